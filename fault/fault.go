@@ -1,0 +1,50 @@
+// Package fault is the catalogue of errors that users see: one constructor
+// each, holding Cloud Spanner's canonical code and a whole sentence. A file is
+// one area (sql.go, ddl.go, rows.go, ...). What is not a *fault.Error when it
+// reaches the server is a bug and is answered INTERNAL without its text.
+//
+// Codes and wordings follow Spanner's; clients match on some of them.
+//
+// Imports of this module: nothing.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Error is an error meant for the user.
+type Error struct {
+	Code    codes.Code
+	Message string
+	// Resource, if set, is answered as google.rpc.ResourceInfo: clients match on its type.
+	Resource *Resource
+	// RetryAfter, for ABORTED, is how long the client should wait before it runs the transaction again.
+	RetryAfter time.Duration
+}
+
+// Resource names what an error is about.
+type Resource struct{ Type, Name string }
+
+func (e *Error) Error() string { return e.Message }
+
+// New makes an error. Only the constructors of this package call it.
+func newError(code codes.Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// CodeOf is the canonical code of an error: OK for nil, that of the *Error in
+// its chain, else INTERNAL.
+func CodeOf(err error) codes.Code {
+	if err == nil {
+		return codes.OK
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return codes.Internal
+}

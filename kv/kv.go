@@ -1,0 +1,69 @@
+// Package kv is the lowest interface: an ordered map from bytes to bytes with
+// atomic durable batches and consistent snapshots. kv/pebble is the embedded
+// engine; kv/tikv will be the distributed one.
+//
+// Keys order by bytes.Compare. Engines may know the form mvcc gives to keys
+// (see mvcc: the last byte of a key tells the length of its version suffix) to
+// build bloom filters on what comes before; they must not depend on it for
+// order.
+//
+// Imports of this module: nothing.
+package kv
+
+// Reader reads one consistent state.
+type Reader interface {
+	// NewIter returns an iterator over keys in [lower, upper); it must be closed.
+	// prefix says that only keys with the logical key of the one sought will be read.
+	NewIter(lower, upper []byte) (Iterator, error)
+}
+
+// Iterator walks over keys. It is positioned by one of the Seeks or First or Last;
+// Key and Value are good until the next move.
+type Iterator interface {
+	SeekGE(key []byte) bool
+	// SeekPrefixGE is SeekGE for a reader that only wants keys with key's logical key; it may use bloom filters.
+	SeekPrefixGE(key []byte) bool
+	SeekLT(key []byte) bool
+	First() bool
+	Last() bool
+	Next() bool
+	Prev() bool
+	Valid() bool
+	Key() []byte
+	Value() ([]byte, error)
+	Error() error
+	Close() error
+}
+
+// Store is an open store.
+type Store interface {
+	Reader
+	// Snapshot returns the state as it is now.
+	Snapshot() Snapshot
+	// NewBatch returns an empty batch.
+	NewBatch() Batch
+	// ApproximateSize estimates the bytes on disk in [lower, upper).
+	ApproximateSize(lower, upper []byte) (uint64, error)
+	Close() error
+}
+
+// Snapshot is a Reader that must be closed.
+type Snapshot interface {
+	Reader
+	Close() error
+}
+
+// Batch collects writes that become visible, and durable, together.
+type Batch interface {
+	Put(key, value []byte) error
+	Delete(key []byte) error
+	DeleteRange(lower, upper []byte) error
+	// Len is the number of bytes collected.
+	Len() int
+	// Commit applies the batch; it returns when the batch is durable. The batch may not be used afterwards.
+	// Many goroutines may commit at once: engines sync them together.
+	Commit() error
+	// CommitNoSync applies it without waiting for durability: for what can be done again, such as garbage collection.
+	CommitNoSync() error
+	Close() error
+}

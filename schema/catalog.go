@@ -1,0 +1,143 @@
+// Package schema is the catalog of one database: its tables, columns, indexes
+// and constraints at one version, DDL in, DDL out.
+//
+// A Catalog and everything that hangs off it is immutable once it is
+// published; a schema change makes a new one. Objects carry small numbers
+// (TableID, ColumnID) that stay with them for life and are never given out
+// again: keys and rows are written with numbers, not names.
+//
+// Imports of this module: value, fault.
+package schema
+
+import (
+	"context"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// TableID numbers a table or an index for life; both share one sequence,
+// since both own a key space. IDs start at 1.
+type TableID uint32
+
+// ColumnID numbers a column of a table for life; IDs start at 1.
+type ColumnID uint32
+
+// Version counts the schema changes of a database.
+type Version uint64
+
+// Catalog is the schema of a database at one version.
+type Catalog struct {
+	Version Version
+	Tables  []*Table // parents before children, otherwise in order of creation
+	Options Options
+	NextID  TableID // the next TableID to give out
+
+	tables  map[string]*Table // by lower-cased name
+	indexes map[string]*Index // by lower-cased name
+}
+
+// Options are what ALTER DATABASE ... SET OPTIONS sets, as text by name, only those that are set.
+type Options map[string]string
+
+// Table is a table as users define it, or a system table (INFORMATION_SCHEMA, SPANNER_SYS).
+type Table struct {
+	ID      TableID
+	Schema  string // "" is the default schema
+	Name    string
+	Columns []*Column // in order; a Column's Ordinal is its place here
+	Key     []KeyPart // the primary key; may be empty: at most one row
+
+	Parent     *Table // of INTERLEAVE IN [PARENT], else nil
+	Interleave Interleave
+	Children   []*Table // tables whose Parent this is
+	Indexes    []*Index // in order of creation
+	Checks     []*Check
+	NextColumn ColumnID
+
+	// Rows, for system tables only, produces the rows as they are now.
+	Rows func(ctx context.Context) ([][]value.Value, error)
+}
+
+// Interleave says how a table hangs under its Parent.
+type Interleave uint8
+
+const (
+	NotInterleaved     Interleave = iota
+	InterleaveIn                  // INTERLEAVE IN: stored together, nothing enforced
+	InterleaveNoAction            // INTERLEAVE IN PARENT ... ON DELETE NO ACTION
+	InterleaveCascade             // INTERLEAVE IN PARENT ... ON DELETE CASCADE
+)
+
+// KeyPart is one part of a primary or index key.
+type KeyPart struct {
+	Column *Column
+	Desc   bool
+}
+
+// Column is one column of a table.
+type Column struct {
+	ID      ColumnID
+	Ordinal int // place in Table.Columns, from 0
+	Name    string
+	Type    *value.Type
+	// MaxLength is the limit of STRING(n) in characters, of BYTES(n) in bytes, also for the
+	// elements of an ARRAY of these; MAX is the limit of a cell (MaxStringLength, MaxBytesLength). 0 for other types.
+	MaxLength            int64
+	LengthIsMax          bool // written STRING(MAX)
+	NotNull              bool
+	Hidden               bool
+	AllowCommitTimestamp bool
+	Default              *Expr // DEFAULT (e), or nil
+	OnUpdate             *Expr // ON UPDATE (e), or nil
+	Generated            *Expr // AS (e), or nil
+	Stored               bool  // of a generated column
+	KeyOrdinal           int   // place in the primary key, -1 if not part of it
+}
+
+// Check is a CHECK constraint.
+type Check struct {
+	Name string
+	Expr *Expr
+}
+
+// Expr is an SQL expression over the columns of one row. SQL is its text as
+// written, without outer parentheses. Uses are the columns it reads.
+type Expr struct {
+	SQL  string
+	Uses []*Column
+	// Eval computes it; args are the values of Uses in order. Set by the Compiler.
+	Eval func(args []value.Value) (value.Value, error)
+}
+
+// Compiler turns the text of an expression over t's columns into an Expr whose
+// value has type want. SQL stands above this package, so it is handed in.
+type Compiler interface {
+	CompileExpr(t *Table, sql string, want *value.Type) (*Expr, error)
+}
+
+// Index is a secondary index.
+type Index struct {
+	ID           TableID
+	Schema       string
+	Name         string
+	Table        *Table
+	Unique       bool
+	NullFiltered bool
+	Key          []KeyPart // as declared
+	// Suffix are the primary key parts of Table that Key does not hold, in key order with their direction:
+	// the stored key is Key then Suffix.
+	Suffix  []KeyPart
+	Storing []*Column
+	Parent  *Table // of INTERLEAVE IN, else nil
+	State   IndexState
+	// NotNullColumns are the columns whose NULLs keep a row out (all of Key for NullFiltered, or those of WHERE c IS NOT NULL).
+	NotNullColumns []*Column
+}
+
+// IndexState says who may use an index.
+type IndexState uint8
+
+const (
+	IndexReadWrite IndexState = iota // complete
+	IndexWriteOnly                   // being back-filled: kept up to date by writes, read by nobody
+)

@@ -1,0 +1,56 @@
+package table
+
+import "context"
+
+// Span is the half-open range of logical keys [Start, End).
+type Span struct{ Start, End []byte }
+
+// Lock says how a read-write transaction locks what it reads. Snapshots ignore it.
+type Lock uint8
+
+const (
+	LockShared    Lock = iota // others may read, nobody may write
+	LockExclusive             // nobody else may read (with a lock) or write
+)
+
+// View is the state that a request reads: a snapshot at a timestamp, or a
+// read-write transaction, which locks what it reads and sees its own writes.
+// Keys are logical keys of this database, without version. A View serves one
+// goroutine at a time.
+type View interface {
+	// Get returns the value at key; ok is false if there is none. The value is good until the next call on the View.
+	Get(ctx context.Context, key []byte, lock Lock) (val []byte, ok bool, err error)
+	// Scan returns a cursor before the first key of span (after the last one, if reverse).
+	// The whole span is locked, gaps included.
+	Scan(ctx context.Context, span Span, reverse bool, lock Lock) (Cursor, error)
+}
+
+// Cursor walks over the live keys of a span. It must be closed. The View may be used, also for writing,
+// while a cursor is open; whether the cursor sees such writes is undefined, so callers that write what they scan collect first.
+type Cursor interface {
+	Next() bool // moves to the next (the previous, in a reverse scan) key; false at the end or on an error
+	// SkipTo moves on so that the next Next finds the first key at or after key (forward scans only).
+	SkipTo(key []byte)
+	Key() []byte   // good until the next move
+	Value() []byte // good until the next move
+	Err() error
+	Close() error
+}
+
+// Writer is a View that also takes writes. It buffers them; the View sees them at once.
+// What is put must have been locked exclusively: Put and Delete take that lock themselves.
+type Writer interface {
+	View
+	// Put stores val at key. pending are offsets in val, pendingKey in key, of fixed-width
+	// timestamps to be filled with the commit timestamp (see Pending).
+	Put(ctx context.Context, key, val []byte, pendingKey, pending []Pending) error
+	Delete(ctx context.Context, key []byte) error
+}
+
+// Pending is the place of a commit timestamp that is not known yet: at Offset stands a
+// fixed-width encoded timestamp, inverted if Desc, that Fill overwrites at commit.
+type Pending struct {
+	Offset int
+	Desc   bool // key part in descending order: bytes inverted
+	Row    bool // encoded as in rows, not as in keys
+}

@@ -1,0 +1,121 @@
+package value
+
+import "strings"
+
+// Kind is a GoogleSQL type without its parameters. The numbers are those of
+// google.spanner.v1.TypeCode, so that a Kind goes to the wire as it is.
+type Kind uint8
+
+// The kinds of Cloud Spanner's GoogleSQL dialect that Crowfoot has.
+const (
+	Invalid   Kind = 0
+	Bool      Kind = 1
+	Int64     Kind = 2
+	Float64   Kind = 3
+	Timestamp Kind = 4
+	Date      Kind = 5
+	String    Kind = 6
+	Bytes     Kind = 7
+	Array     Kind = 8
+	Struct    Kind = 9
+	Numeric   Kind = 10
+	JSON      Kind = 11
+	Float32   Kind = 15
+	Interval  Kind = 16
+	UUID      Kind = 17
+)
+
+// Type is a GoogleSQL type. Types are immutable and may be shared; two types
+// are the same if Equal says so, whatever their addresses.
+type Type struct {
+	Kind   Kind
+	Elem   *Type   // of an ARRAY, else nil
+	Fields []Field // of a STRUCT, in order; names may be empty or repeat
+}
+
+// Field is one field of a STRUCT type.
+type Field struct {
+	Name string
+	Type *Type
+}
+
+// The scalar types.
+var (
+	BoolType      = &Type{Kind: Bool}
+	Int64Type     = &Type{Kind: Int64}
+	Float64Type   = &Type{Kind: Float64}
+	Float32Type   = &Type{Kind: Float32}
+	TimestampType = &Type{Kind: Timestamp}
+	DateType      = &Type{Kind: Date}
+	StringType    = &Type{Kind: String}
+	BytesType     = &Type{Kind: Bytes}
+	NumericType   = &Type{Kind: Numeric}
+	JSONType      = &Type{Kind: JSON}
+	IntervalType  = &Type{Kind: Interval}
+	UUIDType      = &Type{Kind: UUID}
+)
+
+var kindNames = [...]string{
+	Bool: "BOOL", Int64: "INT64", Float64: "FLOAT64", Timestamp: "TIMESTAMP", Date: "DATE",
+	String: "STRING", Bytes: "BYTES", Array: "ARRAY", Struct: "STRUCT", Numeric: "NUMERIC",
+	JSON: "JSON", Float32: "FLOAT32", Interval: "INTERVAL", UUID: "UUID",
+}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) && kindNames[k] != "" {
+		return kindNames[k]
+	}
+	return "INVALID"
+}
+
+// ArrayOf returns ARRAY<elem>.
+func ArrayOf(elem *Type) *Type { return &Type{Kind: Array, Elem: elem} }
+
+// StructOf returns STRUCT<fields>.
+func StructOf(fields ...Field) *Type { return &Type{Kind: Struct, Fields: fields} }
+
+// Equal says whether two types are the same, field names included (names of
+// fields compare as SQL does, ignoring case).
+func (t *Type) Equal(u *Type) bool {
+	if t == u {
+		return true
+	}
+	if t == nil || u == nil || t.Kind != u.Kind || len(t.Fields) != len(u.Fields) {
+		return false
+	}
+	if t.Kind == Array {
+		return t.Elem.Equal(u.Elem)
+	}
+	for i, f := range t.Fields {
+		if !strings.EqualFold(f.Name, u.Fields[i].Name) || !f.Type.Equal(u.Fields[i].Type) {
+			return false
+		}
+	}
+	return true
+}
+
+// String prints the type as GoogleSQL writes it: ARRAY<STRUCT<a INT64, STRING>>.
+func (t *Type) String() string {
+	if t == nil {
+		return "INVALID"
+	}
+	switch t.Kind {
+	case Array:
+		return "ARRAY<" + t.Elem.String() + ">"
+	case Struct:
+		var b strings.Builder
+		b.WriteString("STRUCT<")
+		for i, f := range t.Fields {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			if f.Name != "" {
+				b.WriteString(f.Name + " ")
+			}
+			b.WriteString(f.Type.String())
+		}
+		b.WriteString(">")
+		return b.String()
+	}
+	return t.Kind.String()
+}

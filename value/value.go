@@ -1,0 +1,141 @@
+// Package value holds GoogleSQL's types and values, and their three codings:
+// order-preserving keys, rows as stored, and google.protobuf.Value on the wire.
+//
+// A Value is a small struct that is passed by value and never boxed in an
+// interface: scalars sit inside it, text and composites are one pointer away.
+//
+// Imports of this module: fault.
+package value
+
+import (
+	"math"
+	"unsafe"
+)
+
+// Value is one GoogleSQL value, or NULL of some kind. The zero Value is an
+// untyped NULL. Values are immutable: whoever makes one from a byte slice or a
+// slice of values gives that memory away.
+//
+// An ARRAY or STRUCT knows its elements but not its element types: the Type
+// stands beside it, in the column or expression it belongs to.
+type Value struct {
+	// ref points to the bytes of STRING, BYTES, JSON (normalised text), to the first element
+	// of ARRAY and STRUCT, to the numeric128 of a NUMERIC, the [16]byte of a UUID, the
+	// IntervalValue of an INTERVAL.
+	ref unsafe.Pointer
+	// bits is the INT64, the BOOL (0, 1), the bits of FLOAT64 and FLOAT32 (as float64), the days
+	// of a DATE since 1970-01-01, the seconds of a TIMESTAMP since 1970; the length of what ref
+	// points to for STRING, BYTES, JSON, ARRAY, STRUCT.
+	bits uint64
+	// nanos is the part of a TIMESTAMP below the second, 0 to 999,999,999.
+	nanos uint32
+	kind  Kind
+	state state
+}
+
+type state uint8
+
+const (
+	stateNull    state = iota // the zero Value is NULL
+	stateSet                  // a value
+	statePending              // spanner.commit_timestamp(), not yet known
+)
+
+// Null is NULL of a kind.
+func Null(k Kind) Value { return Value{kind: k} }
+
+// Of... make values; As... take them apart. An As of another kind, or of NULL, gives nonsense,
+// never a panic of its own: whoever calls it has checked.
+
+// OfBool makes a BOOL.
+func OfBool(b bool) Value {
+	v := Value{kind: Bool, state: stateSet}
+	if b {
+		v.bits = 1
+	}
+	return v
+}
+
+// OfInt64 makes an INT64.
+func OfInt64(i int64) Value { return Value{kind: Int64, state: stateSet, bits: uint64(i)} }
+
+// OfFloat64 makes a FLOAT64.
+func OfFloat64(f float64) Value {
+	return Value{kind: Float64, state: stateSet, bits: math.Float64bits(f)}
+}
+
+// OfFloat32 makes a FLOAT32.
+func OfFloat32(f float32) Value {
+	return Value{kind: Float32, state: stateSet, bits: math.Float64bits(float64(f))}
+}
+
+// OfDate makes a DATE from days since 1970-01-01.
+func OfDate(days int32) Value { return Value{kind: Date, state: stateSet, bits: uint64(int64(days))} }
+
+// OfTimestamp makes a TIMESTAMP from seconds since 1970-01-01T00:00:00Z and nanoseconds (0 to 999,999,999).
+func OfTimestamp(seconds int64, nanos int32) Value {
+	return Value{kind: Timestamp, state: stateSet, bits: uint64(seconds), nanos: uint32(nanos)}
+}
+
+// PendingCommitTimestamp stands for the timestamp at which the transaction that writes it will commit.
+func PendingCommitTimestamp() Value { return Value{kind: Timestamp, state: statePending} }
+
+// OfString makes a STRING; s is valid UTF-8.
+func OfString(s string) Value { return ofText(String, s) }
+
+// OfJSON makes a JSON value from normalised text (see ParseJSON).
+func OfJSON(normalised string) Value { return ofText(JSON, normalised) }
+
+// OfBytes makes a BYTES value; b is given away.
+func OfBytes(b []byte) Value {
+	return Value{kind: Bytes, state: stateSet, ref: unsafe.Pointer(unsafe.SliceData(b)), bits: uint64(len(b))}
+}
+
+// OfArray makes an ARRAY; elems is given away.
+func OfArray(elems []Value) Value { return ofList(Array, elems) }
+
+// OfStruct makes a STRUCT; fields is given away.
+func OfStruct(fields []Value) Value { return ofList(Struct, fields) }
+
+// OfUUID makes a UUID.
+func OfUUID(u [16]byte) Value {
+	return Value{kind: UUID, state: stateSet, ref: unsafe.Pointer(&u)}
+}
+
+func ofText(k Kind, s string) Value {
+	return Value{kind: k, state: stateSet, ref: unsafe.Pointer(unsafe.StringData(s)), bits: uint64(len(s))}
+}
+
+func ofList(k Kind, vs []Value) Value {
+	return Value{kind: k, state: stateSet, ref: unsafe.Pointer(unsafe.SliceData(vs)), bits: uint64(len(vs))}
+}
+
+// Kind is the kind of the value, also of a NULL (Invalid for the zero Value).
+func (v Value) Kind() Kind { return v.kind }
+
+// IsNull says whether the value is NULL.
+func (v Value) IsNull() bool { return v.state == stateNull }
+
+// IsPending says whether the value is a commit timestamp that is not yet known.
+func (v Value) IsPending() bool { return v.state == statePending }
+
+func (v Value) AsBool() bool       { return v.bits != 0 }
+func (v Value) AsInt64() int64     { return int64(v.bits) }
+func (v Value) AsFloat64() float64 { return math.Float64frombits(v.bits) }
+func (v Value) AsFloat32() float32 { return float32(math.Float64frombits(v.bits)) }
+func (v Value) AsDate() int32      { return int32(int64(v.bits)) }
+
+// AsTimestamp gives seconds since 1970 and nanoseconds.
+func (v Value) AsTimestamp() (seconds int64, nanos int32) { return int64(v.bits), int32(v.nanos) }
+
+// AsString gives the text of a STRING or JSON.
+func (v Value) AsString() string { return unsafe.String((*byte)(v.ref), int(v.bits)) }
+
+// AsBytes gives the bytes of a BYTES (or the text of a STRING or JSON); they must not be changed.
+func (v Value) AsBytes() []byte { return unsafe.Slice((*byte)(v.ref), int(v.bits)) }
+
+// AsList gives the elements of an ARRAY or the fields of a STRUCT; they must not be changed.
+func (v Value) AsList() []Value { return unsafe.Slice((*Value)(v.ref), int(v.bits)) }
+
+// AsUUID gives the 16 bytes of a UUID.
+func (v Value) AsUUID() [16]byte { return *(*[16]byte)(v.ref) }
