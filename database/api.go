@@ -51,7 +51,7 @@ package database
 //       Params []Param           // {Name string (lower case), Type *value.Type}: what the plan wants, in the order of exec.Env.Params
 //       Undeclared []Param       // inferred ones, for PLAN mode
 //   }
-//   func (s *Statement) IsDML() / IsQuery() / ReadsSystem() bool; Columns() []exec.Column ; 
+//   func (s *Statement) IsDML() / IsQuery() / ReadsSystem() bool; Columns() []exec.Column ;
 //   func (s *Statement) Run(ctx, RunEnv{View table.View | Writer table.Writer, Params []value.Value, Restrict *table.Span, Profile bool, Now time.Time}) (exec.Rows, error)
 //
 // partition.go

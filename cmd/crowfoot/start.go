@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot"
+)
+
+// start serves until the context ends.
+func start(ctx context.Context, args []string) error {
+	o := crowfoot.Options{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	var ddl string
+	flags := flag.NewFlagSet("crowfoot start", flag.ExitOnError)
+	flags.StringVar(&o.Data, "data", "./crowfoot-data", "directory of the data")
+	flags.BoolVar(&o.InMemory, "in-memory", false, "keep the data in memory only")
+	flags.StringVar(&o.GRPC, "grpc", "127.0.0.1:9010", "address of the gRPC API")
+	flags.StringVar(&o.HTTP, "http", "127.0.0.1:9020", "address of the REST API")
+	flags.StringVar(&ddl, "ddl", "", "file of DDL statements to run in the databases just created")
+	flags.Func("database", "projects/P/instances/I/databases/D, created if missing (repeatable)", func(name string) error {
+		o.Databases = append(o.Databases, name)
+		return nil
+	})
+	flags.Parse(args)
+	if flags.NArg() > 0 {
+		return fmt.Errorf("start takes no argument %q", strings.Join(flags.Args(), " "))
+	}
+	if ddl != "" {
+		text, err := os.ReadFile(ddl)
+		if err != nil {
+			return err
+		}
+		if o.DDL, err = crowfoot.SplitDDL(string(text)); err != nil {
+			return fmt.Errorf("%s: %w", ddl, err)
+		}
+	}
+	s, err := crowfoot.Start(ctx, o)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("crowfoot: ready grpc=%s http=%s\n", s.GRPC, s.HTTP)
+	<-ctx.Done()
+	return s.Close()
+}

@@ -1,0 +1,172 @@
+// Package crowfoot embeds a Crowfoot server in a Go process: a database server
+// that speaks Cloud Spanner's API, on an engine in the same process.
+//
+//	srv, err := crowfoot.Start(ctx, crowfoot.Options{InMemory: true})
+//	defer srv.Close()
+//	os.Setenv("SPANNER_EMULATOR_HOST", srv.GRPC)
+//
+// In a test, one call does it all:
+//
+//	srv := crowfoot.ForTest(t, "projects/p/instances/i/databases/d", "CREATE TABLE ...")
+//
+// Imports of this module: database, kv, kv/pebble, server.
+package crowfoot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/server"
+)
+
+// Options say what to start.
+type Options struct {
+	Data     string // directory of the data; made if missing
+	InMemory bool   // keep everything in memory instead; Data is ignored
+	GRPC     string // address to listen on; "" is a free port of 127.0.0.1
+	HTTP     string // the same for REST
+	// Databases are created if missing, with their instances.
+	Databases []string // projects/P/instances/I/databases/D
+	// DDL are statements run in those of Databases that were just created.
+	DDL []string
+	Log *slog.Logger // nil discards
+}
+
+// Server is a running server.
+type Server struct {
+	GRPC string // HOST:PORT of the gRPC API, for SPANNER_EMULATOR_HOST
+	HTTP string // HOST:PORT of the REST API
+
+	front    *server.Server
+	registry *database.Registry
+	store    kv.Store
+}
+
+// memoryDir is where the data is on a memory file system.
+const memoryDir = "crowfoot"
+
+// Start opens the data and serves it. ctx bounds the start, not the server's life.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := new(Server)
+	if err := s.open(o); err != nil {
+		return nil, err
+	}
+	if err := s.createDatabases(ctx, o); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := s.listen(o); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) open(o Options) (err error) {
+	fs, dir := vfs.Default, o.Data
+	if o.InMemory {
+		fs, dir = vfs.NewMem(), memoryDir
+	}
+	if s.store, err = pebble.Open(dir, fs); err != nil {
+		return err
+	}
+	s.registry, err = database.Open(s.store, database.Config{Clock: time.Now, Log: o.Log})
+	if err != nil {
+		return errors.Join(err, s.store.Close())
+	}
+	return nil
+}
+
+func (s *Server) createDatabases(ctx context.Context, o Options) error {
+	for _, name := range o.Databases {
+		if err := database.CheckDatabaseName(name); err != nil {
+			return err
+		}
+		if _, err := s.registry.Database(name); err == nil {
+			continue
+		}
+		instance, _, _ := strings.Cut(name, "/databases/")
+		if _, err := s.registry.Instance(instance); err != nil {
+			if _, err := s.registry.CreateInstance(database.Instance{Name: instance, DisplayName: instance[strings.LastIndexByte(instance, '/')+1:], NodeCount: 1, ProcessingUnits: 1000}); err != nil {
+				return err
+			}
+		}
+		if _, err := s.registry.CreateDatabase(ctx, name, o.DDL); err != nil {
+			return fmt.Errorf("create %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Server) listen(o Options) error {
+	grpcListener, err := net.Listen("tcp", orFreePort(o.GRPC))
+	if err != nil {
+		return err
+	}
+	httpListener, err := net.Listen("tcp", orFreePort(o.HTTP))
+	if err != nil {
+		return errors.Join(err, grpcListener.Close())
+	}
+	s.GRPC, s.HTTP = grpcListener.Addr().String(), httpListener.Addr().String()
+	s.front = server.Serve(s.registry, grpcListener, httpListener, server.Config{Clock: time.Now, Log: o.Log})
+	return nil
+}
+
+func orFreePort(addr string) string {
+	if addr == "" {
+		return "127.0.0.1:0"
+	}
+	return addr
+}
+
+// Close ends requests, background work and the engine, in this order.
+func (s *Server) Close() error {
+	var front io.Closer
+	if s.front != nil {
+		front = s.front
+	}
+	var errs []error
+	for _, c := range []io.Closer{front, s.registry, s.store} {
+		if c != nil {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// TB is the part of testing.TB that ForTest needs.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Fatalf(format string, args ...any)
+	Setenv(key, value string)
+}
+
+// ForTest starts a server in memory with one database, points SPANNER_EMULATOR_HOST
+// at it and stops it when the test ends.
+func ForTest(t TB, databaseName string, ddl ...string) *Server {
+	t.Helper()
+	s, err := Start(context.Background(), Options{InMemory: true, Databases: []string{databaseName}, DDL: ddl})
+	if err != nil {
+		t.Fatalf("crowfoot: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Fatalf("crowfoot: close: %v", err)
+		}
+	})
+	t.Setenv("SPANNER_EMULATOR_HOST", s.GRPC)
+	return s
+}

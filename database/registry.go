@@ -1,0 +1,407 @@
+package database
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/txn"
+)
+
+// DefaultInstance is there from the start: the name that clients use in their Omni mode.
+const DefaultInstance = "projects/default/instances/default"
+
+// maxDatabasesPerInstance is the service's quota: https://cloud.google.com/spanner/quotas#instance_limits.
+const maxDatabasesPerInstance = 100
+
+// Config is what a Registry needs from outside.
+type Config struct {
+	Clock func() time.Time
+	Log   *slog.Logger
+}
+
+// Registry holds every instance and database of one store.
+//
+// Look-ups of databases are lock-free: they happen in every request. Changes
+// are serialised by mu and durable before they are seen.
+type Registry struct {
+	store    kv.Store
+	versions *mvcc.Store
+	oracle   *txn.Oracle
+	cfg      Config
+
+	mu        sync.Mutex
+	instances map[string]*Instance
+	nextSpace mvcc.Space
+	databases atomic.Pointer[map[string]*Database] // by name; replaced, never changed
+	closing   context.CancelFunc
+	tasks     sync.WaitGroup
+}
+
+// Instance is an instance as users name it. Its sizes are kept for those who ask; they limit nothing.
+type Instance struct {
+	Name            string // projects/P/instances/I
+	Config          string
+	DisplayName     string
+	NodeCount       int32
+	ProcessingUnits int32
+	Labels          map[string]string
+	Created         time.Time
+	Updated         time.Time
+}
+
+// Metadata lives in space 0 of the store, unversioned, as JSON:
+//
+//	instance/<name>            Instance
+//	database/<name>            databaseRecord
+//	schema/<space>/<version>   schemaRecord (big-endian numbers)
+//	next-space                 the next Space to give out
+const (
+	metaInstance  = "instance/"
+	metaDatabase  = "database/"
+	metaSchema    = "schema/"
+	metaNextSpace = "next-space"
+)
+
+// metaKey is the store's key of a metadata record: space 0, the name, the sentinel.
+func metaKey(parts ...string) []byte {
+	key := make([]byte, 4, 64)
+	for _, p := range parts {
+		key = append(key, p...)
+	}
+	return append(key, 0)
+}
+
+// metaRange is the range of all records whose name begins with prefix.
+func metaRange(prefix string) (lower, upper []byte) {
+	lower = append(make([]byte, 4), prefix...)
+	upper = append(make([]byte, 4), prefix...)
+	upper[len(upper)-1]++
+	return lower, upper
+}
+
+// Open reads the metadata of a store and opens its databases.
+func Open(store kv.Store, cfg Config) (*Registry, error) {
+	oracle, err := txn.NewOracle(store, cfg.Clock)
+	if err != nil {
+		return nil, fmt.Errorf("open timestamp oracle: %w", err)
+	}
+	r := &Registry{
+		store:     store,
+		versions:  mvcc.New(store),
+		oracle:    oracle,
+		cfg:       cfg,
+		instances: map[string]*Instance{},
+		nextSpace: 1,
+	}
+	databases := map[string]*Database{}
+	if err := r.load(databases); err != nil {
+		return nil, err
+	}
+	r.databases.Store(&databases)
+	if r.instances[DefaultInstance] == nil {
+		if _, err := r.CreateInstance(Instance{Name: DefaultInstance, DisplayName: "default", NodeCount: 1, ProcessingUnits: 1000}); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r.closing = cancel
+	r.tasks.Go(func() { r.collectGarbage(ctx) })
+	return r, nil
+}
+
+func (r *Registry) load(databases map[string]*Database) error {
+	err := r.eachMeta(metaInstance, func(_ string, data []byte) error {
+		i := new(Instance)
+		if err := json.Unmarshal(data, i); err != nil {
+			return fmt.Errorf("read instance: %w", err)
+		}
+		r.instances[i.Name] = i
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = r.eachMeta(metaNextSpace, func(_ string, data []byte) error {
+		r.nextSpace = mvcc.Space(binary.BigEndian.Uint32(data))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return r.eachMeta(metaDatabase, func(_ string, data []byte) error {
+		var rec databaseRecord
+		if err := json.Unmarshal(data, &rec); err != nil {
+			return fmt.Errorf("read database: %w", err)
+		}
+		d, err := r.openDatabase(rec)
+		if err != nil {
+			return fmt.Errorf("open %s: %w", rec.Name, err)
+		}
+		databases[rec.Name] = d
+		return nil
+	})
+}
+
+// eachMeta calls f for every metadata record whose name begins with prefix, in order; data is f's.
+func (r *Registry) eachMeta(prefix string, f func(name string, data []byte) error) error {
+	lower, upper := metaRange(prefix)
+	it, err := r.store.NewIter(lower, upper)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.Value()
+		if err != nil {
+			return err
+		}
+		key := it.Key()
+		if err := f(string(key[4:len(key)-1]), append([]byte(nil), v...)); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+// putMeta writes one metadata record durably.
+func (r *Registry) putMeta(key []byte, record any) error {
+	b := r.store.NewBatch()
+	defer b.Close()
+	if err := putRecord(b, key, record); err != nil {
+		return err
+	}
+	return b.Commit()
+}
+
+func putRecord(b kv.Batch, key []byte, record any) error {
+	data, err := json.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("encode record: %w", err)
+	}
+	return b.Put(key, data)
+}
+
+// Close stops background work and waits for it. The store stays open.
+func (r *Registry) Close() error {
+	r.closing()
+	r.tasks.Wait()
+	return r.oracle.Close()
+}
+
+// Instance finds an instance by its full name.
+func (r *Registry) Instance(name string) (*Instance, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.instance(name)
+}
+
+func (r *Registry) instance(name string) (*Instance, error) {
+	if i := r.instances[name]; i != nil {
+		return i, nil
+	}
+	return nil, fault.InstanceNotFound(name)
+}
+
+// Instances lists the instances of a project (projects/P) by name.
+func (r *Registry) Instances(project string) []*Instance {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []*Instance
+	for name, i := range r.instances {
+		if strings.HasPrefix(name, project+"/") {
+			list = append(list, i)
+		}
+	}
+	sort.Slice(list, func(a, b int) bool { return list[a].Name < list[b].Name })
+	return list
+}
+
+// CreateInstance adds an instance. Created and Updated are set here.
+func (r *Registry) CreateInstance(i Instance) (*Instance, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.instances[i.Name] != nil {
+		return nil, fault.InstanceExists(i.Name)
+	}
+	i.Created = r.cfg.Clock()
+	return r.putInstance(i)
+}
+
+// UpdateInstance replaces what can change of an instance.
+func (r *Registry) UpdateInstance(i Instance) (*Instance, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old, err := r.instance(i.Name)
+	if err != nil {
+		return nil, err
+	}
+	i.Created = old.Created
+	return r.putInstance(i)
+}
+
+func (r *Registry) putInstance(i Instance) (*Instance, error) {
+	i.Updated = r.cfg.Clock()
+	if err := r.putMeta(metaKey(metaInstance, i.Name), i); err != nil {
+		return nil, fmt.Errorf("store instance: %w", err)
+	}
+	r.instances[i.Name] = &i
+	return &i, nil
+}
+
+// DeleteInstance removes an instance and its databases.
+func (r *Registry) DeleteInstance(name string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, err := r.instance(name); err != nil {
+		return err
+	}
+	for _, d := range r.databasesOf(name) {
+		if d.DropProtection() {
+			return fault.DropProtected(d.Name())
+		}
+	}
+	for _, d := range r.databasesOf(name) {
+		if err := r.drop(d); err != nil {
+			return err
+		}
+	}
+	b := r.store.NewBatch()
+	defer b.Close()
+	if err := b.Delete(metaKey(metaInstance, name)); err != nil {
+		return err
+	}
+	if err := b.Commit(); err != nil {
+		return fmt.Errorf("delete instance: %w", err)
+	}
+	delete(r.instances, name)
+	return nil
+}
+
+// Database finds a database by its full name, projects/P/instances/I/databases/D.
+func (r *Registry) Database(name string) (*Database, error) {
+	if d := (*r.databases.Load())[name]; d != nil {
+		return d, nil
+	}
+	return nil, fault.DatabaseNotFound(name)
+}
+
+// Databases lists the databases of an instance by name.
+func (r *Registry) Databases(instance string) ([]*Database, error) {
+	if _, err := r.Instance(instance); err != nil {
+		return nil, err
+	}
+	return r.databasesOf(instance), nil
+}
+
+func (r *Registry) databasesOf(instance string) []*Database {
+	var list []*Database
+	for name, d := range *r.databases.Load() {
+		if strings.HasPrefix(name, instance+"/databases/") {
+			list = append(list, d)
+		}
+	}
+	sort.Slice(list, func(a, b int) bool { return list[a].Name() < list[b].Name() })
+	return list
+}
+
+// CreateDatabase makes an empty database and runs statements in it. If one fails there is no database.
+func (r *Registry) CreateDatabase(ctx context.Context, name string, statements []string) (*Database, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	instance, _, _ := strings.Cut(name, "/databases/")
+	if _, err := r.instance(instance); err != nil {
+		return nil, err
+	}
+	if (*r.databases.Load())[name] != nil {
+		return nil, fault.DatabaseExists(name)
+	}
+	if len(r.databasesOf(instance)) >= maxDatabasesPerInstance {
+		return nil, fault.TooManyDatabases(instance, maxDatabasesPerInstance)
+	}
+	d, err := r.newDatabase(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.UpdateSchema(ctx, statements, nil); err != nil {
+		return nil, err
+	}
+	if err := r.putMeta(metaKey(metaDatabase, name), d.record()); err != nil {
+		return nil, fmt.Errorf("store database: %w", err)
+	}
+	r.publish(func(m map[string]*Database) { m[name] = d })
+	return d, nil
+}
+
+// DropDatabase removes a database with everything in it.
+func (r *Registry) DropDatabase(ctx context.Context, name string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	d, err := r.Database(name)
+	if err != nil {
+		return err
+	}
+	if d.DropProtection() {
+		return fault.DropProtected(name)
+	}
+	return r.drop(d)
+}
+
+func (r *Registry) drop(d *Database) error {
+	r.publish(func(m map[string]*Database) { delete(m, d.name) })
+	d.close()
+	b := r.store.NewBatch()
+	defer b.Close()
+	if err := b.Delete(metaKey(metaDatabase, d.name)); err != nil {
+		return err
+	}
+	if err := b.DeleteRange(metaRange(schemaPrefix(d.space))); err != nil {
+		return err
+	}
+	if err := b.DeleteRange(spaceRange(d.space)); err != nil {
+		return err
+	}
+	if err := b.Commit(); err != nil {
+		return fmt.Errorf("drop database: %w", err)
+	}
+	return nil
+}
+
+// publish replaces the map of databases by a changed copy.
+func (r *Registry) publish(change func(map[string]*Database)) {
+	next := maps.Clone(*r.databases.Load())
+	change(next)
+	r.databases.Store(&next)
+}
+
+// newSpace gives out a key space. It is never given out again, so that nothing
+// of a dropped database can show in a later one.
+func (r *Registry) newSpace() (mvcc.Space, error) {
+	space := r.nextSpace
+	b := r.store.NewBatch()
+	defer b.Close()
+	if err := b.Put(metaKey(metaNextSpace), binary.BigEndian.AppendUint32(nil, uint32(space+1))); err != nil {
+		return 0, err
+	}
+	if err := b.Commit(); err != nil {
+		return 0, fmt.Errorf("reserve key space: %w", err)
+	}
+	r.nextSpace++
+	return space, nil
+}
+
+// spaceRange is the range of all keys of a space.
+func spaceRange(s mvcc.Space) (lower, upper []byte) {
+	return binary.BigEndian.AppendUint32(nil, uint32(s)), binary.BigEndian.AppendUint32(nil, uint32(s)+1)
+}
