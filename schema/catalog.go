@@ -27,10 +27,13 @@ type Version uint64
 
 // Catalog is the schema of a database at one version.
 type Catalog struct {
-	Version Version
-	Tables  []*Table // parents before children, otherwise in order of creation
-	Options Options
-	NextID  TableID // the next TableID to give out
+	// Database is the database's id: ALTER DATABASE must name it, if it is set, and is printed with it.
+	Database string
+	Version  Version
+	Schemas  []string // named schemas, in order of creation
+	Tables   []*Table // parents before children, otherwise in order of creation
+	Options  Options
+	NextID   TableID // the next TableID to give out
 
 	tables  map[string]*Table // by lower-cased name
 	indexes map[string]*Index // by lower-cased name
@@ -53,6 +56,9 @@ type Table struct {
 	Indexes    []*Index // in order of creation
 	Checks     []*Check
 	NextColumn ColumnID
+
+	ForeignKeys  []*ForeignKey // from this table, in order of creation
+	ReferencedBy []*ForeignKey // to this table
 
 	// Rows, for system tables only, produces the rows as they are now.
 	Rows func(ctx context.Context) ([][]value.Value, error)
@@ -97,7 +103,26 @@ type Column struct {
 // Check is a CHECK constraint.
 type Check struct {
 	Name string
-	Expr *Expr
+	// NameGenerated says that the name was not written but made: DDL does not print it.
+	NameGenerated bool
+	Expr          *Expr
+}
+
+// ForeignKey is a FOREIGN KEY constraint.
+type ForeignKey struct {
+	Name          string
+	NameGenerated bool
+	Table         *Table
+	Columns       []*Column
+	Referenced    *Table
+	// ReferencedColumns stand in the order of Columns.
+	ReferencedColumns []*Column
+	Cascade           bool // ON DELETE CASCADE
+	NotEnforced       bool
+	// Index, of Table, has Columns as its first key parts; nil if Table's primary key serves.
+	Index *Index
+	// ReferencedIndex, of Referenced, is unique on ReferencedColumns; nil if they are the primary key.
+	ReferencedIndex *Index
 }
 
 // Expr is an SQL expression over the columns of one row. SQL is its text as
@@ -130,6 +155,8 @@ type Index struct {
 	Storing []*Column
 	Parent  *Table // of INTERLEAVE IN, else nil
 	State   IndexState
+	// Managed says that a foreign key made the index, not a user.
+	Managed bool
 	// NotNullColumns are the columns whose NULLs keep a row out (all of Key for NullFiltered, or those of WHERE c IS NOT NULL).
 	NotNullColumns []*Column
 }
