@@ -1,0 +1,19 @@
+// Package exec runs physical plans: operators pull batches of flat rows from
+// each other, expressions are compiled once per plan to closures over slots of
+// such rows.
+//
+// A run belongs to one goroutine. What a plan compiles to is shared by all runs
+// of it; what a run computes (hash tables, sorted rows, subqueries' results)
+// lives in its operators and ends with it. Scan, filter and projection allocate
+// nothing per row.
+//
+// A plan that only reads keys never meets an operator: its rows are those of
+// table, down to the bytes on the wire.
+//
+// DML collects what it will change before it changes anything, so that it
+// never sees its own writes.
+//
+// What it leaves out: spilling to disk. Sorts and hash tables live in memory.
+//
+// Imports of this module: fault, schema, sql/fn, sql/plan, sql/tree, table, value.
+package exec

@@ -1,0 +1,57 @@
+package exec
+
+import (
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Env is what one run of a plan works on.
+type Env struct {
+	View   table.View   // what queries read
+	Writer table.Writer // what DML reads and writes; View may then be nil
+	// Params are the values of Plan.Params, in that order.
+	Params []value.Value
+	// Functions is the time, zone and randomness that functions see.
+	Functions *fn.Context
+	// Restrict, if set, restricts the driving scan (Plan.Driving) to the keys of a span: one partition of a query.
+	Restrict *table.Span
+	// Profile asks for statistics of each operator (Stats.Nodes).
+	Profile bool
+}
+
+// Rows is the result of a run. Next moves to the next row; Values and AppendWire
+// are about the row that Next moved to.
+type Rows interface {
+	Next() (bool, error)
+	// AppendWire appends the row as elements of google.spanner.v1.PartialResultSet.values.
+	AppendWire(dst []byte) []byte
+	// Values appends the row's values.
+	Values(dst []value.Value) []value.Value
+	// Columns are the columns of the result; none for DML without THEN RETURN.
+	Columns() []plan.Column
+	// RowCount is how many rows a DML statement changed.
+	RowCount() int64
+	// Stats is what the run has cost so far.
+	Stats() Stats
+	Close() error
+}
+
+// Stats is what a run has cost.
+type Stats struct {
+	RowsScanned  int64 // read from tables and indexes
+	RowsReturned int64
+	// Nodes, with Env.Profile, are the statistics of each operator.
+	Nodes map[plan.Node]*NodeStats
+}
+
+// NodeStats is what one operator of a plan has cost, what feeds it included.
+type NodeStats struct {
+	Rows       int64 // that it produced
+	Scanned    int64 // that it read, of a Scan
+	Executions int64
+	Latency    time.Duration
+}

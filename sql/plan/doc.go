@@ -1,0 +1,22 @@
+// Package plan turns a resolved statement into a physical plan: which index
+// is read from where to where, how tables are joined, where rows are sorted.
+//
+// A statement passes through these steps, each in the file of its name:
+//
+//	lower     tree.Scan        → relation (the logical plan: an algebra of its own)
+//	rewrite   relation         → relation (filters move down, subqueries become joins, constants fold)
+//	access    filter over scan → seeks of a table or an index
+//	join      relations joined → order and method of the joins
+//	physical  relation         → Node, columns become slots of flat rows
+//	keyread   Node             → Plan.Read, when nothing but a key read is left
+//
+// A Plan depends on the statement and the catalog, never on the values of
+// parameters: the bounds of a seek are expressions that are computed when it
+// runs. It is immutable once built and may be run by many goroutines at once.
+//
+// What it leaves out: statistics (costs come from the shape of keys and
+// predicates alone) and distribution (there is one server; Distributed Union
+// in a printed plan marks where a partition could be cut).
+//
+// Imports of this module: fault, schema, sql/fn, sql/tree, value.
+package plan

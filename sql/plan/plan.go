@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"sync"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Kind is the kind of a statement.
+type Kind uint8
+
+const (
+	Query Kind = iota
+	Insert
+	Update
+	Delete
+)
+
+// Plan is a statement ready to run.
+type Plan struct {
+	Kind Kind
+	// Columns are the result: of the query, or of THEN RETURN (nil for DML without).
+	Columns []Column
+	// Params are the parameters that the statement uses; a run is given their values in this order.
+	Params []Param
+	// Root produces the result rows. For DML it is a *Mutate.
+	Root Node
+	// Read is set if Root does no more than read keys of one table or index:
+	// its output columns are those of the result, in order. It is Root without what surrounds it.
+	Read *Scan
+	// Registers is how many columns of enclosing rows the statement refers to (see Outer), Spools how many it keeps (see With).
+	Registers, Spools int
+
+	program sync.Once
+	compile any
+	failed  error
+}
+
+// Column is a column of a result, as the user sees it.
+type Column struct {
+	Name string
+	Type *value.Type
+}
+
+// Param is a query parameter.
+type Param struct {
+	Name string // in lower case
+	Type *value.Type
+}
+
+// Options are what the request and the database ask of the planner.
+type Options struct {
+	// Batch asks for a plan that can be cut into partitions (PartitionQuery): it prefers plans without a global step.
+	Batch bool
+}
+
+// IsDML says whether the statement writes.
+func (p *Plan) IsDML() bool { return p.Kind != Query }
+
+// ReadsSystem says whether the statement reads INFORMATION_SCHEMA or SPANNER_SYS.
+func (p *Plan) ReadsSystem() bool {
+	found := false
+	Walk(p.Root, func(n Node) {
+		if s, ok := n.(*Scan); ok && s.Table.Rows != nil {
+			found = true
+		}
+	})
+	return found
+}
+
+// Tables are the tables that the statement reads or writes, each once.
+func (p *Plan) Tables() []*schema.Table {
+	var list []*schema.Table
+	seen := map[*schema.Table]bool{}
+	add := func(t *schema.Table) {
+		if !seen[t] {
+			seen[t] = true
+			list = append(list, t)
+		}
+	}
+	Walk(p.Root, func(n Node) {
+		switch n := n.(type) {
+		case *Scan:
+			add(n.Table)
+		case *Mutate:
+			add(n.Table)
+		}
+	})
+	return list
+}
+
+// Program keeps what the executor makes of the plan, so that it is made once.
+func (p *Plan) Program(compile func(*Plan) (any, error)) (any, error) {
+	p.program.Do(func() { p.compile, p.failed = compile(p) })
+	return p.compile, p.failed
+}
