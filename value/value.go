@@ -20,12 +20,13 @@ import (
 // stands beside it, in the column or expression it belongs to.
 type Value struct {
 	// ref points to the bytes of STRING, BYTES, JSON (normalised text), to the first element
-	// of ARRAY and STRUCT, to the numeric128 of a NUMERIC, the [16]byte of a UUID, the
-	// IntervalValue of an INTERVAL.
+	// of ARRAY and STRUCT, to the [16]byte of a UUID, the IntervalValue of an INTERVAL, the
+	// Decimal of a NUMERIC that does not fit into bits (nil if it does).
 	ref unsafe.Pointer
 	// bits is the INT64, the BOOL (0, 1), the bits of FLOAT64 and FLOAT32 (as float64), the days
-	// of a DATE since 1970-01-01, the seconds of a TIMESTAMP since 1970; the length of what ref
-	// points to for STRING, BYTES, JSON, ARRAY, STRUCT.
+	// of a DATE since 1970-01-01, the seconds of a TIMESTAMP since 1970, the billionths of a
+	// NUMERIC that is small enough; the length of what ref points to for STRING, BYTES, JSON,
+	// ARRAY, STRUCT.
 	bits uint64
 	// nanos is the part of a TIMESTAMP below the second, 0 to 999,999,999.
 	nanos uint32
@@ -102,6 +103,20 @@ func OfUUID(u [16]byte) Value {
 	return Value{kind: UUID, state: stateSet, ref: unsafe.Pointer(&u)}
 }
 
+// OfNumeric makes a NUMERIC. Only those beyond 64 bits of billionths allocate.
+func OfNumeric(d Decimal) Value {
+	v := Value{kind: Numeric, state: stateSet, bits: d.lo}
+	if d.hi != int64(d.lo)>>63 {
+		v.ref = unsafe.Pointer(&Decimal{d.hi, d.lo})
+	}
+	return v
+}
+
+// OfInterval makes an INTERVAL.
+func OfInterval(i IntervalValue) Value {
+	return Value{kind: Interval, state: stateSet, ref: unsafe.Pointer(&i)}
+}
+
 func ofText(k Kind, s string) Value {
 	return Value{kind: k, state: stateSet, ref: unsafe.Pointer(unsafe.StringData(s)), bits: uint64(len(s))}
 }
@@ -138,4 +153,25 @@ func (v Value) AsBytes() []byte { return unsafe.Slice((*byte)(v.ref), int(v.bits
 func (v Value) AsList() []Value { return unsafe.Slice((*Value)(v.ref), int(v.bits)) }
 
 // AsUUID gives the 16 bytes of a UUID.
-func (v Value) AsUUID() [16]byte { return *(*[16]byte)(v.ref) }
+func (v Value) AsUUID() [16]byte {
+	if v.ref == nil {
+		return [16]byte{}
+	}
+	return *(*[16]byte)(v.ref)
+}
+
+// AsNumeric gives the number of a NUMERIC.
+func (v Value) AsNumeric() Decimal {
+	if v.ref != nil {
+		return *(*Decimal)(v.ref)
+	}
+	return Decimal{hi: int64(v.bits) >> 63, lo: v.bits}
+}
+
+// AsInterval gives the parts of an INTERVAL.
+func (v Value) AsInterval() IntervalValue {
+	if v.ref == nil {
+		return IntervalValue{}
+	}
+	return *(*IntervalValue)(v.ref)
+}

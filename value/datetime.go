@@ -1,0 +1,112 @@
+package value
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Dates and timestamps run from 0001-01-01 to 9999-12-31T23:59:59.999999999Z.
+const (
+	MinDate = -719162
+	MaxDate = 2932896
+
+	MinTimestampSeconds = MinDate * secondsPerDay
+	MaxTimestampSeconds = (MaxDate+1)*secondsPerDay - 1
+
+	secondsPerDay  = 24 * 60 * 60
+	nanosPerSecond = 1_000_000_000
+)
+
+// ValidDate says whether days since 1970-01-01 are a DATE.
+func ValidDate(days int64) bool { return days >= MinDate && days <= MaxDate }
+
+// ValidTimestamp says whether seconds since 1970 and nanoseconds are a TIMESTAMP.
+func ValidTimestamp(seconds, nanos int64) bool {
+	return seconds >= MinTimestampSeconds && seconds <= MaxTimestampSeconds && nanos >= 0 && nanos < nanosPerSecond
+}
+
+// AsTime gives a TIMESTAMP as a time in UTC.
+func (v Value) AsTime() time.Time { return time.Unix(int64(v.bits), int64(v.nanos)).UTC() }
+
+// OfTime makes a TIMESTAMP; t is in range.
+func OfTime(t time.Time) Value { return OfTimestamp(t.Unix(), int32(t.Nanosecond())) }
+
+// DaysOf is the day of a civil date, which exists, in days since 1970-01-01.
+// The calendar is proleptic Gregorian; the algorithm is Howard Hinnant's days_from_civil
+// (https://howardhinnant.github.io/date_algorithms.html), which counts years from March.
+func DaysOf(year, month, day int) int32 {
+	if month <= 2 {
+		year--
+		month += 12
+	}
+	era := floorDiv(year, 400)
+	yearOfEra := year - era*400
+	dayOfYear := (153*(month-3)+2)/5 + day - 1
+	dayOfEra := yearOfEra*365 + yearOfEra/4 - yearOfEra/100 + dayOfYear
+	return int32(era*146097 + dayOfEra - 719468)
+}
+
+// CivilOf is the civil date of days since 1970-01-01 (civil_from_days, as above).
+func CivilOf(days int32) (year, month, day int) {
+	z := int(days) + 719468
+	era := floorDiv(z, 146097)
+	dayOfEra := z - era*146097
+	yearOfEra := (dayOfEra - dayOfEra/1460 + dayOfEra/36524 - dayOfEra/146096) / 365
+	dayOfYear := dayOfEra - (365*yearOfEra + yearOfEra/4 - yearOfEra/100)
+	fromMarch := (5*dayOfYear + 2) / 153
+	year, month, day = yearOfEra+era*400, fromMarch+3, dayOfYear-(153*fromMarch+2)/5+1
+	if month > 12 {
+		return year + 1, month - 12, day
+	}
+	return year, month, day
+}
+
+func floorDiv(a, b int) int {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// DaysIn is the number of days of a month.
+func DaysIn(year, month int) int {
+	if month == 2 {
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	}
+	return 30 + bits.OnesCount(uint(1<<month)&0b1_0101_1010_1010) // January, March, May, July, August, October, December
+}
+
+// AppendDate appends a date as YYYY-MM-DD.
+func AppendDate(dst []byte, days int32) []byte {
+	year, month, day := CivilOf(days)
+	dst = append(appendDigits(dst, uint64(year), 4), '-')
+	dst = append(appendTwoDigits(dst, month), '-')
+	return appendTwoDigits(dst, day)
+}
+
+func appendTwoDigits(dst []byte, n int) []byte {
+	return append(dst, '0'+byte(n/10), '0'+byte(n%10))
+}
+
+// AppendTimestamp appends a timestamp in RFC 3339 and UTC, with as many digits of the fraction as it
+// needs: 2006-01-02T15:04:05.123Z.
+func AppendTimestamp(dst []byte, seconds int64, nanos int32) []byte {
+	days := floorDiv(int(seconds), secondsPerDay)
+	dst = append(AppendDate(dst, int32(days)), 'T')
+	dst = appendClock(dst, int(seconds)-days*secondsPerDay)
+	if nanos != 0 {
+		dst = appendFraction(dst, uint32(nanos))
+	}
+	return append(dst, 'Z')
+}
+
+// appendClock appends a time of day as HH:MM:SS.
+func appendClock(dst []byte, second int) []byte {
+	dst = append(appendTwoDigits(dst, second/3600), ':')
+	dst = append(appendTwoDigits(dst, second/60%60), ':')
+	return appendTwoDigits(dst, second%60)
+}

@@ -1,0 +1,283 @@
+package value
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// A key part is one value of a primary or index key as bytes that sort, under
+// bytes.Compare, as the values do. Parts are self-delimiting, so that a key is
+// its parts one after the other:
+//
+//	NULL               01
+//	BOOL               02 (false) or 03 (true)
+//	FLOAT64, FLOAT32   10 or 11, then 8 or 4 bytes: IEEE bits, sign flipped if positive, all flipped if
+//	                   negative; NaN is all zero, -0 is 0
+//	STRING, BYTES      20, the bytes with 00 as 00 FF, then 00 01
+//	TIMESTAMP          30, seconds (8 bytes, sign flipped), nanoseconds (4 bytes); FF x 12 is pending
+//	UUID               31, 16 bytes
+//	INT64, DATE,       80+n, the n (0-16) significant bytes of a number >= 0;
+//	NUMERIC            7F-n, the n low bytes of a negative number whose complement has n significant bytes
+//
+// A part in descending order has every byte inverted. No part begins with 00 or
+// FF, ascending or descending: the layers above use these to end keys and ranges.
+const (
+	keyNull      = 0x01
+	keyFalse     = 0x02
+	keyTrue      = 0x03
+	keyFloat64   = 0x10
+	keyFloat32   = 0x11
+	keyText      = 0x20
+	keyTimestamp = 0x30
+	keyUUID      = 0x31
+	keyNegative  = 0x7F
+	keyPositive  = 0x80
+
+	textEscape     = 0x00 // introduces the two below
+	textEnd        = 0x01
+	textZero       = 0xFF
+	timestampWidth = 12
+)
+
+// KeyTimestampOffset is where, in the key part of a TIMESTAMP, the bytes begin that FillKeyTimestamp overwrites.
+const KeyTimestampOffset = 1
+
+// AppendKey appends the key part of v, which is of a kind that keys may hold.
+func AppendKey(dst []byte, v Value, desc bool) []byte {
+	start := len(dst)
+	dst = appendKeyAsc(dst, v)
+	if desc {
+		invert(dst[start:])
+	}
+	return dst
+}
+
+func appendKeyAsc(dst []byte, v Value) []byte {
+	if v.state == stateNull {
+		return append(dst, keyNull)
+	}
+	switch v.kind {
+	case Int64, Date:
+		return appendKeyInt(dst, int64(v.bits))
+	case String, Bytes:
+		return appendKeyText(dst, v.AsBytes())
+	case Timestamp:
+		return appendTimestamp(append(dst, keyTimestamp), v)
+	case Bool:
+		return append(dst, keyFalse+byte(v.bits))
+	case Float64:
+		return binary.BigEndian.AppendUint64(append(dst, keyFloat64), orderedFloat64(v.AsFloat64()))
+	case Float32:
+		return binary.BigEndian.AppendUint32(append(dst, keyFloat32), orderedFloat32(v.AsFloat32()))
+	case Numeric:
+		return appendKeyDecimal(dst, v.AsNumeric())
+	case UUID:
+		u := v.AsUUID()
+		return append(append(dst, keyUUID), u[:]...)
+	}
+	panic("value: " + v.kind.String() + " cannot be a key")
+}
+
+func invert(b []byte) {
+	for len(b) >= 8 {
+		binary.LittleEndian.PutUint64(b, ^binary.LittleEndian.Uint64(b))
+		b = b[8:]
+	}
+	for i := range b {
+		b[i] = ^b[i]
+	}
+}
+
+func appendKeyInt(dst []byte, i int64) []byte {
+	u := uint64(i)
+	n := byte(bits.Len64(u^uint64(i>>63))+7) >> 3
+	if i < 0 {
+		dst = append(dst, keyNegative-n)
+	} else {
+		dst = append(dst, keyPositive+n)
+	}
+	end := len(dst) + int(n)
+	// Shifting by 64 gives 0, as it should for n = 0.
+	return binary.BigEndian.AppendUint64(dst, u<<(64-8*n))[:end]
+}
+
+func appendKeyDecimal(dst []byte, d Decimal) []byte {
+	if d.hi == int64(d.lo)>>63 {
+		return appendKeyInt(dst, int64(d.lo))
+	}
+	// Between 64 and 127 bits: one byte beyond lo may be all sign, for |d| just past 63 bits.
+	n := 8 + byte(bits.Len64(uint64(d.hi)^uint64(d.hi>>63))+7)>>3
+	if d.hi < 0 {
+		dst = append(dst, keyNegative-n)
+	} else {
+		dst = append(dst, keyPositive+n)
+	}
+	end := len(dst) + int(n)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(d.hi)<<(128-8*n))[:end-8]
+	return binary.BigEndian.AppendUint64(dst, d.lo)
+}
+
+func appendKeyText(dst, s []byte) []byte {
+	dst = append(dst, keyText)
+	for {
+		i := bytes.IndexByte(s, 0)
+		if i < 0 {
+			break
+		}
+		dst = append(dst, s[:i]...)
+		dst = append(dst, textEscape, textZero)
+		s = s[i+1:]
+	}
+	dst = append(dst, s...)
+	return append(dst, textEscape, textEnd)
+}
+
+// appendTimestamp appends the 12 bytes of a TIMESTAMP, which keys and rows share.
+func appendTimestamp(dst []byte, v Value) []byte {
+	if v.state == statePending {
+		return append(dst, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"...)
+	}
+	dst = binary.BigEndian.AppendUint64(dst, v.bits^1<<63)
+	return binary.BigEndian.AppendUint32(dst, v.nanos)
+}
+
+// FillKeyTimestamp puts a timestamp in the place of a pending one in a key; part begins at the
+// offset where the layer above found KeyTimestampOffset.
+func FillKeyTimestamp(part []byte, desc bool, seconds int64, nanos int32) {
+	FillRowTimestamp(part, seconds, nanos)
+	if desc {
+		invert(part[:timestampWidth])
+	}
+}
+
+// orderedFloat64 maps floats to integers of the same order: NaN, -Inf, ..., 0 (also -0), ..., +Inf.
+func orderedFloat64(f float64) uint64 {
+	if f == 0 {
+		return 1 << 63
+	}
+	if f != f {
+		return 0
+	}
+	b := math.Float64bits(f)
+	return b ^ (uint64(int64(b)>>63) | 1<<63)
+}
+
+func unorderedFloat64(u uint64) float64 {
+	if u == 0 {
+		return math.NaN()
+	}
+	return math.Float64frombits(u ^ (uint64(^int64(u)>>63) | 1<<63))
+}
+
+func orderedFloat32(f float32) uint32 {
+	if f == 0 {
+		return 1 << 31
+	}
+	if f != f {
+		return 0
+	}
+	b := math.Float32bits(f)
+	return b ^ (uint32(int32(b)>>31) | 1<<31)
+}
+
+func unorderedFloat32(u uint32) float32 {
+	if u == 0 {
+		return float32(math.NaN())
+	}
+	return math.Float32frombits(u ^ (uint32(^int32(u)>>31) | 1<<31))
+}
+
+// SkipKey returns what follows the key part of type t that b begins with.
+func SkipKey(b []byte, t *Type, desc bool) (rest []byte, err error) {
+	n := keyLen(b, t, desc)
+	if n < 0 {
+		return nil, badKey(b, t)
+	}
+	return b[n:], nil
+}
+
+func badKey(b []byte, t *Type) error {
+	return fmt.Errorf("malformed key part of type %s: %x", t, b[:min(len(b), 32)])
+}
+
+// mask is what a byte of a key part is combined with to see it as in ascending order.
+func mask(desc bool) byte {
+	if desc {
+		return 0xFF
+	}
+	return 0
+}
+
+// keyLen is the length of the key part of type t that b begins with, -1 if there is none.
+func keyLen(b []byte, t *Type, desc bool) int {
+	if len(b) == 0 {
+		return -1
+	}
+	tag := b[0] ^ mask(desc)
+	if tag == keyNull {
+		return 1
+	}
+	n := -1
+	switch t.Kind {
+	case Int64, Date:
+		n = keyIntLen(tag, 8)
+	case Numeric:
+		n = keyIntLen(tag, 16)
+	case String, Bytes:
+		if tag == keyText {
+			n, _ = keyTextLen(b, desc)
+		}
+	case Timestamp:
+		n = lenIf(tag == keyTimestamp, 1+timestampWidth)
+	case Bool:
+		n = lenIf(tag == keyFalse || tag == keyTrue, 1)
+	case Float64:
+		n = lenIf(tag == keyFloat64, 9)
+	case Float32:
+		n = lenIf(tag == keyFloat32, 5)
+	case UUID:
+		n = lenIf(tag == keyUUID, 17)
+	}
+	if n > len(b) {
+		return -1
+	}
+	return n
+}
+
+func lenIf(ok bool, n int) int {
+	if ok {
+		return n
+	}
+	return -1
+}
+
+func keyIntLen(tag byte, most int) int {
+	n := int(tag) - keyPositive
+	if n < 0 {
+		n = keyNegative - int(tag)
+	}
+	return lenIf(n <= most, 1+n)
+}
+
+// keyTextLen is the length of a text part with its tag and end, -1 if it has no end, and the number of zero bytes in the text.
+func keyTextLen(b []byte, desc bool) (n, zeros int) {
+	m := mask(desc)
+	for n = 1; ; n += 2 {
+		i := bytes.IndexByte(b[n:], textEscape^m)
+		if i < 0 || n+i+1 >= len(b) {
+			return -1, 0
+		}
+		n += i
+		switch b[n+1] ^ m {
+		case textEnd:
+			return n + 2, zeros
+		case textZero:
+			zeros++
+		default:
+			return -1, 0
+		}
+	}
+}

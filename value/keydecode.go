@@ -1,0 +1,155 @@
+package value
+
+import (
+	"bytes"
+	"encoding/binary"
+	"unsafe"
+)
+
+// DecodeKey takes a key part of type t from the front of b. The value does not
+// refer to b.
+func DecodeKey(b []byte, t *Type, desc bool) (v Value, rest []byte, err error) {
+	n := keyLen(b, t, desc)
+	if n < 0 {
+		return Value{}, nil, badKey(b, t)
+	}
+	part, rest := b[:n], b[n:]
+	if part[0]^mask(desc) == keyNull {
+		return Null(t.Kind), rest, nil
+	}
+	v, ok := decodeKeyPart(part, t, desc)
+	if !ok {
+		return Value{}, nil, badKey(b, t)
+	}
+	return v, rest, nil
+}
+
+// decodeKeyPart decodes a part that is not NULL and has the length that keyLen found.
+// It refuses what AppendKey would not write, so that equal values have equal keys.
+func decodeKeyPart(part []byte, t *Type, desc bool) (Value, bool) {
+	m := mask(desc)
+	m64 := uint64(int64(int8(m))) // eight times m
+	body := part[1:]
+	switch t.Kind {
+	case Int64, Date:
+		i, ok := keyInt(part, m)
+		if t.Kind == Date {
+			return OfDate(int32(i)), ok && ValidDate(i)
+		}
+		return OfInt64(i), ok
+	case String, Bytes:
+		text := keyTextBody(nil, part, desc)
+		if t.Kind == String {
+			return OfString(unsafe.String(unsafe.SliceData(text), len(text))), true
+		}
+		return OfBytes(text), true
+	case Timestamp:
+		return timestampOf(binary.BigEndian.Uint64(body)^m64, binary.BigEndian.Uint32(body[8:])^uint32(m64))
+	case Bool:
+		return OfBool(part[0]^m == keyTrue), true
+	case Float64:
+		f := unorderedFloat64(binary.BigEndian.Uint64(body) ^ m64)
+		return OfFloat64(f), orderedFloat64(f) == binary.BigEndian.Uint64(body)^m64
+	case Float32:
+		f := unorderedFloat32(binary.BigEndian.Uint32(body) ^ uint32(m64))
+		return OfFloat32(f), orderedFloat32(f) == binary.BigEndian.Uint32(body)^uint32(m64)
+	case Numeric:
+		d, ok := keyDecimal(part, m)
+		return OfNumeric(d), ok && d.InRange()
+	case UUID:
+		u := [16]byte(body)
+		if desc {
+			invert(u[:])
+		}
+		return OfUUID(u), true
+	}
+	return Value{}, false
+}
+
+// keyInt reads the number of a part that has at most 8 bytes behind its tag; ok is false if a shorter part could hold it.
+func keyInt(part []byte, m byte) (i int64, ok bool) {
+	neg := part[0]^m < keyPositive
+	if len(part) == 1 {
+		return -int64(b2u(neg)), true
+	}
+	var flip byte // makes the bytes those of a number >= 0
+	if neg {
+		flip = 0xFF
+	}
+	if part[1]^m^flip == 0 {
+		return 0, false
+	}
+	var u uint64
+	for _, c := range part[1:] {
+		u = u<<8 | uint64(c^m^flip)
+	}
+	if neg {
+		u = ^u
+	}
+	return int64(u), neg == (int64(u) < 0)
+}
+
+func b2u(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func keyDecimal(part []byte, m byte) (d Decimal, ok bool) {
+	if len(part) <= 9 {
+		// 8 bytes may hold a number >= 2^63 or < -2^63.
+		if i, ok := keyInt(part, m); ok || len(part) < 9 {
+			return Decimal{hi: i >> 63, lo: uint64(i)}, ok
+		}
+	}
+	neg := part[0]^m < keyPositive
+	var flip byte
+	if neg {
+		flip = 0xFF
+	}
+	if part[1]^m^flip == 0 {
+		return Decimal{}, false
+	}
+	var hi, lo uint64
+	for _, c := range part[1:] {
+		hi = hi<<8 | lo>>56
+		lo = lo<<8 | uint64(c^m^flip)
+	}
+	if neg {
+		hi, lo = ^hi, ^lo
+	}
+	return Decimal{hi: int64(hi), lo: lo}, neg == (int64(hi) < 0)
+}
+
+// keyTextBody appends the text of a text part.
+func keyTextBody(dst, part []byte, desc bool) []byte {
+	start := len(dst)
+	m := mask(desc)
+	s := part[1 : len(part)-2]
+	if dst == nil {
+		dst = make([]byte, 0, len(s))
+	}
+	for {
+		i := bytes.IndexByte(s, textEscape^m)
+		if i < 0 {
+			break
+		}
+		dst = append(dst, s[:i+1]...)
+		s = s[i+2:]
+	}
+	dst = append(dst, s...)
+	if desc {
+		invert(dst[start:])
+	}
+	return dst
+}
+
+// timestampOf makes the value of 12 bytes of a TIMESTAMP.
+func timestampOf(seconds uint64, nanos uint32) (Value, bool) {
+	if seconds == 1<<64-1 && nanos == 1<<32-1 {
+		return PendingCommitTimestamp(), true
+	}
+	s := int64(seconds ^ 1<<63)
+	return OfTimestamp(s, int32(nanos)), ValidTimestamp(s, int64(nanos))
+}

@@ -1,0 +1,282 @@
+package value
+
+import (
+	"cmp"
+	"math/big"
+	"math/bits"
+)
+
+// Decimal is the number of a NUMERIC: 29 digits before and 9 after the point.
+// It holds billionths as a 128-bit two's complement integer. The zero Decimal is 0.
+type Decimal struct {
+	hi int64
+	lo uint64
+}
+
+const (
+	decimalScale  = 9             // digits after the point
+	decimalDigits = 38            // digits in all
+	decimalOne    = 1_000_000_000 // 1, in billionths
+)
+
+// magnitude is the absolute value of a Decimal, in billionths.
+type magnitude struct{ hi, lo uint64 }
+
+// maxMagnitude is 10^38 - 1.
+var maxMagnitude = magnitude{hi: 0x4b3b4ca85a86c47a, lo: 0x098a223fffffffff}
+
+// MaxDecimal and MinDecimal are the ends of NUMERIC's range.
+var (
+	MaxDecimal = Decimal{hi: int64(maxMagnitude.hi), lo: maxMagnitude.lo}
+	MinDecimal = MaxDecimal.Neg()
+)
+
+// InRange says whether d has at most 38 digits; the results of arithmetic here always have.
+func (d Decimal) InRange() bool { return d.abs().cmp(maxMagnitude) <= 0 }
+
+// DecimalFromInt64 makes a Decimal of a whole number.
+func DecimalFromInt64(i int64) Decimal {
+	hi, lo := bits.Mul64(magnitude64(i), decimalOne)
+	return magnitude{hi, lo}.signed(i < 0)
+}
+
+func magnitude64(i int64) uint64 {
+	if i < 0 {
+		return -uint64(i)
+	}
+	return uint64(i)
+}
+
+// Sign is -1, 0 or 1.
+func (d Decimal) Sign() int {
+	return d.Cmp(Decimal{})
+}
+
+// Cmp orders numbers: -1, 0 or 1.
+func (d Decimal) Cmp(e Decimal) int {
+	if c := cmp.Compare(d.hi, e.hi); c != 0 {
+		return c
+	}
+	return cmp.Compare(d.lo, e.lo)
+}
+
+// Neg is -d.
+func (d Decimal) Neg() Decimal {
+	lo, borrow := bits.Sub64(0, d.lo, 0)
+	return Decimal{hi: int64(-uint64(d.hi) - borrow), lo: lo}
+}
+
+// Abs is the absolute value of d.
+func (d Decimal) Abs() Decimal {
+	if d.hi < 0 {
+		return d.Neg()
+	}
+	return d
+}
+
+// Add, Sub, Mul, Div and Mod compute with numbers in range; ok is false on overflow, and for a divisor of 0.
+// Products and quotients are rounded to billionths, halves away from zero.
+
+func (d Decimal) Add(e Decimal) (sum Decimal, ok bool) {
+	lo, carry := bits.Add64(d.lo, e.lo, 0)
+	hi := int64(uint64(d.hi) + uint64(e.hi) + carry)
+	if (d.hi < 0) == (e.hi < 0) && (hi < 0) != (d.hi < 0) {
+		return Decimal{}, false
+	}
+	return Decimal{hi, lo}.checked()
+}
+
+func (d Decimal) Sub(e Decimal) (difference Decimal, ok bool) { return d.Add(e.Neg()) }
+
+func (d Decimal) Mul(e Decimal) (product Decimal, ok bool) {
+	x, y, neg := d.abs(), e.abs(), (d.hi < 0) != (e.hi < 0)
+	if x.hi == 0 && y.hi == 0 {
+		hi, lo := bits.Mul64(x.lo, y.lo)
+		lo, carry := bits.Add64(lo, decimalOne/2, 0)
+		q, _ := magnitude{hi + carry, lo}.div64(decimalOne)
+		return q.checked(neg)
+	}
+	p := new(big.Int).Mul(x.big(), y.big())
+	return fromBig(quoHalfAway(p, big.NewInt(decimalOne)), neg)
+}
+
+func (d Decimal) Div(e Decimal) (quotient Decimal, ok bool) {
+	x, y, neg := d.abs(), e.abs(), (d.hi < 0) != (e.hi < 0)
+	if y == (magnitude{}) {
+		return Decimal{}, false
+	}
+	if x.hi == 0 && y.hi == 0 {
+		hi, lo := bits.Mul64(x.lo, decimalOne)
+		q, r := magnitude{hi, lo}.div64(y.lo)
+		if r >= y.lo-r {
+			q = q.inc()
+		}
+		return q.checked(neg)
+	}
+	p := new(big.Int).Mul(x.big(), big.NewInt(decimalOne))
+	return fromBig(quoHalfAway(p, y.big()), neg)
+}
+
+// Mod is the remainder of the division cut off towards zero: it has d's sign.
+func (d Decimal) Mod(e Decimal) (remainder Decimal, ok bool) {
+	x, y := d.abs(), e.abs()
+	if y == (magnitude{}) {
+		return Decimal{}, false
+	}
+	if x.hi == 0 && y.hi == 0 {
+		return magnitude{0, x.lo % y.lo}.signed(d.hi < 0), true
+	}
+	return fromBig(new(big.Int).Rem(x.big(), y.big()), d.hi < 0)
+}
+
+// Rounding says which way Quantize goes.
+type Rounding uint8
+
+const (
+	HalfAway Rounding = iota // ROUND: to the nearest, halves away from zero
+	HalfEven                 // to the nearest, halves to the even digit
+	Truncate                 // TRUNC: towards zero
+	Floor                    // FLOOR: down
+	Ceiling                  // CEIL: up
+)
+
+// Quantize keeps digits digits after the point (before it, if negative); ok is false on overflow.
+func (d Decimal) Quantize(digits int64, mode Rounding) (rounded Decimal, ok bool) {
+	if digits >= decimalScale {
+		return d, true
+	}
+	// A unit of 10^39 is beyond twice any number.
+	exponent := decimalScale - max(digits, decimalScale-decimalDigits-1)
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(exponent), nil)
+	x, neg := d.abs(), d.hi < 0
+	var q, r *big.Int
+	if x.hi == 0 && exponent < 19 {
+		u := unit.Uint64()
+		if down, up := x.lo/u*u, x.lo-x.lo/u*u; roundsUp(mode, neg, x.lo/u&1 == 1, cmp.Compare(up, u-up), up == 0) {
+			return magnitude{0, down}.add(u).checked(neg)
+		} else {
+			return magnitude{0, down}.checked(neg)
+		}
+	}
+	q, r = new(big.Int).QuoRem(x.big(), unit, new(big.Int))
+	half := new(big.Int).Lsh(r, 1).Cmp(unit)
+	if roundsUp(mode, neg, q.Bit(0) == 1, half, r.Sign() == 0) {
+		q.Add(q, big.NewInt(1))
+	}
+	return fromBig(q.Mul(q, unit), neg)
+}
+
+// roundsUp says whether a magnitude between two multiples of a unit goes to the greater one.
+// odd tells of the lesser, half compares the remainder with half a unit.
+func roundsUp(mode Rounding, neg, odd bool, half int, exact bool) bool {
+	if exact {
+		return false
+	}
+	switch mode {
+	case HalfAway:
+		return half >= 0
+	case HalfEven:
+		return half > 0 || half == 0 && odd
+	case Floor:
+		return neg
+	case Ceiling:
+		return !neg
+	}
+	return false
+}
+
+// Int64 rounds to a whole number, halves away from zero; ok is false if it is out of INT64's range.
+func (d Decimal) Int64() (i int64, ok bool) {
+	x := d.abs()
+	q, r := x.div64(decimalOne)
+	if r >= decimalOne/2 {
+		q = q.inc()
+	}
+	if d.hi < 0 {
+		return -int64(q.lo), q.hi == 0 && q.lo <= 1<<63
+	}
+	return int64(q.lo), q.hi == 0 && q.lo < 1<<63
+}
+
+// IsInteger says whether nothing stands after the point.
+func (d Decimal) IsInteger() bool {
+	_, r := d.abs().div64(decimalOne)
+	return r == 0
+}
+
+// Big is the number in billionths.
+func (d Decimal) Big() *big.Int {
+	b := d.abs().big()
+	if d.hi < 0 {
+		b.Neg(b)
+	}
+	return b
+}
+
+// DecimalFromBig makes a Decimal of billionths; ok is false if there are too many.
+func DecimalFromBig(billionths *big.Int) (d Decimal, ok bool) {
+	return fromBig(new(big.Int).Abs(billionths), billionths.Sign() < 0)
+}
+
+func (d Decimal) abs() magnitude {
+	if d.hi < 0 {
+		d = d.Neg()
+	}
+	return magnitude{uint64(d.hi), d.lo}
+}
+
+func (d Decimal) checked() (Decimal, bool) { return d, d.InRange() }
+
+func (m magnitude) checked(neg bool) (Decimal, bool) {
+	return m.signed(neg), m.cmp(maxMagnitude) <= 0
+}
+
+func (m magnitude) signed(neg bool) Decimal {
+	d := Decimal{hi: int64(m.hi), lo: m.lo}
+	if neg {
+		return d.Neg()
+	}
+	return d
+}
+
+func (m magnitude) cmp(n magnitude) int {
+	if c := cmp.Compare(m.hi, n.hi); c != 0 {
+		return c
+	}
+	return cmp.Compare(m.lo, n.lo)
+}
+
+func (m magnitude) add(u uint64) magnitude {
+	lo, carry := bits.Add64(m.lo, u, 0)
+	return magnitude{m.hi + carry, lo}
+}
+
+func (m magnitude) inc() magnitude { return m.add(1) }
+
+func (m magnitude) div64(u uint64) (q magnitude, r uint64) {
+	q.hi, r = m.hi/u, m.hi%u
+	q.lo, r = bits.Div64(r, m.lo, u)
+	return q, r
+}
+
+func (m magnitude) big() *big.Int {
+	b := new(big.Int).SetUint64(m.hi)
+	return b.Lsh(b, 64).Or(b, new(big.Int).SetUint64(m.lo))
+}
+
+func fromBig(m *big.Int, neg bool) (Decimal, bool) {
+	if m.BitLen() > 127 {
+		return Decimal{}, false
+	}
+	lo := new(big.Int).And(m, new(big.Int).SetUint64(1<<64-1)).Uint64()
+	return magnitude{new(big.Int).Rsh(m, 64).Uint64(), lo}.checked(neg)
+}
+
+// quoHalfAway divides two numbers that are not negative.
+func quoHalfAway(x, y *big.Int) *big.Int {
+	q, r := x.QuoRem(x, y, new(big.Int))
+	if r.Lsh(r, 1).Cmp(y) >= 0 {
+		q.Add(q, big.NewInt(1))
+	}
+	return q
+}

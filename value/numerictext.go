@@ -1,0 +1,200 @@
+package value
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// Append appends the number as Spanner prints it: no exponent, no zeros at the end of the fraction.
+func (d Decimal) Append(dst []byte) []byte {
+	if d.hi < 0 {
+		dst = append(dst, '-')
+	}
+	whole, fraction := d.abs().div64(decimalOne)
+	if whole.hi == 0 {
+		dst = strconv.AppendUint(dst, whole.lo, 10)
+	} else {
+		const e19 = 1e19
+		high, low := whole.div64(e19)
+		dst = appendDigits(strconv.AppendUint(dst, high.lo, 10), low, 19)
+	}
+	if fraction == 0 {
+		return dst
+	}
+	return appendFraction(dst, uint32(fraction))
+}
+
+// appendFraction appends a point and billionths without zeros at the end.
+func appendFraction(dst []byte, billionths uint32) []byte {
+	digits := 9
+	for billionths%10 == 0 {
+		billionths /= 10
+		digits--
+	}
+	return appendDigits(append(dst, '.'), uint64(billionths), digits)
+}
+
+// appendDigits appends u in decimal, filled up with zeros on the left to n digits.
+func appendDigits(dst []byte, u uint64, n int) []byte {
+	dst = append(dst, "0000000000000000000"[:n]...)
+	for i := len(dst) - 1; u > 0; i-- {
+		dst[i] = '0' + byte(u%10)
+		u /= 10
+	}
+	return dst
+}
+
+func (d Decimal) String() string { return string(d.Append(nil)) }
+
+// Float64 is the nearest FLOAT64.
+func (d Decimal) Float64() float64 {
+	if i := int64(d.lo); d.hi == i>>63 && i > -1<<53 && i < 1<<53 {
+		return float64(i) / decimalOne
+	}
+	f, err := strconv.ParseFloat(d.String(), 64)
+	if err != nil {
+		panic("value: a NUMERIC that is no number: " + err.Error())
+	}
+	return f
+}
+
+// DecimalFromFloat64 rounds to billionths, halves away from zero; ok is false for what is out of range, NaN included.
+func DecimalFromFloat64(f float64) (d Decimal, ok bool) {
+	fraction, exponent := math.Frexp(math.Abs(f))
+	if f != f || exponent > 97 { // 2^97 > 10^29
+		return Decimal{}, false
+	}
+	if exponent < -31 { // 2^-31 < 1 / (2 * 10^9)
+		return Decimal{}, true
+	}
+	hi, lo := bits.Mul64(uint64(fraction*(1<<53)), decimalOne)
+	m := magnitude{hi, lo} // of up to 83 bits, times 2^shift
+	switch shift := exponent - 53; {
+	case shift >= 64:
+		return Decimal{}, false // the fraction alone has more than 80 bits
+	case shift > 0:
+		if m.hi>>(63-uint(shift)) != 0 {
+			return Decimal{}, false
+		}
+		m = magnitude{m.hi<<uint(shift) | m.lo>>(64-uint(shift)), m.lo << uint(shift)}
+	case shift < 0:
+		m = m.shiftRightHalfAway(uint(-shift))
+	}
+	return m.checked(f < 0)
+}
+
+// shiftRightHalfAway divides by 2^n, 0 < n < 128.
+func (m magnitude) shiftRightHalfAway(n uint) magnitude {
+	n-- // the last bit to go decides
+	if n >= 64 {
+		m = magnitude{0, m.hi >> (n - 64)}
+	} else {
+		m = magnitude{m.hi >> n, m.lo>>n | m.hi<<(64-n)}
+	}
+	m = m.inc()
+	return magnitude{m.hi >> 1, m.lo>>1 | m.hi<<63}
+}
+
+// ParseDecimal reads a decimal or scientific number, as CAST does: what is beyond billionths is
+// rounded, halves away from zero. White space around it is ignored.
+func ParseDecimal(s string) (Decimal, error) { return parseDecimal(s, false) }
+
+// ParseDecimalStrict is ParseDecimal for values that are given, not computed: it refuses what would have to be rounded.
+func ParseDecimalStrict(s string) (Decimal, error) { return parseDecimal(s, true) }
+
+func parseDecimal(s string, strict bool) (Decimal, error) {
+	text := strings.Trim(s, " \t\n\v\f\r")
+	neg := strings.HasPrefix(text, "-")
+	if neg || strings.HasPrefix(text, "+") {
+		text = text[1:]
+	}
+	exponent := 0
+	if i := strings.LastIndexAny(text, "eE"); i >= 0 {
+		var ok bool
+		if exponent, ok = parseExponent(text[i+1:]); !ok {
+			return Decimal{}, badDecimal(s)
+		}
+		text = text[:i]
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	if len(whole)+len(fraction) == 0 {
+		return Decimal{}, badDecimal(s)
+	}
+	m, ok := magnitudeOf(whole, fraction, exponent, strict)
+	if !ok || m.cmp(maxMagnitude) > 0 {
+		return Decimal{}, badDecimal(s)
+	}
+	return m.signed(neg), nil
+}
+
+func badDecimal(s string) error { return fmt.Errorf("invalid NUMERIC value: %s", quoted(s)) }
+
+// maxExponent stands for all exponents beyond it: no request is so long that its digits could make up for them.
+const maxExponent = 1 << 40
+
+func parseExponent(s string) (exponent int, ok bool) {
+	neg := strings.HasPrefix(s, "-")
+	if neg || strings.HasPrefix(s, "+") {
+		s = s[1:]
+	}
+	if s == "" {
+		return 0, false
+	}
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		exponent = min(exponent*10+int(c-'0'), maxExponent)
+	}
+	if neg {
+		exponent = -exponent
+	}
+	return exponent, true
+}
+
+// magnitudeOf reads the digits of whole and fraction, times 10^exponent, in billionths.
+func magnitudeOf(whole, fraction string, exponent int, strict bool) (m magnitude, ok bool) {
+	keep := len(whole) + exponent + decimalScale // how many digits come before the cut
+	round := false
+	for i := range len(whole) + len(fraction) {
+		var c byte
+		if i < len(whole) {
+			c = whole[i]
+		} else {
+			c = fraction[i-len(whole)]
+		}
+		switch {
+		case c < '0' || c > '9':
+			return m, false
+		case i < keep:
+			if m, ok = m.mul10(uint64(c - '0')); !ok {
+				return m, false
+			}
+		case strict && c != '0':
+			return m, false
+		case i == keep:
+			round = c >= '5'
+		}
+	}
+	for i := len(whole) + len(fraction); i < keep && m != (magnitude{}); i++ {
+		if m, ok = m.mul10(0); !ok {
+			return m, false
+		}
+	}
+	if round {
+		m = m.inc()
+	}
+	return m, true
+}
+
+// mul10 is m * 10 + digit; ok is false if m has all the digits there may be.
+func (m magnitude) mul10(digit uint64) (n magnitude, ok bool) {
+	if m.cmp(magnitude{maxMagnitude.hi / 10, 1<<64 - 1}) > 0 {
+		return m, false
+	}
+	hi, lo := bits.Mul64(m.lo, 10)
+	return magnitude{m.hi*10 + hi, lo}.add(digit), true
+}

@@ -1,0 +1,287 @@
+package value
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"strconv"
+)
+
+// google.protobuf.Value on the wire: the tags (field number and wire type) of its alternatives.
+const (
+	wireNull   = 1<<3 | 0 // then a zero byte: NULL_VALUE
+	wireNumber = 2<<3 | 1 // then 8 bytes, little endian
+	wireString = 3<<3 | 2 // then length, bytes
+	wireBool   = 4<<3 | 0 // then 0 or 1
+	wireList   = 6<<3 | 2 // then length, ListValue
+	wireValue  = 1<<3 | 2 // of ListValue.values: length, Value
+)
+
+// AppendWire appends v, of type t, as the body of a google.protobuf.Value: without outer tag and length.
+func (v Value) AppendWire(dst []byte, t *Type) []byte {
+	if v.state != stateSet {
+		return appendWireNull(dst)
+	}
+	switch t.Kind {
+	case Bool:
+		return append(dst, wireBool, byte(v.bits))
+	case Int64:
+		return appendWireInt(dst, int64(v.bits))
+	case Float64, Float32:
+		return appendWireFloat(dst, v.AsFloat64())
+	case Timestamp:
+		return appendWireTimestamp(dst, int64(v.bits), int32(v.nanos))
+	case Date:
+		return appendWireDate(dst, v.AsDate())
+	case String, JSON:
+		return append(appendWireHead(dst, wireString, int(v.bits)), v.AsBytes()...)
+	case Bytes:
+		return appendWireBytes(dst, v.AsBytes())
+	case Numeric:
+		return appendWireDecimal(dst, v.AsNumeric())
+	case UUID:
+		u := v.AsUUID()
+		return appendWireUUID(dst, u[:])
+	case Interval:
+		dst, mark := BeginField(dst, wireString)
+		return EndField(v.AsInterval().Append(dst), mark)
+	case Array:
+		dst, mark := BeginField(dst, wireList)
+		for _, e := range v.AsList() {
+			dst = e.AppendWireField(dst, wireValue, t.Elem)
+		}
+		return EndField(dst, mark)
+	case Struct:
+		dst, mark := BeginField(dst, wireList)
+		for i, f := range v.AsList() {
+			dst = f.AppendWireField(dst, wireValue, t.Fields[i].Type)
+		}
+		return EndField(dst, mark)
+	}
+	return appendWireNull(dst)
+}
+
+// RowToWire appends a stored payload of type t as the body of a google.protobuf.Value. The payload
+// is as AppendRow writes it; a damaged one gives NULL.
+func RowToWire(dst, payload []byte, t *Type) []byte {
+	switch t.Kind {
+	case String, JSON:
+		return append(appendWireHead(dst, wireString, len(payload)), payload...)
+	case Bytes:
+		return appendWireBytes(dst, payload)
+	case Int64:
+		if i, n := binary.Varint(payload); n > 0 {
+			return appendWireInt(dst, i)
+		}
+	case Array:
+		return rowArrayToWire(dst, payload, t)
+	case Struct:
+		dst, mark := BeginField(dst, wireList)
+		for i := range t.Fields {
+			dst, payload = rowElementToWire(dst, payload, t.Fields[i].Type)
+		}
+		return EndField(dst, mark)
+	case UUID:
+		if len(payload) == 16 {
+			return appendWireUUID(dst, payload)
+		}
+	case Numeric:
+		if d, ok := rowDecimal(payload); ok {
+			return appendWireDecimal(dst, d)
+		}
+	default: // the rest decodes without allocation
+		if v, ok := decodeRow(payload, t); ok {
+			return v.AppendWire(dst, t)
+		}
+	}
+	return appendWireNull(dst)
+}
+
+func rowArrayToWire(dst, payload []byte, t *Type) []byte {
+	count, n := binary.Uvarint(payload)
+	payload = payload[max(n, 0):]
+	dst, mark := BeginField(dst, wireList)
+	for ; count > 0 && len(payload) > 0; count-- {
+		dst, payload = rowElementToWire(dst, payload, t.Elem)
+	}
+	return EndField(dst, mark)
+}
+
+func rowElementToWire(dst, b []byte, t *Type) (out, rest []byte) {
+	payload, rest, null, ok := rowElement(b)
+	if !ok || null {
+		return NullField(dst, wireValue), rest
+	}
+	return RowToWireField(dst, wireValue, payload, t), rest
+}
+
+// KeyToWire takes the key part of type t from the front of key and appends it as the body of a
+// google.protobuf.Value. The part is as AppendKey writes it; a damaged one gives NULL and no rest.
+func KeyToWire(dst, key []byte, t *Type, desc bool) (out, rest []byte) {
+	if t.Kind == String || t.Kind == Bytes {
+		return keyTextToWire(dst, key, t.Kind, desc)
+	}
+	n := keyLen(key, t, desc)
+	if n < 0 {
+		return appendWireNull(dst), nil
+	}
+	part, rest := key[:n], key[n:]
+	m := mask(desc)
+	if part[0]^m == keyNull {
+		return appendWireNull(dst), rest
+	}
+	switch t.Kind {
+	case UUID:
+		dst = appendWireHead(dst, wireString, 36)
+		var u [16]byte
+		copy(u[:], part[1:])
+		if desc {
+			invert(u[:])
+		}
+		return appendUUID(dst, u[:]), rest
+	case Numeric:
+		d, _ := keyDecimal(part, m)
+		return appendWireDecimal(dst, d), rest
+	}
+	v, ok := decodeKeyPart(part, t, desc)
+	if !ok {
+		return appendWireNull(dst), rest
+	}
+	return v.AppendWire(dst, t), rest
+}
+
+func keyTextToWire(dst, key []byte, k Kind, desc bool) (out, rest []byte) {
+	if len(key) > 0 && key[0]^mask(desc) == keyNull {
+		return appendWireNull(dst), key[1:]
+	}
+	if len(key) == 0 || key[0]^mask(desc) != keyText {
+		return appendWireNull(dst), nil
+	}
+	n, zeros := keyTextLen(key, desc)
+	if n < 0 {
+		return appendWireNull(dst), nil
+	}
+	part, rest := key[:n], key[n:]
+	size := n - 3 - zeros // tag and end are three bytes
+	if k == String {
+		return keyTextBody(appendWireHead(dst, wireString, size), part, desc), rest
+	}
+	// The text is put behind the place of its base64 form, and cut off again.
+	enc := base64.StdEncoding.EncodedLen(size)
+	dst = appendWireHead(dst, wireString, enc)
+	start := len(dst)
+	dst = keyTextBody(appendZeros(dst, enc), part, desc)
+	base64.StdEncoding.Encode(dst[start:], dst[start+enc:])
+	return dst[:start+enc], rest
+}
+
+func appendZeros(dst []byte, n int) []byte {
+	return append(dst, make([]byte, n)...) // compiles to growing in place
+}
+
+// AppendWireField, RowToWireField, KeyToWireField and NullField append a whole field that is a
+// google.protobuf.Value: tag (one byte: field number 1 to 15, wire type 2), length, body.
+
+func (v Value) AppendWireField(dst []byte, tag byte, t *Type) []byte {
+	dst, mark := BeginField(dst, tag)
+	return EndField(v.AppendWire(dst, t), mark)
+}
+
+func RowToWireField(dst []byte, tag byte, payload []byte, t *Type) []byte {
+	if t.Kind == String || t.Kind == JSON { // long ones need not be moved
+		dst = appendWireHead(dst, tag, 1+uvarintSize(uint64(len(payload)))+len(payload))
+		dst = appendWireHead(dst, wireString, len(payload))
+		return append(dst, payload...)
+	}
+	dst, mark := BeginField(dst, tag)
+	return EndField(RowToWire(dst, payload, t), mark)
+}
+
+func KeyToWireField(dst []byte, tag byte, key []byte, t *Type, desc bool) (out, rest []byte) {
+	dst, mark := BeginField(dst, tag)
+	dst, rest = KeyToWire(dst, key, t, desc)
+	return EndField(dst, mark), rest
+}
+
+func NullField(dst []byte, tag byte) []byte { return append(dst, tag, 2, wireNull, 0) }
+
+// BeginField begins a field whose length is not yet known, with room for a length of one byte.
+// EndField, given mark, ends it, and moves what was appended in between if the length needs more.
+func BeginField(dst []byte, tag byte) (out []byte, mark int) {
+	return append(dst, tag, 0), len(dst) + 2
+}
+
+// EndField ends the field that BeginField began.
+func EndField(dst []byte, mark int) []byte {
+	n := len(dst) - mark
+	if n < 1<<7 {
+		dst[mark-1] = byte(n)
+		return dst
+	}
+	more := uvarintSize(uint64(n)) - 1
+	dst = appendZeros(dst, more)
+	copy(dst[mark+more:], dst[mark:mark+n])
+	binary.PutUvarint(dst[mark-1:], uint64(n))
+	return dst
+}
+
+// appendWireHead appends tag and length of a field of n bytes.
+func appendWireHead(dst []byte, tag byte, n int) []byte {
+	if n < 1<<7 {
+		return append(dst, tag, byte(n))
+	}
+	return binary.AppendUvarint(append(dst, tag), uint64(n))
+}
+
+func appendWireNull(dst []byte) []byte { return append(dst, wireNull, 0) }
+
+func appendWireInt(dst []byte, i int64) []byte {
+	dst, mark := BeginField(dst, wireString)
+	return EndField(strconv.AppendInt(dst, i, 10), mark)
+}
+
+func appendWireFloat(dst []byte, f float64) []byte {
+	switch {
+	case f != f:
+		return append(dst, "\x1a\x03NaN"...)
+	case f > math.MaxFloat64:
+		return append(dst, "\x1a\x08Infinity"...)
+	case f < -math.MaxFloat64:
+		return append(dst, "\x1a\x09-Infinity"...)
+	}
+	return binary.LittleEndian.AppendUint64(append(dst, wireNumber), math.Float64bits(f))
+}
+
+func appendWireTimestamp(dst []byte, seconds int64, nanos int32) []byte {
+	dst, mark := BeginField(dst, wireString)
+	return EndField(AppendTimestamp(dst, seconds, nanos), mark)
+}
+
+func appendWireDate(dst []byte, days int32) []byte {
+	dst, mark := BeginField(dst, wireString)
+	return EndField(AppendDate(dst, days), mark)
+}
+
+func appendWireBytes(dst, b []byte) []byte {
+	dst = appendWireHead(dst, wireString, base64.StdEncoding.EncodedLen(len(b)))
+	return base64.StdEncoding.AppendEncode(dst, b)
+}
+
+func appendWireDecimal(dst []byte, d Decimal) []byte {
+	dst, mark := BeginField(dst, wireString)
+	return EndField(d.Append(dst), mark)
+}
+
+func appendWireUUID(dst, u []byte) []byte {
+	return appendUUID(appendWireHead(dst, wireString, 36), u)
+}
+
+// appendUUID appends 16 bytes as 8-4-4-4-12 hexadecimal digits.
+func appendUUID(dst, u []byte) []byte {
+	dst = append(hex.AppendEncode(dst, u[:4]), '-')
+	dst = append(hex.AppendEncode(dst, u[4:6]), '-')
+	dst = append(hex.AppendEncode(dst, u[6:8]), '-')
+	dst = append(hex.AppendEncode(dst, u[8:10]), '-')
+	return hex.AppendEncode(dst, u[10:16])
+}
