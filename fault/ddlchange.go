@@ -1,0 +1,240 @@
+package fault
+
+import (
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Interleaving. child is "Table T" or "Index I".
+
+// ParentKeyMissing is a child whose key lacks a column of its parent's key.
+func ParentKeyMissing(child, column string) *Error {
+	return newError(codes.FailedPrecondition, "%s does not reference parent key column %s.", child, column)
+}
+
+// ParentKeyPosition is a child whose key has a parent key column at another place (from 0).
+func ParentKeyPosition(child, column string, position int) *Error {
+	return newError(codes.FailedPrecondition, "%s references parent key column %s at incorrect position %d.", child, column, position)
+}
+
+// ParentKeyOrder is a child key column that sorts the other way.
+func ParentKeyOrder(child, column, order string) *Error {
+	return newError(codes.FailedPrecondition, "%s references parent key column %s with incorrect order %s.", child, column, order)
+}
+
+// ParentKeyType is a child key column of another type.
+func ParentKeyType(child, column, have, want string) *Error {
+	return newError(codes.FailedPrecondition, "%s references parent key column %s with incorrect type %s (should be %s).",
+		child, column, have, want)
+}
+
+// ParentKeyLength is a child key column of another length.
+func ParentKeyLength(child, column, have, want string) *Error {
+	return newError(codes.FailedPrecondition, "%s references parent key column %s with incorrect length %s (should be %s).",
+		child, column, have, want)
+}
+
+// ParentKeyNullability is a child key column that differs in NOT NULL.
+func ParentKeyNullability(child, column, parent, have string) *Error {
+	return newError(codes.FailedPrecondition, "%s references parent key column %s that is %s, but child key is %s.",
+		child, column, parent, have)
+}
+
+// OnDeleteWithoutParent is ON DELETE on a table that is not INTERLEAVE IN PARENT.
+func OnDeleteWithoutParent(table string) *Error {
+	return newError(codes.InvalidArgument,
+		"Cannot SET ON DELETE on table %s that does not have an INTERLEAVE IN PARENT clause.", table)
+}
+
+// InterleaveChange is SET INTERLEAVE IN with a step that does not exist.
+func InterleaveChange(table, reason string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot change the interleaving of table %s: %s.", table, reason)
+}
+
+// Dropping.
+
+// DropTableWithChildren is DROP TABLE of a parent.
+func DropTableWithChildren(table, children string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot drop table %s with interleaved tables: %s.", table, children)
+}
+
+// DropTableWithIndexes is DROP TABLE of an indexed table.
+func DropTableWithIndexes(table, indexes string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot drop table %s with indices: %s.", table, indexes)
+}
+
+// DropTableReferenced is DROP TABLE of a table that foreign keys of others point to.
+func DropTableReferenced(table, foreignKeys string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Cannot drop table `%s`. It is referenced by one or more foreign keys: %s. You must drop the foreign keys before dropping the table.",
+		table, foreignKeys)
+}
+
+// DropSchemaInUse is DROP SCHEMA of a schema with something in it.
+func DropSchemaInUse(schema, object string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot drop schema %s because it is not empty: it contains %s.", schema, object)
+}
+
+// DropKeyColumn is DROP COLUMN of a key column.
+func DropKeyColumn(table, column string) *Error {
+	return newError(codes.InvalidArgument, "Cannot drop key column %s from table %s.", column, table)
+}
+
+// DropIndexedColumn is DROP COLUMN of a column that an index has.
+func DropIndexedColumn(table, column, index string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot drop column %s from table %s because it is used by index %s.",
+		column, table, index)
+}
+
+// DropColumnInForeignKey is DROP COLUMN of a column that foreign keys have.
+func DropColumnInForeignKey(table, column, foreignKeys string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Cannot drop column `%s` from table `%s`. It is used by one or more foreign keys: %s. You must drop the foreign keys before dropping the column.",
+		column, table, foreignKeys)
+}
+
+// DropColumnInGenerated is DROP COLUMN of a column that a generated column reads.
+func DropColumnInGenerated(table, column, generated string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot drop column `%s` from table `%s` because it is referenced by generated column `%s`.",
+		column, table, generated)
+}
+
+// DropColumnInCheck is DROP COLUMN of a column that a check constraint reads.
+func DropColumnInCheck(column, check string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot drop column `%s` on which there is a dependent check constraint: %s.", column, check)
+}
+
+// DropManagedIndex is DROP INDEX of an index that foreign keys need.
+func DropManagedIndex(index, foreignKeys string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot drop index `%s`. It is in use by foreign keys: %s.", index, foreignKeys)
+}
+
+// Changing columns.
+
+// AddNotNullColumn is ADD COLUMN ... NOT NULL without a value for existing rows.
+func AddNotNullColumn(table, column string) *Error {
+	return newError(codes.Unimplemented, "Cannot add NOT NULL column %s.%s to existing table %s.", table, column, table)
+}
+
+// AddKeyColumn is ADD COLUMN ... PRIMARY KEY.
+func AddKeyColumn(table, column string) *Error {
+	return newError(codes.InvalidArgument, "Cannot add primary key column %s.%s to existing table %s.", table, column, table)
+}
+
+// ChangeColumnType is a type change that is not allowed.
+func ChangeColumnType(column, from, to string) *Error {
+	return newError(codes.InvalidArgument, "Cannot change type of column `%s` from `%s` to `%s`", column, from, to)
+}
+
+// ChangeKeyColumn is a change of a key column that is not allowed.
+func ChangeKeyColumn(column string) *Error {
+	return newError(codes.InvalidArgument, "Cannot change key column %s.", column)
+}
+
+// ChangeParentKeyColumn is a change of a key column that comes from the parent.
+func ChangeParentKeyColumn(column string) *Error {
+	return newError(codes.InvalidArgument, "Cannot alter parent key column %s.", column)
+}
+
+// ChangeInheritedKeyColumn is a change of a key column that children have.
+func ChangeInheritedKeyColumn(column string) *Error {
+	return newError(codes.InvalidArgument, "Requested change to key column %s could not be made.", column)
+}
+
+// ChangeArrayNullability is NOT NULL on an ARRAY column that was without.
+func ChangeArrayNullability(column string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot change ARRAY column %s to NOT NULL.", column)
+}
+
+// ChangeIndexedNullability is a change of NOT NULL that an index depends on.
+func ChangeIndexedNullability(column, index string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Changing NOT NULL constraints on column %s is not allowed because it affects index %s.", column, index)
+}
+
+// ChangeForeignKeyColumn is a change ("nullability", "type") of a column that foreign keys have.
+func ChangeForeignKeyColumn(what, column, table, foreignKeys string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Cannot change the %s for column `%s` of table `%s`. It is used by one or more foreign keys: %s.", what, column, table, foreignKeys)
+}
+
+// ChangeTypeUnderGenerated is a type change of a column that a stored generated column reads.
+func ChangeTypeUnderGenerated(column string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Cannot change the data type of column `%s`, which has a dependent stored generated column.", column)
+}
+
+// ChangeTypeUnderCheck is a type change of a column that a check constraint reads.
+func ChangeTypeUnderCheck(column, check string) *Error {
+	return newError(codes.InvalidArgument, "Cannot change the data type of column `%s`, which is used by check constraint `%s`.", column, check)
+}
+
+// GeneratedToRegular is ALTER COLUMN of a generated column without AS.
+func GeneratedToRegular(column string) *Error {
+	return newError(codes.InvalidArgument, "Cannot convert generated column `%s` to a regular column.", column)
+}
+
+// RegularToGenerated is ALTER COLUMN with AS of a column that is not generated.
+func RegularToGenerated(column string) *Error {
+	return newError(codes.InvalidArgument, "Cannot convert column `%s` to a generated column.", column)
+}
+
+// ChangeGeneratedStored is a change between stored and virtual.
+func ChangeGeneratedStored(column string) *Error {
+	return newError(codes.InvalidArgument, "Cannot change the STORED attribute for generated column `%s`.", column)
+}
+
+// ChangeGeneratedExpression is a new expression for a generated column whose values are stored somewhere.
+func ChangeGeneratedExpression(column string) *Error {
+	return newError(codes.InvalidArgument,
+		"Cannot change the expression of a generated column `%s` because it is stored or has other dependencies.", column)
+}
+
+// ChangeGeneratedType is a new type for a stored generated column.
+func ChangeGeneratedType(column string) *Error {
+	return newError(codes.InvalidArgument, "Cannot change the data type of a stored generated column `%s`.", column)
+}
+
+// DefaultOnGenerated is SET DEFAULT on a generated column.
+func DefaultOnGenerated(column string) *Error {
+	return newError(codes.FailedPrecondition, "Column %s with a DEFAULT value cannot be a generated column and vice versa.", column)
+}
+
+// Existing data. key is the key of the first row found.
+
+// ExistingNull is a NULL in a column that becomes NOT NULL.
+func ExistingNull(column, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Adding a NOT NULL constraint on a column %s is not allowed because it has a NULL value at key: %s", column, key)
+}
+
+// ExistingLength is a value longer than the column's new limit.
+func ExistingLength(column string, limit, length int64, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Reducing the length of column %s to %d is not allowed because it has a value of length %d at key: %s", column, limit, length, key)
+}
+
+// ExistingUTF8 is a value of a BYTES column, becoming STRING, that is not text.
+func ExistingUTF8(column, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Alteration of column %s is not allowed because it has an invalid UTF-8 character at key: %s", column, key)
+}
+
+// ExistingFuture is a timestamp in the future in a column that gets allow_commit_timestamp.
+func ExistingFuture(column, key string, ts time.Time) *Error {
+	return newError(codes.FailedPrecondition,
+		"Setting allow_commit_timestamp option on column %s is not allowed because it has a timestamp in the future at key: %s %s",
+		column, key, ts.UTC().Format(time.RFC3339Nano))
+}
+
+// ExistingDuplicate is a duplicate found while a unique index is filled.
+func ExistingDuplicate(index, key string) *Error {
+	return newError(codes.FailedPrecondition, "Found uniqueness violation on index %s,  duplicate key: %s", index, key)
+}
+
+// ExistingOrphan is a row without parent in a table that becomes INTERLEAVE IN PARENT.
+func ExistingOrphan(table, parent, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Interleaving table %s in parent %s is not allowed because it has a row without parent row at key: %s", table, parent, key)
+}

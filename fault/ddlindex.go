@@ -1,0 +1,168 @@
+package fault
+
+import "google.golang.org/grpc/codes"
+
+// Indexes.
+
+// IndexWithoutKey is CREATE INDEX on no columns.
+func IndexWithoutKey(index string) *Error {
+	return newError(codes.InvalidArgument, "Index %s does not specify any key columns.", index)
+}
+
+// IndexColumnNotFound is an index on a column that the table does not have.
+func IndexColumnNotFound(index, column string) *Error {
+	return newError(codes.InvalidArgument,
+		"Index %s specifies key column %s which does not exist in the index's base table.", index, column)
+}
+
+// IndexColumnTwice is an index that names a column twice.
+func IndexColumnTwice(index, column string) *Error {
+	return newError(codes.InvalidArgument, "Index %s specifies key column %s twice.", index, column)
+}
+
+// IndexColumnType is an index on a column of a type without order.
+func IndexColumnType(index, column, typ string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot reference %s %s in the creation of index %s.", typ, column, index)
+}
+
+// IndexStoresKey is STORING of a column of the index's key.
+func IndexStoresKey(index, column string) *Error {
+	return newError(codes.InvalidArgument, "Index %s specifies stored column %s already specified as primary key.", index, column)
+}
+
+// IndexStoresTableKey is STORING of a column of the table's key.
+func IndexStoresTableKey(index, column, table string) *Error {
+	return newError(codes.FailedPrecondition, "Index %s specifies stored column %s which is a key of table %s.", index, column, table)
+}
+
+// IndexWhere is a WHERE clause that is not a list of c IS NOT NULL.
+func IndexWhere(index string) *Error {
+	return newError(codes.InvalidArgument, "The WHERE clause of index %s must be of the form column IS NOT NULL [AND ...].", index)
+}
+
+// IndexParentNotFound is an index interleaved in a table that does not exist.
+func IndexParentNotFound(index, table string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot interleave index %s within nonexistent table %s.", index, table)
+}
+
+// IndexParentNoAncestor is an index interleaved in a table that its own is not under.
+func IndexParentNoAncestor(index, table, parent string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot interleave index %s of table %s within table %s because %s is not an ancestor of %s.",
+		index, table, parent, parent, table)
+}
+
+// IndexSchema is an index in another named schema than its table.
+func IndexSchema(index, table string) *Error {
+	return newError(codes.FailedPrecondition, "Index %s does not match the schema of the indexed table %s.", index, table)
+}
+
+// IndexColumnStored is ADD STORED COLUMN of a column that the index has.
+func IndexColumnStored(index, column string) *Error {
+	return newError(codes.FailedPrecondition, "Column %s already exists in index %s.", column, index)
+}
+
+// IndexColumnNotStored is DROP STORED COLUMN of a column that the index does not have.
+func IndexColumnNotStored(index, column string) *Error {
+	return newError(codes.NotFound, "Index %s does not have stored column %s.", index, column)
+}
+
+// Expressions.
+
+// BadDefault is a DEFAULT expression that does not compile.
+func BadDefault(table, column, reason string) *Error {
+	return newError(codes.InvalidArgument, "Error parsing the default value of column `%s`.`%s`: %s", table, column, reason)
+}
+
+// BadOnUpdate is an ON UPDATE clause that is not allowed there.
+func BadOnUpdate(table, column, reason string) *Error {
+	return newError(codes.InvalidArgument, "Error parsing the ON UPDATE expression of column `%s`.`%s`: %s", table, column, reason)
+}
+
+// BadGenerated is a generated column that does not compile.
+func BadGenerated(table, column, reason string) *Error {
+	return newError(codes.InvalidArgument, "Error parsing the definition of generated column `%s`.`%s`: %s", table, column, reason)
+}
+
+// BadCheck is a check constraint that does not compile.
+func BadCheck(table, check, sql, reason string) *Error {
+	return newError(codes.InvalidArgument, "Error parsing expression '%s' from check constraint '%s' in table '%s': %s",
+		shorten(sql), check, table, reason)
+}
+
+// DefaultReadsColumn is a DEFAULT that is not constant.
+func DefaultReadsColumn(column string) *Error {
+	return newError(codes.InvalidArgument,
+		"Default value expression of column `%s` has a reference to another column. Default expressions referencing other columns are not supported.",
+		column)
+}
+
+// NonDeterministic is a function whose value would not keep in a generated column or check constraint; use names which.
+func NonDeterministic(function, use string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Expression is non-deterministic due to the use of non-deterministic function `%s`. Expression of %s must yield the same value for the same dependent column values. Non-deterministic functions inside the expressions are not allowed.",
+		function, use)
+}
+
+// GeneratedReadsCommitTimestamp is a generated column over a commit timestamp.
+func GeneratedReadsCommitTimestamp(column string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot use commit timestamp column `%s` as a dependency of a generated column.", column)
+}
+
+// GeneratedCycle is a generated column that depends on itself; path is "a -> b -> a".
+func GeneratedCycle(path string) *Error {
+	return newError(codes.FailedPrecondition, "Cycle detected while analyzing generated columns: %s.", path)
+}
+
+// GeneratedKey is a generated key column against the rules.
+func GeneratedKey(column, reason string) *Error {
+	return newError(codes.InvalidArgument, "Generated column `%s` cannot be part of the primary key: %s.", column, reason)
+}
+
+// CheckReadsCommitTimestamp is a check constraint over a commit timestamp.
+func CheckReadsCommitTimestamp(column string) *Error {
+	return newError(codes.InvalidArgument, "Column `%s` has option commit_timestamp, which is not supported in check constraint.", column)
+}
+
+// CheckReadsNoColumn is a check constraint without a column that is not generated.
+func CheckReadsNoColumn(table, check, sql string) *Error {
+	return newError(codes.InvalidArgument,
+		"Check constraint `%s`.`%s` does not use any non generated column. Expression: '%s'. A check constraint expression requires at least one non-generated column as dependency.",
+		table, check, shorten(sql))
+}
+
+// Foreign keys.
+
+// ForeignKeyColumnCount is a foreign key with unequal lists of columns.
+func ForeignKeyColumnCount(table, referenced, foreignKey string) *Error {
+	return newError(codes.FailedPrecondition, "The number of columns are different for table `%s` and table `%s` in foreign key `%s`.",
+		table, referenced, foreignKey)
+}
+
+// ForeignKeyColumnTwice is a foreign key that names a column twice.
+func ForeignKeyColumnTwice(column, table, foreignKey string) *Error {
+	return newError(codes.FailedPrecondition, "Column `%s` used more than once for table `%s` in foreign key `%s`.", column, table, foreignKey)
+}
+
+// ForeignKeyColumnNotFound is a foreign key that names no column.
+func ForeignKeyColumnNotFound(column, table, foreignKey string) *Error {
+	return newError(codes.FailedPrecondition, "Column `%s` not found for table `%s` in foreign key `%s`.", column, table, foreignKey)
+}
+
+// ForeignKeyColumnType is a foreign key over a column of a type without equality.
+func ForeignKeyColumnType(column, table, foreignKey string) *Error {
+	return newError(codes.FailedPrecondition, "Column `%s` for foreign key `%s` on table `%s` has an unsupported type.",
+		column, foreignKey, table)
+}
+
+// ForeignKeyCommitTimestamp is a foreign key over a commit timestamp.
+func ForeignKeyCommitTimestamp(column, table, foreignKey string) *Error {
+	return newError(codes.FailedPrecondition, "Commit timestamp column is not supported for column `%s` of table `%s` in foreign key `%s`.",
+		column, table, foreignKey)
+}
+
+// ForeignKeyTypeMismatch is a foreign key between columns of different types.
+func ForeignKeyTypeMismatch(column, table, refColumn, refTable, foreignKey string) *Error {
+	return newError(codes.FailedPrecondition,
+		"The column types are different for column `%s` of table `%s` and column `%s` of table `%s` in foreign key `%s`.",
+		column, table, refColumn, refTable, foreignKey)
+}
