@@ -13,7 +13,7 @@ package kv
 // Reader reads one consistent state.
 type Reader interface {
 	// NewIter returns an iterator over keys in [lower, upper); it must be closed.
-	// prefix says that only keys with the logical key of the one sought will be read.
+	// A nil bound is none.
 	NewIter(lower, upper []byte) (Iterator, error)
 }
 
@@ -27,6 +27,8 @@ type Iterator interface {
 	First() bool
 	Last() bool
 	Next() bool
+	// NextPrefix moves to the first key with another logical key. Not after SeekPrefixGE or a move backwards.
+	NextPrefix() bool
 	Prev() bool
 	Valid() bool
 	Key() []byte
@@ -38,6 +40,9 @@ type Iterator interface {
 // Store is an open store.
 type Store interface {
 	Reader
+	// PointIter returns an iterator that is only used with SeekPrefixGE and Next. It sees every batch whose
+	// Commit has returned. Engines keep closed ones for the next caller.
+	PointIter() (Iterator, error)
 	// Snapshot returns the state as it is now.
 	Snapshot() Snapshot
 	// NewBatch returns an empty batch.

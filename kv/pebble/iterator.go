@@ -1,0 +1,106 @@
+package pebble
+
+import (
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+)
+
+// iterator is a pebble.Iterator under kv's names.
+type iterator struct{ *pebble.Iterator }
+
+func (it iterator) Value() ([]byte, error) { return it.ValueAndErr() }
+
+func newIter(r pebble.Reader, lower, upper []byte) (kv.Iterator, error) {
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return nil, err
+	}
+	return iterator{it}, nil
+}
+
+// maxIdle iterators are kept; as many point reads may run at once without making new ones.
+const maxIdle = 32
+
+// iterators keeps unbounded iterators for the next point read: making one costs
+// more than the seek. An iterator sees the store as it was when it was made, and
+// holds its tables in memory and on disk, so all are closed when something is
+// written.
+//
+// Invariant: whatever is in list was made after the newest write that had been applied when it was put there or later.
+type iterators struct {
+	mu     sync.Mutex
+	list   []*pointIterator
+	closed bool
+}
+
+// pointIterator goes back to its store when closed.
+type pointIterator struct {
+	iterator
+	store  *Store
+	writes uint64 // of the store when it was made
+}
+
+// PointIter implements kv.Store.
+func (s *Store) PointIter() (kv.Iterator, error) {
+	if it := s.idle.take(s.writes.Load()); it != nil {
+		return it, nil
+	}
+	// Read before the iterator is made: it sees at least these writes.
+	writes := s.writes.Load()
+	it, err := s.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
+	if err != nil {
+		return nil, err
+	}
+	return &pointIterator{iterator: iterator{it}, store: s, writes: writes}, nil
+}
+
+func (it *pointIterator) Close() error {
+	if it.Error() == nil && it.store.idle.put(it) {
+		return nil
+	}
+	return it.iterator.Close()
+}
+
+func (l *iterators) take(writes uint64) *pointIterator {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.list)
+	if n == 0 || l.list[n-1].writes != writes {
+		return nil
+	}
+	it := l.list[n-1]
+	l.list = l.list[:n-1]
+	return it
+}
+
+// put keeps it unless it is stale or there are enough.
+func (l *iterators) put(it *pointIterator) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || len(l.list) == maxIdle || it.writes != it.store.writes.Load() {
+		return false
+	}
+	l.list = append(l.list, it)
+	return true
+}
+
+// clear closes all that are kept. It is called after every write.
+func (l *iterators) clear() {
+	l.mu.Lock()
+	stale := l.list
+	l.list = nil
+	l.mu.Unlock()
+	for _, it := range stale {
+		_ = it.iterator.Close() // it had no error when it was put here
+	}
+}
+
+func (l *iterators) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.clear()
+}

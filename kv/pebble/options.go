@@ -1,0 +1,139 @@
+package pebble
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"strconv"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Sizes. A server with a million rows of 1 kB should stay within 700 MiB, of
+// which GoogleSQL's analyzer takes about 200, and restart within half a second.
+const (
+	// cacheBytes holds decompressed blocks; the operating system's cache stands behind it.
+	cacheBytes = 128 << 20
+	// memTableBytes is also how much log, times the tables not yet flushed, a restart replays.
+	memTableBytes = 16 << 20
+	// memTables may be waiting for a flush before writers wait.
+	memTables = 4
+	// blockBytes is small because a point read pays for a whole block: read, checksum, decompression.
+	blockBytes      = 8 << 10
+	indexBlockBytes = 64 << 10
+	// bloomBits per key give about 1% false positives.
+	bloomBits = 10
+	// l0Compaction is how many overlapping tables at the top start a compaction.
+	l0Compaction = 4
+	l0Stop       = 24
+	lBaseBytes   = 64 << 20
+)
+
+// version suffix: see package mvcc. Its last byte marks a key that has one.
+const (
+	suffixMark = 0x09
+	suffixLen  = 9
+)
+
+// comparerName is stored in the directory: another order of keys needs another name.
+const comparerName = "crowfoot.v1"
+
+func options(fs vfs.FS) *pebble.Options {
+	o := &pebble.Options{
+		FS:                          fs,
+		Comparer:                    comparer,
+		Cache:                       pebble.NewCache(cacheBytes),
+		MemTableSize:                memTableBytes,
+		MemTableStopWritesThreshold: memTables,
+		L0CompactionThreshold:       l0Compaction,
+		L0StopWritesThreshold:       l0Stop,
+		LBaseMaxBytes:               lBaseBytes,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		FormatMajorVersion:          pebble.FormatTableFormatV6,
+		Logger:                      logger{},
+	}
+	for i := range o.Levels {
+		l := &o.Levels[i]
+		l.BlockSize = blockBytes
+		l.IndexBlockSize = indexBlockBytes
+		l.FilterPolicy = bloom.FilterPolicy(bloomBits)
+		l.FilterType = pebble.TableFilter
+		l.Compression = func() *sstable.CompressionProfile { return sstable.FastestCompression }
+	}
+	return o
+}
+
+// comparer orders by bytes.Compare. Its Split is what makes bloom filters and
+// NextPrefix work on logical keys.
+var comparer = &pebble.Comparer{
+	Name:                 comparerName,
+	Compare:              bytes.Compare,
+	Equal:                bytes.Equal,
+	ComparePointSuffixes: bytes.Compare,
+	CompareRangeSuffixes: bytes.Compare,
+	Split:                split,
+	AbbreviatedKey:       pebble.DefaultComparer.AbbreviatedKey,
+	Separator:            separator,
+	Successor:            successor,
+	ImmediateSuccessor:   func(dst, a []byte) []byte { return append(append(dst, a...), 0) },
+	FormatKey:            formatKey,
+}
+
+// split returns the length of the logical key. Keys without a version, and bounds, never end in suffixMark.
+func split(key []byte) int {
+	n := len(key)
+	if n >= suffixLen && key[n-1] == suffixMark {
+		return n - suffixLen
+	}
+	return n
+}
+
+// separator shortens logical keys only, so that no index entry looks as if it had a version.
+func separator(dst, a, b []byte) []byte {
+	start := len(dst)
+	an, bn := split(a), split(b)
+	dst = pebble.DefaultComparer.Separator(dst, a[:an], b[:bn])
+	s := dst[start:]
+	if len(s) == 0 || bytes.Compare(s, a) < 0 || s[len(s)-1] == suffixMark {
+		return append(dst[:start], a...)
+	}
+	return dst
+}
+
+func successor(dst, a []byte) []byte {
+	start := len(dst)
+	dst = pebble.DefaultComparer.Successor(dst, a[:split(a)])
+	s := dst[start:]
+	if bytes.Compare(s, a) < 0 || (len(s) > 0 && s[len(s)-1] == suffixMark) {
+		return append(dst[:start], a...)
+	}
+	return dst
+}
+
+// formatKey prints a key for Pebble's messages: the logical key quoted, @ and the version.
+func formatKey(key []byte) fmt.Formatter { return printedKey(key) }
+
+type printedKey []byte
+
+func (k printedKey) Format(f fmt.State, _ rune) {
+	n := split(k)
+	text := strconv.AppendQuoteToASCII(nil, string(k[:n]))
+	if n < len(k) {
+		text = strconv.AppendUint(append(text, '@'), ^binary.BigEndian.Uint64(k[n:]), 10)
+	}
+	_, _ = f.Write(text)
+}
+
+// logger passes on what an operator must know. Pebble calls Fatalf when it can no longer promise
+// durability (a failed sync, say): the process must not go on.
+type logger struct{}
+
+func (logger) Infof(string, ...any) {}
+func (logger) Errorf(format string, args ...any) {
+	slog.Error("storage: " + fmt.Sprintf(format, args...))
+}
+func (logger) Fatalf(format string, args ...any) { panic("storage: " + fmt.Sprintf(format, args...)) }

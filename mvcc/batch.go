@@ -1,0 +1,45 @@
+package mvcc
+
+import "github.com/crowfoot-db/crowfoot/kv"
+
+// Batch collects versions of one space that become visible, and durable, together.
+type Batch struct {
+	versions *Versions
+	b        kv.Batch
+	key, val []byte // scratch
+}
+
+// NewBatch returns an empty batch.
+func (v *Versions) NewBatch() *Batch {
+	return &Batch{versions: v, b: v.store.kv.NewBatch()}
+}
+
+// Put adds a version.
+func (b *Batch) Put(key, val []byte, ts Timestamp) error {
+	b.key = b.versions.appendVersion(b.key[:0], key, ts)
+	b.val = append(append(b.val[:0], liveMark), val...)
+	return b.b.Put(b.key, b.val)
+}
+
+// Delete adds a tombstone.
+func (b *Batch) Delete(key []byte, ts Timestamp) error {
+	b.key = b.versions.appendVersion(b.key[:0], key, ts)
+	return b.b.Put(b.key, nil)
+}
+
+// Erase removes all versions of the keys in [start, end), for ever: for what no catalog names any more.
+func (b *Batch) Erase(start, end []byte) error {
+	return b.b.DeleteRange(b.versions.bound(nil, start), b.versions.end(nil, end))
+}
+
+// KV is the batch below, for records that go with these versions.
+func (b *Batch) KV() kv.Batch { return b.b }
+
+// Commit applies the batch and returns when it is durable.
+func (b *Batch) Commit() error { return b.b.Commit() }
+
+// CommitNoSync applies it without waiting: for what can be done again.
+func (b *Batch) CommitNoSync() error { return b.b.CommitNoSync() }
+
+// Close must be called once, after Commit or instead of it.
+func (b *Batch) Close() error { return b.b.Close() }

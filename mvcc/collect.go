@@ -1,0 +1,201 @@
+package mvcc
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+)
+
+const (
+	// collectSteps versions are looked at before the iterator is renewed, so that none holds old tables for long.
+	collectSteps = 10_000
+	// collectBatch deletions are applied at once.
+	collectBatch = 512
+)
+
+// Collected is what a collection did.
+type Collected struct{ Seen, Deleted int }
+
+// Horizon is the oldest timestamp that may be read.
+func (v *Versions) Horizon() Timestamp { return Timestamp(v.horizon.Load()) }
+
+// Collect deletes what no read at or above olderThan can see: versions hidden by
+// a newer one at or below olderThan, and tombstones there that hide nothing any
+// more. It works in small steps and holds nobody up; stopped half-way by ctx it
+// leaves a consistent store. Calls must not overlap.
+func (v *Versions) Collect(ctx context.Context, olderThan Timestamp) (Collected, error) {
+	var done Collected
+	if v.horizonErr != nil {
+		return done, v.horizonErr
+	}
+	if olderThan <= v.Horizon() {
+		return done, nil
+	}
+	if err := v.raiseHorizon(olderThan); err != nil {
+		return done, err
+	}
+	c := collector{versions: v, olderThan: olderThan, done: &done}
+	next := v.bound(nil, nil)
+	for next != nil {
+		if err := ctx.Err(); err != nil {
+			return done, err
+		}
+		var err error
+		if next, err = c.step(next); err != nil {
+			return done, fmt.Errorf("collect old versions: %w", err)
+		}
+	}
+	return done, nil
+}
+
+// collector carries one collection from step to step.
+type collector struct {
+	versions  *Versions
+	olderThan Timestamp
+	done      *Collected
+	b         kv.Batch
+	n         int // deletions in b
+
+	prefix    []byte // of the key being looked at
+	covered   bool   // a version at or below olderThan has been seen: all that follow go
+	tombstone []byte // the covering version, if it is a tombstone: it goes when all it hides has gone
+}
+
+// step looks at collectSteps versions from a key of the store on, and returns where to go on, nil at the end.
+func (c *collector) step(from []byte) (next []byte, err error) {
+	store := c.versions.store.kv
+	it, err := store.NewIter(from, c.versions.end(nil, nil))
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	c.b, c.n = store.NewBatch(), 0
+	defer func() { _ = c.b.Close() }()
+	ok := it.First()
+	for steps := 0; ok; ok = it.Next() {
+		if steps++; steps > collectSteps {
+			next = bytes.Clone(it.Key())
+			break
+		}
+		if err := c.look(it); err != nil {
+			return nil, err
+		}
+		if err := c.flush(collectBatch); err != nil {
+			return nil, err
+		}
+	}
+	if err := it.Error(); err != nil {
+		return nil, err
+	}
+	if next == nil {
+		if err := c.endKey(); err != nil {
+			return nil, err
+		}
+	}
+	return next, c.flush(1)
+}
+
+// look judges one version; those of a key come newest first.
+func (c *collector) look(it kv.Iterator) error {
+	key := it.Key()
+	prefix, ts, err := splitVersion(key)
+	if err != nil {
+		return err
+	}
+	c.done.Seen++
+	if !bytes.Equal(prefix, c.prefix) {
+		if err := c.endKey(); err != nil {
+			return err
+		}
+		c.prefix = append(c.prefix[:0], prefix...)
+		c.covered = false
+	}
+	switch {
+	case c.covered:
+		return c.delete(key)
+	case ts <= c.olderThan:
+		c.covered = true
+		value, err := it.Value()
+		if err != nil {
+			return err
+		}
+		if len(value) == 0 {
+			c.tombstone = append(c.tombstone[:0], key...)
+		}
+	}
+	return nil
+}
+
+// endKey deletes the tombstone of the key before, after everything that it hid.
+func (c *collector) endKey() error {
+	if len(c.tombstone) == 0 {
+		return nil
+	}
+	err := c.delete(c.tombstone)
+	c.tombstone = c.tombstone[:0]
+	return err
+}
+
+func (c *collector) delete(key []byte) error {
+	c.n++
+	c.done.Deleted++
+	return c.b.Delete(key)
+}
+
+// flush applies the deletions when there are at least so many. They need no sync: they can be done again.
+func (c *collector) flush(atLeast int) error {
+	if c.n < atLeast {
+		return nil
+	}
+	if err := c.b.CommitNoSync(); err != nil {
+		return err
+	}
+	_ = c.b.Close()
+	c.b, c.n = c.versions.store.kv.NewBatch(), 0
+	return nil
+}
+
+// The horizon of a space is a record of its own, so that a longer retention does not, after a restart, bring back
+// timestamps whose versions have gone.
+func (v *Versions) horizonKey() []byte {
+	key := append(make([]byte, spaceLen, 32), "mvcc/horizon/"...)
+	return append(binary.BigEndian.AppendUint32(key, uint32(v.space)), 0)
+}
+
+// raiseHorizon announces, durably before anything is deleted: the deletions follow it in the log.
+func (v *Versions) raiseHorizon(to Timestamp) error {
+	b := v.store.kv.NewBatch()
+	defer b.Close()
+	if err := b.Put(v.horizonKey(), binary.BigEndian.AppendUint64(nil, uint64(to))); err != nil {
+		return err
+	}
+	if err := b.CommitNoSync(); err != nil {
+		return fmt.Errorf("raise horizon: %w", err)
+	}
+	v.horizon.Store(int64(to))
+	return nil
+}
+
+func (v *Versions) loadHorizon() error {
+	key := v.horizonKey()
+	it, err := v.store.kv.NewIter(key, append(bytes.Clone(key), 0))
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	if !it.First() {
+		return it.Error()
+	}
+	value, err := it.Value()
+	if err != nil {
+		return err
+	}
+	if len(value) != 8 {
+		return fmt.Errorf("horizon of space %d is %x", v.space, value)
+	}
+	v.horizon.Store(int64(binary.BigEndian.Uint64(value)))
+	return nil
+}

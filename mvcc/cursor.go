@@ -1,0 +1,229 @@
+package mvcc
+
+import (
+	"bytes"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+)
+
+// maxSteps over versions of one key are tried before a seek: stepping is some ten times cheaper.
+const maxSteps = 4
+
+// Cursor walks over the live keys of a range at one timestamp. It begins before
+// the first key (in reverse, after the last).
+//
+// A forward cursor rests on the version that it shows; key and value are the
+// iterator's own bytes. A reverse cursor meets the versions of a key oldest
+// first, so it copies the best one so far and rests on the key before.
+type Cursor struct {
+	versions *Versions
+	it       kv.Iterator
+	at       Timestamp
+	reverse  bool
+	state    cursorState
+
+	prefix  []byte // space and logical key of the row shown
+	value   []byte
+	version Timestamp
+	seek    []byte // scratch; or, in state cursorSkip, where to go
+	err     error
+
+	prefixBuf, valueBuf []byte // reverse scans copy here
+}
+
+type cursorState uint8
+
+const (
+	cursorStart   cursorState = iota
+	cursorSkip                // SkipTo was called
+	cursorOn                  // forward: the iterator is on the version shown
+	cursorWaiting             // reverse: the iterator is on an unread version, or before the first
+	cursorDone
+)
+
+// Scan returns a cursor over the keys in [start, end) as they were at a
+// timestamp. A nil end is the end of the space.
+func (v *Versions) Scan(start, end []byte, at Timestamp, reverse bool) (*Cursor, error) {
+	buf := make([]byte, 0, 2*(spaceLen+1)+len(start)+len(end))
+	buf = v.bound(buf, start)
+	n := len(buf)
+	buf = v.end(buf, end)
+	it, err := v.store.kv.NewIter(buf[:n:n], buf[n:])
+	if err != nil {
+		return nil, err
+	}
+	if err := v.readable(at); err != nil {
+		_ = it.Close()
+		return nil, err
+	}
+	return &Cursor{versions: v, it: it, at: at, reverse: reverse}, nil
+}
+
+// Next moves to the next live key; false at the end or on an error.
+func (c *Cursor) Next() bool {
+	if c.reverse {
+		return c.prev()
+	}
+	var ok bool
+	switch c.state {
+	case cursorStart:
+		ok = c.it.First()
+	case cursorSkip:
+		ok = c.it.SeekGE(c.seek)
+	case cursorOn:
+		ok = c.it.NextPrefix()
+	default:
+		return false
+	}
+	return c.settle(ok)
+}
+
+// settle moves forward from the newest version of a key to the first key that is live at c.at.
+func (c *Cursor) settle(ok bool) bool {
+	for ok {
+		key := c.it.Key()
+		prefix, ts, err := splitVersion(key)
+		if err != nil {
+			return c.stop(err)
+		}
+		if ts > c.at {
+			ok = c.older(prefix)
+			continue
+		}
+		value, err := c.it.Value()
+		if err != nil {
+			return c.stop(err)
+		}
+		if len(value) == 0 {
+			ok = c.it.NextPrefix()
+			continue
+		}
+		c.prefix, c.value, c.version, c.state = prefix, value[1:], ts, cursorOn
+		return true
+	}
+	return c.stop(c.it.Error())
+}
+
+// older moves from a version that is too new to the first one at or below c.at, or to the next key.
+func (c *Cursor) older(prefix []byte) bool {
+	c.seek = append(c.seek[:0], prefix...)
+	for range maxSteps {
+		if !c.it.Next() {
+			return false
+		}
+		next, ts, err := splitVersion(c.it.Key())
+		if err != nil || ts <= c.at || !bytes.Equal(next, c.seek) {
+			return true // settle judges it
+		}
+	}
+	return c.it.SeekGE(appendSuffix(c.seek, c.at))
+}
+
+// prev moves to the live key before.
+func (c *Cursor) prev() bool {
+	if c.state == cursorDone {
+		return false
+	}
+	if c.state == cursorStart {
+		c.it.Last()
+		c.state = cursorWaiting
+	}
+	for c.it.Valid() {
+		live, err := c.gather()
+		if err != nil {
+			return c.stop(err)
+		}
+		if live {
+			return true
+		}
+	}
+	return c.stop(c.it.Error())
+}
+
+// gather reads the versions of the key that the iterator is on, oldest first, and leaves it on the key before.
+func (c *Cursor) gather() (live bool, err error) {
+	key := c.it.Key()
+	prefix, ts, err := splitVersion(key)
+	if err != nil {
+		return false, err
+	}
+	c.prefixBuf = append(c.prefixBuf[:0], prefix...)
+	c.prefix = c.prefixBuf
+	for range maxSteps {
+		if ts > c.at {
+			c.it.SeekLT(c.prefix)
+			return live, nil
+		}
+		if live, err = c.keep(ts); err != nil {
+			return false, err
+		}
+		if !c.it.Prev() {
+			return live, nil
+		}
+		if prefix, ts, err = splitVersion(c.it.Key()); err != nil {
+			return false, err
+		}
+		if !bytes.Equal(prefix, c.prefix) {
+			return live, nil
+		}
+	}
+	// Many old versions: go to the right one directly. There is one: those seen so far are at or below c.at.
+	c.seek = appendSuffix(append(c.seek[:0], c.prefix...), c.at)
+	if !c.it.SeekGE(c.seek) {
+		return false, c.it.Error()
+	}
+	if _, ts, err = splitVersion(c.it.Key()); err != nil {
+		return false, err
+	}
+	if live, err = c.keep(ts); err != nil {
+		return false, err
+	}
+	c.it.SeekLT(c.prefix)
+	return live, nil
+}
+
+// keep copies the version that the iterator is on.
+func (c *Cursor) keep(ts Timestamp) (live bool, err error) {
+	value, err := c.it.Value()
+	if err != nil || len(value) == 0 {
+		return false, err
+	}
+	c.valueBuf = append(c.valueBuf[:0], value[1:]...)
+	c.value, c.version = c.valueBuf, ts
+	return true, nil
+}
+
+func (c *Cursor) stop(err error) bool {
+	c.state = cursorDone
+	if c.err == nil {
+		c.err = err
+	}
+	return false
+}
+
+// SkipTo makes the next Next find the first key at or after key. Forward cursors only; it never moves back.
+func (c *Cursor) SkipTo(key []byte) {
+	if c.state == cursorDone || c.reverse {
+		return
+	}
+	if c.state == cursorOn && bytes.Compare(key, c.prefix[spaceLen:]) <= 0 {
+		return
+	}
+	c.seek = c.versions.bound(c.seek[:0], key)
+	c.state = cursorSkip
+}
+
+// Key is the logical key; good until the next move.
+func (c *Cursor) Key() []byte { return c.prefix[spaceLen:] }
+
+// Value is good until the next move.
+func (c *Cursor) Value() []byte { return c.value }
+
+// Version is the timestamp of the commit that wrote the value.
+func (c *Cursor) Version() Timestamp { return c.version }
+
+// Err is what ended the scan early.
+func (c *Cursor) Err() error { return c.err }
+
+// Close must be called once.
+func (c *Cursor) Close() error { return c.it.Close() }

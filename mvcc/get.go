@@ -1,0 +1,73 @@
+package mvcc
+
+import "sync"
+
+// seekKeys are buffers for the key that a point read seeks.
+var seekKeys = sync.Pool{New: func() any { return new([]byte) }}
+
+// Get returns the newest version of key at or below at, its value appended to
+// buf[:0]. ok is false if there is none, or if it is a tombstone: then version
+// is the tombstone's timestamp.
+func (v *Versions) Get(key []byte, at Timestamp, buf []byte) (val []byte, version Timestamp, ok bool, err error) {
+	it, err := v.store.kv.PointIter()
+	if err != nil {
+		return nil, 0, false, err
+	}
+	defer it.Close()
+	seek := seekKeys.Get().(*[]byte)
+	defer seekKeys.Put(seek)
+	*seek = v.appendVersion((*seek)[:0], key, at)
+	if it.SeekPrefixGE(*seek) {
+		found := it.Key()
+		version = timestampAt(found, len(found)-suffixLen)
+		stored, err := it.Value()
+		if err != nil {
+			return nil, 0, false, err
+		}
+		if len(stored) > 0 {
+			val, ok = append(buf[:0], stored[1:]...), true
+		}
+	}
+	if err := it.Error(); err != nil {
+		return nil, 0, false, err
+	}
+	// After the read: whatever was missing when it was made had been announced before.
+	return val, version, ok, v.readable(at)
+}
+
+// readable tells whether versions at this timestamp are all there.
+func (v *Versions) readable(at Timestamp) error {
+	if v.horizonErr != nil {
+		return v.horizonErr
+	}
+	if at < Timestamp(v.horizon.Load()) {
+		return ErrCollected
+	}
+	return nil
+}
+
+// ChangedSince tells whether any key in [start, end) has a version above since.
+func (v *Versions) ChangedSince(start, end []byte, since Timestamp) (bool, error) {
+	it, err := v.store.kv.NewIter(v.bound(nil, start), v.end(nil, end))
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	// The first version of a key is its newest.
+	for ok := it.First(); ok; ok = it.NextPrefix() {
+		_, ts, err := splitVersion(it.Key())
+		if err != nil {
+			return false, err
+		}
+		if ts > since {
+			return true, nil
+		}
+	}
+	return false, it.Error()
+}
+
+// KeyChangedSince is ChangedSince for one key.
+func (v *Versions) KeyChangedSince(key []byte, since Timestamp) (bool, error) {
+	_, version, _, err := v.Get(key, Latest, nil)
+	return version > since, err
+}

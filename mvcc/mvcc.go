@@ -1,0 +1,145 @@
+// Package mvcc keeps every version of a key for as long as reads in the past
+// may want it. A write never replaces bytes: it adds a version at its commit
+// timestamp, and a delete adds a tombstone. A read at T sees, of each key, the
+// newest version at or below T.
+//
+// A version is one key-value of the store below:
+//
+//	key    space (4 bytes, big endian) | logical key, ends in 00 | ^timestamp (8 bytes, big endian) | 09
+//	value  01 and the value, or nothing at all for a tombstone
+//
+// The timestamp is inverted so that newer versions come first; the last byte
+// tells the store how long the suffix is. Keys are ordered by bytes.Compare
+// throughout. For that, no logical key may begin with another one: see package
+// table, which makes them.
+//
+// A space is the keys of one database. Space 0 holds records about the store,
+// unversioned (a name, ending in 00): packages mvcc and txn keep theirs under
+// "mvcc/" and "txn/".
+//
+// It promises that a read at T gives the same answer for ever, or an
+// ErrCollected once the versions it needs may be gone. It leaves out which
+// timestamps may be read, and locks: package txn decides.
+//
+// Imports of this module: kv.
+package mvcc
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+)
+
+// Space is the number of a database in its store.
+type Space uint32
+
+// ErrCollected says that a read asked for a timestamp whose versions may have been collected.
+var ErrCollected = errors.New("versions at this timestamp have been collected")
+
+const (
+	spaceLen  = 4
+	suffixLen = 9
+	// suffixMark ends every versioned key; nothing else ends in it.
+	suffixMark = 0x09
+	// liveMark begins the value of a version that is not a tombstone.
+	liveMark = 0x01
+)
+
+// Store is the versions of a kv.Store.
+type Store struct {
+	kv kv.Store
+
+	mu     sync.Mutex
+	spaces map[Space]*Versions
+}
+
+// New returns the versions in store.
+func New(store kv.Store) *Store {
+	return &Store{kv: store, spaces: map[Space]*Versions{}}
+}
+
+// KV is the store below.
+func (s *Store) KV() kv.Store { return s.kv }
+
+// Versions is the versions of one space. It may be used by many goroutines.
+type Versions struct {
+	store *Store
+	space Space
+	// horizon is the oldest timestamp that may be read. Collect raises it before it deletes anything.
+	horizon    atomic.Int64
+	horizonErr error
+}
+
+// In returns the versions in a space, always the same ones.
+func (s *Store) In(space Space) *Versions {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.spaces[space]
+	if v == nil {
+		v = &Versions{store: s, space: space}
+		v.horizonErr = v.loadHorizon()
+		s.spaces[space] = v
+	}
+	return v
+}
+
+// After appends to dst the bound just after key and before the keys that begin as key does, up to its sentinel.
+// key+"\x00" is not that bound: versions of key come after it.
+func After(dst, key []byte) []byte {
+	dst = append(dst, key...)
+	dst[len(dst)-1]++
+	return dst
+}
+
+// bound appends the store's key for a logical bound. All logical keys end in 00, so 00 may be added to any other bound.
+func (v *Versions) bound(dst, bound []byte) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, uint32(v.space))
+	dst = append(dst, bound...)
+	if n := len(bound); n > 0 && bound[n-1] != 0 {
+		dst = append(dst, 0)
+	}
+	return dst
+}
+
+// end is bound for the end of a range, where nil means the end of the space.
+func (v *Versions) end(dst, end []byte) []byte {
+	if end == nil {
+		return binary.BigEndian.AppendUint32(dst, uint32(v.space)+1)
+	}
+	return v.bound(dst, end)
+}
+
+// appendVersion appends the store's key of one version.
+func (v *Versions) appendVersion(dst, key []byte, ts Timestamp) []byte {
+	dst = binary.BigEndian.AppendUint32(dst, uint32(v.space))
+	dst = append(dst, key...)
+	return appendSuffix(dst, ts)
+}
+
+func appendSuffix(dst []byte, ts Timestamp) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, ^uint64(ts))
+	return append(dst, suffixMark)
+}
+
+// splitVersion takes a key of the store apart. The prefix is space and logical key.
+func splitVersion(key []byte) (prefix []byte, ts Timestamp, err error) {
+	n := len(key) - suffixLen
+	if n <= spaceLen || key[len(key)-1] != suffixMark {
+		return nil, 0, fmt.Errorf("store holds %x, which is no version", key)
+	}
+	return key[:n], timestampAt(key, n), nil
+}
+
+func timestampAt(key []byte, n int) Timestamp {
+	return Timestamp(^binary.BigEndian.Uint64(key[n:]) & math.MaxInt64)
+}
+
+// Size estimates the bytes of all versions of keys in [start, end).
+func (v *Versions) Size(start, end []byte) (uint64, error) {
+	return v.store.kv.ApproximateSize(v.bound(nil, start), v.end(nil, end))
+}
