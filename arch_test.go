@@ -1,0 +1,159 @@
+package crowfoot
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/crowfoot-db/crowfoot"
+
+// TestImports compares the last line of every package comment with what the
+// package really imports of this module, so that the map cannot rot.
+func TestImports(t *testing.T) {
+	for dir, files := range packages(t) {
+		said, ok := saidImports(files)
+		if !ok {
+			t.Errorf("%s: its package comment has no line \"Imports of this module: ...\"", dir)
+			continue
+		}
+		real := realImports(files)
+		for _, p := range real {
+			if !slices.Contains(said, p) {
+				t.Errorf("%s imports %s without saying so in its package comment", dir, p)
+			}
+		}
+		for _, p := range said {
+			if !slices.Contains(real, p) {
+				t.Errorf("%s says that it imports %s, and does not", dir, p)
+			}
+		}
+	}
+}
+
+// packages parses every package of the module, without tests, by folder.
+func packages(t *testing.T) map[string][]*ast.File {
+	t.Helper()
+	found := map[string][]*ast.File{}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || d.Name() == "node_modules" || strings.HasPrefix(d.Name(), ".") && name != ".") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(name))
+		found[dir] = append(found[dir], f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < 10 {
+		t.Fatalf("found only %d packages", len(found))
+	}
+	return found
+}
+
+var importsLine = regexp.MustCompile(`(?s)Imports of this module: (.*?)\.\n`)
+
+// saidImports reads the packages that a package comment names, relative to the module; "." is its root.
+func saidImports(files []*ast.File) ([]string, bool) {
+	for _, f := range files {
+		if f.Doc == nil {
+			continue
+		}
+		m := importsLine.FindStringSubmatch(f.Doc.Text() + "\n")
+		if m == nil {
+			continue
+		}
+		list := strings.Join(strings.Fields(m[1]), " ")
+		if list == "nothing" {
+			return nil, true
+		}
+		return strings.Split(list, ", "), true
+	}
+	return nil, false
+}
+
+func realImports(files []*ast.File) []string {
+	var list []string
+	for _, f := range files {
+		for _, i := range f.Imports {
+			p, _ := strconv.Unquote(i.Path.Value)
+			if p != module && !strings.HasPrefix(p, module+"/") {
+				continue
+			}
+			p = strings.TrimPrefix(strings.TrimPrefix(p, module), "/")
+			if p == "" {
+				p = "."
+			}
+			if !slices.Contains(list, p) {
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}
+
+var (
+	codeSpan = regexp.MustCompile("`([a-z]+(?:/[a-z_]+)*(?:/[a-z_]+\\.go)?)(?::([A-Za-z.]+))?`")
+	link     = regexp.MustCompile(`\]\(([^)#:]+)\)`)
+)
+
+// TestMap checks that every path and every function that the documents name exists.
+func TestMap(t *testing.T) {
+	for _, doc := range []string{"ARCHITECTURE.md", "README.md"} {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := 0
+		for _, m := range codeSpan.FindAllStringSubmatch(string(text), -1) {
+			file, name := m[1], m[2]
+			if name == "" && !strings.Contains(file, "/") {
+				continue // a word, not a path
+			}
+			named++
+			code, err := os.ReadFile(file)
+			if info, statErr := os.Stat(file); statErr == nil && info.IsDir() {
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s names %s: %v", doc, file, err)
+				continue
+			}
+			if i := strings.LastIndexByte(name, '.'); i >= 0 {
+				name = name[i+1:]
+			}
+			if name != "" && !regexp.MustCompile(`(?m)\b`+name+`\b`).Match(code) {
+				t.Errorf("%s names %s in %s, which does not have it", doc, name, file)
+			}
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			named++
+			if _, err := os.Stat(path.Clean(m[1])); err != nil {
+				t.Errorf("%s links %s: %v", doc, m[1], err)
+			}
+		}
+		if named == 0 {
+			t.Errorf("%s names no path", doc)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package database
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/txn"
+)
+
+// Database is one open database.
+//
+// Its schema versions are a list that is replaced, never changed: whoever holds
+// a catalog may go on using it while a schema change publishes the next one.
+type Database struct {
+	registry *Registry
+	name     string
+	space    mvcc.Space
+	created  time.Time
+
+	rows *mvcc.Versions
+	txns *txn.Manager
+
+	protected atomic.Bool
+	dropped   atomic.Bool
+	versions  atomic.Pointer[[]*version] // oldest first, never empty
+	changing  chan struct{}              // holds a token while a schema change runs
+	records   sync.Mutex                 // serialises writes of the database's own record
+}
+
+// databaseRecord is a database as stored.
+type databaseRecord struct {
+	Name           string
+	Space          mvcc.Space
+	Created        time.Time
+	DropProtection bool
+}
+
+func (d *Database) record() databaseRecord {
+	return databaseRecord{Name: d.name, Space: d.space, Created: d.created, DropProtection: d.protected.Load()}
+}
+
+// newDatabase makes an empty database in a fresh key space; nothing refers to it yet.
+func (r *Registry) newDatabase(name string) (*Database, error) {
+	space, err := r.newSpace()
+	if err != nil {
+		return nil, err
+	}
+	d := r.attach(databaseRecord{Name: name, Space: space, Created: r.cfg.Clock()})
+	c := schema.NewCatalog()
+	c.Database = databaseID(name)
+	first := newVersion(d, c, 0)
+	if err := d.storeVersion(first); err != nil {
+		return nil, err
+	}
+	d.versions.Store(&[]*version{first})
+	d.transact()
+	return d, nil
+}
+
+// openDatabase opens a stored database.
+func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
+	d := r.attach(rec)
+	var list []*version
+	err := r.eachMeta(schemaPrefix(rec.Space), func(_ string, data []byte) error {
+		var s schemaRecord
+		if err := json.Unmarshal(data, &s); err != nil {
+			return fmt.Errorf("read schema version: %w", err)
+		}
+		c, err := schema.Unmarshal(s.Catalog, compiler{})
+		if err != nil {
+			return fmt.Errorf("read catalog: %w", err)
+		}
+		v := newVersion(d, c, s.At)
+		v.garbage = s.Garbage
+		list = append(list, v)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("database %s has no schema", rec.Name)
+	}
+	d.versions.Store(&list)
+	d.transact()
+	return d, d.abandonHalfMadeIndexes()
+}
+
+func (r *Registry) attach(rec databaseRecord) *Database {
+	d := &Database{
+		registry: r,
+		name:     rec.Name,
+		space:    rec.Space,
+		created:  rec.Created,
+		rows:     r.versions.In(rec.Space),
+		changing: make(chan struct{}, 1),
+	}
+	d.protected.Store(rec.DropProtection)
+	return d
+}
+
+// transact opens the database for transactions.
+func (d *Database) transact() {
+	d.txns = txn.NewManager(d.rows, d.registry.oracle, txn.Config{
+		Clock:     d.registry.cfg.Clock,
+		Retention: d.Retention,
+	})
+}
+
+// close ends the database's transactions: it was dropped.
+func (d *Database) close() {
+	d.dropped.Store(true)
+	d.txns.Close()
+	for _, v := range *d.versions.Load() {
+		v.close()
+	}
+}
+
+// Name is projects/P/instances/I/databases/D.
+func (d *Database) Name() string { return d.name }
+
+// Created is when the database was created.
+func (d *Database) Created() time.Time { return d.created }
+
+// Dropped says that the database is gone; a handle of it may live on.
+func (d *Database) Dropped() bool { return d.dropped.Load() }
+
+// Transactions is where transactions of this database begin.
+func (d *Database) Transactions() *txn.Manager { return d.txns }
+
+// DropProtection says whether the database refuses to be dropped.
+func (d *Database) DropProtection() bool { return d.protected.Load() }
+
+// SetDropProtection changes it durably.
+func (d *Database) SetDropProtection(on bool) error {
+	d.records.Lock()
+	defer d.records.Unlock()
+	rec := d.record()
+	rec.DropProtection = on
+	if err := d.registry.putMeta(metaKey(metaDatabase, d.name), rec); err != nil {
+		return fmt.Errorf("store database: %w", err)
+	}
+	d.protected.Store(on)
+	return nil
+}
+
+// Catalog is the newest schema version.
+func (d *Database) Catalog() *schema.Catalog { return d.newest().catalog }
+
+// CatalogAt is the schema as it was at a timestamp: the newest version at or before it, or the oldest that is kept.
+func (d *Database) CatalogAt(at mvcc.Timestamp) *schema.Catalog {
+	list := *d.versions.Load()
+	for i := len(list) - 1; i > 0; i-- {
+		if list[i].at <= at {
+			return list[i].catalog
+		}
+	}
+	return list[0].catalog
+}
+
+// DDL prints the newest schema as the statements that make it.
+func (d *Database) DDL() []string { return d.Catalog().DDL() }
+
+// defaultRetention is version_retention_period without an option:
+// https://cloud.google.com/spanner/docs/pitr#ability_to_set_the_version_retention_period.
+const defaultRetention = time.Hour
+
+// Retention is how long old versions of rows can be read.
+func (d *Database) Retention() time.Duration {
+	text, ok := d.Catalog().Options["version_retention_period"]
+	if !ok {
+		return defaultRetention
+	}
+	if period, err := schema.ParseRetention(text); err == nil {
+		return period
+	}
+	return defaultRetention
+}
+
+// EarliestVersion is the oldest timestamp that can be read.
+func (d *Database) EarliestVersion() time.Time {
+	horizon := d.registry.cfg.Clock().Add(-d.Retention())
+	if d.created.After(horizon) {
+		return d.created
+	}
+	return horizon
+}
+
+// Zone is the database's default time zone.
+func (d *Database) Zone() *time.Location { return d.newest().zone }
+
+func (d *Database) newest() *version {
+	list := *d.versions.Load()
+	return list[len(list)-1]
+}
+
+func (d *Database) log() *slog.Logger {
+	return d.registry.cfg.Log.With("database", d.name)
+}
+
+// schemaPrefix begins the metadata names of a space's schema versions.
+func schemaPrefix(s mvcc.Space) string {
+	return metaSchema + strconv.FormatUint(uint64(s), 10) + "/"
+}

@@ -1,0 +1,34 @@
+package database
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+// Names of resources: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1.
+var (
+	projectName  = regexp.MustCompile(`^projects/[^/]+$`)
+	instanceName = regexp.MustCompile(`^projects/[^/]+/instances/[a-z][-a-z0-9]{0,62}[a-z0-9]$`)
+	databaseName = regexp.MustCompile(`^projects/[^/]+/instances/[a-z][-a-z0-9]{0,62}[a-z0-9]/databases/[a-z][a-z0-9_-]{0,28}[a-z0-9]$`)
+)
+
+// CheckProjectName says whether name is projects/P.
+func CheckProjectName(name string) error { return checkName("project", projectName, name) }
+
+// CheckInstanceName says whether name is projects/P/instances/I with a good id.
+func CheckInstanceName(name string) error { return checkName("instance", instanceName, name) }
+
+// CheckDatabaseName says whether name is projects/P/instances/I/databases/D with good ids.
+func CheckDatabaseName(name string) error { return checkName("database", databaseName, name) }
+
+func checkName(kind string, form *regexp.Regexp, name string) error {
+	if !form.MatchString(name) {
+		return fault.InvalidName(kind, name)
+	}
+	return nil
+}
+
+// databaseID is the last part of a database's name.
+func databaseID(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }

@@ -1,0 +1,116 @@
+package database
+
+import (
+	"context"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Statement is an SQL statement ready to run, for one schema version. It is
+// shared by all requests with the same text, parameter types and options.
+type Statement struct {
+	Plan *plan.Plan
+	// Undeclared are the parameters whose types were inferred.
+	Undeclared []plan.Param
+	// PlanTime is what it took to analyze and plan the text.
+	PlanTime time.Duration
+
+	version *version
+}
+
+// Run is what one execution of a Statement works on. One of View and Writer is set.
+type Run struct {
+	View     table.View
+	Writer   table.Writer
+	Params   []value.Value // in the order of Plan.Params
+	Restrict *table.Span
+	Profile  bool
+}
+
+// Prepare analyzes and plans a statement, or finds it prepared. params are the
+// declared types of parameters by lower-cased name; others are inferred.
+func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, params map[string]*value.Type, opts plan.Options) (*Statement, error) {
+	v := d.versionOf(c)
+	if v == nil {
+		v = d.newest()
+	}
+	key := statementKey(sql, params, opts)
+	if s, ok := v.statements.get(key); ok {
+		return s, nil
+	}
+	s, err := v.prepare(sql, params, opts, d.registry.cfg.Clock)
+	if err != nil {
+		if v != d.newest() {
+			// A table made after the time that is read was empty then; it is not wrong to name it.
+			return d.Prepare(ctx, d.Catalog(), sql, params, opts)
+		}
+		return nil, err
+	}
+	v.statements.put(key, s)
+	return s, nil
+}
+
+func (v *version) prepare(sql string, params map[string]*value.Type, opts plan.Options, clock func() time.Time) (*Statement, error) {
+	began := clock()
+	stmt, inferred, err := v.analyze().Statement(sql, params)
+	if err != nil {
+		return nil, err
+	}
+	p, err := plan.Build(stmt, v.catalog, opts)
+	if err != nil {
+		return nil, err
+	}
+	s := &Statement{Plan: p, version: v, PlanTime: clock().Sub(began)}
+	for name, t := range inferred {
+		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
+	}
+	sort.Slice(s.Undeclared, func(i, j int) bool { return s.Undeclared[i].Name < s.Undeclared[j].Name })
+	return s, nil
+}
+
+// statementKey is the text itself where nothing else matters, so that the common look-up builds no string.
+func statementKey(sql string, params map[string]*value.Type, opts plan.Options) string {
+	if len(params) == 0 && !opts.Batch {
+		return sql
+	}
+	names := make([]string, 0, 8)
+	size := len(sql) + 2
+	for name := range params {
+		names = append(names, name)
+		size += len(name) + 16
+	}
+	sort.Strings(names)
+	var b strings.Builder
+	b.Grow(size)
+	b.WriteString(sql)
+	if opts.Batch {
+		b.WriteString("\x00batch")
+	}
+	for _, name := range names {
+		b.WriteByte(0)
+		b.WriteString(name)
+		b.WriteByte(' ')
+		b.WriteString(params[name].String())
+	}
+	return b.String()
+}
+
+// Run executes the statement. Now is the time its functions see.
+func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, error) {
+	return exec.Run(ctx, s.Plan, exec.Env{
+		View:      r.View,
+		Writer:    r.Writer,
+		Params:    r.Params,
+		Restrict:  r.Restrict,
+		Profile:   r.Profile,
+		Functions: &fn.Context{Now: now, Zone: s.version.zone},
+	})
+}

@@ -1,0 +1,92 @@
+package database
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/analyze"
+	"github.com/crowfoot-db/crowfoot/sql/system"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// version is one schema version with all that is made from it: statements and
+// projections are prepared for a version and forgotten with it.
+type version struct {
+	at      mvcc.Timestamp // from when it holds
+	catalog *schema.Catalog
+	zone    *time.Location
+	// garbage are key ranges that only older versions read: they go when the last older version goes.
+	garbage []table.Span
+
+	system      []*schema.Table
+	analyzing   sync.Mutex
+	analyzer    *analyze.Analyzer // made at first use: most versions of a schema script never see a query
+	statements  cache[*Statement]
+	projections cache[*table.Projection]
+}
+
+// schemaRecord is a version as stored.
+type schemaRecord struct {
+	At      mvcc.Timestamp
+	Catalog json.RawMessage
+	Garbage []table.Span
+}
+
+// defaultTimeZone is Spanner's: https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#time_zones.
+const defaultTimeZone = "America/Los_Angeles"
+
+func newVersion(d *Database, c *schema.Catalog, at mvcc.Timestamp) *version {
+	name := defaultTimeZone
+	if set, ok := c.Options["default_time_zone"]; ok {
+		name = set
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		zone = time.UTC // the option is checked when it is set; a machine without zones has UTC
+	}
+	return &version{at: at, catalog: c, zone: zone, system: system.Tables(d.Catalog)}
+}
+
+// analyze turns text into a statement of this version.
+func (v *version) analyze() *analyze.Analyzer {
+	v.analyzing.Lock()
+	defer v.analyzing.Unlock()
+	if v.analyzer == nil {
+		v.analyzer = analyze.New(v.catalog, v.system...)
+	}
+	return v.analyzer
+}
+
+// close frees what the version holds outside Go's memory.
+func (v *version) close() {
+	v.analyzing.Lock()
+	defer v.analyzing.Unlock()
+	if v.analyzer != nil {
+		v.analyzer.Close()
+	}
+}
+
+// storeVersion makes a version durable.
+func (d *Database) storeVersion(v *version) error {
+	data, err := v.catalog.Marshal()
+	if err != nil {
+		return fmt.Errorf("encode catalog: %w", err)
+	}
+	key := metaKey(schemaPrefix(d.space), fmt.Sprintf("%020d", v.catalog.Version))
+	return d.registry.putMeta(key, schemaRecord{At: v.at, Catalog: data, Garbage: v.garbage})
+}
+
+// versionOf finds the version that a catalog belongs to; nil if it is no longer kept.
+func (d *Database) versionOf(c *schema.Catalog) *version {
+	list := *d.versions.Load()
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i].catalog == c {
+			return list[i]
+		}
+	}
+	return nil
+}
