@@ -1,0 +1,100 @@
+package fault
+
+import (
+	"strings"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Errors of expressions that were understood, but whose value does not exist.
+// The wordings are those of GoogleSQL's reference implementation.
+
+// Overflow: the result does not fit its type. operation is written out: 9223372036854775807 + 1.
+func Overflow(typ, operation string) *Error {
+	return newError(codes.OutOfRange, "%s overflow: %s", typ, operation)
+}
+
+// DivisionByZero names the division: 1 / 0.
+func DivisionByZero(division string) *Error {
+	return newError(codes.OutOfRange, "division by zero: %s", division)
+}
+
+// FloatingPoint: a function has no value where it was asked for: LN(-1).
+func FloatingPoint(call string) *Error {
+	return newError(codes.OutOfRange, "Floating point error in function: %s", call)
+}
+
+// FloatingPointOverflow: a function's value is too large for FLOAT64: COSH(1000).
+func FloatingPointOverflow(call string) *Error {
+	return newError(codes.OutOfRange, "Floating point overflow in function: %s", call)
+}
+
+// NegativeSquareRoot is SQRT of a negative number.
+func NegativeSquareRoot(x string) *Error {
+	return newError(codes.OutOfRange, "Argument to SQRT cannot be negative: %s", x)
+}
+
+// NegativeShift is << or >> by a negative number of bits.
+func NegativeShift() *Error {
+	return newError(codes.OutOfRange, "Bitwise binary shift by negative offset.")
+}
+
+// BadValue: a text is not a value of the type; typ is in GoogleSQL's lower case for numbers: Bad int64 value: abc.
+func BadValue(typ, text string) *Error {
+	return newError(codes.OutOfRange, "Bad %s value: %s", typ, text)
+}
+
+// InvalidValue: a text is not a value of a calendar type: Invalid date: '2020-02-30'.
+func InvalidValue(what, text string) *Error {
+	return newError(codes.OutOfRange, "Invalid %s: '%s'", what, text)
+}
+
+// CastOutOfRange: a number does not fit the type that it is converted to.
+func CastOutOfRange(typ, number string) *Error {
+	return newError(codes.OutOfRange, "%s out of range: %s", typ, number)
+}
+
+// FloatToInteger: NaN, an infinity or too large a number is converted to an integer.
+func FloatToInteger(number string) *Error {
+	return newError(codes.OutOfRange, "Illegal conversion of non-finite floating point number to an integer: %s", number)
+}
+
+// BytesNotUTF8 is a cast of BYTES that are no text.
+func BytesNotUTF8() *Error {
+	return newError(codes.OutOfRange, "Invalid cast of bytes to UTF8 string")
+}
+
+// NoCast: there is no conversion between the types.
+func NoCast(from, to string) *Error {
+	return newError(codes.InvalidArgument, "Invalid cast from %s to %s", from, to)
+}
+
+// ArrayIndex is array[OFFSET(i)] or array[ORDINAL(i)] beyond the array.
+func ArrayIndex(index int64, length int) *Error {
+	return newError(codes.OutOfRange, "Array index %d is out of bounds for an array with %d elements", index, length)
+}
+
+// UserError is ERROR(text).
+func UserError(text string) *Error {
+	return newError(codes.OutOfRange, "%s", text)
+}
+
+// BadArgument: a function does not take the argument that it was given. The sentence is whole.
+func BadArgument(sentence string) *Error {
+	return newError(codes.OutOfRange, "%s", sentence)
+}
+
+// TooLong: a function's result would exceed a limit on the size of values.
+func TooLong(function string, limit int) *Error {
+	return newError(codes.OutOfRange, "Output of %s exceeds max allowed output size of %d bytes", function, limit)
+}
+
+// BadRegexp: a regular expression is not one of RE2's.
+func BadRegexp(problem string) *Error {
+	return newError(codes.OutOfRange, "Cannot parse regular expression: %s", problem)
+}
+
+// UnsupportedFunction: GoogleSQL has the function with these argument types, Crowfoot does not.
+func UnsupportedFunction(name string, args []string) *Error {
+	return newError(codes.Unimplemented, "Unsupported built-in function: %s(%s)", name, strings.Join(args, ", "))
+}

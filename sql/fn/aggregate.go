@@ -1,0 +1,97 @@
+package fn
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// aggregateRecord is one aggregate function.
+type aggregateRecord struct {
+	name      string
+	doc       string
+	overloads []aggregateOverload
+	keepNulls bool // NULL arguments count: Aggregate.IgnoresNulls is false
+}
+
+// aggregateOverload is one signature (see overload) and what starts a group for a call of it.
+type aggregateOverload struct {
+	signature string
+	start     func(*tree.Function) func() State
+}
+
+// aggregates are all aggregate functions by name.
+var aggregates = indexAggregates(counting)
+
+func indexAggregates(families ...[]aggregateRecord) map[string]*aggregateRecord {
+	m := make(map[string]*aggregateRecord)
+	for _, family := range families {
+		for i := range family {
+			r := &family[i]
+			if m[r.name] != nil {
+				panic("fn: two records for " + r.name)
+			}
+			m[r.name] = r
+		}
+	}
+	return m
+}
+
+// LookupAggregate picks the body for a call of an aggregate function.
+func LookupAggregate(f *tree.Function) (*Aggregate, error) {
+	if r := aggregates[f.Name]; r != nil {
+		for i := range r.overloads {
+			if fits(r.overloads[i].signature, f.Args) {
+				start := r.overloads[i].start(f)
+				if f.Safe {
+					start = suppressing(start, f.Type.Kind)
+				}
+				return &Aggregate{IgnoresNulls: !r.keepNulls, New: start}, nil
+			}
+		}
+	}
+	return nil, unsupported(f)
+}
+
+// suppressing is SAFE. of an aggregate: one error makes the group's result NULL.
+func suppressing(start func() State, kind value.Kind) func() State {
+	return func() State { return &safeState{State: start(), kind: kind} }
+}
+
+type safeState struct {
+	State
+	kind   value.Kind
+	failed bool
+}
+
+func (s *safeState) Add(args []value.Value) error {
+	if s.failed {
+		return nil
+	}
+	err := s.State.Add(args)
+	if err != nil && suppressible(err) {
+		s.failed = true
+		return nil
+	}
+	return err
+}
+
+func (s *safeState) Result() (value.Value, error) {
+	if s.failed {
+		return null(s.kind)
+	}
+	v, err := s.State.Result()
+	if err != nil && suppressible(err) {
+		return null(s.kind)
+	}
+	return v, err
+}
+
+// anyNull says whether an argument is NULL; most aggregates pass over such rows.
+func anyNull(args []value.Value) bool {
+	for i := range args {
+		if args[i].IsNull() {
+			return true
+		}
+	}
+	return false
+}

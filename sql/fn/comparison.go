@@ -1,0 +1,224 @@
+package fn
+
+import (
+	"cmp"
+
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// comparison: operands have one type, whatever it is; the analyzer has seen to it that it can be compared.
+var comparison = []record{
+	{name: "$equal", doc: "x = y. NaN equals nothing.",
+		overloads: []overload{{"ANY, ANY -> BOOL", byType(equal)}}},
+	{name: "$not_equal", doc: "x != y.",
+		overloads: []overload{{"ANY, ANY -> BOOL", byType(notEqual)}}},
+	{name: "$less", doc: "x < y. FALSE for NaN.",
+		overloads: []overload{{"ANY, ANY -> BOOL", byType(less)}}},
+	{name: "$less_or_equal", doc: "x <= y. FALSE for NaN.",
+		overloads: []overload{{"ANY, ANY -> BOOL", byType(lessOrEqual)}}},
+	{name: "$greater", doc: "x > y. FALSE for NaN.",
+		overloads: []overload{{"ANY, ANY -> BOOL", byType(greater)}}},
+	{name: "$greater_or_equal", doc: "x >= y. FALSE for NaN.",
+		overloads: []overload{{"ANY, ANY -> BOOL", byType(greaterOrEqual)}}},
+	{name: "$between", doc: "x BETWEEN y AND z: y <= x AND x <= z.",
+		overloads: []overload{{"ANY, ANY, ANY -> BOOL", byType(between)}}},
+	{name: "$in", doc: "x IN (y, z, ...): TRUE if x equals one, else NULL if a comparison is NULL, else FALSE.",
+		overloads: []overload{{"ANY, ANY... -> BOOL", byType(in)}}},
+	{name: "$in_array", doc: "x IN UNNEST(array), as IN. FALSE for a NULL or empty array.",
+		overloads: []overload{{"ANY, ARRAY -> BOOL", byType(inArray)}}},
+	{name: "$is_distinct_from", doc: "x IS DISTINCT FROM y: as GROUP BY tells values apart, NULL equals NULL.",
+		overloads: []overload{{"ANY, ANY -> BOOL", byType(distinct)}}},
+	{name: "$is_not_distinct_from", doc: "x IS NOT DISTINCT FROM y.",
+		overloads: []overload{{"ANY, ANY -> BOOL", byType(notDistinct)}}},
+	{name: "greatest", doc: "The greatest argument; NULL if one is NULL, NaN if one is NaN.",
+		overloads: []overload{{"ANY, ANY... -> ANY", byType(func(f *tree.Function) body { return extreme(f, 1) })}}},
+	{name: "least", doc: "The least argument; NULL if one is NULL, NaN if one is NaN.",
+		overloads: []overload{{"ANY, ANY... -> ANY", byType(func(f *tree.Function) body { return extreme(f, -1) })}}},
+}
+
+// holds makes a body of a comparison's outcome. The common kinds have bodies of their own: no look at the type per row.
+func holds(t *value.Type, less, equal, greater bool) body {
+	switch t.Kind {
+	case value.Int64, value.Date, value.Bool:
+		return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+			x, y := a[0].AsInt64(), a[1].AsInt64()
+			return ofBool(x < y && less || x == y && equal || x > y && greater)
+		})
+	case value.Float64, value.Float32:
+		return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+			x, y := a[0].AsFloat64(), a[1].AsFloat64()
+			return ofBool(x < y && less || x == y && equal || x > y && greater || (x != x || y != y) && less && greater)
+		})
+	case value.String, value.Bytes:
+		return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+			c := cmp.Compare(a[0].AsString(), a[1].AsString())
+			return ofBool(c < 0 && less || c == 0 && equal || c > 0 && greater)
+		})
+	}
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		c := value.Compare(a[0], a[1], t)
+		return ofBool(c < 0 && less || c == 0 && equal || c > 0 && greater)
+	})
+}
+
+func less(f *tree.Function) body           { return holds(f.Args[0], true, false, false) }
+func lessOrEqual(f *tree.Function) body    { return holds(f.Args[0], true, true, false) }
+func greater(f *tree.Function) body        { return holds(f.Args[0], false, false, true) }
+func greaterOrEqual(f *tree.Function) body { return holds(f.Args[0], false, true, true) }
+
+func equal(f *tree.Function) body {
+	t := f.Args[0]
+	switch {
+	case t.Kind == value.String || t.Kind == value.Bytes:
+		return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+			return ofBool(a[0].AsString() == a[1].AsString())
+		})
+	case composite(t):
+		return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+			return equalComposite(a[0], a[1], t, true)
+		})
+	}
+	return holds(t, false, true, false)
+}
+
+func notEqual(f *tree.Function) body {
+	t := f.Args[0]
+	switch {
+	case t.Kind == value.String || t.Kind == value.Bytes:
+		return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+			return ofBool(a[0].AsString() != a[1].AsString())
+		})
+	case composite(t):
+		return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+			return equalComposite(a[0], a[1], t, false)
+		})
+	}
+	return holds(t, true, false, true)
+}
+
+// composite: NULLs and NaNs may stand inside.
+func composite(t *value.Type) bool { return t.Kind == value.Array || t.Kind == value.Struct }
+
+func equalComposite(a, b value.Value, t *value.Type, want bool) (value.Value, error) {
+	equal, unknown := value.SQLEqual(a, b, t)
+	if unknown {
+		return null(value.Bool)
+	}
+	return ofBool(equal == want)
+}
+
+// equality is = over values that may be NULL, as a Go function.
+func equality(t *value.Type) func(a, b value.Value) (equal, unknown bool) {
+	return func(a, b value.Value) (bool, bool) {
+		if a.IsNull() || b.IsNull() {
+			return false, true
+		}
+		return value.SQLEqual(a, b, t)
+	}
+}
+
+func in(f *tree.Function) body {
+	equals := equality(f.Args[0])
+	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
+		return among(a[0], a[1:], equals)
+	})
+}
+
+func inArray(f *tree.Function) body {
+	equals := equality(f.Args[0])
+	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
+		if a[1].IsNull() {
+			return ofBool(false)
+		}
+		return among(a[0], a[1].AsList(), equals)
+	})
+}
+
+func among(x value.Value, list []value.Value, equals func(a, b value.Value) (equal, unknown bool)) (value.Value, error) {
+	result := value.OfBool(false)
+	for _, e := range list {
+		switch equal, unknown := equals(x, e); {
+		case unknown:
+			result = value.Null(value.Bool)
+		case equal:
+			return ofBool(true)
+		}
+	}
+	return result, nil
+}
+
+// between is FALSE as soon as one of its two comparisons is, whatever is NULL.
+func between(f *tree.Function) body {
+	order := ordering(f.Args[0])
+	atMost := func(x, y value.Value) (holds, unknown bool) {
+		if x.IsNull() || y.IsNull() {
+			return false, true
+		}
+		return order(x, y) <= 0, false
+	}
+	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
+		low, lowUnknown := atMost(a[1], a[0])
+		high, highUnknown := atMost(a[0], a[2])
+		switch {
+		case !low && !lowUnknown || !high && !highUnknown:
+			return ofBool(false)
+		case lowUnknown || highUnknown:
+			return null(value.Bool)
+		}
+		return ofBool(true)
+	})
+}
+
+// unordered is what ordering says of NaN and anything: no comparison but != holds.
+const unordered = 2
+
+// ordering compares values that are not NULL.
+func ordering(t *value.Type) func(x, y value.Value) int {
+	switch t.Kind {
+	case value.Int64, value.Date, value.Bool:
+		return func(x, y value.Value) int { return cmp.Compare(x.AsInt64(), y.AsInt64()) }
+	case value.String, value.Bytes:
+		return func(x, y value.Value) int { return cmp.Compare(x.AsString(), y.AsString()) }
+	case value.Float64, value.Float32:
+		return func(x, y value.Value) int {
+			if x.IsNaN() || y.IsNaN() {
+				return unordered
+			}
+			return cmp.Compare(x.AsFloat64(), y.AsFloat64())
+		}
+	}
+	return func(x, y value.Value) int { return value.Compare(x, y, t) }
+}
+
+func distinct(f *tree.Function) body {
+	t := f.Args[0]
+	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
+		return ofBool(!value.Equal(a[0], a[1], t))
+	})
+}
+
+func notDistinct(f *tree.Function) body {
+	t := f.Args[0]
+	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
+		return ofBool(value.Equal(a[0], a[1], t))
+	})
+}
+
+// extreme is the argument that all others compare with as sign says.
+func extreme(f *tree.Function, sign int) body {
+	t := f.Type
+	floating := t.Kind == value.Float64 || t.Kind == value.Float32
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		best := a[0]
+		for _, v := range a {
+			if floating && v.IsNaN() {
+				return v, nil
+			}
+			if value.Compare(v, best, t) == sign {
+				best = v
+			}
+		}
+		return best, nil
+	})
+}

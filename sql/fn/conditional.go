@@ -1,0 +1,136 @@
+package fn
+
+import (
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// conditional functions compute only what they need.
+var conditional = []record{
+	{name: "if", doc: "IF(condition, a, b): a if the condition is TRUE, else b; the other is not computed.",
+		overloads: []overload{{"BOOL, ANY, ANY -> ANY", lazy(ifElse)}}},
+	{name: "ifnull", doc: "IFNULL(a, b): a if it is not NULL, else b.",
+		overloads: []overload{{"ANY, ANY -> ANY", lazy(coalesce)}}},
+	{name: "coalesce", doc: "The first argument that is not NULL; those after it are not computed.",
+		overloads: []overload{{"ANY... -> ANY", lazy(coalesce)}}},
+	{name: "nullif", doc: "NULLIF(a, b): NULL if a = b, else a.",
+		overloads: []overload{{"ANY, ANY -> ANY", byType(nullIf)}}},
+	{name: "$case_no_value", doc: "CASE WHEN condition THEN a ... ELSE z END: the a of the first condition that is TRUE.",
+		overloads: []overload{{"ANY... -> ANY", lazy(caseNoValue)}}},
+	{name: "$case_with_value", doc: "CASE x WHEN y THEN a ... ELSE z END: the a of the first y that equals x.",
+		overloads: []overload{{"ANY... -> ANY", byType(caseWithValue)}}},
+	{name: "iferror", doc: "IFERROR(a, b): a, or b if computing a is an error.",
+		overloads: []overload{{"ANY, ANY -> ANY", lazy(ifError)}}},
+	{name: "nulliferror", doc: "NULLIFERROR(a): a, or NULL if computing a is an error.",
+		overloads: []overload{{"ANY -> ANY", byType(nullIfError)}}},
+	{name: "iserror", doc: "ISERROR(a): whether computing a is an error.",
+		overloads: []overload{{"ANY -> BOOL", lazy(isError)}}},
+	{name: "error", doc: "ERROR(text): an error with that text.",
+		overloads: []overload{{"STRING -> ANY", nullable(raise)}}},
+	{name: "$with_side_effects", doc: "The first argument, unless the second holds an error that was put off: then that error.",
+		overloads: []overload{{"ANY, BYTES -> ANY", lazy(withSideEffects)}}},
+}
+
+func ifElse(_ *Context, args Args) (value.Value, error) {
+	cond, err := args.Arg(0)
+	if err != nil {
+		return cond, err
+	}
+	if !cond.IsNull() && cond.AsBool() {
+		return args.Arg(1)
+	}
+	return args.Arg(2)
+}
+
+func coalesce(_ *Context, args Args) (v value.Value, err error) {
+	for i := range args.Len() {
+		if v, err = args.Arg(i); err != nil || !v.IsNull() {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+func nullIf(f *tree.Function) body {
+	equals := equality(f.Args[0])
+	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
+		if equal, unknown := equals(a[0], a[1]); equal && !unknown {
+			return null(a[0].Kind())
+		}
+		return a[0], nil
+	})
+}
+
+func caseNoValue(_ *Context, args Args) (value.Value, error) {
+	last := args.Len() - 1
+	for i := 0; i < last; i += 2 {
+		cond, err := args.Arg(i)
+		if err != nil {
+			return cond, err
+		}
+		if !cond.IsNull() && cond.AsBool() {
+			return args.Arg(i + 1)
+		}
+	}
+	return args.Arg(last)
+}
+
+func caseWithValue(f *tree.Function) body {
+	equals := equality(f.Args[0])
+	return lazy(func(_ *Context, args Args) (value.Value, error) {
+		x, err := args.Arg(0)
+		if err != nil {
+			return x, err
+		}
+		last := args.Len() - 1
+		for i := 1; i < last; i += 2 {
+			y, err := args.Arg(i)
+			if err != nil {
+				return y, err
+			}
+			if equal, unknown := equals(x, y); equal && !unknown {
+				return args.Arg(i + 1)
+			}
+		}
+		return args.Arg(last)
+	})
+}
+
+func ifError(_ *Context, args Args) (value.Value, error) {
+	v, err := args.Arg(0)
+	if err != nil && suppressible(err) {
+		return args.Arg(1)
+	}
+	return v, err
+}
+
+func nullIfError(f *tree.Function) body {
+	kind := f.Type.Kind
+	return lazy(func(_ *Context, args Args) (value.Value, error) {
+		v, err := args.Arg(0)
+		if err != nil && suppressible(err) {
+			return null(kind)
+		}
+		return v, err
+	})
+}
+
+func isError(_ *Context, args Args) (value.Value, error) {
+	v, err := args.Arg(0)
+	if err != nil && !suppressible(err) {
+		return v, err
+	}
+	return ofBool(err != nil)
+}
+
+func raise(_ *Context, a []value.Value) (value.Value, error) {
+	text := "NULL"
+	if !a[0].IsNull() {
+		text = a[0].AsString()
+	}
+	return value.Value{}, fault.UserError(text)
+}
+
+// withSideEffects: errors are not put off here, so that there is never one.
+func withSideEffects(_ *Context, args Args) (value.Value, error) { return args.Arg(0) }

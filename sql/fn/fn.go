@@ -1,0 +1,110 @@
+// Package fn holds GoogleSQL's functions over values: scalar functions,
+// aggregates and casts, one record each.
+//
+// A record is a name, as GoogleSQL's resolved tree has it in lower case
+// ("concat", "$add", "net.host"), its signatures with a body each, and a line of
+// documentation. Adding a function is one record in the table of its family
+// (arithmetic.go, strings.go, ...), one Go function, one line in testdata.
+//
+// Lookup picks the body once, by the argument types that the analyzer chose; a
+// body then knows the kinds of its arguments and never looks at them again.
+// Whether a NULL argument makes a NULL result, and what SAFE. does, is decided
+// here and not in the bodies.
+//
+// What has no value type in Crowfoot stands in arguments as follows: a value of
+// GoogleSQL's enumerations (date parts, rounding and normalisation modes) is a
+// STRING with its name in upper case: 'DAY', 'WEEK_MONDAY', 'NFKC'.
+//
+// Left to the executor: DISTINCT, ORDER BY, LIMIT and HAVING of aggregates,
+// evaluation of arguments, and anything that reads tables.
+//
+// Imports of this module: fault, sql/tree, value.
+package fn
+
+import (
+	"io"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Context is what functions know of the statement that they run in. It is not
+// changed while the statement runs, and shared by all its goroutines.
+type Context struct {
+	// Now is CURRENT_TIMESTAMP, the same throughout a statement.
+	Now time.Time
+	// Zone is the database's default time zone; nil is America/Los_Angeles, as in Spanner.
+	Zone *time.Location
+	// Random feeds GENERATE_UUID; it must be safe for concurrent use.
+	Random io.Reader
+}
+
+// Eval computes a function of its arguments. It must not keep args.
+type Eval func(ctx *Context, args []value.Value) (value.Value, error)
+
+// Args are the arguments of a lazy function, not yet computed.
+type Args interface {
+	// Arg computes argument i.
+	Arg(i int) (value.Value, error)
+	// Len is the number of arguments.
+	Len() int
+}
+
+// Lambda is a function argument, bound to the row at hand. It must not keep args.
+type Lambda interface {
+	Apply(args []value.Value) (value.Value, error)
+}
+
+// Scalar is a scalar function with one signature. It is immutable but for
+// caches of its own and may be used by many goroutines.
+//
+// Exactly one of Lazy, Higher and the strict body is set: see Call.
+type Scalar struct {
+	// Lazy, if set, is called instead of Call: IF, COALESCE, CASE, AND, OR, IFERROR, ... compute only the arguments they need.
+	Lazy func(ctx *Context, args Args) (value.Value, error)
+	// Higher, if set, is called instead of Call: the arguments that are lambdas come apart from the others, each in their order.
+	Higher func(ctx *Context, args []value.Value, lambdas []Lambda) (value.Value, error)
+	// Volatile functions give another result for the same arguments (GENERATE_UUID): a plan must not fold them into a constant
+	// nor compute them once for many rows. Functions of Context.Now are not volatile, but may not be folded either: see Stable.
+	Volatile bool
+	// Stable functions depend on the Context (its time or zone): constant within a statement, not between statements.
+	Stable bool
+
+	eval  Eval
+	null  value.Value // the result if an argument is NULL
+	nulls bool        // eval wants to see NULL arguments
+	safe  bool        // errors become NULL
+}
+
+// Call computes the function, if it is neither Lazy nor Higher.
+func (s *Scalar) Call(ctx *Context, args []value.Value) (value.Value, error) {
+	if !s.nulls {
+		for i := range args {
+			if args[i].IsNull() {
+				return s.null, nil
+			}
+		}
+	}
+	v, err := s.eval(ctx, args)
+	if err != nil && s.safe && suppressible(err) {
+		return s.null, nil
+	}
+	return v, err
+}
+
+// Aggregate is an aggregate function with one signature.
+type Aggregate struct {
+	// IgnoresNulls: a row with a NULL argument does not count; the executor may drop it before DISTINCT, ORDER BY and LIMIT.
+	// IGNORE NULLS and RESPECT NULLS of the call overrule it.
+	IgnoresNulls bool
+	// New starts a group.
+	New func() State
+}
+
+// State is the aggregate of one group so far.
+type State interface {
+	// Add adds a row's arguments; it must not keep args.
+	Add(args []value.Value) error
+	// Result is the aggregate of the rows added.
+	Result() (value.Value, error)
+}

@@ -1,0 +1,65 @@
+package fn
+
+import (
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// fits says whether arguments of these types may be given to a signature (see overload).
+// A nil type is a lambda's.
+func fits(signature string, args []*value.Type) bool {
+	params, _, _ := strings.Cut(signature, "->")
+	i := 0
+	for params = strings.TrimSpace(params); params != ""; {
+		var p string
+		p, params = nextParam(params)
+		if rest, ok := strings.CutSuffix(p, "..."); ok {
+			for i < len(args) && accepts(rest, args[i]) {
+				i++
+			}
+			continue
+		}
+		p, optional := strings.CutPrefix(p, "?")
+		switch {
+		case i < len(args) && accepts(p, args[i]):
+			i++
+		case !optional:
+			return false
+		}
+	}
+	return i == len(args)
+}
+
+// nextParam cuts off the first parameter; commas inside <> do not count.
+func nextParam(params string) (first, rest string) {
+	depth := 0
+	for i := range len(params) {
+		switch params[i] {
+		case '<':
+			depth++
+		case '>':
+			depth--
+		case ',':
+			if depth == 0 {
+				return params[:i], strings.TrimSpace(params[i+1:])
+			}
+		}
+	}
+	return params, ""
+}
+
+func accepts(param string, t *value.Type) bool {
+	if t == nil || param == "LAMBDA" {
+		return t == nil && param == "LAMBDA"
+	}
+	switch param {
+	case "ANY":
+		return true
+	case "PART":
+		return t.Kind == value.String
+	case "ARRAY", "STRUCT":
+		return t.Kind.String() == param
+	}
+	return t.String() == param
+}
