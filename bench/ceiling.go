@@ -1,0 +1,90 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	gproto "google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// Ceiling serves the canned row until the context ends: what a server costs that
+// does nothing but gRPC. It answers every StreamingRead and ExecuteStreamingSql
+// with the same bytes, those of one row of the points table.
+func Ceiling(ctx context.Context) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	frame, err := cannedRow()
+	if err != nil {
+		return err
+	}
+	s := grpc.NewServer(grpc.ForceServerCodecV2(cannedCodec{encoding.GetCodecV2(proto.Name), frame}))
+	spannerpb.RegisterSpannerServer(s, &ceiling{})
+	fmt.Printf("crowfoot: ready grpc=%s http=\n", l.Addr())
+	go func() {
+		<-ctx.Done()
+		s.Stop()
+	}()
+	return s.Serve(l)
+}
+
+// cannedRow is the one answer.
+func cannedRow() ([]byte, error) {
+	answer := &spannerpb.PartialResultSet{
+		Metadata:    &spannerpb.ResultSetMetadata{RowType: &spannerpb.StructType{}},
+		ResumeToken: make([]byte, 24),
+		Last:        true,
+	}
+	for _, c := range columns {
+		t := spannerpb.TypeCode_STRING
+		v := structpb.NewStringValue(field(1, c))
+		if c == "Id" {
+			t, v = spannerpb.TypeCode_INT64, structpb.NewStringValue("500000")
+		}
+		answer.Metadata.RowType.Fields = append(answer.Metadata.RowType.Fields, &spannerpb.StructType_Field{Name: c, Type: &spannerpb.Type{Code: t}})
+		answer.Values = append(answer.Values, v)
+	}
+	return gproto.Marshal(answer)
+}
+
+type ceiling struct {
+	spannerpb.UnimplementedSpannerServer
+}
+
+func (*ceiling) CreateSession(_ context.Context, r *spannerpb.CreateSessionRequest) (*spannerpb.Session, error) {
+	now := timestamppb.Now()
+	return &spannerpb.Session{Name: r.Database + "/sessions/ceiling", Multiplexed: true, CreateTime: now, ApproximateLastUseTime: now}, nil
+}
+
+// canned stands for the row; cannedCodec knows its bytes.
+var canned = new(spannerpb.PartialResultSet)
+
+func (*ceiling) StreamingRead(_ *spannerpb.ReadRequest, s spannerpb.Spanner_StreamingReadServer) error {
+	return s.Send(canned)
+}
+
+func (*ceiling) ExecuteStreamingSql(_ *spannerpb.ExecuteSqlRequest, s spannerpb.Spanner_ExecuteStreamingSqlServer) error {
+	return s.Send(canned)
+}
+
+// cannedCodec sends the ready frame for canned, and everything else as protos.
+type cannedCodec struct {
+	encoding.CodecV2
+	frame []byte
+}
+
+func (c cannedCodec) Marshal(v any) (mem.BufferSlice, error) {
+	if v == any(canned) {
+		return mem.BufferSlice{mem.SliceBuffer(c.frame)}, nil
+	}
+	return c.CodecV2.Marshal(v)
+}
