@@ -1,6 +1,10 @@
 package value
 
-import "strconv"
+import (
+	"cmp"
+	"math/big"
+	"strconv"
+)
 
 // IntervalValue is the value of an INTERVAL. Its three parts, months, days and
 // time (Seconds + Nanos), have signs of their own.
@@ -16,6 +20,8 @@ const (
 	maxIntervalMonths  = 10_000 * 12
 	maxIntervalDays    = 10_000 * 366
 	maxIntervalSeconds = maxIntervalDays * secondsPerDay
+
+	daysPerMonth = 30 // where months and days are compared or carried
 )
 
 // InRange says whether each part is in range.
@@ -26,15 +32,97 @@ func (i IntervalValue) InRange() bool {
 		i.Nanos >= 0 && i.Nanos < nanosPerSecond && (i.Seconds < maxIntervalSeconds || i.Nanos == 0)
 }
 
-// Append appends the interval in ISO 8601, as Spanner prints it on the wire: P1Y2M3DT4H5M6.5S. Years and months share a
-// sign, and so do hours, minutes and seconds; nothing at all is P0Y.
+// NewInterval makes an interval of parts; ok is false if one is out of range. nanos may be any number.
+func NewInterval(months, days, seconds, nanos int64) (i IntervalValue, ok bool) {
+	seconds += int64(floorDiv(int(nanos), nanosPerSecond))
+	i = IntervalValue{
+		Months:  int32(months),
+		Days:    int32(days),
+		Seconds: seconds,
+		Nanos:   int32(nanos - int64(floorDiv(int(nanos), nanosPerSecond))*nanosPerSecond),
+	}
+	return i, int64(i.Months) == months && int64(i.Days) == days && i.InRange()
+}
+
+// total is the length of the interval with months of 30 days: what INTERVALs compare by.
+func (i IntervalValue) total() (seconds int64, nanos int32) {
+	return (int64(i.Months)*daysPerMonth+int64(i.Days))*secondsPerDay + i.Seconds, i.Nanos
+}
+
+// Cmp orders intervals by length, with months of 30 days: 1 month equals 30 days.
+func (i IntervalValue) Cmp(j IntervalValue) int {
+	iSeconds, iNanos := i.total()
+	jSeconds, jNanos := j.total()
+	if c := cmp.Compare(iSeconds, jSeconds); c != 0 {
+		return c
+	}
+	return cmp.Compare(iNanos, jNanos)
+}
+
+// Neg is -i.
+func (i IntervalValue) Neg() IntervalValue {
+	n, _ := NewInterval(-int64(i.Months), -int64(i.Days), -i.Seconds, -int64(i.Nanos))
+	return n
+}
+
+// Add is i + j, part by part; ok is false on overflow.
+func (i IntervalValue) Add(j IntervalValue) (sum IntervalValue, ok bool) {
+	return NewInterval(int64(i.Months)+int64(j.Months), int64(i.Days)+int64(j.Days), i.Seconds+j.Seconds,
+		int64(i.Nanos)+int64(j.Nanos))
+}
+
+// Mul is i * n, part by part; ok is false on overflow.
+func (i IntervalValue) Mul(n int64) (product IntervalValue, ok bool) {
+	by := big.NewInt(n)
+	mul := func(x *big.Int) *big.Int { return x.Mul(x, by) }
+	return intervalOfBig(mul(big.NewInt(int64(i.Months))), mul(big.NewInt(int64(i.Days))), mul(i.bigNanos()))
+}
+
+// Div is i / n, n not 0, cut off towards zero; what is left of months goes on as days of which a month has 30, what is left of days as time.
+func (i IntervalValue) Div(n int64) (quotient IntervalValue, ok bool) {
+	by := big.NewInt(n)
+	months, restMonths := new(big.Int).QuoRem(big.NewInt(int64(i.Months)), by, new(big.Int))
+	days := restMonths.Mul(restMonths, big.NewInt(daysPerMonth))
+	days.Add(days, big.NewInt(int64(i.Days)))
+	days, restDays := days.QuoRem(days, by, new(big.Int))
+	nanos := restDays.Mul(restDays, big.NewInt(secondsPerDay*nanosPerSecond))
+	nanos.Add(nanos, i.bigNanos())
+	return intervalOfBig(months, days, nanos.Quo(nanos, by))
+}
+
+func (i IntervalValue) bigNanos() *big.Int {
+	n := new(big.Int).Mul(big.NewInt(i.Seconds), big.NewInt(nanosPerSecond))
+	return n.Add(n, big.NewInt(int64(i.Nanos)))
+}
+
+func intervalOfBig(months, days, nanos *big.Int) (IntervalValue, bool) {
+	seconds, rest := new(big.Int).DivMod(nanos, big.NewInt(nanosPerSecond), new(big.Int))
+	if !months.IsInt64() || !days.IsInt64() || !seconds.IsInt64() {
+		return IntervalValue{}, false
+	}
+	return NewInterval(months.Int64(), days.Int64(), seconds.Int64(), rest.Int64())
+}
+
+// Time gives the magnitude and the sign of the time part.
+func (i IntervalValue) Time() (seconds int64, nanos int32, neg bool) {
+	if i.Seconds >= 0 {
+		return i.Seconds, i.Nanos, false
+	}
+	if i.Nanos == 0 {
+		return -i.Seconds, 0, true
+	}
+	return -i.Seconds - 1, nanosPerSecond - i.Nanos, true
+}
+
+// Append appends the interval in ISO 8601, as Spanner prints it on the wire: P1Y2M3DT4H5M6.5S.
+// Years and months share a sign, and so do hours, minutes and seconds; nothing at all is P0Y.
 func (i IntervalValue) Append(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, 'P')
 	dst = appendDesignated(dst, int64(i.Months/12), 'Y')
 	dst = appendDesignated(dst, int64(i.Months%12), 'M')
 	dst = appendDesignated(dst, int64(i.Days), 'D')
-	seconds, nanos, neg := i.time()
+	seconds, nanos, neg := i.Time()
 	if seconds != 0 || nanos != 0 {
 		dst = append(dst, 'T')
 		sign := int64(1)
@@ -72,13 +160,36 @@ func appendISOSeconds(dst []byte, seconds int64, nanos int32, neg bool) []byte {
 	return append(dst, 'S')
 }
 
-// time gives the magnitude and the sign of the time part.
-func (i IntervalValue) time() (seconds int64, nanos int32, neg bool) {
-	if i.Seconds >= 0 {
-		return i.Seconds, i.Nanos, false
+// AppendCanonical appends the interval as CAST to STRING prints it: [-]Y-M [-]D [-]H:M:S[.F], the
+// fraction in groups of three digits.
+func (i IntervalValue) AppendCanonical(dst []byte) []byte {
+	months := i.Months
+	if months < 0 {
+		dst = append(dst, '-')
+		months = -months
 	}
-	if i.Nanos == 0 {
-		return -i.Seconds, 0, true
+	dst = append(strconv.AppendInt(dst, int64(months/12), 10), '-')
+	dst = append(strconv.AppendInt(dst, int64(months%12), 10), ' ')
+	dst = append(strconv.AppendInt(dst, int64(i.Days), 10), ' ')
+	seconds, nanos, neg := i.Time()
+	if neg {
+		dst = append(dst, '-')
 	}
-	return -i.Seconds - 1, nanosPerSecond - i.Nanos, true
+	dst = append(strconv.AppendInt(dst, seconds/3600, 10), ':')
+	dst = append(strconv.AppendInt(dst, seconds/60%60, 10), ':')
+	dst = strconv.AppendInt(dst, seconds%60, 10)
+	return appendFractionGroups(dst, uint32(nanos))
+}
+
+// appendFractionGroups appends a point and billionths in groups of three digits, without groups of zeros at the end.
+func appendFractionGroups(dst []byte, billionths uint32) []byte {
+	if billionths == 0 {
+		return dst
+	}
+	digits := 9
+	for billionths%1000 == 0 {
+		billionths /= 1000
+		digits -= 3
+	}
+	return appendDigits(append(dst, '.'), uint64(billionths), digits)
 }

@@ -1,0 +1,412 @@
+package value
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxJSONDepth is how deep arrays and objects may nest in a JSON value
+// (https://cloud.google.com/spanner/docs/working-with-json: at most 80 levels).
+const MaxJSONDepth = 80
+
+// maxJSONNumber is how long a number with a point or an exponent may be if it must not lose anything (GoogleSQL's limit).
+const maxJSONNumber = 1500
+
+// ParseJSON checks a JSON text and normalises it, so that equal values have equal texts: no white space, the first of duplicate
+// members, members in order of their names, escapes only where they must be, numbers as INT64, UINT64 or FLOAT64
+// print. A number that would not come back the same is an error.
+func ParseJSON(text string) (normalised string, err error) { return parseJSON(text, false) }
+
+// ParseJSONRounding is ParseJSON that rounds numbers to FLOAT64 where they are too wide.
+func ParseJSONRounding(text string) (normalised string, err error) { return parseJSON(text, true) }
+
+func parseJSON(text string, round bool) (string, error) {
+	if !utf8.ValidString(text) {
+		return "", fmt.Errorf("invalid JSON value: %w", ErrUTF8)
+	}
+	p := jsonParser{text: text, round: round, dst: make([]byte, 0, len(text))}
+	err := p.value(0)
+	if err == nil && p.skipSpace() {
+		err = p.unexpected("end of text")
+	}
+	if err != nil {
+		return "", fmt.Errorf("invalid JSON value: %w", err)
+	}
+	return string(p.dst), nil
+}
+
+// jsonParser reads text from pos on and appends what it has read, normalised, to dst.
+type jsonParser struct {
+	text    string
+	pos     int
+	round   bool
+	dst     []byte
+	members []jsonMember // of the objects that are being read, the innermost last
+	scratch []byte
+}
+
+// jsonMember is the place of "name":value in dst.
+type jsonMember struct{ start, nameEnd, end int }
+
+func (p *jsonParser) name(m jsonMember) string   { return string(p.dst[m.start:m.nameEnd]) }
+func (p *jsonParser) member(m jsonMember) []byte { return p.dst[m.start:m.end] }
+
+// skipSpace says whether something follows.
+func (p *jsonParser) skipSpace() bool {
+	for p.pos < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.pos]) >= 0 {
+		p.pos++
+	}
+	return p.pos < len(p.text)
+}
+
+func (p *jsonParser) unexpected(wanted string) error {
+	if p.pos >= len(p.text) {
+		return fmt.Errorf("expected %s, found end of text", wanted)
+	}
+	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
+	return fmt.Errorf("expected %s at offset %d, found %q", wanted, p.pos, r)
+}
+
+// take takes c if it comes next, after white space.
+func (p *jsonParser) take(c byte) bool {
+	if p.skipSpace() && p.text[p.pos] == c {
+		p.pos++
+		return true
+	}
+	return false
+}
+
+// value reads a value inside depth arrays and objects.
+func (p *jsonParser) value(depth int) error {
+	if !p.skipSpace() {
+		return p.unexpected("a value")
+	}
+	switch c := p.text[p.pos]; {
+	case c == '{' || c == '[':
+		if depth >= MaxJSONDepth {
+			return fmt.Errorf("it nests deeper than %d levels", MaxJSONDepth)
+		}
+		p.pos++
+		p.dst = append(p.dst, c)
+		if c == '[' {
+			return p.array(depth + 1)
+		}
+		return p.object(depth + 1)
+	case c == '"':
+		return p.string()
+	case c == '-' || c >= '0' && c <= '9':
+		return p.number()
+	}
+	for _, literal := range []string{"null", "true", "false"} {
+		if strings.HasPrefix(p.text[p.pos:], literal) {
+			p.pos += len(literal)
+			p.dst = append(p.dst, literal...)
+			return nil
+		}
+	}
+	return p.unexpected("a value")
+}
+
+// array reads what follows [.
+func (p *jsonParser) array(depth int) error {
+	for first := true; !p.take(']'); first = false {
+		if !first {
+			if !p.take(',') {
+				return p.unexpected("',' or ']'")
+			}
+			p.dst = append(p.dst, ',')
+		}
+		if err := p.value(depth); err != nil {
+			return err
+		}
+	}
+	p.dst = append(p.dst, ']')
+	return nil
+}
+
+// object reads what follows {.
+func (p *jsonParser) object(depth int) error {
+	base := len(p.members)
+	for first := true; !p.take('}'); first = false {
+		if !first {
+			if !p.take(',') {
+				return p.unexpected("',' or '}'")
+			}
+			p.dst = append(p.dst, ',')
+		}
+		if err := p.readMember(depth); err != nil {
+			return err
+		}
+	}
+	p.order(base)
+	p.members = p.members[:base]
+	p.dst = append(p.dst, '}')
+	return nil
+}
+
+func (p *jsonParser) readMember(depth int) error {
+	if !p.skipSpace() || p.text[p.pos] != '"' {
+		return p.unexpected("the name of a member")
+	}
+	m := jsonMember{start: len(p.dst)}
+	if err := p.string(); err != nil {
+		return err
+	}
+	m.nameEnd = len(p.dst)
+	if !p.take(':') {
+		return p.unexpected("':'")
+	}
+	p.dst = append(p.dst, ':')
+	if err := p.value(depth); err != nil {
+		return err
+	}
+	m.end = len(p.dst)
+	p.members = append(p.members, m)
+	return nil
+}
+
+// order puts the members from base on in order and drops duplicates, of which the first stays.
+func (p *jsonParser) order(base int) {
+	members := p.members[base:]
+	if p.isOrdered(members) {
+		return
+	}
+	start := members[0].start
+	slices.SortFunc(members, func(a, b jsonMember) int {
+		return cmp.Or(cmp.Compare(p.name(a), p.name(b)), cmp.Compare(a.start, b.start))
+	})
+	p.scratch = p.scratch[:0]
+	for i, m := range members {
+		if i > 0 && p.name(members[i-1]) == p.name(m) {
+			continue
+		}
+		if len(p.scratch) > 0 {
+			p.scratch = append(p.scratch, ',')
+		}
+		p.scratch = append(p.scratch, p.member(m)...)
+	}
+	p.dst = append(p.dst[:start], p.scratch...)
+}
+
+func (p *jsonParser) isOrdered(members []jsonMember) bool {
+	for i := 1; i < len(members); i++ {
+		if p.name(members[i-1]) >= p.name(members[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// string reads a string from its opening quote on.
+func (p *jsonParser) string() error {
+	p.pos++
+	p.dst = append(p.dst, '"')
+	for p.pos < len(p.text) {
+		plain := p.pos
+		for plain < len(p.text) && p.text[plain] != '"' && p.text[plain] != '\\' && p.text[plain] >= ' ' {
+			plain++
+		}
+		p.dst = append(p.dst, p.text[p.pos:plain]...)
+		p.pos = plain
+		switch {
+		case plain == len(p.text):
+			return p.unexpected("'\"'")
+		case p.text[plain] == '"':
+			p.pos++
+			p.dst = append(p.dst, '"')
+			return nil
+		case p.text[plain] == '\\':
+			r, err := p.escape()
+			if err != nil {
+				return err
+			}
+			p.dst = appendJSONRune(p.dst, r)
+		default:
+			return fmt.Errorf("control character %q at offset %d must be escaped", p.text[plain], plain)
+		}
+	}
+	return p.unexpected("'\"'")
+}
+
+var errJSONEscape = errors.New("invalid escape sequence in a string")
+
+// escape reads an escape sequence from its backslash on.
+func (p *jsonParser) escape() (rune, error) {
+	if p.pos+1 >= len(p.text) {
+		return 0, errJSONEscape
+	}
+	c := p.text[p.pos+1]
+	if c != 'u' {
+		i := strings.IndexByte(`"\/bfnrt`, c)
+		if i < 0 {
+			return 0, errJSONEscape
+		}
+		p.pos += 2
+		return rune("\"\\/\b\f\n\r\t"[i]), nil
+	}
+	r, ok := p.hexEscape()
+	if ok && r >= 0xD800 && r < 0xDC00 { // the first half of a surrogate pair
+		low, lowOK := p.hexEscape()
+		if !lowOK || low < 0xDC00 || low > 0xDFFF {
+			return 0, errJSONEscape
+		}
+		return (r-0xD800)<<10 | (low - 0xDC00) + 0x10000, nil
+	}
+	if !ok || r >= 0xDC00 && r <= 0xDFFF {
+		return 0, errJSONEscape
+	}
+	return r, nil
+}
+
+// hexEscape reads \uXXXX.
+func (p *jsonParser) hexEscape() (r rune, ok bool) {
+	if len(p.text)-p.pos < 6 || p.text[p.pos] != '\\' || p.text[p.pos+1] != 'u' {
+		return 0, false
+	}
+	for _, c := range []byte(p.text[p.pos+2 : p.pos+6]) {
+		digit := strings.IndexByte("0123456789abcdef", c|0x20) // lower case; digits stay
+		if digit < 0 || c < '0' {
+			return 0, false
+		}
+		r = r<<4 | rune(digit)
+	}
+	p.pos += 6
+	return r, true
+}
+
+// AppendJSONString appends s as a JSON string in normalised form.
+func AppendJSONString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for _, r := range s {
+		dst = appendJSONRune(dst, r)
+	}
+	return append(dst, '"')
+}
+
+func appendJSONRune(dst []byte, r rune) []byte {
+	if i := strings.IndexRune("\"\\\b\f\n\r\t", r); i >= 0 {
+		return append(dst, '\\', `"\bfnrt`[i])
+	}
+	if r < ' ' {
+		return append(dst, '\\', 'u', '0', '0', '0'+byte(r>>4), "0123456789abcdef"[r&15])
+	}
+	return utf8.AppendRune(dst, r)
+}
+
+// number reads a number from its sign or first digit on.
+func (p *jsonParser) number() error {
+	text, whole := jsonNumber(p.text[p.pos:])
+	if text == "" {
+		return p.unexpected("a number")
+	}
+	p.pos += len(text)
+	if whole {
+		if text == "-0" {
+			text = "0"
+		}
+		_, errUnsigned := strconv.ParseUint(text, 10, 64)
+		_, errSigned := strconv.ParseInt(text, 10, 64)
+		if errUnsigned == nil || errSigned == nil {
+			p.dst = append(p.dst, text...)
+			return nil
+		}
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return fmt.Errorf("number %s is out of range", cut(text))
+	}
+	start := len(p.dst)
+	p.dst = AppendJSONFloat(p.dst, f)
+	if !p.round && !sameNumber(text, string(p.dst[start:])) {
+		return fmt.Errorf("number %s cannot round-trip through string representation", cut(text))
+	}
+	return nil
+}
+
+// jsonNumber is the number that s begins with, "" if it does not; whole if it has neither point nor exponent.
+func jsonNumber(s string) (number string, whole bool) {
+	digits := func(i int) int {
+		for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+			i++
+		}
+		return i
+	}
+	start := 0
+	if strings.HasPrefix(s, "-") {
+		start = 1
+	}
+	end := digits(start)
+	if end > start && s[start] == '0' { // no digit may follow
+		end = start + 1
+	}
+	if end == start {
+		return "", false
+	}
+	whole = true
+	if end < len(s) && s[end] == '.' {
+		i := digits(end + 1)
+		if i == end+1 {
+			return "", false
+		}
+		end, whole = i, false
+	}
+	if end < len(s) && (s[end] == 'e' || s[end] == 'E') {
+		i := end + 1
+		if i < len(s) && (s[i] == '+' || s[i] == '-') {
+			i++
+		}
+		if digits(i) == i {
+			return "", false
+		}
+		end, whole = digits(i), false
+	}
+	return s[:end], whole
+}
+
+// AppendJSONFloat appends a finite FLOAT64 as JSON prints it: the fewest digits that tell it from all others, always
+// with a point or an exponent (from 10^15 on and below 10^-4).
+func AppendJSONFloat(dst []byte, f float64) []byte {
+	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e15) {
+		return strconv.AppendFloat(dst, f, 'e', -1, 64)
+	}
+	start := len(dst)
+	dst = strconv.AppendFloat(dst, f, 'f', -1, 64)
+	if !strings.Contains(string(dst[start:]), ".") {
+		dst = append(dst, ".0"...)
+	}
+	return dst
+}
+
+// sameNumber says whether two decimal numbers in JSON's form are the same.
+func sameNumber(a, b string) bool {
+	if a == b {
+		return true
+	}
+	if len(a) > maxJSONNumber {
+		return false
+	}
+	aDigits, aExponent := significant(a)
+	bDigits, bExponent := significant(b)
+	return a[0] == '-' == (b[0] == '-') && aDigits == bDigits && (aDigits == "" || aExponent == bExponent)
+}
+
+// significant are a number's digits without zeros at either end; it is 0.digits times 10^exponent.
+func significant(number string) (digits string, exponent int) {
+	number = strings.TrimPrefix(number, "-")
+	if i := strings.IndexAny(number, "eE"); i >= 0 {
+		exponent, _ = parseExponent(number[i+1:])
+		number = number[:i]
+	}
+	whole, fraction, _ := strings.Cut(number, ".")
+	digits = whole + fraction
+	exponent += len(whole)
+	stripped := strings.TrimLeft(digits, "0")
+	exponent -= len(digits) - len(stripped)
+	return strings.TrimRight(stripped, "0"), exponent
+}

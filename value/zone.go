@@ -1,0 +1,101 @@
+package value
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	// The time zone database is part of SQL: it must not depend on the machine.
+	_ "time/tzdata"
+)
+
+// DefaultZone names the time zone of a database that sets no other (default_time_zone).
+const DefaultZone = "America/Los_Angeles"
+
+// maxZoneOffset is the greatest distance from UTC that a zone given as an offset may have.
+const maxZoneOffset = 14 * 3600
+
+// zones keeps the named zones that were asked for; there are some 600 of them.
+var zones sync.Map // string to *time.Location
+
+// LoadZone finds a time zone by its name in the time zone database, case mattering, or
+// by its offset: [UTC](+|-)H[H][[:]M[M]].
+func LoadZone(name string) (*time.Location, error) {
+	if zone, ok := parseOffset(name); ok {
+		return zone, nil
+	}
+	if zone, ok := zones.Load(name); ok {
+		return zone.(*time.Location), nil
+	}
+	zone, err := time.LoadLocation(name)
+	// Go takes these two names for UTC and for the machine's own zone.
+	if err != nil || name == "" || name == "Local" {
+		return nil, fmt.Errorf("invalid time zone: %s", quoted(name))
+	}
+	zones.Store(name, zone)
+	return zone, nil
+}
+
+func parseOffset(name string) (zone *time.Location, ok bool) {
+	s := scanner{strings.TrimPrefix(name, "UTC")}
+	neg := strings.HasPrefix(s.rest, "-")
+	if !s.byte("+-") {
+		return nil, false
+	}
+	hours, minutes := s.number(1, 2), 0
+	if s.rest != "" {
+		s.byte(":")
+		minutes = s.number(1, 2)
+	}
+	offset := hours*3600 + minutes*60
+	if s.rest != "" || hours < 0 || minutes < 0 || minutes > 59 || offset > maxZoneOffset {
+		return nil, false
+	}
+	if neg {
+		offset = -offset
+	}
+	return time.FixedZone(name, offset), true
+}
+
+// InstantOf is the time, in seconds since 1970, at which clocks in zone show local (civil seconds since
+// 1970-01-01 00:00:00). Of two such times it takes the earlier; if clocks skip local, they are read as if they did not yet.
+func InstantOf(local int64, zone *time.Location) int64 {
+	const margin = 36 * 3600 // beyond any offset
+	before, after := offsetAt(local-margin, zone), offsetAt(local+margin, zone)
+	if before == after || offsetAt(local-before, zone) == before || offsetAt(local-after, zone) != after {
+		return local - before
+	}
+	return local - after
+}
+
+func offsetAt(seconds int64, zone *time.Location) int64 {
+	_, offset := time.Unix(seconds, 0).In(zone).Zone()
+	return int64(offset)
+}
+
+// ZoneOffset is zone's distance from UTC at a time, in seconds, cut off to whole minutes: so GoogleSQL prints
+// and takes apart timestamps, also those before zones had whole minutes.
+func ZoneOffset(seconds int64, zone *time.Location) int64 {
+	return offsetAt(seconds, zone) / 60 * 60
+}
+
+// AppendTimestampIn appends a timestamp as CAST to STRING prints it: YYYY-MM-DD HH:MM:SS[.F]+HH[:MM],
+// the fraction in groups of three digits.
+func AppendTimestampIn(dst []byte, seconds int64, nanos int32, zone *time.Location) []byte {
+	offset := ZoneOffset(seconds, zone)
+	local := int(seconds + offset)
+	days := floorDiv(local, secondsPerDay)
+	dst = append(AppendDate(dst, int32(days)), ' ')
+	dst = appendClock(dst, local-days*secondsPerDay)
+	dst = appendFractionGroups(dst, uint32(nanos))
+	sign := byte('+')
+	if offset < 0 {
+		sign, offset = '-', -offset
+	}
+	dst = appendTwoDigits(append(dst, sign), int(offset/3600))
+	if minutes := int(offset / 60 % 60); minutes != 0 {
+		dst = appendTwoDigits(append(dst, ':'), minutes)
+	}
+	return dst
+}
