@@ -1,0 +1,78 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+// collectEvery is how often old versions are collected. The service says "within an hour or so"
+// of the retention period; a minute keeps the store small in tests with short lives.
+const collectEvery = time.Minute
+
+// collectGarbage removes, while the server runs, what no read can see any more.
+func (r *Registry) collectGarbage(ctx context.Context) {
+	tick := time.NewTicker(collectEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, d := range *r.databases.Load() {
+			if err := d.collect(ctx); err != nil && ctx.Err() == nil && !d.Dropped() {
+				d.log().Error("collect old versions", "error", err)
+			}
+		}
+	}
+}
+
+// collect removes row versions and schema versions that lie behind the retention period.
+func (d *Database) collect(ctx context.Context) error {
+	horizon := mvcc.TimestampOf(d.registry.cfg.Clock().Add(-d.Retention()))
+	if _, err := d.rows.Collect(ctx, horizon); err != nil {
+		return fmt.Errorf("collect row versions: %w", err)
+	}
+	return d.collectSchema(ctx, horizon)
+}
+
+// collectSchema forgets the schema versions that were replaced before the horizon, and the keys that only they name.
+func (d *Database) collectSchema(ctx context.Context, horizon mvcc.Timestamp) error {
+	if err := d.lockSchema(ctx); err != nil {
+		return err
+	}
+	defer d.unlockSchema()
+	list := *d.versions.Load()
+	kept := 0
+	for kept < len(list)-1 && list[kept+1].at <= horizon {
+		kept++
+	}
+	if kept == 0 {
+		return nil
+	}
+	b := d.rows.NewBatch()
+	for _, v := range list[:kept] {
+		if err := b.KV().Delete(d.versionKey(v)); err != nil {
+			return err
+		}
+	}
+	for _, v := range list[1 : kept+1] {
+		for _, g := range v.garbage {
+			if err := b.Erase(g.Start, g.End); err != nil {
+				return err
+			}
+		}
+	}
+	rest := append([]*version(nil), list[kept:]...)
+	d.versions.Store(&rest)
+	if err := b.Commit(); err != nil {
+		return fmt.Errorf("forget schema versions: %w", err)
+	}
+	for _, v := range list[:kept] {
+		v.close()
+	}
+	return nil
+}

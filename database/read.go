@@ -1,0 +1,69 @@
+package database
+
+import (
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// Projection resolves what a READ names, or finds it resolved: columns of a
+// table, read through an index if one is named.
+func (d *Database) Projection(c *schema.Catalog, tableName, index string, columns []string) (*table.Projection, error) {
+	v := d.versionOf(c)
+	if v == nil {
+		v = d.newest()
+	}
+	key := projectionKey(tableName, index, columns)
+	if p, ok := v.projections.get(key); ok {
+		return p, nil
+	}
+	p, err := project(v.catalog, tableName, index, columns)
+	if err != nil {
+		if v != d.newest() {
+			// A table made after the time that is read was empty then; it is not wrong to name it.
+			return d.Projection(d.Catalog(), tableName, index, columns)
+		}
+		return nil, err
+	}
+	v.projections.put(key, p)
+	return p, nil
+}
+
+func projectionKey(tableName, index string, columns []string) string {
+	size := len(tableName) + len(index) + 2
+	for _, c := range columns {
+		size += len(c) + 1
+	}
+	var b strings.Builder
+	b.Grow(size)
+	b.WriteString(tableName)
+	b.WriteByte(0)
+	b.WriteString(index)
+	for _, c := range columns {
+		b.WriteByte(0)
+		b.WriteString(c)
+	}
+	return b.String()
+}
+
+func project(c *schema.Catalog, tableName, index string, columns []string) (*table.Projection, error) {
+	t := c.Table(tableName)
+	if t == nil {
+		return nil, fault.TableNotFound(tableName)
+	}
+	var x *schema.Index
+	if index != "" {
+		if x = t.Index(index); x == nil {
+			return nil, fault.IndexNotFound(index, t.FullName())
+		}
+	}
+	list := make([]*schema.Column, len(columns))
+	for i, name := range columns {
+		if list[i] = t.Column(name); list[i] == nil {
+			return nil, fault.ColumnNotFound(t.FullName(), name)
+		}
+	}
+	return table.NewProjection(t, x, list)
+}

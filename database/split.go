@@ -1,0 +1,151 @@
+package database
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// Sizes of partitions: what is asked for is a hint
+// (https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partitionoptions); ours are smaller than
+// the service's 1 GiB, since a data set here is smaller too.
+const (
+	defaultPartitionBytes = 32 << 20
+	defaultMaxPartitions  = 64
+	// fewPartitions is what a small table is cut into, so that code for many partitions meets more than one.
+	fewPartitions = 2
+)
+
+// Cut cuts a span into parts of about partitionBytes, at most maxPartitions of
+// them (0: as we like). Together they are the span; they are in order.
+//
+// The cuts are found by bisection: between the first and the last key we look
+// for the byte string up to which the engine estimates the wanted size.
+func (d *Database) Cut(span table.Span, at mvcc.Timestamp, partitionBytes, maxPartitions int64) ([]table.Span, error) {
+	if span.IsPoint() {
+		return []table.Span{span}, nil
+	}
+	if partitionBytes <= 0 {
+		partitionBytes = defaultPartitionBytes
+	}
+	if maxPartitions <= 0 {
+		maxPartitions = defaultMaxPartitions
+	}
+	first, last, err := d.ends(span, at)
+	if err != nil || first == nil || maxPartitions == 1 || bytes.Equal(first, last) {
+		return []table.Span{span}, err
+	}
+	total, err := d.rows.Size(span.Start, span.End)
+	if err != nil {
+		return nil, fmt.Errorf("estimate size: %w", err)
+	}
+	parts := min(max(int64(total)/partitionBytes, fewPartitions), maxPartitions)
+	var cuts [][]byte
+	for i := int64(1); i < parts; i++ {
+		cut, err := d.cutAt(span.Start, first, last, total, float64(i)/float64(parts))
+		if err != nil {
+			return nil, err
+		}
+		cuts = append(cuts, cut)
+	}
+	return cutSpan(span, cuts), nil
+}
+
+// cutSpan cuts span at those of the keys (in order) that lie inside it.
+func cutSpan(span table.Span, cuts [][]byte) []table.Span {
+	var list []table.Span
+	start := span.Start
+	for _, cut := range cuts {
+		if bytes.Compare(cut, start) <= 0 || bytes.Compare(cut, span.End) >= 0 {
+			continue
+		}
+		list = append(list, table.Span{Start: start, End: cut})
+		start = cut
+	}
+	return append(list, table.Span{Start: start, End: span.End})
+}
+
+// ends are the first and the last live key of a span; nil if there is none.
+func (d *Database) ends(span table.Span, at mvcc.Timestamp) (first, last []byte, err error) {
+	for _, reverse := range []bool{false, true} {
+		c, err := d.rows.Scan(span.Start, span.End, at, reverse)
+		if err != nil {
+			return nil, nil, fmt.Errorf("find ends: %w", err)
+		}
+		if c.Next() {
+			key := bytes.Clone(c.Key())
+			if reverse {
+				last = key
+			} else {
+				first = key
+			}
+		}
+		err = c.Err()
+		if closeErr := c.Close(); err == nil {
+			err = closeErr
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("find ends: %w", err)
+		}
+	}
+	return first, last, nil
+}
+
+// cutAt finds a key between first and last with about share of total before it. Without sizes
+// (all is in memory) it is the byte string at share of the way.
+func (d *Database) cutAt(start, first, last []byte, total uint64, share float64) ([]byte, error) {
+	common := commonPrefix(first, last)
+	low, high := number(first[common:]), number(last[common:])
+	place := low + uint64(float64(high-low)*share)
+	if total > 0 {
+		// Each step halves the numbers in question, so there are 64 at most; a dozen is close enough for a hint.
+		lo, hi := low, high
+		for range 16 {
+			mid := lo + (hi-lo)/2
+			size, err := d.rows.Size(start, keyOf(first[:common], mid))
+			if err != nil {
+				return nil, fmt.Errorf("estimate size: %w", err)
+			}
+			if float64(size) < share*float64(total) {
+				lo = mid
+			} else {
+				hi = mid
+			}
+		}
+		if lo > low && hi < high {
+			place = lo
+		}
+	}
+	return keyOf(first[:common], place), nil
+}
+
+func commonPrefix(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// number reads the first eight bytes as a number, as if zeros followed.
+func number(b []byte) uint64 {
+	var n uint64
+	for i := range 8 {
+		n <<= 8
+		if i < len(b) {
+			n |= uint64(b[i])
+		}
+	}
+	return n
+}
+
+// keyOf is prefix, the eight bytes of n, and the sentinel that ends every logical key.
+func keyOf(prefix []byte, n uint64) []byte {
+	key := bytes.Clone(prefix)
+	for shift := 56; shift >= 0; shift -= 8 {
+		key = append(key, byte(n>>shift))
+	}
+	return append(key, 0)
+}
