@@ -62,8 +62,8 @@ func NotCreateDatabase(stmt string) *Error {
 	return newError(codes.InvalidArgument, "Expected a CREATE DATABASE statement, found: %s", shorten(stmt))
 }
 
-// InvalidName is a name that breaks the rules; kind is "Table", "Column", ...
-func InvalidName(kind, name string) *Error {
+// InvalidSchemaName is a name that breaks the rules; kind is "Table", "Column", ...
+func InvalidSchemaName(kind, name string) *Error {
 	return newError(codes.InvalidArgument, "%s name not valid: %s.", kind, name)
 }
 

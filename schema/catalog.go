@@ -16,7 +16,8 @@ import (
 )
 
 // TableID numbers a table or an index for life; both share one sequence,
-// since both own a key space. IDs start at 1.
+// since both own a key space. IDs start at 1. An index whose entries change
+// shape is filled anew, under a new number.
 type TableID uint32
 
 // ColumnID numbers a column of a table for life; IDs start at 1.
@@ -37,6 +38,8 @@ type Catalog struct {
 
 	tables  map[string]*Table // by lower-cased name
 	indexes map[string]*Index // by lower-cased name
+
+	size int // no less than the length of DDL(), about; see checkSize
 }
 
 // Options are what ALTER DATABASE ... SET OPTIONS sets, as text by name, only those that are set.

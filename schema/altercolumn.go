@@ -1,0 +1,239 @@
+package schema
+
+import (
+	"slices"
+
+	"github.com/cloudspannerecosystem/memefish/ast"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+func (d *draft) alterColumn(t *Table, s *ast.AlterColumn) error {
+	c, err := t.column(s.Name)
+	if err != nil {
+		return err
+	}
+	switch a := s.Alteration.(type) {
+	case *ast.AlterColumnType:
+		return d.redefineColumn(t, c, a)
+	case *ast.AlterColumnSetOptions:
+		return d.setColumnOptions(t, c, a.Options)
+	case *ast.AlterColumnSetDefault:
+		if c.Generated != nil {
+			return fault.DefaultOnGenerated(c.Name)
+		}
+		d.setDefault(c, a.DefaultExpr)
+	case *ast.AlterColumnDropDefault:
+		if c.OnUpdate != nil {
+			return fault.BadOnUpdate(t.FullName(), c.Name, "ON UPDATE needs an identical DEFAULT expression")
+		}
+		c.Default = nil
+	case *ast.AlterColumnSetOnUpdate:
+		c.OnUpdate = &Expr{SQL: d.src.inParens(a.OnUpdate.On, a.OnUpdate.Rparen)}
+	case *ast.AlterColumnDropOnUpdate:
+		c.OnUpdate = nil
+	default:
+		return fault.DDLUnimplemented("ALTER IDENTITY")
+	}
+	if err := d.compileColumn(t, c); err != nil {
+		return err
+	}
+	return checkGenerated(t)
+}
+
+func (d *draft) setColumnOptions(t *Table, c *Column, o *ast.Options) error {
+	old := *c
+	if err := c.setOptions(t.FullName()+"."+c.Name, o); err != nil {
+		return err
+	}
+	if !c.AllowCommitTimestamp || old.AllowCommitTimestamp {
+		return nil
+	}
+	if fks := foreignKeysWith(t, c); fks != "" {
+		return fault.ChangeForeignKeyColumn("allow_commit_timestamp option", c.Name, t.FullName(), fks)
+	}
+	d.validate(ValidateCommitTimestamp, t, c, &old)
+	return d.recompile(t) // what reads the column may no longer do so
+}
+
+func (d *draft) validate(kind ValidationKind, t *Table, c, old *Column) {
+	d.change.Validations = append(d.change.Validations, Validation{Kind: kind, Table: t, Column: c, Old: old})
+}
+
+// redefineColumn is ALTER COLUMN c type ...: what the statement does not name, the column loses.
+func (d *draft) redefineColumn(t *Table, c *Column, s *ast.AlterColumnType) error {
+	old := *c
+	if err := c.setType(t.FullName()+"."+c.Name, s.Type); err != nil {
+		return err
+	}
+	c.NotNull, c.Default, c.OnUpdate = s.NotNull, nil, nil
+	if s.DefaultExpr != nil {
+		if old.Generated != nil {
+			return fault.DefaultOnGenerated(c.Name)
+		}
+		d.setDefault(c, s.DefaultExpr)
+	}
+	if c.AllowCommitTimestamp && c.Type.Kind != value.Timestamp {
+		return fault.ChangeColumnType(c.Name, old.TypeSQL(), c.TypeSQL())
+	}
+	if err := d.redefineGenerated(t, c, &old, s.GeneratedExpr); err != nil {
+		return err
+	}
+	if err := checkRedefinition(t, c, &old); err != nil {
+		return err
+	}
+	d.validateRedefinition(t, c, &old)
+	if err := d.recompile(t); err != nil {
+		return err
+	}
+	if !c.Type.Equal(old.Type) {
+		d.rebuildIndexes(t, c)
+	}
+	return nil
+}
+
+// redefineGenerated checks the AS clause of a redefinition, or its absence.
+func (d *draft) redefineGenerated(t *Table, c, old *Column, s *ast.GeneratedColumnExpr) error {
+	where := t.FullName() + "." + c.Name
+	switch {
+	case s == nil && old.Generated == nil:
+		return nil
+	case s == nil:
+		return fault.GeneratedToRegular(where)
+	case old.Generated == nil:
+		return fault.RegularToGenerated(where)
+	case !s.Stored.Invalid() != old.Stored:
+		return fault.ChangeGeneratedStored(where)
+	}
+	c.Generated = &Expr{SQL: d.src.inParens(s.As, s.Rparen)}
+	if words(c.Generated.SQL) == words(old.Generated.SQL) {
+		if c.Stored && !c.Type.Equal(old.Type) {
+			return fault.ChangeGeneratedType(where)
+		}
+		return nil
+	}
+	if c.Stored || inIndex(t, c) != nil || readBy(t, c) {
+		return fault.ChangeGeneratedExpression(where)
+	}
+	return nil
+}
+
+func inIndex(t *Table, c *Column) *Index {
+	for _, i := range t.Indexes {
+		if i.has(c) {
+			return i
+		}
+	}
+	return nil
+}
+
+// readBy says whether a stored generated column or a check constraint reads the column.
+func readBy(t *Table, c *Column) bool {
+	for _, g := range t.Columns {
+		if g.Generated != nil && g.Stored && slices.Contains(g.Generated.Uses, c) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(t.Checks, func(ck *Check) bool { return slices.Contains(ck.Expr.Uses, c) })
+}
+
+// checkRedefinition says whether the column may change from old to c.
+func checkRedefinition(t *Table, c, old *Column) error {
+	where := t.FullName() + "." + c.Name
+	if !convertible(old.Type, c.Type) {
+		return fault.ChangeColumnType(c.Name, old.TypeSQL(), c.TypeSQL())
+	}
+	sameType := c.Type.Equal(old.Type)
+	sameLength := c.MaxLength == old.MaxLength && c.LengthIsMax == old.LengthIsMax
+	if c.KeyOrdinal >= 0 {
+		if !sameType || c.NotNull != old.NotNull {
+			return fault.ChangeKeyColumn(where)
+		}
+		if !sameLength {
+			if err := checkInherited(t, c, where); err != nil {
+				return err
+			}
+		}
+	}
+	if c.NotNull != old.NotNull {
+		if err := checkNullability(t, c, where); err != nil {
+			return err
+		}
+	}
+	if sameType {
+		return nil
+	}
+	return checkTypeReaders(t, c)
+}
+
+// convertible says whether a column's values may stay as they are when its type changes.
+func convertible(from, to *value.Type) bool {
+	if from.Kind == value.Array && to.Kind == value.Array {
+		return convertible(from.Elem, to.Elem)
+	}
+	return from.Equal(to) || from.Kind == value.String && to.Kind == value.Bytes || from.Kind == value.Bytes && to.Kind == value.String
+}
+
+// checkInherited refuses to resize a key column that an interleaved table shares.
+func checkInherited(t *Table, c *Column, where string) error {
+	if t.Parent != nil && c.KeyOrdinal < len(t.Parent.Key) {
+		return fault.ChangeParentKeyColumn(where)
+	}
+	if len(t.Children) > 0 {
+		return fault.ChangeInheritedKeyColumn(where)
+	}
+	return nil
+}
+
+func checkNullability(t *Table, c *Column, where string) error {
+	if c.NotNull && c.Type.Kind == value.Array {
+		return fault.ChangeArrayNullability(where)
+	}
+	if fks := foreignKeysWith(t, c); fks != "" {
+		return fault.ChangeForeignKeyColumn("nullability", c.Name, t.FullName(), fks)
+	}
+	for _, i := range t.Indexes {
+		if i.keys(c) && !slices.Contains(i.NotNullColumns, c) {
+			return fault.ChangeIndexedNullability(c.Name, i.FullName())
+		}
+	}
+	return nil
+}
+
+// checkTypeReaders refuses a new type for a column that something was computed from.
+func checkTypeReaders(t *Table, c *Column) error {
+	if fks := foreignKeysWith(t, c); fks != "" {
+		return fault.ChangeForeignKeyColumn("type", c.Name, t.FullName(), fks)
+	}
+	for _, g := range t.Columns {
+		if g.Generated != nil && g.Stored && slices.Contains(g.Generated.Uses, c) {
+			return fault.ChangeTypeUnderGenerated(c.Name)
+		}
+	}
+	for _, ck := range t.Checks {
+		if slices.Contains(ck.Expr.Uses, c) {
+			return fault.ChangeTypeUnderCheck(c.Name, ck.Name)
+		}
+	}
+	return nil
+}
+
+// validateRedefinition asks for what existing values must satisfy.
+func (d *draft) validateRedefinition(t *Table, c, old *Column) {
+	if c.NotNull && !old.NotNull {
+		d.validate(ValidateNotNull, t, c, old)
+	}
+	elem := func(c *Column) value.Kind {
+		if c.Type.Elem != nil {
+			return c.Type.Elem.Kind
+		}
+		return c.Type.Kind
+	}
+	switch {
+	case elem(old) == value.Bytes && elem(c) == value.String:
+		d.validate(ValidateUTF8, t, c, old)
+	case c.MaxLength < old.MaxLength || elem(c) != elem(old):
+		d.validate(ValidateLength, t, c, old)
+	}
+}

@@ -1,0 +1,199 @@
+package schema
+
+import (
+	"slices"
+
+	"github.com/cloudspannerecosystem/memefish/ast"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+func (d *draft) alterTable(s *ast.AlterTable) error {
+	t, err := d.table(s.Name)
+	if err != nil {
+		if d.src.ifExists && isMissing(err) {
+			return d.nothing()
+		}
+		return err
+	}
+	switch a := s.TableAlteration.(type) {
+	case *ast.AddColumn:
+		return d.alterAddColumn(t, a)
+	case *ast.DropColumn:
+		return d.dropColumn(t, a)
+	case *ast.AlterColumn:
+		return d.alterColumn(t, a)
+	case *ast.AddTableConstraint:
+		return d.addConstraint(t, a.TableConstraint)
+	case *ast.DropConstraint:
+		return d.dropConstraint(t, a.Name.Name)
+	case *ast.SetOnDelete:
+		return d.setOnDelete(t, a)
+	case *ast.SetInterleaveIn:
+		return d.setInterleaveIn(t, a)
+	case *ast.RenameTo:
+		if a.AddSynonym != nil {
+			return fault.DDLUnimplemented("SYNONYM")
+		}
+		return d.renameTable(t, a.Name.Name)
+	case *ast.AddSynonym, *ast.DropSynonym:
+		return fault.DDLUnimplemented("SYNONYM")
+	case *ast.AddRowDeletionPolicy, *ast.ReplaceRowDeletionPolicy, *ast.DropRowDeletionPolicy:
+		return fault.DDLUnimplemented("ROW DELETION POLICY")
+	case *ast.AlterTableSetOptions:
+		return fault.DDLUnimplemented("OPTIONS of a table")
+	}
+	return fault.DDLUnimplemented("This form of ALTER TABLE")
+}
+
+func (d *draft) alterAddColumn(t *Table, a *ast.AddColumn) error {
+	if a.IfNotExists && t.Column(a.Column.Name.Name) != nil {
+		return d.nothing()
+	}
+	if a.Column.PrimaryKey {
+		return fault.AddKeyColumn(t.FullName(), a.Column.Name.Name)
+	}
+	if err := d.addColumn(t, a.Column); err != nil {
+		return err
+	}
+	c := t.Columns[len(t.Columns)-1]
+	hasValue := c.Default != nil || c.Generated != nil && c.Stored
+	if c.NotNull && c.Generated == nil && !hasValue {
+		return fault.AddNotNullColumn(t.FullName(), c.Name)
+	}
+	if err := d.compileColumn(t, c); err != nil {
+		return err
+	}
+	if err := checkGenerated(t); err != nil {
+		return err
+	}
+	if hasValue {
+		d.change.Columns = append(d.change.Columns, ColumnBackfill{Table: t, Column: c})
+	}
+	return nil
+}
+
+func (d *draft) dropColumn(t *Table, a *ast.DropColumn) error {
+	c, err := t.column(a.Name)
+	if err != nil {
+		return err
+	}
+	if err := checkUnused(t, c); err != nil {
+		return err
+	}
+	t.Columns = slices.Delete(t.Columns, c.Ordinal, c.Ordinal+1)
+	for i, c := range t.Columns {
+		c.Ordinal = i
+	}
+	return nil
+}
+
+// checkUnused says whether nothing needs the column.
+func checkUnused(t *Table, c *Column) error {
+	if c.KeyOrdinal >= 0 {
+		return fault.DropKeyColumn(t.FullName(), c.Name)
+	}
+	if fks := foreignKeysWith(t, c); fks != "" {
+		return fault.DropColumnInForeignKey(t.FullName(), c.Name, fks)
+	}
+	for _, i := range t.Indexes {
+		if i.has(c) {
+			return fault.DropIndexedColumn(t.FullName(), c.Name, i.FullName())
+		}
+	}
+	for _, g := range t.Columns {
+		if g.Generated != nil && g != c && slices.Contains(g.Generated.Uses, c) {
+			return fault.DropColumnInGenerated(t.FullName(), c.Name, g.Name)
+		}
+	}
+	for _, ck := range t.Checks {
+		if slices.Contains(ck.Expr.Uses, c) {
+			return fault.DropColumnInCheck(c.Name, ck.Name)
+		}
+	}
+	return nil
+}
+
+// has says whether an entry of the index has the column or depends on it.
+func (i *Index) has(c *Column) bool {
+	return i.keys(c) || slices.Contains(i.Storing, c) || slices.Contains(i.NotNullColumns, c)
+}
+
+// keys says whether the column is part of the index's declared key.
+func (i *Index) keys(c *Column) bool {
+	return slices.ContainsFunc(i.Key, func(p KeyPart) bool { return p.Column == c })
+}
+
+func (d *draft) addConstraint(t *Table, s *ast.TableConstraint) error {
+	name := ""
+	if s.Name != nil {
+		name = s.Name.Name
+	}
+	switch c := s.Constraint.(type) {
+	case *ast.Check:
+		return d.addCheck(t, name, c)
+	case *ast.ForeignKey:
+		return d.addForeignKey(t, name, c)
+	}
+	return fault.SeveralPrimaryKeys(t.FullName())
+}
+
+func (d *draft) addCheck(t *Table, name string, s *ast.Check) error {
+	c := &Check{Name: name, Expr: &Expr{SQL: d.src.inParens(s.Check, s.Rparen)}}
+	if name == "" {
+		c.Name = d.generateName(t.Schema, "CK_"+t.Name, t.FullName()+" CHECK "+c.Expr.SQL)
+		c.NameGenerated = true
+	} else if err := d.checkConstraintName("Check Constraint", t, name); err != nil {
+		return err
+	}
+	if err := d.compileCheck(t, c); err != nil {
+		return err
+	}
+	t.Checks = append(t.Checks, c)
+	d.change.Validations = append(d.change.Validations, Validation{Kind: ValidateCheck, Table: t, Check: c})
+	return nil
+}
+
+func (d *draft) dropConstraint(t *Table, name string) error {
+	for i, c := range t.Checks {
+		if sameName(c.Name, name) {
+			t.Checks = slices.Delete(t.Checks, i, i+1)
+			return nil
+		}
+	}
+	for _, fk := range t.ForeignKeys {
+		if sameName(fk.Name, name) {
+			d.dropForeignKey(fk)
+			return nil
+		}
+	}
+	return fault.ConstraintNotFound(name, t.FullName())
+}
+
+// renameTable gives a table another name in its schema; indexes and foreign keys follow.
+func (d *draft) renameTable(t *Table, name string) error {
+	if err := checkName("Table", name); err != nil {
+		return err
+	}
+	delete(d.tables, key(t.Schema, t.Name))
+	if err := d.checkFree(t.Schema, name); err != nil {
+		return err
+	}
+	t.Name = name
+	d.enter(t)
+	return d.recompile(t)
+}
+
+// renameTables is RENAME TABLE a TO b, c TO a: one after the other, all or none.
+func (d *draft) renameTables(s *ast.RenameTable) error {
+	for _, r := range s.Tos {
+		t, err := d.table(&ast.Path{Idents: []*ast.Ident{r.Old}})
+		if err != nil {
+			return err
+		}
+		if err := d.renameTable(t, r.New.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/cloudspannerecosystem/memefish/ast"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// scalarTypes are the types of columns by their names in DDL, but for STRING and BYTES.
+var scalarTypes = map[string]*value.Type{
+	"BOOL": value.BoolType, "INT64": value.Int64Type, "FLOAT32": value.Float32Type, "FLOAT64": value.Float64Type,
+	"NUMERIC": value.NumericType, "DATE": value.DateType, "TIMESTAMP": value.TimestampType, "JSON": value.JSONType,
+	"UUID": value.UUIDType,
+}
+
+// setType gives a column the type that a statement writes; where is the column's name for messages, "t.c".
+func (c *Column) setType(where string, t ast.SchemaType) error {
+	c.MaxLength, c.LengthIsMax = 0, false
+	if array, ok := t.(*ast.ArraySchemaType); ok {
+		if len(array.NamedArgs) > 0 {
+			return fault.DDLUnimplemented("vector_length")
+		}
+		if err := c.setScalar(where, array.Item); err != nil {
+			return err
+		}
+		c.Type = value.ArrayOf(c.Type)
+		return nil
+	}
+	return c.setScalar(where, t)
+}
+
+func (c *Column) setScalar(where string, t ast.SchemaType) error {
+	switch t := t.(type) {
+	case *ast.SizedSchemaType:
+		if t.Name == ast.StringTypeName {
+			c.Type = value.StringType
+			return c.setLength(where, t, MaxStringLength)
+		}
+		c.Type = value.BytesType
+		return c.setLength(where, t, MaxBytesLength)
+	case *ast.ScalarSchemaType:
+		return c.setNamed(where, string(t.Name))
+	case *ast.NamedType:
+		var parts []string
+		for _, i := range t.Path {
+			parts = append(parts, i.Name)
+		}
+		return c.setNamed(where, strings.Join(parts, "."))
+	case *ast.ArraySchemaType:
+		return fault.BadColumnType(where, "ARRAY<ARRAY>")
+	}
+	return fault.BadColumnType(where, "STRUCT")
+}
+
+func (c *Column) setNamed(where, name string) error {
+	upper := strings.ToUpper(name)
+	if t := scalarTypes[upper]; t != nil {
+		c.Type = t
+		return nil
+	}
+	switch upper {
+	case "TOKENLIST":
+		return fault.DDLUnimplemented("Type TOKENLIST")
+	case "INTERVAL":
+		return fault.BadColumnType(where, upper)
+	}
+	return fault.TypeNotFound(name)
+}
+
+func (c *Column) setLength(where string, t *ast.SizedSchemaType, limit int64) error {
+	if t.Max {
+		c.MaxLength, c.LengthIsMax = limit, true
+		return nil
+	}
+	lit, ok := t.Size.(*ast.IntLiteral)
+	if !ok {
+		return fault.BadColumnLength(where, "not a number", limit)
+	}
+	n, err := parseInt(lit)
+	if err != nil || n < 1 || n > limit {
+		return fault.BadColumnLength(where, lit.Value, limit)
+	}
+	c.MaxLength = n
+	return nil
+}
+
+func parseInt(lit *ast.IntLiteral) (int64, error) {
+	digits := lit.Value
+	if lit.Base == 16 {
+		digits = strings.TrimPrefix(strings.TrimPrefix(digits, "0x"), "0X")
+	}
+	return strconv.ParseInt(digits, lit.Base, 64)
+}
+
+// TypeSQL prints the column's type as DDL does: ARRAY<STRING(MAX)>.
+func (c *Column) TypeSQL() string {
+	if c.Type.Kind == value.Array {
+		return "ARRAY<" + c.scalarSQL(c.Type.Elem) + ">"
+	}
+	return c.scalarSQL(c.Type)
+}
+
+func (c *Column) scalarSQL(t *value.Type) string {
+	if t.Kind != value.String && t.Kind != value.Bytes {
+		return t.String()
+	}
+	return t.String() + "(" + c.lengthSQL() + ")"
+}
+
+func (c *Column) lengthSQL() string {
+	if c.LengthIsMax {
+		return "MAX"
+	}
+	return strconv.FormatInt(c.MaxLength, 10)
+}
+
+// isKeyable says whether a column of type t may be part of a key.
+func isKeyable(t *value.Type) bool {
+	return t.Kind != value.Array && t.Kind != value.JSON && t.Kind != value.Struct && t.Kind != value.Interval
+}
+
+// shortType is a type's name in messages about keys.
+func shortType(t *value.Type) string { return t.Kind.String() }

@@ -1,0 +1,224 @@
+package schema
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cloudspannerecosystem/memefish/ast"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+// databaseOption is one option of ALTER DATABASE ... SET OPTIONS.
+type databaseOption struct {
+	quoted bool // the value is a string
+	// check says what is wrong with a value, "" if nothing; text is the value as Options holds it.
+	check func(d *draft, text string) string
+}
+
+var databaseOptions = map[string]databaseOption{
+	"version_retention_period":                          {quoted: true, check: checkRetention},
+	"default_time_zone":                                 {quoted: true, check: checkTimeZone},
+	"default_leader":                                    {quoted: true},
+	"read_lease_regions":                                {quoted: true},
+	"columnar_policy":                                   {quoted: true},
+	"optimizer_statistics_package":                      {quoted: true},
+	"optimizer_version":                                 {check: checkOptimizerVersion},
+	"default_sequence_kind":                             {quoted: true, check: checkSequenceKind},
+	"use_unenforced_foreign_key_for_query_optimization": {check: checkBool},
+}
+
+// DefaultTimeZone is the zone of a database that does not set default_time_zone.
+const DefaultTimeZone = "America/Los_Angeles"
+
+// TimeZone is the name of the database's default time zone.
+func (o Options) TimeZone() string {
+	if zone := o["default_time_zone"]; zone != "" {
+		return zone
+	}
+	return DefaultTimeZone
+}
+
+// VersionRetention is how long old versions of rows stay readable.
+func (o Options) VersionRetention() time.Duration {
+	d, ok := parseRetention(o["version_retention_period"])
+	if !ok {
+		return minRetentionHours * time.Hour
+	}
+	return d
+}
+
+// OptionSQL prints the value of a database option as DDL does.
+func (o Options) OptionSQL(name string) string {
+	if databaseOptions[name].quoted {
+		return quoteString(o[name])
+	}
+	return o[name]
+}
+
+// alterDatabase sets options. The statement may come from another database's
+// DDL: the name in it is not held against the database's own.
+func (d *draft) alterDatabase(s *ast.AlterDatabase) error {
+	if d.Database == "" {
+		d.Database = s.Name.Name
+	}
+	for _, r := range s.Options.Records {
+		name := strings.ToLower(r.Name.Name)
+		option, ok := databaseOptions[name]
+		if !ok {
+			return fault.BadDatabaseOption(r.Name.Name, "There is no such option")
+		}
+		if _, ok := r.Value.(*ast.NullLiteral); ok {
+			if err := d.unsetOption(name); err != nil {
+				return err
+			}
+			continue
+		}
+		text, ok := optionText(r.Value, option.quoted)
+		if !ok {
+			return fault.BadDatabaseOption(name, "The value is of the wrong type")
+		}
+		if option.check != nil {
+			if wrong := option.check(d, text); wrong != "" {
+				return fault.BadDatabaseOption(name, wrong)
+			}
+		}
+		d.Options[name] = text
+	}
+	return nil
+}
+
+func (d *draft) unsetOption(name string) error {
+	if name == "default_sequence_kind" && d.Options[name] != "" {
+		return fault.BadDatabaseOption(name, "It cannot be unset once it is set")
+	}
+	if name == "default_time_zone" && len(d.Tables) > 0 {
+		return fault.BadDatabaseOption(name, zoneFrozen)
+	}
+	delete(d.Options, name)
+	return nil
+}
+
+// optionText is a literal as Options holds it; strings are wanted if quoted, else numbers and booleans.
+func optionText(e ast.Expr, quoted bool) (string, bool) {
+	switch v := e.(type) {
+	case *ast.StringLiteral:
+		return v.Value, quoted
+	case *ast.IntLiteral:
+		n, err := parseInt(v)
+		return strconv.FormatInt(n, 10), err == nil && !quoted
+	case *ast.BoolLiteral:
+		return strconv.FormatBool(v.Value), !quoted
+	}
+	return "", false
+}
+
+func checkRetention(_ *draft, text string) string {
+	d, ok := parseRetention(text)
+	if !ok || d < minRetentionHours*time.Hour || d > maxRetentionHours*time.Hour {
+		return "The value must be a duration between 1h and 7d, such as '36h'"
+	}
+	return ""
+}
+
+// parseRetention reads a number and one of the units d, h, m, s.
+func parseRetention(text string) (time.Duration, bool) {
+	if len(text) < 2 {
+		return 0, false
+	}
+	units := map[byte]time.Duration{'d': 24 * time.Hour, 'h': time.Hour, 'm': time.Minute, 's': time.Second}
+	unit, ok := units[text[len(text)-1]]
+	n, err := strconv.ParseUint(text[:len(text)-1], 10, 31)
+	d := time.Duration(n) * unit
+	return d, ok && err == nil && d/unit == time.Duration(n)
+}
+
+const zoneFrozen = "It can only be changed while the database has no tables"
+
+func checkTimeZone(d *draft, text string) string {
+	if len(d.Tables) > 0 {
+		return zoneFrozen
+	}
+	if _, err := time.LoadLocation(text); err != nil || text == "" || text == "Local" {
+		return "The value must be the name of a time zone, such as 'America/Los_Angeles'"
+	}
+	return ""
+}
+
+func checkOptimizerVersion(_ *draft, text string) string {
+	if n, err := strconv.Atoi(text); err != nil || n < 1 || n > maxOptimizer {
+		return "The value must be between 1 and " + strconv.Itoa(maxOptimizer)
+	}
+	return ""
+}
+
+func checkSequenceKind(_ *draft, text string) string {
+	if text != "bit_reversed_positive" {
+		return "The value must be 'bit_reversed_positive'"
+	}
+	return ""
+}
+
+func checkBool(_ *draft, text string) string {
+	if text != "true" && text != "false" {
+		return "The value must be true or false"
+	}
+	return ""
+}
+
+// reservedSchemas are names that no named schema may have.
+var reservedSchemas = []string{"INFORMATION_SCHEMA", "SPANNER_SYS", "DEFAULT", "PUBLIC"}
+
+func (d *draft) createSchema(s *ast.CreateSchema) error {
+	name := s.Name.Name
+	if err := checkName("Schema", name); err != nil {
+		return err
+	}
+	if slices.Contains(reservedSchemas, strings.ToUpper(name)) {
+		return fault.InvalidSchemaName("Schema", name)
+	}
+	for _, have := range d.Schemas {
+		switch {
+		case sameName(have, name) && s.IfNotExists:
+			return d.nothing()
+		case have == name:
+			return fault.DuplicateName(name)
+		case sameName(have, name):
+			return fault.NamesDifferInCase(name, have)
+		}
+	}
+	d.Schemas = append(d.Schemas, name)
+	return nil
+}
+
+func (d *draft) dropSchema(s *ast.DropSchema) error {
+	name, err := d.findSchema(s.Name.Name)
+	if err != nil {
+		if s.IfExists {
+			return d.nothing()
+		}
+		return err
+	}
+	for _, t := range d.Tables {
+		if t.Schema == name {
+			return fault.DropSchemaInUse(name, t.Name)
+		}
+	}
+	d.Schemas = slices.DeleteFunc(d.Schemas, func(s string) bool { return s == name })
+	return nil
+}
+
+// findSchema returns a schema's name as it was created; "" is always there.
+func (d *draft) findSchema(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	for _, have := range d.Schemas {
+		if sameName(have, name) {
+			return have, nil
+		}
+	}
+	return "", fault.SchemaObjectNotFound("Schema", name)
+}

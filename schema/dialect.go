@@ -1,0 +1,113 @@
+package schema
+
+import "github.com/cloudspannerecosystem/memefish/token"
+
+// objects are the kinds of schema objects that Spanner has and Crowfoot does
+// not, by the words that follow CREATE, ALTER or DROP.
+var objects = [][]string{
+	{"VIEW"}, {"CHANGE", "STREAM"}, {"SEQUENCE"}, {"ROLE"}, {"MODEL"}, {"FUNCTION"}, {"PROPERTY", "GRAPH"},
+	{"SEARCH", "INDEX"}, {"VECTOR", "INDEX"}, {"PROTO", "BUNDLE"}, {"LOCALITY", "GROUP"}, {"PLACEMENT"}, {"QUEUE"},
+	{"STATISTICS"},
+}
+
+// unimplemented names what a statement is about if Crowfoot does not have it,
+// whether or not the statement is well formed; else it returns "".
+func unimplemented(words []word) string {
+	verb := words[0].upper
+	switch verb {
+	case "GRANT", "REVOKE", "ANALYZE", "CALL":
+		return verb
+	case "CREATE", "ALTER", "DROP":
+		rest := words[1:]
+		if verb == "CREATE" && startsWith(rest, "OR", "REPLACE") {
+			rest = rest[2:]
+			if startsWith(rest, "SCHEMA") {
+				return "CREATE OR REPLACE SCHEMA"
+			}
+		}
+		if startsWith(rest, "NULL_FILTERED", "SEARCH") || startsWith(rest, "NULL_FILTERED", "VECTOR") {
+			rest = rest[1:]
+		}
+		for _, object := range objects {
+			if startsWith(rest, object...) {
+				return verb + join(object)
+			}
+		}
+		if verb == "ALTER" && startsWith(rest, "INDEX") && contains(rest, "SET", "OPTIONS") {
+			return "ALTER INDEX SET OPTIONS"
+		}
+	}
+	return ""
+}
+
+func join(words []string) (s string) {
+	for _, w := range words {
+		s += " " + w
+	}
+	return s
+}
+
+func startsWith(words []word, want ...string) bool {
+	if len(words) < len(want) {
+		return false
+	}
+	for i, w := range want {
+		if words[i].upper != w {
+			return false
+		}
+	}
+	return true
+}
+
+// contains says whether the wanted words stand somewhere in words, next to each other.
+func contains(words []word, want ...string) bool {
+	for i := range words {
+		if startsWith(words[i:], want...) {
+			return true
+		}
+	}
+	return false
+}
+
+// adapt rewrites what Spanner's grammar allows and memefish's does not:
+// ALTER TABLE IF EXISTS t loses its condition, which source.ifExists keeps, and
+// ADD c, DROP c, ALTER c in ALTER TABLE get the word COLUMN.
+func (s *source) adapt() {
+	if !startsWith(s.tokens, "ALTER", "TABLE") {
+		return
+	}
+	if startsWith(s.tokens[2:], "IF", "EXISTS") {
+		s.ifExists = true
+		s.tokens = append(s.tokens[:2:2], s.tokens[4:]...)
+	}
+	i := 2 // behind the table's name: name, or name.name
+	for i++; i+1 < len(s.tokens) && s.tokens[i].kind == "."; i += 2 {
+	}
+	if i+1 >= len(s.tokens) {
+		return
+	}
+	next := s.tokens[i+1]
+	isColumn := false
+	switch s.tokens[i].upper {
+	case "ADD":
+		isColumn = next.kind == token.TokenIdent && !isAny(next.upper, "COLUMN", "CONSTRAINT", "FOREIGN", "CHECK", "ROW", "SYNONYM", "PRIMARY") ||
+			next.upper == "IF"
+	case "DROP":
+		isColumn = next.kind == token.TokenIdent && !isAny(next.upper, "COLUMN", "CONSTRAINT", "ROW", "SYNONYM")
+	case "ALTER":
+		isColumn = next.kind == token.TokenIdent && next.upper != "COLUMN"
+	}
+	if isColumn {
+		column := word{kind: token.TokenIdent, pos: next.pos, end: next.pos, upper: "COLUMN"}
+		s.tokens = append(s.tokens[:i+1:i+1], append([]word{column}, s.tokens[i+1:]...)...)
+	}
+}
+
+func isAny(s string, list ...string) bool {
+	for _, l := range list {
+		if s == l {
+			return true
+		}
+	}
+	return false
+}

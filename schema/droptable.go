@@ -1,0 +1,76 @@
+package schema
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/cloudspannerecosystem/memefish/ast"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+func (d *draft) dropTable(s *ast.DropTable) error {
+	t, err := d.table(s.Name)
+	if err != nil {
+		if s.IfExists && isMissing(err) {
+			return d.nothing()
+		}
+		return err
+	}
+	if err := checkDroppable(t); err != nil {
+		return err
+	}
+	for len(t.ForeignKeys) > 0 {
+		d.dropForeignKey(t.ForeignKeys[0])
+	}
+	if t.Parent != nil {
+		t.Parent.Children = remove(t.Parent.Children, t)
+	}
+	d.Tables = remove(d.Tables, t)
+	delete(d.tables, key(t.Schema, t.Name))
+	d.change.DroppedTables = append(d.change.DroppedTables, d.old.tables[key(t.Schema, t.Name)])
+	return nil
+}
+
+// checkDroppable says whether nothing hangs on the table but its own foreign keys.
+func checkDroppable(t *Table) error {
+	if names := namesOf(t.Children, (*Table).FullName); names != "" {
+		return fault.DropTableWithChildren(t.FullName(), names)
+	}
+	own := func(i *Index) bool { return !i.Managed }
+	if names := namesOf(filter(t.Indexes, own), (*Index).FullName); names != "" {
+		return fault.DropTableWithIndexes(t.FullName(), names)
+	}
+	others := func(fk *ForeignKey) bool { return fk.Table != t }
+	if names := namesOf(filter(t.ReferencedBy, others), foreignKeyName); names != "" {
+		return fault.DropTableReferenced(t.FullName(), names)
+	}
+	return nil
+}
+
+func foreignKeyName(fk *ForeignKey) string { return fk.Name }
+
+// namesOf lists names in order: "a,b,c".
+func namesOf[T any](list []*T, name func(*T) string) string {
+	var names []string
+	for _, x := range list {
+		names = append(names, name(x))
+	}
+	sort.Strings(names)
+	return strings.Join(names, ",")
+}
+
+func filter[T any](list []*T, keep func(*T) bool) []*T {
+	var kept []*T
+	for _, x := range list {
+		if keep(x) {
+			kept = append(kept, x)
+		}
+	}
+	return kept
+}
+
+func remove[T any](list []*T, x *T) []*T {
+	return slices.DeleteFunc(list, func(y *T) bool { return y == x })
+}

@@ -1,0 +1,240 @@
+package schema
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/cloudspannerecosystem/memefish"
+	"github.com/cloudspannerecosystem/memefish/token"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// nonDeterministic are the functions whose value is another one each time.
+var nonDeterministic = map[string]bool{
+	"RAND": true, "GENERATE_UUID": true, "NEW_UUID": true, "CURRENT_TIMESTAMP": true, "CURRENT_DATE": true,
+	"PENDING_COMMIT_TIMESTAMP": true, "PENDING_COMMIT_TIMESTAMP_INT64": true,
+	"GET_NEXT_SEQUENCE_VALUE": true, "GET_INTERNAL_SEQUENCE_STATE": true,
+}
+
+// errSubquery is a subquery where only an expression over one row may stand.
+var errSubquery = errors.New("subqueries are not supported in this expression")
+
+// survey reads an expression's tokens: whether it has a subquery, and the
+// first non-deterministic function that it calls, "" if none. t's columns hide functions that are called without parentheses.
+func survey(t *Table, sql string) (function string, err error) {
+	lexer := &memefish.Lexer{File: &token.File{Buffer: sql}}
+	last := ""
+	for {
+		if err := lexer.NextToken(); err != nil {
+			return "", err
+		}
+		kind := lexer.Token.Kind
+		if kind == "SELECT" || kind == "GRAPH_TABLE" {
+			return "", errSubquery
+		}
+		called := kind == "(" || strings.HasPrefix(last, "CURRENT_") && t.Column(last) == nil
+		if called && nonDeterministic[last] && function == "" {
+			function = last
+		}
+		if kind == token.TokenEOF {
+			return function, nil
+		}
+		last = strings.ToUpper(lexer.Token.Raw)
+	}
+}
+
+// compileDefault compiles the column's DEFAULT.
+func (d *draft) compileDefault(t *Table, c *Column) error {
+	if _, err := survey(t, c.Default.SQL); err != nil {
+		return fault.BadDefault(t.FullName(), c.Name, err.Error())
+	}
+	e, err := d.compiler.CompileExpr(t, c.Default.SQL, c.Type)
+	if err != nil {
+		return fault.BadDefault(t.FullName(), c.Name, err.Error())
+	}
+	if len(e.Uses) > 0 {
+		return fault.DefaultReadsColumn(c.Name)
+	}
+	c.Default = e
+	return nil
+}
+
+// compileOnUpdate compiles the column's ON UPDATE, which must be its DEFAULT, word for word, and the commit timestamp.
+func (d *draft) compileOnUpdate(t *Table, c *Column) error {
+	sql := words(c.OnUpdate.SQL)
+	switch {
+	case c.KeyOrdinal >= 0:
+		return fault.BadOnUpdate(t.FullName(), c.Name, "ON UPDATE is not allowed on a key column")
+	case c.Default == nil || words(c.Default.SQL) != sql:
+		return fault.BadOnUpdate(t.FullName(), c.Name, "ON UPDATE needs an identical DEFAULT expression")
+	case sql != "PENDING_COMMIT_TIMESTAMP ( )" && sql != "PENDING_COMMIT_TIMESTAMP_INT64 ( )":
+		return fault.BadOnUpdate(t.FullName(), c.Name, "only PENDING_COMMIT_TIMESTAMP() is supported")
+	}
+	c.OnUpdate = &Expr{SQL: c.OnUpdate.SQL, Uses: c.Default.Uses, Eval: c.Default.Eval}
+	return nil
+}
+
+// words are the tokens of an expression, in upper case, one space between.
+func words(sql string) string {
+	lexer := &memefish.Lexer{File: &token.File{Buffer: sql}}
+	var w []string
+	for lexer.NextToken() == nil && lexer.Token.Kind != token.TokenEOF {
+		w = append(w, strings.ToUpper(lexer.Token.Raw))
+	}
+	return strings.Join(w, " ")
+}
+
+// compileGenerated compiles the column's AS (e).
+func (d *draft) compileGenerated(t *Table, c *Column) error {
+	function, err := survey(t, c.Generated.SQL)
+	if err != nil {
+		return fault.BadGenerated(t.FullName(), c.Name, err.Error())
+	}
+	if function != "" {
+		return fault.NonDeterministic(function, "generated column `"+t.FullName()+"."+c.Name+"`")
+	}
+	if !c.Stored && c.NotNull {
+		return fault.BadGenerated(t.FullName(), c.Name, "a generated column that is not STORED cannot be NOT NULL")
+	}
+	if !c.Stored && c.MaxLength > 0 && !c.LengthIsMax {
+		return fault.BadGenerated(t.FullName(), c.Name, "a generated column that is not STORED must have length MAX")
+	}
+	e, err := d.compiler.CompileExpr(t, c.Generated.SQL, c.Type)
+	if err != nil {
+		return fault.BadGenerated(t.FullName(), c.Name, err.Error())
+	}
+	for _, u := range e.Uses {
+		if u.AllowCommitTimestamp {
+			return fault.GeneratedReadsCommitTimestamp(u.Name)
+		}
+	}
+	c.Generated = e
+	return nil
+}
+
+// checkGenerated holds the table's generated columns, all compiled, against the rules on what they read.
+func checkGenerated(t *Table) error {
+	for _, c := range t.Columns {
+		if c.Generated == nil {
+			continue
+		}
+		if err := checkCycle(c); err != nil {
+			return err
+		}
+		if c.KeyOrdinal >= 0 {
+			if err := checkGeneratedKey(t, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkGeneratedKey(t *Table, c *Column) error {
+	where := t.FullName() + "." + c.Name
+	if !c.Stored {
+		return fault.GeneratedKey(where, "it is not STORED")
+	}
+	others := 0
+	for _, u := range c.Generated.Uses {
+		switch {
+		case u.Generated != nil:
+			return fault.GeneratedKey(where, "it reads the generated column "+u.Name)
+		case u.KeyOrdinal >= 0:
+		case u.Default != nil:
+			return fault.GeneratedKey(where, "it reads the non-key column "+u.Name+", which has a DEFAULT")
+		default:
+			others++
+		}
+	}
+	if others > 1 {
+		return fault.GeneratedKey(where, "it reads more than one non-key column")
+	}
+	return nil
+}
+
+// checkCycle follows generated columns from start back to itself.
+func checkCycle(start *Column) error {
+	seen := map[*Column]bool{}
+	var visit func(c *Column, path string) error
+	visit = func(c *Column, path string) error {
+		for _, u := range c.Generated.Uses {
+			if u == start {
+				return fault.GeneratedCycle(path + " -> " + u.Name)
+			}
+			if u.Generated == nil || seen[u] {
+				continue
+			}
+			seen[u] = true
+			if err := visit(u, path+" -> "+u.Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return visit(start, start.Name)
+}
+
+// compileColumn compiles whatever expressions the column has.
+func (d *draft) compileColumn(t *Table, c *Column) error {
+	if c.Default != nil {
+		if err := d.compileDefault(t, c); err != nil {
+			return err
+		}
+	}
+	if c.OnUpdate != nil {
+		if err := d.compileOnUpdate(t, c); err != nil {
+			return err
+		}
+	}
+	if c.Generated != nil {
+		return d.compileGenerated(t, c)
+	}
+	return nil
+}
+
+// compileCheck compiles a CHECK constraint.
+func (d *draft) compileCheck(t *Table, c *Check) error {
+	function, err := survey(t, c.Expr.SQL)
+	if err != nil {
+		return fault.BadCheck(t.FullName(), c.Name, c.Expr.SQL, err.Error())
+	}
+	if function != "" {
+		return fault.NonDeterministic(function, "check constraint `"+t.FullName()+"."+c.Name+"`")
+	}
+	e, err := d.compiler.CompileExpr(t, c.Expr.SQL, value.BoolType)
+	if err != nil {
+		return fault.BadCheck(t.FullName(), c.Name, c.Expr.SQL, err.Error())
+	}
+	regular := 0
+	for _, u := range e.Uses {
+		if u.AllowCommitTimestamp {
+			return fault.CheckReadsCommitTimestamp(u.Name)
+		}
+		if u.Generated == nil {
+			regular++
+		}
+	}
+	if regular == 0 {
+		return fault.CheckReadsNoColumn(t.FullName(), c.Name, c.Expr.SQL)
+	}
+	c.Expr = e
+	return nil
+}
+
+// recompile compiles every expression of the table again, after its name or the type of a column has changed.
+func (d *draft) recompile(t *Table) error {
+	for _, c := range t.Columns {
+		if err := d.compileColumn(t, c); err != nil {
+			return err
+		}
+	}
+	for _, c := range t.Checks {
+		if err := d.compileCheck(t, c); err != nil {
+			return err
+		}
+	}
+	return checkGenerated(t)
+}

@@ -1,0 +1,169 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cloudspannerecosystem/memefish/ast"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+// addForeignKey adds a FOREIGN KEY constraint and the indexes that it needs.
+func (d *draft) addForeignKey(t *Table, name string, s *ast.ForeignKey) error {
+	referenced, err := d.table(s.ReferenceTable)
+	if err != nil {
+		return err
+	}
+	fk := &ForeignKey{
+		Name: name, Table: t, Referenced: referenced,
+		Cascade: s.OnDelete == ast.OnDeleteCascade, NotEnforced: s.Enforcement == ast.NotEnforced,
+	}
+	if name == "" {
+		base := "FK_" + t.Name + "_" + referenced.Name
+		fk.Name, fk.NameGenerated = d.generateName(t.Schema, base, base), true
+	} else if err := d.checkConstraintName("Foreign Key", t, name); err != nil {
+		return err
+	}
+	if fk.Columns, err = fk.columns(t, s.Columns); err != nil {
+		return err
+	}
+	if fk.ReferencedColumns, err = fk.columns(referenced, s.ReferenceColumns); err != nil {
+		return err
+	}
+	if err := fk.checkTypes(); err != nil {
+		return err
+	}
+	if err := d.backForeignKey(fk); err != nil {
+		return err
+	}
+	t.ForeignKeys = append(t.ForeignKeys, fk)
+	referenced.ReferencedBy = append(referenced.ReferencedBy, fk)
+	if !fk.NotEnforced {
+		d.change.Validations = append(d.change.Validations, Validation{Kind: ValidateForeignKey, Table: t, ForeignKey: fk})
+	}
+	return nil
+}
+
+func (fk *ForeignKey) columns(t *Table, names []*ast.Ident) ([]*Column, error) {
+	var columns []*Column
+	for _, n := range names {
+		c := t.Column(n.Name)
+		switch {
+		case c == nil:
+			return nil, fault.ForeignKeyColumnNotFound(n.Name, t.FullName(), fk.Name)
+		case slices.Contains(columns, c):
+			return nil, fault.ForeignKeyColumnTwice(c.Name, t.FullName(), fk.Name)
+		case !isKeyable(c.Type):
+			return nil, fault.ForeignKeyColumnType(c.Name, t.FullName(), fk.Name)
+		case c.AllowCommitTimestamp:
+			return nil, fault.ForeignKeyCommitTimestamp(c.Name, t.FullName(), fk.Name)
+		}
+		columns = append(columns, c)
+	}
+	return columns, nil
+}
+
+func (fk *ForeignKey) checkTypes() error {
+	t, r := fk.Table.FullName(), fk.Referenced.FullName()
+	if len(fk.Columns) != len(fk.ReferencedColumns) {
+		return fault.ForeignKeyColumnCount(t, r, fk.Name)
+	}
+	for i, c := range fk.Columns {
+		if to := fk.ReferencedColumns[i]; !c.Type.Equal(to.Type) {
+			return fault.ForeignKeyTypeMismatch(c.Name, t, to.Name, r, fk.Name)
+		}
+	}
+	return nil
+}
+
+// backForeignKey gives the foreign key the indexes that find referencing and referenced rows, where primary keys do not.
+func (d *draft) backForeignKey(fk *ForeignKey) (err error) {
+	if fk.NotEnforced {
+		return nil
+	}
+	key := fk.Table.Key
+	if len(key) < len(fk.Columns) || !sameColumns(key[:len(fk.Columns)], fk.Columns) {
+		if fk.Index, err = d.managedIndex(fk.Table, fk.Columns, "_N"); err != nil {
+			return err
+		}
+	}
+	if !sameColumns(fk.Referenced.Key, fk.ReferencedColumns) {
+		fk.ReferencedIndex, err = d.managedIndex(fk.Referenced, fk.ReferencedColumns, "_U")
+	}
+	return err
+}
+
+// sameColumns says whether the key consists of these columns, in any order.
+func sameColumns(key []KeyPart, columns []*Column) bool {
+	if len(key) != len(columns) {
+		return false
+	}
+	for _, p := range key {
+		if !slices.Contains(columns, p.Column) {
+			return false
+		}
+	}
+	return true
+}
+
+// managedIndex finds or makes the null-filtered index on columns that foreign
+// keys share; code is "_U" for a unique one, else "_N".
+func (d *draft) managedIndex(t *Table, columns []*Column, code string) (*Index, error) {
+	base := "IDX_" + t.Name
+	for _, c := range columns {
+		base += "_" + c.Name
+	}
+	name := cut(base, code+"_"+fingerprint(base+code))
+	if i := d.indexes[key(t.Schema, name)]; i != nil && i.Managed && i.Table == t {
+		return i, nil
+	}
+	i := &Index{Schema: t.Schema, Name: name, Table: t, Unique: code == "_U", NullFiltered: true, Managed: true}
+	for _, c := range columns {
+		if err := i.addKey(c.Name, false); err != nil {
+			return nil, err
+		}
+	}
+	if err := i.complete(); err != nil {
+		return nil, err
+	}
+	if err := i.setFilter(nil); err != nil {
+		return nil, err
+	}
+	return i, d.addIndex(i)
+}
+
+// dropForeignKey removes the constraint, and its indexes if no other needs them.
+func (d *draft) dropForeignKey(fk *ForeignKey) {
+	fk.Table.ForeignKeys = remove(fk.Table.ForeignKeys, fk)
+	fk.Referenced.ReferencedBy = remove(fk.Referenced.ReferencedBy, fk)
+	for _, i := range []*Index{fk.Index, fk.ReferencedIndex} {
+		if i != nil && usersOf(i) == "" {
+			d.removeIndex(i)
+		}
+	}
+}
+
+// usersOf names the foreign keys that need a managed index.
+func usersOf(i *Index) string {
+	uses := func(fk *ForeignKey) bool { return fk.Index == i || fk.ReferencedIndex == i }
+	return foreignKeyNames(i.Table, uses)
+}
+
+// foreignKeysWith names the foreign keys, from and to t, that have the column.
+func foreignKeysWith(t *Table, c *Column) string {
+	has := func(fk *ForeignKey) bool {
+		return slices.Contains(fk.Columns, c) || slices.Contains(fk.ReferencedColumns, c)
+	}
+	return foreignKeyNames(t, has)
+}
+
+func foreignKeyNames(t *Table, which func(*ForeignKey) bool) string {
+	var names []string
+	for _, fk := range append(t.ForeignKeys[:len(t.ForeignKeys):len(t.ForeignKeys)], t.ReferencedBy...) {
+		if name := "`" + fk.Name + "`"; which(fk) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}

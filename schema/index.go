@@ -1,0 +1,272 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cloudspannerecosystem/memefish/ast"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+func (d *draft) createIndex(s *ast.CreateIndex) error {
+	schema, name, err := d.path("Index", s.Name)
+	if err != nil {
+		return err
+	}
+	if s.IfNotExists && d.indexes[key(schema, name)] != nil {
+		return d.nothing()
+	}
+	if schema, err = d.findSchema(schema); err != nil {
+		return err
+	}
+	if err := d.checkIndexName(schema, name); err != nil {
+		return err
+	}
+	t, err := d.table(s.TableName)
+	if err != nil {
+		return err
+	}
+	i := &Index{Schema: schema, Name: name, Table: t, Unique: s.Unique, NullFiltered: s.NullFiltered}
+	if err := d.defineIndex(i, s); err != nil {
+		return err
+	}
+	return d.addIndex(i)
+}
+
+func (d *draft) checkIndexName(schema, name string) error {
+	if err := checkName("Index", name); err != nil {
+		return err
+	}
+	if strings.EqualFold(name, "PRIMARY_KEY") {
+		return fault.ReservedIndexName()
+	}
+	return d.checkFree(schema, name)
+}
+
+// defineIndex reads the clauses of CREATE INDEX.
+func (d *draft) defineIndex(i *Index, s *ast.CreateIndex) error {
+	if !strings.EqualFold(i.Schema, i.Table.Schema) {
+		return fault.IndexSchema(i.FullName(), i.Table.FullName())
+	}
+	if s.Options != nil {
+		return fault.DDLUnimplemented("OPTIONS of an index")
+	}
+	if len(s.Keys) == 0 {
+		return fault.IndexWithoutKey(i.FullName())
+	}
+	for _, k := range s.Keys {
+		if err := i.addKey(k.Name.Name, k.Dir == ast.DirectionDesc); err != nil {
+			return err
+		}
+	}
+	if err := i.complete(); err != nil {
+		return err
+	}
+	if s.Storing != nil {
+		for _, c := range s.Storing.Columns {
+			if err := i.addStored(c.Name); err != nil {
+				return err
+			}
+		}
+	}
+	if err := i.setFilter(s.Where); err != nil {
+		return err
+	}
+	if s.InterleaveIn != nil {
+		return d.interleaveIndex(i, s.InterleaveIn.TableName.Name)
+	}
+	return nil
+}
+
+func (i *Index) addKey(name string, desc bool) error {
+	c := i.Table.Column(name)
+	if c == nil {
+		return fault.IndexColumnNotFound(i.FullName(), name)
+	}
+	if !isKeyable(c.Type) {
+		return fault.IndexColumnType(i.FullName(), c.Name, shortType(c.Type))
+	}
+	if i.keys(c) {
+		return fault.IndexColumnTwice(i.FullName(), c.Name)
+	}
+	i.Key = append(i.Key, KeyPart{Column: c, Desc: desc})
+	return nil
+}
+
+// complete adds the parts of the table's key that make entries distinct.
+func (i *Index) complete() error {
+	for _, p := range i.Table.Key {
+		if !i.keys(p.Column) {
+			i.Suffix = append(i.Suffix, p)
+		}
+	}
+	if parts := len(i.Key) + len(i.Suffix); parts > MaxKeyParts {
+		return fault.TooManyKeyParts("Index", i.FullName(), parts, MaxKeyParts)
+	}
+	return nil
+}
+
+func (i *Index) addStored(name string) error {
+	c := i.Table.Column(name)
+	switch {
+	case c == nil:
+		return fault.IndexColumnNotFound(i.FullName(), name)
+	case i.keys(c):
+		return fault.IndexStoresKey(i.FullName(), c.Name)
+	case c.KeyOrdinal >= 0:
+		return fault.IndexStoresTableKey(i.FullName(), c.Name, i.Table.FullName())
+	case slices.Contains(i.Storing, c):
+		return fault.IndexColumnTwice(i.FullName(), c.Name)
+	}
+	i.Storing = append(i.Storing, c)
+	return nil
+}
+
+// setFilter reads WHERE a IS NOT NULL AND b IS NOT NULL, and NULL_FILTERED.
+func (i *Index) setFilter(where *ast.Where) error {
+	if where != nil {
+		if err := i.addFilters(where.Expr); err != nil {
+			return err
+		}
+	}
+	if i.NullFiltered {
+		for _, p := range i.Key {
+			if !slices.Contains(i.NotNullColumns, p.Column) {
+				i.NotNullColumns = append(i.NotNullColumns, p.Column)
+			}
+		}
+	}
+	return nil
+}
+
+func (i *Index) addFilters(e ast.Expr) error {
+	var terms []ast.Expr
+	for {
+		and, ok := e.(*ast.BinaryExpr)
+		if !ok || and.Op != ast.OpAnd {
+			break
+		}
+		terms = append(terms, and.Right)
+		e = and.Left
+	}
+	terms = append(terms, e)
+	slices.Reverse(terms)
+	for _, term := range terms {
+		is, ok := term.(*ast.IsNullExpr)
+		if !ok || !is.Not {
+			return fault.IndexWhere(i.FullName())
+		}
+		ident, ok := is.Left.(*ast.Ident)
+		if !ok {
+			return fault.IndexWhere(i.FullName())
+		}
+		c := i.Table.Column(ident.Name)
+		if c == nil {
+			return fault.IndexColumnNotFound(i.FullName(), ident.Name)
+		}
+		if !slices.Contains(i.NotNullColumns, c) {
+			i.NotNullColumns = append(i.NotNullColumns, c)
+		}
+	}
+	return nil
+}
+
+// interleaveIndex hangs the index under an ancestor of its table (in the table's schema).
+func (d *draft) interleaveIndex(i *Index, name string) error {
+	parent := d.tables[key(i.Schema, name)]
+	if parent == nil {
+		return fault.IndexParentNotFound(i.FullName(), name)
+	}
+	path := i.Table.Path()
+	if !slices.Contains(path[:len(path)-1], parent) {
+		return fault.IndexParentNoAncestor(i.FullName(), i.Table.FullName(), parent.FullName())
+	}
+	if err := checkParentKey("Index "+i.FullName(), i.Key, parent, i.NullFiltered); err != nil {
+		return err
+	}
+	i.Parent = parent
+	return nil
+}
+
+// addIndex puts a defined index into the catalog.
+func (d *draft) addIndex(i *Index) error {
+	if len(d.indexes) >= MaxIndexes {
+		return fault.TooManyIndexes(i.FullName(), MaxIndexes)
+	}
+	if len(i.Table.Indexes) >= MaxIndexesPerTable {
+		return fault.TooManyTableIndexes(i.FullName(), i.Table.FullName(), MaxIndexesPerTable)
+	}
+	i.ID = d.newID()
+	i.Table.Indexes = append(i.Table.Indexes, i)
+	d.indexes[key(i.Schema, i.Name)] = i
+	d.change.Indexes = append(d.change.Indexes, i)
+	return nil
+}
+
+func (d *draft) dropIndex(s *ast.DropIndex) error {
+	i, err := d.index(s.Name)
+	if err != nil {
+		if s.IfExists && isMissing(err) {
+			return d.nothing()
+		}
+		return err
+	}
+	if i.Managed {
+		return fault.DropManagedIndex(i.FullName(), usersOf(i))
+	}
+	d.removeIndex(i)
+	return nil
+}
+
+func (d *draft) removeIndex(i *Index) {
+	i.Table.Indexes = remove(i.Table.Indexes, i)
+	delete(d.indexes, key(i.Schema, i.Name))
+	d.change.DroppedIndexes = append(d.change.DroppedIndexes, d.old.indexes[key(i.Schema, i.Name)])
+}
+
+func (d *draft) alterIndex(s *ast.AlterIndex) error {
+	i, err := d.index(s.Name)
+	if err != nil {
+		return err
+	}
+	if i.Managed {
+		return fault.DropManagedIndex(i.FullName(), usersOf(i))
+	}
+	switch a := s.IndexAlteration.(type) {
+	case *ast.AddStoredColumn:
+		if c := i.Table.Column(a.Name.Name); c != nil && slices.Contains(i.Storing, c) {
+			return fault.IndexColumnStored(i.FullName(), c.Name)
+		}
+		if err := i.addStored(a.Name.Name); err != nil {
+			return err
+		}
+		d.rebuildIndex(i)
+		return nil
+	case *ast.DropStoredColumn:
+		at := slices.IndexFunc(i.Storing, func(c *Column) bool { return sameName(c.Name, a.Name.Name) })
+		if at < 0 {
+			return fault.IndexColumnNotStored(i.FullName(), a.Name.Name)
+		}
+		i.Storing = slices.Delete(i.Storing, at, at+1) // entries keep the value; nobody reads it
+		return nil
+	}
+	return fault.DDLUnimplemented("This form of ALTER INDEX")
+}
+
+// rebuildIndex gives the index a new key space to be filled, because what its entries hold has changed.
+// Reads in the past find the old one by the catalog of their time.
+func (d *draft) rebuildIndex(i *Index) {
+	i.ID = d.newID()
+	d.change.DroppedIndexes = append(d.change.DroppedIndexes, d.old.indexes[key(i.Schema, i.Name)])
+	d.change.Indexes = append(d.change.Indexes, i)
+}
+
+// rebuildIndexes rebuilds the indexes whose entries hold the column, whose type has changed.
+func (d *draft) rebuildIndexes(t *Table, c *Column) {
+	for _, i := range t.Indexes {
+		if i.keys(c) || slices.Contains(i.Storing, c) {
+			d.rebuildIndex(i)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package schema
+
+import (
+	"github.com/cloudspannerecosystem/memefish/ast"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+// interleave hangs a new table under its parent.
+func (d *draft) interleave(t *Table, s *ast.Cluster) error {
+	parent, err := d.table(s.TableName)
+	if err != nil {
+		return err
+	}
+	if t.Interleave, err = interleaveOf(t, s.Enforced, s.OnDelete); err != nil {
+		return err
+	}
+	if len(parent.Path()) > MaxInterleaveDepth {
+		return fault.TooDeepInterleaving(t.FullName(), MaxInterleaveDepth)
+	}
+	if err := checkParentKey("Table "+t.FullName(), t.Key, parent, false); err != nil {
+		return err
+	}
+	t.Parent = parent
+	parent.Children = append(parent.Children, t)
+	return nil
+}
+
+// interleaveOf reads INTERLEAVE IN [PARENT] ... [ON DELETE ...].
+func interleaveOf(t *Table, enforced bool, onDelete ast.OnDeleteAction) (Interleave, error) {
+	switch {
+	case !enforced && onDelete != "":
+		return 0, fault.OnDeleteWithoutParent(t.FullName())
+	case !enforced:
+		return InterleaveIn, nil
+	case onDelete == ast.OnDeleteCascade:
+		return InterleaveCascade, nil
+	}
+	return InterleaveNoAction, nil
+}
+
+// checkParentKey says whether a key begins with the key of parent, column by column: the same names,
+// directions, types, lengths and, unless NULLs are filtered out, nullability.
+// child is "Table t" or "Index i".
+func checkParentKey(child string, key []KeyPart, parent *Table, nullFiltered bool) error {
+	for i, p := range parent.Key {
+		at := findPart(key, p.Column.Name)
+		if at < 0 {
+			return fault.ParentKeyMissing(child, p.Column.Name)
+		}
+		if at != i {
+			return fault.ParentKeyPosition(child, p.Column.Name, at)
+		}
+		have, want := key[i].Column, p.Column
+		switch {
+		case key[i].Desc != p.Desc:
+			return fault.ParentKeyOrder(child, want.Name, direction(key[i].Desc))
+		case !have.Type.Equal(want.Type):
+			return fault.ParentKeyType(child, want.Name, have.Type.String(), want.Type.String())
+		case have.MaxLength != want.MaxLength || have.LengthIsMax != want.LengthIsMax:
+			return fault.ParentKeyLength(child, want.Name, have.lengthSQL(), want.lengthSQL())
+		case have.NotNull != want.NotNull && !nullFiltered:
+			return fault.ParentKeyNullability(child, want.Name, nullability(want.NotNull), nullability(have.NotNull))
+		}
+	}
+	return nil
+}
+
+func direction(desc bool) string {
+	if desc {
+		return "DESC"
+	}
+	return "ASC"
+}
+
+func nullability(notNull bool) string {
+	if notNull {
+		return "not null"
+	}
+	return "nullable"
+}
+
+// setOnDelete is ALTER TABLE ... SET ON DELETE.
+func (d *draft) setOnDelete(t *Table, s *ast.SetOnDelete) error {
+	if t.Interleave != InterleaveNoAction && t.Interleave != InterleaveCascade {
+		return fault.OnDeleteWithoutParent(t.FullName())
+	}
+	t.Interleave = InterleaveNoAction
+	if s.OnDelete == ast.OnDeleteCascade {
+		t.Interleave = InterleaveCascade
+	}
+	return nil
+}
+
+// setInterleaveIn is ALTER TABLE ... SET INTERLEAVE IN: the parent stays, what it enforces changes.
+// The rows lie under their parent's key either way.
+func (d *draft) setInterleaveIn(t *Table, s *ast.SetInterleaveIn) error {
+	parent, err := d.table(s.TableName)
+	if err != nil {
+		return err
+	}
+	if t.Parent == nil {
+		return fault.InterleaveChange(t.FullName(), "it is not interleaved")
+	}
+	if t.Parent != parent {
+		return fault.InterleaveChange(t.FullName(), "it cannot move from parent "+t.Parent.FullName()+" to "+parent.FullName())
+	}
+	to, err := interleaveOf(t, s.Enforced, s.OnDelete)
+	if err != nil {
+		return err
+	}
+	if t.Interleave == InterleaveIn && to == InterleaveCascade {
+		return fault.InterleaveChange(t.FullName(), "from INTERLEAVE IN it must become INTERLEAVE IN PARENT ... ON DELETE NO ACTION first")
+	}
+	if t.Interleave == InterleaveIn && to == InterleaveNoAction {
+		d.change.Validations = append(d.change.Validations, Validation{Kind: ValidateParents, Table: t})
+	}
+	t.Interleave = to
+	return nil
+}
+
+func findPart(key []KeyPart, name string) int {
+	for i, p := range key {
+		if sameName(p.Column.Name, name) {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,19 @@
+package schema
+
+// Limits of a database. Source, unless said: https://cloud.google.com/spanner/quotas.
+const (
+	MaxNameLength      = 128        // characters of any schema object's name
+	MaxTables          = 5000       // per database
+	MaxColumns         = 1024       // per table
+	MaxKeyParts        = 16         // per primary key, and per index key with the table's key parts it is completed with
+	MaxInterleaveDepth = 7          // levels below the root table
+	MaxIndexes         = 10_000     // per database
+	MaxIndexesPerTable = 128        // likewise
+	MaxStringLength    = 2_621_440  // characters of a STRING column
+	MaxBytesLength     = 10_485_760 // bytes of a BYTES column
+	MaxDDLBytes        = 10_485_760 // of one statement, and of the whole schema
+	maxNesting         = 256        // of parentheses and the like in DDL; SQL allows 75 nested functions
+	maxRetentionHours  = 7 * 24     // version_retention_period
+	minRetentionHours  = 1          // likewise
+	maxOptimizer       = 8          // the newest optimizer_version
+)

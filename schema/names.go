@@ -1,0 +1,105 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dgryski/go-farm"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+// checkName holds a name against Spanner's rule: a letter, then letters,
+// digits and underscores; kind is "Table", "Column", ...
+func checkName(kind, name string) error {
+	if len(name) == 0 || len(name) > MaxNameLength || !isLetter(name[0]) {
+		return fault.InvalidSchemaName(kind, name)
+	}
+	for i := range len(name) {
+		if c := name[i]; !isLetter(c) && c != '_' && (c < '0' || c > '9') {
+			return fault.InvalidSchemaName(kind, name)
+		}
+	}
+	return nil
+}
+
+// sameName says whether two names are the same, as SQL sees them.
+func sameName(a, b string) bool { return strings.EqualFold(a, b) }
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// checkFree says whether a new object may have a name: tables, indexes and
+// constraints of one schema share their names.
+func (d *draft) checkFree(schema, name string) error {
+	taken := ""
+	if t := d.tables[key(schema, name)]; t != nil {
+		taken = t.Name
+	} else if i := d.indexes[key(schema, name)]; i != nil {
+		taken = i.Name
+	} else {
+		taken = d.constraintNamed(schema, name)
+	}
+	switch taken {
+	case "":
+		return nil
+	case name:
+		return fault.DuplicateName(fullName(schema, name))
+	}
+	return fault.NamesDifferInCase(fullName(schema, name), fullName(schema, taken))
+}
+
+// constraintNamed finds a constraint's name as it is written, or "".
+func (d *draft) constraintNamed(schema, name string) string {
+	for _, t := range d.Tables {
+		if !strings.EqualFold(t.Schema, schema) {
+			continue
+		}
+		for _, c := range t.Checks {
+			if strings.EqualFold(c.Name, name) {
+				return c.Name
+			}
+		}
+		for _, fk := range t.ForeignKeys {
+			if strings.EqualFold(fk.Name, name) {
+				return fk.Name
+			}
+		}
+	}
+	return ""
+}
+
+// checkConstraintName holds the name of a constraint against the rules; kind is "Check Constraint" or "Foreign Key".
+func (d *draft) checkConstraintName(kind string, t *Table, name string) error {
+	if err := checkName(kind, name); err != nil {
+		return err
+	}
+	for _, prefix := range []string{"PK_", "CK_IS_NOT_NULL_"} {
+		if strings.HasPrefix(strings.ToUpper(name), prefix) {
+			return fault.ReservedConstraintName(kind, name, prefix)
+		}
+	}
+	return d.checkFree(t.Schema, name)
+}
+
+// generateName makes a name in the manner of Spanner's, base_<16 hex>_<n>,
+// where the hex is a fingerprint of definition and n makes it unique.
+func (d *draft) generateName(schema, base, definition string) string {
+	for n := 1; ; n++ {
+		name := cut(base, fmt.Sprintf("_%s_%d", fingerprint(definition), n))
+		if d.checkFree(schema, name) == nil {
+			return name
+		}
+	}
+}
+
+func fingerprint(definition string) string {
+	return fmt.Sprintf("%016X", farm.Fingerprint64([]byte(definition)))
+}
+
+// cut joins base and suffix, base shortened so that the whole is a name.
+func cut(base, suffix string) string {
+	if len(base)+len(suffix) > MaxNameLength {
+		base = strings.TrimRight(base[:MaxNameLength-len(suffix)], "_")
+	}
+	return base + suffix
+}

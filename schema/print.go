@@ -1,0 +1,190 @@
+package schema
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cloudspannerecosystem/memefish/token"
+)
+
+// DDL prints the catalog as the statements that make it again, as
+// GetDatabaseDdl does: options, schemas, tables with parents first, foreign
+// keys that could not stand in their table, indexes.
+func (c *Catalog) DDL() []string {
+	var stmts []string
+	if len(c.Options) > 0 {
+		stmts = append(stmts, c.optionsSQL())
+	}
+	for _, s := range c.Schemas {
+		stmts = append(stmts, "CREATE SCHEMA "+quote(s))
+	}
+	printed := map[*Table]bool{}
+	var later []string
+	for _, t := range c.Tables {
+		printed[t] = true
+		stmts = append(stmts, t.sql(printed))
+		for _, fk := range t.ForeignKeys {
+			if !printed[fk.Referenced] {
+				later = append(later, "ALTER TABLE "+quotePath(t.Schema, t.Name)+" ADD "+fk.sql())
+			}
+		}
+	}
+	stmts = append(stmts, later...)
+	for _, t := range c.Tables {
+		for _, i := range t.Indexes {
+			if !i.Managed {
+				stmts = append(stmts, i.sql())
+			}
+		}
+	}
+	return stmts
+}
+
+func (c *Catalog) optionsSQL() string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(c.Options)) {
+		list = append(list, "  "+name+" = "+c.Options.OptionSQL(name))
+	}
+	return "ALTER DATABASE " + quote(c.Database) + " SET OPTIONS (\n" + strings.Join(list, ",\n") + "\n)"
+}
+
+// sql prints CREATE TABLE. Foreign keys to tables that are not printed yet are left out.
+func (t *Table) sql(printed map[*Table]bool) string {
+	var b strings.Builder
+	b.WriteString("CREATE TABLE " + quotePath(t.Schema, t.Name) + " (\n")
+	line := func(s string) { b.WriteString("  " + s + ",\n") }
+	for _, c := range t.Columns {
+		line(c.sql())
+	}
+	for _, fk := range t.ForeignKeys {
+		if printed[fk.Referenced] {
+			line(fk.sql())
+		}
+	}
+	for _, c := range t.Checks {
+		line(constraintName(c.Name, c.NameGenerated) + "CHECK(" + c.Expr.SQL + ")")
+	}
+	b.WriteString(") PRIMARY KEY(" + keySQL(t.Key) + ")")
+	if t.Parent != nil {
+		parent := quotePath(t.Parent.Schema, t.Parent.Name)
+		switch t.Interleave {
+		case InterleaveIn:
+			b.WriteString(",\n  INTERLEAVE IN " + parent)
+		case InterleaveNoAction:
+			b.WriteString(",\n  INTERLEAVE IN PARENT " + parent + " ON DELETE NO ACTION")
+		case InterleaveCascade:
+			b.WriteString(",\n  INTERLEAVE IN PARENT " + parent + " ON DELETE CASCADE")
+		}
+	}
+	return b.String()
+}
+
+func (c *Column) sql() string {
+	s := quote(c.Name) + " " + c.TypeSQL()
+	if c.NotNull {
+		s += " NOT NULL"
+	}
+	if c.Default != nil {
+		s += " DEFAULT (" + c.Default.SQL + ")"
+	}
+	if c.OnUpdate != nil {
+		s += " ON UPDATE (" + c.OnUpdate.SQL + ")"
+	}
+	if c.Generated != nil {
+		s += " AS (" + c.Generated.SQL + ")"
+		if c.Stored {
+			s += " STORED"
+		}
+	}
+	if c.Hidden {
+		s += " HIDDEN"
+	}
+	if c.AllowCommitTimestamp {
+		s += " OPTIONS (\n    allow_commit_timestamp = true\n  )"
+	}
+	return s
+}
+
+func (fk *ForeignKey) sql() string {
+	s := constraintName(fk.Name, fk.NameGenerated) + "FOREIGN KEY(" + columnsSQL(fk.Columns) + ") REFERENCES " +
+		quotePath(fk.Referenced.Schema, fk.Referenced.Name) + "(" + columnsSQL(fk.ReferencedColumns) + ")"
+	if fk.Cascade {
+		s += " ON DELETE CASCADE"
+	}
+	if fk.NotEnforced {
+		s += " NOT ENFORCED"
+	}
+	return s
+}
+
+func (i *Index) sql() string {
+	s := "CREATE "
+	if i.Unique {
+		s += "UNIQUE "
+	}
+	if i.NullFiltered {
+		s += "NULL_FILTERED "
+	}
+	s += "INDEX " + quotePath(i.Schema, i.Name) + " ON " + quotePath(i.Table.Schema, i.Table.Name) + "(" + keySQL(i.Key) + ")"
+	if len(i.Storing) > 0 {
+		s += " STORING (" + columnsSQL(i.Storing) + ")"
+	}
+	var filters []string
+	for _, c := range i.NotNullColumns {
+		if !i.NullFiltered || !i.keys(c) {
+			filters = append(filters, quote(c.Name)+" IS NOT NULL")
+		}
+	}
+	if len(filters) > 0 {
+		s += " WHERE " + strings.Join(filters, " AND ")
+	}
+	if i.Parent != nil {
+		s += ", INTERLEAVE IN " + quote(i.Parent.Name)
+	}
+	return s
+}
+
+// constraintName prints CONSTRAINT name, unless the name was made up.
+func constraintName(name string, generated bool) string {
+	if generated {
+		return ""
+	}
+	return "CONSTRAINT " + quote(name) + " "
+}
+
+func keySQL(key []KeyPart) string {
+	var parts []string
+	for _, p := range key {
+		s := quote(p.Column.Name)
+		if p.Desc {
+			s += " DESC"
+		}
+		parts = append(parts, s)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func columnsSQL(columns []*Column) string {
+	var names []string
+	for _, c := range columns {
+		names = append(names, quote(c.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// quote prints a name, in back quotes if it is a reserved word or no plain name.
+func quote(name string) string { return token.QuoteSQLIdent(name) }
+
+func quotePath(schema, name string) string {
+	if schema == "" {
+		return quote(name)
+	}
+	return quote(schema) + "." + quote(name)
+}
+
+// quoteString prints a string literal in single quotes.
+func quoteString(s string) string {
+	s = strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\r", `\r`).Replace(s)
+	return "'" + s + "'"
+}

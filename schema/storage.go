@@ -1,0 +1,194 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// storageFormat is the version of the encoding below. A reader refuses those it does not know.
+const storageFormat = 1
+
+// The encoding is JSON. Objects refer to each other by ID; kinds of types have
+// the numbers of google.spanner.v1.TypeCode, which never change. Expressions
+// are kept as text and compiled again.
+type storedCatalog struct {
+	Format   int               `json:"format"`
+	Database string            `json:"database,omitempty"`
+	Version  Version           `json:"version"`
+	NextID   TableID           `json:"next_id"`
+	Schemas  []string          `json:"schemas,omitempty"`
+	Options  map[string]string `json:"options,omitempty"`
+	Tables   []storedTable     `json:"tables,omitempty"`
+}
+
+type storedTable struct {
+	ID          TableID            `json:"id"`
+	Schema      string             `json:"schema,omitempty"`
+	Name        string             `json:"name"`
+	Columns     []storedColumn     `json:"columns,omitempty"`
+	Key         []storedKeyPart    `json:"key,omitempty"`
+	NextColumn  ColumnID           `json:"next_column"`
+	Parent      TableID            `json:"parent,omitempty"`
+	Interleave  string             `json:"interleave,omitempty"`
+	Checks      []storedCheck      `json:"checks,omitempty"`
+	Indexes     []storedIndex      `json:"indexes,omitempty"`
+	ForeignKeys []storedForeignKey `json:"foreign_keys,omitempty"`
+}
+
+type storedColumn struct {
+	ID              ColumnID `json:"id"`
+	Name            string   `json:"name"`
+	Kind            int      `json:"kind"`
+	Array           bool     `json:"array,omitempty"`
+	Length          int64    `json:"length,omitempty"`
+	Max             bool     `json:"max,omitempty"`
+	NotNull         bool     `json:"not_null,omitempty"`
+	Hidden          bool     `json:"hidden,omitempty"`
+	CommitTimestamp bool     `json:"commit_timestamp,omitempty"`
+	Default         *string  `json:"default,omitempty"`
+	OnUpdate        *string  `json:"on_update,omitempty"`
+	Generated       *string  `json:"generated,omitempty"`
+	Stored          bool     `json:"stored,omitempty"`
+}
+
+type storedKeyPart struct {
+	Column ColumnID `json:"column"`
+	Desc   bool     `json:"desc,omitempty"`
+}
+
+type storedCheck struct {
+	Name      string `json:"name"`
+	Generated bool   `json:"generated,omitempty"`
+	SQL       string `json:"sql"`
+}
+
+type storedIndex struct {
+	ID           TableID         `json:"id"`
+	Schema       string          `json:"schema,omitempty"`
+	Name         string          `json:"name"`
+	Unique       bool            `json:"unique,omitempty"`
+	NullFiltered bool            `json:"null_filtered,omitempty"`
+	Managed      bool            `json:"managed,omitempty"`
+	WriteOnly    bool            `json:"write_only,omitempty"`
+	Key          []storedKeyPart `json:"key"`
+	Storing      []ColumnID      `json:"storing,omitempty"`
+	NotNull      []ColumnID      `json:"not_null,omitempty"`
+	Parent       TableID         `json:"parent,omitempty"`
+}
+
+type storedForeignKey struct {
+	Name              string     `json:"name"`
+	Generated         bool       `json:"generated,omitempty"`
+	Columns           []ColumnID `json:"columns"`
+	Referenced        TableID    `json:"referenced"`
+	ReferencedColumns []ColumnID `json:"referenced_columns"`
+	Cascade           bool       `json:"cascade,omitempty"`
+	NotEnforced       bool       `json:"not_enforced,omitempty"`
+	Index             TableID    `json:"index,omitempty"`
+	ReferencedIndex   TableID    `json:"referenced_index,omitempty"`
+}
+
+var interleaveNames = map[Interleave]string{
+	NotInterleaved: "", InterleaveIn: "in", InterleaveNoAction: "no action", InterleaveCascade: "cascade",
+}
+
+// Marshal encodes the catalog for storage, IDs and all.
+func (c *Catalog) Marshal() ([]byte, error) {
+	s := storedCatalog{
+		Format: storageFormat, Database: c.Database, Version: c.Version, NextID: c.NextID,
+		Schemas: c.Schemas, Options: c.Options,
+	}
+	for _, t := range c.Tables {
+		s.Tables = append(s.Tables, storeTable(t))
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("encode catalog: %w", err)
+	}
+	return data, nil
+}
+
+func storeTable(t *Table) storedTable {
+	s := storedTable{
+		ID: t.ID, Schema: t.Schema, Name: t.Name, Key: storeKey(t.Key), NextColumn: t.NextColumn,
+		Interleave: interleaveNames[t.Interleave],
+	}
+	if t.Parent != nil {
+		s.Parent = t.Parent.ID
+	}
+	for _, c := range t.Columns {
+		s.Columns = append(s.Columns, storeColumn(c))
+	}
+	for _, c := range t.Checks {
+		s.Checks = append(s.Checks, storedCheck{Name: c.Name, Generated: c.NameGenerated, SQL: c.Expr.SQL})
+	}
+	for _, i := range t.Indexes {
+		s.Indexes = append(s.Indexes, storeIndex(i))
+	}
+	for _, fk := range t.ForeignKeys {
+		s.ForeignKeys = append(s.ForeignKeys, storeForeignKey(fk))
+	}
+	return s
+}
+
+func storeColumn(c *Column) storedColumn {
+	s := storedColumn{
+		ID: c.ID, Name: c.Name, Kind: int(c.Type.Kind), Length: c.MaxLength, Max: c.LengthIsMax, NotNull: c.NotNull,
+		Hidden: c.Hidden, CommitTimestamp: c.AllowCommitTimestamp, Stored: c.Stored,
+		Default: storeExpr(c.Default), OnUpdate: storeExpr(c.OnUpdate), Generated: storeExpr(c.Generated),
+	}
+	if c.Type.Kind == value.Array {
+		s.Array, s.Kind = true, int(c.Type.Elem.Kind)
+	}
+	return s
+}
+
+func storeExpr(e *Expr) *string {
+	if e == nil {
+		return nil
+	}
+	return &e.SQL
+}
+
+func storeKey(key []KeyPart) []storedKeyPart {
+	var s []storedKeyPart
+	for _, p := range key {
+		s = append(s, storedKeyPart{Column: p.Column.ID, Desc: p.Desc})
+	}
+	return s
+}
+
+func storeColumns(columns []*Column) []ColumnID {
+	var ids []ColumnID
+	for _, c := range columns {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+func storeIndex(i *Index) storedIndex {
+	s := storedIndex{
+		ID: i.ID, Schema: i.Schema, Name: i.Name, Unique: i.Unique, NullFiltered: i.NullFiltered, Managed: i.Managed,
+		WriteOnly: i.State == IndexWriteOnly, Key: storeKey(i.Key), Storing: storeColumns(i.Storing), NotNull: storeColumns(i.NotNullColumns),
+	}
+	if i.Parent != nil {
+		s.Parent = i.Parent.ID
+	}
+	return s
+}
+
+func storeForeignKey(fk *ForeignKey) storedForeignKey {
+	s := storedForeignKey{
+		Name: fk.Name, Generated: fk.NameGenerated, Columns: storeColumns(fk.Columns), Referenced: fk.Referenced.ID,
+		ReferencedColumns: storeColumns(fk.ReferencedColumns), Cascade: fk.Cascade, NotEnforced: fk.NotEnforced,
+	}
+	if fk.Index != nil {
+		s.Index = fk.Index.ID
+	}
+	if fk.ReferencedIndex != nil {
+		s.ReferencedIndex = fk.ReferencedIndex.ID
+	}
+	return s
+}
