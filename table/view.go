@@ -1,9 +1,18 @@
 package table
 
-import "context"
+import (
+	"context"
 
-// Span is the half-open range of logical keys [Start, End).
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Span is the half-open range of logical keys [Start, End). With a nil End it
+// is the point Start, one key; Scan takes ranges only.
 type Span struct{ Start, End []byte }
+
+// IsPoint says whether the span is a single key.
+func (s Span) IsPoint() bool { return s.End == nil }
 
 // Lock says how a read-write transaction locks what it reads. Snapshots ignore it.
 type Lock uint8
@@ -47,10 +56,15 @@ type Writer interface {
 	Delete(ctx context.Context, key []byte) error
 }
 
-// Pending is the place of a commit timestamp that is not known yet: at Offset stands a
-// fixed-width encoded timestamp, inverted if Desc, that Fill overwrites at commit.
+// Pending is the place of a commit timestamp that is not known yet: at Offset of a key or a value stand
+// the fixed-width bytes of a timestamp, inverted if Desc, that Fill overwrites at commit.
 type Pending struct {
 	Offset int
 	Desc   bool // key part in descending order: bytes inverted
-	Row    bool // encoded as in rows, not as in keys
+}
+
+// Fill puts the commit timestamp ts in its place in b, a key or a value.
+func (p Pending) Fill(b []byte, ts mvcc.Timestamp) {
+	t := ts.Time()
+	value.FillKeyTimestamp(b[p.Offset:], p.Desc, t.Unix(), int32(t.Nanosecond()))
 }

@@ -1,0 +1,204 @@
+package fault
+
+import "google.golang.org/grpc/codes"
+
+// Keys come as text: {Int64(1), String("a")}.
+
+// WrongKeyParts is a key, or an end of a key range, with too few or too many parts.
+func WrongKeyParts(object string, want, got int, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Wrong number of key parts for %s. Expected %d key parts, found %d key parts. Supplied key: %s", object, want, got, key)
+}
+
+// PendingInKeySet is spanner.commit_timestamp() in a key set.
+func PendingInKeySet(object, column string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Could not parse spanner.commit_timestamp() as TIMESTAMP: it cannot be used in a key set of %s, column %s.", object, column)
+}
+
+// ColumnNotInIndex is a read of an index for a column that neither it nor the key of its table holds.
+func ColumnNotInIndex(index, column string) *Error {
+	return newError(codes.NotFound, "Index %s does not have a column named %s", index, column)
+}
+
+// PendingCommitTimestamp is a read of a column that this transaction has set to its commit timestamp.
+func PendingCommitTimestamp(table, column string) *Error {
+	return newError(codes.InvalidArgument,
+		"The column %s.%s cannot be accessed because it, or its associated index, has a pending CommitTimestamp", table, column)
+}
+
+// RowExists is an insert of a row that is there.
+func RowExists(table, key string) *Error {
+	return newError(codes.AlreadyExists, "Table %s: Row %s already exists.", table, key)
+}
+
+// RowNotFound is an update of a row that is not there.
+func RowNotFound(table, key string) *Error {
+	return newError(codes.NotFound, "Table %s: Row %s not found.", table, key)
+}
+
+// RowDeletedThenUpdated is an update of a row that the same transaction deleted before.
+func RowDeletedThenUpdated(table, key string) *Error {
+	return newError(codes.InvalidArgument, "Row %s in %s was deleted and then updated in the same transaction.", key, table)
+}
+
+// RowAffectedTwice is an INSERT OR UPDATE whose rows hold the same key twice.
+func RowAffectedTwice(table, key string) *Error {
+	return newError(codes.InvalidArgument, "INSERT OR UPDATE cannot affect row %s of table %s a second time.", key, table)
+}
+
+// ParentNotFound is an insert under a parent that is not there.
+func ParentNotFound(parent, child, key string) *Error {
+	return newError(codes.NotFound,
+		"Insert failed because key was not found in parent table:  Parent Table: %s  Child Table: %s  Key: %s", parent, child, key)
+}
+
+// ChildExists is a delete of a row that has children, under ON DELETE NO ACTION.
+func ChildExists(parent, child, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Delete failed because one or more keys exist within the child table:  Parent Table: %s  Child Table: %s  Key: %s", parent, child, key)
+}
+
+// UniqueViolation is a second row with the same key in a UNIQUE index.
+func UniqueViolation(index, key string) *Error {
+	return newError(codes.AlreadyExists, "UNIQUE violation on index %s, duplicate key: %s in this transaction.", index, key)
+}
+
+// CheckViolation is a row that fails a CHECK.
+func CheckViolation(table, constraint, key string) *Error {
+	return newError(codes.OutOfRange, "Check constraint %s.%s is violated for key %s", table, constraint, key)
+}
+
+// ForeignKeyMissing is a row that refers to a key that is not there.
+func ForeignKeyMissing(constraint, table, referenced, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Foreign key %s constraint violation on table %s. Cannot find referenced key %s in table %s.", constraint, table, key, referenced)
+}
+
+// ForeignKeyReferenced is a delete or update of a key that other rows refer to.
+func ForeignKeyReferenced(constraint, referenced, table, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Foreign key %s constraint violation when deleting or updating referenced key %s of table %s. A row in table %s refers to it.",
+		constraint, key, referenced, table)
+}
+
+// NullValue is NULL for a NOT NULL column.
+func NullValue(table, column string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot specify a null value for column: %s in table: %s", column, table)
+}
+
+// ValueMissing is an insert that leaves out a NOT NULL column that has no default.
+func ValueMissing(table, column string) *Error {
+	return newError(codes.FailedPrecondition, "A new row in table %s does not specify a non-null value for column: %s", table, column)
+}
+
+// KeyColumnMissing is an update that does not name the whole key.
+func KeyColumnMissing(table, column string) *Error {
+	return newError(codes.FailedPrecondition,
+		"The value of the primary key column %s of table %s must be explicitly specified in an update.", column, table)
+}
+
+// KeyColumnChanged is a change that would give a row another key.
+func KeyColumnChanged(table, column string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot update the primary key column %s of table %s.", column, table)
+}
+
+// GeneratedKeyMismatch is a value given for a generated key column that is not the generated one.
+func GeneratedKeyMismatch(table, column string) *Error {
+	return newError(codes.FailedPrecondition, "The value given for the generated primary key column %s.%s is not what it evaluates to.", table, column)
+}
+
+// WriteToGenerated is a value for a generated column.
+func WriteToGenerated(table, column string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot write into generated column `%s.%s`.", table, column)
+}
+
+// ValueTooLong is text, bytes or an array element longer than the column allows.
+func ValueTooLong(table, column string, limit, size int64) *Error {
+	return newError(codes.FailedPrecondition,
+		"New value exceeds the maximum size limit for this column: %s.%s, size: %d, limit: %d.", table, column, size, limit)
+}
+
+// InvalidUTF8 is text that is not UTF-8.
+func InvalidUTF8(table, column string) *Error {
+	return newError(codes.InvalidArgument, "Invalid UTF-8 encoding in column %s of table %s.", column, table)
+}
+
+// KeyTooLong is a key of a row or index entry over the limit.
+func KeyTooLong(object string, size, limit int) *Error {
+	return newError(codes.InvalidArgument,
+		"Number of bytes for key of table or index %s is %d, maximum allowed value for key size is %d", object, size, limit)
+}
+
+// CommitTimestampNotAllowed is a commit timestamp for a column without the option.
+func CommitTimestampNotAllowed(column string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Cannot write commit timestamp because the allow_commit_timestamp column option is not set to true for column %s, "+
+			"or for all corresponding shared key columns in this table's interleaved table hierarchy.", column)
+}
+
+// FutureTimestamp is a value later than now for a column with allow_commit_timestamp.
+func FutureTimestamp(table, column, found string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Cannot write timestamps in the future, found: %s for column %s in table %s.", found, column, table)
+}
+
+// ColumnRepeated is a mutation that names a column twice.
+func ColumnRepeated(column string) *Error {
+	return newError(codes.InvalidArgument, "Multiple values for column %s.", column)
+}
+
+// ValueCount is a row of a mutation with more or fewer values than columns.
+func ValueCount(columns, values int) *Error {
+	return newError(codes.InvalidArgument, "Mutation has mismatched number of columns (%d) and values (%d).", columns, values)
+}
+
+// TooManyMutations is a commit or DML statement over the limit. Clients know it by its first words.
+func TooManyMutations(limit int) *Error {
+	return newError(codes.InvalidArgument,
+		"The transaction contains too many mutations. Insert and update operations count with the multiplicity of the number of columns they affect. "+
+			"For example, inserting values into one key column and four non-key columns counts as five mutations. "+
+			"Delete and delete range operations count as one mutation. The total mutation count includes any changes to indexes. "+
+			"Please reduce the number of writes, or use fewer indexes. (Maximum number: %d)", limit)
+}
+
+// CommitTooLarge is a commit or DML statement that writes too many bytes.
+func CommitTooLarge(size, limit int64) *Error {
+	return newError(codes.InvalidArgument,
+		"The transaction exceeds the maximum total bytes-size that can be handled by Spanner. Size: %d, limit: %d.", size, limit)
+}
+
+// NullFound is NULL in a row that exists, in a column that is to become NOT NULL.
+func NullFound(column, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Adding a NOT NULL constraint on a column %s is not allowed because it has a NULL value at key: %s", column, key)
+}
+
+// LongValueFound is a value in a row that exists, longer than its column is to become.
+func LongValueFound(column string, limit, size int64, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Reducing the length of column %s to %d is not allowed because it has a value of length %d at key: %s", column, limit, size, key)
+}
+
+// InvalidUTF8Found is a value in a row that exists, in a column that is to become STRING.
+func InvalidUTF8Found(column, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Changing the type of column %s to STRING is not allowed because it has a value that is not valid UTF-8 at key: %s", column, key)
+}
+
+// FutureTimestampFound is a value in a row that exists, in a column that is to get allow_commit_timestamp.
+func FutureTimestampFound(column, found, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Setting allow_commit_timestamp on column %s is not allowed because it has the future timestamp %s at key: %s", column, found, key)
+}
+
+// OrphanFound is a row that exists without a parent, in a table that is to be INTERLEAVE IN PARENT.
+func OrphanFound(parent, child, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Interleaving table %s in parent %s is not allowed because it has no parent row for the row at key: %s", child, parent, key)
+}
+
+// DuplicateFound is two rows that exist with the same key in a UNIQUE index that is being made.
+func DuplicateFound(index, key string) *Error {
+	return newError(codes.FailedPrecondition, "Found uniqueness violation on index %s, duplicate key: %s.", index, key)
+}

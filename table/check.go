@@ -1,0 +1,160 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// checkValue refuses a value that column c may not hold.
+func (c *Changes) checkValue(t *schema.Table, col *schema.Column, v value.Value) error {
+	switch {
+	case v.IsPending():
+		if !col.AllowCommitTimestamp {
+			return fault.CommitTimestampNotAllowed(col.Name)
+		}
+		return nil
+	case v.IsNull():
+		if col.NotNull {
+			return fault.NullValue(t.FullName(), col.Name)
+		}
+		return nil
+	case v.Kind() != col.Type.Kind:
+		return fmt.Errorf("value of type %s for column %s.%s of type %s", v.Kind(), t.FullName(), col.Name, col.Type)
+	}
+	switch col.Type.Kind {
+	case value.Timestamp:
+		if col.AllowCommitTimestamp && v.AsTime().After(c.now) {
+			return fault.FutureTimestamp(t.FullName(), col.Name, timestampText(v))
+		}
+	case value.Array:
+		for _, e := range v.AsList() {
+			if err := checkElement(t, col, e); err != nil {
+				return err
+			}
+		}
+	default:
+		return checkText(t, col, v)
+	}
+	return nil
+}
+
+func checkElement(t *schema.Table, col *schema.Column, e value.Value) error {
+	switch {
+	case e.IsPending():
+		return fault.CommitTimestampNotAllowed(col.Name)
+	case e.IsNull():
+		return nil
+	case e.Kind() != col.Type.Elem.Kind:
+		return fmt.Errorf("element of type %s for column %s.%s of type %s", e.Kind(), t.FullName(), col.Name, col.Type)
+	}
+	return checkText(t, col, e)
+}
+
+// maxJSON is the limit of a cell, which is what JSON may fill.
+const maxJSON = 10 << 20
+
+func checkText(t *schema.Table, col *schema.Column, v value.Value) error {
+	limit := col.MaxLength
+	switch v.Kind() {
+	case value.JSON:
+		limit = maxJSON
+	case value.String:
+		if !utf8.Valid(v.AsBytes()) {
+			return fault.InvalidUTF8(t.FullName(), col.Name)
+		}
+	case value.Bytes:
+	default:
+		return nil
+	}
+	if size := textLength(v); limit > 0 && size > limit {
+		return fault.ValueTooLong(t.FullName(), col.Name, limit, size)
+	}
+	return nil
+}
+
+// textLength is the length of a value as limits count it: a STRING's in characters, otherwise in bytes.
+func textLength(v value.Value) int64 {
+	if v.Kind() == value.String {
+		return int64(utf8.RuneCount(v.AsBytes()))
+	}
+	return int64(len(v.AsBytes()))
+}
+
+// checkKeySize refuses a key over the limit. Values count with the size of their type, text with its bytes.
+func (l *Layout) checkKeySize(encoded int, row []value.Value) error {
+	// Encoded, a part is at most 8 bytes shorter than it counts.
+	if encoded <= MaxKeyBytes-8*maxStoredParts {
+		return nil
+	}
+	size := 0
+	for _, p := range l.Key {
+		size += keySize(row[p.Column.Ordinal])
+	}
+	if size > MaxKeyBytes {
+		return fault.KeyTooLong(l.Name(), size, MaxKeyBytes)
+	}
+	return nil
+}
+
+func keySize(v value.Value) int {
+	if v.IsNull() && !v.IsPending() {
+		return 0
+	}
+	switch v.Kind() {
+	case value.String, value.Bytes:
+		return len(v.AsBytes())
+	case value.Bool:
+		return 1
+	case value.Date, value.Float32:
+		return 4
+	case value.Timestamp:
+		return 12
+	case value.Numeric, value.UUID:
+		return 16
+	}
+	return 8
+}
+
+// checkRow evaluates the CHECKs that read what changed. One that fails is looked at
+// again when all changes are done.
+func (c *Changes) checkRow(g *target, key []byte, row []value.Value) error {
+	for _, k := range g.table.Checks {
+		if !anyChanged(k.Expr.Uses, g.changed) {
+			continue
+		}
+		ok, err := g.passes(k, row)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			key := append([]byte(nil), key...)
+			c.later(func(ctx context.Context) error { return c.recheck(ctx, g, k, key) })
+		}
+	}
+	return nil
+}
+
+// passes says whether row satisfies a CHECK: it does if the expression is TRUE or NULL.
+func (g *target) passes(k *schema.Check, row []value.Value) (bool, error) {
+	v, err := g.evaluate(k.Expr, row)
+	return v.IsNull() || v.AsBool(), err
+}
+
+func (c *Changes) recheck(ctx context.Context, g *target, k *schema.Check, key []byte) error {
+	val, ok, err := c.w.Get(ctx, key, LockExclusive)
+	if !ok || err != nil {
+		return err
+	}
+	if err := g.decode(g.row, Stored{key, val}); err != nil {
+		return err
+	}
+	if ok, err := g.passes(k, g.row); ok || err != nil {
+		return err
+	}
+	return fault.CheckViolation(g.table.FullName(), k.Name, g.layout.rowText(g.row))
+}

@@ -1,0 +1,188 @@
+package table
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+)
+
+// deleteChunk is how many rows are collected before they are deleted: a cursor
+// need not see what happens under it.
+const deleteChunk = 1000
+
+// deleteKeys is a Delete mutation. It counts one for each key and range named.
+func (c *Changes) deleteKeys(ctx context.Context, t *schema.Table, ks KeySet) error {
+	g, err := c.target(t)
+	if err != nil {
+		return err
+	}
+	spans, err := g.layout.Spans(ks)
+	if err != nil {
+		return err
+	}
+	named := len(ks.Keys) + len(ks.Ranges)
+	if ks.All {
+		named = 1
+	}
+	if err := c.add(int64(named)); err != nil {
+		return err
+	}
+	c.deleted = append(c.deleted, deletion{t, spans})
+	for _, span := range spans {
+		if !span.IsPoint() {
+			if err := c.deleteSpan(ctx, g, span); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.deletePoint(ctx, g, span.Start); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Changes) deletePoint(ctx context.Context, g *target, key []byte) error {
+	if !g.watched {
+		return c.remove(ctx, key)
+	}
+	old, ok, err := c.Get(ctx, key)
+	if !ok || err != nil {
+		return err
+	}
+	return c.delete(ctx, g, old)
+}
+
+// deleteSpan deletes the rows of g in span, and their children.
+func (c *Changes) deleteSpan(ctx context.Context, g *target, span Span) error {
+	return c.inChunks(ctx, g.layout, span, func(old Stored) error { return c.delete(ctx, g, old) })
+}
+
+// inChunks hands copies of the rows or entries of a layout in span to do, which may write what it likes.
+func (c *Changes) inChunks(ctx context.Context, l *Layout, span Span, do func(Stored) error) error {
+	for {
+		found, err := collect(ctx, c.w, l, span, deleteChunk)
+		if err != nil {
+			return err
+		}
+		for _, s := range found {
+			if err := do(s); err != nil {
+				return err
+			}
+		}
+		if len(found) < deleteChunk {
+			return nil
+		}
+		span.Start = afterKey(found[len(found)-1].Key)
+	}
+}
+
+// afterKey is the bound between a row and what is interleaved in it.
+func afterKey(key []byte) []byte { return appendBound(nil, key[:len(key)-1], afterRow) }
+
+// collect reads the first rows or entries of a layout in span, locked exclusively.
+func collect(ctx context.Context, view View, l *Layout, span Span, most int) ([]Stored, error) {
+	read := Read{Projection: &Projection{Layout: l}, Spans: []Span{span}, Limit: int64(most), Lock: LockExclusive, AllowPending: true}
+	rows := read.Open(ctx, view)
+	defer rows.Close()
+	var found []Stored
+	for {
+		ok, err := rows.Next()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return found, rows.Close()
+		}
+		found = append(found, rows.Stored())
+	}
+}
+
+// delete deletes one row: its index entries, itself, its children, and the rows
+// that refer to it by foreign keys ON DELETE CASCADE. old stays as it is.
+func (c *Changes) delete(ctx context.Context, g *target, old Stored) error {
+	c.parent = nil
+	if !g.watched {
+		return c.remove(ctx, old.Key)
+	}
+	if err := g.decode(g.old, old); err != nil {
+		return err
+	}
+	if err := c.removeEntries(ctx, g, g.old); err != nil {
+		return err
+	}
+	references := c.referencesTo(g, g.old, nil)
+	if err := c.remove(ctx, old.Key); err != nil {
+		return err
+	}
+	if err := c.deleteChildren(ctx, g, old.Key, ifParentGone); err != nil {
+		return err
+	}
+	for _, r := range references {
+		if err := c.releaseReference(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// childRule says when a child under ON DELETE NO ACTION is an error.
+type childRule uint8
+
+const (
+	ifParentGone childRule = iota // if, after all changes, it is still there and its parent is not
+	always                        // at once
+)
+
+// deleteChildren deletes the rows interleaved in the row of g at key, or refuses to, as their tables say.
+func (c *Changes) deleteChildren(ctx context.Context, g *target, key []byte, rule childRule) error {
+	for _, child := range g.table.Children {
+		if child.Interleave == schema.InterleaveIn {
+			continue
+		}
+		t, err := c.target(child)
+		if err != nil {
+			return err
+		}
+		span := t.under(key)
+		if child.Interleave == schema.InterleaveCascade {
+			err = c.deleteSpan(ctx, t, span)
+		} else {
+			err = c.checkNoChild(ctx, g, t, bytes.Clone(key), span, rule)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// under is the span of the rows of g interleaved in its parent's row at key.
+func (g *target) under(key []byte) Span {
+	prefix := append(bytes.Clone(key[:len(key)-1]), g.layout.markers[len(g.layout.markers)-1].id...)
+	return prefixSpan(prefix)
+}
+
+func (c *Changes) checkNoChild(ctx context.Context, parent, child *target, key []byte, span Span, rule childRule) error {
+	n, err := c.entriesIn(ctx, child.layout, span, nil, 1)
+	if n == 0 || err != nil {
+		return err
+	}
+	refused := fault.ChildExists(parent.table.FullName(), child.table.FullName(), parent.layout.storedText(key))
+	if rule == always {
+		return refused
+	}
+	c.later(func(ctx context.Context) error {
+		if _, ok, err := c.w.Get(ctx, key, LockShared); ok || err != nil {
+			return err
+		}
+		n, err := c.entriesIn(ctx, child.layout, span, nil, 1)
+		if err == nil && n > 0 {
+			err = refused
+		}
+		return err
+	})
+	return nil
+}

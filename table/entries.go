@@ -1,0 +1,156 @@
+package table
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// writeEntries brings the index entries of g.row up to date; old is what the row was, or nil.
+func (c *Changes) writeEntries(ctx context.Context, g *target, old []value.Value) error {
+	for _, x := range g.indexes {
+		if old != nil && !x.affected(g.changed) {
+			continue
+		}
+		if err := c.writeEntry(ctx, x, old, g.row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *indexTarget) affected(changed []bool) bool {
+	for i, uses := range x.uses {
+		if uses && changed[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// holds says whether row has an entry in the index.
+func (x *indexTarget) holds(row []value.Value) bool {
+	for _, c := range x.index.NotNullColumns {
+		if v := row[c.Ordinal]; v.IsNull() && !v.IsPending() {
+			return false
+		}
+	}
+	return true
+}
+
+// writeEntry counts one mutation for an entry that goes, and for one that is
+// written its declared key columns and the STORING columns that are new.
+func (c *Changes) writeEntry(ctx context.Context, x *indexTarget, old, row []value.Value) error {
+	had := old != nil && x.holds(old)
+	if had {
+		c.entryKey, _ = x.layout.appendRowKey(c.entryKey[:0], old, nil)
+	}
+	if !x.holds(row) {
+		if had {
+			return c.removeEntry(ctx)
+		}
+		return nil
+	}
+	c.pendKey = c.pendKey[:0]
+	c.newKey, c.pendKey = x.layout.appendRowKey(c.newKey[:0], row, c.pendKey)
+	if err := x.layout.checkKeySize(len(c.newKey), row); err != nil {
+		return err
+	}
+	stored := len(x.storing)
+	if had && bytes.Equal(c.entryKey, c.newKey) {
+		if stored = x.storedChanges(old, row); stored == 0 {
+			return nil
+		}
+	} else {
+		if had {
+			if err := c.removeEntry(ctx); err != nil {
+				return err
+			}
+		}
+		if err := c.checkUnique(ctx, x, c.newKey, row); err != nil {
+			return err
+		}
+	}
+	if err := c.add(int64(len(x.index.Key) + stored)); err != nil {
+		return err
+	}
+	c.val, c.pendValue = appendRowValue(c.val[:0], x.storing, row, c.pendValue[:0])
+	return c.put(ctx, c.newKey, c.val, c.pendKey, c.pendValue)
+}
+
+func (c *Changes) removeEntry(ctx context.Context) error {
+	if err := c.add(1); err != nil {
+		return err
+	}
+	return c.remove(ctx, c.entryKey)
+}
+
+func (x *indexTarget) storedChanges(old, row []value.Value) int {
+	n := 0
+	for _, c := range x.storing {
+		a, b := old[c.Ordinal], row[c.Ordinal]
+		if a.IsPending() != b.IsPending() || value.Compare(a, b, c.Type) != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// removeEntries deletes the index entries of the row old.
+func (c *Changes) removeEntries(ctx context.Context, g *target, old []value.Value) error {
+	for _, x := range g.indexes {
+		if !x.holds(old) {
+			continue
+		}
+		c.entryKey, _ = x.layout.appendRowKey(c.entryKey[:0], old, nil)
+		if err := c.removeEntry(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkUnique locks the declared key of a UNIQUE index's new entry and sees
+// whether another entry has it. One that does may still go away.
+func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, row []value.Value) error {
+	if !x.index.Unique || len(x.index.Suffix) == 0 {
+		return nil
+	}
+	c.parts = c.parts[:0]
+	for _, p := range x.index.Key {
+		c.parts = append(c.parts, row[p.Column.Ordinal])
+	}
+	span := prefixSpan(x.layout.appendPrefix(nil, c.parts))
+	other, err := c.entriesIn(ctx, x.layout, span, key, 1)
+	if err != nil || other == 0 {
+		return err
+	}
+	text := x.layout.keyText(c.parts)
+	c.later(func(ctx context.Context) error {
+		n, err := c.entriesIn(ctx, x.layout, span, nil, 2)
+		if err == nil && n > 1 {
+			err = fault.UniqueViolation(x.index.FullName(), text)
+		}
+		return err
+	})
+	return nil
+}
+
+// entriesIn counts keys of the layout in span, without the one at except, up to most.
+func (c *Changes) entriesIn(ctx context.Context, l *Layout, span Span, except []byte, most int) (n int, err error) {
+	cur, err := c.w.Scan(ctx, span, false, LockExclusive)
+	if err != nil {
+		return 0, err
+	}
+	defer cur.Close()
+	var buf [maxStoredParts]int
+	for n < most && cur.Next() {
+		key := cur.Key()
+		if l.walk(key, buf[:len(l.Key)]).where == ownKey && !bytes.Equal(key, except) {
+			n++
+		}
+	}
+	return n, cur.Err()
+}

@@ -1,0 +1,191 @@
+package table
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// KeySet names rows of a table, or entries of an index, by key. Its parts are
+// united; values have the types of Layout.KeySetColumns.
+type KeySet struct {
+	All    bool
+	Keys   [][]value.Value
+	Ranges []KeyRange
+}
+
+// KeyRange is the keys from Start to End in stored order: for parts in
+// descending order the larger value comes first. Start and End may be shorter
+// than a key; they then stand for all keys that begin with them.
+type KeyRange struct {
+	Start, End         []value.Value
+	StartOpen, EndOpen bool
+}
+
+// Spans returns what ks covers: sorted, disjoint spans. A whole key of a table
+// becomes a point (see Span.IsPoint), to be got rather than scanned.
+func (l *Layout) Spans(ks KeySet) ([]Span, error) {
+	if ks.All {
+		if err := l.checkKeySet(ks); err != nil {
+			return nil, err
+		}
+		span, _ := l.Space()
+		return []Span{span}, nil
+	}
+	spans := make([]Span, 0, len(ks.Keys)+len(ks.Ranges))
+	arena := make([]byte, 0, 32*len(ks.Keys)+64*len(ks.Ranges))
+	for _, k := range ks.Keys {
+		if err := l.checkKey(k, l.declared); err != nil {
+			return nil, err
+		}
+		var s Span
+		s, arena = l.keySpan(k, arena)
+		spans = append(spans, s)
+	}
+	for _, r := range ks.Ranges {
+		if err := l.checkRange(r); err != nil {
+			return nil, err
+		}
+		var s Span
+		s, arena = l.rangeSpan(r, arena)
+		if bytes.Compare(s.Start, s.End) < 0 {
+			spans = append(spans, s)
+		}
+	}
+	return mergeSpans(spans), nil
+}
+
+func (l *Layout) checkKeySet(ks KeySet) error {
+	for _, k := range ks.Keys {
+		if err := l.checkKey(k, l.declared); err != nil {
+			return err
+		}
+	}
+	for _, r := range ks.Ranges {
+		if err := l.checkRange(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkKey refuses a key with the wrong number of parts. An index key may be given up to the suffix or with it.
+func (l *Layout) checkKey(k []value.Value, least int) error {
+	if len(k) < least || len(k) > len(l.Key) {
+		return fault.WrongKeyParts(l.Name(), l.declared, len(k), l.keyText(k))
+	}
+	for i, v := range k {
+		if v.IsPending() {
+			return fault.PendingInKeySet(l.Name(), l.Key[i].Column.Name)
+		}
+	}
+	return nil
+}
+
+func (l *Layout) checkRange(r KeyRange) error {
+	if err := l.checkKey(r.Start, 0); err != nil {
+		return err
+	}
+	return l.checkKey(r.End, 0)
+}
+
+// keySpan makes the span of one key; its bytes are appended to arena.
+func (l *Layout) keySpan(k []value.Value, arena []byte) (Span, []byte) {
+	at := len(arena)
+	arena = l.appendPrefix(arena, k)
+	if len(k) == len(l.Key) {
+		arena = append(arena, keyEnd)
+		return Span{Start: arena[at:len(arena):len(arena)]}, arena
+	}
+	prefix := arena[at:]
+	arena = append(arena, keyEnd)
+	start := arena[at:len(arena):len(arena)]
+	at = len(arena)
+	arena = appendBound(arena, prefix, afterPrefix)
+	return Span{Start: start, End: arena[at:len(arena):len(arena)]}, arena
+}
+
+func (l *Layout) rangeSpan(r KeyRange, arena []byte) (Span, []byte) {
+	var s Span
+	s.Start, arena = l.appendRangeBound(arena, r.Start, r.StartOpen)
+	s.End, arena = l.appendRangeBound(arena, r.End, !r.EndOpen)
+	return s, arena
+}
+
+// appendRangeBound makes the bound before, or after, all rows whose keys begin with k.
+func (l *Layout) appendRangeBound(arena []byte, k []value.Value, after bool) (bound, out []byte) {
+	at := len(arena)
+	arena = l.appendPrefix(arena, k)
+	switch {
+	case after && len(k) == len(l.Key):
+		arena = append(arena, afterRow)
+	case after:
+		arena = append(arena, afterPrefix)
+	}
+	arena = append(arena, keyEnd)
+	return arena[at:len(arena):len(arena)], arena
+}
+
+// mergeSpans sorts spans and unites those that overlap or repeat; it uses their memory.
+func mergeSpans(spans []Span) []Span {
+	if !slices.IsSortedFunc(spans, compareSpans) {
+		slices.SortFunc(spans, compareSpans)
+	}
+	merged := spans[:0]
+	for _, s := range spans {
+		last := len(merged) - 1
+		if last < 0 || !merged[last].joins(s) {
+			merged = append(merged, s)
+			continue
+		}
+		if !s.IsPoint() && (merged[last].IsPoint() || bytes.Compare(s.End, merged[last].End) > 0) {
+			merged[last].End = s.End
+		}
+	}
+	return merged
+}
+
+func compareSpans(a, b Span) int { return bytes.Compare(a.Start, b.Start) }
+
+// joins says whether next, which does not start before s, overlaps or continues s.
+func (s Span) joins(next Span) bool {
+	if s.IsPoint() {
+		return bytes.Equal(s.Start, next.Start)
+	}
+	c := bytes.Compare(next.Start, s.End)
+	return c < 0 || c == 0 && !next.IsPoint()
+}
+
+// Within cuts spans (sorted, disjoint) down to what lies in the range limit.
+func Within(spans []Span, limit Span) []Span {
+	var cut []Span
+	for _, s := range spans {
+		if s.IsPoint() {
+			if bytes.Compare(s.Start, limit.Start) >= 0 && bytes.Compare(s.Start, limit.End) < 0 {
+				cut = append(cut, s)
+			}
+			continue
+		}
+		if bytes.Compare(s.Start, limit.Start) < 0 {
+			s.Start = limit.Start
+		}
+		if bytes.Compare(s.End, limit.End) > 0 {
+			s.End = limit.End
+		}
+		if bytes.Compare(s.Start, s.End) < 0 {
+			cut = append(cut, s)
+		}
+	}
+	return cut
+}
+
+// After cuts spans (sorted, disjoint) down to what a scan still has to read
+// that has come as far as the row at key, from the front or, reverse, from the end.
+func After(spans []Span, key []byte, reverse bool) []Span {
+	if reverse {
+		return Within(spans, Span{End: key})
+	}
+	return Within(spans, Span{Start: afterKey(key), End: []byte{afterPrefix}})
+}

@@ -1,0 +1,275 @@
+package table
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Bytes that end a key or bound a range of keys. What follows a whole part of a
+// key is 0x00 (the end), a key part (0x01 to 0xFE) or the ID of a table or index
+// (0x02 to 0xF4): so, with P a key cut after some part,
+//
+//	P 00       is the row P itself, and comes before all else that begins with P
+//	P 01 00    comes after that row and before what is interleaved in it
+//	P FF 00    comes after all that begins with P
+//
+// Bounds end in 00 like keys, so that no layer below takes their end for a version.
+const (
+	keyEnd      = 0x00
+	afterRow    = 0x01
+	afterPrefix = 0xFF
+)
+
+// Layout is how the keys of a table or an index are made of values:
+//
+//	ID of the root table, its key parts, [ID of its child, the child's further key parts], ..., 00
+//
+// An index that is interleaved in a table hangs below it as a child does; any
+// other begins with its own ID. A Layout is immutable.
+type Layout struct {
+	Table *schema.Table
+	Index *schema.Index // nil for the rows of the table themselves
+	// Key is the whole stored key: of an index, the declared parts and then the suffix.
+	Key []schema.KeyPart
+
+	declared int // how many of Key a user gives in a key set
+	markers  []marker
+	columns  []int // for each column of Table (by Ordinal) its place in Key, -1 if it has none
+}
+
+// marker is an ID in a key: it stands before part number before.
+type marker struct {
+	before int
+	id     []byte
+}
+
+// TableLayout is the layout of the rows of t.
+func TableLayout(t *schema.Table) *Layout {
+	l := &Layout{Table: t, Key: t.Key, declared: len(t.Key)}
+	l.markers = pathMarkers(t)
+	l.columns = keyColumns(t, l.Key)
+	return l
+}
+
+// IndexLayout is the layout of the entries of x.
+func IndexLayout(x *schema.Index) *Layout {
+	l := &Layout{Table: x.Table, Index: x, declared: len(x.Key)}
+	l.Key = append(append(make([]schema.KeyPart, 0, len(x.Key)+len(x.Suffix)), x.Key...), x.Suffix...)
+	if x.Parent != nil {
+		l.markers = append(pathMarkers(x.Parent), marker{before: len(x.Parent.Key)})
+	} else {
+		l.markers = []marker{{}}
+	}
+	l.markers[len(l.markers)-1].id = appendID(nil, x.ID)
+	l.columns = keyColumns(x.Table, l.Key)
+	return l
+}
+
+func pathMarkers(t *schema.Table) []marker {
+	path := t.Path()
+	markers := make([]marker, len(path), len(path)+1)
+	for i, p := range path {
+		markers[i].id = appendID(nil, p.ID)
+		if p.Parent != nil {
+			markers[i].before = len(p.Parent.Key)
+		}
+	}
+	return markers
+}
+
+func keyColumns(t *schema.Table, key []schema.KeyPart) []int {
+	columns := make([]int, len(t.Columns))
+	for i := range columns {
+		columns[i] = -1
+	}
+	for i, p := range key {
+		columns[p.Column.Ordinal] = i
+	}
+	return columns
+}
+
+// IDs of one byte are ID + 1, from 0x02; longer ones are their length + 0xF0 and their bytes.
+const (
+	shortIDs = 0xEE
+	longID   = 0xF0
+)
+
+// appendID appends a table's or index's ID so that IDs sort as numbers do.
+func appendID(dst []byte, id schema.TableID) []byte {
+	if id <= shortIDs {
+		return append(dst, byte(id)+1)
+	}
+	n := (bits.Len32(uint32(id)) + 7) / 8
+	dst = append(dst, longID+byte(n))
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], uint32(id))
+	return append(dst, b[4-n:]...)
+}
+
+// Name is the name of the table or index.
+func (l *Layout) Name() string {
+	if l.Index != nil {
+		return l.Index.FullName()
+	}
+	return l.Table.FullName()
+}
+
+// KeySetColumns are the columns whose values a key of a KeySet gives, in order.
+func (l *Layout) KeySetColumns() []schema.KeyPart { return l.Key[:l.declared] }
+
+// AppendKey appends the key of the row or entry whose key parts have these values, one for each of Key.
+func (l *Layout) AppendKey(dst []byte, vals []value.Value) []byte {
+	return append(l.appendPrefix(dst, vals), keyEnd)
+}
+
+// appendPrefix appends the beginning that all keys with these first key parts
+// share. IDs are part of it as early as possible.
+func (l *Layout) appendPrefix(dst []byte, vals []value.Value) []byte {
+	markers := l.markers
+	for i := 0; ; i++ {
+		for len(markers) > 0 && markers[0].before == i {
+			dst = append(dst, markers[0].id...)
+			markers = markers[1:]
+		}
+		if i == len(vals) {
+			return dst
+		}
+		dst = value.AppendKey(dst, vals[i], l.Key[i].Desc)
+	}
+}
+
+// appendRowKey is AppendKey for a whole row, by ordinal. It adds the places of commit timestamps to pending.
+func (l *Layout) appendRowKey(dst []byte, row []value.Value, pending []Pending) ([]byte, []Pending) {
+	start := len(dst)
+	markers := l.markers
+	for i := 0; ; i++ {
+		for len(markers) > 0 && markers[0].before == i {
+			dst = append(dst, markers[0].id...)
+			markers = markers[1:]
+		}
+		if i == len(l.Key) {
+			return append(dst, keyEnd), pending
+		}
+		p := l.Key[i]
+		v := row[p.Column.Ordinal]
+		if v.IsPending() {
+			pending = append(pending, Pending{Offset: len(dst) - start + value.KeyTimestampOffset, Desc: p.Desc})
+		}
+		dst = value.AppendKey(dst, v, p.Desc)
+	}
+}
+
+// maxStoredParts is the most parts that a stored key has: 16 of an index and, behind them, 16 of its table's key.
+const maxStoredParts = 32
+
+// DecodeKey appends the values of the key parts of a row's or entry's key.
+func (l *Layout) DecodeKey(dst []value.Value, key []byte) ([]value.Value, error) {
+	var buf [maxStoredParts]int
+	offsets := buf[:len(l.Key)]
+	if at := l.walk(key, offsets); at.where != ownKey {
+		return dst, fmt.Errorf("key %x is not one of %s", key, l.Name())
+	}
+	for i, p := range l.Key {
+		v, _, err := value.DecodeKey(key[offsets[i]:], p.Column.Type, p.Desc)
+		if err != nil {
+			return dst, fmt.Errorf("key of %s: %w", l.Name(), err)
+		}
+		dst = append(dst, v)
+	}
+	return dst, nil
+}
+
+// Space is the smallest span that holds all keys of the table or index. Others
+// lie between them, unless alone: what is interleaved in it lies there too, though.
+func (l *Layout) Space() (span Span, alone bool) {
+	prefix := l.appendPrefix(nil, nil)
+	return prefixSpan(prefix), len(l.markers) == 1
+}
+
+func prefixSpan(prefix []byte) Span {
+	return Span{Start: appendBound(nil, prefix, keyEnd), End: appendBound(nil, prefix, afterPrefix)}
+}
+
+// appendBound appends the bound made of a prefix and keyEnd, afterRow or afterPrefix.
+func appendBound(dst, prefix []byte, end byte) []byte {
+	dst = append(dst, prefix...)
+	if end != keyEnd {
+		dst = append(dst, end)
+	}
+	return append(dst, keyEnd)
+}
+
+// where says where a key lies as seen from a layout.
+type where uint8
+
+const (
+	ownKey    where = iota
+	badKey          // malformed, or not in the layout's space
+	beforeOwn       // a row above, or something interleaved there in front of the rows of this layout
+	afterOwn        // something interleaved in a row above, behind the rows of this layout, or in such a row
+)
+
+// place is what walk finds: where a key lies, and how many bytes of it tell.
+type place struct {
+	where  where
+	length int
+	marker int // for beforeOwn: the marker that should stand at length
+}
+
+// walk goes over key and notes where its parts begin. It stops where key turns
+// out not to be one of this layout.
+func (l *Layout) walk(key []byte, offsets []int) place {
+	n, m := 0, 0
+	for i := 0; ; i++ {
+		for m < len(l.markers) && l.markers[m].before == i {
+			id := l.markers[m].id
+			if !bytes.HasPrefix(key[n:], id) {
+				return place{l.misplaced(key[n:], m), n, m}
+			}
+			n += len(id)
+			m++
+		}
+		if i == len(l.Key) {
+			break
+		}
+		rest, err := value.SkipKey(key[n:], l.Key[i].Column.Type, l.Key[i].Desc)
+		if err != nil {
+			return place{where: badKey, length: n}
+		}
+		offsets[i] = n
+		n = len(key) - len(rest)
+	}
+	switch {
+	case n == len(key)-1 && key[n] == keyEnd:
+		return place{where: ownKey, length: n}
+	case n >= len(key)-1:
+		return place{where: badKey, length: n}
+	}
+	return place{where: afterOwn, length: n}
+}
+
+// misplaced says where a key lies that goes on with rest where marker m should stand.
+func (l *Layout) misplaced(rest []byte, m int) where {
+	switch {
+	case m == 0 || len(rest) == 0:
+		return badKey
+	case bytes.Compare(rest, l.markers[m].id) < 0:
+		return beforeOwn
+	}
+	return afterOwn
+}
+
+// appendSkip appends the bound at which the keys of this layout may go on after
+// key, for which walk gave p, not ownKey and not badKey.
+func (l *Layout) appendSkip(dst, key []byte, p place) []byte {
+	if p.where == afterOwn {
+		return appendBound(dst, key[:p.length], afterPrefix)
+	}
+	dst = append(dst, key[:p.length]...)
+	return appendBound(dst, l.markers[p.marker].id, keyEnd)
+}

@@ -1,0 +1,253 @@
+package table
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Projection is what a read needs to know to turn keys and values of one table
+// or index into columns. It is made once for a (table, index, columns), immutable, and
+// good for as long as the catalog it was made of.
+type Projection struct {
+	*Layout
+	Columns []*schema.Column // as they come out; may repeat
+
+	sources []source          // for each of Columns
+	fields  []schema.ColumnID // the columns to be found in a row's value, ascending
+	virtual []virtual         // what must be computed, in this order
+	parts   int               // how many parts of the key are needed
+	// pending are sources that may hold a commit timestamp not known yet.
+	pending []int
+}
+
+// source says where a column's value comes from.
+type source struct {
+	kind  sourceKind
+	place int // of the key part, the field, or the virtual column
+	desc  bool
+	typ   *value.Type
+}
+
+type sourceKind uint8
+
+const (
+	fromKey sourceKind = iota
+	fromValue
+	computed
+)
+
+// virtual is a generated column that is not stored.
+type virtual struct {
+	column *schema.Column
+	args   []source
+}
+
+// NewProjection makes the projection of t's rows, or of index's entries if index is not nil, to columns.
+func NewProjection(t *schema.Table, index *schema.Index, columns []*schema.Column) (*Projection, error) {
+	p := &Projection{Columns: columns}
+	if index == nil {
+		p.Layout = TableLayout(t)
+	} else {
+		p.Layout = IndexLayout(index)
+	}
+	for _, c := range columns {
+		s, err := p.source(c, 0)
+		if err != nil {
+			return nil, err
+		}
+		if c.AllowCommitTimestamp {
+			p.pending = append(p.pending, len(p.sources))
+		}
+		p.sources = append(p.sources, s)
+	}
+	p.numberFields()
+	return p, nil
+}
+
+// source finds where c comes from; a field's place is its ColumnID until numberFields. depth guards against circles.
+func (p *Projection) source(c *schema.Column, depth int) (source, error) {
+	if i := p.columns[c.Ordinal]; i >= 0 {
+		p.parts = max(p.parts, i+1)
+		return source{kind: fromKey, place: i, desc: p.Key[i].Desc, typ: c.Type}, nil
+	}
+	if p.Index != nil && !slices.Contains(p.Index.Storing, c) {
+		return source{}, fault.ColumnNotInIndex(p.Index.FullName(), c.Name)
+	}
+	if c.Generated == nil || c.Stored || p.Index != nil {
+		p.fields = append(p.fields, c.ID)
+		return source{kind: fromValue, place: int(c.ID), typ: c.Type}, nil
+	}
+	return p.virtualSource(c, depth)
+}
+
+func (p *Projection) virtualSource(c *schema.Column, depth int) (source, error) {
+	for i, v := range p.virtual {
+		if v.column == c {
+			return source{kind: computed, place: i, typ: c.Type}, nil
+		}
+	}
+	if depth > len(p.Table.Columns) {
+		return source{}, fmt.Errorf("column %s.%s is generated from itself", p.Table.FullName(), c.Name)
+	}
+	v := virtual{column: c, args: make([]source, len(c.Generated.Uses))}
+	for i, u := range c.Generated.Uses {
+		s, err := p.source(u, depth+1)
+		if err != nil {
+			return source{}, err
+		}
+		v.args[i] = s
+	}
+	p.virtual = append(p.virtual, v)
+	return source{kind: computed, place: len(p.virtual) - 1, typ: c.Type}, nil
+}
+
+// numberFields sorts the fields and turns the ColumnIDs in sources into places among them.
+func (p *Projection) numberFields() {
+	slices.Sort(p.fields)
+	p.fields = slices.Compact(p.fields)
+	number := func(sources []source) {
+		for i := range sources {
+			if sources[i].kind == fromValue {
+				sources[i].place, _ = slices.BinarySearch(p.fields, schema.ColumnID(sources[i].place))
+			}
+		}
+	}
+	number(p.sources)
+	for _, v := range p.virtual {
+		number(v.args)
+	}
+}
+
+// wireTag is the tag of a value in google.spanner.v1.PartialResultSet: field 2, length-delimited.
+const wireTag = 2<<3 | 2
+
+// located is one row, found in its bytes by a Projection but not decoded.
+type located struct {
+	p        *Projection
+	key, val []byte
+	offsets  []int         // of the key parts
+	fields   []field       // in val
+	virtual  []value.Value // computed columns
+	args     []value.Value // room for computing them
+	text     textArena
+}
+
+func newLocated(p *Projection) located {
+	l := located{p: p, offsets: make([]int, len(p.Key))}
+	if len(p.fields) > 0 {
+		l.fields = make([]field, len(p.fields))
+	}
+	if len(p.virtual) > 0 {
+		l.virtual = make([]value.Value, len(p.virtual))
+	}
+	return l
+}
+
+// locate finds the parts of the row at key, whose parts offsets holds already.
+func (l *located) locate(key, val []byte) error {
+	l.key, l.val = key, val
+	if len(l.fields) > 0 {
+		if err := findFields(val, l.p.fields, l.fields); err != nil {
+			return err
+		}
+	}
+	for i := range l.p.virtual {
+		if err := l.compute(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *located) compute(i int) error {
+	v := &l.p.virtual[i]
+	l.args = l.args[:0]
+	for _, s := range v.args {
+		arg, err := l.decode(s)
+		if err != nil {
+			return err
+		}
+		l.args = append(l.args, arg)
+	}
+	var err error
+	l.virtual[i], err = v.column.Generated.Eval(l.args)
+	return err
+}
+
+// pendingColumn is the first of the projection's columns that holds a commit timestamp not known yet, or nil.
+func (l *located) pendingColumn() *schema.Column {
+	for _, i := range l.p.pending {
+		if l.isPending(l.p.sources[i]) {
+			return l.p.Columns[i]
+		}
+	}
+	return nil
+}
+
+const pendingBytes = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+
+func (l *located) isPending(s source) bool {
+	if s.kind == fromValue {
+		return string(l.fields[s.place].of(l.val)) == pendingBytes
+	}
+	if s.kind != fromKey {
+		return false
+	}
+	part := l.key[l.offsets[s.place]:]
+	if len(part) < value.KeyTimestampOffset+len(pendingBytes) {
+		return false
+	}
+	part = part[value.KeyTimestampOffset:][:len(pendingBytes)]
+	if s.desc {
+		return len(bytes.TrimLeft(part, "\x00")) == 0
+	}
+	return string(part) == pendingBytes
+}
+
+// appendWire appends the row's columns as fields of a PartialResultSet.
+func (l *located) appendWire(dst []byte) []byte {
+	for i := range l.p.sources {
+		s := &l.p.sources[i]
+		switch s.kind {
+		case fromKey:
+			dst, _ = value.KeyToWireField(dst, wireTag, l.key[l.offsets[s.place]:], s.typ, s.desc)
+		case fromValue:
+			if f := l.fields[s.place]; f.isNull() {
+				dst = value.NullField(dst, wireTag)
+			} else {
+				dst = value.RowToWireField(dst, wireTag, f.of(l.val), s.typ)
+			}
+		case computed:
+			dst = l.virtual[s.place].AppendWireField(dst, wireTag, s.typ)
+		}
+	}
+	return dst
+}
+
+// decode makes the value of one column; it does not refer to the row's bytes.
+func (l *located) decode(s source) (value.Value, error) {
+	switch s.kind {
+	case fromKey:
+		v, _, err := value.DecodeKey(l.key[l.offsets[s.place]:], s.typ, s.desc)
+		return v, err
+	case computed:
+		return l.virtual[s.place], nil
+	}
+	f := l.fields[s.place]
+	if f.isNull() {
+		return value.Null(s.typ.Kind), nil
+	}
+	payload := f.of(l.val)
+	switch s.typ.Kind {
+	case value.String:
+		return value.OfString(l.text.copy(payload)), nil
+	case value.JSON:
+		return value.OfJSON(l.text.copy(payload)), nil
+	}
+	return value.DecodeRow(payload, s.typ)
+}

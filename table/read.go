@@ -1,0 +1,179 @@
+package table
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Read reads rows of a table or entries of an index, in key order. It is what a
+// READ request becomes, and an SQL query that needs no more than that.
+type Read struct {
+	*Projection
+	Spans   []Span // sorted and disjoint, as Layout.Spans makes them
+	Limit   int64  // 0 reads all
+	Reverse bool
+	Lock    Lock
+	// AllowPending lets rows through that hold commit timestamps not known yet: Values then
+	// gives them as pending. Otherwise reading such a column is an error.
+	AllowPending bool
+}
+
+// Open begins the read. The Rows must be closed.
+func (r Read) Open(ctx context.Context, view View) *Rows {
+	rows := &Rows{ctx: ctx, view: view, read: r, row: newLocated(r.Projection)}
+	rows.left = r.Limit
+	if r.Limit == 0 {
+		rows.left = -1
+	}
+	return rows
+}
+
+// Rows walks over the rows of a Read. A row is not decoded before it is asked
+// for, and then straight into what is asked for.
+type Rows struct {
+	ctx    context.Context
+	view   View
+	read   Read
+	row    located
+	next   int    // how many spans have been begun
+	cursor Cursor // over the current span, or nil
+	left   int64  // rows still to give, -1 for all
+	skip   []byte // room for the bound to skip to
+	err    error
+}
+
+// Next moves to the next row; false at the end.
+func (r *Rows) Next() (bool, error) {
+	if r.err != nil || r.left == 0 {
+		return false, r.err
+	}
+	ok, err := r.advance()
+	if ok && !r.read.AllowPending {
+		if c := r.row.pendingColumn(); c != nil {
+			err = fault.PendingCommitTimestamp(r.read.Table.FullName(), c.Name)
+		}
+	}
+	if err != nil {
+		r.err = err
+		return false, err
+	}
+	if !ok {
+		r.left = 0
+		return false, nil
+	}
+	if r.left > 0 {
+		r.left--
+	}
+	return true, nil
+}
+
+func (r *Rows) advance() (bool, error) {
+	for {
+		if r.cursor != nil {
+			if ok, err := r.advanceCursor(); ok || err != nil {
+				return ok, err
+			}
+			if err := r.closeCursor(); err != nil {
+				return false, err
+			}
+		}
+		if r.next == len(r.read.Spans) {
+			return false, nil
+		}
+		span := r.read.Spans[r.next]
+		if r.read.Reverse {
+			span = r.read.Spans[len(r.read.Spans)-1-r.next]
+		}
+		r.next++
+		if span.IsPoint() {
+			if ok, err := r.get(span.Start); ok || err != nil {
+				return ok, err
+			}
+			continue
+		}
+		var err error
+		if r.cursor, err = r.view.Scan(r.ctx, span, r.read.Reverse, r.read.Lock); err != nil {
+			r.cursor = nil
+			return false, err
+		}
+	}
+}
+
+func (r *Rows) get(key []byte) (bool, error) {
+	val, ok, err := r.view.Get(r.ctx, key, r.read.Lock)
+	if !ok || err != nil {
+		return false, err
+	}
+	if at := r.read.walk(key, r.row.offsets); at.where != ownKey {
+		return false, r.corrupt(key)
+	}
+	return true, r.row.locate(key, val)
+}
+
+// advanceCursor finds the next key of the layout in the current span, past what others keep there.
+func (r *Rows) advanceCursor() (bool, error) {
+	for r.cursor.Next() {
+		key := r.cursor.Key()
+		at := r.read.walk(key, r.row.offsets)
+		switch {
+		case at.where == ownKey:
+			return true, r.row.locate(key, r.cursor.Value())
+		case at.where == badKey:
+			return false, r.corrupt(key)
+		case !r.read.Reverse:
+			r.skip = r.read.appendSkip(r.skip[:0], key, at)
+			r.cursor.SkipTo(r.skip)
+		}
+	}
+	return false, r.cursor.Err()
+}
+
+func (r *Rows) corrupt(key []byte) error {
+	return fmt.Errorf("malformed key in %s: %x", r.read.Name(), key)
+}
+
+// AppendWire appends the current row's values, each as an element of field
+// `values` of google.spanner.v1.PartialResultSet, straight from the stored bytes.
+func (r *Rows) AppendWire(dst []byte) []byte { return r.row.appendWire(dst) }
+
+// Values appends the current row's values to dst; they stay good. A malformed one becomes the error of the following Next.
+func (r *Rows) Values(dst []value.Value) []value.Value {
+	for i := range r.row.p.sources {
+		v, err := r.row.decode(r.row.p.sources[i])
+		if err != nil {
+			r.err = err
+		}
+		dst = append(dst, v)
+	}
+	return dst
+}
+
+// Key is the stored key of the current row, good until the next move. It
+// can be handed to After, and to a Changes if the read is of a table.
+func (r *Rows) Key() []byte { return r.row.key }
+
+// Stored copies the current row as it is stored.
+func (r *Rows) Stored() Stored {
+	b := make([]byte, len(r.row.key)+len(r.row.val))
+	n := copy(b, r.row.key)
+	copy(b[n:], r.row.val)
+	return Stored{Key: b[:n:n], Value: b[n:]}
+}
+
+// Stored is a row as it is stored: see Layout and rowVersion for the form.
+type Stored struct{ Key, Value []byte }
+
+func (r *Rows) closeCursor() error {
+	if r.cursor == nil {
+		return nil
+	}
+	c := r.cursor
+	r.cursor = nil
+	return c.Close()
+}
+
+// Close ends the read.
+func (r *Rows) Close() error { return r.closeCursor() }

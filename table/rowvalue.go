@@ -1,0 +1,89 @@
+package table
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// The value of a row holds its columns that are not in the key and not NULL, by ascending ColumnID:
+//
+//	01, then for each column: ColumnID (uvarint), length of its payload (uvarint), payload
+//
+// An index entry's value holds the STORING columns in the same way. A reader
+// passes over IDs it does not know: those columns have been dropped. A column
+// that is missing is NULL: it was added after the row was written.
+const rowVersion = 1
+
+// field is where a column's payload lies in a row's value: [start, end). absent means NULL.
+type field struct{ start, end uint32 }
+
+var absent = field{}
+
+func (f field) isNull() bool       { return f.end == 0 }
+func (f field) of(b []byte) []byte { return b[f.start:f.end] }
+
+// findFields finds the columns ids (ascending) in the value of a row.
+func findFields(val []byte, ids []schema.ColumnID, fields []field) error {
+	if len(val) == 0 || val[0] != rowVersion {
+		return errRow(val)
+	}
+	pos, next := 1, 0
+	for pos < len(val) && next < len(ids) {
+		id, size := uint64(val[pos]), uint64(0)
+		if id < 0x80 && pos+1 < len(val) && val[pos+1] < 0x80 {
+			size = uint64(val[pos+1])
+			pos += 2
+		} else {
+			var n, m int
+			if id, n = binary.Uvarint(val[pos:]); n <= 0 {
+				return errRow(val)
+			}
+			if size, m = binary.Uvarint(val[pos+n:]); m <= 0 {
+				return errRow(val)
+			}
+			pos += n + m
+		}
+		if size > uint64(len(val)-pos) {
+			return errRow(val)
+		}
+		for ; next < len(ids) && uint64(ids[next]) < id; next++ {
+			fields[next] = absent
+		}
+		if next < len(ids) && uint64(ids[next]) == id {
+			fields[next] = field{uint32(pos), uint32(pos) + uint32(size)}
+			next++
+		}
+		pos += int(size)
+	}
+	for ; next < len(ids); next++ {
+		fields[next] = absent
+	}
+	return nil
+}
+
+func errRow(val []byte) error {
+	return fmt.Errorf("malformed stored row: %x", val[:min(len(val), 32)])
+}
+
+// appendRowValue appends the value of a row or index entry with these columns
+// (by ascending ID) of row, and adds the places of commit timestamps to pending.
+func appendRowValue(dst []byte, columns []*schema.Column, row []value.Value, pending []Pending) ([]byte, []Pending) {
+	start := len(dst)
+	dst = append(dst, rowVersion)
+	for _, c := range columns {
+		v := row[c.Ordinal]
+		if v.IsNull() && !v.IsPending() {
+			continue
+		}
+		dst = binary.AppendUvarint(dst, uint64(c.ID))
+		dst = binary.AppendUvarint(dst, uint64(value.RowSize(v, c.Type)))
+		if v.IsPending() {
+			pending = append(pending, Pending{Offset: len(dst) - start})
+		}
+		dst = value.AppendRow(dst, v, c.Type)
+	}
+	return dst, pending
+}

@@ -1,0 +1,99 @@
+package table
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// keyText prints a key, or its beginning, for people: {Int64(1), String("a")}.
+func (l *Layout) keyText(key []value.Value) string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, v := range key {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if i < len(l.Key) {
+			writePart(&b, v, l.Key[i].Column.Type)
+		} else {
+			writePart(&b, v, nil)
+		}
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+// rowText prints the key of a row given by ordinal.
+func (l *Layout) rowText(row []value.Value) string { return l.keyText(l.keyOf(row, l.Key)) }
+
+func (l *Layout) keyOf(row []value.Value, parts []schema.KeyPart) []value.Value {
+	key := make([]value.Value, len(parts))
+	for i, p := range parts {
+		key[i] = row[p.Column.Ordinal]
+	}
+	return key
+}
+
+// storedText prints a stored key.
+func (l *Layout) storedText(key []byte) string {
+	vals, err := l.DecodeKey(nil, key)
+	if err != nil {
+		return "{}"
+	}
+	return l.keyText(vals)
+}
+
+var kindNames = map[value.Kind]string{
+	value.Bool: "Bool", value.Int64: "Int64", value.Float64: "Float64", value.Float32: "Float32",
+	value.Timestamp: "Timestamp", value.Date: "Date", value.String: "String", value.Bytes: "Bytes",
+	value.Numeric: "Numeric", value.UUID: "Uuid",
+}
+
+// maxShown is how much of a text in a key an error shows.
+const maxShown = 64
+
+func writePart(b *strings.Builder, v value.Value, t *value.Type) {
+	switch {
+	case v.IsPending():
+		b.WriteString("spanner.commit_timestamp()")
+		return
+	case v.IsNull() || t == nil || t.Kind != v.Kind():
+		b.WriteString("NULL")
+		return
+	}
+	b.WriteString(kindNames[t.Kind])
+	b.WriteByte('(')
+	switch t.Kind {
+	case value.Bool:
+		b.WriteString(strconv.FormatBool(v.AsBool()))
+	case value.Int64:
+		b.WriteString(strconv.FormatInt(v.AsInt64(), 10))
+	case value.Float64:
+		b.WriteString(strconv.FormatFloat(v.AsFloat64(), 'g', -1, 64))
+	case value.Float32:
+		b.WriteString(strconv.FormatFloat(v.AsFloat64(), 'g', -1, 32))
+	case value.Timestamp:
+		b.WriteString(timestampText(v))
+	case value.Date:
+		b.Write(value.AppendDate(nil, v.AsDate()))
+	case value.String, value.Bytes:
+		s := string(v.AsBytes())
+		if len(s) > maxShown {
+			s = s[:maxShown] + "..."
+		}
+		b.WriteString(strconv.Quote(s))
+	case value.Numeric:
+		b.WriteString(v.AsNumeric().String())
+	case value.UUID:
+		b.Write(value.AppendUUID(nil, v.AsUUID()))
+	}
+	b.WriteByte(')')
+}
+
+func timestampText(v value.Value) string {
+	s, n := v.AsTimestamp()
+	return string(value.AppendTimestamp(nil, s, n))
+}
