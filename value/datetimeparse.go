@@ -86,8 +86,10 @@ func ParseTimestampZ(text string) (Value, error) {
 	switch {
 	case !ok || !clock || s.rest == "":
 		return Value{}, fmt.Errorf("invalid TIMESTAMP value: %s", quoted(text))
-	case s.rest != "Z":
+	case !strings.HasSuffix(s.rest, "Z"):
 		return Value{}, fmt.Errorf("invalid TIMESTAMP value: %s: it must be in UTC and end in Z", quoted(text))
+	case s.rest != "Z":
+		return Value{}, fmt.Errorf("invalid TIMESTAMP value: %s", quoted(text))
 	case !ValidTimestamp(seconds, int64(nanos)):
 		return Value{}, fmt.Errorf("invalid TIMESTAMP value: %s: it is out of range", quoted(text))
 	}

@@ -20,7 +20,6 @@ func ParseInterval(s string) (IntervalValue, error) {
 	return i, nil
 }
 
-
 // parts collects what an interval is made of.
 type parts struct{ months, days, seconds, nanos int64 }
 

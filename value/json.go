@@ -1,6 +1,7 @@
 package value
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -54,7 +55,7 @@ type jsonParser struct {
 // jsonMember is the place of "name":value in dst.
 type jsonMember struct{ start, nameEnd, end int }
 
-func (p *jsonParser) name(m jsonMember) string   { return string(p.dst[m.start:m.nameEnd]) }
+func (p *jsonParser) name(m jsonMember) []byte   { return p.dst[m.start:m.nameEnd] }
 func (p *jsonParser) member(m jsonMember) []byte { return p.dst[m.start:m.end] }
 
 // skipSpace says whether something follows.
@@ -179,11 +180,11 @@ func (p *jsonParser) order(base int) {
 	}
 	start := members[0].start
 	slices.SortFunc(members, func(a, b jsonMember) int {
-		return cmp.Or(cmp.Compare(p.name(a), p.name(b)), cmp.Compare(a.start, b.start))
+		return cmp.Or(bytes.Compare(p.name(a), p.name(b)), cmp.Compare(a.start, b.start))
 	})
 	p.scratch = p.scratch[:0]
 	for i, m := range members {
-		if i > 0 && p.name(members[i-1]) == p.name(m) {
+		if i > 0 && bytes.Equal(p.name(members[i-1]), p.name(m)) {
 			continue
 		}
 		if len(p.scratch) > 0 {
@@ -196,7 +197,7 @@ func (p *jsonParser) order(base int) {
 
 func (p *jsonParser) isOrdered(members []jsonMember) bool {
 	for i := 1; i < len(members); i++ {
-		if p.name(members[i-1]) >= p.name(members[i]) {
+		if bytes.Compare(p.name(members[i-1]), p.name(members[i])) >= 0 {
 			return false
 		}
 	}

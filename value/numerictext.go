@@ -39,12 +39,11 @@ func appendFraction(dst []byte, billionths uint32) []byte {
 
 // appendDigits appends u in decimal, filled up with zeros on the left to n digits.
 func appendDigits(dst []byte, u uint64, n int) []byte {
-	dst = append(dst, "0000000000000000000"[:n]...)
-	for i := len(dst) - 1; u > 0; i-- {
-		dst[i] = '0' + byte(u%10)
-		u /= 10
+	for limit := uint64(10); n > 1 && u >= limit; n-- {
+		limit *= 10
 	}
-	return dst
+	dst = append(dst, "0000000000000000000"[:n-1]...)
+	return strconv.AppendUint(dst, u, 10)
 }
 
 func (d Decimal) String() string { return string(d.Append(nil)) }
@@ -64,7 +63,7 @@ func (d Decimal) Float64() float64 {
 // DecimalFromFloat64 rounds to billionths, halves away from zero; ok is false for what is out of range, NaN included.
 func DecimalFromFloat64(f float64) (d Decimal, ok bool) {
 	fraction, exponent := math.Frexp(math.Abs(f))
-	if f != f || exponent > 97 { // 2^97 > 10^29
+	if f-f != 0 || exponent > 97 { // NaN, infinite, or beyond 2^96 > 7 * 10^28
 		return Decimal{}, false
 	}
 	if exponent < -31 { // 2^-31 < 1 / (2 * 10^9)
@@ -73,9 +72,7 @@ func DecimalFromFloat64(f float64) (d Decimal, ok bool) {
 	hi, lo := bits.Mul64(uint64(fraction*(1<<53)), decimalOne)
 	m := magnitude{hi, lo} // of up to 83 bits, times 2^shift
 	switch shift := exponent - 53; {
-	case shift >= 64:
-		return Decimal{}, false // the fraction alone has more than 80 bits
-	case shift > 0:
+	case shift > 0: // up to 44
 		if m.hi>>(63-uint(shift)) != 0 {
 			return Decimal{}, false
 		}
