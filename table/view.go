@@ -20,6 +20,9 @@ type Lock uint8
 const (
 	LockShared    Lock = iota // others may read, nobody may write
 	LockExclusive             // nobody else may read (with a lock) or write
+	// LockCheck is LockShared for what a constraint rests on: it holds in REPEATABLE READ too, where plain reads are
+	// not protected.
+	LockCheck
 )
 
 // View is the state that a request reads: a snapshot at a timestamp, or a

@@ -1,0 +1,65 @@
+package fault
+
+import (
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// aborted is ABORTED: the client runs the whole transaction again, after a while.
+func aborted(after time.Duration, format string, args ...any) *Error {
+	e := newError(codes.Aborted, format, args...)
+	e.RetryAfter = after
+	return e
+}
+
+// Wounded: an older transaction wanted a lock that this one held or waited for.
+func Wounded(after time.Duration) *Error {
+	return aborted(after, "Transaction was aborted. It was wounded by a higher priority transaction due to conflict.")
+}
+
+// Conflict: what an optimistic or repeatable-read transaction read or writes has changed since it was read.
+func Conflict(after time.Duration) *Error {
+	return aborted(after, "Transaction was aborted: data that it read or writes was changed by another transaction.")
+}
+
+// IdleTransaction: nothing was asked of the transaction for so long that its locks went to another one.
+func IdleTransaction(idle, after time.Duration) *Error {
+	return aborted(after, "Transaction was aborted: it had been idle for more than %v and another transaction needed its locks.", idle)
+}
+
+// SchemaChanged: the transaction began before a schema change.
+func SchemaChanged(after time.Duration) *Error {
+	return aborted(after, "Transaction was aborted. Database schema has changed since the transaction began.")
+}
+
+// SnapshotExpired: a read-write transaction ran for so long that the versions it reads may be gone.
+func SnapshotExpired(after time.Duration) *Error {
+	return aborted(after, "Transaction was aborted: it is older than the version retention period of the database.")
+}
+
+// TransactionCommitted: a read, write or rollback after the commit.
+func TransactionCommitted() *Error {
+	return newError(codes.FailedPrecondition, "This transaction has already been committed.")
+}
+
+// TransactionRolledBack: a read, write or commit after the rollback.
+func TransactionRolledBack() *Error {
+	return newError(codes.FailedPrecondition, "Cannot commit, read or write in a transaction that has been rolled back.")
+}
+
+// TransactionTooLarge: the writes of one transaction, index entries included, exceed a commit's limit.
+func TransactionTooLarge(limit int) *Error {
+	return newError(codes.InvalidArgument, "The transaction exceeds the maximum total size of its writes, %d bytes.", limit)
+}
+
+// StalenessExceeded: a read at a timestamp whose versions may have been collected.
+func StalenessExceeded(read, earliest time.Time) *Error {
+	return newError(codes.FailedPrecondition, "Read-only transaction timestamp %s has exceeded the maximum timestamp staleness: the earliest version kept is of %s.",
+		read.Format(time.RFC3339Nano), earliest.Format(time.RFC3339Nano))
+}
+
+// NegativeStaleness: a timestamp bound with a negative duration.
+func NegativeStaleness(d time.Duration) *Error {
+	return newError(codes.InvalidArgument, "Staleness must be non-negative, found: %v.", d)
+}

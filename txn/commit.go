@@ -1,0 +1,230 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// CommitOptions of one Commit.
+type CommitOptions struct {
+	// MaxDelay is how long the commit may wait for others to share a sync with: max_commit_delay, 0 to 500 ms.
+	MaxDelay time.Duration
+}
+
+// Commit makes the transaction's writes durable and visible, and returns their
+// timestamp. apply, if not nil, first adds the mutations that came with the
+// commit on top of what statements wrote.
+//
+// A second Commit returns what the first did. If ctx ends before the writes are
+// on their way, the transaction goes on as if Commit had not been called.
+func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) (mvcc.Timestamp, error) {
+	t.ending.Lock()
+	defer t.ending.Unlock()
+	if t.state.Load() == committed {
+		return t.ts, nil
+	}
+	if err := t.Enter(ctx); err != nil {
+		return 0, err
+	}
+	defer t.Leave()
+	before := t.Savepoint()
+	if err := t.prepare(ctx, apply, opts); err != nil {
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			t.RollbackTo(before)
+			return 0, err
+		}
+		t.Fail(err)
+		return 0, t.err // why it ended first: being aborted explains other errors
+	}
+	if t.writes.Len() == 0 {
+		return t.commitNothing(ctx)
+	}
+	if err := t.noReturn(); err != nil {
+		return 0, err
+	}
+	ts, err := t.write()
+	t.commitEnded(ts, err)
+	return ts, err
+}
+
+// prepare does all that may fail: the mutations, and in the optimistic modes locking what was written and validating what was read.
+func (t *Tx) prepare(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) error {
+	if apply != nil {
+		t.setApplying(true)
+		err := apply(t)
+		t.setApplying(false)
+		if err != nil {
+			return err
+		}
+	}
+	if !t.locksNow && t.writes.Len() > 0 {
+		if err := t.lockWrites(ctx); err != nil {
+			return err
+		}
+		if err := t.validateReads(ctx); err != nil {
+			return err
+		}
+	}
+	return t.m.delays.wait(ctx, opts.MaxDelay)
+}
+
+func (t *Tx) setApplying(on bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.applying = on
+}
+
+func (t *Tx) lockWrites(ctx context.Context) (err error) {
+	t.writes.Scan(func(key string, w write) bool {
+		err = t.lockWrite(ctx, key, w.pendingKey)
+		return err == nil
+	})
+	return err
+}
+
+// validateReads locks what was read, so that no commit is under way there, and looks whether it has changed since.
+func (t *Tx) validateReads(ctx context.Context) error {
+	for _, r := range t.reads {
+		if err := t.m.locks.acquire(ctx, t, r.start, r.end, table.LockShared); err != nil {
+			return err
+		}
+		if err := t.unchanged(r.start, r.end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commitNothing ends a transaction that wrote nothing. What it read was true at its snapshot, or is true now, for it is locked.
+func (t *Tx) commitNothing(ctx context.Context) (mvcc.Timestamp, error) {
+	ts := t.readAt
+	if ts == 0 {
+		var err error
+		if ts, err = t.m.oracle.Strong(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if err := t.noReturn(); err != nil {
+		return 0, err
+	}
+	t.commitEnded(ts, nil)
+	return ts, nil
+}
+
+// noReturn is the point after which nobody can abort the transaction.
+func (t *Tx) noReturn() error {
+	m := t.m
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	if err := m.aliveLocked(t); err != nil {
+		return err
+	}
+	t.state.Store(committing)
+	m.schema.committing++
+	return nil
+}
+
+// commitEnded gives the outcome to whoever asks later, and the locks to whoever waits.
+func (t *Tx) commitEnded(ts mvcc.Timestamp, err error) {
+	m := t.m
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	if err != nil {
+		t.finish(failed, err)
+	} else {
+		t.ts = ts
+		t.finish(committed, fault.TransactionCommitted())
+	}
+	m.locks.release(t)
+	m.schema.committing--
+	if m.schema.committing == 0 && m.schema.drained != nil {
+		close(m.schema.drained)
+		m.schema.drained = nil
+	}
+}
+
+// write gives the transaction its timestamp and returns when it is visible.
+func (t *Tx) write() (mvcc.Timestamp, error) {
+	o := t.m.oracle
+	b := t.m.versions.NewBatch()
+	defer b.Close()
+	f, err := o.take()
+	if err != nil {
+		return 0, err
+	}
+	if err := t.fill(b, f); err != nil {
+		return 0, errors.Join(fmt.Errorf("build commit: %w", err), o.abandon(f))
+	}
+	return f.ts, o.land(f, b.Commit())
+}
+
+// fill puts the writes into a batch, with the commit timestamp where it was pending.
+func (t *Tx) fill(b *mvcc.Batch, f *flight) (err error) {
+	var key []byte
+	t.writes.Scan(func(k string, w write) bool {
+		key = append(key[:0], k...)
+		for _, p := range w.pendingKey {
+			p.Fill(key, f.ts)
+		}
+		if w.deleted {
+			err = b.Delete(key, f.ts)
+			return err == nil
+		}
+		for _, p := range w.pending {
+			p.Fill(w.val, f.ts)
+		}
+		err = b.Put(key, w.val, f.ts)
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	return f.putReservation(b.KV())
+}
+
+// delays lets commits that may wait share a sync: they go when the first of them must, or when one comes that may not wait.
+type delays struct {
+	mu     sync.Mutex
+	depart chan struct{} // closed when those waiting go; nil if there are none
+}
+
+func (d *delays) wait(ctx context.Context, most time.Duration) error {
+	if most <= 0 {
+		d.leave()
+		return nil
+	}
+	d.mu.Lock()
+	if d.depart == nil {
+		d.depart = make(chan struct{})
+	}
+	together := d.depart
+	d.mu.Unlock()
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-together:
+		return nil
+	case <-timer.C:
+		d.leave()
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// leave lets everybody go.
+func (d *delays) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.depart != nil {
+		close(d.depart)
+		d.depart = nil
+	}
+}

@@ -1,0 +1,193 @@
+package txn
+
+import (
+	"github.com/tidwall/btree"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+// cursor walks over committed keys with the writes of its transaction, as they
+// were when it was made, laid over them. It answers nothing once the
+// transaction has ended, for its locks may be gone.
+type cursor struct {
+	t       *Tx
+	base    *mvcc.Cursor
+	start   string
+	end     string
+	reverse bool
+	ended   bool
+	err     error
+
+	key, value []byte
+	keyBuf     []byte    // of a key that a write was shown for
+	span       *readSpan // what to shrink if the scan ends early; nil if it is not validated
+
+	// With writes to lay over, both sides are looked at one key ahead.
+	over     btree.MapIter[string, write]
+	overOK   bool // over rests on a key of the range that has not been shown
+	baseOK   bool // the same for base
+	baseRead bool // base has been moved to its first key
+	merged   bool
+}
+
+// overlay lays writes, a copy nobody changes, over the committed keys.
+func (c *cursor) overlay(writes *btree.Map[string, write]) {
+	c.over = writes.Iter()
+	if c.reverse {
+		// Seek finds the first key at or after the end; the one before it is the last of the range.
+		if c.over.Seek(c.end) {
+			c.overOK = c.over.Prev()
+		} else {
+			c.overOK = c.over.Last()
+		}
+	} else {
+		c.overOK = c.over.Seek(c.start)
+	}
+	c.bound()
+	c.merged = c.overOK
+}
+
+// bound ends the overlay where the range ends.
+func (c *cursor) bound() {
+	if c.overOK && (c.over.Key() < c.start || c.over.Key() >= c.end) {
+		c.overOK = false
+	}
+}
+
+func (c *cursor) stepOver() {
+	if c.reverse {
+		c.overOK = c.over.Prev()
+	} else {
+		c.overOK = c.over.Next()
+	}
+	c.bound()
+}
+
+// Next implements table.Cursor.
+func (c *cursor) Next() bool {
+	if c.ended || c.err != nil {
+		return false
+	}
+	more := false
+	if c.merged {
+		more = c.merge()
+	} else if more = c.base.Next(); more {
+		c.key, c.value = c.base.Key(), c.base.Value()
+	}
+	if !more {
+		c.ended = true
+		c.err = c.base.Err()
+	}
+	if err := c.t.check(); err != nil {
+		c.err = err
+		return false
+	}
+	return more
+}
+
+// merge moves to the next key of either side; a write hides what is committed, a delete hides itself too.
+func (c *cursor) merge() bool {
+	if !c.baseRead {
+		c.baseRead = true
+		c.baseOK = c.base.Next()
+	} else if c.baseOK && string(c.key) == string(c.base.Key()) {
+		c.baseOK = c.base.Next() // what was shown came from base, or was laid over it
+	}
+	for c.overOK || c.baseOK {
+		switch order := c.order(); {
+		case order > 0:
+			c.key, c.value = c.base.Key(), c.base.Value()
+			return true
+		default:
+			w := c.over.Value()
+			key := c.over.Key()
+			if order == 0 && w.deleted {
+				c.baseOK = c.base.Next()
+			}
+			c.stepOver()
+			if !w.deleted {
+				c.keyBuf = append(c.keyBuf[:0], key...)
+				c.key, c.value = c.keyBuf, w.val
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// order is negative if the overlay's key comes first, positive if the committed one does, 0 if they are the same.
+func (c *cursor) order() int {
+	switch {
+	case !c.baseOK:
+		return -1
+	case !c.overOK:
+		return 1
+	}
+	base, over := c.base.Key(), c.over.Key()
+	switch {
+	case string(base) == over:
+		return 0
+	case (over < string(base)) != c.reverse:
+		return -1
+	}
+	return 1
+}
+
+// SkipTo implements table.Cursor.
+func (c *cursor) SkipTo(key []byte) {
+	if c.ended || c.reverse {
+		return
+	}
+	c.base.SkipTo(key)
+	if !c.merged {
+		return
+	}
+	if c.baseRead && c.baseOK && string(c.base.Key()) < string(key) {
+		c.baseOK = c.base.Next()
+		c.key = nil // what was shown is behind
+	}
+	for steps := 0; c.overOK && c.over.Key() < string(key); steps++ {
+		if steps == overSteps {
+			c.overOK = c.over.Seek(string(key))
+			c.bound()
+			return
+		}
+		c.stepOver()
+	}
+}
+
+// overSteps are tried before a seek.
+const overSteps = 4
+
+// Key implements table.Cursor.
+func (c *cursor) Key() []byte { return c.key }
+
+// Value implements table.Cursor.
+func (c *cursor) Value() []byte { return c.value }
+
+// Err implements table.Cursor.
+func (c *cursor) Err() error { return c.err }
+
+// Close implements table.Cursor.
+func (c *cursor) Close() error {
+	defer c.t.Leave()
+	if c.base == nil {
+		return nil
+	}
+	c.shrink()
+	return c.base.Close()
+}
+
+// shrink takes what a scan that was not read to its end never saw out of what will be validated.
+func (c *cursor) shrink() {
+	if c.span == nil || c.ended || c.key == nil {
+		return
+	}
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	if c.reverse {
+		c.span.start = string(c.key)
+	} else {
+		c.span.end = string(mvcc.After(nil, c.key))
+	}
+}

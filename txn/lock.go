@@ -1,0 +1,327 @@
+package txn
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tidwall/btree"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// IdleLimit is how long a transaction may go without a request before others may take its locks:
+// https://cloud.google.com/spanner/docs/transactions#idle_transactions.
+const IdleLimit = 10 * time.Second
+
+// recheck is how often a waiting transaction looks whether those it waits for have become idle.
+const recheck = 50 * time.Millisecond
+
+// lockTable holds the locks of a database, on points (logical keys, present or
+// not) and on ranges, shared and exclusive, and those who wait for them.
+//
+// Conflicts are resolved by age (wound-wait): a transaction waits for older
+// ones, and aborts younger ones that hold what it wants. An aborted transaction
+// loses its locks at once, for it can never commit: whatever it still reads is
+// checked afterwards. The exception is a transaction past its point of no
+// return: it is waited for, and never waits itself. Hence every wait is of a younger
+// for an older or for one that will end by itself: no deadlock. Waiting
+// requests are served oldest first, and no younger one overtakes an older one
+// that it conflicts with: the oldest transaction always gets on, and since a
+// retry keeps its age, every one gets to be the oldest.
+//
+// One mutex guards it all: a point lock is one look-up in a small ordered map
+// under it, cheaper than finding a shard.
+type lockTable struct {
+	m  *Manager
+	mu sync.Mutex
+
+	points btree.Map[string, *request] // the requests for each point, linked
+	ranges rangeTree
+	// waiting is every request not yet granted, oldest transaction first.
+	waiting []*request
+}
+
+// request is a lock, or the wish for one.
+type request struct {
+	tx      *Tx
+	start   string // the point, if end is empty
+	end     string
+	mode    table.Lock // LockShared or LockExclusive
+	granted bool
+	ready   chan struct{} // closed when granted, or when tx has ended; nil if granted at once
+	next    *request      // in the list of its point
+}
+
+func (r *request) isPoint() bool { return r.end == "" }
+
+// overlaps tells whether two requests share a key. They do not conflict by that alone.
+func (r *request) overlaps(o *request) bool {
+	switch {
+	case r.isPoint() && o.isPoint():
+		return r.start == o.start
+	case r.isPoint():
+		return o.start <= r.start && r.start < o.end
+	case o.isPoint():
+		return r.start <= o.start && o.start < r.end
+	}
+	return r.start < o.end && o.start < r.end
+}
+
+// covers tells whether holding r makes o unnecessary.
+func (r *request) covers(o *request) bool {
+	if !r.granted || r.tx != o.tx || (o.mode == table.LockExclusive && r.mode != table.LockExclusive) {
+		return false
+	}
+	if r.isPoint() {
+		return o.isPoint() && r.start == o.start
+	}
+	return r.start <= o.start && (o.end <= r.end && !o.isPoint() || o.isPoint() && o.start < r.end)
+}
+
+// blocks tells whether o must wait while r is there.
+func (r *request) blocks(o *request) bool {
+	if r.tx == o.tx || (r.mode != table.LockExclusive && o.mode != table.LockExclusive) {
+		return false
+	}
+	return r.granted || r.tx.older(o.tx)
+}
+
+// acquire locks a point (end is empty) or a range for t, waiting if it must.
+func (l *lockTable) acquire(ctx context.Context, t *Tx, start, end string, mode table.Lock) error {
+	r := &request{tx: t, start: start, end: end, mode: mode}
+	l.mu.Lock()
+	if err := l.m.aliveLocked(t); err != nil {
+		l.mu.Unlock()
+		return err
+	}
+	blocked, covered := l.contention(r)
+	if covered {
+		l.mu.Unlock()
+		return nil
+	}
+	t.held = append(t.held, r)
+	if !blocked {
+		r.granted = true
+		l.insert(r)
+		l.mu.Unlock()
+		return nil
+	}
+	r.ready = make(chan struct{})
+	l.insert(r)
+	l.wait(r)
+	l.resolve(r)
+	l.mu.Unlock()
+	return l.await(ctx, r)
+}
+
+// contention looks at everything that overlaps r, which is not in the table yet.
+func (l *lockTable) contention(r *request) (blocked, covered bool) {
+	l.each(r, func(o *request) bool {
+		if o.covers(r) {
+			covered = true
+			return false
+		}
+		blocked = blocked || o.blocks(r)
+		return true
+	})
+	return blocked, covered
+}
+
+// blocked tells whether anything blocks r.
+func (l *lockTable) blocked(r *request) (blocked bool) {
+	l.each(r, func(o *request) bool {
+		blocked = o.blocks(r)
+		return !blocked
+	})
+	return blocked
+}
+
+// resolve aborts those in the way of r that are younger, or have ended without knowing it. If that frees r it is granted.
+func (l *lockTable) resolve(r *request) {
+	var victims []*request
+	l.each(r, func(o *request) bool {
+		if o.blocks(r) {
+			victims = append(victims, o)
+		}
+		return true
+	})
+	for _, o := range victims {
+		if o.tx.state.Load() != active {
+			continue // committing, or aborted as an earlier victim
+		}
+		if err := l.m.doomedLocked(o.tx); err != nil {
+			l.abort(o.tx, err)
+		} else if r.tx.older(o.tx) {
+			l.abort(o.tx, fault.Wounded(o.tx.backoff()))
+		}
+	}
+	if !r.granted && r.tx.state.Load() == active && !l.blocked(r) {
+		l.grant(r)
+	}
+}
+
+// await returns when r has been granted, or its transaction has ended, or ctx.
+func (l *lockTable) await(ctx context.Context, r *request) error {
+	began := l.m.clock()
+	defer func() { r.tx.lockWait.Add(int64(l.m.clock().Sub(began))) }()
+	timer := time.NewTicker(recheck)
+	defer timer.Stop()
+	for {
+		select {
+		case <-r.ready:
+			return r.tx.check()
+		case <-timer.C:
+			l.mu.Lock()
+			if !r.granted && r.tx.state.Load() == active {
+				l.resolve(r)
+			}
+			l.mu.Unlock()
+		case <-ctx.Done():
+			if l.withdraw(r) {
+				return ctx.Err()
+			}
+			return r.tx.check()
+		}
+	}
+}
+
+// withdraw takes back a request that still waits.
+func (l *lockTable) withdraw(r *request) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.waiting, r)
+	if i < 0 {
+		return false
+	}
+	if j := slices.Index(r.tx.held, r); j >= 0 {
+		r.tx.held = slices.Delete(r.tx.held, j, j+1)
+	}
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	l.remove(r)
+	l.serve([]*request{r})
+	return true
+}
+
+// wait adds r to those waiting, behind older ones.
+func (l *lockTable) wait(r *request) {
+	i, _ := slices.BinarySearchFunc(l.waiting, r, func(a, b *request) int {
+		if b.tx.older(a.tx) {
+			return 1
+		}
+		return -1
+	})
+	l.waiting = slices.Insert(l.waiting, i, r)
+}
+
+// grant makes a waiting request a lock.
+func (l *lockTable) grant(r *request) {
+	i := slices.Index(l.waiting, r)
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	r.granted = true
+	close(r.ready)
+}
+
+// abort ends an active transaction that others must not wait for.
+func (l *lockTable) abort(t *Tx, err error) {
+	t.finish(aborted, err)
+	l.release(t)
+}
+
+// release takes everything that t holds or waits for out of the table, and serves those who waited.
+func (l *lockTable) release(t *Tx) {
+	held := t.held
+	t.held = nil
+	for _, r := range held {
+		l.remove(r)
+		if r.granted {
+			continue
+		}
+		if i := slices.Index(l.waiting, r); i >= 0 {
+			l.waiting = slices.Delete(l.waiting, i, i+1)
+		}
+		close(r.ready)
+	}
+	l.serve(held)
+}
+
+// maxFiltered locks are compared with every waiting request; beyond, looking into the table for each is cheaper.
+const maxFiltered = 16
+
+// serve grants, oldest first, what waits for locks that have gone.
+func (l *lockTable) serve(gone []*request) {
+	for i := 0; i < len(l.waiting); i++ {
+		r := l.waiting[i]
+		if len(gone) <= maxFiltered && !slices.ContainsFunc(gone, r.overlaps) {
+			continue
+		}
+		if !l.blocked(r) {
+			l.grant(r)
+			i--
+		}
+	}
+}
+
+// each calls f for everything in the table that overlaps r, until it returns false.
+func (l *lockTable) each(r *request, f func(*request) bool) {
+	if r.isPoint() {
+		for o, _ := l.points.Get(r.start); o != nil; o = o.next {
+			if !f(o) {
+				return
+			}
+		}
+	} else {
+		more := true
+		l.points.Ascend(r.start, func(key string, o *request) bool {
+			if key >= r.end {
+				return false
+			}
+			for ; o != nil && more; o = o.next {
+				more = f(o)
+			}
+			return more
+		})
+		if !more {
+			return
+		}
+	}
+	l.ranges.each(r, f)
+}
+
+func (l *lockTable) insert(r *request) {
+	if !r.isPoint() {
+		l.ranges.insert(r)
+		return
+	}
+	first, _ := l.points.Get(r.start)
+	if first != nil && !r.granted {
+		r.next, first.next = first.next, r
+		return
+	}
+	r.next = first
+	l.points.Set(r.start, r)
+}
+
+func (l *lockTable) remove(r *request) {
+	if !r.isPoint() {
+		l.ranges.remove(r)
+		return
+	}
+	first, _ := l.points.Get(r.start)
+	switch {
+	case first == r && r.next == nil:
+		l.points.Delete(r.start)
+	case first == r:
+		l.points.Set(r.start, r.next)
+	default:
+		for o := first; o != nil; o = o.next {
+			if o.next == r {
+				o.next = r.next
+				break
+			}
+		}
+	}
+	r.next = nil
+}

@@ -1,0 +1,355 @@
+package txn
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+const (
+	// reservation is how far ahead of need timestamps are reserved. It is also how far, after a crash, the first
+	// timestamps may be ahead of the clock.
+	reservation = mvcc.Timestamp(time.Second / time.Microsecond)
+	// freshness is how old the timestamp of a strong read may be while nothing is written. A newer one costs a
+	// synced write, so it is taken once in that time at most.
+	freshness = mvcc.Timestamp(time.Second / time.Microsecond)
+	// staleAfter is how old it may be while a commit is in flight, which a newer one would have to wait for.
+	staleAfter = mvcc.Timestamp(time.Minute / time.Microsecond)
+	// clockPoll is how long a read in the future sleeps at most before it looks at the clock again.
+	clockPoll = 20 * time.Millisecond
+)
+
+// Oracle gives out commit timestamps and says which reads may see them. There
+// is one for a store, whatever the number of databases in it.
+//
+// Invariants:
+//   - Timestamps rise strictly, also over restarts and when the clock goes back: whatever was given out or read at
+//     is at or below a bound that was durable first, or that is part of the same batch; a restart begins above it.
+//   - Every commit at or below visible is durable and applied, and no other will ever be at or below it.
+//   - visible only moves over commits in the order of their timestamps.
+type Oracle struct {
+	store kv.Store
+	clock func() time.Time
+
+	visible  atomic.Int64 // the watermark: what strong reads read at
+	durable  atomic.Int64 // the bound that is on disk
+	inFlight atomic.Int32
+
+	reserving sync.Mutex // one extension of the bound by readers at a time
+
+	mu      sync.Mutex
+	last    mvcc.Timestamp // the newest one given out or read at: all that follow are above
+	claimed mvcc.Timestamp // the bound that is on disk or on its way there
+	flights []*flight      // given out, not yet visible; oldest first
+	failed  error          // the store may have lost a commit: nothing goes on
+}
+
+// flight is a commit from its timestamp to its visibility.
+type flight struct {
+	ts    mvcc.Timestamp
+	bound mvcc.Timestamp // what its batch must carry as a reservation, or 0
+	old   mvcc.Timestamp // the bound on disk that it replaces
+	done  bool           // applied and durable, or given up
+	gone  bool           // visible has passed it
+	wake  chan struct{}  // closed when gone, if somebody waits
+}
+
+// NewOracle reads what a store has given out and goes on above it.
+func NewOracle(store kv.Store, clock func() time.Time) (*Oracle, error) {
+	o := &Oracle{store: store, clock: clock}
+	bound, err := o.readBound()
+	if err != nil {
+		return nil, fmt.Errorf("read reserved timestamps: %w", err)
+	}
+	o.last, o.claimed = bound, bound
+	o.durable.Store(int64(bound))
+	o.visible.Store(int64(bound))
+	return o, nil
+}
+
+// Close waits for commits in flight. No more may be begun.
+func (o *Oracle) Close() error {
+	o.mu.Lock()
+	last := o.last
+	o.mu.Unlock()
+	return o.landed(context.Background(), last)
+}
+
+// Visible is the watermark: the newest timestamp at which everything is known.
+func (o *Oracle) Visible() mvcc.Timestamp { return mvcc.Timestamp(o.visible.Load()) }
+
+// Now is the clock's time, or the watermark if that is ahead: staleness is counted from here.
+func (o *Oracle) Now() mvcc.Timestamp { return max(mvcc.TimestampOf(o.clock()), o.Visible()) }
+
+// Strong returns a timestamp at or above every commit that was acknowledged before the call.
+func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
+	visible, now := o.Visible(), mvcc.TimestampOf(o.clock())
+	age := now - visible
+	if age < freshness || (age < staleAfter && o.inFlight.Load() > 0) {
+		return visible, nil
+	}
+	if err := o.WaitFor(ctx, now); err != nil {
+		return 0, err
+	}
+	return o.Visible(), nil
+}
+
+// WaitFor closes a timestamp: when it returns, everything at or below at is
+// visible and no commit will join it. It waits for the clock to get there and
+// for commits in flight.
+func (o *Oracle) WaitFor(ctx context.Context, at mvcc.Timestamp) error {
+	if at <= o.Visible() {
+		return nil
+	}
+	if err := o.awaitClock(ctx, at); err != nil {
+		return err
+	}
+	if err := o.reserve(at); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	o.last = max(o.last, at)
+	o.mu.Unlock()
+	return o.landed(ctx, at)
+}
+
+func (o *Oracle) awaitClock(ctx context.Context, at mvcc.Timestamp) error {
+	for {
+		ahead := at.Time().Sub(o.clock())
+		if ahead <= 0 {
+			return nil
+		}
+		timer := time.NewTimer(min(ahead, clockPoll))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// landed waits until no commit at or below at is in flight, then lets visible reach at. at is at or below last.
+func (o *Oracle) landed(ctx context.Context, at mvcc.Timestamp) error {
+	for {
+		o.mu.Lock()
+		if o.failed != nil {
+			defer o.mu.Unlock()
+			return o.failed
+		}
+		if len(o.flights) == 0 || o.flights[0].ts > at {
+			o.show(at)
+			o.mu.Unlock()
+			return nil
+		}
+		wake := o.flights[0].waiter()
+		o.mu.Unlock()
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// waiter is closed when the flight is gone. The oracle's mu is held.
+func (f *flight) waiter() chan struct{} {
+	if f.wake == nil {
+		f.wake = make(chan struct{})
+	}
+	return f.wake
+}
+
+// show moves visible forward. mu is held, so it never goes back.
+func (o *Oracle) show(at mvcc.Timestamp) {
+	if at > o.Visible() {
+		o.visible.Store(int64(at))
+	}
+}
+
+// take gives out the next timestamp. The caller must land the flight.
+func (o *Oracle) take() (*flight, error) {
+	now := mvcc.TimestampOf(o.clock())
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failed != nil {
+		return nil, o.failed
+	}
+	o.last = max(o.last+1, now)
+	f := &flight{ts: o.last}
+	// Every batch above the durable bound carries a bound of its own, for it may become durable without the others.
+	if durable := mvcc.Timestamp(o.durable.Load()); f.ts > durable {
+		if f.ts > o.claimed {
+			o.claimed = f.ts + reservation
+		}
+		f.bound, f.old = o.claimed, durable
+	}
+	o.flights = append(o.flights, f)
+	o.inFlight.Add(1)
+	return f, nil
+}
+
+// takeReserved is take for a batch that is not built here and so carries no reservation: one is written before.
+func (o *Oracle) takeReserved() (*flight, error) {
+	f, err := o.take()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.reserve(f.ts); err != nil {
+		return nil, errors.Join(err, o.abandon(f))
+	}
+	f.bound = 0
+	return f, nil
+}
+
+// abandon lands a flight of which nothing was written.
+func (o *Oracle) abandon(f *flight) error {
+	f.bound = 0
+	return o.land(f, nil)
+}
+
+// land says how the commit of a flight ended. It returns when the commit is visible, which waits for those before it.
+//
+// If the store failed nobody knows what it kept: nothing becomes visible any more, and every commit fails.
+func (o *Oracle) land(f *flight, err error) error {
+	o.mu.Lock()
+	f.done = true
+	if err != nil && o.failed == nil {
+		o.failed = fmt.Errorf("store failed during a commit: %w", err)
+		o.wakeAll()
+	}
+	if o.failed != nil {
+		defer o.mu.Unlock()
+		return o.failed
+	}
+	if f.bound > mvcc.Timestamp(o.durable.Load()) {
+		o.durable.Store(int64(f.bound))
+	}
+	o.advance()
+	if f.gone {
+		o.mu.Unlock()
+		return nil
+	}
+	wake := f.waiter()
+	o.mu.Unlock()
+	<-wake
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !f.gone {
+		return o.failed
+	}
+	return nil
+}
+
+// advance moves visible over the flights that are done. mu is held.
+func (o *Oracle) advance() {
+	n := 0
+	for ; n < len(o.flights) && o.flights[n].done; n++ {
+		f := o.flights[n]
+		o.show(f.ts)
+		f.gone = true
+		if f.wake != nil {
+			close(f.wake)
+		}
+	}
+	o.flights = slices.Delete(o.flights, 0, n)
+	o.inFlight.Add(int32(-n))
+	if len(o.flights) == 0 {
+		o.show(o.last)
+	}
+}
+
+func (o *Oracle) wakeAll() {
+	for _, f := range o.flights {
+		if f.wake != nil {
+			close(f.wake)
+			f.wake = nil
+		}
+	}
+}
+
+// The bound is kept as keys without values in space 0, the highest of which counts: batches may be applied in
+// another order than that of their timestamps.
+const boundName = "txn/bound/"
+
+func boundKey(bound mvcc.Timestamp) []byte {
+	key := append(make([]byte, 4, 4+len(boundName)+9), boundName...)
+	return append(binary.BigEndian.AppendUint64(key, uint64(bound)), 0)
+}
+
+// putReservation adds the reservation of a flight to its batch.
+func (f *flight) putReservation(b kv.Batch) error {
+	if f.bound == 0 {
+		return nil
+	}
+	return putBound(b, f.bound, f.old)
+}
+
+func putBound(b kv.Batch, bound, old mvcc.Timestamp) error {
+	if old > 0 && old != bound {
+		if err := b.Delete(boundKey(old)); err != nil {
+			return err
+		}
+	}
+	return b.Put(boundKey(bound), nil)
+}
+
+// reserve makes the durable bound at least at.
+func (o *Oracle) reserve(at mvcc.Timestamp) error {
+	if at <= mvcc.Timestamp(o.durable.Load()) {
+		return nil
+	}
+	o.reserving.Lock()
+	defer o.reserving.Unlock()
+	durable := mvcc.Timestamp(o.durable.Load())
+	if at <= durable {
+		return nil
+	}
+	o.mu.Lock()
+	o.claimed = max(o.claimed, at+reservation)
+	bound := o.claimed
+	o.mu.Unlock()
+	b := o.store.NewBatch()
+	defer b.Close()
+	if err := errors.Join(putBound(b, bound, durable), b.Commit()); err != nil {
+		return fmt.Errorf("reserve timestamps: %w", err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if bound > mvcc.Timestamp(o.durable.Load()) {
+		o.durable.Store(int64(bound))
+	}
+	return nil
+}
+
+// readBound returns the highest bound of the store and deletes the others.
+func (o *Oracle) readBound() (bound mvcc.Timestamp, err error) {
+	lower, upper := boundKey(0), boundKey(-1)
+	it, err := o.store.NewIter(lower, upper)
+	if err != nil {
+		return 0, err
+	}
+	defer it.Close()
+	if !it.Last() {
+		return 0, it.Error()
+	}
+	key := it.Key()
+	if len(key) != len(lower) {
+		return 0, fmt.Errorf("reservation %x is malformed", key)
+	}
+	bound = mvcc.Timestamp(binary.BigEndian.Uint64(key[len(key)-9:]))
+	b := o.store.NewBatch()
+	defer b.Close()
+	if err := b.DeleteRange(lower, boundKey(bound)); err != nil {
+		return 0, err
+	}
+	return bound, b.CommitNoSync()
+}

@@ -1,0 +1,209 @@
+package txn
+
+import (
+	"context"
+	"errors"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// Request is a table.Writer on a transaction for one goroutine: what its Get returns is its own.
+type Request struct {
+	*Tx
+	buf []byte
+}
+
+// Request returns a view of its own for one request.
+func (t *Tx) Request() *Request { return &Request{Tx: t} }
+
+// Get implements table.View.
+func (r *Request) Get(ctx context.Context, key []byte, lock table.Lock) (val []byte, ok bool, err error) {
+	val, ok, err = r.get(ctx, key, lock, r.buf)
+	if ok {
+		r.buf = val
+	}
+	return val, ok, err
+}
+
+// Get implements table.View.
+func (t *Tx) Get(ctx context.Context, key []byte, lock table.Lock) (val []byte, ok bool, err error) {
+	t.mu.Lock()
+	buf := t.buf
+	t.buf = nil
+	t.mu.Unlock()
+	val, ok, err = t.get(ctx, key, lock, buf)
+	if ok {
+		t.mu.Lock()
+		t.buf = val
+		t.mu.Unlock()
+	}
+	return val, ok, err
+}
+
+func (t *Tx) get(ctx context.Context, key []byte, lock table.Lock, buf []byte) (val []byte, ok bool, err error) {
+	if err := t.Enter(ctx); err != nil {
+		return nil, false, err
+	}
+	defer t.Leave()
+	name := string(key)
+	at, _, err := t.protect(ctx, name, "", lock)
+	if err != nil {
+		return nil, false, err
+	}
+	if w, written := t.written(name); written {
+		return append(buf[:0], w.val...), !w.deleted, nil
+	}
+	val, _, ok, err = t.m.versions.Get(key, at, buf)
+	if err != nil {
+		return nil, false, t.storeError(err)
+	}
+	// Locks may have been lost while it was read.
+	return val, ok, t.check()
+}
+
+func (t *Tx) written(key string) (write, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.writes.Get(key)
+}
+
+// storeError tells a read-write transaction that has outlived the versions it reads to start again.
+func (t *Tx) storeError(err error) error {
+	if errors.Is(err, mvcc.ErrCollected) {
+		return fault.SnapshotExpired(t.backoff())
+	}
+	return err
+}
+
+// readSpan is a point (end is empty) or range that was read at readAt and must not have changed at commit.
+type readSpan struct{ start, end string }
+
+// protect does what the isolation mode wants before a point (end is empty) or a
+// range is read, and returns the timestamp to read at, and what commit will
+// validate, if anything.
+func (t *Tx) protect(ctx context.Context, start, end string, lock table.Lock) (at mvcc.Timestamp, span *readSpan, err error) {
+	at = mvcc.Latest
+	if t.snapshots {
+		if at, err = t.snapshot(ctx); err != nil {
+			return 0, nil, err
+		}
+	}
+	switch {
+	case t.opts.Isolation == RepeatableRead && lock == table.LockShared && !t.applyingNow():
+		return at, nil, nil // seen at the snapshot and not watched further
+	case !t.locksNow:
+		span = &readSpan{start, end}
+		t.mu.Lock()
+		t.reads = append(t.reads, span)
+		t.mu.Unlock()
+		return at, span, nil
+	}
+	mode := table.LockShared
+	if lock == table.LockExclusive {
+		mode = table.LockExclusive
+	}
+	if err := t.m.locks.acquire(ctx, t, start, end, mode); err != nil {
+		return 0, nil, err
+	}
+	return at, nil, t.unchanged(start, end)
+}
+
+func (t *Tx) applyingNow() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.applying
+}
+
+// snapshot fixes, at the first read, the timestamp that all reads see.
+func (t *Tx) snapshot(ctx context.Context) (mvcc.Timestamp, error) {
+	t.mu.Lock()
+	at := t.readAt
+	t.mu.Unlock()
+	if at != 0 {
+		return at, nil
+	}
+	at, err := t.m.oracle.Strong(ctx)
+	if err != nil {
+		return 0, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.readAt == 0 {
+		t.readAt = at
+	}
+	return t.readAt, nil
+}
+
+// unchanged aborts t if what it has just locked was written since its snapshot. Without a snapshot there is nothing to compare.
+func (t *Tx) unchanged(start, end string) error {
+	t.mu.Lock()
+	since := t.readAt
+	t.mu.Unlock()
+	if since == 0 {
+		return nil
+	}
+	var changed bool
+	var err error
+	if end == "" {
+		changed, err = t.m.versions.KeyChangedSince([]byte(start), since)
+	} else {
+		changed, err = t.m.versions.ChangedSince([]byte(start), []byte(end), since)
+	}
+	if err != nil {
+		return t.storeError(err)
+	}
+	if changed {
+		return t.conflict()
+	}
+	return nil
+}
+
+// conflict ends t because of what others committed.
+func (t *Tx) conflict() error {
+	t.m.locks.mu.Lock()
+	defer t.m.locks.mu.Unlock()
+	if t.state.Load() == active {
+		t.m.locks.abort(t, fault.Conflict(t.backoff()))
+	}
+	return t.err
+}
+
+// Scan implements table.View.
+func (t *Tx) Scan(ctx context.Context, span table.Span, reverse bool, lock table.Lock) (table.Cursor, error) {
+	if err := t.Enter(ctx); err != nil {
+		return nil, err
+	}
+	c, err := t.scan(ctx, span, reverse, lock)
+	if err != nil {
+		t.Leave()
+		return nil, err
+	}
+	return c, nil // its Close leaves
+}
+
+func (t *Tx) scan(ctx context.Context, span table.Span, reverse bool, lock table.Lock) (table.Cursor, error) {
+	start, end := string(span.Start), string(span.End)
+	if end == "" {
+		end = maxKey
+	}
+	if start >= end {
+		return &cursor{t: t, ended: true}, nil
+	}
+	at, validated, err := t.protect(ctx, start, end, lock)
+	if err != nil {
+		return nil, err
+	}
+	base, err := t.m.versions.Scan(span.Start, []byte(end), at, reverse)
+	if err != nil {
+		return nil, t.storeError(err)
+	}
+	c := &cursor{t: t, base: base, start: start, end: end, reverse: reverse, span: validated}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.writes.Len() > 0 {
+		c.overlay(t.writes.Copy())
+	}
+	return c, nil
+}

@@ -1,0 +1,115 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// BoundKind is how the timestamp of a snapshot is chosen.
+type BoundKind uint8
+
+const (
+	Strong           BoundKind = iota // everything committed before the call
+	ReadTimestamp                     // exactly Time; waits if it is in the future
+	ExactStaleness                    // exactly Duration ago
+	MinReadTimestamp                  // the newest that needs no waiting, but at least Time
+	MaxStaleness                      // the newest that needs no waiting, but at most Duration ago
+)
+
+// Bound is a timestamp bound. The zero value is a strong read.
+type Bound struct {
+	Kind     BoundKind
+	Time     time.Time
+	Duration time.Duration
+}
+
+// Snapshot is the database at a timestamp. It implements table.View, for one
+// goroutine at a time; At gives others their own.
+type Snapshot struct {
+	m   *Manager
+	at  mvcc.Timestamp
+	buf []byte
+}
+
+// Snapshot returns the database at a timestamp within the bound. It waits while
+// a commit that the snapshot must show is on its way, and for a timestamp in the
+// future.
+func (m *Manager) Snapshot(ctx context.Context, b Bound) (*Snapshot, error) {
+	at, err := m.resolve(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	return &Snapshot{m: m, at: at}, nil
+}
+
+func (m *Manager) resolve(ctx context.Context, b Bound) (mvcc.Timestamp, error) {
+	if b.Duration < 0 {
+		return 0, fault.NegativeStaleness(b.Duration)
+	}
+	now := m.oracle.Now
+	switch b.Kind {
+	case ReadTimestamp:
+		return m.exact(ctx, mvcc.TimestampOf(b.Time))
+	case ExactStaleness:
+		return m.exact(ctx, now()-mvcc.Timestamp(b.Duration.Microseconds()))
+	case MinReadTimestamp:
+		return m.atLeast(ctx, mvcc.TimestampOf(b.Time.Add(time.Microsecond-1)))
+	case MaxStaleness:
+		return m.atLeast(ctx, now()-mvcc.Timestamp(b.Duration.Microseconds()))
+	}
+	return m.oracle.Strong(ctx)
+}
+
+func (m *Manager) exact(ctx context.Context, at mvcc.Timestamp) (mvcc.Timestamp, error) {
+	if earliest := m.Earliest(); at < earliest {
+		return 0, fault.StalenessExceeded(at.Time(), earliest.Time())
+	}
+	return at, m.oracle.WaitFor(ctx, at)
+}
+
+// atLeast takes the watermark if that is new enough: nothing newer can be had without waiting.
+func (m *Manager) atLeast(ctx context.Context, at mvcc.Timestamp) (mvcc.Timestamp, error) {
+	if visible := m.oracle.Visible(); visible >= at && visible >= m.Earliest() {
+		return visible, nil
+	}
+	return m.exact(ctx, max(at, m.Earliest()))
+}
+
+// Timestamp is what the snapshot reads at.
+func (s *Snapshot) Timestamp() mvcc.Timestamp { return s.at }
+
+// At returns a view of its own at a timestamp that is not above s's: for another goroutine, say.
+func (s *Snapshot) At(ts mvcc.Timestamp) *Snapshot { return &Snapshot{m: s.m, at: min(ts, s.at)} }
+
+// Close ends the snapshot. It holds nothing back: versions go when their retention ends.
+func (s *Snapshot) Close() error { return nil }
+
+// Get implements table.View.
+func (s *Snapshot) Get(_ context.Context, key []byte, _ table.Lock) (val []byte, ok bool, err error) {
+	val, _, ok, err = s.m.versions.Get(key, s.at, s.buf)
+	if ok {
+		s.buf = val
+	}
+	return val, ok, s.readError(err)
+}
+
+// Scan implements table.View.
+func (s *Snapshot) Scan(_ context.Context, span table.Span, reverse bool, _ table.Lock) (table.Cursor, error) {
+	c, err := s.m.versions.Scan(span.Start, span.End, s.at, reverse)
+	if err != nil {
+		return nil, s.readError(err)
+	}
+	return c, nil
+}
+
+func (s *Snapshot) readError(err error) error {
+	if errors.Is(err, mvcc.ErrCollected) {
+		return fault.StalenessExceeded(s.at.Time(), s.m.Earliest().Time())
+	}
+	return err
+}

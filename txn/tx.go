@@ -1,0 +1,264 @@
+package txn
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/btree"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+// Isolation is what a read-write transaction promises.
+type Isolation uint8
+
+const (
+	Serializable Isolation = iota
+	// RepeatableRead is snapshot isolation: reads see one timestamp, and writes abort if somebody else wrote the same
+	// rows since.
+	RepeatableRead
+)
+
+// ReadLock says when conflicts of what was read are found.
+type ReadLock uint8
+
+const (
+	DefaultReadLock ReadLock = iota // Pessimistic, or Optimistic in RepeatableRead
+	Pessimistic                     // what is read is locked
+	Optimistic                      // what was read is validated at commit
+)
+
+// Age says which of two transactions in conflict goes first. A retry keeps the age of what it retries.
+type Age struct {
+	rank     uint64 // lower is older; 0 is none yet
+	attempts uint8
+}
+
+// Options of a read-write transaction. The zero value is Spanner's default.
+type Options struct {
+	Isolation Isolation
+	ReadLock  ReadLock
+	Tag       string
+	// Previous is the Age of the aborted transaction that this one retries.
+	Previous Age
+}
+
+// Stats is what a transaction cost.
+type Stats struct {
+	LockWait time.Duration // spent waiting for locks
+	Keys     int           // written, index entries included
+	Bytes    int           // of them and their values
+}
+
+// states of a transaction. It ends in one of the last four.
+const (
+	active int32 = iota
+	committing
+	committed
+	aborted    // the transaction should be run again
+	failed     // it met an error that running it again will not cure
+	rolledBack // by the client
+)
+
+// Tx is a read-write transaction. It implements table.Writer.
+//
+// Any method may be called by any goroutine, but what a Get returns is good
+// until the next Get of anyone, so goroutines that share a Tx use a Request each.
+type Tx struct {
+	m         *Manager
+	opts      Options
+	id        uint64
+	age       Age
+	epoch     uint64 // of the schema
+	snapshots bool   // reads see readAt and take no locks, but for those that RepeatableRead locks
+	locksNow  bool   // locks are taken by the statement that needs them, not at commit
+
+	calls    atomic.Int32 // requests that are running
+	lastUse  atomic.Int64 // when the last one ended, in nanoseconds of the clock
+	lockWait atomic.Int64 // time.Duration
+	state    atomic.Int32 // changed under the lock table's mu
+
+	held []*request // guarded by the lock table's mu
+	err  error      // why it ended; written before state, under the lock table's mu
+
+	ending sync.Mutex // one Commit at a time; the second learns what the first did
+	ts     mvcc.Timestamp
+
+	mu       sync.Mutex // guards what follows
+	readAt   mvcc.Timestamp
+	writes   *btree.Map[string, write]
+	size     int
+	reads    []*readSpan // to be validated at commit
+	applying bool        // the mutations of the commit are being applied
+	buf      []byte      // what the last Get returned
+}
+
+// Begin begins a read-write transaction. It neither waits nor fails: its first request does, if it must.
+func (m *Manager) Begin(opts Options) *Tx {
+	if opts.ReadLock == DefaultReadLock {
+		opts.ReadLock = Pessimistic
+		if opts.Isolation == RepeatableRead {
+			opts.ReadLock = Optimistic
+		}
+	}
+	t := &Tx{
+		m:         m,
+		opts:      opts,
+		id:        m.ids.Add(1),
+		age:       opts.Previous,
+		epoch:     m.schema.epoch.Load(),
+		snapshots: opts.Isolation == RepeatableRead || opts.ReadLock == Optimistic,
+		locksNow:  opts.ReadLock == Pessimistic,
+		writes:    new(btree.Map[string, write]),
+	}
+	if t.age.rank == 0 {
+		t.age.rank = t.id
+	}
+	t.lastUse.Store(m.clock().UnixNano())
+	return t
+}
+
+// Age is what a retry of this transaction gives as Previous.
+func (t *Tx) Age() Age { return Age{rank: t.age.rank, attempts: min(t.age.attempts+1, maxAttempts)} }
+
+// Options are those it was begun with, defaults resolved.
+func (t *Tx) Options() Options { return t.opts }
+
+// Stats may be asked for at any time.
+func (t *Tx) Stats() Stats {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Stats{LockWait: time.Duration(t.lockWait.Load()), Keys: t.writes.Len(), Bytes: t.size}
+}
+
+// older tells whether t goes before o.
+func (t *Tx) older(o *Tx) bool {
+	if t.age.rank != o.age.rank {
+		return t.age.rank < o.age.rank
+	}
+	return t.id < o.id
+}
+
+const (
+	firstBackoff = 2 * time.Millisecond
+	maxAttempts  = 6 // so the longest delay is 64 firstBackoffs and its share
+)
+
+// backoff is how long the client should wait before it retries: doubled with
+// each attempt, and different for each transaction so that those that met do not meet again.
+func (t *Tx) backoff() time.Duration {
+	d := firstBackoff << t.age.attempts
+	share := (t.id * 0x9E3779B97F4A7C15) >> 56 // 0 to 255
+	return d + d*time.Duration(share)/256
+}
+
+// Err is nil while the transaction may go on, else what every further request answers.
+func (t *Tx) Err() error {
+	t.m.locks.mu.Lock()
+	defer t.m.locks.mu.Unlock()
+	return t.m.aliveLocked(t)
+}
+
+// check is Err without the mutex, for what runs often. It may miss what is happening now.
+func (t *Tx) check() error {
+	switch t.state.Load() {
+	case active, committing:
+		if t.epoch != t.m.schema.epoch.Load() && t.state.Load() == active {
+			return t.Err()
+		}
+		return nil
+	}
+	return t.err
+}
+
+// aliveLocked ends t if it is doomed, and returns why it has ended. The lock table's mu is held.
+func (m *Manager) aliveLocked(t *Tx) error {
+	if t.state.Load() != active {
+		if t.state.Load() == committing {
+			return nil
+		}
+		return t.err
+	}
+	if t.epoch != m.schema.epoch.Load() {
+		m.locks.abort(t, fault.SchemaChanged(t.backoff()))
+		return t.err
+	}
+	return nil
+}
+
+// doomedLocked tells why an active transaction may be ended by somebody who waits for it, if it may.
+func (m *Manager) doomedLocked(t *Tx) error {
+	if t.epoch != m.schema.epoch.Load() {
+		return fault.SchemaChanged(t.backoff())
+	}
+	idle := m.clock().UnixNano() - t.lastUse.Load()
+	if t.calls.Load() == 0 && idle >= int64(IdleLimit) {
+		return fault.IdleTransaction(IdleLimit, t.backoff())
+	}
+	return nil
+}
+
+// finish ends t. The lock table's mu is held.
+func (t *Tx) finish(state int32, err error) {
+	t.err = err
+	t.state.Store(state)
+}
+
+// Enter begins a request, which keeps the transaction from being idle until
+// Leave. Requests may nest and overlap. It waits for a schema change that runs.
+func (t *Tx) Enter(ctx context.Context) error {
+	t.calls.Add(1)
+	if t.m.schema.epoch.Load()&1 != 0 {
+		if err := t.m.awaitGate(ctx); err != nil {
+			t.Leave()
+			return err
+		}
+	}
+	err := t.check()
+	if err == nil && t.state.Load() == committing {
+		err = fault.TransactionCommitted() // as it will be
+	}
+	if err != nil {
+		t.Leave()
+	}
+	return err
+}
+
+// Leave ends a request.
+func (t *Tx) Leave() {
+	t.lastUse.Store(t.m.clock().UnixNano())
+	t.calls.Add(-1)
+}
+
+// Fail ends the transaction with an error that is not to be retried; every further request answers it.
+func (t *Tx) Fail(err error) {
+	t.m.locks.mu.Lock()
+	defer t.m.locks.mu.Unlock()
+	if t.state.Load() == active {
+		t.finish(failed, err)
+		t.m.locks.release(t)
+	}
+}
+
+// Rollback gives the transaction up. It fails only after a commit.
+func (t *Tx) Rollback() error {
+	t.m.locks.mu.Lock()
+	if t.state.Load() == committing {
+		t.m.locks.mu.Unlock()
+		t.ending.Lock() // the commit's
+		t.ending.Unlock()
+		t.m.locks.mu.Lock()
+	}
+	defer t.m.locks.mu.Unlock()
+	switch t.state.Load() {
+	case active:
+		t.finish(rolledBack, fault.TransactionRolledBack())
+		t.m.locks.release(t)
+	case committed:
+		return fault.TransactionCommitted()
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package txn
+
+import (
+	"context"
+
+	"github.com/tidwall/btree"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// MaxBytes of keys and values may be written by one transaction:
+// https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data.
+const MaxBytes = 100 << 20
+
+// write is what a transaction has in store for one key.
+type write struct {
+	val        []byte
+	deleted    bool
+	pendingKey []table.Pending
+	pending    []table.Pending
+}
+
+// Put implements table.Writer. It copies key and val.
+func (t *Tx) Put(ctx context.Context, key, val []byte, pendingKey, pending []table.Pending) error {
+	return t.put(ctx, string(key), write{val: append([]byte(nil), val...), pendingKey: pendingKey, pending: pending})
+}
+
+// Delete implements table.Writer.
+func (t *Tx) Delete(ctx context.Context, key []byte) error {
+	return t.put(ctx, string(key), write{deleted: true})
+}
+
+func (t *Tx) put(ctx context.Context, key string, w write) error {
+	if err := t.Enter(ctx); err != nil {
+		return err
+	}
+	defer t.Leave()
+	if t.locksNow {
+		if err := t.lockWrite(ctx, key, w.pendingKey); err != nil {
+			return err
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old, replaced := t.writes.Set(key, w)
+	if replaced {
+		t.size -= len(key) + len(old.val)
+	}
+	t.size += len(key) + len(w.val)
+	if t.size > MaxBytes {
+		return fault.TransactionTooLarge(MaxBytes)
+	}
+	return nil
+}
+
+// lockWrite locks a key exclusively before it is written. In RepeatableRead, nobody else may have written it since the snapshot.
+func (t *Tx) lockWrite(ctx context.Context, key string, pendingKey []table.Pending) error {
+	start, end := key, ""
+	if len(pendingKey) > 0 {
+		start, end = futureKeys(key, pendingKey[0], t.m.oracle.Visible())
+	}
+	if err := t.m.locks.acquire(ctx, t, start, end, table.LockExclusive); err != nil {
+		return err
+	}
+	if t.opts.Isolation != RepeatableRead {
+		return nil
+	}
+	return t.unchanged(start, end)
+}
+
+// futureKeys is the range in which a key will lie whose commit timestamp is not known yet: what begins as it does up
+// to the timestamp and goes on with one above after. It holds the key as it is now, too.
+func futureKeys(key string, p table.Pending, after mvcc.Timestamp) (start, end string) {
+	from := []byte(key[:p.Offset+timestampLen])
+	p.Fill(from, after)
+	if p.Desc {
+		return key[:p.Offset], string(from) + maxKey
+	}
+	return string(from), key[:p.Offset] + maxTimestamp + maxKey
+}
+
+const (
+	timestampLen = 12
+	maxTimestamp = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+	// maxKey is above whatever may follow in a key: see table.
+	maxKey = "\xff"
+)
+
+// Savepoint is what a transaction had written at some moment.
+type Savepoint struct {
+	writes *btree.Map[string, write]
+	size   int
+}
+
+// Savepoint remembers the writes so far. It costs no copy.
+func (t *Tx) Savepoint() Savepoint {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Savepoint{writes: t.writes.Copy(), size: t.size}
+}
+
+// RollbackTo forgets what was written since s. Locks stay.
+func (t *Tx) RollbackTo(s Savepoint) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.writes, t.size = s.writes.Copy(), s.size
+}
