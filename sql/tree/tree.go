@@ -41,17 +41,21 @@ type Query struct {
 // Hints are the hints at one place, names in upper case without the spanner. prefix.
 type Hints map[string]Expr
 
+// BaseTable is the value of FORCE_INDEX that asks for the table itself.
+const BaseTable = "_BASE_TABLE"
+
 // Insert is INSERT in all forms. Rows come from Values or from Query.
 type Insert struct {
 	Table   *schema.Table
 	Columns []*schema.Column
 	Mode    InsertMode
 	// Rows are the rows of VALUES: a nil Expr is DEFAULT.
-	Rows   [][]Expr
-	Query  *Query // INSERT ... SELECT; else nil
-	Assert Expr   // ASSERT_ROWS_MODIFIED n, or nil
-	Return *Returning
-	Hints  Hints
+	Rows     [][]Expr
+	Query    *Query    // INSERT ... SELECT; else nil
+	Assert   Expr      // ASSERT_ROWS_MODIFIED n, or nil
+	Conflict *Conflict // ON CONFLICT, or nil
+	Return   *Returning
+	Hints    Hints
 }
 
 // InsertMode says what INSERT does with a row whose key is taken.
@@ -62,6 +66,19 @@ const (
 	InsertOrIgnore
 	InsertOrUpdate
 )
+
+// Conflict is ON CONFLICT: what INSERT does with a row that clashes with one that is there.
+type Conflict struct {
+	// Target says which clash is meant: of the primary key (Key), or of a unique index. With neither, any of them.
+	Key   bool
+	Index *schema.Index
+	// Update is DO UPDATE SET Set WHERE Where, else DO NOTHING. Old is the row that is there, New (EXCLUDED) the one that
+	// was to be inserted, which may be nil if nothing refers to it.
+	Update   bool
+	Old, New *TableScan
+	Set      []Assignment
+	Where    Expr
+}
 
 // Update is UPDATE: From is a scan of Table (joined with FROM, if given) under the WHERE; the columns of Scan that are Table's are
 // the rows to change.
@@ -92,10 +109,10 @@ type Delete struct {
 	Hints  Hints
 }
 
-// Returning is THEN RETURN. Its Exprs refer to the Cols of Scan: the row after the change (before it, for DELETE).
+// Returning is THEN RETURN. Exprs[i] makes Output[i]; it refers to the Cols of Scan: the row after the change (before it, for DELETE).
 type Returning struct {
 	Scan   *TableScan // the changed table with the columns that Exprs refer to
-	Exprs  []Expr
+	Exprs  []Expr     // nil at Action
 	Output []Output
 	// Action is the place in Output of WITH ACTION's column, -1 without.
 	Action int
@@ -157,6 +174,7 @@ type (
 		Cond   Expr
 		Outer  bool // LEFT JOIN UNNEST
 		Zip    ZipMode
+		Hints  Hints
 	}
 	// Aggregate groups Input. GroupBy and Aggs name the output.
 	Aggregate struct {
@@ -185,6 +203,7 @@ type (
 		Inputs  []Scan
 		Columns [][]Col
 		Out     []Col
+		Hints   Hints
 	}
 	// With defines named subqueries, visible in those after and in Body.
 	With struct {
@@ -261,10 +280,10 @@ type AggCall struct {
 	Func     *Function
 	Args     []Expr
 	Distinct bool
-	// NullHandling: IGNORE NULLS / RESPECT NULLS.
-	IgnoreNulls bool
-	OrderBy     []SortKey // within the aggregate
-	Limit       Expr
+	// IGNORE NULLS and RESPECT NULLS; with neither the function decides.
+	IgnoreNulls, RespectNulls bool
+	OrderBy                   []SortKey // within the aggregate
+	Limit                     Expr
 	// Having is HAVING MAX/MIN e: only rows at the extreme count.
 	Having    Expr
 	HavingMax bool

@@ -1,0 +1,84 @@
+package fault
+
+import "google.golang.org/grpc/codes"
+
+// InvalidSQL is a statement that GoogleSQL refuses; text is its own, with the place: "Syntax error: ... [at 1:8]".
+func InvalidSQL(text string) *Error {
+	return newError(codes.InvalidArgument, "%s", text)
+}
+
+// SQLNotUTF8 is a statement that is not text.
+func SQLNotUTF8() *Error {
+	return newError(codes.InvalidArgument, "SQL statement is not valid UTF-8.")
+}
+
+// SQLTooLong is a statement of more characters than allowed.
+func SQLTooLong(length, limit int) *Error {
+	return newError(codes.InvalidArgument, "Query string length of %d exceeds maximum allowed length of %d", length, limit)
+}
+
+// QueryLimit is a statement with too many of something; what is in the plural: "joins".
+func QueryLimit(what string, limit int) *Error {
+	return newError(codes.InvalidArgument, "Number of %s exceeds the maximum allowed limit of %d.", what, limit)
+}
+
+// QueryTooDeep is a statement whose parts are nested too deeply at a line and column, both from 1.
+func QueryTooDeep(limit, line, column int) *Error {
+	return newError(codes.InvalidArgument, "Query is nested deeper than the maximum allowed limit of %d. [at %d:%d]", limit, line, column)
+}
+
+// UnboundParameter is a parameter of the statement for which the request has no value.
+func UnboundParameter(name string) *Error {
+	return newError(codes.InvalidArgument, "No parameter found for binding: %s", name)
+}
+
+// SQLUnimplemented is a feature of GoogleSQL that is not there.
+func SQLUnimplemented(feature string) *Error {
+	return newError(codes.Unimplemented, "%s is not supported.", feature)
+}
+
+// StructOutput is a query that would return a STRUCT column.
+func StructOutput() *Error {
+	return newError(codes.Unimplemented, "Unsupported query shape: A struct value cannot be returned as a column value. "+
+		"Rewrite the query to flatten the struct fields in the result.")
+}
+
+// HintUnknown is a hint that the place where it stands does not know.
+func HintUnknown(name string) *Error {
+	return newError(codes.InvalidArgument, "Unsupported hint: %s.", name)
+}
+
+// HintValue is a value that a hint does not take.
+func HintValue(name, value string) *Error {
+	return newError(codes.InvalidArgument, "Invalid hint value for: %s hint: %s.", name, value)
+}
+
+// HintRepeated is a hint given twice in one place.
+func HintRepeated(name string) *Error {
+	return newError(codes.InvalidArgument, "The hint: %s cannot be specified multiple times.", name)
+}
+
+// HintIndexNotFound is a FORCE_INDEX of an index that the table does not have.
+func HintIndexNotFound(table, index string) *Error {
+	return newError(codes.InvalidArgument, "The table %s does not have a secondary index called %s.", table, index)
+}
+
+// SystemTableWrite is DML on a table of INFORMATION_SCHEMA or SPANNER_SYS.
+func SystemTableWrite(table string) *Error {
+	return newError(codes.InvalidArgument, "Table %s is read-only: system tables cannot be modified.", table)
+}
+
+// NoConflictTarget is ON CONFLICT with a target that is neither the primary key nor a unique index.
+func NoConflictTarget(table string) *Error {
+	return newError(codes.FailedPrecondition, "There is no unique constraint matching given specifications in the ON CONFLICT clause on table %s.", table)
+}
+
+// ConflictMode is ON CONFLICT together with INSERT OR IGNORE or INSERT OR UPDATE.
+func ConflictMode() *Error {
+	return newError(codes.InvalidArgument, "INSERT OR IGNORE and INSERT OR UPDATE cannot be combined with ON CONFLICT.")
+}
+
+// ColumnExprSubquery is a subquery in a DEFAULT, generated column or CHECK.
+func ColumnExprSubquery() *Error {
+	return newError(codes.InvalidArgument, "Subqueries are not allowed in the expression of a column or constraint.")
+}

@@ -1,0 +1,170 @@
+// Package analyze turns the text of an SQL statement into a tree: names
+// resolved, types checked, parameters typed, hints checked. It owns GoogleSQL's
+// analyzer, which is a library that no other package may import.
+//
+// An Analyzer is for one version of a schema and may be used by many goroutines;
+// the library works for one of them at a time. No handle of the library outlives
+// a call. Whatever the text, the answer is a tree or an error: what GoogleSQL
+// says about a text is INVALID_ARGUMENT in its own words with the place, what
+// the tree cannot hold is UNIMPLEMENTED and names the feature, and a breakdown
+// of the library concerns the one statement. The library has no bounds of its
+// own on depth or size, so a text passes the checks of guard.go first.
+//
+// Left out: constant folding beyond the library's own, anything about plans, DDL.
+//
+// Imports of this module: fault, schema, sql/tree, value.
+package analyze
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/goccy/go-googlesql"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Analyzer analyzes statements over one version of a schema.
+type Analyzer struct {
+	catalog *schema.Catalog
+	tables  []*schema.Table
+
+	mu  sync.Mutex // guards lib; taken before engine.mu
+	lib *library   // built at the first statement
+}
+
+// New makes an Analyzer for a catalog and system tables.
+func New(catalog *schema.Catalog, system ...*schema.Table) *Analyzer {
+	tables := append([]*schema.Table(nil), catalog.Tables...)
+	return &Analyzer{catalog: catalog, tables: append(tables, system...)}
+}
+
+// Release gives back the memory that the library holds for the schema, when the schema is no longer current. The Analyzer stays
+// usable: the next statement builds it again.
+func (a *Analyzer) Release() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.lib != nil {
+		// Freeing fails only where the library is broken, and then its memory is lost anyway.
+		_ = run(a.lib.free)
+		a.lib = nil
+	}
+}
+
+// Options say how to read a statement.
+type Options struct {
+	// AllowUnbound accepts parameters of the statement that params does not have: their types are inferred. For QueryMode PLAN.
+	AllowUnbound bool
+}
+
+// Statement analyzes one statement. params are the parameters of the request by name, nil for those without a declared type.
+// The types inferred for parameters without one come back by lower-cased name; a parameter that the statement does not use is not
+// among them.
+func (a *Analyzer) Statement(sql string, params map[string]*value.Type, opts Options) (tree.Statement, map[string]*value.Type, error) {
+	if err := guard(sql); err != nil {
+		return nil, nil, err
+	}
+	w := &walker{catalog: a.catalog, allowUnbound: opts.AllowUnbound}
+	w.declare(params)
+	var stmt tree.Statement
+	err := a.with(func(l *library) {
+		stmt = w.analyze(l, sql)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return stmt, w.inferred, nil
+}
+
+// with calls f with the schema as the library sees it.
+func (a *Analyzer) with(f func(*library)) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return run(func() {
+		if a.lib == nil {
+			a.lib = newLibrary(a.tables)
+		}
+		f(a.lib)
+	})
+}
+
+// walker turns one resolved statement of the library into a tree.
+type walker struct {
+	catalog *schema.Catalog
+	lib     *library
+
+	declared     map[string]*value.Type // by lower-cased name; nil: no type given
+	inferred     map[string]*value.Type
+	allowUnbound bool
+
+	columns map[int32]tree.Col // by column id
+	counts  counts
+}
+
+func (w *walker) declare(params map[string]*value.Type) {
+	w.declared = make(map[string]*value.Type, len(params))
+	for name, t := range params {
+		w.declared[strings.ToLower(name)] = t
+	}
+	w.inferred = map[string]*value.Type{}
+	w.columns = map[int32]tree.Col{}
+}
+
+func (w *walker) analyze(l *library, sql string) tree.Statement {
+	w.lib = l
+	types := get(googlesql.NewTypeFactory())
+	defer freeTypes(types)
+	options := w.options(types)
+	defer freeOptions(options)
+	out, err := googlesql.AnalyzeStatement(sql, options, l.root, types)
+	if err != nil {
+		panic(failure{refusal(err)})
+	}
+	defer freeOutput(out)
+	stmt := w.statement(get(out.ResolvedStatement()))
+	w.counts.check()
+	return stmt
+}
+
+// options are the library's settings for one statement, with its declared parameters.
+func (w *walker) options(types *googlesql.TypeFactory) *googlesql.AnalyzerOptions {
+	o := get(googlesql.NewAnalyzerOptions(engine.language))
+	do(o.SetErrorMessageMode(googlesql.ErrorMessageModeErrorMessageOneLine))
+	do(o.SetParameterMode(googlesql.ParameterModeParameterNamed))
+	do(o.SetAllowUndeclaredParameters(true))
+	do(o.SetPruneUnusedColumns(true))
+	for _, r := range rewritesOff {
+		do(o.EnableRewrite(r, false))
+	}
+	for name, t := range w.declared {
+		if t != nil {
+			do(o.AddQueryParameter(name, libraryType(types, t)))
+		}
+	}
+	return o
+}
+
+// col is a column of the library as ours.
+func (w *walker) col(c *googlesql.ResolvedColumn) tree.Col {
+	id := get(c.ColumnId())
+	if col, ok := w.columns[id]; ok {
+		return col
+	}
+	col := tree.Col{ID: int(id), Name: get(c.Name()), Type: typeOf(get(c.Type()))}
+	w.columns[id] = col
+	return col
+}
+
+func (w *walker) cols(list []*googlesql.ResolvedColumn) []tree.Col {
+	cols := make([]tree.Col, len(list))
+	for i, c := range list {
+		cols[i] = w.col(c)
+	}
+	return cols
+}
+
+// unsupported ends the analysis at what the tree cannot hold.
+func unsupported(feature string) { refuse(fault.SQLUnimplemented(feature)) }

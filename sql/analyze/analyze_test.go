@@ -1,0 +1,153 @@
+package analyze
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// systemTable stands for the tables of INFORMATION_SCHEMA.
+var systemTable = &schema.Table{
+	Schema:  "INFORMATION_SCHEMA",
+	Name:    "TABLES",
+	Columns: []*schema.Column{{ID: 1, Name: "TABLE_NAME", Type: value.StringType, KeyOrdinal: -1}},
+	Rows:    func(context.Context) ([][]value.Value, error) { return nil, nil },
+}
+
+// TestGolden runs the scripts in testdata. Directives:
+//
+//	ddl            DDL statements, each ending in a line with a semicolon; what comes after sees their tables
+//	analyze        a statement; prints its tree and the types inferred for parameters
+//	   params=(a:INT64, b)  the request's parameters, b without a type
+//	   unbound              accept parameters that params does not have
+//	kind           prints the kind of each line
+//	expr table=t type=T     an expression over the columns of t
+func TestGolden(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		catalog := schema.NewCatalog()
+		a := New(catalog, systemTable)
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "ddl":
+				var err error
+				if catalog, err = applyAll(catalog, d.Input); err != nil {
+					return printError(err)
+				}
+				a = New(catalog, systemTable)
+				return ""
+			case "analyze":
+				return runAnalyze(t, a, d)
+			case "kind":
+				return runKind(d.Input)
+			case "expr":
+				return runExpr(t, a, catalog, d)
+			}
+			t.Fatalf("%s: unknown directive %s", d.Pos, d.Cmd)
+			return ""
+		})
+	})
+}
+
+func applyAll(c *schema.Catalog, ddl string) (*schema.Catalog, error) {
+	for stmt := range strings.SplitSeq(ddl, ";\n") {
+		next, _, err := c.Apply(strings.TrimSuffix(strings.TrimSpace(stmt), ";"), anyExpr{})
+		if err != nil {
+			return nil, err
+		}
+		c = next
+	}
+	return c, nil
+}
+
+// anyExpr is a Compiler that takes every expression: these tests do not compute any.
+type anyExpr struct{}
+
+func (anyExpr) CompileExpr(_ *schema.Table, sql string, _ *value.Type) (*schema.Expr, error) {
+	return &schema.Expr{SQL: sql}, nil
+}
+
+func runAnalyze(t *testing.T, a *Analyzer, d *datadriven.TestData) string {
+	params := map[string]*value.Type{}
+	for _, arg := range d.CmdArgs {
+		if arg.Key == "params" {
+			for _, p := range arg.Vals {
+				name, typ, _ := strings.Cut(p, ":")
+				params[name] = parseType(t, typ)
+			}
+		}
+	}
+	stmt, inferred, err := a.Statement(d.Input, params, Options{AllowUnbound: d.HasArg("unbound")})
+	if err != nil {
+		return printError(err)
+	}
+	var b strings.Builder
+	b.WriteString(tree.Print(stmt))
+	for _, name := range slices.Sorted(maps.Keys(inferred)) {
+		fmt.Fprintf(&b, "@%s is %s\n", name, inferred[name])
+	}
+	return b.String()
+}
+
+func parseType(t *testing.T, s string) *value.Type {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return nil
+	}
+	if elem, ok := strings.CutPrefix(s, "ARRAY<"); ok {
+		return value.ArrayOf(parseType(t, strings.TrimSuffix(elem, ">")))
+	}
+	for k := value.Bool; k <= value.UUID; k++ {
+		if k.String() == s {
+			return &value.Type{Kind: k}
+		}
+	}
+	t.Fatalf("no type %q", s)
+	return nil
+}
+
+func printError(err error) string {
+	var user *fault.Error
+	if !errors.As(err, &user) {
+		return "INTERNAL: " + err.Error() + "\n"
+	}
+	return fmt.Sprintf("%s: %s\n", user.Code, user.Message)
+}
+
+func runKind(input string) string {
+	names := map[Kind]string{OtherKind: "other", QueryKind: "query", InsertKind: "insert", UpdateKind: "update", DeleteKind: "delete", CallKind: "call"}
+	var b strings.Builder
+	for line := range strings.SplitSeq(input, "\n") {
+		fmt.Fprintf(&b, "%s\n", names[KindOf(strings.ReplaceAll(line, `\n`, "\n"))])
+	}
+	return b.String()
+}
+
+func runExpr(t *testing.T, a *Analyzer, c *schema.Catalog, d *datadriven.TestData) string {
+	var table, typ string
+	d.ScanArgs(t, "table", &table)
+	d.ScanArgs(t, "type", &typ)
+	e, uses, err := a.Expr(c.Table(table), d.Input, parseType(t, typ))
+	if err != nil {
+		return printError(err)
+	}
+	names := make([]string, len(uses))
+	for i, u := range uses {
+		names[i] = u.Name
+	}
+	out := fmt.Sprintf("%s uses (%s)\n", tree.Format(e), strings.Join(names, ", "))
+	if f, found := tree.Nondeterministic(e); found {
+		out += "not deterministic: " + f + "\n"
+	}
+	return out
+}

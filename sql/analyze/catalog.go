@@ -1,0 +1,122 @@
+package analyze
+
+import (
+	"strings"
+
+	"github.com/goccy/go-googlesql"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// library is a set of tables, with all functions, as the library sees it.
+type library struct {
+	types   *googlesql.TypeFactory
+	root    *googlesql.SimpleCatalog
+	schemas map[string]*googlesql.SimpleCatalog // by lower-cased name
+	tables  []*schema.Table                     // a table's serialization id is its place here
+
+	// What root refers to without owning it.
+	ownTables  []*googlesql.SimpleTable
+	ownColumns []*googlesql.SimpleColumn
+}
+
+func newLibrary(tables []*schema.Table) *library {
+	l := &library{types: get(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
+	l.root = get(googlesql.NewSimpleCatalog("", l.types))
+	do(l.root.AddBuiltinFunctionsAndTypes(&googlesql.BuiltinFunctionOptions{LanguageOptions: engine.language}))
+	for _, f := range spannerFunctions {
+		l.addFunction(f)
+	}
+	for _, p := range spannerProcedures {
+		do(l.root.AddOwnedProcedure(get(googlesql.NewProcedure([]string{p.name}, l.signature(p)))))
+	}
+	for _, t := range tables {
+		l.addTable(t)
+	}
+	return l
+}
+
+// free gives back the library's memory. The library must not be in use.
+func (l *library) free() {
+	freeCatalog(l.root)
+	for _, t := range l.ownTables {
+		freeTable(t)
+	}
+	for _, c := range l.ownColumns {
+		freeColumn(c)
+	}
+	freeTypes(l.types)
+}
+
+func (l *library) addTable(t *schema.Table) {
+	table := get(googlesql.NewSimpleTable(t.Name, int64(len(l.tables))))
+	do(table.SetFullName(t.FullName()))
+	l.tables = append(l.tables, t)
+	l.ownTables = append(l.ownTables, table)
+	for _, c := range t.Columns {
+		writable := c.Generated == nil
+		// A column that SELECT * leaves out is a pseudo column to the library.
+		column := get(googlesql.NewSimpleColumn(t.FullName(), c.Name, libraryType(l.types, c.Type), c.Hidden, writable))
+		l.ownColumns = append(l.ownColumns, column)
+		do(table.AddColumn2(column, false))
+	}
+	if key := keyOrdinals(t); len(key) > 0 {
+		do(table.SetPrimaryKey(key))
+	}
+	do(l.in(t.Schema).AddTable2(t.Name, table))
+}
+
+func keyOrdinals(t *schema.Table) []int32 {
+	key := make([]int32, len(t.Key))
+	for i, part := range t.Key {
+		key[i] = int32(part.Column.Ordinal)
+	}
+	return key
+}
+
+// in is the catalog of a schema; root itself for the default schema.
+func (l *library) in(name string) *googlesql.SimpleCatalog {
+	if name == "" {
+		return l.root
+	}
+	lower := strings.ToLower(name)
+	if l.schemas[lower] == nil {
+		l.schemas[lower] = get(l.root.MakeOwnedSimpleCatalog(name))
+	}
+	return l.schemas[lower]
+}
+
+// function is a function or procedure that GoogleSQL itself does not have.
+type function struct {
+	name   string
+	result *value.Type // nil for a procedure
+	args   []*value.Type
+}
+
+var spannerFunctions = []function{
+	{"pending_commit_timestamp", value.TimestampType, nil},
+	{"bit_reverse", value.Int64Type, []*value.Type{value.Int64Type, value.BoolType}},
+}
+
+var spannerProcedures = []function{
+	{"cancel_query", nil, []*value.Type{value.StringType}},
+	{"compact_all", nil, nil},
+}
+
+func (l *library) addFunction(f function) {
+	signatures := []*googlesql.FunctionSignature{l.signature(f)}
+	do(l.root.AddOwnedFunction(get(googlesql.NewFunction2([]string{f.name}, "Spanner", googlesql.FunctionEnums_ModeScalar, signatures))))
+}
+
+func (l *library) signature(f function) *googlesql.FunctionSignature {
+	result := get(googlesql.NewFunctionArgumentType4(googlesql.SignatureArgumentKindArgTypeVoid, 1))
+	if f.result != nil {
+		result = get(googlesql.NewFunctionArgumentType3(libraryType(l.types, f.result), 1))
+	}
+	args := make([]*googlesql.FunctionArgumentType, len(f.args))
+	for i, t := range f.args {
+		args[i] = get(googlesql.NewFunctionArgumentType3(libraryType(l.types, t), 1))
+	}
+	return get(googlesql.NewFunctionSignature3(result, args, 0))
+}

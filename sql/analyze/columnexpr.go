@@ -1,0 +1,105 @@
+package analyze
+
+import (
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// A column expression is analyzed as the value of an assignment, since the library converts to a wanted type there and nowhere
+// else: UPDATE t SET value = (e) WHERE TRUE, over a table of its own with t's columns and one more. The expression begins on
+// line 2, and the line after it closes the assignment even if it ends in a comment.
+const (
+	valueColumn = "$value"
+	exprPrefix  = "UPDATE `%s` SET `" + valueColumn + "` = (\n"
+	exprSuffix  = "\n) WHERE TRUE"
+)
+
+// Expr analyzes the expression of a DEFAULT, a generated column or a CHECK over t's columns, and converts it to the type want as
+// an assignment would. uses are the columns it reads: the Refs to uses[i] have the Col.ID i.
+func (a *Analyzer) Expr(t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, err error) {
+	if err := guard(sql); err != nil {
+		return nil, nil, err
+	}
+	w := &walker{catalog: a.catalog}
+	w.declare(nil)
+	err = run(func() {
+		l := newLibrary([]*schema.Table{exprTable(t, want)})
+		defer l.free()
+		stmt := w.analyze(l, strings.Replace(exprPrefix, "%s", t.Name, 1)+sql+exprSuffix)
+		e, uses = columnExpr(stmt)
+	})
+	if err != nil {
+		return nil, nil, firstLineUp(err)
+	}
+	return e, uses, nil
+}
+
+// exprTable is t without key, with one more column.
+func exprTable(t *schema.Table, want *value.Type) *schema.Table {
+	columns := make([]*schema.Column, len(t.Columns), len(t.Columns)+1)
+	copy(columns, t.Columns)
+	columns = append(columns, &schema.Column{Name: valueColumn, Type: want, Hidden: true})
+	return &schema.Table{Name: t.Name, Columns: columns}
+}
+
+// columnExpr takes the expression out of the statement around it.
+func columnExpr(stmt tree.Statement) (tree.Expr, []*schema.Column) {
+	update, ok := stmt.(*tree.Update)
+	if !ok || len(update.Set) != 1 || update.From != nil || update.Return != nil || update.Assert != nil || update.Set[0].Value == nil {
+		refuse(fault.InvalidSQL("Syntax error: Expected one expression [at 1:1]"))
+	}
+	columns := make(map[int]*schema.Column, len(update.Scan.Out))
+	for i, c := range update.Scan.Out {
+		columns[c.ID] = update.Scan.Columns[i]
+	}
+	e := update.Set[0].Value
+	return e, number(e, columns)
+}
+
+// number lists the columns that e reads and gives their Refs the place in the list as ID. That cannot clash with the IDs of
+// columns that e makes itself: the library counts those behind all columns of the table.
+func number(e tree.Expr, columns map[int]*schema.Column) (uses []*schema.Column) {
+	places := map[int]int{}
+	tree.Walk(e, func(e tree.Expr) {
+		switch e := e.(type) {
+		case *tree.Subquery:
+			refuse(fault.ColumnExprSubquery())
+		case *tree.Ref:
+			c := columns[e.Col.ID]
+			if c == nil {
+				return
+			}
+			if _, seen := places[e.Col.ID]; !seen {
+				places[e.Col.ID] = len(uses)
+				uses = append(uses, c)
+			}
+			e.Col.ID = places[e.Col.ID]
+		}
+	})
+	return uses
+}
+
+var place = regexp.MustCompile(`\[at (\d+):(\d+)\]`)
+
+// firstLineUp moves the places in an error of the statement to where they are in the expression.
+func firstLineUp(err error) error {
+	user := (*fault.Error)(nil)
+	if !errors.As(err, &user) {
+		return err
+	}
+	text := place.ReplaceAllStringFunc(user.Message, func(at string) string {
+		m := place.FindStringSubmatch(at)
+		line, _ := strconv.Atoi(m[1])
+		return "[at " + strconv.Itoa(line-1) + ":" + m[2] + "]"
+	})
+	moved := *user
+	moved.Message = text
+	return &moved
+}

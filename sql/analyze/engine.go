@@ -1,0 +1,124 @@
+package analyze
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	_ "unsafe" // for go:linkname
+
+	"github.com/goccy/go-googlesql"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+// The library frees what its handles point to in finalizers, and what they
+// point to lives in a memory of its own that Go's collector does not see and
+// that never shrinks: between two collections of a large heap thousands of
+// statements would pile up in it. So what is big is freed at once. A later
+// finalizer finds the handle empty. These names are those of the library's
+// methods; should one go away, linking fails.
+
+//go:linkname freeOutput github.com/goccy/go-googlesql.(*AnalyzerOutput).free
+func freeOutput(*googlesql.AnalyzerOutput)
+
+//go:linkname freeOptions github.com/goccy/go-googlesql.(*AnalyzerOptions).free
+func freeOptions(*googlesql.AnalyzerOptions)
+
+//go:linkname freeTypes github.com/goccy/go-googlesql.(*TypeFactory).free
+func freeTypes(*googlesql.TypeFactory)
+
+//go:linkname freeCatalog github.com/goccy/go-googlesql.(*SimpleCatalog).free
+func freeCatalog(*googlesql.SimpleCatalog)
+
+//go:linkname freeTable github.com/goccy/go-googlesql.(*SimpleTable).free
+func freeTable(*googlesql.SimpleTable)
+
+//go:linkname freeColumn github.com/goccy/go-googlesql.(*SimpleColumn).free
+func freeColumn(*googlesql.SimpleColumn)
+
+// engine is the library, of which a process has one. It runs one call at a
+// time; mu is held over a whole analysis, so that two statements do not wait
+// for each other at every one of their thousands of short calls.
+var engine struct {
+	mu       sync.Mutex
+	started  bool
+	language *googlesql.LanguageOptions
+}
+
+// failure carries an error from deep in a tree up to run. The library reports an
+// error from each of its accessors, none of which fails for a sound tree.
+type failure struct{ err error }
+
+// get is the value of an accessor of the library.
+func get[T any](v T, err error) T {
+	if err != nil {
+		panic(failure{err})
+	}
+	return v
+}
+
+// do runs a setter of the library.
+func do(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// refuse ends the analysis with an error for the user.
+func refuse(err *fault.Error) { panic(failure{err}) }
+
+// run calls f with the library to itself. What f refuses comes back as a
+// *fault.Error; everything else that goes wrong, panics of the library
+// included, is an error of this statement alone.
+func run(f func()) (err error) {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			err = r.err
+			if user := (*fault.Error)(nil); !errors.As(err, &user) {
+				err = fmt.Errorf("analyzing a statement: %w", err)
+			}
+		default:
+			err = fmt.Errorf("analyzing a statement: panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	start()
+	f()
+	return nil
+}
+
+// refusal is the library's verdict on a text: an error for the user, unless the library itself broke down.
+func refusal(err error) error {
+	text := err.Error()
+	if strings.HasPrefix(text, trapped) || strings.Contains(text, brokenInvariant) {
+		return err
+	}
+	return fault.InvalidSQL(text)
+}
+
+// How the library's own failures begin, or what they contain.
+const (
+	trapped         = "wasm trap: "
+	brokenInvariant = "RET_CHECK failure"
+)
+
+func start() {
+	if engine.started {
+		return
+	}
+	do(googlesql.Init())
+	l := get(googlesql.NewLanguageOptions())
+	do(l.SetProductMode(googlesql.ProductModeProductExternal))
+	do(l.SetNameResolutionMode(googlesql.NameResolutionModeNameResolutionDefault))
+	do(l.DisableAllLanguageFeatures())
+	for _, f := range features {
+		do(l.EnableLanguageFeature(f))
+	}
+	do(l.SetSupportedStatementKinds(statementKinds))
+	engine.language, engine.started = l, true
+}

@@ -1,0 +1,159 @@
+package analyze
+
+import (
+	"strings"
+
+	"github.com/goccy/go-googlesql"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+func (w *walker) expr(n googlesql.ResolvedExprNode) tree.Expr {
+	switch n := n.(type) {
+	case *googlesql.ResolvedLiteral:
+		t := typeOf(get(n.Type()))
+		return &tree.Literal{T: t, Value: valueOf(get(n.Value()), t)}
+	case *googlesql.ResolvedParameter:
+		return w.parameter(n)
+	case *googlesql.ResolvedColumnRef:
+		return &tree.Ref{Col: w.col(get(n.Column()))}
+	case *googlesql.ResolvedFunctionCall:
+		return w.call(n)
+	case *googlesql.ResolvedCast:
+		return w.cast(n)
+	case *googlesql.ResolvedSubqueryExpr:
+		return w.subquery(n)
+	case *googlesql.ResolvedMakeStruct:
+		fields := get(n.FieldList())
+		atMost("fields in a STRUCT", len(fields), maxStructFields)
+		return &tree.MakeStruct{T: typeOf(get(n.Type())), Fields: w.exprs(fields)}
+	case *googlesql.ResolvedGetStructField:
+		return &tree.GetField{T: typeOf(get(n.Type())), Arg: w.expr(get(n.Expr())), Index: int(get(n.FieldIdx()))}
+	case *googlesql.ResolvedGetJsonField:
+		return &tree.GetJSONField{Arg: w.expr(get(n.Expr())), Name: get(n.FieldName())}
+	case *googlesql.ResolvedWithExpr:
+		return &tree.Let{Defs: w.computed(get(n.AssignmentList())), Body: w.expr(get(n.Expr()))}
+	}
+	unsupported(get(n.NodeKindString()))
+	return nil
+}
+
+func (w *walker) exprs(list []googlesql.ResolvedExprNode) []tree.Expr {
+	out := make([]tree.Expr, len(list))
+	for i, n := range list {
+		out[i] = w.expr(n)
+	}
+	return out
+}
+
+// optional is expr for what may be missing.
+func (w *walker) optional(n googlesql.ResolvedExprNode) tree.Expr {
+	if n == nil {
+		return nil
+	}
+	return w.expr(n)
+}
+
+func (w *walker) parameter(n *googlesql.ResolvedParameter) tree.Expr {
+	name := strings.ToLower(get(n.Name()))
+	t := typeOf(get(n.Type()))
+	declared, bound := w.declared[name]
+	if !bound && !w.allowUnbound {
+		refuse(fault.UnboundParameter(name))
+	}
+	if declared == nil {
+		w.inferred[name] = t
+	}
+	w.counts.parameter(name)
+	return &tree.Param{T: t, Name: name}
+}
+
+func (w *walker) call(n *googlesql.ResolvedFunctionCall) tree.Expr {
+	defer w.counts.enter(&w.counts.calls)()
+	w.counts.functions++
+	w.hints(get(n.HintList()), functionHints)
+	args, lambdas := w.arguments(n.ResolvedFunctionCallBase)
+	f := w.function(n.ResolvedFunctionCallBase, args, typeOf(get(n.Type())))
+	if f.Name == "$in" {
+		atMost("values in the IN operator", len(args)-1, maxInValues)
+	}
+	return &tree.Call{Func: f, Args: args, Lambdas: lambdas}
+}
+
+// arguments are those of a call; where an argument is a lambda, args has nil and lambdas the argument.
+func (w *walker) arguments(n *googlesql.ResolvedFunctionCallBase) (args []tree.Expr, lambdas []*tree.Lambda) {
+	generic := get(n.GenericArgumentList())
+	if len(generic) == 0 {
+		return w.exprs(get(n.ArgumentList())), nil
+	}
+	for _, g := range generic {
+		if e := get(g.Expr()); e != nil {
+			args = append(args, w.expr(e))
+			continue
+		}
+		lambda := get(g.InlineLambda())
+		if lambda == nil {
+			unsupported("This kind of argument of " + get(get(n.Function()).SQLName()))
+		}
+		args = append(args, nil)
+		lambdas = append(lambdas, &tree.Lambda{Params: w.cols(get(lambda.ArgumentList())), Body: w.expr(get(lambda.Body()))})
+	}
+	return args, lambdas
+}
+
+func (w *walker) function(n *googlesql.ResolvedFunctionCallBase, args []tree.Expr, result *value.Type) *tree.Function {
+	f := &tree.Function{
+		Name: strings.ToLower(get(get(n.Function()).FullName(false))),
+		Args: make([]*value.Type, len(args)),
+		Type: result,
+		Safe: get(n.ErrorMode()) == googlesql.ResolvedFunctionCallBaseEnums_ErrorModeSafeErrorMode,
+	}
+	for i, a := range args {
+		if a != nil {
+			f.Args[i] = a.Type()
+		}
+	}
+	return f
+}
+
+func (w *walker) cast(n *googlesql.ResolvedCast) tree.Expr {
+	return &tree.Cast{
+		Arg:    w.expr(get(n.Expr())),
+		T:      typeOf(get(n.Type())),
+		Safe:   get(n.ReturnNullOnError()),
+		Format: w.optional(get(n.Format())),
+		Zone:   w.optional(get(n.TimeZone())),
+	}
+}
+
+var subqueryKinds = map[googlesql.ResolvedSubqueryExprEnums_SubqueryType]tree.SubqueryKind{
+	googlesql.ResolvedSubqueryExprEnums_SubqueryTypeScalar: tree.ScalarSubquery,
+	googlesql.ResolvedSubqueryExprEnums_SubqueryTypeArray:  tree.ArraySubquery,
+	googlesql.ResolvedSubqueryExprEnums_SubqueryTypeExists: tree.ExistsSubquery,
+	googlesql.ResolvedSubqueryExprEnums_SubqueryTypeIn:     tree.InSubquery,
+}
+
+func (w *walker) subquery(n *googlesql.ResolvedSubqueryExpr) tree.Expr {
+	defer w.counts.enter(&w.counts.subqueries)()
+	kind, ok := subqueryKinds[get(n.SubqueryType())]
+	if !ok {
+		unsupported("LIKE ANY and LIKE ALL over a subquery")
+	}
+	scan := get(n.Subquery())
+	s := &tree.Subquery{
+		T:     typeOf(get(n.Type())),
+		Kind:  kind,
+		In:    w.optional(get(n.InExpr())),
+		Scan:  w.scan(scan),
+		Hints: w.hints(get(n.HintList()), subqueryHints),
+	}
+	if cols := w.columnList(scan); len(cols) > 0 {
+		s.Out = cols[0]
+	}
+	if ordered, ok := scan.(interface{ IsOrdered() (bool, error) }); ok {
+		s.Ordered = get(ordered.IsOrdered())
+	}
+	return s
+}

@@ -1,0 +1,152 @@
+package analyze
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-googlesql"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// hintSet is what may be hinted in one place, by name in upper case, as Spanner's reference lists it under "Hints".
+type hintSet map[string]hintValue
+
+// hintValue says what values a hint takes.
+type hintValue struct {
+	kind  value.Kind
+	words []string // if not nil, a STRING is one of these, ignoring case
+	most  int64    // if not 0, an INT64 is between 0 and this
+}
+
+func word(words ...string) hintValue { return hintValue{kind: value.String, words: words} }
+
+var (
+	boolHint = hintValue{kind: value.Bool}
+	nameHint = hintValue{kind: value.String}
+	intHint  = hintValue{kind: value.Int64}
+
+	joinMethod    = word("HASH_JOIN", "APPLY_JOIN", "MERGE_JOIN", "PUSH_BROADCAST_HASH_JOIN", "LOOP_JOIN")
+	buildSide     = word("BUILD_LEFT", "BUILD_RIGHT")
+	hashExecution = word("MULTI_PASS", "ONE_PASS")
+	scanMethod    = word("AUTO", "BATCH", "ROW", "COLUMNAR", "NO_COLUMNAR")
+	groupMethod   = word("HASH_GROUP", "STREAM_GROUP")
+)
+
+var statementHints = hintSet{
+	"USE_ADDITIONAL_PARALLELISM":          boolHint,
+	"OPTIMIZER_VERSION":                   {}, // a number or a word
+	"OPTIMIZER_STATISTICS_PACKAGE":        nameHint,
+	"ALLOW_DISTRIBUTED_MERGE":             boolHint,
+	"LOCK_SCANNED_RANGES":                 word("SHARED", "EXCLUSIVE"),
+	"SCAN_METHOD":                         scanMethod,
+	"EXECUTION_METHOD":                    word("DEFAULT", "BATCH", "ROW"),
+	"USE_UNENFORCED_FOREIGN_KEY":          boolHint,
+	"ALLOW_TIMESTAMP_PREDICATE_PUSHDOWN":  boolHint,
+	"PDML_MAX_PARALLELISM":                {kind: value.Int64, most: 1000},
+	"ALLOW_SEARCH_INDEXES_IN_TRANSACTION": boolHint,
+	"REQUIRE_ENHANCE_QUERY":               boolHint,
+	"ENHANCE_QUERY_TIMEOUT_MS":            intHint,
+	"FORCE_INDEX":                         word(tree.BaseTable),
+	"INDEX_STRATEGY":                      word("FORCE_INDEX_UNION"),
+	"JOIN_METHOD":                         joinMethod,
+	"JOIN_TYPE":                           joinMethod,
+	"FORCE_JOIN_ORDER":                    boolHint,
+	"HASH_JOIN_BUILD_SIDE":                buildSide,
+	"HASH_JOIN_EXECUTION":                 hashExecution,
+	"CONSTANT_FOLDING":                    boolHint,
+	"ENABLE_ADAPTIVE_PLANS":               boolHint,
+	"PARAMETER_SENSITIVE":                 word("AUTO", "ALWAYS", "NEVER"),
+}
+
+var tableHints = hintSet{
+	"FORCE_INDEX":               nameHint,
+	"GROUPBY_SCAN_OPTIMIZATION": boolHint,
+	"INDEX_STRATEGY":            word("FORCE_INDEX_UNION"),
+	"SEEKABLE_KEY_SIZE":         {kind: value.Int64, most: 16},
+	"SCAN_METHOD":               scanMethod,
+}
+
+var joinHints = hintSet{
+	"JOIN_METHOD":          joinMethod,
+	"JOIN_TYPE":            joinMethod,
+	"FORCE_JOIN_ORDER":     boolHint,
+	"HASH_JOIN_BUILD_SIDE": buildSide,
+	"HASH_JOIN_EXECUTION":  hashExecution,
+	"BATCH_MODE":           boolHint,
+	"FACTORIZED_MODE":      word("FACTORIZE_LEFT", "FACTORIZE_RIGHT", "FACTORIZE_BOTH"),
+}
+
+var (
+	arrayHints    = joinHints
+	subqueryHints = joinHints
+	setHints      = hintSet{"JOIN_METHOD": joinMethod, "FORCE_JOIN_ORDER": boolHint}
+	groupHints    = hintSet{"GROUP_METHOD": groupMethod, "GROUP_TYPE": groupMethod}
+	functionHints = hintSet{"DISABLE_INLINE": boolHint}
+	noHints       = hintSet{}
+)
+
+// oldHints are hints that go by another name now.
+var oldHints = map[string]string{"JOIN_TYPE": "JOIN_METHOD", "GROUP_TYPE": "GROUP_METHOD"}
+
+// hints checks and collects the hints of one place. Those with a prefix that is not Spanner's are for others and left out.
+func (w *walker) hints(list []*googlesql.ResolvedOption, known hintSet) tree.Hints {
+	var hints tree.Hints
+	for _, h := range list {
+		if q := get(h.Qualifier()); q != "" && !strings.EqualFold(q, "spanner") {
+			continue
+		}
+		name := get(h.Name())
+		upper := strings.ToUpper(name)
+		takes, ok := known[upper]
+		if !ok {
+			refuse(fault.HintUnknown(name))
+		}
+		e := w.expr(get(h.Value()))
+		takes.check(name, e)
+		if now := oldHints[upper]; now != "" {
+			upper = now
+		}
+		if hints == nil {
+			hints = tree.Hints{}
+		}
+		if hints[upper] != nil {
+			refuse(fault.HintRepeated(name))
+		}
+		hints[upper] = e
+	}
+	return hints
+}
+
+// check refuses a value that the hint does not take; that of a parameter is not known yet.
+func (h hintValue) check(name string, e tree.Expr) {
+	literal, ok := e.(*tree.Literal)
+	if !ok || h.kind == value.Invalid {
+		return
+	}
+	v := literal.Value
+	good := literal.T.Kind == h.kind && !v.IsNull()
+	if good && h.words != nil {
+		good = slices.Contains(h.words, strings.ToUpper(v.AsString()))
+	}
+	if good && h.most > 0 {
+		good = v.AsInt64() >= 0 && v.AsInt64() <= h.most
+	}
+	if !good {
+		refuse(fault.HintValue(name, tree.FormatLiteral(literal)))
+	}
+}
+
+// checkForceIndex refuses a FORCE_INDEX of an index that the table does not have.
+func checkForceIndex(scan *tree.TableScan) {
+	literal, ok := scan.Hints["FORCE_INDEX"].(*tree.Literal)
+	if !ok {
+		return
+	}
+	name := literal.Value.AsString()
+	if !strings.EqualFold(name, tree.BaseTable) && scan.Table.Index(name) == nil {
+		refuse(fault.HintIndexNotFound(scan.Table.FullName(), name))
+	}
+}

@@ -1,0 +1,60 @@
+package analyze
+
+// Kind is the kind of a statement, as far as those who run it must know before it is analyzed.
+type Kind uint8
+
+// The kinds of statements.
+const (
+	OtherKind  Kind = iota // DDL, or no statement at all
+	QueryKind              // SELECT, WITH, FROM, GRAPH, or any of these in parentheses
+	InsertKind             // INSERT
+	UpdateKind             // UPDATE
+	DeleteKind             // DELETE
+	CallKind               // CALL
+)
+
+// DML says whether statements of the kind change tables.
+func (k Kind) DML() bool { return k == InsertKind || k == UpdateKind || k == DeleteKind }
+
+var kinds = map[string]Kind{
+	"SELECT": QueryKind, "WITH": QueryKind, "FROM": QueryKind, "GRAPH": QueryKind, "TABLE": QueryKind,
+	"INSERT": InsertKind, "UPDATE": UpdateKind, "DELETE": DeleteKind, "CALL": CallKind,
+}
+
+// KindOf tells the kind of a statement by its first word, behind comments, hints and parentheses. It looks no further: whether the
+// statement is well-formed is found by Statement, and what that returns agrees with KindOf.
+func KindOf(sql string) Kind {
+	s := scanner{sql: sql}
+	parenthesized := false
+	for s.next() {
+		switch s.token {
+		case "(":
+			parenthesized = true
+			continue
+		case "@":
+			s.skipHint()
+			continue
+		}
+		kind := kinds[s.word()]
+		if parenthesized && kind != QueryKind {
+			return OtherKind
+		}
+		return kind
+	}
+	return OtherKind
+}
+
+// skipHint skips what stands behind the @ of a hint: a number, {k=v, ...}, or both.
+func (s *scanner) skipHint() {
+	if !s.next() || s.token != "{" {
+		return
+	}
+	for depth := 1; depth > 0 && s.next(); {
+		switch s.token {
+		case "{":
+			depth++
+		case "}":
+			depth--
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package analyze
+
+import "github.com/goccy/go-googlesql"
+
+// statementKinds are what ExecuteSql takes; DDL comes another way.
+var statementKinds = []googlesql.ResolvedNodeKind{
+	googlesql.ResolvedNodeKindResolvedQueryStmt,
+	googlesql.ResolvedNodeKindResolvedInsertStmt,
+	googlesql.ResolvedNodeKindResolvedUpdateStmt,
+	googlesql.ResolvedNodeKindResolvedDeleteStmt,
+	googlesql.ResolvedNodeKindResolvedCallStmt,
+}
+
+// features are the parts of GoogleSQL that Cloud Spanner has beyond its core, by its reference manual. Not among them: window
+// functions, ROLLUP and grouping sets, PIVOT, QUALIFY, recursive WITH, DATETIME and TIME, BIGNUMERIC, GEOGRAPHY, NULLS FIRST.
+var features = []googlesql.LanguageFeature{
+	// Types.
+	googlesql.LanguageFeatureFeatureTimestampNanos,
+	googlesql.LanguageFeatureFeatureNumericType,
+	googlesql.LanguageFeatureFeatureJsonType,
+	googlesql.LanguageFeatureFeatureIntervalType,
+	googlesql.LanguageFeatureFeatureUuidType,
+
+	// Queries.
+	googlesql.LanguageFeatureFeaturePipes,
+	googlesql.LanguageFeatureFeatureTablesample,
+	googlesql.LanguageFeatureFeatureForUpdate,
+	googlesql.LanguageFeatureFeatureWithOnSubquery,
+	googlesql.LanguageFeatureFeatureSelectStarExceptReplace,
+	googlesql.LanguageFeatureFeatureOrderByCollate,
+	googlesql.LanguageFeatureFeatureMultiwayUnnest,
+
+	// DML.
+	googlesql.LanguageFeatureFeatureDmlReturning,
+	googlesql.LanguageFeatureFeatureDmlUpdateWithJoin,
+	googlesql.LanguageFeatureFeatureColumnDefaultValue,
+	googlesql.LanguageFeatureFeatureInsertOnConflictClause,
+	googlesql.LanguageFeatureFeatureDisallowPrimaryKeyUpdates,
+
+	// Calls.
+	googlesql.LanguageFeatureFeatureNamedArguments,
+	googlesql.LanguageFeatureFeatureFunctionArgumentsWithDefaults,
+	googlesql.LanguageFeatureFeatureInlineLambdaArgument,
+	googlesql.LanguageFeatureFeatureSafeFunctionCall,
+	googlesql.LanguageFeatureFeatureSafeFunctionCallWithLambdaArgs,
+	googlesql.LanguageFeatureFeatureWithExpression,
+	googlesql.LanguageFeatureFeatureIsDistinct,
+	googlesql.LanguageFeatureFeatureFormatInCast,
+	googlesql.LanguageFeatureFeatureBareArrayAccess,
+	googlesql.LanguageFeatureFeatureLikeAnySomeAll,
+
+	// Aggregates.
+	googlesql.LanguageFeatureFeatureHavingInAggregate,
+	googlesql.LanguageFeatureFeatureNullHandlingModifierInAggregate,
+	googlesql.LanguageFeatureFeatureOrderByInAggregate,
+	googlesql.LanguageFeatureFeatureLimitInAggregate,
+
+	// Functions.
+	googlesql.LanguageFeatureFeatureDateTimeConstructors,
+	googlesql.LanguageFeatureFeatureDateArithmetics,
+	googlesql.LanguageFeatureFeatureExtendedDateTimeSignatures,
+	googlesql.LanguageFeatureFeatureWeekWithWeekday,
+	googlesql.LanguageFeatureFeatureAdditionalStringFunctions,
+	googlesql.LanguageFeatureFeatureAliasesForStringAndDateFunctions,
+	googlesql.LanguageFeatureFeatureAllowRegexpExtractOptionals,
+	googlesql.LanguageFeatureFeatureRoundWithRoundingMode,
+	googlesql.LanguageFeatureFeatureNullifzeroZeroifnull,
+	googlesql.LanguageFeatureFeatureArrayFindFunctions,
+	googlesql.LanguageFeatureFeatureArrayAggregationFunctions,
+	googlesql.LanguageFeatureFeatureFirstAndLastN,
+	googlesql.LanguageFeatureFeatureEnableFloatDistanceFunctions,
+	googlesql.LanguageFeatureFeatureDotProduct,
+	googlesql.LanguageFeatureFeatureJsonArrayFunctions,
+	googlesql.LanguageFeatureFeatureJsonValueExtractionFunctions,
+	googlesql.LanguageFeatureFeatureJsonMoreValueExtractionFunctions,
+	googlesql.LanguageFeatureFeatureJsonArrayValueExtractionFunctions,
+	googlesql.LanguageFeatureFeatureJsonLaxValueExtractionFunctions,
+	googlesql.LanguageFeatureFeatureJsonConstructorFunctions,
+	googlesql.LanguageFeatureFeatureJsonMutatorFunctions,
+	googlesql.LanguageFeatureFeatureJsonContainsFunction,
+	googlesql.LanguageFeatureFeatureJsonKeysFunction,
+}
+
+// rewritesOff are the rewrites that the library would make of what the tree can hold as it is.
+var rewritesOff = []googlesql.ResolvedASTRewrite{
+	googlesql.ResolvedASTRewriteRewriteWithExpr,
+	googlesql.ResolvedASTRewriteRewriteArrayFilterTransform,
+	googlesql.ResolvedASTRewriteRewriteArrayIncludes,
+	googlesql.ResolvedASTRewriteRewriteMultiwayUnnest,
+	googlesql.ResolvedASTRewriteRewriteOrderByAndLimitInAggregate,
+}

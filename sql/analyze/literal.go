@@ -1,0 +1,93 @@
+package analyze
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/goccy/go-googlesql"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// valueOf is a value of the library, whose type is t in our terms, as ours.
+func valueOf(v *googlesql.Value, t *value.Type) value.Value {
+	if get(v.IsNull()) {
+		return value.Null(t.Kind)
+	}
+	switch t.Kind {
+	case value.Bool:
+		return value.OfBool(get(v.BoolValue()))
+	case value.Int64:
+		return value.OfInt64(get(v.Int64Value()))
+	case value.Float64:
+		return value.OfFloat64(get(v.DoubleValue()))
+	case value.Float32:
+		return value.OfFloat32(get(v.FloatValue()))
+	case value.Date:
+		return value.OfDate(get(v.DateValue()))
+	case value.String:
+		if get(v.TypeKind()) == googlesql.TypeKindTypeEnum {
+			return value.OfString(get(v.EnumDisplayName()))
+		}
+		return value.OfString(get(v.StringValue()))
+	case value.Bytes:
+		return value.OfBytes([]byte(get(v.BytesValue())))
+	case value.Array:
+		elems := get(v.Elements())
+		list := make([]value.Value, len(elems))
+		for i, e := range elems {
+			list[i] = valueOf(e, t.Elem)
+		}
+		return value.OfArray(list)
+	case value.Struct:
+		fields := get(v.Fields())
+		list := make([]value.Value, len(fields))
+		for i, f := range fields {
+			list[i] = valueOf(f, t.Fields[i].Type)
+		}
+		return value.OfStruct(list)
+	}
+	return extendedValueOf(v, t)
+}
+
+// extendedValueOf is valueOf for the scalars that have a form of their own in the library.
+func extendedValueOf(v *googlesql.Value, t *value.Type) value.Value {
+	switch t.Kind {
+	case value.Timestamp:
+		return timestampOf(v)
+	case value.Numeric:
+		return value.OfNumeric(get(value.ParseDecimal(get(get(v.NumericValue()).ToString()))))
+	case value.JSON:
+		return value.OfJSON(get(v.JsonString()))
+	case value.UUID:
+		return value.OfUUID(get(value.ParseUUID(get(get(v.UuidValue()).ToString()))))
+	case value.Interval:
+		return intervalOf(get(v.IntervalValue()))
+	}
+	panic(failure{fmt.Errorf("literal of type %v", t)})
+}
+
+// timestampOf goes by the text: the accessors for numbers hold either micros or, for part of the range, nanos.
+func timestampOf(v *googlesql.Value) value.Value {
+	const layout = "2006-01-02 15:04:05.999999999-07"
+	return value.OfTime(get(time.Parse(layout, get(v.DebugString(false)))))
+}
+
+const (
+	microsPerSecond = 1_000_000
+	nanosPerMicro   = 1_000
+)
+
+func intervalOf(i *googlesql.IntervalValue) value.Value {
+	micros := get(i.GetMicros())
+	seconds, rest := micros/microsPerSecond, micros%microsPerSecond
+	if rest < 0 {
+		seconds, rest = seconds-1, rest+microsPerSecond
+	}
+	return value.OfInterval(value.IntervalValue{
+		Months:  int32(get(i.GetMonths())),
+		Days:    int32(get(i.GetDays())),
+		Seconds: seconds,
+		Nanos:   int32(rest*nanosPerMicro + get(i.GetNanoFractions())),
+	})
+}

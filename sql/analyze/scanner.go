@@ -1,0 +1,123 @@
+package analyze
+
+import "strings"
+
+// scanner cuts SQL text into tokens, as far as is needed to tell words and brackets from what stands in strings and comments. It
+// follows GoogleSQL's lexical structure; text that breaks its rules gives some tokens or other, and the library finds the fault.
+type scanner struct {
+	sql string
+	pos int // behind the current token
+
+	token string // the current token as it stands; strings and quoted names with their quotes
+	start int
+}
+
+// next moves to the next token; false at the end.
+func (s *scanner) next() bool {
+	s.skipSpace()
+	if s.pos >= len(s.sql) {
+		return false
+	}
+	s.start = s.pos
+	s.pos += s.length(s.sql[s.pos:])
+	s.token = s.sql[s.start:s.pos]
+	return true
+}
+
+func (s *scanner) skipSpace() {
+	for s.pos < len(s.sql) {
+		rest := s.sql[s.pos:]
+		switch {
+		case rest[0] == ' ' || rest[0] >= '\t' && rest[0] <= '\r':
+			s.pos++
+		case rest[0] == '#' || strings.HasPrefix(rest, "--"):
+			s.pos += through(rest, "\n")
+		case strings.HasPrefix(rest, "/*"):
+			s.pos += 2 + through(rest[2:], "*/")
+		default:
+			return
+		}
+	}
+}
+
+// through is the length of text up to the end of mark, or all of it.
+func through(text, mark string) int {
+	if i := strings.Index(text, mark); i >= 0 {
+		return i + len(mark)
+	}
+	return len(text)
+}
+
+// operators are the tokens of two characters.
+var operators = []string{"|>", "->", "=>", "||", "<<", ">>", "<=", ">=", "<>", "!=", "@@"}
+
+// length is that of the token at the beginning of text, which is not empty.
+func (s *scanner) length(text string) int {
+	if n := quoteAt(text); n >= 0 {
+		return n + quotedLength(text[n:])
+	}
+	if isWord(text[0]) {
+		n := 1
+		for n < len(text) && isWord(text[n]) {
+			n++
+		}
+		return n
+	}
+	for _, op := range operators {
+		if strings.HasPrefix(text, op) {
+			return len(op)
+		}
+	}
+	return 1
+}
+
+// isWord says whether c is part of a name, keyword or number; all bytes beyond ASCII are.
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// quoteAt is the place of the opening quote of the string or quoted name that text begins with, behind a prefix like rb; -1 without.
+func quoteAt(text string) int {
+	for i := 0; i < len(text) && i < 3; i++ {
+		switch text[i] {
+		case '\'', '"':
+			return i
+		case '`':
+			if i == 0 {
+				return 0
+			}
+			return -1
+		case 'r', 'R', 'b', 'B':
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+// quotedLength is the length of the string or name that text, beginning with its quote, begins with. A backslash protects the
+// character behind it, in raw strings too.
+func quotedLength(text string) int {
+	quote := text[:1]
+	if triple := strings.Repeat(quote, 3); quote != "`" && strings.HasPrefix(text, triple) {
+		quote = triple
+	}
+	for i := len(quote); i < len(text); i++ {
+		switch {
+		case text[i] == '\\':
+			i++
+		case strings.HasPrefix(text[i:], quote):
+			return i + len(quote)
+		}
+	}
+	return len(text)
+}
+
+// word is the current token in upper case if it could be a keyword, else "".
+func (s *scanner) word() string {
+	const longest = len("INTERSECT")
+	if len(s.token) > longest || !isWord(s.token[0]) {
+		return ""
+	}
+	return strings.ToUpper(s.token)
+}

@@ -1,0 +1,59 @@
+package analyze
+
+import (
+	"strings"
+
+	"github.com/goccy/go-googlesql"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+func (w *walker) statement(n googlesql.ResolvedStatementNode) tree.Statement {
+	switch n := n.(type) {
+	case *googlesql.ResolvedQueryStmt:
+		return w.queryStmt(n)
+	case *googlesql.ResolvedInsertStmt:
+		return w.insert(n)
+	case *googlesql.ResolvedUpdateStmt:
+		return w.update(n)
+	case *googlesql.ResolvedDeleteStmt:
+		return w.delete(n)
+	case *googlesql.ResolvedCallStmt:
+		return &tree.Procedure{Name: strings.ToLower(get(get(n.Procedure()).Name())), Args: w.exprs(get(n.ArgumentList()))}
+	}
+	unsupported("Statement " + get(n.NodeKindString()))
+	return nil
+}
+
+func (w *walker) queryStmt(n *googlesql.ResolvedQueryStmt) *tree.Query {
+	q := &tree.Query{
+		Scan:    w.scan(get(n.Query())),
+		Output:  w.output(get(n.OutputColumnList())),
+		AsValue: get(n.IsValueTable()),
+		Hints:   w.hints(get(n.HintList()), statementHints),
+	}
+	for _, o := range q.Output {
+		if o.Col.Type.Kind == value.Struct {
+			refuse(fault.StructOutput())
+		}
+	}
+	return q
+}
+
+func (w *walker) output(list []*googlesql.ResolvedOutputColumn) []tree.Output {
+	out := make([]tree.Output, len(list))
+	for i, c := range list {
+		out[i] = tree.Output{Name: userName(get(c.Name())), Col: w.col(get(c.Column()))}
+	}
+	return out
+}
+
+// userName is a column's name as the user sees it: names that the library makes up begin with a dollar sign.
+func userName(name string) string {
+	if strings.HasPrefix(name, "$") {
+		return ""
+	}
+	return name
+}

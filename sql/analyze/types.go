@@ -1,0 +1,73 @@
+package analyze
+
+import (
+	"github.com/goccy/go-googlesql"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// scalarKinds pairs our kinds with the library's.
+var scalarKinds = []struct {
+	ours   *value.Type
+	theirs googlesql.TypeKind
+}{
+	{value.BoolType, googlesql.TypeKindTypeBool},
+	{value.Int64Type, googlesql.TypeKindTypeInt64},
+	{value.Float64Type, googlesql.TypeKindTypeDouble},
+	{value.Float32Type, googlesql.TypeKindTypeFloat},
+	{value.TimestampType, googlesql.TypeKindTypeTimestamp},
+	{value.DateType, googlesql.TypeKindTypeDate},
+	{value.StringType, googlesql.TypeKindTypeString},
+	{value.BytesType, googlesql.TypeKindTypeBytes},
+	{value.NumericType, googlesql.TypeKindTypeNumeric},
+	{value.JSONType, googlesql.TypeKindTypeJson},
+	{value.IntervalType, googlesql.TypeKindTypeInterval},
+	{value.UUIDType, googlesql.TypeKindTypeUuid},
+}
+
+// typeOf is the type t of the library as ours. A value of an enumeration is a STRING with its name.
+func typeOf(t googlesql.Googlesql_TypeNode) *value.Type {
+	kind := get(t.Kind())
+	for _, s := range scalarKinds {
+		if s.theirs == kind {
+			return s.ours
+		}
+	}
+	switch kind {
+	case googlesql.TypeKindTypeEnum:
+		return value.StringType
+	case googlesql.TypeKindTypeArray:
+		return value.ArrayOf(typeOf(get(get(t.AsArray()).ElementType())))
+	case googlesql.TypeKindTypeStruct:
+		fields := get(get(t.AsStruct()).Fields())
+		of := make([]value.Field, len(fields))
+		for i, f := range fields {
+			of[i] = value.Field{Name: f.Name, Type: typeOf(f.Type_)}
+		}
+		return value.StructOf(of...)
+	}
+	refuse(fault.SQLUnimplemented("Type " + get(t.DebugString(false))))
+	return nil
+}
+
+// libraryType is our type t as the library's, made in f.
+func libraryType(f *googlesql.TypeFactory, t *value.Type) googlesql.Googlesql_TypeNode {
+	for _, s := range scalarKinds {
+		if s.ours.Kind == t.Kind {
+			return get(f.MakeSimpleType(s.theirs))
+		}
+	}
+	switch t.Kind {
+	case value.Array:
+		return get(f.MakeArrayType2(libraryType(f, t.Elem)))
+	case value.Struct:
+		fields := make([]*googlesql.StructField, len(t.Fields))
+		for i, field := range t.Fields {
+			fields[i] = &googlesql.StructField{Name: field.Name, Type_: libraryType(f, field.Type)}
+		}
+		return get(f.MakeStructType2(fields))
+	}
+	refuse(fault.SQLUnimplemented("Type " + t.String()))
+	return nil
+}
