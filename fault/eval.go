@@ -98,3 +98,23 @@ func BadRegexp(problem string) *Error {
 func UnsupportedFunction(name string, args []string) *Error {
 	return newError(codes.Unimplemented, "Unsupported built-in function: %s(%s)", name, strings.Join(args, ", "))
 }
+
+// DateOverflow: adding to or subtracting from a date or timestamp leaves the calendar.
+func DateOverflow(doing string, n int64, part, typ, from string) *Error {
+	return newError(codes.OutOfRange, "%s %d %s to %s %s causes overflow", doing, n, part, typ, from)
+}
+
+// IntervalRange: an interval outside of 10,000 years.
+func IntervalRange() *Error {
+	return newError(codes.OutOfRange, "Interval is out of range: years, months, days and time must each stay within 10000 years")
+}
+
+// TimestampRange: a timestamp before year 1 or after 9999.
+func TimestampRange() *Error {
+	return newError(codes.OutOfRange, "Timestamp is out of range: it must be from 0001-01-01 00:00:00 to 9999-12-31 23:59:59.999999999 UTC")
+}
+
+// DateRange: a date before year 1 or after 9999.
+func DateRange() *Error {
+	return newError(codes.OutOfRange, "Date is out of range: it must be from 0001-01-01 to 9999-12-31")
+}

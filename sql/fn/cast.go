@@ -5,20 +5,142 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Cast picks the conversion of one type to another. Its arguments are the value and, for CAST with FORMAT, the format and,
-// if given, the time zone: three at most. A safe cast turns what cannot be converted into NULL.
+// Cast picks the conversion of one type to another. Its arguments are the value and, for CAST with FORMAT, the format and, if
+// given, the time zone: three at most. A safe cast turns what cannot be converted into NULL.
 func Cast(from, to *value.Type, safe bool) (*Scalar, error) {
 	convert := conversion(from, to)
 	if convert == nil {
 		return nil, fault.NoCast(from.String(), to.String())
 	}
-	return &Scalar{eval: convert, null: value.Null(to.Kind), safe: safe, Stable: true}, nil
+	return &Scalar{
+		Stable: zoned(from) != zoned(to),
+		eval:   func(ctx *Context, a []value.Value) (value.Value, error) { return convert(ctx, a) },
+		null:   value.Null(to.Kind),
+		safe:   safe,
+	}, nil
+}
+
+// zoned says whether values of a type are instants: their text and their day depend on the time zone.
+func zoned(t *value.Type) bool {
+	if t.Kind == value.Array {
+		return zoned(t.Elem)
+	}
+	for _, f := range t.Fields {
+		if zoned(f.Type) {
+			return true
+		}
+	}
+	return t.Kind == value.Timestamp
+}
+
+// conversions between scalar types. A conversion sees a value that is not NULL, and FORMAT's arguments if it takes any.
+var conversions = map[[2]value.Kind]Eval{
+	{value.Bool, value.Int64}:  func(_ *Context, a []value.Value) (value.Value, error) { return boolToInt64(a[0]), nil },
+	{value.Bool, value.String}: toText,
+
+	{value.Int64, value.Bool}:    func(_ *Context, a []value.Value) (value.Value, error) { return ofBool(a[0].AsInt64() != 0) },
+	{value.Int64, value.Float64}: func(_ *Context, a []value.Value) (value.Value, error) { return ofFloat64(float64(a[0].AsInt64())) },
+	{value.Int64, value.Float32}: func(_ *Context, a []value.Value) (value.Value, error) {
+		return value.OfFloat32(float32(a[0].AsInt64())), nil
+	},
+	{value.Int64, value.Numeric}: func(_ *Context, a []value.Value) (value.Value, error) {
+		return value.OfNumeric(value.DecimalFromInt64(a[0].AsInt64())), nil
+	},
+	{value.Int64, value.String}: toText,
+
+	{value.Float64, value.Int64}:   floatToInt64,
+	{value.Float64, value.Float32}: float64ToFloat32,
+	{value.Float64, value.Numeric}: floatToNumeric,
+	{value.Float64, value.String}:  toText,
+	{value.Float32, value.Int64}:   floatToInt64,
+	{value.Float32, value.Float64}: func(_ *Context, a []value.Value) (value.Value, error) { return ofFloat64(a[0].AsFloat64()) },
+	{value.Float32, value.Numeric}: floatToNumeric,
+	{value.Float32, value.String}:  toText,
+
+	{value.Numeric, value.Int64}: numericToInt64,
+	{value.Numeric, value.Float64}: func(_ *Context, a []value.Value) (value.Value, error) {
+		return ofFloat64(a[0].AsNumeric().Float64())
+	},
+	{value.Numeric, value.Float32}: numericToFloat32,
+	{value.Numeric, value.String}:  toText,
+
+	{value.Date, value.Timestamp}:   dateToTimestamp,
+	{value.Date, value.String}:      toText,
+	{value.Timestamp, value.Date}:   timestampToDate,
+	{value.Timestamp, value.String}: toText,
+	{value.Interval, value.String}:  toText,
+	{value.UUID, value.String}:      toText,
+	{value.UUID, value.Bytes}:       uuidToBytes,
+	{value.Bytes, value.UUID}:       bytesToUUID,
+	{value.Bytes, value.String}:     formatted(bytesToString, encodeBytes),
+
+	{value.String, value.Bool}:      parseBool,
+	{value.String, value.Int64}:     parseInt64,
+	{value.String, value.Float64}:   parseFloat64,
+	{value.String, value.Float32}:   parseFloat32,
+	{value.String, value.Numeric}:   parseNumeric,
+	{value.String, value.Bytes}:     formatted(stringToBytes, decodeBytes),
+	{value.String, value.Date}:      parseDate,
+	{value.String, value.Timestamp}: parseTimestamp,
+	{value.String, value.Interval}:  parseInterval,
+	{value.String, value.UUID}:      parseUUID,
 }
 
 // conversion is nil if there is none.
 func conversion(from, to *value.Type) Eval {
-	if from.Equal(to) {
-		return func(_ *Context, a []value.Value) (value.Value, error) { return a[0], nil }
+	switch {
+	case from.Equal(to) || from.Kind == to.Kind && !composite(from):
+		return first
+	case from.Kind == value.Array && to.Kind == value.Array:
+		return convertList(func(int) Eval { return conversion(from.Elem, to.Elem) }, 1, to)
+	case from.Kind == value.Struct && to.Kind == value.Struct && len(from.Fields) == len(to.Fields):
+		return convertList(func(i int) Eval { return conversion(from.Fields[i].Type, to.Fields[i].Type) }, len(from.Fields), to)
 	}
-	return nil
+	return conversions[[2]value.Kind{from.Kind, to.Kind}]
+}
+
+// convertList converts elements or fields; an array has one conversion for all.
+func convertList(of func(int) Eval, n int, to *value.Type) Eval {
+	evals := make([]Eval, n)
+	kinds := make([]value.Kind, n)
+	for i := range evals {
+		if evals[i] = of(i); evals[i] == nil {
+			return nil
+		}
+		if kinds[i] = to.Kind; to.Kind == value.Array {
+			kinds[i] = to.Elem.Kind
+		} else {
+			kinds[i] = to.Fields[i].Type.Kind
+		}
+	}
+	return func(ctx *Context, a []value.Value) (value.Value, error) {
+		list := a[0].AsList()
+		converted := make([]value.Value, len(list))
+		for i, e := range list {
+			which := min(i, n-1)
+			if e.IsNull() {
+				converted[i] = value.Null(kinds[which])
+				continue
+			}
+			v, err := evals[which](ctx, append([]value.Value{e}, a[1:]...))
+			if err != nil {
+				return v, err
+			}
+			converted[i] = v
+		}
+		if to.Kind == value.Array {
+			return value.OfArray(converted), nil
+		}
+		return value.OfStruct(converted), nil
+	}
+}
+
+// formatted is a conversion that has another one for CAST with FORMAT.
+func formatted(plain, withFormat Eval) Eval {
+	return func(ctx *Context, a []value.Value) (value.Value, error) {
+		if len(a) > 1 {
+			return withFormat(ctx, a)
+		}
+		return plain(ctx, a)
+	}
 }

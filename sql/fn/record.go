@@ -62,7 +62,8 @@ func higher(f func(*Context, []value.Value, []Lambda) (value.Value, error)) body
 func byType(f func(*tree.Function) body) body { return body{typed: f} }
 
 // scalars are all scalar functions by name.
-var scalars = index(logic, comparison, conditional)
+var scalars = index(logic, comparison, conditional, arithmetic, bitwise, rounding, mathematics,
+	stringFunctions, substrings, encodings, likes, regexps, hashes)
 
 func index(families ...[]record) map[string]*record {
 	m := make(map[string]*record)

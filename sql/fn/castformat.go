@@ -1,0 +1,67 @@
+package fn
+
+import (
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// CAST between BYTES and STRING with FORMAT.
+
+func encodeBytes(ctx *Context, a []value.Value) (value.Value, error) {
+	switch strings.ToLower(a[1].AsString()) {
+	case "hex", "base16":
+		return toHex(ctx, a)
+	case "base64":
+		return toBase64(ctx, a)
+	case "base64m":
+		return ofString(wrap(base64.StdEncoding.EncodeToString(a[0].AsBytes())))
+	case "utf-8", "utf8":
+		if !utf8.Valid(a[0].AsBytes()) {
+			return badArgument("A string is not valid UTF-8.")
+		}
+		return ofString(a[0].AsString())
+	case "ascii":
+		return asASCII(a[0], value.String)
+	}
+	return invalidFormat(a[1])
+}
+
+func decodeBytes(ctx *Context, a []value.Value) (value.Value, error) {
+	switch strings.ToLower(a[1].AsString()) {
+	case "hex", "base16":
+		return fromHex(ctx, a)
+	case "base64", "base64m":
+		return fromBase64(ctx, a)
+	case "utf-8", "utf8":
+		return stringToBytes(ctx, a)
+	case "ascii":
+		return asASCII(a[0], value.Bytes)
+	}
+	return invalidFormat(a[1])
+}
+
+func invalidFormat(format value.Value) (value.Value, error) {
+	return value.Value{}, fault.BadArgument("Invalid format '" + format.AsString() + "'")
+}
+
+func asASCII(v value.Value, kind value.Kind) (value.Value, error) {
+	if !ascii(v.AsString()) {
+		return badArgument("Failed to decode invalid ASCII string")
+	}
+	return textOf(kind, v.AsString()), nil
+}
+
+// wrap breaks base 64 into lines of 76 characters (RFC 2045, 6.8).
+func wrap(s string) string {
+	const line = 76
+	var b strings.Builder
+	for len(s) > line {
+		b.WriteString(s[:line] + "\n")
+		s = s[line:]
+	}
+	return b.String() + s
+}

@@ -1,0 +1,153 @@
+package fn
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Conversions of numbers, and of text to numbers.
+
+func boolToInt64(v value.Value) value.Value {
+	if v.AsBool() {
+		return value.OfInt64(1)
+	}
+	return value.OfInt64(0)
+}
+
+// floatToInt64 rounds to the nearest number, halves away from zero.
+func floatToInt64(_ *Context, a []value.Value) (value.Value, error) {
+	x := a[0].AsFloat64()
+	if !finite(x) {
+		return value.Value{}, fault.FloatToInteger(floatText(x))
+	}
+	r := math.Round(x)
+	if r < math.MinInt64 || r >= -math.MinInt64 {
+		return value.Value{}, fault.CastOutOfRange("int64", shortFloat(x))
+	}
+	return ofInt64(int64(r))
+}
+
+func float64ToFloat32(_ *Context, a []value.Value) (value.Value, error) {
+	x := a[0].AsFloat64()
+	f := float32(x)
+	if finite(x) && !finite(float64(f)) {
+		return value.Value{}, fault.CastOutOfRange("float", shortFloat(x))
+	}
+	return value.OfFloat32(f), nil
+}
+
+func floatToNumeric(_ *Context, a []value.Value) (value.Value, error) {
+	x := a[0].AsFloat64()
+	d, ok := value.DecimalFromFloat64(x)
+	switch {
+	case !finite(x):
+		return badArgument("Illegal conversion of non-finite floating point number to numeric: " + floatText(x))
+	case !ok:
+		return value.Value{}, fault.CastOutOfRange("numeric", shortFloat(x))
+	}
+	return value.OfNumeric(d), nil
+}
+
+func numericToInt64(_ *Context, a []value.Value) (value.Value, error) {
+	i, ok := a[0].AsNumeric().Int64()
+	if !ok {
+		return value.Value{}, fault.CastOutOfRange("int64", a[0].AsNumeric().String())
+	}
+	return ofInt64(i)
+}
+
+func numericToFloat32(_ *Context, a []value.Value) (value.Value, error) {
+	f, err := strconv.ParseFloat(a[0].AsNumeric().String(), 32)
+	if err != nil {
+		return value.Value{}, fault.CastOutOfRange("float", a[0].AsNumeric().String())
+	}
+	return value.OfFloat32(float32(f)), nil
+}
+
+// quotedValue is a text in errors: escaped, and cut off after 32 bytes.
+func quotedValue(s string) string {
+	const most = 32
+	if len(s) > most {
+		return escapeBytes([]byte(s[:most]), 0) + "..."
+	}
+	return escapeBytes([]byte(s), 0)
+}
+
+func badValue(typ, text string) (value.Value, error) {
+	return value.Value{}, fault.BadValue(typ, quotedValue(text))
+}
+
+func parseBool(_ *Context, a []value.Value) (value.Value, error) {
+	switch s := a[0].AsString(); {
+	case strings.EqualFold(s, "true"):
+		return ofBool(true)
+	case strings.EqualFold(s, "false"):
+		return ofBool(false)
+	}
+	return badValue("bool", a[0].AsString())
+}
+
+const asciiSpace = " \t\n\v\f\r"
+
+// parseInt64 takes decimal and hexadecimal numbers, white space around them.
+func parseInt64(_ *Context, a []value.Value) (value.Value, error) {
+	s := strings.Trim(a[0].AsString(), asciiSpace)
+	digits, base := strings.TrimLeft(s, "+-"), 10
+	if len(s)-len(digits) > 1 {
+		return badValue("int64", a[0].AsString())
+	}
+	if len(digits) > 2 && digits[0] == '0' && digits[1]|' ' == 'x' {
+		s, base = s[:len(s)-len(digits)]+digits[2:], 16
+		if digits[2] == '+' || digits[2] == '-' {
+			return badValue("int64", a[0].AsString())
+		}
+	}
+	i, err := strconv.ParseInt(s, base, 64)
+	if err != nil {
+		return badValue("int64", a[0].AsString())
+	}
+	return ofInt64(i)
+}
+
+func parseFloat64(_ *Context, a []value.Value) (value.Value, error) {
+	f, ok := parseFloat(a[0].AsString(), 64)
+	if !ok {
+		return badValue("double", a[0].AsString())
+	}
+	return ofFloat64(f)
+}
+
+func parseFloat32(_ *Context, a []value.Value) (value.Value, error) {
+	f, ok := parseFloat(a[0].AsString(), 32)
+	if !ok {
+		return badValue("float", a[0].AsString())
+	}
+	return value.OfFloat32(float32(f)), nil
+}
+
+// parseFloat takes decimal numbers, inf, infinity and nan; too large a number is infinite.
+func parseFloat(s string, bits int) (f float64, ok bool) {
+	s = strings.Trim(s, asciiSpace)
+	if strings.ContainsAny(s, "xXpP_") {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(s, bits)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		unsigned := strings.TrimLeft(s, "+-")
+		return math.NaN(), strings.EqualFold(unsigned, "nan") && len(s)-len(unsigned) <= 1
+	}
+	return f, true
+}
+
+func parseNumeric(_ *Context, a []value.Value) (value.Value, error) {
+	d, err := value.ParseDecimal(a[0].AsString())
+	if err != nil {
+		return badArgument("Invalid NUMERIC value: " + quotedValue(a[0].AsString()))
+	}
+	return value.OfNumeric(d), nil
+}

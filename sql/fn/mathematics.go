@@ -1,0 +1,175 @@
+package fn
+
+import (
+	"math"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// mathematics: a result that is not finite is an error if the argument is.
+var mathematics = []record{
+	{name: "abs", doc: "The absolute value.", overloads: []overload{
+		{"INT64 -> INT64", strict(absInt64)},
+		{"FLOAT64 -> FLOAT64", float64Function(math.Abs)},
+		{"FLOAT32 -> FLOAT32", float32Function(math.Abs)},
+		{"NUMERIC -> NUMERIC", numericFunction(value.Decimal.Abs)},
+	}},
+	{name: "sign", doc: "-1, 0 or 1; NaN of NaN.", overloads: []overload{
+		{"INT64 -> INT64", strict(signInt64)},
+		{"FLOAT64 -> FLOAT64", float64Function(sign)},
+		{"FLOAT32 -> FLOAT32", float32Function(sign)},
+		{"NUMERIC -> NUMERIC", numericFunction(signNumeric)},
+	}},
+	{name: "is_inf", doc: "Whether x is infinite.", overloads: []overload{{"FLOAT64 -> BOOL", strict(isInf)}}},
+	{name: "is_nan", doc: "Whether x is NaN.", overloads: []overload{{"FLOAT64 -> BOOL", strict(isNaN)}}},
+	{name: "pi", doc: "π.", overloads: []overload{{"-> FLOAT64", constant(math.Pi)}}},
+	{name: "sqrt", doc: "The square root.", overloads: []overload{
+		{"FLOAT64 -> FLOAT64", strict(sqrt)},
+		{"NUMERIC -> NUMERIC", strict(sqrtNumeric)},
+	}},
+	{name: "cbrt", doc: "The cube root.", overloads: []overload{{"FLOAT64 -> FLOAT64", float64Function(math.Cbrt)}}},
+	{name: "pow", doc: "POW(x, y): x to the power y.", overloads: []overload{
+		{"FLOAT64, FLOAT64 -> FLOAT64", checked2("POW", math.Pow)},
+		{"NUMERIC, NUMERIC -> NUMERIC", strict(powNumeric)},
+	}},
+	{name: "exp", doc: "e to the power x.", overloads: []overload{
+		{"FLOAT64 -> FLOAT64", checked("EXP", math.Exp)},
+		{"NUMERIC -> NUMERIC", strict(expNumeric)},
+	}},
+	{name: "ln", doc: "The natural logarithm.", overloads: []overload{
+		{"FLOAT64 -> FLOAT64", checked("LN", math.Log)},
+		{"NUMERIC -> NUMERIC", strict(lnNumeric)},
+	}},
+	{name: "log", doc: "LOG(x): the natural logarithm. LOG(x, base): the logarithm to a base.", overloads: []overload{
+		{"FLOAT64 -> FLOAT64", checked("LN", math.Log)},
+		{"NUMERIC -> NUMERIC", strict(lnNumeric)},
+		{"FLOAT64, FLOAT64 -> FLOAT64", checked2("LOG", logarithm)},
+		{"NUMERIC, NUMERIC -> NUMERIC", strict(logNumeric)},
+	}},
+	{name: "log10", doc: "The logarithm to base 10.", overloads: []overload{
+		{"FLOAT64 -> FLOAT64", checked("LOG10", math.Log10)},
+		{"NUMERIC -> NUMERIC", strict(log10Numeric)},
+	}},
+	{name: "cos", doc: "The cosine of x radians.", overloads: []overload{{"FLOAT64 -> FLOAT64", float64Function(math.Cos)}}},
+	{name: "cosh", doc: "The hyperbolic cosine.", overloads: []overload{{"FLOAT64 -> FLOAT64", overflowing("COSH", math.Cosh)}}},
+	{name: "acos", doc: "The arc cosine, in radians.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("ACOS", math.Acos)}}},
+	{name: "acosh", doc: "The inverse hyperbolic cosine.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("ACOSH", math.Acosh)}}},
+	{name: "sin", doc: "The sine of x radians.", overloads: []overload{{"FLOAT64 -> FLOAT64", float64Function(math.Sin)}}},
+	{name: "sinh", doc: "The hyperbolic sine.", overloads: []overload{{"FLOAT64 -> FLOAT64", overflowing("SINH", math.Sinh)}}},
+	{name: "asin", doc: "The arc sine, in radians.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("ASIN", math.Asin)}}},
+	{name: "asinh", doc: "The inverse hyperbolic sine.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("ASINH", math.Asinh)}}},
+	{name: "tan", doc: "The tangent of x radians.", overloads: []overload{{"FLOAT64 -> FLOAT64", overflowing("TAN", math.Tan)}}},
+	{name: "tanh", doc: "The hyperbolic tangent.", overloads: []overload{{"FLOAT64 -> FLOAT64", float64Function(math.Tanh)}}},
+	{name: "atan", doc: "The arc tangent, in radians.", overloads: []overload{{"FLOAT64 -> FLOAT64", float64Function(math.Atan)}}},
+	{name: "atanh", doc: "The inverse hyperbolic tangent.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("ATANH", math.Atanh)}}},
+	{name: "atan2", doc: "ATAN2(y, x): the angle of the point (x, y), in radians.", overloads: []overload{{"FLOAT64, FLOAT64 -> FLOAT64", checked2("ATAN2", math.Atan2)}}},
+	{name: "cot", doc: "The cotangent of x radians.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("COT", func(x float64) float64 { return 1 / math.Tan(x) })}}},
+	{name: "coth", doc: "The hyperbolic cotangent.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("COTH", func(x float64) float64 { return 1 / math.Tanh(x) })}}},
+	{name: "csc", doc: "The cosecant of x radians.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("CSC", func(x float64) float64 { return 1 / math.Sin(x) })}}},
+	{name: "csch", doc: "The hyperbolic cosecant.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("CSCH", func(x float64) float64 { return 1 / math.Sinh(x) })}}},
+	{name: "sec", doc: "The secant of x radians.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("SEC", func(x float64) float64 { return 1 / math.Cos(x) })}}},
+	{name: "sech", doc: "The hyperbolic secant.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("SECH", func(x float64) float64 { return 1 / math.Cosh(x) })}}},
+	{name: "radians", doc: "Degrees in radians.", overloads: []overload{
+		{"FLOAT64 -> FLOAT64", checked("RADIANS", func(x float64) float64 { return x * math.Pi / 180 })},
+	}},
+	{name: "degrees", doc: "Radians in degrees.", overloads: []overload{
+		{"FLOAT64 -> FLOAT64", checked("DEGREES", func(x float64) float64 { return x * 180 / math.Pi })},
+	}},
+}
+
+func absInt64(ctx *Context, a []value.Value) (value.Value, error) {
+	if a[0].AsInt64() < 0 {
+		return negateInt64(ctx, a)
+	}
+	return a[0], nil
+}
+
+func signInt64(_ *Context, a []value.Value) (value.Value, error) {
+	switch x := a[0].AsInt64(); {
+	case x < 0:
+		return ofInt64(-1)
+	case x > 0:
+		return ofInt64(1)
+	}
+	return ofInt64(0)
+}
+
+func sign(x float64) float64 {
+	switch {
+	case x < 0:
+		return -1
+	case x > 0:
+		return 1
+	case x == 0:
+		return 0
+	}
+	return x
+}
+
+func signNumeric(d value.Decimal) value.Decimal { return value.DecimalFromInt64(int64(d.Sign())) }
+
+func numericFunction(f func(value.Decimal) value.Decimal) body {
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		return value.OfNumeric(f(a[0].AsNumeric())), nil
+	})
+}
+
+func isInf(_ *Context, a []value.Value) (value.Value, error) {
+	return ofBool(math.IsInf(a[0].AsFloat64(), 0))
+}
+
+func isNaN(_ *Context, a []value.Value) (value.Value, error) { return ofBool(a[0].IsNaN()) }
+
+func constant(x float64) body {
+	return strict(func(*Context, []value.Value) (value.Value, error) { return ofFloat64(x) })
+}
+
+func sqrt(_ *Context, a []value.Value) (value.Value, error) {
+	x := a[0].AsFloat64()
+	if x < 0 {
+		return value.Value{}, fault.NegativeSquareRoot(shortFloat(x))
+	}
+	return ofFloat64(math.Sqrt(x))
+}
+
+// logarithm to a base; none to a base that is not positive and finite.
+func logarithm(x, base float64) float64 {
+	if !finite(base) || base <= 0 {
+		return math.NaN()
+	}
+	return math.Log(x) / math.Log(base)
+}
+
+func checked(name string, f func(float64) float64) body {
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		x := a[0].AsFloat64()
+		z := f(x)
+		if !finite(z) && finite(x) {
+			return value.Value{}, fault.FloatingPoint(call(name, shortFloat(x)))
+		}
+		return ofFloat64(z)
+	})
+}
+
+func overflowing(name string, f func(float64) float64) body {
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		x := a[0].AsFloat64()
+		z := f(x)
+		if !finite(z) && finite(x) {
+			return value.Value{}, fault.FloatingPointOverflow(call(name, shortFloat(x)))
+		}
+		return ofFloat64(z)
+	})
+}
+
+func checked2(name string, f func(x, y float64) float64) body {
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		x, y := a[0].AsFloat64(), a[1].AsFloat64()
+		z := f(x, y)
+		if !finite(z) && finite(x) && finite(y) {
+			return value.Value{}, fault.FloatingPoint(call(name, shortFloat(x), shortFloat(y)))
+		}
+		return ofFloat64(z)
+	})
+}

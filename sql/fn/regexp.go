@@ -1,0 +1,375 @@
+package fn
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"unicode/utf8"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// regexps: RE2's syntax, which Go's package follows. Of BYTES, each byte is a character.
+var regexps = []record{
+	{name: "regexp_contains", doc: "Whether a regular expression matches a part of the text.", overloads: []overload{
+		{"STRING, STRING -> BOOL", byType(regexpContains)},
+		{"BYTES, BYTES -> BOOL", byType(regexpContains)},
+	}},
+	{name: "regexp_extract", doc: "REGEXP_EXTRACT(text, regexp, position, occurrence): what the regular expression, or its group, matches for the n-th time; NULL if it does not.",
+		overloads: []overload{
+			{"STRING, STRING, ?INT64, ?INT64 -> STRING", byType(regexpExtract)},
+			{"BYTES, BYTES, ?INT64, ?INT64 -> BYTES", byType(regexpExtract)},
+		}},
+	{name: "regexp_extract_all", doc: "All that the regular expression, or its group, matches.", overloads: []overload{
+		{"STRING, STRING -> ARRAY<STRING>", byType(regexpExtractAll)},
+		{"BYTES, BYTES -> ARRAY<BYTES>", byType(regexpExtractAll)},
+	}},
+	{name: "regexp_instr", doc: "REGEXP_INSTR(text, regexp, position, occurrence, end): where the regular expression, or its group, matches for the n-th time (1: behind it); 0 if it does not.",
+		overloads: []overload{
+			{"STRING, STRING, ?INT64, ?INT64, ?INT64 -> INT64", byType(regexpInstr)},
+			{"BYTES, BYTES, ?INT64, ?INT64, ?INT64 -> INT64", byType(regexpInstr)},
+		}},
+	{name: "regexp_replace", doc: "REGEXP_REPLACE(text, regexp, replacement): each match replaced; \\0 to \\9 stand for its groups.", overloads: []overload{
+		{"STRING, STRING, STRING -> STRING", byType(regexpReplace)},
+		{"BYTES, BYTES, BYTES -> BYTES", byType(regexpReplace)},
+	}},
+}
+
+// pattern is a compiled regular expression.
+type pattern struct {
+	re *regexp.Regexp
+	// looksBack: it asks what stands before a match (^, \b), so that it must see the text from its beginning.
+	looksBack bool
+	// bytes: the text is BYTES, matched as if each byte were the character of that number.
+	bytes bool
+}
+
+// patternCache compiles the patterns of one call.
+type patternCache struct {
+	kind  value.Kind
+	cache memo[*pattern]
+}
+
+func newPatternCache(f *tree.Function) *patternCache { return &patternCache{kind: f.Args[0].Kind} }
+
+func (c *patternCache) get(v value.Value) (*pattern, error) {
+	return c.cache.get(v.AsString(), c.compile)
+}
+
+func (c *patternCache) compile(text string) (*pattern, error) {
+	p := &pattern{bytes: c.kind == value.Bytes}
+	if p.bytes {
+		text = latin1(text)
+	}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err == nil {
+		p.re, err = regexp.Compile(text)
+	}
+	if err != nil {
+		return nil, fault.BadRegexp(regexpProblem(err))
+	}
+	p.looksBack = looksBack(tree)
+	return p, nil
+}
+
+// re2Problems are RE2's words for what Go says differently.
+var re2Problems = map[syntax.ErrorCode]string{
+	syntax.ErrMissingBracket:        "missing ]",
+	syntax.ErrMissingParen:          "missing )",
+	syntax.ErrUnexpectedParen:       "unexpected )",
+	syntax.ErrTrailingBackslash:     "trailing \\",
+	syntax.ErrMissingRepeatArgument: "no argument for repetition operator",
+	syntax.ErrInvalidRepeatSize:     "invalid repetition size",
+	syntax.ErrInvalidRepeatOp:       "bad repetition operator",
+	syntax.ErrInvalidPerlOp:         "invalid perl operator",
+	syntax.ErrInvalidNamedCapture:   "invalid named capture group",
+}
+
+func regexpProblem(err error) string {
+	var e *syntax.Error
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
+	problem := string(e.Code)
+	if words, ok := re2Problems[e.Code]; ok {
+		problem = words
+	}
+	if e.Expr == "" || e.Code == syntax.ErrTrailingBackslash {
+		return problem
+	}
+	return problem + ": " + e.Expr
+}
+
+func looksBack(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return true
+	}
+	for _, sub := range re.Sub {
+		if looksBack(sub) {
+			return true
+		}
+	}
+	return false
+}
+
+// latin1 is a text with a character for each byte.
+func latin1(s string) string {
+	if ascii(s) {
+		return s
+	}
+	b := make([]byte, 0, 2*len(s))
+	for i := range len(s) {
+		b = utf8.AppendRune(b, rune(s[i]))
+	}
+	return string(b)
+}
+
+// subject is the text as the pattern sees it.
+func (p *pattern) subject(s string) string {
+	if p.bytes {
+		return latin1(s)
+	}
+	return s
+}
+
+// original is a part of the subject as it was in the text.
+func (p *pattern) original(s string) value.Value {
+	if !p.bytes {
+		return value.OfString(s)
+	}
+	if ascii(s) {
+		return bytesOf(s)
+	}
+	b := make([]byte, 0, len(s))
+	for _, r := range s {
+		b = append(b, byte(r))
+	}
+	return value.OfBytes(b)
+}
+
+// extracted is the place of what extraction functions take of a match: its only group or all of it; start is -1 for a
+// group that took no part.
+func (p *pattern) extracted(match []int) (start, end int) {
+	if p.re.NumSubexp() == 1 {
+		return match[2], match[3]
+	}
+	return match[0], match[1]
+}
+
+// each calls f for the matches one after the other until it says stop. An empty match may follow another match at once,
+// but none is taken at the very end of a text that is not empty after another, as GoogleSQL does.
+func (p *pattern) each(s string, f func(match []int) (more bool)) {
+	if p.looksBack {
+		for _, match := range p.re.FindAllStringSubmatchIndex(s, -1) {
+			if match[0] == len(s) && match[0] > 0 && match[1] == match[0] && len(s) > 0 || !f(match) {
+				return
+			}
+		}
+		return
+	}
+	for position := 0; ; {
+		match := p.re.FindStringSubmatchIndex(s[position:])
+		if match == nil {
+			return
+		}
+		for i := range match {
+			if match[i] >= 0 {
+				match[i] += position
+			}
+		}
+		if !f(match) {
+			return
+		}
+		if position = match[1]; match[0] == match[1] && position < len(s) {
+			position += likeSize(s[position:], false)
+		}
+		if position >= len(s) {
+			return
+		}
+	}
+}
+
+func (p *pattern) checkGroups() error {
+	if p.re.NumSubexp() > 1 {
+		return fault.BadArgument("Regular expressions passed into extraction functions must not have more than 1 capturing group")
+	}
+	return nil
+}
+
+func regexpContains(f *tree.Function) body {
+	patterns := newPatternCache(f)
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		p, err := patterns.get(a[1])
+		if err != nil {
+			return value.Value{}, err
+		}
+		return ofBool(p.re.MatchString(p.subject(a[0].AsString())))
+	})
+}
+
+func regexpExtract(f *tree.Function) body {
+	patterns := newPatternCache(f)
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		p, err := patterns.get(a[1])
+		if err != nil {
+			return value.Value{}, err
+		}
+		s, start, _, err := p.nth(a)
+		if err != nil || start < 0 {
+			return value.Null(f.Type.Kind), err
+		}
+		return p.original(s), nil
+	})
+}
+
+// nth finds the n-th match from a position on (arguments 2 and 3): what is extracted of it and its place in the subject.
+func (p *pattern) nth(a []value.Value) (found string, start, end int, err error) {
+	from, occurrence := int64(1), int64(1)
+	if len(a) > 2 {
+		from = a[2].AsInt64()
+	}
+	if len(a) > 3 {
+		occurrence = a[3].AsInt64()
+	}
+	switch {
+	case from < 1:
+		return "", -1, -1, fault.BadArgument("Position must be positive")
+	case occurrence < 1:
+		return "", -1, -1, fault.BadArgument("Occurrence must be positive")
+	}
+	if err := p.checkGroups(); err != nil {
+		return "", -1, -1, err
+	}
+	s := p.subject(a[0].AsString())
+	skipped := charOffset(s, from-1)
+	if start, end = -1, -1; skipped == len(s) && from > 1 {
+		return "", start, end, nil
+	}
+	s = s[skipped:]
+	p.each(s, func(match []int) bool {
+		if occurrence--; occurrence == 0 {
+			start, end = p.extracted(match)
+		}
+		return occurrence > 0
+	})
+	if start < 0 {
+		return "", -1, -1, nil
+	}
+	return s[start:end], start + skipped, end + skipped, nil
+}
+
+func regexpExtractAll(f *tree.Function) body {
+	patterns := newPatternCache(f)
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		p, err := patterns.get(a[1])
+		if err != nil {
+			return value.Value{}, err
+		}
+		if err := p.checkGroups(); err != nil {
+			return value.Value{}, err
+		}
+		s := p.subject(a[0].AsString())
+		found := []value.Value{}
+		p.each(s, func(match []int) bool {
+			start, end := p.extracted(match)
+			if start < 0 {
+				start, end = 0, 0
+			}
+			found = append(found, p.original(s[start:end]))
+			return true
+		})
+		return value.OfArray(found), nil
+	})
+}
+
+func regexpInstr(f *tree.Function) body {
+	patterns := newPatternCache(f)
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		p, err := patterns.get(a[1])
+		if err != nil {
+			return value.Value{}, err
+		}
+		after := len(a) > 4 && a[4].AsInt64() == 1
+		if len(a) > 4 && a[4].AsInt64() != 0 && !after {
+			return badArgument("Invalid return_position_after_match.")
+		}
+		_, start, end, err := p.nth(a)
+		if err != nil || a[1].AsString() == "" || a[0].AsString() == "" {
+			return value.OfInt64(0), err
+		}
+		if after && start >= 0 {
+			start = end
+		}
+		return position(p.subject(a[0].AsString()), start, value.String)
+	})
+}
+
+func regexpReplace(f *tree.Function) body {
+	patterns := newPatternCache(f)
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		p, err := patterns.get(a[1])
+		if err != nil {
+			return value.Value{}, err
+		}
+		s, rewrite := p.subject(a[0].AsString()), p.subject(a[2].AsString())
+		if err := p.checkRewrite(rewrite); err != nil {
+			return value.Value{}, err
+		}
+		var out []byte
+		last := 0
+		for _, match := range p.re.FindAllStringSubmatchIndex(s, -1) {
+			out = append(out, s[last:match[0]]...)
+			out = appendRewrite(out, rewrite, s, match)
+			if last = match[1]; len(out) > maxOutput {
+				return badArgument("REGEXP_REPLACE: exceeded maximum output length")
+			}
+		}
+		return p.original(string(append(out, s[last:]...))), nil
+	})
+}
+
+func (p *pattern) checkRewrite(rewrite string) error {
+	groups := 0
+	for i := 0; i < len(rewrite); i++ {
+		if rewrite[i] != '\\' {
+			continue
+		}
+		i++
+		switch {
+		case i < len(rewrite) && rewrite[i] >= '0' && rewrite[i] <= '9':
+			groups = max(groups, int(rewrite[i]-'0'))
+		case i == len(rewrite):
+			return fault.BadArgument("Invalid REGEXP_REPLACE pattern: Rewrite schema error: '\\' not allowed at end.")
+		case rewrite[i] != '\\':
+			return fault.BadArgument("Invalid REGEXP_REPLACE pattern: Rewrite schema error: '\\' must be followed by a digit or '\\'.")
+		}
+	}
+	if n := p.re.NumSubexp(); groups > n {
+		return fault.BadArgument(fmt.Sprintf("Invalid REGEXP_REPLACE pattern: Rewrite schema requests %d matches, "+
+			"but the regexp only has %d parenthesized subexpressions.", groups, n))
+	}
+	return nil
+}
+
+// appendRewrite appends a replacement that was checked.
+func appendRewrite(dst []byte, rewrite, s string, match []int) []byte {
+	for i := 0; i < len(rewrite); i++ {
+		if rewrite[i] != '\\' {
+			dst = append(dst, rewrite[i])
+			continue
+		}
+		if i++; rewrite[i] == '\\' {
+			dst = append(dst, '\\')
+			continue
+		}
+		group := 2 * int(rewrite[i]-'0')
+		if match[group] >= 0 {
+			dst = append(dst, s[match[group]:match[group+1]]...)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,170 @@
+package fn
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Values as text: as CAST to STRING prints them (FORMAT's %t), and as SQL literals (%T).
+
+// printer prints values of one type.
+type printer struct {
+	literal bool
+	zone    *time.Location
+}
+
+func (p printer) append(dst []byte, v value.Value, t *value.Type) []byte {
+	if v.IsNull() {
+		return append(dst, "NULL"...)
+	}
+	switch t.Kind {
+	case value.Array:
+		return p.appendList(dst, v, '[', ']', func(int) *value.Type { return t.Elem })
+	case value.Struct:
+		return p.appendList(dst, v, '(', ')', func(i int) *value.Type { return t.Fields[i].Type })
+	case value.Float64, value.Float32:
+		return p.appendFloat(dst, v, t)
+	case value.String:
+		if p.literal {
+			return append(dst, stringLiteral(v.AsString())...)
+		}
+	case value.Bytes:
+		if p.literal {
+			return append(dst, bytesLiteral(v.AsBytes())...)
+		}
+		return append(dst, escapeBytes(v.AsBytes(), 0)...)
+	case value.Bool, value.Int64:
+	default:
+		if p.literal {
+			return p.appendTyped(dst, v, t)
+		}
+	}
+	return appendText(dst, v, p.zone)
+}
+
+func (p printer) appendList(dst []byte, v value.Value, open, end byte, typeOf func(int) *value.Type) []byte {
+	dst = append(dst, open)
+	for i, e := range v.AsList() {
+		if i > 0 {
+			dst = append(dst, ", "...)
+		}
+		dst = p.append(dst, e, typeOf(i))
+	}
+	return append(dst, end)
+}
+
+// appendFloat appends a number that shows that it is no integer; what is not finite is a cast in SQL.
+func (p printer) appendFloat(dst []byte, v value.Value, t *value.Type) []byte {
+	text := string(appendText(nil, v, nil))
+	switch {
+	case !finite(v.AsFloat64()) && p.literal:
+		return append(dst, "CAST(\""+text+"\" AS "+t.String()+")"...)
+	case finite(v.AsFloat64()) && !strings.ContainsAny(text, ".e"):
+		text += ".0"
+	}
+	return append(dst, text...)
+}
+
+// appendTyped appends TYPE "text".
+func (p printer) appendTyped(dst []byte, v value.Value, t *value.Type) []byte {
+	text := stringLiteral(string(appendText(nil, v, p.zone)))
+	if t.Kind == value.UUID {
+		return append(dst, "CAST("+text+" AS UUID)"...)
+	}
+	dst = append(append(dst, t.Kind.String()+" "...), text...)
+	if t.Kind == value.Interval {
+		dst = append(dst, " YEAR TO SECOND"...)
+	}
+	return dst
+}
+
+// appendText appends a value, not NULL and neither ARRAY nor STRUCT, as CAST to STRING prints it.
+func appendText(dst []byte, v value.Value, zone *time.Location) []byte {
+	switch v.Kind() {
+	case value.Bool:
+		return strconv.AppendBool(dst, v.AsBool())
+	case value.Int64:
+		return strconv.AppendInt(dst, v.AsInt64(), 10)
+	case value.Float64:
+		return value.AppendFloat64(dst, v.AsFloat64())
+	case value.Float32:
+		return value.AppendFloat32(dst, v.AsFloat32())
+	case value.Numeric:
+		return v.AsNumeric().Append(dst)
+	case value.Date:
+		return value.AppendDate(dst, v.AsDate())
+	case value.Timestamp:
+		seconds, nanos := v.AsTimestamp()
+		return value.AppendTimestampIn(dst, seconds, nanos, zone)
+	case value.Interval:
+		return v.AsInterval().AppendCanonical(dst)
+	case value.UUID:
+		return value.AppendUUID(dst, v.AsUUID())
+	}
+	return append(dst, v.AsBytes()...)
+}
+
+// stringLiteral is a string in quotes, double ones if that saves escapes.
+func stringLiteral(s string) string {
+	quote := '"'
+	if strings.Contains(s, `"`) && !strings.Contains(s, "'") {
+		quote = '\''
+	}
+	var b strings.Builder
+	b.WriteRune(quote)
+	for _, r := range s {
+		switch {
+		case r == quote || r == '\\':
+			b.WriteRune('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < ' ' || r == 0x7f:
+			b.WriteString(`\x` + hexByte(byte(r)))
+		case r > 0x7f && !unicode.IsPrint(r) && !unicode.Is(unicode.Zs, r):
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteRune(quote)
+	return b.String()
+}
+
+func bytesLiteral(b []byte) string {
+	quote := byte('"')
+	if strings.Contains(string(b), `"`) && !strings.Contains(string(b), "'") {
+		quote = '\''
+	}
+	return "b" + string(quote) + escapeBytes(b, quote) + string(quote)
+}
+
+// escapeBytes writes bytes in ASCII; quote, if not 0, is escaped.
+func escapeBytes(b []byte, quote byte) string {
+	var out []byte
+	for _, c := range b {
+		switch {
+		case c == '\\' || c == quote && quote != 0:
+			out = append(out, '\\', c)
+		case c == '\n':
+			out = append(out, `\n`...)
+		case c == '\r':
+			out = append(out, `\r`...)
+		case c == '\t':
+			out = append(out, `\t`...)
+		case c < ' ' || c > '~':
+			out = append(out, `\x`+hexByte(c)...)
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}

@@ -1,0 +1,318 @@
+package fn
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+var stringFunctions = []record{
+	{name: "concat", doc: "The arguments one after the other; NULL if one is NULL.", overloads: []overload{
+		{"STRING... -> STRING", strict(concat)},
+		{"BYTES... -> BYTES", strict(concat)},
+	}},
+	{name: "length", doc: "The number of characters of a STRING, of bytes of a BYTES.", overloads: []overload{
+		{"STRING -> INT64", strict(charLength)},
+		{"BYTES -> INT64", strict(byteLength)},
+	}},
+	{name: "char_length", doc: "The number of characters.", overloads: []overload{{"STRING -> INT64", strict(charLength)}}},
+	{name: "byte_length", doc: "The number of bytes.", overloads: []overload{
+		{"STRING -> INT64", strict(byteLength)},
+		{"BYTES -> INT64", strict(byteLength)},
+	}},
+	{name: "upper", doc: "In capitals; of BYTES, ASCII letters only.", overloads: onText(toUpper, asciiUpper)},
+	{name: "lower", doc: "In small letters; of BYTES, ASCII letters only.", overloads: onText(toLower, asciiLower)},
+	{name: "initcap", doc: "The first letter of each word in capitals, the rest in small letters; words end at white space and punctuation, or at the characters given.",
+		overloads: []overload{{"STRING, ?STRING -> STRING", strict(initCap)}}},
+	{name: "reverse", doc: "The characters or bytes in reverse order.", overloads: onText(reverseChars, reverseBytes)},
+	{name: "replace", doc: "REPLACE(text, old, new): each old replaced by new; an empty old is nowhere.", overloads: []overload{
+		{"STRING, STRING, STRING -> STRING", strict(replace)},
+		{"BYTES, BYTES, BYTES -> BYTES", strict(replace)},
+	}},
+	{name: "translate", doc: "TRANSLATE(text, from, to): each character of from replaced by the one at its place in to, or dropped.", overloads: []overload{
+		{"STRING, STRING, STRING -> STRING", strict(translate)},
+		{"BYTES, BYTES, BYTES -> BYTES", strict(translateBytes)},
+	}},
+	{name: "repeat", doc: "REPEAT(text, n): the text n times.", overloads: []overload{
+		{"STRING, INT64 -> STRING", strict(repeat)},
+		{"BYTES, INT64 -> BYTES", strict(repeat)},
+	}},
+	{name: "starts_with", doc: "Whether a text begins with another.", overloads: []overload{
+		{"STRING, STRING -> BOOL", strict(startsWith)},
+		{"BYTES, BYTES -> BOOL", strict(startsWith)},
+	}},
+	{name: "ends_with", doc: "Whether a text ends with another.", overloads: []overload{
+		{"STRING, STRING -> BOOL", strict(endsWith)},
+		{"BYTES, BYTES -> BOOL", strict(endsWith)},
+	}},
+	{name: "split", doc: "SPLIT(text, delimiter): the parts between delimiters (',' for STRING if not given); with an empty one, the characters or bytes.",
+		overloads: []overload{
+			{"STRING, ?STRING -> ARRAY<STRING>", strict(split)},
+			{"BYTES, BYTES -> ARRAY<BYTES>", strict(split)},
+		}},
+	{name: "split_substr", doc: "SPLIT_SUBSTR(text, delimiter, start, count): count parts from the start-th on (from the end, if negative), with delimiters between.",
+		overloads: []overload{{"STRING, STRING, INT64, ?INT64 -> STRING", strict(splitSubstr)}}},
+	{name: "soundex", doc: "The Soundex code of a text: its first letter and three digits.", overloads: []overload{{"STRING -> STRING", strict(soundex)}}},
+	{name: "collate", doc: "COLLATE(text, collation): the text; collations are not kept in values.", overloads: []overload{{"STRING, STRING -> STRING", strict(first)}}},
+}
+
+func first(_ *Context, a []value.Value) (value.Value, error) { return a[0], nil }
+
+func concat(_ *Context, a []value.Value) (value.Value, error) {
+	n := 0
+	for i := range a {
+		n += len(a[i].AsBytes())
+	}
+	joined := make([]byte, 0, n)
+	for i := range a {
+		joined = append(joined, a[i].AsBytes()...)
+	}
+	if a[0].Kind() == value.Bytes {
+		return ofBytes(joined)
+	}
+	return ofString(string(joined))
+}
+
+func charLength(_ *Context, a []value.Value) (value.Value, error) {
+	return ofInt64(int64(utf8.RuneCountInString(a[0].AsString())))
+}
+
+func byteLength(_ *Context, a []value.Value) (value.Value, error) {
+	return ofInt64(int64(len(a[0].AsBytes())))
+}
+
+// toUpper and toLower map whole characters as Unicode's full case mapping does: ß is SS.
+
+func toUpper(s string) string {
+	if ascii(s) {
+		return strings.ToUpper(s)
+	}
+	return cases.Upper(language.Und).String(s)
+}
+
+func toLower(s string) string {
+	if ascii(s) {
+		return strings.ToLower(s)
+	}
+	return cases.Lower(language.Und).String(s)
+}
+
+func asciiUpper(s string) string { return mapBytes(s, 'a', 'z') }
+
+func asciiLower(s string) string { return mapBytes(s, 'A', 'Z') }
+
+// mapBytes changes the case of the ASCII letters from low to high.
+func mapBytes(s string, low, high byte) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= low && c <= high {
+			b[i] = c ^ ' '
+		}
+	}
+	return string(b)
+}
+
+const wordEnds = "[](){}/|\\<>!?@\"#$&~_,.:;*%+-^"
+
+func initCap(_ *Context, a []value.Value) (value.Value, error) {
+	ends := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(wordEnds, r) }
+	if len(a) > 1 {
+		ends = func(r rune) bool { return strings.ContainsRune(a[1].AsString(), r) }
+	}
+	start := true
+	return ofString(strings.Map(func(r rune) rune {
+		switch {
+		case ends(r):
+			start = true
+			return r
+		case start:
+			start = false
+			return unicode.ToUpper(r)
+		}
+		return unicode.ToLower(r)
+	}, a[0].AsString()))
+}
+
+func reverseChars(s string) string {
+	b := make([]byte, 0, len(s))
+	for len(s) > 0 {
+		_, size := utf8.DecodeLastRuneInString(s)
+		b = append(b, s[len(s)-size:]...)
+		s = s[:len(s)-size]
+	}
+	return string(b)
+}
+
+func reverseBytes(s string) string {
+	b := make([]byte, len(s))
+	for i := range b {
+		b[i] = s[len(s)-1-i]
+	}
+	return string(b)
+}
+
+func replace(_ *Context, a []value.Value) (value.Value, error) {
+	s, from, to := a[0].AsString(), a[1].AsString(), a[2].AsString()
+	n := 0
+	if from != "" {
+		n = strings.Count(s, from)
+	}
+	if len(s)+n*(len(to)-len(from)) > maxOutput {
+		return badArgument("Output of REPLACE exceeds max allowed output size of 1MB")
+	}
+	if n == 0 {
+		return a[0], nil
+	}
+	return textOf(a[0].Kind(), strings.ReplaceAll(s, from, to)), nil
+}
+
+func translate(_ *Context, a []value.Value) (value.Value, error) {
+	mapping := make(map[rune]rune)
+	to := a[2].AsString()
+	for _, r := range a[1].AsString() {
+		if _, ok := mapping[r]; ok {
+			return badArgument("Duplicate character " + stringLiteral(string(r)) + " in TRANSLATE source characters")
+		}
+		target, size := utf8.DecodeRuneInString(to)
+		if to = to[size:]; size == 0 {
+			target = -1
+		}
+		mapping[r] = target
+	}
+	result := strings.Map(func(r rune) rune {
+		if target, ok := mapping[r]; ok {
+			return target
+		}
+		return r
+	}, a[0].AsString())
+	if len(result) > maxOutput {
+		return badArgument("Output of TRANSLATE exceeds max allowed output size of 1MB")
+	}
+	return ofString(result)
+}
+
+func translateBytes(_ *Context, a []value.Value) (value.Value, error) {
+	s, from, to := a[0].AsBytes(), a[1].AsString(), a[2].AsString()
+	var out []byte
+	for _, c := range s {
+		switch i := strings.IndexByte(from, c); {
+		case i < 0:
+			out = append(out, c)
+		case i < len(to):
+			out = append(out, to[i])
+		}
+	}
+	for i := range len(from) {
+		if strings.IndexByte(from, from[i]) < i {
+			return badArgument("Duplicate byte 0x" + hexByte(from[i]) + " in TRANSLATE source bytes")
+		}
+	}
+	return ofBytes(out)
+}
+
+func repeat(_ *Context, a []value.Value) (value.Value, error) {
+	s, n := a[0].AsString(), a[1].AsInt64()
+	switch {
+	case n < 0:
+		return badArgument("Second argument (repeat count) for REPEAT cannot be negative")
+	case s == "":
+		return a[0], nil
+	case n > maxOutput || int64(len(s))*n > maxOutput:
+		return badArgument("Output of REPEAT exceeds max allowed output size of 1MB")
+	}
+	return textOf(a[0].Kind(), strings.Repeat(s, int(n))), nil
+}
+
+func startsWith(_ *Context, a []value.Value) (value.Value, error) {
+	return ofBool(strings.HasPrefix(a[0].AsString(), a[1].AsString()))
+}
+
+func endsWith(_ *Context, a []value.Value) (value.Value, error) {
+	return ofBool(strings.HasSuffix(a[0].AsString(), a[1].AsString()))
+}
+
+func split(_ *Context, a []value.Value) (value.Value, error) {
+	s, delimiter := a[0].AsString(), ","
+	if len(a) > 1 {
+		delimiter = a[1].AsString()
+	}
+	parts := splitParts(s, delimiter, a[0].Kind())
+	list := make([]value.Value, len(parts))
+	for i, p := range parts {
+		list[i] = textOf(a[0].Kind(), p)
+	}
+	return value.OfArray(list), nil
+}
+
+func splitParts(s, delimiter string, kind value.Kind) []string {
+	switch {
+	case s == "":
+		return []string{""}
+	case delimiter != "" || kind == value.String:
+		return strings.Split(s, delimiter)
+	}
+	parts := make([]string, len(s))
+	for i := range parts {
+		parts[i] = s[i : i+1]
+	}
+	return parts
+}
+
+func splitSubstr(_ *Context, a []value.Value) (value.Value, error) {
+	s, delimiter, start := a[0].AsString(), a[1].AsString(), a[2].AsInt64()
+	if delimiter == "" {
+		return badArgument("Delimiter of SPLIT_SUBSTR function must be non-empty")
+	}
+	parts := strings.Split(s, delimiter)
+	total := int64(len(parts))
+	count := total
+	if len(a) > 3 {
+		if count = a[3].AsInt64(); count < 0 {
+			return badArgument("Count of SPLIT_SUBSTR function must be non-negative")
+		}
+	}
+	switch {
+	case start > 0:
+		start--
+	case start < 0:
+		start = max(0, total+start)
+	}
+	start = min(start, total)
+	end := min(total, start+min(count, total))
+	return ofString(strings.Join(parts[start:end], delimiter))
+}
+
+// soundexCodes are those of the letters a to z; 0 is a letter without one.
+const soundexCodes = "01230120022455012623010202"
+
+func soundex(_ *Context, a []value.Value) (value.Value, error) {
+	code := make([]byte, 0, 4)
+	var previous byte
+	for _, c := range a[0].AsBytes() {
+		letter := c | ' '
+		if letter < 'a' || letter > 'z' {
+			continue
+		}
+		digit := soundexCodes[letter-'a']
+		switch {
+		case len(code) == 0:
+			code = append(code, c)
+			previous = digit
+		case digit != '0' && digit != previous:
+			code = append(code, digit)
+			previous = digit
+		}
+		if len(code) == cap(code) {
+			break
+		}
+	}
+	for len(code) > 0 && len(code) < cap(code) {
+		code = append(code, '0')
+	}
+	return ofString(string(code))
+}

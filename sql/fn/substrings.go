@@ -1,0 +1,287 @@
+package fn
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// substrings: positions count from 1, or from the end if negative.
+var substrings = []record{
+	{name: "substr", doc: "SUBSTR(text, position, length): the part from a position on (from the end, if negative), at most length long.", overloads: []overload{
+		{"STRING, INT64, ?INT64 -> STRING", strict(substrChars)},
+		{"BYTES, INT64, ?INT64 -> BYTES", strict(substrBytes)},
+	}},
+	{name: "left", doc: "LEFT(text, n): the first n characters or bytes.", overloads: []overload{
+		{"STRING, INT64 -> STRING", strict(left)},
+		{"BYTES, INT64 -> BYTES", strict(left)},
+	}},
+	{name: "right", doc: "RIGHT(text, n): the last n characters or bytes.", overloads: []overload{
+		{"STRING, INT64 -> STRING", strict(right)},
+		{"BYTES, INT64 -> BYTES", strict(right)},
+	}},
+	{name: "strpos", doc: "STRPOS(text, part): where the part first occurs, 0 if nowhere.", overloads: []overload{
+		{"STRING, STRING -> INT64", strict(strpos)},
+		{"BYTES, BYTES -> INT64", strict(strpos)},
+	}},
+	{name: "instr", doc: "INSTR(text, part, position, occurrence): where the part occurs for the n-th time from a position on (backwards, if negative), 0 if nowhere.",
+		overloads: []overload{
+			{"STRING, STRING, ?INT64, ?INT64 -> INT64", strict(instr)},
+			{"BYTES, BYTES, ?INT64, ?INT64 -> INT64", strict(instr)},
+		}},
+	{name: "trim", doc: "TRIM(text, characters): without white space, or the characters given, at either end.", overloads: trimOverloads(true, true)},
+	{name: "ltrim", doc: "LTRIM(text, characters): as TRIM, at the beginning.", overloads: trimOverloads(true, false)},
+	{name: "rtrim", doc: "RTRIM(text, characters): as TRIM, at the end.", overloads: trimOverloads(false, true)},
+	{name: "lpad", doc: "LPAD(text, length, pattern): filled up with the pattern (a space) on the left, or cut off, to a length.", overloads: []overload{
+		{"STRING, INT64, ?STRING -> STRING", pad(true)},
+		{"BYTES, INT64, ?BYTES -> BYTES", pad(true)},
+	}},
+	{name: "rpad", doc: "RPAD(text, length, pattern): filled up with the pattern (a space) on the right, or cut off, to a length.", overloads: []overload{
+		{"STRING, INT64, ?STRING -> STRING", pad(false)},
+		{"BYTES, INT64, ?BYTES -> BYTES", pad(false)},
+	}},
+}
+
+const negativeLength = "Third argument in SUBSTR() cannot be negative"
+
+func substrChars(_ *Context, a []value.Value) (value.Value, error) {
+	s, position := a[0].AsString(), a[1].AsInt64()
+	if position < 0 {
+		s = s[charOffsetBack(s, -max(position, -int64(len(s))-1)):]
+	} else {
+		s = s[charOffset(s, position-1):]
+	}
+	if len(a) > 2 {
+		n := a[2].AsInt64()
+		if n < 0 {
+			return badArgument(negativeLength)
+		}
+		s = s[:charOffset(s, n)]
+	}
+	return ofString(s)
+}
+
+func substrBytes(_ *Context, a []value.Value) (value.Value, error) {
+	s, position := a[0].AsString(), a[1].AsInt64()
+	if position < 0 {
+		position = max(0, position+int64(len(s)))
+	} else if position > 0 {
+		position--
+	}
+	s = s[min(position, int64(len(s))):]
+	if len(a) > 2 {
+		n := a[2].AsInt64()
+		if n < 0 {
+			return badArgument(negativeLength)
+		}
+		s = s[:min(n, int64(len(s)))]
+	}
+	return bytesOf(s), nil
+}
+
+func left(_ *Context, a []value.Value) (value.Value, error) {
+	s, n := a[0].AsString(), a[1].AsInt64()
+	if n < 0 {
+		return badArgument("Second argument in LEFT() cannot be negative")
+	}
+	if a[0].Kind() == value.Bytes {
+		return bytesOf(s[:min(n, int64(len(s)))]), nil
+	}
+	return ofString(s[:charOffset(s, n)])
+}
+
+func right(_ *Context, a []value.Value) (value.Value, error) {
+	s, n := a[0].AsString(), a[1].AsInt64()
+	if n < 0 {
+		return badArgument("Second argument in RIGHT() cannot be negative")
+	}
+	if a[0].Kind() == value.Bytes {
+		return bytesOf(s[int64(len(s))-min(n, int64(len(s))):]), nil
+	}
+	return ofString(s[charOffsetBack(s, n):])
+}
+
+func strpos(_ *Context, a []value.Value) (value.Value, error) {
+	s := a[0].AsString()
+	return position(s, strings.Index(s, a[1].AsString()), a[0].Kind())
+}
+
+// position is the place of a byte offset in SQL's counting; offset -1 is nowhere.
+func position(s string, offset int, kind value.Kind) (value.Value, error) {
+	if offset < 0 {
+		return ofInt64(0)
+	}
+	if kind == value.Bytes {
+		return ofInt64(int64(offset) + 1)
+	}
+	return ofInt64(int64(utf8.RuneCountInString(s[:offset])) + 1)
+}
+
+func instr(_ *Context, a []value.Value) (value.Value, error) {
+	s, part, from, occurrence := a[0].AsString(), a[1].AsString(), int64(1), int64(1)
+	if len(a) > 2 {
+		from = a[2].AsInt64()
+	}
+	if len(a) > 3 {
+		occurrence = a[3].AsInt64()
+	}
+	switch {
+	case occurrence < 1:
+		return badArgument("Occurrence must be positive")
+	case from == 0:
+		return badArgument("Position must be non-zero")
+	case from > 0:
+		return position(s, instrForward(s, part, from, occurrence, a[0].Kind()), a[0].Kind())
+	}
+	return position(s, instrBackward(s, part, from, occurrence, a[0].Kind()), a[0].Kind())
+}
+
+// instrForward: occurrences may overlap. A part that is empty occurs before each character and at the end.
+func instrForward(s, part string, from, occurrence int64, kind value.Kind) int {
+	offset := charOffset(s, from-1)
+	if kind == value.Bytes {
+		offset = int(min(from-1, int64(len(s))+1))
+	} else if int64(utf8.RuneCountInString(s)) < from-1 {
+		return -1
+	}
+	for ; ; occurrence-- {
+		if offset > len(s) {
+			return -1
+		}
+		i := strings.Index(s[offset:], part)
+		if i < 0 {
+			return -1
+		}
+		if offset += i; occurrence == 1 {
+			return offset
+		}
+		offset += charSize(s[offset:], kind)
+	}
+}
+
+func instrBackward(s, part string, from, occurrence int64, kind value.Kind) int {
+	// end is where the last occurrence that counts may begin.
+	end := int64(len(s)) + from
+	if kind == value.String {
+		back := -max(from, -int64(len(s))-1)
+		if int64(utf8.RuneCountInString(s)) < back-1 {
+			return -1
+		}
+		if end = int64(charOffsetBack(s, back)); int64(utf8.RuneCountInString(s)) < back {
+			end = -1
+		}
+	}
+	if part == "" { // it also occurs behind the last character
+		if end < 0 {
+			end = 0
+		} else {
+			end += int64(charSize(s[end:], kind))
+		}
+	}
+	for ; end >= 0; occurrence-- {
+		i := strings.LastIndex(s[:min(end+int64(len(part)), int64(len(s)))], part)
+		if i < 0 || occurrence == 1 {
+			return i
+		}
+		if i == 0 {
+			return -1
+		}
+		_, size := utf8.DecodeLastRuneInString(s[:i])
+		if kind == value.Bytes {
+			size = 1
+		}
+		end = int64(i - size)
+	}
+	return -1
+}
+
+// charSize is the size of the first character, or 1 at the end: one further than there is.
+func charSize(s string, kind value.Kind) int {
+	if kind == value.Bytes || s == "" {
+		return 1
+	}
+	_, size := utf8.DecodeRuneInString(s)
+	return size
+}
+
+func trimOverloads(atStart, atEnd bool) []overload {
+	trim := func(s string, drop func(rune) bool) string {
+		if atStart {
+			s = strings.TrimLeftFunc(s, drop)
+		}
+		if atEnd {
+			s = strings.TrimRightFunc(s, drop)
+		}
+		return s
+	}
+	onString := func(_ *Context, a []value.Value) (value.Value, error) {
+		if len(a) == 1 {
+			return ofString(trim(a[0].AsString(), unicode.IsSpace))
+		}
+		return ofString(trim(a[0].AsString(), func(r rune) bool { return strings.ContainsRune(a[1].AsString(), r) }))
+	}
+	onBytes := func(_ *Context, a []value.Value) (value.Value, error) {
+		s, drop := a[0].AsString(), a[1].AsString()
+		for atStart && s != "" && strings.IndexByte(drop, s[0]) >= 0 {
+			s = s[1:]
+		}
+		for atEnd && s != "" && strings.IndexByte(drop, s[len(s)-1]) >= 0 {
+			s = s[:len(s)-1]
+		}
+		return bytesOf(s), nil
+	}
+	return []overload{
+		{"STRING, ?STRING -> STRING", strict(onString)},
+		{"BYTES, BYTES -> BYTES", strict(onBytes)},
+	}
+}
+
+func pad(atStart bool) body {
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		s, length, pattern, kind := a[0].AsString(), a[1].AsInt64(), " ", a[0].Kind()
+		if len(a) > 2 {
+			pattern = a[2].AsString()
+		}
+		switch {
+		case length < 0:
+			return badArgument("Second argument (output size) for LPAD/RPAD cannot be negative")
+		case length > maxOutput:
+			return badArgument(padTooLong)
+		case pattern == "":
+			return badArgument("Third argument (pad pattern) for LPAD/RPAD cannot be empty")
+		}
+		missing := length - textLength(s, kind)
+		if missing <= 0 {
+			return left(nil, []value.Value{a[0], a[1]})
+		}
+		filling := fill(pattern, missing, kind)
+		if len(s)+len(filling) > maxOutput {
+			return badArgument(padTooLong)
+		}
+		if atStart {
+			return textOf(kind, filling+s), nil
+		}
+		return textOf(kind, s+filling), nil
+	})
+}
+
+const padTooLong = "Output of LPAD/RPAD exceeds max allowed output size of 1MB"
+
+// fill repeats a pattern up to n characters or bytes.
+func fill(pattern string, n int64, kind value.Kind) string {
+	unit := textLength(pattern, kind)
+	rest := pattern[:charOffset(pattern, n%unit)]
+	if kind == value.Bytes {
+		rest = pattern[:n%unit]
+	}
+	return strings.Repeat(pattern, int(n/unit)) + rest
+}
+
+func textLength(s string, kind value.Kind) int64 {
+	if kind == value.Bytes {
+		return int64(len(s))
+	}
+	return int64(utf8.RuneCountInString(s))
+}

@@ -1,0 +1,77 @@
+package fn
+
+import (
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// maxOutput is the longest text that PAD, REPEAT, REPLACE and TRANSLATE make, in bytes (GoogleSQL's limit).
+const maxOutput = 1 << 20
+
+// Most functions of text come twice: for STRING, which counts characters, and for BYTES, which counts bytes. Bodies
+// work on Go strings either way.
+
+// bytesOf makes BYTES of a Go string without copying it; values are never changed.
+func bytesOf(s string) value.Value {
+	return value.OfBytes(unsafe.Slice(unsafe.StringData(s), len(s)))
+}
+
+// textOf makes a STRING or a BYTES.
+func textOf(k value.Kind, s string) value.Value {
+	if k == value.Bytes {
+		return bytesOf(s)
+	}
+	return value.OfString(s)
+}
+
+// onText are the two overloads of a function of one text whose result is of its type.
+func onText(onString, onBytes func(string) string) []overload {
+	return []overload{
+		{"STRING -> STRING", strict(func(_ *Context, a []value.Value) (value.Value, error) {
+			return ofString(onString(a[0].AsString()))
+		})},
+		{"BYTES -> BYTES", strict(func(_ *Context, a []value.Value) (value.Value, error) {
+			return bytesOf(onBytes(a[0].AsString())), nil
+		})},
+	}
+}
+
+// charOffset is where the n-th character of s, counted from 0, begins; len(s) if there is none.
+func charOffset(s string, n int64) int {
+	if n <= 0 {
+		return 0
+	}
+	for i := range s {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(s)
+}
+
+// charOffsetBack is where the last n characters of s begin; 0 if there are fewer.
+func charOffsetBack(s string, n int64) int {
+	end := len(s)
+	for ; n > 0 && end > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(s[:end])
+		end -= size
+	}
+	return end
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+func badArgument(sentence string) (value.Value, error) {
+	return value.Value{}, fault.BadArgument(sentence)
+}

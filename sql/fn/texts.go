@@ -1,0 +1,33 @@
+package fn
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// How errors write the operation that they are about.
+
+func int64Overflow(x int64, operator string, y int64) error {
+	return fault.Overflow("int64", binary(int64Text(x), operator, int64Text(y)))
+}
+
+func binary(x, operator, y string) string { return x + " " + operator + " " + y }
+
+func call(name string, args ...string) string { return name + "(" + strings.Join(args, ", ") + ")" }
+
+func int64Text(x int64) string { return strconv.FormatInt(x, 10) }
+
+// shortFloat is a number in errors: six digits, as C's %g.
+func shortFloat(x float64) string {
+	if math.IsInf(x, 0) || math.IsNaN(x) {
+		return floatText(x)
+	}
+	return strconv.FormatFloat(x, 'g', 6, 64)
+}
+
+// floatText is a FLOAT64 as CAST to STRING prints it.
+func floatText(x float64) string { return string(value.AppendFloat64(nil, x)) }

@@ -1,0 +1,41 @@
+package fn
+
+import (
+	"sync"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+var defaultZone = sync.OnceValue(func() *time.Location {
+	zone, err := value.LoadZone(value.DefaultZone)
+	if err != nil {
+		panic("fn: " + err.Error()) // the time zone database is linked in
+	}
+	return zone
+})
+
+// zone is the statement's time zone.
+func (ctx *Context) zone() *time.Location {
+	if ctx.Zone != nil {
+		return ctx.Zone
+	}
+	return defaultZone()
+}
+
+// zoneArgument is the time zone that argument i names, or the statement's if there is none.
+func zoneArgument(ctx *Context, a []value.Value, i int) (*time.Location, error) {
+	if len(a) <= i {
+		return ctx.zone(), nil
+	}
+	name := a[i].AsString()
+	if name == "" {
+		return nil, fault.BadArgument("Invalid empty time zone")
+	}
+	zone, err := value.LoadZone(name)
+	if err != nil {
+		return nil, fault.BadArgument("Invalid time zone: " + name)
+	}
+	return zone, nil
+}
