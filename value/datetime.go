@@ -2,6 +2,7 @@ package value
 
 import (
 	"math/bits"
+	"strconv"
 	"time"
 )
 
@@ -83,7 +84,11 @@ func DaysIn(year, month int) int {
 // AppendDate appends a date as YYYY-MM-DD.
 func AppendDate(dst []byte, days int32) []byte {
 	year, month, day := CivilOf(days)
-	dst = append(appendDigits(dst, uint64(year), 4), '-')
+	if year > 9999 { // local dates may be a day later than the last DATE
+		dst = append(strconv.AppendInt(dst, int64(year), 10), '-')
+	} else {
+		dst = append(appendTwoDigits(appendTwoDigits(dst, year/100), year%100), '-')
+	}
 	dst = append(appendTwoDigits(dst, month), '-')
 	return appendTwoDigits(dst, day)
 }

@@ -68,25 +68,25 @@ func decodeKeyPart(part []byte, t *Type, desc bool) (Value, bool) {
 
 // keyInt reads the number of a part that has at most 8 bytes behind its tag; ok is false if a shorter part could hold it.
 func keyInt(part []byte, m byte) (i int64, ok bool) {
+	n := len(part) - 1
+	if n == 0 {
+		return -int64(b2u(part[0]^m < keyPositive)), true
+	}
+	flip := uint64(int64(int8(m)))
 	neg := part[0]^m < keyPositive
-	if len(part) == 1 {
-		return -int64(b2u(neg)), true
+	if neg { // look at the complement, which is not negative
+		flip = ^flip
 	}
-	var flip byte // makes the bytes those of a number >= 0
-	if neg {
-		flip = 0xFF
-	}
-	if part[1]^m^flip == 0 {
+	var b [8]byte
+	copy(b[8-n:], part[1:])
+	u := (binary.BigEndian.Uint64(b[:]) ^ flip) << (64 - 8*n) >> (64 - 8*n)
+	if u>>(8*(n-1)) == 0 {
 		return 0, false
 	}
-	var u uint64
-	for _, c := range part[1:] {
-		u = u<<8 | uint64(c^m^flip)
-	}
 	if neg {
-		u = ^u
+		return int64(^u), int64(u) >= 0
 	}
-	return int64(u), neg == (int64(u) < 0)
+	return int64(u), int64(u) >= 0
 }
 
 func b2u(b bool) uint64 {

@@ -74,9 +74,7 @@ func (d Decimal) Abs() Decimal {
 	return d
 }
 
-// Add, Sub, Mul, Div and Mod compute with numbers in range; ok is false on overflow, and for a divisor of 0.
-// Products and quotients are rounded to billionths, halves away from zero.
-
+// Add is d + e; ok is false on overflow.
 func (d Decimal) Add(e Decimal) (sum Decimal, ok bool) {
 	lo, carry := bits.Add64(d.lo, e.lo, 0)
 	hi := int64(uint64(d.hi) + uint64(e.hi) + carry)
@@ -86,8 +84,10 @@ func (d Decimal) Add(e Decimal) (sum Decimal, ok bool) {
 	return Decimal{hi, lo}.checked()
 }
 
+// Sub is d - e; ok is false on overflow.
 func (d Decimal) Sub(e Decimal) (difference Decimal, ok bool) { return d.Add(e.Neg()) }
 
+// Mul is d * e, rounded to billionths, halves away from zero; ok is false on overflow.
 func (d Decimal) Mul(e Decimal) (product Decimal, ok bool) {
 	x, y, neg := d.abs(), e.abs(), (d.hi < 0) != (e.hi < 0)
 	if x.hi == 0 && y.hi == 0 {
@@ -100,6 +100,7 @@ func (d Decimal) Mul(e Decimal) (product Decimal, ok bool) {
 	return fromBig(quoHalfAway(p, big.NewInt(decimalOne)), neg)
 }
 
+// Div is d / e, rounded as by Mul; ok is false on overflow and if e is 0.
 func (d Decimal) Div(e Decimal) (quotient Decimal, ok bool) {
 	x, y, neg := d.abs(), e.abs(), (d.hi < 0) != (e.hi < 0)
 	if y == (magnitude{}) {
@@ -117,7 +118,7 @@ func (d Decimal) Div(e Decimal) (quotient Decimal, ok bool) {
 	return fromBig(quoHalfAway(p, y.big()), neg)
 }
 
-// Mod is the remainder of the division cut off towards zero: it has d's sign.
+// Mod is the remainder of the division cut off towards zero: it has d's sign. ok is false if e is 0.
 func (d Decimal) Mod(e Decimal) (remainder Decimal, ok bool) {
 	x, y := d.abs(), e.abs()
 	if y == (magnitude{}) {
@@ -147,23 +148,32 @@ func (d Decimal) Quantize(digits int64, mode Rounding) (rounded Decimal, ok bool
 	}
 	// A unit of 10^39 is beyond twice any number.
 	exponent := decimalScale - max(digits, decimalScale-decimalDigits-1)
-	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(exponent), nil)
 	x, neg := d.abs(), d.hi < 0
-	var q, r *big.Int
-	if x.hi == 0 && exponent < 19 {
-		u := unit.Uint64()
-		if down, up := x.lo/u*u, x.lo-x.lo/u*u; roundsUp(mode, neg, x.lo/u&1 == 1, cmp.Compare(up, u-up), up == 0) {
-			return magnitude{0, down}.add(u).checked(neg)
-		} else {
-			return magnitude{0, down}.checked(neg)
+	if x.hi == 0 && exponent <= 19 {
+		unit := pow10(exponent)
+		q, r := x.lo/unit, x.lo%unit
+		m := magnitude{0, q * unit}
+		if roundsUp(mode, neg, q&1 == 1, cmp.Compare(r, unit-r), r == 0) {
+			m = m.add(unit)
 		}
+		return m.checked(neg)
 	}
-	q, r = new(big.Int).QuoRem(x.big(), unit, new(big.Int))
-	half := new(big.Int).Lsh(r, 1).Cmp(unit)
-	if roundsUp(mode, neg, q.Bit(0) == 1, half, r.Sign() == 0) {
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(exponent), nil)
+	q, r := new(big.Int).QuoRem(x.big(), unit, new(big.Int))
+	exact, half := r.Sign() == 0, r.Lsh(r, 1).Cmp(unit)
+	if roundsUp(mode, neg, q.Bit(0) == 1, half, exact) {
 		q.Add(q, big.NewInt(1))
 	}
 	return fromBig(q.Mul(q, unit), neg)
+}
+
+// pow10 is 10^n, n at most 19.
+func pow10(n int64) uint64 {
+	p := uint64(1)
+	for range n {
+		p *= 10
+	}
+	return p
 }
 
 // roundsUp says whether a magnitude between two multiples of a unit goes to the greater one.

@@ -37,13 +37,14 @@ func appendFraction(dst []byte, billionths uint32) []byte {
 	return appendDigits(append(dst, '.'), uint64(billionths), digits)
 }
 
-// appendDigits appends u in decimal, filled up with zeros on the left to n digits.
+// appendDigits appends u in decimal, filled up with zeros on the left to n digits, which it does not exceed.
 func appendDigits(dst []byte, u uint64, n int) []byte {
-	for limit := uint64(10); n > 1 && u >= limit; n-- {
-		limit *= 10
+	dst = append(dst, "0000000000000000000"[:n]...)
+	for i := len(dst) - 1; u > 0; i-- {
+		dst[i] = '0' + byte(u%10)
+		u /= 10
 	}
-	dst = append(dst, "0000000000000000000"[:n-1]...)
-	return strconv.AppendUint(dst, u, 10)
+	return dst
 }
 
 func (d Decimal) String() string { return string(d.Append(nil)) }

@@ -6,9 +6,9 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 )
 
-// maxTypeDepth limits how deep types nest: what GoogleSQL's analyzer and the protocol buffers around
-// a type allow (100 messages) leaves room for fewer than this.
-const maxTypeDepth = 64
+// maxTypeDepth limits how deep types nest. Protocol buffers nest 100 messages deep in most languages, and a
+// level takes one (ARRAY) or three (STRUCT).
+const maxTypeDepth = 100
 
 // TypeFromProto makes a Type of its wire form.
 func TypeFromProto(p *spannerpb.Type) (*Type, error) { return typeFromProto(p, 0) }

@@ -194,10 +194,7 @@ func decodeRow(payload []byte, t *Type) (v Value, ok bool) {
 		}
 		return OfFloat32(math.Float32frombits(binary.LittleEndian.Uint32(payload))), true
 	case Timestamp:
-		if len(payload) != timestampWidth {
-			return Value{}, false
-		}
-		return timestampOf(binary.BigEndian.Uint64(payload), binary.BigEndian.Uint32(payload[8:]))
+		return rowTimestamp(payload)
 	case String, JSON:
 		return ofText(t.Kind, string(payload)), true
 	case Bytes:
@@ -218,6 +215,13 @@ func decodeRow(payload []byte, t *Type) (v Value, ok bool) {
 		return decodeRowStruct(payload, t)
 	}
 	return Value{}, false
+}
+
+func rowTimestamp(payload []byte) (Value, bool) {
+	if len(payload) != timestampWidth {
+		return Value{}, false
+	}
+	return timestampOf(binary.BigEndian.Uint64(payload), binary.BigEndian.Uint32(payload[8:]))
 }
 
 func decodeRowInterval(payload []byte) (Value, bool) {

@@ -1,10 +1,17 @@
 // Package value holds GoogleSQL's types and values, and their three codings:
-// order-preserving keys, rows as stored, and google.protobuf.Value on the wire.
+// order-preserving keys (key.go), rows as stored (row.go), and
+// google.protobuf.Value on the wire (wire.go, fromwire.go). It also reads and
+// prints their texts.
 //
 // A Value is a small struct that is passed by value and never boxed in an
 // interface: scalars sit inside it, text and composites are one pointer away.
+// What the read path uses allocates nothing but what a Value keeps.
 //
-// Imports of this module: fault.
+// Errors are plain and name value and type; whoever answers a user says what
+// they mean there. SQL's functions and casts stand above: here is only what
+// more than one of them needs. PROTO and ENUM are left out.
+//
+// Imports of this module: nothing.
 package value
 
 import (
@@ -134,11 +141,20 @@ func (v Value) IsNull() bool { return v.state == stateNull }
 // IsPending says whether the value is a commit timestamp that is not yet known.
 func (v Value) IsPending() bool { return v.state == statePending }
 
-func (v Value) AsBool() bool       { return v.bits != 0 }
-func (v Value) AsInt64() int64     { return int64(v.bits) }
+// AsBool gives a BOOL.
+func (v Value) AsBool() bool { return v.bits != 0 }
+
+// AsInt64 gives an INT64.
+func (v Value) AsInt64() int64 { return int64(v.bits) }
+
+// AsFloat64 gives a FLOAT64 (or a FLOAT32, widened).
 func (v Value) AsFloat64() float64 { return math.Float64frombits(v.bits) }
+
+// AsFloat32 gives a FLOAT32.
 func (v Value) AsFloat32() float32 { return float32(math.Float64frombits(v.bits)) }
-func (v Value) AsDate() int32      { return int32(int64(v.bits)) }
+
+// AsDate gives the days of a DATE since 1970-01-01.
+func (v Value) AsDate() int32 { return int32(int64(v.bits)) }
 
 // AsTimestamp gives seconds since 1970 and nanoseconds.
 func (v Value) AsTimestamp() (seconds int64, nanos int32) { return int64(v.bits), int32(v.nanos) }

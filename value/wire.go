@@ -68,11 +68,39 @@ func RowToWire(dst, payload []byte, t *Type) []byte {
 	switch t.Kind {
 	case String, JSON:
 		return append(appendWireHead(dst, wireString, len(payload)), payload...)
-	case Bytes:
-		return appendWireBytes(dst, payload)
 	case Int64:
 		if i, n := binary.Varint(payload); n > 0 {
 			return appendWireInt(dst, i)
+		}
+	case Timestamp:
+		if v, ok := rowTimestamp(payload); ok && v.state == stateSet {
+			return appendWireTimestamp(dst, int64(v.bits), int32(v.nanos))
+		}
+	case Float64:
+		if len(payload) == 8 {
+			return appendWireFloat(dst, math.Float64frombits(binary.LittleEndian.Uint64(payload)))
+		}
+	case Float32:
+		if len(payload) == 4 {
+			return appendWireFloat(dst, float64(math.Float32frombits(binary.LittleEndian.Uint32(payload))))
+		}
+	case Bool:
+		if len(payload) == 1 {
+			return append(dst, wireBool, payload[0]&1)
+		}
+	case Date:
+		if i, n := binary.Varint(payload); n > 0 && ValidDate(i) {
+			return appendWireDate(dst, int32(i))
+		}
+	case Bytes:
+		return appendWireBytes(dst, payload)
+	case Numeric:
+		if d, ok := rowDecimal(payload); ok {
+			return appendWireDecimal(dst, d)
+		}
+	case UUID:
+		if len(payload) == 16 {
+			return appendWireUUID(dst, payload)
 		}
 	case Array:
 		return rowArrayToWire(dst, payload, t)
@@ -82,16 +110,8 @@ func RowToWire(dst, payload []byte, t *Type) []byte {
 			dst, payload = rowElementToWire(dst, payload, t.Fields[i].Type)
 		}
 		return EndField(dst, mark)
-	case UUID:
-		if len(payload) == 16 {
-			return appendWireUUID(dst, payload)
-		}
-	case Numeric:
-		if d, ok := rowDecimal(payload); ok {
-			return appendWireDecimal(dst, d)
-		}
-	default: // the rest decodes without allocation
-		if v, ok := decodeRow(payload, t); ok {
+	case Interval:
+		if v, ok := decodeRowInterval(payload); ok {
 			return v.AppendWire(dst, t)
 		}
 	}
@@ -180,14 +200,14 @@ func appendZeros(dst []byte, n int) []byte {
 	return append(dst, make([]byte, n)...) // compiles to growing in place
 }
 
-// AppendWireField, RowToWireField, KeyToWireField and NullField append a whole field that is a
-// google.protobuf.Value: tag (one byte: field number 1 to 15, wire type 2), length, body.
-
+// AppendWireField appends v as a whole field that holds a google.protobuf.Value: tag (one byte: field number 1
+// to 15, wire type 2), length, body.
 func (v Value) AppendWireField(dst []byte, tag byte, t *Type) []byte {
 	dst, mark := BeginField(dst, tag)
 	return EndField(v.AppendWire(dst, t), mark)
 }
 
+// RowToWireField is RowToWire for a whole field (see AppendWireField).
 func RowToWireField(dst []byte, tag byte, payload []byte, t *Type) []byte {
 	if t.Kind == String || t.Kind == JSON { // long ones need not be moved
 		dst = appendWireHead(dst, tag, 1+uvarintSize(uint64(len(payload)))+len(payload))
@@ -198,12 +218,14 @@ func RowToWireField(dst []byte, tag byte, payload []byte, t *Type) []byte {
 	return EndField(RowToWire(dst, payload, t), mark)
 }
 
+// KeyToWireField is KeyToWire for a whole field (see AppendWireField).
 func KeyToWireField(dst []byte, tag byte, key []byte, t *Type, desc bool) (out, rest []byte) {
 	dst, mark := BeginField(dst, tag)
 	dst, rest = KeyToWire(dst, key, t, desc)
 	return EndField(dst, mark), rest
 }
 
+// NullField appends NULL as a whole field (see AppendWireField).
 func NullField(dst []byte, tag byte) []byte { return append(dst, tag, 2, wireNull, 0) }
 
 // BeginField begins a field whose length is not yet known, with room for a length of one byte.
