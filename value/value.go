@@ -52,8 +52,8 @@ const (
 // Null is NULL of a kind.
 func Null(k Kind) Value { return Value{kind: k} }
 
-// Of... make values; As... take them apart. An As of another kind, or of NULL, gives nonsense,
-// never a panic of its own: whoever calls it has checked.
+// Of... make values; As... take them apart. An As of NULL gives a zero or nothing. An As of another kind
+// would read memory as what it is not: whoever calls it knows the kind.
 
 // OfBool makes a BOOL.
 func OfBool(b bool) Value {
