@@ -219,8 +219,14 @@ func checkTypeReaders(t *Table, c *Column) error {
 	return nil
 }
 
+// maxUTF8 is the most bytes that one character takes.
+const maxUTF8 = 4
+
 // validateRedefinition asks for what existing values must satisfy.
 func (d *draft) validateRedefinition(t *Table, c, old *Column) {
+	if c.Generated != nil && !c.Stored {
+		return
+	}
 	if c.NotNull && !old.NotNull {
 		d.validate(ValidateNotNull, t, c, old)
 	}
@@ -230,10 +236,14 @@ func (d *draft) validateRedefinition(t *Table, c, old *Column) {
 		}
 		return c.Type.Kind
 	}
+	longest := old.MaxLength
+	if elem(old) == value.String && elem(c) == value.Bytes {
+		longest *= maxUTF8
+	}
 	switch {
 	case elem(old) == value.Bytes && elem(c) == value.String:
 		d.validate(ValidateUTF8, t, c, old)
-	case c.MaxLength < old.MaxLength || elem(c) != elem(old):
+	case c.MaxLength < longest:
 		d.validate(ValidateLength, t, c, old)
 	}
 }

@@ -57,8 +57,7 @@ func (d *draft) alterAddColumn(t *Table, a *ast.AddColumn) error {
 		return err
 	}
 	c := t.Columns[len(t.Columns)-1]
-	hasValue := c.Default != nil || c.Generated != nil && c.Stored
-	if c.NotNull && c.Generated == nil && !hasValue {
+	if c.NotNull && c.Default == nil && c.Generated == nil {
 		return fault.AddNotNullColumn(t.FullName(), c.Name)
 	}
 	if err := d.compileColumn(t, c); err != nil {
@@ -67,7 +66,7 @@ func (d *draft) alterAddColumn(t *Table, a *ast.AddColumn) error {
 	if err := checkGenerated(t); err != nil {
 		return err
 	}
-	if hasValue {
+	if c.Default != nil || c.Stored {
 		d.change.Columns = append(d.change.Columns, ColumnBackfill{Table: t, Column: c})
 	}
 	return nil

@@ -1,6 +1,10 @@
 package schema
 
-import "github.com/cloudspannerecosystem/memefish/token"
+import (
+	"strings"
+
+	"github.com/cloudspannerecosystem/memefish/token"
+)
 
 // objects are the kinds of schema objects that Spanner has and Crowfoot does
 // not, by the words that follow CREATE, ALTER or DROP.
@@ -69,13 +73,30 @@ func contains(words []word, want ...string) bool {
 	return false
 }
 
-// adapt rewrites what Spanner's grammar allows and memefish's does not:
-// ALTER TABLE IF EXISTS t loses its condition, which source.ifExists keeps, and
-// ADD c, DROP c, ALTER c in ALTER TABLE get the word COLUMN.
+// adapt rewrites what Spanner's grammar allows and memefish's does not. What
+// it takes away it keeps in fields of the source.
 func (s *source) adapt() {
-	if !startsWith(s.tokens, "ALTER", "TABLE") {
-		return
+	switch {
+	case startsWith(s.tokens, "ALTER", "TABLE"):
+		s.adaptAlterTable()
+	case startsWith(s.tokens, "CREATE") && contains(s.tokens, "INDEX"):
+		s.adaptCreateIndex()
 	}
+}
+
+// adaptCreateIndex takes the schema out of INTERLEAVE IN schema.table.
+func (s *source) adaptCreateIndex() {
+	for i := range s.tokens {
+		if rest := s.tokens[i:]; startsWith(rest, "INTERLEAVE", "IN") && len(rest) >= 5 && rest[3].kind == "." {
+			s.parentSchema = strings.Trim(s.text[rest[2].pos:rest[2].end], "`")
+			s.tokens = append(s.tokens[:i+2:i+2], rest[4:]...)
+			return
+		}
+	}
+}
+
+// adaptAlterTable takes away IF EXISTS, and writes COLUMN where ADD c, DROP c or ALTER c leave it out.
+func (s *source) adaptAlterTable() {
 	if startsWith(s.tokens[2:], "IF", "EXISTS") {
 		s.ifExists = true
 		s.tokens = append(s.tokens[:2:2], s.tokens[4:]...)

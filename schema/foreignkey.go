@@ -110,15 +110,21 @@ func sameColumns(key []KeyPart, columns []*Column) bool {
 // managedIndex finds or makes the null-filtered index on columns that foreign
 // keys share; code is "_U" for a unique one, else "_N".
 func (d *draft) managedIndex(t *Table, columns []*Column, code string) (*Index, error) {
+	unique := code == "_U"
+	for _, i := range t.Indexes {
+		if i.Managed && i.Unique == unique && slices.EqualFunc(i.Key, columns, func(p KeyPart, c *Column) bool { return p.Column == c }) {
+			return i, nil
+		}
+	}
 	base := "IDX_" + t.Name
 	for _, c := range columns {
 		base += "_" + c.Name
 	}
 	name := cut(base, code+"_"+fingerprint(base+code))
-	if i := d.indexes[key(t.Schema, name)]; i != nil && i.Managed && i.Table == t {
-		return i, nil
+	if d.checkFree(t.Schema, name) != nil { // another table was called so when it got its index
+		name = d.generateName(t.Schema, base+code, base+code)
 	}
-	i := &Index{Schema: t.Schema, Name: name, Table: t, Unique: code == "_U", NullFiltered: true, Managed: true}
+	i := &Index{Schema: t.Schema, Name: name, Table: t, Unique: unique, NullFiltered: true, Managed: true}
 	for _, c := range columns {
 		if err := i.addKey(c.Name, false); err != nil {
 			return nil, err

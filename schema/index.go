@@ -74,7 +74,7 @@ func (d *draft) defineIndex(i *Index, s *ast.CreateIndex) error {
 		return err
 	}
 	if s.InterleaveIn != nil {
-		return d.interleaveIndex(i, s.InterleaveIn.TableName.Name)
+		return d.interleaveIndex(i, fullName(d.src.parentSchema, s.InterleaveIn.TableName.Name))
 	}
 	return nil
 }
@@ -172,9 +172,9 @@ func (i *Index) addFilters(e ast.Expr) error {
 	return nil
 }
 
-// interleaveIndex hangs the index under an ancestor of its table (in the table's schema).
+// interleaveIndex hangs the index under an ancestor of its table.
 func (d *draft) interleaveIndex(i *Index, name string) error {
-	parent := d.tables[key(i.Schema, name)]
+	parent := d.Table(name)
 	if parent == nil {
 		return fault.IndexParentNotFound(i.FullName(), name)
 	}

@@ -140,7 +140,7 @@ func (i *Index) sql() string {
 		s += " WHERE " + strings.Join(filters, " AND ")
 	}
 	if i.Parent != nil {
-		s += ", INTERLEAVE IN " + quote(i.Parent.Name)
+		s += ", INTERLEAVE IN " + quotePath(i.Parent.Schema, i.Parent.Name)
 	}
 	return s
 }
@@ -173,8 +173,16 @@ func columnsSQL(columns []*Column) string {
 	return strings.Join(names, ", ")
 }
 
-// quote prints a name, in back quotes if it is a reserved word or no plain name.
-func quote(name string) string { return token.QuoteSQLIdent(name) }
+// clauseWords are no reserved words, but begin something else where a name may stand.
+var clauseWords = []string{"CHECK", "COLUMN", "CONSTRAINT", "FOREIGN", "PARENT", "PRIMARY", "SYNONYM"}
+
+// quote prints a name, in back quotes if it could be read as anything else.
+func quote(name string) string {
+	if slices.Contains(clauseWords, strings.ToUpper(name)) {
+		return "`" + name + "`"
+	}
+	return token.QuoteSQLIdent(name)
+}
 
 func quotePath(schema, name string) string {
 	if schema == "" {

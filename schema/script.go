@@ -1,25 +1,34 @@
 package schema
 
 import (
-	"strings"
-
 	"github.com/cloudspannerecosystem/memefish"
-
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/cloudspannerecosystem/memefish/token"
 )
 
 // SplitScript cuts a file of DDL into its statements, which end in semicolons
 // (the last one need not). Comments alone are no statement.
 func SplitScript(text string) ([]string, error) {
-	raw, err := memefish.SplitRawStatements("", text)
-	if err != nil {
-		return nil, fault.DDLSyntax(text, err.Error())
-	}
+	lexer := &memefish.Lexer{File: &token.File{Buffer: text}}
 	var list []string
-	for _, s := range raw {
-		if statement := strings.TrimSpace(s.Statement); statement != "" {
-			list = append(list, statement)
+	start, end := -1, 0
+	for {
+		if err := lexer.NextToken(); err != nil {
+			return nil, (&source{text: text}).syntaxError(err, func(pos int) int { return pos })
 		}
+		t := &lexer.Token
+		if t.Kind != token.TokenEOF && t.Kind != ";" {
+			if start < 0 {
+				start = int(t.Pos)
+			}
+			end = int(t.End)
+			continue
+		}
+		if start >= 0 {
+			list = append(list, text[start:end])
+		}
+		if t.Kind == token.TokenEOF {
+			return list, nil
+		}
+		start = -1
 	}
-	return list, nil
 }

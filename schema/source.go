@@ -25,6 +25,8 @@ type source struct {
 	tree   ast.DDL
 	// ifExists is the condition of ALTER TABLE IF EXISTS.
 	ifExists bool
+	// parentSchema is the schema in INTERLEAVE IN of an index.
+	parentSchema string
 }
 
 // word is a token of the statement.

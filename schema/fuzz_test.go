@@ -1,0 +1,124 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+// FuzzDDL applies arbitrary statements to a catalog with some of everything:
+// none panics, errors are meant for users, and what succeeds leaves a sound catalog that prints and parses as itself.
+func FuzzDDL(f *testing.F) {
+	for _, stmt := range goldenStatements(f) {
+		f.Add(stmt)
+	}
+	base := fuzzCatalog(f)
+	before := base.DDL()
+	f.Fuzz(func(t *testing.T, stmt string) {
+		next, change, err := base.Apply(stmt, wordCompiler{})
+		if err != nil {
+			var user *fault.Error
+			if !errors.As(err, &user) || user.Code == codes.Internal {
+				t.Fatalf("%v is not meant for users", err)
+			}
+			return
+		}
+		if len(base.DDL()) != len(before) {
+			t.Fatal("the catalog applied to has changed")
+		}
+		_ = changeText(change)
+		checkInvariants(t, next)
+		checkRoundTrips(t, next)
+	})
+}
+
+// goldenStatements are the statements in testdata.
+func goldenStatements(tb testing.TB) []string {
+	files, err := filepath.Glob("testdata/*")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var list []string
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil || info.IsDir() {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, block := range strings.Split(string(data), "\n----\n") {
+			if _, input, ok := strings.Cut(block, "apply\n"); ok {
+				list = append(list, strings.Split(input, "\n\n")...)
+			}
+		}
+	}
+	return list
+}
+
+func fuzzCatalog(tb testing.TB) *Catalog {
+	c := NewCatalog()
+	c.Database = "db"
+	for _, stmt := range []string{
+		"CREATE SCHEMA s",
+		"CREATE TABLE P (a INT64 NOT NULL, b STRING(10), v INT64 DEFAULT (1), CHECK (v > 0)) PRIMARY KEY (a, b DESC)",
+		"CREATE TABLE C (a INT64 NOT NULL, b STRING(10), c INT64, d INT64 AS (c) STORED, e TIMESTAMP) PRIMARY KEY (a, b DESC, c), INTERLEAVE IN PARENT P",
+		"CREATE TABLE t (k INT64, x BYTES(5), y ARRAY<STRING(5)>, FOREIGN KEY (k) REFERENCES t (k)) PRIMARY KEY (k)",
+		"CREATE TABLE s.t (k INT64, f INT64, CONSTRAINT fk FOREIGN KEY (f) REFERENCES t (k)) PRIMARY KEY (k)",
+		"CREATE INDEX i ON C(a, b DESC, d) STORING (e), INTERLEAVE IN P",
+		"CREATE UNIQUE NULL_FILTERED INDEX u ON t(x)",
+	} {
+		var err error
+		if c, _, err = c.Apply(stmt, wordCompiler{}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return c
+}
+
+// TestHostile feeds the parser what would take a recursive one down. A stack
+// that grows with the text would pass 16 MiB here and end the test binary.
+func TestHostile(t *testing.T) {
+	defer debug.SetMaxStack(debug.SetMaxStack(16 << 20))
+	pieces := []string{
+		"(", ")", "[", "{", "<", ">", "CASE ", "CASE WHEN ", "NOT ", "- ", "+", "~", "INTERVAL ", "x -> ", "ARRAY<", "STRUCT<a ",
+		"CAST(x AS ARRAY<", "CAST(x AS ", "1+", "1*", "a.", "a[1]", "x[", "IF(", "f(", "EXISTS(", "EXISTS(SELECT ", "(SELECT ", "SELECT 1 UNION ALL ",
+		"WITH a AS (", "WITH(a AS ", "NEW a {b ", "NEW a(", "@{", "@{a=", "|> WHERE ", "a JOIN ", "FROM a, ", "a AND ", "a OR ", "a = ", "a < ", "a BETWEEN ",
+		"a BETWEEN 1 AND ", "a IN ", "a IN (", "a LIKE ", "a IS NOT NULL ", "a IS ", "DATE ", "a COLLATE ", "EXTRACT(", "ARRAY[", "STRUCT(", "(1,",
+		"a || ", "a << ", "a | ", "SAFE.", "x AS ", "GRAPH g MATCH (", "-[", "LIMIT ", ",", "\"a\" ", "/* */", "ARRAY<STRUCT<", "CAST(CASE ", "END ", ". ",
+		"REPLACE_FIELDS(", "a.*, ", "UNNEST(", "TABLE a ", "MODEL ", "ON ", "USING(", "HAVING MAX ", "?", "@a ", "@@a ",
+	}
+	frames := []string{"CREATE TABLE t (a INT64 DEFAULT (%s)) PRIMARY KEY ()", "CREATE INDEX i ON P(a) WHERE %s", "CREATE TABLE t (a %s", "CREATE TABLE %s"}
+	base := fuzzCatalog(t)
+	for _, piece := range pieces {
+		for _, frame := range frames {
+			for _, size := range []int{maxNesting / 2, 1 << 17} {
+				stmt := fmt.Sprintf(frame, strings.Repeat(piece, size/len(piece)))
+				if _, _, err := base.Apply(stmt, wordCompiler{}); err == nil {
+					t.Errorf("%s of %q is accepted", frame, piece)
+				} else if fault.CodeOf(err) == codes.Internal {
+					t.Errorf("%s of %q: %v", frame, piece, err)
+				}
+			}
+		}
+	}
+}
+
+func TestTooLong(t *testing.T) {
+	_, _, err := NewCatalog().Apply(strings.Repeat(" ", MaxDDLBytes+1), wordCompiler{})
+	if fault.CodeOf(err) != codes.InvalidArgument {
+		t.Error(err)
+	}
+	if _, _, err = NewCatalog().Apply("CREATE TABLE \xff", wordCompiler{}); fault.CodeOf(err) != codes.InvalidArgument {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,114 @@
+package schema
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+// TestGolden runs the scripts in testdata.
+//
+//	new                   start with an empty catalog
+//	apply                 apply the statements, which blank lines separate; print each one's Change or error
+//	ddl                   print the catalog
+//	stored                print the catalog as Marshal does
+//
+// After every statement that succeeds the invariants are checked, and that the
+// catalog before it is as it was.
+func TestGolden(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		c := NewCatalog()
+		c.Database = "db"
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "new":
+				c = NewCatalog()
+				c.Database = "db"
+				return ""
+			case "apply":
+				var out strings.Builder
+				for _, stmt := range strings.Split(d.Input, "\n\n") {
+					c = applyGolden(t, c, stmt, &out)
+				}
+				return out.String()
+			case "ddl":
+				return strings.Join(c.DDL(), ";\n") + "\n"
+			case "stored":
+				data, err := c.Marshal()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(bytes.ReplaceAll(data, []byte(`{"id"`), []byte("\n  {\"id\""))) + "\n"
+			}
+			t.Fatalf("unknown command %s", d.Cmd)
+			return ""
+		})
+	})
+}
+
+func applyGolden(t *testing.T, c *Catalog, stmt string, out *strings.Builder) *Catalog {
+	before := stored(t, c)
+	next, change, err := c.Apply(stmt, wordCompiler{})
+	if !bytes.Equal(before, stored(t, c)) {
+		t.Fatalf("%s: changed the catalog it was applied to", stmt)
+	}
+	if err != nil {
+		var user *fault.Error
+		if !errors.As(err, &user) {
+			t.Fatalf("%s: %v is not meant for users", stmt, err)
+		}
+		fmt.Fprintf(out, "%s: %s\n", user.Code, user.Message)
+		return c
+	}
+	out.WriteString(changeText(change))
+	checkInvariants(t, next)
+	checkRoundTrips(t, next)
+	return next
+}
+
+func stored(t *testing.T, c *Catalog) []byte {
+	data, err := c.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// changeText prints a Change in one line.
+func changeText(c *Change) string {
+	if c.Nothing {
+		return "nothing\n"
+	}
+	kinds := [...]string{"not null", "length", "utf8", "commit timestamp", "check", "parents", "foreign key"}
+	s := "ok"
+	for _, b := range c.Columns {
+		s += ", fill column " + b.Table.FullName() + "." + b.Column.Name
+	}
+	for _, i := range c.Indexes {
+		s += fmt.Sprintf(", fill index %s #%d", i.FullName(), i.ID)
+	}
+	for _, v := range c.Validations {
+		s += ", validate " + kinds[v.Kind] + " of " + v.Table.FullName()
+		switch {
+		case v.Column != nil:
+			s += "." + v.Column.Name + " (was " + v.Old.TypeSQL() + ")"
+		case v.Check != nil:
+			s += "." + v.Check.Name
+		case v.ForeignKey != nil:
+			s += "." + v.ForeignKey.Name
+		}
+	}
+	for _, t := range c.DroppedTables {
+		s += fmt.Sprintf(", drop rows of %s #%d", t.FullName(), t.ID)
+	}
+	for _, i := range c.DroppedIndexes {
+		s += fmt.Sprintf(", drop entries of %s #%d", i.FullName(), i.ID)
+	}
+	return s + "\n"
+}

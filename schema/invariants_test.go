@@ -1,0 +1,155 @@
+package schema
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// checkInvariants says whether everything in the catalog points at the catalog's own objects and numbers fit.
+func checkInvariants(t *testing.T, c *Catalog) {
+	t.Helper()
+	ids := map[TableID]bool{}
+	number := func(id TableID, name string) {
+		if id == 0 || id >= c.NextID || ids[id] {
+			t.Fatalf("%s has number %d, next is %d", name, id, c.NextID)
+		}
+		ids[id] = true
+	}
+	indexes := 0
+	for at, table := range c.Tables {
+		number(table.ID, table.FullName())
+		if c.Table(strings.ToUpper(table.FullName())) != table {
+			t.Fatalf("table %s is not found by its name", table.FullName())
+		}
+		if table.Parent != nil && (!slices.Contains(c.Tables[:at], table.Parent) || !slices.Contains(table.Parent.Children, table)) {
+			t.Fatalf("table %s has a parent that does not know it or comes later", table.FullName())
+		}
+		if (table.Parent == nil) != (table.Interleave == NotInterleaved) {
+			t.Fatalf("table %s: interleaving %d", table.FullName(), table.Interleave)
+		}
+		for _, child := range table.Children {
+			if child.Parent != table || !slices.Contains(c.Tables, child) {
+				t.Fatalf("table %s has a foreign child %s", table.FullName(), child.FullName())
+			}
+		}
+		checkColumns(t, table)
+		for _, i := range table.Indexes {
+			indexes++
+			number(i.ID, i.FullName())
+			checkIndex(t, c, table, i)
+		}
+		for _, fk := range table.ForeignKeys {
+			checkForeignKey(t, c, table, fk)
+		}
+	}
+	if len(c.tables) != len(c.Tables) || len(c.indexes) != indexes {
+		t.Fatalf("names of %d tables and %d indexes, but there are %d and %d", len(c.tables), len(c.indexes), len(c.Tables), indexes)
+	}
+}
+
+func checkColumns(t *testing.T, table *Table) {
+	t.Helper()
+	for i, c := range table.Columns {
+		if c.Ordinal != i || c.ID == 0 || c.ID >= table.NextColumn || table.Column(strings.ToLower(c.Name)) != c {
+			t.Fatalf("column %s.%s: ordinal %d, number %d", table.FullName(), c.Name, c.Ordinal, c.ID)
+		}
+		if c.KeyOrdinal >= 0 && table.Key[c.KeyOrdinal].Column != c {
+			t.Fatalf("column %s.%s is not at %d of the key", table.FullName(), c.Name, c.KeyOrdinal)
+		}
+		for _, e := range []*Expr{c.Default, c.OnUpdate, c.Generated} {
+			checkExpr(t, table, e)
+		}
+	}
+	for _, c := range table.Checks {
+		checkExpr(t, table, c.Expr)
+	}
+	for i, p := range table.Key {
+		if p.Column.KeyOrdinal != i || !slices.Contains(table.Columns, p.Column) {
+			t.Fatalf("key part %d of %s", i, table.FullName())
+		}
+	}
+}
+
+func checkExpr(t *testing.T, table *Table, e *Expr) {
+	t.Helper()
+	if e == nil {
+		return
+	}
+	if e.Eval == nil || e.SQL == "" {
+		t.Fatalf("expression %q of %s is not compiled", e.SQL, table.FullName())
+	}
+	for _, u := range e.Uses {
+		if !slices.Contains(table.Columns, u) {
+			t.Fatalf("expression %q of %s reads a foreign column %s", e.SQL, table.FullName(), u.Name)
+		}
+	}
+}
+
+func checkIndex(t *testing.T, c *Catalog, table *Table, i *Index) {
+	t.Helper()
+	if i.Table != table || c.Index(i.FullName()) != i || table.Index(i.FullName()) != i {
+		t.Fatalf("index %s is not where it belongs", i.FullName())
+	}
+	columns := slices.Concat(i.Storing, i.NotNullColumns)
+	for _, p := range slices.Concat(i.Key, i.Suffix) {
+		columns = append(columns, p.Column)
+	}
+	for _, col := range columns {
+		if !slices.Contains(table.Columns, col) {
+			t.Fatalf("index %s has a foreign column %s", i.FullName(), col.Name)
+		}
+	}
+	for _, p := range table.Key {
+		has := func(q KeyPart) bool { return q.Column == p.Column }
+		if slices.ContainsFunc(i.Key, has) == slices.ContainsFunc(i.Suffix, has) {
+			t.Fatalf("index %s: key column %s", i.FullName(), p.Column.Name)
+		}
+	}
+	if i.Parent != nil && !slices.Contains(table.Path(), i.Parent) {
+		t.Fatalf("index %s has a foreign parent", i.FullName())
+	}
+}
+
+func checkForeignKey(t *testing.T, c *Catalog, table *Table, fk *ForeignKey) {
+	t.Helper()
+	if fk.Table != table || !slices.Contains(c.Tables, fk.Referenced) || !slices.Contains(fk.Referenced.ReferencedBy, fk) {
+		t.Fatalf("foreign key %s is not where it belongs", fk.Name)
+	}
+	for i, col := range fk.Columns {
+		if !slices.Contains(table.Columns, col) || !slices.Contains(fk.Referenced.Columns, fk.ReferencedColumns[i]) {
+			t.Fatalf("foreign key %s has a foreign column", fk.Name)
+		}
+	}
+	if fk.Index != nil && !slices.Contains(table.Indexes, fk.Index) ||
+		fk.ReferencedIndex != nil && !slices.Contains(fk.Referenced.Indexes, fk.ReferencedIndex) {
+		t.Fatalf("foreign key %s has a foreign index", fk.Name)
+	}
+}
+
+// checkRoundTrips says whether the catalog survives storage, numbers and all, and printing, numbers apart.
+func checkRoundTrips(t *testing.T, c *Catalog) {
+	t.Helper()
+	data := stored(t, c)
+	loaded, err := Unmarshal(data, wordCompiler{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkInvariants(t, loaded)
+	if again := stored(t, loaded); !bytes.Equal(data, again) {
+		t.Fatalf("stored:\n%s\nloaded and stored again:\n%s", data, again)
+	}
+	ddl := c.DDL()
+	printed := NewCatalog()
+	printed.Database = c.Database
+	for _, stmt := range ddl {
+		if printed, _, err = printed.Apply(stmt, wordCompiler{}); err != nil {
+			t.Fatalf("printed %s: %v", stmt, err)
+		}
+	}
+	checkInvariants(t, printed)
+	if got, want := strings.Join(printed.DDL(), ";\n"), strings.Join(ddl, ";\n"); got != want {
+		t.Fatalf("printed:\n%s\nparsed and printed again:\n%s", want, got)
+	}
+}
