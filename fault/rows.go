@@ -202,3 +202,15 @@ func OrphanFound(parent, child, key string) *Error {
 func DuplicateFound(index, key string) *Error {
 	return newError(codes.FailedPrecondition, "Found uniqueness violation on index %s, duplicate key: %s.", index, key)
 }
+
+// CheckViolationFound is a row that exists and fails a CHECK that is to be added.
+func CheckViolationFound(table, constraint, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Adding check constraint %s.%s is not allowed because it is violated at key: %s", table, constraint, key)
+}
+
+// ReferencedKeyNotFound is a row that exists and refers, by a foreign key that is to be added, to a key that does not.
+func ReferencedKeyNotFound(constraint, table, referenced, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Adding foreign key %s to table %s is not allowed because table %s has no row that is referenced at key: %s", constraint, table, referenced, key)
+}

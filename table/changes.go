@@ -22,6 +22,8 @@ type Changes struct {
 	now   time.Time
 	count int64 // mutations
 	bytes int64 // of keys and values
+	// maxCount and maxBytes are the limits of these.
+	maxCount, maxBytes int64
 	// dml says that rows are returned to SQL: virtual columns are then wanted too.
 	dml     bool
 	targets map[*schema.Table]*target
@@ -46,7 +48,11 @@ type deletion struct {
 
 // NewChanges begins the changes of one DML statement. now is the time that no written commit timestamp may lie behind.
 func NewChanges(w Writer, now time.Time) *Changes {
-	return &Changes{w: w, now: now, dml: true, targets: map[*schema.Table]*target{}}
+	return &Changes{
+		w: w, now: now, dml: true,
+		maxCount: MaxMutations, maxBytes: MaxCommitBytes,
+		targets: map[*schema.Table]*target{},
+	}
 }
 
 // Count is the number of mutations so far.
@@ -188,21 +194,21 @@ func sameColumns(a, b []*schema.Column) bool {
 
 // add counts mutations.
 func (c *Changes) add(n int64) error {
-	if c.count += n; c.count > MaxMutations {
+	if c.count += n; c.count > c.maxCount {
 		return fault.TooManyMutations(MaxMutations)
 	}
 	return nil
 }
 
 func (c *Changes) put(ctx context.Context, key, val []byte, pendKey, pendValue []Pending) error {
-	if c.bytes += int64(len(key) + len(val)); c.bytes > MaxCommitBytes {
+	if c.bytes += int64(len(key) + len(val)); c.bytes > c.maxBytes {
 		return fault.CommitTooLarge(c.bytes, MaxCommitBytes)
 	}
 	return c.w.Put(ctx, key, val, pendKey, pendValue)
 }
 
 func (c *Changes) remove(ctx context.Context, key []byte) error {
-	if c.bytes += int64(len(key)); c.bytes > MaxCommitBytes {
+	if c.bytes += int64(len(key)); c.bytes > c.maxBytes {
 		return fault.CommitTooLarge(c.bytes, MaxCommitBytes)
 	}
 	return c.w.Delete(ctx, key)

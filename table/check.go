@@ -102,7 +102,7 @@ func (l *Layout) checkKeySize(encoded int, row []value.Value) error {
 }
 
 func keySize(v value.Value) int {
-	if v.IsNull() && !v.IsPending() {
+	if v.IsNull() {
 		return 0
 	}
 	switch v.Kind() {

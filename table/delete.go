@@ -166,7 +166,7 @@ func (g *target) under(key []byte) Span {
 }
 
 func (c *Changes) checkNoChild(ctx context.Context, parent, child *target, key []byte, span Span, rule childRule) error {
-	n, err := c.entriesIn(ctx, child.layout, span, nil, 1)
+	n, err := keysIn(ctx, c.w, child.layout, span, LockShared, nil, 1)
 	if n == 0 || err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (c *Changes) checkNoChild(ctx context.Context, parent, child *target, key [
 		if _, ok, err := c.w.Get(ctx, key, LockShared); ok || err != nil {
 			return err
 		}
-		n, err := c.entriesIn(ctx, child.layout, span, nil, 1)
+		n, err := keysIn(ctx, c.w, child.layout, span, LockShared, nil, 1)
 		if err == nil && n > 0 {
 			err = refused
 		}

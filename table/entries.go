@@ -33,7 +33,7 @@ func (x *indexTarget) affected(changed []bool) bool {
 // holds says whether row has an entry in the index.
 func (x *indexTarget) holds(row []value.Value) bool {
 	for _, c := range x.index.NotNullColumns {
-		if v := row[c.Ordinal]; v.IsNull() && !v.IsPending() {
+		if v := row[c.Ordinal]; v.IsNull() {
 			return false
 		}
 	}
@@ -123,13 +123,13 @@ func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, r
 		c.parts = append(c.parts, row[p.Column.Ordinal])
 	}
 	span := prefixSpan(x.layout.appendPrefix(nil, c.parts))
-	other, err := c.entriesIn(ctx, x.layout, span, key, 1)
+	other, err := keysIn(ctx, c.w, x.layout, span, LockExclusive, key, 1)
 	if err != nil || other == 0 {
 		return err
 	}
-	text := x.layout.keyText(c.parts)
+	text := keyText(c.parts)
 	c.later(func(ctx context.Context) error {
-		n, err := c.entriesIn(ctx, x.layout, span, nil, 2)
+		n, err := keysIn(ctx, c.w, x.layout, span, LockExclusive, nil, 2)
 		if err == nil && n > 1 {
 			err = fault.UniqueViolation(x.index.FullName(), text)
 		}
@@ -138,9 +138,9 @@ func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, r
 	return nil
 }
 
-// entriesIn counts keys of the layout in span, without the one at except, up to most.
-func (c *Changes) entriesIn(ctx context.Context, l *Layout, span Span, except []byte, most int) (n int, err error) {
-	cur, err := c.w.Scan(ctx, span, false, LockExclusive)
+// keysIn counts keys of the layout in span, without the one at except, up to most.
+func keysIn(ctx context.Context, view View, l *Layout, span Span, lock Lock, except []byte, most int) (n int, err error) {
+	cur, err := view.Scan(ctx, span, false, lock)
 	if err != nil {
 		return 0, err
 	}
@@ -148,8 +148,12 @@ func (c *Changes) entriesIn(ctx context.Context, l *Layout, span Span, except []
 	var buf [maxStoredParts]int
 	for n < most && cur.Next() {
 		key := cur.Key()
-		if l.walk(key, buf[:len(l.Key)]).where == ownKey && !bytes.Equal(key, except) {
+		at := l.walk(key, buf[:len(l.Key)])
+		switch {
+		case at.where == ownKey && !bytes.Equal(key, except):
 			n++
+		case at.where == beforeOwn || at.where == afterOwn:
+			cur.SkipTo(l.appendSkip(nil, key, at))
 		}
 	}
 	return n, cur.Err()

@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"slices"
 
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -21,15 +22,15 @@ func foreignValues(columns []*schema.Column, row []value.Value) (vals []value.Va
 	vals = make([]value.Value, len(columns))
 	for i, c := range columns {
 		vals[i] = row[c.Ordinal]
-		if vals[i].IsNull() && !vals[i].IsPending() {
+		if vals[i].IsNull() {
 			return nil, false
 		}
 	}
 	return vals, true
 }
 
-// side is the span of the rows that hold values in columns: by index, whose declared key begins with
-// columns in any order, or by the table's primary key if index is nil.
+// side is one side of a foreign key: the layout in which rows with given values in columns are found, and
+// where. The layout's key begins with columns, in any order.
 func side(t *schema.Table, index *schema.Index, columns []*schema.Column, values []value.Value) (*Layout, Span) {
 	l := TableLayout(t)
 	if index != nil {
@@ -37,21 +38,30 @@ func side(t *schema.Table, index *schema.Index, columns []*schema.Column, values
 	}
 	parts := make([]value.Value, 0, len(columns))
 	for _, p := range l.Key[:len(columns)] {
-		for i, c := range columns {
-			if c == p.Column {
-				parts = append(parts, values[i])
-			}
-		}
+		parts = append(parts, values[slices.Index(columns, p.Column)])
 	}
-	return l, prefixSpan(l.appendPrefix(nil, parts))
+	span, _ := l.keySpan(parts, nil)
+	return l, span
 }
 
+// referencing is where the rows are that refer to the key.
 func (r reference) referencing() (*Layout, Span) {
-	return side(r.fk.Table, r.fk.Index, r.fk.Columns, r.values)
+	l, span := side(r.fk.Table, r.fk.Index, r.fk.Columns, r.values)
+	if span.IsPoint() {
+		span.End = afterKey(span.Start)
+	}
+	return l, span
 }
 
-func (r reference) referenced() (*Layout, Span) {
-	return side(r.fk.Referenced, r.fk.ReferencedIndex, r.fk.ReferencedColumns, r.values)
+// found says whether there is a row with the key referred to.
+func (r reference) found(ctx context.Context, view View) (bool, error) {
+	l, span := side(r.fk.Referenced, r.fk.ReferencedIndex, r.fk.ReferencedColumns, r.values)
+	if span.IsPoint() {
+		_, ok, err := view.Get(ctx, span.Start, LockShared)
+		return ok, err
+	}
+	n, err := keysIn(ctx, view, l, span, LockShared, nil, 1)
+	return n > 0, err
 }
 
 // checkForeignKeys checks what g.row refers to, and what refers to the values that it no longer has.
@@ -79,35 +89,20 @@ func (c *Changes) checkForeignKeys(ctx context.Context, g *target, old []value.V
 
 // checkReferenced looks for the row that r names. One that is missing may still be written.
 func (c *Changes) checkReferenced(ctx context.Context, r reference) error {
-	n, err := c.countReferenced(ctx, r)
-	if n > 0 || err != nil {
+	if ok, err := r.found(ctx, c.w); ok || err != nil {
 		return err
 	}
 	c.later(func(ctx context.Context) error {
 		l, span := r.referencing()
-		if n, err := c.entriesIn(ctx, l, span, nil, 1); n == 0 || err != nil {
+		if n, err := keysIn(ctx, c.w, l, span, LockShared, nil, 1); n == 0 || err != nil {
 			return err
 		}
-		if n, err := c.countReferenced(ctx, r); n > 0 || err != nil {
+		if ok, err := r.found(ctx, c.w); ok || err != nil {
 			return err
 		}
-		return fault.ForeignKeyMissing(r.fk.Name, r.fk.Table.FullName(), r.fk.Referenced.FullName(), r.text())
+		return fault.ForeignKeyMissing(r.fk.Name, r.fk.Table.FullName(), r.fk.Referenced.FullName(), keyText(r.values))
 	})
 	return nil
-}
-
-func (c *Changes) countReferenced(ctx context.Context, r reference) (int, error) {
-	l, span := r.referenced()
-	return c.entriesIn(ctx, l, span, nil, 1)
-}
-
-// text prints the values that r is about.
-func (r reference) text() string {
-	l := &Layout{}
-	for _, c := range r.fk.Columns {
-		l.Key = append(l.Key, schema.KeyPart{Column: c})
-	}
-	return l.keyText(r.values)
 }
 
 // referencesTo lists the foreign keys, with values, that could refer to the row
@@ -143,17 +138,17 @@ func (c *Changes) releaseReference(ctx context.Context, r reference) error {
 	if r.gone && r.fk.Cascade {
 		return c.deleteReferencing(ctx, r, l, span)
 	}
-	if n, err := c.entriesIn(ctx, l, span, nil, 1); n == 0 || err != nil {
+	if n, err := keysIn(ctx, c.w, l, span, LockShared, nil, 1); n == 0 || err != nil {
 		return err
 	}
 	c.later(func(ctx context.Context) error {
-		if n, err := c.countReferenced(ctx, r); n > 0 || err != nil {
+		if ok, err := r.found(ctx, c.w); ok || err != nil {
 			return err
 		}
-		if n, err := c.entriesIn(ctx, l, span, nil, 1); n == 0 || err != nil {
+		if n, err := keysIn(ctx, c.w, l, span, LockShared, nil, 1); n == 0 || err != nil {
 			return err
 		}
-		return fault.ForeignKeyReferenced(r.fk.Name, r.fk.Referenced.FullName(), r.fk.Table.FullName(), r.text())
+		return fault.ForeignKeyReferenced(r.fk.Name, r.fk.Referenced.FullName(), r.fk.Table.FullName(), keyText(r.values))
 	})
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // KeySet names rows of a table, or entries of an index, by key. Its parts are
-// united; values have the types of Layout.KeySetColumns.
+// united; values have the types of Layout.Key.
 type KeySet struct {
 	All    bool
 	Keys   [][]value.Value
@@ -74,7 +74,7 @@ func (l *Layout) checkKeySet(ks KeySet) error {
 // checkKey refuses a key with the wrong number of parts. An index key may be given up to the suffix or with it.
 func (l *Layout) checkKey(k []value.Value, least int) error {
 	if len(k) < least || len(k) > len(l.Key) {
-		return fault.WrongKeyParts(l.Name(), l.declared, len(k), l.keyText(k))
+		return fault.WrongKeyParts(l.Name(), l.declared, len(k), keyText(k))
 	}
 	for i, v := range k {
 		if v.IsPending() {

@@ -119,7 +119,8 @@ func (l *Layout) Name() string {
 	return l.Table.FullName()
 }
 
-// KeySetColumns are the columns whose values a key of a KeySet gives, in order.
+// KeySetColumns are the columns whose values a key of a KeySet gives, in
+// order. A key of an index may go on with the columns of its suffix.
 func (l *Layout) KeySetColumns() []schema.KeyPart { return l.Key[:l.declared] }
 
 // AppendKey appends the key of the row or entry whose key parts have these values, one for each of Key.

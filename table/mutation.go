@@ -41,6 +41,7 @@ type Mutation struct {
 // timestamp may lie behind. The mutation count is what the client is told in commit_stats.
 func Apply(ctx context.Context, w Writer, muts []Mutation, now time.Time) (count int64, err error) {
 	c := NewChanges(w, now)
+	c.dml = false
 	for i := range muts {
 		if err := c.Mutate(ctx, &muts[i]); err != nil {
 			return c.count, err

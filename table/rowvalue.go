@@ -75,7 +75,7 @@ func appendRowValue(dst []byte, columns []*schema.Column, row []value.Value, pen
 	dst = append(dst, rowVersion)
 	for _, c := range columns {
 		v := row[c.Ordinal]
-		if v.IsNull() && !v.IsPending() {
+		if v.IsNull() {
 			continue
 		}
 		dst = binary.AppendUvarint(dst, uint64(c.ID))

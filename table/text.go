@@ -9,27 +9,23 @@ import (
 )
 
 // keyText prints a key, or its beginning, for people: {Int64(1), String("a")}.
-func (l *Layout) keyText(key []value.Value) string {
+func keyText(key []value.Value) string {
 	var b strings.Builder
 	b.WriteByte('{')
 	for i, v := range key {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		if i < len(l.Key) {
-			writePart(&b, v, l.Key[i].Column.Type)
-		} else {
-			writePart(&b, v, nil)
-		}
+		writePart(&b, v)
 	}
 	b.WriteByte('}')
 	return b.String()
 }
 
 // rowText prints the key of a row given by ordinal.
-func (l *Layout) rowText(row []value.Value) string { return l.keyText(l.keyOf(row, l.Key)) }
+func (l *Layout) rowText(row []value.Value) string { return keyText(keyOf(row, l.Key)) }
 
-func (l *Layout) keyOf(row []value.Value, parts []schema.KeyPart) []value.Value {
+func keyOf(row []value.Value, parts []schema.KeyPart) []value.Value {
 	key := make([]value.Value, len(parts))
 	for i, p := range parts {
 		key[i] = row[p.Column.Ordinal]
@@ -43,7 +39,7 @@ func (l *Layout) storedText(key []byte) string {
 	if err != nil {
 		return "{}"
 	}
-	return l.keyText(vals)
+	return keyText(vals)
 }
 
 var kindNames = map[value.Kind]string{
@@ -55,18 +51,18 @@ var kindNames = map[value.Kind]string{
 // maxShown is how much of a text in a key an error shows.
 const maxShown = 64
 
-func writePart(b *strings.Builder, v value.Value, t *value.Type) {
+func writePart(b *strings.Builder, v value.Value) {
 	switch {
 	case v.IsPending():
 		b.WriteString("spanner.commit_timestamp()")
 		return
-	case v.IsNull() || t == nil || t.Kind != v.Kind():
+	case v.IsNull():
 		b.WriteString("NULL")
 		return
 	}
-	b.WriteString(kindNames[t.Kind])
+	b.WriteString(kindNames[v.Kind()])
 	b.WriteByte('(')
-	switch t.Kind {
+	switch v.Kind() {
 	case value.Bool:
 		b.WriteString(strconv.FormatBool(v.AsBool()))
 	case value.Int64:

@@ -1,0 +1,261 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unsafe"
+
+	"github.com/cloudspannerecosystem/memefish"
+	"github.com/cloudspannerecosystem/memefish/ast"
+	"github.com/tidwall/btree"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// memory is a Writer over a sorted map. trace, if set, hears of what is written.
+type memory struct {
+	rows    *btree.Map[string, string]
+	pending map[string]pendingRow
+	gets    int
+	scans   int
+	skips   int
+	steps   int
+	trace   func(op string, key, val []byte)
+}
+
+// pendingRow is where a row holds commit timestamps not known yet.
+type pendingRow struct{ key, val []Pending }
+
+func newMemory() *memory {
+	return &memory{rows: &btree.Map[string, string]{}, pending: map[string]pendingRow{}}
+}
+
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+func (m *memory) Get(_ context.Context, key []byte, _ Lock) ([]byte, bool, error) {
+	m.gets++
+	checkBound(key)
+	val, ok := m.rows.Get(unsafe.String(unsafe.SliceData(key), len(key)))
+	return bytesOf(val), ok, nil
+}
+
+// checkBound panics on what the layers below could take for a key with a version.
+func checkBound(key []byte) {
+	if len(key) == 0 || key[len(key)-1] != keyEnd {
+		panic(fmt.Sprintf("key or bound %x does not end in 00", key))
+	}
+}
+
+func (m *memory) Scan(_ context.Context, span Span, reverse bool, _ Lock) (Cursor, error) {
+	m.scans++
+	checkBound(span.Start)
+	checkBound(span.End)
+	c := &memoryCursor{m: m, iter: m.rows.Copy().Iter(), end: string(span.End), start: string(span.Start), reverse: reverse}
+	return c, nil
+}
+
+func (m *memory) Put(_ context.Context, key, val []byte, pendingKey, pending []Pending) error {
+	checkBound(key)
+	m.rows.Set(string(key), string(val))
+	delete(m.pending, string(key))
+	if len(pendingKey)+len(pending) > 0 {
+		m.pending[string(key)] = pendingRow{append([]Pending(nil), pendingKey...), append([]Pending(nil), pending...)}
+	}
+	if m.trace != nil {
+		m.trace("put", key, val)
+	}
+	return nil
+}
+
+func (m *memory) Delete(_ context.Context, key []byte) error {
+	checkBound(key)
+	m.rows.Delete(string(key))
+	delete(m.pending, string(key))
+	if m.trace != nil {
+		m.trace("delete", key, nil)
+	}
+	return nil
+}
+
+// commit fills in the commit timestamp.
+func (m *memory) commit(ts mvcc.Timestamp) {
+	for key, p := range m.pending {
+		val, _ := m.rows.Delete(key)
+		k, v := []byte(key), []byte(val)
+		for _, p := range p.key {
+			p.Fill(k, ts)
+		}
+		for _, p := range p.val {
+			p.Fill(v, ts)
+		}
+		m.rows.Set(string(k), string(v))
+	}
+	clear(m.pending)
+}
+
+// attempt runs f and, if it fails, takes back what it wrote.
+func (m *memory) attempt(f func() error) error {
+	before := m.rows.Copy()
+	err := f()
+	if err != nil {
+		m.rows = before
+		clear(m.pending)
+	}
+	return err
+}
+
+type memoryCursor struct {
+	m          *memory
+	iter       btree.MapIter[string, string]
+	start, end string
+	reverse    bool
+	begun      bool
+	seek       string
+}
+
+func (c *memoryCursor) Next() bool {
+	c.m.steps++
+	ok := false
+	switch {
+	case c.reverse && !c.begun:
+		// The last key before the end.
+		if ok = c.iter.Seek(c.end); ok {
+			ok = c.iter.Prev()
+		} else {
+			ok = c.iter.Last()
+		}
+	case c.reverse:
+		ok = c.iter.Prev()
+	case !c.begun:
+		ok = c.iter.Seek(c.start)
+	case c.seek > c.iter.Key():
+		ok = c.iter.Seek(c.seek)
+	default:
+		ok = c.iter.Next()
+	}
+	c.begun = true
+	return ok && c.iter.Key() >= c.start && c.iter.Key() < c.end
+}
+
+func (c *memoryCursor) SkipTo(key []byte) {
+	c.m.skips++
+	checkBound(key)
+	c.seek = string(key)
+}
+func (c *memoryCursor) Key() []byte   { return bytesOf(c.iter.Key()) }
+func (c *memoryCursor) Value() []byte { return bytesOf(c.iter.Value()) }
+func (c *memoryCursor) Err() error    { return nil }
+func (c *memoryCursor) Close() error  { return nil }
+
+// tinySQL compiles the few expressions that the tests use: columns, literals, +, ||, comparisons, UPPER, a counter
+// NEXT() and PENDING_COMMIT_TIMESTAMP().
+type tinySQL struct{ next *int64 }
+
+func (s tinySQL) CompileExpr(t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
+	tree, err := memefish.ParseExpr("", sql)
+	if err != nil {
+		return nil, err
+	}
+	e := &schema.Expr{SQL: sql}
+	eval, err := s.compile(t, e, tree)
+	if err != nil {
+		return nil, err
+	}
+	e.Eval = func(args []value.Value) (value.Value, error) {
+		v := eval(args)
+		if v.IsNull() {
+			return value.Null(want.Kind), nil
+		}
+		return v, nil
+	}
+	return e, nil
+}
+
+type evaluator func(args []value.Value) value.Value
+
+func (s tinySQL) compile(t *schema.Table, e *schema.Expr, tree ast.Expr) (evaluator, error) {
+	constant := func(v value.Value) (evaluator, error) {
+		return func([]value.Value) value.Value { return v }, nil
+	}
+	switch n := tree.(type) {
+	case *ast.ParenExpr:
+		return s.compile(t, e, n.Expr)
+	case *ast.IntLiteral:
+		var i int64
+		fmt.Sscan(n.Value, &i)
+		return constant(value.OfInt64(i))
+	case *ast.StringLiteral:
+		return constant(value.OfString(n.Value))
+	case *ast.Ident:
+		c := t.Column(n.Name)
+		if c == nil {
+			return nil, fmt.Errorf("no column %s", n.Name)
+		}
+		at := len(e.Uses)
+		e.Uses = append(e.Uses, c)
+		return func(args []value.Value) value.Value { return args[at] }, nil
+	case *ast.CallExpr:
+		return s.compileCall(t, e, n)
+	case *ast.BinaryExpr:
+		l, err := s.compile(t, e, n.Left)
+		if err != nil {
+			return nil, err
+		}
+		r, err := s.compile(t, e, n.Right)
+		if err != nil {
+			return nil, err
+		}
+		return operate(n.Op, l, r), nil
+	}
+	return nil, fmt.Errorf("unsupported expression %s", tree.SQL())
+}
+
+func (s tinySQL) compileCall(t *schema.Table, e *schema.Expr, n *ast.CallExpr) (evaluator, error) {
+	switch strings.ToUpper(n.Func.SQL()) {
+	case "PENDING_COMMIT_TIMESTAMP":
+		return func([]value.Value) value.Value { return value.PendingCommitTimestamp() }, nil
+	case "NEXT":
+		return func([]value.Value) value.Value { *s.next++; return value.OfInt64(*s.next) }, nil
+	case "UPPER":
+		arg, err := s.compile(t, e, n.Args[0].(*ast.ExprArg).Expr)
+		if err != nil {
+			return nil, err
+		}
+		return func(args []value.Value) value.Value {
+			v := arg(args)
+			if v.IsNull() {
+				return v
+			}
+			return value.OfString(strings.ToUpper(v.AsString()))
+		}, nil
+	}
+	return nil, fmt.Errorf("unsupported function %s", n.Func.SQL())
+}
+
+func operate(op ast.BinaryOp, l, r evaluator) evaluator {
+	return func(args []value.Value) value.Value {
+		a, b := l(args), r(args)
+		if a.IsNull() || b.IsNull() {
+			return value.Value{}
+		}
+		t := &value.Type{Kind: a.Kind()}
+		switch op {
+		case ast.OpAdd:
+			return value.OfInt64(a.AsInt64() + b.AsInt64())
+		case ast.OpConcat:
+			return value.OfString(a.AsString() + b.AsString())
+		case ast.OpGreater:
+			return value.OfBool(value.Compare(a, b, t) > 0)
+		case ast.OpLess:
+			return value.OfBool(value.Compare(a, b, t) < 0)
+		}
+		panic("unsupported operator " + string(op))
+	}
+}
+
+// testNow is the time that the tests live in.
+var testNow = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)

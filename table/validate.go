@@ -1,0 +1,149 @@
+package table
+
+import (
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Validate sees whether existing rows meet a condition that a schema change
+// sets; the first that does not is an error. It goes on in chunks as FillIndex does.
+func Validate(ctx context.Context, view View, v schema.Validation, now time.Time, after []byte, limit int) (next []byte, err error) {
+	columns := validated(v)
+	p, err := NewProjection(v.Table, nil, columns)
+	if err != nil {
+		return nil, err
+	}
+	check := validator{Validation: v, view: view, layout: p.Layout, now: now}
+	read := Read{Projection: p, Spans: []Span{p.rest(after)}, Limit: int64(limit), AllowPending: true}
+	rows := read.Open(ctx, view)
+	defer rows.Close()
+	var vals []value.Value
+	for seen := 0; ; seen++ {
+		ok, err := rows.Next()
+		if err != nil {
+			return nil, err
+		}
+		if !ok && seen == limit {
+			return next, nil
+		}
+		if !ok {
+			return nil, nil
+		}
+		vals = rows.Values(vals[:0])
+		next = append(next[:0], rows.Key()...)
+		if err := check.row(ctx, next, vals); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// validated are the columns that a validation looks at.
+func validated(v schema.Validation) []*schema.Column {
+	switch v.Kind {
+	case schema.ValidateCheck:
+		return v.Check.Expr.Uses
+	case schema.ValidateForeignKey:
+		return v.ForeignKey.Columns
+	case schema.ValidateParents:
+		columns := make([]*schema.Column, len(v.Table.Parent.Key))
+		for i := range columns {
+			columns[i] = v.Table.Key[i].Column
+		}
+		return columns
+	case schema.ValidateUTF8:
+		return []*schema.Column{asWritten(v)}
+	}
+	return []*schema.Column{v.Column}
+}
+
+// asWritten is the validated column with the type that existing rows have.
+func asWritten(v schema.Validation) *schema.Column {
+	c := *v.Column
+	c.Type = v.Old.Type
+	return &c
+}
+
+type validator struct {
+	schema.Validation
+	view   View
+	layout *Layout
+	now    time.Time
+}
+
+// row checks one row: its key, and the values of the columns that validated lists.
+func (v *validator) row(ctx context.Context, key []byte, vals []value.Value) error {
+	switch v.Kind {
+	case schema.ValidateNotNull:
+		if vals[0].IsNull() {
+			return fault.NullFound(v.Column.Name, v.layout.storedText(key))
+		}
+	case schema.ValidateLength, schema.ValidateUTF8:
+		return v.text(key, vals[0])
+	case schema.ValidateCommitTimestamp:
+		if t := vals[0]; !t.IsNull() && t.AsTime().After(v.now) {
+			return fault.FutureTimestampFound(v.Column.Name, timestampText(t), v.layout.storedText(key))
+		}
+	case schema.ValidateCheck:
+		result, err := v.Check.Expr.Eval(vals)
+		if err != nil || result.IsNull() || result.AsBool() {
+			return err
+		}
+		return fault.CheckViolationFound(v.Table.FullName(), v.Check.Name, v.layout.storedText(key))
+	case schema.ValidateParents:
+		return v.parent(ctx, key, vals)
+	case schema.ValidateForeignKey:
+		return v.foreignKey(ctx, key, vals)
+	}
+	return nil
+}
+
+// text checks the length, and the UTF-8 of what becomes STRING, of a value or of the elements of an array.
+func (v *validator) text(key []byte, val value.Value) error {
+	if val.IsNull() {
+		return nil
+	}
+	if val.Kind() == value.Array {
+		for _, e := range val.AsList() {
+			if err := v.text(key, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	size := textLength(val)
+	if v.Kind == schema.ValidateUTF8 {
+		if !utf8.Valid(val.AsBytes()) {
+			return fault.InvalidUTF8Found(v.Column.Name, v.layout.storedText(key))
+		}
+		size = int64(utf8.RuneCount(val.AsBytes()))
+	}
+	if size > v.Column.MaxLength {
+		return fault.LongValueFound(v.Column.Name, v.Column.MaxLength, size, v.layout.storedText(key))
+	}
+	return nil
+}
+
+func (v *validator) parent(ctx context.Context, key []byte, vals []value.Value) error {
+	parent := TableLayout(v.Table.Parent)
+	if _, ok, err := v.view.Get(ctx, parent.AppendKey(nil, vals), LockShared); ok || err != nil {
+		return err
+	}
+	return fault.OrphanFound(v.Table.Parent.FullName(), v.Table.FullName(), v.layout.storedText(key))
+}
+
+func (v *validator) foreignKey(ctx context.Context, key []byte, vals []value.Value) error {
+	for _, val := range vals {
+		if val.IsNull() {
+			return nil
+		}
+	}
+	if ok, err := (reference{fk: v.ForeignKey, values: vals}).found(ctx, v.view); ok || err != nil {
+		return err
+	}
+	return fault.ReferencedKeyNotFound(v.ForeignKey.Name, v.Table.FullName(), v.ForeignKey.Referenced.FullName(), v.layout.storedText(key))
+}
