@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -191,13 +192,15 @@ func keyTextToWire(dst, key []byte, k Kind, desc bool) (out, rest []byte) {
 	enc := base64.StdEncoding.EncodedLen(size)
 	dst = appendWireHead(dst, wireString, enc)
 	start := len(dst)
-	dst = keyTextBody(appendZeros(dst, enc), part, desc)
+	dst = keyTextBody(extend(dst, enc), part, desc)
 	base64.StdEncoding.Encode(dst[start:], dst[start+enc:])
 	return dst[:start+enc], rest
 }
 
-func appendZeros(dst []byte, n int) []byte {
-	return append(dst, make([]byte, n)...) // compiles to growing in place
+// extend lengthens dst by n bytes that are still to be written.
+func extend(dst []byte, n int) []byte {
+	dst = slices.Grow(dst, n)
+	return dst[:len(dst)+n]
 }
 
 // AppendWireField appends v as a whole field that holds a google.protobuf.Value: tag (one byte: field number 1
@@ -242,7 +245,7 @@ func EndField(dst []byte, mark int) []byte {
 		return dst
 	}
 	more := uvarintSize(uint64(n)) - 1
-	dst = appendZeros(dst, more)
+	dst = extend(dst, more)
 	copy(dst[mark+more:], dst[mark:mark+n])
 	binary.PutUvarint(dst[mark-1:], uint64(n))
 	return dst
