@@ -73,7 +73,7 @@ func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 		if err := json.Unmarshal(data, &s); err != nil {
 			return fmt.Errorf("read schema version: %w", err)
 		}
-		c, err := schema.Unmarshal(s.Catalog, compiler{})
+		c, err := schema.Unmarshal(s.Catalog, compiler{r.cfg.Clock})
 		if err != nil {
 			return fmt.Errorf("read catalog: %w", err)
 		}
@@ -108,16 +108,12 @@ func (r *Registry) attach(rec databaseRecord) *Database {
 
 // transact opens the database for transactions.
 func (d *Database) transact() {
-	d.txns = txn.NewManager(d.rows, d.registry.oracle, txn.Config{
-		Clock:     d.registry.cfg.Clock,
-		Retention: d.Retention,
-	})
+	d.txns = txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention()})
 }
 
 // close ends the database's transactions: it was dropped.
 func (d *Database) close() {
 	d.dropped.Store(true)
-	d.txns.Close()
 	for _, v := range *d.versions.Load() {
 		v.close()
 	}

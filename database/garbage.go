@@ -32,11 +32,10 @@ func (r *Registry) collectGarbage(ctx context.Context) {
 
 // collect removes row versions and schema versions that lie behind the retention period.
 func (d *Database) collect(ctx context.Context) error {
-	horizon := mvcc.TimestampOf(d.registry.cfg.Clock().Add(-d.Retention()))
-	if _, err := d.rows.Collect(ctx, horizon); err != nil {
+	if _, err := d.txns.Collect(ctx); err != nil {
 		return fmt.Errorf("collect row versions: %w", err)
 	}
-	return d.collectSchema(ctx, horizon)
+	return d.collectSchema(ctx, d.txns.Earliest())
 }
 
 // collectSchema forgets the schema versions that were replaced before the horizon, and the keys that only they name.

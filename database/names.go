@@ -25,7 +25,7 @@ func CheckDatabaseName(name string) error { return checkName("database", databas
 
 func checkName(kind string, form *regexp.Regexp, name string) error {
 	if !form.MatchString(name) {
-		return fault.InvalidName(kind, name)
+		return fault.InvalidResourceName(kind, name)
 	}
 	return nil
 }

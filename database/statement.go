@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/analyze"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
@@ -26,6 +27,12 @@ type Statement struct {
 	version *version
 }
 
+// Options are what a request asks of preparing a statement.
+type Options struct {
+	Batch        bool // a plan that can be cut into partitions
+	AllowUnbound bool // parameters without a value, whose types are inferred: query mode PLAN
+}
+
 // Run is what one execution of a Statement works on. One of View and Writer is set.
 type Run struct {
 	View     table.View
@@ -37,7 +44,7 @@ type Run struct {
 
 // Prepare analyzes and plans a statement, or finds it prepared. params are the
 // declared types of parameters by lower-cased name; others are inferred.
-func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, params map[string]*value.Type, opts plan.Options) (*Statement, error) {
+func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
 	v := d.versionOf(c)
 	if v == nil {
 		v = d.newest()
@@ -58,13 +65,13 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 	return s, nil
 }
 
-func (v *version) prepare(sql string, params map[string]*value.Type, opts plan.Options, clock func() time.Time) (*Statement, error) {
+func (v *version) prepare(sql string, params map[string]*value.Type, opts Options, clock func() time.Time) (*Statement, error) {
 	began := clock()
-	stmt, inferred, err := v.analyze().Statement(sql, params)
+	stmt, inferred, err := v.analyze().Statement(sql, params, analyze.Options{AllowUnbound: opts.AllowUnbound})
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.Build(stmt, v.catalog, opts)
+	p, err := plan.Build(stmt, v.catalog, plan.Options{Batch: opts.Batch})
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +84,8 @@ func (v *version) prepare(sql string, params map[string]*value.Type, opts plan.O
 }
 
 // statementKey is the text itself where nothing else matters, so that the common look-up builds no string.
-func statementKey(sql string, params map[string]*value.Type, opts plan.Options) string {
-	if len(params) == 0 && !opts.Batch {
+func statementKey(sql string, params map[string]*value.Type, opts Options) string {
+	if len(params) == 0 && opts == (Options{}) {
 		return sql
 	}
 	names := make([]string, 0, 8)
@@ -93,6 +100,9 @@ func statementKey(sql string, params map[string]*value.Type, opts plan.Options) 
 	b.WriteString(sql)
 	if opts.Batch {
 		b.WriteString("\x00batch")
+	}
+	if opts.AllowUnbound {
+		b.WriteString("\x00unbound")
 	}
 	for _, name := range names {
 		b.WriteByte(0)

@@ -61,12 +61,12 @@ func (v *version) analyze() *analyze.Analyzer {
 	return v.analyzer
 }
 
-// close frees what the version holds outside Go's memory.
+// close gives back what the version holds outside Go's heap.
 func (v *version) close() {
 	v.analyzing.Lock()
 	defer v.analyzing.Unlock()
 	if v.analyzer != nil {
-		v.analyzer.Close()
+		v.analyzer.Release()
 	}
 }
 
@@ -76,8 +76,7 @@ func (d *Database) storeVersion(v *version) error {
 	if err != nil {
 		return fmt.Errorf("encode catalog: %w", err)
 	}
-	key := metaKey(schemaPrefix(d.space), fmt.Sprintf("%020d", v.catalog.Version))
-	return d.registry.putMeta(key, schemaRecord{At: v.at, Catalog: data, Garbage: v.garbage})
+	return d.registry.putMeta(d.versionKey(v), schemaRecord{At: v.at, Catalog: data, Garbage: v.garbage})
 }
 
 // versionOf finds the version that a catalog belongs to; nil if it is no longer kept.
@@ -89,4 +88,8 @@ func (d *Database) versionOf(c *schema.Catalog) *version {
 		}
 	}
 	return nil
+}
+
+func (d *Database) versionKey(v *version) []byte {
+	return metaKey(schemaPrefix(d.space), fmt.Sprintf("%020d", v.catalog.Version))
 }

@@ -1,0 +1,99 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+)
+
+// chunkRows is how many rows one transaction of a back-fill handles: enough to make its sync cheap, few
+// enough not to hold up others.
+const chunkRows = 1000
+
+// bringUp makes the rows that existed at a timestamp obey a change that was published then.
+func (d *Database) bringUp(ctx context.Context, what *schema.Change, at mvcc.Timestamp) error {
+	for _, v := range what.Validations {
+		if err := d.validate(ctx, v, at); err != nil {
+			return err
+		}
+	}
+	for _, c := range what.Columns {
+		err := d.inChunks(ctx, func(w table.Writer, after []byte) ([]byte, error) {
+			return table.FillColumns(ctx, w, c.Table, []*schema.Column{c.Column}, d.registry.cfg.Clock(), after, chunkRows)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, x := range what.Indexes {
+		err := d.inChunks(ctx, func(w table.Writer, after []byte) ([]byte, error) {
+			return table.FillIndex(ctx, w, x, after, chunkRows)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validate looks at the rows as they were when the change was published: later ones have obeyed it.
+func (d *Database) validate(ctx context.Context, v schema.Validation, at mvcc.Timestamp) error {
+	snapshot, err := d.txns.Snapshot(ctx, txn.Bound{Kind: txn.ReadTimestamp, Time: at.Time()})
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	var after []byte
+	for {
+		after, err = table.Validate(ctx, snapshot, v, d.registry.cfg.Clock(), after, chunkRows)
+		if err != nil || after == nil {
+			return err
+		}
+	}
+}
+
+// inChunks runs step in transaction after transaction, each behind the last key of the one before.
+func (d *Database) inChunks(ctx context.Context, step func(w table.Writer, after []byte) (next []byte, err error)) error {
+	var after []byte
+	for {
+		var next []byte
+		err := d.retry(ctx, func(w table.Writer) (err error) {
+			next, err = step(w, after)
+			return err
+		})
+		if err != nil || next == nil {
+			return err
+		}
+		after = next
+	}
+}
+
+// retry runs work in a read-write transaction of its own until it is not aborted.
+func (d *Database) retry(ctx context.Context, work func(table.Writer) error) error {
+	var age txn.Age
+	for {
+		tx := d.txns.Begin(txn.Options{Previous: age})
+		_, err := tx.Commit(ctx, work, txn.CommitOptions{})
+		if err == nil {
+			return nil
+		}
+		age = tx.Age()
+		if rollback := tx.Rollback(); rollback != nil {
+			return errors.Join(err, fmt.Errorf("roll back: %w", rollback))
+		}
+		if fault.CodeOf(err) != codes.Aborted {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}

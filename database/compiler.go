@@ -1,0 +1,46 @@
+package database
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/analyze"
+	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// compiler makes the expressions of a schema: DEFAULT, generated columns, CHECK.
+type compiler struct{ clock func() time.Time }
+
+// columnAnalyzer analyzes column expressions: they see one table, which is handed in, and no catalog.
+var columnAnalyzer = analyze.New(schema.NewCatalog())
+
+// CompileExpr implements schema.Compiler.
+func (c compiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
+	e, uses, err := columnAnalyzer.Expr(t, sql, want)
+	if err != nil {
+		return nil, err
+	}
+	planned, err := plan.ColumnExpr(e, len(uses))
+	if err != nil {
+		return nil, fmt.Errorf("plan %s: %w", sql, err)
+	}
+	eval, err := exec.ColumnExpr(planned)
+	if err != nil {
+		return nil, fmt.Errorf("compile %s: %w", sql, err)
+	}
+	zone, err := time.LoadLocation(defaultTimeZone)
+	if err != nil {
+		zone = time.UTC
+	}
+	return &schema.Expr{
+		SQL:  sql,
+		Uses: uses,
+		Eval: func(args []value.Value) (value.Value, error) {
+			return eval(&fn.Context{Now: c.clock(), Zone: zone}, args)
+		},
+	}, nil
+}

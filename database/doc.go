@@ -1,0 +1,14 @@
+// Package database holds what one server serves: instances and their databases
+// in one store, and for each database its catalog, its transactions, its schema
+// changes and its prepared statements. The server above turns protos into calls
+// of this package and rows into protos.
+//
+// A schema change never stops reads, and writes only for the moment in which a
+// new catalog is published. What is prepared (statements, projections) hangs on
+// the schema version that it was prepared for and goes with it.
+//
+// What it leaves out: sessions, transaction ids and tokens, which belong to the
+// server; and more than one process on a store.
+//
+// Imports of this module: fault, kv, mvcc, schema, sql/analyze, sql/exec, sql/fn, sql/plan, sql/system, table, txn, value.
+package database

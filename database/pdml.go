@@ -1,0 +1,104 @@
+package database
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// partitionedDMLBytes is how much of a table one transaction of a partitioned DML goes over.
+const partitionedDMLBytes = 1 << 20
+
+// maxPartitionedDML bounds the first cut of a table; a part that is still too large for a transaction is cut again.
+const maxPartitionedDML = 10_000
+
+// PartitionedDML runs a statement over the parts of its table, each in a
+// transaction of its own, and returns how many rows it changed: a lower bound
+// where a part had to be run again.
+func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []value.Value) (int64, error) {
+	scan := s.Plan.Driving()
+	if scan == nil {
+		return d.dmlPart(ctx, s, params, nil)
+	}
+	layout := table.TableLayout(scan.Table)
+	if scan.Index != nil {
+		layout = table.IndexLayout(scan.Index)
+	}
+	space, _ := layout.Space()
+	parts, err := d.Cut(space, mvcc.Latest, partitionedDMLBytes, maxPartitionedDML)
+	if err != nil {
+		return 0, err
+	}
+	var total int64
+	for len(parts) > 0 {
+		part := parts[0]
+		n, err := d.dmlPart(ctx, s, params, &part)
+		if err != nil {
+			halves := d.halve(part, err)
+			if halves == nil {
+				return 0, err
+			}
+			parts = append(halves, parts[1:]...)
+			continue
+		}
+		total += n
+		parts = parts[1:]
+	}
+	return total, nil
+}
+
+// halve cuts a part in two if it was too large for one transaction; nil if that was not the reason, or it cannot be cut.
+func (d *Database) halve(part table.Span, why error) []table.Span {
+	if fault.CodeOf(why) != codes.InvalidArgument {
+		return nil
+	}
+	first, last, err := d.ends(part, mvcc.Latest)
+	if err != nil || first == nil || bytes.Equal(first, last) {
+		return nil
+	}
+	cut, err := d.cutAt(part.Start, first, last, 0, 0.5)
+	if err != nil {
+		return nil
+	}
+	halves := cutSpan(part, [][]byte{cut})
+	if len(halves) < 2 {
+		return nil
+	}
+	return halves
+}
+
+// dmlPart runs the statement over one part, in a transaction of its own.
+func (d *Database) dmlPart(ctx context.Context, s *Statement, params []value.Value, part *table.Span) (int64, error) {
+	var count int64
+	err := d.retry(ctx, func(w table.Writer) error {
+		rows, err := s.Run(ctx, Run{Writer: w, Params: params, Restrict: part}, d.registry.cfg.Clock().UTC().Round(time.Microsecond))
+		if err != nil {
+			return err
+		}
+		count, err = drain(rows)
+		return err
+	})
+	return count, err
+}
+
+// drain reads a result to its end and returns how many rows the statement changed.
+func drain(rows exec.Rows) (int64, error) {
+	for {
+		more, err := rows.Next()
+		if err != nil {
+			rows.Close()
+			return 0, err
+		}
+		if !more {
+			return rows.RowCount(), rows.Close()
+		}
+	}
+}
