@@ -23,7 +23,7 @@ const (
 	// memTables may be waiting for a flush before writers wait.
 	memTables = 4
 	// blockBytes is small because a point read pays for a whole block: read, checksum, decompression.
-	blockBytes      = 8 << 10
+	blockBytes      = 4 << 10
 	indexBlockBytes = 64 << 10
 	// bloomBits per key give about 1% false positives.
 	bloomBits = 10
@@ -79,7 +79,7 @@ var comparer = &pebble.Comparer{
 	AbbreviatedKey:       pebble.DefaultComparer.AbbreviatedKey,
 	Separator:            separator,
 	Successor:            successor,
-	ImmediateSuccessor:   func(dst, a []byte) []byte { return append(append(dst, a...), 0) },
+	ImmediateSuccessor:   immediateSuccessor,
 	FormatKey:            formatKey,
 }
 
@@ -102,6 +102,16 @@ func separator(dst, a, b []byte) []byte {
 		return append(dst[:start], a...)
 	}
 	return dst
+}
+
+// immediateSuccessor is the least place after a logical key and its versions. Appending a zero would be before the versions.
+func immediateSuccessor(dst, a []byte) []byte {
+	dst = append(dst, a...)
+	if n := len(a); n > 0 && a[n-1] == 0 {
+		dst[len(dst)-1] = 1
+		return dst
+	}
+	return append(dst, 0)
 }
 
 func successor(dst, a []byte) []byte {
