@@ -73,12 +73,17 @@ func NoConflictTarget(table string) *Error {
 	return newError(codes.FailedPrecondition, "There is no unique constraint matching given specifications in the ON CONFLICT clause on table %s.", table)
 }
 
-// ConflictMode is ON CONFLICT together with INSERT OR IGNORE or INSERT OR UPDATE.
-func ConflictMode() *Error {
-	return newError(codes.InvalidArgument, "INSERT OR IGNORE and INSERT OR UPDATE cannot be combined with ON CONFLICT.")
-}
-
 // ColumnExprSubquery is a subquery in a DEFAULT, generated column or CHECK.
 func ColumnExprSubquery() *Error {
 	return newError(codes.InvalidArgument, "Subqueries are not allowed in the expression of a column or constraint.")
+}
+
+// UpdateKeyColumn is an UPDATE that sets a column of the primary key.
+func UpdateKeyColumn(column string) *Error {
+	return newError(codes.InvalidArgument, "Cannot modify a primary key column %s with UPDATE.", column)
+}
+
+// PendingCommitTimestampPlace is a call of PENDING_COMMIT_TIMESTAMP somewhere in an expression.
+func PendingCommitTimestampPlace() *Error {
+	return newError(codes.InvalidArgument, "The PENDING_COMMIT_TIMESTAMP() function may only be used as a value for INSERT or UPDATE of an appropriately typed column.")
 }

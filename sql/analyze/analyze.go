@@ -18,6 +18,7 @@ package analyze
 import (
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/goccy/go-googlesql"
 
@@ -95,6 +96,8 @@ func (a *Analyzer) with(f func(*library)) error {
 type walker struct {
 	catalog *schema.Catalog
 	lib     *library
+	sql     string
+	zone    *time.Location // of literals without one; nil: as the library has it
 
 	declared     map[string]*value.Type // by lower-cased name; nil: no type given
 	inferred     map[string]*value.Type
@@ -114,7 +117,7 @@ func (w *walker) declare(params map[string]*value.Type) {
 }
 
 func (w *walker) analyze(l *library, sql string) tree.Statement {
-	w.lib = l
+	w.lib, w.sql, w.zone = l, sql, zoneOf(w.catalog)
 	types := get(googlesql.NewTypeFactory())
 	defer freeTypes(types)
 	options := w.options(types)
@@ -136,6 +139,10 @@ func (w *walker) options(types *googlesql.TypeFactory) *googlesql.AnalyzerOption
 	do(o.SetParameterMode(googlesql.ParameterModeParameterNamed))
 	do(o.SetAllowUndeclaredParameters(true))
 	do(o.SetPruneUnusedColumns(true))
+	if w.zone != nil {
+		do(o.SetFoldLiteralCast(false))
+		do(o.SetParseLocationRecordType(googlesql.ParseLocationRecordTypeParseLocationRecordFullNodeScope))
+	}
 	for _, r := range rewritesOff {
 		do(o.EnableRewrite(r, false))
 	}

@@ -16,9 +16,8 @@ import (
 // else: UPDATE t SET value = (e) WHERE TRUE, over a table of its own with t's columns and one more. The expression begins on
 // line 2, and the line after it closes the assignment even if it ends in a comment.
 const (
-	valueColumn = "$value"
-	exprPrefix  = "UPDATE `%s` SET `" + valueColumn + "` = (\n"
-	exprSuffix  = "\n) WHERE TRUE"
+	exprPrefix = "UPDATE `expr` SET `%s` = (\n"
+	exprSuffix = "\n) WHERE TRUE"
 )
 
 // Expr analyzes the expression of a DEFAULT, a generated column or a CHECK over t's columns, and converts it to the type want as
@@ -29,10 +28,11 @@ func (a *Analyzer) Expr(t *schema.Table, sql string, want *value.Type) (e tree.E
 	}
 	w := &walker{catalog: a.catalog}
 	w.declare(nil)
+	over, target := exprTable(t, want)
 	err = run(func() {
-		l := newLibrary([]*schema.Table{exprTable(t, want)})
+		l := newLibrary([]*schema.Table{over})
 		defer l.free()
-		stmt := w.analyze(l, strings.Replace(exprPrefix, "%s", t.Name, 1)+sql+exprSuffix)
+		stmt := w.analyze(l, strings.Replace(exprPrefix, "%s", target, 1)+sql+exprSuffix)
 		e, uses = columnExpr(stmt)
 	})
 	if err != nil {
@@ -41,18 +41,22 @@ func (a *Analyzer) Expr(t *schema.Table, sql string, want *value.Type) (e tree.E
 	return e, uses, nil
 }
 
-// exprTable is t without key, with one more column.
-func exprTable(t *schema.Table, want *value.Type) *schema.Table {
+// exprTable is a table with t's columns and one more, of the type that is wanted.
+func exprTable(t *schema.Table, want *value.Type) (over *schema.Table, target string) {
+	target = "value"
+	for t.Column(target) != nil {
+		target += "_"
+	}
 	columns := make([]*schema.Column, len(t.Columns), len(t.Columns)+1)
 	copy(columns, t.Columns)
-	columns = append(columns, &schema.Column{Name: valueColumn, Type: want, Hidden: true})
-	return &schema.Table{Name: t.Name, Columns: columns}
+	columns = append(columns, &schema.Column{Name: target, Type: want, KeyOrdinal: -1})
+	return &schema.Table{Name: "expr", Columns: columns}, target
 }
 
 // columnExpr takes the expression out of the statement around it.
 func columnExpr(stmt tree.Statement) (tree.Expr, []*schema.Column) {
 	update, ok := stmt.(*tree.Update)
-	if !ok || len(update.Set) != 1 || update.From != nil || update.Return != nil || update.Assert != nil || update.Set[0].Value == nil {
+	if !ok || len(update.Set) != 1 || !isTrue(update.Where) || update.From != nil || update.Return != nil || update.Assert != nil || update.Set[0].Value == nil {
 		refuse(fault.InvalidSQL("Syntax error: Expected one expression [at 1:1]"))
 	}
 	columns := make(map[int]*schema.Column, len(update.Scan.Out))
@@ -61,6 +65,12 @@ func columnExpr(stmt tree.Statement) (tree.Expr, []*schema.Column) {
 	}
 	e := update.Set[0].Value
 	return e, number(e, columns)
+}
+
+// isTrue says whether e is the TRUE of exprSuffix, or looks like it.
+func isTrue(e tree.Expr) bool {
+	literal, ok := e.(*tree.Literal)
+	return ok && literal.T.Kind == value.Bool && literal.Value.AsBool()
 }
 
 // number lists the columns that e reads and gives their Refs the place in the list as ID. That cannot clash with the IDs of

@@ -6,6 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // target is the scan of the table that a statement changes, and its columns by column id.
@@ -52,20 +53,26 @@ func (w *walker) insert(n *googlesql.ResolvedInsertStmt) tree.Statement {
 	}
 	stmt.Assert = w.assert(get(n.AssertRowsModified()))
 	stmt.Conflict = w.conflict(get(n.OnConflictClause()), scan, columns)
-	if stmt.Conflict != nil && mode != tree.InsertOrFail {
-		refuse(fault.ConflictMode())
-	}
 	stmt.Return = w.returning(get(n.Returning()), scan)
 	return stmt
 }
 
+// pendingCommitTimestamp is the function that stands for the commit timestamp. Only the whole value of a column can be a call of it.
+const pendingCommitTimestamp = "pending_commit_timestamp"
+
 // dmlValue is a value of VALUES or SET: nil for DEFAULT.
 func (w *walker) dmlValue(n *googlesql.ResolvedDMLValue) tree.Expr {
-	e := get(n.Value())
-	if _, ok := e.(*googlesql.ResolvedDMLDefault); ok {
+	switch e := get(n.Value()).(type) {
+	case *googlesql.ResolvedDMLDefault:
 		return nil
+	case *googlesql.ResolvedFunctionCall:
+		if f := w.function(e.ResolvedFunctionCallBase, nil, value.TimestampType); f.Name == pendingCommitTimestamp {
+			return &tree.Call{Func: f}
+		}
+		return w.expr(e)
+	default:
+		return w.expr(e)
 	}
-	return w.expr(e)
 }
 
 func (w *walker) assert(n *googlesql.ResolvedAssertRowsModified) tree.Expr {
@@ -137,11 +144,15 @@ func (w *walker) assignments(list []*googlesql.ResolvedUpdateItem, columns map[i
 	var set []tree.Assignment
 	for _, item := range list {
 		ref, ok := get(item.Target()).(*googlesql.ResolvedColumnRef)
-		value := get(item.SetValue())
-		if !ok || value == nil {
+		to := get(item.SetValue())
+		if !ok || to == nil {
 			unsupported("UPDATE of a part of a column")
 		}
-		set = append(set, tree.Assignment{Column: columns[w.col(get(ref.Column())).ID], Value: w.dmlValue(value)})
+		column := columns[w.col(get(ref.Column())).ID]
+		if column.KeyOrdinal >= 0 {
+			refuse(fault.UpdateKeyColumn(column.Name))
+		}
+		set = append(set, tree.Assignment{Column: column, Value: w.dmlValue(to)})
 	}
 	return set
 }

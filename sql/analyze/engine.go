@@ -44,6 +44,7 @@ func freeColumn(*googlesql.SimpleColumn)
 var engine struct {
 	mu       sync.Mutex
 	started  bool
+	zoned    bool // the library has its default time zone: see zone.go
 	language *googlesql.LanguageOptions
 }
 
@@ -111,7 +112,7 @@ func start() {
 	if engine.started {
 		return
 	}
-	do(googlesql.Init())
+	zoned := initLibrary()
 	l := get(googlesql.NewLanguageOptions())
 	do(l.SetProductMode(googlesql.ProductModeProductExternal))
 	do(l.SetNameResolutionMode(googlesql.NameResolutionModeNameResolutionDefault))
@@ -120,5 +121,5 @@ func start() {
 		do(l.EnableLanguageFeature(f))
 	}
 	do(l.SetSupportedStatementKinds(statementKinds))
-	engine.language, engine.started = l, true
+	engine.language, engine.zoned, engine.started = l, zoned, true
 }

@@ -14,7 +14,7 @@ func (w *walker) expr(n googlesql.ResolvedExprNode) tree.Expr {
 	switch n := n.(type) {
 	case *googlesql.ResolvedLiteral:
 		t := typeOf(get(n.Type()))
-		return &tree.Literal{T: t, Value: valueOf(get(n.Value()), t)}
+		return &tree.Literal{T: t, Value: w.rezone(n, valueOf(get(n.Value()), t), t)}
 	case *googlesql.ResolvedParameter:
 		return w.parameter(n)
 	case *googlesql.ResolvedColumnRef:
@@ -76,6 +76,9 @@ func (w *walker) call(n *googlesql.ResolvedFunctionCall) tree.Expr {
 	w.hints(get(n.HintList()), functionHints)
 	args, lambdas := w.arguments(n.ResolvedFunctionCallBase)
 	f := w.function(n.ResolvedFunctionCallBase, args, typeOf(get(n.Type())))
+	if f.Name == pendingCommitTimestamp {
+		refuse(fault.PendingCommitTimestampPlace())
+	}
 	if f.Name == "$in" {
 		atMost("values in the IN operator", len(args)-1, maxInValues)
 	}

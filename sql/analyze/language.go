@@ -81,8 +81,10 @@ var features = []googlesql.LanguageFeature{
 	googlesql.LanguageFeatureFeatureJsonKeysFunction,
 }
 
-// rewritesOff are the rewrites that the library would make of what the tree can hold as it is.
+// rewritesOff are the rewrites that the library would make of what the tree can hold as it is. Some functions, ARRAY_FILTER
+// among them, it would write out as subqueries.
 var rewritesOff = []googlesql.ResolvedASTRewrite{
+	googlesql.ResolvedASTRewriteRewriteBuiltinFunctionInliner,
 	googlesql.ResolvedASTRewriteRewriteWithExpr,
 	googlesql.ResolvedASTRewriteRewriteArrayFilterTransform,
 	googlesql.ResolvedASTRewriteRewriteArrayIncludes,

@@ -58,7 +58,7 @@ func extendedValueOf(v *googlesql.Value, t *value.Type) value.Value {
 	case value.Numeric:
 		return value.OfNumeric(get(value.ParseDecimal(get(get(v.NumericValue()).ToString()))))
 	case value.JSON:
-		return value.OfJSON(get(v.JsonString()))
+		return value.OfJSON(get(value.ParseJSON(get(v.JsonString()))))
 	case value.UUID:
 		return value.OfUUID(get(value.ParseUUID(get(get(v.UuidValue()).ToString()))))
 	case value.Interval:

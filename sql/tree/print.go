@@ -72,7 +72,7 @@ func (p *printer) statement(s Statement) {
 	case *Insert:
 		p.insert(s)
 	case *Update:
-		p.line("Update", s.Table.FullName(), p.hints(s.Hints), p.columns(s.Scan))
+		p.line("Update", s.Table.FullName(), p.hints(s.Hints), p.columns(s.Scan), prefixed("table ", p.hints(s.Scan.Hints)))
 		p.depth++
 		p.field("set", p.assignments(s.Set))
 		p.field("where", p.expr(s.Where))
@@ -83,7 +83,7 @@ func (p *printer) statement(s Statement) {
 			p.under("from:", s.From)
 		}
 	case *Delete:
-		p.line("Delete", s.Table.FullName(), p.hints(s.Hints), p.columns(s.Scan))
+		p.line("Delete", s.Table.FullName(), p.hints(s.Hints), p.columns(s.Scan), prefixed("table ", p.hints(s.Scan.Hints)))
 		p.depth++
 		p.field("where", p.expr(s.Where))
 		p.field("assert", p.expr(s.Assert))
