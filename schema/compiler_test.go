@@ -19,9 +19,9 @@ func (wordCompiler) CompileExpr(t *Table, sql string, want *value.Type) (*Expr, 
 		return nil, fmt.Errorf("Syntax error")
 	}
 	e := &Expr{SQL: sql, Eval: func([]value.Value) (value.Value, error) { return value.Null(want.Kind), nil }}
-	lexer := &memefish.Lexer{File: &token.File{Buffer: sql}}
+	lexer := newLexer(sql)
 	seen := map[*Column]bool{}
-	for lexer.NextToken() == nil && lexer.Token.Kind != token.TokenEOF {
+	for lexer.next() == nil && lexer.Token.Kind != token.TokenEOF {
 		if lexer.Token.Kind != token.TokenIdent {
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/cloudspannerecosystem/memefish"
 	"github.com/cloudspannerecosystem/memefish/token"
 
 	"github.com/crowfoot-db/crowfoot/fault"
@@ -24,10 +23,10 @@ var errSubquery = errors.New("subqueries are not supported in this expression")
 // survey reads an expression's tokens: whether it has a subquery, and the
 // first non-deterministic function that it calls, "" if none. t's columns hide functions that are called without parentheses.
 func survey(t *Table, sql string) (function string, err error) {
-	lexer := &memefish.Lexer{File: &token.File{Buffer: sql}}
+	lexer := newLexer(sql)
 	last := ""
 	for {
-		if err := lexer.NextToken(); err != nil {
+		if err := lexer.next(); err != nil {
 			return "", err
 		}
 		kind := lexer.Token.Kind
@@ -78,9 +77,9 @@ func (d *draft) compileOnUpdate(t *Table, c *Column) error {
 
 // words are the tokens of an expression, in upper case, one space between.
 func words(sql string) string {
-	lexer := &memefish.Lexer{File: &token.File{Buffer: sql}}
+	lexer := newLexer(sql)
 	var w []string
-	for lexer.NextToken() == nil && lexer.Token.Kind != token.TokenEOF {
+	for lexer.next() == nil && lexer.Token.Kind != token.TokenEOF {
 		w = append(w, strings.ToUpper(lexer.Token.Raw))
 	}
 	return strings.Join(w, " ")

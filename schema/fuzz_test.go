@@ -40,18 +40,14 @@ func FuzzDDL(f *testing.F) {
 	})
 }
 
-// goldenStatements are the statements in testdata.
+// goldenStatements are the statements in testdata/ddl.
 func goldenStatements(tb testing.TB) []string {
-	files, err := filepath.Glob("testdata/*")
+	files, err := filepath.Glob("testdata/ddl/*")
 	if err != nil {
 		tb.Fatal(err)
 	}
 	var list []string
 	for _, file := range files {
-		info, err := os.Stat(file)
-		if err != nil || info.IsDir() {
-			continue
-		}
 		data, err := os.ReadFile(file)
 		if err != nil {
 			tb.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/fault"
 )
 
-// TestGolden runs the scripts in testdata.
+// TestGolden runs the scripts in testdata/ddl.
 //
 //	new                   start with an empty catalog
 //	apply                 apply the statements, which blank lines separate; print each one's Change or error
@@ -22,7 +22,7 @@ import (
 // After every statement that succeeds the invariants are checked, and that the
 // catalog before it is as it was.
 func TestGolden(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/ddl", func(t *testing.T, path string) {
 		c := NewCatalog()
 		c.Database = "db"
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {

@@ -1,19 +1,16 @@
 package schema
 
-import (
-	"github.com/cloudspannerecosystem/memefish"
-	"github.com/cloudspannerecosystem/memefish/token"
-)
+import "github.com/cloudspannerecosystem/memefish/token"
 
 // SplitScript cuts a file of DDL into its statements, which end in semicolons
 // (the last one need not). Comments alone are no statement.
 func SplitScript(text string) ([]string, error) {
-	lexer := &memefish.Lexer{File: &token.File{Buffer: text}}
+	lexer := newLexer(text)
 	var list []string
 	start, end := -1, 0
 	for {
-		if err := lexer.NextToken(); err != nil {
-			return nil, (&source{text: text}).syntaxError(err, func(pos int) int { return pos })
+		if err := lexer.next(); err != nil {
+			return nil, (&source{text: text}).lexError(err)
 		}
 		t := &lexer.Token
 		if t.Kind != token.TokenEOF && t.Kind != ";" {

@@ -72,11 +72,11 @@ func CheckSyntax(stmt string) error {
 
 // scan cuts the text into tokens and measures its depth.
 func (s *source) scan() error {
-	lexer := &memefish.Lexer{File: &token.File{Buffer: s.text}}
+	lexer := newLexer(s.text)
 	var depth nesting
 	for {
-		if err := lexer.NextToken(); err != nil {
-			return s.syntaxError(err, func(pos int) int { return pos })
+		if err := lexer.next(); err != nil {
+			return s.lexError(err)
 		}
 		t := &lexer.Token
 		if t.Kind == token.TokenEOF {
@@ -112,29 +112,39 @@ func (s *source) build() (err error) {
 	}
 	defer func() {
 		if r := recover(); r != nil { // memefish's own "BUG: ..." panics
-			err = fault.DDLSyntax(s.text, 1, 1, "the statement cannot be parsed")
+			err = s.syntaxErrorAt(0, "the statement cannot be parsed")
 		}
 	}()
 	s.tree, err = memefish.ParseDDL("", b.String())
 	if err != nil {
-		return s.syntaxError(err, s.place)
+		return s.parseError(err)
 	}
 	return nil
 }
 
-// syntaxError makes the user's error of a parser's, at its place in the text.
-func (s *source) syntaxError(err error, place func(int) int) error {
-	reason, pos := err.Error(), 0
+// lexError makes the user's error of a lexer's, behind the last good token if it names no place.
+func (s *source) lexError(err error) error {
+	var placed *memefish.Error
+	if errors.As(err, &placed) {
+		return s.syntaxErrorAt(int(placed.Position.Pos), placed.Message)
+	}
+	end := 0
+	if n := len(s.tokens); n > 0 {
+		end = s.tokens[n-1].end
+	}
+	return s.syntaxErrorAt(end, err.Error())
+}
+
+// parseError makes the user's error of the parser's first, at its place in the text.
+func (s *source) parseError(err error) error {
 	var list memefish.MultiError
-	var one *memefish.Error
-	if errors.As(err, &list) && len(list) > 0 {
-		one = list[0]
-	} else {
-		errors.As(err, &one)
+	if !errors.As(err, &list) || len(list) == 0 {
+		return s.syntaxErrorAt(0, err.Error())
 	}
-	if one != nil {
-		reason, pos = one.Message, place(int(one.Position.Pos))
-	}
+	return s.syntaxErrorAt(s.place(int(list[0].Position.Pos)), list[0].Message)
+}
+
+func (s *source) syntaxErrorAt(pos int, reason string) error {
 	before := s.text[:min(max(pos, 0), len(s.text))]
 	line := 1 + strings.Count(before, "\n")
 	column := 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
