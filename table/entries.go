@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -157,4 +158,16 @@ func keysIn(ctx context.Context, view View, l *Layout, span Span, lock Lock, exc
 		}
 	}
 	return n, cur.Err()
+}
+
+// entryColumns are the columns that an entry of x holds, key and STORING.
+func entryColumns(x *schema.Index) []*schema.Column {
+	columns := make([]*schema.Column, 0, len(x.Key)+len(x.Suffix)+len(x.Storing))
+	for _, p := range x.Key {
+		columns = append(columns, p.Column)
+	}
+	for _, p := range x.Suffix {
+		columns = append(columns, p.Column)
+	}
+	return append(columns, x.Storing...)
 }

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -20,9 +19,14 @@ type Projection struct {
 	sources []source          // for each of Columns
 	fields  []schema.ColumnID // the columns to be found in a row's value, ascending
 	virtual []virtual         // what must be computed, in this order
-	parts   int               // how many parts of the key are needed
-	// pending are sources that may hold a commit timestamp not known yet.
-	pending []int
+	// pending are the columns, with their sources, whose commit timestamp must be known for a row to be read:
+	// those that are read, and all that an index holds.
+	pending []pendingSource
+}
+
+type pendingSource struct {
+	column *schema.Column
+	source source
 }
 
 // source says where a column's value comes from.
@@ -60,10 +64,21 @@ func NewProjection(t *schema.Table, index *schema.Index, columns []*schema.Colum
 		if err != nil {
 			return nil, err
 		}
-		if c.AllowCommitTimestamp {
-			p.pending = append(p.pending, len(p.sources))
-		}
 		p.sources = append(p.sources, s)
+	}
+	watched := columns
+	if index != nil {
+		watched = entryColumns(index)
+	}
+	for _, c := range watched {
+		if !c.AllowCommitTimestamp {
+			continue
+		}
+		s, err := p.source(c, 0)
+		if err != nil {
+			return nil, err
+		}
+		p.pending = append(p.pending, pendingSource{c, s})
 	}
 	p.numberFields()
 	return p, nil
@@ -72,7 +87,6 @@ func NewProjection(t *schema.Table, index *schema.Index, columns []*schema.Colum
 // source finds where c comes from; a field's place is its ColumnID until numberFields. depth guards against circles.
 func (p *Projection) source(c *schema.Column, depth int) (source, error) {
 	if i := p.columns[c.Ordinal]; i >= 0 {
-		p.parts = max(p.parts, i+1)
 		return source{kind: fromKey, place: i, desc: p.Key[i].Desc, typ: c.Type}, nil
 	}
 	if p.Index != nil && !slices.Contains(p.Index.Storing, c) {
@@ -110,16 +124,22 @@ func (p *Projection) virtualSource(c *schema.Column, depth int) (source, error) 
 func (p *Projection) numberFields() {
 	slices.Sort(p.fields)
 	p.fields = slices.Compact(p.fields)
-	number := func(sources []source) {
-		for i := range sources {
-			if sources[i].kind == fromValue {
-				sources[i].place, _ = slices.BinarySearch(p.fields, schema.ColumnID(sources[i].place))
-			}
+	for i := range p.sources {
+		p.number(&p.sources[i])
+	}
+	for i := range p.pending {
+		p.number(&p.pending[i].source)
+	}
+	for _, v := range p.virtual {
+		for i := range v.args {
+			p.number(&v.args[i])
 		}
 	}
-	number(p.sources)
-	for _, v := range p.virtual {
-		number(v.args)
+}
+
+func (p *Projection) number(s *source) {
+	if s.kind == fromValue {
+		s.place, _ = slices.BinarySearch(p.fields, schema.ColumnID(s.place))
 	}
 }
 
@@ -179,17 +199,21 @@ func (l *located) compute(i int) error {
 	return err
 }
 
-// pendingColumn is the first of the projection's columns that holds a commit timestamp not known yet, or nil.
+// pendingColumn is the first of the projection's pending columns whose commit timestamp is not known yet, or nil.
 func (l *located) pendingColumn() *schema.Column {
-	for _, i := range l.p.pending {
-		if l.isPending(l.p.sources[i]) {
-			return l.p.Columns[i]
+	for i := range l.p.pending {
+		if p := &l.p.pending[i]; l.isPending(p.source) {
+			return p.column
 		}
 	}
 	return nil
 }
 
-const pendingBytes = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+// The bytes of a commit timestamp that is not known yet, ascending and descending.
+const (
+	pendingBytes = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+	pendingDesc  = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+)
 
 func (l *located) isPending(s source) bool {
 	if s.kind == fromValue {
@@ -204,7 +228,7 @@ func (l *located) isPending(s source) bool {
 	}
 	part = part[value.KeyTimestampOffset:][:len(pendingBytes)]
 	if s.desc {
-		return len(bytes.TrimLeft(part, "\x00")) == 0
+		return string(part) == pendingDesc
 	}
 	return string(part) == pendingBytes
 }

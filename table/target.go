@@ -77,10 +77,7 @@ func newIndexTarget(x *schema.Index) *indexTarget {
 	t := &indexTarget{index: x, layout: IndexLayout(x), storing: slices.Clone(x.Storing)}
 	sortByID(t.storing)
 	t.uses = make([]bool, len(x.Table.Columns))
-	for _, p := range t.layout.Key {
-		t.uses[p.Column.Ordinal] = true
-	}
-	for _, c := range x.Storing {
+	for _, c := range entryColumns(x) {
 		t.uses[c.Ordinal] = true
 	}
 	for _, c := range x.NotNullColumns {
