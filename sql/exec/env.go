@@ -19,8 +19,9 @@ type Env struct {
 	Functions *fn.Context
 	// Restrict, if set, restricts the driving scan (Plan.Driving) to the keys of a span: one partition of a query.
 	Restrict *table.Span
-	// Profile asks for statistics of each operator (Stats.Nodes).
+	// Profile asks for statistics of each operator (Stats.Nodes), with times by Clock.
 	Profile bool
+	Clock   func() time.Time
 }
 
 // Rows is the result of a run. Next moves to the next row; Values and AppendWire
@@ -44,6 +45,7 @@ type Rows interface {
 type Stats struct {
 	RowsScanned  int64 // read from tables and indexes
 	RowsReturned int64
+	Mutations    int64 // that DML counts against the limit of a commit
 	// Nodes, with Env.Profile, are the statistics of each operator.
 	Nodes map[plan.Node]*NodeStats
 }

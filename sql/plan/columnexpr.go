@@ -2,12 +2,22 @@ package plan
 
 import "github.com/crowfoot-db/crowfoot/sql/tree"
 
-// ColumnExpr plans an expression over one row, that of a DEFAULT, a generated
-// column or a CHECK: its Refs have the IDs 0 to columns-1, which become the slots of the row.
-func ColumnExpr(e tree.Expr, columns int) (Expr, error) {
-	at := make(slots, columns)
-	for i := range columns {
+// RowExpr is an expression over one row, apart from any statement: a DEFAULT, a generated column, a CHECK.
+type RowExpr struct {
+	Expr      Expr
+	Registers int
+}
+
+// ColumnExpr plans an expression whose Refs have the Col.IDs 0 to n-1: places in the row that it is computed over.
+func ColumnExpr(e tree.Expr, n int) (*RowExpr, error) {
+	p := newPlanner(Options{})
+	at := slots{}
+	for i := range n {
 		at[i] = i
 	}
-	return newPlanner(Options{}).scalar(e, at)
+	x, err := p.scalar(p.fold(e), at)
+	if err != nil {
+		return nil, err
+	}
+	return &RowExpr{Expr: x, Registers: p.plan.Registers}, nil
 }

@@ -22,8 +22,8 @@ type (
 		Register int
 		Name     string
 	}
-	// Param is Plan.Params[Index].
-	Param struct {
+	// Parameter is Plan.Params[Index].
+	Parameter struct {
 		T     *value.Type
 		Index int
 		Name  string
@@ -94,7 +94,7 @@ type Bind struct {
 
 func (e *Slot) Type() *value.Type         { return e.T }
 func (e *Outer) Type() *value.Type        { return e.T }
-func (e *Param) Type() *value.Type        { return e.T }
+func (e *Parameter) Type() *value.Type    { return e.T }
 func (e *Const) Type() *value.Type        { return e.T }
 func (e *Call) Type() *value.Type         { return e.Func.Type }
 func (e *Cast) Type() *value.Type         { return e.T }

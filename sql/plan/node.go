@@ -19,8 +19,8 @@ type Node interface {
 type (
 	// Unit is one row without columns.
 	Unit struct{}
-	// Empty is no row of N columns.
-	Empty struct{ N int }
+	// Empty is no row.
+	Empty struct{ Types []*value.Type }
 	// Scan reads a table, or an index of it, in key order. Its row is Columns.
 	Scan struct {
 		Table   *schema.Table
@@ -36,9 +36,6 @@ type (
 		Limit Expr
 		// Exclusive asks for exclusive locks (FOR UPDATE, DML, hints).
 		Exclusive bool
-		// Seeking is the predicate that Seeks stand for, for people; over Columns where they are read, else over
-		// slots of -1.
-		Seeking []Expr
 	}
 	// Filter keeps the rows for which Cond is TRUE.
 	Filter struct {
@@ -57,8 +54,6 @@ type (
 		Kind        JoinKind // not FullJoin
 		Left, Right Node
 		Bind        []Bind
-		// Cond is over the joined row; nil is TRUE.
-		Cond Expr
 		// BackJoin says that Right reads the table of the index that Left reads, one row for each.
 		BackJoin bool
 	}
@@ -122,8 +117,9 @@ type (
 	}
 	// SpoolScan reads Spool Number again.
 	SpoolScan struct {
-		Number, N int
-		Name      string
+		Number int
+		Name   string
+		Types  []*value.Type
 	}
 	// Sample is TABLESAMPLE.
 	Sample struct {
@@ -154,16 +150,17 @@ const (
 
 // Agg is an aggregate function over the rows of a group.
 type Agg struct {
-	Func        *tree.Function
-	Args        []Expr
-	Name        string // for people
-	Distinct    bool
-	IgnoreNulls bool
-	OrderBy     []SortKey
-	Limit       Expr
-	Having      Expr // only rows where Having is greatest (HavingMax) or least count
-	HavingMax   bool
-	Where       Expr // only rows for which it is TRUE count
+	Func     *tree.Function
+	Args     []Expr
+	Name     string // for people
+	Distinct bool
+	// IGNORE NULLS and RESPECT NULLS; with neither the function decides.
+	IgnoreNulls, RespectNulls bool
+	OrderBy                   []SortKey
+	Limit                     Expr
+	Having                    Expr // only rows where Having is greatest (HavingMax) or least count
+	HavingMax                 bool
+	Where                     Expr // only rows for which it is TRUE count
 }
 
 // SortKey is one key of an order.
@@ -184,11 +181,11 @@ type Seek struct {
 }
 
 // SeekPart is what one key part may be: any of Values, any element of Array, or NULL if Null.
-// A NULL among the values of Values and Array equals nothing.
+// A NULL among the values of Values and Array equals nothing, unless NullSafe.
 type SeekPart struct {
-	Values []Expr
-	Array  Expr
-	Null   bool
+	Values         []Expr
+	Array          Expr
+	Null, NullSafe bool
 }
 
 // SeekTuples are whole prefixes of a key, from an array of structs: key part i is field Fields[i] of the element.
@@ -236,7 +233,7 @@ type Returning struct {
 }
 
 func (n *Unit) Width() int    { return 0 }
-func (n *Empty) Width() int   { return n.N }
+func (n *Empty) Width() int   { return len(n.Types) }
 func (n *Scan) Width() int    { return len(n.Columns) }
 func (n *Filter) Width() int  { return n.Input.Width() }
 func (n *Compute) Width() int { return len(n.Exprs) }
@@ -257,7 +254,7 @@ func (n *Limit) Width() int     { return n.Input.Width() }
 func (n *UnionAll) Width() int  { return n.Inputs[0].Width() }
 func (n *SetOp) Width() int     { return len(n.Types) }
 func (n *With) Width() int      { return n.Body.Width() }
-func (n *SpoolScan) Width() int { return n.N }
+func (n *SpoolScan) Width() int { return len(n.Types) }
 func (n *Sample) Width() int    { return n.Input.Width() }
 func (n *Mutate) Width() int {
 	if n.Return == nil {

@@ -40,7 +40,7 @@ func (n *Scan) exprs() []Expr {
 }
 func (n *Filter) exprs() []Expr  { return []Expr{n.Cond} }
 func (n *Compute) exprs() []Expr { return n.Exprs }
-func (n *Apply) exprs() []Expr   { return present(n.Cond) }
+func (n *Apply) exprs() []Expr   { return nil }
 func (n *HashJoin) exprs() []Expr {
 	list := append(append([]Expr(nil), n.LeftKeys...), n.RightKeys...)
 	return append(list, present(n.Cond)...)

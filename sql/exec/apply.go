@@ -1,0 +1,134 @@
+package exec
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// applyOp runs right for each row of left.
+type applyOp struct {
+	kind        plan.JoinKind
+	bind        []plan.Bind
+	left, right operator
+	nulls       []value.Value // a row of right that is not there
+	out         batch
+
+	outer   *batch // rows of left
+	at      int    // the current one
+	running bool   // right is open for the current row
+	matched bool   // it has made a row
+}
+
+func (c *compiler) apply(n *plan.Apply) (maker, error) {
+	left, err := c.node(n.Left)
+	if err != nil {
+		return nil, err
+	}
+	right, err := c.node(n.Right)
+	if err != nil {
+		return nil, err
+	}
+	nulls := nullsOf(plan.Types(n.Right))
+	return func(r *run) operator {
+		return &applyOp{kind: n.Kind, bind: n.Bind, left: left(r), right: right(r), nulls: nulls, out: newBatch(n.Width())}
+	}, nil
+}
+
+func (o *applyOp) open(r *run) error {
+	o.outer, o.at, o.running = nil, 0, false
+	o.out.reset()
+	return o.left.open(r)
+}
+
+func (o *applyOp) close() error {
+	err := o.left.close()
+	if e := o.right.close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+func (o *applyOp) next(r *run) (*batch, error) {
+	o.out.begin()
+	for !o.out.full() {
+		more, err := o.advance(r)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			break
+		}
+		row := o.outer.row(o.at)
+		if o.kind == plan.SemiJoin || o.kind == plan.AntiJoin {
+			err = o.test(r, row)
+		} else {
+			err = o.join(r, row)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return o.out.some(), nil
+}
+
+// advance stands on a row of left for which right is open; false at the end.
+func (o *applyOp) advance(r *run) (bool, error) {
+	if o.running {
+		return true, nil
+	}
+	if o.outer != nil {
+		o.at++
+	}
+	if o.outer == nil || o.at == o.outer.n {
+		var err error
+		if o.outer, err = o.left.next(r); err != nil || o.outer == nil {
+			return false, err
+		}
+		o.at = 0
+		if err := r.ctx.Err(); err != nil {
+			return false, err
+		}
+	}
+	row := o.outer.row(o.at)
+	for _, b := range o.bind {
+		r.registers[b.Register] = row[b.Slot]
+	}
+	o.running, o.matched = true, false
+	return true, o.right.open(r)
+}
+
+// join adds the next rows that right makes for a row of left.
+func (o *applyOp) join(r *run, row []value.Value) error {
+	b, err := o.right.next(r)
+	if err != nil {
+		return err
+	}
+	if b == nil {
+		o.running = false
+		if o.kind == plan.LeftJoin && !o.matched {
+			o.out.add(row, o.nulls)
+		}
+		return nil
+	}
+	o.matched = true
+	for i := range b.n {
+		o.out.add(row, b.row(i))
+	}
+	return nil
+}
+
+// test adds a row of left if right makes a row for it, or if it does not.
+func (o *applyOp) test(r *run, row []value.Value) error {
+	b, err := o.right.next(r)
+	if err != nil {
+		return err
+	}
+	o.running = false
+	if (b != nil) == (o.kind == plan.SemiJoin) {
+		o.out.add(row, nil)
+	}
+	if b != nil {
+		return o.right.close()
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package exec
+
+import (
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Batches begin small, so that a query that wants one row does not compute a
+// thousand, and grow to where the cost of a pull no longer shows.
+const (
+	firstBatch = 16
+	fullBatch  = 512
+)
+
+// batch is rows in one flat slice: row i is vals[i*width : (i+1)*width]. It
+// belongs to the operator that returned it; whoever pulled it may change it
+// until the next pull.
+type batch struct {
+	width, n int
+	vals     []value.Value
+	target   int // how many rows the owner puts in before it returns
+}
+
+func newBatch(width int) batch { return batch{width: width, target: firstBatch} }
+
+func (b *batch) row(i int) []value.Value {
+	return b.vals[i*b.width : (i+1)*b.width : (i+1)*b.width]
+}
+
+// begin empties the batch for the next pull; the one after that may be larger.
+func (b *batch) begin() {
+	if b.n >= b.target && b.target < fullBatch {
+		b.target *= 2
+	}
+	b.n, b.vals = 0, b.vals[:0]
+}
+
+func (b *batch) reset() { b.n, b.vals, b.target = 0, b.vals[:0], firstBatch }
+
+func (b *batch) full() bool { return b.n >= b.target }
+
+// add appends a row that is a and then c.
+func (b *batch) add(a, c []value.Value) {
+	b.vals = append(append(b.vals, a...), c...)
+	b.n++
+}
+
+// grow appends a row and returns it; its values are whatever was there.
+func (b *batch) grow() []value.Value {
+	at := len(b.vals)
+	if need := at + b.width; need <= cap(b.vals) {
+		b.vals = b.vals[:need]
+	} else {
+		b.vals = append(b.vals, make([]value.Value, b.width)...)
+	}
+	b.n++
+	return b.vals[at : at+b.width : at+b.width]
+}
+
+// drop takes back the last row.
+func (b *batch) drop() {
+	b.n--
+	b.vals = b.vals[:b.n*b.width]
+}
+
+// truncate keeps the first n rows.
+func (b *batch) truncate(n int) { b.n, b.vals = n, b.vals[:n*b.width] }
+
+// some is b, or nil if it is empty: what next returns.
+func (b *batch) some() *batch {
+	if b.n == 0 {
+		return nil
+	}
+	return b
+}

@@ -1,0 +1,113 @@
+package exec
+
+import (
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// eval computes an expression over a row.
+type eval func(r *run, row []value.Value) (value.Value, error)
+
+// compiler compiles one plan.
+type compiler struct{ prog *program }
+
+func compile(p *plan.Plan) (any, error) {
+	prog := &program{plan: p, spools: p.Spools, spoolMakers: make([]maker, p.Spools), spoolWidths: make([]int, p.Spools)}
+	c := &compiler{prog: prog}
+	var err error
+	if m, ok := p.Root.(*plan.Mutate); ok {
+		prog.mutate, err = c.mutation(m)
+		return prog, err
+	}
+	if p.Read != nil {
+		if prog.read, err = c.keyScan(p.Read); err != nil {
+			return nil, err
+		}
+	}
+	prog.types = plan.Types(p.Root)
+	prog.root, err = c.node(p.Root)
+	return prog, err
+}
+
+// node compiles an operator and what feeds it. In a run that profiles, it is wrapped by a meter.
+func (c *compiler) node(n plan.Node) (maker, error) {
+	mk, err := c.bare(n)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *run) operator {
+		op := mk(r)
+		if r.stats.Nodes == nil {
+			return op
+		}
+		return newMeter(r, n, op)
+	}, nil
+}
+
+func (c *compiler) bare(n plan.Node) (maker, error) {
+	switch n := n.(type) {
+	case *plan.Unit:
+		return func(*run) operator { return &unitOp{} }, nil
+	case *plan.Empty:
+		return func(*run) operator { return emptyOp{} }, nil
+	case *plan.Scan:
+		return c.scan(n)
+	case *plan.Filter:
+		return c.filter(n)
+	case *plan.Compute:
+		return c.compute(n)
+	case *plan.Apply:
+		return c.apply(n)
+	case *plan.HashJoin:
+		return c.hashJoin(n)
+	case *plan.Unnest:
+		return c.unnest(n)
+	case *plan.Aggregate:
+		return c.aggregate(n)
+	case *plan.Sort:
+		return c.sort(n)
+	case *plan.Limit:
+		return c.limit(n)
+	case *plan.UnionAll:
+		return c.union(n)
+	case *plan.SetOp:
+		return c.setOp(n)
+	case *plan.With:
+		return c.with(n)
+	case *plan.SpoolScan:
+		return func(*run) operator { return &spoolScanOp{number: n.Number} }, nil
+	case *plan.Sample:
+		return c.sample(n)
+	}
+	return nil, fmt.Errorf("operator %T cannot run", n)
+}
+
+// exprs compiles each; nil stays nil.
+func (c *compiler) exprs(list []plan.Expr) ([]eval, error) {
+	out := make([]eval, len(list))
+	for i, e := range list {
+		var err error
+		if out[i], err = c.optional(e); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (c *compiler) optional(e plan.Expr) (eval, error) {
+	if e == nil {
+		return nil, nil
+	}
+	return c.expr(e)
+}
+
+// isTrue evaluates a condition; nil is TRUE.
+func isTrue(cond eval, r *run, row []value.Value) (bool, error) {
+	if cond == nil {
+		return true, nil
+	}
+	v, err := cond(r, row)
+	return err == nil && !v.IsNull() && v.AsBool(), err
+}

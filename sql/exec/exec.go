@@ -1,0 +1,127 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Run starts a plan. A query's rows are made as they are asked for; DML is done when Run returns.
+func Run(ctx context.Context, p *plan.Plan, env Env) (Rows, error) {
+	compiled, err := p.Program(compile)
+	if err != nil {
+		return nil, err
+	}
+	prog := compiled.(*program)
+	if len(env.Params) != len(p.Params) {
+		return nil, fmt.Errorf("run plan: %d parameters given, %d wanted", len(env.Params), len(p.Params))
+	}
+	r := prog.start(ctx, env)
+	switch {
+	case prog.mutate != nil:
+		return prog.mutate.run(r)
+	case prog.read != nil && !env.Profile:
+		return prog.read.rows(r, p.Columns)
+	}
+	root := prog.root(r)
+	if err := root.open(r); err != nil {
+		root.close()
+		return nil, err
+	}
+	return &operatorRows{run: r, root: root, columns: p.Columns}, nil
+}
+
+// wireTag is the tag of a value in google.spanner.v1.PartialResultSet: field 2, length-delimited.
+const wireTag = 2<<3 | 2
+
+// operatorRows are the rows of an operator.
+type operatorRows struct {
+	run     *run
+	root    operator
+	columns []plan.Column
+	batch   *batch
+	next    int // row of batch after the current one
+	err     error
+}
+
+func (q *operatorRows) Next() (bool, error) {
+	if q.batch != nil && q.next < q.batch.n {
+		q.next++
+		q.run.stats.RowsReturned++
+		return true, nil
+	}
+	if q.err != nil || q.root == nil {
+		return false, q.err
+	}
+	q.batch, q.err = q.root.next(q.run)
+	if q.err != nil || q.batch == nil {
+		q.batch = nil
+		if err := q.Close(); q.err == nil {
+			q.err = err
+		}
+		return false, q.err
+	}
+	q.next = 1
+	q.run.stats.RowsReturned++
+	return true, nil
+}
+
+func (q *operatorRows) AppendWire(dst []byte) []byte {
+	return appendWire(dst, q.batch.row(q.next-1), q.columns)
+}
+
+func appendWire(dst []byte, row []value.Value, columns []plan.Column) []byte {
+	for i, v := range row {
+		dst = v.AppendWireField(dst, wireTag, columns[i].Type)
+	}
+	return dst
+}
+
+func (q *operatorRows) Values(dst []value.Value) []value.Value {
+	return append(dst, q.batch.row(q.next-1)...)
+}
+
+func (q *operatorRows) Columns() []plan.Column { return q.columns }
+func (q *operatorRows) RowCount() int64        { return 0 }
+func (q *operatorRows) Stats() Stats           { return q.run.stats }
+
+func (q *operatorRows) Close() error {
+	if q.root == nil {
+		return nil
+	}
+	root := q.root
+	q.root = nil
+	err := root.close()
+	for i := range q.run.subqueries {
+		if op := q.run.subqueries[i].op; op != nil {
+			if e := op.close(); err == nil {
+				err = e
+			}
+		}
+	}
+	return err
+}
+
+// keyRows are the rows of a key read: those of table, with nothing between.
+type keyRows struct {
+	*table.Rows
+	columns  []plan.Column
+	returned int64
+}
+
+func (k *keyRows) Next() (bool, error) {
+	ok, err := k.Rows.Next()
+	if ok {
+		k.returned++
+	}
+	return ok, err
+}
+
+func (k *keyRows) Columns() []plan.Column { return k.columns }
+func (k *keyRows) RowCount() int64        { return 0 }
+func (k *keyRows) Stats() Stats {
+	return Stats{RowsScanned: k.returned, RowsReturned: k.returned}
+}

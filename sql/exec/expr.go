@@ -1,0 +1,232 @@
+package exec
+
+import (
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+func (c *compiler) expr(e plan.Expr) (eval, error) {
+	switch e := e.(type) {
+	case *plan.Slot:
+		i := e.Index
+		return func(_ *run, row []value.Value) (value.Value, error) { return row[i], nil }, nil
+	case *plan.Outer:
+		i := e.Register
+		return func(r *run, _ []value.Value) (value.Value, error) { return r.registers[i], nil }, nil
+	case *plan.Parameter:
+		i := e.Index
+		return func(r *run, _ []value.Value) (value.Value, error) { return r.params[i], nil }, nil
+	case *plan.Const:
+		v := e.Value
+		return func(*run, []value.Value) (value.Value, error) { return v, nil }, nil
+	case *plan.Call:
+		return c.call(e)
+	case *plan.Cast:
+		return c.cast(e)
+	case *plan.Subquery:
+		return c.subquery(e)
+	case *plan.MakeStruct:
+		return c.makeStruct(e)
+	case *plan.GetField:
+		return c.getField(e)
+	case *plan.GetJSONField:
+		return c.getJSONField(e)
+	case *plan.Let:
+		return c.let(e)
+	}
+	return nil, fmt.Errorf("expression %T cannot run", e)
+}
+
+// reserve keeps n values of a run's room for one call.
+func (c *compiler) reserve(n int) int {
+	at := c.prog.roomSize
+	c.prog.roomSize += n
+	return at
+}
+
+func (c *compiler) call(e *plan.Call) (eval, error) {
+	if f, err := c.builtin(e); f != nil || err != nil {
+		return f, err
+	}
+	f, err := fn.Lookup(e.Func)
+	if err != nil {
+		return nil, err
+	}
+	args, err := c.exprs(e.Args)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case f.Lazy != nil:
+		return c.lazy(f, args), nil
+	case f.Higher != nil:
+		return c.higher(f, e, args)
+	}
+	return c.strict(f, args), nil
+}
+
+// strict calls a function with all of its arguments computed.
+func (c *compiler) strict(f *fn.Scalar, args []eval) eval {
+	at, n := c.reserve(len(args)), len(args)
+	return func(r *run, row []value.Value) (value.Value, error) {
+		vals := r.room[at : at+n : at+n]
+		for i, arg := range args {
+			v, err := arg(r, row)
+			if err != nil {
+				return value.Value{}, err
+			}
+			vals[i] = v
+		}
+		return f.Call(r.fns, vals)
+	}
+}
+
+// lazyArgs are the arguments of a lazy function over the row at hand. Each call has one of its own in a run.
+type lazyArgs struct {
+	run  *run
+	row  []value.Value
+	args []eval
+}
+
+func (a *lazyArgs) Arg(i int) (value.Value, error) { return a.args[i](a.run, a.row) }
+func (a *lazyArgs) Len() int                       { return len(a.args) }
+
+func (c *compiler) lazy(f *fn.Scalar, args []eval) eval {
+	at := c.prog.lazies
+	c.prog.lazies++
+	return func(r *run, row []value.Value) (value.Value, error) {
+		a := &r.lazies[at]
+		a.run, a.row, a.args = r, row, args
+		return f.Lazy(r.fns, a)
+	}
+}
+
+// lambda is a function argument, bound to a row.
+type lambda struct {
+	run       *run
+	row       []value.Value
+	registers []int
+	body      eval
+}
+
+func (l *lambda) Apply(args []value.Value) (value.Value, error) {
+	for i, reg := range l.registers {
+		l.run.registers[reg] = args[i]
+	}
+	return l.body(l.run, l.row)
+}
+
+// higher calls a function of which some arguments are functions.
+func (c *compiler) higher(f *fn.Scalar, e *plan.Call, args []eval) (eval, error) {
+	var plain []eval
+	for _, a := range args {
+		if a != nil {
+			plain = append(plain, a)
+		}
+	}
+	var lambdas []lambda
+	for _, l := range e.Lambdas {
+		if l == nil {
+			continue
+		}
+		body, err := c.expr(l.Body)
+		if err != nil {
+			return nil, err
+		}
+		lambdas = append(lambdas, lambda{registers: l.Registers, body: body})
+	}
+	at, n := c.reserve(len(plain)), len(plain)
+	return func(r *run, row []value.Value) (value.Value, error) {
+		vals := r.room[at : at+n : at+n]
+		for i, arg := range plain {
+			v, err := arg(r, row)
+			if err != nil {
+				return value.Value{}, err
+			}
+			vals[i] = v
+		}
+		bound := make([]fn.Lambda, len(lambdas))
+		for i, l := range lambdas {
+			l.run, l.row = r, row
+			bound[i] = &l
+		}
+		return f.Higher(r.fns, vals, bound)
+	}, nil
+}
+
+func (c *compiler) cast(e *plan.Cast) (eval, error) {
+	f, err := fn.Cast(e.Arg.Type(), e.T, e.Safe)
+	if err != nil {
+		return nil, err
+	}
+	list := []plan.Expr{e.Arg}
+	if e.Format != nil {
+		list = append(list, e.Format)
+		if e.Zone != nil {
+			list = append(list, e.Zone)
+		}
+	}
+	args, err := c.exprs(list)
+	if err != nil {
+		return nil, err
+	}
+	return c.strict(f, args), nil
+}
+
+func (c *compiler) makeStruct(e *plan.MakeStruct) (eval, error) {
+	fields, err := c.exprs(e.Fields)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *run, row []value.Value) (value.Value, error) {
+		vals := make([]value.Value, len(fields))
+		for i, f := range fields {
+			v, err := f(r, row)
+			if err != nil {
+				return value.Value{}, err
+			}
+			vals[i] = v
+		}
+		return value.OfStruct(vals), nil
+	}, nil
+}
+
+func (c *compiler) getField(e *plan.GetField) (eval, error) {
+	arg, err := c.expr(e.Arg)
+	if err != nil {
+		return nil, err
+	}
+	i, null := e.Index, value.Null(e.T.Kind)
+	return func(r *run, row []value.Value) (value.Value, error) {
+		v, err := arg(r, row)
+		if err != nil || v.IsNull() {
+			return null, err
+		}
+		return v.AsList()[i], nil
+	}, nil
+}
+
+func (c *compiler) let(e *plan.Let) (eval, error) {
+	values, err := c.exprs(e.Values)
+	if err != nil {
+		return nil, err
+	}
+	body, err := c.expr(e.Body)
+	if err != nil {
+		return nil, err
+	}
+	registers := e.Registers
+	return func(r *run, row []value.Value) (value.Value, error) {
+		for i, f := range values {
+			v, err := f(r, row)
+			if err != nil {
+				return value.Value{}, err
+			}
+			r.registers[registers[i]] = v
+		}
+		return body(r, row)
+	}, nil
+}

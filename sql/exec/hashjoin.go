@@ -1,0 +1,262 @@
+package exec
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// hashJoinCode is a compiled HashJoin.
+type hashJoinCode struct {
+	node                *plan.HashJoin
+	left, right         maker
+	leftKeys, rightKeys []eval
+	cond                eval
+	keyTypes            []*value.Type
+	leftNulls           []value.Value // a row of left, or right, that is not there
+	rightNulls          []value.Value
+	constant            bool // right is the same in all openings of a run
+}
+
+func (c *compiler) hashJoin(n *plan.HashJoin) (maker, error) {
+	code := &hashJoinCode{node: n, constant: plan.Independent(n.Right)}
+	var err error
+	if code.left, err = c.node(n.Left); err != nil {
+		return nil, err
+	}
+	if code.right, err = c.node(n.Right); err != nil {
+		return nil, err
+	}
+	if code.leftKeys, err = c.exprs(n.LeftKeys); err != nil {
+		return nil, err
+	}
+	if code.rightKeys, err = c.exprs(n.RightKeys); err != nil {
+		return nil, err
+	}
+	if code.cond, err = c.optional(n.Cond); err != nil {
+		return nil, err
+	}
+	for _, k := range n.RightKeys {
+		code.keyTypes = append(code.keyTypes, k.Type())
+	}
+	code.leftNulls, code.rightNulls = nullsOf(plan.Types(n.Left)), nullsOf(plan.Types(n.Right))
+	return func(r *run) operator {
+		return &hashJoinOp{
+			hashJoinCode: code,
+			probe:        code.left(r),
+			build:        code.right(r),
+			key:          make([]value.Value, len(code.keyTypes)),
+			joined:       make([]value.Value, len(code.leftNulls)+len(code.rightNulls)),
+			out:          newBatch(n.Width()),
+		}
+	}, nil
+}
+
+// hashJoinOp looks up the rows of probe in a table of the rows of build.
+type hashJoinOp struct {
+	*hashJoinCode
+	probe, build operator
+	table        *hashTable
+	rows         []value.Value // of build, flat, one for each entry of table
+	loose        []value.Value // rows of build with a NULL key, for a full join
+	seen         []bool        // entries that have matched, for a full join
+	key, joined  []value.Value
+	out          batch
+
+	outer *batch
+	at    int
+	entry int // of table to look at next for the current row; -1: none
+	begun bool
+	hit   bool // the current row has matched
+	rest  int  // entries handled after the last row of probe, for a full join
+	ended bool
+}
+
+func (o *hashJoinOp) open(r *run) error {
+	if o.table == nil || !o.constant {
+		if err := o.fill(r); err != nil {
+			return err
+		}
+	}
+	o.outer, o.at, o.begun, o.ended, o.rest = nil, 0, false, false, 0
+	clear(o.seen)
+	o.out.reset()
+	return o.probe.open(r)
+}
+
+func (o *hashJoinOp) close() error {
+	err := o.probe.close()
+	if e := o.build.close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// fill makes the table.
+func (o *hashJoinOp) fill(r *run) error {
+	o.table = newHashTable(o.keyTypes)
+	o.rows, o.loose = nil, nil
+	err := drain(r, o.build, func(row []value.Value) error {
+		whole, err := o.keyOf(r, o.rightKeys, row)
+		switch {
+		case err != nil:
+			return err
+		case whole:
+			o.table.add(o.key)
+			o.rows = append(o.rows, row...)
+		case o.node.Kind == plan.FullJoin:
+			o.loose = append(o.loose, row...)
+		}
+		return nil
+	})
+	if o.node.Kind == plan.FullJoin {
+		o.seen = make([]bool, o.table.len())
+	}
+	return err
+}
+
+// keyOf computes the join key of a row in o.key; whole is false if it equals nothing.
+func (o *hashJoinOp) keyOf(r *run, keys []eval, row []value.Value) (whole bool, err error) {
+	for i, f := range keys {
+		v, err := f(r, row)
+		if err != nil {
+			return false, err
+		}
+		if equalsNothing(v) {
+			return false, nil
+		}
+		o.key[i] = v
+	}
+	return true, nil
+}
+
+func (o *hashJoinOp) next(r *run) (*batch, error) {
+	o.out.begin()
+	for !o.out.full() && !o.ended {
+		if !o.begun {
+			more, err := o.advance(r)
+			if err != nil {
+				return nil, err
+			}
+			if !more {
+				o.ended = true
+				break
+			}
+		}
+		if err := o.match(r); err != nil {
+			return nil, err
+		}
+	}
+	if o.ended && o.node.Kind == plan.FullJoin {
+		o.unmatched()
+	}
+	return o.out.some(), nil
+}
+
+// advance moves to the next row of probe and finds its first entry.
+func (o *hashJoinOp) advance(r *run) (bool, error) {
+	if o.outer != nil {
+		o.at++
+	}
+	if o.outer == nil || o.at == o.outer.n {
+		var err error
+		if o.outer, err = o.probe.next(r); err != nil || o.outer == nil {
+			return false, err
+		}
+		o.at = 0
+		if err := r.ctx.Err(); err != nil {
+			return false, err
+		}
+	}
+	whole, err := o.keyOf(r, o.leftKeys, o.outer.row(o.at))
+	if err != nil {
+		return false, err
+	}
+	o.entry, o.begun, o.hit = -1, true, false
+	if whole {
+		o.entry = o.table.first(o.key)
+	}
+	return true, nil
+}
+
+// match joins the current row with entries until the batch is full or there are no more.
+func (o *hashJoinOp) match(r *run) error {
+	row, w := o.outer.row(o.at), len(o.rightNulls)
+	for o.entry >= 0 && !o.out.full() {
+		entry := o.entry
+		o.entry = o.table.after(entry, o.table.key(entry))
+		other := o.rows[entry*w : entry*w+w]
+		if o.cond != nil {
+			copy(o.joined[copy(o.joined, row):], other)
+			ok, err := isTrue(o.cond, r, o.joined)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+		}
+		o.hit = true
+		switch o.node.Kind {
+		case plan.SemiJoin, plan.AntiJoin:
+			o.entry = -1
+			continue
+		case plan.FullJoin:
+			o.seen[entry] = true
+		}
+		o.out.add(row, other)
+	}
+	if o.entry < 0 {
+		o.finish(row)
+	}
+	return nil
+}
+
+// finish adds what a row of probe makes beside its matches.
+func (o *hashJoinOp) finish(row []value.Value) {
+	o.begun = false
+	switch o.node.Kind {
+	case plan.SemiJoin, plan.AntiJoin:
+		if o.hit == (o.node.Kind == plan.SemiJoin) {
+			o.out.add(row, nil)
+		}
+	case plan.LeftJoin, plan.FullJoin:
+		if !o.hit {
+			o.out.add(row, o.rightNulls)
+		}
+	}
+}
+
+// unmatched adds the rows of build that no row of probe has matched.
+func (o *hashJoinOp) unmatched() {
+	w := len(o.rightNulls)
+	for ; o.rest < len(o.seen) && !o.out.full(); o.rest++ {
+		if !o.seen[o.rest] {
+			o.out.add(o.leftNulls, o.rows[o.rest*w:o.rest*w+w])
+		}
+	}
+	for ; o.rest >= len(o.seen) && (o.rest-len(o.seen))*w < len(o.loose) && !o.out.full(); o.rest++ {
+		at := (o.rest - len(o.seen)) * w
+		o.out.add(o.leftNulls, o.loose[at:at+w])
+	}
+}
+
+// drain opens an operator, calls f for each of its rows, and closes it.
+func drain(r *run, op operator, f func(row []value.Value) error) error {
+	err := op.open(r)
+	for err == nil {
+		var b *batch
+		if b, err = op.next(r); b == nil || err != nil {
+			break
+		}
+		for i := 0; i < b.n && err == nil; i++ {
+			err = f(b.row(i))
+		}
+		if err == nil {
+			err = r.ctx.Err()
+		}
+	}
+	if e := op.close(); err == nil {
+		err = e
+	}
+	return err
+}

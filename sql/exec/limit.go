@@ -1,0 +1,70 @@
+package exec
+
+import "github.com/crowfoot-db/crowfoot/sql/plan"
+
+// limitOp skips rows and passes some.
+type limitOp struct {
+	in            operator
+	count, offset eval
+	skip, left    int64 // left -1: all
+}
+
+func (c *compiler) limit(n *plan.Limit) (maker, error) {
+	in, err := c.node(n.Input)
+	if err != nil {
+		return nil, err
+	}
+	count, err := c.optional(n.Count)
+	if err != nil {
+		return nil, err
+	}
+	offset, err := c.optional(n.Offset)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *run) operator { return &limitOp{in: in(r), count: count, offset: offset} }, nil
+}
+
+func (o *limitOp) open(r *run) error {
+	o.skip, o.left = 0, -1
+	var err error
+	if o.count != nil {
+		if o.left, err = rowLimit(r, o.count, "LIMIT"); err != nil {
+			return err
+		}
+	}
+	if o.offset != nil {
+		if o.skip, err = rowLimit(r, o.offset, "OFFSET"); err != nil {
+			return err
+		}
+	}
+	return o.in.open(r)
+}
+
+func (o *limitOp) close() error { return o.in.close() }
+
+func (o *limitOp) next(r *run) (*batch, error) {
+	for o.left != 0 {
+		b, err := o.in.next(r)
+		if b == nil || err != nil {
+			return nil, err
+		}
+		if o.skip >= int64(b.n) {
+			o.skip -= int64(b.n)
+			continue
+		}
+		if o.skip > 0 {
+			b.n -= int(o.skip)
+			b.vals = b.vals[int(o.skip)*b.width:]
+			o.skip = 0
+		}
+		if o.left > 0 {
+			if int64(b.n) > o.left {
+				b.truncate(int(o.left))
+			}
+			o.left -= int64(b.n)
+		}
+		return b, nil
+	}
+	return nil, nil
+}

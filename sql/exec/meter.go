@@ -1,0 +1,59 @@
+package exec
+
+import (
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+)
+
+// meter measures an operator, what feeds it included.
+type meter struct {
+	operator
+	stats *NodeStats
+	scan  bool
+}
+
+func newMeter(r *run, n plan.Node, op operator) operator {
+	s := r.stats.Nodes[n]
+	if s == nil {
+		s = &NodeStats{}
+		r.stats.Nodes[n] = s
+	}
+	_, scan := n.(*plan.Scan)
+	return &meter{operator: op, stats: s, scan: scan}
+}
+
+func (m *meter) open(r *run) error {
+	m.stats.Executions++
+	return m.measure(r, func() error { return m.operator.open(r) })
+}
+
+func (m *meter) next(r *run) (b *batch, err error) {
+	err = m.measure(r, func() error {
+		b, err = m.operator.next(r)
+		return err
+	})
+	if b != nil {
+		m.stats.Rows += int64(b.n)
+	}
+	return b, err
+}
+
+func (m *meter) measure(r *run, f func() error) error {
+	scanned := r.stats.RowsScanned
+	begin := r.now()
+	err := f()
+	m.stats.Latency += r.now().Sub(begin)
+	if m.scan {
+		m.stats.Scanned += r.stats.RowsScanned - scanned
+	}
+	return err
+}
+
+// now is the time by the run's clock; without one, time stands still.
+func (r *run) now() time.Time {
+	if r.env.Clock == nil {
+		return time.Time{}
+	}
+	return r.env.Clock()
+}

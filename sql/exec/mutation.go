@@ -1,0 +1,368 @@
+package exec
+
+import (
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// mutation is a compiled Mutate.
+type mutation struct {
+	node   *plan.Mutate
+	layout *table.Layout
+	input  maker
+	rows   [][]eval // of VALUES; nil is DEFAULT
+	assert eval
+	// returns are the columns of THEN RETURN, over rows of node.Return.Columns.
+	returns []eval
+	columns []plan.Column
+}
+
+func (c *compiler) mutation(n *plan.Mutate) (*mutation, error) {
+	m := &mutation{node: n, layout: table.TableLayout(n.Table), columns: c.prog.plan.Columns}
+	var err error
+	if n.Input != nil {
+		if m.input, err = c.node(n.Input); err != nil {
+			return nil, err
+		}
+	}
+	for _, row := range n.Rows {
+		evals, err := c.exprs(row)
+		if err != nil {
+			return nil, err
+		}
+		m.rows = append(m.rows, evals)
+	}
+	if n.Return != nil {
+		if m.returns, err = c.exprs(n.Return.Exprs); err != nil {
+			return nil, err
+		}
+	}
+	m.assert, err = c.optional(n.Assert)
+	return m, err
+}
+
+// run collects what the statement changes, changes it, and keeps the rows of THEN RETURN.
+func (m *mutation) run(r *run) (Rows, error) {
+	if r.env.Writer == nil {
+		return nil, fmt.Errorf("run plan: DML without a writer")
+	}
+	d := &change{mutation: m, run: r, changes: table.NewChanges(r.env.Writer, r.fns.Now)}
+	d.out.width = len(m.returns)
+	var err error
+	switch m.node.Kind {
+	case plan.Insert:
+		err = d.insert()
+	case plan.Update:
+		err = d.update()
+	case plan.Delete:
+		err = d.delete()
+	}
+	if err == nil {
+		err = d.changes.Finish(r.ctx)
+	}
+	if err == nil {
+		err = d.checkAssert()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &changedRows{run: r, columns: m.columns, batch: d.out, count: d.count, mutations: d.changes.Count()}, nil
+}
+
+// change is one run of a DML statement.
+type change struct {
+	*mutation
+	run     *run
+	changes *table.Changes
+	count   int64 // rows changed
+	out     batch // of THEN RETURN
+	scratch []value.Value
+}
+
+// collect computes all rows of the input before anything is changed. They lie flat in one slice, width values each.
+func (d *change) collect() (rows []value.Value, n int, err error) {
+	err = drain(d.run, d.input(d.run), func(row []value.Value) error {
+		rows = append(rows, row...)
+		n++
+		return nil
+	})
+	return rows, n, err
+}
+
+func (d *change) checkAssert() error {
+	if d.assert == nil {
+		return nil
+	}
+	v, err := d.assert(d.run, nil)
+	if err != nil {
+		return err
+	}
+	if v.IsNull() || v.AsInt64() != d.count {
+		return fault.AssertRowsModified(v.AsInt64(), d.count)
+	}
+	return nil
+}
+
+// changed counts a row, and computes THEN RETURN over it; row is by ordinal of the table.
+func (d *change) changed(row []value.Value, action string) error {
+	d.count++
+	if d.node.Return == nil {
+		return nil
+	}
+	d.scratch = d.scratch[:0]
+	for _, c := range d.node.Return.Columns {
+		v := row[c.Ordinal]
+		if v.IsPending() {
+			return fault.PendingCommitTimestamp(d.node.Table.FullName(), c.Name)
+		}
+		d.scratch = append(d.scratch, v)
+	}
+	return d.returning(d.scratch, action)
+}
+
+// returning adds the row of THEN RETURN for a row of node.Return.Columns.
+func (d *change) returning(row []value.Value, action string) error {
+	made := d.out.grow()
+	for i, f := range d.returns {
+		if f == nil {
+			made[i] = value.OfString(action)
+			continue
+		}
+		v, err := f(d.run, row)
+		if err != nil {
+			return err
+		}
+		made[i] = v
+	}
+	return nil
+}
+
+// update changes the rows that the input names by key.
+func (d *change) update() error {
+	rows, n, err := d.collect()
+	if err != nil {
+		return err
+	}
+	nk, w := len(d.node.Table.Key), d.node.Input.Width()
+	seen := map[string]bool{}
+	var key []byte
+	for i := range n {
+		row := rows[i*w : (i+1)*w]
+		key = d.layout.AppendKey(key[:0], row[:nk])
+		if d.node.Distinct {
+			if seen[string(key)] {
+				return fault.UpdateTwice(d.node.Table.FullName())
+			}
+			seen[string(key)] = true
+		}
+		if err := d.updateRow(key, row[nk:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *change) updateRow(key []byte, vals []value.Value) error {
+	old, ok, err := d.changes.Get(d.run.ctx, key)
+	if !ok || err != nil {
+		return err
+	}
+	for i, c := range d.node.Columns {
+		if d.node.Default[i] {
+			if vals[i], err = defaultOf(c); err != nil {
+				return err
+			}
+		}
+	}
+	row, err := d.changes.Update(d.run.ctx, d.node.Table, old, d.node.Columns, vals)
+	if err != nil {
+		return err
+	}
+	return d.changed(row, "UPDATE")
+}
+
+// defaultOf is what DEFAULT means for a column.
+func defaultOf(c *schema.Column) (value.Value, error) {
+	if c.Default == nil {
+		return value.Null(c.Type.Kind), nil
+	}
+	return c.Default.Eval(nil)
+}
+
+// delete deletes the rows that the input names by key; what THEN RETURN wants of them follows the key.
+func (d *change) delete() error {
+	rows, n, err := d.collect()
+	if err != nil {
+		return err
+	}
+	nk, w := len(d.node.Table.Key), d.node.Input.Width()
+	var key []byte
+	for i := range n {
+		row := rows[i*w : (i+1)*w]
+		key = d.layout.AppendKey(key[:0], row[:nk])
+		old, ok, err := d.changes.Get(d.run.ctx, key)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if err := d.changes.Delete(d.run.ctx, d.node.Table, old); err != nil {
+			return err
+		}
+		d.count++
+		if d.node.Return != nil {
+			if err := d.returning(row[nk:], "DELETE"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// insert inserts the rows of VALUES or of the input.
+func (d *change) insert() error {
+	if d.input == nil {
+		return d.insertValues()
+	}
+	rows, n, err := d.collect()
+	if err != nil {
+		return err
+	}
+	w := d.node.Input.Width()
+	for i := range n {
+		if err := d.insertRow(d.node.Columns, rows[i*w:(i+1)*w]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertValues computes all rows before it inserts the first.
+func (d *change) insertValues() error {
+	var shapes columnShapes
+	type inserted struct {
+		columns []*schema.Column
+		vals    []value.Value
+	}
+	rows := make([]inserted, 0, len(d.rows))
+	for _, evals := range d.rows {
+		row := inserted{columns: shapes.without(d.node.Columns, evals)}
+		for _, f := range evals {
+			if f == nil {
+				continue
+			}
+			v, err := f(d.run, nil)
+			if err != nil {
+				return err
+			}
+			row.vals = append(row.vals, v)
+		}
+		rows = append(rows, row)
+	}
+	for _, row := range rows {
+		if err := d.insertRow(row.columns, row.vals); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// columnShapes are the lists of columns that rows of VALUES give, DEFAULTs left out: one slice for each.
+type columnShapes []columnShape
+
+type columnShape struct {
+	missing string // a byte for each column, 1 if it is DEFAULT
+	columns []*schema.Column
+}
+
+func (s *columnShapes) without(columns []*schema.Column, evals []eval) []*schema.Column {
+	missing := make([]byte, len(evals))
+	any := false
+	for i, f := range evals {
+		if f == nil {
+			missing[i], any = 1, true
+		}
+	}
+	if !any {
+		return columns
+	}
+	for _, have := range *s {
+		if have.missing == string(missing) {
+			return have.columns
+		}
+	}
+	shape := columnShape{missing: string(missing)}
+	for i, c := range columns {
+		if missing[i] == 0 {
+			shape.columns = append(shape.columns, c)
+		}
+	}
+	*s = append(*s, shape)
+	return shape.columns
+}
+
+func (d *change) insertRow(columns []*schema.Column, vals []value.Value) error {
+	inserted := true
+	var row []value.Value
+	var err error
+	switch d.node.Mode {
+	case tree.InsertOrIgnore:
+		if row, inserted, err = d.changes.InsertOrIgnore(d.run.ctx, d.node.Table, columns, vals); err != nil || !inserted {
+			return err
+		}
+	case tree.InsertOrUpdate:
+		row, inserted, err = d.changes.InsertOrUpdate(d.run.ctx, d.node.Table, columns, vals)
+	default:
+		row, err = d.changes.Insert(d.run.ctx, d.node.Table, columns, vals)
+	}
+	if err != nil {
+		return err
+	}
+	if inserted {
+		return d.changed(row, "INSERT")
+	}
+	return d.changed(row, "UPDATE")
+}
+
+// changedRows are the rows of THEN RETURN.
+type changedRows struct {
+	run              *run
+	columns          []plan.Column
+	batch            batch
+	next             int
+	count, mutations int64
+}
+
+func (c *changedRows) Next() (bool, error) {
+	if c.next == c.batch.n {
+		return false, nil
+	}
+	c.next++
+	return true, nil
+}
+
+func (c *changedRows) AppendWire(dst []byte) []byte {
+	return appendWire(dst, c.batch.row(c.next-1), c.columns)
+}
+
+func (c *changedRows) Values(dst []value.Value) []value.Value {
+	return append(dst, c.batch.row(c.next-1)...)
+}
+
+func (c *changedRows) Columns() []plan.Column { return c.columns }
+func (c *changedRows) RowCount() int64        { return c.count }
+func (c *changedRows) Close() error           { return nil }
+
+func (c *changedRows) Stats() Stats {
+	s := c.run.stats
+	s.RowsReturned = int64(c.batch.n)
+	s.Mutations = c.mutations
+	return s
+}

@@ -1,0 +1,85 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// run is one execution of a program.
+type run struct {
+	prog   *program
+	ctx    context.Context
+	env    Env
+	view   table.View
+	fns    *fn.Context
+	params []value.Value
+	// registers are columns of enclosing rows; room is where calls put their arguments, each at a place of its own.
+	registers, room []value.Value
+	lazies          []lazyArgs
+	subqueries      []subqueryState
+	spools          []spool
+	driving         *plan.Scan // the scan that Env.Restrict restricts
+	stats           Stats
+}
+
+// operator makes rows. It may be opened again, for another row of an enclosing query.
+type operator interface {
+	open(r *run) error
+	// next returns the next rows, nil at the end.
+	next(r *run) (*batch, error)
+	// close lets go of cursors; the operator may be opened again.
+	close() error
+}
+
+// maker makes the operator of a node for one run.
+type maker func(r *run) operator
+
+// program is a compiled plan. It is immutable and shared by all runs of the plan.
+type program struct {
+	plan *plan.Plan
+	// read is set for a plan that is a key read, root for every other query, mutate for DML.
+	read   *keyScan
+	root   maker
+	mutate *mutation
+	types  []*value.Type // of the result
+	// roomSize and lazies are what calls need in a run; subqueries are the subquery expressions; spools their number.
+	roomSize, lazies, spools int
+	subqueries               []*subqueryCode
+	// spoolMakers are the plans of spools, spoolWidths the widths of their rows, by number.
+	spoolMakers []maker
+	spoolWidths []int
+}
+
+func (p *program) start(ctx context.Context, env Env) *run {
+	r := &run{prog: p, ctx: ctx, env: env, view: env.View, fns: env.Functions, params: env.Params}
+	if env.Restrict != nil {
+		r.driving = p.plan.Driving()
+	}
+	if env.Writer != nil {
+		r.view = env.Writer
+	}
+	if r.fns == nil {
+		r.fns = &fn.Context{}
+	}
+	if n := p.plan.Registers + p.roomSize; n > 0 {
+		vals := make([]value.Value, n)
+		r.registers, r.room = vals[:p.plan.Registers:p.plan.Registers], vals[p.plan.Registers:]
+	}
+	if p.lazies > 0 {
+		r.lazies = make([]lazyArgs, p.lazies)
+	}
+	if len(p.subqueries) > 0 {
+		r.subqueries = make([]subqueryState, len(p.subqueries))
+	}
+	if p.spools > 0 {
+		r.spools = make([]spool, p.spools)
+	}
+	if env.Profile {
+		r.stats.Nodes = map[plan.Node]*NodeStats{}
+	}
+	return r
+}

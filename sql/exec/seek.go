@@ -1,0 +1,291 @@
+package exec
+
+import (
+	"math"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// seekCode is a compiled Seek.
+type seekCode struct {
+	key      []schema.KeyPart
+	declared int // parts of a key that is given whole
+	parts    []partCode
+	bounds   *rangeCode
+	tuples   *plan.SeekTuples
+	array    eval // of tuples
+}
+
+type partCode struct {
+	values   []eval
+	array    eval
+	null     bool
+	nullSafe bool
+}
+
+type rangeCode struct {
+	low, high, prefix eval
+	lowOpen, highOpen bool
+	like              bool
+}
+
+func (c *compiler) seek(s *plan.Seek, l *table.Layout) (seekCode, error) {
+	code := seekCode{key: l.Key, declared: len(l.KeySetColumns()), tuples: s.Tuples}
+	var err error
+	if s.Tuples != nil {
+		code.array, err = c.expr(s.Tuples.Array)
+		return code, err
+	}
+	for _, p := range s.Parts {
+		part := partCode{null: p.Null, nullSafe: p.NullSafe}
+		if part.values, err = c.exprs(p.Values); err != nil {
+			return code, err
+		}
+		if part.array, err = c.optional(p.Array); err != nil {
+			return code, err
+		}
+		code.parts = append(code.parts, part)
+	}
+	if b := s.Range; b != nil {
+		list, err := c.exprs([]plan.Expr{b.Low, b.High, b.Prefix})
+		if err != nil {
+			return code, err
+		}
+		code.bounds = &rangeCode{low: list[0], high: list[1], prefix: list[2], lowOpen: b.LowOpen, highOpen: b.HighOpen, like: b.Like}
+	}
+	return code, nil
+}
+
+// add adds the keys of the seek to set.
+func (s *seekCode) add(r *run, set *table.KeySet) error {
+	if s.tuples != nil {
+		return s.addTuples(r, set)
+	}
+	return s.addParts(r, set, nil, 0)
+}
+
+// addParts adds all keys that begin with prefix, which binds the parts before i. Where a part may be several values, each
+// of them gets a prefix of its own.
+func (s *seekCode) addParts(r *run, set *table.KeySet, prefix []value.Value, i int) error {
+	for ; i < len(s.parts); i++ {
+		p := &s.parts[i]
+		if prefix == nil {
+			prefix = make([]value.Value, 0, len(s.key))
+		}
+		if p.null {
+			prefix = append(prefix, value.Null(s.key[i].Column.Type.Kind))
+			continue
+		}
+		if len(p.values) != 1 {
+			return s.addEach(r, set, prefix, i)
+		}
+		v, err := p.values[0](r, nil)
+		if err != nil || !p.nullSafe && equalsNothing(v) {
+			return err
+		}
+		prefix = append(prefix, v)
+	}
+	return s.addPrefix(r, set, prefix)
+}
+
+// addEach adds the keys for each value of part i.
+func (s *seekCode) addEach(r *run, set *table.KeySet, prefix []value.Value, i int) error {
+	next := func(v value.Value) error {
+		if equalsNothing(v) {
+			return nil
+		}
+		longer := append(make([]value.Value, 0, len(s.key)), prefix...)
+		return s.addParts(r, set, append(longer, v), i+1)
+	}
+	p := &s.parts[i]
+	for _, f := range p.values {
+		v, err := f(r, nil)
+		if err == nil {
+			err = next(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if p.array == nil {
+		return nil
+	}
+	v, err := p.array(r, nil)
+	if err != nil || v.IsNull() {
+		return err
+	}
+	for _, e := range v.AsList() {
+		if err := next(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// equalsNothing: NULL and NaN are equal to no value, themselves included.
+func equalsNothing(v value.Value) bool {
+	if v.IsNull() {
+		return true
+	}
+	return (v.Kind() == value.Float64 || v.Kind() == value.Float32) && v.IsNaN()
+}
+
+func (s *seekCode) addTuples(r *run, set *table.KeySet) error {
+	v, err := s.array(r, nil)
+	if err != nil || v.IsNull() {
+		return err
+	}
+	for _, e := range v.AsList() {
+		if e.IsNull() {
+			continue
+		}
+		fields := e.AsList()
+		prefix := make([]value.Value, 0, len(s.tuples.Fields))
+		for _, f := range s.tuples.Fields {
+			if equalsNothing(fields[f]) {
+				break
+			}
+			prefix = append(prefix, fields[f])
+		}
+		if len(prefix) == len(s.tuples.Fields) {
+			s.addKey(set, prefix)
+		}
+	}
+	return nil
+}
+
+func (s *seekCode) addKey(set *table.KeySet, prefix []value.Value) {
+	if len(prefix) >= s.declared {
+		set.Keys = append(set.Keys, prefix)
+		return
+	}
+	set.Ranges = append(set.Ranges, table.KeyRange{Start: prefix, End: prefix})
+}
+
+// addPrefix adds the keys that begin with prefix and whose next part is in the range, if there is one.
+func (s *seekCode) addPrefix(r *run, set *table.KeySet, prefix []value.Value) error {
+	if s.bounds == nil {
+		s.addKey(set, prefix)
+		return nil
+	}
+	b, ok, err := s.bounds.compute(r, s.key[len(prefix)].Column.Type.Kind)
+	if err != nil || !ok {
+		return err
+	}
+	with := func(v *value.Value) []value.Value {
+		if v == nil {
+			return prefix
+		}
+		return append(append(make([]value.Value, 0, len(prefix)+1), prefix...), *v)
+	}
+	rng := table.KeyRange{Start: with(b.low), StartOpen: b.low != nil && b.lowOpen, End: with(b.high), EndOpen: b.high != nil && b.highOpen}
+	if s.key[len(prefix)].Desc {
+		rng = table.KeyRange{Start: rng.End, StartOpen: rng.EndOpen, End: rng.Start, EndOpen: rng.StartOpen}
+	}
+	set.Ranges = append(set.Ranges, rng)
+	return nil
+}
+
+// bounds are a range of one key part, in the order of values; nil is no bound.
+type bounds struct {
+	low, high         *value.Value
+	lowOpen, highOpen bool
+}
+
+// compute finds the bounds; ok is false if nothing lies between them.
+func (c *rangeCode) compute(r *run, k value.Kind) (b bounds, ok bool, err error) {
+	least := value.Null(k)
+	if k == value.Float64 || k == value.Float32 {
+		least = nan(k) // compares with nothing, and stands between NULL and the numbers
+	}
+	b.low, b.lowOpen = &least, true
+	if c.prefix != nil {
+		return c.prefixed(r, b)
+	}
+	if c.low != nil {
+		v, err := c.low(r, nil)
+		if err != nil || equalsNothing(v) {
+			return b, false, err
+		}
+		b.low, b.lowOpen = &v, c.lowOpen
+	}
+	if c.high != nil {
+		v, err := c.high(r, nil)
+		if err != nil || equalsNothing(v) {
+			return b, false, err
+		}
+		b.high, b.highOpen = &v, c.highOpen
+	}
+	return b, true, nil
+}
+
+func nan(k value.Kind) value.Value {
+	if k == value.Float32 {
+		return value.OfFloat32(float32(math.NaN()))
+	}
+	return value.OfFloat64(math.NaN())
+}
+
+// prefixed bounds a part by what it begins with.
+func (c *rangeCode) prefixed(r *run, b bounds) (bounds, bool, error) {
+	v, err := c.prefix(r, nil)
+	if err != nil || v.IsNull() {
+		return b, false, err
+	}
+	text := v.AsString()
+	if c.like {
+		text = likePrefix(text)
+	}
+	if text == "" {
+		return b, true, nil
+	}
+	low := ofKind(v.Kind(), text)
+	b.low, b.lowOpen = &low, false
+	if after, ok := successor(text); ok {
+		high := ofKind(v.Kind(), after)
+		b.high, b.highOpen = &high, true
+	}
+	return b, true, nil
+}
+
+func ofKind(k value.Kind, text string) value.Value {
+	if k == value.Bytes {
+		return value.OfBytes([]byte(text))
+	}
+	return value.OfString(text)
+}
+
+// likePrefix is what a LIKE pattern holds before its first wildcard.
+func likePrefix(pattern string) string {
+	var out []byte
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; c {
+		case '%', '_':
+			return string(out)
+		case '\\':
+			if i++; i == len(pattern) {
+				return string(out) // not a pattern: LIKE itself will say so
+			}
+			out = append(out, pattern[i])
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+// successor is the least string of bytes after all that begin with s; it need not be UTF-8.
+func successor(s string) (string, bool) {
+	b := []byte(s)
+	for len(b) > 0 {
+		if last := len(b) - 1; b[last] < 0xFF {
+			b[last]++
+			return string(b), true
+		}
+		b = b[:len(b)-1]
+	}
+	return "", false
+}

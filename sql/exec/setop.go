@@ -1,0 +1,100 @@
+package exec
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// setOp is INTERSECT and EXCEPT: it counts the rows of right and passes those of left that the counts let through.
+type setOp struct {
+	node        *plan.SetOp
+	left, right operator
+	table       *hashTable
+	counts      []int64 // how often right has each row of table
+	passed      []bool  // rows that a DISTINCT operation has passed
+}
+
+func (c *compiler) setOp(n *plan.SetOp) (maker, error) {
+	left, err := c.node(n.Left)
+	if err != nil {
+		return nil, err
+	}
+	right, err := c.node(n.Right)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *run) operator {
+		return &setOp{node: n, left: left(r), right: right(r), table: newHashTable(n.Types)}
+	}, nil
+}
+
+func (o *setOp) open(r *run) error {
+	o.table.clear()
+	o.counts, o.passed = o.counts[:0], o.passed[:0]
+	err := drain(r, o.right, func(row []value.Value) error {
+		o.counts[o.entry(row)]++
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return o.left.open(r)
+}
+
+func (o *setOp) entry(row []value.Value) int {
+	entry, isNew := o.table.find(row)
+	if isNew {
+		o.counts, o.passed = append(o.counts, 0), append(o.passed, false)
+	}
+	return entry
+}
+
+func (o *setOp) close() error {
+	err := o.left.close()
+	if e := o.right.close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+func (o *setOp) next(r *run) (*batch, error) {
+	for {
+		b, err := o.left.next(r)
+		if b == nil || err != nil {
+			return nil, err
+		}
+		kept := 0
+		for i := range b.n {
+			row := b.row(i)
+			if !o.passes(row) {
+				continue
+			}
+			if kept != i {
+				copy(b.row(kept), row)
+			}
+			kept++
+		}
+		b.truncate(kept)
+		if kept > 0 {
+			return b, nil
+		}
+	}
+}
+
+// passes decides about the next row of left.
+func (o *setOp) passes(row []value.Value) bool {
+	entry := o.entry(row)
+	inRight := o.counts[entry] > 0
+	if o.node.All {
+		if inRight {
+			o.counts[entry]--
+		}
+		return inRight == (o.node.Kind == tree.Intersect)
+	}
+	if inRight != (o.node.Kind == tree.Intersect) || o.passed[entry] {
+		return false
+	}
+	o.passed[entry] = true
+	return true
+}

@@ -1,0 +1,195 @@
+package exec
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// unitOp makes one row without columns.
+type unitOp struct {
+	out  batch
+	done bool
+}
+
+func (o *unitOp) open(*run) error { o.done = false; return nil }
+func (o *unitOp) close() error    { return nil }
+func (o *unitOp) next(*run) (*batch, error) {
+	if o.done {
+		return nil, nil
+	}
+	o.done = true
+	o.out.n = 1
+	return &o.out, nil
+}
+
+// emptyOp makes no row.
+type emptyOp struct{}
+
+func (emptyOp) open(*run) error           { return nil }
+func (emptyOp) close() error              { return nil }
+func (emptyOp) next(*run) (*batch, error) { return nil, nil }
+
+// filterOp keeps the rows for which cond is TRUE.
+type filterOp struct {
+	in   operator
+	cond eval
+}
+
+func (c *compiler) filter(n *plan.Filter) (maker, error) {
+	in, err := c.node(n.Input)
+	if err != nil {
+		return nil, err
+	}
+	cond, err := c.expr(n.Cond)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *run) operator { return &filterOp{in: in(r), cond: cond} }, nil
+}
+
+func (o *filterOp) open(r *run) error { return o.in.open(r) }
+func (o *filterOp) close() error      { return o.in.close() }
+
+func (o *filterOp) next(r *run) (*batch, error) {
+	for {
+		b, err := o.in.next(r)
+		if b == nil || err != nil {
+			return nil, err
+		}
+		if err := keep(r, b, o.cond); err != nil {
+			return nil, err
+		}
+		if b.n > 0 {
+			return b, nil
+		}
+	}
+}
+
+// keep drops the rows of b for which cond is not TRUE.
+func keep(r *run, b *batch, cond eval) error {
+	kept := 0
+	for i := range b.n {
+		row := b.row(i)
+		ok, err := isTrue(cond, r, row)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if kept != i {
+			copy(b.row(kept), row)
+		}
+		kept++
+	}
+	b.truncate(kept)
+	return nil
+}
+
+// computeOp makes a new row of each.
+type computeOp struct {
+	in    operator
+	exprs []eval
+	out   batch
+}
+
+func (c *compiler) compute(n *plan.Compute) (maker, error) {
+	in, err := c.node(n.Input)
+	if err != nil {
+		return nil, err
+	}
+	exprs, err := c.exprs(n.Exprs)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *run) operator {
+		return &computeOp{in: in(r), exprs: exprs, out: newBatch(len(exprs))}
+	}, nil
+}
+
+func (o *computeOp) open(r *run) error { return o.in.open(r) }
+func (o *computeOp) close() error      { return o.in.close() }
+
+func (o *computeOp) next(r *run) (*batch, error) {
+	b, err := o.in.next(r)
+	if b == nil || err != nil {
+		return nil, err
+	}
+	o.out.begin()
+	for i := range b.n {
+		row := b.row(i)
+		made := o.out.grow()
+		for j, f := range o.exprs {
+			if made[j], err = f(r, row); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &o.out, nil
+}
+
+// unionOp passes the rows of several inputs, one after the other.
+type unionOp struct {
+	inputs []operator
+	at     int
+}
+
+func (c *compiler) union(n *plan.UnionAll) (maker, error) {
+	makers := make([]maker, len(n.Inputs))
+	for i, in := range n.Inputs {
+		var err error
+		if makers[i], err = c.node(in); err != nil {
+			return nil, err
+		}
+	}
+	return func(r *run) operator {
+		o := &unionOp{}
+		for _, mk := range makers {
+			o.inputs = append(o.inputs, mk(r))
+		}
+		return o
+	}, nil
+}
+
+func (o *unionOp) open(r *run) error {
+	o.at = 0
+	return o.inputs[0].open(r)
+}
+
+func (o *unionOp) next(r *run) (*batch, error) {
+	for {
+		b, err := o.inputs[o.at].next(r)
+		if b != nil || err != nil {
+			return b, err
+		}
+		if o.at == len(o.inputs)-1 {
+			return nil, nil
+		}
+		if err := o.inputs[o.at].close(); err != nil {
+			return nil, err
+		}
+		o.at++
+		if err := o.inputs[o.at].open(r); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (o *unionOp) close() error {
+	var err error
+	for _, in := range o.inputs {
+		if e := in.close(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// nullsOf is a row of NULLs of these types.
+func nullsOf(types []*value.Type) []value.Value {
+	row := make([]value.Value, len(types))
+	for i, t := range types {
+		row[i] = value.Null(t.Kind)
+	}
+	return row
+}

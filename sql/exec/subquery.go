@@ -1,0 +1,164 @@
+package exec
+
+import (
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// subqueryCode is a compiled Subquery.
+type subqueryCode struct {
+	node   *plan.Subquery
+	number int // of its state in a run
+	plan   maker
+	in     eval
+	elem   *value.Type // of its column; nil for EXISTS
+}
+
+// subqueryState is a subquery in a run.
+type subqueryState struct {
+	op   operator
+	done bool // value, or set, holds the result of a constant subquery
+	// value is the result of a scalar, array or EXISTS subquery.
+	value value.Value
+	// set holds the values of an IN subquery; hasNull says that NULL is among them.
+	set     *hashTable
+	hasNull bool
+}
+
+func (c *compiler) subquery(e *plan.Subquery) (eval, error) {
+	code := &subqueryCode{node: e, number: len(c.prog.subqueries)}
+	c.prog.subqueries = append(c.prog.subqueries, code)
+	var err error
+	if code.plan, err = c.node(e.Plan); err != nil {
+		return nil, err
+	}
+	if code.in, err = c.optional(e.In); err != nil {
+		return nil, err
+	}
+	if e.Kind != tree.ExistsSubquery {
+		_, code.elem = plan.Field(e.Plan, 0)
+	}
+	if e.Kind == tree.InSubquery {
+		return code.evalIn, nil
+	}
+	return code.eval, nil
+}
+
+// start binds the row at hand and gives the state of the subquery.
+func (q *subqueryCode) start(r *run, row []value.Value) *subqueryState {
+	s := &r.subqueries[q.number]
+	if s.op == nil {
+		s.op = q.plan(r)
+	}
+	for _, b := range q.node.Bind {
+		r.registers[b.Register] = row[b.Slot]
+	}
+	return s
+}
+
+func (q *subqueryCode) eval(r *run, row []value.Value) (value.Value, error) {
+	if s := &r.subqueries[q.number]; s.done {
+		return s.value, nil
+	}
+	s := q.start(r, row)
+	v, err := q.compute(r, s.op)
+	if err == nil && q.node.Constant {
+		s.done, s.value = true, v
+	}
+	return v, err
+}
+
+func (q *subqueryCode) compute(r *run, op operator) (value.Value, error) {
+	switch q.node.Kind {
+	case tree.ExistsSubquery:
+		return exists(r, op)
+	case tree.ArraySubquery:
+		elems := []value.Value{}
+		err := drain(r, op, func(row []value.Value) error {
+			elems = append(elems, row[0])
+			return nil
+		})
+		return value.OfArray(elems), err
+	}
+	result, n := value.Null(q.node.T.Kind), 0
+	err := drain(r, op, func(row []value.Value) error {
+		if n++; n > 1 {
+			return fault.ScalarSubqueryRows()
+		}
+		result = row[0]
+		return nil
+	})
+	return result, err
+}
+
+func exists(r *run, op operator) (value.Value, error) {
+	err := op.open(r)
+	var b *batch
+	if err == nil {
+		b, err = op.next(r)
+	}
+	if e := op.close(); err == nil {
+		err = e
+	}
+	return value.OfBool(b != nil), err
+}
+
+// evalIn is x IN (subquery): TRUE if x equals a row, NULL if not but x or a row is NULL, else FALSE.
+func (q *subqueryCode) evalIn(r *run, row []value.Value) (value.Value, error) {
+	x, err := q.in(r, row)
+	if err != nil {
+		return value.Value{}, err
+	}
+	s := &r.subqueries[q.number]
+	if !s.done {
+		s = q.start(r, row)
+		if err := q.collect(r, s); err != nil {
+			return value.Value{}, err
+		}
+		s.done = q.node.Constant
+	}
+	switch {
+	case s.set.len() == 0 && !s.hasNull:
+		return value.OfBool(false), nil
+	case x.IsNull():
+		return value.Null(value.Bool), nil
+	case q.elem.Kind == value.Array || q.elem.Kind == value.Struct:
+		return q.searchNested(s, x), nil
+	case !equalsNothing(x) && s.set.first([]value.Value{x}) >= 0:
+		return value.OfBool(true), nil
+	case s.hasNull:
+		return value.Null(value.Bool), nil
+	}
+	return value.OfBool(false), nil
+}
+
+// searchNested compares with each value: NULLs inside ARRAYs and STRUCTs make an answer NULL.
+func (q *subqueryCode) searchNested(s *subqueryState, x value.Value) value.Value {
+	unknown := s.hasNull
+	for i := range s.set.len() {
+		equal, null := value.SQLEqual(x, s.set.key(i)[0], q.elem)
+		if null {
+			unknown = true
+		} else if equal {
+			return value.OfBool(true)
+		}
+	}
+	if unknown {
+		return value.Null(value.Bool)
+	}
+	return value.OfBool(false)
+}
+
+func (q *subqueryCode) collect(r *run, s *subqueryState) error {
+	s.set, s.hasNull = newHashTable([]*value.Type{q.elem}), false
+	return drain(r, s.op, func(row []value.Value) error {
+		if row[0].IsNull() {
+			s.hasNull = true
+		} else {
+			s.set.find(row[:1])
+		}
+		return nil
+	})
+}

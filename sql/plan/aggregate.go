@@ -1,0 +1,145 @@
+package plan
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+)
+
+func (p *planner) buildAggregate(r *aggregateRel, req request) (built, error) {
+	in := request{need: refsOf(r.scalars()...), group: groupColumns(r)}
+	in.order, in.prefer = groupOrder(r, req)
+	b, err := p.build(r.in, in)
+	if err != nil {
+		return built{}, err
+	}
+	n := &Aggregate{Input: b.node, Sets: r.sets}
+	out := built{node: n, at: slots{}, distinct: true}
+	for _, g := range r.groupBy {
+		e, err := p.scalar(g.Expr, b.at)
+		if err != nil {
+			return built{}, err
+		}
+		out.at[g.Col.ID] = len(n.Keys)
+		n.Keys = append(n.Keys, e)
+		n.Names = append(n.Names, g.Col.Name)
+	}
+	if err := p.aggregates(n, r, req, b.at, out.at); err != nil {
+		return built{}, err
+	}
+	for _, g := range r.grouping {
+		out.at[g.Col.ID] = len(n.Keys) + len(n.Aggs) + len(n.Grouping)
+		n.Grouping = append(n.Grouping, g.Key)
+	}
+	n.stream(&out, b, groupMethod(r.hints))
+	return out, nil
+}
+
+// aggregates compiles the aggregate functions that somebody wants.
+func (p *planner) aggregates(n *Aggregate, r *aggregateRel, req request, in, out slots) error {
+	for i := range r.aggs {
+		call := &r.aggs[i]
+		if !req.need[call.Col.ID] {
+			continue
+		}
+		a, err := p.aggregate(call, in)
+		if err != nil {
+			return err
+		}
+		out[call.Col.ID] = len(n.Keys) + len(n.Aggs)
+		n.Aggs = append(n.Aggs, a)
+	}
+	return nil
+}
+
+func (p *planner) aggregate(c *tree.AggCall, at slots) (Agg, error) {
+	a := Agg{Func: c.Func, Name: c.Col.Name, Distinct: c.Distinct, IgnoreNulls: c.IgnoreNulls, RespectNulls: c.RespectNulls, HavingMax: c.HavingMax}
+	var err error
+	if a.Args, err = p.scalars(c.Args, at); err != nil {
+		return a, err
+	}
+	if a.OrderBy, err = p.sortKeys(c.OrderBy, at); err != nil {
+		return a, err
+	}
+	rest, err := p.scalars([]tree.Expr{c.Limit, c.Having, c.Where}, at)
+	if err != nil {
+		return a, err
+	}
+	a.Limit, a.Having, a.Where = rest[0], rest[1], rest[2]
+	return a, nil
+}
+
+// groupColumns are the group keys, if all are plain columns.
+func groupColumns(r *aggregateRel) colSet {
+	s := colSet{}
+	for _, g := range r.groupBy {
+		ref, ok := g.Expr.(*tree.Ref)
+		if !ok {
+			return nil
+		}
+		s[ref.Col.ID] = true
+	}
+	return s
+}
+
+// groupOrder is the order of groups that is wanted, as one of the input, and the order of its columns.
+func groupOrder(r *aggregateRel, req request) (order []orderKey, prefer []int) {
+	names := map[int]int{}
+	for _, g := range r.groupBy {
+		if ref, ok := g.Expr.(*tree.Ref); ok {
+			names[g.Col.ID] = ref.Col.ID
+			prefer = append(prefer, ref.Col.ID)
+		}
+	}
+	for _, k := range req.order {
+		below, ok := names[k.col]
+		if !ok {
+			return nil, prefer
+		}
+		k.col = below
+		order = append(order, k)
+	}
+	return order, prefer
+}
+
+// groupMethod reads GROUP_METHOD: "HASH_GROUP", "STREAM_GROUP" or nothing.
+func groupMethod(h tree.Hints) string {
+	for _, name := range []string{"GROUP_METHOD", "GROUP_TYPE"} {
+		if e, ok := h[name]; ok {
+			if text, ok := hintText(e); ok {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// stream decides whether the input comes group by group, and if so what order the groups have.
+func (n *Aggregate) stream(out *built, in built, method string) {
+	var keys []int
+	place := map[int]int{} // of an input's slot among the keys
+	for i, e := range n.Keys {
+		s, ok := e.(*Slot)
+		if !ok {
+			return
+		}
+		keys = append(keys, s.Index)
+		place[s.Index] = i
+	}
+	if n.Sets != nil || len(keys) > 0 && (method == "HASH_GROUP" || !groups(in.order, in.fixed, keys)) {
+		return
+	}
+	n.Stream = true
+	out.fixed = map[int]bool{}
+	for slot, i := range place {
+		if in.fixed[slot] {
+			out.fixed[i] = true
+		}
+	}
+	for _, o := range in.order {
+		i, ok := place[o.slot]
+		if !ok {
+			break
+		}
+		o.slot = i
+		out.order = append(out.order, o)
+	}
+}

@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+)
+
+// Build plans a statement of a catalog.
+func Build(s tree.Statement, catalog *schema.Catalog, options Options) (*Plan, error) {
+	p := newPlanner(options)
+	var err error
+	switch s := s.(type) {
+	case *tree.Query:
+		err = p.query(s)
+	case *tree.Insert:
+		err = p.insert(s)
+	case *tree.Update:
+		err = p.update(s)
+	case *tree.Delete:
+		err = p.delete(s)
+	default:
+		err = fault.UnsupportedQueryShape()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.plan, nil
+}
+
+func (p *planner) query(q *tree.Query) error {
+	p.statementHints(q.Hints)
+	p.findWiths(q.Scan, false)
+	r, err := p.lower(q.Scan)
+	if err != nil {
+		return err
+	}
+	out := make([]tree.Col, len(q.Output))
+	for i, o := range q.Output {
+		out[i] = o.Col
+		p.plan.Columns = append(p.plan.Columns, Column{Name: o.Name, Type: o.Col.Type})
+	}
+	p.plan.Kind = Query
+	if p.plan.Root, err = p.buildExactly(r, out); err != nil {
+		return err
+	}
+	p.plan.Read = keyRead(p.plan.Root)
+	return nil
+}
+
+func (p *planner) statementHints(h tree.Hints) {
+	p.hints = h
+	if e, ok := h["LOCK_SCANNED_RANGES"]; ok {
+		if text, ok := hintText(e); ok && (text == "exclusive" || text == "EXCLUSIVE") {
+			p.exclusive = true
+		}
+	}
+}

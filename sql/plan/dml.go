@@ -1,0 +1,153 @@
+package plan
+
+import (
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+func (p *planner) insert(s *tree.Insert) error {
+	p.statementHints(s.Hints)
+	m := &Mutate{Kind: Insert, Table: s.Table, Columns: s.Columns, Mode: s.Mode}
+	for _, row := range s.Rows {
+		for _, e := range row {
+			if e != nil {
+				p.findWithsIn(e)
+			}
+		}
+		values, err := p.scalars(p.foldAll(row), slots{})
+		if err != nil {
+			return err
+		}
+		m.Rows = append(m.Rows, values)
+	}
+	if s.Query != nil {
+		p.findWiths(s.Query.Scan, false)
+		r, err := p.lower(s.Query.Scan)
+		if err != nil {
+			return err
+		}
+		out := make([]tree.Col, len(s.Query.Output))
+		for i, o := range s.Query.Output {
+			out[i] = o.Col
+		}
+		if m.Input, err = p.buildExactly(r, out); err != nil {
+			return err
+		}
+	}
+	return p.finishDML(m, s.Assert, s.Return)
+}
+
+// finishDML plans what all DML has.
+func (p *planner) finishDML(m *Mutate, assert tree.Expr, r *tree.Returning) error {
+	p.plan.Kind, p.plan.Root = m.Kind, m
+	var err error
+	if m.Assert, err = p.optional(p.fold(assert), slots{}); err != nil || r == nil {
+		return err
+	}
+	at := slots{}
+	for i, c := range r.Scan.Out {
+		at[c.ID] = i
+	}
+	out := &Returning{Columns: r.Scan.Columns, Action: r.Action}
+	for i, e := range r.Exprs {
+		if i == r.Action {
+			out.Exprs = append(out.Exprs, nil)
+			continue
+		}
+		p.findWithsIn(e)
+		x, err := p.scalar(p.fold(e), at)
+		if err != nil {
+			return err
+		}
+		out.Exprs = append(out.Exprs, x)
+	}
+	for _, o := range r.Output {
+		p.plan.Columns = append(p.plan.Columns, Column{Name: o.Name, Type: o.Col.Type})
+	}
+	m.Return = out
+	return nil
+}
+
+func (p *planner) update(s *tree.Update) error {
+	p.statementHints(s.Hints)
+	p.findWithsIn(s.Where)
+	m := &Mutate{Kind: Update, Table: s.Table}
+	scan := p.lowerTable(s.Scan)
+	scan.exclusive = true
+	key := p.keyColumns(scan)
+	var in relation = scan
+	if s.From != nil {
+		p.findWiths(s.From, false)
+		from, err := p.lower(s.From)
+		if err != nil {
+			return err
+		}
+		m.Distinct = true
+		in = &joinRel{kind: InnerJoin, left: scan, right: from}
+	}
+	in, err := p.filter(in, p.conjuncts(s.Where))
+	if err != nil {
+		return err
+	}
+	out := key
+	var values []tree.Computed
+	for _, a := range s.Set {
+		m.Columns = append(m.Columns, a.Column)
+		m.Default = append(m.Default, a.Value == nil)
+		col := p.newCol(a.Column.Name, a.Column.Type)
+		out = append(out, col)
+		e := a.Value
+		if e == nil {
+			e = &tree.Literal{T: a.Column.Type, Value: value.Null(a.Column.Type.Kind)}
+		}
+		p.findWithsIn(e)
+		values = append(values, tree.Computed{Col: col, Expr: p.fold(e)})
+	}
+	if m.Input, err = p.buildExactly(&computeRel{in: in, exprs: values}, out); err != nil {
+		return err
+	}
+	return p.finishDML(m, s.Assert, s.Return)
+}
+
+// keyColumns are the columns of the primary key in a scan, which gets those that it lacks.
+func (p *planner) keyColumns(s *scanRel) []tree.Col {
+	var key []tree.Col
+	for _, part := range s.table.Key {
+		key = append(key, p.columnOf(s, part.Column))
+	}
+	return key
+}
+
+// columnOf is the column of a scan for a column of its table; it is added if it is not there.
+func (p *planner) columnOf(s *scanRel, c *schema.Column) tree.Col {
+	if i := s.place(c); i >= 0 {
+		return s.out[i]
+	}
+	col := p.newCol(c.Name, c.Type)
+	s.columns = concat(s.columns, []*schema.Column{c})
+	s.out = concat(s.out, []tree.Col{col})
+	return col
+}
+
+func (p *planner) delete(s *tree.Delete) error {
+	p.statementHints(s.Hints)
+	p.findWithsIn(s.Where)
+	m := &Mutate{Kind: Delete, Table: s.Table}
+	scan := p.lowerTable(s.Scan)
+	scan.exclusive = true
+	out := p.keyColumns(scan)
+	if s.Return != nil {
+		for _, c := range s.Return.Scan.Columns {
+			out = append(out, p.columnOf(scan, c))
+		}
+	}
+	in, err := p.filter(scan, p.conjuncts(s.Where))
+	if err != nil {
+		return err
+	}
+	if m.Input, err = p.buildExactly(in, out); err != nil {
+		return err
+	}
+	return p.finishDML(m, s.Assert, s.Return)
+}

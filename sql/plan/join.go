@@ -1,0 +1,250 @@
+package plan
+
+import (
+	"math"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+)
+
+func (p *planner) buildJoin(r *joinRel, req request) (built, error) {
+	j := r
+	if r.method == anyMethod {
+		var err error
+		if j, err = p.chooseJoin(r); err != nil {
+			return built{}, err
+		}
+	}
+	if j.method == applyMethod {
+		return p.buildApply(j, req)
+	}
+	return p.buildHashJoin(j, req)
+}
+
+// chooseJoin orders inner joins and chooses the method of every other.
+func (p *planner) chooseJoin(r *joinRel) (*joinRel, error) {
+	h, err := joinHints(r.hints, p.hints)
+	if err != nil {
+		return nil, err
+	}
+	if r.kind == InnerJoin && !h.given() {
+		return p.orderJoins(r), nil
+	}
+	j := *r
+	if r.kind == InnerJoin && h.buildLeft && !r.lateral {
+		j.left, j.right = r.right, r.left
+	}
+	if h.method != anyMethod {
+		j.method = h.method
+		if j.lateral {
+			j.method = applyMethod
+		}
+		if j.kind == FullJoin {
+			j.method = hashMethod
+		}
+	} else {
+		if d := p.distinctFirst(r); d != nil {
+			return d, nil
+		}
+		j.method = p.method(&j)
+	}
+	if j.method == applyMethod {
+		j.right, j.conds = push(j.right, j.conds), nil
+	}
+	return &j, nil
+}
+
+// hinted is what hints say about a join.
+type hinted struct {
+	method     joinMethod
+	forceOrder bool
+	buildLeft  bool
+}
+
+func (h hinted) given() bool { return h.method != anyMethod || h.forceOrder || h.buildLeft }
+
+// joinHints reads the hints at a join, and those of the statement that mean all joins.
+func joinHints(at, statement tree.Hints) (hinted, error) {
+	var h hinted
+	for _, name := range []string{"JOIN_METHOD", "JOIN_TYPE"} {
+		e, ok := at[name]
+		if !ok {
+			if e, ok = statement[name]; !ok {
+				continue
+			}
+		}
+		text, _ := hintText(e)
+		switch strings.ToUpper(text) {
+		case "HASH_JOIN", "MERGE_JOIN", "PUSH_BROADCAST_HASH_JOIN":
+			h.method = hashMethod
+		case "APPLY_JOIN", "LOOP_JOIN":
+			h.method = applyMethod
+		default:
+			return h, fault.HintValue(name, text)
+		}
+	}
+	for _, hints := range []tree.Hints{at, statement} {
+		if l, ok := hints["FORCE_JOIN_ORDER"].(*tree.Literal); ok && isTrue(l) {
+			h.forceOrder = true
+		}
+	}
+	if e, ok := at["HASH_JOIN_BUILD_SIDE"]; ok {
+		text, _ := hintText(e)
+		switch strings.ToUpper(text) {
+		case "BUILD_LEFT":
+			h.buildLeft = true
+		case "BUILD_RIGHT":
+		default:
+			return h, fault.HintValue("HASH_JOIN_BUILD_SIDE", text)
+		}
+	}
+	return h, nil
+}
+
+// method compares running right for each row of left with a hash table of right.
+func (p *planner) method(j *joinRel) joinMethod {
+	if j.kind == FullJoin {
+		return hashMethod
+	}
+	if j.lateral {
+		return applyMethod
+	}
+	left, right := p.guess(j.left), p.guess(j.right)
+	inner := p.guess(push(j.right, j.conds))
+	if left.rows*inner.cost <= hashCost(left, right, j.hashable()) {
+		return applyMethod
+	}
+	return hashMethod
+}
+
+// hashCost is what it costs to put right in a hash table and look left up in it.
+func hashCost(left, right estimate, hashable bool) float64 {
+	if !hashable {
+		return right.cost + left.rows*right.rows*costFilter
+	}
+	return right.cost + right.rows*costHash + left.rows*costProbe
+}
+
+// hashable says whether the join has a condition that a hash table can answer.
+func (j *joinRel) hashable() bool {
+	left, right := setOf(j.left.cols()), setOf(j.right.cols())
+	for _, c := range j.conds {
+		if _, _, ok := equiSides(c, left, right); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// equiSides takes a condition "l = r" apart, l over the left columns and r over the right ones.
+func equiSides(c tree.Expr, left, right colSet) (l, r tree.Expr, ok bool) {
+	eq, is := isCall(c, "$equal")
+	if !is || hasSubquery(c) || eq.Args[0].Type().Kind != eq.Args[1].Type().Kind {
+		return nil, nil, false
+	}
+	a, b := refsOf(eq.Args[0]), refsOf(eq.Args[1])
+	switch {
+	case len(a) == 0 || len(b) == 0:
+		return nil, nil, false
+	case !a.meets(right) && !b.meets(left) && a.meets(left) && b.meets(right):
+		return eq.Args[0], eq.Args[1], true
+	case !a.meets(left) && !b.meets(right) && a.meets(right) && b.meets(left):
+		return eq.Args[1], eq.Args[0], true
+	}
+	return nil, nil, false
+}
+
+// distinctFirst turns a semi join around: the rows of right, each once, look up those of left. Nil if that is not better.
+func (p *planner) distinctFirst(r *joinRel) *joinRel {
+	if r.kind != SemiJoin || r.lateral || len(r.conds) == 0 {
+		return nil
+	}
+	left, right := setOf(r.left.cols()), setOf(r.right.cols())
+	agg := &aggregateRel{in: r.right}
+	var conds []tree.Expr
+	for _, c := range r.conds {
+		l, rr, ok := equiSides(c, left, right)
+		if !ok {
+			return nil
+		}
+		col := p.newCol("", rr.Type())
+		agg.groupBy = append(agg.groupBy, tree.Computed{Col: col, Expr: rr})
+		conds = append(conds, call("$equal", l, &tree.Ref{Col: col}))
+	}
+	looked := push(r.left, conds)
+	from := p.guess(agg)
+	turned := from.cost + from.rows*p.guess(looked).cost
+	outer, inner := p.guess(r.left), p.guess(push(r.right, r.conds))
+	asIs := outer.cost + math.Min(outer.rows*inner.cost, hashCost(outer, p.guess(r.right), true))
+	if turned >= asIs {
+		return nil
+	}
+	return &joinRel{kind: InnerJoin, left: agg, right: looked, method: applyMethod}
+}
+
+// buildApply joins by running right, which holds the conditions, for each row of left.
+func (p *planner) buildApply(j *joinRel, req request) (built, error) {
+	in := req.with(freeOf(j.right))
+	in.group = nil
+	left, err := p.build(j.left, in)
+	if err != nil {
+		return built{}, err
+	}
+	inner := request{need: req.need}
+	if j.kind == SemiJoin || j.kind == AntiJoin {
+		inner = request{need: colSet{}, limit: 1}
+	}
+	right, err := p.build(j.right, inner)
+	if err != nil {
+		return built{}, err
+	}
+	return p.apply(j.kind, left, right, false), nil
+}
+
+func (p *planner) buildHashJoin(j *joinRel, req request) (built, error) {
+	in := req.with(refsOf(j.conds...))
+	in.group, in.limit = nil, 0
+	if j.kind == FullJoin {
+		in.order = nil
+	}
+	left, err := p.build(j.left, in)
+	if err != nil {
+		return built{}, err
+	}
+	right, err := p.build(j.right, request{need: in.need})
+	if err != nil {
+		return built{}, err
+	}
+	n := &HashJoin{Kind: j.kind, Left: left.node, Right: right.node}
+	out := built{node: n, at: joinSlots(j.kind, left, right), order: left.order, fixed: left.fixed}
+	if j.kind == FullJoin {
+		out.order, out.fixed = nil, nil
+	}
+	return out, p.hashKeys(n, j, left, right)
+}
+
+// hashKeys divides the conditions of a hash join into its keys and the rest.
+func (p *planner) hashKeys(n *HashJoin, j *joinRel, left, right built) error {
+	var rest []tree.Expr
+	leftCols, rightCols := setOf(j.left.cols()), setOf(j.right.cols())
+	for _, c := range j.conds {
+		l, r, ok := equiSides(c, leftCols, rightCols)
+		if !ok {
+			rest = append(rest, c)
+			continue
+		}
+		lk, err := p.scalar(l, left.at)
+		if err != nil {
+			return err
+		}
+		rk, err := p.scalar(r, right.at)
+		if err != nil {
+			return err
+		}
+		n.LeftKeys, n.RightKeys = append(n.LeftKeys, lk), append(n.RightKeys, rk)
+	}
+	var err error
+	n.Cond, err = p.all(rest, joinSlots(InnerJoin, left, right))
+	return err
+}

@@ -1,0 +1,156 @@
+package plan
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+)
+
+// joinGroup is a set of relations under one inner join of them all.
+type joinGroup struct {
+	leaves []relation
+	// needs[i] are the columns of other leaves that leaves[i] refers to: it must come after them.
+	needs []colSet
+	conds []tree.Expr
+}
+
+// maxStarts bounds how many relations are tried as the first of a join order.
+const maxStarts = 8
+
+// orderJoins orders the relations of an inner join: it begins with each in turn and always adds the one that is cheapest next.
+// Of equally cheap orders the one that begins earlier in the text wins.
+func (p *planner) orderJoins(r *joinRel) *joinRel {
+	g := &joinGroup{}
+	g.gather(r)
+	all := colSet{}
+	for _, l := range g.leaves {
+		all.addAll(setOf(l.cols()))
+	}
+	for _, l := range g.leaves {
+		needs := colSet{}
+		for id := range freeOf(l) {
+			if all[id] {
+				needs[id] = true
+			}
+		}
+		g.needs = append(g.needs, needs)
+	}
+	var best *joinRel
+	var bestCost float64
+	for first := range g.leaves {
+		if len(g.needs[first]) > 0 || first >= maxStarts && best != nil {
+			continue
+		}
+		if j, cost := p.orderFrom(g, first); best == nil || cost < bestCost {
+			best, bestCost = j, cost
+		}
+	}
+	return best
+}
+
+// gather takes an inner join apart, down to what is not one.
+func (g *joinGroup) gather(r relation) {
+	j, ok := r.(*joinRel)
+	if !ok || j.kind != InnerJoin || j.method != anyMethod {
+		g.leaves = append(g.leaves, r)
+		return
+	}
+	if h, err := joinHints(j.hints, nil); err != nil || h.given() {
+		g.leaves = append(g.leaves, r)
+		return
+	}
+	g.gather(j.left)
+	g.gather(j.right)
+	g.conds = append(g.conds, j.conds...)
+}
+
+// orderFrom joins all leaves, beginning with one.
+func (p *planner) orderFrom(g *joinGroup, first int) (*joinRel, float64) {
+	s := joinState{
+		joined: map[int]bool{first: true},
+		tree:   g.leaves[first],
+		cols:   setOf(g.leaves[first].cols()),
+		used:   make([]bool, len(g.conds)),
+	}
+	est := p.guess(g.leaves[first])
+	s.rows, s.cost = est.rows, est.cost
+	for len(s.joined) < len(g.leaves) {
+		var best *joinStep
+		for i := range g.leaves {
+			if s.joined[i] || !g.needs[i].within(s.cols) {
+				continue
+			}
+			if step := p.step(g, &s, i); best == nil || step.cost < best.cost {
+				best = step
+			}
+		}
+		s.take(g, best)
+	}
+	return s.tree.(*joinRel), s.cost
+}
+
+// joinState is a join order so far.
+type joinState struct {
+	joined     map[int]bool
+	tree       relation
+	cols       colSet
+	used       []bool // of the group's conditions
+	rows, cost float64
+}
+
+// joinStep is one more relation joined.
+type joinStep struct {
+	leaf       int
+	conds      []tree.Expr
+	from       []int // places of conds in the group
+	method     joinMethod
+	rows, cost float64
+}
+
+// step is leaf i joined to what is joined already, in the cheaper way.
+func (p *planner) step(g *joinGroup, s *joinState, i int) *joinStep {
+	leaf := g.leaves[i]
+	own := setOf(leaf.cols())
+	all := colSet{}
+	all.addAll(s.cols).addAll(own)
+	step := &joinStep{leaf: i}
+	foreign := colSet{} // columns of leaves not yet joined
+	for j, l := range g.leaves {
+		if j != i && !s.joined[j] {
+			foreign.addAll(setOf(l.cols()))
+		}
+	}
+	for j, c := range g.conds {
+		if !s.used[j] && !refsOf(c).meets(foreign) {
+			step.conds = append(step.conds, c)
+			step.from = append(step.from, j)
+		}
+	}
+	inner := p.guess(push(leaf, step.conds))
+	step.method = applyMethod
+	step.cost = s.rows * inner.cost
+	step.rows = s.rows * inner.rows
+	if len(g.needs[i]) > 0 {
+		return step
+	}
+	j := &joinRel{kind: InnerJoin, left: s.tree, right: leaf, conds: step.conds}
+	if cost := hashCost(estimate{s.rows, 0}, p.guess(leaf), j.hashable()); cost < step.cost {
+		step.method, step.cost = hashMethod, cost
+	}
+	return step
+}
+
+func (s *joinState) take(g *joinGroup, step *joinStep) {
+	leaf := g.leaves[step.leaf]
+	j := &joinRel{kind: InnerJoin, left: s.tree, right: leaf, conds: step.conds, method: step.method}
+	if step.method == applyMethod {
+		j.right, j.conds = push(leaf, step.conds), nil
+		j.lateral = true
+	}
+	for _, i := range step.from {
+		s.used[i] = true
+	}
+	s.tree = j
+	s.joined[step.leaf] = true
+	s.cols.addAll(setOf(leaf.cols()))
+	s.rows = max(step.rows, 1)
+	s.cost += step.cost
+}

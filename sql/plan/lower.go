@@ -1,0 +1,418 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// planner holds what is known while one statement is planned.
+type planner struct {
+	options Options
+	params  map[string]int // places in plan.Params
+	plan    *Plan
+	// registers are given to columns that inner rows refer to.
+	registers map[int]int
+	// withs are the named subqueries of the statement, by name.
+	withs map[string]*withUse
+	// nextCol numbers columns that the planner makes: below those of the analyzer, which count from 0 up.
+	nextCol int
+	// exclusive: every scan of the statement locks exclusively (LOCK_SCANNED_RANGES=exclusive).
+	exclusive bool
+	// forceIndex is a statement-wide FORCE_INDEX, as an identifier; nil without.
+	hints tree.Hints
+}
+
+// withUse is a named subquery and how it is used.
+type withUse struct {
+	def tree.WithDef
+	// uses counts its references; nested says that one stands in a subquery expression or in the right side of a
+	// lateral join, where it may run many times.
+	uses   int
+	nested bool
+	number int // of its spool
+}
+
+func newPlanner(options Options) *planner {
+	return &planner{
+		options:   options,
+		params:    map[string]int{},
+		plan:      &Plan{},
+		registers: map[int]int{},
+		withs:     map[string]*withUse{},
+		nextCol:   -1,
+	}
+}
+
+// newCol makes a column that the statement does not name.
+func (p *planner) newCol(name string, t *value.Type) tree.Col {
+	c := tree.Col{ID: p.nextCol, Name: name, Type: t}
+	p.nextCol--
+	return c
+}
+
+// findWiths records the named subqueries of a scan and counts their uses.
+func (p *planner) findWiths(s tree.Scan, nested bool) {
+	switch s := s.(type) {
+	case *tree.With:
+		for _, d := range s.Defs {
+			p.withs[d.Name] = &withUse{def: d, number: -1}
+		}
+	case *tree.WithRef:
+		if w := p.withs[s.Name]; w != nil {
+			w.uses++
+			w.nested = w.nested || nested
+		}
+	}
+	for _, e := range scanExprs(s) {
+		p.findWithsIn(e)
+	}
+	if j, ok := s.(*tree.Join); ok && j.Lateral {
+		p.findWiths(j.Left, nested)
+		p.findWiths(j.Right, true)
+		return
+	}
+	for _, in := range subScans(s) {
+		p.findWiths(in, nested)
+	}
+}
+
+func (p *planner) findWithsIn(e tree.Expr) {
+	walkTree(e, func(e tree.Expr) {
+		if q, ok := e.(*tree.Subquery); ok {
+			p.findWiths(q.Scan, true)
+		}
+	})
+}
+
+// lower makes a relation of a scan.
+func (p *planner) lower(s tree.Scan) (relation, error) {
+	switch s := s.(type) {
+	case *tree.TableScan:
+		return p.lowerTable(s), nil
+	case *tree.SingleRow:
+		return &unitRel{}, nil
+	case *tree.Filter:
+		in, err := p.lower(s.Input)
+		if err != nil {
+			return nil, err
+		}
+		return p.filter(in, p.conjuncts(s.Cond))
+	case *tree.Project:
+		in, err := p.lower(s.Input)
+		if err != nil || len(s.Exprs) == 0 {
+			return in, err
+		}
+		return compute(in, p.foldComputed(s.Exprs)), nil
+	case *tree.Join:
+		return p.lowerJoin(s)
+	case *tree.ArrayScan:
+		return p.lowerUnnest(s)
+	case *tree.Aggregate:
+		return p.lowerAggregate(s)
+	case *tree.OrderBy:
+		in, err := p.lower(s.Input)
+		if err != nil {
+			return nil, err
+		}
+		return &sortRel{in: in, keys: p.foldKeys(s.Keys)}, nil
+	case *tree.Limit:
+		in, err := p.lower(s.Input)
+		if err != nil {
+			return nil, err
+		}
+		return &limitRel{in: in, count: p.fold(s.Count), offset: p.fold(s.Offset)}, nil
+	case *tree.SetOp:
+		return p.lowerSetOp(s)
+	case *tree.With:
+		return p.lowerWith(s)
+	case *tree.WithRef:
+		return p.lowerWithRef(s)
+	case *tree.Sample:
+		in, err := p.lower(s.Input)
+		if err != nil {
+			return nil, err
+		}
+		return &sampleRel{in: in, percent: s.Percent, size: p.fold(s.Size), seed: p.fold(s.Seed)}, nil
+	}
+	return nil, fault.UnsupportedQueryShape()
+}
+
+func (p *planner) lowerTable(s *tree.TableScan) *scanRel {
+	return &scanRel{
+		table:     s.Table,
+		columns:   s.Columns,
+		out:       s.Out,
+		alias:     s.Alias,
+		hints:     s.Hints,
+		exclusive: s.ForUpdate || p.exclusive,
+	}
+}
+
+func (p *planner) lowerJoin(s *tree.Join) (relation, error) {
+	left, err := p.lower(s.Left)
+	if err != nil {
+		return nil, err
+	}
+	right, err := p.lower(s.Right)
+	if err != nil {
+		return nil, err
+	}
+	j := &joinRel{left: left, right: right, lateral: s.Lateral, hints: s.Hints}
+	switch s.Kind {
+	case tree.InnerJoin:
+		j.kind = InnerJoin
+		return p.filter(j, p.conjuncts(s.Cond))
+	case tree.LeftJoin:
+		j.kind = LeftJoin
+	case tree.RightJoin:
+		j.kind, j.left, j.right = LeftJoin, right, left
+	case tree.FullJoin:
+		j.kind = FullJoin
+	}
+	j.conds = p.conjuncts(s.Cond)
+	return pushIntoJoin(j, nil), nil
+}
+
+func (p *planner) lowerUnnest(s *tree.ArrayScan) (relation, error) {
+	var in relation = &unitRel{}
+	if s.Input != nil {
+		var err error
+		if in, err = p.lower(s.Input); err != nil {
+			return nil, err
+		}
+	}
+	return &unnestRel{
+		in:     in,
+		arrays: p.foldAll(s.Arrays),
+		elems:  s.Elems,
+		offset: s.Offset,
+		outer:  s.Outer,
+		zip:    s.Zip,
+		conds:  p.conjuncts(s.Cond),
+	}, nil
+}
+
+func (p *planner) lowerAggregate(s *tree.Aggregate) (relation, error) {
+	in, err := p.lower(s.Input)
+	if err != nil {
+		return nil, err
+	}
+	aggs := make([]tree.AggCall, len(s.Aggs))
+	for i, a := range s.Aggs {
+		a.Args = p.foldAll(a.Args)
+		a.OrderBy = p.foldKeys(a.OrderBy)
+		a.Limit, a.Having, a.Where = p.fold(a.Limit), p.fold(a.Having), p.fold(a.Where)
+		aggs[i] = a
+	}
+	return &aggregateRel{
+		in:       in,
+		groupBy:  p.foldComputed(s.GroupBy),
+		aggs:     aggs,
+		hints:    s.Hints,
+		sets:     s.GroupingSets,
+		grouping: s.Grouping,
+	}, nil
+}
+
+// lowerSetOp makes UNION ALL, and for UNION DISTINCT groups its rows; INTERSECT and EXCEPT of several inputs go from left to right.
+func (p *planner) lowerSetOp(s *tree.SetOp) (relation, error) {
+	inputs := make([]relation, len(s.Inputs))
+	for i, in := range s.Inputs {
+		var err error
+		if inputs[i], err = p.lower(in); err != nil {
+			return nil, err
+		}
+	}
+	if s.Kind == tree.Union && s.All {
+		return &unionRel{inputs: inputs, columns: s.Columns, out: s.Out}, nil
+	}
+	if s.Kind == tree.Union {
+		return p.distinctUnion(s, inputs), nil
+	}
+	left, columns := inputs[0], s.Columns[0]
+	for i := 1; i < len(inputs); i++ {
+		out := s.Out
+		if i < len(inputs)-1 {
+			out = p.copyCols(s.Out)
+		}
+		left = &setOpRel{kind: s.Kind, all: s.All, left: left, right: inputs[i], leftColumns: columns, rightCols: s.Columns[i], out: out}
+		columns = out
+	}
+	return left, nil
+}
+
+func (p *planner) distinctUnion(s *tree.SetOp, inputs []relation) relation {
+	all := p.copyCols(s.Out)
+	group := make([]tree.Computed, len(all))
+	for i, c := range all {
+		group[i] = tree.Computed{Col: s.Out[i], Expr: &tree.Ref{Col: c}}
+	}
+	return &aggregateRel{in: &unionRel{inputs: inputs, columns: s.Columns, out: all}, groupBy: group}
+}
+
+func (p *planner) copyCols(cols []tree.Col) []tree.Col {
+	out := make([]tree.Col, len(cols))
+	for i, c := range cols {
+		out[i] = p.newCol(c.Name, c.Type)
+	}
+	return out
+}
+
+// lowerWith keeps the named subqueries that are used more than once, or where they could run many times, in spools; others
+// stand where they are used.
+func (p *planner) lowerWith(s *tree.With) (relation, error) {
+	var defs []spoolRel
+	for _, d := range s.Defs {
+		w := p.withs[d.Name]
+		if w == nil || w.uses == 0 || w.uses == 1 && !w.nested {
+			continue
+		}
+		in, err := p.lower(d.Scan)
+		if err != nil {
+			return nil, err
+		}
+		w.number = p.plan.Spools
+		p.plan.Spools++
+		defs = append(defs, spoolRel{number: w.number, name: d.Name, in: in, out: d.Out})
+	}
+	body, err := p.lower(s.Body)
+	if err != nil || len(defs) == 0 {
+		return body, err
+	}
+	return &withRel{defs: defs, body: body}, nil
+}
+
+func (p *planner) lowerWithRef(s *tree.WithRef) (relation, error) {
+	w := p.withs[s.Name]
+	if w == nil {
+		return nil, fault.UnsupportedQueryShape()
+	}
+	if w.number >= 0 {
+		return &spoolScanRel{number: w.number, name: s.Name, out: s.Out}, nil
+	}
+	in, err := p.lower(w.def.Scan)
+	if err != nil {
+		return nil, err
+	}
+	exprs := make([]tree.Computed, len(s.Out))
+	for i, c := range s.Out {
+		exprs[i] = tree.Computed{Col: c, Expr: &tree.Ref{Col: w.def.Out[i]}}
+	}
+	return compute(in, exprs), nil
+}
+
+// compute adds columns to in; those that only give a column another name fold into computeRels below.
+func compute(in relation, exprs []tree.Computed) relation {
+	return &computeRel{in: in, exprs: exprs}
+}
+
+// conjuncts are the parts of a condition that must all be TRUE, constants folded. Nil is no condition.
+func (p *planner) conjuncts(cond tree.Expr) []tree.Expr {
+	if cond == nil {
+		return nil
+	}
+	return split(p.fold(cond), nil)
+}
+
+func split(e tree.Expr, list []tree.Expr) []tree.Expr {
+	c, ok := e.(*tree.Call)
+	if !ok || c.Func.Safe {
+		return append(list, e)
+	}
+	switch c.Func.Name {
+	case "$and":
+		for _, a := range c.Args {
+			list = split(a, list)
+		}
+		return list
+	case "$between":
+		if _, ok := c.Args[0].(*tree.Ref); ok && sameKinds(c.Func.Args) {
+			list = append(list, call("$greater_or_equal", c.Args[0], c.Args[1]))
+			return append(list, call("$less_or_equal", c.Args[0], c.Args[2]))
+		}
+	case "$equal":
+		if parts := splitStruct(c); parts != nil {
+			for _, part := range parts {
+				list = split(part, list)
+			}
+			return list
+		}
+	}
+	return append(list, e)
+}
+
+// splitStruct makes (a, b) = s into a = s.0 and b = s.1, which keys can use.
+func splitStruct(c *tree.Call) []tree.Expr {
+	left, right := c.Args[0], c.Args[1]
+	make1, ok := left.(*tree.MakeStruct)
+	if !ok {
+		left, right = right, left
+		if make1, ok = left.(*tree.MakeStruct); !ok {
+			return nil
+		}
+	}
+	if hasSubquery(right) || len(make1.Fields) != len(right.Type().Fields) {
+		return nil
+	}
+	var parts []tree.Expr
+	for i, f := range make1.Fields {
+		parts = append(parts, call("$equal", f, field(right, i)))
+	}
+	return parts
+}
+
+// field is e.i, taken at once where e is known.
+func field(e tree.Expr, i int) tree.Expr {
+	switch e := e.(type) {
+	case *tree.MakeStruct:
+		return e.Fields[i]
+	case *tree.Literal:
+		if e.Value.IsNull() {
+			return &tree.Literal{T: e.T.Fields[i].Type, Value: value.Null(e.T.Fields[i].Type.Kind)}
+		}
+		return &tree.Literal{T: e.T.Fields[i].Type, Value: e.Value.AsList()[i]}
+	}
+	return &tree.GetField{T: e.Type().Fields[i].Type, Arg: e, Index: i}
+}
+
+// call is a call of one of GoogleSQL's comparison operators.
+func call(name string, args ...tree.Expr) *tree.Call {
+	f := &tree.Function{Name: name, Type: value.BoolType}
+	for _, a := range args {
+		f.Args = append(f.Args, a.Type())
+	}
+	return &tree.Call{Func: f, Args: args}
+}
+
+func sameKinds(types []*value.Type) bool {
+	for _, t := range types {
+		if t.Kind != types[0].Kind {
+			return false
+		}
+	}
+	return true
+}
+
+// isTrue says whether e is the literal TRUE.
+func isTrue(e tree.Expr) bool {
+	l, ok := e.(*tree.Literal)
+	return ok && !l.Value.IsNull() && l.T.Kind == value.Bool && l.Value.AsBool()
+}
+
+// isNever says whether e is the literal FALSE or NULL.
+func isNever(e tree.Expr) bool {
+	l, ok := e.(*tree.Literal)
+	return ok && (l.Value.IsNull() || l.T.Kind == value.Bool && !l.Value.AsBool())
+}
+
+// isCall says whether e calls the function of that name, and not with SAFE.
+func isCall(e tree.Expr, name string) (*tree.Call, bool) {
+	c, ok := e.(*tree.Call)
+	if !ok || c.Func.Safe || !strings.EqualFold(c.Func.Name, name) {
+		return nil, false
+	}
+	return c, true
+}

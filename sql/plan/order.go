@@ -1,0 +1,190 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+)
+
+// satisfies says whether rows that come in order have also the order want. Slots that are fixed do not matter, nor
+// does anything after the rows are told apart.
+func satisfies(have []slotOrder, fixed map[int]bool, distinct bool, want []slotOrder) bool {
+	i := 0
+	for _, w := range want {
+		if fixed[w.slot] {
+			continue
+		}
+		for i < len(have) && have[i].slot >= 0 && fixed[have[i].slot] {
+			i++
+		}
+		if i == len(have) {
+			return distinct && len(have) > 0
+		}
+		h := have[i]
+		if h.slot != w.slot || h.desc != w.desc || !h.notNull && h.nullsFirst != w.nullsFirst {
+			return false
+		}
+		i++
+	}
+	return true
+}
+
+// reversed is the order of the same rows read from the end.
+func reversed(order []slotOrder) []slotOrder {
+	out := slices.Clone(order)
+	for i := range out {
+		out[i].desc = !out[i].desc
+		out[i].nullsFirst = !out[i].nullsFirst
+	}
+	return out
+}
+
+// groups says whether rows that come in order have equal values of all of keys next to each other.
+func groups(have []slotOrder, fixed map[int]bool, keys []int) bool {
+	left := map[int]bool{}
+	for _, k := range keys {
+		if !fixed[k] {
+			left[k] = true
+		}
+	}
+	for _, h := range have {
+		if len(left) == 0 {
+			return true
+		}
+		if h.slot >= 0 && fixed[h.slot] {
+			continue
+		}
+		if !left[h.slot] {
+			return false
+		}
+		delete(left, h.slot)
+	}
+	return len(left) == 0
+}
+
+// wanted is an ORDER BY as a wish for an order of columns; nil if its keys are not plain columns.
+func wanted(keys []tree.SortKey) []orderKey {
+	var list []orderKey
+	for _, k := range keys {
+		ref, ok := k.Expr.(*tree.Ref)
+		if !ok || k.Collation != "" {
+			return nil
+		}
+		list = append(list, orderKey{col: ref.Col.ID, desc: k.Desc, nullsFirst: k.NullsFirst})
+	}
+	return list
+}
+
+// inSlots is an order of columns as one of slots; ok is false if one of them is not there.
+func inSlots(keys []orderKey, at slots) (list []slotOrder, ok bool) {
+	for _, k := range keys {
+		slot, ok := at[k.col]
+		if !ok {
+			return nil, false
+		}
+		list = append(list, slotOrder{slot: slot, desc: k.desc, nullsFirst: k.nullsFirst})
+	}
+	return list, true
+}
+
+// buildSort sorts, unless the rows come sorted. limit (nil: all) is how many rows are wanted.
+func (p *planner) buildSort(r *sortRel, req request, limit Expr) (built, error) {
+	want := wanted(r.keys)
+	in := req.with(refsOf(sortKeyExprs(r.keys)...))
+	in.order, in.group = want, nil
+	b, err := p.build(r.in, in)
+	if err != nil {
+		return built{}, err
+	}
+	if order, ok := inSlots(want, b.at); ok && len(order) > 0 && satisfies(b.order, b.fixed, b.distinct, order) {
+		if limit != nil {
+			pushLimit(b.node, limit)
+		}
+		return b, nil
+	}
+	n := &Sort{Input: b.node, Limit: limit}
+	if n.Keys, err = p.sortKeys(r.keys, b.at); err != nil {
+		return built{}, err
+	}
+	b.node, b.distinct = n, false
+	b.order, _ = inSlots(want, b.at)
+	return b, nil
+}
+
+func (p *planner) sortKeys(keys []tree.SortKey, at slots) ([]SortKey, error) {
+	var list []SortKey
+	for _, k := range keys {
+		e, err := p.scalar(k.Expr, at)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, SortKey{Expr: e, Desc: k.Desc, NullsFirst: k.NullsFirst, Collation: k.Collation})
+	}
+	return list, nil
+}
+
+// buildLimit passes the limit down to the sort or the scan below, and stays itself if rows must be skipped or the scan cannot count.
+func (p *planner) buildLimit(r *limitRel, req request) (built, error) {
+	count, err := p.optional(r.count, slots{})
+	if err != nil {
+		return built{}, err
+	}
+	offset, err := p.optional(r.offset, slots{})
+	if err != nil {
+		return built{}, err
+	}
+	through := count // how many rows must come from below
+	if count != nil && offset != nil {
+		through = sumOf(count, offset)
+	}
+	if n := limitRows(r.count); n > 0 {
+		req.limit = n + limitRows(r.offset)
+	}
+	var b built
+	if s, ok := r.in.(*sortRel); ok {
+		b, err = p.buildSort(s, req, through)
+	} else {
+		b, err = p.build(r.in, req)
+		if err == nil && through != nil {
+			pushLimit(b.node, through)
+		}
+	}
+	if err != nil {
+		return built{}, err
+	}
+	if offset != nil || !counts(b.node, count) {
+		b.node = &Limit{Input: b.node, Count: count, Offset: offset}
+	}
+	return b, nil
+}
+
+// pushLimit tells a scan how many rows are wanted of it, where each of its rows makes one row above.
+func pushLimit(n Node, limit Expr) {
+	switch n := n.(type) {
+	case *Scan:
+		if n.Limit == nil {
+			n.Limit = limit
+		}
+	case *Compute:
+		pushLimit(n.Input, limit)
+	case *Apply:
+		if back, ok := n.Right.(*Scan); n.BackJoin && ok && back.Residual == nil {
+			pushLimit(n.Left, limit)
+		}
+	}
+}
+
+// counts says whether n lets through no more than limit rows by itself.
+func counts(n Node, limit Expr) bool {
+	switch n := n.(type) {
+	case *Scan:
+		return n.Limit == limit
+	case *Sort:
+		return n.Limit == limit
+	case *Compute:
+		return counts(n.Input, limit)
+	case *Apply:
+		return n.BackJoin && counts(n.Left, limit)
+	}
+	return false
+}

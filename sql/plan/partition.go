@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+)
+
+// Independent says whether a plan refers to no enclosing row.
+func Independent(n Node) bool { return len(freeRegisters(n)) == 0 }
+
+// Driving is the scan whose rows drive the whole statement: a partition of the
+// statement is a part of what it reads. Nil if there is none.
+func (p *Plan) Driving() *Scan {
+	if m, ok := p.Root.(*Mutate); ok {
+		if m.Input == nil {
+			return nil
+		}
+		return driving(m.Input)
+	}
+	return driving(p.Root)
+}
+
+func driving(n Node) *Scan {
+	switch n := n.(type) {
+	case *Scan:
+		return n
+	case *Filter:
+		return driving(n.Input)
+	case *Compute:
+		return driving(n.Input)
+	case *Unnest:
+		return driving(n.Input)
+	case *Apply:
+		return driving(n.Left)
+	}
+	return nil
+}
+
+// Partitionable says why PartitionQuery refuses a query, or nil. A query is root partitionable if each of its rows
+// comes from one row of the driving scan and what lies with that row: the rows interleaved with it, or the row of the table that
+// an index entry stands for. A query of no table at all has one partition.
+func (p *Plan) Partitionable() error {
+	if p.Kind != Query {
+		return fault.PartitionedDMLQuery()
+	}
+	if len(p.Tables()) == 0 {
+		return nil
+	}
+	if p.ReadsSystem() || !rootPartitionable(p.Root) {
+		return fault.NotPartitionable()
+	}
+	return nil
+}
+
+func rootPartitionable(n Node) bool {
+	for _, e := range n.exprs() {
+		if readsTables(e) {
+			return false
+		}
+	}
+	switch n := n.(type) {
+	case *Scan:
+		return n.Limit == nil
+	case *Filter:
+		return rootPartitionable(n.Input)
+	case *Compute:
+		return rootPartitionable(n.Input)
+	case *Unnest:
+		return rootPartitionable(n.Input)
+	case *Apply:
+		return rootPartitionable(n.Left) && (n.BackJoin || local(n))
+	}
+	return false
+}
+
+// readsTables says whether an expression has a subquery over a table.
+func readsTables(e Expr) bool {
+	found := false
+	WalkExpr(e, func(e Expr) {
+		if q, ok := e.(*Subquery); ok {
+			Walk(q.Plan, func(n Node) {
+				if _, ok := n.(*Scan); ok {
+					found = true
+				}
+			})
+		}
+	})
+	return found
+}
+
+// local says whether all that the right side of a join reads lies with the row of the left side: tables of the same root whose key is
+// bound, from the first part on, by the whole key that both share.
+func local(a *Apply) bool {
+	left := driving(a.Left)
+	if left == nil {
+		return false
+	}
+	ok := true
+	Walk(a.Right, func(n Node) {
+		if s, is := n.(*Scan); is {
+			ok = ok && s.Index == nil && left.Index == nil && lineage(left.Table, s.Table) && bindsParent(s, left)
+		}
+	})
+	return ok
+}
+
+// lineage says whether one of two tables is an ancestor of the other.
+func lineage(a, b *schema.Table) bool {
+	for t := a; t != nil; t = t.Parent {
+		if t == b {
+			return true
+		}
+	}
+	for t := b; t != nil; t = t.Parent {
+		if t == a {
+			return true
+		}
+	}
+	return false
+}
+
+// bindsParent says whether s seeks its key by the key columns of left that both tables share.
+func bindsParent(s, left *Scan) bool {
+	shared := min(len(s.Table.Key), len(left.Table.Key))
+	if len(s.Seeks) != 1 || len(s.Seeks[0].Parts) < shared {
+		return false
+	}
+	for i := range shared {
+		p := s.Seeks[0].Parts[i]
+		if len(p.Values) != 1 || p.Array != nil {
+			return false
+		}
+		o, ok := p.Values[0].(*Outer)
+		if !ok || o.Name != left.Table.Key[i].Column.Name {
+			return false
+		}
+	}
+	return true
+}
+
+// PartitionedDML says why a statement cannot run as partitioned DML, or nil: it must change rows of one table, each by itself.
+func (p *Plan) PartitionedDML() error {
+	m, ok := p.Root.(*Mutate)
+	if !ok || m.Kind == Insert || m.Return != nil || m.Assert != nil {
+		return fault.PartitionedDMLStatement()
+	}
+	if !fullyPartitionable(m.Input) {
+		return fault.NotFullyPartitionable()
+	}
+	return nil
+}
+
+func fullyPartitionable(n Node) bool {
+	for _, e := range n.exprs() {
+		if readsTables(e) {
+			return false
+		}
+	}
+	switch n := n.(type) {
+	case *Scan, *Empty:
+		return true
+	case *Filter:
+		return fullyPartitionable(n.Input)
+	case *Compute:
+		return fullyPartitionable(n.Input)
+	case *Apply:
+		return n.BackJoin && fullyPartitionable(n.Left)
+	}
+	return false
+}

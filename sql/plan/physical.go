@@ -1,0 +1,411 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// request is what the operator above wants of a relation's rows. All but need are wishes.
+type request struct {
+	need  colSet
+	order []orderKey
+	// group are columns whose equal values should come together.
+	group colSet
+	// limit is how many rows are likely to be asked for; 0 is all.
+	limit float64
+	// prefer is the order in which columns should stand in the row.
+	prefer []int
+}
+
+// orderKey is one key of an order by a column.
+type orderKey struct {
+	col              int
+	desc, nullsFirst bool
+}
+
+// built is a physical operator and what is known of its rows.
+type built struct {
+	node Node
+	at   slots
+	// order is how rows come; slot -1 is a column that the row does not hold.
+	order []slotOrder
+	// fixed are the slots that have the same value in every row.
+	fixed map[int]bool
+	// distinct says that the columns of order together differ in every row.
+	distinct bool
+}
+
+type slotOrder struct {
+	slot       int
+	desc       bool
+	nullsFirst bool
+	notNull    bool // then nullsFirst means nothing
+}
+
+// build makes the physical plan of a relation.
+func (p *planner) build(r relation, req request) (built, error) {
+	switch r := r.(type) {
+	case *unitRel:
+		return built{node: &Unit{}, at: slots{}}, nil
+	case *emptyRel:
+		return buildEmpty(r, req), nil
+	case *scanRel:
+		return p.buildScan(r, req)
+	case *filterRel:
+		return p.buildFilter(r, req)
+	case *computeRel:
+		return p.buildCompute(r, req)
+	case *joinRel:
+		return p.buildJoin(r, req)
+	case *unnestRel:
+		return p.buildUnnest(r, req)
+	case *aggregateRel:
+		return p.buildAggregate(r, req)
+	case *sortRel:
+		return p.buildSort(r, req, nil)
+	case *limitRel:
+		return p.buildLimit(r, req)
+	case *unionRel:
+		return p.buildUnion(r, req)
+	case *setOpRel:
+		return p.buildSetOp(r)
+	case *withRel:
+		return p.buildWith(r, req)
+	case *spoolScanRel:
+		return buildSpoolScan(r), nil
+	case *sampleRel:
+		return p.buildSample(r, req)
+	}
+	return built{}, fault.UnsupportedQueryShape()
+}
+
+// exactly is the operator with a row of exactly these columns.
+func (b built) exactly(cols []tree.Col) Node {
+	fits := b.node.Width() == len(cols)
+	for i, c := range cols {
+		fits = fits && b.at[c.ID] == i
+	}
+	if fits {
+		return b.node
+	}
+	n := &Compute{Input: b.node}
+	for _, c := range cols {
+		n.Exprs = append(n.Exprs, &Slot{T: c.Type, Index: b.at[c.ID], Name: c.Name})
+		n.Names = append(n.Names, c.Name)
+	}
+	return n
+}
+
+func buildEmpty(r *emptyRel, req request) built {
+	b := built{at: slots{}}
+	var types []*value.Type
+	for _, c := range r.out {
+		if req.need[c.ID] {
+			b.at[c.ID] = len(b.at)
+			types = append(types, c.Type)
+		}
+	}
+	b.node = &Empty{Types: types}
+	return b
+}
+
+// with is the request for an input that also has to make other columns.
+func (req request) with(more colSet) request {
+	req.need = maps.Clone(req.need).addAll(more)
+	return req
+}
+
+func (p *planner) buildFilter(r *filterRel, req request) (built, error) {
+	b, err := p.build(r.in, req.with(refsOf(r.conds...)))
+	if err != nil {
+		return built{}, err
+	}
+	cond, err := p.all(r.conds, b.at)
+	if err != nil {
+		return built{}, err
+	}
+	b.node = &Filter{Input: b.node, Cond: cond}
+	return b, nil
+}
+
+// buildCompute adds the columns that are wanted. A column that is another under a new name costs nothing: they share a slot.
+func (p *planner) buildCompute(r *computeRel, req request) (built, error) {
+	in := request{need: colSet{}, limit: req.limit}
+	in.need.addAll(req.need)
+	names := map[int]int{} // new names of columns
+	var exprs []tree.Computed
+	for _, x := range r.exprs {
+		delete(in.need, x.Col.ID)
+		if ref, ok := x.Expr.(*tree.Ref); ok {
+			names[x.Col.ID] = ref.Col.ID
+		}
+		if req.need[x.Col.ID] {
+			exprs = append(exprs, x)
+		}
+	}
+	in.need.addAll(refsOf(computedExprs(exprs)...))
+	in.rename(req, names)
+	b, err := p.build(r.in, in)
+	if err != nil {
+		return built{}, err
+	}
+	return p.addColumns(b, exprs, req)
+}
+
+// rename translates the wishes of req into the names below.
+func (in *request) rename(req request, names map[int]int) {
+	name := func(id int) int {
+		if below, ok := names[id]; ok {
+			return below
+		}
+		return id
+	}
+	for _, k := range req.order {
+		k.col = name(k.col)
+		in.order = append(in.order, k)
+	}
+	for id := range req.group {
+		if in.group == nil {
+			in.group = colSet{}
+		}
+		in.group[name(id)] = true
+	}
+	for _, id := range req.prefer {
+		in.prefer = append(in.prefer, name(id))
+	}
+}
+
+func (p *planner) addColumns(b built, exprs []tree.Computed, req request) (built, error) {
+	at := maps.Clone(b.at)
+	var made []tree.Computed
+	for _, x := range exprs {
+		if ref, ok := x.Expr.(*tree.Ref); ok {
+			if slot, ok := b.at[ref.Col.ID]; ok {
+				at[x.Col.ID] = slot
+				continue
+			}
+		}
+		made = append(made, x)
+	}
+	b.at = at
+	if len(made) == 0 {
+		return b, nil
+	}
+	return p.recompute(b, made, req)
+}
+
+// recompute makes rows of the columns that are wanted, of b and newly made.
+func (p *planner) recompute(b built, made []tree.Computed, req request) (built, error) {
+	n := &Compute{Input: b.node}
+	out := built{node: n, at: slots{}, distinct: b.distinct}
+	moved := map[int]int{} // from slots of b to those of the new row
+	for _, id := range columnOrder(req, b.at) {
+		slot := b.at[id]
+		to, ok := moved[slot]
+		if !ok {
+			to = len(n.Exprs)
+			moved[slot] = to
+			name, typ := Field(b.node, slot)
+			n.Exprs = append(n.Exprs, &Slot{T: typ, Index: slot, Name: name})
+			n.Names = append(n.Names, name)
+		}
+		out.at[id] = to
+	}
+	for _, x := range made {
+		e, err := p.scalar(x.Expr, b.at)
+		if err != nil {
+			return built{}, err
+		}
+		out.at[x.Col.ID] = len(n.Exprs)
+		n.Exprs = append(n.Exprs, e)
+		n.Names = append(n.Names, x.Col.Name)
+	}
+	out.order, out.fixed = moveOrder(b, moved)
+	return out, nil
+}
+
+// columnOrder are the columns of at that are wanted, the preferred ones first.
+func columnOrder(req request, at slots) []int {
+	var list []int
+	listed := colSet{}
+	for _, id := range req.prefer {
+		if _, ok := at[id]; ok && req.need[id] && !listed[id] {
+			list = append(list, id)
+			listed[id] = true
+		}
+	}
+	var rest []int
+	for id := range at {
+		if req.need[id] && !listed[id] {
+			rest = append(rest, id)
+		}
+	}
+	slices.SortFunc(rest, func(a, b int) int { return at[a] - at[b] })
+	return append(list, rest...)
+}
+
+// moveOrder is the order of b's rows in rows whose slots have moved.
+func moveOrder(b built, moved map[int]int) ([]slotOrder, map[int]bool) {
+	var order []slotOrder
+	for _, k := range b.order {
+		to, ok := moved[k.slot]
+		if !ok {
+			to = -1
+		}
+		k.slot = to
+		order = append(order, k)
+	}
+	fixed := map[int]bool{}
+	for slot := range b.fixed {
+		if to, ok := moved[slot]; ok {
+			fixed[to] = true
+		}
+	}
+	return order, fixed
+}
+
+func (p *planner) buildUnnest(r *unnestRel, req request) (built, error) {
+	in := request{need: maps.Clone(req.need).addAll(refsOf(r.scalars()...)), order: req.order, prefer: req.prefer}
+	b, err := p.build(r.in, in)
+	if err != nil {
+		return built{}, err
+	}
+	n := &Unnest{Input: b.node, Outer: r.outer, Zip: r.zip}
+	if n.Arrays, err = p.scalars(r.arrays, b.at); err != nil {
+		return built{}, err
+	}
+	at := maps.Clone(b.at)
+	next := b.node.Width()
+	for _, c := range r.elems {
+		at[c.ID] = next
+		n.Names = append(n.Names, c.Name)
+		next++
+	}
+	if r.offset != nil {
+		at[r.offset.ID] = next
+		n.Offset = true
+	}
+	if n.Cond, err = p.all(r.conds, at); err != nil {
+		return built{}, err
+	}
+	return built{node: n, at: at, order: b.order, fixed: b.fixed}, nil
+}
+
+func (p *planner) buildUnion(r *unionRel, req request) (built, error) {
+	var keep []int
+	at := slots{}
+	for j, c := range r.out {
+		if req.need[c.ID] {
+			at[c.ID] = len(keep)
+			keep = append(keep, j)
+		}
+	}
+	n := &UnionAll{}
+	for i, in := range r.inputs {
+		want := make([]tree.Col, len(keep))
+		for k, j := range keep {
+			want[k] = r.columns[i][j]
+		}
+		b, err := p.build(in, request{need: setOf(want), limit: req.limit, prefer: ids(want)})
+		if err != nil {
+			return built{}, err
+		}
+		n.Inputs = append(n.Inputs, b.exactly(want))
+	}
+	return built{node: n, at: at}, nil
+}
+
+func ids(cols []tree.Col) []int {
+	var list []int
+	for _, c := range cols {
+		list = append(list, c.ID)
+	}
+	return list
+}
+
+// buildExactly builds a relation with a row of exactly these columns.
+func (p *planner) buildExactly(r relation, cols []tree.Col) (Node, error) {
+	b, err := p.build(r, request{need: setOf(cols), prefer: ids(cols)})
+	if err != nil {
+		return nil, err
+	}
+	return b.exactly(cols), nil
+}
+
+func (p *planner) buildSetOp(r *setOpRel) (built, error) {
+	left, err := p.buildExactly(r.left, r.leftColumns)
+	if err != nil {
+		return built{}, err
+	}
+	right, err := p.buildExactly(r.right, r.rightCols)
+	if err != nil {
+		return built{}, err
+	}
+	n := &SetOp{Kind: r.kind, All: r.all, Left: left, Right: right}
+	at := slots{}
+	for i, c := range r.out {
+		at[c.ID] = i
+		n.Types = append(n.Types, c.Type)
+	}
+	return built{node: n, at: at}, nil
+}
+
+func (p *planner) buildWith(r *withRel, req request) (built, error) {
+	n := &With{}
+	for _, d := range r.defs {
+		in, err := p.buildExactly(d.in, d.out)
+		if err != nil {
+			return built{}, err
+		}
+		n.Defs = append(n.Defs, Spool{Number: d.number, Name: d.name, Plan: in})
+	}
+	b, err := p.build(r.body, req)
+	if err != nil {
+		return built{}, err
+	}
+	n.Body = b.node
+	b.node = n
+	return b, nil
+}
+
+func buildSpoolScan(r *spoolScanRel) built {
+	n := &SpoolScan{Number: r.number, Name: r.name}
+	at := slots{}
+	for i, c := range r.out {
+		at[c.ID] = i
+		n.Types = append(n.Types, c.Type)
+	}
+	return built{node: n, at: at}
+}
+
+func (p *planner) buildSample(r *sampleRel, req request) (built, error) {
+	b, err := p.build(r.in, request{need: req.need, prefer: req.prefer})
+	if err != nil {
+		return built{}, err
+	}
+	n := &Sample{Input: b.node, Percent: r.percent}
+	if n.Size, err = p.scalar(r.size, slots{}); err != nil {
+		return built{}, err
+	}
+	if n.Seed, err = p.optional(r.seed, slots{}); err != nil {
+		return built{}, err
+	}
+	b.node = n
+	return b, nil
+}
+
+// sumOf is a LIMIT that also lets the skipped rows through.
+func sumOf(count, offset Expr) Expr {
+	add := &Call{
+		Func: &tree.Function{Name: "$add", Args: []*value.Type{value.Int64Type, value.Int64Type}, Type: value.Int64Type, Safe: true},
+		Args: []Expr{count, offset},
+	}
+	return &Call{
+		Func: &tree.Function{Name: "ifnull", Args: []*value.Type{value.Int64Type, value.Int64Type}, Type: value.Int64Type},
+		Args: []Expr{add, &Const{T: value.Int64Type, Value: value.OfInt64(1<<63 - 1)}},
+	}
+}

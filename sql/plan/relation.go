@@ -1,0 +1,255 @@
+package plan
+
+import (
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+)
+
+// relation is an operator of the logical plan. Its rows are sets of columns,
+// found by their tree.Col.ID, not by place: an operator may pass on more columns
+// than anyone above wants, and the physical plan keeps only those that are.
+// Relations are never changed once made; a rewrite makes new ones.
+type relation interface {
+	// cols are the columns that rows of the relation have.
+	cols() []tree.Col
+	// relations are what this one is made of.
+	relations() []relation
+	// scalars are the expressions in it; those of what it is made of left out.
+	scalars() []tree.Expr
+}
+
+type (
+	unitRel  struct{}
+	emptyRel struct{ out []tree.Col }
+	// scanRel reads the rows of a table for which all of conds are TRUE.
+	scanRel struct {
+		table     *schema.Table
+		columns   []*schema.Column
+		out       []tree.Col
+		alias     string
+		hints     tree.Hints
+		exclusive bool
+		conds     []tree.Expr
+	}
+	filterRel struct {
+		in    relation
+		conds []tree.Expr
+	}
+	// computeRel adds columns.
+	computeRel struct {
+		in    relation
+		exprs []tree.Computed
+	}
+	// joinRel is left and right joined where all of conds are TRUE. If right refers to columns of left, lateral is set.
+	joinRel struct {
+		kind        JoinKind
+		left, right relation
+		conds       []tree.Expr
+		lateral     bool
+		hints       tree.Hints
+		method      joinMethod
+	}
+	unnestRel struct {
+		in     relation
+		arrays []tree.Expr
+		elems  []tree.Col
+		offset *tree.Col
+		outer  bool
+		zip    tree.ZipMode
+		conds  []tree.Expr
+	}
+	aggregateRel struct {
+		in       relation
+		groupBy  []tree.Computed
+		aggs     []tree.AggCall
+		hints    tree.Hints
+		sets     [][]int
+		grouping []tree.GroupingCall
+	}
+	sortRel struct {
+		in   relation
+		keys []tree.SortKey
+	}
+	limitRel struct {
+		in            relation
+		count, offset tree.Expr
+	}
+	unionRel struct {
+		inputs  []relation
+		columns [][]tree.Col
+		out     []tree.Col
+	}
+	setOpRel struct {
+		kind                   tree.SetOpKind
+		all                    bool
+		left, right            relation
+		leftColumns, rightCols []tree.Col
+		out                    []tree.Col
+	}
+	withRel struct {
+		defs []spoolRel
+		body relation
+	}
+	spoolRel struct {
+		number int
+		name   string
+		in     relation
+		out    []tree.Col
+	}
+	spoolScanRel struct {
+		number int
+		name   string
+		out    []tree.Col
+	}
+	sampleRel struct {
+		in      relation
+		percent bool
+		size    tree.Expr
+		seed    tree.Expr
+	}
+)
+
+// joinMethod is how a join runs.
+type joinMethod uint8
+
+const (
+	anyMethod   joinMethod = iota // not chosen yet
+	applyMethod                   // right already holds the join's conditions, over columns of left
+	hashMethod
+)
+
+func (r *unitRel) cols() []tree.Col    { return nil }
+func (r *emptyRel) cols() []tree.Col   { return r.out }
+func (r *scanRel) cols() []tree.Col    { return r.out }
+func (r *filterRel) cols() []tree.Col  { return r.in.cols() }
+func (r *computeRel) cols() []tree.Col { return appendComputed(r.in.cols(), r.exprs) }
+func (r *joinRel) cols() []tree.Col {
+	if r.kind == SemiJoin || r.kind == AntiJoin {
+		return r.left.cols()
+	}
+	return concat(r.left.cols(), r.right.cols())
+}
+func (r *unnestRel) cols() []tree.Col {
+	out := concat(r.in.cols(), r.elems)
+	if r.offset != nil {
+		out = append(out, *r.offset)
+	}
+	return out
+}
+func (r *aggregateRel) cols() []tree.Col {
+	out := appendComputed(nil, r.groupBy)
+	for _, a := range r.aggs {
+		out = append(out, a.Col)
+	}
+	for _, g := range r.grouping {
+		out = append(out, g.Col)
+	}
+	return out
+}
+func (r *sortRel) cols() []tree.Col      { return r.in.cols() }
+func (r *limitRel) cols() []tree.Col     { return r.in.cols() }
+func (r *unionRel) cols() []tree.Col     { return r.out }
+func (r *setOpRel) cols() []tree.Col     { return r.out }
+func (r *withRel) cols() []tree.Col      { return r.body.cols() }
+func (r *spoolScanRel) cols() []tree.Col { return r.out }
+func (r *sampleRel) cols() []tree.Col    { return r.in.cols() }
+
+func (r *unitRel) relations() []relation      { return nil }
+func (r *emptyRel) relations() []relation     { return nil }
+func (r *scanRel) relations() []relation      { return nil }
+func (r *filterRel) relations() []relation    { return []relation{r.in} }
+func (r *computeRel) relations() []relation   { return []relation{r.in} }
+func (r *joinRel) relations() []relation      { return []relation{r.left, r.right} }
+func (r *unnestRel) relations() []relation    { return []relation{r.in} }
+func (r *aggregateRel) relations() []relation { return []relation{r.in} }
+func (r *sortRel) relations() []relation      { return []relation{r.in} }
+func (r *limitRel) relations() []relation     { return []relation{r.in} }
+func (r *unionRel) relations() []relation     { return r.inputs }
+func (r *setOpRel) relations() []relation     { return []relation{r.left, r.right} }
+func (r *withRel) relations() []relation {
+	var list []relation
+	for _, d := range r.defs {
+		list = append(list, d.in)
+	}
+	return append(list, r.body)
+}
+func (r *spoolScanRel) relations() []relation { return nil }
+func (r *sampleRel) relations() []relation    { return []relation{r.in} }
+
+func (r *unitRel) scalars() []tree.Expr    { return nil }
+func (r *emptyRel) scalars() []tree.Expr   { return nil }
+func (r *scanRel) scalars() []tree.Expr    { return r.conds }
+func (r *filterRel) scalars() []tree.Expr  { return r.conds }
+func (r *computeRel) scalars() []tree.Expr { return computedExprs(r.exprs) }
+func (r *joinRel) scalars() []tree.Expr    { return r.conds }
+func (r *unnestRel) scalars() []tree.Expr  { return concat(r.arrays, r.conds) }
+func (r *aggregateRel) scalars() []tree.Expr {
+	list := computedExprs(r.groupBy)
+	for i := range r.aggs {
+		list = append(list, aggExprs(&r.aggs[i])...)
+	}
+	return list
+}
+func (r *sortRel) scalars() []tree.Expr      { return sortKeyExprs(r.keys) }
+func (r *limitRel) scalars() []tree.Expr     { return given(r.count, r.offset) }
+func (r *unionRel) scalars() []tree.Expr     { return colRefs(r.columns...) }
+func (r *setOpRel) scalars() []tree.Expr     { return colRefs(r.leftColumns, r.rightCols) }
+func (r *withRel) scalars() []tree.Expr      { return nil }
+func (r *spoolScanRel) scalars() []tree.Expr { return nil }
+func (r *sampleRel) scalars() []tree.Expr    { return given(r.size, r.seed) }
+
+// concat is a and b in a slice of its own.
+func concat[T any](a, b []T) []T {
+	out := make([]T, 0, len(a)+len(b))
+	return append(append(out, a...), b...)
+}
+
+func appendComputed(cols []tree.Col, list []tree.Computed) []tree.Col {
+	out := append(make([]tree.Col, 0, len(cols)+len(list)), cols...)
+	for _, c := range list {
+		out = append(out, c.Col)
+	}
+	return out
+}
+
+func computedExprs(list []tree.Computed) []tree.Expr {
+	var out []tree.Expr
+	for _, c := range list {
+		out = append(out, c.Expr)
+	}
+	return out
+}
+
+func sortKeyExprs(keys []tree.SortKey) []tree.Expr {
+	var out []tree.Expr
+	for _, k := range keys {
+		out = append(out, k.Expr)
+	}
+	return out
+}
+
+func aggExprs(a *tree.AggCall) []tree.Expr {
+	list := append([]tree.Expr(nil), a.Args...)
+	list = append(list, sortKeyExprs(a.OrderBy)...)
+	return append(list, given(a.Limit, a.Having, a.Where)...)
+}
+
+func colRefs(lists ...[]tree.Col) []tree.Expr {
+	var out []tree.Expr
+	for _, cols := range lists {
+		for _, c := range cols {
+			out = append(out, &tree.Ref{Col: c})
+		}
+	}
+	return out
+}
+
+func given(list ...tree.Expr) []tree.Expr {
+	var out []tree.Expr
+	for _, e := range list {
+		if e != nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}

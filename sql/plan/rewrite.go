@@ -1,0 +1,295 @@
+package plan
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+)
+
+// push filters r by conds, each as far down as it can go. Conditions may refer to columns of enclosing queries.
+func push(r relation, conds []tree.Expr) relation {
+	if len(conds) == 0 {
+		return r
+	}
+	switch r := r.(type) {
+	case *scanRel:
+		s := *r
+		s.conds = concat(r.conds, conds)
+		return &s
+	case *filterRel:
+		return push(r.in, concat(r.conds, conds))
+	case *computeRel:
+		return pushIntoCompute(r, conds)
+	case *joinRel:
+		return pushIntoJoin(r, conds)
+	case *unnestRel:
+		down, stay := divide(conds, setOf(r.elems), r.offset)
+		u := *r
+		u.in = push(r.in, down)
+		return filterUnnest(&u, stay)
+	case *aggregateRel:
+		return pushIntoAggregate(r, conds)
+	case *sortRel:
+		return &sortRel{in: push(r.in, conds), keys: r.keys}
+	case *unionRel:
+		return pushIntoUnion(r, conds)
+	case *withRel:
+		return &withRel{defs: r.defs, body: push(r.body, conds)}
+	case *emptyRel:
+		return r
+	}
+	return &filterRel{in: r, conds: conds}
+}
+
+// divide says which conditions do without the columns made here.
+func divide(conds []tree.Expr, made colSet, offset *tree.Col) (down, stay []tree.Expr) {
+	if offset != nil {
+		made[offset.ID] = true
+	}
+	for _, c := range conds {
+		if refsOf(c).meets(made) {
+			stay = append(stay, c)
+		} else {
+			down = append(down, c)
+		}
+	}
+	return down, stay
+}
+
+func filterUnnest(u *unnestRel, conds []tree.Expr) relation {
+	if u.outer {
+		return filterBy(u, conds)
+	}
+	u.conds = concat(u.conds, conds)
+	return u
+}
+
+// pushIntoCompute moves conditions below computed columns, putting what makes the columns in their place if that is cheap.
+func pushIntoCompute(r *computeRel, conds []tree.Expr) relation {
+	made := map[int]tree.Expr{}
+	costly := colSet{}
+	for _, x := range r.exprs {
+		made[x.Col.ID] = x.Expr
+		if !movable(x.Expr) {
+			costly[x.Col.ID] = true
+		}
+	}
+	var down, stay []tree.Expr
+	for _, c := range conds {
+		refs := refsOf(c)
+		switch {
+		case refs.meets(costly):
+			stay = append(stay, c)
+		case !touches(refs, made):
+			down = append(down, c)
+		case hasSubquery(c):
+			stay = append(stay, c)
+		default:
+			down = split(replace(c, made), down)
+		}
+	}
+	return filterBy(&computeRel{in: push(r.in, down), exprs: r.exprs}, stay)
+}
+
+func touches(refs colSet, made map[int]tree.Expr) bool {
+	for id := range refs {
+		if _, ok := made[id]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// movable says whether an expression may be computed elsewhere and twice: it is a column or a constant, or a field of one.
+func movable(e tree.Expr) bool {
+	switch e := e.(type) {
+	case *tree.Ref, *tree.Literal, *tree.Param:
+		return true
+	case *tree.GetField:
+		return movable(e.Arg)
+	}
+	return false
+}
+
+// pushIntoJoin distributes conds, which are over the joined row, and the join's own conditions over its sides.
+func pushIntoJoin(r *joinRel, conds []tree.Expr) relation {
+	if r.method != anyMethod {
+		return filterBy(r, conds)
+	}
+	j := *r
+	simplifyOuter(&j, conds)
+	left, right := setOf(j.left.cols()), setOf(j.right.cols())
+	var toLeft, toRight, above []tree.Expr
+	for _, c := range conds {
+		refs := refsOf(c)
+		switch {
+		case !refs.meets(right) && j.kind != FullJoin:
+			toLeft = append(toLeft, c)
+		case !refs.meets(left) && j.kind == InnerJoin:
+			toRight = append(toRight, c)
+		case j.kind == InnerJoin:
+			j.conds = append(j.conds[:len(j.conds):len(j.conds)], c)
+		default:
+			above = append(above, c)
+		}
+	}
+	var own []tree.Expr
+	for _, c := range j.conds {
+		refs := refsOf(c)
+		switch {
+		case !refs.meets(left) && j.kind != FullJoin:
+			toRight = append(toRight, c)
+		case !refs.meets(right) && (j.kind == InnerJoin || j.kind == SemiJoin):
+			toLeft = append(toLeft, c)
+		default:
+			own = append(own, c)
+		}
+	}
+	j.conds = own
+	j.left, j.right = push(j.left, toLeft), push(j.right, toRight)
+	return filterBy(&j, above)
+}
+
+// simplifyOuter makes an outer join an inner (or less outer) one where conds let no row pass that the outer join adds.
+func simplifyOuter(j *joinRel, conds []tree.Expr) {
+	if j.kind != LeftJoin && j.kind != FullJoin {
+		return
+	}
+	left, right := setOf(j.left.cols()), setOf(j.right.cols())
+	var noNullLeft, noNullRight bool
+	for _, c := range conds {
+		for id := range rejectsNull(c) {
+			noNullLeft = noNullLeft || left[id]
+			noNullRight = noNullRight || right[id]
+		}
+	}
+	switch {
+	case j.kind == LeftJoin && noNullRight, noNullLeft && noNullRight:
+		j.kind = InnerJoin
+	case j.kind == FullJoin && noNullLeft:
+		j.kind = LeftJoin
+	case j.kind == FullJoin && noNullRight:
+		j.kind, j.left, j.right = LeftJoin, j.right, j.left
+	}
+}
+
+// nullRejecting are functions that are never TRUE if an argument is NULL.
+var nullRejecting = map[string]bool{
+	"$equal": true, "$not_equal": true, "$less": true, "$less_or_equal": true, "$greater": true, "$greater_or_equal": true,
+	"$between": true, "$like": true, "starts_with": true, "ends_with": true,
+}
+
+// rejectsNull are columns that must not be NULL for cond to be TRUE.
+func rejectsNull(cond tree.Expr) colSet {
+	s := colSet{}
+	c, ok := cond.(*tree.Call)
+	if !ok {
+		if r, ok := cond.(*tree.Ref); ok {
+			s[r.Col.ID] = true
+		}
+		return s
+	}
+	switch name := c.Func.Name; {
+	case c.Func.Safe:
+	case nullRejecting[name]:
+		for _, a := range c.Args {
+			if r, ok := a.(*tree.Ref); ok {
+				s[r.Col.ID] = true
+			}
+		}
+	case name == "$in" || name == "$in_array":
+		if r, ok := c.Args[0].(*tree.Ref); ok {
+			s[r.Col.ID] = true
+		}
+	case name == "$and":
+		for _, a := range c.Args {
+			s.addAll(rejectsNull(a))
+		}
+	case name == "$or":
+		for i, a := range c.Args {
+			if i == 0 {
+				s.addAll(rejectsNull(a))
+				continue
+			}
+			also := rejectsNull(a)
+			for id := range s {
+				if !also[id] {
+					delete(s, id)
+				}
+			}
+		}
+	case name == "$not":
+		if r := isNullOf(c.Args[0]); r != nil {
+			s[r.Col.ID] = true
+		}
+	}
+	return s
+}
+
+// isNullOf is the column of "column IS NULL", or nil.
+func isNullOf(e tree.Expr) *tree.Ref {
+	if c, ok := isCall(e, "$is_null"); ok {
+		if r, ok := c.Args[0].(*tree.Ref); ok {
+			return r
+		}
+	}
+	return nil
+}
+
+// pushIntoAggregate moves conditions on group keys below the grouping.
+func pushIntoAggregate(r *aggregateRel, conds []tree.Expr) relation {
+	if len(r.groupBy) == 0 || r.sets != nil {
+		return filterBy(r, conds)
+	}
+	keys := map[int]tree.Expr{}
+	own := colSet{}
+	for _, c := range r.cols() {
+		own[c.ID] = true
+	}
+	for _, g := range r.groupBy {
+		if movable(g.Expr) {
+			keys[g.Col.ID] = g.Expr
+			delete(own, g.Col.ID)
+		}
+	}
+	var down, stay []tree.Expr
+	for _, c := range conds {
+		refs := refsOf(c)
+		switch {
+		case refs.meets(own), hasSubquery(c) && touches(refs, keys):
+			stay = append(stay, c)
+		default:
+			down = split(replaceUnlessSubquery(c, keys), down)
+		}
+	}
+	a := *r
+	a.in = push(r.in, down)
+	return filterBy(&a, stay)
+}
+
+func replaceUnlessSubquery(e tree.Expr, with map[int]tree.Expr) tree.Expr {
+	if hasSubquery(e) {
+		return e
+	}
+	return replace(e, with)
+}
+
+// pushIntoUnion filters each input.
+func pushIntoUnion(r *unionRel, conds []tree.Expr) relation {
+	for _, c := range conds {
+		if hasSubquery(c) {
+			return &filterRel{in: r, conds: conds}
+		}
+	}
+	u := &unionRel{columns: r.columns, out: r.out}
+	for i, in := range r.inputs {
+		names := map[int]tree.Expr{}
+		for j, c := range r.out {
+			names[c.ID] = &tree.Ref{Col: r.columns[i][j]}
+		}
+		var down []tree.Expr
+		for _, c := range conds {
+			down = append(down, replace(c, names))
+		}
+		u.inputs = append(u.inputs, push(in, down))
+	}
+	return u
+}

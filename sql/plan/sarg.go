@@ -1,0 +1,274 @@
+package plan
+
+import (
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// sarg is what a condition says about one column of a scan in a form that can
+// bound a key: a search argument. Its values do not depend on the scan.
+type sarg struct {
+	op     sargOp
+	column *schema.Column
+	values []tree.Expr // one, but for sargIn
+	cond   int         // which condition it comes from
+	exact  bool        // it says all that the condition says
+}
+
+type sargOp uint8
+
+const (
+	sargEqual  sargOp = iota // = value
+	sargIn                   // any of values
+	sargArray                // any element of the array
+	sargNull                 // IS NULL
+	sargLess                 // <
+	sargAtMost               // <=
+	sargGreater
+	sargAtLeast
+	sargPrefix // STARTS_WITH
+	sargLike   // LIKE; never exact
+)
+
+// tupleSarg is (a, b, ...) IN UNNEST(array of structs).
+type tupleSarg struct {
+	columns []*schema.Column
+	array   tree.Expr
+	cond    int
+}
+
+// predicate is what all conditions of a scan together offer to an index.
+type predicate struct {
+	conds  []tree.Expr
+	sargs  []sarg
+	tuples []tupleSarg
+	// either are the conditions that are an OR of conjunctions, each analyzed on its own.
+	either []disjunction
+	// notNull are the columns that must not be NULL for the conditions to be TRUE.
+	notNull map[*schema.Column]bool
+}
+
+type disjunction struct {
+	cond  int
+	cases []predicate
+}
+
+// analyze finds the sargs in conds over the rows of s. Columns not in s.out are known when the scan opens.
+func (s *scanRel) analyze(conds []tree.Expr) predicate {
+	p := predicate{conds: conds, notNull: map[*schema.Column]bool{}}
+	byID := map[int]*schema.Column{}
+	for i, c := range s.out {
+		byID[c.ID] = s.columns[i]
+	}
+	a := analyzer{byID: byID, into: &p}
+	for i, c := range conds {
+		for id := range rejectsNull(c) {
+			if col := byID[id]; col != nil {
+				p.notNull[col] = true
+			}
+		}
+		a.condition(i, c)
+	}
+	for _, c := range s.table.Columns {
+		if c.NotNull {
+			p.notNull[c] = true
+		}
+	}
+	for i, c := range conds {
+		if d, ok := s.alternatives(i, c); ok {
+			p.either = append(p.either, d)
+		}
+	}
+	return p
+}
+
+// alternatives analyzes a OR b OR ...
+func (s *scanRel) alternatives(i int, cond tree.Expr) (disjunction, bool) {
+	d := disjunction{cond: i}
+	for _, c := range disjuncts(cond, nil) {
+		d.cases = append(d.cases, s.analyze(split(c, nil)))
+	}
+	return d, len(d.cases) > 1 && len(d.cases) <= maxAlternatives
+}
+
+// maxAlternatives is how many key ranges an OR may become; beyond that it is a filter.
+const maxAlternatives = 1000
+
+func disjuncts(e tree.Expr, list []tree.Expr) []tree.Expr {
+	if c, ok := isCall(e, "$or"); ok {
+		for _, a := range c.Args {
+			list = disjuncts(a, list)
+		}
+		return list
+	}
+	if c, ok := isCall(e, "$in"); ok {
+		if _, tuple := c.Args[0].(*tree.MakeStruct); tuple {
+			for _, a := range c.Args[1:] {
+				list = append(list, call("$equal", c.Args[0], a))
+			}
+			return list
+		}
+	}
+	return append(list, e)
+}
+
+// analyzer finds sargs in conditions.
+type analyzer struct {
+	byID map[int]*schema.Column
+	into *predicate
+}
+
+// flipped is the operator with its sides exchanged.
+var comparisons = map[string]struct{ op, flipped sargOp }{
+	"$equal":            {sargEqual, sargEqual},
+	"$less":             {sargLess, sargGreater},
+	"$less_or_equal":    {sargAtMost, sargAtLeast},
+	"$greater":          {sargGreater, sargLess},
+	"$greater_or_equal": {sargAtLeast, sargAtMost},
+}
+
+func (a *analyzer) add(op sargOp, c *schema.Column, cond int, exact bool, values ...tree.Expr) {
+	a.into.sargs = append(a.into.sargs, sarg{op: op, column: c, values: values, cond: cond, exact: exact})
+}
+
+func (a *analyzer) condition(i int, cond tree.Expr) {
+	if col := a.column(cond); col != nil {
+		a.add(sargEqual, col, i, true, &tree.Literal{T: value.BoolType, Value: value.OfBool(true)})
+		return
+	}
+	c, ok := cond.(*tree.Call)
+	if !ok || c.Func.Safe {
+		return
+	}
+	if op, ok := comparisons[c.Func.Name]; ok {
+		if col := a.column(c.Args[0]); col != nil && a.bound(col, c.Args[1]) {
+			a.add(op.op, col, i, true, c.Args[1])
+		} else if col := a.column(c.Args[1]); col != nil && a.bound(col, c.Args[0]) {
+			a.add(op.flipped, col, i, true, c.Args[0])
+		}
+		return
+	}
+	a.function(i, c)
+}
+
+func (a *analyzer) function(i int, c *tree.Call) {
+	switch c.Func.Name {
+	case "$in":
+		if col := a.column(c.Args[0]); col != nil && a.allBound(col, c.Args[1:]) {
+			a.add(sargIn, col, i, true, c.Args[1:]...)
+		}
+	case "$in_array":
+		a.inArray(i, c)
+	case "$is_null":
+		if col := a.column(c.Args[0]); col != nil {
+			a.add(sargNull, col, i, true)
+		}
+	case "$not":
+		if col := a.column(c.Args[0]); col != nil {
+			a.add(sargEqual, col, i, true, &tree.Literal{T: value.BoolType, Value: value.OfBool(false)})
+		}
+	case "starts_with":
+		if col := a.column(c.Args[0]); col != nil && a.bound(col, c.Args[1]) {
+			a.add(sargPrefix, col, i, true, c.Args[1])
+		}
+	case "$like":
+		if col := a.column(c.Args[0]); col != nil && a.bound(col, c.Args[1]) {
+			a.add(sargLike, col, i, false, c.Args[1])
+		}
+	case "$or":
+		a.orOfEqualities(i, c)
+	}
+}
+
+func (a *analyzer) inArray(i int, c *tree.Call) {
+	if !a.free(c.Args[1]) {
+		return
+	}
+	elem := c.Args[1].Type().Elem
+	if col := a.column(c.Args[0]); col != nil {
+		if elem.Kind == col.Type.Kind {
+			a.add(sargArray, col, i, true, c.Args[1])
+		}
+		return
+	}
+	m, ok := c.Args[0].(*tree.MakeStruct)
+	if !ok || len(elem.Fields) != len(m.Fields) {
+		return
+	}
+	t := tupleSarg{array: c.Args[1], cond: i}
+	for j, f := range m.Fields {
+		col := a.column(f)
+		if col == nil || elem.Fields[j].Type.Kind != col.Type.Kind {
+			return
+		}
+		t.columns = append(t.columns, col)
+	}
+	a.into.tuples = append(a.into.tuples, t)
+}
+
+// orOfEqualities makes a = 1 OR a = 2 OR a IN (3, 4) one IN.
+func (a *analyzer) orOfEqualities(i int, c *tree.Call) {
+	var one predicate
+	inner := analyzer{byID: a.byID, into: &one}
+	parts := disjuncts(c, nil)
+	for j, d := range parts {
+		inner.condition(j, d)
+	}
+	if len(one.sargs) != len(parts) {
+		return
+	}
+	var values []tree.Expr
+	for j, s := range one.sargs {
+		if s.cond != j || s.column != one.sargs[0].column || s.op != sargEqual && s.op != sargIn {
+			return
+		}
+		values = append(values, s.values...)
+	}
+	a.add(sargIn, one.sargs[0].column, i, true, values...)
+}
+
+// column is the scan's column that e is, or nil.
+func (a *analyzer) column(e tree.Expr) *schema.Column {
+	if r, ok := e.(*tree.Ref); ok {
+		return a.byID[r.Col.ID]
+	}
+	return nil
+}
+
+// bound says whether e can be a bound of a key part that holds c: it is of the same type and known before the scan.
+func (a *analyzer) bound(c *schema.Column, e tree.Expr) bool {
+	return e.Type().Kind == c.Type.Kind && a.free(e)
+}
+
+func (a *analyzer) allBound(c *schema.Column, list []tree.Expr) bool {
+	for _, e := range list {
+		if !a.bound(c, e) {
+			return false
+		}
+	}
+	return true
+}
+
+// free says whether e is known before the scan, and the same for all its rows.
+func (a *analyzer) free(e tree.Expr) bool {
+	for id := range refsOf(e) {
+		if a.byID[id] != nil {
+			return false
+		}
+	}
+	return !volatile(e)
+}
+
+// volatile says whether e may give another value each time it is computed.
+func volatile(e tree.Expr) bool {
+	found := false
+	walkTree(e, func(e tree.Expr) {
+		if c, ok := e.(*tree.Call); ok {
+			f, err := fn.Lookup(c.Func)
+			found = found || err == nil && f.Volatile
+		}
+	})
+	return found
+}

@@ -1,0 +1,232 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// slots are the places of columns in a flat row. Several columns may share a place.
+type slots map[int]int
+
+// scalar compiles e over rows with these slots; columns that are not among them come from enclosing rows, through registers.
+func (p *planner) scalar(e tree.Expr, at slots) (Expr, error) {
+	switch e := e.(type) {
+	case *tree.Literal:
+		return &Const{T: e.T, Value: e.Value}, nil
+	case *tree.Param:
+		return &Parameter{T: e.T, Index: p.param(e), Name: e.Name}, nil
+	case *tree.Ref:
+		if i, ok := at[e.Col.ID]; ok {
+			return &Slot{T: e.Col.Type, Index: i, Name: e.Col.Name}, nil
+		}
+		return &Outer{T: e.Col.Type, Register: p.register(e.Col.ID), Name: e.Col.Name}, nil
+	case *tree.Call:
+		return p.scalarCall(e, at)
+	case *tree.Cast:
+		list, err := p.scalars([]tree.Expr{e.Arg, e.Format, e.Zone}, at)
+		if err != nil {
+			return nil, err
+		}
+		return &Cast{Arg: list[0], T: e.T, Safe: e.Safe, Format: list[1], Zone: list[2]}, nil
+	case *tree.Subquery:
+		return p.scalarSubquery(e, at)
+	case *tree.MakeStruct:
+		fields, err := p.scalars(e.Fields, at)
+		return &MakeStruct{T: e.T, Fields: fields}, err
+	case *tree.GetField:
+		arg, err := p.scalar(e.Arg, at)
+		return &GetField{T: e.T, Arg: arg, Index: e.Index}, err
+	case *tree.GetJSONField:
+		arg, err := p.scalar(e.Arg, at)
+		return &GetJSONField{Arg: arg, Name: e.Name}, err
+	case *tree.Let:
+		return p.scalarLet(e, at)
+	}
+	return nil, fmt.Errorf("expression %T has no plan", e)
+}
+
+// scalars compiles each; nil stays nil.
+func (p *planner) scalars(list []tree.Expr, at slots) ([]Expr, error) {
+	out := make([]Expr, len(list))
+	for i, e := range list {
+		if e == nil {
+			continue
+		}
+		var err error
+		if out[i], err = p.scalar(e, at); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// all compiles conditions into one, nil if there is none.
+func (p *planner) all(conds []tree.Expr, at slots) (Expr, error) {
+	if len(conds) == 0 {
+		return nil, nil
+	}
+	if len(conds) == 1 {
+		return p.scalar(conds[0], at)
+	}
+	args, err := p.scalars(conds, at)
+	if err != nil {
+		return nil, err
+	}
+	f := &tree.Function{Name: "$and", Type: value.BoolType}
+	for range args {
+		f.Args = append(f.Args, value.BoolType)
+	}
+	return &Call{Func: f, Args: args}, nil
+}
+
+func (p *planner) optional(e tree.Expr, at slots) (Expr, error) {
+	if e == nil {
+		return nil, nil
+	}
+	return p.scalar(e, at)
+}
+
+func (p *planner) param(e *tree.Param) int {
+	i, ok := p.params[e.Name]
+	if !ok {
+		i = len(p.plan.Params)
+		p.params[e.Name] = i
+		p.plan.Params = append(p.plan.Params, Param{Name: e.Name, Type: e.T})
+	}
+	return i
+}
+
+// register is where a column of an enclosing row is put.
+func (p *planner) register(col int) int {
+	r, ok := p.registers[col]
+	if !ok {
+		r = p.plan.Registers
+		p.registers[col] = r
+		p.plan.Registers++
+	}
+	return r
+}
+
+func (p *planner) scalarCall(e *tree.Call, at slots) (Expr, error) {
+	args, err := p.scalars(e.Args, at)
+	if err != nil {
+		return nil, err
+	}
+	c := &Call{Func: e.Func, Args: args}
+	for _, l := range e.Lambdas {
+		if l == nil {
+			c.Lambdas = append(c.Lambdas, nil)
+			continue
+		}
+		out := &Lambda{}
+		for _, param := range l.Params {
+			out.Registers = append(out.Registers, p.register(param.ID))
+		}
+		if out.Body, err = p.scalar(l.Body, at); err != nil {
+			return nil, err
+		}
+		c.Lambdas = append(c.Lambdas, out)
+	}
+	return c, nil
+}
+
+func (p *planner) scalarLet(e *tree.Let, at slots) (Expr, error) {
+	out := &Let{}
+	for _, d := range e.Defs {
+		v, err := p.scalar(d.Expr, at)
+		if err != nil {
+			return nil, err
+		}
+		out.Values = append(out.Values, v)
+		out.Registers = append(out.Registers, p.register(d.Col.ID))
+	}
+	var err error
+	out.Body, err = p.scalar(e.Body, at)
+	return out, err
+}
+
+func (p *planner) scalarSubquery(e *tree.Subquery, at slots) (Expr, error) {
+	r, err := p.lower(e.Scan)
+	if err != nil {
+		return nil, err
+	}
+	req := request{need: colSet{}}
+	var out []tree.Col
+	switch e.Kind {
+	case tree.ExistsSubquery:
+		req.limit = 1
+	default:
+		out = []tree.Col{e.Out}
+		req.need[e.Out.ID] = true
+	}
+	b, err := p.build(r, req)
+	if err != nil {
+		return nil, err
+	}
+	q := &Subquery{T: e.T, Kind: e.Kind, Plan: b.exactly(out)}
+	if e.Kind == tree.ExistsSubquery {
+		q.Plan = b.node
+	}
+	if q.In, err = p.optional(e.In, at); err != nil {
+		return nil, err
+	}
+	free := freeRegisters(q.Plan)
+	q.Constant = len(free) == 0
+	q.Bind = p.binds(free, at)
+	return q, nil
+}
+
+// binds says which of registers are columns at hand, and where. The others are bound further out.
+func (p *planner) binds(registers map[int]bool, at slots) []Bind {
+	var list []Bind
+	for col, r := range p.registers {
+		if slot, ok := at[col]; ok && registers[r] {
+			list = append(list, Bind{Slot: slot, Register: r})
+		}
+	}
+	sortBinds(list)
+	return list
+}
+
+// freeRegisters are the registers that a plan reads and does not set itself.
+func freeRegisters(n Node) map[int]bool {
+	used, set := map[int]bool{}, map[int]bool{}
+	bind := func(list []Bind) {
+		for _, b := range list {
+			set[b.Register] = true
+		}
+	}
+	Walk(n, func(n Node) {
+		if a, ok := n.(*Apply); ok {
+			bind(a.Bind)
+		}
+		for _, e := range n.exprs() {
+			WalkExpr(e, func(e Expr) {
+				switch e := e.(type) {
+				case *Outer:
+					used[e.Register] = true
+				case *Subquery:
+					bind(e.Bind)
+				case *Let:
+					for _, r := range e.Registers {
+						set[r] = true
+					}
+				case *Call:
+					for _, l := range e.Lambdas {
+						if l != nil {
+							for _, r := range l.Registers {
+								set[r] = true
+							}
+						}
+					}
+				}
+			})
+		}
+	})
+	for r := range set {
+		delete(used, r)
+	}
+	return used
+}

@@ -1,0 +1,315 @@
+package plan
+
+import (
+	"math"
+	"sort"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+func sortBinds(list []Bind) {
+	sort.Slice(list, func(i, j int) bool { return list[i].Register < list[j].Register })
+}
+
+// choose is the cheapest access for what is wanted; of equals the first, which is the table itself.
+func (p *planner) choose(s *scanRel, req request) (*access, error) {
+	list, err := p.accesses(s, req.need)
+	if err != nil {
+		return nil, err
+	}
+	var best *access
+	for _, a := range list {
+		s.fit(a, req)
+		if best == nil || a.cost < best.cost {
+			best = a
+		}
+	}
+	return best, nil
+}
+
+// fit adds to the cost of an access what it takes to meet the wishes, and turns it around if that meets them.
+func (s *scanRel) fit(a *access, req request) {
+	order, fixed := s.orderOf(a)
+	ids := slots{}
+	for i, c := range s.out {
+		ids[c.ID] = i
+	}
+	stop := 1.0 // the part of the rows that is read before a limit stops
+	if req.limit > 0 && req.limit < a.rows {
+		stop = req.limit / a.rows
+	}
+	if want, ok := inSlots(req.order, ids); ok && len(want) > 0 {
+		switch {
+		case satisfies(order, fixed, true, want):
+		case satisfies(reversed(order), fixed, true, want):
+			a.reverse = true
+		default:
+			stop = 1
+			a.cost += sortCost(a.rows)
+		}
+	} else if len(req.order) > 0 {
+		stop = 1 // something above sorts
+	}
+	if len(req.group) > 0 {
+		stop = 1
+		var keys []int
+		for id := range req.group {
+			keys = append(keys, slotOr(ids, id, -2))
+		}
+		if !groups(order, fixed, keys) {
+			a.cost += a.rows * costHash
+		}
+	}
+	a.cost = math.Max(a.cost*stop, math.Min(a.cost, costSeek))
+}
+
+func slotOr(at slots, id, other int) int {
+	if slot, ok := at[id]; ok {
+		return slot
+	}
+	return other
+}
+
+// orderOf is the order in which an access gives rows, in places of s.out.
+func (s *scanRel) orderOf(a *access) ([]slotOrder, map[int]bool) {
+	fixed := map[int]bool{}
+	var order []slotOrder
+	for i, part := range a.key {
+		slot := s.place(part.Column)
+		if i < a.fixed {
+			if slot >= 0 {
+				fixed[slot] = true
+			}
+			continue
+		}
+		order = append(order, slotOrder{slot: slot, desc: part.Desc, nullsFirst: !part.Desc, notNull: part.Column.NotNull})
+	}
+	return order, fixed
+}
+
+// place is where a column stands in s.out, -1 if nobody reads it.
+func (s *scanRel) place(c *schema.Column) int {
+	for i, have := range s.columns {
+		if have == c {
+			return i
+		}
+	}
+	return -1
+}
+
+func (p *planner) buildScan(s *scanRel, req request) (built, error) {
+	a, err := p.choose(s, req)
+	if err != nil {
+		return built{}, err
+	}
+	var residual []tree.Expr
+	for i, c := range s.conds {
+		if !a.used[i] {
+			residual = append(residual, c)
+		}
+	}
+	if !a.covering {
+		return p.buildBackJoin(s, a, residual, req)
+	}
+	return p.scanNode(s, a, residual, req)
+}
+
+// scanNode is the Scan of one access, with the columns that are wanted of it or tested.
+func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req request) (built, error) {
+	all := setOf(s.out)
+	wanted := request{need: colSet{}, prefer: req.prefer}
+	for id := range req.with(refsOf(residual...)).need {
+		if all[id] {
+			wanted.need[id] = true
+		}
+	}
+	places := slots{}
+	for i, c := range s.out {
+		places[c.ID] = i
+	}
+	n := &Scan{Table: s.table, Index: a.index, Alias: s.alias, Reverse: a.reverse, Exclusive: s.exclusive}
+	b := built{node: n, at: slots{}, distinct: true}
+	moved := map[int]int{}
+	for _, id := range columnOrder(wanted, places) {
+		b.at[id] = len(n.Columns)
+		moved[places[id]] = len(n.Columns)
+		n.Columns = append(n.Columns, s.columns[places[id]])
+	}
+	order, fixed := s.orderOf(a)
+	if a.reverse {
+		order = reversed(order)
+	}
+	b.order, b.fixed = moveOrder(built{order: order, fixed: fixed}, moved)
+	var err error
+	if n.Residual, err = p.all(residual, b.at); err != nil {
+		return built{}, err
+	}
+	for i := range a.seeks {
+		sk, err := p.seek(&a.seeks[i], a)
+		if err != nil {
+			return built{}, err
+		}
+		n.Seeks = append(n.Seeks, sk)
+	}
+	return b, nil
+}
+
+// seek compiles a seek. Its values refer to no row but enclosing ones.
+func (p *planner) seek(sk *seek, a *access) (Seek, error) {
+	var out Seek
+	if t := sk.tuple; t != nil {
+		array, err := p.scalar(t.array, slots{})
+		out.Tuples = &SeekTuples{Array: array}
+		for _, part := range a.key[:sk.tupleLen] {
+			out.Tuples.Fields = append(out.Tuples.Fields, t.place(part.Column))
+			out.Tuples.Types = append(out.Tuples.Types, part.Column.Type)
+		}
+		return out, err
+	}
+	for _, s := range sk.parts {
+		values, err := p.scalars(s.values, slots{})
+		if err != nil {
+			return Seek{}, err
+		}
+		switch s.op {
+		case sargArray:
+			out.Parts = append(out.Parts, SeekPart{Array: values[0]})
+		case sargNull:
+			out.Parts = append(out.Parts, SeekPart{Null: true})
+		default:
+			out.Parts = append(out.Parts, SeekPart{Values: values})
+		}
+	}
+	if sk.low == nil && sk.high == nil && sk.prefix == nil {
+		return out, nil
+	}
+	r, err := p.seekRange(sk)
+	out.Range = r
+	return out, err
+}
+
+func (p *planner) seekRange(sk *seek) (*SeekRange, error) {
+	r := &SeekRange{}
+	bound := func(s *sarg) (Expr, error) {
+		if s == nil {
+			return nil, nil
+		}
+		return p.scalar(s.values[0], slots{})
+	}
+	var err error
+	if r.Low, err = bound(sk.low); err != nil {
+		return nil, err
+	}
+	if r.High, err = bound(sk.high); err != nil {
+		return nil, err
+	}
+	r.LowOpen = sk.low != nil && sk.low.op == sargGreater
+	r.HighOpen = sk.high != nil && sk.high.op == sargLess
+	r.Like = sk.prefix != nil && sk.prefix.op == sargLike
+	r.Prefix, err = bound(sk.prefix)
+	return r, err
+}
+
+// buildBackJoin reads an index, and for each entry the row of the table.
+func (p *planner) buildBackJoin(s *scanRel, a *access, residual []tree.Expr, req request) (built, error) {
+	entry, row := *s, *s
+	entry.columns, entry.out, entry.conds = nil, nil, nil
+	row.columns, row.out, row.conds = nil, nil, nil
+	var key []tree.Expr
+	need := request{need: colSet{}, prefer: req.prefer}
+	for i, c := range s.columns {
+		if indexHolds(a.index, c) {
+			entry.columns = append(entry.columns, c)
+			entry.out = append(entry.out, s.out[i])
+		} else {
+			row.columns = append(row.columns, c)
+			row.out = append(row.out, s.out[i])
+		}
+	}
+	for _, part := range s.table.Key {
+		col := p.newCol(part.Column.Name, part.Column.Type)
+		i := entry.place(part.Column)
+		if i < 0 {
+			entry.columns = append(entry.columns, part.Column)
+			entry.out = append(entry.out, col)
+			i = len(entry.out) - 1
+		}
+		need.need[entry.out[i].ID] = true
+		key = append(key, &tree.Ref{Col: entry.out[i]})
+	}
+	early, late := residualSides(residual, setOf(row.out))
+	need.need.addAll(req.need)
+	left, err := p.scanNode(&entry, a, early, need)
+	if err != nil {
+		return built{}, err
+	}
+	return p.joinRow(left, &row, key, late, req)
+}
+
+// residualSides divides conditions into those that an index entry can answer, and those that need the row.
+func residualSides(conds []tree.Expr, row colSet) (early, late []tree.Expr) {
+	for _, c := range conds {
+		if refsOf(c).meets(row) {
+			late = append(late, c)
+		} else {
+			early = append(early, c)
+		}
+	}
+	return early, late
+}
+
+// joinRow is the Apply of a back join.
+func (p *planner) joinRow(left built, row *scanRel, key, late []tree.Expr, req request) (built, error) {
+	point := &access{key: row.table.Key, covering: true, unique: true}
+	sk := seek{}
+	for i, part := range row.table.Key {
+		sk.parts = append(sk.parts, sarg{op: sargEqual, column: part.Column, values: key[i : i+1]})
+	}
+	point.seeks = []seek{sk}
+	right, err := p.scanNode(row, point, late, req)
+	if err != nil {
+		return built{}, err
+	}
+	parts := right.node.(*Scan).Seeks[0].Parts
+	for i := range parts {
+		parts[i].NullSafe = true // a NULL in the key is a value like any other
+	}
+	return p.apply(InnerJoin, left, right, true), nil
+}
+
+// apply joins two operators, the right one running for each row of the left.
+func (p *planner) apply(kind JoinKind, left, right built, backJoin bool) built {
+	n := &Apply{Kind: kind, Left: left.node, Right: right.node, BackJoin: backJoin}
+	n.Bind = p.binds(freeRegisters(right.node), left.at)
+	for i := range n.Bind {
+		n.Bind[i].Name, _ = Field(left.node, n.Bind[i].Slot)
+	}
+	b := built{node: n, order: left.order, fixed: left.fixed, distinct: left.distinct && (backJoin || kind == SemiJoin || kind == AntiJoin)}
+	b.at = joinSlots(kind, left, right)
+	return b
+}
+
+func joinSlots(kind JoinKind, left, right built) slots {
+	at := slots{}
+	for id, slot := range left.at {
+		at[id] = slot
+	}
+	if kind == SemiJoin || kind == AntiJoin {
+		return at
+	}
+	w := left.node.Width()
+	for id, slot := range right.at {
+		at[id] = w + slot
+	}
+	return at
+}
+
+// hintLiteral reads a hint's word from a literal: analyzers give identifiers as strings.
+func hintLiteral(l *tree.Literal) (string, bool) {
+	if l.T.Kind == value.String {
+		return l.Value.AsString(), true
+	}
+	return "", false
+}

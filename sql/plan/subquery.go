@@ -1,0 +1,158 @@
+package plan
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+)
+
+// filter keeps the rows of in for which conds are TRUE. EXISTS and IN subqueries among conds become semi and anti joins;
+// the other conditions move down as far as they can.
+func (p *planner) filter(in relation, conds []tree.Expr) (relation, error) {
+	var plain []tree.Expr
+	for _, c := range conds {
+		if isTrue(c) {
+			continue
+		}
+		if isNever(c) {
+			return &emptyRel{out: in.cols()}, nil
+		}
+		joined, ok, err := p.semiJoin(in, c)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			in = joined
+			continue
+		}
+		plain = append(plain, c)
+	}
+	return push(in, plain), nil
+}
+
+// semiJoin makes a join of a condition that is EXISTS, IN or their negation; ok is false for every other.
+func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok bool, err error) {
+	kind := SemiJoin
+	if not, is := isCall(cond, "$not"); is {
+		kind, cond = AntiJoin, not.Args[0]
+	}
+	q, is := cond.(*tree.Subquery)
+	if !is || q.Kind != tree.ExistsSubquery && q.Kind != tree.InSubquery {
+		return nil, false, nil
+	}
+	if q.Kind == tree.InSubquery && hasSubquery(q.In) {
+		return nil, false, nil
+	}
+	right, err := p.lower(q.Scan)
+	if err != nil {
+		return nil, false, err
+	}
+	if q.Kind == tree.InSubquery && kind == AntiJoin && !(notNull(in, q.In) && notNull(right, &tree.Ref{Col: q.Out})) {
+		return nil, false, nil // NOT IN with NULLs is neither TRUE nor FALSE: no join says that
+	}
+	outer := setOf(in.cols())
+	right, conds := decorrelate(right, outer, q.Kind == tree.ExistsSubquery)
+	if q.Kind == tree.InSubquery {
+		conds = append(conds, split(call("$equal", q.In, &tree.Ref{Col: q.Out}), nil)...)
+	}
+	j := &joinRel{kind: kind, left: in, right: right, conds: conds, hints: q.Hints}
+	j.lateral = freeOf(right).meets(outer)
+	return pushIntoJoin(j, nil), true, nil
+}
+
+// decorrelate takes conditions that refer to columns of outer out of a subquery, so that it no longer depends on the
+// row it runs for. Only rows matter, not how many nor in what order, if exists.
+func decorrelate(r relation, outer colSet, exists bool) (relation, []tree.Expr) {
+	switch r := r.(type) {
+	case *filterRel:
+		in, conds := decorrelate(r.in, outer, exists)
+		var keep []tree.Expr
+		for _, c := range r.conds {
+			if refsOf(c).meets(outer) && !hasSubquery(c) {
+				conds = append(conds, c)
+			} else {
+				keep = append(keep, c)
+			}
+		}
+		return filterBy(in, keep), conds
+	case *scanRel:
+		var conds, keep []tree.Expr
+		for _, c := range r.conds {
+			if refsOf(c).meets(outer) && !hasSubquery(c) {
+				conds = append(conds, c)
+			} else {
+				keep = append(keep, c)
+			}
+		}
+		s := *r
+		s.conds = keep
+		return &s, conds
+	case *computeRel:
+		in, conds := decorrelate(r.in, outer, exists)
+		return &computeRel{in: in, exprs: r.exprs}, conds
+	case *joinRel:
+		if r.kind != InnerJoin || r.method != anyMethod {
+			break
+		}
+		left, conds := decorrelate(r.left, outer, exists)
+		right, more := decorrelate(r.right, outer, exists)
+		j := *r
+		j.left, j.right = left, right
+		return &j, append(conds, more...)
+	case *sortRel:
+		if exists {
+			return decorrelate(r.in, outer, exists)
+		}
+	case *limitRel:
+		if n, ok := r.count.(*tree.Literal); ok && exists && r.offset == nil && !n.Value.IsNull() && n.Value.AsInt64() > 0 {
+			return decorrelate(r.in, outer, exists)
+		}
+	}
+	return r, nil
+}
+
+func filterBy(in relation, conds []tree.Expr) relation {
+	if len(conds) == 0 {
+		return in
+	}
+	return &filterRel{in: in, conds: conds}
+}
+
+// notNull says whether an expression over rows of r can be seen to be never NULL.
+func notNull(r relation, e tree.Expr) bool {
+	switch e := e.(type) {
+	case *tree.Literal:
+		return !e.Value.IsNull()
+	case *tree.Ref:
+		return notNullCol(r, e.Col.ID)
+	}
+	return false
+}
+
+func notNullCol(r relation, id int) bool {
+	switch r := r.(type) {
+	case *scanRel:
+		for i, c := range r.out {
+			if c.ID == id {
+				return r.columns[i].NotNull
+			}
+		}
+	case *filterRel:
+		return notNullCol(r.in, id)
+	case *computeRel:
+		for _, x := range r.exprs {
+			if x.Col.ID == id {
+				return notNull(r.in, x.Expr)
+			}
+		}
+		return notNullCol(r.in, id)
+	case *joinRel:
+		if r.kind == FullJoin {
+			return false
+		}
+		return notNullCol(r.left, id) || r.kind == InnerJoin && notNullCol(r.right, id)
+	case *sortRel:
+		return notNullCol(r.in, id)
+	case *limitRel:
+		return notNullCol(r.in, id)
+	}
+	return false
+}
