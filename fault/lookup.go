@@ -1,0 +1,20 @@
+package fault
+
+import "google.golang.org/grpc/codes"
+
+// Errors of READ requests and mutations that name what does not exist. SQL says the same things as INVALID_ARGUMENT.
+
+// TableNotFound: no table has this name.
+func TableNotFound(table string) *Error {
+	return newError(codes.NotFound, "Table not found: %s", shorten(table))
+}
+
+// IndexNotFound: the table has no index of this name.
+func IndexNotFound(index, table string) *Error {
+	return newError(codes.NotFound, "No index %s was found for table %s.", shorten(index), table)
+}
+
+// ColumnNotFound: the table has no column of this name.
+func ColumnNotFound(table, column string) *Error {
+	return newError(codes.NotFound, "Column not found in table %s: %s", table, shorten(column))
+}

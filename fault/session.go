@@ -1,0 +1,50 @@
+package fault
+
+import "google.golang.org/grpc/codes"
+
+// InvalidResourceName: a name in a request has not the form of its kind.
+func InvalidResourceName(kind, name string) *Error {
+	return newError(codes.InvalidArgument, "Invalid %s name: %s", kind, shorten(name))
+}
+
+// SessionNotFound: the session does not exist. Clients match on the beginning of the text and on the resource, and make a new one.
+func SessionNotFound(name string) *Error {
+	e := newError(codes.NotFound, "Session not found: %s", name)
+	e.Resource = &Resource{SessionResource, name}
+	return e
+}
+
+// InvalidSessionCount: BatchCreateSessions for no session.
+func InvalidSessionCount(n int32) *Error {
+	return newError(codes.InvalidArgument, "Invalid session_count %d: it must be at least 1.", n)
+}
+
+// MultiplexedBatch: multiplexed sessions are made one at a time.
+func MultiplexedBatch() *Error {
+	return newError(codes.InvalidArgument, "Multiplexed sessions may not be created in a batch. Use CreateSession.")
+}
+
+// MultiplexedDelete: multiplexed sessions end by themselves.
+func MultiplexedDelete() *Error {
+	return newError(codes.InvalidArgument, "Multiplexed sessions may not be deleted.")
+}
+
+// TooManyLabels: more labels than a resource may have.
+func TooManyLabels(n, limit int) *Error {
+	return newError(codes.InvalidArgument, "Too many labels: %d. The limit is %d.", n, limit)
+}
+
+// InvalidLabel: a label's key or value breaks the rules.
+func InvalidLabel(text string) *Error {
+	return newError(codes.InvalidArgument, "Invalid label: %s. Keys begin with a lower-case letter; keys and values have at most 63 lower-case letters, digits, dashes and underscores.", shorten(text))
+}
+
+// InvalidPageSize: a negative page_size.
+func InvalidPageSize(n int32) *Error {
+	return newError(codes.InvalidArgument, "Invalid page_size %d: it must not be negative.", n)
+}
+
+// InvalidFilter: a filter that is not understood.
+func InvalidFilter(filter string) *Error {
+	return newError(codes.InvalidArgument, "Invalid filter: %s", shorten(filter))
+}

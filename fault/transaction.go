@@ -1,0 +1,142 @@
+package fault
+
+import (
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Errors about the transactions that requests name and the options they give.
+
+// InvalidTransactionOptions: what is asked of a transaction does not exist or does not go together.
+func InvalidTransactionOptions(why string) *Error {
+	return newError(codes.InvalidArgument, "Invalid transaction options: %s.", why)
+}
+
+// TransactionNotFound: no transaction of this session has this id.
+func TransactionNotFound(id []byte) *Error {
+	return newError(codes.NotFound, "Transaction not found: %x", id[:min(len(id), 64)])
+}
+
+// TransactionClosed: a later transaction of its session, or long idleness, has ended the transaction.
+func TransactionClosed() *Error {
+	return newError(codes.FailedPrecondition, "Cannot use the transaction: it has already been closed.")
+}
+
+// RollbackAfterCommit: it is too late.
+func RollbackAfterCommit() *Error {
+	return newError(codes.FailedPrecondition, "Cannot rollback a transaction after it has been committed.")
+}
+
+// CommitAfterRollback: there is nothing left to commit.
+func CommitAfterRollback() *Error {
+	return newError(codes.FailedPrecondition, "Cannot commit a transaction after it has been rolled back.")
+}
+
+// NotReadWrite: Commit or Rollback of a transaction of another kind.
+func NotReadWrite(call, kind string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot %s a %s transaction.", call, kind)
+}
+
+// SingleUseWrite: a single-use transaction other than read-only, where reads and queries are.
+func SingleUseWrite() *Error {
+	return newError(codes.InvalidArgument, "Invalid single_use transaction: reads and queries may only use a single-use transaction that is read_only.")
+}
+
+// BoundedStalenessMultiUse: a bound that only one read can use.
+func BoundedStalenessMultiUse() *Error {
+	return newError(codes.InvalidArgument, "Invalid transaction options: min_read_timestamp and max_staleness are for single-use transactions only.")
+}
+
+// InvalidPriority: no such priority.
+func InvalidPriority(n int32) *Error {
+	return newError(codes.InvalidArgument, "Invalid request options: unknown priority %d.", n)
+}
+
+// TagTooLong: a tag over the limit.
+func TagTooLong(field string, size, limit int) *Error {
+	return newError(codes.InvalidArgument, "Invalid request options: %s has %d characters; the limit is %d.", field, size, limit)
+}
+
+// TagNotPrintable: a tag with other than printable ASCII characters.
+func TagNotPrintable(field string) *Error {
+	return newError(codes.InvalidArgument, "Invalid request options: %s may only hold printable ASCII characters.", field)
+}
+
+// DirectedReadInReadWrite: directed_read_options in a read-write transaction.
+func DirectedReadInReadWrite() *Error {
+	return newError(codes.InvalidArgument, "Directed reads can only be performed in a read-only transaction.")
+}
+
+// TooManyReplicaSelections: directed_read_options over the limit.
+func TooManyReplicaSelections(limit int) *Error {
+	return newError(codes.InvalidArgument, "Invalid directed_read_options: at most %d replica selections are allowed.", limit)
+}
+
+// InvalidCommitDelay: max_commit_delay out of range.
+func InvalidCommitDelay(limit time.Duration) *Error {
+	return newError(codes.InvalidArgument, "Invalid max_commit_delay: it must be between 0 and %d ms.", limit.Milliseconds())
+}
+
+// PartitionedSecondStatement: a partitioned DML transaction runs one statement.
+func PartitionedSecondStatement() *Error {
+	return newError(codes.InvalidArgument, "A partitioned DML transaction may only execute one statement.")
+}
+
+// PartitionedOnlyDML: a partitioned DML transaction used for something else.
+func PartitionedOnlyDML() *Error {
+	return newError(codes.InvalidArgument, "A partitioned DML transaction may only execute an UPDATE or DELETE statement.")
+}
+
+// UnexpectedMutationKey: only what writes can have one.
+func UnexpectedMutationKey() *Error {
+	return newError(codes.InvalidArgument, "BeginTransaction: mutation_key is only allowed for read-write transactions.")
+}
+
+// OutOfOrderSeqno: DML with a lower seqno than one before it.
+func OutOfOrderSeqno(seqno, last int64) *Error {
+	return newError(codes.InvalidArgument, "Out of order seqno: %d was requested after %d.", seqno, last)
+}
+
+// ReusedSeqno: another statement with the same seqno.
+func ReusedSeqno(seqno int64) *Error {
+	return newError(codes.InvalidArgument, "A different request with seqno %d was executed before in this transaction.", seqno)
+}
+
+// IsAborted says whether err tells the client to run its transaction again.
+func IsAborted(err error) bool { return err != nil && CodeOf(err) == codes.Aborted }
+
+// SingleUseCommitKind: Commit with a single-use transaction that cannot write.
+func SingleUseCommitKind() *Error {
+	return newError(codes.InvalidArgument, "Invalid single_use_transaction: Commit needs a read_write transaction.")
+}
+
+// PartitionTransaction: partitions are made and read in a read-only transaction of several requests.
+func PartitionTransaction() *Error {
+	return newError(codes.InvalidArgument, "Partitioned reads and queries need a read-only transaction that was begun by BeginTransaction or is begun in this request.")
+}
+
+// DMLReadOnly: DML where nothing can be written.
+func DMLReadOnly() *Error {
+	return newError(codes.InvalidArgument, "DML statements can only be performed in a read-write or partitioned-dml transaction. Current transaction type is read-only or single-use.")
+}
+
+// BatchOutsideReadWrite: ExecuteBatchDml in a transaction of another kind.
+func BatchOutsideReadWrite() *Error {
+	return newError(codes.InvalidArgument, "ExecuteBatchDml can only be used in a read-write transaction.")
+}
+
+// BatchOnlyDML: a query in ExecuteBatchDml.
+func BatchOnlyDML() *Error {
+	return newError(codes.InvalidArgument, "ExecuteBatchDml can only execute DML statements, not queries.")
+}
+
+// SystemTableInReadWrite: INFORMATION_SCHEMA or SPANNER_SYS in a read-write transaction.
+func SystemTableInReadWrite() *Error {
+	return newError(codes.InvalidArgument, "Unsupported concurrency mode in query using INFORMATION_SCHEMA or SPANNER_SYS: they can only be read in a read-only transaction.")
+}
+
+// NotPartitionable: PartitionQuery of a query whose answer is not the sum of answers over parts of one table.
+func NotPartitionable() *Error {
+	return newError(codes.InvalidArgument, "Query is not root partitionable since it does not have a DistributedUnion at the root. Please check the conditions for a query to be root-partitionable.")
+}
