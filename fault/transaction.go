@@ -135,8 +135,3 @@ func BatchOnlyDML() *Error {
 func SystemTableInReadWrite() *Error {
 	return newError(codes.InvalidArgument, "Unsupported concurrency mode in query using INFORMATION_SCHEMA or SPANNER_SYS: they can only be read in a read-only transaction.")
 }
-
-// NotPartitionable: PartitionQuery of a query whose answer is not the sum of answers over parts of one table.
-func NotPartitionable() *Error {
-	return newError(codes.InvalidArgument, "Query is not root partitionable since it does not have a DistributedUnion at the root. Please check the conditions for a query to be root-partitionable.")
-}
