@@ -71,7 +71,11 @@ func checkText(t *schema.Table, col *schema.Column, v value.Value) error {
 	default:
 		return nil
 	}
-	if size := textLength(v); limit > 0 && size > limit {
+	// A text has no more characters than bytes.
+	if limit <= 0 || int64(len(v.AsBytes())) <= limit {
+		return nil
+	}
+	if size := textLength(v); size > limit {
 		return fault.ValueTooLong(t.FullName(), col.Name, limit, size)
 	}
 	return nil

@@ -155,23 +155,31 @@ type located struct {
 	virtual  []value.Value // computed columns
 	args     []value.Value // room for computing them
 	text     textArena
+
+	// Room for offsets and fields of most projections, so that they need no memory of their own.
+	someOffsets [4]int
+	someFields  [12]field
 }
 
-func newLocated(p *Projection) located {
-	l := located{p: p, offsets: make([]int, len(p.Key))}
-	if len(p.fields) > 0 {
+// init makes l ready for rows of p; l must not be copied afterwards.
+func (l *located) init(p *Projection) {
+	l.p = p
+	l.offsets, l.fields = l.someOffsets[:], l.someFields[:]
+	if len(p.Key) > len(l.offsets) {
+		l.offsets = make([]int, len(p.Key))
+	}
+	if len(p.fields) > len(l.fields) {
 		l.fields = make([]field, len(p.fields))
 	}
 	if len(p.virtual) > 0 {
 		l.virtual = make([]value.Value, len(p.virtual))
 	}
-	return l
 }
 
 // locate finds the parts of the row at key, whose parts offsets holds already.
 func (l *located) locate(key, val []byte) error {
 	l.key, l.val = key, val
-	if len(l.fields) > 0 {
+	if len(l.p.fields) > 0 {
 		if err := findFields(val, l.p.fields, l.fields); err != nil {
 			return err
 		}

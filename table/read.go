@@ -23,8 +23,8 @@ type Read struct {
 
 // Open begins the read. The Rows must be closed.
 func (r Read) Open(ctx context.Context, view View) *Rows {
-	rows := &Rows{ctx: ctx, view: view, read: r, row: newLocated(r.Projection)}
-	rows.left = r.Limit
+	rows := &Rows{ctx: ctx, view: view, read: r, left: r.Limit}
+	rows.row.init(r.Projection)
 	if r.Limit == 0 {
 		rows.left = -1
 	}

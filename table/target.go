@@ -66,7 +66,7 @@ func newTarget(t *schema.Table, virtual bool) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.read = newLocated(p)
+	g.read.init(p)
 	g.old = make([]value.Value, len(t.Columns))
 	g.row = make([]value.Value, len(t.Columns))
 	g.changed = make([]bool, len(t.Columns))

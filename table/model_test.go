@@ -1,0 +1,486 @@
+package table
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+var seed = flag.Uint64("seed", 0, "replay TestModel with this seed only")
+
+// modelDDL has every kind of key, interleaving and index.
+const modelDDL = `
+CREATE TABLE P (A INT64, S STRING(MAX), V INT64 NOT NULL DEFAULT (7)) PRIMARY KEY (A, S DESC);
+CREATE TABLE Casc (A INT64, S STRING(MAX), B INT64, V INT64, W STRING(MAX)) PRIMARY KEY (A, S DESC, B DESC), INTERLEAVE IN PARENT P ON DELETE CASCADE;
+CREATE TABLE Deep (A INT64, S STRING(MAX), B INT64, C STRING(MAX), V INT64) PRIMARY KEY (A, S DESC, B DESC, C), INTERLEAVE IN PARENT Casc ON DELETE CASCADE;
+CREATE TABLE Block (A INT64, S STRING(MAX), V INT64) PRIMARY KEY (A, S DESC), INTERLEAVE IN PARENT P ON DELETE NO ACTION;
+CREATE TABLE Loose (A INT64, S STRING(MAX), B INT64, V INT64) PRIMARY KEY (A, S DESC, B), INTERLEAVE IN P;
+CREATE INDEX PByV ON P (V DESC);
+CREATE UNIQUE INDEX CascUnique ON Casc (V, W DESC);
+CREATE NULL_FILTERED INDEX CascByW ON Casc (W) STORING (V);
+CREATE UNIQUE NULL_FILTERED INDEX DeepUnique ON Deep (V);
+CREATE INDEX CascIn ON Casc (A, S DESC, V), INTERLEAVE IN P;
+`
+
+// TestModel applies random commits to tables and to plain maps that know the
+// rules; both must agree on what fails, on every row and index entry, and on what key sets hold.
+func TestModel(t *testing.T) {
+	seeds := []uint64{*seed}
+	if *seed == 0 {
+		seeds = nil
+		for i := range uint64(60) {
+			seeds = append(seeds, i+1)
+		}
+	}
+	for _, s := range seeds {
+		t.Run(fmt.Sprint(s), func(t *testing.T) { runModel(t, s, 120) })
+	}
+}
+
+func runModel(t *testing.T, seed uint64, steps int) {
+	script := newScript()
+	if err := script.ddl(modelDDL); err != nil {
+		t.Fatal(err)
+	}
+	m := newModel(script.catalog, rand.New(rand.NewPCG(seed, 1)))
+	ctx := context.Background()
+	outcomes := map[codes.Code]int{}
+	for step := range steps {
+		muts := m.randomCommit()
+		want := m.commit(muts)
+		err := script.m.attempt(func() error {
+			_, err := Apply(ctx, script.m, muts, testNow)
+			return err
+		})
+		if code := fault.CodeOf(err); !slices.Contains(want, code) {
+			t.Fatalf("step %d: %v\ngot %v, want one of %v", step, muts, err, want)
+		}
+		outcomes[fault.CodeOf(err)]++
+		script.m.commit(mvcc.Timestamp(step + 1))
+		m.compare(t, script.m, fmt.Sprintf("step %d", step))
+		m.compareKeySet(t, script.m)
+	}
+	if outcomes[codes.OK] < steps/5 || len(outcomes) < 4 {
+		t.Errorf("random commits do not try enough: %v", outcomes)
+	}
+}
+
+// model is rows of tables in maps, by the text of their keys.
+type model struct {
+	catalog *schema.Catalog
+	r       *rand.Rand
+	rows    map[*schema.Table]map[string][]value.Value
+}
+
+func newModel(c *schema.Catalog, r *rand.Rand) *model {
+	m := &model{catalog: c, r: r, rows: map[*schema.Table]map[string][]value.Value{}}
+	for _, t := range c.Tables {
+		m.rows[t] = map[string][]value.Value{}
+	}
+	return m
+}
+
+var modelTexts = []string{"", "a", "a\x00", "b"}
+
+func (m *model) randomValue(t *value.Type) value.Value {
+	if m.r.IntN(8) == 0 {
+		return value.Null(t.Kind)
+	}
+	if t.Kind == value.String {
+		return value.OfString(modelTexts[m.r.IntN(len(modelTexts))])
+	}
+	return value.OfInt64(m.r.Int64N(4) - 1)
+}
+
+func (m *model) randomCommit() []Mutation {
+	var muts []Mutation
+	for range 1 + m.r.IntN(4) {
+		t := m.catalog.Tables[m.r.IntN(len(m.catalog.Tables))]
+		mut := Mutation{Op: Op(m.r.IntN(5)), Table: t}
+		if m.r.IntN(3) > 0 {
+			mut.Op = InsertOrUpdate
+		}
+		if mut.Op == Delete {
+			if m.r.IntN(3) > 0 {
+				mut.Keys.Keys = append(mut.Keys.Keys, m.randomKey(TableLayout(t), len(t.Key)))
+			} else {
+				mut.Keys = m.randomKeySet(TableLayout(t), 1)
+			}
+		} else {
+			m.randomRows(&mut)
+		}
+		muts = append(muts, mut)
+	}
+	return muts
+}
+
+func (m *model) randomRows(mut *Mutation) {
+	for _, c := range mut.Table.Columns {
+		if c.KeyOrdinal >= 0 || m.r.IntN(3) > 0 {
+			mut.Columns = append(mut.Columns, c)
+		}
+	}
+	m.r.Shuffle(len(mut.Columns), func(i, j int) { mut.Columns[i], mut.Columns[j] = mut.Columns[j], mut.Columns[i] })
+	for range 1 + m.r.IntN(2) {
+		row := make([]value.Value, len(mut.Columns))
+		for i, c := range mut.Columns {
+			row[i] = m.randomValue(c.Type)
+		}
+		mut.Rows = append(mut.Rows, row)
+	}
+}
+
+func (m *model) randomKey(l *Layout, parts int) []value.Value {
+	key := make([]value.Value, parts)
+	for i := range key {
+		key[i] = m.randomValue(l.Key[i].Column.Type)
+	}
+	return key
+}
+
+func (m *model) randomKeySet(l *Layout, most int) KeySet {
+	ks := KeySet{All: m.r.IntN(20) == 0}
+	for range m.r.IntN(most + 1) {
+		ks.Keys = append(ks.Keys, m.randomKey(l, l.declared+m.r.IntN(len(l.Key)-l.declared+1)))
+	}
+	for range m.r.IntN(most + 1) {
+		r := KeyRange{StartOpen: m.r.IntN(2) == 0, EndOpen: m.r.IntN(2) == 0}
+		r.Start = m.randomKey(l, m.r.IntN(len(l.Key)+1))
+		if r.End = m.randomKey(l, m.r.IntN(len(l.Key)+1)); m.r.IntN(3) > 0 {
+			copy(r.End, r.Start)
+			if n := min(len(r.End), len(r.Start)); n > 0 {
+				r.End[n-1] = m.randomValue(l.Key[n-1].Column.Type)
+			}
+		}
+		ks.Ranges = append(ks.Ranges, r)
+	}
+	return ks
+}
+
+func modelKey(t *schema.Table, row []value.Value) string { return keyText(keyOf(row, t.Key)) }
+
+// commit applies mutations and returns the codes that may come of it: OK, or those of its failures.
+func (m *model) commit(muts []Mutation) []codes.Code {
+	before := map[*schema.Table]map[string][]value.Value{}
+	for t, rows := range m.rows {
+		before[t] = map[string][]value.Value{}
+		for k, row := range rows {
+			before[t][k] = row
+		}
+	}
+	code, deleted := codes.OK, map[string]bool{}
+	for i := range muts {
+		if code = m.mutate(&muts[i], deleted); code != codes.OK {
+			m.rows = before
+			return []codes.Code{code}
+		}
+	}
+	if failures := m.violations(); len(failures) > 0 {
+		m.rows = before
+		return failures
+	}
+	return []codes.Code{codes.OK}
+}
+
+func (m *model) mutate(mut *Mutation, deleted map[string]bool) codes.Code {
+	t := mut.Table
+	if mut.Op == Delete {
+		for k, row := range m.rows[t] {
+			if m.inKeySet(TableLayout(t), mut.Keys, row) {
+				m.delete(t, k)
+			}
+		}
+		for _, c := range m.everyKey(TableLayout(t)) {
+			if m.inKeySet(TableLayout(t), mut.Keys, c) {
+				deleted[t.Name+modelKey(t, c)] = true
+			}
+		}
+		return codes.OK
+	}
+	for _, vals := range mut.Rows {
+		if code := m.mutateRow(mut, vals, deleted); code != codes.OK {
+			return code
+		}
+	}
+	return codes.OK
+}
+
+// everyKey lists rows with all keys that random values can have.
+func (m *model) everyKey(l *Layout) [][]value.Value {
+	rows := [][]value.Value{make([]value.Value, len(l.Table.Columns))}
+	for _, p := range l.Key {
+		values := []value.Value{value.Null(p.Column.Type.Kind)}
+		for i := range 4 {
+			if p.Column.Type.Kind == value.String {
+				values = append(values, value.OfString(modelTexts[i]))
+			} else {
+				values = append(values, value.OfInt64(int64(i)-1))
+			}
+		}
+		var next [][]value.Value
+		for _, row := range rows {
+			for _, v := range values {
+				row := slices.Clone(row)
+				row[p.Column.Ordinal] = v
+				next = append(next, row)
+			}
+		}
+		rows = next
+	}
+	return rows
+}
+
+func (m *model) mutateRow(mut *Mutation, vals []value.Value, deleted map[string]bool) codes.Code {
+	t := mut.Table
+	row := make([]value.Value, len(t.Columns))
+	given := make([]bool, len(t.Columns))
+	for i, c := range mut.Columns {
+		row[c.Ordinal], given[c.Ordinal] = vals[i], true
+		if c.NotNull && vals[i].IsNull() {
+			return codes.FailedPrecondition
+		}
+	}
+	key := modelKey(t, row)
+	old, exists := m.rows[t][key]
+	switch {
+	case mut.Op == Insert && exists:
+		return codes.AlreadyExists
+	case mut.Op == Update && !exists && deleted[t.Name+key]:
+		return codes.InvalidArgument
+	case mut.Op == Update && !exists:
+		return codes.NotFound
+	case mut.Op == Replace && exists:
+		if !m.deleteChildren(t, key) {
+			return codes.FailedPrecondition
+		}
+	}
+	for i, c := range t.Columns {
+		switch {
+		case given[i]:
+		case exists && mut.Op != Replace:
+			row[i] = old[i]
+		case c.Default != nil:
+			row[i] = value.OfInt64(7)
+		default:
+			row[i] = value.Null(c.Type.Kind)
+		}
+	}
+	m.rows[t][key] = row
+	return codes.OK
+}
+
+// delete deletes a row and what cascades from it.
+func (m *model) delete(t *schema.Table, key string) {
+	m.deleteChildren(t, key)
+	delete(m.rows[t], key)
+}
+
+// deleteChildren deletes the children of a row under ON DELETE CASCADE; it says whether there are none under NO ACTION.
+func (m *model) deleteChildren(t *schema.Table, key string) bool {
+	free := true
+	for _, child := range t.Children {
+		for k, row := range m.rows[child] {
+			if keyText(keyOf(row, child.Key[:len(t.Key)])) != key {
+				continue
+			}
+			switch child.Interleave {
+			case schema.InterleaveCascade:
+				m.delete(child, k)
+			case schema.InterleaveNoAction:
+				free = false
+			}
+		}
+	}
+	return free
+}
+
+// violations are the codes of all that must not be when a commit ends.
+func (m *model) violations() []codes.Code {
+	var failures []codes.Code
+	for _, t := range m.catalog.Tables {
+		for _, row := range m.rows[t] {
+			if t.Interleave != schema.InterleaveNoAction && t.Interleave != schema.InterleaveCascade {
+				break
+			}
+			if m.rows[t.Parent][keyText(keyOf(row, t.Key[:len(t.Parent.Key)]))] == nil {
+				failures = append(failures, codes.NotFound, codes.FailedPrecondition)
+			}
+		}
+		for _, x := range t.Indexes {
+			seen := map[string]bool{}
+			for _, row := range m.rows[t] {
+				if key := keyText(keyOf(row, x.Key)); x.Unique && newIndexTarget(x).holds(row) {
+					if seen[key] {
+						failures = append(failures, codes.AlreadyExists)
+					}
+					seen[key] = true
+				}
+			}
+		}
+	}
+	return failures
+}
+
+// compareParts compares rows by key parts, as they are stored.
+func compareParts(parts []schema.KeyPart, a, b []value.Value) int {
+	for i, p := range parts[:min(len(a), len(b))] {
+		c := value.Compare(a[i], b[i], p.Column.Type)
+		if p.Desc {
+			c = -c
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func (m *model) inKeySet(l *Layout, ks KeySet, row []value.Value) bool {
+	if ks.All {
+		return true
+	}
+	key := keyOf(row, l.Key)
+	for _, k := range ks.Keys {
+		if compareParts(l.Key, key, k) == 0 {
+			return true
+		}
+	}
+	for _, r := range ks.Ranges {
+		start, end := compareParts(l.Key, key, r.Start), compareParts(l.Key, key, r.End)
+		if (start > 0 || start == 0 && !r.StartOpen) && (end < 0 || end == 0 && !r.EndOpen) {
+			return true
+		}
+	}
+	return false
+}
+
+// read is what reading a key set of a table or index must give: rows in key order.
+func (m *model) read(t *schema.Table, x *schema.Index, ks KeySet) [][]value.Value {
+	l := TableLayout(t)
+	if x != nil {
+		l = IndexLayout(x)
+	}
+	var rows [][]value.Value
+	for _, row := range m.rows[t] {
+		if (x == nil || newIndexTarget(x).holds(row)) && m.inKeySet(l, ks, row) {
+			rows = append(rows, row)
+		}
+	}
+	slices.SortFunc(rows, func(a, b []value.Value) int {
+		return compareParts(l.Key, keyOf(a, l.Key), keyOf(b, l.Key))
+	})
+	return rows
+}
+
+// compare reads all tables and indexes, and sees that nothing else is stored.
+func (m *model) compare(t *testing.T, store *memory, what string) {
+	t.Helper()
+	total := 0
+	for _, tab := range m.catalog.Tables {
+		total += m.compareRead(t, store, tab, nil, KeySet{All: true}, what)
+		for _, x := range tab.Indexes {
+			total += m.compareRead(t, store, tab, x, KeySet{All: true}, what)
+		}
+	}
+	if store.rows.Len() != total {
+		t.Fatalf("%s: %d keys stored, %d rows and entries", what, store.rows.Len(), total)
+	}
+}
+
+// compareKeySet reads a random key set, forward or reverse, with or without limit, resumed in the middle or not.
+func (m *model) compareKeySet(t *testing.T, store *memory) {
+	t.Helper()
+	tab := m.catalog.Tables[m.r.IntN(len(m.catalog.Tables))]
+	var x *schema.Index
+	l := TableLayout(tab)
+	if n := len(tab.Indexes); n > 0 && m.r.IntN(2) == 0 {
+		x = tab.Indexes[m.r.IntN(n)]
+		l = IndexLayout(x)
+	}
+	ks := m.randomKeySet(l, 4)
+	m.compareRead(t, store, tab, x, ks, fmt.Sprintf("key set %v of %s", ks, l.Name()))
+}
+
+func (m *model) compareRead(t *testing.T, store *memory, tab *schema.Table, x *schema.Index, ks KeySet, what string) int {
+	t.Helper()
+	columns := tab.Columns
+	if x != nil {
+		columns = entryColumns(x)
+	}
+	want := m.read(tab, x, ks)
+	reverse := m.r.IntN(3) == 0
+	if reverse {
+		slices.Reverse(want)
+	}
+	n := len(want)
+	var limit int64
+	if n > 1 && m.r.IntN(3) == 0 {
+		limit = 1 + m.r.Int64N(int64(n))
+		want = want[:limit]
+	}
+	p, err := NewProjection(tab, x, columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spans, err := p.Spans(ks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resume := m.r.IntN(n + 1)
+	read := Read{Projection: p, Spans: spans, Reverse: reverse, Limit: limit}
+	got := readAll(t, store, read, resume)
+	if text := rowsText(columns, want, true); text != rowsText(columns, got, false) {
+		t.Fatalf("%s: %s reverse=%v limit=%d resume=%d\ngot\n%swant\n%s", what, p.Name(), reverse, limit, resume, rowsText(columns, got, false), text)
+	}
+	return n
+}
+
+// readAll reads rows, beginning anew behind row number resume.
+func readAll(t *testing.T, store *memory, read Read, resume int) [][]value.Value {
+	t.Helper()
+	var got [][]value.Value
+	rows := read.Open(context.Background(), store)
+	for {
+		ok, err := rows.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			return got
+		}
+		got = append(got, rows.Values(nil))
+		if len(got) == resume && (read.Limit == 0 || read.Limit > int64(resume)) {
+			read.Spans = After(read.Spans, rows.Key(), read.Reverse)
+			if read.Limit > 0 {
+				read.Limit -= int64(resume)
+			}
+			rows = read.Open(context.Background(), store)
+		}
+	}
+}
+
+// rowsText prints rows, given by ordinal or as columns list them.
+func rowsText(columns []*schema.Column, rows [][]value.Value, byOrdinal bool) string {
+	var b strings.Builder
+	for _, row := range rows {
+		for i, c := range columns {
+			if byOrdinal {
+				i = c.Ordinal
+			}
+			b.WriteString(show(row[i], c.Type) + " ")
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
