@@ -1,0 +1,264 @@
+package pebble
+
+import (
+	"fmt"
+	"hash/crc32"
+	"io"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestOpenRefuses: what is not a sound data directory is refused with the reason, and left as it was.
+func TestOpenRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		spoil func(t *testing.T, fs vfs.FS)
+		want  string
+	}{
+		{"foreign", func(t *testing.T, fs vfs.FS) {
+			remove(t, fs, "")
+			write(t, fs, "letters.txt", "dear")
+		}, `is not a Crowfoot data directory: it holds "letters.txt"`},
+		{"another engine's", func(t *testing.T, fs vfs.FS) { remove(t, fs, formatFile) }, "is not a Crowfoot data directory"},
+		{"newer format", func(t *testing.T, fs vfs.FS) { write(t, fs, formatFile, formatMagic+"2\n") }, `has format "2", which this release of Crowfoot cannot read`},
+		{"mark overwritten", func(t *testing.T, fs vfs.FS) { write(t, fs, formatFile, "\x00\x00\x00") }, "does not say which format it has"},
+		{"manifest lost", func(t *testing.T, fs vfs.FS) { remove(t, fs, "MANIFEST-") }, "damaged"},
+		{"marker of the manifest lost", func(t *testing.T, fs vfs.FS) { remove(t, fs, "marker.manifest") }, "damaged"},
+		{"manifest overwritten", func(t *testing.T, fs vfs.FS) { write(t, fs, first(t, fs, "MANIFEST-"), strings.Repeat("garbage", 100)) }, "damaged"},
+		{"table lost", func(t *testing.T, fs vfs.FS) { remove(t, fs, ".sst") }, "damaged"},
+		{"log damaged before its end", func(t *testing.T, fs vfs.FS) {
+			s, err := Open("data", fs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 100 {
+				put(t, s, "l\x00", strings.Repeat("x", 1000))
+			}
+			log := first(t, fs, ".log")
+			for _, name := range list(t, fs) {
+				if strings.HasSuffix(name, ".log") {
+					log = name // the newest
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			text := []byte(read(t, fs, log))
+			text[len(text)/2] ^= 0xFF
+			write(t, fs, log, string(text))
+		}, "damaged"},
+		{"a file", func(t *testing.T, fs vfs.FS) {
+			remove(t, fs, "")
+			if err := fs.RemoveAll("data"); err != nil {
+				t.Fatal(err)
+			}
+			writeAt(t, fs, "data", "x")
+		}, "data"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fs := vfs.NewMem()
+			make1(t, fs)
+			c.spoil(t, fs)
+			before := contents(t, fs)
+			s, err := Open("data", fs)
+			if err == nil {
+				_ = s.Close()
+				t.Fatal("opened")
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %q does not say %q", err, c.want)
+			}
+			if after := contents(t, fs); after != before {
+				t.Errorf("directory was changed:\n%s\nwas\n%s", after, before)
+			}
+		})
+	}
+}
+
+// TestOpenCreates: a new directory, an empty one, and one whose creation was cut short at any point.
+func TestOpenCreates(t *testing.T) {
+	for _, files := range []map[string]string{
+		nil,
+		{},
+		{lockFile: ""},
+		{lockFile: "", formatFileNew: "crow"},
+		{lockFile: "", formatFile: formatNow},
+	} {
+		fs := vfs.NewMem()
+		if files != nil {
+			if err := fs.MkdirAll("data", 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for name, text := range files {
+			write(t, fs, name, text)
+		}
+		make1(t, fs)
+		s, err := Open("data", fs)
+		if err != nil {
+			t.Fatalf("%v: %v", files, err)
+		}
+		if got := get(t, s, "k\x00"); got != "v" {
+			t.Errorf("%v: read %q", files, got)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestOpenTwice: a directory in use is refused, on disk too, and usable after.
+func TestOpenTwice(t *testing.T) {
+	for name, fs := range map[string]vfs.FS{"memory": vfs.NewMem(), "disk": vfs.Default} {
+		dir := fs.PathJoin(t.TempDir(), "deep", "data")
+		s, err := Open(dir, fs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, fs); err == nil || !strings.Contains(err.Error(), "is in use by another process") {
+			t.Errorf("%s: opened twice: %v", name, err)
+		}
+		put(t, s, "k\x00", "v")
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if s, err = Open(dir, fs); err != nil {
+			t.Fatal(err)
+		}
+		if got := get(t, s, "k\x00"); got != "v" {
+			t.Errorf("%s: read %q", name, got)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// make1 makes a store with one key in a table file.
+func make1(t *testing.T, fs vfs.FS) {
+	t.Helper()
+	s, err := Open("data", fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, "k\x00", "v")
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func put(t *testing.T, s *Store, key, val string) {
+	t.Helper()
+	b := s.NewBatch()
+	defer b.Close()
+	if err := b.Put([]byte(key), []byte(val)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(t *testing.T, s *Store, key string) string {
+	t.Helper()
+	it, err := s.PointIter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	if !it.SeekPrefixGE([]byte(key)) {
+		return ""
+	}
+	val, err := it.Value()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(val)
+}
+
+func write(t *testing.T, fs vfs.FS, name, text string) {
+	t.Helper()
+	writeAt(t, fs, fs.PathJoin("data", name), text)
+}
+
+func writeAt(t *testing.T, fs vfs.FS, path, text string) {
+	t.Helper()
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// remove removes the files whose names contain part.
+func remove(t *testing.T, fs vfs.FS, part string) {
+	t.Helper()
+	for _, name := range list(t, fs) {
+		if strings.Contains(name, part) {
+			if err := fs.Remove(fs.PathJoin("data", name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func first(t *testing.T, fs vfs.FS, part string) string {
+	t.Helper()
+	for _, name := range list(t, fs) {
+		if strings.Contains(name, part) {
+			return name
+		}
+	}
+	t.Fatalf("no %s", part)
+	return ""
+}
+
+func list(t *testing.T, fs vfs.FS) []string {
+	t.Helper()
+	names, err := fs.List("data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// contents prints every file of the directory but the lock, which taking it may make.
+func contents(t *testing.T, fs vfs.FS) string {
+	t.Helper()
+	out := new(strings.Builder)
+	if info, err := fs.Stat("data"); err == nil && !info.IsDir() {
+		return info.Name()
+	}
+	for _, name := range list(t, fs) {
+		if name == lockFile {
+			continue
+		}
+		data := read(t, fs, name)
+		fmt.Fprintf(out, "%s: %d bytes, CRC %08x\n", name, len(data), crc32.ChecksumIEEE([]byte(data)))
+	}
+	return out.String()
+}
+
+func read(t *testing.T, fs vfs.FS, name string) string {
+	t.Helper()
+	f, err := fs.Open(fs.PathJoin("data", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
