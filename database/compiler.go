@@ -32,9 +32,9 @@ func (c compiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*s
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", sql, err)
 	}
-	zone, err := time.LoadLocation(defaultTimeZone)
+	zone, err := value.LoadZone(schema.DefaultTimeZone)
 	if err != nil {
-		zone = time.UTC
+		return nil, err
 	}
 	return &schema.Expr{
 		SQL:  sql,

@@ -164,21 +164,8 @@ func (d *Database) CatalogAt(at mvcc.Timestamp) *schema.Catalog {
 // DDL prints the newest schema as the statements that make it.
 func (d *Database) DDL() []string { return d.Catalog().DDL() }
 
-// defaultRetention is version_retention_period without an option:
-// https://cloud.google.com/spanner/docs/pitr#ability_to_set_the_version_retention_period.
-const defaultRetention = time.Hour
-
 // Retention is how long old versions of rows can be read.
-func (d *Database) Retention() time.Duration {
-	text, ok := d.Catalog().Options["version_retention_period"]
-	if !ok {
-		return defaultRetention
-	}
-	if period, err := schema.ParseRetention(text); err == nil {
-		return period
-	}
-	return defaultRetention
-}
+func (d *Database) Retention() time.Duration { return d.Catalog().Options.VersionRetention() }
 
 // EarliestVersion is the oldest timestamp that can be read.
 func (d *Database) EarliestVersion() time.Time {

@@ -11,6 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/analyze"
 	"github.com/crowfoot-db/crowfoot/sql/system"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // version is one schema version with all that is made from it: statements and
@@ -36,17 +37,10 @@ type schemaRecord struct {
 	Garbage []table.Span
 }
 
-// defaultTimeZone is Spanner's: https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#time_zones.
-const defaultTimeZone = "America/Los_Angeles"
-
 func newVersion(d *Database, c *schema.Catalog, at mvcc.Timestamp) *version {
-	name := defaultTimeZone
-	if set, ok := c.Options["default_time_zone"]; ok {
-		name = set
-	}
-	zone, err := time.LoadLocation(name)
+	zone, err := value.LoadZone(c.Options.TimeZone())
 	if err != nil {
-		zone = time.UTC // the option is checked when it is set; a machine without zones has UTC
+		zone = time.UTC // cannot be: the option was checked when it was set
 	}
 	return &version{at: at, catalog: c, zone: zone, system: system.Tables(d.Catalog)}
 }

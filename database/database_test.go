@@ -1,0 +1,356 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+const testName = DefaultInstance + "/databases/test"
+
+// bed is a registry on a file system, with one database.
+type bed struct {
+	t  *testing.T
+	fs vfs.FS
+	*Registry
+	db *Database
+}
+
+func open(t *testing.T, fs vfs.FS) *bed {
+	t.Helper()
+	store, err := pebble.Open("data", fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(store, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bed{t: t, fs: fs, Registry: r}
+	t.Cleanup(func() { b.shut(store) })
+	return b
+}
+
+var shut sync.Map // stores closed already
+
+func (b *bed) shut(store interface{ Close() error }) {
+	b.t.Helper()
+	if _, done := shut.LoadOrStore(store, true); done {
+		return
+	}
+	if err := b.Close(); err != nil {
+		b.t.Error(err)
+	}
+	if err := store.Close(); err != nil {
+		b.t.Error(err)
+	}
+}
+
+func create(t *testing.T, statements ...string) *bed {
+	t.Helper()
+	b := open(t, vfs.NewMem())
+	db, err := b.CreateDatabase(context.Background(), testName, statements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.db = db
+	return b
+}
+
+// alter runs DDL that must succeed.
+func (b *bed) alter(statements ...string) {
+	b.t.Helper()
+	if err := b.db.UpdateSchema(context.Background(), statements, nil); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// insert writes rows of two INT64 columns by mutation.
+func (b *bed) insert(tableName string, rows ...[2]int64) error {
+	t := b.db.Catalog().Table(tableName)
+	m := table.Mutation{Op: table.Insert, Table: t, Columns: t.Columns[:2]}
+	for _, r := range rows {
+		m.Rows = append(m.Rows, []value.Value{value.OfInt64(r[0]), value.OfInt64(r[1])})
+	}
+	tx := b.db.Transactions().Begin(txn.Options{})
+	_, err := tx.Commit(context.Background(), func(w table.Writer) error {
+		_, err := table.Apply(context.Background(), w, []table.Mutation{m}, time.Now())
+		return err
+	}, txn.CommitOptions{})
+	return err
+}
+
+// query runs a statement on a strong snapshot and prints the rows.
+func (b *bed) query(sql string) string {
+	b.t.Helper()
+	ctx := context.Background()
+	s, err := b.db.Prepare(ctx, b.db.Catalog(), sql, nil, Options{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	snapshot, err := b.db.Transactions().Snapshot(ctx, txn.Bound{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer snapshot.Close()
+	rows, err := s.Run(ctx, Run{View: snapshot}, time.Now())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer rows.Close()
+	var out strings.Builder
+	for {
+		more, err := rows.Next()
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if !more {
+			return out.String()
+		}
+		for i, v := range rows.Values(nil) {
+			if i > 0 {
+				out.WriteByte(' ')
+			}
+			if v.IsNull() {
+				out.WriteString("NULL")
+			} else {
+				fmt.Fprint(&out, v.AsInt64())
+			}
+		}
+		out.WriteByte('\n')
+	}
+}
+
+func wantCode(t *testing.T, err error, code codes.Code) {
+	t.Helper()
+	if fault.CodeOf(err) != code {
+		t.Fatalf("got %v (%v), want %v", fault.CodeOf(err), err, code)
+	}
+}
+
+func TestReopen(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 20}); err != nil {
+		t.Fatal(err)
+	}
+	b.alter("CREATE INDEX ByV ON T(V DESC)", "ALTER TABLE T ADD COLUMN W INT64 NOT NULL DEFAULT (7)")
+	ddl := strings.Join(b.db.DDL(), "\n")
+	if err := b.db.SetDropProtection(true); err != nil {
+		t.Fatal(err)
+	}
+	b.shut(b.store)
+
+	again := open(t, b.fs)
+	db, err := again.Database(testName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.db = db
+	if got := strings.Join(db.DDL(), "\n"); got != ddl {
+		t.Errorf("after reopening the schema is\n%s\nit was\n%s", got, ddl)
+	}
+	if got, want := again.query("SELECT K, V, W FROM T@{FORCE_INDEX=ByV} ORDER BY V DESC"), "2 20 7\n1 10 7\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	wantCode(t, again.DropDatabase(context.Background(), testName), codes.FailedPrecondition)
+	if err := db.SetDropProtection(false); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.DropDatabase(context.Background(), testName); err != nil {
+		t.Fatal(err)
+	}
+	_, err = again.Database(testName)
+	wantCode(t, err, codes.NotFound)
+}
+
+// TestDropIsComplete makes a database again under the same name: nothing of the old one may show.
+func TestDropIsComplete(t *testing.T) {
+	ddl := "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"
+	b := create(t, ddl)
+	if err := b.insert("T", [2]int64{1, 10}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.DropDatabase(context.Background(), testName); err != nil {
+		t.Fatal(err)
+	}
+	db, err := b.CreateDatabase(context.Background(), testName, []string{ddl})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.db = db
+	if got := b.query("SELECT K, V FROM T"); got != "" {
+		t.Errorf("a new database has rows: %q", got)
+	}
+}
+
+// TestFailedChangeLeavesNothing: a change that existing rows cannot obey leaves the schema as it was.
+func TestFailedChangeLeavesNothing(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 10}); err != nil {
+		t.Fatal(err)
+	}
+	before := strings.Join(b.db.DDL(), "\n")
+	for _, statement := range []string{
+		"CREATE UNIQUE INDEX ByV ON T(V)",
+		"ALTER TABLE T ADD CONSTRAINT Small CHECK (V < 10)",
+	} {
+		err := b.db.UpdateSchema(context.Background(), []string{statement}, nil)
+		if fault.CodeOf(err) != codes.FailedPrecondition {
+			t.Errorf("%s: got %v", statement, err)
+		}
+		if got := strings.Join(b.db.DDL(), "\n"); got != before {
+			t.Errorf("after the failed %s the schema is\n%s", statement, got)
+		}
+	}
+	if err := b.insert("T", [2]int64{3, 10}); err != nil {
+		t.Errorf("a write after a failed change: %v", err)
+	}
+	// The same name can be used by the next change.
+	b.alter("CREATE INDEX ByV ON T(V)")
+	if got, want := b.query("SELECT K FROM T@{FORCE_INDEX=ByV} WHERE V = 10 ORDER BY K"), "1\n2\n3\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestIndexWhileWriting builds an index while rows are written: in the end it has an entry for each row.
+func TestIndexWhileWriting(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	var first [][2]int64
+	for k := int64(0); k < 5000; k++ {
+		first = append(first, [2]int64{k, k % 7})
+	}
+	if err := b.insert("T", first...); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	written := make([]int64, 4)
+	for i := range written {
+		wg.Go(func() {
+			for k := int64(0); ; k++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				err := b.insert("T", [2]int64{int64(i+1)*1_000_000 + k, k % 7})
+				if fault.CodeOf(err) == codes.Aborted {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				written[i]++
+			}
+		})
+	}
+	b.alter("CREATE INDEX ByV ON T(V)")
+	close(stop)
+	wg.Wait()
+	want := int64(len(first))
+	for _, n := range written {
+		want += n
+	}
+	if got := b.query("SELECT COUNT(*) FROM T@{FORCE_INDEX=ByV} WHERE V >= 0"); got != fmt.Sprintf("%d\n", want) {
+		t.Errorf("the index has %s entries, the table %d rows", got, want)
+	}
+	if got := b.query("SELECT COUNT(*) FROM T@{FORCE_INDEX=_BASE_TABLE}"); got != fmt.Sprintf("%d\n", want) {
+		t.Errorf("the table has %s rows, want %d", got, want)
+	}
+}
+
+// TestHalfMadeIndexIsTakenBack: a server that went down in the middle of a back-fill comes up without the index.
+func TestHalfMadeIndexIsTakenBack(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	before := strings.Join(b.db.DDL(), "\n")
+	next, what, err := b.db.Catalog().Apply("CREATE INDEX ByV ON T(V)", compiler{time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range what.Indexes {
+		x.State = schema.IndexWriteOnly
+	}
+	if _, err := b.db.publish(context.Background(), next, nil); err != nil {
+		t.Fatal(err)
+	}
+	b.shut(b.store)
+	again := open(t, b.fs)
+	db, err := again.Database(testName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(db.DDL(), "\n"); got != before {
+		t.Errorf("the schema is\n%s\nwant\n%s", got, before)
+	}
+}
+
+// TestCut: the parts are in order and cover the span without overlap.
+func TestCut(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	var rows [][2]int64
+	for k := int64(0); k < 1000; k++ {
+		rows = append(rows, [2]int64{k * 1_000_003, k})
+	}
+	if err := b.insert("T", rows...); err != nil {
+		t.Fatal(err)
+	}
+	space, _ := table.TableLayout(b.db.Catalog().Table("T")).Space()
+	parts, err := b.db.Cut(space, b.oracle.Visible(), 1, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(parts) < fewPartitions || len(parts) > 8 {
+		t.Fatalf("%d parts", len(parts))
+	}
+	if string(parts[0].Start) != string(space.Start) || string(parts[len(parts)-1].End) != string(space.End) {
+		t.Error("the parts do not cover the span")
+	}
+	total := 0
+	for i, p := range parts {
+		if i > 0 && string(parts[i-1].End) != string(p.Start) {
+			t.Errorf("part %d does not begin where the one before ends", i)
+		}
+		c, err := b.db.rows.Scan(p.Start, p.End, b.oracle.Visible(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c.Next() {
+			total++
+		}
+		c.Close()
+	}
+	if total != len(rows) {
+		t.Errorf("the parts hold %d rows, want %d", total, len(rows))
+	}
+}
+
+func TestNames(t *testing.T) {
+	for name, good := range map[string]bool{
+		"projects/p/instances/i1/databases/d1":                                   true,
+		"projects/p/instances/i1/databases/D1":                                   false,
+		"projects/p/instances/i1/databases/d":                                    false,
+		"projects/p/instances/i1/databases/d1/":                                  false,
+		"projects/p/instances/i1":                                                false,
+		"projects/p/instances/i1/databases/" + "a23456789012345678901234567890":  true,
+		"projects/p/instances/i1/databases/" + "a234567890123456789012345678901": false,
+	} {
+		if err := CheckDatabaseName(name); (err == nil) != good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
