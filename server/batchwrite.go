@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/txn"
+)
+
+// batchAttempts is how often a group is tried that loses to other transactions; the client is then told ABORTED.
+const batchAttempts = 8
+
+// batchWrite answers BatchWrite: each group of mutations is a transaction of its own.
+func (s *Server) batchWrite(ctx context.Context, req *spannerpb.BatchWriteRequest, out sender) error {
+	ses, err := s.session(req.Session)
+	if err != nil {
+		return err
+	}
+	if err := checkRequestOptions(req.RequestOptions); err != nil {
+		return err
+	}
+	if len(req.MutationGroups) == 0 {
+		return fault.MissingField("mutation_groups")
+	}
+	for i, g := range req.MutationGroups {
+		at, err := s.writeGroup(ctx, ses, req, g)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		reply := &spannerpb.BatchWriteResponse{Indexes: []int32{int32(i)}}
+		if err != nil {
+			st, _ := statusOf(err)
+			reply.Status = st.Proto()
+		} else {
+			reply.Status = &status.Status{}
+			reply.CommitTimestamp = timestamppb.New(at.Time())
+		}
+		if err := out.SendMsg(reply); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) writeGroup(ctx context.Context, ses *session, req *spannerpb.BatchWriteRequest, g *spannerpb.BatchWriteRequest_MutationGroup) (at mvcc.Timestamp, err error) {
+	if len(g.GetMutations()) == 0 {
+		return 0, fault.MissingField("mutations")
+	}
+	opts := txn.Options{Tag: req.RequestOptions.GetTransactionTag()}
+	for range batchAttempts {
+		tx := ses.db.Transactions().Begin(opts)
+		work := commitWork{catalog: ses.db.Catalog(), list: g.Mutations, now: s.cfg.Clock()}
+		at, err = tx.Commit(ctx, work.apply(ctx), txn.CommitOptions{})
+		if err == nil {
+			return at, nil
+		}
+		tx.Rollback()
+		if !fault.IsAborted(err) || ctx.Err() != nil {
+			break
+		}
+		opts.Previous = tx.Age()
+	}
+	return 0, err
+}

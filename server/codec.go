@@ -1,0 +1,54 @@
+package server
+
+import (
+	"fmt"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/encoding"
+	protocodec "google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+)
+
+// Sizes of requests: https://cloud.google.com/spanner/quotas#query_limits and #limits_for.
+const (
+	maxRequestBytes = 10 << 20  // all requests but commits
+	maxCommitBytes  = 100 << 20 // Commit and BatchWrite
+)
+
+// codec is gRPC's proto codec that also takes frames: messages encoded already.
+type codec struct{ messages encoding.CodecV2 }
+
+func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
+
+// Name is that of the proto codec, whose bytes these are.
+func (codec) Name() string { return protocodec.Name }
+
+// Marshal hands over a frame's bytes, and encodes any other message.
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	if f, ok := v.(*frame); ok {
+		return mem.BufferSlice{f.detach()}, nil
+	}
+	return c.messages.Marshal(v)
+}
+
+// Unmarshal decodes a request of permitted size. Its errors reach the user (see undecodable).
+func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	if limit := maxBytes(v); data.Len() > limit {
+		return fmt.Errorf("The request has %d bytes; the limit is %d.", data.Len(), limit)
+	}
+	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	defer buf.Free()
+	if err := proto.Unmarshal(buf.ReadOnlyData(), v.(proto.Message)); err != nil {
+		return fmt.Errorf("The request is not a valid %s: %w.", v.(proto.Message).ProtoReflect().Descriptor().Name(), err)
+	}
+	return nil
+}
+
+func maxBytes(request any) int {
+	switch request.(type) {
+	case *spannerpb.CommitRequest, *spannerpb.BatchWriteRequest:
+		return maxCommitBytes
+	}
+	return maxRequestBytes
+}

@@ -1,0 +1,182 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+)
+
+// databaseMethods are the RPCs about databases and their schemas. Other methods
+// of DatabaseAdmin (backups, IAM, split points) are not implemented.
+func (s *Server) databaseMethods() []method {
+	return []method{
+		unary("ListDatabases", s.listDatabases),
+		unary("CreateDatabase", s.createDatabase),
+		unary("GetDatabase", s.getDatabase),
+		unary("UpdateDatabase", s.updateDatabase),
+		unary("DropDatabase", s.dropDatabase),
+		unary("UpdateDatabaseDdl", s.updateDatabaseDDL),
+		unary("GetDatabaseDdl", s.getDatabaseDDL),
+		unary("ListDatabaseOperations", s.listDatabaseOperations),
+		unary("ListDatabaseRoles", s.listDatabaseRoles),
+	}
+}
+
+func databaseProto(d *database.Database) *databasepb.Database {
+	return &databasepb.Database{
+		Name:                   d.Name(),
+		State:                  databasepb.Database_READY,
+		CreateTime:             timestamppb.New(d.Created()),
+		VersionRetentionPeriod: retentionText(d),
+		EarliestVersionTime:    timestamppb.New(d.EarliestVersion()),
+		DatabaseDialect:        databasepb.DatabaseDialect_GOOGLE_STANDARD_SQL,
+		EnableDropProtection:   d.DropProtection(),
+	}
+}
+
+// retentionText is the version retention period as it was set, or the default.
+func retentionText(d *database.Database) string {
+	if text := d.Catalog().Options["version_retention_period"]; text != "" {
+		return text
+	}
+	return "1h"
+}
+
+func (s *Server) listDatabases(_ context.Context, req *databasepb.ListDatabasesRequest) (*databasepb.ListDatabasesResponse, error) {
+	if _, err := s.instance(req.Parent); err != nil {
+		return nil, err
+	}
+	list, err := s.registry.Databases(req.Parent)
+	if err != nil {
+		return nil, err
+	}
+	list, next, err := page(list, (*database.Database).Name, req.PageSize, req.PageToken)
+	if err != nil {
+		return nil, err
+	}
+	reply := &databasepb.ListDatabasesResponse{NextPageToken: next}
+	for _, d := range list {
+		reply.Databases = append(reply.Databases, databaseProto(d))
+	}
+	return reply, nil
+}
+
+func (s *Server) createDatabase(ctx context.Context, req *databasepb.CreateDatabaseRequest) (*longrunningpb.Operation, error) {
+	if _, err := s.instance(req.Parent); err != nil {
+		return nil, err
+	}
+	if req.DatabaseDialect == databasepb.DatabaseDialect_POSTGRESQL {
+		return nil, fault.Unsupported("The PostgreSQL dialect")
+	}
+	if len(req.ProtoDescriptors) > 0 {
+		return nil, fault.Unsupported("A proto bundle")
+	}
+	id, err := schema.DatabaseName(req.CreateStatement)
+	if err != nil {
+		return nil, err
+	}
+	name := req.Parent + "/databases/" + id
+	if err := database.CheckDatabaseName(name); err != nil {
+		return nil, err
+	}
+	if _, err := s.registry.Database(name); err == nil {
+		return nil, fault.DatabaseExists(name)
+	}
+	for _, stmt := range req.ExtraStatements {
+		if err := schema.CheckSyntax(stmt); err != nil {
+			return nil, err
+		}
+	}
+	metadata := &databasepb.CreateDatabaseMetadata{Database: name}
+	return s.startOperation(ctx, name, "", metadata, func(ctx context.Context, _ *operation) (proto.Message, error) {
+		d, err := s.registry.CreateDatabase(ctx, name, req.ExtraStatements)
+		if err != nil {
+			return nil, err
+		}
+		return databaseProto(d), nil
+	})
+}
+
+func (s *Server) getDatabase(_ context.Context, req *databasepb.GetDatabaseRequest) (*databasepb.Database, error) {
+	d, err := s.database(req.Name)
+	if err != nil {
+		return nil, err
+	}
+	return databaseProto(d), nil
+}
+
+func (s *Server) updateDatabase(ctx context.Context, req *databasepb.UpdateDatabaseRequest) (*longrunningpb.Operation, error) {
+	d, err := s.database(req.GetDatabase().GetName())
+	if err != nil {
+		return nil, err
+	}
+	paths := req.GetUpdateMask().GetPaths()
+	if len(paths) == 0 {
+		return nil, fault.MissingField("update_mask")
+	}
+	for _, path := range paths {
+		if path != "enable_drop_protection" {
+			return nil, fault.InvalidFieldMask(path)
+		}
+	}
+	metadata := &databasepb.UpdateDatabaseMetadata{
+		Request:  req,
+		Progress: &databasepb.OperationProgress{StartTime: timestamppb.New(s.cfg.Clock())},
+	}
+	return s.startOperation(ctx, d.Name(), "", metadata, func(_ context.Context, op *operation) (proto.Message, error) {
+		if err := d.SetDropProtection(req.Database.EnableDropProtection); err != nil {
+			return nil, err
+		}
+		op.update(func(m proto.Message) {
+			p := m.(*databasepb.UpdateDatabaseMetadata).Progress
+			p.ProgressPercent, p.EndTime = 100, timestamppb.New(s.cfg.Clock())
+		})
+		return databaseProto(d), nil
+	})
+}
+
+func (s *Server) dropDatabase(ctx context.Context, req *databasepb.DropDatabaseRequest) (*emptypb.Empty, error) {
+	if _, err := s.database(req.Database); err != nil {
+		return nil, err
+	}
+	return &emptypb.Empty{}, s.registry.DropDatabase(ctx, req.Database)
+}
+
+// systemRoles are the roles that every database has.
+var systemRoles = []string{"public", "spanner_info_reader", "spanner_sys_reader"}
+
+func (s *Server) listDatabaseRoles(_ context.Context, req *databasepb.ListDatabaseRolesRequest) (*databasepb.ListDatabaseRolesResponse, error) {
+	if _, err := s.database(req.Parent); err != nil {
+		return nil, err
+	}
+	var list []*databasepb.DatabaseRole
+	for _, name := range systemRoles {
+		list = append(list, &databasepb.DatabaseRole{Name: req.Parent + "/databaseRoles/" + name})
+	}
+	list, next, err := page(list, (*databasepb.DatabaseRole).GetName, req.PageSize, req.PageToken)
+	if err != nil {
+		return nil, err
+	}
+	return &databasepb.ListDatabaseRolesResponse{DatabaseRoles: list, NextPageToken: next}, nil
+}
+
+func (s *Server) listDatabaseOperations(_ context.Context, req *databasepb.ListDatabaseOperationsRequest) (*databasepb.ListDatabaseOperationsResponse, error) {
+	if _, err := s.instance(req.Parent); err != nil {
+		return nil, err
+	}
+	ofDatabase := func(name string) bool { return strings.Contains(name, "/databases/") }
+	list, next, err := s.listed(req.Parent+"/databases/", ofDatabase, req.Filter, req.PageSize, req.PageToken)
+	if err != nil {
+		return nil, err
+	}
+	return &databasepb.ListDatabaseOperationsResponse{Operations: list, NextPageToken: next}, nil
+}

@@ -1,0 +1,146 @@
+package server
+
+import (
+	"context"
+	"encoding/binary"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// A dmlOutcome is what a DML statement answers: the count, and the rows of THEN RETURN.
+// It is complete before anything is sent, so that it can be sent again.
+type dmlOutcome struct {
+	rowCount int64
+	rows     []byte  // of all rows, as PartialResultSet.values elements
+	ends     []int   // where each row ends in rows
+	stats    runInfo // of what was run
+}
+
+// runInfo is what has to be known about a run to report its statistics.
+type runInfo struct {
+	exec exec.Stats
+}
+
+// storedRows is a rowSource over the rows of a dmlOutcome.
+type storedRows struct {
+	*dmlOutcome
+	next int
+}
+
+func (r *storedRows) Next() (bool, error) {
+	if r.next == len(r.ends) {
+		return false, nil
+	}
+	r.next++
+	return true, nil
+}
+
+func (r *storedRows) AppendWire(dst []byte) []byte {
+	start := 0
+	if r.next > 1 {
+		start = r.ends[r.next-2]
+	}
+	return append(dst, r.rows[start:r.ends[r.next-1]]...)
+}
+
+// onceBySeqno runs a writing request of a transaction, unless it was answered
+// before under this seqno. The transaction's other writing requests wait.
+func (s *Server) onceBySeqno(ctx context.Context, t *transaction, seqno int64, request uint64, run func() replay) (replay, error) {
+	if err := t.takeTurn(ctx); err != nil {
+		return replay{}, err
+	}
+	defer t.giveTurn()
+	if answer, ok, err := t.replays.find(seqno, request); ok || err != nil {
+		if err != nil && fault.CodeOf(err) == codes.InvalidArgument && seqno < t.replays.last {
+			t.fail(err)
+		}
+		return answer, err
+	}
+	answer := run()
+	answer.request = request
+	if mayRepeat(ctx, answer.err) {
+		t.replays.keep(seqno, answer)
+	}
+	return answer, nil
+}
+
+// mayRepeat says whether a request that comes again should get the same answer, rather than be tried again.
+func mayRepeat(ctx context.Context, err error) bool {
+	return ctx.Err() == nil && !fault.IsAborted(err)
+}
+
+// runDML runs a statement in a read-write transaction. If it fails it has changed nothing.
+func (s *Server) runDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool) (*dmlOutcome, error) {
+	before := sc.writer.Savepoint()
+	out := new(dmlOutcome)
+	if err := s.collectDML(ctx, sc, stmt, params, profile, out); err != nil {
+		sc.writer.RollbackTo(before)
+		if endsTransaction(err) {
+			sc.transaction.fail(err)
+		}
+		return nil, err
+	}
+	return out, nil
+}
+
+func (s *Server) collectDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool, out *dmlOutcome) (err error) {
+	rows, err := stmt.Run(ctx, database.Run{Writer: sc.writer, Params: params, Profile: profile}, s.cfg.Clock())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := rows.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	for {
+		ok, err := rows.Next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		out.rows = rows.AppendWire(out.rows)
+		out.ends = append(out.ends, len(out.rows))
+	}
+	out.rowCount = rows.RowCount()
+	out.stats.exec = rows.Stats()
+	return nil
+}
+
+// endsTransaction says whether a DML statement's error leaves its transaction
+// unusable, as broken constraints do; the client must roll back.
+func endsTransaction(err error) bool {
+	switch fault.CodeOf(err) {
+	case codes.AlreadyExists, codes.FailedPrecondition, codes.NotFound:
+		return true
+	}
+	return false
+}
+
+// fail ends the transaction with an error that is not to be retried.
+func (t *transaction) fail(err error) {
+	if tx, _ := t.current(); tx != nil {
+		tx.Fail(err)
+		t.settle()
+	}
+}
+
+// Tags of google.spanner.v1.ResultSetStats.
+const (
+	tagStatsExact      = 3 << 3
+	tagStatsLowerBound = 4 << 3
+)
+
+// appendRowCount appends a ResultSetStats field that holds a row count alone.
+func appendRowCount(dst []byte, tag, kind byte, n int64) []byte {
+	dst, mark := value.BeginField(dst, tag)
+	dst = binary.AppendUvarint(append(dst, kind), uint64(n))
+	return value.EndField(dst, mark)
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// keySet translates a KeySet of the table or index that l lays out.
+func keySet(l *table.Layout, p *spannerpb.KeySet) (table.KeySet, error) {
+	ks := table.KeySet{All: p.GetAll()}
+	if n := len(p.GetKeys()); n > 0 {
+		ks.Keys = make([][]value.Value, n)
+	}
+	for i, k := range p.GetKeys() {
+		var err error
+		if ks.Keys[i], err = keyParts(l, k); err != nil {
+			return ks, err
+		}
+	}
+	for _, r := range p.GetRanges() {
+		kr, err := keyRange(l, r)
+		if err != nil {
+			return ks, err
+		}
+		ks.Ranges = append(ks.Ranges, kr)
+	}
+	return ks, nil
+}
+
+func keyRange(l *table.Layout, p *spannerpb.KeyRange) (r table.KeyRange, err error) {
+	var start, end *structpb.ListValue
+	switch k := p.GetStartKeyType().(type) {
+	case *spannerpb.KeyRange_StartClosed:
+		start = k.StartClosed
+	case *spannerpb.KeyRange_StartOpen:
+		start, r.StartOpen = k.StartOpen, true
+	default:
+		return r, fault.KeyRangeEndMissing("start")
+	}
+	switch k := p.GetEndKeyType().(type) {
+	case *spannerpb.KeyRange_EndClosed:
+		end = k.EndClosed
+	case *spannerpb.KeyRange_EndOpen:
+		end, r.EndOpen = k.EndOpen, true
+	default:
+		return r, fault.KeyRangeEndMissing("end")
+	}
+	if r.Start, err = keyParts(l, start); err != nil {
+		return r, err
+	}
+	r.End, err = keyParts(l, end)
+	return r, err
+}
+
+// keyParts translates a key or the beginning of one. Whether it has enough parts is for the layout to say.
+func keyParts(l *table.Layout, p *structpb.ListValue) ([]value.Value, error) {
+	columns := l.KeySetColumns()
+	parts := p.GetValues()
+	if len(parts) > len(columns) {
+		return nil, fault.WrongKeyParts(l.Name(), len(columns), len(parts), keyText(p))
+	}
+	key := make([]value.Value, len(parts))
+	for i, part := range parts {
+		v, err := columnValue(part, columns[i].Column)
+		if err != nil {
+			return nil, err
+		}
+		key[i] = v
+	}
+	return key, nil
+}
+
+// columnValue translates a value that a key or a mutation gives for a column.
+func columnValue(p *structpb.Value, c *schema.Column) (value.Value, error) {
+	v, err := value.FromWire(p, c.Type)
+	if err != nil {
+		return v, fault.UnparsableColumnValue(c.Name, c.Type.String(), err)
+	}
+	return v, nil
+}
+
+// keyText prints a key for an error.
+func keyText(p *structpb.ListValue) string {
+	b, err := p.MarshalJSON()
+	if err != nil {
+		return "?"
+	}
+	return string(b)
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// mutations translates the mutations of a commit.
+func mutations(c *schema.Catalog, list []*spannerpb.Mutation) ([]table.Mutation, error) {
+	muts := make([]table.Mutation, len(list))
+	for i, p := range list {
+		var err error
+		if muts[i], err = mutation(c, p); err != nil {
+			return nil, err
+		}
+	}
+	return muts, nil
+}
+
+func mutation(c *schema.Catalog, p *spannerpb.Mutation) (table.Mutation, error) {
+	switch op := p.GetOperation().(type) {
+	case *spannerpb.Mutation_Insert:
+		return write(c, table.Insert, op.Insert)
+	case *spannerpb.Mutation_Update:
+		return write(c, table.Update, op.Update)
+	case *spannerpb.Mutation_InsertOrUpdate:
+		return write(c, table.InsertOrUpdate, op.InsertOrUpdate)
+	case *spannerpb.Mutation_Replace:
+		return write(c, table.Replace, op.Replace)
+	case *spannerpb.Mutation_Delete_:
+		return deletion(c, op.Delete)
+	case *spannerpb.Mutation_Send_, *spannerpb.Mutation_Ack_:
+		return table.Mutation{}, fault.QueuesUnsupported()
+	}
+	return table.Mutation{}, fault.EmptyMutation()
+}
+
+// mutationTable finds a table that a mutation may write.
+func mutationTable(c *schema.Catalog, name string) (*schema.Table, error) {
+	t := c.Table(name)
+	if t == nil || t.Rows != nil {
+		return nil, fault.TableNotFound(name)
+	}
+	return t, nil
+}
+
+func write(c *schema.Catalog, op table.Op, p *spannerpb.Mutation_Write) (table.Mutation, error) {
+	t, err := mutationTable(c, p.GetTable())
+	if err != nil {
+		return table.Mutation{}, err
+	}
+	m := table.Mutation{Op: op, Table: t, Columns: make([]*schema.Column, len(p.GetColumns()))}
+	for i, name := range p.GetColumns() {
+		if m.Columns[i] = t.Column(name); m.Columns[i] == nil {
+			return m, fault.ColumnNotFound(t.FullName(), name)
+		}
+	}
+	m.Rows = make([][]value.Value, len(p.GetValues()))
+	for i, row := range p.GetValues() {
+		if m.Rows[i], err = mutationRow(m.Columns, row.GetValues()); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+func mutationRow(columns []*schema.Column, values []*structpb.Value) ([]value.Value, error) {
+	if len(values) != len(columns) {
+		return nil, fault.ValueCount(len(columns), len(values))
+	}
+	row := make([]value.Value, len(values))
+	for i, p := range values {
+		v, err := columnValue(p, columns[i])
+		if err != nil {
+			return nil, err
+		}
+		row[i] = v
+	}
+	return row, nil
+}
+
+func deletion(c *schema.Catalog, p *spannerpb.Mutation_Delete) (table.Mutation, error) {
+	t, err := mutationTable(c, p.GetTable())
+	if err != nil {
+		return table.Mutation{}, err
+	}
+	m := table.Mutation{Op: table.Delete, Table: t}
+	m.Keys, err = keySet(table.TableLayout(t), p.GetKeySet())
+	return m, err
+}

@@ -1,0 +1,149 @@
+package server
+
+import (
+	"context"
+	"sort"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+// operationMethods are the RPCs about operations.
+func (s *Server) operationMethods() []method {
+	return []method{
+		unary("ListOperations", s.listOperations),
+		unary("GetOperation", s.getOperation),
+		unary("DeleteOperation", s.deleteOperation),
+		unary("CancelOperation", s.cancelOperation),
+		unary("WaitOperation", s.waitOperation),
+	}
+}
+
+func (s *Server) getOperation(_ context.Context, req *longrunningpb.GetOperationRequest) (*longrunningpb.Operation, error) {
+	op, err := s.operations.get(req.Name)
+	if err != nil {
+		return nil, err
+	}
+	return op.proto()
+}
+
+func (s *Server) cancelOperation(_ context.Context, req *longrunningpb.CancelOperationRequest) (*emptypb.Empty, error) {
+	op, err := s.operations.get(req.Name)
+	if err != nil {
+		return nil, err
+	}
+	op.cancel()
+	return &emptypb.Empty{}, nil
+}
+
+func (s *Server) deleteOperation(_ context.Context, req *longrunningpb.DeleteOperationRequest) (*emptypb.Empty, error) {
+	if _, err := s.operations.get(req.Name); err != nil {
+		return nil, err
+	}
+	s.operations.remove(req.Name)
+	return &emptypb.Empty{}, nil
+}
+
+// maxOperationWait bounds WaitOperation without a timeout of its own.
+const maxOperationWait = time.Hour
+
+func (s *Server) waitOperation(ctx context.Context, req *longrunningpb.WaitOperationRequest) (*longrunningpb.Operation, error) {
+	op, err := s.operations.get(req.Name)
+	if err != nil {
+		return nil, err
+	}
+	limit := maxOperationWait
+	if req.Timeout != nil {
+		limit = min(limit, req.Timeout.AsDuration())
+	}
+	op.wait(ctx, limit)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return op.proto()
+}
+
+// listOperations lists the operations of a resource; name is <resource>/operations, or the resource.
+func (s *Server) listOperations(_ context.Context, req *longrunningpb.ListOperationsRequest) (*longrunningpb.ListOperationsResponse, error) {
+	prefix := strings.TrimSuffix(req.Name, "/operations") + "/operations/"
+	list, next, err := s.listed(prefix, nil, req.Filter, req.PageSize, req.PageToken)
+	if err != nil {
+		return nil, err
+	}
+	return &longrunningpb.ListOperationsResponse{Operations: list, NextPageToken: next}, nil
+}
+
+// listed is one page of the operations whose names begin with prefix and that want (if it is not nil) and the filter let through.
+func (s *Server) listed(prefix string, want func(name string) bool, filter string, size int32, token string) ([]*longrunningpb.Operation, string, error) {
+	conditions, err := parseOperationFilter(filter)
+	if err != nil {
+		return nil, "", err
+	}
+	var list []*longrunningpb.Operation
+	for _, op := range s.operations.under(prefix) {
+		if want != nil && !want(op.name) {
+			continue
+		}
+		p, err := op.proto()
+		if err != nil {
+			return nil, "", err
+		}
+		if conditions.match(p) {
+			list = append(list, p)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	return page(list, (*longrunningpb.Operation).GetName, size, token)
+}
+
+// An operationFilter is the part of the filter language that clients use:
+// conditions on name, done, error and metadata.@type, joined by AND.
+type operationFilter []func(*longrunningpb.Operation) bool
+
+func (f operationFilter) match(op *longrunningpb.Operation) bool {
+	for _, ok := range f {
+		if !ok(op) {
+			return false
+		}
+	}
+	return true
+}
+
+func parseOperationFilter(text string) (operationFilter, error) {
+	var filter operationFilter
+	for _, term := range strings.Fields(strings.NewReplacer("(", " ", ")", " ").Replace(text)) {
+		if strings.EqualFold(term, "AND") {
+			continue
+		}
+		at := strings.IndexAny(term, ":=")
+		if at < 0 {
+			return nil, fault.InvalidFilter(text)
+		}
+		condition := operationCondition(term[:at], strings.Trim(term[at+1:], `"=`))
+		if condition == nil {
+			return nil, fault.InvalidFilter(text)
+		}
+		filter = append(filter, condition)
+	}
+	return filter, nil
+}
+
+func operationCondition(field, value string) func(*longrunningpb.Operation) bool {
+	switch field {
+	case "name":
+		return func(op *longrunningpb.Operation) bool { return strings.Contains(op.Name, value) }
+	case "done":
+		return func(op *longrunningpb.Operation) bool { return op.Done == strings.EqualFold(value, "true") }
+	case "error":
+		return func(op *longrunningpb.Operation) bool {
+			return op.GetError() != nil && (value == "*" || strings.Contains(op.GetError().GetMessage(), value))
+		}
+	case "metadata.@type":
+		return func(op *longrunningpb.Operation) bool { return strings.HasSuffix(op.Metadata.GetTypeUrl(), value) }
+	}
+	return nil
+}

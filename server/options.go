@@ -1,0 +1,147 @@
+package server
+
+import (
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/txn"
+)
+
+// maxTagBytes: https://cloud.google.com/spanner/docs/introspection/troubleshooting-with-tags#limitations.
+const maxTagBytes = 50
+
+// maxReplicaSelections: https://cloud.google.com/spanner/docs/directed-reads#parameters.
+const maxReplicaSelections = 10
+
+// checkRequestOptions validates what every request may carry. Priority is a
+// hint to a scheduler that one process does not need; tags are for statistics.
+func checkRequestOptions(o *spannerpb.RequestOptions) error {
+	if o == nil {
+		return nil
+	}
+	if _, ok := spannerpb.RequestOptions_Priority_name[int32(o.Priority)]; !ok {
+		return fault.InvalidPriority(int32(o.Priority))
+	}
+	if err := checkTag("request_tag", o.RequestTag); err != nil {
+		return err
+	}
+	return checkTag("transaction_tag", o.TransactionTag)
+}
+
+func checkTag(field, tag string) error {
+	if len(tag) > maxTagBytes {
+		return fault.TagTooLong(field, len(tag), maxTagBytes)
+	}
+	for i := range len(tag) {
+		if tag[i] < ' ' || tag[i] > '~' {
+			return fault.TagNotPrintable(field)
+		}
+	}
+	return nil
+}
+
+// checkTransactionOptions validates the options of a transaction of any kind.
+func checkTransactionOptions(o *spannerpb.TransactionOptions) error {
+	if _, ok := spannerpb.TransactionOptions_IsolationLevel_name[int32(o.GetIsolationLevel())]; !ok {
+		return fault.InvalidTransactionOptions("unknown isolation_level")
+	}
+	repeatable := o.GetIsolationLevel() == spannerpb.TransactionOptions_REPEATABLE_READ
+	switch m := o.GetMode().(type) {
+	case nil:
+		return fault.InvalidTransactionOptions("one of read_write, partitioned_dml and read_only is required")
+	case *spannerpb.TransactionOptions_ReadWrite_:
+		if _, ok := spannerpb.TransactionOptions_ReadWrite_ReadLockMode_name[int32(m.ReadWrite.GetReadLockMode())]; !ok {
+			return fault.InvalidTransactionOptions("unknown read_lock_mode")
+		}
+	case *spannerpb.TransactionOptions_PartitionedDml_:
+		if repeatable {
+			return fault.InvalidTransactionOptions("isolation_level REPEATABLE_READ is not allowed for partitioned DML transactions")
+		}
+	case *spannerpb.TransactionOptions_ReadOnly_:
+		if repeatable {
+			return fault.InvalidTransactionOptions("isolation_level REPEATABLE_READ is not allowed for read-only transactions")
+		}
+		if o.ExcludeTxnFromChangeStreams {
+			return fault.InvalidTransactionOptions("exclude_txn_from_change_streams is not allowed for read-only transactions")
+		}
+	}
+	return nil
+}
+
+// boundOf translates the timestamp bound of a read-only transaction; none is strong.
+func boundOf(o *spannerpb.TransactionOptions_ReadOnly) (txn.Bound, error) {
+	switch b := o.GetTimestampBound().(type) {
+	case *spannerpb.TransactionOptions_ReadOnly_ReadTimestamp:
+		return timeBound(txn.ReadTimestamp, "read_timestamp", b.ReadTimestamp)
+	case *spannerpb.TransactionOptions_ReadOnly_MinReadTimestamp:
+		return timeBound(txn.MinReadTimestamp, "min_read_timestamp", b.MinReadTimestamp)
+	case *spannerpb.TransactionOptions_ReadOnly_ExactStaleness:
+		return stalenessBound(txn.ExactStaleness, "exact_staleness", b.ExactStaleness)
+	case *spannerpb.TransactionOptions_ReadOnly_MaxStaleness:
+		return stalenessBound(txn.MaxStaleness, "max_staleness", b.MaxStaleness)
+	case *spannerpb.TransactionOptions_ReadOnly_Strong:
+		if !b.Strong {
+			return txn.Bound{}, fault.InvalidTransactionOptions("strong must be true if it is set")
+		}
+	}
+	return txn.Bound{Kind: txn.Strong}, nil
+}
+
+// multiUseBound is boundOf for a transaction of several reads, which all need one timestamp.
+func multiUseBound(o *spannerpb.TransactionOptions_ReadOnly) (txn.Bound, error) {
+	bound, err := boundOf(o)
+	if err == nil && (bound.Kind == txn.MinReadTimestamp || bound.Kind == txn.MaxStaleness) {
+		return bound, fault.BoundedStalenessMultiUse()
+	}
+	return bound, err
+}
+
+func timeBound(kind txn.BoundKind, field string, t *timestamppb.Timestamp) (txn.Bound, error) {
+	if t.CheckValid() != nil {
+		return txn.Bound{}, fault.InvalidTransactionOptions(field + " is not a valid timestamp")
+	}
+	return txn.Bound{Kind: kind, Time: t.AsTime()}, nil
+}
+
+func stalenessBound(kind txn.BoundKind, field string, d *durationpb.Duration) (txn.Bound, error) {
+	if d.CheckValid() != nil {
+		return txn.Bound{}, fault.InvalidTransactionOptions(field + " is not a valid duration")
+	}
+	if d.AsDuration() < 0 {
+		return txn.Bound{}, fault.NegativeStaleness(d.AsDuration())
+	}
+	return txn.Bound{Kind: kind, Duration: d.AsDuration()}, nil
+}
+
+// checkDirectedRead validates directed_read_options; there is one replica, so they change nothing.
+func checkDirectedRead(o *spannerpb.DirectedReadOptions, readOnly bool) error {
+	if o == nil {
+		return nil
+	}
+	if !readOnly {
+		return fault.DirectedReadInReadWrite()
+	}
+	include, exclude := o.GetIncludeReplicas().GetReplicaSelections(), o.GetExcludeReplicas().GetReplicaSelections()
+	if len(include) > maxReplicaSelections || len(exclude) > maxReplicaSelections {
+		return fault.TooManyReplicaSelections(maxReplicaSelections)
+	}
+	return nil
+}
+
+// maxCommitDelay: https://cloud.google.com/spanner/docs/throughput-optimized-writes.
+const maxCommitDelay = 500 * time.Millisecond
+
+// commitDelay is how long a commit may be held back to share its sync with others.
+func commitDelay(d *durationpb.Duration) (time.Duration, error) {
+	if d == nil {
+		return 0, nil
+	}
+	if d.CheckValid() != nil || d.AsDuration() < 0 || d.AsDuration() > maxCommitDelay {
+		return 0, fault.InvalidCommitDelay(maxCommitDelay)
+	}
+	return d.AsDuration(), nil
+}

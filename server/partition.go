@@ -1,0 +1,206 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// A partition is what a partition token says: a part of what a read or query
+// reads, in one read-only transaction.
+type partition struct {
+	whole bool // not cut: all of it
+	span  table.Span
+}
+
+// Partition tokens are opaque to clients:
+//
+//	version 1 | request fingerprint 8 | length 1 | transaction id | whole 1 | length of start uvarint | start | end | checksum 8
+//
+// The fingerprint covers the session.
+const partitionVersion = 1
+
+// appendPartitionToken appends the token of a partition.
+func (k tokenKey) appendPartitionToken(dst []byte, p partition, request uint64, transaction []byte) []byte {
+	from := len(dst)
+	dst = append(dst, partitionVersion)
+	dst = binary.BigEndian.AppendUint64(dst, request)
+	dst = append(append(dst, byte(len(transaction))), transaction...)
+	whole := byte(0)
+	if p.whole {
+		whole = 1
+	}
+	dst = binary.AppendUvarint(append(dst, whole), uint64(len(p.span.Start)))
+	dst = append(append(dst, p.span.Start...), p.span.End...)
+	return k.seal(dst, from)
+}
+
+// partition reads a token; request and transaction are of the request that carries it.
+func (k tokenKey) partition(token []byte, request uint64, transaction []byte) (*partition, error) {
+	body, ok := k.open(token)
+	if !ok || len(body) < 10 || body[0] != partitionVersion {
+		return nil, fault.InvalidPartitionToken()
+	}
+	id := int(body[9])
+	if len(body) < 10+id+1 {
+		return nil, fault.InvalidPartitionToken()
+	}
+	if binary.BigEndian.Uint64(body[1:]) != request || !bytes.Equal(body[10:10+id], transaction) {
+		return nil, fault.ForeignPartitionToken()
+	}
+	p := &partition{whole: body[10+id] == 1}
+	rest := body[10+id+1:]
+	start, n := binary.Uvarint(rest)
+	if n <= 0 || start > uint64(len(rest)-n) {
+		return nil, fault.InvalidPartitionToken()
+	}
+	rest = rest[n:]
+	p.span = table.Span{Start: bytes.Clone(rest[:start]), End: bytes.Clone(rest[start:])}
+	return p, nil
+}
+
+// within cuts spans down to the partition.
+func (p *partition) within(spans []table.Span) []table.Span {
+	if p.whole {
+		return spans
+	}
+	return table.Within(spans, p.span)
+}
+
+// restrict is the partition as a query is restricted to it; nil for all.
+func (p *partition) restrict() *table.Span {
+	if p.whole {
+		return nil
+	}
+	return &p.span
+}
+
+// partitionRead answers PartitionRead.
+func (s *Server) partitionRead(ctx context.Context, req *spannerpb.PartitionReadRequest) (reply *spannerpb.PartitionResponse, err error) {
+	sc, err := s.openPartitioned(ctx, req.Session, req.Transaction, req.PartitionOptions)
+	defer func() { sc.close(err) }()
+	if err != nil {
+		return nil, err
+	}
+	read := &spannerpb.ReadRequest{Table: req.Table, Index: req.Index, Columns: req.Columns, KeySet: req.KeySet}
+	if err := checkReadFields(read); err != nil {
+		return nil, err
+	}
+	planned, err := s.plannedRead(&sc, readRequest{ReadRequest: read})
+	if err != nil {
+		return nil, err
+	}
+	parts := []partition{{whole: true}}
+	if len(planned.Spans) > 0 {
+		if parts, err = cutPartitions(&sc, cover(planned.Spans), req.PartitionOptions); err != nil {
+			return nil, err
+		}
+	}
+	f := s.tokens.readFingerprint(req.Session, req.Table, req.Index, req.Columns, req.KeySet)
+	return s.partitions(&sc, parts, f.sum, req.Transaction), nil
+}
+
+// partitionQuery answers PartitionQuery.
+func (s *Server) partitionQuery(ctx context.Context, req *spannerpb.PartitionQueryRequest) (reply *spannerpb.PartitionResponse, err error) {
+	sc, err := s.openPartitioned(ctx, req.Session, req.Transaction, req.PartitionOptions)
+	defer func() { sc.close(err) }()
+	if err != nil {
+		return nil, err
+	}
+	text := sqlText{sql: req.Sql, params: req.Params, types: req.ParamTypes}
+	stmt, err := text.prepare(ctx, &sc, database.Options{Batch: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := checkStatement(&sc, stmt); err != nil {
+		return nil, err
+	}
+	if _, err := text.bind(stmt.Plan.Params); err != nil {
+		return nil, err
+	}
+	if err := stmt.Plan.Partitionable(); err != nil {
+		return nil, err
+	}
+	parts := []partition{{whole: true}}
+	if scan := stmt.Plan.Driving(); scan != nil {
+		if parts, err = cutPartitions(&sc, scanSpace(scan), req.PartitionOptions); err != nil {
+			return nil, err
+		}
+	}
+	f := s.tokens.queryFingerprint(req.Session, req.Sql, req.Params, req.ParamTypes)
+	return s.partitions(&sc, parts, f.sum, req.Transaction), nil
+}
+
+// scanSpace is all that a scan might read.
+func scanSpace(scan *plan.Scan) table.Span {
+	layout := table.TableLayout(scan.Table)
+	if scan.Index != nil {
+		layout = table.IndexLayout(scan.Index)
+	}
+	space, _ := layout.Space()
+	return space
+}
+
+// openPartitioned opens the read-only transaction that partitions are read in.
+func (s *Server) openPartitioned(ctx context.Context, name string, selector *spannerpb.TransactionSelector, o *spannerpb.PartitionOptions) (scope, error) {
+	ses, err := s.session(name)
+	if err != nil {
+		return scope{}, err
+	}
+	if o.GetPartitionSizeBytes() < 0 || o.GetMaxPartitions() < 0 || o.GetMaxPartitions() > maxPartitions {
+		return scope{}, fault.InvalidPartitionOptions(maxPartitions)
+	}
+	if selector.GetBegin() == nil && selector.GetId() == nil {
+		return scope{}, fault.PartitionTransaction()
+	}
+	sc, err := s.openScope(ctx, scopeRequest{session: ses, selector: selector})
+	if err == nil && !sc.readOnly() {
+		err = fault.PartitionTransaction()
+	}
+	return sc, err
+}
+
+// maxPartitions: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partitionoptions.
+const maxPartitions = 200_000
+
+// cover is the smallest span around spans, which are sorted.
+func cover(spans []table.Span) table.Span {
+	last := spans[len(spans)-1]
+	end := last.End
+	if last.IsPoint() {
+		end = append(bytes.Clone(last.Start), 0) // the next key there could be
+	}
+	return table.Span{Start: spans[0].Start, End: end}
+}
+
+func cutPartitions(sc *scope, span table.Span, o *spannerpb.PartitionOptions) ([]partition, error) {
+	spans, err := sc.session.db.Cut(span, sc.at, o.GetPartitionSizeBytes(), o.GetMaxPartitions())
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]partition, len(spans))
+	for i, span := range spans {
+		parts[i] = partition{span: span}
+	}
+	return parts, nil
+}
+
+// partitions is the reply: a token for each part, bound to the transaction.
+func (s *Server) partitions(sc *scope, parts []partition, request uint64, selector *spannerpb.TransactionSelector) *spannerpb.PartitionResponse {
+	id := selector.GetId()
+	if sc.begun != nil {
+		id = sc.begun
+	}
+	reply := &spannerpb.PartitionResponse{Transaction: sc.proto()}
+	for _, p := range parts {
+		reply.Partitions = append(reply.Partitions, &spannerpb.Partition{PartitionToken: s.tokens.appendPartitionToken(nil, p, request, id)})
+	}
+	return reply
+}

@@ -1,0 +1,209 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// errPendingParam is why spanner.commit_timestamp() is no parameter.
+var errPendingParam = errors.New("a commit timestamp cannot be a parameter")
+
+// A queryRequest is an ExecuteSql or ExecuteStreamingSql that has been checked.
+type queryRequest struct {
+	*spannerpb.ExecuteSqlRequest
+	text        sqlText
+	session     *session
+	fingerprint uint64
+	partition   *partition // of a partition token
+	resume      resumption
+	began       time.Time
+}
+
+// checkQuery finds what is wrong with a statement's request before the text is looked at.
+func (s *Server) checkQuery(req *spannerpb.ExecuteSqlRequest) (q queryRequest, err error) {
+	q.ExecuteSqlRequest = req
+	q.text = sqlText{sql: req.Sql, params: req.Params, types: req.ParamTypes}
+	q.began = s.cfg.Clock()
+	if q.session, err = s.session(req.Session); err != nil {
+		return q, err
+	}
+	if err := checkQueryFields(req); err != nil {
+		return q, err
+	}
+	f := s.tokens.queryFingerprint(req.Session, req.Sql, req.Params, req.ParamTypes)
+	if len(req.PartitionToken) > 0 {
+		if q.partition, err = s.tokens.partition(req.PartitionToken, f.sum, req.Transaction.GetId()); err != nil {
+			return q, err
+		}
+		f.bytes(req.PartitionToken)
+	}
+	f.number(uint64(req.QueryMode))
+	q.fingerprint = f.sum
+	if len(req.ResumeToken) > 0 {
+		q.resume, err = s.tokens.resumption(req.ResumeToken, q.fingerprint)
+	}
+	return q, err
+}
+
+func checkQueryFields(req *spannerpb.ExecuteSqlRequest) error {
+	if err := checkRequestOptions(req.RequestOptions); err != nil {
+		return err
+	}
+	if _, ok := spannerpb.ExecuteSqlRequest_QueryMode_name[int32(req.QueryMode)]; !ok {
+		return fault.InvalidEnum("query_mode", int32(req.QueryMode))
+	}
+	if len(req.PartitionToken) == 0 {
+		if req.DataBoostEnabled {
+			return fault.DataBoostWithoutPartition()
+		}
+		return nil
+	}
+	if req.QueryMode != spannerpb.ExecuteSqlRequest_NORMAL {
+		return fault.PlanWithPartition()
+	}
+	return nil
+}
+
+func (s *Server) executeStreamingSQL(ctx context.Context, req *spannerpb.ExecuteSqlRequest, out sender) error {
+	q, err := s.checkQuery(req)
+	if err != nil {
+		return err
+	}
+	return s.withQuery(ctx, q, func(r *result) error {
+		return s.stream(ctx, r, q.fingerprint, q.resume.from, out)
+	})
+}
+
+func (s *Server) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlRequest) (reply *frame, err error) {
+	q, err := s.checkQuery(req)
+	if err != nil {
+		return nil, err
+	}
+	err = s.withQuery(ctx, q, func(r *result) (err error) {
+		reply, err = s.resultSet(ctx, r)
+		return err
+	})
+	return reply, err
+}
+
+// withQuery runs a statement of any kind and calls answer with its result.
+func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*result) error) (err error) {
+	sc, err := s.openScope(ctx, scopeRequest{
+		session:  q.session,
+		selector: q.Transaction,
+		tag:      q.RequestOptions.GetTransactionTag(),
+		resumeAt: q.resume.at,
+	})
+	defer func() { sc.close(err) }()
+	if err != nil {
+		return err
+	}
+	if err := checkDirectedRead(q.DirectedReadOptions, sc.readOnly()); err != nil {
+		return err
+	}
+	opts := database.Options{Batch: q.partition != nil, AllowUnbound: q.QueryMode == spannerpb.ExecuteSqlRequest_PLAN}
+	stmt, err := q.text.prepare(ctx, &sc, opts)
+	if err != nil {
+		return err
+	}
+	if err := checkStatement(&sc, stmt); err != nil {
+		return err
+	}
+	if q.QueryMode == spannerpb.ExecuteSqlRequest_PLAN {
+		return answer(q.planned(&sc, stmt))
+	}
+	params, err := q.text.bind(stmt.Plan.Params)
+	if err != nil {
+		return err
+	}
+	switch {
+	case sc.isPartitioned():
+		return s.answerPartitionedDML(ctx, q, &sc, stmt, params, answer)
+	case stmt.Plan.IsDML():
+		return s.answerDML(ctx, q, &sc, stmt, params, answer)
+	}
+	return s.answerQuery(ctx, q, &sc, stmt, params, answer)
+}
+
+// checkStatement refuses statements that the transaction does not allow.
+func checkStatement(sc *scope, stmt *database.Statement) error {
+	switch dml := stmt.Plan.IsDML(); {
+	case sc.isPartitioned() && !dml:
+		return fault.PartitionedOnlyDML()
+	case sc.readOnly() && dml:
+		return fault.DMLReadOnly()
+	case !sc.readOnly() && stmt.Plan.ReadsSystem():
+		return fault.SystemTableInReadWrite()
+	}
+	return nil
+}
+
+func (s *Server) answerQuery(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result) error) error {
+	run := database.Run{View: sc.view(), Params: params, Profile: q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
+	if q.partition != nil {
+		run.Restrict = q.partition.restrict()
+	}
+	rows, err := stmt.Run(ctx, run, q.began)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	r := &result{scope: sc, columns: stmt.Plan.Columns, rows: rows}
+	if q.QueryMode != spannerpb.ExecuteSqlRequest_NORMAL {
+		r.appendStats = func(dst []byte, tag byte) []byte {
+			return s.appendStats(dst, tag, q, stmt, rows.Stats(), nil)
+		}
+	}
+	return answer(r)
+}
+
+func (s *Server) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result) error) error {
+	profile := q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE
+	once, err := s.onceBySeqno(ctx, sc.transaction, q.Seqno, q.fingerprint, func() (r replay) {
+		r.dml, r.err = s.runDML(ctx, sc, stmt, params, profile)
+		return r
+	})
+	if err == nil {
+		err = once.err
+	}
+	if err != nil {
+		return err
+	}
+	r := &result{scope: sc, columns: stmt.Plan.Columns, rows: &storedRows{dmlOutcome: once.dml}}
+	r.appendStats = func(dst []byte, tag byte) []byte {
+		if q.QueryMode == spannerpb.ExecuteSqlRequest_NORMAL {
+			return appendRowCount(dst, tag, tagStatsExact, once.dml.rowCount)
+		}
+		return s.appendStats(dst, tag, q, stmt, once.dml.stats.exec, &once.dml.rowCount)
+	}
+	return answer(r)
+}
+
+// answerPartitionedDML runs the one statement of a partitioned DML transaction.
+func (s *Server) answerPartitionedDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result) error) error {
+	t := sc.transaction
+	if err := t.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer t.giveTurn()
+	if t.spent {
+		return fault.PartitionedSecondStatement()
+	}
+	count, err := sc.session.db.PartitionedDML(ctx, stmt, params)
+	if err != nil {
+		return err
+	}
+	t.spent = true
+	r := &result{scope: sc, columns: stmt.Plan.Columns}
+	r.appendStats = func(dst []byte, tag byte) []byte {
+		return appendRowCount(dst, tag, tagStatsLowerBound, count)
+	}
+	return answer(r)
+}

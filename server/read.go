@@ -1,0 +1,160 @@
+package server
+
+import (
+	"context"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// A readRequest is a Read or StreamingRead that has been checked.
+type readRequest struct {
+	*spannerpb.ReadRequest
+	session     *session
+	fingerprint uint64
+	partition   *partition // of a partition token
+	resume      resumption
+}
+
+// checkRead finds what is wrong with a read before it touches data.
+func (s *Server) checkRead(req *spannerpb.ReadRequest) (r readRequest, err error) {
+	r.ReadRequest = req
+	if r.session, err = s.session(req.Session); err != nil {
+		return r, err
+	}
+	if err := checkReadFields(req); err != nil {
+		return r, err
+	}
+	f := s.tokens.readFingerprint(req.Session, req.Table, req.Index, req.Columns, req.KeySet)
+	if len(req.PartitionToken) > 0 {
+		if r.partition, err = s.tokens.partition(req.PartitionToken, f.sum, req.Transaction.GetId()); err != nil {
+			return r, err
+		}
+		f.bytes(req.PartitionToken)
+	}
+	f.number(uint64(req.Limit))
+	r.fingerprint = f.sum
+	if len(req.ResumeToken) > 0 {
+		r.resume, err = s.tokens.resumption(req.ResumeToken, r.fingerprint)
+	}
+	return r, err
+}
+
+func checkReadFields(req *spannerpb.ReadRequest) error {
+	if err := checkRequestOptions(req.RequestOptions); err != nil {
+		return err
+	}
+	switch {
+	case req.Table == "":
+		return fault.MissingField("table")
+	case len(req.Columns) == 0:
+		return fault.NoColumns()
+	case req.KeySet == nil:
+		return fault.MissingField("key_set")
+	case req.Limit < 0:
+		return fault.NegativeLimit()
+	}
+	if _, ok := spannerpb.ReadRequest_OrderBy_name[int32(req.OrderBy)]; !ok {
+		return fault.InvalidEnum("order_by", int32(req.OrderBy))
+	}
+	if _, ok := spannerpb.ReadRequest_LockHint_name[int32(req.LockHint)]; !ok {
+		return fault.InvalidEnum("lock_hint", int32(req.LockHint))
+	}
+	if len(req.PartitionToken) == 0 {
+		if req.DataBoostEnabled {
+			return fault.DataBoostWithoutPartition()
+		}
+		return nil
+	}
+	if req.Limit > 0 {
+		return fault.LimitWithPartition()
+	}
+	if req.OrderBy == spannerpb.ReadRequest_ORDER_BY_PRIMARY_KEY {
+		return fault.OrderWithPartition()
+	}
+	return nil
+}
+
+// withRead opens what a read reads and calls answer with the result.
+func (s *Server) withRead(ctx context.Context, r readRequest, answer func(*result) error) (err error) {
+	sc, err := s.openScope(ctx, scopeRequest{
+		session:  r.session,
+		selector: r.Transaction,
+		tag:      r.RequestOptions.GetTransactionTag(),
+		resumeAt: r.resume.at,
+	})
+	defer func() { sc.close(err) }()
+	if err != nil {
+		return err
+	}
+	if sc.isPartitioned() {
+		return fault.PartitionedOnlyDML()
+	}
+	if err := checkDirectedRead(r.DirectedReadOptions, sc.readOnly()); err != nil {
+		return err
+	}
+	read, err := s.plannedRead(&sc, r)
+	if err != nil {
+		return err
+	}
+	rows := read.Open(ctx, sc.view())
+	defer rows.Close()
+	var room [16]plan.Column
+	return answer(&result{scope: &sc, columns: readColumns(room[:0], read.Projection), rows: rows})
+}
+
+// plannedRead resolves the names and keys of a read.
+func (s *Server) plannedRead(sc *scope, r readRequest) (table.Read, error) {
+	projection, err := sc.session.db.Projection(sc.catalog, r.Table, r.Index, r.Columns)
+	if err != nil {
+		return table.Read{}, err
+	}
+	keys, err := keySet(projection.Layout, r.KeySet)
+	if err != nil {
+		return table.Read{}, err
+	}
+	spans, err := projection.Spans(keys)
+	if err != nil {
+		return table.Read{}, err
+	}
+	if r.partition != nil {
+		spans = r.partition.within(spans)
+	}
+	read := table.Read{Projection: projection, Spans: spans, Limit: r.Limit}
+	if r.LockHint == spannerpb.ReadRequest_LOCK_HINT_EXCLUSIVE {
+		read.Lock = table.LockExclusive
+	}
+	return read, nil
+}
+
+func readColumns(dst []plan.Column, p *table.Projection) []plan.Column {
+	for _, c := range p.Columns {
+		dst = append(dst, plan.Column{Name: c.Name, Type: c.Type})
+	}
+	return dst
+}
+
+func (s *Server) streamingRead(ctx context.Context, req *spannerpb.ReadRequest, out sender) error {
+	r, err := s.checkRead(req)
+	if err != nil {
+		return err
+	}
+	return s.withRead(ctx, r, func(res *result) error {
+		return s.stream(ctx, res, r.fingerprint, r.resume.from, out)
+	})
+}
+
+func (s *Server) read(ctx context.Context, req *spannerpb.ReadRequest) (reply *frame, err error) {
+	r, err := s.checkRead(req)
+	if err != nil {
+		return nil, err
+	}
+	err = s.withRead(ctx, r, func(res *result) (err error) {
+		reply, err = s.resultSet(ctx, res)
+		return err
+	})
+	return reply, err
+}

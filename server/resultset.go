@@ -1,0 +1,64 @@
+package server
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// maxResultSet is what one message may hold: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#executesql.
+const maxResultSet = 10 << 20
+
+// resultSet reads a result into one ResultSet message.
+func (s *Server) resultSet(ctx context.Context, r *result) (f *frame, err error) {
+	f = newFrame()
+	defer func() {
+		if err != nil {
+			f.release()
+		}
+	}()
+	f.data = r.appendMetadata(f.data, tagResultMetadata)
+	if r.rows != nil {
+		if err := f.appendRows(r.rows); err != nil {
+			return f, err
+		}
+	}
+	if r.appendStats != nil {
+		f.data = r.appendStats(f.data, tagResultStats)
+	}
+	return f, ctx.Err()
+}
+
+// appendRows appends all rows as ResultSet.rows.
+func (f *frame) appendRows(rows rowSource) error {
+	for {
+		ok, err := rows.Next()
+		if !ok || err != nil {
+			return err
+		}
+		f.data = appendResultRow(f.data, rows)
+		if len(f.data) > maxResultSet {
+			return fault.ResultTooLarge(maxResultSet)
+		}
+	}
+}
+
+// appendResultRow appends the current row as a ListValue. Its elements have the
+// same form as those of PartialResultSet.values, but for the field number.
+func appendResultRow(dst []byte, rows rowSource) []byte {
+	dst, mark := value.BeginField(dst, tagResultRow)
+	at := len(dst)
+	dst = rows.AppendWire(dst)
+	for at < len(dst) {
+		dst[at] = tagListValue
+		n, size := protowire.ConsumeVarint(dst[at+1:])
+		if size < 0 {
+			break // AppendWire made it
+		}
+		at += 1 + size + int(n)
+	}
+	return value.EndField(dst, mark)
+}

@@ -1,0 +1,210 @@
+package server
+
+import (
+	"context"
+	"encoding/binary"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+)
+
+// A scope is what one request reads, or writes, in: a snapshot of its own, or
+// a transaction that other requests may share. It ends with the request.
+type scope struct {
+	session *session
+	catalog *schema.Catalog
+	// snapshot is set for read-only requests, transaction for others.
+	snapshot    *txn.Snapshot
+	transaction *transaction
+	writer      *txn.Request   // of the transaction; nil if it is partitioned
+	at          mvcc.Timestamp // of the snapshot
+	// begun is the id of a transaction that this request began; the reply's metadata carries it.
+	begun    []byte
+	returnAt bool // the reply's metadata carries at
+}
+
+// scopeRequest is what the requests that run in a scope have in common.
+type scopeRequest struct {
+	session  *session
+	selector *spannerpb.TransactionSelector
+	tag      string         // of the transaction
+	resumeAt mvcc.Timestamp // of the snapshot, from a resume or partition token; 0 without
+}
+
+// openScope finds or begins what a request runs in. The scope must be closed.
+func (s *Server) openScope(ctx context.Context, r scopeRequest) (scope, error) {
+	sc := scope{session: r.session}
+	switch sel := r.selector.GetSelector().(type) {
+	case nil:
+		return sc, s.openSnapshot(ctx, &sc, txn.Bound{Kind: txn.Strong}, r.resumeAt)
+	case *spannerpb.TransactionSelector_SingleUse:
+		return sc, s.openSingleUse(ctx, &sc, sel.SingleUse, r.resumeAt)
+	case *spannerpb.TransactionSelector_Begin:
+		return sc, s.openBegun(ctx, &sc, sel.Begin, r)
+	case *spannerpb.TransactionSelector_Id:
+		return sc, s.openByID(ctx, &sc, sel.Id)
+	}
+	return sc, fault.InvalidTransactionOptions("unknown transaction selector")
+}
+
+func (s *Server) openSnapshot(ctx context.Context, sc *scope, bound txn.Bound, resumeAt mvcc.Timestamp) (err error) {
+	if resumeAt != 0 {
+		bound = txn.Bound{Kind: txn.ReadTimestamp, Time: resumeAt.Time()}
+	}
+	if sc.snapshot, err = sc.session.db.Transactions().Snapshot(ctx, bound); err != nil {
+		return err
+	}
+	sc.at = sc.snapshot.Timestamp()
+	sc.catalog = sc.session.db.CatalogAt(sc.at)
+	return nil
+}
+
+func (s *Server) openSingleUse(ctx context.Context, sc *scope, o *spannerpb.TransactionOptions, resumeAt mvcc.Timestamp) error {
+	if err := checkTransactionOptions(o); err != nil {
+		return err
+	}
+	if o.GetReadOnly() == nil {
+		return fault.SingleUseWrite()
+	}
+	bound, err := boundOf(o.GetReadOnly())
+	if err != nil {
+		return err
+	}
+	sc.returnAt = o.GetReadOnly().GetReturnReadTimestamp()
+	return s.openSnapshot(ctx, sc, bound, resumeAt)
+}
+
+func (s *Server) openBegun(ctx context.Context, sc *scope, o *spannerpb.TransactionOptions, r scopeRequest) error {
+	if err := checkTransactionOptions(o); err != nil {
+		return err
+	}
+	if ro := o.GetReadOnly(); ro != nil {
+		bound, err := multiUseBound(ro)
+		if err != nil {
+			return err
+		}
+		if err := s.openSnapshot(ctx, sc, bound, r.resumeAt); err != nil {
+			return err
+		}
+		sc.returnAt = ro.GetReturnReadTimestamp()
+		sc.begun = s.tokens.newReadOnlyID(sc.session.name, sc.at)
+		return nil
+	}
+	t := s.beginTransaction(sc.session, o, r.tag)
+	sc.begun = t.id
+	return sc.enter(ctx, t)
+}
+
+func (s *Server) openByID(ctx context.Context, sc *scope, id []byte) (err error) {
+	if len(id) > 0 && id[0] == readOnlyID {
+		at, ok := s.tokens.readOnlyTimestamp(id, sc.session.name)
+		if !ok {
+			return fault.TransactionNotFound(id)
+		}
+		return s.openSnapshot(ctx, sc, txn.Bound{}, at)
+	}
+	t, err := s.transaction(sc.session, id)
+	if err != nil {
+		return err
+	}
+	return sc.enter(ctx, t)
+}
+
+// enter makes the scope one of a transaction, if the transaction can still be used.
+func (sc *scope) enter(ctx context.Context, t *transaction) error {
+	sc.transaction, sc.catalog = t, t.catalog
+	if t.partitioned {
+		return nil
+	}
+	tx, err := t.current()
+	if err != nil {
+		return err
+	}
+	if err := tx.Enter(ctx); err != nil {
+		return err
+	}
+	tx.Leave() // what the request reads and writes enters again
+	sc.writer = tx.Request()
+	return nil
+}
+
+// close ends the scope, with the error of the request. A transaction whose
+// first request failed has not begun.
+func (sc *scope) close(err error) {
+	if sc.snapshot != nil {
+		sc.snapshot.Close()
+	}
+	if sc.transaction == nil || err == nil {
+		return
+	}
+	if sc.begun != nil {
+		sc.transaction.forget()
+	} else {
+		sc.transaction.settle()
+	}
+}
+
+// view is what the request reads.
+func (sc *scope) view() table.View {
+	if sc.snapshot != nil {
+		return sc.snapshot
+	}
+	return sc.writer
+}
+
+// readOnly says whether the request may not write.
+func (sc *scope) readOnly() bool { return sc.transaction == nil }
+
+func (sc *scope) isPartitioned() bool {
+	return sc.transaction != nil && sc.transaction.partitioned
+}
+
+// proto is the transaction as metadata carries it, nil if it carries none.
+func (sc *scope) proto() *spannerpb.Transaction {
+	if sc.begun == nil && !sc.returnAt {
+		return nil
+	}
+	t := &spannerpb.Transaction{Id: sc.begun}
+	if sc.returnAt {
+		t.ReadTimestamp = timestamppb.New(sc.at.Time())
+	}
+	return t
+}
+
+// appendTransaction appends the ResultSetMetadata.transaction field, if there is one.
+func (sc *scope) appendTransaction(dst []byte) []byte {
+	if sc.begun == nil && !sc.returnAt {
+		return dst
+	}
+	var room [64]byte
+	body := room[:0]
+	if sc.begun != nil {
+		body = protowire.AppendBytes(append(body, tagTransactionID), sc.begun)
+	}
+	if sc.returnAt {
+		var stamp [32]byte
+		body = protowire.AppendBytes(append(body, tagTransactionReadTimestamp), appendTimestamp(stamp[:0], sc.at))
+	}
+	return protowire.AppendBytes(append(dst, tagMetadataTransaction), body)
+}
+
+const (
+	tagTransactionID            = 1<<3 | 2
+	tagTransactionReadTimestamp = 2<<3 | 2
+	tagTimestampSeconds         = 1 << 3
+	tagTimestampNanos           = 2 << 3
+)
+
+// appendTimestamp appends the body of a google.protobuf.Timestamp.
+func appendTimestamp(dst []byte, at mvcc.Timestamp) []byte {
+	t := at.Time()
+	dst = binary.AppendUvarint(append(dst, tagTimestampSeconds), uint64(t.Unix()))
+	return binary.AppendUvarint(append(dst, tagTimestampNanos), uint64(t.Nanosecond()))
+}

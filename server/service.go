@@ -1,0 +1,160 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+// A service is a gRPC service as a table of its methods; gRPC and REST both
+// dispatch through it. A method of the proto service that is not in the table
+// answers UNIMPLEMENTED.
+type service struct {
+	name    string // google.spanner.v1.Spanner
+	methods []method
+}
+
+// A method is one RPC. Exactly one of unary and stream is set. Replies are
+// proto messages or frames that hold the encoded message.
+type method struct {
+	name    string
+	request func() proto.Message
+	unary   func(ctx context.Context, req proto.Message) (any, error)
+	stream  func(ctx context.Context, req proto.Message, out sender) error
+}
+
+// sender takes the messages of a streamed reply, in order; grpc.ServerStream
+// is one. A frame belongs to the sender once it was sent.
+type sender interface {
+	SendMsg(m any) error
+}
+
+// message is the constraint of request types: a pointer to Q that is a proto message.
+type message[Q any] interface {
+	*Q
+	proto.Message
+}
+
+// unary makes a method that answers one request with one message.
+func unary[Q any, P message[Q], R any](name string, handle func(context.Context, P) (R, error)) method {
+	return method{
+		name:    name,
+		request: func() proto.Message { return P(new(Q)) },
+		unary: func(ctx context.Context, req proto.Message) (any, error) {
+			return handle(ctx, req.(P))
+		},
+	}
+}
+
+// streaming makes a method that answers one request with a stream.
+func streaming[Q any, P message[Q]](name string, handle func(context.Context, P, sender) error) method {
+	return method{
+		name:    name,
+		request: func() proto.Message { return P(new(Q)) },
+		stream: func(ctx context.Context, req proto.Message, out sender) error {
+			return handle(ctx, req.(P), out)
+		},
+	}
+}
+
+// call runs a unary method. Whatever goes wrong in it, a panic too, is the error of this request alone.
+func (s *Server) call(ctx context.Context, m *method, req proto.Message) (reply any, err error) {
+	defer s.recovered(m, &err)
+	return m.unary(ctx, req)
+}
+
+// serve runs a streaming method, as call does a unary one.
+func (s *Server) serve(ctx context.Context, m *method, req proto.Message, out sender) (err error) {
+	defer s.recovered(m, &err)
+	return m.stream(ctx, req, out)
+}
+
+// recovered turns a panic into an error and logs it, and logs errors that are not meant for users.
+func (s *Server) recovered(m *method, err *error) {
+	if p := recover(); p != nil {
+		s.cfg.Log.Error("panic in request", slog.String("method", m.name), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+		*err = fault.Internal()
+		return
+	}
+	if *err != nil && !isForUser(*err) {
+		s.cfg.Log.Error("internal error in request", slog.String("method", m.name), slog.Any("error", *err))
+	}
+}
+
+// describe makes the gRPC description of a service.
+func (s *Server) describe(sv service) *grpc.ServiceDesc {
+	desc := &grpc.ServiceDesc{ServiceName: sv.name, HandlerType: (*any)(nil)}
+	for i := range sv.methods {
+		m := &sv.methods[i]
+		if m.stream != nil {
+			desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: m.name, ServerStreams: true, Handler: s.grpcStream(m)})
+		} else {
+			desc.Methods = append(desc.Methods, grpc.MethodDesc{MethodName: m.name, Handler: s.grpcUnary(m)})
+		}
+	}
+	return desc
+}
+
+func (s *Server) grpcUnary(m *method) func(any, context.Context, func(any) error, grpc.UnaryServerInterceptor) (any, error) {
+	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		req := m.request()
+		if err := decode(req); err != nil {
+			return nil, undecodable(err)
+		}
+		reply, err := s.call(ctx, m, req)
+		if err != nil {
+			st, trailer := statusOf(err)
+			if trailer != nil {
+				grpc.SetTrailer(ctx, trailer)
+			}
+			return nil, st.Err()
+		}
+		return reply, nil
+	}
+}
+
+func (s *Server) grpcStream(m *method) grpc.StreamHandler {
+	return func(_ any, stream grpc.ServerStream) error {
+		req := m.request()
+		if err := stream.RecvMsg(req); err != nil {
+			return undecodable(err)
+		}
+		if err := s.serve(stream.Context(), m, req, stream); err != nil {
+			st, trailer := statusOf(err)
+			if trailer != nil {
+				stream.SetTrailer(trailer)
+			}
+			return st.Err()
+		}
+		return nil
+	}
+}
+
+// undecodable is the status for a request that the codec refused. grpc-go reports
+// every such failure as INTERNAL, with the codec's text behind its own prefix.
+func undecodable(err error) error {
+	st, _ := statusOf(err)
+	for _, prefix := range [...]string{"grpc: error unmarshalling request: ", "grpc: failed to unmarshal the received message: "} {
+		if text, ok := strings.CutPrefix(st.Message(), prefix); ok {
+			st, _ = statusOf(fault.UndecodableRequest(text))
+			break
+		}
+	}
+	return st.Err()
+}
+
+// find returns the method called name, or nil.
+func (sv *service) find(name string) *method {
+	for i := range sv.methods {
+		if sv.methods[i].name == name {
+			return &sv.methods[i]
+		}
+	}
+	return nil
+}

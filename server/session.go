@@ -1,0 +1,181 @@
+package server
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+// A session is what a client works in. A regular one has one read-write
+// transaction at a time; a multiplexed one has any number and is shared by all of a client's goroutines.
+type session struct {
+	name        string // projects/P/instances/I/databases/D/sessions/S
+	db          *database.Database
+	multiplexed bool
+	role        string
+	labels      map[string]string
+	created     time.Time
+	lastUsed    atomic.Int64 // Unix seconds
+
+	mu     sync.Mutex
+	active *transaction // the newest read-write transaction, of a regular session
+}
+
+// sessions holds all sessions of a server. Look-ups take no lock.
+type sessions struct {
+	byName sync.Map // string → *session
+}
+
+// sessionIDBytes is how much randomness is in a session's name.
+const sessionIDBytes = 16
+
+// createSession makes a session of a database.
+func (s *Server) createSession(db *database.Database, template *spannerpb.Session) (*session, error) {
+	if err := checkLabels(template.GetLabels()); err != nil {
+		return nil, err
+	}
+	var id [sessionIDBytes]byte
+	if _, err := s.cfg.Random.Read(id[:]); err != nil {
+		return nil, fmt.Errorf("draw a session id: %w", err)
+	}
+	now := s.cfg.Clock()
+	ses := &session{
+		name:        db.Name() + "/sessions/" + hex.EncodeToString(id[:]),
+		db:          db,
+		multiplexed: template.GetMultiplexed(),
+		role:        template.GetCreatorRole(),
+		labels:      template.GetLabels(),
+		created:     now,
+	}
+	ses.lastUsed.Store(now.Unix())
+	s.sessions.byName.Store(ses.name, ses)
+	return ses, nil
+}
+
+// session finds the session that a request names, and notes that it is in use.
+func (s *Server) session(name string) (*session, error) {
+	v, ok := s.sessions.byName.Load(name)
+	if !ok {
+		return nil, s.noSession(name)
+	}
+	ses := v.(*session)
+	if ses.db.Dropped() {
+		s.sessions.byName.Delete(name)
+		return nil, s.noSession(name)
+	}
+	if now := s.cfg.Clock().Unix(); ses.lastUsed.Load() != now {
+		ses.lastUsed.Store(now)
+	}
+	return ses, nil
+}
+
+// noSession says why there is no session of this name: the name is none, its
+// database is gone, or the session is.
+func (s *Server) noSession(name string) error {
+	db, id, ok := strings.Cut(name, "/sessions/")
+	if !ok || id == "" || strings.Contains(id, "/") || database.CheckDatabaseName(db) != nil {
+		return fault.InvalidResourceName("session", name)
+	}
+	if _, err := s.registry.Database(db); err != nil {
+		return err
+	}
+	return fault.SessionNotFound(name)
+}
+
+// each calls f for the sessions of a database.
+func (s *sessions) each(db string, f func(*session)) {
+	s.byName.Range(func(_, v any) bool {
+		if ses := v.(*session); ses.db.Name() == db && !ses.db.Dropped() {
+			f(ses)
+		}
+		return true
+	})
+}
+
+// end forgets a session and rolls its transaction back.
+func (s *Server) endSession(ses *session) {
+	s.sessions.byName.Delete(ses.name)
+	ses.mu.Lock()
+	t := ses.active
+	ses.active = nil
+	ses.mu.Unlock()
+	if t != nil {
+		t.abandon()
+	}
+}
+
+// Idle sessions: https://cloud.google.com/spanner/docs/sessions#handle_deleted_sessions.
+// Multiplexed ones are replaced by their clients every 7 days and live for 28.
+const (
+	regularSessionIdle     = time.Hour
+	multiplexedSessionLife = 28 * 24 * time.Hour
+)
+
+// sweepSessions ends sessions that nobody uses and forgets those of dropped databases.
+func (s *Server) sweepSessions(now time.Time) {
+	s.sessions.byName.Range(func(_, v any) bool {
+		ses := v.(*session)
+		idle := now.Sub(time.Unix(ses.lastUsed.Load(), 0))
+		limit := regularSessionIdle
+		if ses.multiplexed {
+			limit = multiplexedSessionLife
+		}
+		if idle > limit || ses.db.Dropped() {
+			s.endSession(ses)
+		}
+		return true
+	})
+}
+
+func (ses *session) proto() *spannerpb.Session {
+	return &spannerpb.Session{
+		Name:                   ses.name,
+		Labels:                 ses.labels,
+		CreateTime:             timestamppb.New(ses.created),
+		ApproximateLastUseTime: timestamppb.New(time.Unix(ses.lastUsed.Load(), 0)),
+		CreatorRole:            ses.role,
+		Multiplexed:            ses.multiplexed,
+	}
+}
+
+// Labels: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#session.
+const (
+	maxLabels     = 64
+	maxLabelBytes = 63
+)
+
+// checkLabels refuses labels that break the rules: keys [a-z]([-a-z0-9_]*), values the like or empty.
+func checkLabels(labels map[string]string) error {
+	if len(labels) > maxLabels {
+		return fault.TooManyLabels(len(labels), maxLabels)
+	}
+	for k, v := range labels {
+		if k == "" || len(k) > maxLabelBytes || k[0] < 'a' || k[0] > 'z' || !isLabelText(k) {
+			return fault.InvalidLabel(k)
+		}
+		if len(v) > maxLabelBytes || !isLabelText(v) {
+			return fault.InvalidLabel(v)
+		}
+	}
+	return nil
+}
+
+func isLabelText(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,106 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// sqlText is a statement as a request gives it: text, values and declared types of parameters.
+type sqlText struct {
+	sql    string
+	params *structpb.Struct
+	types  map[string]*spannerpb.Type
+}
+
+// prepare analyzes and plans the statement in the scope's schema, or finds it prepared.
+func (q sqlText) prepare(ctx context.Context, sc *scope, opts database.Options) (*database.Statement, error) {
+	if strings.TrimSpace(q.sql) == "" {
+		return nil, fault.MissingField("sql")
+	}
+	declared, err := q.declared()
+	if err != nil {
+		return nil, err
+	}
+	return sc.session.db.Prepare(ctx, sc.catalog, q.sql, declared, opts)
+}
+
+// declared are the parameters of the request by lower-cased name; the type is nil where none is declared.
+func (q sqlText) declared() (map[string]*value.Type, error) {
+	values := q.params.GetFields()
+	if len(values) == 0 && len(q.types) == 0 {
+		return nil, nil
+	}
+	declared := make(map[string]*value.Type, max(len(values), len(q.types)))
+	for name := range values {
+		declared[strings.ToLower(name)] = nil
+	}
+	for name, p := range q.types {
+		if p.GetCode() == spannerpb.TypeCode_TYPE_CODE_UNSPECIFIED {
+			continue
+		}
+		t, err := value.TypeFromProto(p)
+		if err != nil {
+			return nil, fault.InvalidParamType(name, err)
+		}
+		declared[strings.ToLower(name)] = t
+	}
+	return declared, nil
+}
+
+// bind makes the values of the statement's parameters, in its order.
+func (q sqlText) bind(params []plan.Param) ([]value.Value, error) {
+	if len(params) == 0 {
+		return nil, nil
+	}
+	values := make([]value.Value, len(params))
+	for i, p := range params {
+		given, ok := q.param(p.Name)
+		if !ok {
+			if !q.declares(p.Name) {
+				return nil, fault.UnboundParameter(p.Name)
+			}
+			values[i] = value.Null(p.Type.Kind) // a type without a value is NULL
+			continue
+		}
+		v, err := value.FromWire(given, p.Type)
+		if err == nil && v.IsPending() {
+			err = errPendingParam
+		}
+		if err != nil {
+			return nil, fault.UnparsableParam(p.Name, p.Type.String(), err)
+		}
+		values[i] = v
+	}
+	return values, nil
+}
+
+// param finds the value of a parameter by its lower-cased name; names ignore case.
+func (q sqlText) param(name string) (*structpb.Value, bool) {
+	fields := q.params.GetFields()
+	if v, ok := fields[name]; ok {
+		return v, true
+	}
+	for given, v := range fields {
+		if strings.EqualFold(given, name) {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+func (q sqlText) declares(name string) bool {
+	for given := range q.types {
+		if strings.EqualFold(given, name) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+)
+
+// planned is the result of a PLAN request: the plan and what parameters it wants; nothing runs.
+func (q *queryRequest) planned(sc *scope, stmt *database.Statement) *result {
+	r := &result{scope: sc, columns: stmt.Plan.Columns, undeclared: stmt.Undeclared}
+	if r.undeclared == nil {
+		r.undeclared = []plan.Param{}
+	}
+	r.appendStats = func(dst []byte, tag byte) []byte {
+		return appendMessage(dst, tag, &spannerpb.ResultSetStats{QueryPlan: &spannerpb.QueryPlan{}})
+	}
+	return r
+}
+
+// appendStats appends the ResultSetStats that the query mode asks for, with the row count of DML.
+func (s *Server) appendStats(dst []byte, tag byte, q queryRequest, stmt *database.Statement, run exec.Stats, rowCount *int64) []byte {
+	p := &spannerpb.ResultSetStats{QueryStats: queryStats(q, stmt, run, s.cfg.Clock().Sub(q.began))}
+	if rowCount != nil {
+		p.RowCount = &spannerpb.ResultSetStats_RowCountExact{RowCountExact: *rowCount}
+	}
+	return appendMessage(dst, tag, p)
+}
+
+// queryStats are the statistics of a run as texts; names and units are those of
+// https://cloud.google.com/spanner/docs/query-execution-plans#query_execution_stats.
+func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, elapsed time.Duration) *structpb.Struct {
+	text := structpb.NewStringValue
+	return &structpb.Struct{Fields: map[string]*structpb.Value{
+		"elapsed_time":             text(milliseconds(elapsed)),
+		"query_plan_creation_time": text(milliseconds(stmt.PlanTime)),
+		"rows_returned":            text(fmt.Sprint(run.RowsReturned)),
+		"rows_scanned":             text(fmt.Sprint(run.RowsScanned)),
+		"query_text":               text(q.Sql),
+	}}
+}
+
+func milliseconds(d time.Duration) string {
+	return fmt.Sprintf("%.2f msecs", float64(d)/float64(time.Millisecond))
+}
+
+// appendMessage appends a message field. What is marshalled was made here, so it cannot fail to.
+func appendMessage(dst []byte, tag byte, m proto.Message) []byte {
+	b, err := proto.Marshal(m)
+	if err != nil {
+		panic(fmt.Sprintf("marshal %T: %v", m, err))
+	}
+	return protowire.AppendBytes(append(dst, tag), b)
+}

@@ -1,0 +1,246 @@
+package server
+
+import (
+	"context"
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/txn"
+)
+
+// A transaction is a read-write or partitioned DML transaction that a client
+// began and names by its id. Read-only transactions have no such object: their id says it all.
+//
+// Reads of one transaction run side by side. Statements that write, commits and
+// rollbacks take turns.
+type transaction struct {
+	id          []byte
+	number      uint64
+	all         *transactions
+	session     *session
+	partitioned bool
+	options     *spannerpb.TransactionOptions
+	catalog     *schema.Catalog
+	lastUsed    atomic.Int64 // Unix seconds
+
+	turn    chan struct{} // holds a token while a writing request runs; what follows is its holder's
+	replays replays
+	spent   bool // partitioned, and its one statement has run
+
+	mu      sync.Mutex
+	tx      *txn.Tx                   // nil if partitioned, and once it has ended
+	age     txn.Age                   // for a retry, once tx has been aborted
+	outcome error                     // what requests are answered once tx is nil
+	reply   *spannerpb.CommitResponse // what another Commit is answered
+}
+
+// abandonedAfter is when an active transaction that nobody uses is given up; it has lost its locks long before.
+const abandonedAfter = time.Hour
+
+// Transaction ids are opaque to clients:
+//
+//	read-write:  'w' | number 8
+//	read-only:   'r' | read timestamp 8 | checksum 8 (of these and the session's name)
+//
+// Numbers begin at the server's start in microseconds, so that an id from before a restart names nothing.
+const (
+	readWriteID     = 'w'
+	readOnlyID      = 'r'
+	readWriteIDSize = 1 + 8
+	readOnlyHead    = 1 + 8
+)
+
+func newReadWriteID(number uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte{readWriteID}, number)
+}
+
+func readWriteNumber(id []byte) (number uint64, ok bool) {
+	if len(id) != readWriteIDSize || id[0] != readWriteID {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(id[1:]), true
+}
+
+// newReadOnlyID makes the id of a read-only transaction of a session: its
+// timestamp. The server keeps nothing about it.
+func (k tokenKey) newReadOnlyID(session string, at mvcc.Timestamp) []byte {
+	id := make([]byte, 0, 64+len(session))
+	id = append(id, readOnlyID)
+	id = binary.BigEndian.AppendUint64(id, uint64(at))
+	sealed := k.seal(append(id, session...), 0)
+	return append(id, sealed[len(sealed)-checksumSize:]...)
+}
+
+// readOnlyTimestamp is the timestamp of a read-only transaction of a session.
+func (k tokenKey) readOnlyTimestamp(id []byte, session string) (mvcc.Timestamp, bool) {
+	if len(id) != readOnlyHead+checksumSize || id[0] != readOnlyID {
+		return 0, false
+	}
+	at := mvcc.Timestamp(binary.BigEndian.Uint64(id[1:]))
+	return at, string(k.newReadOnlyID(session, at)) == string(id)
+}
+
+// beginTransaction begins a read-write or partitioned DML transaction.
+func (s *Server) beginTransaction(ses *session, options *spannerpb.TransactionOptions, tag string) *transaction {
+	number := s.transactions.last.Add(1)
+	t := &transaction{
+		id:          newReadWriteID(number),
+		number:      number,
+		all:         &s.transactions,
+		session:     ses,
+		partitioned: options.GetPartitionedDml() != nil,
+		options:     options,
+		turn:        make(chan struct{}, 1),
+	}
+	t.use(s.cfg.Clock())
+	if !t.partitioned {
+		t.tx = ses.db.Transactions().Begin(s.txnOptions(ses, options, tag))
+	}
+	t.catalog = ses.db.Catalog() // after Begin: a schema change aborts what began before it
+	s.transactions.add(t)
+	if !ses.multiplexed && !t.partitioned {
+		ses.replaceActive(t)
+	}
+	return t
+}
+
+// replaceActive makes t the session's one read-write transaction and ends the one before.
+func (ses *session) replaceActive(t *transaction) {
+	ses.mu.Lock()
+	old := ses.active
+	ses.active = t
+	ses.mu.Unlock()
+	if old != nil {
+		old.abandon()
+	}
+}
+
+// txnOptions translates what a client asks of a read-write transaction.
+func (s *Server) txnOptions(ses *session, o *spannerpb.TransactionOptions, tag string) txn.Options {
+	opts := txn.Options{Tag: tag}
+	if o.GetIsolationLevel() == spannerpb.TransactionOptions_REPEATABLE_READ {
+		opts.Isolation = txn.RepeatableRead
+	}
+	switch o.GetReadWrite().GetReadLockMode() {
+	case spannerpb.TransactionOptions_ReadWrite_OPTIMISTIC:
+		opts.ReadLock = txn.Optimistic
+	case spannerpb.TransactionOptions_ReadWrite_PESSIMISTIC:
+		opts.ReadLock = txn.Pessimistic
+	}
+	opts.Previous = s.previous(ses, o.GetReadWrite().GetMultiplexedSessionPreviousTransactionId())
+	return opts
+}
+
+// previous is the age of the aborted attempt that a new transaction repeats, so
+// that it does not lose to the same others for ever.
+func (s *Server) previous(ses *session, id []byte) txn.Age {
+	var t *transaction
+	if number, ok := readWriteNumber(id); ok {
+		t = s.transactions.get(number)
+	} else if !ses.multiplexed {
+		ses.mu.Lock()
+		t = ses.active
+		ses.mu.Unlock()
+	}
+	if t == nil || t.session != ses {
+		return txn.Age{}
+	}
+	t.settle()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.age
+}
+
+// transaction finds the read-write transaction of a session that a request names.
+func (s *Server) transaction(ses *session, id []byte) (*transaction, error) {
+	number, ok := readWriteNumber(id)
+	if !ok {
+		return nil, fault.TransactionNotFound(id)
+	}
+	t := s.transactions.get(number)
+	if t == nil || t.session != ses {
+		return nil, fault.TransactionNotFound(id)
+	}
+	t.use(s.cfg.Clock())
+	return t, nil
+}
+
+func (t *transaction) use(now time.Time) {
+	if seconds := now.Unix(); t.lastUsed.Load() != seconds {
+		t.lastUsed.Store(seconds)
+	}
+}
+
+// current is the transaction's Tx, or what it ended with.
+func (t *transaction) current() (*txn.Tx, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tx == nil {
+		return nil, t.outcome
+	}
+	return t.tx, nil
+}
+
+// takeTurn waits until no other writing request of the transaction runs. giveTurn must follow.
+func (t *transaction) takeTurn(ctx context.Context) error {
+	select {
+	case t.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t *transaction) giveTurn() { <-t.turn }
+
+// settle notes that the Tx has ended, if it has: it was aborted, or failed.
+func (t *transaction) settle() {
+	tx, err := t.current()
+	if err != nil || tx == nil {
+		return
+	}
+	if err := tx.Err(); err != nil {
+		t.end(err, nil)
+	}
+}
+
+// end lets go of the Tx, which has ended, and keeps what later requests are answered.
+func (t *transaction) end(outcome error, reply *spannerpb.CommitResponse) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tx == nil {
+		return
+	}
+	if fault.IsAborted(outcome) {
+		t.age = t.tx.Age()
+	}
+	t.tx, t.outcome, t.reply = nil, outcome, reply
+	t.all.finished(t)
+}
+
+// abandon ends the transaction because its session went on without it.
+func (t *transaction) abandon() {
+	tx, err := t.current()
+	if err != nil || tx == nil || tx.Rollback() != nil { // committed meanwhile
+		return
+	}
+	t.end(fault.TransactionClosed(), nil)
+}
+
+// forget removes a transaction that never really began: its first request failed.
+func (t *transaction) forget() {
+	t.abandon()
+	t.all.byNumber.Delete(t.number)
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	if t.session.active == t {
+		t.session.active = nil
+	}
+}

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+// begin answers BeginTransaction.
+func (s *Server) begin(ctx context.Context, req *spannerpb.BeginTransactionRequest) (reply *spannerpb.Transaction, err error) {
+	ses, err := s.session(req.Session)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRequestOptions(req.RequestOptions); err != nil {
+		return nil, err
+	}
+	if req.MutationKey != nil && req.Options.GetReadWrite() == nil {
+		return nil, fault.UnexpectedMutationKey()
+	}
+	sc, err := s.openScope(ctx, scopeRequest{
+		session:  ses,
+		selector: &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Begin{Begin: req.Options}},
+		tag:      req.RequestOptions.GetTransactionTag(),
+	})
+	defer func() { sc.close(err) }()
+	if err != nil {
+		return nil, err
+	}
+	return sc.proto(), nil
+}
+
+// rollback answers Rollback. It succeeds for whatever can no longer be committed, also for ids that nobody knows.
+func (s *Server) rollback(ctx context.Context, req *spannerpb.RollbackRequest) (*emptypb.Empty, error) {
+	ses, err := s.session(req.Session)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.transaction(ses, req.TransactionId)
+	if err != nil {
+		if len(req.TransactionId) > 0 && req.TransactionId[0] == readOnlyID {
+			return nil, fault.NotReadWrite("rollback", "read-only")
+		}
+		if len(req.TransactionId) == 0 {
+			return nil, fault.MissingField("transaction_id")
+		}
+		return &emptypb.Empty{}, nil
+	}
+	if t.partitioned {
+		return nil, fault.NotReadWrite("rollback", "partitioned DML")
+	}
+	tx, outcome := t.current()
+	if outcome != nil {
+		if t.committed() != nil {
+			return nil, fault.RollbackAfterCommit()
+		}
+		return &emptypb.Empty{}, nil
+	}
+	if err := tx.Rollback(); err != nil {
+		return nil, err
+	}
+	t.end(fault.TransactionRolledBack(), nil)
+	return &emptypb.Empty{}, nil
+}

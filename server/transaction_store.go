@@ -1,0 +1,57 @@
+package server
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// transactions holds the transactions of a server by number. Finished ones stay
+// for a while, for clients that did not get the reply: the newest rememberedTransactions of them.
+type transactions struct {
+	last     atomic.Uint64
+	byNumber sync.Map // uint64 → *transaction
+
+	mu         sync.Mutex
+	remembered []uint64 // a ring of finished ones
+	oldest     int
+}
+
+// rememberedTransactions is enough for a second or two of a busy server's
+// commits, which is when replies are lost and asked for again.
+const rememberedTransactions = 16 << 10
+
+func (ts *transactions) add(t *transaction) { ts.byNumber.Store(t.number, t) }
+
+func (ts *transactions) get(number uint64) *transaction {
+	if v, ok := ts.byNumber.Load(number); ok {
+		return v.(*transaction)
+	}
+	return nil
+}
+
+// finished makes t one of those that are remembered, and forgets the oldest.
+func (ts *transactions) finished(t *transaction) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if len(ts.remembered) < rememberedTransactions {
+		ts.remembered = append(ts.remembered, t.number)
+		return
+	}
+	ts.byNumber.Delete(ts.remembered[ts.oldest])
+	ts.remembered[ts.oldest] = t.number
+	ts.oldest = (ts.oldest + 1) % rememberedTransactions
+}
+
+// sweep gives up active transactions that clients left behind.
+func (ts *transactions) sweep(now time.Time) {
+	ts.byNumber.Range(func(_, v any) bool {
+		if t := v.(*transaction); now.Sub(time.Unix(t.lastUsed.Load(), 0)) > abandonedAfter {
+			t.abandon()
+			if t.partitioned {
+				ts.byNumber.Delete(t.number)
+			}
+		}
+		return true
+	})
+}

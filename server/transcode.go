@@ -1,0 +1,156 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+)
+
+// decodeHTTP fills req from a request's body, query and path; the later wins.
+func decodeHTTP(route *route, values []string, r *http.Request, req proto.Message) error {
+	if route.body != "" {
+		data, err := readBody(r, maxBytes(req))
+		if err != nil {
+			return err
+		}
+		if err := decodeBody(route.body, data, req); err != nil {
+			return err
+		}
+	}
+	if route.body != "*" {
+		if err := decodeQuery(r, req); err != nil {
+			return err
+		}
+	}
+	for i, v := range route.variables {
+		tree := fieldTree{}
+		if err := tree.add(req.ProtoReflect().Descriptor(), v.field, values[i:i+1]); err != nil {
+			return err
+		}
+		if err := tree.merge(req); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decodeBody reads JSON into a message or into one of its fields. The content
+// type does not matter: curl calls everything a form.
+func decodeBody(field string, data []byte, req proto.Message) error {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil
+	}
+	if field != "*" {
+		d := req.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(field))
+		data = append(append([]byte(`{"`+d.JSONName()+`":`), data...), '}')
+	}
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, req); err != nil {
+		return fault.InvalidJSON(err)
+	}
+	return nil
+}
+
+// decodeQuery reads query parameters into fields: a.b=1 is field b of field a.
+// Parameters that all of Google's APIs know, and do not concern the method, are ignored.
+func decodeQuery(r *http.Request, req proto.Message) error {
+	tree := fieldTree{}
+	for path, values := range r.URL.Query() {
+		switch {
+		case strings.HasPrefix(path, "$"), path == "alt", path == "key", path == "fields", path == "prettyPrint",
+			path == "access_token", path == "callback", path == "quotaUser", path == "userIp", path == "uploadType":
+			continue
+		}
+		if err := tree.add(req.ProtoReflect().Descriptor(), path, values); err != nil {
+			return err
+		}
+	}
+	return tree.merge(req)
+}
+
+// A fieldTree is a message as JSON, in the making.
+type fieldTree map[string]any
+
+// maxFieldPath bounds how deep a parameter reaches.
+const maxFieldPath = 16
+
+// add sets the field at a dotted path; names are those of the proto or of JSON.
+func (t fieldTree) add(d protoreflect.MessageDescriptor, path string, values []string) error {
+	names := strings.Split(path, ".")
+	if len(names) > maxFieldPath {
+		return fault.UnknownParameter(path)
+	}
+	for i, name := range names {
+		f := d.Fields().ByName(protoreflect.Name(name))
+		if f == nil {
+			f = d.Fields().ByJSONName(name)
+		}
+		if f == nil || f.IsMap() {
+			return fault.UnknownParameter(path)
+		}
+		if i == len(names)-1 {
+			t[f.JSONName()] = jsonOf(f, values)
+			return nil
+		}
+		if f.Message() == nil || f.IsList() {
+			return fault.UnknownParameter(path)
+		}
+		child, ok := t[f.JSONName()].(fieldTree)
+		if !ok {
+			child = fieldTree{}
+			t[f.JSONName()] = child
+		}
+		t, d = child, f.Message()
+	}
+	return nil
+}
+
+// jsonOf is the JSON of a field given as text. protojson reads most kinds from strings.
+func jsonOf(f protoreflect.FieldDescriptor, values []string) any {
+	if f.IsList() {
+		list := make([]any, len(values))
+		for i, v := range values {
+			list[i] = scalarJSON(f, v)
+		}
+		return list
+	}
+	return scalarJSON(f, values[len(values)-1])
+}
+
+func scalarJSON(f protoreflect.FieldDescriptor, text string) any {
+	switch f.Kind() {
+	case protoreflect.BoolKind:
+		if b, err := strconv.ParseBool(text); err == nil {
+			return b
+		}
+	case protoreflect.EnumKind:
+		if n, err := strconv.ParseInt(text, 10, 32); err == nil {
+			return n
+		}
+	}
+	return text
+}
+
+// merge reads the tree and adds it to m.
+func (t fieldTree) merge(m proto.Message) error {
+	if len(t) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	part := m.ProtoReflect().New().Interface()
+	if err := protojson.Unmarshal(data, part); err != nil {
+		return fault.InvalidJSON(err)
+	}
+	proto.Merge(m, part)
+	return nil
+}
