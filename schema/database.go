@@ -13,21 +13,24 @@ import (
 
 // databaseOption is one option of ALTER DATABASE ... SET OPTIONS.
 type databaseOption struct {
-	quoted bool // the value is a string
+	typ string // of its values: one of the constants below
 	// check says what is wrong with a value, "" if nothing; text is the value as Options holds it.
 	check func(d *draft, text string) string
 }
 
+// Types of options as DDL writes them.
+const textOption, numberOption, boolOption = "STRING(MAX)", "INT64", "BOOL"
+
 var databaseOptions = map[string]databaseOption{
-	"version_retention_period":                          {quoted: true, check: checkRetention},
-	"default_time_zone":                                 {quoted: true, check: checkTimeZone},
-	"default_leader":                                    {quoted: true},
-	"read_lease_regions":                                {quoted: true},
-	"columnar_policy":                                   {quoted: true},
-	"optimizer_statistics_package":                      {quoted: true},
-	"optimizer_version":                                 {check: checkOptimizerVersion},
-	"default_sequence_kind":                             {quoted: true, check: checkSequenceKind},
-	"use_unenforced_foreign_key_for_query_optimization": {check: checkBool},
+	"version_retention_period":                          {textOption, checkRetention},
+	"default_time_zone":                                 {textOption, checkTimeZone},
+	"default_leader":                                    {textOption, nil},
+	"read_lease_regions":                                {textOption, nil},
+	"columnar_policy":                                   {textOption, nil},
+	"optimizer_statistics_package":                      {textOption, nil},
+	"optimizer_version":                                 {numberOption, checkOptimizerVersion},
+	"default_sequence_kind":                             {textOption, checkSequenceKind},
+	"use_unenforced_foreign_key_for_query_optimization": {boolOption, nil},
 }
 
 // DefaultTimeZone is the zone of a database that does not set default_time_zone.
@@ -50,9 +53,12 @@ func (o Options) VersionRetention() time.Duration {
 	return d
 }
 
-// OptionSQL prints the value of a database option as DDL does.
-func (o Options) OptionSQL(name string) string {
-	if databaseOptions[name].quoted {
+// Type is the type of an option's values as DDL writes it: STRING(MAX), INT64 or BOOL.
+func (o Options) Type(name string) string { return databaseOptions[name].typ }
+
+// SQL prints the value of an option as DDL does.
+func (o Options) SQL(name string) string {
+	if o.Type(name) == textOption {
 		return quoteString(o[name])
 	}
 	return o[name]
@@ -76,7 +82,7 @@ func (d *draft) alterDatabase(s *ast.AlterDatabase) error {
 			}
 			continue
 		}
-		text, ok := optionText(r.Value, option.quoted)
+		text, ok := optionText(r.Value, option.typ)
 		if !ok {
 			return fault.BadDatabaseOption(name, "The value is of the wrong type")
 		}
@@ -101,16 +107,16 @@ func (d *draft) unsetOption(name string) error {
 	return nil
 }
 
-// optionText is a literal as Options holds it; strings are wanted if quoted, else numbers and booleans.
-func optionText(e ast.Expr, quoted bool) (string, bool) {
+// optionText is a literal of the wanted type as Options holds it.
+func optionText(e ast.Expr, typ string) (string, bool) {
 	switch v := e.(type) {
 	case *ast.StringLiteral:
-		return v.Value, quoted
+		return v.Value, typ == textOption
 	case *ast.IntLiteral:
 		n, err := parseInt(v)
-		return strconv.FormatInt(n, 10), err == nil && !quoted
+		return strconv.FormatInt(n, 10), err == nil && typ == numberOption
 	case *ast.BoolLiteral:
-		return strconv.FormatBool(v.Value), !quoted
+		return strconv.FormatBool(v.Value), typ == boolOption
 	}
 	return "", false
 }
@@ -157,13 +163,6 @@ func checkOptimizerVersion(_ *draft, text string) string {
 func checkSequenceKind(_ *draft, text string) string {
 	if text != "bit_reversed_positive" {
 		return "The value must be 'bit_reversed_positive'"
-	}
-	return ""
-}
-
-func checkBool(_ *draft, text string) string {
-	if text != "true" && text != "false" {
-		return "The value must be true or false"
 	}
 	return ""
 }

@@ -44,7 +44,7 @@ func (c *Catalog) DDL() []string {
 func (c *Catalog) optionsSQL() string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(c.Options)) {
-		list = append(list, "  "+name+" = "+c.Options.OptionSQL(name))
+		list = append(list, "  "+name+" = "+c.Options.SQL(name))
 	}
 	return "ALTER DATABASE " + quote(c.Database) + " SET OPTIONS (\n" + strings.Join(list, ",\n") + "\n)"
 }
