@@ -1,0 +1,137 @@
+// Package distribution is the histogram that statistics columns hold
+// (LATENCY_DISTRIBUTION, TOTAL_LATENCY_DISTRIBUTION): counting into it, merging
+// two, its forms as a value and as JSON, and the percentiles that
+// SPANNER_SYS.DISTRIBUTION_PERCENTILE computes. It knows nothing of what is counted.
+//
+// Imports of this module: value.
+package distribution
+
+import (
+	"math"
+	"sort"
+	"time"
+)
+
+// The buckets of every distribution made here, in seconds: from 10 us, each 1.25
+// times as wide as the one before, to 1.6 hours. A percentile is at most a
+// bucket wrong, and interpolation takes most of that away.
+const (
+	scale         = 1e-5
+	growth        = 1.25
+	finiteBuckets = 90
+	buckets       = finiteBuckets + 2 // below scale, and overflow
+)
+
+// bounds[i] is where bucket i ends and i+1 begins.
+var bounds = func() (b [finiteBuckets + 1]float64) {
+	for i := range b {
+		b[i] = scale * math.Pow(growth, float64(i))
+	}
+	return b
+}()
+
+// Distribution counts durations in seconds. The zero Distribution is empty.
+type Distribution struct {
+	Count int64
+	Mean  float64
+	// Deviation is the sum of squared deviations from Mean.
+	Deviation float64
+	// Buckets: 0 is below scale, i is [scale*growth^(i-1), scale*growth^i), the last is everything above.
+	Buckets [buckets]int64
+}
+
+// Observe counts one duration (Welford's method for mean and deviation).
+func (d *Distribution) Observe(t time.Duration) {
+	x := t.Seconds()
+	d.Count++
+	delta := x - d.Mean
+	d.Mean += delta / float64(d.Count)
+	d.Deviation += delta * (x - d.Mean)
+	d.Buckets[bucketOf(x)]++
+}
+
+func bucketOf(x float64) int {
+	low, high := 0, len(bounds)
+	for low < high {
+		mid := int(uint(low+high) >> 1)
+		if bounds[mid] <= x {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+// Merge adds what o has counted (Chan, Golub and LeVeque: Algorithms for computing the sample variance, 1983).
+func (d *Distribution) Merge(o *Distribution) {
+	if o.Count == 0 {
+		return
+	}
+	n := float64(d.Count) + float64(o.Count)
+	delta := o.Mean - d.Mean
+	d.Deviation += o.Deviation + delta*delta*float64(d.Count)*float64(o.Count)/n
+	d.Mean += delta * float64(o.Count) / n
+	d.Count += o.Count
+	for i, c := range o.Buckets {
+		d.Buckets[i] += c
+	}
+}
+
+// Histogram is a distribution as its reader sees it: with any buckets, not only those made here.
+type Histogram struct {
+	Count         int64
+	Mean          float64
+	Deviation     float64
+	FiniteBuckets int64
+	Growth, Scale float64
+	Buckets       []int64 // zeros at the end may be left out
+}
+
+// Histogram is the distribution as its reader sees it.
+func (d *Distribution) Histogram() Histogram {
+	n := len(d.Buckets)
+	for n > 0 && d.Buckets[n-1] == 0 {
+		n--
+	}
+	return Histogram{Count: d.Count, Mean: d.Mean, Deviation: d.Deviation,
+		FiniteBuckets: finiteBuckets, Growth: growth, Scale: scale, Buckets: d.Buckets[:n:n]}
+}
+
+// Percentile is the value that p percent (0 to 100) of what was counted do not exceed, interpolated within its bucket.
+// It is not known for an empty distribution, nor for another p.
+func (h Histogram) Percentile(p float64) (float64, bool) {
+	var total float64
+	for _, c := range h.Buckets {
+		total += float64(max(c, 0))
+	}
+	if total == 0 || !(p >= 0 && p <= 100) {
+		return 0, false
+	}
+	rank, before := p/100*total, 0.0
+	i := sort.Search(len(h.Buckets), func(i int) bool { return h.upTo(i) >= rank && h.upTo(i) > 0 })
+	if i > 0 {
+		before = h.upTo(i - 1)
+	}
+	low, high := h.bucket(i)
+	return low + (high-low)*(rank-before)/(h.upTo(i)-before), true
+}
+
+// upTo is how many were counted in buckets 0 to i.
+func (h Histogram) upTo(i int) (n float64) {
+	for _, c := range h.Buckets[:i+1] {
+		n += float64(max(c, 0))
+	}
+	return n
+}
+
+// bucket is where bucket i begins and ends. What is counted is not negative; the overflow has no end.
+func (h Histogram) bucket(i int) (low, high float64) {
+	if i > 0 {
+		low = h.Scale * math.Pow(h.Growth, float64(i-1))
+	}
+	if int64(i) > h.FiniteBuckets {
+		return low, low
+	}
+	return low, h.Scale * math.Pow(h.Growth, float64(i))
+}
