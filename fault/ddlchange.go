@@ -1,10 +1,6 @@
 package fault
 
-import (
-	"time"
-
-	"google.golang.org/grpc/codes"
-)
+import "google.golang.org/grpc/codes"
 
 // Interleaving. child is "Table T" or "Index I".
 
@@ -199,42 +195,4 @@ func ChangeGeneratedType(column string) *Error {
 // DefaultOnGenerated is SET DEFAULT on a generated column.
 func DefaultOnGenerated(column string) *Error {
 	return newError(codes.FailedPrecondition, "Column %s with a DEFAULT value cannot be a generated column and vice versa.", column)
-}
-
-// Existing data. key is the key of the first row found.
-
-// ExistingNull is a NULL in a column that becomes NOT NULL.
-func ExistingNull(column, key string) *Error {
-	return newError(codes.FailedPrecondition,
-		"Adding a NOT NULL constraint on a column %s is not allowed because it has a NULL value at key: %s", column, key)
-}
-
-// ExistingLength is a value longer than the column's new limit.
-func ExistingLength(column string, limit, length int64, key string) *Error {
-	return newError(codes.FailedPrecondition,
-		"Reducing the length of column %s to %d is not allowed because it has a value of length %d at key: %s", column, limit, length, key)
-}
-
-// ExistingUTF8 is a value of a BYTES column, becoming STRING, that is not text.
-func ExistingUTF8(column, key string) *Error {
-	return newError(codes.FailedPrecondition,
-		"Alteration of column %s is not allowed because it has an invalid UTF-8 character at key: %s", column, key)
-}
-
-// ExistingFuture is a timestamp in the future in a column that gets allow_commit_timestamp.
-func ExistingFuture(column, key string, ts time.Time) *Error {
-	return newError(codes.FailedPrecondition,
-		"Setting allow_commit_timestamp option on column %s is not allowed because it has a timestamp in the future at key: %s %s",
-		column, key, ts.UTC().Format(time.RFC3339Nano))
-}
-
-// ExistingDuplicate is a duplicate found while a unique index is filled.
-func ExistingDuplicate(index, key string) *Error {
-	return newError(codes.FailedPrecondition, "Found uniqueness violation on index %s,  duplicate key: %s", index, key)
-}
-
-// ExistingOrphan is a row without parent in a table that becomes INTERLEAVE IN PARENT.
-func ExistingOrphan(table, parent, key string) *Error {
-	return newError(codes.FailedPrecondition,
-		"Interleaving table %s in parent %s is not allowed because it has a row without parent row at key: %s", table, parent, key)
 }

@@ -1,17 +1,20 @@
 package schema
 
 // Change says what a statement means for data that exists already. The new
-// catalog may serve only after Validations have passed and Backfills are done;
-// what Drops name is garbage once the new catalog serves.
+// catalog may serve only after Columns and Indexes are filled and Validations
+// have passed; what was dropped is garbage once the new catalog serves.
+//
+// Order: Columns, then Indexes, which may hold them, then Validations, since
+// foreign keys are looked up in Indexes. Other kinds of Validations may come first.
 type Change struct {
 	// Nothing says that the statement changed nothing (IF [NOT] EXISTS): the catalog is the old one.
 	Nothing bool
-	// Validations must hold for every row that exists, or the statement fails and the old catalog stays.
-	Validations []Validation
-	// Columns get their values computed and stored in every row that exists, before Indexes are filled.
+	// Columns get their values computed and stored in every row that exists.
 	Columns []ColumnBackfill
 	// Indexes, of the new catalog, get an entry for every row that exists; a UNIQUE one may refuse.
 	Indexes []*Index
+	// Validations must hold for every row that exists, or the statement fails and the old catalog stays.
+	Validations []Validation
 	// DroppedTables and DroppedIndexes, of the old catalog, own keys that nobody reads any more.
 	DroppedTables  []*Table
 	DroppedIndexes []*Index
