@@ -1,0 +1,183 @@
+package server
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+)
+
+const (
+	testInstance = "projects/p/instances/test"
+	testDatabase = testInstance + "/databases/db"
+)
+
+// A harness is a server on a memory file system with one database, and raw clients of it.
+type harness struct {
+	*testing.T
+	ctx       context.Context
+	server    *Server
+	data      spannerpb.SpannerClient
+	databases databasepb.DatabaseAdminClient
+	instances instancepb.InstanceAdminClient
+	ops       longrunningpb.OperationsClient
+	rest      string // http://HOST:PORT
+}
+
+var testSchema = []string{
+	`CREATE TABLE Singers (SingerId INT64 NOT NULL, Name STRING(MAX), Data BYTES(MAX), Updated TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (SingerId)`,
+	`CREATE INDEX SingersByName ON Singers(Name)`,
+	`CREATE TABLE Wide (Id INT64 NOT NULL, A STRING(MAX), Tags ARRAY<STRING(MAX)>, B STRING(MAX)) PRIMARY KEY (Id)`,
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	store, err := pebble.Open("data", vfs.NewMem())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	registry, err := database.Open(store, database.Config{Clock: time.Now, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	grpcListener, httpListener := listen(t), listen(t)
+	s := Serve(registry, grpcListener, httpListener, Config{Clock: time.Now, Log: log})
+	conn, err := grpc.NewClient(grpcListener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(func() {
+		cancel()
+		conn.Close()
+		s.Close()
+		registry.Close()
+		store.Close()
+	})
+	h := &harness{
+		T: t, ctx: ctx, server: s, rest: "http://" + httpListener.Addr().String(),
+		data:      spannerpb.NewSpannerClient(conn),
+		databases: databasepb.NewDatabaseAdminClient(conn),
+		instances: instancepb.NewInstanceAdminClient(conn),
+		ops:       longrunningpb.NewOperationsClient(conn),
+	}
+	if _, err := registry.CreateInstance(database.Instance{Name: testInstance}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := registry.CreateDatabase(ctx, testDatabase, testSchema); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func listen(t *testing.T) net.Listener {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (h *harness) session(multiplexed bool) string {
+	h.Helper()
+	ses, err := h.data.CreateSession(h.ctx, &spannerpb.CreateSessionRequest{Database: testDatabase, Session: &spannerpb.Session{Multiplexed: multiplexed}})
+	h.ok(err)
+	return ses.Name
+}
+
+func (h *harness) ok(err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// fails wants an error of a code.
+func (h *harness) fails(err error, want codes.Code) {
+	h.Helper()
+	if status.Code(err) != want {
+		h.Fatalf("want %v, got %v", want, err)
+	}
+}
+
+// insert commits rows of (SingerId, Name).
+func (h *harness) insert(session string, rows ...*structpb.ListValue) *spannerpb.CommitResponse {
+	h.Helper()
+	reply, err := h.data.Commit(h.ctx, singleUse(session, insertSingers(rows...)))
+	h.ok(err)
+	return reply
+}
+
+func singleUse(session string, muts ...*spannerpb.Mutation) *spannerpb.CommitRequest {
+	return &spannerpb.CommitRequest{
+		Session: session,
+		Transaction: &spannerpb.CommitRequest_SingleUseTransaction{SingleUseTransaction: &spannerpb.TransactionOptions{
+			Mode: &spannerpb.TransactionOptions_ReadWrite_{ReadWrite: &spannerpb.TransactionOptions_ReadWrite{}},
+		}},
+		Mutations: muts,
+	}
+}
+
+func insertSingers(rows ...*structpb.ListValue) *spannerpb.Mutation {
+	return &spannerpb.Mutation{Operation: &spannerpb.Mutation_InsertOrUpdate{InsertOrUpdate: &spannerpb.Mutation_Write{
+		Table: "Singers", Columns: []string{"SingerId", "Name"}, Values: rows,
+	}}}
+}
+
+func list(values ...any) *structpb.ListValue {
+	l, err := structpb.NewList(values)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+func allKeys() *spannerpb.KeySet { return &spannerpb.KeySet{All: true} }
+
+func readWrite() *spannerpb.TransactionOptions {
+	return &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadWrite_{ReadWrite: &spannerpb.TransactionOptions_ReadWrite{}}}
+}
+
+func readOnly() *spannerpb.TransactionOptions {
+	return &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadOnly_{ReadOnly: &spannerpb.TransactionOptions_ReadOnly{ReturnReadTimestamp: true}}}
+}
+
+func begins(o *spannerpb.TransactionOptions) *spannerpb.TransactionSelector {
+	return &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Begin{Begin: o}}
+}
+
+func byID(id []byte) *spannerpb.TransactionSelector {
+	return &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Id{Id: id}}
+}
+
+// partial collects the messages of a stream.
+func (h *harness) partial(stream grpc.ServerStreamingClient[spannerpb.PartialResultSet], err error) []*spannerpb.PartialResultSet {
+	h.Helper()
+	h.ok(err)
+	var list []*spannerpb.PartialResultSet
+	for {
+		p, err := stream.Recv()
+		if err == io.EOF {
+			return list
+		}
+		h.ok(err)
+		list = append(list, p)
+	}
+}
