@@ -70,8 +70,8 @@ func NoCast(from, to string) *Error {
 }
 
 // ArrayIndex is array[OFFSET(i)] or array[ORDINAL(i)] beyond the array.
-func ArrayIndex(index int64, length int) *Error {
-	return newError(codes.OutOfRange, "Array index %d is out of bounds for an array with %d elements", index, length)
+func ArrayIndex(index int64) *Error {
+	return newError(codes.OutOfRange, "Array index %d is out of bounds", index)
 }
 
 // UserError is ERROR(text).
@@ -117,4 +117,9 @@ func TimestampRange() *Error {
 // DateRange: a date before year 1 or after 9999.
 func DateRange() *Error {
 	return newError(codes.OutOfRange, "Date is out of range: it must be from 0001-01-01 to 9999-12-31")
+}
+
+// AggregateOverflow: a sum does not fit its type.
+func AggregateOverflow(typ string) *Error {
+	return newError(codes.OutOfRange, "%s overflow", typ)
 }

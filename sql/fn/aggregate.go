@@ -20,7 +20,7 @@ type aggregateOverload struct {
 }
 
 // aggregates are all aggregate functions by name.
-var aggregates = indexAggregates(counting)
+var aggregates = indexAggregates(counting, summing, statistics, collecting)
 
 func indexAggregates(families ...[]aggregateRecord) map[string]*aggregateRecord {
 	m := make(map[string]*aggregateRecord)

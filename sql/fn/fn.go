@@ -35,7 +35,7 @@ type Context struct {
 	Now time.Time
 	// Zone is the database's default time zone; nil is America/Los_Angeles, as in Spanner.
 	Zone *time.Location
-	// Random feeds GENERATE_UUID; it must be safe for concurrent use.
+	// Random feeds GENERATE_UUID; it must be safe for concurrent use. Nil is the system's.
 	Random io.Reader
 }
 

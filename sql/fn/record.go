@@ -63,7 +63,10 @@ func byType(f func(*tree.Function) body) body { return body{typed: f} }
 
 // scalars are all scalar functions by name.
 var scalars = index(logic, comparison, conditional, arithmetic, bitwise, rounding, mathematics,
-	stringFunctions, substrings, encodings, likes, regexps, hashes)
+	stringFunctions, substrings, encodings, likes, regexps, hashes,
+	dateFunctions, timestampFunctions, dateFormats, extracts, intervals,
+	arrays, arraySearch, vectors, utilities, jsonQueries, jsonConversions, jsonMakers,
+	jsonChanges, jsonSearches)
 
 func index(families ...[]record) map[string]*record {
 	m := make(map[string]*record)

@@ -1,0 +1,159 @@
+package fn
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// statistics: those of a population divide by n, those of a sample by n - 1 and are NULL of one row.
+var statistics = []aggregateRecord{
+	{name: "var_pop", doc: "The variance of a population.", overloads: spreadOverloads(population, false)},
+	{name: "var_samp", doc: "The variance of a sample.", overloads: spreadOverloads(sample, false)},
+	{name: "stddev_pop", doc: "The standard deviation of a population.", overloads: spreadOverloads(population, true)},
+	{name: "stddev_samp", doc: "The standard deviation of a sample.", overloads: spreadOverloads(sample, true)},
+	{name: "covar_pop", doc: "The covariance of a population.", overloads: covarianceOverloads(population, false)},
+	{name: "covar_samp", doc: "The covariance of a sample.", overloads: covarianceOverloads(sample, false)},
+	{name: "corr", doc: "The correlation coefficient.", overloads: covarianceOverloads(sample, true)},
+}
+
+// basis is what a sum of squares is divided by: n minus it.
+type basis int64
+
+const (
+	population basis = 0
+	sample     basis = 1
+)
+
+func spreadOverloads(b basis, root bool) []aggregateOverload {
+	return []aggregateOverload{
+		{"FLOAT64 -> FLOAT64", simple(func() State { return &spread{basis: b, root: root} })},
+		{"NUMERIC -> FLOAT64", simple(func() State { return &spreadNumeric{basis: b, root: root} })},
+	}
+}
+
+// spread updates mean and sum of squares row by row (Welford, Technometrics 4, 1962).
+type spread struct {
+	basis         basis
+	root          bool
+	n             int64
+	mean, squares float64
+}
+
+func (s *spread) Add(args []value.Value) error {
+	if args[0].IsNull() {
+		return nil
+	}
+	s.n++
+	x := args[0].AsFloat64()
+	delta := x - s.mean
+	s.mean += delta / float64(s.n)
+	s.squares += delta * (x - s.mean)
+	return nil
+}
+
+func (s *spread) Result() (value.Value, error) {
+	n := s.n - int64(s.basis)
+	if n <= 0 {
+		return null(value.Float64)
+	}
+	variance := s.squares / float64(n)
+	if s.root {
+		variance = math.Sqrt(variance)
+	}
+	return ofFloat64(variance)
+}
+
+// spreadNumeric is exact up to the last step.
+type spreadNumeric struct {
+	basis        basis
+	root         bool
+	n            int64
+	sum, squares big.Int // in billionths, in billionths squared
+}
+
+func (s *spreadNumeric) Add(args []value.Value) error {
+	if args[0].IsNull() {
+		return nil
+	}
+	s.n++
+	x := args[0].AsNumeric().Big()
+	s.sum.Add(&s.sum, x)
+	s.squares.Add(&s.squares, x.Mul(x, x))
+	return nil
+}
+
+func (s *spreadNumeric) Result() (value.Value, error) {
+	n := s.n - int64(s.basis)
+	if n <= 0 {
+		return null(value.Float64)
+	}
+	variance := deviation(s.n, &s.squares, &s.sum, &s.sum, n)
+	if s.root {
+		variance = math.Sqrt(variance)
+	}
+	return ofFloat64(variance)
+}
+
+// deviation is (products - x * y / count) / n, where x and y are sums of billionths.
+func deviation(count int64, products, x, y *big.Int, n int64) float64 {
+	top := new(big.Int).Mul(products, big.NewInt(count))
+	top.Sub(top, new(big.Int).Mul(x, y))
+	bottom := new(big.Int).Mul(big.NewInt(count), big.NewInt(n))
+	bottom.Mul(bottom, billion).Mul(bottom, billion)
+	f, _ := new(big.Rat).SetFrac(top, bottom).Float64()
+	return f
+}
+
+func covarianceOverloads(b basis, correlation bool) []aggregateOverload {
+	start := func(f *tree.Function) func() State {
+		read := value.Value.AsFloat64
+		if f.Args[0].Kind == value.Numeric {
+			read = func(v value.Value) float64 { return v.AsNumeric().Float64() }
+		}
+		return func() State { return &covariance{basis: b, correlation: correlation, read: read} }
+	}
+	return []aggregateOverload{
+		{"FLOAT64, FLOAT64 -> FLOAT64", start},
+		{"NUMERIC, NUMERIC -> FLOAT64", start},
+	}
+}
+
+// covariance is spread of pairs.
+type covariance struct {
+	basis                        basis
+	correlation                  bool
+	read                         func(value.Value) float64
+	n                            int64
+	meanX, meanY                 float64
+	products, squaresX, squaresY float64
+}
+
+func (c *covariance) Add(args []value.Value) error {
+	if anyNull(args) {
+		return nil
+	}
+	c.n++
+	n := float64(c.n)
+	x, y := c.read(args[0]), c.read(args[1])
+	deltaX, deltaY := x-c.meanX, y-c.meanY
+	c.meanX += deltaX / n
+	c.meanY += deltaY / n
+	c.products += deltaX * (y - c.meanY)
+	c.squaresX += deltaX * (x - c.meanX)
+	c.squaresY += deltaY * (y - c.meanY)
+	return nil
+}
+
+func (c *covariance) Result() (value.Value, error) {
+	n := c.n - int64(c.basis)
+	switch {
+	case n <= 0:
+		return null(value.Float64)
+	case c.correlation:
+		return ofFloat64(c.products / math.Sqrt(c.squaresX*c.squaresY))
+	}
+	return ofFloat64(c.products / float64(n))
+}

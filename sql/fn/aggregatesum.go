@@ -1,0 +1,274 @@
+package fn
+
+import (
+	"math"
+	"math/big"
+	"math/bits"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// summing: of no rows, and of NULLs only, sums and averages are NULL.
+var summing = []aggregateRecord{
+	{name: "sum", doc: "The sum.", overloads: []aggregateOverload{
+		{"INT64 -> INT64", simple(func() State { return new(sumInt64) })},
+		{"FLOAT64 -> FLOAT64", simple(func() State { return new(sumFloat64) })},
+		{"NUMERIC -> NUMERIC", simple(func() State { return new(sumNumeric) })},
+		{"INTERVAL -> INTERVAL", simple(func() State { return new(sumInterval) })},
+	}},
+	{name: "avg", doc: "The average: FLOAT64 of integers.", overloads: []aggregateOverload{
+		{"INT64 -> FLOAT64", simple(func() State { return &averageInt64{} })},
+		{"FLOAT64 -> FLOAT64", simple(func() State { return &averageFloat64{} })},
+		{"NUMERIC -> NUMERIC", simple(func() State { return &averageNumeric{} })},
+		{"INTERVAL -> INTERVAL", simple(func() State { return &averageInterval{} })},
+	}},
+	{name: "bit_and", doc: "All values combined by &.", overloads: []aggregateOverload{
+		{"INT64 -> INT64", combine(func(x, y int64) int64 { return x & y })},
+	}},
+	{name: "bit_or", doc: "All values combined by |.", overloads: []aggregateOverload{
+		{"INT64 -> INT64", combine(func(x, y int64) int64 { return x | y })},
+	}},
+	{name: "bit_xor", doc: "All values combined by ^.", overloads: []aggregateOverload{
+		{"INT64 -> INT64", combine(func(x, y int64) int64 { return x ^ y })},
+	}},
+}
+
+// sumInt64 adds in 128 bits: only a result that does not fit is an error, whatever the order of rows.
+type sumInt64 struct {
+	hi int64
+	lo uint64
+	n  int64
+}
+
+func (s *sumInt64) Add(args []value.Value) error {
+	if args[0].IsNull() {
+		return nil
+	}
+	x := args[0].AsInt64()
+	var carry uint64
+	s.lo, carry = bits.Add64(s.lo, uint64(x), 0)
+	s.hi += x>>63 + int64(carry)
+	s.n++
+	return nil
+}
+
+func (s *sumInt64) Result() (value.Value, error) {
+	switch {
+	case s.n == 0:
+		return null(value.Int64)
+	case s.hi != int64(s.lo)>>63:
+		return value.Value{}, fault.AggregateOverflow("int64")
+	}
+	return ofInt64(int64(s.lo))
+}
+
+type averageInt64 struct{ sumInt64 }
+
+func (s *averageInt64) Result() (value.Value, error) {
+	if s.n == 0 {
+		return null(value.Float64)
+	}
+	total := math.Ldexp(float64(s.hi), 64) + float64(s.lo)
+	if s.hi == int64(s.lo)>>63 {
+		total = float64(int64(s.lo))
+	}
+	return ofFloat64(total / float64(s.n))
+}
+
+// sumFloat64 carries along what rounding lost (Neumaier, ZAMM 54, 1974), so that the order of rows hardly matters.
+type sumFloat64 struct {
+	total, lost float64
+	n           int64
+	special     float64 // the sum of infinities and NaNs
+	halved      bool    // total and lost are half of what they mean: the sum has left FLOAT64's range on the way
+}
+
+func (s *sumFloat64) Add(args []value.Value) error {
+	if args[0].IsNull() {
+		return nil
+	}
+	s.n++
+	x := args[0].AsFloat64()
+	if !finite(x) {
+		s.special += x
+		return nil
+	}
+	if s.halved {
+		x /= 2
+	}
+	if !s.halved && !finite(s.total+x) {
+		s.halved, s.total, s.lost, x = true, s.total/2, s.lost/2, x/2
+	}
+	total := s.total + x
+	if math.Abs(s.total) >= math.Abs(x) {
+		s.lost += s.total - total + x
+	} else {
+		s.lost += x - total + s.total
+	}
+	s.total = total
+	return nil
+}
+
+func (s *sumFloat64) sum() float64 {
+	sum := s.total + s.lost
+	if s.halved {
+		sum *= 2
+	}
+	return sum
+}
+
+func (s *sumFloat64) Result() (value.Value, error) {
+	switch sum := s.sum(); {
+	case s.n == 0:
+		return null(value.Float64)
+	case s.special != 0:
+		return ofFloat64(s.special)
+	case !finite(sum):
+		return value.Value{}, fault.AggregateOverflow("double")
+	default:
+		return ofFloat64(sum)
+	}
+}
+
+type averageFloat64 struct{ sumFloat64 }
+
+func (s *averageFloat64) Result() (value.Value, error) {
+	switch {
+	case s.n == 0:
+		return null(value.Float64)
+	case s.special != 0:
+		return ofFloat64(s.special)
+	case s.halved:
+		return ofFloat64((s.total + s.lost) / float64(s.n) * 2)
+	}
+	return ofFloat64(s.sum() / float64(s.n))
+}
+
+// sumNumeric adds in 38 digits and, once these do not suffice, in as many as it takes.
+type sumNumeric struct {
+	sum  value.Decimal
+	wide *big.Int // billionths beside sum
+	n    int64
+}
+
+func (s *sumNumeric) Add(args []value.Value) error {
+	if args[0].IsNull() {
+		return nil
+	}
+	s.n++
+	x := args[0].AsNumeric()
+	sum, ok := s.sum.Add(x)
+	if !ok {
+		if s.wide == nil {
+			s.wide = new(big.Int)
+		}
+		s.wide.Add(s.wide, s.sum.Big())
+		sum = x
+	}
+	s.sum = sum
+	return nil
+}
+
+func (s *sumNumeric) total() *big.Int {
+	total := s.sum.Big()
+	if s.wide != nil {
+		total.Add(total, s.wide)
+	}
+	return total
+}
+
+func (s *sumNumeric) Result() (value.Value, error) {
+	if s.n == 0 {
+		return null(value.Numeric)
+	}
+	d, ok := value.DecimalFromBig(s.total())
+	if !ok {
+		return value.Value{}, numericOverflow("SUM")
+	}
+	return value.OfNumeric(d), nil
+}
+
+type averageNumeric struct{ sumNumeric }
+
+func (s *averageNumeric) Result() (value.Value, error) {
+	if s.n == 0 {
+		return null(value.Numeric)
+	}
+	d, _ := value.DecimalFromBig(divideHalfAway(s.total(), big.NewInt(s.n))) // between the least and the greatest
+	return value.OfNumeric(d), nil
+}
+
+// divideHalfAway divides by a positive number and rounds to the nearest, halves away from zero.
+func divideHalfAway(x, y *big.Int) *big.Int {
+	half := new(big.Int).Rsh(y, 1)
+	if x.Sign() < 0 {
+		half.Neg(half)
+	}
+	return new(big.Int).Quo(new(big.Int).Add(x, half), y)
+}
+
+type sumInterval struct {
+	sum value.IntervalValue
+	n   int64
+}
+
+func (s *sumInterval) Add(args []value.Value) error {
+	if args[0].IsNull() {
+		return nil
+	}
+	s.n++
+	sum, ok := s.sum.Add(args[0].AsInterval())
+	if !ok {
+		return fault.IntervalRange()
+	}
+	s.sum = sum
+	return nil
+}
+
+func (s *sumInterval) Result() (value.Value, error) {
+	if s.n == 0 {
+		return null(value.Interval)
+	}
+	return value.OfInterval(s.sum), nil
+}
+
+type averageInterval struct{ sumInterval }
+
+func (s *averageInterval) Result() (value.Value, error) {
+	if s.n == 0 {
+		return null(value.Interval)
+	}
+	quotient, ok := s.sum.Div(s.n)
+	return checkedInterval(quotient, ok)
+}
+
+// combine is an aggregate by a function of two numbers.
+func combine(f func(x, y int64) int64) func(*tree.Function) func() State {
+	return simple(func() State { return &combined{f: f} })
+}
+
+type combined struct {
+	f    func(x, y int64) int64
+	bits int64
+	seen bool
+}
+
+func (c *combined) Add(args []value.Value) error {
+	switch {
+	case args[0].IsNull():
+	case !c.seen:
+		c.seen, c.bits = true, args[0].AsInt64()
+	default:
+		c.bits = c.f(c.bits, args[0].AsInt64())
+	}
+	return nil
+}
+
+func (c *combined) Result() (value.Value, error) {
+	if !c.seen {
+		return null(value.Int64)
+	}
+	return ofInt64(c.bits)
+}

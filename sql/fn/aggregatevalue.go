@@ -1,0 +1,133 @@
+package fn
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// collecting aggregates keep values as they are.
+var collecting = []aggregateRecord{
+	{name: "min", doc: "The least value; NaN if there is one.", overloads: []aggregateOverload{{"ANY -> ANY", extremum(-1)}}},
+	{name: "max", doc: "The greatest value; NaN if there is one.", overloads: []aggregateOverload{{"ANY -> ANY", extremum(1)}}},
+	{name: "any_value", doc: "The value of some row, not NULL unless all are.", keepNulls: true, overloads: []aggregateOverload{{"ANY -> ANY", anyValue}}},
+	{name: "array_agg", doc: "All values, NULLs too; NULL of no rows.", keepNulls: true,
+		overloads: []aggregateOverload{{"ANY -> ARRAY", simple(func() State { return new(arrayAgg) })}}},
+	{name: "array_concat_agg", doc: "The elements of all arrays; NULL of no arrays.",
+		overloads: []aggregateOverload{{"ARRAY -> ARRAY", simple(func() State { return new(arrayConcatAgg) })}}},
+	{name: "string_agg", doc: "STRING_AGG(text, delimiter): all texts with a delimiter (a comma) between them.", overloads: []aggregateOverload{
+		{"STRING, ?STRING -> STRING", stringAgg},
+		{"BYTES, ?BYTES -> BYTES", stringAgg},
+	}},
+}
+
+func extremum(sign int) func(*tree.Function) func() State {
+	return func(f *tree.Function) func() State {
+		return func() State { return &extremumState{sign: sign, t: f.Type, best: value.Null(f.Type.Kind)} }
+	}
+}
+
+// extremumState is MIN or MAX so far.
+type extremumState struct {
+	sign int
+	t    *value.Type
+	best value.Value
+}
+
+func (e *extremumState) Add(args []value.Value) error {
+	v := args[0]
+	if v.IsNull() {
+		return nil
+	}
+	floating := e.t.Kind == value.Float64 || e.t.Kind == value.Float32
+	switch {
+	case e.best.IsNull(), floating && v.IsNaN():
+		e.best = v
+	case floating && e.best.IsNaN():
+	case value.Compare(v, e.best, e.t) == e.sign:
+		e.best = v
+	}
+	return nil
+}
+
+func (e *extremumState) Result() (value.Value, error) { return e.best, nil }
+
+func anyValue(f *tree.Function) func() State {
+	return func() State { return &firstValue{value.Null(f.Type.Kind)} }
+}
+
+type firstValue struct{ v value.Value }
+
+func (s *firstValue) Add(args []value.Value) error {
+	if s.v.IsNull() {
+		s.v = args[0]
+	}
+	return nil
+}
+
+func (s *firstValue) Result() (value.Value, error) { return s.v, nil }
+
+type arrayAgg struct{ elems []value.Value }
+
+func (s *arrayAgg) Add(args []value.Value) error {
+	s.elems = append(s.elems, args[0])
+	return nil
+}
+
+func (s *arrayAgg) Result() (value.Value, error) {
+	if s.elems == nil {
+		return null(value.Array)
+	}
+	return value.OfArray(s.elems), nil
+}
+
+type arrayConcatAgg struct {
+	elems []value.Value
+	seen  bool
+}
+
+func (s *arrayConcatAgg) Add(args []value.Value) error {
+	if !args[0].IsNull() {
+		s.seen = true
+		s.elems = append(s.elems, args[0].AsList()...)
+	}
+	return nil
+}
+
+func (s *arrayConcatAgg) Result() (value.Value, error) {
+	if !s.seen {
+		return null(value.Array)
+	}
+	return value.OfArray(s.elems), nil
+}
+
+func stringAgg(f *tree.Function) func() State {
+	return func() State { return &joinedText{kind: f.Type.Kind} }
+}
+
+type joinedText struct {
+	kind value.Kind
+	text []byte
+	seen bool
+}
+
+func (s *joinedText) Add(args []value.Value) error {
+	switch {
+	case args[0].IsNull():
+		return nil
+	case !s.seen:
+	case len(args) == 1:
+		s.text = append(s.text, ',')
+	case !args[1].IsNull():
+		s.text = append(s.text, args[1].AsBytes()...)
+	}
+	s.seen = true
+	s.text = append(s.text, args[0].AsBytes()...)
+	return nil
+}
+
+func (s *joinedText) Result() (value.Value, error) {
+	if !s.seen {
+		return null(s.kind)
+	}
+	return textOf(s.kind, string(s.text)), nil
+}

@@ -1,0 +1,243 @@
+package fn
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// arraySearch: what is looked for is a value, or what a lambda says TRUE of. NULLs equal nothing.
+var arraySearch = []record{
+	{name: "array_includes", doc: "ARRAY_INCLUDES(array, x): whether an element equals x, or a lambda is TRUE of one.", overloads: []overload{
+		{"ARRAY, LAMBDA -> BOOL", higher(includesLambda)},
+		{"ARRAY, ANY -> BOOL", byType(includes)},
+	}},
+	{name: "array_includes_any", doc: "Whether an element of the second array is in the first.", overloads: []overload{{"ARRAY, ARRAY -> BOOL", byType(includesAny)}}},
+	{name: "array_includes_all", doc: "Whether all elements of the second array are in the first.", overloads: []overload{{"ARRAY, ARRAY -> BOOL", byType(includesAll)}}},
+	{name: "array_filter", doc: "ARRAY_FILTER(array, (element, offset) -> condition): the elements of which the condition is TRUE.",
+		overloads: []overload{{"ARRAY, LAMBDA -> ARRAY", higher(arrayFilter)}}},
+	{name: "array_transform", doc: "ARRAY_TRANSFORM(array, (element, offset) -> x): what the lambda makes of each element.",
+		overloads: []overload{{"ARRAY, LAMBDA -> ARRAY", higher(arrayTransform)}}},
+	{name: "array_find", doc: "ARRAY_FIND(array, x, mode): the first or last element that equals x, or of which a lambda is TRUE.", overloads: []overload{
+		{"ARRAY, LAMBDA, ?PART -> ANY", byType(findLambda)},
+		{"ARRAY, ANY, ?PART -> ANY", byType(find)},
+	}},
+	{name: "array_find_all", doc: "ARRAY_FIND_ALL(array, x): all elements that equal x, or of which a lambda is TRUE.", overloads: []overload{
+		{"ARRAY, LAMBDA -> ARRAY", higher(arrayFilter)},
+		{"ARRAY, ANY -> ARRAY", byType(findAll)},
+	}},
+	{name: "array_offset", doc: "ARRAY_OFFSET(array, x, mode): the offset of the first or last element that equals x, or of which a lambda is TRUE.", overloads: []overload{
+		{"ARRAY, LAMBDA, ?PART -> INT64", higher(offsetLambda)},
+		{"ARRAY, ANY, ?PART -> INT64", byType(offset)},
+	}},
+	{name: "array_offsets", doc: "ARRAY_OFFSETS(array, x): the offsets of all elements that equal x, or of which a lambda is TRUE.", overloads: []overload{
+		{"ARRAY, LAMBDA -> ARRAY<INT64>", higher(offsetsLambda)},
+		{"ARRAY, ANY -> ARRAY<INT64>", byType(offsets)},
+	}},
+}
+
+// each calls the lambda with each element and its offset; lambdas of one parameter pass over the second argument.
+func each(list []value.Value, lambda Lambda, f func(i int, result value.Value) (more bool)) error {
+	args := make([]value.Value, 2)
+	for i, e := range list {
+		args[0], args[1] = e, value.OfInt64(int64(i))
+		v, err := lambda.Apply(args)
+		if err != nil {
+			return err
+		}
+		if !f(i, v) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// matching are the offsets of the elements of which the lambda is TRUE.
+func matching(list []value.Value, lambda Lambda) (offsets []int, err error) {
+	err = each(list, lambda, func(i int, v value.Value) bool {
+		if !v.IsNull() && v.AsBool() {
+			offsets = append(offsets, i)
+		}
+		return true
+	})
+	return offsets, err
+}
+
+// equalTo are the offsets of the elements that equal x.
+func equalTo(list []value.Value, x value.Value, equals func(a, b value.Value) (equal, unknown bool)) (offsets []int) {
+	for i, e := range list {
+		if equal, unknown := equals(e, x); equal && !unknown {
+			offsets = append(offsets, i)
+		}
+	}
+	return offsets
+}
+
+func contains(list []value.Value, x value.Value, equals func(a, b value.Value) (equal, unknown bool)) bool {
+	for _, e := range list {
+		if equal, unknown := equals(e, x); equal && !unknown {
+			return true
+		}
+	}
+	return false
+}
+
+func includes(f *tree.Function) body {
+	equals := equality(f.Args[1])
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		return ofBool(contains(a[0].AsList(), a[1], equals))
+	})
+}
+
+func includesLambda(_ *Context, a []value.Value, lambdas []Lambda) (value.Value, error) {
+	if a[0].IsNull() {
+		return null(value.Bool)
+	}
+	found := false
+	err := each(a[0].AsList(), lambdas[0], func(_ int, v value.Value) bool {
+		found = !v.IsNull() && v.AsBool()
+		return !found
+	})
+	return value.OfBool(found), err
+}
+
+func includesAny(f *tree.Function) body {
+	equals := equality(f.Args[0].Elem)
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		for _, x := range a[1].AsList() {
+			if contains(a[0].AsList(), x, equals) {
+				return ofBool(true)
+			}
+		}
+		return ofBool(false)
+	})
+}
+
+func includesAll(f *tree.Function) body {
+	equals := equality(f.Args[0].Elem)
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		for _, x := range a[1].AsList() {
+			if !contains(a[0].AsList(), x, equals) {
+				return ofBool(false)
+			}
+		}
+		return ofBool(true)
+	})
+}
+
+func arrayFilter(_ *Context, a []value.Value, lambdas []Lambda) (value.Value, error) {
+	if a[0].IsNull() {
+		return a[0], nil
+	}
+	list := a[0].AsList()
+	offsets, err := matching(list, lambdas[0])
+	return elementsAt(list, offsets), err
+}
+
+func elementsAt(list []value.Value, offsets []int) value.Value {
+	kept := make([]value.Value, len(offsets))
+	for i, o := range offsets {
+		kept[i] = list[o]
+	}
+	return value.OfArray(kept)
+}
+
+func arrayTransform(_ *Context, a []value.Value, lambdas []Lambda) (value.Value, error) {
+	if a[0].IsNull() {
+		return a[0], nil
+	}
+	list := a[0].AsList()
+	results := make([]value.Value, len(list))
+	err := each(list, lambdas[0], func(i int, v value.Value) bool {
+		results[i] = v
+		return true
+	})
+	return value.OfArray(results), err
+}
+
+// chosen is the first offset or, in mode LAST, the last; -1 if there is none.
+func chosen(offsets []int, mode []value.Value) int {
+	switch {
+	case len(offsets) == 0:
+		return -1
+	case len(mode) > 0 && mode[0].AsString() == "LAST":
+		return offsets[len(offsets)-1]
+	}
+	return offsets[0]
+}
+
+func find(f *tree.Function) body {
+	equals := equality(f.Args[1])
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		i := chosen(equalTo(a[0].AsList(), a[1], equals), a[2:])
+		if i < 0 {
+			return null(f.Type.Kind)
+		}
+		return a[0].AsList()[i], nil
+	})
+}
+
+func findLambda(f *tree.Function) body {
+	return higher(func(_ *Context, a []value.Value, lambdas []Lambda) (value.Value, error) {
+		if anyNull(a) {
+			return null(f.Type.Kind)
+		}
+		offsets, err := matching(a[0].AsList(), lambdas[0])
+		i := chosen(offsets, a[1:])
+		if err != nil || i < 0 {
+			return value.Null(f.Type.Kind), err
+		}
+		return a[0].AsList()[i], nil
+	})
+}
+
+func findAll(f *tree.Function) body {
+	equals := equality(f.Args[1])
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		return elementsAt(a[0].AsList(), equalTo(a[0].AsList(), a[1], equals)), nil
+	})
+}
+
+func ofOffset(i int) value.Value {
+	if i < 0 {
+		return value.Null(value.Int64)
+	}
+	return value.OfInt64(int64(i))
+}
+
+func offset(f *tree.Function) body {
+	equals := equality(f.Args[1])
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		return ofOffset(chosen(equalTo(a[0].AsList(), a[1], equals), a[2:])), nil
+	})
+}
+
+func offsetLambda(_ *Context, a []value.Value, lambdas []Lambda) (value.Value, error) {
+	if anyNull(a) {
+		return null(value.Int64)
+	}
+	offsets, err := matching(a[0].AsList(), lambdas[0])
+	return ofOffset(chosen(offsets, a[1:])), err
+}
+
+func ofOffsets(offsets []int) value.Value {
+	list := make([]value.Value, len(offsets))
+	for i, o := range offsets {
+		list[i] = value.OfInt64(int64(o))
+	}
+	return value.OfArray(list)
+}
+
+func offsets(f *tree.Function) body {
+	equals := equality(f.Args[1])
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		return ofOffsets(equalTo(a[0].AsList(), a[1], equals)), nil
+	})
+}
+
+func offsetsLambda(_ *Context, a []value.Value, lambdas []Lambda) (value.Value, error) {
+	if a[0].IsNull() {
+		return a[0], nil
+	}
+	found, err := matching(a[0].AsList(), lambdas[0])
+	return ofOffsets(found), err
+}

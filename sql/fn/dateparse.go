@@ -1,0 +1,474 @@
+package fn
+
+import (
+	"strings"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+func parseFormattedDate(_ *Context, a []value.Value) (value.Value, error) {
+	p := newDateParser(a[1].AsString(), time.UTC)
+	if err := p.run(a[0].AsString(), true); err != nil {
+		return value.Value{}, err
+	}
+	if p.unixSeen {
+		return badArgument("Invalid result from parsing function")
+	}
+	days, err := p.days()
+	if err != nil || value.ValidDate(days) {
+		return value.OfDate(int32(days)), err
+	}
+	return value.Value{}, fault.DateRange()
+}
+
+func parseFormattedTimestamp(ctx *Context, a []value.Value) (value.Value, error) {
+	zone, err := zoneArgument(ctx, a, 2)
+	if err != nil {
+		return value.Value{}, err
+	}
+	p := newDateParser(a[1].AsString(), zone)
+	if err := p.run(a[0].AsString(), false); err != nil {
+		return value.Value{}, err
+	}
+	return p.timestamp()
+}
+
+// dateParser reads a text by a format. What the format does not name is that of 1970-01-01 00:00:00.
+type dateParser struct {
+	text, rest string
+	zone       *time.Location
+
+	year, month, day     int
+	century              int
+	twoDigits            bool // year is within century
+	centurySeen          bool
+	hour, minute, second int
+	nanos                int
+	twelve, afternoon    bool
+	unix                 int64
+	unixSeen             bool
+
+	// What places a day otherwise than by month and day; 0 or -1 is not given.
+	dayOfYear, isoYear, isoWeek, isoDayOfYear int
+	weekOfYear, weekStart                     int
+	weekday                                   int // 1 is Monday, 7 Sunday
+	calendar                                  bool
+}
+
+func newDateParser(text string, zone *time.Location) *dateParser {
+	return &dateParser{text: text, rest: text, zone: zone, year: 1970, month: 1, day: 1, isoYear: -1, weekOfYear: -1}
+}
+
+func (p *dateParser) fail(why string) error {
+	return fault.BadArgument(why + "; error in parsing string \"" + p.text + "\"")
+}
+
+func (p *dateParser) mismatch() error {
+	return fault.BadArgument("Failed to parse input string \"" + p.text + "\"")
+}
+
+// run reads the whole text; a DATE's format may not name times.
+func (p *dateParser) run(format string, date bool) error {
+	p.rest = strings.TrimLeft(p.rest, asciiSpace)
+	for i := 0; i < len(format); i++ {
+		c := format[i]
+		switch {
+		case strings.IndexByte(asciiSpace, c) >= 0:
+			p.rest = strings.TrimLeft(p.rest, asciiSpace)
+			continue
+		case c != '%':
+			if p.rest == "" || p.rest[0] != c {
+				return p.fail("Mismatch between format character '" + string(c) + "' and string character")
+			}
+			p.rest = p.rest[1:]
+			continue
+		case i+1 == len(format):
+			return p.fail("Format string cannot end with a single '%'")
+		}
+		i++
+		if date && (strings.IndexByte(ofTime, format[i]) >= 0 || strings.HasPrefix(format[i:], "Ez") || isFraction(format[i:])) {
+			return fault.BadArgument("Invalid format: %" + format[i:i+1] + " is not allowed for the DATE type.")
+		}
+		size, ok, err := p.element(format[i:])
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return p.mismatch()
+		}
+		i += size - 1
+	}
+	if p.rest = strings.TrimLeft(p.rest, asciiSpace); p.rest != "" {
+		return fault.BadArgument("Illegal non-space trailing data '" + p.rest + "' in string \"" + p.text + "\"")
+	}
+	return nil
+}
+
+// isFraction says whether a format goes on with E*S, E3S, ...
+func isFraction(spec string) bool {
+	return len(spec) >= 3 && spec[0] == 'E' && spec[2] == 'S' && (spec[1] == '*' || spec[1] >= '0' && spec[1] <= '9')
+}
+
+// number reads up to digits digits within bounds.
+func (p *dateParser) number(digits, least, most int) (n int, ok bool) {
+	i := 0
+	for ; i < digits && i < len(p.rest) && p.rest[i] >= '0' && p.rest[i] <= '9'; i++ {
+		n = n*10 + int(p.rest[i]-'0')
+	}
+	if i == 0 || n < least || n > most {
+		return 0, false
+	}
+	p.rest = p.rest[i:]
+	return n, true
+}
+
+func (p *dateParser) into(field *int, digits, least, most int) (ok bool) {
+	*field, ok = p.number(digits, least, most)
+	return ok
+}
+
+// element reads one element; spec begins behind the %. size is how much of spec it was.
+func (p *dateParser) element(spec string) (size int, ok bool, err error) {
+	switch c := spec[0]; {
+	case c == 'E' || c == 'O':
+		return p.extendedElement(spec)
+	case composed[c] != "" && strings.IndexByte("nt%", c) < 0:
+		return 1, p.sub(composed[c]), nil
+	case c == '%':
+		return 1, p.take("%"), nil
+	case c == 'n' || c == 't':
+		p.rest = strings.TrimLeft(p.rest, asciiSpace)
+		return 1, true, nil
+	case c == 'Z':
+		ok, err = p.zoneName()
+		return 1, ok, err
+	case c == 'z':
+		return 1, p.offset(), nil
+	case c == 'Y' && len(spec) > 1 && spec[1] == '%':
+		return 1, p.fullYear(4), nil
+	case c == 'Y':
+		return 1, p.fullYear(5), nil
+	}
+	if ok, known := p.clockElement(spec[0]); known {
+		return 1, ok, nil
+	}
+	if ok, known := p.dayElement(spec[0]); known {
+		return 1, ok, nil
+	}
+	return 0, false, p.fail("Invalid format: unknown format element %" + spec[:1])
+}
+
+// sub reads by a format that an element stands for.
+func (p *dateParser) sub(format string) bool {
+	text := p.text
+	rest := p.rest
+	inner := *p
+	inner.text, inner.rest = rest, rest
+	for i := 0; i < len(format); i++ {
+		switch {
+		case format[i] == ' ':
+			inner.rest = strings.TrimLeft(inner.rest, asciiSpace)
+		case format[i] != '%':
+			if !inner.take(format[i : i+1]) {
+				return false
+			}
+		default:
+			i++
+			if _, ok, err := inner.element(format[i:]); err != nil || !ok {
+				return false
+			}
+		}
+	}
+	*p = inner
+	p.text = text
+	return true
+}
+
+func (p *dateParser) take(s string) bool {
+	rest, ok := strings.CutPrefix(p.rest, s)
+	if ok {
+		p.rest = rest
+	}
+	return ok
+}
+
+func (p *dateParser) extendedElement(spec string) (size int, ok bool, err error) {
+	switch {
+	case strings.HasPrefix(spec, "E4Y"):
+		before := len(p.rest)
+		ok := p.fullYear(4)
+		return 3, ok && before-len(p.rest) == 4, nil
+	case isFraction(spec):
+		digits := 9
+		if spec[1] != '*' {
+			digits = int(spec[1] - '0')
+		}
+		return 3, p.into(&p.second, 2, 0, 60) && p.fraction(digits), nil
+	case strings.HasPrefix(spec, "Ez"):
+		return 2, p.take("Z") && p.setOffset(0) || p.offset(), nil
+	case len(spec) > 1 && strings.IndexByte("cCxXyYdeHImMSuUVwWg", spec[1]) >= 0:
+		_, ok, err = p.element(spec[1:])
+		return 2, ok, err
+	}
+	return 0, false, p.fail("Invalid format: unknown format element %" + spec[:1])
+}
+
+// fraction reads a point and up to digits digits; a longer fraction is left, and none at all is fine.
+func (p *dateParser) fraction(digits int) bool {
+	if digits == 0 || !strings.HasPrefix(p.rest, ".") {
+		return true
+	}
+	p.rest = p.rest[1:]
+	p.nanos = 0
+	n := 0
+	for ; n < digits && n < len(p.rest) && p.rest[n] >= '0' && p.rest[n] <= '9'; n++ {
+		p.nanos = p.nanos*10 + int(p.rest[n]-'0')
+	}
+	p.rest = p.rest[n:]
+	for range 9 - n {
+		p.nanos *= 10
+	}
+	return n > 0
+}
+
+func (p *dateParser) fullYear(digits int) bool {
+	p.twoDigits, p.centurySeen, p.calendar = false, false, true
+	return p.into(&p.year, digits, 0, 10_000)
+}
+
+func (p *dateParser) clockElement(element byte) (ok, known bool) {
+	switch element {
+	case 'H', 'k':
+		p.twelve = false
+		p.rest = strings.TrimLeft(p.rest, " ")
+		return p.into(&p.hour, 2, 0, 23), true
+	case 'I', 'l':
+		p.twelve = true
+		p.rest = strings.TrimLeft(p.rest, " ")
+		return p.into(&p.hour, 2, 1, 12), true
+	case 'M':
+		return p.into(&p.minute, 2, 0, 59), true
+	case 'S':
+		return p.into(&p.second, 2, 0, 60), true
+	case 'p', 'P':
+		return p.meridian(), true
+	case 's':
+		p.unixSeen, p.calendar = true, true
+		neg := p.take("-")
+		n, ok := p.number(12, 0, 999_999_999_999)
+		if p.unix = int64(n); neg {
+			p.unix = -p.unix
+		}
+		return ok, true
+	}
+	return false, false
+}
+
+func (p *dateParser) meridian() bool {
+	if len(p.rest) < 2 || !strings.EqualFold(p.rest[1:2], "m") {
+		return false
+	}
+	c := p.rest[0] | ' '
+	p.afternoon = c == 'p'
+	p.rest = p.rest[2:]
+	return c == 'a' || c == 'p'
+}
+
+func (p *dateParser) dayElement(element byte) (ok, known bool) {
+	switch element {
+	case 'm', 'd', 'e', 'Q', 'B', 'b', 'h', 'y', 'C', 'j', 'U', 'W':
+		p.calendar = true
+	}
+	switch element {
+	case 'm':
+		return p.into(&p.month, 2, 1, 12), true
+	case 'd', 'e':
+		p.rest = strings.TrimLeft(p.rest, " ")
+		return p.into(&p.day, 2, 1, 31), true
+	case 'Q':
+		q, ok := p.number(1, 1, 4)
+		p.month, p.day = q*3-2, 1
+		return ok, true
+	case 'B', 'b', 'h':
+		return p.name(&p.month, 12, func(i int) string { return time.Month(i).String() }), true
+	case 'y':
+		ok := p.into(&p.year, 2, 0, 99)
+		if p.twoDigits = true; !p.centurySeen {
+			p.century = 19
+			if p.year < 69 {
+				p.century = 20
+			}
+		}
+		return ok, true
+	case 'C':
+		if !p.twoDigits {
+			p.year = 0
+		}
+		p.twoDigits, p.centurySeen = true, true
+		return p.into(&p.century, 2, 0, 99), true
+	case 'j':
+		return p.into(&p.dayOfYear, 3, 1, 366), true
+	case 'U', 'W':
+		p.weekStart = strings.IndexByte("UW", element)
+		return p.into(&p.weekOfYear, 2, 0, 53), true
+	case 'G':
+		return p.into(&p.isoYear, 5, 0, 9999), true
+	case 'g':
+		ok := p.into(&p.isoYear, 2, 0, 99)
+		if p.isoYear += 1900; p.isoYear < 1969 {
+			p.isoYear += 100
+		}
+		return ok, true
+	case 'V':
+		return p.into(&p.isoWeek, 2, 1, 53), true
+	case 'J':
+		return p.into(&p.isoDayOfYear, 3, 1, 371), true
+	case 'u':
+		return p.into(&p.weekday, 1, 1, 7), true
+	case 'w':
+		ok := p.into(&p.weekday, 1, 0, 6)
+		if p.weekday == 0 {
+			p.weekday = 7
+		}
+		return ok, true
+	case 'A', 'a':
+		return p.name(&p.weekday, 7, func(i int) string { return time.Weekday(i % 7).String() }), true
+	}
+	return false, false
+}
+
+// name reads a full or three-letter name of number 1 to n.
+func (p *dateParser) name(field *int, n int, nameOf func(int) string) bool {
+	for i := 1; i <= n; i++ {
+		name := nameOf(i)
+		for _, form := range []string{name, name[:3]} {
+			if len(p.rest) >= len(form) && strings.EqualFold(p.rest[:len(form)], form) {
+				*field, p.rest = i, p.rest[len(form):]
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// offset reads (+|-)HH[[:]MM].
+func (p *dateParser) offset() bool {
+	if p.rest == "" || p.rest[0] != '+' && p.rest[0] != '-' {
+		return false
+	}
+	neg := p.rest[0] == '-'
+	p.rest = p.rest[1:]
+	hours, ok := p.number(2, 0, 14)
+	if !ok {
+		return false
+	}
+	p.take(":")
+	minutes, _ := p.number(2, 0, 59)
+	seconds := hours*3600 + minutes*60
+	if neg {
+		seconds = -seconds
+	}
+	return seconds <= 14*3600 && seconds >= -14*3600 && p.setOffset(seconds)
+}
+
+func (p *dateParser) setOffset(seconds int) bool {
+	p.zone = time.FixedZone("", seconds)
+	return true
+}
+
+func (p *dateParser) zoneName() (ok bool, err error) {
+	end := strings.IndexAny(p.rest, asciiSpace)
+	if end < 0 {
+		end = len(p.rest)
+	}
+	name := p.rest[:end]
+	p.rest = p.rest[end:]
+	zone, err := value.LoadZone(name)
+	if err != nil {
+		return false, fault.BadArgument("Invalid time zone: " + name)
+	}
+	p.zone = zone
+	return true, nil
+}
+
+// days is the day that was read.
+func (p *dateParser) days() (int64, error) {
+	y := p.year
+	if p.twoDigits {
+		y += p.century * 100
+	}
+	if p.isoYear >= 0 && !p.calendar {
+		return p.isoDays()
+	}
+	switch {
+	case p.dayOfYear > 0:
+		start := int64(value.DaysOf(y, 1, 1))
+		if p.dayOfYear == 366 && value.DaysIn(y, 2) != 29 {
+			return 0, p.fail("Year " + int64Text(int64(y)) + " has 365 days, but the specified day of year was 366")
+		}
+		return start + int64(p.dayOfYear) - 1, nil
+	case p.weekOfYear >= 0:
+		return p.weekDays(y)
+	case p.day > value.DaysIn(y, p.month):
+		return 0, p.fail("Out-of-range datetime field")
+	}
+	return int64(value.DaysOf(y, p.month, p.day)), nil
+}
+
+// weekDays is the first day of a week of a year, or another one of it.
+func (p *dateParser) weekDays(y int) (int64, error) {
+	start := int64(value.DaysOf(y, 1, 1))
+	firstWeek := startOfWeek(start+6, int64(p.weekStart)) // the first full week is week 1
+	days := firstWeek + int64(p.weekOfYear-1)*7
+	if p.weekday > 0 {
+		days += (int64(p.weekday%7) - int64(p.weekStart) + 7) % 7
+	} else if days < start {
+		days = start
+	}
+	if days < start || days >= int64(value.DaysOf(y+1, 1, 1)) {
+		return 0, p.fail("Week number " + int64Text(int64(p.weekOfYear)) + " is invalid for year " + int64Text(int64(y)))
+	}
+	return days, nil
+}
+
+func (p *dateParser) isoDays() (int64, error) {
+	start := startOfISOYear(int64(p.isoYear))
+	days := start
+	switch {
+	case p.isoDayOfYear > 0:
+		days += int64(p.isoDayOfYear) - 1
+	case p.isoWeek > 0:
+		days += int64(p.isoWeek-1) * 7
+		if p.weekday > 0 {
+			days += int64(p.weekday) - 1
+		}
+	}
+	if days >= startOfISOYear(int64(p.isoYear)+1) {
+		return 0, p.fail("Invalid ISO week or day for ISO year " + int64Text(int64(p.isoYear)))
+	}
+	return days, nil
+}
+
+func (p *dateParser) timestamp() (value.Value, error) {
+	if p.unixSeen {
+		return checkedTimestamp(p.unix, int64(p.nanos))
+	}
+	days, err := p.days()
+	if err != nil {
+		return value.Value{}, err
+	}
+	h := p.hour
+	if p.twelve {
+		if h %= 12; p.afternoon {
+			h += 12
+		}
+	}
+	nanos := p.nanos
+	if p.second == 60 { // a leap second is the first of the next minute
+		nanos = 0
+	}
+	local := days*secondsPerDay + int64(h)*3600 + int64(p.minute)*60 + int64(p.second)
+	return checkedTimestamp(value.InstantOf(local, p.zone), int64(nanos))
+}

@@ -1,0 +1,207 @@
+package fn
+
+import (
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+var dateFunctions = []record{
+	{name: "current_date", doc: "Today, in a time zone (the database's).", property: stable,
+		overloads: []overload{{"?STRING -> DATE", strict(currentDate)}}},
+	{name: "date", doc: "DATE(year, month, day); DATE(timestamp, zone): the day of a timestamp in a time zone.", property: stable, overloads: []overload{
+		{"INT64, INT64, INT64 -> DATE", strict(dateOfParts)},
+		{"TIMESTAMP, ?STRING -> DATE", strict(dateOfTimestamp)},
+		{"DATE -> DATE", strict(first)},
+	}},
+	{name: "date_add", doc: "DATE_ADD(date, INTERVAL n part): days, weeks, months, quarters or years later.",
+		overloads: []overload{{"DATE, INT64, PART -> DATE", strict(dateAdd)}}},
+	{name: "date_sub", doc: "DATE_SUB(date, INTERVAL n part): days, weeks, months, quarters or years earlier.",
+		overloads: []overload{{"DATE, INT64, PART -> DATE", strict(dateSub)}}},
+	{name: "date_diff", doc: "DATE_DIFF(a, b, part): the number of part boundaries from b to a.",
+		overloads: []overload{{"DATE, DATE, PART -> INT64", strict(dateDiff)}}},
+	{name: "date_trunc", doc: "DATE_TRUNC(date, part): the first day of the part that the date lies in.",
+		overloads: []overload{{"DATE, PART -> DATE", strict(dateTrunc)}}},
+	{name: "last_day", doc: "LAST_DAY(date, part): the last day of the part (the month) that the date lies in.",
+		overloads: []overload{{"DATE, ?PART -> DATE", strict(lastDay)}}},
+	{name: "date_from_unix_date", doc: "The date that is n days after 1970-01-01.", overloads: []overload{{"INT64 -> DATE", strict(dateFromUnix)}}},
+	{name: "unix_date", doc: "Days since 1970-01-01.", overloads: []overload{{"DATE -> INT64", strict(unixDate)}}},
+	{name: "generate_date_array", doc: "GENERATE_DATE_ARRAY(first, last, INTERVAL n part): dates from the first to the last, n parts (one day) apart.",
+		overloads: []overload{{"DATE, DATE, ?INT64, ?PART -> ARRAY<DATE>", strict(generateDates)}}},
+}
+
+func currentDate(ctx *Context, a []value.Value) (value.Value, error) {
+	zone, err := zoneArgument(ctx, a, 0)
+	if err != nil {
+		return value.Value{}, err
+	}
+	return dayOf(value.OfTime(ctx.Now), zone)
+}
+
+func dateOfParts(_ *Context, a []value.Value) (value.Value, error) {
+	y, m, d := a[0].AsInt64(), a[1].AsInt64(), a[2].AsInt64()
+	if y < 1 || y > 9999 || m < 1 || m > 12 || d < 1 || d > int64(value.DaysIn(int(y), int(m))) {
+		return badArgument(fmt.Sprintf("Input calculates to invalid date: %04d-%02d-%02d", y, m, d))
+	}
+	return value.OfDate(value.DaysOf(int(y), int(m), int(d))), nil
+}
+
+func dateOfTimestamp(ctx *Context, a []value.Value) (value.Value, error) {
+	zone, err := zoneArgument(ctx, a, 1)
+	if err != nil {
+		return value.Value{}, err
+	}
+	return dayOf(a[0], zone)
+}
+
+func dateAdd(_ *Context, a []value.Value) (value.Value, error) {
+	v, err := moveDate(a[0].AsDate(), a[1].AsInt64(), 1, parts[a[2].AsString()])
+	if err == errOverflow {
+		err = fault.DateOverflow("Adding", a[1].AsInt64(), a[2].AsString(), "date", dateText(a[0].AsDate()))
+	}
+	return v, err
+}
+
+func dateSub(_ *Context, a []value.Value) (value.Value, error) {
+	v, err := moveDate(a[0].AsDate(), a[1].AsInt64(), -1, parts[a[2].AsString()])
+	if err == errOverflow {
+		err = fault.DateOverflow("Subtracting", a[1].AsInt64(), a[2].AsString(), "date", dateText(a[0].AsDate()))
+	}
+	return v, err
+}
+
+// errOverflow never leaves the package: callers say what overflowed.
+var errOverflow = fmt.Errorf("date overflow")
+
+// moveDate moves a date by sign times n parts.
+func moveDate(days int32, n, sign int64, p part) (value.Value, error) {
+	const most = 4_000_000 // beyond what any DATE can be moved by
+	if n > most || n < -most {
+		return value.Value{}, errOverflow
+	}
+	n *= sign
+	moved, ok := int64(days)+n, true
+	switch p {
+	case day:
+	case week, isoWeek:
+		moved = int64(days) + 7*n
+	case month:
+		moved, ok = addMonths(days, n)
+	case quarter:
+		moved, ok = addMonths(days, 3*n)
+	case year:
+		moved, ok = addMonths(days, 12*n)
+	default:
+		return badArgument("Unsupported date part in date arithmetic")
+	}
+	if !ok || !value.ValidDate(moved) {
+		return value.Value{}, errOverflow
+	}
+	return value.OfDate(int32(moved)), nil
+}
+
+func dateDiff(_ *Context, a []value.Value) (value.Value, error) {
+	x, y, p := int64(a[0].AsDate()), int64(a[1].AsDate()), parts[a[2].AsString()]
+	if start, isWeek := p.startOf(); isWeek {
+		return ofInt64((startOfWeek(x, start) - startOfWeek(y, start)) / 7)
+	}
+	xYear, xMonth, _ := value.CivilOf(int32(x))
+	yYear, yMonth, _ := value.CivilOf(int32(y))
+	switch p {
+	case day:
+		return ofInt64(x - y)
+	case month:
+		return ofInt64(int64((xYear-yYear)*12 + xMonth - yMonth))
+	case quarter:
+		return ofInt64(int64((xYear-yYear)*4 + (xMonth-1)/3 - (yMonth-1)/3))
+	case year:
+		return ofInt64(int64(xYear - yYear))
+	case isoYear:
+		xISO, _ := isoYearWeek(x)
+		yISO, _ := isoYearWeek(y)
+		return ofInt64(xISO - yISO)
+	}
+	return value.Value{}, unsupportedPart(a[2], "DATE_DIFF")
+}
+
+func dateTrunc(_ *Context, a []value.Value) (value.Value, error) {
+	days, ok := parts[a[1].AsString()].truncateDays(int64(a[0].AsDate()))
+	switch {
+	case !ok:
+		return value.Value{}, unsupportedPart(a[1], "DATE_TRUNC")
+	case !value.ValidDate(days):
+		return badArgument(fmt.Sprintf("Truncating date %s to %s resulted in an out of range date value", dateText(a[0].AsDate()), a[1].AsString()))
+	}
+	return value.OfDate(int32(days)), nil
+}
+
+func lastDay(_ *Context, a []value.Value) (value.Value, error) {
+	p, days := month, int64(a[0].AsDate())
+	if len(a) > 1 {
+		p = parts[a[1].AsString()]
+	}
+	first, ok := p.truncateDays(days)
+	if !ok || p == day {
+		return value.Value{}, unsupportedPart(a[1], "LAST_DAY")
+	}
+	var next int64
+	switch p {
+	case month, quarter, year:
+		months := map[part]int64{month: 1, quarter: 3, year: 12}[p]
+		next, _ = addMonths(int32(first), months)
+	case isoYear:
+		isoYear, _ := isoYearWeek(days)
+		next = startOfISOYear(isoYear + 1)
+	default:
+		next = first + 7
+	}
+	if !value.ValidDate(next - 1) {
+		return badArgument(fmt.Sprintf("The last day of the %s of %s is out of range", a[1].AsString(), dateText(a[0].AsDate())))
+	}
+	return value.OfDate(int32(next - 1)), nil
+}
+
+func dateFromUnix(_ *Context, a []value.Value) (value.Value, error) {
+	n := a[0].AsInt64()
+	if !value.ValidDate(n) {
+		return badArgument("Date value out of range: " + int64Text(n))
+	}
+	return value.OfDate(int32(n)), nil
+}
+
+func unixDate(_ *Context, a []value.Value) (value.Value, error) { return ofInt64(int64(a[0].AsDate())) }
+
+func generateDates(_ *Context, a []value.Value) (value.Value, error) {
+	step, p := int64(1), day
+	if len(a) > 2 {
+		step = a[2].AsInt64()
+	}
+	if len(a) > 3 {
+		p = parts[a[3].AsString()]
+	}
+	if step == 0 {
+		return badArgument("Sequence step cannot be 0.")
+	}
+	first, last := a[0].AsDate(), a[1].AsDate()
+	dates := []value.Value{}
+	// Each date is a number of steps from the first, so that months' ends do not wear off.
+	for n := int64(0); ; n += step {
+		v, err := moveDate(first, n, 1, p)
+		if err != nil && err != errOverflow {
+			return v, err
+		}
+		if err != nil || step > 0 && v.AsDate() > last || step < 0 && v.AsDate() < last {
+			return value.OfArray(dates), nil
+		}
+		if len(dates) == maxGenerated {
+			return badArgument(tooManyGenerated)
+		}
+		dates = append(dates, v)
+	}
+}
+
+// maxGenerated is how many elements the GENERATE functions make at most (GoogleSQL's limit is on memory; an element takes 32 bytes).
+const maxGenerated = 1 << 20
+
+const tooManyGenerated = "Cannot generate arrays with more than 1048576 elements."

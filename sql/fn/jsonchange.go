@@ -1,0 +1,149 @@
+package fn
+
+import (
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// jsonChanges return a JSON value changed at paths. A path that leads through a value of another kind changes nothing.
+var jsonChanges = []record{
+	{name: "json_set", doc: "JSON_SET(json, path, value, ..., create_if_missing): values put at paths; what is missing on the way is created, unless said not to.",
+		overloads: []overload{{"JSON, ANY... -> JSON", byType(jsonSet)}}},
+	{name: "json_remove", doc: "JSON_REMOVE(json, path, ...): without what stands at paths.", overloads: []overload{{"JSON, STRING... -> JSON", strict(jsonRemove)}}},
+	{name: "json_array_append", doc: "JSON_ARRAY_APPEND(json, path, value, ..., append_each_element): values behind arrays at paths; of an ARRAY each element, unless said not to.",
+		overloads: []overload{{"JSON, ANY... -> JSON", byType(jsonArrayAppend)}}},
+	{name: "json_array_insert", doc: "JSON_ARRAY_INSERT(json, path, value, ..., insert_each_element): values before elements of arrays; of an ARRAY each element, unless said not to.",
+		overloads: []overload{{"JSON, ANY... -> JSON", byType(jsonArrayInsert)}}},
+	{name: "json_strip_nulls", doc: "JSON_STRIP_NULLS(json, path, include_arrays, remove_empty): without nulls in what stands at a path, in arrays too unless said not to; and without what is empty, if said so.",
+		overloads: []overload{{"JSON, ?STRING, ?BOOL, ?BOOL -> JSON", nullable(jsonStripNulls)}}},
+}
+
+// jsonChange is the body of a function that takes pairs of path and value, and a flag at the end.
+func jsonChange(f *tree.Function, change func(n *jsonNode, path []jsonStep, v value.Value, t *value.Type, flag bool) error) body {
+	pairs := (len(f.Args) - 1) / 2
+	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
+		flag := true
+		if len(a)%2 == 0 {
+			last := a[len(a)-1]
+			if last.IsNull() {
+				return null(value.JSON)
+			}
+			flag = last.AsBool()
+		}
+		if a[0].IsNull() {
+			return a[0], nil
+		}
+		n := newJSONNode(a[0].AsString())
+		for i := range pairs {
+			at := a[1+2*i]
+			if at.IsNull() {
+				return null(value.JSON)
+			}
+			path, err := parseJSONPath(at.AsString())
+			if err != nil {
+				return value.Value{}, err
+			}
+			if err := change(n, path, a[2+2*i], f.Args[2+2*i], flag); err != nil {
+				return value.Value{}, err
+			}
+		}
+		return n.value()
+	})
+}
+
+func nodeOf(v value.Value, t *value.Type) *jsonNode {
+	return newJSONNode(string(jsonWriter{}.append(nil, v, t)))
+}
+
+func jsonSet(f *tree.Function) body {
+	return jsonChange(f, func(n *jsonNode, path []jsonStep, v value.Value, t *value.Type, create bool) error {
+		return n.set(path, nodeOf(v, t), create)
+	})
+}
+
+// nodesOf are the elements of an ARRAY if they are to be taken each, else the value itself.
+func nodesOf(v value.Value, t *value.Type, each bool) []*jsonNode {
+	if !each || t.Kind != value.Array || v.IsNull() {
+		return []*jsonNode{nodeOf(v, t)}
+	}
+	return nodeOf(v, t).elems
+}
+
+func jsonArrayAppend(f *tree.Function) body {
+	return jsonChange(f, func(n *jsonNode, path []jsonStep, v value.Value, t *value.Type, each bool) error {
+		target := n.at(path)
+		switch {
+		case target == nil:
+		case target.isNull():
+			*target = jsonNode{kind: '[', elems: nodesOf(v, t, each)}
+		case target.kind == '[':
+			target.elems = append(target.elems, nodesOf(v, t, each)...)
+		}
+		return nil
+	})
+}
+
+func jsonArrayInsert(f *tree.Function) body {
+	return jsonChange(f, func(n *jsonNode, path []jsonStep, v value.Value, t *value.Type, each bool) error {
+		if len(path) == 0 || !path[len(path)-1].isIndex {
+			return nil
+		}
+		at := path[len(path)-1].index
+		target := n.at(path[:len(path)-1])
+		if target == nil || !target.isNull() && target.kind != '[' {
+			return nil
+		}
+		if target.isNull() {
+			*target = jsonNode{kind: '['}
+		}
+		if err := target.pad(at); err != nil {
+			return err
+		}
+		tail := append([]*jsonNode(nil), target.elems[at:]...)
+		target.elems = append(append(target.elems[:at], nodesOf(v, t, each)...), tail...)
+		return nil
+	})
+}
+
+func jsonRemove(_ *Context, a []value.Value) (value.Value, error) {
+	n := newJSONNode(a[0].AsString())
+	for _, at := range a[1:] {
+		path, err := parseJSONPath(at.AsString())
+		if err != nil {
+			return value.Value{}, err
+		}
+		if len(path) == 0 {
+			return value.Value{}, fault.BadArgument("The JSONPath cannot be '$'")
+		}
+		n.remove(path)
+	}
+	return n.value()
+}
+
+func jsonStripNulls(_ *Context, a []value.Value) (value.Value, error) {
+	if anyNull(a) {
+		return null(value.JSON)
+	}
+	var path []jsonStep
+	inArrays, empty := true, false
+	for _, v := range a[1:] {
+		if v.Kind() == value.String {
+			var err error
+			if path, err = parseJSONPath(v.AsString()); err != nil {
+				return value.Value{}, err
+			}
+		}
+	}
+	if len(a) > 2 {
+		inArrays = a[2].AsBool()
+	}
+	if len(a) > 3 {
+		empty = a[3].AsBool()
+	}
+	n := newJSONNode(a[0].AsString())
+	if target := n.at(path); target != nil && target.stripNulls(inArrays, empty) {
+		*target = *nullNode()
+	}
+	return n.value()
+}

@@ -1,0 +1,257 @@
+package fn
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// jsonConversions take JSON scalars, and arrays of them, to SQL's types. The plain ones take what is of the type and raise
+// an error for the rest; the LAX ones convert and give NULL for the rest.
+var jsonConversions = []record{
+	{name: "bool", doc: "A JSON boolean.", overloads: []overload{{"JSON -> BOOL", exactly(jsonToBool)}}},
+	{name: "int64", doc: "A JSON number that is whole.", overloads: []overload{{"JSON -> INT64", exactly(jsonToInt64)}}},
+	{name: "float64", doc: "FLOAT64(json, mode): a JSON number; with mode exact, an error if FLOAT64 does not hold it.", overloads: []overload{{"JSON, ?STRING -> FLOAT64", exactly(jsonToFloat64)}}},
+	{name: "float32", doc: "FLOAT32(json, mode): a JSON number; with mode exact, an error if FLOAT32 does not hold it.", overloads: []overload{{"JSON, ?STRING -> FLOAT32", exactly(jsonToFloat32)}}},
+	{name: "bool_array", doc: "A JSON array of booleans.", overloads: []overload{{"JSON -> ARRAY<BOOL>", exactlyArray(jsonToBool)}}},
+	{name: "int64_array", doc: "A JSON array of whole numbers.", overloads: []overload{{"JSON -> ARRAY<INT64>", exactlyArray(jsonToInt64)}}},
+	{name: "float64_array", doc: "A JSON array of numbers; the mode is that of FLOAT64.", overloads: []overload{{"JSON, ?STRING -> ARRAY<FLOAT64>", exactlyArray(jsonToFloat64)}}},
+	{name: "float32_array", doc: "A JSON array of numbers; the mode is that of FLOAT32.", overloads: []overload{{"JSON, ?STRING -> ARRAY<FLOAT32>", exactlyArray(jsonToFloat32)}}},
+	{name: "string_array", doc: "A JSON array of strings.", overloads: []overload{{"JSON -> ARRAY<STRING>", exactlyArray(jsonToText)}}},
+	{name: "lax_bool", doc: "A JSON boolean, the strings true and false, or whether a number is not 0.", overloads: []overload{{"JSON -> BOOL", lax(laxBool)}}},
+	{name: "lax_int64", doc: "A JSON number, also as a string, rounded; a boolean is 0 or 1.", overloads: []overload{{"JSON -> INT64", lax(laxInt64)}}},
+	{name: "lax_float64", doc: "A JSON number, also as a string.", overloads: []overload{{"JSON -> FLOAT64", lax(laxFloat64)}}},
+	{name: "lax_float32", doc: "A JSON number, also as a string.", overloads: []overload{{"JSON -> FLOAT32", lax(laxFloat32)}}},
+	{name: "lax_string", doc: "A JSON scalar as text.", overloads: []overload{{"JSON -> STRING", lax(laxString)}}},
+	{name: "lax_bool_array", doc: "The elements of a JSON array, as LAX_BOOL.", overloads: []overload{{"JSON -> ARRAY<BOOL>", laxArray(laxBool)}}},
+	{name: "lax_int64_array", doc: "The elements of a JSON array, as LAX_INT64.", overloads: []overload{{"JSON -> ARRAY<INT64>", laxArray(laxInt64)}}},
+	{name: "lax_float64_array", doc: "The elements of a JSON array, as LAX_FLOAT64.", overloads: []overload{{"JSON -> ARRAY<FLOAT64>", laxArray(laxFloat64)}}},
+	{name: "lax_float32_array", doc: "The elements of a JSON array, as LAX_FLOAT32.", overloads: []overload{{"JSON -> ARRAY<FLOAT32>", laxArray(laxFloat32)}}},
+	{name: "lax_string_array", doc: "The elements of a JSON array, as LAX_STRING.", overloads: []overload{{"JSON -> ARRAY<STRING>", laxArray(laxString)}}},
+}
+
+// jsonReader makes a value of a JSON text; exact is the mode of numbers.
+type jsonReader func(text string, exact bool) (value.Value, error)
+
+func exactly(read jsonReader) body {
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		exact, err := exactMode(a)
+		if err != nil {
+			return value.Value{}, err
+		}
+		return read(a[0].AsString(), exact)
+	})
+}
+
+func exactlyArray(read jsonReader) body {
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		exact, err := exactMode(a)
+		if err != nil {
+			return value.Value{}, err
+		}
+		elements, ok := jsonElements(a[0].AsString())
+		if !ok {
+			return badArgument("The provided JSON input is not an array")
+		}
+		list := make([]value.Value, len(elements))
+		for i, e := range elements {
+			if list[i], err = read(e, exact); err != nil {
+				return value.Value{}, err
+			}
+		}
+		return value.OfArray(list), nil
+	})
+}
+
+// exactMode reads wide_number_mode, argument 1: round unless it says exact.
+func exactMode(a []value.Value) (exact bool, err error) {
+	if len(a) < 2 {
+		return false, nil
+	}
+	switch a[1].AsString() {
+	case "exact":
+		return true, nil
+	case "round":
+		return false, nil
+	}
+	return false, fault.BadArgument("Invalid `wide_number_mode` specified: " + a[1].AsString())
+}
+
+func jsonToString(_ *Context, a []value.Value) (value.Value, error) {
+	return jsonToText(a[0].AsString(), false)
+}
+
+func jsonToText(text string, _ bool) (value.Value, error) {
+	if text[0] != '"' {
+		return badArgument("The provided JSON input is not a string")
+	}
+	return ofString(jsonUnquote(text))
+}
+
+func jsonToBool(text string, _ bool) (value.Value, error) {
+	if text != "true" && text != "false" {
+		return badArgument("The provided JSON input is not a boolean")
+	}
+	return ofBool(text == "true")
+}
+
+func jsonToInt64(text string, _ bool) (value.Value, error) {
+	if jsonTypeOf(text) != "number" {
+		return badArgument("The provided JSON input is not an integer")
+	}
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return ofInt64(i)
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f != math.Trunc(f) || f < math.MinInt64 || f >= -math.MinInt64 {
+		return badArgument("The provided JSON number: " + shortNumber(text) + " cannot be converted to an integer")
+	}
+	return ofInt64(int64(f))
+}
+
+// shortNumber is a JSON number in errors.
+func shortNumber(text string) string {
+	if !strings.ContainsAny(text, ".eE") {
+		return text
+	}
+	f, _ := strconv.ParseFloat(text, 64)
+	return shortFloat(f)
+}
+
+func jsonToFloat64(text string, exact bool) (value.Value, error) {
+	if jsonTypeOf(text) != "number" {
+		return badArgument("The provided JSON input is not a number")
+	}
+	f, _ := strconv.ParseFloat(text, 64) // JSON holds no greater numbers
+	if exact && !holds64(text, f) {
+		return badArgument("JSON number: " + shortNumber(text) + " cannot be converted to DOUBLE without loss of precision")
+	}
+	return ofFloat64(f)
+}
+
+// holds64 says whether f is the very integer that the text is; other numbers are FLOAT64 in JSON already.
+func holds64(text string, f float64) bool {
+	i, ok := new(big.Int).SetString(text, 10)
+	if !ok {
+		return true
+	}
+	back, _ := new(big.Float).SetFloat64(f).Int(nil)
+	return back.Cmp(i) == 0
+}
+
+func jsonToFloat32(text string, exact bool) (value.Value, error) {
+	if jsonTypeOf(text) != "number" {
+		return badArgument("The provided JSON input is not a number")
+	}
+	f, _ := strconv.ParseFloat(text, 64)
+	f32 := float32(f)
+	switch {
+	case math.IsInf(float64(f32), 0):
+		return badArgument("JSON number: " + shortNumber(text) + " cannot be converted to FLOAT")
+	case exact && (float64(f32) != f || !holds64(text, f)):
+		return badArgument("JSON number: " + shortNumber(text) + " cannot be converted to FLOAT without loss of precision")
+	}
+	return value.OfFloat32(f32), nil
+}
+
+// laxReader makes a value of a JSON text; it is NULL if there is none.
+type laxReader func(text string) value.Value
+
+func lax(read laxReader) body {
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) { return read(a[0].AsString()), nil })
+}
+
+func laxArray(read laxReader) body {
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		elements, ok := jsonElements(a[0].AsString())
+		if !ok {
+			return null(value.Array)
+		}
+		list := make([]value.Value, len(elements))
+		for i, e := range elements {
+			list[i] = read(e)
+		}
+		return value.OfArray(list), nil
+	})
+}
+
+func laxBool(text string) value.Value {
+	switch jsonTypeOf(text) {
+	case "boolean":
+		return value.OfBool(text == "true")
+	case "string":
+		switch s := jsonUnquote(text); {
+		case strings.EqualFold(s, "true"):
+			return value.OfBool(true)
+		case strings.EqualFold(s, "false"):
+			return value.OfBool(false)
+		}
+	case "number":
+		f, _ := strconv.ParseFloat(text, 64)
+		return value.OfBool(f != 0)
+	}
+	return value.Null(value.Bool)
+}
+
+func laxInt64(text string) value.Value {
+	switch jsonTypeOf(text) {
+	case "boolean":
+		return boolToInt64(value.OfBool(text == "true"))
+	case "number":
+		return roundedInt64(text)
+	case "string":
+		return roundedInt64(strings.Trim(jsonUnquote(text), asciiSpace))
+	}
+	return value.Null(value.Int64)
+}
+
+// roundedInt64 is the INT64 nearest to a decimal number, halves away from zero; NULL if it is none or too large.
+func roundedInt64(text string) value.Value {
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return value.OfInt64(i)
+	}
+	if d, err := value.ParseDecimal(text); err == nil {
+		if i, ok := d.Int64(); ok {
+			return value.OfInt64(i)
+		}
+	}
+	return value.Null(value.Int64)
+}
+
+func laxFloat(text string) (f float64, ok bool) {
+	switch jsonTypeOf(text) {
+	case "number":
+		f, _ = strconv.ParseFloat(text, 64)
+		return f, true
+	case "string":
+		return parseFloat(jsonUnquote(text), 64)
+	}
+	return 0, false
+}
+
+func laxFloat64(text string) value.Value {
+	f, ok := laxFloat(text)
+	if !ok {
+		return value.Null(value.Float64)
+	}
+	return value.OfFloat64(f)
+}
+
+func laxFloat32(text string) value.Value {
+	f, ok := laxFloat(text)
+	if !ok || finite(f) && math.Abs(f) > math.MaxFloat32 {
+		return value.Null(value.Float32)
+	}
+	return value.OfFloat32(float32(f))
+}
+
+func laxString(text string) value.Value {
+	if scalar, ok := jsonScalar(text); ok {
+		return value.OfString(scalar)
+	}
+	return value.Null(value.String)
+}

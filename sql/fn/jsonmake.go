@@ -1,0 +1,264 @@
+package fn
+
+import (
+	"encoding/base64"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+var jsonMakers = []record{
+	{name: "to_json", doc: "TO_JSON(x, stringify_wide_numbers): any value as JSON; numbers that FLOAT64 does not hold as strings, if said so.",
+		overloads: []overload{{"ANY, ?BOOL -> JSON", byType(toJSON)}}},
+	{name: "safe_to_json", doc: "As TO_JSON; NULL stands for what cannot be JSON.", overloads: []overload{{"ANY -> JSON", byType(toJSON)}}},
+	{name: "to_json_string", doc: "TO_JSON_STRING(x, pretty): any value as a JSON text, on several lines if pretty.",
+		overloads: []overload{{"ANY, ?BOOL -> STRING", byType(toJSONString)}}},
+	{name: "parse_json", doc: "PARSE_JSON(text, mode): a JSON text as JSON; mode exact (the default) or round says what to do with numbers too wide.",
+		overloads: []overload{{"STRING, ?STRING -> JSON", strict(parseJSON)}}},
+	{name: "json_array", doc: "A JSON array of any values.", overloads: []overload{{"ANY... -> JSON", byType(jsonArray)}}},
+	{name: "json_object", doc: "JSON_OBJECT(name, value, ...) or JSON_OBJECT(names, values): a JSON object; of equal names the first counts.", overloads: []overload{
+		{"ARRAY<STRING>, ARRAY -> JSON", byType(jsonObjectOfArrays)},
+		{"ANY... -> JSON", byType(jsonObject)},
+	}},
+}
+
+// jsonWriter writes values as JSON.
+type jsonWriter struct {
+	wideAsText bool // INT64 and NUMERIC beyond FLOAT64's exact range are strings
+}
+
+func (w jsonWriter) append(dst []byte, v value.Value, t *value.Type) []byte {
+	if v.IsNull() {
+		return append(dst, "null"...)
+	}
+	switch t.Kind {
+	case value.Bool:
+		return strconv.AppendBool(dst, v.AsBool())
+	case value.Int64:
+		return w.appendInt64(dst, v.AsInt64())
+	case value.Float64, value.Float32:
+		return appendFloat(dst, v, t)
+	case value.Numeric:
+		return w.appendNumeric(dst, v.AsNumeric())
+	case value.Bytes:
+		return value.AppendJSONString(dst, base64.StdEncoding.EncodeToString(v.AsBytes()))
+	case value.JSON:
+		return append(dst, v.AsBytes()...)
+	case value.Timestamp:
+		seconds, nanos := v.AsTimestamp()
+		return append(value.AppendTimestamp(append(dst, '"'), seconds, nanos), '"')
+	case value.Interval:
+		return append(v.AsInterval().Append(append(dst, '"')), '"')
+	case value.Array:
+		return w.appendArray(dst, v.AsList(), t.Elem)
+	case value.Struct:
+		return w.appendStruct(dst, v.AsList(), t.Fields)
+	}
+	return value.AppendJSONString(dst, string(appendText(nil, v, nil)))
+}
+
+// exactIntegers is how far FLOAT64 holds every whole number: 2^53.
+const exactIntegers = 1 << 53
+
+func (w jsonWriter) appendInt64(dst []byte, i int64) []byte {
+	if w.wideAsText && (i > exactIntegers || i < -exactIntegers) {
+		return append(strconv.AppendInt(append(dst, '"'), i, 10), '"')
+	}
+	return strconv.AppendInt(dst, i, 10)
+}
+
+func appendFloat(dst []byte, v value.Value, t *value.Type) []byte {
+	switch f := v.AsFloat64(); {
+	case math.IsNaN(f):
+		return append(dst, `"NaN"`...)
+	case math.IsInf(f, 1):
+		return append(dst, `"Infinity"`...)
+	case math.IsInf(f, -1):
+		return append(dst, `"-Infinity"`...)
+	case t.Kind == value.Float32:
+		return value.AppendFloat32(dst, v.AsFloat32())
+	default:
+		return value.AppendFloat64(dst, f)
+	}
+}
+
+func (w jsonWriter) appendNumeric(dst []byte, d value.Decimal) []byte {
+	if w.wideAsText {
+		back, ok := value.DecimalFromFloat64(d.Float64())
+		i, whole := d.Int64()
+		if !ok || back != d || d.IsInteger() && (!whole || i > exactIntegers || i < -exactIntegers) {
+			return append(d.Append(append(dst, '"')), '"')
+		}
+	}
+	return d.Append(dst)
+}
+
+func (w jsonWriter) appendArray(dst []byte, list []value.Value, elem *value.Type) []byte {
+	dst = append(dst, '[')
+	for i, e := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = w.append(dst, e, elem)
+	}
+	return append(dst, ']')
+}
+
+func (w jsonWriter) appendStruct(dst []byte, list []value.Value, fields []value.Field) []byte {
+	dst = append(dst, '{')
+	for i, e := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(value.AppendJSONString(dst, fields[i].Name), ':')
+		dst = w.append(dst, e, fields[i].Type)
+	}
+	return append(dst, '}')
+}
+
+// ofJSONText makes a JSON value of a text that was put together here.
+func ofJSONText(text []byte) (value.Value, error) {
+	normalised, err := value.ParseJSONRounding(string(text))
+	if err != nil {
+		return badArgument("Invalid JSON: " + err.Error())
+	}
+	return value.OfJSON(normalised), nil
+}
+
+func toJSON(f *tree.Function) body {
+	t := f.Args[0]
+	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
+		w := jsonWriter{wideAsText: len(a) > 1 && a[1].AsBool()}
+		return ofJSONText(w.append(nil, a[0], t))
+	})
+}
+
+func toJSONString(f *tree.Function) body {
+	t := f.Args[0]
+	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
+		text := jsonWriter{wideAsText: true}.append(nil, a[0], t)
+		if len(a) > 1 && a[1].AsBool() {
+			return ofString(jsonPretty(string(text)))
+		}
+		return ofString(string(text))
+	})
+}
+
+// jsonPretty puts each element and member of a compact text on a line of its own.
+func jsonPretty(text string) string {
+	var out strings.Builder
+	indent := 0
+	line := func() { out.WriteString("\n" + strings.Repeat("  ", indent)) }
+	for s := (jsonScanner{text: text}); s.pos < len(text); {
+		switch c := text[s.pos]; {
+		case c == '"':
+			start := s.pos
+			s.skipString()
+			out.WriteString(text[start:s.pos])
+			continue
+		case (c == '[' || c == '{') && (text[s.pos+1] == ']' || text[s.pos+1] == '}'):
+			out.WriteString(text[s.pos : s.pos+2])
+			s.pos++
+		case c == '[' || c == '{':
+			out.WriteByte(c)
+			indent++
+			line()
+		case c == ']' || c == '}':
+			indent--
+			line()
+			out.WriteByte(c)
+		case c == ',':
+			out.WriteByte(c)
+			line()
+		case c == ':':
+			out.WriteString(": ")
+		default:
+			out.WriteByte(c)
+		}
+		s.pos++
+	}
+	return out.String()
+}
+
+func parseJSON(_ *Context, a []value.Value) (value.Value, error) {
+	parse := value.ParseJSON
+	if len(a) > 1 {
+		exact, err := exactMode(a)
+		if err != nil {
+			return value.Value{}, err
+		}
+		if !exact {
+			parse = value.ParseJSONRounding
+		}
+	}
+	normalised, err := parse(a[0].AsString())
+	if err != nil {
+		return badArgument("Invalid input to PARSE_JSON: " + strings.TrimPrefix(err.Error(), "invalid JSON value: "))
+	}
+	return value.OfJSON(normalised), nil
+}
+
+func jsonArray(f *tree.Function) body {
+	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
+		text := []byte{'['}
+		for i, v := range a {
+			if i > 0 {
+				text = append(text, ',')
+			}
+			text = jsonWriter{}.append(text, v, f.Args[i])
+		}
+		return ofJSONText(append(text, ']'))
+	})
+}
+
+func jsonObject(f *tree.Function) body {
+	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
+		if len(a)%2 != 0 {
+			return badArgument("JSON_OBJECT needs a value for each name")
+		}
+		text := []byte{'{'}
+		var err error
+		for i := 0; i < len(a); i += 2 {
+			if text, err = appendMember(text, a[i], a[i+1], f.Args[i+1]); err != nil {
+				return value.Value{}, err
+			}
+		}
+		return ofJSONText(append(text, '}'))
+	})
+}
+
+func appendMember(text []byte, name, v value.Value, t *value.Type) ([]byte, error) {
+	if name.IsNull() {
+		return nil, fault.BadArgument("Invalid input to JSON_OBJECT: A key cannot be NULL")
+	}
+	if len(text) > 1 {
+		text = append(text, ',')
+	}
+	text = append(value.AppendJSONString(text, name.AsString()), ':')
+	return jsonWriter{}.append(text, v, t), nil
+}
+
+func jsonObjectOfArrays(f *tree.Function) body {
+	elem := f.Args[1].Elem
+	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
+		if a[0].IsNull() || a[1].IsNull() {
+			return badArgument("Invalid input to JSON_OBJECT: The keys array and the values array cannot be NULL")
+		}
+		names, values := a[0].AsList(), a[1].AsList()
+		if len(names) != len(values) {
+			return badArgument("Invalid input to JSON_OBJECT: The number of keys and values must match")
+		}
+		text := []byte{'{'}
+		var err error
+		for i := range names {
+			if text, err = appendMember(text, names[i], values[i], elem); err != nil {
+				return value.Value{}, err
+			}
+		}
+		return ofJSONText(append(text, '}'))
+	})
+}

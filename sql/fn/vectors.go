@@ -1,0 +1,145 @@
+package fn
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// vectors: arrays of numbers, or of (place, number) pairs in which the other places are zero. The APPROX functions are exact without a
+// vector index; their options are passed over.
+var vectors = []record{
+	{name: "cosine_distance", doc: "One minus the cosine of the angle between two vectors.", overloads: vectorOverloads("COSINE_DISTANCE", cosineDistance, true)},
+	{name: "euclidean_distance", doc: "The Euclidean distance of two vectors.", overloads: vectorOverloads("EUCLIDEAN_DISTANCE", euclideanDistance, true)},
+	{name: "dot_product", doc: "The scalar product of two vectors.", overloads: vectorOverloads("DOT_PRODUCT", dotProduct, false)},
+	{name: "approx_cosine_distance", doc: "As COSINE_DISTANCE.", overloads: vectorOverloads("APPROX_COSINE_DISTANCE", cosineDistance, false)},
+	{name: "approx_euclidean_distance", doc: "As EUCLIDEAN_DISTANCE.", overloads: vectorOverloads("APPROX_EUCLIDEAN_DISTANCE", euclideanDistance, false)},
+	{name: "approx_dot_product", doc: "As DOT_PRODUCT.", overloads: vectorOverloads("APPROX_DOT_PRODUCT", dotProduct, false)},
+}
+
+// metric computes with two vectors of one length.
+type metric func(name string, x, y []float64) (value.Value, error)
+
+func vectorOverloads(name string, m metric, sparse bool) []overload {
+	dense := strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		x, err := vector(name, a[0].AsList())
+		if err != nil {
+			return value.Value{}, err
+		}
+		y, err := vector(name, a[1].AsList())
+		if err != nil {
+			return value.Value{}, err
+		}
+		if len(x) != len(y) {
+			return badArgument(fmt.Sprintf("Array arguments to %s must have equal length. The given arrays have lengths of %d and %d", name, len(x), len(y)))
+		}
+		return m(name, x, y)
+	})
+	overloads := []overload{
+		{"ARRAY<FLOAT64>, ARRAY<FLOAT64>, ?JSON -> FLOAT64", dense},
+		{"ARRAY<FLOAT32>, ARRAY<FLOAT32>, ?JSON -> FLOAT64", dense},
+		{"ARRAY<INT64>, ARRAY<INT64>, ?JSON -> FLOAT64", dense},
+	}
+	if sparse {
+		overloads = append(overloads, overload{"ARRAY, ARRAY -> FLOAT64", strict(func(_ *Context, a []value.Value) (value.Value, error) {
+			x, y, err := sparseVectors(name, a[0].AsList(), a[1].AsList())
+			if err != nil {
+				return value.Value{}, err
+			}
+			return m(name, x, y)
+		})})
+	}
+	return overloads
+}
+
+func nullElement(name string) error {
+	return fault.BadArgument("Cannot compute " + name + " with a NULL element, since it is unclear if NULLs should be ignored, " +
+		"counted as a zero value, or another interpretation.")
+}
+
+func vector(name string, list []value.Value) ([]float64, error) {
+	x := make([]float64, len(list))
+	for i, e := range list {
+		switch {
+		case e.IsNull():
+			return nil, nullElement(name)
+		case e.Kind() == value.Int64:
+			x[i] = float64(e.AsInt64())
+		default:
+			x[i] = e.AsFloat64()
+		}
+	}
+	return x, nil
+}
+
+// sparseVectors lays two lists of (place, number) out over the places that either has.
+func sparseVectors(name string, a, b []value.Value) (x, y []float64, err error) {
+	places := make(map[any]int)
+	for _, list := range [][]value.Value{a, b} {
+		for _, e := range list {
+			if e.IsNull() || e.AsList()[0].IsNull() || e.AsList()[1].IsNull() {
+				return nil, nil, nullElement(name)
+			}
+			if p := place(e); places[p] == 0 {
+				places[p] = len(places) + 1
+			}
+		}
+	}
+	if x, err = layOut(a, places); err == nil {
+		y, err = layOut(b, places)
+	}
+	return x, y, err
+}
+
+// place is the INT64 or STRING of a pair.
+func place(pair value.Value) any {
+	p := pair.AsList()[0]
+	if p.Kind() == value.String {
+		return p.AsString()
+	}
+	return p.AsInt64()
+}
+
+func layOut(list []value.Value, places map[any]int) ([]float64, error) {
+	x := make([]float64, len(places))
+	seen := make([]bool, len(places))
+	for _, e := range list {
+		i := places[place(e)] - 1
+		if seen[i] {
+			return nil, fault.BadArgument(fmt.Sprintf("Duplicate index %v found in the input array.", place(e)))
+		}
+		seen[i], x[i] = true, e.AsList()[1].AsFloat64()
+	}
+	return x, nil
+}
+
+func cosineDistance(_ string, x, y []float64) (value.Value, error) {
+	var product, xx, yy float64
+	for i := range x {
+		product += x[i] * y[i]
+		xx += x[i] * x[i]
+		yy += y[i] * y[i]
+	}
+	if xx == 0 || yy == 0 {
+		return badArgument("Cannot compute cosine distance against zero vector.")
+	}
+	return ofFloat64(1 - product/math.Sqrt(xx)/math.Sqrt(yy))
+}
+
+func euclideanDistance(_ string, x, y []float64) (value.Value, error) {
+	var sum float64
+	for i := range x {
+		sum += (x[i] - y[i]) * (x[i] - y[i])
+	}
+	return ofFloat64(math.Sqrt(sum))
+}
+
+func dotProduct(name string, x, y []float64) (value.Value, error) {
+	var product float64
+	for i := range x {
+		product += x[i] * y[i]
+	}
+	return ofFloat64(product)
+}
