@@ -52,6 +52,7 @@ type Stats struct {
 
 // NodeStats is what one operator of a plan has cost, what feeds it included.
 type NodeStats struct {
+	Scan       bool  // it is one
 	Rows       int64 // that it produced
 	Scanned    int64 // that it read, of a Scan
 	Executions int64

@@ -10,17 +10,16 @@ import (
 type meter struct {
 	operator
 	stats *NodeStats
-	scan  bool
 }
 
 func newMeter(r *run, n plan.Node, op operator) operator {
 	s := r.stats.Nodes[n]
 	if s == nil {
-		s = &NodeStats{}
+		_, scan := n.(*plan.Scan)
+		s = &NodeStats{Scan: scan}
 		r.stats.Nodes[n] = s
 	}
-	_, scan := n.(*plan.Scan)
-	return &meter{operator: op, stats: s, scan: scan}
+	return &meter{operator: op, stats: s}
 }
 
 func (m *meter) open(r *run) error {
@@ -44,7 +43,7 @@ func (m *meter) measure(r *run, f func() error) error {
 	begin := r.now()
 	err := f()
 	m.stats.Latency += r.now().Sub(begin)
-	if m.scan {
+	if m.stats.Scan {
 		m.stats.Scanned += r.stats.RowsScanned - scanned
 	}
 	return err

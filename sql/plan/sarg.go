@@ -87,10 +87,14 @@ func (s *scanRel) analyze(conds []tree.Expr) predicate {
 // alternatives analyzes a OR b OR ...
 func (s *scanRel) alternatives(i int, cond tree.Expr) (disjunction, bool) {
 	d := disjunction{cond: i}
-	for _, c := range disjuncts(cond, nil) {
+	list := disjuncts(cond, nil)
+	if len(list) < 2 || len(list) > maxAlternatives {
+		return d, false
+	}
+	for _, c := range list {
 		d.cases = append(d.cases, s.analyze(split(c, nil)))
 	}
-	return d, len(d.cases) > 1 && len(d.cases) <= maxAlternatives
+	return d, true
 }
 
 // maxAlternatives is how many key ranges an OR may become; beyond that it is a filter.

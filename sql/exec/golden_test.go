@@ -1,0 +1,484 @@
+package exec_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/analyze"
+	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// TestGolden runs the scripts in testdata. Each begins with an empty database. Directives:
+//
+//	ddl             DDL statements, each ending in a line with a semicolon
+//	query [sorted] [write]  a query: its columns and rows. sorted sorts the rows, write runs it in a read-write transaction
+//	explain         the plan of a statement
+//	both [sorted]   the plan, then the rows
+//	profile         a query's plan with what each operator produced
+//	exec            DML statements, each ending in a line with a semicolon, in a transaction that commits if all succeed
+//	partition       whether the statement can be partitioned, and the rows of two partitions of it
+//	pdml            whether the statement can run as partitioned DML
+//
+// Lines at the beginning of a statement of the form "@name TYPE = expression" give parameters.
+func TestGolden(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		db := newTestDB(t)
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "ddl":
+				return db.ddl(d.Input)
+			case "query":
+				return db.query(d.Input, d.HasArg("sorted"), d.HasArg("write"))
+			case "explain":
+				return db.explain(d.Input)
+			case "both":
+				return db.explain(d.Input) + "--\n" + db.query(d.Input, d.HasArg("sorted"), false)
+			case "profile":
+				return db.profile(d.Input)
+			case "exec":
+				return db.exec(d.Input)
+			case "partition":
+				return db.partition(d.Input)
+			case "pdml":
+				return db.partitionedDML(d.Input)
+			}
+			t.Fatalf("%s: unknown directive %s", d.Pos, d.Cmd)
+			return ""
+		})
+	})
+}
+
+// testDB is a database on a memory file system.
+type testDB struct {
+	catalog  *schema.Catalog
+	analyzer *analyze.Analyzer
+	txns     *txn.Manager
+	now      time.Time
+	zone     *time.Location
+}
+
+func newTestDB(tb testing.TB) *testDB {
+	tb.Helper()
+	db := &testDB{catalog: schema.NewCatalog(), now: time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)}
+	clock := func() time.Time { db.now = db.now.Add(time.Millisecond); return db.now }
+	store, err := pebble.Open("db", vfs.NewMem())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	oracle, err := txn.NewOracle(store, clock)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { oracle.Close(); store.Close() })
+	db.txns = txn.NewManager(mvcc.New(store).In(1), oracle, txn.Config{})
+	if db.zone, err = time.LoadLocation("America/Los_Angeles"); err != nil {
+		tb.Fatal(err)
+	}
+	db.analyzer = analyze.New(db.catalog, systemTable)
+	return db
+}
+
+// systemTable stands for the tables of INFORMATION_SCHEMA.
+var systemTable = &schema.Table{
+	Schema: "INFORMATION_SCHEMA",
+	Name:   "PARTS",
+	Columns: []*schema.Column{
+		{ID: 1, Name: "NAME", Type: value.StringType, KeyOrdinal: -1},
+		{ID: 2, Ordinal: 1, Name: "N", Type: value.Int64Type, KeyOrdinal: -1},
+	},
+	Rows: func(context.Context) ([][]value.Value, error) {
+		return [][]value.Value{
+			{value.OfString("haft"), value.OfInt64(1)},
+			{value.OfString("prong"), value.OfInt64(4)},
+		}, nil
+	},
+}
+
+// compiler makes the expressions of a schema, as a database does.
+type compiler struct{ db *testDB }
+
+func (c compiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
+	e, uses, err := c.db.analyzer.Expr(t, sql, want)
+	if err != nil {
+		return nil, err
+	}
+	planned, err := plan.ColumnExpr(e, len(uses))
+	if err != nil {
+		return nil, err
+	}
+	f, err := exec.ColumnExpr(planned)
+	if err != nil {
+		return nil, err
+	}
+	return &schema.Expr{SQL: sql, Uses: uses, Eval: func(args []value.Value) (value.Value, error) {
+		return f(c.db.functions(), args)
+	}}, nil
+}
+
+func (db *testDB) functions() *fn.Context {
+	return &fn.Context{Now: db.now, Zone: db.zone, Random: &seeded{rand.New(rand.NewPCG(1, 2))}}
+}
+
+// seeded is the same randomness in every run.
+type seeded struct{ *rand.Rand }
+
+func (s *seeded) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = byte(s.Uint32())
+	}
+	return len(b), nil
+}
+
+func (db *testDB) ddl(input string) string {
+	for _, stmt := range statements(input) {
+		next, change, err := db.catalog.Apply(stmt, compiler{db})
+		if err != nil {
+			return printError(err)
+		}
+		if len(change.Indexes) > 0 {
+			if err := db.write(func(w table.Writer) error { return fill(w, change.Indexes) }); err != nil {
+				return printError(err)
+			}
+		}
+		db.catalog = next
+		db.analyzer.Release()
+		db.analyzer = analyze.New(next, systemTable)
+	}
+	return ""
+}
+
+func fill(w table.Writer, indexes []*schema.Index) error {
+	for _, x := range indexes {
+		for after := []byte(nil); ; {
+			next, err := table.FillIndex(context.Background(), w, x, after, 1000)
+			if err != nil {
+				return err
+			}
+			if next == nil {
+				break
+			}
+			after = next
+		}
+	}
+	return nil
+}
+
+func statements(input string) []string {
+	var list []string
+	for stmt := range strings.SplitSeq(input+"\n", ";\n") {
+		if stmt = strings.TrimSpace(stmt); stmt != "" {
+			list = append(list, stmt)
+		}
+	}
+	return list
+}
+
+// write runs f in a read-write transaction.
+func (db *testDB) write(f func(table.Writer) error) error {
+	tx := db.txns.Begin(txn.Options{})
+	if err := f(tx); err != nil {
+		tx.Rollback()
+		return err
+	}
+	_, err := tx.Commit(context.Background(), nil, txn.CommitOptions{})
+	return err
+}
+
+// prepare plans a statement and computes its parameters.
+func (db *testDB) prepare(input string) (*plan.Plan, []value.Value, error) {
+	types := map[string]*value.Type{}
+	values := map[string]value.Value{}
+	sql := strings.TrimSpace(input)
+	for strings.HasPrefix(sql, "@") && !strings.HasPrefix(sql, "@{") {
+		line, rest, _ := strings.Cut(sql, "\n")
+		head, expr, _ := strings.Cut(line, " = ")
+		name, typ, _ := strings.Cut(head[1:], " ")
+		v, t, err := db.constant("CAST(" + expr + " AS " + typ + ")")
+		if err != nil {
+			return nil, nil, fmt.Errorf("parameter %s: %w", name, err)
+		}
+		types[name], values[name] = t, v
+		sql = rest
+	}
+	p, err := db.plan(sql, types)
+	if err != nil {
+		return nil, nil, err
+	}
+	var params []value.Value
+	for _, q := range p.Params {
+		params = append(params, values[q.Name])
+	}
+	return p, params, nil
+}
+
+func (db *testDB) plan(sql string, types map[string]*value.Type) (*plan.Plan, error) {
+	stmt, _, err := db.analyzer.Statement(sql, types, analyze.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return plan.Build(stmt, db.catalog, plan.Options{})
+}
+
+func (db *testDB) constant(expr string) (value.Value, *value.Type, error) {
+	p, err := db.plan("SELECT AS STRUCT "+expr+" AS v", nil)
+	if err != nil {
+		p, err = db.plan("SELECT "+expr, nil)
+	}
+	if err != nil {
+		return value.Value{}, nil, err
+	}
+	rows, err := exec.Run(context.Background(), p, exec.Env{Functions: db.functions()})
+	if err != nil {
+		return value.Value{}, nil, err
+	}
+	defer rows.Close()
+	if _, err := rows.Next(); err != nil {
+		return value.Value{}, nil, err
+	}
+	v, t := rows.Values(nil)[0], p.Columns[0].Type
+	if t.Kind == value.Struct && len(t.Fields) == 1 && t.Fields[0].Name == "v" {
+		return v.AsList()[0], t.Fields[0].Type, nil
+	}
+	return v, t, nil
+}
+
+func (db *testDB) query(input string, sorted, write bool) string {
+	p, params, err := db.prepare(input)
+	if err != nil {
+		return printError(err)
+	}
+	var out string
+	run := func(view table.View) error {
+		rows, err := exec.Run(context.Background(), p, exec.Env{View: view, Params: params, Functions: db.functions()})
+		if err == nil {
+			out, err = printRows(rows, sorted)
+		}
+		return err
+	}
+	if write {
+		err = db.write(func(w table.Writer) error { return run(w) })
+	} else {
+		err = db.read(run)
+	}
+	if err != nil {
+		return out + printError(err)
+	}
+	return out
+}
+
+func (db *testDB) read(f func(table.View) error) error {
+	s, err := db.txns.Snapshot(context.Background(), txn.Bound{})
+	if err != nil {
+		return err
+	}
+	return f(s)
+}
+
+// printRows prints the columns and rows of a result, and checks that the wire has what Values has.
+func printRows(rows exec.Rows, sorted bool) (string, error) {
+	defer rows.Close()
+	var b strings.Builder
+	cols := rows.Columns()
+	if len(cols) > 0 {
+		for i, c := range cols {
+			if i > 0 {
+				b.WriteString(" | ")
+			}
+			fmt.Fprintf(&b, "%s %s", c.Name, c.Type)
+		}
+		b.WriteByte('\n')
+	}
+	var lines []string
+	for {
+		ok, err := rows.Next()
+		if err != nil || !ok {
+			if sorted {
+				sort.Strings(lines)
+			}
+			for _, l := range lines {
+				b.WriteString(l + "\n")
+			}
+			return b.String(), err
+		}
+		var words []string
+		var wire []byte
+		for i, v := range rows.Values(nil) {
+			words = append(words, printValue(v, cols[i].Type))
+			wire = v.AppendWireField(wire, 0x12, cols[i].Type)
+		}
+		lines = append(lines, strings.Join(words, " | "))
+		if got := rows.AppendWire(nil); string(got) != string(wire) {
+			return b.String(), fmt.Errorf("AppendWire gives %x, Values %x", got, wire)
+		}
+	}
+}
+
+func printValue(v value.Value, t *value.Type) string {
+	if v.IsNull() {
+		return "NULL"
+	}
+	return tree.FormatLiteral(&tree.Literal{T: t, Value: v})
+}
+
+func (db *testDB) explain(input string) string {
+	p, _, err := db.prepare(input)
+	if err != nil {
+		return printError(err)
+	}
+	text := plan.Text(p.Proto(nil))
+	if p.Read != nil {
+		text += "runs as a read of " + strings.Join(columnNames(p.Read), ", ") + "\n"
+	}
+	return text
+}
+
+func columnNames(s *plan.Scan) []string {
+	names := []string{}
+	for _, c := range s.Columns {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+func (db *testDB) profile(input string) string {
+	p, params, err := db.prepare(input)
+	if err != nil {
+		return printError(err)
+	}
+	var b strings.Builder
+	err = db.read(func(view table.View) error {
+		rows, err := exec.Run(context.Background(), p, exec.Env{View: view, Params: params, Functions: db.functions(), Profile: true})
+		if err != nil {
+			return err
+		}
+		if _, err := printRows(rows, false); err != nil {
+			return err
+		}
+		stats := rows.Stats()
+		fmt.Fprintf(&b, "scanned %d, returned %d\n", stats.RowsScanned, stats.RowsReturned)
+		for _, n := range p.Proto(exec.NodeStatsProto(stats)).PlanNodes {
+			if n.ExecutionStats == nil {
+				continue
+			}
+			f := n.ExecutionStats.Fields
+			fmt.Fprintf(&b, "%d %s: rows %s", n.Index, n.DisplayName, f["rows"].GetStructValue().Fields["total"].GetStringValue())
+			if s := f["scanned_rows"]; s != nil {
+				fmt.Fprintf(&b, ", scanned %s", s.GetStructValue().Fields["total"].GetStringValue())
+			}
+			fmt.Fprintf(&b, ", executions %s\n", f["execution_summary"].GetStructValue().Fields["num_executions"].GetStringValue())
+		}
+		return nil
+	})
+	if err != nil {
+		return printError(err)
+	}
+	return b.String()
+}
+
+func (db *testDB) exec(input string) string {
+	var b strings.Builder
+	err := db.write(func(w table.Writer) error {
+		for _, stmt := range statements(input) {
+			p, params, err := db.prepare(stmt)
+			if err != nil {
+				return err
+			}
+			rows, err := exec.Run(context.Background(), p, exec.Env{Writer: w, Params: params, Functions: db.functions()})
+			if err != nil {
+				return err
+			}
+			out, err := printRows(rows, false)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, "%s%d rows\n", out, rows.RowCount())
+		}
+		return nil
+	})
+	if err != nil {
+		return b.String() + printError(err)
+	}
+	return b.String()
+}
+
+// partition runs a query in two parts, cut in the middle of the driving scan's keys.
+func (db *testDB) partition(input string) string {
+	p, params, err := db.prepare(input)
+	if err == nil {
+		err = p.Partitionable()
+	}
+	if err != nil {
+		return printError(err)
+	}
+	scan := p.Driving()
+	if scan == nil {
+		return "one partition\n"
+	}
+	layout := table.TableLayout(scan.Table)
+	if scan.Index != nil {
+		layout = table.IndexLayout(scan.Index)
+	}
+	var b strings.Builder
+	err = db.read(func(view table.View) error {
+		space, _ := layout.Space()
+		cursor, err := view.Scan(context.Background(), space, false, table.LockShared)
+		if err != nil {
+			return err
+		}
+		var keys [][]byte
+		for cursor.Next() {
+			keys = append(keys, append([]byte(nil), cursor.Key()...))
+		}
+		cursor.Close()
+		middle := keys[len(keys)/2]
+		for _, part := range []table.Span{{Start: space.Start, End: middle}, {Start: middle, End: space.End}} {
+			rows, err := exec.Run(context.Background(), p, exec.Env{View: view, Params: params, Functions: db.functions(), Restrict: &part})
+			if err != nil {
+				return err
+			}
+			out, err := printRows(rows, false)
+			if err != nil {
+				return err
+			}
+			b.WriteString(out)
+		}
+		return nil
+	})
+	if err != nil {
+		return b.String() + printError(err)
+	}
+	return b.String()
+}
+
+func (db *testDB) partitionedDML(input string) string {
+	p, _, err := db.prepare(input)
+	if err == nil {
+		err = p.PartitionedDML()
+	}
+	if err != nil {
+		return printError(err)
+	}
+	return "yes\n"
+}
+
+func printError(err error) string {
+	return fmt.Sprintf("%s: %v\n", fault.CodeOf(err), err)
+}

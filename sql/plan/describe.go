@@ -1,0 +1,241 @@
+package plan
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// describer writes expressions as Spanner's plans do: columns as $name, calls in infix or function form.
+type describer struct {
+	// subqueries are named as they are met; see the scalar node that holds the description.
+	subqueries []*Subquery
+}
+
+func describe(e Expr) string {
+	var d describer
+	return d.expr(e)
+}
+
+var infix = map[string]string{
+	"$equal": "=", "$not_equal": "!=", "$less": "<", "$less_or_equal": "<=", "$greater": ">", "$greater_or_equal": ">=",
+	"$add": "+", "$subtract": "-", "$multiply": "*", "$divide": "/", "$concat_op": "||",
+	"$bitwise_and": "&", "$bitwise_or": "|", "$bitwise_xor": "^",
+}
+
+func (d *describer) expr(e Expr) string {
+	switch e := e.(type) {
+	case nil:
+		return ""
+	case *Slot:
+		return "$" + columnName(e.Name, e.Index)
+	case *Outer:
+		return "$" + columnName(e.Name, e.Register)
+	case *Parameter:
+		return "@" + e.Name
+	case *Const:
+		return literal(e.Value, e.T)
+	case *Call:
+		return d.call(e)
+	case *Cast:
+		name := "CAST("
+		if e.Safe {
+			name = "SAFE_CAST("
+		}
+		return name + d.expr(e.Arg) + " AS " + e.T.String() + ")"
+	case *Subquery:
+		return d.subquery(e)
+	case *MakeStruct:
+		return "STRUCT(" + d.list(e.Fields) + ")"
+	case *GetField:
+		return d.expr(e.Arg) + "." + fieldName(e)
+	case *GetJSONField:
+		return d.expr(e.Arg) + "." + e.Name
+	case *Let:
+		return "WITH(" + d.list(e.Values) + ", " + d.expr(e.Body) + ")"
+	}
+	return fmt.Sprintf("%T", e)
+}
+
+func columnName(name string, i int) string {
+	name = strings.TrimPrefix(name, "$") // of columns without a name
+	if name == "" {
+		return "v" + strconv.Itoa(i)
+	}
+	return name
+}
+
+func fieldName(e *GetField) string {
+	if name := e.Arg.Type().Fields[e.Index].Name; name != "" {
+		return name
+	}
+	return strconv.Itoa(e.Index)
+}
+
+func (d *describer) list(exprs []Expr) string {
+	words := make([]string, len(exprs))
+	for i, e := range exprs {
+		words[i] = d.expr(e)
+	}
+	return strings.Join(words, ", ")
+}
+
+func (d *describer) call(e *Call) string {
+	name := e.Func.Name
+	if op, ok := infix[name]; ok && len(e.Args) == 2 {
+		return "(" + d.expr(e.Args[0]) + " " + op + " " + d.expr(e.Args[1]) + ")"
+	}
+	switch name {
+	case "$and", "$or":
+		words := make([]string, len(e.Args))
+		for i, a := range e.Args {
+			words[i] = d.expr(a)
+		}
+		return "(" + strings.Join(words, " "+strings.ToUpper(name[1:])+" ") + ")"
+	case "$not":
+		return "(NOT " + d.expr(e.Args[0]) + ")"
+	case "$is_null":
+		return "IS_NULL(" + d.expr(e.Args[0]) + ")"
+	case "$in":
+		return "(" + d.expr(e.Args[0]) + " IN (" + d.list(e.Args[1:]) + "))"
+	case "$in_array":
+		return "(" + d.expr(e.Args[0]) + " IN UNNEST(" + d.expr(e.Args[1]) + "))"
+	case "$like":
+		return "(" + d.expr(e.Args[0]) + " LIKE " + d.expr(e.Args[1]) + ")"
+	}
+	var args []Expr
+	for _, a := range e.Args {
+		if a != nil {
+			args = append(args, a)
+		}
+	}
+	for _, l := range e.Lambdas {
+		if l != nil {
+			args = append(args, l.Body)
+		}
+	}
+	return strings.ToUpper(strings.TrimPrefix(name, "$")) + "(" + d.list(args) + ")"
+}
+
+func (d *describer) subquery(e *Subquery) string {
+	d.subqueries = append(d.subqueries, e)
+	name := "$sv_" + strconv.Itoa(len(d.subqueries))
+	switch e.Kind {
+	case tree.ExistsSubquery:
+		return "EXISTS(" + name + ")"
+	case tree.InSubquery:
+		return "(" + d.expr(e.In) + " IN " + name + ")"
+	}
+	return name
+}
+
+// literal writes a constant; long ones are cut.
+func literal(v value.Value, t *value.Type) string {
+	if v.IsNull() {
+		return "<null>"
+	}
+	s := tree.FormatLiteral(&tree.Literal{T: t, Value: v})
+	switch t.Kind {
+	case value.String:
+		s = "'" + v.AsString() + "'"
+	case value.Bool:
+		s = strings.ToLower(s)
+	case value.Bytes:
+		s = base64.StdEncoding.EncodeToString(v.AsBytes())
+	}
+	if len(s) > maxLiteral {
+		s = strings.ToValidUTF8(s[:maxLiteral], "") + "..."
+	}
+	return s
+}
+
+const maxLiteral = 200
+
+// seekCondition writes what a scan's seeks stand for as an expression over the key's columns. Nil reads everything.
+func (n *Scan) seekCondition() Expr {
+	key := n.Table.Key
+	if n.Index != nil {
+		key = append(append(key[:0:0], n.Index.Key...), n.Index.Suffix...)
+	}
+	column := func(i int) Expr {
+		return &Slot{T: key[i].Column.Type, Index: -1, Name: key[i].Column.Name}
+	}
+	var either []Expr
+	for i := range n.Seeks {
+		s := &n.Seeks[i]
+		var parts []Expr
+		if s.Tuples != nil {
+			fields := &MakeStruct{}
+			for i := range s.Tuples.Fields {
+				fields.Fields = append(fields.Fields, column(i))
+			}
+			parts = append(parts, condition("$in_array", fields, s.Tuples.Array))
+		}
+		for i, p := range s.Parts {
+			parts = append(parts, p.condition(column(i)))
+		}
+		if s.Range != nil {
+			parts = append(parts, s.Range.conditions(column(len(s.Parts)))...)
+		}
+		either = append(either, combine("$and", parts))
+	}
+	return combine("$or", either)
+}
+
+func condition(name string, args ...Expr) Expr {
+	return &Call{Func: &tree.Function{Name: name, Type: value.BoolType}, Args: args}
+}
+
+func combine(name string, list []Expr) Expr {
+	switch len(list) {
+	case 0:
+		return nil
+	case 1:
+		return list[0]
+	}
+	return condition(name, list...)
+}
+
+func (p *SeekPart) condition(column Expr) Expr {
+	switch {
+	case p.Null:
+		return condition("$is_null", column)
+	case p.Array != nil:
+		return condition("$in_array", column, p.Array)
+	case p.NullSafe:
+		return condition("$is_not_distinct_from", column, p.Values[0])
+	case len(p.Values) == 1:
+		return condition("$equal", column, p.Values[0])
+	}
+	return condition("$in", append([]Expr{column}, p.Values...)...)
+}
+
+func (r *SeekRange) conditions(column Expr) []Expr {
+	var list []Expr
+	if r.Prefix != nil {
+		name := "starts_with"
+		if r.Like {
+			name = "$like"
+		}
+		list = append(list, condition(name, column, r.Prefix))
+	}
+	if r.Low != nil {
+		name := "$greater_or_equal"
+		if r.LowOpen {
+			name = "$greater"
+		}
+		list = append(list, condition(name, column, r.Low))
+	}
+	if r.High != nil {
+		name := "$less_or_equal"
+		if r.HighOpen {
+			name = "$less"
+		}
+		list = append(list, condition(name, column, r.High))
+	}
+	return list
+}

@@ -1,0 +1,343 @@
+package plan
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+)
+
+// Proto is the plan as clients and their tools draw it, in the operators of Cloud Spanner
+// (https://cloud.google.com/spanner/docs/query-execution-operators). stats, which may be nil, gives the execution_stats of an operator.
+//
+// A Distributed Union stands over every part of the plan that could run where the rows of its driving scan are; the local
+// one under it and the Serialize Result are where Spanner has them.
+func (p *Plan) Proto(stats func(Node) *structpb.Struct) *spannerpb.QueryPlan {
+	w := &protoWriter{stats: stats}
+	if m, ok := p.Root.(*Mutate); ok {
+		w.mutate(m)
+	} else {
+		w.top(p.Root, w.results(p))
+	}
+	return &spannerpb.QueryPlan{PlanNodes: w.nodes}
+}
+
+// protoWriter lists nodes in pre-order. Its methods return the index of the node that they add, nodes under it included.
+type protoWriter struct {
+	nodes []*spannerpb.PlanNode
+	stats func(Node) *structpb.Struct
+	vars  int
+}
+
+// meta are metadata of a node; values are strings.
+type meta map[string]string
+
+func (w *protoWriter) add(name string, m meta) *spannerpb.PlanNode {
+	n := &spannerpb.PlanNode{Index: int32(len(w.nodes)), Kind: spannerpb.PlanNode_RELATIONAL, DisplayName: name}
+	if len(m) > 0 {
+		n.Metadata = &structpb.Struct{Fields: map[string]*structpb.Value{}}
+		for k, v := range m {
+			n.Metadata.Fields[k] = structpb.NewStringValue(v)
+		}
+	}
+	w.nodes = append(w.nodes, n)
+	return n
+}
+
+// measured adds the node of an operator, with its statistics.
+func (w *protoWriter) measured(op Node, name string, m meta) *spannerpb.PlanNode {
+	n := w.add(name, m)
+	if w.stats != nil {
+		n.ExecutionStats = w.stats(op)
+	}
+	return n
+}
+
+func link(from, to *spannerpb.PlanNode, kind, variable string) {
+	from.ChildLinks = append(from.ChildLinks, &spannerpb.PlanNode_ChildLink{ChildIndex: to.Index, Type: kind, Variable: variable})
+}
+
+// scalar adds an expression under a node.
+func (w *protoWriter) scalar(from *spannerpb.PlanNode, e Expr, kind, variable string) {
+	if e == nil {
+		return
+	}
+	var d describer
+	n := w.add(scalarName(e), nil)
+	n.Kind = spannerpb.PlanNode_SCALAR
+	n.ShortRepresentation = &spannerpb.PlanNode_ShortRepresentation{Description: d.expr(e)}
+	link(from, n, kind, variable)
+	for i, q := range d.subqueries {
+		name := "Scalar Subquery"
+		if q.Kind == tree.ArraySubquery {
+			name = "Array Subquery"
+		}
+		sub := w.add(name, nil)
+		sub.Kind = spannerpb.PlanNode_SCALAR
+		variable := "sv_" + strconv.Itoa(i+1)
+		sub.ShortRepresentation = &spannerpb.PlanNode_ShortRepresentation{Description: "$" + variable}
+		link(n, sub, "Scalar", variable)
+		link(sub, w.global(q.Plan), "", "")
+		if n.ShortRepresentation.Subqueries == nil {
+			n.ShortRepresentation.Subqueries = map[string]int32{}
+		}
+		n.ShortRepresentation.Subqueries[variable] = sub.ChildLinks[0].ChildIndex
+	}
+}
+
+func scalarName(e Expr) string {
+	switch e := e.(type) {
+	case *Slot, *Outer:
+		return "Reference"
+	case *Const:
+		return "Constant"
+	case *Parameter:
+		return "Parameter"
+	case *GetField, *GetJSONField:
+		return "Field Access"
+	case *MakeStruct:
+		return "Struct Constructor"
+	case *Call:
+		if e.Func.Name == "$make_array" {
+			return "Array Constructor"
+		}
+	}
+	return "Function"
+}
+
+// output is what Serialize Result makes: the columns of the result.
+type output struct {
+	op    Node // the Compute that makes them, or nil
+	exprs []Expr
+	names []string
+}
+
+// results are the columns of a query, as expressions over the operator under a Compute at the root.
+func (w *protoWriter) results(p *Plan) output {
+	if c, ok := p.Root.(*Compute); ok {
+		return output{op: c, exprs: c.Exprs, names: c.Names}
+	}
+	var out output
+	for i := range p.Root.Width() {
+		name, t := Field(p.Root, i)
+		out.exprs = append(out.exprs, &Slot{T: t, Index: i, Name: name})
+		out.names = append(out.names, name)
+	}
+	return out
+}
+
+// top adds a query.
+func (w *protoWriter) top(root Node, out output) *spannerpb.PlanNode {
+	body := root
+	if c, ok := root.(*Compute); ok {
+		body = c.Input
+	}
+	if a, ok := body.(*Apply); ok && !isLocal(a) && isLocal(a.Left) {
+		return w.distributed(driving(a), func() *spannerpb.PlanNode { return w.distributedApply(a, &out) })
+	}
+	if isLocal(body) {
+		return w.union(body, func() *spannerpb.PlanNode { return w.serialize(out, func() *spannerpb.PlanNode { return w.raw(body) }) })
+	}
+	return w.serialize(out, func() *spannerpb.PlanNode { return w.global(body) })
+}
+
+func (w *protoWriter) serialize(out output, input func() *spannerpb.PlanNode) *spannerpb.PlanNode {
+	n := w.add("Serialize Result", nil)
+	if out.op != nil && w.stats != nil {
+		n.ExecutionStats = w.stats(out.op)
+	}
+	link(n, input(), "", "")
+	for i, e := range out.exprs {
+		w.scalar(n, e, "", out.names[i])
+	}
+	return n
+}
+
+// isLocal says whether a plan can run where the rows of its driving scan are.
+func isLocal(n Node) bool {
+	s := driving(n)
+	if s == nil || s.Table.Rows != nil {
+		return false
+	}
+	ok := true
+	Walk(n, func(in Node) {
+		switch in := in.(type) {
+		case *Apply:
+			ok = ok && !in.BackJoin && local(in)
+		case *Scan, *Filter, *Compute, *Unnest:
+		default:
+			ok = false
+		}
+	})
+	for _, e := range n.exprs() {
+		ok = ok && !readsTables(e)
+	}
+	return ok
+}
+
+// distributed adds a Distributed Union over what is driven by a scan.
+func (w *protoWriter) distributed(s *Scan, input func() *spannerpb.PlanNode) *spannerpb.PlanNode {
+	m := meta{"distribution_table": s.target()}
+	if s.ordered() {
+		m["preserve_subquery_order"] = "true"
+	}
+	n := w.add("Distributed Union", m)
+	in := input()
+	n.Metadata.Fields["subquery_cluster_node"] = structpb.NewStringValue(strconv.Itoa(int(in.Index)))
+	link(n, in, "", "")
+	split := s.seekCondition()
+	if split == nil {
+		split = &Const{T: boolType, Value: trueValue}
+	}
+	w.scalar(n, split, "Split Range", "")
+	return n
+}
+
+// localUnion adds the half of a Distributed Union that each server runs.
+func (w *protoWriter) localUnion(input func() *spannerpb.PlanNode) *spannerpb.PlanNode {
+	n := w.add("Distributed Union", meta{"call_type": "Local"})
+	in := input()
+	n.Metadata.Fields["subquery_cluster_node"] = structpb.NewStringValue(strconv.Itoa(int(in.Index)))
+	link(n, in, "", "")
+	return n
+}
+
+// union adds both halves over a local plan.
+func (w *protoWriter) union(body Node, input func() *spannerpb.PlanNode) *spannerpb.PlanNode {
+	return w.distributed(driving(body), func() *spannerpb.PlanNode { return w.localUnion(input) })
+}
+
+// ordered says whether somebody relies on the order of a scan; plans do not record who.
+func (n *Scan) ordered() bool { return n.Reverse }
+
+func (n *Scan) target() string {
+	if n.Index != nil {
+		return n.Index.FullName()
+	}
+	return n.Table.FullName()
+}
+
+// global adds an operator that runs on the server that took the query.
+func (w *protoWriter) global(n Node) *spannerpb.PlanNode {
+	if isLocal(n) {
+		return w.union(n, func() *spannerpb.PlanNode { return w.raw(n) })
+	}
+	switch op := n.(type) {
+	case *Apply:
+		if s := driving(op.Left); s != nil && isLocal(op.Left) {
+			return w.distributed(s, func() *spannerpb.PlanNode { return w.distributedApply(op, nil) })
+		}
+	case *Aggregate, *Sort, *Limit:
+		if in := n.inputs()[0]; isLocal(in) {
+			return w.twice(n, in)
+		}
+	}
+	return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.global(in) })
+}
+
+// twice adds an operator that runs on each server first, and then over what they found.
+func (w *protoWriter) twice(n, in Node) *spannerpb.PlanNode {
+	if s, ok := n.(*Sort); ok && s.Limit == nil {
+		return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.global(in) })
+	}
+	return w.operator(n, "Global", func(Node) *spannerpb.PlanNode {
+		return w.distributed(driving(in), func() *spannerpb.PlanNode {
+			stats := w.stats
+			w.stats = nil // those of the operator are on its global half
+			half := w.operator(n, "Local", func(Node) *spannerpb.PlanNode {
+				w.stats = stats
+				return w.localUnion(func() *spannerpb.PlanNode { return w.raw(in) })
+			})
+			w.stats = stats
+			return half
+		})
+	})
+}
+
+var applyNames = map[JoinKind]string{InnerJoin: "Cross Apply", LeftJoin: "Outer Apply", SemiJoin: "Semi Apply", AntiJoin: "Anti-Semi Apply"}
+
+// distributedApply adds a join whose right side lies elsewhere: rows of the left side travel there in batches. If out is
+// given, the result is serialized there.
+func (w *protoWriter) distributedApply(a *Apply, out *output) *spannerpb.PlanNode {
+	name := strings.Replace(applyNames[a.Kind], "-", " ", 1)
+	n := w.measured(a, "Distributed "+name, meta{})
+	n.Metadata = &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	w.vars++
+	batch := "v" + strconv.Itoa(w.vars)
+	create := w.add("Create Batch", nil)
+	link(n, create, "", batch)
+	link(create, w.localUnion(func() *spannerpb.PlanNode {
+		s := w.add("Compute Struct", nil)
+		link(s, w.raw(a.Left), "", "")
+		return s
+	}), "", "")
+	inner := func() *spannerpb.PlanNode { return w.batchApply(a, batch) }
+	var mapped *spannerpb.PlanNode
+	if out != nil {
+		mapped = w.serialize(*out, inner)
+	} else {
+		mapped = inner()
+	}
+	n.Metadata.Fields["subquery_cluster_node"] = structpb.NewStringValue(strconv.Itoa(int(mapped.Index)))
+	link(n, mapped, "Map", "")
+	return n
+}
+
+// batchApply adds the join of a batch with what the server has.
+func (w *protoWriter) batchApply(a *Apply, batch string) *spannerpb.PlanNode {
+	n := w.add(applyNames[a.Kind], nil)
+	keys := w.add("KeyRangeAccumulator", nil)
+	link(n, keys, "Input", "")
+	scan := w.add("Scan", meta{"scan_type": "BatchScan", "scan_target": "$" + batch, "scan_method": "Row"})
+	link(keys, scan, "", "")
+	for _, b := range a.Bind {
+		_, t := Field(a.Left, b.Slot)
+		w.scalar(scan, &Slot{T: t, Index: b.Slot, Name: b.Name}, "", b.Name)
+	}
+	var right *spannerpb.PlanNode
+	if s := driving(a.Right); s != nil && isLocal(a.Right) {
+		right = w.localUnion(func() *spannerpb.PlanNode { return w.raw(a.Right) })
+	} else {
+		right = w.global(a.Right)
+	}
+	link(n, right, "Map", "")
+	return n
+}
+
+// raw adds a local plan.
+func (w *protoWriter) raw(n Node) *spannerpb.PlanNode {
+	return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.raw(in) })
+}
+
+// mutate adds a DML statement.
+func (w *protoWriter) mutate(m *Mutate) {
+	op := map[Kind]string{Insert: "INSERT", Update: "UPDATE", Delete: "DELETE"}[m.Kind]
+	switch m.Mode {
+	case tree.InsertOrUpdate:
+		op = "INSERT_OR_UPDATE"
+	case tree.InsertOrIgnore:
+		op = "INSERT_OR_IGNORE"
+	}
+	n := w.measured(m, "Apply Mutations", meta{"operation_type": op, "table": m.Table.FullName()})
+	if m.Input != nil {
+		link(n, w.top(m.Input, w.results(&Plan{Root: m.Input})), "", "")
+	} else {
+		link(n, w.add("Unit Relation", nil), "", "")
+	}
+	if m.Return != nil {
+		for _, e := range m.Return.Exprs {
+			w.scalar(n, e, "", "")
+		}
+	}
+}
+
+// with is m with more metadata.
+func (m meta) with(more meta) meta {
+	out := maps.Clone(m)
+	maps.Copy(out, more)
+	return out
+}

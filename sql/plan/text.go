@@ -1,0 +1,93 @@
+package plan
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+)
+
+// Text prints a plan as viewers do: one operator a line, indented under what it feeds, its predicates and keys below it.
+func Text(p *spannerpb.QueryPlan) string {
+	var b strings.Builder
+	if len(p.GetPlanNodes()) > 0 {
+		writeNode(&b, p, p.PlanNodes[0], "", 0)
+	}
+	return b.String()
+}
+
+func writeNode(b *strings.Builder, p *spannerpb.QueryPlan, n *spannerpb.PlanNode, role string, depth int) {
+	indent := strings.Repeat("  ", depth)
+	b.WriteString(indent)
+	if role != "" {
+		b.WriteString("[" + role + "] ")
+	}
+	b.WriteString(title(n) + "\n")
+	for _, l := range n.GetChildLinks() {
+		child := p.PlanNodes[l.ChildIndex]
+		if child.Kind == spannerpb.PlanNode_RELATIONAL {
+			continue
+		}
+		writeScalar(b, p, l, child, depth+1)
+	}
+	for _, l := range n.GetChildLinks() {
+		if child := p.PlanNodes[l.ChildIndex]; child.Kind == spannerpb.PlanNode_RELATIONAL {
+			writeNode(b, p, child, l.Type, depth+1)
+		}
+	}
+}
+
+// writeScalar prints what is named by a link type, or holds a subquery; plain columns are left out.
+func writeScalar(b *strings.Builder, p *spannerpb.QueryPlan, l *spannerpb.PlanNode_ChildLink, n *spannerpb.PlanNode, depth int) {
+	indent := strings.Repeat("  ", depth)
+	text := n.GetShortRepresentation().GetDescription()
+	reference := n.DisplayName == "Reference" && l.Type == ""
+	if !reference && !(l.Type == "Split Range" && text == "true") {
+		kind := l.Type
+		if kind == "" {
+			kind = "Compute"
+		}
+		if l.Variable != "" {
+			text = "$" + columnName(l.Variable, 0) + " := " + text
+		}
+		fmt.Fprintf(b, "%s%s: %s\n", indent, kind, text)
+	}
+	for _, sub := range n.GetChildLinks() {
+		q := p.PlanNodes[sub.ChildIndex]
+		fmt.Fprintf(b, "%s  $%s: %s\n", indent, sub.Variable, q.DisplayName)
+		for _, in := range q.GetChildLinks() {
+			writeNode(b, p, p.PlanNodes[in.ChildIndex], "", depth+2)
+		}
+	}
+}
+
+// title is the name of an operator with what viewers put in front of it and behind it.
+func title(n *spannerpb.PlanNode) string {
+	m := map[string]string{}
+	for k, v := range n.GetMetadata().GetFields() {
+		m[k] = v.GetStringValue()
+	}
+	name := n.DisplayName
+	if kind := m["iterator_type"]; kind != "" {
+		name = kind + " " + name
+	}
+	if call := m["call_type"]; call != "" {
+		name = call + " " + name
+	}
+	if kind, ok := m["scan_type"]; ok {
+		name = strings.TrimSuffix(kind, "Scan") + " Scan on " + m["scan_target"]
+	}
+	for _, k := range []string{"iterator_type", "call_type", "scan_type", "scan_target", "subquery_cluster_node"} {
+		delete(m, k)
+	}
+	var list []string
+	for k, v := range m {
+		list = append(list, k+": "+v)
+	}
+	if len(list) == 0 {
+		return name
+	}
+	sort.Strings(list)
+	return name + " (" + strings.Join(list, ", ") + ")"
+}
