@@ -7,11 +7,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/fault"
 )
 
-// Names of resources: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1.
+// Names of resources; unlike the service's, ids may be a single letter, for examples and tests. https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1.
 var (
 	projectName  = regexp.MustCompile(`^projects/[^/]+$`)
-	instanceName = regexp.MustCompile(`^projects/[^/]+/instances/[a-z][-a-z0-9]{0,62}[a-z0-9]$`)
-	databaseName = regexp.MustCompile(`^projects/[^/]+/instances/[a-z][-a-z0-9]{0,62}[a-z0-9]/databases/[a-z][a-z0-9_-]{0,28}[a-z0-9]$`)
+	instanceName = regexp.MustCompile(`^projects/[^/]+/instances/[a-z](?:[-a-z0-9]{0,62}[a-z0-9])?$`)
+	databaseName = regexp.MustCompile(`^projects/[^/]+/instances/[a-z](?:[-a-z0-9]{0,62}[a-z0-9])?/databases/[a-z](?:[a-z0-9_-]{0,28}[a-z0-9])?$`)
 )
 
 // CheckProjectName says whether name is projects/P.
