@@ -9,7 +9,7 @@
 //
 //	srv := crowfoot.ForTest(t, "projects/p/instances/i/databases/d", "CREATE TABLE ...")
 //
-// Imports of this module: database, kv, kv/pebble, server.
+// Imports of this module: database, kv, kv/pebble, schema, server.
 package crowfoot
 
 import (
@@ -27,6 +27,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/server"
 )
 
@@ -170,3 +171,6 @@ func ForTest(t TB, databaseName string, ddl ...string) *Server {
 	t.Setenv("SPANNER_EMULATOR_HOST", s.GRPC)
 	return s
 }
+
+// SplitDDL cuts a file of DDL into its statements.
+func SplitDDL(text string) ([]string, error) { return schema.SplitScript(text) }

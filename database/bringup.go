@@ -8,7 +8,6 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/fault"
-	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
@@ -18,13 +17,8 @@ import (
 // enough not to hold up others.
 const chunkRows = 1000
 
-// bringUp makes the rows that existed at a timestamp obey a change that was published then.
-func (d *Database) bringUp(ctx context.Context, what *schema.Change, at mvcc.Timestamp) error {
-	for _, v := range what.Validations {
-		if err := d.validate(ctx, v, at); err != nil {
-			return err
-		}
-	}
+// bringUp makes the rows that existed when a change was published obey it.
+func (d *Database) bringUp(ctx context.Context, what *schema.Change) error {
 	for _, c := range what.Columns {
 		err := d.inChunks(ctx, func(w table.Writer, after []byte) ([]byte, error) {
 			return table.FillColumns(ctx, w, c.Table, []*schema.Column{c.Column}, d.registry.cfg.Clock(), after, chunkRows)
@@ -41,12 +35,17 @@ func (d *Database) bringUp(ctx context.Context, what *schema.Change, at mvcc.Tim
 			return err
 		}
 	}
+	for _, v := range what.Validations { // last: they may look into the new indexes
+		if err := d.validate(ctx, v); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// validate looks at the rows as they were when the change was published: later ones have obeyed it.
-func (d *Database) validate(ctx context.Context, v schema.Validation, at mvcc.Timestamp) error {
-	snapshot, err := d.txns.Snapshot(ctx, txn.Bound{Kind: txn.ReadTimestamp, Time: at.Time()})
+// validate looks at the rows as they are now: what is written later has to obey.
+func (d *Database) validate(ctx context.Context, v schema.Validation) error {
+	snapshot, err := d.txns.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (d *Database) change(ctx context.Context, statement string) (mvcc.Timestamp
 	if err != nil {
 		return 0, err
 	}
-	if err := d.bringUp(ctx, what, at); err != nil {
+	if err := d.bringUp(ctx, what); err != nil {
 		return 0, d.undo(ctx, old, what, err)
 	}
 	if len(what.Indexes) == 0 {

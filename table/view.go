@@ -54,7 +54,7 @@ type Cursor interface {
 type Writer interface {
 	View
 	// Put stores val at key. pending are offsets in val, pendingKey in key, of fixed-width
-	// timestamps to be filled with the commit timestamp (see Pending).
+	// timestamps to be filled with the commit timestamp (see Pending). All four remain the caller's.
 	Put(ctx context.Context, key, val []byte, pendingKey, pending []Pending) error
 	Delete(ctx context.Context, key []byte) error
 }

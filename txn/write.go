@@ -1,7 +1,9 @@
 package txn
 
 import (
+	"bytes"
 	"context"
+	"slices"
 
 	"github.com/tidwall/btree"
 
@@ -22,9 +24,9 @@ type write struct {
 	pending    []table.Pending
 }
 
-// Put implements table.Writer. It copies key and val.
+// Put implements table.Writer. It copies what it is given.
 func (t *Tx) Put(ctx context.Context, key, val []byte, pendingKey, pending []table.Pending) error {
-	return t.put(ctx, string(key), write{val: append([]byte(nil), val...), pendingKey: pendingKey, pending: pending})
+	return t.put(ctx, string(key), write{val: bytes.Clone(val), pendingKey: slices.Clone(pendingKey), pending: slices.Clone(pending)})
 }
 
 // Delete implements table.Writer.
