@@ -104,7 +104,7 @@ func (s *Server) commitTransaction(ctx context.Context, ses *session, req *spann
 		t.settle()
 		return nil, err
 	}
-	reply := commitReply(at, req, work.count, tx.Options())
+	reply := commitReply(at, req, t.mutations+work.count, tx.Options())
 	t.end(fault.TransactionCommitted(), reply)
 	return reply, nil
 }

@@ -16,14 +16,9 @@ import (
 // It is complete before anything is sent, so that it can be sent again.
 type dmlOutcome struct {
 	rowCount int64
-	rows     []byte  // of all rows, as PartialResultSet.values elements
-	ends     []int   // where each row ends in rows
-	stats    runInfo // of what was run
-}
-
-// runInfo is what has to be known about a run to report its statistics.
-type runInfo struct {
-	exec exec.Stats
+	rows     []byte // of all rows, as PartialResultSet.values elements
+	ends     []int  // where each row ends in rows
+	stats    exec.Stats
 }
 
 // storedRows is a rowSource over the rows of a dmlOutcome.
@@ -85,6 +80,7 @@ func (s *Server) runDML(ctx context.Context, sc *scope, stmt *database.Statement
 		}
 		return nil, err
 	}
+	sc.transaction.mutations += out.stats.Mutations
 	return out, nil
 }
 
@@ -110,7 +106,7 @@ func (s *Server) collectDML(ctx context.Context, sc *scope, stmt *database.State
 		out.ends = append(out.ends, len(out.rows))
 	}
 	out.rowCount = rows.RowCount()
-	out.stats.exec = rows.Stats()
+	out.stats = rows.Stats()
 	return nil
 }
 

@@ -181,13 +181,16 @@ func (s *Server) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt 
 		if q.QueryMode == spannerpb.ExecuteSqlRequest_NORMAL {
 			return appendRowCount(dst, tag, tagStatsExact, once.dml.rowCount)
 		}
-		return s.appendStats(dst, tag, q, stmt, once.dml.stats.exec, &once.dml.rowCount)
+		return s.appendStats(dst, tag, q, stmt, once.dml.stats, &once.dml.rowCount)
 	}
 	return answer(r)
 }
 
 // answerPartitionedDML runs the one statement of a partitioned DML transaction.
 func (s *Server) answerPartitionedDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result) error) error {
+	if err := stmt.Plan.PartitionedDML(); err != nil {
+		return err
+	}
 	t := sc.transaction
 	if err := t.takeTurn(ctx); err != nil {
 		return err

@@ -21,7 +21,7 @@ func (q *queryRequest) planned(sc *scope, stmt *database.Statement) *result {
 		r.undeclared = []plan.Param{}
 	}
 	r.appendStats = func(dst []byte, tag byte) []byte {
-		return appendMessage(dst, tag, &spannerpb.ResultSetStats{QueryPlan: &spannerpb.QueryPlan{}})
+		return appendMessage(dst, tag, &spannerpb.ResultSetStats{QueryPlan: stmt.Plan.Proto(nil)})
 	}
 	return r
 }
@@ -29,6 +29,12 @@ func (q *queryRequest) planned(sc *scope, stmt *database.Statement) *result {
 // appendStats appends the ResultSetStats that the query mode asks for, with the row count of DML.
 func (s *Server) appendStats(dst []byte, tag byte, q queryRequest, stmt *database.Statement, run exec.Stats, rowCount *int64) []byte {
 	p := &spannerpb.ResultSetStats{QueryStats: queryStats(q, stmt, run, s.cfg.Clock().Sub(q.began))}
+	switch q.QueryMode {
+	case spannerpb.ExecuteSqlRequest_PROFILE:
+		p.QueryPlan = stmt.Plan.Proto(exec.NodeStatsProto(run))
+	case spannerpb.ExecuteSqlRequest_WITH_PLAN_AND_STATS:
+		p.QueryPlan = stmt.Plan.Proto(nil)
+	}
 	if rowCount != nil {
 		p.RowCount = &spannerpb.ResultSetStats_RowCountExact{RowCountExact: *rowCount}
 	}
@@ -40,16 +46,12 @@ func (s *Server) appendStats(dst []byte, tag byte, q queryRequest, stmt *databas
 func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, elapsed time.Duration) *structpb.Struct {
 	text := structpb.NewStringValue
 	return &structpb.Struct{Fields: map[string]*structpb.Value{
-		"elapsed_time":             text(milliseconds(elapsed)),
-		"query_plan_creation_time": text(milliseconds(stmt.PlanTime)),
+		"elapsed_time":             text(exec.Msecs(elapsed) + " msecs"),
+		"query_plan_creation_time": text(exec.Msecs(stmt.PlanTime) + " msecs"),
 		"rows_returned":            text(fmt.Sprint(run.RowsReturned)),
 		"rows_scanned":             text(fmt.Sprint(run.RowsScanned)),
 		"query_text":               text(q.Sql),
 	}}
-}
-
-func milliseconds(d time.Duration) string {
-	return fmt.Sprintf("%.2f msecs", float64(d)/float64(time.Millisecond))
 }
 
 // appendMessage appends a message field. What is marshalled was made here, so it cannot fail to.

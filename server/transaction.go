@@ -33,6 +33,8 @@ type transaction struct {
 	turn    chan struct{} // holds a token while a writing request runs; what follows is its holder's
 	replays replays
 	spent   bool // partitioned, and its one statement has run
+	// mutations is how many the statements so far count for in commit_stats.
+	mutations int64
 
 	mu      sync.Mutex
 	tx      *txn.Tx                   // nil if partitioned, and once it has ended
