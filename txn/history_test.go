@@ -35,7 +35,7 @@ import (
 func TestSerialOrder(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			m := newManager(t, openStore(t, vfs.NewMem(), "data"), time.Now)
+			m := newManager(t, slowStore{openStore(t, vfs.NewMem(), "data")}, time.Now)
 			w := &workload{m: m, seed: seed, clients: 8, transactions: 150}
 			done := w.run(t)
 			if len(done) < 300 {
@@ -270,7 +270,7 @@ func checkRealTime(t *testing.T, done []*ran) {
 // TestLinearizable lets porcupine judge lists to which serializable transactions append, and strong reads of them.
 func TestLinearizable(t *testing.T) {
 	for seed := range uint64(6) {
-		m := newManager(t, openStore(t, vfs.NewMem(), "data"), time.Now)
+		m := newManager(t, slowStore{openStore(t, vfs.NewMem(), "data")}, time.Now)
 		var mu sync.Mutex
 		var history []porcupine.Operation
 		var clients sync.WaitGroup

@@ -39,6 +39,7 @@ var _ kv.Store = (*Store)(nil)
 
 // Open opens the store in dir, making the directory and the store if there is none.
 func Open(dir string, fs vfs.FS) (*Store, error) {
+	fs = keepNames(fs)
 	lock, fresh, err := claim(dir, fs)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,130 @@
+package pebble
+
+import (
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// namesFS makes sure that names in a directory become durable in an order that
+// Pebble relies on and POSIX does not promise: a file has its name once it has been
+// synced, and no name goes before those that were made earlier are durable. (Pebble
+// syncs a new manifest, makes the marker that points to it, removes the old
+// marker, and only then syncs the directory.)
+//
+// It costs a sync of the directory per new file, none while a log is written.
+type namesFS struct {
+	vfs.FS
+
+	mu    sync.Mutex
+	dirty map[string]bool // directories with names that may not be durable
+}
+
+func keepNames(fs vfs.FS) vfs.FS { return &namesFS{FS: fs, dirty: map[string]bool{}} }
+
+// Unwrap implements vfs.FS.
+func (fs *namesFS) Unwrap() vfs.FS { return fs.FS }
+
+func (fs *namesFS) mark(name string) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.dirty[fs.PathDir(name)] = true
+}
+
+// clean forgets that a directory is dirty; the caller syncs it.
+func (fs *namesFS) clean(dir string) (wasDirty bool) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	wasDirty = fs.dirty[dir]
+	delete(fs.dirty, dir)
+	return wasDirty
+}
+
+// settle makes the names in a directory durable.
+func (fs *namesFS) settle(dir string) error {
+	if !fs.clean(dir) {
+		return nil
+	}
+	return syncDir(dir, fs.FS)
+}
+
+// Create implements vfs.FS.
+func (fs *namesFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := fs.FS.Create(name, category)
+	return fs.made(name, f, err)
+}
+
+// ReuseForWrite implements vfs.FS.
+func (fs *namesFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := fs.FS.ReuseForWrite(oldname, newname, category)
+	return fs.made(newname, f, err)
+}
+
+func (fs *namesFS) made(name string, f vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	fs.mark(name)
+	return &newFile{File: f, fs: fs, dir: fs.PathDir(name)}, nil
+}
+
+// Link implements vfs.FS.
+func (fs *namesFS) Link(oldname, newname string) error {
+	defer fs.mark(newname)
+	return fs.FS.Link(oldname, newname)
+}
+
+// Rename implements vfs.FS.
+func (fs *namesFS) Rename(oldname, newname string) error {
+	defer fs.mark(newname)
+	return fs.FS.Rename(oldname, newname)
+}
+
+// Remove implements vfs.FS.
+func (fs *namesFS) Remove(name string) error {
+	if err := fs.settle(fs.PathDir(name)); err != nil {
+		return err
+	}
+	return fs.FS.Remove(name)
+}
+
+// OpenDir implements vfs.FS.
+func (fs *namesFS) OpenDir(name string) (vfs.File, error) {
+	f, err := fs.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &openDir{File: f, fs: fs, name: name}, nil
+}
+
+// openDir tells the file system when it is synced.
+type openDir struct {
+	vfs.File
+	fs   *namesFS
+	name string
+}
+
+func (d *openDir) Sync() error {
+	d.fs.clean(d.name)
+	return d.File.Sync()
+}
+
+// newFile makes its name durable with its first sync. One goroutine syncs it at a time, as Pebble does.
+type newFile struct {
+	vfs.File
+	fs    *namesFS
+	dir   string
+	named bool
+}
+
+func (f *newFile) Sync() error     { return f.name(f.File.Sync()) }
+func (f *newFile) SyncData() error { return f.name(f.File.SyncData()) }
+
+func (f *newFile) name(err error) error {
+	if err != nil || f.named {
+		return err
+	}
+	f.named = true
+	f.fs.clean(f.dir)
+	return syncDir(f.dir, f.fs.FS)
+}

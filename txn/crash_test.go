@@ -1,0 +1,302 @@
+package txn
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// TestCrash runs commits, reads at chosen timestamps and restarts on a file
+// system that forgets what was not synced, and crashes it again and again: at
+// each point the machine stops, a random part of what had not been synced is
+// lost, and the store is opened from what remains. Then
+//
+//   - no acknowledged commit is missing, and none is there by half;
+//   - visible means durable: all that was visible is there;
+//   - nothing will ever appear at or below a timestamp that was visible or read
+//     at: what the store gives out next is above it, and above all that the store
+//     holds, whatever the clock says.
+//
+// With one client a run is replayed exactly by its seed; with several, only
+// what they do is.
+func TestCrash(t *testing.T) {
+	seeds, points := uint64(40), atomic.Int64{}
+	if testing.Short() {
+		seeds = 8
+	}
+	t.Cleanup(func() { t.Logf("%d crash points", points.Load()) })
+	t.Run("seeds", func(t *testing.T) {
+		for seed := range seeds {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				r := newCrashRun(t, seed, 1+int(seed%4)*2)
+				r.run()
+				points.Add(int64(len(r.crashes)))
+			})
+		}
+	})
+}
+
+const (
+	crashKeys     = 10
+	crashCommits  = 60 // of all clients together
+	crashRestarts = 3
+)
+
+// crashRun is one seed.
+type crashRun struct {
+	t       *testing.T
+	clients int
+	clock   *fakeClock
+	mem     *vfs.MemFS
+	fs      vfs.FS // mem, with crashes
+
+	mu      sync.Mutex // also of rng
+	rng     *rand.Rand
+	oracle  *Oracle // of the running store, once it is open
+	issued  [][]string
+	acked   map[int]mvcc.Timestamp
+	read    mvcc.Timestamp // the highest timestamp that was read at
+	crashes []crash
+}
+
+// crash is a point where the machine stopped, with what was promised by then.
+type crash struct {
+	visible mvcc.Timestamp
+	has     map[mvcc.Timestamp]bool // the commits that are in the store that remains
+}
+
+func newCrashRun(t *testing.T, seed uint64, clients int) *crashRun {
+	r := &crashRun{t: t, clients: clients, clock: new(fakeClock), rng: rand.New(rand.NewPCG(seed, 0)), acked: map[int]mvcc.Timestamp{}}
+	r.clock.micros.Store(1_000_000_000)
+	r.mem = vfs.NewCrashableMem()
+	r.fs = errorfs.Wrap(r.mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			r.maybeCrash(op)
+		}
+		return nil
+	}))
+	return r
+}
+
+func (r *crashRun) run() {
+	for range crashRestarts {
+		store, err := pebble.Open("data", r.fs)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		m := newManager(r.t, store, r.clock.now)
+		r.mu.Lock()
+		r.oracle = m.oracle
+		r.mu.Unlock()
+		var clients sync.WaitGroup
+		for c := range r.clients {
+			rng := rand.New(rand.NewPCG(r.rng.Uint64(), uint64(c)))
+			clients.Go(func() {
+				for range crashCommits / crashRestarts / r.clients {
+					r.step(m, rng)
+				}
+			})
+		}
+		clients.Wait()
+		if err := store.Close(); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	for i, c := range r.crashes {
+		for n, ts := range r.acked {
+			if ts <= c.visible && !c.has[ts] {
+				r.t.Errorf("crash %d: commit %d at %d was visible (watermark %d) and is lost", i, n, ts, c.visible)
+			}
+		}
+	}
+}
+
+// step commits a few keys in one transaction, or reads at a chosen timestamp. The clock goes on, back, or stands still.
+func (r *crashRun) step(m *Manager, rng *rand.Rand) {
+	r.clock.advance(time.Duration(rng.IntN(3)-1) * time.Duration(rng.IntN(2_000)) * time.Millisecond)
+	if rng.IntN(4) == 0 {
+		r.readAt(m, rng)
+		return
+	}
+	keys := make([]string, 0, 5)
+	for _, k := range rng.Perm(crashKeys)[:1+rng.IntN(4)] {
+		keys = append(keys, fmt.Sprint(k))
+	}
+	r.mu.Lock()
+	n := len(r.issued)
+	r.issued = append(r.issued, keys)
+	r.mu.Unlock()
+	ctx := context.Background()
+	val := binary.BigEndian.AppendUint32(nil, uint32(n))
+	val = append(val, make([]byte, rng.IntN(3)*rng.IntN(30_000))...) // several blocks of the log, sometimes
+	var ts mvcc.Timestamp
+	var err error
+	for options := (Options{}); ; {
+		tx := m.Begin(options)
+		ts, err = tx.Commit(ctx, func(w table.Writer) error {
+			for _, k := range keys {
+				if err := w.Put(ctx, key(k), val, nil, nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, CommitOptions{})
+		if err == nil || tx.state.Load() != aborted {
+			break
+		}
+		options.Previous = tx.Age()
+	}
+	if err != nil {
+		r.t.Error(err)
+		return
+	}
+	r.mu.Lock()
+	r.acked[n] = ts
+	r.mu.Unlock()
+}
+
+func (r *crashRun) readAt(m *Manager, rng *rand.Rand) {
+	s, err := m.Snapshot(context.Background(), Bound{Kind: ExactStaleness, Duration: time.Duration(rng.IntN(100)) * time.Millisecond})
+	if err != nil {
+		r.t.Error(err)
+		return
+	}
+	r.mu.Lock()
+	r.read = max(r.read, s.Timestamp())
+	r.mu.Unlock()
+}
+
+// maybeCrash stops the machine just before an operation of the file system, now and then.
+func (r *crashRun) maybeCrash(op errorfs.Op) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rng.IntN(3) != 0 {
+		return
+	}
+	promised := crash{has: map[mvcc.Timestamp]bool{}}
+	if r.oracle != nil {
+		promised.visible = r.oracle.Visible()
+	}
+	floor := max(promised.visible, r.read)
+	cfg := vfs.CrashCloneCfg{UnsyncedDataPercent: []int{0, 20, 50, 80, 100}[r.rng.IntN(5)], RNG: r.rng}
+	fs := r.mem.CrashClone(cfg)
+	if err := r.recover(fs, promised.has, floor); err != nil {
+		r.t.Errorf("crash %d, before %v %s: %v", len(r.crashes), op.Kind, op.Path, err)
+	}
+	r.crashes = append(r.crashes, promised)
+}
+
+// recover opens what a crash has left and checks it against what was issued and acknowledged. r.mu is held.
+func (r *crashRun) recover(fs *vfs.MemFS, has map[mvcc.Timestamp]bool, floor mvcc.Timestamp) error {
+	store, err := pebble.Open("data", fs)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	commits, err := commitsIn(store)
+	if err != nil {
+		return err
+	}
+	for ts, c := range commits {
+		has[ts] = true
+		floor = max(floor, ts)
+		if c.n >= len(r.issued) || len(c.keys) != len(r.issued[c.n]) {
+			return fmt.Errorf("commit %d at %d is there by half: %v", c.n, ts, c.keys)
+		}
+		for _, k := range r.issued[c.n] {
+			if !c.keys[k] {
+				return fmt.Errorf("commit %d at %d wrote %v, not %v", c.n, ts, c.keys, r.issued[c.n])
+			}
+		}
+	}
+	for n, ts := range r.acked {
+		if c, ok := commits[ts]; !ok || c.n != n {
+			return fmt.Errorf("commit %d at %d was acknowledged and is lost", n, ts)
+		}
+		floor = max(floor, ts)
+	}
+	return r.goOn(store, fs, floor)
+}
+
+// goOn commits after a crash, with a clock that may have gone back; what it commits survives the next crash.
+func (r *crashRun) goOn(store kv.Store, fs *vfs.MemFS, floor mvcc.Timestamp) error {
+	clock := new(fakeClock)
+	clock.micros.Store(r.clock.micros.Load() - int64(r.rng.IntN(2))*3_600_000_000)
+	oracle, err := NewOracle(store, clock.now)
+	if err != nil {
+		return err
+	}
+	m := NewManager(mvcc.New(store).In(1), oracle, Config{})
+	ctx := context.Background()
+	ts, err := m.Begin(Options{}).Commit(ctx, func(w table.Writer) error { return w.Put(ctx, key("after"), nil, nil, nil) }, CommitOptions{})
+	if err != nil {
+		return err
+	}
+	if ts <= floor {
+		return fmt.Errorf("timestamp %d was given out after the crash, %d was in use before", ts, floor)
+	}
+	if r.rng.IntN(8) != 0 {
+		return nil
+	}
+	again, err := pebble.Open("data", fs.CrashClone(vfs.CrashCloneCfg{}))
+	if err != nil {
+		return err
+	}
+	defer again.Close()
+	if _, version, ok, err := mvcc.New(again).In(1).Get(key("after"), ts, nil); !ok || version != ts {
+		return fmt.Errorf("commit after the crash, at %d, did not survive the next: %v", ts, err)
+	}
+	return nil
+}
+
+// commitFound is a commit as the store has it: the number in its values, and the keys.
+type commitFound struct {
+	n    int
+	keys map[string]bool
+}
+
+// commitsIn reads every version of a store and sorts them by commit.
+func commitsIn(store kv.Store) (map[mvcc.Timestamp]commitFound, error) {
+	it, err := store.NewIter([]byte{0, 0, 0, 1}, []byte{0, 0, 0, 2})
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	found := map[mvcc.Timestamp]commitFound{}
+	for ok := it.First(); ok; ok = it.Next() {
+		k := it.Key()
+		v, err := it.Value()
+		if err != nil {
+			return nil, err
+		}
+		if len(k) != 4+2+9 || len(v) < 5 {
+			return nil, fmt.Errorf("found %q = %q", k, v)
+		}
+		ts := mvcc.Timestamp(^binary.BigEndian.Uint64(k[6:]))
+		n := int(binary.BigEndian.Uint32(v[1:]))
+		c, known := found[ts]
+		if !known {
+			c = commitFound{n, map[string]bool{}}
+			found[ts] = c
+		}
+		if c.n != n {
+			return nil, fmt.Errorf("commits %d and %d share timestamp %d", c.n, n, ts)
+		}
+		c.keys[string(k[4:5])] = true
+	}
+	return found, it.Error()
+}

@@ -1,0 +1,24 @@
+package txn
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+)
+
+// slowStore commits as a disk does, so that commits overlap: it waits a little before a batch is applied, and after.
+type slowStore struct{ kv.Store }
+
+const slowest = 200 * time.Microsecond
+
+func (s slowStore) NewBatch() kv.Batch { return slowBatch{s.Store.NewBatch()} }
+
+type slowBatch struct{ kv.Batch }
+
+func (b slowBatch) Commit() error {
+	time.Sleep(rand.N(slowest))
+	err := b.Batch.Commit()
+	time.Sleep(rand.N(slowest))
+	return err
+}
