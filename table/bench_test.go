@@ -123,7 +123,20 @@ func BenchmarkPointToWire(b *testing.B) {
 // BenchmarkBlindWrites upserts rows of which all columns are given, nothing being read.
 func BenchmarkBlindWrites(b *testing.B) { benchmarkApply(b, nil, InsertOrUpdate) }
 
-// BenchmarkInserts inserts rows into a table with a unique index.
+// BenchmarkSingleInsert commits one row, as most commits do.
+func BenchmarkSingleInsert(b *testing.B) {
+	t, m := benchTable(b)
+	muts := []Mutation{benchRows(t, 1)}
+	ctx := context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Apply(ctx, m, muts, testNow); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkIndexedWrites writes rows into a table with a unique index.
 func BenchmarkIndexedWrites(b *testing.B) {
 	benchmarkApply(b, []string{"CREATE UNIQUE INDEX U ON B (F1)"}, InsertOrUpdate)
 }

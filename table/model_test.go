@@ -64,9 +64,7 @@ func runModel(t *testing.T, seed uint64, steps int) {
 			_, err := Apply(ctx, script.m, muts, testNow)
 			return err
 		})
-		if code := fault.CodeOf(err); !slices.Contains(want, code) {
-			t.Fatalf("step %d: %v\ngot %v, want one of %v", step, muts, err, want)
-		}
+		m.agree(t, err, want, muts)
 		outcomes[fault.CodeOf(err)]++
 		script.m.commit(mvcc.Timestamp(step + 1))
 		m.compare(t, script.m, fmt.Sprintf("step %d", step))
@@ -74,6 +72,14 @@ func runModel(t *testing.T, seed uint64, steps int) {
 	}
 	if outcomes[codes.OK] < steps/5 || len(outcomes) < 3 {
 		t.Errorf("random commits do not try enough: %v", outcomes)
+	}
+}
+
+// agree sees that a commit ended in one of the ways that the model knows.
+func (m *model) agree(t *testing.T, err error, want []codes.Code, muts []Mutation) {
+	t.Helper()
+	if !slices.Contains(want, fault.CodeOf(err)) {
+		t.Fatalf("%v\ngot %v, want one of %v", muts, err, want)
 	}
 }
 

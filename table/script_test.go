@@ -21,7 +21,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestScripts runs the scripts in testdata. Commands:
+// TestScripts runs the scripts in testdata/scripts. Commands:
 //
 //	ddl                                 statements, ended by ;
 //	commit [quiet]                      mutations, one per line: OP table (columns) [row]... or delete table keys...
@@ -34,7 +34,7 @@ import (
 // A key set item is all, a key [1, "a"] or a range [1] .. (2): brackets are
 // closed ends, parentheses open ones. A failed commit or dml leaves nothing behind.
 func TestScripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
 		s := newScript()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			s.out.Reset()
@@ -183,6 +183,9 @@ func (s *script) dmlLine(ctx context.Context, c *Changes, line string) error {
 	p := &lineParser{rest: line}
 	op := p.word()
 	t := s.catalog.Table(p.word())
+	if t == nil {
+		return fmt.Errorf("no table in %q", line)
+	}
 	if op == "delete" {
 		old, err := s.stored(ctx, c, t, p)
 		if err != nil {

@@ -33,6 +33,9 @@ func keyOf(row []value.Value, parts []schema.KeyPart) []value.Value {
 	return key
 }
 
+// KeyText prints a stored key for an error.
+func (l *Layout) KeyText(key []byte) string { return l.storedText(key) }
+
 // storedText prints a stored key.
 func (l *Layout) storedText(key []byte) string {
 	vals, err := l.DecodeKey(nil, key)
