@@ -343,7 +343,7 @@ func TestNames(t *testing.T) {
 	for name, good := range map[string]bool{
 		"projects/p/instances/i1/databases/d1":                                   true,
 		"projects/p/instances/i1/databases/D1":                                   false,
-		"projects/p/instances/i1/databases/d":                                    false,
+		"projects/p/instances/i/databases/d":                                     true,
 		"projects/p/instances/i1/databases/d1/":                                  false,
 		"projects/p/instances/i1":                                                false,
 		"projects/p/instances/i1/databases/" + "a23456789012345678901234567890":  true,
