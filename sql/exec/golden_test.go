@@ -73,11 +73,12 @@ type testDB struct {
 	txns     *txn.Manager
 	now      time.Time
 	zone     *time.Location
+	random   seeded
 }
 
 func newTestDB(tb testing.TB) *testDB {
 	tb.Helper()
-	db := &testDB{catalog: schema.NewCatalog(), now: time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)}
+	db := &testDB{catalog: schema.NewCatalog(), now: time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC), random: seeded{rand.New(rand.NewPCG(1, 2))}}
 	clock := func() time.Time { db.now = db.now.Add(time.Millisecond); return db.now }
 	store, err := pebble.Open("db", vfs.NewMem())
 	if err != nil {
@@ -134,13 +135,13 @@ func (c compiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*s
 }
 
 func (db *testDB) functions() *fn.Context {
-	return &fn.Context{Now: db.now, Zone: db.zone, Random: &seeded{rand.New(rand.NewPCG(1, 2))}}
+	return &fn.Context{Now: db.now, Zone: db.zone, Random: db.random}
 }
 
 // seeded is the same randomness in every run.
 type seeded struct{ *rand.Rand }
 
-func (s *seeded) Read(b []byte) (int, error) {
+func (s seeded) Read(b []byte) (int, error) {
 	for i := range b {
 		b[i] = byte(s.Uint32())
 	}

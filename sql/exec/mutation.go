@@ -18,6 +18,8 @@ type mutation struct {
 	input  maker
 	rows   [][]eval // of VALUES; nil is DEFAULT
 	assert eval
+	// conflict is ON CONFLICT, or nil.
+	conflict *conflictCode
 	// returns are the columns of THEN RETURN, over rows of node.Return.Columns.
 	returns []eval
 	columns []plan.Column
@@ -40,6 +42,11 @@ func (c *compiler) mutation(n *plan.Mutate) (*mutation, error) {
 	}
 	if n.Return != nil {
 		if m.returns, err = c.exprs(n.Return.Exprs); err != nil {
+			return nil, err
+		}
+	}
+	if n.Conflict != nil {
+		if m.conflict, err = c.conflict(n); err != nil {
 			return nil, err
 		}
 	}
@@ -83,6 +90,7 @@ type change struct {
 	count   int64 // rows changed
 	out     batch // of THEN RETURN
 	scratch []value.Value
+	touched map[string]bool // keys of rows that ON CONFLICT has inserted or updated
 }
 
 // collect computes all rows of the input before anything is changed. They lie flat in one slice, width values each.
@@ -309,6 +317,9 @@ func (s *columnShapes) without(columns []*schema.Column, evals []eval) []*schema
 }
 
 func (d *change) insertRow(columns []*schema.Column, vals []value.Value) error {
+	if d.conflict != nil {
+		return d.insertOrResolve(columns, vals)
+	}
 	inserted := true
 	var row []value.Value
 	var err error

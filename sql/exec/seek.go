@@ -237,7 +237,7 @@ func (c *rangeCode) prefixed(r *run, b bounds) (bounds, bool, error) {
 	}
 	text := v.AsString()
 	if c.like {
-		text = likePrefix(text)
+		text, _ = plan.LikePrefix(text)
 	}
 	if text == "" {
 		return b, true, nil
@@ -256,25 +256,6 @@ func ofKind(k value.Kind, text string) value.Value {
 		return value.OfBytes([]byte(text))
 	}
 	return value.OfString(text)
-}
-
-// likePrefix is what a LIKE pattern holds before its first wildcard.
-func likePrefix(pattern string) string {
-	var out []byte
-	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; c {
-		case '%', '_':
-			return string(out)
-		case '\\':
-			if i++; i == len(pattern) {
-				return string(out) // not a pattern: LIKE itself will say so
-			}
-			out = append(out, pattern[i])
-		default:
-			out = append(out, c)
-		}
-	}
-	return string(out)
 }
 
 // successor is the least string of bytes after all that begin with s; it need not be UTF-8.

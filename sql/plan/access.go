@@ -22,6 +22,7 @@ type access struct {
 	rows     float64 // that seeks let through
 	unique   bool    // at most one row for each tuple of seeks
 	reverse  bool
+	ordered  bool // somebody above wants this order
 	cost     float64
 }
 
@@ -31,6 +32,7 @@ type seek struct {
 	low      *sarg
 	high     *sarg
 	prefix   *sarg
+	notNull  *sarg
 	tuple    *tupleSarg
 	tupleLen int
 }
@@ -39,11 +41,13 @@ type seek struct {
 const (
 	guessTableRows  = 100_000.0
 	guessSystemRows = 200.0
-	guessArray      = 10.0 // elements of an array
-	costSeek        = 10.0 // to find a key, compared with moving to the next one
-	costIndexRow    = 0.8  // indexes are narrower than tables
-	selectEqual     = 0.01
+	guessArray      = 10.0   // elements of an array
+	costSeek        = 10.0   // to find a key, compared with moving to the next one
+	costIndexRow    = 0.8    // indexes are narrower than tables
+	selectKey       = 0.0005 // a key part that equals a value
+	selectEqual     = 0.05   // any other column that does
 	selectNull      = 0.05
+	selectNotNull   = 0.9
 	selectRange     = 0.3 // one bound
 	selectBetween   = 0.05
 	selectPrefix    = 0.03
@@ -134,8 +138,23 @@ func (s *scanRel) through(x *schema.Index, pred predicate, need colSet) *access 
 		a.covering = s.covered(x, need)
 	}
 	a.bind(s, pred)
+	for _, c := range pred.sargs {
+		if c.op == sargNotNull && (c.column.NotNull || x != nil && leavesOut(x, c.column)) {
+			a.used[c.cond] = true
+		}
+	}
 	a.estimate(pred)
 	return a
+}
+
+// leavesOut says whether rows with NULL in a column are not in the index.
+func leavesOut(x *schema.Index, c *schema.Column) bool {
+	for _, have := range x.NotNullColumns {
+		if have == c {
+			return true
+		}
+	}
+	return false
 }
 
 // covered says whether the index holds all columns that are needed or tested.
@@ -242,8 +261,16 @@ func (a *access) match(pred predicate, more []sarg) (seek, map[int]bool, bool) {
 				take(sk.high)
 			}
 		}
+		if sk.notNull = pick(all, column, sargNotNull, sargNotNull); sk.notNull != nil {
+			take(sk.notNull)
+		}
 	}
-	return sk, used, len(sk.parts) > 0 || sk.low != nil || sk.high != nil || sk.prefix != nil
+	return sk, used, len(sk.parts) > 0 || sk.ranged()
+}
+
+// ranged says whether the part after those that have single values is bounded.
+func (sk *seek) ranged() bool {
+	return sk.low != nil || sk.high != nil || sk.prefix != nil || sk.notNull != nil
 }
 
 // besides marks sargs as coming from conditions that stay to be tested.
@@ -346,7 +373,7 @@ func (a *access) guess(sk *seek) (rows, ranges float64, unique bool) {
 		if unique {
 			return guessArray, guessArray, true
 		}
-		return guessArray * guessTableRows * math.Pow(selectEqual, float64(sk.tupleLen)), guessArray, false
+		return guessArray * math.Max(guessTableRows*math.Pow(selectKey, float64(sk.tupleLen)), 2), guessArray, false
 	}
 	rows, ranges = guessTableRows, 1.0
 	for _, s := range sk.parts {
@@ -359,7 +386,7 @@ func (a *access) guess(sk *seek) (rows, ranges float64, unique bool) {
 		case sargArray:
 			ranges *= guessArray
 		}
-		rows *= selectEqual
+		rows *= selectKey
 	}
 	unique = a.wholeKey(len(sk.parts))
 	if unique {
@@ -373,6 +400,8 @@ func (a *access) guess(sk *seek) (rows, ranges float64, unique bool) {
 		rows *= selectBetween
 	case sk.low != nil || sk.high != nil:
 		rows *= selectRange
+	case sk.notNull != nil:
+		rows *= selectNotNull
 	}
 	return math.Max(rows, 1), ranges, false
 }
@@ -404,11 +433,13 @@ func condSelectivity(pred predicate, cond int) float64 {
 		}
 		switch s.op {
 		case sargEqual:
-			return selectEqual * 5
+			return selectEqual
 		case sargIn:
-			return math.Min(1, selectEqual*5*float64(len(s.values)))
+			return math.Min(1, selectEqual*float64(len(s.values)))
 		case sargNull:
 			return selectNull
+		case sargNotNull:
+			return selectNotNull
 		case sargPrefix, sargLike:
 			return selectPrefix * 2
 		case sargLess, sargAtMost, sargGreater, sargAtLeast:

@@ -223,6 +223,9 @@ func (r *SeekRange) conditions(column Expr) []Expr {
 		}
 		list = append(list, condition(name, column, r.Prefix))
 	}
+	if r.Low == nil && r.High == nil && r.Prefix == nil {
+		list = append(list, condition("$not", condition("$is_null", column)))
+	}
 	if r.Low != nil {
 		name := "$greater_or_equal"
 		if r.LowOpen {

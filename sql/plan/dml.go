@@ -35,7 +35,44 @@ func (p *planner) insert(s *tree.Insert) error {
 			return err
 		}
 	}
+	if s.Conflict != nil {
+		var err error
+		if m.Conflict, err = p.conflict(s.Conflict); err != nil {
+			return err
+		}
+	}
 	return p.finishDML(m, s.Assert, s.Return)
+}
+
+// conflict plans ON CONFLICT.
+func (p *planner) conflict(s *tree.Conflict) (*Conflict, error) {
+	c := &Conflict{Key: s.Key, Index: s.Index, Update: s.Update}
+	at := slots{}
+	if s.Old != nil {
+		c.Old = s.Old.Columns
+		for i, col := range s.Old.Out {
+			at[col.ID] = i
+		}
+	}
+	if s.New != nil {
+		c.New = s.New.Columns
+		for i, col := range s.New.Out {
+			at[col.ID] = len(c.Old) + i
+		}
+	}
+	for _, a := range s.Set {
+		c.Columns = append(c.Columns, a.Column)
+		p.findWithsIn(a.Value)
+		e, err := p.optional(p.fold(a.Value), at)
+		if err != nil {
+			return nil, err
+		}
+		c.Set = append(c.Set, e)
+	}
+	p.findWithsIn(s.Where)
+	var err error
+	c.Where, err = p.optional(p.fold(s.Where), at)
+	return c, err
 }
 
 // finishDML plans what all DML has.
@@ -46,13 +83,14 @@ func (p *planner) finishDML(m *Mutate, assert tree.Expr, r *tree.Returning) erro
 		return err
 	}
 	at := slots{}
-	for i, c := range r.Scan.Out {
+	columns, out := returned(r)
+	for i, c := range out {
 		at[c.ID] = i
 	}
-	out := &Returning{Columns: r.Scan.Columns, Action: r.Action}
+	ret := &Returning{Columns: columns, Action: r.Action}
 	for i, e := range r.Exprs {
 		if i == r.Action {
-			out.Exprs = append(out.Exprs, nil)
+			ret.Exprs = append(ret.Exprs, nil)
 			continue
 		}
 		p.findWithsIn(e)
@@ -60,13 +98,25 @@ func (p *planner) finishDML(m *Mutate, assert tree.Expr, r *tree.Returning) erro
 		if err != nil {
 			return err
 		}
-		out.Exprs = append(out.Exprs, x)
+		ret.Exprs = append(ret.Exprs, x)
 	}
 	for _, o := range r.Output {
 		p.plan.Columns = append(p.plan.Columns, Column{Name: o.Name, Type: o.Col.Type})
 	}
-	m.Return = out
+	m.Return = ret
 	return nil
+}
+
+// returned are the columns of the changed table that THEN RETURN refers to.
+func returned(r *tree.Returning) (columns []*schema.Column, out []tree.Col) {
+	refs := refsOf(given(r.Exprs...)...)
+	for i, c := range r.Scan.Out {
+		if refs[c.ID] {
+			columns = append(columns, r.Scan.Columns[i])
+			out = append(out, c)
+		}
+	}
+	return columns, out
 }
 
 func (p *planner) update(s *tree.Update) error {
@@ -138,7 +188,8 @@ func (p *planner) delete(s *tree.Delete) error {
 	scan.exclusive = true
 	out := p.keyColumns(scan)
 	if s.Return != nil {
-		for _, c := range s.Return.Scan.Columns {
+		columns, _ := returned(s.Return)
+		for _, c := range columns {
 			out = append(out, p.columnOf(scan, c))
 		}
 	}

@@ -328,6 +328,13 @@ func split(e tree.Expr, list []tree.Expr) []tree.Expr {
 			list = split(a, list)
 		}
 		return list
+	case "$not":
+		if parts := negate(c.Args[0]); parts != nil {
+			for _, part := range parts {
+				list = split(part, list)
+			}
+			return list
+		}
 	case "$between":
 		if _, ok := c.Args[0].(*tree.Ref); ok && sameKinds(c.Func.Args) {
 			list = append(list, call("$greater_or_equal", c.Args[0], c.Args[1]))
@@ -342,6 +349,42 @@ func split(e tree.Expr, list []tree.Expr) []tree.Expr {
 		}
 	}
 	return append(list, e)
+}
+
+// opposites are the comparisons that are TRUE where others are FALSE, if no NaN is compared.
+var opposites = map[string]string{
+	"$less": "$greater_or_equal", "$less_or_equal": "$greater", "$greater": "$less_or_equal", "$greater_or_equal": "$less",
+	"$equal": "$not_equal", "$not_equal": "$equal",
+}
+
+// negate makes conditions of NOT e in a form that keys can use; nil if it has none.
+func negate(e tree.Expr) []tree.Expr {
+	c, ok := e.(*tree.Call)
+	if !ok || c.Func.Safe {
+		return nil
+	}
+	switch name := c.Func.Name; {
+	case name == "$not":
+		return c.Args
+	case name == "$or":
+		var parts []tree.Expr
+		for _, a := range c.Args {
+			parts = append(parts, call("$not", a))
+		}
+		return parts
+	case opposites[name] != "" && exact(c.Args[0].Type()) && exact(c.Args[1].Type()):
+		return []tree.Expr{call(opposites[name], c.Args...)}
+	}
+	return nil
+}
+
+// exact says whether every two values of a type compare as less, equal or greater.
+func exact(t *value.Type) bool {
+	switch t.Kind {
+	case value.Float64, value.Float32, value.Array, value.Struct, value.JSON:
+		return false
+	}
+	return true
 }
 
 // splitStruct makes (a, b) = s into a = s.0 and b = s.1, which keys can use.

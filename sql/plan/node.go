@@ -30,6 +30,8 @@ type (
 		// Seeks are the keys to read: the union of them, in key order, each row once. Nil reads everything.
 		Seeks   []Seek
 		Reverse bool
+		// Ordered says that the query wants the rows in this order.
+		Ordered bool
 		// Residual keeps the rows for which it is TRUE; may be nil.
 		Residual Expr
 		// Limit is how many rows (that pass Residual) are wanted at most, nil for all.
@@ -220,8 +222,24 @@ type Mutate struct {
 	Mode    tree.InsertMode
 	Assert  Expr
 	Return  *Returning
+	// Conflict is ON CONFLICT of INSERT, or nil.
+	Conflict *Conflict
 	// Distinct says that Input may hold a key more than once, which is an error (UPDATE ... FROM).
 	Distinct bool
+}
+
+// Conflict says what INSERT does with a row that clashes with one that is there: with the same primary key (Key), with
+// the same key in Index, or, with neither, in any of these ways.
+type Conflict struct {
+	Key   bool
+	Index *schema.Index
+	// Update changes Columns of the row that is there to Set, if Where (nil is TRUE) is TRUE; without it nothing happens. Both are over
+	// the columns Old of the row that is there and then New of the row that is not inserted.
+	Update   bool
+	Old, New []*schema.Column
+	Columns  []*schema.Column
+	Set      []Expr // nil is DEFAULT
+	Where    Expr
 }
 
 // Returning is THEN RETURN: Exprs over rows of Columns of the changed table.

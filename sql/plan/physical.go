@@ -400,6 +400,13 @@ func (p *planner) buildSample(r *sampleRel, req request) (built, error) {
 
 // sumOf is a LIMIT that also lets the skipped rows through.
 func sumOf(count, offset Expr) Expr {
+	c, known := count.(*Const)
+	o, also := offset.(*Const)
+	if known && also && !c.Value.IsNull() && !o.Value.IsNull() {
+		if sum := c.Value.AsInt64() + o.Value.AsInt64(); c.Value.AsInt64() >= 0 && o.Value.AsInt64() >= 0 && sum >= 0 {
+			return &Const{T: value.Int64Type, Value: value.OfInt64(sum)}
+		}
+	}
 	add := &Call{
 		Func: &tree.Function{Name: "$add", Args: []*value.Type{value.Int64Type, value.Int64Type}, Type: value.Int64Type, Safe: true},
 		Args: []Expr{count, offset},

@@ -182,7 +182,7 @@ func isLocal(n Node) bool {
 // distributed adds a Distributed Union over what is driven by a scan.
 func (w *protoWriter) distributed(s *Scan, input func() *spannerpb.PlanNode) *spannerpb.PlanNode {
 	m := meta{"distribution_table": s.target()}
-	if s.ordered() {
+	if s.Ordered {
 		m["preserve_subquery_order"] = "true"
 	}
 	n := w.add("Distributed Union", m)
@@ -210,9 +210,6 @@ func (w *protoWriter) localUnion(input func() *spannerpb.PlanNode) *spannerpb.Pl
 func (w *protoWriter) union(body Node, input func() *spannerpb.PlanNode) *spannerpb.PlanNode {
 	return w.distributed(driving(body), func() *spannerpb.PlanNode { return w.localUnion(input) })
 }
-
-// ordered says whether somebody relies on the order of a scan; plans do not record who.
-func (n *Scan) ordered() bool { return n.Reverse }
 
 func (n *Scan) target() string {
 	if n.Index != nil {

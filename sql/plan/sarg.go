@@ -20,12 +20,13 @@ type sarg struct {
 type sargOp uint8
 
 const (
-	sargEqual  sargOp = iota // = value
-	sargIn                   // any of values
-	sargArray                // any element of the array
-	sargNull                 // IS NULL
-	sargLess                 // <
-	sargAtMost               // <=
+	sargEqual   sargOp = iota // = value
+	sargIn                    // any of values
+	sargArray                 // any element of the array
+	sargNull                  // IS NULL
+	sargNotNull               // IS NOT NULL
+	sargLess                  // <
+	sargAtMost                // <=
 	sargGreater
 	sargAtLeast
 	sargPrefix // STARTS_WITH
@@ -170,7 +171,9 @@ func (a *analyzer) function(i int, c *tree.Call) {
 			a.add(sargNull, col, i, true)
 		}
 	case "$not":
-		if col := a.column(c.Args[0]); col != nil {
+		if r := isNullOf(c.Args[0]); r != nil && a.column(r) != nil {
+			a.add(sargNotNull, a.column(r), i, true)
+		} else if col := a.column(c.Args[0]); col != nil {
 			a.add(sargEqual, col, i, true, &tree.Literal{T: value.BoolType, Value: value.OfBool(false)})
 		}
 	case "starts_with":
@@ -179,11 +182,51 @@ func (a *analyzer) function(i int, c *tree.Call) {
 		}
 	case "$like":
 		if col := a.column(c.Args[0]); col != nil && a.bound(col, c.Args[1]) {
-			a.add(sargLike, col, i, false, c.Args[1])
+			a.like(i, col, c.Args[1])
 		}
 	case "$or":
 		a.orOfEqualities(i, c)
 	}
+}
+
+// like uses what a pattern holds before its first wildcard. A pattern that is known may say no more than that.
+func (a *analyzer) like(i int, col *schema.Column, pattern tree.Expr) {
+	l, ok := pattern.(*tree.Literal)
+	if !ok || l.Value.IsNull() {
+		a.add(sargLike, col, i, false, pattern)
+		return
+	}
+	prefix, rest := LikePrefix(l.Value.AsString())
+	text := &tree.Literal{T: l.T, Value: value.OfString(prefix)}
+	if l.T.Kind == value.Bytes {
+		text.Value = value.OfBytes([]byte(prefix))
+	}
+	switch {
+	case rest == "":
+		a.add(sargEqual, col, i, true, text)
+	case prefix != "":
+		a.add(sargPrefix, col, i, rest == "%", text)
+	}
+}
+
+// LikePrefix divides a LIKE pattern into the text before its first wildcard and the rest.
+func LikePrefix(pattern string) (prefix, rest string) {
+	var out []byte
+	for i := 0; i < len(pattern); i++ {
+		switch c := pattern[i]; c {
+		case '%', '_':
+			return string(out), pattern[i:]
+		case '\\':
+			if i+1 == len(pattern) {
+				return string(out), pattern[i:] // no pattern: LIKE itself will say so
+			}
+			i++
+			out = append(out, pattern[i])
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out), ""
 }
 
 func (a *analyzer) inArray(i int, c *tree.Call) {

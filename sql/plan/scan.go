@@ -43,8 +43,9 @@ func (s *scanRel) fit(a *access, req request) {
 	if want, ok := inSlots(req.order, ids); ok && len(want) > 0 {
 		switch {
 		case satisfies(order, fixed, true, want):
+			a.ordered = true
 		case satisfies(reversed(order), fixed, true, want):
-			a.reverse = true
+			a.reverse, a.ordered = true, true
 		default:
 			stop = 1
 			a.cost += sortCost(a.rows)
@@ -58,7 +59,9 @@ func (s *scanRel) fit(a *access, req request) {
 		for id := range req.group {
 			keys = append(keys, slotOr(ids, id, -2))
 		}
-		if !groups(order, fixed, keys) {
+		if groups(order, fixed, keys) {
+			a.ordered = true
+		} else {
 			a.cost += a.rows * costHash
 		}
 	}
@@ -129,7 +132,7 @@ func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req requ
 	for i, c := range s.out {
 		places[c.ID] = i
 	}
-	n := &Scan{Table: s.table, Index: a.index, Alias: s.alias, Reverse: a.reverse, Exclusive: s.exclusive}
+	n := &Scan{Table: s.table, Index: a.index, Alias: s.alias, Reverse: a.reverse, Ordered: a.ordered, Exclusive: s.exclusive}
 	b := built{node: n, at: slots{}, distinct: true}
 	moved := map[int]int{}
 	for _, id := range columnOrder(wanted, places) {
@@ -182,7 +185,7 @@ func (p *planner) seek(sk *seek, a *access) (Seek, error) {
 			out.Parts = append(out.Parts, SeekPart{Values: values})
 		}
 	}
-	if sk.low == nil && sk.high == nil && sk.prefix == nil {
+	if !sk.ranged() {
 		return out, nil
 	}
 	r, err := p.seekRange(sk)

@@ -132,11 +132,11 @@ func notNullCol(r relation, id int) bool {
 	case *scanRel:
 		for i, c := range r.out {
 			if c.ID == id {
-				return r.columns[i].NotNull
+				return r.columns[i].NotNull || rejected(r.conds, id)
 			}
 		}
 	case *filterRel:
-		return notNullCol(r.in, id)
+		return notNullCol(r.in, id) || rejected(r.conds, id)
 	case *computeRel:
 		for _, x := range r.exprs {
 			if x.Col.ID == id {
@@ -153,6 +153,16 @@ func notNullCol(r relation, id int) bool {
 		return notNullCol(r.in, id)
 	case *limitRel:
 		return notNullCol(r.in, id)
+	}
+	return false
+}
+
+// rejected says whether one of the conditions is not TRUE if a column is NULL.
+func rejected(conds []tree.Expr, id int) bool {
+	for _, c := range conds {
+		if rejectsNull(c)[id] {
+			return true
+		}
 	}
 	return false
 }

@@ -70,6 +70,9 @@ func (n *Mutate) exprs() []Expr {
 		list = append(list, present(r...)...)
 	}
 	list = append(list, present(n.Assert)...)
+	if c := n.Conflict; c != nil {
+		list = append(append(list, present(c.Set...)...), present(c.Where)...)
+	}
 	if n.Return != nil {
 		list = append(list, present(n.Return.Exprs...)...)
 	}

@@ -1,0 +1,230 @@
+package exec
+
+import (
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// conflictCode is a compiled ON CONFLICT.
+type conflictCode struct {
+	node  *plan.Conflict
+	key   bool                // a row with the same primary key is a clash
+	index []*table.Projection // of unique indexes to the primary key: so is an entry with the same key
+	old   *table.Projection
+	set   []eval // nil is DEFAULT
+	where eval
+}
+
+func (c *compiler) conflict(n *plan.Mutate) (*conflictCode, error) {
+	code := &conflictCode{node: n.Conflict}
+	any := !n.Conflict.Key && n.Conflict.Index == nil
+	code.key = n.Conflict.Key || any
+	var err error
+	for _, x := range n.Table.Indexes {
+		if x != n.Conflict.Index && !(any && x.Unique) {
+			continue
+		}
+		p, err := table.NewProjection(n.Table, x, keyColumns(n.Table))
+		if err != nil {
+			return nil, err
+		}
+		code.index = append(code.index, p)
+	}
+	if code.old, err = table.NewProjection(n.Table, nil, n.Conflict.Old); err != nil {
+		return nil, err
+	}
+	if code.set, err = c.exprs(n.Conflict.Set); err != nil {
+		return nil, err
+	}
+	code.where, err = c.optional(n.Conflict.Where)
+	return code, err
+}
+
+func keyColumns(t *schema.Table) []*schema.Column {
+	var list []*schema.Column
+	for _, k := range t.Key {
+		list = append(list, k.Column)
+	}
+	return list
+}
+
+// insertOrResolve inserts a row unless it clashes with one that is there; then ON CONFLICT says what happens.
+func (d *change) insertOrResolve(columns []*schema.Column, vals []value.Value) error {
+	p, err := propose(d.node.Table, columns, vals)
+	if err != nil {
+		return err
+	}
+	there, ok, err := d.clash(p.row)
+	if err != nil {
+		return err
+	}
+	if d.touched == nil {
+		d.touched = map[string]bool{}
+	}
+	if !ok {
+		row, err := d.changes.Insert(d.run.ctx, d.node.Table, p.given(), p.values())
+		if err != nil {
+			return err
+		}
+		d.touched[string(d.layout.AppendKey(nil, keyOf(d.node.Table, row)))] = true
+		return d.changed(row, "INSERT")
+	}
+	if !d.conflict.node.Update {
+		return nil
+	}
+	if d.touched[string(there)] {
+		return fault.RowAffectedTwice(d.node.Table.FullName(), d.layout.KeyText(there))
+	}
+	return d.resolve(there, p.row)
+}
+
+// clash finds the key of a row that the new one clashes with.
+func (d *change) clash(row []value.Value) (key []byte, ok bool, err error) {
+	if d.conflict.key {
+		key := d.layout.AppendKey(nil, keyOf(d.node.Table, row))
+		if _, ok, err := d.run.view.Get(d.run.ctx, key, table.LockExclusive); ok || err != nil {
+			return key, ok, err
+		}
+	}
+	for _, x := range d.conflict.index {
+		if key, ok, err := d.clashIn(x, row); ok || err != nil {
+			return key, ok, err
+		}
+	}
+	return nil, false, nil
+}
+
+// clashIn looks for an entry of a unique index with the key of row.
+func (d *change) clashIn(p *table.Projection, row []value.Value) (key []byte, ok bool, err error) {
+	for _, c := range p.Index.NotNullColumns {
+		if row[c.Ordinal].IsNull() {
+			return nil, false, nil
+		}
+	}
+	var vals []value.Value
+	for _, k := range p.Index.Key {
+		vals = append(vals, row[k.Column.Ordinal])
+	}
+	spans, err := p.Spans(table.KeySet{Keys: [][]value.Value{vals}})
+	if err != nil {
+		return nil, false, err
+	}
+	rows := table.Read{Projection: p, Spans: spans, Lock: table.LockExclusive}.Open(d.run.ctx, d.run.view)
+	defer rows.Close()
+	if ok, err = rows.Next(); !ok || err != nil {
+		return nil, false, err
+	}
+	return d.layout.AppendKey(nil, rows.Values(nil)), true, nil
+}
+
+// resolve updates the row at key.
+func (d *change) resolve(key []byte, proposed []value.Value) error {
+	rows := table.Read{Projection: d.conflict.old, Spans: []table.Span{{Start: key}}, Lock: table.LockExclusive}.Open(d.run.ctx, d.run.view)
+	defer rows.Close()
+	if ok, err := rows.Next(); !ok || err != nil {
+		return err
+	}
+	both := rows.Values(nil)
+	for _, c := range d.conflict.node.New {
+		both = append(both, proposed[c.Ordinal])
+	}
+	if ok, err := isTrue(d.conflict.where, d.run, both); !ok || err != nil {
+		return err
+	}
+	vals := make([]value.Value, len(d.conflict.set))
+	for i, f := range d.conflict.set {
+		var err error
+		if f == nil {
+			vals[i], err = defaultOf(d.conflict.node.Columns[i])
+		} else {
+			vals[i], err = f(d.run, both)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	old, ok, err := d.changes.Get(d.run.ctx, key)
+	if !ok || err != nil {
+		return err
+	}
+	row, err := d.changes.Update(d.run.ctx, d.node.Table, old, d.conflict.node.Columns, vals)
+	if err != nil {
+		return err
+	}
+	d.touched[string(key)] = true
+	return d.changed(row, "UPDATE")
+}
+
+func keyOf(t *schema.Table, row []value.Value) []value.Value {
+	var key []value.Value
+	for _, k := range t.Key {
+		key = append(key, row[k.Column.Ordinal])
+	}
+	return key
+}
+
+// proposal is a row that is to be inserted, before table sees it: defaults and generated columns included.
+type proposal struct {
+	table *schema.Table
+	row   []value.Value // by ordinal
+	known []bool
+}
+
+func propose(t *schema.Table, columns []*schema.Column, vals []value.Value) (*proposal, error) {
+	p := &proposal{table: t, row: make([]value.Value, len(t.Columns)), known: make([]bool, len(t.Columns))}
+	for i, c := range columns {
+		p.row[c.Ordinal], p.known[c.Ordinal] = vals[i], true
+	}
+	for _, c := range t.Columns {
+		if _, err := p.column(c); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// column computes a column that was not given. Columns are not generated from themselves: the schema sees to it.
+func (p *proposal) column(c *schema.Column) (value.Value, error) {
+	if p.known[c.Ordinal] {
+		return p.row[c.Ordinal], nil
+	}
+	var v value.Value
+	var err error
+	if c.Generated == nil {
+		v, err = defaultOf(c)
+	} else {
+		args := make([]value.Value, len(c.Generated.Uses))
+		for i, u := range c.Generated.Uses {
+			if args[i], err = p.column(u); err != nil {
+				return value.Value{}, err
+			}
+		}
+		v, err = c.Generated.Eval(args)
+	}
+	p.row[c.Ordinal], p.known[c.Ordinal] = v, true
+	return v, err
+}
+
+// given are the columns that are not generated, values what they hold.
+func (p *proposal) given() []*schema.Column {
+	var list []*schema.Column
+	for _, c := range p.table.Columns {
+		if c.Generated == nil {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (p *proposal) values() []value.Value {
+	var list []value.Value
+	for _, c := range p.table.Columns {
+		if c.Generated == nil {
+			list = append(list, p.row[c.Ordinal])
+		}
+	}
+	return list
+}
