@@ -19,6 +19,9 @@ func Validate(ctx context.Context, view View, v schema.Validation, now time.Time
 		return nil, err
 	}
 	check := validator{Validation: v, view: view, layout: p.Layout, now: now}
+	if v.Kind == schema.ValidateParents {
+		check.parents = TableLayout(v.Table.Parent)
+	}
 	read := Read{Projection: p, Spans: []Span{p.rest(after)}, Limit: int64(limit), AllowPending: true}
 	rows := read.Open(ctx, view)
 	defer rows.Close()
@@ -70,9 +73,10 @@ func asWritten(v schema.Validation) *schema.Column {
 
 type validator struct {
 	schema.Validation
-	view   View
-	layout *Layout
-	now    time.Time
+	view    View
+	layout  *Layout
+	parents *Layout // of the parent table, for ValidateParents
+	now     time.Time
 }
 
 // row checks one row: its key, and the values of the columns that validated lists.
@@ -129,8 +133,7 @@ func (v *validator) text(key []byte, val value.Value) error {
 }
 
 func (v *validator) parent(ctx context.Context, key []byte, vals []value.Value) error {
-	parent := TableLayout(v.Table.Parent)
-	if _, ok, err := v.view.Get(ctx, parent.AppendKey(nil, vals), LockShared); ok || err != nil {
+	if _, ok, err := v.view.Get(ctx, v.parents.AppendKey(nil, vals), LockShared); ok || err != nil {
 		return err
 	}
 	return fault.OrphanFound(v.Table.Parent.FullName(), v.Table.FullName(), v.layout.storedText(key))
