@@ -181,3 +181,7 @@ func (h *harness) partial(stream grpc.ServerStreamingClient[spannerpb.PartialRes
 		list = append(list, p)
 	}
 }
+
+func structOf(name, text string) *structpb.Struct {
+	return &structpb.Struct{Fields: map[string]*structpb.Value{name: structpb.NewStringValue(text)}}
+}

@@ -1,0 +1,106 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+func TestSessions(t *testing.T) {
+	h := newHarness(t)
+	multiplexed, err := h.data.CreateSession(h.ctx, &spannerpb.CreateSessionRequest{Database: testDatabase, Session: &spannerpb.Session{Multiplexed: true, CreatorRole: "reader"}})
+	h.ok(err)
+	if !multiplexed.Multiplexed || multiplexed.CreatorRole != "reader" || multiplexed.CreateTime == nil {
+		t.Errorf("bad session %v", multiplexed)
+	}
+	batch, err := h.data.BatchCreateSessions(h.ctx, &spannerpb.BatchCreateSessionsRequest{
+		Database: testDatabase, SessionCount: 250, SessionTemplate: &spannerpb.Session{Labels: map[string]string{"env": "dev"}},
+	})
+	h.ok(err)
+	if len(batch.Session) != maxSessionBatch {
+		t.Errorf("want %d sessions, got %d", maxSessionBatch, len(batch.Session))
+	}
+	_, err = h.data.BatchCreateSessions(h.ctx, &spannerpb.BatchCreateSessionsRequest{Database: testDatabase, SessionCount: 1, SessionTemplate: &spannerpb.Session{Multiplexed: true}})
+	h.fails(err, codes.InvalidArgument)
+	_, err = h.data.BatchCreateSessions(h.ctx, &spannerpb.BatchCreateSessionsRequest{Database: testDatabase})
+	h.fails(err, codes.InvalidArgument)
+	_, err = h.data.DeleteSession(h.ctx, &spannerpb.DeleteSessionRequest{Name: multiplexed.Name})
+	h.fails(err, codes.InvalidArgument)
+	_, err = h.data.CreateSession(h.ctx, &spannerpb.CreateSessionRequest{Database: testDatabase, Session: &spannerpb.Session{Labels: map[string]string{"Bad": "x"}}})
+	h.fails(err, codes.InvalidArgument)
+
+	name := batch.Session[0].Name
+	_, err = h.data.DeleteSession(h.ctx, &spannerpb.DeleteSessionRequest{Name: name})
+	h.ok(err)
+	_, err = h.data.GetSession(h.ctx, &spannerpb.GetSessionRequest{Name: name})
+	h.fails(err, codes.NotFound)
+	wantResource(t, err, "type.googleapis.com/google.spanner.v1.Session", "Session not found: ")
+	for _, malformed := range []string{"", "x", testDatabase, testDatabase + "/sessions/", testDatabase + "/sessions/a/b"} {
+		_, err = h.data.GetSession(h.ctx, &spannerpb.GetSessionRequest{Name: malformed})
+		h.fails(err, codes.InvalidArgument)
+	}
+}
+
+// wantResource wants an error whose text and ResourceInfo clients recognise.
+func wantResource(t *testing.T, err error, resource, text string) {
+	t.Helper()
+	st := status.Convert(err)
+	if !strings.HasPrefix(st.Message(), text) {
+		t.Errorf("want %q..., got %q", text, st.Message())
+	}
+	for _, d := range st.Details() {
+		if info, ok := d.(*errdetails.ResourceInfo); ok && info.ResourceType == resource {
+			return
+		}
+	}
+	t.Errorf("want ResourceInfo of %s, got %v", resource, st.Details())
+}
+
+func TestListSessions(t *testing.T) {
+	h := newHarness(t)
+	for _, env := range []string{"dev", "dev", "prod"} {
+		_, err := h.data.CreateSession(h.ctx, &spannerpb.CreateSessionRequest{Database: testDatabase, Session: &spannerpb.Session{Labels: map[string]string{"env": env}}})
+		h.ok(err)
+	}
+	count := func(filter string) (n int) {
+		req := &spannerpb.ListSessionsRequest{Database: testDatabase, Filter: filter, PageSize: 1}
+		for {
+			reply, err := h.data.ListSessions(h.ctx, req)
+			h.ok(err)
+			n += len(reply.Sessions)
+			if req.PageToken = reply.NextPageToken; req.PageToken == "" {
+				return n
+			}
+		}
+	}
+	for filter, want := range map[string]int{"": 3, "labels.env:dev": 2, "labels.env:*": 3, "labels.env=prod": 1, "labels.none:*": 0} {
+		if got := count(filter); got != want {
+			t.Errorf("filter %q: want %d, got %d", filter, want, got)
+		}
+	}
+	_, err := h.data.ListSessions(h.ctx, &spannerpb.ListSessionsRequest{Database: testDatabase, Filter: "color:red"})
+	h.fails(err, codes.InvalidArgument)
+	_, err = h.data.ListSessions(h.ctx, &spannerpb.ListSessionsRequest{Database: testDatabase, PageSize: -1})
+	h.fails(err, codes.InvalidArgument)
+}
+
+// TestSessionOfDroppedDatabase follows a session through DropDatabase and a new database of the same name.
+func TestSessionOfDroppedDatabase(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	_, err := h.databases.DropDatabase(h.ctx, &databasepb.DropDatabaseRequest{Database: testDatabase})
+	h.ok(err)
+	_, err = h.data.GetSession(h.ctx, &spannerpb.GetSessionRequest{Name: ses})
+	h.fails(err, codes.NotFound)
+	wantResource(t, err, "type.googleapis.com/google.spanner.admin.database.v1.Database", "Database not found: ")
+	_, err = h.databases.CreateDatabase(h.ctx, &databasepb.CreateDatabaseRequest{Parent: testInstance, CreateStatement: "CREATE DATABASE db"})
+	h.ok(err)
+	_, err = h.data.GetSession(h.ctx, &spannerpb.GetSessionRequest{Name: ses})
+	h.fails(err, codes.NotFound)
+	wantResource(t, err, "type.googleapis.com/google.spanner.v1.Session", "Session not found: ")
+}

@@ -1,0 +1,161 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// assemble joins the messages of a stream, or of its parts, to values as clients do.
+func assemble(list []*spannerpb.PartialResultSet) []*structpb.Value {
+	var values []*structpb.Value
+	chunked := false
+	for _, p := range list {
+		next := p.Values
+		if chunked && len(next) > 0 {
+			values[len(values)-1] = merge(values[len(values)-1], next[0])
+			next = next[1:]
+		}
+		values = append(values, next...)
+		chunked = p.ChunkedValue
+	}
+	return values
+}
+
+// bigRows are rows of Wide whose values have to be cut, and small ones between them.
+func bigRows(h *harness, ses string) {
+	h.Helper()
+	for i := range 4 {
+		tags := make([]any, 40)
+		for j := range tags {
+			tags[j] = strings.Repeat(fmt.Sprintf("<%d-%dé>", i, j), 8000)
+		}
+		_, err := h.data.Commit(h.ctx, singleUse(ses, &spannerpb.Mutation{Operation: &spannerpb.Mutation_Insert{Insert: &spannerpb.Mutation_Write{
+			Table: "Wide", Columns: []string{"Id", "A", "Tags", "B"},
+			Values: []*structpb.ListValue{list(fmt.Sprint(i), strings.Repeat("語", i*500_000), tags, "end")},
+		}}}))
+		h.ok(err)
+	}
+}
+
+func (h *harness) readWide(ses string, token []byte) []*spannerpb.PartialResultSet {
+	h.Helper()
+	return h.partial(h.data.StreamingRead(h.ctx, &spannerpb.ReadRequest{
+		Session: ses, Table: "Wide", Columns: []string{"Id", "A", "Tags", "B"}, KeySet: allKeys(), ResumeToken: token,
+	}))
+}
+
+// TestResumeAnywhere breaks a stream after each of its messages and continues it with the token of the last.
+func TestResumeAnywhere(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	bigRows(h, ses)
+	whole := h.readWide(ses, nil)
+	want := assemble(whole)
+	if len(whole) < 10 || len(want) != 4*4 || want[15].GetStringValue() != "end" || len(want[13].GetStringValue()) != 4_500_000 {
+		t.Fatalf("bad result: %d messages, %d values", len(whole), len(want))
+	}
+	chunks := 0
+	for i, p := range whole {
+		if proto.Size(p) > 4<<20 {
+			t.Errorf("message %d has %d bytes", i, proto.Size(p))
+		}
+		if (p.Metadata != nil) != (i == 0) || p.Last != (i == len(whole)-1) {
+			t.Errorf("message %d: metadata or last is misplaced", i)
+		}
+		if p.ChunkedValue {
+			chunks++
+		}
+	}
+	if chunks == 0 {
+		t.Error("nothing was cut")
+	}
+	// A row written later must not show in what is resumed.
+	h.ok(h.commitWide(ses, "00"))
+	for i := range whole {
+		got := assemble(append(append([]*spannerpb.PartialResultSet(nil), whole[:i+1]...), h.readWide(ses, whole[i].ResumeToken)...))
+		if !sameValues(got, want) {
+			t.Fatalf("resumed after message %d of %d: the values differ", i, len(whole))
+		}
+	}
+}
+
+func (h *harness) commitWide(ses, id string) error {
+	_, err := h.data.Commit(h.ctx, singleUse(ses, &spannerpb.Mutation{Operation: &spannerpb.Mutation_InsertOrUpdate{InsertOrUpdate: &spannerpb.Mutation_Write{
+		Table: "Wide", Columns: []string{"Id", "A"}, Values: []*structpb.ListValue{list(id, "later")},
+	}}}))
+	return err
+}
+
+func sameValues(a, b []*structpb.Value) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !proto.Equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func TestForeignResumeToken(t *testing.T) {
+	h := newHarness(t)
+	ses, other := h.session(true), h.session(true)
+	h.insert(ses, list("1", "a"), list("2", "b"))
+	base := &spannerpb.ReadRequest{Session: ses, Table: "Singers", Columns: []string{"SingerId"}, KeySet: allKeys()}
+	token := h.partial(h.data.StreamingRead(h.ctx, base))[0].ResumeToken
+	change := map[string]func(*spannerpb.ReadRequest){
+		"session":  func(r *spannerpb.ReadRequest) { r.Session = other },
+		"columns":  func(r *spannerpb.ReadRequest) { r.Columns = []string{"Name"} },
+		"keys":     func(r *spannerpb.ReadRequest) { r.KeySet = &spannerpb.KeySet{Keys: []*structpb.ListValue{list("1")}} },
+		"limit":    func(r *spannerpb.ReadRequest) { r.Limit = 1 },
+		"index":    func(r *spannerpb.ReadRequest) { r.Index = "SingersByName" },
+		"cut off":  func(r *spannerpb.ReadRequest) { r.ResumeToken = token[:len(token)-1] },
+		"tampered": func(r *spannerpb.ReadRequest) { r.ResumeToken = append([]byte{token[0] ^ 1}, token[1:]...) },
+		"garbage":  func(r *spannerpb.ReadRequest) { r.ResumeToken = []byte("x") },
+	}
+	for name, f := range change {
+		req := proto.Clone(base).(*spannerpb.ReadRequest)
+		req.ResumeToken = token
+		f(req)
+		stream, err := h.data.StreamingRead(h.ctx, req)
+		h.ok(err)
+		if _, err = stream.Recv(); err == nil {
+			t.Errorf("%s: accepted", name)
+			continue
+		}
+		h.fails(err, codes.InvalidArgument)
+	}
+	query, err := h.data.ExecuteStreamingSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1", ResumeToken: token})
+	h.ok(err)
+	_, err = query.Recv()
+	h.fails(err, codes.InvalidArgument)
+}
+
+func TestEmptyStream(t *testing.T) {
+	h := newHarness(t)
+	got := h.readWide(h.session(true), nil)
+	if len(got) != 1 || len(got[0].Metadata.GetRowType().GetFields()) != 4 || len(got[0].Values) != 0 || !got[0].Last {
+		t.Errorf("want one message with metadata, got %v", got)
+	}
+}
+
+// TestUnaryLimit reads more than one message holds.
+func TestUnaryLimit(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	bigRows(h, ses)
+	_, err := h.data.Read(h.ctx, &spannerpb.ReadRequest{Session: ses, Table: "Wide", Columns: []string{"Id", "A", "Tags", "B"}, KeySet: allKeys()})
+	h.fails(err, codes.FailedPrecondition)
+	reply, err := h.data.Read(h.ctx, &spannerpb.ReadRequest{Session: ses, Table: "Wide", Columns: []string{"Id", "B"}, KeySet: allKeys()})
+	h.ok(err)
+	if len(reply.Rows) != 4 || reply.Rows[3].Values[1].GetStringValue() != "end" {
+		t.Errorf("bad rows %v", reply.Rows)
+	}
+}

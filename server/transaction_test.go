@@ -1,0 +1,265 @@
+package server
+
+import (
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+func (h *harness) begin(ses string, o *spannerpb.TransactionOptions) []byte {
+	h.Helper()
+	tx, err := h.data.BeginTransaction(h.ctx, &spannerpb.BeginTransactionRequest{Session: ses, Options: o})
+	h.ok(err)
+	return tx.Id
+}
+
+func commitOf(ses string, id []byte, muts ...*spannerpb.Mutation) *spannerpb.CommitRequest {
+	return &spannerpb.CommitRequest{Session: ses, Transaction: &spannerpb.CommitRequest_TransactionId{TransactionId: id}, Mutations: muts}
+}
+
+func (h *harness) sql(ses string, sel *spannerpb.TransactionSelector, seqno int64, sql string) (*spannerpb.ResultSet, error) {
+	return h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: sel, Sql: sql, Seqno: seqno})
+}
+
+func TestInlineBegin(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	rs, err := h.sql(ses, begins(readWrite()), 1, "INSERT INTO Singers (SingerId, Name) VALUES (1, 'Marc')")
+	h.ok(err)
+	id := rs.Metadata.GetTransaction().GetId()
+	if len(id) == 0 || rs.Stats.GetRowCountExact() != 1 {
+		t.Fatalf("bad result %v", rs)
+	}
+	rs, err = h.sql(ses, byID(id), 2, "SELECT Name FROM Singers WHERE SingerId = 1")
+	h.ok(err)
+	if rs.Metadata.Transaction != nil || len(rs.Rows) != 1 || rs.Rows[0].Values[0].GetStringValue() != "Marc" {
+		t.Errorf("bad row %v", rs)
+	}
+	first, err := h.data.Commit(h.ctx, commitOf(ses, id))
+	h.ok(err)
+	again, err := h.data.Commit(h.ctx, commitOf(ses, id))
+	h.ok(err)
+	if !proto.Equal(first, again) {
+		t.Errorf("commits differ: %v, %v", first, again)
+	}
+	_, err = h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: id})
+	h.fails(err, codes.FailedPrecondition)
+	_, err = h.sql(ses, byID(id), 3, "SELECT 1")
+	h.fails(err, codes.FailedPrecondition)
+}
+
+// TestFailedBegin: a transaction whose first statement fails has not begun and holds nothing.
+func TestFailedBegin(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	h.insert(ses, list("1", "Marc"))
+	_, err := h.sql(ses, begins(readWrite()), 1, "INSERT INTO Singers (SingerId) VALUES (1)")
+	h.fails(err, codes.AlreadyExists)
+	_, err = h.sql(ses, begins(readWrite()), 1, "INSERT INTO Nowhere (SingerId) VALUES (1)")
+	h.fails(err, codes.InvalidArgument)
+	h.insert(ses, list("1", "Marc again"))
+}
+
+func TestReplay(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	id := h.begin(ses, readWrite())
+	insert := "INSERT INTO Singers (SingerId, Name) VALUES (1, 'Marc') THEN RETURN Name"
+	first, err := h.sql(ses, byID(id), 0, insert)
+	h.ok(err)
+	again, err := h.sql(ses, byID(id), 0, insert)
+	h.ok(err)
+	if !proto.Equal(first, again) || len(first.Rows) != 1 || first.Stats.GetRowCountExact() != 1 {
+		t.Errorf("replay differs: %v, %v", first, again)
+	}
+	_, err = h.sql(ses, byID(id), 0, "DELETE FROM Singers WHERE true")
+	h.fails(err, codes.InvalidArgument)
+	_, err = h.sql(ses, byID(id), 7, "UPDATE Singers SET Name = 'x' WHERE SingerId = 1")
+	h.ok(err)
+	_, err = h.sql(ses, byID(id), 8, "SELECT nonsense")
+	h.fails(err, codes.InvalidArgument)
+	_, err = h.sql(ses, byID(id), 5, "UPDATE Singers SET Name = 'y' WHERE SingerId = 1")
+	h.fails(err, codes.InvalidArgument)
+	_, err = h.data.Commit(h.ctx, commitOf(ses, id))
+	if err == nil {
+		t.Error("a transaction with statements out of order could be committed")
+	}
+}
+
+func TestBatchDML(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	req := &spannerpb.ExecuteBatchDmlRequest{
+		Session: ses, Transaction: begins(readWrite()), Seqno: 1,
+		Statements: []*spannerpb.ExecuteBatchDmlRequest_Statement{
+			{Sql: "INSERT INTO Singers (SingerId, Name) VALUES (1, 'a'), (2, 'b')"},
+			{Sql: "UPDATE Singers SET Name = 'c' WHERE SingerId = @id", Params: structOf("id", "2")},
+			{Sql: "SELECT 1"},
+			{Sql: "DELETE FROM Singers WHERE true"},
+		},
+	}
+	reply, err := h.data.ExecuteBatchDml(h.ctx, req)
+	h.ok(err)
+	if len(reply.ResultSets) != 2 || codes.Code(reply.Status.GetCode()) != codes.InvalidArgument ||
+		reply.ResultSets[0].Stats.GetRowCountExact() != 2 || reply.ResultSets[1].Stats.GetRowCountExact() != 1 || reply.ResultSets[1].Metadata != nil {
+		t.Fatalf("bad reply %v", reply)
+	}
+	id := reply.ResultSets[0].Metadata.Transaction.Id
+	again := proto.Clone(req).(*spannerpb.ExecuteBatchDmlRequest)
+	again.Transaction = byID(id)
+	replayed, err := h.data.ExecuteBatchDml(h.ctx, again)
+	h.ok(err)
+	if !proto.Equal(replayed, reply) {
+		t.Errorf("replay differs: %v", replayed)
+	}
+	_, err = h.data.Commit(h.ctx, commitOf(ses, id))
+	h.ok(err)
+	rs, err := h.sql(ses, nil, 0, "SELECT Name FROM Singers ORDER BY SingerId")
+	h.ok(err)
+	if len(rs.Rows) != 2 || rs.Rows[1].Values[0].GetStringValue() != "c" {
+		t.Errorf("bad rows %v", rs.Rows)
+	}
+	_, err = h.data.ExecuteBatchDml(h.ctx, &spannerpb.ExecuteBatchDmlRequest{Session: ses, Transaction: begins(readWrite())})
+	h.fails(err, codes.InvalidArgument)
+}
+
+// TestAbortedCarriesRetryInfo makes an older transaction wound a younger one.
+func TestAbortedCarriesRetryInfo(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	h.insert(ses, list("1", "a"))
+	update := "UPDATE Singers SET Name = 'x' WHERE SingerId = 1"
+	older, younger := h.begin(ses, readWrite()), h.begin(ses, readWrite())
+	_, err := h.sql(ses, byID(younger), 1, update)
+	h.ok(err)
+	_, err = h.sql(ses, byID(older), 1, update)
+	h.ok(err)
+	var trailer metadata.MD
+	_, err = h.data.Commit(h.ctx, commitOf(ses, younger), grpc.Trailer(&trailer))
+	h.fails(err, codes.Aborted)
+	var retry *errdetails.RetryInfo
+	for _, d := range status.Convert(err).Details() {
+		if r, ok := d.(*errdetails.RetryInfo); ok {
+			retry = r
+		}
+	}
+	if retry.GetRetryDelay().AsDuration() <= 0 {
+		t.Errorf("no RetryInfo in the details of %v", err)
+	}
+	fromTrailer := new(errdetails.RetryInfo)
+	if values := trailer.Get("google.rpc.retryinfo-bin"); len(values) != 1 || proto.Unmarshal([]byte(values[0]), fromTrailer) != nil || !proto.Equal(fromTrailer, retry) {
+		t.Errorf("no RetryInfo in the trailer %v", trailer)
+	}
+	_, err = h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: younger})
+	h.ok(err)
+	// The retry keeps its age, so now it wins over a transaction that began before it.
+	third := h.begin(ses, readWrite())
+	retryOptions := readWrite()
+	retryOptions.GetReadWrite().MultiplexedSessionPreviousTransactionId = younger
+	retried := h.begin(ses, retryOptions)
+	_, err = h.data.Commit(h.ctx, commitOf(ses, older))
+	h.ok(err)
+	_, err = h.sql(ses, byID(third), 1, update)
+	h.ok(err)
+	_, err = h.sql(ses, byID(retried), 1, update)
+	h.ok(err)
+	_, err = h.data.Commit(h.ctx, commitOf(ses, retried))
+	h.ok(err)
+	_, err = h.data.Commit(h.ctx, commitOf(ses, third))
+	h.fails(err, codes.Aborted)
+}
+
+// TestOneActiveTransaction: a regular session's new transaction ends the one before.
+func TestOneActiveTransaction(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(false)
+	first := h.begin(ses, readWrite())
+	second := h.begin(ses, readWrite())
+	_, err := h.data.Commit(h.ctx, commitOf(ses, first))
+	h.fails(err, codes.FailedPrecondition)
+	_, err = h.data.Commit(h.ctx, commitOf(ses, second))
+	h.ok(err)
+	_, err = h.data.Commit(h.ctx, commitOf(h.session(false), second))
+	h.fails(err, codes.NotFound)
+}
+
+func TestReadOnlyTransaction(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	h.insert(ses, list("1", "before"))
+	tx, err := h.data.BeginTransaction(h.ctx, &spannerpb.BeginTransactionRequest{Session: ses, Options: readOnly()})
+	h.ok(err)
+	if tx.ReadTimestamp == nil {
+		t.Error("no read timestamp")
+	}
+	h.insert(ses, list("1", "after"))
+	rs, err := h.sql(ses, byID(tx.Id), 0, "SELECT Name FROM Singers")
+	h.ok(err)
+	if got := rs.Rows[0].Values[0].GetStringValue(); got != "before" {
+		t.Errorf("the snapshot moved: %s", got)
+	}
+	_, err = h.sql(h.session(true), byID(tx.Id), 0, "SELECT 1")
+	h.fails(err, codes.NotFound)
+	_, err = h.sql(ses, byID(tx.Id), 0, "DELETE FROM Singers WHERE true")
+	h.fails(err, codes.InvalidArgument)
+	_, err = h.data.Commit(h.ctx, commitOf(ses, tx.Id))
+	h.fails(err, codes.FailedPrecondition)
+	_, err = h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: tx.Id})
+	h.fails(err, codes.FailedPrecondition)
+}
+
+func TestTransactionOptionsAreChecked(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	ro := func(o *spannerpb.TransactionOptions_ReadOnly) *spannerpb.TransactionOptions {
+		return &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadOnly_{ReadOnly: o}}
+	}
+	bounded := ro(&spannerpb.TransactionOptions_ReadOnly{TimestampBound: &spannerpb.TransactionOptions_ReadOnly_MaxStaleness{MaxStaleness: durationpb.New(time.Second)}})
+	negative := ro(&spannerpb.TransactionOptions_ReadOnly{TimestampBound: &spannerpb.TransactionOptions_ReadOnly_ExactStaleness{ExactStaleness: durationpb.New(-time.Second)}})
+	repeatable := ro(&spannerpb.TransactionOptions_ReadOnly{})
+	repeatable.IsolationLevel = spannerpb.TransactionOptions_REPEATABLE_READ
+	for name, o := range map[string]*spannerpb.TransactionOptions{"none": nil, "no mode": {}, "bounded": bounded, "negative": negative, "repeatable": repeatable} {
+		_, err := h.data.BeginTransaction(h.ctx, &spannerpb.BeginTransactionRequest{Session: ses, Options: o})
+		if status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err := h.sql(ses, &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_SingleUse{SingleUse: readWrite()}}, 0, "SELECT 1")
+	h.fails(err, codes.InvalidArgument)
+	_, err = h.sql(ses, &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_SingleUse{SingleUse: bounded}}, 0, "SELECT 1")
+	h.ok(err)
+	late := singleUse(ses)
+	late.MaxCommitDelay = durationpb.New(time.Second)
+	_, err = h.data.Commit(h.ctx, late)
+	h.fails(err, codes.InvalidArgument)
+	tagged := singleUse(ses)
+	tagged.RequestOptions = &spannerpb.RequestOptions{TransactionTag: "é"}
+	_, err = h.data.Commit(h.ctx, tagged)
+	h.fails(err, codes.InvalidArgument)
+}
+
+func TestPartitionedDML(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	h.insert(ses, list("1", "a"), list("2", "b"))
+	id := h.begin(ses, &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_PartitionedDml_{PartitionedDml: &spannerpb.TransactionOptions_PartitionedDml{}}})
+	_, err := h.sql(ses, byID(id), 1, "SELECT 1")
+	h.fails(err, codes.InvalidArgument)
+	rs, err := h.sql(ses, byID(id), 1, "UPDATE Singers SET Data = b'z' WHERE true")
+	h.ok(err)
+	if rs.Stats.GetRowCountLowerBound() != 2 {
+		t.Errorf("bad stats %v", rs.Stats)
+	}
+	_, err = h.sql(ses, byID(id), 2, "UPDATE Singers SET Data = b'z' WHERE true")
+	h.fails(err, codes.InvalidArgument)
+	_, err = h.data.Commit(h.ctx, commitOf(ses, id))
+	h.fails(err, codes.FailedPrecondition)
+}
