@@ -135,7 +135,7 @@ func div(_ *Context, a []value.Value) (value.Value, error) {
 	x, y := a[0].AsInt64(), a[1].AsInt64()
 	switch {
 	case y == 0:
-		return value.Value{}, fault.DivisionByZero(binary(int64Text(x), "/", int64Text(y)))
+		return value.Value{}, fault.DivisionByZero(infix(int64Text(x), "/", int64Text(y)))
 	case y == -1:
 		return negateInt64(nil, a)
 	}
@@ -181,14 +181,14 @@ func multiplyFloat64(_ *Context, a []value.Value) (value.Value, error) {
 func divideFloat64(_ *Context, a []value.Value) (value.Value, error) {
 	x, y := a[0].AsFloat64(), a[1].AsFloat64()
 	if y == 0 {
-		return value.Value{}, fault.DivisionByZero(binary(shortFloat(x), "/", shortFloat(y)))
+		return value.Value{}, fault.DivisionByZero(infix(shortFloat(x), "/", shortFloat(y)))
 	}
 	return checkedFloat64(x, "/", y, x/y)
 }
 
 func checkedFloat64(x float64, operator string, y, result float64) (value.Value, error) {
 	if !finite(result) && finite(x) && finite(y) {
-		return value.Value{}, fault.Overflow("double", binary(shortFloat(x), operator, shortFloat(y)))
+		return value.Value{}, fault.Overflow("double", infix(shortFloat(x), operator, shortFloat(y)))
 	}
 	return ofFloat64(result)
 }

@@ -12,12 +12,26 @@ func Cast(from, to *value.Type, safe bool) (*Scalar, error) {
 	if convert == nil {
 		return nil, fault.NoCast(from.String(), to.String())
 	}
+	withFormat := formattedConversions[[2]value.Kind{from.Kind, to.Kind}]
 	return &Scalar{
-		Stable: zoned(from) != zoned(to),
-		eval:   func(ctx *Context, a []value.Value) (value.Value, error) { return convert(ctx, a) },
-		null:   value.Null(to.Kind),
-		safe:   safe,
+		Stable: zoned(from) != zoned(to) || withFormat != nil && calendar(from, to),
+		eval: func(ctx *Context, a []value.Value) (value.Value, error) {
+			switch {
+			case len(a) == 1:
+				return convert(ctx, a)
+			case withFormat == nil:
+				return badArgument("FORMAT is not supported for a cast from " + from.String() + " to " + to.String())
+			}
+			return withFormat(ctx, a)
+		},
+		null: value.Null(to.Kind),
+		safe: safe,
 	}, nil
+}
+
+// calendar says whether a format may read the current month.
+func calendar(from, to *value.Type) bool {
+	return from.Kind == value.String && to.Kind == value.Date || zoned(from) || zoned(to)
 }
 
 // zoned says whether values of a type are instants: their text and their day depend on the time zone.
@@ -33,7 +47,7 @@ func zoned(t *value.Type) bool {
 	return t.Kind == value.Timestamp
 }
 
-// conversions between scalar types. A conversion sees a value that is not NULL, and FORMAT's arguments if it takes any.
+// conversions between scalar types. A conversion sees a value that is not NULL.
 var conversions = map[[2]value.Kind]Eval{
 	{value.Bool, value.Int64}:  func(_ *Context, a []value.Value) (value.Value, error) { return boolToInt64(a[0]), nil },
 	{value.Bool, value.String}: toText,
@@ -72,14 +86,14 @@ var conversions = map[[2]value.Kind]Eval{
 	{value.UUID, value.String}:      toText,
 	{value.UUID, value.Bytes}:       uuidToBytes,
 	{value.Bytes, value.UUID}:       bytesToUUID,
-	{value.Bytes, value.String}:     formatted(bytesToString, encodeBytes),
+	{value.Bytes, value.String}:     bytesToString,
 
 	{value.String, value.Bool}:      parseBool,
 	{value.String, value.Int64}:     parseInt64,
 	{value.String, value.Float64}:   parseFloat64,
 	{value.String, value.Float32}:   parseFloat32,
 	{value.String, value.Numeric}:   parseNumeric,
-	{value.String, value.Bytes}:     formatted(stringToBytes, decodeBytes),
+	{value.String, value.Bytes}:     stringToBytes,
 	{value.String, value.Date}:      parseDate,
 	{value.String, value.Timestamp}: parseTimestamp,
 	{value.String, value.Interval}:  parseInterval,
@@ -122,7 +136,7 @@ func convertList(of func(int) Eval, n int, to *value.Type) Eval {
 				converted[i] = value.Null(kinds[which])
 				continue
 			}
-			v, err := evals[which](ctx, append([]value.Value{e}, a[1:]...))
+			v, err := evals[which](ctx, []value.Value{e})
 			if err != nil {
 				return v, err
 			}
@@ -135,12 +149,12 @@ func convertList(of func(int) Eval, n int, to *value.Type) Eval {
 	}
 }
 
-// formatted is a conversion that has another one for CAST with FORMAT.
-func formatted(plain, withFormat Eval) Eval {
-	return func(ctx *Context, a []value.Value) (value.Value, error) {
-		if len(a) > 1 {
-			return withFormat(ctx, a)
-		}
-		return plain(ctx, a)
-	}
+// formattedConversions are those of CAST with FORMAT.
+var formattedConversions = map[[2]value.Kind]Eval{
+	{value.Date, value.String}:      formatDateElements,
+	{value.Timestamp, value.String}: formatTimestampElements,
+	{value.Bytes, value.String}:     encodeBytes,
+	{value.String, value.Bytes}:     decodeBytes,
+	{value.String, value.Date}:      parseDateElements,
+	{value.String, value.Timestamp}: parseTimestampElements,
 }

@@ -3,38 +3,65 @@ package fn
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/cockroachdb/datadriven"
 
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestGolden runs the tables in testdata. A line is a call or a cast:
+var rewrite = flag.Bool("rewrite-golden", false, "write the results into the golden tables")
+
+// TestGolden runs the tables in testdata. A line is a call or a cast and, behind =>, its result; # begins a comment:
 //
-//	substr('abc', 2)
-//	safe.substr('abc', 2, -1)
-//	cast('12' as INT64), safe_cast('x' as INT64)
-//	array_first([1]) :: INT64
-//	sum(1, 2, NULL:INT64)      in a block called "aggregate": one row per argument; rows of several arguments in parentheses
+//	substr('abc', 2) => STRING "bc"
+//	safe.substr('abc', 2, -1) => STRING NULL
+//	cast('12' as INT64) => INT64 12
+//	array_first([1]) :: INT64 => INT64 1
 //
-// and its result stands behind it in the output. Literals are those of reader_test.go; a type behind :: is
-// the result's type where the signature leaves it open.
+// In files called aggregate... an argument is a row (rows of several arguments stand in parentheses):
+//
+//	sum(1, 2, NULL:INT64) => INT64 3
+//
+// Literals are those of reader_test.go; a type behind :: is the result's where the signature leaves it open.
 func TestGolden(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			var out strings.Builder
-			for _, line := range strings.Split(strings.TrimSpace(d.Input), "\n") {
-				fmt.Fprintf(&out, "%s = %s\n", line, run(t, d.Cmd, line))
-			}
-			return out.String()
-		})
-	})
+	files, err := filepath.Glob("testdata/*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden tables: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { runTable(t, file) })
+	}
+}
+
+func runTable(t *testing.T, file string) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	aggregate := strings.HasPrefix(filepath.Base(file), "aggregate")
+	lines := strings.Split(string(content), "\n")
+	for i, line := range lines {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		call, want, _ := strings.Cut(line, " => ")
+		got := run(t, call, aggregate)
+		if lines[i] = call + " => " + got; got != want && !*rewrite {
+			t.Errorf("%s:%d: %s\n got %s\nwant %s", file, i+1, call, got, want)
+		}
+	}
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // testContext has a fixed time, Los Angeles time, and no chance.
@@ -42,22 +69,16 @@ func testContext() *Context {
 	return &Context{Now: time.Date(2024, 2, 29, 23, 59, 58, 123456789, time.UTC), Random: bytes.NewReader(make([]byte, 1<<16))}
 }
 
-func run(t *testing.T, command, line string) string {
-	r := &reader{text: line}
-	var v value.Value
-	var typ *value.Type
-	var err error
-	switch command {
-	case "eval":
-		v, typ, err = r.call()
-	case "aggregate":
-		v, typ, err = r.aggregate()
-	default:
-		t.Fatalf("unknown command %s", command)
+func run(t *testing.T, call string, aggregate bool) string {
+	r := &reader{text: call}
+	eval := r.call
+	if aggregate {
+		eval = r.aggregate
 	}
+	v, typ, err := eval()
 	var bad *syntaxError
 	if errors.As(err, &bad) {
-		t.Fatalf("%s: %v", line, err)
+		t.Fatalf("%s: %v", call, err)
 	}
 	if err != nil {
 		return fmt.Sprintf("%s: %s", fault.CodeOf(err), err)

@@ -35,7 +35,7 @@ func divNumeric(_ *Context, a []value.Value) (value.Value, error) {
 	whole, _ := x.Sub(rest) // a multiple of y: the division below is exact
 	quotient, ok := whole.Div(y)
 	if !ok {
-		return value.Value{}, numericOverflow(binary(x.String(), "/", y.String()))
+		return value.Value{}, numericOverflow(infix(x.String(), "/", y.String()))
 	}
 	return value.OfNumeric(quotient), nil
 }
@@ -55,13 +55,13 @@ func numericOperation(a []value.Value, operator string, f func(x, y value.Decima
 	x, y := a[0].AsNumeric(), a[1].AsNumeric()
 	z, ok := f(x, y)
 	if !ok {
-		return value.Value{}, numericOverflow(binary(x.String(), operator, y.String()))
+		return value.Value{}, numericOverflow(infix(x.String(), operator, y.String()))
 	}
 	return value.OfNumeric(z), nil
 }
 
 func numericByZero(a []value.Value) error {
-	return fault.DivisionByZero(binary(a[0].AsNumeric().String(), "/", a[1].AsNumeric().String()))
+	return fault.DivisionByZero(infix(a[0].AsNumeric().String(), "/", a[1].AsNumeric().String()))
 }
 
 func numericOverflow(operation string) error { return fault.Overflow("numeric", operation) }

@@ -12,10 +12,10 @@ import (
 // How errors write the operation that they are about.
 
 func int64Overflow(x int64, operator string, y int64) error {
-	return fault.Overflow("int64", binary(int64Text(x), operator, int64Text(y)))
+	return fault.Overflow("int64", infix(int64Text(x), operator, int64Text(y)))
 }
 
-func binary(x, operator, y string) string { return x + " " + operator + " " + y }
+func infix(x, operator, y string) string { return x + " " + operator + " " + y }
 
 func call(name string, args ...string) string { return name + "(" + strings.Join(args, ", ") + ")" }
 

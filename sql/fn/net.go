@@ -1,0 +1,173 @@
+package fn
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"net/netip"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// network: addresses are BYTES of 4 or 16, in network byte order.
+var network = []record{
+	{name: "net.host", doc: "The host of a URL; NULL if it has none.", overloads: []overload{{"STRING -> STRING", strict(netHost)}}},
+	{name: "net.public_suffix", doc: "The public suffix of a URL's host (co.uk); NULL if it has none.", overloads: []overload{{"STRING -> STRING", strict(netPublicSuffix)}}},
+	{name: "net.reg_domain", doc: "The registrable domain of a URL's host: its public suffix and one label more; NULL if it has none.", overloads: []overload{{"STRING -> STRING", strict(netRegDomain)}}},
+	{name: "net.ip_from_string", doc: "The bytes of an IPv4 or IPv6 address.", overloads: []overload{{"STRING -> BYTES", strict(ipFromString)}}},
+	{name: "net.safe_ip_from_string", doc: "The bytes of an IPv4 or IPv6 address; NULL if the text is none.", overloads: []overload{{"STRING -> BYTES", strict(safeIPFromString)}}},
+	{name: "net.ip_to_string", doc: "An address as text.", overloads: []overload{{"BYTES -> STRING", strict(ipToString)}}},
+	{name: "net.ip_net_mask", doc: "NET.IP_NET_MASK(bytes, bits): a mask of 4 or 16 bytes whose first bits are 1.", overloads: []overload{{"INT64, INT64 -> BYTES", strict(ipNetMask)}}},
+	{name: "net.ip_trunc", doc: "NET.IP_TRUNC(address, bits): an address whose bits behind the first ones are 0.", overloads: []overload{{"BYTES, INT64 -> BYTES", strict(ipTrunc)}}},
+	{name: "net.ipv4_from_int64", doc: "The bytes of an IPv4 address that is given as a number.", overloads: []overload{{"INT64 -> BYTES", strict(ipv4FromInt64)}}},
+	{name: "net.ipv4_to_int64", doc: "An IPv4 address as a number.", overloads: []overload{{"BYTES -> INT64", strict(ipv4ToInt64)}}},
+}
+
+// hostOf is what stands for the host in a URL, with or without a scheme.
+func hostOf(url string) string {
+	url = strings.Trim(url, asciiSpace)
+	if i := strings.Index(url, "//"); i == 0 || i > 0 && url[i-1] == ':' && !strings.ContainsAny(url[:i], "/?#") {
+		url = url[i+2:]
+	}
+	if i := strings.IndexAny(url, "/?#"); i >= 0 {
+		url = url[:i]
+	}
+	if i := strings.LastIndexByte(url, '@'); i >= 0 {
+		url = url[i+1:]
+	}
+	if strings.HasPrefix(url, "[") {
+		if end := strings.IndexByte(url, ']'); end >= 0 {
+			return url[:end+1]
+		}
+	}
+	host, _, _ := strings.Cut(url, ":")
+	return strings.Trim(host, asciiSpace)
+}
+
+func textOrNull(s string) (value.Value, error) {
+	if s == "" {
+		return null(value.String)
+	}
+	return ofString(s)
+}
+
+func netHost(_ *Context, a []value.Value) (value.Value, error) {
+	return textOrNull(hostOf(a[0].AsString()))
+}
+
+func netPublicSuffix(_ *Context, a []value.Value) (value.Value, error) {
+	_, suffix := domainOf(a[0].AsString())
+	return textOrNull(suffix)
+}
+
+func netRegDomain(_ *Context, a []value.Value) (value.Value, error) {
+	domain, _ := domainOf(a[0].AsString())
+	return textOrNull(domain)
+}
+
+// domainOf is the registrable domain and public suffix of a URL's host, as it writes them; empty if it has none.
+func domainOf(url string) (domain, suffix string) {
+	host := strings.Trim(hostOf(url), ".")
+	if _, err := netip.ParseAddr(host); err == nil || host == "" || strings.HasPrefix(host, "[") || strings.Contains(host, "..") {
+		return "", ""
+	}
+	lower := strings.ToLower(host)
+	known, icann := publicsuffix.PublicSuffix(lower)
+	if !icann && !strings.Contains(known, ".") { // the list does not have it
+		return "", ""
+	}
+	suffix = host[len(host)-len(known):]
+	rest := strings.TrimSuffix(host[:len(host)-len(known)], ".")
+	if rest == "" {
+		return "", suffix
+	}
+	return rest[strings.LastIndexByte(rest, '.')+1:] + "." + suffix, suffix
+}
+
+func parseAddress(s string) (address []byte, ok bool) {
+	addr, err := netip.ParseAddr(s)
+	if err != nil || addr.Zone() != "" {
+		return nil, false
+	}
+	return addr.AsSlice(), true
+}
+
+func ipFromString(_ *Context, a []value.Value) (value.Value, error) {
+	address, ok := parseAddress(a[0].AsString())
+	if !ok {
+		return badArgument("invalid IP address: " + a[0].AsString())
+	}
+	return ofBytes(address)
+}
+
+func safeIPFromString(_ *Context, a []value.Value) (value.Value, error) {
+	address, ok := parseAddress(a[0].AsString())
+	if !ok {
+		return null(value.Bytes)
+	}
+	return ofBytes(address)
+}
+
+func addressOf(v value.Value, function string) (netip.Addr, error) {
+	addr, ok := netip.AddrFromSlice(v.AsBytes())
+	if !ok {
+		return addr, fault.BadArgument(fmt.Sprintf("Invalid input to %s: an address has 4 or 16 bytes, not %d", function, len(v.AsBytes())))
+	}
+	return addr, nil
+}
+
+func ipToString(_ *Context, a []value.Value) (value.Value, error) {
+	addr, err := addressOf(a[0], "NET.IP_TO_STRING")
+	return value.OfString(addr.String()), err
+}
+
+func ipNetMask(_ *Context, a []value.Value) (value.Value, error) {
+	size, bits := a[0].AsInt64(), a[1].AsInt64()
+	if size != 4 && size != 16 {
+		return badArgument(fmt.Sprintf("Invalid output size in NET.IP_NET_MASK: %d; it must be 4 or 16", size))
+	}
+	if bits < 0 || bits > 8*size {
+		return badArgument(fmt.Sprintf("Invalid prefix length in NET.IP_NET_MASK: %d; it must be from 0 to %d", bits, 8*size))
+	}
+	mask := make([]byte, size)
+	for i := range mask {
+		mask[i] = ^byte(math.MaxUint8 >> min(8, max(0, bits-8*int64(i))))
+	}
+	return ofBytes(mask)
+}
+
+func ipTrunc(_ *Context, a []value.Value) (value.Value, error) {
+	addr, err := addressOf(a[0], "NET.IP_TRUNC")
+	if err != nil {
+		return value.Value{}, err
+	}
+	bits := a[1].AsInt64()
+	if bits < 0 || bits > int64(addr.BitLen()) {
+		return badArgument(fmt.Sprintf("Invalid prefix length in NET.IP_TRUNC: %d; it must be from 0 to %d", bits, addr.BitLen()))
+	}
+	prefix, err := addr.Prefix(int(bits))
+	if err != nil {
+		return value.Value{}, err
+	}
+	return ofBytes(prefix.Addr().AsSlice())
+}
+
+func ipv4FromInt64(_ *Context, a []value.Value) (value.Value, error) {
+	n := a[0].AsInt64()
+	if n < math.MinInt32 || n > math.MaxUint32 {
+		return badArgument("Invalid input to NET.IPV4_FROM_INT64: " + int64Text(n) + " is beyond 32 bits")
+	}
+	return ofBytes(binary.BigEndian.AppendUint32(nil, uint32(n)))
+}
+
+func ipv4ToInt64(_ *Context, a []value.Value) (value.Value, error) {
+	b := a[0].AsBytes()
+	if len(b) != 4 {
+		return badArgument(fmt.Sprintf("Invalid input to NET.IPV4_TO_INT64: an IPv4 address has 4 bytes, not %d", len(b)))
+	}
+	return ofInt64(int64(binary.BigEndian.Uint32(b)))
+}
