@@ -110,7 +110,7 @@ func textFromWire(s string, t *Type) (Value, error) {
 		d, err := ParseDecimalStrict(s)
 		return OfNumeric(d), err
 	case JSON:
-		text, err := ParseJSON(s)
+		text, err := ParseJSONRounding(s) // as the service does: PARSE_JSON alone is exact
 		return OfJSON(text), err
 	case Interval:
 		i, err := ParseInterval(s)
