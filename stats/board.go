@@ -1,0 +1,138 @@
+package stats
+
+import (
+	"slices"
+	"strings"
+)
+
+// A board holds the tallies of one family in one interval. It is bounded: when
+// it is full, the lighter half of its tallies goes into rest. So whatever is heavy stays,
+// in front of any number of light subjects, and tallies plus rest is
+// always everything.
+type board struct {
+	family  *family
+	tallies map[uint64]*tally
+	rest    tally
+	texts   int // bytes of text in subjects
+	free    []*tally
+}
+
+func newBoard(f *family) *board { return &board{family: f, tallies: map[uint64]*tally{}} }
+
+// add makes a tally for a subject that has none.
+func (b *board) add(key uint64, s subject) *tally {
+	s.own()
+	if size := s.size(); len(b.tallies) >= max(boardTallies, b.family.keep) || b.texts > 0 && b.texts+size > boardTexts {
+		b.shed()
+	}
+	b.texts += s.size()
+	t := b.fresh(s)
+	b.tallies[key] = t
+	return t
+}
+
+// own makes the subject's texts its own, and as long as a row shows them.
+func (s *subject) own() {
+	if name := cut(s.name, maxText); len(name) < len(s.name) {
+		s.name, s.truncated = name, true
+	}
+	s.name, s.tag = strings.Clone(s.name), strings.Clone(s.tag)
+}
+
+func (b *board) fresh(s subject) *tally {
+	if n := len(b.free); n > 0 {
+		t := b.free[n-1]
+		b.free = b.free[:n-1]
+		t.reset(s)
+		return t
+	}
+	return &tally{subject: s}
+}
+
+// keyed is a tally with its key.
+type keyed struct {
+	key uint64
+	*tally
+}
+
+// shed moves the lighter half, by number and by bytes of text, into the rest.
+func (b *board) shed() {
+	list := make([]keyed, 0, len(b.tallies))
+	for k, t := range b.tallies {
+		list = append(list, keyed{k, t})
+	}
+	slices.SortFunc(list, func(x, y keyed) int { return b.family.heavierFirst(x.tally, y.tally) })
+	kept, texts := 0, 0
+	for _, k := range list {
+		size := k.subject.size()
+		if kept < len(list)/2 && texts+size <= boardTexts/2 {
+			kept++
+			texts += size
+			continue
+		}
+		b.rest.absorb(k.tally)
+		delete(b.tallies, k.key)
+		k.subject = subject{}
+		b.free = append(b.free, k.tally)
+	}
+	b.texts = texts
+}
+
+// merge adds another board's tallies, which may not be used afterwards. The board outgrows its bound; see closed.
+func (b *board) merge(o *board) {
+	b.rest.absorb(&o.rest)
+	for _, t := range o.tallies {
+		b.mergeTally(t)
+	}
+}
+
+// mergeRecord adds what was stored of another board, which may not be used afterwards.
+func (b *board) mergeRecord(r record) {
+	b.rest.absorb(r.rest)
+	for _, t := range r.tallies {
+		b.mergeTally(t)
+	}
+}
+
+func (b *board) mergeTally(t *tally) {
+	key := b.family.key(&t.subject)
+	have := b.tallies[key]
+	switch {
+	case have == nil:
+		b.tallies[key] = t
+	case !b.family.single:
+		have.absorb(t)
+	case b.family.weight(t) > b.family.weight(have):
+		b.tallies[key] = t
+	}
+}
+
+// closed is what of a board is kept when its interval is over: the heaviest tallies in order, and the rest.
+func (b *board) closed() record {
+	r := record{rest: &b.rest}
+	list := make([]*tally, 0, len(b.tallies))
+	for _, t := range b.tallies {
+		list = append(list, t)
+	}
+	slices.SortFunc(list, b.family.heavierFirst)
+	texts := 0
+	for _, t := range list {
+		if len(r.tallies) == b.family.keep || b.family.single && texts+t.subject.size() > fullTexts {
+			b.rest.absorb(t)
+			continue
+		}
+		if texts += t.subject.size(); texts > fullTexts {
+			texts -= t.subject.shorten()
+		}
+		r.tallies = append(r.tallies, t)
+	}
+	return r
+}
+
+// shorten leaves shortText bytes of the subject's name and returns how many it took away.
+func (s *subject) shorten() int {
+	before := len(s.name)
+	s.name = strings.Clone(cut(s.name, shortText))
+	s.truncated = s.truncated || len(s.name) < before
+	return before - len(s.name)
+}

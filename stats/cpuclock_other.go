@@ -1,0 +1,11 @@
+//go:build !linux
+
+package stats
+
+import "time"
+
+// threadCPU is the time, for want of a clock of the thread: what is measured is how long work took.
+func threadCPU() time.Duration { return time.Since(epoch) }
+
+// processCPU is not known: nothing is charged beyond what is measured.
+func processCPU() time.Duration { return 0 }

@@ -1,0 +1,30 @@
+// Package stats knows what happened in a database, per interval: it is fed by
+// server, sql and txn, and read as the tables of SPANNER_SYS.
+//
+// A Collector per database takes one record per execution (Query, Read,
+// Transaction, LockWait, Profile; an execution is one record however many
+// splits it touched). It counts what is equal together in tallies, one for
+// each row to be, in the minute that is open:
+//
+//	record -> shard -> board (queries, reads, ...) -> tally        collector.go, board.go, tally.go
+//
+// When a minute is over its tallies are merged, the heaviest are kept and the
+// rest become one tally, so that totals stay exact; that is one stored record.
+// Ten minutes are made of ten such records, an hour of six of those
+// (interval.go). Rows are computed from stored records when they are read
+// (tables.go), so that memory holds the open minute and nothing else.
+//
+// Promises: recording allocates nothing for what was seen before in the same
+// minute; memory and disk are bounded whatever the traffic (limits.go); what a
+// row says did happen (a tally that was dropped and came back counts from
+// then on, it never overstates); a crash loses the seconds since the last flush.
+//
+// Beside: queries that run now (active.go), partitioned DML that runs now
+// (partitioned.go), timelines of tagged transactions (timeline.go), CPU time
+// (cpu.go, account.go), and metrics of API methods (metrics.go).
+//
+// Left out: SUPPORTED_OPTIMIZER_VERSIONS (sql/system has it), and tables about
+// what Crowfoot does not have: recommendations, vector indexes, graph operations.
+//
+// Imports of this module: kv, mvcc, schema, stats/distribution, value.
+package stats

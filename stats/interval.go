@@ -1,0 +1,289 @@
+package stats
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+)
+
+// A resolution is a length of intervals, which are aligned to the wall clock.
+type resolution struct {
+	name   string // in keys of the store: never changed
+	suffix string // of tables
+	length time.Duration
+	// retention is how long after its end an interval is kept:
+	// https://cloud.google.com/spanner/docs/introspection/query-statistics#data_retention.
+	retention time.Duration
+}
+
+// The resolutions; each is made of the one before.
+var resolutions = [...]resolution{
+	{"1", "_MINUTE", time.Minute, 6 * time.Hour},
+	{"10", "_10MINUTE", 10 * time.Minute, 4 * 24 * time.Hour},
+	{"60", "_HOUR", time.Hour, 30 * 24 * time.Hour},
+}
+
+const (
+	byMinute = iota
+	byTenMinutes
+	byHour
+)
+
+func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
+
+// endOf is when a minute ends.
+func endOf(minute int64) time.Time { return time.Unix((minute+1)*60, 0) }
+
+// ends is the end of the newest interval that is over at t.
+func (r *resolution) ends(t time.Time) time.Time {
+	length := int64(r.length / time.Second)
+	return time.Unix(t.Unix()/length*length, 0)
+}
+
+// around is the end of the interval that an interval which ends at t is part of.
+func (r *resolution) around(t time.Time) time.Time {
+	length := int64(r.length / time.Second)
+	return time.Unix((t.Unix()+length-1)/length*length, 0)
+}
+
+// Advance does what is due: intervals that have ended are stored, longer ones
+// made of them, old ones deleted, and the open minute is flushed. Tables call it
+// when they are read, so that what they show depends on the clock alone.
+func (c *Collector) Advance() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.cfg.Clock()
+	err := c.advance(now)
+	if now.Sub(c.flushed) >= flushInterval {
+		err = errors.Join(err, c.flush(now, kv.Batch.CommitNoSync))
+	}
+	return err
+}
+
+func (c *Collector) advance(now time.Time) error {
+	if !c.recovered {
+		left, err := c.loadOpen()
+		if err != nil {
+			return err
+		}
+		if left != nil {
+			c.setAside(left)
+		}
+		c.recovered = true
+	}
+	last := minuteOf(now) - 1
+	anew := last > c.past.Load()
+	if anew {
+		c.past.Store(last)
+		c.sampler.begin()
+	}
+	sets := c.ended(last)
+	if anew {
+		sets = c.sampleSplits(sets, last)
+	}
+	if err := c.closeMinutes(sets); err != nil {
+		return err
+	}
+	if err := c.sampleSizes(now); err != nil {
+		return err
+	}
+	return c.rollUp(now)
+}
+
+// ended takes the sets of minutes up to last.
+func (c *Collector) ended(last int64) []*set {
+	var list []*set
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		if s.open != nil && s.open.minute <= last {
+			list = append(list, s.open)
+			s.open = nil
+		}
+		s.mu.Unlock()
+	}
+	c.asideMu.Lock()
+	defer c.asideMu.Unlock()
+	later := c.aside[:0]
+	for _, s := range c.aside {
+		if s.minute <= last {
+			list = append(list, s)
+		} else {
+			later = append(later, s)
+		}
+	}
+	clear(c.aside[len(later):])
+	c.aside = later
+	return list
+}
+
+// closeMinutes stores sets, merged by minute. What was flushed of them goes in the same batch.
+func (c *Collector) closeMinutes(sets []*set) error {
+	if len(sets) == 0 {
+		return nil
+	}
+	minutes := map[int64]*set{}
+	for _, s := range sets {
+		m := minutes[s.minute]
+		if m == nil {
+			m = &set{minute: s.minute}
+			minutes[s.minute] = m
+		}
+		m.merge(s)
+	}
+	if err := c.storeMinutes(minutes); err != nil {
+		for _, m := range minutes {
+			c.setAside(m) // for the next attempt
+		}
+		return fmt.Errorf("store statistics: %w", err)
+	}
+	return nil
+}
+
+func (c *Collector) storeMinutes(minutes map[int64]*set) error {
+	b := c.cfg.Store.NewBatch()
+	defer b.Close()
+	for _, m := range minutes {
+		for i, board := range m.boards {
+			if board == nil {
+				continue
+			}
+			if err := c.putMinute(b, i, endOf(m.minute), board); err != nil {
+				return err
+			}
+		}
+	}
+	if err := b.Delete(c.openKey()); err != nil {
+		return err
+	}
+	return b.Commit()
+}
+
+// putMinute adds the record of a minute to a batch. A minute that was stored before, by a clock set back, grows.
+func (c *Collector) putMinute(b kv.Batch, family int, end time.Time, board *board) error {
+	err := c.each(byMinute, family, end.Add(-time.Second), end, func(_ time.Time, r record) error {
+		board.mergeRecord(r)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return b.Put(c.key(byMinute, family, end), board.closed().encode(families[family]))
+}
+
+// rollUp makes the longer intervals that have ended.
+func (c *Collector) rollUp(now time.Time) error {
+	for i := byTenMinutes; i < len(resolutions); i++ {
+		end := resolutions[i].ends(now)
+		if c.rolledUp[i] == end.Unix() {
+			continue
+		}
+		for f := range families {
+			if err := c.rollUpFamily(i, f, end); err != nil {
+				return fmt.Errorf("make intervals of %v: %w", resolutions[i].length, err)
+			}
+		}
+		if i == byHour {
+			if err := c.prune(now); err != nil {
+				return err
+			}
+		}
+		c.rolledUp[i] = end.Unix()
+	}
+	return nil
+}
+
+// rollUpFamily makes the intervals of a family up to end, behind the newest that is stored. One
+// that could not be stored is made again: they only depend on shorter ones.
+func (c *Collector) rollUpFamily(resolution, family int, end time.Time) error {
+	if family == tableSizes {
+		return nil // sampled by the hour
+	}
+	from, err := c.newest(resolution, family)
+	if err != nil {
+		return err
+	}
+	b := c.cfg.Store.NewBatch()
+	defer b.Close()
+	var sum *board
+	var until time.Time // of sum
+	finish := func() error {
+		if sum == nil {
+			return nil
+		}
+		return b.Put(c.key(resolution, family, until), sum.closed().encode(families[family]))
+	}
+	err = c.each(resolution-1, family, from, end, func(at time.Time, r record) error {
+		if whole := resolutions[resolution].around(at); !whole.Equal(until) {
+			if err := finish(); err != nil {
+				return err
+			}
+			sum, until = newBoard(families[family]), whole
+		}
+		sum.mergeRecord(r)
+		return nil
+	})
+	if err = errors.Join(err, finish()); err != nil || b.Len() == 0 || sum == nil {
+		return err
+	}
+	return b.Commit()
+}
+
+// flush stores what is open, so that a crash loses little of it.
+func (c *Collector) flush(now time.Time, commit func(kv.Batch) error) error {
+	c.flushed = now
+	open, dirty := c.copyOpen()
+	if !dirty {
+		return nil
+	}
+	b := c.cfg.Store.NewBatch()
+	defer b.Close()
+	if err := b.Put(c.openKey(), open.encode()); err != nil {
+		return err
+	}
+	if err := commit(b); err != nil {
+		return fmt.Errorf("flush statistics: %w", err)
+	}
+	return nil
+}
+
+// copyOpen merges copies of all that is open.
+func (c *Collector) copyOpen() (open *set, dirty bool) {
+	open = new(set)
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		dirty = dirty || s.dirty
+		s.dirty = false
+		if s.open != nil {
+			open.add(s.open)
+		}
+		s.mu.Unlock()
+	}
+	c.asideMu.Lock()
+	defer c.asideMu.Unlock()
+	for _, s := range c.aside {
+		open.add(s)
+	}
+	return open, dirty
+}
+
+// add adds another set, which goes on.
+func (s *set) add(o *set) {
+	o.addOperations()
+	s.minute = max(s.minute, o.minute)
+	for i, b := range o.boards {
+		if b == nil {
+			continue
+		}
+		sum := s.board(i)
+		sum.rest.absorb(&b.rest)
+		for _, t := range b.tallies {
+			one := tally{subject: t.subject}
+			one.absorb(t)
+			sum.mergeTally(&one)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package stats
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// maxKeyPart is how much of a string in a key is shown.
+const maxKeyPart = 256
+
+// KeyText prints a key as ROW_RANGE_START_KEY and the split tables do:
+// albums(2,1) is one row, albums(2,1+), with open set, a range that starts there.
+func KeyText(table string, key []value.Value, open bool) string {
+	var b strings.Builder
+	b.WriteString(table)
+	b.WriteByte('(')
+	for i, v := range key {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		writeKeyPart(&b, v)
+	}
+	if open {
+		b.WriteByte('+')
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+func writeKeyPart(b *strings.Builder, v value.Value) {
+	if v.IsNull() {
+		b.WriteString("NULL")
+		return
+	}
+	var room [64]byte
+	switch v.Kind() {
+	case value.Bool:
+		b.WriteString(strconv.FormatBool(v.AsBool()))
+	case value.Int64:
+		b.Write(strconv.AppendInt(room[:0], v.AsInt64(), 10))
+	case value.Float64:
+		b.Write(value.AppendFloat64(room[:0], v.AsFloat64()))
+	case value.Float32:
+		b.Write(value.AppendFloat32(room[:0], v.AsFloat32()))
+	case value.String, value.JSON:
+		b.WriteString(cut(v.AsString(), maxKeyPart))
+	case value.Bytes:
+		data := v.AsBytes()
+		b.WriteString(base64.StdEncoding.EncodeToString(data[:min(len(data), maxKeyPart)]))
+	case value.Date:
+		b.Write(value.AppendDate(room[:0], v.AsDate()))
+	case value.Timestamp:
+		seconds, nanos := v.AsTimestamp()
+		b.Write(value.AppendTimestamp(room[:0], seconds, nanos))
+	case value.Numeric:
+		b.Write(v.AsNumeric().Append(room[:0]))
+	case value.UUID:
+		b.Write(value.AppendUUID(room[:0], v.AsUUID()))
+	}
+}

@@ -1,0 +1,79 @@
+package stats
+
+import (
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// A LockWait is one request for a lock that had to wait.
+type LockWait struct {
+	Key      string // where the wanted range starts; see KeyText
+	End      time.Time
+	Wait     time.Duration
+	Requests []LockRequest // who wanted, and who held
+}
+
+// The sums of locks.
+const (
+	lockWait = iota
+	lockSums
+)
+
+// LockWait counts a wait. w is not kept.
+func (c *Collector) LockWait(w *LockWait) {
+	name := cut(w.Key, maxLockKey)
+	fp := fingerprint(name)
+	s := c.enter()
+	defer s.mu.Unlock()
+	b := s.at(c, w.End).board(locks)
+	key := subjectKey(fp, 0)
+	t := b.tallies[key]
+	if t == nil {
+		t = b.add(key, subject{fingerprint: fp, name: name})
+	}
+	t.sums[lockWait] += int64(w.Wait)
+	for _, r := range w.Requests {
+		t.sample(r)
+	}
+}
+
+var lockColumns = []column{
+	intervalEnd,
+	top(column{name: "ROW_RANGE_START_KEY", typ: value.BytesType, of: func(r row) value.Value { return value.OfBytes([]byte(r.subject.name)) }}),
+	sumSeconds("LOCK_WAIT_SECONDS", lockWait),
+	top(column{name: "SAMPLE_LOCK_REQUESTS", typ: samplesType, of: func(r row) value.Value { return samplesValue(r.samples) }}),
+	top(column{name: "SAMPLE_LOCK_REQUESTS_JSON_STRING", typ: value.StringType, of: func(r row) value.Value { return value.OfString(samplesText(r.samples)) }}),
+}
+
+var lockTotalColumns = []column{
+	intervalEnd,
+	sumSeconds("TOTAL_LOCK_WAIT_SECONDS", lockWait),
+}
+
+var samplesType = value.ArrayOf(value.StructOf(
+	value.Field{Name: "COLUMN", Type: value.StringType},
+	value.Field{Name: "LOCK_MODE", Type: value.StringType},
+	value.Field{Name: "TRANSACTION_TAG", Type: value.StringType},
+))
+
+func samplesValue(list []LockRequest) value.Value {
+	vs := make([]value.Value, len(list))
+	for i, r := range list {
+		vs[i] = value.OfStruct([]value.Value{value.OfString(r.Column), value.OfString(r.Mode), value.OfString(r.Tag)})
+	}
+	return value.OfArray(vs)
+}
+
+func samplesText(list []LockRequest) string {
+	type element struct {
+		Column string `json:"COLUMN"`
+		Mode   string `json:"LOCK_MODE"`
+		Tag    string `json:"TRANSACTION_TAG"`
+	}
+	elements := make([]element, len(list))
+	for i, r := range list {
+		elements[i] = element(r)
+	}
+	return jsonText(elements)
+}

@@ -1,0 +1,65 @@
+package stats
+
+// The sums of tables and columns: how many operations of each Op.
+const operationSums = 4
+
+func operationWeight(t *tally) int64 { return t.sums[0] + t.sums[1] + t.sums[2] + t.sums[3] }
+
+// operations counts accesses as they come and adds them up by table and column when it must: a
+// table is named by few kinds of accesses, and an access by many executions.
+type operations struct {
+	counts map[uint64]*accessCount
+	free   []*accessCount
+}
+
+type accessCount struct {
+	access *Access
+	n      int64
+}
+
+// count counts one operation.
+func (o *operations) count(a *Access) (full bool) {
+	c := o.counts[a.hash]
+	if c == nil {
+		c = o.add(a)
+	}
+	c.n++
+	return len(o.counts) >= boardAccesses
+}
+
+func (o *operations) add(a *Access) *accessCount {
+	if o.counts == nil {
+		o.counts = map[uint64]*accessCount{}
+	}
+	c := new(accessCount)
+	if n := len(o.free); n > 0 {
+		c = o.free[n-1]
+		o.free = o.free[:n-1]
+	}
+	*c = accessCount{access: a}
+	o.counts[a.hash] = c
+	return c
+}
+
+// addTo adds up what was counted by table and column, and begins again.
+func (o *operations) addTo(tables, columns *board) {
+	for _, c := range o.counts {
+		a := c.access
+		tables.operated(subject{fingerprint: fingerprint(a.table), name: a.table}, a.op, c.n)
+		for _, column := range a.columns {
+			columns.operated(subject{fingerprint: fingerprint(a.table + "\x00" + column), name: a.table, tag: column}, a.op, c.n)
+		}
+		c.access = nil
+		o.free = append(o.free, c)
+	}
+	clear(o.counts)
+}
+
+func (b *board) operated(s subject, op Op, n int64) {
+	key := b.family.key(&s)
+	t := b.tallies[key]
+	if t == nil {
+		t = b.add(key, s)
+	}
+	t.sums[op] += n
+}

@@ -1,0 +1,87 @@
+package stats
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// A Profile is the plan of one execution with what each operator did, as JSON.
+type Profile struct {
+	Fingerprint int64
+	Latency     time.Duration
+	End         time.Time
+	JSON        string
+}
+
+// The sums of profiles.
+const (
+	profileLatency = iota
+	profileSums
+)
+
+// sampler decides which executions are profiled: the first of a minute and every profileEvery-th, and no
+// more than an interval keeps.
+type sampler struct {
+	calls atomic.Uint32
+	taken atomic.Uint32 // in this minute
+}
+
+const profileEvery = 1 << 10
+
+// WantProfile says whether the execution that begins should be profiled and given to Profile.
+func (c *Collector) WantProfile() bool {
+	n := c.sampler.calls.Add(1)
+	if n != 1 && n%profileEvery != 0 {
+		return false
+	}
+	return c.sampler.taken.Add(1) <= keepProfiles
+}
+
+func (s *sampler) begin() {
+	s.calls.Store(0)
+	s.taken.Store(0)
+}
+
+// Profile keeps a profile if it is among the slowest of its interval. One that is too long is not kept: half a plan is none.
+func (c *Collector) Profile(p *Profile) {
+	if len(p.JSON) > maxProfile {
+		return
+	}
+	s := c.enter()
+	defer s.mu.Unlock()
+	b := s.at(c, p.End).board(profiles)
+	one := subject{fingerprint: p.Fingerprint, name: p.JSON}
+	key := b.family.key(&one)
+	t := b.tallies[key]
+	if t == nil {
+		t = b.add(key, one)
+	}
+	t.sums[profileLatency] = max(t.sums[profileLatency], int64(p.Latency))
+}
+
+var profileColumns = []column{
+	intervalEnd,
+	fingerprintColumn("TEXT_FINGERPRINT"),
+	sumSeconds("LATENCY_SECONDS", profileLatency),
+	text("QUERY_PROFILE", func(s *subject) string { return s.name }),
+}
+
+var tableOperationColumns = []column{
+	intervalEnd,
+	nameColumn("TABLE_NAME"),
+	{name: "READ_QUERY_COUNT", typ: value.Int64Type, of: func(r row) value.Value { return value.OfInt64(r.sums[OpQuery] + r.sums[OpRead]) }},
+	sum("WRITE_COUNT", int(OpWrite)),
+	sum("DELETE_COUNT", int(OpDelete)),
+}
+
+var columnOperationColumns = []column{
+	intervalEnd,
+	nameColumn("TABLE_NAME"),
+	tagColumn("COLUMN_NAME"),
+	sum("QUERY_COUNT", int(OpQuery)),
+	sum("READ_COUNT", int(OpRead)),
+	sum("WRITE_COUNT", int(OpWrite)),
+	{name: "IS_QUERY_CACHE_MEMORY_CAPPED", typ: value.BoolType, of: func(row) value.Value { return value.OfBool(false) }},
+}

@@ -1,0 +1,186 @@
+package stats
+
+import (
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Outcome is how an execution ended.
+type Outcome uint8
+
+const (
+	Succeeded Outcome = iota
+	Failed
+	Cancelled // or the client went away
+	TimedOut
+)
+
+// QueryKind tells rows of one text apart.
+type QueryKind uint8
+
+const (
+	PlainQuery       QueryKind = iota
+	PartitionedQuery           // with a partition token
+	PartitionedDML             // its fingerprint is the text's even if it has a tag
+)
+
+// A Query is one execution of a statement, or of a batch of DML.
+type Query struct {
+	Text        Text
+	Tag         string // of the request
+	Kind        QueryKind
+	Outcome     Outcome
+	InReadWrite bool
+	// Statements is how many a batch has; 0 means 1.
+	Statements int64
+
+	End             time.Time
+	Latency         time.Duration // first byte received to last byte sent
+	CPU             time.Duration
+	PlanTime        time.Duration // 0 if the plan was cached
+	FilesystemDelay time.Duration
+
+	Rows, Bytes               int64 // returned
+	RowsScanned               int64
+	RowsWritten, BytesWritten int64
+	RowsSpooled               int64
+	RemoteCalls               int64
+	MemoryPeak                int64   // bytes
+	MemoryShare               float64 // percent of what a query may have
+	DiskIOCost                float64
+
+	// Accesses are what the statement does with tables; they are those of its plan.
+	Accesses []*Access
+}
+
+// The sums of queries. Averages are over those that succeeded, except for what is named failed.
+const (
+	queryCount = iota
+	queryFailed
+	queryCancelled
+	queryTimedOut
+	queryLatency
+	queryFailedLatency
+	queryCPU
+	queryFailedCPU
+	queryRows
+	queryBytes
+	queryScanned
+	queryBytesWritten
+	queryRowsWritten
+	queryStatements
+	queryInReadWrite
+	queryMemoryPeak
+	queryMemoryShare
+	queryPlanTime
+	queryFilesystemDelay
+	queryRemoteCalls
+	querySpooled
+	queryDiskIO
+	querySums
+)
+
+func queryWeight(t *tally) int64 { return t.sums[queryCPU] + t.sums[queryFailedCPU] }
+
+func succeeded(t *tally) int64 { return t.sums[queryCount] - t.sums[queryFailed] }
+
+// Query counts an execution. q is not kept.
+func (c *Collector) Query(q *Query) {
+	tag := cutTag(q.Tag)
+	fp := q.Text.Fingerprint
+	if tag != "" && q.Kind != PartitionedDML {
+		fp = fingerprint(tag)
+	}
+	s := c.enter()
+	defer s.mu.Unlock()
+	open := s.at(c, q.End)
+	b := open.board(queries)
+	kind := uint8(q.Kind)
+	if q.Kind == PartitionedDML {
+		kind = uint8(PlainQuery)
+	}
+	key := subjectKey(fp, kind)
+	t := b.tallies[key]
+	if t == nil {
+		t = b.add(key, subject{fingerprint: fp, kind: kind, name: q.Text.SQL, tag: tag})
+	}
+	q.count(t)
+	open.operate(q.Accesses)
+}
+
+func (q *Query) count(t *tally) {
+	t.sums[queryCount]++
+	t.sums[queryStatements] += max(q.Statements, 1)
+	if q.InReadWrite {
+		t.sums[queryInReadWrite]++
+	}
+	if q.Outcome != Succeeded {
+		q.countFailed(t)
+		return
+	}
+	t.sums[queryLatency] += int64(q.Latency)
+	t.sums[queryCPU] += int64(q.CPU)
+	t.sums[queryRows] += q.Rows
+	t.sums[queryBytes] += q.Bytes
+	t.sums[queryScanned] += q.RowsScanned
+	t.sums[queryBytesWritten] += q.BytesWritten
+	t.sums[queryRowsWritten] += q.RowsWritten
+	t.sums[queryMemoryPeak] += q.MemoryPeak
+	t.sums[queryMemoryShare] += int64(q.MemoryShare * millionth)
+	t.sums[queryPlanTime] += int64(q.PlanTime)
+	t.sums[queryFilesystemDelay] += int64(q.FilesystemDelay)
+	t.sums[queryRemoteCalls] += q.RemoteCalls
+	t.sums[querySpooled] += q.RowsSpooled
+	t.sums[queryDiskIO] += int64(q.DiskIOCost * millionth)
+	t.distribution().Observe(q.Latency)
+}
+
+func (q *Query) countFailed(t *tally) {
+	t.sums[queryFailed]++
+	t.sums[queryFailedLatency] += int64(q.Latency)
+	t.sums[queryFailedCPU] += int64(q.CPU)
+	switch q.Outcome {
+	case Cancelled:
+		t.sums[queryCancelled]++
+	case TimedOut:
+		t.sums[queryTimedOut]++
+	}
+}
+
+var queryColumns = []column{
+	intervalEnd,
+	nameColumn("TEXT"),
+	top(column{name: "TEXT_TRUNCATED", typ: value.BoolType, of: func(r row) value.Value { return value.OfBool(r.subject.truncated) }}),
+	fingerprintColumn("TEXT_FINGERPRINT"),
+	sum("EXECUTION_COUNT", queryCount),
+	average("AVG_LATENCY_SECONDS", queryLatency, nanos, succeeded),
+	average("AVG_ROWS", queryRows, ones, succeeded),
+	average("AVG_BYTES", queryBytes, ones, succeeded),
+	average("AVG_ROWS_SCANNED", queryScanned, ones, succeeded),
+	average("AVG_CPU_SECONDS", queryCPU, nanos, succeeded),
+	sum("CANCELLED_OR_DISCONNECTED_EXECUTION_COUNT", queryCancelled),
+	sum("TIMED_OUT_EXECUTION_COUNT", queryTimedOut),
+	sum("ALL_FAILED_EXECUTION_COUNT", queryFailed),
+	average("ALL_FAILED_AVG_LATENCY_SECONDS", queryFailedLatency, nanos, func(t *tally) int64 { return t.sums[queryFailed] }),
+	tagColumn("REQUEST_TAG"),
+	average("AVG_BYTES_WRITTEN", queryBytesWritten, ones, succeeded),
+	average("AVG_ROWS_WRITTEN", queryRowsWritten, ones, succeeded),
+	top(sum("STATEMENT_COUNT", queryStatements)),
+	distributionColumn("LATENCY_DISTRIBUTION"),
+	sum("RUN_IN_RW_TRANSACTION_EXECUTION_COUNT", queryInReadWrite),
+	text("QUERY_TYPE", func(s *subject) string {
+		if QueryKind(s.kind) == PartitionedQuery {
+			return "PARTITIONED_QUERY"
+		}
+		return "QUERY"
+	}),
+	average("AVG_MEMORY_PEAK_USAGE_BYTES", queryMemoryPeak, ones, succeeded),
+	average("AVG_MEMORY_USAGE_PERCENTAGE", queryMemoryShare, millionth, succeeded),
+	average("AVG_QUERY_PLAN_CREATION_TIME_SECS", queryPlanTime, nanos, succeeded),
+	average("AVG_FILESYSTEM_DELAY_SECS", queryFilesystemDelay, nanos, succeeded),
+	average("AVG_REMOTE_SERVER_CALLS", queryRemoteCalls, ones, succeeded),
+	average("AVG_ROWS_SPOOLED", querySpooled, ones, succeeded),
+	average("AVG_DISK_IO_COST", queryDiskIO, millionth, succeeded),
+	distributionText("LATENCY_DISTRIBUTION_JSON_STRING"),
+}

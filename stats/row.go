@@ -1,0 +1,100 @@
+package stats
+
+import (
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/stats/distribution"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// A row is a tally of an interval that has ended, on its way to the columns of a table.
+type row struct {
+	end    time.Time
+	length time.Duration // of the interval
+	*tally
+}
+
+// A column is a column of an interval table.
+type column struct {
+	name string
+	typ  *value.Type
+	of   func(row) value.Value
+	top  bool // tells subjects apart: TOTAL tables do not have it
+}
+
+var stringsType = value.ArrayOf(value.StringType)
+
+var intervalEnd = column{name: "INTERVAL_END", typ: value.TimestampType, of: func(r row) value.Value { return value.OfTime(r.end) }}
+
+// top makes a column one that only TOP tables have.
+func top(c column) column {
+	c.top = true
+	return c
+}
+
+// sum is a column that shows a sum as it is.
+func sum(name string, i int) column {
+	return column{name: name, typ: value.Int64Type, of: func(r row) value.Value { return value.OfInt64(r.sums[i]) }}
+}
+
+// sumSeconds is a column that shows a sum of durations.
+func sumSeconds(name string, i int) column {
+	return column{name: name, typ: value.Float64Type, of: func(r row) value.Value { return value.OfFloat64(float64(r.sums[i]) / nanos) }}
+}
+
+// The units of sums.
+const (
+	ones      = 1
+	nanos     = 1e9
+	millionth = 1e6
+)
+
+// average is a column that shows a sum, in a unit, divided by how many there were; 0 if there were none.
+func average(name string, i int, unit float64, of func(*tally) int64) column {
+	return column{name: name, typ: value.Float64Type, of: func(r row) value.Value {
+		n := of(r.tally)
+		if n == 0 {
+			return value.OfFloat64(0)
+		}
+		return value.OfFloat64(float64(r.sums[i]) / unit / float64(n))
+	}}
+}
+
+func text(name string, of func(*subject) string) column {
+	return column{name: name, typ: value.StringType, top: true, of: func(r row) value.Value { return value.OfString(of(&r.subject)) }}
+}
+
+func fingerprintColumn(name string) column {
+	return column{name: name, typ: value.Int64Type, top: true, of: func(r row) value.Value { return value.OfInt64(r.subject.fingerprint) }}
+}
+
+func nameColumn(name string) column { return text(name, func(s *subject) string { return s.name }) }
+func tagColumn(name string) column  { return text(name, func(s *subject) string { return s.tag }) }
+
+// list is a column that shows one of the subject's lists.
+func list(name string, i int) column {
+	return column{name: name, typ: stringsType, top: true, of: func(r row) value.Value { return stringsValue(r.subject.lists[i]) }}
+}
+
+func stringsValue(list []string) value.Value {
+	vs := make([]value.Value, len(list))
+	for i, s := range list {
+		vs[i] = value.OfString(s)
+	}
+	return value.OfArray(vs)
+}
+
+func histogram(r row) distribution.Histogram {
+	if r.dist == nil {
+		return new(distribution.Distribution).Histogram()
+	}
+	return r.dist.Histogram()
+}
+
+func distributionColumn(name string) column {
+	return column{name: name, typ: distribution.Type, of: func(r row) value.Value { return histogram(r).Value() }}
+}
+
+func distributionText(name string) column {
+	return column{name: name, typ: value.StringType, of: func(r row) value.Value { return value.OfString(histogram(r).JSON()) }}
+}

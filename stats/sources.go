@@ -1,0 +1,154 @@
+package stats
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Sources are where a Collector asks for what nobody records. A nil one leaves its tables empty.
+type Sources struct {
+	// Sizes is asked every hour.
+	Sizes func() ([]TableSize, error)
+	// Splits is asked every minute, for the minute that has ended.
+	Splits func() []SplitLoad
+	// These are asked when their tables are read.
+	SplitPoints      func() []SplitPoint
+	DeletionPolicies func() []DeletionPolicy
+	Tasks            func() []Task
+}
+
+// TableSize is what a table or an index takes, old versions included.
+type TableSize struct {
+	Table string
+	Bytes uint64
+}
+
+// SplitLoad is how busy a split was for a minute.
+type SplitLoad struct {
+	Start, Limit string   // as KeyText prints them, or SplitBegin and SplitEnd
+	Tables       []string // whose rows are in it
+	Score        int64    // CPU, 0 to 100
+	Unsplittable []string // reasons, such as HOT_ROW
+}
+
+// The ends of a database's keys.
+const (
+	SplitBegin = "<begin>"
+	SplitEnd   = "<end>"
+)
+
+// The sums of splits and sizes.
+const (
+	splitScore = iota
+	splitSums
+)
+
+const (
+	sizeBytes = iota
+	sizeSums
+)
+
+// The lists of a split's subject.
+const (
+	splitTables = iota
+	splitReasons
+)
+
+// sampleSplits adds how busy splits were in the minute that has just ended.
+func (c *Collector) sampleSplits(sets []*set, minute int64) []*set {
+	if c.cfg.Splits == nil {
+		return sets
+	}
+	loads := c.cfg.Splits()
+	if len(loads) == 0 {
+		return sets
+	}
+	s := &set{minute: minute}
+	b := s.board(splitLoads)
+	for _, l := range loads {
+		one := tally{subject: subject{
+			fingerprint: fingerprint(l.Start + "\x00" + l.Limit),
+			name:        l.Start, tag: l.Limit, lists: [3][]string{l.Tables, l.Unsplittable},
+		}}
+		one.sums[splitScore] = l.Score
+		b.mergeTally(&one)
+	}
+	return append(sets, s)
+}
+
+// sampleSizes stores table sizes for the last full hour, once, if there is one: the first ends after the collector was made.
+func (c *Collector) sampleSizes(now time.Time) error {
+	end := resolutions[byHour].ends(now)
+	if c.cfg.Sizes == nil || !end.After(c.sized) {
+		return nil
+	}
+	stored, err := c.newest(byHour, tableSizes)
+	if err != nil {
+		return err
+	}
+	fresh := stored.Unix() == 0 && !end.After(c.opened) // a new database did not exist then
+	if fresh || !end.After(stored) {
+		c.sized = end
+		return nil
+	}
+	sizes, err := c.cfg.Sizes()
+	if err != nil {
+		return fmt.Errorf("measure tables: %w", err)
+	}
+	b := newBoard(families[tableSizes])
+	for _, s := range sizes {
+		one := tally{subject: subject{fingerprint: fingerprint(s.Table), name: s.Table}}
+		one.sums[sizeBytes] = int64(s.Bytes)
+		b.mergeTally(&one)
+	}
+	batch := c.cfg.Store.NewBatch()
+	defer batch.Close()
+	if err := batch.Put(c.key(byHour, tableSizes, end), b.closed().encode(families[tableSizes])); err != nil {
+		return err
+	}
+	c.sized = end
+	return batch.Commit()
+}
+
+// score is a split's, averaged over the interval: a minute in which it was not named counts as idle.
+func score(r row) value.Value {
+	minutes := int64(r.length / time.Minute)
+	return value.OfInt64((r.sums[splitScore] + minutes/2) / minutes)
+}
+
+// splitStatsColumns are those of SPLIT_STATS; the older SPLIT_HOTNESS_STATS calls the score HOTNESS.
+func splitStatsColumns(scoreName string) []column {
+	return []column{
+		intervalEnd,
+		nameColumn("SPLIT_START"),
+		tagColumn("SPLIT_LIMIT"),
+		list("AFFECTED_TABLES", splitTables),
+		{name: scoreName, typ: value.Int64Type, of: score},
+		list("UNSPLITTABLE_REASONS", splitReasons),
+	}
+}
+
+func bytesColumn(name string, share float64) column {
+	return column{name: name, typ: value.Float64Type, of: func(r row) value.Value {
+		return value.OfFloat64(float64(r.sums[sizeBytes]) * share)
+	}}
+}
+
+// Everything is on what Spanner calls SSD, in the one locality group there is.
+var sizeColumns = []column{
+	intervalEnd,
+	nameColumn("TABLE_NAME"),
+	bytesColumn("USED_BYTES", 1),
+	bytesColumn("USED_SSD_BYTES", 1),
+	bytesColumn("USED_HDD_BYTES", 0),
+}
+
+var localitySizeColumns = []column{
+	intervalEnd,
+	nameColumn("TABLE_NAME"),
+	text("LOCALITY_GROUP", func(*subject) string { return "default" }),
+	bytesColumn("USED_SSD_BYTES", 1),
+	bytesColumn("USED_HDD_BYTES", 0),
+}

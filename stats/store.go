@@ -1,0 +1,124 @@
+package stats
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+// Statistics live in space 0 of the store, unversioned, behind four zero bytes and before a zero byte:
+//
+//	stats/<space>/open                           the open minute, as of the last flush
+//	stats/<space>/<resolution>/<family>/<end8>   one family in one interval; end in big-endian seconds
+const storeName = "stats/"
+
+// Range is the range of all statistics of a space: what goes when the database is dropped.
+func Range(space mvcc.Space) (lower, upper []byte) {
+	lower = prefix(space)
+	upper = append([]byte(nil), lower...)
+	upper[len(upper)-1]++
+	return lower, upper
+}
+
+func prefix(space mvcc.Space) []byte {
+	key := append(make([]byte, 4, 64), storeName...)
+	return append(strconv.AppendUint(key, uint64(space), 10), '/')
+}
+
+func (c *Collector) openKey() []byte { return append(append(prefix(c.cfg.Space), "open"...), 0) }
+
+func (c *Collector) key(resolution, family int, end time.Time) []byte {
+	key := append(prefix(c.cfg.Space), resolutions[resolution].name...)
+	key = append(append(append(key, '/'), families[family].name...), '/')
+	return append(binary.BigEndian.AppendUint64(key, uint64(end.Unix())), 0)
+}
+
+// endOfKey is the end of the interval that a key is of.
+func endOfKey(key []byte) time.Time {
+	if len(key) < 9 {
+		return time.Time{}
+	}
+	return time.Unix(int64(binary.BigEndian.Uint64(key[len(key)-9:])), 0)
+}
+
+// behind is the key after that of the interval that ends at t.
+func (c *Collector) behind(resolution, family int, t time.Time) []byte {
+	return c.key(resolution, family, t.Add(time.Second))
+}
+
+// each calls f with the intervals that end after from, up to and including until, oldest first.
+func (c *Collector) each(resolution, family int, from, until time.Time, f func(end time.Time, r record) error) error {
+	it, err := c.cfg.Store.NewIter(c.behind(resolution, family, from), c.behind(resolution, family, until))
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		end := endOfKey(it.Key())
+		v, err := it.Value()
+		if err != nil {
+			return err
+		}
+		r, err := decodeRecord(v)
+		if err != nil {
+			return fmt.Errorf("read %s statistics until %v: %w", families[family].name, end.UTC(), err)
+		}
+		if err := f(end, r); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+// newest is the end of the newest interval that is stored, or 1970.
+func (c *Collector) newest(resolution, family int) (time.Time, error) {
+	it, err := c.cfg.Store.NewIter(c.key(resolution, family, time.Unix(0, 0)), c.key(resolution, family, time.Unix(1<<40, 0)))
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer it.Close()
+	if !it.Last() {
+		return time.Unix(0, 0), it.Error()
+	}
+	return endOfKey(it.Key()), it.Error()
+}
+
+// prune deletes intervals whose retention is over. A minute's longer intervals have been made by then.
+func (c *Collector) prune(now time.Time) error {
+	b := c.cfg.Store.NewBatch()
+	defer b.Close()
+	var errs []error
+	for i, r := range resolutions {
+		for f := range families {
+			errs = append(errs, b.DeleteRange(c.key(i, f, time.Unix(0, 0)), c.behind(i, f, now.Add(-r.retention))))
+		}
+	}
+	return errors.Join(append(errs, b.CommitNoSync())...)
+}
+
+// loadOpen takes up the open minute of a former process; nil if there is none. What cannot be read of it is given up.
+func (c *Collector) loadOpen() (*set, error) {
+	key := c.openKey()
+	it, err := c.cfg.Store.NewIter(key, append(key[:len(key):len(key)], 0))
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	if !it.First() {
+		return nil, it.Error()
+	}
+	v, err := it.Value()
+	if err != nil {
+		return nil, err
+	}
+	s, err := decodeSet(v)
+	if err != nil {
+		c.cfg.Log.Warn("statistics of an open minute are lost", "error", err)
+		return nil, nil
+	}
+	return s, nil
+}

@@ -1,0 +1,163 @@
+package stats
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// schemaName is the schema of the tables.
+const schemaName = "SPANNER_SYS"
+
+// plainColumn is a column of a table that has no intervals.
+type plainColumn struct {
+	name string
+	typ  *value.Type
+}
+
+// plainTable is a table of what is so now.
+type plainTable struct {
+	name    string
+	columns []plainColumn
+	notNull []string
+	rows    func(*Collector) [][]value.Value
+}
+
+var plainTables = []plainTable{
+	{"OLDEST_ACTIVE_QUERIES", oldestColumns, nil, (*Collector).oldestRows},
+	{"ACTIVE_QUERIES_SUMMARY", summaryColumns, nil, (*Collector).summaryRows},
+	{"ACTIVE_PARTITIONED_DMLS", partitionedColumns, nil, (*Collector).partitionedRows},
+	{"USER_SPLIT_POINTS", splitPointColumns, nil, (*Collector).splitPointRows},
+	{"ROW_DELETION_POLICIES", deletionPolicyColumns, []string{"TABLE_NAME", "UNDELETABLE_ROWS"}, (*Collector).deletionPolicyRows},
+	{"TASKS", taskColumns, []string{"TASK_NAME", "UNDELETABLE_ROWS"}, (*Collector).taskRows},
+}
+
+// intervalTable is a table of intervals, in each of its resolutions.
+type intervalTable struct {
+	name        string // without the resolution's suffix
+	resolutions []int
+	family      int
+	columns     []column
+	total       bool // one row per interval, of everything
+}
+
+var (
+	allResolutions = []int{byMinute, byTenMinutes, byHour}
+	hourly         = []int{byHour}
+)
+
+var intervalTables = []intervalTable{
+	{"QUERY_STATS_TOP", allResolutions, queries, queryColumns, false},
+	{"QUERY_STATS_TOTAL", allResolutions, queries, totals(queryColumns), true},
+	{"READ_STATS_TOP", allResolutions, reads, readStatsColumns, false},
+	{"READ_STATS_TOTAL", allResolutions, reads, totals(readStatsColumns), true},
+	{"TXN_STATS_TOP", allResolutions, transactions, txnColumns, false},
+	{"TXN_STATS_TOTAL", allResolutions, transactions, totals(txnColumns), true},
+	{"LOCK_STATS_TOP", allResolutions, locks, lockColumns, false},
+	{"LOCK_STATS_TOTAL", allResolutions, locks, lockTotalColumns, true},
+	{"QUERY_PROFILES_TOP", allResolutions, profiles, profileColumns, false},
+	{"TABLE_OPERATIONS_STATS", allResolutions, tableOperations, tableOperationColumns, false},
+	{"COLUMN_OPERATIONS_STATS", allResolutions, columnOperations, columnOperationColumns, false},
+	{"SPLIT_STATS_TOP", allResolutions, splitLoads, splitStatsColumns("CPU_USAGE_SCORE"), false},
+	{"SPLIT_HOTNESS_STATS_TOP", []int{byMinute}, splitLoads, splitStatsColumns("HOTNESS"), false},
+	{"TABLE_SIZES_STATS", hourly, tableSizes, sizeColumns, false},
+	{"TABLE_SIZES_STATS_PER_LOCALITY_GROUP", hourly, tableSizes, localitySizeColumns, false},
+}
+
+// suffixOf is what is behind the table's name: tables that are by the hour alone say so in another way.
+func (t *intervalTable) suffixOf(resolution int) string {
+	if t.family == tableSizes {
+		return "_1HOUR"
+	}
+	return resolutions[resolution].suffix
+}
+
+// totals are the columns that do not tell subjects apart.
+func totals(columns []column) []column {
+	return slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.top })
+}
+
+// Tables are the tables of SPANNER_SYS that show what the collector knows. Their rows are computed when they are read.
+func (c *Collector) Tables() []*schema.Table {
+	var list []*schema.Table
+	for _, t := range intervalTables {
+		for _, r := range t.resolutions {
+			table := newTable(t.name+t.suffixOf(r), len(t.columns), func(i int) plainColumn { return plainColumn{t.columns[i].name, t.columns[i].typ} })
+			table.Rows = func(context.Context) ([][]value.Value, error) { return c.intervalRows(&t, r) }
+			list = append(list, table)
+		}
+	}
+	for _, t := range plainTables {
+		table := newTable(t.name, len(t.columns), func(i int) plainColumn { return t.columns[i] })
+		for _, column := range table.Columns {
+			column.NotNull = slices.Contains(t.notNull, column.Name)
+		}
+		table.Rows = func(context.Context) ([][]value.Value, error) { return t.rows(c), nil }
+		list = append(list, table)
+	}
+	return list
+}
+
+func newTable(name string, columns int, column func(int) plainColumn) *schema.Table {
+	t := &schema.Table{Schema: schemaName, Name: name}
+	for i := range columns {
+		d := column(i)
+		c := &schema.Column{ID: schema.ColumnID(i + 1), Ordinal: i, Name: d.name, Type: d.typ, KeyOrdinal: -1}
+		scalar := d.typ
+		if scalar.Kind == value.Array {
+			scalar = scalar.Elem
+		}
+		switch scalar.Kind {
+		case value.String:
+			c.MaxLength, c.LengthIsMax = schema.MaxStringLength, true
+		case value.Bytes:
+			c.MaxLength, c.LengthIsMax = schema.MaxBytesLength, true
+		}
+		t.Columns = append(t.Columns, c)
+	}
+	return t
+}
+
+// intervalRows are the rows of intervals that have ended: the newest first, and in each the heaviest.
+func (c *Collector) intervalRows(t *intervalTable, resolution int) ([][]value.Value, error) {
+	if err := c.Advance(); err != nil {
+		return nil, err
+	}
+	now, res := c.cfg.Clock(), &resolutions[resolution]
+	var intervals [][][]value.Value
+	err := c.each(resolution, t.family, now.Add(-res.retention), now, func(end time.Time, r record) error {
+		intervals = append(intervals, t.rows(end, res.length, r))
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(intervals)
+	return slices.Concat(intervals...), nil
+}
+
+// rows are those of one interval.
+func (t *intervalTable) rows(end time.Time, length time.Duration, r record) [][]value.Value {
+	if t.total {
+		for _, one := range r.tallies {
+			r.rest.absorb(one)
+		}
+		return [][]value.Value{t.row(row{end, length, r.rest})}
+	}
+	rows := make([][]value.Value, len(r.tallies))
+	for i, one := range r.tallies {
+		rows[i] = t.row(row{end, length, one})
+	}
+	return rows
+}
+
+func (t *intervalTable) row(r row) []value.Value {
+	cells := make([]value.Value, len(t.columns))
+	for i := range t.columns {
+		cells[i] = t.columns[i].of(r)
+	}
+	return cells
+}

@@ -1,0 +1,113 @@
+package stats
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/stats/distribution"
+)
+
+// A subject is what a tally counts: what tells its row from others.
+type subject struct {
+	// fingerprint and kind together are the identity.
+	fingerprint int64
+	kind        uint8
+	truncated   bool   // name is cut
+	name        string // the text, key, table, or profile
+	tag         string // the tag, or column
+	lists       [3][]string
+}
+
+// subjectKey is a subject's key on a board.
+func subjectKey(fingerprint int64, kind uint8) uint64 { return mix(uint64(fingerprint) + uint64(kind)) }
+
+// size is how many bytes of text the subject holds.
+func (s *subject) size() int {
+	n := len(s.name) + len(s.tag)
+	for _, l := range s.lists {
+		for _, e := range l {
+			n += len(e)
+		}
+	}
+	return n
+}
+
+// maxSums is how many numbers the family with the most needs.
+const maxSums = querySums
+
+// A tally counts what happened to one subject in one interval, or to all
+// subjects that have no tally of their own. Everything in it adds up: durations
+// are in nanoseconds, shares in millionths.
+type tally struct {
+	subject subject
+	sums    [maxSums]int64             // what each means is the family's business
+	dist    *distribution.Distribution // nil until something is observed
+	written []written                  // by table
+	samples []LockRequest              // at most lockSamples
+}
+
+// written is what was inserted and updated in one table.
+type written struct {
+	table       string
+	rows, bytes int64
+}
+
+// LockRequest is a lock that somebody held or wanted where somebody waited.
+type LockRequest struct {
+	Column string // Table.Column
+	Mode   string // ReaderShared, WriterShared, Exclusive or WriterSharedTimestamp
+	Tag    string // of the transaction
+}
+
+// absorb adds what o counted.
+func (t *tally) absorb(o *tally) {
+	for i, n := range o.sums {
+		t.sums[i] += n
+	}
+	if o.dist != nil {
+		t.distribution().Merge(o.dist)
+	}
+	for _, w := range o.written {
+		t.wrote(w.table, w.rows, w.bytes)
+	}
+	for _, s := range o.samples {
+		t.sample(s)
+	}
+}
+
+func (t *tally) distribution() *distribution.Distribution {
+	if t.dist == nil {
+		t.dist = new(distribution.Distribution)
+	}
+	return t.dist
+}
+
+// wrote counts rows written to a table.
+func (t *tally) wrote(table string, rows, bytes int64) {
+	i, found := slices.BinarySearchFunc(t.written, table, func(w written, name string) int { return cmp.Compare(w.table, name) })
+	if !found {
+		if len(t.written) == tallyTables {
+			return
+		}
+		t.written = slices.Insert(t.written, i, written{table: table})
+	}
+	t.written[i].rows += rows
+	t.written[i].bytes += bytes
+}
+
+// sample keeps a lock request if it is unlike those that are kept, and there is room.
+func (t *tally) sample(r LockRequest) {
+	if len(t.samples) < lockSamples && !slices.Contains(t.samples, r) {
+		t.samples = append(t.samples, r)
+	}
+}
+
+// reset makes the tally that of another subject, keeping its memory.
+func (t *tally) reset(s subject) {
+	if t.dist != nil {
+		*t.dist = distribution.Distribution{}
+	}
+	clear(t.written)
+	clear(t.samples)
+	*t = tally{subject: s, dist: t.dist, written: t.written[:0], samples: t.samples[:0]}
+}

@@ -1,0 +1,69 @@
+package stats
+
+import (
+	"strings"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/dgryski/go-farm"
+)
+
+// Text is an SQL text with its fingerprint, made once for a prepared statement.
+type Text struct {
+	SQL         string // whole
+	Fingerprint int64
+}
+
+// TextOf makes a Text.
+func TextOf(sql string) Text { return Text{SQL: sql, Fingerprint: fingerprint(sql)} }
+
+// BatchText is the text of a batch of DML: the statements joined.
+func BatchText(statements []string) Text { return TextOf(strings.Join(statements, ";")) }
+
+// fingerprint is FarmHash's Fingerprint64 as a signed number, as FARM_FINGERPRINT in SQL: so users can find the rows of a text.
+func fingerprint(s string) int64 {
+	return int64(farm.Fingerprint64(unsafe.Slice(unsafe.StringData(s), len(s)))) // which only reads
+}
+
+// fingerprintOf is a tag's fingerprint if there is a tag, else that of what it tags.
+func fingerprintOf(tag string, untagged int64) int64 {
+	if tag == "" {
+		return untagged
+	}
+	return fingerprint(tag)
+}
+
+// cut returns the beginning of s, at most n bytes of it and no broken character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// cutTag returns what of a tag counts.
+func cutTag(tag string) string {
+	if len(tag) <= maxTag {
+		return tag
+	}
+	n := 0
+	for i := range tag {
+		if n == maxTag {
+			return tag[:i]
+		}
+		n++
+	}
+	return tag
+}
+
+// mix is the finaliser of MurmurHash3: every bit of v changes every bit of the result.
+func mix(v uint64) uint64 {
+	v ^= v >> 33
+	v *= 0xff51afd7ed558ccd
+	v ^= v >> 33
+	v *= 0xc4ceb9fe1a85ec53
+	return v ^ v>>33
+}

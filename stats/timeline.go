@@ -1,0 +1,123 @@
+package stats
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// What is kept of tagged transactions: the newest timelines, and of each the first events.
+const (
+	maxTimelines      = 256
+	maxTimelineEvents = 64
+	maxEventText      = 256
+)
+
+// EventKind is what an Event tells of.
+type EventKind string
+
+const (
+	EventQuery  EventKind = "query"
+	EventRead   EventKind = "read"
+	EventLock   EventKind = "lock wait"
+	EventCommit EventKind = "commit"
+)
+
+// An Event is one thing that happened in a transaction.
+type Event struct {
+	Kind     EventKind     `json:"kind"`
+	What     string        `json:"what"`              // the text, the table, or the key that was waited for
+	At       time.Duration `json:"at"`                // since the transaction began, in nanoseconds
+	Duration time.Duration `json:"duration"`          // in nanoseconds
+	LockWait time.Duration `json:"lockWait,omitzero"` // part of Duration
+	Rows     int64         `json:"rows,omitzero"`
+	Error    string        `json:"error,omitempty"`
+}
+
+// Timeline is one attempt of a tagged transaction.
+type Timeline struct {
+	Tag     string        `json:"tag"`
+	Begin   time.Time     `json:"begin"`
+	Total   time.Duration `json:"total,omitzero"` // 0 while it runs
+	Outcome string        `json:"outcome"`        // empty while it runs
+	Events  []Event       `json:"events"`
+	// Dropped is how many events there were after those that are kept.
+	Dropped int `json:"dropped,omitzero"`
+}
+
+// timelines is a ring of the newest.
+type timelines struct {
+	mu   sync.Mutex
+	ring [maxTimelines]*TimelineRecorder
+	next int
+}
+
+// TimelineRecorder writes a timeline. A nil one, of a transaction without a tag, does nothing.
+type TimelineRecorder struct {
+	mu sync.Mutex
+	t  Timeline
+}
+
+// StartTimeline begins the timeline of a transaction; nil without a tag.
+func (c *Collector) StartTimeline(tag string, begin time.Time) *TimelineRecorder {
+	if tag == "" {
+		return nil
+	}
+	r := &TimelineRecorder{t: Timeline{Tag: cutTag(tag), Begin: begin}}
+	c.timelines.mu.Lock()
+	defer c.timelines.mu.Unlock()
+	c.timelines.ring[c.timelines.next] = r
+	c.timelines.next = (c.timelines.next + 1) % maxTimelines
+	return r
+}
+
+// Add notes an event that began at a time.
+func (r *TimelineRecorder) Add(begin time.Time, e Event) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.t.Events) == maxTimelineEvents {
+		r.t.Dropped++
+		return
+	}
+	e.At = begin.Sub(r.t.Begin)
+	e.What, e.Error = own(e.What), own(e.Error)
+	r.t.Events = append(r.t.Events, e)
+}
+
+// own is the beginning of a text, in memory of its own.
+func own(s string) string { return string(append([]byte(nil), cut(s, maxEventText)...)) }
+
+// Finish ends the timeline.
+func (r *TimelineRecorder) Finish(end time.Time, outcome string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.t.Total, r.t.Outcome = end.Sub(r.t.Begin), outcome
+}
+
+// Timelines are the newest timelines of a tag, newest first; of every tag if it is empty.
+func (c *Collector) Timelines(tag string) []Timeline {
+	c.timelines.mu.Lock()
+	defer c.timelines.mu.Unlock()
+	tag = cutTag(tag)
+	var list []Timeline
+	for i := 1; i <= maxTimelines; i++ {
+		r := c.timelines.ring[(c.timelines.next-i+maxTimelines)%maxTimelines]
+		if r == nil {
+			break
+		}
+		r.mu.Lock()
+		if tag == "" || r.t.Tag == tag {
+			t := r.t
+			t.Events = slices.Clone(t.Events)
+			list = append(list, t)
+		}
+		r.mu.Unlock()
+	}
+	return list
+}

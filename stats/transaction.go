@@ -1,0 +1,182 @@
+package stats
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// TxnOutcome is how an attempt of a transaction ended.
+type TxnOutcome uint8
+
+const (
+	Committed          TxnOutcome = iota
+	Aborted                       // at commit
+	FailedPrecondition            // at commit
+	CommitFailed                  // with another error
+	Abandoned                     // never tried to commit: rolled back, or aborted before
+)
+
+// TxnIsolation is what is counted of isolation and lock mode.
+type TxnIsolation uint8
+
+const (
+	SerializablePessimistic TxnIsolation = iota
+	SerializableOptimistic
+	RepeatableReadOptimistic
+)
+
+// A Transaction is one attempt of a read-write transaction.
+type Transaction struct {
+	Footprint *Footprint
+	Tag       string // of the transaction
+	Outcome   TxnOutcome
+	Isolation TxnIsolation
+	// Retry says that it repeats an attempt that was aborted.
+	Retry bool
+
+	End           time.Time
+	TotalLatency  time.Duration // from its first operation to commit or abort
+	CommitLatency time.Duration
+	Participants  int64
+	Bytes         int64 // written
+}
+
+// The sums of transactions. Averages are over attempts to commit.
+const (
+	txnAttempts = iota
+	txnCommits
+	txnFailedPreconditions
+	txnAborts
+	txnRetries
+	txnParticipants
+	txnTotalLatency
+	txnCommitLatency
+	txnBytes
+	txnIsolation // and one for each TxnIsolation behind it
+	txnSums      = txnIsolation + 3
+)
+
+func txnWeight(t *tally) int64 { return t.sums[txnTotalLatency] }
+
+func commits(t *tally) int64 { return t.sums[txnCommits] }
+
+// Transaction counts an attempt. x and its Footprint are not kept.
+func (c *Collector) Transaction(x *Transaction) {
+	tag := cutTag(x.Tag)
+	key := x.Footprint.hash
+	if tag != "" {
+		key = subjectKey(fingerprint(tag), 0)
+	}
+	s := c.enter()
+	defer s.mu.Unlock()
+	b := s.at(c, x.End).board(transactions)
+	t := b.tallies[key]
+	if t == nil {
+		t = b.add(key, x.subject(tag))
+	}
+	x.count(t)
+}
+
+// subject makes what a row shows. Transactions that share a tag share a row, which shows the columns of the first of them.
+func (x *Transaction) subject(tag string) subject {
+	s := subject{tag: tag, lists: x.Footprint.lists()}
+	s.fingerprint = fingerprint(tag)
+	if tag == "" {
+		var parts [len(s.lists)]string
+		for i, l := range s.lists {
+			parts[i] = strings.Join(l, ",")
+		}
+		s.fingerprint = fingerprint(strings.Join(parts[:], "\x00"))
+	}
+	return s
+}
+
+func (x *Transaction) count(t *tally) {
+	t.sums[txnAttempts]++
+	t.sums[txnIsolation+int(x.Isolation)]++
+	if x.Retry {
+		t.sums[txnRetries]++
+	}
+	t.distribution().Observe(x.TotalLatency)
+	if x.Outcome == Abandoned {
+		return
+	}
+	t.sums[txnCommits]++
+	switch x.Outcome {
+	case Aborted:
+		t.sums[txnAborts]++
+	case FailedPrecondition:
+		t.sums[txnFailedPreconditions]++
+	}
+	t.sums[txnParticipants] += x.Participants
+	t.sums[txnTotalLatency] += int64(x.TotalLatency)
+	t.sums[txnCommitLatency] += int64(x.CommitLatency)
+	t.sums[txnBytes] += x.Bytes
+	for _, w := range x.Footprint.written {
+		t.wrote(w.table, w.rows, w.bytes)
+	}
+}
+
+var txnColumns = []column{
+	intervalEnd,
+	fingerprintColumn("FPRINT"),
+	list("READ_COLUMNS", readColumns),
+	list("WRITE_CONSTRUCTIVE_COLUMNS", writtenColumns),
+	list("WRITE_DELETE_TABLES", deletedTables),
+	sum("COMMIT_ATTEMPT_COUNT", txnCommits),
+	sum("COMMIT_FAILED_PRECONDITION_COUNT", txnFailedPreconditions),
+	sum("COMMIT_ABORT_COUNT", txnAborts),
+	average("AVG_PARTICIPANTS", txnParticipants, ones, commits),
+	average("AVG_TOTAL_LATENCY_SECONDS", txnTotalLatency, nanos, commits),
+	average("AVG_COMMIT_LATENCY_SECONDS", txnCommitLatency, nanos, commits),
+	average("AVG_BYTES", txnBytes, ones, commits),
+	sum("COMMIT_RETRY_COUNT", txnRetries),
+	tagColumn("TRANSACTION_TAG"),
+	{name: "OPERATIONS_BY_TABLE", typ: writtenType, of: func(r row) value.Value { return writtenValue(r.written) }},
+	distributionColumn("TOTAL_LATENCY_DISTRIBUTION"),
+	sum("ATTEMPT_COUNT", txnAttempts),
+	sum("SERIALIZABLE_PESSIMISTIC_TXN_COUNT", txnIsolation+int(SerializablePessimistic)),
+	sum("REPEATABLE_READ_OPTIMISTIC_TXN_COUNT", txnIsolation+int(RepeatableReadOptimistic)),
+	sum("SERIALIZABLE_OPTIMISTIC_TXN_COUNT", txnIsolation+int(SerializableOptimistic)),
+	distributionText("TOTAL_LATENCY_DISTRIBUTION_JSON_STRING"),
+	{name: "OPERATIONS_BY_TABLE_JSON_STRING", typ: value.StringType, of: func(r row) value.Value { return value.OfString(writtenText(r.written)) }},
+}
+
+var writtenType = value.ArrayOf(value.StructOf(
+	value.Field{Name: "TABLE_NAME", Type: value.StringType},
+	value.Field{Name: "INSERT_OR_UPDATE_COUNT", Type: value.Int64Type},
+	value.Field{Name: "INSERT_OR_UPDATE_BYTES", Type: value.Int64Type},
+))
+
+func writtenValue(list []written) value.Value {
+	vs := make([]value.Value, len(list))
+	for i, w := range list {
+		vs[i] = value.OfStruct([]value.Value{value.OfString(w.table), value.OfInt64(w.rows), value.OfInt64(w.bytes)})
+	}
+	return value.OfArray(vs)
+}
+
+func writtenText(list []written) string {
+	type element struct {
+		Table string `json:"TABLE_NAME"`
+		Rows  int64  `json:"INSERT_OR_UPDATE_COUNT"`
+		Bytes int64  `json:"INSERT_OR_UPDATE_BYTES"`
+	}
+	elements := make([]element, len(list))
+	for i, w := range list {
+		elements[i] = element{w.table, w.rows, w.bytes}
+	}
+	return jsonText(elements)
+}
+
+// jsonText prints a list of strings and numbers, for which JSON has a form.
+func jsonText(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("marshal statistics: " + err.Error())
+	}
+	return string(b)
+}
