@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -25,6 +26,8 @@ type memory struct {
 	skips   int
 	steps   int
 	trace   func(op string, key, val []byte)
+	// failAt is the number of the call that fails, counted down; 0 none.
+	failAt int
 }
 
 // pendingRow is where a row holds commit timestamps not known yet.
@@ -34,10 +37,21 @@ func newMemory() *memory {
 	return &memory{rows: &btree.Map[string, string]{}, pending: map[string]pendingRow{}}
 }
 
+var errInjected = errors.New("injected")
+
+// fails counts a call and says whether it is to fail.
+func (m *memory) fails() bool {
+	m.failAt--
+	return m.failAt == 0
+}
+
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 func (m *memory) Get(_ context.Context, key []byte, _ Lock) ([]byte, bool, error) {
 	m.gets++
+	if m.fails() {
+		return nil, false, errInjected
+	}
 	checkBound(key)
 	val, ok := m.rows.Get(unsafe.String(unsafe.SliceData(key), len(key)))
 	return bytesOf(val), ok, nil
@@ -52,6 +66,9 @@ func checkBound(key []byte) {
 
 func (m *memory) Scan(_ context.Context, span Span, reverse bool, _ Lock) (Cursor, error) {
 	m.scans++
+	if m.fails() {
+		return nil, errInjected
+	}
 	checkBound(span.Start)
 	checkBound(span.End)
 	c := &memoryCursor{m: m, iter: m.rows.Copy().Iter(), end: string(span.End), start: string(span.Start), reverse: reverse}
@@ -60,6 +77,9 @@ func (m *memory) Scan(_ context.Context, span Span, reverse bool, _ Lock) (Curso
 
 func (m *memory) Put(_ context.Context, key, val []byte, pendingKey, pending []Pending) error {
 	checkBound(key)
+	if m.fails() {
+		return errInjected
+	}
 	m.rows.Set(string(key), string(val))
 	delete(m.pending, string(key))
 	if len(pendingKey)+len(pending) > 0 {
@@ -73,6 +93,9 @@ func (m *memory) Put(_ context.Context, key, val []byte, pendingKey, pending []P
 
 func (m *memory) Delete(_ context.Context, key []byte) error {
 	checkBound(key)
+	if m.fails() {
+		return errInjected
+	}
 	m.rows.Delete(string(key))
 	delete(m.pending, string(key))
 	if m.trace != nil {
@@ -115,10 +138,17 @@ type memoryCursor struct {
 	reverse    bool
 	begun      bool
 	seek       string
+	err        error
 }
 
 func (c *memoryCursor) Next() bool {
 	c.m.steps++
+	if c.m.fails() {
+		c.err = errInjected
+	}
+	if c.err != nil {
+		return false
+	}
 	ok := false
 	switch {
 	case c.reverse && !c.begun:
@@ -148,7 +178,7 @@ func (c *memoryCursor) SkipTo(key []byte) {
 }
 func (c *memoryCursor) Key() []byte   { return bytesOf(c.iter.Key()) }
 func (c *memoryCursor) Value() []byte { return bytesOf(c.iter.Value()) }
-func (c *memoryCursor) Err() error    { return nil }
+func (c *memoryCursor) Err() error    { return c.err }
 func (c *memoryCursor) Close() error  { return nil }
 
 // tinySQL compiles the few expressions that the tests use: columns, literals, +, ||, comparisons, UPPER, a counter

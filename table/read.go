@@ -32,7 +32,7 @@ func (r Read) Open(ctx context.Context, view View) *Rows {
 }
 
 // Rows walks over the rows of a Read. A row is not decoded before it is asked
-// for, and then straight into what is asked for.
+// for, and then straight into what is asked for; it is good until the next call on Rows or on the View.
 type Rows struct {
 	ctx    context.Context
 	view   View
