@@ -324,6 +324,11 @@ func (p *jsonParser) number() error {
 	}
 	start := len(p.dst)
 	p.dst = AppendJSONFloat(p.dst, f)
+	if p.round && text == strconv.FormatFloat(f, 'g', 17, 64) {
+		// All 17 digits of a FLOAT64 were written out: they stay, as clients that compare texts expect.
+		p.dst = append(p.dst[:start], text...)
+		return nil
+	}
 	if !p.round && !sameNumber(text, string(p.dst[start:])) {
 		return fmt.Errorf("number %s cannot round-trip through string representation", cut(text))
 	}
