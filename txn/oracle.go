@@ -77,10 +77,7 @@ func NewOracle(store kv.Store, clock func() time.Time) (*Oracle, error) {
 
 // Close waits for commits in flight. No more may be begun.
 func (o *Oracle) Close() error {
-	o.mu.Lock()
-	last := o.last
-	o.mu.Unlock()
-	return o.landed(context.Background(), last)
+	return o.landed(context.Background(), o.newest())
 }
 
 // Visible is the watermark: the newest timestamp at which everything is known.
@@ -121,10 +118,11 @@ func (o *Oracle) WaitFor(ctx context.Context, at mvcc.Timestamp) error {
 	return o.landed(ctx, at)
 }
 
+// awaitClock waits for the clock, or for timestamps given out ahead of it, to get to at.
 func (o *Oracle) awaitClock(ctx context.Context, at mvcc.Timestamp) error {
 	for {
 		ahead := at.Time().Sub(o.clock())
-		if ahead <= 0 {
+		if ahead <= 0 || at <= o.newest() {
 			return nil
 		}
 		timer := time.NewTimer(min(ahead, clockPoll))
@@ -135,6 +133,12 @@ func (o *Oracle) awaitClock(ctx context.Context, at mvcc.Timestamp) error {
 			return ctx.Err()
 		}
 	}
+}
+
+func (o *Oracle) newest() mvcc.Timestamp {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.last
 }
 
 // landed waits until no commit at or below at is in flight, then lets visible reach at. at is at or below last.

@@ -1,0 +1,335 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// gatedStore holds batches between being applied and being durable: each Commit sends a release on arrived, and
+// returns what is sent to it.
+type gatedStore struct {
+	kv.Store
+	arrived chan chan error
+	open    bool // commits pass
+}
+
+func (s *gatedStore) NewBatch() kv.Batch { return &gatedBatch{s.Store.NewBatch(), s} }
+
+type gatedBatch struct {
+	kv.Batch
+	s *gatedStore
+}
+
+func (b *gatedBatch) Commit() error {
+	if b.s.open {
+		return b.Batch.Commit()
+	}
+	if err := b.Batch.CommitNoSync(); err != nil {
+		return err
+	}
+	release := make(chan error)
+	b.s.arrived <- release
+	return <-release
+}
+
+// gated is a database whose commits are held one by one, at a clock that stands still. It has committed once.
+func gated(t *testing.T) (*Manager, *gatedStore, *fakeClock) {
+	t.Helper()
+	s := &gatedStore{Store: openStore(t, vfs.NewMem(), "data"), arrived: make(chan chan error), open: true}
+	clock := new(fakeClock)
+	clock.micros.Store(1_000_000_000)
+	m := newManager(t, s, clock.now)
+	commitOne(t, m, "a", "0")
+	s.open = false
+	return m, s, clock
+}
+
+func commitOne(t *testing.T, m *Manager, k, v string) mvcc.Timestamp {
+	t.Helper()
+	ts, err := commitKey(m, k, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ts
+}
+
+func commitKey(m *Manager, k, v string) (mvcc.Timestamp, error) {
+	ctx := context.Background()
+	return m.Begin(Options{}).Commit(ctx, func(w table.Writer) error { return w.Put(ctx, key(k), []byte(v), nil, nil) }, CommitOptions{})
+}
+
+// outcome of something that runs beside the test.
+type outcome struct {
+	ts  mvcc.Timestamp
+	err error
+}
+
+func beside(f func() (mvcc.Timestamp, error)) chan outcome {
+	c := make(chan outcome, 1)
+	go func() {
+		ts, err := f()
+		c <- outcome{ts, err}
+	}()
+	return c
+}
+
+// stillRuns fails the test if c has a result before long.
+func stillRuns(t *testing.T, c chan outcome, what string) {
+	t.Helper()
+	select {
+	case o := <-c:
+		t.Fatalf("%s went on: %v", what, o)
+	case <-time.After(20 * time.Millisecond):
+	}
+}
+
+func await(t *testing.T, c chan outcome) outcome {
+	t.Helper()
+	select {
+	case o := <-c:
+		return o
+	case <-time.After(patience):
+		t.Fatal("nothing happened")
+		return outcome{}
+	}
+}
+
+func strong(t *testing.T, m *Manager, k string) string {
+	t.Helper()
+	s, err := m.Snapshot(context.Background(), Bound{})
+	return getAll(s, err, []string{k}, table.LockShared)
+}
+
+// TestVisibleMeansDurable: nobody sees a commit before its batch is durable, nor while an earlier one is not; its
+// locks are held until then.
+func TestVisibleMeansDurable(t *testing.T) {
+	m, s, _ := gated(t)
+	first := beside(func() (mvcc.Timestamp, error) { return commitKey(m, "a", "1") })
+	releaseFirst := <-s.arrived
+	if got := strong(t, m, "a"); got != "a=0" {
+		t.Errorf("before it is durable a strong read sees %s", got)
+	}
+	waiting := beside(func() (mvcc.Timestamp, error) {
+		return 0, errors.New(getAll(m.Begin(Options{}), nil, []string{"a"}, table.LockShared))
+	})
+	stillRuns(t, waiting, "a locking read of what is being committed")
+
+	second := beside(func() (mvcc.Timestamp, error) { return commitKey(m, "b", "2") })
+	releaseSecond := <-s.arrived
+	releaseSecond <- nil
+	stillRuns(t, second, "a commit that is durable, behind one that is not")
+	if got := strong(t, m, "b"); got != "b absent" {
+		t.Errorf("a strong read sees %s, though an earlier commit is not durable", got)
+	}
+
+	releaseFirst <- nil
+	one, two := await(t, first), await(t, second)
+	if one.err != nil || two.err != nil || one.ts >= two.ts {
+		t.Errorf("commits ended with %v and %v", one, two)
+	}
+	if got := strong(t, m, "a") + strong(t, m, "b"); got != "a=1b=2" {
+		t.Errorf("a strong read sees %s", got)
+	}
+	if o := await(t, waiting); o.err.Error() != "a=1" {
+		t.Errorf("the locking read got %v", o.err)
+	}
+}
+
+// TestNoCommitInThePast: a timestamp that was read at is closed. Reads there wait for commits that may still appear
+// below, and later commits are above.
+func TestNoCommitInThePast(t *testing.T) {
+	m, s, clock := gated(t)
+	ctx := context.Background()
+	readAt := func(ts mvcc.Timestamp) chan outcome {
+		return beside(func() (mvcc.Timestamp, error) {
+			snap, err := m.Snapshot(ctx, Bound{Kind: ReadTimestamp, Time: ts.Time()})
+			return 0, errors.New(getAll(snap, err, []string{"a"}, table.LockShared))
+		})
+	}
+	flying := beside(func() (mvcc.Timestamp, error) { return commitKey(m, "a", "1") })
+	release := <-s.arrived
+	ts := m.oracle.newest()
+	if o := await(t, readAt(ts-1)); o.err.Error() != "a=0" {
+		t.Errorf("read below a commit in flight: %v", o.err)
+	}
+	at := readAt(ts)
+	stillRuns(t, at, "a read at the timestamp of a commit in flight")
+	release <- nil
+	if o := await(t, flying); o.ts != ts {
+		t.Errorf("committed at %d, not %d", o.ts, ts)
+	}
+	if o := await(t, at); o.err.Error() != "a=1" {
+		t.Errorf("read at a commit: %v", o.err)
+	}
+
+	s.open = true
+	clock.advance(time.Second / 2)
+	closed := mvcc.TimestampOf(clock.now())
+	if o := await(t, readAt(closed)); o.err.Error() != "a=1" {
+		t.Errorf("read now: %v", o.err)
+	}
+	clock.advance(-time.Second / 4)
+	if ts := commitOne(t, m, "a", "2"); ts <= closed {
+		t.Errorf("commit at %d, though %d was read", ts, closed)
+	}
+	if o := await(t, readAt(closed)); o.err.Error() != "a=1" {
+		t.Errorf("the read at %d is not repeatable: %v", closed, o.err)
+	}
+}
+
+// TestEveryRowOfACommitHasItsTimestamp: the answer's timestamp is the version of every row, and stands where it was pending, in values and keys.
+func TestEveryRowOfACommitHasItsTimestamp(t *testing.T) {
+	m := newManager(t, openStore(t, vfs.NewMem(), "data"), time.Now)
+	ctx := context.Background()
+	const pending = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+	tx := m.Begin(Options{})
+	ts, err := tx.Commit(ctx, func(w table.Writer) error {
+		return errors.Join(
+			w.Put(ctx, key("plain"), []byte("x"), nil, nil),
+			w.Put(ctx, key("row"), []byte("x"+pending+"y"+pending), nil, []table.Pending{{Offset: 1}, {Offset: 14}}),
+			w.Put(ctx, []byte("up\x30"+pending+"\x00"), nil, []table.Pending{{Offset: 3}}, nil),
+			w.Put(ctx, []byte("down\xcf"+strings.Repeat("\x00", 12)+"\x00"), nil, []table.Pending{{Offset: 5, Desc: true}}, nil),
+		)
+	}, CommitOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	up, down := []byte(pending), []byte(pending)
+	table.Pending{}.Fill(up, ts)
+	table.Pending{Desc: true}.Fill(down, ts)
+	want := map[string]string{
+		"plain\x00":                        "x",
+		"row\x00":                          "x" + string(up) + "y" + string(up),
+		"up\x30" + string(up) + "\x00":     "",
+		"down\xcf" + string(down) + "\x00": "",
+	}
+	c, err := m.versions.Scan(nil, nil, mvcc.Latest, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	n := 0
+	for ; c.Next(); n++ {
+		if val, ok := want[string(c.Key())]; !ok || val != string(c.Value()) || c.Version() != ts {
+			t.Errorf("found %q = %q at %d, commit was at %d", c.Key(), c.Value(), c.Version(), ts)
+		}
+	}
+	if n != len(want) {
+		t.Errorf("found %d rows", n)
+	}
+}
+
+// TestPendingKeysAreLocked: whoever has read the range where a key with a commit timestamp will lie is not surprised by it.
+func TestPendingKeysAreLocked(t *testing.T) {
+	for _, desc := range []bool{false, true} {
+		m := newManager(t, openStore(t, vfs.NewMem(), "data"), time.Now)
+		ctx := context.Background()
+		fill := "\xff"
+		if desc {
+			fill = "\x00"
+		}
+		row := []byte("t" + strings.Repeat(fill, 12) + "\x00")
+		insert := func() (mvcc.Timestamp, error) {
+			return m.Begin(Options{}).Commit(ctx, func(w table.Writer) error {
+				return w.Put(ctx, row, nil, []table.Pending{{Offset: 1, Desc: desc}}, nil)
+			}, CommitOptions{})
+		}
+		old, err := insert()
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader := m.Begin(Options{})
+		scan := func() string { return scanAll(reader, []string{"t", "u"}, table.LockShared) }
+		before := scan()
+		inserted := beside(insert)
+		stillRuns(t, inserted, "an insert into a range that was read")
+		if after := scan(); after != before {
+			t.Errorf("phantom: %q, then %q", before, after)
+		}
+		// Rows that are there already are not in its way.
+		existing := append([]byte(nil), row...)
+		table.Pending{Offset: 1, Desc: desc}.Fill(existing, old)
+		other := m.Begin(Options{})
+		if err := reader.Rollback(); err != nil {
+			t.Error(err)
+		}
+		if o := await(t, inserted); o.err != nil || o.ts <= old {
+			t.Errorf("insert: %v", o)
+		}
+		waiter := m.Begin(Options{})
+		if err := waiter.Put(ctx, row, nil, []table.Pending{{Offset: 1, Desc: desc}}, nil); err != nil {
+			t.Error(err)
+		}
+		if _, ok, err := other.Get(ctx, existing, table.LockShared); !ok || err != nil {
+			t.Errorf("desc=%v: row inserted before: %v, %v", desc, ok, err)
+		}
+		if waiter.Err() != nil {
+			t.Error("a read of an old row is in the way of a new one")
+		}
+	}
+}
+
+// TestTimestampsRise: whatever the clock does, and over restarts.
+func TestTimestampsRise(t *testing.T) {
+	fs, clock := vfs.NewMem(), new(fakeClock)
+	clock.micros.Store(1_000_000_000)
+	var last mvcc.Timestamp
+	for range 4 {
+		store, err := pebble.Open("data", fs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := newManager(t, store, clock.now)
+		for _, step := range []time.Duration{0, time.Second, -2 * time.Second, time.Hour, -3 * time.Hour} {
+			clock.advance(step)
+			ts := commitOne(t, m, "a", "1")
+			if ts <= last {
+				t.Fatalf("%d after %d", ts, last)
+			}
+			last = ts
+			s, err := m.Snapshot(context.Background(), Bound{})
+			if err != nil || s.Timestamp() < last {
+				t.Fatalf("strong read at %d after %d, %v", s.Timestamp(), last, err)
+			}
+			last = s.Timestamp()
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestStoreFailure: a commit whose fate is unknown is shown to nobody, and nothing follows it.
+func TestStoreFailure(t *testing.T) {
+	m, s, _ := gated(t)
+	lost := beside(func() (mvcc.Timestamp, error) { return commitKey(m, "a", "1") })
+	releaseLost := <-s.arrived
+	behind := beside(func() (mvcc.Timestamp, error) { return commitKey(m, "b", "2") })
+	releaseBehind := <-s.arrived
+	releaseBehind <- nil
+	stillRuns(t, behind, "a commit behind another")
+	releaseLost <- errors.New("disk on fire")
+	for _, c := range []chan outcome{lost, behind} {
+		if o := await(t, c); o.err == nil || fault.CodeOf(o.err) != codes.Internal {
+			t.Errorf("commit ended with %v", o)
+		}
+	}
+	if _, err := commitKey(m, "c", "3"); fault.CodeOf(err) != codes.Internal {
+		t.Errorf("a later commit ended with %v", err)
+	}
+	if got := strong(t, m, "a") + " " + strong(t, m, "b"); got != "a=0 b absent" {
+		t.Errorf("a strong read sees %s", got)
+	}
+}
