@@ -103,11 +103,6 @@ func KeyColumnChanged(table, column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot update the primary key column %s of table %s.", column, table)
 }
 
-// GeneratedKeyMismatch is a value given for a generated key column that is not the generated one.
-func GeneratedKeyMismatch(table, column string) *Error {
-	return newError(codes.FailedPrecondition, "The value given for the generated primary key column %s.%s is not what it evaluates to.", table, column)
-}
-
 // WriteToGenerated is a value for a generated column.
 func WriteToGenerated(table, column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot write into generated column `%s.%s`.", table, column)
