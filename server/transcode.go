@@ -130,12 +130,30 @@ func scalarJSON(f protoreflect.FieldDescriptor, text string) any {
 		if b, err := strconv.ParseBool(text); err == nil {
 			return b
 		}
+	case protoreflect.MessageKind:
+		if f.Message().FullName() == "google.protobuf.FieldMask" {
+			return camelCase(text)
+		}
 	case protoreflect.EnumKind:
 		if n, err := strconv.ParseInt(text, 10, 32); err == nil {
 			return n
 		}
 	}
 	return text
+}
+
+// camelCase turns the names of a field mask into those of JSON, which is what protojson wants.
+func camelCase(names string) string {
+	var b strings.Builder
+	for i := 0; i < len(names); i++ {
+		if names[i] == '_' && i+1 < len(names) && names[i+1] >= 'a' && names[i+1] <= 'z' {
+			i++
+			b.WriteByte(names[i] - 'a' + 'A')
+			continue
+		}
+		b.WriteByte(names[i])
+	}
+	return b.String()
 }
 
 // merge reads the tree and adds it to m.

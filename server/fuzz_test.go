@@ -1,0 +1,164 @@
+package server
+
+import (
+	"bytes"
+	"testing"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+	"google.golang.org/grpc/codes"
+)
+
+// FuzzResumeToken feeds tokens that were changed: none may be believed, none may panic.
+func FuzzResumeToken(f *testing.F) {
+	key := newTokenKey()
+	r := resumption{request: 7, at: 1234567, from: position{row: 3, value: 2, piece: 1}}
+	good := key.appendResumeToken(nil, r)
+	f.Add([]byte{}, 0)
+	f.Add(good, 3)
+	f.Add(good[:12], 0)
+	f.Fuzz(func(t *testing.T, token []byte, flip int) {
+		if got, err := key.resumption(good, r.request); err != nil || got != r {
+			t.Fatalf("good token: %v, %v", got, err)
+		}
+		if _, err := key.resumption(token, r.request); err == nil && !bytes.Equal(token, good) {
+			t.Fatal("a token that was not given out is believed")
+		}
+		changed := bytes.Clone(good)
+		changed[uint(flip)%uint(len(changed))] ^= 1
+		if _, err := key.resumption(changed, r.request); fault.CodeOf(err) != codes.InvalidArgument {
+			t.Fatalf("changed token: %v", err)
+		}
+	})
+}
+
+// FuzzPartitionToken is FuzzResumeToken for partition tokens, sealed ones with any content included.
+func FuzzPartitionToken(f *testing.F) {
+	key := newTokenKey()
+	f.Add([]byte("start"), []byte("end"), []byte{})
+	f.Add([]byte{}, []byte{}, []byte{partitionVersion, 0, 0, 0, 0, 0, 0, 0, 7, 200})
+	f.Add([]byte{}, []byte{}, []byte{partitionVersion, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 255, 255, 255, 255, 15})
+	f.Fuzz(func(t *testing.T, start, end, body []byte) {
+		p := partition{span: table.Span{Start: start, End: end}}
+		token := key.appendPartitionToken(nil, p, 7, []byte("transaction"))
+		got, err := key.partition(token, 7, []byte("transaction"))
+		if err != nil || !bytes.Equal(got.span.Start, start) || !bytes.Equal(got.span.End, end) {
+			t.Fatalf("round trip: %v, %v", got, err)
+		}
+		for _, foreign := range []error{
+			second(key.partition(token, 8, []byte("transaction"))),
+			second(key.partition(token, 7, []byte("another"))),
+			second(newTokenKey().partition(token, 7, []byte("transaction"))),
+		} {
+			if fault.CodeOf(foreign) != codes.InvalidArgument {
+				t.Fatalf("foreign token: %v", foreign)
+			}
+		}
+		if _, err := key.partition(key.seal(bytes.Clone(body), 0), 7, nil); err != nil && fault.CodeOf(err) != codes.InvalidArgument {
+			t.Fatal(err)
+		}
+	})
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// fuzzCatalog is a small schema, made without SQL.
+func fuzzCatalog(f *testing.F) *schema.Catalog {
+	c := schema.NewCatalog()
+	for _, ddl := range []string{
+		"CREATE TABLE T (A INT64 NOT NULL, B STRING(20), C BYTES(MAX), D TIMESTAMP, E ARRAY<FLOAT64>, F NUMERIC, G DATE, H JSON, I BOOL) PRIMARY KEY (A, B DESC, D)",
+		"CREATE INDEX I ON T(G, F DESC) STORING (C)",
+	} {
+		next, _, err := c.Apply(ddl, nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		c = next
+	}
+	return c
+}
+
+// userError wants nil or an error with a code that says what is wrong with the request.
+func userError(t *testing.T, err error) {
+	switch fault.CodeOf(err) {
+	case codes.OK, codes.InvalidArgument, codes.FailedPrecondition, codes.NotFound, codes.Unimplemented, codes.OutOfRange:
+	default:
+		t.Fatalf("%v: %v", fault.CodeOf(err), err)
+	}
+}
+
+// FuzzKeySet feeds key sets to the table and its index.
+func FuzzKeySet(f *testing.F) {
+	c := fuzzCatalog(f)
+	for _, ks := range []*spannerpb.KeySet{
+		{All: true},
+		{Keys: []*structpb.ListValue{list("1", "x", "2020-01-01T00:00:00Z"), list(nil, nil, nil), list("1")}},
+		{Ranges: []*spannerpb.KeyRange{{
+			StartKeyType: &spannerpb.KeyRange_StartClosed{StartClosed: list("1")}, EndKeyType: &spannerpb.KeyRange_EndOpen{EndOpen: list("9", "z")},
+		}}},
+		{Ranges: []*spannerpb.KeyRange{{StartKeyType: &spannerpb.KeyRange_StartOpen{}}, nil}},
+	} {
+		b, err := proto.Marshal(ks)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	layouts := []*table.Layout{table.TableLayout(c.Table("T")), table.IndexLayout(c.Index("I"))}
+	key := newTokenKey()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p := new(spannerpb.KeySet)
+		if proto.Unmarshal(data, p) != nil {
+			t.Skip()
+		}
+		key.readFingerprint("s", "T", "", nil, p)
+		for _, l := range layouts {
+			ks, err := keySet(l, p)
+			userError(t, err)
+			if err == nil {
+				_, err = l.Spans(ks)
+				userError(t, err)
+			}
+		}
+	})
+}
+
+// FuzzMutation feeds mutations.
+func FuzzMutation(f *testing.F) {
+	c := fuzzCatalog(f)
+	row := list("1", "x", "aGk=", value.CommitTimestampText, []any{1.5, "NaN"}, "1.5", "2020-02-29", `{"a":[1]}`, true)
+	columns := []string{"A", "B", "C", "D", "E", "F", "G", "H", "I"}
+	for _, m := range []*spannerpb.Mutation{
+		{Operation: &spannerpb.Mutation_Insert{Insert: &spannerpb.Mutation_Write{Table: "T", Columns: columns, Values: []*structpb.ListValue{row}}}},
+		{Operation: &spannerpb.Mutation_Update{Update: &spannerpb.Mutation_Write{Table: "T", Columns: []string{"A", "A"}, Values: []*structpb.ListValue{list("1")}}}},
+		{Operation: &spannerpb.Mutation_Delete_{Delete: &spannerpb.Mutation_Delete{Table: "T", KeySet: allKeys()}}},
+		{Operation: &spannerpb.Mutation_Replace{}},
+		{Operation: &spannerpb.Mutation_Send_{}},
+		{},
+	} {
+		b, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p := new(spannerpb.Mutation)
+		if proto.Unmarshal(data, p) != nil {
+			t.Skip()
+		}
+		_, err := mutations(c, []*spannerpb.Mutation{p, nil})
+		userError(t, err)
+		if err == nil {
+			t.Fatal("a nil mutation is accepted")
+		}
+		_, err = mutations(c, []*spannerpb.Mutation{p})
+		userError(t, err)
+	})
+}

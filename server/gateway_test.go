@@ -1,0 +1,128 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// http makes a REST call and decodes the JSON of the reply.
+func (h *harness) http(verb, path, body string) (int, map[string]any) {
+	h.Helper()
+	status, data := h.httpRaw(verb, path, body)
+	reply := map[string]any{}
+	if err := json.Unmarshal(data, &reply); err != nil {
+		h.Fatalf("%s %s: %v in %s", verb, path, err, data)
+	}
+	return status, reply
+}
+
+func (h *harness) httpRaw(verb, path, body string) (int, []byte) {
+	h.Helper()
+	req, err := http.NewRequestWithContext(h.ctx, verb, h.rest+path, strings.NewReader(body))
+	h.ok(err)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded") // as curl --data says
+	reply, err := http.DefaultClient.Do(req)
+	h.ok(err)
+	defer reply.Body.Close()
+	data, err := io.ReadAll(reply.Body)
+	h.ok(err)
+	return reply.StatusCode, data
+}
+
+func TestRestAdmin(t *testing.T) {
+	h := newHarness(t)
+	if status, reply := h.http("POST", "/v1/projects/p/instances", `{"instanceId":"rest"}`); status != 200 || reply["done"] != true {
+		t.Errorf("create instance: %d %v", status, reply)
+	}
+	if status, reply := h.http("POST", "/v1/projects/p/instances/rest/databases", `{"createStatement":"CREATE DATABASE db"}`); status != 200 {
+		t.Errorf("create database: %d %v", status, reply)
+	}
+	path := "/v1/projects/p/instances/rest/databases/db"
+	status, op := h.http("PATCH", path+"/ddl", `{"statements":["CREATE TABLE T (K INT64) PRIMARY KEY (K)"],"operationId":"op"}`)
+	if status != 200 {
+		t.Errorf("update schema: %d %v", status, op)
+	}
+	if status, reply := h.http("GET", "/v1/"+op["name"].(string), ""); status != 200 || reply["name"] != op["name"] {
+		t.Errorf("get operation: %d %v", status, reply)
+	}
+	if status, reply := h.http("PATCH", path+"?updateMask=enable_drop_protection", `{"enableDropProtection":true}`); status != 200 {
+		t.Errorf("update database: %d %v", status, reply)
+	}
+	if _, reply := h.http("GET", path, ""); reply["enableDropProtection"] != true {
+		t.Errorf("get database: %v", reply)
+	}
+	status, reply := h.http("DELETE", path, "")
+	failure, _ := reply["error"].(map[string]any)
+	if status != 400 || failure["status"] != "FAILED_PRECONDITION" || failure["code"] != 400.0 || failure["message"] == "" {
+		t.Errorf("drop database: %d %v", status, reply)
+	}
+	if status, reply := h.http("GET", "/v1/projects/p/instances/rest/databases?pageSize=1&$alt=json", ""); status != 200 || len(reply["databases"].([]any)) != 1 {
+		t.Errorf("list databases: %d %v", status, reply)
+	}
+}
+
+func TestRestErrors(t *testing.T) {
+	h := newHarness(t)
+	for _, c := range []struct {
+		verb, path, body string
+		status           int
+		code             string
+	}{
+		{"GET", "/v1/projects/p/instances/none", "", 404, "NOT_FOUND"},
+		{"GET", "/nowhere", "", 404, "NOT_FOUND"},
+		{"GET", "/v1/projects/p/instances?pageSize=x", "", 400, "INVALID_ARGUMENT"},
+		{"GET", "/v1/projects/p/instances?nonsense=x", "", 400, "INVALID_ARGUMENT"},
+		{"POST", "/v1/projects/p/instances", "{", 400, "INVALID_ARGUMENT"},
+		{"POST", "/v1/projects/p/instances", `{"instanceId":"test"}`, 409, "ALREADY_EXISTS"},
+		{"GET", "/v1/projects/p/instances/test/backups", "", 501, "UNIMPLEMENTED"},
+	} {
+		status, reply := h.http(c.verb, c.path, c.body)
+		failure, _ := reply["error"].(map[string]any)
+		if status != c.status || failure["status"] != c.code {
+			t.Errorf("%s %s: %d %v", c.verb, c.path, status, reply)
+		}
+	}
+	_, reply := h.http("GET", "/v1/projects/p/instances/none", "")
+	details, _ := json.Marshal(reply)
+	if !bytes.Contains(details, []byte("google.rpc.ResourceInfo")) {
+		t.Errorf("no ResourceInfo in %s", details)
+	}
+}
+
+func TestRestData(t *testing.T) {
+	h := newHarness(t)
+	_, ses := h.http("POST", "/v1/"+testDatabase+"/sessions", "{}")
+	path := "/v1/" + ses["name"].(string)
+	if status, reply := h.http("POST", path+":commit", `{"singleUseTransaction":{"readWrite":{}},"mutations":[
+		{"insert":{"table":"Singers","columns":["SingerId","Name"],"values":[["1","Marc"],["2",null]]}}]}`); status != 200 || reply["commitTimestamp"] == nil {
+		t.Errorf("commit: %d %v", status, reply)
+	}
+	status, reply := h.http("POST", path+":executeSql", `{"sql":"SELECT Name FROM Singers WHERE SingerId = @id","params":{"id":"1"},"paramTypes":{"id":{"code":"INT64"}}}`)
+	if rows, _ := reply["rows"].([]any); status != 200 || len(rows) != 1 || rows[0].([]any)[0] != "Marc" {
+		t.Errorf("executeSql: %d %v", status, reply)
+	}
+	for _, call := range []string{":streamingRead", ":executeStreamingSql"} {
+		status, data := h.httpRaw("POST", path+call, `{"table":"Singers","columns":["Name"],"keySet":{"all":true}}`)
+		if call == ":executeStreamingSql" {
+			status, data = h.httpRaw("POST", path+call, `{"sql":"SELECT Name FROM Singers ORDER BY SingerId"}`)
+		}
+		var parts []struct{ Values []any }
+		if err := json.Unmarshal(data, &parts); err != nil || status != 200 || len(parts) != 1 || len(parts[0].Values) != 2 || parts[0].Values[1] != nil {
+			t.Errorf("%s: %d %s", call, status, data)
+		}
+	}
+	status, data := h.httpRaw("POST", path+":executeStreamingSql", `{"sql":"SELECT nonsense"}`)
+	if status != 400 || !bytes.HasPrefix(data, []byte(`[{"error":`)) {
+		t.Errorf("error of a stream: %d %s", status, data)
+	}
+	if status, _ := h.httpRaw("DELETE", path, ""); status != 200 {
+		t.Errorf("delete session: %d", status)
+	}
+	if status, data := h.httpRaw("GET", "/healthz", ""); status != 200 || string(data) != "ok\n" {
+		t.Errorf("healthz: %d %s", status, data)
+	}
+}
