@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+)
+
+// The test binary is the server, too: with this variable it runs main.
+const runMain = "CROWFOOT_TEST_RUN_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runMain) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// serve starts crowfoot in a process of its own and returns it with the address of its gRPC API.
+func serve(t *testing.T, args ...string) (*exec.Cmd, string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{"start", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)
+	cmd.Env = append(os.Environ(), runMain+"=1")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		t.Fatal("the server printed no ready line")
+	}
+	var grpc, http string
+	if _, err := fmt.Sscanf(lines.Text(), "crowfoot: ready grpc=%s http=%s", &grpc, &http); err != nil {
+		t.Fatalf("ready line %q: %v", lines.Text(), err)
+	}
+	return cmd, grpc
+}
+
+const crashDatabase = "projects/p/instances/i/databases/d"
+
+// TestKill kills the server with SIGKILL in the middle of commits, again and again: every acknowledged
+// commit is there afterwards, and none is there by half.
+func TestKill(t *testing.T) {
+	dir := t.TempDir()
+	ddl := filepath.Join(dir, "schema.sql")
+	script := "CREATE TABLE A (K STRING(36)) PRIMARY KEY (K);\n-- the other half\nCREATE TABLE B (K STRING(36)) PRIMARY KEY (K);"
+	if err := os.WriteFile(ddl, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(dir, "data")
+	acknowledged := map[string]bool{}
+	for round := range 4 {
+		cmd, address := serve(t, "--data", data, "--database", crashDatabase, "--ddl", ddl)
+		client := connect(t, address)
+		check(t, client, acknowledged)
+		for k := range writeUntil(t, client, round, func() {
+			time.Sleep(time.Duration(200+rand.IntN(600)) * time.Millisecond)
+			cmd.Process.Signal(syscall.SIGKILL)
+		}) {
+			acknowledged[k] = true
+		}
+		cmd.Wait()
+		client.Close()
+	}
+	_, address := serve(t, "--data", data)
+	client := connect(t, address)
+	defer client.Close()
+	check(t, client, acknowledged)
+	if len(acknowledged) < 100 {
+		t.Errorf("only %d commits were acknowledged: the test shows little", len(acknowledged))
+	}
+	t.Logf("%d commits acknowledged, none lost", len(acknowledged))
+}
+
+func connect(t *testing.T, address string) *spanner.Client {
+	t.Helper()
+	t.Setenv("SPANNER_EMULATOR_HOST", address)
+	client, err := spanner.NewClientWithConfig(context.Background(), crashDatabase, spanner.ClientConfig{DisableNativeMetrics: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// writeUntil lets eight clients commit pairs of rows until end has run, and returns the keys that were acknowledged.
+func writeUntil(t *testing.T, client *spanner.Client, round int, end func()) map[string]bool {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	done := map[string]bool{}
+	for writer := range 8 {
+		wg.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				key := fmt.Sprintf("%d-%d-%d", round, writer, i)
+				_, err := client.Apply(ctx, []*spanner.Mutation{
+					spanner.Insert("A", []string{"K"}, []any{key}),
+					spanner.Insert("B", []string{"K"}, []any{key}),
+				})
+				if err == nil {
+					mu.Lock()
+					done[key] = true
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	end()
+	cancel()
+	wg.Wait()
+	return done
+}
+
+// check compares both tables with each other and with what was acknowledged.
+func check(t *testing.T, client *spanner.Client, acknowledged map[string]bool) {
+	t.Helper()
+	tx := client.ReadOnlyTransaction()
+	defer tx.Close()
+	var found [2]map[string]bool
+	for i, tableName := range []string{"A", "B"} {
+		found[i] = map[string]bool{}
+		err := tx.Read(context.Background(), tableName, spanner.AllKeys(), []string{"K"}).Do(func(r *spanner.Row) error {
+			var k string
+			err := r.Column(0, &k)
+			found[i][k] = true
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for k := range acknowledged {
+		if !found[0][k] {
+			t.Errorf("the acknowledged commit of %s is lost", k)
+		}
+	}
+	for k := range found[0] {
+		if !found[1][k] {
+			t.Errorf("half of the commit of %s is there", k)
+		}
+	}
+	if len(found[0]) != len(found[1]) {
+		t.Errorf("A has %d rows, B %d", len(found[0]), len(found[1]))
+	}
+}
+
+// TestStartRefuses lists starts that must fail with a clear message.
+func TestStartRefuses(t *testing.T) {
+	foreign := t.TempDir()
+	if err := os.WriteFile(filepath.Join(foreign, "notes.txt"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"start", "--data", foreign}, "not a Crowfoot data directory"},
+		{[]string{"start", "--in-memory", "--database", "nonsense"}, "Invalid database name"},
+		{[]string{"start", "--in-memory", "--ddl", filepath.Join(foreign, "missing.sql")}, "no such file"},
+		{[]string{"start", "--in-memory", "extra"}, "takes no argument"},
+		{[]string{"nonsense"}, "unknown command"},
+	} {
+		cmd := exec.Command(os.Args[0], c.args...)
+		cmd.Env = append(os.Environ(), runMain+"=1")
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || !strings.Contains(string(out), c.want) {
+			t.Errorf("%v: %v, %s; want a failure that says %q", c.args, err, out, c.want)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(foreign, "notes.txt")); err != nil || string(text) != "mine" {
+		t.Errorf("the foreign directory was touched: %q, %v", text, err)
+	}
+	entries, err := os.ReadDir(foreign)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("the foreign directory has now %v, %v", entries, err)
+	}
+}
