@@ -109,7 +109,8 @@ func (p *formatPart) parse(spec string, next *int) (rest string, ok bool) {
 		return "", false
 	}
 	p.specifier = spec[0]
-	return spec[1:], true
+	bare := formatPart{text: p.text, specifier: '%', precision: -1, widthArg: -1, precisionArg: -1, arg: -1}
+	return spec[1:], p.specifier != '%' || *p == bare
 }
 
 // formatNumber reads a number, 0 if there is none, or a * that stands for the next argument.

@@ -116,14 +116,14 @@ func (r *reader) call() (value.Value, *value.Type, error) {
 	return v, f.Type, err
 }
 
-// given are arguments for a lazy function; an error('...') among them is raised when it is computed.
+// given are arguments for a lazy function; those written raise:TYPE are errors when they are computed.
 type given []value.Value
 
 func (g given) Len() int { return len(g) }
 
 func (g given) Arg(i int) (value.Value, error) {
-	if v := g[i]; v.Kind() == value.String && strings.HasPrefix(v.AsString(), "error: ") {
-		return v, fault.UserError(v.AsString())
+	if g[i].IsPending() {
+		return value.Value{}, fault.UserError("raised")
 	}
 	return g[i], nil
 }

@@ -29,6 +29,7 @@ var jsonMakers = []record{
 // jsonWriter writes values as JSON.
 type jsonWriter struct {
 	wideAsText bool // INT64 and NUMERIC beyond FLOAT64's exact range are strings
+	asText     bool // for TO_JSON_STRING, which prints numbers as CAST does: 1, where JSON values have 1.0
 }
 
 func (w jsonWriter) append(dst []byte, v value.Value, t *value.Type) []byte {
@@ -41,7 +42,7 @@ func (w jsonWriter) append(dst []byte, v value.Value, t *value.Type) []byte {
 	case value.Int64:
 		return w.appendInt64(dst, v.AsInt64())
 	case value.Float64, value.Float32:
-		return appendFloat(dst, v, t)
+		return w.appendFloat(dst, v, t)
 	case value.Numeric:
 		return w.appendNumeric(dst, v.AsNumeric())
 	case value.Bytes:
@@ -71,7 +72,7 @@ func (w jsonWriter) appendInt64(dst []byte, i int64) []byte {
 	return strconv.AppendInt(dst, i, 10)
 }
 
-func appendFloat(dst []byte, v value.Value, t *value.Type) []byte {
+func (w jsonWriter) appendFloat(dst []byte, v value.Value, t *value.Type) []byte {
 	switch f := v.AsFloat64(); {
 	case math.IsNaN(f):
 		return append(dst, `"NaN"`...)
@@ -79,10 +80,15 @@ func appendFloat(dst []byte, v value.Value, t *value.Type) []byte {
 		return append(dst, `"Infinity"`...)
 	case math.IsInf(f, -1):
 		return append(dst, `"-Infinity"`...)
-	case t.Kind == value.Float32:
+	case t.Kind == value.Float32 && w.asText:
 		return value.AppendFloat32(dst, v.AsFloat32())
-	default:
+	case t.Kind == value.Float32:
+		shortest, _ := strconv.ParseFloat(strconv.FormatFloat(f, 'g', -1, 32), 64)
+		return value.AppendJSONFloat(dst, shortest)
+	case w.asText:
 		return value.AppendFloat64(dst, f)
+	default:
+		return value.AppendJSONFloat(dst, f)
 	}
 }
 
@@ -140,7 +146,7 @@ func toJSON(f *tree.Function) body {
 func toJSONString(f *tree.Function) body {
 	t := f.Args[0]
 	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
-		text := jsonWriter{wideAsText: true}.append(nil, a[0], t)
+		text := jsonWriter{wideAsText: true, asText: true}.append(nil, a[0], t)
 		if len(a) > 1 && a[1].AsBool() {
 			return ofString(jsonPretty(string(text)))
 		}

@@ -75,9 +75,12 @@ func domainOf(url string) (domain, suffix string) {
 	if _, err := netip.ParseAddr(host); err == nil || host == "" || strings.HasPrefix(host, "[") || strings.Contains(host, "..") {
 		return "", ""
 	}
-	lower := strings.ToLower(host)
-	known, icann := publicsuffix.PublicSuffix(lower)
-	if !icann && !strings.Contains(known, ".") { // the list does not have it
+	known, icann := publicsuffix.PublicSuffix(strings.ToLower(host))
+	for !icann && strings.Contains(known, ".") { // a private domain is not public: its own suffix is
+		_, parent, _ := strings.Cut(known, ".")
+		known, icann = publicsuffix.PublicSuffix(parent)
+	}
+	if !icann && !strings.Contains(host, ".") {
 		return "", ""
 	}
 	suffix = host[len(host)-len(known):]

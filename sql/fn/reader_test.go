@@ -17,6 +17,7 @@ import (
 //	true false           BOOL             date 2024-01-31, timestamp '2024-01-31 12:00:00+00', interval '1-2 3 4:5:6', json '{}', uuid '...'
 //	[1, 2]               ARRAY            (1, 'a')  (a 1, b 'x') STRUCT
 //	NULL:INT64           NULL of a type   []:ARRAY<INT64>        an empty array
+//	raise:INT64          an expression of a type that raises an error
 type reader struct {
 	text string
 }
@@ -101,6 +102,9 @@ func (r *reader) literal() (value.Value, *value.Type, error) {
 			return value.Value{}, nil, err
 		}
 		return value.Null(t.Kind), t, nil
+	case r.take("raise:"):
+		t, err := r.typeName()
+		return value.PendingCommitTimestamp(), t, err // which is no argument otherwise
 	}
 	return r.scalar()
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unsafe"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
@@ -72,10 +73,7 @@ func concat(_ *Context, a []value.Value) (value.Value, error) {
 	for i := range a {
 		joined = append(joined, a[i].AsBytes()...)
 	}
-	if a[0].Kind() == value.Bytes {
-		return ofBytes(joined)
-	}
-	return ofString(string(joined))
+	return textOf(a[0].Kind(), unsafe.String(unsafe.SliceData(joined), len(joined))), nil
 }
 
 func charLength(_ *Context, a []value.Value) (value.Value, error) {
