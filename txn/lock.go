@@ -109,12 +109,15 @@ func (l *lockTable) acquire(ctx context.Context, t *Tx, start, end string, mode 
 		l.mu.Unlock()
 		return nil
 	}
+	began := l.m.clock()
 	r.ready = make(chan struct{})
 	l.insert(r)
 	l.wait(r)
 	l.resolve(r)
 	l.mu.Unlock()
-	return l.await(ctx, r)
+	err := l.await(ctx, r)
+	t.lockWait.Add(int64(l.m.clock().Sub(began)))
+	return err
 }
 
 // contention looks at everything that overlaps r, which is not in the table yet.
@@ -165,8 +168,6 @@ func (l *lockTable) resolve(r *request) {
 
 // await returns when r has been granted, or its transaction has ended, or ctx.
 func (l *lockTable) await(ctx context.Context, r *request) error {
-	began := l.m.clock()
-	defer func() { r.tx.lockWait.Add(int64(l.m.clock().Sub(began))) }()
 	timer := time.NewTicker(recheck)
 	defer timer.Stop()
 	for {
