@@ -198,8 +198,8 @@ type bounds struct {
 // compute finds the bounds; ok is false if nothing lies between them.
 func (c *rangeCode) compute(r *run, k value.Kind) (b bounds, ok bool, err error) {
 	least := value.Null(k)
-	if k == value.Float64 || k == value.Float32 {
-		least = nan(k) // compares with nothing, and stands between NULL and the numbers
+	if c.high != nil && (k == value.Float64 || k == value.Float32) {
+		least = nan(k) // less than nothing, but stands between NULL and the numbers
 	}
 	b.low, b.lowOpen = &least, true
 	if c.prefix != nil {

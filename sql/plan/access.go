@@ -44,7 +44,7 @@ const (
 	guessArray      = 10.0   // elements of an array
 	costSeek        = 10.0   // to find a key, compared with moving to the next one
 	costIndexRow    = 0.8    // indexes are narrower than tables
-	selectKey       = 0.0005 // a key part that equals a value
+	selectKey       = 0.0001 // a key part that equals a value
 	selectEqual     = 0.05   // any other column that does
 	selectNull      = 0.05
 	selectNotNull   = 0.9

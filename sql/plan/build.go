@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"errors"
+
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
@@ -24,6 +26,9 @@ func Build(s tree.Statement, catalog *schema.Catalog, options Options) (*Plan, e
 	}
 	if err != nil {
 		return nil, err
+	}
+	if !Independent(p.plan.Root) {
+		return nil, errors.New("plan refers to rows outside of it")
 	}
 	return p.plan, nil
 }

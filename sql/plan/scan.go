@@ -243,7 +243,7 @@ func (p *planner) buildBackJoin(s *scanRel, a *access, residual []tree.Expr, req
 		key = append(key, &tree.Ref{Col: entry.out[i]})
 	}
 	early, late := residualSides(residual, setOf(row.out))
-	need.need.addAll(req.need)
+	need.need.addAll(req.need).addAll(refsOf(late...))
 	left, err := p.scanNode(&entry, a, early, need)
 	if err != nil {
 		return built{}, err
