@@ -43,6 +43,11 @@ func StructOutput() *Error {
 		"Rewrite the query to flatten the struct fields in the result.")
 }
 
+// NullableStructArrayOutput is a query with an ARRAY<STRUCT> column that may be NULL.
+func NullableStructArrayOutput() *Error {
+	return newError(codes.Unimplemented, "Unsupported query shape: This query can return a null-valued array of struct, which is not supported by Spanner.")
+}
+
 // HintUnknown is a hint that the place where it stands does not know.
 func HintUnknown(name string) *Error {
 	return newError(codes.InvalidArgument, "Unsupported hint: %s.", name)

@@ -38,8 +38,25 @@ func (w *walker) queryStmt(n *googlesql.ResolvedQueryStmt) *tree.Query {
 		if o.Col.Type.Kind == value.Struct {
 			refuse(fault.StructOutput())
 		}
+		if o.Col.Type.Kind == value.Array && o.Col.Type.Elem.Kind == value.Struct && isParam(q.Scan, o.Col) {
+			refuse(fault.NullableStructArrayOutput())
+		}
 	}
 	return q
+}
+
+// isParam says whether a column of the outermost SELECT is nothing but a parameter.
+func isParam(s tree.Scan, c tree.Col) bool {
+	p, ok := s.(*tree.Project)
+	if !ok {
+		return false
+	}
+	for _, e := range p.Exprs {
+		if _, param := e.Expr.(*tree.Param); param && e.Col.ID == c.ID {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *walker) output(list []*googlesql.ResolvedOutputColumn) []tree.Output {
