@@ -17,7 +17,7 @@ import (
 const (
 	// reservation is how far ahead of need timestamps are reserved. It is also how far, after a crash, the first
 	// timestamps may be ahead of the clock.
-	reservation = mvcc.Timestamp(time.Second / time.Microsecond)
+	reservation = mvcc.Timestamp(250 * time.Millisecond / time.Microsecond)
 	// freshness is how old the timestamp of a strong read may be while nothing is written. A newer one costs a
 	// synced write, so it is taken once in that time at most.
 	freshness = mvcc.Timestamp(time.Second / time.Microsecond)
@@ -75,10 +75,31 @@ func NewOracle(store kv.Store, clock func() time.Time) (*Oracle, error) {
 	return o, nil
 }
 
-// Close waits for commits in flight. No more may be begun.
+// Close waits for commits in flight and gives back what is reserved but not
+// used, so that an orderly restart need not go on ahead of the clock. No more
+// commits can be begun.
 func (o *Oracle) Close() error {
-	return o.landed(context.Background(), o.newest())
+	if err := o.landed(context.Background(), o.newest()); err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failed != nil {
+		return o.failed
+	}
+	o.failed = errClosed
+	if o.last == mvcc.Timestamp(o.durable.Load()) {
+		return nil
+	}
+	b := o.store.NewBatch()
+	defer b.Close()
+	if err := errors.Join(b.DeleteRange(boundKey(0), boundKey(-1)), b.Put(boundKey(o.last), nil), b.Commit()); err != nil {
+		return fmt.Errorf("give back reserved timestamps: %w", err)
+	}
+	return nil
 }
+
+var errClosed = errors.New("store is closing")
 
 // Visible is the watermark: the newest timestamp at which everything is known.
 func (o *Oracle) Visible() mvcc.Timestamp { return mvcc.Timestamp(o.visible.Load()) }

@@ -1,0 +1,419 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// TestModel takes random steps in several transactions, in one goroutine, and
+// compares everything that is read with a plain model: a list of committed
+// states. Whoever would have to wait gives up instead. It predicts which
+// optimistic commits conflict. A failing seed replays.
+func TestModel(t *testing.T) {
+	seeds := uint64(150)
+	if testing.Short() {
+		seeds = 20
+	}
+	for seed := range seeds {
+		m := newModel(t, seed)
+		for range 400 {
+			m.step()
+			if t.Failed() {
+				t.Fatalf("seed %d; last steps:\n%s", seed, strings.Join(m.log[max(0, len(m.log)-40):], "\n"))
+			}
+		}
+		if err := m.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type model struct {
+	t     *testing.T
+	rng   *rand.Rand
+	fs    vfs.FS
+	store kv.Store
+	clock *fakeClock
+	m     *Manager
+	log   []string
+
+	commits []modelCommit // by timestamp
+	txs     []*modelTx
+}
+
+type modelCommit struct {
+	ts    mvcc.Timestamp
+	wrote map[string]string // "" is a delete
+}
+
+type modelTx struct {
+	name  string
+	tx    *Tx
+	own   map[string]string
+	saved Savepoint
+	kept  map[string]string // own at the savepoint
+	reads []modelRead
+	tried bool // a commit was cancelled: it may have left locks
+}
+
+// modelRead is what an optimistic commit validates: a point if end is empty.
+type modelRead struct{ start, end string }
+
+const modelRetention = 100 * time.Millisecond
+
+// stopped makes whoever would wait give up.
+var stopped = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+func newModel(t *testing.T, seed uint64) *model {
+	m := &model{t: t, rng: rand.New(rand.NewPCG(seed, 1)), fs: vfs.NewMem(), clock: new(fakeClock)}
+	m.clock.micros.Store(1_000_000_000)
+	m.open()
+	return m
+}
+
+func (m *model) open() {
+	store, err := pebble.Open("data", m.fs)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.store = store
+	m.m = newManager(m.t, store, m.clock.now)
+	m.m.SetRetention(modelRetention)
+}
+
+func (m *model) note(format string, args ...any) { m.log = append(m.log, fmt.Sprintf(format, args...)) }
+
+func (m *model) step() {
+	switch n := m.rng.IntN(100); {
+	case n < 70:
+		m.txStep()
+	case n < 85:
+		m.snapshot()
+	case n < 95:
+		m.clock.advance(time.Duration(m.rng.IntN(12)-1) * time.Millisecond)
+	case n < 99:
+		m.note("collect")
+		if _, err := m.m.Collect(context.Background()); err != nil {
+			m.t.Errorf("collect: %v", err)
+		}
+	default:
+		m.note("reopen")
+		m.txs = nil
+		if m.rng.IntN(2) == 0 {
+			if err := m.m.oracle.Close(); err != nil {
+				m.t.Error(err)
+			}
+		}
+		if err := m.store.Close(); err != nil {
+			m.t.Fatal(err)
+		}
+		m.open()
+	}
+}
+
+// key is one of few, some of which begin as others do.
+func (m *model) key() string {
+	k := string(rune('a' + m.rng.IntN(5)))
+	if m.rng.IntN(3) == 0 {
+		k += string(rune('a' + m.rng.IntN(3)))
+	}
+	return k
+}
+
+// bounds is a range of names, the end above the start.
+func (m *model) bounds() (start, end string) {
+	start, end = m.key(), m.key()
+	if start > end {
+		start, end = end, start
+	}
+	return start, end + "~"
+}
+
+// at is the state at a timestamp, with own laid over it.
+func (m *model) at(ts mvcc.Timestamp, own map[string]string) map[string]string {
+	rows := map[string]string{}
+	for _, c := range m.commits {
+		if c.ts <= ts {
+			lay(rows, c.wrote)
+		}
+	}
+	lay(rows, own)
+	return rows
+}
+
+func lay(rows, wrote map[string]string) {
+	for k, v := range wrote {
+		if v == "" {
+			delete(rows, k)
+		} else {
+			rows[k] = v
+		}
+	}
+}
+
+// changed tells whether a range, or a point, was written after a timestamp.
+func (m *model) changed(start, end string, since mvcc.Timestamp) bool {
+	for _, c := range m.commits {
+		for k := range c.wrote {
+			if c.ts > since && (k == start && end == "" || k >= start && k < end) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (m *model) snapshot() {
+	b := Bound{}
+	if m.rng.IntN(2) == 0 {
+		b = Bound{Kind: BoundKind(1 + m.rng.IntN(4)), Duration: time.Duration(m.rng.IntN(150)) * time.Millisecond}
+		b.Time = m.clock.now().Add(-b.Duration)
+	}
+	earliest := m.m.Earliest()
+	s, err := m.m.Snapshot(stopped, b)
+	m.note("snapshot %+v: %v", b, err)
+	if err != nil {
+		if mvcc.TimestampOf(b.Time) >= earliest || fault.CodeOf(err) != codes.FailedPrecondition {
+			m.t.Errorf("snapshot %+v, earliest %v: %v", b, earliest.Time(), err)
+		}
+		return
+	}
+	if n := len(m.commits); b.Kind == Strong && n > 0 && s.Timestamp() < m.commits[n-1].ts {
+		m.t.Errorf("strong read at %d, last commit was %d", s.Timestamp(), m.commits[n-1].ts)
+	}
+	start, end := m.bounds()
+	m.compare("snapshot", s, m.at(s.Timestamp(), nil), start, end, 0)
+}
+
+// compare scans a range of view and compares it with rows; it may stop early, after limit rows. It returns the
+// part that was seen.
+func (m *model) compare(what string, view table.View, rows map[string]string, start, end string, lock table.Lock) (seen modelRead, err error) {
+	reverse := m.rng.IntN(2) == 0
+	limit := 1 + m.rng.IntN(8)
+	skipAfter, skipTo := -1, m.key()
+	if !reverse && m.rng.IntN(3) == 0 {
+		skipAfter = m.rng.IntN(3)
+	}
+	var want []string
+	for _, k := range slices.Sorted(maps.Keys(rows)) {
+		if k >= start && k < end {
+			want = append(want, k)
+		}
+	}
+	if reverse {
+		slices.Reverse(want)
+	}
+	c, err := view.Scan(stopped, table.Span{Start: key(start), End: key(end)}, reverse, lock)
+	m.note("%s: scan %s %s reverse=%v limit=%d skip=%d %s: %v", what, start, end, reverse, limit, skipAfter, skipTo, err)
+	if err != nil {
+		return seen, err
+	}
+	defer c.Close()
+	seen = modelRead{start, end}
+	for n := 0; ; n++ {
+		if n == skipAfter {
+			c.SkipTo(key(skipTo))
+			i := slices.IndexFunc(want, func(k string) bool { return k >= skipTo })
+			if i < 0 {
+				i = len(want)
+			}
+			want = want[i:]
+		}
+		if n == limit {
+			return seen, nil
+		}
+		if !c.Next() {
+			break
+		}
+		got := name(c.Key())
+		if len(want) == 0 || got != want[0] || string(c.Value()) != rows[got] {
+			m.t.Errorf("%s: found %s=%s, model has %v of %v", what, got, c.Value(), want, rows)
+			return seen, nil
+		}
+		want = want[1:]
+	}
+	if c.Err() == nil && len(want) > 0 {
+		m.t.Errorf("%s: scan ended before %v", what, want)
+	}
+	return seen, c.Err()
+}
+
+func name(key []byte) string { return strings.TrimSuffix(string(key), "\x00") }
+
+func (m *model) txStep() {
+	if len(m.txs) == 0 || len(m.txs) < 5 && m.rng.IntN(8) == 0 {
+		options := modes[m.rng.IntN(len(modes))]
+		tx := &modelTx{name: fmt.Sprintf("T%d (%s)", len(m.log), options.name), tx: m.m.Begin(options.options), own: map[string]string{}}
+		tx.saved, tx.kept = tx.tx.Savepoint(), map[string]string{}
+		m.note("%s: begin", tx.name)
+		m.txs = append(m.txs, tx)
+	}
+	i := m.rng.IntN(len(m.txs))
+	if tx := m.txs[i]; m.act(tx) {
+		if j := slices.Index(m.txs, tx); j >= 0 {
+			m.txs = slices.Delete(m.txs, j, j+1)
+		}
+	}
+}
+
+// act takes one step of a transaction and tells whether it has ended.
+func (m *model) act(x *modelTx) (ended bool) {
+	lock := table.Lock(m.rng.IntN(3))
+	var err error
+	switch m.rng.IntN(10) {
+	case 0, 1:
+		err = m.get(x, m.key(), lock)
+	case 2, 3:
+		err = m.scan(x, lock)
+	case 4, 5, 6:
+		k, v := m.key(), fmt.Sprint(len(m.log))
+		if m.rng.IntN(3) == 0 {
+			v = ""
+		}
+		if err = put(x.tx, k, v); err == nil {
+			x.own[k] = v
+		}
+		m.note("%s: put %s=%s: %v", x.name, k, v, err)
+		if fault.CodeOf(err) == codes.Aborted && x.tx.opts.Isolation == RepeatableRead && !m.changed(k, "", x.tx.readAt) {
+			m.wounded(x, err)
+		}
+	case 7:
+		if m.rng.IntN(2) == 0 {
+			x.saved, x.kept = x.tx.Savepoint(), maps.Clone(x.own)
+			m.note("%s: savepoint", x.name)
+		} else {
+			x.tx.RollbackTo(x.saved)
+			x.own = maps.Clone(x.kept)
+			m.note("%s: rollback to savepoint", x.name)
+		}
+	case 8:
+		return m.commit(x)
+	case 9:
+		if m.rng.IntN(3) == 0 {
+			m.note("%s: rollback", x.name)
+			if err := x.tx.Rollback(); err != nil {
+				m.t.Error(err)
+			}
+			return true
+		}
+	}
+	return m.over(x, err)
+}
+
+// wounded: only transactions with locks lose them.
+func (m *model) wounded(x *modelTx, err error) {
+	if !x.tx.locksNow && !x.tried {
+		m.t.Errorf("%s: aborted without a conflict: %v", x.name, err)
+	}
+}
+
+// over judges the error of a step.
+func (m *model) over(x *modelTx, err error) bool {
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		return false
+	case fault.CodeOf(err) == codes.Aborted:
+		return true
+	}
+	m.t.Errorf("%s: %v", x.name, err)
+	return true
+}
+
+func put(w table.Writer, k, v string) error {
+	if v == "" {
+		return w.Delete(stopped, key(k))
+	}
+	return w.Put(stopped, key(k), []byte(v), nil, nil)
+}
+
+// rows is what a transaction should see.
+func (m *model) rows(x *modelTx) map[string]string {
+	if x.tx.snapshots {
+		return m.at(x.tx.readAt, x.own)
+	}
+	return m.at(mvcc.Latest, x.own)
+}
+
+// validated tells whether a read is checked at commit.
+func (x *modelTx) validated(lock table.Lock) bool {
+	return !x.tx.locksNow && (x.tx.opts.Isolation == Serializable || lock != table.LockShared)
+}
+
+func (m *model) get(x *modelTx, k string, lock table.Lock) error {
+	val, ok, err := x.tx.Get(stopped, key(k), lock)
+	m.note("%s: get %s %d: %q %v %v", x.name, k, lock, val, ok, err)
+	if err != nil {
+		return err
+	}
+	if want, there := m.rows(x)[k]; ok != there || string(val) != want {
+		m.t.Errorf("%s: get %s is %q, %v; model has %q, %v", x.name, k, val, ok, want, there)
+	}
+	if x.validated(lock) {
+		x.reads = append(x.reads, modelRead{start: k})
+	}
+	return nil
+}
+
+func (m *model) scan(x *modelTx, lock table.Lock) error {
+	start, end := m.bounds()
+	if x.tx.snapshots && x.tx.readAt == 0 { // the model must know the snapshot before it compares
+		if err := m.get(x, start, lock); err != nil {
+			return err
+		}
+	}
+	seen, err := m.compare(x.name, x.tx, m.rows(x), start, end, lock)
+	if err == nil && x.validated(lock) {
+		// What the transaction kept of a scan that stopped early is checked by the anomaly scripts.
+		last := x.tx.reads[len(x.tx.reads)-1]
+		seen = modelRead{name([]byte(last.start)), last.end}
+		x.reads = append(x.reads, seen)
+	}
+	return err
+}
+
+func (m *model) commit(x *modelTx) bool {
+	conflict := false
+	if !x.tx.locksNow && len(x.own) > 0 {
+		for _, r := range x.reads {
+			conflict = conflict || m.changed(r.start, r.end, x.tx.readAt)
+		}
+		for k := range x.own {
+			conflict = conflict || x.tx.opts.Isolation == RepeatableRead && x.tx.readAt != 0 && m.changed(k, "", x.tx.readAt)
+		}
+	}
+	ts, err := x.tx.Commit(stopped, nil, CommitOptions{})
+	x.tried = true
+	m.note("%s: commit at %d: %v", x.name, ts, err)
+	switch {
+	case err == nil && conflict:
+		m.t.Errorf("%s: committed in spite of a conflict", x.name)
+	case fault.CodeOf(err) == codes.Aborted && !conflict:
+		m.wounded(x, err)
+	case err == nil && len(x.own) > 0:
+		if n := len(m.commits); n > 0 && ts <= m.commits[n-1].ts {
+			m.t.Errorf("%s: committed at %d after %d", x.name, ts, m.commits[n-1].ts)
+		}
+		m.commits = append(m.commits, modelCommit{ts, x.own})
+	}
+	return err == nil || m.over(x, err)
+}
