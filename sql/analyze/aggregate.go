@@ -7,7 +7,7 @@ import (
 )
 
 func (w *walker) aggregateScan(n *googlesql.ResolvedAggregateScan) tree.Scan {
-	defer w.counts.enter(&w.counts.groupBys)()
+	defer enter(&w.counts.groupBys, "GROUP BY clauses", maxNestedGroupBys)()
 	if get(n.GroupingSetListSize()) > 0 || get(n.GroupingCallListSize()) > 0 {
 		unsupported("GROUP BY with ROLLUP, CUBE or GROUPING SETS")
 	}
@@ -28,7 +28,7 @@ func (w *walker) aggregateScan(n *googlesql.ResolvedAggregateScan) tree.Scan {
 }
 
 func (w *walker) aggCall(col tree.Col, n *googlesql.ResolvedAggregateFunctionCall) tree.AggCall {
-	w.counts.functions++
+	w.counts.function()
 	if get(n.GroupByListSize()) > 0 || get(n.HavingExpr()) != nil {
 		unsupported("Multi-level aggregation")
 	}

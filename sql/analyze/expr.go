@@ -71,8 +71,8 @@ func (w *walker) parameter(n *googlesql.ResolvedParameter) tree.Expr {
 }
 
 func (w *walker) call(n *googlesql.ResolvedFunctionCall) tree.Expr {
-	defer w.counts.enter(&w.counts.calls)()
-	w.counts.functions++
+	defer enter(&w.counts.calls, "function calls", maxNestedCalls)()
+	w.counts.function()
 	w.hints(get(n.HintList()), functionHints)
 	args, lambdas := w.arguments(n.ResolvedFunctionCallBase)
 	f := w.function(n.ResolvedFunctionCallBase, args, typeOf(get(n.Type())))
@@ -122,9 +122,13 @@ func (w *walker) function(n *googlesql.ResolvedFunctionCallBase, args []tree.Exp
 }
 
 func (w *walker) cast(n *googlesql.ResolvedCast) tree.Expr {
+	arg, t := w.expr(get(n.Expr())), typeOf(get(n.Type()))
+	if literal, ok := arg.(*tree.Literal); ok && literal.Value.IsNull() {
+		return &tree.Literal{T: t, Value: value.Null(t.Kind)}
+	}
 	return &tree.Cast{
-		Arg:    w.expr(get(n.Expr())),
-		T:      typeOf(get(n.Type())),
+		Arg:    arg,
+		T:      t,
 		Safe:   get(n.ReturnNullOnError()),
 		Format: w.optional(get(n.Format())),
 		Zone:   w.optional(get(n.TimeZone())),
@@ -139,7 +143,7 @@ var subqueryKinds = map[googlesql.ResolvedSubqueryExprEnums_SubqueryType]tree.Su
 }
 
 func (w *walker) subquery(n *googlesql.ResolvedSubqueryExpr) tree.Expr {
-	defer w.counts.enter(&w.counts.subqueries)()
+	defer w.counts.subquery()()
 	kind, ok := subqueryKinds[get(n.SubqueryType())]
 	if !ok {
 		unsupported("LIKE ANY and LIKE ALL over a subquery")

@@ -15,25 +15,28 @@ const (
 	maxNestedGroupBys   = 35
 	maxNestedSubqueries = 25
 	maxNestedSubselects = 60
+	maxSubqueries       = 50 // of one query, in its expressions ("Subquery expression children")
 )
 
-// counts are what has been met in a statement so far.
+// counts are what has been met in a statement so far. What is too much is refused when it is met.
 type counts struct {
-	joins      int
-	functions  int
-	parameters map[string]bool
+	joins, functions int
+	parameters       map[string]bool
 
-	calls, groupBys, subqueries, subselects nesting
+	// How deeply things are nested at the moment.
+	calls, groupBys, subqueries, subselects int
+
+	siblings int // subqueries met so far in the query at hand
 }
 
-// nesting is how deeply things of one kind are nested: at the moment, and at most.
-type nesting struct{ now, most int }
+func (c *counts) join() {
+	c.joins++
+	atMost("joins", c.joins, maxJoins)
+}
 
-// enter goes one level deeper into n; the result leaves it.
-func (c *counts) enter(n *nesting) (leave func()) {
-	n.now++
-	n.most = max(n.most, n.now)
-	return func() { n.now-- }
+func (c *counts) function() {
+	c.functions++
+	atMost("function calls", c.functions, maxFunctionCalls)
 }
 
 func (c *counts) parameter(name string) {
@@ -41,17 +44,27 @@ func (c *counts) parameter(name string) {
 		c.parameters = map[string]bool{}
 	}
 	c.parameters[name] = true
+	atMost("parameters", len(c.parameters), maxParameters)
 }
 
-// check refuses a statement that is beyond a limit.
-func (c *counts) check() {
-	atMost("joins", c.joins, maxJoins)
-	atMost("function calls", c.functions, maxFunctionCalls)
-	atMost("parameters", len(c.parameters), maxParameters)
-	atMost("nested function calls", c.calls.most, maxNestedCalls)
-	atMost("nested GROUP BY clauses", c.groupBys.most, maxNestedGroupBys)
-	atMost("nested subquery expressions", c.subqueries.most, maxNestedSubqueries)
-	atMost("nested subselects", c.subselects.most, maxNestedSubselects)
+// enter goes one level deeper into things of a kind; the result leaves it.
+func enter(nested *int, what string, limit int) (leave func()) {
+	*nested++
+	atMost("nested "+what, *nested, limit)
+	return func() { *nested-- }
+}
+
+// subquery enters a subquery of an expression; the result leaves it.
+func (c *counts) subquery() (leave func()) {
+	c.siblings++
+	atMost("subqueries of an expression", c.siblings, maxSubqueries)
+	before := c.siblings
+	c.siblings = 0
+	up := enter(&c.subqueries, "subquery expressions", maxNestedSubqueries)
+	return func() {
+		c.siblings = before
+		up()
+	}
 }
 
 // atMost refuses a statement with more of something than allowed.

@@ -2,10 +2,12 @@ package analyze
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-googlesql"
 
+	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -58,7 +60,11 @@ func extendedValueOf(v *googlesql.Value, t *value.Type) value.Value {
 	case value.Numeric:
 		return value.OfNumeric(get(value.ParseDecimal(get(get(v.NumericValue()).ToString()))))
 	case value.JSON:
-		return value.OfJSON(get(value.ParseJSON(get(v.JsonString()))))
+		normalised, err := value.ParseJSON(get(v.JsonString()))
+		if err != nil {
+			refuse(fault.InvalidSQL("Invalid JSON literal: " + strings.TrimPrefix(err.Error(), "invalid JSON value: ")))
+		}
+		return value.OfJSON(normalised)
 	case value.UUID:
 		return value.OfUUID(get(value.ParseUUID(get(get(v.UuidValue()).ToString()))))
 	case value.Interval:

@@ -66,7 +66,7 @@ func (w *walker) table(n googlesql.TableNode) *schema.Table {
 }
 
 func (w *walker) projectScan(n *googlesql.ResolvedProjectScan) tree.Scan {
-	defer w.counts.enter(&w.counts.subselects)()
+	defer enter(&w.counts.subselects, "subselects", maxNestedSubselects)()
 	return &tree.Project{
 		Input: w.scan(get(n.InputScan())),
 		Exprs: w.computed(get(n.ExprList())),
@@ -91,7 +91,7 @@ var joinKinds = map[googlesql.ResolvedJoinScanEnums_JoinType]tree.JoinKind{
 }
 
 func (w *walker) joinScan(n *googlesql.ResolvedJoinScan) tree.Scan {
-	w.counts.joins++
+	w.counts.join()
 	return &tree.Join{
 		Kind:    joinKinds[get(n.JoinType())],
 		Left:    w.scan(get(n.LeftScan())),

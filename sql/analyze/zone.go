@@ -22,7 +22,7 @@ import (
 var zoneFile = filepath.FromSlash(schema.DefaultTimeZone)
 
 // utcFile is the content of a zone file (RFC 8536, version 1) for UTC: the header, one type of local time, its name.
-var utcFile = "TZif" + strings.Repeat("\x00", 16+5*4+3) + "\x01\x00\x00\x00\x04" + "\x00\x00\x00\x00\x00\x00" + "UTC\x00"
+var utcFile = "TZif" + strings.Repeat("\x00", 16+4*4+3) + "\x01\x00\x00\x00\x04" + "\x00\x00\x00\x00\x00\x00" + "UTC\x00"
 
 // initLibrary starts the library, on a machine without zone database with a stand-in for the one zone that it needs. It says
 // whether the library has the zone itself.

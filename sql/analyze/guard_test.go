@@ -1,0 +1,179 @@
+package analyze
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// shapes are statements that nest n deep or go on for n parts, each in a way of its own.
+var shapes = map[string]func(n int) string{
+	"parentheses":     func(n int) string { return "SELECT " + nest("(", "1", ")", n) },
+	"open":            func(n int) string { return "SELECT " + strings.Repeat("(", n) },
+	"close":           func(n int) string { return "SELECT " + strings.Repeat(")", n) },
+	"brackets":        func(n int) string { return "SELECT ARRAY_LENGTH(" + nest("[STRUCT(", "1", ")]", n) + ")" },
+	"braces":          func(n int) string { return "SELECT " + strings.Repeat("{", n) },
+	"plus":            func(n int) string { return "SELECT 1" + strings.Repeat("+1", n) },
+	"plus in front":   func(n int) string { return "SELECT " + nest("1+(", "1", ")", n) },
+	"minus":           func(n int) string { return "SELECT " + strings.Repeat("- ", n) + "@p" },
+	"tilde":           func(n int) string { return "SELECT " + strings.Repeat("~", n) + "1" },
+	"not":             func(n int) string { return "SELECT " + strings.Repeat("NOT ", n) + "TRUE" },
+	"and":             func(n int) string { return "SELECT TRUE" + strings.Repeat(" AND TRUE", n) },
+	"and or":          func(n int) string { return "SELECT TRUE" + strings.Repeat(" AND FALSE OR TRUE", n) },
+	"or equal":        func(n int) string { return "SELECT @p = 1" + strings.Repeat(" OR @p = 2", n) },
+	"equal":           func(n int) string { return "SELECT " + nest("(1=1)=(", "TRUE", ")", n) },
+	"concat":          func(n int) string { return "SELECT 'a'" + strings.Repeat("||'b'", n) },
+	"literals":        func(n int) string { return "SELECT 'a'" + strings.Repeat(" 'b'", n) },
+	"case":            func(n int) string { return "SELECT " + nest("CASE WHEN TRUE THEN ", "1", " END", n) },
+	"case else":       func(n int) string { return "SELECT " + nest("CASE WHEN TRUE THEN 1 ELSE ", "1", " END", n) },
+	"open case":       func(n int) string { return "SELECT " + strings.Repeat("CASE ", n) },
+	"end":             func(n int) string { return "SELECT 1 " + strings.Repeat("END ", n) },
+	"calls":           func(n int) string { return "SELECT " + nest("ABS(", "1", ")", n) },
+	"if":              func(n int) string { return "SELECT " + nest("IF(TRUE, 1, ", "1", ")", n) },
+	"lambdas":         func(n int) string { return "SELECT " + nest("ARRAY_LENGTH(ARRAY_FILTER([1], e -> 1 = ", "1", "))", n) },
+	"subqueries":      func(n int) string { return "SELECT " + nest("(SELECT ", "1", ")", n) },
+	"subselects":      func(n int) string { return "SELECT 1 FROM " + nest("(SELECT 1 FROM ", "UNNEST([1])", ")", n) },
+	"exists":          func(n int) string { return nest("SELECT EXISTS(", "SELECT 1", ")", n) },
+	"union":           func(n int) string { return "SELECT 1" + strings.Repeat(" UNION ALL SELECT 1", n) },
+	"nested unions":   func(n int) string { return nest("(", "SELECT 1", " UNION ALL SELECT 1)", n) },
+	"intersect":       func(n int) string { return "SELECT 1" + strings.Repeat(" INTERSECT ALL SELECT 1", n) },
+	"with":            func(n int) string { return nest("WITH a AS (", "SELECT 1", ") SELECT * FROM a", n) },
+	"joins":           func(n int) string { return "SELECT 1 FROM T" + strings.Repeat(" JOIN T USING (K)", n) },
+	"cross joins":     func(n int) string { return "SELECT 1 FROM UNNEST([1])" + strings.Repeat(" CROSS JOIN (SELECT 1)", n) },
+	"comma joins":     func(n int) string { return "SELECT 1 FROM (SELECT 1)" + strings.Repeat(", (SELECT 1)", n) },
+	"unnests":         func(n int) string { return "SELECT 1 FROM UNNEST([1])" + strings.Repeat(", UNNEST([1])", n) },
+	"pipes":           func(n int) string { return "FROM UNNEST([1])" + strings.Repeat(" |> WHERE TRUE", n) },
+	"pipe extends":    func(n int) string { return "FROM UNNEST([1])" + strings.Repeat(" |> EXTEND 1", n) },
+	"dots":            func(n int) string { return "SELECT @j" + strings.Repeat(".a", n) },
+	"indexes":         func(n int) string { return "SELECT @j" + strings.Repeat("[0]", n) },
+	"types":           func(n int) string { return "SELECT CAST(NULL AS " + nest("STRUCT<ARRAY<", "INT64", ">>", n) + ")" },
+	"in values":       func(n int) string { return "SELECT 1 IN (0" + strings.Repeat(",1", n) + ")" },
+	"columns":         func(n int) string { return "SELECT 1" + strings.Repeat(",1", n) },
+	"parameters":      func(n int) string { return "SELECT @p" + strings.Repeat(",@p", n) },
+	"rows":            func(n int) string { return "INSERT INTO T (K) VALUES (1)" + strings.Repeat(",(1)", n) },
+	"hints":           func(n int) string { return strings.Repeat("@{a=1}", n) + "SELECT 1" },
+	"comments":        func(n int) string { return strings.Repeat("/* ( */", n) + "SELECT 1" },
+	"quotes":          func(n int) string { return "SELECT " + strings.Repeat(`'\''"'"`, n) },
+	"backslashes":     func(n int) string { return "SELECT '" + strings.Repeat(`\`, n) },
+	"semicolons":      func(n int) string { return "SELECT 1" + strings.Repeat(";", n) },
+	"long name":       func(n int) string { return "SELECT " + strings.Repeat("a", n) },
+	"long string":     func(n int) string { return "SELECT '" + strings.Repeat("é", n) + "'" },
+	"long number":     func(n int) string { return "SELECT 1." + strings.Repeat("1", n) },
+	"json":            func(n int) string { return "SELECT JSON '" + nest("[", "", "]", n) + "'" },
+	"between":         func(n int) string { return "SELECT " + nest("(1 BETWEEN 0 AND ", "1", ")", n) },
+	"keywords":        func(n int) string { return "SELECT " + strings.Repeat("SELECT ", n) },
+	"like any":        func(n int) string { return "SELECT 'a' LIKE ANY ('a'" + strings.Repeat(",'b'", n) + ")" },
+	"order by":        func(n int) string { return "SELECT 1 FROM T ORDER BY K" + strings.Repeat(",K", n) },
+	"group by":        func(n int) string { return "SELECT 1 FROM T GROUP BY K" + strings.Repeat(",K+1", n) },
+	"dot in call":     func(n int) string { return "SELECT " + nest("a.CASE(", "1", ")", n) },
+	"names of clause": func(n int) string { return "SELECT " + strings.Repeat("a.end+", n) + "1" },
+}
+
+func nest(open, middle, closing string, n int) string {
+	return strings.Repeat(open, n) + middle + strings.Repeat(closing, n)
+}
+
+func shapeAnalyzer(t testing.TB) *Analyzer {
+	c, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(c)
+}
+
+// TestShapes runs each shape at sizes around the limits and as long as a statement may be. Nothing but a tree or an error for the
+// user may come out, and soon; beyond the library's depth the process would end.
+func TestShapes(t *testing.T) {
+	const soon = 5 * time.Second // a quarter of that was seen
+	a := shapeAnalyzer(t)
+	params := map[string]*value.Type{"p": value.Int64Type, "j": value.JSONType}
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		shape := shapes[name]
+		part := len(shape(1001)) - len(shape(1000))
+		for _, n := range []int{1, 20, 75, 250, 290, 310, 990, 1010, 5000, 50_000, maxLength/part - 50} {
+			sql := shape(n)
+			if len(sql) > 2*maxLength {
+				continue
+			}
+			start := time.Now()
+			_, _, err := a.Statement(sql, params, Options{})
+			if testing.Verbose() && time.Since(start) > soon/50 {
+				t.Logf("%s, %d: %v: %.100v", name, n, time.Since(start), err)
+			}
+			if took := time.Since(start); took > soon {
+				t.Errorf("%s, %d: took %v: %v", name, n, took, err)
+			}
+			var user *fault.Error
+			if err != nil && !errors.As(err, &user) {
+				t.Errorf("%s, %d: %.500s", name, n, err)
+			}
+			if n < 20 && err != nil && name != "quotes" && user.Code == codes.Internal {
+				t.Errorf("%s, %d: %v", name, n, err)
+			}
+		}
+	}
+}
+
+// TestLimits checks that the largest statement within each limit passes and the next larger one is refused.
+func TestLimits(t *testing.T) {
+	a := shapeAnalyzer(t)
+	numbered := func(n int, format, sep string) string {
+		parts := make([]string, n)
+		for i := range parts {
+			parts[i] = fmt.Sprintf(format, i)
+		}
+		return strings.Join(parts, sep)
+	}
+	for _, l := range []struct {
+		most int
+		sql  func(n int) string
+		want string
+	}{
+		{maxLength, func(n int) string { return "SELECT '" + strings.Repeat("é", n-9) + "'" }, "Query string length of 1000001 exceeds maximum allowed length of 1000000"},
+		{maxJoins, func(n int) string { return "SELECT 1 FROM " + numbered(n+1, "T t%d", ", ") }, "Number of joins exceeds the maximum allowed limit of 20."},
+		{maxUnions, func(n int) string { return "SELECT 1" + strings.Repeat(" UNION ALL SELECT 1", n-1) }, "Number of unions in a query exceeds the maximum allowed limit of 200."},
+		{maxInValues, func(n int) string { return "SELECT 1 IN (" + numbered(n, "%d", ",") + ")" }, "Number of values in the IN operator exceeds the maximum allowed limit of 10000."},
+		{maxParameters, func(n int) string { return "SELECT " + numbered(n, "@p%d", ",") }, "Number of parameters exceeds the maximum allowed limit of 950."},
+		{maxGroupByColumns, func(n int) string {
+			return "SELECT 1 FROM T GROUP BY " + numbered(n, "CAST(K AS STRING FORMAT '%d')", ",")
+		}, "Number of columns in GROUP BY exceeds the maximum allowed limit of 1000."},
+		{maxStructFields, func(n int) string { return "SELECT STRUCT(" + numbered(n, "K AS k%d", ",") + ").k0 FROM T" }, "Number of fields in a STRUCT exceeds the maximum allowed limit of 1000."},
+		{maxFunctionCalls, func(n int) string { return "SELECT " + strings.Repeat("ABS(1),", n) + "1" }, "Number of function calls exceeds the maximum allowed limit of 1000."},
+		{maxNestedCalls, func(n int) string { return "SELECT " + nest("ABS(", "1", ")", n) }, "Number of nested function calls exceeds the maximum allowed limit of 75."},
+		{maxNestedSubqueries, func(n int) string { return "SELECT " + nest("(SELECT ", "1", ")", n) }, "Number of nested subquery expressions exceeds the maximum allowed limit of 25."},
+		{maxNestedSubselects, func(n int) string { return nest("SELECT a FROM (", "SELECT 1 AS a", ")", n-1) }, "Number of nested subselects exceeds the maximum allowed limit of 60."},
+		{maxNestedGroupBys, func(n int) string { return nest("SELECT a FROM (", "SELECT 1 AS a", ") GROUP BY a", n) }, "Number of nested GROUP BY clauses exceeds the maximum allowed limit of 35."},
+		{maxSubqueries, func(n int) string { return "SELECT " + strings.Repeat("(SELECT 1),", n) + "1" }, "Number of subqueries of an expression exceeds the maximum allowed limit of 50."},
+		{maxNesting, func(n int) string { return "SELECT " + nest("(", "1", ")", n) }, "Query is nested deeper than the maximum allowed limit of 300. [at 1:308]"},
+		{maxTokens, func(n int) string { return strings.Repeat(";", n) }, "Number of tokens in a query exceeds the maximum allowed limit of 250000."},
+	} {
+		if _, _, err := a.Statement(l.sql(l.most), nil, Options{AllowUnbound: true}); err != nil && !strings.Contains(err.Error(), "Syntax error") {
+			t.Errorf("at the limit of %q: %v", l.want, err)
+		}
+		_, _, err := a.Statement(l.sql(l.most+1), nil, Options{AllowUnbound: true})
+		if err == nil || err.Error() != l.want {
+			t.Errorf("beyond: %v, want %s", err, l.want)
+		} else if code := fault.CodeOf(err); code != codes.InvalidArgument {
+			t.Errorf("%v: code %v", err, code)
+		}
+	}
+}
+
+func TestNotUTF8(t *testing.T) {
+	a := shapeAnalyzer(t)
+	for _, sql := range []string{"SELECT '\xff'", "\xc0\x80", "SELECT 1 --\xed\xa0\x80"} {
+		if _, _, err := a.Statement(sql, nil, Options{}); fault.CodeOf(err) != codes.InvalidArgument {
+			t.Errorf("%q: %v", sql, err)
+		}
+	}
+}
