@@ -20,6 +20,7 @@ const maxOldest = 1000
 // keeps a pointer to it from Start to Finish: embed it in what the request has anyway.
 type ActiveQuery struct {
 	Text          Text
+	Tag           string // of the request
 	Start         time.Time
 	Session       string
 	ClientAddress string
@@ -153,7 +154,7 @@ func (c *Collector) oldestRows() [][]value.Value {
 		shown := cut(q.Text.SQL, maxText)
 		rows = append(rows, []value.Value{
 			value.OfTime(q.Start),
-			value.OfInt64(q.Text.Fingerprint),
+			value.OfInt64(fingerprintOf(cutTag(q.Tag), q.Text.Fingerprint)),
 			value.OfString(shown),
 			value.OfBool(len(shown) < len(q.Text.SQL)),
 			value.OfString(q.Session),

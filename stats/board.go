@@ -101,6 +101,9 @@ func (b *board) mergeTally(t *tally) {
 	case have == nil:
 		b.tallies[key] = t
 	case !b.family.single:
+		if t.subject.better(&have.subject) {
+			have.subject = t.subject
+		}
 		have.absorb(t)
 	case b.family.weight(t) > b.family.weight(have):
 		b.tallies[key] = t

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/crowfoot-db/crowfoot/stats/distribution"
 )
@@ -16,7 +17,7 @@ import (
 //	record   version1 | sums (how many) | rest tally | tallies (how many) | tally...
 //	tally    fingerprint8 | kind1 | truncated1 | name | tag | 3 x strings | sum... | distribution | written | samples
 //	strings  how many | string...        string   length | bytes
-//	distribution  count, 0 for none | mean8 | deviation8 | last bucket + 1 | bucket...
+//	distribution  count, 0 for none | sum | squares, high and low | last bucket + 1 | bucket...
 //	written  how many | (table | rows | bytes)...      samples  how many | (column | mode | tag)...
 //	open     version1 | minute | (family name | length | record)...
 //
@@ -80,8 +81,8 @@ func appendDistribution(b []byte, d *distribution.Distribution) []byte {
 		return append(b, 0)
 	}
 	b = binary.AppendUvarint(b, uint64(d.Count))
-	b = binary.BigEndian.AppendUint64(b, math.Float64bits(d.Mean))
-	b = binary.BigEndian.AppendUint64(b, math.Float64bits(d.Deviation))
+	b = binary.AppendUvarint(b, uint64(d.Sum))
+	b = binary.AppendUvarint(binary.AppendUvarint(b, d.High), d.Low)
 	counts := d.Histogram().Buckets
 	b = binary.AppendUvarint(b, uint64(len(counts)))
 	for _, n := range counts {
@@ -183,8 +184,8 @@ func (d *decoder) distribution() *distribution.Distribution {
 		return nil
 	}
 	dist := &distribution.Distribution{Count: int64(count)}
-	dist.Mean = math.Float64frombits(d.fixed())
-	dist.Deviation = math.Float64frombits(d.fixed())
+	dist.Sum = time.Duration(d.uvarint())
+	dist.High, dist.Low = d.uvarint(), d.uvarint()
 	n := d.count()
 	if n > len(dist.Buckets) {
 		d.err = errMalformed

@@ -32,6 +32,17 @@ func (s *subject) size() int {
 	return n
 }
 
+// better says which of two subjects with one tag a row shows: the one with more columns, else the
+// first by name, so that it is not a matter of chance.
+func (s *subject) better(o *subject) bool {
+	columns, others := 0, 0
+	for i := range s.lists {
+		columns += len(s.lists[i])
+		others += len(o.lists[i])
+	}
+	return columns > others || columns == others && s.name < o.name
+}
+
 // maxSums is how many numbers the family with the most needs.
 const maxSums = querySums
 
@@ -95,11 +106,16 @@ func (t *tally) wrote(table string, rows, bytes int64) {
 	t.written[i].bytes += bytes
 }
 
-// sample keeps a lock request if it is unlike those that are kept, and there is room.
+// sample keeps a lock request, in order, if it is unlike those that are kept and there is room.
 func (t *tally) sample(r LockRequest) {
-	if len(t.samples) < lockSamples && !slices.Contains(t.samples, r) {
-		t.samples = append(t.samples, r)
+	i, found := slices.BinarySearchFunc(t.samples, r, LockRequest.compare)
+	if !found && len(t.samples) < lockSamples {
+		t.samples = slices.Insert(t.samples, i, r)
 	}
+}
+
+func (r LockRequest) compare(o LockRequest) int {
+	return cmp.Or(cmp.Compare(r.Column, o.Column), cmp.Compare(r.Mode, o.Mode), cmp.Compare(r.Tag, o.Tag))
 }
 
 // reset makes the tally that of another subject, keeping its memory.

@@ -8,6 +8,8 @@ package distribution
 
 import (
 	"math"
+	"math/big"
+	"math/bits"
 	"sort"
 	"time"
 )
@@ -30,24 +32,31 @@ var bounds = func() (b [finiteBuckets + 1]float64) {
 	return b
 }()
 
-// Distribution counts durations in seconds. The zero Distribution is empty.
+// Distribution counts durations. The zero Distribution is empty. What it holds
+// are whole numbers, so that it does not matter in what order, or in
+// how many parts, it was counted.
 type Distribution struct {
 	Count int64
-	Mean  float64
-	// Deviation is the sum of squared deviations from Mean.
-	Deviation float64
+	Sum   time.Duration
+	// High and Low are the sum of squares, in square nanoseconds, as one number of 128 bits.
+	High, Low uint64
 	// Buckets: 0 is below scale, i is [scale*growth^(i-1), scale*growth^i), the last is everything above.
 	Buckets [buckets]int64
 }
 
-// Observe counts one duration (Welford's method for mean and deviation).
+// Observe counts one duration; none is shorter than 0.
 func (d *Distribution) Observe(t time.Duration) {
-	x := t.Seconds()
+	t = max(t, 0)
 	d.Count++
-	delta := x - d.Mean
-	d.Mean += delta / float64(d.Count)
-	d.Deviation += delta * (x - d.Mean)
-	d.Buckets[bucketOf(x)]++
+	d.Sum += t
+	d.addSquares(bits.Mul64(uint64(t), uint64(t)))
+	d.Buckets[bucketOf(t.Seconds())]++
+}
+
+func (d *Distribution) addSquares(high, low uint64) {
+	var carry uint64
+	d.Low, carry = bits.Add64(d.Low, low, 0)
+	d.High, _ = bits.Add64(d.High, high, carry)
 }
 
 func bucketOf(x float64) int {
@@ -63,26 +72,42 @@ func bucketOf(x float64) int {
 	return low
 }
 
-// Merge adds what o has counted (Chan, Golub and LeVeque: Algorithms for computing the sample variance, 1983).
+// Merge adds what o has counted.
 func (d *Distribution) Merge(o *Distribution) {
-	if o.Count == 0 {
-		return
-	}
-	n := float64(d.Count) + float64(o.Count)
-	delta := o.Mean - d.Mean
-	d.Deviation += o.Deviation + delta*delta*float64(d.Count)*float64(o.Count)/n
-	d.Mean += delta * float64(o.Count) / n
 	d.Count += o.Count
+	d.Sum += o.Sum
+	d.addSquares(o.High, o.Low)
 	for i, c := range o.Buckets {
 		d.Buckets[i] += c
 	}
+}
+
+// mean is in seconds.
+func (d *Distribution) mean() float64 {
+	if d.Count == 0 {
+		return 0
+	}
+	return d.Sum.Seconds() / float64(d.Count)
+}
+
+// deviation is the sum of squared deviations from the mean, in square seconds: (count*squares - sum^2) / count.
+func (d *Distribution) deviation() float64 {
+	if d.Count == 0 {
+		return 0
+	}
+	count, sum := big.NewInt(d.Count), big.NewInt(int64(d.Sum))
+	x := new(big.Int).SetUint64(d.High)
+	x.Lsh(x, 64).Or(x, new(big.Int).SetUint64(d.Low))
+	x.Mul(x, count).Sub(x, sum.Mul(sum, sum))
+	f, _ := new(big.Rat).SetFrac(x, count.Mul(count, big.NewInt(1e18))).Float64()
+	return f
 }
 
 // Histogram is a distribution as its reader sees it: with any buckets, not only those made here.
 type Histogram struct {
 	Count         int64
 	Mean          float64
-	Deviation     float64
+	Deviation     float64 // sum of squared deviations from Mean
 	FiniteBuckets int64
 	Growth, Scale float64
 	Buckets       []int64 // zeros at the end may be left out
@@ -94,7 +119,7 @@ func (d *Distribution) Histogram() Histogram {
 	for n > 0 && d.Buckets[n-1] == 0 {
 		n--
 	}
-	return Histogram{Count: d.Count, Mean: d.Mean, Deviation: d.Deviation,
+	return Histogram{Count: d.Count, Mean: d.mean(), Deviation: d.deviation(),
 		FiniteBuckets: finiteBuckets, Growth: growth, Scale: scale, Buckets: d.Buckets[:n:n]}
 }
 
