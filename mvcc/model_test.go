@@ -1,0 +1,250 @@
+package mvcc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+// TestModel writes random versions of few keys, collects some, restarts now and then, and compares reads at random
+// timestamps with a plain list of versions. A failing seed replays.
+func TestModel(t *testing.T) {
+	for seed := range uint64(60) {
+		m := &model{t: t, rng: rand.New(rand.NewPCG(seed, 3)), fs: vfs.NewMem(), keys: map[string][]version{}}
+		m.open()
+		for range 200 {
+			m.step()
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
+		}
+		if err := m.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type version struct {
+	ts  mvcc.Timestamp
+	val string // "" is a tombstone
+}
+
+type model struct {
+	t       *testing.T
+	rng     *rand.Rand
+	fs      vfs.FS
+	store   *pebble.Store
+	v       *mvcc.Versions
+	now     mvcc.Timestamp
+	horizon mvcc.Timestamp
+	keys    map[string][]version // oldest first
+}
+
+func (m *model) open() {
+	store, err := pebble.Open("data", m.fs)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.store, m.v = store, mvcc.New(store).In(3)
+}
+
+func (m *model) name() string {
+	k := string(rune('a' + m.rng.IntN(4)))
+	if m.rng.IntN(2) == 0 {
+		k += string(rune('a' + m.rng.IntN(3)))
+	}
+	return k
+}
+
+func (m *model) step() {
+	switch n := m.rng.IntN(100); {
+	case n < 40:
+		m.write()
+	case n < 60:
+		m.get()
+	case n < 90:
+		m.scan()
+	case n < 95:
+		m.changed()
+	case n < 99:
+		m.collect()
+	default:
+		if err := m.store.Close(); err != nil {
+			m.t.Fatal(err)
+		}
+		m.open()
+	}
+}
+
+func (m *model) write() {
+	m.now += mvcc.Timestamp(1 + m.rng.IntN(3))
+	b := m.v.NewBatch()
+	defer b.Close()
+	for range 1 + m.rng.IntN(6) {
+		k, val := m.name(), fmt.Sprint(m.now)
+		if n := len(m.keys[k]); n > 0 && m.keys[k][n-1].ts == m.now {
+			continue
+		}
+		var err error
+		if m.rng.IntN(4) == 0 {
+			val = ""
+			err = b.Delete(key(k), m.now)
+		} else {
+			err = b.Put(key(k), []byte(val), m.now)
+		}
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		m.keys[k] = append(m.keys[k], version{m.now, val})
+	}
+	if err := b.Commit(); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// at is what the model has for a key at a timestamp.
+func (m *model) at(k string, ts mvcc.Timestamp) version {
+	for _, v := range slices.Backward(m.keys[k]) {
+		if v.ts <= ts {
+			return v
+		}
+	}
+	return version{}
+}
+
+func (m *model) timestamp() mvcc.Timestamp {
+	if m.rng.IntN(4) == 0 {
+		return mvcc.Latest
+	}
+	return mvcc.Timestamp(m.rng.Int64N(int64(m.now) + 2))
+}
+
+// refused tells whether a read at ts must be, and checks that it was.
+func (m *model) refused(ts mvcc.Timestamp, err error) bool {
+	if refused := errors.Is(err, mvcc.ErrCollected); refused != (ts < m.horizon) {
+		m.t.Errorf("read at %d, horizon %d: %v", ts, m.horizon, err)
+	} else if err != nil && !refused {
+		m.t.Error(err)
+	}
+	return err != nil
+}
+
+func (m *model) get() {
+	k, ts := m.name(), m.timestamp()
+	val, _, ok, err := m.v.Get(key(k), ts, nil)
+	if m.refused(ts, err) {
+		return
+	}
+	if want := m.at(k, ts); ok != (want.val != "") || string(val) != want.val {
+		m.t.Errorf("%s at %d is %q, %v; model has %+v", k, ts, val, ok, want)
+	}
+}
+
+func (m *model) scan() {
+	ts, reverse := m.timestamp(), m.rng.IntN(2) == 0
+	start, end := m.name(), m.name()
+	var want []string
+	for _, k := range slices.Sorted(maps.Keys(m.keys)) {
+		if k >= start && k < end && m.at(k, ts).val != "" {
+			want = append(want, k)
+		}
+	}
+	if reverse {
+		slices.Reverse(want)
+	}
+	c, err := m.v.Scan(key(start), key(end), ts, reverse)
+	if m.refused(ts, err) {
+		return
+	}
+	defer c.Close()
+	skipAt := m.rng.IntN(6)
+	for n := 0; ; n++ {
+		if n == skipAt && !reverse {
+			to := m.name()
+			c.SkipTo(key(to))
+			want = slices.DeleteFunc(want, func(k string) bool { return k < to })
+		}
+		if !c.Next() {
+			break
+		}
+		got := name(c.Key())
+		if len(want) == 0 || got != want[0] {
+			m.t.Errorf("scan %s-%s at %d reverse=%v: found %s, model has %v", start, end, ts, reverse, got, want)
+			return
+		}
+		if v := m.at(got, ts); string(c.Value()) != v.val || c.Version() != v.ts {
+			m.t.Errorf("scan at %d: %s=%s of %d, model has %+v", ts, got, c.Value(), c.Version(), v)
+		}
+		want = want[1:]
+	}
+	if c.Err() != nil || len(want) > 0 {
+		m.t.Errorf("scan %s-%s at %d reverse=%v ended before %v: %v", start, end, ts, reverse, want, c.Err())
+	}
+}
+
+func (m *model) changed() {
+	start, end := m.name(), m.name()
+	since := max(m.timestamp(), m.horizon)
+	want := false
+	for k, versions := range m.keys {
+		want = want || k >= start && k < end && versions[len(versions)-1].ts > since
+	}
+	if got, err := m.v.ChangedSince(key(start), key(end), since); got != want || err != nil {
+		m.t.Errorf("%s-%s changed since %d: %v, %v; model says %v", start, end, since, got, err, want)
+	}
+}
+
+func (m *model) collect() {
+	to := min(m.timestamp(), m.now)
+	if _, err := m.v.Collect(context.Background(), to); err != nil {
+		m.t.Error(err)
+	}
+	m.horizon = max(m.horizon, to)
+}
+
+// TestCollectInSteps: more versions than one step looks at, of many keys and of one; a collection that was stopped is taken up again.
+func TestCollectInSteps(t *testing.T) {
+	store, err := pebble.Open("data", vfs.NewMem())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	v := mvcc.New(store).In(1)
+	const versions = 25_000
+	for ts := mvcc.Timestamp(1); ts <= versions; ts++ {
+		b := v.NewBatch()
+		if err := errors.Join(b.Put(key("hot"), []byte("x"), ts), b.Put(key(fmt.Sprintf("k%05d", ts)), []byte("x"), 1), b.Delete(key(fmt.Sprintf("k%05d", ts)), 2)); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.CommitNoSync(); err != nil {
+			t.Fatal(err)
+		}
+		_ = b.Close()
+	}
+	stopped, stop := context.WithCancel(context.Background())
+	stop()
+	if _, err := v.Collect(stopped, 2); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped collection: %v", err)
+	}
+	done, err := v.Collect(context.Background(), versions)
+	if err != nil || done.Seen != 3*versions || done.Deleted != 3*versions-1 {
+		t.Errorf("collected %+v, %v", done, err)
+	}
+	c, err := v.Scan(nil, nil, versions, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if !c.Next() || name(c.Key()) != "hot" || c.Version() != versions || c.Next() {
+		t.Error("not just the newest version of the hot key is left")
+	}
+}
