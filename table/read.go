@@ -31,6 +31,17 @@ func (r Read) Open(ctx context.Context, view View) *Rows {
 	return rows
 }
 
+// Reopen begins the read anew over other spans, in the memory that r has already; limit is as in Read.
+func (r *Rows) Reopen(spans []Span, limit int64) error {
+	err := r.closeCursor()
+	r.read.Spans, r.read.Limit = spans, limit
+	r.next, r.err, r.left = 0, err, limit
+	if limit == 0 {
+		r.left = -1
+	}
+	return err
+}
+
 // Rows walks over the rows of a Read. A row is not decoded before it is asked
 // for, and then straight into what is asked for; it is good until the next call on Rows or on the View.
 type Rows struct {

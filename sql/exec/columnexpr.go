@@ -17,7 +17,7 @@ func ColumnExpr(e *plan.RowExpr) (func(ctx *fn.Context, row []value.Value) (valu
 	if err != nil {
 		return nil, err
 	}
-	runs := sync.Pool{New: func() any { return prog.start(context.Background(), Env{}) }}
+	runs := sync.Pool{New: func() any { return prog.start(context.Background(), Env{}, new(run)) }}
 	return func(ctx *fn.Context, row []value.Value) (value.Value, error) {
 		r := runs.Get().(*run)
 		defer runs.Put(r)

@@ -19,12 +19,16 @@ func Run(ctx context.Context, p *plan.Plan, env Env) (Rows, error) {
 	if len(env.Params) != len(p.Params) {
 		return nil, fmt.Errorf("run plan: %d parameters given, %d wanted", len(env.Params), len(p.Params))
 	}
-	r := prog.start(ctx, env)
-	switch {
-	case prog.mutate != nil:
+	if prog.read != nil && !env.Profile {
+		k := &keyRows{columns: p.Columns}
+		if err := k.open(prog.start(ctx, env, &k.run)); err != nil {
+			return nil, err
+		}
+		return k, nil
+	}
+	r := prog.start(ctx, env, new(run))
+	if prog.mutate != nil {
 		return prog.mutate.run(r)
-	case prog.read != nil && !env.Profile:
-		return prog.read.rows(r, p.Columns)
 	}
 	root := prog.root(r)
 	if err := root.open(r); err != nil {
@@ -108,8 +112,18 @@ func (q *operatorRows) Close() error {
 // keyRows are the rows of a key read: those of table, with nothing between.
 type keyRows struct {
 	*table.Rows
+	run      run
+	place    place
 	columns  []plan.Column
 	returned int64
+}
+
+func (k *keyRows) open(r *run) error {
+	if err := r.prog.read.locate(r, &k.place); err != nil {
+		return err
+	}
+	k.Rows = r.prog.read.read(&k.place).Open(r.ctx, r.view)
+	return nil
 }
 
 func (k *keyRows) Next() (bool, error) {

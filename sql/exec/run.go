@@ -54,8 +54,12 @@ type program struct {
 	spoolWidths []int
 }
 
-func (p *program) start(ctx context.Context, env Env) *run {
-	r := &run{prog: p, ctx: ctx, env: env, view: env.View, fns: env.Functions, params: env.Params}
+// noContext is what functions know in a run that was told nothing.
+var noContext = &fn.Context{}
+
+// start begins a run in r.
+func (p *program) start(ctx context.Context, env Env, r *run) *run {
+	*r = run{prog: p, ctx: ctx, env: env, view: env.View, fns: env.Functions, params: env.Params}
 	if env.Restrict != nil {
 		r.driving = p.plan.Driving()
 	}
@@ -63,7 +67,7 @@ func (p *program) start(ctx context.Context, env Env) *run {
 		r.view = env.Writer
 	}
 	if r.fns == nil {
-		r.fns = &fn.Context{}
+		r.fns = noContext
 	}
 	if n := p.plan.Registers + p.roomSize; n > 0 {
 		vals := make([]value.Value, n)

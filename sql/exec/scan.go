@@ -14,6 +14,8 @@ type keyScan struct {
 	seeks      []seekCode
 	residual   eval
 	limit      eval
+	// point are the values of the whole key, if the scan reads one row at most.
+	point []partCode
 }
 
 func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
@@ -29,6 +31,9 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 		}
 		s.seeks = append(s.seeks, code)
 	}
+	if len(s.seeks) == 1 && s.seeks[0].isPoint() && n.Limit == nil {
+		s.point = s.seeks[0].parts
+	}
 	if s.residual, err = c.optional(n.Residual); err != nil {
 		return nil, err
 	}
@@ -36,32 +41,94 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 	return s, err
 }
 
-// read is the table read that the scan is now; limit is -1 for all rows. It does not see the residual condition.
-func (s *keyScan) read(r *run) (read table.Read, limit int64, err error) {
-	read = table.Read{Projection: s.projection, Reverse: s.node.Reverse}
+// place is where a scan reads in one opening. A point lies in the memory of the place itself.
+type place struct {
+	spans []table.Span
+	limit int64 // rows wanted, -1 for all
+	one   [1]table.Span
+	key   []byte
+	vals  []value.Value
+	room  [4]value.Value
+	bytes [64]byte
+}
+
+// locate finds where to read now.
+func (s *keyScan) locate(r *run, p *place) error {
+	p.limit = -1
+	if s.limit != nil {
+		var err error
+		if p.limit, err = rowLimit(r, s.limit, "LIMIT"); err != nil {
+			return err
+		}
+	}
+	var err error
+	switch {
+	case p.limit == 0:
+		p.spans = nil
+		return nil
+	case s.point != nil:
+		err = s.locatePoint(r, p)
+	default:
+		p.spans, err = s.ranges(r)
+	}
+	if err == nil && r.env.Restrict != nil && (s == r.prog.read || s.node == r.driving) {
+		p.spans = table.Within(p.spans, *r.env.Restrict)
+	}
+	return err
+}
+
+func (s *keyScan) locatePoint(r *run, p *place) error {
+	p.spans = nil
+	if p.vals == nil {
+		p.vals, p.key = p.room[:0], p.bytes[:0]
+	}
+	p.vals = p.vals[:0]
+	for i := range s.point {
+		part := &s.point[i]
+		if part.null {
+			p.vals = append(p.vals, value.Value{})
+			continue
+		}
+		v, err := part.values[0](r, nil)
+		if err != nil || !part.nullSafe && equalsNothing(v) {
+			return err
+		}
+		p.vals = append(p.vals, v)
+	}
+	p.key = s.projection.AppendKey(p.key[:0], p.vals)
+	p.one[0] = table.Span{Start: p.key}
+	p.spans = p.one[:]
+	return nil
+}
+
+func (s *keyScan) ranges(r *run) ([]table.Span, error) {
+	var set table.KeySet
+	if s.seeks == nil {
+		set.All = true
+	}
+	for i := range s.seeks {
+		if err := s.seeks[i].add(r, &set); err != nil {
+			return nil, err
+		}
+	}
+	return s.projection.Spans(set)
+}
+
+// read is the read of a place.
+func (s *keyScan) read(p *place) table.Read {
+	read := table.Read{Projection: s.projection, Reverse: s.node.Reverse, Spans: p.spans, Limit: s.stored(p)}
 	if s.node.Exclusive {
 		read.Lock = table.LockExclusive
 	}
-	if limit, err = s.limitOf(r); err != nil || limit == 0 {
-		return read, limit, err
-	}
-	if read.Spans, err = s.spans(r); err != nil {
-		return read, limit, err
-	}
-	if r.env.Restrict != nil && (s == r.prog.read || s.node == r.driving) {
-		read.Spans = table.Within(read.Spans, *r.env.Restrict)
-	}
-	if limit > 0 && s.residual == nil {
-		read.Limit = limit
-	}
-	return read, limit, nil
+	return read
 }
 
-func (s *keyScan) limitOf(r *run) (int64, error) {
-	if s.limit == nil {
-		return -1, nil
+// stored is how many stored rows are wanted, 0 for all.
+func (s *keyScan) stored(p *place) int64 {
+	if p.limit > 0 && s.residual == nil {
+		return p.limit
 	}
-	return rowLimit(r, s.limit, "LIMIT")
+	return 0
 }
 
 // rowLimit computes a LIMIT or OFFSET.
@@ -79,37 +146,13 @@ func rowLimit(r *run, f eval, clause string) (int64, error) {
 	return v.AsInt64(), nil
 }
 
-func (s *keyScan) spans(r *run) ([]table.Span, error) {
-	var set table.KeySet
-	if s.seeks == nil {
-		set.All = true
-	}
-	for i := range s.seeks {
-		if err := s.seeks[i].add(r, &set); err != nil {
-			return nil, err
-		}
-	}
-	return s.projection.Spans(set)
-}
-
-// rows runs the scan as the whole query.
-func (s *keyScan) rows(r *run, columns []plan.Column) (Rows, error) {
-	read, limit, err := s.read(r)
-	if err != nil {
-		return nil, err
-	}
-	if limit == 0 {
-		read.Spans = nil
-	}
-	return &keyRows{Rows: read.Open(r.ctx, r.view), columns: columns}, nil
-}
-
 // scanOp reads rows of a table or index.
 type scanOp struct {
 	*keyScan
-	rows *table.Rows
-	left int64 // rows still wanted, -1 for all
-	out  batch
+	place place
+	rows  *table.Rows
+	left  int64 // rows still wanted, -1 for all
+	out   batch
 }
 
 func (c *compiler) scan(n *plan.Scan) (maker, error) {
@@ -125,25 +168,19 @@ func (c *compiler) scan(n *plan.Scan) (maker, error) {
 }
 
 func (o *scanOp) open(r *run) error {
-	if err := o.close(); err != nil {
-		return err
-	}
-	read, limit, err := o.read(r)
-	if err != nil {
-		return err
-	}
 	o.out.reset()
-	o.left = limit
-	if limit != 0 {
-		o.rows = read.Open(r.ctx, r.view)
+	if err := o.locate(r, &o.place); err != nil {
+		return err
 	}
+	o.left = o.place.limit
+	if o.rows != nil {
+		return o.rows.Reopen(o.place.spans, o.stored(&o.place))
+	}
+	o.rows = o.read(&o.place).Open(r.ctx, r.view)
 	return nil
 }
 
 func (o *scanOp) next(r *run) (*batch, error) {
-	if o.rows == nil || o.left == 0 {
-		return nil, o.close()
-	}
 	if err := r.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -154,8 +191,8 @@ func (o *scanOp) next(r *run) (*batch, error) {
 			return nil, err
 		}
 		if !ok {
-			err := o.close()
-			return o.out.some(), err
+			o.left = 0
+			break
 		}
 		r.stats.RowsScanned++
 		o.out.vals = o.rows.Values(o.out.vals)
@@ -178,12 +215,11 @@ func (o *scanOp) next(r *run) (*batch, error) {
 }
 
 func (o *scanOp) close() error {
+	o.left = 0
 	if o.rows == nil {
 		return nil
 	}
-	rows := o.rows
-	o.rows = nil
-	return rows.Close()
+	return o.rows.Close()
 }
 
 // systemOp reads a system table.

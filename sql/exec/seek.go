@@ -59,6 +59,19 @@ func (c *compiler) seek(s *plan.Seek, l *table.Layout) (seekCode, error) {
 	return code, nil
 }
 
+// isPoint says whether the seek is one whole key.
+func (s *seekCode) isPoint() bool {
+	if s.tuples != nil || s.bounds != nil || len(s.parts) != len(s.key) {
+		return false
+	}
+	for _, p := range s.parts {
+		if !p.null && len(p.values) != 1 {
+			return false
+		}
+	}
+	return true
+}
+
 // add adds the keys of the seek to set.
 func (s *seekCode) add(r *run, set *table.KeySet) error {
 	if s.tuples != nil {

@@ -1,0 +1,162 @@
+package exec_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+const benchRows = 100_000
+
+// benchDB is rows of about 1 kB: an id, a group of ten ids, ten strings of 100.
+func benchDB(b *testing.B) *testDB {
+	b.Helper()
+	db := newTestDB(b)
+	var cols []string
+	for i := range 10 {
+		cols = append(cols, fmt.Sprintf("S%d STRING(100)", i))
+	}
+	ddl := "CREATE TABLE R (Id INT64 NOT NULL, G INT64, " + strings.Join(cols, ", ") + ") PRIMARY KEY (Id);\n" +
+		"CREATE INDEX R_G ON R (G);\n" +
+		"CREATE TABLE C (Id INT64 NOT NULL, N INT64 NOT NULL, V INT64) PRIMARY KEY (Id, N);\n"
+	if out := db.ddl(ddl); out != "" {
+		b.Fatal(out)
+	}
+	r, c := db.catalog.Table("R"), db.catalog.Table("C")
+	text := value.OfString(strings.Repeat("x", 100))
+	for from := int64(0); from < benchRows; from += 2000 {
+		rows := table.Mutation{Op: table.Insert, Table: r, Columns: r.Columns}
+		children := table.Mutation{Op: table.Insert, Table: c, Columns: c.Columns}
+		for id := from; id < from+2000; id++ {
+			row := []value.Value{value.OfInt64(id), value.OfInt64(id / 10)}
+			for range 10 {
+				row = append(row, text)
+			}
+			rows.Rows = append(rows.Rows, row)
+			for n := range int64(2) {
+				children.Rows = append(children.Rows, []value.Value{value.OfInt64(id), value.OfInt64(n), value.OfInt64(id)})
+			}
+		}
+		err := db.write(func(w table.Writer) error {
+			_, err := table.Apply(context.Background(), w, []table.Mutation{rows, children}, db.now)
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	return db
+}
+
+// BenchmarkPointRead compares a point read by SQL with the same by table, as the READ API does it.
+func BenchmarkPointRead(b *testing.B) {
+	db := benchDB(b)
+	snapshot, err := db.txns.Snapshot(context.Background(), txn.Bound{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("sql", func(b *testing.B) {
+		p, err := db.plan("SELECT * FROM R WHERE Id = @id", map[string]*value.Type{"id": value.Int64Type})
+		if err != nil || p.Read == nil {
+			b.Fatal(err, "no key read")
+		}
+		env := exec.Env{View: snapshot, Functions: db.functions()}
+		var wire []byte
+		b.ReportAllocs()
+		for i := range b.N {
+			env.Params = []value.Value{value.OfInt64(int64(i*7919) % benchRows)}
+			rows, err := exec.Run(context.Background(), p, env)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if ok, err := rows.Next(); !ok || err != nil {
+				b.Fatal(ok, err)
+			}
+			wire = rows.AppendWire(wire[:0])
+			rows.Close()
+		}
+	})
+	b.Run("table", func(b *testing.B) {
+		r := db.catalog.Table("R")
+		p, err := table.NewProjection(r, nil, r.Columns)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var wire []byte
+		b.ReportAllocs()
+		for i := range b.N {
+			spans, err := p.Spans(table.KeySet{Keys: [][]value.Value{{value.OfInt64(int64(i*7919) % benchRows)}}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			rows := table.Read{Projection: p, Spans: spans}.Open(context.Background(), snapshot)
+			if ok, err := rows.Next(); !ok || err != nil {
+				b.Fatal(ok, err)
+			}
+			wire = rows.AppendWire(wire[:0])
+			rows.Close()
+		}
+	})
+}
+
+// BenchmarkQuery reports the time for each row that a query scans, or joins.
+func BenchmarkQuery(b *testing.B) {
+	db := benchDB(b)
+	snapshot, err := db.txns.Snapshot(context.Background(), txn.Bound{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, q := range []struct {
+		name, sql string
+		rows      int
+	}{
+		{"scan", "SELECT Id, V FROM C", 2 * benchRows},
+		{"filter", "SELECT Id FROM C WHERE V < 0 OR N = 7", 2 * benchRows},
+		{"project", "SELECT Id + N, V * 2 FROM C", 2 * benchRows},
+		{"count", "SELECT COUNT(*) FROM C", 2 * benchRows},
+		{"stream-group", "SELECT Id, SUM(V) FROM C GROUP BY Id", 2 * benchRows},
+		{"hash-group", "SELECT V, COUNT(*) FROM C GROUP BY V", 2 * benchRows},
+		{"sort", "SELECT Id FROM C ORDER BY V DESC, N", 2 * benchRows},
+		{"top", "SELECT Id FROM C ORDER BY V DESC, N LIMIT 10", 2 * benchRows},
+		{"hash-join", "SELECT r.Id, c.V FROM R r JOIN @{JOIN_METHOD=HASH_JOIN} C c ON r.Id = c.Id", 2 * benchRows},
+		{"apply-join", "SELECT r.Id, c.V FROM R@{FORCE_INDEX=R_G} r JOIN @{JOIN_METHOD=APPLY_JOIN} C c ON r.Id = c.Id", benchRows},
+		{"back-join", "SELECT S1 FROM R@{FORCE_INDEX=R_G} WHERE G >= 0", benchRows},
+	} {
+		b.Run(q.name, func(b *testing.B) {
+			p, err := db.plan(q.sql, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p.Read = nil // the executor is what is measured
+			b.ReportAllocs()
+			for range b.N {
+				benchRun(b, p, exec.Env{View: snapshot, Functions: db.functions()})
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(q.rows), "ns/row")
+		})
+	}
+}
+
+func benchRun(b *testing.B, p *plan.Plan, env exec.Env) {
+	rows, err := exec.Run(context.Background(), p, env)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for {
+		ok, err := rows.Next()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+	}
+	rows.Close()
+}
