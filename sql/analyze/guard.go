@@ -50,6 +50,7 @@ type gauge struct {
 	scanner
 	open   []group // the text as a whole, and each parenthesis, bracket and CASE that is open
 	name   bool    // the last token was a dot: a word is a name, whatever it is
+	last   string  // the last word
 	tokens int
 	joins  int
 	unions int
@@ -142,6 +143,8 @@ func (g *gauge) take() error {
 }
 
 func (g *gauge) keyword(top *group, word string) error {
+	last := g.last
+	g.last = word
 	switch word {
 	case "CASE":
 		return g.push(true)
@@ -157,11 +160,15 @@ func (g *gauge) keyword(top *group, word string) error {
 		g.unions++
 		top.begin("")
 	case "FROM":
-		top.begin(word)
+		if last == "DISTINCT" { // IS DISTINCT FROM
+			top.ops++
+		} else {
+			top.begin(word)
+		}
 	case "GROUP":
 		top.grouped = 0
 		top.begin(word)
-	case "SELECT", "WHERE", "HAVING", "ORDER", "LIMIT", "EXCEPT", "SET", "VALUES", "WITH":
+	case "SELECT", "WHERE", "HAVING", "ORDER", "LIMIT", "EXCEPT", "SET", "VALUES", "WITH", "RETURN":
 		top.begin("")
 	case "AND":
 		if top.pending > 0 {

@@ -2,15 +2,19 @@ package analyze
 
 import (
 	"errors"
+	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -27,27 +31,121 @@ func FuzzStatement(f *testing.F) {
 	for _, shape := range shapes {
 		f.Add(shape(3))
 	}
-	c, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64, S STRING(MAX), A ARRAY<INT64>, J JSON) PRIMARY KEY (K);\nCREATE UNIQUE INDEX I ON T (S)")
-	if err != nil {
-		f.Fatal(err)
-	}
-	a := New(c, systemTable)
+	a := fuzzAnalyzer(f)
 	f.Fuzz(func(t *testing.T, sql string) {
-		stmt, _, err := a.Statement(sql, map[string]*value.Type{"p": value.Int64Type}, Options{AllowUnbound: true})
-		if err != nil {
-			var user *fault.Error
-			if !errors.As(err, &user) {
-				t.Fatal(err)
-			}
-			return
-		}
-		if tree.Print(stmt) == "" {
-			t.Fatal("the tree is empty")
-		}
-		if got, want := KindOf(sql), kindOfTree(stmt); got != want {
-			t.Fatalf("KindOf is %d, the statement is %d", got, want)
+		if err := checkText(a, sql); err != nil {
+			t.Fatal(err)
 		}
 	})
+}
+
+func fuzzAnalyzer(t testing.TB) *Analyzer {
+	c, err := applyAll(schema.NewCatalog(), `CREATE TABLE T (K INT64, S STRING(MAX), N NUMERIC, C TIMESTAMP) PRIMARY KEY (K);
+CREATE UNIQUE INDEX I ON T (S);
+CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K);
+CREATE TABLE Singers (SingerId INT64, Name STRING(MAX), Born DATE, Score FLOAT64, Tags ARRAY<STRING(MAX)>, Updated TIMESTAMP) PRIMARY KEY (SingerId);
+CREATE INDEX SingersByName ON Singers (Name);
+CREATE TABLE Albums (SingerId INT64, AlbumId INT64, Title STRING(MAX), Price NUMERIC) PRIMARY KEY (SingerId, AlbumId)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(c, systemTable)
+}
+
+// checkText says what is wrong with the answer to a text, if anything.
+func checkText(a *Analyzer, sql string) error {
+	stmt, _, err := a.Statement(sql, map[string]*value.Type{"p": value.Int64Type}, Options{AllowUnbound: true})
+	if err != nil {
+		if user := (*fault.Error)(nil); !errors.As(err, &user) {
+			return err
+		}
+		return nil
+	}
+	if tree.Print(stmt) == "" {
+		return errors.New("the tree is empty")
+	}
+	if got, want := KindOf(sql), kindOfTree(stmt); got != want {
+		return fmt.Errorf("KindOf is %d, the statement is %d", got, want)
+	}
+	return nil
+}
+
+var randomTexts = flag.Int("texts", 500, "how many texts TestRandomTexts makes")
+
+// TestRandomTexts does what FuzzStatement does without its instrumentation, which for the library takes minutes and gigabytes to
+// build: it takes tokens of the golden statements away, doubles, swaps and mixes them.
+func TestRandomTexts(t *testing.T) {
+	a := fuzzAnalyzer(t)
+	var texts [][]string
+	var pool []string
+	for _, sql := range goldenStatements(t) {
+		var tokens []string // with the space before them
+		end := 0
+		for s := (scanner{sql: sql}); s.next(); end = s.pos {
+			tokens = append(tokens, sql[end:s.pos])
+		}
+		texts = append(texts, tokens)
+		pool = append(pool, tokens...)
+	}
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	trees := 0
+	for i := range *randomTexts {
+		tokens := slices.Clone(texts[random.IntN(len(texts))])
+		for range 1 + random.IntN(4) {
+			tokens = mutate(random, tokens, pool)
+		}
+		sql := strings.Join(tokens, "")
+		if err := checkText(a, sql); err != nil {
+			t.Errorf("seed %d, text %d: %q: %.2000v", seed, i, sql, err)
+		}
+		if _, _, err := a.Statement(sql, nil, Options{AllowUnbound: true}); err == nil {
+			trees++
+		}
+	}
+	t.Logf("%d of %d texts are statements", trees, *randomTexts)
+}
+
+// alike is a token from the pool that begins like token, if one is found soon: a word for a word, a number for a number.
+func alike(random *rand.Rand, token string, pool []string) string {
+	class := func(token string) byte {
+		switch c := strings.TrimSpace(token)[0]; {
+		case c >= '0' && c <= '9':
+			return '0'
+		case c >= 'a' && c <= 'z':
+			return 'a'
+		case c >= 'A' && c <= 'Z':
+			return 'A'
+		default:
+			return c
+		}
+	}
+	for range 20 {
+		if other := pool[random.IntN(len(pool))]; class(other) == class(token) {
+			return other
+		}
+	}
+	return token
+}
+
+func mutate(random *rand.Rand, tokens, pool []string) []string {
+	if len(tokens) == 0 {
+		return tokens
+	}
+	i, j := random.IntN(len(tokens)), random.IntN(len(tokens))
+	switch random.IntN(8) {
+	case 0:
+		return slices.Delete(tokens, i, i+1)
+	case 1:
+		return slices.Insert(tokens, i, " "+tokens[j])
+	case 2:
+		tokens[i], tokens[j] = tokens[j], tokens[i]
+	case 3, 4, 5, 6:
+		tokens[i] = " " + alike(random, tokens[i], pool)
+	case 7:
+		return slices.Insert(tokens, i, " "+pool[random.IntN(len(pool))])
+	}
+	return tokens
 }
 
 // goldenStatements are the statements of the golden scripts.
