@@ -48,15 +48,20 @@ func (v *Versions) Scan(start, end []byte, at Timestamp, reverse bool) (*Cursor,
 	buf = v.bound(buf, start)
 	n := len(buf)
 	buf = v.end(buf, end)
-	it, err := v.store.kv.NewIter(buf[:n:n], buf[n:])
-	if err != nil {
-		return nil, err
+	c := &Cursor{versions: v, at: at, reverse: reverse, state: cursorDone}
+	if bytes.Compare(buf[:n], buf[n:]) < 0 {
+		it, err := v.store.kv.NewIter(buf[:n:n], buf[n:])
+		if err != nil {
+			return nil, err
+		}
+		c.it, c.state = it, cursorStart
 	}
+	// After the iterator was made: whatever it misses had been announced before.
 	if err := v.readable(at); err != nil {
-		_ = it.Close()
+		_ = c.Close()
 		return nil, err
 	}
-	return &Cursor{versions: v, it: it, at: at, reverse: reverse}, nil
+	return c, nil
 }
 
 // Next moves to the next live key; false at the end or on an error.
@@ -226,4 +231,9 @@ func (c *Cursor) Version() Timestamp { return c.version }
 func (c *Cursor) Err() error { return c.err }
 
 // Close must be called once.
-func (c *Cursor) Close() error { return c.it.Close() }
+func (c *Cursor) Close() error {
+	if c.it == nil {
+		return nil // the range was empty
+	}
+	return c.it.Close()
+}

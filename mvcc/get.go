@@ -1,6 +1,9 @@
 package mvcc
 
-import "sync"
+import (
+	"bytes"
+	"sync"
+)
 
 // seekKeys are buffers for the key that a point read seeks.
 var seekKeys = sync.Pool{New: func() any { return new([]byte) }}
@@ -48,7 +51,11 @@ func (v *Versions) readable(at Timestamp) error {
 
 // ChangedSince tells whether any key in [start, end) has a version above since.
 func (v *Versions) ChangedSince(start, end []byte, since Timestamp) (bool, error) {
-	it, err := v.store.kv.NewIter(v.bound(nil, start), v.end(nil, end))
+	lower, upper := v.bound(nil, start), v.end(nil, end)
+	if bytes.Compare(lower, upper) >= 0 {
+		return false, nil
+	}
+	it, err := v.store.kv.NewIter(lower, upper)
 	if err != nil {
 		return false, err
 	}
