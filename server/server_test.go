@@ -30,7 +30,7 @@ const (
 
 // A harness is a server on a memory file system with one database, and raw clients of it.
 type harness struct {
-	*testing.T
+	testing.TB
 	ctx       context.Context
 	server    *Server
 	data      spannerpb.SpannerClient
@@ -46,7 +46,7 @@ var testSchema = []string{
 	`CREATE TABLE Wide (Id INT64 NOT NULL, A STRING(MAX), Tags ARRAY<STRING(MAX)>, B STRING(MAX)) PRIMARY KEY (Id)`,
 }
 
-func newHarness(t *testing.T) *harness {
+func newHarness(t testing.TB) *harness {
 	t.Helper()
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {
@@ -72,7 +72,7 @@ func newHarness(t *testing.T) *harness {
 		store.Close()
 	})
 	h := &harness{
-		T: t, ctx: ctx, server: s, rest: "http://" + httpListener.Addr().String(),
+		TB: t, ctx: ctx, server: s, rest: "http://" + httpListener.Addr().String(),
 		data:      spannerpb.NewSpannerClient(conn),
 		databases: databasepb.NewDatabaseAdminClient(conn),
 		instances: instancepb.NewInstanceAdminClient(conn),
@@ -87,7 +87,7 @@ func newHarness(t *testing.T) *harness {
 	return h
 }
 
-func listen(t *testing.T) net.Listener {
+func listen(t testing.TB) net.Listener {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,65 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// discard is a sender that frees what it is sent, as gRPC does once it is written.
+type discard struct{ bytes int }
+
+func (d *discard) SendMsg(m any) error {
+	b := m.(*frame).detach()
+	d.bytes += b.Len()
+	b.Free()
+	return nil
+}
+
+// benchHarness is a server with one row of 1 kB in Wide.
+func benchHarness(b *testing.B) (*harness, string) {
+	h := newHarness(b)
+	ses := h.session(true)
+	_, err := h.data.Commit(h.ctx, singleUse(ses, &spannerpb.Mutation{Operation: &spannerpb.Mutation_Insert{Insert: &spannerpb.Mutation_Write{
+		Table: "Wide", Columns: []string{"Id", "A", "B"}, Values: []*structpb.ListValue{list("1", strings.Repeat("a", 500), strings.Repeat("b", 500))},
+	}}}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return h, ses
+}
+
+// BenchmarkPointRead is what a READ of one row costs between gRPC's two ends.
+func BenchmarkPointRead(b *testing.B) {
+	h, ses := benchHarness(b)
+	req := &spannerpb.ReadRequest{
+		Session: ses, Table: "Wide", Columns: []string{"Id", "A", "B"}, KeySet: &spannerpb.KeySet{Keys: []*structpb.ListValue{list("1")}},
+	}
+	run(b, func(out sender) error { return h.server.streamingRead(h.ctx, req, out) })
+}
+
+// BenchmarkPointQuery is the same in SQL, with a parameter.
+func BenchmarkPointQuery(b *testing.B) {
+	h, ses := benchHarness(b)
+	req := &spannerpb.ExecuteSqlRequest{
+		Session: ses, Sql: "SELECT Id, A, B FROM Wide WHERE Id = @id", Params: structOf("id", "1"),
+		ParamTypes: map[string]*spannerpb.Type{"id": {Code: spannerpb.TypeCode_INT64}},
+	}
+	run(b, func(out sender) error { return h.server.executeStreamingSQL(h.ctx, req, out) })
+}
+
+func run(b *testing.B, call func(sender) error) {
+	out := new(discard)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := call(out); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if out.bytes < b.N*1000 {
+		b.Fatal(fmt.Sprintf("only %d bytes for %d rows", out.bytes, b.N))
+	}
+}

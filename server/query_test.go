@@ -1,0 +1,93 @@
+package server
+
+import (
+	"testing"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/codes"
+)
+
+func TestQueryModes(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	h.insert(ses, list("1", "a"), list("2", "b"))
+	req := &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT Name FROM Singers WHERE SingerId = @id"}
+	req.QueryMode = spannerpb.ExecuteSqlRequest_PLAN
+	rs, err := h.data.ExecuteSql(h.ctx, req)
+	h.ok(err)
+	undeclared := rs.Metadata.GetUndeclaredParameters().GetFields()
+	if len(rs.Rows) != 0 || len(rs.Stats.GetQueryPlan().GetPlanNodes()) == 0 || len(undeclared) != 1 || undeclared[0].Name != "id" || undeclared[0].Type.Code != spannerpb.TypeCode_INT64 {
+		t.Errorf("PLAN: %v", rs)
+	}
+	req.Params = structOf("ID", "1") // names ignore case
+	for mode, want := range map[spannerpb.ExecuteSqlRequest_QueryMode]struct{ plan, stats, nodeStats bool }{
+		spannerpb.ExecuteSqlRequest_NORMAL:              {},
+		spannerpb.ExecuteSqlRequest_PROFILE:             {true, true, true},
+		spannerpb.ExecuteSqlRequest_WITH_STATS:          {false, true, false},
+		spannerpb.ExecuteSqlRequest_WITH_PLAN_AND_STATS: {true, true, false},
+	} {
+		req.QueryMode = mode
+		rs, err := h.data.ExecuteSql(h.ctx, req)
+		h.ok(err)
+		nodeStats := false
+		for _, n := range rs.Stats.GetQueryPlan().GetPlanNodes() {
+			nodeStats = nodeStats || n.ExecutionStats != nil
+		}
+		if len(rs.Rows) != 1 || (rs.Stats.GetQueryPlan() != nil) != want.plan || (rs.Stats.GetQueryStats() != nil) != want.stats || nodeStats != want.nodeStats {
+			t.Errorf("%v: %v", mode, rs)
+		}
+		if want.stats && rs.Stats.QueryStats.Fields["rows_returned"].GetStringValue() != "1" {
+			t.Errorf("%v: %v", mode, rs.Stats.QueryStats)
+		}
+	}
+}
+
+// TestPlanOfDMLChangesNothing plans DML in a transaction, which stays usable.
+func TestPlanOfDMLChangesNothing(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	h.insert(ses, list("1", "a"))
+	id := h.begin(ses, readWrite())
+	rs, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{
+		Session: ses, Transaction: byID(id), Sql: "DELETE FROM Singers WHERE SingerId = @id", QueryMode: spannerpb.ExecuteSqlRequest_PLAN,
+	})
+	h.ok(err)
+	if len(rs.Stats.GetQueryPlan().GetPlanNodes()) == 0 {
+		t.Errorf("no plan: %v", rs)
+	}
+	profile, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{
+		Session: ses, Transaction: byID(id), Seqno: 1, Sql: "UPDATE Singers SET Name = 'b' WHERE SingerId = 1 THEN RETURN Name", QueryMode: spannerpb.ExecuteSqlRequest_PROFILE,
+	})
+	h.ok(err)
+	if len(profile.Rows) != 1 || profile.Stats.GetRowCountExact() != 1 || profile.Stats.GetQueryPlan() == nil {
+		t.Errorf("bad profile %v", profile)
+	}
+}
+
+func TestParameters(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	for name, c := range map[string]struct {
+		req  *spannerpb.ExecuteSqlRequest
+		code codes.Code
+	}{
+		"unbound":       {&spannerpb.ExecuteSqlRequest{Sql: "SELECT @p + 1"}, codes.InvalidArgument},
+		"bad value":     {&spannerpb.ExecuteSqlRequest{Sql: "SELECT @p + 1", Params: structOf("p", "x")}, codes.InvalidArgument},
+		"bad type":      {&spannerpb.ExecuteSqlRequest{Sql: "SELECT @p", Params: structOf("p", "x"), ParamTypes: map[string]*spannerpb.Type{"p": {Code: 99}}}, codes.InvalidArgument},
+		"array of none": {&spannerpb.ExecuteSqlRequest{Sql: "SELECT @p", Params: structOf("p", "x"), ParamTypes: map[string]*spannerpb.Type{"p": {Code: spannerpb.TypeCode_ARRAY}}}, codes.InvalidArgument},
+		"typed NULL":    {&spannerpb.ExecuteSqlRequest{Sql: "SELECT @p", ParamTypes: map[string]*spannerpb.Type{"p": {Code: spannerpb.TypeCode_INT64}}}, codes.OK},
+		"not used":      {&spannerpb.ExecuteSqlRequest{Sql: "SELECT 1", Params: structOf("p", "x")}, codes.OK},
+		"empty":         {&spannerpb.ExecuteSqlRequest{Sql: " "}, codes.InvalidArgument},
+		"mode":          {&spannerpb.ExecuteSqlRequest{Sql: "SELECT 1", QueryMode: 99}, codes.InvalidArgument},
+		"read-only DML": {&spannerpb.ExecuteSqlRequest{Sql: "DELETE FROM Singers WHERE true"}, codes.InvalidArgument},
+		"system in RW":  {&spannerpb.ExecuteSqlRequest{Sql: "SELECT table_name FROM information_schema.tables", Transaction: begins(readWrite())}, codes.InvalidArgument},
+		"directed in RW": {&spannerpb.ExecuteSqlRequest{Sql: "SELECT 1", Transaction: begins(readWrite()),
+			DirectedReadOptions: &spannerpb.DirectedReadOptions{}}, codes.InvalidArgument},
+	} {
+		c.req.Session = ses
+		_, err := h.data.ExecuteSql(h.ctx, c.req)
+		if st, _ := statusOf(err); err != nil && st.Code() != c.code || err == nil && c.code != codes.OK {
+			t.Errorf("%s: want %v, got %v", name, c.code, err)
+		}
+	}
+}

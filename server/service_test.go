@@ -1,0 +1,104 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// TestPanicIsInternal: a panic ends its request, says nothing, and is logged.
+func TestPanicIsInternal(t *testing.T) {
+	var log bytes.Buffer
+	s := &Server{cfg: Config{Log: slog.New(slog.NewTextHandler(&log, nil))}}
+	m := unary("Bad", func(context.Context, *spannerpb.GetSessionRequest) (*spannerpb.Session, error) {
+		var ses *session
+		return ses.proto(), nil
+	})
+	_, err := s.call(context.Background(), &m, m.request())
+	st, _ := statusOf(err)
+	if st.Code() != codes.Internal || strings.Contains(st.Message(), "nil") {
+		t.Errorf("bad status %v", st)
+	}
+	if !strings.Contains(log.String(), "nil pointer") || !strings.Contains(log.String(), "service_test.go") {
+		t.Errorf("the log does not tell what happened: %s", &log)
+	}
+}
+
+// TestEveryMethodAnswers calls every method of every service with an empty request.
+func TestEveryMethodAnswers(t *testing.T) {
+	h := newHarness(t)
+	for _, sv := range h.server.services() {
+		methods := serviceDescriptor(sv.name).Methods()
+		if len(sv.methods) < methods.Len() {
+			t.Errorf("%s: %d of %d methods", sv.name, len(sv.methods), methods.Len())
+		}
+		for i := range sv.methods {
+			m := &sv.methods[i]
+			var err error
+			if m.stream != nil {
+				err = h.server.serve(h.ctx, m, m.request(), new(discard))
+			} else {
+				_, err = h.server.call(h.ctx, m, m.request())
+			}
+			st, _ := statusOf(err)
+			if st.Code() == codes.Internal || st.Code() == codes.Unknown {
+				t.Errorf("%s.%s: %v", sv.name, m.name, st)
+			}
+		}
+	}
+}
+
+func TestRequestsAreDecodedOrRefused(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	_, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1 -- " + strings.Repeat("x", maxRequestBytes)})
+	h.fails(err, codes.InvalidArgument)
+	_, err = h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1"}, grpc.UseCompressor(gzip.Name))
+	h.ok(err)
+	big := insertSingers()
+	for i := range 24 {
+		big.GetInsertOrUpdate().Values = append(big.GetInsertOrUpdate().Values, list(string(rune('a'+i)), strings.Repeat("x", 1<<20)))
+	}
+	_, err = h.data.Commit(h.ctx, singleUse(ses, big)) // not too large, but its keys are no numbers
+	h.fails(err, codes.FailedPrecondition)
+
+	bad, err := proto.Marshal(&spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT '?'"})
+	h.ok(err)
+	bad = bytes.ReplaceAll(bad, []byte("?"), []byte{0xff})
+	err = newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(bad)}, new(spannerpb.ExecuteSqlRequest))
+	if st := undecodable(status.Errorf(codes.Internal, "grpc: error unmarshalling request: %v", err)); status.Code(st) != codes.InvalidArgument {
+		t.Errorf("bad UTF-8: %v", st)
+	}
+}
+
+// TestDeadlineInLockWait: a request that waits for a lock ends at its deadline, and its transaction can go on.
+func TestDeadlineInLockWait(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	h.insert(ses, list("1", "a"))
+	older, younger := h.begin(ses, readWrite()), h.begin(ses, readWrite())
+	update := "UPDATE Singers SET Name = 'x' WHERE SingerId = 1"
+	_, err := h.sql(ses, byID(older), 1, update)
+	h.ok(err)
+	ctx, cancel := context.WithTimeout(h.ctx, 100*time.Millisecond)
+	defer cancel()
+	_, err = h.data.ExecuteSql(ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: byID(younger), Seqno: 1, Sql: update})
+	h.fails(err, codes.DeadlineExceeded)
+	_, err = h.data.Commit(h.ctx, commitOf(ses, older))
+	h.ok(err)
+	_, err = h.sql(ses, byID(younger), 1, update)
+	h.ok(err)
+	_, err = h.data.Commit(h.ctx, commitOf(ses, younger))
+	h.ok(err)
+}
