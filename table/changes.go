@@ -309,7 +309,7 @@ func (c *Changes) checkParent(ctx context.Context, g *target, key []byte) error 
 	if bytes.Equal(parent, c.parent) {
 		return nil
 	}
-	_, ok, err := c.w.Get(ctx, parent, LockShared)
+	_, ok, err := c.w.Get(ctx, parent, LockCheck)
 	if err != nil {
 		return err
 	}
@@ -326,7 +326,7 @@ func (c *Changes) recheckParent(ctx context.Context, g *target, parent, child []
 	if _, ok, err := c.w.Get(ctx, child, LockExclusive); !ok || err != nil {
 		return err
 	}
-	if _, ok, err := c.w.Get(ctx, parent, LockShared); ok || err != nil {
+	if _, ok, err := c.w.Get(ctx, parent, LockCheck); ok || err != nil {
 		return err
 	}
 	return fault.ParentNotFound(g.table.Parent.FullName(), g.table.FullName(), g.parent.storedText(parent))

@@ -166,7 +166,7 @@ func (g *target) under(key []byte) Span {
 }
 
 func (c *Changes) checkNoChild(ctx context.Context, parent, child *target, key []byte, span Span, rule childRule) error {
-	n, err := keysIn(ctx, c.w, child.layout, span, LockShared, nil, 1)
+	n, err := keysIn(ctx, c.w, child.layout, span, LockCheck, nil, 1)
 	if n == 0 || err != nil {
 		return err
 	}
@@ -175,10 +175,10 @@ func (c *Changes) checkNoChild(ctx context.Context, parent, child *target, key [
 		return refused
 	}
 	c.later(func(ctx context.Context) error {
-		if _, ok, err := c.w.Get(ctx, key, LockShared); ok || err != nil {
+		if _, ok, err := c.w.Get(ctx, key, LockCheck); ok || err != nil {
 			return err
 		}
-		n, err := keysIn(ctx, c.w, child.layout, span, LockShared, nil, 1)
+		n, err := keysIn(ctx, c.w, child.layout, span, LockCheck, nil, 1)
 		if err == nil && n > 0 {
 			err = refused
 		}

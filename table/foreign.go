@@ -94,7 +94,7 @@ func (c *Changes) checkReferenced(ctx context.Context, r reference) error {
 	}
 	c.later(func(ctx context.Context) error {
 		l, span := r.referencing()
-		if n, err := keysIn(ctx, c.w, l, span, LockShared, nil, 1); n == 0 || err != nil {
+		if n, err := keysIn(ctx, c.w, l, span, LockCheck, nil, 1); n == 0 || err != nil {
 			return err
 		}
 		if ok, err := r.found(ctx, c.w); ok || err != nil {
@@ -138,14 +138,14 @@ func (c *Changes) releaseReference(ctx context.Context, r reference) error {
 	if r.gone && r.fk.Cascade {
 		return c.deleteReferencing(ctx, r, l, span)
 	}
-	if n, err := keysIn(ctx, c.w, l, span, LockShared, nil, 1); n == 0 || err != nil {
+	if n, err := keysIn(ctx, c.w, l, span, LockCheck, nil, 1); n == 0 || err != nil {
 		return err
 	}
 	c.later(func(ctx context.Context) error {
 		if ok, err := r.found(ctx, c.w); ok || err != nil {
 			return err
 		}
-		if n, err := keysIn(ctx, c.w, l, span, LockShared, nil, 1); n == 0 || err != nil {
+		if n, err := keysIn(ctx, c.w, l, span, LockCheck, nil, 1); n == 0 || err != nil {
 			return err
 		}
 		return fault.ForeignKeyReferenced(r.fk.Name, r.fk.Referenced.FullName(), r.fk.Table.FullName(), keyText(r.values))
