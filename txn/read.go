@@ -12,19 +12,34 @@ import (
 // Request is a table.Writer on a transaction for one goroutine: what its Get returns is its own.
 type Request struct {
 	*Tx
+	// DML says that the request is a DML statement: in RepeatableRead, what it reads is locked exclusively, or
+	// validated at commit, as if read FOR UPDATE.
+	DML bool
 	buf []byte
 }
 
 // Request returns a view of its own for one request.
 func (t *Tx) Request() *Request { return &Request{Tx: t} }
 
+func (r *Request) lock(lock table.Lock) table.Lock {
+	if r.DML && lock == table.LockShared && r.opts.Isolation == RepeatableRead {
+		return table.LockExclusive
+	}
+	return lock
+}
+
 // Get implements table.View.
 func (r *Request) Get(ctx context.Context, key []byte, lock table.Lock) (val []byte, ok bool, err error) {
-	val, ok, err = r.get(ctx, key, lock, r.buf)
+	val, ok, err = r.get(ctx, key, r.lock(lock), r.buf)
 	if ok {
 		r.buf = val
 	}
 	return val, ok, err
+}
+
+// Scan implements table.View.
+func (r *Request) Scan(ctx context.Context, span table.Span, reverse bool, lock table.Lock) (table.Cursor, error) {
+	return r.Tx.Scan(ctx, span, reverse, r.lock(lock))
 }
 
 // Get implements table.View.

@@ -26,6 +26,7 @@ import (
 //
 //	NAME get KEY... [exclusive|check]
 //	NAME scan START END [reverse] [exclusive|check] [limit=N]   START included, END not
+//	NAME dml-scan START END            as a DML statement reads
 //	NAME put KEY=VALUE... | delete KEY...
 //	NAME commit [KEY=VALUE|KEY]...     the rest are mutations: a KEY alone is deleted
 //	NAME rollback | savepoint | rollback-to
@@ -201,6 +202,10 @@ func txStep(tx *Tx, words []string) string {
 		return getAll(tx, nil, args, lock)
 	case "scan":
 		return scanAll(tx, args, lock)
+	case "dml-scan":
+		r := tx.Request()
+		r.DML = true
+		return scanAll(r, args, lock)
 	case "put", "delete":
 		return describe(apply(ctx, tx, args))
 	case "commit":
