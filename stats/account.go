@@ -11,13 +11,16 @@ import (
 //
 // The remainder of each tick, over the messages of that tick, is the share that
 // each message of the next is charged. An idle process charges nobody: its housekeeping
-// is not dealt out to the few requests that come.
+// is not dealt out to the few requests that come. So what is
+// charged adds up to what the process used because the remainder is dealt out; that measurements are right is
+// another matter, and tested apart.
 type Account struct {
 	measured atomic.Int64 // nanoseconds
 	segments atomic.Int64
 	messages atomic.Int64
 	share    atomic.Int64 // nanoseconds per message
 	average  atomic.Int64 // nanoseconds per segment
+	busy     atomic.Bool  // there are many segments: not all have to be measured
 
 	mu   sync.Mutex // guards last
 	last reading
@@ -25,6 +28,7 @@ type Account struct {
 
 // reading is an Account at one moment.
 type reading struct {
+	at                 time.Duration // since epoch
 	process, measured  time.Duration
 	segments, messages int64
 }
@@ -43,7 +47,7 @@ func NewAccount() *Account {
 }
 
 func (a *Account) read() reading {
-	return reading{processCPU(), time.Duration(a.measured.Load()), a.segments.Load(), a.messages.Load()}
+	return reading{time.Since(epoch), processCPU(), time.Duration(a.measured.Load()), a.segments.Load(), a.messages.Load()}
 }
 
 func (a *Account) settle(used time.Duration) {
@@ -65,6 +69,7 @@ func (a *Account) Tick() {
 	defer a.mu.Unlock()
 	now := a.read()
 	messages, segments := now.messages-a.last.messages, now.segments-a.last.segments
+	a.busy.Store(float64(segments) > fewExecutions*(now.at-a.last.at).Seconds())
 	if messages >= fewMessages && segments > 0 {
 		rest := now.process - a.last.process - (now.measured - a.last.measured)
 		learn(&a.share, min(max(int64(rest)/messages, 0), int64(maxShare)))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -90,10 +91,21 @@ func BenchmarkActive(b *testing.B) {
 
 func BenchmarkCPU(b *testing.B) {
 	a := NewAccount()
-	b.Run("unlocked", func(b *testing.B) {
+	b.Run("few", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			c := CPU{Account: a}
+			c.Start()
+			c.Stop(2)
+		}
+	})
+	b.Run("many", func(b *testing.B) {
+		a.busy.Store(true)
+		defer a.busy.Store(false)
+		b.ReportAllocs()
+		typical := new(Typical)
+		for b.Loop() {
+			c := CPU{Account: a, Typical: typical}
 			c.Start()
 			c.Stop(2)
 		}
@@ -140,6 +152,22 @@ func BenchmarkTable(b *testing.B) {
 	for b.Loop() {
 		if n := len(w.column(b, "QUERY_STATS_TOP_MINUTE", "TEXT")); n < 359*keepTop {
 			b.Fatal(n)
+		}
+	}
+}
+
+// BenchmarkFlush copies and stores a full open minute, as happens every ten seconds.
+func BenchmarkFlush(b *testing.B) {
+	w := newWorld(b)
+	for i := range 2 * boardTallies {
+		w.c.Query(&Query{Text: Text{SQL: "SELECT Name FROM Singers WHERE Id = @id", Fingerprint: int64(i)}, End: w.now, CPU: 1})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		w.now = w.now.Add(time.Millisecond)
+		w.c.shards[0].dirty = true
+		if err := w.c.flush(w.now, kv.Batch.CommitNoSync); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

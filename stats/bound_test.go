@@ -2,7 +2,9 @@ package stats
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -93,6 +96,9 @@ func TestHugeTexts(t *testing.T) {
 	if grown := int64(heap()) - int64(before); grown > 16<<20 {
 		t.Errorf("memory grew by %d bytes", grown)
 	}
+	if stored := w.stored(t, 7); stored > 3*(fullTexts+keepTop*(shortText+1<<10)) {
+		t.Errorf("three minutes are stored in %d bytes", stored)
+	}
 	texts := w.column(t, "QUERY_STATS_TOP_MINUTE", "TEXT")
 	truncated := w.column(t, "QUERY_STATS_TOP_MINUTE", "TEXT_TRUNCATED")
 	size := 0
@@ -110,6 +116,90 @@ func TestHugeTexts(t *testing.T) {
 	}
 	if total := w.column(t, "QUERY_STATS_TOTAL_MINUTE", "EXECUTION_COUNT"); total[0].AsInt64() != 1000 {
 		t.Errorf("total is %d", total[0].AsInt64())
+	}
+}
+
+// stored is how many bytes the statistics of a space take in the store.
+func (w *world) stored(t *testing.T, space mvcc.Space) (size int) {
+	lower, upper := Range(space)
+	it, err := w.store.NewIter(lower, upper)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += len(it.Key()) + len(v)
+	}
+	return size
+}
+
+// TestRange: deleting a space's range leaves those of others.
+func TestRange(t *testing.T) {
+	w := newWorld(t)
+	for _, space := range []mvcc.Space{7, 70, 77} {
+		w.c.cfg.Space = space
+		w.c.Query(&Query{Text: TextOf("SELECT 1"), End: w.now})
+		w.now = w.now.Add(time.Minute)
+		if err := w.c.Advance(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := w.store.NewBatch()
+	if err := errors.Join(b.DeleteRange(Range(7)), b.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	if w.stored(t, 7) != 0 || w.stored(t, 70) == 0 || w.stored(t, 77) == 0 {
+		t.Error("the wrong range went")
+	}
+}
+
+// TestWantProfile: the first execution of a minute is profiled, and then few.
+func TestWantProfile(t *testing.T) {
+	w := newWorld(t)
+	for range 2 {
+		if !w.c.WantProfile() {
+			t.Error("the first of a minute is not profiled")
+		}
+		wanted := 1
+		for range 100 * profileEvery {
+			if w.c.WantProfile() {
+				wanted++
+			}
+		}
+		if wanted != keepProfiles {
+			t.Errorf("%d are profiled", wanted)
+		}
+		w.now = w.now.Add(time.Minute)
+		if err := w.c.Advance(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDamagedRecord: what cannot be read is logged and left out, and the rest goes on.
+func TestDamagedRecord(t *testing.T) {
+	w := newWorld(t)
+	var log strings.Builder
+	w.c.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	b := w.store.NewBatch()
+	if err := errors.Join(b.Put(w.c.key(byMinute, queries, w.now), []byte{recordVersion, 200}), b.Put(w.c.openKey(), []byte{recordVersion, 1, 9}), b.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	w.c.Query(&Query{Text: TextOf("SELECT 1"), End: w.now})
+	w.now = w.now.Add(time.Hour)
+	for _, suffix := range []string{"MINUTE", "10MINUTE", "HOUR"} {
+		if n := len(w.column(t, "QUERY_STATS_TOP_"+suffix, "TEXT")); n != 1 {
+			t.Errorf("%d rows by %s", n, suffix)
+		}
+	}
+	for _, want := range []string{"an open minute are lost", "an interval cannot be read", "end=2026-01-01T00:00:00", "malformed"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("not logged: %s", want)
+		}
 	}
 }
 

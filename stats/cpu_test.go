@@ -5,24 +5,13 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 )
-
-// spin works for about a duration of this thread's CPU.
-func spin(d time.Duration) (n int) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	for end := threadCPU() + d; threadCPU() < end; {
-		for range 1000 {
-			n++
-		}
-	}
-	return n
-}
 
 // TestCPUAddsUp runs more workers than there are processors. Each execution is
 // measured while others want its thread, and does some of its work where nobody measures;
@@ -31,15 +20,21 @@ func TestCPUAddsUp(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no clock of threads")
 	}
+	t.Run("few and long", func(t *testing.T) { addUp(t, 300_000, 200*time.Microsecond) })
+	t.Run("many and short", func(t *testing.T) { addUp(t, 30_000, 0) })
+}
+
+// addUp runs executions that spin for a number of rounds (or many times that, in laps) and wait in between.
+func addUp(t *testing.T, rounds int, wait time.Duration) {
 	a := NewAccount()
-	var mu sync.Mutex
-	var charged time.Duration
+	kinds := [2]*Typical{new(Typical), new(Typical)}
+	var charged atomic.Int64
 	stop := make(chan struct{})
 	var workers, background sync.WaitGroup
 	unmeasured := make(chan struct{}, 64)
 	background.Go(func() {
 		for range unmeasured {
-			spin(50 * time.Microsecond)
+			spinRounds(rounds)
 		}
 	})
 	for i := range 8 {
@@ -50,62 +45,114 @@ func TestCPUAddsUp(t *testing.T) {
 					return
 				default:
 				}
-				c := CPU{Account: a}
+				c := CPU{Account: a, Typical: kinds[min(i, 1)]}
 				c.Start()
-				spinInLaps(&c, i)
+				spinInLaps(&c, i, rounds)
 				c.Pause()
-				time.Sleep(200 * time.Microsecond) // a wait that is known
+				time.Sleep(wait) // a wait that is known
 				unmeasured <- struct{}{}
 				c.Resume()
-				spin(50 * time.Microsecond)
-				used := c.Stop(2)
-				mu.Lock()
-				charged += used
-				mu.Unlock()
+				spinRounds(rounds)
+				charged.Add(int64(c.Stop(2)))
 			}
 		})
 	}
-	for range 5 { // until it knows the share of a message
-		time.Sleep(200 * time.Millisecond)
-		a.Tick()
+	ticks := func(n int) {
+		for range n {
+			time.Sleep(200 * time.Millisecond)
+			a.Tick()
+		}
 	}
-	mu.Lock()
-	charged = 0
-	mu.Unlock()
-	before := processCPU()
-	for range 10 {
-		time.Sleep(200 * time.Millisecond)
-		a.Tick()
+	ticks(5) // until it knows the share of a message
+	share := 0.0
+	for range 3 { // a machine whose load changes meanwhile gets another chance
+		charged.Store(0)
+		before := processCPU()
+		ticks(10)
+		got, want := time.Duration(charged.Load()), processCPU()-before
+		share = float64(got) / float64(want)
+		t.Logf("charged %v of %v, sampled: %t", got, want, a.busy.Load())
+		if share >= 0.85 && share <= 1.15 {
+			break
+		}
 	}
-	mu.Lock()
-	got, want := charged, processCPU()-before
-	mu.Unlock()
 	close(stop)
 	workers.Wait()
 	close(unmeasured)
 	background.Wait()
-	if share := float64(got) / float64(want); share < 0.85 || share > 1.15 {
-		t.Errorf("charged %v of %v", got, want)
-	} else {
-		t.Logf("charged %v of %v", got, want)
+	if share < 0.85 || share > 1.15 {
+		t.Errorf("charged %g of what the process used", share)
 	}
 }
 
-// spinInLaps works as a request does: some are short, some long enough to be preempted.
-func spinInLaps(c *CPU, i int) {
+// TestCPUMeasures compares what is measured of workers, without any share of the rest, with the truth: each has a
+// thread of its own all its life, whose clock is its own.
+func TestCPUMeasures(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no clock of threads")
+	}
+	t.Run("all", func(t *testing.T) { measure(t, nil, 100_000) })
+	t.Run("sampled", func(t *testing.T) { measure(t, new(Typical), 30_000) })
+}
+
+func measure(t *testing.T, typical *Typical, rounds int) {
+	a := NewAccount()
+	var measured, used atomic.Int64
+	stop := make(chan struct{})
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				before := threadCPU()
+				c := CPU{Account: a, Typical: typical}
+				c.Start()
+				spinRounds(rounds + rounds*(i%5)) // of one kind, but not alike
+				c.Stop(0)
+				used.Add(int64(threadCPU() - before))
+				measured.Add(int64(c.Measured()))
+			}
+		})
+	}
+	for range 15 {
+		time.Sleep(100 * time.Millisecond)
+		a.Tick()
+	}
+	close(stop)
+	workers.Wait()
+	got, want := time.Duration(measured.Load()), time.Duration(used.Load())
+	t.Logf("measured %v of %v, sampled: %t", got, want, a.busy.Load())
+	if share := float64(got) / float64(want); share < 0.85 || share > 1.15 {
+		t.Errorf("measured %v of %v", got, want)
+	}
+}
+
+// spinInLaps works as a request does: most are short, some long enough to be preempted.
+func spinInLaps(c *CPU, i, rounds int) {
 	laps := 1
-	if i%4 == 0 {
+	if i == 0 {
 		laps = 30
 	}
 	for range laps {
-		for n := 0; n < 300_000; n++ {
-			sink += n
-		}
+		spinRounds(rounds)
 		c.Lap()
 	}
 }
 
-var sink int
+func spinRounds(rounds int) {
+	n := 0
+	for i := range rounds {
+		n += i
+	}
+	sink.Store(int64(n))
+}
+
+var sink atomic.Int64
 
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()

@@ -3,7 +3,7 @@ package stats
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -50,7 +50,8 @@ func (c *Collector) behind(resolution, family int, t time.Time) []byte {
 	return c.key(resolution, family, t.Add(time.Second))
 }
 
-// each calls f with the intervals that end after from, up to and including until, oldest first.
+// each calls f with the intervals that end after from, up to and including until, oldest first. A
+// record that is damaged, or of a later release, is logged and left out: the others are as good as before.
 func (c *Collector) each(resolution, family int, from, until time.Time, f func(end time.Time, r record) error) error {
 	it, err := c.cfg.Store.NewIter(c.behind(resolution, family, from), c.behind(resolution, family, until))
 	if err != nil {
@@ -65,7 +66,9 @@ func (c *Collector) each(resolution, family int, from, until time.Time, f func(e
 		}
 		r, err := decodeRecord(v)
 		if err != nil {
-			return fmt.Errorf("read %s statistics until %v: %w", families[family].name, end.UTC(), err)
+			c.cfg.Log.Warn("statistics of an interval cannot be read",
+				slog.String("family", families[family].name), slog.Time("end", end.UTC()), slog.Any("error", err))
+			continue
 		}
 		if err := f(end, r); err != nil {
 			return err
@@ -117,7 +120,7 @@ func (c *Collector) loadOpen() (*set, error) {
 	}
 	s, err := decodeSet(v)
 	if err != nil {
-		c.cfg.Log.Warn("statistics of an open minute are lost", "error", err)
+		c.cfg.Log.Warn("statistics of an open minute are lost", slog.Any("error", err))
 		return nil, nil
 	}
 	return s, nil
