@@ -85,3 +85,13 @@ func NotPartitionable() *Error {
 		"Query is not root partitionable since it does not have a DistributedUnion at the root. "+
 			"Please check the conditions for a query to be root-partitionable.")
 }
+
+// ForUpdateWithHint: FOR UPDATE says how to lock already.
+func ForUpdateWithHint() *Error {
+	return newError(codes.InvalidArgument, "FOR UPDATE is not supported in statements with a LOCK_SCANNED_RANGES hint.")
+}
+
+// ForUpdateReadOnly: FOR UPDATE where nothing is locked.
+func ForUpdateReadOnly() *Error {
+	return newError(codes.InvalidArgument, "FOR UPDATE is not supported in read-only transactions.")
+}

@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 	"sort"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
@@ -71,7 +73,8 @@ type testDB struct {
 	catalog  *schema.Catalog
 	analyzer *analyze.Analyzer
 	txns     *txn.Manager
-	now      time.Time
+	now      time.Time // by the clock that the store goes by too
+	clock    func() time.Time
 	zone     *time.Location
 	random   seeded
 }
@@ -79,7 +82,14 @@ type testDB struct {
 func newTestDB(tb testing.TB) *testDB {
 	tb.Helper()
 	db := &testDB{catalog: schema.NewCatalog(), now: time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC), random: seeded{rand.New(rand.NewPCG(1, 2))}}
-	clock := func() time.Time { db.now = db.now.Add(time.Millisecond); return db.now }
+	var mu sync.Mutex
+	clock := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		db.now = db.now.Add(time.Millisecond)
+		return db.now
+	}
+	db.clock = clock
 	store, err := pebble.Open("db", vfs.NewMem())
 	if err != nil {
 		tb.Fatal(err)
@@ -135,7 +145,7 @@ func (c compiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*s
 }
 
 func (db *testDB) functions() *fn.Context {
-	return &fn.Context{Now: db.now, Zone: db.zone, Random: db.random}
+	return &fn.Context{Now: db.clock(), Zone: db.zone, Random: db.random}
 }
 
 // seeded is the same randomness in every run.
@@ -204,7 +214,7 @@ func (db *testDB) write(f func(table.Writer) error) error {
 }
 
 // prepare plans a statement and computes its parameters.
-func (db *testDB) prepare(input string) (*plan.Plan, []value.Value, error) {
+func (db *testDB) prepare(input string, options plan.Options) (*plan.Plan, []value.Value, error) {
 	types := map[string]*value.Type{}
 	values := map[string]value.Value{}
 	sql := strings.TrimSpace(input)
@@ -219,7 +229,7 @@ func (db *testDB) prepare(input string) (*plan.Plan, []value.Value, error) {
 		types[name], values[name] = t, v
 		sql = rest
 	}
-	p, err := db.plan(sql, types)
+	p, err := db.planFor(sql, types, options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -231,17 +241,23 @@ func (db *testDB) prepare(input string) (*plan.Plan, []value.Value, error) {
 }
 
 func (db *testDB) plan(sql string, types map[string]*value.Type) (*plan.Plan, error) {
+	return db.planFor(sql, types, plan.Options{})
+}
+
+func (db *testDB) planFor(sql string, types map[string]*value.Type, options plan.Options) (*plan.Plan, error) {
 	stmt, _, err := db.analyzer.Statement(sql, types, analyze.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return plan.Build(stmt, db.catalog, plan.Options{})
+	return plan.Build(stmt, db.catalog, options)
 }
 
+// constant computes an expression. A STRUCT cannot be a result, but an ARRAY of it can.
 func (db *testDB) constant(expr string) (value.Value, *value.Type, error) {
-	p, err := db.plan("SELECT AS STRUCT "+expr+" AS v", nil)
-	if err != nil {
-		p, err = db.plan("SELECT "+expr, nil)
+	p, err := db.plan("SELECT "+expr, nil)
+	inArray := fault.CodeOf(err) == codes.Unimplemented
+	if inArray {
+		p, err = db.plan("SELECT ["+expr+"]", nil)
 	}
 	if err != nil {
 		return value.Value{}, nil, err
@@ -255,14 +271,14 @@ func (db *testDB) constant(expr string) (value.Value, *value.Type, error) {
 		return value.Value{}, nil, err
 	}
 	v, t := rows.Values(nil)[0], p.Columns[0].Type
-	if t.Kind == value.Struct && len(t.Fields) == 1 && t.Fields[0].Name == "v" {
-		return v.AsList()[0], t.Fields[0].Type, nil
+	if inArray {
+		return v.AsList()[0], t.Elem, nil
 	}
 	return v, t, nil
 }
 
 func (db *testDB) query(input string, sorted, write bool) string {
-	p, params, err := db.prepare(input)
+	p, params, err := db.prepare(input, plan.Options{})
 	if err != nil {
 		return printError(err)
 	}
@@ -340,7 +356,7 @@ func printValue(v value.Value, t *value.Type) string {
 }
 
 func (db *testDB) explain(input string) string {
-	p, _, err := db.prepare(input)
+	p, _, err := db.prepare(input, plan.Options{})
 	if err != nil {
 		return printError(err)
 	}
@@ -360,7 +376,7 @@ func columnNames(s *plan.Scan) []string {
 }
 
 func (db *testDB) profile(input string) string {
-	p, params, err := db.prepare(input)
+	p, params, err := db.prepare(input, plan.Options{})
 	if err != nil {
 		return printError(err)
 	}
@@ -398,7 +414,7 @@ func (db *testDB) exec(input string) string {
 	var b strings.Builder
 	err := db.write(func(w table.Writer) error {
 		for _, stmt := range statements(input) {
-			p, params, err := db.prepare(stmt)
+			p, params, err := db.prepare(stmt, plan.Options{})
 			if err != nil {
 				return err
 			}
@@ -422,7 +438,7 @@ func (db *testDB) exec(input string) string {
 
 // partition runs a query in two parts, cut in the middle of the driving scan's keys.
 func (db *testDB) partition(input string) string {
-	p, params, err := db.prepare(input)
+	p, params, err := db.prepare(input, plan.Options{Batch: true})
 	if err == nil {
 		err = p.Partitionable()
 	}
@@ -470,7 +486,7 @@ func (db *testDB) partition(input string) string {
 }
 
 func (db *testDB) partitionedDML(input string) string {
-	p, _, err := db.prepare(input)
+	p, _, err := db.prepare(input, plan.Options{})
 	if err == nil {
 		err = p.PartitionedDML()
 	}

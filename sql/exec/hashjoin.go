@@ -163,6 +163,8 @@ func (o *hashJoinOp) advance(r *run) (bool, error) {
 			return false, err
 		}
 		o.at = 0
+	}
+	if o.at == 0 || len(o.leftKeys) == 0 { // without keys one row may meet very many
 		if err := r.ctx.Err(); err != nil {
 			return false, err
 		}

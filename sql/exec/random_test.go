@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
@@ -133,8 +134,13 @@ func (db *testDB) rows(t *testing.T, sql string) []string {
 	if err != nil {
 		t.Fatalf("%s\n%v", sql, err)
 	}
+	return db.planRows(t, p)
+}
+
+func (db *testDB) planRows(t *testing.T, p *plan.Plan) []string {
+	t.Helper()
 	var lines []string
-	err = db.read(func(view table.View) error {
+	err := db.read(func(view table.View) error {
 		rows, err := exec.Run(context.Background(), p, exec.Env{View: view, Functions: db.functions()})
 		if err != nil {
 			return err
@@ -153,7 +159,7 @@ func (db *testDB) rows(t *testing.T, sql string) []string {
 		}
 	})
 	if err != nil {
-		t.Fatalf("%s\n%v", sql, err)
+		t.Errorf("%s%v", plan.Text(p.Proto(nil)), err)
 	}
 	return lines
 }

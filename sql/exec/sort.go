@@ -1,7 +1,7 @@
 package exec
 
 import (
-	"sort"
+	"slices"
 
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
@@ -168,9 +168,9 @@ func (s *sorter) row(i int) []value.Value {
 
 func (s *sorter) sort() {
 	n := len(s.comparer.keys)
-	sort.SliceStable(s.order, func(i, j int) bool {
-		a, b := int(s.order[i])*n, int(s.order[j])*n
-		return s.compare(s.keys[a:a+n], s.keys[b:b+n]) < 0
+	slices.SortStableFunc(s.order, func(i, j int32) int {
+		a, b := int(i)*n, int(j)*n
+		return s.compare(s.keys[a:a+n], s.keys[b:b+n])
 	})
 }
 

@@ -87,10 +87,24 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 		}
 		list = append(list, s.through(x, pred, need))
 	}
+	if p.options.Batch && !forced {
+		list = seekable(list)
+	}
 	if len(list) == 0 {
 		return nil, fault.HintIndexNotFound(s.table.FullName(), name)
 	}
 	return list, nil
+}
+
+// seekable leaves out indexes that would be read whole: partitions are cut from tables, with what is interleaved in them.
+func seekable(list []*access) []*access {
+	var keep []*access
+	for _, a := range list {
+		if a.index == nil || a.seeks != nil {
+			keep = append(keep, a)
+		}
+	}
+	return keep
 }
 
 // forcedIndex reads FORCE_INDEX of the scan: forced with name "" is _BASE_TABLE.

@@ -49,6 +49,9 @@ func (p *planner) query(q *tree.Query) error {
 	if p.plan.Root, err = p.buildExactly(r, out); err != nil {
 		return err
 	}
+	if _, hinted := q.Hints["LOCK_SCANNED_RANGES"]; hinted && p.plan.ForUpdate {
+		return fault.ForUpdateWithHint()
+	}
 	p.plan.Read = keyRead(p.plan.Root)
 	return nil
 }

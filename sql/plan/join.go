@@ -44,7 +44,7 @@ func (p *planner) chooseJoin(r *joinRel) (*joinRel, error) {
 			j.method = hashMethod
 		}
 	} else {
-		if d := p.distinctFirst(r); d != nil {
+		if d := p.distinctFirst(r); d != nil && !p.options.Batch {
 			return d, nil
 		}
 		j.method = p.method(&j)
@@ -111,11 +111,25 @@ func (p *planner) method(j *joinRel) joinMethod {
 		return applyMethod
 	}
 	left, right := p.guess(j.left), p.guess(j.right)
-	inner := p.guess(push(j.right, j.conds))
+	pushed := push(j.right, j.conds)
+	inner := p.guess(pushed)
+	if p.options.Batch && p.seeks(pushed) {
+		return applyMethod
+	}
 	if left.rows*inner.cost <= hashCost(left, right, j.hashable()) {
 		return applyMethod
 	}
 	return hashMethod
+}
+
+// seeks says whether a relation is a scan by key. With Options.Batch such a one is joined by apply, so that the join can be partitioned.
+func (p *planner) seeks(r relation) bool {
+	s, ok := r.(*scanRel)
+	if !ok {
+		return false
+	}
+	a, err := p.choose(s, request{need: setOf(s.out)})
+	return err == nil && a.seeks != nil
 }
 
 // hashCost is what it costs to put right in a hash table and look left up in it.

@@ -124,11 +124,12 @@ func (p *planner) step(g *joinGroup, s *joinState, i int) *joinStep {
 			step.from = append(step.from, j)
 		}
 	}
-	inner := p.guess(push(leaf, step.conds))
+	pushed := push(leaf, step.conds)
+	inner := p.guess(pushed)
 	step.method = applyMethod
 	step.cost = s.rows * inner.cost
 	step.rows = s.rows * inner.rows
-	if len(g.needs[i]) > 0 {
+	if len(g.needs[i]) > 0 || p.options.Batch && p.seeks(pushed) {
 		return step
 	}
 	j := &joinRel{kind: InnerJoin, left: s.tree, right: leaf, conds: step.conds}

@@ -105,7 +105,7 @@ func (p *planner) lower(s tree.Scan) (relation, error) {
 		if err != nil || len(s.Exprs) == 0 {
 			return in, err
 		}
-		return compute(in, p.foldComputed(s.Exprs)), nil
+		return p.compute(in, p.foldComputed(s.Exprs)), nil
 	case *tree.Join:
 		return p.lowerJoin(s)
 	case *tree.ArrayScan:
@@ -141,6 +141,7 @@ func (p *planner) lower(s tree.Scan) (relation, error) {
 }
 
 func (p *planner) lowerTable(s *tree.TableScan) *scanRel {
+	p.plan.ForUpdate = p.plan.ForUpdate || s.ForUpdate
 	return &scanRel{
 		table:     s.Table,
 		columns:   s.Columns,
@@ -301,12 +302,38 @@ func (p *planner) lowerWithRef(s *tree.WithRef) (relation, error) {
 	for i, c := range s.Out {
 		exprs[i] = tree.Computed{Col: c, Expr: &tree.Ref{Col: w.def.Out[i]}}
 	}
-	return compute(in, exprs), nil
+	return p.compute(in, exprs), nil
 }
 
-// compute adds columns to in; those that only give a column another name fold into computeRels below.
-func compute(in relation, exprs []tree.Computed) relation {
-	return &computeRel{in: in, exprs: exprs}
+// compute adds columns to in. Where in adds columns itself and each is used once, both become one step.
+func (p *planner) compute(in relation, exprs []tree.Computed) relation {
+	below, ok := in.(*computeRel)
+	if !ok {
+		return &computeRel{in: in, exprs: exprs}
+	}
+	uses := map[int]int{}
+	for _, x := range exprs {
+		if hasSubquery(x.Expr) {
+			return &computeRel{in: in, exprs: exprs}
+		}
+		walkTree(x.Expr, func(e tree.Expr) {
+			if r, ok := e.(*tree.Ref); ok {
+				uses[r.Col.ID]++
+			}
+		})
+	}
+	made := map[int]tree.Expr{}
+	for _, x := range below.exprs {
+		if !movable(x.Expr) && (uses[x.Col.ID] > 1 || uses[x.Col.ID] == 1 && (volatile(x.Expr) || hasSubquery(x.Expr))) {
+			return &computeRel{in: in, exprs: exprs}
+		}
+		made[x.Col.ID] = x.Expr
+	}
+	all := append([]tree.Computed(nil), below.exprs...)
+	for _, x := range exprs {
+		all = append(all, tree.Computed{Col: x.Col, Expr: p.fold(replace(x.Expr, made))})
+	}
+	return &computeRel{in: below.in, exprs: all}
 }
 
 // conjuncts are the parts of a condition that must all be TRUE, constants folded. Nil is no condition.

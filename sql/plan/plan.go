@@ -29,6 +29,8 @@ type Plan struct {
 	// Read is set if Root does no more than read keys of one table or index:
 	// its output columns are those of the result, in order. It is Root without what surrounds it.
 	Read *Scan
+	// ForUpdate says that the query has FOR UPDATE, which only a read-write transaction can run.
+	ForUpdate bool
 	// Registers is how many columns of enclosing rows the statement refers to (see Outer), Spools how many it keeps (see With).
 	Registers, Spools int
 
