@@ -3,15 +3,19 @@ package txn
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -190,4 +194,42 @@ func BenchmarkPointLock(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkContention is 32 clients that read and then write one row, on disk; aborts/op is how often one had to run again.
+func BenchmarkContention(b *testing.B) {
+	m := newManager(b, openStore(b, vfs.Default, b.TempDir()), time.Now)
+	ctx := context.Background()
+	var aborts atomic.Int64
+	attempt := func(previous Age) (Age, error) {
+		tx := m.Begin(Options{Previous: previous})
+		if _, _, err := tx.Get(ctx, rowKey(1), table.LockShared); err != nil {
+			return tx.Age(), err
+		}
+		_, err := tx.Commit(ctx, func(w table.Writer) error { return w.Put(ctx, rowKey(1), []byte("x"), nil, nil) }, CommitOptions{})
+		return tx.Age(), err
+	}
+	const clients = 32
+	var running sync.WaitGroup
+	b.ResetTimer()
+	for c := range clients {
+		running.Go(func() {
+			for i := c; i < b.N; i += clients {
+				var age Age
+				var err error
+				for age, err = attempt(age); err != nil; age, err = attempt(age) {
+					var user *fault.Error
+					if !errors.As(err, &user) || user.Code != codes.Aborted {
+						b.Error(err)
+						return
+					}
+					aborts.Add(1)
+					time.Sleep(user.RetryAfter)
+				}
+			}
+		})
+	}
+	running.Wait()
+	b.ReportMetric(float64(aborts.Load())/float64(b.N), "aborts/op")
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commits/s")
 }
