@@ -42,8 +42,3 @@ func TooManyDatabases(instance string, limit int) *Error {
 func DropProtected(name string) *Error {
 	return newError(codes.FailedPrecondition, "Database %s has drop protection enabled and cannot be dropped. Disable drop protection first.", name)
 }
-
-// InvalidName: a resource name or an id in it is malformed.
-func InvalidName(kind, name string) *Error {
-	return newError(codes.InvalidArgument, "Invalid %s name: %q.", kind, name)
-}
