@@ -72,6 +72,7 @@ func mayRepeat(ctx context.Context, err error) bool {
 // runDML runs a statement in a read-write transaction. If it fails it has changed nothing.
 func (s *Server) runDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool) (*dmlOutcome, error) {
 	before := sc.writer.Savepoint()
+	sc.writer.DML = true
 	out := new(dmlOutcome)
 	if err := s.collectDML(ctx, sc, stmt, params, profile, out); err != nil {
 		sc.writer.RollbackTo(before)

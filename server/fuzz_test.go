@@ -24,7 +24,7 @@ func FuzzResumeToken(f *testing.F) {
 	f.Add(good, 3)
 	f.Add(good[:12], 0)
 	f.Fuzz(func(t *testing.T, token []byte, flip int) {
-		if got, err := key.resumption(good, r.request); err != nil || got != r {
+		if got, err := key.resumption(good, r.request); err != nil || *got != r {
 			t.Fatalf("good token: %v, %v", got, err)
 		}
 		if _, err := key.resumption(token, r.request); err == nil && !bytes.Equal(token, good) {

@@ -21,8 +21,8 @@ type queryRequest struct {
 	text        sqlText
 	session     *session
 	fingerprint uint64
-	partition   *partition // of a partition token
-	resume      resumption
+	partition   *partition  // of a partition token
+	resume      *resumption // of a resume token, or nil
 	began       time.Time
 }
 
@@ -77,7 +77,7 @@ func (s *Server) executeStreamingSQL(ctx context.Context, req *spannerpb.Execute
 		return err
 	}
 	return s.withQuery(ctx, q, func(r *result) error {
-		return s.stream(ctx, r, q.fingerprint, q.resume.from, out)
+		return s.stream(ctx, r, q.fingerprint, q.resume.position(), out)
 	})
 }
 
@@ -99,7 +99,7 @@ func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*res
 		session:  q.session,
 		selector: q.Transaction,
 		tag:      q.RequestOptions.GetTransactionTag(),
-		resumeAt: q.resume.at,
+		resume:   q.resume,
 	})
 	defer func() { sc.close(err) }()
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*res
 	if err := checkDirectedRead(q.DirectedReadOptions, sc.readOnly()); err != nil {
 		return err
 	}
-	opts := database.Options{Batch: q.partition != nil, AllowUnbound: q.QueryMode == spannerpb.ExecuteSqlRequest_PLAN}
+	opts := database.Options{Batch: q.partition != nil || sc.isPartitioned(), AllowUnbound: q.QueryMode == spannerpb.ExecuteSqlRequest_PLAN}
 	stmt, err := q.text.prepare(ctx, &sc, opts)
 	if err != nil {
 		return err

@@ -15,8 +15,8 @@ type readRequest struct {
 	*spannerpb.ReadRequest
 	session     *session
 	fingerprint uint64
-	partition   *partition // of a partition token
-	resume      resumption
+	partition   *partition  // of a partition token
+	resume      *resumption // of a resume token, or nil
 }
 
 // checkRead finds what is wrong with a read before it touches data.
@@ -84,7 +84,7 @@ func (s *Server) withRead(ctx context.Context, r readRequest, answer func(*resul
 		session:  r.session,
 		selector: r.Transaction,
 		tag:      r.RequestOptions.GetTransactionTag(),
-		resumeAt: r.resume.at,
+		resume:   r.resume,
 	})
 	defer func() { sc.close(err) }()
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *Server) streamingRead(ctx context.Context, req *spannerpb.ReadRequest, 
 		return err
 	}
 	return s.withRead(ctx, r, func(res *result) error {
-		return s.stream(ctx, res, r.fingerprint, r.resume.from, out)
+		return s.stream(ctx, res, r.fingerprint, r.resume.position(), out)
 	})
 }
 

@@ -15,14 +15,20 @@ type position struct {
 	value, piece uint32
 }
 
-func (p position) isStart() bool { return p == position{} }
-
 // A resumption is what a resume token says: the same request, at the same
 // timestamp, continues from a position.
 type resumption struct {
 	request uint64         // fingerprint of the request
 	at      mvcc.Timestamp // of the snapshot; 0 in a read-write transaction
 	from    position
+}
+
+// position is where the stream continues; a request without a token begins at the start.
+func (r *resumption) position() position {
+	if r == nil {
+		return position{}
+	}
+	return r.from
 }
 
 // Resume tokens are opaque to clients:
@@ -50,12 +56,12 @@ func (k tokenKey) appendResumeToken(dst []byte, r resumption) []byte {
 }
 
 // resumption reads a token; request is the fingerprint of the request that carries it.
-func (k tokenKey) resumption(token []byte, request uint64) (resumption, error) {
+func (k tokenKey) resumption(token []byte, request uint64) (*resumption, error) {
 	body, ok := k.open(token)
 	if !ok || len(body) < resumeHead || body[0] != resumeVersion {
-		return resumption{}, fault.InvalidResumeToken()
+		return nil, fault.InvalidResumeToken()
 	}
-	r := resumption{
+	r := &resumption{
 		request: binary.BigEndian.Uint64(body[1:]),
 		at:      mvcc.Timestamp(binary.BigEndian.Uint64(body[9:])),
 	}
@@ -64,12 +70,12 @@ func (k tokenKey) resumption(token []byte, request uint64) (resumption, error) {
 	for i := range counts {
 		n := 0
 		if counts[i], n = binary.Uvarint(rest); n <= 0 {
-			return resumption{}, fault.InvalidResumeToken()
+			return nil, fault.InvalidResumeToken()
 		}
 		rest = rest[n:]
 	}
 	if r.request != request {
-		return resumption{}, fault.ForeignResumeToken()
+		return nil, fault.ForeignResumeToken()
 	}
 	r.from = position{row: counts[0], value: uint32(counts[1]), piece: uint32(counts[2])}
 	return r, nil

@@ -28,30 +28,38 @@ type scope struct {
 	// begun is the id of a transaction that this request began; the reply's metadata carries it.
 	begun    []byte
 	returnAt bool // the reply's metadata carries at
+	answered bool // a part of the reply, with its metadata, has been sent
 }
 
 // scopeRequest is what the requests that run in a scope have in common.
 type scopeRequest struct {
 	session  *session
 	selector *spannerpb.TransactionSelector
-	tag      string         // of the transaction
-	resumeAt mvcc.Timestamp // of the snapshot, from a resume or partition token; 0 without
+	tag      string      // of the transaction
+	resume   *resumption // of a resume token, or nil
 }
 
-// openScope finds or begins what a request runs in. The scope must be closed.
-func (s *Server) openScope(ctx context.Context, r scopeRequest) (scope, error) {
-	sc := scope{session: r.session}
+// openScope finds or begins what a request runs in. The scope must be closed, also after an error.
+func (s *Server) openScope(ctx context.Context, r scopeRequest) (sc scope, err error) {
+	sc.session = r.session
+	var at mvcc.Timestamp // of a snapshot that is resumed
+	if r.resume != nil {
+		at = r.resume.at
+	}
 	switch sel := r.selector.GetSelector().(type) {
 	case nil:
-		return sc, s.openSnapshot(ctx, &sc, txn.Bound{Kind: txn.Strong}, r.resumeAt)
+		err = s.openSnapshot(ctx, &sc, txn.Bound{Kind: txn.Strong}, at)
 	case *spannerpb.TransactionSelector_SingleUse:
-		return sc, s.openSingleUse(ctx, &sc, sel.SingleUse, r.resumeAt)
+		err = s.openSingleUse(ctx, &sc, sel.SingleUse, at)
 	case *spannerpb.TransactionSelector_Begin:
-		return sc, s.openBegun(ctx, &sc, sel.Begin, r)
+		err = s.openBegun(ctx, &sc, sel.Begin, r.tag, at)
 	case *spannerpb.TransactionSelector_Id:
-		return sc, s.openByID(ctx, &sc, sel.Id)
+		err = s.openByID(ctx, &sc, sel.Id)
 	}
-	return sc, fault.InvalidTransactionOptions("unknown transaction selector")
+	if err == nil && r.resume != nil && sc.at != at {
+		err = fault.ForeignResumeToken() // it is of another transaction
+	}
+	return sc, err
 }
 
 func (s *Server) openSnapshot(ctx context.Context, sc *scope, bound txn.Bound, resumeAt mvcc.Timestamp) (err error) {
@@ -81,7 +89,7 @@ func (s *Server) openSingleUse(ctx context.Context, sc *scope, o *spannerpb.Tran
 	return s.openSnapshot(ctx, sc, bound, resumeAt)
 }
 
-func (s *Server) openBegun(ctx context.Context, sc *scope, o *spannerpb.TransactionOptions, r scopeRequest) error {
+func (s *Server) openBegun(ctx context.Context, sc *scope, o *spannerpb.TransactionOptions, tag string, resumeAt mvcc.Timestamp) error {
 	if err := checkTransactionOptions(o); err != nil {
 		return err
 	}
@@ -90,14 +98,14 @@ func (s *Server) openBegun(ctx context.Context, sc *scope, o *spannerpb.Transact
 		if err != nil {
 			return err
 		}
-		if err := s.openSnapshot(ctx, sc, bound, r.resumeAt); err != nil {
+		if err := s.openSnapshot(ctx, sc, bound, resumeAt); err != nil {
 			return err
 		}
 		sc.returnAt = ro.GetReturnReadTimestamp()
 		sc.begun = s.tokens.newReadOnlyID(sc.session.name, sc.at)
 		return nil
 	}
-	t := s.beginTransaction(sc.session, o, r.tag)
+	t := s.beginTransaction(sc.session, o, tag)
 	sc.begun = t.id
 	return sc.enter(ctx, t)
 }
@@ -136,7 +144,7 @@ func (sc *scope) enter(ctx context.Context, t *transaction) error {
 }
 
 // close ends the scope, with the error of the request. A transaction whose
-// first request failed has not begun.
+// first request failed has not begun, unless the client has its id already and may go on with it.
 func (sc *scope) close(err error) {
 	if sc.snapshot != nil {
 		sc.snapshot.Close()
@@ -144,7 +152,7 @@ func (sc *scope) close(err error) {
 	if sc.transaction == nil || err == nil {
 		return
 	}
-	if sc.begun != nil {
+	if sc.begun != nil && !sc.answered {
 		sc.transaction.forget()
 	} else {
 		sc.transaction.settle()

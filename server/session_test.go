@@ -3,6 +3,7 @@ package server
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
@@ -103,4 +104,42 @@ func TestSessionOfDroppedDatabase(t *testing.T) {
 	_, err = h.data.GetSession(h.ctx, &spannerpb.GetSessionRequest{Name: ses})
 	h.fails(err, codes.NotFound)
 	wantResource(t, err, "type.googleapis.com/google.spanner.v1.Session", "Session not found: ")
+}
+
+// TestSweep ends what nobody has used for long, and nothing else.
+func TestSweep(t *testing.T) {
+	h := newHarness(t)
+	regular, multiplexed := h.session(false), h.session(true)
+	left := h.begin(multiplexed, readWrite())
+	_, err := h.sql(multiplexed, byID(left), 1, "INSERT INTO Singers (SingerId) VALUES (1)")
+	h.ok(err)
+	h.server.sweepSessions(time.Now().Add(regularSessionIdle / 2))
+	h.server.transactions.sweep(time.Now().Add(abandonedAfter / 2))
+	_, err = h.data.GetSession(h.ctx, &spannerpb.GetSessionRequest{Name: regular})
+	h.ok(err)
+	_, err = h.sql(multiplexed, byID(left), 2, "SELECT 1")
+	h.ok(err)
+
+	h.server.sweepSessions(time.Now().Add(2 * regularSessionIdle))
+	h.server.transactions.sweep(time.Now().Add(2 * abandonedAfter))
+	_, err = h.data.GetSession(h.ctx, &spannerpb.GetSessionRequest{Name: regular})
+	h.fails(err, codes.NotFound)
+	_, err = h.data.GetSession(h.ctx, &spannerpb.GetSessionRequest{Name: multiplexed})
+	h.ok(err)
+	_, err = h.sql(multiplexed, byID(left), 3, "SELECT 1")
+	h.fails(err, codes.FailedPrecondition)
+	h.insert(multiplexed, list("1", "free"))
+}
+
+// TestFinishedTransactionsAreForgotten begins and ends more transactions than are remembered.
+func TestFinishedTransactionsAreForgotten(t *testing.T) {
+	ts := new(transactions)
+	for i := range uint64(rememberedTransactions + 10) {
+		tr := &transaction{number: i}
+		ts.add(tr)
+		ts.finished(tr)
+	}
+	if ts.get(9) != nil || ts.get(10) == nil || ts.get(rememberedTransactions+9) == nil {
+		t.Error("not the oldest were forgotten")
+	}
 }

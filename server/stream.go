@@ -218,5 +218,9 @@ func (w *streamer) seal() {
 func (w *streamer) send() error {
 	f := *w.frame
 	w.frame.data = nil
-	return w.out.SendMsg(&f)
+	if err := w.out.SendMsg(&f); err != nil {
+		return err
+	}
+	w.scope.answered = true
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 )
@@ -157,5 +158,58 @@ func TestUnaryLimit(t *testing.T) {
 	h.ok(err)
 	if len(reply.Rows) != 4 || reply.Rows[3].Values[1].GetStringValue() != "end" {
 		t.Errorf("bad rows %v", reply.Rows)
+	}
+}
+
+// breaking is a sender whose connection breaks after some messages.
+type breaking struct {
+	h    *harness
+	left int
+	got  []*spannerpb.PartialResultSet
+}
+
+func (b *breaking) SendMsg(m any) error {
+	if b.left == 0 {
+		return status.Error(codes.Unavailable, "the connection broke")
+	}
+	b.left--
+	p := new(spannerpb.PartialResultSet)
+	b.got = append(b.got, p)
+	return m.(*frame).decode(p)
+}
+
+// TestResumeAfterInlineBegin: the transaction that a broken stream began goes on if the client knows its id.
+func TestResumeAfterInlineBegin(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	bigRows(h, ses)
+	req := &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: begins(readWrite()), Sql: "SELECT * FROM Wide ORDER BY Id", Seqno: 1}
+	broken := &breaking{h: h, left: 3}
+	if err := h.server.executeStreamingSQL(h.ctx, req, broken); err == nil {
+		t.Fatal("the stream did not break")
+	}
+	id := broken.got[0].Metadata.Transaction.Id
+	resumed := proto.Clone(req).(*spannerpb.ExecuteSqlRequest)
+	resumed.Transaction, resumed.ResumeToken = byID(id), broken.got[2].ResumeToken
+	rest := h.partial(h.data.ExecuteStreamingSql(h.ctx, resumed))
+	if got, want := assemble(append(broken.got, rest...)), assemble(h.readWide(ses, nil)); !sameValues(got, want) {
+		t.Error("the resumed stream differs")
+	}
+	_, err := h.data.Commit(h.ctx, commitOf(ses, id))
+	h.ok(err)
+
+	// Broken before anything was sent, the transaction has not begun.
+	silent := &breaking{h: h}
+	if err := h.server.executeStreamingSQL(h.ctx, req, silent); err == nil {
+		t.Fatal("the stream did not break")
+	}
+	h.ok(h.commitWide(ses, "0"))
+
+	// A token of a read-write transaction is none of a snapshot.
+	foreign := proto.Clone(resumed).(*spannerpb.ExecuteSqlRequest)
+	foreign.Transaction = byID(h.begin(ses, readOnly()))
+	err = h.server.executeStreamingSQL(h.ctx, foreign, &breaking{h: h, left: 100})
+	if st, _ := statusOf(err); st.Code() != codes.InvalidArgument {
+		t.Errorf("foreign transaction: %v", err)
 	}
 }

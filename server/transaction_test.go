@@ -253,12 +253,12 @@ func TestPartitionedDML(t *testing.T) {
 	id := h.begin(ses, &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_PartitionedDml_{PartitionedDml: &spannerpb.TransactionOptions_PartitionedDml{}}})
 	_, err := h.sql(ses, byID(id), 1, "SELECT 1")
 	h.fails(err, codes.InvalidArgument)
-	rs, err := h.sql(ses, byID(id), 1, "UPDATE Singers SET Data = b'z' WHERE true")
+	rs, err := h.sql(ses, byID(id), 1, "UPDATE Singers SET Name = 'z' WHERE true")
 	h.ok(err)
 	if rs.Stats.GetRowCountLowerBound() != 2 {
 		t.Errorf("bad stats %v", rs.Stats)
 	}
-	_, err = h.sql(ses, byID(id), 2, "UPDATE Singers SET Data = b'z' WHERE true")
+	_, err = h.sql(ses, byID(id), 2, "UPDATE Singers SET Name = 'z' WHERE true")
 	h.fails(err, codes.InvalidArgument)
 	_, err = h.data.Commit(h.ctx, commitOf(ses, id))
 	h.fails(err, codes.FailedPrecondition)
