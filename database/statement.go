@@ -25,6 +25,7 @@ type Statement struct {
 	PlanTime time.Duration
 
 	version *version
+	clock   func() time.Time
 }
 
 // Options are what a request asks of preparing a statement.
@@ -75,7 +76,7 @@ func (v *version) prepare(sql string, params map[string]*value.Type, opts Option
 	if err != nil {
 		return nil, err
 	}
-	s := &Statement{Plan: p, version: v, PlanTime: clock().Sub(began)}
+	s := &Statement{Plan: p, version: v, clock: clock, PlanTime: clock().Sub(began)}
 	for name, t := range inferred {
 		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
 	}
@@ -121,6 +122,7 @@ func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, e
 		Params:    r.Params,
 		Restrict:  r.Restrict,
 		Profile:   r.Profile,
+		Clock:     s.clock,
 		Functions: &fn.Context{Now: now, Zone: s.version.zone},
 	})
 }

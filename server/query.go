@@ -139,6 +139,8 @@ func checkStatement(sc *scope, stmt *database.Statement) error {
 		return fault.PartitionedOnlyDML()
 	case sc.readOnly() && dml:
 		return fault.DMLReadOnly()
+	case sc.readOnly() && stmt.Plan.ForUpdate:
+		return fault.ForUpdateReadOnly()
 	case !sc.readOnly() && stmt.Plan.ReadsSystem():
 		return fault.SystemTableInReadWrite()
 	}

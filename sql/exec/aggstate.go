@@ -113,6 +113,7 @@ type selectiveState struct {
 	rows     *sorter // arguments that wait for their order, or nil
 	extreme  value.Value
 	begun    bool // extreme is set
+	none     bool // the extreme is NaN
 }
 
 func (s *selectiveState) add(r *run, row []value.Value) error {
@@ -144,6 +145,13 @@ func (s *selectiveState) atExtreme(r *run, row []value.Value) (bool, error) {
 		return false, err
 	}
 	t := s.node.Having.Type()
+	if equalsNothing(v) { // NaN is the greatest and the least, and no row has it
+		s.begun, s.none = true, true
+		s.restart()
+	}
+	if s.none {
+		return false, nil
+	}
 	if s.begun {
 		c := value.Compare(v, s.extreme, t)
 		if !s.node.HavingMax {
@@ -154,6 +162,12 @@ func (s *selectiveState) atExtreme(r *run, row []value.Value) (bool, error) {
 		}
 	}
 	s.begun, s.extreme = true, v
+	s.restart()
+	return true, nil
+}
+
+// restart forgets the rows so far.
+func (s *selectiveState) restart() {
 	s.state = s.fn.New()
 	if s.distinct != nil {
 		s.distinct.clear()
@@ -161,7 +175,6 @@ func (s *selectiveState) atExtreme(r *run, row []value.Value) (bool, error) {
 	if s.rows != nil {
 		s.rows.reset(-1)
 	}
-	return true, nil
 }
 
 func (s *selectiveState) result(r *run) (value.Value, error) {
