@@ -8,6 +8,8 @@ import (
 	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/fault"
 )
 
 // Sizes of requests: https://cloud.google.com/spanner/quotas#query_limits and #limits_for.
@@ -35,12 +37,12 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 // Unmarshal decodes a request of permitted size. Its errors reach the user (see undecodable).
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if limit := maxBytes(v); data.Len() > limit {
-		return fmt.Errorf("The request has %d bytes; the limit is %d.", data.Len(), limit)
+		return fault.RequestTooLarge(limit)
 	}
 	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer buf.Free()
 	if err := proto.Unmarshal(buf.ReadOnlyData(), v.(proto.Message)); err != nil {
-		return fmt.Errorf("The request is not a valid %s: %w.", v.(proto.Message).ProtoReflect().Descriptor().Name(), err)
+		return fault.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", v.(proto.Message).ProtoReflect().Descriptor().Name(), err))
 	}
 	return nil
 }

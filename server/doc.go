@@ -11,8 +11,8 @@
 // schemas are database's. Backups, IAM, instance partitions and the routing
 // cache answer UNIMPLEMENTED.
 //
-// A request's life: service.go (dispatch), session.go, transaction_select.go
-// (what it runs in), then one file per family of RPCs (read.go, query.go,
+// A request's life: service.go (dispatch), session.go, scope.go (what
+// it runs in), then one file per family of RPCs (read.go, query.go,
 // commit.go, ...), and stream.go on the way out.
 //
 // Imports of this module: database, fault, mvcc, schema, sql/exec, sql/plan, table, txn, value.
