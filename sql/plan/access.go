@@ -289,10 +289,16 @@ func (sk *seek) ranged() bool {
 
 // besides marks sargs as coming from conditions that stay to be tested.
 func besides(list []sarg) []sarg {
-	out := make([]sarg, len(list))
-	for i, s := range list {
-		s.cond, s.exact = -1, false
-		out[i] = s
+	var out []sarg
+	for _, s := range list {
+		subquery := false
+		for _, v := range s.values {
+			subquery = subquery || hasSubquery(v)
+		}
+		if !subquery {
+			s.cond, s.exact = -1, false
+			out = append(out, s)
+		}
 	}
 	return out
 }

@@ -16,11 +16,6 @@ type describer struct {
 	subqueries []*Subquery
 }
 
-func describe(e Expr) string {
-	var d describer
-	return d.expr(e)
-}
-
 var infix = map[string]string{
 	"$equal": "=", "$not_equal": "!=", "$less": "<", "$less_or_equal": "<=", "$greater": ">", "$greater_or_equal": ">=",
 	"$add": "+", "$subtract": "-", "$multiply": "*", "$divide": "/", "$concat_op": "||",

@@ -66,6 +66,9 @@ func (p *planner) guess(r relation) estimate {
 	return sum
 }
 
+// maxGuessing is how many joins deep both methods are compared: each level doubles the work.
+const maxGuessing = 5
+
 func sortCost(rows float64) float64 { return rows * math.Log2(rows+2) * costSort }
 
 func (p *planner) guessLimit(r *limitRel) estimate {
@@ -96,10 +99,12 @@ func limitRows(count tree.Expr) float64 {
 }
 
 func (p *planner) guessJoin(r *joinRel) estimate {
+	p.guessing++
+	defer func() { p.guessing-- }()
 	left := p.guess(r.left)
 	inner := p.guess(push(r.right, r.conds))
 	cost := left.rows * inner.cost
-	if r.method != applyMethod && !r.lateral {
+	if r.method != applyMethod && !r.lateral && p.guessing <= maxGuessing {
 		right := p.guess(r.right)
 		cost = math.Min(cost, right.cost+right.rows*costHash+left.rows*costProbe)
 	}

@@ -141,9 +141,9 @@ func hashCost(left, right estimate, hashable bool) float64 {
 }
 
 // hashable says whether the join has a condition that a hash table can answer.
-func (j *joinRel) hashable() bool {
-	left, right := setOf(j.left.cols()), setOf(j.right.cols())
-	for _, c := range j.conds {
+func (r *joinRel) hashable() bool {
+	left, right := setOf(r.left.cols()), setOf(r.right.cols())
+	for _, c := range r.conds {
 		if _, _, ok := equiSides(c, left, right); ok {
 			return true
 		}

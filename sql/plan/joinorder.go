@@ -20,6 +20,7 @@ const maxStarts = 8
 func (p *planner) orderJoins(r *joinRel) *joinRel {
 	g := &joinGroup{}
 	g.gather(r)
+	g.transfer()
 	all := colSet{}
 	for _, l := range g.leaves {
 		all.addAll(setOf(l.cols()))

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"strings"
-
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -19,10 +17,13 @@ type planner struct {
 	withs map[string]*withUse
 	// nextCol numbers columns that the planner makes: below those of the analyzer, which count from 0 up.
 	nextCol int
+	// guessing is how many joins deep an estimate is.
+	guessing int
+	// lowered are subqueries that were looked at as joins and stayed expressions.
+	lowered map[*tree.Subquery]relation
 	// exclusive: every scan of the statement locks exclusively (LOCK_SCANNED_RANGES=exclusive).
 	exclusive bool
-	// forceIndex is a statement-wide FORCE_INDEX, as an identifier; nil without.
-	hints tree.Hints
+	hints     tree.Hints // of the statement
 }
 
 // withUse is a named subquery and how it is used.
@@ -42,6 +43,7 @@ func newPlanner(options Options) *planner {
 		plan:      &Plan{},
 		registers: map[int]int{},
 		withs:     map[string]*withUse{},
+		lowered:   map[*tree.Subquery]relation{},
 		nextCol:   -1,
 	}
 }
@@ -334,155 +336,4 @@ func (p *planner) compute(in relation, exprs []tree.Computed) relation {
 		all = append(all, tree.Computed{Col: x.Col, Expr: p.fold(replace(x.Expr, made))})
 	}
 	return &computeRel{in: below.in, exprs: all}
-}
-
-// conjuncts are the parts of a condition that must all be TRUE, constants folded. Nil is no condition.
-func (p *planner) conjuncts(cond tree.Expr) []tree.Expr {
-	if cond == nil {
-		return nil
-	}
-	return split(p.fold(cond), nil)
-}
-
-func split(e tree.Expr, list []tree.Expr) []tree.Expr {
-	c, ok := e.(*tree.Call)
-	if !ok || c.Func.Safe {
-		return append(list, e)
-	}
-	switch c.Func.Name {
-	case "$and":
-		for _, a := range c.Args {
-			list = split(a, list)
-		}
-		return list
-	case "$not":
-		if parts := negate(c.Args[0]); parts != nil {
-			for _, part := range parts {
-				list = split(part, list)
-			}
-			return list
-		}
-	case "$between":
-		if _, ok := c.Args[0].(*tree.Ref); ok && sameKinds(c.Func.Args) {
-			list = append(list, call("$greater_or_equal", c.Args[0], c.Args[1]))
-			return append(list, call("$less_or_equal", c.Args[0], c.Args[2]))
-		}
-	case "$equal":
-		if parts := splitStruct(c); parts != nil {
-			for _, part := range parts {
-				list = split(part, list)
-			}
-			return list
-		}
-	}
-	return append(list, e)
-}
-
-// opposites are the comparisons that are TRUE where others are FALSE, if no NaN is compared.
-var opposites = map[string]string{
-	"$less": "$greater_or_equal", "$less_or_equal": "$greater", "$greater": "$less_or_equal", "$greater_or_equal": "$less",
-	"$equal": "$not_equal", "$not_equal": "$equal",
-}
-
-// negate makes conditions of NOT e in a form that keys can use; nil if it has none.
-func negate(e tree.Expr) []tree.Expr {
-	c, ok := e.(*tree.Call)
-	if !ok || c.Func.Safe {
-		return nil
-	}
-	switch name := c.Func.Name; {
-	case name == "$not":
-		return c.Args
-	case name == "$or":
-		var parts []tree.Expr
-		for _, a := range c.Args {
-			parts = append(parts, call("$not", a))
-		}
-		return parts
-	case opposites[name] != "" && exact(c.Args[0].Type()) && exact(c.Args[1].Type()):
-		return []tree.Expr{call(opposites[name], c.Args...)}
-	}
-	return nil
-}
-
-// exact says whether every two values of a type compare as less, equal or greater.
-func exact(t *value.Type) bool {
-	switch t.Kind {
-	case value.Float64, value.Float32, value.Array, value.Struct, value.JSON:
-		return false
-	}
-	return true
-}
-
-// splitStruct makes (a, b) = s into a = s.0 and b = s.1, which keys can use.
-func splitStruct(c *tree.Call) []tree.Expr {
-	left, right := c.Args[0], c.Args[1]
-	make1, ok := left.(*tree.MakeStruct)
-	if !ok {
-		left, right = right, left
-		if make1, ok = left.(*tree.MakeStruct); !ok {
-			return nil
-		}
-	}
-	if hasSubquery(right) || len(make1.Fields) != len(right.Type().Fields) {
-		return nil
-	}
-	var parts []tree.Expr
-	for i, f := range make1.Fields {
-		parts = append(parts, call("$equal", f, field(right, i)))
-	}
-	return parts
-}
-
-// field is e.i, taken at once where e is known.
-func field(e tree.Expr, i int) tree.Expr {
-	switch e := e.(type) {
-	case *tree.MakeStruct:
-		return e.Fields[i]
-	case *tree.Literal:
-		if e.Value.IsNull() {
-			return &tree.Literal{T: e.T.Fields[i].Type, Value: value.Null(e.T.Fields[i].Type.Kind)}
-		}
-		return &tree.Literal{T: e.T.Fields[i].Type, Value: e.Value.AsList()[i]}
-	}
-	return &tree.GetField{T: e.Type().Fields[i].Type, Arg: e, Index: i}
-}
-
-// call is a call of one of GoogleSQL's comparison operators.
-func call(name string, args ...tree.Expr) *tree.Call {
-	f := &tree.Function{Name: name, Type: value.BoolType}
-	for _, a := range args {
-		f.Args = append(f.Args, a.Type())
-	}
-	return &tree.Call{Func: f, Args: args}
-}
-
-func sameKinds(types []*value.Type) bool {
-	for _, t := range types {
-		if t.Kind != types[0].Kind {
-			return false
-		}
-	}
-	return true
-}
-
-// isTrue says whether e is the literal TRUE.
-func isTrue(e tree.Expr) bool {
-	l, ok := e.(*tree.Literal)
-	return ok && !l.Value.IsNull() && l.T.Kind == value.Bool && l.Value.AsBool()
-}
-
-// isNever says whether e is the literal FALSE or NULL.
-func isNever(e tree.Expr) bool {
-	l, ok := e.(*tree.Literal)
-	return ok && (l.Value.IsNull() || l.T.Kind == value.Bool && !l.Value.AsBool())
-}
-
-// isCall says whether e calls the function of that name, and not with SAFE.
-func isCall(e tree.Expr, name string) (*tree.Call, bool) {
-	c, ok := e.(*tree.Call)
-	if !ok || c.Func.Safe || !strings.EqualFold(c.Func.Name, name) {
-		return nil, false
-	}
-	return c, true
 }

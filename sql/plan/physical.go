@@ -148,7 +148,7 @@ func (p *planner) buildCompute(r *computeRel, req request) (built, error) {
 		}
 	}
 	in.need.addAll(refsOf(computedExprs(exprs)...))
-	in.rename(req, names)
+	rename(&in, req, names)
 	b, err := p.build(r.in, in)
 	if err != nil {
 		return built{}, err
@@ -156,8 +156,8 @@ func (p *planner) buildCompute(r *computeRel, req request) (built, error) {
 	return p.addColumns(b, exprs, req)
 }
 
-// rename translates the wishes of req into the names below.
-func (in *request) rename(req request, names map[int]int) {
+// rename puts the wishes of req, by the names below, into in.
+func rename(in *request, req request, names map[int]int) {
 	name := func(id int) int {
 		if below, ok := names[id]; ok {
 			return below

@@ -120,7 +120,7 @@ const (
 
 func (r *unitRel) cols() []tree.Col    { return nil }
 func (r *emptyRel) cols() []tree.Col   { return r.out }
-func (r *scanRel) cols() []tree.Col    { return r.out }
+func (s *scanRel) cols() []tree.Col    { return s.out }
 func (r *filterRel) cols() []tree.Col  { return r.in.cols() }
 func (r *computeRel) cols() []tree.Col { return appendComputed(r.in.cols(), r.exprs) }
 func (r *joinRel) cols() []tree.Col {
@@ -156,7 +156,7 @@ func (r *sampleRel) cols() []tree.Col    { return r.in.cols() }
 
 func (r *unitRel) relations() []relation      { return nil }
 func (r *emptyRel) relations() []relation     { return nil }
-func (r *scanRel) relations() []relation      { return nil }
+func (s *scanRel) relations() []relation      { return nil }
 func (r *filterRel) relations() []relation    { return []relation{r.in} }
 func (r *computeRel) relations() []relation   { return []relation{r.in} }
 func (r *joinRel) relations() []relation      { return []relation{r.left, r.right} }
@@ -178,7 +178,7 @@ func (r *sampleRel) relations() []relation    { return []relation{r.in} }
 
 func (r *unitRel) scalars() []tree.Expr    { return nil }
 func (r *emptyRel) scalars() []tree.Expr   { return nil }
-func (r *scanRel) scalars() []tree.Expr    { return r.conds }
+func (s *scanRel) scalars() []tree.Expr    { return s.conds }
 func (r *filterRel) scalars() []tree.Expr  { return r.conds }
 func (r *computeRel) scalars() []tree.Expr { return computedExprs(r.exprs) }
 func (r *joinRel) scalars() []tree.Expr    { return r.conds }

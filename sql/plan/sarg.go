@@ -88,6 +88,9 @@ func (s *scanRel) analyze(conds []tree.Expr) predicate {
 // alternatives analyzes a OR b OR ...
 func (s *scanRel) alternatives(i int, cond tree.Expr) (disjunction, bool) {
 	d := disjunction{cond: i}
+	if hasSubquery(cond) {
+		return d, false // a seek and the condition left to test would each run it
+	}
 	list := disjuncts(cond, nil)
 	if len(list) < 2 || len(list) > maxAlternatives {
 		return d, false
@@ -191,6 +194,9 @@ func (a *analyzer) function(i int, c *tree.Call) {
 
 // like uses what a pattern holds before its first wildcard. A pattern that is known may say no more than that.
 func (a *analyzer) like(i int, col *schema.Column, pattern tree.Expr) {
+	if hasSubquery(pattern) {
+		return
+	}
 	l, ok := pattern.(*tree.Literal)
 	if !ok || l.Value.IsNull() {
 		a.add(sargLike, col, i, false, pattern)

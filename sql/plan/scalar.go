@@ -148,9 +148,12 @@ func (p *planner) scalarLet(e *tree.Let, at slots) (Expr, error) {
 }
 
 func (p *planner) scalarSubquery(e *tree.Subquery, at slots) (Expr, error) {
-	r, err := p.lower(e.Scan)
-	if err != nil {
-		return nil, err
+	r, ok := p.lowered[e]
+	if !ok {
+		var err error
+		if r, err = p.lower(e.Scan); err != nil {
+			return nil, err
+		}
 	}
 	req := request{need: colSet{}}
 	var out []tree.Col

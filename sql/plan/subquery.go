@@ -46,6 +46,7 @@ func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok boo
 		return nil, false, err
 	}
 	if q.Kind == tree.InSubquery && kind == AntiJoin && !(notNull(in, q.In) && notNull(right, &tree.Ref{Col: q.Out})) {
+		p.lowered[q] = right
 		return nil, false, nil // NOT IN with NULLs is neither TRUE nor FALSE: no join says that
 	}
 	outer := setOf(in.cols())
