@@ -2,90 +2,205 @@ package bench
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// operation is one request of a client; r is the client's own source of random keys.
-type operation func(ctx context.Context, r *rand.Rand) error
+// operation is one unit of work of a client: a read, or a whole transaction.
+type operation func(ctx context.Context, c call) error
 
-// result is what a load has shown, over all its rounds.
-type result struct {
-	operations int64
-	elapsed    time.Duration
-	cpu        time.Duration           // of the server
-	latency    *hdrhistogram.Histogram // microseconds
+// call is what an operation gets from the client that runs it.
+type call struct {
+	*rand.Rand        // the client's own
+	tag        string // of the request or transaction, so that the server's statistics tell paths apart
 }
 
-// Latencies are kept from 1 us to a minute with three digits.
-func newResult() *result {
-	return &result{latency: hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3)}
+// Latencies are kept from 1 us to ten minutes with three digits.
+const (
+	latencyDigits = 3
+	latencyMax    = 10 * time.Minute
+)
+
+func newHistogram() *hdrhistogram.Histogram {
+	return hdrhistogram.New(1, latencyMax.Microseconds(), latencyDigits)
 }
 
-func (r *result) perSecond() float64 { return float64(r.operations) / r.elapsed.Seconds() }
-
-// cpuPerOperation is the server's CPU time of one operation.
-func (r *result) cpuPerOperation() time.Duration {
-	if r.operations == 0 {
-		return 0
-	}
-	return r.cpu / time.Duration(r.operations)
+// recorder collects the latencies of all clients between two ticks.
+type recorder struct {
+	mu     sync.Mutex
+	window *hdrhistogram.Histogram // microseconds
 }
 
-func (r *result) quantile(q float64) time.Duration {
-	return time.Duration(r.latency.ValueAtQuantile(q)) * time.Microsecond
+func (r *recorder) add(d time.Duration) {
+	d = min(max(d, time.Microsecond), latencyMax)
+	r.mu.Lock()
+	r.window.RecordValue(d.Microseconds()) // cannot fail: the value is within the range
+	r.mu.Unlock()
 }
 
-// drive lets clients repeat an operation for a while, closed loop, and adds what happened to r.
-func (r *result) drive(ctx context.Context, p *process, clients int, d time.Duration, op operation) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	before, err := p.cpu()
+// swap takes what was collected and gives an empty histogram for what follows.
+func (r *recorder) swap(empty *hdrhistogram.Histogram) *hdrhistogram.Histogram {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	full := r.window
+	r.window = empty
+	return full
+}
+
+// window is what happened between two ticks.
+type window struct {
+	latency *hdrhistogram.Histogram // valid until the next window
+	elapsed time.Duration
+	cpu     time.Duration // of the server; 0 where nobody knows
+}
+
+func (w window) perSecond() float64 { return float64(w.latency.TotalCount()) / w.elapsed.Seconds() }
+
+// load repeats an operation for a while.
+//
+// In a closed loop (rate 0) each client sends an operation when its last one is
+// answered. In an open loop operations are due at even intervals, whatever the
+// server does; a client that is late takes the oldest one due, and its latency
+// counts from when it was due. That is the correction for coordinated omission:
+// a stall of the server is seen by all the operations that had to wait for it.
+type load struct {
+	op      operation
+	tag     string
+	clients int
+	rate    float64 // per second, of all clients
+	lasts   time.Duration
+	cpu     meter           // may be nil
+	server  <-chan struct{} // closes if the server's process ends; may be nil
+
+	began    time.Time
+	due      atomic.Int64 // operations handed out, in an open loop
+	recorder recorder
+}
+
+const (
+	// tick is how often the screen and the timeline move on.
+	tick = 500 * time.Millisecond
+	// overtime is how long operations may go on when the time is up, before the server is given up.
+	overtime = 30 * time.Second
+)
+
+// run drives the load and shows every window, from one goroutine.
+func (l *load) run(ctx context.Context, show func(window)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l.recorder.window = newHistogram()
+	spare := newHistogram()
+	w := window{}
+	cpu, err := l.readCPU()
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	var failed error
-	for i := range clients {
-		wg.Go(func() {
-			own := newResult()
-			err := own.client(ctx, began.Add(d), rand.New(rand.NewPCG(uint64(i), uint64(began.UnixNano()))), op)
-			mu.Lock()
-			defer mu.Unlock()
-			r.operations += own.operations
-			r.latency.Merge(own.latency)
-			if err != nil && failed == nil {
-				failed = err
-				cancel()
+	l.began = time.Now()
+	last := l.began
+	closeWindow := func() error {
+		now := time.Now()
+		used, err := l.readCPU()
+		if err != nil {
+			return err
+		}
+		w = window{l.recorder.swap(spare), now.Sub(last), used - cpu}
+		last, cpu = now, used
+		show(w)
+		w.latency.Reset()
+		spare = w.latency
+		return nil
+	}
+	defer time.AfterFunc(l.lasts+overtime, func() {
+		cancel(fmt.Errorf("an operation had no answer %v after the end of its round", overtime))
+	}).Stop()
+	done := l.start(ctx, cancel)
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			if err := closeWindow(); err != nil {
+				cancel(err)
+			}
+		case <-l.server:
+			return errors.New("the server's process ended")
+		case <-done:
+			return errors.Join(context.Cause(ctx), closeWindow())
+		}
+	}
+}
+
+func (l *load) readCPU() (time.Duration, error) {
+	if l.cpu == nil {
+		return 0, nil
+	}
+	return l.cpu()
+}
+
+// start sets the clients to work; the channel closes when all have stopped.
+func (l *load) start(ctx context.Context, cancel context.CancelCauseFunc) <-chan struct{} {
+	var clients sync.WaitGroup
+	for i := range l.clients {
+		clients.Go(func() {
+			c := call{rand.New(rand.NewPCG(uint64(i), uint64(l.began.UnixNano()))), l.tag}
+			client := l.closed
+			if l.rate > 0 {
+				client = l.open
+			}
+			if err := client(ctx, c); err != nil {
+				cancel(err)
 			}
 		})
 	}
-	wg.Wait()
-	r.elapsed += time.Since(began)
-	after, err := p.cpu()
-	if failed != nil {
-		return failed
-	}
-	r.cpu += after - before
-	return err
+	done := make(chan struct{})
+	go func() {
+		clients.Wait()
+		close(done)
+	}()
+	return done
 }
 
-// client repeats the operation until the time is up.
-func (r *result) client(ctx context.Context, until time.Time, random *rand.Rand, op operation) error {
+func (l *load) closed(ctx context.Context, c call) error {
 	last := time.Now()
-	for last.Before(until) {
-		if err := op(ctx, random); err != nil {
+	for last.Sub(l.began) < l.lasts {
+		if err := l.op(ctx, c); err != nil {
 			return err
 		}
 		now := time.Now()
-		r.latency.RecordValue(max(1, now.Sub(last).Microseconds()))
-		r.operations++
+		l.recorder.add(now.Sub(last))
 		last = now
 	}
-	return ctx.Err()
+	return nil
+}
+
+func (l *load) open(ctx context.Context, c call) error {
+	for time.Since(l.began) < l.lasts {
+		due := time.Duration(float64(l.due.Add(1)-1) / l.rate * float64(time.Second))
+		if due >= l.lasts {
+			return nil
+		}
+		if wait := due - time.Since(l.began); wait > 0 {
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		if err := l.op(ctx, c); err != nil {
+			return err
+		}
+		l.recorder.add(time.Since(l.began) - due)
+	}
+	return nil
+}
+
+// unsent is how many operations were due and never sent, as the server was too slow for the rate.
+func (l *load) unsent() int64 {
+	return max(0, int64(l.rate*l.lasts.Seconds())-l.due.Load())
 }

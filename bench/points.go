@@ -1,230 +1,190 @@
-// Package bench re-runs published comparisons of access paths with the official
-// Go client against a server in a process of its own.
-//
-// A benchmark sets things side by side in one run and prints ratios. What is
-// compared alternates in rounds, A B A B, so that a noisy machine is fair to both.
-//
-// Imports of this module: nothing.
 package bench
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"cloud.google.com/go/spanner"
-	"golang.org/x/sync/errgroup"
-	"google.golang.org/api/iterator"
 )
 
-// Points says how large a run of the points benchmark is.
-type Points struct {
-	Rows    int           // of 1 kB each
-	Seconds time.Duration // of each measure at each number of clients, in all rounds together
-	Clients []int
-	Dir     string // where the data goes; "" is a temporary directory
-	Out     io.Writer
+// Points holds point reads by READ and by SQL against a server that does nothing but gRPC, and single-row
+// commits against this machine's own fsync. It needs the embedded server: it looks at its memory, kills it
+// at the end, and starts it again.
+func Points() Benchmark {
+	p := new(points)
+	return Benchmark{name: "points", prepare: p.prepare, after: p.after, close: p.close, figures: func(Settings) []Figure { return pointsFigures }}
 }
 
-// rounds is how often the paths that are compared take turns.
-const rounds = 3
+// points is what Points has started.
+type points struct {
+	top       *process // the ceiling
+	topClient *spanner.Client
+	file      *os.File // that is synced
+}
 
 const (
-	databaseName = "projects/bench/instances/bench/databases/points"
-	tableName    = "Points"
+	pointRead   = "point_read"
+	oneCommit   = "commit"
+	ceilingREAD = "READ, ceiling"
+	ceilingSQL  = "SQL, ceiling"
+	plainFsync  = "fsync of 300 bytes"
+	oneClient   = "mutation, 1 client"
+	manyClients = "mutation, 64 clients"
 )
 
-// columns of the points table: an id and ten strings of fieldLength.
-var columns = []string{"Id", "F0", "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9"}
+var pointsFigures = []Figure{
+	{Name: "READ / ceiling server CPU, one row of 1 kB", Metric: ServerCPU, Left: Ref{pointRead, viaREAD}, Right: Ref{pointRead, ceilingREAD}, Target: 1.35},
+	{Name: "SQL / READ server CPU, one row of 1 kB", Metric: ServerCPU, Left: Ref{pointRead, viaSQL}, Right: Ref{pointRead, viaREAD}, Target: 1.10},
+	{Name: "commit of one row - fsync", Metric: LatencyAdded, Left: Ref{oneCommit, oneClient}, Right: Ref{oneCommit, plainFsync}, Target: 400},
+	{Name: "commits per second, 64 clients / 1 client", Metric: Throughput, Left: Ref{oneCommit, manyClients}, Right: Ref{oneCommit, oneClient}, Target: 12, AtLeast: true},
+}
+
+const pointsTable = "Points"
+
+// pointsColumns are an id and ten strings of fieldLength: a row of 1 kB.
+var pointsColumns = []string{"Id", "F0", "F1", "F2", "F3", "F4", "F5", "F6", "F7", "F8", "F9"}
 
 const fieldLength = 100
 
-func schemaDDL() string {
+func pointsDDL() string {
 	var b strings.Builder
-	b.WriteString("CREATE TABLE " + tableName + " (Id INT64 NOT NULL")
-	for _, c := range columns[1:] {
+	b.WriteString("CREATE TABLE IF NOT EXISTS " + pointsTable + " (Id INT64 NOT NULL")
+	for _, c := range pointsColumns[1:] {
 		fmt.Fprintf(&b, ", %s STRING(%d)", c, fieldLength)
 	}
 	b.WriteString(") PRIMARY KEY (Id)")
 	return b.String()
 }
 
-// field is the value of one column of a row: fieldLength characters that do not compress to nothing.
-func field(id int64, column string) string {
-	r := rand.New(rand.NewPCG(uint64(id), uint64(column[len(column)-1])))
-	b := make([]byte, fieldLength)
-	for i := range b {
-		b[i] = 'a' + byte(r.UintN(26))
-	}
-	return string(b)
-}
-
-func row(id int64) *spanner.Mutation {
-	values := make([]any, len(columns))
+func pointsRow(id int64) []*spanner.Mutation {
+	values := make([]any, len(pointsColumns))
 	values[0] = id
-	for i, c := range columns[1:] {
-		values[i+1] = field(id, c)
+	for i, c := range pointsColumns[1:] {
+		values[i+1] = letters(id, c, fieldLength)
 	}
-	return spanner.InsertOrUpdate(tableName, columns, values)
+	return []*spanner.Mutation{spanner.InsertOrUpdate(pointsTable, pointsColumns, values)}
 }
-
-// Run loads the table, measures and prints.
-func (b Points) Run(ctx context.Context) (err error) {
-	if b.Dir == "" {
-		if b.Dir, err = os.MkdirTemp("", "crowfoot-bench-"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(b.Dir)) }()
-	}
-	data := filepath.Join(b.Dir, "data")
-	ddl := filepath.Join(b.Dir, "points.sql")
-	if err := os.WriteFile(ddl, []byte(schemaDDL()), 0o600); err != nil {
-		return err
-	}
-	server, err := spawn(ctx, "start", "--data", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--database", databaseName, "--ddl", ddl)
-	if err != nil {
-		return err
-	}
-	defer func() { server.stop() }()
-	client, err := connect(ctx, server.grpc)
-	if err != nil {
-		return err
-	}
-	b.heading()
-	if err := b.load(ctx, server, client); err != nil {
-		return fmt.Errorf("load: %w", err)
-	}
-	if err := b.reads(ctx, server, client); err != nil {
-		return fmt.Errorf("reads: %w", err)
-	}
-	if err := b.commits(ctx, server, client); err != nil {
-		return fmt.Errorf("commits: %w", err)
-	}
-	client.Close()
-	server, err = b.restart(ctx, server, data)
-	return err
-}
-
-// connect makes an official client for an address.
-func connect(ctx context.Context, address string) (*spanner.Client, error) {
-	if err := os.Setenv("SPANNER_EMULATOR_HOST", address); err != nil {
-		return nil, err
-	}
-	return spanner.NewClientWithConfig(ctx, databaseName, spanner.ClientConfig{DisableNativeMetrics: true})
-}
-
-// Loading sends this many rows in a commit, from this many clients.
-const (
-	loadBatch   = 1000
-	loadClients = 4
-)
 
 // idleAfterLoad is how long the server gets to finish flushes and compactions before its memory is read.
 const idleAfterLoad = 10 * time.Second
 
-func (b Points) load(ctx context.Context, server *process, client *spanner.Client) error {
-	began := time.Now()
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(loadClients)
-	for first := 0; first < b.Rows; first += loadBatch {
-		g.Go(func() error {
-			var rows []*spanner.Mutation
-			for id := first; id < min(first+loadBatch, b.Rows); id++ {
-				rows = append(rows, row(int64(id)))
-			}
-			_, err := client.Apply(ctx, rows)
-			return err
-		})
+func (p *points) prepare(ctx context.Context, r *run) ([]experiment, error) {
+	if r.target.process == nil {
+		return nil, errors.New("points needs the embedded server and takes no --database")
 	}
-	if err := g.Wait(); err != nil {
-		return err
+	if err := r.target.createTables(ctx, pointsDDL()); err != nil {
+		return nil, err
 	}
-	took := time.Since(began)
-	fmt.Fprintf(b.Out, "loaded %d rows of 1 kB in %.1f s (%.0f rows/s)\n", b.Rows, took.Seconds(), float64(b.Rows)/took.Seconds())
-	time.Sleep(idleAfterLoad)
-	memory, err := server.resident()
+	took, err := r.fill(ctx, pointsTable, r.Rows, pointsRow)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Fprintf(b.Out, "resident after load, idle: %d MiB (target <= 700 at 1,000,000 rows)\n", memory>>20)
-	return nil
+	r.fact("loaded %d rows of 1 kB in %.1f s (%.0f rows/s)", r.Rows, took.Seconds(), float64(r.Rows)/took.Seconds())
+	select {
+	case <-time.After(min(idleAfterLoad, r.Each)): // a small run has little to finish
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if memory, err := r.target.process.pid().resident(); err == nil {
+		r.fact("resident after load, idle: %d MiB (target <= 700 at 1,000,000 rows)", memory>>20)
+	}
+	if p.top, err = spawn(ctx, "bench", "ceiling"); err != nil {
+		return nil, err
+	}
+	if p.topClient, err = connect(ctx, r.target.database, plainText(p.top.grpc)...); err != nil {
+		return nil, err
+	}
+	if p.file, err = os.Create(filepath.Join(r.target.root, "fsync")); err != nil {
+		return nil, err
+	}
+	return []experiment{p.reads(r), p.commits(r)}, nil
 }
 
-func readOperation(client *spanner.Client, rows int) operation {
-	return func(ctx context.Context, r *rand.Rand) error {
-		_, err := client.Single().ReadRow(ctx, tableName, spanner.Key{r.Int64N(int64(rows))}, columns)
-		return err
-	}
-}
-
-func sqlOperation(client *spanner.Client, rows int) operation {
-	sql := "SELECT " + strings.Join(columns, ", ") + " FROM " + tableName + " WHERE Id = @id"
-	return func(ctx context.Context, r *rand.Rand) error {
-		it := client.Single().Query(ctx, spanner.Statement{SQL: sql, Params: map[string]any{"id": r.Int64N(int64(rows))}})
-		defer it.Stop()
-		if _, err := it.Next(); err != nil {
-			return err
-		}
-		if _, err := it.Next(); err != iterator.Done {
-			return fmt.Errorf("more than one row: %v", err)
-		}
-		return nil
+func (p *points) reads(r *run) experiment {
+	rows, onTop := int64(r.Rows), p.top.pid().cpu
+	return experiment{
+		name: pointRead, title: "one row of 1 kB by its key",
+		paths: []path{
+			{name: ceilingREAD, method: "StreamingRead", op: pointByREAD(p.topClient, rows), on: onTop},
+			{name: viaREAD, method: "StreamingRead", op: pointByREAD(r.target.client, rows)},
+			{name: ceilingSQL, method: "ExecuteStreamingSql", op: pointBySQL(p.topClient, rows), on: onTop},
+			{name: viaSQL, method: "ExecuteStreamingSql", op: pointBySQL(r.target.client, rows)},
+		},
+		pairs: [][2]string{{viaREAD, ceilingREAD}, {viaSQL, ceilingSQL}, {viaSQL, viaREAD}},
 	}
 }
 
-// reads compares READ and SQL with the ceiling of each.
-func (b Points) reads(ctx context.Context, server *process, client *spanner.Client) error {
-	top, err := spawn(ctx, "bench", "ceiling")
+func pointByREAD(client *spanner.Client, rows int64) operation {
+	return func(ctx context.Context, c call) error {
+		_, err := client.Single().ReadRow(ctx, pointsTable, spanner.Key{c.Int64N(rows)}, pointsColumns)
+		return err
+	}
+}
+
+func pointBySQL(client *spanner.Client, rows int64) operation {
+	sql := "SELECT " + strings.Join(pointsColumns, ", ") + " FROM " + pointsTable + " WHERE Id = @id"
+	return func(ctx context.Context, c call) error {
+		return rowsOf(client.Single().Query(ctx, spanner.Statement{SQL: sql, Params: map[string]any{"id": c.Int64N(rows)}}), 1)
+	}
+}
+
+// manyCommitters is the number of clients whose commits should share their syncs.
+const manyCommitters = 64
+
+func (p *points) commits(r *run) experiment {
+	commit := func(ctx context.Context, c call) error {
+		_, err := r.target.client.Apply(ctx, pointsRow(c.Int64N(int64(r.Rows))), spanner.ApplyAtLeastOnce())
+		return err
+	}
+	return experiment{
+		name: oneCommit, title: "commit of one row of 1 kB",
+		paths: []path{
+			{name: plainFsync, op: p.sync, clients: 1, local: true},
+			{name: oneClient, method: "Commit", op: commit, clients: 1},
+			{name: manyClients, method: "Commit", op: commit, clients: manyCommitters},
+		},
+		pairs: [][2]string{{oneClient, plainFsync}, {manyClients, oneClient}},
+	}
+}
+
+// sync appends 300 bytes to a file and syncs it: what durability costs on this machine.
+func (p *points) sync(context.Context, call) error {
+	if _, err := p.file.Write(make([]byte, 300)); err != nil {
+		return err
+	}
+	return p.file.Sync()
+}
+
+// after kills the server as a crash does and says how long it takes to be ready again.
+func (p *points) after(ctx context.Context, r *run) error {
+	r.target.process.kill()
+	size, err := diskSize(r.target.data())
 	if err != nil {
 		return err
 	}
-	defer top.stop()
-	topClient, err := connect(ctx, top.grpc)
-	if err != nil {
+	if err := r.target.spawn(ctx); err != nil {
 		return err
 	}
-	defer topClient.Close()
-	paths := []struct {
-		name string
-		on   *process
-		op   operation
-	}{
-		{"ceiling READ", top, readOperation(topClient, b.Rows)},
-		{"READ", server, readOperation(client, b.Rows)},
-		{"ceiling SQL", top, sqlOperation(topClient, b.Rows)},
-		{"SQL", server, sqlOperation(client, b.Rows)},
+	r.fact("start after kill -9 on %.2f GB: ready after %.3f s (target <= 0.5 at 1 GB)", float64(size)/1e9, r.target.process.ready.Seconds())
+	return r.target.connect(ctx)
+}
+
+// close stops the ceiling.
+func (p *points) close() error {
+	var errs []error
+	if p.topClient != nil {
+		p.topClient.Close()
 	}
-	fmt.Fprintf(b.Out, "\npoint reads       clients     ops/s    p50 us    p99 us   CPU us/op   ratio of CPU\n")
-	for _, clients := range b.Clients {
-		results := make([]*result, len(paths))
-		for i, p := range paths {
-			results[i] = newResult()
-			if err := newResult().drive(ctx, p.on, clients, b.Seconds/10, p.op); err != nil { // warm up
-				return fmt.Errorf("%s: %w", p.name, err)
-			}
-		}
-		for range rounds {
-			for i, p := range paths {
-				if err := results[i].drive(ctx, p.on, clients, b.Seconds/rounds, p.op); err != nil {
-					return fmt.Errorf("%s: %w", p.name, err)
-				}
-			}
-		}
-		ratio := func(i, j int) float64 {
-			return float64(results[i].cpuPerOperation()) / float64(results[j].cpuPerOperation())
-		}
-		notes := []string{"", fmt.Sprintf("%.2f of ceiling (target <= 1.35)", ratio(1, 0)), "", fmt.Sprintf("%.2f of READ (target <= 1.10)", ratio(3, 1))}
-		for i, p := range paths {
-			r := results[i]
-			fmt.Fprintf(b.Out, "%-17s %7d %9.0f %9d %9d %11.1f   %s\n", p.name, clients, r.perSecond(),
-				r.quantile(50).Microseconds(), r.quantile(99).Microseconds(), float64(r.cpuPerOperation().Nanoseconds())/1e3, notes[i])
-		}
+	if p.top != nil {
+		errs = append(errs, p.top.stop())
 	}
-	return nil
+	if p.file != nil {
+		errs = append(errs, p.file.Close(), os.Remove(p.file.Name()))
+	}
+	return errors.Join(errs...)
 }

@@ -19,6 +19,7 @@ type process struct {
 	cmd   *exec.Cmd
 	grpc  string        // address, from the ready line
 	ready time.Duration // from start to the ready line
+	ended chan struct{} // closes when the process is gone, for whatever reason
 }
 
 // startupLimit is how long a server may take until it prints its ready line.
@@ -30,8 +31,9 @@ func spawn(ctx context.Context, args ...string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: exec.Command(self, args...)}
+	p := &process{cmd: exec.Command(self, args...), ended: make(chan struct{})}
 	p.cmd.Stderr = os.Stderr
+	detach(p.cmd) // an interrupt at the keyboard is for this program, which stops the server when it has reported
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -45,6 +47,8 @@ func spawn(ctx context.Context, args ...string) (*process, error) {
 		s := bufio.NewScanner(out)
 		s.Scan()
 		line <- s.Text()
+		p.cmd.Wait()
+		close(p.ended)
 	}()
 	select {
 	case text := <-line:
@@ -56,30 +60,44 @@ func spawn(ctx context.Context, args ...string) (*process, error) {
 		p.grpc, _, _ = strings.Cut(after, " ")
 		return p, nil
 	case <-ctx.Done():
-		return nil, errors.Join(ctx.Err(), p.stop())
+		p.kill()
+		return nil, ctx.Err()
 	case <-time.After(startupLimit):
-		return nil, errors.Join(fmt.Errorf("server printed no ready line within %v", startupLimit), p.stop())
+		p.kill()
+		return nil, fmt.Errorf("server printed no ready line within %v", startupLimit)
 	}
 }
 
 // stop asks the process to end and waits.
 func (p *process) stop() error {
 	p.cmd.Process.Signal(syscall.SIGTERM)
-	return p.cmd.Wait()
+	<-p.ended
+	if !p.cmd.ProcessState.Success() {
+		return fmt.Errorf("the server ended with %v", p.cmd.ProcessState)
+	}
+	return nil
 }
 
 // kill ends it at once, as a crash does.
 func (p *process) kill() {
 	p.cmd.Process.Kill()
-	p.cmd.Wait()
+	<-p.ended
 }
+
+func (p *process) pid() pid { return pid(p.cmd.Process.Pid) }
+
+// meter reads the CPU time that a server has used since it began.
+type meter func() (time.Duration, error)
+
+// pid is a process on this machine, seen through /proc.
+type pid int
 
 // clockTick is the unit of CPU times in /proc/PID/stat: sysconf(_SC_CLK_TCK), 100 on every Linux there is.
 const clockTick = time.Second / 100
 
 // cpu is the CPU time, user and system, that the process has used (proc(5), /proc/PID/stat fields 14 and 15).
-func (p *process) cpu() (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+func (p pid) cpu() (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
 	if err != nil {
 		return 0, fmt.Errorf("read CPU time (Linux only): %w", err)
 	}
@@ -100,8 +118,8 @@ func (p *process) cpu() (time.Duration, error) {
 }
 
 // resident is the memory of the process in RAM, in bytes (VmRSS).
-func (p *process) resident() (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+func (p pid) resident() (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p))
 	if err != nil {
 		return 0, fmt.Errorf("read memory (Linux only): %w", err)
 	}

@@ -15,7 +15,7 @@ import (
 const usage = `crowfoot is a database server that speaks Cloud Spanner's API.
 
   crowfoot start [flags]        serve (crowfoot start -h lists the flags)
-  crowfoot bench points [flags] what a point read and a single-row commit cost
+  crowfoot bench NAME  [flags]  compare access paths (crowfoot bench -h lists the names)
 `
 
 func main() {

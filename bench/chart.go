@@ -1,0 +1,163 @@
+package bench
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"math"
+	"strings"
+)
+
+// drawing collects the elements of an SVG. Its colours are classes of the page's style, so that they follow
+// light and dark; its units are those of the view box.
+type drawing struct {
+	b             strings.Builder
+	width, height float64
+}
+
+func (d *drawing) add(format string, args ...any) { fmt.Fprintf(&d.b, format, args...) }
+
+// text writes at a point; anchor is start, middle or end.
+func (d *drawing) text(x, y float64, anchor, class, text string) {
+	d.add(`<text x="%.1f" y="%.1f" text-anchor="%s" class="%s">%s</text>`, x, y, anchor, class, html.EscapeString(text))
+}
+
+func (d *drawing) line(x1, y1, x2, y2 float64, class string) {
+	d.add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" class="%s"/>`, x1, y1, x2, y2, class)
+}
+
+// svg closes the drawing; label is for who cannot see it.
+func (d *drawing) svg(label string) template.HTML {
+	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">%s</svg>`,
+		d.width, d.height, html.EscapeString(label), d.b.String()))
+}
+
+// Geometry of the bar charts: a title line for each experiment, a line for each path.
+const (
+	barWidth  = 400.0
+	barLabel  = 150.0 // for the path's name
+	barValue  = 76.0  // for the number behind the longest bar
+	barLine   = 19.0
+	barHead   = 24.0
+	barHeight = 12.0
+)
+
+// barMetric is what a bar chart shows of a measure; ok is false if nobody knows.
+type barMetric struct {
+	title string
+	value func(*Measure) (v float64, text string, ok bool)
+}
+
+var barMetrics = []barMetric{
+	{"Server CPU per operation", func(m *Measure) (float64, string, bool) {
+		if m.CPU == nil {
+			return 0, notKnown, false
+		}
+		return *m.CPU, duration(*m.CPU), true
+	}},
+	{"Latency, median (p99 beside it)", func(m *Measure) (float64, string, bool) {
+		return float64(m.Latency.P50), duration(float64(m.Latency.P50)) + " (" + duration(float64(m.Latency.P99)) + ")", true
+	}},
+	{"Operations per second", func(m *Measure) (float64, string, bool) { return m.PerSecond, count(m.PerSecond), true }},
+}
+
+// duration prints microseconds with a unit that fits.
+func duration(us float64) string {
+	switch {
+	case us < 1000:
+		return fmt.Sprintf("%.3g µs", us)
+	case us < 1e6:
+		return fmt.Sprintf("%.3g ms", us/1e3)
+	}
+	return fmt.Sprintf("%.3g s", us/1e6)
+}
+
+// barCharts draw the measures of a benchmark, one chart for each metric that anything is known of.
+func barCharts(measures []*Measure, colors map[*Measure]int) (list []chart) {
+	for _, metric := range barMetrics {
+		longest, any := 0.0, false
+		for _, m := range measures {
+			v, _, ok := metric.value(m)
+			longest, any = max(longest, v), any || ok
+		}
+		if any {
+			list = append(list, chart{metric.title, bars(measures, colors, metric, longest)})
+		}
+	}
+	return list
+}
+
+func bars(measures []*Measure, colors map[*Measure]int, metric barMetric, longest float64) template.HTML {
+	d := &drawing{width: barWidth}
+	y := 0.0
+	title := ""
+	for _, m := range measures {
+		if t := m.Title + ", " + plural(m.Clients, "client"); t != title {
+			title = t
+			y += barHead
+			d.text(0, y-7, "start", "head", title)
+		}
+		v, text, ok := metric.value(m)
+		width := 0.0
+		if ok && longest > 0 {
+			width = v / longest * (barWidth - barLabel - barValue)
+		}
+		d.text(barLabel-6, y+barHeight-2, "end", "label", m.Path)
+		d.add(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2" class="c%d"><title>%s</title></rect>`,
+			barLabel, y, max(1, width), barHeight, colors[m]%pageColors, html.EscapeString(m.Path+": "+text))
+		d.text(barLabel+width+5, y+barHeight-2, "start", "value", text)
+		y += barLine
+	}
+	d.height = y + 2
+	return d.svg(metric.title)
+}
+
+// pageColors is how many colours the page's style has: c0, c1, ...
+const pageColors = 10
+
+// axis maps values to places, evenly or by their logarithm.
+type axis struct {
+	low, high  float64 // values
+	from, to   float64 // places
+	logarithms bool
+}
+
+func (a axis) at(v float64) float64 {
+	low, high := a.low, a.high
+	if a.logarithms {
+		v, low, high = math.Log10(max(v, a.low)), math.Log10(low), math.Log10(high)
+	}
+	if high == low {
+		return a.from
+	}
+	return a.from + (v-low)/(high-low)*(a.to-a.from)
+}
+
+// ticks are round values along the axis, about n of them.
+func (a axis) ticks(n int) (list []float64) {
+	if a.logarithms {
+		for v := math.Pow(10, math.Ceil(math.Log10(a.low)-1e-9)); v <= a.high*1.0001; v *= 10 {
+			list = append(list, v)
+		}
+		return list
+	}
+	step := niceStep((a.high - a.low) / float64(n))
+	for v := math.Ceil(a.low/step) * step; v <= a.high*1.0001; v += step {
+		list = append(list, v)
+	}
+	return list
+}
+
+// niceStep is the next of 1, 2, 5, 10, 20, 50 ... that is not below v.
+func niceStep(v float64) float64 {
+	if v <= 0 {
+		return 1
+	}
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, f := range []float64{1, 2, 5} {
+		if f*power >= v {
+			return f * power
+		}
+	}
+	return 10 * power
+}

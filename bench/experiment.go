@@ -1,0 +1,66 @@
+package bench
+
+import (
+	"context"
+	"strings"
+)
+
+// Benchmark is a study to be re-run.
+type Benchmark struct {
+	name string
+	// prepare makes tables and rows and lists the experiments.
+	prepare func(ctx context.Context, r *run) ([]experiment, error)
+	// after runs when everything is measured; nil is nothing.
+	after func(ctx context.Context, r *run) error
+	// close frees what prepare has taken, however the run ends; nil is nothing.
+	close func() error
+	// figures are what the study published, or what we set ourselves.
+	figures func(Settings) []Figure // nil is none
+}
+
+// experiment compares paths to the same result.
+type experiment struct {
+	name  string // as in tags and JSON: one_key
+	title string // as people read it: one key
+	paths []path
+	// pairs are which paths stand side by side in the report, by name.
+	pairs [][2]string
+}
+
+// path is one way to a result.
+type path struct {
+	name   string
+	method string // the API methods that it calls, in order
+	op     operation
+	// on reads the CPU of the server that the path uses, if that is not the target.
+	on meter
+	// clients fixes the number of clients; 0 takes the run's.
+	clients int
+	// local says that no server takes part.
+	local bool
+}
+
+// against pairs every path but the first with the first.
+func against(paths []path) (pairs [][2]string) {
+	for _, p := range paths[1:] {
+		pairs = append(pairs, [2]string{p.name, paths[0].name})
+	}
+	return pairs
+}
+
+// maxTag is Spanner's limit for request and transaction tags, in characters.
+const maxTag = 50
+
+// tag names a path in the server's statistics.
+func tag(parts ...string) string {
+	text := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '_'
+	}, strings.Join(parts, "_"))
+	return text[:min(len(text), maxTag)]
+}

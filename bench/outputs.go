@@ -1,0 +1,52 @@
+package bench
+
+import (
+	"errors"
+	"io"
+	"os"
+)
+
+// outputs are the files that a run writes. They are made when it begins: a run of minutes should not
+// end in a directory that is not there.
+type outputs struct {
+	list []output
+}
+
+type output struct {
+	file  *os.File
+	write func(*Report, io.Writer) error
+}
+
+func createOutputs(s Settings) (*outputs, error) {
+	o := new(outputs)
+	for _, want := range []struct {
+		name  string
+		write func(*Report, io.Writer) error
+	}{{s.Report, (*Report).writePage}, {s.JSON, (*Report).writeJSON}} {
+		if want.name == "" {
+			continue
+		}
+		f, err := os.Create(want.name)
+		if err != nil {
+			return nil, errors.Join(err, o.close())
+		}
+		o.list = append(o.list, output{f, want.write})
+	}
+	return o, nil
+}
+
+func (o *outputs) write(r *Report) error {
+	var errs []error
+	for _, out := range o.list {
+		errs = append(errs, out.write(r, out.file))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *outputs) close() error {
+	var errs []error
+	for _, out := range o.list {
+		errs = append(errs, out.file.Close())
+	}
+	return errors.Join(errs...)
+}

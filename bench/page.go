@@ -1,0 +1,201 @@
+package bench
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// pageText is the page's template; it holds its own style and no script, so that the file is all there is.
+//
+//go:embed page.html
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"join": strings.Join,
+	"ms":   milliseconds,
+	"us":   micros,
+	"x":    ratioText,
+	"n":    count,
+}).Parse(pageText))
+
+// page is what the template shows.
+type page struct {
+	*Report
+	Title     string
+	Took      string
+	Loop      string
+	Tiles     []tile
+	Sections  []section
+	Knowledge string // where the CPU figures come from
+}
+
+// tile is a figure for a person in a hurry.
+type tile struct {
+	Value   string
+	Name    string
+	Beside  string // published figure and target
+	Verdict string // met, missed or nothing
+}
+
+// section is one benchmark.
+type section struct {
+	Name     string
+	Pairs    []pairRow
+	Figures  []figureRow
+	Bars     []chart
+	Timeline []chart
+	Legend   []legendEntry
+	Measures []*Measure
+}
+
+type pairRow struct {
+	Pair
+	L, R *Measure
+}
+
+type figureRow struct {
+	Figure
+	StudyL, StudyR, StudyX, OursL, OursR, OursX, Aim, Verdict string
+}
+
+// legendEntry tells whose a colour is.
+type legendEntry struct {
+	Color int
+	Path  string
+}
+
+// chart is a drawing with its caption.
+type chart struct {
+	Title string
+	SVG   template.HTML
+}
+
+// writePage writes one self-contained HTML page.
+func (r *Report) writePage(w io.Writer) error {
+	p := page{
+		Report: r, Title: "crowfoot bench " + strings.Join(r.Benchmarks, ", "),
+		Took: r.Ended.Sub(r.Began).Round(time.Second).String(), Loop: "closed loop: each client sends when it has its answer",
+		Tiles: r.tiles(), Knowledge: r.knowledge(),
+	}
+	if r.Settings.Rate > 0 {
+		p.Loop = fmt.Sprintf("open loop: %g operations per second, due at even intervals", r.Settings.Rate)
+	}
+	for _, name := range r.Benchmarks {
+		if s := r.section(name); len(s.Measures) > 0 {
+			p.Sections = append(p.Sections, s)
+		}
+	}
+	return pageTemplate.Execute(w, p)
+}
+
+// tiles are the figures that have something published or wanted beside them; without any, the pairs.
+func (r *Report) tiles() (list []tile) {
+	for _, f := range r.Figures {
+		if f.Ours == nil || f.Clients != r.Figures[0].Clients {
+			continue
+		}
+		var beside []string
+		if f.Study > 0 {
+			beside = append(beside, "published "+ratioText(&f.Study))
+		}
+		if f.Target > 0 {
+			beside = append(beside, "target "+f.targetText())
+		}
+		if len(beside) > 0 {
+			list = append(list, tile{f.comparedText(f.Ours), f.Name, strings.Join(beside, ", "), f.verdict()})
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	for _, p := range r.Pairs {
+		name := r.Measures[p.Left].Path + " / " + r.Measures[p.Right].Path
+		list = append(list, tile{ratioText(p.Latency), name + ": latency", p.Title, ""})
+		if p.CPU != nil {
+			list = append(list, tile{ratioText(p.CPU), name + ": server CPU", p.Title, ""})
+		}
+	}
+	return list
+}
+
+// knowledge says where the CPU figures come from.
+func (r *Report) knowledge() string {
+	sources := map[string]bool{}
+	for _, m := range r.Measures {
+		sources[m.CPUSource] = true
+	}
+	switch {
+	case sources[fromProcess]:
+		return "Server CPU is the CPU time of the server's process, from the operating system, divided by the operations."
+	case len(sources) > 1:
+		return "Server CPU is the server's own word, from SPANNER_SYS, where it has one."
+	}
+	return "Server CPU is not known: the server runs elsewhere and its statistics do not tell."
+}
+
+func (r *Report) section(benchmark string) section {
+	s := section{Name: benchmark}
+	colors := r.colors(benchmark)
+	for _, m := range r.Measures {
+		if m.Benchmark != benchmark || m.Operations == 0 {
+			continue
+		}
+		s.Measures = append(s.Measures, m)
+		e := legendEntry{colors[m], m.Path}
+		if !slices.Contains(s.Legend, e) {
+			s.Legend = append(s.Legend, e)
+		}
+	}
+	for _, p := range r.Pairs {
+		if l := r.Measures[p.Left]; l.Benchmark == benchmark {
+			s.Pairs = append(s.Pairs, pairRow{p, l, r.Measures[p.Right]})
+		}
+	}
+	for _, f := range r.Figures {
+		if len(r.find(benchmark, f.Left)) > 0 {
+			s.Figures = append(s.Figures, figureRow{f, f.sideText(studied(f.StudyLeft)), f.sideText(studied(f.StudyRight)), ratioText(studied(f.Study)),
+				f.sideText(f.OursLeft), f.sideText(f.OursRight), f.comparedText(f.Ours), f.targetText(), f.verdict()})
+		}
+	}
+	s.Bars = barCharts(s.Measures, colors)
+	s.Timeline = r.timelineCharts(benchmark, colors)
+	return s
+}
+
+// colors gives each path of a benchmark a colour of the page's style: 0 to what the others are held against,
+// the rest in order.
+func (r *Report) colors(benchmark string) map[*Measure]int {
+	base := map[string]bool{}
+	for _, w := range r.wanted {
+		if m := r.Measures[w.right]; m.Benchmark == benchmark && len(base) == 0 {
+			base[m.Path] = true
+		}
+	}
+	known, colors := map[string]int{}, map[*Measure]int{}
+	for _, m := range r.Measures {
+		if m.Benchmark != benchmark {
+			continue
+		}
+		if _, ok := known[m.Path]; !ok && base[m.Path] {
+			known[m.Path] = 0
+		} else if !ok {
+			known[m.Path] = 1 + len(known) - len(intersect(known, base))
+		}
+		colors[m] = known[m.Path]
+	}
+	return colors
+}
+
+func intersect(known map[string]int, base map[string]bool) (both []string) {
+	for k := range known {
+		if base[k] {
+			both = append(both, k)
+		}
+	}
+	return both
+}

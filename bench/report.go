@@ -1,0 +1,121 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Report is all that a run has seen. It is what --json writes.
+type Report struct {
+	Benchmarks []string  `json:"benchmarks"`
+	Began      time.Time `json:"began"`
+	Ended      time.Time `json:"ended"`
+	// Partial says why the run ended early; "" is a whole run.
+	Partial    string      `json:"partial,omitempty"`
+	Machine    Machine     `json:"machine"`
+	Server     string      `json:"server"`
+	Database   string      `json:"database"`
+	Settings   Settings    `json:"settings"`
+	Facts      []string    `json:"facts,omitempty"` // what else was noticed
+	Measures   []*Measure  `json:"measures"`
+	Pairs      []Pair      `json:"pairs"`
+	Figures    []Figure    `json:"figures"`
+	Timeline   []Sample    `json:"timeline"`
+	Statistics []Statistic `json:"server_statistics"`
+
+	wanted []wantedPair
+}
+
+// Pair sets two paths to the same result side by side.
+type Pair struct {
+	Title   string `json:"title"`
+	Left    int    `json:"left"` // positions in Measures
+	Right   int    `json:"right"`
+	Clients int    `json:"clients"`
+	// Left / right; nil where nobody knows.
+	Latency    *float64 `json:"latency_ratio,omitempty"` // of medians
+	Tail       *float64 `json:"p99_ratio,omitempty"`
+	CPU        *float64 `json:"server_cpu_ratio,omitempty"`
+	Throughput *float64 `json:"throughput_ratio,omitempty"`
+}
+
+// wantedPair is a pair of an experiment that was begun.
+type wantedPair struct{ left, right int }
+
+func newReport(began time.Time, s Settings, t *target, benchmarks []Benchmark) *Report {
+	r := &Report{Began: began.UTC(), Machine: thisMachine(), Server: t.what, Database: t.database, Settings: s}
+	for _, b := range benchmarks {
+		r.Benchmarks = append(r.Benchmarks, b.name)
+	}
+	return r
+}
+
+// begin makes empty measures for the paths of an experiment and notes which will be compared. It gives the
+// position of the first.
+func (r *Report) begin(benchmark string, e experiment, clients int) int {
+	first := len(r.Measures)
+	at := map[string]int{}
+	for _, p := range e.paths {
+		at[p.name] = len(r.Measures)
+		n := clients
+		if p.clients > 0 {
+			n = p.clients
+		}
+		r.Measures = append(r.Measures, &Measure{
+			Benchmark: benchmark, Experiment: e.name, Title: e.title, Path: p.name, Method: p.method, Clients: n,
+			Tag: tag(fmt.Sprint("c", n), benchmark, e.name, p.name), latency: newHistogram(),
+		})
+	}
+	for _, pair := range e.pairs {
+		r.wanted = append(r.wanted, wantedPair{at[pair[0]], at[pair[1]]})
+	}
+	return first
+}
+
+// complete works out what is compared. Paths that were never reached are left out.
+func (r *Report) complete(benchmarks []Benchmark) {
+	r.Ended = time.Now().UTC()
+	for _, w := range r.wanted {
+		left, right := r.Measures[w.left], r.Measures[w.right]
+		if left.Operations == 0 || right.Operations == 0 {
+			continue
+		}
+		r.Pairs = append(r.Pairs, Pair{
+			Title: left.Title, Left: w.left, Right: w.right, Clients: left.Clients,
+			Latency:    MedianLatency.compare(MedianLatency.of(left), MedianLatency.of(right)),
+			Tail:       ratio(float64(left.tail().P99), float64(right.tail().P99)),
+			CPU:        ServerCPU.compare(left.CPU, right.CPU),
+			Throughput: Throughput.compare(Throughput.of(left), Throughput.of(right)),
+		})
+	}
+	for _, b := range benchmarks {
+		r.Figures = append(r.Figures, r.figuresOf(b)...)
+	}
+}
+
+func ratio(a, b float64) *float64 {
+	if b == 0 {
+		return nil
+	}
+	q := a / b
+	return &q
+}
+
+// tail are the latencies to judge the slowest operations by: corrected for coordinated omission.
+func (m *Measure) tail() Latency {
+	if m.Corrected != nil {
+		return *m.Corrected
+	}
+	return m.Latency
+}
+
+// TailP99 is the corrected 99th percentile, in microseconds.
+func (m *Measure) TailP99() int64 { return m.tail().P99 }
+
+func (r *Report) writeJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}

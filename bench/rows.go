@@ -1,0 +1,54 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"golang.org/x/sync/errgroup"
+)
+
+// Loading sends this many rows in a commit, from this many clients.
+const (
+	loadBatch   = 1000
+	loadClients = 4
+)
+
+// fill writes rows 0 to n-1, showing how far it is.
+func (r *run) fill(ctx context.Context, table string, n int, row func(i int64) []*spanner.Mutation) (time.Duration, error) {
+	began := time.Now()
+	var done atomic.Int64
+	g, loading := errgroup.WithContext(ctx)
+	g.SetLimit(loadClients)
+	for first := 0; first < n && loading.Err() == nil; first += loadBatch {
+		g.Go(func() error {
+			last := min(first+loadBatch, n)
+			var rows []*spanner.Mutation
+			for i := first; i < last; i++ {
+				rows = append(rows, row(int64(i))...)
+			}
+			if _, err := r.target.client.Apply(loading, rows); err != nil {
+				return err
+			}
+			r.screen.loaded(table, int(done.Add(int64(last-first))), n)
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return 0, fmt.Errorf("load %s: %w", table, err)
+	}
+	return time.Since(began), ctx.Err()
+}
+
+// letters are n characters that belong to a row and a column, and do not compress to nothing.
+func letters(id int64, column string, n int) string {
+	r := rand.New(rand.NewPCG(uint64(id), uint64(column[len(column)-1])))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = 'a' + byte(r.UintN(26))
+	}
+	return string(b)
+}

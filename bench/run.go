@@ -1,0 +1,208 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// run is a run of some benchmarks under way.
+type run struct {
+	Settings
+	target *target
+	report *Report
+	screen *screen
+	began  time.Time
+}
+
+// ErrPartial marks the errors of runs that ended early. What they had seen is in their report.
+var ErrPartial = errors.New("the results are partial")
+
+// Run measures the benchmarks one after the other and reports, on the screen and in the files that are
+// asked for. A run that fails reports what it had seen.
+func Run(ctx context.Context, s Settings, benchmarks ...Benchmark) (report *Report, err error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	files, err := createOutputs(s)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, files.close()) }()
+	r := &run{Settings: s, began: time.Now(), screen: newScreen(s.Out)}
+	r.screen.note("starting")
+	if r.target, err = open(ctx, s); err != nil {
+		return nil, orInterrupt(ctx, err)
+	}
+	defer func() { err = errors.Join(err, r.target.close()) }()
+	for _, b := range benchmarks {
+		if b.close != nil {
+			defer func() { err = errors.Join(err, b.close()) }()
+		}
+	}
+	r.report = newReport(r.began, s, r.target, benchmarks)
+	if err = r.measure(ctx, benchmarks); err != nil {
+		err = orInterrupt(ctx, err)
+		r.report.Partial = oneLine(err)
+		err = fmt.Errorf("%w (%w)", err, ErrPartial)
+	} else {
+		r.serverStatistics(ctx)
+	}
+	r.screen.finish()
+	r.report.complete(benchmarks)
+	return r.report, errors.Join(err, r.report.Text(s.Out), files.write(r.report))
+}
+
+// orInterrupt prefers the reason why everything was cancelled to what the cancelling broke.
+func orInterrupt(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return err
+}
+
+// measure prepares all benchmarks, so that the screen knows how long the run is, then runs them.
+func (r *run) measure(ctx context.Context, benchmarks []Benchmark) error {
+	prepared := make([][]experiment, len(benchmarks))
+	for i, b := range benchmarks {
+		r.screen.note("preparing " + b.name)
+		var err error
+		if prepared[i], err = b.prepare(ctx, r); err != nil {
+			return fmt.Errorf("prepare %s: %w", b.name, err)
+		}
+		r.screen.plan(r.duration(prepared[i]))
+	}
+	for i, b := range benchmarks {
+		for _, e := range prepared[i] {
+			for _, clients := range r.clientsOf(e) {
+				if err := r.experiment(ctx, b.name, e, clients); err != nil {
+					return err
+				}
+			}
+		}
+		if b.after == nil {
+			continue
+		}
+		if err := b.after(ctx, r); err != nil {
+			return fmt.Errorf("after %s: %w", b.name, err)
+		}
+	}
+	return nil
+}
+
+// warmUpShare is the part of a path's time that it runs before, unmeasured.
+const warmUpShare = 10
+
+func (r *run) duration(experiments []experiment) (total time.Duration) {
+	for _, e := range experiments {
+		total += time.Duration(len(r.clientsOf(e))*len(e.paths)) * (r.Each + r.Each/warmUpShare)
+	}
+	return total
+}
+
+// clientsOf lists the numbers of clients to repeat an experiment with; once if its paths say their own.
+func (r *run) clientsOf(e experiment) []int {
+	for _, p := range e.paths {
+		if p.clients == 0 {
+			return r.Clients
+		}
+	}
+	return r.Clients[:1]
+}
+
+// experiment lets the paths take turns.
+func (r *run) experiment(ctx context.Context, benchmark string, e experiment, clients int) error {
+	loads := make([]*load, len(e.paths))
+	first := r.report.begin(benchmark, e, clients)
+	for i, p := range e.paths {
+		m := r.report.Measures[first+i]
+		loads[i] = &load{op: p.op, tag: m.Tag, clients: m.Clients, rate: r.Rate, cpu: r.meterOf(p)}
+		if r.target.process != nil {
+			loads[i].server = r.target.process.ended
+		}
+		m.metered = loads[i].cpu != nil
+	}
+	r.screen.experiment(benchmark, r.report.Measures[first:])
+	defer r.correct(first)
+	for round := range r.Rounds + 1 { // round 0 warms up
+		for i, l := range loads {
+			m := r.report.Measures[first+i]
+			if err := r.round(ctx, first+i, l, round); err != nil {
+				return fmt.Errorf("%s, %s: %w", m.Title, m.Path, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) meterOf(p path) meter {
+	switch {
+	case p.local:
+		return nil
+	case p.on != nil:
+		return p.on
+	}
+	return r.target.cpu
+}
+
+// round runs one path once.
+func (r *run) round(ctx context.Context, measure int, l *load, round int) error {
+	m := r.report.Measures[measure]
+	warm := round == 0
+	l.lasts = r.Each / time.Duration(r.Rounds)
+	if warm {
+		l.lasts = r.Each / warmUpShare
+	}
+	l.due.Store(0)
+	err := l.run(ctx, func(w window) {
+		if !warm {
+			m.add(w)
+			r.sample(measure, m, w)
+		}
+		r.screen.window(m, round, r.Rounds, w)
+	})
+	if !warm {
+		m.Unsent += l.unsent()
+	}
+	if err == nil {
+		r.screen.roundEnds(m, round, r.Rounds)
+	}
+	return err
+}
+
+// shortestSample is the shortest time that a moment of the timeline may stand for.
+const shortestSample = tick / 5
+
+func (r *run) sample(measure int, m *Measure, w window) {
+	if w.elapsed < shortestSample || w.latency.TotalCount() == 0 {
+		return
+	}
+	s := Sample{
+		Seconds: time.Since(r.began).Seconds(), Width: w.elapsed.Seconds(), Measure: measure, PerSecond: w.perSecond(),
+		P50: w.latency.ValueAtQuantile(50), P99: w.latency.ValueAtQuantile(99),
+	}
+	if m.metered {
+		cores := w.cpu.Seconds() / w.elapsed.Seconds()
+		s.Cores = &cores
+	}
+	r.report.Timeline = append(r.report.Timeline, s)
+}
+
+// correct works out the corrected latencies of the measures from the given one on.
+func (r *run) correct(first int) {
+	if r.Rate > 0 {
+		return // an open loop's are right as they are
+	}
+	for _, m := range r.report.Measures[first:] {
+		m.correct()
+	}
+}
+
+// fact puts a line into the report, and on the screen now.
+func (r *run) fact(format string, args ...any) {
+	text := strings.TrimSpace(fmt.Sprintf(format, args...))
+	r.report.Facts = append(r.report.Facts, text)
+	r.screen.note(text)
+}

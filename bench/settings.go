@@ -1,0 +1,90 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"time"
+)
+
+// Settings say how large a run is and against what.
+type Settings struct {
+	Rows    int           `json:"rows"`               // in the table that is read, or written to
+	Each    time.Duration `json:"each_ns"`            // of each path at each number of clients, in all rounds together
+	Rounds  int           `json:"rounds"`             // how often the paths of an experiment take turns
+	Clients []int         `json:"clients"`            // an experiment is repeated for each
+	Rate    float64       `json:"rate_per_second"`    // of all clients together: open loop; 0 is a closed loop
+	Keys    int           `json:"keys"`               // rows of a range, and scattered keys of a read
+	Splits  int           `json:"splits"`             // over which the scattered keys lie
+	Batch   int           `json:"batch"`              // rows of the larger commit
+	Address string        `json:"endpoint,omitempty"` // HOST:PORT, plain text; "" with a Database is Cloud Spanner
+	// Database is projects/P/instances/I/databases/D; "" is an embedded server.
+	Database string `json:"database,omitempty"`
+	// PID is the server's process, if it runs on this machine and is not embedded; 0 is unknown.
+	PID int `json:"pid,omitempty"`
+	// StatisticsWait is how long the run may wait at its end for the server's statistics: a minute's row
+	// appears when that minute has passed.
+	StatisticsWait time.Duration `json:"statistics_wait_ns"`
+
+	Dir    string    `json:"-"` // where the embedded server's data goes; "" is a temporary directory
+	Report string    `json:"-"` // file of the page; "" is none
+	JSON   string    `json:"-"` // file of the figures; "" is none
+	Out    io.Writer `json:"-"`
+}
+
+// Defaults are the values of the studies, or ours where they do not say.
+func Defaults() Settings {
+	return Settings{
+		Rows:           100_000,
+		Each:           10 * time.Second,
+		Rounds:         5,
+		Clients:        []int{1},
+		Keys:           studyKeys,
+		Splits:         studySplits,
+		Batch:          studyBatch,
+		StatisticsWait: 75 * time.Second,
+		Out:            os.Stdout,
+	}
+}
+
+// maxClients is far more than one machine drives; beyond it a typing error is likelier.
+const maxClients = 10_000
+
+var databaseForm = regexp.MustCompile(`^projects/[^/]+/instances/[^/]+/databases/[^/]+$`)
+
+func (s Settings) check() error {
+	switch {
+	case s.Rows < 1:
+		return errors.New("--rows must be positive")
+	case s.Each <= 0:
+		return errors.New("--seconds must be positive")
+	case s.Rounds < 1:
+		return errors.New("--rounds must be positive")
+	case len(s.Clients) == 0:
+		return errors.New("--clients needs a number")
+	case s.Rate < 0:
+		return errors.New("--rate must not be negative")
+	case s.Keys < 1 || s.Keys > s.Rows:
+		return errors.New("--keys must be positive and at most --rows")
+	case s.Splits < 1 || s.Splits > s.Rows:
+		return errors.New("--splits must be positive and at most --rows")
+	case s.Keys*s.Splits > s.Rows:
+		return errors.New("--rows must be at least --keys times --splits, so that scattered keys can differ")
+	case s.Batch < 1:
+		return errors.New("--batch must be positive")
+	case s.Address != "" && s.Database == "":
+		return errors.New("--endpoint needs --database projects/P/instances/I/databases/D")
+	case s.Database != "" && !databaseForm.MatchString(s.Database):
+		return fmt.Errorf("--database must be projects/P/instances/I/databases/D, not %q", s.Database)
+	case s.Database != "" && s.Dir != "":
+		return errors.New("--dir is for the embedded server and does not go with --database")
+	}
+	for _, n := range s.Clients {
+		if n < 1 || n > maxClients {
+			return fmt.Errorf("--clients must be from 1 to %d, not %d", maxClients, n)
+		}
+	}
+	return nil
+}

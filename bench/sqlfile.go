@@ -1,0 +1,188 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"cloud.google.com/go/spanner"
+)
+
+// sqlFile is a file of SQL:
+//
+//	-- @id INT64 1..100000
+//	-- @name STRING letters 20
+//	UPDATE Singers SET Name = @name WHERE Id = @id
+//
+// A statement ends with the file or with a ; at the end of a line. Statements with DML run in one read-write
+// transaction; several queries in one read-only transaction. Comments may hold, each on its own line, "batch":
+// all DML in one ExecuteBatchDml; and "last_statement": the last statement says that it is the last.
+type sqlFile struct {
+	*file
+	statements []sqlStatement
+	write      bool
+	batch      bool
+	last       saying
+}
+
+type sqlStatement struct {
+	text    string
+	dml     bool
+	returns bool     // rows, by THEN RETURN or as a query
+	uses    []string // parameters
+}
+
+const (
+	wordBatch = "batch"
+	wordLast  = "last_statement"
+)
+
+var (
+	dmlForm    = regexp.MustCompile(`(?i)^\s*(@\{[^}]*\}\s*)?(INSERT|UPDATE|DELETE)\b`)
+	returnForm = regexp.MustCompile(`(?i)\bTHEN\s+RETURN\b`)
+	useForm    = regexp.MustCompile(`@([A-Za-z_][A-Za-z0-9_]*)`)
+)
+
+func openSQL(path string) (*sqlFile, error) {
+	f, err := openFile(path, wordBatch, wordLast, onlyBehindComments)
+	if err != nil {
+		return nil, err
+	}
+	s := &sqlFile{file: f}
+	var text []string
+	for _, line := range f.body {
+		switch strings.TrimSpace(line.text) {
+		case wordBatch:
+			s.batch = true
+			continue
+		case wordLast:
+			s.last = sayLast
+			continue
+		}
+		rest, ends := strings.CutSuffix(strings.TrimRight(line.text, " \t"), ";")
+		if text = append(text, rest); ends {
+			s.add(strings.Join(text, "\n"))
+			text = nil
+		}
+	}
+	s.add(strings.Join(text, "\n"))
+	return s, s.check(path)
+}
+
+func (s *sqlFile) add(text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	st := sqlStatement{text: text, dml: dmlForm.MatchString(text), returns: true}
+	if st.dml {
+		st.returns = returnForm.MatchString(text)
+		s.write = true
+	}
+	for _, m := range useForm.FindAllStringSubmatch(text, -1) {
+		st.uses = append(st.uses, m[1])
+	}
+	s.statements = append(s.statements, st)
+}
+
+func (s *sqlFile) check(path string) error {
+	if len(s.statements) == 0 {
+		return fmt.Errorf("%s: there is no statement in it", path)
+	}
+	for _, st := range s.statements {
+		if s.batch && (!st.dml || st.returns) {
+			return fmt.Errorf("%s: batch is for DML without THEN RETURN only", path)
+		}
+	}
+	return nil
+}
+
+// draw makes the statements of one operation. Parameters that a statement does not name stay out of it.
+func (s *sqlFile) draw(c call) (list []spanner.Statement) {
+	for range s.repeat {
+		values := drawAll(s.parameters, c.Rand)
+		for _, st := range s.statements {
+			out := spanner.Statement{SQL: st.text, Params: make(map[string]any, len(st.uses))}
+			for _, name := range st.uses {
+				if v, ok := values[name]; ok {
+					out.Params[name] = v
+				}
+			}
+			list = append(list, out)
+		}
+	}
+	return list
+}
+
+func (s *sqlFile) path(client *spanner.Client) path {
+	p := path{name: s.name, method: "ExecuteStreamingSql"}
+	n := len(s.statements) * s.repeat
+	switch {
+	case s.batch:
+		p.op, p.method = s.batchWrite(client), "ExecuteBatchDml, Commit"
+	case s.write:
+		p.op, p.method = s.transaction(client), repeated("ExecuteSql", n)+", Commit"
+	case n > 1:
+		p.op, p.method = s.queries(client), "BeginTransaction, "+repeated("ExecuteStreamingSql", n)
+	default:
+		p.op = s.query(client)
+	}
+	return p
+}
+
+func (s *sqlFile) query(client *spanner.Client) operation {
+	return func(ctx context.Context, c call) error {
+		return drain(client.Single().QueryWithOptions(ctx, s.draw(c)[0], spanner.QueryOptions{RequestTag: c.tag}))
+	}
+}
+
+func (s *sqlFile) queries(client *spanner.Client) operation {
+	return func(ctx context.Context, c call) error {
+		tx := client.ReadOnlyTransaction()
+		defer tx.Close()
+		for _, st := range s.draw(c) {
+			if err := drain(tx.QueryWithOptions(ctx, st, spanner.QueryOptions{RequestTag: c.tag})); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func (s *sqlFile) transaction(client *spanner.Client) operation {
+	w := writes{client}
+	return func(ctx context.Context, c call) error {
+		list := s.draw(c)
+		return w.transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			for i, st := range list {
+				o := spanner.QueryOptions{RequestTag: c.tag, LastStatement: bool(s.last) && i == len(list)-1}
+				var err error
+				if s.statements[i%len(s.statements)].returns {
+					err = drain(tx.QueryWithOptions(ctx, st, o))
+				} else {
+					_, err = tx.UpdateWithOptions(ctx, st, o)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func (s *sqlFile) batchWrite(client *spanner.Client) operation {
+	w := writes{client}
+	return func(ctx context.Context, c call) error {
+		list := s.draw(c)
+		return w.transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			_, err := tx.BatchUpdateWithOptions(ctx, list, spanner.QueryOptions{RequestTag: c.tag, LastStatement: bool(s.last)})
+			return err
+		})
+	}
+}
+
+// drain reads a stream to its end.
+func drain(it *spanner.RowIterator) error {
+	return it.Do(func(*spanner.Row) error { return nil })
+}

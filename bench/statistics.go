@@ -1,0 +1,144 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"google.golang.org/api/iterator"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// Statistic is a query of the server's own statistics, with its result or its error.
+type Statistic struct {
+	Title   string     `json:"title"`
+	SQL     string     `json:"sql"`
+	Columns []string   `json:"columns,omitempty"`
+	Rows    [][]string `json:"rows,omitempty"`
+	Error   string     `json:"error,omitempty"`
+}
+
+// statistics are the queries that the authors of the studies ran, to see what the server thought of their
+// load. @since is the beginning of the run.
+var statistics = []Statistic{
+	{Title: "Queries and DML, by request tag", SQL: `SELECT interval_end, request_tag, execution_count,
+  avg_latency_seconds, avg_cpu_seconds, avg_rows, avg_rows_scanned, avg_bytes, avg_remote_server_calls, SUBSTR(text, 1, 60) AS text
+FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE
+WHERE interval_end > @since ORDER BY interval_end, request_tag, text`},
+	{Title: "Reads, by request tag", SQL: `SELECT interval_end, request_tag, execution_count,
+  avg_cpu_seconds, avg_rows, avg_bytes, avg_locking_delay_seconds, avg_client_wait_seconds, read_columns
+FROM SPANNER_SYS.READ_STATS_TOP_MINUTE
+WHERE interval_end > @since ORDER BY interval_end, request_tag`},
+	{Title: "Transactions, by transaction tag", SQL: `SELECT interval_end, transaction_tag, commit_attempt_count,
+  commit_abort_count, avg_participants, avg_total_latency_seconds, avg_commit_latency_seconds, avg_bytes, read_columns, write_constructive_columns
+FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE
+WHERE interval_end > @since ORDER BY interval_end, transaction_tag`},
+	{Title: "Waiting for locks", SQL: `SELECT interval_end, total_lock_wait_seconds
+FROM SPANNER_SYS.LOCK_STATS_TOTAL_MINUTE
+WHERE interval_end > @since ORDER BY interval_end`},
+}
+
+// statisticsMargin is how long after a minute's end its rows may still be on their way.
+const statisticsMargin = 3 * time.Second
+
+// serverStatistics asks the server what it saw. Its rows of a minute appear when the minute is over, so
+// that this waits, within StatisticsWait. Nothing here fails the run: the measuring is done.
+func (r *run) serverStatistics(ctx context.Context) {
+	last := time.Now().Truncate(time.Minute).Add(time.Minute + statisticsMargin)
+	if probe := r.ask(ctx, statistics[0]); probe.Error == "" && time.Until(last) <= r.StatisticsWait {
+		r.screen.note(fmt.Sprintf("waiting %.0f s for the server's statistics of the last minute", time.Until(last).Seconds()))
+		select {
+		case <-time.After(time.Until(last)):
+		case <-ctx.Done():
+			r.report.Facts = append(r.report.Facts, "interrupted while waiting for the server's statistics of the last minute")
+			return
+		}
+	}
+	for _, s := range statistics {
+		r.report.Statistics = append(r.report.Statistics, r.ask(ctx, s))
+	}
+	for _, m := range r.report.Measures {
+		r.cpuFromStatistics(ctx, m)
+	}
+}
+
+// statisticsLimit is how long one statistics query may take.
+const statisticsLimit = 20 * time.Second
+
+func (r *run) ask(ctx context.Context, s Statistic) Statistic {
+	ctx, cancel := context.WithTimeout(ctx, statisticsLimit)
+	defer cancel()
+	it := r.target.client.Single().Query(ctx, spanner.Statement{SQL: s.SQL, Params: map[string]any{"since": r.began}})
+	defer it.Stop()
+	for {
+		row, err := it.Next()
+		if err == iterator.Done {
+			break
+		}
+		if err != nil {
+			s.Error = oneLine(err)
+			return s
+		}
+		values := make([]string, row.Size())
+		for i := range values {
+			values[i] = valueText(row.ColumnValue(i))
+		}
+		s.Rows = append(s.Rows, values)
+	}
+	for _, f := range it.Metadata.GetRowType().GetFields() {
+		s.Columns = append(s.Columns, f.Name)
+	}
+	return s
+}
+
+// valueText prints a value as the API carries it.
+func valueText(v *structpb.Value) string {
+	switch k := v.GetKind().(type) {
+	case *structpb.Value_NullValue:
+		return "NULL"
+	case *structpb.Value_StringValue:
+		return k.StringValue
+	case *structpb.Value_NumberValue:
+		return fmt.Sprintf("%.6g", k.NumberValue)
+	case *structpb.Value_ListValue:
+		var parts []string
+		for _, e := range k.ListValue.GetValues() {
+			parts = append(parts, valueText(e))
+		}
+		return strings.Join(parts, ", ")
+	}
+	return fmt.Sprint(v.AsInterface())
+}
+
+// cpuQueries find the CPU time of one execution of a tagged request, in microseconds, by the API method.
+// There is none for Commit: TXN_STATS has no CPU, so that nobody knows what a write costs.
+var cpuQueries = map[string]string{
+	"ExecuteStreamingSql": "QUERY_STATS_TOP_MINUTE",
+	"StreamingRead":       "READ_STATS_TOP_MINUTE",
+}
+
+// cpuFromStatistics takes the server's word for the CPU of a path where its process cannot be seen.
+func (r *run) cpuFromStatistics(ctx context.Context, m *Measure) {
+	table, ok := cpuQueries[m.Method]
+	if m.CPU != nil || !ok || m.Operations == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, statisticsLimit)
+	defer cancel()
+	it := r.target.client.Single().Query(ctx, spanner.Statement{
+		SQL: `SELECT 1e6 * SUM(avg_cpu_seconds * execution_count) / SUM(execution_count) FROM SPANNER_SYS.` + table + `
+WHERE interval_end > @since AND request_tag = @tag`,
+		Params: map[string]any{"since": r.began, "tag": m.Tag},
+	})
+	defer it.Stop()
+	row, err := it.Next()
+	if err != nil {
+		return // the statistics above show why
+	}
+	var cpu spanner.NullFloat64
+	if row.Columns(&cpu) == nil && cpu.Valid {
+		m.CPU, m.CPUSource = &cpu.Float64, "SPANNER_SYS"
+	}
+}

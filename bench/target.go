@@ -1,0 +1,267 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	database "cloud.google.com/go/spanner/admin/database/apiv1"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"google.golang.org/api/iterator"
+	"google.golang.org/api/option"
+	"google.golang.org/api/option/internaloption"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// embeddedDatabase is the database of the embedded server.
+const embeddedDatabase = "projects/bench/instances/bench/databases/bench"
+
+// target is the server that is measured.
+type target struct {
+	what     string // for the report
+	address  string // HOST:PORT in plain text; "" is Cloud Spanner
+	database string
+	root     string   // folder of the embedded server's data
+	remove   bool     // root, at the end
+	process  *process // the embedded server; nil elsewhere
+	cpu      meter    // nil where nobody knows
+	client   *spanner.Client
+	admin    *database.DatabaseAdminClient
+}
+
+// open starts the embedded server or finds the one that is named.
+func open(ctx context.Context, s Settings) (t *target, err error) {
+	t = &target{address: s.Address, database: s.Database}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.close())
+		}
+	}()
+	switch {
+	case s.Database == "":
+		t.database, t.what = embeddedDatabase, "Crowfoot, embedded: a process of its own, on this machine's disk"
+		if err := t.place(s.Dir); err != nil {
+			return t, err
+		}
+		if err := t.spawn(ctx); err != nil {
+			return t, err
+		}
+	case s.Address != "":
+		t.what = s.Address
+		if err := answers(s.Address); err != nil {
+			return t, err
+		}
+	default:
+		t.what = "Cloud Spanner"
+	}
+	if s.PID != 0 {
+		t.cpu = pid(s.PID).cpu
+		if _, err := t.cpu(); err != nil {
+			return t, fmt.Errorf("--pid %d: %w", s.PID, err)
+		}
+	}
+	if err := t.connect(ctx); err != nil {
+		return t, err
+	}
+	return t, t.probe(ctx)
+}
+
+// place finds a folder for the embedded server.
+func (t *target) place(dir string) (err error) {
+	t.root = dir
+	if dir == "" {
+		t.root, err = os.MkdirTemp("", "crowfoot-bench-")
+		t.remove = err == nil
+	}
+	return err
+}
+
+func (t *target) data() string { return filepath.Join(t.root, "data") }
+
+// spawn starts the embedded server, again if it was killed.
+func (t *target) spawn(ctx context.Context) error {
+	p, err := spawn(ctx, "start", "--data", t.data(), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--database", t.database)
+	if err != nil {
+		return err
+	}
+	t.process = p
+	t.address = t.process.grpc
+	if _, err := t.process.pid().cpu(); err == nil { // else this is no Linux, and nobody knows
+		t.cpu = t.process.pid().cpu
+	}
+	return nil
+}
+
+// dialLimit is how long an endpoint may take to accept a connection: the client itself would try for ever.
+const dialLimit = 5 * time.Second
+
+func answers(address string) error {
+	c, err := net.DialTimeout("tcp", address, dialLimit)
+	if err != nil {
+		return fmt.Errorf("no server answers at %s: %w", address, err)
+	}
+	return c.Close()
+}
+
+// connect makes the clients, in place of those there were.
+func (t *target) connect(ctx context.Context) (err error) {
+	if err := t.disconnect(); err != nil {
+		return err
+	}
+	options := plainText(t.address)
+	if t.client, err = connect(ctx, t.database, options...); err != nil {
+		return fmt.Errorf("connect to %s: %w", t.what, err)
+	}
+	if t.admin, err = database.NewDatabaseAdminClient(ctx, options...); err != nil {
+		return fmt.Errorf("connect to %s: %w", t.what, err)
+	}
+	return nil
+}
+
+// plainText are the options that the client sets itself when SPANNER_EMULATOR_HOST names a server.
+// Here they are per client, as a run may have clients of several servers.
+func plainText(address string) []option.ClientOption {
+	if address == "" {
+		return nil
+	}
+	return []option.ClientOption{
+		option.WithEndpoint("passthrough:///" + address),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())),
+		option.WithoutAuthentication(),
+		internaloption.SkipDialSettingsValidation(),
+	}
+}
+
+// connect makes an official client. It does not log: the screen is the run's.
+func connect(ctx context.Context, database string, options ...option.ClientOption) (*spanner.Client, error) {
+	return spanner.NewClientWithConfig(ctx, database, spanner.ClientConfig{
+		DisableNativeMetrics: true,
+		Logger:               log.New(io.Discard, "", 0),
+	}, options...)
+}
+
+// probeLimit is how long the first query may take, credentials and all.
+const probeLimit = 30 * time.Second
+
+// probe asks for nothing, to know that the database is there.
+func (t *target) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	it := t.client.Single().Query(ctx, spanner.NewStatement("SELECT 1"))
+	defer it.Stop()
+	_, err := it.Next()
+	switch spanner.ErrCode(err) {
+	case codes.OK:
+		return nil
+	case codes.NotFound:
+		return fmt.Errorf("there is no database %s at %s: create it first", t.database, t.what)
+	}
+	return fmt.Errorf("first query at %s: %w", t.what, err)
+}
+
+// createTables runs DDL; what it creates stays in the database.
+func (t *target) createTables(ctx context.Context, ddl ...string) error {
+	op, err := t.admin.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: t.database, Statements: ddl})
+	if err == nil {
+		err = op.Wait(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("create tables: %w", err)
+	}
+	return nil
+}
+
+// split asks for split points before the given keys. A server without the call, like Google's emulator,
+// goes without, and the answer says so.
+func (t *target) split(ctx context.Context, table string, keys []int64) (note string, err error) {
+	r := &databasepb.AddSplitPointsRequest{Database: t.database, Initiator: "crowfoot bench"}
+	point := &databasepb.SplitPoints{Table: table}
+	for _, k := range keys {
+		point.Keys = append(point.Keys, &databasepb.SplitPoints_Key{KeyParts: &structpb.ListValue{
+			Values: []*structpb.Value{structpb.NewStringValue(fmt.Sprint(k))},
+		}})
+	}
+	r.SplitPoints = append(r.SplitPoints, point)
+	_, err = t.admin.AddSplitPoints(ctx, r)
+	if status.Code(err) == codes.Unimplemented {
+		return "this server has no AddSplitPoints: the keys are scattered, the splits are its own", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("split %s: %w", table, err)
+	}
+	return fmt.Sprintf("%s has %d split points", table, len(keys)), nil
+}
+
+// filled says whether a table has at least so many rows.
+func (t *target) filled(ctx context.Context, table string, rows int) (bool, error) {
+	it := t.client.Single().Query(ctx, spanner.NewStatement("SELECT COUNT(*) FROM "+table))
+	defer it.Stop()
+	r, err := it.Next()
+	if err != nil {
+		return false, err
+	}
+	var n int64
+	err = r.Columns(&n)
+	return n >= int64(rows), err
+}
+
+func (t *target) disconnect() (err error) {
+	if t.client != nil {
+		t.client.Close()
+	}
+	if t.admin != nil {
+		err = t.admin.Close()
+	}
+	t.client, t.admin = nil, nil
+	return err
+}
+
+// close stops the embedded server and removes its temporary data.
+func (t *target) close() error {
+	errs := []error{t.disconnect()}
+	if t.process != nil {
+		errs = append(errs, t.process.stop())
+	}
+	if t.remove {
+		errs = append(errs, os.RemoveAll(t.root))
+	}
+	return errors.Join(errs...)
+}
+
+// rowsOf reads a stream to its end and wants so many rows.
+func rowsOf(it *spanner.RowIterator, want int) error {
+	defer it.Stop()
+	n := 0
+	for {
+		_, err := it.Next()
+		if err == iterator.Done {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	if n != want {
+		return fmt.Errorf("got %d rows instead of %d", n, want)
+	}
+	return nil
+}
+
+// oneLine is the text of an error without the client's line breaks and request numbers.
+func oneLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), ", requestID = ")
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -1,0 +1,244 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// notKnown stands for a figure that nobody knows.
+const notKnown = "n/a"
+
+// Text prints the report for a terminal.
+func (r *Report) Text(w io.Writer) error {
+	t := &table{w: w}
+	r.heading(t)
+	r.pairTable(t)
+	r.figureTable(t)
+	r.measureTable(t)
+	r.statisticTables(t)
+	r.ending(t)
+	return t.err
+}
+
+// table prints lines of cells in columns; the first error stays.
+type table struct {
+	w   io.Writer
+	err error
+}
+
+func (t *table) printf(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.w, format, args...)
+	}
+}
+
+// rows prints lines under a heading, columns apart by two blanks; the first left are flush left.
+func (t *table) rows(left int, lines [][]string) {
+	widths := map[int]int{}
+	for _, line := range lines {
+		for i, cell := range line {
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	for _, line := range lines {
+		var b strings.Builder
+		for i, cell := range line {
+			pad := strings.Repeat(" ", widths[i]-len([]rune(cell)))
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			if i < left {
+				b.WriteString(cell + pad)
+			} else {
+				b.WriteString(pad + cell)
+			}
+		}
+		t.printf("%s\n", strings.TrimRight(b.String(), " "))
+	}
+}
+
+func (r *Report) heading(t *table) {
+	s := r.Settings
+	t.printf("\ncrowfoot bench %s\n", strings.Join(r.Benchmarks, ", "))
+	if r.Partial != "" {
+		t.printf("PARTIAL RESULTS: %s\n", r.Partial)
+	}
+	loop := "closed loop"
+	if s.Rate > 0 {
+		loop = fmt.Sprintf("open loop at %g/s", s.Rate)
+	}
+	t.printf("server   %s\n", r.Server)
+	t.printf("machine  %s, %d cores, %s, %s, commit %s, Spanner client %s, gRPC %s\n", r.Machine.CPU, r.Machine.Cores, r.Machine.System, r.Machine.Go, r.Machine.Commit, r.Machine.Client, r.Machine.GRPC)
+	t.printf("run      %s, %d rows, %v a path in %d rounds, %s\n", r.Began.Format(time.RFC3339), s.Rows, s.Each, s.Rounds, loop)
+	for _, f := range r.Facts {
+		t.printf("fact     %s\n", f)
+	}
+}
+
+func (r *Report) pairTable(t *table) {
+	if len(r.Pairs) == 0 {
+		return
+	}
+	lines := [][]string{{"", "left / right", "clients", "p50 L", "p50 R", "L/R", "p99 L/R", "CPU L", "CPU R", "L/R", "ops/s L", "ops/s R", "L/R"}}
+	for _, p := range r.Pairs {
+		a, b := r.Measures[p.Left], r.Measures[p.Right]
+		clients := fmt.Sprint(a.Clients)
+		if a.Clients != b.Clients {
+			clients += " / " + fmt.Sprint(b.Clients)
+		}
+		lines = append(lines, []string{p.Title, a.Path + " / " + b.Path, clients,
+			milliseconds(a.Latency.P50), milliseconds(b.Latency.P50), ratioText(p.Latency), ratioText(p.Tail),
+			micros(a.CPU), micros(b.CPU), ratioText(p.CPU), count(a.PerSecond), count(b.PerSecond), ratioText(p.Throughput)})
+	}
+	t.printf("\nSide by side, left (L) and right (R): latency in ms, CPU of the server per operation in us, operations per second\n")
+	t.rows(2, lines)
+}
+
+func (r *Report) figureTable(t *table) {
+	if len(r.Figures) == 0 {
+		return
+	}
+	lines := [][]string{{"", "clients", "study L", "study R", "L/R", "ours L", "ours R", "L/R", "target", ""}}
+	for _, f := range r.Figures {
+		lines = append(lines, []string{f.Name, fmt.Sprint(f.Clients),
+			f.sideText(studied(f.StudyLeft)), f.sideText(studied(f.StudyRight)), ratioText(studied(f.Study)),
+			f.sideText(f.OursLeft), f.sideText(f.OursRight), f.comparedText(f.Ours), f.targetText(), f.verdict()})
+	}
+	t.printf("\nPublished figures and targets next to ours\n")
+	t.rows(1, lines)
+}
+
+func studied(v float64) *float64 {
+	if v == 0 {
+		return nil
+	}
+	return &v
+}
+
+// sideText prints one side of a figure: times in milliseconds, as the studies do.
+func (f Figure) sideText(v *float64) string {
+	switch {
+	case v == nil:
+		return "-"
+	case f.Metric == Throughput:
+		return count(*v) + "/s"
+	}
+	return fmt.Sprintf("%.3g ms", *v/1e3)
+}
+
+func (f Figure) comparedText(v *float64) string {
+	if f.Metric == LatencyAdded {
+		return f.sideText(v)
+	}
+	return ratioText(v)
+}
+
+func (f Figure) targetText() string {
+	if f.Target == 0 {
+		return "-"
+	}
+	sign := "<= "
+	if f.AtLeast {
+		sign = ">= "
+	}
+	if f.Metric == LatencyAdded {
+		return sign + f.sideText(&f.Target)
+	}
+	return sign + fmt.Sprintf("%.2f", f.Target)
+}
+
+func (f Figure) verdict() string {
+	met, ok := f.met()
+	switch {
+	case !ok:
+		return ""
+	case met:
+		return "met"
+	}
+	return "missed"
+}
+
+func (r *Report) measureTable(t *table) {
+	if len(r.Measures) == 0 {
+		return
+	}
+	lines := [][]string{{"", "path", "clients", "operations", "ops/s", "mean ms", "p50", "p90", "p99", "p99.9", "max", "p99 corr.", "CPU us"}}
+	for _, m := range r.Measures {
+		l := m.Latency
+		cells := []string{m.Title, m.Path, fmt.Sprint(m.Clients), fmt.Sprint(m.Operations), count(m.PerSecond), l.MeanText()}
+		for _, v := range []int64{l.P50, l.P90, l.P99, l.P999, l.Max, m.tail().P99} {
+			cells = append(cells, milliseconds(v))
+		}
+		lines = append(lines, append(cells, micros(m.CPU)))
+	}
+	t.printf("\nAll measures (latencies in ms; corr. = corrected for coordinated omission)\n")
+	t.rows(2, lines)
+	for _, m := range r.Measures {
+		if m.Unsent > 0 {
+			t.printf("%s, %s: %d operations were due and never sent: the server was too slow for the rate\n", m.Title, m.Path, m.Unsent)
+		}
+	}
+}
+
+func (r *Report) statisticTables(t *table) {
+	for _, s := range r.Statistics {
+		t.printf("\nThe server's own statistics: %s\n%s\n", s.Title, indent(s.SQL))
+		switch {
+		case s.Error != "":
+			t.printf("  no answer: %s\n", s.Error)
+		case len(s.Rows) == 0:
+			t.printf("  no rows\n")
+		default:
+			tw := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(tw, "  "+strings.Join(s.Columns, "\t"))
+			for _, row := range s.Rows {
+				fmt.Fprintln(tw, "  "+strings.Join(row, "\t"))
+			}
+			if err := tw.Flush(); err != nil && t.err == nil {
+				t.err = err
+			}
+		}
+	}
+}
+
+func (r *Report) ending(t *table) {
+	if r.Settings.Report != "" {
+		t.printf("\npage: %s\n", r.Settings.Report)
+	}
+	if r.Settings.JSON != "" {
+		t.printf("figures: %s\n", r.Settings.JSON)
+	}
+	if r.Partial != "" {
+		t.printf("\nPARTIAL RESULTS: %s\n", r.Partial)
+	}
+}
+
+func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
+
+// milliseconds prints microseconds.
+func milliseconds(us int64) string { return fmt.Sprintf("%.3f", float64(us)/1e3) }
+
+func micros(v *float64) string {
+	if v == nil {
+		return notKnown
+	}
+	return fmt.Sprintf("%.1f", *v)
+}
+
+func ratioText(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", *v)
+}
+
+// count prints a number that is large or small.
+func count(v float64) string {
+	if v < 100 {
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
+}

@@ -1,0 +1,264 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/spanner"
+	"github.com/google/uuid"
+	"google.golang.org/api/iterator"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Writes is the second study: DML against mutations for inserts, one row per commit and several, and the
+// ways between: batch DML, one statement with many rows, THEN RETURN, a statement that says it is the last,
+// BatchWrite. Keys are random UUIDs in a table that already has rows; the table stays in the database.
+func Writes() Benchmark {
+	return Benchmark{name: "writes", prepare: prepareWrites, figures: writesFigures}
+}
+
+const (
+	oneRow   = "one_row"
+	manyRows = "many_rows"
+
+	viaMutation = "mutation"
+	viaDML      = "DML"
+	viaBatchDML = "batch DML"
+)
+
+// writesFigures are what the study published, in microseconds, and the gaps we want to leave; those of four
+// rows only for a run with four.
+func writesFigures(s Settings) []Figure {
+	if s.Batch != studyBatch {
+		return slices.DeleteFunc(slices.Clone(allWritesFigures), func(f Figure) bool { return f.Left.Experiment == manyRows })
+	}
+	return allWritesFigures
+}
+
+// studyBatch is how many rows the study's larger commits had.
+const studyBatch = 4
+
+var allWritesFigures = []Figure{
+	{Name: "DML / mutation latency, 1 row per commit", Metric: MedianLatency, Left: Ref{oneRow, viaDML}, Right: Ref{oneRow, viaMutation},
+		StudyLeft: 12_300, StudyRight: 3_700, Study: 3.3, Target: 1.25},
+	{Name: "DML / mutation latency, 4 rows by 4 statements", Metric: MedianLatency, Left: Ref{manyRows, viaDML}, Right: Ref{manyRows, viaMutation},
+		StudyLeft: 50_000, StudyRight: 4_600, Study: 10.9, Target: 2.0},
+	{Name: "batch DML / mutation latency, 4 rows", Metric: MedianLatency, Left: Ref{manyRows, viaBatchDML}, Right: Ref{manyRows, viaMutation},
+		Target: 1.3},
+	{Name: "DML / mutation server CPU, 1 row per commit", Metric: ServerCPU, Left: Ref{oneRow, viaDML}, Right: Ref{oneRow, viaMutation},
+		Target: 1.5},
+}
+
+const writesTable = "CrowfootBenchWrites"
+
+var writesColumns = []string{"Id", "Name", "Visits"}
+
+const insertWrites = "INSERT INTO " + writesTable + " (Id, Name, Visits) VALUES "
+
+func prepareWrites(ctx context.Context, r *run) ([]experiment, error) {
+	err := r.target.createTables(ctx, `CREATE TABLE IF NOT EXISTS `+writesTable+` (
+  Id STRING(36) NOT NULL, Name STRING(100), Visits INT64) PRIMARY KEY (Id)`)
+	if err != nil {
+		return nil, err
+	}
+	full, err := r.target.filled(ctx, writesTable, r.Rows)
+	if err != nil {
+		return nil, err
+	}
+	w := writes{r.target.client}
+	if !full {
+		if _, err := r.fill(ctx, writesTable, r.Rows, func(int64) []*spanner.Mutation { return mutations(newUsers(1)) }); err != nil {
+			return nil, err
+		}
+	}
+	one := experiment{name: oneRow, title: "1 row per commit", paths: w.paths(1)}
+	one.pairs = against(one.paths)
+	if r.Batch == 1 {
+		return []experiment{one}, nil
+	}
+	many := experiment{name: manyRows, title: fmt.Sprintf("%d rows per commit", r.Batch), paths: w.paths(r.Batch)}
+	many.pairs = against(many.paths)
+	return []experiment{one, many}, nil
+}
+
+// user is a row that is not in the table.
+type user struct {
+	id     string
+	name   string
+	visits int64
+}
+
+func newUser() user {
+	id := uuid.New()
+	return user{id.String(), letters(int64(id.ID()), "Name", 100), int64(id.ID())}
+}
+
+func newUsers(n int) []user {
+	list := make([]user, n)
+	for i := range list {
+		list[i] = newUser()
+	}
+	return list
+}
+
+func (u user) mutation() *spanner.Mutation {
+	return spanner.Insert(writesTable, writesColumns, []any{u.id, u.name, u.visits})
+}
+
+func (u user) statement() spanner.Statement {
+	return spanner.Statement{SQL: insertWrites + "(@id, @name, @visits)", Params: map[string]any{"id": u.id, "name": u.name, "visits": u.visits}}
+}
+
+// writes makes the commits of the study.
+type writes struct{ client *spanner.Client }
+
+// paths are the ways to insert n rows in one commit; what all are held against comes first.
+func (w writes) paths(n int) []path {
+	list := []path{
+		{name: viaMutation, method: "BeginTransaction, Commit", op: w.mutations(n)},
+		{name: "mutation, at least once", method: "Commit", op: w.mutations(n, spanner.ApplyAtLeastOnce())},
+		{name: viaDML, method: repeated("ExecuteSql", n) + ", Commit", op: w.dml(n, sayNothing)},
+		{name: "DML, last_statement", method: repeated("ExecuteSql", n) + ", Commit", op: w.dml(n, sayLast)},
+		{name: "DML, THEN RETURN", method: repeated("ExecuteStreamingSql", n) + ", Commit", op: w.thenReturn(n)},
+		{name: "BatchWrite", method: "BatchWrite", op: w.batchWrite(n)},
+	}
+	if n == 1 {
+		return list
+	}
+	return append(list,
+		path{name: viaBatchDML, method: "ExecuteBatchDml, Commit", op: w.batchDML(n, sayNothing)},
+		path{name: "batch DML, last_statements", method: "ExecuteBatchDml, Commit", op: w.batchDML(n, sayLast)},
+		path{name: "DML of many rows", method: "ExecuteSql, Commit", op: w.manyRowDML(n)},
+	)
+}
+
+func repeated(method string, n int) string {
+	if n == 1 {
+		return method
+	}
+	return fmt.Sprintf("%d %s", n, method)
+}
+
+func mutations(users []user) []*spanner.Mutation {
+	list := make([]*spanner.Mutation, len(users))
+	for i, u := range users {
+		list[i] = u.mutation()
+	}
+	return list
+}
+
+func (w writes) mutations(n int, options ...spanner.ApplyOption) operation {
+	return func(ctx context.Context, c call) error {
+		_, err := w.client.Apply(ctx, mutations(newUsers(n)), append([]spanner.ApplyOption{spanner.TransactionTag(c.tag)}, options...)...)
+		return err
+	}
+}
+
+// transaction runs f and commits. Rows are drawn before: a retry inserts the same ones.
+func (w writes) transaction(ctx context.Context, c call, f func(context.Context, *spanner.ReadWriteTransaction) error) error {
+	_, err := w.client.ReadWriteTransactionWithOptions(ctx, f, spanner.TransactionOptions{TransactionTag: c.tag})
+	return err
+}
+
+// saying is whether the last statement of a transaction says that it is the last, so that the server may
+// leave checks to the commit.
+type saying bool
+
+const (
+	sayNothing saying = false
+	sayLast    saying = true
+)
+
+// dml sends a statement for each row.
+func (w writes) dml(n int, s saying) operation {
+	return func(ctx context.Context, c call) error {
+		users := newUsers(n)
+		return w.transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			for i, u := range users {
+				_, err := tx.UpdateWithOptions(ctx, u.statement(), spanner.QueryOptions{RequestTag: c.tag, LastStatement: bool(s) && i == n-1})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func (w writes) thenReturn(n int) operation {
+	return func(ctx context.Context, c call) error {
+		users := newUsers(n)
+		return w.transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			for _, u := range users {
+				st := u.statement()
+				st.SQL += " THEN RETURN Id"
+				if err := rowsOf(tx.QueryWithOptions(ctx, st, spanner.QueryOptions{RequestTag: c.tag}), 1); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func (w writes) batchDML(n int, s saying) operation {
+	return func(ctx context.Context, c call) error {
+		statements := make([]spanner.Statement, n)
+		for i, u := range newUsers(n) {
+			statements[i] = u.statement()
+		}
+		return w.transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			_, err := tx.BatchUpdateWithOptions(ctx, statements, spanner.QueryOptions{RequestTag: c.tag, LastStatement: bool(s)})
+			return err
+		})
+	}
+}
+
+// manyRowDML inserts all rows by one statement.
+func (w writes) manyRowDML(n int) operation {
+	var values []string
+	for i := range n {
+		values = append(values, fmt.Sprintf("(@id%d, @name%d, @visits%d)", i, i, i))
+	}
+	sql := insertWrites + strings.Join(values, ", ")
+	return func(ctx context.Context, c call) error {
+		st := spanner.Statement{SQL: sql, Params: make(map[string]any, 3*n)}
+		for i, u := range newUsers(n) {
+			st.Params[fmt.Sprint("id", i)], st.Params[fmt.Sprint("name", i)], st.Params[fmt.Sprint("visits", i)] = u.id, u.name, u.visits
+		}
+		return w.transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			_, err := tx.UpdateWithOptions(ctx, st, spanner.QueryOptions{RequestTag: c.tag})
+			return err
+		})
+	}
+}
+
+// batchWrite sends the rows as one group, which the server commits as one transaction.
+func (w writes) batchWrite(n int) operation {
+	return func(ctx context.Context, c call) error {
+		it := w.client.BatchWriteWithOptions(ctx, []*spanner.MutationGroup{{Mutations: mutations(newUsers(n))}}, spanner.BatchWriteOptions{TransactionTag: c.tag})
+		defer it.Stop()
+		answered := false
+		for {
+			answer, err := it.Next()
+			if err == iterator.Done {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if s := answer.GetStatus(); s.GetCode() != int32(codes.OK) {
+				return status.FromProto(s).Err()
+			}
+			answered = true
+		}
+		if !answered {
+			return errors.New("BatchWrite answered nothing")
+		}
+		return nil
+	}
+}
