@@ -1,0 +1,95 @@
+package crowfoot_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot"
+)
+
+const name = "projects/p/instances/i/databases/d"
+
+// client starts a server with one table and connects the official client to it.
+func client(t *testing.T) (*crowfoot.Server, *spanner.Client) {
+	t.Helper()
+	s := crowfoot.ForTest(t, name, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	c, err := spanner.NewClientWithConfig(context.Background(), name, spanner.ClientConfig{DisableNativeMetrics: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return s, c
+}
+
+func TestForTest(t *testing.T) {
+	s, c := client(t)
+	ctx := context.Background()
+	if _, err := c.Apply(ctx, []*spanner.Mutation{spanner.Insert("T", []string{"K", "V"}, []any{1, 10})}); err != nil {
+		t.Fatal(err)
+	}
+	row, err := c.Single().ReadRow(ctx, "T", spanner.Key{1}, []string{"V"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v int64
+	if err := row.Column(0, &v); err != nil || v != 10 {
+		t.Errorf("read %d, %v", v, err)
+	}
+	reply, err := http.Get("http://" + s.HTTP + "/v1/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	if reply.StatusCode != http.StatusOK {
+		t.Errorf("REST answers %s", reply.Status)
+	}
+}
+
+// idleLimit is how long a transaction without a request keeps others out at most, and a little for slow machines:
+// https://cloud.google.com/spanner/docs/transactions#idle_transactions.
+const idleLimit = 10*time.Second + 3*time.Second
+
+// TestVanishedClient: a transaction whose client does nothing any more holds a lock; another gets through in ten seconds.
+func TestVanishedClient(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds")
+	}
+	_, c := client(t)
+	ctx := context.Background()
+	if _, err := c.Apply(ctx, []*spanner.Mutation{spanner.Insert("T", []string{"K", "V"}, []any{1, 10})}); err != nil {
+		t.Fatal(err)
+	}
+	vanished, err := spanner.NewReadWriteStmtBasedTransaction(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := vanished.Update(ctx, spanner.NewStatement("UPDATE T SET V = 11 WHERE K = 1")); err != nil {
+		t.Fatal(err)
+	}
+	limited, cancel := context.WithTimeout(ctx, idleLimit)
+	defer cancel()
+	began := time.Now()
+	_, err = c.ReadWriteTransaction(limited, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		_, err := tx.Update(ctx, spanner.NewStatement("UPDATE T SET V = V + 100 WHERE K = 1"))
+		return err
+	})
+	if err != nil {
+		t.Fatalf("after %v: %v", time.Since(began), err)
+	}
+	if _, err := vanished.Commit(ctx); spanner.ErrCode(err) != codes.Aborted {
+		t.Errorf("the vanished client comes back and its commit gives %v, want ABORTED", err)
+	}
+	row, err := c.Single().ReadRow(ctx, "T", spanner.Key{1}, []string{"V"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v int64
+	if err := row.Column(0, &v); err != nil || v != 110 {
+		t.Errorf("V is %d, %v; want 110", v, err)
+	}
+}
