@@ -13,7 +13,7 @@ import (
 // of rows, and scattered keys over several splits. It is run at one client after the other, as published,
 // on a table of short rows; the tables stay in the database.
 func Access() Benchmark {
-	return Benchmark{name: "access", prepare: prepareAccess, figures: accessFigures}
+	return Benchmark{name: "access", about: "The same rows by SQL (ExecuteStreamingSql) and by READ (StreamingRead).", prepare: prepareAccess, figures: accessFigures}
 }
 
 const (

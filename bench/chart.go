@@ -35,8 +35,8 @@ func (d *drawing) svg(label string) template.HTML {
 // Geometry of the bar charts: a title line for each experiment, a line for each path.
 const (
 	barWidth  = 400.0
-	barLabel  = 150.0 // for the path's name
-	barValue  = 76.0  // for the number behind the longest bar
+	barLabel  = 140.0 // for the path's name
+	barValue  = 104.0 // for the number behind the longest bar
 	barLine   = 19.0
 	barHead   = 24.0
 	barHeight = 12.0

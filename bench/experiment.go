@@ -7,7 +7,8 @@ import (
 
 // Benchmark is a study to be re-run.
 type Benchmark struct {
-	name string
+	name  string
+	about string // a sentence for the report
 	// prepare makes tables and rows and lists the experiments.
 	prepare func(ctx context.Context, r *run) ([]experiment, error)
 	// after runs when everything is measured; nil is nothing.

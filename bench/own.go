@@ -77,7 +77,7 @@ func Own(files Files) (Benchmark, error) {
 		}
 		o.load = w
 	}
-	return Benchmark{name: "own", prepare: o.prepare}, nil
+	return Benchmark{name: "own", about: "Your own ways to a result; all are held against the first.", prepare: o.prepare}, nil
 }
 
 type own struct {

@@ -45,6 +45,7 @@ type tile struct {
 // section is one benchmark.
 type section struct {
 	Name     string
+	About    string
 	Pairs    []pairRow
 	Figures  []figureRow
 	Bars     []chart
@@ -104,10 +105,10 @@ func (r *Report) tiles() (list []tile) {
 			beside = append(beside, "published "+ratioText(&f.Study))
 		}
 		if f.Target > 0 {
-			beside = append(beside, "target "+f.targetText())
+			beside = append(beside, "target "+aim(f))
 		}
 		if len(beside) > 0 {
-			list = append(list, tile{f.comparedText(f.Ours), f.Name, strings.Join(beside, ", "), f.verdict()})
+			list = append(list, tile{timesText(f), f.Name, strings.Join(beside, ", "), f.verdict()})
 		}
 	}
 	if len(list) > 0 {
@@ -115,12 +116,21 @@ func (r *Report) tiles() (list []tile) {
 	}
 	for _, p := range r.Pairs {
 		name := r.Measures[p.Left].Path + " / " + r.Measures[p.Right].Path
-		list = append(list, tile{ratioText(p.Latency), name + ": latency", p.Title, ""})
+		list = append(list, tile{ratioText(p.Latency) + times, name + ": latency", p.Title, ""})
 		if p.CPU != nil {
-			list = append(list, tile{ratioText(p.CPU), name + ": server CPU", p.Title, ""})
+			list = append(list, tile{ratioText(p.CPU) + times, name + ": server CPU", p.Title, ""})
 		}
 	}
 	return list
+}
+
+const times = " ×"
+
+func timesText(f Figure) string {
+	if f.Metric == LatencyAdded {
+		return f.comparedText(f.Ours)
+	}
+	return f.comparedText(f.Ours) + times
 }
 
 // knowledge says where the CPU figures come from.
@@ -139,7 +149,7 @@ func (r *Report) knowledge() string {
 }
 
 func (r *Report) section(benchmark string) section {
-	s := section{Name: benchmark}
+	s := section{Name: benchmark, About: r.about[benchmark]}
 	colors := r.colors(benchmark)
 	for _, m := range r.Measures {
 		if m.Benchmark != benchmark || m.Operations == 0 {
@@ -159,7 +169,7 @@ func (r *Report) section(benchmark string) section {
 	for _, f := range r.Figures {
 		if len(r.find(benchmark, f.Left)) > 0 {
 			s.Figures = append(s.Figures, figureRow{f, f.sideText(studied(f.StudyLeft)), f.sideText(studied(f.StudyRight)), ratioText(studied(f.Study)),
-				f.sideText(f.OursLeft), f.sideText(f.OursRight), f.comparedText(f.Ours), f.targetText(), f.verdict()})
+				f.sideText(f.OursLeft), f.sideText(f.OursRight), f.comparedText(f.Ours), aim(f), f.verdict()})
 		}
 	}
 	s.Bars = barCharts(s.Measures, colors)
@@ -198,4 +208,9 @@ func intersect(known map[string]int, base map[string]bool) (both []string) {
 		}
 	}
 	return both
+}
+
+// aim is the target in the page's letters.
+func aim(f Figure) string {
+	return strings.NewReplacer("<=", "≤", ">=", "≥").Replace(f.targetText())
 }

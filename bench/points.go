@@ -17,7 +17,7 @@ import (
 // at the end, and starts it again.
 func Points() Benchmark {
 	p := new(points)
-	return Benchmark{name: "points", prepare: p.prepare, after: p.after, close: p.close, figures: func(Settings) []Figure { return pointsFigures }}
+	return Benchmark{name: "points", about: "Point reads beside a server that does nothing but gRPC; commits beside the fsync of this machine.", prepare: p.prepare, after: p.after, close: p.close, figures: func(Settings) []Figure { return pointsFigures }}
 }
 
 // points is what Points has started.

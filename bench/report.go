@@ -25,6 +25,7 @@ type Report struct {
 	Timeline   []Sample    `json:"timeline"`
 	Statistics []Statistic `json:"server_statistics"`
 
+	about  map[string]string // by benchmark
 	wanted []wantedPair
 }
 
@@ -45,9 +46,10 @@ type Pair struct {
 type wantedPair struct{ left, right int }
 
 func newReport(began time.Time, s Settings, t *target, benchmarks []Benchmark) *Report {
-	r := &Report{Began: began.UTC(), Machine: thisMachine(), Server: t.what, Database: t.database, Settings: s}
+	r := &Report{Began: began.UTC(), Machine: thisMachine(), Server: t.what, Database: t.database, Settings: s, about: map[string]string{}}
 	for _, b := range benchmarks {
 		r.Benchmarks = append(r.Benchmarks, b.name)
+		r.about[b.name] = b.about
 	}
 	return r
 }

@@ -68,7 +68,7 @@ func (r *Report) overTime(samples []Sample, colors map[*Measure]int, metric time
 		y = axis{low: math.Pow(10, math.Floor(math.Log10(max(low, 1)))), high: math.Pow(10, math.Ceil(math.Log10(high))), from: y.from, to: y.to, logarithms: true}
 	}
 	r.bands(d, samples, x)
-	for _, v := range y.ticks(4) {
+	for _, v := range y.ticks(6) {
 		d.line(timeLeft, y.at(v), timeWidth-timeRight, y.at(v), "grid")
 		d.text(timeLeft-6, y.at(v)+4, "end", "tick", metric.format(v))
 	}

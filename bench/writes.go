@@ -18,7 +18,7 @@ import (
 // ways between: batch DML, one statement with many rows, THEN RETURN, a statement that says it is the last,
 // BatchWrite. Keys are random UUIDs in a table that already has rows; the table stays in the database.
 func Writes() Benchmark {
-	return Benchmark{name: "writes", prepare: prepareWrites, figures: writesFigures}
+	return Benchmark{name: "writes", about: "The same inserts by mutations and by DML, committed each time.", prepare: prepareWrites, figures: writesFigures}
 }
 
 const (

@@ -1,0 +1,344 @@
+package bench_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot"
+	"github.com/crowfoot-db/crowfoot/bench"
+)
+
+// TestMain lets the test binary be the server and the ceiling that a benchmark starts as processes.
+func TestMain(m *testing.M) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == "start":
+		if err := serve(ctx, os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case len(os.Args) > 2 && os.Args[1] == "bench" && os.Args[2] == "ceiling":
+		if err := bench.Ceiling(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+func serve(ctx context.Context, args []string) error {
+	var o crowfoot.Options
+	var name string
+	flags := flag.NewFlagSet("start", flag.ExitOnError)
+	flags.StringVar(&o.Data, "data", "", "")
+	flags.StringVar(&o.GRPC, "grpc", "", "")
+	flags.StringVar(&o.HTTP, "http", "", "")
+	flags.StringVar(&name, "database", "", "")
+	flags.Parse(args)
+	o.Databases = []string{name}
+	s, err := crowfoot.Start(ctx, o)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("crowfoot: ready grpc=%s http=%s\n", s.GRPC, s.HTTP)
+	<-ctx.Done()
+	return s.Close()
+}
+
+const databaseName = "projects/p/instances/i/databases/d"
+
+// small is a run of a moment against a server in this process.
+func small(t *testing.T) (bench.Settings, *bytes.Buffer) {
+	t.Helper()
+	server := crowfoot.ForTest(t, databaseName)
+	out := new(bytes.Buffer)
+	s := bench.Defaults()
+	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out = 300, 240*time.Millisecond, 2, 0, out
+	s.Address, s.Database = server.GRPC, databaseName
+	dir := t.TempDir()
+	s.Report, s.JSON = filepath.Join(dir, "report.html"), filepath.Join(dir, "report.json")
+	return s, out
+}
+
+func TestStudies(t *testing.T) {
+	s, out := small(t)
+	s.PID = os.Getpid() // so that there is CPU to show, be it the client's too
+	r, err := bench.Run(t.Context(), s, bench.Access(), bench.Writes())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got, want := len(r.Measures), 3*2+6+9; got != want {
+		t.Errorf("%d measures, want %d", got, want)
+	}
+	for _, m := range r.Measures {
+		if m.Operations == 0 || m.Latency.P50 == 0 || m.Latency.P99 < m.Latency.P50 || m.CPU == nil || m.Corrected == nil {
+			t.Errorf("measure is not filled in: %+v", *m)
+		}
+	}
+	if got, want := len(r.Pairs), 3+5+8; got != want {
+		t.Errorf("%d pairs, want %d", got, want)
+	}
+	for _, p := range r.Pairs {
+		if l, r := r.Measures[p.Left], r.Measures[p.Right]; l.Experiment != r.Experiment || l == r || p.Latency == nil || p.CPU == nil {
+			t.Errorf("pair %s/%s with %s/%s, ratios %v %v", l.Experiment, l.Path, r.Experiment, r.Path, p.Latency, p.CPU)
+		}
+	}
+	if got, want := len(r.Figures), 6+4; got != want {
+		t.Errorf("%d published figures and targets, want %d", got, want)
+	}
+	for _, f := range r.Figures {
+		if f.Ours == nil {
+			t.Errorf("nothing of ours beside %q", f.Name)
+		}
+	}
+	if len(r.Timeline) == 0 || len(r.Statistics) == 0 {
+		t.Errorf("%d moments, %d statistics queries", len(r.Timeline), len(r.Statistics))
+	}
+	checkText(t, out.String())
+	checkPage(t, s.Report, "DML, THEN RETURN", "10 scattered keys over 4 splits", "published 2.60", "<svg", "prefers-color-scheme", "QUERY_STATS_TOP_MINUTE")
+	checkJSON(t, s.JSON, "")
+}
+
+func checkText(t *testing.T, text string) {
+	t.Helper()
+	for _, want := range []string{"Side by side", "Published figures", "1.51 ms", "SQL / READ", "batch DML, last_statements / mutation", "READ_STATS_TOP_MINUTE", "TXN_STATS_TOP_MINUTE"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text has no %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "\x1b") {
+		t.Error("the text has escapes of a terminal")
+	}
+}
+
+// outside finds what a browser would fetch, or run, from elsewhere.
+var outside = regexp.MustCompile(`(?i)https?:|\bsrc\s*=|\bhref\s*=|@import|url\(|<script|<link|<iframe|<object|<embed`)
+
+func checkPage(t *testing.T, name string, wants ...string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := outside.FindAllString(string(text), -1); found != nil {
+		t.Errorf("the page refers to the outside: %q", found)
+	}
+	for _, want := range wants {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+}
+
+func checkJSON(t *testing.T, name, partial string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r bench.Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(r.Partial, partial) || (r.Partial == "") != (partial == "") {
+		t.Errorf("JSON says partial %q, want %q", r.Partial, partial)
+	}
+}
+
+// TestPoints runs the server and the ceiling in processes of their own, as the command does.
+func TestPoints(t *testing.T) {
+	s := bench.Defaults()
+	out := new(bytes.Buffer)
+	s.Rows, s.Each, s.Rounds, s.Clients, s.StatisticsWait, s.Out = 300, 300*time.Millisecond, 1, []int{1, 2}, 0, out
+	r, err := bench.Run(t.Context(), s, bench.Points())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got, want := len(r.Measures), 2*4+3; got != want {
+		t.Errorf("%d measures, want %d", got, want)
+	}
+	if got, want := len(r.Figures), 2*2+2; got != want {
+		t.Errorf("%d figures, want %d", got, want)
+	}
+	for _, want := range []string{"rows/s", "resident after load", "start after kill -9", "fsync", "READ, ceiling"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the text has no %q:\n%s", want, out)
+		}
+	}
+}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func ownFiles(t *testing.T) bench.Files {
+	return bench.Files{
+		DDL:  write(t, "schema.sql", "CREATE TABLE Users (Id INT64 NOT NULL, Name STRING(40), Born DATE) PRIMARY KEY (Id);\nCREATE INDEX UsersByName ON Users (Name);\n"),
+		Load: write(t, "load.write", "@id INT64 sequence 1\n@born DATE 1970-01-01..2000-12-31\ninsert_or_update Users Id = @id, Name = 'a, b', Born = @born\n"),
+		Paths: []bench.File{
+			{Kind: bench.ReadFile, Name: write(t, "ten.read", "# ten users\n@ids ARRAY<INT64> 10 of 1..300\n@a INT64 1..200\n@b INT64 @a + 9\ntable Users\ncolumns Id, Name\nkeys @ids\nkey 7\nrange @a to @b\n")},
+			{Kind: bench.SQLFile, Name: write(t, "ten.sql", "-- @ids ARRAY<INT64> 10 of 1..300\n-- ten users\nSELECT Id, Name\nFROM Users\nWHERE Id IN UNNEST(@ids)")},
+			{Kind: bench.SQLFile, Name: write(t, "two.sql", "-- @id INT64 1..300\nSELECT 1;\nSELECT Name FROM Users WHERE Id = @id;\n")},
+			{Kind: bench.ReadFile, Name: write(t, "index.read", "table Users\nindex UsersByName\ncolumns Name, Id\nall\nlimit 3\n")},
+			{Kind: bench.WriteFile, Name: write(t, "new.write", "@id INT64 1000..1000000000\n@name STRING user-%d 1..9\nrepeat 2\nat_least_once\ninsert_or_update Users Id = @id, Name = @name, Born = null\ndelete Users key 12\n")},
+			{Kind: bench.SQLFile, Name: write(t, "change.sql", "-- @id INT64 1..300\n-- repeat 2\n-- last_statement\nUPDATE Users SET Name = 'x' WHERE Id = @id THEN RETURN Id;\nUPDATE Users SET Name = 'y' WHERE Id = @id;")},
+			{Kind: bench.SQLFile, Name: write(t, "batch.sql", "-- @id INT64 1..300\n-- batch\n-- repeat 3\nUPDATE Users SET Name = 'x' WHERE Id = @id")},
+		},
+	}
+}
+
+func TestOwn(t *testing.T) {
+	s, out := small(t)
+	own, err := bench.Own(ownFiles(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Rate, s.Clients = 200, []int{2}
+	r, err := bench.Run(t.Context(), s, own)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if len(r.Measures) != 7 || len(r.Pairs) != 6 {
+		t.Errorf("%d measures and %d pairs, want 7 and 6", len(r.Measures), len(r.Pairs))
+	}
+	for _, m := range r.Measures {
+		if m.Operations == 0 || m.Corrected != nil || m.CPUSource == "process" {
+			t.Errorf("%s: %d operations, corrected %v, CPU of %q", m.Path, m.Operations, m.Corrected, m.CPUSource)
+		}
+	}
+	checkPage(t, s.Report, "ten.read", "n/a", "open loop")
+}
+
+// TestFailure drops into a division by zero in the middle of the run.
+func TestFailure(t *testing.T) {
+	s, out := small(t)
+	own, err := bench.Own(bench.Files{Paths: []bench.File{
+		{Kind: bench.SQLFile, Name: write(t, "good.sql", "SELECT 1")},
+		{Kind: bench.SQLFile, Name: write(t, "bad.sql", "-- @n INT64 sequence 1\nSELECT DIV(1, 60 - @n)")},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := bench.Run(t.Context(), s, own)
+	if !errors.Is(err, bench.ErrPartial) || !strings.Contains(err.Error(), "bad.sql") || !strings.Contains(err.Error(), "division by zero") {
+		t.Errorf("got %v\n%s", err, out)
+	}
+	if r == nil || r.Partial == "" || !strings.Contains(out.String(), "PARTIAL RESULTS") {
+		t.Errorf("the results are not marked as partial:\n%s", out)
+	}
+	checkPage(t, s.Report, "Partial results")
+	checkJSON(t, s.JSON, "division by zero")
+}
+
+func TestInterrupt(t *testing.T) {
+	s, out := small(t)
+	s.Each, s.Rounds = 10*time.Second, 10
+	own, err := bench.Own(bench.Files{Paths: []bench.File{{Kind: bench.SQLFile, Name: write(t, "one.sql", "SELECT 1")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer time.AfterFunc(2500*time.Millisecond, cancel).Stop() // the warm-up takes a second
+	r, err := bench.Run(ctx, s, own)
+	if !errors.Is(err, bench.ErrPartial) || !strings.Contains(err.Error(), "interrupted") {
+		t.Fatalf("got %v\n%s", err, out)
+	}
+	if len(r.Measures) != 1 || r.Measures[0].Operations == 0 {
+		t.Errorf("what was measured is lost:\n%s", out)
+	}
+	checkJSON(t, s.JSON, "interrupted")
+}
+
+func TestBadSettings(t *testing.T) {
+	for want, change := range map[string]func(*bench.Settings){
+		"--rows":                func(s *bench.Settings) { s.Rows = 0 },
+		"--seconds":             func(s *bench.Settings) { s.Each = 0 },
+		"--rounds":              func(s *bench.Settings) { s.Rounds = -1 },
+		"--clients needs":       func(s *bench.Settings) { s.Clients = nil },
+		"--clients must":        func(s *bench.Settings) { s.Clients = []int{0} },
+		"--rate":                func(s *bench.Settings) { s.Rate = -1 },
+		"--keys":                func(s *bench.Settings) { s.Keys = 0 },
+		"--splits":              func(s *bench.Settings) { s.Splits = 1 << 30 },
+		"--keys times --splits": func(s *bench.Settings) { s.Rows = 20 },
+		"--batch":               func(s *bench.Settings) { s.Batch = 0 },
+		"--endpoint needs":      func(s *bench.Settings) { s.Address = "127.0.0.1:1" },
+		"--database must":       func(s *bench.Settings) { s.Database = "d" },
+		"no such file":          func(s *bench.Settings) { s.Report = filepath.Join(t.TempDir(), "missing", "r.html") },
+		"no server answers":     func(s *bench.Settings) { s.Address, s.Database = "127.0.0.1:1", databaseName },
+	} {
+		s := bench.Defaults()
+		s.Out = io.Discard
+		change(&s)
+		if _, err := bench.Run(t.Context(), s, bench.Access()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestMissingDatabase(t *testing.T) {
+	s, _ := small(t)
+	s.Database += "x"
+	if _, err := bench.Run(t.Context(), s, bench.Access()); err == nil || !strings.Contains(err.Error(), "there is no database "+s.Database) {
+		t.Errorf("got %v", err)
+	}
+	s.Database, s.PID = databaseName, 1<<30
+	if _, err := bench.Run(t.Context(), s, bench.Access()); err == nil || !strings.Contains(err.Error(), "--pid") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	for _, c := range []struct {
+		kind       bench.Kind
+		text, want string
+	}{
+		{bench.SQLFile, "", "nothing to do"},
+		{bench.SQLFile, "-- @a INT64 x\nSELECT @a", "f:1: parameter @a"},
+		{bench.SQLFile, "-- batch\nSELECT 1", "batch is for DML"},
+		{bench.SQLFile, "-- repeat 0\nSELECT 1", "repeat"},
+		{bench.SQLFile, ";", "no statement"},
+		{bench.ReadFile, "table T", "a read needs"},
+		{bench.ReadFile, "fetch T", "f:1: unknown word"},
+		{bench.ReadFile, "table T\ncolumns A\nkey @a", "f:3: parameter @a is not declared"},
+		{bench.ReadFile, "table T\ncolumns A\nkeys 1", "array parameter"},
+		{bench.ReadFile, "table T\ncolumns A\nrange 1", "first to last"},
+		{bench.ReadFile, "table T\ncolumns A\nall\nlimit x", "limit"},
+		{bench.ReadFile, "@a INT64 1..2\n@a INT64 1..2", "twice"},
+		{bench.WriteFile, "insert", "a mutation is"},
+		{bench.WriteFile, "upsert T A = 1", "unknown mutation"},
+		{bench.WriteFile, "insert T A", "Column = value"},
+		{bench.WriteFile, "insert T A = what", "a value is"},
+		{bench.WriteFile, "at_least_once", "no mutation"},
+	} {
+		_, err := bench.Own(bench.Files{Paths: []bench.File{{Kind: c.kind, Name: write(t, "f", c.text)}}})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %q: got %v, want %q", c.kind, c.text, err, c.want)
+		}
+	}
+	if _, err := bench.Own(bench.Files{}); err == nil {
+		t.Error("no files are accepted")
+	}
+	if _, err := bench.Own(bench.Files{Paths: []bench.File{{Kind: bench.SQLFile, Name: "missing"}}}); err == nil {
+		t.Error("a missing file is accepted")
+	}
+}
