@@ -280,6 +280,7 @@ func TestBadSettings(t *testing.T) {
 		"--keys":                func(s *bench.Settings) { s.Keys = 0 },
 		"--splits":              func(s *bench.Settings) { s.Splits = 1 << 30 },
 		"--keys times --splits": func(s *bench.Settings) { s.Rows = 20 },
+		"--pid":                 func(s *bench.Settings) { s.PID = -1 },
 		"--batch":               func(s *bench.Settings) { s.Batch = 0 },
 		"--endpoint needs":      func(s *bench.Settings) { s.Address = "127.0.0.1:1" },
 		"--database must":       func(s *bench.Settings) { s.Database = "d" },
@@ -301,7 +302,7 @@ func TestMissingDatabase(t *testing.T) {
 	if _, err := bench.Run(t.Context(), s, bench.Access()); err == nil || !strings.Contains(err.Error(), "there is no database "+s.Database) {
 		t.Errorf("got %v", err)
 	}
-	s.Database, s.PID = databaseName, 1<<30
+	s.Database, s.PID = databaseName, 1<<22-1
 	if _, err := bench.Run(t.Context(), s, bench.Access()); err == nil || !strings.Contains(err.Error(), "--pid") {
 		t.Errorf("got %v", err)
 	}

@@ -34,9 +34,9 @@ func (d *drawing) svg(label string) template.HTML {
 
 // Geometry of the bar charts: a title line for each experiment, a line for each path.
 const (
-	barWidth  = 400.0
-	barLabel  = 140.0 // for the path's name
-	barValue  = 104.0 // for the number behind the longest bar
+	barWidth  = 450.0
+	barLabel  = 164.0 // for the path's name
+	barValue  = 118.0 // for the number behind the longest bar
 	barLine   = 19.0
 	barHead   = 24.0
 	barHeight = 12.0
@@ -73,7 +73,7 @@ func duration(us float64) string {
 }
 
 // barCharts draw the measures of a benchmark, one chart for each metric that anything is known of.
-func barCharts(measures []*Measure, colors map[*Measure]int) (list []chart) {
+func (r *Report) barCharts(measures []*Measure, colors map[*Measure]int) (list []chart) {
 	for _, metric := range barMetrics {
 		longest, any := 0.0, false
 		for _, m := range measures {
@@ -81,21 +81,21 @@ func barCharts(measures []*Measure, colors map[*Measure]int) (list []chart) {
 			longest, any = max(longest, v), any || ok
 		}
 		if any {
-			list = append(list, chart{metric.title, bars(measures, colors, metric, longest)})
+			list = append(list, chart{metric.title, r.bars(measures, colors, metric, longest)})
 		}
 	}
 	return list
 }
 
-func bars(measures []*Measure, colors map[*Measure]int, metric barMetric, longest float64) template.HTML {
+func (r *Report) bars(measures []*Measure, colors map[*Measure]int, metric barMetric, longest float64) template.HTML {
 	d := &drawing{width: barWidth}
 	y := 0.0
-	title := ""
+	group := -1
 	for _, m := range measures {
-		if t := m.Title + ", " + plural(m.Clients, "client"); t != title {
-			title = t
+		if m.group != group {
+			group = m.group
 			y += barHead
-			d.text(0, y-7, "start", "head", title)
+			d.text(0, y-7, "start", "head", r.groupTitle(m))
 		}
 		v, text, ok := metric.value(m)
 		width := 0.0

@@ -129,7 +129,7 @@ func (l *load) run(ctx context.Context, show func(window)) error {
 				cancel(err)
 			}
 		case <-l.server:
-			return errors.New("the server's process ended")
+			return errServerEnded
 		case <-done:
 			return errors.Join(context.Cause(ctx), closeWindow())
 		}
@@ -140,8 +140,18 @@ func (l *load) readCPU() (time.Duration, error) {
 	if l.cpu == nil {
 		return 0, nil
 	}
-	return l.cpu()
+	used, err := l.cpu()
+	if err != nil {
+		select {
+		case <-l.server:
+			return 0, errServerEnded // which is why
+		default:
+		}
+	}
+	return used, err
 }
+
+var errServerEnded = errors.New("the server's process ended")
 
 // start sets the clients to work; the channel closes when all have stopped.
 func (l *load) start(ctx context.Context, cancel context.CancelCauseFunc) <-chan struct{} {
@@ -185,9 +195,11 @@ func (l *load) open(ctx context.Context, c call) error {
 		if due >= l.lasts {
 			return nil
 		}
+		counts := due
 		if wait := due - time.Since(l.began); wait > 0 {
 			select {
 			case <-time.After(wait):
+				counts = time.Since(l.began) // a timer is up to a millisecond late, which is not the server's fault
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
@@ -195,7 +207,7 @@ func (l *load) open(ctx context.Context, c call) error {
 		if err := l.op(ctx, c); err != nil {
 			return err
 		}
-		l.recorder.add(time.Since(l.began) - due)
+		l.recorder.add(time.Since(l.began) - counts)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ type Measure struct {
 	CPU       *float64 `json:"server_cpu_us,omitempty"`
 	CPUSource string   `json:"server_cpu_source,omitempty"`
 
+	group   int                     // position of the first measure that takes turns with this one
 	latency *hdrhistogram.Histogram // microseconds
 	elapsed time.Duration
 	cpu     time.Duration

@@ -34,6 +34,43 @@ const (
 	WriteFile Kind = "write"
 )
 
+// FileHelp tells a user what stands in workload files.
+const FileHelp = `Each file is one way to a result; the ways take turns, and all are held against the first.
+
+  --sql FILE     -- @id INT64 1..100000
+                 SELECT Name FROM Singers WHERE Id = @id
+
+  --read FILE    @ids ARRAY<INT64> 10 of 1..100000
+                 table   Singers
+                 columns Id, Name
+                 keys    @ids
+
+  --write FILE   @id   STRING uuid
+                 @name STRING letters 20
+                 insert Singers Id = @id, Name = @name
+
+In SQL, statements end with ; at the end of a line; DML runs in one transaction. Comments may
+hold the lines "batch" (one ExecuteBatchDml) and "last_statement". A read has lines "key @a, @b",
+"keys @list", "range @a to @b" (both included) or "all", and may have "index NAME" and "limit N".
+A write has lines insert, update, insert_or_update, replace TABLE Column = value, ...; and
+delete TABLE key @a, @b; "at_least_once" leaves the transaction out. "repeat N" makes N of it
+in one operation, drawn anew. A value is @parameter, 'text', a number, true, false or null.
+
+Parameters are drawn for each operation:
+
+  @id    INT64     1..1000             both ends included; also FLOAT64, DATE, TIMESTAMP
+  @new   INT64     sequence 1          counts up, over all clients
+  @last  INT64     @id + 9             from a parameter above
+  @key   STRING    uuid
+  @text  STRING    letters 100
+  @user  STRING    user-%06d 1..1000   a number in a text
+  @kind  STRING    one of red, green   also INT64, FLOAT64
+  @blob  BYTES     16
+  @flag  BOOL
+  @at    TIMESTAMP now
+  @ids   ARRAY<INT64> 10 of 1..1000    ten different ones
+`
+
 // workload is a file that has been read.
 type workload interface {
 	path(*spanner.Client) path

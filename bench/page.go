@@ -96,10 +96,12 @@ func (r *Report) writePage(w io.Writer) error {
 
 // tiles are the figures that have something published or wanted beside them; without any, the pairs.
 func (r *Report) tiles() (list []tile) {
+	shown := map[string]bool{}
 	for _, f := range r.Figures {
-		if f.Ours == nil || f.Clients != r.Figures[0].Clients {
-			continue
+		if f.Ours == nil || shown[f.Name] {
+			continue // the first number of clients is the study's
 		}
+		shown[f.Name] = true
 		var beside []string
 		if f.Study > 0 {
 			beside = append(beside, "published "+ratioText(&f.Study))
@@ -172,7 +174,7 @@ func (r *Report) section(benchmark string) section {
 				f.sideText(f.OursLeft), f.sideText(f.OursRight), f.comparedText(f.Ours), aim(f), f.verdict()})
 		}
 	}
-	s.Bars = barCharts(s.Measures, colors)
+	s.Bars = r.barCharts(s.Measures, colors)
 	s.Timeline = r.timelineCharts(benchmark, colors)
 	return s
 }

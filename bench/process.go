@@ -89,35 +89,10 @@ func (p *process) pid() pid { return pid(p.cmd.Process.Pid) }
 // meter reads the CPU time that a server has used since it began.
 type meter func() (time.Duration, error)
 
-// pid is a process on this machine, seen through /proc.
+// pid is a process on this machine.
 type pid int
 
-// clockTick is the unit of CPU times in /proc/PID/stat: sysconf(_SC_CLK_TCK), 100 on every Linux there is.
-const clockTick = time.Second / 100
-
-// cpu is the CPU time, user and system, that the process has used (proc(5), /proc/PID/stat fields 14 and 15).
-func (p pid) cpu() (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
-	if err != nil {
-		return 0, fmt.Errorf("read CPU time (Linux only): %w", err)
-	}
-	_, after, _ := strings.Cut(string(text), ") ") // the name before may hold blanks
-	fields := strings.Fields(after)
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("unknown form of /proc/PID/stat: %q", text)
-	}
-	var ticks int64
-	for _, f := range fields[11:13] {
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("unknown form of /proc/PID/stat: %w", err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * clockTick, nil
-}
-
-// resident is the memory of the process in RAM, in bytes (VmRSS).
+// resident is the memory of the process in RAM, in bytes (VmRSS of proc(5)).
 func (p pid) resident() (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p))
 	if err != nil {

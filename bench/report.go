@@ -67,13 +67,23 @@ func (r *Report) begin(benchmark string, e experiment, clients int) int {
 		}
 		r.Measures = append(r.Measures, &Measure{
 			Benchmark: benchmark, Experiment: e.name, Title: e.title, Path: p.name, Method: p.method, Clients: n,
-			Tag: tag(fmt.Sprint("c", n), benchmark, e.name, p.name), latency: newHistogram(),
+			Tag: tag(fmt.Sprint("c", n), benchmark, e.name, p.name), group: first, latency: newHistogram(),
 		})
 	}
 	for _, pair := range e.pairs {
 		r.wanted = append(r.wanted, wantedPair{at[pair[0]], at[pair[1]]})
 	}
 	return first
+}
+
+// groupTitle names the experiment of a measure and its number of clients, if that is the same for all paths.
+func (r *Report) groupTitle(m *Measure) string {
+	for _, other := range r.Measures {
+		if other.group == m.group && other.Clients != m.Clients {
+			return m.Title
+		}
+	}
+	return m.Title + ", " + plural(m.Clients, "client")
 }
 
 // complete works out what is compared. Paths that were never reached are left out.

@@ -96,14 +96,14 @@ func (s *screen) window(m *Measure, round, rounds int, w window) {
 		return
 	}
 	h := w.latency
-	now := fmt.Sprintf("now      %s: %s ops/s, p50 %s ms, p99 %s ms", m.Path, count(w.perSecond()), milliseconds(h.ValueAtQuantile(50)), milliseconds(h.ValueAtQuantile(99)))
+	now := fmt.Sprintf("now      %s ops/s, p50 %s ms, p99 %s ms", count(w.perSecond()), milliseconds(h.ValueAtQuantile(50)), milliseconds(h.ValueAtQuantile(99)))
 	if m.metered {
 		now += fmt.Sprintf(", server %.2f cores", w.cpu.Seconds()/w.elapsed.Seconds())
 	}
 	left := max(0, s.planned-s.passed).Round(time.Second)
 	lines := []string{
 		fmt.Sprintf("%s  %s  %v to go", s.title, bar(s.passed.Seconds()/s.planned.Seconds()), left),
-		fmt.Sprintf("round    %s, %s", roundText(round, rounds), plural(m.Clients, "client")),
+		fmt.Sprintf("round    %s: %s, %s", roundText(round, rounds), m.Path, plural(m.Clients, "client")),
 		now, "",
 		fmt.Sprintf("%-28s %9s %9s %9s %9s %9s", "so far", "ops/s", "p50 ms", "p99 ms", "CPU us", "to first"),
 	}

@@ -52,6 +52,9 @@ func Defaults() Settings {
 // maxClients is far more than one machine drives; beyond it a typing error is likelier.
 const maxClients = 10_000
 
+// maxPID is Linux's PID_MAX_LIMIT.
+const maxPID = 1 << 22
+
 var databaseForm = regexp.MustCompile(`^projects/[^/]+/instances/[^/]+/databases/[^/]+$`)
 
 func (s Settings) check() error {
@@ -72,6 +75,8 @@ func (s Settings) check() error {
 		return errors.New("--splits must be positive and at most --rows")
 	case s.Keys*s.Splits > s.Rows:
 		return errors.New("--rows must be at least --keys times --splits, so that scattered keys can differ")
+	case s.PID < 0 || s.PID > maxPID:
+		return fmt.Errorf("--pid must be a process, from 1 to %d", maxPID)
 	case s.Batch < 1:
 		return errors.New("--batch must be positive")
 	case s.Address != "" && s.Database == "":

@@ -82,19 +82,24 @@ func (r *Report) pairTable(t *table) {
 	if len(r.Pairs) == 0 {
 		return
 	}
-	lines := [][]string{{"", "left / right", "clients", "p50 L", "p50 R", "L/R", "p99 L/R", "CPU L", "CPU R", "L/R", "ops/s L", "ops/s R", "L/R"}}
+	lines := [][]string{{"left / right", "clients", "p50 L", "p50 R", "L/R", "p99 L/R", "CPU L", "CPU R", "L/R", "ops/s L/R"}}
+	title := ""
 	for _, p := range r.Pairs {
+		if p.Title != title {
+			title = p.Title
+			lines = append(lines, []string{title + ":"})
+		}
 		a, b := r.Measures[p.Left], r.Measures[p.Right]
 		clients := fmt.Sprint(a.Clients)
 		if a.Clients != b.Clients {
 			clients += " / " + fmt.Sprint(b.Clients)
 		}
-		lines = append(lines, []string{p.Title, a.Path + " / " + b.Path, clients,
+		lines = append(lines, []string{"  " + a.Path + " / " + b.Path, clients,
 			milliseconds(a.Latency.P50), milliseconds(b.Latency.P50), ratioText(p.Latency), ratioText(p.Tail),
-			micros(a.CPU), micros(b.CPU), ratioText(p.CPU), count(a.PerSecond), count(b.PerSecond), ratioText(p.Throughput)})
+			micros(a.CPU), micros(b.CPU), ratioText(p.CPU), ratioText(p.Throughput)})
 	}
-	t.printf("\nSide by side, left (L) and right (R): latency in ms, CPU of the server per operation in us, operations per second\n")
-	t.rows(2, lines)
+	t.printf("\nSide by side, left (L) and right (R): latency in ms, CPU of the server per operation in us\n")
+	t.rows(1, lines)
 }
 
 func (r *Report) figureTable(t *table) {
@@ -165,17 +170,22 @@ func (r *Report) measureTable(t *table) {
 	if len(r.Measures) == 0 {
 		return
 	}
-	lines := [][]string{{"", "path", "clients", "operations", "ops/s", "mean ms", "p50", "p90", "p99", "p99.9", "max", "p99 corr.", "CPU us"}}
+	lines := [][]string{{"path", "clients", "operations", "ops/s", "mean", "p50", "p90", "p99", "p99.9", "max", "p99 corr.", "CPU us"}}
+	title := ""
 	for _, m := range r.Measures {
+		if m.Title != title {
+			title = m.Title
+			lines = append(lines, []string{title + ":"})
+		}
 		l := m.Latency
-		cells := []string{m.Title, m.Path, fmt.Sprint(m.Clients), fmt.Sprint(m.Operations), count(m.PerSecond), l.MeanText()}
+		cells := []string{"  " + m.Path, fmt.Sprint(m.Clients), fmt.Sprint(m.Operations), count(m.PerSecond), l.MeanText()}
 		for _, v := range []int64{l.P50, l.P90, l.P99, l.P999, l.Max, m.tail().P99} {
 			cells = append(cells, milliseconds(v))
 		}
 		lines = append(lines, append(cells, micros(m.CPU)))
 	}
 	t.printf("\nAll measures (latencies in ms; corr. = corrected for coordinated omission)\n")
-	t.rows(2, lines)
+	t.rows(1, lines)
 	for _, m := range r.Measures {
 		if m.Unsent > 0 {
 			t.printf("%s, %s: %d operations were due and never sent: the server was too slow for the rate\n", m.Title, m.Path, m.Unsent)

@@ -83,32 +83,19 @@ func (r *Report) overTime(samples []Sample, colors map[*Measure]int, metric time
 func (r *Report) bands(d *drawing, samples []Sample, x axis) {
 	shaded := false
 	for i := 0; i < len(samples); {
-		title := r.bandTitle(samples[i])
+		m := r.Measures[samples[i].Measure]
 		j := i
-		for j < len(samples) && r.bandTitle(samples[j]) == title {
+		for j < len(samples) && r.Measures[samples[j].Measure].group == m.group {
 			j++
 		}
 		from, to := x.at(samples[i].Seconds-samples[i].Width), x.at(samples[j-1].Seconds)
 		if shaded {
 			d.add(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" class="band"/>`, from, timeTop, to-from, timeHeight)
 		}
-		d.text((from+to)/2, timeTop-6, "middle", "label", fit(title, to-from))
+		d.text((from+to)/2, timeTop-6, "middle", "label", fit(r.groupTitle(m), to-from))
 		shaded = !shaded
 		i = j
 	}
-}
-
-func (r *Report) bandTitle(s Sample) string {
-	m := r.Measures[s.Measure]
-	return m.Title + clientsBehind(r.Settings, m)
-}
-
-// clientsBehind names the number of clients where there are several.
-func clientsBehind(s Settings, m *Measure) string {
-	if len(s.Clients) < 2 {
-		return ""
-	}
-	return ", " + plural(m.Clients, "client")
 }
 
 // fit cuts a text to a width, at about 6 units a letter.

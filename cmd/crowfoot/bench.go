@@ -56,6 +56,10 @@ func runBench(ctx context.Context, args []string) error {
 		s.Rows, s.Each, s.Rounds, s.Clients, s.StatisticsWait = pointsRows, pointsSeconds, 3, []int{1, 8, 32}, 0
 	case "own":
 		ownFlags(flags, &files)
+		flags.Usage = func() {
+			fmt.Fprint(flags.Output(), "crowfoot bench own runs your own workload.\n\n"+bench.FileHelp+"\n")
+			flags.PrintDefaults()
+		}
 	case "ceiling": // the other end of points, in a process of its own
 		return bench.Ceiling(ctx)
 	case "help", "-h", "--help":
