@@ -64,7 +64,7 @@ func (f *file) line(number int, line string, words []string) error {
 	switch {
 	case comment && len(fields) == 0:
 		return nil
-	case strings.HasPrefix(inner, "@") && (comment || len(words) == 0 || !slices.Contains(words, onlyBehindComments)):
+	case strings.HasPrefix(inner, "@") && (comment || !slices.Contains(words, onlyBehindComments)):
 		return f.declare(inner)
 	case len(fields) == 2 && fields[0] == "repeat":
 		return f.setRepeat(fields[1])
