@@ -39,6 +39,11 @@ func NegativeShift() *Error {
 	return newError(codes.OutOfRange, "Bitwise binary shift by negative offset.")
 }
 
+// NegativeShiftOfBytes is the same for BYTES.
+func NegativeShiftOfBytes() *Error {
+	return newError(codes.OutOfRange, "Bitwise shift by negative offset.")
+}
+
 // BadValue: a text is not a value of the type; typ is in GoogleSQL's lower case for numbers: Bad int64 value: abc.
 func BadValue(typ, text string) *Error {
 	return newError(codes.OutOfRange, "Bad %s value: %s", typ, text)
@@ -82,11 +87,6 @@ func UserError(text string) *Error {
 // BadArgument: a function does not take the argument that it was given. The sentence is whole.
 func BadArgument(sentence string) *Error {
 	return newError(codes.OutOfRange, "%s", sentence)
-}
-
-// TooLong: a function's result would exceed a limit on the size of values.
-func TooLong(function string, limit int) *Error {
-	return newError(codes.OutOfRange, "Output of %s exceeds max allowed output size of %d bytes", function, limit)
 }
 
 // BadRegexp: a regular expression is not one of RE2's.

@@ -40,7 +40,14 @@ type spread struct {
 	root          bool
 	n             int64
 	mean, squares float64
+	shift         int // numbers are held times 2^-shift: 0 until one comes whose square may overflow
 }
+
+// Numbers beyond wide are scaled down, so far that squares of the greatest fit, however many there are.
+const (
+	wide      = 1e150
+	wideShift = 600
+)
 
 func (s *spread) Add(args []value.Value) error {
 	if args[0].IsNull() {
@@ -48,6 +55,10 @@ func (s *spread) Add(args []value.Value) error {
 	}
 	s.n++
 	x := args[0].AsFloat64()
+	if s.shift == 0 && math.Abs(x) > wide && finite(x) {
+		s.shift, s.mean, s.squares = wideShift, math.Ldexp(s.mean, -wideShift), math.Ldexp(s.squares, -2*wideShift)
+	}
+	x = math.Ldexp(x, -s.shift)
 	delta := x - s.mean
 	s.mean += delta / float64(s.n)
 	s.squares += delta * (x - s.mean)
@@ -61,9 +72,9 @@ func (s *spread) Result() (value.Value, error) {
 	}
 	variance := s.squares / float64(n)
 	if s.root {
-		variance = math.Sqrt(variance)
+		return ofFloat64(math.Ldexp(math.Sqrt(variance), s.shift))
 	}
-	return ofFloat64(variance)
+	return ofFloat64(math.Ldexp(variance, 2*s.shift))
 }
 
 // spreadNumeric is exact up to the last step.

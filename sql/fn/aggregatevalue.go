@@ -22,7 +22,7 @@ var collecting = []aggregateRecord{
 
 func extremum(sign int) func(*tree.Function) func() State {
 	return func(f *tree.Function) func() State {
-		return func() State { return &extremumState{sign: sign, t: f.Type, best: value.Null(f.Type.Kind)} }
+		return func() State { return &extremumState{sign: sign, t: f.Args[0], best: value.Null(f.Args[0].Kind)} }
 	}
 }
 

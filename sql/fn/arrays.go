@@ -35,8 +35,8 @@ var arrays = []record{
 	{name: "array_remove_last_n", doc: "All but the last n elements.", overloads: []overload{{"ARRAY, INT64 -> ARRAY", portion("ARRAY_REMOVE_LAST_N", func(list []value.Value, n int) []value.Value { return list[:len(list)-n] })}}},
 	{name: "array_min", doc: "The least element; NULL if there is none.", overloads: []overload{{"ARRAY -> ANY", aggregated("min")}}},
 	{name: "array_max", doc: "The greatest element; NULL if there is none.", overloads: []overload{{"ARRAY -> ANY", aggregated("max")}}},
-	{name: "array_sum", doc: "The sum of the elements; NULL if there are none.", overloads: []overload{{"ARRAY -> ANY", aggregated("sum")}}},
-	{name: "array_avg", doc: "The average of the elements; NULL if there are none.", overloads: []overload{{"ARRAY -> ANY", aggregated("avg")}}},
+	{name: "array_sum", doc: "The sum of the elements; NULL if there are none.", overloads: sumOverloads("sum", "INT64")},
+	{name: "array_avg", doc: "The average of the elements; NULL if there are none.", overloads: sumOverloads("avg", "FLOAT64")},
 	{name: "generate_array", doc: "GENERATE_ARRAY(first, last, step): numbers from the first to the last, a step (1) apart.", overloads: []overload{
 		{"INT64, INT64, ?INT64 -> ARRAY<INT64>", strict(generateInt64)},
 		{"NUMERIC, NUMERIC, ?NUMERIC -> ARRAY<NUMERIC>", strict(generateNumeric)},
@@ -167,10 +167,25 @@ func portion(name string, cut func(list []value.Value, n int) []value.Value) bod
 	})
 }
 
+// sumOverloads are those of an aggregate of numbers; that of integers has a result of its own.
+func sumOverloads(name, ofIntegers string) []overload {
+	return []overload{
+		{"ARRAY<INT64> -> " + ofIntegers, aggregated(name)},
+		{"ARRAY<FLOAT64> -> FLOAT64", aggregated(name)},
+		{"ARRAY<FLOAT32> -> FLOAT64", aggregated(name)},
+		{"ARRAY<NUMERIC> -> NUMERIC", aggregated(name)},
+		{"ARRAY<INTERVAL> -> INTERVAL", aggregated(name)},
+	}
+}
+
 // aggregated is an aggregate over the elements of an array.
 func aggregated(name string) body {
 	return byType(func(f *tree.Function) body {
-		aggregate, err := LookupAggregate(&tree.Function{Name: name, Args: []*value.Type{f.Args[0].Elem}, Type: f.Type})
+		elem := f.Args[0].Elem
+		if f.Type.Kind == value.Float64 && elem.Kind == value.Float32 {
+			elem = value.Float64Type // values of both are read in the same way
+		}
+		aggregate, err := LookupAggregate(&tree.Function{Name: name, Args: []*value.Type{elem}, Type: f.Type})
 		return strict(func(_ *Context, a []value.Value) (value.Value, error) {
 			if err != nil {
 				return value.Value{}, err
@@ -230,6 +245,9 @@ func generateFloat64(_ *Context, a []value.Value) (value.Value, error) {
 	if step == 0 {
 		return badArgument(zeroStep)
 	}
+	if (last-first)/step > maxGenerated {
+		return badArgument(tooManyGenerated)
+	}
 	list := []value.Value{}
 	for i := 0; ; i++ {
 		x := first + float64(i)*step
@@ -250,6 +268,9 @@ func generateNumeric(_ *Context, a []value.Value) (value.Value, error) {
 	}
 	if step.Sign() == 0 {
 		return badArgument(zeroStep)
+	}
+	if (last.Float64()-x.Float64())/step.Float64() > maxGenerated {
+		return badArgument(tooManyGenerated)
 	}
 	list := []value.Value{}
 	for ok := true; ok && x.Cmp(last) != step.Sign(); x, ok = x.Add(step) {

@@ -95,7 +95,7 @@ func shiftRight(_ *Context, a []value.Value) (value.Value, error) {
 func shiftLeftBytes(_ *Context, a []value.Value) (value.Value, error) {
 	x, n := a[0].AsBytes(), a[1].AsInt64()
 	if n < 0 {
-		return value.Value{}, fault.NegativeShift()
+		return value.Value{}, fault.NegativeShiftOfBytes()
 	}
 	z := make([]byte, len(x))
 	if whole, rest := n/8, uint(n%8); whole < int64(len(x)) {
@@ -112,7 +112,7 @@ func shiftLeftBytes(_ *Context, a []value.Value) (value.Value, error) {
 func shiftRightBytes(_ *Context, a []value.Value) (value.Value, error) {
 	x, n := a[0].AsBytes(), a[1].AsInt64()
 	if n < 0 {
-		return value.Value{}, fault.NegativeShift()
+		return value.Value{}, fault.NegativeShiftOfBytes()
 	}
 	z := make([]byte, len(x))
 	if whole, rest := n/8, uint(n%8); whole < int64(len(x)) {

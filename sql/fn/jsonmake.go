@@ -22,7 +22,7 @@ var jsonMakers = []record{
 	{name: "json_array", doc: "A JSON array of any values.", overloads: []overload{{"ANY... -> JSON", byType(jsonArray)}}},
 	{name: "json_object", doc: "JSON_OBJECT(name, value, ...) or JSON_OBJECT(names, values): a JSON object; of equal names the first counts.", overloads: []overload{
 		{"ARRAY<STRING>, ARRAY -> JSON", byType(jsonObjectOfArrays)},
-		{"ANY... -> JSON", byType(jsonObject)},
+		{"(STRING, ANY)... -> JSON", byType(jsonObject)},
 	}},
 }
 
@@ -223,9 +223,6 @@ func jsonArray(f *tree.Function) body {
 
 func jsonObject(f *tree.Function) body {
 	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
-		if len(a)%2 != 0 {
-			return badArgument("JSON_OBJECT needs a value for each name")
-		}
 		text := []byte{'{'}
 		var err error
 		for i := 0; i < len(a); i += 2 {

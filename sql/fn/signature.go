@@ -15,8 +15,9 @@ func fits(signature string, args []*value.Type) bool {
 		var p string
 		p, params = nextParam(params)
 		if rest, ok := strings.CutSuffix(p, "..."); ok {
-			for i < len(args) && accepts(rest, args[i]) {
-				i++
+			group := strings.Split(strings.Trim(rest, "()"), ", ")
+			for acceptAll(group, args[i:]) {
+				i += len(group)
 			}
 			continue
 		}
@@ -31,14 +32,23 @@ func fits(signature string, args []*value.Type) bool {
 	return i == len(args)
 }
 
-// nextParam cuts off the first parameter; commas inside <> do not count.
+func acceptAll(params []string, args []*value.Type) bool {
+	for i, p := range params {
+		if i == len(args) || !accepts(p, args[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// nextParam cuts off the first parameter; commas inside <> and () do not count.
 func nextParam(params string) (first, rest string) {
 	depth := 0
 	for i := range len(params) {
 		switch params[i] {
-		case '<':
+		case '<', '(':
 			depth++
-		case '>':
+		case '>', ')':
 			depth--
 		case ',':
 			if depth == 0 {

@@ -1,0 +1,95 @@
+package fn
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+var compressions = []record{
+	{name: "zstd_compress", doc: "ZSTD_COMPRESS(text, level): compressed by Zstandard, at a level from -5 to 22.", overloads: []overload{
+		{"STRING, ?INT64 -> BYTES", strict(zstdCompress)},
+		{"BYTES, ?INT64 -> BYTES", strict(zstdCompress)},
+	}},
+	{name: "zstd_decompress_to_bytes", doc: "ZSTD_DECOMPRESS_TO_BYTES(bytes, size_limit): what was compressed by Zstandard.",
+		overloads: []overload{{"BYTES, ?INT64 -> BYTES", strict(zstdToBytes)}}},
+	{name: "zstd_decompress_to_string", doc: "ZSTD_DECOMPRESS_TO_STRING(bytes, size_limit): the text that was compressed by Zstandard.",
+		overloads: []overload{{"BYTES, ?INT64 -> STRING", strict(zstdToString)}}},
+}
+
+// Zstandard's own default, and the levels that GoogleSQL admits.
+const (
+	zstdLevel    = 3
+	zstdMinLevel = -5
+	zstdMaxLevel = 22
+)
+
+func zstdCompress(_ *Context, a []value.Value) (value.Value, error) {
+	level := int64(zstdLevel)
+	if len(a) > 1 {
+		level = a[1].AsInt64()
+	}
+	if level < zstdMinLevel || level > zstdMaxLevel {
+		return badArgument(fmt.Sprintf("ZSTD compression level must be between %d and %d, but was %d", zstdMinLevel, zstdMaxLevel, level))
+	}
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(int(level))), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return value.Value{}, err
+	}
+	defer encoder.Close()
+	return ofBytes(encoder.EncodeAll(a[0].AsBytes(), nil))
+}
+
+// zstdSizeLimit is how large a decompressed text may be if the call does not say: as large as a cell of a table
+// (https://cloud.google.com/spanner/quotas).
+const zstdSizeLimit = 10 << 20
+
+func zstdDecompress(a []value.Value) ([]byte, error) {
+	limit := int64(zstdSizeLimit)
+	if len(a) > 1 {
+		limit = a[1].AsInt64()
+	}
+	if limit <= 0 {
+		_, err := badArgument(fmt.Sprintf("ZSTD size limit must be positive, but was %d", limit))
+		return nil, err
+	}
+	decoder, err := zstd.NewReader(bytes.NewReader(a[0].AsBytes()), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(zstdMaxWindow))
+	if err != nil {
+		_, err = badArgument("ZSTD decompression failed: " + err.Error())
+		return nil, err
+	}
+	defer decoder.Close()
+	// One byte more than may be tells a text that is too long.
+	text, err := io.ReadAll(io.LimitReader(decoder, min(limit, zstdMaxOutput)+1))
+	switch {
+	case err != nil:
+		_, err = badArgument("ZSTD decompression failed: " + err.Error())
+	case int64(len(text)) > min(limit, zstdMaxOutput):
+		_, err = badArgument(fmt.Sprintf("ZSTD output exceeds the size limit of %d bytes", min(limit, zstdMaxOutput)))
+	}
+	return text, err
+}
+
+// A small text may unfold to a large one, so that memory is bounded whatever limit a call gives.
+const (
+	zstdMaxOutput = 100 << 20
+	zstdMaxWindow = 64 << 20
+)
+
+func zstdToBytes(_ *Context, a []value.Value) (value.Value, error) {
+	text, err := zstdDecompress(a)
+	return value.OfBytes(text), err
+}
+
+func zstdToString(_ *Context, a []value.Value) (value.Value, error) {
+	text, err := zstdDecompress(a)
+	if err == nil && !utf8.Valid(text) {
+		return badArgument("ZSTD output is not valid UTF8 string")
+	}
+	return value.OfString(string(text)), err
+}
