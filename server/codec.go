@@ -34,20 +34,29 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.messages.Marshal(v)
 }
 
-// Unmarshal decodes a request of permitted size. Its errors reach the user (see undecodable).
+// received is a request to decode, and why it could not be. The codec keeps the
+// refusal here: gRPC answers errors of a codec itself, and as INTERNAL.
+type received struct {
+	message proto.Message
+	refusal error
+}
+
+// Unmarshal decodes a request of permitted size into a *received.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	if limit := maxBytes(v); data.Len() > limit {
-		return fault.RequestTooLarge(limit)
+	r := v.(*received)
+	if limit := maxBytes(r.message); data.Len() > limit {
+		r.refusal = fault.RequestTooLarge(limit)
+		return nil
 	}
 	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer buf.Free()
-	if err := proto.Unmarshal(buf.ReadOnlyData(), v.(proto.Message)); err != nil {
-		return fault.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", v.(proto.Message).ProtoReflect().Descriptor().Name(), err))
+	if err := proto.Unmarshal(buf.ReadOnlyData(), r.message); err != nil {
+		r.refusal = fault.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", r.message.ProtoReflect().Descriptor().Name(), err))
 	}
 	return nil
 }
 
-func maxBytes(request any) int {
+func maxBytes(request proto.Message) int {
 	switch request.(type) {
 	case *spannerpb.CommitRequest, *spannerpb.BatchWriteRequest:
 		return maxCommitBytes

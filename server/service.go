@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"runtime/debug"
-	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -103,9 +102,9 @@ func (s *Server) describe(sv service) *grpc.ServiceDesc {
 
 func (s *Server) grpcUnary(m *method) func(any, context.Context, func(any) error, grpc.UnaryServerInterceptor) (any, error) {
 	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-		req := m.request()
-		if err := decode(req); err != nil {
-			return nil, undecodable(err)
+		req, err := s.receive(m, decode)
+		if err != nil {
+			return nil, err
 		}
 		reply, err := s.call(ctx, m, req)
 		if err != nil {
@@ -121,9 +120,9 @@ func (s *Server) grpcUnary(m *method) func(any, context.Context, func(any) error
 
 func (s *Server) grpcStream(m *method) grpc.StreamHandler {
 	return func(_ any, stream grpc.ServerStream) error {
-		req := m.request()
-		if err := stream.RecvMsg(req); err != nil {
-			return undecodable(err)
+		req, err := s.receive(m, stream.RecvMsg)
+		if err != nil {
+			return err
 		}
 		if err := s.serve(stream.Context(), m, req, stream); err != nil {
 			st, trailer := statusOf(err)
@@ -136,17 +135,17 @@ func (s *Server) grpcStream(m *method) grpc.StreamHandler {
 	}
 }
 
-// undecodable is the status for a request that the codec refused. grpc-go reports
-// every such failure as INTERNAL, with the codec's text behind its own prefix.
-func undecodable(err error) error {
-	st, _ := statusOf(err)
-	for _, prefix := range [...]string{"grpc: error unmarshalling request: ", "grpc: failed to unmarshal the received message: "} {
-		if text, ok := strings.CutPrefix(st.Message(), prefix); ok {
-			st, _ = statusOf(fault.UndecodableRequest(text))
-			break
-		}
+// receive takes the request of a method. Its error is a status.
+func (s *Server) receive(m *method, decode func(any) error) (proto.Message, error) {
+	r := received{message: m.request()}
+	if err := decode(&r); err != nil {
+		return nil, err
 	}
-	return st.Err()
+	if r.refusal != nil {
+		st, _ := statusOf(r.refusal)
+		return nil, st.Err()
+	}
+	return r.message, nil
 }
 
 // find returns the method called name, or nil.

@@ -73,12 +73,19 @@ func TestRequestsAreDecodedOrRefused(t *testing.T) {
 	_, err = h.data.Commit(h.ctx, singleUse(ses, big)) // not too large, but its keys are no numbers
 	h.fails(err, codes.FailedPrecondition)
 
+	// A stream is refused as a call is: gRPC would say INTERNAL.
+	rows, err := h.data.ExecuteStreamingSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: strings.Repeat("x", maxRequestBytes+1)})
+	h.ok(err)
+	_, err = rows.Recv()
+	h.fails(err, codes.InvalidArgument)
+
 	bad, err := proto.Marshal(&spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT '?'"})
 	h.ok(err)
 	bad = bytes.ReplaceAll(bad, []byte("?"), []byte{0xff})
-	err = newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(bad)}, new(spannerpb.ExecuteSqlRequest))
-	if st := undecodable(status.Errorf(codes.Internal, "grpc: error unmarshalling request: %v", err)); status.Code(st) != codes.InvalidArgument {
-		t.Errorf("bad UTF-8: %v", st)
+	r := received{message: new(spannerpb.ExecuteSqlRequest)}
+	h.ok(newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(bad)}, &r))
+	if st, _ := statusOf(r.refusal); st.Code() != codes.InvalidArgument {
+		t.Errorf("bad UTF-8: %v", r.refusal)
 	}
 }
 
