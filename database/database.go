@@ -27,6 +27,8 @@ type Database struct {
 	rows *mvcc.Versions
 	txns *txn.Manager
 
+	statistics statistics
+
 	protected atomic.Bool
 	dropped   atomic.Bool
 	versions  atomic.Pointer[[]*version] // oldest first, never empty
@@ -103,6 +105,7 @@ func (r *Registry) attach(rec databaseRecord) *Database {
 		changing: make(chan struct{}, 1),
 	}
 	d.protected.Store(rec.DropProtection)
+	d.statistics = d.newStatistics()
 	return d
 }
 
@@ -114,6 +117,7 @@ func (d *Database) transact() {
 // close ends the database's transactions: it was dropped.
 func (d *Database) close() {
 	d.dropped.Store(true)
+	d.statistics.end()
 	for _, v := range *d.versions.Load() {
 		v.close()
 	}

@@ -123,7 +123,7 @@ func (s *Server) plannedRead(sc *scope, r readRequest) (table.Read, error) {
 	if r.partition != nil {
 		spans = r.partition.within(spans)
 	}
-	read := table.Read{Projection: projection, Spans: spans, Limit: r.Limit}
+	read := table.Read{Projection: projection.Projection, Spans: spans, Limit: r.Limit}
 	if r.LockHint == spannerpb.ReadRequest_LOCK_HINT_EXCLUSIVE {
 		read.Lock = table.LockExclusive
 	}
