@@ -111,7 +111,7 @@ func (r *Registry) attach(rec databaseRecord) *Database {
 
 // transact opens the database for transactions.
 func (d *Database) transact() {
-	d.txns = txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention()})
+	d.txns = txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Waited: d.lockWaited})
 }
 
 // close ends the database's transactions: it was dropped.

@@ -34,15 +34,18 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.messages.Marshal(v)
 }
 
-// Unmarshal decodes a request of permitted size. Its errors reach the user (see undecodable).
+// Unmarshal decodes the request of an execution, if its size is permitted, and opens the execution. Its errors reach the user
+// (see undecodable).
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	if limit := maxBytes(v); data.Len() > limit {
+	e := v.(*execution)
+	e.open(data.Len())
+	if limit := maxBytes(e.request); data.Len() > limit {
 		return fault.RequestTooLarge(limit)
 	}
 	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer buf.Free()
-	if err := proto.Unmarshal(buf.ReadOnlyData(), v.(proto.Message)); err != nil {
-		return fault.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", v.(proto.Message).ProtoReflect().Descriptor().Name(), err))
+	if err := proto.Unmarshal(buf.ReadOnlyData(), e.request); err != nil {
+		return fault.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", e.request.ProtoReflect().Descriptor().Name(), err))
 	}
 	return nil
 }

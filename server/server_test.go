@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
@@ -38,6 +39,25 @@ type harness struct {
 	instances instancepb.InstanceAdminClient
 	ops       longrunningpb.OperationsClient
 	rest      string // http://HOST:PORT
+}
+
+// execute has a method answer a request as if it had come over gRPC.
+func (h *harness) execute(m *method, req proto.Message, out sender) (err error) {
+	e := h.server.newExecution(m)
+	e.request = req
+	e.open(0)
+	if m.stream != nil {
+		err = h.server.serve(h.ctx, e, out)
+	} else {
+		_, err = h.server.call(h.ctx, e)
+	}
+	e.end(err)
+	return err
+}
+
+// stream is execute of a method of the data service.
+func (h *harness) stream(name string, req proto.Message, out sender) error {
+	return h.execute(h.server.serving[0].find(name), req, out)
 }
 
 var testSchema = []string{

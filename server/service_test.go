@@ -25,7 +25,7 @@ func TestPanicIsInternal(t *testing.T) {
 		var ses *session
 		return ses.proto(), nil
 	})
-	_, err := s.call(context.Background(), &m, m.request())
+	_, err := s.call(context.Background(), s.newExecution(&m))
 	st, _ := statusOf(err)
 	if st.Code() != codes.Internal || strings.Contains(st.Message(), "nil") {
 		t.Errorf("bad status %v", st)
@@ -38,19 +38,14 @@ func TestPanicIsInternal(t *testing.T) {
 // TestEveryMethodAnswers calls every method of every service with an empty request.
 func TestEveryMethodAnswers(t *testing.T) {
 	h := newHarness(t)
-	for _, sv := range h.server.services() {
+	for _, sv := range h.server.serving {
 		methods := serviceDescriptor(sv.name).Methods()
 		if len(sv.methods) < methods.Len() {
 			t.Errorf("%s: %d of %d methods", sv.name, len(sv.methods), methods.Len())
 		}
 		for i := range sv.methods {
 			m := &sv.methods[i]
-			var err error
-			if m.stream != nil {
-				err = h.server.serve(h.ctx, m, m.request(), new(discard))
-			} else {
-				_, err = h.server.call(h.ctx, m, m.request())
-			}
+			err := h.execute(m, m.request(), new(discard))
 			st, _ := statusOf(err)
 			if st.Code() == codes.Internal || st.Code() == codes.Unknown {
 				t.Errorf("%s.%s: %v", sv.name, m.name, st)
@@ -76,7 +71,7 @@ func TestRequestsAreDecodedOrRefused(t *testing.T) {
 	bad, err := proto.Marshal(&spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT '?'"})
 	h.ok(err)
 	bad = bytes.ReplaceAll(bad, []byte("?"), []byte{0xff})
-	err = newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(bad)}, new(spannerpb.ExecuteSqlRequest))
+	err = newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(bad)}, h.server.newExecution(h.server.serving[0].find("ExecuteSql")))
 	if st := undecodable(status.Errorf(codes.Internal, "grpc: error unmarshalling request: %v", err)); status.Code(st) != codes.InvalidArgument {
 		t.Errorf("bad UTF-8: %v", st)
 	}
