@@ -66,19 +66,21 @@ var testSchema = []string{
 	`CREATE TABLE Wide (Id INT64 NOT NULL, A STRING(MAX), Tags ARRAY<STRING(MAX)>, B STRING(MAX)) PRIMARY KEY (Id)`,
 }
 
-func newHarness(t testing.TB) *harness {
+func newHarness(t testing.TB) *harness { return newHarnessAt(t, time.Now) }
+
+func newHarnessAt(t testing.TB, clock func() time.Time) *harness {
 	t.Helper()
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	registry, err := database.Open(store, database.Config{Clock: time.Now, Log: log})
+	registry, err := database.Open(store, database.Config{Clock: clock, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	grpcListener, httpListener := listen(t), listen(t)
-	s := Serve(registry, grpcListener, httpListener, Config{Clock: time.Now, Log: log})
+	s := Serve(registry, grpcListener, httpListener, Config{Clock: clock, Log: log})
 	conn, err := grpc.NewClient(grpcListener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
