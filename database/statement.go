@@ -32,6 +32,8 @@ type Statement struct {
 	Text     stats.Text
 	Accesses []*stats.Access
 	Typical  stats.Typical // CPU time of such executions
+	// Brief says that it does no more than get rows by their whole keys.
+	Brief bool
 
 	version *version
 	used    atomic.Bool
@@ -91,7 +93,7 @@ func (v *version) prepare(sql string, params map[string]*value.Type, opts Option
 		return nil, err
 	}
 	s := &Statement{
-		Plan: p, PlanTime: clock().Sub(began), Procedure: called, Text: stats.TextOf(sql), Accesses: accessesOf(p),
+		Plan: p, PlanTime: clock().Sub(began), Procedure: called, Text: stats.TextOf(sql), Accesses: accessesOf(p), Brief: isBrief(p),
 		version: v, clock: clock,
 	}
 	for name, t := range inferred {
@@ -142,6 +144,23 @@ func statementKey(sql string, params map[string]*value.Type, opts Options) strin
 		b.WriteString(params[name].String())
 	}
 	return b.String()
+}
+
+func isBrief(p *plan.Plan) bool {
+	r := p.Read
+	if r == nil || r.Index != nil || r.Seeks == nil {
+		return false
+	}
+	for _, s := range r.Seeks {
+		parts := len(s.Parts)
+		if s.Tuples != nil {
+			parts = len(s.Tuples.Fields)
+		}
+		if s.Range != nil || parts < len(r.Table.Key) {
+			return false
+		}
+	}
+	return true
 }
 
 // FirstUse says, once, that nothing has been charged for preparing the statement.

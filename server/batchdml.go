@@ -99,8 +99,8 @@ func (s *Server) runBatchStatement(ctx context.Context, sc *scope, p *spannerpb.
 	if err != nil {
 		return nil, err
 	}
-	ctx, finish := e.batched(ctx, sc, stmt, o)
-	defer func() { err = finish(err) }()
+	ctx = e.batched(ctx, sc, stmt, o)
+	defer func() { err = e.stop(err) }()
 	out, err = s.runDML(ctx, sc, stmt, params, false)
 	if err == nil {
 		e.ran(out)

@@ -39,6 +39,8 @@ type execution struct {
 	query       stats.Query
 	read        stats.Read
 	active      stats.ActiveQuery
+	running     context.Context // of a query that can be cancelled
+	cancel      context.CancelCauseFunc
 	failure     error         // of a batch, although it was answered
 	profile     func() string // the plan with what it cost, if it is to be kept
 }
@@ -67,7 +69,9 @@ func (e *execution) open(size int) {
 	e.received = int64(size)
 	e.began = e.server.cfg.Clock()
 	e.cpu.Open()
-	e.cpu.Is(e.method.typical)
+	if e.method.typical != nil {
+		e.cpu.Is(e.method.typical)
+	}
 }
 
 // SendMsg implements sender.
@@ -164,8 +168,8 @@ func (e *execution) metered(ctx context.Context) context.Context {
 }
 
 // isQuery makes the execution one of a statement, which runs under the context
-// that is returned until finish, and can be cancelled by users meanwhile.
-func (e *execution) isQuery(ctx context.Context, q queryRequest, sc *scope, s *database.Statement) (_ context.Context, finish func(error) error) {
+// that is returned until stop.
+func (e *execution) isQuery(ctx context.Context, q queryRequest, sc *scope, s *database.Statement) context.Context {
 	e.cpu.Is(&s.Typical)
 	e.kind = queryExecution
 	r := &e.query
@@ -182,7 +186,7 @@ func (e *execution) isQuery(ctx context.Context, q queryRequest, sc *scope, s *d
 	if e.transaction != nil {
 		e.transaction.touch(s.Accesses...)
 	}
-	return e.start(ctx, q.session, sc, s.Text, q.RequestOptions)
+	return e.start(ctx, sc, s, q.RequestOptions)
 }
 
 // isBatch makes the execution one of a batch of DML, which counts as one.
@@ -197,14 +201,14 @@ func (e *execution) isBatch(req *spannerpb.ExecuteBatchDmlRequest) {
 }
 
 // batched begins one statement of a batch.
-func (e *execution) batched(ctx context.Context, sc *scope, s *database.Statement, o *spannerpb.RequestOptions) (context.Context, func(error) error) {
+func (e *execution) batched(ctx context.Context, sc *scope, s *database.Statement, o *spannerpb.RequestOptions) context.Context {
 	e.query.Accesses = append(e.query.Accesses, s.Accesses...)
 	if s.FirstUse() {
 		e.query.PlanTime += s.PlanTime
 	}
 	e.transaction.touch(s.Accesses...)
 	e.cpu.Lap()
-	return e.start(ctx, sc.session, sc, s.Text, o)
+	return e.start(ctx, sc, s, o)
 }
 
 // ran adds what a DML statement did.
@@ -214,28 +218,38 @@ func (e *execution) ran(out *dmlOutcome) {
 	e.query.BytesWritten += bytesOf(out.stats.Written)
 }
 
-// start registers a statement as one that runs now.
-func (e *execution) start(ctx context.Context, ses *session, sc *scope, text stats.Text, o *spannerpb.RequestOptions) (context.Context, func(error) error) {
-	ctx, cancel := context.WithCancelCause(ctx)
+// start registers a statement as one that runs now, and that users may cancel.
+// Brief ones, which wait for nobody, are over before anybody could.
+func (e *execution) start(ctx context.Context, sc *scope, s *database.Statement, o *spannerpb.RequestOptions) context.Context {
 	e.active = stats.ActiveQuery{
-		Text:        text,
+		Text:        s.Text,
 		Tag:         o.GetRequestTag(),
 		Start:       e.began,
-		Session:     ses.id(),
+		Session:     sc.session.id(),
 		Priority:    o.GetPriority().String(),
 		Transaction: sc.kind(),
-		Cancel:      cancel,
 	}
-	e.active.ClientAddress, e.active.APIClient, e.active.UserAgent = caller(ctx)
+	if !sc.readOnly() || !s.Brief {
+		e.active.ClientAddress, e.active.APIClient, e.active.UserAgent = caller(ctx)
+		ctx, e.cancel = context.WithCancelCause(ctx)
+		e.running, e.active.Cancel = ctx, e.cancel
+	}
 	e.db.Stats().Start(&e.active)
-	return ctx, func(err error) error {
-		e.active.Finish()
-		if err != nil {
-			err = cause(ctx, err)
-		}
-		cancel(nil)
+	return ctx
+}
+
+// stop ends what start began, and returns the error to answer.
+func (e *execution) stop(err error) error {
+	e.active.Finish()
+	if e.cancel == nil {
 		return err
 	}
+	if err != nil && errors.Is(context.Cause(e.running), stats.ErrCancelled) {
+		err = context.Canceled
+	}
+	e.cancel(nil)
+	e.cancel, e.running = nil, nil
+	return err
 }
 
 func (e *execution) endQuery(now time.Time, cpu time.Duration, err error) {
@@ -267,12 +281,4 @@ func (e *execution) happened(kind stats.EventKind, what string, now time.Time, r
 		ev.Error = err.Error()
 	}
 	e.transaction.timeline.Add(e.began, ev)
-}
-
-// cause is err, or the error of whoever cancelled ctx.
-func cause(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), stats.ErrCancelled) {
-		return context.Canceled
-	}
-	return err
 }

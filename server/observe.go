@@ -36,7 +36,10 @@ func (s *Server) observe(services []service) {
 	for _, sv := range services {
 		for i := range sv.methods {
 			m := &sv.methods[i]
-			m.metrics, m.typical = metrics.Method(m.name), new(stats.Typical)
+			m.metrics = metrics.Method(m.name)
+			if !m.varied {
+				m.typical = new(stats.Typical)
+			}
 		}
 	}
 	s.gatherer = registry

@@ -126,8 +126,8 @@ func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*res
 	if err != nil {
 		return err
 	}
-	ctx, finish := q.execution.isQuery(ctx, q, &sc, stmt)
-	defer func() { err = finish(err) }()
+	ctx = q.execution.isQuery(ctx, q, &sc, stmt)
+	defer func() { err = q.execution.stop(err) }()
 	switch {
 	case stmt.Procedure != "":
 		return s.answerCall(ctx, q, &sc, stmt, params, answer)
@@ -220,7 +220,7 @@ func (s *Server) answerPartitionedDML(ctx context.Context, q queryRequest, sc *s
 	if t.spent {
 		return fault.PartitionedSecondStatement()
 	}
-	count, err := sc.session.db.PartitionedDML(ctx, stmt, params)
+	count, err := sc.session.db.PartitionedDML(ctx, stmt, params, sc.session.id())
 	if err != nil {
 		return err
 	}

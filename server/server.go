@@ -125,11 +125,11 @@ func (s *Server) services() []service {
 // dataMethods are the RPCs that read and write rows.
 func (s *Server) dataMethods() []method {
 	return []method{
-		executed("ExecuteSql", s.executeSQL),
-		streaming("ExecuteStreamingSql", s.executeStreamingSQL),
+		varied(executed("ExecuteSql", s.executeSQL)),
+		varied(streaming("ExecuteStreamingSql", s.executeStreamingSQL)),
 		executed("ExecuteBatchDml", s.executeBatchDML),
-		executed("Read", s.read),
-		streaming("StreamingRead", s.streamingRead),
+		varied(executed("Read", s.read)),
+		varied(streaming("StreamingRead", s.streamingRead)),
 		unary("BeginTransaction", s.begin),
 		executed("Commit", s.commit),
 		unary("Rollback", s.rollback),

@@ -30,7 +30,8 @@ type method struct {
 	stream  func(ctx context.Context, e *execution) error
 
 	metrics *stats.Method
-	typical *stats.Typical // CPU time of requests of which no better is known
+	typical *stats.Typical // CPU time of its requests; nil if those are of many kinds
+	varied  bool           // they are
 }
 
 // sender takes the messages of a streamed reply, in order; grpc.ServerStream
@@ -76,6 +77,12 @@ func streaming[Q any, P message[Q]](name string, handle func(context.Context, P,
 			return handle(ctx, e.request.(P), e)
 		},
 	}
+}
+
+// varied is a method whose requests say which kind of execution they are.
+func varied(m method) method {
+	m.varied = true
+	return m
 }
 
 // call runs a unary method. Whatever goes wrong in it, a panic too, is the error of this request alone.

@@ -76,7 +76,7 @@ func (c *CPU) Start() {
 	c.Resume()
 }
 
-// Open begins to measure an execution whose kind is not known yet; Is tells it, before Stop.
+// Open begins to measure an execution whose kind is not known yet; Is tells it if it becomes known.
 func (c *CPU) Open() {
 	c.spared = c.Account.busy.Load() && rand.Uint32()%sampleEvery != 0
 	c.Resume()
@@ -152,6 +152,9 @@ func (c *CPU) Lap() {
 func (c *CPU) Stop(messages int64) time.Duration {
 	c.Pause()
 	switch {
+	case c.spared && c.Typical == nil: // it ended before it was known what it is
+		c.sum = c.Account.typical()
+		c.Account.settle(c.sum)
 	case c.spared:
 		c.sum = time.Duration(c.Typical.mean.Load())
 		c.Account.settle(c.sum)
