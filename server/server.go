@@ -164,7 +164,7 @@ func (s *Server) sweep(ctx context.Context) {
 
 // keepAccount has the account learn what messages cost.
 func (s *Server) keepAccount(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(stats.TickEvery)
 	defer tick.Stop()
 	for {
 		select {
