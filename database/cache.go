@@ -29,6 +29,17 @@ func (c *cache[T]) get(key string) (T, bool) {
 	return v, ok
 }
 
+// find is get with a key that need not be a string yet; it leaves the generations as they are.
+func (c *cache[T]) find(key []byte) (T, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	v, ok := c.young[string(key)]
+	if !ok {
+		v, ok = c.old[string(key)]
+	}
+	return v, ok
+}
+
 func (c *cache[T]) put(key string, v T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

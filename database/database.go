@@ -27,6 +27,8 @@ type Database struct {
 	rows *mvcc.Versions
 	txns *txn.Manager
 
+	statistics statistics
+
 	protected atomic.Bool
 	dropped   atomic.Bool
 	versions  atomic.Pointer[[]*version] // oldest first, never empty
@@ -103,17 +105,19 @@ func (r *Registry) attach(rec databaseRecord) *Database {
 		changing: make(chan struct{}, 1),
 	}
 	d.protected.Store(rec.DropProtection)
+	d.statistics = d.newStatistics()
 	return d
 }
 
 // transact opens the database for transactions.
 func (d *Database) transact() {
-	d.txns = txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention()})
+	d.txns = txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Waited: d.lockWaited})
 }
 
 // close ends the database's transactions: it was dropped.
 func (d *Database) close() {
 	d.dropped.Store(true)
+	d.statistics.end()
 	for _, v := range *d.versions.Load() {
 		v.close()
 	}

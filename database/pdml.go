@@ -22,8 +22,8 @@ const maxPartitionedDML = 10_000
 
 // PartitionedDML runs a statement over the parts of its table, each in a
 // transaction of its own, and returns how many rows it changed: a lower bound
-// where a part had to be run again.
-func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []value.Value) (int64, error) {
+// where a part had to be run again. session is shown with its progress.
+func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []value.Value, session string) (int64, error) {
 	scan := s.Plan.Driving()
 	if scan == nil {
 		return d.dmlPart(ctx, s, params, nil)
@@ -37,6 +37,8 @@ func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []va
 	if err != nil {
 		return 0, err
 	}
+	progress := d.Stats().StartPartitioned(s.Text, session, int64(len(parts)))
+	defer progress.Finish()
 	var total int64
 	for len(parts) > 0 {
 		part := parts[0]
@@ -46,10 +48,12 @@ func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []va
 			if halves == nil {
 				return 0, err
 			}
+			progress.Split(int64(len(halves)-1), d.registry.cfg.Clock())
 			parts = append(halves, parts[1:]...)
 			continue
 		}
 		total += n
+		progress.Advance(n, d.registry.cfg.Clock())
 		parts = parts[1:]
 	}
 	return total, nil

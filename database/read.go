@@ -5,12 +5,20 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
+// Projection is what a READ names, resolved.
+type Projection struct {
+	*table.Projection
+	Access  *stats.Access
+	Typical stats.Typical // CPU time of such reads
+}
+
 // Projection resolves what a READ names, or finds it resolved: columns of a
 // table, read through an index if one is named.
-func (d *Database) Projection(c *schema.Catalog, tableName, index string, columns []string) (*table.Projection, error) {
+func (d *Database) Projection(c *schema.Catalog, tableName, index string, columns []string) (*Projection, error) {
 	v := d.versionOf(c)
 	if v == nil {
 		v = d.newest()
@@ -48,7 +56,7 @@ func projectionKey(tableName, index string, columns []string) string {
 	return b.String()
 }
 
-func project(c *schema.Catalog, tableName, index string, columns []string) (*table.Projection, error) {
+func project(c *schema.Catalog, tableName, index string, columns []string) (*Projection, error) {
 	t := c.Table(tableName)
 	if t == nil {
 		return nil, fault.TableNotFound(tableName)
@@ -65,5 +73,12 @@ func project(c *schema.Catalog, tableName, index string, columns []string) (*tab
 			return nil, fault.ColumnNotFound(t.FullName(), name)
 		}
 	}
-	return table.NewProjection(t, x, list)
+	p, err := table.NewProjection(t, x, list)
+	if err != nil {
+		return nil, err
+	}
+	if x != nil {
+		index = x.Name
+	}
+	return &Projection{Projection: p, Access: stats.NewAccess(stats.OpRead, t.FullName(), index, namesOf(list))}, nil
 }

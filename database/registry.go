@@ -16,6 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
@@ -45,6 +46,7 @@ type Registry struct {
 	instances map[string]*Instance
 	nextSpace mvcc.Space
 	databases atomic.Pointer[map[string]*Database] // by name; replaced, never changed
+	running   context.Context                      // until Close
 	closing   context.CancelFunc
 	tasks     sync.WaitGroup
 }
@@ -105,6 +107,7 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 		instances: map[string]*Instance{},
 		nextSpace: 1,
 	}
+	r.running, r.closing = context.WithCancel(context.Background())
 	databases := map[string]*Database{}
 	if err := r.load(databases); err != nil {
 		return nil, err
@@ -115,9 +118,10 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 			return nil, err
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	r.closing = cancel
-	r.tasks.Go(func() { r.collectGarbage(ctx) })
+	r.tasks.Go(func() { r.collectGarbage(r.running) })
+	for _, d := range databases {
+		r.collectStatistics(d)
+	}
 	return r, nil
 }
 
@@ -197,6 +201,9 @@ func putRecord(b kv.Batch, key []byte, record any) error {
 func (r *Registry) Close() error {
 	r.closing()
 	r.tasks.Wait()
+	for _, d := range *r.databases.Load() {
+		d.closeStatistics()
+	}
 	return r.oracle.Close()
 }
 
@@ -340,6 +347,7 @@ func (r *Registry) CreateDatabase(ctx context.Context, name string, statements [
 	if err := r.putMeta(metaKey(metaDatabase, name), d.record()); err != nil {
 		return nil, fmt.Errorf("store database: %w", err)
 	}
+	r.collectStatistics(d)
 	r.publish(func(m map[string]*Database) { m[name] = d })
 	return d, nil
 }
@@ -367,6 +375,9 @@ func (r *Registry) drop(d *Database) error {
 		return err
 	}
 	if err := b.DeleteRange(metaRange(schemaPrefix(d.space))); err != nil {
+		return err
+	}
+	if err := b.DeleteRange(stats.Range(d.space)); err != nil {
 		return err
 	}
 	if err := b.DeleteRange(spaceRange(d.space)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sort"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -11,6 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -23,8 +26,17 @@ type Statement struct {
 	Undeclared []plan.Param
 	// PlanTime is what it took to analyze and plan the text.
 	PlanTime time.Duration
+	// Procedure is the name of what CALL calls; the rows of Plan are then its one row of arguments.
+	Procedure string
+
+	Text     stats.Text
+	Accesses []*stats.Access
+	Typical  stats.Typical // CPU time of such executions
+	// Brief says that it does no more than get rows by their whole keys.
+	Brief bool
 
 	version *version
+	used    atomic.Bool
 	clock   func() time.Time
 }
 
@@ -72,16 +84,36 @@ func (v *version) prepare(sql string, params map[string]*value.Type, opts Option
 	if err != nil {
 		return nil, err
 	}
+	called := ""
+	if c, ok := stmt.(*tree.Procedure); ok {
+		called, stmt = c.Name, argumentsOf(c)
+	}
 	p, err := plan.Build(stmt, v.catalog, plan.Options{Batch: opts.Batch})
 	if err != nil {
 		return nil, err
 	}
-	s := &Statement{Plan: p, version: v, clock: clock, PlanTime: clock().Sub(began)}
+	s := &Statement{
+		Plan: p, PlanTime: clock().Sub(began), Procedure: called, Text: stats.TextOf(sql), Accesses: accessesOf(p), Brief: isBrief(p),
+		version: v, clock: clock,
+	}
 	for name, t := range inferred {
 		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
 	}
 	sort.Slice(s.Undeclared, func(i, j int) bool { return s.Undeclared[i].Name < s.Undeclared[j].Name })
 	return s, nil
+}
+
+// argumentsOf is the query of a procedure's arguments.
+func argumentsOf(c *tree.Procedure) *tree.Query {
+	list := &tree.Project{Input: &tree.SingleRow{}}
+	q := &tree.Query{Scan: list}
+	for i, e := range c.Args {
+		col := tree.Col{ID: -1 - i, Type: e.Type()}
+		list.Exprs = append(list.Exprs, tree.Computed{Col: col, Expr: e})
+		list.Out = append(list.Out, col)
+		q.Output = append(q.Output, tree.Output{Col: col})
+	}
+	return q
 }
 
 // statementKey is the text itself where nothing else matters, so that the common look-up builds no string.
@@ -113,6 +145,26 @@ func statementKey(sql string, params map[string]*value.Type, opts Options) strin
 	}
 	return b.String()
 }
+
+func isBrief(p *plan.Plan) bool {
+	r := p.Read
+	if r == nil || r.Index != nil || r.Seeks == nil {
+		return false
+	}
+	for _, s := range r.Seeks {
+		parts := len(s.Parts)
+		if s.Tuples != nil {
+			parts = len(s.Tuples.Fields)
+		}
+		if s.Range != nil || parts < len(r.Table.Key) {
+			return false
+		}
+	}
+	return true
+}
+
+// FirstUse says, once, that nothing has been charged for preparing the statement.
+func (s *Statement) FirstUse() bool { return !s.used.Load() && s.used.CompareAndSwap(false, true) }
 
 // Run executes the statement. Now is the time its functions see.
 func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, error) {

@@ -3,6 +3,7 @@ package database
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/analyze"
 	"github.com/crowfoot-db/crowfoot/sql/system"
+	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -27,7 +29,8 @@ type version struct {
 	analyzing   sync.Mutex
 	analyzer    *analyze.Analyzer // made at first use: most versions of a schema script never see a query
 	statements  cache[*Statement]
-	projections cache[*table.Projection]
+	projections cache[*Projection]
+	mutations   cache[*stats.Access] // by table and columns
 }
 
 // schemaRecord is a version as stored.
@@ -42,7 +45,7 @@ func newVersion(d *Database, c *schema.Catalog, at mvcc.Timestamp) *version {
 	if err != nil {
 		zone = time.UTC // cannot be: the option was checked when it was set
 	}
-	return &version{at: at, catalog: c, zone: zone, system: system.Tables(d.Catalog)}
+	return &version{at: at, catalog: c, zone: zone, system: slices.Concat(system.Tables(d.Catalog, d.statistics.tables...), d.statistics.tables)}
 }
 
 // analyze turns text into a statement of this version.

@@ -12,7 +12,7 @@ import (
 
 // executeBatchDML answers ExecuteBatchDml: statements run in order up to the
 // first that fails; the reply holds the results of those before it, and its error as a status.
-func (s *Server) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatchDmlRequest) (reply *spannerpb.ExecuteBatchDmlResponse, err error) {
+func (s *Server) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatchDmlRequest, e *execution) (reply *spannerpb.ExecuteBatchDmlResponse, err error) {
 	ses, err := s.session(req.Session)
 	if err != nil {
 		return nil, err
@@ -26,11 +26,14 @@ func (s *Server) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatc
 	if err != nil {
 		return nil, err
 	}
+	e.in(&sc)
+	ctx = e.metered(ctx)
 	if sc.readOnly() || sc.isPartitioned() {
 		return nil, fault.BatchOutsideReadWrite()
 	}
 	once, err := s.onceBySeqno(ctx, sc.transaction, req.Seqno, s.tokens.batchFingerprint(req), func() (r replay) {
-		reply, failure := s.runBatch(ctx, &sc, req)
+		reply, failure := s.runBatch(ctx, &sc, req, e)
+		e.failure = failure
 		if len(reply.ResultSets) == 0 {
 			closing = &failure // the client does not learn the id of a transaction that begins here
 		}
@@ -62,10 +65,11 @@ func checkBatch(req *spannerpb.ExecuteBatchDmlRequest) error {
 }
 
 // runBatch runs the statements; failure is the error that stopped them, which the reply holds too.
-func (s *Server) runBatch(ctx context.Context, sc *scope, req *spannerpb.ExecuteBatchDmlRequest) (reply *spannerpb.ExecuteBatchDmlResponse, failure error) {
+func (s *Server) runBatch(ctx context.Context, sc *scope, req *spannerpb.ExecuteBatchDmlRequest, e *execution) (reply *spannerpb.ExecuteBatchDmlResponse, failure error) {
+	e.isBatch(req)
 	reply = &spannerpb.ExecuteBatchDmlResponse{Status: &status.Status{}}
 	for i, p := range req.Statements {
-		out, err := s.runBatchStatement(ctx, sc, p)
+		out, err := s.runBatchStatement(ctx, sc, p, req.RequestOptions, e)
 		if err != nil {
 			st, _ := statusOf(err)
 			reply.Status = st.Proto()
@@ -82,7 +86,7 @@ func (s *Server) runBatch(ctx context.Context, sc *scope, req *spannerpb.Execute
 	return reply, nil
 }
 
-func (s *Server) runBatchStatement(ctx context.Context, sc *scope, p *spannerpb.ExecuteBatchDmlRequest_Statement) (*dmlOutcome, error) {
+func (s *Server) runBatchStatement(ctx context.Context, sc *scope, p *spannerpb.ExecuteBatchDmlRequest_Statement, o *spannerpb.RequestOptions, e *execution) (out *dmlOutcome, err error) {
 	text := sqlText{sql: p.GetSql(), params: p.GetParams(), types: p.GetParamTypes()}
 	stmt, err := text.prepare(ctx, sc, database.Options{})
 	if err != nil {
@@ -95,7 +99,13 @@ func (s *Server) runBatchStatement(ctx context.Context, sc *scope, p *spannerpb.
 	if err != nil {
 		return nil, err
 	}
-	return s.runDML(ctx, sc, stmt, params, false)
+	ctx = e.batched(ctx, sc, stmt, o)
+	defer func() { err = e.stop(err) }()
+	out, err = s.runDML(ctx, sc, stmt, params, false)
+	if err == nil {
+		e.ran(out)
+	}
+	return out, err
 }
 
 // batchFingerprint covers the statements of a batch.

@@ -16,7 +16,8 @@ import (
 const batchAttempts = 8
 
 // batchWrite answers BatchWrite: each group of mutations is a transaction of its own.
-func (s *Server) batchWrite(ctx context.Context, req *spannerpb.BatchWriteRequest, out sender) error {
+func (s *Server) batchWrite(ctx context.Context, req *spannerpb.BatchWriteRequest, out *execution) error {
+	ctx = txn.WithMeter(ctx, &out.cpu)
 	ses, err := s.session(req.Session)
 	if err != nil {
 		return err
@@ -53,10 +54,16 @@ func (s *Server) writeGroup(ctx context.Context, ses *session, req *spannerpb.Ba
 	}
 	opts := txn.Options{Tag: req.RequestOptions.GetTransactionTag()}
 	for range batchAttempts {
+		a := new(attempt)
+		now := s.cfg.Clock()
+		a.begin(ses.db, &opts, now)
+		a.committing = now
 		tx := ses.db.Transactions().Begin(opts)
-		work := commitWork{catalog: ses.db.Catalog(), list: g.Mutations, now: s.cfg.Clock()}
+		work := commitWork{catalog: ses.db.Catalog(), list: g.Mutations, now: now, attempt: a}
 		at, err = tx.Commit(ctx, work.apply(ctx), txn.CommitOptions{})
+		a.end(tx, s.cfg.Clock(), err)
 		if err == nil {
+			work.done(s.cfg.Clock())
 			return at, nil
 		}
 		tx.Rollback()

@@ -38,7 +38,7 @@ func BenchmarkPointRead(b *testing.B) {
 	req := &spannerpb.ReadRequest{
 		Session: ses, Table: "Wide", Columns: []string{"Id", "A", "B"}, KeySet: &spannerpb.KeySet{Keys: []*structpb.ListValue{list("1")}},
 	}
-	run(b, func(out sender) error { return h.server.streamingRead(h.ctx, req, out) })
+	run(b, func(out sender) error { return h.stream("StreamingRead", req, out) })
 }
 
 // BenchmarkPointQuery is the same in SQL, with a parameter.
@@ -48,7 +48,7 @@ func BenchmarkPointQuery(b *testing.B) {
 		Session: ses, Sql: "SELECT Id, A, B FROM Wide WHERE Id = @id", Params: structOf("id", "1"),
 		ParamTypes: map[string]*spannerpb.Type{"id": {Code: spannerpb.TypeCode_INT64}},
 	}
-	run(b, func(out sender) error { return h.server.executeStreamingSQL(h.ctx, req, out) })
+	run(b, func(out sender) error { return h.stream("ExecuteStreamingSql", req, out) })
 }
 
 func run(b *testing.B, call func(sender) error) {
@@ -72,7 +72,7 @@ func BenchmarkCommit(b *testing.B) {
 	}}})
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := h.server.commit(h.ctx, req); err != nil {
+		if err := h.stream("Commit", req, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

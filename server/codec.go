@@ -34,24 +34,19 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.messages.Marshal(v)
 }
 
-// received is a request to decode, and why it could not be. The codec keeps the
-// refusal here: gRPC answers errors of a codec itself, and as INTERNAL.
-type received struct {
-	message proto.Message
-	refusal error
-}
-
-// Unmarshal decodes a request of permitted size into a *received.
+// Unmarshal decodes the request of an execution, if its size is permitted, and opens the execution. What is wrong with
+// the request becomes the execution's refusal: gRPC answers errors of a codec itself, and as INTERNAL.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	r := v.(*received)
-	if limit := maxBytes(r.message); data.Len() > limit {
-		r.refusal = fault.RequestTooLarge(limit)
+	e := v.(*execution)
+	e.open(data.Len())
+	if limit := maxBytes(e.request); data.Len() > limit {
+		e.refusal = fault.RequestTooLarge(limit)
 		return nil
 	}
 	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer buf.Free()
-	if err := proto.Unmarshal(buf.ReadOnlyData(), r.message); err != nil {
-		r.refusal = fault.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", r.message.ProtoReflect().Descriptor().Name(), err))
+	if err := proto.Unmarshal(buf.ReadOnlyData(), e.request); err != nil {
+		e.refusal = fault.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", e.request.ProtoReflect().Descriptor().Name(), err))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
@@ -10,12 +11,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
 // commit answers Commit: of a transaction, or of mutations alone.
-func (s *Server) commit(ctx context.Context, req *spannerpb.CommitRequest) (*spannerpb.CommitResponse, error) {
+func (s *Server) commit(ctx context.Context, req *spannerpb.CommitRequest, e *execution) (*spannerpb.CommitResponse, error) {
+	ctx = txn.WithMeter(ctx, &e.cpu)
 	ses, err := s.session(req.Session)
 	if err != nil {
 		return nil, err
@@ -42,6 +45,9 @@ type commitWork struct {
 	list    []*spannerpb.Mutation
 	now     time.Time
 	count   int64 // of mutations, once applied
+	attempt *attempt
+	// accesses are what the mutations do with tables, each once.
+	accesses []*stats.Access
 }
 
 // apply adds the mutations. It runs inside the commit, so that bad ones make it fail like broken constraints.
@@ -54,8 +60,34 @@ func (c *commitWork) apply(ctx context.Context) func(table.Writer) error {
 		if err != nil {
 			return err
 		}
-		c.count, err = table.Apply(ctx, w, muts, c.now)
+		c.touch(muts)
+		changes, err := table.ApplyAll(ctx, w, muts, c.now)
+		c.count = changes.Count()
+		c.attempt.wrote(changes.Written())
 		return err
+	}
+}
+
+// touch notes what the mutations do with tables. Neighbours are mostly of one shape.
+func (c *commitWork) touch(muts []table.Mutation) {
+	for i := range muts {
+		m := &muts[i]
+		if i > 0 {
+			if p := &muts[i-1]; p.Op == m.Op && p.Table == m.Table && slices.Equal(p.Columns, m.Columns) {
+				continue
+			}
+		}
+		if a := c.attempt.db.MutationAccess(c.catalog, m); !slices.Contains(c.accesses, a) {
+			c.accesses = append(c.accesses, a)
+		}
+	}
+	c.attempt.touch(c.accesses...)
+}
+
+// done counts what the mutations did with tables.
+func (c *commitWork) done(now time.Time) {
+	if len(c.accesses) > 0 {
+		c.attempt.db.Stats().Operations(now, c.accesses)
 	}
 }
 
@@ -66,13 +98,19 @@ func (s *Server) commitSingleUse(ctx context.Context, ses *session, req *spanner
 	if o.GetReadWrite() == nil {
 		return nil, fault.SingleUseCommitKind()
 	}
-	tx := ses.db.Transactions().Begin(s.txnOptions(ses, o, req.RequestOptions.GetTransactionTag()))
-	work := commitWork{catalog: ses.db.Catalog(), list: req.Mutations, now: s.cfg.Clock()}
+	var a attempt
+	opts, now := s.txnOptions(ses, o, req.RequestOptions.GetTransactionTag()), s.cfg.Clock()
+	a.begin(ses.db, &opts, now)
+	a.committing = now
+	tx := ses.db.Transactions().Begin(opts)
+	work := commitWork{catalog: ses.db.Catalog(), list: req.Mutations, now: now, attempt: &a}
 	at, err := tx.Commit(ctx, work.apply(ctx), txn.CommitOptions{MaxDelay: delay})
+	a.end(tx, s.cfg.Clock(), err)
 	if err != nil {
 		tx.Rollback()
 		return nil, err
 	}
+	work.done(s.cfg.Clock())
 	return commitReply(at, req, work.count, tx.Options()), nil
 }
 
@@ -98,12 +136,14 @@ func (s *Server) commitTransaction(ctx context.Context, ses *session, req *spann
 		}
 		return nil, outcome
 	}
-	work := commitWork{catalog: t.catalog, list: req.Mutations, now: s.cfg.Clock()}
+	t.committing = s.cfg.Clock()
+	work := commitWork{catalog: t.catalog, list: req.Mutations, now: t.committing, attempt: &t.attempt}
 	at, err := tx.Commit(ctx, work.apply(ctx), txn.CommitOptions{MaxDelay: delay})
 	if err != nil {
 		t.settle()
 		return nil, err
 	}
+	work.done(s.cfg.Clock())
 	reply := commitReply(at, req, t.mutations+work.count, tx.Options())
 	t.end(fault.TransactionCommitted(), reply)
 	return reply, nil

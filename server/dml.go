@@ -82,6 +82,7 @@ func (s *Server) runDML(ctx context.Context, sc *scope, stmt *database.Statement
 		return nil, err
 	}
 	sc.transaction.mutations += out.stats.Mutations
+	sc.transaction.wrote(out.stats.Written)
 	return out, nil
 }
 

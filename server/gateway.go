@@ -24,12 +24,13 @@ import (
 // A gateway serves the services over HTTP with JSON, as their google.api.http
 // annotations say. It calls the same methods as gRPC does. A streamed reply is a JSON array.
 type gateway struct {
-	server *Server
-	routes []*route
+	server    *Server
+	routes    []*route
+	observing map[string]http.HandlerFunc // by path: what is not the API
 }
 
 func newGateway(s *Server, services []service) *gateway {
-	g := &gateway{server: s}
+	g := &gateway{server: s, observing: s.observing()}
 	for _, sv := range services {
 		d := serviceDescriptor(sv.name)
 		for i := range sv.methods {
@@ -51,8 +52,8 @@ func serviceDescriptor(name string) protoreflect.ServiceDescriptor {
 
 // ServeHTTP implements http.Handler.
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/healthz" {
-		w.Write([]byte("ok\n"))
+	if observe := g.observing[r.URL.Path]; observe != nil {
+		observe(w, r)
 		return
 	}
 	route, values := g.route(r)
@@ -60,16 +61,19 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.fail(w, fault.NoRoute(r.Method, r.URL.Path))
 		return
 	}
-	req := route.method.request()
-	if err := decodeHTTP(route, values, r, req); err != nil {
+	e := g.server.newExecution(route.method)
+	e.open(max(int(r.ContentLength), 0))
+	if err := decodeHTTP(route, values, r, e.request); err != nil {
+		e.end(err)
 		g.fail(w, err)
 		return
 	}
 	if route.method.stream != nil {
-		g.serveStream(w, r, route, req)
+		g.serveStream(w, r, route, e)
 		return
 	}
-	reply, err := g.server.call(r.Context(), route.method, req)
+	reply, err := g.server.call(r.Context(), e)
+	e.end(err)
 	if err == nil {
 		err = g.write(w, route, reply)
 	}
@@ -156,9 +160,10 @@ func (j *jsonStream) begin(status int) {
 }
 
 // serveStream answers with an array; an error after its first element is an element of its own.
-func (g *gateway) serveStream(w http.ResponseWriter, r *http.Request, route *route, req proto.Message) {
+func (g *gateway) serveStream(w http.ResponseWriter, r *http.Request, route *route, e *execution) {
 	j := &jsonStream{w: w, route: route}
-	err := g.server.serve(r.Context(), route.method, req, j)
+	err := g.server.serve(r.Context(), e, j)
+	e.end(err)
 	lead := ",\n"
 	switch {
 	case err == nil && j.begun:

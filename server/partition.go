@@ -93,7 +93,7 @@ func (s *Server) partitionRead(ctx context.Context, req *spannerpb.PartitionRead
 	if err := checkReadFields(read); err != nil {
 		return nil, err
 	}
-	planned, err := s.plannedRead(&sc, readRequest{ReadRequest: read})
+	planned, _, err := s.plannedRead(&sc, readRequest{ReadRequest: read})
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ var errPendingParam = errors.New("a commit timestamp cannot be a parameter")
 type queryRequest struct {
 	*spannerpb.ExecuteSqlRequest
 	text        sqlText
+	execution   *execution
 	session     *session
 	fingerprint uint64
 	partition   *partition  // of a partition token
@@ -27,10 +28,10 @@ type queryRequest struct {
 }
 
 // checkQuery finds what is wrong with a statement's request before the text is looked at.
-func (s *Server) checkQuery(req *spannerpb.ExecuteSqlRequest) (q queryRequest, err error) {
-	q.ExecuteSqlRequest = req
+func (s *Server) checkQuery(req *spannerpb.ExecuteSqlRequest, e *execution) (q queryRequest, err error) {
+	q.ExecuteSqlRequest, q.execution = req, e
 	q.text = sqlText{sql: req.Sql, params: req.Params, types: req.ParamTypes}
-	q.began = s.cfg.Clock()
+	q.began = e.began
 	if q.session, err = s.session(req.Session); err != nil {
 		return q, err
 	}
@@ -71,18 +72,18 @@ func checkQueryFields(req *spannerpb.ExecuteSqlRequest) error {
 	return nil
 }
 
-func (s *Server) executeStreamingSQL(ctx context.Context, req *spannerpb.ExecuteSqlRequest, out sender) error {
-	q, err := s.checkQuery(req)
+func (s *Server) executeStreamingSQL(ctx context.Context, req *spannerpb.ExecuteSqlRequest, e *execution) error {
+	q, err := s.checkQuery(req, e)
 	if err != nil {
 		return err
 	}
 	return s.withQuery(ctx, q, func(r *result) error {
-		return s.stream(ctx, r, q.fingerprint, q.resume.position(), out)
+		return s.stream(ctx, r, q.fingerprint, q.resume.position(), e)
 	})
 }
 
-func (s *Server) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlRequest) (reply *frame, err error) {
-	q, err := s.checkQuery(req)
+func (s *Server) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlRequest, e *execution) (reply *frame, err error) {
+	q, err := s.checkQuery(req, e)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +106,8 @@ func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*res
 	if err != nil {
 		return err
 	}
+	q.execution.in(&sc)
+	ctx = q.execution.metered(ctx)
 	if err := checkDirectedRead(q.DirectedReadOptions, sc.readOnly()); err != nil {
 		return err
 	}
@@ -123,7 +126,11 @@ func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*res
 	if err != nil {
 		return err
 	}
+	ctx = q.execution.isQuery(ctx, q, &sc, stmt)
+	defer func() { err = q.execution.stop(err) }()
 	switch {
+	case stmt.Procedure != "":
+		return s.answerCall(ctx, q, &sc, stmt, params, answer)
 	case sc.isPartitioned():
 		return s.answerPartitionedDML(ctx, q, &sc, stmt, params, answer)
 	case stmt.Plan.IsDML():
@@ -148,7 +155,9 @@ func checkStatement(sc *scope, stmt *database.Statement) error {
 }
 
 func (s *Server) answerQuery(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result) error) error {
-	run := database.Run{View: sc.view(), Params: params, Profile: q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
+	e := q.execution
+	kept := q.partition == nil && sc.session.db.Stats().WantProfile()
+	run := database.Run{View: sc.view(), Params: params, Profile: kept || q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
 	if q.partition != nil {
 		run.Restrict = q.partition.restrict()
 	}
@@ -160,10 +169,16 @@ func (s *Server) answerQuery(ctx context.Context, q queryRequest, sc *scope, stm
 	r := &result{scope: sc, columns: stmt.Plan.Columns, rows: rows}
 	if q.QueryMode != spannerpb.ExecuteSqlRequest_NORMAL {
 		r.appendStats = func(dst []byte, tag byte) []byte {
-			return s.appendStats(dst, tag, q, stmt, rows.Stats(), nil)
+			return s.appendStats(dst, tag, q, stmt, rows.Stats(), r.sent.bytes, nil)
 		}
 	}
-	return answer(r)
+	err = answer(r)
+	ran := rows.Stats()
+	e.query.Rows, e.query.Bytes, e.query.RowsScanned = r.sent.rows, r.sent.bytes, ran.RowsScanned
+	if kept {
+		e.profile = func() string { return profileText(stmt, ran) }
+	}
+	return err
 }
 
 func (s *Server) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result) error) error {
@@ -178,14 +193,18 @@ func (s *Server) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt 
 	if err != nil {
 		return err
 	}
+	e := q.execution
+	e.ran(once.dml)
 	r := &result{scope: sc, columns: stmt.Plan.Columns, rows: &storedRows{dmlOutcome: once.dml}}
 	r.appendStats = func(dst []byte, tag byte) []byte {
 		if q.QueryMode == spannerpb.ExecuteSqlRequest_NORMAL {
 			return appendRowCount(dst, tag, tagStatsExact, once.dml.rowCount)
 		}
-		return s.appendStats(dst, tag, q, stmt, once.dml.stats, &once.dml.rowCount)
+		return s.appendStats(dst, tag, q, stmt, once.dml.stats, r.sent.bytes, &once.dml.rowCount)
 	}
-	return answer(r)
+	err = answer(r)
+	e.query.Rows, e.query.Bytes = r.sent.rows, r.sent.bytes
+	return err
 }
 
 // answerPartitionedDML runs the one statement of a partitioned DML transaction.
@@ -201,11 +220,12 @@ func (s *Server) answerPartitionedDML(ctx context.Context, q queryRequest, sc *s
 	if t.spent {
 		return fault.PartitionedSecondStatement()
 	}
-	count, err := sc.session.db.PartitionedDML(ctx, stmt, params)
+	count, err := sc.session.db.PartitionedDML(ctx, stmt, params, sc.session.id())
 	if err != nil {
 		return err
 	}
 	t.spent = true
+	q.execution.query.RowsWritten = count
 	r := &result{scope: sc, columns: stmt.Plan.Columns}
 	r.appendStats = func(dst []byte, tag byte) []byte {
 		return appendRowCount(dst, tag, tagStatsLowerBound, count)

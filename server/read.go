@@ -5,6 +5,7 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
+	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -79,7 +80,7 @@ func checkReadFields(req *spannerpb.ReadRequest) error {
 }
 
 // withRead opens what a read reads and calls answer with the result.
-func (s *Server) withRead(ctx context.Context, r readRequest, answer func(*result) error) (err error) {
+func (s *Server) withRead(ctx context.Context, r readRequest, e *execution, answer func(*result) error) (err error) {
 	sc, err := s.openScope(ctx, scopeRequest{
 		session:  r.session,
 		selector: r.Transaction,
@@ -90,44 +91,50 @@ func (s *Server) withRead(ctx context.Context, r readRequest, answer func(*resul
 	if err != nil {
 		return err
 	}
+	e.in(&sc)
+	ctx = e.metered(ctx)
 	if sc.isPartitioned() {
 		return fault.PartitionedOnlyDML()
 	}
 	if err := checkDirectedRead(r.DirectedReadOptions, sc.readOnly()); err != nil {
 		return err
 	}
-	read, err := s.plannedRead(&sc, r)
+	read, projection, err := s.plannedRead(&sc, r)
 	if err != nil {
 		return err
 	}
+	e.isRead(projection, r.RequestOptions.GetRequestTag(), r.partition != nil)
 	rows := read.Open(ctx, sc.view())
 	defer rows.Close()
 	var room [16]plan.Column
-	return answer(&result{scope: &sc, columns: readColumns(room[:0], read.Projection), rows: rows})
+	res := result{scope: &sc, columns: readColumns(room[:0], read.Projection), rows: rows}
+	err = answer(&res)
+	e.read.Rows, e.read.Bytes = res.sent.rows, res.sent.bytes
+	return err
 }
 
 // plannedRead resolves the names and keys of a read.
-func (s *Server) plannedRead(sc *scope, r readRequest) (table.Read, error) {
+func (s *Server) plannedRead(sc *scope, r readRequest) (table.Read, *database.Projection, error) {
 	projection, err := sc.session.db.Projection(sc.catalog, r.Table, r.Index, r.Columns)
 	if err != nil {
-		return table.Read{}, err
+		return table.Read{}, nil, err
 	}
 	keys, err := keySet(projection.Layout, r.KeySet)
 	if err != nil {
-		return table.Read{}, err
+		return table.Read{}, nil, err
 	}
 	spans, err := projection.Spans(keys)
 	if err != nil {
-		return table.Read{}, err
+		return table.Read{}, nil, err
 	}
 	if r.partition != nil {
 		spans = r.partition.within(spans)
 	}
-	read := table.Read{Projection: projection, Spans: spans, Limit: r.Limit}
+	read := table.Read{Projection: projection.Projection, Spans: spans, Limit: r.Limit}
 	if r.LockHint == spannerpb.ReadRequest_LOCK_HINT_EXCLUSIVE {
 		read.Lock = table.LockExclusive
 	}
-	return read, nil
+	return read, projection, nil
 }
 
 func readColumns(dst []plan.Column, p *table.Projection) []plan.Column {
@@ -137,22 +144,22 @@ func readColumns(dst []plan.Column, p *table.Projection) []plan.Column {
 	return dst
 }
 
-func (s *Server) streamingRead(ctx context.Context, req *spannerpb.ReadRequest, out sender) error {
+func (s *Server) streamingRead(ctx context.Context, req *spannerpb.ReadRequest, e *execution) error {
 	r, err := s.checkRead(req)
 	if err != nil {
 		return err
 	}
-	return s.withRead(ctx, r, func(res *result) error {
-		return s.stream(ctx, res, r.fingerprint, r.resume.position(), out)
+	return s.withRead(ctx, r, e, func(res *result) error {
+		return s.stream(ctx, res, r.fingerprint, r.resume.position(), e)
 	})
 }
 
-func (s *Server) read(ctx context.Context, req *spannerpb.ReadRequest) (reply *frame, err error) {
+func (s *Server) read(ctx context.Context, req *spannerpb.ReadRequest, e *execution) (reply *frame, err error) {
 	r, err := s.checkRead(req)
 	if err != nil {
 		return nil, err
 	}
-	err = s.withRead(ctx, r, func(res *result) (err error) {
+	err = s.withRead(ctx, r, e, func(res *result) (err error) {
 		reply, err = s.resultSet(ctx, res)
 		return err
 	})

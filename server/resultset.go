@@ -22,7 +22,7 @@ func (s *Server) resultSet(ctx context.Context, r *result) (f *frame, err error)
 	}()
 	f.data = r.appendMetadata(f.data, tagResultMetadata)
 	if r.rows != nil {
-		if err := f.appendRows(r.rows); err != nil {
+		if err := f.appendRows(r); err != nil {
 			return f, err
 		}
 	}
@@ -33,32 +33,36 @@ func (s *Server) resultSet(ctx context.Context, r *result) (f *frame, err error)
 }
 
 // appendRows appends all rows as ResultSet.rows.
-func (f *frame) appendRows(rows rowSource) error {
+func (f *frame) appendRows(r *result) error {
 	for {
-		ok, err := rows.Next()
+		ok, err := r.rows.Next()
 		if !ok || err != nil {
 			return err
 		}
-		f.data = appendResultRow(f.data, rows)
+		var size int
+		f.data, size = appendResultRow(f.data, r.rows)
+		r.sent.rows++
+		r.sent.bytes += int64(size)
 		if len(f.data) > maxResultSet {
 			return fault.ResultTooLarge(maxResultSet)
 		}
 	}
 }
 
-// appendResultRow appends the current row as a ListValue. Its elements have the
+// appendResultRow appends the current row as a ListValue; size is that of its values. Its elements have the
 // same form as those of PartialResultSet.values, but for the field number.
-func appendResultRow(dst []byte, rows rowSource) []byte {
+func appendResultRow(dst []byte, rows rowSource) (out []byte, size int) {
 	dst, mark := value.BeginField(dst, tagResultRow)
 	at := len(dst)
 	dst = rows.AppendWire(dst)
+	size = len(dst) - at
 	for at < len(dst) {
 		dst[at] = tagListValue
-		n, size := protowire.ConsumeVarint(dst[at+1:])
-		if size < 0 {
+		n, head := protowire.ConsumeVarint(dst[at+1:])
+		if head < 0 {
 			break // AppendWire made it
 		}
-		at += 1 + size + int(n)
+		at += 1 + head + int(n)
 	}
-	return value.EndField(dst, mark)
+	return value.EndField(dst, mark), size
 }

@@ -27,6 +27,7 @@ type scope struct {
 	at          mvcc.Timestamp // of the snapshot
 	// begun is the id of a transaction that this request began; the reply's metadata carries it.
 	begun    []byte
+	multiUse bool // the snapshot is that of a read-only transaction of several requests
 	returnAt bool // the reply's metadata carries at
 	answered bool // a part of the reply, with its metadata, has been sent
 }
@@ -101,7 +102,7 @@ func (s *Server) openBegun(ctx context.Context, sc *scope, o *spannerpb.Transact
 		if err := s.openSnapshot(ctx, sc, bound, resumeAt); err != nil {
 			return err
 		}
-		sc.returnAt = ro.GetReturnReadTimestamp()
+		sc.returnAt, sc.multiUse = ro.GetReturnReadTimestamp(), true
 		sc.begun = s.tokens.newReadOnlyID(sc.session.name, sc.at)
 		return nil
 	}
@@ -116,6 +117,7 @@ func (s *Server) openByID(ctx context.Context, sc *scope, id []byte) (err error)
 		if !ok {
 			return fault.TransactionNotFound(id)
 		}
+		sc.multiUse = true
 		return s.openSnapshot(ctx, sc, txn.Bound{}, at)
 	}
 	t, err := s.transaction(sc.session, id)
@@ -172,6 +174,17 @@ func (sc *scope) readOnly() bool { return sc.transaction == nil }
 
 func (sc *scope) isPartitioned() bool {
 	return sc.transaction != nil && sc.transaction.partitioned
+}
+
+// kind is the TRANSACTION_TYPE of what the request runs in.
+func (sc *scope) kind() string {
+	switch {
+	case sc.transaction != nil:
+		return "READ_WRITE"
+	case sc.multiUse:
+		return "READ_ONLY"
+	}
+	return "NONE"
 }
 
 // proto is the transaction as metadata carries it, nil if it carries none.

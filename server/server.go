@@ -12,11 +12,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	_ "google.golang.org/grpc/encoding/gzip" // requests may come compressed
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/stats"
 )
 
 // Config is what a Server needs from outside.
@@ -36,6 +38,9 @@ type Server struct {
 	transactions transactions
 	operations   operations
 	tokens       tokenKey
+	serving      []service
+	account      *stats.Account
+	gatherer     prometheus.Gatherer
 
 	grpc    *grpc.Server
 	http    *http.Server
@@ -48,21 +53,24 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 	if cfg.Random == nil {
 		cfg.Random = rand.Reader
 	}
-	s := &Server{registry: registry, cfg: cfg, tokens: newTokenKey()}
+	s := &Server{registry: registry, cfg: cfg, tokens: newTokenKey(), account: stats.NewAccount()}
+	s.transactions.clock = cfg.Clock
 	s.transactions.last.Store(uint64(cfg.Clock().UnixMicro()))
 	ctx, cancel := context.WithCancel(context.Background())
 	s.closing = cancel
 	s.operations.ctx = ctx
 
-	services := s.services()
+	s.serving = s.services()
+	s.observe(s.serving)
 	s.grpc = grpc.NewServer(serverOptions()...)
-	for _, sv := range services {
+	for _, sv := range s.serving {
 		s.grpc.RegisterService(s.describe(sv), s)
 	}
-	s.http = &http.Server{Handler: newGateway(s, services), ReadHeaderTimeout: readHeaderTimeout}
+	s.http = &http.Server{Handler: newGateway(s, s.serving), ReadHeaderTimeout: readHeaderTimeout}
 	s.tasks.Go(func() { s.report("grpc", s.grpc.Serve(grpcListener)) })
 	s.tasks.Go(func() { s.report("http", s.http.Serve(httpListener)) })
 	s.tasks.Go(func() { s.sweep(ctx) })
+	s.tasks.Go(func() { s.keepAccount(ctx) })
 	return s
 }
 
@@ -117,13 +125,13 @@ func (s *Server) services() []service {
 // dataMethods are the RPCs that read and write rows.
 func (s *Server) dataMethods() []method {
 	return []method{
-		unary("ExecuteSql", s.executeSQL),
-		streaming("ExecuteStreamingSql", s.executeStreamingSQL),
-		unary("ExecuteBatchDml", s.executeBatchDML),
-		unary("Read", s.read),
-		streaming("StreamingRead", s.streamingRead),
+		varied(executed("ExecuteSql", s.executeSQL)),
+		varied(streaming("ExecuteStreamingSql", s.executeStreamingSQL)),
+		executed("ExecuteBatchDml", s.executeBatchDML),
+		varied(executed("Read", s.read)),
+		varied(streaming("StreamingRead", s.streamingRead)),
 		unary("BeginTransaction", s.begin),
-		unary("Commit", s.commit),
+		executed("Commit", s.commit),
 		unary("Rollback", s.rollback),
 		unary("PartitionQuery", s.partitionQuery),
 		unary("PartitionRead", s.partitionRead),
@@ -148,6 +156,20 @@ func (s *Server) sweep(ctx context.Context) {
 			s.sweepSessions(now)
 			s.transactions.sweep(now)
 			s.operations.sweep(now)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// keepAccount has the account learn what messages cost.
+func (s *Server) keepAccount(ctx context.Context) {
+	tick := time.NewTicker(stats.TickEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.account.Tick()
 		case <-ctx.Done():
 			return
 		}

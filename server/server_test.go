@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
@@ -40,25 +41,46 @@ type harness struct {
 	rest      string // http://HOST:PORT
 }
 
+// execute has a method answer a request as if it had come over gRPC.
+func (h *harness) execute(m *method, req proto.Message, out sender) (err error) {
+	e := h.server.newExecution(m)
+	e.request = req
+	e.open(0)
+	if m.stream != nil {
+		err = h.server.serve(h.ctx, e, out)
+	} else {
+		_, err = h.server.call(h.ctx, e)
+	}
+	e.end(err)
+	return err
+}
+
+// stream is execute of a method of the data service.
+func (h *harness) stream(name string, req proto.Message, out sender) error {
+	return h.execute(h.server.serving[0].find(name), req, out)
+}
+
 var testSchema = []string{
 	`CREATE TABLE Singers (SingerId INT64 NOT NULL, Name STRING(MAX), Data BYTES(MAX), Updated TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (SingerId)`,
 	`CREATE INDEX SingersByName ON Singers(Name)`,
 	`CREATE TABLE Wide (Id INT64 NOT NULL, A STRING(MAX), Tags ARRAY<STRING(MAX)>, B STRING(MAX)) PRIMARY KEY (Id)`,
 }
 
-func newHarness(t testing.TB) *harness {
+func newHarness(t testing.TB) *harness { return newHarnessAt(t, time.Now) }
+
+func newHarnessAt(t testing.TB, clock func() time.Time) *harness {
 	t.Helper()
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	registry, err := database.Open(store, database.Config{Clock: time.Now, Log: log})
+	registry, err := database.Open(store, database.Config{Clock: clock, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	grpcListener, httpListener := listen(t), listen(t)
-	s := Serve(registry, grpcListener, httpListener, Config{Clock: time.Now, Log: log})
+	s := Serve(registry, grpcListener, httpListener, Config{Clock: clock, Log: log})
 	conn, err := grpc.NewClient(grpcListener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/stats"
 )
 
 // A service is a gRPC service as a table of its methods; gRPC and REST both
@@ -24,8 +25,12 @@ type service struct {
 type method struct {
 	name    string
 	request func() proto.Message
-	unary   func(ctx context.Context, req proto.Message) (any, error)
-	stream  func(ctx context.Context, req proto.Message, out sender) error
+	unary   func(ctx context.Context, e *execution) (any, error)
+	stream  func(ctx context.Context, e *execution) error
+
+	metrics *stats.Method
+	typical *stats.Typical // CPU time of its requests; nil if those are of many kinds
+	varied  bool           // they are
 }
 
 // sender takes the messages of a streamed reply, in order; grpc.ServerStream
@@ -45,33 +50,55 @@ func unary[Q any, P message[Q], R any](name string, handle func(context.Context,
 	return method{
 		name:    name,
 		request: func() proto.Message { return P(new(Q)) },
-		unary: func(ctx context.Context, req proto.Message) (any, error) {
-			return handle(ctx, req.(P))
+		unary: func(ctx context.Context, e *execution) (any, error) {
+			return handle(ctx, e.request.(P))
+		},
+	}
+}
+
+// executed is unary for a method that says more about its execution.
+func executed[Q any, P message[Q], R any](name string, handle func(context.Context, P, *execution) (R, error)) method {
+	return method{
+		name:    name,
+		request: func() proto.Message { return P(new(Q)) },
+		unary: func(ctx context.Context, e *execution) (any, error) {
+			return handle(ctx, e.request.(P), e)
 		},
 	}
 }
 
 // streaming makes a method that answers one request with a stream.
-func streaming[Q any, P message[Q]](name string, handle func(context.Context, P, sender) error) method {
+func streaming[Q any, P message[Q]](name string, handle func(context.Context, P, *execution) error) method {
 	return method{
 		name:    name,
 		request: func() proto.Message { return P(new(Q)) },
-		stream: func(ctx context.Context, req proto.Message, out sender) error {
-			return handle(ctx, req.(P), out)
+		stream: func(ctx context.Context, e *execution) error {
+			return handle(ctx, e.request.(P), e)
 		},
 	}
 }
 
+// varied is a method whose requests say which kind of execution they are.
+func varied(m method) method {
+	m.varied = true
+	return m
+}
+
 // call runs a unary method. Whatever goes wrong in it, a panic too, is the error of this request alone.
-func (s *Server) call(ctx context.Context, m *method, req proto.Message) (reply any, err error) {
-	defer s.recovered(m, &err)
-	return m.unary(ctx, req)
+func (s *Server) call(ctx context.Context, e *execution) (reply any, err error) {
+	defer s.recovered(e.method, &err)
+	reply, err = e.method.unary(ctx, e)
+	if err == nil {
+		e.count(reply)
+	}
+	return reply, err
 }
 
 // serve runs a streaming method, as call does a unary one.
-func (s *Server) serve(ctx context.Context, m *method, req proto.Message, out sender) (err error) {
-	defer s.recovered(m, &err)
-	return m.stream(ctx, req, out)
+func (s *Server) serve(ctx context.Context, e *execution, out sender) (err error) {
+	defer s.recovered(e.method, &err)
+	e.out = out
+	return e.method.stream(ctx, e)
 }
 
 // recovered turns a panic into an error and logs it, and logs errors that are not meant for users.
@@ -102,11 +129,13 @@ func (s *Server) describe(sv service) *grpc.ServiceDesc {
 
 func (s *Server) grpcUnary(m *method) func(any, context.Context, func(any) error, grpc.UnaryServerInterceptor) (any, error) {
 	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-		req, err := s.receive(m, decode)
-		if err != nil {
+		e := s.newExecution(m)
+		if err := e.receive(decode); err != nil {
+			e.end(err)
 			return nil, err
 		}
-		reply, err := s.call(ctx, m, req)
+		reply, err := s.call(ctx, e)
+		e.end(err)
 		if err != nil {
 			st, trailer := statusOf(err)
 			if trailer != nil {
@@ -120,11 +149,14 @@ func (s *Server) grpcUnary(m *method) func(any, context.Context, func(any) error
 
 func (s *Server) grpcStream(m *method) grpc.StreamHandler {
 	return func(_ any, stream grpc.ServerStream) error {
-		req, err := s.receive(m, stream.RecvMsg)
-		if err != nil {
+		e := s.newExecution(m)
+		if err := e.receive(stream.RecvMsg); err != nil {
+			e.end(err)
 			return err
 		}
-		if err := s.serve(stream.Context(), m, req, stream); err != nil {
+		err := s.serve(stream.Context(), e, stream)
+		e.end(err)
+		if err != nil {
 			st, trailer := statusOf(err)
 			if trailer != nil {
 				stream.SetTrailer(trailer)
@@ -135,17 +167,16 @@ func (s *Server) grpcStream(m *method) grpc.StreamHandler {
 	}
 }
 
-// receive takes the request of a method. Its error is a status.
-func (s *Server) receive(m *method, decode func(any) error) (proto.Message, error) {
-	r := received{message: m.request()}
-	if err := decode(&r); err != nil {
-		return nil, err
+// receive takes the request. Its error is a status.
+func (e *execution) receive(decode func(any) error) error {
+	if err := decode(e); err != nil {
+		return err
 	}
-	if r.refusal != nil {
-		st, _ := statusOf(r.refusal)
-		return nil, st.Err()
+	if e.refusal != nil {
+		st, _ := statusOf(e.refusal)
+		return st.Err()
 	}
-	return r.message, nil
+	return nil
 }
 
 // find returns the method called name, or nil.

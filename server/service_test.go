@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/mem"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -25,7 +24,7 @@ func TestPanicIsInternal(t *testing.T) {
 		var ses *session
 		return ses.proto(), nil
 	})
-	_, err := s.call(context.Background(), &m, m.request())
+	_, err := s.call(context.Background(), s.newExecution(&m))
 	st, _ := statusOf(err)
 	if st.Code() != codes.Internal || strings.Contains(st.Message(), "nil") {
 		t.Errorf("bad status %v", st)
@@ -38,19 +37,14 @@ func TestPanicIsInternal(t *testing.T) {
 // TestEveryMethodAnswers calls every method of every service with an empty request.
 func TestEveryMethodAnswers(t *testing.T) {
 	h := newHarness(t)
-	for _, sv := range h.server.services() {
+	for _, sv := range h.server.serving {
 		methods := serviceDescriptor(sv.name).Methods()
 		if len(sv.methods) < methods.Len() {
 			t.Errorf("%s: %d of %d methods", sv.name, len(sv.methods), methods.Len())
 		}
 		for i := range sv.methods {
 			m := &sv.methods[i]
-			var err error
-			if m.stream != nil {
-				err = h.server.serve(h.ctx, m, m.request(), new(discard))
-			} else {
-				_, err = h.server.call(h.ctx, m, m.request())
-			}
+			err := h.execute(m, m.request(), new(discard))
 			st, _ := statusOf(err)
 			if st.Code() == codes.Internal || st.Code() == codes.Unknown {
 				t.Errorf("%s.%s: %v", sv.name, m.name, st)
@@ -82,10 +76,10 @@ func TestRequestsAreDecodedOrRefused(t *testing.T) {
 	bad, err := proto.Marshal(&spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT '?'"})
 	h.ok(err)
 	bad = bytes.ReplaceAll(bad, []byte("?"), []byte{0xff})
-	r := received{message: new(spannerpb.ExecuteSqlRequest)}
-	h.ok(newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(bad)}, &r))
-	if st, _ := statusOf(r.refusal); st.Code() != codes.InvalidArgument {
-		t.Errorf("bad UTF-8: %v", r.refusal)
+	e := h.server.newExecution(h.server.serving[0].find("ExecuteSql"))
+	h.ok(newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(bad)}, e))
+	if st, _ := statusOf(e.refusal); st.Code() != codes.InvalidArgument {
+		t.Errorf("bad UTF-8: %v", e.refusal)
 	}
 }
 

@@ -136,6 +136,9 @@ func (s *Server) sweepSessions(now time.Time) {
 	})
 }
 
+// id is the last part of the name.
+func (ses *session) id() string { return ses.name[strings.LastIndexByte(ses.name, '/')+1:] }
+
 func (ses *session) proto() *spannerpb.Session {
 	return &spannerpb.Session{
 		Name:                   ses.name,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -12,6 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
 )
 
 // planned is the result of a PLAN request: the plan and what parameters it wants; nothing runs.
@@ -27,8 +29,8 @@ func (q *queryRequest) planned(sc *scope, stmt *database.Statement) *result {
 }
 
 // appendStats appends the ResultSetStats that the query mode asks for, with the row count of DML.
-func (s *Server) appendStats(dst []byte, tag byte, q queryRequest, stmt *database.Statement, run exec.Stats, rowCount *int64) []byte {
-	p := &spannerpb.ResultSetStats{QueryStats: queryStats(q, stmt, run, s.cfg.Clock().Sub(q.began))}
+func (s *Server) appendStats(dst []byte, tag byte, q queryRequest, stmt *database.Statement, run exec.Stats, bytes int64, rowCount *int64) []byte {
+	p := &spannerpb.ResultSetStats{QueryStats: queryStats(q, stmt, run, bytes, s.cfg.Clock().Sub(q.began))}
 	switch q.QueryMode {
 	case spannerpb.ExecuteSqlRequest_PROFILE:
 		p.QueryPlan = stmt.Plan.Proto(exec.NodeStatsProto(run))
@@ -43,15 +45,35 @@ func (s *Server) appendStats(dst []byte, tag byte, q queryRequest, stmt *databas
 
 // queryStats are the statistics of a run as texts; names and units are those of
 // https://cloud.google.com/spanner/docs/query-execution-plans#query_execution_stats.
-func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, elapsed time.Duration) *structpb.Struct {
-	text := structpb.NewStringValue
+func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, bytes int64, elapsed time.Duration) *structpb.Struct {
+	text, e := structpb.NewStringValue, q.execution
 	return &structpb.Struct{Fields: map[string]*structpb.Value{
 		"elapsed_time":             text(exec.Msecs(elapsed) + " msecs"),
+		"cpu_time":                 text(exec.Msecs(e.cpu.SoFar()) + " msecs"),
+		"locking_delay":            text(exec.Msecs(e.lockWait()) + " msecs"),
+		"remote_server_calls":      text("0"), // there is one server
+		"bytes_returned":           text(fmt.Sprint(bytes)),
 		"query_plan_creation_time": text(exec.Msecs(stmt.PlanTime) + " msecs"),
 		"rows_returned":            text(fmt.Sprint(run.RowsReturned)),
 		"rows_scanned":             text(fmt.Sprint(run.RowsScanned)),
 		"query_text":               text(q.Sql),
 	}}
+}
+
+// profileText is a plan with what a run of it cost, as JSON.
+func profileText(stmt *database.Statement, run exec.Stats) string {
+	b, err := protojson.Marshal(stmt.Plan.Proto(exec.NodeStatsProto(run)))
+	if err != nil {
+		return "" // what is marshalled was made here
+	}
+	return string(b)
+}
+
+func bytesOf(list []table.Written) (n int64) {
+	for _, w := range list {
+		n += w.Bytes
+	}
+	return n
 }
 
 // appendMessage appends a message field. What is marshalled was made here, so it cannot fail to.

@@ -32,7 +32,11 @@ type result struct {
 	appendStats func(dst []byte, tag byte) []byte
 	// undeclared are the parameters of a PLAN request.
 	undeclared []plan.Param
+	sent       volume
 }
+
+// volume is how much data a result held: its rows, and the bytes of their values as they are encoded.
+type volume struct{ rows, bytes int64 }
 
 // appendMetadata appends the ResultSetMetadata field.
 func (r *result) appendMetadata(dst []byte, tag byte) []byte {
@@ -133,6 +137,8 @@ func (w *streamer) appendRows() error {
 func (w *streamer) appendRow() error {
 	start := len(w.frame.data)
 	w.frame.data = w.rows.AppendWire(w.frame.data)
+	w.sent.rows++
+	w.sent.bytes += int64(len(w.frame.data) - start)
 	partly := w.resume.value > 0 || w.resume.piece > 0
 	if partly || len(w.frame.data)-start > flushBytes {
 		w.row = append(w.row[:0], w.frame.data[start:]...)

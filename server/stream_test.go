@@ -185,7 +185,7 @@ func TestResumeAfterInlineBegin(t *testing.T) {
 	bigRows(h, ses)
 	req := &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: begins(readWrite()), Sql: "SELECT * FROM Wide ORDER BY Id", Seqno: 1}
 	broken := &breaking{h: h, left: 3}
-	if err := h.server.executeStreamingSQL(h.ctx, req, broken); err == nil {
+	if err := h.stream("ExecuteStreamingSql", req, broken); err == nil {
 		t.Fatal("the stream did not break")
 	}
 	id := broken.got[0].Metadata.Transaction.Id
@@ -200,7 +200,7 @@ func TestResumeAfterInlineBegin(t *testing.T) {
 
 	// Broken before anything was sent, the transaction has not begun.
 	silent := &breaking{h: h}
-	if err := h.server.executeStreamingSQL(h.ctx, req, silent); err == nil {
+	if err := h.stream("ExecuteStreamingSql", req, silent); err == nil {
 		t.Fatal("the stream did not break")
 	}
 	h.ok(h.commitWide(ses, "0"))
@@ -208,7 +208,7 @@ func TestResumeAfterInlineBegin(t *testing.T) {
 	// A token of a read-write transaction is none of a snapshot.
 	foreign := proto.Clone(resumed).(*spannerpb.ExecuteSqlRequest)
 	foreign.Transaction = byID(h.begin(ses, readOnly()))
-	err = h.server.executeStreamingSQL(h.ctx, foreign, &breaking{h: h, left: 100})
+	err = h.stream("ExecuteStreamingSql", foreign, &breaking{h: h, left: 100})
 	if st, _ := statusOf(err); st.Code() != codes.InvalidArgument {
 		t.Errorf("foreign transaction: %v", err)
 	}

@@ -29,6 +29,7 @@ type transaction struct {
 	options     *spannerpb.TransactionOptions
 	catalog     *schema.Catalog
 	lastUsed    atomic.Int64 // Unix seconds
+	attempt                  // not of partitioned DML
 
 	turn    chan struct{} // holds a token while a writing request runs; what follows is its holder's
 	replays replays
@@ -41,6 +42,8 @@ type transaction struct {
 	age     txn.Age                   // for a retry, once tx has been aborted
 	outcome error                     // what requests are answered once tx is nil
 	reply   *spannerpb.CommitResponse // what another Commit is answered
+	// waitedInAll is how long tx waited for locks, once it has ended.
+	waitedInAll time.Duration
 }
 
 // abandonedAfter is when an active transaction that nobody uses is given up; it has lost its locks long before.
@@ -103,7 +106,9 @@ func (s *Server) beginTransaction(ses *session, options *spannerpb.TransactionOp
 	}
 	t.use(s.cfg.Clock())
 	if !t.partitioned {
-		t.tx = ses.db.Transactions().Begin(s.txnOptions(ses, options, tag))
+		opts := s.txnOptions(ses, options, tag)
+		t.begin(ses.db, &opts, s.cfg.Clock())
+		t.tx = ses.db.Transactions().Begin(opts)
 	}
 	t.catalog = ses.db.Catalog() // after Begin: a schema change aborts what began before it
 	s.transactions.add(t)
@@ -223,8 +228,27 @@ func (t *transaction) end(outcome error, reply *spannerpb.CommitResponse) {
 	if fault.IsAborted(outcome) {
 		t.age = t.tx.Age()
 	}
+	t.attempt.end(t.tx, t.all.clock(), unless(reply != nil, outcome))
+	t.waitedInAll = t.tx.Stats().LockWait
 	t.tx, t.outcome, t.reply = nil, outcome, reply
 	t.all.finished(t)
+}
+
+func unless(committed bool, outcome error) error {
+	if committed {
+		return nil
+	}
+	return outcome
+}
+
+// lockWait is how long the transaction has waited for locks.
+func (t *transaction) lockWait() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tx == nil {
+		return t.waitedInAll
+	}
+	return t.tx.Stats().LockWait
 }
 
 // abandon ends the transaction because its session went on without it.

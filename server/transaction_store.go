@@ -9,6 +9,7 @@ import (
 // transactions holds the transactions of a server by number. Finished ones stay
 // for a while, for clients that did not get the reply: the newest rememberedTransactions of them.
 type transactions struct {
+	clock    func() time.Time
 	last     atomic.Uint64
 	byNumber sync.Map // uint64 → *transaction
 

@@ -32,9 +32,9 @@ func unimplemented(d protoreflect.MethodDescriptor, request protoreflect.Message
 	failure := fault.Unimplemented(string(d.FullName()))
 	m := method{name: string(d.Name()), request: func() proto.Message { return request.New().Interface() }}
 	if d.IsStreamingServer() {
-		m.stream = func(context.Context, proto.Message, sender) error { return failure }
+		m.stream = func(context.Context, *execution) error { return failure }
 	} else {
-		m.unary = func(context.Context, proto.Message) (any, error) { return nil, failure }
+		m.unary = func(context.Context, *execution) (any, error) { return nil, failure }
 	}
 	return m
 }

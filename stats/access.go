@@ -52,6 +52,9 @@ func NewAccess(op Op, table, index string, columns []string) *Access {
 	return a
 }
 
+// Table is the table that is accessed.
+func (a *Access) Table() string { return a.table }
+
 // A Footprint is what a transaction touches: it grows with the transaction and is counted at its end. The zero
 // Footprint is empty. It is not safe for concurrent use.
 type Footprint struct {

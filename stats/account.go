@@ -9,16 +9,18 @@ import (
 // An Account is the CPU time of a process: what was measured for executions,
 // and what remains. There is one in a server.
 //
-// The remainder of each tick, over the messages of that tick, is the share that
-// each message of the next is charged. An idle process charges nobody: its housekeeping
-// is not dealt out to the few requests that come. So what is
-// charged adds up to what the process used because the remainder is dealt out; that measurements are right is
-// another matter, and tested apart.
+// The remainder of each tick goes into a pool. Each message of the next tick
+// draws from it what would be its share if there were as many messages as in the
+// last, until the pool is empty. So what is charged adds up to what the process
+// used, no more, however the load changes; what is drawn late, by requests of another kind, is a tick's at
+// most. An idle process fills no pool: its housekeeping is not dealt out to the few
+// requests that come. That measurements are right is another matter, and tested apart.
 type Account struct {
 	measured atomic.Int64 // nanoseconds
 	segments atomic.Int64
 	messages atomic.Int64
 	share    atomic.Int64 // nanoseconds per message
+	pool     atomic.Int64 // nanoseconds that are left to be charged
 	average  atomic.Int64 // nanoseconds per segment
 	busy     atomic.Bool  // there are many segments: not all have to be measured
 
@@ -33,8 +35,11 @@ type reading struct {
 	segments, messages int64
 }
 
+// TickEvery is how often Tick should be called: what changes sooner than that is charged to whoever comes next.
+const TickEvery = 100 * time.Millisecond
+
 // fewMessages in a tick say nothing about what a message costs.
-const fewMessages = 100
+const fewMessages = 10
 
 // maxShare is more than a message can cost: what is beyond is the process's own.
 const maxShare = time.Millisecond
@@ -55,15 +60,21 @@ func (a *Account) settle(used time.Duration) {
 	a.segments.Add(1)
 }
 
-// charge counts messages and returns their share.
+// charge counts messages and draws their share from the pool.
 func (a *Account) charge(messages int64) time.Duration {
 	a.messages.Add(messages)
-	return time.Duration(a.share.Load() * messages)
+	want := a.share.Load() * messages
+	if left := a.pool.Add(-want); left < 0 {
+		lacking := min(-left, want)
+		a.pool.Add(lacking)
+		want -= lacking
+	}
+	return time.Duration(want)
 }
 
 func (a *Account) typical() time.Duration { return time.Duration(a.average.Load()) }
 
-// Tick learns from what happened since the last Tick; call it about once per second. Half of what it learns is new.
+// Tick learns from what happened since the last Tick.
 func (a *Account) Tick() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -72,10 +83,19 @@ func (a *Account) Tick() {
 	a.busy.Store(float64(segments) > fewExecutions*(now.at-a.last.at).Seconds())
 	if messages >= fewMessages && segments > 0 {
 		rest := now.process - a.last.process - (now.measured - a.last.measured)
-		learn(&a.share, min(max(int64(rest)/messages, 0), int64(maxShare)))
+		a.fill(int64(rest), messages)
 		learn(&a.average, int64(now.measured-a.last.measured)/segments)
 	}
 	a.last = now
+}
+
+// fill adds the remainder of a tick to the pool; a negative one, from measurements that were too high, is taken from it. What
+// nobody drew for long is dropped.
+func (a *Account) fill(rest, messages int64) {
+	most := int64(maxShare) * messages
+	pool := min(max(a.pool.Load()+rest, -most), most)
+	a.share.Store(max(pool, 0) / messages)
+	a.pool.Store(pool)
 }
 
 func learn(v *atomic.Int64, latest int64) {

@@ -76,6 +76,21 @@ func (c *CPU) Start() {
 	c.Resume()
 }
 
+// Open begins to measure an execution whose kind is not known yet; Is tells it if it becomes known.
+func (c *CPU) Open() {
+	c.spared = c.Account.busy.Load() && rand.Uint32()%sampleEvery != 0
+	c.Resume()
+}
+
+// Is tells which kind of execution it is. If there is nothing typical of the kind it is measured from here on at least.
+func (c *CPU) Is(t *Typical) {
+	c.Typical = t
+	if mean := t.mean.Load(); c.spared && (mean == 0 || mean >= int64(alwaysMeasured)) {
+		c.spared = false
+		c.Resume()
+	}
+}
+
 // spares says that the execution which begins need not be measured.
 func (t *Typical) spares(a *Account) bool {
 	if t == nil || !a.busy.Load() {
@@ -99,6 +114,10 @@ func (c *CPU) Resume() {
 		return
 	}
 	c.running = true
+	c.begin()
+}
+
+func (c *CPU) begin() {
 	c.began = time.Since(epoch)
 	c.clock = threadCPU()
 }
@@ -133,6 +152,9 @@ func (c *CPU) Lap() {
 func (c *CPU) Stop(messages int64) time.Duration {
 	c.Pause()
 	switch {
+	case c.spared && c.Typical == nil: // it ended before it was known what it is
+		c.sum = c.Account.typical()
+		c.Account.settle(c.sum)
 	case c.spared:
 		c.sum = time.Duration(c.Typical.mean.Load())
 		c.Account.settle(c.sum)
@@ -140,6 +162,18 @@ func (c *CPU) Stop(messages int64) time.Duration {
 		c.Typical.learn(c.sum)
 	}
 	return max(c.sum+c.Account.charge(messages), 0)
+}
+
+// SoFar is what an execution that goes on has used; where it is not measured, what is typical of it.
+func (c *CPU) SoFar() time.Duration {
+	if c.spared {
+		return time.Duration(c.Typical.mean.Load())
+	}
+	if c.running {
+		c.settle()
+		c.begin()
+	}
+	return c.sum
 }
 
 // Measured is the execution's own CPU time, without a share of the rest, up to the last Pause or Lap.

@@ -29,7 +29,8 @@ type Changes struct {
 	targets map[*schema.Table]*target
 	shape   *shape // of the last row
 	pending []func(ctx context.Context) error
-	deleted []deletion      // by Delete mutations
+	deleted []deletion // by Delete mutations
+	written []Written
 	touched map[string]bool // keys that INSERT OR UPDATE has written
 	parent  []byte          // the last parent found, so that its next child need not look
 
@@ -57,6 +58,27 @@ func NewChanges(w Writer, now time.Time) *Changes {
 
 // Count is the number of mutations so far.
 func (c *Changes) Count() int64 { return c.count }
+
+// Written is what was inserted or updated in a table.
+type Written struct {
+	Table *schema.Table
+	Rows  int64
+	Bytes int64 // of keys and values, without those of index entries
+}
+
+// Written is what was written so far, by table.
+func (c *Changes) Written() []Written { return c.written }
+
+func (c *Changes) wrote(t *schema.Table, bytes int) {
+	for i := range c.written {
+		if w := &c.written[i]; w.Table == t {
+			w.Rows++
+			w.Bytes += int64(bytes)
+			return
+		}
+	}
+	c.written = append(c.written, Written{t, 1, int64(bytes)})
+}
 
 // Insert inserts a row and returns it, by ordinal; a row that is there is an error. Rows that methods
 // of Changes return are good until the next call.
@@ -293,6 +315,7 @@ func (c *Changes) write(ctx context.Context, s *shape, key []byte, old []value.V
 	if err := c.put(ctx, key, c.val, c.pendKey, c.pendValue); err != nil {
 		return err
 	}
+	c.wrote(s.table, len(key)+len(c.val))
 	if err := c.writeEntries(ctx, s.target, old); err != nil {
 		return err
 	}

@@ -185,6 +185,33 @@ func (l *Layout) DecodeKey(dst []value.Value, key []byte) ([]value.Value, error)
 	return dst, nil
 }
 
+// DecodeStart returns the values of the key parts that a key, or the bound of a range, begins with, and how many of its bytes
+// those are; 0 if it does not lie in the layout's space.
+func (l *Layout) DecodeStart(key []byte) (vals []value.Value, length int) {
+	markers, rest := l.markers, key
+	for i := 0; ; i++ {
+		for len(markers) > 0 && markers[0].before == i {
+			id := markers[0].id
+			if !bytes.HasPrefix(rest, id) {
+				return nil, 0
+			}
+			rest, markers = rest[len(id):], markers[1:]
+		}
+		if i == len(l.Key) {
+			break
+		}
+		v, more, err := value.DecodeKey(rest, l.Key[i].Column.Type, l.Key[i].Desc)
+		if err != nil {
+			break
+		}
+		vals, rest = append(vals, v), more
+	}
+	if len(markers) > 0 {
+		return nil, 0
+	}
+	return vals, len(key) - len(rest)
+}
+
 // Space is the smallest span that holds all keys of the table or index. Others
 // lie between them, unless alone: what is interleaved in it lies there too, though.
 func (l *Layout) Space() (span Span, alone bool) {

@@ -40,12 +40,18 @@ type Mutation struct {
 // only hold when all of them are done. now is the time that no written commit
 // timestamp may lie behind. The mutation count is what the client is told in commit_stats.
 func Apply(ctx context.Context, w Writer, muts []Mutation, now time.Time) (count int64, err error) {
+	c, err := ApplyAll(ctx, w, muts, now)
+	return c.count, err
+}
+
+// ApplyAll is Apply that returns all there is to know about the changes.
+func ApplyAll(ctx context.Context, w Writer, muts []Mutation, now time.Time) (*Changes, error) {
 	c := NewChanges(w, now)
 	c.dml = false
 	for i := range muts {
 		if err := c.Mutate(ctx, &muts[i]); err != nil {
-			return c.count, err
+			return c, err
 		}
 	}
-	return c.count, c.Finish(ctx)
+	return c, c.Finish(ctx)
 }

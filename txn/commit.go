@@ -49,7 +49,7 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 	if err := t.noReturn(); err != nil {
 		return 0, err
 	}
-	ts, err := t.write()
+	ts, err := t.write(ctx)
 	t.commitEnded(ts, err)
 	return ts, err
 }
@@ -151,7 +151,7 @@ func (t *Tx) commitEnded(ts mvcc.Timestamp, err error) {
 }
 
 // write gives the transaction its timestamp and returns when it is visible.
-func (t *Tx) write() (mvcc.Timestamp, error) {
+func (t *Tx) write(ctx context.Context) (mvcc.Timestamp, error) {
 	o := t.m.oracle
 	b := t.m.versions.NewBatch()
 	defer b.Close()
@@ -162,6 +162,8 @@ func (t *Tx) write() (mvcc.Timestamp, error) {
 	if err := t.fill(b, f); err != nil {
 		return 0, errors.Join(fmt.Errorf("build commit: %w", err), o.abandon(f))
 	}
+	resume := pause(ctx)
+	defer resume()
 	return f.ts, o.land(f, b.Commit())
 }
 

@@ -109,15 +109,13 @@ func (l *lockTable) acquire(ctx context.Context, t *Tx, start, end string, mode 
 		l.mu.Unlock()
 		return nil
 	}
-	began := l.m.clock()
+	w := l.newWait(r)
 	r.ready = make(chan struct{})
 	l.insert(r)
 	l.wait(r)
 	l.resolve(r)
 	l.mu.Unlock()
-	err := l.await(ctx, r)
-	t.lockWait.Add(int64(l.m.clock().Sub(began)))
-	return err
+	return l.waitFor(ctx, r, w)
 }
 
 // contention looks at everything that overlaps r, which is not in the table yet.

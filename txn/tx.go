@@ -44,6 +44,8 @@ type Options struct {
 	Tag       string
 	// Previous is the Age of the aborted transaction that this one retries.
 	Previous Age
+	// Waited is told of every wait of this transaction for a lock.
+	Waited func(*LockWait)
 }
 
 // Stats is what a transaction cost.

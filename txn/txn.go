@@ -37,6 +37,8 @@ const DefaultRetention = time.Hour
 // Config is what a Manager is told about its database.
 type Config struct {
 	Retention time.Duration // 0: DefaultRetention
+	// Waited is told of every wait for a lock once it is over; nil if nobody wants to know.
+	Waited func(*LockWait)
 }
 
 // Manager runs the transactions of one database. It may be used by many goroutines.
@@ -48,13 +50,15 @@ type Manager struct {
 	ids       atomic.Uint64
 	delays    delays
 
+	waited func(*LockWait)
+
 	schema schemaGate
 	locks  lockTable
 }
 
 // NewManager returns the manager of a database.
 func NewManager(versions *mvcc.Versions, oracle *Oracle, cfg Config) *Manager {
-	m := &Manager{versions: versions, oracle: oracle, clock: oracle.clock}
+	m := &Manager{versions: versions, oracle: oracle, clock: oracle.clock, waited: cfg.Waited}
 	if cfg.Retention == 0 {
 		cfg.Retention = DefaultRetention
 	}

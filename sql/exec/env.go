@@ -46,6 +46,7 @@ type Stats struct {
 	RowsScanned  int64 // read from tables and indexes
 	RowsReturned int64
 	Mutations    int64 // that DML counts against the limit of a commit
+	Written      []table.Written
 	// Nodes, with Env.Profile, are the statistics of each operator.
 	Nodes map[plan.Node]*NodeStats
 }

@@ -79,7 +79,7 @@ func (m *mutation) run(r *run) (Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &changedRows{run: r, columns: m.columns, batch: d.out, count: d.count, mutations: d.changes.Count()}, nil
+	return &changedRows{run: r, columns: m.columns, batch: d.out, count: d.count, mutations: d.changes.Count(), written: d.changes.Written()}, nil
 }
 
 // change is one run of a DML statement.
@@ -349,6 +349,7 @@ type changedRows struct {
 	batch            batch
 	next             int
 	count, mutations int64
+	written          []table.Written
 }
 
 func (c *changedRows) Next() (bool, error) {
@@ -375,5 +376,6 @@ func (c *changedRows) Stats() Stats {
 	s := c.run.stats
 	s.RowsReturned = int64(c.batch.n)
 	s.Mutations = c.mutations
+	s.Written = c.written
 	return s
 }

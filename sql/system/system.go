@@ -45,8 +45,10 @@ var contents = map[string]func(b *builder){
 	"SPANNER_SYS.SUPPORTED_OPTIMIZER_VERSIONS":   optimizerVersions,
 }
 
-// Tables returns the system tables; their rows describe the catalog that current returns when they are read.
-func Tables(current func() *schema.Catalog) []*schema.Table {
+// Tables returns the system tables; their rows describe the catalog that current
+// returns when they are read, and themselves, and more system tables made elsewhere.
+func Tables(current func() *schema.Catalog, more ...*schema.Table) []*schema.Table {
+	builtIn := slices.Concat(definitions, more)
 	list := make([]*schema.Table, len(definitions))
 	for i, d := range definitions {
 		t := *d
@@ -55,7 +57,7 @@ func Tables(current func() *schema.Catalog) []*schema.Table {
 			if fill == nil {
 				return nil, nil
 			}
-			b := &builder{catalog: current()}
+			b := &builder{catalog: current(), builtIn: builtIn}
 			fill(b)
 			b.sort(d)
 			return b.rows, nil
@@ -68,6 +70,7 @@ func Tables(current func() *schema.Catalog) []*schema.Table {
 // builder collects the rows of one table.
 type builder struct {
 	catalog *schema.Catalog
+	builtIn []*schema.Table
 	rows    [][]value.Value
 }
 
@@ -110,7 +113,7 @@ func (b *builder) sort(t *schema.Table) {
 
 // all are the tables of users and the built-in ones.
 func (b *builder) all() []*schema.Table {
-	return append(slices.Clip(b.catalog.Tables), definitions...)
+	return append(slices.Clip(b.catalog.Tables), b.builtIn...)
 }
 
 // builtIn says whether a table belongs to a built-in schema.

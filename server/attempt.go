@@ -1,0 +1,122 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+)
+
+// An attempt is what statistics know of one attempt of a read-write transaction.
+type attempt struct {
+	db         *database.Database
+	began      time.Time
+	committing time.Time // when Commit came; zero before
+	timeline   *stats.TimelineRecorder
+
+	mu        sync.Mutex // guards footprint: reads run side by side
+	footprint stats.Footprint
+}
+
+// begin begins an attempt with options that may be added to.
+func (a *attempt) begin(db *database.Database, opts *txn.Options, now time.Time) {
+	a.db, a.began = db, now
+	if a.timeline = db.Stats().StartTimeline(opts.Tag, now); a.timeline != nil {
+		opts.Waited = a.waited
+	}
+}
+
+// waited notes a wait for a lock in the timeline.
+func (a *attempt) waited(w *txn.LockWait) {
+	a.timeline.Add(w.Began, stats.Event{Kind: stats.EventLock, What: a.db.LockText(w), Duration: w.Waited})
+}
+
+// touch notes what the attempt accesses.
+func (a *attempt) touch(accesses ...*stats.Access) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, x := range accesses {
+		a.footprint.Add(x)
+	}
+}
+
+// wrote notes rows that were written.
+func (a *attempt) wrote(list []table.Written) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, w := range list {
+		a.footprint.Wrote(w.Table.FullName(), w.Rows, w.Bytes)
+	}
+}
+
+// end counts the attempt; outcome is nil if it was committed.
+func (a *attempt) end(tx *txn.Tx, now time.Time, outcome error) {
+	opts := tx.Options()
+	x := stats.Transaction{
+		Footprint:    &a.footprint,
+		Tag:          opts.Tag,
+		Outcome:      a.outcome(outcome),
+		Isolation:    isolationOf(opts),
+		Retry:        opts.Previous != txn.Age{},
+		End:          now,
+		TotalLatency: now.Sub(a.began),
+		Participants: 1,
+		Bytes:        int64(tx.Stats().Bytes),
+	}
+	if !a.committing.IsZero() {
+		x.CommitLatency = now.Sub(a.committing)
+	}
+	a.mu.Lock()
+	a.db.Stats().Transaction(&x)
+	a.mu.Unlock()
+	a.finishTimeline(now, x, outcome)
+}
+
+func (a *attempt) finishTimeline(now time.Time, x stats.Transaction, outcome error) {
+	if a.timeline == nil {
+		return
+	}
+	text := "OK"
+	if outcome != nil {
+		text = codeOf(outcome).String()
+	}
+	if !a.committing.IsZero() {
+		ev := stats.Event{Kind: stats.EventCommit, Duration: x.CommitLatency}
+		if outcome != nil {
+			ev.Error = outcome.Error()
+		}
+		a.timeline.Add(a.committing, ev)
+	}
+	a.timeline.Finish(now, text)
+}
+
+func (a *attempt) outcome(err error) stats.TxnOutcome {
+	switch {
+	case err == nil:
+		return stats.Committed
+	case a.committing.IsZero():
+		return stats.Abandoned
+	}
+	switch codeOf(err) {
+	case codes.Aborted:
+		return stats.Aborted
+	case codes.FailedPrecondition:
+		return stats.FailedPrecondition
+	}
+	return stats.CommitFailed
+}
+
+func isolationOf(o txn.Options) stats.TxnIsolation {
+	switch {
+	case o.Isolation == txn.RepeatableRead:
+		return stats.RepeatableReadOptimistic
+	case o.ReadLock == txn.Optimistic:
+		return stats.SerializableOptimistic
+	}
+	return stats.SerializablePessimistic
+}

@@ -1,0 +1,64 @@
+package server
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/crowfoot-db/crowfoot/stats"
+)
+
+// observing are the paths of the HTTP listener that are about the server itself:
+//
+//	/healthz                                 whether it runs
+//	/metrics                                 Prometheus: use of the API by method, and the process
+//	/debug/transactions?database=D&tag=T     timelines of the newest transactions with a tag, as JSON
+func (s *Server) observing() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"/healthz":            func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) },
+		"/metrics":            promhttp.HandlerFor(s.gatherer, promhttp.HandlerOpts{}).ServeHTTP,
+		"/debug/transactions": s.timelines,
+	}
+}
+
+// observe makes what the methods are counted with.
+func (s *Server) observe(services []service) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics, err := stats.NewMetrics(registry)
+	if err != nil {
+		panic("register metrics: " + err.Error()) // their names are constants
+	}
+	for _, sv := range services {
+		for i := range sv.methods {
+			m := &sv.methods[i]
+			m.metrics = metrics.Method(m.name)
+			if !m.varied {
+				m.typical = new(stats.Typical)
+			}
+		}
+	}
+	s.gatherer = registry
+}
+
+// timelines answers /debug/transactions.
+func (s *Server) timelines(w http.ResponseWriter, r *http.Request) {
+	db, err := s.registry.Database(r.URL.Query().Get("database"))
+	if err != nil {
+		st, _ := statusOf(err)
+		http.Error(w, st.Message(), httpStatus(st.Code()))
+		return
+	}
+	list := db.Stats().Timelines(r.URL.Query().Get("tag"))
+	if list == nil {
+		list = []stats.Timeline{}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(list); err != nil {
+		s.cfg.Log.Debug("client is gone", slog.Any("error", err))
+	}
+}

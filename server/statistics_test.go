@@ -1,0 +1,255 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/stats"
+)
+
+// wallClock goes on with time from the beginning of a minute, and can be moved forward.
+type wallClock struct {
+	base   time.Time
+	offset atomic.Int64
+}
+
+func newWallClock() *wallClock {
+	return &wallClock{base: time.Now()}
+}
+
+func (c *wallClock) now() time.Time {
+	day := time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC)
+	return day.Add(time.Since(c.base) + time.Duration(c.offset.Load()))
+}
+
+func (c *wallClock) forward(d time.Duration) { c.offset.Add(int64(d)) }
+
+// query returns the rows of a query as texts, its columns separated by |.
+func (h *harness) query(session, sql string) []string {
+	h.Helper()
+	rs, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: session, Sql: sql})
+	h.ok(err)
+	var rows []string
+	for _, r := range rs.Rows {
+		var cells []string
+		for _, v := range r.Values {
+			cells = append(cells, cellText(v))
+		}
+		rows = append(rows, strings.Join(cells, "|"))
+	}
+	return rows
+}
+
+func cellText(v *structpb.Value) string {
+	if l := v.GetListValue(); l != nil {
+		var parts []string
+		for _, e := range l.Values {
+			parts = append(parts, cellText(e))
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	}
+	if s, ok := v.Kind.(*structpb.Value_StringValue); ok {
+		return s.StringValue
+	}
+	text, err := v.MarshalJSON()
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// shows wants a query to return these rows.
+func (h *harness) shows(session, sql string, want ...string) {
+	h.Helper()
+	got := h.query(session, sql)
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		h.Errorf("%s\ngot  %s\nwant %s", sql, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+	}
+}
+
+// TestQueryStatistics drives queries of known number and size.
+func TestQueryStatistics(t *testing.T) {
+	clock := newWallClock()
+	h := newHarnessAt(t, clock.now)
+	ses := h.session(true)
+	h.insert(ses, list("1", "a"), list("2", "bb"), list("3", "ccc"))
+	const sql = "SELECT SingerId, Name FROM Singers"
+	for range 3 {
+		h.partial(h.data.ExecuteStreamingSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: sql}))
+	}
+	if rows := h.query(ses, sql); len(rows) != 3 {
+		t.Fatal(rows)
+	}
+	_, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1", RequestOptions: &spannerpb.RequestOptions{RequestTag: "app=x"}})
+	h.ok(err)
+	_, err = h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1/(SingerId-1) FROM Singers"})
+	h.fails(err, codes.OutOfRange)
+	clock.forward(time.Minute)
+	h.shows(ses, `SELECT TEXT, EXECUTION_COUNT, AVG_ROWS, AVG_ROWS_SCANNED, ALL_FAILED_EXECUTION_COUNT, REQUEST_TAG, QUERY_TYPE,
+		AVG_BYTES > 0, TEXT_FINGERPRINT = FARM_FINGERPRINT(IF(REQUEST_TAG = '', TEXT, REQUEST_TAG)), RUN_IN_RW_TRANSACTION_EXECUTION_COUNT
+		FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE ORDER BY TEXT`,
+		"SELECT 1|1|1|0|0|app=x|QUERY|true|true|0",
+		"SELECT 1/(SingerId-1) FROM Singers|1|0|0|1||QUERY|false|true|0",
+		sql+"|4|3|3|0||QUERY|true|true|0")
+	h.shows(ses, `SELECT EXECUTION_COUNT, ALL_FAILED_EXECUTION_COUNT, LATENCY_DISTRIBUTION[OFFSET(0)].COUNT, AVG_CPU_SECONDS > 0 FROM SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE`, "6|1|5|true")
+	h.shows(ses, `SELECT TABLE_NAME, READ_QUERY_COUNT, WRITE_COUNT, DELETE_COUNT FROM SPANNER_SYS.TABLE_OPERATIONS_STATS_MINUTE`, "Singers|5|1|0")
+	h.shows(ses, `SELECT COLUMN_NAME, QUERY_COUNT, READ_COUNT, WRITE_COUNT FROM SPANNER_SYS.COLUMN_OPERATIONS_STATS_MINUTE ORDER BY 1`, "Name|4|0|1", "SingerId|5|0|1")
+	h.shows(ses, `SELECT INTERVAL_END FROM SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE ORDER BY 1 LIMIT 1`, "2030-01-02T03:05:00Z")
+}
+
+// TestReadIsOneExecution: a read is counted once however many spans it has and messages it takes.
+func TestReadIsOneExecution(t *testing.T) {
+	clock := newWallClock()
+	h := newHarnessAt(t, clock.now)
+	ses := h.session(true)
+	bigRows(h, ses)
+	h.readWide(ses, nil)
+	h.insert(ses, list("1", "a"), list("2", "b"), list("3", "c"), list("4", "d"), list("7", "e"))
+	keys := &spannerpb.KeySet{Keys: []*structpb.ListValue{list("1"), list("3"), list("7"), list("9")}}
+	for range 2 {
+		h.partial(h.data.StreamingRead(h.ctx, &spannerpb.ReadRequest{Session: ses, Table: "Singers", Columns: []string{"SingerId", "Name"}, KeySet: keys}))
+	}
+	_, err := h.data.Read(h.ctx, &spannerpb.ReadRequest{Session: ses, Table: "Singers", Index: "SingersByName", Columns: []string{"Name"}, KeySet: allKeys(),
+		Transaction: begins(readWrite())})
+	h.ok(err)
+	clock.forward(time.Minute)
+	h.shows(ses, `SELECT ARRAY_TO_STRING(READ_COLUMNS, ','), EXECUTION_COUNT, AVG_ROWS, RUN_IN_RW_TRANSACTION_EXECUTION_COUNT, READ_TYPE
+		FROM SPANNER_SYS.READ_STATS_TOP_MINUTE WHERE READ_COLUMNS[OFFSET(0)] LIKE 'Singers%' ORDER BY 1`,
+		"Singers.Name,Singers.SingerId|2|3|0|READ", "SingersByName.Name|1|5|1|READ")
+	h.shows(ses, `SELECT EXECUTION_COUNT, AVG_CPU_SECONDS > 0, AVG_CLIENT_WAIT_SECONDS >= 0 FROM SPANNER_SYS.READ_STATS_TOTAL_MINUTE`, "4|true|true")
+}
+
+// TestTransactionStatistics drives a transaction of DML, one of mutations, and one that is given up.
+func TestTransactionStatistics(t *testing.T) {
+	clock := newWallClock()
+	h := newHarnessAt(t, clock.now)
+	ses := h.session(true)
+	rs, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: begins(readWrite()), Seqno: 1,
+		Sql: "INSERT INTO Singers (SingerId, Name) VALUES (1, 'a'), (2, 'b')", RequestOptions: &spannerpb.RequestOptions{TransactionTag: "dml"}})
+	h.ok(err)
+	_, err = h.data.Commit(h.ctx, commitOf(ses, rs.Metadata.Transaction.Id))
+	h.ok(err)
+	h.insert(ses, list("3", "c"))
+	given := h.begin(ses, readWrite())
+	_, err = h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: given})
+	h.ok(err)
+	clock.forward(time.Minute)
+	h.shows(ses, `SELECT TRANSACTION_TAG, ARRAY_TO_STRING(READ_COLUMNS, ','), ARRAY_TO_STRING(WRITE_CONSTRUCTIVE_COLUMNS, ','), ATTEMPT_COUNT, COMMIT_ATTEMPT_COUNT,
+		COMMIT_ABORT_COUNT, AVG_PARTICIPANTS, AVG_BYTES > 0, SERIALIZABLE_PESSIMISTIC_TXN_COUNT,
+		ARRAY(SELECT FORMAT('%s %d', o.TABLE_NAME, o.INSERT_OR_UPDATE_COUNT) FROM UNNEST(OPERATIONS_BY_TABLE) o)
+		FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE ORDER BY 1, 3`,
+		"|||1|0|0|0|false|1|[]",
+		"||Singers.Name,Singers.SingerId|1|1|0|1|true|1|[Singers 1]",
+		"dml|Singers._exists|Singers.Name,Singers.SingerId|1|1|0|1|true|1|[Singers 2]")
+	h.shows(ses, `SELECT ATTEMPT_COUNT, COMMIT_ATTEMPT_COUNT FROM SPANNER_SYS.TXN_STATS_TOTAL_MINUTE`, "3|2")
+	h.shows(ses, `SELECT AVG_ROWS_WRITTEN, AVG_BYTES_WRITTEN > 0, RUN_IN_RW_TRANSACTION_EXECUTION_COUNT FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE WHERE STARTS_WITH(TEXT, 'INSERT')`, "2|true|1")
+
+	reply, err := http.Get(h.rest + "/debug/transactions?tag=dml&database=" + testDatabase)
+	h.ok(err)
+	defer reply.Body.Close()
+	timeline, err := io.ReadAll(reply.Body)
+	h.ok(err)
+	if !strings.Contains(string(timeline), `"kind":"query"`) || !strings.Contains(string(timeline), `"kind":"commit"`) || !strings.Contains(string(timeline), `"outcome":"OK"`) {
+		t.Errorf("timeline: %s", timeline)
+	}
+}
+
+// TestBatchIsOneExecution: a batch of DML is one row, its statements joined.
+func TestBatchIsOneExecution(t *testing.T) {
+	clock := newWallClock()
+	h := newHarnessAt(t, clock.now)
+	ses := h.session(true)
+	insert := func(id string) *spannerpb.ExecuteBatchDmlRequest_Statement {
+		return &spannerpb.ExecuteBatchDmlRequest_Statement{Sql: "INSERT INTO Singers (SingerId) VALUES (" + id + ")"}
+	}
+	_, err := h.data.ExecuteBatchDml(h.ctx, &spannerpb.ExecuteBatchDmlRequest{Session: ses, Transaction: begins(readWrite()), Seqno: 1,
+		Statements: []*spannerpb.ExecuteBatchDmlRequest_Statement{insert("1"), insert("2")}})
+	h.ok(err)
+	clock.forward(time.Minute)
+	h.shows(ses, `SELECT TEXT, EXECUTION_COUNT, STATEMENT_COUNT, AVG_ROWS_WRITTEN FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE`,
+		"INSERT INTO Singers (SingerId) VALUES (1);INSERT INTO Singers (SingerId) VALUES (2)|1|2|2")
+}
+
+// TestLockStatistics has a transaction wait for another.
+func TestLockStatistics(t *testing.T) {
+	clock := newWallClock()
+	h := newHarnessAt(t, clock.now)
+	ses := h.session(true)
+	h.insert(ses, list("2", "b"))
+	update := func(tag string) (*spannerpb.ResultSet, error) {
+		return h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: begins(readWrite()), Seqno: 1,
+			Sql: "UPDATE Singers SET Name = 'x' WHERE SingerId = 2", RequestOptions: &spannerpb.RequestOptions{TransactionTag: tag}})
+	}
+	first, err := update("older")
+	h.ok(err)
+	done := make(chan error, 1)
+	go func() {
+		_, err := update("younger")
+		done <- err
+	}()
+	time.Sleep(50 * time.Millisecond)
+	_, err = h.data.Commit(h.ctx, commitOf(ses, first.Metadata.Transaction.Id))
+	h.ok(err)
+	h.ok(<-done)
+	clock.forward(time.Minute)
+	h.shows(ses, `SELECT CAST(ROW_RANGE_START_KEY AS STRING), LOCK_WAIT_SECONDS > 0.02,
+		ARRAY(SELECT CONCAT(l.COLUMN, ' ', l.LOCK_MODE, ' ', l.TRANSACTION_TAG) FROM UNNEST(SAMPLE_LOCK_REQUESTS) l) FROM SPANNER_SYS.LOCK_STATS_TOP_MINUTE`,
+		"Singers(2)|true|[Singers._exists Exclusive older,Singers._exists Exclusive younger]")
+	list := h.server.registry
+	db, err := list.Database(testDatabase)
+	h.ok(err)
+	timelines := db.Stats().Timelines("younger")
+	if len(timelines) != 1 || len(timelines[0].Events) != 2 || timelines[0].Events[0].Kind != stats.EventLock || timelines[0].Events[0].What != "Singers(2)" {
+		t.Errorf("timelines: %+v", timelines)
+	}
+}
+
+// TestCancelQuery ends a query that runs for long.
+func TestCancelQuery(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	done := make(chan error, 1)
+	go func() {
+		_, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses,
+			Sql: "SELECT COUNT(*) FROM UNNEST(GENERATE_ARRAY(1, 100000)) a, UNNEST(GENERATE_ARRAY(1, 1000000)) b -- long"})
+		done <- err
+	}()
+	var ids []string
+	for len(ids) == 0 {
+		ids = h.query(ses, "SELECT QUERY_ID, TRANSACTION_TYPE FROM SPANNER_SYS.OLDEST_ACTIVE_QUERIES WHERE TEXT LIKE '%long' AND NOT TEXT LIKE '%OLDEST%'")
+	}
+	id, kind, _ := strings.Cut(ids[0], "|")
+	if kind != "NONE" {
+		t.Errorf("transaction type %s", kind)
+	}
+	h.query(ses, "CALL cancel_query('"+id+"')")
+	h.fails(<-done, codes.Canceled)
+	_, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "CALL cancel_query(@id)", Params: structOf("id", id),
+		ParamTypes: map[string]*spannerpb.Type{"id": {Code: spannerpb.TypeCode_STRING}}})
+	h.fails(err, codes.NotFound)
+}
+
+// TestMetrics: every method is counted.
+func TestMetrics(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	h.query(ses, "SELECT 1")
+	reply, err := http.Get(h.rest + "/metrics")
+	h.ok(err)
+	defer reply.Body.Close()
+	data, err := io.ReadAll(reply.Body)
+	h.ok(err)
+	for _, want := range []string{`crowfoot_requests_total{code="OK",method="ExecuteSql"} 1`, `crowfoot_request_seconds_count{method="CreateSession"} 1`, "process_cpu_seconds_total"} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}

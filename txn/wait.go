@@ -1,0 +1,79 @@
+package txn
+
+import (
+	"context"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// maxWaitHolders is how many of those who held what somebody waited for a LockWait names.
+const maxWaitHolders = 20
+
+// A LockWait is a request for a lock that had to wait, once the wait is over.
+type LockWait struct {
+	Start, End []byte // logical keys; End is empty for a point
+	Began      time.Time
+	Waited     time.Duration
+	Wanted     LockParty
+	Held       []LockParty // some of those who were in the way when it began
+}
+
+// LockParty is a transaction that holds or wants a lock.
+type LockParty struct {
+	Tag  string // of the transaction
+	Mode table.Lock
+}
+
+// newWait describes the wait that r begins. The mutex is held; r is not in the table yet.
+func (l *lockTable) newWait(r *request) *LockWait {
+	w := &LockWait{Start: []byte(r.start), End: []byte(r.end), Began: l.m.clock(), Wanted: r.party()}
+	l.each(r, func(o *request) bool {
+		if o.blocks(r) {
+			w.Held = append(w.Held, o.party())
+		}
+		return len(w.Held) < maxWaitHolders
+	})
+	return w
+}
+
+func (r *request) party() LockParty { return LockParty{Tag: r.tx.opts.Tag, Mode: r.mode} }
+
+// waitFor waits until r is granted or its transaction has ended, and tells of it.
+func (l *lockTable) waitFor(ctx context.Context, r *request, w *LockWait) error {
+	resume := pause(ctx)
+	err := l.await(ctx, r)
+	resume()
+	w.Waited = l.m.clock().Sub(w.Began)
+	r.tx.lockWait.Add(int64(w.Waited))
+	if l.m.waited != nil {
+		l.m.waited(w)
+	}
+	if r.tx.opts.Waited != nil {
+		r.tx.opts.Waited(w)
+	}
+	return err
+}
+
+// A Meter measures the CPU time of a request, and need not while the request waits.
+type Meter interface {
+	Pause()
+	Resume()
+}
+
+type meterKey struct{}
+
+// WithMeter has m pause while what runs under the context waits for a lock, or for a commit to become durable.
+func WithMeter(ctx context.Context, m Meter) context.Context {
+	return context.WithValue(ctx, meterKey{}, m)
+}
+
+// pause pauses the context's meter, if there is one, until the function that it returns is called.
+func pause(ctx context.Context) (resume func()) {
+	m, ok := ctx.Value(meterKey{}).(Meter)
+	if !ok {
+		return func() {}
+	}
+	m.Pause()
+	return m.Resume
+}
