@@ -41,7 +41,7 @@ func TestComparer(t *testing.T) {
 	if err := pebble.CheckComparer(full.EnsureDefaults(), prefixes, suffixes); err != nil {
 		t.Error(err)
 	}
-	keys := [][]byte{version("a", 2), version("a", 1), version("ab", 1), version("b", 1 << 50), version("b", 9)}
+	keys := [][]byte{version("a", 2), version("a", 1), version("ab", 1), version("b", 1<<50), version("b", 9)}
 	if !slices.IsSortedFunc(keys, comparer.Compare) {
 		t.Error("versions of a key are not newest first, or keys out of order")
 	}
