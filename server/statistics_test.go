@@ -105,6 +105,29 @@ func TestQueryStatistics(t *testing.T) {
 	h.shows(ses, `SELECT INTERVAL_END FROM SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE ORDER BY 1 LIMIT 1`, "2030-01-02T03:05:00Z")
 }
 
+// TestDistributionPercentile asks for the percentiles of latencies as Spanner's documentation does.
+func TestDistributionPercentile(t *testing.T) {
+	clock := newWallClock()
+	h := newHarnessAt(t, clock.now)
+	ses := h.session(true)
+	const sql = "SELECT SingerId FROM Singers"
+	for range 5 {
+		h.query(ses, sql)
+	}
+	h.insert(ses, list("1", "a"))
+	clock.forward(time.Minute)
+	h.shows(ses, `SELECT text, SPANNER_SYS.DISTRIBUTION_PERCENTILE(latency_distribution[OFFSET(0)], 99.0) BETWEEN 0 AND 60
+		FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE ORDER BY interval_end, avg_latency_seconds`, sql+"|true")
+	h.shows(ses, `SELECT spanner_sys.distribution_percentile(LATENCY_DISTRIBUTION[OFFSET(0)], 50) = SPANNER_SYS.DISTRIBUTION_PERCENTILE(LATENCY_DISTRIBUTION_JSON_STRING, 50),
+		SPANNER_SYS.DISTRIBUTION_PERCENTILE(LATENCY_DISTRIBUTION[OFFSET(0)], 0) <= SPANNER_SYS.DISTRIBUTION_PERCENTILE(LATENCY_DISTRIBUTION[OFFSET(0)], 99.9)
+		FROM SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE ORDER BY INTERVAL_END LIMIT 1`, "true|true")
+	h.shows(ses, `SELECT SPANNER_SYS.DISTRIBUTION_PERCENTILE(TOTAL_LATENCY_DISTRIBUTION[OFFSET(0)], 50) = SPANNER_SYS.DISTRIBUTION_PERCENTILE(TOTAL_LATENCY_DISTRIBUTION_JSON_STRING, 50)
+		FROM SPANNER_SYS.TXN_STATS_TOTAL_MINUTE ORDER BY INTERVAL_END LIMIT 1`, "true")
+	_, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses,
+		Sql: "SELECT SPANNER_SYS.DISTRIBUTION_PERCENTILE(LATENCY_DISTRIBUTION[OFFSET(0)], 101) FROM SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE"})
+	h.fails(err, codes.OutOfRange)
+}
+
 // TestReadIsOneExecution: a read is counted once however many spans it has and messages it takes.
 func TestReadIsOneExecution(t *testing.T) {
 	clock := newWallClock()

@@ -12,7 +12,7 @@
 //
 // Left out: constant folding beyond the library's own, anything about plans, DDL.
 //
-// Imports of this module: fault, schema, sql/tree, value.
+// Imports of this module: fault, schema, sql/tree, stats/distribution, value.
 package analyze
 
 import (

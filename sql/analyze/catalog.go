@@ -6,6 +6,7 @@ import (
 	"github.com/goccy/go-googlesql"
 
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/stats/distribution"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -29,7 +30,7 @@ func newLibrary(tables []*schema.Table) *library {
 		l.addFunction(f)
 	}
 	for _, p := range spannerProcedures {
-		do(l.root.AddOwnedProcedure(get(googlesql.NewProcedure([]string{p.name}, l.signature(p)))))
+		do(l.root.AddOwnedProcedure(get(googlesql.NewProcedure([]string{p.name}, l.signature(p.signatures[0])))))
 	}
 	for _, t := range tables {
 		l.addTable(t)
@@ -89,33 +90,49 @@ func (l *library) in(name string) *googlesql.SimpleCatalog {
 
 // function is a function or procedure that GoogleSQL itself does not have.
 type function struct {
-	name   string
+	schema     string // "" for the default one
+	name       string
+	signatures []signature
+}
+
+type signature struct {
 	result *value.Type // nil for a procedure
 	args   []*value.Type
 }
 
 var spannerFunctions = []function{
-	{"pending_commit_timestamp", value.TimestampType, nil},
-	{"bit_reverse", value.Int64Type, []*value.Type{value.Int64Type, value.BoolType}},
+	{"", "pending_commit_timestamp", []signature{{value.TimestampType, nil}}},
+	{"", "bit_reverse", []signature{{value.Int64Type, []*value.Type{value.Int64Type, value.BoolType}}}},
+	{"SPANNER_SYS", "DISTRIBUTION_PERCENTILE", []signature{
+		{value.Float64Type, []*value.Type{distribution.Type.Elem, value.Float64Type}},
+		{value.Float64Type, []*value.Type{value.StringType, value.Float64Type}},
+	}},
 }
 
 var spannerProcedures = []function{
-	{"cancel_query", nil, []*value.Type{value.StringType}},
-	{"compact_all", nil, nil},
+	{"", "cancel_query", []signature{{nil, []*value.Type{value.StringType}}}},
+	{"", "compact_all", []signature{{nil, nil}}},
 }
 
 func (l *library) addFunction(f function) {
-	signatures := []*googlesql.FunctionSignature{l.signature(f)}
-	do(l.root.AddOwnedFunction(get(googlesql.NewFunction2([]string{f.name}, "Spanner", googlesql.FunctionEnums_ModeScalar, signatures))))
+	path := []string{f.name}
+	if f.schema != "" {
+		path = []string{f.schema, f.name}
+	}
+	signatures := make([]*googlesql.FunctionSignature, len(f.signatures))
+	for i, s := range f.signatures {
+		signatures[i] = l.signature(s)
+	}
+	do(l.in(f.schema).AddOwnedFunction(get(googlesql.NewFunction2(path, "Spanner", googlesql.FunctionEnums_ModeScalar, signatures))))
 }
 
-func (l *library) signature(f function) *googlesql.FunctionSignature {
+func (l *library) signature(s signature) *googlesql.FunctionSignature {
 	result := get(googlesql.NewFunctionArgumentType4(googlesql.SignatureArgumentKindArgTypeVoid, 1))
-	if f.result != nil {
-		result = get(googlesql.NewFunctionArgumentType3(libraryType(l.types, f.result), 1))
+	if s.result != nil {
+		result = get(googlesql.NewFunctionArgumentType3(libraryType(l.types, s.result), 1))
 	}
-	args := make([]*googlesql.FunctionArgumentType, len(f.args))
-	for i, t := range f.args {
+	args := make([]*googlesql.FunctionArgumentType, len(s.args))
+	for i, t := range s.args {
 		args[i] = get(googlesql.NewFunctionArgumentType3(libraryType(l.types, t), 1))
 	}
 	return get(googlesql.NewFunctionSignature3(result, args, 0))

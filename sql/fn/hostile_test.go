@@ -9,6 +9,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/stats/distribution"
 	"github.com/crowfoot-db/crowfoot/value"
 	"google.golang.org/grpc/codes"
 )
@@ -103,6 +104,8 @@ func randomCall(r *rand.Rand, signature string) (args []*value.Type, result *val
 				return value.ArrayOf(pair)
 			}
 			return value.ArrayOf(anyType)
+		case "STRUCT":
+			return distribution.Type.Elem
 		case "PART":
 			return value.StringType
 		case "LAMBDA":
