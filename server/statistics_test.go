@@ -258,6 +258,8 @@ func TestCancelQuery(t *testing.T) {
 	_, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "CALL cancel_query(@id)", Params: structOf("id", id),
 		ParamTypes: map[string]*spannerpb.Type{"id": {Code: spannerpb.TypeCode_STRING}}})
 	h.fails(err, codes.NotFound)
+	_, err = h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "CALL cancel_query(@id)", Params: structOf("id", id)})
+	h.fails(err, codes.NotFound)
 }
 
 // TestMetrics: every method is counted.

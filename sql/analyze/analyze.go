@@ -144,10 +144,15 @@ func (w *walker) options(types *googlesql.TypeFactory) *googlesql.AnalyzerOption
 	for _, r := range rewritesOff {
 		do(o.EnableRewrite(r, false))
 	}
+	assumed := procedureParameters(w.sql)
 	for name, t := range w.declared {
 		if t != nil {
+			delete(assumed, name)
 			do(o.AddQueryParameter(name, libraryType(types, t)))
 		}
+	}
+	for name, t := range assumed {
+		do(o.AddQueryParameter(name, libraryType(types, t)))
 	}
 	return o
 }

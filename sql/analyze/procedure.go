@@ -1,0 +1,68 @@
+package analyze
+
+import (
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// procedureParameters are the types of parameters that are arguments of a CALL as they stand: those of the procedure. The library
+// infers such types for functions, but for procedures it breaks down.
+func procedureParameters(sql string) map[string]*value.Type {
+	if KindOf(sql) != CallKind {
+		return nil
+	}
+	types := map[string]*value.Type{}
+	name, args := calledWith(sql)
+	for _, p := range spannerProcedures {
+		want := p.signatures[0].args
+		if !strings.EqualFold(p.name, name) || len(args) != len(want) {
+			continue
+		}
+		for i, arg := range args {
+			if arg.tokens == 2 && arg.first == "@" {
+				types[strings.ToLower(unquoted(arg.last))] = want[i]
+			}
+		}
+	}
+	return types
+}
+
+// argument is what a CALL gives to a procedure: how many tokens beside parentheses, the first and the last of them.
+type argument struct {
+	tokens      int
+	first, last string
+}
+
+// calledWith is the procedure that a CALL names, and its arguments.
+func calledWith(sql string) (name string, args []argument) {
+	s := scanner{sql: sql}
+	for s.next() && s.token != "(" {
+		name = unquoted(s.token)
+	}
+	args = make([]argument, 1)
+	for depth := 1; depth > 0 && s.next(); {
+		switch s.token {
+		case "(":
+			depth++
+			continue
+		case ")":
+			depth--
+			continue
+		case ",":
+			if depth == 1 {
+				args = append(args, argument{})
+				continue
+			}
+		}
+		arg := &args[len(args)-1]
+		if arg.last = s.token; arg.tokens == 0 {
+			arg.first = s.token
+		}
+		arg.tokens++
+	}
+	return name, args
+}
+
+// unquoted is a name without its back quotes.
+func unquoted(name string) string { return strings.Trim(name, "`") }
