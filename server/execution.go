@@ -27,6 +27,7 @@ type execution struct {
 	request proto.Message
 	refusal error  // why the request could not be decoded
 	out     sender // of a streamed reply
+	timing  timing // nil if the client does not care
 
 	cpu            stats.CPU
 	began          time.Time
@@ -85,6 +86,9 @@ func (e *execution) SendMsg(m any) error {
 // count notes a message of the reply.
 func (e *execution) count(m any) {
 	e.messages++
+	if e.messages == 1 && e.timing != nil {
+		e.timing.begins(frontEnds(e.server.cfg.Clock().Sub(e.began)))
+	}
 	switch m := m.(type) {
 	case *frame:
 		e.sent += int64(len(m.data))
@@ -106,6 +110,9 @@ func (e *execution) end(err error) {
 		e.endQuery(now, cpu, err)
 	case readExecution:
 		e.endRead(now, cpu, err)
+	}
+	if e.timing != nil {
+		e.timing.ends(totals(now.Sub(e.began), cpu, e.lockWait()))
 	}
 	e.method.metrics.Observe(stats.Call{Code: codeOf(err), Latency: now.Sub(e.began), CPU: cpu, Received: e.received, Sent: e.sent})
 	*e = execution{}

@@ -62,6 +62,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e := g.server.newExecution(route.method)
+	e.timing = httpTiming{w.Header(), route.method.stream != nil}
 	e.open(max(int(r.ContentLength), 0))
 	if err := decodeHTTP(route, values, r, e.request); err != nil {
 		e.end(err)

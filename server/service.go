@@ -130,6 +130,7 @@ func (s *Server) describe(sv service) *grpc.ServiceDesc {
 func (s *Server) grpcUnary(m *method) func(any, context.Context, func(any) error, grpc.UnaryServerInterceptor) (any, error) {
 	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 		e := s.newExecution(m)
+		e.timing = timingOf(ctx)
 		if err := e.receive(decode); err != nil {
 			e.end(err)
 			return nil, err
@@ -150,6 +151,7 @@ func (s *Server) grpcUnary(m *method) func(any, context.Context, func(any) error
 func (s *Server) grpcStream(m *method) grpc.StreamHandler {
 	return func(_ any, stream grpc.ServerStream) error {
 		e := s.newExecution(m)
+		e.timing = timingOf(stream.Context())
 		if err := e.receive(stream.RecvMsg); err != nil {
 			e.end(err)
 			return err

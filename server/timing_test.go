@@ -1,0 +1,134 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+)
+
+const (
+	frontEndsForm = `gfet4t7; dur=[1-9]\d*, afe; dur=[1-9]\d*`
+	totalsForm    = `total; dur=\d+\.\d{3}, cpu; dur=\d+\.\d{3}, lock; dur=\d+\.\d{3}`
+)
+
+func TestTimingEntries(t *testing.T) {
+	for took, want := range map[time.Duration]string{0: "1", time.Microsecond: "1", time.Millisecond: "1", 2500 * time.Microsecond: "3", time.Minute: "60000"} {
+		if got := frontEnds(took); got != "gfet4t7; dur="+want+", afe; dur="+want {
+			t.Errorf("%v is %q", took, got)
+		}
+	}
+	if got := totals(1234567*time.Nanosecond, time.Second, 0); got != "total; dur=1.234, cpu; dur=1000.000, lock; dur=0.000" {
+		t.Error(got)
+	}
+}
+
+// timed wants server-timing of these forms in headers and trailers; an empty form is none.
+func (h *harness) timed(what string, header, trailer metadata.MD, headerForm, trailerForm string) {
+	h.Helper()
+	for place, got := range map[string][2]string{
+		"header":  {strings.Join(header.Get(timingKey), "|"), headerForm},
+		"trailer": {strings.Join(trailer.Get(timingKey), "|"), trailerForm},
+	} {
+		if ok, _ := regexp.MatchString("^(?:"+got[1]+")$", got[0]); !ok {
+			h.Errorf("%s: the %s is %q, want the form %q", what, place, got[0], got[1])
+		}
+	}
+}
+
+// TestTimingOverGRPC: who asks is told, in the headers and at the end; an error has only an end.
+func TestTimingOverGRPC(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	asking := metadata.AppendToOutgoingContext(h.ctx, asksTiming, "true")
+	sql := func(text string) *spannerpb.ExecuteSqlRequest {
+		return &spannerpb.ExecuteSqlRequest{Session: ses, Sql: text}
+	}
+
+	var header, trailer metadata.MD
+	_, err := h.data.ExecuteSql(h.ctx, sql("SELECT 1"), grpc.Header(&header), grpc.Trailer(&trailer))
+	h.ok(err)
+	h.timed("not asked", header, trailer, "", "")
+	_, err = h.data.ExecuteSql(asking, sql("SELECT 1"), grpc.Header(&header), grpc.Trailer(&trailer))
+	h.ok(err)
+	h.timed("unary", header, trailer, frontEndsForm, totalsForm)
+	_, err = h.data.ExecuteSql(asking, sql("SELECT 1/0"), grpc.Header(&header), grpc.Trailer(&trailer))
+	h.fails(err, codes.OutOfRange)
+	h.timed("unary that failed", header, trailer, "", totalsForm)
+
+	read, err := h.data.StreamingRead(asking, &spannerpb.ReadRequest{Session: ses, Table: "Singers", Columns: []string{"Name"}, KeySet: allKeys()})
+	h.partial(read, err)
+	header, err = read.Header()
+	h.ok(err)
+	h.timed("stream", header, read.Trailer(), frontEndsForm, totalsForm)
+	read, err = h.data.StreamingRead(asking, &spannerpb.ReadRequest{Session: ses, Table: "None", Columns: []string{"Name"}, KeySet: allKeys()})
+	h.ok(err)
+	_, err = read.Recv()
+	h.fails(err, codes.NotFound)
+	h.timed("stream that failed", nil, read.Trailer(), "", totalsForm)
+}
+
+// TestTimingOfLockWait: what a request waited for locks is in its trailer.
+func TestTimingOfLockWait(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	h.insert(ses, list("2", "b"))
+	update := func(opts ...grpc.CallOption) (*spannerpb.ResultSet, error) {
+		ctx := metadata.AppendToOutgoingContext(h.ctx, asksTiming, "true")
+		return h.data.ExecuteSql(ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: begins(readWrite()), Seqno: 1,
+			Sql: "UPDATE Singers SET Name = 'x' WHERE SingerId = 2"}, opts...)
+	}
+	first, err := update()
+	h.ok(err)
+	var header, trailer metadata.MD
+	done := make(chan error, 1)
+	go func() {
+		_, err := update(grpc.Header(&header), grpc.Trailer(&trailer))
+		done <- err
+	}()
+	time.Sleep(50 * time.Millisecond)
+	_, err = h.data.Commit(h.ctx, commitOf(ses, first.Metadata.Transaction.Id))
+	h.ok(err)
+	h.ok(<-done)
+	h.timed("waited", header, trailer, frontEndsForm, `total; dur=.*, lock; dur=[1-9]\d*\.\d{3}`)
+}
+
+// TestTimingOverREST: a unary reply has all in its header, a streamed one has the end in a trailer.
+func TestTimingOverREST(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	for _, c := range []struct{ call, body, header, trailer string }{
+		{":executeSql", `{"sql":"SELECT 1"}`, frontEndsForm + `\|` + totalsForm, ""},
+		{":executeSql", `{"sql":"SELECT 1/0"}`, totalsForm, ""},
+		{":executeSql", `{`, totalsForm, ""},
+		{":executeStreamingSql", `{"sql":"SELECT 1"}`, frontEndsForm, totalsForm},
+		{":executeStreamingSql", `{"sql":"SELECT 1/0"}`, "", totalsForm},
+	} {
+		reply, err := http.Post(h.rest+"/v1/"+ses+c.call, "application/json", strings.NewReader(c.body))
+		h.ok(err)
+		_, err = io.Copy(io.Discard, reply.Body)
+		h.ok(err)
+		reply.Body.Close()
+		trailer := metadata.Pairs(timingKey, reply.Trailer.Get(timingKey))
+		h.timed("REST "+c.call+" "+c.body, metadata.MD{timingKey: reply.Header.Values(timingKey)}, trailer, c.header, c.trailer)
+	}
+}
+
+// TestTimingCostsNothingUnasked: a point read that does not ask allocates nothing for it.
+func TestTimingCostsNothingUnasked(t *testing.T) {
+	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("user-agent", "x", "x-goog-request-params", "session=s"))
+	if n := testing.AllocsPerRun(100, func() {
+		if timingOf(ctx) != nil {
+			t.Error("nobody asked")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
