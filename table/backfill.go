@@ -67,7 +67,9 @@ func newFiller(w Writer, now time.Time) *Changes {
 
 // chunk hands up to limit rows or entries of a layout behind the key after to do.
 func (c *Changes) chunk(ctx context.Context, l *Layout, after []byte, limit int, do func(Stored) error) (next []byte, err error) {
-	found, err := collect(ctx, c.w, l, l.rest(after), limit)
+	read := exclusively(l, l.rest(after))
+	read.Partial = true // the rest of the table is for others
+	found, err := collect(ctx, c.w, read, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (c *Changes) deleteSpan(ctx context.Context, g *target, span Span) error {
 // inChunks hands copies of the rows or entries of a layout in span to do, which may write what it likes.
 func (c *Changes) inChunks(ctx context.Context, l *Layout, span Span, do func(Stored) error) error {
 	for {
-		found, err := collect(ctx, c.w, l, span, deleteChunk)
+		found, err := collect(ctx, c.w, exclusively(l, span), deleteChunk)
 		if err != nil {
 			return err
 		}
@@ -82,13 +82,17 @@ func (c *Changes) inChunks(ctx context.Context, l *Layout, span Span, do func(St
 // afterKey is the bound between a row and what is interleaved in it.
 func afterKey(key []byte) []byte { return appendBound(nil, key[:len(key)-1], afterRow) }
 
-// collect reads the first rows or entries of a layout in span, locked exclusively.
-func collect(ctx context.Context, view View, l *Layout, span Span, most int) ([]Stored, error) {
-	read := Read{Projection: &Projection{Layout: l}, Spans: []Span{span}, Limit: int64(most), Lock: LockExclusive, AllowPending: true}
+// exclusively is the read of what a layout has in span, locked exclusively.
+func exclusively(l *Layout, span Span) Read {
+	return Read{Projection: &Projection{Layout: l}, Spans: []Span{span}, Lock: LockExclusive, AllowPending: true}
+}
+
+// collect copies the first rows or entries of a read.
+func collect(ctx context.Context, view View, read Read, most int) ([]Stored, error) {
 	rows := read.Open(ctx, view)
 	defer rows.Close()
 	var found []Stored
-	for {
+	for len(found) < most {
 		ok, err := rows.Next()
 		if err != nil {
 			return nil, err
@@ -98,6 +102,7 @@ func collect(ctx context.Context, view View, l *Layout, span Span, most int) ([]
 		}
 		found = append(found, rows.Stored())
 	}
+	return found, rows.Close()
 }
 
 // delete deletes one row: its index entries, itself, its children, and the rows

@@ -141,7 +141,7 @@ func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, r
 
 // keysIn counts keys of the layout in span, without the one at except, up to most.
 func keysIn(ctx context.Context, view View, l *Layout, span Span, lock Lock, except []byte, most int) (n int, err error) {
-	cur, err := view.Scan(ctx, span, false, lock)
+	cur, err := view.Scan(ctx, span, ScanOptions{Lock: lock})
 	if err != nil {
 		return 0, err
 	}

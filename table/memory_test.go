@@ -64,14 +64,14 @@ func checkBound(key []byte) {
 	}
 }
 
-func (m *memory) Scan(_ context.Context, span Span, reverse bool, _ Lock) (Cursor, error) {
+func (m *memory) Scan(_ context.Context, span Span, opts ScanOptions) (Cursor, error) {
 	m.scans++
 	if m.fails() {
 		return nil, errInjected
 	}
 	checkBound(span.Start)
 	checkBound(span.End)
-	c := &memoryCursor{m: m, iter: m.rows.Copy().Iter(), end: string(span.End), start: string(span.Start), reverse: reverse}
+	c := &memoryCursor{m: m, iter: m.rows.Copy().Iter(), end: string(span.End), start: string(span.Start), reverse: opts.Reverse}
 	return c, nil
 }
 

@@ -15,6 +15,8 @@ type Read struct {
 	Spans   []Span // sorted and disjoint, as Layout.Spans makes them
 	Limit   int64  // 0 reads all
 	Reverse bool
+	// Partial says that the reader may stop before the end, even without a Limit.
+	Partial bool
 	Lock    Lock
 	// AllowPending lets rows through that hold commit timestamps not known yet: Values then
 	// gives them as pending. Otherwise reading such a column is an error.
@@ -106,11 +108,15 @@ func (r *Rows) advance() (bool, error) {
 			continue
 		}
 		var err error
-		if r.cursor, err = r.view.Scan(r.ctx, span, r.read.Reverse, r.read.Lock); err != nil {
+		if r.cursor, err = r.view.Scan(r.ctx, span, r.read.scanOptions()); err != nil {
 			r.cursor = nil
 			return false, err
 		}
 	}
+}
+
+func (r *Read) scanOptions() ScanOptions {
+	return ScanOptions{Lock: r.Lock, Reverse: r.Reverse, Partial: r.Partial || r.Limit > 0}
 }
 
 func (r *Rows) get(key []byte) (bool, error) {

@@ -32,9 +32,18 @@ const (
 type View interface {
 	// Get returns the value at key; ok is false if there is none. The value is good until the next call on the View.
 	Get(ctx context.Context, key []byte, lock Lock) (val []byte, ok bool, err error)
-	// Scan returns a cursor before the first key of span (after the last one, if reverse).
-	// The whole span is locked, gaps included.
-	Scan(ctx context.Context, span Span, reverse bool, lock Lock) (Cursor, error)
+	// Scan returns a cursor before the first key of span (after the last one, in reverse).
+	// The whole span is locked, gaps included, unless the scan is Partial.
+	Scan(ctx context.Context, span Span, opts ScanOptions) (Cursor, error)
+}
+
+// ScanOptions of one Scan.
+type ScanOptions struct {
+	Lock    Lock
+	Reverse bool
+	// Partial says that the scan will likely stop before the end of the span: no more of it is locked than
+	// what lies between where the scan begins and the key that it has come to.
+	Partial bool
 }
 
 // Cursor walks over the live keys of a span. It must be closed. The View may be used, also for writing,

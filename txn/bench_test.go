@@ -156,14 +156,19 @@ func BenchmarkScan(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, c := range []struct {
-		name    string
-		view    table.View
-		reverse bool
-	}{{"forward", snapshot, false}, {"reverse", snapshot, true}, {"merged", tx, false}} {
+		name string
+		view table.View
+		opts table.ScanOptions
+	}{
+		{"forward", snapshot, table.ScanOptions{}},
+		{"reverse", snapshot, table.ScanOptions{Reverse: true}},
+		{"merged", tx, table.ScanOptions{}},
+		{"partial", m.Begin(Options{}), table.ScanOptions{Partial: true}},
+	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for n := 0; n < b.N; {
-				cur, err := c.view.Scan(ctx, table.Span{Start: []byte{1}, End: []byte{0xff}}, c.reverse, table.LockShared)
+				cur, err := c.view.Scan(ctx, table.Span{Start: []byte{1}, End: []byte{0xff}}, c.opts)
 				if err != nil {
 					b.Fatal(err)
 				}

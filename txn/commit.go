@@ -50,6 +50,7 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 		return 0, err
 	}
 	ts, err := t.write(ctx)
+	t.m.landed.Add(1)
 	t.commitEnded(ts, err)
 	return ts, err
 }

@@ -11,6 +11,7 @@ import (
 // transaction has ended, for its locks may be gone.
 type cursor struct {
 	t       *Tx
+	at      mvcc.Timestamp
 	base    *mvcc.Cursor
 	start   string
 	end     string
@@ -21,8 +22,10 @@ type cursor struct {
 	key, value []byte
 	keyBuf     []byte    // of a key that a write was shown for
 	span       *readSpan // what to shrink if the scan ends early; nil if it is not validated
+	growing    *scanLock // nil if all there is to lock is locked
 
 	// With writes to lay over, both sides are looked at one key ahead.
+	writes   *btree.Map[string, write] // nobody changes them
 	over     btree.MapIter[string, write]
 	overOK   bool // over rests on a key of the range that has not been shown
 	baseOK   bool // the same for base
@@ -30,9 +33,39 @@ type cursor struct {
 	merged   bool
 }
 
-// overlay lays writes, a copy nobody changes, over the committed keys.
-func (c *cursor) overlay(writes *btree.Map[string, write]) {
-	c.over = writes.Iter()
+// open makes the committed side, of the keys in [start, end), and lays the writes of the transaction over it.
+func (c *cursor) open(start, end string) (err error) {
+	c.start, c.end = start, end
+	c.baseOK, c.baseRead = false, false
+	if c.growing != nil {
+		c.growing.landed = c.t.m.landed.Load()
+	}
+	if c.base, err = c.t.m.versions.Scan([]byte(start), []byte(end), c.at, c.reverse); err != nil {
+		return c.t.storeError(err)
+	}
+	if c.writes == nil {
+		c.writes = c.t.copyWrites()
+	}
+	if c.writes.Len() > 0 {
+		c.overlay()
+	}
+	return nil
+}
+
+func (t *Tx) copyWrites() *btree.Map[string, write] {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.writes.Len() == 0 {
+		return noWrites
+	}
+	return t.writes.Copy()
+}
+
+var noWrites = new(btree.Map[string, write])
+
+// overlay begins to lay writes over the committed keys.
+func (c *cursor) overlay() {
+	c.over = c.writes.Iter()
 	if c.reverse {
 		// Seek finds the first key at or after the end; the one before it is the last of the range.
 		if c.over.Seek(c.end) {
@@ -68,19 +101,27 @@ func (c *cursor) Next() bool {
 	if c.ended || c.err != nil {
 		return false
 	}
-	more := false
+	more := c.step()
+	if c.growing != nil {
+		more = c.secure(more)
+	}
+	c.ended = !more
+	if err := c.t.check(); err != nil {
+		c.err = err
+		return false
+	}
+	return more
+}
+
+// step moves to the next key, locked or not.
+func (c *cursor) step() (more bool) {
 	if c.merged {
 		more = c.merge()
 	} else if more = c.base.Next(); more {
 		c.key, c.value = c.base.Key(), c.base.Value()
 	}
 	if !more {
-		c.ended = true
 		c.err = c.base.Err()
-	}
-	if err := c.t.check(); err != nil {
-		c.err = err
-		return false
 	}
 	return more
 }
@@ -135,8 +176,11 @@ func (c *cursor) order() int {
 
 // SkipTo implements table.Cursor.
 func (c *cursor) SkipTo(key []byte) {
-	if c.ended || c.reverse {
+	if c.ended || c.err != nil || c.reverse {
 		return
+	}
+	if c.growing != nil {
+		c.growing.skipped = append(c.growing.skipped[:0], key...)
 	}
 	c.base.SkipTo(key)
 	if !c.merged {

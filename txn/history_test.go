@@ -153,6 +153,9 @@ func (r *ran) step(ctx context.Context, rng *rand.Rand) error {
 		return r.read(ctx, seen{start: a}, lock)
 	case 2:
 		b := string(historyKeys[rng.IntN(len(historyKeys))] + 1)
+		if rng.IntN(2) == 0 {
+			return r.readPart(ctx, seen{start: a, end: b}, 1+rng.IntN(3), table.ScanOptions{Lock: lock, Reverse: rng.IntN(2) == 0, Partial: true})
+		}
 		return r.read(ctx, seen{start: a, end: b}, lock)
 	}
 	return r.write(ctx, r.tx, rng)
@@ -177,6 +180,37 @@ func (r *ran) read(ctx context.Context, s seen, lock table.Lock) (err error) {
 	return err
 }
 
+// readPart reads up to limit rows of a range. What it has seen is as much of the range as it has come over.
+func (r *ran) readPart(ctx context.Context, s seen, limit int, opts table.ScanOptions) error {
+	s.own = maps.Clone(r.wrote)
+	c, err := r.tx.Scan(ctx, table.Span{Start: key(s.start), End: key(s.end)}, opts)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var rows []string
+	for c.Next() {
+		k := strings.TrimSuffix(string(c.Key()), "\x00")
+		rows = append(rows, k+"="+string(c.Value()))
+		if len(rows) < limit {
+			continue
+		}
+		if opts.Reverse {
+			s.start = k
+		} else {
+			s.end = k + "!"
+		}
+		break
+	}
+	if c.Err() != nil {
+		return c.Err()
+	}
+	slices.Sort(rows)
+	s.found = strings.Join(rows, " ")
+	r.reads = append(r.reads, s)
+	return nil
+}
+
 // from reads the point or range in a view, with own writes laid over it.
 func (s seen) from(ctx context.Context, view table.View, own map[string]string, lock table.Lock) (string, error) {
 	rows := map[string]string{}
@@ -189,7 +223,7 @@ func (s seen) from(ctx context.Context, view table.View, own map[string]string, 
 			rows[s.start] = string(val)
 		}
 	} else {
-		c, err := view.Scan(ctx, table.Span{Start: key(s.start), End: key(s.end)}, false, lock)
+		c, err := view.Scan(ctx, table.Span{Start: key(s.start), End: key(s.end)}, table.ScanOptions{Lock: lock})
 		if err != nil {
 			return "", err
 		}

@@ -91,23 +91,34 @@ func (r *request) blocks(o *request) bool {
 
 // acquire locks a point (end is empty) or a range for t, waiting if it must.
 func (l *lockTable) acquire(ctx context.Context, t *Tx, start, end string, mode table.Lock) error {
-	r := &request{tx: t, start: start, end: end, mode: mode}
+	_, err := l.grow(ctx, nil, &request{tx: t, start: start, end: end, mode: mode})
+	return err
+}
+
+// grow acquires r, which continues a range that its transaction has locked in the same mode: held, or nil if there is none.
+// It returns the lock that the next such request may continue. Where nothing is in the way, held itself becomes longer.
+func (l *lockTable) grow(ctx context.Context, held, r *request) (*request, error) {
 	l.mu.Lock()
-	if err := l.m.aliveLocked(t); err != nil {
+	if err := l.m.aliveLocked(r.tx); err != nil {
 		l.mu.Unlock()
-		return err
+		return nil, err
 	}
 	blocked, covered := l.contention(r)
-	if covered {
+	switch {
+	case covered:
 		l.mu.Unlock()
-		return nil
+		return nil, nil
+	case !blocked && held != nil:
+		l.ranges.stretch(held, r)
+		l.mu.Unlock()
+		return held, nil
 	}
-	t.held = append(t.held, r)
+	r.tx.held = append(r.tx.held, r)
 	if !blocked {
 		r.granted = true
 		l.insert(r)
 		l.mu.Unlock()
-		return nil
+		return r, nil
 	}
 	w := l.newWait(r)
 	r.ready = make(chan struct{})
@@ -115,7 +126,7 @@ func (l *lockTable) acquire(ctx context.Context, t *Tx, start, end string, mode 
 	l.wait(r)
 	l.resolve(r)
 	l.mu.Unlock()
-	return l.waitFor(ctx, r, w)
+	return r, l.waitFor(ctx, r, w)
 }
 
 // contention looks at everything that overlaps r, which is not in the table yet.

@@ -153,7 +153,7 @@ func TestRetention(t *testing.T) {
 	}
 	_, _, err = open.Get(ctx, key("a"), table.LockShared)
 	wantCode(t, err, codes.FailedPrecondition)
-	_, err = open.Scan(ctx, table.Span{Start: key("a"), End: key("b")}, false, table.LockShared)
+	_, err = open.Scan(ctx, table.Span{Start: key("a"), End: key("b")}, table.ScanOptions{})
 	wantCode(t, err, codes.FailedPrecondition)
 	_, _, err = running.Get(ctx, key("a"), table.LockShared)
 	wantCode(t, err, codes.Aborted)
@@ -395,7 +395,7 @@ func TestWoundedCursor(t *testing.T) {
 	commitOne(t, m, "a", "1")
 	commitOne(t, m, "b", "1")
 	older, younger := m.Begin(Options{}), m.Begin(Options{})
-	c, err := younger.Scan(ctx, table.Span{Start: key("a"), End: key("z")}, false, table.LockShared)
+	c, err := younger.Scan(ctx, table.Span{Start: key("a"), End: key("z")}, table.ScanOptions{})
 	if err != nil || !c.Next() {
 		t.Fatal(err)
 	}
@@ -416,7 +416,7 @@ func TestOpenCursorIsNotIdle(t *testing.T) {
 	m, clock := manual(t)
 	ctx := context.Background()
 	tx := m.Begin(Options{})
-	c, err := tx.Scan(ctx, table.Span{Start: key("a"), End: key("z")}, false, table.LockShared)
+	c, err := tx.Scan(ctx, table.Span{Start: key("a"), End: key("z")}, table.ScanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -223,7 +223,7 @@ func (m *model) compare(what string, view table.View, rows map[string]string, st
 	if reverse {
 		slices.Reverse(want)
 	}
-	c, err := view.Scan(stopped, table.Span{Start: key(start), End: key(end)}, reverse, lock)
+	c, err := view.Scan(stopped, table.Span{Start: key(start), End: key(end)}, table.ScanOptions{Lock: lock, Reverse: reverse, Partial: m.rng.IntN(2) == 0})
 	m.note("%s: scan %s %s reverse=%v limit=%d skip=%d %s: %v", what, start, end, reverse, limit, skipAfter, skipTo, err)
 	if err != nil {
 		return seen, err

@@ -92,6 +92,32 @@ func join(left, right *rangeNode) *rangeNode {
 	}
 }
 
+// stretch makes a range in the tree longer by one that continues it on either side.
+func (t *rangeTree) stretch(r, by *request) {
+	if by.start == r.end {
+		r.end = by.end
+		t.root.raise(r)
+		return
+	}
+	t.remove(r)
+	r.start = by.start
+	t.insert(r)
+}
+
+// raise lets the subtrees that hold r know that its end has gone up.
+func (n *rangeNode) raise(r *request) (found bool) {
+	if n == nil {
+		return false
+	}
+	found = n.r == r ||
+		n.r.start >= r.start && n.left.raise(r) || // those with r's start may be on either side of an equal one
+		n.r.start <= r.start && n.right.raise(r)
+	if found {
+		n.maxEnd = max(n.maxEnd, r.end)
+	}
+	return found
+}
+
 func (t *rangeTree) remove(r *request) { t.root, _ = t.root.remove(r) }
 
 func (n *rangeNode) remove(r *request) (rest *rangeNode, found bool) {

@@ -38,8 +38,9 @@ func (r *Request) Get(ctx context.Context, key []byte, lock table.Lock) (val []b
 }
 
 // Scan implements table.View.
-func (r *Request) Scan(ctx context.Context, span table.Span, reverse bool, lock table.Lock) (table.Cursor, error) {
-	return r.Tx.Scan(ctx, span, reverse, r.lock(lock))
+func (r *Request) Scan(ctx context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
+	opts.Lock = r.lock(opts.Lock)
+	return r.Tx.Scan(ctx, span, opts)
 }
 
 // Get implements table.View.
@@ -99,30 +100,57 @@ type readSpan struct{ start, end string }
 // range is read, and returns the timestamp to read at, and what commit will
 // validate, if anything.
 func (t *Tx) protect(ctx context.Context, start, end string, lock table.Lock) (at mvcc.Timestamp, span *readSpan, err error) {
-	at = mvcc.Latest
-	if t.snapshots {
-		if at, err = t.snapshot(ctx); err != nil {
-			return 0, nil, err
-		}
+	if at, err = t.readTimestamp(ctx); err != nil {
+		return 0, nil, err
 	}
-	switch {
-	case t.opts.Isolation == RepeatableRead && lock == table.LockShared && !t.applyingNow():
-		return at, nil, nil // seen at the snapshot and not watched further
-	case !t.locksNow:
+	switch t.protection(lock) {
+	case unprotected:
+		return at, nil, nil
+	case validated:
 		span = &readSpan{start, end}
 		t.mu.Lock()
 		t.reads = append(t.reads, span)
 		t.mu.Unlock()
 		return at, span, nil
 	}
-	mode := table.LockShared
-	if lock == table.LockExclusive {
-		mode = table.LockExclusive
-	}
-	if err := t.m.locks.acquire(ctx, t, start, end, mode); err != nil {
+	if err := t.m.locks.acquire(ctx, t, start, end, lockMode(lock)); err != nil {
 		return 0, nil, err
 	}
 	return at, nil, t.unchanged(start, end)
+}
+
+// protection is what becomes of something that is read.
+type protection uint8
+
+const (
+	locked      protection = iota
+	validated              // at commit
+	unprotected            // seen at the snapshot and not watched further
+)
+
+func (t *Tx) protection(lock table.Lock) protection {
+	switch {
+	case t.opts.Isolation == RepeatableRead && lock == table.LockShared && !t.applyingNow():
+		return unprotected
+	case !t.locksNow:
+		return validated
+	}
+	return locked
+}
+
+func lockMode(lock table.Lock) table.Lock {
+	if lock == table.LockExclusive {
+		return table.LockExclusive
+	}
+	return table.LockShared
+}
+
+// readTimestamp is what the transaction reads at: its snapshot, or whatever is newest.
+func (t *Tx) readTimestamp(ctx context.Context) (mvcc.Timestamp, error) {
+	if !t.snapshots {
+		return mvcc.Latest, nil
+	}
+	return t.snapshot(ctx)
 }
 
 func (t *Tx) applyingNow() bool {
@@ -186,11 +214,11 @@ func (t *Tx) conflict() error {
 }
 
 // Scan implements table.View.
-func (t *Tx) Scan(ctx context.Context, span table.Span, reverse bool, lock table.Lock) (table.Cursor, error) {
+func (t *Tx) Scan(ctx context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
 	if err := t.Enter(ctx); err != nil {
 		return nil, err
 	}
-	c, err := t.scan(ctx, span, reverse, lock)
+	c, err := t.scan(ctx, span, opts)
 	if err != nil {
 		t.Leave()
 		return nil, err
@@ -198,27 +226,26 @@ func (t *Tx) Scan(ctx context.Context, span table.Span, reverse bool, lock table
 	return c, nil // its Close leaves
 }
 
-func (t *Tx) scan(ctx context.Context, span table.Span, reverse bool, lock table.Lock) (table.Cursor, error) {
-	start, end := string(span.Start), string(span.End)
-	if end == "" {
-		end = maxKey
+func (t *Tx) scan(ctx context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
+	c := &cursor{t: t, start: string(span.Start), end: string(span.End), reverse: opts.Reverse}
+	if c.end == "" {
+		c.end = maxKey
 	}
-	if start >= end {
+	if c.start >= c.end {
 		return &cursor{t: t, ended: true}, nil
 	}
-	at, validated, err := t.protect(ctx, start, end, lock)
+	var err error
+	if opts.Partial && t.protection(opts.Lock) == locked {
+		c.at, err = t.readTimestamp(ctx)
+		c.growing = &scanLock{ctx: ctx, mode: lockMode(opts.Lock), start: c.start, end: c.end}
+	} else {
+		c.at, c.span, err = t.protect(ctx, c.start, c.end, opts.Lock)
+	}
 	if err != nil {
 		return nil, err
 	}
-	base, err := t.m.versions.Scan(span.Start, []byte(end), at, reverse)
-	if err != nil {
-		return nil, t.storeError(err)
-	}
-	c := &cursor{t: t, base: base, start: start, end: end, reverse: reverse, span: validated}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.writes.Len() > 0 {
-		c.overlay(t.writes.Copy())
+	if err := c.open(c.start, c.end); err != nil {
+		return nil, err
 	}
 	return c, nil
 }

@@ -25,7 +25,7 @@ import (
 // mode, "modes" in each mode in turn. A step is
 //
 //	NAME get KEY... [exclusive|check]
-//	NAME scan START END [reverse] [exclusive|check] [limit=N]   START included, END not
+//	NAME scan START END [reverse] [exclusive|check] [limit=N]   START included, END not; with a limit, the scan is partial
 //	NAME dml-scan START END            as a DML statement reads
 //	NAME put KEY=VALUE... | delete KEY...
 //	NAME commit [KEY=VALUE|KEY]...     the rest are mutations: a KEY alone is deleted
@@ -274,12 +274,13 @@ func getAll(view table.View, err error, keys []string, lock table.Lock) string {
 
 func scanAll(view table.View, args []string, lock table.Lock) string {
 	limit := 1000
-	reverse := false
+	opts := table.ScanOptions{Lock: lock}
 	for _, arg := range args[2:] {
-		reverse = reverse || arg == "reverse"
-		_, _ = fmt.Sscanf(arg, "limit=%d", &limit)
+		opts.Reverse = opts.Reverse || arg == "reverse"
+		n, _ := fmt.Sscanf(arg, "limit=%d", &limit)
+		opts.Partial = opts.Partial || n == 1
 	}
-	c, err := view.Scan(context.Background(), table.Span{Start: key(args[0]), End: key(args[1])}, reverse, lock)
+	c, err := view.Scan(context.Background(), table.Span{Start: key(args[0]), End: key(args[1])}, opts)
 	if err != nil {
 		return describe(err)
 	}

@@ -99,8 +99,8 @@ func (s *Snapshot) Get(_ context.Context, key []byte, _ table.Lock) (val []byte,
 }
 
 // Scan implements table.View.
-func (s *Snapshot) Scan(_ context.Context, span table.Span, reverse bool, _ table.Lock) (table.Cursor, error) {
-	c, err := s.m.versions.Scan(span.Start, span.End, s.at, reverse)
+func (s *Snapshot) Scan(_ context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
+	c, err := s.m.versions.Scan(span.Start, span.End, s.at, opts.Reverse)
 	if err != nil {
 		return nil, s.readError(err)
 	}

@@ -48,6 +48,7 @@ type Manager struct {
 	clock     func() time.Time
 	retention atomic.Int64 // time.Duration
 	ids       atomic.Uint64
+	landed    atomic.Uint64 // commits that wrote; each counts before its locks go
 	delays    delays
 
 	waited func(*LockWait)

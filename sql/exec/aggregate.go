@@ -17,7 +17,7 @@ type aggregateCode struct {
 func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 	code := &aggregateCode{node: n}
 	var err error
-	if code.in, err = c.node(n.Input); err != nil {
+	if code.in, err = c.input(n.Input, c.partial && n.Stream && len(n.Keys) > 0); err != nil {
 		return nil, err
 	}
 	if code.keys, err = c.exprs(n.Keys); err != nil {
@@ -33,8 +33,9 @@ func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 		}
 		code.aggs = append(code.aggs, a)
 	}
+	out := c.batch(n.Width())
 	return func(r *run) operator {
-		base := grouping{aggregateCode: code, in: code.in(r), key: make([]value.Value, len(code.keys)), out: newBatch(n.Width())}
+		base := grouping{aggregateCode: code, in: code.in(r), key: make([]value.Value, len(code.keys)), out: out}
 		if n.Stream {
 			return &streamOp{grouping: base}
 		}

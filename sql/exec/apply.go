@@ -24,13 +24,13 @@ func (c *compiler) apply(n *plan.Apply) (maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	right, err := c.node(n.Right)
+	right, err := c.input(n.Right, c.partial || n.Kind == plan.SemiJoin || n.Kind == plan.AntiJoin)
 	if err != nil {
 		return nil, err
 	}
-	nulls := nullsOf(plan.Types(n.Right))
+	nulls, out := nullsOf(plan.Types(n.Right)), c.batch(n.Width())
 	return func(r *run) operator {
-		return &applyOp{kind: n.Kind, bind: n.Bind, left: left(r), right: right(r), nulls: nulls, out: newBatch(n.Width())}
+		return &applyOp{kind: n.Kind, bind: n.Bind, left: left(r), right: right(r), nulls: nulls, out: out}
 	}, nil
 }
 

@@ -5,10 +5,12 @@ import (
 )
 
 // Batches begin small, so that a query that wants one row does not compute a
-// thousand, and grow to where the cost of a pull no longer shows.
+// thousand, and grow to where the cost of a pull no longer shows. Below a LIMIT they begin with one row: what is
+// read in a transaction is locked.
 const (
-	firstBatch = 16
-	fullBatch  = 512
+	firstBatch   = 16
+	fullBatch    = 512
+	limitedBatch = 1
 )
 
 // batch is rows in one flat slice: row i is vals[i*width : (i+1)*width]. It
@@ -17,10 +19,19 @@ const (
 type batch struct {
 	width, n int
 	vals     []value.Value
+	first    int // what target begins with
 	target   int // how many rows the owner puts in before it returns
 }
 
-func newBatch(width int) batch { return batch{width: width, target: firstBatch} }
+func newBatch(width int) batch { return batch{width: width, first: firstBatch, target: firstBatch} }
+
+// batch is an empty batch for the operator that is being compiled.
+func (c *compiler) batch(width int) batch {
+	if c.partial {
+		return batch{width: width, first: limitedBatch, target: limitedBatch}
+	}
+	return newBatch(width)
+}
 
 func (b *batch) row(i int) []value.Value {
 	return b.vals[i*b.width : (i+1)*b.width : (i+1)*b.width]
@@ -34,7 +45,7 @@ func (b *batch) begin() {
 	b.n, b.vals = 0, b.vals[:0]
 }
 
-func (b *batch) reset() { b.n, b.vals, b.target = 0, b.vals[:0], firstBatch }
+func (b *batch) reset() { b.n, b.vals, b.target = 0, b.vals[:0], b.first }
 
 func (b *batch) full() bool { return b.n >= b.target }
 

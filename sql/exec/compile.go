@@ -11,7 +11,11 @@ import (
 type eval func(r *run, row []value.Value) (value.Value, error)
 
 // compiler compiles one plan.
-type compiler struct{ prog *program }
+type compiler struct {
+	prog *program
+	// partial says that what is being compiled may be closed before its end, because of a LIMIT or EXISTS above it.
+	partial bool
+}
 
 func compile(p *plan.Plan) (any, error) {
 	prog := &program{plan: p, spools: p.Spools, spoolMakers: make([]maker, p.Spools), spoolWidths: make([]int, p.Spools)}
@@ -46,6 +50,17 @@ func (c *compiler) node(n plan.Node) (maker, error) {
 	}, nil
 }
 
+// whole compiles an input that is always read to its end, partly one that is not.
+func (c *compiler) whole(n plan.Node) (maker, error)  { return c.input(n, false) }
+func (c *compiler) partly(n plan.Node) (maker, error) { return c.input(n, true) }
+
+func (c *compiler) input(n plan.Node, partial bool) (maker, error) {
+	was := c.partial
+	c.partial = partial
+	defer func() { c.partial = was }()
+	return c.node(n)
+}
+
 func (c *compiler) bare(n plan.Node) (maker, error) {
 	switch n := n.(type) {
 	case *plan.Unit:
@@ -77,7 +92,7 @@ func (c *compiler) bare(n plan.Node) (maker, error) {
 	case *plan.With:
 		return c.with(n)
 	case *plan.SpoolScan:
-		return func(*run) operator { return &spoolScanOp{number: n.Number} }, nil
+		return c.spoolScan(n), nil
 	case *plan.Sample:
 		return c.sample(n)
 	}

@@ -36,6 +36,7 @@ import (
 //	both [sorted]   the plan, then the rows
 //	profile         a query's plan with what each operator produced
 //	exec            DML statements, each ending in a line with a semicolon, in a transaction that commits if all succeed
+//	locks           which rows and index entries nobody else can write after the statement, in an open transaction
 //	partition       whether the statement can be partitioned, and the rows of two partitions of it
 //	pdml            whether the statement can run as partitioned DML
 //
@@ -57,6 +58,8 @@ func TestGolden(t *testing.T) {
 				return db.profile(d.Input)
 			case "exec":
 				return db.exec(d.Input)
+			case "locks":
+				return db.locks(d.Input)
 			case "partition":
 				return db.partition(d.Input)
 			case "pdml":
@@ -436,6 +439,64 @@ func (db *testDB) exec(input string) string {
 	return b.String()
 }
 
+// locks runs a statement in a transaction and tries to write everything there is in others.
+func (db *testDB) locks(input string) string {
+	p, params, err := db.prepare(input, plan.Options{})
+	if err != nil {
+		return printError(err)
+	}
+	var b strings.Builder
+	err = db.write(func(w table.Writer) error {
+		rows, err := exec.Run(context.Background(), p, exec.Env{Writer: w, Params: params, Functions: db.functions()})
+		if err != nil {
+			return err
+		}
+		out, err := printRows(rows, false)
+		b.WriteString(out)
+		for _, t := range db.catalog.Tables {
+			db.printLocked(&b, table.TableLayout(t))
+			for _, x := range t.Indexes {
+				db.printLocked(&b, table.IndexLayout(x))
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return b.String() + printError(err)
+	}
+	return b.String()
+}
+
+func (db *testDB) printLocked(b *strings.Builder, l *table.Layout) {
+	impatient, cancel := context.WithCancel(context.Background())
+	cancel()
+	var locked []string
+	for _, key := range db.keys(l) {
+		tx := db.txns.Begin(txn.Options{})
+		if err := tx.Delete(impatient, key); err != nil {
+			locked = append(locked, l.KeyText(key))
+		}
+		tx.Rollback()
+	}
+	fmt.Fprintf(b, "%s: %d of %d locked: %s\n", l.Name(), len(locked), len(db.keys(l)), strings.Join(locked, " "))
+}
+
+func (db *testDB) keys(l *table.Layout) (keys [][]byte) {
+	space, _ := l.Space()
+	_ = db.read(func(view table.View) error {
+		cursor, err := view.Scan(context.Background(), space, table.ScanOptions{})
+		if err != nil {
+			return err
+		}
+		defer cursor.Close()
+		for cursor.Next() {
+			keys = append(keys, append([]byte(nil), cursor.Key()...))
+		}
+		return cursor.Err()
+	})
+	return keys
+}
+
 // partition runs a query in two parts, cut in the middle of the driving scan's keys.
 func (db *testDB) partition(input string) string {
 	p, params, err := db.prepare(input, plan.Options{Batch: true})
@@ -456,7 +517,7 @@ func (db *testDB) partition(input string) string {
 	var b strings.Builder
 	err = db.read(func(view table.View) error {
 		space, _ := layout.Space()
-		cursor, err := view.Scan(context.Background(), space, false, table.LockShared)
+		cursor, err := view.Scan(context.Background(), space, table.ScanOptions{})
 		if err != nil {
 			return err
 		}

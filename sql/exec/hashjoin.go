@@ -23,7 +23,7 @@ func (c *compiler) hashJoin(n *plan.HashJoin) (maker, error) {
 	if code.left, err = c.node(n.Left); err != nil {
 		return nil, err
 	}
-	if code.right, err = c.node(n.Right); err != nil {
+	if code.right, err = c.whole(n.Right); err != nil {
 		return nil, err
 	}
 	if code.leftKeys, err = c.exprs(n.LeftKeys); err != nil {
@@ -39,6 +39,7 @@ func (c *compiler) hashJoin(n *plan.HashJoin) (maker, error) {
 		code.keyTypes = append(code.keyTypes, k.Type())
 	}
 	code.leftNulls, code.rightNulls = nullsOf(plan.Types(n.Left)), nullsOf(plan.Types(n.Right))
+	out := c.batch(n.Width())
 	return func(r *run) operator {
 		return &hashJoinOp{
 			hashJoinCode: code,
@@ -46,7 +47,7 @@ func (c *compiler) hashJoin(n *plan.HashJoin) (maker, error) {
 			build:        code.right(r),
 			key:          make([]value.Value, len(code.keyTypes)),
 			joined:       make([]value.Value, len(code.leftNulls)+len(code.rightNulls)),
-			out:          newBatch(n.Width()),
+			out:          out,
 		}
 	}, nil
 }

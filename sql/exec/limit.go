@@ -10,7 +10,7 @@ type limitOp struct {
 }
 
 func (c *compiler) limit(n *plan.Limit) (maker, error) {
-	in, err := c.node(n.Input)
+	in, err := c.input(n.Input, c.partial || n.Count != nil)
 	if err != nil {
 		return nil, err
 	}

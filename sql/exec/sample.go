@@ -22,7 +22,7 @@ type sampleOp struct {
 }
 
 func (c *compiler) sample(n *plan.Sample) (maker, error) {
-	in, err := c.node(n.Input)
+	in, err := c.input(n.Input, c.partial && n.Percent)
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +34,9 @@ func (c *compiler) sample(n *plan.Sample) (maker, error) {
 	if err != nil {
 		return nil, err
 	}
+	out := c.batch(n.Width())
 	return func(r *run) operator {
-		return &sampleOp{node: n, in: in(r), size: size, seed: seed, out: newBatch(n.Width())}
+		return &sampleOp{node: n, in: in(r), size: size, seed: seed, out: out}
 	}, nil
 }
 

@@ -14,6 +14,8 @@ type keyScan struct {
 	seeks      []seekCode
 	residual   eval
 	limit      eval
+	// partial says that the scan may be closed before its end.
+	partial bool
 	// point are the values of the whole key, if the scan reads one row at most.
 	point []partCode
 }
@@ -23,7 +25,7 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &keyScan{node: n, projection: p}
+	s := &keyScan{node: n, projection: p, partial: c.partial || n.Limit != nil}
 	for i := range n.Seeks {
 		code, err := c.seek(&n.Seeks[i], p.Layout)
 		if err != nil {
@@ -116,7 +118,7 @@ func (s *keyScan) ranges(r *run) ([]table.Span, error) {
 
 // read is the read of a place.
 func (s *keyScan) read(p *place) table.Read {
-	read := table.Read{Projection: s.projection, Reverse: s.node.Reverse, Spans: p.spans, Limit: s.stored(p)}
+	read := table.Read{Projection: s.projection, Reverse: s.node.Reverse, Spans: p.spans, Limit: s.stored(p), Partial: s.partial}
 	if s.node.Exclusive {
 		read.Lock = table.LockExclusive
 	}
@@ -163,8 +165,8 @@ func (c *compiler) scan(n *plan.Scan) (maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	width := len(n.Columns)
-	return func(*run) operator { return &scanOp{keyScan: s, out: newBatch(width)} }, nil
+	out := c.batch(len(n.Columns))
+	return func(*run) operator { return &scanOp{keyScan: s, out: out} }, nil
 }
 
 func (o *scanOp) open(r *run) error {

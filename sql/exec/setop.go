@@ -20,7 +20,7 @@ func (c *compiler) setOp(n *plan.SetOp) (maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	right, err := c.node(n.Right)
+	right, err := c.whole(n.Right)
 	if err != nil {
 		return nil, err
 	}

@@ -203,7 +203,7 @@ type sortOp struct {
 }
 
 func (c *compiler) sort(n *plan.Sort) (maker, error) {
-	in, err := c.node(n.Input)
+	in, err := c.whole(n.Input)
 	if err != nil {
 		return nil, err
 	}

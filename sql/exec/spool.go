@@ -22,7 +22,7 @@ type withOp struct {
 func (c *compiler) with(n *plan.With) (maker, error) {
 	var dependent []int
 	for _, d := range n.Defs {
-		mk, err := c.node(d.Plan)
+		mk, err := c.whole(d.Plan)
 		if err != nil {
 			return nil, err
 		}
@@ -74,13 +74,17 @@ type spoolScanOp struct {
 	out    batch
 }
 
+func (c *compiler) spoolScan(n *plan.SpoolScan) maker {
+	out := c.batch(n.Width())
+	return func(*run) operator { return &spoolScanOp{number: n.Number, out: out} }
+}
+
 func (o *spoolScanOp) open(r *run) error {
 	var err error
 	if o.spool, err = r.fill(o.number); err != nil {
 		return err
 	}
 	o.at = 0
-	o.out.width = o.spool.width
 	o.out.reset()
 	return nil
 }

@@ -31,7 +31,7 @@ func (c *compiler) subquery(e *plan.Subquery) (eval, error) {
 	code := &subqueryCode{node: e, number: len(c.prog.subqueries)}
 	c.prog.subqueries = append(c.prog.subqueries, code)
 	var err error
-	if code.plan, err = c.node(e.Plan); err != nil {
+	if code.plan, err = c.input(e.Plan, e.Kind == tree.ExistsSubquery); err != nil {
 		return nil, err
 	}
 	if code.in, err = c.optional(e.In); err != nil {

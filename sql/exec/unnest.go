@@ -39,8 +39,9 @@ func (c *compiler) unnest(n *plan.Unnest) (maker, error) {
 		return nil, err
 	}
 	nulls := nullsOf(plan.Types(n)[n.Input.Width():])
+	out := c.batch(n.Width())
 	return func(r *run) operator {
-		return &unnestOp{node: n, in: in(r), arrays: arrays, cond: cond, nulls: nulls, out: newBatch(n.Width()), lists: make([][]value.Value, len(arrays))}
+		return &unnestOp{node: n, in: in(r), arrays: arrays, cond: cond, nulls: nulls, out: out, lists: make([][]value.Value, len(arrays))}
 	}, nil
 }
 
