@@ -37,6 +37,9 @@ func (s *Server) batchWrite(ctx context.Context, req *spannerpb.BatchWriteReques
 		if err != nil {
 			st, _ := statusOf(err)
 			reply.Status = st.Proto()
+			if !isForUser(err) {
+				out.failure = err
+			}
 		} else {
 			reply.Status = &status.Status{}
 			reply.CommitTimestamp = timestamppb.New(at.Time())

@@ -24,6 +24,7 @@ import (
 type execution struct {
 	server  *Server
 	method  *method
+	ctx     context.Context // of the request, once it was decoded
 	request proto.Message
 	refusal error  // why the request could not be decoded
 	out     sender // of a streamed reply
@@ -43,7 +44,7 @@ type execution struct {
 	active      stats.ActiveQuery
 	running     context.Context // of a query that can be cancelled
 	cancel      context.CancelCauseFunc
-	failure     error         // of a batch, although it was answered
+	failure     error         // of a batch, or of a part of it, although it was answered
 	profile     func() string // the plan with what it cost, if it is to be kept
 }
 
@@ -115,6 +116,7 @@ func (e *execution) end(err error) {
 		e.timing.ends(totals(now.Sub(e.began), cpu, e.lockWait()))
 	}
 	e.method.metrics.Observe(stats.Call{Code: codeOf(err), Latency: now.Sub(e.began), CPU: cpu, Received: e.received, Sent: e.sent})
+	e.log(now.Sub(e.began), cpu, err)
 	*e = execution{}
 	executions.Put(e)
 }

@@ -68,13 +68,16 @@ func (s *Server) startOperation(ctx context.Context, resource, id string, metada
 
 // runOperation does the work and keeps its result. A panic is the operation's error alone.
 func (s *Server) runOperation(ctx context.Context, op *operation, work func(context.Context, *operation) (proto.Message, error)) {
-	m := &method{name: op.name}
 	response, err := func() (response proto.Message, err error) {
-		defer s.recovered(m, &err)
+		defer recovered(&err)
 		return work(ctx, op)
 	}()
-	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+	switch {
+	case err != nil && errors.Is(ctx.Err(), context.Canceled):
 		s.cfg.Log.Info("operation cancelled", slog.String("operation", op.name))
+	case err != nil && !isForUser(err):
+		s.cfg.Log.LogAttrs(ctx, slog.LevelError, "internal error in operation",
+			append([]slog.Attr{slog.String("operation", op.name), slog.String("error", err.Error())}, stackOf(err)...)...)
 	}
 	op.mu.Lock()
 	op.response, op.err, op.ended = response, err, s.cfg.Clock()

@@ -69,18 +69,21 @@ var testSchema = []string{
 func newHarness(t testing.TB) *harness { return newHarnessAt(t, time.Now) }
 
 func newHarnessAt(t testing.TB, clock func() time.Time) *harness {
+	return newHarnessOf(t, Config{Clock: clock, Log: slog.New(slog.DiscardHandler)})
+}
+
+func newHarnessOf(t testing.TB, cfg Config) *harness {
 	t.Helper()
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	registry, err := database.Open(store, database.Config{Clock: clock, Log: log})
+	registry, err := database.Open(store, database.Config{Clock: cfg.Clock, Log: cfg.Log})
 	if err != nil {
 		t.Fatal(err)
 	}
 	grpcListener, httpListener := listen(t), listen(t)
-	s := Serve(registry, grpcListener, httpListener, Config{Clock: clock, Log: log})
+	s := Serve(registry, grpcListener, httpListener, cfg)
 	conn, err := grpc.NewClient(grpcListener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

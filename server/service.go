@@ -2,13 +2,10 @@ package server
 
 import (
 	"context"
-	"log/slog"
-	"runtime/debug"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/stats"
 )
 
@@ -86,7 +83,8 @@ func varied(m method) method {
 
 // call runs a unary method. Whatever goes wrong in it, a panic too, is the error of this request alone.
 func (s *Server) call(ctx context.Context, e *execution) (reply any, err error) {
-	defer s.recovered(e.method, &err)
+	defer recovered(&err)
+	e.ctx = ctx
 	reply, err = e.method.unary(ctx, e)
 	if err == nil {
 		e.count(reply)
@@ -96,21 +94,9 @@ func (s *Server) call(ctx context.Context, e *execution) (reply any, err error) 
 
 // serve runs a streaming method, as call does a unary one.
 func (s *Server) serve(ctx context.Context, e *execution, out sender) (err error) {
-	defer s.recovered(e.method, &err)
-	e.out = out
+	defer recovered(&err)
+	e.ctx, e.out = ctx, out
 	return e.method.stream(ctx, e)
-}
-
-// recovered turns a panic into an error and logs it, and logs errors that are not meant for users.
-func (s *Server) recovered(m *method, err *error) {
-	if p := recover(); p != nil {
-		s.cfg.Log.Error("panic in request", slog.String("method", m.name), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-		*err = fault.Internal()
-		return
-	}
-	if *err != nil && !isForUser(*err) {
-		s.cfg.Log.Error("internal error in request", slog.String("method", m.name), slog.Any("error", *err))
-	}
 }
 
 // describe makes the gRPC description of a service.

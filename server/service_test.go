@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -15,24 +14,6 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 )
-
-// TestPanicIsInternal: a panic ends its request, says nothing, and is logged.
-func TestPanicIsInternal(t *testing.T) {
-	var log bytes.Buffer
-	s := &Server{cfg: Config{Log: slog.New(slog.NewTextHandler(&log, nil))}}
-	m := unary("Bad", func(context.Context, *spannerpb.GetSessionRequest) (*spannerpb.Session, error) {
-		var ses *session
-		return ses.proto(), nil
-	})
-	_, err := s.call(context.Background(), s.newExecution(&m))
-	st, _ := statusOf(err)
-	if st.Code() != codes.Internal || strings.Contains(st.Message(), "nil") {
-		t.Errorf("bad status %v", st)
-	}
-	if !strings.Contains(log.String(), "nil pointer") || !strings.Contains(log.String(), "service_test.go") {
-		t.Errorf("the log does not tell what happened: %s", &log)
-	}
-}
 
 // TestEveryMethodAnswers calls every method of every service with an empty request.
 func TestEveryMethodAnswers(t *testing.T) {

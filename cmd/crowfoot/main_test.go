@@ -3,9 +3,11 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -176,6 +178,7 @@ func TestStartRefuses(t *testing.T) {
 		{[]string{"start", "--in-memory", "--database", "nonsense"}, "Invalid database name"},
 		{[]string{"start", "--in-memory", "--ddl", filepath.Join(foreign, "missing.sql")}, "no such file"},
 		{[]string{"start", "--in-memory", "extra"}, "takes no argument"},
+		{[]string{"start", "--in-memory", "--log-level", "loud"}, "unknown name"},
 		{[]string{"nonsense"}, "unknown command"},
 	} {
 		cmd := exec.Command(os.Args[0], c.args...)
@@ -192,5 +195,39 @@ func TestStartRefuses(t *testing.T) {
 	entries, err := os.ReadDir(foreign)
 	if err != nil || len(entries) != 1 {
 		t.Errorf("the foreign directory has now %v, %v", entries, err)
+	}
+}
+
+// TestStartLogs: with these flags every request is a line of JSON on the standard error.
+func TestStartLogs(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "start", "--in-memory", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--log-level", "debug", "--log-json")
+	cmd.Env = append(os.Environ(), runMain+"=1")
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	var grpc, address string
+	if _, err := fmt.Fscanf(out, "crowfoot: ready grpc=%s http=%s\n", &grpc, &address); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := http.Get("http://" + address + "/v1/projects/p/instances/none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply.Body.Close()
+	var line struct{ Level, Method, Resource, Code string }
+	if err := json.NewDecoder(log).Decode(&line); err != nil {
+		t.Fatal(err)
+	}
+	if line.Level != "DEBUG" || line.Method != "GetInstance" || line.Resource != "projects/p/instances/none" || line.Code != "NotFound" {
+		t.Errorf("the line says %+v", line)
 	}
 }

@@ -13,8 +13,10 @@ import (
 
 // start serves until the context ends.
 func start(ctx context.Context, args []string) error {
-	o := crowfoot.Options{Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	var o crowfoot.Options
 	var ddl string
+	var level slog.Level
+	var asJSON bool
 	flags := flag.NewFlagSet("crowfoot start", flag.ExitOnError)
 	flags.StringVar(&o.Data, "data", "./crowfoot-data", "directory of the data")
 	flags.BoolVar(&o.InMemory, "in-memory", false, "keep the data in memory only")
@@ -25,6 +27,8 @@ func start(ctx context.Context, args []string) error {
 		o.Databases = append(o.Databases, name)
 		return nil
 	})
+	flags.TextVar(&level, "log-level", slog.LevelInfo, "what to log: error, warn, info (slow requests too), debug (every request)")
+	flags.BoolVar(&asJSON, "log-json", false, "log as lines of JSON")
 	flags.Parse(args)
 	if flags.NArg() > 0 {
 		return fmt.Errorf("start takes no argument %q", strings.Join(flags.Args(), " "))
@@ -38,6 +42,8 @@ func start(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s: %w", ddl, err)
 		}
 	}
+	o.Log = newLog(level, asJSON)
+	slog.SetDefault(o.Log) // the storage engine's
 	s, err := crowfoot.Start(ctx, o)
 	if err != nil {
 		return err
@@ -45,4 +51,13 @@ func start(ctx context.Context, args []string) error {
 	fmt.Printf("crowfoot: ready grpc=%s http=%s\n", s.GRPC, s.HTTP)
 	<-ctx.Done()
 	return s.Close()
+}
+
+// newLog writes to the standard error.
+func newLog(level slog.Level, asJSON bool) *slog.Logger {
+	options := &slog.HandlerOptions{Level: level}
+	if asJSON {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
 }
