@@ -16,8 +16,6 @@ import (
 // Sizes. A server with a million rows of 1 kB should stay within 700 MiB, of
 // which GoogleSQL's analyzer takes about 200, and restart within half a second.
 const (
-	// cacheBytes holds decompressed blocks; a block that is read from the operating system instead costs ten times a hit.
-	cacheBytes = 320 << 20
 	// memTableBytes is also how much log, times the tables not yet flushed, a restart replays.
 	memTableBytes = 16 << 20
 	// memTables may be waiting for a flush before writers wait.
@@ -46,7 +44,7 @@ func options(fs vfs.FS) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          fs,
 		Comparer:                    comparer,
-		Cache:                       pebble.NewCache(cacheBytes),
+		Cache:                       pebble.NewCache(cacheBytes(machineMemory())),
 		MemTableSize:                memTableBytes,
 		MemTableStopWritesThreshold: memTables,
 		L0CompactionThreshold:       l0Compaction,
