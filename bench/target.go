@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -183,23 +184,25 @@ func (t *target) createTables(ctx context.Context, ddl ...string) error {
 	return nil
 }
 
+// splitRequest is how many split points one request may hold: https://cloud.google.com/spanner/quotas#split-point-limits.
+const splitRequest = 100
+
 // split asks for split points before the given keys. A server without the call, like Google's emulator,
 // goes without, and the answer says so.
 func (t *target) split(ctx context.Context, table string, keys []int64) (note string, err error) {
-	r := &databasepb.AddSplitPointsRequest{Database: t.database, Initiator: "crowfoot bench"}
-	point := &databasepb.SplitPoints{Table: table}
-	for _, k := range keys {
-		point.Keys = append(point.Keys, &databasepb.SplitPoints_Key{KeyParts: &structpb.ListValue{
-			Values: []*structpb.Value{structpb.NewStringValue(fmt.Sprint(k))},
-		}})
-	}
-	r.SplitPoints = append(r.SplitPoints, point)
-	_, err = t.admin.AddSplitPoints(ctx, r)
-	if status.Code(err) == codes.Unimplemented {
-		return "this server has no AddSplitPoints: the keys are scattered, the splits are its own", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("split %s: %w", table, err)
+	for part := range slices.Chunk(keys, splitRequest) {
+		r := &databasepb.AddSplitPointsRequest{Database: t.database, Initiator: "crowfoot bench"}
+		for _, k := range part {
+			key := &structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue(fmt.Sprint(k))}}
+			r.SplitPoints = append(r.SplitPoints, &databasepb.SplitPoints{Table: table, Keys: []*databasepb.SplitPoints_Key{{KeyParts: key}}})
+		}
+		_, err = t.admin.AddSplitPoints(ctx, r)
+		if status.Code(err) == codes.Unimplemented {
+			return "this server has no AddSplitPoints: the keys are scattered, the splits are its own", nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("split %s: %w", table, err)
+		}
 	}
 	return fmt.Sprintf("%s has %d split points", table, len(keys)), nil
 }

@@ -28,6 +28,7 @@ type Database struct {
 	txns *txn.Manager
 
 	statistics statistics
+	points     splitPoints
 
 	protected atomic.Bool
 	dropped   atomic.Bool
@@ -91,6 +92,9 @@ func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 		return nil, fmt.Errorf("database %s has no schema", rec.Name)
 	}
 	d.versions.Store(&list)
+	if err := d.loadSplitPoints(); err != nil {
+		return nil, err
+	}
 	d.transact()
 	return d, d.abandonHalfMadeIndexes()
 }
@@ -117,6 +121,7 @@ func (d *Database) transact() {
 // close ends the database's transactions: it was dropped.
 func (d *Database) close() {
 	d.dropped.Store(true)
+	d.points.current() // waits for those that are being added
 	d.statistics.end()
 	for _, v := range *d.versions.Load() {
 		v.close()

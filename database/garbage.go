@@ -30,8 +30,11 @@ func (r *Registry) collectGarbage(ctx context.Context) {
 	}
 }
 
-// collect removes row versions and schema versions that lie behind the retention period.
+// collect removes row versions and schema versions that lie behind the retention period, and split points that nobody sees.
 func (d *Database) collect(ctx context.Context) error {
+	if err := d.sweepSplitPoints(); err != nil {
+		return err
+	}
 	if _, err := d.txns.Collect(ctx); err != nil {
 		return fmt.Errorf("collect row versions: %w", err)
 	}

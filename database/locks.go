@@ -34,15 +34,9 @@ func lockMode(m table.Lock) string {
 func (d *Database) locate(key []byte, open bool) (name, text string) {
 	var best *table.Layout
 	longest := 0
-	try := func(l *table.Layout) {
+	for _, l := range d.newest().objects() {
 		if _, n := l.DecodeStart(key); n > longest {
 			best, longest = l, n
-		}
-	}
-	for _, t := range d.Catalog().Tables {
-		try(table.TableLayout(t))
-		for _, x := range t.Indexes {
-			try(table.IndexLayout(x))
 		}
 	}
 	if best == nil {

@@ -68,12 +68,14 @@ type Instance struct {
 //	instance/<name>            Instance
 //	database/<name>            databaseRecord
 //	schema/<space>/<version>   schemaRecord (big-endian numbers)
+//	split/<space>/<key>        splitPointRecord (a logical key of the space)
 //	next-space                 the next Space to give out
 const (
-	metaInstance  = "instance/"
-	metaDatabase  = "database/"
-	metaSchema    = "schema/"
-	metaNextSpace = "next-space"
+	metaInstance   = "instance/"
+	metaDatabase   = "database/"
+	metaSchema     = "schema/"
+	metaSplitPoint = "split/"
+	metaNextSpace  = "next-space"
 )
 
 // metaKey is the store's key of a metadata record: space 0, the name, the sentinel.
@@ -375,6 +377,9 @@ func (r *Registry) drop(d *Database) error {
 		return err
 	}
 	if err := b.DeleteRange(metaRange(schemaPrefix(d.space))); err != nil {
+		return err
+	}
+	if err := b.DeleteRange(metaRange(splitPointPrefix(d.space))); err != nil {
 		return err
 	}
 	if err := b.DeleteRange(stats.Range(d.space)); err != nil {

@@ -59,7 +59,7 @@ func (s *statistics) end() {
 
 // sources are where the collector asks for what nobody records.
 func (d *Database) sources() stats.Sources {
-	return stats.Sources{Sizes: d.tableSizes}
+	return stats.Sources{Sizes: d.tableSizes, SplitPoints: d.userSplitPoints}
 }
 
 // tableSizes are what tables and indexes take. What is interleaved lies among the

@@ -31,6 +31,9 @@ type version struct {
 	statements  cache[*Statement]
 	projections cache[*Projection]
 	mutations   cache[*stats.Access] // by table and columns
+
+	laying  sync.Once
+	layouts map[schema.TableID]*table.Layout // of all tables and indexes; see objects
 }
 
 // schemaRecord is a version as stored.
@@ -56,6 +59,20 @@ func (v *version) analyze() *analyze.Analyzer {
 		v.analyzer = analyze.New(v.catalog, v.system...)
 	}
 	return v.analyzer
+}
+
+// objects are the layouts of all tables and indexes.
+func (v *version) objects() map[schema.TableID]*table.Layout {
+	v.laying.Do(func() {
+		v.layouts = map[schema.TableID]*table.Layout{}
+		for _, t := range v.catalog.Tables {
+			v.layouts[t.ID] = table.TableLayout(t)
+			for _, x := range t.Indexes {
+				v.layouts[x.ID] = table.IndexLayout(x)
+			}
+		}
+	})
+	return v.layouts
 }
 
 // close gives back what the version holds outside Go's heap.

@@ -16,7 +16,7 @@ import (
 )
 
 // databaseMethods are the RPCs about databases and their schemas. Other methods
-// of DatabaseAdmin (backups, IAM, split points) are not implemented.
+// of DatabaseAdmin (backups, IAM) are not implemented.
 func (s *Server) databaseMethods() []method {
 	return []method{
 		unary("ListDatabases", s.listDatabases),
@@ -28,6 +28,7 @@ func (s *Server) databaseMethods() []method {
 		unary("GetDatabaseDdl", s.getDatabaseDDL),
 		unary("ListDatabaseOperations", s.listDatabaseOperations),
 		unary("ListDatabaseRoles", s.listDatabaseRoles),
+		unary("AddSplitPoints", s.addSplitPoints),
 	}
 }
 

@@ -61,3 +61,13 @@ func writeKeyPart(b *strings.Builder, v value.Value) {
 		b.Write(value.AppendUUID(room[:0], v.AsUUID()))
 	}
 }
+
+// IndexKeyText prints a split point of an index as USER_SPLIT_POINTS does. Without a tableKey it is before all entries with
+// the index key, which stands there as <begin> for each of the parts that a key of the table has.
+func IndexKeyText(index, table string, key, tableKey []value.Value, parts int) string {
+	behind := KeyText("", tableKey, false)
+	if tableKey == nil {
+		behind = "(" + strings.TrimSuffix(strings.Repeat(SplitBegin+",", parts), ",") + ")"
+	}
+	return "Index: " + index + " on " + table + ", Index Key: " + KeyText("", key, false) + ", Primary Table Key: " + behind
+}
