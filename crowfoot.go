@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/kv"
@@ -48,6 +49,8 @@ type Options struct {
 type Server struct {
 	GRPC string // HOST:PORT of the gRPC API, for SPANNER_EMULATOR_HOST
 	HTTP string // HOST:PORT of the REST API
+	// Metrics are those of HTTP's /metrics.
+	Metrics prometheus.Gatherer
 
 	front    *server.Server
 	registry *database.Registry
@@ -122,6 +125,7 @@ func (s *Server) listen(o Options) error {
 	}
 	s.GRPC, s.HTTP = grpcListener.Addr().String(), httpListener.Addr().String()
 	s.front = server.Serve(s.registry, grpcListener, httpListener, server.Config{Clock: time.Now, Log: o.Log})
+	s.Metrics = s.front.Metrics()
 	return nil
 }
 

@@ -25,6 +25,9 @@ func (s *Server) observing() map[string]http.HandlerFunc {
 	}
 }
 
+// Metrics are what /metrics shows.
+func (s *Server) Metrics() prometheus.Gatherer { return s.gatherer }
+
 // observe makes what the methods are counted with.
 func (s *Server) observe(services []service) {
 	registry := prometheus.NewRegistry()

@@ -1,7 +1,7 @@
 // Command crowfoot is the database server and its tools. It wires flags to
 // packages and does nothing else.
 //
-// Imports of this module: ., bench.
+// Imports of this module: ., bench, otlp.
 package main
 
 import (

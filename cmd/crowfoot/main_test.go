@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,9 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
+	collector "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 )
 
 // The test binary is the server, too: with this variable it runs main.
@@ -198,10 +203,11 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// TestStartLogs: with these flags every request is a line of JSON on the standard error.
-func TestStartLogs(t *testing.T) {
-	cmd := exec.Command(os.Args[0], "start", "--in-memory", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--log-level", "debug", "--log-json")
-	cmd.Env = append(os.Environ(), runMain+"=1")
+// startAt starts a server in memory with flags and variables, and returns it with its standard error and the address of its REST API.
+func startAt(t *testing.T, env []string, args ...string) (*exec.Cmd, io.Reader, string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{"start", "--in-memory", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)
+	cmd.Env = append(append(os.Environ(), runMain+"=1"), env...)
 	log, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -218,16 +224,54 @@ func TestStartLogs(t *testing.T) {
 	if _, err := fmt.Fscanf(out, "crowfoot: ready grpc=%s http=%s\n", &grpc, &address); err != nil {
 		t.Fatal(err)
 	}
+	return cmd, log, address
+}
+
+// askForNone makes a request that fails.
+func askForNone(t *testing.T, address string) {
+	t.Helper()
 	reply, err := http.Get("http://" + address + "/v1/projects/p/instances/none")
 	if err != nil {
 		t.Fatal(err)
 	}
 	reply.Body.Close()
+}
+
+// TestStartLogs: with these flags every request is a line of JSON on the standard error.
+func TestStartLogs(t *testing.T) {
+	_, log, address := startAt(t, nil, "--log-level", "debug", "--log-json")
+	askForNone(t, address)
 	var line struct{ Level, Method, Resource, Code string }
 	if err := json.NewDecoder(log).Decode(&line); err != nil {
 		t.Fatal(err)
 	}
 	if line.Level != "DEBUG" || line.Method != "GetInstance" || line.Resource != "projects/p/instances/none" || line.Code != "NotFound" {
 		t.Errorf("the line says %+v", line)
+	}
+}
+
+// TestStartExports: with OpenTelemetry's variables the metrics go to a collector, the last of them when the server stops.
+func TestStartExports(t *testing.T) {
+	received := make(chan *collector.ExportMetricsServiceRequest, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		m := new(collector.ExportMetricsServiceRequest)
+		if err := proto.Unmarshal(body, m); err != nil {
+			t.Error(err)
+		}
+		received <- m
+	}))
+	defer s.Close()
+	cmd, _, address := startAt(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + s.URL})
+	askForNone(t, address)
+	cmd.Process.Signal(syscall.SIGTERM)
+	text := protojson.Format(<-received)
+	for _, want := range []string{"crowfoot_requests_total", "crowfoot_request_seconds", "crowfoot_cpu_seconds_total", "crowfoot_sent_bytes_total", "GetInstance", "NotFound"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %s in %s", want, text)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }

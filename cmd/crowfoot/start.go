@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/crowfoot-db/crowfoot"
+	"github.com/crowfoot-db/crowfoot/otlp"
 )
 
 // start serves until the context ends.
@@ -48,6 +50,11 @@ func start(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	exporter, err := otlp.Start(s.Metrics, o.Log)
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	defer exporter.Close() // when the last request has been counted
 	fmt.Printf("crowfoot: ready grpc=%s http=%s\n", s.GRPC, s.HTTP)
 	<-ctx.Done()
 	return s.Close()

@@ -1,0 +1,89 @@
+package otlp
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+)
+
+// protocol is how OTLP travels; "" is that nothing is to be sent.
+type protocol string
+
+const (
+	overGRPC protocol = "grpc"
+	overHTTP protocol = "http/protobuf" // what the specification has for a default
+)
+
+// wanted reads the environment as https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ and
+// https://opentelemetry.io/docs/specs/otel/protocol/exporter/ say, but for one thing: without an endpoint or
+// OTEL_METRICS_EXPORTER nothing is sent, where the specification would have localhost. What the exporters
+// would pass over with a line in a log is an error here.
+func wanted() (protocol, error) {
+	asked, err := asked()
+	if !asked || err != nil {
+		return "", err
+	}
+	if err := checkEndpoints(); err != nil {
+		return "", err
+	}
+	name, value := first("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+	switch p := protocol(value); p {
+	case "":
+		return overHTTP, nil
+	case overGRPC, overHTTP:
+		return p, nil
+	}
+	return "", fmt.Errorf("%s is %q: want %s or %s", name, value, overGRPC, overHTTP)
+}
+
+// asked says whether metrics are to be sent at all.
+func asked() (bool, error) {
+	if strings.EqualFold(env("OTEL_SDK_DISABLED"), "true") {
+		return false, nil
+	}
+	var exporters []string
+	for name := range strings.SplitSeq(env("OTEL_METRICS_EXPORTER"), ",") {
+		switch name = strings.TrimSpace(name); name {
+		case "":
+		case "otlp", "none":
+			exporters = append(exporters, name)
+		default:
+			return false, fmt.Errorf("OTEL_METRICS_EXPORTER is %q: want otlp or none (Prometheus finds the metrics at /metrics in any case)", name)
+		}
+	}
+	if len(exporters) > 0 {
+		return slices.Contains(exporters, "otlp"), nil
+	}
+	_, endpoint := first(endpoints...)
+	return endpoint != "", nil
+}
+
+var endpoints = []string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"}
+
+func checkEndpoints() error {
+	for _, name := range endpoints {
+		value := env(name)
+		if value == "" {
+			continue
+		}
+		u, err := url.Parse(value)
+		if err != nil || !slices.Contains([]string{"http", "https"}, strings.ToLower(u.Scheme)) || u.Hostname() == "" {
+			return fmt.Errorf("%s is %q: want a URL such as http://localhost:4318", name, value)
+		}
+	}
+	return nil
+}
+
+// first is the first variable that is set.
+func first(names ...string) (name, value string) {
+	for _, name := range names {
+		if value := env(name); value != "" {
+			return name, value
+		}
+	}
+	return "", ""
+}
+
+func env(name string) string { return strings.TrimSpace(os.Getenv(name)) }

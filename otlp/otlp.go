@@ -1,0 +1,88 @@
+// Package otlp sends a process's metrics to an OpenTelemetry collector: the same as Prometheus finds at /metrics, with the
+// same names and labels, by OpenTelemetry's own exporters.
+//
+// It is told what to do by OpenTelemetry's environment variables alone, and does nothing without them (environment.go). It
+// promises that a collector which is away, or comes late, disturbs nobody: what could not be sent is logged, and the next
+// time sends all there is, since counts are cumulative.
+//
+// It leaves out traces and logs.
+//
+// Imports of this module: nothing.
+package otlp
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	bridge "go.opentelemetry.io/contrib/bridges/prometheus"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+)
+
+// Exporter sends metrics until it is closed. A nil one, where none are wanted, does nothing.
+type Exporter struct {
+	provider *metric.MeterProvider
+	log      *slog.Logger
+}
+
+// flushLimit is how long Close may take to send the last.
+const flushLimit = 2 * time.Second
+
+// Start sends what metrics gathers every OTEL_METRIC_EXPORT_INTERVAL milliseconds, 60,000 if that is not set; nil if the
+// environment does not ask for it. OpenTelemetry's own errors go to log, in the whole process.
+func Start(metrics prometheus.Gatherer, log *slog.Logger) (*Exporter, error) {
+	protocol, err := wanted()
+	if protocol == "" || err != nil {
+		return nil, err
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("OpenTelemetry", slog.Any("error", err)) }))
+	otel.SetLogger(logr.FromSlogHandler(log.Handler()))
+	ctx := context.Background()
+	exporter, err := newExporter(ctx, protocol)
+	if err != nil {
+		return nil, fmt.Errorf("export metrics by OTLP: %w", err)
+	}
+	from, err := describe(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(metrics))))
+	return &Exporter{metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(from)), log}, nil
+}
+
+// newExporter makes an exporter, which reads the rest of the environment itself. It connects when it first has something to send.
+func newExporter(ctx context.Context, p protocol) (metric.Exporter, error) {
+	if p == overGRPC {
+		return otlpmetricgrpc.New(ctx)
+	}
+	return otlpmetrichttp.New(ctx)
+}
+
+// describe says whose metrics these are; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say it better.
+func describe(ctx context.Context) (*resource.Resource, error) {
+	return resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithHost(),
+		resource.WithAttributes(attribute.String("service.name", "crowfoot")),
+		resource.WithFromEnv())
+}
+
+// Close sends once more and ends.
+func (x *Exporter) Close() {
+	if x == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
+	defer cancel()
+	if err := x.provider.Shutdown(ctx); err != nil {
+		x.log.Warn("last metrics not sent", slog.Any("error", err))
+	}
+}
