@@ -141,6 +141,9 @@ func readBy(t *Table, c *Column) bool {
 // checkRedefinition says whether the column may change from old to c.
 func checkRedefinition(t *Table, c, old *Column) error {
 	where := t.FullName() + "." + c.Name
+	if t.expiresBy(c) && !isTimestamp(c) {
+		return fault.RowDeletionPolicyColumn(c.Name, t.FullName())
+	}
 	if !convertible(old.Type, c.Type) {
 		return fault.ChangeColumnType(c.Name, old.TypeSQL(), c.TypeSQL())
 	}

@@ -38,8 +38,12 @@ func (d *draft) alterTable(s *ast.AlterTable) error {
 		return d.renameTable(t, a.Name.Name)
 	case *ast.AddSynonym, *ast.DropSynonym:
 		return fault.DDLUnimplemented("SYNONYM")
-	case *ast.AddRowDeletionPolicy, *ast.ReplaceRowDeletionPolicy, *ast.DropRowDeletionPolicy:
-		return fault.DDLUnimplemented("ROW DELETION POLICY")
+	case *ast.AddRowDeletionPolicy:
+		return t.addRowDeletionPolicy(a.RowDeletionPolicy)
+	case *ast.ReplaceRowDeletionPolicy:
+		return t.replaceRowDeletionPolicy(a.RowDeletionPolicy)
+	case *ast.DropRowDeletionPolicy:
+		return t.dropRowDeletionPolicy()
 	case *ast.AlterTableSetOptions:
 		return fault.DDLUnimplemented("OPTIONS of a table")
 	}
@@ -109,6 +113,9 @@ func checkUnused(t *Table, c *Column) error {
 		if slices.Contains(ck.Expr.Uses, c) {
 			return fault.DropColumnInCheck(c.Name, ck.Name)
 		}
+	}
+	if t.expiresBy(c) {
+		return fault.RowDeletionPolicyColumn(c.Name, t.FullName())
 	}
 	return nil
 }

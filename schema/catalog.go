@@ -60,6 +60,8 @@ type Table struct {
 	Checks     []*Check
 	NextColumn ColumnID
 
+	RowDeletionPolicy *RowDeletionPolicy // or nil
+
 	ForeignKeys  []*ForeignKey // from this table, in order of creation
 	ReferencedBy []*ForeignKey // to this table
 

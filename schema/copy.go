@@ -50,6 +50,9 @@ func (c *copier) redirect(t *Table) {
 	for _, col := range t.Columns {
 		col.Default, col.OnUpdate, col.Generated = c.expr(col.Default), c.expr(col.OnUpdate), c.expr(col.Generated)
 	}
+	if p := t.RowDeletionPolicy; p != nil {
+		t.RowDeletionPolicy = &RowDeletionPolicy{Column: c.columns[p.Column], Days: p.Days}
+	}
 	checks := make([]*Check, len(t.Checks))
 	for i, ck := range t.Checks {
 		n := *ck

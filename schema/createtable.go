@@ -46,6 +46,11 @@ func (d *draft) createTable(s *ast.CreateTable) error {
 			return err
 		}
 	}
+	if s.RowDeletionPolicy != nil {
+		if err := t.setRowDeletionPolicy(s.RowDeletionPolicy.RowDeletionPolicy); err != nil {
+			return err
+		}
+	}
 	// The table has no rows; indexes that its foreign keys need on other tables have to be filled.
 	d.change.Validations = nil
 	d.change.Indexes = filter(d.change.Indexes, func(i *Index) bool { return i.Table != t })
@@ -76,8 +81,6 @@ func (d *draft) newTable(s *ast.CreateTable) (*Table, error) {
 	switch {
 	case len(s.Synonyms) > 0:
 		return nil, fault.DDLUnimplemented("SYNONYM")
-	case s.RowDeletionPolicy != nil:
-		return nil, fault.DDLUnimplemented("ROW DELETION POLICY")
 	case s.Options != nil:
 		return nil, fault.DDLUnimplemented("OPTIONS of a table")
 	}

@@ -21,6 +21,9 @@ func (d *draft) interleave(t *Table, s *ast.Cluster) error {
 	if err := checkParentKey("Table "+t.FullName(), t.Key, parent, false); err != nil {
 		return err
 	}
+	if err := checkExpiringAncestors(t, t.Interleave, parent); err != nil {
+		return err
+	}
 	t.Parent = parent
 	parent.Children = append(parent.Children, t)
 	return nil
@@ -85,10 +88,14 @@ func (d *draft) setOnDelete(t *Table, s *ast.SetOnDelete) error {
 	if t.Interleave != InterleaveNoAction && t.Interleave != InterleaveCascade {
 		return fault.OnDeleteWithoutParent(t.FullName())
 	}
-	t.Interleave = InterleaveNoAction
+	to := InterleaveNoAction
 	if s.OnDelete == ast.OnDeleteCascade {
-		t.Interleave = InterleaveCascade
+		to = InterleaveCascade
 	}
+	if err := checkExpiringAncestors(t, to, t.Parent); err != nil {
+		return err
+	}
+	t.Interleave = to
 	return nil
 }
 
@@ -111,6 +118,9 @@ func (d *draft) setInterleaveIn(t *Table, s *ast.SetInterleaveIn) error {
 	}
 	if t.Interleave == InterleaveIn && to == InterleaveCascade {
 		return fault.InterleaveChange(t.FullName(), "from INTERLEAVE IN it must become INTERLEAVE IN PARENT ... ON DELETE NO ACTION first")
+	}
+	if err := checkExpiringAncestors(t, to, t.Parent); err != nil {
+		return err
 	}
 	if t.Interleave == InterleaveIn && to == InterleaveNoAction {
 		d.change.Validations = append(d.change.Validations, Validation{Kind: ValidateParents, Table: t})

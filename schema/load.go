@@ -91,6 +91,13 @@ func (l *loader) loadTable(s storedTable) (*Table, error) {
 	for i, p := range t.Key {
 		p.Column.KeyOrdinal = i
 	}
+	if p := s.RowDeletion; p != nil {
+		c, err := t.byID(p.Column)
+		if err != nil {
+			return nil, err
+		}
+		t.RowDeletionPolicy = &RowDeletionPolicy{Column: c, Days: p.Days}
+	}
 	for _, sc := range s.Checks {
 		t.Checks = append(t.Checks, &Check{Name: sc.Name, NameGenerated: sc.Generated, Expr: &Expr{SQL: sc.SQL}})
 	}

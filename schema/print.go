@@ -25,7 +25,7 @@ func (c *Catalog) DDL() []string {
 		printed[t] = true
 		stmts = append(stmts, t.sql(printed))
 		for _, fk := range t.ForeignKeys {
-			if !printed[fk.Referenced] {
+			if !fk.fits(printed) {
 				later = append(later, "ALTER TABLE "+quotePath(t.Schema, t.Name)+" ADD "+fk.sql())
 			}
 		}
@@ -58,7 +58,7 @@ func (t *Table) sql(printed map[*Table]bool) string {
 		line(c.sql())
 	}
 	for _, fk := range t.ForeignKeys {
-		if printed[fk.Referenced] {
+		if fk.fits(printed) {
 			line(fk.sql())
 		}
 	}
@@ -76,6 +76,9 @@ func (t *Table) sql(printed map[*Table]bool) string {
 		case InterleaveCascade:
 			b.WriteString(",\n  INTERLEAVE IN PARENT " + parent + " ON DELETE CASCADE")
 		}
+	}
+	if p := t.RowDeletionPolicy; p != nil {
+		b.WriteString(",\n  ROW DELETION POLICY (" + p.SQL() + ")")
 	}
 	return b.String()
 }
@@ -104,6 +107,12 @@ func (c *Column) sql() string {
 		s += " OPTIONS (\n    allow_commit_timestamp = true\n  )"
 	}
 	return s
+}
+
+// fits says whether the foreign key can stand in its table's CREATE TABLE: what it refers to is there, and
+// does not refuse it for a row deletion policy that was there before the foreign key.
+func (fk *ForeignKey) fits(printed map[*Table]bool) bool {
+	return printed[fk.Referenced] && !(fk.Referenced == fk.Table && fk.Table.RowDeletionPolicy != nil && fk.holdsRows())
 }
 
 func (fk *ForeignKey) sql() string {

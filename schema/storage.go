@@ -35,6 +35,12 @@ type storedTable struct {
 	Checks      []storedCheck      `json:"checks,omitempty"`
 	Indexes     []storedIndex      `json:"indexes,omitempty"`
 	ForeignKeys []storedForeignKey `json:"foreign_keys,omitempty"`
+	RowDeletion *storedRowDeletion `json:"row_deletion,omitempty"`
+}
+
+type storedRowDeletion struct {
+	Column ColumnID `json:"column"`
+	Days   int64    `json:"days"`
 }
 
 type storedColumn struct {
@@ -117,6 +123,9 @@ func storeTable(t *Table) storedTable {
 	}
 	if t.Parent != nil {
 		s.Parent = t.Parent.ID
+	}
+	if p := t.RowDeletionPolicy; p != nil {
+		s.RowDeletion = &storedRowDeletion{Column: p.Column.ID, Days: p.Days}
 	}
 	for _, c := range t.Columns {
 		s.Columns = append(s.Columns, storeColumn(c))

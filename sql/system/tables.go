@@ -36,7 +36,7 @@ func tables(b *builder) {
 			b.add("", t.Schema, t.Name, nil, nil, "VIEW", nil, nil, nil)
 			continue
 		}
-		var parent, onDelete, interleave any
+		var parent, onDelete, interleave, expires any
 		if t.Parent != nil {
 			parent = t.Parent.Name
 		}
@@ -48,7 +48,10 @@ func tables(b *builder) {
 		case schema.InterleaveCascade:
 			interleave, onDelete = "IN PARENT", "CASCADE"
 		}
-		b.add("", t.Schema, t.Name, parent, onDelete, "BASE TABLE", committed, interleave, nil)
+		if p := t.RowDeletionPolicy; p != nil {
+			expires = p.SQL()
+		}
+		b.add("", t.Schema, t.Name, parent, onDelete, "BASE TABLE", committed, interleave, expires)
 	}
 }
 

@@ -1,0 +1,118 @@
+package schema
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/cloudspannerecosystem/memefish/ast"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// RowDeletionPolicy is ROW DELETION POLICY (OLDER_THAN(column, INTERVAL n DAY)):
+// rows whose Column lies more than Days in the past expire, and are deleted some time later. NULL never expires.
+// Source: https://cloud.google.com/spanner/docs/ttl/working-with-ttl.
+type RowDeletionPolicy struct {
+	Column *Column
+	Days   int64
+}
+
+// maxPolicyDays is more than the days between the first and the last TIMESTAMP: with it, nothing expires.
+const maxPolicyDays = 9999 * 366
+
+// Limit is the time before which a row's Column must lie for the row to have expired at now.
+func (p *RowDeletionPolicy) Limit(now time.Time) time.Time {
+	return now.UTC().AddDate(0, 0, -int(min(p.Days, maxPolicyDays)))
+}
+
+// SQL prints the policy's condition as DDL and INFORMATION_SCHEMA do.
+func (p *RowDeletionPolicy) SQL() string {
+	return "OLDER_THAN(" + quote(p.Column.Name) + ", INTERVAL " + strconv.FormatInt(p.Days, 10) + " DAY)"
+}
+
+func (t *Table) addRowDeletionPolicy(s *ast.RowDeletionPolicy) error {
+	if t.RowDeletionPolicy != nil {
+		return fault.RowDeletionPolicyExists(t.RowDeletionPolicy.Column.Name, t.FullName())
+	}
+	return t.setRowDeletionPolicy(s)
+}
+
+func (t *Table) replaceRowDeletionPolicy(s *ast.RowDeletionPolicy) error {
+	if t.RowDeletionPolicy == nil {
+		return fault.NoRowDeletionPolicy(t.FullName())
+	}
+	return t.setRowDeletionPolicy(s)
+}
+
+func (t *Table) dropRowDeletionPolicy() error {
+	if t.RowDeletionPolicy == nil {
+		return fault.NoRowDeletionPolicy(t.FullName())
+	}
+	t.RowDeletionPolicy = nil
+	return nil
+}
+
+func (t *Table) setRowDeletionPolicy(s *ast.RowDeletionPolicy) error {
+	c := t.Column(s.ColumnName.Name)
+	if c == nil {
+		return fault.RowDeletionPolicyColumnNotFound(s.ColumnName.Name, t.FullName())
+	}
+	if !isTimestamp(c) {
+		return fault.RowDeletionPolicyColumnType(c.Name, t.FullName())
+	}
+	days, err := parseInt(s.NumDays)
+	if err != nil {
+		return fault.RowDeletionPolicyInterval(s.NumDays.Value, t.FullName())
+	}
+	if err := checkExpiry(t, t); err != nil {
+		return err
+	}
+	t.RowDeletionPolicy = &RowDeletionPolicy{Column: c, Days: days}
+	return nil
+}
+
+// checkExpiry says whether rows of t may be deleted unasked, together with the rows of root that they are interleaved in.
+func checkExpiry(root, t *Table) error {
+	holds := func(fk *ForeignKey) bool { return fk.Referenced == t && fk.holdsRows() }
+	if names := foreignKeyNames(t, holds); names != "" {
+		return fault.RowDeletionPolicyForeignKey(root.FullName(), names)
+	}
+	for _, child := range t.Children {
+		switch child.Interleave {
+		case InterleaveNoAction:
+			return fault.RowDeletionPolicyChild(root.FullName(), child.FullName())
+		case InterleaveCascade:
+			if err := checkExpiry(root, child); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// holdsRows says whether the foreign key keeps rows that it refers to from being deleted.
+func (fk *ForeignKey) holdsRows() bool { return !fk.Cascade && !fk.NotEnforced }
+
+// checkExpiringAncestors refuses ON DELETE NO ACTION below a table whose row deletion policy deletes rows down to there.
+func checkExpiringAncestors(t *Table, how Interleave, parent *Table) error {
+	if how != InterleaveNoAction {
+		return nil
+	}
+	for p := parent; p != nil; p = p.Parent {
+		if p.RowDeletionPolicy != nil {
+			return fault.ChildOfRowDeletionPolicy(t.FullName(), p.FullName())
+		}
+		if p.Interleave != InterleaveCascade {
+			return nil
+		}
+	}
+	return nil
+}
+
+// expiresBy says whether the table's row deletion policy names the column.
+func (t *Table) expiresBy(c *Column) bool {
+	return t.RowDeletionPolicy != nil && t.RowDeletionPolicy.Column == c
+}
+
+func isTimestamp(c *Column) bool { return c.Type.Kind == value.Timestamp }
