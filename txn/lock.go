@@ -30,7 +30,7 @@ const recheck = 50 * time.Millisecond
 // for an older or for one that will end by itself: no deadlock. Waiting
 // requests are served oldest first, and no younger one overtakes an older one
 // that it conflicts with: the oldest transaction always gets on, and since a
-// retry keeps its age, every one gets to be the oldest.
+// retry keeps its age, every one gets to be the oldest. Background work is younger than all and does not wait.
 //
 // One mutex guards it all: a point lock is one look-up in a small ordered map
 // under it, cheaper than finding a shard.
@@ -112,6 +112,11 @@ func (l *lockTable) grow(ctx context.Context, held, r *request) (*request, error
 		l.ranges.stretch(held, r)
 		l.mu.Unlock()
 		return held, nil
+	}
+	if blocked && r.tx.opts.Background {
+		l.abort(r.tx, fault.Wounded(r.tx.backoff()))
+		l.mu.Unlock()
+		return nil, r.tx.err
 	}
 	r.tx.held = append(r.tx.held, r)
 	if !blocked {

@@ -30,7 +30,7 @@ import (
 //	NAME put KEY=VALUE... | delete KEY...
 //	NAME commit [KEY=VALUE|KEY]...     the rest are mutations: a KEY alone is deleted
 //	NAME rollback | savepoint | rollback-to
-//	NAME begin [retry=NAME]            others begin with their first step
+//	NAME begin [retry=NAME|background] others begin with their first step
 //	commit KEY=VALUE|KEY ...           in a transaction of its own
 //	read KEY... | read-at NAME KEY...  a strong read; one at the timestamp of NAME's commit
 //	clock DURATION                     the clock goes on
@@ -166,7 +166,11 @@ func (s *script) txStep(name, text string, words []string) {
 	tx := s.txs[name]
 	if tx == nil {
 		options := s.options
-		if len(words) == 2 && words[0] == "begin" {
+		switch {
+		case len(words) != 2 || words[0] != "begin":
+		case words[1] == "background":
+			options.Background = true
+		default:
 			options.Previous = s.txs[strings.TrimPrefix(words[1], "retry=")].Age()
 		}
 		tx = s.m.Begin(options)

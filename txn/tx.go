@@ -2,6 +2,7 @@ package txn
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,9 @@ type Options struct {
 	Tag       string
 	// Previous is the Age of the aborted transaction that this one retries.
 	Previous Age
+	// Background says that the transaction gives way to all others, whenever they began: it holds up and aborts none, and
+	// is aborted where it would have to wait for a lock.
+	Background bool
 	// Waited is told of every wait of this transaction for a lock.
 	Waited func(*LockWait)
 }
@@ -118,6 +122,9 @@ func (m *Manager) Begin(opts Options) *Tx {
 	}
 	if t.age.rank == 0 {
 		t.age.rank = t.id
+	}
+	if opts.Background {
+		t.age.rank = math.MaxUint64
 	}
 	t.lastUse.Store(m.clock().UnixNano())
 	return t
