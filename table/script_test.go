@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"google.golang.org/protobuf/proto"
@@ -29,6 +30,8 @@ import (
 //	read table[@index] (columns) [limit=n] [reverse] [pending]     key set, one item per line
 //	spans table[@index]                 key set: the spans it covers
 //	fill index | clear table[@index] | validate KIND table [column]   with chunk=n
+//	expired table before=time           the rows found to have expired, in chunks of two, and where they were looked for
+//	expire table before=time [bytes=n]  deletes those that expired found last
 //	dump                                all keys and values
 //
 // A key set item is all, a key [1, "a"] or a range [1] .. (2): brackets are
@@ -59,6 +62,7 @@ type script struct {
 	sql     tinySQL
 	m       *memory
 	ts      mvcc.Timestamp
+	found   []Expired // by the last expired
 	out     strings.Builder
 }
 
@@ -95,6 +99,10 @@ func (s *script) run(d *datadriven.TestData) error {
 		return s.spans(d)
 	case "fill", "clear", "validate", "fillcolumn":
 		return s.change(ctx, d)
+	case "expired":
+		return s.expired(ctx, d)
+	case "expire":
+		return s.expire(ctx, d)
 	case "dump":
 		s.m.rows.Scan(func(k, v string) bool {
 			s.print("", []byte(k), []byte(v))
@@ -369,6 +377,69 @@ func (s *script) change(ctx context.Context, d *datadriven.TestData) error {
 	})
 }
 
+func (s *script) expired(ctx context.Context, d *datadriven.TestData) error {
+	t, before, err := s.policy(d)
+	if err != nil {
+		return err
+	}
+	e, err := newExpiry(t, value.OfTime(before))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(&s.out, "%s %x - %x\n", e.Name(), e.spans[0].Start, e.spans[0].End)
+	s.found = nil
+	var after []byte
+	for chunks := 1; ; chunks++ {
+		var found []Expired
+		if found, after, err = FindExpired(ctx, s.m, t, before, after, 2); err != nil {
+			return err
+		}
+		s.found = append(s.found, found...)
+		if after == nil {
+			for _, r := range s.found {
+				fmt.Fprintf(&s.out, "%s %s\n", TableLayout(t).storedText(r.Key), r.At.Format(time.RFC3339Nano))
+			}
+			fmt.Fprintf(&s.out, "chunks: %d\n", chunks)
+			return nil
+		}
+	}
+}
+
+func (s *script) expire(ctx context.Context, d *datadriven.TestData) error {
+	t, before, err := s.policy(d)
+	if err != nil {
+		return err
+	}
+	bytes := int64(MaxCommitBytes)
+	if n := argOf(d, "bytes"); n != "" {
+		if bytes, err = strconv.ParseInt(n, 10, 64); err != nil {
+			return err
+		}
+	}
+	return s.settle(d, func() error {
+		deleted, err := DeleteExpired(ctx, s.m, t, before, s.found, bytes)
+		if err == nil {
+			fmt.Fprintf(&s.out, "deleted: %d\n", deleted)
+		}
+		return err
+	})
+}
+
+func (s *script) policy(d *datadriven.TestData) (*schema.Table, time.Time, error) {
+	before, err := time.Parse(time.RFC3339, argOf(d, "before"))
+	return s.catalog.Table(d.CmdArgs[0].Key), before, err
+}
+
+// argOf is the value of a command's argument, "" if there is none.
+func argOf(d *datadriven.TestData, name string) string {
+	for _, arg := range d.CmdArgs {
+		if arg.Key == name && len(arg.Vals) > 0 {
+			return arg.Vals[0]
+		}
+	}
+	return ""
+}
+
 func (s *script) validation(t *schema.Table, d *datadriven.TestData) schema.Validation {
 	v := schema.Validation{Kind: validationKinds[d.CmdArgs[1].Key], Table: t}
 	if len(d.CmdArgs) > 2 {
@@ -593,11 +664,6 @@ func (p *lineParser) keySet(l *Layout) (ks KeySet, err error) {
 }
 
 func limitOf(d *datadriven.TestData) int64 {
-	for _, arg := range d.CmdArgs {
-		if arg.Key == "limit" {
-			n, _ := strconv.ParseInt(arg.Vals[0], 10, 64)
-			return n
-		}
-	}
-	return 0
+	n, _ := strconv.ParseInt(argOf(d, "limit"), 10, 64)
+	return n
 }

@@ -1,0 +1,167 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Expired is a row that a row deletion policy wants deleted.
+type Expired struct {
+	Key []byte    // as stored
+	At  time.Time // what the policy's column held
+}
+
+// FindExpired looks for rows of t whose row deletion policy has them deleted if
+// their column lies before limit, in chunks as FillIndex does: found are the
+// expired among up to limit rows or index entries. It reads only what has
+// expired if the primary key or an index begins with the column, else the whole table.
+func FindExpired(ctx context.Context, view View, t *schema.Table, before time.Time, after []byte, limit int) (found []Expired, next []byte, err error) {
+	if before.Unix() < value.MinTimestampSeconds {
+		return nil, nil, nil
+	}
+	e, err := newExpiry(t, value.OfTime(before))
+	if err != nil {
+		return nil, nil, err
+	}
+	spans := e.spans
+	if after != nil {
+		spans = After(spans, after, false)
+	}
+	rows := Read{Projection: e.Projection, Spans: spans, Limit: int64(limit)}.Open(ctx, view)
+	defer rows.Close()
+	var vals []value.Value
+	for seen := 0; ; seen++ {
+		ok, err := rows.Next()
+		if err != nil {
+			return nil, nil, err
+		}
+		if !ok && seen == limit {
+			return found, next, nil
+		}
+		if !ok {
+			return found, nil, rows.Close()
+		}
+		vals = rows.Values(vals[:0])
+		next = append(next[:0], rows.Key()...)
+		if at := vals[len(vals)-1]; e.expired(at) {
+			found = append(found, Expired{Key: e.rowKey(rows, vals), At: at.AsTime()})
+		}
+	}
+}
+
+// expiry is where the expired rows of a table are looked for: in the table, or in an index.
+type expiry struct {
+	*Projection // to the primary key, if of an index, and the policy's column
+	spans       []Span
+	table       *Layout
+	before      value.Value
+}
+
+func newExpiry(t *schema.Table, before value.Value) (*expiry, error) {
+	column := t.RowDeletionPolicy.Column
+	index := expiryIndex(t)
+	e := &expiry{table: TableLayout(t), before: before}
+	var columns []*schema.Column
+	if index != nil {
+		for _, p := range t.Key {
+			columns = append(columns, p.Column)
+		}
+	}
+	var err error
+	if e.Projection, err = NewProjection(t, index, append(columns, column)); err != nil {
+		return nil, err
+	}
+	e.spans, err = e.Spans(expiredKeys(e.Key, column, before))
+	return e, err
+}
+
+// expiryIndex is an index that holds every row that can expire, the oldest together; nil if there is none, or no need.
+func expiryIndex(t *schema.Table) *schema.Index {
+	column := t.RowDeletionPolicy.Column
+	if beginsWith(t.Key, column) {
+		return nil
+	}
+	for _, x := range t.Indexes {
+		if x.State == schema.IndexReadWrite && beginsWith(x.Key, column) && !leavesOut(x, column) {
+			return x
+		}
+	}
+	return nil
+}
+
+func beginsWith(key []schema.KeyPart, c *schema.Column) bool {
+	return len(key) > 0 && key[0].Column == c
+}
+
+// leavesOut says whether the index leaves out rows for a NULL in another column than c.
+func leavesOut(x *schema.Index, c *schema.Column) bool {
+	for _, n := range x.NotNullColumns {
+		if n != c {
+			return true
+		}
+	}
+	return false
+}
+
+// expiredKeys are the keys that can be of rows whose column lies before a time: a range without NULLs if the key begins with the column.
+func expiredKeys(key []schema.KeyPart, column *schema.Column, before value.Value) KeySet {
+	if !beginsWith(key, column) {
+		return KeySet{All: true}
+	}
+	first, last := []value.Value{value.Null(value.Timestamp)}, []value.Value{before}
+	if key[0].Desc {
+		first, last = last, first
+	}
+	return KeySet{Ranges: []KeyRange{{Start: first, StartOpen: true, End: last, EndOpen: true}}}
+}
+
+func (e *expiry) expired(at value.Value) bool { return isBefore(at, e.before) }
+
+func isBefore(at, limit value.Value) bool {
+	return !at.IsNull() && value.Compare(at, limit, value.TimestampType) < 0
+}
+
+// rowKey is the key of the table's row that the current row or entry of rows is of.
+func (e *expiry) rowKey(rows *Rows, vals []value.Value) []byte {
+	if e.Index == nil {
+		return bytes.Clone(rows.Key())
+	}
+	return e.table.AppendKey(nil, vals[:len(vals)-1])
+}
+
+// DeleteExpired deletes rows of t, with all that goes with them, as far as they
+// are still there and their policy's column still lies before the time, and
+// returns how many. bytes bounds what is written, up to MaxCommitBytes.
+func DeleteExpired(ctx context.Context, w Writer, t *schema.Table, before time.Time, rows []Expired, bytes int64) (deleted int, err error) {
+	c := NewChanges(w, time.Time{})
+	c.maxBytes = min(bytes, MaxCommitBytes)
+	g, err := c.target(t)
+	if err != nil {
+		return 0, err
+	}
+	limit := value.OfTime(before)
+	for _, r := range rows {
+		old, ok, err := c.Get(ctx, r.Key)
+		if err != nil {
+			return 0, err
+		}
+		if !ok {
+			continue
+		}
+		if err := g.decode(g.old, old); err != nil {
+			return 0, err
+		}
+		if !isBefore(g.old[t.RowDeletionPolicy.Column.Ordinal], limit) {
+			continue
+		}
+		if err := c.Delete(ctx, t, old); err != nil {
+			return 0, err
+		}
+		deleted++
+	}
+	return deleted, c.Finish(ctx)
+}
