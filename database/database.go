@@ -29,6 +29,7 @@ type Database struct {
 
 	statistics statistics
 	points     splitPoints
+	background background
 
 	protected atomic.Bool
 	dropped   atomic.Bool
@@ -122,7 +123,7 @@ func (d *Database) transact() {
 func (d *Database) close() {
 	d.dropped.Store(true)
 	d.points.current() // waits for those that are being added
-	d.statistics.end()
+	d.background.end()
 	for _, v := range *d.versions.Load() {
 		v.close()
 	}

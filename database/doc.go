@@ -7,6 +7,9 @@
 // new catalog is published. What is prepared (statements, projections) hangs on
 // the schema version that it was prepared for and goes with it.
 //
+// Beside the requests a database works in the background: it collects old
+// versions, keeps statistics, and deletes rows that have expired.
+//
 // What it leaves out: sessions, transaction ids and tokens, which belong to the
 // server; and more than one process on a store.
 //

@@ -31,14 +31,16 @@ func (r *Registry) collectGarbage(ctx context.Context) {
 }
 
 // collect removes row versions and schema versions that lie behind the retention period, and split points that nobody sees.
-func (d *Database) collect(ctx context.Context) error {
+func (d *Database) collect(ctx context.Context) (err error) {
+	horizon := d.txns.Earliest()
+	defer func() { d.background.collection.ran(horizon.Time(), err) }()
 	if err := d.sweepSplitPoints(); err != nil {
 		return err
 	}
 	if _, err := d.txns.Collect(ctx); err != nil {
 		return fmt.Errorf("collect row versions: %w", err)
 	}
-	return d.collectSchema(ctx, d.txns.Earliest())
+	return d.collectSchema(ctx, horizon)
 }
 
 // collectSchema forgets the schema versions that were replaced before the horizon, and the keys that only they name.

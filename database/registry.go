@@ -49,6 +49,7 @@ type Registry struct {
 	running   context.Context                      // until Close
 	closing   context.CancelFunc
 	tasks     sync.WaitGroup
+	deleting  chan struct{} // holds a token while expired rows of a database are deleted
 }
 
 // Instance is an instance as users name it. Its sizes are kept for those who ask; they limit nothing.
@@ -108,6 +109,7 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 		cfg:       cfg,
 		instances: map[string]*Instance{},
 		nextSpace: 1,
+		deleting:  make(chan struct{}, 1),
 	}
 	r.running, r.closing = context.WithCancel(context.Background())
 	databases := map[string]*Database{}
@@ -122,7 +124,7 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 	}
 	r.tasks.Go(func() { r.collectGarbage(r.running) })
 	for _, d := range databases {
-		r.collectStatistics(d)
+		d.begin(r.running)
 	}
 	return r, nil
 }
@@ -204,6 +206,7 @@ func (r *Registry) Close() error {
 	r.closing()
 	r.tasks.Wait()
 	for _, d := range *r.databases.Load() {
+		d.background.end()
 		d.closeStatistics()
 	}
 	return r.oracle.Close()
@@ -349,7 +352,7 @@ func (r *Registry) CreateDatabase(ctx context.Context, name string, statements [
 	if err := r.putMeta(metaKey(metaDatabase, name), d.record()); err != nil {
 		return nil, fmt.Errorf("store database: %w", err)
 	}
-	r.collectStatistics(d)
+	d.begin(r.running)
 	r.publish(func(m map[string]*Database) { m[name] = d })
 	return d, nil
 }

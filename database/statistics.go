@@ -1,7 +1,6 @@
 package database
 
 import (
-	"context"
 	"log/slog"
 
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -13,9 +12,7 @@ import (
 // statistics is the collector of a database with what belongs to it.
 type statistics struct {
 	*stats.Collector
-	tables []*schema.Table    // of SPANNER_SYS; the same for every schema version
-	stop   context.CancelFunc // ends Run; nil before it was begun
-	ended  chan struct{}      // closed when Run has ended
+	tables []*schema.Table // of SPANNER_SYS; the same for every schema version
 }
 
 func (d *Database) newStatistics() statistics {
@@ -32,16 +29,6 @@ func (d *Database) newStatistics() statistics {
 // Stats is what happens in this database.
 func (d *Database) Stats() *stats.Collector { return d.statistics.Collector }
 
-// collectStatistics keeps the statistics of a database until the registry closes, or the database is dropped.
-func (r *Registry) collectStatistics(d *Database) {
-	ctx, cancel := context.WithCancel(r.running)
-	d.statistics.stop, d.statistics.ended = cancel, make(chan struct{})
-	r.tasks.Go(func() {
-		defer close(d.statistics.ended)
-		d.statistics.Run(ctx)
-	})
-}
-
 // closeStatistics stores what has happened so far. Background work has ended.
 func (d *Database) closeStatistics() {
 	if err := d.statistics.Close(); err != nil {
@@ -49,17 +36,9 @@ func (d *Database) closeStatistics() {
 	}
 }
 
-// end stops the statistics of a database that is dropped.
-func (s *statistics) end() {
-	if s.stop != nil {
-		s.stop()
-		<-s.ended
-	}
-}
-
 // sources are where the collector asks for what nobody records.
 func (d *Database) sources() stats.Sources {
-	return stats.Sources{Sizes: d.tableSizes, SplitPoints: d.userSplitPoints}
+	return stats.Sources{Sizes: d.tableSizes, SplitPoints: d.userSplitPoints, DeletionPolicies: d.deletionPolicies, Tasks: d.tasks}
 }
 
 // tableSizes are what tables and indexes take. What is interleaved lies among the

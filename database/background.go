@@ -1,0 +1,96 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/code"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/stats"
+)
+
+// background is what a database does unasked, until the registry closes or the database is dropped.
+type background struct {
+	ctx     context.Context
+	stop    context.CancelFunc // nil before it was begun
+	running sync.WaitGroup
+
+	collection  task
+	rowDeletion rowDeletion
+}
+
+// begin starts what the database does unasked.
+func (d *Database) begin(ctx context.Context) {
+	d.background.ctx, d.background.stop = context.WithCancel(ctx)
+	for _, work := range []func(context.Context){d.statistics.Run, d.deleteExpired} {
+		d.background.running.Go(func() { work(d.background.ctx) })
+	}
+}
+
+// end stops it, and returns when it has ended.
+func (b *background) end() {
+	if b.stop != nil {
+		b.stop()
+		b.running.Wait()
+	}
+}
+
+// task is one kind of work in the background, as SPANNER_SYS.TASKS shows it. What is known of it begins anew with the process.
+type task struct {
+	mu        sync.Mutex
+	processed time.Time // what there was to do then has been done; zero if it never was
+	status    string    // of the last run: the name of a canonical code
+}
+
+// ran notes the end of a run that saw to all there was to do at a time, if err is nil.
+func (t *task) ran(at time.Time, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
+		t.processed = at
+	}
+	t.status = statusName(err)
+}
+
+func statusName(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return code.Code_CANCELLED.String()
+	}
+	return code.Code(fault.CodeOf(err)).String()
+}
+
+func (t *task) row(name string, undeletable int64) stats.Task {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return stats.Task{Name: name, Processed: t.processed, Status: t.status, Undeletable: undeletable}
+}
+
+// tasks are the rows of SPANNER_SYS.TASKS.
+func (d *Database) tasks() []stats.Task {
+	var undeletable int64
+	for _, p := range d.deletionPolicies() {
+		undeletable += p.Undeletable
+	}
+	return []stats.Task{
+		d.background.rowDeletion.row("row_deletion_policy", undeletable),
+		d.background.collection.row("version_collection", 0),
+	}
+}
+
+// sleep waits; it returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
