@@ -59,6 +59,9 @@ func NewChanges(w Writer, now time.Time) *Changes {
 // Count is the number of mutations so far.
 func (c *Changes) Count() int64 { return c.count }
 
+// Bytes are those of the keys and values written so far, of index entries and of deleted keys too.
+func (c *Changes) Bytes() int64 { return c.bytes }
+
 // Written is what was inserted or updated in a table.
 type Written struct {
 	Table *schema.Table

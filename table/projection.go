@@ -35,6 +35,20 @@ type source struct {
 	place int // of the key part, the field, or the virtual column
 	desc  bool
 	typ   *value.Type
+	size  int // the data size of its values, if all have the same, or one of the following
+}
+
+const (
+	sizeOfPayload = 0 // it is the length of the payload
+	sizeOfParts   = -1
+)
+
+func sizeOf(t *value.Type) int {
+	switch t.Kind {
+	case value.Array, value.Struct, value.Numeric:
+		return sizeOfParts
+	}
+	return value.FixedSize(t.Kind)
 }
 
 type sourceKind uint8
@@ -126,6 +140,7 @@ func (p *Projection) numberFields() {
 	p.fields = slices.Compact(p.fields)
 	for i := range p.sources {
 		p.number(&p.sources[i])
+		p.sources[i].size = sizeOf(p.sources[i].typ)
 	}
 	for i := range p.pending {
 		p.number(&p.pending[i].source)
@@ -153,6 +168,7 @@ type located struct {
 	offsets  []int         // of the key parts
 	fields   []field       // in val
 	virtual  []value.Value // computed columns
+	data     int64         // bytes of data that appendWire has appended
 	args     []value.Value // room for computing them
 	text     textArena
 
@@ -243,22 +259,49 @@ func (l *located) isPending(s source) bool {
 
 // appendWire appends the row's columns as fields of a PartialResultSet.
 func (l *located) appendWire(dst []byte) []byte {
+	size := 0
 	for i := range l.p.sources {
 		s := &l.p.sources[i]
 		switch s.kind {
 		case fromKey:
+			at := len(dst)
 			dst, _ = value.KeyToWireField(dst, wireTag, l.key[l.offsets[s.place]:], s.typ, s.desc)
+			size += s.wireSize(dst[at:])
 		case fromValue:
-			if f := l.fields[s.place]; f.isNull() {
+			f := l.fields[s.place]
+			if f.isNull() {
 				dst = value.NullField(dst, wireTag)
-			} else {
-				dst = value.RowToWireField(dst, wireTag, f.of(l.val), s.typ)
+				continue
 			}
+			payload := f.of(l.val)
+			dst = value.RowToWireField(dst, wireTag, payload, s.typ)
+			size += s.rowSize(payload)
 		case computed:
 			dst = l.virtual[s.place].AppendWireField(dst, wireTag, s.typ)
+			size += l.virtual[s.place].DataSize(s.typ)
 		}
 	}
+	l.data += int64(size)
 	return dst
+}
+
+// rowSize is the data size of a stored payload.
+func (s *source) rowSize(payload []byte) int {
+	switch {
+	case s.size > 0:
+		return s.size
+	case s.size == sizeOfPayload:
+		return len(payload)
+	}
+	return value.RowDataSize(payload, s.typ)
+}
+
+// wireSize is the data size of a key part that has been appended as field.
+func (s *source) wireSize(field []byte) int {
+	if s.size > 0 && !value.IsNullField(field) {
+		return s.size
+	}
+	return value.WireDataSize(field, s.typ)
 }
 
 // decode makes the value of one column; it does not refer to the row's bytes.

@@ -156,6 +156,9 @@ func (r *Rows) corrupt(key []byte) error {
 // `values` of google.spanner.v1.PartialResultSet, straight from the stored bytes.
 func (r *Rows) AppendWire(dst []byte) []byte { return r.row.appendWire(dst) }
 
+// DataSize is how many bytes of data AppendWire has appended so far: those of the values, not of their coding.
+func (r *Rows) DataSize() int64 { return r.row.data }
+
 // Values appends the current row's values to dst; they stay good. A malformed one becomes the error of the following Next.
 func (r *Rows) Values(dst []value.Value) []value.Value {
 	for i := range r.row.p.sources {

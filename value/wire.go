@@ -231,6 +231,9 @@ func KeyToWireField(dst []byte, tag byte, key []byte, t *Type, desc bool) (out, 
 // NullField appends NULL as a whole field (see AppendWireField).
 func NullField(dst []byte, tag byte) []byte { return append(dst, tag, 2, wireNull, 0) }
 
+// IsNullField says whether a whole field is NULL.
+func IsNullField(field []byte) bool { return field[1] == 2 && field[2] == wireNull }
+
 // BeginField begins a field whose length is not yet known, with room for a length of one byte.
 // EndField, given mark, ends it, and moves what was appended in between if the length needs more.
 func BeginField(dst []byte, tag byte) (out []byte, mark int) {
