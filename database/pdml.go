@@ -20,10 +20,21 @@ const partitionedDMLBytes = 1 << 20
 // maxPartitionedDML bounds the first cut of a table; a part that is still too large for a transaction is cut again.
 const maxPartitionedDML = 10_000
 
+// Changed is what a partitioned DML has done, and what that took.
+type Changed struct {
+	Rows                      int64 // a lower bound where a part had to be run again
+	RowsScanned, BytesWritten int64
+}
+
+func (c *Changed) add(o Changed) {
+	c.Rows += o.Rows
+	c.RowsScanned += o.RowsScanned
+	c.BytesWritten += o.BytesWritten
+}
+
 // PartitionedDML runs a statement over the parts of its table, each in a
-// transaction of its own, and returns how many rows it changed: a lower bound
-// where a part had to be run again. session is shown with its progress.
-func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []value.Value, session string) (int64, error) {
+// transaction of its own. session is shown with its progress.
+func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []value.Value, session string) (total Changed, err error) {
 	scan := s.Plan.Driving()
 	if scan == nil {
 		return d.dmlPart(ctx, s, params, nil)
@@ -35,25 +46,24 @@ func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []va
 	space, _ := layout.Space()
 	parts, err := d.Cut(space, mvcc.Latest, partitionedDMLBytes, maxPartitionedDML)
 	if err != nil {
-		return 0, err
+		return total, err
 	}
 	progress := d.Stats().StartPartitioned(s.Text, session, int64(len(parts)))
 	defer progress.Finish()
-	var total int64
 	for len(parts) > 0 {
 		part := parts[0]
-		n, err := d.dmlPart(ctx, s, params, &part)
+		changed, err := d.dmlPart(ctx, s, params, &part)
 		if err != nil {
 			halves := d.halve(part, err)
 			if halves == nil {
-				return 0, err
+				return total, err
 			}
 			progress.Split(int64(len(halves)-1), d.registry.cfg.Clock())
 			parts = append(halves, parts[1:]...)
 			continue
 		}
-		total += n
-		progress.Advance(n, d.registry.cfg.Clock())
+		total.add(changed)
+		progress.Advance(changed.Rows, d.registry.cfg.Clock())
 		parts = parts[1:]
 	}
 	return total, nil
@@ -80,29 +90,29 @@ func (d *Database) halve(part table.Span, why error) []table.Span {
 }
 
 // dmlPart runs the statement over one part, in a transaction of its own.
-func (d *Database) dmlPart(ctx context.Context, s *Statement, params []value.Value, part *table.Span) (int64, error) {
-	var count int64
-	err := d.retry(ctx, func(w table.Writer) error {
+func (d *Database) dmlPart(ctx context.Context, s *Statement, params []value.Value, part *table.Span) (changed Changed, err error) {
+	err = d.retry(ctx, func(w table.Writer) error {
 		rows, err := s.Run(ctx, Run{Writer: w, Params: params, Restrict: part}, d.registry.cfg.Clock().UTC().Round(time.Microsecond))
 		if err != nil {
 			return err
 		}
-		count, err = drain(rows)
+		changed, err = drain(rows)
 		return err
 	})
-	return count, err
+	return changed, err
 }
 
-// drain reads a result to its end and returns how many rows the statement changed.
-func drain(rows exec.Rows) (int64, error) {
+// drain reads a result to its end and returns what the statement changed.
+func drain(rows exec.Rows) (Changed, error) {
 	for {
 		more, err := rows.Next()
 		if err != nil {
 			rows.Close()
-			return 0, err
+			return Changed{}, err
 		}
 		if !more {
-			return rows.RowCount(), rows.Close()
+			ran := rows.Stats()
+			return Changed{Rows: rows.RowCount(), RowsScanned: ran.RowsScanned, BytesWritten: ran.BytesWritten}, rows.Close()
 		}
 	}
 }

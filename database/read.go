@@ -77,8 +77,9 @@ func project(c *schema.Catalog, tableName, index string, columns []string) (*Pro
 	if err != nil {
 		return nil, err
 	}
+	target := t.FullName()
 	if x != nil {
-		index = x.Name
+		target = x.FullName()
 	}
-	return &Projection{Projection: p, Access: stats.NewAccess(stats.OpRead, t.FullName(), index, namesOf(list))}, nil
+	return &Projection{Projection: p, Access: stats.NewAccess(stats.OpRead, target, namesOf(list))}, nil
 }

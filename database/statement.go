@@ -24,7 +24,7 @@ type Statement struct {
 	Plan *plan.Plan
 	// Undeclared are the parameters whose types were inferred.
 	Undeclared []plan.Param
-	// PlanTime is what it took to analyze and plan the text.
+	// PlanTime is the CPU time it took to analyze and plan the text.
 	PlanTime time.Duration
 	// Procedure is the name of what CALL calls; the rows of Plan are then its one row of arguments.
 	Procedure string
@@ -78,8 +78,17 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 	return s, nil
 }
 
-func (v *version) prepare(sql string, params map[string]*value.Type, opts Options, clock func() time.Time) (*Statement, error) {
-	began := clock()
+func (v *version) prepare(sql string, params map[string]*value.Type, opts Options, clock func() time.Time) (s *Statement, err error) {
+	took := stats.Spent(func() { s, err = v.plan(sql, params, opts) })
+	if err != nil {
+		return nil, err
+	}
+	s.PlanTime, s.version, s.clock = took, v, clock
+	return s, nil
+}
+
+// plan analyzes and plans a text.
+func (v *version) plan(sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
 	stmt, inferred, err := v.analyze().Statement(sql, params, analyze.Options{AllowUnbound: opts.AllowUnbound})
 	if err != nil {
 		return nil, err
@@ -92,10 +101,7 @@ func (v *version) prepare(sql string, params map[string]*value.Type, opts Option
 	if err != nil {
 		return nil, err
 	}
-	s := &Statement{
-		Plan: p, PlanTime: clock().Sub(began), Procedure: called, Text: stats.TextOf(sql), Accesses: accessesOf(p), Brief: isBrief(p),
-		version: v, clock: clock,
-	}
+	s := &Statement{Plan: p, Procedure: called, Text: stats.TextOf(sql), Accesses: accessesOf(p), Brief: isBrief(p)}
 	for name, t := range inferred {
 		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
 	}

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 
 	"github.com/crowfoot-db/crowfoot/schema"
-	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
 )
@@ -62,71 +61,4 @@ func (d *Database) tableSizes() ([]stats.TableSize, error) {
 		}
 	}
 	return list, nil
-}
-
-// accessesOf are what a plan does with the tables of users. An INSERT looks whether its rows exist.
-func accessesOf(p *plan.Plan) []*stats.Access {
-	var list []*stats.Access
-	plan.Walk(p.Root, func(n plan.Node) {
-		switch n := n.(type) {
-		case *plan.Scan:
-			if n.Table.Rows != nil {
-				return
-			}
-			index := ""
-			if n.Index != nil {
-				index = n.Index.Name
-			}
-			list = append(list, stats.NewAccess(stats.OpQuery, n.Table.FullName(), index, namesOf(n.Columns)))
-		case *plan.Mutate:
-			if n.Kind == plan.Insert {
-				list = append(list, stats.NewAccess(stats.OpQuery, n.Table.FullName(), "", []string{stats.Exists}))
-			}
-			list = append(list, writeAccess(n.Kind == plan.Delete, n.Table, n.Columns))
-		}
-	})
-	return list
-}
-
-func writeAccess(deletes bool, t *schema.Table, columns []*schema.Column) *stats.Access {
-	if deletes {
-		return stats.NewAccess(stats.OpDelete, t.FullName(), "", nil)
-	}
-	return stats.NewAccess(stats.OpWrite, t.FullName(), "", namesOf(columns))
-}
-
-// namesOf are the names of columns; of none, that it is looked whether rows exist.
-func namesOf(columns []*schema.Column) []string {
-	if len(columns) == 0 {
-		return []string{stats.Exists}
-	}
-	names := make([]string, len(columns))
-	for i, c := range columns {
-		names[i] = c.Name
-	}
-	return names
-}
-
-// MutationAccess is what mutations of one shape do with their table.
-func (d *Database) MutationAccess(c *schema.Catalog, m *table.Mutation) *stats.Access {
-	v := d.versionOf(c)
-	if v == nil {
-		v = d.newest()
-	}
-	var room [256]byte
-	key := append(room[:0], m.Table.Schema...)
-	key = append(append(key, 0), m.Table.Name...)
-	if m.Op != table.Delete {
-		for _, c := range m.Columns {
-			key = append(append(key, 0), c.Name...)
-		}
-	} else {
-		key = append(key, 0, 0)
-	}
-	if a, ok := v.mutations.find(key); ok {
-		return a
-	}
-	a := writeAccess(m.Op == table.Delete, m.Table, m.Columns)
-	v.mutations.put(string(key), a)
-	return a
 }

@@ -21,6 +21,7 @@ type attempt struct {
 
 	mu        sync.Mutex // guards footprint: reads run side by side
 	footprint stats.Footprint
+	stillborn bool // its first request failed: to the client it has never begun
 }
 
 // begin begins an attempt with options that may be added to.
@@ -72,7 +73,9 @@ func (a *attempt) end(tx *txn.Tx, now time.Time, outcome error) {
 		x.CommitLatency = now.Sub(a.committing)
 	}
 	a.mu.Lock()
-	a.db.Stats().Transaction(&x)
+	if !a.stillborn || x.Outcome == stats.AbortedEarly {
+		a.db.Stats().Transaction(&x)
+	}
 	a.mu.Unlock()
 	a.finishTimeline(now, x, outcome)
 }
@@ -95,17 +98,22 @@ func (a *attempt) finishTimeline(now time.Time, x stats.Transaction, outcome err
 	a.timeline.Finish(now, text)
 }
 
+// outcome is how the attempt ended. Whatever a commit finds wrong with its rows (taken keys, missing rows, broken
+// constraints) is a failed precondition to statistics, also where clients are told more precisely.
 func (a *attempt) outcome(err error) stats.TxnOutcome {
-	switch {
-	case err == nil:
-		return stats.Committed
-	case a.committing.IsZero():
+	code := codeOf(err)
+	if a.committing.IsZero() {
+		if code == codes.Aborted {
+			return stats.AbortedEarly
+		}
 		return stats.Abandoned
 	}
-	switch codeOf(err) {
+	switch code {
+	case codes.OK:
+		return stats.Committed
 	case codes.Aborted:
 		return stats.Aborted
-	case codes.FailedPrecondition:
+	case codes.FailedPrecondition, codes.AlreadyExists, codes.NotFound, codes.OutOfRange:
 		return stats.FailedPrecondition
 	}
 	return stats.CommitFailed

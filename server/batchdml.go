@@ -27,6 +27,7 @@ func (s *Server) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatc
 		return nil, err
 	}
 	e.in(&sc)
+	e.isBatch(req)
 	ctx = e.metered(ctx)
 	if sc.readOnly() || sc.isPartitioned() {
 		return nil, fault.BatchOutsideReadWrite()
@@ -66,7 +67,6 @@ func checkBatch(req *spannerpb.ExecuteBatchDmlRequest) error {
 
 // runBatch runs the statements; failure is the error that stopped them, which the reply holds too.
 func (s *Server) runBatch(ctx context.Context, sc *scope, req *spannerpb.ExecuteBatchDmlRequest, e *execution) (reply *spannerpb.ExecuteBatchDmlResponse, failure error) {
-	e.isBatch(req)
 	reply = &spannerpb.ExecuteBatchDmlResponse{Status: &status.Status{}}
 	for i, p := range req.Statements {
 		out, err := s.runBatchStatement(ctx, sc, p, req.RequestOptions, e)

@@ -29,6 +29,7 @@ func (s *Server) batchWrite(ctx context.Context, req *spannerpb.BatchWriteReques
 		return fault.MissingField("mutation_groups")
 	}
 	for i, g := range req.MutationGroups {
+		out.writes(g.GetMutations())
 		at, err := s.writeGroup(ctx, ses, req, g)
 		if err := ctx.Err(); err != nil {
 			return err

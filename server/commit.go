@@ -19,6 +19,7 @@ import (
 // commit answers Commit: of a transaction, or of mutations alone.
 func (s *Server) commit(ctx context.Context, req *spannerpb.CommitRequest, e *execution) (*spannerpb.CommitResponse, error) {
 	ctx = txn.WithMeter(ctx, &e.cpu)
+	e.writes(req.Mutations)
 	ses, err := s.session(req.Session)
 	if err != nil {
 		return nil, err
@@ -147,6 +148,20 @@ func (s *Server) commitTransaction(ctx context.Context, ses *session, req *spann
 	reply := commitReply(at, req, t.mutations+work.count, tx.Options())
 	t.end(fault.TransactionCommitted(), reply)
 	return reply, nil
+}
+
+// writes notes the mutations of a commit.
+func (e *execution) writes(list []*spannerpb.Mutation) {
+	for _, m := range list {
+		e.mutations += rowsOf(m)
+	}
+}
+
+// rowsOf is how many rows, or ranges of them, a mutation names.
+func rowsOf(m *spannerpb.Mutation) int64 {
+	n := len(m.GetInsert().GetValues()) + len(m.GetUpdate().GetValues()) + len(m.GetInsertOrUpdate().GetValues()) + len(m.GetReplace().GetValues())
+	deleted := m.GetDelete().GetKeySet()
+	return int64(n + len(deleted.GetKeys()) + len(deleted.GetRanges()))
 }
 
 // committed is what the transaction's Commit was answered, nil if there was none.

@@ -17,14 +17,21 @@ import (
 type dmlOutcome struct {
 	rowCount int64
 	rows     []byte // of all rows, as PartialResultSet.values elements
-	ends     []int  // where each row ends in rows
+	ends     []rowEnd
 	stats    exec.Stats
+}
+
+// rowEnd is where a row ends in the bytes of all, and how many bytes of data it and those before it hold.
+type rowEnd struct {
+	at   int
+	data int64
 }
 
 // storedRows is a rowSource over the rows of a dmlOutcome.
 type storedRows struct {
 	*dmlOutcome
 	next int
+	data int64
 }
 
 func (r *storedRows) Next() (bool, error) {
@@ -36,12 +43,16 @@ func (r *storedRows) Next() (bool, error) {
 }
 
 func (r *storedRows) AppendWire(dst []byte) []byte {
-	start := 0
+	var start rowEnd
 	if r.next > 1 {
 		start = r.ends[r.next-2]
 	}
-	return append(dst, r.rows[start:r.ends[r.next-1]]...)
+	end := r.ends[r.next-1]
+	r.data += end.data - start.data
+	return append(dst, r.rows[start.at:end.at]...)
 }
+
+func (r *storedRows) DataSize() int64 { return r.data }
 
 // onceBySeqno runs a writing request of a transaction, unless it was answered
 // before under this seqno. The transaction's other writing requests wait.
@@ -105,7 +116,7 @@ func (s *Server) collectDML(ctx context.Context, sc *scope, stmt *database.State
 			break
 		}
 		out.rows = rows.AppendWire(out.rows)
-		out.ends = append(out.ends, len(out.rows))
+		out.ends = append(out.ends, rowEnd{len(out.rows), rows.DataSize()})
 	}
 	out.rowCount = rows.RowCount()
 	out.stats = rows.Stats()

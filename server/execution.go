@@ -34,6 +34,8 @@ type execution struct {
 	began          time.Time
 	received, sent int64 // bytes
 	messages       int64 // sent
+	clientWait     time.Duration
+	mutations      int64 // of a commit
 
 	db          *database.Database
 	transaction *transaction  // that it is part of, if it is read-write
@@ -71,17 +73,28 @@ func (s *Server) newExecution(m *method) *execution {
 func (e *execution) open(size int) {
 	e.received = int64(size)
 	e.began = e.server.cfg.Clock()
-	e.cpu.Open()
-	if e.method.typical != nil {
-		e.cpu.Is(e.method.typical)
+	switch m := e.method; {
+	case m.measured:
+		e.cpu.Start()
+	case m.varied:
+		e.cpu.Open()
+	default:
+		e.cpu.Open()
+		e.cpu.Is(m.typical)
 	}
 }
 
-// SendMsg implements sender.
+// SendMsg implements sender. The first message finds room always; what later ones wait for is the client.
 func (e *execution) SendMsg(m any) error {
-	e.count(m)
-	e.cpu.Lap()
-	return e.out.SendMsg(m)
+	if e.count(m); e.messages == 1 {
+		e.cpu.Lap()
+		return e.out.SendMsg(m)
+	}
+	e.cpu.Hold()
+	began := e.server.cfg.Clock()
+	err := e.out.SendMsg(m)
+	e.clientWait += e.server.cfg.Clock().Sub(began)
+	return err
 }
 
 // count notes a message of the reply.
@@ -104,7 +117,7 @@ func (e *execution) end(err error) {
 	if e.began.IsZero() { // the request could not be read
 		e.began = e.server.cfg.Clock()
 	}
-	cpu := e.cpu.Stop(1 + e.messages)
+	cpu := e.cpu.Stop(1+e.messages, e.work())
 	now := e.server.cfg.Clock()
 	switch e.kind {
 	case queryExecution:
@@ -119,6 +132,11 @@ func (e *execution) end(err error) {
 	e.log(now.Sub(e.began), cpu, err)
 	*e = execution{}
 	executions.Put(e)
+}
+
+// work is how many rows the execution had to do with.
+func (e *execution) work() int64 {
+	return e.query.RowsScanned + e.query.RowsWritten + e.query.Rows + e.read.Rows + e.mutations
 }
 
 func codeOf(err error) codes.Code {
@@ -164,9 +182,9 @@ func (e *execution) isRead(p *database.Projection, tag string, partitioned bool)
 func (e *execution) endRead(now time.Time, cpu time.Duration, err error) {
 	r := &e.read
 	r.Outcome, r.InReadWrite, r.End, r.CPU = outcomeOf(err), e.transaction != nil, now, cpu
-	r.LockingDelay = e.lockWait()
+	r.LockingDelay, r.ClientWait = e.lockWait(), e.clientWait
 	e.db.Stats().Read(r)
-	e.happened(stats.EventRead, e.read.Access.Table(), now, r.Rows, err)
+	e.happened(stats.EventRead, e.read.Access.Target(), now, r.Rows, err)
 }
 
 // metered is ctx with which waiting in a transaction costs the execution nothing.
@@ -180,23 +198,33 @@ func (e *execution) metered(ctx context.Context) context.Context {
 // isQuery makes the execution one of a statement, which runs under the context
 // that is returned until stop.
 func (e *execution) isQuery(ctx context.Context, q queryRequest, sc *scope, s *database.Statement) context.Context {
-	e.cpu.Is(&s.Typical)
 	e.kind = queryExecution
 	r := &e.query
 	r.Text, r.Tag, r.Accesses = s.Text, q.RequestOptions.GetRequestTag(), s.Accesses
-	if q.partition != nil {
-		r.Kind = stats.PartitionedQuery
-	}
-	if sc.isPartitioned() {
-		r.Kind = stats.PartitionedDML
-	}
-	if s.FirstUse() {
-		r.PlanTime = s.PlanTime
-	}
+	r.Kind = q.kind(sc)
+	e.planned(s)
+	e.cpu.Is(&s.Typical)
 	if e.transaction != nil {
 		e.transaction.touch(s.Accesses...)
 	}
 	return e.start(ctx, sc, s, q.RequestOptions)
+}
+
+// planned charges the execution for planning a statement, if it is the first to use it.
+func (e *execution) planned(s *database.Statement) {
+	if s.FirstUse() {
+		e.query.PlanTime += s.PlanTime
+		e.cpu.Once(s.PlanTime)
+	}
+}
+
+// failed makes the execution that of a statement which was refused before it ran: it counts as a query that failed.
+func (e *execution) failed(q queryRequest, sc *scope) {
+	if e.kind != otherExecution || e.db == nil {
+		return
+	}
+	e.kind = queryExecution
+	e.query.Text, e.query.Tag, e.query.Kind = stats.TextOf(q.Sql), q.RequestOptions.GetRequestTag(), q.kind(sc)
 }
 
 // isBatch makes the execution one of a batch of DML, which counts as one.
@@ -213,9 +241,7 @@ func (e *execution) isBatch(req *spannerpb.ExecuteBatchDmlRequest) {
 // batched begins one statement of a batch.
 func (e *execution) batched(ctx context.Context, sc *scope, s *database.Statement, o *spannerpb.RequestOptions) context.Context {
 	e.query.Accesses = append(e.query.Accesses, s.Accesses...)
-	if s.FirstUse() {
-		e.query.PlanTime += s.PlanTime
-	}
+	e.planned(s)
 	e.transaction.touch(s.Accesses...)
 	e.cpu.Lap()
 	return e.start(ctx, sc, s, o)
@@ -225,7 +251,7 @@ func (e *execution) batched(ctx context.Context, sc *scope, s *database.Statemen
 func (e *execution) ran(out *dmlOutcome) {
 	e.query.RowsScanned += out.stats.RowsScanned
 	e.query.RowsWritten += out.rowCount
-	e.query.BytesWritten += bytesOf(out.stats.Written)
+	e.query.BytesWritten += out.stats.BytesWritten
 }
 
 // start registers a statement as one that runs now, and that users may cancel.
@@ -267,7 +293,7 @@ func (e *execution) endQuery(now time.Time, cpu time.Duration, err error) {
 	q.Outcome, q.InReadWrite, q.End, q.Latency, q.CPU = outcomeOf(errors.Join(err, e.failure)), e.transaction != nil, now, now.Sub(e.began), cpu
 	e.db.Stats().Query(q)
 	if e.profile != nil && err == nil {
-		e.db.Stats().Profile(&stats.Profile{Fingerprint: q.Text.Fingerprint, Latency: q.Latency, End: now, JSON: e.profile()})
+		e.db.Stats().Profile(&stats.Profile{Text: q.Text, Tag: q.Tag, Latency: q.Latency, End: now, JSON: e.profile()})
 	}
 	e.happened(stats.EventQuery, q.Text.SQL, now, q.Rows+q.RowsWritten, err)
 }

@@ -11,6 +11,8 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/stats"
 )
 
 // slowAfter is from when on a request in a session is logged as slow: what SPANNER_SYS.ACTIVE_QUERIES_SUMMARY begins to
@@ -73,8 +75,8 @@ func (e *execution) attributes(took, cpu time.Duration, err error) []slog.Attr {
 	if r, ok := e.request.(interface {
 		GetRequestOptions() *spannerpb.RequestOptions
 	}); ok {
-		text("request_tag", r.GetRequestOptions().GetRequestTag())
-		text("transaction_tag", r.GetRequestOptions().GetTransactionTag())
+		text("request_tag", stats.Tag(r.GetRequestOptions().GetRequestTag()))
+		text("transaction_tag", stats.Tag(r.GetRequestOptions().GetTransactionTag()))
 	}
 	if e.ctx != nil {
 		text("request_id", header(e.ctx, "x-goog-spanner-request-id"))
@@ -85,7 +87,7 @@ func (e *execution) attributes(took, cpu time.Duration, err error) []slog.Attr {
 	case queryExecution:
 		list = append(list, slog.Int64("text_fingerprint", e.query.Text.Fingerprint), slog.Int64("rows", e.query.Rows+e.query.RowsWritten))
 	case readExecution:
-		list = append(list, slog.String("table", e.read.Access.Table()), slog.Int64("rows", e.read.Rows))
+		list = append(list, slog.String("table", e.read.Access.Target()), slog.Int64("rows", e.read.Rows))
 	}
 	if err != nil {
 		list = append(append(list, slog.String("error", err.Error())), stackOf(err)...)

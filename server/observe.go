@@ -39,10 +39,7 @@ func (s *Server) observe(services []service) {
 	for _, sv := range services {
 		for i := range sv.methods {
 			m := &sv.methods[i]
-			m.metrics = metrics.Method(m.name)
-			if !m.varied {
-				m.typical = new(stats.Typical)
-			}
+			m.metrics, m.typical = metrics.Method(m.name), new(stats.Typical)
 		}
 	}
 	s.gatherer = registry

@@ -9,6 +9,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -102,7 +103,12 @@ func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*res
 		tag:      q.RequestOptions.GetTransactionTag(),
 		resume:   q.resume,
 	})
-	defer func() { sc.close(err) }()
+	defer func() {
+		sc.close(err)
+		if err != nil && q.QueryMode != spannerpb.ExecuteSqlRequest_PLAN {
+			q.execution.failed(q, &sc)
+		}
+	}()
 	if err != nil {
 		return err
 	}
@@ -139,6 +145,17 @@ func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*res
 	return s.answerQuery(ctx, q, &sc, stmt, params, answer)
 }
 
+// kind tells rows of one text apart in statistics.
+func (q *queryRequest) kind(sc *scope) stats.QueryKind {
+	switch {
+	case sc.isPartitioned():
+		return stats.PartitionedDML
+	case q.partition != nil:
+		return stats.PartitionedQuery
+	}
+	return stats.PlainQuery
+}
+
 // checkStatement refuses statements that the transaction does not allow.
 func checkStatement(sc *scope, stmt *database.Statement) error {
 	switch dml := stmt.Plan.IsDML(); {
@@ -169,12 +186,12 @@ func (s *Server) answerQuery(ctx context.Context, q queryRequest, sc *scope, stm
 	r := &result{scope: sc, columns: stmt.Plan.Columns, rows: rows}
 	if q.QueryMode != spannerpb.ExecuteSqlRequest_NORMAL {
 		r.appendStats = func(dst []byte, tag byte) []byte {
-			return s.appendStats(dst, tag, q, stmt, rows.Stats(), r.sent.bytes, nil)
+			return s.appendStats(dst, tag, q, stmt, rows.Stats(), r.dataSize(), nil)
 		}
 	}
 	err = answer(r)
 	ran := rows.Stats()
-	e.query.Rows, e.query.Bytes, e.query.RowsScanned = r.sent.rows, r.sent.bytes, ran.RowsScanned
+	e.query.Rows, e.query.Bytes, e.query.RowsScanned = r.sent, r.dataSize(), ran.RowsScanned
 	if kept {
 		e.profile = func() string { return profileText(stmt, ran) }
 	}
@@ -185,6 +202,9 @@ func (s *Server) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt 
 	profile := q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE
 	once, err := s.onceBySeqno(ctx, sc.transaction, q.Seqno, q.fingerprint, func() (r replay) {
 		r.dml, r.err = s.runDML(ctx, sc, stmt, params, profile)
+		if r.err == nil {
+			q.execution.ran(r.dml)
+		}
 		return r
 	})
 	if err == nil {
@@ -193,17 +213,15 @@ func (s *Server) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt 
 	if err != nil {
 		return err
 	}
-	e := q.execution
-	e.ran(once.dml)
 	r := &result{scope: sc, columns: stmt.Plan.Columns, rows: &storedRows{dmlOutcome: once.dml}}
 	r.appendStats = func(dst []byte, tag byte) []byte {
 		if q.QueryMode == spannerpb.ExecuteSqlRequest_NORMAL {
 			return appendRowCount(dst, tag, tagStatsExact, once.dml.rowCount)
 		}
-		return s.appendStats(dst, tag, q, stmt, once.dml.stats, r.sent.bytes, &once.dml.rowCount)
+		return s.appendStats(dst, tag, q, stmt, once.dml.stats, r.dataSize(), &once.dml.rowCount)
 	}
 	err = answer(r)
-	e.query.Rows, e.query.Bytes = r.sent.rows, r.sent.bytes
+	q.execution.query.Rows, q.execution.query.Bytes = r.sent, r.dataSize()
 	return err
 }
 
@@ -220,15 +238,14 @@ func (s *Server) answerPartitionedDML(ctx context.Context, q queryRequest, sc *s
 	if t.spent {
 		return fault.PartitionedSecondStatement()
 	}
-	count, err := sc.session.db.PartitionedDML(ctx, stmt, params, sc.session.id())
+	changed, err := sc.session.db.PartitionedDML(ctx, stmt, params, sc.session.id())
 	if err != nil {
 		return err
 	}
 	t.spent = true
-	q.execution.query.RowsWritten = count
-	r := &result{scope: sc, columns: stmt.Plan.Columns}
-	r.appendStats = func(dst []byte, tag byte) []byte {
-		return appendRowCount(dst, tag, tagStatsLowerBound, count)
-	}
-	return answer(r)
+	r := &q.execution.query
+	r.RowsWritten, r.RowsScanned, r.BytesWritten = changed.Rows, changed.RowsScanned, changed.BytesWritten
+	return answer(&result{scope: sc, columns: stmt.Plan.Columns, appendStats: func(dst []byte, tag byte) []byte {
+		return appendRowCount(dst, tag, tagStatsLowerBound, changed.Rows)
+	}})
 }

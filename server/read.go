@@ -109,7 +109,7 @@ func (s *Server) withRead(ctx context.Context, r readRequest, e *execution, answ
 	var room [16]plan.Column
 	res := result{scope: &sc, columns: readColumns(room[:0], read.Projection), rows: rows}
 	err = answer(&res)
-	e.read.Rows, e.read.Bytes = res.sent.rows, res.sent.bytes
+	e.read.Rows, e.read.Bytes = res.sent, res.dataSize()
 	return err
 }
 

@@ -39,23 +39,20 @@ func (f *frame) appendRows(r *result) error {
 		if !ok || err != nil {
 			return err
 		}
-		var size int
-		f.data, size = appendResultRow(f.data, r.rows)
-		r.sent.rows++
-		r.sent.bytes += int64(size)
+		f.data = appendResultRow(f.data, r.rows)
+		r.sent++
 		if len(f.data) > maxResultSet {
 			return fault.ResultTooLarge(maxResultSet)
 		}
 	}
 }
 
-// appendResultRow appends the current row as a ListValue; size is that of its values. Its elements have the
+// appendResultRow appends the current row as a ListValue. Its elements have the
 // same form as those of PartialResultSet.values, but for the field number.
-func appendResultRow(dst []byte, rows rowSource) (out []byte, size int) {
+func appendResultRow(dst []byte, rows rowSource) []byte {
 	dst, mark := value.BeginField(dst, tagResultRow)
 	at := len(dst)
 	dst = rows.AppendWire(dst)
-	size = len(dst) - at
 	for at < len(dst) {
 		dst[at] = tagListValue
 		n, head := protowire.ConsumeVarint(dst[at+1:])
@@ -64,5 +61,5 @@ func appendResultRow(dst []byte, rows rowSource) (out []byte, size int) {
 		}
 		at += 1 + head + int(n)
 	}
-	return value.EndField(dst, mark), size
+	return value.EndField(dst, mark)
 }

@@ -127,7 +127,7 @@ func (s *Server) dataMethods() []method {
 	return []method{
 		varied(executed("ExecuteSql", s.executeSQL)),
 		varied(streaming("ExecuteStreamingSql", s.executeStreamingSQL)),
-		executed("ExecuteBatchDml", s.executeBatchDML),
+		measured(executed("ExecuteBatchDml", s.executeBatchDML)),
 		varied(executed("Read", s.read)),
 		varied(streaming("StreamingRead", s.streamingRead)),
 		unary("BeginTransaction", s.begin),

@@ -25,9 +25,10 @@ type method struct {
 	unary   func(ctx context.Context, e *execution) (any, error)
 	stream  func(ctx context.Context, e *execution) error
 
-	metrics *stats.Method
-	typical *stats.Typical // CPU time of its requests; nil if those are of many kinds
-	varied  bool           // they are
+	metrics  *stats.Method
+	typical  *stats.Typical // CPU time of its requests, if they are of one kind
+	varied   bool           // they say of which kind they are
+	measured bool           // each is measured
 }
 
 // sender takes the messages of a streamed reply, in order; grpc.ServerStream
@@ -78,6 +79,12 @@ func streaming[Q any, P message[Q]](name string, handle func(context.Context, P,
 // varied is a method whose requests say which kind of execution they are.
 func varied(m method) method {
 	m.varied = true
+	return m
+}
+
+// measured is a method whose requests are too unlike to be of a kind, and few.
+func measured(m method) method {
+	m.measured = true
 	return m
 }
 

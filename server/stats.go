@@ -13,7 +13,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
-	"github.com/crowfoot-db/crowfoot/table"
 )
 
 // planned is the result of a PLAN request: the plan and what parameters it wants; nothing runs.
@@ -67,13 +66,6 @@ func profileText(stmt *database.Statement, run exec.Stats) string {
 		return "" // what is marshalled was made here
 	}
 	return string(b)
-}
-
-func bytesOf(list []table.Written) (n int64) {
-	for _, w := range list {
-		n += w.Bytes
-	}
-	return n
 }
 
 // appendMessage appends a message field. What is marshalled was made here, so it cannot fail to.

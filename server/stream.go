@@ -17,10 +17,12 @@ const (
 )
 
 // rowSource is what a result is read from: rows of a table or of a statement.
-// AppendWire appends the row that Next moved to as PartialResultSet.values elements.
+// AppendWire appends the row that Next moved to as PartialResultSet.values elements, DataSize is how many bytes of
+// data it has appended so far.
 type rowSource interface {
 	Next() (bool, error)
 	AppendWire(dst []byte) []byte
+	DataSize() int64
 }
 
 // A result is what a request answers: rows behind a scope.
@@ -32,11 +34,16 @@ type result struct {
 	appendStats func(dst []byte, tag byte) []byte
 	// undeclared are the parameters of a PLAN request.
 	undeclared []plan.Param
-	sent       volume
+	sent       int64 // rows
 }
 
-// volume is how much data a result held: its rows, and the bytes of their values as they are encoded.
-type volume struct{ rows, bytes int64 }
+// dataSize is how many bytes of data have been sent.
+func (r *result) dataSize() int64 {
+	if r.rows == nil {
+		return 0
+	}
+	return r.rows.DataSize()
+}
 
 // appendMetadata appends the ResultSetMetadata field.
 func (r *result) appendMetadata(dst []byte, tag byte) []byte {
@@ -137,8 +144,7 @@ func (w *streamer) appendRows() error {
 func (w *streamer) appendRow() error {
 	start := len(w.frame.data)
 	w.frame.data = w.rows.AppendWire(w.frame.data)
-	w.sent.rows++
-	w.sent.bytes += int64(len(w.frame.data) - start)
+	w.sent++
 	partly := w.resume.value > 0 || w.resume.piece > 0
 	if partly || len(w.frame.data)-start > flushBytes {
 		w.row = append(w.row[:0], w.frame.data[start:]...)

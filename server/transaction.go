@@ -262,6 +262,10 @@ func (t *transaction) abandon() {
 
 // forget removes a transaction that never really began: its first request failed.
 func (t *transaction) forget() {
+	t.attempt.mu.Lock()
+	t.attempt.stillborn = true
+	t.attempt.mu.Unlock()
+	t.settle()
 	t.abandon()
 	t.all.byNumber.Delete(t.number)
 	t.session.mu.Lock()

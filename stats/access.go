@@ -5,55 +5,76 @@ import (
 	"strings"
 )
 
-// Op is what an access does with a table.
+// Op is what an access does with a table or index.
 type Op uint8
 
 const (
-	OpQuery  Op = iota // a statement reads it
-	OpRead             // the READ API reads it
-	OpWrite            // rows are inserted or updated, by DML or mutation
-	OpDelete           // rows are deleted
+	OpQuery   Op = iota // a statement reads it
+	OpRead              // the READ API reads it
+	OpWrite             // rows are inserted or updated, by DML or mutation
+	OpDelete            // rows are deleted
+	OpReplace           // a write that deletes what was there
+	OpCheck             // it is looked whether rows exist, for a write: no operation of its own
 )
 
 // Exists is the column of READ_COLUMNS that marks that it was only looked whether rows are there.
 const Exists = "_exists"
 
-// An Access is one operation on one table as statistics name it. It is made
-// once for a plan, a projection or a mutation's shape, and counted once per
+// An Access is one operation on one table or index as statistics name it. It is
+// made once for a plan, a projection or a mutation's shape, and counted once per
 // statement or request. Accesses are immutable; equal ones have equal hashes.
 type Access struct {
 	op      Op
-	table   string
-	columns []string // without Exists
-	names   []string // Table.Column or Index.Column, sorted
+	target  string    // the table or index
+	columns []string  // without Exists, sorted
+	names   []string  // Target.Column, sorted
+	entries []*Access // of a write: what it does with the indexes of its table
 	hash    uint64
 	// fingerprint is that of names.
 	fingerprint int64
 }
 
-// NewAccess describes an access; index is "" for the table itself. columns may hold Exists, and is not kept.
-func NewAccess(op Op, table, index string, columns []string) *Access {
-	a := &Access{op: op, table: table}
-	prefix := table
-	if index != "" {
-		prefix = index
-	}
-	for _, c := range columns {
-		a.names = append(a.names, prefix+"."+c)
+// NewAccess describes an access to a table or index. columns may hold Exists, and is not kept; entries are the accesses to
+// indexes that a write to their table brings with it.
+func NewAccess(op Op, target string, columns []string, entries ...*Access) *Access {
+	a := &Access{op: op, target: target, entries: entries}
+	columns = slices.Clone(columns)
+	slices.Sort(columns)
+	for _, c := range slices.Compact(columns) {
+		a.names = append(a.names, target+"."+c)
 		if c != Exists {
 			a.columns = append(a.columns, c)
 		}
 	}
-	slices.Sort(a.names)
-	a.names = slices.Compact(a.names)
 	text := strings.Join(a.names, ",")
 	a.fingerprint = fingerprint(text)
-	a.hash = mix(uint64(fingerprint(table+"\x00"+text)) + uint64(op))
+	a.hash = mix(uint64(fingerprint(target+"\x00"+text)) + uint64(op))
+	for _, e := range entries {
+		a.hash = mix(a.hash + e.hash)
+	}
 	return a
 }
 
-// Table is the table that is accessed.
-func (a *Access) Table() string { return a.table }
+// Target is the table or index that is accessed.
+func (a *Access) Target() string { return a.target }
+
+// addTo adds n of these accesses up by table and column.
+func (a *Access) addTo(tables, columns *board, n int64) {
+	op := a.op
+	switch op {
+	case OpCheck:
+		return
+	case OpReplace:
+		op = OpWrite
+	}
+	tables.operated(subject{fingerprint: fingerprint(a.target), name: a.target}, op, n)
+	for _, column := range a.columns {
+		columns.operated(subject{fingerprint: fingerprint(a.target + "\x00" + column), name: a.target, tag: column}, op, n)
+	}
+	for _, e := range a.entries {
+		e.addTo(tables, columns, n)
+	}
+}
 
 // A Footprint is what a transaction touches: it grows with the transaction and is counted at its end. The zero
 // Footprint is empty. It is not safe for concurrent use.
@@ -101,7 +122,8 @@ func (f *Footprint) Wrote(table string, rows, bytes int64) {
 	f.written = append(f.written, written{table, rows, bytes})
 }
 
-// The lists of a transaction's subject.
+// The lists of a transaction's subject. Tables that had rows replaced are among those deleted from:
+// https://cloud.google.com/spanner/docs/introspection/transaction-statistics#table_schema.
 const (
 	readColumns = iota
 	writtenColumns
@@ -112,12 +134,13 @@ const (
 func (f *Footprint) lists() (lists [3][]string) {
 	for _, a := range f.accesses {
 		switch a.op {
-		case OpWrite:
+		case OpWrite, OpReplace:
 			lists[writtenColumns] = append(lists[writtenColumns], a.names...)
-		case OpDelete:
-			lists[deletedTables] = append(lists[deletedTables], a.table)
-		default:
+		case OpQuery, OpRead, OpCheck:
 			lists[readColumns] = append(lists[readColumns], a.names...)
+		}
+		if a.op == OpDelete || a.op == OpReplace {
+			lists[deletedTables] = append(lists[deletedTables], a.target)
 		}
 	}
 	for i := range lists {

@@ -154,7 +154,7 @@ func (c *Collector) oldestRows() [][]value.Value {
 		shown := cut(q.Text.SQL, maxText)
 		rows = append(rows, []value.Value{
 			value.OfTime(q.Start),
-			value.OfInt64(fingerprintOf(cutTag(q.Tag), q.Text.Fingerprint)),
+			value.OfInt64(fingerprintOf(Tag(q.Tag), q.Text.Fingerprint)),
 			value.OfString(shown),
 			value.OfBool(len(shown) < len(q.Text.SQL)),
 			value.OfString(q.Session),

@@ -13,7 +13,7 @@ import (
 func BenchmarkQuery(b *testing.B) {
 	w := newWorld(b)
 	q := Query{Text: TextOf("SELECT Name FROM Singers WHERE Id = @id"), End: w.now, Latency: 30 * time.Microsecond, CPU: 20 * time.Microsecond, Rows: 1, Bytes: 8,
-		Accesses: []*Access{NewAccess(OpQuery, "Singers", "", []string{"Id", "Name"})}}
+		Accesses: []*Access{NewAccess(OpQuery, "Singers", []string{"Id", "Name"})}}
 	b.Run("text", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -48,7 +48,7 @@ func BenchmarkQuery(b *testing.B) {
 
 func BenchmarkRead(b *testing.B) {
 	w := newWorld(b)
-	r := Read{Access: NewAccess(OpRead, "Singers", "", []string{"Id", "Name"}), End: w.now, CPU: 20 * time.Microsecond, Rows: 1, Bytes: 8}
+	r := Read{Access: NewAccess(OpRead, "Singers", []string{"Id", "Name"}), End: w.now, CPU: 20 * time.Microsecond, Rows: 1, Bytes: 8}
 	b.ReportAllocs()
 	for b.Loop() {
 		w.c.Read(&r)
@@ -57,7 +57,7 @@ func BenchmarkRead(b *testing.B) {
 
 func BenchmarkTransaction(b *testing.B) {
 	w := newWorld(b)
-	read, write := NewAccess(OpQuery, "Singers", "", []string{"Id"}), NewAccess(OpWrite, "Singers", "", []string{"Id", "Name"})
+	read, write := NewAccess(OpQuery, "Singers", []string{"Id"}), NewAccess(OpWrite, "Singers", []string{"Id", "Name"})
 	b.ReportAllocs()
 	var f Footprint
 	for b.Loop() {
@@ -96,7 +96,7 @@ func BenchmarkCPU(b *testing.B) {
 		for b.Loop() {
 			c := CPU{Account: a}
 			c.Start()
-			c.Stop(2)
+			c.Stop(2, 1)
 		}
 	})
 	b.Run("many", func(b *testing.B) {
@@ -107,7 +107,7 @@ func BenchmarkCPU(b *testing.B) {
 		for b.Loop() {
 			c := CPU{Account: a, Typical: typical}
 			c.Start()
-			c.Stop(2)
+			c.Stop(2, 1)
 		}
 	})
 	b.Run("thread clock", func(b *testing.B) {
@@ -123,7 +123,7 @@ func BenchmarkCPU(b *testing.B) {
 			c.began = time.Since(epoch)
 			c.Lap()
 		}
-		c.Stop(0)
+		c.Stop(0, 1)
 	})
 }
 

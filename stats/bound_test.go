@@ -208,7 +208,7 @@ func TestManyShapes(t *testing.T) {
 	w := newWorld(t)
 	const n = 5000
 	for i := range n {
-		a := NewAccess(OpWrite, "T", "", []string{fmt.Sprintf("C%d", i)})
+		a := NewAccess(OpWrite, "T", []string{fmt.Sprintf("C%d", i)})
 		var f Footprint
 		f.Add(a)
 		w.c.Operations(w.now, []*Access{a})
@@ -242,7 +242,7 @@ func TestConcurrent(t *testing.T) {
 	}
 	w.c.cfg.Clock = clock
 	const workers, each = 8, 3000
-	a := NewAccess(OpQuery, "Singers", "", []string{"Id"})
+	a := NewAccess(OpQuery, "Singers", []string{"Id"})
 	var group sync.WaitGroup
 	for i := range workers {
 		group.Go(func() {

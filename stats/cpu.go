@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"math/bits"
 	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
@@ -14,10 +15,11 @@ import (
 // clock of a thread is a goroutine's only between two moments at which it did
 // not block. Hence segments:
 //
-//   - Pause before a wait that is known (a lock, a commit's sync, a slow client), Resume after it.
+//   - Pause before a wait that is known (a lock, a commit's sync), Resume after it.
 //   - Lap now and then in long work (a frame sent, a batch of rows). Once a segment has gone on for lockAfter the
 //     goroutine is locked to its thread until the next Pause, so that being preempted, every 10 ms or so under
-//     load, charges it nothing of what others do meanwhile.
+//     load, charges it nothing of what others do meanwhile. Hold does so before a wait that may be and may not be
+//     (a client that is slow to read).
 //
 // Short segments stay unlocked, because a goroutine that is locked pays tens
 // of microseconds when it blocks after all (on a mutex, say): its thread
@@ -36,6 +38,7 @@ type CPU struct {
 	Typical *Typical // nil: this execution must be measured
 
 	sum     time.Duration
+	once    time.Duration // what of sum its kind does not take every time
 	clock   time.Duration // the thread's, at the begin of the segment
 	began   time.Duration // the time then
 	running bool
@@ -46,10 +49,12 @@ type CPU struct {
 // Typical is what executions of one kind take: one prepared statement, one
 // shape of a read. While executions are few all are measured. When they are many, and these
 // are short, one in sampleEvery is measured, and the others are charged the
-// moving average of those: what all of a kind are charged stays right.
+// moving average of those that did as much work, counted in rows: what all of a kind are charged stays right,
+// and a user who reads one row is not charged for one who reads a thousand.
 // Time is no measure for what was not measured: on a busy machine it is wrong by half.
 type Typical struct {
-	mean atomic.Int64 // nanoseconds; 0 before the first
+	mean   atomic.Int64              // nanoseconds; 0 before the first
+	byWork [workClasses]atomic.Int64 // of those whose work has so many bits
 }
 
 const (
@@ -65,6 +70,8 @@ const (
 	alwaysMeasured = 200 * time.Microsecond
 	// typicalWeight is how many measurements the moving average is over.
 	typicalWeight = 32
+	// workClasses are of so many bits of rows each; the last is of all that have more.
+	workClasses = 24
 )
 
 // epoch is what times are measured from: its difference to now is read off the monotonic clock.
@@ -91,6 +98,25 @@ func (c *CPU) Is(t *Typical) {
 	}
 }
 
+// Once tells that the execution has spent some time on what others of its kind need not do again, such as planning: it
+// says nothing about what is typical. It must be told before the kind.
+func (c *CPU) Once(used time.Duration) {
+	c.once += used
+	if c.spared {
+		c.sum += used
+		c.Account.settle(used)
+	}
+}
+
+// Spent measures the CPU time of f.
+func Spent(f func()) time.Duration {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := threadCPU()
+	f()
+	return threadCPU() - before
+}
+
 // spares says that the execution which begins need not be measured.
 func (t *Typical) spares(a *Account) bool {
 	if t == nil || !a.busy.Load() {
@@ -100,12 +126,26 @@ func (t *Typical) spares(a *Account) bool {
 	return mean > 0 && mean < int64(alwaysMeasured) && rand.Uint32()%sampleEvery != 0
 }
 
-func (t *Typical) learn(used time.Duration) {
-	if old := t.mean.Load(); old != 0 {
-		t.mean.Store(old + (int64(used)-old)/typicalWeight)
-	} else {
-		t.mean.Store(int64(used))
+// of is what an execution with some work is charged that was not measured.
+func (t *Typical) of(work int64) time.Duration {
+	if mean := t.byWork[workClass(work)].Load(); mean != 0 {
+		return time.Duration(mean)
 	}
+	return time.Duration(t.mean.Load())
+}
+
+func (t *Typical) learn(used time.Duration, work int64) {
+	moveMean(&t.mean, int64(used))
+	moveMean(&t.byWork[workClass(work)], int64(used))
+}
+
+func workClass(work int64) int { return min(bits.Len64(uint64(work)), workClasses-1) }
+
+func moveMean(mean *atomic.Int64, latest int64) {
+	if old := mean.Load(); old != 0 {
+		latest = old + (latest-old)/typicalWeight
+	}
+	mean.Store(latest)
 }
 
 // Resume goes on after Pause. The goroutine may be another one.
@@ -137,29 +177,38 @@ func (c *CPU) Pause() {
 
 // Lap keeps a long segment exact.
 func (c *CPU) Lap() {
-	if c.locked || !c.running || time.Since(epoch)-c.began < lockAfter {
+	if c.running && time.Since(epoch)-c.began >= lockAfter {
+		c.Hold()
+	}
+}
+
+// Hold keeps the segment exact though the goroutine may block, until the next Pause: its thread waits with it.
+func (c *CPU) Hold() {
+	if c.locked || !c.running {
 		return
 	}
 	c.settle()
 	runtime.LockOSThread()
 	c.locked = true
-	c.Resume()
+	c.begin()
 }
 
-// Stop ends the measurement. messages is how many the execution received and
+// Stop ends the measurement. work is how many rows the execution read or wrote, of which its kind may have few or many.
+// messages is how many it received and
 // sent: with each comes a share of the CPU that no execution is measured for
 // (connections, garbage collection, compaction), so that all executions add up to what the process used.
-func (c *CPU) Stop(messages int64) time.Duration {
+func (c *CPU) Stop(messages, work int64) time.Duration {
 	c.Pause()
 	switch {
 	case c.spared && c.Typical == nil: // it ended before it was known what it is
 		c.sum = c.Account.typical()
 		c.Account.settle(c.sum)
 	case c.spared:
-		c.sum = time.Duration(c.Typical.mean.Load())
-		c.Account.settle(c.sum)
+		used := c.Typical.of(work)
+		c.sum += used
+		c.Account.settle(used)
 	case c.Typical != nil:
-		c.Typical.learn(c.sum)
+		c.Typical.learn(max(c.sum-c.once, 0), work)
 	}
 	return max(c.sum+c.Account.charge(messages), 0)
 }
@@ -167,7 +216,7 @@ func (c *CPU) Stop(messages int64) time.Duration {
 // SoFar is what an execution that goes on has used; where it is not measured, what is typical of it.
 func (c *CPU) SoFar() time.Duration {
 	if c.spared {
-		return time.Duration(c.Typical.mean.Load())
+		return c.sum + time.Duration(c.Typical.mean.Load())
 	}
 	if c.running {
 		c.settle()

@@ -7,7 +7,7 @@ import "time"
 // https://cloud.google.com/spanner/docs/introspection/troubleshooting-with-tags#limitations.
 const (
 	maxText = 64 << 10
-	maxTag  = 50 // characters
+	maxTag  = 50 // characters, see Tag
 )
 
 // What is kept of an interval.

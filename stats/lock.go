@@ -34,6 +34,7 @@ func (c *Collector) LockWait(w *LockWait) {
 	}
 	t.sums[lockWait] += int64(w.Wait)
 	for _, r := range w.Requests {
+		r.Tag = Tag(r.Tag)
 		t.sample(r)
 	}
 }

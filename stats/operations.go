@@ -1,12 +1,14 @@
 package stats
 
-// The sums of tables and columns: how many operations of each Op.
-const operationSums = 4
+// The sums of tables and columns: how many operations of each Op up to OpDelete.
+const operationSums = int(OpDelete) + 1
 
 func operationWeight(t *tally) int64 { return t.sums[0] + t.sums[1] + t.sums[2] + t.sums[3] }
 
 // operations counts accesses as they come and adds them up by table and column when it must: a
-// table is named by few kinds of accesses, and an access by many executions.
+// table is named by few kinds of accesses, and an access by many executions. An index counts as a table of
+// its own, and a write to a table as one to each of its indexes, too:
+// https://cloud.google.com/spanner/docs/introspection/table-operations-statistics.
 type operations struct {
 	counts map[uint64]*accessCount
 	free   []*accessCount
@@ -44,11 +46,7 @@ func (o *operations) add(a *Access) *accessCount {
 // addTo adds up what was counted by table and column, and begins again.
 func (o *operations) addTo(tables, columns *board) {
 	for _, c := range o.counts {
-		a := c.access
-		tables.operated(subject{fingerprint: fingerprint(a.table), name: a.table}, a.op, c.n)
-		for _, column := range a.columns {
-			columns.operated(subject{fingerprint: fingerprint(a.table + "\x00" + column), name: a.table, tag: column}, a.op, c.n)
-		}
+		c.access.addTo(tables, columns, c.n)
 		c.access = nil
 		o.free = append(o.free, c)
 	}

@@ -86,10 +86,6 @@ func (c *Collector) partitionedRows() [][]value.Value {
 func (d *ActiveDML) row() []value.Value {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	progress := 0.0
-	if d.total > 0 {
-		progress = 100 * float64(d.complete) / float64(d.total)
-	}
 	return []value.Value{
 		value.OfString(cut(d.text.SQL, maxText)),
 		value.OfInt64(d.text.Fingerprint),
@@ -97,9 +93,18 @@ func (d *ActiveDML) row() []value.Value {
 		value.OfInt64(d.total),
 		value.OfInt64(d.complete),
 		value.OfInt64(d.trivial),
-		value.OfFloat64(progress),
+		value.OfFloat64(d.progress()),
 		value.OfInt64(d.rows),
 		value.OfTime(d.start),
 		value.OfTime(d.updated),
 	}
+}
+
+// progress is the share, in percent, of complete partitions among those that are not trivial, as far as that is known:
+// https://cloud.google.com/spanner/docs/introspection/active-partitioned-dmls#table_schema.
+func (d *ActiveDML) progress() float64 {
+	if d.total == d.trivial {
+		return 0
+	}
+	return 100 * float64(d.complete-d.trivial) / float64(d.total-d.trivial)
 }

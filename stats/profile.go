@@ -9,10 +9,11 @@ import (
 
 // A Profile is the plan of one execution with what each operator did, as JSON.
 type Profile struct {
-	Fingerprint int64
-	Latency     time.Duration
-	End         time.Time
-	JSON        string
+	Text    Text
+	Tag     string // of the request
+	Latency time.Duration
+	End     time.Time
+	JSON    string
 }
 
 // The sums of profiles.
@@ -52,7 +53,7 @@ func (c *Collector) Profile(p *Profile) {
 	s := c.enter()
 	defer s.mu.Unlock()
 	b := s.at(c, p.End).board(profiles)
-	one := subject{fingerprint: p.Fingerprint, name: p.JSON}
+	one := subject{fingerprint: fingerprintOf(Tag(p.Tag), p.Text.Fingerprint), name: p.JSON}
 	key := b.family.key(&one)
 	t := b.tallies[key]
 	if t == nil {

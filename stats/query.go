@@ -22,7 +22,9 @@ type QueryKind uint8
 const (
 	PlainQuery       QueryKind = iota
 	PartitionedQuery           // with a partition token
-	PartitionedDML             // its fingerprint is the text's even if it has a tag
+	// PartitionedDML counts if it succeeds. Its fingerprint is the text's even if it has a tag, and it is shown as a
+	// PARTITIONED_QUERY: https://cloud.google.com/spanner/docs/introspection/query-statistics.
+	PartitionedDML
 )
 
 // A Query is one execution of a statement, or of a batch of DML.
@@ -87,23 +89,22 @@ func succeeded(t *tally) int64 { return t.sums[queryCount] - t.sums[queryFailed]
 
 // Query counts an execution. q is not kept.
 func (c *Collector) Query(q *Query) {
-	tag := cutTag(q.Tag)
-	fp := q.Text.Fingerprint
-	if tag != "" && q.Kind != PartitionedDML {
-		fp = fingerprint(tag)
+	if q.Kind == PartitionedDML && q.Outcome != Succeeded {
+		return
+	}
+	tag, kind := Tag(q.Tag), q.Kind
+	fp := fingerprintOf(tag, q.Text.Fingerprint)
+	if kind == PartitionedDML {
+		fp, kind = q.Text.Fingerprint, PartitionedQuery
 	}
 	s := c.enter()
 	defer s.mu.Unlock()
 	open := s.at(c, q.End)
 	b := open.board(queries)
-	kind := uint8(q.Kind)
-	if q.Kind == PartitionedDML {
-		kind = uint8(PlainQuery)
-	}
-	key := subjectKey(fp, kind)
+	key := subjectKey(fp, uint8(kind))
 	t := b.tallies[key]
 	if t == nil {
-		t = b.add(key, subject{fingerprint: fp, kind: kind, name: q.Text.SQL, tag: tag})
+		t = b.add(key, subject{fingerprint: fp, kind: uint8(kind), name: q.Text.SQL, tag: tag})
 	}
 	q.count(t)
 	open.operate(q.Accesses)

@@ -191,7 +191,7 @@ var verbs = map[string]func(w *world, t *testing.T, f fields, rest string) strin
 		return ""
 	},
 	"profile": func(w *world, _ *testing.T, f fields, rest string) string {
-		w.c.Profile(&Profile{Fingerprint: f.int("fingerprint"), Latency: f.duration("latency"), End: w.now, JSON: rest})
+		w.c.Profile(&Profile{Text: Text{Fingerprint: f.int("fingerprint")}, Tag: f["tag"], Latency: f.duration("latency"), End: w.now, JSON: rest})
 		return ""
 	},
 	"start": func(w *world, _ *testing.T, f fields, rest string) string {
@@ -324,9 +324,9 @@ func (f fields) duration(name string) time.Duration {
 	return d
 }
 
-// accesses reads fields like reads=Table.A,B writes=Table@Index.C deletes=Table.
+// accesses reads fields like reads=Table.A,B writes=Table@Index1@Index2.C deletes=Table; each index holds all the columns.
 func (f fields) accesses() (list []*Access) {
-	for name, op := range map[string]Op{"reads": OpQuery, "writes": OpWrite, "deletes": OpDelete} {
+	for name, op := range map[string]Op{"reads": OpQuery, "writes": OpWrite, "deletes": OpDelete, "replaces": OpReplace, "checks": OpCheck} {
 		if v := f[name]; v != "" {
 			list = append(list, access(op, v))
 		}
@@ -335,13 +335,17 @@ func (f fields) accesses() (list []*Access) {
 }
 
 func access(op Op, text string) *Access {
-	table, columns, _ := strings.Cut(text, ".")
-	table, index, _ := strings.Cut(table, "@")
+	target, columns, _ := strings.Cut(text, ".")
+	targets := strings.Split(target, "@")
 	var list []string
 	if columns != "" {
 		list = strings.Split(columns, ",")
 	}
-	return NewAccess(op, table, index, list)
+	var entries []*Access
+	for _, index := range targets[1:] {
+		entries = append(entries, NewAccess(op, index, list))
+	}
+	return NewAccess(op, targets[0], list, entries...)
 }
 
 func (w *world) columns() string {

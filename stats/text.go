@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
@@ -17,8 +18,11 @@ type Text struct {
 // TextOf makes a Text.
 func TextOf(sql string) Text { return Text{SQL: sql, Fingerprint: fingerprint(sql)} }
 
-// BatchText is the text of a batch of DML: the statements joined.
-func BatchText(statements []string) Text { return TextOf(strings.Join(statements, ";")) }
+// BatchText is the text of a batch of DML: the statements joined, equal ones in a row once, as
+// https://cloud.google.com/spanner/docs/introspection/query-statistics#table_schema says. The slice is given away.
+func BatchText(statements []string) Text {
+	return TextOf(strings.Join(slices.Compact(statements), ";"))
+}
 
 // fingerprint is FarmHash's Fingerprint64 as a signed number, as FARM_FINGERPRINT in SQL: so users can find the rows of a text.
 func fingerprint(s string) int64 {
@@ -44,19 +48,39 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// cutTag returns what of a tag counts.
-func cutTag(tag string) string {
-	if len(tag) <= maxTag {
+// Tag is what counts of a tag that a client has given: the first maxTag characters, without underscores in front,
+// with underscores for what is not printable ASCII.
+func Tag(tag string) string {
+	if isTag(tag) {
 		return tag
 	}
-	n := 0
-	for i := range tag {
-		if n == maxTag {
-			return tag[:i]
+	var room [maxTag]byte
+	made := room[:0]
+	for _, c := range tag {
+		if c < ' ' || c > '~' {
+			c = '_'
 		}
-		n++
+		if c == '_' && len(made) == 0 {
+			continue
+		}
+		if made = append(made, byte(c)); len(made) == maxTag {
+			break
+		}
 	}
-	return tag
+	return string(made)
+}
+
+// isTag says whether all of a tag counts, as it is.
+func isTag(tag string) bool {
+	if len(tag) > maxTag || strings.HasPrefix(tag, "_") {
+		return false
+	}
+	for i := range len(tag) {
+		if tag[i] < ' ' || tag[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // mix is the finaliser of MurmurHash3: every bit of v changes every bit of the result.

@@ -63,7 +63,7 @@ func (c *Collector) StartTimeline(tag string, begin time.Time) *TimelineRecorder
 	if tag == "" {
 		return nil
 	}
-	r := &TimelineRecorder{t: Timeline{Tag: cutTag(tag), Begin: begin}}
+	r := &TimelineRecorder{t: Timeline{Tag: Tag(tag), Begin: begin}}
 	c.timelines.mu.Lock()
 	defer c.timelines.mu.Unlock()
 	c.timelines.ring[c.timelines.next] = r
@@ -104,7 +104,7 @@ func (r *TimelineRecorder) Finish(end time.Time, outcome string) {
 func (c *Collector) Timelines(tag string) []Timeline {
 	c.timelines.mu.Lock()
 	defer c.timelines.mu.Unlock()
-	tag = cutTag(tag)
+	tag = Tag(tag)
 	var list []Timeline
 	for i := 1; i <= maxTimelines; i++ {
 		r := c.timelines.ring[(c.timelines.next-i+maxTimelines)%maxTimelines]

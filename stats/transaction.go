@@ -16,7 +16,8 @@ const (
 	Aborted                       // at commit
 	FailedPrecondition            // at commit
 	CommitFailed                  // with another error
-	Abandoned                     // never tried to commit: rolled back, or aborted before
+	Abandoned                     // never tried to commit: rolled back, or left
+	AbortedEarly                  // before it tried to commit
 )
 
 // TxnIsolation is what is counted of isolation and lock mode.
@@ -44,7 +45,8 @@ type Transaction struct {
 	Bytes         int64 // written
 }
 
-// The sums of transactions. Averages are over attempts to commit.
+// The sums of transactions. Averages are over attempts to commit, the distribution is over all, and so are aborts:
+// https://cloud.google.com/spanner/docs/introspection/transaction-statistics#table_schema.
 const (
 	txnAttempts = iota
 	txnCommits
@@ -65,7 +67,7 @@ func commits(t *tally) int64 { return t.sums[txnCommits] }
 
 // Transaction counts an attempt. x and its Footprint are not kept.
 func (c *Collector) Transaction(x *Transaction) {
-	tag := cutTag(x.Tag)
+	tag := Tag(x.Tag)
 	key := x.Footprint.hash
 	if tag != "" {
 		key = subjectKey(fingerprint(tag), 0)
@@ -101,7 +103,10 @@ func (x *Transaction) count(t *tally) {
 		t.sums[txnRetries]++
 	}
 	t.distribution().Observe(x.TotalLatency)
-	if x.Outcome == Abandoned {
+	if x.Outcome == AbortedEarly {
+		t.sums[txnAborts]++
+	}
+	if x.Outcome == AbortedEarly || x.Outcome == Abandoned {
 		return
 	}
 	t.sums[txnCommits]++

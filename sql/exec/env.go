@@ -30,6 +30,8 @@ type Rows interface {
 	Next() (bool, error)
 	// AppendWire appends the row as elements of google.spanner.v1.PartialResultSet.values.
 	AppendWire(dst []byte) []byte
+	// DataSize is how many bytes of data AppendWire has appended so far: those of the values, not of their coding.
+	DataSize() int64
 	// Values appends the row's values.
 	Values(dst []value.Value) []value.Value
 	// Columns are the columns of the result; none for DML without THEN RETURN.
@@ -46,6 +48,7 @@ type Stats struct {
 	RowsScanned  int64 // read from tables and indexes
 	RowsReturned int64
 	Mutations    int64 // that DML counts against the limit of a commit
+	BytesWritten int64 // by DML, index entries included
 	Written      []table.Written
 	// Nodes, with Env.Profile, are the statistics of each operator.
 	Nodes map[plan.Node]*NodeStats

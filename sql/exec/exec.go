@@ -48,6 +48,7 @@ type operatorRows struct {
 	columns []plan.Column
 	batch   *batch
 	next    int // row of batch after the current one
+	data    int64
 	err     error
 }
 
@@ -74,12 +75,14 @@ func (q *operatorRows) Next() (bool, error) {
 }
 
 func (q *operatorRows) AppendWire(dst []byte) []byte {
-	return appendWire(dst, q.batch.row(q.next-1), q.columns)
+	return appendWire(dst, q.batch.row(q.next-1), q.columns, &q.data)
 }
 
-func appendWire(dst []byte, row []value.Value, columns []plan.Column) []byte {
+// appendWire adds the data size of what it appends to size.
+func appendWire(dst []byte, row []value.Value, columns []plan.Column, size *int64) []byte {
 	for i, v := range row {
 		dst = v.AppendWireField(dst, wireTag, columns[i].Type)
+		*size += int64(v.DataSize(columns[i].Type))
 	}
 	return dst
 }
@@ -88,6 +91,7 @@ func (q *operatorRows) Values(dst []value.Value) []value.Value {
 	return append(dst, q.batch.row(q.next-1)...)
 }
 
+func (q *operatorRows) DataSize() int64        { return q.data }
 func (q *operatorRows) Columns() []plan.Column { return q.columns }
 func (q *operatorRows) RowCount() int64        { return 0 }
 func (q *operatorRows) Stats() Stats           { return q.run.stats }

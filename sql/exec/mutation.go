@@ -79,7 +79,7 @@ func (m *mutation) run(r *run) (Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &changedRows{run: r, columns: m.columns, batch: d.out, count: d.count, mutations: d.changes.Count(), written: d.changes.Written()}, nil
+	return &changedRows{run: r, columns: m.columns, batch: d.out, count: d.count, changes: d.changes}, nil
 }
 
 // change is one run of a DML statement.
@@ -344,12 +344,13 @@ func (d *change) insertRow(columns []*schema.Column, vals []value.Value) error {
 
 // changedRows are the rows of THEN RETURN.
 type changedRows struct {
-	run              *run
-	columns          []plan.Column
-	batch            batch
-	next             int
-	count, mutations int64
-	written          []table.Written
+	run     *run
+	columns []plan.Column
+	batch   batch
+	next    int
+	count   int64
+	data    int64
+	changes *table.Changes
 }
 
 func (c *changedRows) Next() (bool, error) {
@@ -361,13 +362,14 @@ func (c *changedRows) Next() (bool, error) {
 }
 
 func (c *changedRows) AppendWire(dst []byte) []byte {
-	return appendWire(dst, c.batch.row(c.next-1), c.columns)
+	return appendWire(dst, c.batch.row(c.next-1), c.columns, &c.data)
 }
 
 func (c *changedRows) Values(dst []value.Value) []value.Value {
 	return append(dst, c.batch.row(c.next-1)...)
 }
 
+func (c *changedRows) DataSize() int64        { return c.data }
 func (c *changedRows) Columns() []plan.Column { return c.columns }
 func (c *changedRows) RowCount() int64        { return c.count }
 func (c *changedRows) Close() error           { return nil }
@@ -375,7 +377,6 @@ func (c *changedRows) Close() error           { return nil }
 func (c *changedRows) Stats() Stats {
 	s := c.run.stats
 	s.RowsReturned = int64(c.batch.n)
-	s.Mutations = c.mutations
-	s.Written = c.written
+	s.Mutations, s.BytesWritten, s.Written = c.changes.Count(), c.changes.Bytes(), c.changes.Written()
 	return s
 }

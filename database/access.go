@@ -1,0 +1,167 @@
+package database
+
+import (
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// accessesOf are what a plan does with the tables of users: one access for each table or index that it reads,
+// however often, and what it writes. An INSERT looks whether its rows exist.
+func accessesOf(p *plan.Plan) []*stats.Access {
+	var read readColumns
+	var list []*stats.Access
+	plan.Walk(p.Root, func(n plan.Node) {
+		switch n := n.(type) {
+		case *plan.Scan:
+			if n.Table.Rows == nil {
+				read.scan(n)
+			}
+		case *plan.Mutate:
+			if n.Kind == plan.Insert {
+				list = append(list, stats.NewAccess(stats.OpCheck, n.Table.FullName(), []string{stats.Exists}))
+			}
+			if n.Conflict != nil && len(n.Conflict.Old) > 0 {
+				read.add(n.Table.FullName(), namesOf(n.Conflict.Old))
+			}
+			list = append(list, writeAccess(writeOf(n.Kind), n.Table, n.Columns))
+		}
+	})
+	return append(read.accesses(), list...)
+}
+
+func writeOf(k plan.Kind) stats.Op {
+	if k == plan.Delete {
+		return stats.OpDelete
+	}
+	return stats.OpWrite
+}
+
+// readColumns are the columns that a statement reads of each table and index.
+type readColumns []targetColumns
+
+type targetColumns struct {
+	target  string
+	columns []string
+}
+
+func (r *readColumns) add(target string, columns []string) {
+	for i := range *r {
+		if have := &(*r)[i]; have.target == target {
+			have.columns = append(have.columns, columns...)
+			return
+		}
+	}
+	*r = append(*r, targetColumns{target, columns})
+}
+
+// scan adds the columns that a scan makes rows of, and those of the key by which it finds them.
+func (r *readColumns) scan(n *plan.Scan) {
+	target, layout := n.Table.FullName(), table.TableLayout(n.Table)
+	if n.Index != nil {
+		target, layout = n.Index.FullName(), table.IndexLayout(n.Index)
+	}
+	columns := slices.Clone(n.Columns)
+	for i := range n.Seeks {
+		for _, part := range layout.Key[:seekParts(&n.Seeks[i])] {
+			columns = append(columns, part.Column)
+		}
+	}
+	r.add(target, namesOf(columns))
+}
+
+// seekParts is how many parts of a key a seek binds.
+func seekParts(s *plan.Seek) int {
+	switch {
+	case s.Tuples != nil:
+		return len(s.Tuples.Fields)
+	case s.Range != nil:
+		return len(s.Parts) + 1
+	}
+	return len(s.Parts)
+}
+
+func (r readColumns) accesses() []*stats.Access {
+	list := make([]*stats.Access, len(r))
+	for i, one := range r {
+		list[i] = stats.NewAccess(stats.OpQuery, one.target, one.columns)
+	}
+	return list
+}
+
+// writeAccess is a write to columns of a table, and what it does with the table's indexes.
+func writeAccess(op stats.Op, t *schema.Table, columns []*schema.Column) *stats.Access {
+	var names []string
+	if op != stats.OpDelete {
+		names = namesOf(columns)
+	}
+	var entries []*stats.Access
+	for _, x := range t.Indexes {
+		entries = append(entries, entryAccess(op, x, columns))
+	}
+	return stats.NewAccess(op, t.FullName(), names, entries...)
+}
+
+// entryAccess is what a write to columns of an index's table does with the index.
+func entryAccess(op stats.Op, x *schema.Index, written []*schema.Column) *stats.Access {
+	var names []string
+	add := func(c *schema.Column) {
+		if op != stats.OpDelete && slices.Contains(written, c) {
+			names = append(names, c.Name)
+		}
+	}
+	for _, part := range table.IndexLayout(x).Key {
+		add(part.Column)
+	}
+	for _, c := range x.Storing {
+		add(c)
+	}
+	return stats.NewAccess(op, x.FullName(), names)
+}
+
+// namesOf are the names of columns; of none, that it is looked whether rows exist.
+func namesOf(columns []*schema.Column) []string {
+	if len(columns) == 0 {
+		return []string{stats.Exists}
+	}
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// MutationAccess is what mutations of one shape do with their table.
+func (d *Database) MutationAccess(c *schema.Catalog, m *table.Mutation) *stats.Access {
+	v := d.versionOf(c)
+	if v == nil {
+		v = d.newest()
+	}
+	op := mutationOp(m.Op)
+	var room [256]byte
+	key := append(room[:0], byte(op))
+	key = append(key, m.Table.Schema...)
+	key = append(append(key, 0), m.Table.Name...)
+	for _, c := range m.Columns {
+		key = append(append(key, 0), c.Name...)
+	}
+	if a, ok := v.mutations.find(key); ok {
+		return a
+	}
+	a := writeAccess(op, m.Table, m.Columns)
+	v.mutations.put(string(key), a)
+	return a
+}
+
+func mutationOp(op table.Op) stats.Op {
+	switch op {
+	case table.Delete:
+		return stats.OpDelete
+	case table.Replace:
+		return stats.OpReplace
+	}
+	return stats.OpWrite
+}
