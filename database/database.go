@@ -83,6 +83,7 @@ func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 		}
 		v := newVersion(d, c, s.At)
 		v.garbage = s.Garbage
+		v.tentative.Store(s.Tentative)
 		list = append(list, v)
 		return nil
 	})
@@ -97,7 +98,7 @@ func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 		return nil, err
 	}
 	d.transact()
-	return d, d.abandonHalfMadeIndexes()
+	return d, d.abandonTentative()
 }
 
 func (r *Registry) attach(rec databaseRecord) *Database {
@@ -171,8 +172,13 @@ func (d *Database) CatalogAt(at mvcc.Timestamp) *schema.Catalog {
 	return list[0].catalog
 }
 
-// DDL prints the newest schema as the statements that make it.
-func (d *Database) DDL() []string { return d.Catalog().DDL() }
+// DDL prints the newest schema that is complete, as the statements that make it.
+func (d *Database) DDL() []string {
+	if v := d.settled(); v != nil {
+		return v.catalog.DDL()
+	}
+	return d.Catalog().DDL()
+}
 
 // Retention is how long old versions of rows can be read.
 func (d *Database) Retention() time.Duration { return d.Catalog().Options.VersionRetention() }
@@ -192,6 +198,17 @@ func (d *Database) Zone() *time.Location { return d.newest().zone }
 func (d *Database) newest() *version {
 	list := *d.versions.Load()
 	return list[len(list)-1]
+}
+
+// settled is the newest version that no change is still working on; nil if it is no longer kept.
+func (d *Database) settled() *version {
+	list := *d.versions.Load()
+	for i := len(list) - 1; i >= 0; i-- {
+		if !list[i].tentative.Load() {
+			return list[i]
+		}
+	}
+	return nil
 }
 
 func (d *Database) log() *slog.Logger {

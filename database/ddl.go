@@ -53,10 +53,12 @@ func (d *Database) unlockSchema() { <-d.changing }
 
 // change runs one statement.
 //
-// What existing data needs is done between two publications: the first lets new
-// writes obey the new catalog, its new indexes being written but not read; the
-// second, when every old row obeys too, opens the indexes for reading. If a row
-// cannot obey, the old catalog is published again.
+// What existing data needs is done between publications. The first lets new
+// writes obey the new catalog; its new columns and indexes are written but not
+// read. When every old row has them, a second one opens them for reading. Last,
+// old rows are seen to obey new constraints. Until then the versions are
+// tentative: if a row cannot obey, or the server goes down, the old catalog is
+// published again.
 func (d *Database) change(ctx context.Context, statement string) (mvcc.Timestamp, error) {
 	old := d.Catalog()
 	next, what, err := old.Apply(statement, compiler{d.registry.cfg.Clock})
@@ -68,47 +70,81 @@ func (d *Database) change(ctx context.Context, statement string) (mvcc.Timestamp
 	}
 	garbage := droppedSpans(what)
 	if len(what.Indexes)+len(what.Columns)+len(what.Validations) == 0 {
-		return d.publish(ctx, next, garbage)
+		return d.publish(ctx, publication{catalog: next, garbage: garbage})
 	}
-	for _, x := range what.Indexes {
-		x.State = schema.IndexWriteOnly
-	}
-	at, err := d.publish(ctx, next, garbage)
+	filling := next.HoldBack(what)
+	at, err := d.publish(ctx, publication{catalog: next, tentative: true})
 	if err != nil {
 		return 0, err
 	}
-	if err := d.bringUp(ctx, what); err != nil {
-		return 0, d.undo(ctx, old, what, err)
+	if filling {
+		at, what, err = d.fill(ctx, old, statement, what)
 	}
-	if len(what.Indexes) == 0 {
-		return at, nil
+	if err == nil {
+		err = d.validateAll(ctx, what.Validations)
 	}
-	final, _, err := old.Apply(statement, compiler{d.registry.cfg.Clock})
+	if err == nil {
+		err = d.settle(garbage)
+	}
 	if err != nil {
-		return 0, fmt.Errorf("apply again: %w", err)
+		return 0, d.undo(ctx, old, err)
 	}
-	final.Version = next.Version + 1
-	return d.publish(ctx, final, nil)
+	return at, nil
 }
 
-// undo publishes the old catalog again, after a change that old rows could not obey.
-func (d *Database) undo(ctx context.Context, old *schema.Catalog, what *schema.Change, cause error) error {
-	ctx = context.WithoutCancel(ctx) // also when the change was cancelled
-	var garbage []table.Span
-	for _, x := range what.Indexes {
-		if old.Index(x.FullName()) == nil {
-			span, _ := table.IndexLayout(x).Space()
-			garbage = append(garbage, span)
-		}
+// fill fills what was held back and then publishes the catalog as the statement means it.
+func (d *Database) fill(ctx context.Context, old *schema.Catalog, statement string, held *schema.Change) (mvcc.Timestamp, *schema.Change, error) {
+	if err := d.bringUp(ctx, held); err != nil {
+		return 0, nil, err
 	}
-	again, err := d.copyOf(old)
-	if err == nil {
-		_, err = d.publish(ctx, again, garbage)
-	}
+	final, what, err := old.Apply(statement, compiler{d.registry.cfg.Clock})
 	if err != nil {
+		return 0, nil, fmt.Errorf("apply again: %w", err)
+	}
+	final.Version = d.Catalog().Version + 1
+	at, err := d.publish(ctx, publication{catalog: final, tentative: true})
+	return at, what, err
+}
+
+// settle says, durably, that the newest version is complete. Only now is what it dropped garbage.
+func (d *Database) settle(garbage []table.Span) error {
+	v := d.newest()
+	v.garbage = garbage
+	v.tentative.Store(false)
+	return d.storeVersion(v)
+}
+
+// undo publishes the old catalog again, after a change that failed.
+func (d *Database) undo(ctx context.Context, old *schema.Catalog, cause error) error {
+	// Also when the change was cancelled.
+	if err := d.takeBack(context.WithoutCancel(ctx), old); err != nil {
 		return fmt.Errorf("undo schema change (%v): %w", cause, err)
 	}
 	return cause
+}
+
+// takeBack publishes an older catalog again. What indexes the newest one had besides is garbage.
+func (d *Database) takeBack(ctx context.Context, old *schema.Catalog) error {
+	kept := map[schema.TableID]bool{}
+	for _, t := range old.Tables {
+		for _, x := range t.Indexes {
+			kept[x.ID] = true
+		}
+	}
+	var garbage []table.Span
+	for _, t := range d.Catalog().Tables {
+		for _, x := range t.Indexes {
+			if span, alone := table.IndexLayout(x).Space(); alone && !kept[x.ID] {
+				garbage = append(garbage, span)
+			}
+		}
+	}
+	again, err := d.copyOf(old)
+	if err != nil {
+		return err
+	}
+	_, err = d.publish(ctx, publication{catalog: again, garbage: garbage})
+	return err
 }
 
 // copyOf is a catalog like c, one version above the newest. IDs that were given out meanwhile are not given out again.
@@ -124,15 +160,30 @@ func (d *Database) copyOf(c *schema.Catalog) (*schema.Catalog, error) {
 	newest := d.Catalog()
 	again.Version = newest.Version + 1
 	again.NextID = max(again.NextID, newest.NextID)
+	next := map[schema.TableID]schema.ColumnID{}
+	for _, t := range newest.Tables {
+		next[t.ID] = t.NextColumn
+	}
+	for _, t := range again.Tables {
+		t.NextColumn = max(t.NextColumn, next[t.ID])
+	}
 	return again, nil
 }
 
+// publication is a catalog that is to become the newest.
+type publication struct {
+	catalog   *schema.Catalog
+	garbage   []table.Span // that the catalogs before it name
+	tentative bool
+}
+
 // publish makes a catalog the newest, durably, as the only thing that writes at that moment.
-func (d *Database) publish(ctx context.Context, c *schema.Catalog, garbage []table.Span) (mvcc.Timestamp, error) {
+func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, error) {
 	var at mvcc.Timestamp
 	err := d.txns.ChangeSchema(ctx, func(ts mvcc.Timestamp) error {
-		v := newVersion(d, c, ts)
-		v.garbage = garbage
+		v := newVersion(d, p.catalog, ts)
+		v.garbage = p.garbage
+		v.tentative.Store(p.tentative)
 		if err := d.storeVersion(v); err != nil {
 			return err
 		}
@@ -164,37 +215,14 @@ func droppedSpans(what *schema.Change) []table.Span {
 	return list
 }
 
-// abandonHalfMadeIndexes takes back a change that was under way when the server went down.
-func (d *Database) abandonHalfMadeIndexes() error {
-	list := *d.versions.Load()
-	newest := list[len(list)-1]
-	if !hasHalfMadeIndex(newest.catalog) || len(list) < 2 {
+// abandonTentative takes back a change that was under way when the server went down.
+func (d *Database) abandonTentative() error {
+	if !d.newest().tentative.Load() {
 		return nil
 	}
-	var before *schema.Catalog
-	for i := len(list) - 2; i >= 0 && before == nil; i-- {
-		if !hasHalfMadeIndex(list[i].catalog) {
-			before = list[i].catalog
-		}
-	}
+	before := d.settled()
 	if before == nil {
-		return fmt.Errorf("schema version %d of %s has a half-made index and no version before it", newest.catalog.Version, d.name)
+		return fmt.Errorf("schema version %d of %s is half made and no version is before it", d.Catalog().Version, d.name)
 	}
-	again, err := d.copyOf(before)
-	if err != nil {
-		return err
-	}
-	_, err = d.publish(context.Background(), again, nil)
-	return err
-}
-
-func hasHalfMadeIndex(c *schema.Catalog) bool {
-	for _, t := range c.Tables {
-		for _, x := range t.Indexes {
-			if x.State != schema.IndexReadWrite {
-				return true
-			}
-		}
-	}
-	return false
+	return d.takeBack(context.Background(), before.catalog)
 }

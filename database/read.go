@@ -29,11 +29,15 @@ func (d *Database) Projection(c *schema.Catalog, tableName, index string, column
 	}
 	p, err := project(v.catalog, tableName, index, columns)
 	if err != nil {
-		if v != d.newest() {
-			// A table made after the time that is read was empty then; it is not wrong to name it.
-			return d.Projection(d.Catalog(), tableName, index, columns)
+		if v == d.newest() {
+			return nil, err
 		}
-		return nil, err
+		// A table made after the time that is read was empty then; it is not wrong to name it.
+		p, later := d.Projection(d.Catalog(), tableName, index, columns)
+		if later == nil && v.lacksColumns(p.Table, p.Index, p.Columns) {
+			return nil, err
+		}
+		return p, later
 	}
 	v.projections.put(key, p)
 	return p, nil
@@ -63,7 +67,7 @@ func project(c *schema.Catalog, tableName, index string, columns []string) (*Pro
 	}
 	var x *schema.Index
 	if index != "" {
-		if x = t.Index(index); x == nil {
+		if x = t.Index(index); x == nil || x.State != schema.IndexReadWrite {
 			return nil, fault.IndexNotFound(index, t.FullName())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -24,6 +25,8 @@ type version struct {
 	zone    *time.Location
 	// garbage are key ranges that only older versions read: they go when the last older version goes.
 	garbage []table.Span
+	// tentative says that the change that made the version is under way: it is taken back if the server goes down.
+	tentative atomic.Bool
 
 	system      []*schema.Table
 	analyzing   sync.Mutex
@@ -41,6 +44,8 @@ type schemaRecord struct {
 	At      mvcc.Timestamp
 	Catalog json.RawMessage
 	Garbage []table.Span
+	// Tentative: see version.
+	Tentative bool `json:",omitempty"`
 }
 
 func newVersion(d *Database, c *schema.Catalog, at mvcc.Timestamp) *version {
@@ -90,7 +95,7 @@ func (d *Database) storeVersion(v *version) error {
 	if err != nil {
 		return fmt.Errorf("encode catalog: %w", err)
 	}
-	return d.registry.putMeta(d.versionKey(v), schemaRecord{At: v.at, Catalog: data, Garbage: v.garbage})
+	return d.registry.putMeta(d.versionKey(v), schemaRecord{At: v.at, Catalog: data, Garbage: v.garbage, Tentative: v.tentative.Load()})
 }
 
 // versionOf finds the version that a catalog belongs to; nil if it is no longer kept.

@@ -84,13 +84,7 @@ func (d *draft) redefineColumn(t *Table, c *Column, s *ast.AlterColumnType) erro
 		return err
 	}
 	d.validateRedefinition(t, c, &old)
-	if err := d.recompile(t); err != nil {
-		return err
-	}
-	if !c.Type.Equal(old.Type) {
-		d.rebuildIndexes(t, c)
-	}
-	return nil
+	return d.recompile(t)
 }
 
 // redefineGenerated checks the AS clause of a redefinition, or its absence.
@@ -170,7 +164,8 @@ func checkRedefinition(t *Table, c, old *Column) error {
 	return checkTypeReaders(t, c)
 }
 
-// convertible says whether a column's values may stay as they are when its type changes.
+// convertible says whether a column's values may stay as they are when its type changes: in rows and in keys of indexes
+// STRING and BYTES are written alike.
 func convertible(from, to *value.Type) bool {
 	if from.Kind == value.Array && to.Kind == value.Array {
 		return convertible(from.Elem, to.Elem)

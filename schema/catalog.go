@@ -50,7 +50,7 @@ type Table struct {
 	ID      TableID
 	Schema  string // "" is the default schema
 	Name    string
-	Columns []*Column // in order; a Column's Ordinal is its place here
+	Columns []*Column // in order, those that nobody can name yet last; a Column's Ordinal is its place here
 	Key     []KeyPart // the primary key; may be empty: at most one row
 
 	Parent     *Table // of INTERLEAVE IN [PARENT], else nil
@@ -103,7 +103,16 @@ type Column struct {
 	Generated            *Expr // AS (e), or nil
 	Stored               bool  // of a generated column
 	KeyOrdinal           int   // place in the primary key, -1 if not part of it
+	State                ColumnState
 }
+
+// ColumnState says who may use a column.
+type ColumnState uint8
+
+const (
+	ColumnReadWrite ColumnState = iota // complete
+	ColumnWriteOnly                    // being back-filled: written with every new row, but no user can name it
+)
 
 // Check is a CHECK constraint.
 type Check struct {

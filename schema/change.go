@@ -1,11 +1,14 @@
 package schema
 
+import "slices"
+
 // Change says what a statement means for data that exists already. The new
 // catalog may serve only after Columns and Indexes are filled and Validations
-// have passed; what was dropped is garbage once the new catalog serves.
+// have passed; what was dropped is garbage once the new catalog serves. While
+// they are filled, a catalog that HoldBack was called for serves.
 //
 // Order: Columns, then Indexes, which may hold them, then Validations, since
-// foreign keys are looked up in Indexes. Other kinds of Validations may come first.
+// foreign keys are looked up in Indexes.
 type Change struct {
 	// Nothing says that the statement changed nothing (IF [NOT] EXISTS): the catalog is the old one.
 	Nothing bool
@@ -13,11 +16,38 @@ type Change struct {
 	Columns []ColumnBackfill
 	// Indexes, of the new catalog, get an entry for every row that exists; a UNIQUE one may refuse.
 	Indexes []*Index
+	// Replaced are indexes of the new catalog as they were before: those of Indexes with the same names take their places.
+	Replaced []*Index
 	// Validations must hold for every row that exists, or the statement fails and the old catalog stays.
 	Validations []Validation
 	// DroppedTables and DroppedIndexes, of the old catalog, own keys that nobody reads any more.
 	DroppedTables  []*Table
 	DroppedIndexes []*Index
+}
+
+// HoldBack changes c, which Apply has just made with ch, to what serves while
+// new columns and indexes are filled: these are written but not read, indexes
+// that others replace are still there, and foreign keys that need an index that
+// is not complete are not enforced. It says whether there is anything to fill.
+func (c *Catalog) HoldBack(ch *Change) bool {
+	for _, b := range ch.Columns {
+		b.Column.State = ColumnWriteOnly
+	}
+	for _, i := range ch.Indexes {
+		i.State = IndexWriteOnly
+	}
+	for _, old := range ch.Replaced {
+		t, name := old.Table, key(old.Schema, old.Name)
+		at := slices.Index(t.Indexes, c.indexes[name])
+		t.Indexes = append(t.Indexes, t.Indexes[at])
+		t.Indexes[at], c.indexes[name] = old, old // first, so that it is found by name
+	}
+	for _, v := range ch.Validations {
+		if v.Kind == ValidateForeignKey && len(ch.Indexes) > 0 {
+			v.ForeignKey.NotEnforced = true
+		}
+	}
+	return len(ch.Columns)+len(ch.Indexes) > 0
 }
 
 // ColumnBackfill is a new column that existing rows need a value of: its Default, or its stored Generated expression.

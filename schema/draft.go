@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cloudspannerecosystem/memefish/ast"
@@ -66,7 +67,7 @@ func (d *draft) own(t *Table) *Table {
 // enter makes a table and its indexes known by their names.
 func (d *draft) enter(t *Table) {
 	d.tables[key(t.Schema, t.Name)] = t
-	for _, i := range t.Indexes {
+	for _, i := range slices.Backward(t.Indexes) { // of two with one name the first is the one to find
 		d.indexes[key(i.Schema, i.Name)] = i
 	}
 }

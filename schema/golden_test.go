@@ -19,8 +19,8 @@ import (
 //	ddl                   print the catalog
 //	stored                print the catalog as Marshal does
 //
-// After every statement that succeeds the invariants are checked, and that the
-// catalog before it is as it was.
+// After every statement that succeeds the invariants are checked, those of the
+// catalog in which it is under way too, and that the catalog before it is as it was.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/ddl", func(t *testing.T, path string) {
 		c := NewCatalog()
@@ -69,6 +69,7 @@ func applyGolden(t *testing.T, c *Catalog, stmt string, out *strings.Builder) *C
 	out.WriteString(changeText(change))
 	checkInvariants(t, next)
 	checkRoundTrips(t, next)
+	checkHoldBack(t, c, stmt)
 	return next
 }
 

@@ -238,10 +238,12 @@ func (d *draft) alterIndex(s *ast.AlterIndex) error {
 		if c := i.Table.Column(a.Name.Name); c != nil && slices.Contains(i.Storing, c) {
 			return fault.IndexColumnStored(i.FullName(), c.Name)
 		}
+		before := *i
+		before.Storing = slices.Clone(i.Storing)
 		if err := i.addStored(a.Name.Name); err != nil {
 			return err
 		}
-		d.rebuildIndex(i)
+		d.rebuildIndex(i, &before)
 		return nil
 	case *ast.DropStoredColumn:
 		at := slices.IndexFunc(i.Storing, func(c *Column) bool { return sameName(c.Name, a.Name.Name) })
@@ -256,17 +258,9 @@ func (d *draft) alterIndex(s *ast.AlterIndex) error {
 
 // rebuildIndex gives the index a new key space to be filled, because what its entries hold has changed.
 // Reads in the past find the old one by the catalog of their time.
-func (d *draft) rebuildIndex(i *Index) {
+func (d *draft) rebuildIndex(i, before *Index) {
 	i.ID = d.newID()
+	d.change.Replaced = append(d.change.Replaced, before)
 	d.change.DroppedIndexes = append(d.change.DroppedIndexes, d.old.indexes[key(i.Schema, i.Name)])
 	d.change.Indexes = append(d.change.Indexes, i)
-}
-
-// rebuildIndexes rebuilds the indexes whose entries hold the column, whose type has changed.
-func (d *draft) rebuildIndexes(t *Table, c *Column) {
-	for _, i := range t.Indexes {
-		if i.keys(c) || slices.Contains(i.Storing, c) {
-			d.rebuildIndex(i)
-		}
-	}
 }

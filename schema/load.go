@@ -121,6 +121,9 @@ func loadColumn(s storedColumn) (*Column, error) {
 		AllowCommitTimestamp: s.CommitTimestamp, Stored: s.Stored, KeyOrdinal: -1,
 		Default: loadExpr(s.Default), OnUpdate: loadExpr(s.OnUpdate), Generated: loadExpr(s.Generated),
 	}
+	if s.WriteOnly {
+		c.State = ColumnWriteOnly
+	}
 	switch kind := value.Kind(s.Kind); kind {
 	case value.String:
 		c.Type = value.StringType

@@ -26,10 +26,10 @@ func fullName(schema, name string) string {
 	return schema + "." + name
 }
 
-// Column returns the column called name, ignoring case, or nil.
+// Column returns the column that users call name, ignoring case, or nil.
 func (t *Table) Column(name string) *Column {
 	for _, c := range t.Columns {
-		if strings.EqualFold(c.Name, name) {
+		if c.State == ColumnReadWrite && strings.EqualFold(c.Name, name) {
 			return c
 		}
 	}

@@ -57,6 +57,7 @@ type storedColumn struct {
 	OnUpdate        *string  `json:"on_update,omitempty"`
 	Generated       *string  `json:"generated,omitempty"`
 	Stored          bool     `json:"stored,omitempty"`
+	WriteOnly       bool     `json:"write_only,omitempty"`
 }
 
 type storedKeyPart struct {
@@ -145,7 +146,7 @@ func storeTable(t *Table) storedTable {
 func storeColumn(c *Column) storedColumn {
 	s := storedColumn{
 		ID: c.ID, Name: c.Name, Kind: int(c.Type.Kind), Length: c.MaxLength, Max: c.LengthIsMax, NotNull: c.NotNull,
-		Hidden: c.Hidden, CommitTimestamp: c.AllowCommitTimestamp, Stored: c.Stored,
+		Hidden: c.Hidden, CommitTimestamp: c.AllowCommitTimestamp, Stored: c.Stored, WriteOnly: c.State == ColumnWriteOnly,
 		Default: storeExpr(c.Default), OnUpdate: storeExpr(c.OnUpdate), Generated: storeExpr(c.Generated),
 	}
 	if c.Type.Kind == value.Array {

@@ -56,6 +56,9 @@ func (l *library) addTable(t *schema.Table) {
 	l.tables = append(l.tables, t)
 	l.ownTables = append(l.ownTables, table)
 	for _, c := range t.Columns {
+		if c.State == schema.ColumnWriteOnly {
+			continue // the library's columns have the ordinals of ours: those that are left out are last
+		}
 		writable := c.Generated == nil
 		// A column that SELECT * leaves out is a pseudo column to the library.
 		column := get(googlesql.NewSimpleColumn(t.FullName(), c.Name, libraryType(l.types, c.Type), c.Hidden, writable))

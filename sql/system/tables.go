@@ -9,8 +9,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// committed is the SPANNER_STATE of everything that is not just being made.
-const committed = "COMMITTED"
+// The states of columns and indexes: committed is that of everything that is not just being made, writeOnly that of
+// what is back-filled.
+const (
+	committed = "COMMITTED"
+	writeOnly = "WRITE_ONLY"
+)
 
 func schemata(b *builder) {
 	for _, name := range append([]string{"", InformationSchema, SpannerSys}, b.catalog.Schemas...) {
@@ -63,8 +67,12 @@ func columns(b *builder) {
 			if c.Generated != nil {
 				generated, stored = "ALWAYS", yesNo(c.Stored)
 			}
+			state := committed
+			if c.State == schema.ColumnWriteOnly {
+				state = writeOnly
+			}
 			b.add("", t.Schema, t.Name, c.Name, c.Ordinal+1, text(c.Default), nil, yesNo(!c.NotNull), c.TypeSQL(), generated,
-				c.Hidden, text(c.Generated), stored, orNull(!builtIn(t), committed), "NO", nil, nil, nil, nil, nil, text(c.OnUpdate))
+				c.Hidden, text(c.Generated), stored, orNull(!builtIn(t), state), "NO", nil, nil, nil, nil, nil, text(c.OnUpdate))
 		}
 	}
 }
@@ -114,7 +122,7 @@ func indexes(b *builder) {
 				parent = i.Parent.Name
 			}
 			if i.State == schema.IndexWriteOnly {
-				state = "WRITE_ONLY"
+				state = writeOnly
 			}
 			b.add("", t.Schema, t.Name, i.Name, "INDEX", parent, i.Unique, i.NullFiltered, state, i.Managed)
 		}

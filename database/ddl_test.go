@@ -1,0 +1,201 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/txn"
+)
+
+// begin publishes what a change publishes first, and leaves it there.
+func (b *bed) begin(statement string) *schema.Change {
+	b.t.Helper()
+	next, what, err := b.db.Catalog().Apply(statement, compiler{b.cfg.Clock})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if !next.HoldBack(what) {
+		b.t.Fatalf("%s fills nothing", statement)
+	}
+	if _, err := b.db.publish(context.Background(), publication{catalog: next, tentative: true}); err != nil {
+		b.t.Fatal(err)
+	}
+	return what
+}
+
+// reopen closes the store and opens what was written.
+func (b *bed) reopen() *bed {
+	b.t.Helper()
+	b.shut(b.store)
+	again := open(b.t, b.fs)
+	db, err := again.Database(testName)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	again.db = db
+	return again
+}
+
+// fails runs a query that must fail.
+func (b *bed) fails(c *schema.Catalog, sql string, code codes.Code) {
+	b.t.Helper()
+	_, err := b.db.Prepare(context.Background(), c, sql, nil, Options{})
+	if fault.CodeOf(err) != code {
+		b.t.Errorf("%s: got %v", sql, err)
+	}
+}
+
+func rowsOf(n int64) (rows [][2]int64) {
+	for k := range n {
+		rows = append(rows, [2]int64{k, k % 7})
+	}
+	return rows
+}
+
+// TestHalfMadeChangeIsTakenBack: a server that went down in the middle of a back-fill comes up without the change, and
+// what the back-fill had written by then is never seen.
+func TestHalfMadeChangeIsTakenBack(t *testing.T) {
+	for _, statement := range []string{
+		"CREATE INDEX ByBoth ON T(V, K)",
+		"ALTER TABLE T ADD COLUMN W INT64 NOT NULL DEFAULT (7)",
+		"ALTER TABLE T ADD COLUMN W INT64 AS (V + 1) STORED",
+		"ALTER INDEX ByV ADD STORED COLUMN X",
+		"ALTER TABLE U ADD CONSTRAINT Known FOREIGN KEY (V) REFERENCES T (X)",
+	} {
+		t.Run(statement, func(t *testing.T) {
+			b := create(t, "CREATE TABLE T (K INT64, V INT64, X INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON T(V)",
+				"CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K)")
+			if err := b.insert("T", rowsOf(10)...); err != nil {
+				t.Fatal(err)
+			}
+			before := strings.Join(b.db.DDL(), "\n")
+			what := b.begin(statement)
+			if err := b.db.bringUp(context.Background(), what); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.insert("T", [2]int64{10, 3}); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(b.db.DDL(), "\n"); got != before {
+				t.Errorf("under way the schema is\n%s\nit was\n%s", got, before)
+			}
+			again := b.reopen()
+			if got := strings.Join(again.db.DDL(), "\n"); got != before {
+				t.Errorf("the schema is\n%s\nit was\n%s", got, before)
+			}
+			if got := again.query("SELECT COUNT(*) FROM T@{FORCE_INDEX=ByV} WHERE V >= 0"); got != "11\n" {
+				t.Errorf("the index has %s entries", got)
+			}
+			again.alter("ALTER TABLE T ADD COLUMN Y STRING(MAX)")
+			if got := again.query("SELECT COUNT(*) FROM T WHERE Y IS NOT NULL"); got != "0\n" {
+				t.Errorf("%s rows have values that nobody wrote", got)
+			}
+		})
+	}
+}
+
+// TestColumnIsHiddenUntilFilled: while rows have no value of a new column yet, nobody can name it, but new rows have it.
+func TestColumnIsHiddenUntilFilled(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	if err := b.insert("T", rowsOf(10)...); err != nil {
+		t.Fatal(err)
+	}
+	before, err := b.db.Transactions().Snapshot(context.Background(), txn.Bound{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const statement = "ALTER TABLE T ADD COLUMN W INT64 NOT NULL DEFAULT (7)"
+	b.begin(statement)
+	hidden := b.db.Catalog()
+	b.fails(hidden, "SELECT W FROM T", codes.InvalidArgument)
+	b.fails(hidden, "UPDATE T SET W = NULL WHERE TRUE", codes.InvalidArgument)
+	if _, err := b.db.Projection(hidden, "T", "", []string{"W"}); fault.CodeOf(err) != codes.NotFound {
+		t.Errorf("READ of the column: %v", err)
+	}
+	state := "SELECT SPANNER_STATE = 'WRITE_ONLY' AND COLUMN_NAME = 'W' FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = 'T' ORDER BY ORDINAL_POSITION DESC LIMIT 1"
+	if got := b.query("SELECT CAST((" + state + ") AS INT64)"); got != "1\n" {
+		t.Errorf("INFORMATION_SCHEMA does not show the column: %s", got)
+	}
+	if got := b.query("SELECT * FROM T WHERE K = 3"); got != "3 3\n" {
+		t.Errorf("SELECT * shows %q", got)
+	}
+	if err := b.insert("T", [2]int64{10, 3}); err != nil {
+		t.Fatal(err)
+	}
+
+	b = b.reopen()
+	b.alter(statement)
+	if got := b.query("SELECT COUNT(*), SUM(W) FROM T"); got != "11 77\n" {
+		t.Errorf("afterwards there are %s", got)
+	}
+	// The past is as it was: there was no such column.
+	past := b.db.CatalogAt(before.Timestamp())
+	b.fails(past, "SELECT W FROM T", codes.InvalidArgument)
+	if _, err := b.db.Projection(past, "T", "", []string{"W"}); fault.CodeOf(err) != codes.NotFound {
+		t.Errorf("READ of the column in the past: %v", err)
+	}
+}
+
+// TestDefaultIsSeenAtOnce adds columns with values while others read: they find the column in every row, or not at all.
+func TestDefaultIsSeenAtOnce(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	if err := b.insert("T", rowsOf(5*chunkRows)...); err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for _, c := range []string{"W", "S"} {
+		readers.Go(func() {
+			ctx := context.Background()
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if n, err := b.count(ctx, fmt.Sprintf("SELECT COUNT(*) FROM T WHERE %s IS NULL", c)); err == nil && n != 0 {
+					t.Errorf("%d rows without %s", n, c)
+					return
+				} else if err != nil && fault.CodeOf(err) != codes.InvalidArgument {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	writers := b.insertBeside(stop, &readers)
+	b.alter("ALTER TABLE T ADD COLUMN W INT64 NOT NULL DEFAULT (7)", "ALTER TABLE T ADD COLUMN S INT64 AS (V + 1) STORED")
+	close(stop)
+	readers.Wait()
+	want := fmt.Sprintf("%d %d\n", 5*chunkRows+writers.Load(), 7*(5*chunkRows+writers.Load()))
+	if got := b.query("SELECT COUNT(S), SUM(W) FROM T"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestForeignKeyWhileWriting: rows that are written while the index of a new foreign key is filled are not refused for
+// what the index does not have yet.
+func TestForeignKeyWhileWriting(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64, V INT64) PRIMARY KEY (K)")
+	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 20}); err != nil {
+		t.Fatal(err)
+	}
+	const statement = "ALTER TABLE U ADD CONSTRAINT Known FOREIGN KEY (V) REFERENCES T (V)"
+	b.begin(statement)
+	if err := b.insert("U", [2]int64{1, 20}); err != nil {
+		t.Errorf("a row whose reference is not in the index yet: %v", err)
+	}
+	b = b.reopen()
+	b.alter(statement)
+	if err := b.insert("U", [2]int64{2, 10}); err != nil {
+		t.Error(err)
+	}
+	wantCode(t, b.insert("U", [2]int64{3, 30}), codes.FailedPrecondition)
+}
