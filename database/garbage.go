@@ -22,6 +22,9 @@ func (r *Registry) collectGarbage(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		if err := r.sweepOperations(); err != nil {
+			r.cfg.Log.Error("forget operations", "error", err)
+		}
 		for _, d := range *r.databases.Load() {
 			if err := d.collect(ctx); err != nil && ctx.Err() == nil && !d.Dropped() {
 				d.log().Error("collect old versions", "error", err)

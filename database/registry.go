@@ -70,12 +70,14 @@ type Instance struct {
 //	database/<name>            databaseRecord
 //	schema/<space>/<version>   schemaRecord (big-endian numbers)
 //	split/<space>/<key>        splitPointRecord (a logical key of the space)
+//	operation/<name>           Operation
 //	next-space                 the next Space to give out
 const (
 	metaInstance   = "instance/"
 	metaDatabase   = "database/"
 	metaSchema     = "schema/"
 	metaSplitPoint = "split/"
+	metaOperation  = "operation/"
 	metaNextSpace  = "next-space"
 )
 
@@ -294,6 +296,9 @@ func (r *Registry) DeleteInstance(name string) error {
 	if err := b.Delete(metaKey(metaInstance, name)); err != nil {
 		return err
 	}
+	if err := b.DeleteRange(metaRange(metaOperation + name + "/")); err != nil {
+		return err
+	}
 	if err := b.Commit(); err != nil {
 		return fmt.Errorf("delete instance: %w", err)
 	}
@@ -377,6 +382,9 @@ func (r *Registry) drop(d *Database) error {
 	b := r.store.NewBatch()
 	defer b.Close()
 	if err := b.Delete(metaKey(metaDatabase, d.name)); err != nil {
+		return err
+	}
+	if err := b.DeleteRange(metaRange(metaOperation + d.name + "/")); err != nil {
 		return err
 	}
 	if err := b.DeleteRange(metaRange(schemaPrefix(d.space))); err != nil {

@@ -149,7 +149,11 @@ func (s *Server) dropDatabase(ctx context.Context, req *databasepb.DropDatabaseR
 	if _, err := s.database(req.Database); err != nil {
 		return nil, err
 	}
-	return &emptypb.Empty{}, s.registry.DropDatabase(ctx, req.Database)
+	if err := s.registry.DropDatabase(ctx, req.Database); err != nil {
+		return nil, err
+	}
+	s.operations.forget(req.Database)
+	return &emptypb.Empty{}, nil
 }
 
 // systemRoles are the roles that every database has.

@@ -222,5 +222,9 @@ func (s *Server) deleteInstance(_ context.Context, req *instancepb.DeleteInstanc
 	if _, err := s.instance(req.Name); err != nil {
 		return nil, err
 	}
-	return &emptypb.Empty{}, s.registry.DeleteInstance(req.Name)
+	if err := s.registry.DeleteInstance(req.Name); err != nil {
+		return nil, err
+	}
+	s.operations.forget(req.Name)
+	return &emptypb.Empty{}, nil
 }

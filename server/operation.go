@@ -1,9 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,18 +16,21 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/fault"
 )
 
-// operations holds the long-running operations of a server. They are forgotten
-// when it ends: what they did is in the databases, and a client that asks again is told NOT_FOUND.
+// operations holds the long-running operations of a server. Those that have ended are in the registry, and
+// outlive it. One that runs when the process dies is forgotten: what it did is in the databases, and a client that asks
+// again is told NOT_FOUND.
 type operations struct {
 	ctx   context.Context // of the server
+	kept  *database.Registry
 	tasks sync.WaitGroup
 
-	mu     sync.Mutex
-	byName map[string]*operation
-	last   int64 // of the numbers in names
+	mu      sync.Mutex
+	running map[string]*operation // by name
+	last    int64                 // of the numbers in names
 }
 
 // An operation is one of them.
@@ -36,18 +42,12 @@ type operation struct {
 
 	mu       sync.Mutex
 	metadata proto.Message
-	ended    time.Time
-	response proto.Message
-	err      error
+	ended    *longrunningpb.Operation // what is answered from its end on; nil before
 }
 
-const (
-	// operationLife is how long a finished operation can be asked for, as on the service.
-	operationLife = 7 * 24 * time.Hour
-	// operationPatience is how long a request that starts an operation waits for its end, since most take no
-	// time at all and clients would poll. The reply then says that it is done.
-	operationPatience = 2 * time.Second
-)
+// operationPatience is how long a request that starts an operation waits for its end, since most take no
+// time at all and clients would poll. The reply then says that it is done.
+const operationPatience = 2 * time.Second
 
 // startOperation runs work as an operation of a resource and waits for a moment for its end. id may be empty.
 // work may call update with new metadata; it ends early if its context does.
@@ -79,48 +79,149 @@ func (s *Server) runOperation(ctx context.Context, op *operation, work func(cont
 		s.cfg.Log.LogAttrs(ctx, slog.LevelError, "internal error in operation",
 			append([]slog.Attr{slog.String("operation", op.name), slog.String("error", err.Error())}, stackOf(err)...)...)
 	}
+	ended, err := op.result(response, err)
+	if err == nil {
+		err = s.operations.keep(op, ended, s.cfg.Clock())
+	}
+	if err != nil { // it can be asked for until the server ends
+		s.cfg.Log.Error("operation not kept", slog.String("operation", op.name), slog.Any("error", err))
+	}
 	op.mu.Lock()
-	op.response, op.err, op.ended = response, err, s.cfg.Clock()
+	op.ended = ended
 	op.mu.Unlock()
 	close(op.done)
+	if err == nil {
+		s.operations.remove(op)
+	}
+}
+
+// result is what is answered once the operation has ended.
+func (op *operation) result(response proto.Message, failed error) (*longrunningpb.Operation, error) {
+	p, err := op.proto()
+	if p == nil {
+		p = &longrunningpb.Operation{Name: op.name}
+	}
+	p.Done = true
+	if failed == nil && err == nil {
+		var packed *anypb.Any
+		if packed, err = anypb.New(response); err == nil {
+			p.Result = &longrunningpb.Operation_Response{Response: packed}
+			return p, nil
+		}
+	}
+	st, _ := statusOf(cmp.Or(failed, err))
+	p.Result = &longrunningpb.Operation_Error{Error: st.Proto()}
+	return p, err
+}
+
+// keep makes the end of an operation durable, before anybody is told of it. One that was deleted meanwhile stays so.
+func (os *operations) keep(op *operation, ended *longrunningpb.Operation, at time.Time) error {
+	os.mu.Lock()
+	deleted := os.running[op.name] != op
+	os.mu.Unlock()
+	if deleted {
+		return nil
+	}
+	data, err := proto.Marshal(ended)
+	if err != nil {
+		return err
+	}
+	return os.kept.PutOperation(database.Operation{Name: op.name, Ended: at, Proto: data})
 }
 
 func (os *operations) add(op *operation, resource, id string) error {
 	os.mu.Lock()
 	defer os.mu.Unlock()
-	if id == "" {
-		os.last = max(os.last+1, op.started.UnixMicro())
-		id = "_auto_op_" + strconv.FormatInt(os.last, 10)
+	auto := id == ""
+	for {
+		if auto {
+			os.last = max(os.last+1, op.started.UnixMicro())
+			id = "_auto_op_" + strconv.FormatInt(os.last, 10)
+		}
+		op.name = resource + "/operations/" + id
+		ended, err := os.kept.Operation(op.name)
+		switch {
+		case err != nil:
+			return err
+		case ended == nil && os.running[op.name] == nil:
+			if os.running == nil {
+				os.running = map[string]*operation{}
+			}
+			os.running[op.name] = op
+			return nil
+		case !auto:
+			return fault.OperationExists(op.name)
+		}
 	}
-	op.name = resource + "/operations/" + id
-	if os.byName[op.name] != nil {
-		return fault.OperationExists(op.name)
-	}
-	if os.byName == nil {
-		os.byName = map[string]*operation{}
-	}
-	os.byName[op.name] = op
-	return nil
 }
 
-func (os *operations) get(name string) (*operation, error) {
-	os.mu.Lock()
-	defer os.mu.Unlock()
-	if op := os.byName[name]; op != nil {
-		return op, nil
-	}
+// find finds an operation: op if it runs, else what is answered since its end.
+func (os *operations) find(name string) (op *operation, ended *longrunningpb.Operation, err error) {
 	if !strings.Contains(name, "/operations/") {
-		return nil, fault.InvalidResourceName("operation", name)
+		return nil, nil, fault.InvalidResourceName("operation", name)
 	}
-	return nil, fault.OperationNotFound(name)
+	os.mu.Lock()
+	op = os.running[name]
+	os.mu.Unlock()
+	if op != nil {
+		return op, nil, nil
+	}
+	o, err := os.kept.Operation(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if o == nil {
+		return nil, nil, fault.OperationNotFound(name)
+	}
+	ended, err = unpack(o)
+	return nil, ended, err
 }
 
-// under lists the operations whose names begin with prefix.
-func (os *operations) under(prefix string) []*operation {
+func unpack(o *database.Operation) (*longrunningpb.Operation, error) {
+	p := new(longrunningpb.Operation)
+	return p, proto.Unmarshal(o.Proto, p)
+}
+
+// get answers an operation as it is now.
+func (os *operations) get(name string) (*longrunningpb.Operation, error) {
+	op, ended, err := os.find(name)
+	if op != nil {
+		return op.proto()
+	}
+	return ended, err
+}
+
+// under lists the operations whose names begin with prefix, by name.
+func (os *operations) under(prefix string) ([]*longrunningpb.Operation, error) {
+	byName := map[string]*longrunningpb.Operation{}
+	for _, op := range os.runningUnder(prefix) { // first: what ends meanwhile is found below
+		p, err := op.proto()
+		if err != nil {
+			return nil, err
+		}
+		byName[op.name] = p
+	}
+	kept, err := os.kept.Operations(prefix)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range kept {
+		if byName[o.Name], err = unpack(o); err != nil {
+			return nil, err
+		}
+	}
+	var list []*longrunningpb.Operation
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		list = append(list, byName[name])
+	}
+	return list, nil
+}
+
+func (os *operations) runningUnder(prefix string) []*operation {
 	os.mu.Lock()
 	defer os.mu.Unlock()
 	var list []*operation
-	for name, op := range os.byName {
+	for name, op := range os.running {
 		if strings.HasPrefix(name, prefix) {
 			list = append(list, op)
 		}
@@ -128,21 +229,19 @@ func (os *operations) under(prefix string) []*operation {
 	return list
 }
 
-func (os *operations) remove(name string) {
+// remove takes an operation out of those that run.
+func (os *operations) remove(op *operation) {
 	os.mu.Lock()
 	defer os.mu.Unlock()
-	delete(os.byName, name)
+	if os.running[op.name] == op {
+		delete(os.running, op.name)
+	}
 }
 
-// sweep forgets operations that ended long ago.
-func (os *operations) sweep(now time.Time) {
-	for _, op := range os.under("") {
-		op.mu.Lock()
-		old := !op.ended.IsZero() && now.Sub(op.ended) > operationLife
-		op.mu.Unlock()
-		if old {
-			os.remove(op.name)
-		}
+// forget forgets the operations of a resource that is dropped. The registry has forgotten those that have ended.
+func (os *operations) forget(resource string) {
+	for _, op := range os.runningUnder(resource + "/") {
+		os.remove(op)
 	}
 }
 
@@ -172,22 +271,12 @@ func (op *operation) update(change func(metadata proto.Message)) {
 func (op *operation) proto() (*longrunningpb.Operation, error) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
+	if op.ended != nil {
+		return op.ended, nil
+	}
 	metadata, err := anypb.New(op.metadata)
 	if err != nil {
 		return nil, err
 	}
-	p := &longrunningpb.Operation{Name: op.name, Metadata: metadata, Done: !op.ended.IsZero()}
-	switch {
-	case !p.Done:
-	case op.err != nil:
-		st, _ := statusOf(op.err)
-		p.Result = &longrunningpb.Operation_Error{Error: st.Proto()}
-	default:
-		response, err := anypb.New(op.response)
-		if err != nil {
-			return nil, err
-		}
-		p.Result = &longrunningpb.Operation_Response{Response: response}
-	}
-	return p, nil
+	return &longrunningpb.Operation{Name: op.name, Metadata: metadata}, nil
 }

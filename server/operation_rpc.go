@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"sort"
 	"strings"
 	"time"
 
@@ -24,37 +23,38 @@ func (s *Server) operationMethods() []method {
 }
 
 func (s *Server) getOperation(_ context.Context, req *longrunningpb.GetOperationRequest) (*longrunningpb.Operation, error) {
-	op, err := s.operations.get(req.Name)
-	if err != nil {
-		return nil, err
-	}
-	return op.proto()
+	return s.operations.get(req.Name)
 }
 
 func (s *Server) cancelOperation(_ context.Context, req *longrunningpb.CancelOperationRequest) (*emptypb.Empty, error) {
-	op, err := s.operations.get(req.Name)
+	op, _, err := s.operations.find(req.Name)
 	if err != nil {
 		return nil, err
 	}
-	op.cancel()
+	if op != nil {
+		op.cancel()
+	}
 	return &emptypb.Empty{}, nil
 }
 
 func (s *Server) deleteOperation(_ context.Context, req *longrunningpb.DeleteOperationRequest) (*emptypb.Empty, error) {
-	if _, err := s.operations.get(req.Name); err != nil {
+	op, _, err := s.operations.find(req.Name)
+	if err != nil {
 		return nil, err
 	}
-	s.operations.remove(req.Name)
-	return &emptypb.Empty{}, nil
+	if op != nil {
+		s.operations.remove(op)
+	}
+	return &emptypb.Empty{}, s.registry.ForgetOperations(req.Name)
 }
 
 // maxOperationWait bounds WaitOperation without a timeout of its own.
 const maxOperationWait = time.Hour
 
 func (s *Server) waitOperation(ctx context.Context, req *longrunningpb.WaitOperationRequest) (*longrunningpb.Operation, error) {
-	op, err := s.operations.get(req.Name)
-	if err != nil {
-		return nil, err
+	op, ended, err := s.operations.find(req.Name)
+	if op == nil {
+		return ended, err
 	}
 	limit := maxOperationWait
 	if req.Timeout != nil {
@@ -83,20 +83,16 @@ func (s *Server) listed(prefix string, want func(name string) bool, filter strin
 	if err != nil {
 		return nil, "", err
 	}
+	all, err := s.operations.under(prefix)
+	if err != nil {
+		return nil, "", err
+	}
 	var list []*longrunningpb.Operation
-	for _, op := range s.operations.under(prefix) {
-		if want != nil && !want(op.name) {
-			continue
-		}
-		p, err := op.proto()
-		if err != nil {
-			return nil, "", err
-		}
-		if conditions.match(p) {
-			list = append(list, p)
+	for _, op := range all {
+		if (want == nil || want(op.Name)) && conditions.match(op) {
+			list = append(list, op)
 		}
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
 	return page(list, (*longrunningpb.Operation).GetName, size, token)
 }
 

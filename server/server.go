@@ -58,7 +58,7 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 	s.transactions.last.Store(uint64(cfg.Clock().UnixMicro()))
 	ctx, cancel := context.WithCancel(context.Background())
 	s.closing = cancel
-	s.operations.ctx = ctx
+	s.operations.ctx, s.operations.kept = ctx, registry
 
 	s.serving = s.services()
 	s.observe(s.serving)
@@ -155,7 +155,6 @@ func (s *Server) sweep(ctx context.Context) {
 			now := s.cfg.Clock()
 			s.sweepSessions(now)
 			s.transactions.sweep(now)
-			s.operations.sweep(now)
 		case <-ctx.Done():
 			return
 		}

@@ -1,0 +1,95 @@
+package database
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// operationLife is how long an operation that has ended can be asked for, as on the service:
+// https://cloud.google.com/spanner/docs/manage-and-observe-long-running-operations.
+const operationLife = 7 * 24 * time.Hour
+
+// Operation is a long-running operation that has ended. What it did is in the databases; it is kept for those who ask for it,
+// also after a restart, until it is old or what it was about is dropped.
+type Operation struct {
+	Name  string // <resource>/operations/<id>
+	Ended time.Time
+	Proto []byte // as the server answers it
+}
+
+// PutOperation keeps an operation, durably.
+func (r *Registry) PutOperation(o Operation) error {
+	if err := r.putMeta(metaKey(metaOperation, o.Name), o); err != nil {
+		return fmt.Errorf("store operation: %w", err)
+	}
+	return nil
+}
+
+// Operation finds an operation that is kept; nil if there is none of that name.
+func (r *Registry) Operation(name string) (*Operation, error) {
+	key := metaKey(metaOperation, name)
+	it, err := r.store.NewIter(key, append(key, 0))
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	if !it.First() {
+		return nil, it.Error()
+	}
+	data, err := it.Value()
+	if err != nil {
+		return nil, err
+	}
+	o := new(Operation)
+	if err := json.Unmarshal(data, o); err != nil {
+		return nil, fmt.Errorf("read operation: %w", err)
+	}
+	return o, nil
+}
+
+// Operations lists the operations that are kept and whose names begin with prefix.
+func (r *Registry) Operations(prefix string) (list []*Operation, err error) {
+	err = r.eachMeta(metaOperation+prefix, func(_ string, data []byte) error {
+		o := new(Operation)
+		if err := json.Unmarshal(data, o); err != nil {
+			return fmt.Errorf("read operation: %w", err)
+		}
+		list = append(list, o)
+		return nil
+	})
+	return list, err
+}
+
+// ForgetOperations forgets operations that are kept, or never were.
+func (r *Registry) ForgetOperations(names ...string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	b := r.store.NewBatch()
+	defer b.Close()
+	for _, name := range names {
+		if err := b.Delete(metaKey(metaOperation, name)); err != nil {
+			return err
+		}
+	}
+	if err := b.Commit(); err != nil {
+		return fmt.Errorf("forget operations: %w", err)
+	}
+	return nil
+}
+
+// sweepOperations forgets those that ended long ago.
+func (r *Registry) sweepOperations() error {
+	list, err := r.Operations("")
+	if err != nil {
+		return err
+	}
+	var old []string
+	for _, o := range list {
+		if r.cfg.Clock().Sub(o.Ended) > operationLife {
+			old = append(old, o.Name)
+		}
+	}
+	return r.ForgetOperations(old...)
+}
