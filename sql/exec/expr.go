@@ -65,6 +65,9 @@ func (c *compiler) call(e *plan.Call) (eval, error) {
 	case f.Higher != nil:
 		return c.higher(f, e, args)
 	}
+	if e.Func.Name == "$in_array" {
+		return c.inArray(e, c.strict(f, args))
+	}
 	return c.strict(f, args), nil
 }
 

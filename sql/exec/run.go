@@ -20,6 +20,7 @@ type run struct {
 	// registers are columns of enclosing rows; room is where calls put their arguments, each at a place of its own.
 	registers, room []value.Value
 	lazies          []lazyArgs
+	sets            []elementSet
 	subqueries      []subqueryState
 	spools          []spool
 	driving         *plan.Scan // the scan that Env.Restrict restricts
@@ -46,9 +47,9 @@ type program struct {
 	root   maker
 	mutate *mutation
 	types  []*value.Type // of the result
-	// roomSize and lazies are what calls need in a run; subqueries are the subquery expressions; spools their number.
-	roomSize, lazies, spools int
-	subqueries               []*subqueryCode
+	// roomSize, lazies and sets are what calls need in a run; subqueries are the subquery expressions; spools their number.
+	roomSize, lazies, sets, spools int
+	subqueries                     []*subqueryCode
 	// spoolMakers are the plans of spools, spoolWidths the widths of their rows, by number.
 	spoolMakers []maker
 	spoolWidths []int
@@ -75,6 +76,9 @@ func (p *program) start(ctx context.Context, env Env, r *run) *run {
 	}
 	if p.lazies > 0 {
 		r.lazies = make([]lazyArgs, p.lazies)
+	}
+	if p.sets > 0 {
+		r.sets = make([]elementSet, p.sets)
 	}
 	if len(p.subqueries) > 0 {
 		r.subqueries = make([]subqueryState, len(p.subqueries))

@@ -12,10 +12,11 @@ type estimate struct{ rows, cost float64 }
 
 // Costs of operators for each row.
 const (
-	costFilter = 0.05
-	costHash   = 0.5 // to put a row in a hash table
-	costProbe  = 0.2
-	costSort   = 0.1 // for each row and doubling of their number
+	costFilter  = 0.05
+	costHash    = 0.5 // to put a row in a hash table
+	costProbe   = 0.2
+	costElement = 0.2 // to make a row of an array's element
+	costSort    = 0.1 // for each row and doubling of their number
 )
 
 // guess estimates a relation. What it has of enclosing rows counts as known.
@@ -40,7 +41,8 @@ func (p *planner) guess(r relation) estimate {
 		return p.guessJoin(r)
 	case *unnestRel:
 		e := p.guess(r.in)
-		return estimate{e.rows * guessArray, e.cost + e.rows*guessArray*costFilter}
+		n := elements(r.arrays)
+		return estimate{e.rows * n, e.cost + e.rows*n*costElement}
 	case *aggregateRel:
 		e := p.guess(r.in)
 		if len(r.groupBy) == 0 {
@@ -64,6 +66,19 @@ func (p *planner) guess(r relation) estimate {
 		sum.cost += e.cost
 	}
 	return sum
+}
+
+// elements is how many rows an UNNEST of arrays makes of one row.
+func elements(arrays []tree.Expr) float64 {
+	n := 0.0
+	for _, a := range arrays {
+		if l, ok := a.(*tree.Literal); !ok {
+			n = math.Max(n, guessArray)
+		} else if !l.Value.IsNull() {
+			n = math.Max(n, float64(len(l.Value.AsList())))
+		}
+	}
+	return n
 }
 
 // maxGuessing is how many joins deep both methods are compared: each level doubles the work.

@@ -179,23 +179,37 @@ func (p *planner) lowerJoin(s *tree.Join) (relation, error) {
 	return pushIntoJoin(j, nil), nil
 }
 
+// lowerUnnest makes a join of an UNNEST that does not depend on the rows it is joined to: it may be the first to be
+// read, or a hash table, like any other relation.
 func (p *planner) lowerUnnest(s *tree.ArrayScan) (relation, error) {
-	var in relation = &unitRel{}
-	if s.Input != nil {
-		var err error
-		if in, err = p.lower(s.Input); err != nil {
-			return nil, err
-		}
-	}
-	return &unnestRel{
-		in:     in,
+	u := &unnestRel{
+		in:     &unitRel{},
 		arrays: p.foldAll(s.Arrays),
 		elems:  s.Elems,
 		offset: s.Offset,
 		outer:  s.Outer,
 		zip:    s.Zip,
 		conds:  p.conjuncts(s.Cond),
-	}, nil
+	}
+	if s.Input == nil {
+		return u, nil
+	}
+	in, err := p.lower(s.Input)
+	if err != nil {
+		return nil, err
+	}
+	if refsOf(u.arrays...).meets(setOf(in.cols())) || p.options.Batch { // which wants a table at the root, to be cut into partitions
+		u.in = in
+		return u, nil
+	}
+	j := &joinRel{kind: InnerJoin, left: in, right: u, hints: s.Hints}
+	conds := u.conds
+	u.conds, u.outer = nil, false
+	if !s.Outer {
+		return p.filter(j, conds)
+	}
+	j.kind, j.conds = LeftJoin, conds
+	return pushIntoJoin(j, nil), nil
 }
 
 func (p *planner) lowerAggregate(s *tree.Aggregate) (relation, error) {

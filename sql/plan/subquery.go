@@ -65,27 +65,22 @@ func decorrelate(r relation, outer colSet, exists bool) (relation, []tree.Expr) 
 	switch r := r.(type) {
 	case *filterRel:
 		in, conds := decorrelate(r.in, outer, exists)
-		var keep []tree.Expr
-		for _, c := range r.conds {
-			if refsOf(c).meets(outer) && !hasSubquery(c) {
-				conds = append(conds, c)
-			} else {
-				keep = append(keep, c)
-			}
-		}
-		return filterBy(in, keep), conds
+		correlated, keep := correlatedOf(r.conds, outer)
+		return filterBy(in, keep), append(conds, correlated...)
 	case *scanRel:
-		var conds, keep []tree.Expr
-		for _, c := range r.conds {
-			if refsOf(c).meets(outer) && !hasSubquery(c) {
-				conds = append(conds, c)
-			} else {
-				keep = append(keep, c)
-			}
-		}
 		s := *r
-		s.conds = keep
+		var conds []tree.Expr
+		conds, s.conds = correlatedOf(r.conds, outer)
 		return &s, conds
+	case *unnestRel:
+		if r.outer {
+			break
+		}
+		u := *r
+		in, conds := decorrelate(r.in, outer, exists)
+		correlated, keep := correlatedOf(r.conds, outer)
+		u.in, u.conds = in, keep
+		return &u, append(conds, correlated...)
 	case *computeRel:
 		in, conds := decorrelate(r.in, outer, exists)
 		return &computeRel{in: in, exprs: r.exprs}, conds
@@ -108,6 +103,18 @@ func decorrelate(r relation, outer colSet, exists bool) (relation, []tree.Expr) 
 		}
 	}
 	return r, nil
+}
+
+// correlatedOf are the conditions that refer to columns of outer and can be moved out to them, and the others.
+func correlatedOf(conds []tree.Expr, outer colSet) (correlated, keep []tree.Expr) {
+	for _, c := range conds {
+		if refsOf(c).meets(outer) && !hasSubquery(c) {
+			correlated = append(correlated, c)
+		} else {
+			keep = append(keep, c)
+		}
+	}
+	return correlated, keep
 }
 
 func filterBy(in relation, conds []tree.Expr) relation {

@@ -1,0 +1,90 @@
+package exec
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// fewElements are compared with one by one: that takes less than to hash x.
+const fewElements = 8
+
+// elementSet is the array of "x IN UNNEST(array)" in one run.
+type elementSet struct {
+	table *hashTable // nil before the first row asks, and for few elements
+	few   bool
+	null  bool // an element is NULL
+}
+
+// inArray compiles x IN UNNEST(array) for an array that is the same in the whole run: it is made a set when the first row
+// asks, so that each row looks up where it would otherwise compare itself with every element. Any other array, and elements
+// in which a NULL may stand inside, stay with compare.
+func (c *compiler) inArray(e *plan.Call, compare eval) (eval, error) {
+	t := e.Args[0].Type()
+	if t.Kind == value.Struct || t.Kind == value.Array || e.Args[1].Type().Elem.Kind != t.Kind {
+		return compare, nil
+	}
+	switch e.Args[1].(type) {
+	case *plan.Parameter, *plan.Const:
+	default:
+		return compare, nil
+	}
+	args, err := c.exprs(e.Args)
+	if err != nil {
+		return nil, err
+	}
+	at := c.prog.sets
+	c.prog.sets++
+	return func(r *run, row []value.Value) (value.Value, error) {
+		s := &r.sets[at]
+		if s.table == nil && !s.few {
+			list, err := args[1](r, row)
+			if err != nil {
+				return value.Value{}, err
+			}
+			s.build(list, t)
+		}
+		if s.few {
+			return compare(r, row)
+		}
+		x, err := args[0](r, row)
+		if err != nil {
+			return value.Value{}, err
+		}
+		return s.holds(x), nil
+	}, nil
+}
+
+func (s *elementSet) build(list value.Value, t *value.Type) {
+	if list.IsNull() || len(list.AsList()) <= fewElements {
+		s.few = true
+		return
+	}
+	s.table = newHashTable([]*value.Type{t})
+	for _, v := range list.AsList() {
+		switch {
+		case v.IsNull():
+			s.null = true
+		case isNaN(v, t): // equals nothing
+		default:
+			s.table.find([]value.Value{v})
+		}
+	}
+}
+
+// holds is TRUE if x is in the set, NULL if x or an element it might equal is NULL, else FALSE.
+func (s *elementSet) holds(x value.Value) value.Value {
+	if x.IsNull() {
+		return value.Null(value.Bool)
+	}
+	if s.table.first([]value.Value{x}) >= 0 {
+		return value.OfBool(true)
+	}
+	if s.null {
+		return value.Null(value.Bool)
+	}
+	return value.OfBool(false)
+}
+
+func isNaN(v value.Value, t *value.Type) bool {
+	return (t.Kind == value.Float64 || t.Kind == value.Float32) && v.AsFloat64() != v.AsFloat64()
+}
