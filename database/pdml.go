@@ -3,13 +3,16 @@ package database
 import (
 	"bytes"
 	"context"
+	"errors"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -19,6 +22,9 @@ const partitionedDMLBytes = 1 << 20
 
 // maxPartitionedDML bounds the first cut of a table; a part that is still too large for a transaction is cut again.
 const maxPartitionedDML = 10_000
+
+// retryPartitioned is how long a client should wait before it runs a statement again that lost its table: the next one is there.
+const retryPartitioned = time.Millisecond
 
 // Changed is what a partitioned DML has done, and what that took.
 type Changed struct {
@@ -54,6 +60,9 @@ func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []va
 		part := parts[0]
 		changed, err := d.dmlPart(ctx, s, params, &part)
 		if err != nil {
+			if errors.Is(err, errGone) {
+				return total, fault.SchemaChanged(retryPartitioned)
+			}
 			halves := d.halve(part, err)
 			if halves == nil {
 				return total, err
@@ -92,6 +101,10 @@ func (d *Database) halve(part table.Span, why error) []table.Span {
 // dmlPart runs the statement over one part, in a transaction of its own.
 func (d *Database) dmlPart(ctx context.Context, s *Statement, params []value.Value, part *table.Span) (changed Changed, err error) {
 	err = d.retry(ctx, func(w table.Writer) error {
+		s, err := d.renew(ctx, s)
+		if err != nil {
+			return err
+		}
 		rows, err := s.Run(ctx, Run{Writer: w, Params: params, Restrict: part}, d.registry.cfg.Clock().UTC().Round(time.Microsecond))
 		if err != nil {
 			return err
@@ -100,6 +113,40 @@ func (d *Database) dmlPart(ctx context.Context, s *Statement, params []value.Val
 		return err
 	})
 	return changed, err
+}
+
+// errGone says that what a partitioned DML goes over is no longer there.
+var errGone = errors.New("partitioned DML has lost its table")
+
+// renew is the statement for the newest schema version: the statement may take longer than a version lives. What it
+// goes over must have remained the same.
+func (d *Database) renew(ctx context.Context, s *Statement) (*Statement, error) {
+	if s.version == d.newest() {
+		return s, nil
+	}
+	now, err := d.Prepare(ctx, d.Catalog(), s.Text.SQL, s.types, s.opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := now.Plan.PartitionedDML(); err != nil {
+		return nil, err
+	}
+	if drivingID(now.Plan) != drivingID(s.Plan) {
+		return nil, errGone
+	}
+	return now, nil
+}
+
+// drivingID numbers what a plan goes over; 0 if that is nothing.
+func drivingID(p *plan.Plan) schema.TableID {
+	switch scan := p.Driving(); {
+	case scan == nil:
+		return 0
+	case scan.Index != nil:
+		return scan.Index.ID
+	default:
+		return scan.Table.ID
+	}
 }
 
 // drain reads a result to its end and returns what the statement changed.

@@ -37,6 +37,8 @@ type Statement struct {
 	Brief bool
 
 	version *version
+	types   map[string]*value.Type // declared
+	opts    Options
 	used    atomic.Bool
 	clock   func() time.Time
 }
@@ -115,7 +117,7 @@ func (v *version) prepare(sql string, params map[string]*value.Type, opts Option
 	if err != nil {
 		return nil, err
 	}
-	s.PlanTime, s.version, s.clock = took, v, clock
+	s.PlanTime, s.version, s.types, s.opts, s.clock = took, v, params, opts, clock
 	return s, nil
 }
 

@@ -38,7 +38,7 @@ import (
 //	exec            DML statements, each ending in a line with a semicolon, in a transaction that commits if all succeed
 //	locks           which rows and index entries nobody else can write after the statement, in an open transaction
 //	partition       whether the statement can be partitioned, and the rows of two partitions of it
-//	pdml            whether the statement can run as partitioned DML
+//	pdml            whether the statement can run as partitioned DML, and what it goes over
 //
 // Lines at the beginning of a statement of the form "@name TYPE = expression" give parameters.
 func TestGolden(t *testing.T) {
@@ -547,14 +547,21 @@ func (db *testDB) partition(input string) string {
 }
 
 func (db *testDB) partitionedDML(input string) string {
-	p, _, err := db.prepare(input, plan.Options{})
+	p, _, err := db.prepare(input, plan.Options{Batch: true})
 	if err == nil {
 		err = p.PartitionedDML()
 	}
 	if err != nil {
 		return printError(err)
 	}
-	return "yes\n"
+	scan := p.Driving()
+	switch {
+	case scan == nil:
+		return "yes, at once\n"
+	case scan.Index != nil:
+		return "yes, over " + scan.Index.FullName() + "\n"
+	}
+	return "yes, over " + scan.Table.FullName() + "\n"
 }
 
 func printError(err error) string {

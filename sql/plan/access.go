@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/crowfoot-db/crowfoot/fault"
@@ -70,6 +71,9 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.changed && !s.staysIn(name) {
+		name, forced = "", true
+	}
 	var list []*access
 	if !forced || name == "" {
 		list = append(list, s.through(nil, pred, need))
@@ -94,6 +98,34 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 		return nil, fault.HintIndexNotFound(s.table.FullName(), name)
 	}
 	return list, nil
+}
+
+// staysIn says whether partitioned DML may go over the index called name: not if what it sets moves entries, for a row that
+// moved on would be met again by a later transaction. Unless it is told to, it goes over the table: in the order
+// of the primary key rows stay where they are, whatever others do.
+func (s *scanRel) staysIn(name string) bool {
+	for _, x := range s.table.Indexes {
+		if strings.EqualFold(x.FullName(), name) {
+			return !dependOn(partColumns(x), s.sets)
+		}
+	}
+	return name != "" // an index that is not there is an error
+}
+
+// dependOn says whether some of columns are among sets, or generated from them.
+func dependOn(columns, sets []*schema.Column) bool {
+	return slices.ContainsFunc(columns, func(c *schema.Column) bool {
+		return slices.Contains(sets, c) || c.Generated != nil && dependOn(c.Generated.Uses, sets)
+	})
+}
+
+// partColumns are the columns that say where, and whether, a row is in an index.
+func partColumns(x *schema.Index) []*schema.Column {
+	list := slices.Clone(x.NotNullColumns)
+	for _, k := range x.Key {
+		list = append(list, k.Column)
+	}
+	return list
 }
 
 // seekable leaves out indexes that would be read whole: partitions are cut from tables, with what is interleaved in them.

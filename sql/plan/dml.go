@@ -126,6 +126,10 @@ func (p *planner) update(s *tree.Update) error {
 	scan := p.lowerTable(s.Scan)
 	scan.exclusive = true
 	key := p.keyColumns(scan)
+	scan.changed = p.options.Batch
+	for _, a := range s.Set {
+		scan.sets = append(scan.sets, a.Column)
+	}
 	var in relation = scan
 	if s.From != nil {
 		p.findWiths(s.From, false)
@@ -185,7 +189,7 @@ func (p *planner) delete(s *tree.Delete) error {
 	p.findWithsIn(s.Where)
 	m := &Mutate{Kind: Delete, Table: s.Table}
 	scan := p.lowerTable(s.Scan)
-	scan.exclusive = true
+	scan.exclusive, scan.changed = true, p.options.Batch
 	out := p.keyColumns(scan)
 	if s.Return != nil {
 		columns, _ := returned(s.Return)

@@ -30,6 +30,9 @@ type (
 		hints     tree.Hints
 		exclusive bool
 		conds     []tree.Expr
+		// changed says that the statement, run as partitioned DML, changes the table: it deletes rows or sets these columns.
+		changed bool
+		sets    []*schema.Column
 	}
 	filterRel struct {
 		in    relation
