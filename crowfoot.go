@@ -42,7 +42,9 @@ type Options struct {
 	Databases []string // projects/P/instances/I/databases/D
 	// DDL are statements run in those of Databases that were just created.
 	DDL []string
-	Log *slog.Logger // nil discards
+	// NoStatistics leaves out what measures and counts: SPANNER_SYS, metrics by API method, timelines.
+	NoStatistics bool
+	Log          *slog.Logger // nil discards
 }
 
 // Server is a running server.
@@ -86,7 +88,7 @@ func (s *Server) open(o Options) (err error) {
 	if s.store, err = pebble.Open(dir, fs); err != nil {
 		return err
 	}
-	s.registry, err = database.Open(s.store, database.Config{Clock: time.Now, Log: o.Log})
+	s.registry, err = database.Open(s.store, database.Config{Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics})
 	if err != nil {
 		return errors.Join(err, s.store.Close())
 	}
@@ -124,7 +126,7 @@ func (s *Server) listen(o Options) error {
 		return errors.Join(err, grpcListener.Close())
 	}
 	s.GRPC, s.HTTP = grpcListener.Addr().String(), httpListener.Addr().String()
-	s.front = server.Serve(s.registry, grpcListener, httpListener, server.Config{Clock: time.Now, Log: o.Log})
+	s.front = server.Serve(s.registry, grpcListener, httpListener, server.Config{Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics})
 	s.Metrics = s.front.Metrics()
 	return nil
 }

@@ -49,8 +49,9 @@ func serve(ctx context.Context, args []string) error {
 	flags.StringVar(&o.GRPC, "grpc", "", "")
 	flags.StringVar(&o.HTTP, "http", "", "")
 	flags.StringVar(&name, "database", "", "")
+	statistics := flags.Bool("statistics", true, "")
 	flags.Parse(args)
-	o.Databases = []string{name}
+	o.Databases, o.NoStatistics = []string{name}, !*statistics
 	s, err := crowfoot.Start(ctx, o)
 	if err != nil {
 		return err
@@ -169,13 +170,13 @@ func TestPoints(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if got, want := len(r.Measures), 2*4+3; got != want {
+	if got, want := len(r.Measures), 2*6+3; got != want {
 		t.Errorf("%d measures, want %d", got, want)
 	}
-	if got, want := len(r.Figures), 2*2+2; got != want {
+	if got, want := len(r.Figures), 2*4+2; got != want {
 		t.Errorf("%d figures, want %d", got, want)
 	}
-	for _, want := range []string{"rows/s", "resident after load", "start after kill -9", "fsync", "READ, ceiling"} {
+	for _, want := range []string{"rows/s", "resident after load", "start after kill -9", "fsync", "READ, ceiling", "READ, no statistics", "statistics on / off, READ CPU"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the text has no %q:\n%s", want, out)
 		}

@@ -12,19 +12,21 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// Points holds point reads by READ and by SQL against a server that does nothing but gRPC, and single-row
-// commits against this machine's own fsync. It needs the embedded server: it looks at its memory, kills it
-// at the end, and starts it again.
+// Points holds point reads by READ and by SQL against a server that does nothing but gRPC, and against one that keeps
+// no statistics; and single-row commits against this machine's own fsync. It needs the embedded server: it looks at
+// its memory, kills it at the end, and starts it again.
 func Points() Benchmark {
 	p := new(points)
-	return Benchmark{name: "points", about: "Point reads beside a server that does nothing but gRPC; commits beside the fsync of this machine.", prepare: p.prepare, after: p.after, close: p.close, figures: func(Settings) []Figure { return pointsFigures }}
+	return Benchmark{name: "points", about: "Point reads beside a server that does nothing but gRPC, and one without statistics; commits beside the fsync of this machine.", prepare: p.prepare, after: p.after, close: p.close, figures: func(Settings) []Figure { return pointsFigures }}
 }
 
 // points is what Points has started.
 type points struct {
-	top       *process // the ceiling
-	topClient *spanner.Client
-	file      *os.File // that is synced
+	top         *process // the ceiling
+	topClient   *spanner.Client
+	blind       *twin // a server that keeps no statistics
+	blindClient *spanner.Client
+	file        *os.File // that is synced
 }
 
 const (
@@ -32,6 +34,8 @@ const (
 	oneCommit   = "commit"
 	ceilingREAD = "READ, ceiling"
 	ceilingSQL  = "SQL, ceiling"
+	blindREAD   = "READ, no statistics"
+	blindSQL    = "SQL, no statistics"
 	plainFsync  = "fsync of 300 bytes"
 	oneClient   = "mutation, 1 client"
 	manyClients = "mutation, 64 clients"
@@ -40,6 +44,8 @@ const (
 var pointsFigures = []Figure{
 	{Name: "READ / ceiling server CPU, one row of 1 kB", Metric: ServerCPU, Left: Ref{pointRead, viaREAD}, Right: Ref{pointRead, ceilingREAD}, Target: 1.35},
 	{Name: "SQL / READ server CPU, one row of 1 kB", Metric: ServerCPU, Left: Ref{pointRead, viaSQL}, Right: Ref{pointRead, viaREAD}, Target: 1.10},
+	{Name: "statistics on / off, READ CPU", Metric: ServerCPU, Left: Ref{pointRead, viaREAD}, Right: Ref{pointRead, blindREAD}, Target: 1.03},
+	{Name: "statistics on / off, SQL CPU", Metric: ServerCPU, Left: Ref{pointRead, viaSQL}, Right: Ref{pointRead, blindSQL}, Target: 1.03},
 	{Name: "commit of one row - fsync", Metric: LatencyAdded, Left: Ref{oneCommit, oneClient}, Right: Ref{oneCommit, plainFsync}, Target: 400},
 	{Name: "commits per second, 64 clients / 1 client", Metric: Throughput, Left: Ref{oneCommit, manyClients}, Right: Ref{oneCommit, oneClient}, Target: 12, AtLeast: true},
 }
@@ -93,10 +99,7 @@ func (p *points) prepare(ctx context.Context, r *run) ([]experiment, error) {
 	if memory, err := r.target.process.pid().resident(); err == nil {
 		r.fact("resident after load, idle: %d MiB (target <= 700 at 1,000,000 rows)", memory>>20)
 	}
-	if p.top, err = spawn(ctx, "bench", "ceiling"); err != nil {
-		return nil, err
-	}
-	if p.topClient, err = connect(ctx, r.target.database, plainText(p.top.grpc)...); err != nil {
+	if err := p.startOthers(ctx, r); err != nil {
 		return nil, err
 	}
 	if p.file, err = os.Create(filepath.Join(r.target.root, "fsync")); err != nil {
@@ -105,17 +108,34 @@ func (p *points) prepare(ctx context.Context, r *run) ([]experiment, error) {
 	return []experiment{p.reads(r), p.commits(r)}, nil
 }
 
+// startOthers starts the servers to compare with.
+func (p *points) startOthers(ctx context.Context, r *run) (err error) {
+	if p.blind, err = r.target.twin(ctx, "--statistics=false"); err != nil {
+		return err
+	}
+	if p.top, err = spawn(ctx, "bench", "ceiling"); err != nil {
+		return err
+	}
+	if p.blindClient, err = connect(ctx, r.target.database, plainText(p.blind.grpc)...); err != nil {
+		return err
+	}
+	p.topClient, err = connect(ctx, r.target.database, plainText(p.top.grpc)...)
+	return err
+}
+
 func (p *points) reads(r *run) experiment {
-	rows, onTop := int64(r.Rows), p.top.pid().cpu
+	rows, onTop, onBlind := int64(r.Rows), p.top.pid().cpu, p.blind.pid().cpu
 	return experiment{
 		name: pointRead, title: "one row of 1 kB by its key",
 		paths: []path{
 			{name: ceilingREAD, method: "StreamingRead", op: pointByREAD(p.topClient, rows), on: onTop},
 			{name: viaREAD, method: "StreamingRead", op: pointByREAD(r.target.client, rows)},
+			{name: blindREAD, method: "StreamingRead", op: pointByREAD(p.blindClient, rows), on: onBlind},
 			{name: ceilingSQL, method: "ExecuteStreamingSql", op: pointBySQL(p.topClient, rows), on: onTop},
 			{name: viaSQL, method: "ExecuteStreamingSql", op: pointBySQL(r.target.client, rows)},
+			{name: blindSQL, method: "ExecuteStreamingSql", op: pointBySQL(p.blindClient, rows), on: onBlind},
 		},
-		pairs: [][2]string{{viaREAD, ceilingREAD}, {viaSQL, ceilingSQL}, {viaSQL, viaREAD}},
+		pairs: [][2]string{{viaREAD, ceilingREAD}, {viaSQL, ceilingSQL}, {viaSQL, viaREAD}, {viaREAD, blindREAD}, {viaSQL, blindSQL}},
 	}
 }
 
@@ -174,14 +194,19 @@ func (p *points) after(ctx context.Context, r *run) error {
 	return r.target.connect(ctx)
 }
 
-// close stops the ceiling.
+// close stops the servers to compare with.
 func (p *points) close() error {
 	var errs []error
-	if p.topClient != nil {
-		p.topClient.Close()
+	for _, c := range []*spanner.Client{p.topClient, p.blindClient} {
+		if c != nil {
+			c.Close()
+		}
 	}
 	if p.top != nil {
 		errs = append(errs, p.top.stop())
+	}
+	if p.blind != nil {
+		errs = append(errs, p.blind.close())
 	}
 	if p.file != nil {
 		errs = append(errs, p.file.Close(), os.Remove(p.file.Name()))

@@ -93,7 +93,7 @@ func (t *target) data() string { return filepath.Join(t.root, "data") }
 
 // spawn starts the embedded server, again if it was killed.
 func (t *target) spawn(ctx context.Context) error {
-	p, err := spawn(ctx, "start", "--data", t.data(), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--database", t.database)
+	p, err := spawn(ctx, t.startArguments(t.data())...)
 	if err != nil {
 		return err
 	}
@@ -103,6 +103,11 @@ func (t *target) spawn(ctx context.Context) error {
 		t.cpu = t.process.pid().cpu
 	}
 	return nil
+}
+
+// startArguments are those of a server on free ports.
+func (t *target) startArguments(data string) []string {
+	return []string{"start", "--data", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--database", t.database}
 }
 
 // dialLimit is how long an endpoint may take to accept a connection: the client itself would try for ever.

@@ -30,6 +30,8 @@ const maxDatabasesPerInstance = 100
 type Config struct {
 	Clock func() time.Time
 	Log   *slog.Logger
+	// NoStatistics is to collect nothing for SPANNER_SYS.
+	NoStatistics bool
 }
 
 // Registry holds every instance and database of one store.

@@ -20,6 +20,7 @@ func (d *Database) newStatistics() statistics {
 		Space:   d.space,
 		Clock:   d.registry.cfg.Clock,
 		Log:     d.log(),
+		Off:     d.registry.cfg.NoStatistics,
 		Sources: d.sources(),
 	})
 	return statistics{Collector: c, tables: c.Tables()}

@@ -2,8 +2,10 @@ package server
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -20,8 +22,11 @@ func (d *discard) SendMsg(m any) error {
 }
 
 // benchHarness is a server with one row of 1 kB in Wide.
-func benchHarness(b *testing.B) (*harness, string) {
-	h := newHarness(b)
+func benchHarness(b *testing.B) (*harness, string) { return benchHarnessOf(b, Config{}) }
+
+func benchHarnessOf(b *testing.B, cfg Config) (*harness, string) {
+	cfg.Clock, cfg.Log = time.Now, slog.New(slog.DiscardHandler)
+	h := newHarnessOf(b, cfg)
 	ses := h.session(true)
 	_, err := h.data.Commit(h.ctx, singleUse(ses, &spannerpb.Mutation{Operation: &spannerpb.Mutation_Insert{Insert: &spannerpb.Mutation_Write{
 		Table: "Wide", Columns: []string{"Id", "A", "B"}, Values: []*structpb.ListValue{list("1", strings.Repeat("a", 500), strings.Repeat("b", 500))},
@@ -34,7 +39,18 @@ func benchHarness(b *testing.B) (*harness, string) {
 
 // BenchmarkPointRead is what a READ of one row costs between gRPC's two ends.
 func BenchmarkPointRead(b *testing.B) {
-	h, ses := benchHarness(b)
+	for _, c := range []struct {
+		name string
+		cfg  Config
+	}{{"statistics", Config{}}, {"none", Config{NoStatistics: true}}} {
+		b.Run(c.name, func(b *testing.B) {
+			h, ses := benchHarnessOf(b, c.cfg)
+			pointRead(b, h, ses)
+		})
+	}
+}
+
+func pointRead(b *testing.B, h *harness, ses string) {
 	req := &spannerpb.ReadRequest{
 		Session: ses, Table: "Wide", Columns: []string{"Id", "A", "B"}, KeySet: &spannerpb.KeySet{Keys: []*structpb.ListValue{list("1")}},
 	}

@@ -32,10 +32,7 @@ func (s *Server) Metrics() prometheus.Gatherer { return s.gatherer }
 func (s *Server) observe(services []service) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	metrics, err := stats.NewMetrics(registry)
-	if err != nil {
-		panic("register metrics: " + err.Error()) // their names are constants
-	}
+	metrics := s.newMetrics(registry)
 	for _, sv := range services {
 		for i := range sv.methods {
 			m := &sv.methods[i]
@@ -43,6 +40,17 @@ func (s *Server) observe(services []service) {
 		}
 	}
 	s.gatherer = registry
+}
+
+func (s *Server) newMetrics(to prometheus.Registerer) *stats.Metrics {
+	if s.cfg.NoStatistics {
+		return nil
+	}
+	metrics, err := stats.NewMetrics(to)
+	if err != nil {
+		panic("register metrics: " + err.Error()) // their names are constants
+	}
+	return metrics
 }
 
 // timelines answers /debug/transactions.

@@ -27,6 +27,8 @@ type Config struct {
 	Log   *slog.Logger
 	// Random is where the names of sessions and operations come from; nil is the system's.
 	Random io.Reader
+	// NoStatistics is to measure and count nothing; the registry has a setting of its own.
+	NoStatistics bool
 }
 
 // Server serves the API of a registry's databases on two listeners.
@@ -53,7 +55,7 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 	if cfg.Random == nil {
 		cfg.Random = rand.Reader
 	}
-	s := &Server{registry: registry, cfg: cfg, tokens: newTokenKey(), account: stats.NewAccount()}
+	s := &Server{registry: registry, cfg: cfg, tokens: newTokenKey(), account: newAccount(cfg)}
 	s.transactions.clock = cfg.Clock
 	s.transactions.last.Store(uint64(cfg.Clock().UnixMicro()))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -70,7 +72,9 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 	s.tasks.Go(func() { s.report("grpc", s.grpc.Serve(grpcListener)) })
 	s.tasks.Go(func() { s.report("http", s.http.Serve(httpListener)) })
 	s.tasks.Go(func() { s.sweep(ctx) })
-	s.tasks.Go(func() { s.keepAccount(ctx) })
+	if !cfg.NoStatistics {
+		s.tasks.Go(func() { s.keepAccount(ctx) })
+	}
 	return s
 }
 
@@ -159,6 +163,13 @@ func (s *Server) sweep(ctx context.Context) {
 			return
 		}
 	}
+}
+
+func newAccount(cfg Config) *stats.Account {
+	if cfg.NoStatistics {
+		return stats.NoAccount()
+	}
+	return stats.NewAccount()
 }
 
 // keepAccount has the account learn what messages cost.

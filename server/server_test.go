@@ -78,7 +78,7 @@ func newHarnessOf(t testing.TB, cfg Config) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry, err := database.Open(store, database.Config{Clock: cfg.Clock, Log: cfg.Log})
+	registry, err := database.Open(store, database.Config{Clock: cfg.Clock, Log: cfg.Log, NoStatistics: cfg.NoStatistics})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -268,14 +269,39 @@ func TestMetrics(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
 	h.query(ses, "SELECT 1")
-	reply, err := http.Get(h.rest + "/metrics")
-	h.ok(err)
-	defer reply.Body.Close()
-	data, err := io.ReadAll(reply.Body)
-	h.ok(err)
+	_, data := h.httpRaw("GET", "/metrics", "")
 	for _, want := range []string{`crowfoot_requests_total{code="OK",method="ExecuteSql"} 1`, `crowfoot_request_seconds_count{method="CreateSession"} 1`, "process_cpu_seconds_total"} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %s", want)
 		}
+	}
+}
+
+// TestNoStatistics: without statistics everything works, and nothing is counted.
+func TestNoStatistics(t *testing.T) {
+	clock := newWallClock()
+	h := newHarnessOf(t, Config{Clock: clock.now, Log: slog.New(slog.DiscardHandler), NoStatistics: true})
+	ses := h.session(true)
+	h.insert(ses, list("1", "a"))
+	h.shows(ses, "SELECT Name FROM Singers", "a")
+	rs, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: begins(readWrite()), Seqno: 1,
+		Sql: "UPDATE Singers SET Name = 'b' WHERE true", RequestOptions: &spannerpb.RequestOptions{TransactionTag: "tagged"}})
+	h.ok(err)
+	_, err = h.data.Commit(h.ctx, commitOf(ses, rs.Metadata.Transaction.Id))
+	h.ok(err)
+	_, err = h.data.Read(h.ctx, &spannerpb.ReadRequest{Session: ses, Table: "Singers", Columns: []string{"Name"}, KeySet: allKeys()})
+	h.ok(err)
+	_, err = h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1", QueryMode: spannerpb.ExecuteSqlRequest_PROFILE})
+	h.ok(err)
+	clock.forward(time.Minute)
+	for _, table := range []string{"QUERY_STATS_TOP_MINUTE", "QUERY_STATS_TOTAL_MINUTE", "READ_STATS_TOTAL_MINUTE", "TXN_STATS_TOTAL_MINUTE",
+		"TABLE_OPERATIONS_STATS_MINUTE", "QUERY_PROFILES_TOP_MINUTE", "OLDEST_ACTIVE_QUERIES"} {
+		h.shows(ses, "SELECT COUNT(*) FROM SPANNER_SYS."+table, "0")
+	}
+	if _, data := h.httpRaw("GET", "/metrics", ""); strings.Contains(string(data), "crowfoot_") || !strings.Contains(string(data), "process_cpu_seconds_total") {
+		t.Errorf("metrics: %s", data)
+	}
+	if _, data := h.httpRaw("GET", "/debug/transactions?database="+testDatabase, ""); strings.TrimSpace(string(data)) != "[]" {
+		t.Errorf("timelines: %s", data)
 	}
 }

@@ -65,10 +65,12 @@ func frontEnds(took time.Duration) string {
 	return "gfet4t7; dur=" + ms + ", afe; dur=" + ms
 }
 
-// totals is what is known at the end.
+// totals is what is known at the end. A server without statistics does not know of CPU.
 func totals(took, cpu, lockWait time.Duration) string {
 	b := appendMillis([]byte("total; dur="), took)
-	b = appendMillis(append(b, ", cpu; dur="...), cpu)
+	if cpu > 0 {
+		b = appendMillis(append(b, ", cpu; dur="...), cpu)
+	}
 	b = appendMillis(append(b, ", lock; dur="...), lockWait)
 	return string(b)
 }

@@ -53,6 +53,9 @@ type activeList struct {
 
 // Start registers a query. It must be finished. Queries of change streams are not registered.
 func (c *Collector) Start(q *ActiveQuery) {
+	if c.cfg.Off {
+		return
+	}
 	q.id = c.active.ids.Add(1)
 	l := &c.active.lists[q.id%maxShards]
 	q.list = l

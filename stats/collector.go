@@ -20,6 +20,8 @@ type Config struct {
 	Space mvcc.Space // of the database
 	Clock func() time.Time
 	Log   *slog.Logger
+	// Off makes a Collector that takes nothing in: its tables show what was stored before, and no executions.
+	Off bool
 	Sources
 }
 
@@ -80,6 +82,9 @@ func New(cfg Config) *Collector {
 
 // Run closes intervals as they end and flushes what is open, until ctx ends.
 func (c *Collector) Run(ctx context.Context) {
+	if c.cfg.Off {
+		return
+	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -159,6 +164,9 @@ func (s *set) addOperations() {
 
 // Operations counts accesses that belong to no query and no read: those of a commit's mutations.
 func (c *Collector) Operations(end time.Time, accesses []*Access) {
+	if c.cfg.Off {
+		return
+	}
 	s := c.enter()
 	defer s.mu.Unlock()
 	s.at(c, end).operate(accesses)

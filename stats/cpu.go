@@ -150,7 +150,7 @@ func moveMean(mean *atomic.Int64, latest int64) {
 
 // Resume goes on after Pause. The goroutine may be another one.
 func (c *CPU) Resume() {
-	if c.spared {
+	if c.spared || c.Account.off {
 		return
 	}
 	c.running = true
@@ -198,6 +198,9 @@ func (c *CPU) Hold() {
 // sent: with each comes a share of the CPU that no execution is measured for
 // (connections, garbage collection, compaction), so that all executions add up to what the process used.
 func (c *CPU) Stop(messages, work int64) time.Duration {
+	if c.Account.off {
+		return 0
+	}
 	c.Pause()
 	switch {
 	case c.spared && c.Typical == nil: // it ended before it was known what it is

@@ -22,6 +22,9 @@ const (
 
 // LockWait counts a wait. w is not kept.
 func (c *Collector) LockWait(w *LockWait) {
+	if c.cfg.Off {
+		return
+	}
 	name := cut(w.Key, maxLockKey)
 	fp := fingerprint(name)
 	s := c.enter()

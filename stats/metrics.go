@@ -57,8 +57,11 @@ type Method struct {
 
 const maxCode = codes.Unauthenticated
 
-// Method is the method of a name, such as ExecuteStreamingSql.
+// Method is the method of a name, such as ExecuteStreamingSql; nil if there are no metrics.
 func (m *Metrics) Method(name string) *Method {
+	if m == nil {
+		return nil
+	}
 	return &Method{
 		requests: m.requests.MustCurryWith(prometheus.Labels{"method": name}),
 		latency:  m.latency.WithLabelValues(name),
@@ -78,8 +81,11 @@ type Call struct {
 	RemoteCalls    int64
 }
 
-// Observe counts a request.
+// Observe counts a request. A nil Method counts nothing.
 func (m *Method) Observe(c Call) {
+	if m == nil {
+		return
+	}
 	m.counter(c.Code).Inc()
 	m.latency.Observe(c.Latency.Seconds())
 	m.cpu.Add(max(c.CPU, 0).Seconds())

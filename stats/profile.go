@@ -33,6 +33,9 @@ const profileEvery = 1 << 10
 
 // WantProfile says whether the execution that begins should be profiled and given to Profile.
 func (c *Collector) WantProfile() bool {
+	if c.cfg.Off {
+		return false
+	}
 	n := c.sampler.calls.Add(1)
 	if n != 1 && n%profileEvery != 0 {
 		return false

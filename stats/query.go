@@ -89,7 +89,7 @@ func succeeded(t *tally) int64 { return t.sums[queryCount] - t.sums[queryFailed]
 
 // Query counts an execution. q is not kept.
 func (c *Collector) Query(q *Query) {
-	if q.Kind == PartitionedDML && q.Outcome != Succeeded {
+	if c.cfg.Off || q.Kind == PartitionedDML && q.Outcome != Succeeded {
 		return
 	}
 	tag, kind := Tag(q.Tag), q.Kind

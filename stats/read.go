@@ -47,6 +47,9 @@ func succeededReads(t *tally) int64 { return t.sums[readCount] - t.sums[readFail
 
 // Read counts an execution. r is not kept.
 func (c *Collector) Read(r *Read) {
+	if c.cfg.Off {
+		return
+	}
 	tag := Tag(r.Tag)
 	fp, kind := fingerprintOf(tag, r.Access.fingerprint), uint8(plainRead)
 	if r.Partitioned {

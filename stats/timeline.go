@@ -60,7 +60,7 @@ type TimelineRecorder struct {
 
 // StartTimeline begins the timeline of a transaction; nil without a tag.
 func (c *Collector) StartTimeline(tag string, begin time.Time) *TimelineRecorder {
-	if tag == "" {
+	if tag == "" || c.cfg.Off {
 		return nil
 	}
 	r := &TimelineRecorder{t: Timeline{Tag: Tag(tag), Begin: begin}}

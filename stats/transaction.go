@@ -67,6 +67,9 @@ func commits(t *tally) int64 { return t.sums[txnCommits] }
 
 // Transaction counts an attempt. x and its Footprint are not kept.
 func (c *Collector) Transaction(x *Transaction) {
+	if c.cfg.Off {
+		return
+	}
 	tag := Tag(x.Tag)
 	key := x.Footprint.hash
 	if tag != "" {

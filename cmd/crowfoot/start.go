@@ -18,7 +18,7 @@ func start(ctx context.Context, args []string) error {
 	var o crowfoot.Options
 	var ddl string
 	var level slog.Level
-	var asJSON bool
+	var asJSON, statistics bool
 	flags := flag.NewFlagSet("crowfoot start", flag.ExitOnError)
 	flags.StringVar(&o.Data, "data", "./crowfoot-data", "directory of the data")
 	flags.BoolVar(&o.InMemory, "in-memory", false, "keep the data in memory only")
@@ -29,6 +29,7 @@ func start(ctx context.Context, args []string) error {
 		o.Databases = append(o.Databases, name)
 		return nil
 	})
+	flags.BoolVar(&statistics, "statistics", true, "measure and count what happens, for SPANNER_SYS and /metrics")
 	flags.TextVar(&level, "log-level", slog.LevelInfo, "what to log: error, warn, info (slow requests too), debug (every request)")
 	flags.BoolVar(&asJSON, "log-json", false, "log as lines of JSON")
 	flags.Parse(args)
@@ -44,6 +45,7 @@ func start(ctx context.Context, args []string) error {
 			return fmt.Errorf("%s: %w", ddl, err)
 		}
 	}
+	o.NoStatistics = !statistics
 	o.Log = newLog(level, asJSON)
 	slog.SetDefault(o.Log) // the storage engine's
 	s, err := crowfoot.Start(ctx, o)
