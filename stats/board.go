@@ -100,6 +100,8 @@ func (b *board) mergeTally(t *tally) {
 	switch {
 	case have == nil:
 		b.tallies[key] = t
+	case b.family.peaks:
+		have.rise(t)
 	case !b.family.single:
 		if t.subject.better(&have.subject) {
 			have.subject = t.subject

@@ -1,6 +1,9 @@
 package stats
 
-import "cmp"
+import (
+	"cmp"
+	"time"
+)
 
 // A family is one kind of statistics: what its tallies count, which of them are heavy, and how many are kept.
 type family struct {
@@ -10,6 +13,11 @@ type family struct {
 	// single tallies are single events: they are told apart by name too, never added up, and never cut.
 	single bool
 	weight func(*tally) int64
+	// peaks says that minutes do not add up: a longer interval shows the highest of them, if that is at least longerFrom.
+	peaks      bool
+	longerFrom int64
+	// minutes is how long minutes are kept, if not as long as those of others.
+	minutes time.Duration
 }
 
 // The families; their numbers are places in a set.
@@ -34,8 +42,16 @@ var families = [familyCount]*family{
 	profiles:         {name: "profile", sums: profileSums, keep: keepProfiles, single: true, weight: firstSum},
 	tableOperations:  {name: "table", sums: operationSums, keep: keepTables, weight: operationWeight},
 	columnOperations: {name: "column", sums: operationSums, keep: keepColumns, weight: operationWeight},
-	splitLoads:       {name: "split", sums: splitSums, keep: keepTop, weight: firstSum},
+	splitLoads:       {name: "split", sums: splitSums, keep: keepTop, weight: firstSum, peaks: true, longerFrom: warmSplit, minutes: splitMinutes},
 	tableSizes:       {name: "size", sums: sizeSums, keep: keepTables, weight: firstSum},
+}
+
+// retention is how long an interval of the family is kept after its end.
+func (f *family) retention(r *resolution) time.Duration {
+	if r.length == time.Minute && f.minutes != 0 {
+		return f.minutes
+	}
+	return r.retention
 }
 
 func firstSum(t *tally) int64 { return t.sums[0] }

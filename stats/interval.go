@@ -3,6 +3,7 @@ package stats
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/kv"
@@ -221,6 +222,9 @@ func (c *Collector) rollUpFamily(resolution, family int, end time.Time) error {
 				return err
 			}
 			sum, until = newBoard(families[family]), whole
+		}
+		if f := families[family]; f.peaks {
+			r.tallies = slices.DeleteFunc(r.tallies, func(t *tally) bool { return f.weight(t) < f.longerFrom })
 		}
 		sum.mergeRecord(r)
 		return nil

@@ -96,7 +96,7 @@ func (w *world) open() {
 		Store: w.store, Space: 7, Clock: func() time.Time { return w.now }, Log: slog.New(slog.DiscardHandler),
 		Sources: Sources{
 			Sizes:            func() ([]TableSize, error) { return w.sizes, nil },
-			Splits:           func() []SplitLoad { return w.splits },
+			Splits:           func(time.Time) []SplitLoad { return w.splits },
 			SplitPoints:      func() []SplitPoint { return w.points },
 			DeletionPolicies: func() []DeletionPolicy { return w.policies },
 			Tasks:            func() []Task { return w.tasks },
@@ -254,7 +254,18 @@ var verbs = map[string]func(w *world, t *testing.T, f fields, rest string) strin
 	},
 	"split": func(w *world, _ *testing.T, f fields, rest string) string {
 		start, limit, _ := strings.Cut(rest, " ")
-		w.splits = append(w.splits, SplitLoad{Start: start, Limit: limit, Tables: []string{"Users"}, Score: f.int("score"), Unsplittable: []string{"HOT_ROW"}})
+		l := SplitLoad{Start: start, Limit: limit, Tables: []string{"Users"}, Score: f.int("score"), Unsplittable: []string{"HOT_ROW"}}
+		if tables := f["tables"]; tables != "" {
+			l.Tables = strings.Split(tables, ",")
+		}
+		switch reasons := f["reasons"]; reasons {
+		case "":
+		case "none":
+			l.Unsplittable = nil
+		default:
+			l.Unsplittable = []string{reasons}
+		}
+		w.splits = append(w.splits, l)
 		return ""
 	},
 	"coolSplits": func(w *world, _ *testing.T, _ fields, _ string) string {

@@ -11,8 +11,8 @@ import (
 type Sources struct {
 	// Sizes is asked every hour.
 	Sizes func() ([]TableSize, error)
-	// Splits is asked every minute, for the minute that has ended.
-	Splits func() []SplitLoad
+	// Splits is asked every minute, for the minute that ended then.
+	Splits func(end time.Time) []SplitLoad
 	// These are asked when their tables are read.
 	SplitPoints      func() []SplitPoint
 	DeletionPolicies func() []DeletionPolicy
@@ -61,7 +61,7 @@ func (c *Collector) sampleSplits(sets []*set, minute int64) []*set {
 	if c.cfg.Splits == nil {
 		return sets
 	}
-	loads := c.cfg.Splits()
+	loads := c.cfg.Splits(endOf(minute))
 	if len(loads) == 0 {
 		return sets
 	}
@@ -112,11 +112,12 @@ func (c *Collector) sampleSizes(now time.Time) error {
 	return batch.Commit()
 }
 
-// score is a split's, averaged over the interval: a minute in which it was not named counts as idle.
-func score(r row) value.Value {
-	minutes := int64(r.length / time.Minute)
-	return value.OfInt64((r.sums[splitScore] + minutes/2) / minutes)
-}
+// Of ten minutes and an hour SPLIT_STATS shows the splits that were warm for a minute of it, and keeps minutes longer than others:
+// https://cloud.google.com/spanner/docs/introspection/hot-split-statistics#view-event-aggregation.
+const (
+	warmSplit    = 50
+	splitMinutes = 24 * time.Hour
+)
 
 // splitStatsColumns are those of SPLIT_STATS; the older SPLIT_HOTNESS_STATS calls the score HOTNESS.
 func splitStatsColumns(scoreName string) []column {
@@ -125,7 +126,7 @@ func splitStatsColumns(scoreName string) []column {
 		nameColumn("SPLIT_START"),
 		tagColumn("SPLIT_LIMIT"),
 		list("AFFECTED_TABLES", splitTables),
-		{name: scoreName, typ: value.Int64Type, of: score},
+		sum(scoreName, splitScore),
 		list("UNSPLITTABLE_REASONS", splitReasons),
 	}
 }

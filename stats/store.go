@@ -95,9 +95,10 @@ func (c *Collector) prune(now time.Time) error {
 	b := c.cfg.Store.NewBatch()
 	defer b.Close()
 	var errs []error
-	for i, r := range resolutions {
-		for f := range families {
-			errs = append(errs, b.DeleteRange(c.key(i, f, time.Unix(0, 0)), c.behind(i, f, now.Add(-r.retention))))
+	for i := range resolutions {
+		for f, family := range families {
+			kept := now.Add(-family.retention(&resolutions[i]))
+			errs = append(errs, b.DeleteRange(c.key(i, f, time.Unix(0, 0)), c.behind(i, f, kept)))
 		}
 	}
 	return errors.Join(append(errs, b.CommitNoSync())...)

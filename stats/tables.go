@@ -128,7 +128,7 @@ func (c *Collector) intervalRows(t *intervalTable, resolution int) ([][]value.Va
 	}
 	now, res := c.cfg.Clock(), &resolutions[resolution]
 	var intervals [][][]value.Value
-	err := c.each(resolution, t.family, now.Add(-res.retention), now, func(end time.Time, r record) error {
+	err := c.each(resolution, t.family, now.Add(-families[t.family].retention(res)), now, func(end time.Time, r record) error {
 		intervals = append(intervals, t.rows(end, res.length, r))
 		return nil
 	})

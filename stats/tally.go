@@ -86,6 +86,18 @@ func (t *tally) absorb(o *tally) {
 	}
 }
 
+// rise makes of t what is the most that it or o counted, and everything that either lists.
+func (t *tally) rise(o *tally) {
+	for i, n := range o.sums {
+		t.sums[i] = max(t.sums[i], n)
+	}
+	for i, l := range o.subject.lists {
+		all := slices.Concat(t.subject.lists[i], l)
+		slices.Sort(all)
+		t.subject.lists[i] = slices.Compact(all)
+	}
+}
+
 func (t *tally) distribution() *distribution.Distribution {
 	if t.dist == nil {
 		t.dist = new(distribution.Distribution)
