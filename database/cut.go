@@ -19,10 +19,7 @@ const (
 )
 
 // Cut cuts a span into parts of about partitionBytes, at most maxPartitions of
-// them (0: as we like). Together they are the span; they are in order.
-//
-// The cuts are found by bisection: between the first and the last key we look
-// for the byte string up to which the engine estimates the wanted size.
+// them (0: as we like). Together they are the span; they are in order. A part lies in one split unless there are too many.
 func (d *Database) Cut(span table.Span, at mvcc.Timestamp, partitionBytes, maxPartitions int64) ([]table.Span, error) {
 	if span.IsPoint() {
 		return []table.Span{span}, nil
@@ -30,18 +27,53 @@ func (d *Database) Cut(span table.Span, at mvcc.Timestamp, partitionBytes, maxPa
 	if partitionBytes <= 0 {
 		partitionBytes = defaultPartitionBytes
 	}
+	pieces := cutSpan(span, d.splits(d.registry.cfg.Clock()).bounds)
 	if maxPartitions <= 0 {
-		maxPartitions = defaultMaxPartitions
+		maxPartitions = max(defaultMaxPartitions, int64(len(pieces)))
 	}
+	pieces = joined(pieces, maxPartitions)
+	least := int64(1)
+	if len(pieces) == 1 {
+		least = fewPartitions
+	}
+	var parts []table.Span
+	for _, p := range pieces {
+		cut, err := d.cutBySize(p, at, partitionBytes, least, maxPartitions/int64(len(pieces)))
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, cut...)
+	}
+	return parts, nil
+}
+
+// joined are the pieces, neighbours joined so that there are no more than most.
+func joined(pieces []table.Span, most int64) []table.Span {
+	n := int64(len(pieces))
+	if n <= most {
+		return pieces
+	}
+	list := make([]table.Span, most)
+	for i := range most {
+		list[i] = table.Span{Start: pieces[i*n/most].Start, End: pieces[(i+1)*n/most-1].End}
+	}
+	return list
+}
+
+// cutBySize cuts a span into parts of about partitionBytes, at least and at most so many.
+//
+// The cuts are found by bisection: between the first and the last key we look
+// for the byte string up to which the engine estimates the wanted size.
+func (d *Database) cutBySize(span table.Span, at mvcc.Timestamp, partitionBytes, least, most int64) ([]table.Span, error) {
 	first, last, err := d.ends(span, at)
-	if err != nil || first == nil || maxPartitions == 1 || bytes.Equal(first, last) {
+	if err != nil || first == nil || most == 1 || bytes.Equal(first, last) {
 		return []table.Span{span}, err
 	}
 	total, err := d.rows.Size(span.Start, span.End)
 	if err != nil {
 		return nil, fmt.Errorf("estimate size: %w", err)
 	}
-	parts := min(max(int64(total)/partitionBytes, fewPartitions), maxPartitions)
+	parts := min(max(int64(total)/partitionBytes, least), most)
 	var cuts [][]byte
 	for i := int64(1); i < parts; i++ {
 		cut, err := d.cutAt(span.Start, first, last, total, float64(i)/float64(parts))

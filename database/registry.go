@@ -127,6 +127,7 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 		}
 	}
 	r.tasks.Go(func() { r.collectGarbage(r.running) })
+	r.tasks.Go(func() { r.cutLarge(r.running) })
 	for _, d := range databases {
 		d.begin(r.running)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/fault"
@@ -33,10 +34,13 @@ type SplitPoint struct {
 	Expires   time.Time // if that is past, the point goes
 }
 
-// splitPoints are those of a database, in memory as they are stored.
+// splitPoints are those of a database, in memory as they are stored, with what is made of them.
 type splitPoints struct {
 	mu   sync.Mutex // held while they change, the store included
 	list []*splitPointRecord
+	cuts [][]byte // of what has grown large; see cutLarge
+
+	splits atomic.Pointer[splits] // nil: to be found
 }
 
 // splitPointRecord is a split point as stored, behind its key. Names may change, numbers do not; a table or index that
@@ -106,6 +110,7 @@ func (d *Database) AddSplitPoints(points []SplitPoint) error {
 		return fmt.Errorf("store split points: %w", err)
 	}
 	d.points.list = list
+	d.points.splits.Store(nil)
 	return nil
 }
 

@@ -219,6 +219,25 @@ func (l *Layout) Space() (span Span, alone bool) {
 	return prefixSpan(prefix), len(l.markers) == 1
 }
 
+// Reaches says whether keys of the table or index can lie in a range, whose Start and End may be nil for the ends of the database.
+func (l *Layout) Reaches(r Span) bool {
+	space, _ := l.Space()
+	if bytes.Compare(r.Start, space.Start) <= 0 {
+		return r.End == nil || bytes.Compare(l.next(space.Start), r.End) < 0
+	}
+	return bytes.Compare(r.Start, space.End) < 0 && (r.End == nil || bytes.Compare(l.next(r.Start), r.End) < 0)
+}
+
+// next is a bound, at or behind the bound from in the layout's space, in front of which there is none of its keys. They can lie behind it.
+func (l *Layout) next(from []byte) []byte {
+	var offsets [maxStoredParts]int
+	at := l.walk(from, offsets[:len(l.Key)])
+	if at.where == ownKey || at.where == badKey { // a bound need not be a whole key
+		return from
+	}
+	return l.appendSkip(nil, from, at)
+}
+
 func prefixSpan(prefix []byte) Span {
 	return Span{Start: appendBound(nil, prefix, keyEnd), End: appendBound(nil, prefix, afterPrefix)}
 }

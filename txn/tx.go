@@ -143,6 +143,18 @@ func (t *Tx) Stats() Stats {
 	return Stats{LockWait: time.Duration(t.lockWait.Load()), Keys: t.writes.Len(), Bytes: t.size}
 }
 
+// EachWrite calls f with every key that was written, in order; it is f's until it returns.
+func (t *Tx) EachWrite(f func(key []byte)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var room []byte
+	t.writes.Scan(func(key string, _ write) bool {
+		room = append(room[:0], key...)
+		f(room)
+		return true
+	})
+}
+
 // older tells whether t goes before o.
 func (t *Tx) older(o *Tx) bool {
 	if t.age.rank != o.age.rank {
