@@ -29,6 +29,7 @@ type Database struct {
 
 	statistics statistics
 	points     splitPoints
+	loads      loads
 	background background
 
 	protected atomic.Bool

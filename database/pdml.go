@@ -39,11 +39,11 @@ func (c *Changed) add(o Changed) {
 }
 
 // PartitionedDML runs a statement over the parts of its table, each in a
-// transaction of its own. session is shown with its progress.
-func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []value.Value, session string) (total Changed, err error) {
+// transaction of its own. session is shown with its progress; visit notes where it goes.
+func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []value.Value, session string, visit *Visit) (total Changed, err error) {
 	scan := s.Plan.Driving()
 	if scan == nil {
-		return d.dmlPart(ctx, s, params, nil)
+		return d.dmlPart(ctx, s, params, nil, visit)
 	}
 	layout := table.TableLayout(scan.Table)
 	if scan.Index != nil {
@@ -58,7 +58,7 @@ func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []va
 	defer progress.Finish()
 	for len(parts) > 0 {
 		part := parts[0]
-		changed, err := d.dmlPart(ctx, s, params, &part)
+		changed, err := d.dmlPart(ctx, s, params, &part, visit)
 		if err != nil {
 			if errors.Is(err, errGone) {
 				return total, fault.SchemaChanged(retryPartitioned)
@@ -99,13 +99,13 @@ func (d *Database) halve(part table.Span, why error) []table.Span {
 }
 
 // dmlPart runs the statement over one part, in a transaction of its own.
-func (d *Database) dmlPart(ctx context.Context, s *Statement, params []value.Value, part *table.Span) (changed Changed, err error) {
+func (d *Database) dmlPart(ctx context.Context, s *Statement, params []value.Value, part *table.Span, visit *Visit) (changed Changed, err error) {
 	err = d.retry(ctx, func(w table.Writer) error {
 		s, err := d.renew(ctx, s)
 		if err != nil {
 			return err
 		}
-		rows, err := s.Run(ctx, Run{Writer: w, Params: params, Restrict: part}, d.registry.cfg.Clock().UTC().Round(time.Microsecond))
+		rows, err := s.Run(ctx, Run{Writer: visit.Writer(w), Params: params, Restrict: part}, d.registry.cfg.Clock().UTC().Round(time.Microsecond))
 		if err != nil {
 			return err
 		}

@@ -35,6 +35,8 @@ type Statement struct {
 	Typical  stats.Typical // CPU time of such executions
 	// Brief says that it does no more than get rows by their whole keys.
 	Brief bool
+	// Point says that it is brief and gets one row at most.
+	Point bool
 
 	version *version
 	types   map[string]*value.Type // declared
@@ -135,7 +137,7 @@ func (v *version) plan(sql string, params map[string]*value.Type, opts Options) 
 	if err != nil {
 		return nil, err
 	}
-	s := &Statement{Plan: p, Procedure: called, Text: stats.TextOf(sql), Accesses: accessesOf(p), Brief: isBrief(p)}
+	s := &Statement{Plan: p, Procedure: called, Text: stats.TextOf(sql), Accesses: accessesOf(p), Brief: isBrief(p), Point: isPoint(p)}
 	for name, t := range inferred {
 		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
 	}
@@ -201,6 +203,18 @@ func isBrief(p *plan.Plan) bool {
 		}
 	}
 	return true
+}
+
+func isPoint(p *plan.Plan) bool {
+	if !isBrief(p) || len(p.Read.Seeks) != 1 {
+		return false
+	}
+	for _, part := range p.Read.Seeks[0].Parts {
+		if part.Array != nil || !part.Null && len(part.Values) != 1 {
+			return false
+		}
+	}
+	return p.Read.Seeks[0].Tuples == nil
 }
 
 // FirstUse says, once, that nothing has been charged for preparing the statement.

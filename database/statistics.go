@@ -38,7 +38,10 @@ func (d *Database) closeStatistics() {
 
 // sources are where the collector asks for what nobody records.
 func (d *Database) sources() stats.Sources {
-	return stats.Sources{Sizes: d.tableSizes, SplitPoints: d.userSplitPoints, DeletionPolicies: d.deletionPolicies, Tasks: d.tasks}
+	return stats.Sources{
+		Sizes: d.tableSizes, SplitPoints: d.userSplitPoints,
+		Splits: d.splitLoads, DeletionPolicies: d.deletionPolicies, Tasks: d.tasks,
+	}
 }
 
 // tableSizes are what tables and indexes take. What is interleaved lies among the

@@ -101,7 +101,7 @@ func (s *Server) runBatchStatement(ctx context.Context, sc *scope, p *spannerpb.
 	}
 	ctx = e.batched(ctx, sc, stmt, o)
 	defer func() { err = e.stop(err) }()
-	out, err = s.runDML(ctx, sc, stmt, params, false)
+	out, err = s.runDML(ctx, sc, stmt, params, false, e)
 	if err == nil {
 		e.ran(out)
 	}

@@ -30,7 +30,7 @@ func (s *Server) batchWrite(ctx context.Context, req *spannerpb.BatchWriteReques
 	}
 	for i, g := range req.MutationGroups {
 		out.writes(g.GetMutations())
-		at, err := s.writeGroup(ctx, ses, req, g)
+		at, err := s.writeGroup(ctx, ses, req, g, out)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (s *Server) batchWrite(ctx context.Context, req *spannerpb.BatchWriteReques
 	return nil
 }
 
-func (s *Server) writeGroup(ctx context.Context, ses *session, req *spannerpb.BatchWriteRequest, g *spannerpb.BatchWriteRequest_MutationGroup) (at mvcc.Timestamp, err error) {
+func (s *Server) writeGroup(ctx context.Context, ses *session, req *spannerpb.BatchWriteRequest, g *spannerpb.BatchWriteRequest_MutationGroup, e *execution) (at mvcc.Timestamp, err error) {
 	if len(g.GetMutations()) == 0 {
 		return 0, fault.MissingField("mutations")
 	}
@@ -63,11 +63,11 @@ func (s *Server) writeGroup(ctx context.Context, ses *session, req *spannerpb.Ba
 		a.begin(ses.db, &opts, now)
 		a.committing = now
 		tx := ses.db.Transactions().Begin(opts)
-		work := commitWork{catalog: ses.db.Catalog(), list: g.Mutations, now: now, attempt: a}
+		work := commitWork{execution: e, catalog: ses.db.Catalog(), list: g.Mutations, now: now, attempt: a}
 		at, err = tx.Commit(ctx, work.apply(ctx), txn.CommitOptions{})
 		a.end(tx, s.cfg.Clock(), err)
 		if err == nil {
-			work.done(s.cfg.Clock())
+			work.done(tx, s.cfg.Clock())
 			return at, nil
 		}
 		tx.Rollback()

@@ -33,20 +33,21 @@ func (s *Server) commit(ctx context.Context, req *spannerpb.CommitRequest, e *ex
 	}
 	switch sel := req.Transaction.(type) {
 	case *spannerpb.CommitRequest_SingleUseTransaction:
-		return s.commitSingleUse(ctx, ses, req, sel.SingleUseTransaction, delay)
+		return s.commitSingleUse(ctx, ses, req, sel.SingleUseTransaction, delay, e)
 	case *spannerpb.CommitRequest_TransactionId:
-		return s.commitTransaction(ctx, ses, req, sel.TransactionId, delay)
+		return s.commitTransaction(ctx, ses, req, sel.TransactionId, delay, e)
 	}
 	return nil, fault.MissingField("transaction")
 }
 
 // commitWork is what one commit adds to a transaction: the mutations that came with it.
 type commitWork struct {
-	catalog *schema.Catalog
-	list    []*spannerpb.Mutation
-	now     time.Time
-	count   int64 // of mutations, once applied
-	attempt *attempt
+	execution *execution
+	catalog   *schema.Catalog
+	list      []*spannerpb.Mutation
+	now       time.Time
+	count     int64 // of mutations, once applied
+	attempt   *attempt
 	// accesses are what the mutations do with tables, each once.
 	accesses []*stats.Access
 }
@@ -85,14 +86,15 @@ func (c *commitWork) touch(muts []table.Mutation) {
 	c.attempt.touch(c.accesses...)
 }
 
-// done counts what the mutations did with tables.
-func (c *commitWork) done(now time.Time) {
+// done counts what the mutations did with tables, and the whole transaction with splits.
+func (c *commitWork) done(tx *txn.Tx, now time.Time) {
+	c.execution.wrote(c.attempt.db, tx)
 	if len(c.accesses) > 0 {
 		c.attempt.db.Stats().Operations(now, c.accesses)
 	}
 }
 
-func (s *Server) commitSingleUse(ctx context.Context, ses *session, req *spannerpb.CommitRequest, o *spannerpb.TransactionOptions, delay time.Duration) (*spannerpb.CommitResponse, error) {
+func (s *Server) commitSingleUse(ctx context.Context, ses *session, req *spannerpb.CommitRequest, o *spannerpb.TransactionOptions, delay time.Duration, e *execution) (*spannerpb.CommitResponse, error) {
 	if err := checkTransactionOptions(o); err != nil {
 		return nil, err
 	}
@@ -104,18 +106,18 @@ func (s *Server) commitSingleUse(ctx context.Context, ses *session, req *spanner
 	a.begin(ses.db, &opts, now)
 	a.committing = now
 	tx := ses.db.Transactions().Begin(opts)
-	work := commitWork{catalog: ses.db.Catalog(), list: req.Mutations, now: now, attempt: &a}
+	work := commitWork{execution: e, catalog: ses.db.Catalog(), list: req.Mutations, now: now, attempt: &a}
 	at, err := tx.Commit(ctx, work.apply(ctx), txn.CommitOptions{MaxDelay: delay})
 	a.end(tx, s.cfg.Clock(), err)
 	if err != nil {
 		tx.Rollback()
 		return nil, err
 	}
-	work.done(s.cfg.Clock())
+	work.done(tx, s.cfg.Clock())
 	return commitReply(at, req, work.count, tx.Options()), nil
 }
 
-func (s *Server) commitTransaction(ctx context.Context, ses *session, req *spannerpb.CommitRequest, id []byte, delay time.Duration) (*spannerpb.CommitResponse, error) {
+func (s *Server) commitTransaction(ctx context.Context, ses *session, req *spannerpb.CommitRequest, id []byte, delay time.Duration, e *execution) (*spannerpb.CommitResponse, error) {
 	if len(id) > 0 && id[0] == readOnlyID {
 		return nil, fault.NotReadWrite("commit", "read-only")
 	}
@@ -138,13 +140,13 @@ func (s *Server) commitTransaction(ctx context.Context, ses *session, req *spann
 		return nil, outcome
 	}
 	t.committing = s.cfg.Clock()
-	work := commitWork{catalog: t.catalog, list: req.Mutations, now: t.committing, attempt: &t.attempt}
+	work := commitWork{execution: e, catalog: t.catalog, list: req.Mutations, now: t.committing, attempt: &t.attempt}
 	at, err := tx.Commit(ctx, work.apply(ctx), txn.CommitOptions{MaxDelay: delay})
 	if err != nil {
 		t.settle()
 		return nil, err
 	}
-	work.done(s.cfg.Clock())
+	work.done(tx, s.cfg.Clock())
 	reply := commitReply(at, req, t.mutations+work.count, tx.Options())
 	t.end(fault.TransactionCommitted(), reply)
 	return reply, nil

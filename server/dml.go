@@ -9,6 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -81,11 +82,11 @@ func mayRepeat(ctx context.Context, err error) bool {
 }
 
 // runDML runs a statement in a read-write transaction. If it fails it has changed nothing.
-func (s *Server) runDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool) (*dmlOutcome, error) {
+func (s *Server) runDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool, e *execution) (*dmlOutcome, error) {
 	before := sc.writer.Savepoint()
 	sc.writer.DML = true
 	out := new(dmlOutcome)
-	if err := s.collectDML(ctx, sc, stmt, params, profile, out); err != nil {
+	if err := s.collectDML(ctx, e.visit.Writer(sc.writer), stmt, params, profile, out); err != nil {
 		sc.writer.RollbackTo(before)
 		if endsTransaction(err) {
 			sc.transaction.fail(err)
@@ -97,8 +98,8 @@ func (s *Server) runDML(ctx context.Context, sc *scope, stmt *database.Statement
 	return out, nil
 }
 
-func (s *Server) collectDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool, out *dmlOutcome) (err error) {
-	rows, err := stmt.Run(ctx, database.Run{Writer: sc.writer, Params: params, Profile: profile}, s.cfg.Clock())
+func (s *Server) collectDML(ctx context.Context, w table.Writer, stmt *database.Statement, params []value.Value, profile bool, out *dmlOutcome) (err error) {
+	rows, err := stmt.Run(ctx, database.Run{Writer: w, Params: params, Profile: profile}, s.cfg.Clock())
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ type execution struct {
 	cancel      context.CancelCauseFunc
 	failure     error         // of a batch, or of a part of it, although it was answered
 	profile     func() string // the plan with what it cost, if it is to be kept
+	visit       database.Visit
 }
 
 // executionKind says what of an execution is recorded.
@@ -128,7 +129,12 @@ func (e *execution) end(err error) {
 	if e.timing != nil {
 		e.timing.ends(totals(now.Sub(e.began), cpu, e.lockWait()))
 	}
-	e.method.metrics.Observe(stats.Call{Code: codeOf(err), Latency: now.Sub(e.began), CPU: cpu, Received: e.received, Sent: e.sent})
+	if e.visit.Sampled() {
+		e.db.Charge(&e.visit, cpu, now)
+	}
+	e.method.metrics.Observe(stats.Call{
+		Code: codeOf(err), Latency: now.Sub(e.began), CPU: cpu, Received: e.received, Sent: e.sent, RemoteCalls: e.visit.RemoteCalls(),
+	})
 	e.log(now.Sub(e.began), cpu, err)
 	*e = execution{}
 	executions.Put(e)
@@ -244,6 +250,7 @@ func (e *execution) batched(ctx context.Context, sc *scope, s *database.Statemen
 	e.planned(s)
 	e.transaction.touch(s.Accesses...)
 	e.cpu.Lap()
+	e.visits(false)
 	return e.start(ctx, sc, s, o)
 }
 
@@ -290,6 +297,7 @@ func (e *execution) stop(err error) error {
 
 func (e *execution) endQuery(now time.Time, cpu time.Duration, err error) {
 	q := &e.query
+	q.RemoteCalls = e.visit.RemoteCalls()
 	q.Outcome, q.InReadWrite, q.End, q.Latency, q.CPU = outcomeOf(errors.Join(err, e.failure)), e.transaction != nil, now, now.Sub(e.began), cpu
 	e.db.Stats().Query(q)
 	if e.profile != nil && err == nil {

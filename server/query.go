@@ -133,6 +133,7 @@ func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*res
 		return err
 	}
 	ctx = q.execution.isQuery(ctx, q, &sc, stmt)
+	q.execution.visits(stmt.Point)
 	defer func() { err = q.execution.stop(err) }()
 	switch {
 	case stmt.Procedure != "":
@@ -174,7 +175,7 @@ func checkStatement(sc *scope, stmt *database.Statement) error {
 func (s *Server) answerQuery(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result) error) error {
 	e := q.execution
 	kept := q.partition == nil && sc.session.db.Stats().WantProfile()
-	run := database.Run{View: sc.view(), Params: params, Profile: kept || q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
+	run := database.Run{View: e.visit.View(sc.view()), Params: params, Profile: kept || q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
 	if q.partition != nil {
 		run.Restrict = q.partition.restrict()
 	}
@@ -201,7 +202,7 @@ func (s *Server) answerQuery(ctx context.Context, q queryRequest, sc *scope, stm
 func (s *Server) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result) error) error {
 	profile := q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE
 	once, err := s.onceBySeqno(ctx, sc.transaction, q.Seqno, q.fingerprint, func() (r replay) {
-		r.dml, r.err = s.runDML(ctx, sc, stmt, params, profile)
+		r.dml, r.err = s.runDML(ctx, sc, stmt, params, profile, q.execution)
 		if r.err == nil {
 			q.execution.ran(r.dml)
 		}
@@ -238,7 +239,7 @@ func (s *Server) answerPartitionedDML(ctx context.Context, q queryRequest, sc *s
 	if t.spent {
 		return fault.PartitionedSecondStatement()
 	}
-	changed, err := sc.session.db.PartitionedDML(ctx, stmt, params, sc.session.id())
+	changed, err := sc.session.db.PartitionedDML(ctx, stmt, params, sc.session.id(), &q.execution.visit)
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,8 @@ func (s *Server) withRead(ctx context.Context, r readRequest, e *execution, answ
 		return err
 	}
 	e.isRead(projection, r.RequestOptions.GetRequestTag(), r.partition != nil)
-	rows := read.Open(ctx, sc.view())
+	e.visits(len(read.Spans) == 1 && read.Spans[0].IsPoint())
+	rows := read.Open(ctx, e.visit.View(sc.view()))
 	defer rows.Close()
 	var room [16]plan.Column
 	res := result{scope: &sc, columns: readColumns(room[:0], read.Projection), rows: rows}

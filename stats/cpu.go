@@ -43,7 +43,8 @@ type CPU struct {
 	began   time.Duration // the time then
 	running bool
 	locked  bool
-	spared  bool // it is not measured
+	drawn   bool // its kind is sampled: one in sampleEvery is measured
+	spared  bool // this one is not
 }
 
 // Typical is what executions of one kind take: one prepared statement, one
@@ -79,20 +80,25 @@ var epoch = time.Now()
 
 // Start begins to measure what this goroutine does.
 func (c *CPU) Start() {
-	c.spared = c.Typical.spares(c.Account)
+	c.drawn = c.Account.busy.Load() && c.Typical.isShort()
+	c.spared = c.drawn && rand.Uint32()%sampleEvery != 0
 	c.Resume()
 }
 
 // Open begins to measure an execution whose kind is not known yet; Is tells it if it becomes known.
 func (c *CPU) Open() {
-	c.spared = c.Account.busy.Load() && rand.Uint32()%sampleEvery != 0
+	c.drawn = c.Account.busy.Load()
+	c.spared = c.drawn && rand.Uint32()%sampleEvery != 0
 	c.Resume()
 }
 
 // Is tells which kind of execution it is. If there is nothing typical of the kind it is measured from here on at least.
 func (c *CPU) Is(t *Typical) {
 	c.Typical = t
-	if mean := t.mean.Load(); c.spared && (mean == 0 || mean >= int64(alwaysMeasured)) {
+	if t.isShort() {
+		return
+	}
+	if c.drawn = false; c.spared {
 		c.spared = false
 		c.Resume()
 	}
@@ -117,13 +123,24 @@ func Spent(f func()) time.Duration {
 	return threadCPU() - before
 }
 
-// spares says that the execution which begins need not be measured.
-func (t *Typical) spares(a *Account) bool {
-	if t == nil || !a.busy.Load() {
+// Weight is how many executions this one stands for, itself included, if it is measured; 0 if another stands for it.
+func (c *CPU) Weight() int64 {
+	switch {
+	case c.spared || c.Account.off:
+		return 0
+	case c.drawn:
+		return sampleEvery
+	}
+	return 1
+}
+
+// isShort says that executions of the kind take too little time for each to be measured.
+func (t *Typical) isShort() bool {
+	if t == nil {
 		return false
 	}
 	mean := t.mean.Load()
-	return mean > 0 && mean < int64(alwaysMeasured) && rand.Uint32()%sampleEvery != 0
+	return mean > 0 && mean < int64(alwaysMeasured)
 }
 
 // of is what an execution with some work is charged that was not measured.
