@@ -3,9 +3,12 @@ package database
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
 )
 
 // collectEvery is how often old versions are collected. A pass reads every version, a second of CPU for
@@ -40,45 +43,109 @@ func (d *Database) collect(ctx context.Context) (err error) {
 	if err := d.sweepSplitPoints(); err != nil {
 		return err
 	}
-	if _, err := d.txns.Collect(ctx); err != nil {
-		return fmt.Errorf("collect row versions: %w", err)
-	}
-	return d.collectSchema(ctx, horizon)
-}
-
-// collectSchema forgets the schema versions that were replaced before the horizon, and the keys that only they name.
-func (d *Database) collectSchema(ctx context.Context, horizon mvcc.Timestamp) error {
-	if err := d.lockSchema(ctx); err != nil {
+	past, err := d.outlived(ctx, horizon)
+	if err != nil {
 		return err
 	}
-	defer d.unlockSchema()
+	if _, err := d.txns.Collect(ctx, past.owns()); err != nil {
+		return fmt.Errorf("collect row versions: %w", err)
+	}
+	return d.forget(ctx, past)
+}
+
+// outlived are schema versions that no read can ask for, and what only they name.
+type outlived struct {
+	versions []*version
+	spans    []table.Span    // of keys that lie by themselves
+	layouts  []*table.Layout // of tables and indexes whose keys lie among those of others
+}
+
+// outlived finds the schema versions that were replaced before the horizon.
+func (d *Database) outlived(ctx context.Context, horizon mvcc.Timestamp) (*outlived, error) {
+	if err := d.lockSchema(ctx); err != nil {
+		return nil, err
+	}
+	defer d.unlockSchema() // what no version names now, no later one will
 	list := *d.versions.Load()
 	kept := 0
 	for kept < len(list)-1 && list[kept+1].at <= horizon {
 		kept++
 	}
-	if kept == 0 {
+	past := &outlived{versions: list[:kept]}
+	for _, v := range list[1 : kept+1] {
+		past.spans = append(past.spans, v.garbage...)
+	}
+	if kept > 0 {
+		past.layouts = interleavedOnlyIn(list[:kept], list[kept:])
+	}
+	return past, nil
+}
+
+// interleavedOnlyIn are the interleaved tables and indexes that some versions have and others do not.
+func interleavedOnlyIn(versions, others []*version) (list []*table.Layout) {
+	seen := map[schema.TableID]bool{}
+	for _, v := range others {
+		for _, t := range v.catalog.Tables {
+			seen[t.ID] = true
+			for _, x := range t.Indexes {
+				seen[x.ID] = true
+			}
+		}
+	}
+	for _, v := range versions {
+		for _, t := range v.catalog.Tables {
+			if t.Parent != nil && !seen[t.ID] {
+				list = append(list, table.TableLayout(t))
+			}
+			seen[t.ID] = true
+			for _, x := range t.Indexes {
+				if x.Parent != nil && !seen[x.ID] {
+					list = append(list, table.IndexLayout(x))
+				}
+				seen[x.ID] = true
+			}
+		}
+	}
+	return list
+}
+
+// owns says of a key whether it is of what was interleaved; it is nil if there is no such key.
+func (o *outlived) owns() func(key []byte) bool {
+	if len(o.layouts) == 0 {
 		return nil
 	}
+	return func(key []byte) bool {
+		return slices.ContainsFunc(o.layouts, func(l *table.Layout) bool { return l.Owns(key) })
+	}
+}
+
+// forget forgets schema versions, and the keys that lie by themselves. Those among others have been collected.
+func (d *Database) forget(ctx context.Context, past *outlived) error {
+	if len(past.versions) == 0 {
+		return nil
+	}
+	if err := d.lockSchema(ctx); err != nil {
+		return err
+	}
+	defer d.unlockSchema()
 	b := d.rows.NewBatch()
-	for _, v := range list[:kept] {
+	defer b.Close()
+	for _, v := range past.versions {
 		if err := b.KV().Delete(d.versionKey(v)); err != nil {
 			return err
 		}
 	}
-	for _, v := range list[1 : kept+1] {
-		for _, g := range v.garbage {
-			if err := b.Erase(g.Start, g.End); err != nil {
-				return err
-			}
+	for _, g := range past.spans {
+		if err := b.Erase(g.Start, g.End); err != nil {
+			return err
 		}
 	}
-	rest := append([]*version(nil), list[kept:]...)
+	rest := append([]*version(nil), (*d.versions.Load())[len(past.versions):]...)
 	d.versions.Store(&rest)
 	if err := b.Commit(); err != nil {
 		return fmt.Errorf("forget schema versions: %w", err)
 	}
-	for _, v := range list[:kept] {
+	for _, v := range past.versions {
 		v.close()
 	}
 	return nil

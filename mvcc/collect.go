@@ -23,21 +23,24 @@ type Collected struct{ Seen, Deleted int }
 func (v *Versions) Horizon() Timestamp { return Timestamp(v.horizon.Load()) }
 
 // Collect deletes what no read at or above olderThan can see: versions hidden by
-// a newer one at or below olderThan, and tombstones there that hide nothing any
-// more. It works in small steps and holds nobody up; stopped half-way by ctx it
-// leaves a consistent store. Calls must not overlap.
-func (v *Versions) Collect(ctx context.Context, olderThan Timestamp) (Collected, error) {
+// a newer one at or below olderThan, tombstones there that hide nothing any
+// more, and all versions of keys that are dead: for what no catalog names any
+// more, if its keys lie among others. dead may be nil. It works in small steps and holds nobody up;
+// stopped half-way by ctx it leaves a consistent store. Calls must not overlap.
+func (v *Versions) Collect(ctx context.Context, olderThan Timestamp, dead func(key []byte) bool) (Collected, error) {
 	var done Collected
 	if v.horizonErr != nil {
 		return done, v.horizonErr
 	}
-	if olderThan <= v.Horizon() {
+	if olderThan <= v.Horizon() && dead == nil {
 		return done, nil
 	}
-	if err := v.raiseHorizon(olderThan); err != nil {
-		return done, err
+	if olderThan > v.Horizon() {
+		if err := v.raiseHorizon(olderThan); err != nil {
+			return done, err
+		}
 	}
-	c := collector{versions: v, olderThan: olderThan, done: &done}
+	c := collector{versions: v, olderThan: olderThan, isDead: dead, done: &done}
 	next := v.bound(nil, nil)
 	for next != nil {
 		if err := ctx.Err(); err != nil {
@@ -55,11 +58,13 @@ func (v *Versions) Collect(ctx context.Context, olderThan Timestamp) (Collected,
 type collector struct {
 	versions  *Versions
 	olderThan Timestamp
+	isDead    func(key []byte) bool // or nil
 	done      *Collected
 	b         kv.Batch
 	n         int // deletions in b
 
 	prefix    []byte // of the key being looked at
+	dead      bool   // all of its versions go
 	covered   bool   // a version at or below olderThan has been seen: all that follow go
 	tombstone []byte // the covering version, if it is a tombstone: it goes when all it hides has gone
 }
@@ -112,9 +117,10 @@ func (c *collector) look(it kv.Iterator) error {
 		}
 		c.prefix = append(c.prefix[:0], prefix...)
 		c.covered = false
+		c.dead = c.isDead != nil && c.isDead(prefix[spaceLen:])
 	}
 	switch {
-	case c.covered:
+	case c.covered || c.dead:
 		return c.delete(key)
 	case ts <= c.olderThan:
 		c.covered = true

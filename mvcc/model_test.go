@@ -205,7 +205,7 @@ func (m *model) changed() {
 
 func (m *model) collect() {
 	to := min(m.timestamp(), m.now)
-	if _, err := m.v.Collect(context.Background(), to); err != nil {
+	if _, err := m.v.Collect(context.Background(), to, nil); err != nil {
 		m.t.Error(err)
 	}
 	m.horizon = max(m.horizon, to)
@@ -232,10 +232,10 @@ func TestCollectInSteps(t *testing.T) {
 	}
 	stopped, stop := context.WithCancel(context.Background())
 	stop()
-	if _, err := v.Collect(stopped, 2); !errors.Is(err, context.Canceled) {
+	if _, err := v.Collect(stopped, 2, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped collection: %v", err)
 	}
-	done, err := v.Collect(context.Background(), versions)
+	done, err := v.Collect(context.Background(), versions, nil)
 	if err != nil || done.Seen != 3*versions || done.Deleted != 3*versions-1 {
 		t.Errorf("collected %+v, %v", done, err)
 	}

@@ -24,7 +24,7 @@ import (
 //	get at=T KEY...      value and version of each
 //	scan at=T [start= end= reverse skip=KEY]   skip: SkipTo KEY after the first row
 //	changed since=T [start= end=]
-//	collect ts=T         deletes what no read at or above T sees
+//	collect ts=T [dead=TEXT]   deletes what no read at or above T sees, and keys that contain the text
 //	erase start= end=
 //	reopen               closes and opens the store, as a restart does
 //	dump                 every key of the store, decoded
@@ -73,7 +73,12 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		fmt.Fprintln(out, changed)
 	case "collect":
 		var done mvcc.Collected
-		done, err = s.v.Collect(context.Background(), timestamp(d, "ts"))
+		var dead func([]byte) bool
+		if text := ""; d.HasArg("dead") {
+			d.ScanArgs(t, "dead", &text)
+			dead = func(key []byte) bool { return strings.Contains(name(key), text) }
+		}
+		done, err = s.v.Collect(context.Background(), timestamp(d, "ts"), dead)
 		fmt.Fprintf(out, "saw %d, deleted %d\n", done.Seen, done.Deleted)
 	case "erase":
 		b := s.v.NewBatch()

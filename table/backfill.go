@@ -52,12 +52,6 @@ func FillColumns(ctx context.Context, w Writer, t *schema.Table, columns []*sche
 	})
 }
 
-// Clear deletes the keys of a table or index that is no more.
-func Clear(ctx context.Context, w Writer, l *Layout, after []byte, limit int) (next []byte, err error) {
-	c := newFiller(w, time.Time{})
-	return c.chunk(ctx, l, after, limit, func(s Stored) error { return c.remove(ctx, s.Key) })
-}
-
 // newFiller makes a Changes for a chunk of a schema change, whose caller bounds it by rows.
 func newFiller(w Writer, now time.Time) *Changes {
 	c := NewChanges(w, now)

@@ -268,6 +268,12 @@ type place struct {
 	marker int // for beforeOwn: the marker that should stand at length
 }
 
+// Owns says whether key is that of a row, or an entry, of the layout.
+func (l *Layout) Owns(key []byte) bool {
+	var buf [maxStoredParts]int
+	return l.walk(key, buf[:len(l.Key)]).where == ownKey
+}
+
 // walk goes over key and notes where its parts begin. It stops where key turns
 // out not to be one of this layout.
 func (l *Layout) walk(key []byte, offsets []int) place {

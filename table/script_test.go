@@ -29,7 +29,7 @@ import (
 //	dml [quiet]                         one statement: the same for inserts; update table (columns) [values] [key]; delete table [key]
 //	read table[@index] (columns) [limit=n] [reverse] [pending]     key set, one item per line
 //	spans table[@index]                 key set: the spans it covers
-//	fill index | clear table[@index] | validate KIND table [column]   with chunk=n
+//	fill index | validate KIND table [column]   with chunk=n
 //	expired table before=time           the rows found to have expired, in chunks of two, and where they were looked for
 //	expire table before=time [bytes=n]  deletes those that expired found last
 //	dump                                all keys and values
@@ -97,7 +97,7 @@ func (s *script) run(d *datadriven.TestData) error {
 		return s.read(ctx, d)
 	case "spans":
 		return s.spans(d)
-	case "fill", "clear", "validate", "fillcolumn":
+	case "fill", "validate", "fillcolumn":
 		return s.change(ctx, d)
 	case "expired":
 		return s.expired(ctx, d)
@@ -350,7 +350,7 @@ var validationKinds = map[string]schema.ValidationKind{
 // change runs a step of a schema change in chunks.
 func (s *script) change(ctx context.Context, d *datadriven.TestData) error {
 	chunk := 2
-	t, x, l := s.object(d.CmdArgs[0].Key)
+	t, x, _ := s.object(d.CmdArgs[0].Key)
 	step := func(after []byte) ([]byte, error) {
 		switch d.Cmd {
 		case "fill":
@@ -358,8 +358,6 @@ func (s *script) change(ctx context.Context, d *datadriven.TestData) error {
 		case "fillcolumn":
 			c := t.Column(d.CmdArgs[1].Key)
 			return FillColumns(ctx, s.m, t, []*schema.Column{c}, testNow, after, chunk)
-		case "clear":
-			return Clear(ctx, s.m, l, after, chunk)
 		}
 		return Validate(ctx, s.m, s.validation(t, d), testNow, after, chunk)
 	}

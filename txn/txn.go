@@ -81,9 +81,9 @@ func (m *Manager) Earliest() mvcc.Timestamp {
 	return max(kept, m.versions.Horizon())
 }
 
-// Collect deletes versions that are past retention. Calls must not overlap.
-func (m *Manager) Collect(ctx context.Context) (mvcc.Collected, error) {
-	return m.versions.Collect(ctx, m.Earliest())
+// Collect deletes versions that are past retention, and all of keys that are dead, if that is not nil. Calls must not overlap.
+func (m *Manager) Collect(ctx context.Context, dead func(key []byte) bool) (mvcc.Collected, error) {
+	return m.versions.Collect(ctx, m.Earliest(), dead)
 }
 
 // schemaGate keeps transactions and schema changes apart. Its fields but turn and epoch are guarded by the lock table's mu.
