@@ -123,3 +123,14 @@ func DateRange() *Error {
 func AggregateOverflow(typ string) *Error {
 	return newError(codes.OutOfRange, "%s overflow", typ)
 }
+
+// QueryMemory is a statement that has kept more than limit bytes of rows. The code is that of other errors of running
+// SQL: official clients repeat a unary call that answers RESOURCE_EXHAUSTED for as long as they may, and this one would fail each time.
+func QueryMemory(limit int64) *Error {
+	return newError(codes.OutOfRange, "The query needs more memory than the %d bytes that one query may take. Filter, group or limit its rows earlier.", limit)
+}
+
+// ValueTooLarge is a value that an expression would make.
+func ValueTooLarge(limit int) *Error {
+	return newError(codes.OutOfRange, "The value is too large: the limit is %d bytes.", limit)
+}

@@ -256,7 +256,7 @@ func (e *execution) batched(ctx context.Context, sc *scope, s *database.Statemen
 
 // ran adds what a DML statement did.
 func (e *execution) ran(out *dmlOutcome) {
-	e.query.RowsScanned += out.stats.RowsScanned
+	e.used(out.stats)
 	e.query.RowsWritten += out.rowCount
 	e.query.BytesWritten += out.stats.BytesWritten
 }

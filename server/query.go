@@ -192,7 +192,8 @@ func (s *Server) answerQuery(ctx context.Context, q queryRequest, sc *scope, stm
 	}
 	err = answer(r)
 	ran := rows.Stats()
-	e.query.Rows, e.query.Bytes, e.query.RowsScanned = r.sent, r.dataSize(), ran.RowsScanned
+	e.query.Rows, e.query.Bytes = r.sent, r.dataSize()
+	e.used(ran)
 	if kept {
 		e.profile = func() string { return profileText(stmt, ran) }
 	}

@@ -55,8 +55,22 @@ func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, bytes 
 		"query_plan_creation_time": text(exec.Msecs(stmt.PlanTime) + " msecs"),
 		"rows_returned":            text(fmt.Sprint(run.RowsReturned)),
 		"rows_scanned":             text(fmt.Sprint(run.RowsScanned)),
+		"memory_peak_usage_bytes":  text(fmt.Sprint(run.MemoryPeak)),
+		"memory_usage_percentage":  text(fmt.Sprintf("%.3f", memoryShare(run.MemoryPeak))),
 		"query_text":               text(q.Sql),
 	}}
+}
+
+// memoryShare is the percentage of what one query may take.
+func memoryShare(peak int64) float64 { return 100 * float64(peak) / exec.MaxMemory }
+
+// used adds what a run has cost.
+func (e *execution) used(run exec.Stats) {
+	q := &e.query
+	q.RowsScanned += run.RowsScanned
+	q.RowsSpooled += run.RowsSpooled
+	q.MemoryPeak = max(q.MemoryPeak, run.MemoryPeak)
+	q.MemoryShare = memoryShare(q.MemoryPeak)
 }
 
 // profileText is a plan with what a run of it cost, as JSON.

@@ -48,7 +48,9 @@ type grouping struct {
 	*aggregateCode
 	in  operator
 	key []value.Value
-	out batch
+	// held is by the groups there are, and what their aggregates collect.
+	held held
+	out  batch
 }
 
 func (g *grouping) close() error { return g.in.close() }
@@ -57,7 +59,7 @@ func (g *grouping) close() error { return g.in.close() }
 func (g *grouping) states() []aggState {
 	list := make([]aggState, len(g.aggs))
 	for i, a := range g.aggs {
-		list[i] = a.start()
+		list[i] = a.start(&g.held)
 	}
 	return list
 }
@@ -123,6 +125,7 @@ type streamOp struct {
 }
 
 func (o *streamOp) open(r *run) error {
+	r.memory.release(&o.held)
 	o.states, o.ended = nil, false
 	if len(o.keys) == 0 {
 		o.states = o.grouping.states()
@@ -167,6 +170,7 @@ func (o *streamOp) consume(r *run, b *batch) error {
 					return err
 				}
 			}
+			r.memory.release(&o.held)
 			o.states = o.grouping.states()
 			o.last = append(o.last[:0], o.key...)
 		}
@@ -212,6 +216,7 @@ func (o *hashOp) setAt(i int) []int {
 }
 
 func (o *hashOp) fill(r *run) error {
+	r.memory.release(&o.held)
 	o.tables, o.groups = nil, make([][][]aggState, o.sets())
 	for range o.sets() {
 		o.tables = append(o.tables, newHashTable(o.types))
@@ -260,6 +265,9 @@ func (o *hashOp) mask(all []value.Value, set []int) {
 func (o *hashOp) addTo(r *run, set int, row []value.Value) error {
 	entry, isNew := o.tables[set].find(o.key)
 	if isNew {
+		if err := r.memory.keep(&o.held, o.key); err != nil {
+			return err
+		}
 		o.groups[set] = append(o.groups[set], o.states())
 	}
 	return add(r, o.groups[set][entry], row)

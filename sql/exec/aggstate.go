@@ -50,8 +50,9 @@ type aggState interface {
 	result(r *run) (value.Value, error)
 }
 
-func (a *aggCode) start() aggState {
-	plain := plainState{aggCode: a, state: a.fn.New()}
+// start begins an aggregate whose memory h answers for.
+func (a *aggCode) start(h *held) aggState {
+	plain := plainState{aggCode: a, state: a.fn.New(), held: h}
 	if !a.node.Distinct && a.having == nil && a.order == nil && a.limit == nil {
 		return &plain
 	}
@@ -73,6 +74,7 @@ func (a *aggCode) start() aggState {
 type plainState struct {
 	*aggCode
 	state fn.State
+	held  *held
 }
 
 // arguments computes the arguments for a row; ok is false if the row does not count.
@@ -100,6 +102,11 @@ func (s *plainState) add(r *run, row []value.Value) error {
 	args, ok, err := s.arguments(r, row)
 	if !ok || err != nil {
 		return err
+	}
+	if s.fn.Collects {
+		if err := r.memory.keep(s.held, args); err != nil {
+			return err
+		}
 	}
 	return s.state.Add(args)
 }
@@ -132,6 +139,11 @@ func (s *selectiveState) add(r *run, row []value.Value) error {
 			return nil
 		}
 	}
+	if s.distinct != nil || s.fn.Collects {
+		if err := r.memory.keep(s.held, args); err != nil {
+			return err
+		}
+	}
 	if s.rows == nil {
 		return s.state.Add(args)
 	}
@@ -147,7 +159,7 @@ func (s *selectiveState) atExtreme(r *run, row []value.Value) (bool, error) {
 	t := s.node.Having.Type()
 	if equalsNothing(v) { // NaN is the greatest and the least, and no row has it
 		s.begun, s.none = true, true
-		s.restart()
+		s.restart(r)
 	}
 	if s.none {
 		return false, nil
@@ -162,18 +174,18 @@ func (s *selectiveState) atExtreme(r *run, row []value.Value) (bool, error) {
 		}
 	}
 	s.begun, s.extreme = true, v
-	s.restart()
+	s.restart(r)
 	return true, nil
 }
 
 // restart forgets the rows so far.
-func (s *selectiveState) restart() {
+func (s *selectiveState) restart(r *run) {
 	s.state = s.fn.New()
 	if s.distinct != nil {
 		s.distinct.clear()
 	}
 	if s.rows != nil {
-		s.rows.reset(-1)
+		s.rows.reset(r, -1)
 	}
 }
 

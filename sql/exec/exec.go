@@ -94,7 +94,7 @@ func (q *operatorRows) Values(dst []value.Value) []value.Value {
 func (q *operatorRows) DataSize() int64        { return q.data }
 func (q *operatorRows) Columns() []plan.Column { return q.columns }
 func (q *operatorRows) RowCount() int64        { return 0 }
-func (q *operatorRows) Stats() Stats           { return q.run.stats }
+func (q *operatorRows) Stats() Stats           { return q.run.cost() }
 
 func (q *operatorRows) Close() error {
 	if q.root == nil {

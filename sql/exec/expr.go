@@ -68,7 +68,7 @@ func (c *compiler) call(e *plan.Call) (eval, error) {
 	if e.Func.Name == "$in_array" {
 		return c.inArray(e, c.strict(f, args))
 	}
-	return c.strict(f, args), nil
+	return bounded(e, c.strict(f, args)), nil
 }
 
 // strict calls a function with all of its arguments computed.

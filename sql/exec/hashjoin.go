@@ -59,7 +59,8 @@ type hashJoinOp struct {
 	table        *hashTable
 	rows         []value.Value // of build, flat, one for each entry of table
 	loose        []value.Value // rows of build with a NULL key, for a full join
-	seen         []bool        // entries that have matched, for a full join
+	held         held
+	seen         []bool // entries that have matched, for a full join
 	key, joined  []value.Value
 	out          batch
 
@@ -96,8 +97,12 @@ func (o *hashJoinOp) close() error {
 func (o *hashJoinOp) fill(r *run) error {
 	o.table = newHashTable(o.keyTypes)
 	o.rows, o.loose = nil, nil
+	r.memory.release(&o.held)
 	err := drain(r, o.build, func(row []value.Value) error {
 		whole, err := o.keyOf(r, o.rightKeys, row)
+		if err == nil {
+			err = r.memory.keep(&o.held, row)
+		}
 		switch {
 		case err != nil:
 			return err

@@ -64,8 +64,7 @@ func (s *elementSet) build(list value.Value, t *value.Type) {
 		switch {
 		case v.IsNull():
 			s.null = true
-		case isNaN(v, t): // equals nothing
-		default:
+		case !equalsNothing(v):
 			s.table.find([]value.Value{v})
 		}
 	}
@@ -83,8 +82,4 @@ func (s *elementSet) holds(x value.Value) value.Value {
 		return value.Null(value.Bool)
 	}
 	return value.OfBool(false)
-}
-
-func isNaN(v value.Value, t *value.Type) bool {
-	return (t.Kind == value.Float64 || t.Kind == value.Float32) && v.AsFloat64() != v.AsFloat64()
 }

@@ -89,6 +89,7 @@ type change struct {
 	changes *table.Changes
 	count   int64 // rows changed
 	out     batch // of THEN RETURN
+	held    held
 	scratch []value.Value
 	touched map[string]bool // keys of rows that ON CONFLICT has inserted or updated
 }
@@ -98,7 +99,7 @@ func (d *change) collect() (rows []value.Value, n int, err error) {
 	err = drain(d.run, d.input(d.run), func(row []value.Value) error {
 		rows = append(rows, row...)
 		n++
-		return nil
+		return d.run.memory.keep(&d.held, row)
 	})
 	return rows, n, err
 }
@@ -375,7 +376,7 @@ func (c *changedRows) RowCount() int64        { return c.count }
 func (c *changedRows) Close() error           { return nil }
 
 func (c *changedRows) Stats() Stats {
-	s := c.run.stats
+	s := c.run.cost()
 	s.RowsReturned = int64(c.batch.n)
 	s.Mutations, s.BytesWritten, s.Written = c.changes.Count(), c.changes.Bytes(), c.changes.Written()
 	return s

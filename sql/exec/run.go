@@ -23,6 +23,7 @@ type run struct {
 	sets            []elementSet
 	subqueries      []subqueryState
 	spools          []spool
+	memory          memory
 	driving         *plan.Scan // the scan that Env.Restrict restricts
 	stats           Stats
 }
@@ -53,6 +54,13 @@ type program struct {
 	// spoolMakers are the plans of spools, spoolWidths the widths of their rows, by number.
 	spoolMakers []maker
 	spoolWidths []int
+}
+
+// cost is what the run has cost so far.
+func (r *run) cost() Stats {
+	s := r.stats
+	s.MemoryPeak = r.memory.peak
+	return s
 }
 
 // noContext is what functions know in a run that was told nothing.

@@ -13,6 +13,7 @@ type setOp struct {
 	table       *hashTable
 	counts      []int64 // how often right has each row of table
 	passed      []bool  // rows that a DISTINCT operation has passed
+	held        held
 }
 
 func (c *compiler) setOp(n *plan.SetOp) (maker, error) {
@@ -30,11 +31,15 @@ func (c *compiler) setOp(n *plan.SetOp) (maker, error) {
 }
 
 func (o *setOp) open(r *run) error {
+	r.memory.release(&o.held)
 	o.table.clear()
 	o.counts, o.passed = o.counts[:0], o.passed[:0]
 	err := drain(r, o.right, func(row []value.Value) error {
-		o.counts[o.entry(row)]++
-		return nil
+		entry, err := o.entry(r, row)
+		if err == nil {
+			o.counts[entry]++
+		}
+		return err
 	})
 	if err != nil {
 		return err
@@ -42,12 +47,13 @@ func (o *setOp) open(r *run) error {
 	return o.left.open(r)
 }
 
-func (o *setOp) entry(row []value.Value) int {
+func (o *setOp) entry(r *run, row []value.Value) (int, error) {
 	entry, isNew := o.table.find(row)
-	if isNew {
-		o.counts, o.passed = append(o.counts, 0), append(o.passed, false)
+	if !isNew {
+		return entry, nil
 	}
-	return entry
+	o.counts, o.passed = append(o.counts, 0), append(o.passed, false)
+	return entry, r.memory.keep(&o.held, row)
 }
 
 func (o *setOp) close() error {
@@ -67,7 +73,11 @@ func (o *setOp) next(r *run) (*batch, error) {
 		kept := 0
 		for i := range b.n {
 			row := b.row(i)
-			if !o.passes(row) {
+			passes, err := o.passes(r, row)
+			if err != nil {
+				return nil, err
+			}
+			if !passes {
 				continue
 			}
 			if kept != i {
@@ -83,18 +93,21 @@ func (o *setOp) next(r *run) (*batch, error) {
 }
 
 // passes decides about the next row of left.
-func (o *setOp) passes(row []value.Value) bool {
-	entry := o.entry(row)
+func (o *setOp) passes(r *run, row []value.Value) (bool, error) {
+	entry, err := o.entry(r, row)
+	if err != nil {
+		return false, err
+	}
 	inRight := o.counts[entry] > 0
 	if o.node.All {
 		if inRight {
 			o.counts[entry]--
 		}
-		return inRight == (o.node.Kind == tree.Intersect)
+		return inRight == (o.node.Kind == tree.Intersect), nil
 	}
 	if inRight != (o.node.Kind == tree.Intersect) || o.passed[entry] {
-		return false
+		return false, nil
 	}
 	o.passed[entry] = true
-	return true
+	return true, nil
 }

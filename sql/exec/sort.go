@@ -138,9 +138,11 @@ type sorter struct {
 	rows, keys []value.Value
 	order      []int32
 	limit      int64 // how many rows are wanted, -1 for all
+	held       held
 }
 
-func (s *sorter) reset(limit int64) {
+func (s *sorter) reset(r *run, limit int64) {
+	r.memory.release(&s.held)
 	s.rows, s.keys, s.order, s.limit = nil, nil, nil, limit
 }
 
@@ -154,8 +156,12 @@ func (s *sorter) addBy(r *run, stored, row []value.Value) error {
 	}
 	s.rows = append(s.rows, stored...)
 	s.order = append(s.order, int32(len(s.order)))
+	if err := r.memory.keep(&s.held, stored); err != nil {
+		return err
+	}
 	if s.limit >= 0 && int64(len(s.order)) >= 2*s.limit+fullBatch {
 		s.sort()
+		r.memory.shrink(&s.held, float64(s.limit)/float64(len(s.order)))
 		s.cut()
 	}
 	return nil
@@ -229,7 +235,7 @@ func (o *sortOp) open(r *run) error {
 			return err
 		}
 	}
-	o.sorter.reset(limit)
+	o.sorter.reset(r, limit)
 	o.at, o.sorted = 0, false
 	o.out.reset()
 	return nil

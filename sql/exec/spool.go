@@ -10,6 +10,7 @@ type spool struct {
 	op       operator
 	rows     []value.Value // flat
 	width, n int
+	held     held
 	filled   bool
 }
 
@@ -57,11 +58,13 @@ func (r *run) fill(number int) (*spool, error) {
 		s.width = r.prog.spoolWidths[number]
 	}
 	s.rows, s.n = nil, 0
+	r.memory.release(&s.held)
 	err := drain(r, s.op, func(row []value.Value) error {
 		s.rows = append(s.rows, row...)
 		s.n++
-		return nil
+		return r.memory.keep(&s.held, row)
 	})
+	r.stats.RowsSpooled += int64(s.n)
 	s.filled = err == nil
 	return s, err
 }

@@ -25,6 +25,7 @@ type subqueryState struct {
 	// set holds the values of an IN subquery; hasNull says that NULL is among them.
 	set     *hashTable
 	hasNull bool
+	held    held
 }
 
 func (c *compiler) subquery(e *plan.Subquery) (eval, error) {
@@ -76,9 +77,11 @@ func (q *subqueryCode) compute(r *run, op operator) (value.Value, error) {
 		return exists(r, op)
 	case tree.ArraySubquery:
 		elems := []value.Value{}
+		var h held // until the array is somebody else's
+		defer r.memory.release(&h)
 		err := drain(r, op, func(row []value.Value) error {
 			elems = append(elems, row[0])
-			return nil
+			return r.memory.keep(&h, row)
 		})
 		return value.OfArray(elems), err
 	}
@@ -152,12 +155,13 @@ func (q *subqueryCode) searchNested(s *subqueryState, x value.Value) value.Value
 }
 
 func (q *subqueryCode) collect(r *run, s *subqueryState) error {
+	r.memory.release(&s.held)
 	s.set, s.hasNull = newHashTable([]*value.Type{q.elem}), false
 	return drain(r, s.op, func(row []value.Value) error {
 		if row[0].IsNull() {
 			s.hasNull = true
-		} else {
-			s.set.find(row[:1])
+		} else if _, isNew := s.set.find(row[:1]); isNew {
+			return r.memory.keep(&s.held, row)
 		}
 		return nil
 	})

@@ -11,6 +11,7 @@ type aggregateRecord struct {
 	doc       string
 	overloads []aggregateOverload
 	keepNulls bool // NULL arguments count: Aggregate.IgnoresNulls is false
+	collects  bool // see Aggregate.Collects
 }
 
 // aggregateOverload is one signature (see overload) and what starts a group for a call of it.
@@ -45,7 +46,7 @@ func LookupAggregate(f *tree.Function) (*Aggregate, error) {
 				if f.Safe {
 					start = suppressing(start, f.Type.Kind)
 				}
-				return &Aggregate{IgnoresNulls: !r.keepNulls, New: start}, nil
+				return &Aggregate{IgnoresNulls: !r.keepNulls, Collects: r.collects, New: start}, nil
 			}
 		}
 	}

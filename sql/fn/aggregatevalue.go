@@ -10,11 +10,11 @@ var collecting = []aggregateRecord{
 	{name: "min", doc: "The least value; NaN if there is one.", overloads: []aggregateOverload{{"ANY -> ANY", extremum(-1)}}},
 	{name: "max", doc: "The greatest value; NaN if there is one.", overloads: []aggregateOverload{{"ANY -> ANY", extremum(1)}}},
 	{name: "any_value", doc: "The value of some row, not NULL unless all are.", keepNulls: true, overloads: []aggregateOverload{{"ANY -> ANY", anyValue}}},
-	{name: "array_agg", doc: "All values, NULLs too; NULL of no rows.", keepNulls: true,
+	{name: "array_agg", doc: "All values, NULLs too; NULL of no rows.", keepNulls: true, collects: true,
 		overloads: []aggregateOverload{{"ANY -> ARRAY", simple(func() State { return new(arrayAgg) })}}},
-	{name: "array_concat_agg", doc: "The elements of all arrays; NULL of no arrays.",
+	{name: "array_concat_agg", doc: "The elements of all arrays; NULL of no arrays.", collects: true,
 		overloads: []aggregateOverload{{"ARRAY -> ARRAY", simple(func() State { return new(arrayConcatAgg) })}}},
-	{name: "string_agg", doc: "STRING_AGG(text, delimiter): all texts with a delimiter (a comma) between them.", overloads: []aggregateOverload{
+	{name: "string_agg", doc: "STRING_AGG(text, delimiter): all texts with a delimiter (a comma) between them.", collects: true, overloads: []aggregateOverload{
 		{"STRING, ?STRING -> STRING", stringAgg},
 		{"BYTES, ?BYTES -> BYTES", stringAgg},
 	}},

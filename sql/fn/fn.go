@@ -97,6 +97,8 @@ type Aggregate struct {
 	// IgnoresNulls: a row with a NULL argument does not count; the executor may drop it before DISTINCT, ORDER BY and LIMIT.
 	// IGNORE NULLS and RESPECT NULLS of the call overrule it.
 	IgnoresNulls bool
+	// Collects: a group keeps the arguments of all its rows.
+	Collects bool
 	// New starts a group.
 	New func() State
 }

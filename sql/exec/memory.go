@@ -1,0 +1,103 @@
+package exec
+
+import (
+	"unsafe"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// MaxMemory is how many bytes the rows may take that a run keeps: those to be sorted, in hash tables, of groups, of
+// named subqueries, to be changed by DML. Spanner has such a limit too and does not publish it
+// (https://cloud.google.com/spanner/docs/introspection/query-statistics, AVG_MEMORY_USAGE_PERCENTAGE). There is no spilling to disk,
+// and one query must not take the memory of a server that others use.
+const MaxMemory = 1 << 30
+
+// maxValueBytes is the largest value that an expression may make: nothing larger could be stored or returned
+// (https://cloud.google.com/spanner/quotas#query_limits has 10 MiB for a column's value, and 100 MiB for a commit).
+const maxValueBytes = 100 << 20
+
+// memory is what the rows kept in a run take.
+type memory struct{ now, peak int64 }
+
+// held is the part of a run's memory that one operator answers for.
+type held int64
+
+// rowOverhead is what a row costs in the tables that find it.
+const rowOverhead = 16
+
+// keep adds a row to what h holds.
+func (m *memory) keep(h *held, row []value.Value) error {
+	n := int64(rowOverhead)
+	for i := range row {
+		n += footprint(row[i])
+	}
+	*h += held(n)
+	m.now += n
+	if m.now <= m.peak {
+		return nil
+	}
+	m.peak = m.now
+	if m.now > MaxMemory {
+		return fault.QueryMemory(MaxMemory)
+	}
+	return nil
+}
+
+// release gives back what h holds.
+func (m *memory) release(h *held) {
+	m.now -= int64(*h)
+	*h = 0
+}
+
+// shrink keeps a share of what h holds.
+func (m *memory) shrink(h *held, share float64) {
+	less := held(float64(*h) * (1 - share))
+	*h -= less
+	m.now -= int64(less)
+}
+
+const valueBytes = int64(unsafe.Sizeof(value.Value{}))
+
+// footprint is the bytes of a value with what it refers to.
+func footprint(v value.Value) int64 {
+	if v.IsNull() {
+		return valueBytes
+	}
+	switch v.Kind() {
+	case value.String, value.Bytes, value.JSON:
+		return valueBytes + int64(len(v.AsString()))
+	case value.Array, value.Struct:
+		n := valueBytes
+		for _, e := range v.AsList() {
+			n += footprint(e)
+		}
+		return n
+	}
+	return valueBytes
+}
+
+// bounded refuses what a call has made if it is too large. Only functions whose result can be larger than their arguments need it.
+func bounded(e *plan.Call, f eval) eval {
+	limit := maxValueBytes
+	switch e.Func.Type.Kind {
+	case value.String, value.Bytes, value.JSON:
+		return func(r *run, row []value.Value) (value.Value, error) {
+			v, err := f(r, row)
+			if err == nil && !v.IsNull() && len(v.AsString()) > limit {
+				return value.Value{}, fault.ValueTooLarge(limit)
+			}
+			return v, err
+		}
+	case value.Array:
+		return func(r *run, row []value.Value) (value.Value, error) {
+			v, err := f(r, row)
+			if err == nil && !v.IsNull() && int64(len(v.AsList()))*valueBytes > int64(limit) {
+				return value.Value{}, fault.ValueTooLarge(limit)
+			}
+			return v, err
+		}
+	}
+	return f
+}

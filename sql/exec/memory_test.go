@@ -1,0 +1,94 @@
+package exec_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// TestMemory runs statements that keep rows of 1 MiB each: a few of them are counted, and too many are refused. All rows
+// refer to one text, so that the test itself takes little.
+func TestMemory(t *testing.T) {
+	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
+	const size = 1 << 20
+	text := value.OfString(strings.Repeat("x", size))
+	for name, sql := range map[string]string{
+		"sort":           "SELECT x, s FROM (SELECT x, @s AS s FROM UNNEST(@n) x) ORDER BY x DESC",
+		"group":          "SELECT x, s, COUNT(*) FROM (SELECT x, @s AS s FROM UNNEST(@n) x) GROUP BY x, s",
+		"array_agg":      "SELECT ARRAY_LENGTH(ARRAY_AGG(@s)) FROM UNNEST(@n) x",
+		"ordered agg":    "SELECT ARRAY_LENGTH(ARRAY_AGG(@s ORDER BY x)) FROM UNNEST(@n) x",
+		"distinct":       "SELECT COUNT(DISTINCT y) FROM (SELECT IF(x >= 0, [@s, CAST(x AS STRING)], NULL) AS z FROM UNNEST(@n) x), UNNEST([ARRAY_TO_STRING(z, '')]) y",
+		"hash join":      "SELECT a FROM UNNEST([1]) a JOIN@{JOIN_METHOD=HASH_JOIN} (SELECT x, @s AS s FROM UNNEST(@n) x) b ON a = b.x AND LENGTH(b.s) > a",
+		"with":           "WITH w AS (SELECT x, @s AS s FROM UNNEST(@n) x) SELECT COUNT(*) FROM w a JOIN w b ON a.x = b.x AND LENGTH(a.s) = LENGTH(b.s)",
+		"except":         "SELECT 1, @s EXCEPT DISTINCT SELECT x, @s FROM UNNEST(@n) x",
+		"array subquery": "SELECT ARRAY_LENGTH(ARRAY(SELECT @s FROM UNNEST(@n) x))",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, rows := range []int{100, exec.MaxMemory/size + 1} {
+				if name == "distinct" && rows > 100 {
+					continue // its texts are distinct, so that the test would take the memory
+				}
+				list := make([]value.Value, rows)
+				for i := range list {
+					list[i] = value.OfInt64(int64(i))
+				}
+				stats, err := db.cost(sql, map[string]value.Value{"s": text, "n": value.OfArray(list)})
+				switch {
+				case rows == 100 && err != nil:
+					t.Errorf("%d rows: %v", rows, err)
+				case rows == 100 && (stats.MemoryPeak < 100*size || stats.MemoryPeak > 220*size):
+					t.Errorf("%d rows of 1 MiB: a peak of %d bytes", rows, stats.MemoryPeak)
+				case rows != 100 && fault.CodeOf(err) != codes.OutOfRange:
+					t.Errorf("%d rows: %v, want that it is too much", rows, err)
+				}
+			}
+		})
+	}
+}
+
+// cost runs a query to its end and says what it has cost.
+func (db *testDB) cost(sql string, params map[string]value.Value) (stats exec.Stats, err error) {
+	p, err := db.plan(sql, map[string]*value.Type{"s": value.StringType, "n": value.ArrayOf(value.Int64Type)})
+	if err != nil {
+		return stats, err
+	}
+	env := exec.Env{Functions: db.functions()}
+	for _, q := range p.Params {
+		env.Params = append(env.Params, params[q.Name])
+	}
+	err = db.read(func(view table.View) error {
+		env.View = view
+		rows, err := exec.Run(context.Background(), p, env)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for ok := true; ok && err == nil; {
+			ok, err = rows.Next()
+		}
+		stats = rows.Stats()
+		return err
+	})
+	return stats, err
+}
+
+// TestLargestValue joins texts until they are too large.
+func TestLargestValue(t *testing.T) {
+	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
+	params := map[string]value.Value{"s": value.OfString(strings.Repeat("x", 1<<20))}
+	const sql = "SELECT LENGTH(CONCAT(t, t, t, t, t, t, t, t, t, t, t)) FROM (SELECT CONCAT(@s, @s, @s, @s, @s, @s, @s, @s, @s, @s) AS t)"
+	if _, err := db.cost(sql, params); fault.CodeOf(err) != codes.OutOfRange {
+		t.Errorf("110 MiB: %v, want that it is too large", err)
+	}
+	if _, err := db.cost(strings.Replace(sql, "t, t, t, ", "", 1), params); err != nil {
+		t.Errorf("80 MiB: %v", err)
+	}
+}
