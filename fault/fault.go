@@ -22,6 +22,9 @@ type Error struct {
 	Message string
 	// Resource, if set, is answered as google.rpc.ResourceInfo: clients match on its type.
 	Resource *Resource
+	// Constraint says that what was to be written breaks a constraint of its table. A transaction in which a DML statement
+	// does so can only be rolled back; other errors of a statement leave it as it was before.
+	Constraint bool
 	// RetryAfter, for ABORTED, is how long the client should wait before it runs the transaction again.
 	RetryAfter time.Duration
 }
@@ -31,9 +34,22 @@ type Resource struct{ Type, Name string }
 
 func (e *Error) Error() string { return e.Message }
 
-// New makes an error. Only the constructors of this package call it.
+// newError makes an error. Only the constructors of this package call it.
 func newError(code codes.Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// violation makes an error of a row that may not be written.
+func violation(code codes.Code, format string, args ...any) *Error {
+	e := newError(code, format, args...)
+	e.Constraint = true
+	return e
+}
+
+// IsConstraint says whether an error is that of a constraint.
+func IsConstraint(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Constraint
 }
 
 // CodeOf is the canonical code of an error: OK for nil, that of the *Error in

@@ -29,12 +29,12 @@ func PendingCommitTimestamp(table, column string) *Error {
 
 // RowExists is an insert of a row that is there.
 func RowExists(table, key string) *Error {
-	return newError(codes.AlreadyExists, "Table %s: Row %s already exists.", table, key)
+	return violation(codes.AlreadyExists, "Table %s: Row %s already exists.", table, key)
 }
 
 // RowNotFound is an update of a row that is not there.
 func RowNotFound(table, key string) *Error {
-	return newError(codes.NotFound, "Table %s: Row %s not found.", table, key)
+	return violation(codes.NotFound, "Table %s: Row %s not found.", table, key)
 }
 
 // RowDeletedThenUpdated is an update of a row that the same transaction deleted before.
@@ -49,47 +49,47 @@ func RowAffectedTwice(table, key string) *Error {
 
 // ParentNotFound is an insert under a parent that is not there.
 func ParentNotFound(parent, child, key string) *Error {
-	return newError(codes.NotFound,
+	return violation(codes.NotFound,
 		"Insert failed because key was not found in parent table:  Parent Table: %s  Child Table: %s  Key: %s", parent, child, key)
 }
 
 // ChildExists is a delete of a row that has children, under ON DELETE NO ACTION.
 func ChildExists(parent, child, key string) *Error {
-	return newError(codes.FailedPrecondition,
+	return violation(codes.FailedPrecondition,
 		"Delete failed because one or more keys exist within the child table:  Parent Table: %s  Child Table: %s  Key: %s", parent, child, key)
 }
 
 // UniqueViolation is a second row with the same key in a UNIQUE index.
 func UniqueViolation(index, key string) *Error {
-	return newError(codes.AlreadyExists, "UNIQUE violation on index %s, duplicate key: %s in this transaction.", index, key)
+	return violation(codes.AlreadyExists, "UNIQUE violation on index %s, duplicate key: %s in this transaction.", index, key)
 }
 
 // CheckViolation is a row that fails a CHECK.
 func CheckViolation(table, constraint, key string) *Error {
-	return newError(codes.OutOfRange, "Check constraint %s.%s is violated for key %s", table, constraint, key)
+	return violation(codes.OutOfRange, "Check constraint %s.%s is violated for key %s", table, constraint, key)
 }
 
 // ForeignKeyMissing is a row that refers to a key that is not there.
 func ForeignKeyMissing(constraint, table, referenced, key string) *Error {
-	return newError(codes.FailedPrecondition,
+	return violation(codes.FailedPrecondition,
 		"Foreign key %s constraint violation on table %s. Cannot find referenced key %s in table %s.", constraint, table, key, referenced)
 }
 
 // ForeignKeyReferenced is a delete or update of a key that other rows refer to.
 func ForeignKeyReferenced(constraint, referenced, table, key string) *Error {
-	return newError(codes.FailedPrecondition,
+	return violation(codes.FailedPrecondition,
 		"Foreign key %s constraint violation when deleting or updating referenced key %s of table %s. A row in table %s refers to it.",
 		constraint, key, referenced, table)
 }
 
 // NullValue is NULL for a NOT NULL column.
 func NullValue(table, column string) *Error {
-	return newError(codes.FailedPrecondition, "Cannot specify a null value for column: %s in table: %s", column, table)
+	return violation(codes.FailedPrecondition, "Cannot specify a null value for column: %s in table: %s", column, table)
 }
 
 // ValueMissing is an insert that leaves out a NOT NULL column that has no default.
 func ValueMissing(table, column string) *Error {
-	return newError(codes.FailedPrecondition, "A new row in table %s does not specify a non-null value for column: %s", table, column)
+	return violation(codes.FailedPrecondition, "A new row in table %s does not specify a non-null value for column: %s", table, column)
 }
 
 // KeyColumnMissing is an update that does not name the whole key.
@@ -110,31 +110,31 @@ func WriteToGenerated(table, column string) *Error {
 
 // ValueTooLong is text, bytes or an array element longer than the column allows.
 func ValueTooLong(table, column string, limit, size int64) *Error {
-	return newError(codes.FailedPrecondition,
+	return violation(codes.FailedPrecondition,
 		"New value exceeds the maximum size limit for this column: %s.%s, size: %d, limit: %d.", table, column, size, limit)
 }
 
 // InvalidUTF8 is text that is not UTF-8.
 func InvalidUTF8(table, column string) *Error {
-	return newError(codes.InvalidArgument, "Invalid UTF-8 encoding in column %s of table %s.", column, table)
+	return violation(codes.InvalidArgument, "Invalid UTF-8 encoding in column %s of table %s.", column, table)
 }
 
 // KeyTooLong is a key of a row or index entry over the limit.
 func KeyTooLong(object string, size, limit int) *Error {
-	return newError(codes.InvalidArgument,
+	return violation(codes.InvalidArgument,
 		"Number of bytes for key of table or index %s is %d, maximum allowed value for key size is %d", object, size, limit)
 }
 
 // CommitTimestampNotAllowed is a commit timestamp for a column without the option.
 func CommitTimestampNotAllowed(column string) *Error {
-	return newError(codes.FailedPrecondition,
+	return violation(codes.FailedPrecondition,
 		"Cannot write commit timestamp because the allow_commit_timestamp column option is not set to true for column %s, "+
 			"or for all corresponding shared key columns in this table's interleaved table hierarchy.", column)
 }
 
 // FutureTimestamp is a value later than now for a column with allow_commit_timestamp.
 func FutureTimestamp(table, column, found string) *Error {
-	return newError(codes.FailedPrecondition,
+	return violation(codes.FailedPrecondition,
 		"Cannot write timestamps in the future, found: %s for column %s in table %s.", found, column, table)
 }
 

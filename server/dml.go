@@ -81,14 +81,15 @@ func mayRepeat(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && !fault.IsAborted(err)
 }
 
-// runDML runs a statement in a read-write transaction. If it fails it has changed nothing.
+// runDML runs a statement in a read-write transaction. If it fails it has changed nothing; if it broke a constraint
+// the transaction is over, and the client must roll back.
 func (s *Server) runDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool, e *execution) (*dmlOutcome, error) {
 	before := sc.writer.Savepoint()
 	sc.writer.DML = true
 	out := new(dmlOutcome)
 	if err := s.collectDML(ctx, e.visit.Writer(sc.writer), stmt, params, profile, out); err != nil {
 		sc.writer.RollbackTo(before)
-		if endsTransaction(err) {
+		if fault.IsConstraint(err) {
 			sc.transaction.fail(err)
 		}
 		return nil, err
@@ -122,16 +123,6 @@ func (s *Server) collectDML(ctx context.Context, w table.Writer, stmt *database.
 	out.rowCount = rows.RowCount()
 	out.stats = rows.Stats()
 	return nil
-}
-
-// endsTransaction says whether a DML statement's error leaves its transaction
-// unusable, as broken constraints do; the client must roll back.
-func endsTransaction(err error) bool {
-	switch fault.CodeOf(err) {
-	case codes.AlreadyExists, codes.FailedPrecondition, codes.NotFound:
-		return true
-	}
-	return false
 }
 
 // fail ends the transaction with an error that is not to be retried.

@@ -112,6 +112,14 @@ func newHarnessOf(t testing.TB, cfg Config) *harness {
 	return h
 }
 
+// alter runs DDL in the database.
+func (h *harness) alter(statements ...string) {
+	h.Helper()
+	db, err := h.server.registry.Database(testDatabase)
+	h.ok(err)
+	h.ok(db.UpdateSchema(h.ctx, statements, nil))
+}
+
 func listen(t testing.TB) net.Listener {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
