@@ -2,9 +2,15 @@ package database
 
 import "sync"
 
-// cacheEntries is how many entries one generation of a cache holds. A prepared statement is some
-// 10 to 100 KiB, so a full cache of them is some hundred MiB at the very most.
-const cacheEntries = 2000
+// Bounds of one generation of a cache, of which there are two.
+const (
+	cacheEntries = 2000
+	cacheBytes   = 64 << 20
+
+	// What an entry is taken to need. A prepared statement is some 10 KiB, and a few words for each name and literal of a long text.
+	entryBytes    = 8 << 10
+	entryBytesPer = 32 // byte of its key
+)
 
 // cache keeps what was used lately, in two generations: when the young one is
 // full it becomes the old one, and what nobody asked for meanwhile is dropped.
@@ -12,6 +18,7 @@ const cacheEntries = 2000
 type cache[T any] struct {
 	mu         sync.RWMutex
 	young, old map[string]T
+	bytes      int // of young
 }
 
 func (c *cache[T]) get(key string) (T, bool) {
@@ -43,8 +50,10 @@ func (c *cache[T]) find(key []byte) (T, bool) {
 func (c *cache[T]) put(key string, v T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.young == nil || len(c.young) >= cacheEntries {
-		c.old, c.young = c.young, make(map[string]T)
+	size := entryBytes + entryBytesPer*len(key)
+	if c.young == nil || len(c.young) >= cacheEntries || c.bytes+size > cacheBytes {
+		c.old, c.young, c.bytes = c.young, make(map[string]T), 0
 	}
 	c.young[key] = v
+	c.bytes += size
 }
