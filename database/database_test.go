@@ -24,13 +24,13 @@ const testName = DefaultInstance + "/databases/test"
 
 // bed is a registry on a file system, with one database.
 type bed struct {
-	t  *testing.T
+	t  testing.TB
 	fs vfs.FS
 	*Registry
 	db *Database
 }
 
-func open(t *testing.T, fs vfs.FS) *bed {
+func open(t testing.TB, fs vfs.FS) *bed {
 	t.Helper()
 	store, err := pebble.Open("data", fs)
 	if err != nil {
@@ -60,7 +60,7 @@ func (b *bed) shut(store interface{ Close() error }) {
 	}
 }
 
-func create(t *testing.T, statements ...string) *bed {
+func create(t testing.TB, statements ...string) *bed {
 	t.Helper()
 	b := open(t, vfs.NewMem())
 	db, err := b.CreateDatabase(context.Background(), testName, statements)

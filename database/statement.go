@@ -22,6 +22,15 @@ import (
 // Statement is an SQL statement ready to run, for one schema version. It is
 // shared by all requests with the same text, parameter types and options.
 type Statement struct {
+	*Prepared
+	Text stats.Text
+
+	// literals are the values of Plan.Params that stand for literals of the text; invalid for others. Nil: none does. See shape.
+	literals []value.Value
+}
+
+// Prepared is what statements have in common that differ in literals alone.
+type Prepared struct {
 	Plan *plan.Plan
 	// Undeclared are the parameters whose types were inferred.
 	Undeclared []plan.Param
@@ -30,7 +39,6 @@ type Statement struct {
 	// Procedure is the name of what CALL calls; the rows of Plan are then its one row of arguments.
 	Procedure string
 
-	Text     stats.Text
 	Accesses []*stats.Access
 	Typical  stats.Typical // CPU time of such executions
 	// Brief says that it does no more than get rows by their whole keys.
@@ -49,6 +57,7 @@ type Statement struct {
 type Options struct {
 	Batch        bool // a plan that can be cut into partitions
 	AllowUnbound bool // parameters without a value, whose types are inferred: query mode PLAN
+	Verbatim     bool // a plan of its own for the text, because it will be shown
 }
 
 // Run is what one execution of a Statement works on. One of View and Writer is set.
@@ -71,6 +80,10 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 	if s, ok := v.statements.get(key); ok {
 		return s, nil
 	}
+	like := v.instance(sql, params, opts)
+	if s := like.statement(); s != nil {
+		return s, nil
+	}
 	s, err := v.prepare(sql, params, opts, d.registry.cfg.Clock)
 	if err != nil {
 		if v == d.newest() {
@@ -83,6 +96,7 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 		}
 		return s, later
 	}
+	like.prepared(s)
 	v.statements.put(key, s)
 	return s, nil
 }
@@ -137,12 +151,12 @@ func (v *version) plan(sql string, params map[string]*value.Type, opts Options) 
 	if err != nil {
 		return nil, err
 	}
-	s := &Statement{Plan: p, Procedure: called, Text: stats.TextOf(sql), Accesses: accessesOf(p), Brief: isBrief(p), Point: isPoint(p)}
+	s := &Prepared{Plan: p, Procedure: called, Accesses: accessesOf(p), Brief: isBrief(p), Point: isPoint(p)}
 	for name, t := range inferred {
 		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
 	}
 	sort.Slice(s.Undeclared, func(i, j int) bool { return s.Undeclared[i].Name < s.Undeclared[j].Name })
-	return s, nil
+	return &Statement{Prepared: s, Text: stats.TextOf(sql)}, nil
 }
 
 // argumentsOf is the query of a procedure's arguments.
@@ -160,7 +174,7 @@ func argumentsOf(c *tree.Procedure) *tree.Query {
 
 // statementKey is the text itself where nothing else matters, so that the common look-up builds no string.
 func statementKey(sql string, params map[string]*value.Type, opts Options) string {
-	if len(params) == 0 && opts == (Options{}) {
+	if len(params) == 0 && !opts.Batch && !opts.AllowUnbound {
 		return sql
 	}
 	names := make([]string, 0, 8)
@@ -217,8 +231,30 @@ func isPoint(p *plan.Plan) bool {
 	return p.Read.Seeks[0].Tuples == nil
 }
 
+// Literal is the value of Plan.Params[i] if that stands for a literal of the text.
+func (s *Statement) Literal(i int) (value.Value, bool) {
+	if s.literals == nil || s.literals[i].Kind() == value.Invalid {
+		return value.Value{}, false
+	}
+	return s.literals[i], true
+}
+
+// Literals are the values of the parameters that stand for literals, by name.
+func (s *Statement) Literals() map[string]value.Value {
+	if s.literals == nil {
+		return nil
+	}
+	named := map[string]value.Value{}
+	for i, p := range s.Plan.Params {
+		if v, ok := s.Literal(i); ok {
+			named[p.Name] = v
+		}
+	}
+	return named
+}
+
 // FirstUse says, once, that nothing has been charged for preparing the statement.
-func (s *Statement) FirstUse() bool { return !s.used.Load() && s.used.CompareAndSwap(false, true) }
+func (s *Prepared) FirstUse() bool { return !s.used.Load() && s.used.CompareAndSwap(false, true) }
 
 // Run executes the statement. Now is the time its functions see.
 func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, error) {

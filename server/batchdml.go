@@ -95,7 +95,7 @@ func (s *Server) runBatchStatement(ctx context.Context, sc *scope, p *spannerpb.
 	if !stmt.Plan.IsDML() {
 		return nil, fault.BatchOnlyDML()
 	}
-	params, err := text.bind(stmt.Plan.Params)
+	params, err := text.bind(stmt)
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (s *Server) partitionQuery(ctx context.Context, req *spannerpb.PartitionQue
 	if err := checkStatement(&sc, stmt); err != nil {
 		return nil, err
 	}
-	if _, err := text.bind(stmt.Plan.Params); err != nil {
+	if _, err := text.bind(stmt); err != nil {
 		return nil, err
 	}
 	if err := stmt.Plan.Partitionable(); err != nil {

@@ -54,6 +54,15 @@ func (s *Server) checkQuery(req *spannerpb.ExecuteSqlRequest, e *execution) (q q
 	return q, err
 }
 
+// showsPlan says whether the reply has the plan.
+func (q *queryRequest) showsPlan() bool {
+	switch q.QueryMode {
+	case spannerpb.ExecuteSqlRequest_PLAN, spannerpb.ExecuteSqlRequest_PROFILE, spannerpb.ExecuteSqlRequest_WITH_PLAN_AND_STATS:
+		return true
+	}
+	return false
+}
+
 func checkQueryFields(req *spannerpb.ExecuteSqlRequest) error {
 	if err := checkRequestOptions(req.RequestOptions); err != nil {
 		return err
@@ -117,7 +126,7 @@ func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*res
 	if err := checkDirectedRead(q.DirectedReadOptions, sc.readOnly()); err != nil {
 		return err
 	}
-	opts := database.Options{Batch: q.partition != nil || sc.isPartitioned(), AllowUnbound: q.QueryMode == spannerpb.ExecuteSqlRequest_PLAN}
+	opts := database.Options{Batch: q.partition != nil || sc.isPartitioned(), AllowUnbound: q.QueryMode == spannerpb.ExecuteSqlRequest_PLAN, Verbatim: q.showsPlan()}
 	stmt, err := q.text.prepare(ctx, &sc, opts)
 	if err != nil {
 		return err
@@ -128,7 +137,7 @@ func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*res
 	if q.QueryMode == spannerpb.ExecuteSqlRequest_PLAN {
 		return answer(q.planned(&sc, stmt))
 	}
-	params, err := q.text.bind(stmt.Plan.Params)
+	params, err := q.text.bind(stmt)
 	if err != nil {
 		return err
 	}

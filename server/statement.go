@@ -9,7 +9,6 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/fault"
-	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -56,12 +55,17 @@ func (q sqlText) declared() (map[string]*value.Type, error) {
 }
 
 // bind makes the values of the statement's parameters, in its order.
-func (q sqlText) bind(params []plan.Param) ([]value.Value, error) {
+func (q sqlText) bind(stmt *database.Statement) ([]value.Value, error) {
+	params := stmt.Plan.Params
 	if len(params) == 0 {
 		return nil, nil
 	}
 	values := make([]value.Value, len(params))
 	for i, p := range params {
+		if v, ok := stmt.Literal(i); ok {
+			values[i] = v
+			continue
+		}
 		given, ok := q.param(p.Name)
 		if !ok {
 			if !q.declares(p.Name) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/stats"
 )
 
@@ -105,6 +107,35 @@ func TestQueryStatistics(t *testing.T) {
 	h.shows(ses, `SELECT TABLE_NAME, COLUMN_NAME, QUERY_COUNT, READ_COUNT, WRITE_COUNT FROM SPANNER_SYS.COLUMN_OPERATIONS_STATS_MINUTE ORDER BY 1, 2`,
 		"Singers|Name|0|0|1", "Singers|SingerId|0|0|1", "SingersByName|Name|4|0|1", "SingersByName|SingerId|5|0|1")
 	h.shows(ses, `SELECT INTERVAL_END FROM SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE ORDER BY 1 LIMIT 1`, "2030-01-02T03:05:00Z")
+}
+
+// TestLiterals sends texts that differ in literals alone: each has its own result, its own row of statistics and its own plan.
+func TestLiterals(t *testing.T) {
+	clock := newWallClock()
+	h := newHarnessAt(t, clock.now)
+	ses := h.session(true)
+	for i := range 9 {
+		rs, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: begins(readWrite()), Seqno: 1,
+			Sql: fmt.Sprintf("INSERT INTO Singers (SingerId, Name) VALUES (%d, 'name %d')", i, i)})
+		h.ok(err)
+		_, err = h.data.Commit(h.ctx, commitOf(ses, rs.Metadata.Transaction.Id))
+		h.ok(err)
+	}
+	text := func(i int) string { return fmt.Sprintf("SELECT Name FROM Singers WHERE SingerId = %d", i) }
+	for i := range 9 {
+		h.shows(ses, text(i), fmt.Sprintf("name %d", i))
+	}
+	rs, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: text(77), QueryMode: spannerpb.ExecuteSqlRequest_PROFILE})
+	h.ok(err)
+	if plan := plan.Text(rs.Stats.QueryPlan); !strings.Contains(plan, "($SingerId = 77)") {
+		t.Errorf("the plan is %s", plan)
+	}
+	_, err = h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: text(8) + " AND Nope = 1"})
+	h.fails(err, codes.InvalidArgument)
+	clock.forward(time.Minute)
+	h.shows(ses, `SELECT COUNT(*), SUM(EXECUTION_COUNT), COUNTIF(TEXT_FINGERPRINT = FARM_FINGERPRINT(TEXT)), COUNTIF(STRPOS(TEXT, '$') > 0)
+		FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE WHERE TEXT LIKE 'SELECT Name%' AND ALL_FAILED_EXECUTION_COUNT = 0`, "10|10|10|0")
+	h.shows(ses, `SELECT COUNT(*) FROM SPANNER_SYS.QUERY_PROFILES_TOP_MINUTE WHERE STRPOS(QUERY_PROFILE, '@$') > 0`, "0")
 }
 
 // TestDistributionPercentile asks for the percentiles of latencies as Spanner's documentation does.

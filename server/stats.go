@@ -22,7 +22,7 @@ func (q *queryRequest) planned(sc *scope, stmt *database.Statement) *result {
 		r.undeclared = []plan.Param{}
 	}
 	r.appendStats = func(dst []byte, tag byte) []byte {
-		return appendMessage(dst, tag, &spannerpb.ResultSetStats{QueryPlan: stmt.Plan.Proto(nil)})
+		return appendMessage(dst, tag, &spannerpb.ResultSetStats{QueryPlan: stmt.Plan.Proto(nil, nil)})
 	}
 	return r
 }
@@ -32,9 +32,9 @@ func (s *Server) appendStats(dst []byte, tag byte, q queryRequest, stmt *databas
 	p := &spannerpb.ResultSetStats{QueryStats: queryStats(q, stmt, run, bytes, s.cfg.Clock().Sub(q.began))}
 	switch q.QueryMode {
 	case spannerpb.ExecuteSqlRequest_PROFILE:
-		p.QueryPlan = stmt.Plan.Proto(exec.NodeStatsProto(run))
+		p.QueryPlan = stmt.Plan.Proto(exec.NodeStatsProto(run), nil)
 	case spannerpb.ExecuteSqlRequest_WITH_PLAN_AND_STATS:
-		p.QueryPlan = stmt.Plan.Proto(nil)
+		p.QueryPlan = stmt.Plan.Proto(nil, nil)
 	}
 	if rowCount != nil {
 		p.RowCount = &spannerpb.ResultSetStats_RowCountExact{RowCountExact: *rowCount}
@@ -75,7 +75,7 @@ func (e *execution) used(run exec.Stats) {
 
 // profileText is a plan with what a run of it cost, as JSON.
 func profileText(stmt *database.Statement, run exec.Stats) string {
-	b, err := protojson.Marshal(stmt.Plan.Proto(exec.NodeStatsProto(run)))
+	b, err := protojson.Marshal(stmt.Plan.Proto(exec.NodeStatsProto(run), stmt.Literals()))
 	if err != nil {
 		return "" // what is marshalled was made here
 	}

@@ -32,6 +32,7 @@ var systemTable = &schema.Table{
 //	   params=(a:INT64, b)  the request's parameters, b without a type
 //	   unbound              accept parameters that params does not have
 //	kind           prints the kind of each line
+//	shape          prints the shape of each line, with the literals taken out and what they are where they stand
 //	expr table=t type=T     an expression over the columns of t
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -50,6 +51,8 @@ func TestGolden(t *testing.T) {
 				return runAnalyze(t, a, d)
 			case "kind":
 				return runKind(d.Input)
+			case "shape":
+				return runShape(a, d.Input)
 			case "expr":
 				return runExpr(t, a, catalog, d)
 			}
@@ -129,6 +132,32 @@ func runKind(input string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(input, "\n") {
 		fmt.Fprintf(&b, "%s\n", names[KindOf(strings.ReplaceAll(line, `\n`, "\n"))])
+	}
+	return b.String()
+}
+
+func runShape(a *Analyzer, input string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(input, "\n") {
+		sql := strings.ReplaceAll(line, `\n`, "\n")
+		s, ok := ShapeOf(sql)
+		if !ok {
+			fmt.Fprintf(&b, "none\n")
+			continue
+		}
+		fmt.Fprintf(&b, "%s\n", strings.ReplaceAll(s.Text, "`", ""))
+		types, err := a.LiteralTypes(sql, nil, s.Literals)
+		if err != nil {
+			b.WriteString("  " + printError(err))
+			continue
+		}
+		for i, l := range s.Literals {
+			form := "of unusual form"
+			if v, ok := l.As(types[i]); ok {
+				form = tree.FormatLiteral(&tree.Literal{T: types[i], Value: v})
+			}
+			fmt.Fprintf(&b, "  @%s is %s: %s\n", l.Param, types[i], form)
+		}
 	}
 	return b.String()
 }

@@ -14,6 +14,9 @@ func (w *walker) expr(n googlesql.ResolvedExprNode) tree.Expr {
 	switch n := n.(type) {
 	case *googlesql.ResolvedLiteral:
 		t := typeOf(get(n.Type()))
+		if w.literals != nil {
+			w.typed(n, t)
+		}
 		return &tree.Literal{T: t, Value: w.rezone(n, valueOf(get(n.Value()), t), t)}
 	case *googlesql.ResolvedParameter:
 		return w.parameter(n)
@@ -123,6 +126,9 @@ func (w *walker) function(n *googlesql.ResolvedFunctionCallBase, args []tree.Exp
 
 func (w *walker) cast(n *googlesql.ResolvedCast) tree.Expr {
 	arg, t := w.expr(get(n.Expr())), typeOf(get(n.Type()))
+	if w.literals != nil {
+		w.castLiteral(n, t)
+	}
 	if literal, ok := arg.(*tree.Literal); ok && literal.Value.IsNull() {
 		return &tree.Literal{T: t, Value: value.Null(t.Kind)}
 	}

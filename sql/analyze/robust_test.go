@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
@@ -54,7 +56,9 @@ CREATE TABLE Albums (SingerId INT64, AlbumId INT64, Title STRING(MAX), Price NUM
 
 // checkText says what is wrong with the answer to a text, if anything.
 func checkText(a *Analyzer, sql string) error {
-	stmt, _, err := a.Statement(sql, map[string]*value.Type{"p": value.Int64Type}, Options{AllowUnbound: true})
+	params := map[string]*value.Type{"p": value.Int64Type}
+	stmt, _, err := a.Statement(sql, params, Options{AllowUnbound: true})
+	shape, shaped := ShapeOf(sql)
 	if err != nil {
 		if user := (*fault.Error)(nil); !errors.As(err, &user) {
 			return err
@@ -66,6 +70,15 @@ func checkText(a *Analyzer, sql string) error {
 	}
 	if got, want := KindOf(sql), kindOfTree(stmt); got != want {
 		return fmt.Errorf("KindOf is %d, the statement is %d", got, want)
+	}
+	if !shaped {
+		return nil
+	}
+	for _, l := range shape.Literals {
+		params[l.Param] = l.Type
+	}
+	if _, _, err := a.Statement(shape.Text, params, Options{AllowUnbound: true}); err != nil && fault.CodeOf(err) == codes.Internal {
+		return fmt.Errorf("with parameters in the place of literals: %w", err)
 	}
 	return nil
 }

@@ -363,7 +363,7 @@ func (db *testDB) explain(input string) string {
 	if err != nil {
 		return printError(err)
 	}
-	text := plan.Text(p.Proto(nil))
+	text := plan.Text(p.Proto(nil, nil))
 	if p.Read != nil {
 		text += "runs as a read of " + strings.Join(columnNames(p.Read), ", ") + "\n"
 	}
@@ -394,7 +394,7 @@ func (db *testDB) profile(input string) string {
 		}
 		stats := rows.Stats()
 		fmt.Fprintf(&b, "scanned %d, returned %d\n", stats.RowsScanned, stats.RowsReturned)
-		for _, n := range p.Proto(exec.NodeStatsProto(stats)).PlanNodes {
+		for _, n := range p.Proto(exec.NodeStatsProto(stats), nil).PlanNodes {
 			if n.ExecutionStats == nil {
 				continue
 			}

@@ -54,7 +54,7 @@ func TestHostileStatements(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("planned in %v, %d nodes", took, len(p.Proto(nil).PlanNodes))
+			t.Logf("planned in %v, %d nodes", took, len(p.Proto(nil, nil).PlanNodes))
 			if took > 20*time.Second {
 				t.Error("that is too long")
 			}

@@ -159,7 +159,7 @@ func (db *testDB) planRows(t *testing.T, p *plan.Plan) []string {
 		}
 	})
 	if err != nil {
-		t.Errorf("%s%v", plan.Text(p.Proto(nil)), err)
+		t.Errorf("%s%v", plan.Text(p.Proto(nil, nil)), err)
 	}
 	return lines
 }

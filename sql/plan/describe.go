@@ -12,6 +12,7 @@ import (
 
 // describer writes expressions as Spanner's plans do: columns as $name, calls in infix or function form.
 type describer struct {
+	literals map[string]value.Value // of parameters that are written as constants
 	// subqueries are named as they are met; see the scalar node that holds the description.
 	subqueries []*Subquery
 }
@@ -23,7 +24,7 @@ var infix = map[string]string{
 }
 
 func (d *describer) expr(e Expr) string {
-	switch e := e.(type) {
+	switch e := d.known(e).(type) {
 	case nil:
 		return ""
 	case *Slot:
@@ -54,6 +55,16 @@ func (d *describer) expr(e Expr) string {
 		return "WITH(" + d.list(e.Values) + ", " + d.expr(e.Body) + ")"
 	}
 	return fmt.Sprintf("%T", e)
+}
+
+// known is the constant in the place of a parameter, if it is known.
+func (d *describer) known(e Expr) Expr {
+	if p, ok := e.(*Parameter); ok {
+		if v, ok := d.literals[p.Name]; ok {
+			return &Const{T: p.T, Value: v}
+		}
+	}
+	return e
 }
 
 func columnName(name string, i int) string {

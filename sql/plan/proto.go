@@ -9,15 +9,17 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // Proto is the plan as clients and their tools draw it, in the operators of Cloud Spanner
 // (https://cloud.google.com/spanner/docs/query-execution-operators). stats, which may be nil, gives the execution_stats of an operator.
+// literals are the values of parameters, by name, that are written as constants.
 //
 // A Distributed Union stands over every part of the plan that could run where the rows of its driving scan are; the local
 // one under it and the Serialize Result are where Spanner has them.
-func (p *Plan) Proto(stats func(Node) *structpb.Struct) *spannerpb.QueryPlan {
-	w := &protoWriter{stats: stats}
+func (p *Plan) Proto(stats func(Node) *structpb.Struct, literals map[string]value.Value) *spannerpb.QueryPlan {
+	w := &protoWriter{stats: stats, literals: literals}
 	if m, ok := p.Root.(*Mutate); ok {
 		w.mutate(m)
 	} else {
@@ -28,9 +30,10 @@ func (p *Plan) Proto(stats func(Node) *structpb.Struct) *spannerpb.QueryPlan {
 
 // protoWriter lists nodes in pre-order. Its methods return the index of the node that they add, nodes under it included.
 type protoWriter struct {
-	nodes []*spannerpb.PlanNode
-	stats func(Node) *structpb.Struct
-	vars  int
+	nodes    []*spannerpb.PlanNode
+	stats    func(Node) *structpb.Struct
+	literals map[string]value.Value
+	vars     int
 }
 
 // meta are metadata of a node; values are strings.
@@ -66,8 +69,8 @@ func (w *protoWriter) scalar(from *spannerpb.PlanNode, e Expr, kind, variable st
 	if e == nil {
 		return
 	}
-	var d describer
-	n := w.add(scalarName(e), nil)
+	d := describer{literals: w.literals}
+	n := w.add(scalarName(d.known(e)), nil)
 	n.Kind = spannerpb.PlanNode_SCALAR
 	n.ShortRepresentation = &spannerpb.PlanNode_ShortRepresentation{Description: d.expr(e)}
 	link(from, n, kind, variable)

@@ -166,7 +166,7 @@ func (w *protoWriter) aggregate(a *Aggregate, m meta, input func(Node) *spannerp
 
 // agg adds an aggregate function, named as its result is.
 func (w *protoWriter) agg(p *spannerpb.PlanNode, a *Agg, slot int) {
-	var d describer
+	d := describer{literals: w.literals}
 	n := w.add("Function", nil)
 	n.Kind = spannerpb.PlanNode_SCALAR
 	args := d.list(a.Args)

@@ -1,0 +1,195 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+func (b *bed) prepare(sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
+	return b.db.Prepare(context.Background(), b.db.Catalog(), sql, params, opts)
+}
+
+func (b *bed) mustPrepare(sql string) *Statement {
+	b.t.Helper()
+	s, err := b.prepare(sql, nil, Options{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return s
+}
+
+func (c *cache[T]) len() int { return len(c.young) + len(c.old) }
+
+// TestDistinctLiteralsSharePlan sends one shape with many literals.
+func TestDistinctLiteralsSharePlan(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64, S STRING(MAX)) PRIMARY KEY (K)")
+	text := func(i int) string { return fmt.Sprintf("SELECT V FROM T WHERE K = %d AND S != 'it'", i) }
+	for i := range textsUntilShared {
+		b.mustPrepare(text(i))
+	}
+	one, other := b.mustPrepare(text(100)), b.mustPrepare(text(101))
+	if one.Prepared != other.Prepared || one.literals == nil {
+		t.Fatal("no plan is shared")
+	}
+	if one.Text != stats.TextOf(text(100)) || other.Text != stats.TextOf(text(101)) {
+		t.Errorf("the texts are %v and %v", one.Text, other.Text)
+	}
+	if one.FirstUse() {
+		t.Error("the text that was prepared last has paid for the plan")
+	}
+	for i := range 20_000 {
+		b.mustPrepare(text(i))
+	}
+	if v := b.db.newest(); v.statements.len() != textsUntilShared || v.shapes.len() != 1 {
+		t.Errorf("%d statements and %d shapes are kept", v.statements.len(), v.shapes.len())
+	}
+	if s := b.mustPrepare(text(0)); s.literals != nil {
+		t.Error("a text that was prepared by itself is found no more")
+	}
+
+	// Errors, and plans that are shown, are those of the text itself.
+	_, err := b.prepare("SELECT V FROM T WHERE K = 99999999999999999999 AND S != 'it'", nil, Options{})
+	wantCode(t, err, codes.InvalidArgument)
+	if !strings.Contains(err.Error(), "[at 1:27]") {
+		t.Errorf("the place is missing: %v", err)
+	}
+	for _, opts := range []Options{{Verbatim: true}, {AllowUnbound: true}, {Batch: true}} {
+		s, err := b.prepare(text(102), nil, opts)
+		if err != nil || s.literals != nil {
+			t.Errorf("%+v: %v, %v", opts, s, err)
+		}
+	}
+	// Another schema knows nothing of it.
+	b.alter("ALTER TABLE T DROP COLUMN S")
+	_, err = b.prepare(text(200), nil, Options{})
+	wantCode(t, err, codes.InvalidArgument)
+}
+
+// TestShapesWithParameters has literals beside parameters of the request.
+func TestShapesWithParameters(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V FLOAT64) PRIMARY KEY (K)")
+	text := func(i int) string {
+		return fmt.Sprintf("SELECT K FROM T WHERE V > @low AND K < %d AND K != @no AND V < %d", i, i)
+	}
+	params := map[string]*value.Type{"low": value.Float64Type, "no": nil}
+	var s *Statement
+	for i := range textsUntilShared + 1 {
+		var err error
+		if s, err = b.prepare(text(i), params, Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]string{}
+	for i, p := range s.Plan.Params {
+		if v, ok := s.Literal(i); ok {
+			got[p.Name] = fmt.Sprint(p.Type, " ", v.Kind())
+		} else {
+			got[p.Name] = "given"
+		}
+	}
+	if want := "map[$i0:INT64 INT64 $i1:FLOAT64 FLOAT64 low:given no:given]"; fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	if len(s.Undeclared) != 1 || s.Undeclared[0].Name != "no" || !s.Undeclared[0].Type.Equal(value.Int64Type) {
+		t.Errorf("undeclared are %v", s.Undeclared)
+	}
+	// Other declared types are another shape.
+	if s, err := b.prepare(text(50), map[string]*value.Type{"low": value.Float64Type, "no": value.Int64Type}, Options{}); err != nil || s.literals != nil {
+		t.Errorf("%v, %v", s, err)
+	}
+}
+
+// TestShapesThatDoNotShare are prepared text by text.
+func TestShapesThatDoNotShare(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64, J JSON) PRIMARY KEY (K)")
+	for _, text := range []string{
+		"SELECT V = %[1]d FROM T GROUP BY V = %[1]d",        // with parameters, two expressions
+		"SELECT K FROM T WHERE 2 = %d",                      // nothing is left to do
+		"SELECT K FROM T WHERE V = 60 * %d",                 // a constant
+		"SELECT K FROM T WHERE %d NOT IN (SELECT V FROM T)", // not taken
+	} {
+		for i := range 2 * textsUntilShared {
+			if s := b.mustPrepare(fmt.Sprintf(text, i)); s.literals != nil {
+				t.Errorf("%s shares a plan", s.Text.SQL)
+			}
+		}
+	}
+}
+
+// TestManyShapes sends hostile texts: what is kept stays bounded, by number and by size.
+func TestManyShapes(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	v := b.db.newest()
+	for i := range 3 * cacheEntries {
+		v.instance(fmt.Sprintf("SELECT K AS k%d FROM T WHERE K = 1", i), nil, Options{})
+	}
+	if v.shapes.len() > 2*cacheEntries {
+		t.Errorf("%d shapes are kept", v.shapes.len())
+	}
+	var c cache[int]
+	for i := range 1000 {
+		c.put(strings.Repeat("x", 500_000)+fmt.Sprint(i), i)
+		c.put("SELECT 1", 1)
+		if len(c.young)+len(c.old) > 4*cacheBytes/(entryBytesPer*500_000) {
+			t.Fatalf("%d long texts are kept", c.len())
+		}
+	}
+	if _, ok := c.get("SELECT 1"); !ok {
+		t.Error("what is in use is not kept")
+	}
+	if _, ok := v.statements.get("SELECT 1"); ok {
+		t.Error("what was never prepared is found")
+	}
+}
+
+// TestShapesConcurrently has texts of one shape come at once.
+func TestShapesConcurrently(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	if err := b.insert("T", [2]int64{7, 70}); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range 20 {
+				if _, err := b.prepare(fmt.Sprintf("SELECT V FROM T WHERE K = %d", g*100+i), nil, Options{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	s := b.mustPrepare("SELECT V FROM T WHERE K = 7 -- again")
+	if s.literals == nil {
+		t.Error("no plan is shared")
+	}
+}
+
+// BenchmarkDistinctLiterals prepares one shape with a literal that never repeats.
+func BenchmarkDistinctLiterals(b *testing.B) {
+	bed := create(b, "CREATE TABLE T (K INT64, V INT64, S STRING(MAX)) PRIMARY KEY (K)")
+	for _, shape := range []struct{ name, text string }{
+		{"point", "SELECT V, S FROM T WHERE K = %d"},
+		{"update", "UPDATE T SET V = V + 1, S = 'name' WHERE K = %d"},
+		{"insert", "INSERT INTO T (K, V, S) VALUES (%d, 17, 'name')"},
+		{"folded", "SELECT V FROM T WHERE K = %d + 0"}, // each by itself
+	} {
+		b.Run(shape.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if _, err := bed.prepare(fmt.Sprintf(shape.text, int64(i)+time.Now().UnixNano()), nil, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package analyze
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/goccy/go-googlesql"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// LiteralTypes are the types that the literals of a statement have where they stand: '2024-01-02' may be a DATE. A literal that
+// nobody can tell keeps its own type.
+func (a *Analyzer) LiteralTypes(sql string, params map[string]*value.Type, literals []Literal) ([]*value.Type, error) {
+	types := make([]*value.Type, len(literals))
+	w := &walker{catalog: a.catalog, literals: make(map[int]**value.Type, len(literals))}
+	for i, l := range literals {
+		types[i] = l.Type
+		w.literals[l.End] = &types[i]
+	}
+	w.declare(params)
+	err := a.with(func(l *library) { w.analyze(l, sql) })
+	return types, err
+}
+
+// typed notes the type of a literal for LiteralTypes.
+func (w *walker) typed(n *googlesql.ResolvedLiteral, t *value.Type) {
+	at := get(n.GetParseLocationRangeOrNULL())
+	if at == nil {
+		return
+	}
+	if into := w.literals[int(get(get(at.End()).GetByteOffset()))]; into != nil {
+		*into = t
+	}
+}
+
+// castLiteral does so for a cast that the library was told to leave to us: see zone.go. A TIMESTAMP stays a STRING until it is known
+// in which zone.
+func (w *walker) castLiteral(n *googlesql.ResolvedCast, t *value.Type) {
+	if literal, ok := get(n.Expr()).(*googlesql.ResolvedLiteral); ok && t.Kind != value.Timestamp {
+		w.typed(literal, t)
+	}
+}
+
+// As is the literal as a value of the type that it has where it stands; false unless its form leaves no doubt what that is.
+func (l *Literal) As(t *value.Type) (value.Value, bool) {
+	switch l.Type.Kind {
+	case value.String:
+		return stringAs(l.Text, t)
+	case value.Int64:
+		return integerAs(l.Text, t)
+	}
+	return fractionAs(l.Text, t)
+}
+
+func stringAs(text string, t *value.Type) (value.Value, bool) {
+	switch t.Kind {
+	case value.String:
+		return value.OfString(text), true
+	case value.Date:
+		days, err := value.ParseDate(text)
+		return value.OfDate(days), err == nil && len(text) == len(time.DateOnly)
+	case value.Timestamp:
+		v, err := value.ParseTimestampZ(text) // other forms depend on a time zone
+		return v, err == nil
+	case value.UUID:
+		u, err := value.ParseUUID(text)
+		return value.OfUUID(u), err == nil && len(text) == uuidLength
+	}
+	return value.Value{}, false
+}
+
+// uuidLength is that of a UUID with hyphens and no braces.
+const uuidLength = 36
+
+func integerAs(text string, t *value.Type) (value.Value, bool) {
+	const exact = 1 << 53 // every integer up to here is a FLOAT64
+	i, err := strconv.ParseInt(text, 10, 64)
+	switch t.Kind {
+	case value.Int64:
+		return value.OfInt64(i), err == nil
+	case value.Float64:
+		return value.OfFloat64(float64(i)), err == nil && -exact <= i && i <= exact
+	case value.Numeric:
+		return value.OfNumeric(value.DecimalFromInt64(i)), err == nil
+	}
+	return value.Value{}, false
+}
+
+func fractionAs(text string, t *value.Type) (value.Value, bool) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || f == 0 && text[0] == '-' {
+		return value.Value{}, false
+	}
+	switch t.Kind {
+	case value.Float64:
+		return value.OfFloat64(f), true
+	case value.Numeric:
+		d, err := value.ParseDecimalStrict(text)
+		rounded, ok := value.DecimalFromFloat64(f)
+		return value.OfNumeric(d), err == nil && ok && d == rounded // whether it is read from the text or by way of FLOAT64
+	}
+	return value.Value{}, false
+}
