@@ -118,9 +118,10 @@ func (r *Report) tiles() (list []tile) {
 	}
 	for _, p := range r.Pairs {
 		name := r.Measures[p.Left].Path + " / " + r.Measures[p.Right].Path
-		list = append(list, tile{ratioText(p.Latency) + times, name + ": latency", p.Title, ""})
+		of := p.Title + ", " + plural(p.Clients, "client")
+		list = append(list, tile{ratioText(p.Latency) + times, name + ": latency", of, ""})
 		if p.CPU != nil {
-			list = append(list, tile{ratioText(p.CPU) + times, name + ": server CPU", p.Title, ""})
+			list = append(list, tile{ratioText(p.CPU) + times, name + ": server CPU", of, ""})
 		}
 	}
 	return list

@@ -39,7 +39,7 @@ func Defaults() Settings {
 	return Settings{
 		Rows:           100_000,
 		Each:           10 * time.Second,
-		Rounds:         5,
+		Rounds:         20,
 		Clients:        []int{1},
 		Keys:           studyKeys,
 		Splits:         studySplits,
