@@ -38,6 +38,9 @@ WHERE interval_end > @since ORDER BY interval_end, transaction_tag`},
 	{Title: "Waiting for locks", SQL: `SELECT interval_end, total_lock_wait_seconds
 FROM SPANNER_SYS.LOCK_STATS_TOTAL_MINUTE
 WHERE interval_end > @since ORDER BY interval_end`},
+	{Title: "Splits, the hottest first", SQL: `SELECT interval_end, split_start, split_limit, cpu_usage_score, affected_tables, unsplittable_reasons
+FROM SPANNER_SYS.SPLIT_STATS_TOP_MINUTE
+WHERE interval_end > @since ORDER BY interval_end, cpu_usage_score DESC, split_start`},
 }
 
 // statisticsMargin is how long after a minute's end its rows may still be on their way.

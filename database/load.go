@@ -43,7 +43,7 @@ const (
 )
 
 // Charge has the splits of a visit pay for the CPU time of its execution, in proportion to the rows that were read or written in
-// each, as often as there are executions that it stands for.
+// each, as often as there are executions that it stands for. Like all statistics it counts in the minute in which it ends.
 func (d *Database) Charge(v *Visit, cpu time.Duration, at time.Time) {
 	var rows int64
 	for i := range v.calls {

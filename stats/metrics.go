@@ -34,7 +34,7 @@ func NewMetrics(to prometheus.Registerer) (*Metrics, error) {
 		cpu:      counter("cpu_seconds_total", "CPU time of requests, with their share of what the process used for all."),
 		received: counter("received_bytes_total", "Bytes of requests."),
 		sent:     counter("sent_bytes_total", "Bytes of replies."),
-		remote:   counter("remote_calls_total", "Calls of other splits' servers that requests made."),
+		remote:   counter("remote_calls_total", "Calls of the servers of other splits that reads and queries would make: one process serves them all."),
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.latency, m.cpu, m.received, m.sent, m.remote} {
 		if err := to.Register(c); err != nil {
