@@ -1,0 +1,149 @@
+package crowfoot_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"google.golang.org/api/iterator"
+)
+
+// Many workers want one row. None of them stops before all have done their share, so that one who always loses to
+// the others is never done.
+const (
+	crowd = 32
+	share = 3
+	// starved is when a worker that is not done has starved: far longer than all of them take.
+	starved = 2 * time.Minute
+)
+
+// contend has a crowd of workers repeat turn until each has ended its share of turns; it returns how often turn ended well.
+func contend(t *testing.T, turn func(ctx context.Context, worker int) error) int64 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), starved)
+	defer cancel()
+	var turns, done atomic.Int64
+	var workers sync.WaitGroup
+	for w := range crowd {
+		workers.Go(func() {
+			for n := 1; done.Load() < crowd; n++ {
+				if err := turn(ctx, w); err != nil {
+					t.Errorf("worker %d, turn %d: %v", w, n, err)
+					cancel() // the others wait for this one
+					return
+				}
+				turns.Add(1)
+				if n == share {
+					done.Add(1)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return turns.Load()
+}
+
+// number reads a query's one number.
+func number(ctx context.Context, t *testing.T, c *spanner.Client, sql string) (n int64) {
+	t.Helper()
+	err := c.Single().Query(ctx, spanner.NewStatement(sql)).Do(func(r *spanner.Row) error { return r.Column(0, &n) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestCounter has everybody count in one row: by reading it and buffering a mutation, and in one statement.
+func TestCounter(t *testing.T) {
+	for name, count := range map[string]func(context.Context, *spanner.ReadWriteTransaction) error{
+		"mutation": func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			row, err := tx.ReadRow(ctx, "T", spanner.Key{1}, []string{"V"})
+			if err != nil {
+				return err
+			}
+			var v int64
+			if err := row.Column(0, &v); err != nil {
+				return err
+			}
+			return tx.BufferWrite([]*spanner.Mutation{spanner.Update("T", []string{"K", "V"}, []any{1, v + 1})})
+		},
+		"DML": func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			_, err := tx.Update(ctx, spanner.NewStatement("UPDATE T SET V = V + 1 WHERE K = 1"))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			_, c := client(t)
+			if _, err := c.Apply(ctx, []*spanner.Mutation{spanner.Insert("T", []string{"K", "V"}, []any{1, 0})}); err != nil {
+				t.Fatal(err)
+			}
+			turns := contend(t, func(ctx context.Context, _ int) error {
+				_, err := c.ReadWriteTransaction(ctx, count)
+				return err
+			})
+			if got := number(ctx, t, c, "SELECT V FROM T"); got != turns {
+				t.Errorf("counted to %d in %d turns", got, turns)
+			}
+		})
+	}
+}
+
+// TestQueue has everybody take the first job of a queue, mark it, and add another one at its end.
+func TestQueue(t *testing.T) {
+	for name, first := range map[string]string{
+		"plain":  "SELECT K FROM T WHERE V = -1 ORDER BY K LIMIT 1",
+		"locked": "SELECT K FROM T WHERE V = -1 ORDER BY K LIMIT 1 FOR UPDATE",
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			_, c := client(t)
+			var jobs []*spanner.Mutation
+			for k := range 2 * crowd {
+				jobs = append(jobs, spanner.Insert("T", []string{"K", "V"}, []any{k, -1}))
+			}
+			if _, err := c.Apply(ctx, jobs); err != nil {
+				t.Fatal(err)
+			}
+			var last atomic.Int64
+			last.Store(2 * crowd)
+			turns := contend(t, func(ctx context.Context, worker int) error {
+				k := last.Add(1)
+				_, err := c.ReadWriteTransaction(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+					return takeJob(ctx, tx, first, worker, k)
+				})
+				return err
+			})
+			if got := number(ctx, t, c, "SELECT COUNT(*) FROM T WHERE V >= 0"); got != turns {
+				t.Errorf("%d jobs were taken in %d turns", got, turns)
+			}
+			if got := number(ctx, t, c, "SELECT COUNT(*) FROM T WHERE V < 0"); got != 2*crowd {
+				t.Errorf("%d jobs are left", got)
+			}
+		})
+	}
+}
+
+func takeJob(ctx context.Context, tx *spanner.ReadWriteTransaction, first string, worker int, next int64) error {
+	rows := tx.Query(ctx, spanner.NewStatement(first))
+	defer rows.Stop()
+	row, err := rows.Next()
+	if errors.Is(err, iterator.Done) {
+		return errors.New("the queue is empty")
+	}
+	if err != nil {
+		return err
+	}
+	var k int64
+	if err := row.Column(0, &k); err != nil {
+		return err
+	}
+	return tx.BufferWrite([]*spanner.Mutation{
+		spanner.Update("T", []string{"K", "V"}, []any{k, worker}),
+		spanner.Insert("T", []string{"K", "V"}, []any{next, -1}),
+	})
+}
