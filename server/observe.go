@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"net/http/pprof"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -17,11 +18,16 @@ import (
 //	/healthz                                 whether it runs
 //	/metrics                                 Prometheus: use of the API by method, and the process
 //	/debug/transactions?database=D&tag=T     timelines of the newest transactions with a tag, as JSON
+//	/debug/pprof/profile?seconds=N           where CPU time goes, for go tool pprof; heap and goroutine beside it
 func (s *Server) observing() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"/healthz":            func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) },
 		"/metrics":            promhttp.HandlerFor(s.gatherer, promhttp.HandlerOpts{}).ServeHTTP,
 		"/debug/transactions": s.timelines,
+
+		"/debug/pprof/profile":   pprof.Profile,
+		"/debug/pprof/heap":      pprof.Handler("heap").ServeHTTP,
+		"/debug/pprof/goroutine": pprof.Handler("goroutine").ServeHTTP,
 	}
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
@@ -304,6 +305,16 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{`crowfoot_requests_total{code="OK",method="ExecuteSql"} 1`, `crowfoot_request_seconds_count{method="CreateSession"} 1`, "process_cpu_seconds_total"} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %s", want)
+		}
+	}
+}
+
+// TestProfiles: the server shows where its time and memory go.
+func TestProfiles(t *testing.T) {
+	h := newHarness(t)
+	for _, path := range []string{"/debug/pprof/profile?seconds=1", "/debug/pprof/heap", "/debug/pprof/goroutine"} {
+		if code, data := h.httpRaw("GET", path, ""); code != 200 || !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) { // a profile is a gzip file
+			t.Errorf("%s: status %d, %d bytes", path, code, len(data))
 		}
 	}
 }
