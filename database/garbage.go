@@ -47,7 +47,7 @@ func (d *Database) collect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := d.txns.Collect(ctx, past.owns()); err != nil {
+	if _, err := d.txns.Collect(ctx, horizon, past.owns()); err != nil {
 		return fmt.Errorf("collect row versions: %w", err)
 	}
 	return d.forget(ctx, past)

@@ -147,7 +147,7 @@ func TestRetention(t *testing.T) {
 	if got := getAll(open, nil, []string{"a"}, table.LockShared); got != "a=1" {
 		t.Errorf("an open snapshot reads %s before anything was collected", got)
 	}
-	done, err := m.Collect(ctx, nil)
+	done, err := m.Collect(ctx, m.Earliest(), nil)
 	if err != nil || done.Deleted != 0 {
 		t.Errorf("collected %+v, %v: the first version is what a read at the horizon sees", done, err)
 	}
@@ -164,7 +164,7 @@ func TestRetention(t *testing.T) {
 	wantCode(t, err, codes.FailedPrecondition)
 	clock.advance(30 * time.Minute)
 	m.SetRetention(time.Hour)
-	if done, err = m.Collect(ctx, nil); err != nil || done.Deleted != 1 {
+	if done, err = m.Collect(ctx, m.Earliest(), nil); err != nil || done.Deleted != 1 {
 		t.Errorf("collected %+v, %v", done, err)
 	}
 	if got := strong(t, m, "a"); got != "a=2" {

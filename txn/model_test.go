@@ -113,7 +113,7 @@ func (m *model) step() {
 		m.clock.advance(time.Duration(m.rng.IntN(12)-1) * time.Millisecond)
 	case n < 99:
 		m.note("collect")
-		if _, err := m.m.Collect(context.Background(), nil); err != nil {
+		if _, err := m.m.Collect(context.Background(), m.m.Earliest(), nil); err != nil {
 			m.t.Errorf("collect: %v", err)
 		}
 	default:

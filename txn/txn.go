@@ -81,9 +81,10 @@ func (m *Manager) Earliest() mvcc.Timestamp {
 	return max(kept, m.versions.Horizon())
 }
 
-// Collect deletes versions that are past retention, and all of keys that are dead, if that is not nil. Calls must not overlap.
-func (m *Manager) Collect(ctx context.Context, dead func(key []byte) bool) (mvcc.Collected, error) {
-	return m.versions.Collect(ctx, m.Earliest(), dead)
+// Collect deletes versions that no read at or above olderThan, once Earliest, can see, and all of keys that are dead, if that is
+// not nil. It stays the earliest, whatever the retention becomes meanwhile. Calls must not overlap.
+func (m *Manager) Collect(ctx context.Context, olderThan mvcc.Timestamp, dead func(key []byte) bool) (mvcc.Collected, error) {
+	return m.versions.Collect(ctx, olderThan, dead)
 }
 
 // schemaGate keeps transactions and schema changes apart. Its fields but turn and epoch are guarded by the lock table's mu.
