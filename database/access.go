@@ -136,11 +136,11 @@ func namesOf(columns []*schema.Column) []string {
 
 // MutationAccess is what mutations of one shape do with their table.
 func (d *Database) MutationAccess(c *schema.Catalog, m *table.Mutation) *stats.Access {
-	v := d.versionOf(c)
-	if v == nil {
-		v = d.newest()
-	}
 	op := mutationOp(m.Op)
+	v, err := d.versionOf(c)
+	if err != nil {
+		return writeAccess(op, m.Table, m.Columns)
+	}
 	var room [256]byte
 	key := append(room[:0], byte(op))
 	key = append(key, m.Table.Schema...)

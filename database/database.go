@@ -1,6 +1,7 @@
 package database
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/txn"
@@ -51,15 +53,34 @@ func (d *Database) record() databaseRecord {
 	return databaseRecord{Name: d.name, Space: d.space, Created: d.created, DropProtection: d.protected.Load()}
 }
 
+// firstCatalog is the schema that a database is created with. There are no rows yet that would need anything.
+func (r *Registry) firstCatalog(ctx context.Context, name string, statements []string) (*schema.Catalog, error) {
+	c := schema.NewCatalog()
+	c.Database = databaseID(name)
+	for _, s := range statements {
+		next, _, err := c.Apply(s, compiler{r.cfg.Clock})
+		if err != nil {
+			return nil, err
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		c = next
+	}
+	return c, nil
+}
+
 // newDatabase makes an empty database in a fresh key space; nothing refers to it yet.
-func (r *Registry) newDatabase(name string) (*Database, error) {
+//
+// Its first schema version has no beginning: a read at a time before the database was created finds the tables that it was
+// created with, and no rows in them. The service does the same, as its clients' tests see it:
+// https://github.com/googleapis/google-cloud-go/blob/main/spanner/integration_test.go (TestIntegration_SingleUse, exact_staleness).
+func (r *Registry) newDatabase(name string, c *schema.Catalog) (*Database, error) {
 	space, err := r.newSpace()
 	if err != nil {
 		return nil, err
 	}
 	d := r.attach(databaseRecord{Name: name, Space: space, Created: r.cfg.Clock()})
-	c := schema.NewCatalog()
-	c.Database = databaseID(name)
 	first := newVersion(d, c, 0)
 	if err := d.storeVersion(first); err != nil {
 		return nil, err
@@ -162,15 +183,16 @@ func (d *Database) SetDropProtection(on bool) error {
 // Catalog is the newest schema version.
 func (d *Database) Catalog() *schema.Catalog { return d.newest().catalog }
 
-// CatalogAt is the schema as it was at a timestamp: the newest version at or before it, or the oldest that is kept.
-func (d *Database) CatalogAt(at mvcc.Timestamp) *schema.Catalog {
+// CatalogAt is the schema that was valid at a timestamp: a read there knows no other. It
+// fails if that version has been collected since the timestamp was chosen.
+func (d *Database) CatalogAt(at mvcc.Timestamp) (*schema.Catalog, error) {
 	list := *d.versions.Load()
-	for i := len(list) - 1; i > 0; i-- {
+	for i := len(list) - 1; i >= 0; i-- {
 		if list[i].at <= at {
-			return list[i].catalog
+			return list[i].catalog, nil
 		}
 	}
-	return list[0].catalog
+	return nil, fault.StalenessExceeded(at.Time(), list[0].at.Time())
 }
 
 // DDL prints the newest schema that is complete, as the statements that make it.
@@ -184,13 +206,13 @@ func (d *Database) DDL() []string {
 // Retention is how long old versions of rows can be read.
 func (d *Database) Retention() time.Duration { return d.Catalog().Options.VersionRetention() }
 
-// EarliestVersion is the oldest timestamp that can be read.
+// EarliestVersion is the oldest timestamp of which versions can be read. Older ones of a new database can be, too, but there was nothing.
 func (d *Database) EarliestVersion() time.Time {
-	horizon := d.registry.cfg.Clock().Add(-d.Retention())
-	if d.created.After(horizon) {
+	earliest := d.txns.Earliest().Time()
+	if d.created.After(earliest) {
 		return d.created
 	}
-	return horizon
+	return earliest
 }
 
 // Zone is the database's default time zone.

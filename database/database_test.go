@@ -15,6 +15,8 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -118,6 +120,15 @@ func (b *bed) insertBeside(stop chan struct{}, running *sync.WaitGroup) *atomic.
 	return written
 }
 
+func (b *bed) catalogAt(at mvcc.Timestamp) *schema.Catalog {
+	b.t.Helper()
+	c, err := b.db.CatalogAt(at)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return c
+}
+
 // count runs a query on a strong snapshot, with the schema of that time, and returns its one number.
 func (b *bed) count(ctx context.Context, sql string) (int64, error) {
 	snapshot, err := b.db.Transactions().Snapshot(ctx, txn.Bound{})
@@ -125,7 +136,7 @@ func (b *bed) count(ctx context.Context, sql string) (int64, error) {
 		return 0, err
 	}
 	defer snapshot.Close()
-	s, err := b.db.Prepare(ctx, b.db.CatalogAt(snapshot.Timestamp()), sql, nil, Options{})
+	s, err := b.db.Prepare(ctx, b.catalogAt(snapshot.Timestamp()), sql, nil, Options{})
 	if err != nil {
 		return 0, err
 	}

@@ -136,7 +136,7 @@ func TestColumnIsHiddenUntilFilled(t *testing.T) {
 		t.Errorf("afterwards there are %s", got)
 	}
 	// The past is as it was: there was no such column.
-	past := b.db.CatalogAt(before.Timestamp())
+	past := b.catalogAt(before.Timestamp())
 	b.fails(past, "SELECT W FROM T", codes.InvalidArgument)
 	if _, err := b.db.Projection(past, "T", "", []string{"W"}); fault.CodeOf(err) != codes.NotFound {
 		t.Errorf("READ of the column in the past: %v", err)

@@ -5,7 +5,9 @@
 //
 // A schema change never stops reads, and writes only for the moment in which a
 // new catalog is published. What is prepared (statements, projections) hangs on
-// the schema version that it was prepared for and goes with it.
+// the schema version that it was prepared for and goes with it. A read at a
+// timestamp uses the version that was valid then, and no other; versions are
+// kept, durably, for as long as something can be read at their times.
 //
 // Beside the requests a database works in the background: it collects old
 // versions, keeps statistics, and deletes rows that have expired.

@@ -51,7 +51,10 @@ func TestDroppedInterleaved(t *testing.T) {
 	}
 	want("dropped", 200, 200, 200, 200)
 	snapshot, err := a.db.Transactions().Snapshot(context.Background(), txn.Bound{Kind: txn.ReadTimestamp, Time: before.Add(time.Second)})
-	if err != nil || a.db.CatalogAt(snapshot.Timestamp()).Table("Grand") == nil {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := a.db.CatalogAt(snapshot.Timestamp()); err != nil || c.Table("Grand") == nil {
 		t.Errorf("the past cannot be read: %v", err)
 	}
 

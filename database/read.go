@@ -16,12 +16,12 @@ type Projection struct {
 	Typical stats.Typical // CPU time of such reads
 }
 
-// Projection resolves what a READ names, or finds it resolved: columns of a
-// table, read through an index if one is named.
+// Projection resolves what a READ names in a schema version, or finds it resolved:
+// columns of a table, read through an index if one is named.
 func (d *Database) Projection(c *schema.Catalog, tableName, index string, columns []string) (*Projection, error) {
-	v := d.versionOf(c)
-	if v == nil {
-		v = d.newest()
+	v, err := d.versionOf(c)
+	if err != nil {
+		return nil, err
 	}
 	key := projectionKey(tableName, index, columns)
 	if p, ok := v.projections.get(key); ok {
@@ -29,15 +29,7 @@ func (d *Database) Projection(c *schema.Catalog, tableName, index string, column
 	}
 	p, err := project(v.catalog, tableName, index, columns)
 	if err != nil {
-		if v == d.newest() {
-			return nil, err
-		}
-		// A table made after the time that is read was empty then; it is not wrong to name it.
-		p, later := d.Projection(d.Catalog(), tableName, index, columns)
-		if later == nil && v.lacksColumns(p.Table, p.Index, p.Columns) {
-			return nil, err
-		}
-		return p, later
+		return nil, err
 	}
 	v.projections.put(key, p)
 	return p, nil

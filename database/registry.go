@@ -336,7 +336,7 @@ func (r *Registry) databasesOf(instance string) []*Database {
 	return list
 }
 
-// CreateDatabase makes an empty database and runs statements in it. If one fails there is no database.
+// CreateDatabase makes a database with the schema that statements make. If one fails there is no database.
 func (r *Registry) CreateDatabase(ctx context.Context, name string, statements []string) (*Database, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -350,11 +350,12 @@ func (r *Registry) CreateDatabase(ctx context.Context, name string, statements [
 	if len(r.databasesOf(instance)) >= maxDatabasesPerInstance {
 		return nil, fault.TooManyDatabases(instance, maxDatabasesPerInstance)
 	}
-	d, err := r.newDatabase(name)
+	first, err := r.firstCatalog(ctx, name, statements)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.UpdateSchema(ctx, statements, nil); err != nil {
+	d, err := r.newDatabase(name, first)
+	if err != nil {
 		return nil, err
 	}
 	if err := r.putMeta(metaKey(metaDatabase, name), d.record()); err != nil {

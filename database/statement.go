@@ -2,7 +2,6 @@ package database
 
 import (
 	"context"
-	"slices"
 	"sort"
 	"strings"
 	"sync/atomic"
@@ -69,12 +68,12 @@ type Run struct {
 	Profile  bool
 }
 
-// Prepare analyzes and plans a statement, or finds it prepared. params are the
+// Prepare analyzes and plans a statement for a schema version, or finds it prepared. params are the
 // declared types of parameters by lower-cased name; others are inferred.
 func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
-	v := d.versionOf(c)
-	if v == nil {
-		v = d.newest()
+	v, err := d.versionOf(c)
+	if err != nil {
+		return nil, err
 	}
 	key := statementKey(sql, params, opts)
 	if s, ok := v.statements.get(key); ok {
@@ -86,46 +85,11 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 	}
 	s, err := v.prepare(sql, params, opts, d.registry.cfg.Clock)
 	if err != nil {
-		if v == d.newest() {
-			return nil, err
-		}
-		// A table made after the time that is read was empty then; it is not wrong to name it.
-		s, later := d.Prepare(ctx, d.Catalog(), sql, params, opts)
-		if later == nil && v.lacks(s.Plan) {
-			return nil, err
-		}
-		return s, later
+		return nil, err
 	}
 	like.prepared(s)
 	v.statements.put(key, s)
 	return s, nil
-}
-
-// lacks says whether a plan of a newer version reads a column or an index that tables of this version do not have yet.
-func (v *version) lacks(p *plan.Plan) (lacks bool) {
-	plan.Walk(p.Root, func(n plan.Node) {
-		if s, ok := n.(*plan.Scan); ok && s.Table.Rows == nil {
-			lacks = lacks || v.lacksColumns(s.Table, s.Index, s.Columns)
-		}
-	})
-	return lacks
-}
-
-func (v *version) lacksColumns(t *schema.Table, x *schema.Index, columns []*schema.Column) bool {
-	i := slices.IndexFunc(v.catalog.Tables, func(old *schema.Table) bool { return old.ID == t.ID })
-	if i < 0 {
-		return false
-	}
-	old := v.catalog.Tables[i]
-	if x != nil && !slices.ContainsFunc(old.Indexes, func(o *schema.Index) bool { return o.ID == x.ID && o.State == schema.IndexReadWrite }) {
-		return true
-	}
-	for _, c := range columns {
-		if !slices.ContainsFunc(old.Columns, func(o *schema.Column) bool { return o.ID == c.ID && o.State == schema.ColumnReadWrite }) {
-			return true
-		}
-	}
-	return false
 }
 
 func (v *version) prepare(sql string, params map[string]*value.Type, opts Options, clock func() time.Time) (s *Statement, err error) {

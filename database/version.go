@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/analyze"
@@ -54,7 +55,7 @@ func newVersion(d *Database, c *schema.Catalog, at mvcc.Timestamp) *version {
 	if err != nil {
 		zone = time.UTC // cannot be: the option was checked when it was set
 	}
-	return &version{at: at, catalog: c, zone: zone, system: slices.Concat(system.Tables(d.Catalog, d.statistics.tables...), d.statistics.tables)}
+	return &version{at: at, catalog: c, zone: zone, system: slices.Concat(system.Tables(c, d.statistics.tables...), d.statistics.tables)}
 }
 
 // analyze turns text into a statement of this version.
@@ -99,15 +100,15 @@ func (d *Database) storeVersion(v *version) error {
 	return d.registry.putMeta(d.versionKey(v), schemaRecord{At: v.at, Catalog: data, Garbage: v.garbage, Tentative: v.tentative.Load()})
 }
 
-// versionOf finds the version that a catalog belongs to; nil if it is no longer kept.
-func (d *Database) versionOf(c *schema.Catalog) *version {
+// versionOf finds the version that a catalog belongs to. It fails if the version was collected while its catalog was in use.
+func (d *Database) versionOf(c *schema.Catalog) (*version, error) {
 	list := *d.versions.Load()
 	for i := len(list) - 1; i >= 0; i-- {
 		if list[i].catalog == c {
-			return list[i]
+			return list[i], nil
 		}
 	}
-	return nil
+	return nil, fault.SchemaCollected(list[0].at.Time())
 }
 
 func (d *Database) versionKey(v *version) []byte {

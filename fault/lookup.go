@@ -1,6 +1,12 @@
 package fault
 
-import "google.golang.org/grpc/codes"
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
 
 // Errors of READ requests and mutations that name what does not exist. SQL says the same things as INVALID_ARGUMENT.
 
@@ -17,4 +23,15 @@ func IndexNotFound(index, table string) *Error {
 // ColumnNotFound: the table has no column of this name.
 func ColumnNotFound(table, column string) *Error {
 	return newError(codes.NotFound, "Column not found in table %s: %s", table, shorten(column))
+}
+
+// AtTimestamp is an error about what the schema did not have at the time of a read, with that time. It keeps its code.
+func AtTimestamp(err error, at time.Time) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	then := *e
+	then.Message = strings.TrimSuffix(e.Message, ".") + " at timestamp " + at.Format(time.RFC3339Nano)
+	return &then
 }

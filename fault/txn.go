@@ -59,6 +59,12 @@ func StalenessExceeded(read, earliest time.Time) *Error {
 		read.Format(time.RFC3339Nano), earliest.Format(time.RFC3339Nano))
 }
 
+// SchemaCollected: a request was about to use a schema version just as it ceased to be kept.
+func SchemaCollected(earliest time.Time) *Error {
+	return newError(codes.FailedPrecondition, "The schema of this request has exceeded the maximum timestamp staleness: the earliest version kept is of %s.",
+		earliest.Format(time.RFC3339Nano))
+}
+
 // NegativeStaleness: a timestamp bound with a negative duration.
 func NegativeStaleness(d time.Duration) *Error {
 	return newError(codes.InvalidArgument, "Staleness must be non-negative, found: %v.", d)

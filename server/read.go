@@ -7,6 +7,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
 )
@@ -118,7 +119,10 @@ func (s *Server) withRead(ctx context.Context, r readRequest, e *execution, answ
 func (s *Server) plannedRead(sc *scope, r readRequest) (table.Read, *database.Projection, error) {
 	projection, err := sc.session.db.Projection(sc.catalog, r.Table, r.Index, r.Columns)
 	if err != nil {
-		return table.Read{}, nil, err
+		return table.Read{}, nil, sc.tooEarly(err, func(c *schema.Catalog) error {
+			_, err := sc.session.db.Projection(c, r.Table, r.Index, r.Columns)
+			return err
+		})
 	}
 	keys, err := keySet(projection.Layout, r.KeySet)
 	if err != nil {

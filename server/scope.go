@@ -71,8 +71,8 @@ func (s *Server) openSnapshot(ctx context.Context, sc *scope, bound txn.Bound, r
 		return err
 	}
 	sc.at = sc.snapshot.Timestamp()
-	sc.catalog = sc.session.db.CatalogAt(sc.at)
-	return nil
+	sc.catalog, err = sc.session.db.CatalogAt(sc.at)
+	return err
 }
 
 func (s *Server) openSingleUse(ctx context.Context, sc *scope, o *spannerpb.TransactionOptions, resumeAt mvcc.Timestamp) error {
@@ -130,7 +130,8 @@ func (s *Server) openByID(ctx context.Context, sc *scope, id []byte) (err error)
 // enter makes the scope one of a transaction, if the transaction can still be used.
 func (sc *scope) enter(ctx context.Context, t *transaction) error {
 	sc.transaction, sc.catalog = t, t.catalog
-	if t.partitioned {
+	if t.partitioned { // its parts are transactions of their own
+		sc.catalog = sc.session.db.Catalog()
 		return nil
 	}
 	tx, err := t.current()
@@ -159,6 +160,16 @@ func (sc *scope) close(err error) {
 	} else {
 		sc.transaction.settle()
 	}
+}
+
+// tooEarly is the error that resolving a request ended with. If the same goes well with the newest schema,
+// the user reads at a time before that: the error says so.
+func (sc *scope) tooEarly(err error, resolve func(*schema.Catalog) error) error {
+	newest := sc.session.db.Catalog()
+	if sc.snapshot == nil || sc.catalog == newest || resolve(newest) != nil {
+		return err
+	}
+	return fault.AtTimestamp(err, sc.at.Time())
 }
 
 // view is what the request reads.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -28,7 +29,14 @@ func (q sqlText) prepare(ctx context.Context, sc *scope, opts database.Options) 
 	if err != nil {
 		return nil, err
 	}
-	return sc.session.db.Prepare(ctx, sc.catalog, q.sql, declared, opts)
+	stmt, err := sc.session.db.Prepare(ctx, sc.catalog, q.sql, declared, opts)
+	if err != nil {
+		return nil, sc.tooEarly(err, func(c *schema.Catalog) error {
+			_, err := sc.session.db.Prepare(ctx, c, q.sql, declared, opts)
+			return err
+		})
+	}
+	return stmt, nil
 }
 
 // declared are the parameters of the request by lower-cased name; the type is nil where none is declared.

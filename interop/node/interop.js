@@ -135,9 +135,9 @@ const steps = {
   },
 
   async staleness() {
-    const read = async bounds => {
+    const read = async (bounds, table = 'Counters', query = {keys: ['c'], columns: ['N'], json: true}) => {
       const [tx] = await db.getSnapshot(bounds);
-      const [rows] = await tx.read('Counters', {keys: ['c'], columns: ['N'], json: true});
+      const [rows] = await tx.read(table, query);
       tx.end();
       return [rows.map(r => r.N), tx.readTimestamp];
     };
@@ -146,7 +146,9 @@ const steps = {
     await db.table('Counters').update({Name: 'c', N: 1000});
     assert.deepEqual((await read({readTimestamp: at}))[0], [32]);
     assert.deepEqual((await read({strong: true}))[0], [1000]);
-    assert.deepEqual((await read({exactStaleness: {seconds: 1800}}))[0], []);
+    // Then there was no such table; Singers is one that the database was created with.
+    await assert.rejects(read({exactStaleness: {seconds: 1800}}), {code: 5});
+    assert.deepEqual((await read({exactStaleness: {seconds: 1800}}, 'Singers', {keys: ['1'], columns: ['SingerId']}))[0], []);
   },
 
   async drop() {

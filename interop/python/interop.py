@@ -165,11 +165,16 @@ class App:
             ({"read_timestamp": before}, [[40]]),
             ({}, [[1000]]),
             ({"min_read_timestamp": batch.committed}, [[1000]]),
-            ({"exact_staleness": datetime.timedelta(minutes=30)}, []),
         ]:
             with self.db.snapshot(**options) as snapshot:
                 got = list(snapshot.read("Counters", ("N",), keys))
             assert got == want, (options, got, want)
+        # Then there was no such table; Singers is one that the database was created with.
+        with self.db.snapshot(exact_staleness=datetime.timedelta(minutes=30)) as snapshot:
+            expect(exceptions.NotFound, lambda: list(snapshot.read("Counters", ("N",), keys)))
+        with self.db.snapshot(exact_staleness=datetime.timedelta(minutes=30)) as snapshot:
+            got = list(snapshot.read("Singers", ("SingerId",), spanner.KeySet(all_=True)))
+        assert got == [], got
 
     def drop(self):
         self.db.drop()

@@ -45,9 +45,8 @@ var contents = map[string]func(b *builder){
 	"SPANNER_SYS.SUPPORTED_OPTIMIZER_VERSIONS":   optimizerVersions,
 }
 
-// Tables returns the system tables; their rows describe the catalog that current
-// returns when they are read, and themselves, and more system tables made elsewhere.
-func Tables(current func() *schema.Catalog, more ...*schema.Table) []*schema.Table {
+// Tables returns the system tables; their rows describe a catalog, and themselves, and more system tables made elsewhere.
+func Tables(c *schema.Catalog, more ...*schema.Table) []*schema.Table {
 	builtIn := slices.Concat(definitions, more)
 	list := make([]*schema.Table, len(definitions))
 	for i, d := range definitions {
@@ -57,7 +56,7 @@ func Tables(current func() *schema.Catalog, more ...*schema.Table) []*schema.Tab
 			if fill == nil {
 				return nil, nil
 			}
-			b := &builder{catalog: current(), builtIn: builtIn}
+			b := &builder{catalog: c, builtIn: builtIn}
 			fill(b)
 			b.sort(d)
 			return b.rows, nil

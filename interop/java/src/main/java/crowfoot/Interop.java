@@ -275,7 +275,10 @@ public final class Interop {
     same(client.singleUse(TimestampBound.ofReadTimestamp(before)).readRow("Counters", Key.of("c"), List.of("N")).getLong(0), 40L);
     same(client.singleUse().readRow("Counters", Key.of("c"), List.of("N")).getLong(0), 1000L);
     client.singleUse(TimestampBound.ofMaxStaleness(10, TimeUnit.SECONDS)).readRow("Counters", Key.of("c"), List.of("N"));
-    same(client.singleUse(TimestampBound.ofExactStaleness(30, TimeUnit.MINUTES)).readRow("Counters", Key.of("c"), List.of("N")), null);
+    // Then there was no such table; Singers is one that the database was created with.
+    TimestampBound then = TimestampBound.ofExactStaleness(30, TimeUnit.MINUTES);
+    same(code(() -> client.singleUse(then).readRow("Counters", Key.of("c"), List.of("N"))), ErrorCode.NOT_FOUND);
+    same(client.singleUse(then).readRow("Singers", Key.of(1L), List.of("SingerId")), null);
   }
 
   private void drop() {

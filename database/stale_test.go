@@ -1,0 +1,222 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// A past is a database with times to read at.
+type past struct {
+	*aged
+	marks map[string]mvcc.Timestamp
+}
+
+// TestStaleReads runs the scripts in testdata/stale. Those of TestRowDeletion and:
+//
+//	create                     makes the database, from statements, one a line
+//	ddl [mark=NAME,...]        statements, one a line, as one batch; marks name the times at which they took effect
+//	hold                       publishes what a statement that fills publishes first, and leaves it there
+//	mark NAME                  names the time of a strong read
+//	bound KIND [DURATION|NAME] the time that a bound reads at: a mark, or counted from the clock
+//	earliest                   the earliest version time, counted from the clock
+//	query at=NAME|DURATION     prints rows, or the error
+//	read at=... table=T columns=(C, ...) [index=I]
+//	versions                   how many schema versions are kept
+func TestStaleReads(t *testing.T) {
+	datadriven.Walk(t, "testdata/stale", func(t *testing.T, path string) {
+		p := &past{aged: newAged(t), marks: map[string]mvcc.Timestamp{}}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			out, err := p.run(d)
+			if err != nil {
+				return out + times.ReplaceAllString(fmt.Sprintf("%s: %v\n", fault.CodeOf(err), err), "TIME")
+			}
+			return out
+		})
+	})
+}
+
+var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`)
+
+func (p *past) run(d *datadriven.TestData) (out string, err error) {
+	ctx := context.Background()
+	switch d.Cmd {
+	case "create":
+		if err := p.DropDatabase(ctx, testName); err != nil {
+			return "", err
+		}
+		p.db, err = p.CreateDatabase(ctx, testName, lines(d))
+		return "", err
+	case "ddl":
+		return "", p.db.UpdateSchema(ctx, lines(d), func(i int, commit time.Time) {
+			if len(d.CmdArgs) > 0 {
+				p.marks[d.CmdArgs[0].Vals[i]] = mvcc.TimestampOf(commit)
+			}
+		})
+	case "hold":
+		return "", p.hold(d.Input)
+	case "mark":
+		p.marks[d.CmdArgs[0].Key], err = p.bound(txn.Bound{})
+		return "", err
+	case "bound":
+		return p.runBound(d)
+	case "earliest":
+		return fmt.Sprintln(p.db.EarliestVersion().Sub(p.clock())), nil
+	case "query":
+		if d.HasArg("at") {
+			return p.queryAt(d)
+		}
+	case "read":
+		return p.readAt(d)
+	case "versions":
+		return fmt.Sprintln(len(*p.db.versions.Load())), nil
+	case "restart":
+		_, err := p.aged.run(d)
+		return "", err
+	case "collect":
+		return "", p.db.collect(ctx)
+	}
+	return p.aged.run(d)
+}
+
+func lines(d *datadriven.TestData) []string {
+	if d.Input == "" {
+		return nil
+	}
+	return strings.Split(d.Input, "\n")
+}
+
+func (p *past) hold(statement string) error {
+	next, what, err := p.db.Catalog().Apply(statement, compiler{p.clock})
+	if err != nil {
+		return err
+	}
+	next.HoldBack(what)
+	_, err = p.db.publish(context.Background(), publication{catalog: next, tentative: true})
+	return err
+}
+
+// time is a mark, or a duration counted from the clock.
+func (p *past) time(name string) mvcc.Timestamp {
+	if at, ok := p.marks[name]; ok {
+		return at
+	}
+	ago, err := time.ParseDuration(name)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return mvcc.TimestampOf(p.clock().Add(ago))
+}
+
+func (p *past) bound(b txn.Bound) (mvcc.Timestamp, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond) // the clock stands still: what is in the future stays there
+	defer cancel()
+	s, err := p.db.Transactions().Snapshot(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	return s.Timestamp(), s.Close()
+}
+
+func (p *past) runBound(d *datadriven.TestData) (string, error) {
+	b := txn.Bound{Kind: map[string]txn.BoundKind{
+		"strong": txn.Strong, "read": txn.ReadTimestamp, "exact": txn.ExactStaleness, "min": txn.MinReadTimestamp, "max": txn.MaxStaleness,
+	}[d.CmdArgs[0].Key]}
+	switch b.Kind {
+	case txn.ReadTimestamp, txn.MinReadTimestamp:
+		b.Time = p.time(d.CmdArgs[1].Key).Time()
+	case txn.ExactStaleness, txn.MaxStaleness:
+		b.Duration = -p.time(d.CmdArgs[1].Key).Time().Sub(p.clock())
+	}
+	at, err := p.bound(b)
+	if err != nil {
+		return "", err
+	}
+	for name, mark := range p.marks {
+		if mark == at {
+			return name + "\n", nil
+		}
+	}
+	return fmt.Sprintln(at.Time().Sub(p.clock())), nil
+}
+
+// at is what a request that reads at the time of d works on.
+func (p *past) at(d *datadriven.TestData) (*schema.Catalog, *txn.Snapshot, error) {
+	var name string
+	d.ScanArgs(p.t, "at", &name)
+	snapshot, err := p.db.Transactions().Snapshot(context.Background(), txn.Bound{Kind: txn.ReadTimestamp, Time: p.time(name).Time()})
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := p.db.CatalogAt(snapshot.Timestamp())
+	return c, snapshot, err
+}
+
+func (p *past) queryAt(d *datadriven.TestData) (string, error) {
+	c, snapshot, err := p.at(d)
+	if err != nil {
+		return "", err
+	}
+	s, err := p.db.Prepare(context.Background(), c, d.Input, nil, Options{})
+	if err != nil {
+		return "", err
+	}
+	rows, err := s.Run(context.Background(), Run{View: snapshot}, p.clock())
+	if err != nil {
+		return "", err
+	}
+	return p.print(rows)
+}
+
+func (p *past) readAt(d *datadriven.TestData) (string, error) {
+	c, snapshot, err := p.at(d)
+	if err != nil {
+		return "", err
+	}
+	var name, index string
+	d.ScanArgs(p.t, "table", &name)
+	d.MaybeScanArgs(p.t, "index", &index)
+	columns, _ := d.Arg("columns")
+	projection, err := p.db.Projection(c, name, index, columns.Vals)
+	if err != nil {
+		return "", err
+	}
+	spans, err := projection.Spans(table.KeySet{All: true})
+	if err != nil {
+		return "", err
+	}
+	read := table.Read{Projection: projection.Projection, Spans: spans}
+	return p.print(read.Open(context.Background(), snapshot))
+}
+
+// print prints rows.
+func (p *past) print(rows interface {
+	Next() (bool, error)
+	Values([]value.Value) []value.Value
+	Close() error
+}) (string, error) {
+	defer rows.Close()
+	var out strings.Builder
+	for {
+		more, err := rows.Next()
+		if err != nil || !more {
+			return out.String(), err
+		}
+		for _, v := range rows.Values(nil) {
+			out.WriteString(p.text(v) + " ")
+		}
+		out.WriteByte('\n')
+	}
+}
