@@ -31,7 +31,7 @@ func NoRoute(verb, path string) *Error {
 
 // RequestTooLarge: more bytes than the method takes.
 func RequestTooLarge(limit int) *Error {
-	return newError(codes.InvalidArgument, "The request is too large: the limit is %d bytes.", limit)
+	return newError(codes.InvalidArgument, "Request payload size exceeds the limit: %d bytes.", limit)
 }
 
 // InvalidJSON: the body or a parameter is no JSON of the message wanted.

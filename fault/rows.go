@@ -157,10 +157,11 @@ func TooManyMutations(limit int) *Error {
 			"Please reduce the number of writes, or use fewer indexes. (Maximum number: %d)", limit)
 }
 
-// CommitTooLarge is a commit or DML statement that writes too many bytes.
-func CommitTooLarge(size, limit int64) *Error {
+// CommitTooLarge is a commit, a DML statement or a transaction that writes too many bytes, index entries included.
+func CommitTooLarge(limit int64) *Error {
 	return newError(codes.InvalidArgument,
-		"The transaction exceeds the maximum total bytes-size that can be handled by Spanner. Size: %d, limit: %d.", size, limit)
+		"The transaction exceeds the maximum total bytes-size that can be handled by Spanner. "+
+			"Please reduce the size or number of the writes, or use fewer indexes. (Maximum size: %d)", limit)
 }
 
 // NullFound is NULL in a row that exists, in a column that is to become NOT NULL.

@@ -48,11 +48,6 @@ func TransactionRolledBack() *Error {
 	return newError(codes.FailedPrecondition, "Cannot commit, read or write in a transaction that has been rolled back.")
 }
 
-// TransactionTooLarge: the writes of one transaction, index entries included, exceed a commit's limit.
-func TransactionTooLarge(limit int) *Error {
-	return newError(codes.InvalidArgument, "The transaction exceeds the maximum total size of its writes, %d bytes.", limit)
-}
-
 // StalenessExceeded: a read at a timestamp whose versions may have been collected.
 func StalenessExceeded(read, earliest time.Time) *Error {
 	return newError(codes.FailedPrecondition, "Read-only transaction timestamp %s has exceeded the maximum timestamp staleness: the earliest version kept is of %s.",

@@ -10,12 +10,17 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// Sizes of requests: https://cloud.google.com/spanner/quotas#query_limits and #limits_for.
+// Sizes of requests: https://cloud.google.com/spanner/quotas#query_limits and #limits_for. A commit's limit is of the data it
+// writes, which table counts; the message that brings them is larger.
 const (
-	maxRequestBytes = 10 << 20  // all requests but commits
-	maxCommitBytes  = 100 << 20 // Commit and BatchWrite
+	maxRequestBytes = 10 << 20 // all requests but commits
+	// maxCommitMessage is what a commit's data take up at most: four bytes for three, as base64, and commitOverhead.
+	maxCommitMessage = table.MaxCommitBytes/3*4 + commitOverhead
+	// commitOverhead is for the names of a table and a column (128 letters each) with every mutation.
+	commitOverhead = table.MaxMutations * 2 * 128
 )
 
 // codec is gRPC's proto codec that also takes frames: messages encoded already.
@@ -51,10 +56,11 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
+// maxBytes is how long a request may be.
 func maxBytes(request proto.Message) int {
 	switch request.(type) {
 	case *spannerpb.CommitRequest, *spannerpb.BatchWriteRequest:
-		return maxCommitBytes
+		return maxCommitMessage
 	}
 	return maxRequestBytes
 }

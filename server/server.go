@@ -83,8 +83,10 @@ const (
 	readHeaderTimeout = 30 * time.Second
 	// sweepInterval is how often sessions and transactions are looked through for abandoned ones.
 	sweepInterval = time.Minute
-	// maxMessage is gRPC's own limit; codec refuses what is over the limit of its method, and says so.
-	maxMessage = maxCommitBytes + 1<<20
+	// maxMessage is gRPC's own limit. What is longer gRPC refuses with RESOURCE_EXHAUSTED before anything of the server hears of it,
+	// and clients then send it again for ever. So it is far above the limits of the methods, which codec checks before it
+	// decodes; and not higher still, since gRPC has all of a message in memory first.
+	maxMessage = 512 << 20
 	// closeGrace is how long requests may go on once the server is told to stop.
 	closeGrace = 2 * time.Second
 	// window is what may be on the way to a client that does not read; fixed, it needs no probing.

@@ -227,14 +227,14 @@ func (c *Changes) add(n int64) error {
 
 func (c *Changes) put(ctx context.Context, key, val []byte, pendKey, pendValue []Pending) error {
 	if c.bytes += int64(len(key) + len(val)); c.bytes > c.maxBytes {
-		return fault.CommitTooLarge(c.bytes, MaxCommitBytes)
+		return fault.CommitTooLarge(MaxCommitBytes)
 	}
 	return c.w.Put(ctx, key, val, pendKey, pendValue)
 }
 
 func (c *Changes) remove(ctx context.Context, key []byte) error {
 	if c.bytes += int64(len(key)); c.bytes > c.maxBytes {
-		return fault.CommitTooLarge(c.bytes, MaxCommitBytes)
+		return fault.CommitTooLarge(MaxCommitBytes)
 	}
 	return c.w.Delete(ctx, key)
 }

@@ -12,10 +12,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// MaxBytes of keys and values may be written by one transaction:
-// https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data.
-const MaxBytes = 100 << 20
-
 // write is what a transaction has in store for one key.
 type write struct {
 	val        []byte
@@ -51,8 +47,8 @@ func (t *Tx) put(ctx context.Context, key string, w write) error {
 		t.size -= len(key) + len(old.val)
 	}
 	t.size += len(key) + len(w.val)
-	if t.size > MaxBytes {
-		return fault.TransactionTooLarge(MaxBytes)
+	if t.size > table.MaxCommitBytes {
+		return fault.CommitTooLarge(table.MaxCommitBytes)
 	}
 	return nil
 }
