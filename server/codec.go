@@ -13,12 +13,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// Sizes of requests: https://cloud.google.com/spanner/quotas#query_limits and #limits_for. A commit's limit is of the data it
-// writes, which table counts; the message that brings them is larger.
+// Sizes of requests: https://cloud.google.com/spanner/quotas#query_limits and #limits_for. The limits are of data: 10 MiB, which the
+// largest cell has too, and what a commit writes, which table counts. The messages that bring them are larger: base64 makes four bytes of three.
 const (
-	maxRequestBytes = 10 << 20 // all requests but commits
-	// maxCommitMessage is what a commit's data take up at most: four bytes for three, as base64, and commitOverhead.
-	maxCommitMessage = table.MaxCommitBytes/3*4 + commitOverhead
+	maxRequestMessage = (10<<20)/3*4 + requestOverhead // all requests but those about mutations
+	// requestOverhead is for the text of a statement, of at most 1,000,000 characters, and names.
+	requestOverhead = 4 << 20
+
+	maxCommitMessage = table.MaxCommitBytes/3*4 + commitOverhead // a commit's mutations, or the largest of them
 	// commitOverhead is for the names of a table and a column (128 letters each) with every mutation.
 	commitOverhead = table.MaxMutations * 2 * 128
 )
@@ -56,11 +58,11 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// maxBytes is how long a request may be.
+// maxBytes is how long a request may be. BeginTransaction brings one of the mutations to come, as its mutation_key.
 func maxBytes(request proto.Message) int {
 	switch request.(type) {
-	case *spannerpb.CommitRequest, *spannerpb.BatchWriteRequest:
+	case *spannerpb.CommitRequest, *spannerpb.BatchWriteRequest, *spannerpb.BeginTransactionRequest:
 		return maxCommitMessage
 	}
-	return maxRequestBytes
+	return maxRequestMessage
 }

@@ -37,7 +37,7 @@ func TestEveryMethodAnswers(t *testing.T) {
 func TestRequestsAreDecodedOrRefused(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
-	_, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1 -- " + strings.Repeat("x", maxRequestBytes)})
+	_, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1 -- " + strings.Repeat("x", maxRequestMessage)})
 	h.fails(err, codes.InvalidArgument)
 	_, err = h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1"}, grpc.UseCompressor(gzip.Name))
 	h.ok(err)
@@ -49,7 +49,7 @@ func TestRequestsAreDecodedOrRefused(t *testing.T) {
 	h.fails(err, codes.FailedPrecondition)
 
 	// A stream is refused as a call is: gRPC would say INTERNAL.
-	rows, err := h.data.ExecuteStreamingSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: strings.Repeat("x", maxRequestBytes+1)})
+	rows, err := h.data.ExecuteStreamingSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: strings.Repeat("x", maxRequestMessage+1)})
 	h.ok(err)
 	_, err = rows.Recv()
 	h.fails(err, codes.InvalidArgument)
