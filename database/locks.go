@@ -6,15 +6,50 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// lockWaited counts a wait for a lock. Locks are on whole rows, which is what the column _exists stands for.
+// A LockOwner runs a transaction and knows which columns of a table or index it has read, and which it has written, so
+// far, as Table.Column. It may be asked at any time.
+type LockOwner interface {
+	LockColumns(target string, written bool) []string
+}
+
+// lockWaited counts a wait for a lock. Locks are on whole rows: what is shown are the columns for whose sake they were taken.
 func (d *Database) lockWaited(w *txn.LockWait) {
-	l, text := d.locate(w.Start, len(w.End) > 0)
-	column := l + "." + stats.Exists
-	wait := stats.LockWait{Key: text, End: w.Began.Add(w.Waited), Wait: w.Waited}
-	for _, p := range append(w.Held, w.Wanted) {
-		wait.Requests = append(wait.Requests, stats.LockRequest{Column: column, Mode: lockMode(p.Mode), Tag: p.Tag})
+	target, text := d.locate(w.Start, len(w.End) > 0)
+	d.Stats().LockWait(&stats.LockWait{Key: text, End: w.Began.Add(w.Waited), Wait: w.Waited, Requests: lockRequests(target, append(w.Held, w.Wanted))})
+}
+
+// lockRequests are the requests of parties, column by column, in turns: whoever keeps some of them has some of each party.
+func lockRequests(target string, parties []txn.LockParty) (list []stats.LockRequest) {
+	columns := make([][]string, len(parties))
+	most := 0
+	for i, p := range parties {
+		columns[i] = lockColumns(target, p)
+		most = max(most, len(columns[i]))
 	}
-	d.Stats().LockWait(&wait)
+	for c := range most {
+		for i, p := range parties {
+			if c < len(columns[i]) {
+				list = append(list, stats.LockRequest{Column: columns[i][c], Mode: lockMode(p.Mode), Tag: p.Tag})
+			}
+		}
+	}
+	return list
+}
+
+// lockColumns are the columns that a party locks a row for: what it writes, or else reads. Where it has named none (a parent, a foreign
+// key), it wants to know that the row is there.
+func lockColumns(target string, p txn.LockParty) []string {
+	if o, ok := p.Owner.(LockOwner); ok {
+		for _, written := range []bool{true, false} {
+			if written && p.Mode != table.LockExclusive {
+				continue
+			}
+			if list := o.LockColumns(target, written); len(list) > 0 {
+				return list
+			}
+		}
+	}
+	return []string{target + "." + stats.Exists}
 }
 
 // LockText prints what was waited for, as ROW_RANGE_START_KEY does.

@@ -30,12 +30,14 @@ const retryPartitioned = time.Millisecond
 type Changed struct {
 	Rows                      int64 // a lower bound where a part had to be run again
 	RowsScanned, BytesWritten int64
+	MemoryPeak                int64 // of the part that took most
 }
 
 func (c *Changed) add(o Changed) {
 	c.Rows += o.Rows
 	c.RowsScanned += o.RowsScanned
 	c.BytesWritten += o.BytesWritten
+	c.MemoryPeak = max(c.MemoryPeak, o.MemoryPeak)
 }
 
 // PartitionedDML runs a statement over the parts of its table, each in a
@@ -159,7 +161,7 @@ func drain(rows exec.Rows) (Changed, error) {
 		}
 		if !more {
 			ran := rows.Stats()
-			return Changed{Rows: rows.RowCount(), RowsScanned: ran.RowsScanned, BytesWritten: ran.BytesWritten}, rows.Close()
+			return Changed{Rows: rows.RowCount(), RowsScanned: ran.RowsScanned, BytesWritten: ran.BytesWritten, MemoryPeak: ran.MemoryPeak}, rows.Close()
 		}
 	}
 }

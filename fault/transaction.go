@@ -53,16 +53,6 @@ func InvalidPriority(n int32) *Error {
 	return newError(codes.InvalidArgument, "Invalid request options: unknown priority %d.", n)
 }
 
-// TagTooLong: a tag over the limit.
-func TagTooLong(field string, size, limit int) *Error {
-	return newError(codes.InvalidArgument, "Invalid request options: %s has %d characters; the limit is %d.", field, size, limit)
-}
-
-// TagNotPrintable: a tag with other than printable ASCII characters.
-func TagNotPrintable(field string) *Error {
-	return newError(codes.InvalidArgument, "Invalid request options: %s may only hold printable ASCII characters.", field)
-}
-
 // DirectedReadInReadWrite: directed_read_options in a read-write transaction.
 func DirectedReadInReadWrite() *Error {
 	return newError(codes.InvalidArgument, "Directed reads can only be performed in a read-only transaction.")

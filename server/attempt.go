@@ -27,6 +27,7 @@ type attempt struct {
 // begin begins an attempt with options that may be added to.
 func (a *attempt) begin(db *database.Database, opts *txn.Options, now time.Time) {
 	a.db, a.began = db, now
+	opts.Owner = a
 	if a.timeline = db.Stats().StartTimeline(opts.Tag, now); a.timeline != nil {
 		opts.Waited = a.waited
 	}
@@ -35,6 +36,13 @@ func (a *attempt) begin(db *database.Database, opts *txn.Options, now time.Time)
 // waited notes a wait for a lock in the timeline.
 func (a *attempt) waited(w *txn.LockWait) {
 	a.timeline.Add(w.Began, stats.Event{Kind: stats.EventLock, What: a.db.LockText(w), Duration: w.Waited})
+}
+
+// LockColumns implements database.LockOwner.
+func (a *attempt) LockColumns(target string, written bool) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.footprint.Columns(target, written)
 }
 
 // touch notes what the attempt accesses.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
@@ -56,7 +57,7 @@ func (s *Server) writeGroup(ctx context.Context, ses *session, req *spannerpb.Ba
 	if len(g.GetMutations()) == 0 {
 		return 0, fault.MissingField("mutations")
 	}
-	opts := txn.Options{Tag: req.RequestOptions.GetTransactionTag()}
+	opts := txn.Options{Tag: stats.Tag(req.RequestOptions.GetTransactionTag())}
 	for range batchAttempts {
 		a := new(attempt)
 		now := s.cfg.Clock()

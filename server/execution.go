@@ -153,17 +153,31 @@ func codeOf(err error) codes.Code {
 	return st.Code()
 }
 
-// outcomeOf is how an execution that answered err ended.
-func outcomeOf(err error) stats.Outcome {
+// outcome is how the execution, which answered err after a while, has ended.
+func (e *execution) outcome(err error, took time.Duration) stats.Outcome {
 	switch codeOf(err) {
 	case codes.OK:
 		return stats.Succeeded
 	case codes.Canceled:
+		if e.timedOut(took) {
+			return stats.TimedOut
+		}
 		return stats.Cancelled
 	case codes.DeadlineExceeded:
 		return stats.TimedOut
 	}
 	return stats.Failed
+}
+
+// timedOut says that the time the client gave is over, or all but over: its own clock began to run a little before the
+// server's, and then it cancels.
+func (e *execution) timedOut(took time.Duration) bool {
+	if e.ctx == nil {
+		return false
+	}
+	deadline, ok := e.ctx.Deadline()
+	left := time.Until(deadline)
+	return ok && left < (took+left)/10
 }
 
 // in says where the execution runs.
@@ -187,7 +201,7 @@ func (e *execution) isRead(p *database.Projection, tag string, partitioned bool)
 
 func (e *execution) endRead(now time.Time, cpu time.Duration, err error) {
 	r := &e.read
-	r.Outcome, r.InReadWrite, r.End, r.CPU = outcomeOf(err), e.transaction != nil, now, cpu
+	r.Outcome, r.InReadWrite, r.End, r.CPU = e.outcome(err, now.Sub(e.began)), e.transaction != nil, now, cpu
 	r.LockingDelay, r.ClientWait = e.lockWait(), e.clientWait
 	e.db.Stats().Read(r)
 	e.happened(stats.EventRead, e.read.Access.Target(), now, r.Rows, err)
@@ -298,7 +312,8 @@ func (e *execution) stop(err error) error {
 func (e *execution) endQuery(now time.Time, cpu time.Duration, err error) {
 	q := &e.query
 	q.RemoteCalls = e.visit.RemoteCalls()
-	q.Outcome, q.InReadWrite, q.End, q.Latency, q.CPU = outcomeOf(errors.Join(err, e.failure)), e.transaction != nil, now, now.Sub(e.began), cpu
+	q.InReadWrite, q.End, q.Latency, q.CPU = e.transaction != nil, now, now.Sub(e.began), cpu
+	q.Outcome = e.outcome(errors.Join(err, e.failure), q.Latency)
 	e.db.Stats().Query(q)
 	if e.profile != nil && err == nil {
 		e.db.Stats().Profile(&stats.Profile{Text: q.Text, Tag: q.Tag, Latency: q.Latency, End: now, JSON: e.profile()})

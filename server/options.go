@@ -11,9 +11,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// maxTagBytes: https://cloud.google.com/spanner/docs/introspection/troubleshooting-with-tags#limitations.
-const maxTagBytes = 50
-
 // maxReplicaSelections: https://cloud.google.com/spanner/docs/directed-reads#parameters.
 const maxReplicaSelections = 10
 
@@ -25,21 +22,6 @@ func checkRequestOptions(o *spannerpb.RequestOptions) error {
 	}
 	if _, ok := spannerpb.RequestOptions_Priority_name[int32(o.Priority)]; !ok {
 		return fault.InvalidPriority(int32(o.Priority))
-	}
-	if err := checkTag("request_tag", o.RequestTag); err != nil {
-		return err
-	}
-	return checkTag("transaction_tag", o.TransactionTag)
-}
-
-func checkTag(field, tag string) error {
-	if len(tag) > maxTagBytes {
-		return fault.TagTooLong(field, len(tag), maxTagBytes)
-	}
-	for i := range len(tag) {
-		if tag[i] < ' ' || tag[i] > '~' {
-			return fault.TagNotPrintable(field)
-		}
 	}
 	return nil
 }

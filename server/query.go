@@ -9,6 +9,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -254,8 +255,8 @@ func (s *Server) answerPartitionedDML(ctx context.Context, q queryRequest, sc *s
 		return err
 	}
 	t.spent = true
-	r := &q.execution.query
-	r.RowsWritten, r.RowsScanned, r.BytesWritten = changed.Rows, changed.RowsScanned, changed.BytesWritten
+	q.execution.used(exec.Stats{RowsScanned: changed.RowsScanned, MemoryPeak: changed.MemoryPeak})
+	q.execution.query.RowsWritten, q.execution.query.BytesWritten = changed.Rows, changed.BytesWritten
 	return answer(&result{scope: sc, columns: stmt.Plan.Columns, appendStats: func(dst []byte, tag byte) []byte {
 		return appendRowCount(dst, tag, tagStatsLowerBound, changed.Rows)
 	}})

@@ -34,6 +34,7 @@ type harness struct {
 	testing.TB
 	ctx       context.Context
 	server    *Server
+	address   string // of gRPC
 	data      spannerpb.SpannerClient
 	databases databasepb.DatabaseAdminClient
 	instances instancepb.InstanceAdminClient
@@ -74,6 +75,11 @@ func newHarnessAt(t testing.TB, clock func() time.Time) *harness {
 
 func newHarnessOf(t testing.TB, cfg Config) *harness {
 	t.Helper()
+	return newHarnessWith(t, cfg, testSchema)
+}
+
+func newHarnessWith(t testing.TB, cfg Config, schema []string) *harness {
+	t.Helper()
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +103,7 @@ func newHarnessOf(t testing.TB, cfg Config) *harness {
 		store.Close()
 	})
 	h := &harness{
-		TB: t, ctx: ctx, server: s, rest: "http://" + httpListener.Addr().String(),
+		TB: t, ctx: ctx, server: s, address: grpcListener.Addr().String(), rest: "http://" + httpListener.Addr().String(),
 		data:      spannerpb.NewSpannerClient(conn),
 		databases: databasepb.NewDatabaseAdminClient(conn),
 		instances: instancepb.NewInstanceAdminClient(conn),
@@ -106,7 +112,7 @@ func newHarnessOf(t testing.TB, cfg Config) *harness {
 	if _, err := registry.CreateInstance(database.Instance{Name: testInstance}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := registry.CreateDatabase(ctx, testDatabase, testSchema); err != nil {
+	if _, err := registry.CreateDatabase(ctx, testDatabase, schema); err != nil {
 		t.Fatal(err)
 	}
 	return h

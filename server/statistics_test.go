@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/crowfoot-db/crowfoot/sql/plan"
-	"github.com/crowfoot-db/crowfoot/stats"
 )
 
 // wallClock goes on with time from the beginning of a minute, and can be moved forward.
@@ -233,40 +232,6 @@ func TestBatchIsOneExecution(t *testing.T) {
 	clock.forward(time.Minute)
 	h.shows(ses, `SELECT TEXT, EXECUTION_COUNT, STATEMENT_COUNT, AVG_ROWS_WRITTEN FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE`,
 		"INSERT INTO Singers (SingerId) VALUES (1);INSERT INTO Singers (SingerId) VALUES (2)|1|2|2")
-}
-
-// TestLockStatistics has a transaction wait for another.
-func TestLockStatistics(t *testing.T) {
-	clock := newWallClock()
-	h := newHarnessAt(t, clock.now)
-	ses := h.session(true)
-	h.insert(ses, list("2", "b"))
-	update := func(tag string) (*spannerpb.ResultSet, error) {
-		return h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: begins(readWrite()), Seqno: 1,
-			Sql: "UPDATE Singers SET Name = 'x' WHERE SingerId = 2", RequestOptions: &spannerpb.RequestOptions{TransactionTag: tag}})
-	}
-	first, err := update("older")
-	h.ok(err)
-	done := make(chan error, 1)
-	go func() {
-		_, err := update("younger")
-		done <- err
-	}()
-	time.Sleep(50 * time.Millisecond)
-	_, err = h.data.Commit(h.ctx, commitOf(ses, first.Metadata.Transaction.Id))
-	h.ok(err)
-	h.ok(<-done)
-	clock.forward(time.Minute)
-	h.shows(ses, `SELECT CAST(ROW_RANGE_START_KEY AS STRING), LOCK_WAIT_SECONDS > 0.02,
-		ARRAY(SELECT CONCAT(l.COLUMN, ' ', l.LOCK_MODE, ' ', l.TRANSACTION_TAG) FROM UNNEST(SAMPLE_LOCK_REQUESTS) l) FROM SPANNER_SYS.LOCK_STATS_TOP_MINUTE`,
-		"Singers(2)|true|[Singers._exists Exclusive older,Singers._exists Exclusive younger]")
-	list := h.server.registry
-	db, err := list.Database(testDatabase)
-	h.ok(err)
-	timelines := db.Stats().Timelines("younger")
-	if len(timelines) != 1 || len(timelines[0].Events) != 2 || timelines[0].Events[0].Kind != stats.EventLock || timelines[0].Events[0].What != "Singers(2)" {
-		t.Errorf("timelines: %+v", timelines)
-	}
 }
 
 // TestCancelQuery ends a query that runs for long.

@@ -68,7 +68,6 @@ func memoryShare(peak int64) float64 { return 100 * float64(peak) / exec.MaxMemo
 func (e *execution) used(run exec.Stats) {
 	q := &e.query
 	q.RowsScanned += run.RowsScanned
-	q.RowsSpooled += run.RowsSpooled
 	q.MemoryPeak = max(q.MemoryPeak, run.MemoryPeak)
 	q.MemoryShare = memoryShare(q.MemoryPeak)
 }

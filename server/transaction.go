@@ -12,6 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
@@ -131,7 +132,7 @@ func (ses *session) replaceActive(t *transaction) {
 
 // txnOptions translates what a client asks of a read-write transaction.
 func (s *Server) txnOptions(ses *session, o *spannerpb.TransactionOptions, tag string) txn.Options {
-	opts := txn.Options{Tag: tag}
+	opts := txn.Options{Tag: stats.Tag(tag)}
 	if o.GetIsolationLevel() == spannerpb.TransactionOptions_REPEATABLE_READ {
 		opts.Isolation = txn.RepeatableRead
 	}

@@ -104,6 +104,30 @@ func (f *Footprint) Add(a *Access) {
 	f.hash += a.hash
 }
 
+// Columns are the columns of a table or index, as Table.Column, that the transaction has read, or written. Those of a row that it
+// deletes are the row's existence.
+func (f *Footprint) Columns(target string, written bool) (list []string) {
+	for _, a := range f.accesses {
+		list = a.appendColumns(list, target, written)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func (a *Access) appendColumns(list []string, target string, written bool) []string {
+	writes := a.op == OpWrite || a.op == OpDelete || a.op == OpReplace
+	if a.target == target && writes == written {
+		list = append(list, a.names...)
+		if a.op == OpDelete {
+			list = append(list, target+"."+Exists)
+		}
+	}
+	for _, e := range a.entries {
+		list = e.appendColumns(list, target, written)
+	}
+	return list
+}
+
 // Wrote notes rows inserted or updated in a table, and their bytes.
 func (f *Footprint) Wrote(table string, rows, bytes int64) {
 	for i := range f.written {

@@ -50,6 +50,8 @@ type Options struct {
 	Background bool
 	// Waited is told of every wait of this transaction for a lock.
 	Waited func(*LockWait)
+	// Owner is whoever runs the transaction, named where it takes part in a wait for a lock.
+	Owner any
 }
 
 // Stats is what a transaction cost.

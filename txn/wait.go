@@ -21,8 +21,9 @@ type LockWait struct {
 
 // LockParty is a transaction that holds or wants a lock.
 type LockParty struct {
-	Tag  string // of the transaction
-	Mode table.Lock
+	Tag   string // of the transaction
+	Owner any
+	Mode  table.Lock
 }
 
 // newWait describes the wait that r begins. The mutex is held; r is not in the table yet.
@@ -37,7 +38,9 @@ func (l *lockTable) newWait(r *request) *LockWait {
 	return w
 }
 
-func (r *request) party() LockParty { return LockParty{Tag: r.tx.opts.Tag, Mode: r.mode} }
+func (r *request) party() LockParty {
+	return LockParty{Tag: r.tx.opts.Tag, Owner: r.tx.opts.Owner, Mode: r.mode}
+}
 
 // waitFor waits until r is granted or its transaction has ended, and tells of it.
 func (l *lockTable) waitFor(ctx context.Context, r *request, w *LockWait) error {

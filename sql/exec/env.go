@@ -48,7 +48,6 @@ type Stats struct {
 	RowsScanned  int64 // read from tables and indexes
 	RowsReturned int64
 	Mutations    int64 // that DML counts against the limit of a commit
-	RowsSpooled  int64 // of named subqueries, kept for more than one use
 	MemoryPeak   int64 // bytes of the rows that were kept at once; see MaxMemory
 	BytesWritten int64 // by DML, index entries included
 	Written      []table.Written

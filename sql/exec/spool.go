@@ -64,7 +64,6 @@ func (r *run) fill(number int) (*spool, error) {
 		s.n++
 		return r.memory.keep(&s.held, row)
 	})
-	r.stats.RowsSpooled += int64(s.n)
 	s.filled = err == nil
 	return s, err
 }

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+
+	"github.com/crowfoot-db/crowfoot/stats"
+)
+
+// contend has a younger transaction wait for an older one, which holds what held has locked, for some time at least.
+func (x *traffic) contend(held, wanted func(context.Context, *spanner.ReadWriteTransaction) error) {
+	x.Helper()
+	const atLeast = 60 * time.Millisecond
+	locked, begun := make(chan struct{}), make(chan struct{})
+	older := make(chan error, 1)
+	go func() {
+		older <- x.tagged("older", func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			if err := held(ctx, tx); err != nil {
+				return err
+			}
+			close(locked)
+			<-begun
+			time.Sleep(atLeast)
+			return nil
+		})
+	}()
+	<-locked
+	close(begun)
+	x.ok(x.tagged("younger", wanted))
+	x.ok(<-older)
+}
+
+// TestLockStats: each kind of request that waits, what it waits for, and who has it.
+func TestLockStats(t *testing.T) {
+	x := newTraffic(t)
+	x.plain(3)
+	_, err := x.client.Apply(x.ctx, []*spanner.Mutation{spanner.Insert("Singers", []string{"SingerId", "Name"}, []any{1, "abc"})})
+	x.ok(err)
+	update, read := statement("UPDATE Plain SET V = 'x' WHERE K = 2"), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		_, err := drain(tx.Read(ctx, "Plain", spanner.Key{2}, []string{"V"}))
+		return err
+	}
+	for _, c := range []struct {
+		name         string
+		held, wanted func(context.Context, *spanner.ReadWriteTransaction) error
+		key, samples string
+	}{
+		{"write, write", update, update, "Plain(2)", "Plain.V Exclusive older,Plain.V Exclusive younger"},
+		{"write, read", update, read, "Plain(2)", "Plain.V Exclusive older,Plain.V ReaderShared younger"},
+		{"read, write", read, update, "Plain(2)", "Plain.V Exclusive younger,Plain.V ReaderShared older"},
+		{"write, scan", update, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			_, err := drain(tx.Query(ctx, spanner.NewStatement("SELECT COUNT(*) FROM Plain")))
+			return err
+		}, "Plain(+)", "Plain.V Exclusive older,Plain._exists ReaderShared younger"},
+		{"delete, insert", statement("DELETE FROM Plain WHERE K = 2"), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			return tx.BufferWrite([]*spanner.Mutation{spanner.Insert("Plain", []string{"K", "V"}, []any{2, "x"})})
+		}, "Plain(2)", "Plain.K Exclusive younger,Plain.V Exclusive younger,Plain._exists Exclusive older"},
+		{"parent, child", statement("UPDATE Singers SET Name = 'b' WHERE SingerId = 1"), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			return tx.BufferWrite([]*spanner.Mutation{spanner.Insert("Albums", []string{"SingerId", "AlbumId"}, []any{1, 1})})
+		}, "Singers(1)", "Singers.Name Exclusive older,Singers._exists ReaderShared younger"},
+		{"index", statement("UPDATE Singers SET Name = 'c' WHERE SingerId = 1"), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			_, err := drain(tx.ReadUsingIndex(ctx, "Singers", "SingersByName", spanner.AllKeys(), []string{"Name", "SingerId"}))
+			return err
+		}, "SingersByName(+)", "SingersByName.Name Exclusive older,SingersByName.Name ReaderShared younger,SingersByName.SingerId ReaderShared younger"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x.minute()
+			x.contend(c.held, c.wanted)
+			x.minute()
+			const newest = " WHERE INTERVAL_END = (SELECT MAX(INTERVAL_END) FROM SPANNER_SYS.LOCK_STATS_TOTAL_MINUTE)"
+			x.shows(`SELECT CAST(ROW_RANGE_START_KEY AS STRING), LOCK_WAIT_SECONDS BETWEEN 0.05 AND 30,
+				ARRAY_TO_STRING(ARRAY(SELECT CONCAT(l.COLUMN, ' ', l.LOCK_MODE, ' ', l.TRANSACTION_TAG) FROM UNNEST(SAMPLE_LOCK_REQUESTS) l), ','),
+				ARRAY_LENGTH(JSON_QUERY_ARRAY(PARSE_JSON(SAMPLE_LOCK_REQUESTS_JSON_STRING))) = ARRAY_LENGTH(SAMPLE_LOCK_REQUESTS)
+				FROM SPANNER_SYS.LOCK_STATS_TOP_MINUTE`+newest, c.key+"|true|"+c.samples+"|true")
+			x.shows(`SELECT t.TOTAL_LOCK_WAIT_SECONDS = s.LOCK_WAIT_SECONDS FROM SPANNER_SYS.LOCK_STATS_TOTAL_MINUTE t JOIN SPANNER_SYS.LOCK_STATS_TOP_MINUTE s
+				USING (INTERVAL_END) WHERE INTERVAL_END = (SELECT MAX(INTERVAL_END) FROM SPANNER_SYS.LOCK_STATS_TOTAL_MINUTE)`, "true")
+		})
+	}
+}
+
+// TestLockingDelay: a wait is in the statistics of the read that waited, and in the timeline of its transaction.
+func TestLockingDelay(t *testing.T) {
+	x := newTraffic(t)
+	x.plain(2)
+	x.contend(statement("UPDATE Plain SET V = 'x' WHERE K = 2"), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		_, err := drain(tx.Read(ctx, "Plain", spanner.Key{2}, []string{"V"}))
+		return err
+	})
+	x.minute()
+	x.shows(`SELECT AVG_LOCKING_DELAY_SECONDS BETWEEN 0.05 AND 30, RUN_IN_RW_TRANSACTION_EXECUTION_COUNT, AVG_CPU_SECONDS < AVG_LOCKING_DELAY_SECONDS
+		FROM SPANNER_SYS.READ_STATS_TOP_MINUTE`, "true|1|true")
+	db, err := x.server.registry.Database(testDatabase)
+	x.ok(err)
+	list := db.Stats().Timelines("younger")
+	if len(list) != 1 || len(list[0].Events) != 3 {
+		t.Fatalf("timelines: %+v", list)
+	}
+	wait, read, commit := list[0].Events[0], list[0].Events[1], list[0].Events[2]
+	if wait.Kind != stats.EventLock || wait.What != "Plain(2)" || read.Kind != stats.EventRead || read.LockWait != wait.Duration || commit.Kind != stats.EventCommit {
+		t.Errorf("events: %+v", list[0].Events)
+	}
+}
