@@ -16,17 +16,25 @@ import (
 // most. An idle process fills no pool: its housekeeping is not dealt out to the few
 // requests that come. That measurements are right is another matter, and tested apart.
 type Account struct {
-	off      bool
-	measured atomic.Int64 // nanoseconds
-	segments atomic.Int64
-	messages atomic.Int64
-	share    atomic.Int64 // nanoseconds per message
-	pool     atomic.Int64 // nanoseconds that are left to be charged
-	average  atomic.Int64 // nanoseconds per segment
-	busy     atomic.Bool  // there are many segments: not all have to be measured
+	off     bool
+	busy    atomic.Bool  // there are many segments: not all have to be measured
+	share   atomic.Int64 // nanoseconds per message
+	average atomic.Int64 // nanoseconds per segment
+	_       [cacheLine]byte
+	pool    atomic.Int64 // nanoseconds that are left to be charged
+	_       [cacheLine]byte
+	lanes   [maxShards]accountLane
 
 	mu   sync.Mutex // guards last
 	last reading
+}
+
+// accountLane is what executions on one processor add up to.
+type accountLane struct {
+	measured atomic.Int64 // nanoseconds
+	segments atomic.Int64
+	messages atomic.Int64
+	_        [cacheLine]byte
 }
 
 // reading is an Account at one moment.
@@ -56,17 +64,25 @@ func NewAccount() *Account {
 func NoAccount() *Account { return &Account{off: true} }
 
 func (a *Account) read() reading {
-	return reading{time.Since(epoch), processCPU(), time.Duration(a.measured.Load()), a.segments.Load(), a.messages.Load()}
+	now := reading{at: time.Since(epoch), process: processCPU()}
+	for i := range a.lanes {
+		l := &a.lanes[i]
+		now.measured += time.Duration(l.measured.Load())
+		now.segments += l.segments.Load()
+		now.messages += l.messages.Load()
+	}
+	return now
 }
 
 func (a *Account) settle(used time.Duration) {
-	a.measured.Add(int64(used))
-	a.segments.Add(1)
+	l := &a.lanes[lane()]
+	l.measured.Add(int64(used))
+	l.segments.Add(1)
 }
 
 // charge counts messages and draws their share from the pool.
 func (a *Account) charge(messages int64) time.Duration {
-	a.messages.Add(messages)
+	a.lanes[lane()].messages.Add(messages)
 	want := a.share.Load() * messages
 	if left := a.pool.Add(-want); left < 0 {
 		lacking := min(-left, want)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/value"
@@ -40,15 +39,20 @@ type ActiveQuery struct {
 var ErrCancelled = errors.New("query was cancelled by cancel_query")
 
 // active is every query that runs now, in lists that are each in order of their start.
-type active struct {
-	ids   atomic.Uint64
-	lists [maxShards]activeList
-}
+type active struct{ lists [maxShards]activeList }
 
 type activeList struct {
 	mu          sync.Mutex
+	newest      uint64 // id; those of list i are i modulo maxShards
 	first, last *ActiveQuery
-	_           [40]byte // so that lists do not share a cache line
+	_           [32]byte // so that lists do not share a cache line
+}
+
+// begin makes ids begin above those of a former process.
+func (a *active) begin(now time.Time) {
+	for i := range a.lists {
+		a.lists[i].newest = uint64(now.UnixNano())/maxShards*maxShards + uint64(i)
+	}
 }
 
 // Start registers a query. It must be finished. Queries of change streams are not registered.
@@ -56,11 +60,12 @@ func (c *Collector) Start(q *ActiveQuery) {
 	if c.cfg.Off {
 		return
 	}
-	q.id = c.active.ids.Add(1)
-	l := &c.active.lists[q.id%maxShards]
+	l := &c.active.lists[lane()]
 	q.list = l
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.newest += maxShards
+	q.id = l.newest
 	q.prev, q.next = l.last, nil
 	if l.last == nil {
 		l.first = q

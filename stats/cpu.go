@@ -65,7 +65,7 @@ const (
 	clockSlack = 20 * time.Microsecond
 
 	// sampleEvery is how many executions share a measurement when there are more than fewExecutions per second.
-	sampleEvery   = 8
+	sampleEvery   = 16
 	fewExecutions = 1000
 	// alwaysMeasured is from where on a measurement costs nothing by comparison.
 	alwaysMeasured = 200 * time.Microsecond

@@ -164,6 +164,9 @@ func TestMetrics(t *testing.T) {
 	read.Observe(Call{Latency: time.Millisecond, CPU: 20 * time.Microsecond, Received: 10, Sent: 100, RemoteCalls: 3})
 	read.Observe(Call{Code: codes.NotFound, Latency: time.Microsecond, Received: 10})
 	m.Method("Commit").Observe(Call{Code: 200})
+	if m.Method("Read") != read {
+		t.Error("a method is two")
+	}
 	want := `crowfoot_cpu_seconds_total{Commit} 0
 crowfoot_cpu_seconds_total{Read} 2e-05
 crowfoot_received_bytes_total{Commit} 0
@@ -208,4 +211,22 @@ func gathered(t *testing.T, registry *prometheus.Registry) string {
 		}
 	}
 	return b.String()
+}
+
+// TestLatencyBuckets: a latency is in the first bucket whose bound it does not exceed, as Prometheus has it.
+func TestLatencyBuckets(t *testing.T) {
+	for i := range latencyBuckets {
+		bound := firstBucket << i
+		if got := bucketOf(bound); got != i {
+			t.Errorf("%v is in bucket %d, want %d", bound, got, i)
+		}
+		if got := bucketOf(bound + 1); got != i+1 {
+			t.Errorf("%v is in bucket %d, want %d", bound+1, got, i+1)
+		}
+	}
+	for d, want := range map[time.Duration]int{-time.Second: 0, 0: 0, 1: 0, time.Hour: latencyBuckets} {
+		if got := bucketOf(d); got != want {
+			t.Errorf("%v is in bucket %d, want %d", d, got, want)
+		}
+	}
 }

@@ -1,6 +1,8 @@
 package stats
 
 import (
+	"math/bits"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -8,68 +10,84 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Metrics is how the API is used, by method, for Prometheus.
+// Metrics is how the API is used, by method, for Prometheus. Counting is ours, since it happens in every request:
+// a Method keeps what belongs together in one place for each processor, and it is summed up when it is asked for.
 type Metrics struct {
-	requests *prometheus.CounterVec
-	latency  *prometheus.HistogramVec
-	cpu      *prometheus.CounterVec
-	received *prometheus.CounterVec
-	sent     *prometheus.CounterVec
-	remote   *prometheus.CounterVec
+	requests, latency, cpu, received, sent, remote *prometheus.Desc
+
+	mu      sync.Mutex // guards methods
+	methods []*Method
 }
 
-// latencyBuckets are from 50 us to 105 s, each twice the one before.
-var latencyBuckets = prometheus.ExponentialBuckets(50e-6, 2, 22)
+// Latencies are counted in buckets up to firstBucket, twice that and so on, up to 105 s.
+const (
+	firstBucket    = 50 * time.Microsecond
+	latencyBuckets = 22
+)
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(to prometheus.Registerer) (*Metrics, error) {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "crowfoot", Name: name, Help: help}, append([]string{"method"}, labels...))
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("crowfoot_"+name, help, append([]string{"method"}, labels...), nil)
 	}
 	m := &Metrics{
-		requests: counter("requests_total", "Requests that have ended, by status code.", "code"),
-		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "crowfoot", Name: "request_seconds", Help: "Time from first byte received to last byte sent.", Buckets: latencyBuckets,
-		}, []string{"method"}),
-		cpu:      counter("cpu_seconds_total", "CPU time of requests, with their share of what the process used for all."),
-		received: counter("received_bytes_total", "Bytes of requests."),
-		sent:     counter("sent_bytes_total", "Bytes of replies."),
-		remote:   counter("remote_calls_total", "Calls of the servers of other splits that reads and queries would make: one process serves them all."),
+		requests: desc("requests_total", "Requests that have ended, by status code.", "code"),
+		latency:  desc("request_seconds", "Time from first byte received to last byte sent."),
+		cpu:      desc("cpu_seconds_total", "CPU time of requests, with their share of what the process used for all."),
+		received: desc("received_bytes_total", "Bytes of requests."),
+		sent:     desc("sent_bytes_total", "Bytes of replies."),
+		remote:   desc("remote_calls_total", "Calls of the servers of other splits that reads and queries would make: one process serves them all."),
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.latency, m.cpu, m.received, m.sent, m.remote} {
-		if err := to.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m, to.Register(m)
 }
 
-// A Method counts the requests of one API method. It is made once, so that counting looks nothing up.
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{m.requests, m.latency, m.cpu, m.received, m.sent, m.remote} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, method := range m.methods {
+		method.collect(m, to)
+	}
+}
+
+// A Method counts the requests of one API method.
 type Method struct {
-	requests *prometheus.CounterVec // of the method
-	byCode   [maxCode + 1]atomic.Pointer[prometheus.Counter]
-	latency  prometheus.Observer
-	cpu      prometheus.Counter
-	received prometheus.Counter
-	sent     prometheus.Counter
-	remote   prometheus.Counter
+	name  string
+	lanes []methodLane
+}
+
+// methodLane is what requests on one processor were. Times are in nanoseconds.
+type methodLane struct {
+	cpu, latency, received, sent, remote atomic.Int64
+	byCode                               [maxCode + 1]atomic.Int64
+	buckets                              [latencyBuckets + 1]atomic.Int64 // the last of what is longer
+	_                                    [cacheLine]byte
 }
 
 const maxCode = codes.Unauthenticated
 
-// Method is the method of a name, such as ExecuteStreamingSql; nil if there are no metrics.
+// Method is the method of a name, such as ExecuteStreamingSql: several services may have one. Nil if there are no metrics.
 func (m *Metrics) Method(name string) *Method {
 	if m == nil {
 		return nil
 	}
-	return &Method{
-		requests: m.requests.MustCurryWith(prometheus.Labels{"method": name}),
-		latency:  m.latency.WithLabelValues(name),
-		cpu:      m.cpu.WithLabelValues(name),
-		received: m.received.WithLabelValues(name),
-		sent:     m.sent.WithLabelValues(name),
-		remote:   m.remote.WithLabelValues(name),
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, method := range m.methods {
+		if method.name == name {
+			return method
+		}
 	}
+	method := &Method{name: name, lanes: make([]methodLane, lanes)}
+	m.methods = append(m.methods, method)
+	return method
 }
 
 // A Call is one request that has ended.
@@ -86,24 +104,61 @@ func (m *Method) Observe(c Call) {
 	if m == nil {
 		return
 	}
-	m.counter(c.Code).Inc()
-	m.latency.Observe(c.Latency.Seconds())
-	m.cpu.Add(max(c.CPU, 0).Seconds())
-	m.received.Add(float64(c.Received))
-	m.sent.Add(float64(c.Sent))
+	if c.Code > maxCode {
+		c.Code = codes.Unknown
+	}
+	l := &m.lanes[lane()]
+	l.byCode[c.Code].Add(1)
+	l.buckets[bucketOf(c.Latency)].Add(1)
+	l.latency.Add(int64(c.Latency))
+	l.cpu.Add(int64(max(c.CPU, 0)))
+	l.received.Add(c.Received)
+	l.sent.Add(c.Sent)
 	if c.RemoteCalls > 0 {
-		m.remote.Add(float64(c.RemoteCalls))
+		l.remote.Add(c.RemoteCalls)
 	}
 }
 
-func (m *Method) counter(code codes.Code) prometheus.Counter {
-	if code > maxCode {
-		code = codes.Unknown
+// bucketOf is the first bucket whose bound is d or above.
+func bucketOf(d time.Duration) int {
+	return min(bits.Len64(uint64(max(d-1, 0)/firstBucket)), latencyBuckets)
+}
+
+// sum adds up a counter of all lanes.
+func (m *Method) sum(of func(*methodLane) *atomic.Int64) (n int64) {
+	for i := range m.lanes {
+		n += of(&m.lanes[i]).Load()
 	}
-	if c := m.byCode[code].Load(); c != nil {
-		return *c
+	return n
+}
+
+func (m *Method) collect(all *Metrics, to chan<- prometheus.Metric) {
+	count := func(d *prometheus.Desc, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, append([]string{m.name}, labels...)...)
 	}
-	c := m.requests.WithLabelValues(code.String())
-	m.byCode[code].Store(&c)
-	return c
+	seconds := func(n int64) float64 { return time.Duration(n).Seconds() }
+	for code := range maxCode + 1 {
+		if n := m.sum(func(l *methodLane) *atomic.Int64 { return &l.byCode[code] }); n > 0 {
+			count(all.requests, float64(n), code.String())
+		}
+	}
+	count(all.cpu, seconds(m.sum(func(l *methodLane) *atomic.Int64 { return &l.cpu })))
+	count(all.received, float64(m.sum(func(l *methodLane) *atomic.Int64 { return &l.received })))
+	count(all.sent, float64(m.sum(func(l *methodLane) *atomic.Int64 { return &l.sent })))
+	count(all.remote, float64(m.sum(func(l *methodLane) *atomic.Int64 { return &l.remote })))
+	m.collectLatency(all.latency, to)
+}
+
+// collectLatency gives the histogram. Its count is that of its buckets, so that it agrees with itself while requests go on.
+func (m *Method) collectLatency(d *prometheus.Desc, to chan<- prometheus.Metric) {
+	upTo := make(map[float64]uint64, latencyBuckets)
+	total := uint64(0)
+	for i := range latencyBuckets + 1 {
+		total += uint64(m.sum(func(l *methodLane) *atomic.Int64 { return &l.buckets[i] }))
+		if i < latencyBuckets {
+			upTo[(firstBucket << i).Seconds()] = total
+		}
+	}
+	sum := time.Duration(m.sum(func(l *methodLane) *atomic.Int64 { return &l.latency })).Seconds()
+	to <- prometheus.MustNewConstHistogram(d, total, sum, upTo, m.name)
 }
