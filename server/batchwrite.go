@@ -65,7 +65,7 @@ func (s *Server) writeGroup(ctx context.Context, ses *session, req *spannerpb.Ba
 		a.committing = now
 		tx := ses.db.Transactions().Begin(opts)
 		work := commitWork{execution: e, catalog: ses.db.Catalog(), list: g.Mutations, now: now, attempt: a}
-		at, err = tx.Commit(ctx, work.apply(ctx), txn.CommitOptions{})
+		at, err = work.commit(ctx, tx, txn.CommitOptions{})
 		a.end(tx, s.cfg.Clock(), err)
 		if err == nil {
 			work.done(tx, s.cfg.Clock())

@@ -52,6 +52,14 @@ type commitWork struct {
 	accesses []*stats.Access
 }
 
+// commit commits the transaction with the mutations.
+func (c *commitWork) commit(ctx context.Context, tx *txn.Tx, o txn.CommitOptions) (mvcc.Timestamp, error) {
+	before := tx.Stats().LockWait
+	at, err := tx.Commit(ctx, c.apply(ctx), o)
+	c.execution.waitedHere += tx.Stats().LockWait - before
+	return at, err
+}
+
 // apply adds the mutations. It runs inside the commit, so that bad ones make it fail like broken constraints.
 func (c *commitWork) apply(ctx context.Context) func(table.Writer) error {
 	if len(c.list) == 0 {
@@ -107,7 +115,7 @@ func (s *Server) commitSingleUse(ctx context.Context, ses *session, req *spanner
 	a.committing = now
 	tx := ses.db.Transactions().Begin(opts)
 	work := commitWork{execution: e, catalog: ses.db.Catalog(), list: req.Mutations, now: now, attempt: &a}
-	at, err := tx.Commit(ctx, work.apply(ctx), txn.CommitOptions{MaxDelay: delay})
+	at, err := work.commit(ctx, tx, txn.CommitOptions{MaxDelay: delay})
 	a.end(tx, s.cfg.Clock(), err)
 	if err != nil {
 		tx.Rollback()
@@ -141,7 +149,7 @@ func (s *Server) commitTransaction(ctx context.Context, ses *session, req *spann
 	}
 	t.committing = s.cfg.Clock()
 	work := commitWork{execution: e, catalog: t.catalog, list: req.Mutations, now: t.committing, attempt: &t.attempt}
-	at, err := tx.Commit(ctx, work.apply(ctx), txn.CommitOptions{MaxDelay: delay})
+	at, err := work.commit(ctx, tx, txn.CommitOptions{MaxDelay: delay})
 	if err != nil {
 		t.settle()
 		return nil, err

@@ -40,6 +40,7 @@ type execution struct {
 	db          *database.Database
 	transaction *transaction  // that it is part of, if it is read-write
 	waited      time.Duration // for locks, by the transaction, before it
+	waitedHere  time.Duration // for locks, if it is a commit
 	kind        executionKind
 	query       stats.Query
 	read        stats.Read
@@ -325,7 +326,7 @@ func (e *execution) endQuery(now time.Time, cpu time.Duration, err error) {
 // transaction waited meanwhile is in it.
 func (e *execution) lockWait() time.Duration {
 	if e.transaction == nil {
-		return 0
+		return e.waitedHere
 	}
 	return e.transaction.lockWait() - e.waited
 }

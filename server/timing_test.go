@@ -97,7 +97,31 @@ func TestTimingOfLockWait(t *testing.T) {
 	_, err = h.data.Commit(h.ctx, commitOf(ses, first.Metadata.Transaction.Id))
 	h.ok(err)
 	h.ok(<-done)
-	h.timed("waited", header, trailer, frontEndsForm, `total; dur=.*, lock; dur=[1-9]\d*\.\d{3}`)
+	h.timed("waited", header, trailer, frontEndsForm, lockedForm)
+}
+
+// lockedForm is of a request that waited for a millisecond or more.
+const lockedForm = `total; dur=.*, lock; dur=[1-9]\d*\.\d{3}`
+
+// TestTimingOfCommit: a commit of mutations waits for locks, too.
+func TestTimingOfCommit(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	h.insert(ses, list("2", "b"))
+	first, err := h.sql(ses, begins(readWrite()), 1, "UPDATE Singers SET Name = 'x' WHERE SingerId = 2")
+	h.ok(err)
+	var header, trailer metadata.MD
+	done := make(chan error, 1)
+	go func() {
+		ctx := metadata.AppendToOutgoingContext(h.ctx, asksTiming, "true")
+		_, err := h.data.Commit(ctx, singleUse(ses, insertSingers(list("2", "c"))), grpc.Header(&header), grpc.Trailer(&trailer))
+		done <- err
+	}()
+	time.Sleep(50 * time.Millisecond)
+	_, err = h.data.Commit(h.ctx, commitOf(ses, first.Metadata.Transaction.Id))
+	h.ok(err)
+	h.ok(<-done)
+	h.timed("commit", header, trailer, frontEndsForm, lockedForm)
 }
 
 // TestTimingOverREST: a unary reply has all in its header, a streamed one has the end in a trailer.
