@@ -63,24 +63,53 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	e := g.server.newExecution(route.method)
 	e.timing = httpTiming{w.Header(), route.method.stream != nil}
-	e.open(max(int(r.ContentLength), 0))
-	if err := decodeHTTP(route, values, r, e.request); err != nil {
-		e.end(err)
-		g.fail(w, err)
-		return
-	}
-	if route.method.stream != nil {
+	e.open(0)
+	body := &countedBody{ReadCloser: r.Body}
+	r.Body = body
+	err := decodeHTTP(route, values, r, e.request)
+	e.received = body.read
+	switch {
+	case err != nil:
+		g.answer(w, e, nil, err)
+	case route.method.stream != nil:
 		g.serveStream(w, r, route, e)
-		return
+	default:
+		data, err := g.call(r, route, e)
+		g.answer(w, e, data, err)
 	}
+}
+
+// A countedBody is the body of a request that counts how much of it is read.
+type countedBody struct {
+	io.ReadCloser
+	read int64
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	return n, err
+}
+
+// call runs a unary method and encodes its reply, which is part of the execution.
+func (g *gateway) call(r *http.Request, route *route, e *execution) ([]byte, error) {
 	reply, err := g.server.call(r.Context(), e)
-	e.end(err)
-	if err == nil {
-		err = g.write(w, route, reply)
-	}
 	if err != nil {
-		g.fail(w, err)
+		return nil, err
 	}
+	return encodeReply(route, reply)
+}
+
+// answer ends a unary execution and sends its reply, or its error.
+func (g *gateway) answer(w http.ResponseWriter, e *execution, data []byte, err error) {
+	status := http.StatusOK
+	if err != nil {
+		st, _ := statusOf(err)
+		status, data = httpStatus(st.Code()), errorBody(err)
+	}
+	e.sent = int64(len(data) + 1)
+	e.end(err)
+	g.write(w, status, data)
 }
 
 // route finds the binding of a request. Bindings with a suffix go first, since a variable may hold a colon.
@@ -100,15 +129,13 @@ func (g *gateway) route(r *http.Request) (found *route, values []string) {
 	return found, values
 }
 
-// write sends a unary reply.
-func (g *gateway) write(w http.ResponseWriter, route *route, reply any) error {
-	data, err := encodeReply(route, reply)
-	if err != nil {
-		return err
-	}
+// write sends a reply that is all there.
+func (g *gateway) write(w http.ResponseWriter, status int, data []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
-	_, err = w.Write(append(data, '\n'))
-	return ignoreGone(err)
+	w.WriteHeader(status)
+	if _, err := w.Write(append(data, '\n')); err != nil {
+		g.server.cfg.Log.Debug("client is gone", slog.Any("error", err))
+	}
 }
 
 // encodeReply makes JSON of a reply, which may be a frame.
@@ -132,6 +159,7 @@ type jsonStream struct {
 	w     http.ResponseWriter
 	route *route
 	begun bool
+	sent  int64 // bytes
 }
 
 // SendMsg implements sender.
@@ -145,7 +173,9 @@ func (j *jsonStream) SendMsg(m any) error {
 		j.begin(http.StatusOK)
 		lead = []byte("[")
 	}
-	if _, err := j.w.Write(append(lead, data...)); err != nil {
+	n, err := j.w.Write(append(lead, data...))
+	j.sent += int64(n)
+	if err != nil {
 		return ignoreGone(err)
 	}
 	if f, ok := j.w.(http.Flusher); ok {
@@ -164,32 +194,34 @@ func (j *jsonStream) begin(status int) {
 func (g *gateway) serveStream(w http.ResponseWriter, r *http.Request, route *route, e *execution) {
 	j := &jsonStream{w: w, route: route}
 	err := g.server.serve(r.Context(), e, j)
+	closing := j.closing(err)
+	e.sent = j.sent + int64(len(closing))
 	e.end(err)
-	lead := ",\n"
-	switch {
-	case err == nil && j.begun:
-		io.WriteString(w, "]\n")
-		return
-	case err == nil:
-		j.begin(http.StatusOK)
-		io.WriteString(w, "[]\n")
-		return
-	case !j.begun:
-		st, _ := statusOf(err)
-		j.begin(httpStatus(st.Code()))
-		lead = "["
+	if !j.begun {
+		j.begin(httpStatus(codeOf(err)))
 	}
-	w.Write(append(append([]byte(lead), errorBody(err)...), "]\n"...))
+	io.WriteString(w, closing)
 }
 
-// fail answers with an error.
+// closing is the end of the array.
+func (j *jsonStream) closing(err error) string {
+	text := "]\n"
+	if err != nil {
+		text = string(errorBody(err)) + text
+	}
+	switch {
+	case !j.begun:
+		text = "[" + text
+	case err != nil:
+		text = ",\n" + text
+	}
+	return text
+}
+
+// fail answers a request that is no method's.
 func (g *gateway) fail(w http.ResponseWriter, err error) {
 	st, _ := statusOf(err)
-	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
-	w.WriteHeader(httpStatus(st.Code()))
-	if _, err := w.Write(append(errorBody(err), '\n')); err != nil {
-		g.server.cfg.Log.Debug("client is gone", slog.Any("error", err))
-	}
+	g.write(w, httpStatus(st.Code()), errorBody(err))
 }
 
 // errorBody is an error in the form of Google's APIs: {"error": {"code", "message", "status", "details"}}.

@@ -1,0 +1,126 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+)
+
+// sizes are what a method received and sent.
+type sizes struct{ received, sent float64 }
+
+func (h *harness) sizes(method string) sizes {
+	h.Helper()
+	return sizes{h.counted("crowfoot_received_bytes_total", method), h.counted("crowfoot_sent_bytes_total", method)}
+}
+
+// adds wants a method to have received and sent so many bytes since before.
+func (h *harness) adds(method string, before sizes, received, sent int) {
+	h.Helper()
+	now := h.sizes(method)
+	if got := (sizes{now.received - before.received, now.sent - before.sent}); got != (sizes{float64(received), float64(sent)}) {
+		h.Errorf("%s received and sent %v, want {%d %d}", method, got, received, sent)
+	}
+}
+
+// TestMethodMetrics compares what each method is said to have received and sent with the messages themselves.
+func TestMethodMetrics(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	bigRows(h, ses)
+	var received, sent int
+	stream := &spannerpb.ReadRequest{Session: ses, Table: "Wide", Columns: []string{"Id", "A"}, KeySet: allKeys()}
+	for range 3 {
+		received += proto.Size(stream)
+		for _, p := range h.partial(h.data.StreamingRead(h.ctx, stream)) {
+			sent += proto.Size(p)
+		}
+	}
+	h.ended("StreamingRead", "OK", 3)
+	h.adds("StreamingRead", sizes{}, received, sent)
+	query := &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 'a' AS x"}
+	rs, err := h.data.ExecuteSql(h.ctx, query)
+	h.ok(err)
+	h.ended("ExecuteSql", "OK", 1)
+	h.adds("ExecuteSql", sizes{}, proto.Size(query), proto.Size(rs))
+	bad := &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT nothing"}
+	before := h.sizes("ExecuteSql")
+	_, err = h.data.ExecuteSql(h.ctx, bad)
+	h.fails(err, codes.InvalidArgument)
+	h.ended("ExecuteSql", "InvalidArgument", 1)
+	h.adds("ExecuteSql", before, proto.Size(bad), 0) // an error is no message
+	for _, method := range []string{"StreamingRead", "ExecuteSql"} {
+		requests := map[string]float64{"StreamingRead": 3, "ExecuteSql": 2}[method]
+		if n := h.counted("crowfoot_request_seconds", method); n != requests {
+			t.Errorf("%g latencies of %s", n, method)
+		}
+		if cpu := h.counted("crowfoot_cpu_seconds_total", method); cpu <= 0 || cpu > 60 {
+			t.Errorf("%g seconds of CPU of %s", cpu, method)
+		}
+	}
+	h.data.Read(h.ctx, &spannerpb.ReadRequest{Session: "nonsense"})
+	h.ended("Read", "InvalidArgument", 1)
+}
+
+// post sends JSON to the REST API and returns the body of the reply.
+func (h *harness) post(path, body string, want int) string {
+	h.Helper()
+	reply, err := http.Post(h.rest+"/v1/"+path, "application/json", strings.NewReader(body))
+	h.ok(err)
+	defer reply.Body.Close()
+	data, err := io.ReadAll(reply.Body)
+	h.ok(err)
+	if reply.StatusCode != want {
+		h.Fatalf("%s: %s", reply.Status, data)
+	}
+	return string(data)
+}
+
+// TestRESTMetrics: over REST, bytes are those of JSON.
+func TestRESTMetrics(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	bigRows(h, ses)
+	const query = `{"sql": "SELECT 'a' AS x"}`
+	h.adds("ExecuteSql", sizes{}, 0, 0)
+	reply := h.post(ses+":executeSql", query, http.StatusOK)
+	h.ended("ExecuteSql", "OK", 1)
+	h.adds("ExecuteSql", sizes{}, len(query), len(reply))
+	before := h.sizes("ExecuteSql")
+	reply = h.post(ses+":executeSql", `{"sql": "SELECT nothing"}`, http.StatusBadRequest)
+	h.adds("ExecuteSql", before, len(`{"sql": "SELECT nothing"}`), len(reply))
+	before = h.sizes("ExecuteSql")
+	reply = h.post(ses+":executeSql", `{"sql": 1, broken`, http.StatusBadRequest)
+	h.adds("ExecuteSql", before, len(`{"sql": 1, broken`), len(reply))
+
+	const read = `{"table": "Wide", "columns": ["Id", "A"], "keySet": {"all": true}}`
+	reply = h.post(ses+":streamingRead", read, http.StatusOK)
+	h.adds("StreamingRead", sizes{}, len(read), len(reply))
+	before = h.sizes("StreamingRead")
+	reply = h.post(ses+":streamingRead", `{}`, http.StatusBadRequest)
+	h.adds("StreamingRead", before, 2, len(reply))
+	before = h.sizes("ExecuteStreamingSql")
+	reply = h.post(ses+":executeStreamingSql", `{"sql": "SELECT 1 / (2 - x) FROM UNNEST([1, 2]) x"}`, http.StatusBadRequest)
+	h.adds("ExecuteStreamingSql", before, len(`{"sql": "SELECT 1 / (2 - x) FROM UNNEST([1, 2]) x"}`), len(reply))
+
+	// A body without a length, in chunks.
+	request, err := http.NewRequestWithContext(h.ctx, http.MethodPost, h.rest+"/v1/"+ses+":executeSql", io.MultiReader(bytes.NewReader([]byte(query)), strings.NewReader(" ")))
+	h.ok(err)
+	before = h.sizes("ExecuteSql")
+	chunked, err := http.DefaultClient.Do(request)
+	h.ok(err)
+	defer chunked.Body.Close()
+	data, err := io.ReadAll(chunked.Body)
+	h.ok(err)
+	h.adds("ExecuteSql", before, len(query)+1, len(data))
+	if got, want := h.metric(`crowfoot_requests_total{code="OK",method="ExecuteSql"}`), fmt.Sprint(2); got != want {
+		t.Errorf("%s requests, want %s", got, want)
+	}
+}
