@@ -39,7 +39,27 @@ func InvalidJSON(why error) *Error {
 	return newError(codes.InvalidArgument, "Invalid JSON payload received. %v", why)
 }
 
-// UnknownParameter: a query parameter that names no field.
-func UnknownParameter(path string) *Error {
-	return newError(codes.InvalidArgument, "Invalid query parameter: cannot bind %s.", shorten(path))
+// UnknownField: JSON gives the message at path a field that it does not have. The path is empty for the request itself.
+func UnknownField(name, path string) *Error {
+	if path != "" {
+		path = " at '" + shorten(path) + "'"
+	}
+	return newError(codes.InvalidArgument, "Invalid JSON payload received. Unknown name \"%s\"%s: Cannot find field.", shorten(name), path)
+}
+
+// InvalidField: JSON gives the field at path a value that is not of its type.
+func InvalidField(path, typeName, json string) *Error {
+	return newError(codes.InvalidArgument, "Invalid value at '%s' (%s), %s", shorten(path), typeName, shorten(json))
+}
+
+// UnknownParameter: a query parameter whose part field names no field of the request.
+func UnknownParameter(path, field string) *Error {
+	return newError(codes.InvalidArgument, "Invalid JSON payload received. Unknown name \"%s\": Cannot bind query parameter. "+
+		"Field '%s' could not be found in request message.", shorten(path), shorten(field))
+}
+
+// MessageParameter: a query parameter whose part field names a message or a map.
+func MessageParameter(path, field string) *Error {
+	return newError(codes.InvalidArgument, "Invalid JSON payload received. Unknown name \"%s\": Cannot bind query parameter. "+
+		"'%s' is a message type. Parameters can only be bound to primitive types.", shorten(path), shorten(field))
 }

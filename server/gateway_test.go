@@ -126,3 +126,50 @@ func TestRestData(t *testing.T) {
 		t.Errorf("healthz: %d %s", status, data)
 	}
 }
+
+// TestRestNames: names and values that a request does not have are refused, as Google's APIs say it.
+func TestRestNames(t *testing.T) {
+	h := newHarness(t)
+	_, ses := h.http("POST", "/v1/"+testDatabase+"/sessions", "{}")
+	path := "/v1/" + ses["name"].(string)
+	const (
+		payload   = "Invalid JSON payload received. "
+		parameter = ": Cannot bind query parameter. "
+	)
+	for _, c := range []struct{ path, body, text string }{
+		{path + ":commit", `{"singleUseTransaction":{"readWrite":{}},"mutation":[]}`, payload + `Unknown name "mutation": Cannot find field.`},
+		{path + ":commit", `{"mutations":null,"singleUseTransaction":null,"mutation":[]}`, payload + `Unknown name "mutation": Cannot find field.`},
+		{path + ":commit", `{"mutations":[{"insert":{"table":"Singers"}},{"insert":{"tabel":"Singers"}}]}`, payload + `Unknown name "tabel" at 'mutations[1].insert': Cannot find field.`},
+		{path + ":commit", `{"mutations":[{"insert":{"columns":["A",5]}}]}`, `Invalid value at 'mutations[0].insert.columns[1]' (TYPE_STRING), 5`},
+		{path + ":commit", `{"maxCommitDelay":"soon"}`, `Invalid value at 'max_commit_delay' (type.googleapis.com/google.protobuf.Duration), "soon"`},
+		{path + ":executeSql", `{"sql":"SELECT 1","parms":{}}`, payload + `Unknown name "parms": Cannot find field.`},
+		{path + ":executeSql", `{"sql":"SELECT 1","queryMode":"PROFFILE"}`, `Invalid value at 'query_mode' (type.googleapis.com/google.spanner.v1.ExecuteSqlRequest.QueryMode), "PROFFILE"`},
+		{path + ":executeSql", `{"sql":"SELECT @a","params":{"a":"1"},"paramTypes":{"b":{"code":"INT64"},"a":{"code":"INT46"}}}`,
+			`Invalid value at 'param_types[1].value.code' (type.googleapis.com/google.spanner.v1.TypeCode), "INT46"`},
+		{path + ":executeSql", `{"sql":"SELECT 1","paramTypes":{"a":` + strings.Repeat(`{"arrayElementType":`, 20) + `{"cod":1}` + strings.Repeat("}", 20) + `}}`,
+			payload + `Unknown name "cod" at 'param_types[0].value` + strings.Repeat(".array_element_type", 20) + `': Cannot find field.`},
+		{path + ":executeSql?querymode=PLAN", `{"sql":"SELECT 1"}`, payload + `Unknown name "querymode"` + parameter + `Field 'querymode' could not be found in request message.`},
+		{path + ":executeSql?queryOptions.optimizer=1", `{"sql":"SELECT 1"}`, payload + `Unknown name "queryOptions.optimizer"` + parameter + `Field 'optimizer' could not be found in request message.`},
+		{path + ":executeSql?sql.text=1", `{}`, payload + `Unknown name "sql.text"` + parameter + `Field 'text' could not be found in request message.`},
+		{path + ":executeSql?queryOptions=1", `{}`, payload + `Unknown name "queryOptions"` + parameter + `'queryOptions' is a message type. Parameters can only be bound to primitive types.`},
+		{path + ":executeSql?queryMode=FAST", `{}`, `Invalid value at 'query_mode' (type.googleapis.com/google.spanner.v1.ExecuteSqlRequest.QueryMode), "FAST"`},
+		{"/v1/" + testDatabase + "/sessions", `{"session":{"labels":{"a":"b","c":5}}}`, `Invalid value at 'session.labels[1].value' (TYPE_STRING), 5`},
+		{"/v1/" + testDatabase + "/sessions", `{"session":{"label":{}}}`, payload + `Unknown name "label" at 'session': Cannot find field.`},
+	} {
+		status, reply := h.http("POST", c.path, c.body)
+		failure, _ := reply["error"].(map[string]any)
+		if status != 400 || failure["status"] != "INVALID_ARGUMENT" || failure["message"] != c.text {
+			t.Errorf("%s %s:\n%d %v, want %s", c.path, c.body, status, failure["message"], c.text)
+		}
+	}
+	for _, body := range []string{"[1]", `{"sql":`, `{"sql":"a","sql":"b"}`, `{"keySet":3}`, strings.Repeat(`{"paramTypes":`, 100_000), `{"paramTypes":{"a":` + strings.Repeat(`{"arrayElementType":`, 1_000_000)} {
+		if status, reply := h.http("POST", path+":executeSql", body); status != 400 {
+			t.Errorf("%.40s: %d %v", body, status, reply)
+		}
+	}
+	standard := "?$alt=json&alt=json&fields=*&key=k&prettyPrint=false&quotaUser=me&$.xgafv=1&upload_protocol=raw&queryMode=PLAN"
+	status, reply := h.http("POST", path+":executeSql"+standard, `{"sql":"SELECT 1","paramTypes":null}`)
+	if stats, _ := reply["stats"].(map[string]any); status != 200 || stats["queryPlan"] == nil {
+		t.Errorf("standard parameters: %d %v", status, reply)
+	}
+}

@@ -3,11 +3,12 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -25,10 +26,8 @@ func decodeHTTP(route *route, values []string, r *http.Request, req proto.Messag
 			return err
 		}
 	}
-	if route.body != "*" {
-		if err := decodeQuery(r, req); err != nil {
-			return err
-		}
+	if err := decodeQuery(r, req); err != nil {
+		return err
 	}
 	for i, v := range route.variables {
 		tree := fieldTree{}
@@ -49,30 +48,33 @@ func decodeBody(field string, data []byte, req proto.Message) error {
 		return nil
 	}
 	if field != "*" {
-		d := req.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(field))
-		data = append(append([]byte(`{"`+d.JSONName()+`":`), data...), '}')
+		data = named(req.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(field)), data)
 	}
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, req); err != nil {
-		return fault.InvalidJSON(err)
-	}
-	return nil
+	return unmarshalJSON(data, req)
 }
 
 // decodeQuery reads query parameters into fields: a.b=1 is field b of field a.
-// Parameters that all of Google's APIs know, and do not concern the method, are ignored.
+// Those that all of Google's APIs know do not concern the method.
 func decodeQuery(r *http.Request, req proto.Message) error {
-	tree := fieldTree{}
-	for path, values := range r.URL.Query() {
-		switch {
-		case strings.HasPrefix(path, "$"), path == "alt", path == "key", path == "fields", path == "prettyPrint",
-			path == "access_token", path == "callback", path == "quotaUser", path == "userIp", path == "uploadType":
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	tree, query := fieldTree{}, r.URL.Query()
+	for _, path := range slices.Sorted(maps.Keys(query)) {
+		if strings.HasPrefix(path, "$") || slices.Contains(systemParameters, path) {
 			continue
 		}
-		if err := tree.add(req.ProtoReflect().Descriptor(), path, values); err != nil {
+		if err := tree.add(req.ProtoReflect().Descriptor(), path, query[path]); err != nil {
 			return err
 		}
 	}
 	return tree.merge(req)
+}
+
+// systemParameters are those of https://cloud.google.com/apis/docs/system-parameters and the older ones of discovery
+// documents, beside those that begin with a $.
+var systemParameters = []string{
+	"access_token", "alt", "callback", "fields", "key", "oauth_token", "prettyPrint", "quotaUser", "uploadType", "upload_protocol", "userIp",
 }
 
 // A fieldTree is a message as JSON, in the making.
@@ -84,23 +86,20 @@ const maxFieldPath = 16
 // add sets the field at a dotted path; names are those of the proto or of JSON.
 func (t fieldTree) add(d protoreflect.MessageDescriptor, path string, values []string) error {
 	names := strings.Split(path, ".")
-	if len(names) > maxFieldPath {
-		return fault.UnknownParameter(path)
-	}
 	for i, name := range names {
-		f := d.Fields().ByName(protoreflect.Name(name))
-		if f == nil {
-			f = d.Fields().ByJSONName(name)
+		f := fieldNamed(d, name)
+		if f == nil || i == maxFieldPath {
+			return fault.UnknownParameter(path, name)
 		}
-		if f == nil || f.IsMap() {
-			return fault.UnknownParameter(path)
-		}
-		if i == len(names)-1 {
+		last := i == len(names)-1
+		switch {
+		case last && isLeaf(f):
 			t[f.JSONName()] = jsonOf(f, values)
 			return nil
-		}
-		if f.Message() == nil || f.IsList() {
-			return fault.UnknownParameter(path)
+		case last, f.IsMap(), f.IsList():
+			return fault.MessageParameter(path, name)
+		case isLeaf(f):
+			return fault.UnknownParameter(path, names[i+1])
 		}
 		child, ok := t[f.JSONName()].(fieldTree)
 		if !ok {
@@ -166,8 +165,8 @@ func (t fieldTree) merge(m proto.Message) error {
 		return err
 	}
 	part := m.ProtoReflect().New().Interface()
-	if err := protojson.Unmarshal(data, part); err != nil {
-		return fault.InvalidJSON(err)
+	if err := unmarshalJSON(data, part); err != nil {
+		return err
 	}
 	proto.Merge(m, part)
 	return nil
