@@ -55,10 +55,10 @@ func (d *Database) unlockSchema() { <-d.changing }
 //
 // What existing data needs is done between publications. The first lets new
 // writes obey the new catalog; its new columns and indexes are written but not
-// read. When every old row has them, a second one opens them for reading. Last,
-// old rows are seen to obey new constraints. Until then the versions are
-// tentative: if a row cannot obey, or the server goes down, the old catalog is
-// published again.
+// read, and columns that change are read as they were. When every old row has
+// them, a second one opens them for reading. Last, old rows are seen to obey new
+// constraints. Until then the versions are tentative: if a row cannot obey, or
+// the server goes down, the old catalog is published again.
 func (d *Database) change(ctx context.Context, statement string) (mvcc.Timestamp, error) {
 	old := d.Catalog()
 	next, what, err := old.Apply(statement, compiler{d.registry.cfg.Clock})
@@ -71,6 +71,9 @@ func (d *Database) change(ctx context.Context, statement string) (mvcc.Timestamp
 	garbage := droppedSpans(what)
 	if len(what.Indexes)+len(what.Columns)+len(what.Validations) == 0 {
 		return d.publish(ctx, publication{catalog: next, garbage: garbage})
+	}
+	if what.OfColumns() {
+		return d.redefine(ctx, next, what)
 	}
 	filling := next.HoldBack(what)
 	at, err := d.publish(ctx, publication{catalog: next, tentative: true})
@@ -104,6 +107,25 @@ func (d *Database) fill(ctx context.Context, old *schema.Catalog, statement stri
 	final.Version = d.Catalog().Version + 1
 	at, err := d.publish(ctx, publication{catalog: final, tentative: true})
 	return at, what, err
+}
+
+// redefine makes next, which changes columns, the newest catalog once existing values are seen to fit. Until then reads do not
+// count on what is not certain: that a column has no NULLs, or that its bytes are UTF-8.
+func (d *Database) redefine(ctx context.Context, next *schema.Catalog, what *schema.Change) (mvcc.Timestamp, error) {
+	old := d.Catalog()
+	if _, err := d.publish(ctx, publication{catalog: old.Expecting(what), tentative: true}); err != nil {
+		return 0, err
+	}
+	err := d.validateAll(ctx, what.Validations)
+	if err != nil {
+		return 0, d.undo(ctx, old, err)
+	}
+	next.Version = d.Catalog().Version + 1
+	at, err := d.publish(ctx, publication{catalog: next})
+	if err != nil {
+		return 0, d.undo(ctx, old, err)
+	}
+	return at, nil
 }
 
 // settle says, durably, that the newest version is complete. Only now is what it dropped garbage.

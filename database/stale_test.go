@@ -28,7 +28,7 @@ type past struct {
 //
 //	create                     makes the database, from statements, one a line
 //	ddl [mark=NAME,...]        statements, one a line, as one batch; marks name the times at which they took effect
-//	hold                       publishes what a statement that fills publishes first, and leaves it there
+//	hold                       publishes what a statement publishes first for which existing data matters, and leaves it there
 //	mark NAME                  names the time of a strong read
 //	bound KIND [DURATION|NAME] the time that a bound reads at: a mark, or counted from the clock
 //	earliest                   the earliest version time, counted from the clock
@@ -103,7 +103,9 @@ func (p *past) hold(statement string) error {
 	if err != nil {
 		return err
 	}
-	next.HoldBack(what)
+	if next.HoldBack(what); what.OfColumns() {
+		next = p.db.Catalog().Expecting(what)
+	}
 	_, err = p.db.publish(context.Background(), publication{catalog: next, tentative: true})
 	return err
 }

@@ -104,7 +104,13 @@ type Column struct {
 	Stored               bool  // of a generated column
 	KeyOrdinal           int   // place in the primary key, -1 if not part of it
 	State                ColumnState
+	// Becoming is what an ALTER COLUMN under way is to make of the column, or nil: writes obey it already, reads do not count
+	// on it. It is not stored.
+	Becoming *Column
 }
+
+// NeedsValue says whether rows that are written must have a value in the column.
+func (c *Column) NeedsValue() bool { return c.NotNull || c.Becoming != nil && c.Becoming.NotNull }
 
 // ColumnState says who may use a column.
 type ColumnState uint8

@@ -5,7 +5,8 @@ import "slices"
 // Change says what a statement means for data that exists already. The new
 // catalog may serve only after Columns and Indexes are filled and Validations
 // have passed; what was dropped is garbage once the new catalog serves. While
-// they are filled, a catalog that HoldBack was called for serves.
+// they are filled, a catalog that HoldBack was called for serves; while columns are
+// validated, one that Expecting returns.
 //
 // Order: Columns, then Indexes, which may hold them, then Validations, since
 // foreign keys are looked up in Indexes.
@@ -48,6 +49,26 @@ func (c *Catalog) HoldBack(ch *Change) bool {
 		}
 	}
 	return len(ch.Columns)+len(ch.Indexes) > 0
+}
+
+// OfColumns says that there is nothing to fill, but existing values of columns must meet new conditions.
+func (ch *Change) OfColumns() bool {
+	return len(ch.Columns)+len(ch.Indexes) == 0 && len(ch.Validations) > 0 && ch.Validations[0].Column != nil
+}
+
+// Expecting returns what serves, after c, while existing values are held against a change of columns that Apply has made of
+// c: a catalog with the columns as they are, since nothing else is certain, in which writes obey what they are to become as well.
+func (c *Catalog) Expecting(ch *Change) *Catalog {
+	d := c.draft(nil, nil)
+	for _, v := range ch.Validations {
+		col := d.own(c.Table(v.Table.FullName())).Columns[v.Column.Ordinal]
+		col.Becoming = v.Column
+		if col.Type.Equal(v.Column.Type) {
+			col.Default = v.Column.Default
+		}
+	}
+	d.Version++
+	return d.Catalog
 }
 
 // ColumnBackfill is a new column that existing rows need a value of: its Default, or its stored Generated expression.

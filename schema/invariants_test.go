@@ -127,6 +127,13 @@ func checkHoldBack(t *testing.T, c *Catalog, stmt string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !change.Nothing && change.OfColumns() {
+		during := c.Expecting(change)
+		checkInvariants(t, during)
+		if during.Version != next.Version {
+			t.Fatalf("%s: while it is under way the version is %d", stmt, during.Version)
+		}
+	}
 	if !change.Nothing && next.HoldBack(change) {
 		checkInvariants(t, next)
 		checkStored(t, next)

@@ -10,8 +10,33 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// checkValue refuses a value that column c may not hold.
+// checkValue refuses a value that a column may not hold, or not once it has become what it is to become.
 func (c *Changes) checkValue(t *schema.Table, col *schema.Column, v value.Value) error {
+	if err := c.checkAs(t, col, v); err != nil || col.Becoming == nil {
+		return err
+	}
+	return c.checkAs(t, col.Becoming, retyped(v, col.Becoming.Type))
+}
+
+// retyped is a value, or the elements of an array, as STRING if it was BYTES, and the other way round.
+func retyped(v value.Value, t *value.Type) value.Value {
+	switch {
+	case v.IsNull() || v.IsPending() || v.Kind() == t.Kind && t.Elem == nil:
+		return v
+	case t.Kind == value.Array:
+		elems := make([]value.Value, len(v.AsList()))
+		for i, e := range v.AsList() {
+			elems[i] = retyped(e, t.Elem)
+		}
+		return value.OfArray(elems)
+	case t.Kind == value.String:
+		return value.OfString(string(v.AsBytes()))
+	}
+	return value.OfBytes(v.AsBytes())
+}
+
+// checkAs is checkValue for a column as it is defined.
+func (c *Changes) checkAs(t *schema.Table, col *schema.Column, v value.Value) error {
 	switch {
 	case v.IsPending():
 		if !col.AllowCommitTimestamp {

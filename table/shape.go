@@ -57,7 +57,7 @@ func makeShape(g *target, op Op, columns []*schema.Column) (*shape, error) {
 		if s.given[c.Ordinal] || c.Generated != nil {
 			continue
 		}
-		if op != Update && c.NotNull && c.Default == nil {
+		if op != Update && c.NeedsValue() && c.Default == nil {
 			return nil, fault.ValueMissing(g.table.FullName(), c.Name)
 		}
 		s.omitted = append(s.omitted, c)
