@@ -75,12 +75,16 @@ func (r *Registry) firstCatalog(ctx context.Context, name string, statements []s
 // Its first schema version has no beginning: a read at a time before the database was created finds the tables that it was
 // created with, and no rows in them. The service does the same, as its clients' tests see it:
 // https://github.com/googleapis/google-cloud-go/blob/main/spanner/integration_test.go (TestIntegration_SingleUse, exact_staleness).
-func (r *Registry) newDatabase(name string, c *schema.Catalog) (*Database, error) {
+func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catalog) (*Database, error) {
 	space, err := r.newSpace()
 	if err != nil {
 		return nil, err
 	}
-	d := r.attach(databaseRecord{Name: name, Space: space, Created: r.cfg.Clock()})
+	created := r.oracle.Now()
+	if err := r.oracle.WaitFor(ctx, created); err != nil { // no read of it is at a time before, unless asked to
+		return nil, err
+	}
+	d := r.attach(databaseRecord{Name: name, Space: space, Created: created.Time()})
 	first := newVersion(d, c, 0)
 	if err := d.storeVersion(first); err != nil {
 		return nil, err

@@ -354,7 +354,7 @@ func (r *Registry) CreateDatabase(ctx context.Context, name string, statements [
 	if err != nil {
 		return nil, err
 	}
-	d, err := r.newDatabase(name, first)
+	d, err := r.newDatabase(ctx, name, first)
 	if err != nil {
 		return nil, err
 	}
