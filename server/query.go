@@ -112,6 +112,7 @@ func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*res
 		selector: q.Transaction,
 		tag:      q.RequestOptions.GetTransactionTag(),
 		resume:   q.resume,
+		meter:    &q.execution.cpu,
 	})
 	defer func() {
 		sc.close(err)

@@ -87,6 +87,7 @@ func (s *Server) withRead(ctx context.Context, r readRequest, e *execution, answ
 		selector: r.Transaction,
 		tag:      r.RequestOptions.GetTransactionTag(),
 		resume:   r.resume,
+		meter:    &e.cpu,
 	})
 	defer func() { sc.close(err) }()
 	if err != nil {

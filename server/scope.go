@@ -27,9 +27,10 @@ type scope struct {
 	at          mvcc.Timestamp // of the snapshot
 	// begun is the id of a transaction that this request began; the reply's metadata carries it.
 	begun    []byte
-	multiUse bool // the snapshot is that of a read-only transaction of several requests
-	returnAt bool // the reply's metadata carries at
-	answered bool // a part of the reply, with its metadata, has been sent
+	meter    txn.Meter // of the request, or nil
+	multiUse bool      // the snapshot is that of a read-only transaction of several requests
+	returnAt bool      // the reply's metadata carries at
+	answered bool      // a part of the reply, with its metadata, has been sent
 }
 
 // scopeRequest is what the requests that run in a scope have in common.
@@ -38,11 +39,12 @@ type scopeRequest struct {
 	selector *spannerpb.TransactionSelector
 	tag      string      // of the transaction
 	resume   *resumption // of a resume token, or nil
+	meter    txn.Meter   // need not run while the request waits for a time to come; nil: there is none
 }
 
 // openScope finds or begins what a request runs in. The scope must be closed, also after an error.
 func (s *Server) openScope(ctx context.Context, r scopeRequest) (sc scope, err error) {
-	sc.session = r.session
+	sc.session, sc.meter = r.session, r.meter
 	var at mvcc.Timestamp // of a snapshot that is resumed
 	if r.resume != nil {
 		at = r.resume.at
@@ -66,6 +68,10 @@ func (s *Server) openScope(ctx context.Context, r scopeRequest) (sc scope, err e
 func (s *Server) openSnapshot(ctx context.Context, sc *scope, bound txn.Bound, resumeAt mvcc.Timestamp) (err error) {
 	if resumeAt != 0 {
 		bound = txn.Bound{Kind: txn.ReadTimestamp, Time: resumeAt.Time()}
+	}
+	if sc.meter != nil && !bound.Time.IsZero() && bound.Time.After(s.cfg.Clock()) {
+		sc.meter.Pause()
+		defer sc.meter.Resume()
 	}
 	if sc.snapshot, err = sc.session.db.Transactions().Snapshot(ctx, bound); err != nil {
 		return err

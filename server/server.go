@@ -136,7 +136,7 @@ func (s *Server) dataMethods() []method {
 		measured(executed("ExecuteBatchDml", s.executeBatchDML)),
 		varied(executed("Read", s.read)),
 		varied(streaming("StreamingRead", s.streamingRead)),
-		unary("BeginTransaction", s.begin),
+		executed("BeginTransaction", s.begin),
 		executed("Commit", s.commit),
 		unary("Rollback", s.rollback),
 		unary("PartitionQuery", s.partitionQuery),

@@ -10,7 +10,7 @@ import (
 )
 
 // begin answers BeginTransaction.
-func (s *Server) begin(ctx context.Context, req *spannerpb.BeginTransactionRequest) (reply *spannerpb.Transaction, err error) {
+func (s *Server) begin(ctx context.Context, req *spannerpb.BeginTransactionRequest, e *execution) (reply *spannerpb.Transaction, err error) {
 	ses, err := s.session(req.Session)
 	if err != nil {
 		return nil, err
@@ -25,6 +25,7 @@ func (s *Server) begin(ctx context.Context, req *spannerpb.BeginTransactionReque
 		session:  ses,
 		selector: &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Begin{Begin: req.Options}},
 		tag:      req.RequestOptions.GetTransactionTag(),
+		meter:    &e.cpu,
 	})
 	defer func() { sc.close(err) }()
 	if err != nil {
