@@ -93,3 +93,76 @@ func BenchmarkCommit(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkWrite is what transactions that insert, or update, by DML cost beside one of mutations, without gRPC and without a disk.
+func BenchmarkWrite(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		dml  func(h *harness, ses string, i int)
+		muts int
+	}{
+		{"mutation", nil, 1},
+		{"insert", func(h *harness, ses string, i int) { h.dml(ses, insertWide, i, 1) }, 0},
+		{"update", func(h *harness, ses string, i int) { h.dml(ses, updateWide, 1, 1) }, 0},
+		{"mutations of 4", nil, 4},
+		{"4 inserts", func(h *harness, ses string, i int) { h.dml(ses, insertWide, i, 4) }, 0},
+		{"4 updates", func(h *harness, ses string, i int) { h.dml(ses, updateWide, 1, 4) }, 0},
+		{"batch of 4 inserts", func(h *harness, ses string, i int) { h.batchDML(ses, i, 4) }, 0},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			h, ses := benchHarness(b)
+			b.ReportAllocs()
+			for i := 2; b.Loop(); i += 4 {
+				if c.dml == nil {
+					h.ok(h.stream("BeginTransaction", &spannerpb.BeginTransactionRequest{Session: ses, Options: readWrite()}, nil))
+				} else {
+					c.dml(h, ses, i)
+				}
+				var muts []*spannerpb.Mutation
+				for n := range c.muts {
+					muts = append(muts, &spannerpb.Mutation{Operation: &spannerpb.Mutation_Insert{Insert: &spannerpb.Mutation_Write{
+						Table: "Wide", Columns: []string{"Id", "A", "B"}, Values: []*structpb.ListValue{list(fmt.Sprint(i+n), someText, someText)},
+					}}})
+				}
+				h.ok(h.stream("Commit", commitOf(ses, h.newest(), muts...), nil))
+			}
+		})
+	}
+}
+
+const (
+	insertWide = "INSERT INTO Wide (Id, A, B) VALUES (@id, @text, @text)"
+	updateWide = "UPDATE Wide SET A = @text WHERE Id = @id"
+)
+
+var someText = strings.Repeat("a", 100)
+
+// newest is the id of the transaction that was begun last.
+func (h *harness) newest() []byte { return newReadWriteID(h.server.transactions.last.Load()) }
+
+// dml runs a statement for so many rows from id on, beginning a transaction with the first.
+func (h *harness) dml(ses, sql string, id, rows int) {
+	sel := begins(readWrite())
+	for n := range rows {
+		h.ok(h.stream("ExecuteSql", &spannerpb.ExecuteSqlRequest{
+			Session: ses, Transaction: sel, Seqno: int64(n + 1), Sql: sql, Params: wideRow(id + n), ParamTypes: wideTypes,
+		}, nil))
+		sel = byID(h.newest())
+	}
+}
+
+func (h *harness) batchDML(ses string, id, rows int) {
+	req := &spannerpb.ExecuteBatchDmlRequest{Session: ses, Transaction: begins(readWrite()), Seqno: 1}
+	for n := range rows {
+		req.Statements = append(req.Statements, &spannerpb.ExecuteBatchDmlRequest_Statement{Sql: insertWide, Params: wideRow(id + n), ParamTypes: wideTypes})
+	}
+	h.ok(h.stream("ExecuteBatchDml", req, nil))
+}
+
+var wideTypes = map[string]*spannerpb.Type{"id": {Code: spannerpb.TypeCode_INT64}, "text": {Code: spannerpb.TypeCode_STRING}}
+
+func wideRow(id int) *structpb.Struct {
+	s := structOf("id", fmt.Sprint(id))
+	s.Fields["text"] = structpb.NewStringValue(someText)
+	return s
+}

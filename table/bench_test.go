@@ -141,6 +141,11 @@ func BenchmarkIndexedWrites(b *testing.B) {
 	benchmarkApply(b, []string{"CREATE UNIQUE INDEX U ON B (F1)"}, InsertOrUpdate)
 }
 
+// BenchmarkReferringWrites writes rows into a table with a foreign key.
+func BenchmarkReferringWrites(b *testing.B) {
+	benchmarkApply(b, []string{"ALTER TABLE B ADD FOREIGN KEY (Id) REFERENCES B (Id)"}, Replace)
+}
+
 func benchmarkApply(b *testing.B, indexes []string, op Op) {
 	t, m := benchTable(b, indexes...)
 	mut := benchRows(t, 1000)

@@ -26,8 +26,8 @@ type Changes struct {
 	maxCount, maxBytes int64
 	// dml says that rows are returned to SQL: virtual columns are then wanted too.
 	dml     bool
-	targets map[*schema.Table]*target
-	shape   *shape // of the last row
+	targets []*target // few
+	shape   *shape    // of the last row
 	pending []func(ctx context.Context) error
 	deleted []deletion // by Delete mutations
 	written []Written
@@ -49,12 +49,19 @@ type deletion struct {
 
 // NewChanges begins the changes of one DML statement. now is the time that no written commit timestamp may lie behind.
 func NewChanges(w Writer, now time.Time) *Changes {
+	room := make([]byte, keyRoom+valueRoom)
 	return &Changes{
 		w: w, now: now, dml: true,
 		maxCount: MaxMutations, maxBytes: MaxCommitBytes,
-		targets: map[*schema.Table]*target{},
+		key: room[:0:keyRoom], val: room[keyRoom:keyRoom],
 	}
 }
+
+// Room for the key and the value of most rows.
+const (
+	keyRoom   = 64
+	valueRoom = 448
+)
 
 // Count is the number of mutations so far.
 func (c *Changes) Count() int64 { return c.count }
@@ -187,12 +194,14 @@ func (c *Changes) Finish(ctx context.Context) error {
 func (c *Changes) later(check func(ctx context.Context) error) { c.pending = append(c.pending, check) }
 
 func (c *Changes) target(t *schema.Table) (*target, error) {
-	if g := c.targets[t]; g != nil {
-		return g, nil
+	for _, g := range c.targets {
+		if g.table == t {
+			return g, nil
+		}
 	}
 	g, err := newTarget(t, c.dml)
 	if err == nil {
-		c.targets[t] = g
+		c.targets = append(c.targets, g)
 	}
 	return g, err
 }

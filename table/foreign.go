@@ -9,9 +9,56 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// reference is a key that a foreign key refers to, with the places where its two sides are found.
+// foreignKey is a foreign key as it is checked.
+type foreignKey struct {
+	*schema.ForeignKey
+	from, to side
+}
+
+func newForeignKey(fk *schema.ForeignKey) *foreignKey {
+	return &foreignKey{fk, newSide(fk.Table, fk.Index, fk.Columns), newSide(fk.Referenced, fk.ReferencedIndex, fk.ReferencedColumns)}
+}
+
+// newForeignKeys are those of list that are enforced.
+func newForeignKeys(list []*schema.ForeignKey) (enforced []*foreignKey) {
+	for _, fk := range list {
+		if !fk.NotEnforced {
+			enforced = append(enforced, newForeignKey(fk))
+		}
+	}
+	return enforced
+}
+
+// side is where the rows are that have given values in the columns of one side of a foreign key.
+type side struct {
+	layout *Layout // whose key begins with the columns
+	order  []int   // which of the columns each of these key parts is
+}
+
+func newSide(t *schema.Table, index *schema.Index, columns []*schema.Column) side {
+	s := side{layout: TableLayout(t)}
+	if index != nil {
+		s.layout = IndexLayout(index)
+	}
+	for _, p := range s.layout.Key[:len(columns)] {
+		s.order = append(s.order, slices.Index(columns, p.Column))
+	}
+	return s
+}
+
+func (s side) span(values []value.Value) Span {
+	var room [4]value.Value
+	parts := room[:0]
+	for _, i := range s.order {
+		parts = append(parts, values[i])
+	}
+	span, _ := s.layout.keySpan(parts, nil)
+	return span
+}
+
+// reference is a key that a foreign key refers to.
 type reference struct {
-	fk *schema.ForeignKey
+	fk *foreignKey
 	// values of the foreign key's columns, in their order; none is NULL.
 	values []value.Value
 	gone   bool // the row that held it was deleted, not updated
@@ -29,45 +76,30 @@ func foreignValues(columns []*schema.Column, row []value.Value) (vals []value.Va
 	return vals, true
 }
 
-// side is one side of a foreign key: the layout in which rows with given values in columns are found, and
-// where. The layout's key begins with columns, in any order.
-func side(t *schema.Table, index *schema.Index, columns []*schema.Column, values []value.Value) (*Layout, Span) {
-	l := TableLayout(t)
-	if index != nil {
-		l = IndexLayout(index)
-	}
-	parts := make([]value.Value, 0, len(columns))
-	for _, p := range l.Key[:len(columns)] {
-		parts = append(parts, values[slices.Index(columns, p.Column)])
-	}
-	span, _ := l.keySpan(parts, nil)
-	return l, span
-}
-
 // referencing is where the rows are that refer to the key.
 func (r reference) referencing() (*Layout, Span) {
-	l, span := side(r.fk.Table, r.fk.Index, r.fk.Columns, r.values)
+	span := r.fk.from.span(r.values)
 	if span.IsPoint() {
 		span.End = afterKey(span.Start)
 	}
-	return l, span
+	return r.fk.from.layout, span
 }
 
 // found says whether there is a row with the key referred to.
 func (r reference) found(ctx context.Context, view View) (bool, error) {
-	l, span := side(r.fk.Referenced, r.fk.ReferencedIndex, r.fk.ReferencedColumns, r.values)
+	span := r.fk.to.span(r.values)
 	if span.IsPoint() {
-		_, ok, err := view.Get(ctx, span.Start, LockShared)
+		_, ok, err := view.Get(ctx, span.Start, LockCheck)
 		return ok, err
 	}
-	n, err := keysIn(ctx, view, l, span, LockShared, nil, 1)
+	n, err := keysIn(ctx, view, r.fk.to.layout, span, LockCheck, nil, 1)
 	return n > 0, err
 }
 
 // checkForeignKeys checks what g.row refers to, and what refers to the values that it no longer has.
 func (c *Changes) checkForeignKeys(ctx context.Context, g *target, old []value.Value) error {
-	for _, fk := range g.table.ForeignKeys {
-		if fk.NotEnforced || !anyChanged(fk.Columns, g.changed) {
+	for _, fk := range g.foreign {
+		if !anyChanged(fk.Columns, g.changed) {
 			continue
 		}
 		if vals, ok := foreignValues(fk.Columns, g.row); ok {
@@ -109,10 +141,7 @@ func (c *Changes) checkReferenced(ctx context.Context, r reference) error {
 // old of g and do not find these values in the row that took its place (nil: it was deleted).
 func (c *Changes) referencesTo(g *target, old, row []value.Value) []reference {
 	var list []reference
-	for _, fk := range g.table.ReferencedBy {
-		if fk.NotEnforced {
-			continue
-		}
+	for _, fk := range g.referencedBy {
 		vals, ok := foreignValues(fk.ReferencedColumns, old)
 		if !ok || row != nil && sameValues(fk.ReferencedColumns, old, row) {
 			continue

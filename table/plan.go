@@ -18,6 +18,8 @@ type plan struct {
 	stored  []*schema.Column // what rows' values hold, by ID
 	indexes []*indexTarget
 	whole   *Projection // of all key and stored columns
+	// foreign and referencedBy are the enforced foreign keys from and to the table.
+	foreign, referencedBy []*foreignKey
 	// computed are all generated columns, each after those it reads; written only those
 	// that end up in keys, rows, entries and checks, with what they read.
 	computed, written []*schema.Column
@@ -53,6 +55,7 @@ func newPlan(t *schema.Table) (*plan, error) {
 	for _, child := range t.Children {
 		p.watched = p.watched || child.Interleave != schema.InterleaveIn
 	}
+	p.foreign, p.referencedBy = newForeignKeys(t.ForeignKeys), newForeignKeys(t.ReferencedBy)
 	var err error
 	if p.computed, err = orderGenerated(t, func(*schema.Column) bool { return true }); err != nil {
 		return nil, err

@@ -22,6 +22,9 @@ func Validate(ctx context.Context, view View, v schema.Validation, now time.Time
 	if v.Kind == schema.ValidateParents {
 		check.parents = TableLayout(v.Table.Parent)
 	}
+	if v.Kind == schema.ValidateForeignKey {
+		check.foreign = newForeignKey(v.ForeignKey)
+	}
 	read := Read{Projection: p, Spans: []Span{p.rest(after)}, Limit: int64(limit), AllowPending: true}
 	rows := read.Open(ctx, view)
 	defer rows.Close()
@@ -75,7 +78,8 @@ type validator struct {
 	schema.Validation
 	view    View
 	layout  *Layout
-	parents *Layout // of the parent table, for ValidateParents
+	parents *Layout     // of the parent table, for ValidateParents
+	foreign *foreignKey // for ValidateForeignKey
 	now     time.Time
 }
 
@@ -145,7 +149,7 @@ func (v *validator) foreignKey(ctx context.Context, key []byte, vals []value.Val
 			return nil
 		}
 	}
-	if ok, err := (reference{fk: v.ForeignKey, values: vals}).found(ctx, v.view); ok || err != nil {
+	if ok, err := (reference{fk: v.foreign, values: vals}).found(ctx, v.view); ok || err != nil {
 		return err
 	}
 	return fault.ReferencedKeyNotFound(v.ForeignKey.Name, v.Table.FullName(), v.ForeignKey.Referenced.FullName(), v.layout.storedText(key))

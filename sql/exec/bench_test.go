@@ -160,3 +160,35 @@ func benchRun(b *testing.B, p *plan.Plan, env exec.Env) {
 	}
 	rows.Close()
 }
+
+// BenchmarkBulkDML changes a thousand rows in a statement, in memory and without the commit.
+func BenchmarkBulkDML(b *testing.B) {
+	db := benchDB(b)
+	for name, sql := range map[string]string{
+		"update": "UPDATE R SET S0 = 'y' WHERE Id BETWEEN @id AND @id + 999",
+		"delete": "DELETE FROM R WHERE Id BETWEEN @id AND @id + 999",
+		"insert": "INSERT INTO C (Id, N, V) SELECT Id, N + 2, V FROM C WHERE Id BETWEEN @id AND @id + 499",
+	} {
+		b.Run(name, func(b *testing.B) {
+			p, err := db.plan(sql, map[string]*value.Type{"id": value.Int64Type})
+			if err != nil {
+				b.Fatal(err)
+			}
+			var changed int64
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				tx := db.txns.Begin(txn.Options{})
+				env := exec.Env{Writer: tx, Functions: db.functions(), Params: []value.Value{value.OfInt64(int64(i) * 1000 % (benchRows - 1000))}}
+				rows, err := exec.Run(context.Background(), p, env)
+				if err != nil {
+					b.Fatal(err)
+				}
+				changed += rows.RowCount()
+				if err := tx.Rollback(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(changed), "ns/row")
+		})
+	}
+}

@@ -33,6 +33,11 @@ func (m *memory) keep(h *held, row []value.Value) error {
 	for i := range row {
 		n += footprint(row[i])
 	}
+	return m.keepBytes(h, n)
+}
+
+// keepBytes adds n bytes to what h holds.
+func (m *memory) keepBytes(h *held, n int64) error {
 	*h += held(n)
 	m.now += n
 	if m.now <= m.peak {

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -15,6 +16,7 @@ import (
 type mutation struct {
 	node   *plan.Mutate
 	layout *table.Layout
+	target *plan.Scan // see readRows
 	input  maker
 	rows   [][]eval // of VALUES; nil is DEFAULT
 	assert eval
@@ -26,7 +28,7 @@ type mutation struct {
 }
 
 func (c *compiler) mutation(n *plan.Mutate) (*mutation, error) {
-	m := &mutation{node: n, layout: table.TableLayout(n.Table), columns: c.prog.plan.Columns}
+	m := &mutation{node: n, layout: table.TableLayout(n.Table), target: targetOf(n), columns: c.prog.plan.Columns}
 	var err error
 	if n.Input != nil {
 		if m.input, err = c.node(n.Input); err != nil {
@@ -61,6 +63,7 @@ func (m *mutation) run(r *run) (Rows, error) {
 	}
 	d := &change{mutation: m, run: r, changes: table.NewChanges(r.env.Writer, r.fns.Now)}
 	d.out.width = len(m.returns)
+	r.target.scan = m.target
 	var err error
 	switch m.node.Kind {
 	case plan.Insert:
@@ -159,7 +162,10 @@ func (d *change) update() error {
 		return err
 	}
 	nk, w := len(d.node.Table.Key), d.node.Input.Width()
-	seen := map[string]bool{}
+	var seen map[string]bool
+	if d.node.Distinct {
+		seen = make(map[string]bool, n)
+	}
 	var key []byte
 	for i := range n {
 		row := rows[i*w : (i+1)*w]
@@ -178,7 +184,7 @@ func (d *change) update() error {
 }
 
 func (d *change) updateRow(key []byte, vals []value.Value) error {
-	old, ok, err := d.changes.Get(d.run.ctx, key)
+	old, ok, err := d.stored(key)
 	if !ok || err != nil {
 		return err
 	}
@@ -215,7 +221,7 @@ func (d *change) delete() error {
 	for i := range n {
 		row := rows[i*w : (i+1)*w]
 		key = d.layout.AppendKey(key[:0], row[:nk])
-		old, ok, err := d.changes.Get(d.run.ctx, key)
+		old, ok, err := d.stored(key)
 		if err != nil {
 			return err
 		}
@@ -233,6 +239,14 @@ func (d *change) delete() error {
 		}
 	}
 	return nil
+}
+
+// stored is a row of the table as it is stored: as the input read it, or else read again.
+func (d *change) stored(key []byte) (table.Stored, bool, error) {
+	if s, ok := d.run.target.take(key); ok {
+		return s, true, nil
+	}
+	return d.changes.Get(d.run.ctx, key)
 }
 
 // insert inserts the rows of VALUES or of the input.
@@ -262,7 +276,7 @@ func (d *change) insertValues() error {
 	}
 	rows := make([]inserted, 0, len(d.rows))
 	for _, evals := range d.rows {
-		row := inserted{columns: shapes.without(d.node.Columns, evals)}
+		row := inserted{columns: shapes.without(d.node.Columns, evals), vals: make([]value.Value, 0, len(evals))}
 		for _, f := range evals {
 			if f == nil {
 				continue
@@ -292,15 +306,14 @@ type columnShape struct {
 }
 
 func (s *columnShapes) without(columns []*schema.Column, evals []eval) []*schema.Column {
+	if !slices.ContainsFunc(evals, func(f eval) bool { return f == nil }) {
+		return columns
+	}
 	missing := make([]byte, len(evals))
-	any := false
 	for i, f := range evals {
 		if f == nil {
-			missing[i], any = 1, true
+			missing[i] = 1
 		}
-	}
-	if !any {
-		return columns
 	}
 	for _, have := range *s {
 		if have.missing == string(missing) {

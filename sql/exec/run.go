@@ -25,6 +25,7 @@ type run struct {
 	spools          []spool
 	memory          memory
 	driving         *plan.Scan // the scan that Env.Restrict restricts
+	target          readRows
 	stats           Stats
 }
 

@@ -209,6 +209,11 @@ func (o *scanOp) next(r *run) (*batch, error) {
 				continue
 			}
 		}
+		if o.node == r.target.scan {
+			if err := r.target.add(r, o.rows.Stored()); err != nil {
+				return nil, err
+			}
+		}
 		if o.left > 0 {
 			o.left--
 		}
