@@ -58,6 +58,16 @@ func HintValue(name, value string) *Error {
 	return newError(codes.InvalidArgument, "Invalid hint value for: %s hint: %s.", name, value)
 }
 
+// OptimizerVersionUnsupported is a hint or an option of a query that wants an optimizer there is not.
+func OptimizerVersionUnsupported(version string) *Error {
+	return newError(codes.InvalidArgument, "Query optimizer version: %s is not supported.", shorten(version))
+}
+
+// StatisticsPackageNotFound is a hint or an option of a query that names no optimizer statistics package.
+func StatisticsPackageNotFound(name string) *Error {
+	return newError(codes.InvalidArgument, "Requested optimizer statistics package not found: %s.", shorten(name))
+}
+
 // HintRepeated is a hint given twice in one place.
 func HintRepeated(name string) *Error {
 	return newError(codes.InvalidArgument, "The hint: %s cannot be specified multiple times.", name)

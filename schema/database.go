@@ -153,11 +153,23 @@ func checkTimeZone(d *draft, text string) string {
 	return ""
 }
 
+// IsOptimizerVersion says whether text is one of SUPPORTED_OPTIMIZER_VERSIONS.
+func IsOptimizerVersion(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 31)
+	return err == nil && n >= 1 && n <= NewestOptimizer
+}
+
 func checkOptimizerVersion(_ *draft, text string) string {
-	if n, err := strconv.Atoi(text); err != nil || n < 1 || n > maxOptimizer {
-		return "The value must be between 1 and " + strconv.Itoa(maxOptimizer)
+	if !IsOptimizerVersion(text) {
+		return "The value must be between 1 and " + strconv.Itoa(NewestOptimizer)
 	}
 	return ""
+}
+
+// HasStatisticsPackage says whether a query may name an optimizer statistics package. There is none but that which the
+// database's option names, which has no effect either: databases of the service bring it along in their DDL.
+func (o Options) HasStatisticsPackage(name string) bool {
+	return strings.EqualFold(name, "latest") || name == o["optimizer_statistics_package"]
 }
 
 func checkSequenceKind(_ *draft, text string) string {

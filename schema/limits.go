@@ -15,5 +15,5 @@ const (
 	maxNesting         = 256        // of parentheses and the like in DDL; SQL allows 75 nested functions
 	maxRetentionHours  = 7 * 24     // version_retention_period
 	minRetentionHours  = 1          // likewise
-	maxOptimizer       = 8          // the newest optimizer_version
+	NewestOptimizer    = 8          // the newest optimizer_version: https://cloud.google.com/spanner/docs/query-optimizer/versions
 )

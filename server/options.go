@@ -1,13 +1,16 @@
 package server
 
 import (
+	"strings"
 	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
@@ -97,6 +100,20 @@ func stalenessBound(kind txn.BoundKind, field string, d *durationpb.Duration) (t
 		return txn.Bound{}, fault.NegativeStaleness(d.AsDuration())
 	}
 	return txn.Bound{Kind: kind, Duration: d.AsDuration()}, nil
+}
+
+// checkQueryOptions validates what a query wants of the optimizer. It has no effect, as there is but one.
+func checkQueryOptions(o *spannerpb.ExecuteSqlRequest_QueryOptions, db *database.Database) error {
+	if o == nil {
+		return nil
+	}
+	if v := o.OptimizerVersion; v != "" && !strings.EqualFold(v, "latest") && !schema.IsOptimizerVersion(v) {
+		return fault.OptimizerVersionUnsupported(v)
+	}
+	if p := o.OptimizerStatisticsPackage; p != "" && !db.Catalog().Options.HasStatisticsPackage(p) {
+		return fault.StatisticsPackageNotFound(p)
+	}
+	return nil
 }
 
 // checkDirectedRead validates directed_read_options; there is one replica, so they change nothing.

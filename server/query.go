@@ -40,6 +40,9 @@ func (s *Server) checkQuery(req *spannerpb.ExecuteSqlRequest, e *execution) (q q
 	if err := checkQueryFields(req); err != nil {
 		return q, err
 	}
+	if err := checkQueryOptions(req.QueryOptions, q.session.db); err != nil {
+		return q, err
+	}
 	f := s.tokens.queryFingerprint(req.Session, req.Sql, req.Params, req.ParamTypes)
 	if len(req.PartitionToken) > 0 {
 		if q.partition, err = s.tokens.partition(req.PartitionToken, f.sum, req.Transaction.GetId()); err != nil {

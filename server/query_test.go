@@ -1,10 +1,13 @@
 package server
 
 import (
+	"strings"
 	"testing"
 
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 func TestQueryModes(t *testing.T) {
@@ -88,6 +91,53 @@ func TestParameters(t *testing.T) {
 		_, err := h.data.ExecuteSql(h.ctx, c.req)
 		if st, _ := statusOf(err); err != nil && st.Code() != c.code || err == nil && c.code != codes.OK {
 			t.Errorf("%s: want %v, got %v", name, c.code, err)
+		}
+	}
+}
+
+// TestOptimizerOptions: a query may want optimizers that SUPPORTED_OPTIMIZER_VERSIONS lists, and no others.
+func TestOptimizerOptions(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	for _, c := range []struct {
+		sql, version, pack string
+		text               string // of the error, if there is one
+	}{
+		{"SELECT 1", "", "", ""},
+		{"SELECT 1", "8", "", ""},
+		{"SELECT 1", "latest", "latest", ""},
+		{"SELECT 1", "99", "", "Query optimizer version: 99 is not supported"},
+		{"SELECT 1", "abc", "", "Query optimizer version: abc is not supported"},
+		{"SELECT 1", "-1", "", "Query optimizer version: -1 is not supported"},
+		{"SELECT 1", "", "auto_20191128_14_47_22UTC", "Requested optimizer statistics package not found: auto_20191128_14_47_22UTC"},
+		{"@{OPTIMIZER_VERSION=7} SELECT 1", "8", "", ""},
+		{"@{OPTIMIZER_VERSION=99} SELECT 1", "8", "", "Query optimizer version: 99 is not supported"},
+		{"@{OPTIMIZER_VERSION=8} SELECT 1", "", "", ""},
+		{"@{OPTIMIZER_STATISTICS_PACKAGE=latest} SELECT 1", "", "", ""},
+		{"@{OPTIMIZER_STATISTICS_PACKAGE=nope} SELECT 1", "", "", "Requested optimizer statistics package not found: nope"},
+		{"@{PDML_MAX_PARALLELISM=1000} SELECT 1", "", "", ""},
+		{"@{PDML_MAX_PARALLELISM=1001} SELECT 1", "", "", "Invalid hint value"},
+	} {
+		req := &spannerpb.ExecuteSqlRequest{Session: ses, Sql: c.sql,
+			QueryOptions: &spannerpb.ExecuteSqlRequest_QueryOptions{OptimizerVersion: c.version, OptimizerStatisticsPackage: c.pack}}
+		_, err := h.data.ExecuteSql(h.ctx, req)
+		if want := c.text != ""; want != (status.Code(err) == codes.InvalidArgument) || want != (err != nil) || !strings.Contains(status.Convert(err).Message(), c.text) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// TestPinnedStatistics: the DDL of databases of the service names statistics packages; queries may then name them too.
+func TestPinnedStatistics(t *testing.T) {
+	h := newHarness(t)
+	_, err := h.databases.UpdateDatabaseDdl(h.ctx, &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase,
+		Statements: []string{"ALTER DATABASE db SET OPTIONS (optimizer_statistics_package = 'auto_1')"}})
+	h.ok(err)
+	for pack, code := range map[string]codes.Code{"auto_1": codes.OK, "auto_2": codes.InvalidArgument} {
+		_, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: h.session(true), Sql: "@{OPTIMIZER_STATISTICS_PACKAGE=" + pack + "} SELECT 1",
+			QueryOptions: &spannerpb.ExecuteSqlRequest_QueryOptions{OptimizerStatisticsPackage: pack}})
+		if status.Code(err) != code {
+			t.Errorf("%s: %v", pack, err)
 		}
 	}
 }

@@ -2,11 +2,13 @@ package analyze
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-googlesql"
 
 	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -19,6 +21,8 @@ type hintValue struct {
 	kind  value.Kind
 	words []string // if not nil, a STRING is one of these, ignoring case
 	most  int64    // if not 0, an INT64 is between 0 and this
+	// refusal, if not nil, says what is wrong with a value of the right kind.
+	refusal func(*schema.Catalog, *tree.Literal) *fault.Error
 }
 
 func word(words ...string) hintValue { return hintValue{kind: value.String, words: words} }
@@ -37,8 +41,8 @@ var (
 
 var statementHints = hintSet{
 	"USE_ADDITIONAL_PARALLELISM":          boolHint,
-	"OPTIMIZER_VERSION":                   {}, // a number or a word
-	"OPTIMIZER_STATISTICS_PACKAGE":        nameHint,
+	"OPTIMIZER_VERSION":                   {refusal: checkOptimizerVersion}, // a number or a word
+	"OPTIMIZER_STATISTICS_PACKAGE":        {kind: value.String, refusal: checkStatisticsPackage},
 	"ALLOW_DISTRIBUTED_MERGE":             boolHint,
 	"LOCK_SCANNED_RANGES":                 word("SHARED", "EXCLUSIVE"),
 	"SCAN_METHOD":                         scanMethod,
@@ -105,7 +109,7 @@ func (w *walker) hints(list []*googlesql.ResolvedOption, known hintSet) tree.Hin
 			refuse(fault.HintUnknown(name))
 		}
 		e := w.expr(get(h.Value()))
-		takes.check(name, e)
+		takes.check(w.catalog, name, e)
 		if now := oldHints[upper]; now != "" {
 			upper = now
 		}
@@ -121,13 +125,13 @@ func (w *walker) hints(list []*googlesql.ResolvedOption, known hintSet) tree.Hin
 }
 
 // check refuses a value that the hint does not take; that of a parameter is not known yet.
-func (h hintValue) check(name string, e tree.Expr) {
+func (h hintValue) check(c *schema.Catalog, name string, e tree.Expr) {
 	literal, ok := e.(*tree.Literal)
-	if !ok || h.kind == value.Invalid {
+	if !ok {
 		return
 	}
 	v := literal.Value
-	good := literal.T.Kind == h.kind && !v.IsNull()
+	good := (literal.T.Kind == h.kind || h.kind == value.Invalid) && !v.IsNull()
 	if good && h.words != nil {
 		good = slices.Contains(h.words, strings.ToUpper(v.AsString()))
 	}
@@ -137,6 +141,35 @@ func (h hintValue) check(name string, e tree.Expr) {
 	if !good {
 		refuse(fault.HintValue(name, tree.FormatLiteral(literal)))
 	}
+	if h.refusal == nil {
+		return
+	}
+	if err := h.refusal(c, literal); err != nil {
+		refuse(err)
+	}
+}
+
+func checkOptimizerVersion(_ *schema.Catalog, l *tree.Literal) *fault.Error {
+	var text string
+	switch l.T.Kind {
+	case value.Int64:
+		text = strconv.FormatInt(l.Value.AsInt64(), 10)
+	case value.String:
+		text = l.Value.AsString()
+	default:
+		return fault.HintValue("OPTIMIZER_VERSION", tree.FormatLiteral(l))
+	}
+	if strings.EqualFold(text, "latest_version") || strings.EqualFold(text, "default_version") || schema.IsOptimizerVersion(text) {
+		return nil
+	}
+	return fault.OptimizerVersionUnsupported(text)
+}
+
+func checkStatisticsPackage(c *schema.Catalog, l *tree.Literal) *fault.Error {
+	if name := l.Value.AsString(); !c.Options.HasStatisticsPackage(name) {
+		return fault.StatisticsPackageNotFound(name)
+	}
+	return nil
 }
 
 // checkForceIndex refuses a FORCE_INDEX of an index that the table does not have.

@@ -158,7 +158,7 @@ func ordering(p schema.KeyPart) string {
 
 // optimizerRelease are the days, since 1970, on which optimizer versions 1, 2, ... came out.
 // Source: https://cloud.google.com/spanner/docs/query-optimizer/versions.
-var optimizerRelease = []int32{
+var optimizerRelease = [schema.NewestOptimizer]int32{
 	18065, // 2019-06-18
 	18322, // 2020-03-01
 	18840, // 2021-08-01
