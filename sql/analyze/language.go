@@ -29,6 +29,7 @@ var features = []googlesql.LanguageFeature{
 	googlesql.LanguageFeatureFeatureSelectStarExceptReplace,
 	googlesql.LanguageFeatureFeatureOrderByCollate,
 	googlesql.LanguageFeatureFeatureMultiwayUnnest,
+	googlesql.LanguageFeatureFeatureLimitOffsetExpressions,
 
 	// DML.
 	googlesql.LanguageFeatureFeatureDmlReturning,
