@@ -30,6 +30,7 @@ var features = []googlesql.LanguageFeature{
 	googlesql.LanguageFeatureFeatureOrderByCollate,
 	googlesql.LanguageFeatureFeatureMultiwayUnnest,
 	googlesql.LanguageFeatureFeatureLimitOffsetExpressions,
+	googlesql.LanguageFeatureFeatureArrayEquality,
 
 	// DML.
 	googlesql.LanguageFeatureFeatureDmlReturning,

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"math"
+	"slices"
 
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
@@ -143,7 +144,13 @@ func equalsNothing(v value.Value) bool {
 	if v.IsNull() {
 		return true
 	}
-	return (v.Kind() == value.Float64 || v.Kind() == value.Float32) && v.IsNaN()
+	switch v.Kind() {
+	case value.Float64, value.Float32:
+		return v.IsNaN()
+	case value.Array, value.Struct:
+		return slices.ContainsFunc(v.AsList(), equalsNothing)
+	}
+	return false
 }
 
 func (s *seekCode) addTuples(r *run, set *table.KeySet) error {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // filter keeps the rows of in for which conds are TRUE. EXISTS and IN subqueries among conds become semi and anti joins;
@@ -45,9 +46,9 @@ func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok boo
 	if err != nil {
 		return nil, false, err
 	}
-	if q.Kind == tree.InSubquery && kind == AntiJoin && !(notNull(in, q.In) && notNull(right, &tree.Ref{Col: q.Out})) {
+	if q.Kind == tree.InSubquery && kind == AntiJoin && (hasParts(q.Out.Type) || !(notNull(in, q.In) && notNull(right, &tree.Ref{Col: q.Out}))) {
 		p.lowered[q] = right
-		return nil, false, nil // NOT IN with NULLs is neither TRUE nor FALSE: no join says that
+		return nil, false, nil // NOT IN with NULLs, also within values, is neither TRUE nor FALSE: no join says that
 	}
 	outer := setOf(in.cols())
 	right, conds := decorrelate(right, outer, q.Kind == tree.ExistsSubquery)
@@ -123,6 +124,8 @@ func filterBy(in relation, conds []tree.Expr) relation {
 	}
 	return &filterRel{in: in, conds: conds}
 }
+
+func hasParts(t *value.Type) bool { return t.Kind == value.Array || t.Kind == value.Struct }
 
 // notNull says whether an expression over rows of r can be seen to be never NULL.
 func notNull(r relation, e tree.Expr) bool {
