@@ -119,6 +119,11 @@ func DateRange() *Error {
 	return newError(codes.OutOfRange, "Date is out of range: it must be from 0001-01-01 to 9999-12-31")
 }
 
+// PutOff is an error that an aggregate met in a branch of IF or CASE, kept until the branch was taken.
+func PutOff(code codes.Code, message string) *Error {
+	return newError(code, "%s", message)
+}
+
 // AggregateOverflow: a sum does not fit its type.
 func AggregateOverflow(typ string) *Error {
 	return newError(codes.OutOfRange, "%s overflow", typ)

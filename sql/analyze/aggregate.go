@@ -22,7 +22,12 @@ func (w *walker) aggregateScan(n *googlesql.ResolvedAggregateScan) tree.Scan {
 		if !ok {
 			unsupported("This kind of aggregate")
 		}
-		scan.Aggs = append(scan.Aggs, w.aggCall(w.col(get(c.Column())), call))
+		agg := w.aggCall(w.col(get(c.Column())), call)
+		if deferred, ok := c.(*googlesql.ResolvedDeferredComputedColumn); ok {
+			failure := w.col(get(deferred.SideEffectColumn()))
+			agg.Failure = &failure
+		}
+		scan.Aggs = append(scan.Aggs, agg)
 	}
 	return scan
 }

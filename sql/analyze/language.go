@@ -31,6 +31,7 @@ var features = []googlesql.LanguageFeature{
 	googlesql.LanguageFeatureFeatureMultiwayUnnest,
 	googlesql.LanguageFeatureFeatureLimitOffsetExpressions,
 	googlesql.LanguageFeatureFeatureArrayEquality,
+	googlesql.LanguageFeatureFeatureEnforceConditionalEvaluation,
 
 	// DML.
 	googlesql.LanguageFeatureFeatureDmlReturning,

@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"slices"
+
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -31,6 +33,7 @@ func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 		if err != nil {
 			return nil, err
 		}
+		a.defers = slices.Contains(n.PutOff, i)
 		code.aggs = append(code.aggs, a)
 	}
 	out := c.batch(n.Width())
@@ -98,6 +101,10 @@ func (g *grouping) emit(r *run, key []value.Value, states []aggState, set []int)
 	}
 	for _, k := range g.node.Grouping {
 		row[n] = value.OfInt64(groupedAway(g.node.Sets, set, k))
+		n++
+	}
+	for _, i := range g.node.PutOff {
+		row[n] = states[i].(*deferredState).failure()
 		n++
 	}
 	return nil

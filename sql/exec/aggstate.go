@@ -18,6 +18,7 @@ type aggCode struct {
 	limit     eval
 	room      int
 	skipNulls bool // rows with a NULL argument do not count
+	defers    bool // errors are put off
 }
 
 func (c *compiler) agg(n *plan.Agg) (*aggCode, error) {
@@ -52,6 +53,13 @@ type aggState interface {
 
 // start begins an aggregate whose memory h answers for.
 func (a *aggCode) start(h *held) aggState {
+	if a.defers {
+		return &deferredState{aggState: a.begin(h), null: value.Null(a.node.Func.Type.Kind)}
+	}
+	return a.begin(h)
+}
+
+func (a *aggCode) begin(h *held) aggState {
 	plain := plainState{aggCode: a, state: a.fn.New(), held: h}
 	if !a.node.Distinct && a.having == nil && a.order == nil && a.limit == nil {
 		return &plain
@@ -210,4 +218,53 @@ func (s *selectiveState) result(r *run) (value.Value, error) {
 		}
 	}
 	return s.state.Result()
+}
+
+// deferredState is an aggregate that keeps its first error, until it is certain that somebody wants its result.
+type deferredState struct {
+	aggState
+	null   value.Value // what is the result instead
+	failed bool
+	kept   value.Value // the error
+}
+
+func (s *deferredState) add(r *run, row []value.Value) error {
+	if s.failed {
+		return nil
+	}
+	return s.keep(s.aggState.add(r, row))
+}
+
+func (s *deferredState) result(r *run) (value.Value, error) {
+	if !s.failed {
+		v, err := s.aggState.result(r)
+		if err == nil {
+			return v, nil
+		}
+		if err := s.keep(err); err != nil {
+			return v, err
+		}
+	}
+	return s.null, nil
+}
+
+// keep keeps an error; one that must not wait comes back.
+func (s *deferredState) keep(err error) error {
+	if err == nil {
+		return nil
+	}
+	var ok bool
+	if s.kept, ok = fn.PutOff(err); !ok {
+		return err
+	}
+	s.failed = true
+	return nil
+}
+
+// failure is the error that was kept, NULL if there was none.
+func (s *deferredState) failure() value.Value {
+	if !s.failed {
+		return value.Null(value.Bytes)
+	}
+	return s.kept
 }

@@ -1,6 +1,10 @@
 package fn
 
 import (
+	"errors"
+
+	"google.golang.org/grpc/codes"
+
 	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -132,5 +136,26 @@ func raise(_ *Context, a []value.Value) (value.Value, error) {
 	return value.Value{}, fault.UserError(text)
 }
 
-// withSideEffects: errors are not put off here, so that there is never one.
-func withSideEffects(_ *Context, args Args) (value.Value, error) { return args.Arg(0) }
+func withSideEffects(_ *Context, args Args) (value.Value, error) {
+	failure, err := args.Arg(1)
+	if err != nil {
+		return failure, err
+	}
+	if text := failure.AsBytes(); !failure.IsNull() && len(text) > 0 {
+		code := codes.OutOfRange
+		if text[0] == byte(codes.InvalidArgument) {
+			code = codes.InvalidArgument
+		}
+		return value.Value{}, fault.PutOff(code, string(text[1:]))
+	}
+	return args.Arg(0)
+}
+
+// PutOff makes of an error what $with_side_effects raises: its code and its text. It is false for an error that must not wait.
+func PutOff(err error) (value.Value, bool) {
+	var e *fault.Error
+	if !suppressible(err) || !errors.As(err, &e) {
+		return value.Value{}, false
+	}
+	return value.OfBytes(append([]byte{byte(e.Code)}, e.Message...)), true
+}

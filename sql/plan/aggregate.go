@@ -29,6 +29,12 @@ func (p *planner) buildAggregate(r *aggregateRel, req request) (built, error) {
 		out.at[g.Col.ID] = len(n.Keys) + len(n.Aggs) + len(n.Grouping)
 		n.Grouping = append(n.Grouping, g.Key)
 	}
+	for i := range r.aggs {
+		if call := &r.aggs[i]; putsOff(call, req) {
+			out.at[call.Failure.ID] = n.Width()
+			n.PutOff = append(n.PutOff, out.at[call.Col.ID]-len(n.Keys))
+		}
+	}
 	n.stream(&out, b, groupMethod(r.hints))
 	return out, nil
 }
@@ -37,7 +43,7 @@ func (p *planner) buildAggregate(r *aggregateRel, req request) (built, error) {
 func (p *planner) aggregates(n *Aggregate, r *aggregateRel, req request, in, out slots) error {
 	for i := range r.aggs {
 		call := &r.aggs[i]
-		if !req.need[call.Col.ID] {
+		if !req.need[call.Col.ID] && !putsOff(call, req) {
 			continue
 		}
 		a, err := p.aggregate(call, in)
@@ -49,6 +55,9 @@ func (p *planner) aggregates(n *Aggregate, r *aggregateRel, req request, in, out
 	}
 	return nil
 }
+
+// putsOff says whether somebody wants the errors of an aggregate rather than its failing.
+func putsOff(c *tree.AggCall, req request) bool { return c.Failure != nil && req.need[c.Failure.ID] }
 
 func (p *planner) aggregate(c *tree.AggCall, at slots) (Agg, error) {
 	a := Agg{Func: c.Func, Name: c.Col.Name, Distinct: c.Distinct, IgnoreNulls: c.IgnoreNulls, RespectNulls: c.RespectNulls, HavingMax: c.HavingMax}

@@ -66,5 +66,8 @@ func aggregateField(n *Aggregate, slot int) (string, *value.Type) {
 	if slot -= len(n.Keys); slot < len(n.Aggs) {
 		return n.Aggs[slot].Name, n.Aggs[slot].Func.Type
 	}
-	return "grouping", value.Int64Type
+	if slot -= len(n.Aggs); slot < len(n.Grouping) {
+		return "grouping", value.Int64Type
+	}
+	return "", value.BytesType
 }

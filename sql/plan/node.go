@@ -79,7 +79,7 @@ type (
 		Zip    tree.ZipMode
 		Cond   Expr // over the output row; nil is TRUE
 	}
-	// Aggregate makes one row of each group: Keys, then Aggs. Stream says that the groups come one after the other.
+	// Aggregate makes one row of each group: Keys, then Aggs, and last the errors of those Aggs that put them off. Stream says that the groups come one after the other.
 	// Without Keys there is one group, even of no rows.
 	Aggregate struct {
 		Input  Node
@@ -91,6 +91,7 @@ type (
 		// follow Aggs in the row.
 		Sets     [][]int
 		Grouping []int
+		PutOff   []int // the places in Aggs of those that put errors off
 	}
 	// Sort sorts, and with Limit keeps only so many rows.
 	Sort struct {
@@ -266,7 +267,9 @@ func (n *Unnest) Width() int {
 	}
 	return w
 }
-func (n *Aggregate) Width() int { return len(n.Keys) + len(n.Aggs) + len(n.Grouping) }
+func (n *Aggregate) Width() int {
+	return len(n.Keys) + len(n.Aggs) + len(n.Grouping) + len(n.PutOff)
+}
 func (n *Sort) Width() int      { return n.Input.Width() }
 func (n *Limit) Width() int     { return n.Input.Width() }
 func (n *UnionAll) Width() int  { return n.Inputs[0].Width() }

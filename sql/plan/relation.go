@@ -143,6 +143,9 @@ func (r *aggregateRel) cols() []tree.Col {
 	out := appendComputed(nil, r.groupBy)
 	for _, a := range r.aggs {
 		out = append(out, a.Col)
+		if a.Failure != nil {
+			out = append(out, *a.Failure)
+		}
 	}
 	for _, g := range r.grouping {
 		out = append(out, g.Col)

@@ -114,6 +114,9 @@ func (p *printer) aggregates(list []AggCall) string {
 	words := make([]string, len(list))
 	for i, a := range list {
 		words[i] = column(a.Col) + " := " + p.aggregate(a)
+		if a.Failure != nil {
+			words[i] += " OR " + column(*a.Failure)
+		}
 	}
 	return strings.Join(words, ", ")
 }

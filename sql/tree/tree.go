@@ -289,6 +289,8 @@ type AggCall struct {
 	HavingMax bool
 	// Where is a FILTER-like condition, or nil.
 	Where Expr
+	// Failure is a column that holds an error of the aggregate, which then is NULL, for $with_side_effects; nil: errors are raised.
+	Failure *Col
 }
 
 // GroupingCall is GROUPING(GroupBy[Key]).
@@ -420,6 +422,9 @@ func (s *Aggregate) Cols() []Col {
 	}
 	for _, a := range s.Aggs {
 		cols = append(cols, a.Col)
+		if a.Failure != nil {
+			cols = append(cols, *a.Failure)
+		}
 	}
 	for _, g := range s.Grouping {
 		cols = append(cols, g.Col)
