@@ -100,6 +100,7 @@ type walker struct {
 	lib     *library
 	sql     string
 	zone    *time.Location // of literals without one; nil: as the library has it
+	zeros   bool           // sql has a negative zero
 
 	declared     map[string]*value.Type // by lower-cased name; nil: no type given
 	inferred     map[string]*value.Type
@@ -120,7 +121,7 @@ func (w *walker) declare(params map[string]*value.Type) {
 }
 
 func (w *walker) analyze(l *library, sql string) tree.Statement {
-	w.lib, w.sql, w.zone = l, sql, zoneOf(w.catalog)
+	w.lib, w.sql, w.zone, w.zeros = l, sql, zoneOf(w.catalog), hasNegativeZero(sql)
 	types := get(googlesql.NewTypeFactory())
 	defer freeTypes(types)
 	options := w.options(types)
@@ -143,7 +144,7 @@ func (w *walker) options(types *googlesql.TypeFactory) *googlesql.AnalyzerOption
 	if w.zone != nil {
 		do(o.SetFoldLiteralCast(false))
 	}
-	if w.zone != nil || w.literals != nil {
+	if w.zone != nil || w.zeros || w.literals != nil {
 		do(o.SetParseLocationRecordType(googlesql.ParseLocationRecordTypeParseLocationRecordFullNodeScope))
 	}
 	for _, r := range rewritesOff {

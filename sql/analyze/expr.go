@@ -17,7 +17,7 @@ func (w *walker) expr(n googlesql.ResolvedExprNode) tree.Expr {
 		if w.literals != nil {
 			w.typed(n, t)
 		}
-		return &tree.Literal{T: t, Value: w.rezone(n, valueOf(get(n.Value()), t), t)}
+		return &tree.Literal{T: t, Value: w.resign(n, w.rezone(n, valueOf(get(n.Value()), t), t), t)}
 	case *googlesql.ResolvedParameter:
 		return w.parameter(n)
 	case *googlesql.ResolvedColumnRef:

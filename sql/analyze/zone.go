@@ -73,11 +73,11 @@ func (w *walker) rezone(n *googlesql.ResolvedLiteral, v value.Value, t *value.Ty
 	if w.zone == nil || v.IsNull() || t.Kind != value.Timestamp && (t.Kind != value.Array || t.Elem.Kind != value.Timestamp) {
 		return v
 	}
-	at := get(n.GetParseLocationRangeOrNULL())
-	if at == nil {
+	text := w.textOf(n)
+	if text == "" {
 		return v
 	}
-	texts := stringsIn(w.sql[get(get(at.Start()).GetByteOffset()):get(get(at.End()).GetByteOffset())])
+	texts := stringsIn(text)
 	if t.Kind == value.Timestamp {
 		return w.readAgain(v, texts)
 	}
@@ -90,6 +90,15 @@ func (w *walker) rezone(n *googlesql.ResolvedLiteral, v value.Value, t *value.Ty
 		}
 	}
 	return value.OfArray(elems)
+}
+
+// textOf is a literal as it stands in the statement; "" where the library did not note its place.
+func (w *walker) textOf(n *googlesql.ResolvedLiteral) string {
+	at := get(n.GetParseLocationRangeOrNULL())
+	if at == nil {
+		return ""
+	}
+	return w.sql[get(get(at.Start()).GetByteOffset()):get(get(at.End()).GetByteOffset())]
 }
 
 // readAgain reads the first text as a timestamp; v where there is none.

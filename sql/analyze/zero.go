@@ -1,0 +1,63 @@
+package analyze
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-googlesql"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// The library loses the sign of a zero that it reads from text: -0.0 becomes 0.0. Where a statement has such a text, literals that
+// are zero are read again here; those within an array or struct are not.
+
+// hasNegativeZero says whether a text has -0.0 in some form, as a number or as a string that may be cast to one.
+func hasNegativeZero(sql string) bool {
+	if !strings.Contains(sql, "-") {
+		return false
+	}
+	s := scanner{sql: sql}
+	for minus := false; s.next(); minus = s.token == "-" {
+		if minus && isZero(leadingNumber(sql[s.start:])) {
+			return true
+		}
+		if at := quoteAt(s.token); at >= 0 && s.token[at] != '`' {
+			if f, err := strconv.ParseFloat(strings.TrimSpace(strings.Trim(s.token[at:], s.token[at:at+1])), 64); err == nil && f == 0 && math.Signbit(f) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// leadingNumber is the number with a point or an exponent that text begins with; "" if there is none.
+func leadingNumber(text string) string {
+	n := 0
+	for n < len(text) && (isDigit(text[n]) || text[n] == '.' || text[n] == 'e' || text[n] == 'E') {
+		n++
+	}
+	if !strings.ContainsAny(text[:n], ".eE") {
+		return ""
+	}
+	return text[:n]
+}
+
+// isZero says whether a number without its exponent is zero: what has no digit but 0.
+func isZero(number string) bool {
+	digits, _, _ := strings.Cut(strings.ToLower(number), "e")
+	return strings.Contains(digits, "0") && strings.Trim(digits, "0.") == ""
+}
+
+// resign gives a zero the sign that it has in the text.
+func (w *walker) resign(n *googlesql.ResolvedLiteral, v value.Value, t *value.Type) value.Value {
+	if !w.zeros || v.IsNull() || t.Kind != value.Float64 && t.Kind != value.Float32 || v.AsFloat64() != 0 || !hasNegativeZero(w.textOf(n)) {
+		return v
+	}
+	zero := math.Copysign(0, -1)
+	if t.Kind == value.Float32 {
+		return value.OfFloat32(float32(zero))
+	}
+	return value.OfFloat64(zero)
+}
