@@ -1,10 +1,13 @@
 package server
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // TestFailedDML: a statement that breaks a constraint ends its transaction, which answers the same error until it
@@ -150,5 +153,45 @@ func TestFailedBatchDML(t *testing.T) {
 		all := &spannerpb.Mutation_Delete{Table: "Singers", KeySet: allKeys()}
 		_, err = h.data.Commit(h.ctx, singleUse(ses, &spannerpb.Mutation{Operation: &spannerpb.Mutation_Delete_{Delete: all}}))
 		h.ok(err)
+	}
+}
+
+// TestLimitLocksWhatWasRead: in a transaction, a READ with a limit and a query with LIMIT keep nobody from rows behind those that they return.
+func TestLimitLocksWhatWasRead(t *testing.T) {
+	for name, read := range map[string]func(h *harness, ses string, id []byte) error{
+		"READ": func(h *harness, ses string, id []byte) error {
+			_, err := h.data.Read(h.ctx, &spannerpb.ReadRequest{
+				Session: ses, Transaction: byID(id), Table: "Singers", Columns: []string{"SingerId"}, KeySet: allKeys(), Limit: 2,
+			})
+			return err
+		},
+		"SQL": func(h *harness, ses string, id []byte) error {
+			_, err := h.sql(ses, byID(id), 1, "SELECT SingerId FROM Singers ORDER BY SingerId LIMIT 2")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t)
+			ses := h.session(true)
+			h.insert(ses, list("1", "a"), list("3", "c"), list("5", "e"))
+			id := h.begin(ses, readWrite())
+			h.ok(read(h, ses, id))
+			h.insert(ses, list("4", "d"), list("5", "e"), list("6", "f"))
+			_, err := h.data.Commit(h.ctx, commitOf(ses, id, insertSingers(list("7", "g"))))
+			h.ok(err)
+
+			id = h.begin(ses, readWrite())
+			h.ok(read(h, ses, id))
+			for _, row := range []string{"0", "2", "3"} {
+				ctx, cancel := context.WithTimeout(h.ctx, 50*time.Millisecond)
+				_, err := h.data.Commit(ctx, singleUse(ses, insertSingers(list(row, "x"))))
+				cancel()
+				if status.Code(err) != codes.DeadlineExceeded {
+					t.Errorf("row %s, which was read or lies before one that was, could be written: %v", row, err)
+				}
+			}
+			_, err = h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: id})
+			h.ok(err)
+		})
 	}
 }
