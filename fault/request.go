@@ -24,6 +24,11 @@ func ForeignResumeToken() *Error {
 	return newError(codes.InvalidArgument, "Invalid resume_token: it was created for a different request.")
 }
 
+// ResumeWithinRow: a reply in one message holds whole rows, and the stream that the token is from ended within one.
+func ResumeWithinRow() *Error {
+	return newError(codes.InvalidArgument, "Invalid resume_token: it continues within a row. Use a streaming request to resume from it.")
+}
+
 // NoRoute: no method is bound to this path.
 func NoRoute(verb, path string) *Error {
 	return newError(codes.NotFound, "No method is bound to %s %s.", verb, shorten(path))

@@ -102,7 +102,7 @@ func (s *Server) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlReques
 		return nil, err
 	}
 	err = s.withQuery(ctx, q, func(r *result) (err error) {
-		reply, err = s.resultSet(ctx, r)
+		reply, err = s.resultSet(ctx, r, q.resume.position())
 		return err
 	})
 	return reply, err

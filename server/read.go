@@ -166,7 +166,7 @@ func (s *Server) read(ctx context.Context, req *spannerpb.ReadRequest, e *execut
 		return nil, err
 	}
 	err = s.withRead(ctx, r, e, func(res *result) (err error) {
-		reply, err = s.resultSet(ctx, res)
+		reply, err = s.resultSet(ctx, res, r.resume.position())
 		return err
 	})
 	return reply, err

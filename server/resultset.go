@@ -12,8 +12,11 @@ import (
 // maxResultSet is what one message may hold: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#executesql.
 const maxResultSet = 10 << 20
 
-// resultSet reads a result into one ResultSet message.
-func (s *Server) resultSet(ctx context.Context, r *result) (f *frame, err error) {
+// resultSet reads a result, from the position on, into one ResultSet message.
+func (s *Server) resultSet(ctx context.Context, r *result, from position) (f *frame, err error) {
+	if from.value > 0 || from.piece > 0 {
+		return nil, fault.ResumeWithinRow()
+	}
 	f = newFrame()
 	defer func() {
 		if err != nil {
@@ -22,6 +25,9 @@ func (s *Server) resultSet(ctx context.Context, r *result) (f *frame, err error)
 	}()
 	f.data = r.appendMetadata(f.data, tagResultMetadata)
 	if r.rows != nil {
+		if err := r.skip(from.row); err != nil {
+			return f, err
+		}
 		if err := f.appendRows(r); err != nil {
 			return f, err
 		}

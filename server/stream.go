@@ -45,6 +45,16 @@ func (r *result) dataSize() int64 {
 	return r.rows.DataSize()
 }
 
+// skip passes over n rows, which the client has.
+func (r *result) skip(n uint64) error {
+	for range n {
+		if ok, err := r.rows.Next(); !ok || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // appendMetadata appends the ResultSetMetadata field.
 func (r *result) appendMetadata(dst []byte, tag byte) []byte {
 	rowType := sizeRowType(r.columns)
@@ -97,7 +107,7 @@ func (s *Server) stream(ctx context.Context, r *result, request uint64, resume p
 
 func (w *streamer) run() error {
 	if w.rows != nil {
-		if err := w.skip(); err != nil {
+		if err := w.skip(w.resume.row); err != nil {
 			return err
 		}
 		if err := w.appendRows(); err != nil {
@@ -110,16 +120,6 @@ func (w *streamer) run() error {
 	}
 	w.frame.data = append(w.frame.data, tagPartialLast, 1)
 	return w.send()
-}
-
-// skip passes over the rows that the client has.
-func (w *streamer) skip() error {
-	for range w.resume.row {
-		if ok, err := w.rows.Next(); !ok || err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (w *streamer) appendRows() error {

@@ -86,6 +86,68 @@ func TestResumeAnywhere(t *testing.T) {
 	}
 }
 
+// TestResumeInOneMessage continues broken streams with requests that answer in one message.
+func TestResumeInOneMessage(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	for i := range 12 {
+		_, err := h.data.Commit(h.ctx, singleUse(ses, &spannerpb.Mutation{Operation: &spannerpb.Mutation_Insert{Insert: &spannerpb.Mutation_Write{
+			Table: "Wide", Columns: []string{"Id", "A"}, Values: []*structpb.ListValue{list(fmt.Sprintf("%02d", i), strings.Repeat("x", 100_000))},
+		}}}))
+		h.ok(err)
+	}
+	read := &spannerpb.ReadRequest{Session: ses, Table: "Wide", Columns: []string{"Id", "A"}, KeySet: allKeys()}
+	query := &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT Id, A FROM Wide ORDER BY Id"}
+	reads := h.partial(h.data.StreamingRead(h.ctx, read))
+	queries := h.partial(h.data.ExecuteStreamingSql(h.ctx, query))
+	if len(reads) < 3 || len(queries) < 3 {
+		t.Fatalf("%d and %d messages", len(reads), len(queries))
+	}
+	h.ok(h.commitWide(ses, "99")) // too late to show
+	want := assemble(reads)
+	for i := range reads {
+		read.ResumeToken = reads[i].ResumeToken
+		rest, err := h.data.Read(h.ctx, read)
+		h.ok(err)
+		if got := append(assemble(reads[:i+1]), cells(rest)...); !sameValues(got, want) {
+			t.Errorf("resumed after message %d of a read: %d values, want %d", i, len(got), len(want))
+		}
+	}
+	for i := range queries {
+		query.ResumeToken = queries[i].ResumeToken
+		rest, err := h.data.ExecuteSql(h.ctx, query)
+		h.ok(err)
+		if got := append(assemble(queries[:i+1]), cells(rest)...); !sameValues(got, want) {
+			t.Errorf("resumed after message %d of a query: %d values, want %d", i, len(got), len(want))
+		}
+	}
+	query.Sql += " "
+	_, err := h.data.ExecuteSql(h.ctx, query)
+	h.fails(err, codes.InvalidArgument)
+}
+
+// TestResumeWithinRow: what a stream has cut up cannot go on in one message of whole rows.
+func TestResumeWithinRow(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	bigRows(h, ses)
+	_, err := h.data.Read(h.ctx, &spannerpb.ReadRequest{
+		Session: ses, Table: "Wide", Columns: []string{"Id", "A", "Tags", "B"}, KeySet: allKeys(), ResumeToken: h.readWide(ses, nil)[3].ResumeToken,
+	})
+	h.fails(err, codes.InvalidArgument)
+	if !strings.Contains(err.Error(), "within a row") {
+		t.Error(err)
+	}
+}
+
+// cells are the values of a result, row after row.
+func cells(rs *spannerpb.ResultSet) (list []*structpb.Value) {
+	for _, r := range rs.Rows {
+		list = append(list, r.Values...)
+	}
+	return list
+}
+
 func (h *harness) commitWide(ses, id string) error {
 	_, err := h.data.Commit(h.ctx, singleUse(ses, &spannerpb.Mutation{Operation: &spannerpb.Mutation_InsertOrUpdate{InsertOrUpdate: &spannerpb.Mutation_Write{
 		Table: "Wide", Columns: []string{"Id", "A"}, Values: []*structpb.ListValue{list(id, "later")},
