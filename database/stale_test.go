@@ -76,7 +76,7 @@ func (p *past) run(d *datadriven.TestData) (out string, err error) {
 		return fmt.Sprintln(p.db.EarliestVersion().Sub(p.clock())), nil
 	case "query":
 		if d.HasArg("at") {
-			return p.queryAt(d)
+			return p.answer(p.timeOf(d), d.Input)
 		}
 	case "read":
 		return p.readAt(d)
@@ -154,11 +154,9 @@ func (p *past) runBound(d *datadriven.TestData) (string, error) {
 	return fmt.Sprintln(at.Time().Sub(p.clock())), nil
 }
 
-// at is what a request that reads at the time of d works on.
-func (p *past) at(d *datadriven.TestData) (*schema.Catalog, *txn.Snapshot, error) {
-	var name string
-	d.ScanArgs(p.t, "at", &name)
-	snapshot, err := p.db.Transactions().Snapshot(context.Background(), txn.Bound{Kind: txn.ReadTimestamp, Time: p.time(name).Time()})
+// at is what a request that reads at a timestamp works on.
+func (p *past) at(ts mvcc.Timestamp) (*schema.Catalog, *txn.Snapshot, error) {
+	snapshot, err := p.db.Transactions().Snapshot(context.Background(), txn.Bound{Kind: txn.ReadTimestamp, Time: ts.Time()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -166,12 +164,19 @@ func (p *past) at(d *datadriven.TestData) (*schema.Catalog, *txn.Snapshot, error
 	return c, snapshot, err
 }
 
-func (p *past) queryAt(d *datadriven.TestData) (string, error) {
-	c, snapshot, err := p.at(d)
+func (p *past) timeOf(d *datadriven.TestData) mvcc.Timestamp {
+	var name string
+	d.ScanArgs(p.t, "at", &name)
+	return p.time(name)
+}
+
+// answer is the rows of a query.
+func (p *past) answer(at mvcc.Timestamp, sql string) (string, error) {
+	c, snapshot, err := p.at(at)
 	if err != nil {
 		return "", err
 	}
-	s, err := p.db.Prepare(context.Background(), c, d.Input, nil, Options{})
+	s, err := p.db.Prepare(context.Background(), c, sql, nil, Options{})
 	if err != nil {
 		return "", err
 	}
@@ -183,7 +188,7 @@ func (p *past) queryAt(d *datadriven.TestData) (string, error) {
 }
 
 func (p *past) readAt(d *datadriven.TestData) (string, error) {
-	c, snapshot, err := p.at(d)
+	c, snapshot, err := p.at(p.timeOf(d))
 	if err != nil {
 		return "", err
 	}
