@@ -199,6 +199,29 @@ func wantCode(t *testing.T, err error, code codes.Code) {
 	}
 }
 
+// TestInstanceConfig: every instance has a configuration, also one that was made before they had.
+func TestInstanceConfig(t *testing.T) {
+	const made, old = "projects/p/instances/made", "projects/p/instances/old"
+	b := open(t, vfs.NewMem())
+	if _, err := b.CreateInstance(Instance{Name: made}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.putMeta(metaKey(metaInstance, old), Instance{Name: old}); err != nil {
+		t.Fatal(err)
+	}
+	b.shut(b.store)
+	again := open(t, b.fs)
+	for name, want := range map[string]string{
+		made:            "projects/p/instanceConfigs/emulator-config",
+		old:             "projects/p/instanceConfigs/emulator-config",
+		DefaultInstance: "projects/default/instanceConfigs/emulator-config",
+	} {
+		if i, err := again.Instance(name); err != nil || i.Config != want {
+			t.Errorf("%s: %+v, %v", name, i, err)
+		}
+	}
+}
+
 func TestReopen(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 20}); err != nil {

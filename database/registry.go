@@ -23,6 +23,9 @@ import (
 // DefaultInstance is there from the start: the name that clients use in their Omni mode.
 const DefaultInstance = "projects/default/instances/default"
 
+// DefaultConfig is the id of the configuration of instances that name none; clients know it from Google's emulator.
+const DefaultConfig = "emulator-config"
+
 // maxDatabasesPerInstance is the service's quota: https://cloud.google.com/spanner/quotas#instance_limits.
 const maxDatabasesPerInstance = 100
 
@@ -57,7 +60,7 @@ type Registry struct {
 // Instance is an instance as users name it. Its sizes are kept for those who ask; they limit nothing.
 type Instance struct {
 	Name            string // projects/P/instances/I
-	Config          string
+	Config          string // projects/P/instanceConfigs/C
 	DisplayName     string
 	NodeCount       int32
 	ProcessingUnits int32
@@ -140,6 +143,7 @@ func (r *Registry) load(databases map[string]*Database) error {
 		if err := json.Unmarshal(data, i); err != nil {
 			return fmt.Errorf("read instance: %w", err)
 		}
+		i.configure()
 		r.instances[i.Name] = i
 		return nil
 	})
@@ -245,7 +249,15 @@ func (r *Registry) Instances(project string) []*Instance {
 	return list
 }
 
-// CreateInstance adds an instance. Created and Updated are set here.
+// configure gives an instance a configuration. Stores of old hold instances without one.
+func (i *Instance) configure() {
+	if i.Config == "" {
+		project, _, _ := strings.Cut(i.Name, "/instances/")
+		i.Config = project + "/instanceConfigs/" + DefaultConfig
+	}
+}
+
+// CreateInstance adds an instance. Created and Updated are set here, and Config if it is not given.
 func (r *Registry) CreateInstance(i Instance) (*Instance, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -253,6 +265,7 @@ func (r *Registry) CreateInstance(i Instance) (*Instance, error) {
 		return nil, fault.InstanceExists(i.Name)
 	}
 	i.Created = r.cfg.Clock()
+	i.configure()
 	return r.putInstance(i)
 }
 

@@ -13,9 +13,10 @@ import (
 
 func TestInstances(t *testing.T) {
 	h := newHarness(t)
+	const config = "projects/p/instanceConfigs/emulator-config"
 	op, err := h.instances.CreateInstance(h.ctx, &instancepb.CreateInstanceRequest{
 		Parent: "projects/p", InstanceId: "other",
-		Instance: &instancepb.Instance{Config: "projects/p/instanceConfigs/emulator-config", DisplayName: "Other", ProcessingUnits: 500, Labels: map[string]string{"env": "dev"}},
+		Instance: &instancepb.Instance{Config: config, DisplayName: "Other", ProcessingUnits: 500, Labels: map[string]string{"env": "dev"}},
 	})
 	h.ok(err)
 	created := new(instancepb.Instance)
@@ -23,14 +24,16 @@ func TestInstances(t *testing.T) {
 	if !op.Done || created.Name != "projects/p/instances/other" || created.State != instancepb.Instance_READY || created.ProcessingUnits != 500 {
 		t.Errorf("bad instance %v", created)
 	}
-	_, err = h.instances.CreateInstance(h.ctx, &instancepb.CreateInstanceRequest{Parent: "projects/p", InstanceId: "other"})
+	_, err = h.instances.CreateInstance(h.ctx, &instancepb.CreateInstanceRequest{Parent: "projects/p", InstanceId: "other", Instance: &instancepb.Instance{Config: config}})
 	h.fails(err, codes.AlreadyExists)
 	for _, bad := range []*instancepb.CreateInstanceRequest{
-		{Parent: "projects/p", InstanceId: "Bad"},
-		{Parent: "p", InstanceId: "fine"},
-		{Parent: "projects/p", InstanceId: "fine", Instance: &instancepb.Instance{ProcessingUnits: 150}},
-		{Parent: "projects/p", InstanceId: "fine", Instance: &instancepb.Instance{NodeCount: -1}},
-		{Parent: "projects/p", InstanceId: "fine", Instance: &instancepb.Instance{Name: "projects/p/instances/else"}},
+		{Parent: "projects/p", InstanceId: "fine"},
+		{Parent: "projects/p", InstanceId: "fine", Instance: &instancepb.Instance{NodeCount: 1}},
+		{Parent: "projects/p", InstanceId: "Bad", Instance: &instancepb.Instance{Config: config}},
+		{Parent: "p", InstanceId: "fine", Instance: &instancepb.Instance{Config: config}},
+		{Parent: "projects/p", InstanceId: "fine", Instance: &instancepb.Instance{Config: config, ProcessingUnits: 150}},
+		{Parent: "projects/p", InstanceId: "fine", Instance: &instancepb.Instance{Config: config, NodeCount: -1}},
+		{Parent: "projects/p", InstanceId: "fine", Instance: &instancepb.Instance{Config: config, Name: "projects/p/instances/else"}},
 	} {
 		_, err = h.instances.CreateInstance(h.ctx, bad)
 		h.fails(err, codes.InvalidArgument)

@@ -35,7 +35,7 @@ func (h *harness) httpRaw(verb, path, body string) (int, []byte) {
 
 func TestRestAdmin(t *testing.T) {
 	h := newHarness(t)
-	if status, reply := h.http("POST", "/v1/projects/p/instances", `{"instanceId":"rest"}`); status != 200 || reply["done"] != true {
+	if status, reply := h.http("POST", "/v1/projects/p/instances", `{"instanceId":"rest","instance":{"config":"projects/p/instanceConfigs/emulator-config"}}`); status != 200 || reply["done"] != true {
 		t.Errorf("create instance: %d %v", status, reply)
 	}
 	if status, reply := h.http("POST", "/v1/projects/p/instances/rest/databases", `{"createStatement":"CREATE DATABASE db"}`); status != 200 {
@@ -77,7 +77,7 @@ func TestRestErrors(t *testing.T) {
 		{"GET", "/v1/projects/p/instances?pageSize=x", "", 400, "INVALID_ARGUMENT"},
 		{"GET", "/v1/projects/p/instances?nonsense=x", "", 400, "INVALID_ARGUMENT"},
 		{"POST", "/v1/projects/p/instances", "{", 400, "INVALID_ARGUMENT"},
-		{"POST", "/v1/projects/p/instances", `{"instanceId":"test"}`, 409, "ALREADY_EXISTS"},
+		{"POST", "/v1/projects/p/instances", `{"instanceId":"test","instance":{"config":"projects/p/instanceConfigs/emulator-config"}}`, 409, "ALREADY_EXISTS"},
 		{"GET", "/v1/projects/p/instances/test/backups", "", 501, "UNIMPLEMENTED"},
 	} {
 		status, reply := h.http(c.verb, c.path, c.body)

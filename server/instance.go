@@ -142,7 +142,7 @@ func (s *Server) createInstance(ctx context.Context, req *instancepb.CreateInsta
 		i.DisplayName = req.InstanceId
 	}
 	if i.Config == "" {
-		i.Config = req.Parent + "/instanceConfigs/" + defaultConfig
+		return nil, fault.MissingField("instance.config")
 	}
 	if !configExists(i.Config) {
 		return nil, fault.InstanceConfigNotFound(i.Config)

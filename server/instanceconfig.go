@@ -10,13 +10,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/fault"
 )
 
-// defaultConfig is the configuration of instances that name none; clients know it from Google's emulator.
-const defaultConfig = "emulator-config"
-
 // instanceConfigs are the configurations that can be named. They change nothing:
 // there is one place, and some clients and scripts insist on a region. Sorted by id.
 var instanceConfigs = []struct{ id, displayName, location string }{
-	{defaultConfig, "Crowfoot", "local"},
+	{database.DefaultConfig, "Crowfoot", "local"},
 	{"regional-asia-northeast1", "Tokyo (asia-northeast1)", "asia-northeast1"},
 	{"regional-europe-west1", "Belgium (europe-west1)", "europe-west1"},
 	{"regional-us-central1", "Iowa (us-central1)", "us-central1"},

@@ -62,7 +62,8 @@ func TestOperationsSurvive(t *testing.T) {
 	}
 	table := "CREATE TABLE T (K INT64) PRIMARY KEY (K)"
 	before := []*longrunningpb.Operation{
-		must(s.createInstance(ctx, &instancepb.CreateInstanceRequest{Parent: "projects/p", InstanceId: "test"})),
+		must(s.createInstance(ctx, &instancepb.CreateInstanceRequest{Parent: "projects/p", InstanceId: "test",
+			Instance: &instancepb.Instance{Config: "projects/p/instanceConfigs/" + database.DefaultConfig}})),
 		create(),
 		must(change("good", table, "CREATE INDEX I ON T(K)")),
 		must(change("bad", "CREATE TABLE U (K INT64) PRIMARY KEY (K)", table)),
