@@ -44,6 +44,11 @@ func InvalidPageSize(n int32) *Error {
 	return newError(codes.InvalidArgument, "Invalid page_size %d: it must not be negative.", n)
 }
 
+// InvalidPageToken: a page_token that was not given out, or for another request.
+func InvalidPageToken() *Error {
+	return newError(codes.InvalidArgument, "Invalid page_token: it was not given out for this request.")
+}
+
 // InvalidFilter: a filter that is not understood.
 func InvalidFilter(filter string) *Error {
 	return newError(codes.InvalidArgument, "Invalid filter: %s", shorten(filter))

@@ -60,7 +60,7 @@ func (s *Server) listDatabases(_ context.Context, req *databasepb.ListDatabasesR
 	if err != nil {
 		return nil, err
 	}
-	list, next, err := page(list, (*database.Database).Name, req.PageSize, req.PageToken)
+	list, next, err := page(req, list, (*database.Database).Name)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (s *Server) listDatabaseRoles(_ context.Context, req *databasepb.ListDataba
 	for _, name := range systemRoles {
 		list = append(list, &databasepb.DatabaseRole{Name: req.Parent + "/databaseRoles/" + name})
 	}
-	list, next, err := page(list, (*databasepb.DatabaseRole).GetName, req.PageSize, req.PageToken)
+	list, next, err := page(req, list, (*databasepb.DatabaseRole).GetName)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (s *Server) listDatabaseOperations(_ context.Context, req *databasepb.ListD
 		return nil, err
 	}
 	ofDatabase := func(name string) bool { return strings.Contains(name, "/databases/") }
-	list, next, err := s.listed(req.Parent+"/databases/", ofDatabase, req.Filter, req.PageSize, req.PageToken)
+	list, next, err := s.listed(req, req.Parent+"/databases/", ofDatabase)
 	if err != nil {
 		return nil, err
 	}

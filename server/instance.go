@@ -55,7 +55,7 @@ func (s *Server) listInstances(_ context.Context, req *instancepb.ListInstancesR
 	if err != nil {
 		return nil, err
 	}
-	list, next, err := page(list, func(i *database.Instance) string { return i.Name }, req.PageSize, req.PageToken)
+	list, next, err := page(req, list, func(i *database.Instance) string { return i.Name })
 	if err != nil {
 		return nil, err
 	}

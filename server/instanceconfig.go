@@ -59,7 +59,7 @@ func (s *Server) listInstanceConfigs(_ context.Context, req *instancepb.ListInst
 	for i := range instanceConfigs {
 		list = append(list, configProto(req.Parent, i))
 	}
-	list, next, err := page(list, (*instancepb.InstanceConfig).GetName, req.PageSize, req.PageToken)
+	list, next, err := page(req, list, (*instancepb.InstanceConfig).GetName)
 	if err != nil {
 		return nil, err
 	}

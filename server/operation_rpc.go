@@ -70,16 +70,22 @@ func (s *Server) waitOperation(ctx context.Context, req *longrunningpb.WaitOpera
 // listOperations lists the operations of a resource; name is <resource>/operations, or the resource.
 func (s *Server) listOperations(_ context.Context, req *longrunningpb.ListOperationsRequest) (*longrunningpb.ListOperationsResponse, error) {
 	prefix := strings.TrimSuffix(req.Name, "/operations") + "/operations/"
-	list, next, err := s.listed(prefix, nil, req.Filter, req.PageSize, req.PageToken)
+	list, next, err := s.listed(req, prefix, nil)
 	if err != nil {
 		return nil, err
 	}
 	return &longrunningpb.ListOperationsResponse{Operations: list, NextPageToken: next}, nil
 }
 
+// An operationsRequest asks for one page of operations.
+type operationsRequest interface {
+	pageRequest
+	GetFilter() string
+}
+
 // listed is one page of the operations whose names begin with prefix and that want (if it is not nil) and the filter let through.
-func (s *Server) listed(prefix string, want func(name string) bool, filter string, size int32, token string) ([]*longrunningpb.Operation, string, error) {
-	conditions, err := parseOperationFilter(filter)
+func (s *Server) listed(req operationsRequest, prefix string, want func(name string) bool) ([]*longrunningpb.Operation, string, error) {
+	conditions, err := parseOperationFilter(req.GetFilter())
 	if err != nil {
 		return nil, "", err
 	}
@@ -93,7 +99,7 @@ func (s *Server) listed(prefix string, want func(name string) bool, filter strin
 			list = append(list, op)
 		}
 	}
-	return page(list, (*longrunningpb.Operation).GetName, size, token)
+	return page(req, list, (*longrunningpb.Operation).GetName)
 }
 
 // An operationFilter is the part of the filter language that clients use:

@@ -89,9 +89,6 @@ func (s *Server) deleteSession(_ context.Context, req *spannerpb.DeleteSessionRe
 	return &emptypb.Empty{}, nil
 }
 
-// Page sizes of ListSessions: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#listsessionsrequest.
-const maxPage = 1000
-
 func (s *Server) listSessions(_ context.Context, req *spannerpb.ListSessionsRequest) (*spannerpb.ListSessionsResponse, error) {
 	if _, err := s.database(req.Database); err != nil {
 		return nil, err
@@ -107,7 +104,7 @@ func (s *Server) listSessions(_ context.Context, req *spannerpb.ListSessionsRequ
 		}
 	})
 	sort.Slice(list, func(i, j int) bool { return list[i].name < list[j].name })
-	list, next, err := page(list, func(ses *session) string { return ses.name }, req.PageSize, req.PageToken)
+	list, next, err := page(req, list, func(ses *session) string { return ses.name })
 	if err != nil {
 		return nil, err
 	}
@@ -116,26 +113,6 @@ func (s *Server) listSessions(_ context.Context, req *spannerpb.ListSessionsRequ
 		reply.Sessions = append(reply.Sessions, ses.proto())
 	}
 	return reply, nil
-}
-
-// page cuts one page out of a list that is sorted by name. A page token is the name of the last item before it.
-func page[T any](list []T, name func(T) string, size int32, token string) ([]T, string, error) {
-	if size < 0 {
-		return nil, "", fault.InvalidPageSize(size)
-	}
-	if size == 0 || size > maxPage {
-		size = maxPage
-	}
-	from := 0
-	if token != "" {
-		from = sort.Search(len(list), func(i int) bool { return name(list[i]) > token })
-	}
-	list = list[from:]
-	if len(list) <= int(size) {
-		return list, "", nil
-	}
-	list = list[:size]
-	return list, name(list[size-1]), nil
 }
 
 // A labelFilter is a filter of ListSessions: labels.k:v (the value contains v,
