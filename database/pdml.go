@@ -31,6 +31,7 @@ type Changed struct {
 	Rows                      int64 // a lower bound where a part had to be run again
 	RowsScanned, BytesWritten int64
 	MemoryPeak                int64 // of the part that took most
+	Commits                   int64
 }
 
 func (c *Changed) add(o Changed) {
@@ -38,6 +39,7 @@ func (c *Changed) add(o Changed) {
 	c.RowsScanned += o.RowsScanned
 	c.BytesWritten += o.BytesWritten
 	c.MemoryPeak = max(c.MemoryPeak, o.MemoryPeak)
+	c.Commits += o.Commits
 }
 
 // PartitionedDML runs a statement over the parts of its table, each in a
@@ -161,7 +163,7 @@ func drain(rows exec.Rows) (Changed, error) {
 		}
 		if !more {
 			ran := rows.Stats()
-			return Changed{Rows: rows.RowCount(), RowsScanned: ran.RowsScanned, BytesWritten: ran.BytesWritten, MemoryPeak: ran.MemoryPeak}, rows.Close()
+			return Changed{Rows: rows.RowCount(), RowsScanned: ran.RowsScanned, BytesWritten: ran.BytesWritten, MemoryPeak: ran.MemoryPeak, Commits: 1}, rows.Close()
 		}
 	}
 }

@@ -35,7 +35,8 @@ type execution struct {
 	received, sent int64 // bytes
 	messages       int64 // sent
 	clientWait     time.Duration
-	mutations      int64 // of a commit
+	mutations      int64 // of commits
+	commits        int64 // that were made durable
 
 	db          *database.Database
 	transaction *transaction  // that it is part of, if it is read-write
@@ -119,7 +120,7 @@ func (e *execution) end(err error) {
 	if e.began.IsZero() { // the request could not be read
 		e.began = e.server.cfg.Clock()
 	}
-	cpu := e.cpu.Stop(1+e.messages, e.work())
+	cpu := e.cpu.Stop(e.load())
 	now := e.server.cfg.Clock()
 	switch e.kind {
 	case queryExecution:
@@ -141,9 +142,14 @@ func (e *execution) end(err error) {
 	executions.Put(e)
 }
 
-// work is how many rows the execution had to do with.
-func (e *execution) work() int64 {
-	return e.query.RowsScanned + e.query.RowsWritten + e.query.Rows + e.read.Rows + e.mutations
+// load is what the execution had to do with.
+func (e *execution) load() stats.Load {
+	return stats.Load{
+		Messages: 1 + e.messages,
+		Bytes:    e.received + e.sent,
+		Commits:  e.commits,
+		Rows:     e.query.RowsScanned + e.query.RowsWritten + e.query.Rows + e.read.Rows + e.mutations,
+	}
 }
 
 func codeOf(err error) codes.Code {

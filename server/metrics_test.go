@@ -2,15 +2,19 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
 
+	"cloud.google.com/go/spanner"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // sizes are what a method received and sent.
@@ -123,4 +127,37 @@ func TestRESTMetrics(t *testing.T) {
 	if got, want := h.metric(`crowfoot_requests_total{code="OK",method="ExecuteSql"}`), fmt.Sprint(2); got != want {
 		t.Errorf("%s requests, want %s", got, want)
 	}
+}
+
+// TestCPUOfStatistics: what statistics say queries and reads have cost is what their methods are said to have cost.
+func TestCPUOfStatistics(t *testing.T) {
+	x := newTraffic(t)
+	x.plain(3)
+	for range 5 {
+		x.rows(3, x.client.Single().Query(x.ctx, spanner.NewStatement("SELECT K FROM Plain")))
+		x.rows(3, x.client.Single().Read(x.ctx, "Plain", spanner.AllKeys(), []string{"K"}))
+		x.ok(x.tagged("", func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			if _, err := tx.BatchUpdate(ctx, []spanner.Statement{spanner.NewStatement("UPDATE Plain SET V = '' WHERE K = 1")}); err != nil {
+				return err
+			}
+			return statement("UPDATE Plain SET V = 'x' WHERE K = 1")(ctx, tx)
+		}))
+	}
+	x.ended("ExecuteStreamingSql", "OK", 5)
+	x.ended("StreamingRead", "OK", 5)
+	x.ended("ExecuteSql", "OK", 5)
+	x.ended("ExecuteBatchDml", "OK", 5)
+	var queries, reads float64
+	for _, method := range []string{"ExecuteStreamingSql", "ExecuteSql", "ExecuteBatchDml"} {
+		queries += x.counted("crowfoot_cpu_seconds_total", method)
+	}
+	reads = x.counted("crowfoot_cpu_seconds_total", "StreamingRead")
+	x.minute()
+	sum := func(table string) string {
+		return fmt.Sprintf("SELECT ROUND(AVG_CPU_SECONDS * EXECUTION_COUNT, 9) FROM SPANNER_SYS.%s_MINUTE ORDER BY INTERVAL_END LIMIT 1", table)
+	}
+	x.shows(sum("QUERY_STATS_TOTAL"), cellText(structpb.NewNumberValue(math.Round(queries*1e9)/1e9)))
+	x.shows(sum("READ_STATS_TOTAL"), cellText(structpb.NewNumberValue(math.Round(reads*1e9)/1e9)))
+	x.shows(`SELECT ABS(SUM(t.AVG_CPU_SECONDS * t.EXECUTION_COUNT) - MAX(a.AVG_CPU_SECONDS * a.EXECUTION_COUNT)) < 1e-9
+		FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE t JOIN SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE a USING (INTERVAL_END) WHERE INTERVAL_END = '2030-01-02T03:05:00Z'`, "true")
 }

@@ -260,7 +260,7 @@ func (s *Server) answerPartitionedDML(ctx context.Context, q queryRequest, sc *s
 	}
 	t.spent = true
 	q.execution.used(exec.Stats{RowsScanned: changed.RowsScanned, MemoryPeak: changed.MemoryPeak})
-	q.execution.query.RowsWritten, q.execution.query.BytesWritten = changed.Rows, changed.BytesWritten
+	q.execution.query.RowsWritten, q.execution.query.BytesWritten, q.execution.commits = changed.Rows, changed.BytesWritten, changed.Commits
 	return answer(&result{scope: sc, columns: stmt.Plan.Columns, appendStats: func(dst []byte, tag byte) []byte {
 		return appendRowCount(dst, tag, tagStatsLowerBound, changed.Rows)
 	}})

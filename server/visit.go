@@ -19,8 +19,11 @@ func (e *execution) visits(point bool) {
 	e.db.Visit(&e.visit, e.began, weight)
 }
 
-// wrote notes what a commit has written, if it stands for others.
+// wrote notes a commit, and what it has written if it stands for others.
 func (e *execution) wrote(db *database.Database, tx *txn.Tx) {
+	if tx.Stats().Keys > 0 {
+		e.commits++
+	}
 	weight := e.cpu.Weight()
 	if weight == 0 {
 		return

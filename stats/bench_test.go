@@ -96,7 +96,7 @@ func BenchmarkCPU(b *testing.B) {
 		for b.Loop() {
 			c := CPU{Account: a}
 			c.Start()
-			c.Stop(2, 1)
+			c.Stop(Load{Messages: 2, Rows: 1})
 		}
 	})
 	b.Run("many", func(b *testing.B) {
@@ -107,7 +107,7 @@ func BenchmarkCPU(b *testing.B) {
 		for b.Loop() {
 			c := CPU{Account: a, Typical: typical}
 			c.Start()
-			c.Stop(2, 1)
+			c.Stop(Load{Messages: 2, Rows: 1})
 		}
 	})
 	b.Run("thread clock", func(b *testing.B) {
@@ -123,7 +123,7 @@ func BenchmarkCPU(b *testing.B) {
 			c.began = time.Since(epoch)
 			c.Lap()
 		}
-		c.Stop(0, 1)
+		c.Stop(Load{Rows: 1})
 	})
 }
 

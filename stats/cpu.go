@@ -55,7 +55,7 @@ type CPU struct {
 // Time is no measure for what was not measured: on a busy machine it is wrong by half.
 type Typical struct {
 	mean   atomic.Int64              // nanoseconds; 0 before the first
-	byWork [workClasses]atomic.Int64 // of those whose work has so many bits
+	byWork [workClasses]atomic.Int64 // of those whose number of rows has so many bits
 }
 
 const (
@@ -143,20 +143,20 @@ func (t *Typical) isShort() bool {
 	return mean > 0 && mean < int64(alwaysMeasured)
 }
 
-// of is what an execution with some work is charged that was not measured.
-func (t *Typical) of(work int64) time.Duration {
-	if mean := t.byWork[workClass(work)].Load(); mean != 0 {
+// of is what an execution with so many rows is charged that was not measured.
+func (t *Typical) of(rows int64) time.Duration {
+	if mean := t.byWork[workClass(rows)].Load(); mean != 0 {
 		return time.Duration(mean)
 	}
 	return time.Duration(t.mean.Load())
 }
 
-func (t *Typical) learn(used time.Duration, work int64) {
+func (t *Typical) learn(used time.Duration, rows int64) {
 	moveMean(&t.mean, int64(used))
-	moveMean(&t.byWork[workClass(work)], int64(used))
+	moveMean(&t.byWork[workClass(rows)], int64(used))
 }
 
-func workClass(work int64) int { return min(bits.Len64(uint64(work)), workClasses-1) }
+func workClass(rows int64) int { return min(bits.Len64(uint64(rows)), workClasses-1) }
 
 func moveMean(mean *atomic.Int64, latest int64) {
 	if old := mean.Load(); old != 0 {
@@ -210,11 +210,9 @@ func (c *CPU) Hold() {
 	c.begin()
 }
 
-// Stop ends the measurement. work is how many rows the execution read or wrote, of which its kind may have few or many.
-// messages is how many it received and
-// sent: with each comes a share of the CPU that no execution is measured for
+// Stop ends the measurement. With its load comes a share of the CPU that no execution is measured for
 // (connections, garbage collection, compaction), so that all executions add up to what the process used.
-func (c *CPU) Stop(messages, work int64) time.Duration {
+func (c *CPU) Stop(l Load) time.Duration {
 	if c.Account.off {
 		return 0
 	}
@@ -224,13 +222,13 @@ func (c *CPU) Stop(messages, work int64) time.Duration {
 		c.sum = c.Account.typical()
 		c.Account.settle(c.sum)
 	case c.spared:
-		used := c.Typical.of(work)
+		used := c.Typical.of(l.Rows)
 		c.sum += used
 		c.Account.settle(used)
 	case c.Typical != nil:
-		c.Typical.learn(max(c.sum-c.once, 0), work)
+		c.Typical.learn(max(c.sum-c.once, 0), l.Rows)
 	}
-	return max(c.sum+c.Account.charge(messages), 0)
+	return max(c.sum+c.Account.charge(l.parts(c.sum)), 0)
 }
 
 // SoFar is what an execution that goes on has used; where it is not measured, what is typical of it.

@@ -53,7 +53,7 @@ func addUp(t *testing.T, rounds int, wait time.Duration) {
 				unmeasured <- struct{}{}
 				c.Resume()
 				spinRounds(rounds)
-				charged.Add(int64(c.Stop(2, 1)))
+				charged.Add(int64(c.Stop(Load{Messages: 2, Rows: 1})))
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func measure(t *testing.T, typical *Typical, rounds int) {
 				c := CPU{Account: a, Typical: typical}
 				c.Start()
 				spinRounds(rounds + rounds*(i%5)) // of one kind, but not alike
-				c.Stop(0, 1)
+				c.Stop(Load{Rows: 1})
 				used.Add(int64(threadCPU() - before))
 				measured.Add(int64(c.Measured()))
 			}

@@ -39,7 +39,14 @@ func TestMain(m *testing.M) {
 // serve starts crowfoot in a process of its own and returns it with the address of its gRPC API.
 func serve(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"start", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)
+	cmd, grpc, _ := serveBoth(t, args...)
+	return cmd, grpc
+}
+
+// serveBoth is serve with the addresses of both APIs, gRPC and HTTP.
+func serveBoth(t *testing.T, args ...string) (cmd *exec.Cmd, grpc, http string) {
+	t.Helper()
+	cmd = exec.Command(os.Args[0], append([]string{"start", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)
 	cmd.Env = append(os.Environ(), runMain+"=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -54,11 +61,10 @@ func serve(t *testing.T, args ...string) (*exec.Cmd, string) {
 	if !lines.Scan() {
 		t.Fatal("the server printed no ready line")
 	}
-	var grpc, http string
 	if _, err := fmt.Sscanf(lines.Text(), "crowfoot: ready grpc=%s http=%s", &grpc, &http); err != nil {
 		t.Fatalf("ready line %q: %v", lines.Text(), err)
 	}
-	return cmd, grpc
+	return cmd, grpc, http
 }
 
 const crashDatabase = "projects/p/instances/i/databases/d"

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// needsThreadClocks skips where CPU time cannot be measured.
+func needsThreadClocks(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no clock of threads")
+	}
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+}
+
+// TestCPUAddsUp: under the benchmarks' load, what requests are charged adds up to what the process used.
+func TestCPUAddsUp(t *testing.T) {
+	needsThreadClocks(t)
+	l := newLoaded(t)
+	l.during(time.Second, l.mixed()...)
+	process, requests := l.cpu()
+	l.during(4*time.Second, l.mixed()...)
+	processAfter, requestsAfter := l.cpu()
+	used, charged := processAfter-process, requestsAfter-requests
+	t.Logf("charged %.2f of %.2f s", charged, used)
+	if share := charged / used; share < 0.85 || share > 1.15 {
+		t.Errorf("requests were charged %g of what the process used", share)
+	}
+}
+
+// A request is one kind of request, with what the server says its executions have cost.
+type request struct {
+	ask func(ctx context.Context) (metadata.MD, error) // returns the trailer
+
+	mu       sync.Mutex
+	requests int
+	cpu      time.Duration
+}
+
+// asksTiming is the header of clients that want to know what their requests have cost.
+const asksTiming = "x-goog-spanner-enable-afe-server-timing"
+
+func (r *request) work(ctx context.Context) error {
+	trailer, err := r.ask(metadata.AppendToOutgoingContext(ctx, asksTiming, "true"))
+	if err != nil {
+		return err
+	}
+	_, text, _ := strings.Cut(strings.Join(trailer.Get("server-timing"), ""), "cpu; dur=")
+	text, _, _ = strings.Cut(text, ",")
+	ms, _ := strconv.ParseFloat(text, 64) // none is less than can be told
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.requests++
+	r.cpu += time.Duration(ms * float64(time.Millisecond))
+	return nil
+}
+
+// mean gives what one request cost since it was asked last.
+func (r *request) mean() time.Duration {
+	mean := r.cpu / time.Duration(max(r.requests, 1))
+	r.requests, r.cpu = 0, 0
+	return mean
+}
+
+func streamed(stream grpc.ServerStreamingClient[spannerpb.PartialResultSet], err error) (metadata.MD, error) {
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	if err != io.EOF {
+		return nil, err
+	}
+	return stream.Trailer(), nil
+}
+
+func (l *loaded) query(sql string) *request {
+	return &request{ask: func(ctx context.Context) (metadata.MD, error) {
+		return streamed(l.raw.ExecuteStreamingSql(ctx, &spannerpb.ExecuteSqlRequest{Session: l.session, Sql: sql}))
+	}}
+}
+
+func (l *loaded) read(tag string, keys *spannerpb.KeySet) *request {
+	return &request{ask: func(ctx context.Context) (metadata.MD, error) {
+		return streamed(l.raw.StreamingRead(ctx, &spannerpb.ReadRequest{Session: l.session, Table: "T", Columns: loadedColumns(), KeySet: keys,
+			RequestOptions: &spannerpb.RequestOptions{RequestTag: tag}}))
+	}}
+}
+
+func (l *loaded) commit() *request {
+	return &request{ask: func(ctx context.Context) (trailer metadata.MD, err error) {
+		row, err := structpb.NewList(append([]any{strconv.FormatInt(newID(), 10)}, loadedRow(0)[1:]...))
+		if err != nil {
+			return nil, err
+		}
+		_, err = l.raw.Commit(ctx, &spannerpb.CommitRequest{
+			Session: l.session,
+			Transaction: &spannerpb.CommitRequest_SingleUseTransaction{SingleUseTransaction: &spannerpb.TransactionOptions{
+				Mode: &spannerpb.TransactionOptions_ReadWrite_{ReadWrite: &spannerpb.TransactionOptions_ReadWrite{}},
+			}},
+			Mutations: []*spannerpb.Mutation{{Operation: &spannerpb.Mutation_Insert{Insert: &spannerpb.Mutation_Write{
+				Table: "T", Columns: loadedColumns(), Values: []*structpb.ListValue{row},
+			}}}},
+		}, grpc.Trailer(&trailer))
+		return trailer, err
+	}}
+}
+
+func key(id int) *structpb.ListValue {
+	return &structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue(strconv.Itoa(id))}}
+}
+
+// TestCPUToldApart runs two kinds of requests that cost very different amounts, each alone and both at once: the server, which
+// measures one in a few and deals out what it cannot measure, must charge each about what it is charged alone.
+func TestCPUToldApart(t *testing.T) {
+	needsThreadClocks(t)
+	l := newLoaded(t)
+	one := &spannerpb.KeySet{Keys: []*structpb.ListValue{key(7)}}
+	thousand := &spannerpb.KeySet{Ranges: []*spannerpb.KeyRange{{
+		StartKeyType: &spannerpb.KeyRange_StartClosed{StartClosed: key(0)}, EndKeyType: &spannerpb.KeyRange_EndOpen{EndOpen: key(1000)},
+	}}}
+	for _, c := range []struct {
+		name         string
+		heavy, light *request
+	}{
+		{"reads of one row and of a thousand, of the same columns", l.read("thousand", thousand), l.read("one", one)},
+		{"a point and a sort", l.query("SELECT F1, COUNT(*), MAX(F2) FROM (SELECT F1, F2, Id FROM T WHERE Id < 1000 ORDER BY F3, Id DESC) GROUP BY F1"), l.query("SELECT F0 FROM T WHERE Id = 7")},
+		{"a read and a commit", l.commit(), l.query("SELECT F0 FROM T WHERE Id = 7")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			const warm, long, try = 200 * time.Millisecond, time.Second, 3
+			for i := range try { // a machine that others disturb gets another chance
+				cost := func(works ...func(context.Context) error) (heavy, light time.Duration) {
+					l.during(warm, works...)
+					c.heavy.mean()
+					c.light.mean()
+					l.during(long, works...)
+					return c.heavy.mean(), c.light.mean()
+				}
+				heavy, _ := cost(c.heavy.work, c.heavy.work, c.heavy.work, c.heavy.work)
+				_, light := cost(c.light.work, c.light.work, c.light.work, c.light.work)
+				heavyToo, lightToo := cost(c.heavy.work, c.heavy.work, c.light.work, c.light.work)
+				alone, together := heavy.Seconds()/light.Seconds(), heavyToo.Seconds()/lightToo.Seconds()
+				t.Logf("alone %v and %v, %.1f times as much; together %v and %v, %.1f times", heavy, light, alone, heavyToo, lightToo, together)
+				if together > alone/1.6 && together < alone*1.6 {
+					return
+				}
+				if i == try-1 {
+					t.Errorf("alone one costs %g times the other, together %g times", alone, together)
+				}
+			}
+		})
+	}
+}
