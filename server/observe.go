@@ -17,7 +17,7 @@ import (
 //
 //	/healthz                                 whether it runs
 //	/metrics                                 Prometheus: use of the API by method, and the process
-//	/debug/transactions?database=D&tag=T     timelines of the newest transactions with a tag, as JSON
+//	/debug/transactions?database=D&tag=T     timelines of the newest transactions with a tag, as JSON; durations in nanoseconds
 //	/debug/pprof/profile?seconds=N           where CPU time goes, for go tool pprof; heap and goroutine beside it
 func (s *Server) observing() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
@@ -61,7 +61,12 @@ func (s *Server) newMetrics(to prometheus.Registerer) *stats.Metrics {
 
 // timelines answers /debug/transactions.
 func (s *Server) timelines(w http.ResponseWriter, r *http.Request) {
-	db, err := s.registry.Database(r.URL.Query().Get("database"))
+	name := r.URL.Query().Get("database")
+	if name == "" {
+		http.Error(w, "The parameter database is missing: projects/P/instances/I/databases/D.", http.StatusBadRequest)
+		return
+	}
+	db, err := s.registry.Database(name)
 	if err != nil {
 		st, _ := statusOf(err)
 		http.Error(w, st.Message(), httpStatus(st.Code()))

@@ -55,6 +55,7 @@ type tally struct {
 	dist    *distribution.Distribution // nil until something is observed
 	written []written                  // by table
 	samples []LockRequest              // at most lockSamples
+	shown   int                        // accesses of the transaction whose columns the subject lists
 }
 
 // written is what was inserted and updated in one table.

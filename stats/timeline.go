@@ -82,7 +82,7 @@ func (r *TimelineRecorder) Add(begin time.Time, e Event) {
 		r.t.Dropped++
 		return
 	}
-	e.At = begin.Sub(r.t.Begin)
+	e.At = max(begin.Sub(r.t.Begin), 0) // the request that begins a transaction came before it
 	e.What, e.Error = own(e.What), own(e.Error)
 	r.t.Events = append(r.t.Events, e)
 }

@@ -81,11 +81,18 @@ func (c *Collector) Transaction(x *Transaction) {
 	t := b.tallies[key]
 	if t == nil {
 		t = b.add(key, x.subject(tag))
+		t.shown = len(x.Footprint.accesses)
+	}
+	if touched := len(x.Footprint.accesses); touched > t.shown { // an attempt that was aborted early has touched less than those after it
+		b.texts -= t.subject.size()
+		t.subject.lists, t.shown = x.Footprint.lists(), touched
+		b.texts += t.subject.size()
 	}
 	x.count(t)
 }
 
-// subject makes what a row shows. Transactions that share a tag share a row, which shows the columns of the first of them.
+// subject makes what a row shows. Transactions that share a tag share a row, which shows the columns of
+// the one that touched most.
 func (x *Transaction) subject(tag string) subject {
 	s := subject{tag: tag, lists: x.Footprint.lists()}
 	s.fingerprint = fingerprint(tag)
