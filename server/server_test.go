@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +35,8 @@ type harness struct {
 	testing.TB
 	ctx       context.Context
 	server    *Server
-	address   string // of gRPC
+	address   string        // of gRPC
+	asked     *atomic.Int64 // requests that clients have begun
 	data      spannerpb.SpannerClient
 	databases databasepb.DatabaseAdminClient
 	instances instancepb.InstanceAdminClient
@@ -90,7 +92,9 @@ func newHarnessWith(t testing.TB, cfg Config, schema []string) *harness {
 	}
 	grpcListener, httpListener := listen(t), listen(t)
 	s := Serve(registry, grpcListener, httpListener, cfg)
-	conn, err := grpc.NewClient(grpcListener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	h := &harness{TB: t, server: s, address: grpcListener.Addr().String(), asked: new(atomic.Int64), rest: "http://" + httpListener.Addr().String()}
+	conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithChainUnaryInterceptor(h.countCall), grpc.WithChainStreamInterceptor(h.countStream))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,13 +106,9 @@ func newHarnessWith(t testing.TB, cfg Config, schema []string) *harness {
 		registry.Close()
 		store.Close()
 	})
-	h := &harness{
-		TB: t, ctx: ctx, server: s, address: grpcListener.Addr().String(), rest: "http://" + httpListener.Addr().String(),
-		data:      spannerpb.NewSpannerClient(conn),
-		databases: databasepb.NewDatabaseAdminClient(conn),
-		instances: instancepb.NewInstanceAdminClient(conn),
-		ops:       longrunningpb.NewOperationsClient(conn),
-	}
+	h.ctx, h.data = ctx, spannerpb.NewSpannerClient(conn)
+	h.databases, h.instances = databasepb.NewDatabaseAdminClient(conn), instancepb.NewInstanceAdminClient(conn)
+	h.ops = longrunningpb.NewOperationsClient(conn)
 	if _, err := registry.CreateInstance(database.Instance{Name: testInstance}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
@@ -35,25 +36,45 @@ func newTraffic(t testing.TB) *traffic {
 	t.Helper()
 	clock := newWallClock()
 	x := &traffic{harness: newHarnessWith(t, Config{Clock: clock.now, Log: slog.New(slog.DiscardHandler)}, trafficSchema), clock: clock}
-	x.client = x.connect()
+	x.connect()
 	x.session = x.harness.session(true)
 	return x
 }
 
-func (h *harness) connect() *spanner.Client {
-	h.Helper()
-	client, err := spanner.NewClientWithConfig(h.ctx, testDatabase, spanner.ClientConfig{DisableNativeMetrics: true},
-		option.WithEndpoint("passthrough:///"+h.address),
+func (x *traffic) connect() {
+	x.Helper()
+	var err error
+	x.client, err = spanner.NewClientWithConfig(x.ctx, testDatabase, spanner.ClientConfig{DisableNativeMetrics: true},
+		option.WithEndpoint("passthrough:///"+x.address),
 		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())),
+		option.WithGRPCDialOption(grpc.WithChainUnaryInterceptor(x.countCall)),
+		option.WithGRPCDialOption(grpc.WithChainStreamInterceptor(x.countStream)),
 		option.WithoutAuthentication(),
 		internaloption.SkipDialSettingsValidation())
-	h.ok(err)
-	h.Cleanup(client.Close)
-	return client
+	x.ok(err)
+	x.Cleanup(x.client.Close)
 }
 
-// minute ends the minute.
-func (x *traffic) minute() { x.clock.forward(time.Minute) }
+func (h *harness) countCall(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	h.asked.Add(1)
+	return invoke(ctx, method, req, reply, cc, opts...)
+}
+
+func (h *harness) countStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	h.asked.Add(1)
+	return open(ctx, desc, cc, method, opts...)
+}
+
+// minute ends the minute, once all requests have: the client is content with the last rows of a stream, a moment before it ends.
+func (x *traffic) minute() {
+	for range 300 {
+		if int64(x.counted("crowfoot_request_seconds")) >= x.asked.Load() {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	x.clock.forward(time.Minute)
+}
 
 // shows wants a query of statistics to return these rows, columns separated by |.
 func (x *traffic) shows(sql string, want ...string) {
@@ -107,8 +128,8 @@ func (h *harness) ended(method, code string, want float64) {
 	h.Fatalf("%s has not ended with %s", method, code)
 }
 
-// counted is the value of a metric with these label values.
-func (h *harness) counted(name string, labels ...string) float64 {
+// counted is the sum of a metric over all that have these label values.
+func (h *harness) counted(name string, labels ...string) (sum float64) {
 	h.Helper()
 	families, err := h.server.gatherer.Gather()
 	h.ok(err)
@@ -127,11 +148,8 @@ func (h *harness) counted(name string, labels ...string) float64 {
 					continue metrics
 				}
 			}
-			if c := m.GetCounter(); c != nil {
-				return c.GetValue()
-			}
-			return float64(m.GetHistogram().GetSampleCount())
+			sum += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
-	return 0
+	return sum
 }

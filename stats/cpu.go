@@ -250,7 +250,10 @@ func (c *CPU) settle() {
 	used := threadCPU() - c.clock
 	passed := time.Since(epoch) - c.began
 	if !c.locked && (used < 0 || used > passed+clockSlack) {
-		used = min(passed, c.Account.typical())
+		used = passed
+		if typical := c.Account.typical(); typical > 0 { // else this is among the first
+			used = min(passed, typical)
+		}
 	}
 	c.sum += used
 	c.Account.settle(used)
