@@ -23,6 +23,11 @@
 // (partitioned.go), timelines of tagged transactions (timeline.go), CPU time
 // (cpu.go, account.go), and metrics of API methods (metrics.go).
 //
+// What the columns mean is what the service's pages say of them, with bytes and
+// CPU time by our own measure. Some are always 0: rows spooled (to a temporary disk: sorts and hash tables live in
+// memory), disk I/O cost (of HDDs) and delay of leader refresh (one server leads), because there is nothing to count; filesystem
+// delay, because nobody measures it yet.
+//
 // Left out: SUPPORTED_OPTIMIZER_VERSIONS (sql/system has it), and tables about
 // what Crowfoot does not have: recommendations, vector indexes, graph operations.
 //
