@@ -29,7 +29,7 @@ of your environment). crowfoot bench NAME -h lists the flags.
 const (
 	pointsRows    = 1_000_000
 	pointsSeconds = 9 * time.Second
-	pointsRounds  = 9 // the paths differ by little: they take turns often
+	pointsRounds  = 18 // the paths differ by little: they take turns often
 )
 
 // runBench runs one benchmark.
