@@ -8,8 +8,8 @@ import (
 
 	"google.golang.org/genproto/googleapis/rpc/code"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // background is what a database does unasked, until the registry closes or the database is dropped.
@@ -59,7 +59,7 @@ func statusName(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return code.Code_CANCELLED.String()
 	}
-	return code.Code(fault.CodeOf(err)).String()
+	return code.Code(usererror.CodeOf(err)).String()
 }
 
 func (t *task) row(name string, undeletable int64) stats.Task {

@@ -7,10 +7,10 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // chunkRows is how many rows one transaction of a back-fill handles: enough to make its sync cheap, few
@@ -93,7 +93,7 @@ func (d *Database) retry(ctx context.Context, work func(table.Writer) error) err
 		if rollback := tx.Rollback(); rollback != nil {
 			return errors.Join(err, fmt.Errorf("roll back: %w", rollback))
 		}
-		if fault.CodeOf(err) != codes.Aborted {
+		if usererror.CodeOf(err) != codes.Aborted {
 			return err
 		}
 		if ctx.Err() != nil {

@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // Database is one open database.
@@ -196,7 +196,7 @@ func (d *Database) CatalogAt(at mvcc.Timestamp) (*schema.Catalog, error) {
 			return list[i].catalog, nil
 		}
 	}
-	return nil, fault.StalenessExceeded(at.Time(), list[0].at.Time())
+	return nil, usererror.StalenessExceeded(at.Time(), list[0].at.Time())
 }
 
 // DDL prints the newest schema that is complete, as the statements that make it.

@@ -13,12 +13,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -110,7 +110,7 @@ func (b *bed) insertBeside(stop chan struct{}, running *sync.WaitGroup) *atomic.
 				switch err := b.insert("T", [2]int64{(i+1)*1_000_000 + k, k % 7}); {
 				case err == nil:
 					written.Add(1)
-				case fault.CodeOf(err) != codes.Aborted:
+				case usererror.CodeOf(err) != codes.Aborted:
 					b.t.Error(err)
 					return
 				}
@@ -194,8 +194,8 @@ func (b *bed) query(sql string) string {
 
 func wantCode(t *testing.T, err error, code codes.Code) {
 	t.Helper()
-	if fault.CodeOf(err) != code {
-		t.Fatalf("got %v (%v), want %v", fault.CodeOf(err), err, code)
+	if usererror.CodeOf(err) != code {
+		t.Fatalf("got %v (%v), want %v", usererror.CodeOf(err), err, code)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestFailedChangeLeavesNothing(t *testing.T) {
 		"ALTER TABLE T ADD CONSTRAINT Small CHECK (V < 10)",
 	} {
 		err := b.db.UpdateSchema(context.Background(), []string{statement}, nil)
-		if fault.CodeOf(err) != codes.FailedPrecondition {
+		if usererror.CodeOf(err) != codes.FailedPrecondition {
 			t.Errorf("%s: got %v", statement, err)
 		}
 		if got := strings.Join(b.db.DDL(), "\n"); got != before {

@@ -9,9 +9,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // begin publishes what a change publishes first, and leaves it there.
@@ -47,7 +47,7 @@ func (b *bed) reopen() *bed {
 func (b *bed) fails(c *schema.Catalog, sql string, code codes.Code) {
 	b.t.Helper()
 	_, err := b.db.Prepare(context.Background(), c, sql, nil, Options{})
-	if fault.CodeOf(err) != code {
+	if usererror.CodeOf(err) != code {
 		b.t.Errorf("%s: got %v", sql, err)
 	}
 }
@@ -116,7 +116,7 @@ func TestColumnIsHiddenUntilFilled(t *testing.T) {
 	hidden := b.db.Catalog()
 	b.fails(hidden, "SELECT W FROM T", codes.InvalidArgument)
 	b.fails(hidden, "UPDATE T SET W = NULL WHERE TRUE", codes.InvalidArgument)
-	if _, err := b.db.Projection(hidden, "T", "", []string{"W"}); fault.CodeOf(err) != codes.NotFound {
+	if _, err := b.db.Projection(hidden, "T", "", []string{"W"}); usererror.CodeOf(err) != codes.NotFound {
 		t.Errorf("READ of the column: %v", err)
 	}
 	state := "SELECT SPANNER_STATE = 'WRITE_ONLY' AND COLUMN_NAME = 'W' FROM INFORMATION_SCHEMA.COLUMNS WHERE TABLE_NAME = 'T' ORDER BY ORDINAL_POSITION DESC LIMIT 1"
@@ -138,7 +138,7 @@ func TestColumnIsHiddenUntilFilled(t *testing.T) {
 	// The past is as it was: there was no such column.
 	past := b.catalogAt(before.Timestamp())
 	b.fails(past, "SELECT W FROM T", codes.InvalidArgument)
-	if _, err := b.db.Projection(past, "T", "", []string{"W"}); fault.CodeOf(err) != codes.NotFound {
+	if _, err := b.db.Projection(past, "T", "", []string{"W"}); usererror.CodeOf(err) != codes.NotFound {
 		t.Errorf("READ of the column in the past: %v", err)
 	}
 }
@@ -163,7 +163,7 @@ func TestDefaultIsSeenAtOnce(t *testing.T) {
 				if n, err := b.count(ctx, fmt.Sprintf("SELECT COUNT(*) FROM T WHERE %s IS NULL", c)); err == nil && n != 0 {
 					t.Errorf("%d rows without %s", n, c)
 					return
-				} else if err != nil && fault.CodeOf(err) != codes.InvalidArgument {
+				} else if err != nil && usererror.CodeOf(err) != codes.InvalidArgument {
 					t.Error(err)
 					return
 				}

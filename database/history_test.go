@@ -10,10 +10,10 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // probes name everything that a history may have made, whether it is there or not.
@@ -92,7 +92,7 @@ func (p *past) step(rng *rand.Rand) {
 	default:
 		err = p.db.collect(context.Background())
 	}
-	if fault.CodeOf(err) == codes.Internal {
+	if usererror.CodeOf(err) == codes.Internal {
 		p.t.Fatal(err)
 	}
 }
@@ -102,7 +102,7 @@ func (p *past) probe(at mvcc.Timestamp) string {
 	var out strings.Builder
 	for _, sql := range probes {
 		answer, err := p.answer(at, sql)
-		if fault.CodeOf(err) == codes.Internal {
+		if usererror.CodeOf(err) == codes.Internal {
 			p.t.Fatal(sql, err)
 		}
 		fmt.Fprintf(&out, "%s\n%s%v\n", sql, answer, err)

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // Names of resources; unlike the service's, ids may be a single letter, for examples and tests. https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1.
@@ -25,7 +25,7 @@ func CheckDatabaseName(name string) error { return checkName("database", databas
 
 func checkName(kind string, form *regexp.Regexp, name string) error {
 	if !form.MatchString(name) {
-		return fault.InvalidResourceName(kind, name)
+		return usererror.InvalidResourceName(kind, name)
 	}
 	return nil
 }

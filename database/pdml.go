@@ -8,12 +8,12 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -65,7 +65,7 @@ func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []va
 		changed, err := d.dmlPart(ctx, s, params, &part, visit)
 		if err != nil {
 			if errors.Is(err, errGone) {
-				return total, fault.SchemaChanged(retryPartitioned)
+				return total, usererror.SchemaChanged(retryPartitioned)
 			}
 			halves := d.halve(part, err)
 			if halves == nil {
@@ -84,7 +84,7 @@ func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []va
 
 // halve cuts a part in two if it was too large for one transaction; nil if that was not the reason, or it cannot be cut.
 func (d *Database) halve(part table.Span, why error) []table.Span {
-	if fault.CodeOf(why) != codes.InvalidArgument {
+	if usererror.CodeOf(why) != codes.InvalidArgument {
 		return nil
 	}
 	first, last, err := d.ends(part, mvcc.Latest)

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // partitionedDML prepares a statement as partitioned DML is.
@@ -68,7 +68,7 @@ func TestPartitionedDMLOutlivesSchema(t *testing.T) {
 	}
 	_, err := b.db.PartitionedDML(context.Background(), remove, nil, "", new(Visit))
 	wantCode(t, err, codes.Aborted)
-	if fault.IsAborted(err) && b.query("SELECT COUNT(*) FROM T") != "100\n" {
+	if usererror.IsAborted(err) && b.query("SELECT COUNT(*) FROM T") != "100\n" {
 		t.Error("something was deleted")
 	}
 	b.alter("DROP INDEX Old")

@@ -3,10 +3,10 @@ package database
 import (
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // Projection is what a READ names, resolved.
@@ -55,18 +55,18 @@ func projectionKey(tableName, index string, columns []string) string {
 func project(c *schema.Catalog, tableName, index string, columns []string) (*Projection, error) {
 	t := c.Table(tableName)
 	if t == nil {
-		return nil, fault.TableNotFound(tableName)
+		return nil, usererror.TableNotFound(tableName)
 	}
 	var x *schema.Index
 	if index != "" {
 		if x = t.Index(index); x == nil || x.State != schema.IndexReadWrite {
-			return nil, fault.IndexNotFound(index, t.FullName())
+			return nil, usererror.IndexNotFound(index, t.FullName())
 		}
 	}
 	list := make([]*schema.Column, len(columns))
 	for i, name := range columns {
 		if list[i] = t.Column(name); list[i] == nil {
-			return nil, fault.ColumnNotFound(t.FullName(), name)
+			return nil, usererror.ColumnNotFound(t.FullName(), name)
 		}
 	}
 	p, err := table.NewProjection(t, x, list)

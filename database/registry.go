@@ -13,11 +13,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // DefaultInstance is there from the start: the name that clients use in their Omni mode.
@@ -232,7 +232,7 @@ func (r *Registry) instance(name string) (*Instance, error) {
 	if i := r.instances[name]; i != nil {
 		return i, nil
 	}
-	return nil, fault.InstanceNotFound(name)
+	return nil, usererror.InstanceNotFound(name)
 }
 
 // Instances lists the instances of a project (projects/P) by name.
@@ -262,7 +262,7 @@ func (r *Registry) CreateInstance(i Instance) (*Instance, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.instances[i.Name] != nil {
-		return nil, fault.InstanceExists(i.Name)
+		return nil, usererror.InstanceExists(i.Name)
 	}
 	i.Created = r.cfg.Clock()
 	i.configure()
@@ -299,7 +299,7 @@ func (r *Registry) DeleteInstance(name string) error {
 	}
 	for _, d := range r.databasesOf(name) {
 		if d.DropProtection() {
-			return fault.DropProtected(d.Name())
+			return usererror.DropProtected(d.Name())
 		}
 	}
 	for _, d := range r.databasesOf(name) {
@@ -327,7 +327,7 @@ func (r *Registry) Database(name string) (*Database, error) {
 	if d := (*r.databases.Load())[name]; d != nil {
 		return d, nil
 	}
-	return nil, fault.DatabaseNotFound(name)
+	return nil, usererror.DatabaseNotFound(name)
 }
 
 // Databases lists the databases of an instance by name.
@@ -358,10 +358,10 @@ func (r *Registry) CreateDatabase(ctx context.Context, name string, statements [
 		return nil, err
 	}
 	if (*r.databases.Load())[name] != nil {
-		return nil, fault.DatabaseExists(name)
+		return nil, usererror.DatabaseExists(name)
 	}
 	if len(r.databasesOf(instance)) >= maxDatabasesPerInstance {
-		return nil, fault.TooManyDatabases(instance, maxDatabasesPerInstance)
+		return nil, usererror.TooManyDatabases(instance, maxDatabasesPerInstance)
 	}
 	first, err := r.firstCatalog(ctx, name, statements)
 	if err != nil {
@@ -388,7 +388,7 @@ func (r *Registry) DropDatabase(ctx context.Context, name string) error {
 		return err
 	}
 	if d.DropProtection() {
-		return fault.DropProtected(name)
+		return usererror.DropProtected(name)
 	}
 	return r.drop(d)
 }

@@ -11,11 +11,11 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // Row deletion policies are applied in passes over the tables that have one. A pass looks for expired rows at a
@@ -112,7 +112,7 @@ func (d *Database) passPolicies(ctx context.Context) {
 		}
 		err := d.passTable(ctx, c, t)
 		first = cmp.Or(first, err)
-		if fault.CodeOf(err) == codes.Internal && ctx.Err() == nil {
+		if usererror.CodeOf(err) == codes.Internal && ctx.Err() == nil {
 			d.log().Error("delete expired rows", slog.String("table", t.FullName()), slog.Any("error", err))
 		}
 	}
@@ -214,7 +214,7 @@ func (e *expiry) deleteAll(ctx context.Context, rows []table.Expired) error {
 // delete deletes rows together if it can, else by halves, down to those that cannot be deleted, or not now.
 func (e *expiry) delete(ctx context.Context, rows []table.Expired) error {
 	deleted, err := e.commit(ctx, rows)
-	var refused *fault.Error
+	var refused *usererror.Error
 	switch {
 	case err == nil:
 		e.deleted += deleted
@@ -257,7 +257,7 @@ func (e *expiry) commit(ctx context.Context, rows []table.Expired) (deleted int,
 	tx := e.txns.Begin(txn.Options{Background: true, Tag: deletionTag})
 	_, err = tx.Commit(ctx, func(w table.Writer) (err error) {
 		if e.Catalog() != e.catalog { // within the transaction: it cannot change before the commit
-			return fault.SchemaChanged(0)
+			return usererror.SchemaChanged(0)
 		}
 		deleted, err = table.DeleteExpired(ctx, w, e.table, e.before, rows, bytes)
 		return err
@@ -284,7 +284,7 @@ func (e *expiry) retryBusy(ctx context.Context) error {
 		}
 	}
 	if len(e.busy) > 0 {
-		return fault.Wounded(0)
+		return usererror.Wounded(0)
 	}
 	return nil
 }

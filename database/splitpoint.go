@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -89,7 +89,7 @@ func (d *Database) AddSplitPoints(points []SplitPoint) error {
 	d.points.mu.Lock()
 	defer d.points.mu.Unlock()
 	if d.Dropped() {
-		return fault.DatabaseNotFound(d.name)
+		return usererror.DatabaseNotFound(d.name)
 	}
 	b := d.registry.store.NewBatch()
 	defer b.Close()
@@ -104,7 +104,7 @@ func (d *Database) AddSplitPoints(points []SplitPoint) error {
 		}
 	}
 	if len(list) > maxSplitPoints {
-		return fault.SplitPointsExhausted(maxSplitPoints)
+		return usererror.SplitPointsExhausted(maxSplitPoints)
 	}
 	if err := b.Commit(); err != nil {
 		return fmt.Errorf("store split points: %w", err)
@@ -124,7 +124,7 @@ func splitPointRecords(points []SplitPoint) ([]*splitPointRecord, error) {
 		}
 		at, found := slices.BinarySearchFunc(list, r.key, compareSplitPoint)
 		if found {
-			return nil, fault.SplitPointTwice(p.text())
+			return nil, usererror.SplitPointTwice(p.text())
 		}
 		list = slices.Insert(list, at, r)
 	}
@@ -149,7 +149,7 @@ func (p *SplitPoint) record() (*splitPointRecord, error) {
 		return nil, err
 	}
 	if r.key = spans[0].Start; len(r.key) > table.MaxKeyBytes {
-		return nil, fault.KeyTooLong(layout.Name(), len(r.key), table.MaxKeyBytes)
+		return nil, usererror.KeyTooLong(layout.Name(), len(r.key), table.MaxKeyBytes)
 	}
 	return r, nil
 }
@@ -160,7 +160,7 @@ func (p *SplitPoint) suffix() (suffix []value.Value, err error) {
 		c := p.Table.Key[i].Column
 		at := slices.IndexFunc(p.Index.Key, func(k schema.KeyPart) bool { return k.Column == c })
 		if at >= 0 && value.Compare(p.Key[at], v, c.Type) != 0 {
-			return nil, fault.InvalidSplitPoint(p.Index.FullName(), "its index key and its table key differing in column "+c.Name)
+			return nil, usererror.InvalidSplitPoint(p.Index.FullName(), "its index key and its table key differing in column "+c.Name)
 		}
 		if at < 0 {
 			suffix = append(suffix, v)

@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -134,7 +134,7 @@ func TestSplitPointsOfDroppedDatabase(t *testing.T) {
 	w := newSplitWorld(t)
 	w.ok(w.db.AddSplitPoints([]SplitPoint{w.at(7, time.Hour)}))
 	w.ok(w.r.DropDatabase(context.Background(), testName))
-	if err := w.db.AddSplitPoints([]SplitPoint{w.at(8, time.Hour)}); fault.CodeOf(err) != codes.NotFound {
+	if err := w.db.AddSplitPoints([]SplitPoint{w.at(8, time.Hour)}); usererror.CodeOf(err) != codes.NotFound {
 		t.Errorf("added to a dropped database: %v", err)
 	}
 	w.ok(w.db.sweepSplitPoints())
@@ -148,7 +148,7 @@ func TestSplitPointsAllOrNone(t *testing.T) {
 	w := newSplitWorld(t, "CREATE TABLE C (B STRING(MAX), A INT64) PRIMARY KEY (A, B)", "CREATE INDEX CByB ON C(B)")
 	x := w.db.Catalog().Index("CByB")
 	differs := SplitPoint{Table: x.Table, Index: x, Key: []value.Value{value.OfString("b")}, TableKey: []value.Value{value.OfInt64(1), value.OfString("c")}}
-	if err := w.db.AddSplitPoints([]SplitPoint{w.at(1, time.Hour), differs}); fault.CodeOf(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "differing in column B") {
+	if err := w.db.AddSplitPoints([]SplitPoint{w.at(1, time.Hour), differs}); usererror.CodeOf(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "differing in column B") {
 		t.Errorf("index key and table key that differ: %v", err)
 	}
 	differs.TableKey[1], differs.Expires = value.OfString("b"), w.now.Add(time.Hour)
@@ -159,7 +159,7 @@ func TestSplitPointsAllOrNone(t *testing.T) {
 	for a := range int64(maxSplitPoints) {
 		many = append(many, w.at(a, time.Hour))
 	}
-	if err := w.db.AddSplitPoints(many); fault.CodeOf(err) != codes.ResourceExhausted {
+	if err := w.db.AddSplitPoints(many); usererror.CodeOf(err) != codes.ResourceExhausted {
 		t.Errorf("too many: %v", err)
 	}
 	if n := w.stored(); n != 1 {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -41,7 +41,7 @@ func TestStaleReads(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			out, err := p.run(d)
 			if err != nil {
-				return out + times.ReplaceAllString(fmt.Sprintf("%s: %v\n", fault.CodeOf(err), err), "TIME")
+				return out + times.ReplaceAllString(fmt.Sprintf("%s: %v\n", usererror.CodeOf(err), err), "TIME")
 			}
 			return out
 		})

@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/analyze"
 	"github.com/crowfoot-db/crowfoot/sql/system"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -108,7 +108,7 @@ func (d *Database) versionOf(c *schema.Catalog) (*version, error) {
 			return list[i], nil
 		}
 	}
-	return nil, fault.SchemaCollected(list[0].at.Time())
+	return nil, usererror.SchemaCollected(list[0].at.Time())
 }
 
 func (d *Database) versionKey(v *version) []byte {

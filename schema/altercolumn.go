@@ -5,7 +5,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -21,12 +21,12 @@ func (d *draft) alterColumn(t *Table, s *ast.AlterColumn) error {
 		return d.setColumnOptions(t, c, a.Options)
 	case *ast.AlterColumnSetDefault:
 		if c.Generated != nil {
-			return fault.DefaultOnGenerated(c.Name)
+			return usererror.DefaultOnGenerated(c.Name)
 		}
 		d.setDefault(c, a.DefaultExpr)
 	case *ast.AlterColumnDropDefault:
 		if c.OnUpdate != nil {
-			return fault.BadOnUpdate(t.FullName(), c.Name, "ON UPDATE needs an identical DEFAULT expression")
+			return usererror.BadOnUpdate(t.FullName(), c.Name, "ON UPDATE needs an identical DEFAULT expression")
 		}
 		c.Default = nil
 	case *ast.AlterColumnSetOnUpdate:
@@ -34,7 +34,7 @@ func (d *draft) alterColumn(t *Table, s *ast.AlterColumn) error {
 	case *ast.AlterColumnDropOnUpdate:
 		c.OnUpdate = nil
 	default:
-		return fault.DDLUnimplemented("ALTER IDENTITY")
+		return usererror.DDLUnimplemented("ALTER IDENTITY")
 	}
 	if err := d.compileColumn(t, c); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (d *draft) setColumnOptions(t *Table, c *Column, o *ast.Options) error {
 		return nil
 	}
 	if fks := foreignKeysWith(t, c); fks != "" {
-		return fault.ChangeForeignKeyColumn("allow_commit_timestamp option", c.Name, t.FullName(), fks)
+		return usererror.ChangeForeignKeyColumn("allow_commit_timestamp option", c.Name, t.FullName(), fks)
 	}
 	d.validate(ValidateCommitTimestamp, t, c, &old)
 	return d.recompile(t) // what reads the column may no longer do so
@@ -70,12 +70,12 @@ func (d *draft) redefineColumn(t *Table, c *Column, s *ast.AlterColumnType) erro
 	c.NotNull, c.Default, c.OnUpdate = s.NotNull, nil, nil
 	if s.DefaultExpr != nil {
 		if old.Generated != nil {
-			return fault.DefaultOnGenerated(c.Name)
+			return usererror.DefaultOnGenerated(c.Name)
 		}
 		d.setDefault(c, s.DefaultExpr)
 	}
 	if c.AllowCommitTimestamp && c.Type.Kind != value.Timestamp {
-		return fault.ChangeColumnType(c.Name, old.TypeSQL(), c.TypeSQL())
+		return usererror.ChangeColumnType(c.Name, old.TypeSQL(), c.TypeSQL())
 	}
 	if err := d.redefineGenerated(t, c, &old, s.GeneratedExpr); err != nil {
 		return err
@@ -94,21 +94,21 @@ func (d *draft) redefineGenerated(t *Table, c, old *Column, s *ast.GeneratedColu
 	case s == nil && old.Generated == nil:
 		return nil
 	case s == nil:
-		return fault.GeneratedToRegular(where)
+		return usererror.GeneratedToRegular(where)
 	case old.Generated == nil:
-		return fault.RegularToGenerated(where)
+		return usererror.RegularToGenerated(where)
 	case !s.Stored.Invalid() != old.Stored:
-		return fault.ChangeGeneratedStored(where)
+		return usererror.ChangeGeneratedStored(where)
 	}
 	c.Generated = &Expr{SQL: d.src.inParens(s.As, s.Rparen)}
 	if words(c.Generated.SQL) == words(old.Generated.SQL) {
 		if c.Stored && !c.Type.Equal(old.Type) {
-			return fault.ChangeGeneratedType(where)
+			return usererror.ChangeGeneratedType(where)
 		}
 		return nil
 	}
 	if c.Stored || inIndex(t, c) != nil || readBy(t, c) {
-		return fault.ChangeGeneratedExpression(where)
+		return usererror.ChangeGeneratedExpression(where)
 	}
 	return nil
 }
@@ -136,16 +136,16 @@ func readBy(t *Table, c *Column) bool {
 func checkRedefinition(t *Table, c, old *Column) error {
 	where := t.FullName() + "." + c.Name
 	if t.expiresBy(c) && !isTimestamp(c) {
-		return fault.RowDeletionPolicyColumn(c.Name, t.FullName())
+		return usererror.RowDeletionPolicyColumn(c.Name, t.FullName())
 	}
 	if !convertible(old.Type, c.Type) {
-		return fault.ChangeColumnType(c.Name, old.TypeSQL(), c.TypeSQL())
+		return usererror.ChangeColumnType(c.Name, old.TypeSQL(), c.TypeSQL())
 	}
 	sameType := c.Type.Equal(old.Type)
 	sameLength := c.MaxLength == old.MaxLength && c.LengthIsMax == old.LengthIsMax
 	if c.KeyOrdinal >= 0 {
 		if !sameType || c.NotNull != old.NotNull {
-			return fault.ChangeKeyColumn(where)
+			return usererror.ChangeKeyColumn(where)
 		}
 		if !sameLength {
 			if err := checkInherited(t, c, where); err != nil {
@@ -176,24 +176,24 @@ func convertible(from, to *value.Type) bool {
 // checkInherited refuses to resize a key column that an interleaved table shares.
 func checkInherited(t *Table, c *Column, where string) error {
 	if t.Parent != nil && c.KeyOrdinal < len(t.Parent.Key) {
-		return fault.ChangeParentKeyColumn(where)
+		return usererror.ChangeParentKeyColumn(where)
 	}
 	if len(t.Children) > 0 {
-		return fault.ChangeInheritedKeyColumn(where)
+		return usererror.ChangeInheritedKeyColumn(where)
 	}
 	return nil
 }
 
 func checkNullability(t *Table, c *Column, where string) error {
 	if c.NotNull && c.Type.Kind == value.Array {
-		return fault.ChangeArrayNullability(where)
+		return usererror.ChangeArrayNullability(where)
 	}
 	if fks := foreignKeysWith(t, c); fks != "" {
-		return fault.ChangeForeignKeyColumn("nullability", c.Name, t.FullName(), fks)
+		return usererror.ChangeForeignKeyColumn("nullability", c.Name, t.FullName(), fks)
 	}
 	for _, i := range t.Indexes {
 		if i.keys(c) && !slices.Contains(i.NotNullColumns, c) {
-			return fault.ChangeIndexedNullability(c.Name, i.FullName())
+			return usererror.ChangeIndexedNullability(c.Name, i.FullName())
 		}
 	}
 	return nil
@@ -202,16 +202,16 @@ func checkNullability(t *Table, c *Column, where string) error {
 // checkTypeReaders refuses a new type for a column that something was computed from.
 func checkTypeReaders(t *Table, c *Column) error {
 	if fks := foreignKeysWith(t, c); fks != "" {
-		return fault.ChangeForeignKeyColumn("type", c.Name, t.FullName(), fks)
+		return usererror.ChangeForeignKeyColumn("type", c.Name, t.FullName(), fks)
 	}
 	for _, g := range t.Columns {
 		if g.Generated != nil && g.Stored && slices.Contains(g.Generated.Uses, c) {
-			return fault.ChangeTypeUnderGenerated(c.Name)
+			return usererror.ChangeTypeUnderGenerated(c.Name)
 		}
 	}
 	for _, ck := range t.Checks {
 		if slices.Contains(ck.Expr.Uses, c) {
-			return fault.ChangeTypeUnderCheck(c.Name, ck.Name)
+			return usererror.ChangeTypeUnderCheck(c.Name, ck.Name)
 		}
 	}
 	return nil

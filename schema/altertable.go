@@ -5,7 +5,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 func (d *draft) alterTable(s *ast.AlterTable) error {
@@ -33,11 +33,11 @@ func (d *draft) alterTable(s *ast.AlterTable) error {
 		return d.setInterleaveIn(t, a)
 	case *ast.RenameTo:
 		if a.AddSynonym != nil {
-			return fault.DDLUnimplemented("SYNONYM")
+			return usererror.DDLUnimplemented("SYNONYM")
 		}
 		return d.renameTable(t, a.Name.Name)
 	case *ast.AddSynonym, *ast.DropSynonym:
-		return fault.DDLUnimplemented("SYNONYM")
+		return usererror.DDLUnimplemented("SYNONYM")
 	case *ast.AddRowDeletionPolicy:
 		return t.addRowDeletionPolicy(a.RowDeletionPolicy)
 	case *ast.ReplaceRowDeletionPolicy:
@@ -45,9 +45,9 @@ func (d *draft) alterTable(s *ast.AlterTable) error {
 	case *ast.DropRowDeletionPolicy:
 		return t.dropRowDeletionPolicy()
 	case *ast.AlterTableSetOptions:
-		return fault.DDLUnimplemented("OPTIONS of a table")
+		return usererror.DDLUnimplemented("OPTIONS of a table")
 	}
-	return fault.DDLUnimplemented("This form of ALTER TABLE")
+	return usererror.DDLUnimplemented("This form of ALTER TABLE")
 }
 
 func (d *draft) alterAddColumn(t *Table, a *ast.AddColumn) error {
@@ -55,14 +55,14 @@ func (d *draft) alterAddColumn(t *Table, a *ast.AddColumn) error {
 		return d.nothing()
 	}
 	if a.Column.PrimaryKey {
-		return fault.AddKeyColumn(t.FullName(), a.Column.Name.Name)
+		return usererror.AddKeyColumn(t.FullName(), a.Column.Name.Name)
 	}
 	if err := d.addColumn(t, a.Column); err != nil {
 		return err
 	}
 	c := t.Columns[len(t.Columns)-1]
 	if c.NotNull && c.Default == nil && c.Generated == nil {
-		return fault.AddNotNullColumn(t.FullName(), c.Name)
+		return usererror.AddNotNullColumn(t.FullName(), c.Name)
 	}
 	if err := d.compileColumn(t, c); err != nil {
 		return err
@@ -94,28 +94,28 @@ func (d *draft) dropColumn(t *Table, a *ast.DropColumn) error {
 // checkUnused says whether nothing needs the column.
 func checkUnused(t *Table, c *Column) error {
 	if c.KeyOrdinal >= 0 {
-		return fault.DropKeyColumn(t.FullName(), c.Name)
+		return usererror.DropKeyColumn(t.FullName(), c.Name)
 	}
 	if fks := foreignKeysWith(t, c); fks != "" {
-		return fault.DropColumnInForeignKey(t.FullName(), c.Name, fks)
+		return usererror.DropColumnInForeignKey(t.FullName(), c.Name, fks)
 	}
 	for _, i := range t.Indexes {
 		if i.has(c) {
-			return fault.DropIndexedColumn(t.FullName(), c.Name, i.FullName())
+			return usererror.DropIndexedColumn(t.FullName(), c.Name, i.FullName())
 		}
 	}
 	for _, g := range t.Columns {
 		if g.Generated != nil && g != c && slices.Contains(g.Generated.Uses, c) {
-			return fault.DropColumnInGenerated(t.FullName(), c.Name, g.Name)
+			return usererror.DropColumnInGenerated(t.FullName(), c.Name, g.Name)
 		}
 	}
 	for _, ck := range t.Checks {
 		if slices.Contains(ck.Expr.Uses, c) {
-			return fault.DropColumnInCheck(c.Name, ck.Name)
+			return usererror.DropColumnInCheck(c.Name, ck.Name)
 		}
 	}
 	if t.expiresBy(c) {
-		return fault.RowDeletionPolicyColumn(c.Name, t.FullName())
+		return usererror.RowDeletionPolicyColumn(c.Name, t.FullName())
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (d *draft) addConstraint(t *Table, s *ast.TableConstraint) error {
 	case *ast.ForeignKey:
 		return d.addForeignKey(t, name, c)
 	}
-	return fault.SeveralPrimaryKeys(t.FullName())
+	return usererror.SeveralPrimaryKeys(t.FullName())
 }
 
 func (d *draft) addCheck(t *Table, name string, s *ast.Check) error {
@@ -173,7 +173,7 @@ func (d *draft) dropConstraint(t *Table, name string) error {
 			return nil
 		}
 	}
-	return fault.ConstraintNotFound(name, t.FullName())
+	return usererror.ConstraintNotFound(name, t.FullName())
 }
 
 // renameTable gives a table another name in its schema; indexes and foreign keys follow.

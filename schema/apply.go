@@ -3,11 +3,11 @@ package schema
 import (
 	"github.com/cloudspannerecosystem/memefish/ast"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // Apply runs one DDL statement: it returns the catalog after it and what
-// existing data needs. The receiver stays as it is. Errors are *fault.Error.
+// existing data needs. The receiver stays as it is. Errors are *usererror.Error.
 func (c *Catalog) Apply(stmt string, compiler Compiler) (*Catalog, *Change, error) {
 	src, err := parse(stmt)
 	if err != nil {
@@ -35,7 +35,7 @@ func DatabaseName(stmt string) (string, error) {
 	}
 	create, ok := src.tree.(*ast.CreateDatabase)
 	if !ok {
-		return "", fault.NotCreateDatabase(stmt)
+		return "", usererror.NotCreateDatabase(stmt)
 	}
 	return create.Name.Name, nil
 }
@@ -43,7 +43,7 @@ func DatabaseName(stmt string) (string, error) {
 func (d *draft) run(stmt ast.DDL) error {
 	switch s := stmt.(type) {
 	case *ast.CreateDatabase:
-		return fault.CreateDatabaseInUpdate()
+		return usererror.CreateDatabaseInUpdate()
 	case *ast.AlterDatabase:
 		return d.alterDatabase(s)
 	case *ast.CreateSchema:
@@ -65,7 +65,7 @@ func (d *draft) run(stmt ast.DDL) error {
 	case *ast.DropIndex:
 		return d.dropIndex(s)
 	}
-	return fault.DDLUnimplemented("This DDL statement")
+	return usererror.DDLUnimplemented("This DDL statement")
 }
 
 // checkSize keeps the whole schema, as printed, within its limit. Printing is
@@ -82,7 +82,7 @@ func (d *draft) checkSize(added int) error {
 		d.size += len(stmt)
 	}
 	if d.size > MaxDDLBytes {
-		return fault.SchemaTooLarge(MaxDDLBytes)
+		return usererror.SchemaTooLarge(MaxDDLBytes)
 	}
 	return nil
 }

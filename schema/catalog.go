@@ -6,7 +6,7 @@
 // (TableID, ColumnID) that stay with them for life and are never given out
 // again: keys and rows are written with numbers, not names.
 //
-// Imports of this module: value, fault.
+// Imports of this module: usererror, value.
 package schema
 
 import (

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -22,7 +22,7 @@ func (c *Column) setType(where string, t ast.SchemaType) error {
 	c.MaxLength, c.LengthIsMax = 0, false
 	if array, ok := t.(*ast.ArraySchemaType); ok {
 		if len(array.NamedArgs) > 0 {
-			return fault.DDLUnimplemented("vector_length")
+			return usererror.DDLUnimplemented("vector_length")
 		}
 		if err := c.setScalar(where, array.Item); err != nil {
 			return err
@@ -51,9 +51,9 @@ func (c *Column) setScalar(where string, t ast.SchemaType) error {
 		}
 		return c.setNamed(where, strings.Join(parts, "."))
 	case *ast.ArraySchemaType:
-		return fault.BadColumnType(where, "ARRAY<ARRAY>")
+		return usererror.BadColumnType(where, "ARRAY<ARRAY>")
 	}
-	return fault.BadColumnType(where, "STRUCT")
+	return usererror.BadColumnType(where, "STRUCT")
 }
 
 func (c *Column) setNamed(where, name string) error {
@@ -64,11 +64,11 @@ func (c *Column) setNamed(where, name string) error {
 	}
 	switch upper {
 	case "TOKENLIST":
-		return fault.DDLUnimplemented("Type TOKENLIST")
+		return usererror.DDLUnimplemented("Type TOKENLIST")
 	case "INTERVAL":
-		return fault.BadColumnType(where, upper)
+		return usererror.BadColumnType(where, upper)
 	}
-	return fault.TypeNotFound(name)
+	return usererror.TypeNotFound(name)
 }
 
 func (c *Column) setLength(where string, t *ast.SizedSchemaType, limit int64) error {
@@ -78,11 +78,11 @@ func (c *Column) setLength(where string, t *ast.SizedSchemaType, limit int64) er
 	}
 	lit, ok := t.Size.(*ast.IntLiteral)
 	if !ok {
-		return fault.BadColumnLength(where, "not a number", limit)
+		return usererror.BadColumnLength(where, "not a number", limit)
 	}
 	n, err := parseInt(lit)
 	if err != nil || n < 1 || n > limit {
-		return fault.BadColumnLength(where, lit.Value, limit)
+		return usererror.BadColumnLength(where, lit.Value, limit)
 	}
 	c.MaxLength = n
 	return nil

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // databaseOption is one option of ALTER DATABASE ... SET OPTIONS.
@@ -74,7 +74,7 @@ func (d *draft) alterDatabase(s *ast.AlterDatabase) error {
 		name := strings.ToLower(r.Name.Name)
 		option, ok := databaseOptions[name]
 		if !ok {
-			return fault.BadDatabaseOption(r.Name.Name, "There is no such option")
+			return usererror.BadDatabaseOption(r.Name.Name, "There is no such option")
 		}
 		if _, ok := r.Value.(*ast.NullLiteral); ok {
 			if err := d.unsetOption(name); err != nil {
@@ -84,11 +84,11 @@ func (d *draft) alterDatabase(s *ast.AlterDatabase) error {
 		}
 		text, ok := optionText(r.Value, option.typ)
 		if !ok {
-			return fault.BadDatabaseOption(name, "The value is of the wrong type")
+			return usererror.BadDatabaseOption(name, "The value is of the wrong type")
 		}
 		if option.check != nil {
 			if wrong := option.check(d, text); wrong != "" {
-				return fault.BadDatabaseOption(name, wrong)
+				return usererror.BadDatabaseOption(name, wrong)
 			}
 		}
 		d.Options[name] = text
@@ -98,10 +98,10 @@ func (d *draft) alterDatabase(s *ast.AlterDatabase) error {
 
 func (d *draft) unsetOption(name string) error {
 	if name == "default_sequence_kind" && d.Options[name] != "" {
-		return fault.BadDatabaseOption(name, "It cannot be unset once it is set")
+		return usererror.BadDatabaseOption(name, "It cannot be unset once it is set")
 	}
 	if name == "default_time_zone" && len(d.Tables) > 0 {
-		return fault.BadDatabaseOption(name, zoneFrozen)
+		return usererror.BadDatabaseOption(name, zoneFrozen)
 	}
 	delete(d.Options, name)
 	return nil
@@ -188,16 +188,16 @@ func (d *draft) createSchema(s *ast.CreateSchema) error {
 		return err
 	}
 	if slices.Contains(reservedSchemas, strings.ToUpper(name)) {
-		return fault.InvalidSchemaName("Schema", name)
+		return usererror.InvalidSchemaName("Schema", name)
 	}
 	for _, have := range d.Schemas {
 		switch {
 		case sameName(have, name) && s.IfNotExists:
 			return d.nothing()
 		case have == name:
-			return fault.DuplicateName(name)
+			return usererror.DuplicateName(name)
 		case sameName(have, name):
-			return fault.NamesDifferInCase(name, have)
+			return usererror.NamesDifferInCase(name, have)
 		}
 	}
 	d.Schemas = append(d.Schemas, name)
@@ -214,7 +214,7 @@ func (d *draft) dropSchema(s *ast.DropSchema) error {
 	}
 	for _, t := range d.Tables {
 		if t.Schema == name {
-			return fault.DropSchemaInUse(name, t.Name)
+			return usererror.DropSchemaInUse(name, t.Name)
 		}
 	}
 	d.Schemas = slices.DeleteFunc(d.Schemas, func(s string) bool { return s == name })
@@ -231,5 +231,5 @@ func (d *draft) findSchema(name string) (string, error) {
 			return have, nil
 		}
 	}
-	return "", fault.SchemaObjectNotFound("Schema", name)
+	return "", usererror.SchemaObjectNotFound("Schema", name)
 }

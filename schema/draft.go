@@ -7,7 +7,7 @@ import (
 	"github.com/cloudspannerecosystem/memefish/ast"
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // draft is the catalog that a statement is making. It shares with the old one
@@ -111,7 +111,7 @@ func (d *draft) path(kind string, p *ast.Path) (schema, name string, err error) 
 	for _, i := range p.Idents {
 		parts = append(parts, i.Name)
 	}
-	return "", "", fault.InvalidSchemaName(kind, strings.Join(parts, "."))
+	return "", "", usererror.InvalidSchemaName(kind, strings.Join(parts, "."))
 }
 
 // table finds a table that the statement names, as the draft's own.
@@ -122,7 +122,7 @@ func (d *draft) table(p *ast.Path) (*Table, error) {
 	}
 	t := d.tables[key(schema, name)]
 	if t == nil {
-		return nil, fault.SchemaObjectNotFound("Table", fullName(schema, name))
+		return nil, usererror.SchemaObjectNotFound("Table", fullName(schema, name))
 	}
 	return d.own(t), nil
 }
@@ -135,21 +135,21 @@ func (d *draft) index(p *ast.Path) (*Index, error) {
 	}
 	i := d.indexes[key(schema, name)]
 	if i == nil {
-		return nil, fault.SchemaObjectNotFound("Index", fullName(schema, name))
+		return nil, usererror.SchemaObjectNotFound("Index", fullName(schema, name))
 	}
 	d.own(i.Table)
 	return d.indexes[key(schema, name)], nil
 }
 
 // isMissing says whether err is what IF EXISTS forgives.
-func isMissing(err error) bool { return fault.CodeOf(err) == codes.NotFound }
+func isMissing(err error) bool { return usererror.CodeOf(err) == codes.NotFound }
 
 // column finds a column that the statement names.
 func (t *Table) column(name *ast.Ident) (*Column, error) {
 	if c := t.Column(name.Name); c != nil {
 		return c, nil
 	}
-	return nil, fault.DDLColumnNotFound(t.FullName(), name.Name)
+	return nil, usererror.DDLColumnNotFound(t.FullName(), name.Name)
 }
 
 // nothing makes the statement one without effect.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 func (d *draft) dropTable(s *ast.DropTable) error {
@@ -36,15 +36,15 @@ func (d *draft) dropTable(s *ast.DropTable) error {
 // checkDroppable says whether nothing hangs on the table but its own foreign keys.
 func checkDroppable(t *Table) error {
 	if names := namesOf(t.Children, (*Table).FullName); names != "" {
-		return fault.DropTableWithChildren(t.FullName(), names)
+		return usererror.DropTableWithChildren(t.FullName(), names)
 	}
 	own := func(i *Index) bool { return !i.Managed }
 	if names := namesOf(filter(t.Indexes, own), (*Index).FullName); names != "" {
-		return fault.DropTableWithIndexes(t.FullName(), names)
+		return usererror.DropTableWithIndexes(t.FullName(), names)
 	}
 	others := func(fk *ForeignKey) bool { return fk.Table != t }
 	if names := namesOf(filter(t.ReferencedBy, others), foreignKeyName); names != "" {
-		return fault.DropTableReferenced(t.FullName(), names)
+		return usererror.DropTableReferenced(t.FullName(), names)
 	}
 	return nil
 }

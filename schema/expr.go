@@ -6,7 +6,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/token"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -47,14 +47,14 @@ func survey(t *Table, sql string) (function string, err error) {
 // compileDefault compiles the column's DEFAULT.
 func (d *draft) compileDefault(t *Table, c *Column) error {
 	if _, err := survey(t, c.Default.SQL); err != nil {
-		return fault.BadDefault(t.FullName(), c.Name, err.Error())
+		return usererror.BadDefault(t.FullName(), c.Name, err.Error())
 	}
 	e, err := d.compiler.CompileExpr(t, c.Default.SQL, c.Type)
 	if err != nil {
-		return fault.BadDefault(t.FullName(), c.Name, err.Error())
+		return usererror.BadDefault(t.FullName(), c.Name, err.Error())
 	}
 	if len(e.Uses) > 0 {
-		return fault.DefaultReadsColumn(c.Name)
+		return usererror.DefaultReadsColumn(c.Name)
 	}
 	c.Default = e
 	return nil
@@ -65,11 +65,11 @@ func (d *draft) compileOnUpdate(t *Table, c *Column) error {
 	sql := words(c.OnUpdate.SQL)
 	switch {
 	case c.KeyOrdinal >= 0:
-		return fault.BadOnUpdate(t.FullName(), c.Name, "ON UPDATE is not allowed on a key column")
+		return usererror.BadOnUpdate(t.FullName(), c.Name, "ON UPDATE is not allowed on a key column")
 	case c.Default == nil || words(c.Default.SQL) != sql:
-		return fault.BadOnUpdate(t.FullName(), c.Name, "ON UPDATE needs an identical DEFAULT expression")
+		return usererror.BadOnUpdate(t.FullName(), c.Name, "ON UPDATE needs an identical DEFAULT expression")
 	case sql != "PENDING_COMMIT_TIMESTAMP ( )" && sql != "PENDING_COMMIT_TIMESTAMP_INT64 ( )":
-		return fault.BadOnUpdate(t.FullName(), c.Name, "only PENDING_COMMIT_TIMESTAMP() is supported")
+		return usererror.BadOnUpdate(t.FullName(), c.Name, "only PENDING_COMMIT_TIMESTAMP() is supported")
 	}
 	c.OnUpdate = &Expr{SQL: c.OnUpdate.SQL, Uses: c.Default.Uses, Eval: c.Default.Eval}
 	return nil
@@ -89,24 +89,24 @@ func words(sql string) string {
 func (d *draft) compileGenerated(t *Table, c *Column) error {
 	function, err := survey(t, c.Generated.SQL)
 	if err != nil {
-		return fault.BadGenerated(t.FullName(), c.Name, err.Error())
+		return usererror.BadGenerated(t.FullName(), c.Name, err.Error())
 	}
 	if function != "" {
-		return fault.NonDeterministic(function, "generated column `"+t.FullName()+"."+c.Name+"`")
+		return usererror.NonDeterministic(function, "generated column `"+t.FullName()+"."+c.Name+"`")
 	}
 	if !c.Stored && c.NotNull {
-		return fault.BadGenerated(t.FullName(), c.Name, "a generated column that is not STORED cannot be NOT NULL")
+		return usererror.BadGenerated(t.FullName(), c.Name, "a generated column that is not STORED cannot be NOT NULL")
 	}
 	if !c.Stored && c.MaxLength > 0 && !c.LengthIsMax {
-		return fault.BadGenerated(t.FullName(), c.Name, "a generated column that is not STORED must have length MAX")
+		return usererror.BadGenerated(t.FullName(), c.Name, "a generated column that is not STORED must have length MAX")
 	}
 	e, err := d.compiler.CompileExpr(t, c.Generated.SQL, c.Type)
 	if err != nil {
-		return fault.BadGenerated(t.FullName(), c.Name, err.Error())
+		return usererror.BadGenerated(t.FullName(), c.Name, err.Error())
 	}
 	for _, u := range e.Uses {
 		if u.AllowCommitTimestamp {
-			return fault.GeneratedReadsCommitTimestamp(u.Name)
+			return usererror.GeneratedReadsCommitTimestamp(u.Name)
 		}
 	}
 	c.Generated = e
@@ -134,22 +134,22 @@ func checkGenerated(t *Table) error {
 func checkGeneratedKey(t *Table, c *Column) error {
 	where := t.FullName() + "." + c.Name
 	if !c.Stored {
-		return fault.GeneratedKey(where, "it is not STORED")
+		return usererror.GeneratedKey(where, "it is not STORED")
 	}
 	others := 0
 	for _, u := range c.Generated.Uses {
 		switch {
 		case u.Generated != nil:
-			return fault.GeneratedKey(where, "it reads the generated column "+u.Name)
+			return usererror.GeneratedKey(where, "it reads the generated column "+u.Name)
 		case u.KeyOrdinal >= 0:
 		case u.Default != nil:
-			return fault.GeneratedKey(where, "it reads the non-key column "+u.Name+", which has a DEFAULT")
+			return usererror.GeneratedKey(where, "it reads the non-key column "+u.Name+", which has a DEFAULT")
 		default:
 			others++
 		}
 	}
 	if others > 1 {
-		return fault.GeneratedKey(where, "it reads more than one non-key column")
+		return usererror.GeneratedKey(where, "it reads more than one non-key column")
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func checkCycle(start *Column) error {
 	visit = func(c *Column, path string) error {
 		for _, u := range c.Generated.Uses {
 			if u == start {
-				return fault.GeneratedCycle(path + " -> " + u.Name)
+				return usererror.GeneratedCycle(path + " -> " + u.Name)
 			}
 			if u.Generated == nil || seen[u] {
 				continue
@@ -198,26 +198,26 @@ func (d *draft) compileColumn(t *Table, c *Column) error {
 func (d *draft) compileCheck(t *Table, c *Check) error {
 	function, err := survey(t, c.Expr.SQL)
 	if err != nil {
-		return fault.BadCheck(t.FullName(), c.Name, c.Expr.SQL, err.Error())
+		return usererror.BadCheck(t.FullName(), c.Name, c.Expr.SQL, err.Error())
 	}
 	if function != "" {
-		return fault.NonDeterministic(function, "check constraint `"+t.FullName()+"."+c.Name+"`")
+		return usererror.NonDeterministic(function, "check constraint `"+t.FullName()+"."+c.Name+"`")
 	}
 	e, err := d.compiler.CompileExpr(t, c.Expr.SQL, value.BoolType)
 	if err != nil {
-		return fault.BadCheck(t.FullName(), c.Name, c.Expr.SQL, err.Error())
+		return usererror.BadCheck(t.FullName(), c.Name, c.Expr.SQL, err.Error())
 	}
 	regular := 0
 	for _, u := range e.Uses {
 		if u.AllowCommitTimestamp {
-			return fault.CheckReadsCommitTimestamp(u.Name)
+			return usererror.CheckReadsCommitTimestamp(u.Name)
 		}
 		if u.Generated == nil {
 			regular++
 		}
 	}
 	if regular == 0 {
-		return fault.CheckReadsNoColumn(t.FullName(), c.Name, c.Expr.SQL)
+		return usererror.CheckReadsNoColumn(t.FullName(), c.Name, c.Expr.SQL)
 	}
 	c.Expr = e
 	return nil

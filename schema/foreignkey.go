@@ -6,7 +6,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // addForeignKey adds a FOREIGN KEY constraint and the indexes that it needs.
@@ -51,13 +51,13 @@ func (fk *ForeignKey) columns(t *Table, names []*ast.Ident) ([]*Column, error) {
 		c := t.Column(n.Name)
 		switch {
 		case c == nil:
-			return nil, fault.ForeignKeyColumnNotFound(n.Name, t.FullName(), fk.Name)
+			return nil, usererror.ForeignKeyColumnNotFound(n.Name, t.FullName(), fk.Name)
 		case slices.Contains(columns, c):
-			return nil, fault.ForeignKeyColumnTwice(c.Name, t.FullName(), fk.Name)
+			return nil, usererror.ForeignKeyColumnTwice(c.Name, t.FullName(), fk.Name)
 		case !isKeyable(c.Type):
-			return nil, fault.ForeignKeyColumnType(c.Name, t.FullName(), fk.Name)
+			return nil, usererror.ForeignKeyColumnType(c.Name, t.FullName(), fk.Name)
 		case c.AllowCommitTimestamp:
-			return nil, fault.ForeignKeyCommitTimestamp(c.Name, t.FullName(), fk.Name)
+			return nil, usererror.ForeignKeyCommitTimestamp(c.Name, t.FullName(), fk.Name)
 		}
 		columns = append(columns, c)
 	}
@@ -67,11 +67,11 @@ func (fk *ForeignKey) columns(t *Table, names []*ast.Ident) ([]*Column, error) {
 func (fk *ForeignKey) checkTypes() error {
 	t, r := fk.Table.FullName(), fk.Referenced.FullName()
 	if len(fk.Columns) != len(fk.ReferencedColumns) {
-		return fault.ForeignKeyColumnCount(t, r, fk.Name)
+		return usererror.ForeignKeyColumnCount(t, r, fk.Name)
 	}
 	for i, c := range fk.Columns {
 		if to := fk.ReferencedColumns[i]; !c.Type.Equal(to.Type) {
-			return fault.ForeignKeyTypeMismatch(c.Name, t, to.Name, r, fk.Name)
+			return usererror.ForeignKeyTypeMismatch(c.Name, t, to.Name, r, fk.Name)
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // FuzzDDL applies arbitrary statements to a catalog with some of everything:
@@ -23,12 +23,12 @@ func FuzzDDL(f *testing.F) {
 	base := fuzzCatalog(f)
 	before := base.DDL()
 	f.Fuzz(func(t *testing.T, stmt string) {
-		if _, err := SplitScript(stmt); err != nil && fault.CodeOf(err) != codes.InvalidArgument {
+		if _, err := SplitScript(stmt); err != nil && usererror.CodeOf(err) != codes.InvalidArgument {
 			t.Fatal(err)
 		}
 		next, change, err := base.Apply(stmt, wordCompiler{})
 		if err != nil {
-			var user *fault.Error
+			var user *usererror.Error
 			if !errors.As(err, &user) || user.Code == codes.Internal {
 				t.Fatalf("%v is not meant for users", err)
 			}
@@ -104,7 +104,7 @@ func TestHostile(t *testing.T) {
 				stmt := fmt.Sprintf(frame, strings.Repeat(piece, size/len(piece)))
 				if _, _, err := base.Apply(stmt, wordCompiler{}); err == nil {
 					t.Errorf("%s of %q is accepted", frame, piece)
-				} else if fault.CodeOf(err) == codes.Internal {
+				} else if usererror.CodeOf(err) == codes.Internal {
 					t.Errorf("%s of %q: %v", frame, piece, err)
 				}
 			}
@@ -114,10 +114,10 @@ func TestHostile(t *testing.T) {
 
 func TestTooLong(t *testing.T) {
 	_, _, err := NewCatalog().Apply(strings.Repeat(" ", MaxDDLBytes+1), wordCompiler{})
-	if fault.CodeOf(err) != codes.InvalidArgument {
+	if usererror.CodeOf(err) != codes.InvalidArgument {
 		t.Error(err)
 	}
-	if _, _, err = NewCatalog().Apply("CREATE TABLE \xff", wordCompiler{}); fault.CodeOf(err) != codes.InvalidArgument {
+	if _, _, err = NewCatalog().Apply("CREATE TABLE \xff", wordCompiler{}); usererror.CodeOf(err) != codes.InvalidArgument {
 		t.Error(err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // TestGolden runs the scripts in testdata/ddl.
@@ -59,7 +59,7 @@ func applyGolden(t *testing.T, c *Catalog, stmt string, out *strings.Builder) *C
 		t.Fatalf("%s: changed the catalog it was applied to", stmt)
 	}
 	if err != nil {
-		var user *fault.Error
+		var user *usererror.Error
 		if !errors.As(err, &user) {
 			t.Fatalf("%s: %v is not meant for users", stmt, err)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 func (d *draft) createIndex(s *ast.CreateIndex) error {
@@ -39,7 +39,7 @@ func (d *draft) checkIndexName(schema, name string) error {
 		return err
 	}
 	if strings.EqualFold(name, "PRIMARY_KEY") {
-		return fault.ReservedIndexName()
+		return usererror.ReservedIndexName()
 	}
 	return d.checkFree(schema, name)
 }
@@ -47,13 +47,13 @@ func (d *draft) checkIndexName(schema, name string) error {
 // defineIndex reads the clauses of CREATE INDEX.
 func (d *draft) defineIndex(i *Index, s *ast.CreateIndex) error {
 	if !strings.EqualFold(i.Schema, i.Table.Schema) {
-		return fault.IndexSchema(i.FullName(), i.Table.FullName())
+		return usererror.IndexSchema(i.FullName(), i.Table.FullName())
 	}
 	if s.Options != nil {
-		return fault.DDLUnimplemented("OPTIONS of an index")
+		return usererror.DDLUnimplemented("OPTIONS of an index")
 	}
 	if len(s.Keys) == 0 {
-		return fault.IndexWithoutKey(i.FullName())
+		return usererror.IndexWithoutKey(i.FullName())
 	}
 	for _, k := range s.Keys {
 		if err := i.addKey(k.Name.Name, k.Dir == ast.DirectionDesc); err != nil {
@@ -82,13 +82,13 @@ func (d *draft) defineIndex(i *Index, s *ast.CreateIndex) error {
 func (i *Index) addKey(name string, desc bool) error {
 	c := i.Table.Column(name)
 	if c == nil {
-		return fault.IndexColumnNotFound(i.FullName(), name)
+		return usererror.IndexColumnNotFound(i.FullName(), name)
 	}
 	if !isKeyable(c.Type) {
-		return fault.IndexColumnType(i.FullName(), c.Name, shortType(c.Type))
+		return usererror.IndexColumnType(i.FullName(), c.Name, shortType(c.Type))
 	}
 	if i.keys(c) {
-		return fault.IndexColumnTwice(i.FullName(), c.Name)
+		return usererror.IndexColumnTwice(i.FullName(), c.Name)
 	}
 	i.Key = append(i.Key, KeyPart{Column: c, Desc: desc})
 	return nil
@@ -102,7 +102,7 @@ func (i *Index) complete() error {
 		}
 	}
 	if parts := len(i.Key) + len(i.Suffix); parts > MaxKeyParts {
-		return fault.TooManyKeyParts("Index", i.FullName(), parts, MaxKeyParts)
+		return usererror.TooManyKeyParts("Index", i.FullName(), parts, MaxKeyParts)
 	}
 	return nil
 }
@@ -111,13 +111,13 @@ func (i *Index) addStored(name string) error {
 	c := i.Table.Column(name)
 	switch {
 	case c == nil:
-		return fault.IndexColumnNotFound(i.FullName(), name)
+		return usererror.IndexColumnNotFound(i.FullName(), name)
 	case i.keys(c):
-		return fault.IndexStoresKey(i.FullName(), c.Name)
+		return usererror.IndexStoresKey(i.FullName(), c.Name)
 	case c.KeyOrdinal >= 0:
-		return fault.IndexStoresTableKey(i.FullName(), c.Name, i.Table.FullName())
+		return usererror.IndexStoresTableKey(i.FullName(), c.Name, i.Table.FullName())
 	case slices.Contains(i.Storing, c):
-		return fault.IndexColumnTwice(i.FullName(), c.Name)
+		return usererror.IndexColumnTwice(i.FullName(), c.Name)
 	}
 	i.Storing = append(i.Storing, c)
 	return nil
@@ -155,15 +155,15 @@ func (i *Index) addFilters(e ast.Expr) error {
 	for _, term := range terms {
 		is, ok := term.(*ast.IsNullExpr)
 		if !ok || !is.Not {
-			return fault.IndexWhere(i.FullName())
+			return usererror.IndexWhere(i.FullName())
 		}
 		ident, ok := is.Left.(*ast.Ident)
 		if !ok {
-			return fault.IndexWhere(i.FullName())
+			return usererror.IndexWhere(i.FullName())
 		}
 		c := i.Table.Column(ident.Name)
 		if c == nil {
-			return fault.IndexColumnNotFound(i.FullName(), ident.Name)
+			return usererror.IndexColumnNotFound(i.FullName(), ident.Name)
 		}
 		if !slices.Contains(i.NotNullColumns, c) {
 			i.NotNullColumns = append(i.NotNullColumns, c)
@@ -176,11 +176,11 @@ func (i *Index) addFilters(e ast.Expr) error {
 func (d *draft) interleaveIndex(i *Index, name string) error {
 	parent := d.Table(name)
 	if parent == nil {
-		return fault.IndexParentNotFound(i.FullName(), name)
+		return usererror.IndexParentNotFound(i.FullName(), name)
 	}
 	path := i.Table.Path()
 	if !slices.Contains(path[:len(path)-1], parent) {
-		return fault.IndexParentNoAncestor(i.FullName(), i.Table.FullName(), parent.FullName())
+		return usererror.IndexParentNoAncestor(i.FullName(), i.Table.FullName(), parent.FullName())
 	}
 	if err := checkParentKey("Index "+i.FullName(), i.Key, parent, i.NullFiltered); err != nil {
 		return err
@@ -192,10 +192,10 @@ func (d *draft) interleaveIndex(i *Index, name string) error {
 // addIndex puts a defined index into the catalog.
 func (d *draft) addIndex(i *Index) error {
 	if len(d.indexes) >= MaxIndexes {
-		return fault.TooManyIndexes(i.FullName(), MaxIndexes)
+		return usererror.TooManyIndexes(i.FullName(), MaxIndexes)
 	}
 	if len(i.Table.Indexes) >= MaxIndexesPerTable {
-		return fault.TooManyTableIndexes(i.FullName(), i.Table.FullName(), MaxIndexesPerTable)
+		return usererror.TooManyTableIndexes(i.FullName(), i.Table.FullName(), MaxIndexesPerTable)
 	}
 	i.ID = d.newID()
 	i.Table.Indexes = append(i.Table.Indexes, i)
@@ -213,7 +213,7 @@ func (d *draft) dropIndex(s *ast.DropIndex) error {
 		return err
 	}
 	if i.Managed {
-		return fault.DropManagedIndex(i.FullName(), usersOf(i))
+		return usererror.DropManagedIndex(i.FullName(), usersOf(i))
 	}
 	d.removeIndex(i)
 	return nil
@@ -231,12 +231,12 @@ func (d *draft) alterIndex(s *ast.AlterIndex) error {
 		return err
 	}
 	if i.Managed {
-		return fault.DropManagedIndex(i.FullName(), usersOf(i))
+		return usererror.DropManagedIndex(i.FullName(), usersOf(i))
 	}
 	switch a := s.IndexAlteration.(type) {
 	case *ast.AddStoredColumn:
 		if c := i.Table.Column(a.Name.Name); c != nil && slices.Contains(i.Storing, c) {
-			return fault.IndexColumnStored(i.FullName(), c.Name)
+			return usererror.IndexColumnStored(i.FullName(), c.Name)
 		}
 		before := *i
 		before.Storing = slices.Clone(i.Storing)
@@ -248,12 +248,12 @@ func (d *draft) alterIndex(s *ast.AlterIndex) error {
 	case *ast.DropStoredColumn:
 		at := slices.IndexFunc(i.Storing, func(c *Column) bool { return sameName(c.Name, a.Name.Name) })
 		if at < 0 {
-			return fault.IndexColumnNotStored(i.FullName(), a.Name.Name)
+			return usererror.IndexColumnNotStored(i.FullName(), a.Name.Name)
 		}
 		i.Storing = slices.Delete(i.Storing, at, at+1) // entries keep the value; nobody reads it
 		return nil
 	}
-	return fault.DDLUnimplemented("This form of ALTER INDEX")
+	return usererror.DDLUnimplemented("This form of ALTER INDEX")
 }
 
 // rebuildIndex gives the index a new key space to be filled, because what its entries hold has changed.

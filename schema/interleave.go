@@ -3,7 +3,7 @@ package schema
 import (
 	"github.com/cloudspannerecosystem/memefish/ast"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // interleave hangs a new table under its parent.
@@ -16,7 +16,7 @@ func (d *draft) interleave(t *Table, s *ast.Cluster) error {
 		return err
 	}
 	if len(parent.Path()) > MaxInterleaveDepth {
-		return fault.TooDeepInterleaving(t.FullName(), MaxInterleaveDepth)
+		return usererror.TooDeepInterleaving(t.FullName(), MaxInterleaveDepth)
 	}
 	if err := checkParentKey("Table "+t.FullName(), t.Key, parent, false); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (d *draft) interleave(t *Table, s *ast.Cluster) error {
 func interleaveOf(t *Table, enforced bool, onDelete ast.OnDeleteAction) (Interleave, error) {
 	switch {
 	case !enforced && onDelete != "":
-		return 0, fault.OnDeleteWithoutParent(t.FullName())
+		return 0, usererror.OnDeleteWithoutParent(t.FullName())
 	case !enforced:
 		return InterleaveIn, nil
 	case onDelete == ast.OnDeleteCascade:
@@ -49,21 +49,21 @@ func checkParentKey(child string, key []KeyPart, parent *Table, nullFiltered boo
 	for i, p := range parent.Key {
 		at := findPart(key, p.Column.Name)
 		if at < 0 {
-			return fault.ParentKeyMissing(child, p.Column.Name)
+			return usererror.ParentKeyMissing(child, p.Column.Name)
 		}
 		if at != i {
-			return fault.ParentKeyPosition(child, p.Column.Name, at)
+			return usererror.ParentKeyPosition(child, p.Column.Name, at)
 		}
 		have, want := key[i].Column, p.Column
 		switch {
 		case key[i].Desc != p.Desc:
-			return fault.ParentKeyOrder(child, want.Name, direction(key[i].Desc))
+			return usererror.ParentKeyOrder(child, want.Name, direction(key[i].Desc))
 		case !have.Type.Equal(want.Type):
-			return fault.ParentKeyType(child, want.Name, have.Type.String(), want.Type.String())
+			return usererror.ParentKeyType(child, want.Name, have.Type.String(), want.Type.String())
 		case have.MaxLength != want.MaxLength || have.LengthIsMax != want.LengthIsMax:
-			return fault.ParentKeyLength(child, want.Name, have.lengthSQL(), want.lengthSQL())
+			return usererror.ParentKeyLength(child, want.Name, have.lengthSQL(), want.lengthSQL())
 		case have.NotNull != want.NotNull && !nullFiltered:
-			return fault.ParentKeyNullability(child, want.Name, nullability(want.NotNull), nullability(have.NotNull))
+			return usererror.ParentKeyNullability(child, want.Name, nullability(want.NotNull), nullability(have.NotNull))
 		}
 	}
 	return nil
@@ -86,7 +86,7 @@ func nullability(notNull bool) string {
 // setOnDelete is ALTER TABLE ... SET ON DELETE.
 func (d *draft) setOnDelete(t *Table, s *ast.SetOnDelete) error {
 	if t.Interleave != InterleaveNoAction && t.Interleave != InterleaveCascade {
-		return fault.OnDeleteWithoutParent(t.FullName())
+		return usererror.OnDeleteWithoutParent(t.FullName())
 	}
 	to := InterleaveNoAction
 	if s.OnDelete == ast.OnDeleteCascade {
@@ -107,17 +107,17 @@ func (d *draft) setInterleaveIn(t *Table, s *ast.SetInterleaveIn) error {
 		return err
 	}
 	if t.Parent == nil {
-		return fault.InterleaveChange(t.FullName(), "it is not interleaved")
+		return usererror.InterleaveChange(t.FullName(), "it is not interleaved")
 	}
 	if t.Parent != parent {
-		return fault.InterleaveChange(t.FullName(), "it cannot move from parent "+t.Parent.FullName()+" to "+parent.FullName())
+		return usererror.InterleaveChange(t.FullName(), "it cannot move from parent "+t.Parent.FullName()+" to "+parent.FullName())
 	}
 	to, err := interleaveOf(t, s.Enforced, s.OnDelete)
 	if err != nil {
 		return err
 	}
 	if t.Interleave == InterleaveIn && to == InterleaveCascade {
-		return fault.InterleaveChange(t.FullName(), "from INTERLEAVE IN it must become INTERLEAVE IN PARENT ... ON DELETE NO ACTION first")
+		return usererror.InterleaveChange(t.FullName(), "from INTERLEAVE IN it must become INTERLEAVE IN PARENT ... ON DELETE NO ACTION first")
 	}
 	if err := checkExpiringAncestors(t, to, t.Parent); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 func mustApply(tb testing.TB, c *Catalog, format string, args ...any) *Catalog {
@@ -22,7 +22,7 @@ func mustApply(tb testing.TB, c *Catalog, format string, args ...any) *Catalog {
 func wantRefused(tb testing.TB, c *Catalog, text string, format string, args ...any) {
 	tb.Helper()
 	_, _, err := c.Apply(fmt.Sprintf(format, args...), wordCompiler{})
-	if fault.CodeOf(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), text) {
+	if usererror.CodeOf(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), text) {
 		tb.Errorf("got %v, want %q", err, text)
 	}
 }

@@ -6,18 +6,18 @@ import (
 
 	"github.com/dgryski/go-farm"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // checkName holds a name against Spanner's rule: a letter, then letters,
 // digits and underscores; kind is "Table", "Column", ...
 func checkName(kind, name string) error {
 	if len(name) == 0 || len(name) > MaxNameLength || !isLetter(name[0]) {
-		return fault.InvalidSchemaName(kind, name)
+		return usererror.InvalidSchemaName(kind, name)
 	}
 	for i := range len(name) {
 		if c := name[i]; !isLetter(c) && c != '_' && (c < '0' || c > '9') {
-			return fault.InvalidSchemaName(kind, name)
+			return usererror.InvalidSchemaName(kind, name)
 		}
 	}
 	return nil
@@ -43,9 +43,9 @@ func (d *draft) checkFree(schema, name string) error {
 	case "":
 		return nil
 	case name:
-		return fault.DuplicateName(fullName(schema, name))
+		return usererror.DuplicateName(fullName(schema, name))
 	}
-	return fault.NamesDifferInCase(fullName(schema, name), fullName(schema, taken))
+	return usererror.NamesDifferInCase(fullName(schema, name), fullName(schema, taken))
 }
 
 // constraintNamed finds a constraint's name as it is written, or "".
@@ -75,7 +75,7 @@ func (d *draft) checkConstraintName(kind string, t *Table, name string) error {
 	}
 	for _, prefix := range []string{"PK_", "CK_IS_NOT_NULL_"} {
 		if strings.HasPrefix(strings.ToUpper(name), prefix) {
-			return fault.ReservedConstraintName(kind, name, prefix)
+			return usererror.ReservedConstraintName(kind, name, prefix)
 		}
 	}
 	return d.checkFree(t.Schema, name)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -33,21 +33,21 @@ func (p *RowDeletionPolicy) SQL() string {
 
 func (t *Table) addRowDeletionPolicy(s *ast.RowDeletionPolicy) error {
 	if t.RowDeletionPolicy != nil {
-		return fault.RowDeletionPolicyExists(t.RowDeletionPolicy.Column.Name, t.FullName())
+		return usererror.RowDeletionPolicyExists(t.RowDeletionPolicy.Column.Name, t.FullName())
 	}
 	return t.setRowDeletionPolicy(s)
 }
 
 func (t *Table) replaceRowDeletionPolicy(s *ast.RowDeletionPolicy) error {
 	if t.RowDeletionPolicy == nil {
-		return fault.NoRowDeletionPolicy(t.FullName())
+		return usererror.NoRowDeletionPolicy(t.FullName())
 	}
 	return t.setRowDeletionPolicy(s)
 }
 
 func (t *Table) dropRowDeletionPolicy() error {
 	if t.RowDeletionPolicy == nil {
-		return fault.NoRowDeletionPolicy(t.FullName())
+		return usererror.NoRowDeletionPolicy(t.FullName())
 	}
 	t.RowDeletionPolicy = nil
 	return nil
@@ -56,14 +56,14 @@ func (t *Table) dropRowDeletionPolicy() error {
 func (t *Table) setRowDeletionPolicy(s *ast.RowDeletionPolicy) error {
 	c := t.Column(s.ColumnName.Name)
 	if c == nil {
-		return fault.RowDeletionPolicyColumnNotFound(s.ColumnName.Name, t.FullName())
+		return usererror.RowDeletionPolicyColumnNotFound(s.ColumnName.Name, t.FullName())
 	}
 	if !isTimestamp(c) {
-		return fault.RowDeletionPolicyColumnType(c.Name, t.FullName())
+		return usererror.RowDeletionPolicyColumnType(c.Name, t.FullName())
 	}
 	days, err := parseInt(s.NumDays)
 	if err != nil {
-		return fault.RowDeletionPolicyInterval(s.NumDays.Value, t.FullName())
+		return usererror.RowDeletionPolicyInterval(s.NumDays.Value, t.FullName())
 	}
 	if err := checkExpiry(t, t); err != nil {
 		return err
@@ -76,12 +76,12 @@ func (t *Table) setRowDeletionPolicy(s *ast.RowDeletionPolicy) error {
 func checkExpiry(root, t *Table) error {
 	holds := func(fk *ForeignKey) bool { return fk.Referenced == t && fk.holdsRows() }
 	if names := foreignKeyNames(t, holds); names != "" {
-		return fault.RowDeletionPolicyForeignKey(root.FullName(), names)
+		return usererror.RowDeletionPolicyForeignKey(root.FullName(), names)
 	}
 	for _, child := range t.Children {
 		switch child.Interleave {
 		case InterleaveNoAction:
-			return fault.RowDeletionPolicyChild(root.FullName(), child.FullName())
+			return usererror.RowDeletionPolicyChild(root.FullName(), child.FullName())
 		case InterleaveCascade:
 			if err := checkExpiry(root, child); err != nil {
 				return err
@@ -101,7 +101,7 @@ func checkExpiringAncestors(t *Table, how Interleave, parent *Table) error {
 	}
 	for p := parent; p != nil; p = p.Parent {
 		if p.RowDeletionPolicy != nil {
-			return fault.ChildOfRowDeletionPolicy(t.FullName(), p.FullName())
+			return usererror.ChildOfRowDeletionPolicy(t.FullName(), p.FullName())
 		}
 		if p.Interleave != InterleaveCascade {
 			return nil

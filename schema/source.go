@@ -10,7 +10,7 @@ import (
 	"github.com/cloudspannerecosystem/memefish/ast"
 	"github.com/cloudspannerecosystem/memefish/token"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // source is one DDL statement: its text, its tokens, its tree.
@@ -41,20 +41,20 @@ type word struct {
 // recursive parser is refused before it gets there.
 func parse(text string) (*source, error) {
 	if len(text) > MaxDDLBytes {
-		return nil, fault.DDLTooLong(len(text), MaxDDLBytes)
+		return nil, usererror.DDLTooLong(len(text), MaxDDLBytes)
 	}
 	if !utf8.ValidString(text) {
-		return nil, fault.DDLNotUTF8()
+		return nil, usererror.DDLNotUTF8()
 	}
 	s := &source{text: text}
 	if err := s.scan(); err != nil {
 		return nil, err
 	}
 	if len(s.tokens) == 0 {
-		return nil, fault.DDLEmpty()
+		return nil, usererror.DDLEmpty()
 	}
 	if what := unimplemented(s.tokens); what != "" {
-		return nil, fault.DDLUnimplemented(what)
+		return nil, usererror.DDLUnimplemented(what)
 	}
 	s.adapt()
 	if err := s.build(); err != nil {
@@ -88,7 +88,7 @@ func (s *source) scan() error {
 		}
 		s.tokens = append(s.tokens, w)
 		if depth.add(&w); depth.deepest() > maxNesting {
-			return fault.DDLTooDeep(s.text, maxNesting)
+			return usererror.DDLTooDeep(s.text, maxNesting)
 		}
 	}
 	if n := len(s.tokens); n > 0 && s.tokens[n-1].kind == ";" {
@@ -148,7 +148,7 @@ func (s *source) syntaxErrorAt(pos int, reason string) error {
 	before := s.text[:min(max(pos, 0), len(s.text))]
 	line := 1 + strings.Count(before, "\n")
 	column := 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
-	return fault.DDLSyntax(s.text, line, column, reason)
+	return usererror.DDLSyntax(s.text, line, column, reason)
 }
 
 // find is the number of the first token at or after an offset of the second text.

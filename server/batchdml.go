@@ -7,7 +7,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/status"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // executeBatchDML answers ExecuteBatchDml: statements run in order up to the
@@ -30,7 +30,7 @@ func (s *Server) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatc
 	e.isBatch(req)
 	ctx = e.metered(ctx)
 	if sc.readOnly() || sc.isPartitioned() {
-		return nil, fault.BatchOutsideReadWrite()
+		return nil, usererror.BatchOutsideReadWrite()
 	}
 	once, err := s.onceBySeqno(ctx, sc.transaction, req.Seqno, s.tokens.batchFingerprint(req), func() (r replay) {
 		reply, failure := s.runBatch(ctx, &sc, req, e)
@@ -38,7 +38,7 @@ func (s *Server) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatc
 		if len(reply.ResultSets) == 0 {
 			closing = &failure // the client does not learn the id of a transaction that begins here
 		}
-		if ctx.Err() != nil || fault.IsAborted(failure) {
+		if ctx.Err() != nil || usererror.IsAborted(failure) {
 			return replay{err: failure}
 		}
 		return replay{batch: reply}
@@ -57,10 +57,10 @@ func checkBatch(req *spannerpb.ExecuteBatchDmlRequest) error {
 		return err
 	}
 	if req.Transaction.GetSelector() == nil {
-		return fault.MissingField("transaction")
+		return usererror.MissingField("transaction")
 	}
 	if len(req.Statements) == 0 {
-		return fault.MissingField("statements")
+		return usererror.MissingField("statements")
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (s *Server) runBatchStatement(ctx context.Context, sc *scope, p *spannerpb.
 		return nil, err
 	}
 	if !stmt.Plan.IsDML() {
-		return nil, fault.BatchOnlyDML()
+		return nil, usererror.BatchOnlyDML()
 	}
 	params, err := text.bind(stmt)
 	if err != nil {

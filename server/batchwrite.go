@@ -7,10 +7,10 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // batchAttempts is how often a group is tried that loses to other transactions; the client is then told ABORTED.
@@ -27,7 +27,7 @@ func (s *Server) batchWrite(ctx context.Context, req *spannerpb.BatchWriteReques
 		return err
 	}
 	if len(req.MutationGroups) == 0 {
-		return fault.MissingField("mutation_groups")
+		return usererror.MissingField("mutation_groups")
 	}
 	for i, g := range req.MutationGroups {
 		out.writes(g.GetMutations())
@@ -55,7 +55,7 @@ func (s *Server) batchWrite(ctx context.Context, req *spannerpb.BatchWriteReques
 
 func (s *Server) writeGroup(ctx context.Context, ses *session, req *spannerpb.BatchWriteRequest, g *spannerpb.BatchWriteRequest_MutationGroup, e *execution) (at mvcc.Timestamp, err error) {
 	if len(g.GetMutations()) == 0 {
-		return 0, fault.MissingField("mutations")
+		return 0, usererror.MissingField("mutations")
 	}
 	opts := txn.Options{Tag: stats.Tag(req.RequestOptions.GetTransactionTag())}
 	for range batchAttempts {
@@ -72,7 +72,7 @@ func (s *Server) writeGroup(ctx context.Context, ses *session, req *spannerpb.Ba
 			return at, nil
 		}
 		tx.Rollback()
-		if !fault.IsAborted(err) || ctx.Err() != nil {
+		if !usererror.IsAborted(err) || ctx.Err() != nil {
 			break
 		}
 		opts.Previous = tx.Age()

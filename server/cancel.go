@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -26,10 +26,10 @@ func (s *Server) answerCall(ctx context.Context, q queryRequest, sc *scope, stmt
 			id = args[0].AsString()
 		}
 		if !sc.session.db.Stats().CancelQuery(id) {
-			return fault.QueryNotFound(id)
+			return usererror.QueryNotFound(id)
 		}
 	default:
-		return fault.SQLUnimplemented("Procedure " + stmt.Procedure)
+		return usererror.SQLUnimplemented("Procedure " + stmt.Procedure)
 	}
 	return answer(&result{scope: sc})
 }

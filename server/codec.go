@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // Sizes of requests: https://cloud.google.com/spanner/quotas#query_limits and #limits_for. The limits are of data: 10 MiB, which the
@@ -47,13 +47,13 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	e := v.(*execution)
 	e.open(data.Len())
 	if limit := maxBytes(e.request); data.Len() > limit {
-		e.refusal = fault.RequestTooLarge(limit)
+		e.refusal = usererror.RequestTooLarge(limit)
 		return nil
 	}
 	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer buf.Free()
 	if err := proto.Unmarshal(buf.ReadOnlyData(), e.request); err != nil {
-		e.refusal = fault.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", e.request.ProtoReflect().Descriptor().Name(), err))
+		e.refusal = usererror.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", e.request.ProtoReflect().Descriptor().Name(), err))
 	}
 	return nil
 }

@@ -8,12 +8,12 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // commit answers Commit: of a transaction, or of mutations alone.
@@ -37,7 +37,7 @@ func (s *Server) commit(ctx context.Context, req *spannerpb.CommitRequest, e *ex
 	case *spannerpb.CommitRequest_TransactionId:
 		return s.commitTransaction(ctx, ses, req, sel.TransactionId, delay, e)
 	}
-	return nil, fault.MissingField("transaction")
+	return nil, usererror.MissingField("transaction")
 }
 
 // commitWork is what one commit adds to a transaction: the mutations that came with it.
@@ -107,7 +107,7 @@ func (s *Server) commitSingleUse(ctx context.Context, ses *session, req *spanner
 		return nil, err
 	}
 	if o.GetReadWrite() == nil {
-		return nil, fault.SingleUseCommitKind()
+		return nil, usererror.SingleUseCommitKind()
 	}
 	var a attempt
 	opts, now := s.txnOptions(ses, o, req.RequestOptions.GetTransactionTag()), s.cfg.Clock()
@@ -127,14 +127,14 @@ func (s *Server) commitSingleUse(ctx context.Context, ses *session, req *spanner
 
 func (s *Server) commitTransaction(ctx context.Context, ses *session, req *spannerpb.CommitRequest, id []byte, delay time.Duration, e *execution) (*spannerpb.CommitResponse, error) {
 	if len(id) > 0 && id[0] == readOnlyID {
-		return nil, fault.NotReadWrite("commit", "read-only")
+		return nil, usererror.NotReadWrite("commit", "read-only")
 	}
 	t, err := s.transaction(ses, id)
 	if err != nil {
 		return nil, err
 	}
 	if t.partitioned {
-		return nil, fault.NotReadWrite("commit", "partitioned DML")
+		return nil, usererror.NotReadWrite("commit", "partitioned DML")
 	}
 	if err := t.takeTurn(ctx); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (s *Server) commitTransaction(ctx context.Context, ses *session, req *spann
 	}
 	work.done(tx, s.cfg.Clock())
 	reply := commitReply(at, req, t.mutations+work.count, tx.Options())
-	t.end(fault.TransactionCommitted(), reply)
+	t.end(usererror.TransactionCommitted(), reply)
 	return reply, nil
 }
 

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // databaseMethods are the RPCs about databases and their schemas. Other methods
@@ -76,10 +76,10 @@ func (s *Server) createDatabase(ctx context.Context, req *databasepb.CreateDatab
 		return nil, err
 	}
 	if req.DatabaseDialect == databasepb.DatabaseDialect_POSTGRESQL {
-		return nil, fault.Unsupported("The PostgreSQL dialect")
+		return nil, usererror.Unsupported("The PostgreSQL dialect")
 	}
 	if len(req.ProtoDescriptors) > 0 {
-		return nil, fault.Unsupported("A proto bundle")
+		return nil, usererror.Unsupported("A proto bundle")
 	}
 	id, err := schema.DatabaseName(req.CreateStatement)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Server) createDatabase(ctx context.Context, req *databasepb.CreateDatab
 		return nil, err
 	}
 	if _, err := s.registry.Database(name); err == nil {
-		return nil, fault.DatabaseExists(name)
+		return nil, usererror.DatabaseExists(name)
 	}
 	for _, stmt := range req.ExtraStatements {
 		if err := schema.CheckSyntax(stmt); err != nil {
@@ -122,11 +122,11 @@ func (s *Server) updateDatabase(ctx context.Context, req *databasepb.UpdateDatab
 	}
 	paths := req.GetUpdateMask().GetPaths()
 	if len(paths) == 0 {
-		return nil, fault.MissingField("update_mask")
+		return nil, usererror.MissingField("update_mask")
 	}
 	for _, path := range paths {
 		if path != "enable_drop_protection" {
-			return nil, fault.InvalidFieldMask(path)
+			return nil, usererror.InvalidFieldMask(path)
 		}
 	}
 	metadata := &databasepb.UpdateDatabaseMetadata{

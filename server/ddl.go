@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 func (s *Server) getDatabaseDDL(_ context.Context, req *databasepb.GetDatabaseDdlRequest) (*databasepb.GetDatabaseDdlResponse, error) {
@@ -34,11 +34,11 @@ func (s *Server) updateDatabaseDDL(ctx context.Context, req *databasepb.UpdateDa
 	}
 	switch {
 	case len(req.Statements) == 0:
-		return nil, fault.MissingField("statements")
+		return nil, usererror.MissingField("statements")
 	case req.OperationId != "" && !operationID.MatchString(req.OperationId):
-		return nil, fault.InvalidOperationID(req.OperationId)
+		return nil, usererror.InvalidOperationID(req.OperationId)
 	case len(req.ProtoDescriptors) > 0:
-		return nil, fault.Unsupported("A proto bundle")
+		return nil, usererror.Unsupported("A proto bundle")
 	}
 	if err := d.CheckSyntax(req.Statements); err != nil {
 		return nil, err

@@ -7,9 +7,9 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -63,7 +63,7 @@ func (s *Server) onceBySeqno(ctx context.Context, t *transaction, seqno int64, r
 	}
 	defer t.giveTurn()
 	if answer, ok, err := t.replays.find(seqno, request); ok || err != nil {
-		if err != nil && fault.CodeOf(err) == codes.InvalidArgument && seqno < t.replays.last {
+		if err != nil && usererror.CodeOf(err) == codes.InvalidArgument && seqno < t.replays.last {
 			t.fail(err)
 		}
 		return answer, err
@@ -78,7 +78,7 @@ func (s *Server) onceBySeqno(ctx context.Context, t *transaction, seqno int64, r
 
 // mayRepeat says whether a request that comes again should get the same answer, rather than be tried again.
 func mayRepeat(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && !fault.IsAborted(err)
+	return ctx.Err() == nil && !usererror.IsAborted(err)
 }
 
 // runDML runs a statement in a read-write transaction. If it fails it has changed nothing; if it broke a constraint
@@ -89,7 +89,7 @@ func (s *Server) runDML(ctx context.Context, sc *scope, stmt *database.Statement
 	out := new(dmlOutcome)
 	if err := s.collectDML(ctx, e.visit.Writer(sc.writer), stmt, params, profile, out); err != nil {
 		sc.writer.RollbackTo(before)
-		if fault.IsConstraint(err) {
+		if usererror.IsConstraint(err) {
 			sc.transaction.fail(err)
 		}
 		return nil, err

@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 	"google.golang.org/grpc/codes"
 )
@@ -32,7 +32,7 @@ func FuzzResumeToken(f *testing.F) {
 		}
 		changed := bytes.Clone(good)
 		changed[uint(flip)%uint(len(changed))] ^= 1
-		if _, err := key.resumption(changed, r.request); fault.CodeOf(err) != codes.InvalidArgument {
+		if _, err := key.resumption(changed, r.request); usererror.CodeOf(err) != codes.InvalidArgument {
 			t.Fatalf("changed token: %v", err)
 		}
 	})
@@ -56,11 +56,11 @@ func FuzzPartitionToken(f *testing.F) {
 			second(key.partition(token, 7, []byte("another"))),
 			second(newTokenKey().partition(token, 7, []byte("transaction"))),
 		} {
-			if fault.CodeOf(foreign) != codes.InvalidArgument {
+			if usererror.CodeOf(foreign) != codes.InvalidArgument {
 				t.Fatalf("foreign token: %v", foreign)
 			}
 		}
-		if _, err := key.partition(key.seal(bytes.Clone(body), 0), 7, nil); err != nil && fault.CodeOf(err) != codes.InvalidArgument {
+		if _, err := key.partition(key.seal(bytes.Clone(body), 0), 7, nil); err != nil && usererror.CodeOf(err) != codes.InvalidArgument {
 			t.Fatal(err)
 		}
 	})
@@ -86,10 +86,10 @@ func fuzzCatalog(f *testing.F) *schema.Catalog {
 
 // userError wants nil or an error with a code that says what is wrong with the request.
 func userError(t *testing.T, err error) {
-	switch fault.CodeOf(err) {
+	switch usererror.CodeOf(err) {
 	case codes.OK, codes.InvalidArgument, codes.FailedPrecondition, codes.NotFound, codes.Unimplemented, codes.OutOfRange:
 	default:
-		t.Fatalf("%v: %v", fault.CodeOf(err), err)
+		t.Fatalf("%v: %v", usererror.CodeOf(err), err)
 	}
 }
 

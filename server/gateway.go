@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // A gateway serves the services over HTTP with JSON, as their google.api.http
@@ -58,7 +58,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	route, values := g.route(r)
 	if route == nil {
-		g.fail(w, fault.NoRoute(r.Method, r.URL.Path))
+		g.fail(w, usererror.NoRoute(r.Method, r.URL.Path))
 		return
 	}
 	e := g.server.newExecution(route.method)
@@ -289,7 +289,7 @@ func readBody(r *http.Request, limit int) ([]byte, error) {
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		unzipped, err := gzip.NewReader(r.Body)
 		if err != nil {
-			return nil, fault.UndecodableRequest("The request body is not valid gzip.")
+			return nil, usererror.UndecodableRequest("The request body is not valid gzip.")
 		}
 		body = unzipped
 	}
@@ -298,9 +298,9 @@ func readBody(r *http.Request, limit int) ([]byte, error) {
 	case err != nil && errors.Is(r.Context().Err(), context.Canceled):
 		return nil, context.Canceled
 	case err != nil:
-		return nil, fault.UndecodableRequest("The request body could not be read.")
+		return nil, usererror.UndecodableRequest("The request body could not be read.")
 	case len(data) > limit:
-		return nil, fault.RequestTooLarge(limit)
+		return nil, usererror.RequestTooLarge(limit)
 	}
 	return data, nil
 }

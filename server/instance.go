@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // instanceMethods are the RPCs about instances and their configurations. Other
@@ -83,7 +83,7 @@ func filterInstances(list []*database.Instance, filter string) ([]*database.Inst
 				return !strings.Contains(strings.ToLower(i.DisplayName), text)
 			})
 		default:
-			return nil, fault.InvalidFilter(filter)
+			return nil, usererror.InvalidFilter(filter)
 		}
 	}
 	conditions, err := parseLabelFilter(strings.Join(labels, " "))
@@ -108,7 +108,7 @@ func (s *Server) getInstance(_ context.Context, req *instancepb.GetInstanceReque
 func (s *Server) instance(name string) (*database.Instance, error) {
 	i, err := s.registry.Instance(name)
 	if err != nil && database.CheckInstanceName(name) != nil {
-		return nil, fault.InvalidResourceName("instance", name)
+		return nil, usererror.InvalidResourceName("instance", name)
 	}
 	return i, err
 }
@@ -135,17 +135,17 @@ func (s *Server) createInstance(ctx context.Context, req *instancepb.CreateInsta
 	}
 	given := req.Instance
 	if given.GetName() != "" && given.GetName() != name {
-		return nil, fault.InvalidResourceName("instance", given.GetName())
+		return nil, usererror.InvalidResourceName("instance", given.GetName())
 	}
 	i := database.Instance{Name: name, Config: given.GetConfig(), DisplayName: given.GetDisplayName(), Labels: given.GetLabels()}
 	if i.DisplayName == "" {
 		i.DisplayName = req.InstanceId
 	}
 	if i.Config == "" {
-		return nil, fault.MissingField("instance.config")
+		return nil, usererror.MissingField("instance.config")
 	}
 	if !configExists(i.Config) {
-		return nil, fault.InstanceConfigNotFound(i.Config)
+		return nil, usererror.InstanceConfigNotFound(i.Config)
 	}
 	if err := checkLabels(i.Labels); err != nil {
 		return nil, err
@@ -167,11 +167,11 @@ func setCapacity(i *database.Instance, p *instancepb.Instance) error {
 	nodes, units := p.GetNodeCount(), p.GetProcessingUnits()
 	switch {
 	case nodes < 0 || units < 0:
-		return fault.InvalidCapacity()
+		return usererror.InvalidCapacity()
 	case nodes > 0 && units > 0 && nodes*processingUnitsPerNode != units:
-		return fault.AmbiguousCapacity()
+		return usererror.AmbiguousCapacity()
 	case units > 0 && units < processingUnitsPerNode && units%100 != 0, units > processingUnitsPerNode && units%processingUnitsPerNode != 0:
-		return fault.InvalidCapacity()
+		return usererror.InvalidCapacity()
 	case units > 0:
 		i.ProcessingUnits, i.NodeCount = units, units/processingUnitsPerNode
 	default:
@@ -187,7 +187,7 @@ func (s *Server) updateInstance(ctx context.Context, req *instancepb.UpdateInsta
 		return nil, err
 	}
 	if len(req.GetFieldMask().GetPaths()) == 0 {
-		return nil, fault.MissingField("field_mask")
+		return nil, usererror.MissingField("field_mask")
 	}
 	next := *old
 	for _, path := range req.FieldMask.Paths {
@@ -203,7 +203,7 @@ func (s *Server) updateInstance(ctx context.Context, req *instancepb.UpdateInsta
 			err = setCapacity(&next, &instancepb.Instance{ProcessingUnits: req.Instance.ProcessingUnits})
 		case "edition", "default_backup_schedule_type", "autoscaling_config": // of no effect here
 		default:
-			err = fault.InvalidFieldMask(path)
+			err = usererror.InvalidFieldMask(path)
 		}
 		if err != nil {
 			return nil, err

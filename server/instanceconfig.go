@@ -7,7 +7,7 @@ import (
 	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // instanceConfigs are the configurations that can be named. They change nothing:
@@ -69,12 +69,12 @@ func (s *Server) listInstanceConfigs(_ context.Context, req *instancepb.ListInst
 func (s *Server) getInstanceConfig(_ context.Context, req *instancepb.GetInstanceConfigRequest) (*instancepb.InstanceConfig, error) {
 	project, id, ok := strings.Cut(req.Name, "/instanceConfigs/")
 	if !ok || database.CheckProjectName(project) != nil {
-		return nil, fault.InvalidResourceName("instance config", req.Name)
+		return nil, usererror.InvalidResourceName("instance config", req.Name)
 	}
 	for i, c := range instanceConfigs {
 		if c.id == id {
 			return configProto(project, i), nil
 		}
 	}
-	return nil, fault.InstanceConfigNotFound(req.Name)
+	return nil, usererror.InstanceConfigNotFound(req.Name)
 }

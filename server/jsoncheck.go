@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // unmarshalJSON reads JSON into a message. Names and values that the message does not have are refused.
@@ -26,7 +26,7 @@ func unmarshalJSON(data []byte, m proto.Message) error {
 	if check.found != nil {
 		return check.found
 	}
-	return fault.InvalidJSON(err)
+	return usererror.InvalidJSON(err)
 }
 
 // A jsonCheck goes through JSON that was refused, to say what is wrong with it as Google's APIs do: by the path of a field, and
@@ -52,7 +52,7 @@ func (c *jsonCheck) message(d protoreflect.MessageDescriptor, path string, depth
 		}
 		f := fieldNamed(d, name)
 		if f == nil {
-			c.found = fault.UnknownField(name, path)
+			c.found = usererror.UnknownField(name, path)
 			return false
 		}
 		if !c.field(f, strings.TrimPrefix(path+"."+string(f.Name()), "."), depth) {
@@ -110,7 +110,7 @@ func (c *jsonCheck) value(f protoreflect.FieldDescriptor, path string, depth int
 		data = slices.Concat([]byte("["), raw, []byte("]"))
 	}
 	if err := protojson.Unmarshal(named(f, data), dynamicpb.NewMessage(f.ContainingMessage())); err != nil {
-		c.found = fault.InvalidField(path, typeOf(f), string(raw))
+		c.found = usererror.InvalidField(path, typeOf(f), string(raw))
 		return false
 	}
 	return true

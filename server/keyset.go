@@ -4,9 +4,9 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -40,7 +40,7 @@ func keyRange(l *table.Layout, p *spannerpb.KeyRange) (r table.KeyRange, err err
 	case *spannerpb.KeyRange_StartOpen:
 		start, r.StartOpen = k.StartOpen, true
 	default:
-		return r, fault.KeyRangeEndMissing("start")
+		return r, usererror.KeyRangeEndMissing("start")
 	}
 	switch k := p.GetEndKeyType().(type) {
 	case *spannerpb.KeyRange_EndClosed:
@@ -48,7 +48,7 @@ func keyRange(l *table.Layout, p *spannerpb.KeyRange) (r table.KeyRange, err err
 	case *spannerpb.KeyRange_EndOpen:
 		end, r.EndOpen = k.EndOpen, true
 	default:
-		return r, fault.KeyRangeEndMissing("end")
+		return r, usererror.KeyRangeEndMissing("end")
 	}
 	if r.Start, err = keyParts(l, start); err != nil {
 		return r, err
@@ -62,7 +62,7 @@ func keyParts(l *table.Layout, p *structpb.ListValue) ([]value.Value, error) {
 	columns := l.KeySetColumns()
 	parts := p.GetValues()
 	if len(parts) > len(columns) {
-		return nil, fault.WrongKeyParts(l.Name(), len(columns), len(parts), keyText(p))
+		return nil, usererror.WrongKeyParts(l.Name(), len(columns), len(parts), keyText(p))
 	}
 	key := make([]value.Value, len(parts))
 	for i, part := range parts {
@@ -79,7 +79,7 @@ func keyParts(l *table.Layout, p *structpb.ListValue) ([]value.Value, error) {
 func columnValue(p *structpb.Value, c *schema.Column) (value.Value, error) {
 	v, err := value.FromWire(p, c.Type)
 	if err != nil {
-		return v, fault.UnparsableColumnValue(c.Name, c.Type.String(), err)
+		return v, usererror.UnparsableColumnValue(c.Name, c.Type.String(), err)
 	}
 	return v, nil
 }

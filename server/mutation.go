@@ -4,9 +4,9 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -35,16 +35,16 @@ func mutation(c *schema.Catalog, p *spannerpb.Mutation) (table.Mutation, error) 
 	case *spannerpb.Mutation_Delete_:
 		return deletion(c, op.Delete)
 	case *spannerpb.Mutation_Send_, *spannerpb.Mutation_Ack_:
-		return table.Mutation{}, fault.QueuesUnsupported()
+		return table.Mutation{}, usererror.QueuesUnsupported()
 	}
-	return table.Mutation{}, fault.EmptyMutation()
+	return table.Mutation{}, usererror.EmptyMutation()
 }
 
 // mutationTable finds a table that a mutation may write.
 func mutationTable(c *schema.Catalog, name string) (*schema.Table, error) {
 	t := c.Table(name)
 	if t == nil || t.Rows != nil {
-		return nil, fault.TableNotFound(name)
+		return nil, usererror.TableNotFound(name)
 	}
 	return t, nil
 }
@@ -57,7 +57,7 @@ func write(c *schema.Catalog, op table.Op, p *spannerpb.Mutation_Write) (table.M
 	m := table.Mutation{Op: op, Table: t, Columns: make([]*schema.Column, len(p.GetColumns()))}
 	for i, name := range p.GetColumns() {
 		if m.Columns[i] = t.Column(name); m.Columns[i] == nil {
-			return m, fault.ColumnNotFound(t.FullName(), name)
+			return m, usererror.ColumnNotFound(t.FullName(), name)
 		}
 	}
 	m.Rows = make([][]value.Value, len(p.GetValues()))
@@ -71,7 +71,7 @@ func write(c *schema.Catalog, op table.Op, p *spannerpb.Mutation_Write) (table.M
 
 func mutationRow(columns []*schema.Column, values []*structpb.Value) ([]value.Value, error) {
 	if len(values) != len(columns) {
-		return nil, fault.ValueCount(len(columns), len(values))
+		return nil, usererror.ValueCount(len(columns), len(values))
 	}
 	row := make([]value.Value, len(values))
 	for i, p := range values {

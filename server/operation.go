@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // operations holds the long-running operations of a server. Those that have ended are in the registry, and
@@ -150,7 +150,7 @@ func (os *operations) add(op *operation, resource, id string) error {
 			os.running[op.name] = op
 			return nil
 		case !auto:
-			return fault.OperationExists(op.name)
+			return usererror.OperationExists(op.name)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (os *operations) add(op *operation, resource, id string) error {
 // find finds an operation: op if it runs, else what is answered since its end.
 func (os *operations) find(name string) (op *operation, ended *longrunningpb.Operation, err error) {
 	if !strings.Contains(name, "/operations/") {
-		return nil, nil, fault.InvalidResourceName("operation", name)
+		return nil, nil, usererror.InvalidResourceName("operation", name)
 	}
 	os.mu.Lock()
 	op = os.running[name]
@@ -171,7 +171,7 @@ func (os *operations) find(name string) (op *operation, ended *longrunningpb.Ope
 		return nil, nil, err
 	}
 	if o == nil {
-		return nil, nil, fault.OperationNotFound(name)
+		return nil, nil, usererror.OperationNotFound(name)
 	}
 	ended, err = unpack(o)
 	return nil, ended, err

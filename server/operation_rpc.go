@@ -8,7 +8,7 @@ import (
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // operationMethods are the RPCs about operations.
@@ -123,11 +123,11 @@ func parseOperationFilter(text string) (operationFilter, error) {
 		}
 		at := strings.IndexAny(term, ":=")
 		if at < 0 {
-			return nil, fault.InvalidFilter(text)
+			return nil, usererror.InvalidFilter(text)
 		}
 		condition := operationCondition(term[:at], strings.Trim(term[at+1:], `"=`))
 		if condition == nil {
-			return nil, fault.InvalidFilter(text)
+			return nil, usererror.InvalidFilter(text)
 		}
 		filter = append(filter, condition)
 	}

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // served serves a store until stop is called.
@@ -163,7 +163,7 @@ func TestOperationDeletedWhileItRuns(t *testing.T) {
 
 func wantFault(t *testing.T, err error, want codes.Code) {
 	t.Helper()
-	if got := fault.CodeOf(err); got != want {
+	if got := usererror.CodeOf(err); got != want {
 		t.Errorf("got %v (%v), want %v", got, err, want)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // maxReplicaSelections: https://cloud.google.com/spanner/docs/directed-reads#parameters.
@@ -24,7 +24,7 @@ func checkRequestOptions(o *spannerpb.RequestOptions) error {
 		return nil
 	}
 	if _, ok := spannerpb.RequestOptions_Priority_name[int32(o.Priority)]; !ok {
-		return fault.InvalidPriority(int32(o.Priority))
+		return usererror.InvalidPriority(int32(o.Priority))
 	}
 	return nil
 }
@@ -32,26 +32,26 @@ func checkRequestOptions(o *spannerpb.RequestOptions) error {
 // checkTransactionOptions validates the options of a transaction of any kind.
 func checkTransactionOptions(o *spannerpb.TransactionOptions) error {
 	if _, ok := spannerpb.TransactionOptions_IsolationLevel_name[int32(o.GetIsolationLevel())]; !ok {
-		return fault.InvalidTransactionOptions("unknown isolation_level")
+		return usererror.InvalidTransactionOptions("unknown isolation_level")
 	}
 	repeatable := o.GetIsolationLevel() == spannerpb.TransactionOptions_REPEATABLE_READ
 	switch m := o.GetMode().(type) {
 	case nil:
-		return fault.InvalidTransactionOptions("one of read_write, partitioned_dml and read_only is required")
+		return usererror.InvalidTransactionOptions("one of read_write, partitioned_dml and read_only is required")
 	case *spannerpb.TransactionOptions_ReadWrite_:
 		if _, ok := spannerpb.TransactionOptions_ReadWrite_ReadLockMode_name[int32(m.ReadWrite.GetReadLockMode())]; !ok {
-			return fault.InvalidTransactionOptions("unknown read_lock_mode")
+			return usererror.InvalidTransactionOptions("unknown read_lock_mode")
 		}
 	case *spannerpb.TransactionOptions_PartitionedDml_:
 		if repeatable {
-			return fault.InvalidTransactionOptions("isolation_level REPEATABLE_READ is not allowed for partitioned DML transactions")
+			return usererror.InvalidTransactionOptions("isolation_level REPEATABLE_READ is not allowed for partitioned DML transactions")
 		}
 	case *spannerpb.TransactionOptions_ReadOnly_:
 		if repeatable {
-			return fault.InvalidTransactionOptions("isolation_level REPEATABLE_READ is not allowed for read-only transactions")
+			return usererror.InvalidTransactionOptions("isolation_level REPEATABLE_READ is not allowed for read-only transactions")
 		}
 		if o.ExcludeTxnFromChangeStreams {
-			return fault.InvalidTransactionOptions("exclude_txn_from_change_streams is not allowed for read-only transactions")
+			return usererror.InvalidTransactionOptions("exclude_txn_from_change_streams is not allowed for read-only transactions")
 		}
 	}
 	return nil
@@ -70,7 +70,7 @@ func boundOf(o *spannerpb.TransactionOptions_ReadOnly) (txn.Bound, error) {
 		return stalenessBound(txn.MaxStaleness, "max_staleness", b.MaxStaleness)
 	case *spannerpb.TransactionOptions_ReadOnly_Strong:
 		if !b.Strong {
-			return txn.Bound{}, fault.InvalidTransactionOptions("strong must be true if it is set")
+			return txn.Bound{}, usererror.InvalidTransactionOptions("strong must be true if it is set")
 		}
 	}
 	return txn.Bound{Kind: txn.Strong}, nil
@@ -80,24 +80,24 @@ func boundOf(o *spannerpb.TransactionOptions_ReadOnly) (txn.Bound, error) {
 func multiUseBound(o *spannerpb.TransactionOptions_ReadOnly) (txn.Bound, error) {
 	bound, err := boundOf(o)
 	if err == nil && (bound.Kind == txn.MinReadTimestamp || bound.Kind == txn.MaxStaleness) {
-		return bound, fault.BoundedStalenessMultiUse()
+		return bound, usererror.BoundedStalenessMultiUse()
 	}
 	return bound, err
 }
 
 func timeBound(kind txn.BoundKind, field string, t *timestamppb.Timestamp) (txn.Bound, error) {
 	if t.CheckValid() != nil {
-		return txn.Bound{}, fault.InvalidTransactionOptions(field + " is not a valid timestamp")
+		return txn.Bound{}, usererror.InvalidTransactionOptions(field + " is not a valid timestamp")
 	}
 	return txn.Bound{Kind: kind, Time: t.AsTime()}, nil
 }
 
 func stalenessBound(kind txn.BoundKind, field string, d *durationpb.Duration) (txn.Bound, error) {
 	if d.CheckValid() != nil {
-		return txn.Bound{}, fault.InvalidTransactionOptions(field + " is not a valid duration")
+		return txn.Bound{}, usererror.InvalidTransactionOptions(field + " is not a valid duration")
 	}
 	if d.AsDuration() < 0 {
-		return txn.Bound{}, fault.NegativeStaleness(d.AsDuration())
+		return txn.Bound{}, usererror.NegativeStaleness(d.AsDuration())
 	}
 	return txn.Bound{Kind: kind, Duration: d.AsDuration()}, nil
 }
@@ -108,10 +108,10 @@ func checkQueryOptions(o *spannerpb.ExecuteSqlRequest_QueryOptions, db *database
 		return nil
 	}
 	if v := o.OptimizerVersion; v != "" && !strings.EqualFold(v, "latest") && !schema.IsOptimizerVersion(v) {
-		return fault.OptimizerVersionUnsupported(v)
+		return usererror.OptimizerVersionUnsupported(v)
 	}
 	if p := o.OptimizerStatisticsPackage; p != "" && !db.Catalog().Options.HasStatisticsPackage(p) {
-		return fault.StatisticsPackageNotFound(p)
+		return usererror.StatisticsPackageNotFound(p)
 	}
 	return nil
 }
@@ -122,11 +122,11 @@ func checkDirectedRead(o *spannerpb.DirectedReadOptions, readOnly bool) error {
 		return nil
 	}
 	if !readOnly {
-		return fault.DirectedReadInReadWrite()
+		return usererror.DirectedReadInReadWrite()
 	}
 	include, exclude := o.GetIncludeReplicas().GetReplicaSelections(), o.GetExcludeReplicas().GetReplicaSelections()
 	if len(include) > maxReplicaSelections || len(exclude) > maxReplicaSelections {
-		return fault.TooManyReplicaSelections(maxReplicaSelections)
+		return usererror.TooManyReplicaSelections(maxReplicaSelections)
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func commitDelay(d *durationpb.Duration) (time.Duration, error) {
 		return 0, nil
 	}
 	if d.CheckValid() != nil || d.AsDuration() < 0 || d.AsDuration() > maxCommitDelay {
-		return 0, fault.InvalidCommitDelay(maxCommitDelay)
+		return 0, usererror.InvalidCommitDelay(maxCommitDelay)
 	}
 	return d.AsDuration(), nil
 }

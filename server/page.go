@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // maxPage is how many items one page of a list has at most: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#listsessionsrequest.
@@ -26,7 +26,7 @@ type pageRequest interface {
 func page[T any](req pageRequest, list []T, name func(T) string) ([]T, string, error) {
 	size := int(req.GetPageSize())
 	if size < 0 {
-		return nil, "", fault.InvalidPageSize(req.GetPageSize())
+		return nil, "", usererror.InvalidPageSize(req.GetPageSize())
 	}
 	if size == 0 || size > maxPage {
 		size = maxPage
@@ -34,7 +34,7 @@ func page[T any](req pageRequest, list []T, name func(T) string) ([]T, string, e
 	if token := req.GetPageToken(); token != "" {
 		last, ok := openPageToken(req, token)
 		if !ok {
-			return nil, "", fault.InvalidPageToken()
+			return nil, "", usererror.InvalidPageToken()
 		}
 		list = list[sort.Search(len(list), func(i int) bool { return name(list[i]) > last }):]
 	}

@@ -8,9 +8,9 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // A partition is what a partition token says: a part of what a read or query
@@ -46,20 +46,20 @@ func (k tokenKey) appendPartitionToken(dst []byte, p partition, request uint64, 
 func (k tokenKey) partition(token []byte, request uint64, transaction []byte) (*partition, error) {
 	body, ok := k.open(token)
 	if !ok || len(body) < 10 || body[0] != partitionVersion {
-		return nil, fault.InvalidPartitionToken()
+		return nil, usererror.InvalidPartitionToken()
 	}
 	id := int(body[9])
 	if len(body) < 10+id+1 {
-		return nil, fault.InvalidPartitionToken()
+		return nil, usererror.InvalidPartitionToken()
 	}
 	if binary.BigEndian.Uint64(body[1:]) != request || !bytes.Equal(body[10:10+id], transaction) {
-		return nil, fault.ForeignPartitionToken()
+		return nil, usererror.ForeignPartitionToken()
 	}
 	p := &partition{whole: body[10+id] == 1}
 	rest := body[10+id+1:]
 	start, n := binary.Uvarint(rest)
 	if n <= 0 || start > uint64(len(rest)-n) {
-		return nil, fault.InvalidPartitionToken()
+		return nil, usererror.InvalidPartitionToken()
 	}
 	rest = rest[n:]
 	p.span = table.Span{Start: bytes.Clone(rest[:start]), End: bytes.Clone(rest[start:])}
@@ -155,14 +155,14 @@ func (s *Server) openPartitioned(ctx context.Context, name string, selector *spa
 		return scope{}, err
 	}
 	if o.GetPartitionSizeBytes() < 0 || o.GetMaxPartitions() < 0 || o.GetMaxPartitions() > maxPartitions {
-		return scope{}, fault.InvalidPartitionOptions(maxPartitions)
+		return scope{}, usererror.InvalidPartitionOptions(maxPartitions)
 	}
 	if selector.GetBegin() == nil && selector.GetId() == nil {
-		return scope{}, fault.PartitionTransaction()
+		return scope{}, usererror.PartitionTransaction()
 	}
 	sc, err := s.openScope(ctx, scopeRequest{session: ses, selector: selector})
 	if err == nil && !sc.readOnly() {
-		err = fault.PartitionTransaction()
+		err = usererror.PartitionTransaction()
 	}
 	return sc, err
 }

@@ -8,9 +8,9 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -72,16 +72,16 @@ func checkQueryFields(req *spannerpb.ExecuteSqlRequest) error {
 		return err
 	}
 	if _, ok := spannerpb.ExecuteSqlRequest_QueryMode_name[int32(req.QueryMode)]; !ok {
-		return fault.InvalidEnum("query_mode", int32(req.QueryMode))
+		return usererror.InvalidEnum("query_mode", int32(req.QueryMode))
 	}
 	if len(req.PartitionToken) == 0 {
 		if req.DataBoostEnabled {
-			return fault.DataBoostWithoutPartition()
+			return usererror.DataBoostWithoutPartition()
 		}
 		return nil
 	}
 	if req.QueryMode != spannerpb.ExecuteSqlRequest_NORMAL {
-		return fault.PlanWithPartition()
+		return usererror.PlanWithPartition()
 	}
 	return nil
 }
@@ -175,13 +175,13 @@ func (q *queryRequest) kind(sc *scope) stats.QueryKind {
 func checkStatement(sc *scope, stmt *database.Statement) error {
 	switch dml := stmt.Plan.IsDML(); {
 	case sc.isPartitioned() && !dml:
-		return fault.PartitionedOnlyDML()
+		return usererror.PartitionedOnlyDML()
 	case sc.readOnly() && dml:
-		return fault.DMLReadOnly()
+		return usererror.DMLReadOnly()
 	case sc.readOnly() && stmt.Plan.ForUpdate:
-		return fault.ForUpdateReadOnly()
+		return usererror.ForUpdateReadOnly()
 	case !sc.readOnly() && stmt.Plan.ReadsSystem():
-		return fault.SystemTableInReadWrite()
+		return usererror.SystemTableInReadWrite()
 	}
 	return nil
 }
@@ -252,7 +252,7 @@ func (s *Server) answerPartitionedDML(ctx context.Context, q queryRequest, sc *s
 	}
 	defer t.giveTurn()
 	if t.spent {
-		return fault.PartitionedSecondStatement()
+		return usererror.PartitionedSecondStatement()
 	}
 	changed, err := sc.session.db.PartitionedDML(ctx, stmt, params, sc.session.id(), &q.execution.visit)
 	if err != nil {

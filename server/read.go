@@ -6,10 +6,10 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // A readRequest is a Read or StreamingRead that has been checked.
@@ -51,31 +51,31 @@ func checkReadFields(req *spannerpb.ReadRequest) error {
 	}
 	switch {
 	case req.Table == "":
-		return fault.MissingField("table")
+		return usererror.MissingField("table")
 	case len(req.Columns) == 0:
-		return fault.NoColumns()
+		return usererror.NoColumns()
 	case req.KeySet == nil:
-		return fault.MissingField("key_set")
+		return usererror.MissingField("key_set")
 	case req.Limit < 0:
-		return fault.NegativeLimit()
+		return usererror.NegativeLimit()
 	}
 	if _, ok := spannerpb.ReadRequest_OrderBy_name[int32(req.OrderBy)]; !ok {
-		return fault.InvalidEnum("order_by", int32(req.OrderBy))
+		return usererror.InvalidEnum("order_by", int32(req.OrderBy))
 	}
 	if _, ok := spannerpb.ReadRequest_LockHint_name[int32(req.LockHint)]; !ok {
-		return fault.InvalidEnum("lock_hint", int32(req.LockHint))
+		return usererror.InvalidEnum("lock_hint", int32(req.LockHint))
 	}
 	if len(req.PartitionToken) == 0 {
 		if req.DataBoostEnabled {
-			return fault.DataBoostWithoutPartition()
+			return usererror.DataBoostWithoutPartition()
 		}
 		return nil
 	}
 	if req.Limit > 0 {
-		return fault.LimitWithPartition()
+		return usererror.LimitWithPartition()
 	}
 	if req.OrderBy == spannerpb.ReadRequest_ORDER_BY_PRIMARY_KEY {
-		return fault.OrderWithPartition()
+		return usererror.OrderWithPartition()
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (s *Server) withRead(ctx context.Context, r readRequest, e *execution, answ
 	e.in(&sc)
 	ctx = e.metered(ctx)
 	if sc.isPartitioned() {
-		return fault.PartitionedOnlyDML()
+		return usererror.PartitionedOnlyDML()
 	}
 	if err := checkDirectedRead(r.DirectedReadOptions, sc.readOnly()); err != nil {
 		return err

@@ -3,7 +3,7 @@ package server
 import (
 	"google.golang.org/protobuf/proto"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // replays are the writing requests that a transaction has answered, by seqno:
@@ -29,12 +29,12 @@ func (r *replays) find(seqno int64, request uint64) (replay, bool, error) {
 	}
 	if known, ok := r.bySeqno[seqno]; ok {
 		if known.request != request {
-			return replay{}, false, fault.ReusedSeqno(seqno)
+			return replay{}, false, usererror.ReusedSeqno(seqno)
 		}
 		return known, true, nil
 	}
 	if seqno < r.last {
-		return replay{}, false, fault.OutOfOrderSeqno(seqno, r.last)
+		return replay{}, false, usererror.OutOfOrderSeqno(seqno, r.last)
 	}
 	return replay{}, false, nil
 }

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -15,7 +15,7 @@ const maxResultSet = 10 << 20
 // resultSet reads a result, from the position on, into one ResultSet message.
 func (s *Server) resultSet(ctx context.Context, r *result, from position) (f *frame, err error) {
 	if from.value > 0 || from.piece > 0 {
-		return nil, fault.ResumeWithinRow()
+		return nil, usererror.ResumeWithinRow()
 	}
 	f = newFrame()
 	defer func() {
@@ -48,7 +48,7 @@ func (f *frame) appendRows(r *result) error {
 		f.data = appendResultRow(f.data, r.rows)
 		r.sent++
 		if len(f.data) > maxResultSet {
-			return fault.ResultTooLarge(maxResultSet)
+			return usererror.ResultTooLarge(maxResultSet)
 		}
 	}
 }

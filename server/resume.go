@@ -3,8 +3,8 @@ package server
 import (
 	"encoding/binary"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // A position is a place in the values of a result: before piece number piece of
@@ -59,7 +59,7 @@ func (k tokenKey) appendResumeToken(dst []byte, r resumption) []byte {
 func (k tokenKey) resumption(token []byte, request uint64) (*resumption, error) {
 	body, ok := k.open(token)
 	if !ok || len(body) < resumeHead || body[0] != resumeVersion {
-		return nil, fault.InvalidResumeToken()
+		return nil, usererror.InvalidResumeToken()
 	}
 	r := &resumption{
 		request: binary.BigEndian.Uint64(body[1:]),
@@ -70,12 +70,12 @@ func (k tokenKey) resumption(token []byte, request uint64) (*resumption, error) 
 	for i := range counts {
 		n := 0
 		if counts[i], n = binary.Uvarint(rest); n <= 0 {
-			return nil, fault.InvalidResumeToken()
+			return nil, usererror.InvalidResumeToken()
 		}
 		rest = rest[n:]
 	}
 	if r.request != request {
-		return nil, fault.ForeignResumeToken()
+		return nil, usererror.ForeignResumeToken()
 	}
 	r.from = position{row: counts[0], value: uint32(counts[1]), piece: uint32(counts[2])}
 	return r, nil

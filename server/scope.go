@@ -8,11 +8,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // A scope is what one request reads, or writes, in: a snapshot of its own, or
@@ -60,7 +60,7 @@ func (s *Server) openScope(ctx context.Context, r scopeRequest) (sc scope, err e
 		err = s.openByID(ctx, &sc, sel.Id)
 	}
 	if err == nil && r.resume != nil && sc.at != at {
-		err = fault.ForeignResumeToken() // it is of another transaction
+		err = usererror.ForeignResumeToken() // it is of another transaction
 	}
 	return sc, err
 }
@@ -86,7 +86,7 @@ func (s *Server) openSingleUse(ctx context.Context, sc *scope, o *spannerpb.Tran
 		return err
 	}
 	if o.GetReadOnly() == nil {
-		return fault.SingleUseWrite()
+		return usererror.SingleUseWrite()
 	}
 	bound, err := boundOf(o.GetReadOnly())
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Server) openByID(ctx context.Context, sc *scope, id []byte) (err error)
 	if len(id) > 0 && id[0] == readOnlyID {
 		at, ok := s.tokens.readOnlyTimestamp(id, sc.session.name)
 		if !ok {
-			return fault.TransactionNotFound(id)
+			return usererror.TransactionNotFound(id)
 		}
 		sc.multiUse = true
 		return s.openSnapshot(ctx, sc, txn.Bound{}, at)
@@ -175,7 +175,7 @@ func (sc *scope) tooEarly(err error, resolve func(*schema.Catalog) error) error 
 	if sc.snapshot == nil || sc.catalog == newest || resolve(newest) != nil {
 		return err
 	}
-	return fault.AtTimestamp(err, sc.at.Time())
+	return usererror.AtTimestamp(err, sc.at.Time())
 }
 
 // view is what the request reads.

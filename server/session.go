@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // A session is what a client works in. A regular one has one read-write
@@ -83,12 +83,12 @@ func (s *Server) session(name string) (*session, error) {
 func (s *Server) noSession(name string) error {
 	db, id, ok := strings.Cut(name, "/sessions/")
 	if !ok || id == "" || strings.Contains(id, "/") || database.CheckDatabaseName(db) != nil {
-		return fault.InvalidResourceName("session", name)
+		return usererror.InvalidResourceName("session", name)
 	}
 	if _, err := s.registry.Database(db); err != nil {
 		return err
 	}
-	return fault.SessionNotFound(name)
+	return usererror.SessionNotFound(name)
 }
 
 // each calls f for the sessions of a database.
@@ -159,14 +159,14 @@ const (
 // checkLabels refuses labels that break the rules: keys [a-z]([-a-z0-9_]*), values the like or empty.
 func checkLabels(labels map[string]string) error {
 	if len(labels) > maxLabels {
-		return fault.TooManyLabels(len(labels), maxLabels)
+		return usererror.TooManyLabels(len(labels), maxLabels)
 	}
 	for k, v := range labels {
 		if k == "" || len(k) > maxLabelBytes || k[0] < 'a' || k[0] > 'z' || !isLabelText(k) {
-			return fault.InvalidLabel(k)
+			return usererror.InvalidLabel(k)
 		}
 		if len(v) > maxLabelBytes || !isLabelText(v) {
-			return fault.InvalidLabel(v)
+			return usererror.InvalidLabel(v)
 		}
 	}
 	return nil

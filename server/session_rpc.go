@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // sessionMethods are the RPCs about sessions.
@@ -27,7 +27,7 @@ func (s *Server) sessionMethods() []method {
 func (s *Server) database(name string) (*database.Database, error) {
 	db, err := s.registry.Database(name)
 	if err != nil && database.CheckDatabaseName(name) != nil {
-		return nil, fault.InvalidResourceName("database", name)
+		return nil, usererror.InvalidResourceName("database", name)
 	}
 	return db, err
 }
@@ -49,10 +49,10 @@ const maxSessionBatch = 100
 
 func (s *Server) batchCreateSessions(_ context.Context, req *spannerpb.BatchCreateSessionsRequest) (*spannerpb.BatchCreateSessionsResponse, error) {
 	if req.SessionCount < 1 {
-		return nil, fault.InvalidSessionCount(req.SessionCount)
+		return nil, usererror.InvalidSessionCount(req.SessionCount)
 	}
 	if req.SessionTemplate.GetMultiplexed() {
-		return nil, fault.MultiplexedBatch()
+		return nil, usererror.MultiplexedBatch()
 	}
 	db, err := s.database(req.Database)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Server) deleteSession(_ context.Context, req *spannerpb.DeleteSessionRe
 		return nil, err
 	}
 	if ses.multiplexed {
-		return nil, fault.MultiplexedDelete()
+		return nil, usererror.MultiplexedDelete()
 	}
 	s.endSession(ses)
 	return &emptypb.Empty{}, nil
@@ -132,7 +132,7 @@ func parseLabelFilter(text string) (labelFilter, error) {
 		}
 		rest, ok := strings.CutPrefix(term, "labels.")
 		if !ok {
-			return nil, fault.InvalidFilter(text)
+			return nil, usererror.InvalidFilter(text)
 		}
 		at := strings.IndexAny(rest, ":=")
 		if at < 0 {

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -33,7 +33,7 @@ func (s *Server) addSplitPoints(_ context.Context, req *databasepb.AddSplitPoint
 		return nil, err
 	}
 	if len(req.SplitPoints) == 0 {
-		return nil, fault.MissingField("split_points")
+		return nil, usererror.MissingField("split_points")
 	}
 	a := splitAdder{catalog: d.Catalog(), now: s.cfg.Clock(), initiator: initiatorOf(req.Initiator)}
 	for _, p := range req.SplitPoints {
@@ -41,7 +41,7 @@ func (s *Server) addSplitPoints(_ context.Context, req *databasepb.AddSplitPoint
 			return nil, err
 		}
 		if len(a.points) > maxSplitPoints {
-			return nil, fault.TooManySplitPoints(maxSplitPoints)
+			return nil, usererror.TooManySplitPoints(maxSplitPoints)
 		}
 	}
 	return &databasepb.AddSplitPointsResponse{}, d.AddSplitPoints(a.points)
@@ -77,7 +77,7 @@ func (a *splitAdder) add(p *databasepb.SplitPoints) error {
 		return err
 	}
 	if len(p.Keys) == 0 {
-		return fault.MissingField("split_points.keys")
+		return usererror.MissingField("split_points.keys")
 	}
 	if point.Index != nil {
 		return a.addIndex(point, p.Keys)
@@ -95,19 +95,19 @@ func (a *splitAdder) add(p *databasepb.SplitPoints) error {
 func (a *splitAdder) object(p *databasepb.SplitPoints) (t *schema.Table, x *schema.Index, err error) {
 	switch {
 	case p.Table == "" && p.Index == "":
-		return nil, nil, fault.MissingField("split_points.table")
+		return nil, nil, usererror.MissingField("split_points.table")
 	case p.Table == "":
 		if x = a.catalog.Index(p.Index); x == nil {
-			return nil, nil, fault.SplitIndexNotFound(p.Index)
+			return nil, nil, usererror.SplitIndexNotFound(p.Index)
 		}
 		return x.Table, x, nil
 	}
 	if t = a.catalog.Table(p.Table); t == nil {
-		return nil, nil, fault.TableNotFound(p.Table)
+		return nil, nil, usererror.TableNotFound(p.Table)
 	}
 	if p.Index != "" {
 		if x = t.Index(p.Index); x == nil {
-			return nil, nil, fault.IndexNotFound(p.Index, t.FullName())
+			return nil, nil, usererror.IndexNotFound(p.Index, t.FullName())
 		}
 	}
 	return t, x, nil
@@ -119,7 +119,7 @@ func (a *splitAdder) expiry(t *timestamppb.Timestamp) (time.Time, error) {
 		return a.now.Add(splitPointLife), nil
 	}
 	if !t.IsValid() || t.AsTime().After(a.now.Add(longestSplitLife)) {
-		return time.Time{}, fault.InvalidSplitExpiry(longestSplitLife)
+		return time.Time{}, usererror.InvalidSplitExpiry(longestSplitLife)
 	}
 	return t.AsTime(), nil
 }
@@ -128,7 +128,7 @@ func (a *splitAdder) expiry(t *timestamppb.Timestamp) (time.Time, error) {
 func (a *splitAdder) addIndex(point database.SplitPoint, keys []*databasepb.SplitPoints_Key) (err error) {
 	name := point.Index.FullName()
 	if len(keys) > 2 {
-		return fault.InvalidSplitPoint(name, fmt.Sprintf("it having %d keys: an index key and the key of its table are the most", len(keys)))
+		return usererror.InvalidSplitPoint(name, fmt.Sprintf("it having %d keys: an index key and the key of its table are the most", len(keys)))
 	}
 	parts, declared, whole := keys[0].GetKeyParts().GetValues(), len(point.Index.Key), len(point.Index.Key)+len(point.Table.Key)
 	var tableParts []*structpb.Value
@@ -153,7 +153,7 @@ func (a *splitAdder) addIndex(point database.SplitPoint, keys []*databasepb.Spli
 // splitKey decodes a whole key of a table or an index.
 func splitKey(object string, key []schema.KeyPart, parts []*structpb.Value) ([]value.Value, error) {
 	if len(parts) != len(key) {
-		return nil, fault.InvalidSplitPoint(object, fmt.Sprintf("its wrong number of key parts: expected %d, found %d", len(key), len(parts)))
+		return nil, usererror.InvalidSplitPoint(object, fmt.Sprintf("its wrong number of key parts: expected %d, found %d", len(key), len(parts)))
 	}
 	vals := make([]value.Value, len(parts))
 	for i, part := range parts {
@@ -161,11 +161,11 @@ func splitKey(object string, key []schema.KeyPart, parts []*structpb.Value) ([]v
 		v, err := value.FromWire(part, c.Type)
 		switch {
 		case err != nil:
-			return nil, fault.InvalidSplitPoint(object, fmt.Sprintf("a value of column %s that is no %s: %v", c.Name, c.Type, err))
+			return nil, usererror.InvalidSplitPoint(object, fmt.Sprintf("a value of column %s that is no %s: %v", c.Name, c.Type, err))
 		case v.IsPending():
-			return nil, fault.InvalidSplitPoint(object, "a commit timestamp that is not known yet in column "+c.Name)
+			return nil, usererror.InvalidSplitPoint(object, "a commit timestamp that is not known yet in column "+c.Name)
 		case v.IsNull() && c.NotNull:
-			return nil, fault.InvalidSplitPoint(object, fmt.Sprintf("NULL in column %s, which is NOT NULL", c.Name))
+			return nil, usererror.InvalidSplitPoint(object, fmt.Sprintf("NULL in column %s, which is NOT NULL", c.Name))
 		}
 		vals[i] = v
 	}

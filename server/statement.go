@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -23,7 +23,7 @@ type sqlText struct {
 // prepare analyzes and plans the statement in the scope's schema, or finds it prepared.
 func (q sqlText) prepare(ctx context.Context, sc *scope, opts database.Options) (*database.Statement, error) {
 	if strings.TrimSpace(q.sql) == "" {
-		return nil, fault.MissingField("sql")
+		return nil, usererror.MissingField("sql")
 	}
 	declared, err := q.declared()
 	if err != nil {
@@ -55,7 +55,7 @@ func (q sqlText) declared() (map[string]*value.Type, error) {
 		}
 		t, err := value.TypeFromProto(p)
 		if err != nil {
-			return nil, fault.InvalidParamType(name, err)
+			return nil, usererror.InvalidParamType(name, err)
 		}
 		declared[strings.ToLower(name)] = t
 	}
@@ -77,7 +77,7 @@ func (q sqlText) bind(stmt *database.Statement) ([]value.Value, error) {
 		given, ok := q.param(p.Name)
 		if !ok {
 			if !q.declares(p.Name) {
-				return nil, fault.UnboundParameter(p.Name)
+				return nil, usererror.UnboundParameter(p.Name)
 			}
 			values[i] = value.Null(p.Type.Kind) // a type without a value is NULL
 			continue
@@ -87,7 +87,7 @@ func (q sqlText) bind(stmt *database.Statement) ([]value.Value, error) {
 			err = errPendingParam
 		}
 		if err != nil {
-			return nil, fault.UnparsableParam(p.Name, p.Type.String(), err)
+			return nil, usererror.UnparsableParam(p.Name, p.Type.String(), err)
 		}
 		values[i] = v
 	}

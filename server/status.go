@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // retryInfoTrailer is where older clients look for the RetryInfo of ABORTED;
@@ -23,7 +23,7 @@ const retryInfoTrailer = "google.rpc.retryinfo-bin"
 // statusOf maps an error to what a client is told: the status with its details,
 // and trailers if there are any.
 func statusOf(err error) (*status.Status, metadata.MD) {
-	var f *fault.Error
+	var f *usererror.Error
 	switch {
 	case errors.As(err, &f):
 		return statusOfFault(f)
@@ -35,12 +35,12 @@ func statusOf(err error) (*status.Status, metadata.MD) {
 	if st, ok := status.FromError(err); ok { // of the transport
 		return st, nil
 	}
-	return statusOfFault(fault.Internal())
+	return statusOfFault(usererror.Internal())
 }
 
 // isForUser says whether statusOf tells the client what err says.
 func isForUser(err error) bool {
-	var f *fault.Error
+	var f *usererror.Error
 	if errors.As(err, &f) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}
@@ -48,7 +48,7 @@ func isForUser(err error) bool {
 	return ok
 }
 
-func statusOfFault(f *fault.Error) (*status.Status, metadata.MD) {
+func statusOfFault(f *usererror.Error) (*status.Status, metadata.MD) {
 	st := status.New(f.Code, strings.ToValidUTF8(f.Message, "\uFFFD"))
 	var details []protoadapt.MessageV1
 	var trailer metadata.MD

@@ -9,11 +9,11 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // A transaction is a read-write or partitioned DML transaction that a client
@@ -170,11 +170,11 @@ func (s *Server) previous(ses *session, id []byte) txn.Age {
 func (s *Server) transaction(ses *session, id []byte) (*transaction, error) {
 	number, ok := readWriteNumber(id)
 	if !ok {
-		return nil, fault.TransactionNotFound(id)
+		return nil, usererror.TransactionNotFound(id)
 	}
 	t := s.transactions.get(number)
 	if t == nil || t.session != ses {
-		return nil, fault.TransactionNotFound(id)
+		return nil, usererror.TransactionNotFound(id)
 	}
 	t.use(s.cfg.Clock())
 	return t, nil
@@ -226,7 +226,7 @@ func (t *transaction) end(outcome error, reply *spannerpb.CommitResponse) {
 	if t.tx == nil {
 		return
 	}
-	if fault.IsAborted(outcome) {
+	if usererror.IsAborted(outcome) {
 		t.age = t.tx.Age()
 	}
 	t.attempt.end(t.tx, t.all.clock(), unless(reply != nil, outcome))
@@ -258,7 +258,7 @@ func (t *transaction) abandon() {
 	if err != nil || tx == nil || tx.Rollback() != nil { // committed meanwhile
 		return
 	}
-	t.end(fault.TransactionClosed(), nil)
+	t.end(usererror.TransactionClosed(), nil)
 }
 
 // forget removes a transaction that never really began: its first request failed.

@@ -6,7 +6,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // begin answers BeginTransaction.
@@ -19,7 +19,7 @@ func (s *Server) begin(ctx context.Context, req *spannerpb.BeginTransactionReque
 		return nil, err
 	}
 	if req.MutationKey != nil && req.Options.GetReadWrite() == nil {
-		return nil, fault.UnexpectedMutationKey()
+		return nil, usererror.UnexpectedMutationKey()
 	}
 	sc, err := s.openScope(ctx, scopeRequest{
 		session:  ses,
@@ -43,26 +43,26 @@ func (s *Server) rollback(ctx context.Context, req *spannerpb.RollbackRequest) (
 	t, err := s.transaction(ses, req.TransactionId)
 	if err != nil {
 		if len(req.TransactionId) > 0 && req.TransactionId[0] == readOnlyID {
-			return nil, fault.NotReadWrite("rollback", "read-only")
+			return nil, usererror.NotReadWrite("rollback", "read-only")
 		}
 		if len(req.TransactionId) == 0 {
-			return nil, fault.MissingField("transaction_id")
+			return nil, usererror.MissingField("transaction_id")
 		}
 		return &emptypb.Empty{}, nil
 	}
 	if t.partitioned {
-		return nil, fault.NotReadWrite("rollback", "partitioned DML")
+		return nil, usererror.NotReadWrite("rollback", "partitioned DML")
 	}
 	tx, outcome := t.current()
 	if outcome != nil {
 		if t.committed() != nil {
-			return nil, fault.RollbackAfterCommit()
+			return nil, usererror.RollbackAfterCommit()
 		}
 		return &emptypb.Empty{}, nil
 	}
 	if err := tx.Rollback(); err != nil {
 		return nil, err
 	}
-	t.end(fault.TransactionRolledBack(), nil)
+	t.end(usererror.TransactionRolledBack(), nil)
 	return &emptypb.Empty{}, nil
 }

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // decodeHTTP fills req from a request's body, query and path; the later wins.
@@ -89,7 +89,7 @@ func (t fieldTree) add(d protoreflect.MessageDescriptor, path string, values []s
 	for i, name := range names {
 		f := fieldNamed(d, name)
 		if f == nil || i == maxFieldPath {
-			return fault.UnknownParameter(path, name)
+			return usererror.UnknownParameter(path, name)
 		}
 		last := i == len(names)-1
 		switch {
@@ -97,9 +97,9 @@ func (t fieldTree) add(d protoreflect.MessageDescriptor, path string, values []s
 			t[f.JSONName()] = jsonOf(f, values)
 			return nil
 		case last, f.IsMap(), f.IsList():
-			return fault.MessageParameter(path, name)
+			return usererror.MessageParameter(path, name)
 		case isLeaf(f):
-			return fault.UnknownParameter(path, names[i+1])
+			return usererror.UnknownParameter(path, names[i+1])
 		}
 		child, ok := t[f.JSONName()].(fieldTree)
 		if !ok {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // complete adds the methods of the proto service that sv does not have: they
@@ -29,7 +29,7 @@ func (sv service) complete() service {
 }
 
 func unimplemented(d protoreflect.MethodDescriptor, request protoreflect.MessageType) method {
-	failure := fault.Unimplemented(string(d.FullName()))
+	failure := usererror.Unimplemented(string(d.FullName()))
 	m := method{name: string(d.Name()), request: func() proto.Message { return request.New().Interface() }}
 	if d.IsStreamingServer() {
 		m.stream = func(context.Context, *execution) error { return failure }

@@ -23,14 +23,14 @@ type Account struct {
 	_       [cacheLine]byte
 	pool    atomic.Int64 // nanoseconds that are left to be charged
 	_       [cacheLine]byte
-	lanes   [maxShards]accountLane
+	stripes [maxShards]accountStripe
 
 	mu   sync.Mutex // guards last
 	last reading
 }
 
-// accountLane is what executions on one processor add up to.
-type accountLane struct {
+// accountStripe is what executions on one processor add up to.
+type accountStripe struct {
 	measured atomic.Int64 // nanoseconds
 	segments atomic.Int64
 	parts    atomic.Int64 // of shares
@@ -90,8 +90,8 @@ func NoAccount() *Account { return &Account{off: true} }
 
 func (a *Account) read() reading {
 	now := reading{at: time.Since(epoch), process: processCPU()}
-	for i := range a.lanes {
-		l := &a.lanes[i]
+	for i := range a.stripes {
+		l := &a.stripes[i]
 		now.measured += time.Duration(l.measured.Load())
 		now.segments += l.segments.Load()
 		now.parts += l.parts.Load()
@@ -100,14 +100,14 @@ func (a *Account) read() reading {
 }
 
 func (a *Account) settle(used time.Duration) {
-	l := &a.lanes[lane()]
+	l := &a.stripes[stripe()]
 	l.measured.Add(int64(used))
 	l.segments.Add(1)
 }
 
 // charge counts parts and draws their share from the pool.
 func (a *Account) charge(parts int64) time.Duration {
-	a.lanes[lane()].parts.Add(parts)
+	a.stripes[stripe()].parts.Add(parts)
 	want := a.share.Load() * parts / messageParts
 	if left := a.pool.Add(-want); left < 0 {
 		lacking := min(-left, want)

@@ -60,7 +60,7 @@ func (c *Collector) Start(q *ActiveQuery) {
 	if c.cfg.Off {
 		return
 	}
-	l := &c.active.lists[lane()]
+	l := &c.active.lists[stripe()]
 	q.list = l
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -25,7 +25,7 @@ type Config struct {
 
 // Collector holds the statistics of one database. Its methods may be called by any goroutine.
 //
-// Records go to the shard of the processor's lane, so that the mutex of a shard, held for a tenth of a microsecond, is
+// Records go to the shard of the processor's stripe, so that the mutex of a shard, held for a tenth of a microsecond, is
 // rarely wanted by two. Everything slow (closing intervals, the
 // store) happens under mu, which no record waits for.
 type Collector struct {
@@ -68,7 +68,7 @@ type set struct {
 
 // New makes the collector of a database. It reads the store when it is first asked to, and writes in Run and Close.
 func New(cfg Config) *Collector {
-	c := &Collector{cfg: cfg, opened: cfg.Clock(), shards: make([]shard, lanes)}
+	c := &Collector{cfg: cfg, opened: cfg.Clock(), shards: make([]shard, stripes)}
 	c.past.Store(minuteOf(c.opened) - 1)
 	c.active.begin(c.opened)
 	return c
@@ -103,7 +103,7 @@ func (c *Collector) Close() error {
 
 // enter locks a shard.
 func (c *Collector) enter() *shard {
-	s := &c.shards[lane()]
+	s := &c.shards[stripe()]
 	s.mu.Lock()
 	s.dirty = true
 	return s

@@ -59,12 +59,12 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 
 // A Method counts the requests of one API method.
 type Method struct {
-	name  string
-	lanes []methodLane
+	name    string
+	stripes []methodStripe
 }
 
-// methodLane is what requests on one processor were. Times are in nanoseconds.
-type methodLane struct {
+// methodStripe is what requests on one processor were. Times are in nanoseconds.
+type methodStripe struct {
 	cpu, latency, received, sent, remote atomic.Int64
 	byCode                               [maxCode + 1]atomic.Int64
 	buckets                              [latencyBuckets + 1]atomic.Int64 // the last of what is longer
@@ -85,7 +85,7 @@ func (m *Metrics) Method(name string) *Method {
 			return method
 		}
 	}
-	method := &Method{name: name, lanes: make([]methodLane, lanes)}
+	method := &Method{name: name, stripes: make([]methodStripe, stripes)}
 	m.methods = append(m.methods, method)
 	return method
 }
@@ -107,7 +107,7 @@ func (m *Method) Observe(c Call) {
 	if c.Code > maxCode {
 		c.Code = codes.Unknown
 	}
-	l := &m.lanes[lane()]
+	l := &m.stripes[stripe()]
 	l.byCode[c.Code].Add(1)
 	l.buckets[bucketOf(c.Latency)].Add(1)
 	l.latency.Add(int64(c.Latency))
@@ -124,10 +124,10 @@ func bucketOf(d time.Duration) int {
 	return min(bits.Len64(uint64(max(d-1, 0)/firstBucket)), latencyBuckets)
 }
 
-// sum adds up a counter of all lanes.
-func (m *Method) sum(of func(*methodLane) *atomic.Int64) (n int64) {
-	for i := range m.lanes {
-		n += of(&m.lanes[i]).Load()
+// sum adds up a counter of all stripes.
+func (m *Method) sum(of func(*methodStripe) *atomic.Int64) (n int64) {
+	for i := range m.stripes {
+		n += of(&m.stripes[i]).Load()
 	}
 	return n
 }
@@ -138,14 +138,14 @@ func (m *Method) collect(all *Metrics, to chan<- prometheus.Metric) {
 	}
 	seconds := func(n int64) float64 { return time.Duration(n).Seconds() }
 	for code := range maxCode + 1 {
-		if n := m.sum(func(l *methodLane) *atomic.Int64 { return &l.byCode[code] }); n > 0 {
+		if n := m.sum(func(l *methodStripe) *atomic.Int64 { return &l.byCode[code] }); n > 0 {
 			count(all.requests, float64(n), code.String())
 		}
 	}
-	count(all.cpu, seconds(m.sum(func(l *methodLane) *atomic.Int64 { return &l.cpu })))
-	count(all.received, float64(m.sum(func(l *methodLane) *atomic.Int64 { return &l.received })))
-	count(all.sent, float64(m.sum(func(l *methodLane) *atomic.Int64 { return &l.sent })))
-	count(all.remote, float64(m.sum(func(l *methodLane) *atomic.Int64 { return &l.remote })))
+	count(all.cpu, seconds(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.cpu })))
+	count(all.received, float64(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.received })))
+	count(all.sent, float64(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.sent })))
+	count(all.remote, float64(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.remote })))
 	m.collectLatency(all.latency, to)
 }
 
@@ -154,11 +154,11 @@ func (m *Method) collectLatency(d *prometheus.Desc, to chan<- prometheus.Metric)
 	upTo := make(map[float64]uint64, latencyBuckets)
 	total := uint64(0)
 	for i := range latencyBuckets + 1 {
-		total += uint64(m.sum(func(l *methodLane) *atomic.Int64 { return &l.buckets[i] }))
+		total += uint64(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.buckets[i] }))
 		if i < latencyBuckets {
 			upTo[(firstBucket << i).Seconds()] = total
 		}
 	}
-	sum := time.Duration(m.sum(func(l *methodLane) *atomic.Int64 { return &l.latency })).Seconds()
+	sum := time.Duration(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.latency })).Seconds()
 	to <- prometheus.MustNewConstHistogram(d, total, sum, upTo, m.name)
 }

@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -102,7 +102,7 @@ func (c *Changes) fillEntry(ctx context.Context, x *indexTarget, row []value.Val
 			return err
 		}
 		if n > 0 {
-			return fault.DuplicateFound(x.index.FullName(), keyText(declared))
+			return usererror.DuplicateFound(x.index.FullName(), keyText(declared))
 		}
 	}
 	c.val, c.pendValue = appendRowValue(c.val[:0], x.storing, row, c.pendValue[:0])

@@ -5,8 +5,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -133,7 +133,7 @@ func (c *Changes) InsertOrUpdate(ctx context.Context, t *schema.Table, columns [
 		return nil, false, err
 	}
 	if c.touched[string(key)] {
-		return nil, false, fault.RowAffectedTwice(t.FullName(), s.layout.rowText(s.row))
+		return nil, false, usererror.RowAffectedTwice(t.FullName(), s.layout.rowText(s.row))
 	}
 	if c.touched == nil {
 		c.touched = map[string]bool{}
@@ -229,21 +229,21 @@ func sameColumns(a, b []*schema.Column) bool {
 // add counts mutations.
 func (c *Changes) add(n int64) error {
 	if c.count += n; c.count > c.maxCount {
-		return fault.TooManyMutations(MaxMutations)
+		return usererror.TooManyMutations(MaxMutations)
 	}
 	return nil
 }
 
 func (c *Changes) put(ctx context.Context, key, val []byte, pendKey, pendValue []Pending) error {
 	if c.bytes += int64(len(key) + len(val)); c.bytes > c.maxBytes {
-		return fault.CommitTooLarge(MaxCommitBytes)
+		return usererror.CommitTooLarge(MaxCommitBytes)
 	}
 	return c.w.Put(ctx, key, val, pendKey, pendValue)
 }
 
 func (c *Changes) remove(ctx context.Context, key []byte) error {
 	if c.bytes += int64(len(key)); c.bytes > c.maxBytes {
-		return fault.CommitTooLarge(MaxCommitBytes)
+		return usererror.CommitTooLarge(MaxCommitBytes)
 	}
 	return c.w.Delete(ctx, key)
 }
@@ -267,7 +267,7 @@ func (c *Changes) insert(ctx context.Context, s *shape, vals []value.Value) erro
 		return err
 	}
 	if ok {
-		return fault.RowExists(s.table.FullName(), s.layout.rowText(s.row))
+		return usererror.RowExists(s.table.FullName(), s.layout.rowText(s.row))
 	}
 	return c.write(ctx, s, key, nil, s.inserts)
 }
@@ -296,7 +296,7 @@ func (c *Changes) update(ctx context.Context, s *shape, old Stored, vals []value
 	}
 	c.key, c.pendKey = s.layout.appendRowKey(c.key[:0], s.row, c.pendKey[:0])
 	if !bytes.Equal(c.key, old.Key) {
-		return fault.KeyColumnChanged(s.table.FullName(), s.changedKeyColumn())
+		return usererror.KeyColumnChanged(s.table.FullName(), s.changedKeyColumn())
 	}
 	return c.write(ctx, s, c.key, s.old, s.updates)
 }
@@ -364,5 +364,5 @@ func (c *Changes) recheckParent(ctx context.Context, g *target, parent, child []
 	if _, ok, err := c.w.Get(ctx, parent, LockCheck); ok || err != nil {
 		return err
 	}
-	return fault.ParentNotFound(g.table.Parent.FullName(), g.table.FullName(), g.parent.storedText(parent))
+	return usererror.ParentNotFound(g.table.Parent.FullName(), g.table.FullName(), g.parent.storedText(parent))
 }

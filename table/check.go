@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -40,12 +40,12 @@ func (c *Changes) checkAs(t *schema.Table, col *schema.Column, v value.Value) er
 	switch {
 	case v.IsPending():
 		if !col.AllowCommitTimestamp {
-			return fault.CommitTimestampNotAllowed(col.Name)
+			return usererror.CommitTimestampNotAllowed(col.Name)
 		}
 		return nil
 	case v.IsNull():
 		if col.NotNull {
-			return fault.NullValue(t.FullName(), col.Name)
+			return usererror.NullValue(t.FullName(), col.Name)
 		}
 		return nil
 	case v.Kind() != col.Type.Kind:
@@ -54,7 +54,7 @@ func (c *Changes) checkAs(t *schema.Table, col *schema.Column, v value.Value) er
 	switch col.Type.Kind {
 	case value.Timestamp:
 		if col.AllowCommitTimestamp && v.AsTime().After(c.now) {
-			return fault.FutureTimestamp(t.FullName(), col.Name, timestampText(v))
+			return usererror.FutureTimestamp(t.FullName(), col.Name, timestampText(v))
 		}
 	case value.Array:
 		for _, e := range v.AsList() {
@@ -71,7 +71,7 @@ func (c *Changes) checkAs(t *schema.Table, col *schema.Column, v value.Value) er
 func checkElement(t *schema.Table, col *schema.Column, e value.Value) error {
 	switch {
 	case e.IsPending():
-		return fault.CommitTimestampNotAllowed(col.Name)
+		return usererror.CommitTimestampNotAllowed(col.Name)
 	case e.IsNull():
 		return nil
 	case e.Kind() != col.Type.Elem.Kind:
@@ -90,7 +90,7 @@ func checkText(t *schema.Table, col *schema.Column, v value.Value) error {
 		limit = maxJSON
 	case value.String:
 		if !utf8.Valid(v.AsBytes()) {
-			return fault.InvalidUTF8(t.FullName(), col.Name)
+			return usererror.InvalidUTF8(t.FullName(), col.Name)
 		}
 	case value.Bytes:
 	default:
@@ -101,7 +101,7 @@ func checkText(t *schema.Table, col *schema.Column, v value.Value) error {
 		return nil
 	}
 	if size := textLength(v); size > limit {
-		return fault.ValueTooLong(t.FullName(), col.Name, limit, size)
+		return usererror.ValueTooLong(t.FullName(), col.Name, limit, size)
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (l *Layout) checkKeySize(encoded int, row []value.Value) error {
 		size += keySize(row[p.Column.Ordinal])
 	}
 	if size > MaxKeyBytes {
-		return fault.KeyTooLong(l.Name(), size, MaxKeyBytes)
+		return usererror.KeyTooLong(l.Name(), size, MaxKeyBytes)
 	}
 	return nil
 }
@@ -185,5 +185,5 @@ func (c *Changes) recheck(ctx context.Context, g *target, k *schema.Check, key [
 	if ok, err := g.passes(k, g.row); ok || err != nil {
 		return err
 	}
-	return fault.CheckViolation(g.table.FullName(), k.Name, g.layout.rowText(g.row))
+	return usererror.CheckViolation(g.table.FullName(), k.Name, g.layout.rowText(g.row))
 }

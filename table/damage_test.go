@@ -9,9 +9,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -100,7 +100,7 @@ func TestDamagedRows(t *testing.T) {
 			}
 			continue
 		}
-		if fault.CodeOf(err) != codes.Internal || !strings.HasPrefix(err.Error(), "malformed") {
+		if usererror.CodeOf(err) != codes.Internal || !strings.HasPrefix(err.Error(), "malformed") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestBadValues(t *testing.T) {
 	wantFault(t, apply("A", list(value.PendingCommitTimestamp())), codes.FailedPrecondition, "allow_commit_timestamp")
 	wantFault(t, apply("J", value.OfJSON(strings.Repeat(" ", maxJSON+1))), codes.FailedPrecondition, "exceeds the maximum size limit")
 	for column, v := range map[string]value.Value{"S": id, "A": list(id)} {
-		if err := apply(column, v); fault.CodeOf(err) != codes.Internal {
+		if err := apply(column, v); usererror.CodeOf(err) != codes.Internal {
 			t.Errorf("wrong type for %s: %v", column, err)
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // deleteChunk is how many rows are collected before they are deleted: a cursor
@@ -175,7 +175,7 @@ func (c *Changes) checkNoChild(ctx context.Context, parent, child *target, key [
 	if n == 0 || err != nil {
 		return err
 	}
-	refused := fault.ChildExists(parent.table.FullName(), child.table.FullName(), parent.layout.storedText(key))
+	refused := usererror.ChildExists(parent.table.FullName(), child.table.FullName(), parent.layout.storedText(key))
 	if rule == always {
 		return refused
 	}

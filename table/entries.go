@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -132,7 +132,7 @@ func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, r
 	c.later(func(ctx context.Context) error {
 		n, err := keysIn(ctx, c.w, x.layout, span, LockExclusive, nil, 2)
 		if err == nil && n > 1 {
-			err = fault.UniqueViolation(x.index.FullName(), text)
+			err = usererror.UniqueViolation(x.index.FullName(), text)
 		}
 		return err
 	})

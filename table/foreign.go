@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -132,7 +132,7 @@ func (c *Changes) checkReferenced(ctx context.Context, r reference) error {
 		if ok, err := r.found(ctx, c.w); ok || err != nil {
 			return err
 		}
-		return fault.ForeignKeyMissing(r.fk.Name, r.fk.Table.FullName(), r.fk.Referenced.FullName(), keyText(r.values))
+		return usererror.ForeignKeyMissing(r.fk.Name, r.fk.Table.FullName(), r.fk.Referenced.FullName(), keyText(r.values))
 	})
 	return nil
 }
@@ -177,7 +177,7 @@ func (c *Changes) releaseReference(ctx context.Context, r reference) error {
 		if n, err := keysIn(ctx, c.w, l, span, LockCheck, nil, 1); n == 0 || err != nil {
 			return err
 		}
-		return fault.ForeignKeyReferenced(r.fk.Name, r.fk.Referenced.FullName(), r.fk.Table.FullName(), keyText(r.values))
+		return usererror.ForeignKeyReferenced(r.fk.Name, r.fk.Referenced.FullName(), r.fk.Table.FullName(), keyText(r.values))
 	})
 	return nil
 }

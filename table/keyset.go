@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -74,11 +74,11 @@ func (l *Layout) checkKeySet(ks KeySet) error {
 // checkKey refuses a key with the wrong number of parts. An index key may be given up to the suffix or with it.
 func (l *Layout) checkKey(k []value.Value, least int) error {
 	if len(k) < least || len(k) > len(l.Key) {
-		return fault.WrongKeyParts(l.Name(), l.declared, len(k), keyText(k))
+		return usererror.WrongKeyParts(l.Name(), l.declared, len(k), keyText(k))
 	}
 	for i, v := range k {
 		if v.IsPending() {
-			return fault.PendingInKeySet(l.Name(), l.Key[i].Column.Name)
+			return usererror.PendingInKeySet(l.Name(), l.Key[i].Column.Name)
 		}
 	}
 	return nil

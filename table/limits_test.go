@@ -8,8 +8,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -33,7 +33,7 @@ func smallRows(t *schema.Table, n int, text string) Mutation {
 
 func wantFault(t *testing.T, err error, code codes.Code, text string) {
 	t.Helper()
-	var e *fault.Error
+	var e *usererror.Error
 	if !errors.As(err, &e) || e.Code != code || !strings.Contains(e.Message, text) {
 		t.Errorf("got %v, want %v: %s", err, code, text)
 	}

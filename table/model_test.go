@@ -12,9 +12,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -65,7 +65,7 @@ func runModel(t *testing.T, seed uint64, steps int) {
 			return err
 		})
 		m.agree(t, err, want, muts)
-		outcomes[fault.CodeOf(err)]++
+		outcomes[usererror.CodeOf(err)]++
 		script.m.commit(mvcc.Timestamp(step + 1))
 		m.compare(t, script.m, fmt.Sprintf("step %d", step))
 		m.compareKeySet(t, script.m)
@@ -78,7 +78,7 @@ func runModel(t *testing.T, seed uint64, steps int) {
 // agree sees that a commit ended in one of the ways that the model knows.
 func (m *model) agree(t *testing.T, err error, want []codes.Code, muts []Mutation) {
 	t.Helper()
-	if !slices.Contains(want, fault.CodeOf(err)) {
+	if !slices.Contains(want, usererror.CodeOf(err)) {
 		t.Fatalf("%v\ngot %v, want one of %v", muts, err, want)
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -20,7 +20,7 @@ func (c *Changes) Mutate(ctx context.Context, m *Mutation) error {
 	}
 	for _, vals := range m.Rows {
 		if len(vals) != len(m.Columns) {
-			return fault.ValueCount(len(m.Columns), len(vals))
+			return usererror.ValueCount(len(m.Columns), len(vals))
 		}
 		if err := c.mutateRow(ctx, s, vals); err != nil {
 			return err
@@ -74,9 +74,9 @@ func (c *Changes) updateByKey(ctx context.Context, s *shape, vals []value.Value)
 	case err != nil:
 		return err
 	case !ok && c.wasDeleted(s.table, key):
-		return fault.RowDeletedThenUpdated(s.table.FullName(), s.layout.rowText(s.row))
+		return usererror.RowDeletedThenUpdated(s.table.FullName(), s.layout.rowText(s.row))
 	case !ok:
-		return fault.RowNotFound(s.table.FullName(), s.layout.rowText(s.row))
+		return usererror.RowNotFound(s.table.FullName(), s.layout.rowText(s.row))
 	}
 	c.oldKey = append(c.oldKey[:0], key...)
 	return c.update(ctx, s, Stored{c.oldKey, val}, vals)

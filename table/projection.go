@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -104,7 +104,7 @@ func (p *Projection) source(c *schema.Column, depth int) (source, error) {
 		return source{kind: fromKey, place: i, desc: p.Key[i].Desc, typ: c.Type}, nil
 	}
 	if p.Index != nil && !slices.Contains(p.Index.Storing, c) {
-		return source{}, fault.ColumnNotInIndex(p.Index.FullName(), c.Name)
+		return source{}, usererror.ColumnNotInIndex(p.Index.FullName(), c.Name)
 	}
 	if c.Generated == nil || c.Stored || p.Index != nil {
 		p.fields = append(p.fields, c.ID)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -66,7 +66,7 @@ func (r *Rows) Next() (bool, error) {
 	ok, err := r.advance()
 	if ok && !r.read.AllowPending {
 		if c := r.row.pendingColumn(); c != nil {
-			err = fault.PendingCommitTimestamp(r.read.Table.FullName(), c.Name)
+			err = usererror.PendingCommitTimestamp(r.read.Table.FullName(), c.Name)
 		}
 	}
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -50,7 +50,7 @@ func TestScripts(t *testing.T) {
 }
 
 func describe(err error) string {
-	var e *fault.Error
+	var e *usererror.Error
 	if errors.As(err, &e) {
 		return fmt.Sprintf("%s: %s\n", e.Code, e.Message)
 	}

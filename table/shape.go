@@ -1,8 +1,8 @@
 package table
 
 import (
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -35,7 +35,7 @@ func newShape(g *target, op Op, columns []*schema.Column) (*shape, error) {
 func newUpdateShape(g *target, columns []*schema.Column) (*shape, error) {
 	for _, c := range columns {
 		if c.KeyOrdinal >= 0 {
-			return nil, fault.KeyColumnChanged(g.table.FullName(), c.Name)
+			return nil, usererror.KeyColumnChanged(g.table.FullName(), c.Name)
 		}
 	}
 	return makeShape(g, Update, columns)
@@ -45,10 +45,10 @@ func makeShape(g *target, op Op, columns []*schema.Column) (*shape, error) {
 	s := &shape{target: g, op: op, columns: columns, given: make([]bool, len(g.table.Columns))}
 	for _, c := range columns {
 		if s.given[c.Ordinal] {
-			return nil, fault.ColumnRepeated(c.Name)
+			return nil, usererror.ColumnRepeated(c.Name)
 		}
 		if c.Generated != nil && (c.KeyOrdinal < 0 || op != Update) {
-			return nil, fault.WriteToGenerated(g.table.FullName(), c.Name)
+			return nil, usererror.WriteToGenerated(g.table.FullName(), c.Name)
 		}
 		s.given[c.Ordinal] = true
 	}
@@ -58,7 +58,7 @@ func makeShape(g *target, op Op, columns []*schema.Column) (*shape, error) {
 			continue
 		}
 		if op != Update && c.NeedsValue() && c.Default == nil {
-			return nil, fault.ValueMissing(g.table.FullName(), c.Name)
+			return nil, usererror.ValueMissing(g.table.FullName(), c.Name)
 		}
 		s.omitted = append(s.omitted, c)
 		if c.OnUpdate != nil && setsSome {
@@ -91,11 +91,11 @@ func (s *shape) checkKeyGiven() error {
 			continue
 		}
 		if c.Generated == nil {
-			return fault.KeyColumnMissing(s.table.FullName(), c.Name)
+			return usererror.KeyColumnMissing(s.table.FullName(), c.Name)
 		}
 		for _, u := range c.Generated.Uses {
 			if !s.given[u.Ordinal] {
-				return fault.KeyColumnMissing(s.table.FullName(), c.Name)
+				return usererror.KeyColumnMissing(s.table.FullName(), c.Name)
 			}
 		}
 	}

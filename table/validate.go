@@ -5,8 +5,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -88,20 +88,20 @@ func (v *validator) row(ctx context.Context, key []byte, vals []value.Value) err
 	switch v.Kind {
 	case schema.ValidateNotNull:
 		if vals[0].IsNull() {
-			return fault.NullFound(v.Column.Name, v.layout.storedText(key))
+			return usererror.NullFound(v.Column.Name, v.layout.storedText(key))
 		}
 	case schema.ValidateLength, schema.ValidateUTF8:
 		return v.text(key, vals[0])
 	case schema.ValidateCommitTimestamp:
 		if t := vals[0]; !t.IsNull() && t.AsTime().After(v.now) {
-			return fault.FutureTimestampFound(v.Column.Name, timestampText(t), v.layout.storedText(key))
+			return usererror.FutureTimestampFound(v.Column.Name, timestampText(t), v.layout.storedText(key))
 		}
 	case schema.ValidateCheck:
 		result, err := v.Check.Expr.Eval(vals)
 		if err != nil || result.IsNull() || result.AsBool() {
 			return err
 		}
-		return fault.CheckViolationFound(v.Table.FullName(), v.Check.Name, v.layout.storedText(key))
+		return usererror.CheckViolationFound(v.Table.FullName(), v.Check.Name, v.layout.storedText(key))
 	case schema.ValidateParents:
 		return v.parent(ctx, key, vals)
 	case schema.ValidateForeignKey:
@@ -126,12 +126,12 @@ func (v *validator) text(key []byte, val value.Value) error {
 	size := textLength(val)
 	if v.Kind == schema.ValidateUTF8 {
 		if !utf8.Valid(val.AsBytes()) {
-			return fault.InvalidUTF8Found(v.Column.Name, v.layout.storedText(key))
+			return usererror.InvalidUTF8Found(v.Column.Name, v.layout.storedText(key))
 		}
 		size = int64(utf8.RuneCount(val.AsBytes()))
 	}
 	if size > v.Column.MaxLength {
-		return fault.LongValueFound(v.Column.Name, v.Column.MaxLength, size, v.layout.storedText(key))
+		return usererror.LongValueFound(v.Column.Name, v.Column.MaxLength, size, v.layout.storedText(key))
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (v *validator) parent(ctx context.Context, key []byte, vals []value.Value) 
 	if _, ok, err := v.view.Get(ctx, v.parents.AppendKey(nil, vals), LockShared); ok || err != nil {
 		return err
 	}
-	return fault.OrphanFound(v.Table.Parent.FullName(), v.Table.FullName(), v.layout.storedText(key))
+	return usererror.OrphanFound(v.Table.Parent.FullName(), v.Table.FullName(), v.layout.storedText(key))
 }
 
 func (v *validator) foreignKey(ctx context.Context, key []byte, vals []value.Value) error {
@@ -152,5 +152,5 @@ func (v *validator) foreignKey(ctx context.Context, key []byte, vals []value.Val
 	if ok, err := (reference{fk: v.foreign, values: vals}).found(ctx, v.view); ok || err != nil {
 		return err
 	}
-	return fault.ReferencedKeyNotFound(v.ForeignKey.Name, v.Table.FullName(), v.ForeignKey.Referenced.FullName(), v.layout.storedText(key))
+	return usererror.ReferencedKeyNotFound(v.ForeignKey.Name, v.Table.FullName(), v.ForeignKey.Referenced.FullName(), v.layout.storedText(key))
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 func openStore(tb testing.TB, fs vfs.FS, dir string) *pebble.Store {
@@ -223,7 +223,7 @@ func BenchmarkContention(b *testing.B) {
 				var age Age
 				var err error
 				for age, err = attempt(age); err != nil; age, err = attempt(age) {
-					var user *fault.Error
+					var user *usererror.Error
 					if !errors.As(err, &user) || user.Code != codes.Aborted {
 						b.Error(err)
 						return

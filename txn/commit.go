@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // CommitOptions of one Commit.
@@ -141,7 +141,7 @@ func (t *Tx) commitEnded(ts mvcc.Timestamp, err error) {
 		t.finish(failed, err)
 	} else {
 		t.ts = ts
-		t.finish(committed, fault.TransactionCommitted())
+		t.finish(committed, usererror.TransactionCommitted())
 	}
 	m.locks.release(t)
 	m.schema.committing--

@@ -18,9 +18,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // TestSerialOrder runs random transactions of all modes at once and checks each
@@ -110,7 +110,7 @@ func (w *workload) transaction(t *testing.T, rng *rand.Rand, name string) {
 		if errors.Is(err, errGivenUp) {
 			return
 		}
-		if fault.CodeOf(err) != codes.Aborted {
+		if usererror.CodeOf(err) != codes.Aborted {
 			t.Errorf("%s: %v", r.name, err)
 			return
 		}
@@ -391,7 +391,7 @@ func appendLists(m *Manager, rng *rand.Rand, item string) (in listOp, out lists,
 				return nil
 			}, CommitOptions{})
 		}
-		if fault.CodeOf(err) != codes.Aborted {
+		if usererror.CodeOf(err) != codes.Aborted {
 			return in, out, err
 		}
 		options.Previous = tx.Age()

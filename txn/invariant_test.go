@@ -10,11 +10,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // gatedStore holds batches between being applied and being durable: each Commit sends a release on arrived, and
@@ -322,11 +322,11 @@ func TestStoreFailure(t *testing.T) {
 	stillRuns(t, behind, "a commit behind another")
 	releaseLost <- errors.New("disk on fire")
 	for _, c := range []chan outcome{lost, behind} {
-		if o := await(t, c); o.err == nil || fault.CodeOf(o.err) != codes.Internal {
+		if o := await(t, c); o.err == nil || usererror.CodeOf(o.err) != codes.Internal {
 			t.Errorf("commit ended with %v", o)
 		}
 	}
-	if _, err := commitKey(m, "c", "3"); fault.CodeOf(err) != codes.Internal {
+	if _, err := commitKey(m, "c", "3"); usererror.CodeOf(err) != codes.Internal {
 		t.Errorf("a later commit ended with %v", err)
 	}
 	if got := strong(t, m, "a") + " " + strong(t, m, "b"); got != "a=0 b absent" {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // IdleLimit is how long a transaction may go without a request before others may take its locks:
@@ -114,7 +114,7 @@ func (l *lockTable) grow(ctx context.Context, held, r *request) (*request, error
 		return held, nil
 	}
 	if blocked && r.tx.opts.Background {
-		l.abort(r.tx, fault.Wounded(r.tx.backoff()))
+		l.abort(r.tx, usererror.Wounded(r.tx.backoff()))
 		l.mu.Unlock()
 		return nil, r.tx.err
 	}
@@ -172,7 +172,7 @@ func (l *lockTable) resolve(r *request) {
 		if err := l.m.doomedLocked(o.tx); err != nil {
 			l.abort(o.tx, err)
 		} else if r.tx.older(o.tx) {
-			l.abort(o.tx, fault.Wounded(o.tx.backoff()))
+			l.abort(o.tx, usererror.Wounded(o.tx.backoff()))
 		}
 	}
 	if !r.granted && r.tx.state.Load() == active && !l.blocked(r) {

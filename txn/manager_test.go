@@ -10,10 +10,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 func manual(t *testing.T) (*Manager, *fakeClock) {
@@ -25,7 +25,7 @@ func manual(t *testing.T) (*Manager, *fakeClock) {
 
 func wantCode(t *testing.T, err error, want codes.Code) {
 	t.Helper()
-	if got := fault.CodeOf(err); got != want {
+	if got := usererror.CodeOf(err); got != want {
 		t.Errorf("error is %v (%v), want %v", got, err, want)
 	}
 }
@@ -343,7 +343,7 @@ func TestFailedCommit(t *testing.T) {
 	m, _ := manual(t)
 	ctx := context.Background()
 	tx := m.Begin(Options{})
-	refused := fault.NegativeStaleness(-1) // any
+	refused := usererror.NegativeStaleness(-1) // any
 	for range 2 {
 		_, err := tx.Commit(ctx, func(w table.Writer) error {
 			return errors.Join(w.Put(ctx, key("a"), nil, nil, nil), refused)

@@ -14,11 +14,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // TestModel takes random steps in several transactions, in one goroutine, and
@@ -193,7 +193,7 @@ func (m *model) snapshot() {
 	s, err := m.m.Snapshot(stopped, b)
 	m.note("snapshot %+v: %v", b, err)
 	if err != nil {
-		if mvcc.TimestampOf(b.Time) >= earliest || fault.CodeOf(err) != codes.FailedPrecondition {
+		if mvcc.TimestampOf(b.Time) >= earliest || usererror.CodeOf(err) != codes.FailedPrecondition {
 			m.t.Errorf("snapshot %+v, earliest %v: %v", b, earliest.Time(), err)
 		}
 		return
@@ -294,7 +294,7 @@ func (m *model) act(x *modelTx) (ended bool) {
 			x.own[k] = v
 		}
 		m.note("%s: put %s=%s: %v", x.name, k, v, err)
-		if fault.CodeOf(err) == codes.Aborted && x.tx.opts.Isolation == RepeatableRead && !m.changed(k, "", x.tx.readAt) {
+		if usererror.CodeOf(err) == codes.Aborted && x.tx.opts.Isolation == RepeatableRead && !m.changed(k, "", x.tx.readAt) {
 			m.wounded(x, err)
 		}
 	case 7:
@@ -332,7 +332,7 @@ func (m *model) over(x *modelTx, err error) bool {
 	switch {
 	case err == nil || errors.Is(err, context.Canceled):
 		return false
-	case fault.CodeOf(err) == codes.Aborted:
+	case usererror.CodeOf(err) == codes.Aborted:
 		return true
 	}
 	m.t.Errorf("%s: %v", x.name, err)
@@ -407,7 +407,7 @@ func (m *model) commit(x *modelTx) bool {
 	switch {
 	case err == nil && conflict:
 		m.t.Errorf("%s: committed in spite of a conflict", x.name)
-	case fault.CodeOf(err) == codes.Aborted && !conflict:
+	case usererror.CodeOf(err) == codes.Aborted && !conflict:
 		m.wounded(x, err)
 	case err == nil && len(x.own) > 0:
 		if n := len(m.commits); n > 0 && ts <= m.commits[n-1].ts {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // Request is a table.Writer on a transaction for one goroutine: what its Get returns is its own.
@@ -88,7 +88,7 @@ func (t *Tx) written(key string) (write, bool) {
 // storeError tells a read-write transaction that has outlived the versions it reads to start again.
 func (t *Tx) storeError(err error) error {
 	if errors.Is(err, mvcc.ErrCollected) {
-		return fault.SnapshotExpired(t.backoff())
+		return usererror.SnapshotExpired(t.backoff())
 	}
 	return err
 }
@@ -208,7 +208,7 @@ func (t *Tx) conflict() error {
 	t.m.locks.mu.Lock()
 	defer t.m.locks.mu.Unlock()
 	if t.state.Load() == active {
-		t.m.locks.abort(t, fault.Conflict(t.backoff()))
+		t.m.locks.abort(t, usererror.Conflict(t.backoff()))
 	}
 	return t.err
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // TestScripts runs testdata, one file per anomaly or rule. A directive is a list
@@ -246,7 +246,7 @@ func describe(err error) string {
 	if err == nil {
 		return "ok"
 	}
-	var user *fault.Error
+	var user *usererror.Error
 	if !errors.As(err, &user) {
 		return "error: " + err.Error()
 	}

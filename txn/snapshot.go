@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // BoundKind is how the timestamp of a snapshot is chosen.
@@ -49,7 +49,7 @@ func (m *Manager) Snapshot(ctx context.Context, b Bound) (*Snapshot, error) {
 
 func (m *Manager) resolve(ctx context.Context, b Bound) (mvcc.Timestamp, error) {
 	if b.Duration < 0 {
-		return 0, fault.NegativeStaleness(b.Duration)
+		return 0, usererror.NegativeStaleness(b.Duration)
 	}
 	now := m.oracle.Now
 	switch b.Kind {
@@ -67,7 +67,7 @@ func (m *Manager) resolve(ctx context.Context, b Bound) (mvcc.Timestamp, error) 
 
 func (m *Manager) exact(ctx context.Context, at mvcc.Timestamp) (mvcc.Timestamp, error) {
 	if earliest := m.Earliest(); at < earliest {
-		return 0, fault.StalenessExceeded(at.Time(), earliest.Time())
+		return 0, usererror.StalenessExceeded(at.Time(), earliest.Time())
 	}
 	return at, m.oracle.WaitFor(ctx, at)
 }
@@ -109,7 +109,7 @@ func (s *Snapshot) Scan(_ context.Context, span table.Span, opts table.ScanOptio
 
 func (s *Snapshot) readError(err error) error {
 	if errors.Is(err, mvcc.ErrCollected) {
-		return fault.StalenessExceeded(s.at.Time(), s.m.Earliest().Time())
+		return usererror.StalenessExceeded(s.at.Time(), s.m.Earliest().Time())
 	}
 	return err
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // Isolation is what a read-write transaction promises.
@@ -206,7 +206,7 @@ func (m *Manager) aliveLocked(t *Tx) error {
 		return t.err
 	}
 	if t.epoch != m.schema.epoch.Load() {
-		m.locks.abort(t, fault.SchemaChanged(t.backoff()))
+		m.locks.abort(t, usererror.SchemaChanged(t.backoff()))
 		return t.err
 	}
 	return nil
@@ -215,11 +215,11 @@ func (m *Manager) aliveLocked(t *Tx) error {
 // doomedLocked tells why an active transaction may be ended by somebody who waits for it, if it may.
 func (m *Manager) doomedLocked(t *Tx) error {
 	if t.epoch != m.schema.epoch.Load() {
-		return fault.SchemaChanged(t.backoff())
+		return usererror.SchemaChanged(t.backoff())
 	}
 	idle := m.clock().UnixNano() - t.lastUse.Load()
 	if t.calls.Load() == 0 && idle >= int64(IdleLimit) {
-		return fault.IdleTransaction(IdleLimit, t.backoff())
+		return usererror.IdleTransaction(IdleLimit, t.backoff())
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func (t *Tx) Enter(ctx context.Context) error {
 	}
 	err := t.check()
 	if err == nil && t.state.Load() == committing {
-		err = fault.TransactionCommitted() // as it will be
+		err = usererror.TransactionCommitted() // as it will be
 	}
 	if err != nil {
 		t.Leave()
@@ -278,10 +278,10 @@ func (t *Tx) Rollback() error {
 	defer t.m.locks.mu.Unlock()
 	switch t.state.Load() {
 	case active:
-		t.finish(rolledBack, fault.TransactionRolledBack())
+		t.finish(rolledBack, usererror.TransactionRolledBack())
 		t.m.locks.release(t)
 	case committed:
-		return fault.TransactionCommitted()
+		return usererror.TransactionCommitted()
 	}
 	return nil
 }

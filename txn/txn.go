@@ -17,7 +17,7 @@
 // It leaves out sessions, transaction ids and what rows mean: database and
 // table know. Locks are kept in memory: one process leads a database.
 //
-// Imports of this module: fault, kv, mvcc, table.
+// Imports of this module: kv, mvcc, table, usererror.
 package txn
 
 import (
@@ -26,8 +26,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // DefaultRetention is how long versions are kept unless the database says otherwise:
@@ -138,7 +138,7 @@ func (m *Manager) closeGate() {
 	m.schema.open = make(chan struct{})
 	for len(m.locks.waiting) > 0 {
 		t := m.locks.waiting[0].tx
-		m.locks.abort(t, fault.SchemaChanged(t.backoff()))
+		m.locks.abort(t, usererror.SchemaChanged(t.backoff()))
 	}
 }
 

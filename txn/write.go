@@ -7,9 +7,9 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // write is what a transaction has in store for one key.
@@ -48,7 +48,7 @@ func (t *Tx) put(ctx context.Context, key string, w write) error {
 	}
 	t.size += len(key) + len(w.val)
 	if t.size > table.MaxCommitBytes {
-		return fault.CommitTooLarge(table.MaxCommitBytes)
+		return usererror.CommitTooLarge(table.MaxCommitBytes)
 	}
 	return nil
 }

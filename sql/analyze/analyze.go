@@ -14,7 +14,7 @@
 //
 // Left out: constant folding beyond the library's own, anything about plans, DDL.
 //
-// Imports of this module: fault, schema, sql/tree, stats/distribution, value.
+// Imports of this module: schema, sql/tree, stats/distribution, usererror, value.
 package analyze
 
 import (
@@ -24,9 +24,9 @@ import (
 
 	"github.com/goccy/go-googlesql"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -183,4 +183,4 @@ func (w *walker) cols(list []*googlesql.ResolvedColumn) []tree.Col {
 }
 
 // unsupported ends the analysis at what the tree cannot hold.
-func unsupported(feature string) { refuse(fault.SQLUnimplemented(feature)) }
+func unsupported(feature string) { refuse(usererror.SQLUnimplemented(feature)) }

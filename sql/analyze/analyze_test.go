@@ -11,9 +11,9 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -120,7 +120,7 @@ func parseType(t *testing.T, s string) *value.Type {
 }
 
 func printError(err error) string {
-	var user *fault.Error
+	var user *usererror.Error
 	if !errors.As(err, &user) {
 		return "INTERNAL: " + err.Error() + "\n"
 	}

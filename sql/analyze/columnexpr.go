@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -57,7 +57,7 @@ func exprTable(t *schema.Table, want *value.Type) (over *schema.Table, target st
 func columnExpr(stmt tree.Statement) (tree.Expr, []*schema.Column) {
 	update, ok := stmt.(*tree.Update)
 	if !ok || len(update.Set) != 1 || !isTrue(update.Where) || update.From != nil || update.Return != nil || update.Assert != nil || update.Set[0].Value == nil {
-		refuse(fault.InvalidSQL("Syntax error: Expected one expression [at 1:1]"))
+		refuse(usererror.InvalidSQL("Syntax error: Expected one expression [at 1:1]"))
 	}
 	columns := make(map[int]*schema.Column, len(update.Scan.Out))
 	for i, c := range update.Scan.Out {
@@ -80,7 +80,7 @@ func number(e tree.Expr, columns map[int]*schema.Column) (uses []*schema.Column)
 	tree.Walk(e, func(e tree.Expr) {
 		switch e := e.(type) {
 		case *tree.Subquery:
-			refuse(fault.ColumnExprSubquery())
+			refuse(usererror.ColumnExprSubquery())
 		case *tree.Ref:
 			c := columns[e.Col.ID]
 			if c == nil {
@@ -100,7 +100,7 @@ var place = regexp.MustCompile(`\[at (\d+):(\d+)\]`)
 
 // firstLineUp moves the places in an error of the statement to where they are in the expression.
 func firstLineUp(err error) error {
-	user := (*fault.Error)(nil)
+	user := (*usererror.Error)(nil)
 	if !errors.As(err, &user) {
 		return err
 	}

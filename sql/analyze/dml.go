@@ -3,9 +3,9 @@ package analyze
 import (
 	"github.com/goccy/go-googlesql"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -13,7 +13,7 @@ import (
 func (w *walker) target(n *googlesql.ResolvedTableScan) (*tree.TableScan, map[int]*schema.Column) {
 	scan := w.tableScan(n)
 	if scan.Table.Rows != nil {
-		refuse(fault.SystemTableWrite(scan.Table.FullName()))
+		refuse(usererror.SystemTableWrite(scan.Table.FullName()))
 	}
 	columns := make(map[int]*schema.Column, len(scan.Out))
 	for i, c := range scan.Out {
@@ -119,7 +119,7 @@ func (w *walker) conflictTarget(c *tree.Conflict, n *googlesql.ResolvedOnConflic
 		}
 	}
 	if !c.Key && (c.Index == nil || !c.Index.Unique || c.Index.NullFiltered) {
-		refuse(fault.NoConflictTarget(t.FullName()))
+		refuse(usererror.NoConflictTarget(t.FullName()))
 	}
 }
 
@@ -150,7 +150,7 @@ func (w *walker) assignments(list []*googlesql.ResolvedUpdateItem, columns map[i
 		}
 		column := columns[w.col(get(ref.Column())).ID]
 		if column.KeyOrdinal >= 0 {
-			refuse(fault.UpdateKeyColumn(column.Name))
+			refuse(usererror.UpdateKeyColumn(column.Name))
 		}
 		set = append(set, tree.Assignment{Column: column, Value: w.dmlValue(to)})
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/goccy/go-googlesql"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // The library frees what its handles point to in finalizers, and what they
@@ -68,10 +68,10 @@ func do(err error) {
 }
 
 // refuse ends the analysis with an error for the user.
-func refuse(err *fault.Error) { panic(failure{err}) }
+func refuse(err *usererror.Error) { panic(failure{err}) }
 
 // run calls f with the library to itself. What f refuses comes back as a
-// *fault.Error; everything else that goes wrong, panics of the library
+// *usererror.Error; everything else that goes wrong, panics of the library
 // included, is an error of this statement alone.
 func run(f func()) (err error) {
 	engine.mu.Lock()
@@ -81,7 +81,7 @@ func run(f func()) (err error) {
 		case nil:
 		case failure:
 			err = r.err
-			if user := (*fault.Error)(nil); !errors.As(err, &user) {
+			if user := (*usererror.Error)(nil); !errors.As(err, &user) {
 				err = fmt.Errorf("analyzing a statement: %w", err)
 			}
 		default:
@@ -99,7 +99,7 @@ func refusal(err error) error {
 	if strings.HasPrefix(text, trapped) || strings.Contains(text, brokenInvariant) {
 		return err
 	}
-	return fault.InvalidSQL(text)
+	return usererror.InvalidSQL(text)
 }
 
 // How the library's own failures begin, or what they contain.

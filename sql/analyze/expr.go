@@ -5,8 +5,8 @@ import (
 
 	"github.com/goccy/go-googlesql"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -64,7 +64,7 @@ func (w *walker) parameter(n *googlesql.ResolvedParameter) tree.Expr {
 	t := typeOf(get(n.Type()))
 	declared, bound := w.declared[name]
 	if !bound && !w.allowUnbound {
-		refuse(fault.UnboundParameter(name))
+		refuse(usererror.UnboundParameter(name))
 	}
 	if declared == nil {
 		w.inferred[name] = t
@@ -80,7 +80,7 @@ func (w *walker) call(n *googlesql.ResolvedFunctionCall) tree.Expr {
 	args, lambdas := w.arguments(n.ResolvedFunctionCallBase)
 	f := w.function(n.ResolvedFunctionCallBase, args, typeOf(get(n.Type())))
 	if f.Name == pendingCommitTimestamp {
-		refuse(fault.PendingCommitTimestampPlace())
+		refuse(usererror.PendingCommitTimestampPlace())
 	}
 	if f.Name == "$in" {
 		atMost("values in the IN operator", len(args)-1, maxInValues)

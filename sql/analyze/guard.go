@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // What a text must keep to before the library sees it. The library recurses as deep as a statement is nested; on its own stack, of
@@ -31,10 +31,10 @@ const (
 // guard refuses a text that the library should not see.
 func guard(sql string) error {
 	if !utf8.ValidString(sql) {
-		return fault.SQLNotUTF8()
+		return usererror.SQLNotUTF8()
 	}
 	if n := utf8.RuneCountInString(sql); n > maxLength {
-		return fault.SQLTooLong(n, maxLength)
+		return usererror.SQLTooLong(n, maxLength)
 	}
 	g := gauge{scanner: scanner{sql: sql}, open: make([]group, 1, 16)}
 	for g.next() {
@@ -103,7 +103,7 @@ func (g *group) begin(clause string) {
 func (g *gauge) take() error {
 	top := &g.open[len(g.open)-1]
 	if g.tokens++; g.tokens > maxTokens {
-		return fault.QueryLimit("tokens in a query", maxTokens)
+		return usererror.QueryLimit("tokens in a query", maxTokens)
 	}
 	name := g.name
 	g.name = g.token == "."
@@ -190,7 +190,7 @@ func (g *gauge) keyword(top *group, word string) error {
 
 func (g *gauge) push(isCase bool) error {
 	if len(g.open) > maxNesting {
-		return g.fault(maxNesting)
+		return g.nestingError(maxNesting)
 	}
 	g.open = append(g.open, group{isCase: isCase})
 	return nil
@@ -211,29 +211,29 @@ func (g *gauge) pop() {
 
 func (g *gauge) tooDeep() error {
 	if g.joins > maxTextJoins {
-		return fault.QueryLimit("joins", maxJoins)
+		return usererror.QueryLimit("joins", maxJoins)
 	}
 	if g.unions > maxUnions {
-		return fault.QueryLimit("unions in a query", maxUnions)
+		return usererror.QueryLimit("unions in a query", maxUnions)
 	}
 	top := &g.open[len(g.open)-1]
 	if top.grouped >= maxGroupByColumns {
-		return fault.QueryLimit("columns in GROUP BY", maxGroupByColumns)
+		return usererror.QueryLimit("columns in GROUP BY", maxGroupByColumns)
 	}
 	l := top.levels()
 	if l.betweens > maxBetweens {
-		return fault.QueryLimit("nested BETWEEN operators", maxBetweens)
+		return usererror.QueryLimit("nested BETWEEN operators", maxBetweens)
 	}
 	if l.all > maxDepth {
-		return g.fault(maxDepth)
+		return g.nestingError(maxDepth)
 	}
 	return nil
 }
 
-// fault says at which line and column, in characters, the statement is too deep.
-func (g *gauge) fault(limit int) error {
+// nestingError says at which line and column, in characters, the statement is too deep.
+func (g *gauge) nestingError(limit int) error {
 	before := g.sql[:g.start]
 	line := strings.Count(before, "\n") + 1
 	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
-	return fault.QueryTooDeep(limit, line, column)
+	return usererror.QueryTooDeep(limit, line, column)
 }

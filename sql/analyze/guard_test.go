@@ -11,8 +11,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -116,7 +116,7 @@ func TestShapes(t *testing.T) {
 			if took := time.Since(start); took > soon {
 				t.Errorf("%s, %d: took %v: %v", name, n, took, err)
 			}
-			var user *fault.Error
+			var user *usererror.Error
 			if err != nil && !errors.As(err, &user) {
 				t.Errorf("%s, %d: %.500s", name, n, err)
 			}
@@ -163,7 +163,7 @@ func TestLimits(t *testing.T) {
 		_, _, err := a.Statement(l.sql(l.most+1), nil, Options{AllowUnbound: true})
 		if err == nil || err.Error() != l.want {
 			t.Errorf("beyond: %v, want %s", err, l.want)
-		} else if code := fault.CodeOf(err); code != codes.InvalidArgument {
+		} else if code := usererror.CodeOf(err); code != codes.InvalidArgument {
 			t.Errorf("%v: code %v", err, code)
 		}
 	}
@@ -193,7 +193,7 @@ func TestGuardPasses(t *testing.T) {
 func TestNotUTF8(t *testing.T) {
 	a := shapeAnalyzer(t)
 	for _, sql := range []string{"SELECT '\xff'", "\xc0\x80", "SELECT 1 --\xed\xa0\x80"} {
-		if _, _, err := a.Statement(sql, nil, Options{}); fault.CodeOf(err) != codes.InvalidArgument {
+		if _, _, err := a.Statement(sql, nil, Options{}); usererror.CodeOf(err) != codes.InvalidArgument {
 			t.Errorf("%q: %v", sql, err)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/goccy/go-googlesql"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -22,7 +22,7 @@ type hintValue struct {
 	words []string // if not nil, a STRING is one of these, ignoring case
 	most  int64    // if not 0, an INT64 is between 0 and this
 	// refusal, if not nil, says what is wrong with a value of the right kind.
-	refusal func(*schema.Catalog, *tree.Literal) *fault.Error
+	refusal func(*schema.Catalog, *tree.Literal) *usererror.Error
 }
 
 func word(words ...string) hintValue { return hintValue{kind: value.String, words: words} }
@@ -106,7 +106,7 @@ func (w *walker) hints(list []*googlesql.ResolvedOption, known hintSet) tree.Hin
 		upper := strings.ToUpper(name)
 		takes, ok := known[upper]
 		if !ok {
-			refuse(fault.HintUnknown(name))
+			refuse(usererror.HintUnknown(name))
 		}
 		e := w.expr(get(h.Value()))
 		takes.check(w.catalog, name, e)
@@ -117,7 +117,7 @@ func (w *walker) hints(list []*googlesql.ResolvedOption, known hintSet) tree.Hin
 			hints = tree.Hints{}
 		}
 		if hints[upper] != nil {
-			refuse(fault.HintRepeated(name))
+			refuse(usererror.HintRepeated(name))
 		}
 		hints[upper] = e
 	}
@@ -139,7 +139,7 @@ func (h hintValue) check(c *schema.Catalog, name string, e tree.Expr) {
 		good = v.AsInt64() >= 0 && v.AsInt64() <= h.most
 	}
 	if !good {
-		refuse(fault.HintValue(name, tree.FormatLiteral(literal)))
+		refuse(usererror.HintValue(name, tree.FormatLiteral(literal)))
 	}
 	if h.refusal == nil {
 		return
@@ -149,7 +149,7 @@ func (h hintValue) check(c *schema.Catalog, name string, e tree.Expr) {
 	}
 }
 
-func checkOptimizerVersion(_ *schema.Catalog, l *tree.Literal) *fault.Error {
+func checkOptimizerVersion(_ *schema.Catalog, l *tree.Literal) *usererror.Error {
 	var text string
 	switch l.T.Kind {
 	case value.Int64:
@@ -157,17 +157,17 @@ func checkOptimizerVersion(_ *schema.Catalog, l *tree.Literal) *fault.Error {
 	case value.String:
 		text = l.Value.AsString()
 	default:
-		return fault.HintValue("OPTIMIZER_VERSION", tree.FormatLiteral(l))
+		return usererror.HintValue("OPTIMIZER_VERSION", tree.FormatLiteral(l))
 	}
 	if strings.EqualFold(text, "latest_version") || strings.EqualFold(text, "default_version") || schema.IsOptimizerVersion(text) {
 		return nil
 	}
-	return fault.OptimizerVersionUnsupported(text)
+	return usererror.OptimizerVersionUnsupported(text)
 }
 
-func checkStatisticsPackage(c *schema.Catalog, l *tree.Literal) *fault.Error {
+func checkStatisticsPackage(c *schema.Catalog, l *tree.Literal) *usererror.Error {
 	if name := l.Value.AsString(); !c.Options.HasStatisticsPackage(name) {
-		return fault.StatisticsPackageNotFound(name)
+		return usererror.StatisticsPackageNotFound(name)
 	}
 	return nil
 }
@@ -180,6 +180,6 @@ func checkForceIndex(scan *tree.TableScan) {
 	}
 	name := literal.Value.AsString()
 	if !strings.EqualFold(name, tree.BaseTable) && scan.Table.Index(name) == nil {
-		refuse(fault.HintIndexNotFound(scan.Table.FullName(), name))
+		refuse(usererror.HintIndexNotFound(scan.Table.FullName(), name))
 	}
 }

@@ -1,6 +1,6 @@
 package analyze
 
-import "github.com/crowfoot-db/crowfoot/fault"
+import "github.com/crowfoot-db/crowfoot/usererror"
 
 // Limits of a statement, from Spanner's page "Quotas and limits", section "Query limits".
 const (
@@ -70,6 +70,6 @@ func (c *counts) subquery() (leave func()) {
 // atMost refuses a statement with more of something than allowed.
 func atMost(what string, n, limit int) {
 	if n > limit {
-		refuse(fault.QueryLimit(what, limit))
+		refuse(usererror.QueryLimit(what, limit))
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/goccy/go-googlesql"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -62,7 +62,7 @@ func extendedValueOf(v *googlesql.Value, t *value.Type) value.Value {
 	case value.JSON:
 		normalised, err := value.ParseJSON(get(v.JsonString()))
 		if err != nil {
-			refuse(fault.InvalidSQL("Invalid JSON literal: " + strings.TrimPrefix(err.Error(), "invalid JSON value: ")))
+			refuse(usererror.InvalidSQL("Invalid JSON literal: " + strings.TrimPrefix(err.Error(), "invalid JSON value: ")))
 		}
 		return value.OfJSON(normalised)
 	case value.UUID:

@@ -18,9 +18,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -60,7 +60,7 @@ func checkText(a *Analyzer, sql string) error {
 	stmt, _, err := a.Statement(sql, params, Options{AllowUnbound: true})
 	shape, shaped := ShapeOf(sql)
 	if err != nil {
-		if user := (*fault.Error)(nil); !errors.As(err, &user) {
+		if user := (*usererror.Error)(nil); !errors.As(err, &user) {
 			return err
 		}
 		return nil
@@ -77,7 +77,7 @@ func checkText(a *Analyzer, sql string) error {
 	for _, l := range shape.Literals {
 		params[l.Param] = l.Type
 	}
-	if _, _, err := a.Statement(shape.Text, params, Options{AllowUnbound: true}); err != nil && fault.CodeOf(err) == codes.Internal {
+	if _, _, err := a.Statement(shape.Text, params, Options{AllowUnbound: true}); err != nil && usererror.CodeOf(err) == codes.Internal {
 		return fmt.Errorf("with parameters in the place of literals: %w", err)
 	}
 	return nil

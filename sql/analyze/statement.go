@@ -5,8 +5,8 @@ import (
 
 	"github.com/goccy/go-googlesql"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -36,10 +36,10 @@ func (w *walker) queryStmt(n *googlesql.ResolvedQueryStmt) *tree.Query {
 	}
 	for _, o := range q.Output {
 		if o.Col.Type.Kind == value.Struct {
-			refuse(fault.StructOutput())
+			refuse(usererror.StructOutput())
 		}
 		if o.Col.Type.Kind == value.Array && o.Col.Type.Elem.Kind == value.Struct && isParam(q.Scan, o.Col) {
-			refuse(fault.NullableStructArrayOutput())
+			refuse(usererror.NullableStructArrayOutput())
 		}
 	}
 	return q

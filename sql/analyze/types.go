@@ -3,7 +3,7 @@ package analyze
 import (
 	"github.com/goccy/go-googlesql"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -47,7 +47,7 @@ func typeOf(t googlesql.Googlesql_TypeNode) *value.Type {
 		}
 		return value.StructOf(of...)
 	}
-	refuse(fault.SQLUnimplemented("Type " + get(t.DebugString(false))))
+	refuse(usererror.SQLUnimplemented("Type " + get(t.DebugString(false))))
 	return nil
 }
 
@@ -68,6 +68,6 @@ func libraryType(f *googlesql.TypeFactory, t *value.Type) googlesql.Googlesql_Ty
 		}
 		return get(f.MakeStructType2(fields))
 	}
-	refuse(fault.SQLUnimplemented("Type " + t.String()))
+	refuse(usererror.SQLUnimplemented("Type " + t.String()))
 	return nil
 }

@@ -1,10 +1,10 @@
 package exec
 
 import (
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -76,7 +76,7 @@ func (d *change) insertOrResolve(columns []*schema.Column, vals []value.Value) e
 		return nil
 	}
 	if d.touched[string(there)] {
-		return fault.RowAffectedTwice(d.node.Table.FullName(), d.layout.KeyText(there))
+		return usererror.RowAffectedTwice(d.node.Table.FullName(), d.layout.KeyText(there))
 	}
 	return d.resolve(there, p.row)
 }

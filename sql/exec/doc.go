@@ -15,5 +15,5 @@
 //
 // What it leaves out: spilling to disk. Sorts and hash tables live in memory.
 //
-// Imports of this module: fault, schema, sql/fn, sql/plan, sql/tree, table, value.
+// Imports of this module: schema, sql/fn, sql/plan, sql/tree, table, usererror, value.
 package exec

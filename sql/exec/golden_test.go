@@ -14,7 +14,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -25,6 +24,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -258,7 +258,7 @@ func (db *testDB) planFor(sql string, types map[string]*value.Type, options plan
 // constant computes an expression. A STRUCT cannot be a result, but an ARRAY of it can.
 func (db *testDB) constant(expr string) (value.Value, *value.Type, error) {
 	p, err := db.plan("SELECT "+expr, nil)
-	inArray := fault.CodeOf(err) == codes.Unimplemented
+	inArray := usererror.CodeOf(err) == codes.Unimplemented
 	if inArray {
 		p, err = db.plan("SELECT ["+expr+"]", nil)
 	}
@@ -565,5 +565,5 @@ func (db *testDB) partitionedDML(input string) string {
 }
 
 func printError(err error) string {
-	return fmt.Sprintf("%s: %v\n", fault.CodeOf(err), err)
+	return fmt.Sprintf("%s: %v\n", usererror.CodeOf(err), err)
 }

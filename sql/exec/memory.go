@@ -3,8 +3,8 @@ package exec
 import (
 	"unsafe"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -45,7 +45,7 @@ func (m *memory) keepBytes(h *held, n int64) error {
 	}
 	m.peak = m.now
 	if m.now > MaxMemory {
-		return fault.QueryMemory(MaxMemory)
+		return usererror.QueryMemory(MaxMemory)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func bounded(e *plan.Call, f eval) eval {
 		return func(r *run, row []value.Value) (value.Value, error) {
 			v, err := f(r, row)
 			if err == nil && !v.IsNull() && len(v.AsString()) > limit {
-				return value.Value{}, fault.ValueTooLarge(limit)
+				return value.Value{}, usererror.ValueTooLarge(limit)
 			}
 			return v, err
 		}
@@ -99,7 +99,7 @@ func bounded(e *plan.Call, f eval) eval {
 		return func(r *run, row []value.Value) (value.Value, error) {
 			v, err := f(r, row)
 			if err == nil && !v.IsNull() && int64(len(v.AsList()))*valueBytes > int64(limit) {
-				return value.Value{}, fault.ValueTooLarge(limit)
+				return value.Value{}, usererror.ValueTooLarge(limit)
 			}
 			return v, err
 		}

@@ -8,9 +8,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -46,7 +46,7 @@ func TestMemory(t *testing.T) {
 					t.Errorf("%d rows: %v", rows, err)
 				case rows == 100 && (stats.MemoryPeak < 100*size || stats.MemoryPeak > 220*size):
 					t.Errorf("%d rows of 1 MiB: a peak of %d bytes", rows, stats.MemoryPeak)
-				case rows != 100 && fault.CodeOf(err) != codes.OutOfRange:
+				case rows != 100 && usererror.CodeOf(err) != codes.OutOfRange:
 					t.Errorf("%d rows: %v, want that it is too much", rows, err)
 				}
 			}
@@ -85,7 +85,7 @@ func TestLargestValue(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
 	params := map[string]value.Value{"s": value.OfString(strings.Repeat("x", 1<<20))}
 	const sql = "SELECT LENGTH(CONCAT(t, t, t, t, t, t, t, t, t, t, t)) FROM (SELECT CONCAT(@s, @s, @s, @s, @s, @s, @s, @s, @s, @s) AS t)"
-	if _, err := db.cost(sql, params); fault.CodeOf(err) != codes.OutOfRange {
+	if _, err := db.cost(sql, params); usererror.CodeOf(err) != codes.OutOfRange {
 		t.Errorf("110 MiB: %v, want that it is too large", err)
 	}
 	if _, err := db.cost(strings.Replace(sql, "t, t, t, ", "", 1), params); err != nil {

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -58,7 +58,7 @@ func (o *sampleOp) open(r *run) error {
 		return o.in.open(r)
 	}
 	if v.IsNull() || v.AsInt64() < 0 {
-		return fault.SampleSize()
+		return usererror.SampleSize()
 	}
 	return o.fill(r, v.AsInt64())
 }
@@ -91,7 +91,7 @@ func percentOf(v value.Value) (float64, error) {
 		}
 	}
 	if !(p >= 0 && p <= 100) {
-		return 0, fault.SamplePercent()
+		return 0, usererror.SamplePercent()
 	}
 	return p, nil
 }

@@ -1,9 +1,9 @@
 package exec
 
 import (
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -140,10 +140,10 @@ func rowLimit(r *run, f eval, clause string) (int64, error) {
 		return 0, err
 	}
 	if v.IsNull() {
-		return 0, fault.NullLimit(clause)
+		return 0, usererror.NullLimit(clause)
 	}
 	if v.AsInt64() < 0 {
-		return 0, fault.NegativeRowLimit(clause, v.AsInt64())
+		return 0, usererror.NegativeRowLimit(clause, v.AsInt64())
 	}
 	return v.AsInt64(), nil
 }

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -62,7 +62,7 @@ func collationOf(name string) (collation, error) {
 	}
 	tag, err := language.Parse(locale)
 	if err != nil || attribute != "" && attribute != "ci" && attribute != "cs" {
-		return collation{}, fault.InvalidCollation(name)
+		return collation{}, usererror.InvalidCollation(name)
 	}
 	c := collation{tag: tag, set: true}
 	if attribute == "ci" {

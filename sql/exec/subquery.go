@@ -1,9 +1,9 @@
 package exec
 
 import (
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -88,7 +88,7 @@ func (q *subqueryCode) compute(r *run, op operator) (value.Value, error) {
 	result, n := value.Null(q.node.T.Kind), 0
 	err := drain(r, op, func(row []value.Value) error {
 		if n++; n > 1 {
-			return fault.ScalarSubqueryRows()
+			return usererror.ScalarSubqueryRows()
 		}
 		result = row[0]
 		return nil

@@ -1,9 +1,9 @@
 package exec
 
 import (
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -105,7 +105,7 @@ func (o *unnestOp) advance(r *run) (bool, error) {
 		case tree.ZipTruncate:
 			o.length = shortest
 		case tree.ZipStrict:
-			return false, fault.UnnestLengths()
+			return false, usererror.UnnestLengths()
 		}
 	}
 	o.begun, o.hit, o.element = true, false, 0

@@ -5,8 +5,8 @@ import (
 	"math/big"
 	"math/bits"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -59,7 +59,7 @@ func (s *sumInt64) Result() (value.Value, error) {
 	case s.n == 0:
 		return null(value.Int64)
 	case s.hi != int64(s.lo)>>63:
-		return value.Value{}, fault.AggregateOverflow("int64")
+		return value.Value{}, usererror.AggregateOverflow("int64")
 	}
 	return ofInt64(int64(s.lo))
 }
@@ -126,7 +126,7 @@ func (s *sumFloat64) Result() (value.Value, error) {
 	case s.special != 0:
 		return ofFloat64(s.special)
 	case !finite(sum):
-		return value.Value{}, fault.AggregateOverflow("double")
+		return value.Value{}, usererror.AggregateOverflow("double")
 	default:
 		return ofFloat64(sum)
 	}
@@ -221,7 +221,7 @@ func (s *sumInterval) Add(args []value.Value) error {
 	s.n++
 	sum, ok := s.sum.Add(args[0].AsInterval())
 	if !ok {
-		return fault.IntervalRange()
+		return usererror.IntervalRange()
 	}
 	s.sum = sum
 	return nil

@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -135,7 +135,7 @@ func div(_ *Context, a []value.Value) (value.Value, error) {
 	x, y := a[0].AsInt64(), a[1].AsInt64()
 	switch {
 	case y == 0:
-		return value.Value{}, fault.DivisionByZero(infix(int64Text(x), "/", int64Text(y)))
+		return value.Value{}, usererror.DivisionByZero(infix(int64Text(x), "/", int64Text(y)))
 	case y == -1:
 		return negateInt64(nil, a)
 	}
@@ -146,7 +146,7 @@ func mod(_ *Context, a []value.Value) (value.Value, error) {
 	x, y := a[0].AsInt64(), a[1].AsInt64()
 	switch y {
 	case 0:
-		return value.Value{}, fault.DivisionByZero(call("MOD", int64Text(x), int64Text(y)))
+		return value.Value{}, usererror.DivisionByZero(call("MOD", int64Text(x), int64Text(y)))
 	case -1:
 		return ofInt64(0) // the quotient of the least INT64 would not fit
 	}
@@ -156,7 +156,7 @@ func mod(_ *Context, a []value.Value) (value.Value, error) {
 func negateInt64(_ *Context, a []value.Value) (value.Value, error) {
 	x := a[0].AsInt64()
 	if x == math.MinInt64 {
-		return value.Value{}, fault.Overflow("int64", "-"+int64Text(x))
+		return value.Value{}, usererror.Overflow("int64", "-"+int64Text(x))
 	}
 	return ofInt64(-x)
 }
@@ -181,14 +181,14 @@ func multiplyFloat64(_ *Context, a []value.Value) (value.Value, error) {
 func divideFloat64(_ *Context, a []value.Value) (value.Value, error) {
 	x, y := a[0].AsFloat64(), a[1].AsFloat64()
 	if y == 0 {
-		return value.Value{}, fault.DivisionByZero(infix(shortFloat(x), "/", shortFloat(y)))
+		return value.Value{}, usererror.DivisionByZero(infix(shortFloat(x), "/", shortFloat(y)))
 	}
 	return checkedFloat64(x, "/", y, x/y)
 }
 
 func checkedFloat64(x float64, operator string, y, result float64) (value.Value, error) {
 	if !finite(result) && finite(x) && finite(y) {
-		return value.Value{}, fault.Overflow("double", infix(shortFloat(x), operator, shortFloat(y)))
+		return value.Value{}, usererror.Overflow("double", infix(shortFloat(x), operator, shortFloat(y)))
 	}
 	return ofFloat64(result)
 }

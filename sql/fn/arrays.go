@@ -5,8 +5,8 @@ import (
 	"hash/maphash"
 	"math"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -59,7 +59,7 @@ func elementAt(base int64, safe bool) body {
 			if safe {
 				return missing, nil
 			}
-			return value.Value{}, fault.ArrayIndex(i)
+			return value.Value{}, usererror.ArrayIndex(i)
 		})
 	})
 }

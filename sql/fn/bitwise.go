@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -63,7 +63,7 @@ func bitwiseBytes(f func(x, y byte) byte) body {
 	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
 		x, y := a[0].AsBytes(), a[1].AsBytes()
 		if len(x) != len(y) {
-			return value.Value{}, fault.BadArgument(fmt.Sprintf("Bitwise binary operator for BYTES requires equal length of the inputs. "+
+			return value.Value{}, usererror.BadArgument(fmt.Sprintf("Bitwise binary operator for BYTES requires equal length of the inputs. "+
 				"Got %d bytes on the left hand side and %d bytes on the right hand side.", len(x), len(y)))
 		}
 		z := make([]byte, len(x))
@@ -79,7 +79,7 @@ func bitwiseBytes(f func(x, y byte) byte) body {
 func shiftLeft(_ *Context, a []value.Value) (value.Value, error) {
 	n := a[1].AsInt64()
 	if n < 0 {
-		return value.Value{}, fault.NegativeShift()
+		return value.Value{}, usererror.NegativeShift()
 	}
 	return ofInt64(a[0].AsInt64() << uint64(n))
 }
@@ -87,7 +87,7 @@ func shiftLeft(_ *Context, a []value.Value) (value.Value, error) {
 func shiftRight(_ *Context, a []value.Value) (value.Value, error) {
 	n := a[1].AsInt64()
 	if n < 0 {
-		return value.Value{}, fault.NegativeShift()
+		return value.Value{}, usererror.NegativeShift()
 	}
 	return ofInt64(int64(uint64(a[0].AsInt64()) >> uint64(n)))
 }
@@ -95,7 +95,7 @@ func shiftRight(_ *Context, a []value.Value) (value.Value, error) {
 func shiftLeftBytes(_ *Context, a []value.Value) (value.Value, error) {
 	x, n := a[0].AsBytes(), a[1].AsInt64()
 	if n < 0 {
-		return value.Value{}, fault.NegativeShiftOfBytes()
+		return value.Value{}, usererror.NegativeShiftOfBytes()
 	}
 	z := make([]byte, len(x))
 	if whole, rest := n/8, uint(n%8); whole < int64(len(x)) {
@@ -112,7 +112,7 @@ func shiftLeftBytes(_ *Context, a []value.Value) (value.Value, error) {
 func shiftRightBytes(_ *Context, a []value.Value) (value.Value, error) {
 	x, n := a[0].AsBytes(), a[1].AsInt64()
 	if n < 0 {
-		return value.Value{}, fault.NegativeShiftOfBytes()
+		return value.Value{}, usererror.NegativeShiftOfBytes()
 	}
 	z := make([]byte, len(x))
 	if whole, rest := n/8, uint(n%8); whole < int64(len(x)) {

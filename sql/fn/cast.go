@@ -1,7 +1,7 @@
 package fn
 
 import (
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -10,7 +10,7 @@ import (
 func Cast(from, to *value.Type, safe bool) (*Scalar, error) {
 	convert := conversion(from, to)
 	if convert == nil {
-		return nil, fault.NoCast(from.String(), to.String())
+		return nil, usererror.NoCast(from.String(), to.String())
 	}
 	withFormat := formattedConversions[[2]value.Kind{from.Kind, to.Kind}]
 	return &Scalar{

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -32,7 +32,7 @@ func parseCastFormat(format string) ([]castElement, error) {
 		case rest[0] == '"':
 			text, after, ok := cutQuoted(rest, '"')
 			if !ok {
-				return nil, fault.BadArgument("Cannot find matching \" for quoted literal at " + int64Text(int64(len(format)-len(rest))))
+				return nil, usererror.BadArgument("Cannot find matching \" for quoted literal at " + int64Text(int64(len(format)-len(rest))))
 			}
 			e.written, rest = text, after
 		case strings.IndexByte("-./,';: ", rest[0]) >= 0:
@@ -45,7 +45,7 @@ func parseCastFormat(format string) ([]castElement, error) {
 				}
 			}
 			if e.name == "" {
-				return nil, fault.BadArgument("Cannot find matched format element at " + int64Text(int64(len(format)-len(rest))))
+				return nil, usererror.BadArgument("Cannot find matched format element at " + int64Text(int64(len(format)-len(rest))))
 			}
 			rest = rest[len(e.written):]
 		}
@@ -160,7 +160,7 @@ func parseDateElements(ctx *Context, a []value.Value) (value.Value, error) {
 	if err != nil || value.ValidDate(days) {
 		return value.OfDate(int32(days)), err
 	}
-	return value.Value{}, fault.DateRange()
+	return value.Value{}, usererror.DateRange()
 }
 
 func parseTimestampElements(ctx *Context, a []value.Value) (value.Value, error) {
@@ -199,7 +199,7 @@ func (p *dateParser) runElements(format string, date bool) error {
 			}
 			continue
 		case date && isTimeElement(e.name):
-			return fault.BadArgument("DATE does not support '" + e.written + "'")
+			return usererror.BadArgument("DATE does not support '" + e.written + "'")
 		}
 		if ok, err := p.castElement(e.name); err != nil || !ok {
 			if err == nil {
@@ -209,7 +209,7 @@ func (p *dateParser) runElements(format string, date bool) error {
 		}
 	}
 	if p.rest = strings.TrimLeft(p.rest, asciiSpace); p.rest != "" {
-		return fault.BadArgument("Illegal non-space trailing data '" + p.rest + "' in string \"" + p.text + "\"")
+		return usererror.BadArgument("Illegal non-space trailing data '" + p.rest + "' in string \"" + p.text + "\"")
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (p *dateParser) castElement(name string) (ok bool, err error) {
 		p.rest = "." + p.rest
 		return p.fraction(int(digits[0] - '0')), nil
 	}
-	return false, fault.BadArgument("Format element '" + name + "' is not supported for parsing")
+	return false, usererror.BadArgument("Format element '" + name + "' is not supported for parsing")
 }
 
 // yearEnd reads the last digits of a year of this millennium, century or decade.

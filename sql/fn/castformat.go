@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -45,7 +45,7 @@ func decodeBytes(ctx *Context, a []value.Value) (value.Value, error) {
 }
 
 func invalidFormat(format value.Value) (value.Value, error) {
-	return value.Value{}, fault.BadArgument("Invalid format '" + format.AsString() + "'")
+	return value.Value{}, usererror.BadArgument("Invalid format '" + format.AsString() + "'")
 }
 
 func asASCII(v value.Value, kind value.Kind) (value.Value, error) {

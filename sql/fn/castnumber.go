@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -23,11 +23,11 @@ func boolToInt64(v value.Value) value.Value {
 func floatToInt64(_ *Context, a []value.Value) (value.Value, error) {
 	x := a[0].AsFloat64()
 	if !finite(x) {
-		return value.Value{}, fault.FloatToInteger(floatText(x))
+		return value.Value{}, usererror.FloatToInteger(floatText(x))
 	}
 	r := math.Round(x)
 	if r < math.MinInt64 || r >= -math.MinInt64 {
-		return value.Value{}, fault.CastOutOfRange("int64", shortFloat(x))
+		return value.Value{}, usererror.CastOutOfRange("int64", shortFloat(x))
 	}
 	return ofInt64(int64(r))
 }
@@ -36,7 +36,7 @@ func float64ToFloat32(_ *Context, a []value.Value) (value.Value, error) {
 	x := a[0].AsFloat64()
 	f := float32(x)
 	if finite(x) && !finite(float64(f)) {
-		return value.Value{}, fault.CastOutOfRange("float", shortFloat(x))
+		return value.Value{}, usererror.CastOutOfRange("float", shortFloat(x))
 	}
 	return value.OfFloat32(f), nil
 }
@@ -48,7 +48,7 @@ func floatToNumeric(_ *Context, a []value.Value) (value.Value, error) {
 	case !finite(x):
 		return badArgument("Illegal conversion of non-finite floating point number to numeric: " + floatText(x))
 	case !ok:
-		return value.Value{}, fault.CastOutOfRange("numeric", shortFloat(x))
+		return value.Value{}, usererror.CastOutOfRange("numeric", shortFloat(x))
 	}
 	return value.OfNumeric(d), nil
 }
@@ -56,7 +56,7 @@ func floatToNumeric(_ *Context, a []value.Value) (value.Value, error) {
 func numericToInt64(_ *Context, a []value.Value) (value.Value, error) {
 	i, ok := a[0].AsNumeric().Int64()
 	if !ok {
-		return value.Value{}, fault.CastOutOfRange("int64", a[0].AsNumeric().String())
+		return value.Value{}, usererror.CastOutOfRange("int64", a[0].AsNumeric().String())
 	}
 	return ofInt64(i)
 }
@@ -64,7 +64,7 @@ func numericToInt64(_ *Context, a []value.Value) (value.Value, error) {
 func numericToFloat32(_ *Context, a []value.Value) (value.Value, error) {
 	f, err := strconv.ParseFloat(a[0].AsNumeric().String(), 32)
 	if err != nil {
-		return value.Value{}, fault.CastOutOfRange("float", a[0].AsNumeric().String())
+		return value.Value{}, usererror.CastOutOfRange("float", a[0].AsNumeric().String())
 	}
 	return value.OfFloat32(float32(f)), nil
 }
@@ -79,7 +79,7 @@ func quotedValue(s string) string {
 }
 
 func badValue(typ, text string) (value.Value, error) {
-	return value.Value{}, fault.BadValue(typ, quotedValue(text))
+	return value.Value{}, usererror.BadValue(typ, quotedValue(text))
 }
 
 func parseBool(_ *Context, a []value.Value) (value.Value, error) {

@@ -4,7 +4,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -24,7 +24,7 @@ func stringToBytes(_ *Context, a []value.Value) (value.Value, error) {
 
 func bytesToString(_ *Context, a []value.Value) (value.Value, error) {
 	if !utf8.Valid(a[0].AsBytes()) {
-		return value.Value{}, fault.BytesNotUTF8()
+		return value.Value{}, usererror.BytesNotUTF8()
 	}
 	return ofString(a[0].AsString())
 }
@@ -32,7 +32,7 @@ func bytesToString(_ *Context, a []value.Value) (value.Value, error) {
 func parseDate(_ *Context, a []value.Value) (value.Value, error) {
 	days, err := value.ParseDate(a[0].AsString())
 	if err != nil {
-		return value.Value{}, fault.InvalidValue("date", a[0].AsString())
+		return value.Value{}, usererror.InvalidValue("date", a[0].AsString())
 	}
 	return value.OfDate(days), nil
 }
@@ -44,7 +44,7 @@ func parseTimestamp(ctx *Context, a []value.Value) (value.Value, error) {
 func timestampIn(text string, zone *time.Location) (value.Value, error) {
 	t, err := value.ParseTimestamp(text, zone)
 	if err != nil {
-		return value.Value{}, fault.InvalidValue("timestamp", text)
+		return value.Value{}, usererror.InvalidValue("timestamp", text)
 	}
 	return t, nil
 }
@@ -96,7 +96,7 @@ func dayOf(t value.Value, zone *time.Location) (value.Value, error) {
 	seconds, _ := t.AsTimestamp()
 	days := floorDiv(seconds+value.ZoneOffset(seconds, zone), secondsPerDay)
 	if !value.ValidDate(days) {
-		return value.Value{}, fault.DateRange()
+		return value.Value{}, usererror.DateRange()
 	}
 	return value.OfDate(int32(days)), nil
 }

@@ -5,8 +5,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -133,7 +133,7 @@ func raise(_ *Context, a []value.Value) (value.Value, error) {
 	if !a[0].IsNull() {
 		text = a[0].AsString()
 	}
-	return value.Value{}, fault.UserError(text)
+	return value.Value{}, usererror.UserError(text)
 }
 
 func withSideEffects(_ *Context, args Args) (value.Value, error) {
@@ -146,14 +146,14 @@ func withSideEffects(_ *Context, args Args) (value.Value, error) {
 		if text[0] == byte(codes.InvalidArgument) {
 			code = codes.InvalidArgument
 		}
-		return value.Value{}, fault.PutOff(code, string(text[1:]))
+		return value.Value{}, usererror.PutOff(code, string(text[1:]))
 	}
 	return args.Arg(0)
 }
 
 // PutOff makes of an error what $with_side_effects raises: its code and its text. It is false for an error that must not wait.
 func PutOff(err error) (value.Value, bool) {
-	var e *fault.Error
+	var e *usererror.Error
 	if !suppressible(err) || !errors.As(err, &e) {
 		return value.Value{}, false
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -65,7 +65,7 @@ func formatTimestamp(ctx *Context, a []value.Value) (value.Value, error) {
 	}
 	c := civilOf(a[1], zone)
 	if days := int64(value.MinDate); c.days < days || c.days > value.MaxDate {
-		return value.Value{}, fault.TimestampRange()
+		return value.Value{}, usererror.TimestampRange()
 	}
 	return ofString(string(c.format(nil, a[0].AsString())))
 }

@@ -1,7 +1,7 @@
 package fn
 
 import (
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -27,7 +27,7 @@ var dateSubtractions = []overload{
 
 func addDays(days int32, n int64) (value.Value, error) {
 	if n > 2*value.MaxDate || n < -2*value.MaxDate || !value.ValidDate(int64(days)+n) {
-		return value.Value{}, fault.DateOverflow("Adding", n, "DAY", "date", dateText(days))
+		return value.Value{}, usererror.DateOverflow("Adding", n, "DAY", "date", dateText(days))
 	}
 	return value.OfDate(int32(int64(days) + n)), nil
 }
@@ -35,7 +35,7 @@ func addDays(days int32, n int64) (value.Value, error) {
 func subtractDays(_ *Context, a []value.Value) (value.Value, error) {
 	days, n := a[0].AsDate(), a[1].AsInt64()
 	if n > 2*value.MaxDate || n < -2*value.MaxDate || !value.ValidDate(int64(days)-n) {
-		return value.Value{}, fault.DateOverflow("Subtracting", n, "DAY", "date", dateText(days))
+		return value.Value{}, usererror.DateOverflow("Subtracting", n, "DAY", "date", dateText(days))
 	}
 	return value.OfDate(int32(int64(days) - n)), nil
 }
@@ -72,7 +72,7 @@ func multiplyInterval(_ *Context, a []value.Value) (value.Value, error) {
 
 func divideInterval(_ *Context, a []value.Value) (value.Value, error) {
 	if a[1].AsInt64() == 0 {
-		return value.Value{}, fault.BadArgument("Interval division by zero")
+		return value.Value{}, usererror.BadArgument("Interval division by zero")
 	}
 	quotient, ok := a[0].AsInterval().Div(a[1].AsInt64())
 	return checkedInterval(quotient, ok)
@@ -89,7 +89,7 @@ func ofInterval(months, days, seconds, nanos int64) (value.Value, error) {
 
 func checkedInterval(i value.IntervalValue, ok bool) (value.Value, error) {
 	if !ok {
-		return value.Value{}, fault.IntervalRange()
+		return value.Value{}, usererror.IntervalRange()
 	}
 	return value.OfInterval(i), nil
 }
@@ -105,7 +105,7 @@ func subtractTimestampInterval(_ *Context, a []value.Value) (value.Value, error)
 // shiftTimestamp: a day is 24 hours; months have no fixed length and are refused.
 func shiftTimestamp(t value.Value, i value.IntervalValue) (value.Value, error) {
 	if i.Months != 0 {
-		return value.Value{}, fault.BadArgument("TIMESTAMP +/- INTERVAL is not supported for intervals with non-zero MONTH or YEAR part.")
+		return value.Value{}, usererror.BadArgument("TIMESTAMP +/- INTERVAL is not supported for intervals with non-zero MONTH or YEAR part.")
 	}
 	seconds, nanos := t.AsTimestamp()
 	seconds += int64(i.Days)*secondsPerDay + i.Seconds
@@ -123,7 +123,7 @@ const (
 
 func checkedTimestamp(seconds, nanos int64) (value.Value, error) {
 	if !value.ValidTimestamp(seconds, nanos) {
-		return value.Value{}, fault.TimestampRange()
+		return value.Value{}, usererror.TimestampRange()
 	}
 	return value.OfTimestamp(seconds, int32(nanos)), nil
 }

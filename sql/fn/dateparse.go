@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -20,7 +20,7 @@ func parseFormattedDate(_ *Context, a []value.Value) (value.Value, error) {
 	if err != nil || value.ValidDate(days) {
 		return value.OfDate(int32(days)), err
 	}
-	return value.Value{}, fault.DateRange()
+	return value.Value{}, usererror.DateRange()
 }
 
 func parseFormattedTimestamp(ctx *Context, a []value.Value) (value.Value, error) {
@@ -62,11 +62,11 @@ func newDateParser(text string, zone *time.Location) *dateParser {
 }
 
 func (p *dateParser) fail(why string) error {
-	return fault.BadArgument(why + "; error in parsing string \"" + p.text + "\"")
+	return usererror.BadArgument(why + "; error in parsing string \"" + p.text + "\"")
 }
 
 func (p *dateParser) mismatch() error {
-	return fault.BadArgument("Failed to parse input string \"" + p.text + "\"")
+	return usererror.BadArgument("Failed to parse input string \"" + p.text + "\"")
 }
 
 // run reads the whole text; a DATE's format may not name times.
@@ -89,7 +89,7 @@ func (p *dateParser) run(format string, date bool) error {
 		}
 		i++
 		if date && (strings.IndexByte(ofTime, format[i]) >= 0 || strings.HasPrefix(format[i:], "Ez") || isFraction(format[i:])) {
-			return fault.BadArgument("Invalid format: %" + format[i:i+1] + " is not allowed for the DATE type.")
+			return usererror.BadArgument("Invalid format: %" + format[i:i+1] + " is not allowed for the DATE type.")
 		}
 		size, ok, err := p.element(format[i:])
 		if err != nil {
@@ -101,7 +101,7 @@ func (p *dateParser) run(format string, date bool) error {
 		i += size - 1
 	}
 	if p.rest = strings.TrimLeft(p.rest, asciiSpace); p.rest != "" {
-		return fault.BadArgument("Illegal non-space trailing data '" + p.rest + "' in string \"" + p.text + "\"")
+		return usererror.BadArgument("Illegal non-space trailing data '" + p.rest + "' in string \"" + p.text + "\"")
 	}
 	return nil
 }
@@ -387,7 +387,7 @@ func (p *dateParser) zoneName() (ok bool, err error) {
 	p.rest = p.rest[end:]
 	zone, err := value.LoadZone(name)
 	if err != nil {
-		return false, fault.BadArgument("Invalid time zone: " + name)
+		return false, usererror.BadArgument("Invalid time zone: " + name)
 	}
 	p.zone = zone
 	return true, nil

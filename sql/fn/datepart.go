@@ -3,7 +3,7 @@ package fn
 import (
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -62,7 +62,7 @@ func unsupportedPart(v value.Value, function string) error {
 	if start, isWeek := strings.CutPrefix(name, "WEEK_"); isWeek {
 		name = "WEEK(" + start + ")"
 	}
-	return fault.BadArgument("Unsupported date part " + name + " in function " + function)
+	return usererror.BadArgument("Unsupported date part " + name + " in function " + function)
 }
 
 // weekday is 0 for Sunday to 6 for Saturday.

@@ -3,7 +3,7 @@ package fn
 import (
 	"fmt"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -58,7 +58,7 @@ func dateOfTimestamp(ctx *Context, a []value.Value) (value.Value, error) {
 func dateAdd(_ *Context, a []value.Value) (value.Value, error) {
 	v, err := moveDate(a[0].AsDate(), a[1].AsInt64(), 1, parts[a[2].AsString()])
 	if err == errOverflow {
-		err = fault.DateOverflow("Adding", a[1].AsInt64(), a[2].AsString(), "date", dateText(a[0].AsDate()))
+		err = usererror.DateOverflow("Adding", a[1].AsInt64(), a[2].AsString(), "date", dateText(a[0].AsDate()))
 	}
 	return v, err
 }
@@ -66,7 +66,7 @@ func dateAdd(_ *Context, a []value.Value) (value.Value, error) {
 func dateSub(_ *Context, a []value.Value) (value.Value, error) {
 	v, err := moveDate(a[0].AsDate(), a[1].AsInt64(), -1, parts[a[2].AsString()])
 	if err == errOverflow {
-		err = fault.DateOverflow("Subtracting", a[1].AsInt64(), a[2].AsString(), "date", dateText(a[0].AsDate()))
+		err = usererror.DateOverflow("Subtracting", a[1].AsInt64(), a[2].AsString(), "date", dateText(a[0].AsDate()))
 	}
 	return v, err
 }

@@ -18,7 +18,7 @@
 // Left to the executor: DISTINCT, ORDER BY, LIMIT and HAVING of aggregates,
 // evaluation of arguments, and anything that reads tables.
 //
-// Imports of this module: fault, sql/tree, stats/distribution, value.
+// Imports of this module: sql/tree, stats/distribution, usererror, value.
 package fn
 
 import (

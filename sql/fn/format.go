@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -69,7 +69,7 @@ func compileFormat(pattern string, args []*value.Type) ([]formatPart, error) {
 		}
 		var ok bool
 		if rest, ok = part.parse(spec, &next); !ok {
-			return nil, fault.BadArgument("Invalid FORMAT string: \"" + pattern + "\"")
+			return nil, usererror.BadArgument("Invalid FORMAT string: \"" + pattern + "\"")
 		}
 		if part.specifier != '%' {
 			part.arg = next
@@ -82,7 +82,7 @@ func compileFormat(pattern string, args []*value.Type) ([]formatPart, error) {
 		if next > len(args) {
 			few = "few"
 		}
-		return nil, fault.BadArgument(fmt.Sprintf("Too %s arguments to FORMAT for pattern \"%s\"; Expected %d; Got %d", few, pattern, next+1, len(args)+1))
+		return nil, usererror.BadArgument(fmt.Sprintf("Too %s arguments to FORMAT for pattern \"%s\"; Expected %d; Got %d", few, pattern, next+1, len(args)+1))
 	}
 	for _, p := range parts {
 		if err := p.check(args); err != nil {
@@ -164,7 +164,7 @@ func (p *formatPart) check(args []*value.Type) error {
 }
 
 func wrongFormatType(arg int, wanted string, t *value.Type) error {
-	return fault.BadArgument(fmt.Sprintf("Invalid type for argument %d to FORMAT; Expected %s; Got %s", arg+2, wanted, t))
+	return usererror.BadArgument(fmt.Sprintf("Invalid type for argument %d to FORMAT; Expected %s; Got %s", arg+2, wanted, t))
 }
 
 // append appends what the specifier makes of its argument; ok is false if that is NULL.
@@ -178,7 +178,7 @@ func (p formatPart) append(dst []byte, ctx *Context, args []value.Value, types [
 		}
 		w := args[p.widthArg].AsInt64()
 		if p.minus = p.minus || w < 0; w > maxOutput || w < -maxOutput {
-			return dst, false, fault.BadArgument("Output string too long while evaluating FORMAT; limit 1048576")
+			return dst, false, usererror.BadArgument("Output string too long while evaluating FORMAT; limit 1048576")
 		}
 		p.width = int(max(w, -w))
 	}
@@ -211,12 +211,12 @@ func (p formatPart) appendValue(dst []byte, v value.Value) (out []byte, ok bool,
 		return p.pad(dst, "", jsonPretty(v.AsString())), true, nil
 	case 'd', 'i', 'u', 'o', 'x', 'X':
 		if p.precision > maxOutput {
-			return dst, false, fault.BadArgument("Precision value is too big")
+			return dst, false, usererror.BadArgument("Precision value is too big")
 		}
 		return p.integer(dst, v.AsInt64()), true, nil
 	}
 	if p.precision > maxFloatPrecision {
-		return dst, false, fault.BadArgument("Precision value is too big")
+		return dst, false, usererror.BadArgument("Precision value is too big")
 	}
 	return p.float(dst, v), true, nil
 }

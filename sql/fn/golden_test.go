@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -81,7 +81,7 @@ func run(t *testing.T, call string, aggregate bool) string {
 		t.Fatalf("%s: %v", call, err)
 	}
 	if err != nil {
-		return fmt.Sprintf("%s: %s", fault.CodeOf(err), err)
+		return fmt.Sprintf("%s: %s", usererror.CodeOf(err), err)
 	}
 	if !v.IsNull() && v.Kind() != typ.Kind {
 		return fmt.Sprintf("a value of kind %s where %s was promised", v.Kind(), typ)
@@ -123,7 +123,7 @@ func (g given) Len() int { return len(g) }
 
 func (g given) Arg(i int) (value.Value, error) {
 	if g[i].IsPending() {
-		return value.Value{}, fault.UserError("raised")
+		return value.Value{}, usererror.UserError("raised")
 	}
 	return g[i], nil
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/stats/distribution"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 	"google.golang.org/grpc/codes"
 )
@@ -191,7 +191,7 @@ func callHostile(t *testing.T, r *rand.Rand, name string, types []*value.Type, r
 	default:
 		_, err = s.Call(testContext(), args)
 	}
-	if code := fault.CodeOf(err); code != codes.OK && code != codes.OutOfRange && code != codes.InvalidArgument {
+	if code := usererror.CodeOf(err); code != codes.OK && code != codes.OutOfRange && code != codes.InvalidArgument {
 		t.Errorf("%s%v: %v", name, printed(args), err)
 	}
 }
@@ -227,7 +227,7 @@ func TestHostileCasts(t *testing.T) {
 							t.Fatalf("cast of %v from %s to %s panics: %v", printed(args), from, to, p)
 						}
 					}()
-					if _, err = s.Call(testContext(), args); err != nil && fault.CodeOf(err) == codes.Internal {
+					if _, err = s.Call(testContext(), args); err != nil && usererror.CodeOf(err) == codes.Internal {
 						t.Errorf("cast of %v from %s to %s: %v", printed(args), from, to, err)
 					}
 				}()
@@ -260,7 +260,7 @@ func TestHostileRows(t *testing.T) {
 				if err == nil {
 					_, err = state.Result()
 				}
-				if err != nil && fault.CodeOf(err) != codes.OutOfRange {
+				if err != nil && usererror.CodeOf(err) != codes.OutOfRange {
 					t.Errorf("%s: %v", name, err)
 				}
 			}

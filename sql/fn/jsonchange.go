@@ -1,8 +1,8 @@
 package fn
 
 import (
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -114,7 +114,7 @@ func jsonRemove(_ *Context, a []value.Value) (value.Value, error) {
 			return value.Value{}, err
 		}
 		if len(path) == 0 {
-			return value.Value{}, fault.BadArgument("The JSONPath cannot be '$'")
+			return value.Value{}, usererror.BadArgument("The JSONPath cannot be '$'")
 		}
 		n.remove(path)
 	}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -78,7 +78,7 @@ func exactMode(a []value.Value) (exact bool, err error) {
 	case "round":
 		return false, nil
 	}
-	return false, fault.BadArgument("Invalid `wide_number_mode` specified: " + a[1].AsString())
+	return false, usererror.BadArgument("Invalid `wide_number_mode` specified: " + a[1].AsString())
 }
 
 func jsonToString(_ *Context, a []value.Value) (value.Value, error) {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -236,7 +236,7 @@ func jsonObject(f *tree.Function) body {
 
 func appendMember(text []byte, name, v value.Value, t *value.Type) ([]byte, error) {
 	if name.IsNull() {
-		return nil, fault.BadArgument("Invalid input to JSON_OBJECT: A key cannot be NULL")
+		return nil, usererror.BadArgument("Invalid input to JSON_OBJECT: A key cannot be NULL")
 	}
 	if len(text) > 1 {
 		text = append(text, ',')

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // jsonStep is a step of a path: into a member of an object, or an element of an array.
@@ -18,7 +18,7 @@ type jsonStep struct {
 func parseJSONPath(path string) ([]jsonStep, error) {
 	rest, ok := strings.CutPrefix(path, "$")
 	if !ok {
-		return nil, fault.BadArgument("JSONPath must start with '$'")
+		return nil, usererror.BadArgument("JSONPath must start with '$'")
 	}
 	var steps []jsonStep
 	for rest != "" {
@@ -47,7 +47,7 @@ func parseJSONPath(path string) ([]jsonStep, error) {
 }
 
 func invalidJSONPath(path string, at int) error {
-	return fault.BadArgument("Invalid token in JSONPath at: " + path[min(at, len(path)):])
+	return usererror.BadArgument("Invalid token in JSONPath at: " + path[min(at, len(path)):])
 }
 
 // cutQuoted takes a text in quotes; a backslash takes what follows as it is.

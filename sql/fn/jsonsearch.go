@@ -4,7 +4,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -82,7 +82,7 @@ func jsonKeys(_ *Context, a []value.Value) (value.Value, error) {
 		case "lax recursive":
 			w.arrays = 1 << 30
 		default:
-			return value.Value{}, fault.BadArgument("Invalid JSON mode specified: " + a[2].AsString())
+			return value.Value{}, usererror.BadArgument("Invalid JSON mode specified: " + a[2].AsString())
 		}
 	}
 	if a[0].IsNull() || len(a) > 2 && a[2].IsNull() {

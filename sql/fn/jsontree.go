@@ -1,7 +1,7 @@
 package fn
 
 import (
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -132,7 +132,7 @@ func (n *jsonNode) open(step jsonStep) (*jsonNode, error) {
 // pad lengthens an array with nulls to a length.
 func (n *jsonNode) pad(length int64) error {
 	if length > maxJSONArray {
-		return fault.BadArgument("Exceeded maximum array size of 1000000")
+		return usererror.BadArgument("Exceeded maximum array size of 1000000")
 	}
 	for int64(len(n.elems)) < length {
 		n.elems = append(n.elems, nullNode())

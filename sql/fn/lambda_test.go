@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -23,7 +23,7 @@ func TestLambdas(t *testing.T) {
 		return value.OfBool(a[0].AsInt64()%2 == 1), nil
 	})
 	second := goLambda(func(a []value.Value) (value.Value, error) { return a[1], nil })
-	fails := goLambda(func([]value.Value) (value.Value, error) { return value.Value{}, fault.UserError("raised") })
+	fails := goLambda(func([]value.Value) (value.Value, error) { return value.Value{}, usererror.UserError("raised") })
 	list := value.OfArray([]value.Value{value.OfInt64(4), value.OfInt64(5), value.Null(value.Int64), value.OfInt64(7)})
 	none := value.Null(value.Array)
 	last := value.OfString("LAST")

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -48,7 +48,7 @@ func compileLike(pattern string, kind value.Kind) (likePattern, error) {
 			*piece = append(*piece, "")
 		case '\\':
 			if i++; i == len(pattern) {
-				return p, fault.BadArgument("LIKE pattern ends with a backslash")
+				return p, usererror.BadArgument("LIKE pattern ends with a backslash")
 			}
 			c = pattern[i]
 			fallthrough

@@ -3,7 +3,7 @@ package fn
 import (
 	"math"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -128,7 +128,7 @@ func constant(x float64) body {
 func sqrt(_ *Context, a []value.Value) (value.Value, error) {
 	x := a[0].AsFloat64()
 	if x < 0 {
-		return value.Value{}, fault.NegativeSquareRoot(shortFloat(x))
+		return value.Value{}, usererror.NegativeSquareRoot(shortFloat(x))
 	}
 	return ofFloat64(math.Sqrt(x))
 }
@@ -146,7 +146,7 @@ func checked(name string, f func(float64) float64) body {
 		x := a[0].AsFloat64()
 		z := f(x)
 		if !finite(z) && finite(x) {
-			return value.Value{}, fault.FloatingPoint(call(name, shortFloat(x)))
+			return value.Value{}, usererror.FloatingPoint(call(name, shortFloat(x)))
 		}
 		return ofFloat64(z)
 	})
@@ -157,7 +157,7 @@ func overflowing(name string, f func(float64) float64) body {
 		x := a[0].AsFloat64()
 		z := f(x)
 		if !finite(z) && finite(x) {
-			return value.Value{}, fault.FloatingPointOverflow(call(name, shortFloat(x)))
+			return value.Value{}, usererror.FloatingPointOverflow(call(name, shortFloat(x)))
 		}
 		return ofFloat64(z)
 	})
@@ -168,7 +168,7 @@ func checked2(name string, f func(x, y float64) float64) body {
 		x, y := a[0].AsFloat64(), a[1].AsFloat64()
 		z := f(x, y)
 		if !finite(z) && finite(x) && finite(y) {
-			return value.Value{}, fault.FloatingPoint(call(name, shortFloat(x), shortFloat(y)))
+			return value.Value{}, usererror.FloatingPoint(call(name, shortFloat(x), shortFloat(y)))
 		}
 		return ofFloat64(z)
 	})

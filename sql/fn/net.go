@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -118,7 +118,7 @@ func safeIPFromString(_ *Context, a []value.Value) (value.Value, error) {
 func addressOf(v value.Value, function string) (netip.Addr, error) {
 	addr, ok := netip.AddrFromSlice(v.AsBytes())
 	if !ok {
-		return addr, fault.BadArgument(fmt.Sprintf("Invalid input to %s: an address has 4 or 16 bytes, not %d", function, len(v.AsBytes())))
+		return addr, usererror.BadArgument(fmt.Sprintf("Invalid input to %s: an address has 4 or 16 bytes, not %d", function, len(v.AsBytes())))
 	}
 	return addr, nil
 }

@@ -1,7 +1,7 @@
 package fn
 
 import (
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -61,7 +61,7 @@ func numericOperation(a []value.Value, operator string, f func(x, y value.Decima
 }
 
 func numericByZero(a []value.Value) error {
-	return fault.DivisionByZero(infix(a[0].AsNumeric().String(), "/", a[1].AsNumeric().String()))
+	return usererror.DivisionByZero(infix(a[0].AsNumeric().String(), "/", a[1].AsNumeric().String()))
 }
 
-func numericOverflow(operation string) error { return fault.Overflow("numeric", operation) }
+func numericOverflow(operation string) error { return usererror.Overflow("numeric", operation) }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -35,7 +35,7 @@ func fromBig(x *big.Float) (value.Decimal, bool) {
 func sqrtNumeric(_ *Context, a []value.Value) (value.Value, error) {
 	x := a[0].AsNumeric()
 	if x.Sign() < 0 {
-		return value.Value{}, fault.NegativeSquareRoot(x.String())
+		return value.Value{}, usererror.NegativeSquareRoot(x.String())
 	}
 	d, _ := fromBig(newFloat().Sqrt(toBig(x))) // smaller than what fits
 	return value.OfNumeric(d), nil
@@ -57,7 +57,7 @@ func expNumeric(_ *Context, a []value.Value) (value.Value, error) {
 func lnNumeric(_ *Context, a []value.Value) (value.Value, error) {
 	x := a[0].AsNumeric()
 	if x.Sign() <= 0 {
-		return value.Value{}, fault.BadArgument("LN is undefined for zero or negative value: " + call("LN", x.String()))
+		return value.Value{}, usererror.BadArgument("LN is undefined for zero or negative value: " + call("LN", x.String()))
 	}
 	d, _ := fromBig(naturalLog(toBig(x)))
 	return value.OfNumeric(d), nil
@@ -66,7 +66,7 @@ func lnNumeric(_ *Context, a []value.Value) (value.Value, error) {
 func log10Numeric(_ *Context, a []value.Value) (value.Value, error) {
 	x := a[0].AsNumeric()
 	if x.Sign() <= 0 {
-		return value.Value{}, fault.BadArgument("LOG10 is undefined for zero or negative value: " + call("LOG10", x.String()))
+		return value.Value{}, usererror.BadArgument("LOG10 is undefined for zero or negative value: " + call("LOG10", x.String()))
 	}
 	d, _ := fromBig(newFloat().Quo(naturalLog(toBig(x)), naturalLog(newFloat().SetInt64(10))))
 	return value.OfNumeric(d), nil
@@ -75,7 +75,7 @@ func log10Numeric(_ *Context, a []value.Value) (value.Value, error) {
 func logNumeric(_ *Context, a []value.Value) (value.Value, error) {
 	x, base := a[0].AsNumeric(), a[1].AsNumeric()
 	if x.Sign() <= 0 || base.Sign() <= 0 || base == value.DecimalFromInt64(1) {
-		return value.Value{}, fault.BadArgument("LOG is undefined for zero or negative value, or when base equals 1: " +
+		return value.Value{}, usererror.BadArgument("LOG is undefined for zero or negative value, or when base equals 1: " +
 			call("LOG", x.String(), base.String()))
 	}
 	d, ok := fromBig(newFloat().Quo(naturalLog(toBig(x)), naturalLog(toBig(base))))
@@ -90,9 +90,9 @@ func powNumeric(_ *Context, a []value.Value) (value.Value, error) {
 	text := call("POW", x.String(), y.String())
 	switch {
 	case x.Sign() == 0 && y.Sign() < 0:
-		return value.Value{}, fault.DivisionByZero(text)
+		return value.Value{}, usererror.DivisionByZero(text)
 	case x.Sign() < 0 && !y.IsInteger():
-		return value.Value{}, fault.BadArgument("Negative NUMERIC value cannot be raised to a fractional power: " + text)
+		return value.Value{}, usererror.BadArgument("Negative NUMERIC value cannot be raised to a fractional power: " + text)
 	case y.Sign() == 0:
 		return value.OfNumeric(value.DecimalFromInt64(1)), nil
 	case x.Sign() == 0:

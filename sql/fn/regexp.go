@@ -7,8 +7,8 @@ import (
 	"regexp/syntax"
 	"unicode/utf8"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -69,7 +69,7 @@ func (c *patternCache) compile(text string) (*pattern, error) {
 		p.re, err = regexp.Compile(text)
 	}
 	if err != nil {
-		return nil, fault.BadRegexp(regexpProblem(err))
+		return nil, usererror.BadRegexp(regexpProblem(err))
 	}
 	p.looksBack = looksBack(tree)
 	return p, nil
@@ -195,7 +195,7 @@ func (p *pattern) each(s string, f func(match []int) (more bool)) {
 
 func (p *pattern) checkGroups() error {
 	if p.re.NumSubexp() > 1 {
-		return fault.BadArgument("Regular expressions passed into extraction functions must not have more than 1 capturing group")
+		return usererror.BadArgument("Regular expressions passed into extraction functions must not have more than 1 capturing group")
 	}
 	return nil
 }
@@ -237,9 +237,9 @@ func (p *pattern) nth(a []value.Value) (found string, start, end int, err error)
 	}
 	switch {
 	case from < 1:
-		return "", -1, -1, fault.BadArgument("Position must be positive")
+		return "", -1, -1, usererror.BadArgument("Position must be positive")
 	case occurrence < 1:
-		return "", -1, -1, fault.BadArgument("Occurrence must be positive")
+		return "", -1, -1, usererror.BadArgument("Occurrence must be positive")
 	}
 	if err := p.checkGroups(); err != nil {
 		return "", -1, -1, err
@@ -343,13 +343,13 @@ func (p *pattern) checkRewrite(rewrite string) error {
 		case i < len(rewrite) && rewrite[i] >= '0' && rewrite[i] <= '9':
 			groups = max(groups, int(rewrite[i]-'0'))
 		case i == len(rewrite):
-			return fault.BadArgument("Invalid REGEXP_REPLACE pattern: Rewrite schema error: '\\' not allowed at end.")
+			return usererror.BadArgument("Invalid REGEXP_REPLACE pattern: Rewrite schema error: '\\' not allowed at end.")
 		case rewrite[i] != '\\':
-			return fault.BadArgument("Invalid REGEXP_REPLACE pattern: Rewrite schema error: '\\' must be followed by a digit or '\\'.")
+			return usererror.BadArgument("Invalid REGEXP_REPLACE pattern: Rewrite schema error: '\\' must be followed by a digit or '\\'.")
 		}
 	}
 	if n := p.re.NumSubexp(); groups > n {
-		return fault.BadArgument(fmt.Sprintf("Invalid REGEXP_REPLACE pattern: Rewrite schema requests %d matches, "+
+		return usererror.BadArgument(fmt.Sprintf("Invalid REGEXP_REPLACE pattern: Rewrite schema requests %d matches, "+
 			"but the regexp only has %d parenthesized subexpressions.", groups, n))
 	}
 	return nil

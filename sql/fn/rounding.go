@@ -5,7 +5,7 @@ import (
 	"math/big"
 	"sync"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -104,7 +104,7 @@ func roundDigits(name string, toInteger func(*big.Float) *big.Float) body {
 		units := new(big.Float).SetPrec(extended).Quo(new(big.Float).SetFloat64(x), unit)
 		result, _ := new(big.Float).SetPrec(extended).Mul(toInteger(units), unit).Float64()
 		if !finite(result) {
-			return value.Value{}, fault.FloatingPointOverflow(call(name, shortFloat(x), int64Text(digits)))
+			return value.Value{}, usererror.FloatingPointOverflow(call(name, shortFloat(x), int64Text(digits)))
 		}
 		return ofFloat64(result)
 	})
@@ -141,7 +141,7 @@ func roundDigitsFloat32(name string, toInteger func(float64) float64) body {
 		unit := math.Pow10(int(-digits))
 		result := toInteger(x/unit) * unit
 		if math.Abs(result) > math.MaxFloat32 {
-			return value.Value{}, fault.FloatingPointOverflow(call(name, shortFloat(x), int64Text(digits)))
+			return value.Value{}, usererror.FloatingPointOverflow(call(name, shortFloat(x), int64Text(digits)))
 		}
 		return value.OfFloat32(float32(result)), nil
 	})

@@ -5,15 +5,15 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // suppressible says whether SAFE., SAFE_CAST and IFERROR turn an error into NULL: those that the data caused, not those
 // of the system.
 func suppressible(err error) bool {
-	var e *fault.Error
+	var e *usererror.Error
 	return errors.As(err, &e) && (e.Code == codes.OutOfRange || e.Code == codes.InvalidArgument)
 }
 
@@ -24,7 +24,7 @@ func unsupported(f *tree.Function) error {
 			args[i] = t.String()
 		}
 	}
-	return fault.UnsupportedFunction(f.Name, args)
+	return usererror.UnsupportedFunction(f.Name, args)
 }
 
 // null is NULL of a kind, without an error.

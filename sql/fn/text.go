@@ -4,7 +4,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -73,5 +73,5 @@ func ascii(s string) bool {
 }
 
 func badArgument(sentence string) (value.Value, error) {
-	return value.Value{}, fault.BadArgument(sentence)
+	return value.Value{}, usererror.BadArgument(sentence)
 }

@@ -5,14 +5,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // How errors write the operation that they are about.
 
 func int64Overflow(x int64, operator string, y int64) error {
-	return fault.Overflow("int64", infix(int64Text(x), operator, int64Text(y)))
+	return usererror.Overflow("int64", infix(int64Text(x), operator, int64Text(y)))
 }
 
 func infix(x, operator, y string) string { return x + " " + operator + " " + y }

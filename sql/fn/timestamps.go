@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -77,7 +77,7 @@ func moveTimestampBy(a []value.Value, sign int64, doing, function string) (value
 	}
 	v, ok := moveTimestamp(a[0], a[1].AsInt64(), sign, unit)
 	if !ok {
-		return value.Value{}, fault.DateOverflow(doing, a[1].AsInt64(), a[2].AsString(), "timestamp", timestampText(a[0]))
+		return value.Value{}, usererror.DateOverflow(doing, a[1].AsInt64(), a[2].AsString(), "timestamp", timestampText(a[0]))
 	}
 	return v, nil
 }

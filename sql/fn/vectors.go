@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -55,7 +55,7 @@ func vectorOverloads(name string, m metric, sparse bool) []overload {
 }
 
 func nullElement(name string) error {
-	return fault.BadArgument("Cannot compute " + name + " with a NULL element, since it is unclear if NULLs should be ignored, " +
+	return usererror.BadArgument("Cannot compute " + name + " with a NULL element, since it is unclear if NULLs should be ignored, " +
 		"counted as a zero value, or another interpretation.")
 }
 
@@ -108,7 +108,7 @@ func layOut(list []value.Value, places map[any]int) ([]float64, error) {
 	for _, e := range list {
 		i := places[place(e)] - 1
 		if seen[i] {
-			return nil, fault.BadArgument(fmt.Sprintf("Duplicate index %v found in the input array.", place(e)))
+			return nil, usererror.BadArgument(fmt.Sprintf("Duplicate index %v found in the input array.", place(e)))
 		}
 		seen[i], x[i] = true, e.AsList()[1].AsFloat64()
 	}

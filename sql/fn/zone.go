@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/fault"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -31,11 +31,11 @@ func zoneArgument(ctx *Context, a []value.Value, i int) (*time.Location, error) 
 	}
 	name := a[i].AsString()
 	if name == "" {
-		return nil, fault.BadArgument("Invalid empty time zone")
+		return nil, usererror.BadArgument("Invalid empty time zone")
 	}
 	zone, err := value.LoadZone(name)
 	if err != nil {
-		return nil, fault.BadArgument("Invalid time zone: " + name)
+		return nil, usererror.BadArgument("Invalid time zone: " + name)
 	}
 	return zone, nil
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // access is one way to read a scan's rows: a table or one of its indexes, from where to where.
@@ -85,7 +85,7 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 		}
 		if !admits(x, pred) {
 			if named {
-				return nil, fault.NullFilteredIndex(x.FullName())
+				return nil, usererror.NullFilteredIndex(x.FullName())
 			}
 			continue
 		}
@@ -95,7 +95,7 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 		list = seekable(list)
 	}
 	if len(list) == 0 {
-		return nil, fault.HintIndexNotFound(s.table.FullName(), name)
+		return nil, usererror.HintIndexNotFound(s.table.FullName(), name)
 	}
 	return list, nil
 }
@@ -149,7 +149,7 @@ func (p *planner) forcedIndex(s *scanRel) (name string, forced bool, err error) 
 	}
 	text, ok := hintText(e)
 	if !ok {
-		return "", false, fault.HintValue("FORCE_INDEX", "")
+		return "", false, usererror.HintValue("FORCE_INDEX", "")
 	}
 	if strings.EqualFold(text, tree.BaseTable) {
 		return "", true, nil

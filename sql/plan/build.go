@@ -3,9 +3,9 @@ package plan
 import (
 	"errors"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // Build plans a statement of a catalog.
@@ -22,7 +22,7 @@ func Build(s tree.Statement, catalog *schema.Catalog, options Options) (*Plan, e
 	case *tree.Delete:
 		err = p.delete(s)
 	default:
-		err = fault.UnsupportedQueryShape()
+		err = usererror.UnsupportedQueryShape()
 	}
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (p *planner) query(q *tree.Query) error {
 		return err
 	}
 	if _, hinted := q.Hints["LOCK_SCANNED_RANGES"]; hinted && p.plan.ForUpdate {
-		return fault.ForUpdateWithHint()
+		return usererror.ForUpdateWithHint()
 	}
 	p.plan.Read = keyRead(p.plan.Root)
 	return nil

@@ -18,5 +18,5 @@
 // predicates alone) and distribution (there is one server; Distributed Union
 // in a printed plan marks where a partition could be cut).
 //
-// Imports of this module: fault, schema, sql/fn, sql/tree, value.
+// Imports of this module: schema, sql/fn, sql/tree, usererror, value.
 package plan

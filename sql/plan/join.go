@@ -4,8 +4,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 func (p *planner) buildJoin(r *joinRel, req request) (built, error) {
@@ -81,7 +81,7 @@ func joinHints(at, statement tree.Hints) (hinted, error) {
 		case "APPLY_JOIN", "LOOP_JOIN":
 			h.method = applyMethod
 		default:
-			return h, fault.HintValue(name, text)
+			return h, usererror.HintValue(name, text)
 		}
 	}
 	for _, hints := range []tree.Hints{at, statement} {
@@ -96,7 +96,7 @@ func joinHints(at, statement tree.Hints) (hinted, error) {
 			h.buildLeft = true
 		case "BUILD_RIGHT":
 		default:
-			return h, fault.HintValue("HASH_JOIN_BUILD_SIDE", text)
+			return h, usererror.HintValue("HASH_JOIN_BUILD_SIDE", text)
 		}
 	}
 	return h, nil

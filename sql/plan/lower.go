@@ -1,8 +1,8 @@
 package plan
 
 import (
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -139,7 +139,7 @@ func (p *planner) lower(s tree.Scan) (relation, error) {
 		}
 		return &sampleRel{in: in, percent: s.Percent, size: p.fold(s.Size), seed: p.fold(s.Seed)}, nil
 	}
-	return nil, fault.UnsupportedQueryShape()
+	return nil, usererror.UnsupportedQueryShape()
 }
 
 func (p *planner) lowerTable(s *tree.TableScan) *scanRel {
@@ -305,7 +305,7 @@ func (p *planner) lowerWith(s *tree.With) (relation, error) {
 func (p *planner) lowerWithRef(s *tree.WithRef) (relation, error) {
 	w := p.withs[s.Name]
 	if w == nil {
-		return nil, fault.UnsupportedQueryShape()
+		return nil, usererror.UnsupportedQueryShape()
 	}
 	if w.number >= 0 {
 		return &spoolScanRel{number: w.number, name: s.Name, out: s.Out}, nil

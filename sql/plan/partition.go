@@ -1,8 +1,8 @@
 package plan
 
 import (
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // Independent says whether a plan refers to no enclosing row.
@@ -41,13 +41,13 @@ func driving(n Node) *Scan {
 // an index entry stands for. A query of no table at all has one partition.
 func (p *Plan) Partitionable() error {
 	if p.Kind != Query {
-		return fault.PartitionedDMLQuery()
+		return usererror.PartitionedDMLQuery()
 	}
 	if len(p.Tables()) == 0 {
 		return nil
 	}
 	if p.ReadsSystem() || !rootPartitionable(p.Root) {
-		return fault.NotPartitionable()
+		return usererror.NotPartitionable()
 	}
 	return nil
 }
@@ -142,10 +142,10 @@ func bindsParent(s, left *Scan) bool {
 func (p *Plan) PartitionedDML() error {
 	m, ok := p.Root.(*Mutate)
 	if !ok || m.Kind == Insert || m.Return != nil || m.Assert != nil {
-		return fault.PartitionedDMLStatement()
+		return usererror.PartitionedDMLStatement()
 	}
 	if !fullyPartitionable(m.Input) {
-		return fault.NotFullyPartitionable()
+		return usererror.NotFullyPartitionable()
 	}
 	return nil
 }

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -80,7 +80,7 @@ func (p *planner) build(r relation, req request) (built, error) {
 	case *sampleRel:
 		return p.buildSample(r, req)
 	}
-	return built{}, fault.UnsupportedQueryShape()
+	return built{}, usererror.UnsupportedQueryShape()
 }
 
 // exactly is the operator with a row of exactly these columns.

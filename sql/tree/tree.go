@@ -6,7 +6,7 @@
 // ColumnRef of its own, unique in the statement; expressions refer to columns
 // by it and to nothing else; implicit casts are explicit.
 //
-// Imports of this module: value, schema.
+// Imports of this module: schema, value.
 package tree
 
 import (

@@ -1,4 +1,4 @@
-package fault
+package usererror
 
 import "google.golang.org/grpc/codes"
 

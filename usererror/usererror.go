@@ -1,12 +1,12 @@
-// Package fault is the catalogue of errors that users see: one constructor
+// Package usererror is the catalogue of errors that users see: one constructor
 // each, holding Cloud Spanner's canonical code and a whole sentence. A file is
-// one area (sql.go, ddl.go, rows.go, ...). What is not a *fault.Error when it
+// one area (sql.go, ddl.go, rows.go, ...). What is not a *usererror.Error when it
 // reaches the server is a bug and is answered INTERNAL without its text.
 //
 // Codes and wordings follow Spanner's; clients match on some of them.
 //
 // Imports of this module: nothing.
-package fault
+package usererror
 
 import (
 	"errors"

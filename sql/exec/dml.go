@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/crowfoot-db/crowfoot/fault"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -116,7 +116,7 @@ func (d *change) checkAssert() error {
 		return err
 	}
 	if v.IsNull() || v.AsInt64() != d.count {
-		return fault.AssertRowsModified(v.AsInt64(), d.count)
+		return usererror.AssertRowsModified(v.AsInt64(), d.count)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (d *change) changed(row []value.Value, action string) error {
 	for _, c := range d.node.Return.Columns {
 		v := row[c.Ordinal]
 		if v.IsPending() {
-			return fault.PendingCommitTimestamp(d.node.Table.FullName(), c.Name)
+			return usererror.PendingCommitTimestamp(d.node.Table.FullName(), c.Name)
 		}
 		d.scratch = append(d.scratch, v)
 	}
@@ -172,7 +172,7 @@ func (d *change) update() error {
 		key = d.layout.AppendKey(key[:0], row[:nk])
 		if d.node.Distinct {
 			if seen[string(key)] {
-				return fault.UpdateTwice(d.node.Table.FullName())
+				return usererror.UpdateTwice(d.node.Table.FullName())
 			}
 			seen[string(key)] = true
 		}
