@@ -11,7 +11,7 @@ import (
 )
 
 // loads is what the splits of a database have had to do, by the minute. It is fed by executions that are
-// sampled, which stand for all (stats.CPU.Weight). What a minute has when the process ends is lost.
+// sampled, which stand for all (cpu.Meter.Weight). What a minute has when the process ends is lost.
 type loads struct {
 	mu      sync.Mutex
 	minutes [2]minuteLoads // the open one, and the one before

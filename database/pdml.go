@@ -58,7 +58,7 @@ func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []va
 	if err != nil {
 		return total, err
 	}
-	progress := d.Stats().StartPartitioned(s.Text, session, int64(len(parts)))
+	progress := d.Live().StartPartitioned(s.Text.SQL, s.Text.Fingerprint, session, int64(len(parts)), d.registry.cfg.Clock())
 	defer progress.Finish()
 	for len(parts) > 0 {
 		part := parts[0]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -13,7 +14,7 @@ import (
 type Projection struct {
 	*table.Projection
 	Access  *stats.Access
-	Typical stats.Typical // CPU time of such reads
+	Typical cpu.Typical // CPU time of such reads
 }
 
 // Projection resolves what a READ names in a schema version, or finds it resolved:

@@ -7,6 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/analyze"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -97,7 +98,7 @@ func (i *instance) prepared(s *Statement) {
 	if i == nil || !isTurn(i.texts.Add(1)) {
 		return
 	}
-	s.PlanTime += stats.Spent(func() {
+	s.PlanTime += cpu.Spent(func() {
 		if shared := i.share(s); shared != nil {
 			shared.used.Store(true)
 			i.shared.Store(shared)

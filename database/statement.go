@@ -14,6 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -39,7 +40,7 @@ type Prepared struct {
 	Procedure string
 
 	Accesses []*stats.Access
-	Typical  stats.Typical // CPU time of such executions
+	Typical  cpu.Typical // CPU time of such executions
 	// Brief says that it does no more than get rows by their whole keys.
 	Brief bool
 	// Point says that it is brief and gets one row at most.
@@ -93,7 +94,7 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 }
 
 func (v *version) prepare(sql string, params map[string]*value.Type, opts Options, clock func() time.Time) (s *Statement, err error) {
-	took := stats.Spent(func() { s, err = v.plan(sql, params, opts) })
+	took := cpu.Spent(func() { s, err = v.plan(sql, params, opts) })
 	if err != nil {
 		return nil, err
 	}

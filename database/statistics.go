@@ -5,29 +5,39 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/live"
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
 // statistics is the collector of a database with what belongs to it.
 type statistics struct {
 	*stats.Collector
+	live   *live.Lists
 	tables []*schema.Table // of SPANNER_SYS; the same for every schema version
 }
 
 func (d *Database) newStatistics() statistics {
+	now := live.New(d.registry.cfg.Clock())
+	if d.registry.cfg.NoStatistics {
+		now = live.Off()
+	}
 	c := stats.New(stats.Config{
 		Store:   d.registry.store,
 		Space:   d.space,
 		Clock:   d.registry.cfg.Clock,
 		Log:     d.log(),
+		Live:    now,
 		Off:     d.registry.cfg.NoStatistics,
 		Sources: d.sources(),
 	})
-	return statistics{Collector: c, tables: c.Tables()}
+	return statistics{Collector: c, live: now, tables: c.Tables()}
 }
 
-// Stats is what happens in this database.
+// Stats is what happened in this database.
 func (d *Database) Stats() *stats.Collector { return d.statistics.Collector }
+
+// Live is what happens in this database now.
+func (d *Database) Live() *live.Lists { return d.statistics.live }
 
 // closeStatistics stores what has happened so far. Background work has ended.
 func (d *Database) closeStatistics() {

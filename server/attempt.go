@@ -8,6 +8,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/live"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 )
@@ -17,7 +18,7 @@ type attempt struct {
 	db         *database.Database
 	began      time.Time
 	committing time.Time // when Commit came; zero before
-	timeline   *stats.TimelineRecorder
+	timeline   *live.TimelineRecorder
 
 	mu        sync.Mutex // guards footprint: reads run side by side
 	footprint stats.Footprint
@@ -28,14 +29,14 @@ type attempt struct {
 func (a *attempt) begin(db *database.Database, opts *txn.Options, now time.Time) {
 	a.db, a.began = db, now
 	opts.Owner = a
-	if a.timeline = db.Stats().StartTimeline(opts.Tag, now); a.timeline != nil {
+	if a.timeline = db.Live().StartTimeline(opts.Tag, now); a.timeline != nil {
 		opts.Waited = a.waited
 	}
 }
 
 // waited notes a wait for a lock in the timeline.
 func (a *attempt) waited(w *txn.LockWait) {
-	a.timeline.Add(w.Began, stats.Event{Kind: stats.EventLock, What: a.db.LockText(w), Duration: w.Waited})
+	a.timeline.Add(w.Began, live.Event{Kind: live.EventLock, What: a.db.LockText(w), Duration: w.Waited})
 }
 
 // LockColumns implements database.LockOwner.
@@ -97,7 +98,7 @@ func (a *attempt) finishTimeline(now time.Time, x stats.Transaction, outcome err
 		text = codeOf(outcome).String()
 	}
 	if !a.committing.IsZero() {
-		ev := stats.Event{Kind: stats.EventCommit, Duration: x.CommitLatency}
+		ev := live.Event{Kind: live.EventCommit, Duration: x.CommitLatency}
 		if outcome != nil {
 			ev.Error = outcome.Error()
 		}

@@ -25,7 +25,7 @@ func (s *Server) answerCall(ctx context.Context, q queryRequest, sc *scope, stmt
 		if !args[0].IsNull() {
 			id = args[0].AsString()
 		}
-		if !sc.session.db.Stats().CancelQuery(id) {
+		if !sc.session.db.Live().CancelQuery(id) {
 			return usererror.QueryNotFound(id)
 		}
 	default:

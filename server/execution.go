@@ -12,6 +12,9 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
+	"github.com/crowfoot-db/crowfoot/stats/live"
+	"github.com/crowfoot-db/crowfoot/stats/metrics"
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
@@ -30,7 +33,7 @@ type execution struct {
 	out     sender // of a streamed reply
 	timing  timing // nil if the client does not care
 
-	cpu            stats.CPU
+	cpu            cpu.Meter
 	began          time.Time
 	received, sent int64 // bytes
 	messages       int64 // sent
@@ -45,7 +48,7 @@ type execution struct {
 	kind        executionKind
 	query       stats.Query
 	read        stats.Read
-	active      stats.ActiveQuery
+	active      live.Query
 	running     context.Context // of a query that can be cancelled
 	cancel      context.CancelCauseFunc
 	failure     error         // of a batch, or of a part of it, although it was answered
@@ -134,7 +137,7 @@ func (e *execution) end(err error) {
 	if e.visit.Sampled() {
 		e.db.Charge(&e.visit, cpu, now)
 	}
-	e.method.metrics.Observe(stats.Call{
+	e.method.metrics.Observe(metrics.Call{
 		Code: codeOf(err), Latency: now.Sub(e.began), CPU: cpu, Received: e.received, Sent: e.sent, RemoteCalls: e.visit.RemoteCalls(),
 	})
 	e.log(now.Sub(e.began), cpu, err)
@@ -143,8 +146,8 @@ func (e *execution) end(err error) {
 }
 
 // load is what the execution had to do with.
-func (e *execution) load() stats.Load {
-	return stats.Load{
+func (e *execution) load() cpu.Load {
+	return cpu.Load{
 		Messages: 1 + e.messages,
 		Bytes:    e.received + e.sent,
 		Commits:  e.commits,
@@ -211,7 +214,7 @@ func (e *execution) endRead(now time.Time, cpu time.Duration, err error) {
 	r.Outcome, r.InReadWrite, r.End, r.CPU = e.outcome(err, now.Sub(e.began)), e.transaction != nil, now, cpu
 	r.LockingDelay, r.ClientWait = e.lockWait(), e.clientWait
 	e.db.Stats().Read(r)
-	e.happened(stats.EventRead, e.read.Access.Target(), now, r.Rows, err)
+	e.happened(live.EventRead, e.read.Access.Target(), now, r.Rows, err)
 }
 
 // metered is ctx with which waiting in a transaction costs the execution nothing.
@@ -285,8 +288,9 @@ func (e *execution) ran(out *dmlOutcome) {
 // start registers a statement as one that runs now, and that users may cancel.
 // Brief ones, which wait for nobody, are over before anybody could.
 func (e *execution) start(ctx context.Context, sc *scope, s *database.Statement, o *spannerpb.RequestOptions) context.Context {
-	e.active = stats.ActiveQuery{
-		Text:        s.Text,
+	e.active = live.Query{
+		SQL:         s.Text.SQL,
+		Fingerprint: s.Text.Fingerprint,
 		Tag:         o.GetRequestTag(),
 		Start:       e.began,
 		Session:     sc.session.id(),
@@ -298,7 +302,7 @@ func (e *execution) start(ctx context.Context, sc *scope, s *database.Statement,
 		ctx, e.cancel = context.WithCancelCause(ctx)
 		e.running, e.active.Cancel = ctx, e.cancel
 	}
-	e.db.Stats().Start(&e.active)
+	e.db.Live().Start(&e.active)
 	return ctx
 }
 
@@ -308,7 +312,7 @@ func (e *execution) stop(err error) error {
 	if e.cancel == nil {
 		return err
 	}
-	if err != nil && errors.Is(context.Cause(e.running), stats.ErrCancelled) {
+	if err != nil && errors.Is(context.Cause(e.running), live.ErrCancelled) {
 		err = context.Canceled
 	}
 	e.cancel(nil)
@@ -325,7 +329,7 @@ func (e *execution) endQuery(now time.Time, cpu time.Duration, err error) {
 	if e.profile != nil && err == nil {
 		e.db.Stats().Profile(&stats.Profile{Text: q.Text, Tag: q.Tag, Latency: q.Latency, End: now, JSON: e.profile()})
 	}
-	e.happened(stats.EventQuery, q.Text.SQL, now, q.Rows+q.RowsWritten, err)
+	e.happened(live.EventQuery, q.Text.SQL, now, q.Rows+q.RowsWritten, err)
 }
 
 // lockWait is how long the execution has waited for locks; what others of its
@@ -338,11 +342,11 @@ func (e *execution) lockWait() time.Duration {
 }
 
 // happened notes the execution in the timeline of its transaction.
-func (e *execution) happened(kind stats.EventKind, what string, now time.Time, rows int64, err error) {
+func (e *execution) happened(kind live.EventKind, what string, now time.Time, rows int64, err error) {
 	if e.transaction == nil || e.transaction.timeline == nil {
 		return
 	}
-	ev := stats.Event{Kind: kind, What: what, Duration: now.Sub(e.began), LockWait: e.lockWait(), Rows: rows}
+	ev := live.Event{Kind: kind, What: what, Duration: now.Sub(e.began), LockWait: e.lockWait(), Rows: rows}
 	if err != nil {
 		ev.Error = err.Error()
 	}

@@ -7,7 +7,7 @@ import (
 
 	"cloud.google.com/go/spanner"
 
-	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/live"
 )
 
 // contend has a younger transaction wait for an older one, which holds what held has locked, for some time at least.
@@ -94,12 +94,12 @@ func TestLockingDelay(t *testing.T) {
 		FROM SPANNER_SYS.READ_STATS_TOP_MINUTE`, "true|1|true")
 	db, err := x.server.registry.Database(testDatabase)
 	x.ok(err)
-	list := db.Stats().Timelines("younger")
+	list := db.Live().Timelines("younger")
 	if len(list) != 1 || len(list[0].Events) != 3 {
 		t.Fatalf("timelines: %+v", list)
 	}
 	wait, read, commit := list[0].Events[0], list[0].Events[1], list[0].Events[2]
-	if wait.Kind != stats.EventLock || wait.What != "Plain(2)" || read.Kind != stats.EventRead || read.LockWait != wait.Duration || commit.Kind != stats.EventCommit {
+	if wait.Kind != live.EventLock || wait.What != "Plain(2)" || read.Kind != live.EventRead || read.LockWait != wait.Duration || commit.Kind != live.EventCommit {
 		t.Errorf("events: %+v", list[0].Events)
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
+	"github.com/crowfoot-db/crowfoot/stats/live"
+	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
 // observing are the paths of the HTTP listener that are about the server itself:
@@ -38,25 +41,25 @@ func (s *Server) Metrics() prometheus.Gatherer { return s.gatherer }
 func (s *Server) observe(services []service) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	metrics := s.newMetrics(registry)
+	methods := s.newMetrics(registry)
 	for _, sv := range services {
 		for i := range sv.methods {
 			m := &sv.methods[i]
-			m.metrics, m.typical = metrics.Method(m.name), new(stats.Typical)
+			m.metrics, m.typical = methods.Method(m.name), new(cpu.Typical)
 		}
 	}
 	s.gatherer = registry
 }
 
-func (s *Server) newMetrics(to prometheus.Registerer) *stats.Metrics {
+func (s *Server) newMetrics(to prometheus.Registerer) *metrics.Methods {
 	if s.cfg.NoStatistics {
 		return nil
 	}
-	metrics, err := stats.NewMetrics(to)
+	methods, err := metrics.NewMethods(to)
 	if err != nil {
 		panic("register metrics: " + err.Error()) // their names are constants
 	}
-	return metrics
+	return methods
 }
 
 // timelines answers /debug/transactions.
@@ -72,9 +75,9 @@ func (s *Server) timelines(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, st.Message(), httpStatus(st.Code()))
 		return
 	}
-	list := db.Stats().Timelines(r.URL.Query().Get("tag"))
+	list := db.Live().Timelines(stats.Tag(r.URL.Query().Get("tag")))
 	if list == nil {
-		list = []stats.Timeline{}
+		list = []live.Timeline{}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(list); err != nil {

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
 // Config is what a Server needs from outside.
@@ -41,7 +41,7 @@ type Server struct {
 	operations   operations
 	tokens       tokenKey
 	serving      []service
-	account      *stats.Account
+	account      *cpu.Account
 	gatherer     prometheus.Gatherer
 
 	grpc    *grpc.Server
@@ -167,16 +167,16 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 }
 
-func newAccount(cfg Config) *stats.Account {
+func newAccount(cfg Config) *cpu.Account {
 	if cfg.NoStatistics {
-		return stats.NoAccount()
+		return cpu.NoAccount()
 	}
-	return stats.NewAccount()
+	return cpu.NewAccount()
 }
 
 // keepAccount has the account learn what messages cost.
 func (s *Server) keepAccount(ctx context.Context) {
-	tick := time.NewTicker(stats.TickEvery)
+	tick := time.NewTicker(cpu.TickEvery)
 	defer tick.Stop()
 	for {
 		select {

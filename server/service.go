@@ -6,7 +6,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
+	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
 // A service is a gRPC service as a table of its methods; gRPC and REST both
@@ -25,10 +26,10 @@ type method struct {
 	unary   func(ctx context.Context, e *execution) (any, error)
 	stream  func(ctx context.Context, e *execution) error
 
-	metrics  *stats.Method
-	typical  *stats.Typical // CPU time of its requests, if they are of one kind
-	varied   bool           // they say of which kind they are
-	measured bool           // each is measured
+	metrics  *metrics.Method
+	typical  *cpu.Typical // CPU time of its requests, if they are of one kind
+	varied   bool         // they say of which kind they are
+	measured bool         // each is measured
 }
 
 // sender takes the messages of a streamed reply, in order; grpc.ServerStream

@@ -1,153 +1,11 @@
 package stats
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"slices"
-	"strconv"
-	"sync"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/stats/live"
 	"github.com/crowfoot-db/crowfoot/value"
 )
-
-// maxOldest is how many rows OLDEST_ACTIVE_QUERIES has at most.
-const maxOldest = 1000
-
-// An ActiveQuery is a query that runs now. The caller owns it, and the Collector
-// keeps a pointer to it from Start to Finish: embed it in what the request has anyway.
-type ActiveQuery struct {
-	Text          Text
-	Tag           string // of the request
-	Start         time.Time
-	Session       string
-	ClientAddress string
-	APIClient     string // the x-goog-api-client header
-	UserAgent     string
-	Priority      string // such as PRIORITY_HIGH
-	Transaction   string // READ_ONLY, READ_WRITE or NONE
-	// Cancel ends the query; CALL cancel_query calls it. Nil if it cannot be ended.
-	Cancel context.CancelCauseFunc
-
-	id         uint64
-	list       *activeList
-	prev, next *ActiveQuery
-}
-
-// ErrCancelled is the cause with which cancel_query cancels.
-var ErrCancelled = errors.New("query was cancelled by cancel_query")
-
-// active is every query that runs now, in lists that are each in order of their start.
-type active struct{ lists [maxShards]activeList }
-
-type activeList struct {
-	mu          sync.Mutex
-	newest      uint64 // id; those of list i are i modulo maxShards
-	first, last *ActiveQuery
-	_           [32]byte // so that lists do not share a cache line
-}
-
-// begin makes ids begin above those of a former process.
-func (a *active) begin(now time.Time) {
-	for i := range a.lists {
-		a.lists[i].newest = uint64(now.UnixNano())/maxShards*maxShards + uint64(i)
-	}
-}
-
-// Start registers a query. It must be finished. Queries of change streams are not registered.
-func (c *Collector) Start(q *ActiveQuery) {
-	if c.cfg.Off {
-		return
-	}
-	l := &c.active.lists[stripe()]
-	q.list = l
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.newest += maxShards
-	q.id = l.newest
-	q.prev, q.next = l.last, nil
-	if l.last == nil {
-		l.first = q
-	} else {
-		l.last.next = q
-	}
-	l.last = q
-}
-
-// Finish takes a query out. More than once is once; one that was never started is none.
-func (q *ActiveQuery) Finish() {
-	l := q.list
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if q.prev == nil {
-		l.first = q.next
-	} else {
-		q.prev.next = q.next
-	}
-	if q.next == nil {
-		l.last = q.prev
-	} else {
-		q.next.prev = q.prev
-	}
-	q.list, q.prev, q.next = nil, nil, nil
-}
-
-// CancelQuery ends the query that OLDEST_ACTIVE_QUERIES shows with an id. False is that there is none.
-func (c *Collector) CancelQuery(id string) bool {
-	n, err := strconv.ParseUint(id, 10, 64)
-	if err != nil {
-		return false
-	}
-	cancel := c.active.lists[n%maxShards].cancelOf(n)
-	if cancel == nil {
-		return false
-	}
-	cancel(ErrCancelled)
-	return true
-}
-
-// cancelOf is what ends a query; nil if it runs no more.
-func (l *activeList) cancelOf(id uint64) context.CancelCauseFunc {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for q := l.first; q != nil; q = q.next {
-		if q.id == id {
-			return q.Cancel
-		}
-	}
-	return nil
-}
-
-// each calls f with every active query; f keeps nothing of it but copies.
-func (a *active) each(f func(*ActiveQuery)) {
-	for i := range a.lists {
-		l := &a.lists[i]
-		l.mu.Lock()
-		for q := l.first; q != nil; q = q.next {
-			f(q)
-		}
-		l.mu.Unlock()
-	}
-}
-
-// oldest lists the oldest queries first.
-func (a *active) oldest() []ActiveQuery {
-	var list []ActiveQuery
-	order := func(x, y ActiveQuery) int { return cmp.Or(x.Start.Compare(y.Start), cmp.Compare(x.id, y.id)) }
-	a.each(func(q *ActiveQuery) {
-		list = append(list, *q)
-		if len(list) >= 2*maxOldest {
-			slices.SortFunc(list, order)
-			list = list[:maxOldest]
-		}
-	})
-	slices.SortFunc(list, order)
-	return list[:min(len(list), maxOldest)]
-}
 
 var oldestColumns = []plainColumn{
 	{"START_TIME", value.TimestampType}, {"TEXT_FINGERPRINT", value.Int64Type}, {"TEXT", value.StringType},
@@ -158,15 +16,15 @@ var oldestColumns = []plainColumn{
 
 func (c *Collector) oldestRows() [][]value.Value {
 	var rows [][]value.Value
-	for _, q := range c.active.oldest() {
-		shown := cut(q.Text.SQL, maxText)
+	for _, q := range c.cfg.Live.Oldest() {
+		shown := cut(q.SQL, maxText)
 		rows = append(rows, []value.Value{
 			value.OfTime(q.Start),
-			value.OfInt64(fingerprintOf(Tag(q.Tag), q.Text.Fingerprint)),
+			value.OfInt64(fingerprintOf(Tag(q.Tag), q.Fingerprint)),
 			value.OfString(shown),
-			value.OfBool(len(shown) < len(q.Text.SQL)),
+			value.OfBool(len(shown) < len(q.SQL)),
 			value.OfString(q.Session),
-			value.OfString(strconv.FormatUint(q.id, 10)),
+			value.OfString(q.ID()),
 			stringOrNull(q.ClientAddress),
 			stringOrNull(q.APIClient),
 			stringOrNull(q.UserAgent),
@@ -189,7 +47,7 @@ func (c *Collector) summaryRows() [][]value.Value {
 	var older [3]int64
 	oldest := value.Null(value.Timestamp)
 	var first time.Time
-	c.active.each(func(q *ActiveQuery) {
+	c.cfg.Live.EachQuery(func(q *live.Query) {
 		if count++; count == 1 || q.Start.Before(first) {
 			first = q.Start
 			oldest = value.OfTime(first)
@@ -208,4 +66,37 @@ func stringOrNull(s string) value.Value {
 		return value.Null(value.String)
 	}
 	return value.OfString(s)
+}
+
+var partitionedColumns = []plainColumn{
+	{"TEXT", value.StringType}, {"TEXT_FINGERPRINT", value.Int64Type}, {"SESSION_ID", value.StringType},
+	{"NUM_PARTITIONS_TOTAL", value.Int64Type}, {"NUM_PARTITIONS_COMPLETE", value.Int64Type},
+	{"NUM_TRIVIAL_PARTITIONS_COMPLETE", value.Int64Type}, {"PROGRESS", value.Float64Type}, {"ROWS_PROCESSED", value.Int64Type},
+	{"START_TIMESTAMP", value.TimestampType}, {"LAST_UPDATE_TIMESTAMP", value.TimestampType},
+}
+
+func (c *Collector) partitionedRows() [][]value.Value {
+	return rowsOf(c.cfg.Live.Partitioned, func(p live.Progress) []value.Value {
+		return []value.Value{
+			value.OfString(cut(p.SQL, maxText)),
+			value.OfInt64(p.Fingerprint),
+			value.OfString(p.Session),
+			value.OfInt64(p.Total),
+			value.OfInt64(p.Complete),
+			value.OfInt64(p.Trivial),
+			value.OfFloat64(percentComplete(p)),
+			value.OfInt64(p.Rows),
+			value.OfTime(p.Start),
+			value.OfTime(p.Updated),
+		}
+	})
+}
+
+// percentComplete is the share, in percent, of complete partitions among those that are not trivial, as far as that is known:
+// https://cloud.google.com/spanner/docs/introspection/active-partitioned-dmls#table_schema.
+func percentComplete(p live.Progress) float64 {
+	if p.Total == p.Trivial {
+		return 0
+	}
+	return 100 * float64(p.Complete-p.Trivial) / float64(p.Total-p.Trivial)
 }

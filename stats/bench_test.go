@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -76,66 +74,6 @@ func BenchmarkLockWait(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		w.c.LockWait(&l)
-	}
-}
-
-func BenchmarkActive(b *testing.B) {
-	w := newWorld(b)
-	q := &ActiveQuery{Text: TextOf("SELECT 1"), Start: w.now}
-	b.ReportAllocs()
-	for b.Loop() {
-		w.c.Start(q)
-		q.Finish()
-	}
-}
-
-func BenchmarkCPU(b *testing.B) {
-	a := NewAccount()
-	b.Run("few", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			c := CPU{Account: a}
-			c.Start()
-			c.Stop(Load{Messages: 2, Rows: 1})
-		}
-	})
-	b.Run("many", func(b *testing.B) {
-		a.busy.Store(true)
-		defer a.busy.Store(false)
-		b.ReportAllocs()
-		typical := new(Typical)
-		for b.Loop() {
-			c := CPU{Account: a, Typical: typical}
-			c.Start()
-			c.Stop(Load{Messages: 2, Rows: 1})
-		}
-	})
-	b.Run("thread clock", func(b *testing.B) {
-		for b.Loop() {
-			threadCPU()
-		}
-	})
-	b.Run("lap", func(b *testing.B) {
-		c := CPU{Account: a}
-		c.Start()
-		for b.Loop() {
-			c.locked = false
-			c.began = time.Since(epoch)
-			c.Lap()
-		}
-		c.Stop(Load{Rows: 1})
-	})
-}
-
-func BenchmarkMethod(b *testing.B) {
-	m, err := NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		b.Fatal(err)
-	}
-	method := m.Method("ExecuteStreamingSql")
-	b.ReportAllocs()
-	for b.Loop() {
-		method.Observe(Call{Latency: 30 * time.Microsecond, CPU: 20 * time.Microsecond, Received: 100, Sent: 200})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/stats/live"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -247,16 +248,16 @@ func TestConcurrent(t *testing.T) {
 	for i := range workers {
 		group.Go(func() {
 			for j := range each {
-				q := ActiveQuery{Text: TextOf("SELECT 1"), Start: clock()}
-				w.c.Start(&q)
-				w.c.Query(&Query{Text: q.Text, End: clock(), Accesses: []*Access{a}, Rows: 1})
+				q := live.Query{SQL: "SELECT 1", Start: clock()}
+				w.live.Start(&q)
+				w.c.Query(&Query{Text: TextOf(q.SQL), End: clock(), Accesses: []*Access{a}, Rows: 1})
 				w.c.Read(&Read{Access: a, End: clock(), Rows: 1})
 				var f Footprint
 				f.Add(a)
 				w.c.Transaction(&Transaction{Footprint: &f, End: clock()})
 				q.Finish()
-				r := w.c.StartTimeline("tag", clock())
-				r.Add(clock(), Event{Kind: EventQuery, What: "SELECT 1"})
+				r := w.live.StartTimeline("tag", clock())
+				r.Add(clock(), live.Event{Kind: live.EventQuery, What: "SELECT 1"})
 				r.Finish(clock(), "committed")
 				if i == 0 && j%20 == 0 {
 					mu.Lock()
@@ -276,7 +277,7 @@ func TestConcurrent(t *testing.T) {
 					return
 				default:
 					w.column(t, name, "TEXT")
-					w.c.Timelines("tag")
+					w.live.Timelines("tag")
 				}
 			}
 		})

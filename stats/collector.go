@@ -10,6 +10,8 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/stats/live"
+	"github.com/crowfoot-db/crowfoot/stats/stripe"
 )
 
 // Config is what a Collector needs from outside.
@@ -18,6 +20,7 @@ type Config struct {
 	Space mvcc.Space // of the database
 	Clock func() time.Time
 	Log   *slog.Logger
+	Live  *live.Lists // of the database
 	// Off makes a Collector that takes nothing in: its tables show what was stored before, and no executions.
 	Off bool
 	Sources
@@ -36,10 +39,6 @@ type Collector struct {
 	// past is the number of the last minute that is over: what is recorded late counts in a minute after it.
 	past    atomic.Int64
 	sampler sampler
-
-	active      active
-	partitioned partitionedDMLs
-	timelines   timelines
 
 	asideMu sync.Mutex
 	aside   []*set // full sets of minutes that a record found over
@@ -68,9 +67,8 @@ type set struct {
 
 // New makes the collector of a database. It reads the store when it is first asked to, and writes in Run and Close.
 func New(cfg Config) *Collector {
-	c := &Collector{cfg: cfg, opened: cfg.Clock(), shards: make([]shard, stripes)}
+	c := &Collector{cfg: cfg, opened: cfg.Clock(), shards: make([]shard, stripe.Count)}
 	c.past.Store(minuteOf(c.opened) - 1)
-	c.active.begin(c.opened)
 	return c
 }
 
@@ -103,7 +101,7 @@ func (c *Collector) Close() error {
 
 // enter locks a shard.
 func (c *Collector) enter() *shard {
-	s := &c.shards[stripe()]
+	s := &c.shards[stripe.Current()]
 	s.mu.Lock()
 	s.dirty = true
 	return s

@@ -19,9 +19,8 @@
 // row says did happen (a tally that was dropped and came back counts from
 // then on, it never overstates); a crash loses the seconds since the last flush.
 //
-// Beside: queries that run now (active.go), partitioned DML that runs now
-// (partitioned.go), timelines of tagged transactions (timeline.go), CPU time
-// (cpu.go, account.go), and metrics of API methods (metrics.go).
+// Beside it: stats/live lists what happens now, stats/cpu measures CPU time, stats/metrics
+// counts requests by API method, stats/stripe parts what all processors count in.
 //
 // What the columns mean is what the service's pages say of them, with bytes and
 // CPU time by our own measure. Some are always 0: rows spooled (to a temporary disk: sorts and hash tables live in
@@ -31,5 +30,5 @@
 // Left out: SUPPORTED_OPTIMIZER_VERSIONS (sql/system has it), and tables about
 // what Crowfoot does not have: recommendations, vector indexes, graph operations.
 //
-// Imports of this module: kv, mvcc, schema, stats/distribution, value.
+// Imports of this module: kv, mvcc, schema, stats/distribution, stats/live, stats/stripe, value.
 package stats

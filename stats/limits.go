@@ -30,8 +30,6 @@ const (
 
 // What the open minute holds, for each shard.
 const (
-	// maxShards is enough that the mutex of a shard is rarely contended.
-	maxShards = 8
 	// boardTallies and boardTexts bound a board: beyond, its lighter half goes into the rest.
 	boardTallies = 4 * keepTop
 	boardTexts   = 2 << 20

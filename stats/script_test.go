@@ -15,6 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/stats/live"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -59,9 +60,10 @@ type world struct {
 	c     *Collector
 	sources
 	footprint Footprint
-	dml       *ActiveDML
-	running   map[string]*ActiveQuery
-	timeline  *TimelineRecorder
+	live      *live.Lists
+	dml       *live.PartitionedDML
+	running   map[string]*live.Query
+	timeline  *live.TimelineRecorder
 }
 
 // sources is what the callbacks of Sources answer.
@@ -76,7 +78,7 @@ type sources struct {
 var midnight = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newWorld(t testing.TB) *world {
-	w := &world{fs: vfs.NewCrashableMem(), now: midnight, running: map[string]*ActiveQuery{}}
+	w := &world{fs: vfs.NewCrashableMem(), now: midnight, running: map[string]*live.Query{}}
 	w.openStore(t)
 	t.Cleanup(func() { w.store.Close() })
 	return w
@@ -92,8 +94,9 @@ func (w *world) openStore(t testing.TB) {
 }
 
 func (w *world) open() {
+	w.live = live.New(w.now)
 	w.c = New(Config{
-		Store: w.store, Space: 7, Clock: func() time.Time { return w.now }, Log: slog.New(slog.DiscardHandler),
+		Store: w.store, Space: 7, Clock: func() time.Time { return w.now }, Log: slog.New(slog.DiscardHandler), Live: w.live,
 		Sources: Sources{
 			Sizes:            func() ([]TableSize, error) { return w.sizes, nil },
 			Splits:           func(time.Time) []SplitLoad { return w.splits },
@@ -195,11 +198,11 @@ var verbs = map[string]func(w *world, t *testing.T, f fields, rest string) strin
 		return ""
 	},
 	"start": func(w *world, _ *testing.T, f fields, rest string) string {
-		q := &ActiveQuery{Text: TextOf(rest), Start: w.now, Session: f["session"], ClientAddress: f["client"], UserAgent: f["agent"],
+		q := &live.Query{SQL: rest, Fingerprint: TextOf(rest).Fingerprint, Tag: f["tag"], Start: w.now, Session: f["session"], ClientAddress: f["client"], UserAgent: f["agent"],
 			Priority: f["priority"], Transaction: f["transaction"]}
 		q.Cancel = func(cause error) { q.Session = cause.Error() }
 		w.running[f["name"]] = q
-		w.c.Start(q)
+		w.live.Start(q)
 		return ""
 	},
 	"finish": func(w *world, _ *testing.T, f fields, _ string) string {
@@ -209,9 +212,9 @@ var verbs = map[string]func(w *world, t *testing.T, f fields, rest string) strin
 	"cancel": func(w *world, _ *testing.T, f fields, _ string) string {
 		id := f["id"]
 		if q := w.running[f["name"]]; q != nil {
-			id = strconv.FormatUint(q.id, 10)
+			id = q.ID()
 		}
-		if !w.c.CancelQuery(id) {
+		if !w.live.CancelQuery(id) {
 			return "not found"
 		}
 		return w.running[f["name"]].Session
@@ -219,7 +222,7 @@ var verbs = map[string]func(w *world, t *testing.T, f fields, rest string) strin
 	"partitioned": func(w *world, _ *testing.T, f fields, rest string) string {
 		switch {
 		case f["start"] != "":
-			w.dml = w.c.StartPartitioned(TextOf(rest), f["session"], f.int("start"))
+			w.dml = w.live.StartPartitioned(rest, TextOf(rest).Fingerprint, f["session"], f.int("start"), w.now)
 		case f["rows"] != "":
 			w.dml.Advance(f.int("rows"), w.now)
 		case f["split"] != "":
@@ -231,19 +234,19 @@ var verbs = map[string]func(w *world, t *testing.T, f fields, rest string) strin
 	},
 	"event": func(w *world, _ *testing.T, f fields, rest string) string {
 		if tag := f["begin"]; tag != "" {
-			w.timeline = w.c.StartTimeline(tag, w.now)
+			w.timeline = w.live.StartTimeline(Tag(tag), w.now)
 			return ""
 		}
 		if outcome := f["finish"]; outcome != "" {
 			w.timeline.Finish(w.now, outcome)
 			return ""
 		}
-		w.timeline.Add(w.now, Event{Kind: EventKind(f["kind"]), What: rest, Duration: f.duration("for"), LockWait: f.duration("lock"), Rows: f.int("rows")})
+		w.timeline.Add(w.now, live.Event{Kind: live.EventKind(f["kind"]), What: rest, Duration: f.duration("for"), LockWait: f.duration("lock"), Rows: f.int("rows")})
 		return ""
 	},
 	"timelines": func(w *world, _ *testing.T, f fields, _ string) string {
 		var lines []string
-		for _, l := range w.c.Timelines(f["tag"]) {
+		for _, l := range w.live.Timelines(Tag(f["tag"])) {
 			lines = append(lines, jsonText(l))
 		}
 		return strings.Join(lines, "\n")

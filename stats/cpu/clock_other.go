@@ -1,6 +1,6 @@
 //go:build !linux
 
-package stats
+package cpu
 
 import "time"
 

@@ -1,16 +1,11 @@
-package stats
+package cpu
 
 import (
-	"fmt"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc/codes"
 )
 
 // TestCPUAddsUp runs more workers than there are processors. Each execution is
@@ -45,7 +40,7 @@ func addUp(t *testing.T, rounds int, wait time.Duration) {
 					return
 				default:
 				}
-				c := CPU{Account: a, Typical: kinds[min(i, 1)]}
+				c := Meter{Account: a, Typical: kinds[min(i, 1)]}
 				c.Start()
 				spinInLaps(&c, i, rounds)
 				c.Pause()
@@ -110,7 +105,7 @@ func measure(t *testing.T, typical *Typical, rounds int) {
 				default:
 				}
 				before := threadCPU()
-				c := CPU{Account: a, Typical: typical}
+				c := Meter{Account: a, Typical: typical}
 				c.Start()
 				spinRounds(rounds + rounds*(i%5)) // of one kind, but not alike
 				c.Stop(Load{Rows: 1})
@@ -133,7 +128,7 @@ func measure(t *testing.T, typical *Typical, rounds int) {
 }
 
 // spinInLaps works as a request does: most are short, some long enough to be preempted.
-func spinInLaps(c *CPU, i, rounds int) {
+func spinInLaps(c *Meter, i, rounds int) {
 	laps := 1
 	if i == 0 {
 		laps = 30
@@ -154,79 +149,40 @@ func spinRounds(rounds int) {
 
 var sink atomic.Int64
 
-func TestMetrics(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	m, err := NewMetrics(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := m.Method("Read")
-	read.Observe(Call{Latency: time.Millisecond, CPU: 20 * time.Microsecond, Received: 10, Sent: 100, RemoteCalls: 3})
-	read.Observe(Call{Code: codes.NotFound, Latency: time.Microsecond, Received: 10})
-	m.Method("Commit").Observe(Call{Code: 200})
-	if m.Method("Read") != read {
-		t.Error("a method is two")
-	}
-	want := `crowfoot_cpu_seconds_total{Commit} 0
-crowfoot_cpu_seconds_total{Read} 2e-05
-crowfoot_received_bytes_total{Commit} 0
-crowfoot_received_bytes_total{Read} 20
-crowfoot_remote_calls_total{Commit} 0
-crowfoot_remote_calls_total{Read} 3
-crowfoot_request_seconds{Commit} 1 in 0
-crowfoot_request_seconds{Read} 2 in 0.001001
-crowfoot_requests_total{NotFound,Read} 1
-crowfoot_requests_total{OK,Read} 1
-crowfoot_requests_total{Unknown,Commit} 1
-crowfoot_sent_bytes_total{Commit} 0
-crowfoot_sent_bytes_total{Read} 100
-`
-	if got := gathered(t, registry); got != want {
-		t.Errorf("got:\n%s", got)
-	}
-	if _, err := NewMetrics(registry); err == nil {
-		t.Error("registered twice")
-	}
-}
-
-// gathered prints the metrics of a registry.
-func gathered(t *testing.T, registry *prometheus.Registry) string {
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	for _, f := range families {
-		for _, m := range f.Metric {
-			var labels []string
-			for _, l := range m.Label {
-				labels = append(labels, l.GetValue())
-			}
-			fmt.Fprintf(&b, "%s{%s} ", f.GetName(), strings.Join(labels, ","))
-			if h := m.GetHistogram(); h != nil {
-				fmt.Fprintf(&b, "%d in %g\n", h.GetSampleCount(), h.GetSampleSum())
-			} else {
-				fmt.Fprintf(&b, "%g\n", m.GetCounter().GetValue())
-			}
+func BenchmarkCPU(b *testing.B) {
+	a := NewAccount()
+	b.Run("few", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			c := Meter{Account: a}
+			c.Start()
+			c.Stop(Load{Messages: 2, Rows: 1})
 		}
-	}
-	return b.String()
-}
-
-// TestLatencyBuckets: a latency is in the first bucket whose bound it does not exceed, as Prometheus has it.
-func TestLatencyBuckets(t *testing.T) {
-	for i := range latencyBuckets {
-		bound := firstBucket << i
-		if got := bucketOf(bound); got != i {
-			t.Errorf("%v is in bucket %d, want %d", bound, got, i)
+	})
+	b.Run("many", func(b *testing.B) {
+		a.busy.Store(true)
+		defer a.busy.Store(false)
+		b.ReportAllocs()
+		typical := new(Typical)
+		for b.Loop() {
+			c := Meter{Account: a, Typical: typical}
+			c.Start()
+			c.Stop(Load{Messages: 2, Rows: 1})
 		}
-		if got := bucketOf(bound + 1); got != i+1 {
-			t.Errorf("%v is in bucket %d, want %d", bound+1, got, i+1)
+	})
+	b.Run("thread clock", func(b *testing.B) {
+		for b.Loop() {
+			threadCPU()
 		}
-	}
-	for d, want := range map[time.Duration]int{-time.Second: 0, 0: 0, 1: 0, time.Hour: latencyBuckets} {
-		if got := bucketOf(d); got != want {
-			t.Errorf("%v is in bucket %d, want %d", d, got, want)
+	})
+	b.Run("lap", func(b *testing.B) {
+		c := Meter{Account: a}
+		c.Start()
+		for b.Loop() {
+			c.locked = false
+			c.began = time.Since(epoch)
+			c.Lap()
 		}
-	}
+		c.Stop(Load{Rows: 1})
+	})
 }

@@ -1,7 +1,8 @@
-package stats
+package live
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -59,15 +60,15 @@ type TimelineRecorder struct {
 }
 
 // StartTimeline begins the timeline of a transaction; nil without a tag.
-func (c *Collector) StartTimeline(tag string, begin time.Time) *TimelineRecorder {
-	if tag == "" || c.cfg.Off {
+func (l *Lists) StartTimeline(tag string, begin time.Time) *TimelineRecorder {
+	if tag == "" || l.off {
 		return nil
 	}
-	r := &TimelineRecorder{t: Timeline{Tag: Tag(tag), Begin: begin}}
-	c.timelines.mu.Lock()
-	defer c.timelines.mu.Unlock()
-	c.timelines.ring[c.timelines.next] = r
-	c.timelines.next = (c.timelines.next + 1) % maxTimelines
+	r := &TimelineRecorder{t: Timeline{Tag: tag, Begin: begin}}
+	l.timelines.mu.Lock()
+	defer l.timelines.mu.Unlock()
+	l.timelines.ring[l.timelines.next] = r
+	l.timelines.next = (l.timelines.next + 1) % maxTimelines
 	return r
 }
 
@@ -88,7 +89,9 @@ func (r *TimelineRecorder) Add(begin time.Time, e Event) {
 }
 
 // own is the beginning of a text, in memory of its own.
-func own(s string) string { return string(append([]byte(nil), cut(s, maxEventText)...)) }
+func own(s string) string {
+	return strings.Clone(strings.ToValidUTF8(s[:min(len(s), maxEventText)], ""))
+}
 
 // Finish ends the timeline.
 func (r *TimelineRecorder) Finish(end time.Time, outcome string) {
@@ -101,13 +104,12 @@ func (r *TimelineRecorder) Finish(end time.Time, outcome string) {
 }
 
 // Timelines are the newest timelines of a tag, newest first; of every tag if it is empty.
-func (c *Collector) Timelines(tag string) []Timeline {
-	c.timelines.mu.Lock()
-	defer c.timelines.mu.Unlock()
-	tag = Tag(tag)
+func (l *Lists) Timelines(tag string) []Timeline {
+	l.timelines.mu.Lock()
+	defer l.timelines.mu.Unlock()
 	var list []Timeline
 	for i := 1; i <= maxTimelines; i++ {
-		r := c.timelines.ring[(c.timelines.next-i+maxTimelines)%maxTimelines]
+		r := l.timelines.ring[(l.timelines.next-i+maxTimelines)%maxTimelines]
 		if r == nil {
 			break
 		}

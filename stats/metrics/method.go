@@ -1,4 +1,7 @@
-package stats
+// Package metrics counts how the API is used, by method, for Prometheus.
+//
+// Imports of this module: stats/stripe.
+package metrics
 
 import (
 	"math/bits"
@@ -8,11 +11,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/stats/stripe"
 )
 
-// Metrics is how the API is used, by method, for Prometheus. Counting is ours, since it happens in every request:
+// Methods is how the API is used, by method, for Prometheus. Counting is ours, since it happens in every request:
 // a Method keeps what belongs together in one place for each processor, and it is summed up when it is asked for.
-type Metrics struct {
+type Methods struct {
 	requests, latency, cpu, received, sent, remote *prometheus.Desc
 
 	mu      sync.Mutex // guards methods
@@ -25,12 +30,12 @@ const (
 	latencyBuckets = 22
 )
 
-// NewMetrics makes the metrics and registers them.
-func NewMetrics(to prometheus.Registerer) (*Metrics, error) {
+// NewMethods makes the metrics and registers them.
+func NewMethods(to prometheus.Registerer) (*Methods, error) {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("crowfoot_"+name, help, append([]string{"method"}, labels...), nil)
 	}
-	m := &Metrics{
+	m := &Methods{
 		requests: desc("requests_total", "Requests that have ended, by status code.", "code"),
 		latency:  desc("request_seconds", "Time from first byte received to last byte sent."),
 		cpu:      desc("cpu_seconds_total", "CPU time of requests, with their share of what the process used for all."),
@@ -42,14 +47,14 @@ func NewMetrics(to prometheus.Registerer) (*Metrics, error) {
 }
 
 // Describe implements prometheus.Collector.
-func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+func (m *Methods) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{m.requests, m.latency, m.cpu, m.received, m.sent, m.remote} {
 		to <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+func (m *Methods) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, method := range m.methods {
@@ -68,13 +73,13 @@ type methodStripe struct {
 	cpu, latency, received, sent, remote atomic.Int64
 	byCode                               [maxCode + 1]atomic.Int64
 	buckets                              [latencyBuckets + 1]atomic.Int64 // the last of what is longer
-	_                                    [cacheLine]byte
+	_                                    [stripe.CacheLine]byte
 }
 
 const maxCode = codes.Unauthenticated
 
 // Method is the method of a name, such as ExecuteStreamingSql: several services may have one. Nil if there are no metrics.
-func (m *Metrics) Method(name string) *Method {
+func (m *Methods) Method(name string) *Method {
 	if m == nil {
 		return nil
 	}
@@ -85,7 +90,7 @@ func (m *Metrics) Method(name string) *Method {
 			return method
 		}
 	}
-	method := &Method{name: name, stripes: make([]methodStripe, stripes)}
+	method := &Method{name: name, stripes: make([]methodStripe, stripe.Count)}
 	m.methods = append(m.methods, method)
 	return method
 }
@@ -107,7 +112,7 @@ func (m *Method) Observe(c Call) {
 	if c.Code > maxCode {
 		c.Code = codes.Unknown
 	}
-	l := &m.stripes[stripe()]
+	l := &m.stripes[stripe.Current()]
 	l.byCode[c.Code].Add(1)
 	l.buckets[bucketOf(c.Latency)].Add(1)
 	l.latency.Add(int64(c.Latency))
@@ -132,7 +137,7 @@ func (m *Method) sum(of func(*methodStripe) *atomic.Int64) (n int64) {
 	return n
 }
 
-func (m *Method) collect(all *Metrics, to chan<- prometheus.Metric) {
+func (m *Method) collect(all *Methods, to chan<- prometheus.Metric) {
 	count := func(d *prometheus.Desc, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, append([]string{m.name}, labels...)...)
 	}

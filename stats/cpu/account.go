@@ -1,9 +1,11 @@
-package stats
+package cpu
 
 import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/crowfoot-db/crowfoot/stats/stripe"
 )
 
 // An Account is the CPU time of a process: what was measured for executions,
@@ -20,10 +22,10 @@ type Account struct {
 	busy    atomic.Bool  // there are many segments: not all have to be measured
 	share   atomic.Int64 // nanoseconds for as much as a message's share is
 	average atomic.Int64 // nanoseconds per segment
-	_       [cacheLine]byte
+	_       [stripe.CacheLine]byte
 	pool    atomic.Int64 // nanoseconds that are left to be charged
-	_       [cacheLine]byte
-	stripes [maxShards]accountStripe
+	_       [stripe.CacheLine]byte
+	stripes [stripe.Max]accountStripe
 
 	mu   sync.Mutex // guards last
 	last reading
@@ -34,7 +36,7 @@ type accountStripe struct {
 	measured atomic.Int64 // nanoseconds
 	segments atomic.Int64
 	parts    atomic.Int64 // of shares
-	_        [cacheLine]byte
+	_        [stripe.CacheLine]byte
 }
 
 // reading is an Account at one moment.
@@ -100,14 +102,14 @@ func (a *Account) read() reading {
 }
 
 func (a *Account) settle(used time.Duration) {
-	l := &a.stripes[stripe()]
+	l := &a.stripes[stripe.Current()]
 	l.measured.Add(int64(used))
 	l.segments.Add(1)
 }
 
 // charge counts parts and draws their share from the pool.
 func (a *Account) charge(parts int64) time.Duration {
-	a.stripes[stripe()].parts.Add(parts)
+	a.stripes[stripe.Current()].parts.Add(parts)
 	want := a.share.Load() * parts / messageParts
 	if left := a.pool.Add(-want); left < 0 {
 		lacking := min(-left, want)

@@ -1,4 +1,4 @@
-package stats
+package cpu
 
 import (
 	"math/bits"
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A CPU measures the CPU time of one execution by the clock of the thread its
-// goroutine runs on. A CPU with an Account is ready to Start.
+// A Meter measures the CPU time of one execution by the clock of the thread its
+// goroutine runs on. A Meter with an Account is ready to Start.
 //
 // Go moves goroutines between threads, and threads between goroutines, so the
 // clock of a thread is a goroutine's only between two moments at which it did
@@ -33,7 +33,7 @@ import (
 // executions take instead.
 //
 // Where there is no clock of threads (anything but Linux) time stands in for it: an upper bound.
-type CPU struct {
+type Meter struct {
 	Account *Account
 	Typical *Typical // nil: this execution must be measured
 
@@ -79,21 +79,21 @@ const (
 var epoch = time.Now()
 
 // Start begins to measure what this goroutine does.
-func (c *CPU) Start() {
+func (c *Meter) Start() {
 	c.drawn = c.Account.busy.Load() && c.Typical.isShort()
 	c.spared = c.drawn && rand.Uint32()%sampleEvery != 0
 	c.Resume()
 }
 
 // Open begins to measure an execution whose kind is not known yet; Is tells it if it becomes known.
-func (c *CPU) Open() {
+func (c *Meter) Open() {
 	c.drawn = c.Account.busy.Load()
 	c.spared = c.drawn && rand.Uint32()%sampleEvery != 0
 	c.Resume()
 }
 
 // Is tells which kind of execution it is. If there is nothing typical of the kind it is measured from here on at least.
-func (c *CPU) Is(t *Typical) {
+func (c *Meter) Is(t *Typical) {
 	c.Typical = t
 	if t.isShort() {
 		return
@@ -106,7 +106,7 @@ func (c *CPU) Is(t *Typical) {
 
 // Once tells that the execution has spent some time on what others of its kind need not do again, such as planning: it
 // says nothing about what is typical. It must be told before the kind.
-func (c *CPU) Once(used time.Duration) {
+func (c *Meter) Once(used time.Duration) {
 	c.once += used
 	if c.spared {
 		c.sum += used
@@ -124,7 +124,7 @@ func Spent(f func()) time.Duration {
 }
 
 // Weight is how many executions this one stands for, itself included, if it is measured; 0 if another stands for it.
-func (c *CPU) Weight() int64 {
+func (c *Meter) Weight() int64 {
 	switch {
 	case c.spared || c.Account.off:
 		return 0
@@ -166,7 +166,7 @@ func moveMean(mean *atomic.Int64, latest int64) {
 }
 
 // Resume goes on after Pause. The goroutine may be another one.
-func (c *CPU) Resume() {
+func (c *Meter) Resume() {
 	if c.spared || c.Account.off {
 		return
 	}
@@ -174,13 +174,13 @@ func (c *CPU) Resume() {
 	c.begin()
 }
 
-func (c *CPU) begin() {
+func (c *Meter) begin() {
 	c.began = time.Since(epoch)
 	c.clock = threadCPU()
 }
 
 // Pause stops measuring.
-func (c *CPU) Pause() {
+func (c *Meter) Pause() {
 	if !c.running {
 		return
 	}
@@ -193,14 +193,14 @@ func (c *CPU) Pause() {
 }
 
 // Lap keeps a long segment exact.
-func (c *CPU) Lap() {
+func (c *Meter) Lap() {
 	if c.running && time.Since(epoch)-c.began >= lockAfter {
 		c.Hold()
 	}
 }
 
 // Hold keeps the segment exact though the goroutine may block, until the next Pause: its thread waits with it.
-func (c *CPU) Hold() {
+func (c *Meter) Hold() {
 	if c.locked || !c.running {
 		return
 	}
@@ -212,7 +212,7 @@ func (c *CPU) Hold() {
 
 // Stop ends the measurement. With its load comes a share of the CPU that no execution is measured for
 // (connections, garbage collection, compaction), so that all executions add up to what the process used.
-func (c *CPU) Stop(l Load) time.Duration {
+func (c *Meter) Stop(l Load) time.Duration {
 	if c.Account.off {
 		return 0
 	}
@@ -232,7 +232,7 @@ func (c *CPU) Stop(l Load) time.Duration {
 }
 
 // SoFar is what an execution that goes on has used; where it is not measured, what is typical of it.
-func (c *CPU) SoFar() time.Duration {
+func (c *Meter) SoFar() time.Duration {
 	if c.spared {
 		return c.sum + time.Duration(c.Typical.mean.Load())
 	}
@@ -244,9 +244,9 @@ func (c *CPU) SoFar() time.Duration {
 }
 
 // Measured is the execution's own CPU time, without a share of the rest, up to the last Pause or Lap.
-func (c *CPU) Measured() time.Duration { return c.sum }
+func (c *Meter) Measured() time.Duration { return c.sum }
 
-func (c *CPU) settle() {
+func (c *Meter) settle() {
 	used := threadCPU() - c.clock
 	passed := time.Since(epoch) - c.began
 	if !c.locked && (used < 0 || used > passed+clockSlack) {

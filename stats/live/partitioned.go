@@ -1,0 +1,85 @@
+package live
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// PartitionedDML is a partitioned DML statement that runs now.
+type PartitionedDML struct {
+	all *partitionedDMLs
+
+	mu       sync.Mutex
+	progress Progress
+}
+
+// Progress is how far a partitioned DML statement has come.
+type Progress struct {
+	SQL         string
+	Fingerprint int64 // of the text
+	Session     string
+	Start       time.Time
+	Updated     time.Time
+	Total       int64 // partitions
+	Complete    int64 // partitions
+	Trivial     int64 // complete partitions in which no row changed
+	Rows        int64 // that were changed
+}
+
+// partitionedDMLs are those that run now, oldest first.
+type partitionedDMLs struct {
+	mu   sync.Mutex
+	list []*PartitionedDML
+}
+
+// StartPartitioned registers a partitioned DML over a number of partitions. It must be finished.
+func (l *Lists) StartPartitioned(sql string, fingerprint int64, session string, partitions int64, now time.Time) *PartitionedDML {
+	d := &PartitionedDML{all: &l.partitioned, progress: Progress{
+		SQL: sql, Fingerprint: fingerprint, Session: session, Start: now, Updated: now, Total: partitions,
+	}}
+	d.all.mu.Lock()
+	defer d.all.mu.Unlock()
+	d.all.list = append(d.all.list, d)
+	return d
+}
+
+// Split notes that there are more partitions than it began with.
+func (d *PartitionedDML) Split(more int64, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.progress.Total += more
+	d.progress.Updated = now
+}
+
+// Advance notes that a partition is complete, with the rows it changed.
+func (d *PartitionedDML) Advance(rows int64, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.progress.Complete++
+	if rows == 0 {
+		d.progress.Trivial++
+	}
+	d.progress.Rows += rows
+	d.progress.Updated = now
+}
+
+// Finish takes it out.
+func (d *PartitionedDML) Finish() {
+	d.all.mu.Lock()
+	defer d.all.mu.Unlock()
+	d.all.list = slices.DeleteFunc(d.all.list, func(o *PartitionedDML) bool { return o == d })
+}
+
+// Partitioned is how far each partitioned DML statement that runs now has come, the oldest first.
+func (l *Lists) Partitioned() []Progress {
+	l.partitioned.mu.Lock()
+	defer l.partitioned.mu.Unlock()
+	var all []Progress
+	for _, d := range l.partitioned.list {
+		d.mu.Lock()
+		all = append(all, d.progress)
+		d.mu.Unlock()
+	}
+	return all
+}
