@@ -64,6 +64,9 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.alterIndex(s)
 	case *ast.DropIndex:
 		return d.dropIndex(s)
+	case *ast.Analyze: // the planner keeps no statistics packages that could be built anew
+		d.change.Nothing = true
+		return nil
 	}
 	return usererror.DDLUnimplemented("This DDL statement")
 }

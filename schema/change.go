@@ -11,7 +11,7 @@ import "slices"
 // Order: Columns, then Indexes, which may hold them, then Validations, since
 // foreign keys are looked up in Indexes.
 type Change struct {
-	// Nothing says that the statement changed nothing (IF [NOT] EXISTS): the catalog is the old one.
+	// Nothing says that the statement changed nothing (IF [NOT] EXISTS, ANALYZE): the catalog is the old one.
 	Nothing bool
 	// Columns get their values computed and stored in every row that exists.
 	Columns []ColumnBackfill

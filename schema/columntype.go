@@ -17,6 +17,11 @@ var scalarTypes = map[string]*value.Type{
 	"UUID": value.UUIDType,
 }
 
+// isTypeName says whether DDL has a type of this name, given in upper case.
+func isTypeName(upper string) bool {
+	return scalarTypes[upper] != nil || isAny(upper, "STRING", "BYTES", "TOKENLIST", "INTERVAL")
+}
+
 // setType gives a column the type that a statement writes; where is the column's name for messages, "t.c".
 func (c *Column) setType(where string, t ast.SchemaType) error {
 	c.MaxLength, c.LengthIsMax = 0, false

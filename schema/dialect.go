@@ -19,7 +19,7 @@ var objects = [][]string{
 func unimplemented(words []word) string {
 	verb := words[0].upper
 	switch verb {
-	case "GRANT", "REVOKE", "ANALYZE", "CALL":
+	case "GRANT", "REVOKE", "CALL":
 		return verb
 	case "CREATE", "ALTER", "DROP":
 		rest := words[1:]
@@ -77,8 +77,11 @@ func contains(words []word, want ...string) bool {
 // it takes away it keeps in fields of the source.
 func (s *source) adapt() {
 	switch {
+	case startsWith(s.tokens, "CREATE", "TABLE"):
+		s.adaptUnknownTypes()
 	case startsWith(s.tokens, "ALTER", "TABLE"):
 		s.adaptAlterTable()
+		s.adaptUnknownTypes()
 	case startsWith(s.tokens, "CREATE") && contains(s.tokens, "INDEX"):
 		s.adaptCreateIndex()
 	}
@@ -122,6 +125,48 @@ func (s *source) adaptAlterTable() {
 		column := word{kind: token.TokenIdent, pos: next.pos, end: next.pos, upper: "COLUMN"}
 		s.tokens = append(s.tokens[:i+1:i+1], append([]word{column}, s.tokens[i+1:]...)...)
 	}
+}
+
+// adaptUnknownTypes takes the length away from a column type that Spanner does not have, VARCHAR(10) or DECIMAL(10, 2): memefish
+// knows lengths of STRING and BYTES only, and the error is to be about the type.
+func (s *source) adaptUnknownTypes() {
+	for i := 2; i < len(s.tokens); i++ {
+		if !s.isColumnType(i) || isTypeName(s.tokens[i].upper) {
+			continue
+		}
+		if end := lengthEnd(s.tokens[i+1:]); end > 0 {
+			s.tokens = append(s.tokens[:i+1:i+1], s.tokens[i+1+end:]...)
+		}
+	}
+}
+
+// isColumnType says whether token i is a name that stands where a column or an array has its type.
+func (s *source) isColumnType(i int) bool {
+	before, column := s.tokens[i-2], s.tokens[i-1]
+	if s.tokens[i].kind != token.TokenIdent {
+		return false
+	}
+	if column.kind == "<" {
+		return before.upper == "ARRAY"
+	}
+	begins := before.kind == "(" || before.kind == "," || before.upper == "COLUMN" || before.upper == "EXISTS"
+	return begins && column.kind == token.TokenIdent && !isAny(column.upper, "PRIMARY", "FOREIGN")
+}
+
+// lengthEnd is how many tokens the length at the beginning of words has, (10) or (10, 2) or (MAX); 0 if there is none.
+func lengthEnd(words []word) int {
+	if len(words) == 0 || words[0].kind != "(" {
+		return 0
+	}
+	for i, w := range words[1:] {
+		switch {
+		case w.kind == ")" && i > 0:
+			return i + 2
+		case w.kind != token.TokenInt && w.kind != "," && w.upper != "MAX":
+			return 0
+		}
+	}
+	return 0
 }
 
 func isAny(s string, list ...string) bool {
