@@ -37,6 +37,11 @@ func SQLUnimplemented(feature string) *Error {
 	return newError(codes.Unimplemented, "%s is not supported.", feature)
 }
 
+// FunctionUnimplemented is a function that Spanner has and Crowfoot does not.
+func FunctionUnimplemented(name string) *Error {
+	return newError(codes.Unimplemented, "Unsupported built-in function: %s.", name)
+}
+
 // StructOutput is a query that would return a STRUCT column.
 func StructOutput() *Error {
 	return newError(codes.Unimplemented, "Unsupported query shape: A struct value cannot be returned as a column value. "+

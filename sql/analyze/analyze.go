@@ -128,7 +128,7 @@ func (w *walker) analyze(l *library, sql string) tree.Statement {
 	defer freeOptions(options)
 	out, err := googlesql.AnalyzeStatement(sql, options, l.root, types)
 	if err != nil {
-		panic(failure{refusal(err)})
+		panic(failure{refusal(sql, err)})
 	}
 	defer freeOutput(out)
 	return w.statement(get(out.ResolvedStatement()))

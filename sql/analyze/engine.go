@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"sync"
 	_ "unsafe" // for go:linkname
 
@@ -92,21 +91,6 @@ func run(f func()) (err error) {
 	f()
 	return nil
 }
-
-// refusal is the library's verdict on a text: an error for the user, unless the library itself broke down.
-func refusal(err error) error {
-	text := err.Error()
-	if strings.HasPrefix(text, trapped) || strings.Contains(text, brokenInvariant) {
-		return err
-	}
-	return usererror.InvalidSQL(text)
-}
-
-// How the library's own failures begin, or what they contain.
-const (
-	trapped         = "wasm trap: "
-	brokenInvariant = "RET_CHECK failure"
-)
 
 func start() {
 	if engine.started {

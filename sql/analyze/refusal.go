@@ -1,0 +1,160 @@
+package analyze
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// How the library's own failures begin, or what they contain.
+const (
+	trapped         = "wasm trap: "
+	brokenInvariant = "RET_CHECK failure"
+)
+
+// refusal turns the library's verdict on a statement into the error that the user sees. It is UNIMPLEMENTED, with the name, for
+// what Spanner has and Crowfoot does not; otherwise INVALID_ARGUMENT in the library's words. Where the library itself broke down,
+// err is returned as it is.
+func refusal(sql string, err error) error {
+	text := err.Error()
+	if strings.HasPrefix(text, trapped) || strings.Contains(text, brokenInvariant) {
+		return err
+	}
+	if missing := unimplemented(sql, text); missing != nil {
+		return missing
+	}
+	return usererror.InvalidSQL(withoutFarSuggestion(text))
+}
+
+// unimplementedFunctions are the functions of Spanner's reference that Crowfoot does not have: full-text search, sequences and
+// identity columns.
+var unimplementedFunctions = map[string]bool{
+	"DEBUG_TOKENLIST": true, "SCORE": true, "SCORE_NGRAMS": true, "SEARCH": true, "SEARCH_NGRAMS": true, "SEARCH_SUBSTRING": true,
+	"SNIPPET": true, "TOKEN": true, "TOKENIZE_BOOL": true, "TOKENIZE_FULLTEXT": true, "TOKENIZE_JSON": true,
+	"TOKENIZE_NGRAMS": true, "TOKENIZE_NUMBER": true, "TOKENIZE_SUBSTRING": true, "TOKENLIST_CONCAT": true,
+
+	"GET_INTERNAL_SEQUENCE_STATE": true, "GET_NEXT_SEQUENCE_VALUE": true, "GET_TABLE_COLUMN_IDENTITY_STATE": true,
+}
+
+// Parts of the library's messages.
+const (
+	graphRefused         = "Graph query is not supported"
+	tableFunctionRefused = "Table-valued functions are not supported"
+	syntaxError          = "Syntax error: "
+)
+
+var functionNotFound = regexp.MustCompile("^Function not found: `?(\\w+)`?")
+
+// unimplemented is the error for a statement that the library refuses because it uses a part of Spanner that Crowfoot does not
+// have; nil if that is not the reason. text is what the library says.
+func unimplemented(sql, text string) *usererror.Error {
+	if m := functionNotFound.FindStringSubmatch(text); m != nil {
+		if name := strings.ToUpper(m[1]); unimplementedFunctions[name] {
+			return usererror.FunctionUnimplemented(name)
+		}
+		return nil
+	}
+	switch {
+	case strings.HasPrefix(text, graphRefused):
+		return usererror.SQLUnimplemented("GRAPH")
+	case strings.HasPrefix(text, tableFunctionRefused):
+		return usererror.SQLUnimplemented("Table-valued function " + pathAt(sql, text))
+	case strings.HasPrefix(text, syntaxError) && callsGraphTable(sql):
+		return usererror.SQLUnimplemented("GRAPH_TABLE")
+	}
+	return nil
+}
+
+// pathAt is the path, like ML.PREDICT, at the place in sql that an error of the library names.
+func pathAt(sql, text string) string {
+	m := place.FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	line, _ := strconv.Atoi(m[1])
+	column, _ := strconv.Atoi(m[2])
+	for range line - 1 {
+		_, sql, _ = strings.Cut(sql, "\n")
+	}
+	s := scanner{sql: fromColumn(sql, column)}
+	var path strings.Builder
+	for s.next() && (isWord(s.token[0]) || s.token[0] == '`' || s.token == ".") {
+		path.WriteString(unquoted(s.token))
+	}
+	return path.String()
+}
+
+// fromColumn is the rest of a line from a column as the library counts them: in characters from 1, a tab reaching to the next
+// multiple of tabWidth.
+func fromColumn(line string, column int) string {
+	const tabWidth = 8
+	at := 1
+	for i, c := range line {
+		if at >= column {
+			return line[i:]
+		}
+		if c == '\t' {
+			at += tabWidth - (at-1)%tabWidth
+		} else {
+			at++
+		}
+	}
+	return ""
+}
+
+// callsGraphTable says whether a text has GRAPH_TABLE(...), whose inside the library cannot parse with graph queries turned off.
+func callsGraphTable(sql string) bool {
+	s := scanner{sql: sql}
+	for last := ""; s.next(); last = s.token {
+		if s.token == "(" && strings.EqualFold(last, "GRAPH_TABLE") {
+			return true
+		}
+	}
+	return false
+}
+
+// suggestion finds the two names in "Function not found: SUBST; Did you mean substr? [at 1:8]".
+var suggestion = regexp.MustCompile(`: (\S+); Did you mean (\S+)\?`)
+
+// withoutFarSuggestion takes a suggestion out of a message of the library if it has little in common with the name that was not
+// found. The library suggests pow for NOW, since it is satisfied with names that differ in half of their letters.
+func withoutFarSuggestion(text string) string {
+	m := suggestion.FindStringSubmatchIndex(text)
+	if m == nil || isNear(text[m[2]:m[3]], text[m[4]:m[5]]) {
+		return text
+	}
+	return text[:m[3]] + text[m[1]:]
+}
+
+// isNear says whether name may be a slip for want: one is the beginning of the other, or fewer than a third of the letters of the
+// longer one must be changed, put in or left out.
+func isNear(name, want string) bool {
+	a, b := []rune(strings.ToUpper(unquoted(name))), []rune(strings.ToUpper(unquoted(want)))
+	if strings.HasPrefix(string(a), string(b)) || strings.HasPrefix(string(b), string(a)) {
+		return true
+	}
+	return 3*editDistance(a, b) < max(len(a), len(b))
+}
+
+// editDistance is the Levenshtein distance of two words.
+func editDistance(a, b []rune) int {
+	row := make([]int, len(b)+1) // of the beginning of a at hand to each beginning of b
+	for j := range row {
+		row[j] = j
+	}
+	for i, c := range a {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, d := range b {
+			change := diagonal
+			if c != d {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}
