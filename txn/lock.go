@@ -9,7 +9,6 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/crowfoot-db/crowfoot/table"
-	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // IdleLimit is how long a transaction may go without a request before others may take its locks:
@@ -42,6 +41,8 @@ type lockTable struct {
 	ranges rangeTree
 	// waiting is every request not yet granted, oldest transaction first.
 	waiting []*request
+	// counts has in Locks every request in the table, and nothing in Waiting; see Manager.Metrics.
+	counts Metrics
 }
 
 // request is a lock, or the wish for one.
@@ -114,7 +115,7 @@ func (l *lockTable) grow(ctx context.Context, held, r *request) (*request, error
 		return held, nil
 	}
 	if blocked && r.tx.opts.Background {
-		l.abort(r.tx, usererror.Wounded(r.tx.backoff()))
+		l.abort(r.tx, AbortGaveWay)
 		l.mu.Unlock()
 		return nil, r.tx.err
 	}
@@ -169,10 +170,10 @@ func (l *lockTable) resolve(r *request) {
 		if o.tx.state.Load() != active {
 			continue // committing, or aborted as an earlier victim
 		}
-		if err := l.m.doomedLocked(o.tx); err != nil {
-			l.abort(o.tx, err)
+		if reason, doomed := l.m.doomedLocked(o.tx); doomed {
+			l.abort(o.tx, reason)
 		} else if r.tx.older(o.tx) {
-			l.abort(o.tx, usererror.Wounded(o.tx.backoff()))
+			l.abort(o.tx, AbortWounded)
 		}
 	}
 	if !r.granted && r.tx.state.Load() == active && !l.blocked(r) {
@@ -240,8 +241,9 @@ func (l *lockTable) grant(r *request) {
 }
 
 // abort ends an active transaction that others must not wait for.
-func (l *lockTable) abort(t *Tx, err error) {
-	t.finish(aborted, err)
+func (l *lockTable) abort(t *Tx, reason AbortReason) {
+	l.counts.Aborts[reason]++
+	t.finish(aborted, reason.error(t.backoff()))
 	l.release(t)
 }
 
@@ -306,6 +308,7 @@ func (l *lockTable) each(r *request, f func(*request) bool) {
 }
 
 func (l *lockTable) insert(r *request) {
+	l.counts.Locks++
 	if !r.isPoint() {
 		l.ranges.insert(r)
 		return
@@ -320,6 +323,7 @@ func (l *lockTable) insert(r *request) {
 }
 
 func (l *lockTable) remove(r *request) {
+	l.counts.Locks--
 	if !r.isPoint() {
 		l.ranges.remove(r)
 		return

@@ -208,7 +208,7 @@ func (t *Tx) conflict() error {
 	t.m.locks.mu.Lock()
 	defer t.m.locks.mu.Unlock()
 	if t.state.Load() == active {
-		t.m.locks.abort(t, usererror.Conflict(t.backoff()))
+		t.m.locks.abort(t, AbortConflict)
 	}
 	return t.err
 }

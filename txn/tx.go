@@ -206,22 +206,19 @@ func (m *Manager) aliveLocked(t *Tx) error {
 		return t.err
 	}
 	if t.epoch != m.schema.epoch.Load() {
-		m.locks.abort(t, usererror.SchemaChanged(t.backoff()))
+		m.locks.abort(t, AbortSchemaChange)
 		return t.err
 	}
 	return nil
 }
 
 // doomedLocked tells why an active transaction may be ended by somebody who waits for it, if it may.
-func (m *Manager) doomedLocked(t *Tx) error {
+func (m *Manager) doomedLocked(t *Tx) (why AbortReason, doomed bool) {
 	if t.epoch != m.schema.epoch.Load() {
-		return usererror.SchemaChanged(t.backoff())
+		return AbortSchemaChange, true
 	}
 	idle := m.clock().UnixNano() - t.lastUse.Load()
-	if t.calls.Load() == 0 && idle >= int64(IdleLimit) {
-		return usererror.IdleTransaction(IdleLimit, t.backoff())
-	}
-	return nil
+	return AbortIdle, t.calls.Load() == 0 && idle >= int64(IdleLimit)
 }
 
 // finish ends t. The lock table's mu is held.

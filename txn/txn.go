@@ -27,7 +27,6 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
-	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // DefaultRetention is how long versions are kept unless the database says otherwise:
@@ -138,7 +137,7 @@ func (m *Manager) closeGate() {
 	m.schema.open = make(chan struct{})
 	for len(m.locks.waiting) > 0 {
 		t := m.locks.waiting[0].tx
-		m.locks.abort(t, usererror.SchemaChanged(t.backoff()))
+		m.locks.abort(t, AbortSchemaChange)
 	}
 }
 

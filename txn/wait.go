@@ -49,6 +49,10 @@ func (l *lockTable) waitFor(ctx context.Context, r *request, w *LockWait) error 
 	resume()
 	w.Waited = l.m.clock().Sub(w.Began)
 	r.tx.lockWait.Add(int64(w.Waited))
+	l.mu.Lock()
+	l.counts.LockWaits++
+	l.counts.LockWaitTime += w.Waited
+	l.mu.Unlock()
 	if l.m.waited != nil {
 		l.m.waited(w)
 	}

@@ -1,0 +1,49 @@
+package pebble
+
+// Metrics say how large the engine's parts are now, and what it has done since it was opened. Sizes are in bytes.
+type Metrics struct {
+	DiskSize       uint64 // of all files in use, and of those that wait to be deleted
+	TablesSize     uint64 // of the sorted tables that hold the data
+	Tables         int64
+	MemTableSize   uint64 // of writes that are in the log and in memory, but not in tables
+	BlockCacheSize int64
+
+	ReadAmplification int // sorted runs that a read may have to look into
+	CompactionDebt    uint64
+	Compactions       int64
+	CompactionsFailed int64
+	CompactedSize     uint64 // written by compactions
+	Flushes           int64
+	FlushedSize       uint64 // written by flushes
+	LogSize           uint64 // of the write-ahead log that a restart would read
+	LogWritten        uint64 // to the write-ahead log
+	BlockCacheHits    int64
+	BlockCacheMisses  int64
+}
+
+// Metrics are as of one moment.
+func (s *Store) Metrics() Metrics {
+	p := s.db.Metrics()
+	m := Metrics{
+		DiskSize:          p.DiskSpaceUsage(),
+		MemTableSize:      p.MemTable.Size,
+		BlockCacheSize:    p.BlockCache.Size,
+		ReadAmplification: p.ReadAmp(),
+		CompactionDebt:    p.Compact.EstimatedDebt,
+		Compactions:       p.Compact.Count,
+		CompactionsFailed: p.Compact.FailedCount,
+		Flushes:           p.Flush.Count,
+		LogSize:           p.WAL.Size,
+		LogWritten:        p.WAL.BytesWritten,
+		BlockCacheHits:    p.BlockCache.Hits,
+		BlockCacheMisses:  p.BlockCache.Misses,
+	}
+	for i := range p.Levels {
+		l := &p.Levels[i]
+		m.Tables += l.TablesCount
+		m.TablesSize += uint64(l.TablesSize)
+		m.CompactedSize += l.TableBytesCompacted
+		m.FlushedSize += l.TableBytesFlushed
+	}
+	return m
+}

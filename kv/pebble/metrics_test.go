@@ -1,0 +1,29 @@
+package pebble
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestMetrics: what was written is first in the log and in memory, and after a flush in tables.
+func TestMetrics(t *testing.T) {
+	s := open(t, vfs.NewMem(), "data")
+	put(t, s, "k\x00", "1")
+	before := s.Metrics()
+	if before.LogWritten == 0 || before.MemTableSize == 0 || before.Tables != 0 {
+		t.Errorf("before a flush: %+v", before)
+	}
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	after := s.Metrics()
+	if after.Flushes != before.Flushes+1 || after.Tables != 1 || after.TablesSize == 0 || after.FlushedSize == 0 || after.DiskSize < after.TablesSize {
+		t.Errorf("after it: %+v", after)
+	}
+	get(t, s, "k\x00")
+	get(t, s, "k\x00")
+	if read := s.Metrics(); read.BlockCacheHits+read.BlockCacheMisses == 0 || read.ReadAmplification != 1 {
+		t.Errorf("after reads: %+v", read)
+	}
+}

@@ -1,0 +1,56 @@
+package txn
+
+import (
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// Metrics count what the lock table of a Manager has done since the Manager was made, and what it holds now.
+type Metrics struct {
+	Locks        int           // granted now: points and ranges
+	Waiting      int           // requests for a lock that are waiting now
+	LockWaits    int64         // requests for a lock that had to wait, and are no longer waiting
+	LockWaitTime time.Duration // of these requests together
+	Aborts       [AbortReasons]int64
+}
+
+// AbortReason says why a transaction was aborted. A client runs an aborted transaction again.
+type AbortReason uint8
+
+const (
+	AbortWounded      AbortReason = iota // an older transaction wanted a lock that this one held or waited for
+	AbortGaveWay                         // it is a background transaction, and would have had to wait for a lock
+	AbortConflict                        // another transaction changed what this one read or writes
+	AbortIdle                            // it was idle, and another transaction wanted a lock that it held
+	AbortSchemaChange                    // a schema change altered what it read or wrote
+	// AbortReasons is how many there are.
+	AbortReasons
+)
+
+var abortReasonNames = [AbortReasons]string{"wounded", "gave way", "conflict", "idle", "schema change"}
+
+func (r AbortReason) String() string { return abortReasonNames[r] }
+
+// error is what the transaction answers once it is aborted.
+func (r AbortReason) error(backoff time.Duration) error {
+	switch r {
+	case AbortConflict:
+		return usererror.Conflict(backoff)
+	case AbortIdle:
+		return usererror.IdleTransaction(IdleLimit, backoff)
+	case AbortSchemaChange:
+		return usererror.SchemaChanged(backoff)
+	}
+	return usererror.Wounded(backoff)
+}
+
+// Metrics are as of one moment.
+func (m *Manager) Metrics() Metrics {
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	counts := m.locks.counts
+	counts.Waiting = len(m.locks.waiting)
+	counts.Locks -= counts.Waiting
+	return counts
+}
