@@ -5,13 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -30,8 +32,7 @@ type Database struct {
 	txns *txn.Manager
 
 	statistics statistics
-	points     splitPoints
-	loads      loads
+	splits     *split.Manager
 	background background
 
 	protected atomic.Bool
@@ -90,6 +91,9 @@ func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catal
 		return nil, err
 	}
 	d.versions.Store(&[]*version{first})
+	if err := d.openSplits(); err != nil {
+		return nil, err
+	}
 	d.transact()
 	return d, nil
 }
@@ -98,7 +102,7 @@ func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catal
 func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 	d := r.attach(rec)
 	var list []*version
-	err := r.eachMeta(schemaPrefix(rec.Space), func(_ string, data []byte) error {
+	err := meta.Each(r.store, meta.OfSpace(meta.Schema, rec.Space), func(_ string, data []byte) error {
 		var s schemaRecord
 		if err := json.Unmarshal(data, &s); err != nil {
 			return fmt.Errorf("read schema version: %w", err)
@@ -120,7 +124,7 @@ func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 		return nil, fmt.Errorf("database %s has no schema", rec.Name)
 	}
 	d.versions.Store(&list)
-	if err := d.loadSplitPoints(); err != nil {
+	if err := d.openSplits(); err != nil {
 		return nil, err
 	}
 	d.transact()
@@ -141,6 +145,15 @@ func (r *Registry) attach(rec databaseRecord) *Database {
 	return d
 }
 
+// openSplits reads the split points of users. A schema version is there already.
+func (d *Database) openSplits() (err error) {
+	d.splits, err = split.Open(split.Config{
+		Database: d.name, Space: d.space, Store: d.registry.store, Rows: d.rows, Clock: d.registry.cfg.Clock,
+		Catalog: d.Catalog, Layouts: func() map[schema.TableID]*table.Layout { return d.newest().objects() },
+	})
+	return err
+}
+
 // transact opens the database for transactions.
 func (d *Database) transact() {
 	d.txns = txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Waited: d.lockWaited})
@@ -149,7 +162,7 @@ func (d *Database) transact() {
 // close ends the database's transactions: it was dropped.
 func (d *Database) close() {
 	d.dropped.Store(true)
-	d.points.current() // waits for those that are being added
+	d.splits.Close()
 	d.background.end()
 	for _, v := range *d.versions.Load() {
 		v.close()
@@ -168,6 +181,9 @@ func (d *Database) Dropped() bool { return d.dropped.Load() }
 // Transactions is where transactions of this database begin.
 func (d *Database) Transactions() *txn.Manager { return d.txns }
 
+// Splits are the splits of this database.
+func (d *Database) Splits() *split.Manager { return d.splits }
+
 // DropProtection says whether the database refuses to be dropped.
 func (d *Database) DropProtection() bool { return d.protected.Load() }
 
@@ -177,7 +193,7 @@ func (d *Database) SetDropProtection(on bool) error {
 	defer d.records.Unlock()
 	rec := d.record()
 	rec.DropProtection = on
-	if err := d.registry.putMeta(metaKey(metaDatabase, d.name), rec); err != nil {
+	if err := meta.Store(d.registry.store, meta.Key(meta.Database, d.name), rec); err != nil {
 		return fmt.Errorf("store database: %w", err)
 	}
 	d.protected.Store(on)
@@ -240,9 +256,4 @@ func (d *Database) settled() *version {
 
 func (d *Database) log() *slog.Logger {
 	return d.registry.cfg.Log.With("database", d.name)
-}
-
-// schemaPrefix begins the metadata names of a space's schema versions.
-func schemaPrefix(s mvcc.Space) string {
-	return metaSchema + strconv.FormatUint(uint64(s), 10) + "/"
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -206,7 +207,7 @@ func TestInstanceConfig(t *testing.T) {
 	if _, err := b.CreateInstance(Instance{Name: made}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.putMeta(metaKey(metaInstance, old), Instance{Name: old}); err != nil {
+	if err := meta.Store(b.store, meta.Key(meta.Instance, old), Instance{Name: old}); err != nil {
 		t.Fatal(err)
 	}
 	b.shut(b.store)
@@ -328,46 +329,6 @@ func TestIndexWhileWriting(t *testing.T) {
 	}
 	if got := b.query("SELECT COUNT(*) FROM T@{FORCE_INDEX=_BASE_TABLE}"); got != fmt.Sprintf("%d\n", want) {
 		t.Errorf("the table has %s rows, want %d", got, want)
-	}
-}
-
-// TestCut: the parts are in order and cover the span without overlap.
-func TestCut(t *testing.T) {
-	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
-	var rows [][2]int64
-	for k := int64(0); k < 1000; k++ {
-		rows = append(rows, [2]int64{k * 1_000_003, k})
-	}
-	if err := b.insert("T", rows...); err != nil {
-		t.Fatal(err)
-	}
-	space, _ := table.TableLayout(b.db.Catalog().Table("T")).Space()
-	parts, err := b.db.Cut(space, b.oracle.Visible(), 1, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(parts) < fewPartitions || len(parts) > 8 {
-		t.Fatalf("%d parts", len(parts))
-	}
-	if string(parts[0].Start) != string(space.Start) || string(parts[len(parts)-1].End) != string(space.End) {
-		t.Error("the parts do not cover the span")
-	}
-	total := 0
-	for i, p := range parts {
-		if i > 0 && string(parts[i-1].End) != string(p.Start) {
-			t.Errorf("part %d does not begin where the one before ends", i)
-		}
-		c, err := b.db.rows.Scan(p.Start, p.End, b.oracle.Visible(), false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for c.Next() {
-			total++
-		}
-		c.Close()
-	}
-	if total != len(rows) {
-		t.Errorf("the parts hold %d rows, want %d", total, len(rows))
 	}
 }
 

@@ -36,11 +36,11 @@ func (r *Registry) collectGarbage(ctx context.Context) {
 	}
 }
 
-// collect removes row versions and schema versions that lie behind the retention period, and split points that nobody sees.
+// collect removes row versions and schema versions that lie behind the retention period, and split points that have expired.
 func (d *Database) collect(ctx context.Context) (err error) {
 	horizon := d.txns.Earliest()
 	defer func() { d.background.collection.ran(horizon.Time(), err) }()
-	if err := d.sweepSplitPoints(); err != nil {
+	if err := d.splits.SweepPoints(); err != nil {
 		return err
 	}
 	past, err := d.outlived(ctx, horizon)

@@ -67,16 +67,9 @@ func lockMode(m table.Lock) string {
 
 // locate finds which table or index a key, or the start of a range, is of, and prints it.
 func (d *Database) locate(key []byte, open bool) (name, text string) {
-	var best *table.Layout
-	longest := 0
-	for _, l := range d.newest().objects() {
-		if _, n := l.DecodeStart(key); n > longest {
-			best, longest = l, n
-		}
-	}
-	if best == nil {
+	l, vals := table.Locate(d.newest().objects(), key)
+	if l == nil {
 		return "", ""
 	}
-	vals, _ := best.DecodeStart(key)
-	return best.Name(), stats.KeyText(best.Name(), vals, open)
+	return l.Name(), stats.KeyText(l.Name(), vals, open)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/crowfoot-db/crowfoot/database/meta"
 )
 
 // operationLife is how long an operation that has ended can be asked for, as on the service:
@@ -20,7 +22,7 @@ type Operation struct {
 
 // PutOperation keeps an operation, durably.
 func (r *Registry) PutOperation(o Operation) error {
-	if err := r.putMeta(metaKey(metaOperation, o.Name), o); err != nil {
+	if err := meta.Store(r.store, meta.Key(meta.Operation, o.Name), o); err != nil {
 		return fmt.Errorf("store operation: %w", err)
 	}
 	return nil
@@ -28,7 +30,7 @@ func (r *Registry) PutOperation(o Operation) error {
 
 // Operation finds an operation that is kept; nil if there is none of that name.
 func (r *Registry) Operation(name string) (*Operation, error) {
-	key := metaKey(metaOperation, name)
+	key := meta.Key(meta.Operation, name)
 	it, err := r.store.NewIter(key, append(key, 0))
 	if err != nil {
 		return nil, err
@@ -50,7 +52,7 @@ func (r *Registry) Operation(name string) (*Operation, error) {
 
 // Operations lists the operations that are kept and whose names begin with prefix.
 func (r *Registry) Operations(prefix string) (list []*Operation, err error) {
-	err = r.eachMeta(metaOperation+prefix, func(_ string, data []byte) error {
+	err = meta.Each(r.store, meta.Operation+prefix, func(_ string, data []byte) error {
 		o := new(Operation)
 		if err := json.Unmarshal(data, o); err != nil {
 			return fmt.Errorf("read operation: %w", err)
@@ -69,7 +71,7 @@ func (r *Registry) ForgetOperations(names ...string) error {
 	b := r.store.NewBatch()
 	defer b.Close()
 	for _, name := range names {
-		if err := b.Delete(metaKey(metaOperation, name)); err != nil {
+		if err := b.Delete(meta.Key(meta.Operation, name)); err != nil {
 			return err
 		}
 	}

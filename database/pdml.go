@@ -1,13 +1,13 @@
 package database
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
@@ -43,18 +43,18 @@ func (c *Changed) add(o Changed) {
 }
 
 // PartitionedDML runs a statement over the parts of its table, each in a
-// transaction of its own. session is shown with its progress; visit notes where it goes.
-func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []value.Value, session string, visit *Visit) (total Changed, err error) {
+// transaction of its own. session is shown with its progress; tracker records where it goes.
+func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []value.Value, session string, tracker *split.Tracker) (total Changed, err error) {
 	scan := s.Plan.Driving()
 	if scan == nil {
-		return d.dmlPart(ctx, s, params, nil, visit)
+		return d.dmlPart(ctx, s, params, nil, tracker)
 	}
 	layout := table.TableLayout(scan.Table)
 	if scan.Index != nil {
 		layout = table.IndexLayout(scan.Index)
 	}
 	space, _ := layout.Space()
-	parts, err := d.Cut(space, mvcc.Latest, partitionedDMLBytes, maxPartitionedDML)
+	parts, err := d.splits.Partition(space, mvcc.Latest, partitionedDMLBytes, maxPartitionedDML)
 	if err != nil {
 		return total, err
 	}
@@ -62,7 +62,7 @@ func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []va
 	defer progress.Finish()
 	for len(parts) > 0 {
 		part := parts[0]
-		changed, err := d.dmlPart(ctx, s, params, &part, visit)
+		changed, err := d.dmlPart(ctx, s, params, &part, tracker)
 		if err != nil {
 			if errors.Is(err, errGone) {
 				return total, usererror.SchemaChanged(retryPartitioned)
@@ -87,29 +87,17 @@ func (d *Database) halve(part table.Span, why error) []table.Span {
 	if usererror.CodeOf(why) != codes.InvalidArgument {
 		return nil
 	}
-	first, last, err := d.ends(part, mvcc.Latest)
-	if err != nil || first == nil || bytes.Equal(first, last) {
-		return nil
-	}
-	cut, err := d.cutAt(part.Start, first, last, 0, 0.5)
-	if err != nil {
-		return nil
-	}
-	halves := cutSpan(part, [][]byte{cut})
-	if len(halves) < 2 {
-		return nil
-	}
-	return halves
+	return d.splits.Halve(part)
 }
 
 // dmlPart runs the statement over one part, in a transaction of its own.
-func (d *Database) dmlPart(ctx context.Context, s *Statement, params []value.Value, part *table.Span, visit *Visit) (changed Changed, err error) {
+func (d *Database) dmlPart(ctx context.Context, s *Statement, params []value.Value, part *table.Span, tracker *split.Tracker) (changed Changed, err error) {
 	err = d.retry(ctx, func(w table.Writer) error {
 		s, err := d.renew(ctx, s)
 		if err != nil {
 			return err
 		}
-		rows, err := s.Run(ctx, Run{Writer: visit.Writer(w), Params: params, Restrict: part}, d.registry.cfg.Clock().UTC().Round(time.Microsecond))
+		rows, err := s.Run(ctx, Run{Writer: tracker.Writer(w), Params: params, Restrict: part}, d.registry.cfg.Clock().UTC().Round(time.Microsecond))
 		if err != nil {
 			return err
 		}

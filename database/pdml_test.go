@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -36,7 +37,7 @@ func TestPartitionedDMLChangesOnce(t *testing.T) {
 		if err := b.insert("T", hundred()...); err != nil {
 			t.Fatal(err)
 		}
-		changed, err := b.db.PartitionedDML(context.Background(), b.partitionedDML(sql), nil, "", new(Visit))
+		changed, err := b.db.PartitionedDML(context.Background(), b.partitionedDML(sql), nil, "", new(split.Tracker))
 		if err != nil || changed.Rows != 100 {
 			t.Errorf("%s: changed %d rows, %v", sql, changed.Rows, err)
 		}
@@ -60,18 +61,18 @@ func TestPartitionedDMLOutlivesSchema(t *testing.T) {
 	update := b.partitionedDML("UPDATE T SET V = V + 1 WHERE TRUE")
 	remove := b.partitionedDML("DELETE FROM T@{FORCE_INDEX=Old} WHERE K > 50")
 	b.alter("CREATE INDEX ByV ON T(V)", "ALTER TABLE T ADD COLUMN W INT64 AS (V + 1) STORED", "ALTER INDEX Old ADD STORED COLUMN W")
-	if _, err := b.db.PartitionedDML(context.Background(), update, nil, "", new(Visit)); err != nil {
+	if _, err := b.db.PartitionedDML(context.Background(), update, nil, "", new(split.Tracker)); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.query("SELECT COUNT(*) FROM T@{FORCE_INDEX=ByV} WHERE V BETWEEN 2 AND 101 AND W = V + 1"); got != "100\n" {
 		t.Errorf("%s rows are as they should be", got)
 	}
-	_, err := b.db.PartitionedDML(context.Background(), remove, nil, "", new(Visit))
+	_, err := b.db.PartitionedDML(context.Background(), remove, nil, "", new(split.Tracker))
 	wantCode(t, err, codes.Aborted)
 	if usererror.IsAborted(err) && b.query("SELECT COUNT(*) FROM T") != "100\n" {
 		t.Error("something was deleted")
 	}
 	b.alter("DROP INDEX Old")
-	_, err = b.db.PartitionedDML(context.Background(), remove, nil, "", new(Visit))
+	_, err = b.db.PartitionedDML(context.Background(), remove, nil, "", new(split.Tracker))
 	wantCode(t, err, codes.InvalidArgument)
 }

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/stats"
@@ -69,40 +70,6 @@ type Instance struct {
 	Updated         time.Time
 }
 
-// Metadata lives in space 0 of the store, unversioned, as JSON:
-//
-//	instance/<name>            Instance
-//	database/<name>            databaseRecord
-//	schema/<space>/<version>   schemaRecord (big-endian numbers)
-//	split/<space>/<key>        splitPointRecord (a logical key of the space)
-//	operation/<name>           Operation
-//	next-space                 the next Space to give out
-const (
-	metaInstance   = "instance/"
-	metaDatabase   = "database/"
-	metaSchema     = "schema/"
-	metaSplitPoint = "split/"
-	metaOperation  = "operation/"
-	metaNextSpace  = "next-space"
-)
-
-// metaKey is the store's key of a metadata record: space 0, the name, the sentinel.
-func metaKey(parts ...string) []byte {
-	key := make([]byte, 4, 64)
-	for _, p := range parts {
-		key = append(key, p...)
-	}
-	return append(key, 0)
-}
-
-// metaRange is the range of all records whose name begins with prefix.
-func metaRange(prefix string) (lower, upper []byte) {
-	lower = append(make([]byte, 4), prefix...)
-	upper = append(make([]byte, 4), prefix...)
-	upper[len(upper)-1]++
-	return lower, upper
-}
-
 // Open reads the metadata of a store and opens its databases.
 func Open(store kv.Store, cfg Config) (*Registry, error) {
 	oracle, err := txn.NewOracle(store, cfg.Clock)
@@ -130,7 +97,7 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 		}
 	}
 	r.tasks.Go(func() { r.collectGarbage(r.running) })
-	r.tasks.Go(func() { r.cutLarge(r.running) })
+	r.tasks.Go(func() { r.splitBySize(r.running) })
 	for _, d := range databases {
 		d.begin(r.running)
 	}
@@ -138,7 +105,7 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 }
 
 func (r *Registry) load(databases map[string]*Database) error {
-	err := r.eachMeta(metaInstance, func(_ string, data []byte) error {
+	err := meta.Each(r.store, meta.Instance, func(_ string, data []byte) error {
 		i := new(Instance)
 		if err := json.Unmarshal(data, i); err != nil {
 			return fmt.Errorf("read instance: %w", err)
@@ -150,14 +117,14 @@ func (r *Registry) load(databases map[string]*Database) error {
 	if err != nil {
 		return err
 	}
-	err = r.eachMeta(metaNextSpace, func(_ string, data []byte) error {
+	err = meta.Each(r.store, meta.NextSpace, func(_ string, data []byte) error {
 		r.nextSpace = mvcc.Space(binary.BigEndian.Uint32(data))
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return r.eachMeta(metaDatabase, func(_ string, data []byte) error {
+	return meta.Each(r.store, meta.Database, func(_ string, data []byte) error {
 		var rec databaseRecord
 		if err := json.Unmarshal(data, &rec); err != nil {
 			return fmt.Errorf("read database: %w", err)
@@ -169,45 +136,6 @@ func (r *Registry) load(databases map[string]*Database) error {
 		databases[rec.Name] = d
 		return nil
 	})
-}
-
-// eachMeta calls f for every metadata record whose name begins with prefix, in order; data is f's.
-func (r *Registry) eachMeta(prefix string, f func(name string, data []byte) error) error {
-	lower, upper := metaRange(prefix)
-	it, err := r.store.NewIter(lower, upper)
-	if err != nil {
-		return err
-	}
-	defer it.Close()
-	for ok := it.First(); ok; ok = it.Next() {
-		v, err := it.Value()
-		if err != nil {
-			return err
-		}
-		key := it.Key()
-		if err := f(string(key[4:len(key)-1]), append([]byte(nil), v...)); err != nil {
-			return err
-		}
-	}
-	return it.Error()
-}
-
-// putMeta writes one metadata record durably.
-func (r *Registry) putMeta(key []byte, record any) error {
-	b := r.store.NewBatch()
-	defer b.Close()
-	if err := putRecord(b, key, record); err != nil {
-		return err
-	}
-	return b.Commit()
-}
-
-func putRecord(b kv.Batch, key []byte, record any) error {
-	data, err := json.Marshal(record)
-	if err != nil {
-		return fmt.Errorf("encode record: %w", err)
-	}
-	return b.Put(key, data)
 }
 
 // Close stops background work and waits for it. The store stays open.
@@ -283,7 +211,7 @@ func (r *Registry) UpdateInstance(i Instance) (*Instance, error) {
 
 func (r *Registry) putInstance(i Instance) (*Instance, error) {
 	i.Updated = r.cfg.Clock()
-	if err := r.putMeta(metaKey(metaInstance, i.Name), i); err != nil {
+	if err := meta.Store(r.store, meta.Key(meta.Instance, i.Name), i); err != nil {
 		return nil, fmt.Errorf("store instance: %w", err)
 	}
 	r.instances[i.Name] = &i
@@ -309,10 +237,10 @@ func (r *Registry) DeleteInstance(name string) error {
 	}
 	b := r.store.NewBatch()
 	defer b.Close()
-	if err := b.Delete(metaKey(metaInstance, name)); err != nil {
+	if err := b.Delete(meta.Key(meta.Instance, name)); err != nil {
 		return err
 	}
-	if err := b.DeleteRange(metaRange(metaOperation + name + "/")); err != nil {
+	if err := b.DeleteRange(meta.Range(meta.Operation + name + "/")); err != nil {
 		return err
 	}
 	if err := b.Commit(); err != nil {
@@ -371,7 +299,7 @@ func (r *Registry) CreateDatabase(ctx context.Context, name string, statements [
 	if err != nil {
 		return nil, err
 	}
-	if err := r.putMeta(metaKey(metaDatabase, name), d.record()); err != nil {
+	if err := meta.Store(r.store, meta.Key(meta.Database, name), d.record()); err != nil {
 		return nil, fmt.Errorf("store database: %w", err)
 	}
 	d.begin(r.running)
@@ -398,16 +326,16 @@ func (r *Registry) drop(d *Database) error {
 	d.close()
 	b := r.store.NewBatch()
 	defer b.Close()
-	if err := b.Delete(metaKey(metaDatabase, d.name)); err != nil {
+	if err := b.Delete(meta.Key(meta.Database, d.name)); err != nil {
 		return err
 	}
-	if err := b.DeleteRange(metaRange(metaOperation + d.name + "/")); err != nil {
+	if err := b.DeleteRange(meta.Range(meta.Operation + d.name + "/")); err != nil {
 		return err
 	}
-	if err := b.DeleteRange(metaRange(schemaPrefix(d.space))); err != nil {
+	if err := b.DeleteRange(meta.Range(meta.OfSpace(meta.Schema, d.space))); err != nil {
 		return err
 	}
-	if err := b.DeleteRange(metaRange(splitPointPrefix(d.space))); err != nil {
+	if err := b.DeleteRange(meta.Range(meta.OfSpace(meta.SplitPoint, d.space))); err != nil {
 		return err
 	}
 	if err := b.DeleteRange(stats.Range(d.space)); err != nil {
@@ -435,7 +363,7 @@ func (r *Registry) newSpace() (mvcc.Space, error) {
 	space := r.nextSpace
 	b := r.store.NewBatch()
 	defer b.Close()
-	if err := b.Put(metaKey(metaNextSpace), binary.BigEndian.AppendUint32(nil, uint32(space+1))); err != nil {
+	if err := b.Put(meta.Key(meta.NextSpace), binary.BigEndian.AppendUint32(nil, uint32(space+1))); err != nil {
 		return 0, err
 	}
 	if err := b.Commit(); err != nil {

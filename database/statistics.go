@@ -2,6 +2,7 @@ package database
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats"
@@ -49,8 +50,11 @@ func (d *Database) closeStatistics() {
 // sources are where the collector asks for what nobody records.
 func (d *Database) sources() stats.Sources {
 	return stats.Sources{
-		Sizes: d.tableSizes, SplitPoints: d.userSplitPoints,
-		Splits: d.splitLoads, DeletionPolicies: d.deletionPolicies, Tasks: d.tasks,
+		Sizes:            d.tableSizes,
+		SplitPoints:      func() []stats.SplitPoint { return d.splits.UserPoints() },
+		Splits:           func(end time.Time) []stats.SplitLoad { return d.splits.Loads(end) },
+		DeletionPolicies: d.deletionPolicies,
+		Tasks:            d.tasks,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/analyze"
@@ -97,7 +98,7 @@ func (d *Database) storeVersion(v *version) error {
 	if err != nil {
 		return fmt.Errorf("encode catalog: %w", err)
 	}
-	return d.registry.putMeta(d.versionKey(v), schemaRecord{At: v.at, Catalog: data, Garbage: v.garbage, Tentative: v.tentative.Load()})
+	return meta.Store(d.registry.store, d.versionKey(v), schemaRecord{At: v.at, Catalog: data, Garbage: v.garbage, Tentative: v.tentative.Load()})
 }
 
 // versionOf finds the version that a catalog belongs to. It fails if the version was collected while its catalog was in use.
@@ -112,5 +113,5 @@ func (d *Database) versionOf(c *schema.Catalog) (*version, error) {
 }
 
 func (d *Database) versionKey(v *version) []byte {
-	return metaKey(schemaPrefix(d.space), fmt.Sprintf("%020d", v.catalog.Version))
+	return meta.Key(meta.OfSpace(meta.Schema, d.space), fmt.Sprintf("%020d", v.catalog.Version))
 }

@@ -75,7 +75,7 @@ func (a *attempt) end(tx *txn.Tx, now time.Time, outcome error) {
 		Retry:        opts.Previous != txn.Age{},
 		End:          now,
 		TotalLatency: now.Sub(a.began),
-		Participants: a.db.Participants(tx, now),
+		Participants: a.db.Splits().Participants(tx, now),
 		Bytes:        int64(tx.Stats().Bytes),
 	}
 	if !a.committing.IsZero() {

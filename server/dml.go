@@ -87,7 +87,7 @@ func (s *Server) runDML(ctx context.Context, sc *scope, stmt *database.Statement
 	before := sc.writer.Savepoint()
 	sc.writer.DML = true
 	out := new(dmlOutcome)
-	if err := s.collectDML(ctx, e.visit.Writer(sc.writer), stmt, params, profile, out); err != nil {
+	if err := s.collectDML(ctx, e.tracker.Writer(sc.writer), stmt, params, profile, out); err != nil {
 		sc.writer.RollbackTo(before)
 		if usererror.IsConstraint(err) {
 			sc.transaction.fail(err)

@@ -15,5 +15,5 @@
 // it runs in), then one file per family of RPCs (read.go, query.go,
 // commit.go, ...), and stream.go on the way out.
 //
-// Imports of this module: database, mvcc, schema, sql/exec, sql/plan, stats, stats/cpu, stats/live, stats/metrics, table, txn, usererror, value.
+// Imports of this module: database, database/split, mvcc, schema, sql/exec, sql/plan, stats, stats/cpu, stats/live, stats/metrics, table, txn, usererror, value.
 package server

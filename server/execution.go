@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/stats/live"
@@ -53,7 +54,7 @@ type execution struct {
 	cancel      context.CancelCauseFunc
 	failure     error         // of a batch, or of a part of it, although it was answered
 	profile     func() string // the plan with what it cost, if it is to be kept
-	visit       database.Visit
+	tracker     split.Tracker
 }
 
 // executionKind says what of an execution is recorded.
@@ -134,11 +135,11 @@ func (e *execution) end(err error) {
 	if e.timing != nil {
 		e.timing.ends(totals(now.Sub(e.began), cpu, e.lockWait()))
 	}
-	if e.visit.Sampled() {
-		e.db.Charge(&e.visit, cpu, now)
+	if e.tracker.Sampled() {
+		e.db.Splits().Charge(&e.tracker, cpu, now)
 	}
 	e.method.metrics.Observe(metrics.Call{
-		Code: codeOf(err), Latency: now.Sub(e.began), CPU: cpu, Received: e.received, Sent: e.sent, RemoteCalls: e.visit.RemoteCalls(),
+		Code: codeOf(err), Latency: now.Sub(e.began), CPU: cpu, Received: e.received, Sent: e.sent, RemoteCalls: e.tracker.RemoteCalls(),
 	})
 	e.log(now.Sub(e.began), cpu, err)
 	*e = execution{}
@@ -274,7 +275,7 @@ func (e *execution) batched(ctx context.Context, sc *scope, s *database.Statemen
 	e.planned(s)
 	e.transaction.touch(s.Accesses...)
 	e.cpu.Lap()
-	e.visits(false)
+	e.track(false)
 	return e.start(ctx, sc, s, o)
 }
 
@@ -322,7 +323,7 @@ func (e *execution) stop(err error) error {
 
 func (e *execution) endQuery(now time.Time, cpu time.Duration, err error) {
 	q := &e.query
-	q.RemoteCalls = e.visit.RemoteCalls()
+	q.RemoteCalls = e.tracker.RemoteCalls()
 	q.InReadWrite, q.End, q.Latency, q.CPU = e.transaction != nil, now, now.Sub(e.began), cpu
 	q.Outcome = e.outcome(errors.Join(err, e.failure), q.Latency)
 	e.db.Stats().Query(q)

@@ -181,7 +181,7 @@ func cover(spans []table.Span) table.Span {
 }
 
 func cutPartitions(sc *scope, span table.Span, o *spannerpb.PartitionOptions) ([]partition, error) {
-	spans, err := sc.session.db.Cut(span, sc.at, o.GetPartitionSizeBytes(), o.GetMaxPartitions())
+	spans, err := sc.session.db.Splits().Partition(span, sc.at, o.GetPartitionSizeBytes(), o.GetMaxPartitions())
 	if err != nil {
 		return nil, err
 	}

@@ -147,7 +147,7 @@ func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*res
 		return err
 	}
 	ctx = q.execution.isQuery(ctx, q, &sc, stmt)
-	q.execution.visits(stmt.Point)
+	q.execution.track(stmt.Point)
 	defer func() { err = q.execution.stop(err) }()
 	switch {
 	case stmt.Procedure != "":
@@ -189,7 +189,7 @@ func checkStatement(sc *scope, stmt *database.Statement) error {
 func (s *Server) answerQuery(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result) error) error {
 	e := q.execution
 	kept := q.partition == nil && sc.session.db.Stats().WantProfile()
-	run := database.Run{View: e.visit.View(sc.view()), Params: params, Profile: kept || q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
+	run := database.Run{View: e.tracker.View(sc.view()), Params: params, Profile: kept || q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
 	if q.partition != nil {
 		run.Restrict = q.partition.restrict()
 	}
@@ -254,7 +254,7 @@ func (s *Server) answerPartitionedDML(ctx context.Context, q queryRequest, sc *s
 	if t.spent {
 		return usererror.PartitionedSecondStatement()
 	}
-	changed, err := sc.session.db.PartitionedDML(ctx, stmt, params, sc.session.id(), &q.execution.visit)
+	changed, err := sc.session.db.PartitionedDML(ctx, stmt, params, sc.session.id(), &q.execution.tracker)
 	if err != nil {
 		return err
 	}

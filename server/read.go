@@ -106,8 +106,8 @@ func (s *Server) withRead(ctx context.Context, r readRequest, e *execution, answ
 		return err
 	}
 	e.isRead(projection, r.RequestOptions.GetRequestTag(), r.partition != nil)
-	e.visits(len(read.Spans) == 1 && read.Spans[0].IsPoint())
-	rows := read.Open(ctx, e.visit.View(sc.view()))
+	e.track(len(read.Spans) == 1 && read.Spans[0].IsPoint())
+	rows := read.Open(ctx, e.tracker.View(sc.view()))
 	defer rows.Close()
 	var room [16]plan.Column
 	res := result{scope: &sc, columns: readColumns(room[:0], read.Projection), rows: rows}

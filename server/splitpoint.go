@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -44,7 +44,7 @@ func (s *Server) addSplitPoints(_ context.Context, req *databasepb.AddSplitPoint
 			return nil, usererror.TooManySplitPoints(maxSplitPoints)
 		}
 	}
-	return &databasepb.AddSplitPointsResponse{}, d.AddSplitPoints(a.points)
+	return &databasepb.AddSplitPointsResponse{}, d.Splits().AddPoints(a.points)
 }
 
 func initiatorOf(tag string) string {
@@ -62,13 +62,13 @@ type splitAdder struct {
 	catalog   *schema.Catalog
 	now       time.Time
 	initiator string
-	points    []database.SplitPoint
+	points    []split.Point
 }
 
 // add adds what one SplitPoints holds. Of a table it should have one key, the service says; we take each as a point, as the
 // comments in the proto do. Of an index it has the index key, and then perhaps the key of the table.
 func (a *splitAdder) add(p *databasepb.SplitPoints) error {
-	point := database.SplitPoint{Initiator: a.initiator}
+	point := split.Point{Initiator: a.initiator}
 	var err error
 	if point.Table, point.Index, err = a.object(p); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (a *splitAdder) expiry(t *timestamppb.Timestamp) (time.Time, error) {
 }
 
 // addIndex adds a point of an index. The key of the table is a key of its own; we also take it as further parts of the first.
-func (a *splitAdder) addIndex(point database.SplitPoint, keys []*databasepb.SplitPoints_Key) (err error) {
+func (a *splitAdder) addIndex(point split.Point, keys []*databasepb.SplitPoints_Key) (err error) {
 	name := point.Index.FullName()
 	if len(keys) > 2 {
 		return usererror.InvalidSplitPoint(name, fmt.Sprintf("it having %d keys: an index key and the key of its table are the most", len(keys)))

@@ -50,7 +50,7 @@ func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, bytes 
 		"elapsed_time":             text(exec.Msecs(elapsed) + " msecs"),
 		"cpu_time":                 text(exec.Msecs(e.cpu.SoFar()) + " msecs"),
 		"locking_delay":            text(exec.Msecs(e.lockWait()) + " msecs"),
-		"remote_server_calls":      text(fmt.Sprint(e.visit.RemoteCalls())),
+		"remote_server_calls":      text(fmt.Sprint(e.tracker.RemoteCalls())),
 		"bytes_returned":           text(fmt.Sprint(bytes)),
 		"query_plan_creation_time": text(exec.Msecs(stmt.PlanTime) + " msecs"),
 		"rows_returned":            text(fmt.Sprint(run.RowsReturned)),

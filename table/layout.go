@@ -212,6 +212,18 @@ func (l *Layout) DecodeStart(key []byte) (vals []value.Value, length int) {
 	return vals, len(key) - len(rest)
 }
 
+// Locate finds the layout of the table or index that a key, or the bound of a range, lies in, and the values of the key parts that
+// it begins with; nil if it lies in none.
+func Locate(layouts map[schema.TableID]*Layout, key []byte) (found *Layout, vals []value.Value) {
+	longest := 0
+	for _, l := range layouts {
+		if list, n := l.DecodeStart(key); n > longest {
+			found, vals, longest = l, list, n
+		}
+	}
+	return found, vals
+}
+
 // Space is the smallest span that holds all keys of the table or index. Others
 // lie between them, unless alone: what is interleaved in it lies there too, though.
 func (l *Layout) Space() (span Span, alone bool) {

@@ -1,4 +1,4 @@
-package database
+package split
 
 import (
 	"bytes"
@@ -10,52 +10,52 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats"
 )
 
-// loads is what the splits of a database have had to do, by the minute. It is fed by executions that are
-// sampled, which stand for all (cpu.Meter.Weight). What a minute has when the process ends is lost.
+// loads are the loads of the splits of a database, by the minute. They are fed by executions whose CPU time is measured, each of
+// which stands for many (cpu.Meter.Weight). The loads of the minute in which the process ends are lost.
 type loads struct {
 	mu      sync.Mutex
 	minutes [2]minuteLoads // the open one, and the one before
-	key     []byte         // room
+	key     []byte         // a buffer for the keys of minuteLoads.splits
 }
 
-// minuteLoads are the loads of one minute, by the bounds of the split, which change when splits do.
+// minuteLoads are the loads of one minute, by the bounds of the split: splits may change within the minute.
 type minuteLoads struct {
 	minute int64 // since 1970
 	splits map[string]*splitLoad
 }
 
-// splitLoad is what one split had to do.
+// splitLoad is the load of one split.
 type splitLoad struct {
 	start, limit []byte
 	cpu          time.Duration
-	scans        time.Duration // of it, by executions that went over largeScan rows or more
-	vote                       // over its rows, by CPU time
+	scans        time.Duration // the part of cpu used by executions that scanned largeScan rows or more
+	vote                       // for the hottest row, by CPU time
 }
 
 const (
 	// warmSplit is the score from which on a split is looked at closely:
 	// https://cloud.google.com/spanner/docs/introspection/hot-split-statistics.
 	warmSplit = 50
-	// largeScan is how many rows of a split make a read of it a large scan.
+	// largeScan is from how many rows of a split on a scan of it is large.
 	largeScan = 1000
 	// nearlyAll is what share of a split's load one cause must have to be the reason.
 	nearlyAll = 0.8
 )
 
-// Charge has the splits of a visit pay for the CPU time of its execution, in proportion to the rows that were read or written in
-// each, as often as there are executions that it stands for. Like all statistics it counts in the minute in which it ends.
-func (d *Database) Charge(v *Visit, cpu time.Duration, at time.Time) {
+// Charge adds the CPU time of a tracked execution to the loads of the splits that it went to, in proportion to the rows that it
+// read or wrote in each, times the number of executions that it stands for. As in all statistics it counts in the minute in which it ends.
+func (m *Manager) Charge(t *Tracker, cpu time.Duration, at time.Time) {
 	var rows int64
-	for i := range v.calls {
-		rows += v.calls[i].work()
+	for i := range t.calls {
+		rows += t.calls[i].work()
 	}
-	each := float64(cpu) * float64(v.weight) / float64(rows)
-	d.loads.mu.Lock()
-	defer d.loads.mu.Unlock()
-	m := d.loads.at(minuteOf(at))
-	for i := range v.calls {
-		c := &v.calls[i]
-		l, share := d.loads.of(m, v.splits.start(c.split), v.splits.limit(c.split)), time.Duration(each*float64(c.work()))
+	each := float64(cpu) * float64(t.weight) / float64(rows)
+	m.loads.mu.Lock()
+	defer m.loads.mu.Unlock()
+	minute := m.loads.at(minuteOf(at))
+	for i := range t.calls {
+		c := &t.calls[i]
+		l, share := m.loads.of(minute, t.splits.start(c.split), t.splits.limit(c.split)), time.Duration(each*float64(c.work()))
 		l.cpu += share
 		if c.scanned >= largeScan {
 			l.scans += share
@@ -64,12 +64,12 @@ func (d *Database) Charge(v *Visit, cpu time.Duration, at time.Time) {
 	}
 }
 
-// work is what a call counts for: to find nothing is work too.
+// work is the call's share of its execution. A call that found no rows counts as one that found one.
 func (c *call) work() int64 { return max(c.rows, 1) }
 
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
-// at is the loads of a minute. Of those before the last two nobody will ask.
+// at is the loads of a minute. Only the last two minutes are kept; a charge for an earlier one goes to the open one.
 func (l *loads) at(minute int64) *minuteLoads {
 	if minute > l.minutes[0].minute {
 		l.minutes[1] = l.minutes[0]
@@ -93,7 +93,7 @@ func (l *loads) of(m *minuteLoads, start, limit []byte) *splitLoad {
 	return load
 }
 
-// take gives the loads of a minute away, in order of the keys.
+// take removes and returns the loads of a minute, in order of the keys.
 func (l *loads) take(minute int64) (list []*splitLoad) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,31 +109,31 @@ func (l *loads) take(minute int64) (list []*splitLoad) {
 	return list
 }
 
-// splitLoads are the splits that had something to do in the minute that ended at end.
-func (d *Database) splitLoads(end time.Time) []stats.SplitLoad {
+// Loads are the splits that had a load in the minute that ended at end, as SPLIT_STATS shows them, in order of the keys.
+func (m *Manager) Loads(end time.Time) []stats.SplitLoad {
 	var list []stats.SplitLoad
-	for _, l := range d.loads.take(minuteOf(end) - 1) {
+	for _, l := range m.loads.take(minuteOf(end) - 1) {
 		score := l.score()
 		if score == 0 {
 			continue
 		}
-		s := stats.SplitLoad{Tables: d.affected(l.start, l.limit), Score: score, Unsplittable: l.unsplittable()}
-		s.Start, s.Limit = d.boundTexts(l.start, l.limit)
+		s := stats.SplitLoad{Tables: m.affected(l.start, l.limit), Score: score, Unsplittable: l.unsplittable()}
+		s.Start, s.Limit = m.boundTexts(l.start, l.limit)
 		list = append(list, s)
 	}
 	return list
 }
 
-// score is the CPU_USAGE_SCORE of the minute: what share of one core the split has used, in percent. A split is the least that
-// a server of its own could be given, and a core is taken for what one such server can do for it: 50 and more is
-// warm, 100 hot, as the service has it, which measures how much of the load is held up by what the server has
+// score is the CPU_USAGE_SCORE of the minute: the share of one core that the split has used, in percent. The service's score
+// compares the load of a split with what the server that holds it can do; here a core stands for that server. As there,
+// 50 and more is warm, 100 hot
 // (https://cloud.google.com/spanner/docs/introspection/hot-split-statistics).
 func (l *splitLoad) score() int64 {
 	return min(int64((l.cpu*100+time.Minute/2)/time.Minute), 100)
 }
 
-// unsplittable are the UNSPLITTABLE_REASONS that can be known here, of a split that is warm. MOVING_HOT_SPOT and
-// UNISOLATABLE_HOT_ROW are said by a service that has tried to split; nobody has tried here.
+// unsplittable are those UNSPLITTABLE_REASONS of a warm split that can be known here. MOVING_HOT_SPOT and
+// UNISOLATABLE_HOT_ROW come from attempts to split, which Crowfoot does not make.
 func (l *splitLoad) unsplittable() (reasons []string) {
 	if l.score() < warmSplit {
 		return nil
@@ -147,9 +147,9 @@ func (l *splitLoad) unsplittable() (reasons []string) {
 	return reasons
 }
 
-// vote finds the row that most of a load goes to, if there is one, by majority vote
-// (Boyer and Moore, MJRTY: A Fast Majority Vote Algorithm): a row with a share s of all has a lead of 2s-1 of all at least, and
-// a row with a lead has at least that share.
+// vote finds the row that takes most of a load, if there is one, by majority vote
+// (Boyer and Moore, MJRTY: A Fast Majority Vote Algorithm): a row with a share s of the load ends with a lead of at least 2s-1 of
+// it, and a row that ends with a lead has at least that share.
 type vote struct {
 	row  uint64 // hash of its key
 	lead int64

@@ -1,7 +1,6 @@
-package database
+package split
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,37 +9,19 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
-	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// splitTexts are the splits of now, each as START-LIMIT.
-func (w *splitWorld) splitTexts() (list []string) {
-	s := w.db.splits(w.now)
-	for i := range len(s.bounds) + 1 {
-		from, to := w.db.boundTexts(s.start(i), s.limit(i))
-		list = append(list, from+"-"+to)
-	}
-	return list
-}
-
-func (w *splitWorld) wantSplits(want ...string) {
-	w.Helper()
-	if got := w.splitTexts(); strings.Join(got, " ") != strings.Join(want, " ") {
-		w.Errorf("splits\ngot  %v\nwant %v", got, want)
-	}
-}
-
 // TestSplits: they begin at the points that live, of what is there.
 func TestSplits(t *testing.T) {
-	w := newSplitWorld(t)
+	w := newWorld(t)
 	w.wantSplits("<begin>-<end>")
 	null := value.Null(value.Int64)
-	w.ok(w.db.AddSplitPoints([]SplitPoint{w.at(7, time.Hour), w.at(3, time.Minute), w.atIndex("b", null), w.atIndex("a", value.OfInt64(9))}))
+	w.ok(w.AddPoints([]Point{w.point(7, time.Hour), w.point(3, time.Minute), w.indexPoint("b", null), w.indexPoint("a", value.OfInt64(9))}))
 	w.wantSplits("<begin>-T(3)", "T(3)-T(7)", "T(7)-ByB(a,9)", "ByB(a,9)-ByB(b)", "ByB(b)-<end>")
-	s := w.db.splits(w.now)
+	s := w.Manager.at(w.now)
 	key := func(a int64) []byte {
-		return table.TableLayout(w.db.Catalog().Table("T")).AppendKey(nil, []value.Value{value.OfInt64(a)})
+		return table.TableLayout(w.catalog.Table("T")).AppendKey(nil, []value.Value{value.OfInt64(a)})
 	}
 	for a, want := range map[int64]int{2: 0, 3: 1, 6: 1, 7: 2, 100: 2} {
 		if got := s.of(key(a)); got != want {
@@ -52,20 +33,20 @@ func TestSplits(t *testing.T) {
 	}
 	w.now = w.now.Add(time.Minute)
 	w.wantSplits("<begin>-T(7)", "T(7)-ByB(a,9)", "ByB(a,9)-ByB(b)", "ByB(b)-<end>")
-	w.ok(w.db.UpdateSchema(context.Background(), []string{"DROP INDEX ByB"}, nil))
+	w.alter("DROP INDEX ByB")
 	w.wantSplits("<begin>-T(7)", "T(7)-<end>")
 }
 
 // TestAffectedTables: the splits and tables of https://cloud.google.com/spanner/docs/introspection/hot-split-statistics#example_of_splits.
 // That page lists the index on Users with all of them; here it is with those that its entries can lie in.
 func TestAffectedTables(t *testing.T) {
-	w := newSplitWorld(t,
+	w := newWorld(t,
 		"CREATE TABLE Users (UserId INT64 NOT NULL, FirstName STRING(MAX)) PRIMARY KEY (UserId)",
 		"CREATE INDEX UsersByFirstName ON Users(FirstName DESC)",
 		"CREATE TABLE Threads (UserId INT64 NOT NULL, ThreadId STRING(MAX) NOT NULL) PRIMARY KEY (UserId, ThreadId), INTERLEAVE IN PARENT Users ON DELETE CASCADE",
 		"CREATE TABLE Messages (UserId INT64 NOT NULL, ThreadId STRING(MAX) NOT NULL, MessageId INT64 NOT NULL, Subject STRING(MAX)) PRIMARY KEY (UserId, ThreadId, MessageId), INTERLEAVE IN PARENT Threads ON DELETE CASCADE",
 		"CREATE INDEX MessagesIdx ON Messages(UserId, ThreadId, Subject), INTERLEAVE IN Threads")
-	w.ok(w.db.UpdateSchema(context.Background(), []string{"DROP INDEX ByB", "DROP TABLE T"}, nil))
+	w.alter("DROP INDEX ByB", "DROP TABLE T")
 	bound := func(text string) []byte {
 		name, parts, ok := strings.Cut(strings.TrimSuffix(text, ")"), "(")
 		if !ok {
@@ -79,7 +60,7 @@ func TestAffectedTables(t *testing.T) {
 				vals = append(vals, value.OfString(p))
 			}
 		}
-		for _, l := range w.db.newest().objects() {
+		for _, l := range w.layouts() {
 			if l.Name() == name {
 				return l.AppendKey(nil, vals)
 			}
@@ -100,63 +81,60 @@ func TestAffectedTables(t *testing.T) {
 		{"<begin>", "<end>", "Messages MessagesIdx Threads Users UsersByFirstName"},
 	} {
 		start, limit := bound(c.start), bound(c.limit)
-		if got := strings.Join(w.db.affected(start, limit), " "); got != c.want {
+		if got := strings.Join(w.affected(start, limit), " "); got != c.want {
 			t.Errorf("%s-%s: got %s, want %s", c.start, c.limit, got, c.want)
 		}
-		if from, to := w.db.boundTexts(start, limit); from != c.start || to != c.limit {
+		if from, to := w.boundTexts(start, limit); from != c.start || to != c.limit {
 			t.Errorf("%s-%s is printed as %s-%s", c.start, c.limit, from, to)
 		}
 	}
 }
 
-// fill writes rows of T with long values.
-func (w *splitWorld) fill(from, to int64) {
-	t := w.db.Catalog().Table("T")
-	m := table.Mutation{Op: table.InsertOrUpdate, Table: t, Columns: t.Columns}
-	for a := from; a < to; a++ {
-		m.Rows = append(m.Rows, []value.Value{value.OfInt64(a), value.OfString(noise(a))})
-	}
-	w.mutate(m)
-}
-
-func (w *splitWorld) mutate(m table.Mutation) {
-	w.Helper()
-	_, err := w.db.Transactions().Begin(txn.Options{}).Commit(context.Background(), func(to table.Writer) error {
-		_, err := table.Apply(context.Background(), to, []table.Mutation{m}, w.now)
-		return err
-	}, txn.CommitOptions{})
+// TestPartitions: the parts are in order and cover the span without overlap, also of a small table in one split.
+func TestPartitions(t *testing.T) {
+	w := newWorld(t)
+	w.fill(0, 1000)
+	space, _ := table.TableLayout(w.catalog.Table("T")).Space()
+	parts, err := w.Partition(space, mvcc.Latest, 1, 8)
 	w.ok(err)
-}
-
-// noise is a thousand letters that do not compress well.
-func noise(seed int64) string {
-	b := make([]byte, 1000)
-	x := uint64(seed)*0x9E3779B97F4A7C15 + 1
-	for i := range b {
-		x ^= x << 13
-		x ^= x >> 7
-		x ^= x << 17
-		b[i] = 'a' + byte(x%26)
+	if len(parts) < fewPartitions || len(parts) > 8 {
+		t.Fatalf("%d parts", len(parts))
 	}
-	return string(b)
+	if string(parts[0].Start) != string(space.Start) || string(parts[len(parts)-1].End) != string(space.End) {
+		t.Error("the parts do not cover the span")
+	}
+	total := 0
+	for i, p := range parts {
+		if i > 0 && string(parts[i-1].End) != string(p.Start) {
+			t.Errorf("part %d does not begin where the one before ends", i)
+		}
+		c, err := w.rows.Scan(p.Start, p.End, mvcc.Latest, false)
+		w.ok(err)
+		for c.Next() {
+			total++
+		}
+		w.ok(c.Close())
+	}
+	if total != 1000 {
+		t.Errorf("the parts hold %d rows", total)
+	}
 }
 
 // TestPartitionsAtSplits: partitions begin where splits do, small as they are.
 func TestPartitionsAtSplits(t *testing.T) {
-	w := newSplitWorld(t)
+	w := newWorld(t)
 	w.fill(0, 100)
-	w.ok(w.db.AddSplitPoints([]SplitPoint{w.at(25, time.Hour), w.at(50, time.Hour), w.at(75, time.Hour)}))
-	layout := table.TableLayout(w.db.Catalog().Table("T"))
+	w.ok(w.AddPoints([]Point{w.point(25, time.Hour), w.point(50, time.Hour), w.point(75, time.Hour)}))
+	layout := table.TableLayout(w.catalog.Table("T"))
 	space, _ := layout.Space()
 	begins := func(span table.Span, size, most int64) (list []string) {
-		parts, err := w.db.Cut(span, mvcc.Latest, size, most)
+		parts, err := w.Partition(span, mvcc.Latest, size, most)
 		w.ok(err)
 		for i, p := range parts {
 			if i > 0 && string(p.Start) != string(parts[i-1].End) {
 				t.Fatalf("part %d does not follow", i)
 			}
-			_, text := w.db.locate(p.Start, false)
-			list = append(list, text)
+			list = append(list, w.keyText(p.Start))
 		}
 		if string(parts[len(parts)-1].End) != string(span.End) {
 			t.Error("the parts do not reach the end")
@@ -185,36 +163,36 @@ func TestPartitionsAtSplits(t *testing.T) {
 
 // TestLargeSplits: what is large is halved again and again, at rows; what is small again is one split.
 func TestLargeSplits(t *testing.T) {
-	w := newSplitWorld(t, "CREATE TABLE U (A INT64 NOT NULL) PRIMARY KEY (A)")
-	w.ok(w.db.UpdateSchema(context.Background(), []string{"DROP INDEX ByB"}, nil))
+	w := newWorld(t, "CREATE TABLE U (A INT64 NOT NULL) PRIMARY KEY (A)")
+	w.alter("DROP INDEX ByB")
 	w.fill(0, 4000)
 	w.crash() // what was in memory is in files then
-	w.ok(w.db.AddSplitPoints([]SplitPoint{w.at(1000, time.Hour)}))
+	w.ok(w.AddPoints([]Point{w.point(1000, time.Hour)}))
 	const size = 1 << 20 // of four
 	for range 4 {
-		w.ok(w.db.cutLarge(size))
+		w.ok(w.SplitBySize(size))
 	}
-	s := w.db.splits(w.now)
+	s := w.Manager.at(w.now)
 	if len(s.bounds) < 4 {
 		t.Fatalf("splits: %v", w.splitTexts())
 	}
 	for i := range len(s.bounds) + 1 {
 		start, limit := s.start(i), s.limit(i)
 		if limit == nil {
-			space, _ := table.TableLayout(w.db.Catalog().Table("T")).Space()
+			space, _ := table.TableLayout(w.catalog.Table("T")).Space()
 			limit = space.End
 		}
-		if n, err := w.db.rows.Size(start, limit); err != nil || n > size+size/10 {
+		if n, err := w.rows.Size(start, limit); err != nil || n > size+size/10 {
 			t.Errorf("split %d has %d bytes, %v", i, n, err)
 		}
 	}
 	before := w.splitTexts()
-	w.ok(w.db.cutLarge(size))
+	w.ok(w.SplitBySize(size))
 	w.wantSplits(before...)
 
-	w.ok(w.db.cutLarge(1 << 30))
+	w.ok(w.SplitBySize(1 << 30))
 	w.wantSplits("<begin>-T(1000)", "T(1000)-<end>")
-	w.ok(w.db.UpdateSchema(context.Background(), []string{"DROP TABLE T"}, nil))
-	w.ok(w.db.cutLarge(size))
+	w.alter("DROP TABLE T")
+	w.ok(w.SplitBySize(size))
 	w.wantSplits("<begin>-<end>")
 }

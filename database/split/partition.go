@@ -1,4 +1,4 @@
-package database
+package split
 
 import (
 	"bytes"
@@ -18,16 +18,16 @@ const (
 	fewPartitions = 2
 )
 
-// Cut cuts a span into parts of about partitionBytes, at most maxPartitions of
-// them (0: as we like). Together they are the span; they are in order. A part lies in one split unless there are too many.
-func (d *Database) Cut(span table.Span, at mvcc.Timestamp, partitionBytes, maxPartitions int64) ([]table.Span, error) {
+// Partition cuts a span into parts of about partitionBytes (0: the default), at most maxPartitions of them (0: no limit is asked
+// for). The parts are in order and together are the span. Each lies in one split, unless there are more splits than parts may be.
+func (m *Manager) Partition(span table.Span, at mvcc.Timestamp, partitionBytes, maxPartitions int64) ([]table.Span, error) {
 	if span.IsPoint() {
 		return []table.Span{span}, nil
 	}
 	if partitionBytes <= 0 {
 		partitionBytes = defaultPartitionBytes
 	}
-	pieces := cutSpan(span, d.splits(d.registry.cfg.Clock()).bounds)
+	pieces := cut(span, m.at(m.cfg.Clock()).bounds)
 	if maxPartitions <= 0 {
 		maxPartitions = max(defaultMaxPartitions, int64(len(pieces)))
 	}
@@ -38,16 +38,16 @@ func (d *Database) Cut(span table.Span, at mvcc.Timestamp, partitionBytes, maxPa
 	}
 	var parts []table.Span
 	for _, p := range pieces {
-		cut, err := d.cutBySize(p, at, partitionBytes, least, maxPartitions/int64(len(pieces)))
+		more, err := m.partitionBySize(p, at, partitionBytes, least, maxPartitions/int64(len(pieces)))
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, cut...)
+		parts = append(parts, more...)
 	}
 	return parts, nil
 }
 
-// joined are the pieces, neighbours joined so that there are no more than most.
+// joined joins neighbouring pieces so that there are no more than most.
 func joined(pieces []table.Span, most int64) []table.Span {
 	n := int64(len(pieces))
 	if n <= most {
@@ -60,49 +60,49 @@ func joined(pieces []table.Span, most int64) []table.Span {
 	return list
 }
 
-// cutBySize cuts a span into parts of about partitionBytes, at least and at most so many.
+// partitionBySize cuts a span into parts of about partitionBytes, at least and at most so many.
 //
-// The cuts are found by bisection: between the first and the last key we look
+// It finds the bounds by bisection: between the first and the last key it looks
 // for the byte string up to which the engine estimates the wanted size.
-func (d *Database) cutBySize(span table.Span, at mvcc.Timestamp, partitionBytes, least, most int64) ([]table.Span, error) {
-	first, last, err := d.ends(span, at)
+func (m *Manager) partitionBySize(span table.Span, at mvcc.Timestamp, partitionBytes, least, most int64) ([]table.Span, error) {
+	first, last, err := m.ends(span, at)
 	if err != nil || first == nil || most == 1 || bytes.Equal(first, last) {
 		return []table.Span{span}, err
 	}
-	total, err := d.rows.Size(span.Start, span.End)
+	total, err := m.size(span)
 	if err != nil {
-		return nil, fmt.Errorf("estimate size: %w", err)
+		return nil, err
 	}
 	parts := min(max(int64(total)/partitionBytes, least), most)
-	var cuts [][]byte
+	var bounds [][]byte
 	for i := int64(1); i < parts; i++ {
-		cut, err := d.cutAt(span.Start, first, last, total, float64(i)/float64(parts))
+		bound, err := m.keyAt(span.Start, first, last, total, float64(i)/float64(parts))
 		if err != nil {
 			return nil, err
 		}
-		cuts = append(cuts, cut)
+		bounds = append(bounds, bound)
 	}
-	return cutSpan(span, cuts), nil
+	return cut(span, bounds), nil
 }
 
-// cutSpan cuts span at those of the keys (in order) that lie inside it.
-func cutSpan(span table.Span, cuts [][]byte) []table.Span {
+// cut cuts span at those of the bounds (in order) that lie inside it.
+func cut(span table.Span, bounds [][]byte) []table.Span {
 	var list []table.Span
 	start := span.Start
-	for _, cut := range cuts {
-		if bytes.Compare(cut, start) <= 0 || bytes.Compare(cut, span.End) >= 0 {
+	for _, bound := range bounds {
+		if bytes.Compare(bound, start) <= 0 || bytes.Compare(bound, span.End) >= 0 {
 			continue
 		}
-		list = append(list, table.Span{Start: start, End: cut})
-		start = cut
+		list = append(list, table.Span{Start: start, End: bound})
+		start = bound
 	}
 	return append(list, table.Span{Start: start, End: span.End})
 }
 
 // ends are the first and the last live key of a span; nil if there is none.
-func (d *Database) ends(span table.Span, at mvcc.Timestamp) (first, last []byte, err error) {
+func (m *Manager) ends(span table.Span, at mvcc.Timestamp) (first, last []byte, err error) {
 	for _, reverse := range []bool{false, true} {
-		c, err := d.rows.Scan(span.Start, span.End, at, reverse)
+		c, err := m.cfg.Rows.Scan(span.Start, span.End, at, reverse)
 		if err != nil {
 			return nil, nil, fmt.Errorf("find ends: %w", err)
 		}
@@ -125,9 +125,9 @@ func (d *Database) ends(span table.Span, at mvcc.Timestamp) (first, last []byte,
 	return first, last, nil
 }
 
-// cutAt finds a key between first and last with about share of total before it. Without sizes
-// (all is in memory) it is the byte string at share of the way.
-func (d *Database) cutAt(start, first, last []byte, total uint64, share float64) ([]byte, error) {
+// keyAt finds a key between first and last with about share of total bytes before it. If total is 0 (the engine
+// knows no sizes while all is in memory) it is the byte string at that share of the way from first to last.
+func (m *Manager) keyAt(start, first, last []byte, total uint64, share float64) ([]byte, error) {
 	common := commonPrefix(first, last)
 	low, high := number(first[common:]), number(last[common:])
 	place := low + uint64(float64(high-low)*share)
@@ -136,7 +136,7 @@ func (d *Database) cutAt(start, first, last []byte, total uint64, share float64)
 		lo, hi := low, high
 		for range 16 {
 			mid := lo + (hi-lo)/2
-			size, err := d.rows.Size(start, keyOf(first[:common], mid))
+			size, err := m.cfg.Rows.Size(start, keyOf(first[:common], mid))
 			if err != nil {
 				return nil, fmt.Errorf("estimate size: %w", err)
 			}
@@ -180,4 +180,21 @@ func keyOf(prefix []byte, n uint64) []byte {
 		key = append(key, byte(n>>shift))
 	}
 	return append(key, 0)
+}
+
+// Halve cuts a span in two in the middle of its keys; it returns nil if the span cannot be cut.
+func (m *Manager) Halve(span table.Span) []table.Span {
+	first, last, err := m.ends(span, mvcc.Latest)
+	if err != nil || first == nil || bytes.Equal(first, last) {
+		return nil
+	}
+	bound, err := m.keyAt(span.Start, first, last, 0, 0.5)
+	if err != nil {
+		return nil
+	}
+	halves := cut(span, [][]byte{bound})
+	if len(halves) < 2 {
+		return nil
+	}
+	return halves
 }

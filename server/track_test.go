@@ -168,7 +168,7 @@ func TestSplitLoad(t *testing.T) {
 			_, err = h.server.call(h.ctx, e)
 		}
 		h.ok(err)
-		e.db.Charge(&e.visit, 30*time.Second, clock.now())
+		e.db.Splits().Charge(&e.tracker, 30*time.Second, clock.now())
 		e.end(nil)
 		clock.forward(time.Minute)
 		t.Run(c.method, func(t *testing.T) {

@@ -1,0 +1,96 @@
+// Package meta stores what a server knows about its instances and databases: records of JSON in key space 0 of a store,
+// unversioned, each under a name. The names begin with the constants below; statistics lie there too, in a coding of their
+// own (package stats).
+//
+// Imports of this module: kv, mvcc.
+package meta
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+// Names of records begin with one of these:
+//
+//	instance/<name>            an instance
+//	database/<name>            a database
+//	schema/<space>/<version>   a schema version of the database with that key space
+//	split/<space>/<key>        a split point of a user; its key is a logical key of the space
+//	operation/<name>           a long-running operation that has ended
+//	next-space                 the next key space to give out
+const (
+	Instance   = "instance/"
+	Database   = "database/"
+	Schema     = "schema/"
+	SplitPoint = "split/"
+	Operation  = "operation/"
+	NextSpace  = "next-space"
+)
+
+// spacePrefix begins every key of space 0.
+const spacePrefix = "\x00\x00\x00\x00"
+
+// Key is the store's key of the record whose name is the parts, joined: space 0, the name, and the 0x00 that ends every logical key.
+func Key(parts ...string) []byte {
+	key := append(make([]byte, 0, 64), spacePrefix...)
+	for _, p := range parts {
+		key = append(key, p...)
+	}
+	return append(key, 0)
+}
+
+// OfSpace begins the names of the records of one kind (Schema or SplitPoint) that belong to the database with a key space.
+func OfSpace(kind string, s mvcc.Space) string { return kind + strconv.FormatUint(uint64(s), 10) + "/" }
+
+// Range is the range of keys of all records whose name begins with prefix.
+func Range(prefix string) (lower, upper []byte) {
+	lower = []byte(spacePrefix + prefix)
+	upper = []byte(spacePrefix + prefix)
+	upper[len(upper)-1]++
+	return lower, upper
+}
+
+// Put adds a record to a batch.
+func Put(b kv.Batch, key []byte, record any) error {
+	data, err := json.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("encode record: %w", err)
+	}
+	return b.Put(key, data)
+}
+
+// Store stores one record durably.
+func Store(s kv.Store, key []byte, record any) error {
+	b := s.NewBatch()
+	defer b.Close()
+	if err := Put(b, key, record); err != nil {
+		return err
+	}
+	return b.Commit()
+}
+
+// Each calls f for every record whose name begins with prefix, in order of their names. f owns data, which is JSON or what
+// Put's caller wrote otherwise.
+func Each(s kv.Store, prefix string, f func(name string, data []byte) error) error {
+	lower, upper := Range(prefix)
+	it, err := s.NewIter(lower, upper)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.Value()
+		if err != nil {
+			return err
+		}
+		key := it.Key()
+		if err := f(string(key[len(spacePrefix):len(key)-1]), append([]byte(nil), v...)); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}

@@ -1,0 +1,81 @@
+package split
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+)
+
+// Config is what a Manager needs from outside.
+type Config struct {
+	Database string // projects/P/instances/I/databases/D, for errors
+	Space    mvcc.Space
+	Store    kv.Store       // where user split points are stored
+	Rows     *mvcc.Versions // the keys that are split
+	Clock    func() time.Time
+	// Catalog is the newest schema version, Layouts those of its tables and indexes.
+	Catalog func() *schema.Catalog
+	Layouts func() map[schema.TableID]*table.Layout
+}
+
+// Manager holds the splits of one database. Its methods may be called at any time.
+type Manager struct {
+	cfg     Config
+	current atomic.Pointer[splits] // nil after a change of what they are made of
+
+	mu         sync.Mutex // guards what follows, and the stored user split points
+	points     []*record  // of users, in order of their keys; the slice is replaced, never changed
+	sizeBounds [][]byte   // the bounds of splits that size has made, in order; replaced, never changed
+	closed     bool
+
+	loads loads
+}
+
+// Open reads the user split points of a database.
+func Open(cfg Config) (*Manager, error) {
+	m := &Manager{cfg: cfg}
+	prefix := meta.OfSpace(meta.SplitPoint, cfg.Space)
+	err := meta.Each(cfg.Store, prefix, func(name string, data []byte) error {
+		r := &record{key: []byte(name[len(prefix):])}
+		if err := json.Unmarshal(data, r); err != nil {
+			return fmt.Errorf("read split point: %w", err)
+		}
+		m.points = append(m.points, r)
+		return nil
+	})
+	return m, err
+}
+
+// Close waits for split points that are being added and refuses further ones: the database was dropped.
+func (m *Manager) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+}
+
+// Many says whether the database has more than one split.
+func (m *Manager) Many(now time.Time) bool { return len(m.at(now).bounds) > 0 }
+
+// Participants is in how many splits a transaction has written, at least one.
+func (m *Manager) Participants(tx *txn.Tx, now time.Time) int64 {
+	s := m.at(now)
+	if len(s.bounds) == 0 {
+		return 1
+	}
+	n, at := int64(0), 0
+	tx.EachWrite(func(key []byte) {
+		if n == 0 || !s.holds(at, key) {
+			n, at = n+1, s.of(key)
+		}
+	})
+	return max(n, 1)
+}

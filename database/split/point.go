@@ -1,0 +1,239 @@
+package split
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// maxPoints is how many user split points a database can have. The service's quota is 50 for each node of the instance
+// (https://cloud.google.com/spanner/quotas#split-point-limits); nodes limit nothing here, so it is that of 200 nodes.
+const maxPoints = 10_000
+
+// Point is a key at which a user wants a split to begin.
+type Point struct {
+	Table *schema.Table
+	Index *schema.Index // nil for the table itself
+	Key   []value.Value // all of it: of the table, or of the index as declared
+	// TableKey is the primary key that follows an index key: the point lies before the index entry of that row. Without it
+	// the point lies before all entries with the index key.
+	TableKey  []value.Value
+	Initiator string
+	Expires   time.Time // a point whose time is past is removed
+}
+
+// record is a point as stored, behind its key. Names of tables and indexes may change, their numbers do not; the points of a
+// table or index that is dropped go with it. (An index that is filled anew, for other stored columns, is another index.)
+type record struct {
+	Object    schema.TableID // the table or index
+	TableKey  bool           // of an index: the key holds that of the table
+	Initiator string
+	Expires   time.Time
+
+	key []byte
+}
+
+func (r *record) live(now time.Time) bool { return r.Expires.After(now) }
+
+// compareKey orders records by key.
+func compareKey(r *record, key []byte) int { return bytes.Compare(r.key, key) }
+
+// AddPoints adds points, durably, or none of them. A point that is there already gets the new expiry.
+func (m *Manager) AddPoints(points []Point) error {
+	records, err := recordsOf(points)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return usererror.DatabaseNotFound(m.cfg.Database)
+	}
+	b := m.cfg.Store.NewBatch()
+	defer b.Close()
+	list, err := m.deleteDead(b)
+	if err != nil {
+		return err
+	}
+	now := m.cfg.Clock()
+	for _, r := range records {
+		if list, err = m.put(b, list, r, now); err != nil {
+			return err
+		}
+	}
+	if len(list) > maxPoints {
+		return usererror.SplitPointsExhausted(maxPoints)
+	}
+	if err := b.Commit(); err != nil {
+		return fmt.Errorf("store split points: %w", err)
+	}
+	m.points = list
+	m.current.Store(nil)
+	return nil
+}
+
+// recordsOf makes records of points, in order of their keys.
+func recordsOf(points []Point) ([]*record, error) {
+	var list []*record
+	for _, p := range points {
+		r, err := p.record()
+		if err != nil {
+			return nil, err
+		}
+		at, found := slices.BinarySearchFunc(list, r.key, compareKey)
+		if found {
+			return nil, usererror.SplitPointTwice(p.text())
+		}
+		list = slices.Insert(list, at, r)
+	}
+	return list, nil
+}
+
+// record is the point as it is stored; its key is that of the row or entry, or the bound in front of all entries with an index key.
+func (p *Point) record() (*record, error) {
+	r := &record{Object: p.Table.ID, Initiator: p.Initiator, Expires: p.Expires}
+	layout, key := table.TableLayout(p.Table), p.Key
+	if p.Index != nil {
+		r.Object, r.TableKey = p.Index.ID, p.TableKey != nil
+		layout = table.IndexLayout(p.Index)
+		suffix, err := p.suffix()
+		if err != nil {
+			return nil, err
+		}
+		key = append(slices.Clone(key), suffix...)
+	}
+	spans, err := layout.Spans(table.KeySet{Keys: [][]value.Value{key}})
+	if err != nil {
+		return nil, err
+	}
+	if r.key = spans[0].Start; len(r.key) > table.MaxKeyBytes {
+		return nil, usererror.KeyTooLong(layout.Name(), len(r.key), table.MaxKeyBytes)
+	}
+	return r, nil
+}
+
+// suffix is what the table's key adds to that of the index. Columns that are in both must have one value.
+func (p *Point) suffix() (suffix []value.Value, err error) {
+	for i, v := range p.TableKey {
+		c := p.Table.Key[i].Column
+		at := slices.IndexFunc(p.Index.Key, func(k schema.KeyPart) bool { return k.Column == c })
+		if at >= 0 && value.Compare(p.Key[at], v, c.Type) != 0 {
+			return nil, usererror.InvalidSplitPoint(p.Index.FullName(), "its index key and its table key differing in column "+c.Name)
+		}
+		if at < 0 {
+			suffix = append(suffix, v)
+		}
+	}
+	return suffix, nil
+}
+
+func (p *Point) text() string {
+	if p.Index == nil {
+		return stats.KeyText(p.Table.FullName(), p.Key, false)
+	}
+	return stats.IndexKeyText(p.Index.FullName(), p.Table.FullName(), p.Key, p.TableKey, len(p.Table.Key))
+}
+
+func (m *Manager) metaKey(r *record) []byte {
+	return meta.Key(meta.OfSpace(meta.SplitPoint, m.cfg.Space), string(r.key))
+}
+
+// deleteDead deletes in b the points that have expired and those of tables and indexes that are gone, and returns the others.
+func (m *Manager) deleteDead(b kv.Batch) (rest []*record, err error) {
+	now, layouts := m.cfg.Clock(), m.cfg.Layouts()
+	for _, r := range m.points {
+		if layouts[r.Object] != nil && r.live(now) {
+			rest = append(rest, r)
+		} else if err := b.Delete(m.metaKey(r)); err != nil {
+			return nil, err
+		}
+	}
+	return rest, nil
+}
+
+// put adds a point to b and list, in place of the one with its key. A point that has expired is deleted from both.
+func (m *Manager) put(b kv.Batch, list []*record, r *record, now time.Time) ([]*record, error) {
+	at, found := slices.BinarySearchFunc(list, r.key, compareKey)
+	switch {
+	case r.live(now) && found:
+		list[at] = r
+	case r.live(now):
+		list = slices.Insert(list, at, r)
+	case found:
+		return slices.Delete(list, at, at+1), b.Delete(m.metaKey(r))
+	default:
+		return list, nil
+	}
+	return list, meta.Put(b, m.metaKey(r), r)
+}
+
+// SweepPoints deletes stored points that have expired or whose table or index is gone. They have had no effect since.
+func (m *Manager) SweepPoints() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil
+	}
+	b := m.cfg.Store.NewBatch()
+	defer b.Close()
+	rest, err := m.deleteDead(b)
+	if err != nil || len(rest) == len(m.points) {
+		return err
+	}
+	if err := b.CommitNoSync(); err != nil {
+		return fmt.Errorf("delete split points: %w", err)
+	}
+	m.points = rest
+	return nil
+}
+
+// UserPoints are the points as USER_SPLIT_POINTS shows them, in order of their keys.
+func (m *Manager) UserPoints() []stats.SplitPoint {
+	m.mu.Lock()
+	points := m.points
+	m.mu.Unlock()
+	now, layouts := m.cfg.Clock(), m.cfg.Layouts()
+	var list []stats.SplitPoint
+	for _, r := range points {
+		if l := layouts[r.Object]; l != nil && r.live(now) {
+			list = append(list, r.shown(l))
+		}
+	}
+	return list
+}
+
+// shown is the point as users see it; l is the layout of its table or index.
+func (r *record) shown(l *table.Layout) stats.SplitPoint {
+	p := Point{Table: l.Table, Index: l.Index}
+	p.Key, _ = l.DecodeStart(r.key)
+	if x := l.Index; x != nil {
+		if r.TableKey {
+			p.TableKey = tableKeyOf(x, p.Key)
+		}
+		p.Key = p.Key[:len(x.Key)]
+	}
+	shown := stats.SplitPoint{Table: l.Table.FullName(), Initiator: r.Initiator, Key: p.text(), Expires: r.Expires}
+	if l.Index != nil {
+		shown.Index = l.Index.FullName()
+	}
+	return shown
+}
+
+// tableKeyOf is the primary key in the stored key of an index.
+func tableKeyOf(x *schema.Index, stored []value.Value) []value.Value {
+	parts := slices.Concat(x.Key, x.Suffix)
+	key := make([]value.Value, len(x.Table.Key))
+	for i, k := range x.Table.Key {
+		key[i] = stored[slices.IndexFunc(parts, func(p schema.KeyPart) bool { return p.Column == k.Column })]
+	}
+	return key
+}

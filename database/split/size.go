@@ -1,0 +1,139 @@
+package split
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// LargeBytes is from what size on a split is cut in two. The service says some GiB:
+// https://cloud.google.com/spanner/docs/schema-and-data-model#database-splits.
+const LargeBytes = 4 << 30
+
+// SplitBySize halves the splits that are larger than large bytes, once each, and joins neighbours again that are together smaller
+// than half of that: so bounds stay where they are while data comes and goes. It cuts where a row of a root table, or an entry
+// of an index, begins.
+func (m *Manager) SplitBySize(large uint64) error {
+	s := m.at(m.cfg.Clock())
+	m.mu.Lock()
+	old := m.sizeBounds
+	m.mu.Unlock()
+	points := slices.DeleteFunc(slices.Clone(s.bounds), func(b []byte) bool {
+		return slices.ContainsFunc(old, func(o []byte) bool { return bytes.Equal(b, o) })
+	})
+	var bounds [][]byte
+	for _, l := range m.cfg.Layouts() {
+		space, alone := l.Space()
+		if !alone {
+			continue
+		}
+		list, err := m.splitSpace(l, space, points, old, large)
+		if err != nil {
+			return err
+		}
+		bounds = append(bounds, list...)
+	}
+	m.setSizeBounds(union(bounds, nil))
+	return nil
+}
+
+func (m *Manager) setSizeBounds(bounds [][]byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !slices.EqualFunc(m.sizeBounds, bounds, bytes.Equal) {
+		m.sizeBounds = bounds
+		m.current.Store(nil)
+	}
+}
+
+// splitSpace finds the bounds by size in the space of a layout, given those that users have set and the old ones by size.
+func (m *Manager) splitSpace(l *table.Layout, space table.Span, points, old [][]byte, large uint64) ([][]byte, error) {
+	total, err := m.size(space)
+	if err != nil || total < large/2 {
+		return nil, err
+	}
+	kept, err := m.kept(space, points, old, large)
+	if err != nil {
+		return nil, err
+	}
+	added, err := m.middles(l, cut(space, union(points, kept)), large)
+	return append(kept, added...), err
+}
+
+func (m *Manager) size(span table.Span) (uint64, error) {
+	n, err := m.cfg.Rows.Size(span.Start, span.End)
+	if err != nil {
+		return 0, fmt.Errorf("estimate size: %w", err)
+	}
+	return n, nil
+}
+
+// kept are the old bounds by size in a space whose two sides are together still large enough.
+func (m *Manager) kept(space table.Span, points, old [][]byte, large uint64) (kept [][]byte, err error) {
+	for i, bound := range old {
+		if bytes.Compare(bound, space.Start) <= 0 || bytes.Compare(bound, space.End) >= 0 {
+			continue
+		}
+		sides, err := m.size(partWith(bound, space, union(points, slices.Concat(kept, old[i+1:]))))
+		if err != nil {
+			return nil, err
+		}
+		if sides >= large/2 {
+			kept = append(kept, bound)
+		}
+	}
+	return kept, nil
+}
+
+// partWith is the part of a space, cut at bounds, that a key lies in.
+func partWith(key []byte, space table.Span, bounds [][]byte) table.Span {
+	parts := cut(space, bounds)
+	at := slices.IndexFunc(parts, func(p table.Span) bool { return bytes.Compare(key, p.End) < 0 })
+	return parts[at]
+}
+
+// middles are bounds in the middle of the parts that are too large.
+func (m *Manager) middles(l *table.Layout, parts []table.Span, large uint64) (bounds [][]byte, err error) {
+	for _, p := range parts {
+		total, err := m.size(p)
+		if err != nil {
+			return nil, err
+		}
+		if total <= large {
+			continue
+		}
+		bound, err := m.middle(l, p, total)
+		if err != nil {
+			return nil, err
+		}
+		if bound != nil {
+			bounds = append(bounds, bound)
+		}
+	}
+	return bounds, nil
+}
+
+// middle is the key of the row, of the layout, in the middle of a span of total bytes; nil if none begins there.
+func (m *Manager) middle(l *table.Layout, span table.Span, total uint64) ([]byte, error) {
+	first, last, err := m.ends(span, mvcc.Latest)
+	if err != nil || first == nil {
+		return nil, err
+	}
+	bound, err := m.keyAt(span.Start, first, last, total, 0.5)
+	if err != nil {
+		return nil, err
+	}
+	next, _, err := m.ends(table.Span{Start: bound, End: span.End}, mvcc.Latest)
+	if err != nil || next == nil {
+		return nil, err
+	}
+	vals, _ := l.DecodeStart(next)
+	bound = l.AppendKey(nil, vals)
+	if bytes.Compare(bound, first) <= 0 || bytes.Compare(bound, span.End) >= 0 {
+		return nil, nil
+	}
+	return bound, nil
+}

@@ -1,0 +1,124 @@
+package split
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// splits are the splits of a database at one moment.
+//
+// Split i holds the keys from bounds[i-1] up to bounds[i]; the first begins, the last ends with the database. Immutable.
+type splits struct {
+	catalog *schema.Catalog // they are out of date with another one,
+	until   time.Time       // and when the first of their points has expired; zero for never
+	bounds  [][]byte
+}
+
+// at is the splits at a time, which is about now.
+func (m *Manager) at(now time.Time) *splits {
+	s := m.current.Load()
+	if s == nil || s.catalog != m.cfg.Catalog() || !s.until.IsZero() && !now.Before(s.until) {
+		s = m.compute(now)
+	}
+	return s
+}
+
+// compute makes the splits of a time out of the user split points and the bounds found by size. It asks for the catalog first: if
+// a schema change comes between, the splits are out of date at once, and are computed again.
+func (m *Manager) compute(now time.Time) *splits {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := &splits{catalog: m.cfg.Catalog()}
+	layouts := m.cfg.Layouts()
+	for _, r := range m.points {
+		if layouts[r.Object] == nil || !r.live(now) {
+			continue
+		}
+		s.bounds = append(s.bounds, r.key)
+		if s.until.IsZero() || r.Expires.Before(s.until) {
+			s.until = r.Expires
+		}
+	}
+	s.bounds = union(s.bounds, m.sizeBounds)
+	m.current.Store(s)
+	return s
+}
+
+// union is the keys of two lists, in order, each once.
+func union(a, b [][]byte) [][]byte {
+	list := slices.Concat(a, b)
+	slices.SortFunc(list, bytes.Compare)
+	return slices.CompactFunc(list, bytes.Equal)
+}
+
+// of is the number of the split that a key lies in.
+func (s *splits) of(key []byte) int {
+	return sort.Search(len(s.bounds), func(i int) bool { return bytes.Compare(s.bounds[i], key) > 0 })
+}
+
+// before is the number of the split with the last key before a bound; an empty bound is the end of all keys.
+func (s *splits) before(bound []byte) int {
+	if len(bound) == 0 {
+		return len(s.bounds)
+	}
+	return sort.Search(len(s.bounds), func(i int) bool { return bytes.Compare(s.bounds[i], bound) >= 0 })
+}
+
+// holds says whether a key lies in a split.
+func (s *splits) holds(split int, key []byte) bool {
+	return (split == 0 || bytes.Compare(s.bounds[split-1], key) <= 0) && (split == len(s.bounds) || bytes.Compare(key, s.bounds[split]) < 0)
+}
+
+// start is where a split begins, limit where it ends; nil for the ends of the database.
+func (s *splits) start(split int) []byte {
+	if split == 0 {
+		return nil
+	}
+	return s.bounds[split-1]
+}
+
+func (s *splits) limit(split int) []byte {
+	if split == len(s.bounds) {
+		return nil
+	}
+	return s.bounds[split]
+}
+
+// boundTexts print the ends of a split as SPLIT_START and SPLIT_LIMIT.
+func (m *Manager) boundTexts(start, limit []byte) (from, to string) {
+	from, to = stats.SplitBegin, stats.SplitEnd
+	if start != nil {
+		from = m.keyText(start)
+	}
+	if limit != nil {
+		to = m.keyText(limit)
+	}
+	return from, to
+}
+
+// keyText prints a key, or the bound of a range, with the name of its table or index.
+func (m *Manager) keyText(key []byte) string {
+	l, vals := table.Locate(m.cfg.Layouts(), key)
+	if l == nil {
+		return ""
+	}
+	return stats.KeyText(l.Name(), vals, false)
+}
+
+// affected are the names of the tables and indexes whose rows can be in a split, in order.
+func (m *Manager) affected(start, limit []byte) []string {
+	var names []string
+	for _, l := range m.cfg.Layouts() {
+		if l.Reaches(table.Span{Start: start, End: limit}) {
+			names = append(names, l.Name())
+		}
+	}
+	slices.Sort(names)
+	return names
+}

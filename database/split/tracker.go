@@ -1,0 +1,178 @@
+package split
+
+import (
+	"context"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// A Tracker records which splits one execution reads and writes, and how many rows in each. It stands between
+// the execution and its view. Two kinds of executions have one: those that may read in
+// several splits, whose remote calls are counted; and those whose CPU time is measured, which is charged to their splits (see Charge).
+//
+// The zero Tracker is inactive: it records nothing and hands out views as they are. Manager.Track activates it. A Tracker belongs
+// to one goroutine.
+type Tracker struct {
+	splits *splits
+	weight int64 // how many executions it stands for; 0: its splits are not charged
+	view   table.View
+	writer table.Writer // nil if the execution only reads
+	calls  []call       // by split
+	last   int          // index of the latest of them
+
+	room [4]call
+}
+
+// call is what an execution does in one split.
+type call struct {
+	split int
+	read  bool // else it only writes
+	rows  int64
+	// scanned is how many of the rows belong to scans of ranges.
+	scanned int64
+	// vote is for the row that is touched most often. Only kept with a weight.
+	vote
+}
+
+// Track begins to record an execution that stands for weight ones that are like it; with weight 0 only its calls are recorded.
+func (m *Manager) Track(t *Tracker, now time.Time, weight int64) {
+	*t = Tracker{splits: m.at(now), weight: weight}
+	t.calls = t.room[:0]
+}
+
+// Active says whether anything is recorded.
+func (t *Tracker) Active() bool { return t.splits != nil }
+
+// Sampled says whether the execution stands for others, so that its CPU time is to be charged.
+func (t *Tracker) Sampled() bool { return t.weight > 0 }
+
+// View is the view through which the execution reads.
+func (t *Tracker) View(view table.View) table.View {
+	if !t.Active() {
+		return view
+	}
+	t.view, t.writer = view, nil
+	return t
+}
+
+// Writer is the writer through which the execution reads and writes.
+func (t *Tracker) Writer(w table.Writer) table.Writer {
+	if !t.Active() {
+		return w
+	}
+	t.view, t.writer = w, w
+	return t
+}
+
+// RemoteCalls is how many splits were read beyond the first: the calls that the first split's server would make to others. One
+// process serves all splits here, so none of these calls is made.
+func (t *Tracker) RemoteCalls() int64 {
+	n := int64(0)
+	for i := range t.calls {
+		if t.calls[i].read {
+			n++
+		}
+	}
+	return max(n-1, 0)
+}
+
+// Wrote records a key that was written.
+func (t *Tracker) Wrote(key []byte) { t.at(t.splits.of(key)).touch(t, key) }
+
+// Get implements table.View.
+func (t *Tracker) Get(ctx context.Context, key []byte, lock table.Lock) (val []byte, ok bool, err error) {
+	c := t.at(t.splits.of(key))
+	c.read = true
+	c.touch(t, key)
+	return t.view.Get(ctx, key, lock)
+}
+
+// Put implements table.Writer.
+func (t *Tracker) Put(ctx context.Context, key, val []byte, pendingKey, pending []table.Pending) error {
+	t.Wrote(key)
+	return t.writer.Put(ctx, key, val, pendingKey, pending)
+}
+
+// Delete implements table.Writer.
+func (t *Tracker) Delete(ctx context.Context, key []byte) error {
+	t.Wrote(key)
+	return t.writer.Delete(ctx, key)
+}
+
+// at is the call to a split. The pointer is good until the next use of at.
+func (t *Tracker) at(split int) *call {
+	if t.last < len(t.calls) && t.calls[t.last].split == split {
+		return &t.calls[t.last]
+	}
+	i, found := slices.BinarySearchFunc(t.calls, split, func(c call, split int) int { return c.split - split })
+	if !found {
+		t.calls = slices.Insert(t.calls, i, call{split: split})
+	}
+	t.last = i
+	return &t.calls[i]
+}
+
+// seed belongs to the hashes that tell rows apart.
+var seed = maphash.MakeSeed()
+
+func (c *call) touch(t *Tracker, key []byte) {
+	c.rows++
+	if t.weight > 0 {
+		c.vote.add(maphash.Bytes(seed, key), 1)
+	}
+}
+
+// Scan implements table.View.
+func (t *Tracker) Scan(ctx context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
+	inner, err := t.view.Scan(ctx, span, opts)
+	if err != nil {
+		return nil, err
+	}
+	c := &trackingCursor{Cursor: inner, tracker: t, reverse: opts.Reverse, split: t.splits.of(span.Start), end: t.splits.before(span.End)}
+	if c.reverse {
+		c.split, c.end = c.end, c.split
+	}
+	t.at(c.split).read = true
+	return c, nil
+}
+
+// trackingCursor records the rows of a range, and the splits that it passes on its way.
+type trackingCursor struct {
+	table.Cursor
+	tracker *Tracker
+	reverse bool
+	split   int // where it is
+	end     int // the last split of the range
+}
+
+func (c *trackingCursor) Next() bool {
+	if !c.Cursor.Next() {
+		if c.Err() == nil {
+			c.goTo(c.end)
+		}
+		return false
+	}
+	key := c.Key()
+	if !c.tracker.splits.holds(c.split, key) {
+		c.goTo(c.tracker.splits.of(key))
+	}
+	at := c.tracker.at(c.split)
+	at.touch(c.tracker, key)
+	at.scanned++
+	return true
+}
+
+// goTo records the splits from where the cursor is up to another one, or none if it is there already.
+func (c *trackingCursor) goTo(split int) {
+	step := 1
+	if c.reverse {
+		step = -1
+	}
+	for c.split != split {
+		c.split += step
+		c.tracker.at(c.split).read = true
+	}
+}
