@@ -12,12 +12,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// The library frees what its handles point to in finalizers, and what they
-// point to lives in a memory of its own that Go's collector does not see and
-// that never shrinks: between two collections of a large heap thousands of
-// statements would pile up in it. So what is big is freed at once. A later
-// finalizer finds the handle empty. These names are those of the library's
-// methods; should one go away, linking fails.
+// A handle of the library points into a memory that the library manages itself. Go's collector does not see how large that is,
+// and it never shrinks. The library frees what a handle points to in the handle's finalizer, that is at some later collection: until
+// then thousands of statements would pile up. So large objects are freed here as soon as a statement is analyzed. The methods that
+// do so are not exported, hence the linknames. They empty the handle, so that the finalizer finds nothing left to free.
+//
+// The package librarytest checks that the library still has these methods. It does not link them: should one be gone, its test says
+// so, where everything else fails to link.
 
 //go:linkname freeOutput github.com/goccy/go-googlesql.(*AnalyzerOutput).free
 func freeOutput(*googlesql.AnalyzerOutput)
