@@ -33,6 +33,7 @@ var systemTable = &schema.Table{
 //	   unbound              accept parameters that params does not have
 //	kind           prints the kind of each line
 //	shape          prints the shape of each line, with the literals taken out and what they are where they stand
+//	guard          prints at which sizes the statements of guard_test.go are refused before the library sees them
 //	expr table=t type=T     an expression over the columns of t
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -53,6 +54,8 @@ func TestGolden(t *testing.T) {
 				return runKind(d.Input)
 			case "shape":
 				return runShape(a, d.Input)
+			case "guard":
+				return runGuard()
 			case "expr":
 				return runExpr(t, a, catalog, d)
 			}

@@ -26,6 +26,9 @@ const (
 	maxTextJoins = 64
 	// maxTokens bounds the time for a text that is long but not deep: the library takes some 5 us and 1 KiB for each.
 	maxTokens = 250_000
+	// maxAdjacentStrings bounds string literals in a row. GoogleSQL refuses even two, but only after work that rises with the
+	// square of their number.
+	maxAdjacentStrings = 1_000
 )
 
 // guard refuses a text that the library should not see.
@@ -51,6 +54,7 @@ type gauge struct {
 	open   []group // the text as a whole, and each parenthesis, bracket and CASE that is open
 	name   bool    // the last token was a dot: a word is a name, whatever it is
 	last   string  // the last word
+	row    int     // string literals in a row, up to the last token
 	tokens int
 	joins  int
 	unions int
@@ -107,6 +111,11 @@ func (g *gauge) take() error {
 	}
 	name := g.name
 	g.name = g.token == "."
+	if quoteAt(g.token) < 0 {
+		g.row = 0
+	} else if g.row++; g.row > maxAdjacentStrings {
+		return usererror.QueryLimit("string literals in a row", maxAdjacentStrings)
+	}
 	switch g.token {
 	case "(", "[", "{":
 		return g.push(false)

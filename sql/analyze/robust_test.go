@@ -30,8 +30,8 @@ func FuzzStatement(f *testing.F) {
 	for _, sql := range goldenStatements(f) {
 		f.Add(sql)
 	}
-	for _, shape := range shapes {
-		f.Add(shape(3))
+	for _, statement := range nested {
+		f.Add(statement(3))
 	}
 	a := fuzzAnalyzer(f)
 	f.Fuzz(func(t *testing.T, sql string) {
@@ -203,7 +203,7 @@ func kindOfTree(s tree.Statement) Kind {
 
 // TestConcurrent analyzes different statements on two schemas at once, while one of the schemas is given back again and again.
 func TestConcurrent(t *testing.T) {
-	a, b := shapeAnalyzer(t), New(schema.NewCatalog(), systemTable)
+	a, b := testAnalyzer(t), New(schema.NewCatalog(), systemTable)
 	var wg sync.WaitGroup
 	for i := range 16 {
 		wg.Go(func() {
@@ -297,7 +297,7 @@ func TestWithoutZones(t *testing.T) {
 }
 
 func BenchmarkStatement(b *testing.B) {
-	a := shapeAnalyzer(b)
+	a := testAnalyzer(b)
 	for name, sql := range map[string]string{
 		"point":  "SELECT K FROM T WHERE K = @p",
 		"insert": "INSERT INTO T (K) VALUES (@p)",
