@@ -99,7 +99,7 @@ func (r *run) splitKeys() (keys []int64) {
 }
 
 func (r *run) accessExperiments() []experiment {
-	a := access{r.target.client, int64(r.Rows), r.Keys, r.Splits}
+	a := access{int64(r.Rows), r.Keys, r.Splits}
 	list := []experiment{
 		{name: oneKey, title: "one key", paths: a.paths(a.oneKeySQL, a.oneKeyREAD)},
 		{name: rangeRead, title: fmt.Sprintf("range of %d rows", r.Keys), paths: a.paths(a.rangeSQL, a.rangeREAD)},
@@ -113,7 +113,6 @@ func (r *run) accessExperiments() []experiment {
 
 // access makes the requests of the study.
 type access struct {
-	client *spanner.Client
 	rows   int64
 	keys   int
 	splits int
@@ -125,32 +124,32 @@ func (a access) paths(sql, read operation) []path {
 
 var selectAccess = "SELECT " + strings.Join(accessColumns, ", ") + " FROM " + accessTable + " WHERE "
 
-func (a access) query(ctx context.Context, c call, want int, where string, params map[string]any) error {
+func (a access) query(ctx context.Context, c call, want int, where string, params map[string]any) (int, error) {
 	st := spanner.Statement{SQL: selectAccess + where, Params: params}
-	return rowsOf(a.client.Single().QueryWithOptions(ctx, st, spanner.QueryOptions{RequestTag: c.tag}), want)
+	return rowsOf(c.client.Single().QueryWithOptions(ctx, st, spanner.QueryOptions{RequestTag: c.tag}), want)
 }
 
-func (a access) read(ctx context.Context, c call, want int, keys spanner.KeySet) error {
-	return rowsOf(a.client.Single().ReadWithOptions(ctx, accessTable, keys, accessColumns, &spanner.ReadOptions{RequestTag: c.tag}), want)
+func (a access) read(ctx context.Context, c call, want int, keys spanner.KeySet) (int, error) {
+	return rowsOf(c.client.Single().ReadWithOptions(ctx, accessTable, keys, accessColumns, &spanner.ReadOptions{RequestTag: c.tag}), want)
 }
 
-func (a access) oneKeySQL(ctx context.Context, c call) error {
+func (a access) oneKeySQL(ctx context.Context, c call) (int, error) {
 	return a.query(ctx, c, 1, "Id = @id", map[string]any{"id": c.Int64N(a.rows)})
 }
 
-func (a access) oneKeyREAD(ctx context.Context, c call) error {
+func (a access) oneKeyREAD(ctx context.Context, c call) (int, error) {
 	return a.read(ctx, c, 1, spanner.Key{c.Int64N(a.rows)})
 }
 
 // first draws where a range begins that ends within the table.
 func (a access) first(c call) int64 { return c.Int64N(a.rows - int64(a.keys) + 1) }
 
-func (a access) rangeSQL(ctx context.Context, c call) error {
+func (a access) rangeSQL(ctx context.Context, c call) (int, error) {
 	first := a.first(c)
 	return a.query(ctx, c, a.keys, "Id BETWEEN @first AND @last", map[string]any{"first": first, "last": first + int64(a.keys) - 1})
 }
 
-func (a access) rangeREAD(ctx context.Context, c call) error {
+func (a access) rangeREAD(ctx context.Context, c call) (int, error) {
 	first := a.first(c)
 	return a.read(ctx, c, a.keys, spanner.KeyRange{Start: spanner.Key{first}, End: spanner.Key{first + int64(a.keys) - 1}, Kind: spanner.ClosedClosed})
 }
@@ -168,11 +167,11 @@ func (a access) scatter(c call) []int64 {
 	return keys
 }
 
-func (a access) scatteredSQL(ctx context.Context, c call) error {
+func (a access) scatteredSQL(ctx context.Context, c call) (int, error) {
 	return a.query(ctx, c, a.keys, "Id IN UNNEST(@ids)", map[string]any{"ids": a.scatter(c)})
 }
 
-func (a access) scatteredREAD(ctx context.Context, c call) error {
+func (a access) scatteredREAD(ctx context.Context, c call) (int, error) {
 	keys := a.scatter(c)
 	sets := make([]spanner.KeySet, len(keys))
 	for i, k := range keys {

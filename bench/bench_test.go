@@ -344,3 +344,34 @@ func TestBadFiles(t *testing.T) {
 		t.Error("a missing file is accepted")
 	}
 }
+
+// TestControl sets paths beside those of a server from another executable, which happens to be the same.
+func TestControl(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := bench.Defaults()
+	out := new(bytes.Buffer)
+	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out, s.Control = 300, 240*time.Millisecond, 6, 0, out, self
+	r, err := bench.Run(t.Context(), s, bench.Points(), bench.Access())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got, want := len(r.Measures), 2*(2+2)+2*3*2; got != want {
+		t.Errorf("%d measures, want %d", got, want)
+	}
+	if got, want := len(r.Figures), len(r.Measures); got != want { // two of each path
+		t.Errorf("%d figures, want %d", got, want)
+	}
+	for _, f := range r.Figures {
+		if f.Ours == nil || f.Spread == nil || f.Spread.Turns != s.Rounds || f.Target != 1.03 || f.Right.Path != f.Left.Path+", control" {
+			t.Errorf("figure %+v", f)
+		}
+	}
+	for _, want := range []string{"beside a control server of " + self, "one key, SQL: server CPU, this / control", "[interval]"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the text has no %q:\n%s", want, out)
+		}
+	}
+}

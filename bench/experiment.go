@@ -33,12 +33,18 @@ type path struct {
 	name   string
 	method string // the API methods that it calls, in order
 	op     operation
-	// on reads the CPU of the server that the path uses, if that is not the target.
-	on meter
+	// on is the server that answers; nil is the target.
+	on *server
 	// clients fixes the number of clients; 0 takes the run's.
 	clients int
 	// local says that no server takes part.
 	local bool
+}
+
+// as is the path under another name on another server.
+func (p path) as(name string, on *server) path {
+	p.name, p.on = name, on
+	return p
 }
 
 // against pairs every path but the first with the first.

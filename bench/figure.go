@@ -18,6 +18,7 @@ type Figure struct {
 	OursLeft  *float64 `json:"ours_left,omitempty"` // nil where nobody knows
 	OursRight *float64 `json:"ours_right,omitempty"`
 	Ours      *float64 `json:"ours,omitempty"`
+	Spread    *Spread  `json:"spread,omitempty"` // of ours, over the turns
 }
 
 // Ref names a measure within a benchmark.
@@ -33,6 +34,7 @@ type Metric string
 const (
 	ServerCPU     Metric = "server CPU"
 	MedianLatency Metric = "latency"
+	MeanLatency   Metric = "mean latency"
 	Throughput    Metric = "operations per second"
 	// LatencyAdded is compared by left - right.
 	LatencyAdded Metric = "latency added"
@@ -42,14 +44,21 @@ func (k Metric) of(m *Measure) *float64 {
 	if m.Operations == 0 {
 		return nil
 	}
-	v := m.PerSecond
+	return k.value(m.PerSecond, m.Latency.Mean, m.Latency.P50, m.CPU)
+}
+
+// value chooses the metric's among the figures of a measure or a turn.
+func (k Metric) value(perSecond, mean float64, p50 int64, cpu *float64) *float64 {
+	median := float64(p50)
 	switch k {
 	case ServerCPU:
-		return m.CPU
-	case MedianLatency, LatencyAdded:
-		v = float64(m.Latency.P50)
+		return cpu
+	case MeanLatency:
+		return &mean
+	case Throughput:
+		return &perSecond
 	}
-	return &v
+	return &median
 }
 
 func (k Metric) compare(left, right *float64) *float64 {
@@ -63,28 +72,41 @@ func (k Metric) compare(left, right *float64) *float64 {
 	return &v
 }
 
-// met says whether the target is reached; ok is false without a target or without a figure of ours.
-func (f Figure) met() (met, ok bool) {
+// The verdicts on a figure with a target.
+const (
+	met     = "met"
+	missed  = "missed"
+	inNoise = "in the noise" // ours is beyond the target, but the interval over the turns holds the target too
+)
+
+// verdict says whether the target is reached; "" without a target or without a figure of ours. Without turns enough for an
+// interval nothing is called missed.
+func (f Figure) verdict() string {
 	if f.Target == 0 || f.Ours == nil {
-		return false, false
+		return ""
 	}
-	return *f.Ours <= f.Target == !f.AtLeast || *f.Ours == f.Target, true
+	reached := func(v float64) bool { return v == f.Target || v < f.Target == !f.AtLeast }
+	switch {
+	case reached(*f.Ours):
+		return met
+	case !f.Spread.sure(), reached(f.Spread.Low), reached(f.Spread.High):
+		return inNoise
+	}
+	return missed
 }
 
-// figuresOf fills in a benchmark's figures, once for each number of clients that was measured.
-func (r *Report) figuresOf(b Benchmark) (filled []Figure) {
-	if b.figures == nil {
-		return nil
-	}
-	for _, f := range b.figures(r.Settings) {
-		for _, left := range r.find(b.name, f.Left) {
-			right := nearest(r.find(b.name, f.Right), left.Clients)
+// fill works out a benchmark's figures, once for each number of clients that was measured.
+func (r *Report) fill(benchmark string, figures []Figure) (filled []Figure) {
+	for _, f := range figures {
+		for _, left := range r.find(benchmark, f.Left) {
+			right := nearest(r.find(benchmark, f.Right), left.Clients)
 			if right == nil {
 				continue
 			}
 			f.Clients = left.Clients
 			f.OursLeft, f.OursRight = f.Metric.of(left), f.Metric.of(right)
 			f.Ours = f.Metric.compare(f.OursLeft, f.OursRight)
+			f.Spread = f.Metric.spreadOf(left, right)
 			filled = append(filled, f)
 		}
 	}

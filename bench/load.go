@@ -9,16 +9,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cloud.google.com/go/spanner"
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// operation is one unit of work of a client: a read, or a whole transaction.
-type operation func(ctx context.Context, c call) error
+// operation is one unit of work of a client: a read, or a whole transaction. It says how many rows it read or wrote.
+type operation func(ctx context.Context, c call) (rows int, err error)
 
 // call is what an operation gets from the client that runs it.
 type call struct {
-	*rand.Rand        // the client's own
-	tag        string // of the request or transaction, so that the server's statistics tell paths apart
+	*rand.Rand                 // the client's own
+	client     *spanner.Client // of the server that the path uses; nil without a server
+	tag        string          // of the request or transaction, so that the server's statistics tell paths apart; "" is none
 }
 
 // Latencies are kept from 1 us to ten minutes with three digits.
@@ -31,38 +33,42 @@ func newHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(1, latencyMax.Microseconds(), latencyDigits)
 }
 
-// recorder collects the latencies of all clients between two ticks.
+// recorder collects what all clients have done between two ticks.
 type recorder struct {
 	mu     sync.Mutex
-	window *hdrhistogram.Histogram // microseconds
+	window *hdrhistogram.Histogram // latencies in microseconds
+	rows   int64
 }
 
-func (r *recorder) add(d time.Duration) {
+func (r *recorder) add(d time.Duration, rows int) {
 	d = min(max(d, time.Microsecond), latencyMax)
 	r.mu.Lock()
 	r.window.RecordValue(d.Microseconds()) // cannot fail: the value is within the range
+	r.rows += int64(rows)
 	r.mu.Unlock()
 }
 
 // swap takes what was collected and gives an empty histogram for what follows.
-func (r *recorder) swap(empty *hdrhistogram.Histogram) *hdrhistogram.Histogram {
+func (r *recorder) swap(empty *hdrhistogram.Histogram) (full *hdrhistogram.Histogram, rows int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	full := r.window
-	r.window = empty
-	return full
+	full, rows = r.window, r.rows
+	r.window, r.rows = empty, 0
+	return full, rows
 }
 
 // window is what happened between two ticks.
 type window struct {
 	latency *hdrhistogram.Histogram // valid until the next window
+	rows    int64
 	elapsed time.Duration
-	cpu     time.Duration // of the server; 0 where nobody knows
+	cpu     time.Duration // of the server; 0 if the run cannot see its process
+	share   float64       // how much of the turn is over at the window's end, from 0 to 1
 }
 
 func (w window) perSecond() float64 { return float64(w.latency.TotalCount()) / w.elapsed.Seconds() }
 
-// load repeats an operation for a while.
+// load repeats an operation for a time, or a number of times.
 //
 // In a closed loop (rate 0) each client sends an operation when its last one is
 // answered. In an open loop operations are due at even intervals, whatever the
@@ -71,15 +77,17 @@ func (w window) perSecond() float64 { return float64(w.latency.TotalCount()) / w
 // a stall of the server is seen by all the operations that had to wait for it.
 type load struct {
 	op      operation
+	client  *spanner.Client
 	tag     string
 	clients int
-	rate    float64 // per second, of all clients
-	lasts   time.Duration
+	rate    float64         // operations per second of all clients; 0 is a closed loop
+	lasts   time.Duration   // of a turn, if count is 0
+	count   int64           // operations of a turn of a closed loop; 0 goes by the time
 	cpu     meter           // may be nil
 	server  <-chan struct{} // closes if the server's process ends; may be nil
 
 	began    time.Time
-	due      atomic.Int64 // operations handed out, in an open loop
+	taken    atomic.Int64 // operations handed out, in an open loop or by count
 	recorder recorder
 }
 
@@ -109,22 +117,28 @@ func (l *load) run(ctx context.Context, show func(window)) error {
 		if err != nil {
 			return err
 		}
-		w = window{l.recorder.swap(spare), now.Sub(last), used - cpu}
+		full, rows := l.recorder.swap(spare)
+		w = window{full, rows, now.Sub(last), used - cpu, l.share(now)}
 		last, cpu = now, used
 		show(w)
 		w.latency.Reset()
 		spare = w.latency
 		return nil
 	}
-	defer time.AfterFunc(l.lasts+overtime, func() {
-		cancel(fmt.Errorf("an operation had no answer %v after the end of its round", overtime))
-	}).Stop()
+	if l.count == 0 {
+		defer time.AfterFunc(l.lasts+overtime, func() {
+			cancel(fmt.Errorf("an operation had no answer %v after the end of its round", overtime))
+		}).Stop()
+	}
 	done := l.start(ctx, cancel)
 	t := time.NewTicker(tick)
 	defer t.Stop()
 	for {
 		select {
-		case <-t.C:
+		case now := <-t.C:
+			if l.ends(now) {
+				continue // what is left belongs to this window: a few milliseconds make none of their own
+			}
 			if err := closeWindow(); err != nil {
 				cancel(err)
 			}
@@ -134,6 +148,19 @@ func (l *load) run(ctx context.Context, show func(window)) error {
 			return errors.Join(context.Cause(ctx), closeWindow())
 		}
 	}
+}
+
+// ends says whether a turn that goes by the time is over within half a tick.
+func (l *load) ends(now time.Time) bool {
+	return l.count == 0 && l.lasts-now.Sub(l.began) < tick/2
+}
+
+// share is how much of the turn is over, from 0 to 1.
+func (l *load) share(now time.Time) float64 {
+	if l.count > 0 {
+		return min(1, float64(l.taken.Load())/float64(l.count))
+	}
+	return min(1, now.Sub(l.began).Seconds()/l.lasts.Seconds())
 }
 
 func (l *load) readCPU() (time.Duration, error) {
@@ -158,7 +185,7 @@ func (l *load) start(ctx context.Context, cancel context.CancelCauseFunc) <-chan
 	var clients sync.WaitGroup
 	for i := range l.clients {
 		clients.Go(func() {
-			c := call{rand.New(rand.NewPCG(uint64(i), uint64(l.began.UnixNano()))), l.tag}
+			c := call{rand.New(rand.NewPCG(uint64(i), uint64(l.began.UnixNano()))), l.client, l.tag}
 			client := l.closed
 			if l.rate > 0 {
 				client = l.open
@@ -178,20 +205,29 @@ func (l *load) start(ctx context.Context, cancel context.CancelCauseFunc) <-chan
 
 func (l *load) closed(ctx context.Context, c call) error {
 	last := time.Now()
-	for last.Sub(l.began) < l.lasts {
-		if err := l.op(ctx, c); err != nil {
+	for l.more(last) {
+		rows, err := l.op(ctx, c)
+		if err != nil {
 			return err
 		}
 		now := time.Now()
-		l.recorder.add(now.Sub(last))
+		l.recorder.add(now.Sub(last), rows)
 		last = now
 	}
 	return nil
 }
 
+// more says whether a client of a closed loop sends another operation.
+func (l *load) more(now time.Time) bool {
+	if l.count > 0 {
+		return l.taken.Add(1) <= l.count
+	}
+	return now.Sub(l.began) < l.lasts
+}
+
 func (l *load) open(ctx context.Context, c call) error {
 	for time.Since(l.began) < l.lasts {
-		due := time.Duration(float64(l.due.Add(1)-1) / l.rate * float64(time.Second))
+		due := time.Duration(float64(l.taken.Add(1)-1) / l.rate * float64(time.Second))
 		if due >= l.lasts {
 			return nil
 		}
@@ -204,15 +240,16 @@ func (l *load) open(ctx context.Context, c call) error {
 				return context.Cause(ctx)
 			}
 		}
-		if err := l.op(ctx, c); err != nil {
+		rows, err := l.op(ctx, c)
+		if err != nil {
 			return err
 		}
-		l.recorder.add(time.Since(l.began) - counts)
+		l.recorder.add(time.Since(l.began)-counts, rows)
 	}
 	return nil
 }
 
 // unsent is how many operations were due and never sent, as the server was too slow for the rate.
 func (l *load) unsent() int64 {
-	return max(0, int64(l.rate*l.lasts.Seconds())-l.due.Load())
+	return max(0, int64(l.rate*l.lasts.Seconds())-l.taken.Load())
 }

@@ -19,13 +19,13 @@ import (
 func TestOpenLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int64
-		l := &load{clients: 1, rate: 200, lasts: 300 * time.Millisecond, op: func(context.Context, call) error {
+		l := &load{clients: 1, rate: 200, lasts: 300 * time.Millisecond, op: func(context.Context, call) (int, error) {
 			if n.Add(1) == 10 {
 				time.Sleep(100 * time.Millisecond)
 			}
-			return nil
+			return 1, nil
 		}}
-		m := &Measure{latency: newHistogram()}
+		m := begun()
 		if err := l.run(t.Context(), m.add); err != nil {
 			t.Fatal(err)
 		}
@@ -39,11 +39,18 @@ func TestOpenLoop(t *testing.T) {
 	})
 }
 
+// begun is a measure in its first turn.
+func begun() *Measure {
+	m := &Measure{latency: newHistogram()}
+	m.begin()
+	return m
+}
+
 func TestOpenLoopTooFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &load{clients: 2, rate: 1000, lasts: 200 * time.Millisecond, op: func(context.Context, call) error {
+		l := &load{clients: 2, rate: 1000, lasts: 200 * time.Millisecond, op: func(context.Context, call) (int, error) {
 			time.Sleep(20 * time.Millisecond)
-			return nil
+			return 1, nil
 		}}
 		if err := l.run(t.Context(), func(window) {}); err != nil {
 			t.Fatal(err)
@@ -57,12 +64,12 @@ func TestOpenLoopTooFast(t *testing.T) {
 func TestLoadFails(t *testing.T) {
 	broken := errors.New("broken")
 	var n atomic.Int64
-	m := &Measure{latency: newHistogram()}
-	l := &load{clients: 4, lasts: time.Minute, op: func(context.Context, call) error {
+	m := begun()
+	l := &load{clients: 4, lasts: time.Minute, op: func(context.Context, call) (int, error) {
 		if n.Add(1) > 100 {
-			return broken
+			return 0, broken
 		}
-		return nil
+		return 1, nil
 	}}
 	if err := l.run(t.Context(), m.add); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
@@ -77,7 +84,7 @@ func TestCorrect(t *testing.T) {
 	h := newHistogram()
 	h.RecordValues(100, 990)
 	h.RecordValues(100_000, 1)
-	m := &Measure{latency: newHistogram()}
+	m := begun()
 	m.add(window{latency: h, elapsed: time.Second})
 	m.correct()
 	if m.Latency.P99 > 101 {

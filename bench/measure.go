@@ -17,21 +17,43 @@ type Measure struct {
 	Clients    int    `json:"clients"`
 	Tag        string `json:"tag,omitempty"`
 
-	Operations int64    `json:"operations"`
-	Unsent     int64    `json:"unsent,omitempty"` // of an open loop: due and never sent
-	Seconds    float64  `json:"seconds"`
-	PerSecond  float64  `json:"operations_per_second"`
-	Latency    Latency  `json:"latency_us"`
-	Corrected  *Latency `json:"corrected_latency_us,omitempty"` // of a closed loop: see correct
-	// CPU is the server's CPU time of one operation; nil where nobody knows.
+	Operations    int64    `json:"operations"`
+	Rows          int64    `json:"rows"`             // read or written
+	Unsent        int64    `json:"unsent,omitempty"` // of an open loop: due and never sent
+	Seconds       float64  `json:"seconds"`
+	PerSecond     float64  `json:"operations_per_second"`
+	RowsPerSecond float64  `json:"rows_per_second"`
+	Latency       Latency  `json:"latency_us"`
+	Corrected     *Latency `json:"corrected_latency_us,omitempty"` // of a closed loop: see correct
+	// CPU is the server's CPU time of one operation; nil if it is unknown.
 	CPU       *float64 `json:"server_cpu_us,omitempty"`
 	CPUSource string   `json:"server_cpu_source,omitempty"`
+	Turns     []Turn   `json:"turns,omitempty"`
 
 	group   int                     // position of the first measure that takes turns with this one
 	latency *hdrhistogram.Histogram // microseconds
 	elapsed time.Duration
 	cpu     time.Duration
 	metered bool
+	turn    *hdrhistogram.Histogram // microseconds, of the last of Turns
+	used    time.Duration           // the server's CPU time in the last of Turns
+}
+
+// Turn is one of the times that a path had its turn.
+type Turn struct {
+	Operations int64    `json:"operations"`
+	Seconds    float64  `json:"seconds"`
+	Mean       float64  `json:"mean_us"`
+	P50        int64    `json:"p50_us"`
+	CPU        *float64 `json:"server_cpu_us,omitempty"` // of one operation; nil if it is unknown
+}
+
+// of is what the metric says of the turn; nil if it is unknown.
+func (t Turn) of(k Metric) *float64 {
+	if t.Operations == 0 {
+		return nil
+	}
+	return k.value(float64(t.Operations)/t.Seconds, t.Mean, t.P50, t.CPU)
 }
 
 // Latency is a histogram in a few figures, in microseconds.
@@ -55,9 +77,17 @@ func (l Latency) MeanText() string { return fmt.Sprintf("%.3f", l.Mean/1e3) }
 // fromProcess is the source of CPU times read from the operating system.
 const fromProcess = "process"
 
-// add takes in a window and brings the figures up to date.
+// begin opens a turn.
+func (m *Measure) begin() {
+	m.Turns = append(m.Turns, Turn{})
+	m.turn, m.used = newHistogram(), 0
+}
+
+// add takes in a window of the turn that begin has opened, and brings the figures up to date.
 func (m *Measure) add(w window) {
+	m.addToTurn(w)
 	m.latency.Merge(w.latency)
+	m.Rows += w.rows
 	m.elapsed += w.elapsed
 	m.cpu += w.cpu
 	m.Operations = m.latency.TotalCount()
@@ -65,11 +95,23 @@ func (m *Measure) add(w window) {
 	if m.Operations == 0 {
 		return
 	}
-	m.PerSecond = float64(m.Operations) / m.Seconds
+	m.PerSecond, m.RowsPerSecond = float64(m.Operations)/m.Seconds, float64(m.Rows)/m.Seconds
 	m.Latency = latencyOf(m.latency)
 	if m.metered {
 		cpu := float64(m.cpu.Nanoseconds()) / 1e3 / float64(m.Operations)
 		m.CPU, m.CPUSource = &cpu, fromProcess
+	}
+}
+
+func (m *Measure) addToTurn(w window) {
+	t := &m.Turns[len(m.Turns)-1]
+	m.turn.Merge(w.latency)
+	m.used += w.cpu
+	t.Operations, t.Seconds = m.turn.TotalCount(), t.Seconds+w.elapsed.Seconds()
+	t.Mean, t.P50 = m.turn.Mean(), m.turn.ValueAtQuantile(50)
+	if m.metered && t.Operations > 0 {
+		cpu := float64(m.used.Nanoseconds()) / 1e3 / float64(t.Operations)
+		t.CPU = &cpu
 	}
 }
 

@@ -73,7 +73,7 @@ Parameters are drawn for each operation:
 
 // workload is a file that has been read.
 type workload interface {
-	path(*spanner.Client) path
+	path() path
 }
 
 func (f File) open() (workload, error) {
@@ -154,7 +154,7 @@ func (o own) prepare(ctx context.Context, r *run) ([]experiment, error) {
 	}
 	if o.load != nil {
 		row := func(i int64) []*spanner.Mutation {
-			return o.load.draw(call{rand.New(rand.NewPCG(uint64(i), loadSeed)), ""})
+			return o.load.draw(call{Rand: rand.New(rand.NewPCG(uint64(i), loadSeed))})
 		}
 		if _, err := r.fill(ctx, o.load.name, r.Rows, row); err != nil {
 			return nil, err
@@ -163,7 +163,7 @@ func (o own) prepare(ctx context.Context, r *run) ([]experiment, error) {
 	e := experiment{name: "own", title: "own workload"}
 	seen := map[string]int{}
 	for _, w := range o.workloads {
-		p := w.path(r.target.client)
+		p := w.path()
 		if seen[p.name]++; seen[p.name] > 1 {
 			p.name = fmt.Sprintf("%s (%d)", p.name, seen[p.name])
 		}

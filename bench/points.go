@@ -22,11 +22,9 @@ func Points() Benchmark {
 
 // points is what Points has started.
 type points struct {
-	top         *process // the ceiling
-	topClient   *spanner.Client
-	blind       *twin // a server that keeps no statistics
-	blindClient *spanner.Client
-	file        *os.File // that is synced
+	ceiling *server
+	off     *controlServer // keeps no statistics
+	file    *os.File       // that is synced
 }
 
 const (
@@ -34,8 +32,8 @@ const (
 	oneCommit   = "commit"
 	ceilingREAD = "READ, ceiling"
 	ceilingSQL  = "SQL, ceiling"
-	blindREAD   = "READ, no statistics"
-	blindSQL    = "SQL, no statistics"
+	offREAD     = "READ, no statistics"
+	offSQL      = "SQL, no statistics"
 	plainFsync  = "fsync of 300 bytes"
 	oneClient   = "mutation, 1 client"
 	manyClients = "mutation, 64 clients"
@@ -44,8 +42,8 @@ const (
 var pointsFigures = []Figure{
 	{Name: "READ / ceiling server CPU, one row of 1 kB", Metric: ServerCPU, Left: Ref{pointRead, viaREAD}, Right: Ref{pointRead, ceilingREAD}, Target: 1.35},
 	{Name: "SQL / READ server CPU, one row of 1 kB", Metric: ServerCPU, Left: Ref{pointRead, viaSQL}, Right: Ref{pointRead, viaREAD}, Target: 1.10},
-	{Name: "statistics on / off, READ CPU", Metric: ServerCPU, Left: Ref{pointRead, viaREAD}, Right: Ref{pointRead, blindREAD}, Target: 1.03},
-	{Name: "statistics on / off, SQL CPU", Metric: ServerCPU, Left: Ref{pointRead, viaSQL}, Right: Ref{pointRead, blindSQL}, Target: 1.03},
+	{Name: "statistics on / off, READ CPU", Metric: ServerCPU, Left: Ref{pointRead, viaREAD}, Right: Ref{pointRead, offREAD}, Target: 1.03},
+	{Name: "statistics on / off, SQL CPU", Metric: ServerCPU, Left: Ref{pointRead, viaSQL}, Right: Ref{pointRead, offSQL}, Target: 1.03},
 	{Name: "commit of one row - fsync", Metric: LatencyAdded, Left: Ref{oneCommit, oneClient}, Right: Ref{oneCommit, plainFsync}, Target: 400},
 	{Name: "commits per second, 64 clients / 1 client", Metric: Throughput, Left: Ref{oneCommit, manyClients}, Right: Ref{oneCommit, oneClient}, Target: 12, AtLeast: true},
 }
@@ -99,8 +97,10 @@ func (p *points) prepare(ctx context.Context, r *run) ([]experiment, error) {
 	if memory, err := r.target.process.pid().resident(); err == nil {
 		r.fact("resident after load, idle: %d MiB (target <= 700 at 1,000,000 rows)", memory>>20)
 	}
-	if err := p.startOthers(ctx, r); err != nil {
-		return nil, err
+	if r.Control == "" {
+		if err := p.startOthers(ctx, r); err != nil {
+			return nil, err
+		}
 	}
 	if p.file, err = os.Create(filepath.Join(r.target.root, "fsync")); err != nil {
 		return nil, err
@@ -110,46 +110,42 @@ func (p *points) prepare(ctx context.Context, r *run) ([]experiment, error) {
 
 // startOthers starts the servers to compare with.
 func (p *points) startOthers(ctx context.Context, r *run) (err error) {
-	if p.blind, err = r.target.twin(ctx, "--statistics=false"); err != nil {
+	if p.off, err = r.target.control(ctx, "", "--statistics=false"); err != nil {
 		return err
 	}
-	if p.top, err = spawn(ctx, "bench", "ceiling"); err != nil {
+	p.ceiling = new(server)
+	if err := p.ceiling.start(ctx, "", "bench", "ceiling"); err != nil {
 		return err
 	}
-	if p.blindClient, err = connect(ctx, r.target.database, plainText(p.blind.grpc)...); err != nil {
-		return err
-	}
-	p.topClient, err = connect(ctx, r.target.database, plainText(p.top.grpc)...)
-	return err
+	return p.ceiling.connect(ctx, r.target.database)
 }
 
 func (p *points) reads(r *run) experiment {
-	rows, onTop, onBlind := int64(r.Rows), p.top.pid().cpu, p.blind.pid().cpu
-	return experiment{
-		name: pointRead, title: "one row of 1 kB by its key",
-		paths: []path{
-			{name: ceilingREAD, method: "StreamingRead", op: pointByREAD(p.topClient, rows), on: onTop},
-			{name: viaREAD, method: "StreamingRead", op: pointByREAD(r.target.client, rows)},
-			{name: blindREAD, method: "StreamingRead", op: pointByREAD(p.blindClient, rows), on: onBlind},
-			{name: ceilingSQL, method: "ExecuteStreamingSql", op: pointBySQL(p.topClient, rows), on: onTop},
-			{name: viaSQL, method: "ExecuteStreamingSql", op: pointBySQL(r.target.client, rows)},
-			{name: blindSQL, method: "ExecuteStreamingSql", op: pointBySQL(p.blindClient, rows), on: onBlind},
-		},
-		pairs: [][2]string{{viaREAD, ceilingREAD}, {viaSQL, ceilingSQL}, {viaSQL, viaREAD}, {viaREAD, blindREAD}, {viaSQL, blindSQL}},
+	read := path{name: viaREAD, method: "StreamingRead", op: pointByREAD(int64(r.Rows))}
+	query := path{name: viaSQL, method: "ExecuteStreamingSql", op: pointBySQL(int64(r.Rows))}
+	e := experiment{name: pointRead, title: "one row of 1 kB by its key", paths: []path{read, query}}
+	if p.off == nil { // only the control server is of interest
+		return e
+	}
+	e.paths = []path{
+		read.as(ceilingREAD, p.ceiling), read, read.as(offREAD, &p.off.server),
+		query.as(ceilingSQL, p.ceiling), query, query.as(offSQL, &p.off.server),
+	}
+	e.pairs = [][2]string{{viaREAD, ceilingREAD}, {viaSQL, ceilingSQL}, {viaSQL, viaREAD}, {viaREAD, offREAD}, {viaSQL, offSQL}}
+	return e
+}
+
+func pointByREAD(rows int64) operation {
+	return func(ctx context.Context, c call) (int, error) {
+		_, err := c.client.Single().ReadRow(ctx, pointsTable, spanner.Key{c.Int64N(rows)}, pointsColumns)
+		return 1, err
 	}
 }
 
-func pointByREAD(client *spanner.Client, rows int64) operation {
-	return func(ctx context.Context, c call) error {
-		_, err := client.Single().ReadRow(ctx, pointsTable, spanner.Key{c.Int64N(rows)}, pointsColumns)
-		return err
-	}
-}
-
-func pointBySQL(client *spanner.Client, rows int64) operation {
+func pointBySQL(rows int64) operation {
 	sql := "SELECT " + strings.Join(pointsColumns, ", ") + " FROM " + pointsTable + " WHERE Id = @id"
-	return func(ctx context.Context, c call) error {
-		return rowsOf(client.Single().Query(ctx, spanner.Statement{SQL: sql, Params: map[string]any{"id": c.Int64N(rows)}}), 1)
+	return func(ctx context.Context, c call) (int, error) {
+		return rowsOf(c.client.Single().Query(ctx, spanner.Statement{SQL: sql, Params: map[string]any{"id": c.Int64N(rows)}}), 1)
 	}
 }
 
@@ -157,9 +153,9 @@ func pointBySQL(client *spanner.Client, rows int64) operation {
 const manyCommitters = 64
 
 func (p *points) commits(r *run) experiment {
-	commit := func(ctx context.Context, c call) error {
-		_, err := r.target.client.Apply(ctx, pointsRow(c.Int64N(int64(r.Rows))), spanner.ApplyAtLeastOnce())
-		return err
+	commit := func(ctx context.Context, c call) (int, error) {
+		_, err := c.client.Apply(ctx, pointsRow(c.Int64N(int64(r.Rows))), spanner.ApplyAtLeastOnce())
+		return 1, err
 	}
 	return experiment{
 		name: oneCommit, title: "commit of one row of 1 kB",
@@ -173,11 +169,11 @@ func (p *points) commits(r *run) experiment {
 }
 
 // sync appends 300 bytes to a file and syncs it: what durability costs on this machine.
-func (p *points) sync(context.Context, call) error {
+func (p *points) sync(context.Context, call) (int, error) {
 	if _, err := p.file.Write(make([]byte, 300)); err != nil {
-		return err
+		return 0, err
 	}
-	return p.file.Sync()
+	return 0, p.file.Sync()
 }
 
 // after kills the server as a crash does and says how long it takes to be ready again.
@@ -197,16 +193,11 @@ func (p *points) after(ctx context.Context, r *run) error {
 // close stops the servers to compare with.
 func (p *points) close() error {
 	var errs []error
-	for _, c := range []*spanner.Client{p.topClient, p.blindClient} {
-		if c != nil {
-			c.Close()
-		}
+	if p.ceiling != nil {
+		errs = append(errs, p.ceiling.stop())
 	}
-	if p.top != nil {
-		errs = append(errs, p.top.stop())
-	}
-	if p.blind != nil {
-		errs = append(errs, p.blind.close())
+	if p.off != nil {
+		errs = append(errs, p.off.close())
 	}
 	if p.file != nil {
 		errs = append(errs, p.file.Close(), os.Remove(p.file.Name()))

@@ -18,6 +18,7 @@ import (
 type process struct {
 	cmd   *exec.Cmd
 	grpc  string        // address, from the ready line
+	http  string        // likewise; "" is none
 	ready time.Duration // from start to the ready line
 	ended chan struct{} // closes when the process is gone, for whatever reason
 }
@@ -25,13 +26,14 @@ type process struct {
 // startupLimit is how long a server may take until it prints its ready line.
 const startupLimit = time.Minute
 
-// spawn runs this very program with other arguments and waits for its ready line.
-func spawn(ctx context.Context, args ...string) (*process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+// spawn runs an executable, "" being this very program, and waits for its ready line.
+func spawn(ctx context.Context, executable string, args ...string) (p *process, err error) {
+	if executable == "" {
+		if executable, err = os.Executable(); err != nil {
+			return nil, err
+		}
 	}
-	p := &process{cmd: exec.Command(self, args...), ended: make(chan struct{})}
+	p = &process{cmd: exec.Command(executable, args...), ended: make(chan struct{})}
 	p.cmd.Stderr = os.Stderr
 	detach(p.cmd) // an interrupt at the keyboard is for this program, which stops the server when it has reported
 	out, err := p.cmd.StdoutPipe()
@@ -53,11 +55,9 @@ func spawn(ctx context.Context, args ...string) (*process, error) {
 	select {
 	case text := <-line:
 		p.ready = time.Since(began)
-		_, after, found := strings.Cut(text, "grpc=")
-		if !found {
-			return nil, errors.Join(fmt.Errorf("server did not start: %q", text), p.stop())
+		if err := p.addresses(text); err != nil {
+			return nil, errors.Join(err, p.stop())
 		}
-		p.grpc, _, _ = strings.Cut(after, " ")
 		return p, nil
 	case <-ctx.Done():
 		p.kill()
@@ -66,6 +66,22 @@ func spawn(ctx context.Context, args ...string) (*process, error) {
 		p.kill()
 		return nil, fmt.Errorf("server printed no ready line within %v", startupLimit)
 	}
+}
+
+// addresses reads the ready line: "crowfoot: ready grpc=HOST:PORT http=HOST:PORT".
+func (p *process) addresses(line string) error {
+	for _, word := range strings.Fields(line) {
+		if address, ok := strings.CutPrefix(word, "grpc="); ok {
+			p.grpc = address
+		}
+		if address, ok := strings.CutPrefix(word, "http="); ok {
+			p.http = address
+		}
+	}
+	if p.grpc == "" {
+		return fmt.Errorf("%s did not start a server: it said %q", p.cmd.Path, line)
+	}
+	return nil
 }
 
 // stop asks the process to end and waits.

@@ -139,9 +139,9 @@ func (r *readFile) draw(c call) spanner.KeySet {
 	return spanner.KeySets(sets...)
 }
 
-func (r *readFile) path(client *spanner.Client) path {
-	return path{name: r.name, method: "StreamingRead", op: func(ctx context.Context, c call) error {
-		return drain(client.Single().ReadWithOptions(ctx, r.table, r.draw(c), r.columns,
+func (r *readFile) path() path {
+	return path{name: r.name, method: "StreamingRead", op: func(ctx context.Context, c call) (int, error) {
+		return drain(c.client.Single().ReadWithOptions(ctx, r.table, r.draw(c), r.columns,
 			&spanner.ReadOptions{Index: r.index, Limit: r.limit, RequestTag: c.tag}))
 	}}
 }

@@ -35,11 +35,14 @@ type Pair struct {
 	Left    int    `json:"left"` // positions in Measures
 	Right   int    `json:"right"`
 	Clients int    `json:"clients"`
-	// Left / right; nil where nobody knows.
+	// Left / right; nil where it is unknown.
 	Latency    *float64 `json:"latency_ratio,omitempty"` // of medians
 	Tail       *float64 `json:"p99_ratio,omitempty"`
 	CPU        *float64 `json:"server_cpu_ratio,omitempty"`
 	Throughput *float64 `json:"throughput_ratio,omitempty"`
+	// How the ratios differ from turn to turn.
+	LatencySpread *Spread `json:"latency_spread,omitempty"`
+	CPUSpread     *Spread `json:"server_cpu_spread,omitempty"`
 }
 
 // wantedPair is a pair of an experiment that was begun.
@@ -86,8 +89,8 @@ func (r *Report) groupTitle(m *Measure) string {
 	return m.Title + ", " + plural(m.Clients, "client")
 }
 
-// complete works out what is compared. Paths that were never reached are left out.
-func (r *Report) complete(benchmarks []Benchmark) {
+// complete works out what is compared, and the figures of each benchmark. Paths that were never reached are left out.
+func (r *Report) complete(figures map[string][]Figure) {
 	r.Ended = time.Now().UTC()
 	for _, w := range r.wanted {
 		left, right := r.Measures[w.left], r.Measures[w.right]
@@ -100,10 +103,12 @@ func (r *Report) complete(benchmarks []Benchmark) {
 			Tail:       ratio(float64(left.tail().P99), float64(right.tail().P99)),
 			CPU:        ServerCPU.compare(left.CPU, right.CPU),
 			Throughput: Throughput.compare(Throughput.of(left), Throughput.of(right)),
+
+			LatencySpread: MedianLatency.spreadOf(left, right), CPUSpread: ServerCPU.spreadOf(left, right),
 		})
 	}
-	for _, b := range benchmarks {
-		r.Figures = append(r.Figures, r.figuresOf(b)...)
+	for _, name := range r.Benchmarks {
+		r.Figures = append(r.Figures, r.fill(name, figures[name])...)
 	}
 }
 

@@ -15,6 +15,9 @@ type run struct {
 	report *Report
 	screen *screen
 	began  time.Time
+	// figures are the published ones and the targets, by benchmark.
+	figures map[string][]Figure
+	control *controlServer // of another executable; nil is none
 }
 
 // ErrPartial marks the errors of runs that ended early. What they had seen is in their report.
@@ -31,12 +34,17 @@ func Run(ctx context.Context, s Settings, benchmarks ...Benchmark) (report *Repo
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, files.close()) }()
-	r := &run{Settings: s, began: time.Now(), screen: newScreen(s.Out)}
+	r := &run{Settings: s, began: time.Now(), screen: newScreen(s.Out), figures: map[string][]Figure{}}
 	r.screen.note("starting")
 	if r.target, err = open(ctx, s); err != nil {
 		return nil, orInterrupt(ctx, err)
 	}
 	defer func() { err = errors.Join(err, r.target.close()) }()
+	defer func() {
+		if r.control != nil {
+			err = errors.Join(err, r.control.close())
+		}
+	}()
 	for _, b := range benchmarks {
 		if b.close != nil {
 			defer func() { err = errors.Join(err, b.close()) }()
@@ -51,7 +59,7 @@ func Run(ctx context.Context, s Settings, benchmarks ...Benchmark) (report *Repo
 		r.serverStatistics(ctx)
 	}
 	r.screen.finish()
-	r.report.complete(benchmarks)
+	r.report.complete(r.figures)
 	return r.report, errors.Join(err, r.report.Text(s.Out), files.write(r.report))
 }
 
@@ -72,7 +80,17 @@ func (r *run) measure(ctx context.Context, benchmarks []Benchmark) error {
 		if prepared[i], err = b.prepare(ctx, r); err != nil {
 			return fmt.Errorf("prepare %s: %w", b.name, err)
 		}
-		r.screen.plan(r.duration(prepared[i]))
+		if b.figures != nil {
+			r.figures[b.name] = b.figures(r.Settings)
+		}
+	}
+	if r.Control != "" {
+		if err := r.startControl(ctx, benchmarks, prepared); err != nil {
+			return err
+		}
+	}
+	for i := range prepared {
+		r.screen.plan(r.length(prepared[i]))
 	}
 	for i, b := range benchmarks {
 		for _, e := range prepared[i] {
@@ -92,14 +110,40 @@ func (r *run) measure(ctx context.Context, benchmarks []Benchmark) error {
 	return nil
 }
 
+// startControl starts the control server of another executable, which has made the data, and the target anew from
+// this program. Experiments and figures become those of the two.
+func (r *run) startControl(ctx context.Context, benchmarks []Benchmark, prepared [][]experiment) (err error) {
+	r.target.executable = ""
+	if r.control, err = r.target.control(ctx, r.Control); err != nil {
+		return err
+	}
+	r.fact("beside a control server of %s, on a copy of the data that it has made", r.Control)
+	for i, b := range benchmarks {
+		prepared[i] = besideControl(prepared[i], &r.control.server)
+		r.figures[b.name] = controlFigures(prepared[i])
+	}
+	return nil
+}
+
 // warmUpShare is the part of a path's time that it runs before, unmeasured.
 const warmUpShare = 10
 
-func (r *run) duration(experiments []experiment) (total time.Duration) {
+// length is that of all turns, counted in paths without their warm-up.
+func (r *run) length(experiments []experiment) (total float64) {
 	for _, e := range experiments {
-		total += time.Duration(len(r.clientsOf(e))*len(e.paths)) * (r.Each + r.Each/warmUpShare)
+		for round := range r.Rounds + 1 {
+			total += float64(len(r.clientsOf(e))*len(e.paths)) * r.turnLength(round)
+		}
 	}
 	return total
+}
+
+// turnLength is the length of one turn of a path in a round, of which round 0 warms up.
+func (r *run) turnLength(round int) float64 {
+	if round == 0 {
+		return 1. / warmUpShare
+	}
+	return 1 / float64(r.Rounds)
 }
 
 // clientsOf lists the numbers of clients to repeat an experiment with; once if its paths say their own.
@@ -112,24 +156,26 @@ func (r *run) clientsOf(e experiment) []int {
 	return r.Clients[:1]
 }
 
-// experiment lets the paths take turns.
+// experiment lets the paths take turns: A B C, C B A, and so on, so that what changes steadily on the machine changes for
+// all alike.
 func (r *run) experiment(ctx context.Context, benchmark string, e experiment, clients int) error {
 	loads := make([]*load, len(e.paths))
 	first := r.report.begin(benchmark, e, clients)
 	for i, p := range e.paths {
 		m := r.report.Measures[first+i]
-		loads[i] = &load{op: p.op, tag: m.Tag, clients: m.Clients, rate: r.Rate, cpu: r.meterOf(p)}
-		if r.target.process != nil {
-			loads[i].server = r.target.process.ended
-		}
+		loads[i] = r.load(p, m)
 		m.metered = loads[i].cpu != nil
 	}
 	r.screen.experiment(benchmark, r.report.Measures[first:])
 	defer r.correct(first)
 	for round := range r.Rounds + 1 { // round 0 warms up
-		for i, l := range loads {
+		for k := range loads {
+			i := k
+			if round%2 == 0 {
+				i = len(loads) - 1 - k
+			}
 			m := r.report.Measures[first+i]
-			if err := r.round(ctx, first+i, l, round); err != nil {
+			if err := r.turn(ctx, first+i, loads[i], round); err != nil {
 				return fmt.Errorf("%s, %s: %w", m.Title, m.Path, err)
 			}
 		}
@@ -137,37 +183,43 @@ func (r *run) experiment(ctx context.Context, benchmark string, e experiment, cl
 	return nil
 }
 
-func (r *run) meterOf(p path) meter {
-	switch {
-	case p.local:
-		return nil
-	case p.on != nil:
-		return p.on
+// load makes the load of a path, on the server that it uses.
+func (r *run) load(p path, m *Measure) *load {
+	l := &load{op: p.op, tag: m.Tag, clients: m.Clients, rate: r.Rate}
+	on := &r.target.server
+	if p.on != nil {
+		on = p.on
 	}
-	return r.target.cpu
+	if !p.local {
+		l.client, l.cpu, l.server = on.client, on.cpu, on.ended()
+	}
+	return l
 }
 
-// round runs one path once.
-func (r *run) round(ctx context.Context, measure int, l *load, round int) error {
+// turn runs one path once.
+func (r *run) turn(ctx context.Context, measure int, l *load, round int) error {
 	m := r.report.Measures[measure]
 	warm := round == 0
-	l.lasts = r.Each / time.Duration(r.Rounds)
+	l.lasts, l.count = r.Each/time.Duration(r.Rounds), int64(r.Count/r.Rounds)
 	if warm {
-		l.lasts = r.Each / warmUpShare
+		l.lasts, l.count = r.Each/warmUpShare, int64(r.Count/warmUpShare)
 	}
-	l.due.Store(0)
+	l.taken.Store(0)
+	if !warm {
+		m.begin()
+	}
 	err := l.run(ctx, func(w window) {
 		if !warm {
 			m.add(w)
 			r.sample(measure, m, w)
 		}
-		r.screen.window(m, round, r.Rounds, w)
+		r.screen.window(m, round, r.Rounds, r.turnLength(round), w)
 	})
 	if !warm {
 		m.Unsent += l.unsent()
 	}
 	if err == nil {
-		r.screen.roundEnds(m, round, r.Rounds)
+		r.screen.turnEnds(m, round, r.Rounds, r.turnLength(round))
 	}
 	return err
 }

@@ -17,12 +17,14 @@ type screen struct {
 
 	mu      sync.Mutex
 	began   time.Time // of the measuring
-	planned time.Duration
+	planned float64   // turns of the whole run, by their length
+	passed  float64   // turns that are over, likewise
+	share   float64   // of the turn under way, likewise
 	title   string
 	current []*Measure
-	passed  time.Duration // of planned
-	lines   int           // of the last picture
-	rows    [2]int        // percent last said while loading, and of what
+	now     string // what the last window was like
+	lines   int    // of the last picture
+	rows    [2]int // percent last said while loading, and of what
 }
 
 func newScreen(out io.Writer) *screen { return &screen{out: out, live: terminal(out)} }
@@ -45,11 +47,28 @@ func (s *screen) note(text string) {
 	fmt.Fprintln(s.out, text)
 }
 
-// plan adds to the time that the whole run will take.
-func (s *screen) plan(d time.Duration) {
+// plan adds to the length of the whole run, in any unit.
+func (s *screen) plan(length float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.planned += d
+	s.planned += length
+}
+
+// progress is how much of the run is over, from 0 to 1.
+func (s *screen) progress() float64 {
+	if s.planned == 0 {
+		return 0
+	}
+	return min(1, (s.passed+s.share)/s.planned)
+}
+
+// left is about how long the run will go on, by how long it took so far.
+func (s *screen) left() time.Duration {
+	p := s.progress()
+	if p == 0 {
+		return 0
+	}
+	return time.Duration(float64(time.Since(s.began)) * (1 - p) / p).Round(time.Second)
 }
 
 // loadedSteps is how many times the loading of a table is mentioned where there is no terminal.
@@ -87,30 +106,36 @@ func (s *screen) experiment(benchmark string, measures []*Measure) {
 	}
 }
 
-// window draws what just happened. Round 0 warms up.
-func (s *screen) window(m *Measure, round, rounds int, w window) {
+// window draws what just happened in a turn of so much of the plan. Round 0 warms up.
+func (s *screen) window(m *Measure, round, rounds int, length float64, w window) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.passed += w.elapsed
+	s.share = length * w.share
 	if !s.live {
 		return
 	}
-	h := w.latency
-	now := fmt.Sprintf("now      %s ops/s, p50 %s ms, p99 %s ms", count(w.perSecond()), milliseconds(h.ValueAtQuantile(50)), milliseconds(h.ValueAtQuantile(99)))
-	if m.metered {
-		now += fmt.Sprintf(", server %.2f cores", w.cpu.Seconds()/w.elapsed.Seconds())
+	if w.elapsed >= shortestSample { // what is shorter says nothing
+		s.now = windowText(m, w)
 	}
-	left := max(0, s.planned-s.passed).Round(time.Second)
 	lines := []string{
-		fmt.Sprintf("%s  %s  %v to go", s.title, bar(s.passed.Seconds()/s.planned.Seconds()), left),
+		fmt.Sprintf("%s  %s %3.0f%%  %v to go", s.title, bar(s.progress()), 100*s.progress(), s.left()),
 		fmt.Sprintf("round    %s: %s, %s", roundText(round, rounds), m.Path, plural(m.Clients, "client")),
-		now, "",
+		s.now, "",
 		fmt.Sprintf("%-28s %9s %9s %9s %9s %9s", "so far", "ops/s", "p50 ms", "p99 ms", "CPU us", "to first"),
 	}
 	for _, c := range s.current {
 		lines = append(lines, s.soFar(c))
 	}
 	s.draw(lines)
+}
+
+func windowText(m *Measure, w window) string {
+	h := w.latency
+	now := fmt.Sprintf("now      %s ops/s, p50 %s ms, p99 %s ms", count(w.perSecond()), milliseconds(h.ValueAtQuantile(50)), milliseconds(h.ValueAtQuantile(99)))
+	if m.metered {
+		now += fmt.Sprintf(", server %.2f cores", w.cpu.Seconds()/w.elapsed.Seconds())
+	}
+	return now
 }
 
 // soFar is a line of one path; its ratio is of median latencies to the first path's.
@@ -129,15 +154,16 @@ func roundText(round, rounds int) string {
 	return fmt.Sprintf("%d of %d", round, rounds)
 }
 
-// roundEnds says a line where there is no terminal.
-func (s *screen) roundEnds(m *Measure, round, rounds int) {
+// turnEnds counts a turn of so much of the plan, and says a line where there is no terminal.
+func (s *screen) turnEnds(m *Measure, round, rounds int, length float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.passed, s.share, s.now = s.passed+length, 0, ""
 	if s.live || round == 0 {
 		return
 	}
 	fmt.Fprintf(s.out, "  round %s  %3.0f%%  %-26s %s %9s ops/s  p50 %s ms  p99 %s ms  CPU %s us\n", roundText(round, rounds),
-		100*s.passed.Seconds()/s.planned.Seconds(), m.Path, plural(m.Clients, "client"), count(m.PerSecond), milliseconds(m.Latency.P50), milliseconds(m.Latency.P99), micros(m.CPU))
+		100*s.progress(), m.Path, plural(m.Clients, "client"), count(m.PerSecond), milliseconds(m.Latency.P50), milliseconds(m.Latency.P99), micros(m.CPU))
 }
 
 // finish leaves the last picture where it is.

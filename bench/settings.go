@@ -13,6 +13,7 @@ import (
 type Settings struct {
 	Rows    int           `json:"rows"`               // in the table that is read, or written to
 	Each    time.Duration `json:"each_ns"`            // of each path at each number of clients, in all rounds together
+	Count   int           `json:"count,omitempty"`    // operations of each path, likewise, in place of Each; 0 goes by Each
 	Rounds  int           `json:"rounds"`             // how often the paths of an experiment take turns
 	Clients []int         `json:"clients"`            // an experiment is repeated for each
 	Rate    float64       `json:"rate_per_second"`    // of all clients together: open loop; 0 is a closed loop
@@ -27,6 +28,10 @@ type Settings struct {
 	// StatisticsWait is how long the run may wait at its end for the server's statistics: a minute's row
 	// appears when that minute has passed.
 	StatisticsWait time.Duration `json:"statistics_wait_ns"`
+
+	// Control is another executable of Crowfoot, an older one: its server answers the same requests turn by turn,
+	// on equal data, and what the two cost is compared. "" is none.
+	Control string `json:"control,omitempty"`
 
 	Dir    string    `json:"-"` // where the embedded server's data goes; "" is a temporary directory
 	Report string    `json:"-"` // file of the page; "" is none
@@ -67,6 +72,12 @@ func (s Settings) check() error {
 		return errors.New("--rounds must be positive")
 	case len(s.Clients) == 0:
 		return errors.New("--clients needs a number")
+	case s.Count < 0 || s.Count > 0 && s.Count < s.Rounds*warmUpShare:
+		return fmt.Errorf("--count must be at least %d, %d for each of the rounds", s.Rounds*warmUpShare, warmUpShare)
+	case s.Count > 0 && s.Rate > 0:
+		return errors.New("--count is for a closed loop and does not go with --rate")
+	case s.Control != "" && s.Database != "":
+		return errors.New("--control is for the embedded server and does not go with --database")
 	case s.Rate < 0:
 		return errors.New("--rate must not be negative")
 	case s.Keys < 1 || s.Keys > s.Rows:

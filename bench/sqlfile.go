@@ -114,75 +114,72 @@ func (s *sqlFile) draw(c call) (list []spanner.Statement) {
 	return list
 }
 
-func (s *sqlFile) path(client *spanner.Client) path {
-	p := path{name: s.name, method: "ExecuteStreamingSql"}
+func (s *sqlFile) path() path {
+	p := path{name: s.name, method: "ExecuteStreamingSql", op: s.query}
 	n := len(s.statements) * s.repeat
 	switch {
 	case s.batch:
-		p.op, p.method = s.batchWrite(client), "ExecuteBatchDml, Commit"
+		p.op, p.method = s.batchDML, "ExecuteBatchDml, Commit"
 	case s.write:
-		p.op, p.method = s.transaction(client), repeated("ExecuteSql", n)+", Commit"
+		p.op, p.method = s.transaction, repeated("ExecuteSql", n)+", Commit"
 	case n > 1:
-		p.op, p.method = s.queries(client), "BeginTransaction, "+repeated("ExecuteStreamingSql", n)
-	default:
-		p.op = s.query(client)
+		p.op, p.method = s.queries, "BeginTransaction, "+repeated("ExecuteStreamingSql", n)
 	}
 	return p
 }
 
-func (s *sqlFile) query(client *spanner.Client) operation {
-	return func(ctx context.Context, c call) error {
-		return drain(client.Single().QueryWithOptions(ctx, s.draw(c)[0], spanner.QueryOptions{RequestTag: c.tag}))
-	}
+func (s *sqlFile) query(ctx context.Context, c call) (rows int, err error) {
+	return drain(c.client.Single().QueryWithOptions(ctx, s.draw(c)[0], spanner.QueryOptions{RequestTag: c.tag}))
 }
 
-func (s *sqlFile) queries(client *spanner.Client) operation {
-	return func(ctx context.Context, c call) error {
-		tx := client.ReadOnlyTransaction()
-		defer tx.Close()
-		for _, st := range s.draw(c) {
-			if err := drain(tx.QueryWithOptions(ctx, st, spanner.QueryOptions{RequestTag: c.tag})); err != nil {
+func (s *sqlFile) queries(ctx context.Context, c call) (rows int, err error) {
+	tx := c.client.ReadOnlyTransaction()
+	defer tx.Close()
+	for _, st := range s.draw(c) {
+		n, err := drain(tx.QueryWithOptions(ctx, st, spanner.QueryOptions{RequestTag: c.tag}))
+		if err != nil {
+			return rows, err
+		}
+		rows += n
+	}
+	return rows, nil
+}
+
+func (s *sqlFile) transaction(ctx context.Context, c call) (rows int, err error) {
+	list := s.draw(c)
+	err = transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		rows = 0 // of this attempt
+		for i, st := range list {
+			o := spanner.QueryOptions{RequestTag: c.tag, LastStatement: bool(s.last) && i == len(list)-1}
+			n, err := s.execute(ctx, tx, s.statements[i%len(s.statements)], st, o)
+			if err != nil {
 				return err
 			}
+			rows += n
 		}
 		return nil
-	}
+	})
+	return rows, err
 }
 
-func (s *sqlFile) transaction(client *spanner.Client) operation {
-	w := writes{client}
-	return func(ctx context.Context, c call) error {
-		list := s.draw(c)
-		return w.transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
-			for i, st := range list {
-				o := spanner.QueryOptions{RequestTag: c.tag, LastStatement: bool(s.last) && i == len(list)-1}
-				var err error
-				if s.statements[i%len(s.statements)].returns {
-					err = drain(tx.QueryWithOptions(ctx, st, o))
-				} else {
-					_, err = tx.UpdateWithOptions(ctx, st, o)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+// execute runs one statement of a read-write transaction and counts the rows that it changed or returned.
+func (s *sqlFile) execute(ctx context.Context, tx *spanner.ReadWriteTransaction, kind sqlStatement, st spanner.Statement, o spanner.QueryOptions) (int, error) {
+	if kind.returns {
+		return drain(tx.QueryWithOptions(ctx, st, o))
 	}
+	n, err := tx.UpdateWithOptions(ctx, st, o)
+	return int(n), err
 }
 
-func (s *sqlFile) batchWrite(client *spanner.Client) operation {
-	w := writes{client}
-	return func(ctx context.Context, c call) error {
-		list := s.draw(c)
-		return w.transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
-			_, err := tx.BatchUpdateWithOptions(ctx, list, spanner.QueryOptions{RequestTag: c.tag, LastStatement: bool(s.last)})
-			return err
-		})
-	}
-}
-
-// drain reads a stream to its end.
-func drain(it *spanner.RowIterator) error {
-	return it.Do(func(*spanner.Row) error { return nil })
+func (s *sqlFile) batchDML(ctx context.Context, c call) (rows int, err error) {
+	list := s.draw(c)
+	err = transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		counts, err := tx.BatchUpdateWithOptions(ctx, list, spanner.QueryOptions{RequestTag: c.tag, LastStatement: bool(s.last)})
+		rows = 0 // of this attempt
+		for _, n := range counts {
+			rows += int(n)
+		}
+		return err
+	})
+	return rows, err
 }

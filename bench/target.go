@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,12 +14,7 @@ import (
 	"cloud.google.com/go/spanner"
 	database "cloud.google.com/go/spanner/admin/database/apiv1"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
-	"google.golang.org/api/iterator"
-	"google.golang.org/api/option"
-	"google.golang.org/api/option/internaloption"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 )
@@ -29,22 +22,20 @@ import (
 // embeddedDatabase is the database of the embedded server.
 const embeddedDatabase = "projects/bench/instances/bench/databases/bench"
 
-// target is the server that is measured.
+// target is the server that is measured, with its database.
 type target struct {
-	what     string // for the report
-	address  string // HOST:PORT in plain text; "" is Cloud Spanner
-	database string
-	root     string   // folder of the embedded server's data
-	remove   bool     // root, at the end
-	process  *process // the embedded server; nil elsewhere
-	cpu      meter    // nil where nobody knows
-	client   *spanner.Client
-	admin    *database.DatabaseAdminClient
+	server
+	what       string // for the report
+	database   string
+	executable string // of the embedded server; "" is this very program
+	root       string // folder of the embedded server's data
+	remove     bool   // root, at the end
+	admin      *database.DatabaseAdminClient
 }
 
 // open starts the embedded server or finds the one that is named.
 func open(ctx context.Context, s Settings) (t *target, err error) {
-	t = &target{address: s.Address, database: s.Database}
+	t = &target{server: server{address: s.Address}, database: s.Database}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.close())
@@ -53,6 +44,7 @@ func open(ctx context.Context, s Settings) (t *target, err error) {
 	switch {
 	case s.Database == "":
 		t.database, t.what = embeddedDatabase, "Crowfoot, embedded: a process of its own, on this machine's disk"
+		t.executable = s.Control // makes the tables and rows: its format must be one that the newer program reads
 		if err := t.place(s.Dir); err != nil {
 			return t, err
 		}
@@ -91,18 +83,9 @@ func (t *target) place(dir string) (err error) {
 
 func (t *target) data() string { return filepath.Join(t.root, "data") }
 
-// spawn starts the embedded server, again if it was killed.
+// spawn starts the embedded server, again if it has ended.
 func (t *target) spawn(ctx context.Context) error {
-	p, err := spawn(ctx, t.startArguments(t.data())...)
-	if err != nil {
-		return err
-	}
-	t.process = p
-	t.address = t.process.grpc
-	if _, err := t.process.pid().cpu(); err == nil { // else this is no Linux, and nobody knows
-		t.cpu = t.process.pid().cpu
-	}
-	return nil
+	return t.start(ctx, t.executable, t.startArguments(t.data())...)
 }
 
 // startArguments are those of a server on free ports.
@@ -126,36 +109,13 @@ func (t *target) connect(ctx context.Context) (err error) {
 	if err := t.disconnect(); err != nil {
 		return err
 	}
-	options := plainText(t.address)
-	if t.client, err = connect(ctx, t.database, options...); err != nil {
+	if err := t.server.connect(ctx, t.database); err != nil {
 		return fmt.Errorf("connect to %s: %w", t.what, err)
 	}
-	if t.admin, err = database.NewDatabaseAdminClient(ctx, options...); err != nil {
+	if t.admin, err = database.NewDatabaseAdminClient(ctx, plainText(t.address)...); err != nil {
 		return fmt.Errorf("connect to %s: %w", t.what, err)
 	}
 	return nil
-}
-
-// plainText are the options that the client sets itself when SPANNER_EMULATOR_HOST names a server.
-// Here they are per client, as a run may have clients of several servers.
-func plainText(address string) []option.ClientOption {
-	if address == "" {
-		return nil
-	}
-	return []option.ClientOption{
-		option.WithEndpoint("passthrough:///" + address),
-		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())),
-		option.WithoutAuthentication(),
-		internaloption.SkipDialSettingsValidation(),
-	}
-}
-
-// connect makes an official client. It does not log: the screen is the run's.
-func connect(ctx context.Context, database string, options ...option.ClientOption) (*spanner.Client, error) {
-	return spanner.NewClientWithConfig(ctx, database, spanner.ClientConfig{
-		DisableNativeMetrics: true,
-		Logger:               log.New(io.Discard, "", 0),
-	}, options...)
 }
 
 // probeLimit is how long the first query may take, credentials and all.
@@ -226,46 +186,39 @@ func (t *target) filled(ctx context.Context, table string, rows int) (bool, erro
 }
 
 func (t *target) disconnect() (err error) {
-	if t.client != nil {
-		t.client.Close()
-	}
+	t.server.disconnect()
 	if t.admin != nil {
 		err = t.admin.Close()
 	}
-	t.client, t.admin = nil, nil
+	t.admin = nil
 	return err
 }
 
 // close stops the embedded server and removes its temporary data.
 func (t *target) close() error {
-	errs := []error{t.disconnect()}
-	if t.process != nil {
-		errs = append(errs, t.process.stop())
-	}
+	errs := []error{t.disconnect(), t.server.stop()}
 	if t.remove {
 		errs = append(errs, os.RemoveAll(t.root))
 	}
 	return errors.Join(errs...)
 }
 
+// drain reads a stream to its end and counts the rows.
+func drain(it *spanner.RowIterator) (rows int, err error) {
+	err = it.Do(func(*spanner.Row) error {
+		rows++
+		return nil
+	})
+	return rows, err
+}
+
 // rowsOf reads a stream to its end and wants so many rows.
-func rowsOf(it *spanner.RowIterator, want int) error {
-	defer it.Stop()
-	n := 0
-	for {
-		_, err := it.Next()
-		if err == iterator.Done {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		n++
+func rowsOf(it *spanner.RowIterator, want int) (rows int, err error) {
+	rows, err = drain(it)
+	if err == nil && rows != want {
+		err = fmt.Errorf("got %d rows instead of %d", rows, want)
 	}
-	if n != want {
-		return fmt.Errorf("got %d rows instead of %d", n, want)
-	}
-	return nil
+	return rows, err
 }
 
 // oneLine is the text of an error without the client's line breaks and request numbers.

@@ -82,7 +82,7 @@ func (r *Report) pairTable(t *table) {
 	if len(r.Pairs) == 0 {
 		return
 	}
-	lines := [][]string{{"left / right", "clients", "p50 L", "p50 R", "L/R", "p99 L/R", "CPU L", "CPU R", "L/R", "ops/s L/R"}}
+	lines := [][]string{{"left / right", "clients", "p50 L", "p50 R", "L/R", "over turns", "p99 L/R", "CPU L", "CPU R", "L/R", "over turns", "ops/s L/R"}}
 	title := ""
 	for _, p := range r.Pairs {
 		if p.Title != title {
@@ -95,10 +95,10 @@ func (r *Report) pairTable(t *table) {
 			clients += " / " + fmt.Sprint(b.Clients)
 		}
 		lines = append(lines, []string{"  " + a.Path + " / " + b.Path, clients,
-			milliseconds(a.Latency.P50), milliseconds(b.Latency.P50), ratioText(p.Latency), ratioText(p.Tail),
-			micros(a.CPU), micros(b.CPU), ratioText(p.CPU), ratioText(p.Throughput)})
+			milliseconds(a.Latency.P50), milliseconds(b.Latency.P50), ratioText(p.Latency), p.LatencySpread.text(), ratioText(p.Tail),
+			micros(a.CPU), micros(b.CPU), ratioText(p.CPU), p.CPUSpread.text(), ratioText(p.Throughput)})
 	}
-	t.printf("\nSide by side, left (L) and right (R): latency in ms, CPU of the server per operation in us\n")
+	t.printf("\nSide by side, left (L) and right (R): latency in ms, CPU of the server per operation in us\n%s\n", spreadLegend(r.Settings.Rounds))
 	t.rows(1, lines)
 }
 
@@ -106,11 +106,11 @@ func (r *Report) figureTable(t *table) {
 	if len(r.Figures) == 0 {
 		return
 	}
-	lines := [][]string{{"", "clients", "study L", "study R", "L/R", "ours L", "ours R", "L/R", "target", ""}}
+	lines := [][]string{{"", "clients", "study L", "study R", "L/R", "ours L", "ours R", "L/R", "over turns", "target", ""}}
 	for _, f := range r.Figures {
 		lines = append(lines, []string{f.Name, fmt.Sprint(f.Clients),
 			f.sideText(studied(f.StudyLeft)), f.sideText(studied(f.StudyRight)), ratioText(studied(f.Study)),
-			f.sideText(f.OursLeft), f.sideText(f.OursRight), f.comparedText(f.Ours), f.targetText(), f.verdict()})
+			f.sideText(f.OursLeft), f.sideText(f.OursRight), f.comparedText(f.Ours), f.spreadText(), f.targetText(), f.verdict()})
 	}
 	t.printf("\nPublished figures and targets next to ours\n")
 	t.rows(1, lines)
@@ -141,6 +141,14 @@ func (f Figure) comparedText(v *float64) string {
 	return ratioText(v)
 }
 
+// spreadText prints how ours differs from turn to turn.
+func (f Figure) spreadText() string {
+	if f.Spread == nil || f.Metric != LatencyAdded {
+		return f.Spread.text()
+	}
+	return fmt.Sprintf("%s [%s, %s]", f.sideText(&f.Spread.Median), f.sideText(&f.Spread.Low), f.sideText(&f.Spread.High))
+}
+
 func (f Figure) targetText() string {
 	if f.Target == 0 {
 		return "-"
@@ -153,17 +161,6 @@ func (f Figure) targetText() string {
 		return sign + f.sideText(&f.Target)
 	}
 	return sign + fmt.Sprintf("%.2f", f.Target)
-}
-
-func (f Figure) verdict() string {
-	met, ok := f.met()
-	switch {
-	case !ok:
-		return ""
-	case met:
-		return "met"
-	}
-	return "missed"
 }
 
 func (r *Report) measureTable(t *table) {

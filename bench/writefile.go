@@ -103,18 +103,19 @@ func (w *writeFile) draw(c call) (list []*spanner.Mutation) {
 	return list
 }
 
-func (w *writeFile) path(client *spanner.Client) path {
+func (w *writeFile) path() path {
 	p := path{name: w.name, method: "BeginTransaction, Commit"}
 	if w.atLeastOnce {
 		p.method = "Commit"
 	}
-	p.op = func(ctx context.Context, c call) error {
+	p.op = func(ctx context.Context, c call) (int, error) {
 		options := []spanner.ApplyOption{spanner.TransactionTag(c.tag)}
 		if w.atLeastOnce {
 			options = append(options, spanner.ApplyAtLeastOnce())
 		}
-		_, err := client.Apply(ctx, w.draw(c), options...)
-		return err
+		list := w.draw(c)
+		_, err := c.client.Apply(ctx, list, options...)
+		return len(list), err
 	}
 	return p
 }

@@ -8,9 +8,8 @@ import (
 	"strings"
 
 	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/google/uuid"
-	"google.golang.org/api/iterator"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
@@ -69,18 +68,17 @@ func prepareWrites(ctx context.Context, r *run) ([]experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := writes{r.target.client}
 	if !full {
 		if _, err := r.fill(ctx, writesTable, r.Rows, func(int64) []*spanner.Mutation { return mutations(newUsers(1)) }); err != nil {
 			return nil, err
 		}
 	}
-	one := experiment{name: oneRow, title: "1 row per commit", paths: w.paths(1)}
+	one := experiment{name: oneRow, title: "1 row per commit", paths: writePaths(1)}
 	one.pairs = against(one.paths)
 	if r.Batch == 1 {
 		return []experiment{one}, nil
 	}
-	many := experiment{name: manyRows, title: fmt.Sprintf("%d rows per commit", r.Batch), paths: w.paths(r.Batch)}
+	many := experiment{name: manyRows, title: fmt.Sprintf("%d rows per commit", r.Batch), paths: writePaths(r.Batch)}
 	many.pairs = against(many.paths)
 	return []experiment{one, many}, nil
 }
@@ -113,26 +111,23 @@ func (u user) statement() spanner.Statement {
 	return spanner.Statement{SQL: insertWrites + "(@id, @name, @visits)", Params: map[string]any{"id": u.id, "name": u.name, "visits": u.visits}}
 }
 
-// writes makes the commits of the study.
-type writes struct{ client *spanner.Client }
-
 // paths are the ways to insert n rows in one commit; what all are held against comes first.
-func (w writes) paths(n int) []path {
+func writePaths(n int) []path {
 	list := []path{
-		{name: viaMutation, method: "BeginTransaction, Commit", op: w.mutations(n)},
-		{name: "mutation, at least once", method: "Commit", op: w.mutations(n, spanner.ApplyAtLeastOnce())},
-		{name: viaDML, method: repeated("ExecuteSql", n) + ", Commit", op: w.dml(n, sayNothing)},
-		{name: "DML, last_statement", method: repeated("ExecuteSql", n) + ", Commit", op: w.dml(n, sayLast)},
-		{name: "DML, THEN RETURN", method: repeated("ExecuteStreamingSql", n) + ", Commit", op: w.thenReturn(n)},
-		{name: "BatchWrite", method: "BatchWrite", op: w.batchWrite(n)},
+		{name: viaMutation, method: "BeginTransaction, Commit", op: applied(n)},
+		{name: "mutation, at least once", method: "Commit", op: applied(n, spanner.ApplyAtLeastOnce())},
+		{name: viaDML, method: repeated("ExecuteSql", n) + ", Commit", op: dml(n, sayNothing)},
+		{name: "DML, last_statement", method: repeated("ExecuteSql", n) + ", Commit", op: dml(n, sayLast)},
+		{name: "DML, THEN RETURN", method: repeated("ExecuteStreamingSql", n) + ", Commit", op: thenReturn(n)},
+		{name: "BatchWrite", method: "BatchWrite", op: batchWrite(n)},
 	}
 	if n == 1 {
 		return list
 	}
 	return append(list,
-		path{name: viaBatchDML, method: "ExecuteBatchDml, Commit", op: w.batchDML(n, sayNothing)},
-		path{name: "batch DML, last_statements", method: "ExecuteBatchDml, Commit", op: w.batchDML(n, sayLast)},
-		path{name: "DML of many rows", method: "ExecuteSql, Commit", op: w.manyRowDML(n)},
+		path{name: viaBatchDML, method: "ExecuteBatchDml, Commit", op: batchDML(n, sayNothing)},
+		path{name: "batch DML, last_statements", method: "ExecuteBatchDml, Commit", op: batchDML(n, sayLast)},
+		path{name: "DML of many rows", method: "ExecuteSql, Commit", op: manyRowDML(n)},
 	)
 }
 
@@ -151,16 +146,16 @@ func mutations(users []user) []*spanner.Mutation {
 	return list
 }
 
-func (w writes) mutations(n int, options ...spanner.ApplyOption) operation {
-	return func(ctx context.Context, c call) error {
-		_, err := w.client.Apply(ctx, mutations(newUsers(n)), append([]spanner.ApplyOption{spanner.TransactionTag(c.tag)}, options...)...)
-		return err
+func applied(n int, options ...spanner.ApplyOption) operation {
+	return func(ctx context.Context, c call) (int, error) {
+		_, err := c.client.Apply(ctx, mutations(newUsers(n)), append([]spanner.ApplyOption{spanner.TransactionTag(c.tag)}, options...)...)
+		return n, err
 	}
 }
 
 // transaction runs f and commits. Rows are drawn before: a retry inserts the same ones.
-func (w writes) transaction(ctx context.Context, c call, f func(context.Context, *spanner.ReadWriteTransaction) error) error {
-	_, err := w.client.ReadWriteTransactionWithOptions(ctx, f, spanner.TransactionOptions{TransactionTag: c.tag})
+func transaction(ctx context.Context, c call, f func(context.Context, *spanner.ReadWriteTransaction) error) error {
+	_, err := c.client.ReadWriteTransactionWithOptions(ctx, f, spanner.TransactionOptions{TransactionTag: c.tag})
 	return err
 }
 
@@ -174,10 +169,10 @@ const (
 )
 
 // dml sends a statement for each row.
-func (w writes) dml(n int, s saying) operation {
-	return func(ctx context.Context, c call) error {
+func dml(n int, s saying) operation {
+	return func(ctx context.Context, c call) (int, error) {
 		users := newUsers(n)
-		return w.transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		return n, transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 			for i, u := range users {
 				_, err := tx.UpdateWithOptions(ctx, u.statement(), spanner.QueryOptions{RequestTag: c.tag, LastStatement: bool(s) && i == n-1})
 				if err != nil {
@@ -189,14 +184,14 @@ func (w writes) dml(n int, s saying) operation {
 	}
 }
 
-func (w writes) thenReturn(n int) operation {
-	return func(ctx context.Context, c call) error {
+func thenReturn(n int) operation {
+	return func(ctx context.Context, c call) (int, error) {
 		users := newUsers(n)
-		return w.transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		return n, transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 			for _, u := range users {
 				st := u.statement()
 				st.SQL += " THEN RETURN Id"
-				if err := rowsOf(tx.QueryWithOptions(ctx, st, spanner.QueryOptions{RequestTag: c.tag}), 1); err != nil {
+				if _, err := rowsOf(tx.QueryWithOptions(ctx, st, spanner.QueryOptions{RequestTag: c.tag}), 1); err != nil {
 					return err
 				}
 			}
@@ -205,13 +200,13 @@ func (w writes) thenReturn(n int) operation {
 	}
 }
 
-func (w writes) batchDML(n int, s saying) operation {
-	return func(ctx context.Context, c call) error {
+func batchDML(n int, s saying) operation {
+	return func(ctx context.Context, c call) (int, error) {
 		statements := make([]spanner.Statement, n)
 		for i, u := range newUsers(n) {
 			statements[i] = u.statement()
 		}
-		return w.transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		return n, transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 			_, err := tx.BatchUpdateWithOptions(ctx, statements, spanner.QueryOptions{RequestTag: c.tag, LastStatement: bool(s)})
 			return err
 		})
@@ -219,18 +214,18 @@ func (w writes) batchDML(n int, s saying) operation {
 }
 
 // manyRowDML inserts all rows by one statement.
-func (w writes) manyRowDML(n int) operation {
+func manyRowDML(n int) operation {
 	var values []string
 	for i := range n {
 		values = append(values, fmt.Sprintf("(@id%d, @name%d, @visits%d)", i, i, i))
 	}
 	sql := insertWrites + strings.Join(values, ", ")
-	return func(ctx context.Context, c call) error {
+	return func(ctx context.Context, c call) (int, error) {
 		st := spanner.Statement{SQL: sql, Params: make(map[string]any, 3*n)}
 		for i, u := range newUsers(n) {
 			st.Params[fmt.Sprint("id", i)], st.Params[fmt.Sprint("name", i)], st.Params[fmt.Sprint("visits", i)] = u.id, u.name, u.visits
 		}
-		return w.transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		return n, transaction(ctx, c, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 			_, err := tx.UpdateWithOptions(ctx, st, spanner.QueryOptions{RequestTag: c.tag})
 			return err
 		})
@@ -238,27 +233,17 @@ func (w writes) manyRowDML(n int) operation {
 }
 
 // batchWrite sends the rows as one group, which the server commits as one transaction.
-func (w writes) batchWrite(n int) operation {
-	return func(ctx context.Context, c call) error {
-		it := w.client.BatchWriteWithOptions(ctx, []*spanner.MutationGroup{{Mutations: mutations(newUsers(n))}}, spanner.BatchWriteOptions{TransactionTag: c.tag})
-		defer it.Stop()
-		answered := false
-		for {
-			answer, err := it.Next()
-			if err == iterator.Done {
-				break
-			}
-			if err != nil {
-				return err
-			}
-			if s := answer.GetStatus(); s.GetCode() != int32(codes.OK) {
-				return status.FromProto(s).Err()
-			}
-			answered = true
+func batchWrite(n int) operation {
+	return func(ctx context.Context, c call) (rows int, err error) {
+		groups := []*spanner.MutationGroup{{Mutations: mutations(newUsers(n))}}
+		it := c.client.BatchWriteWithOptions(ctx, groups, spanner.BatchWriteOptions{TransactionTag: c.tag})
+		err = it.Do(func(answer *spannerpb.BatchWriteResponse) error {
+			rows += n
+			return status.FromProto(answer.GetStatus()).Err()
+		})
+		if err == nil && rows == 0 {
+			err = errors.New("BatchWrite answered nothing")
 		}
-		if !answered {
-			return errors.New("BatchWrite answered nothing")
-		}
-		return nil
+		return rows, err
 	}
 }

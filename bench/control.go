@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// controlServer answers the same requests as the target, on equal data, but differs from it in one thing: the
+// executable, or a flag. What the two cost is compared turn by turn.
+type controlServer struct {
+	server
+	data string // folder of its data
+}
+
+// control stops the target, duplicates its data, starts the target again, and a control server beside it: of an
+// executable ("" is this very program), with more flags. Both begin with cold caches.
+func (t *target) control(ctx context.Context, executable string, flags ...string) (*controlServer, error) {
+	if err := t.stop(); err != nil {
+		return nil, err
+	}
+	c := &controlServer{data: filepath.Join(t.root, "control")}
+	if err := os.RemoveAll(c.data); err != nil { // of a run that was killed
+		return nil, err
+	}
+	if err := duplicate(t.data(), c.data); err != nil {
+		return nil, fmt.Errorf("duplicate the data: %w", err)
+	}
+	if err := t.spawn(ctx); err != nil {
+		return c, fmt.Errorf("start again on the data: %w", err)
+	}
+	if err := t.connect(ctx); err != nil {
+		return c, err
+	}
+	if err := c.start(ctx, executable, append(t.startArguments(c.data), flags...)...); err != nil {
+		return c, fmt.Errorf("start the control server: %w", err)
+	}
+	return c, c.connect(ctx, t.database)
+}
+
+// close stops the control server and removes its data.
+func (c *controlServer) close() error { return errors.Join(c.stop(), os.RemoveAll(c.data)) }
+
+// maxRegression is how much more than the control server the target may use.
+const maxRegression = 1.03
+
+// besideControl gives each path of the target its like on the control server. Paths of other servers, and of none,
+// are left out: a run beside a control server compares the two, and nothing else.
+func besideControl(list []experiment, c *server) (out []experiment) {
+	for _, e := range list {
+		both := e
+		both.paths, both.pairs = nil, nil
+		for _, p := range e.paths {
+			if p.on != nil || p.local {
+				continue
+			}
+			old := p.as(p.name+onControl, c)
+			both.paths = append(both.paths, p, old)
+			both.pairs = append(both.pairs, [2]string{p.name, old.name})
+		}
+		if len(both.paths) > 0 {
+			out = append(out, both)
+		}
+	}
+	return out
+}
+
+// onControl ends the names of the control server's paths.
+const onControl = ", control"
+
+// controlFigures compare the pairs that besideControl has made, by server CPU and by latency.
+func controlFigures(list []experiment) (figures []Figure) {
+	for _, e := range list {
+		for _, pair := range e.pairs {
+			for _, metric := range []Metric{ServerCPU, MedianLatency} {
+				figures = append(figures, Figure{
+					Name: fmt.Sprintf("%s, %s: %s, this / control", e.title, pair[0], metric), Metric: metric,
+					Left: Ref{e.name, pair[0]}, Right: Ref{e.name, pair[1]}, Target: maxRegression,
+				})
+			}
+		}
+	}
+	return figures
+}
+
+// tableSuffix ends the names of the engine's tables, which are written once: both servers can have the same ones.
+const tableSuffix = ".sst"
+
+// duplicate makes a directory like another: tables are linked, all else is copied.
+func duplicate(from, to string) error {
+	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, below)
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(target, 0o700)
+		case filepath.Ext(name) == tableSuffix:
+			return os.Link(name, target)
+		}
+		return copyFile(name, target)
+	})
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,74 @@
+package bench
+
+import (
+	"math"
+	"testing"
+)
+
+// TestConfidence compares with the table of the sign test: of 20 values the 6th smallest and largest, of 6 the extremes.
+func TestConfidence(t *testing.T) {
+	for _, c := range []struct {
+		n, rank int
+		want    float64
+	}{{20, 6, 0.9586}, {20, 7, 0.8847}, {6, 1, 0.96875}, {5, 1, 0.9375}, {1, 1, 0}} {
+		if got := confidenceOf(c.n, c.rank); math.Abs(got-c.want) > 0.0001 {
+			t.Errorf("%d values, rank %d: %.4f, want %.4f", c.n, c.rank, got, c.want)
+		}
+	}
+}
+
+func TestSpread(t *testing.T) {
+	var values []float64
+	for i := range 20 {
+		values = append(values, float64((i*7)%20+1)) // 1 to 20 in some order
+	}
+	if s := spreadOf(values); s.Median != 10.5 || s.Low != 6 || s.High != 15 || s.Turns != 20 || !s.sure() {
+		t.Errorf("got %+v", *s)
+	}
+	if s := spreadOf([]float64{3, 1, 2}); s.Median != 2 || s.Low != 1 || s.High != 3 || s.sure() {
+		t.Errorf("got %+v", *s)
+	}
+	if spreadOf(nil) != nil {
+		t.Error("no values have a spread")
+	}
+}
+
+// TestVerdict: only what lies beyond the target with its whole interval is missed.
+func TestVerdict(t *testing.T) {
+	wide, narrow := &Spread{Low: 0.9, High: 1.2, Confidence: 0.96}, &Spread{Low: 1.05, High: 1.2, Confidence: 0.96}
+	for _, c := range []struct {
+		ours    float64
+		spread  *Spread
+		atLeast bool
+		want    string
+	}{
+		{1.0, narrow, false, met}, {1.03, narrow, false, met}, {1.1, wide, false, inNoise}, {1.1, narrow, false, missed},
+		{1.1, nil, false, inNoise}, {1.1, &Spread{Low: 1.05, High: 1.2, Confidence: 0.9}, false, inNoise},
+		{1.1, narrow, true, met}, {1.0, wide, true, inNoise}, {1.0, &Spread{Low: 0.9, High: 1.02, Confidence: 0.96}, true, missed},
+	} {
+		f := Figure{Target: 1.03, AtLeast: c.atLeast, Ours: &c.ours, Spread: c.spread}
+		if got := f.verdict(); got != c.want {
+			t.Errorf("%v with %+v, at least %v: %q, want %q", c.ours, c.spread, c.atLeast, got, c.want)
+		}
+	}
+	if v := (Figure{Target: 1}).verdict(); v != "" {
+		t.Errorf("verdict %q on nothing", v)
+	}
+}
+
+// TestTurns: the ratios of the turns are those of the turns of equal number.
+func TestTurns(t *testing.T) {
+	cpu := func(v float64) *float64 { return &v }
+	left, right := new(Measure), new(Measure)
+	for i := range 6 {
+		left.Turns = append(left.Turns, Turn{Operations: 1, Seconds: 1, P50: int64(20 + 2*i), CPU: cpu(float64(30 + i))})
+		right.Turns = append(right.Turns, Turn{Operations: 1, Seconds: 1, P50: int64(10 + i), CPU: cpu(10)})
+	}
+	right.Turns = append(right.Turns, Turn{}) // the run was interrupted
+	if s := MedianLatency.spreadOf(left, right); s.Low != 2 || s.High != 2 || s.Turns != 6 {
+		t.Errorf("latency: %+v", *s)
+	}
+	if s := ServerCPU.spreadOf(left, right); s.Low != 3 || s.High != 3.5 || s.Median != 3.25 {
+		t.Errorf("server CPU: %+v", *s)
+	}
+}
