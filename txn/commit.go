@@ -1,6 +1,8 @@
 package txn
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +37,11 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 	}
 	defer t.Leave()
 	before := t.Savepoint()
+	t.close(true)
 	if err := t.prepare(ctx, apply, opts); err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			t.RollbackTo(before)
+			t.close(false)
 			return 0, err
 		}
 		t.Fail(err)
@@ -58,10 +62,7 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 // prepare does all that may fail: the mutations, and in the optimistic modes locking what was written and validating what was read.
 func (t *Tx) prepare(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) error {
 	if apply != nil {
-		t.setApplying(true)
-		err := apply(t)
-		t.setApplying(false)
-		if err != nil {
+		if err := apply(&Request{Tx: t, mutates: true}); err != nil {
 			return err
 		}
 	}
@@ -76,10 +77,11 @@ func (t *Tx) prepare(ctx context.Context, apply func(table.Writer) error, opts C
 	return t.m.delays.wait(ctx, opts.MaxDelay)
 }
 
-func (t *Tx) setApplying(on bool) {
+// close keeps requests other than Commit's own from changing what will be committed and validated, or lets them in again.
+func (t *Tx) close(on bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.applying = on
+	t.closed.Store(on)
 }
 
 func (t *Tx) lockWrites(ctx context.Context) (err error) {
@@ -92,7 +94,7 @@ func (t *Tx) lockWrites(ctx context.Context) (err error) {
 
 // validateReads locks what was read, so that no commit is under way there, and looks whether it has changed since.
 func (t *Tx) validateReads(ctx context.Context) error {
-	for _, r := range t.reads {
+	for _, r := range t.spansRead() {
 		if err := t.m.locks.acquire(ctx, t, r.start, r.end, table.LockShared); err != nil {
 			return err
 		}
@@ -103,17 +105,32 @@ func (t *Tx) validateReads(ctx context.Context) error {
 	return nil
 }
 
+// spansRead are copies, which scans that are still open do not shrink.
+func (t *Tx) spansRead() []readSpan {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	spans := make([]readSpan, len(t.reads))
+	for i, r := range t.reads {
+		spans[i] = *r
+	}
+	return spans
+}
+
 // commitNothing ends a transaction that wrote nothing. What it read was true at its snapshot, or is true now, for it is locked.
-func (t *Tx) commitNothing(ctx context.Context) (mvcc.Timestamp, error) {
-	ts := t.readAt
-	if ts == 0 {
-		var err error
+func (t *Tx) commitNothing(ctx context.Context) (ts mvcc.Timestamp, err error) {
+	if ts = t.snapshotAt(); ts == 0 {
 		if ts, err = t.m.oracle.Strong(ctx); err != nil {
 			return 0, err
 		}
 	}
 	if err := t.noReturn(); err != nil {
 		return 0, err
+	}
+	// A request that began before the commit may have read something since.
+	if t.snapshots {
+		ts = cmp.Or(t.snapshotAt(), ts)
+	} else {
+		ts = max(ts, t.m.oracle.Visible())
 	}
 	t.commitEnded(ts, nil)
 	return ts, nil
@@ -170,7 +187,7 @@ func (t *Tx) write(ctx context.Context) (mvcc.Timestamp, error) {
 
 // fill puts the writes into a batch, with the commit timestamp where it was pending.
 func (t *Tx) fill(b *mvcc.Batch, f *flight) (err error) {
-	var key []byte
+	var key, val []byte
 	t.writes.Scan(func(k string, w write) bool {
 		key = append(key[:0], k...)
 		for _, p := range w.pendingKey {
@@ -180,10 +197,14 @@ func (t *Tx) fill(b *mvcc.Batch, f *flight) (err error) {
 			err = b.Delete(key, f.ts)
 			return err == nil
 		}
-		for _, p := range w.pending {
-			p.Fill(w.val, f.ts)
+		val = w.val
+		if len(w.pending) > 0 {
+			val = bytes.Clone(val) // a request that began before the commit may be reading it
 		}
-		err = b.Put(key, w.val, f.ts)
+		for _, p := range w.pending {
+			p.Fill(val, f.ts)
+		}
+		err = b.Put(key, val, f.ts)
 		return err == nil
 	})
 	if err != nil {

@@ -9,17 +9,27 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Request is a table.Writer on a transaction for one goroutine: what its Get returns is its own.
+// Request is a table.Writer on a transaction for one goroutine. What its Get returns is good until its next Get.
 type Request struct {
 	*Tx
 	// DML says that the request is a DML statement: in RepeatableRead, what it reads is locked exclusively, or
 	// validated at commit, as if read FOR UPDATE.
 	DML bool
-	buf []byte
+	// mutates says that the request applies the mutations of a Commit, which has closed the transaction to all others.
+	mutates bool
+	buf     []byte
 }
 
-// Request returns a view of its own for one request.
+// Request returns a new one.
 func (t *Tx) Request() *Request { return &Request{Tx: t} }
+
+// enter is Enter, which does not keep Commit's own request out.
+func (r *Request) enter(ctx context.Context) error {
+	if r.mutates {
+		return r.Tx.enter(ctx)
+	}
+	return r.Tx.Enter(ctx)
+}
 
 func (r *Request) lock(lock table.Lock) table.Lock {
 	if r.DML && lock == table.LockShared && r.opts.Isolation == RepeatableRead {
@@ -29,54 +39,37 @@ func (r *Request) lock(lock table.Lock) table.Lock {
 }
 
 // Get implements table.View.
+func (t *Tx) Get(ctx context.Context, key []byte, lock table.Lock) (val []byte, ok bool, err error) {
+	return t.Request().Get(ctx, key, lock)
+}
+
+// Get implements table.View.
 func (r *Request) Get(ctx context.Context, key []byte, lock table.Lock) (val []byte, ok bool, err error) {
-	val, ok, err = r.get(ctx, key, r.lock(lock), r.buf)
-	if ok {
+	if err := r.enter(ctx); err != nil {
+		return nil, false, err
+	}
+	defer r.Leave()
+	if val, ok, err = r.get(ctx, key, lock); ok {
 		r.buf = val
 	}
 	return val, ok, err
 }
 
-// Scan implements table.View.
-func (r *Request) Scan(ctx context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
-	opts.Lock = r.lock(opts.Lock)
-	return r.Tx.Scan(ctx, span, opts)
-}
-
-// Get implements table.View.
-func (t *Tx) Get(ctx context.Context, key []byte, lock table.Lock) (val []byte, ok bool, err error) {
-	t.mu.Lock()
-	buf := t.buf
-	t.buf = nil
-	t.mu.Unlock()
-	val, ok, err = t.get(ctx, key, lock, buf)
-	if ok {
-		t.mu.Lock()
-		t.buf = val
-		t.mu.Unlock()
-	}
-	return val, ok, err
-}
-
-func (t *Tx) get(ctx context.Context, key []byte, lock table.Lock, buf []byte) (val []byte, ok bool, err error) {
-	if err := t.Enter(ctx); err != nil {
-		return nil, false, err
-	}
-	defer t.Leave()
+func (r *Request) get(ctx context.Context, key []byte, lock table.Lock) (val []byte, ok bool, err error) {
 	name := string(key)
-	at, _, err := t.protect(ctx, name, "", lock)
+	at, _, err := r.protect(ctx, name, "", lock)
 	if err != nil {
 		return nil, false, err
 	}
-	if w, written := t.written(name); written {
-		return append(buf[:0], w.val...), !w.deleted, nil
+	if w, written := r.written(name); written {
+		return append(r.buf[:0], w.val...), !w.deleted, nil
 	}
-	val, _, ok, err = t.m.versions.Get(key, at, buf)
+	val, _, ok, err = r.m.versions.Get(key, at, r.buf)
 	if err != nil {
-		return nil, false, t.storeError(err)
+		return nil, false, r.storeError(err)
 	}
 	// Locks may have been lost while it was read.
-	return val, ok, t.check()
+	return val, ok, r.check()
 }
 
 func (t *Tx) written(key string) (write, bool) {
@@ -99,24 +92,33 @@ type readSpan struct{ start, end string }
 // protect does what the isolation mode wants before a point (end is empty) or a
 // range is read, and returns the timestamp to read at, and what commit will
 // validate, if anything.
-func (t *Tx) protect(ctx context.Context, start, end string, lock table.Lock) (at mvcc.Timestamp, span *readSpan, err error) {
-	if at, err = t.readTimestamp(ctx); err != nil {
+func (r *Request) protect(ctx context.Context, start, end string, lock table.Lock) (at mvcc.Timestamp, span *readSpan, err error) {
+	if at, err = r.readTimestamp(ctx); err != nil {
 		return 0, nil, err
 	}
-	switch t.protection(lock) {
+	lock = r.lock(lock)
+	switch r.protection(lock) {
 	case unprotected:
 		return at, nil, nil
 	case validated:
 		span = &readSpan{start, end}
-		t.mu.Lock()
-		t.reads = append(t.reads, span)
-		t.mu.Unlock()
-		return at, span, nil
+		return at, span, r.validateLater(span)
 	}
-	if err := t.m.locks.acquire(ctx, t, start, end, lockMode(lock)); err != nil {
+	if err := r.m.locks.acquire(ctx, r.Tx, start, end, lockMode(lock)); err != nil {
 		return 0, nil, err
 	}
-	return at, nil, t.unchanged(start, end)
+	return at, nil, r.unchanged(start, end)
+}
+
+// validateLater has Commit validate what is about to be read. A Commit that has collected these spans refuses more.
+func (r *Request) validateLater(span *readSpan) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed.Load() && !r.mutates {
+		return usererror.CommitCalled()
+	}
+	r.reads = append(r.reads, span)
+	return nil
 }
 
 // protection is what becomes of something that is read.
@@ -128,11 +130,11 @@ const (
 	unprotected            // seen at the snapshot and not watched further
 )
 
-func (t *Tx) protection(lock table.Lock) protection {
+func (r *Request) protection(lock table.Lock) protection {
 	switch {
-	case t.opts.Isolation == RepeatableRead && lock == table.LockShared && !t.applyingNow():
+	case r.opts.Isolation == RepeatableRead && lock == table.LockShared && !r.mutates:
 		return unprotected
-	case !t.locksNow:
+	case !r.locksNow:
 		return validated
 	}
 	return locked
@@ -153,18 +155,9 @@ func (t *Tx) readTimestamp(ctx context.Context) (mvcc.Timestamp, error) {
 	return t.snapshot(ctx)
 }
 
-func (t *Tx) applyingNow() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.applying
-}
-
 // snapshot fixes, at the first read, the timestamp that all reads see.
 func (t *Tx) snapshot(ctx context.Context) (mvcc.Timestamp, error) {
-	t.mu.Lock()
-	at := t.readAt
-	t.mu.Unlock()
-	if at != 0 {
+	if at := t.snapshotAt(); at != 0 {
 		return at, nil
 	}
 	at, err := t.m.oracle.Strong(ctx)
@@ -179,11 +172,16 @@ func (t *Tx) snapshot(ctx context.Context) (mvcc.Timestamp, error) {
 	return t.readAt, nil
 }
 
+// snapshotAt is the timestamp that all reads see; 0 if there is none, or none yet.
+func (t *Tx) snapshotAt() mvcc.Timestamp {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.readAt
+}
+
 // unchanged aborts t if what it has just locked was written since its snapshot. Without a snapshot there is nothing to compare.
 func (t *Tx) unchanged(start, end string) error {
-	t.mu.Lock()
-	since := t.readAt
-	t.mu.Unlock()
+	since := t.snapshotAt()
 	if since == 0 {
 		return nil
 	}
@@ -215,31 +213,36 @@ func (t *Tx) conflict() error {
 
 // Scan implements table.View.
 func (t *Tx) Scan(ctx context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
-	if err := t.Enter(ctx); err != nil {
+	return t.Request().Scan(ctx, span, opts)
+}
+
+// Scan implements table.View.
+func (r *Request) Scan(ctx context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
+	if err := r.enter(ctx); err != nil {
 		return nil, err
 	}
-	c, err := t.scan(ctx, span, opts)
+	c, err := r.scan(ctx, span, opts)
 	if err != nil {
-		t.Leave()
+		r.Leave()
 		return nil, err
 	}
 	return c, nil // its Close leaves
 }
 
-func (t *Tx) scan(ctx context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
-	c := &cursor{t: t, start: string(span.Start), end: string(span.End), reverse: opts.Reverse}
+func (r *Request) scan(ctx context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
+	c := &cursor{t: r.Tx, start: string(span.Start), end: string(span.End), reverse: opts.Reverse}
 	if c.end == "" {
 		c.end = maxKey
 	}
 	if c.start >= c.end {
-		return &cursor{t: t, ended: true}, nil
+		return &cursor{t: r.Tx, ended: true}, nil
 	}
 	var err error
-	if opts.Partial && t.protection(opts.Lock) == locked {
-		c.at, err = t.readTimestamp(ctx)
-		c.growing = &scanLock{ctx: ctx, mode: lockMode(opts.Lock), start: c.start, end: c.end}
+	if lock := r.lock(opts.Lock); opts.Partial && r.protection(lock) == locked {
+		c.at, err = r.readTimestamp(ctx)
+		c.growing = &scanLock{ctx: ctx, mode: lockMode(lock), start: c.start, end: c.end}
 	} else {
-		c.at, c.span, err = t.protect(ctx, c.start, c.end, opts.Lock)
+		c.at, c.span, err = r.protect(ctx, c.start, c.end, opts.Lock)
 	}
 	if err != nil {
 		return nil, err

@@ -73,8 +73,7 @@ const (
 
 // Tx is a read-write transaction. It implements table.Writer.
 //
-// Any method may be called by any goroutine, but what a Get returns is good
-// until the next Get of anyone, so goroutines that share a Tx use a Request each.
+// Any method may be called by any goroutine. A Request saves the allocation that each call of Get makes.
 type Tx struct {
 	m         *Manager
 	opts      Options
@@ -94,14 +93,13 @@ type Tx struct {
 
 	ending sync.Mutex // one Commit at a time; the second learns what the first did
 	ts     mvcc.Timestamp
+	closed atomic.Bool // Commit was called: only its own request reads and writes; changed under mu
 
-	mu       sync.Mutex // guards what follows
-	readAt   mvcc.Timestamp
-	writes   *btree.Map[string, write]
-	size     int
-	reads    []*readSpan // to be validated at commit
-	applying bool        // the mutations of the commit are being applied
-	buf      []byte      // what the last Get returned
+	mu     sync.Mutex // guards what follows
+	readAt mvcc.Timestamp
+	writes *btree.Map[string, write]
+	size   int
+	reads  []*readSpan // to be validated at commit
 }
 
 // Begin begins a read-write transaction. It neither waits nor fails: its first request does, if it must.
@@ -182,27 +180,36 @@ func (t *Tx) backoff() time.Duration {
 func (t *Tx) Err() error {
 	t.m.locks.mu.Lock()
 	defer t.m.locks.mu.Unlock()
+	if t.state.Load() == committing {
+		return nil
+	}
 	return t.m.aliveLocked(t)
 }
 
-// check is Err without the mutex, for what runs often. It may miss what is happening now.
+// check fails unless the transaction is active. It takes no lock, so it may miss what is happening now.
+//
+// A read that finds the transaction active after it has read is part of it: what it locked was locked before the commit
+// got its timestamp, or the commit will validate it.
 func (t *Tx) check() error {
 	switch t.state.Load() {
-	case active, committing:
-		if t.epoch != t.m.schema.epoch.Load() && t.state.Load() == active {
+	case active:
+		if t.epoch != t.m.schema.epoch.Load() {
 			return t.Err()
 		}
 		return nil
+	case committing:
+		return usererror.CommitCalled()
 	}
 	return t.err
 }
 
-// aliveLocked ends t if it is doomed, and returns why it has ended. The lock table's mu is held.
+// aliveLocked ends t if it is doomed, and fails unless it is active. The lock table's mu is held.
 func (m *Manager) aliveLocked(t *Tx) error {
-	if t.state.Load() != active {
-		if t.state.Load() == committing {
-			return nil
-		}
+	switch t.state.Load() {
+	case active:
+	case committing:
+		return usererror.CommitCalled()
+	default:
 		return t.err
 	}
 	if t.epoch != m.schema.epoch.Load() {
@@ -228,8 +235,16 @@ func (t *Tx) finish(state int32, err error) {
 }
 
 // Enter begins a request, which keeps the transaction from being idle until
-// Leave. Requests may nest and overlap. It waits for a schema change that runs.
+// Leave. Requests may nest and overlap. It waits for a schema change that runs,
+// and fails once Commit has been called.
 func (t *Tx) Enter(ctx context.Context) error {
+	if t.closed.Load() && t.state.Load() == active {
+		return usererror.CommitCalled()
+	}
+	return t.enter(ctx)
+}
+
+func (t *Tx) enter(ctx context.Context) error {
 	t.calls.Add(1)
 	if t.m.schema.epoch.Load()&1 != 0 {
 		if err := t.m.awaitGate(ctx); err != nil {
@@ -238,9 +253,6 @@ func (t *Tx) Enter(ctx context.Context) error {
 		}
 	}
 	err := t.check()
-	if err == nil && t.state.Load() == committing {
-		err = usererror.TransactionCommitted() // as it will be
-	}
 	if err != nil {
 		t.Leave()
 	}

@@ -22,26 +22,42 @@ type write struct {
 
 // Put implements table.Writer. It copies what it is given.
 func (t *Tx) Put(ctx context.Context, key, val []byte, pendingKey, pending []table.Pending) error {
-	return t.put(ctx, string(key), write{val: bytes.Clone(val), pendingKey: slices.Clone(pendingKey), pending: slices.Clone(pending)})
+	return t.Request().Put(ctx, key, val, pendingKey, pending)
+}
+
+// Put implements table.Writer. It copies what it is given.
+func (r *Request) Put(ctx context.Context, key, val []byte, pendingKey, pending []table.Pending) error {
+	return r.put(ctx, string(key), write{val: bytes.Clone(val), pendingKey: slices.Clone(pendingKey), pending: slices.Clone(pending)})
 }
 
 // Delete implements table.Writer.
-func (t *Tx) Delete(ctx context.Context, key []byte) error {
-	return t.put(ctx, string(key), write{deleted: true})
+func (t *Tx) Delete(ctx context.Context, key []byte) error { return t.Request().Delete(ctx, key) }
+
+// Delete implements table.Writer.
+func (r *Request) Delete(ctx context.Context, key []byte) error {
+	return r.put(ctx, string(key), write{deleted: true})
 }
 
-func (t *Tx) put(ctx context.Context, key string, w write) error {
-	if err := t.Enter(ctx); err != nil {
+func (r *Request) put(ctx context.Context, key string, w write) error {
+	if err := r.enter(ctx); err != nil {
 		return err
 	}
-	defer t.Leave()
-	if t.locksNow {
-		if err := t.lockWrite(ctx, key, w.pendingKey); err != nil {
+	defer r.Leave()
+	if r.locksNow {
+		if err := r.lockWrite(ctx, key, w.pendingKey); err != nil {
 			return err
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed.Load() && !r.mutates {
+		return usererror.CommitCalled()
+	}
+	return r.buffer(key, w)
+}
+
+// buffer keeps a write for the commit. The transaction's mu is held.
+func (t *Tx) buffer(key string, w write) error {
 	old, replaced := t.writes.Set(key, w)
 	if replaced {
 		t.size -= len(key) + len(old.val)

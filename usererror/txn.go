@@ -38,6 +38,11 @@ func SnapshotExpired(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it is older than the version retention period of the database.")
 }
 
+// CommitCalled: a read or write beside the commit of its transaction.
+func CommitCalled() *Error {
+	return newError(codes.FailedPrecondition, "Cannot start a read or query within a transaction after Commit() or Rollback() has been called.")
+}
+
 // TransactionCommitted: a read, write or rollback after the commit.
 func TransactionCommitted() *Error {
 	return newError(codes.FailedPrecondition, "This transaction has already been committed.")
