@@ -9,7 +9,7 @@
 //
 //	srv := crowfoot.ForTest(t, "projects/p/instances/i/databases/d", "CREATE TABLE ...")
 //
-// Imports of this module: database, kv, kv/pebble, schema, server.
+// Imports of this module: database, kv, kv/pebble, schema, server, usererror.
 package crowfoot
 
 import (
@@ -28,7 +28,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
-	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/server"
 )
 
@@ -40,8 +39,10 @@ type Options struct {
 	HTTP     string // the same for REST
 	// Databases are created if missing, with their instances.
 	Databases []string // projects/P/instances/I/databases/D
-	// DDL are statements run in those of Databases that were just created.
+	// DDL are statements run in those of Databases that are missing, when they are created.
 	DDL []string
+	// DDLFile is a file of such statements, which end in semicolons, instead of DDL. Errors name file, line and column.
+	DDLFile string
 	// NoStatistics leaves out what measures and counts: SPANNER_SYS, metrics by API method, timelines.
 	NoStatistics bool
 	Log          *slog.Logger // nil discards
@@ -67,11 +68,15 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	ddl, err := o.ddl()
+	if err != nil {
+		return nil, err
+	}
 	s := new(Server)
 	if err := s.open(o); err != nil {
 		return nil, err
 	}
-	if err := s.createDatabases(ctx, o); err != nil {
+	if err := s.createDatabases(ctx, o, ddl); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.listen(o); err != nil {
@@ -95,25 +100,38 @@ func (s *Server) open(o Options) (err error) {
 	return nil
 }
 
-func (s *Server) createDatabases(ctx context.Context, o Options) error {
+// createDatabases makes the databases that are missing. Those that exist keep the schema that they have.
+func (s *Server) createDatabases(ctx context.Context, o Options, ddl script) error {
 	for _, name := range o.Databases {
 		if err := database.CheckDatabaseName(name); err != nil {
 			return err
 		}
 		if _, err := s.registry.Database(name); err == nil {
+			if len(ddl.statements) > 0 {
+				o.Log.Info(ddl.String()+" not run: the database exists already", "database", name)
+			}
 			continue
 		}
-		instance, _, _ := strings.Cut(name, "/databases/")
-		if _, err := s.registry.Instance(instance); err != nil {
-			if _, err := s.registry.CreateInstance(database.Instance{Name: instance, DisplayName: instance[strings.LastIndexByte(instance, '/')+1:], NodeCount: 1, ProcessingUnits: 1000}); err != nil {
-				return err
-			}
+		if err := s.createInstance(name); err != nil {
+			return err
 		}
-		if _, err := s.registry.CreateDatabase(ctx, name, o.DDL); err != nil {
-			return fmt.Errorf("create %s: %w", name, err)
+		if _, err := s.registry.CreateDatabase(ctx, name, ddl.texts()); err != nil {
+			return fmt.Errorf("create %s: %w", name, ddl.locate(err))
 		}
 	}
 	return nil
+}
+
+// createInstance makes the instance of a database if it is missing.
+func (s *Server) createInstance(databaseName string) error {
+	name, _, _ := strings.Cut(databaseName, "/databases/")
+	if _, err := s.registry.Instance(name); err == nil {
+		return nil
+	}
+	_, err := s.registry.CreateInstance(database.Instance{
+		Name: name, DisplayName: name[strings.LastIndexByte(name, '/')+1:], NodeCount: 1, ProcessingUnits: 1000,
+	})
+	return err
 }
 
 func (s *Server) listen(o Options) error {
@@ -177,6 +195,3 @@ func ForTest(t TB, databaseName string, ddl ...string) *Server {
 	t.Setenv("SPANNER_EMULATOR_HOST", s.GRPC)
 	return s
 }
-
-// SplitDDL cuts a file of DDL into its statements.
-func SplitDDL(text string) ([]string, error) { return schema.SplitScript(text) }

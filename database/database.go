@@ -58,10 +58,10 @@ func (d *Database) record() databaseRecord {
 func (r *Registry) firstCatalog(ctx context.Context, name string, statements []string) (*schema.Catalog, error) {
 	c := schema.NewCatalog()
 	c.Database = databaseID(name)
-	for _, s := range statements {
+	for i, s := range statements {
 		next, _, err := c.Apply(s, compiler{r.cfg.Clock})
 		if err != nil {
-			return nil, err
+			return nil, &StatementError{Index: i, Err: err}
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -70,6 +70,16 @@ func (r *Registry) firstCatalog(ctx context.Context, name string, statements []s
 	}
 	return c, nil
 }
+
+// StatementError is the error of one of the DDL statements that CreateDatabase was given.
+type StatementError struct {
+	Index int // of the statement, from 0
+	Err   error
+}
+
+func (e *StatementError) Error() string { return e.Err.Error() }
+
+func (e *StatementError) Unwrap() error { return e.Err }
 
 // newDatabase makes an empty database in a fresh key space; nothing refers to it yet.
 //

@@ -2,15 +2,23 @@ package schema
 
 import "github.com/cloudspannerecosystem/memefish/token"
 
+// ScriptStatement is a statement of a script, without its semicolon.
+type ScriptStatement struct {
+	Text         string
+	Line, Column int // where it begins in the script, from 1; the column counts characters
+}
+
 // SplitScript cuts a file of DDL into its statements, which end in semicolons
-// (the last one need not). Comments alone are no statement.
-func SplitScript(text string) ([]string, error) {
+// (the last one need not). Comments alone are no statement. The lines of an
+// error are the script's.
+func SplitScript(text string) ([]ScriptStatement, error) {
 	lexer := newLexer(text)
-	var list []string
+	script := &source{text: text}
+	var list []ScriptStatement
 	start, end := -1, 0
 	for {
 		if err := lexer.next(); err != nil {
-			return nil, (&source{text: text}).lexError(err)
+			return nil, script.lexError(err)
 		}
 		t := &lexer.Token
 		if t.Kind != token.TokenEOF && t.Kind != ";" {
@@ -21,7 +29,8 @@ func SplitScript(text string) ([]string, error) {
 			continue
 		}
 		if start >= 0 {
-			list = append(list, text[start:end])
+			line, column := script.lineAndColumn(start)
+			list = append(list, ScriptStatement{Text: text[start:end], Line: line, Column: column})
 		}
 		if t.Kind == token.TokenEOF {
 			return list, nil

@@ -145,10 +145,16 @@ func (s *source) parseError(err error) error {
 }
 
 func (s *source) syntaxErrorAt(pos int, reason string) error {
-	before := s.text[:min(max(pos, 0), len(s.text))]
-	line := 1 + strings.Count(before, "\n")
-	column := 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+	line, column := s.lineAndColumn(pos)
 	return usererror.DDLSyntax(s.text, line, column, reason)
+}
+
+// lineAndColumn leads from an offset of the text to its line and column, both from 1.
+func (s *source) lineAndColumn(pos int) (line, column int) {
+	before := s.text[:min(max(pos, 0), len(s.text))]
+	line = 1 + strings.Count(before, "\n")
+	column = 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+	return line, column
 }
 
 // find is the number of the first token at or after an offset of the second text.

@@ -8,8 +8,10 @@ import (
 
 // DDLSyntax is a DDL statement that does not parse; line and column count from 1.
 func DDLSyntax(stmt string, line, column int, reason string) *Error {
-	return newError(codes.InvalidArgument, "Error parsing Spanner DDL statement: %s : Syntax error on line %d, column %d: %s",
+	e := newError(codes.InvalidArgument, "Error parsing Spanner DDL statement: %s : Syntax error on line %d, column %d: %s",
 		shorten(stmt), line, column, reason)
+	e.Syntax = &Syntax{Line: line, Column: column, Reason: reason}
+	return e
 }
 
 // shorten keeps messages to a size that fits a response.

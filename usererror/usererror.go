@@ -27,6 +27,14 @@ type Error struct {
 	Constraint bool
 	// RetryAfter, for ABORTED, is how long the client should wait before it runs the transaction again.
 	RetryAfter time.Duration
+	// Syntax, if set, is why a DDL statement does not parse.
+	Syntax *Syntax
+}
+
+// Syntax is a syntax error, and where in the statement's text it is, from 1.
+type Syntax struct {
+	Line, Column int
+	Reason       string
 }
 
 // Resource names what an error is about.

@@ -16,7 +16,6 @@ import (
 // start serves until the context ends.
 func start(ctx context.Context, args []string) error {
 	var o crowfoot.Options
-	var ddl string
 	var level slog.Level
 	var asJSON, statistics bool
 	flags := flag.NewFlagSet("crowfoot start", flag.ExitOnError)
@@ -24,7 +23,7 @@ func start(ctx context.Context, args []string) error {
 	flags.BoolVar(&o.InMemory, "in-memory", false, "keep the data in memory only")
 	flags.StringVar(&o.GRPC, "grpc", "127.0.0.1:9010", "address of the gRPC API")
 	flags.StringVar(&o.HTTP, "http", "127.0.0.1:9020", "address of the REST API")
-	flags.StringVar(&ddl, "ddl", "", "file of DDL statements to run in the databases just created")
+	flags.StringVar(&o.DDLFile, "ddl", "", "file of DDL statements to run in the databases just created")
 	flags.Func("database", "projects/P/instances/I/databases/D, created if missing (repeatable)", func(name string) error {
 		o.Databases = append(o.Databases, name)
 		return nil
@@ -35,15 +34,6 @@ func start(ctx context.Context, args []string) error {
 	flags.Parse(args)
 	if flags.NArg() > 0 {
 		return fmt.Errorf("start takes no argument %q", strings.Join(flags.Args(), " "))
-	}
-	if ddl != "" {
-		text, err := os.ReadFile(ddl)
-		if err != nil {
-			return err
-		}
-		if o.DDL, err = crowfoot.SplitDDL(string(text)); err != nil {
-			return fmt.Errorf("%s: %w", ddl, err)
-		}
 	}
 	o.NoStatistics = !statistics
 	o.Log = newLog(level, asJSON)

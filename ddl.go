@@ -1,0 +1,77 @@
+package crowfoot
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// script is the DDL of Options.
+type script struct {
+	file       string // that it was read from, "" if none
+	statements []schema.ScriptStatement
+}
+
+// ddl returns the statements of DDL or DDLFile.
+func (o *Options) ddl() (s script, err error) {
+	if o.DDLFile == "" {
+		for _, text := range o.DDL {
+			s.statements = append(s.statements, schema.ScriptStatement{Text: text})
+		}
+		return s, nil
+	}
+	if len(o.DDL) > 0 {
+		return s, errors.New("crowfoot.Options: DDL and DDLFile exclude each other")
+	}
+	s.file = o.DDLFile
+	text, err := os.ReadFile(s.file)
+	if err != nil {
+		return s, err
+	}
+	if s.statements, err = schema.SplitScript(string(text)); err != nil {
+		return s, s.errorAt(1, 1, err)
+	}
+	return s, nil
+}
+
+func (s script) texts() []string {
+	var list []string
+	for _, statement := range s.statements {
+		list = append(list, statement.Text)
+	}
+	return list
+}
+
+func (s script) String() string {
+	if s.file == "" {
+		return "DDL"
+	}
+	return s.file
+}
+
+// locate puts the place of a statement before its error: FILE:LINE:COLUMN. It returns other errors as they are.
+func (s script) locate(err error) error {
+	var failed *database.StatementError
+	if s.file == "" || !errors.As(err, &failed) {
+		return err
+	}
+	statement := s.statements[failed.Index]
+	return s.errorAt(statement.Line, statement.Column, err)
+}
+
+// errorAt makes the error of a text that begins at a line and a column of the file. A syntax error has a place within the text.
+func (s script) errorAt(line, column int, err error) error {
+	var user *usererror.Error
+	if !errors.As(err, &user) || user.Syntax == nil {
+		return fmt.Errorf("%s:%d:%d: %w", s.file, line, column, err)
+	}
+	within := user.Syntax
+	if within.Line > 1 {
+		column = 1
+	}
+	return fmt.Errorf("%s:%d:%d: syntax error: %s", s.file, line+within.Line-1, column+within.Column-1, within.Reason)
+}
