@@ -1,7 +1,8 @@
 .PHONY: build test ci
 
+# The program knows its commit (crowfoot version), also where the environment turns that off.
 build:
-	go build -o crowfoot ./cmd/crowfoot
+	go build -buildvcs=auto -o crowfoot ./cmd/crowfoot
 
 test:
 	go test ./...

@@ -1,45 +1,41 @@
-// Command crowfoot is the database server and its tools. It wires flags to
-// packages and does nothing else.
+// Command crowfoot is the database server and its tools. It turns the command line into settings of packages and does
+// nothing else. Each command has a file of its own.
 //
-// Imports of this module: ., bench, otlp.
+// Imports of this module: ., bench, otlp, version.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 )
 
-const usage = `crowfoot is a database server that speaks Cloud Spanner's API.
+// Exit statuses. Shells and the standard library's flag package use 2 for a command line that is wrong.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
 
-  crowfoot start [flags]        serve (crowfoot start -h lists the flags)
-  crowfoot bench NAME  [flags]  compare access paths (crowfoot bench -h lists the names)
-`
+// usageError is a command line, or an environment variable, that is wrong.
+type usageError struct{ error }
+
+func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "crowfoot:", err)
-		os.Exit(1)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	root := newRoot()
+	root.SetArgs(doubleDashes(os.Args[1:]))
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return
 	}
-}
-
-func run(ctx context.Context, args []string) error {
-	if len(args) == 0 {
-		fmt.Fprint(os.Stderr, usage)
-		os.Exit(2)
+	fmt.Fprintln(os.Stderr, "crowfoot:", err)
+	if errors.As(err, new(usageError)) {
+		os.Exit(exitUsage)
 	}
-	switch args[0] {
-	case "start":
-		return start(ctx, args[1:])
-	case "bench":
-		return runBench(ctx, args[1:])
-	case "help", "-h", "--help":
-		fmt.Print(usage)
-		return nil
-	}
-	return fmt.Errorf("unknown command %q\n\n%s", args[0], usage)
+	os.Exit(exitFailure)
 }

@@ -3,53 +3,103 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/crowfoot-db/crowfoot"
 	"github.com/crowfoot-db/crowfoot/otlp"
 )
 
-// start serves until the context ends.
-func start(ctx context.Context, args []string) error {
-	var o crowfoot.Options
-	var level slog.Level
-	var asJSON, statistics bool
-	flags := flag.NewFlagSet("crowfoot start", flag.ExitOnError)
-	flags.StringVar(&o.Data, "data", "./crowfoot-data", "directory of the data")
-	flags.BoolVar(&o.InMemory, "in-memory", false, "keep the data in memory only")
-	flags.StringVar(&o.GRPC, "grpc", "127.0.0.1:9010", "address of the gRPC API")
-	flags.StringVar(&o.HTTP, "http", "127.0.0.1:9020", "address of the REST API")
-	flags.StringVar(&o.DDLFile, "ddl", "", "file of DDL statements to run in the databases just created")
-	flags.Func("database", "projects/P/instances/I/databases/D, created if missing (repeatable)", func(name string) error {
-		o.Databases = append(o.Databases, name)
-		return nil
-	})
-	flags.BoolVar(&statistics, "statistics", true, "measure and count what happens, for SPANNER_SYS and /metrics")
-	flags.TextVar(&level, "log-level", slog.LevelInfo, "what to log: error, warn, info (slow requests too), debug (every request)")
-	flags.BoolVar(&asJSON, "log-json", false, "log as lines of JSON")
-	flags.Parse(args)
-	if flags.NArg() > 0 {
-		return fmt.Errorf("start takes no argument %q", strings.Join(flags.Args(), " "))
+// startSettings are what the flags of start say.
+type startSettings struct {
+	options    crowfoot.Options
+	statistics bool
+	level      slog.Level
+	asJSON     bool
+}
+
+var logLevels = []string{"error", "warn", "info", "debug"}
+
+func newStart() *cobra.Command {
+	var s startSettings
+	c := &cobra.Command{
+		Use:   "start [flags]",
+		Short: "Serve databases",
+		Long: `Serves databases over gRPC and REST until it is told to stop (SIGTERM, or an interrupt at the keyboard), and prints one line
+when it is ready:
+
+    crowfoot: ready grpc=127.0.0.1:9010 http=127.0.0.1:9020`,
+		Example: `  crowfoot start
+  crowfoot start --database projects/p/instances/i/databases/d --ddl schema.sql
+  SPANNER_EMULATOR_HOST=127.0.0.1:9010 your-application`,
+		DisableFlagsInUseLine: true,
+		Args:                  noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := s.settle(c.Flags()); err != nil {
+				return err
+			}
+			return s.serve(c.Context())
+		},
 	}
-	o.NoStatistics = !statistics
-	o.Log = newLog(level, asJSON)
-	slog.SetDefault(o.Log) // the storage engine's
-	s, err := crowfoot.Start(ctx, o)
+	s.register(c.Flags())
+	nameVariables(c.Flags(), "CROWFOOT")
+	cobra.CheckErr(c.MarkFlagDirname("data"))
+	cobra.CheckErr(c.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp)))
+	return c
+}
+
+func (s *startSettings) register(flags *pflag.FlagSet) {
+	o := &s.options
+	flags.SortFlags = false
+	flags.StringVar(&o.Data, "data", "./crowfoot-data", "`DIR` of the data, made if missing")
+	flags.BoolVar(&o.InMemory, "in-memory", false, "keep the data in memory only")
+	flags.StringVar(&o.GRPC, "grpc", "127.0.0.1:9010", "`HOST:PORT` of the gRPC API; port 0 is a free one")
+	flags.StringVar(&o.HTTP, "http", "127.0.0.1:9020", "`HOST:PORT` of the REST API and of /metrics")
+	flags.StringSliceVar(&o.Databases, "database", nil, "`NAME` of a database, projects/P/instances/I/databases/D, created with its instance if missing (repeatable, or a list with commas)")
+	flags.StringVar(&o.DDLFile, "ddl", "", "`FILE` of DDL statements to run in those of --database that are missing")
+	flags.BoolVar(&s.statistics, "statistics", true, "measure and count what happens, for SPANNER_SYS and /metrics")
+	flags.TextVar(&s.level, "log-level", slog.LevelInfo, "`LEVEL` of what to log: error, warn, info (slow requests too), debug (every request)")
+	flags.BoolVar(&s.asJSON, "log-json", false, "log as lines of JSON")
+}
+
+// settle refuses flags that contradict each other. Of a flag and a variable that do, the flag wins.
+func (s *startSettings) settle(flags *pflag.FlagSet) error {
+	data, memory := flags.Lookup("data"), flags.Lookup("in-memory")
+	if s.options.InMemory {
+		switch from, against := originOf(memory), originOf(data); {
+		case from == against:
+			return usageErrorf("%s and %s contradict each other: leave one out", written(memory), written(data))
+		case from < against:
+			s.options.InMemory = false
+		}
+	}
+	if s.options.DDLFile != "" && len(s.options.Databases) == 0 {
+		return usageErrorf("%s needs --database NAME: its statements run in the databases that --database creates", written(flags.Lookup("ddl")))
+	}
+	s.options.NoStatistics = !s.statistics
+	s.options.Log = newLog(s.level, s.asJSON)
+	return nil
+}
+
+// serve serves until the context ends.
+func (s *startSettings) serve(ctx context.Context) error {
+	slog.SetDefault(s.options.Log) // the storage engine's
+	server, err := crowfoot.Start(ctx, s.options)
 	if err != nil {
 		return err
 	}
-	exporter, err := otlp.Start(s.Metrics, o.Log)
+	exporter, err := otlp.Start(server.Metrics, s.options.Log)
 	if err != nil {
-		return errors.Join(err, s.Close())
+		return errors.Join(err, server.Close())
 	}
 	defer exporter.Close() // when the last request has been counted
-	fmt.Printf("crowfoot: ready grpc=%s http=%s\n", s.GRPC, s.HTTP)
+	fmt.Printf("crowfoot: ready grpc=%s http=%s\n", server.GRPC, server.HTTP)
 	<-ctx.Done()
-	return s.Close()
+	return server.Close()
 }
 
 // newLog writes to the standard error.

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/crowfoot-db/crowfoot/bench"
+)
+
+func newBenchOwn() *cobra.Command {
+	s := bench.Defaults()
+	var files bench.Files
+	c := &cobra.Command{
+		Use:   "own",
+		Short: "Your own ways, from files: --sql, --read, --write",
+		Long:  "Runs your own workload.\n\n" + bench.FileHelp,
+	}
+	ownFlags(c.Flags(), &files)
+	return benchCommand(c, &s, func() ([]bench.Benchmark, error) {
+		own, err := bench.Own(files)
+		return []bench.Benchmark{own}, err
+	})
+}
+
+func ownFlags(flags *pflag.FlagSet, files *bench.Files) {
+	for _, k := range []struct {
+		kind  bench.Kind
+		usage string
+	}{
+		{bench.SQLFile, "`FILE` of SQL, with parameters declared in comments: -- @id INT64 1..1000 (repeatable)"},
+		{bench.ReadFile, "`FILE` of a read: table T, columns A, B, keys @ids, range @a to @b (repeatable)"},
+		{bench.WriteFile, "`FILE` of mutations: insert T Id = @id, Name = 'x' (repeatable)"},
+	} {
+		flags.Func(string(k.kind), k.usage, func(name string) error {
+			files.Paths = append(files.Paths, bench.File{Kind: k.kind, Name: name})
+			return nil
+		})
+	}
+	flags.StringVar(&files.DDL, "ddl", "", "`FILE` of statements that make the tables")
+	flags.StringVar(&files.Load, "load", "", "`FILE` of mutations to fill the tables with, once for each of --rows")
+}

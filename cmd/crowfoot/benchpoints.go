@@ -1,0 +1,34 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/crowfoot-db/crowfoot/bench"
+)
+
+// pointsRows and pointsSeconds make the table of points about 1 GB.
+const (
+	pointsRows    = 1_000_000
+	pointsSeconds = 9 * time.Second
+	pointsRounds  = 18 // the paths differ by little: they take turns often
+)
+
+func newBenchPoints() *cobra.Command {
+	s := bench.Defaults()
+	s.Rows, s.Each, s.Rounds, s.Clients, s.StatisticsWait = pointsRows, pointsSeconds, pointsRounds, []int{1, 8, 32}, 0
+	c := &cobra.Command{Use: "points", Short: "A point read and a single-row commit against their floors"}
+	return benchCommand(c, &s, these(bench.Points()))
+}
+
+// newBenchCeiling is the other end of points, in a process of its own.
+func newBenchCeiling() *cobra.Command {
+	return &cobra.Command{
+		Use:    "ceiling",
+		Short:  "Answer every read with the same row",
+		Hidden: true,
+		Args:   noArguments,
+		RunE:   func(c *cobra.Command, _ []string) error { return bench.Ceiling(c.Context()) },
+	}
+}

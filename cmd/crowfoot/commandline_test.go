@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// runCrowfoot runs a command to its end, with environment variables, and returns both outputs and the exit status.
+func runCrowfoot(t *testing.T, env []string, args ...string) (out, errOut string, status int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(append(os.Environ(), runMain+"=1"), env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
+}
+
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestRefusals lists command lines that end with one line on the standard error and a status that is not 0.
+func TestRefusals(t *testing.T) {
+	foreign := filepath.Dir(writeFile(t, "notes.txt", "mine"))
+	unfinished := writeFile(t, "unfinished.sql", "CREATE TABLE A (K INT64) PRIMARY KEY (K);\n\nCREATE TABLE B (\n  K INT64\n  V INT64) PRIMARY KEY (K)")
+	twice := writeFile(t, "twice.sql", "CREATE TABLE A (K INT64) PRIMARY KEY (K);\n-- again\n  CREATE TABLE A (K INT64) PRIMARY KEY (K);")
+	open := writeFile(t, "open.sql", "CREATE TABLE A (K INT64)\n  PRIMARY KEY ('K")
+	database := []string{"--database", crashDatabase, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}
+	for _, c := range []struct {
+		env    []string
+		args   []string
+		want   string
+		status int
+	}{
+		{nil, []string{"start", "--data", foreign}, "not a Crowfoot data directory", exitFailure},
+		{nil, []string{"start", "--data", filepath.Join(foreign, "notes.txt")}, "notes.txt", exitFailure},
+		{nil, []string{"start", "--in-memory", "--database", "nonsense"}, "Invalid database name", exitFailure},
+		{nil, append([]string{"start", "--ddl", filepath.Join(foreign, "missing.sql")}, database...), "missing.sql: no such file", exitFailure},
+		{nil, append([]string{"start", "--in-memory", "--ddl", unfinished}, database...), "unfinished.sql:5:3: syntax error: ", exitFailure},
+		{nil, append([]string{"start", "--in-memory", "--ddl", twice}, database...), "twice.sql:3:3: Duplicate name in schema: A.", exitFailure},
+		{nil, append([]string{"start", "--in-memory", "--ddl", open}, database...), "open.sql:2:16: syntax error: ", exitFailure},
+		{nil, []string{"start", "--in-memory", "--grpc", "127.0.0.1:none"}, "unknown port", exitFailure},
+		{nil, []string{"start", "--in-memory", "--ddl", twice}, "--ddl needs --database", exitUsage},
+		{[]string{"CROWFOOT_DDL=" + twice}, []string{"start", "--in-memory"}, "CROWFOOT_DDL needs --database", exitUsage},
+		{nil, []string{"start", "--in-memory", "--data", "d"}, "--in-memory and --data contradict", exitUsage},
+		{[]string{"CROWFOOT_IN_MEMORY=true", "CROWFOOT_DATA=d"}, []string{"start"}, "CROWFOOT_IN_MEMORY and CROWFOOT_DATA contradict", exitUsage},
+		{[]string{"CROWFOOT_LOG_LEVEL=loud"}, []string{"start"}, `CROWFOOT_LOG_LEVEL is "loud"`, exitUsage},
+		{nil, []string{"start", "--log-level", "loud"}, "unknown name", exitUsage},
+		{nil, []string{"start", "--in-memory", "extra"}, `start takes no argument "extra"`, exitUsage},
+		{nil, []string{"start", "--dta", "d"}, "unknown flag: --dta", exitUsage},
+		{nil, []string{"strat"}, `unknown command "strat"; did you mean start?`, exitUsage},
+		{nil, []string{"help", "strat"}, `unknown command "strat"; did you mean start?`, exitUsage},
+		{nil, []string{"bench", "acess"}, `unknown command "bench acess"; did you mean access?`, exitUsage},
+		{nil, []string{"bench", "points", "--clients", "many"}, "want numbers like 1,8,32", exitUsage},
+		{nil, []string{"bench", "points", "--seconds", "-1"}, "want seconds from 0", exitUsage},
+		{nil, []string{"bench", "own"}, "own needs at least one file", exitFailure},
+		{nil, []string{"man"}, "man takes one argument", exitUsage},
+	} {
+		out, errOut, status := runCrowfoot(t, c.env, c.args...)
+		if !strings.Contains(errOut, c.want) || strings.Count(errOut, "\n") != 1 || !strings.HasPrefix(errOut, "crowfoot: ") || out != "" || status != c.status {
+			t.Errorf("%v %v: status %d, %q, and on standard output %q; want status %d and one line that says %q", c.env, c.args, status, errOut, out, c.status, c.want)
+		}
+	}
+	entries, err := os.ReadDir(foreign)
+	if text, textErr := os.ReadFile(filepath.Join(foreign, "notes.txt")); err != nil || len(entries) != 1 || string(text) != "mine" || textErr != nil {
+		t.Errorf("the foreign directory has now %v, %v, and the file %q, %v", entries, err, text, textErr)
+	}
+}
+
+// TestPortInUse: two servers cannot have the same address.
+func TestPortInUse(t *testing.T) {
+	_, _, address := startAt(t, nil)
+	_, errOut, status := runCrowfoot(t, nil, "start", "--in-memory", "--grpc", "127.0.0.1:0", "--http", address)
+	if !strings.Contains(errOut, address+": bind: address already in use\n") || strings.Count(errOut, "\n") != 1 || status != exitFailure {
+		t.Errorf("status %d, %q", status, errOut)
+	}
+}
+
+// TestDataInUse: two servers cannot have the same data.
+func TestDataInUse(t *testing.T) {
+	data := t.TempDir()
+	serve(t, "--data", data)
+	_, errOut, status := runCrowfoot(t, nil, "start", "--data", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
+	if !strings.Contains(errOut, data) || strings.Count(errOut, "\n") != 1 || status != exitFailure {
+		t.Errorf("status %d, %q", status, errOut)
+	}
+}
+
+// TestHelp: these spellings describe a command on the standard output.
+func TestHelp(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"help"}, "start "},
+		{[]string{"-h"}, "start "},
+		{[]string{"--help"}, "start "},
+		{[]string{"help", "start"}, "--in-memory "},
+		{[]string{"start", "-h"}, "--in-memory "},
+		{[]string{"start", "-help"}, "--in-memory "},
+		{[]string{"help", "bench"}, "points "},
+		{[]string{"bench", "--help"}, "points "},
+		{[]string{"help", "bench", "points"}, "--rounds "},
+		{[]string{"bench", "own", "-h"}, "@id INT64 1..100000"},
+		{[]string{"completion", "zsh"}, "#compdef crowfoot"},
+		{[]string{"version"}, "crowfoot "},
+		{[]string{"--version"}, "crowfoot "},
+		{[]string{cobra.ShellCompRequestCmd, "start", "--log-l"}, "--log-level"},
+		{[]string{cobra.ShellCompRequestCmd, "start", "--log-level", ""}, "debug"},
+		{[]string{cobra.ShellCompRequestCmd, "help", "bench", ""}, "points"},
+	} {
+		out, errOut, status := runCrowfoot(t, nil, c.args...)
+		if !strings.Contains(out, c.want) || status != 0 {
+			t.Errorf("%v: status %d, %q, %q; want %q", c.args, status, out, errOut, c.want)
+		}
+	}
+	for _, args := range [][]string{nil, {"bench"}} {
+		out, errOut, status := runCrowfoot(t, nil, args...)
+		if out != "" || !strings.Contains(errOut, "Commands:") || status != exitUsage {
+			t.Errorf("%v without a command: status %d, %q, %q", args, status, out, errOut)
+		}
+	}
+}
+
+// eachCommand visits the commands that users see.
+func eachCommand(c *cobra.Command, visit func(c *cobra.Command)) {
+	visit(c)
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			eachCommand(sub, visit)
+		}
+	}
+}
+
+// TestVariables: every flag has a variable of its own, and help shows it.
+func TestVariables(t *testing.T) {
+	form := regexp.MustCompile(`^CROWFOOT_[A-Z_]+$`)
+	var seen []string
+	eachCommand(newRoot(), func(c *cobra.Command) {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			name := variableOf(f)
+			if !form.MatchString(name) || !strings.Contains(f.Usage, "["+name+"]") || slices.Contains(names, name) {
+				t.Errorf("%s --%s has the variable %q and says %q", c.CommandPath(), f.Name, name, f.Usage)
+			}
+			names = append(names, name)
+		})
+		seen = append(seen, names...)
+	})
+	for _, want := range []string{"CROWFOOT_DATA", "CROWFOOT_IN_MEMORY", "CROWFOOT_GRPC", "CROWFOOT_DATABASE", "CROWFOOT_LOG_LEVEL", "CROWFOOT_BENCH_ENDPOINT"} {
+		if !slices.Contains(seen, want) {
+			t.Errorf("no flag has the variable %s", want)
+		}
+	}
+}
+
+// TestManual: the pages name every command and every flag.
+func TestManual(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man1")
+	if out, errOut, status := runCrowfoot(t, nil, "man", dir); status != 0 || out != "" || errOut != "" {
+		t.Fatalf("status %d, %q, %q", status, out, errOut)
+	}
+	eachCommand(newRoot(), func(c *cobra.Command) {
+		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
+		if err != nil {
+			t.Error(err)
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !strings.Contains(string(page), "--"+f.Name) || !strings.Contains(string(page), variableOf(f)) {
+				t.Errorf("the page of %s does not tell of --%s", c.CommandPath(), f.Name)
+			}
+		})
+	})
+}
+
+func TestDoubleDashes(t *testing.T) {
+	got := doubleDashes([]string{"start", "-data", "d", "-statistics=false", "-h", "--ddl", "a-b.sql", "--rate", "-1", "-"})
+	want := []string{"start", "--data", "d", "--statistics=false", "-h", "--ddl", "a-b.sql", "--rate", "-1", "-"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// usageTemplate is what help says of each command, behind its description.
+const usageTemplate = `Usage:
+  {{.UseLine}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}
+
+"{{.Root.Name}} help{{if .HasParent}} {{.Name}}{{end}} COMMAND" tells more of each.{{else if .HasAvailableFlags}}
+
+Flags, each with the environment variable that sets it where the flag is not given:
+{{.Flags.FlagUsages | trimTrailingWhitespaces}}{{end}}
+`
+
+func newRoot() *cobra.Command {
+	root := group(&cobra.Command{
+		Use:           "crowfoot COMMAND",
+		Short:         "A database server that speaks Cloud Spanner's API",
+		Long:          "Crowfoot is a database server that speaks Cloud Spanner's API.",
+		Version:       versionLine(),
+		SilenceErrors: true, // main prints them
+		SilenceUsage:  true,
+	})
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetUsageTemplate(usageTemplate)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageErrorf("%w (%s --help lists the flags)", err, c.CommandPath())
+	})
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return readVariables(c.Flags()) }
+	root.SetHelpCommand(newHelp())
+	root.AddCommand(newStart(), newBench(), newVersion(), newMan())
+	return root
+}
+
+// group makes a command of commands: it does nothing by itself, and says so.
+func group(c *cobra.Command) *cobra.Command {
+	c.DisableFlagsInUseLine = true
+	c.SuggestionsMinimumDistance = 2
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(c, args[0])
+		}
+		return nil
+	}
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		c.SetOut(c.ErrOrStderr())
+		if err := c.Help(); err != nil {
+			return err
+		}
+		return usageErrorf("%s needs a command", c.CommandPath())
+	}
+	return c
+}
+
+func unknownCommand(c *cobra.Command, name string) error {
+	meant := ""
+	if like := c.SuggestionsFor(name); len(like) > 0 {
+		meant = fmt.Sprintf("; did you mean %s?", strings.Join(like, " or "))
+	}
+	return usageErrorf("unknown command %q%s (%s --help lists the commands)", below(c)+name, meant, c.CommandPath())
+}
+
+// noArguments refuses what is left of the command line.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageErrorf("%stakes no argument %q", below(c), strings.Join(args, " "))
+	}
+	return nil
+}
+
+// below is the way from the root to a command, with a space behind each name: "bench own ".
+func below(c *cobra.Command) string {
+	if !c.HasParent() {
+		return ""
+	}
+	return below(c.Parent()) + c.Name() + " "
+}
+
+var singleDash = regexp.MustCompile(`^-[a-z][a-z-]+(=|$)`)
+
+// doubleDashes lets flags be written with one dash, as the flag package of Go's standard library allows.
+// No flag of one letter takes a value or can be joined with others.
+func doubleDashes(args []string) []string {
+	changed := make([]string, len(args))
+	for i, arg := range args {
+		if singleDash.MatchString(arg) {
+			arg = "-" + arg
+		}
+		changed[i] = arg
+	}
+	return changed
+}

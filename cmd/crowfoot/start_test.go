@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bufio"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// status asks the REST API for a resource and returns the status of HTTP.
+func status(t *testing.T, address, resource string) int {
+	t.Helper()
+	reply, err := http.Get("http://" + address + "/v1/" + resource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply.Body.Close()
+	return reply.StatusCode
+}
+
+// TestStartFromVariables starts a server that variables alone describe.
+func TestStartFromVariables(t *testing.T) {
+	const other = "projects/p/instances/i/databases/other"
+	_, log, address := startCommand(t, []string{
+		"CROWFOOT_IN_MEMORY=true", "CROWFOOT_GRPC=127.0.0.1:0", "CROWFOOT_HTTP=127.0.0.1:0",
+		"CROWFOOT_DATABASE=" + crashDatabase + "," + other, "CROWFOOT_LOG_LEVEL=debug", "CROWFOOT_DDL=",
+	})
+	for _, name := range []string{crashDatabase, other} {
+		if got := status(t, address, name); got != http.StatusOK {
+			t.Errorf("%s: %d", name, got)
+		}
+	}
+	lines := bufio.NewScanner(log)
+	if !lines.Scan() || !strings.Contains(lines.Text(), "level=DEBUG") {
+		t.Errorf("the log says %q", lines.Text())
+	}
+}
+
+// TestFlagsWin: a flag wins over its variable, and over the variable of a flag that contradicts it.
+func TestFlagsWin(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	env := []string{"CROWFOOT_IN_MEMORY=true", "CROWFOOT_GRPC=nonsense", "CROWFOOT_HTTP=nonsense", "CROWFOOT_DATABASE=nonsense", "CROWFOOT_LOG_LEVEL=loud"}
+	_, _, address := startCommand(t, env, "--data", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--database", crashDatabase, "--log-level", "info")
+	if got := status(t, address, crashDatabase); got != http.StatusOK {
+		t.Errorf("the database: %d", got)
+	}
+	if _, err := os.Stat(data); err != nil {
+		t.Error(err)
+	}
+	unused := filepath.Join(t.TempDir(), "data")
+	startAt(t, []string{"CROWFOOT_DATA=" + unused}) // --in-memory
+	if _, err := os.Stat(unused); err == nil {
+		t.Error("--in-memory has made the directory of CROWFOOT_DATA")
+	}
+}
+
+// TestStartAgain: the command that has made a database starts it again, and says that the DDL was not run.
+func TestStartAgain(t *testing.T) {
+	ddl := writeFile(t, "schema.sql", "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
+	args := []string{"--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "data"), "--database", crashDatabase, "--ddl", ddl}
+	first, log, _ := startCommand(t, nil, args...)
+	first.Process.Signal(syscall.SIGTERM)
+	if lines := bufio.NewScanner(log); lines.Scan() {
+		t.Errorf("the first start says %q", lines.Text())
+	}
+	if err := first.Wait(); err != nil {
+		t.Error(err)
+	}
+	_, log, address := startCommand(t, nil, args...)
+	lines := bufio.NewScanner(log)
+	if !lines.Scan() || !strings.Contains(lines.Text(), ddl+" not run: the database exists already") || !strings.Contains(lines.Text(), crashDatabase) {
+		t.Errorf("the second start says %q", lines.Text())
+	}
+	if got := status(t, address, crashDatabase+"/ddl"); got != http.StatusOK {
+		t.Errorf("the database: %d", got)
+	}
+}
