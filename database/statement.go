@@ -31,7 +31,8 @@ type Statement struct {
 
 // Prepared is what statements have in common that differ in literals alone.
 type Prepared struct {
-	Plan *plan.Plan
+	Plan    *plan.Plan
+	program *exec.Program
 	// Undeclared are the parameters whose types were inferred.
 	Undeclared []plan.Param
 	// PlanTime is the CPU time it took to analyze and plan the text.
@@ -116,7 +117,11 @@ func (v *version) plan(sql string, params map[string]*value.Type, opts Options) 
 	if err != nil {
 		return nil, err
 	}
-	s := &Prepared{Plan: p, Procedure: called, Accesses: accessesOf(p), Brief: isBrief(p), Point: isPoint(p)}
+	program, err := exec.Compile(p)
+	if err != nil {
+		return nil, err
+	}
+	s := &Prepared{Plan: p, program: program, Procedure: called, Accesses: accessesOf(p), Brief: isBrief(p), Point: isPoint(p)}
 	for name, t := range inferred {
 		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
 	}
@@ -223,7 +228,7 @@ func (s *Prepared) FirstUse() bool { return !s.used.Load() && s.used.CompareAndS
 
 // Run executes the statement. Now is the time its functions see.
 func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, error) {
-	return exec.Run(ctx, s.Plan, exec.Env{
+	return s.program.Run(ctx, exec.Env{
 		View:      r.View,
 		Writer:    r.Writer,
 		Params:    r.Params,

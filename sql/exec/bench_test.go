@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/crowfoot-db/crowfoot/sql/exec"
-	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -67,12 +66,16 @@ func BenchmarkPointRead(b *testing.B) {
 		if err != nil || p.Read == nil {
 			b.Fatal(err, "no key read")
 		}
+		program, err := exec.Compile(p)
+		if err != nil {
+			b.Fatal(err)
+		}
 		env := exec.Env{View: snapshot, Functions: db.functions()}
 		var wire []byte
 		b.ReportAllocs()
 		for i := range b.N {
 			env.Params = []value.Value{value.OfInt64(int64(i*7919) % benchRows)}
-			rows, err := exec.Run(context.Background(), p, env)
+			rows, err := program.Run(context.Background(), env)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -135,17 +138,21 @@ func BenchmarkQuery(b *testing.B) {
 				b.Fatal(err)
 			}
 			p.Read = nil // the executor is what is measured
+			program, err := exec.Compile(p)
+			if err != nil {
+				b.Fatal(err)
+			}
 			b.ReportAllocs()
 			for range b.N {
-				benchRun(b, p, exec.Env{View: snapshot, Functions: db.functions()})
+				benchRun(b, program, exec.Env{View: snapshot, Functions: db.functions()})
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(q.rows), "ns/row")
 		})
 	}
 }
 
-func benchRun(b *testing.B, p *plan.Plan, env exec.Env) {
-	rows, err := exec.Run(context.Background(), p, env)
+func benchRun(b *testing.B, program *exec.Program, env exec.Env) {
+	rows, err := program.Run(context.Background(), env)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -174,12 +181,16 @@ func BenchmarkBulkDML(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			program, err := exec.Compile(p)
+			if err != nil {
+				b.Fatal(err)
+			}
 			var changed int64
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				tx := db.txns.Begin(txn.Options{})
 				env := exec.Env{Writer: tx, Functions: db.functions(), Params: []value.Value{value.OfInt64(int64(i) * 1000 % (benchRows - 1000))}}
-				rows, err := exec.Run(context.Background(), p, env)
+				rows, err := program.Run(context.Background(), env)
 				if err != nil {
 					b.Fatal(err)
 				}

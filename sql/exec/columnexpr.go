@@ -11,7 +11,7 @@ import (
 
 // ColumnExpr compiles an expression over one row. What it returns may be called by many goroutines at once.
 func ColumnExpr(e *plan.RowExpr) (func(ctx *fn.Context, row []value.Value) (value.Value, error), error) {
-	prog := &program{plan: &plan.Plan{Registers: e.Registers}}
+	prog := &Program{plan: &plan.Plan{Registers: e.Registers}}
 	c := &compiler{prog: prog}
 	f, err := c.expr(e.Expr)
 	if err != nil {

@@ -12,27 +12,31 @@ type eval func(r *run, row []value.Value) (value.Value, error)
 
 // compiler compiles one plan.
 type compiler struct {
-	prog *program
+	prog *Program
 	// partial says that what is being compiled may be closed before its end, because of a LIMIT or EXISTS above it.
 	partial bool
 }
 
-func compile(p *plan.Plan) (any, error) {
-	prog := &program{plan: p, spools: p.Spools, spoolMakers: make([]maker, p.Spools), spoolWidths: make([]int, p.Spools)}
+// Compile makes the operators and expressions of a plan into closures.
+func Compile(p *plan.Plan) (*Program, error) {
+	prog := &Program{plan: p, spools: p.Spools, spoolMakers: make([]maker, p.Spools), spoolWidths: make([]int, p.Spools)}
 	c := &compiler{prog: prog}
 	var err error
 	if m, ok := p.Root.(*plan.Mutate); ok {
-		prog.mutate, err = c.mutation(m)
-		return prog, err
+		if prog.mutate, err = c.mutation(m); err != nil {
+			return nil, err
+		}
+		return prog, nil
 	}
 	if p.Read != nil {
 		if prog.read, err = c.keyScan(p.Read); err != nil {
 			return nil, err
 		}
 	}
-	prog.types = plan.Types(p.Root)
-	prog.root, err = c.node(p.Root)
-	return prog, err
+	if prog.root, err = c.node(p.Root); err != nil {
+		return nil, err
+	}
+	return prog, nil
 }
 
 // node compiles an operator and what feeds it. In a run that profiles, it is wrapped by a meter.

@@ -9,33 +9,28 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Run starts a plan. A query's rows are made as they are asked for; DML is done when Run returns.
-func Run(ctx context.Context, p *plan.Plan, env Env) (Rows, error) {
-	compiled, err := p.Program(compile)
-	if err != nil {
-		return nil, err
+// Run starts the plan. A query's rows are made as they are asked for; DML is done when Run returns.
+func (p *Program) Run(ctx context.Context, env Env) (Rows, error) {
+	if len(env.Params) != len(p.plan.Params) {
+		return nil, fmt.Errorf("run plan: %d parameters given, %d wanted", len(env.Params), len(p.plan.Params))
 	}
-	prog := compiled.(*program)
-	if len(env.Params) != len(p.Params) {
-		return nil, fmt.Errorf("run plan: %d parameters given, %d wanted", len(env.Params), len(p.Params))
-	}
-	if prog.read != nil && !env.Profile {
-		k := &keyRows{columns: p.Columns}
-		if err := k.open(prog.start(ctx, env, &k.run)); err != nil {
+	if p.read != nil && !env.Profile {
+		k := &keyRows{columns: p.plan.Columns}
+		if err := k.open(p.start(ctx, env, &k.run)); err != nil {
 			return nil, err
 		}
 		return k, nil
 	}
-	r := prog.start(ctx, env, new(run))
-	if prog.mutate != nil {
-		return prog.mutate.run(r)
+	r := p.start(ctx, env, new(run))
+	if p.mutate != nil {
+		return p.mutate.run(r)
 	}
-	root := prog.root(r)
+	root := p.root(r)
 	if err := root.open(r); err != nil {
 		root.close()
 		return nil, err
 	}
-	return &operatorRows{run: r, root: root, columns: p.Columns}, nil
+	return &operatorRows{run: r, root: root, columns: p.plan.Columns}, nil
 }
 
 // wireTag is the tag of a value in google.spanner.v1.PartialResultSet: field 2, length-delimited.

@@ -265,7 +265,7 @@ func (db *testDB) constant(expr string) (value.Value, *value.Type, error) {
 	if err != nil {
 		return value.Value{}, nil, err
 	}
-	rows, err := exec.Run(context.Background(), p, exec.Env{Functions: db.functions()})
+	rows, err := runPlan(p, exec.Env{Functions: db.functions()})
 	if err != nil {
 		return value.Value{}, nil, err
 	}
@@ -280,6 +280,15 @@ func (db *testDB) constant(expr string) (value.Value, *value.Type, error) {
 	return v, t, nil
 }
 
+// runPlan compiles a plan and runs it once.
+func runPlan(p *plan.Plan, env exec.Env) (exec.Rows, error) {
+	program, err := exec.Compile(p)
+	if err != nil {
+		return nil, err
+	}
+	return program.Run(context.Background(), env)
+}
+
 func (db *testDB) query(input string, sorted, write bool) string {
 	p, params, err := db.prepare(input, plan.Options{})
 	if err != nil {
@@ -287,7 +296,7 @@ func (db *testDB) query(input string, sorted, write bool) string {
 	}
 	var out string
 	run := func(view table.View) error {
-		rows, err := exec.Run(context.Background(), p, exec.Env{View: view, Params: params, Functions: db.functions()})
+		rows, err := runPlan(p, exec.Env{View: view, Params: params, Functions: db.functions()})
 		if err == nil {
 			out, err = printRows(rows, sorted)
 		}
@@ -385,7 +394,7 @@ func (db *testDB) profile(input string) string {
 	}
 	var b strings.Builder
 	err = db.read(func(view table.View) error {
-		rows, err := exec.Run(context.Background(), p, exec.Env{View: view, Params: params, Functions: db.functions(), Profile: true})
+		rows, err := runPlan(p, exec.Env{View: view, Params: params, Functions: db.functions(), Profile: true})
 		if err != nil {
 			return err
 		}
@@ -421,7 +430,7 @@ func (db *testDB) exec(input string) string {
 			if err != nil {
 				return err
 			}
-			rows, err := exec.Run(context.Background(), p, exec.Env{Writer: w, Params: params, Functions: db.functions()})
+			rows, err := runPlan(p, exec.Env{Writer: w, Params: params, Functions: db.functions()})
 			if err != nil {
 				return err
 			}
@@ -447,7 +456,7 @@ func (db *testDB) locks(input string) string {
 	}
 	var b strings.Builder
 	err = db.write(func(w table.Writer) error {
-		rows, err := exec.Run(context.Background(), p, exec.Env{Writer: w, Params: params, Functions: db.functions()})
+		rows, err := runPlan(p, exec.Env{Writer: w, Params: params, Functions: db.functions()})
 		if err != nil {
 			return err
 		}
@@ -528,7 +537,7 @@ func (db *testDB) partition(input string) string {
 		cursor.Close()
 		middle := keys[len(keys)/2]
 		for _, part := range []table.Span{{Start: space.Start, End: middle}, {Start: middle, End: space.End}} {
-			rows, err := exec.Run(context.Background(), p, exec.Env{View: view, Params: params, Functions: db.functions(), Restrict: &part})
+			rows, err := runPlan(p, exec.Env{View: view, Params: params, Functions: db.functions(), Restrict: &part})
 			if err != nil {
 				return err
 			}

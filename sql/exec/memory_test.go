@@ -1,7 +1,6 @@
 package exec_test
 
 import (
-	"context"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -66,7 +65,7 @@ func (db *testDB) cost(sql string, params map[string]value.Value) (stats exec.St
 	}
 	err = db.read(func(view table.View) error {
 		env.View = view
-		rows, err := exec.Run(context.Background(), p, env)
+		rows, err := runPlan(p, env)
 		if err != nil {
 			return err
 		}

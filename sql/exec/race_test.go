@@ -4,9 +4,11 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+
+	"github.com/crowfoot-db/crowfoot/sql/exec"
 )
 
-// TestConcurrentRuns runs the same plans at once in several goroutines: what a plan compiles to is shared by them.
+// TestConcurrentRuns runs each program in several goroutines at once.
 func TestConcurrentRuns(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
 	for _, sql := range []string{
@@ -20,12 +22,16 @@ func TestConcurrentRuns(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
-		want := db.planRows(t, p)
+		program, err := exec.Compile(p)
+		if err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		want := db.rowsOf(t, p, program)
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
 				for range 20 {
-					if got := db.planRows(t, p); len(got) != len(want) || len(got) > 0 && got[0] != want[0] {
+					if got := db.rowsOf(t, p, program); len(got) != len(want) || len(got) > 0 && got[0] != want[0] {
 						t.Errorf("%s: got %q, alone %q", sql, got, want)
 					}
 				}

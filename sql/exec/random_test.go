@@ -135,14 +135,19 @@ func (db *testDB) rows(t *testing.T, sql string) []string {
 	if err != nil {
 		t.Fatalf("%s\n%v", sql, err)
 	}
-	return db.planRows(t, p)
+	program, err := exec.Compile(p)
+	if err != nil {
+		t.Fatalf("%s\n%v", sql, err)
+	}
+	return db.rowsOf(t, p, program)
 }
 
-func (db *testDB) planRows(t *testing.T, p *plan.Plan) []string {
+// rowsOf runs the program of a plan and prints its rows, a line each.
+func (db *testDB) rowsOf(t *testing.T, p *plan.Plan, program *exec.Program) []string {
 	t.Helper()
 	var lines []string
 	err := db.read(func(view table.View) error {
-		rows, err := exec.Run(context.Background(), p, exec.Env{View: view, Functions: db.functions()})
+		rows, err := program.Run(context.Background(), exec.Env{View: view, Functions: db.functions()})
 		if err != nil {
 			return err
 		}

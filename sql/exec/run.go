@@ -9,9 +9,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// run is one execution of a program.
+// run is one execution of a Program.
 type run struct {
-	prog   *program
+	prog   *Program
 	ctx    context.Context
 	env    Env
 	view   table.View
@@ -41,14 +41,13 @@ type operator interface {
 // maker makes the operator of a node for one run.
 type maker func(r *run) operator
 
-// program is a compiled plan. It is immutable and shared by all runs of the plan.
-type program struct {
+// Program is a compiled plan, ready to run. It is immutable: many goroutines may run it at once.
+type Program struct {
 	plan *plan.Plan
 	// read is set for a plan that is a key read, root for every other query, mutate for DML.
 	read   *keyScan
 	root   maker
 	mutate *mutation
-	types  []*value.Type // of the result
 	// roomSize, lazies and sets are what calls need in a run; subqueries are the subquery expressions; spools their number.
 	roomSize, lazies, sets, spools int
 	subqueries                     []*subqueryCode
@@ -68,7 +67,7 @@ func (r *run) cost() Stats {
 var noContext = &fn.Context{}
 
 // start begins a run in r.
-func (p *program) start(ctx context.Context, env Env, r *run) *run {
+func (p *Program) start(ctx context.Context, env Env, r *run) *run {
 	*r = run{prog: p, ctx: ctx, env: env, view: env.View, fns: env.Functions, params: env.Params}
 	if env.Restrict != nil {
 		r.driving = p.plan.Driving()

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"sync"
-
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -17,7 +15,7 @@ const (
 	Delete
 )
 
-// Plan is a statement ready to run.
+// Plan is a planned statement. It is immutable.
 type Plan struct {
 	Kind Kind
 	// Columns are the result: of the query, or of THEN RETURN (nil for DML without).
@@ -33,10 +31,6 @@ type Plan struct {
 	ForUpdate bool
 	// Registers is how many columns of enclosing rows the statement refers to (see Outer), Spools how many it keeps (see With).
 	Registers, Spools int
-
-	program sync.Once
-	compile any
-	failed  error
 }
 
 // Column is a column of a result, as the user sees it.
@@ -90,10 +84,4 @@ func (p *Plan) Tables() []*schema.Table {
 		}
 	})
 	return list
-}
-
-// Program keeps what the executor makes of the plan, so that it is made once.
-func (p *Plan) Program(compile func(*Plan) (any, error)) (any, error) {
-	p.program.Do(func() { p.compile, p.failed = compile(p) })
-	return p.compile, p.failed
 }
