@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"testing"
-	"time"
 
 	"cloud.google.com/go/spanner"
 	"google.golang.org/grpc/codes"
@@ -56,11 +55,8 @@ func TestForTest(t *testing.T) {
 	}
 }
 
-// idleLimit is how long a transaction without a request keeps others out at most, and a little for slow machines:
-// https://cloud.google.com/spanner/docs/transactions#idle_transactions.
-const idleLimit = 10*time.Second + 3*time.Second
-
-// TestVanishedClient: a transaction whose client does nothing any more holds a lock; another gets through in ten seconds.
+// TestVanishedClient: a transaction whose client does nothing any more holds a lock; another gets it once the first has been idle for
+// ten seconds (https://cloud.google.com/spanner/docs/transactions#idle_transactions).
 func TestVanishedClient(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds")
@@ -77,15 +73,12 @@ func TestVanishedClient(t *testing.T) {
 	if _, err := vanished.Update(ctx, spanner.NewStatement("UPDATE T SET V = 11 WHERE K = 1")); err != nil {
 		t.Fatal(err)
 	}
-	limited, cancel := context.WithTimeout(ctx, idleLimit)
-	defer cancel()
-	began := time.Now()
-	_, err = c.ReadWriteTransaction(limited, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+	_, err = c.ReadWriteTransaction(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 		_, err := tx.Update(ctx, spanner.NewStatement("UPDATE T SET V = V + 100 WHERE K = 1"))
 		return err
 	})
 	if err != nil {
-		t.Fatalf("after %v: %v", time.Since(began), err)
+		t.Fatal(err)
 	}
 	if _, err := vanished.Commit(ctx); spanner.ErrCode(err) != codes.Aborted {
 		t.Errorf("the vanished client comes back and its commit gives %v, want ABORTED", err)

@@ -2,7 +2,7 @@
 // same names and labels, by OpenTelemetry's own exporters.
 //
 // It is told what to do by OpenTelemetry's environment variables alone, and does nothing without them (environment.go). It
-// promises that a collector which is away, or comes late, disturbs nobody: what could not be sent is logged, and the next
+// promises that a collector which is away, or comes late, does not disturb the server: what could not be sent is logged, and the next
 // time sends all there is, since counts are cumulative.
 //
 // It leaves out traces and logs.
@@ -14,7 +14,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,9 +31,6 @@ type Exporter struct {
 	provider *metric.MeterProvider
 	log      *slog.Logger
 }
-
-// flushLimit is how long Close may take to send the last.
-const flushLimit = 2 * time.Second
 
 // Start sends what metrics gathers every OTEL_METRIC_EXPORT_INTERVAL milliseconds, 60,000 if that is not set; nil if the
 // environment does not ask for it. OpenTelemetry's own errors go to log, in the whole process.
@@ -75,13 +71,11 @@ func describe(ctx context.Context) (*resource.Resource, error) {
 		resource.WithFromEnv())
 }
 
-// Close sends once more and ends.
-func (x *Exporter) Close() {
+// Close sends once more, as long as the context allows, and ends.
+func (x *Exporter) Close(ctx context.Context) {
 	if x == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
-	defer cancel()
 	if err := x.provider.Shutdown(ctx); err != nil {
 		x.log.Warn("last metrics not sent", slog.Any("error", err))
 	}

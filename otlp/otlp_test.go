@@ -125,6 +125,7 @@ func set(t *testing.T, env map[string]string) {
 		"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL") {
 		t.Setenv(name, env[name])
 	}
+	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "600000") // ms: other tests may keep the machine busy
 }
 
 // TestExport: what is counted reaches a collector, over either protocol, at the latest when the exporter closes.
@@ -158,7 +159,7 @@ func TestExport(t *testing.T) {
 			if err != nil || x == nil {
 				t.Fatal(x, err)
 			}
-			x.Close()
+			x.Close(t.Context())
 			if got := r.text(); !slices.Equal(got, append(slices.Clone(want), "of "+c.service)) {
 				t.Errorf("received\n%s", strings.Join(got, "\n"))
 			}
@@ -179,7 +180,7 @@ func TestNotWanted(t *testing.T) {
 			t.Errorf("%v starts %v, %v", env, x, err)
 		}
 	}
-	(*Exporter)(nil).Close()
+	(*Exporter)(nil).Close(t.Context())
 }
 
 // TestBadEnvironment lists what must be refused, and what is said then.
@@ -209,7 +210,7 @@ func TestCollectorAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.Close()
+		x.Close(t.Context())
 		if !strings.Contains(log.String(), "last metrics not sent") {
 			t.Errorf("%s: the log says %q", p, &log)
 		}

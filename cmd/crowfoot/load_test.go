@@ -45,7 +45,7 @@ func newLoaded(t *testing.T) *loaded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
 	l := &loaded{T: t, ctx: ctx, http: httpAddress, client: connect(t, api), raw: spannerpb.NewSpannerClient(conn)}
 	t.Cleanup(func() { cancel(); conn.Close(); l.client.Close() })
 	ses, err := l.raw.CreateSession(ctx, &spannerpb.CreateSessionRequest{Database: crashDatabase, Session: &spannerpb.Session{Multiplexed: true}})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -85,6 +86,9 @@ func (s *startSettings) settle(flags *pflag.FlagSet) error {
 	return nil
 }
 
+// exportLimit is how long a server that stops may take to send its last metrics to an OpenTelemetry collector.
+const exportLimit = 2 * time.Second
+
 // serve serves until the context ends.
 func (s *startSettings) serve(ctx context.Context) error {
 	slog.SetDefault(s.options.Log) // the storage engine's
@@ -96,7 +100,11 @@ func (s *startSettings) serve(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, server.Close())
 	}
-	defer exporter.Close() // when the last request has been counted
+	defer func() { // when the last request has been counted
+		ctx, cancel := context.WithTimeout(context.Background(), exportLimit)
+		defer cancel()
+		exporter.Close(ctx)
+	}()
 	fmt.Printf("crowfoot: ready grpc=%s http=%s\n", server.GRPC, server.HTTP)
 	<-ctx.Done()
 	return server.Close()
