@@ -40,6 +40,29 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestTransports checks that the handlers of requests, and what they stand on, know nothing of gRPC's library but its
+// canonical codes: only the package that is gRPC's transport does.
+func TestTransports(t *testing.T) {
+	const library, codes, transport = "google.golang.org/grpc", "google.golang.org/grpc/codes", "server/grpc"
+	checked := 0
+	for dir, files := range packages(t) {
+		if dir == transport || dir != "server" && !strings.HasPrefix(dir, "server/") {
+			continue
+		}
+		checked++
+		for _, f := range files {
+			for _, i := range f.Imports {
+				if p, _ := strconv.Unquote(i.Path.Value); p != codes && (p == library || strings.HasPrefix(p, library+"/")) {
+					t.Errorf("%s imports %s; server/rpc.Transport is what stands between", dir, p)
+				}
+			}
+		}
+	}
+	if checked < 5 {
+		t.Errorf("checked only %d packages", checked)
+	}
+}
+
 // packages parses every package of the module, without tests, by folder.
 func packages(t *testing.T) map[string][]*ast.File {
 	t.Helper()

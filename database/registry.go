@@ -160,6 +160,9 @@ func (r *Registry) instance(name string) (*Instance, error) {
 	if i := r.instances[name]; i != nil {
 		return i, nil
 	}
+	if err := CheckInstanceName(name); err != nil {
+		return nil, err
+	}
 	return nil, usererror.InstanceNotFound(name)
 }
 
@@ -255,7 +258,21 @@ func (r *Registry) Database(name string) (*Database, error) {
 	if d := (*r.databases.Load())[name]; d != nil {
 		return d, nil
 	}
-	return nil, usererror.DatabaseNotFound(name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return nil, r.noDatabase(name)
+}
+
+// noDatabase says why there is no database of this name: the name is none, its instance does not exist, or the database does not.
+func (r *Registry) noDatabase(name string) error {
+	if err := CheckDatabaseName(name); err != nil {
+		return err
+	}
+	instance, _, _ := strings.Cut(name, "/databases/")
+	if _, err := r.instance(instance); err != nil {
+		return err
+	}
+	return usererror.DatabaseNotFound(name)
 }
 
 // Databases lists the databases of an instance by name.
@@ -311,9 +328,9 @@ func (r *Registry) CreateDatabase(ctx context.Context, name string, statements [
 func (r *Registry) DropDatabase(ctx context.Context, name string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	d, err := r.Database(name)
-	if err != nil {
-		return err
+	d := (*r.databases.Load())[name]
+	if d == nil {
+		return r.noDatabase(name)
 	}
 	if d.DropProtection() {
 		return usererror.DropProtected(name)

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/server/status"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/stats/live"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -46,8 +47,11 @@ func (a *attempt) LockColumns(target string, written bool) []string {
 	return a.footprint.Columns(target, written)
 }
 
-// touch notes what the attempt accesses.
-func (a *attempt) touch(accesses ...*stats.Access) {
+// Timeline implements cost.Transaction.
+func (a *attempt) Timeline() *live.TimelineRecorder { return a.timeline }
+
+// Touch implements cost.Transaction: it notes what the attempt accesses.
+func (a *attempt) Touch(accesses ...*stats.Access) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, x := range accesses {
@@ -95,7 +99,7 @@ func (a *attempt) finishTimeline(now time.Time, x stats.Transaction, outcome err
 	}
 	text := "OK"
 	if outcome != nil {
-		text = codeOf(outcome).String()
+		text = status.Code(outcome).String()
 	}
 	if !a.committing.IsZero() {
 		ev := live.Event{Kind: live.EventCommit, Duration: x.CommitLatency}
@@ -110,7 +114,7 @@ func (a *attempt) finishTimeline(now time.Time, x stats.Transaction, outcome err
 // outcome is how the attempt ended. Whatever a commit finds wrong with its rows (taken keys, missing rows, broken
 // constraints) is a failed precondition to statistics, also where clients are told more precisely.
 func (a *attempt) outcome(err error) stats.TxnOutcome {
-	code := codeOf(err)
+	code := status.Code(err)
 	if a.committing.IsZero() {
 		if code == codes.Aborted {
 			return stats.AbortedEarly

@@ -4,16 +4,17 @@ import (
 	"context"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
-	"google.golang.org/genproto/googleapis/rpc/status"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/server/status"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // executeBatchDML answers ExecuteBatchDml: statements run in order up to the
 // first that fails; the reply holds the results of those before it, and its error as a status.
-func (s *Server) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatchDmlRequest, e *execution) (reply *spannerpb.ExecuteBatchDmlResponse, err error) {
-	ses, err := s.session(req.Session)
+func (s *service) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (reply *spannerpb.ExecuteBatchDmlResponse, err error) {
+	ses, err := s.sessions.find(req.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -26,15 +27,15 @@ func (s *Server) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatc
 	if err != nil {
 		return nil, err
 	}
-	e.in(&sc)
-	e.isBatch(req)
-	ctx = e.metered(ctx)
+	sc.record(&c.Cost)
+	c.Cost.StartBatch(textsOf(req), req.RequestOptions.GetRequestTag())
+	ctx = c.Cost.Metered(ctx)
 	if sc.readOnly() || sc.isPartitioned() {
 		return nil, usererror.BatchOutsideReadWrite()
 	}
-	once, err := s.onceBySeqno(ctx, sc.transaction, req.Seqno, s.tokens.batchFingerprint(req), func() (r replay) {
-		reply, failure := s.runBatch(ctx, &sc, req, e)
-		e.failure = failure
+	once, err := s.onceBySeqno(ctx, sc.transaction, req.Seqno, s.tokens.Batch(req).Sum, func() (r replay) {
+		reply, failure := s.runBatch(ctx, &sc, req, c)
+		c.Failure = failure
 		if len(reply.ResultSets) == 0 {
 			closing = &failure // the client does not learn the id of a transaction that begins here
 		}
@@ -52,6 +53,14 @@ func (s *Server) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatc
 	return once.batch.(*spannerpb.ExecuteBatchDmlResponse), nil
 }
 
+func textsOf(req *spannerpb.ExecuteBatchDmlRequest) []string {
+	texts := make([]string, len(req.Statements))
+	for i, p := range req.Statements {
+		texts[i] = p.GetSql()
+	}
+	return texts
+}
+
 func checkBatch(req *spannerpb.ExecuteBatchDmlRequest) error {
 	if err := checkRequestOptions(req.RequestOptions); err != nil {
 		return err
@@ -66,27 +75,26 @@ func checkBatch(req *spannerpb.ExecuteBatchDmlRequest) error {
 }
 
 // runBatch runs the statements; failure is the error that stopped them, which the reply holds too.
-func (s *Server) runBatch(ctx context.Context, sc *scope, req *spannerpb.ExecuteBatchDmlRequest, e *execution) (reply *spannerpb.ExecuteBatchDmlResponse, failure error) {
-	reply = &spannerpb.ExecuteBatchDmlResponse{Status: &status.Status{}}
+func (s *service) runBatch(ctx context.Context, sc *scope, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (reply *spannerpb.ExecuteBatchDmlResponse, failure error) {
+	reply = &spannerpb.ExecuteBatchDmlResponse{Status: status.Of(nil)}
 	for i, p := range req.Statements {
-		out, err := s.runBatchStatement(ctx, sc, p, req.RequestOptions, e)
+		out, err := s.runBatchStatement(ctx, sc, p, req.RequestOptions, c)
 		if err != nil {
-			st, _ := statusOf(err)
-			reply.Status = st.Proto()
+			reply.Status = status.Of(err)
 			return reply, err
 		}
 		rs := &spannerpb.ResultSet{
 			Stats: &spannerpb.ResultSetStats{RowCount: &spannerpb.ResultSetStats_RowCountExact{RowCountExact: out.rowCount}},
 		}
 		if i == 0 {
-			rs.Metadata = &spannerpb.ResultSetMetadata{RowType: &spannerpb.StructType{}, Transaction: sc.proto()}
+			rs.Metadata = &spannerpb.ResultSetMetadata{RowType: &spannerpb.StructType{}, Transaction: sc.reply.Proto()}
 		}
 		reply.ResultSets = append(reply.ResultSets, rs)
 	}
 	return reply, nil
 }
 
-func (s *Server) runBatchStatement(ctx context.Context, sc *scope, p *spannerpb.ExecuteBatchDmlRequest_Statement, o *spannerpb.RequestOptions, e *execution) (out *dmlOutcome, err error) {
+func (s *service) runBatchStatement(ctx context.Context, sc *scope, p *spannerpb.ExecuteBatchDmlRequest_Statement, o *spannerpb.RequestOptions, c *rpc.Call) (out *dmlOutcome, err error) {
 	text := sqlText{sql: p.GetSql(), params: p.GetParams(), types: p.GetParamTypes()}
 	stmt, err := text.prepare(ctx, sc, database.Options{})
 	if err != nil {
@@ -99,22 +107,9 @@ func (s *Server) runBatchStatement(ctx context.Context, sc *scope, p *spannerpb.
 	if err != nil {
 		return nil, err
 	}
-	ctx = e.batched(ctx, sc, stmt, o)
-	defer func() { err = e.stop(err) }()
-	out, err = s.runDML(ctx, sc, stmt, params, false, e)
-	if err == nil {
-		e.ran(out)
-	}
-	return out, err
-}
-
-// batchFingerprint covers the statements of a batch.
-func (k tokenKey) batchFingerprint(req *spannerpb.ExecuteBatchDmlRequest) uint64 {
-	f := k.fingerprint(fingerprintBatch)
-	f.text(req.Session)
-	for _, p := range req.Statements {
-		f.text(p.GetSql())
-		f.params(p.GetParams(), p.GetParamTypes())
-	}
-	return f.sum
+	c.Cost.AddToBatch(stmt)
+	c.Cost.TrackSplits(false)
+	ctx = sc.startStatement(ctx, c, stmt, o)
+	defer func() { err = c.StopStatement(err) }()
+	return s.runDML(ctx, sc, stmt, params, false, &c.Cost)
 }

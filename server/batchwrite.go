@@ -4,10 +4,11 @@ import (
 	"context"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
-	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/server/status"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -17,9 +18,9 @@ import (
 const batchAttempts = 8
 
 // batchWrite answers BatchWrite: each group of mutations is a transaction of its own.
-func (s *Server) batchWrite(ctx context.Context, req *spannerpb.BatchWriteRequest, out *execution) error {
-	ctx = txn.WithMeter(ctx, &out.cpu)
-	ses, err := s.session(req.Session)
+func (s *service) batchWrite(ctx context.Context, req *spannerpb.BatchWriteRequest, c *rpc.Call) error {
+	ctx = txn.WithMeter(ctx, &c.Cost.CPU)
+	ses, err := s.sessions.find(req.Session)
 	if err != nil {
 		return err
 	}
@@ -30,45 +31,44 @@ func (s *Server) batchWrite(ctx context.Context, req *spannerpb.BatchWriteReques
 		return usererror.MissingField("mutation_groups")
 	}
 	for i, g := range req.MutationGroups {
-		out.writes(g.GetMutations())
-		at, err := s.writeGroup(ctx, ses, req, g, out)
+		c.Cost.AddMutations(rowsOf(g.GetMutations()))
+		at, err := s.writeGroup(ctx, ses, req, g, c)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		reply := &spannerpb.BatchWriteResponse{Indexes: []int32{int32(i)}}
 		if err != nil {
-			st, _ := statusOf(err)
-			reply.Status = st.Proto()
-			if !isForUser(err) {
-				out.failure = err
+			reply.Status = status.Of(err)
+			if !status.IsForUser(err) {
+				c.Failure = err
 			}
 		} else {
-			reply.Status = &status.Status{}
+			reply.Status = status.Of(nil)
 			reply.CommitTimestamp = timestamppb.New(at.Time())
 		}
-		if err := out.SendMsg(reply); err != nil {
+		if err := c.Send(reply); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Server) writeGroup(ctx context.Context, ses *session, req *spannerpb.BatchWriteRequest, g *spannerpb.BatchWriteRequest_MutationGroup, e *execution) (at mvcc.Timestamp, err error) {
+func (s *service) writeGroup(ctx context.Context, ses *session, req *spannerpb.BatchWriteRequest, g *spannerpb.BatchWriteRequest_MutationGroup, c *rpc.Call) (at mvcc.Timestamp, err error) {
 	if len(g.GetMutations()) == 0 {
 		return 0, usererror.MissingField("mutations")
 	}
 	opts := txn.Options{Tag: stats.Tag(req.RequestOptions.GetTransactionTag())}
 	for range batchAttempts {
 		a := new(attempt)
-		now := s.cfg.Clock()
+		now := s.clock()
 		a.begin(ses.db, &opts, now)
 		a.committing = now
 		tx := ses.db.Transactions().Begin(opts)
-		work := commitWork{execution: e, catalog: ses.db.Catalog(), list: g.Mutations, now: now, attempt: a}
+		work := commitWork{record: &c.Cost, catalog: ses.db.Catalog(), list: g.Mutations, now: now, attempt: a}
 		at, err = work.commit(ctx, tx, txn.CommitOptions{})
-		a.end(tx, s.cfg.Clock(), err)
+		a.end(tx, s.clock(), err)
 		if err == nil {
-			work.done(tx, s.cfg.Clock())
+			work.done(tx, s.clock())
 			return at, nil
 		}
 		tx.Rollback()

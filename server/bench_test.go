@@ -9,15 +9,17 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
-// discard is a sender that frees what it is sent, as gRPC does once it is written.
+// discard counts and frees the frames of a stream, as gRPC does once they are written.
 type discard struct{ bytes int }
 
-func (d *discard) SendMsg(m any) error {
-	b := m.(*frame).detach()
-	d.bytes += b.Len()
-	b.Free()
+func (d *discard) send(m any) error {
+	f := m.(*rpc.Frame)
+	d.bytes += len(f.Data)
+	f.Release()
 	return nil
 }
 
@@ -54,7 +56,7 @@ func pointRead(b *testing.B, h *harness, ses string) {
 	req := &spannerpb.ReadRequest{
 		Session: ses, Table: "Wide", Columns: []string{"Id", "A", "B"}, KeySet: &spannerpb.KeySet{Keys: []*structpb.ListValue{list("1")}},
 	}
-	run(b, func(out sender) error { return h.stream("StreamingRead", req, out) })
+	run(b, func(send func(any) error) error { return h.stream("StreamingRead", req, send) })
 }
 
 // BenchmarkPointQuery is the same in SQL, with a parameter.
@@ -64,14 +66,15 @@ func BenchmarkPointQuery(b *testing.B) {
 		Session: ses, Sql: "SELECT Id, A, B FROM Wide WHERE Id = @id", Params: structOf("id", "1"),
 		ParamTypes: map[string]*spannerpb.Type{"id": {Code: spannerpb.TypeCode_INT64}},
 	}
-	run(b, func(out sender) error { return h.stream("ExecuteStreamingSql", req, out) })
+	run(b, func(send func(any) error) error { return h.stream("ExecuteStreamingSql", req, send) })
 }
 
-func run(b *testing.B, call func(sender) error) {
+func run(b *testing.B, call func(send func(any) error) error) {
 	out := new(discard)
+	send := out.send
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := call(out); err != nil {
+		if err := call(send); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -138,7 +141,7 @@ const (
 var someText = strings.Repeat("a", 100)
 
 // newest is the id of the transaction that was begun last.
-func (h *harness) newest() []byte { return newReadWriteID(h.server.transactions.last.Load()) }
+func (h *harness) newest() []byte { return newReadWriteID(h.server.data.transactions.last.Load()) }
 
 // dml runs a statement for so many rows from id on, beginning a transaction with the first.
 func (h *harness) dml(ses, sql string, id, rows int) {

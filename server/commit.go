@@ -10,6 +10,8 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/server/cost"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
@@ -17,10 +19,10 @@ import (
 )
 
 // commit answers Commit: of a transaction, or of mutations alone.
-func (s *Server) commit(ctx context.Context, req *spannerpb.CommitRequest, e *execution) (*spannerpb.CommitResponse, error) {
-	ctx = txn.WithMeter(ctx, &e.cpu)
-	e.writes(req.Mutations)
-	ses, err := s.session(req.Session)
+func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *rpc.Call) (*spannerpb.CommitResponse, error) {
+	ctx = txn.WithMeter(ctx, &c.Cost.CPU)
+	c.Cost.AddMutations(rowsOf(req.Mutations))
+	ses, err := s.sessions.find(req.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -33,21 +35,21 @@ func (s *Server) commit(ctx context.Context, req *spannerpb.CommitRequest, e *ex
 	}
 	switch sel := req.Transaction.(type) {
 	case *spannerpb.CommitRequest_SingleUseTransaction:
-		return s.commitSingleUse(ctx, ses, req, sel.SingleUseTransaction, delay, e)
+		return s.commitSingleUse(ctx, ses, req, sel.SingleUseTransaction, delay, c)
 	case *spannerpb.CommitRequest_TransactionId:
-		return s.commitTransaction(ctx, ses, req, sel.TransactionId, delay, e)
+		return s.commitTransaction(ctx, ses, req, sel.TransactionId, delay, c)
 	}
 	return nil, usererror.MissingField("transaction")
 }
 
 // commitWork is what one commit adds to a transaction: the mutations that came with it.
 type commitWork struct {
-	execution *execution
-	catalog   *schema.Catalog
-	list      []*spannerpb.Mutation
-	now       time.Time
-	count     int64 // of mutations, once applied
-	attempt   *attempt
+	record  *cost.Recorder
+	catalog *schema.Catalog
+	list    []*spannerpb.Mutation
+	now     time.Time
+	count   int64 // of mutations, once applied
+	attempt *attempt
 	// accesses are what the mutations do with tables, each once.
 	accesses []*stats.Access
 }
@@ -56,7 +58,7 @@ type commitWork struct {
 func (c *commitWork) commit(ctx context.Context, tx *txn.Tx, o txn.CommitOptions) (mvcc.Timestamp, error) {
 	before := tx.Stats().LockWait
 	at, err := tx.Commit(ctx, c.apply(ctx), o)
-	c.execution.waitedHere += tx.Stats().LockWait - before
+	c.record.AddCommitWait(tx.Stats().LockWait - before)
 	return at, err
 }
 
@@ -91,18 +93,18 @@ func (c *commitWork) touch(muts []table.Mutation) {
 			c.accesses = append(c.accesses, a)
 		}
 	}
-	c.attempt.touch(c.accesses...)
+	c.attempt.Touch(c.accesses...)
 }
 
 // done counts what the mutations did with tables, and the whole transaction with splits.
 func (c *commitWork) done(tx *txn.Tx, now time.Time) {
-	c.execution.wrote(c.attempt.db, tx)
+	c.record.AddCommit(c.attempt.db, tx)
 	if len(c.accesses) > 0 {
 		c.attempt.db.Stats().Operations(now, c.accesses)
 	}
 }
 
-func (s *Server) commitSingleUse(ctx context.Context, ses *session, req *spannerpb.CommitRequest, o *spannerpb.TransactionOptions, delay time.Duration, e *execution) (*spannerpb.CommitResponse, error) {
+func (s *service) commitSingleUse(ctx context.Context, ses *session, req *spannerpb.CommitRequest, o *spannerpb.TransactionOptions, delay time.Duration, c *rpc.Call) (*spannerpb.CommitResponse, error) {
 	if err := checkTransactionOptions(o); err != nil {
 		return nil, err
 	}
@@ -110,26 +112,26 @@ func (s *Server) commitSingleUse(ctx context.Context, ses *session, req *spanner
 		return nil, usererror.SingleUseCommitKind()
 	}
 	var a attempt
-	opts, now := s.txnOptions(ses, o, req.RequestOptions.GetTransactionTag()), s.cfg.Clock()
+	opts, now := s.transactions.options(ses, o, req.RequestOptions.GetTransactionTag()), s.clock()
 	a.begin(ses.db, &opts, now)
 	a.committing = now
 	tx := ses.db.Transactions().Begin(opts)
-	work := commitWork{execution: e, catalog: ses.db.Catalog(), list: req.Mutations, now: now, attempt: &a}
+	work := commitWork{record: &c.Cost, catalog: ses.db.Catalog(), list: req.Mutations, now: now, attempt: &a}
 	at, err := work.commit(ctx, tx, txn.CommitOptions{MaxDelay: delay})
-	a.end(tx, s.cfg.Clock(), err)
+	a.end(tx, s.clock(), err)
 	if err != nil {
 		tx.Rollback()
 		return nil, err
 	}
-	work.done(tx, s.cfg.Clock())
+	work.done(tx, s.clock())
 	return commitReply(at, req, work.count, tx.Options()), nil
 }
 
-func (s *Server) commitTransaction(ctx context.Context, ses *session, req *spannerpb.CommitRequest, id []byte, delay time.Duration, e *execution) (*spannerpb.CommitResponse, error) {
+func (s *service) commitTransaction(ctx context.Context, ses *session, req *spannerpb.CommitRequest, id []byte, delay time.Duration, c *rpc.Call) (*spannerpb.CommitResponse, error) {
 	if len(id) > 0 && id[0] == readOnlyID {
 		return nil, usererror.NotReadWrite("commit", "read-only")
 	}
-	t, err := s.transaction(ses, id)
+	t, err := s.transactions.find(ses, id)
 	if err != nil {
 		return nil, err
 	}
@@ -147,31 +149,28 @@ func (s *Server) commitTransaction(ctx context.Context, ses *session, req *spann
 		}
 		return nil, outcome
 	}
-	t.committing = s.cfg.Clock()
-	work := commitWork{execution: e, catalog: t.catalog, list: req.Mutations, now: t.committing, attempt: &t.attempt}
+	t.committing = s.clock()
+	work := commitWork{record: &c.Cost, catalog: t.catalog, list: req.Mutations, now: t.committing, attempt: &t.attempt}
 	at, err := work.commit(ctx, tx, txn.CommitOptions{MaxDelay: delay})
 	if err != nil {
 		t.settle()
 		return nil, err
 	}
-	work.done(tx, s.cfg.Clock())
+	work.done(tx, s.clock())
 	reply := commitReply(at, req, t.mutations+work.count, tx.Options())
 	t.end(usererror.TransactionCommitted(), reply)
 	return reply, nil
 }
 
-// writes notes the mutations of a commit.
-func (e *execution) writes(list []*spannerpb.Mutation) {
+// rowsOf is how many rows, or ranges of them, mutations name.
+func rowsOf(list []*spannerpb.Mutation) int64 {
+	n := 0
 	for _, m := range list {
-		e.mutations += rowsOf(m)
+		n += len(m.GetInsert().GetValues()) + len(m.GetUpdate().GetValues()) + len(m.GetInsertOrUpdate().GetValues()) + len(m.GetReplace().GetValues())
+		deleted := m.GetDelete().GetKeySet()
+		n += len(deleted.GetKeys()) + len(deleted.GetRanges())
 	}
-}
-
-// rowsOf is how many rows, or ranges of them, a mutation names.
-func rowsOf(m *spannerpb.Mutation) int64 {
-	n := len(m.GetInsert().GetValues()) + len(m.GetUpdate().GetValues()) + len(m.GetInsertOrUpdate().GetValues()) + len(m.GetReplace().GetValues())
-	deleted := m.GetDelete().GetKeySet()
-	return int64(n + len(deleted.GetKeys()) + len(deleted.GetRanges()))
+	return int64(n)
 }
 
 // committed is what the transaction's Commit was answered, nil if there was none.

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/server/cost"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -28,7 +29,7 @@ type rowEnd struct {
 	data int64
 }
 
-// storedRows is a rowSource over the rows of a dmlOutcome.
+// storedRows is a result.Rows over the rows of a dmlOutcome.
 type storedRows struct {
 	*dmlOutcome
 	next int
@@ -57,7 +58,7 @@ func (r *storedRows) DataSize() int64 { return r.data }
 
 // onceBySeqno runs a writing request of a transaction, unless it was answered
 // before under this seqno. The transaction's other writing requests wait.
-func (s *Server) onceBySeqno(ctx context.Context, t *transaction, seqno int64, request uint64, run func() replay) (replay, error) {
+func (s *service) onceBySeqno(ctx context.Context, t *transaction, seqno int64, request uint64, run func() replay) (replay, error) {
 	if err := t.takeTurn(ctx); err != nil {
 		return replay{}, err
 	}
@@ -83,11 +84,11 @@ func mayRepeat(ctx context.Context, err error) bool {
 
 // runDML runs a statement in a read-write transaction. If it fails it has changed nothing; if it broke a constraint
 // the transaction is over, and the client must roll back.
-func (s *Server) runDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool, e *execution) (*dmlOutcome, error) {
+func (s *service) runDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool, record *cost.Recorder) (*dmlOutcome, error) {
 	before := sc.writer.Savepoint()
 	sc.writer.DML = true
 	out := new(dmlOutcome)
-	if err := s.collectDML(ctx, e.tracker.Writer(sc.writer), stmt, params, profile, out); err != nil {
+	if err := s.collectDML(ctx, record.Splits.Writer(sc.writer), stmt, params, profile, out); err != nil {
 		sc.writer.RollbackTo(before)
 		if usererror.IsConstraint(err) {
 			sc.transaction.fail(err)
@@ -96,11 +97,13 @@ func (s *Server) runDML(ctx context.Context, sc *scope, stmt *database.Statement
 	}
 	sc.transaction.mutations += out.stats.Mutations
 	sc.transaction.wrote(out.stats.Written)
+	record.AddRun(out.stats)
+	record.AddWritten(out.rowCount, out.stats.BytesWritten)
 	return out, nil
 }
 
-func (s *Server) collectDML(ctx context.Context, w table.Writer, stmt *database.Statement, params []value.Value, profile bool, out *dmlOutcome) (err error) {
-	rows, err := stmt.Run(ctx, database.Run{Writer: w, Params: params, Profile: profile}, s.cfg.Clock())
+func (s *service) collectDML(ctx context.Context, w table.Writer, stmt *database.Statement, params []value.Value, profile bool, out *dmlOutcome) (err error) {
+	rows, err := stmt.Run(ctx, database.Run{Writer: w, Params: params, Profile: profile}, s.clock())
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 // Package server is Cloud Spanner's API: protos in, protos out, over gRPC and
-// REST. It owns sessions, the transactions that requests name, resume and
-// partition tokens, the framing of rows into messages, long-running operations,
-// and the mapping of errors to statuses.
+// REST. This package owns sessions, the transactions that requests name, reads, queries, DML and commits; below it lie the
+// transports (grpc, rest), the administrative services (admin), a request's life (rpc), its cost (cost), and the
+// framing of rows into messages (result).
 //
 // It promises that a panic in a request ends that request alone, that every
 // error a client sees carries a canonical code, and that rows go from the
@@ -11,9 +11,8 @@
 // schemas are database's. Backups, IAM, instance partitions and the routing
 // cache answer UNIMPLEMENTED.
 //
-// A request's life: service.go (dispatch), session.go, scope.go (what
-// it runs in), then one file per family of RPCs (read.go, query.go,
-// commit.go, ...), and stream.go on the way out.
+// A request reaches a method of the table in service.go; session.go finds its session, scope.go the snapshot or transaction that
+// it runs in, and then one file per family of RPCs answers it: read.go, query.go, dml.go, commit.go.
 //
-// Imports of this module: database, database/split, mvcc, schema, sql/exec, sql/plan, stats, stats/cpu, stats/live, stats/metrics, table, txn, usererror, value.
+// Imports of this module: database, mvcc, schema, server/admin, server/cost, server/grpc, server/listing, server/rest, server/result, server/rpc, server/status, server/token, sql/exec, sql/plan, stats, stats/cpu, stats/live, stats/metrics, table, txn, usererror, value.
 package server

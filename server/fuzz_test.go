@@ -8,59 +8,38 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/server/token"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
-	"google.golang.org/grpc/codes"
 )
-
-// FuzzResumeToken feeds tokens that were changed: none may be believed, none may panic.
-func FuzzResumeToken(f *testing.F) {
-	key := newTokenKey()
-	r := resumption{request: 7, at: 1234567, from: position{row: 3, value: 2, piece: 1}}
-	good := key.appendResumeToken(nil, r)
-	f.Add([]byte{}, 0)
-	f.Add(good, 3)
-	f.Add(good[:12], 0)
-	f.Fuzz(func(t *testing.T, token []byte, flip int) {
-		if got, err := key.resumption(good, r.request); err != nil || *got != r {
-			t.Fatalf("good token: %v, %v", got, err)
-		}
-		if _, err := key.resumption(token, r.request); err == nil && !bytes.Equal(token, good) {
-			t.Fatal("a token that was not given out is believed")
-		}
-		changed := bytes.Clone(good)
-		changed[uint(flip)%uint(len(changed))] ^= 1
-		if _, err := key.resumption(changed, r.request); usererror.CodeOf(err) != codes.InvalidArgument {
-			t.Fatalf("changed token: %v", err)
-		}
-	})
-}
 
 // FuzzPartitionToken is FuzzResumeToken for partition tokens, sealed ones with any content included.
 func FuzzPartitionToken(f *testing.F) {
-	key := newTokenKey()
+	key := token.NewKey()
 	f.Add([]byte("start"), []byte("end"), []byte{})
 	f.Add([]byte{}, []byte{}, []byte{partitionVersion, 0, 0, 0, 0, 0, 0, 0, 7, 200})
 	f.Add([]byte{}, []byte{}, []byte{partitionVersion, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 255, 255, 255, 255, 15})
 	f.Fuzz(func(t *testing.T, start, end, body []byte) {
 		p := partition{span: table.Span{Start: start, End: end}}
-		token := key.appendPartitionToken(nil, p, 7, []byte("transaction"))
-		got, err := key.partition(token, 7, []byte("transaction"))
+		sealed := p.token(key, 7, []byte("transaction"))
+		got, err := parsePartition(key, sealed, 7, []byte("transaction"))
 		if err != nil || !bytes.Equal(got.span.Start, start) || !bytes.Equal(got.span.End, end) {
 			t.Fatalf("round trip: %v, %v", got, err)
 		}
 		for _, foreign := range []error{
-			second(key.partition(token, 8, []byte("transaction"))),
-			second(key.partition(token, 7, []byte("another"))),
-			second(newTokenKey().partition(token, 7, []byte("transaction"))),
+			second(parsePartition(key, sealed, 8, []byte("transaction"))),
+			second(parsePartition(key, sealed, 7, []byte("another"))),
+			second(parsePartition(token.NewKey(), sealed, 7, []byte("transaction"))),
 		} {
 			if usererror.CodeOf(foreign) != codes.InvalidArgument {
 				t.Fatalf("foreign token: %v", foreign)
 			}
 		}
-		if _, err := key.partition(key.seal(bytes.Clone(body), 0), 7, nil); err != nil && usererror.CodeOf(err) != codes.InvalidArgument {
+		if _, err := parsePartition(key, key.Seal(bytes.Clone(body), 0), 7, nil); err != nil && usererror.CodeOf(err) != codes.InvalidArgument {
 			t.Fatal(err)
 		}
 	})
@@ -111,13 +90,13 @@ func FuzzKeySet(f *testing.F) {
 		f.Add(b)
 	}
 	layouts := []*table.Layout{table.TableLayout(c.Table("T")), table.IndexLayout(c.Index("I"))}
-	key := newTokenKey()
+	key := token.NewKey()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := new(spannerpb.KeySet)
 		if proto.Unmarshal(data, p) != nil {
 			t.Skip()
 		}
-		key.readFingerprint("s", "T", "", nil, p)
+		key.Read("s", "T", "", nil, p)
 		for _, l := range layouts {
 			ks, err := keySet(l, p)
 			userError(t, err)
@@ -160,20 +139,5 @@ func FuzzMutation(f *testing.F) {
 		}
 		_, err = mutations(c, []*spannerpb.Mutation{p})
 		userError(t, err)
-	})
-}
-
-// FuzzJSON: whatever JSON a request has, it is read or refused with a code.
-func FuzzJSON(f *testing.F) {
-	for _, seed := range []string{
-		`{"mutations":[{"insert":{"table":"T","columns":["A"],"values":[["1"]]}}],"singleUseTransaction":{"readWrite":{}}}`,
-		`{"mutations":[{"insert":{"tabel":"T"}}]}`, `{"mutations":null,"requestOptions":{"priority":"X"}}`, `{"maxCommitDelay":"1s"`, `[[[{}]]]`, `{"a":{"b`,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := unmarshalJSON(data, new(spannerpb.CommitRequest)); err != nil && codeOf(err) != codes.InvalidArgument {
-			t.Errorf("%q: %v", data, err)
-		}
 	})
 }

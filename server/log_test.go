@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/server/status"
 	"github.com/crowfoot-db/crowfoot/stats"
 )
 
@@ -114,7 +116,7 @@ func TestLogOfSlowRequests(t *testing.T) {
 	h := newHarnessOf(t, Config{Clock: clock, Log: log.logger(slog.LevelInfo)})
 	ses := h.session(true)
 	h.query(ses, "SELECT 'fast'")
-	step.Store(int64(slowAfter))
+	step.Store(int64(time.Second))
 	h.session(true)
 	_, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 'slow'", RequestOptions: &spannerpb.RequestOptions{RequestTag: "app=shop"}})
 	h.ok(err)
@@ -132,14 +134,12 @@ func TestLogOfSlowRequests(t *testing.T) {
 func TestPanicIsInternal(t *testing.T) {
 	var log lines
 	h := newHarnessOf(t, Config{Clock: time.Now, Log: log.logger(slog.LevelError)})
-	m := *h.server.serving[0].find("GetSession")
-	m.unary = func(context.Context, *execution) (any, error) {
+	m := rpc.Unary("GetSession", func(context.Context, *spannerpb.GetSessionRequest) (*spannerpb.Session, error) {
 		var ses *session
 		return ses.proto(), nil
-	}
-	err := h.execute(&m, &spannerpb.GetSessionRequest{Name: "s"}, nil)
-	st, _ := statusOf(err)
-	if st.Code() != codes.Internal || strings.Contains(st.Message(), "nil") {
+	})
+	st := status.Of(h.execute(&m, &spannerpb.GetSessionRequest{Name: "s"}, nil))
+	if codes.Code(st.Code) != codes.Internal || strings.Contains(st.Message, "nil") {
 		t.Errorf("bad status %v", st)
 	}
 	line := log.eventually(t, "GetSession")
@@ -147,15 +147,4 @@ func TestPanicIsInternal(t *testing.T) {
 	if text, stack := line["error"].(string), line["stack"].(string); !strings.Contains(text, "nil pointer") || !strings.Contains(stack, "log_test.go") {
 		t.Errorf("the log does not tell what happened: %v", line)
 	}
-}
-
-// TestLogCostsNothingUnread: a request that nobody wants to hear of allocates nothing for it.
-func TestLogCostsNothingUnread(t *testing.T) {
-	var log lines
-	h := newHarnessOf(t, Config{Clock: time.Now, Log: log.logger(slog.LevelInfo)})
-	e := h.server.newExecution(h.server.serving[0].find("Read"))
-	if n := testing.AllocsPerRun(100, func() { e.log(time.Millisecond, time.Microsecond, nil) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-	e.end(nil)
 }

@@ -7,11 +7,11 @@ import (
 	"net/http/pprof"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/crowfoot-db/crowfoot/server/rest"
+	"github.com/crowfoot-db/crowfoot/server/status"
 	"github.com/crowfoot-db/crowfoot/stats"
-	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/stats/live"
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
@@ -37,29 +37,16 @@ func (s *Server) observing() map[string]http.HandlerFunc {
 // Metrics are what /metrics shows.
 func (s *Server) Metrics() prometheus.Gatherer { return s.gatherer }
 
-// observe makes what the methods are counted with.
-func (s *Server) observe(services []service) {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	methods := s.newMetrics(registry)
-	for _, sv := range services {
-		for i := range sv.methods {
-			m := &sv.methods[i]
-			m.metrics, m.typical = methods.Method(m.name), new(cpu.Typical)
-		}
-	}
-	s.gatherer = registry
-}
-
-func (s *Server) newMetrics(to prometheus.Registerer) *metrics.Methods {
-	if s.cfg.NoStatistics {
+// newMetrics registers what the methods are counted with; nil without statistics.
+func newMetrics(to prometheus.Registerer, cfg Config) *metrics.Methods {
+	if cfg.NoStatistics {
 		return nil
 	}
-	methods, err := metrics.NewMethods(to)
+	metrics, err := metrics.NewMethods(to)
 	if err != nil {
 		panic("register metrics: " + err.Error()) // their names are constants
 	}
-	return methods
+	return metrics
 }
 
 // timelines answers /debug/transactions.
@@ -71,8 +58,7 @@ func (s *Server) timelines(w http.ResponseWriter, r *http.Request) {
 	}
 	db, err := s.registry.Database(name)
 	if err != nil {
-		st, _ := statusOf(err)
-		http.Error(w, st.Message(), httpStatus(st.Code()))
+		http.Error(w, status.Of(err).Message, rest.HTTPStatus(err))
 		return
 	}
 	list := db.Live().Timelines(stats.Tag(r.URL.Query().Get("tag")))

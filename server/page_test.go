@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/base64"
-	"slices"
 	"testing"
 
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
@@ -13,30 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
-
-// TestPages: page after page gives the whole list, whatever their sizes are.
-func TestPages(t *testing.T) {
-	names := []string{"a", "b", "c", "d", "e"}
-	self := func(s string) string { return s }
-	for _, sizes := range [][]int32{{1}, {2}, {5}, {0}, {4, 1, 3}} {
-		var got []string
-		req := &databasepb.ListDatabasesRequest{Parent: "p"}
-		for i := 0; ; i++ {
-			req.PageSize = sizes[i%len(sizes)]
-			list, next, err := page(req, names, self)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, list...)
-			if req.PageToken = next; next == "" {
-				break
-			}
-		}
-		if !slices.Equal(got, names) {
-			t.Errorf("pages of %v: %v", sizes, got)
-		}
-	}
-}
 
 // TestPageTokens: a token that is not ours, or of another list, is refused.
 func TestPageTokens(t *testing.T) {

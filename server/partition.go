@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/server/token"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -27,10 +28,9 @@ type partition struct {
 // The fingerprint covers the session.
 const partitionVersion = 1
 
-// appendPartitionToken appends the token of a partition.
-func (k tokenKey) appendPartitionToken(dst []byte, p partition, request uint64, transaction []byte) []byte {
-	from := len(dst)
-	dst = append(dst, partitionVersion)
+// token makes the token of a partition of a request, in a transaction.
+func (p partition) token(k token.Key, request uint64, transaction []byte) []byte {
+	dst := []byte{partitionVersion}
 	dst = binary.BigEndian.AppendUint64(dst, request)
 	dst = append(append(dst, byte(len(transaction))), transaction...)
 	whole := byte(0)
@@ -39,12 +39,12 @@ func (k tokenKey) appendPartitionToken(dst []byte, p partition, request uint64, 
 	}
 	dst = binary.AppendUvarint(append(dst, whole), uint64(len(p.span.Start)))
 	dst = append(append(dst, p.span.Start...), p.span.End...)
-	return k.seal(dst, from)
+	return k.Seal(dst, 0)
 }
 
-// partition reads a token; request and transaction are of the request that carries it.
-func (k tokenKey) partition(token []byte, request uint64, transaction []byte) (*partition, error) {
-	body, ok := k.open(token)
+// parsePartition reads a token; request and transaction are of the request that carries it.
+func parsePartition(k token.Key, data []byte, request uint64, transaction []byte) (*partition, error) {
+	body, ok := k.Open(data)
 	if !ok || len(body) < 10 || body[0] != partitionVersion {
 		return nil, usererror.InvalidPartitionToken()
 	}
@@ -83,7 +83,7 @@ func (p *partition) restrict() *table.Span {
 }
 
 // partitionRead answers PartitionRead.
-func (s *Server) partitionRead(ctx context.Context, req *spannerpb.PartitionReadRequest) (reply *spannerpb.PartitionResponse, err error) {
+func (s *service) partitionRead(ctx context.Context, req *spannerpb.PartitionReadRequest) (reply *spannerpb.PartitionResponse, err error) {
 	sc, err := s.openPartitioned(ctx, req.Session, req.Transaction, req.PartitionOptions)
 	defer func() { sc.close(err) }()
 	if err != nil {
@@ -103,12 +103,12 @@ func (s *Server) partitionRead(ctx context.Context, req *spannerpb.PartitionRead
 			return nil, err
 		}
 	}
-	f := s.tokens.readFingerprint(req.Session, req.Table, req.Index, req.Columns, req.KeySet)
-	return s.partitions(&sc, parts, f.sum, req.Transaction), nil
+	f := s.tokens.Read(req.Session, req.Table, req.Index, req.Columns, req.KeySet)
+	return s.partitions(&sc, parts, f.Sum, req.Transaction), nil
 }
 
 // partitionQuery answers PartitionQuery.
-func (s *Server) partitionQuery(ctx context.Context, req *spannerpb.PartitionQueryRequest) (reply *spannerpb.PartitionResponse, err error) {
+func (s *service) partitionQuery(ctx context.Context, req *spannerpb.PartitionQueryRequest) (reply *spannerpb.PartitionResponse, err error) {
 	sc, err := s.openPartitioned(ctx, req.Session, req.Transaction, req.PartitionOptions)
 	defer func() { sc.close(err) }()
 	if err != nil {
@@ -134,8 +134,8 @@ func (s *Server) partitionQuery(ctx context.Context, req *spannerpb.PartitionQue
 			return nil, err
 		}
 	}
-	f := s.tokens.queryFingerprint(req.Session, req.Sql, req.Params, req.ParamTypes)
-	return s.partitions(&sc, parts, f.sum, req.Transaction), nil
+	f := s.tokens.Query(req.Session, req.Sql, req.Params, req.ParamTypes)
+	return s.partitions(&sc, parts, f.Sum, req.Transaction), nil
 }
 
 // scanSpace is all that a scan might read.
@@ -149,8 +149,8 @@ func scanSpace(scan *plan.Scan) table.Span {
 }
 
 // openPartitioned opens the read-only transaction that partitions are read in.
-func (s *Server) openPartitioned(ctx context.Context, name string, selector *spannerpb.TransactionSelector, o *spannerpb.PartitionOptions) (scope, error) {
-	ses, err := s.session(name)
+func (s *service) openPartitioned(ctx context.Context, name string, selector *spannerpb.TransactionSelector, o *spannerpb.PartitionOptions) (scope, error) {
+	ses, err := s.sessions.find(name)
 	if err != nil {
 		return scope{}, err
 	}
@@ -181,7 +181,7 @@ func cover(spans []table.Span) table.Span {
 }
 
 func cutPartitions(sc *scope, span table.Span, o *spannerpb.PartitionOptions) ([]partition, error) {
-	spans, err := sc.session.db.Splits().Partition(span, sc.at, o.GetPartitionSizeBytes(), o.GetMaxPartitions())
+	spans, err := sc.session.db.Splits().Partition(span, sc.reply.At, o.GetPartitionSizeBytes(), o.GetMaxPartitions())
 	if err != nil {
 		return nil, err
 	}
@@ -193,14 +193,14 @@ func cutPartitions(sc *scope, span table.Span, o *spannerpb.PartitionOptions) ([
 }
 
 // partitions is the reply: a token for each part, bound to the transaction.
-func (s *Server) partitions(sc *scope, parts []partition, request uint64, selector *spannerpb.TransactionSelector) *spannerpb.PartitionResponse {
+func (s *service) partitions(sc *scope, parts []partition, request uint64, selector *spannerpb.TransactionSelector) *spannerpb.PartitionResponse {
 	id := selector.GetId()
-	if sc.begun != nil {
-		id = sc.begun
+	if sc.reply.ID != nil {
+		id = sc.reply.ID
 	}
-	reply := &spannerpb.PartitionResponse{Transaction: sc.proto()}
+	reply := &spannerpb.PartitionResponse{Transaction: sc.reply.Proto()}
 	for _, p := range parts {
-		reply.Partitions = append(reply.Partitions, &spannerpb.Partition{PartitionToken: s.tokens.appendPartitionToken(nil, p, request, id)})
+		reply.Partitions = append(reply.Partitions, &spannerpb.Partition{PartitionToken: p.token(s.tokens, request, id)})
 	}
 	return reply
 }

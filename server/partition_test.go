@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/server/result/resulttest"
 )
 
 func TestPartitions(t *testing.T) {
@@ -30,7 +32,7 @@ func TestPartitions(t *testing.T) {
 			Session: ses, Transaction: byID(id), Table: "Singers", Columns: []string{"SingerId"}, KeySet: allKeys(),
 			PartitionToken: p.PartitionToken, DataBoostEnabled: true,
 		}))
-		for _, v := range assemble(got) {
+		for _, v := range resulttest.Assemble(got) {
 			seen[v.GetStringValue()]++
 		}
 	}
@@ -47,7 +49,7 @@ func TestPartitions(t *testing.T) {
 		got := h.partial(h.data.ExecuteStreamingSql(h.ctx, &spannerpb.ExecuteSqlRequest{
 			Session: ses, Transaction: byID(id), Sql: sql, Params: structOf("from", "100"), PartitionToken: p.PartitionToken,
 		}))
-		for _, v := range assemble(got) {
+		for _, v := range resulttest.Assemble(got) {
 			seen[v.GetStringValue()]++
 		}
 	}

@@ -3,11 +3,12 @@ package server
 import (
 	"context"
 	"errors"
-	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/server/result"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -21,20 +22,18 @@ var errPendingParam = errors.New("a commit timestamp cannot be a parameter")
 type queryRequest struct {
 	*spannerpb.ExecuteSqlRequest
 	text        sqlText
-	execution   *execution
+	call        *rpc.Call
 	session     *session
 	fingerprint uint64
-	partition   *partition  // of a partition token
-	resume      *resumption // of a resume token, or nil
-	began       time.Time
+	partition   *partition         // of a partition token
+	resume      *result.Resumption // of a resume token, or nil
 }
 
 // checkQuery finds what is wrong with a statement's request before the text is looked at.
-func (s *Server) checkQuery(req *spannerpb.ExecuteSqlRequest, e *execution) (q queryRequest, err error) {
-	q.ExecuteSqlRequest, q.execution = req, e
+func (s *service) checkQuery(req *spannerpb.ExecuteSqlRequest, c *rpc.Call) (q queryRequest, err error) {
+	q.ExecuteSqlRequest, q.call = req, c
 	q.text = sqlText{sql: req.Sql, params: req.Params, types: req.ParamTypes}
-	q.began = e.began
-	if q.session, err = s.session(req.Session); err != nil {
+	if q.session, err = s.sessions.find(req.Session); err != nil {
 		return q, err
 	}
 	if err := checkQueryFields(req); err != nil {
@@ -43,17 +42,17 @@ func (s *Server) checkQuery(req *spannerpb.ExecuteSqlRequest, e *execution) (q q
 	if err := checkQueryOptions(req.QueryOptions, q.session.db); err != nil {
 		return q, err
 	}
-	f := s.tokens.queryFingerprint(req.Session, req.Sql, req.Params, req.ParamTypes)
+	f := s.tokens.Query(req.Session, req.Sql, req.Params, req.ParamTypes)
 	if len(req.PartitionToken) > 0 {
-		if q.partition, err = s.tokens.partition(req.PartitionToken, f.sum, req.Transaction.GetId()); err != nil {
+		if q.partition, err = parsePartition(s.tokens, req.PartitionToken, f.Sum, req.Transaction.GetId()); err != nil {
 			return q, err
 		}
-		f.bytes(req.PartitionToken)
+		f.Bytes(req.PartitionToken)
 	}
-	f.number(uint64(req.QueryMode))
-	q.fingerprint = f.sum
+	f.Number(uint64(req.QueryMode))
+	q.fingerprint = f.Sum
 	if len(req.ResumeToken) > 0 {
-		q.resume, err = s.tokens.resumption(req.ResumeToken, q.fingerprint)
+		q.resume, err = result.ParseToken(s.tokens, req.ResumeToken, q.fingerprint)
 	}
 	return q, err
 }
@@ -86,48 +85,49 @@ func checkQueryFields(req *spannerpb.ExecuteSqlRequest) error {
 	return nil
 }
 
-func (s *Server) executeStreamingSQL(ctx context.Context, req *spannerpb.ExecuteSqlRequest, e *execution) error {
-	q, err := s.checkQuery(req, e)
+func (s *service) executeStreamingSQL(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call) error {
+	q, err := s.checkQuery(req, c)
 	if err != nil {
 		return err
 	}
-	return s.withQuery(ctx, q, func(r *result) error {
-		return s.stream(ctx, r, q.fingerprint, q.resume.position(), e)
+	return s.withQuery(ctx, q, func(r *result.Result) error {
+		return r.Stream(ctx, c, s.tokens, q.fingerprint, q.resume.Position())
 	})
 }
 
-func (s *Server) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlRequest, e *execution) (reply *frame, err error) {
-	q, err := s.checkQuery(req, e)
+func (s *service) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call) (reply *rpc.Frame, err error) {
+	q, err := s.checkQuery(req, c)
 	if err != nil {
 		return nil, err
 	}
-	err = s.withQuery(ctx, q, func(r *result) (err error) {
-		reply, err = s.resultSet(ctx, r, q.resume.position())
+	err = s.withQuery(ctx, q, func(r *result.Result) (err error) {
+		reply, err = r.Set(ctx, q.resume.Position())
 		return err
 	})
 	return reply, err
 }
 
 // withQuery runs a statement of any kind and calls answer with its result.
-func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*result) error) (err error) {
+func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*result.Result) error) (err error) {
 	sc, err := s.openScope(ctx, scopeRequest{
 		session:  q.session,
 		selector: q.Transaction,
 		tag:      q.RequestOptions.GetTransactionTag(),
 		resume:   q.resume,
-		meter:    &q.execution.cpu,
+		meter:    &q.call.Cost.CPU,
 	})
 	defer func() {
 		sc.close(err)
 		if err != nil && q.QueryMode != spannerpb.ExecuteSqlRequest_PLAN {
-			q.execution.failed(q, &sc)
+			q.call.Cost.StartRefusedStatement(q.Sql, q.RequestOptions.GetRequestTag(), q.kind(&sc))
 		}
 	}()
 	if err != nil {
 		return err
 	}
-	q.execution.in(&sc)
-	ctx = q.execution.metered(ctx)
+	record := &q.call.Cost
+	sc.record(record)
+	ctx = record.Metered(ctx)
 	if err := checkDirectedRead(q.DirectedReadOptions, sc.readOnly()); err != nil {
 		return err
 	}
@@ -146,9 +146,10 @@ func (s *Server) withQuery(ctx context.Context, q queryRequest, answer func(*res
 	if err != nil {
 		return err
 	}
-	ctx = q.execution.isQuery(ctx, q, &sc, stmt)
-	q.execution.track(stmt.Point)
-	defer func() { err = q.execution.stop(err) }()
+	record.StartStatement(stmt, q.RequestOptions.GetRequestTag(), q.kind(&sc))
+	ctx = sc.startStatement(ctx, q.call, stmt, q.RequestOptions)
+	record.TrackSplits(stmt.Point)
+	defer func() { err = q.call.StopStatement(err) }()
 	switch {
 	case stmt.Procedure != "":
 		return s.answerCall(ctx, q, &sc, stmt, params, answer)
@@ -186,41 +187,38 @@ func checkStatement(sc *scope, stmt *database.Statement) error {
 	return nil
 }
 
-func (s *Server) answerQuery(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result) error) error {
-	e := q.execution
+func (s *service) answerQuery(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
+	record := &q.call.Cost
 	kept := q.partition == nil && sc.session.db.Stats().WantProfile()
-	run := database.Run{View: e.tracker.View(sc.view()), Params: params, Profile: kept || q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
+	run := database.Run{View: record.Splits.View(sc.view()), Params: params, Profile: kept || q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
 	if q.partition != nil {
 		run.Restrict = q.partition.restrict()
 	}
-	rows, err := stmt.Run(ctx, run, q.began)
+	rows, err := stmt.Run(ctx, run, record.Began)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	r := &result{scope: sc, columns: stmt.Plan.Columns, rows: rows}
+	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Plan.Columns, Rows: rows}
 	if q.QueryMode != spannerpb.ExecuteSqlRequest_NORMAL {
-		r.appendStats = func(dst []byte, tag byte) []byte {
-			return s.appendStats(dst, tag, q, stmt, rows.Stats(), r.dataSize(), nil)
+		r.AppendStats = func(dst []byte, tag byte) []byte {
+			return s.appendStats(dst, tag, q, stmt, rows.Stats(), r.DataSize(), nil)
 		}
 	}
 	err = answer(r)
 	ran := rows.Stats()
-	e.query.Rows, e.query.Bytes = r.sent, r.dataSize()
-	e.used(ran)
+	record.SetReturned(r.Sent, r.DataSize())
+	record.AddRun(ran)
 	if kept {
-		e.profile = func() string { return profileText(stmt, ran) }
+		record.KeepProfile(func() string { return profileText(stmt, ran) })
 	}
 	return err
 }
 
-func (s *Server) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result) error) error {
+func (s *service) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
 	profile := q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE
 	once, err := s.onceBySeqno(ctx, sc.transaction, q.Seqno, q.fingerprint, func() (r replay) {
-		r.dml, r.err = s.runDML(ctx, sc, stmt, params, profile, q.execution)
-		if r.err == nil {
-			q.execution.ran(r.dml)
-		}
+		r.dml, r.err = s.runDML(ctx, sc, stmt, params, profile, &q.call.Cost)
 		return r
 	})
 	if err == nil {
@@ -229,24 +227,24 @@ func (s *Server) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt 
 	if err != nil {
 		return err
 	}
-	r := &result{scope: sc, columns: stmt.Plan.Columns, rows: &storedRows{dmlOutcome: once.dml}}
-	r.appendStats = func(dst []byte, tag byte) []byte {
+	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Plan.Columns, Rows: &storedRows{dmlOutcome: once.dml}}
+	r.AppendStats = func(dst []byte, tag byte) []byte {
 		if q.QueryMode == spannerpb.ExecuteSqlRequest_NORMAL {
 			return appendRowCount(dst, tag, tagStatsExact, once.dml.rowCount)
 		}
-		return s.appendStats(dst, tag, q, stmt, once.dml.stats, r.dataSize(), &once.dml.rowCount)
+		return s.appendStats(dst, tag, q, stmt, once.dml.stats, r.DataSize(), &once.dml.rowCount)
 	}
 	err = answer(r)
-	q.execution.query.Rows, q.execution.query.Bytes = r.sent, r.dataSize()
+	q.call.Cost.SetReturned(r.Sent, r.DataSize())
 	return err
 }
 
 // answerPartitionedDML runs the one statement of a partitioned DML transaction.
-func (s *Server) answerPartitionedDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result) error) error {
+func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
 	if err := stmt.Plan.PartitionedDML(); err != nil {
 		return err
 	}
-	t := sc.transaction
+	t, record := sc.transaction, &q.call.Cost
 	if err := t.takeTurn(ctx); err != nil {
 		return err
 	}
@@ -254,14 +252,15 @@ func (s *Server) answerPartitionedDML(ctx context.Context, q queryRequest, sc *s
 	if t.spent {
 		return usererror.PartitionedSecondStatement()
 	}
-	changed, err := sc.session.db.PartitionedDML(ctx, stmt, params, sc.session.id(), &q.execution.tracker)
+	changed, err := sc.session.db.PartitionedDML(ctx, stmt, params, sc.session.id(), &record.Splits)
 	if err != nil {
 		return err
 	}
 	t.spent = true
-	q.execution.used(exec.Stats{RowsScanned: changed.RowsScanned, MemoryPeak: changed.MemoryPeak})
-	q.execution.query.RowsWritten, q.execution.query.BytesWritten, q.execution.commits = changed.Rows, changed.BytesWritten, changed.Commits
-	return answer(&result{scope: sc, columns: stmt.Plan.Columns, appendStats: func(dst []byte, tag byte) []byte {
+	record.AddRun(exec.Stats{RowsScanned: changed.RowsScanned, MemoryPeak: changed.MemoryPeak})
+	record.AddWritten(changed.Rows, changed.BytesWritten)
+	record.AddCommits(changed.Commits)
+	return answer(&result.Result{Transaction: &sc.reply, Columns: stmt.Plan.Columns, AppendStats: func(dst []byte, tag byte) []byte {
 		return appendRowCount(dst, tag, tagStatsLowerBound, changed.Rows)
 	}})
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/server/result"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -17,30 +19,30 @@ type readRequest struct {
 	*spannerpb.ReadRequest
 	session     *session
 	fingerprint uint64
-	partition   *partition  // of a partition token
-	resume      *resumption // of a resume token, or nil
+	partition   *partition         // of a partition token
+	resume      *result.Resumption // of a resume token, or nil
 }
 
 // checkRead finds what is wrong with a read before it touches data.
-func (s *Server) checkRead(req *spannerpb.ReadRequest) (r readRequest, err error) {
+func (s *service) checkRead(req *spannerpb.ReadRequest) (r readRequest, err error) {
 	r.ReadRequest = req
-	if r.session, err = s.session(req.Session); err != nil {
+	if r.session, err = s.sessions.find(req.Session); err != nil {
 		return r, err
 	}
 	if err := checkReadFields(req); err != nil {
 		return r, err
 	}
-	f := s.tokens.readFingerprint(req.Session, req.Table, req.Index, req.Columns, req.KeySet)
+	f := s.tokens.Read(req.Session, req.Table, req.Index, req.Columns, req.KeySet)
 	if len(req.PartitionToken) > 0 {
-		if r.partition, err = s.tokens.partition(req.PartitionToken, f.sum, req.Transaction.GetId()); err != nil {
+		if r.partition, err = parsePartition(s.tokens, req.PartitionToken, f.Sum, req.Transaction.GetId()); err != nil {
 			return r, err
 		}
-		f.bytes(req.PartitionToken)
+		f.Bytes(req.PartitionToken)
 	}
-	f.number(uint64(req.Limit))
-	r.fingerprint = f.sum
+	f.Number(uint64(req.Limit))
+	r.fingerprint = f.Sum
 	if len(req.ResumeToken) > 0 {
-		r.resume, err = s.tokens.resumption(req.ResumeToken, r.fingerprint)
+		r.resume, err = result.ParseToken(s.tokens, req.ResumeToken, r.fingerprint)
 	}
 	return r, err
 }
@@ -81,20 +83,20 @@ func checkReadFields(req *spannerpb.ReadRequest) error {
 }
 
 // withRead opens what a read reads and calls answer with the result.
-func (s *Server) withRead(ctx context.Context, r readRequest, e *execution, answer func(*result) error) (err error) {
+func (s *service) withRead(ctx context.Context, r readRequest, c *rpc.Call, answer func(*result.Result) error) (err error) {
 	sc, err := s.openScope(ctx, scopeRequest{
 		session:  r.session,
 		selector: r.Transaction,
 		tag:      r.RequestOptions.GetTransactionTag(),
 		resume:   r.resume,
-		meter:    &e.cpu,
+		meter:    &c.Cost.CPU,
 	})
 	defer func() { sc.close(err) }()
 	if err != nil {
 		return err
 	}
-	e.in(&sc)
-	ctx = e.metered(ctx)
+	sc.record(&c.Cost)
+	ctx = c.Cost.Metered(ctx)
 	if sc.isPartitioned() {
 		return usererror.PartitionedOnlyDML()
 	}
@@ -105,19 +107,19 @@ func (s *Server) withRead(ctx context.Context, r readRequest, e *execution, answ
 	if err != nil {
 		return err
 	}
-	e.isRead(projection, r.RequestOptions.GetRequestTag(), r.partition != nil)
-	e.track(len(read.Spans) == 1 && read.Spans[0].IsPoint())
-	rows := read.Open(ctx, e.tracker.View(sc.view()))
+	c.Cost.StartRead(projection, r.RequestOptions.GetRequestTag(), r.partition != nil)
+	c.Cost.TrackSplits(len(read.Spans) == 1 && read.Spans[0].IsPoint())
+	rows := read.Open(ctx, c.Cost.Splits.View(sc.view()))
 	defer rows.Close()
 	var room [16]plan.Column
-	res := result{scope: &sc, columns: readColumns(room[:0], read.Projection), rows: rows}
+	res := result.Result{Transaction: &sc.reply, Columns: readColumns(room[:0], read.Projection), Rows: rows}
 	err = answer(&res)
-	e.read.Rows, e.read.Bytes = res.sent, res.dataSize()
+	c.Cost.SetRead(res.Sent, res.DataSize())
 	return err
 }
 
 // plannedRead resolves the names and keys of a read.
-func (s *Server) plannedRead(sc *scope, r readRequest) (table.Read, *database.Projection, error) {
+func (s *service) plannedRead(sc *scope, r readRequest) (table.Read, *database.Projection, error) {
 	projection, err := sc.session.db.Projection(sc.catalog, r.Table, r.Index, r.Columns)
 	if err != nil {
 		return table.Read{}, nil, sc.tooEarly(err, func(c *schema.Catalog) error {
@@ -150,23 +152,23 @@ func readColumns(dst []plan.Column, p *table.Projection) []plan.Column {
 	return dst
 }
 
-func (s *Server) streamingRead(ctx context.Context, req *spannerpb.ReadRequest, e *execution) error {
+func (s *service) streamingRead(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call) error {
 	r, err := s.checkRead(req)
 	if err != nil {
 		return err
 	}
-	return s.withRead(ctx, r, e, func(res *result) error {
-		return s.stream(ctx, res, r.fingerprint, r.resume.position(), e)
+	return s.withRead(ctx, r, c, func(res *result.Result) error {
+		return res.Stream(ctx, c, s.tokens, r.fingerprint, r.resume.Position())
 	})
 }
 
-func (s *Server) read(ctx context.Context, req *spannerpb.ReadRequest, e *execution) (reply *frame, err error) {
+func (s *service) read(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call) (reply *rpc.Frame, err error) {
 	r, err := s.checkRead(req)
 	if err != nil {
 		return nil, err
 	}
-	err = s.withRead(ctx, r, e, func(res *result) (err error) {
-		reply, err = s.resultSet(ctx, res, r.resume.position())
+	err = s.withRead(ctx, r, c, func(res *result.Result) (err error) {
+		reply, err = res.Set(ctx, r.resume.Position())
 		return err
 	})
 	return reply, err

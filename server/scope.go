@@ -2,14 +2,16 @@ package server
 
 import (
 	"context"
-	"encoding/binary"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/server/cost"
+	"github.com/crowfoot-db/crowfoot/server/result"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/stats/live"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -23,31 +25,27 @@ type scope struct {
 	// snapshot is set for read-only requests, transaction for others.
 	snapshot    *txn.Snapshot
 	transaction *transaction
-	writer      *txn.Request   // of the transaction; nil if it is partitioned
-	at          mvcc.Timestamp // of the snapshot
-	// begun is the id of a transaction that this request began; the reply's metadata carries it.
-	begun    []byte
-	meter    txn.Meter // of the request, or nil
-	multiUse bool      // the snapshot is that of a read-only transaction of several requests
-	returnAt bool      // the reply's metadata carries at
-	answered bool      // a part of the reply, with its metadata, has been sent
+	writer      *txn.Request // of the transaction; nil if it is partitioned
+	meter       txn.Meter    // of the request, or nil
+	multiUse    bool         // the snapshot is that of a read-only transaction of several requests
+	reply       result.Transaction
 }
 
 // scopeRequest is what the requests that run in a scope have in common.
 type scopeRequest struct {
 	session  *session
 	selector *spannerpb.TransactionSelector
-	tag      string      // of the transaction
-	resume   *resumption // of a resume token, or nil
-	meter    txn.Meter   // need not run while the request waits for a time to come; nil: there is none
+	tag      string             // of the transaction
+	resume   *result.Resumption // of a resume token, or nil
+	meter    txn.Meter          // need not run while the request waits for a time to come; nil: there is none
 }
 
 // openScope finds or begins what a request runs in. The scope must be closed, also after an error.
-func (s *Server) openScope(ctx context.Context, r scopeRequest) (sc scope, err error) {
+func (s *service) openScope(ctx context.Context, r scopeRequest) (sc scope, err error) {
 	sc.session, sc.meter = r.session, r.meter
 	var at mvcc.Timestamp // of a snapshot that is resumed
 	if r.resume != nil {
-		at = r.resume.at
+		at = r.resume.At
 	}
 	switch sel := r.selector.GetSelector().(type) {
 	case nil:
@@ -59,29 +57,29 @@ func (s *Server) openScope(ctx context.Context, r scopeRequest) (sc scope, err e
 	case *spannerpb.TransactionSelector_Id:
 		err = s.openByID(ctx, &sc, sel.Id)
 	}
-	if err == nil && r.resume != nil && sc.at != at {
+	if err == nil && r.resume != nil && sc.reply.At != at {
 		err = usererror.ForeignResumeToken() // it is of another transaction
 	}
 	return sc, err
 }
 
-func (s *Server) openSnapshot(ctx context.Context, sc *scope, bound txn.Bound, resumeAt mvcc.Timestamp) (err error) {
+func (s *service) openSnapshot(ctx context.Context, sc *scope, bound txn.Bound, resumeAt mvcc.Timestamp) (err error) {
 	if resumeAt != 0 {
 		bound = txn.Bound{Kind: txn.ReadTimestamp, Time: resumeAt.Time()}
 	}
-	if sc.meter != nil && !bound.Time.IsZero() && bound.Time.After(s.cfg.Clock()) {
+	if sc.meter != nil && !bound.Time.IsZero() && bound.Time.After(s.clock()) {
 		sc.meter.Pause()
 		defer sc.meter.Resume()
 	}
 	if sc.snapshot, err = sc.session.db.Transactions().Snapshot(ctx, bound); err != nil {
 		return err
 	}
-	sc.at = sc.snapshot.Timestamp()
-	sc.catalog, err = sc.session.db.CatalogAt(sc.at)
+	sc.reply.At = sc.snapshot.Timestamp()
+	sc.catalog, err = sc.session.db.CatalogAt(sc.reply.At)
 	return err
 }
 
-func (s *Server) openSingleUse(ctx context.Context, sc *scope, o *spannerpb.TransactionOptions, resumeAt mvcc.Timestamp) error {
+func (s *service) openSingleUse(ctx context.Context, sc *scope, o *spannerpb.TransactionOptions, resumeAt mvcc.Timestamp) error {
 	if err := checkTransactionOptions(o); err != nil {
 		return err
 	}
@@ -92,11 +90,11 @@ func (s *Server) openSingleUse(ctx context.Context, sc *scope, o *spannerpb.Tran
 	if err != nil {
 		return err
 	}
-	sc.returnAt = o.GetReadOnly().GetReturnReadTimestamp()
+	sc.reply.ReturnAt = o.GetReadOnly().GetReturnReadTimestamp()
 	return s.openSnapshot(ctx, sc, bound, resumeAt)
 }
 
-func (s *Server) openBegun(ctx context.Context, sc *scope, o *spannerpb.TransactionOptions, tag string, resumeAt mvcc.Timestamp) error {
+func (s *service) openBegun(ctx context.Context, sc *scope, o *spannerpb.TransactionOptions, tag string, resumeAt mvcc.Timestamp) error {
 	if err := checkTransactionOptions(o); err != nil {
 		return err
 	}
@@ -108,25 +106,25 @@ func (s *Server) openBegun(ctx context.Context, sc *scope, o *spannerpb.Transact
 		if err := s.openSnapshot(ctx, sc, bound, resumeAt); err != nil {
 			return err
 		}
-		sc.returnAt, sc.multiUse = ro.GetReturnReadTimestamp(), true
-		sc.begun = s.tokens.newReadOnlyID(sc.session.name, sc.at)
+		sc.reply.ReturnAt, sc.multiUse = ro.GetReturnReadTimestamp(), true
+		sc.reply.ID = newReadOnlyID(s.tokens, sc.session.name, sc.reply.At)
 		return nil
 	}
-	t := s.beginTransaction(sc.session, o, tag)
-	sc.begun = t.id
+	t := s.transactions.begin(sc.session, o, tag)
+	sc.reply.ID = t.id
 	return sc.enter(ctx, t)
 }
 
-func (s *Server) openByID(ctx context.Context, sc *scope, id []byte) (err error) {
+func (s *service) openByID(ctx context.Context, sc *scope, id []byte) (err error) {
 	if len(id) > 0 && id[0] == readOnlyID {
-		at, ok := s.tokens.readOnlyTimestamp(id, sc.session.name)
+		at, ok := readOnlyTimestamp(s.tokens, id, sc.session.name)
 		if !ok {
 			return usererror.TransactionNotFound(id)
 		}
 		sc.multiUse = true
 		return s.openSnapshot(ctx, sc, txn.Bound{}, at)
 	}
-	t, err := s.transaction(sc.session, id)
+	t, err := s.transactions.find(sc.session, id)
 	if err != nil {
 		return err
 	}
@@ -161,7 +159,7 @@ func (sc *scope) close(err error) {
 	if sc.transaction == nil || err == nil {
 		return
 	}
-	if sc.begun != nil && !sc.answered {
+	if sc.reply.ID != nil && !sc.reply.Sent {
 		sc.transaction.forget()
 	} else {
 		sc.transaction.settle()
@@ -175,7 +173,28 @@ func (sc *scope) tooEarly(err error, resolve func(*schema.Catalog) error) error 
 	if sc.snapshot == nil || sc.catalog == newest || resolve(newest) != nil {
 		return err
 	}
-	return usererror.AtTimestamp(err, sc.at.Time())
+	return usererror.AtTimestamp(err, sc.reply.At.Time())
+}
+
+// record tells the recorder of a request where it runs.
+func (sc *scope) record(r *cost.Recorder) {
+	if sc.transaction == nil || sc.transaction.partitioned {
+		r.RunIn(sc.session.db, nil)
+		return
+	}
+	r.RunIn(sc.session.db, sc.transaction)
+}
+
+// startStatement lists a statement of the request among those that run now. The request must stop it.
+func (sc *scope) startStatement(ctx context.Context, c *rpc.Call, s *database.Statement, o *spannerpb.RequestOptions) context.Context {
+	return c.StartStatement(ctx, sc.session.db.Live(), live.Query{
+		SQL:         s.Text.SQL,
+		Fingerprint: s.Text.Fingerprint,
+		Tag:         o.GetRequestTag(),
+		Session:     sc.session.id(),
+		Priority:    o.GetPriority().String(),
+		Transaction: sc.kind(),
+	}, !sc.readOnly() || !s.Brief)
 }
 
 // view is what the request reads.
@@ -202,47 +221,4 @@ func (sc *scope) kind() string {
 		return "READ_ONLY"
 	}
 	return "NONE"
-}
-
-// proto is the transaction as metadata carries it, nil if it carries none.
-func (sc *scope) proto() *spannerpb.Transaction {
-	if sc.begun == nil && !sc.returnAt {
-		return nil
-	}
-	t := &spannerpb.Transaction{Id: sc.begun}
-	if sc.returnAt {
-		t.ReadTimestamp = timestamppb.New(sc.at.Time())
-	}
-	return t
-}
-
-// appendTransaction appends the ResultSetMetadata.transaction field, if there is one.
-func (sc *scope) appendTransaction(dst []byte) []byte {
-	if sc.begun == nil && !sc.returnAt {
-		return dst
-	}
-	var room [64]byte
-	body := room[:0]
-	if sc.begun != nil {
-		body = protowire.AppendBytes(append(body, tagTransactionID), sc.begun)
-	}
-	if sc.returnAt {
-		var stamp [32]byte
-		body = protowire.AppendBytes(append(body, tagTransactionReadTimestamp), appendTimestamp(stamp[:0], sc.at))
-	}
-	return protowire.AppendBytes(append(dst, tagMetadataTransaction), body)
-}
-
-const (
-	tagTransactionID            = 1<<3 | 2
-	tagTransactionReadTimestamp = 2<<3 | 2
-	tagTimestampSeconds         = 1 << 3
-	tagTimestampNanos           = 2 << 3
-)
-
-// appendTimestamp appends the body of a google.protobuf.Timestamp.
-func appendTimestamp(dst []byte, at mvcc.Timestamp) []byte {
-	t := at.Time()
-	dst = binary.AppendUvarint(append(dst, tagTimestampSeconds), uint64(t.Unix()))
-	return binary.AppendUvarint(append(dst, tagTimestampNanos), uint64(t.Nanosecond()))
 }

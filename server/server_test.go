@@ -23,6 +23,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
 const (
@@ -42,25 +43,42 @@ type harness struct {
 	instances instancepb.InstanceAdminClient
 	ops       longrunningpb.OperationsClient
 	rest      string // http://HOST:PORT
+	conn      *grpc.ClientConn
 }
 
-// execute has a method answer a request as if it had come over gRPC.
-func (h *harness) execute(m *method, req proto.Message, out sender) (err error) {
-	e := h.server.newExecution(m)
-	e.request = req
-	e.open(0)
-	if m.stream != nil {
-		err = h.server.serve(h.ctx, e, out)
-	} else {
-		_, err = h.server.call(h.ctx, e)
-	}
-	e.end(err)
+// A local is the transport of a request that comes over no connection. The messages of a streamed reply go to send.
+type local struct{ send func(m any) error }
+
+func (local) Metadata(string) []string { return nil }
+func (local) Peer() string             { return "" }
+func (local) WantsTiming() bool        { return false }
+func (local) SetHeader(_, _ string)    {}
+func (local) SetTrailer(_, _ string)   {}
+func (l *local) Send(m any) error      { return l.send(m) }
+
+// beginCall makes the call of a request as a transport would, up to when it can run.
+func (h *harness) beginCall(m *rpc.Method, req proto.Message, send func(any) error) *rpc.Call {
+	c := new(rpc.Call)
+	h.server.dispatcher.Begin(c, m, &local{send})
+	c.Request = req
+	c.Received(0)
+	return c
+}
+
+// execute has a method answer a request.
+func (h *harness) execute(m *rpc.Method, req proto.Message, send func(any) error) error {
+	c := h.beginCall(m, req, send)
+	_, err := c.Run(h.ctx)
+	c.End(err)
 	return err
 }
 
+// method is one of the data service.
+func (h *harness) method(name string) *rpc.Method { return h.server.dispatcher.Services[0].Find(name) }
+
 // stream is execute of a method of the data service.
-func (h *harness) stream(name string, req proto.Message, out sender) error {
-	return h.execute(h.server.serving[0].find(name), req, out)
+func (h *harness) stream(name string, req proto.Message, send func(any) error) error {
+	return h.execute(h.method(name), req, send)
 }
 
 var testSchema = []string{
@@ -106,7 +124,7 @@ func newHarnessWith(t testing.TB, cfg Config, schema []string) *harness {
 		registry.Close()
 		store.Close()
 	})
-	h.ctx, h.data = ctx, spannerpb.NewSpannerClient(conn)
+	h.ctx, h.conn, h.data = ctx, conn, spannerpb.NewSpannerClient(conn)
 	h.databases, h.instances = databasepb.NewDatabaseAdminClient(conn), instancepb.NewInstanceAdminClient(conn)
 	h.ops = longrunningpb.NewOperationsClient(conn)
 	if _, err := registry.CreateInstance(database.Instance{Name: testInstance}); err != nil {

@@ -13,31 +13,48 @@ import (
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/server/status"
 )
 
 // TestEveryMethodAnswers calls every method of every service with an empty request.
 func TestEveryMethodAnswers(t *testing.T) {
 	h := newHarness(t)
-	for _, sv := range h.server.serving {
-		methods := serviceDescriptor(sv.name).Methods()
-		if len(sv.methods) < methods.Len() {
-			t.Errorf("%s: %d of %d methods", sv.name, len(sv.methods), methods.Len())
+	for _, sv := range h.server.dispatcher.Services {
+		methods := sv.Descriptor().Methods()
+		if len(sv.Methods) < methods.Len() {
+			t.Errorf("%s: %d of %d methods", sv.Name, len(sv.Methods), methods.Len())
 		}
-		for i := range sv.methods {
-			m := &sv.methods[i]
-			err := h.execute(m, m.request(), new(discard))
-			st, _ := statusOf(err)
-			if st.Code() == codes.Internal || st.Code() == codes.Unknown {
-				t.Errorf("%s.%s: %v", sv.name, m.name, st)
+		for i := range sv.Methods {
+			m := &sv.Methods[i]
+			c := new(rpc.Call)
+			h.server.dispatcher.Begin(c, m, &local{new(discard).send})
+			c.Received(0)
+			_, err := c.Run(h.ctx)
+			c.End(err)
+			if code := status.Code(err); code == codes.Internal || code == codes.Unknown {
+				t.Errorf("%s.%s: %v", sv.Name, m.Name, err)
 			}
 		}
 	}
 }
 
+// encoded is a request as bytes, which may be no message; passing is the codec that sends it.
+type encoded []byte
+
+type passing struct{}
+
+func (passing) Name() string { return "proto" }
+func (passing) Marshal(v any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(v.(encoded))}, nil
+}
+func (passing) Unmarshal(_ mem.BufferSlice, _ any) error { return nil }
+
 func TestRequestsAreDecodedOrRefused(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
-	_, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1 -- " + strings.Repeat("x", maxRequestMessage)})
+	_, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1 -- " + strings.Repeat("x", rpc.MaxRequestBytes)})
 	h.fails(err, codes.InvalidArgument)
 	_, err = h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1"}, grpc.UseCompressor(gzip.Name))
 	h.ok(err)
@@ -49,7 +66,7 @@ func TestRequestsAreDecodedOrRefused(t *testing.T) {
 	h.fails(err, codes.FailedPrecondition)
 
 	// A stream is refused as a call is: gRPC would say INTERNAL.
-	rows, err := h.data.ExecuteStreamingSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: strings.Repeat("x", maxRequestMessage+1)})
+	rows, err := h.data.ExecuteStreamingSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: strings.Repeat("x", rpc.MaxRequestBytes+1)})
 	h.ok(err)
 	_, err = rows.Recv()
 	h.fails(err, codes.InvalidArgument)
@@ -57,11 +74,8 @@ func TestRequestsAreDecodedOrRefused(t *testing.T) {
 	bad, err := proto.Marshal(&spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT '?'"})
 	h.ok(err)
 	bad = bytes.ReplaceAll(bad, []byte("?"), []byte{0xff})
-	e := h.server.newExecution(h.server.serving[0].find("ExecuteSql"))
-	h.ok(newCodec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(bad)}, e))
-	if st, _ := statusOf(e.refusal); st.Code() != codes.InvalidArgument {
-		t.Errorf("bad UTF-8: %v", e.refusal)
-	}
+	err = h.conn.Invoke(h.ctx, "/google.spanner.v1.Spanner/ExecuteSql", encoded(bad), new(spannerpb.ResultSet), grpc.ForceCodecV2(passing{}))
+	h.fails(err, codes.InvalidArgument)
 }
 
 // TestDeadlineInLockWait: a request that waits for a lock ends at its deadline, and its transaction can go on.

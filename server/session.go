@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/hex"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/server/listing"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -30,24 +32,27 @@ type session struct {
 	active *transaction // the newest read-write transaction, of a regular session
 }
 
-// sessions holds all sessions of a server. Look-ups take no lock.
+// sessions holds all sessions of a server, and answers the requests about them. Look-ups take no lock.
 type sessions struct {
-	byName sync.Map // string → *session
+	registry *database.Registry
+	clock    func() time.Time
+	random   io.Reader // where names come from
+	byName   sync.Map  // string → *session
 }
 
 // sessionIDBytes is how much randomness is in a session's name.
 const sessionIDBytes = 16
 
-// createSession makes a session of a database.
-func (s *Server) createSession(db *database.Database, template *spannerpb.Session) (*session, error) {
-	if err := checkLabels(template.GetLabels()); err != nil {
+// create makes a session of a database.
+func (s *sessions) create(db *database.Database, template *spannerpb.Session) (*session, error) {
+	if err := listing.CheckLabels(template.GetLabels()); err != nil {
 		return nil, err
 	}
 	var id [sessionIDBytes]byte
-	if _, err := s.cfg.Random.Read(id[:]); err != nil {
+	if _, err := s.random.Read(id[:]); err != nil {
 		return nil, fmt.Errorf("draw a session id: %w", err)
 	}
-	now := s.cfg.Clock()
+	now := s.clock()
 	ses := &session{
 		name:        db.Name() + "/sessions/" + hex.EncodeToString(id[:]),
 		db:          db,
@@ -57,22 +62,22 @@ func (s *Server) createSession(db *database.Database, template *spannerpb.Sessio
 		created:     now,
 	}
 	ses.lastUsed.Store(now.Unix())
-	s.sessions.byName.Store(ses.name, ses)
+	s.byName.Store(ses.name, ses)
 	return ses, nil
 }
 
-// session finds the session that a request names, and notes that it is in use.
-func (s *Server) session(name string) (*session, error) {
-	v, ok := s.sessions.byName.Load(name)
+// find finds the session that a request names, and notes that it is in use.
+func (s *sessions) find(name string) (*session, error) {
+	v, ok := s.byName.Load(name)
 	if !ok {
 		return nil, s.noSession(name)
 	}
 	ses := v.(*session)
 	if ses.db.Dropped() {
-		s.sessions.byName.Delete(name)
+		s.byName.Delete(name)
 		return nil, s.noSession(name)
 	}
-	if now := s.cfg.Clock().Unix(); ses.lastUsed.Load() != now {
+	if now := s.clock().Unix(); ses.lastUsed.Load() != now {
 		ses.lastUsed.Store(now)
 	}
 	return ses, nil
@@ -80,7 +85,7 @@ func (s *Server) session(name string) (*session, error) {
 
 // noSession says why there is no session of this name: the name is none, its
 // database is gone, or the session is.
-func (s *Server) noSession(name string) error {
+func (s *sessions) noSession(name string) error {
 	db, id, ok := strings.Cut(name, "/sessions/")
 	if !ok || id == "" || strings.Contains(id, "/") || database.CheckDatabaseName(db) != nil {
 		return usererror.InvalidResourceName("session", name)
@@ -102,8 +107,8 @@ func (s *sessions) each(db string, f func(*session)) {
 }
 
 // end forgets a session and rolls its transaction back.
-func (s *Server) endSession(ses *session) {
-	s.sessions.byName.Delete(ses.name)
+func (s *sessions) end(ses *session) {
+	s.byName.Delete(ses.name)
 	ses.mu.Lock()
 	t := ses.active
 	ses.active = nil
@@ -120,9 +125,9 @@ const (
 	multiplexedSessionLife = 28 * 24 * time.Hour
 )
 
-// sweepSessions ends sessions that nobody uses and forgets those of dropped databases.
-func (s *Server) sweepSessions(now time.Time) {
-	s.sessions.byName.Range(func(_, v any) bool {
+// sweep ends sessions that nobody uses and forgets those of dropped databases.
+func (s *sessions) sweep(now time.Time) {
+	s.byName.Range(func(_, v any) bool {
 		ses := v.(*session)
 		idle := now.Sub(time.Unix(ses.lastUsed.Load(), 0))
 		limit := regularSessionIdle
@@ -130,7 +135,7 @@ func (s *Server) sweepSessions(now time.Time) {
 			limit = multiplexedSessionLife
 		}
 		if idle > limit || ses.db.Dropped() {
-			s.endSession(ses)
+			s.end(ses)
 		}
 		return true
 	})
@@ -148,37 +153,4 @@ func (ses *session) proto() *spannerpb.Session {
 		CreatorRole:            ses.role,
 		Multiplexed:            ses.multiplexed,
 	}
-}
-
-// Labels: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#session.
-const (
-	maxLabels     = 64
-	maxLabelBytes = 63
-)
-
-// checkLabels refuses labels that break the rules: keys [a-z]([-a-z0-9_]*), values the like or empty.
-func checkLabels(labels map[string]string) error {
-	if len(labels) > maxLabels {
-		return usererror.TooManyLabels(len(labels), maxLabels)
-	}
-	for k, v := range labels {
-		if k == "" || len(k) > maxLabelBytes || k[0] < 'a' || k[0] > 'z' || !isLabelText(k) {
-			return usererror.InvalidLabel(k)
-		}
-		if len(v) > maxLabelBytes || !isLabelText(v) {
-			return usererror.InvalidLabel(v)
-		}
-	}
-	return nil
-}
-
-func isLabelText(s string) bool {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
-		default:
-			return false
-		}
-	}
-	return true
 }

@@ -319,7 +319,7 @@ func (m *countedMeter) Resume() { m.resumed++ }
 // TestFutureReadIsNotMetered: a read that waits for its time is not charged what its thread does meanwhile.
 func TestFutureReadIsNotMetered(t *testing.T) {
 	h := newHarness(t)
-	ses, err := h.server.session(h.session(true))
+	ses, err := h.server.data.sessions.find(h.session(true))
 	h.ok(err)
 	for ahead, want := range map[time.Duration]int{20 * time.Millisecond: 1, -time.Minute: 0} {
 		m := new(countedMeter)
@@ -327,7 +327,7 @@ func TestFutureReadIsNotMetered(t *testing.T) {
 		selector := &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_SingleUse{SingleUse: &spannerpb.TransactionOptions{
 			Mode: &spannerpb.TransactionOptions_ReadOnly_{ReadOnly: bound},
 		}}}
-		sc, err := h.server.openScope(h.ctx, scopeRequest{session: ses, selector: selector, meter: m})
+		sc, err := h.server.data.openScope(h.ctx, scopeRequest{session: ses, selector: selector, meter: m})
 		h.ok(err)
 		sc.close(nil)
 		if m.paused != want || m.resumed != want {

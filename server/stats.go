@@ -11,25 +11,27 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/server/cost"
+	"github.com/crowfoot-db/crowfoot/server/result"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 )
 
 // planned is the result of a PLAN request: the plan and what parameters it wants; nothing runs.
-func (q *queryRequest) planned(sc *scope, stmt *database.Statement) *result {
-	r := &result{scope: sc, columns: stmt.Plan.Columns, undeclared: stmt.Undeclared}
-	if r.undeclared == nil {
-		r.undeclared = []plan.Param{}
+func (q *queryRequest) planned(sc *scope, stmt *database.Statement) *result.Result {
+	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Plan.Columns, Undeclared: stmt.Undeclared}
+	if r.Undeclared == nil {
+		r.Undeclared = []plan.Param{}
 	}
-	r.appendStats = func(dst []byte, tag byte) []byte {
+	r.AppendStats = func(dst []byte, tag byte) []byte {
 		return appendMessage(dst, tag, &spannerpb.ResultSetStats{QueryPlan: stmt.Plan.Proto(nil, nil)})
 	}
 	return r
 }
 
 // appendStats appends the ResultSetStats that the query mode asks for, with the row count of DML.
-func (s *Server) appendStats(dst []byte, tag byte, q queryRequest, stmt *database.Statement, run exec.Stats, bytes int64, rowCount *int64) []byte {
-	p := &spannerpb.ResultSetStats{QueryStats: queryStats(q, stmt, run, bytes, s.cfg.Clock().Sub(q.began))}
+func (s *service) appendStats(dst []byte, tag byte, q queryRequest, stmt *database.Statement, run exec.Stats, bytes int64, rowCount *int64) []byte {
+	p := &spannerpb.ResultSetStats{QueryStats: queryStats(q, stmt, run, bytes, q.call.Cost.Elapsed())}
 	switch q.QueryMode {
 	case spannerpb.ExecuteSqlRequest_PROFILE:
 		p.QueryPlan = stmt.Plan.Proto(exec.NodeStatsProto(run), nil)
@@ -45,31 +47,20 @@ func (s *Server) appendStats(dst []byte, tag byte, q queryRequest, stmt *databas
 // queryStats are the statistics of a run as texts; names and units are those of
 // https://cloud.google.com/spanner/docs/query-execution-plans#query_execution_stats.
 func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, bytes int64, elapsed time.Duration) *structpb.Struct {
-	text, e := structpb.NewStringValue, q.execution
+	text, record := structpb.NewStringValue, &q.call.Cost
 	return &structpb.Struct{Fields: map[string]*structpb.Value{
 		"elapsed_time":             text(exec.Msecs(elapsed) + " msecs"),
-		"cpu_time":                 text(exec.Msecs(e.cpu.SoFar()) + " msecs"),
-		"locking_delay":            text(exec.Msecs(e.lockWait()) + " msecs"),
-		"remote_server_calls":      text(fmt.Sprint(e.tracker.RemoteCalls())),
+		"cpu_time":                 text(exec.Msecs(record.CPU.SoFar()) + " msecs"),
+		"locking_delay":            text(exec.Msecs(record.LockWait()) + " msecs"),
+		"remote_server_calls":      text(fmt.Sprint(record.Splits.RemoteCalls())),
 		"bytes_returned":           text(fmt.Sprint(bytes)),
 		"query_plan_creation_time": text(exec.Msecs(stmt.PlanTime) + " msecs"),
 		"rows_returned":            text(fmt.Sprint(run.RowsReturned)),
 		"rows_scanned":             text(fmt.Sprint(run.RowsScanned)),
 		"memory_peak_usage_bytes":  text(fmt.Sprint(run.MemoryPeak)),
-		"memory_usage_percentage":  text(fmt.Sprintf("%.3f", memoryShare(run.MemoryPeak))),
+		"memory_usage_percentage":  text(fmt.Sprintf("%.3f", cost.MemoryShare(run.MemoryPeak))),
 		"query_text":               text(q.Sql),
 	}}
-}
-
-// memoryShare is the percentage of what one query may take.
-func memoryShare(peak int64) float64 { return 100 * float64(peak) / exec.MaxMemory }
-
-// used adds what a run has cost.
-func (e *execution) used(run exec.Stats) {
-	q := &e.query
-	q.RowsScanned += run.RowsScanned
-	q.MemoryPeak = max(q.MemoryPeak, run.MemoryPeak)
-	q.MemoryShare = memoryShare(q.MemoryPeak)
 }
 
 // profileText is a plan with what a run of it cost, as JSON.

@@ -7,26 +7,13 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
-)
 
-// assemble joins the messages of a stream, or of its parts, to values as clients do.
-func assemble(list []*spannerpb.PartialResultSet) []*structpb.Value {
-	var values []*structpb.Value
-	chunked := false
-	for _, p := range list {
-		next := p.Values
-		if chunked && len(next) > 0 {
-			values[len(values)-1] = merge(values[len(values)-1], next[0])
-			next = next[1:]
-		}
-		values = append(values, next...)
-		chunked = p.ChunkedValue
-	}
-	return values
-}
+	"github.com/crowfoot-db/crowfoot/server/result/resulttest"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
 
 // bigRows are rows of Wide whose values have to be cut, and small ones between them.
 func bigRows(h *harness, ses string) {
@@ -57,7 +44,7 @@ func TestResumeAnywhere(t *testing.T) {
 	ses := h.session(true)
 	bigRows(h, ses)
 	whole := h.readWide(ses, nil)
-	want := assemble(whole)
+	want := resulttest.Assemble(whole)
 	if len(whole) < 10 || len(want) != 4*4 || want[15].GetStringValue() != "end" || len(want[13].GetStringValue()) != 4_500_000 {
 		t.Fatalf("bad result: %d messages, %d values", len(whole), len(want))
 	}
@@ -79,7 +66,7 @@ func TestResumeAnywhere(t *testing.T) {
 	// A row written later must not show in what is resumed.
 	h.ok(h.commitWide(ses, "00"))
 	for i := range whole {
-		got := assemble(append(append([]*spannerpb.PartialResultSet(nil), whole[:i+1]...), h.readWide(ses, whole[i].ResumeToken)...))
+		got := resulttest.Assemble(append(append([]*spannerpb.PartialResultSet(nil), whole[:i+1]...), h.readWide(ses, whole[i].ResumeToken)...))
 		if !sameValues(got, want) {
 			t.Fatalf("resumed after message %d of %d: the values differ", i, len(whole))
 		}
@@ -104,12 +91,12 @@ func TestResumeInOneMessage(t *testing.T) {
 		t.Fatalf("%d and %d messages", len(reads), len(queries))
 	}
 	h.ok(h.commitWide(ses, "99")) // too late to show
-	want := assemble(reads)
+	want := resulttest.Assemble(reads)
 	for i := range reads {
 		read.ResumeToken = reads[i].ResumeToken
 		rest, err := h.data.Read(h.ctx, read)
 		h.ok(err)
-		if got := append(assemble(reads[:i+1]), cells(rest)...); !sameValues(got, want) {
+		if got := append(resulttest.Assemble(reads[:i+1]), cells(rest)...); !sameValues(got, want) {
 			t.Errorf("resumed after message %d of a read: %d values, want %d", i, len(got), len(want))
 		}
 	}
@@ -117,7 +104,7 @@ func TestResumeInOneMessage(t *testing.T) {
 		query.ResumeToken = queries[i].ResumeToken
 		rest, err := h.data.ExecuteSql(h.ctx, query)
 		h.ok(err)
-		if got := append(assemble(queries[:i+1]), cells(rest)...); !sameValues(got, want) {
+		if got := append(resulttest.Assemble(queries[:i+1]), cells(rest)...); !sameValues(got, want) {
 			t.Errorf("resumed after message %d of a query: %d values, want %d", i, len(got), len(want))
 		}
 	}
@@ -223,21 +210,21 @@ func TestUnaryLimit(t *testing.T) {
 	}
 }
 
-// breaking is a sender whose connection breaks after some messages.
+// breaking takes the messages of a stream until its connection breaks.
 type breaking struct {
 	h    *harness
 	left int
 	got  []*spannerpb.PartialResultSet
 }
 
-func (b *breaking) SendMsg(m any) error {
+func (b *breaking) send(m any) error {
 	if b.left == 0 {
-		return status.Error(codes.Unavailable, "the connection broke")
+		return usererror.Transport(codes.Unavailable, "the connection broke")
 	}
 	b.left--
 	p := new(spannerpb.PartialResultSet)
 	b.got = append(b.got, p)
-	return m.(*frame).decode(p)
+	return m.(*rpc.Frame).Decode(p)
 }
 
 // TestResumeAfterInlineBegin: the transaction that a broken stream began goes on if the client knows its id.
@@ -247,14 +234,14 @@ func TestResumeAfterInlineBegin(t *testing.T) {
 	bigRows(h, ses)
 	req := &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: begins(readWrite()), Sql: "SELECT * FROM Wide ORDER BY Id", Seqno: 1}
 	broken := &breaking{h: h, left: 3}
-	if err := h.stream("ExecuteStreamingSql", req, broken); err == nil {
+	if err := h.stream("ExecuteStreamingSql", req, broken.send); err == nil {
 		t.Fatal("the stream did not break")
 	}
 	id := broken.got[0].Metadata.Transaction.Id
 	resumed := proto.Clone(req).(*spannerpb.ExecuteSqlRequest)
 	resumed.Transaction, resumed.ResumeToken = byID(id), broken.got[2].ResumeToken
 	rest := h.partial(h.data.ExecuteStreamingSql(h.ctx, resumed))
-	if got, want := assemble(append(broken.got, rest...)), assemble(h.readWide(ses, nil)); !sameValues(got, want) {
+	if got, want := resulttest.Assemble(append(broken.got, rest...)), resulttest.Assemble(h.readWide(ses, nil)); !sameValues(got, want) {
 		t.Error("the resumed stream differs")
 	}
 	_, err := h.data.Commit(h.ctx, commitOf(ses, id))
@@ -262,7 +249,7 @@ func TestResumeAfterInlineBegin(t *testing.T) {
 
 	// Broken before anything was sent, the transaction has not begun.
 	silent := &breaking{h: h}
-	if err := h.stream("ExecuteStreamingSql", req, silent); err == nil {
+	if err := h.stream("ExecuteStreamingSql", req, silent.send); err == nil {
 		t.Fatal("the stream did not break")
 	}
 	h.ok(h.commitWide(ses, "0"))
@@ -270,8 +257,8 @@ func TestResumeAfterInlineBegin(t *testing.T) {
 	// A token of a read-write transaction is none of a snapshot.
 	foreign := proto.Clone(resumed).(*spannerpb.ExecuteSqlRequest)
 	foreign.Transaction = byID(h.begin(ses, readOnly()))
-	err = h.stream("ExecuteStreamingSql", foreign, &breaking{h: h, left: 100})
-	if st, _ := statusOf(err); st.Code() != codes.InvalidArgument {
+	err = h.stream("ExecuteStreamingSql", foreign, (&breaking{h: h, left: 100}).send)
+	if usererror.CodeOf(err) != codes.InvalidArgument {
 		t.Errorf("foreign transaction: %v", err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
 )
 
 const (
@@ -19,23 +21,12 @@ const (
 	totalsForm    = `total; dur=\d+\.\d{3}, cpu; dur=\d+\.\d{3}, lock; dur=\d+\.\d{3}`
 )
 
-func TestTimingEntries(t *testing.T) {
-	for took, want := range map[time.Duration]string{0: "1", time.Microsecond: "1", time.Millisecond: "1", 2500 * time.Microsecond: "3", time.Minute: "60000"} {
-		if got := frontEnds(took); got != "gfet4t7; dur="+want+", afe; dur="+want {
-			t.Errorf("%v is %q", took, got)
-		}
-	}
-	if got := totals(1234567*time.Nanosecond, time.Second, 0); got != "total; dur=1.234, cpu; dur=1000.000, lock; dur=0.000" {
-		t.Error(got)
-	}
-}
-
 // timed wants server-timing of these forms in headers and trailers; an empty form is none.
 func (h *harness) timed(what string, header, trailer metadata.MD, headerForm, trailerForm string) {
 	h.Helper()
 	for place, got := range map[string][2]string{
-		"header":  {strings.Join(header.Get(timingKey), "|"), headerForm},
-		"trailer": {strings.Join(trailer.Get(timingKey), "|"), trailerForm},
+		"header":  {strings.Join(header.Get(rpc.TimingKey), "|"), headerForm},
+		"trailer": {strings.Join(trailer.Get(rpc.TimingKey), "|"), trailerForm},
 	} {
 		if ok, _ := regexp.MatchString("^(?:"+got[1]+")$", got[0]); !ok {
 			h.Errorf("%s: the %s is %q, want the form %q", what, place, got[0], got[1])
@@ -47,7 +38,7 @@ func (h *harness) timed(what string, header, trailer metadata.MD, headerForm, tr
 func TestTimingOverGRPC(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
-	asking := metadata.AppendToOutgoingContext(h.ctx, asksTiming, "true")
+	asking := metadata.AppendToOutgoingContext(h.ctx, rpc.AsksTimingKey, "true")
 	sql := func(text string) *spannerpb.ExecuteSqlRequest {
 		return &spannerpb.ExecuteSqlRequest{Session: ses, Sql: text}
 	}
@@ -81,7 +72,7 @@ func TestTimingOfLockWait(t *testing.T) {
 	ses := h.session(true)
 	h.insert(ses, list("2", "b"))
 	update := func(opts ...grpc.CallOption) (*spannerpb.ResultSet, error) {
-		ctx := metadata.AppendToOutgoingContext(h.ctx, asksTiming, "true")
+		ctx := metadata.AppendToOutgoingContext(h.ctx, rpc.AsksTimingKey, "true")
 		return h.data.ExecuteSql(ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: begins(readWrite()), Seqno: 1,
 			Sql: "UPDATE Singers SET Name = 'x' WHERE SingerId = 2"}, opts...)
 	}
@@ -113,7 +104,7 @@ func TestTimingOfCommit(t *testing.T) {
 	var header, trailer metadata.MD
 	done := make(chan error, 1)
 	go func() {
-		ctx := metadata.AppendToOutgoingContext(h.ctx, asksTiming, "true")
+		ctx := metadata.AppendToOutgoingContext(h.ctx, rpc.AsksTimingKey, "true")
 		_, err := h.data.Commit(ctx, singleUse(ses, insertSingers(list("2", "c"))), grpc.Header(&header), grpc.Trailer(&trailer))
 		done <- err
 	}()
@@ -140,19 +131,7 @@ func TestTimingOverREST(t *testing.T) {
 		_, err = io.Copy(io.Discard, reply.Body)
 		h.ok(err)
 		reply.Body.Close()
-		trailer := metadata.Pairs(timingKey, reply.Trailer.Get(timingKey))
-		h.timed("REST "+c.call+" "+c.body, metadata.MD{timingKey: reply.Header.Values(timingKey)}, trailer, c.header, c.trailer)
-	}
-}
-
-// TestTimingCostsNothingUnasked: a point read that does not ask allocates nothing for it.
-func TestTimingCostsNothingUnasked(t *testing.T) {
-	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("user-agent", "x", "x-goog-request-params", "session=s"))
-	if n := testing.AllocsPerRun(100, func() {
-		if timingOf(ctx) != nil {
-			t.Error("nobody asked")
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
+		trailer := metadata.Pairs(rpc.TimingKey, reply.Trailer.Get(rpc.TimingKey))
+		h.timed("REST "+c.call+" "+c.body, metadata.MD{rpc.TimingKey: reply.Header.Values(rpc.TimingKey)}, trailer, c.header, c.trailer)
 	}
 }

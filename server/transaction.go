@@ -11,6 +11,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/server/token"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -76,43 +77,43 @@ func readWriteNumber(id []byte) (number uint64, ok bool) {
 
 // newReadOnlyID makes the id of a read-only transaction of a session: its
 // timestamp. The server keeps nothing about it.
-func (k tokenKey) newReadOnlyID(session string, at mvcc.Timestamp) []byte {
+func newReadOnlyID(k token.Key, session string, at mvcc.Timestamp) []byte {
 	id := make([]byte, 0, 64+len(session))
 	id = append(id, readOnlyID)
 	id = binary.BigEndian.AppendUint64(id, uint64(at))
-	sealed := k.seal(append(id, session...), 0)
-	return append(id, sealed[len(sealed)-checksumSize:]...)
+	sealed := k.Seal(append(id, session...), 0)
+	return append(id, sealed[len(sealed)-token.ChecksumSize:]...)
 }
 
 // readOnlyTimestamp is the timestamp of a read-only transaction of a session.
-func (k tokenKey) readOnlyTimestamp(id []byte, session string) (mvcc.Timestamp, bool) {
-	if len(id) != readOnlyHead+checksumSize || id[0] != readOnlyID {
+func readOnlyTimestamp(k token.Key, id []byte, session string) (mvcc.Timestamp, bool) {
+	if len(id) != readOnlyHead+token.ChecksumSize || id[0] != readOnlyID {
 		return 0, false
 	}
 	at := mvcc.Timestamp(binary.BigEndian.Uint64(id[1:]))
-	return at, string(k.newReadOnlyID(session, at)) == string(id)
+	return at, string(newReadOnlyID(k, session, at)) == string(id)
 }
 
-// beginTransaction begins a read-write or partitioned DML transaction.
-func (s *Server) beginTransaction(ses *session, options *spannerpb.TransactionOptions, tag string) *transaction {
-	number := s.transactions.last.Add(1)
+// begin begins a read-write or partitioned DML transaction.
+func (ts *transactions) begin(ses *session, options *spannerpb.TransactionOptions, tag string) *transaction {
+	number := ts.last.Add(1)
 	t := &transaction{
 		id:          newReadWriteID(number),
 		number:      number,
-		all:         &s.transactions,
+		all:         ts,
 		session:     ses,
 		partitioned: options.GetPartitionedDml() != nil,
 		options:     options,
 		turn:        make(chan struct{}, 1),
 	}
-	t.use(s.cfg.Clock())
+	t.use(ts.clock())
 	if !t.partitioned {
-		opts := s.txnOptions(ses, options, tag)
-		t.begin(ses.db, &opts, s.cfg.Clock())
+		opts := ts.options(ses, options, tag)
+		t.begin(ses.db, &opts, ts.clock())
 		t.tx = ses.db.Transactions().Begin(opts)
 	}
 	t.catalog = ses.db.Catalog() // after Begin: a schema change aborts what began before it
-	s.transactions.add(t)
+	ts.add(t)
 	if !ses.multiplexed && !t.partitioned {
 		ses.replaceActive(t)
 	}
@@ -130,8 +131,8 @@ func (ses *session) replaceActive(t *transaction) {
 	}
 }
 
-// txnOptions translates what a client asks of a read-write transaction.
-func (s *Server) txnOptions(ses *session, o *spannerpb.TransactionOptions, tag string) txn.Options {
+// options translates what a client asks of a read-write transaction.
+func (ts *transactions) options(ses *session, o *spannerpb.TransactionOptions, tag string) txn.Options {
 	opts := txn.Options{Tag: stats.Tag(tag)}
 	if o.GetIsolationLevel() == spannerpb.TransactionOptions_REPEATABLE_READ {
 		opts.Isolation = txn.RepeatableRead
@@ -142,16 +143,16 @@ func (s *Server) txnOptions(ses *session, o *spannerpb.TransactionOptions, tag s
 	case spannerpb.TransactionOptions_ReadWrite_PESSIMISTIC:
 		opts.ReadLock = txn.Pessimistic
 	}
-	opts.Previous = s.previous(ses, o.GetReadWrite().GetMultiplexedSessionPreviousTransactionId())
+	opts.Previous = ts.previous(ses, o.GetReadWrite().GetMultiplexedSessionPreviousTransactionId())
 	return opts
 }
 
 // previous is the age of the aborted attempt that a new transaction repeats, so
 // that it does not lose to the same others for ever.
-func (s *Server) previous(ses *session, id []byte) txn.Age {
+func (ts *transactions) previous(ses *session, id []byte) txn.Age {
 	var t *transaction
 	if number, ok := readWriteNumber(id); ok {
-		t = s.transactions.get(number)
+		t = ts.get(number)
 	} else if !ses.multiplexed {
 		ses.mu.Lock()
 		t = ses.active
@@ -166,17 +167,17 @@ func (s *Server) previous(ses *session, id []byte) txn.Age {
 	return t.age
 }
 
-// transaction finds the read-write transaction of a session that a request names.
-func (s *Server) transaction(ses *session, id []byte) (*transaction, error) {
+// find finds the read-write transaction of a session that a request names.
+func (ts *transactions) find(ses *session, id []byte) (*transaction, error) {
 	number, ok := readWriteNumber(id)
 	if !ok {
 		return nil, usererror.TransactionNotFound(id)
 	}
-	t := s.transactions.get(number)
+	t := ts.get(number)
 	if t == nil || t.session != ses {
 		return nil, usererror.TransactionNotFound(id)
 	}
-	t.use(s.cfg.Clock())
+	t.use(ts.clock())
 	return t, nil
 }
 
@@ -242,8 +243,8 @@ func unless(committed bool, outcome error) error {
 	return outcome
 }
 
-// lockWait is how long the transaction has waited for locks.
-func (t *transaction) lockWait() time.Duration {
+// LockWait implements cost.Transaction: how long the transaction has waited for locks.
+func (t *transaction) LockWait() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.tx == nil {

@@ -6,12 +6,13 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // begin answers BeginTransaction.
-func (s *Server) begin(ctx context.Context, req *spannerpb.BeginTransactionRequest, e *execution) (reply *spannerpb.Transaction, err error) {
-	ses, err := s.session(req.Session)
+func (s *service) begin(ctx context.Context, req *spannerpb.BeginTransactionRequest, c *rpc.Call) (reply *spannerpb.Transaction, err error) {
+	ses, err := s.sessions.find(req.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -25,22 +26,22 @@ func (s *Server) begin(ctx context.Context, req *spannerpb.BeginTransactionReque
 		session:  ses,
 		selector: &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Begin{Begin: req.Options}},
 		tag:      req.RequestOptions.GetTransactionTag(),
-		meter:    &e.cpu,
+		meter:    &c.Cost.CPU,
 	})
 	defer func() { sc.close(err) }()
 	if err != nil {
 		return nil, err
 	}
-	return sc.proto(), nil
+	return sc.reply.Proto(), nil
 }
 
 // rollback answers Rollback. It succeeds for whatever can no longer be committed, also for ids that nobody knows.
-func (s *Server) rollback(ctx context.Context, req *spannerpb.RollbackRequest) (*emptypb.Empty, error) {
-	ses, err := s.session(req.Session)
+func (s *service) rollback(ctx context.Context, req *spannerpb.RollbackRequest) (*emptypb.Empty, error) {
+	ses, err := s.sessions.find(req.Session)
 	if err != nil {
 		return nil, err
 	}
-	t, err := s.transaction(ses, req.TransactionId)
+	t, err := s.transactions.find(ses, req.TransactionId)
 	if err != nil {
 		if len(req.TransactionId) > 0 && req.TransactionId[0] == readOnlyID {
 			return nil, usererror.NotReadWrite("rollback", "read-only")

@@ -9,6 +9,21 @@ func Internal() *Error {
 	return newError(codes.Internal, "An internal error occurred.")
 }
 
+// RequestCancelled: the client cancelled the request, or went away.
+func RequestCancelled() *Error {
+	return newError(codes.Canceled, "The request was cancelled.")
+}
+
+// DeadlineExceeded: the time that the client gave the request is over.
+func DeadlineExceeded() *Error {
+	return newError(codes.DeadlineExceeded, "Deadline exceeded.")
+}
+
+// Transport: the connection, or the protocol's library, could not carry the request or its reply. Code and text are theirs.
+func Transport(code codes.Code, text string) *Error {
+	return newError(code, "%s", text)
+}
+
 // UndecodableRequest: the bytes are no message of the kind wanted, or too many.
 func UndecodableRequest(text string) *Error {
 	return newError(codes.InvalidArgument, "%s", text)

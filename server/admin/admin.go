@@ -1,0 +1,45 @@
+// Package admin answers the requests that administer: instances and their configurations (instance.go), databases and their schemas
+// (database.go, ddl.go), split points (splitpoint.go), and the long-running operations that these start (operation.go).
+//
+// It leaves out backups, IAM, custom configurations and instance partitions: they answer UNIMPLEMENTED.
+//
+// Imports of this module: database, database/split, schema, server/listing, server/rpc, server/status, usererror, value.
+package admin
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+)
+
+// An Admin is the administrative services of a server.
+type Admin struct {
+	instances  instances
+	databases  databases
+	operations *operations
+}
+
+// New makes the services of a registry. Operations end when ctx does.
+func New(ctx context.Context, registry *database.Registry, clock func() time.Time, log *slog.Logger) *Admin {
+	os := &operations{ctx: ctx, kept: registry, clock: clock, log: log}
+	return &Admin{
+		instances:  instances{registry: registry, operations: os},
+		databases:  databases{registry: registry, operations: os, clock: clock},
+		operations: os,
+	}
+}
+
+// Services are the tables of methods.
+func (a *Admin) Services() []rpc.Service {
+	return []rpc.Service{
+		{Name: "google.spanner.admin.instance.v1.InstanceAdmin", Methods: a.instances.methods()},
+		{Name: "google.spanner.admin.database.v1.DatabaseAdmin", Methods: a.databases.methods()},
+		{Name: "google.longrunning.Operations", Methods: a.operations.methods()},
+	}
+}
+
+// Wait waits until all operations have ended. Their context must have ended before.
+func (a *Admin) Wait() { a.operations.tasks.Wait() }

@@ -1,0 +1,66 @@
+package admin
+
+import (
+	"context"
+	"regexp"
+	"time"
+
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+func (s *databases) getDatabaseDDL(_ context.Context, req *databasepb.GetDatabaseDdlRequest) (*databasepb.GetDatabaseDdlResponse, error) {
+	d, err := s.registry.Database(req.Database)
+	if err != nil {
+		return nil, err
+	}
+	return &databasepb.GetDatabaseDdlResponse{Statements: d.DDL()}, nil
+}
+
+// operationID: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1#updatedatabaseddlrequest.
+var operationID = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// updateDatabaseDDL starts a schema change. Text that does not parse is refused at once;
+// what else is wrong is the operation's error, after the statements before it have taken effect.
+func (s *databases) updateDatabaseDDL(ctx context.Context, req *databasepb.UpdateDatabaseDdlRequest) (*longrunningpb.Operation, error) {
+	d, err := s.registry.Database(req.Database)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(req.Statements) == 0:
+		return nil, usererror.MissingField("statements")
+	case req.OperationId != "" && !operationID.MatchString(req.OperationId):
+		return nil, usererror.InvalidOperationID(req.OperationId)
+	case len(req.ProtoDescriptors) > 0:
+		return nil, usererror.Unsupported("A proto bundle")
+	}
+	if err := d.CheckSyntax(req.Statements); err != nil {
+		return nil, err
+	}
+	metadata := &databasepb.UpdateDatabaseDdlMetadata{Database: req.Database, Statements: req.Statements}
+	for range req.Statements {
+		metadata.Progress = append(metadata.Progress, &databasepb.OperationProgress{})
+	}
+	metadata.Progress[0].StartTime = timestamppb.New(s.clock())
+	return s.operations.start(ctx, d.Name(), req.OperationId, metadata, func(ctx context.Context, op *operation) (proto.Message, error) {
+		return &emptypb.Empty{}, d.UpdateSchema(ctx, req.Statements, func(i int, commit time.Time) {
+			op.update(func(m proto.Message) { statementDone(m.(*databasepb.UpdateDatabaseDdlMetadata), i, commit) })
+		})
+	})
+}
+
+// statementDone notes that statement i took effect, and that the next one begins.
+func statementDone(m *databasepb.UpdateDatabaseDdlMetadata, i int, commit time.Time) {
+	at := timestamppb.New(commit)
+	m.CommitTimestamps = append(m.CommitTimestamps, at)
+	m.Progress[i].ProgressPercent, m.Progress[i].EndTime = 100, at
+	if i+1 < len(m.Progress) {
+		m.Progress[i+1].StartTime = at
+	}
+}

@@ -1,0 +1,81 @@
+package admin
+
+import (
+	"context"
+	"strings"
+
+	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/server/listing"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// instanceConfigs are the configurations that can be named. They change nothing:
+// there is one place, and some clients and scripts insist on a region. Sorted by id.
+var instanceConfigs = []struct{ id, displayName, location string }{
+	{database.DefaultConfig, "Crowfoot", "local"},
+	{"regional-asia-northeast1", "Tokyo (asia-northeast1)", "asia-northeast1"},
+	{"regional-europe-west1", "Belgium (europe-west1)", "europe-west1"},
+	{"regional-us-central1", "Iowa (us-central1)", "us-central1"},
+	{"regional-us-east1", "South Carolina (us-east1)", "us-east1"},
+	{"regional-us-east4", "Northern Virginia (us-east4)", "us-east4"},
+	{"regional-us-west1", "Oregon (us-west1)", "us-west1"},
+}
+
+func configExists(name string) bool {
+	project, id, ok := strings.Cut(name, "/instanceConfigs/")
+	if !ok || database.CheckProjectName(project) != nil {
+		return false
+	}
+	for _, c := range instanceConfigs {
+		if c.id == id {
+			return true
+		}
+	}
+	return false
+}
+
+func configProto(project string, i int) *instancepb.InstanceConfig {
+	c := instanceConfigs[i]
+	return &instancepb.InstanceConfig{
+		Name:          project + "/instanceConfigs/" + c.id,
+		DisplayName:   c.displayName,
+		ConfigType:    instancepb.InstanceConfig_GOOGLE_MANAGED,
+		LeaderOptions: []string{c.location},
+		State:         instancepb.InstanceConfig_READY,
+		Replicas: []*instancepb.ReplicaInfo{{
+			Location:              c.location,
+			Type:                  instancepb.ReplicaInfo_READ_WRITE,
+			DefaultLeaderLocation: true,
+		}},
+	}
+}
+
+func (s *instances) listInstanceConfigs(_ context.Context, req *instancepb.ListInstanceConfigsRequest) (*instancepb.ListInstanceConfigsResponse, error) {
+	if err := database.CheckProjectName(req.Parent); err != nil {
+		return nil, err
+	}
+	var list []*instancepb.InstanceConfig
+	for i := range instanceConfigs {
+		list = append(list, configProto(req.Parent, i))
+	}
+	list, next, err := listing.Page(req, list, (*instancepb.InstanceConfig).GetName)
+	if err != nil {
+		return nil, err
+	}
+	return &instancepb.ListInstanceConfigsResponse{InstanceConfigs: list, NextPageToken: next}, nil
+}
+
+func (s *instances) getInstanceConfig(_ context.Context, req *instancepb.GetInstanceConfigRequest) (*instancepb.InstanceConfig, error) {
+	project, id, ok := strings.Cut(req.Name, "/instanceConfigs/")
+	if !ok || database.CheckProjectName(project) != nil {
+		return nil, usererror.InvalidResourceName("instance config", req.Name)
+	}
+	for i, c := range instanceConfigs {
+		if c.id == id {
+			return configProto(project, i), nil
+		}
+	}
+	return nil, usererror.InstanceConfigNotFound(req.Name)
+}

@@ -1,0 +1,177 @@
+package admin
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+const (
+	testInstance = "projects/p/instances/test"
+	testDatabase = testInstance + "/databases/db"
+)
+
+// served is the services on a store, until stop is called.
+func served(t *testing.T, fs vfs.FS, clock func() time.Time) (s *Admin, stop func()) {
+	t.Helper()
+	store, err := pebble.Open("data", fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	registry, err := database.Open(store, database.Config{Clock: clock, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s = New(ctx, registry, clock, log)
+	return s, func() {
+		t.Helper()
+		cancel()
+		s.Wait()
+		for _, closing := range []func() error{registry.Close, store.Close} {
+			if err := closing(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestOperationsSurvive: operations that have ended are answered by the next process as they were by the one that ran them.
+func TestOperationsSurvive(t *testing.T) {
+	fs, ctx := vfs.NewMem(), context.Background()
+	still := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	clock := func() time.Time { return still }
+	s, stop := served(t, fs, clock)
+	must := func(op *longrunningpb.Operation, err error) *longrunningpb.Operation {
+		t.Helper()
+		if err != nil || !op.Done {
+			t.Fatalf("%v, %v", op, err)
+		}
+		return op
+	}
+	change := func(id string, statements ...string) (*longrunningpb.Operation, error) {
+		return s.databases.updateDatabaseDDL(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase, OperationId: id, Statements: statements})
+	}
+	create := func() *longrunningpb.Operation {
+		return must(s.databases.createDatabase(ctx, &databasepb.CreateDatabaseRequest{Parent: testInstance, CreateStatement: "CREATE DATABASE db"}))
+	}
+	table := "CREATE TABLE T (K INT64) PRIMARY KEY (K)"
+	before := []*longrunningpb.Operation{
+		must(s.instances.createInstance(ctx, &instancepb.CreateInstanceRequest{Parent: "projects/p", InstanceId: "test",
+			Instance: &instancepb.Instance{Config: "projects/p/instanceConfigs/" + database.DefaultConfig}})),
+		create(),
+		must(change("good", table, "CREATE INDEX I ON T(K)")),
+		must(change("bad", "CREATE TABLE U (K INT64) PRIMARY KEY (K)", table)),
+		must(change("", "DROP INDEX I")),
+	}
+	if before[3].GetError().GetCode() != int32(codes.FailedPrecondition) || before[2].GetResponse() == nil {
+		t.Fatalf("%v", before)
+	}
+	stop()
+
+	s, stop = served(t, fs, clock)
+	defer func() { stop() }()
+	for _, want := range before {
+		got, err := s.operations.getOperation(ctx, &longrunningpb.GetOperationRequest{Name: want.Name})
+		if err != nil || !proto.Equal(got, want) {
+			t.Errorf("after a restart %v, %v\nwas %v", got, err, want)
+		}
+		if got, err = s.operations.waitOperation(ctx, &longrunningpb.WaitOperationRequest{Name: want.Name}); err != nil || !got.Done {
+			t.Errorf("waiting for %s: %v, %v", want.Name, got, err)
+		}
+		if _, err = s.operations.cancelOperation(ctx, &longrunningpb.CancelOperationRequest{Name: want.Name}); err != nil {
+			t.Errorf("cancelling %s: %v", want.Name, err)
+		}
+	}
+	if n := s.operationsOf(t, ""); n != 4 {
+		t.Errorf("%d operations of databases", n)
+	}
+	if n := s.operationsOf(t, "error:*"); n != 1 {
+		t.Errorf("%d operations with an error", n)
+	}
+	_, err := change("good", "DROP TABLE T")
+	wantCode(t, err, codes.AlreadyExists)
+	must(change("", "DROP TABLE U")) // the clock stands still, yet the name is new
+
+	if _, err := s.operations.deleteOperation(ctx, &longrunningpb.DeleteOperationRequest{Name: testDatabase + "/operations/good"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.operations.getOperation(ctx, &longrunningpb.GetOperationRequest{Name: testDatabase + "/operations/good"})
+	wantCode(t, err, codes.NotFound)
+	_, err = s.operations.getOperation(ctx, &longrunningpb.GetOperationRequest{Name: testDatabase + "/operations/"})
+	wantCode(t, err, codes.NotFound)
+	_, err = s.operations.getOperation(ctx, &longrunningpb.GetOperationRequest{Name: testDatabase})
+	wantCode(t, err, codes.InvalidArgument)
+
+	// A database made anew has none of the old one's.
+	if _, err := s.databases.dropDatabase(ctx, &databasepb.DropDatabaseRequest{Database: testDatabase}); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.operationsOf(t, ""); n != 0 {
+		t.Errorf("%d operations of a dropped database", n)
+	}
+	create()
+	must(change("bad", table))
+	if _, err := s.instances.deleteInstance(ctx, &instancepb.DeleteInstanceRequest{Name: testInstance}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.operations.getOperation(ctx, &longrunningpb.GetOperationRequest{Name: before[0].Name})
+	wantCode(t, err, codes.NotFound)
+}
+
+// operationsOf counts the operations of the test instance's databases that a filter lets through.
+func (s *Admin) operationsOf(t *testing.T, filter string) int {
+	t.Helper()
+	list, err := s.databases.listDatabaseOperations(context.Background(), &databasepb.ListDatabaseOperationsRequest{Parent: testInstance, Filter: filter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list.Operations)
+}
+
+// TestOperationDeletedWhileItRuns: it stays deleted when it ends.
+func TestOperationDeletedWhileItRuns(t *testing.T) {
+	s, stop := served(t, vfs.NewMem(), time.Now)
+	defer stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // do not wait for its end
+	goOn := make(chan struct{})
+	op, err := s.operations.start(ctx, testDatabase, "long", &databasepb.UpdateDatabaseDdlMetadata{}, func(context.Context, *operation) (proto.Message, error) {
+		<-goOn
+		return &databasepb.Database{}, nil
+	})
+	if err != nil || op.Done {
+		t.Fatalf("%v, %v", op, err)
+	}
+	running, _, err := s.operations.find(op.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.operations.deleteOperation(ctx, &longrunningpb.DeleteOperationRequest{Name: op.Name}); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	<-running.done
+	_, err = s.operations.getOperation(ctx, &longrunningpb.GetOperationRequest{Name: op.Name})
+	wantCode(t, err, codes.NotFound)
+}
+
+func wantCode(t *testing.T, err error, want codes.Code) {
+	t.Helper()
+	if got := usererror.CodeOf(err); got != want {
+		t.Errorf("got %v (%v), want %v", got, err, want)
+	}
+}

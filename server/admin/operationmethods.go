@@ -1,0 +1,153 @@
+package admin
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/crowfoot-db/crowfoot/server/listing"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// methods are the RPCs about operations.
+func (os *operations) methods() []rpc.Method {
+	return []rpc.Method{
+		rpc.Unary("ListOperations", os.listOperations),
+		rpc.Unary("GetOperation", os.getOperation),
+		rpc.Unary("DeleteOperation", os.deleteOperation),
+		rpc.Unary("CancelOperation", os.cancelOperation),
+		rpc.Unary("WaitOperation", os.waitOperation),
+	}
+}
+
+func (os *operations) getOperation(_ context.Context, req *longrunningpb.GetOperationRequest) (*longrunningpb.Operation, error) {
+	return os.get(req.Name)
+}
+
+func (os *operations) cancelOperation(_ context.Context, req *longrunningpb.CancelOperationRequest) (*emptypb.Empty, error) {
+	op, _, err := os.find(req.Name)
+	if err != nil {
+		return nil, err
+	}
+	if op != nil {
+		op.cancel()
+	}
+	return &emptypb.Empty{}, nil
+}
+
+func (os *operations) deleteOperation(_ context.Context, req *longrunningpb.DeleteOperationRequest) (*emptypb.Empty, error) {
+	op, _, err := os.find(req.Name)
+	if err != nil {
+		return nil, err
+	}
+	if op != nil {
+		os.remove(op)
+	}
+	return &emptypb.Empty{}, os.kept.ForgetOperations(req.Name)
+}
+
+// maxOperationWait bounds WaitOperation without a timeout of its own.
+const maxOperationWait = time.Hour
+
+func (os *operations) waitOperation(ctx context.Context, req *longrunningpb.WaitOperationRequest) (*longrunningpb.Operation, error) {
+	op, ended, err := os.find(req.Name)
+	if op == nil {
+		return ended, err
+	}
+	limit := maxOperationWait
+	if req.Timeout != nil {
+		limit = min(limit, req.Timeout.AsDuration())
+	}
+	op.wait(ctx, limit)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return op.proto()
+}
+
+// listOperations lists the operations of a resource; name is <resource>/operations, or the resource.
+func (os *operations) listOperations(_ context.Context, req *longrunningpb.ListOperationsRequest) (*longrunningpb.ListOperationsResponse, error) {
+	prefix := strings.TrimSuffix(req.Name, "/operations") + "/operations/"
+	list, next, err := os.listed(req, prefix, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &longrunningpb.ListOperationsResponse{Operations: list, NextPageToken: next}, nil
+}
+
+// An operationsRequest asks for one page of operations.
+type operationsRequest interface {
+	listing.PageRequest
+	GetFilter() string
+}
+
+// listed is one page of the operations whose names begin with prefix and that want (if it is not nil) and the filter let through.
+func (os *operations) listed(req operationsRequest, prefix string, want func(name string) bool) ([]*longrunningpb.Operation, string, error) {
+	conditions, err := parseOperationFilter(req.GetFilter())
+	if err != nil {
+		return nil, "", err
+	}
+	all, err := os.under(prefix)
+	if err != nil {
+		return nil, "", err
+	}
+	var list []*longrunningpb.Operation
+	for _, op := range all {
+		if (want == nil || want(op.Name)) && conditions.match(op) {
+			list = append(list, op)
+		}
+	}
+	return listing.Page(req, list, (*longrunningpb.Operation).GetName)
+}
+
+// An operationFilter is the part of the filter language that clients use:
+// conditions on name, done, error and metadata.@type, joined by AND.
+type operationFilter []func(*longrunningpb.Operation) bool
+
+func (f operationFilter) match(op *longrunningpb.Operation) bool {
+	for _, ok := range f {
+		if !ok(op) {
+			return false
+		}
+	}
+	return true
+}
+
+func parseOperationFilter(text string) (operationFilter, error) {
+	var filter operationFilter
+	for _, term := range strings.Fields(strings.NewReplacer("(", " ", ")", " ").Replace(text)) {
+		if strings.EqualFold(term, "AND") {
+			continue
+		}
+		at := strings.IndexAny(term, ":=")
+		if at < 0 {
+			return nil, usererror.InvalidFilter(text)
+		}
+		condition := operationCondition(term[:at], strings.Trim(term[at+1:], `"=`))
+		if condition == nil {
+			return nil, usererror.InvalidFilter(text)
+		}
+		filter = append(filter, condition)
+	}
+	return filter, nil
+}
+
+func operationCondition(field, value string) func(*longrunningpb.Operation) bool {
+	switch field {
+	case "name":
+		return func(op *longrunningpb.Operation) bool { return strings.Contains(op.Name, value) }
+	case "done":
+		return func(op *longrunningpb.Operation) bool { return op.Done == strings.EqualFold(value, "true") }
+	case "error":
+		return func(op *longrunningpb.Operation) bool {
+			return op.GetError() != nil && (value == "*" || strings.Contains(op.GetError().GetMessage(), value))
+		}
+	case "metadata.@type":
+		return func(op *longrunningpb.Operation) bool { return strings.HasSuffix(op.Metadata.GetTypeUrl(), value) }
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+package cost
+
+import (
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/stats/live"
+)
+
+// StartRead makes the record one of a Read, partitioned if it came with a partition token.
+func (r *Recorder) StartRead(p *database.Projection, tag string, partitioned bool) {
+	r.CPU.Is(&p.Typical)
+	r.kind = recordedRead
+	r.read.Access, r.read.Tag, r.read.Partitioned = p.Access, tag, partitioned
+	r.touch(p.Access)
+}
+
+// SetRead says what the read has returned: rows, and bytes of data.
+func (r *Recorder) SetRead(rows, bytes int64) { r.read.Rows, r.read.Bytes = rows, bytes }
+
+func (r *Recorder) endRead(now time.Time, total Cost, e Ending) {
+	v := &r.read
+	v.Outcome, v.InReadWrite, v.End, v.CPU = e.outcome(e.Err, total.Latency), r.locks.transaction != nil, now, total.CPU
+	v.LockingDelay, v.ClientWait = total.LockWait, r.Wire.ClientWait
+	r.db.Stats().Read(v)
+	r.addToTimeline(live.EventRead, v.Access.Target(), total, v.Rows, e.Err)
+}

@@ -1,0 +1,222 @@
+package cost
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/split"
+	"github.com/crowfoot-db/crowfoot/server/status"
+	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
+	"github.com/crowfoot-db/crowfoot/stats/live"
+	"github.com/crowfoot-db/crowfoot/txn"
+)
+
+// A Recorder takes down what one request costs. It is part of the request's Call and allocates nothing of its own.
+//
+// Prepare and Begin begin it, the methods named Start say what kind of request it turned out to be, those named Add add what it
+// did, and End closes it.
+type Recorder struct {
+	CPU    cpu.Meter     // the meter
+	Splits split.Tracker // the splits that it goes to, if TrackSplits found that they are of interest
+	Wire   Wire
+	Began  time.Time
+
+	clock func() time.Time
+	db    *database.Database // that it runs in; nil until that is known
+	locks lockWait
+	write written
+
+	kind    kind
+	query   stats.Query
+	read    stats.Read
+	profile func() string // the plan with what it cost, if it is to be kept
+}
+
+// Wire is what goes between client and server.
+type Wire struct {
+	Received, Sent int64 // bytes
+	Messages       int64 // sent
+	ClientWait     time.Duration
+}
+
+// A Transaction is the read-write transaction that a request may be part of.
+type Transaction interface {
+	LockWait() time.Duration // of all its requests, so far
+	Touch(accesses ...*stats.Access)
+	Timeline() *live.TimelineRecorder // nil without a tag
+}
+
+// lockWait is how long the request waits for locks.
+type lockWait struct {
+	transaction Transaction   // nil unless the request is part of a read-write transaction
+	before      time.Duration // what the transaction had waited when the request came
+	committing  time.Duration // by a commit, whose transaction may be its own
+}
+
+// written is what commits write.
+type written struct {
+	mutations int64 // rows that mutations name
+	commits   int64 // that were made durable
+}
+
+// kind says as what a request is recorded in the statistics of its database.
+type kind uint8
+
+const (
+	notRecorded kind = iota
+	recordedQuery
+	recordedRead
+)
+
+// Prepare is called first, before the request has come.
+func (r *Recorder) Prepare(clock func() time.Time, account *cpu.Account) {
+	r.clock, r.CPU.Account = clock, account
+}
+
+// Begin starts the request's time. CPU must be started too, in the way that suits the request.
+func (r *Recorder) Begin() { r.Began = r.clock() }
+
+// Elapsed is the time since Begin.
+func (r *Recorder) Elapsed() time.Duration { return r.clock().Sub(r.Began) }
+
+// RunIn says where the request runs: in a database and, unless t is nil, as a part of a read-write transaction.
+func (r *Recorder) RunIn(db *database.Database, t Transaction) {
+	r.db, r.locks.transaction = db, t
+	if t != nil {
+		r.locks.before = t.LockWait()
+	}
+}
+
+// Metered is ctx under which the CPU meter pauses while the transaction waits for a lock or a sync.
+func (r *Recorder) Metered(ctx context.Context) context.Context {
+	if r.locks.transaction == nil {
+		return ctx
+	}
+	return txn.WithMeter(ctx, &r.CPU)
+}
+
+// LockWait is how long the request has waited for locks. What other requests of its transaction waited meanwhile is in it.
+func (r *Recorder) LockWait() time.Duration {
+	if r.locks.transaction == nil {
+		return r.locks.committing
+	}
+	return r.locks.transaction.LockWait() - r.locks.before
+}
+
+// WaitForClient calls send, which may have to wait until the client reads.
+func (r *Recorder) WaitForClient(send func() error) error {
+	r.CPU.Hold()
+	began := r.clock()
+	err := send()
+	r.Wire.ClientWait += r.clock().Sub(began)
+	return err
+}
+
+// touch notes in the transaction what the request accesses.
+func (r *Recorder) touch(accesses ...*stats.Access) {
+	if r.locks.transaction != nil {
+		r.locks.transaction.Touch(accesses...)
+	}
+}
+
+// An Ending is how a request ended.
+type Ending struct {
+	Err      error     // that it was answered with
+	Failure  error     // of a part of it, though it was answered OK
+	Deadline time.Time // that the client set; zero for none
+}
+
+// A Cost is what a request has cost.
+type Cost struct {
+	Latency, CPU, LockWait time.Duration
+	RemoteCalls            int64 // that the servers of further splits would have been sent
+}
+
+// End closes the record and hands it to the statistics of the database. A request that never began, because it could not be
+// received, took no time.
+func (r *Recorder) End(e Ending) Cost {
+	if r.Began.IsZero() {
+		r.Began = r.clock()
+	}
+	used := r.CPU.Stop(r.load())
+	now := r.clock()
+	total := Cost{Latency: now.Sub(r.Began), CPU: used, LockWait: r.LockWait(), RemoteCalls: r.Splits.RemoteCalls()}
+	switch r.kind {
+	case recordedQuery:
+		r.endQuery(now, total, e)
+	case recordedRead:
+		r.endRead(now, total, e)
+	}
+	if r.Splits.Sampled() {
+		r.db.Splits().Charge(&r.Splits, used, now)
+	}
+	return total
+}
+
+// load is what the request had to do with.
+func (r *Recorder) load() cpu.Load {
+	return cpu.Load{
+		Messages: 1 + r.Wire.Messages,
+		Bytes:    r.Wire.Received + r.Wire.Sent,
+		Commits:  r.write.commits,
+		Rows:     r.query.RowsScanned + r.query.RowsWritten + r.query.Rows + r.read.Rows + r.write.mutations,
+	}
+}
+
+// outcome is how a request, or the part of it that failed with err, ended after a while.
+func (e Ending) outcome(err error, took time.Duration) stats.Outcome {
+	switch status.Code(err) {
+	case codes.OK:
+		return stats.Succeeded
+	case codes.Canceled:
+		if e.timedOut(took) {
+			return stats.TimedOut
+		}
+		return stats.Cancelled
+	case codes.DeadlineExceeded:
+		return stats.TimedOut
+	}
+	return stats.Failed
+}
+
+// timedOut says that the time the client gave is over, or all but over: its own clock began to run a little before the
+// server's, and then it cancels.
+func (e Ending) timedOut(took time.Duration) bool {
+	if e.Deadline.IsZero() {
+		return false
+	}
+	left := time.Until(e.Deadline)
+	return left < (took+left)/10
+}
+
+// addToTimeline notes the request in the timeline of its transaction, if that has one.
+func (r *Recorder) addToTimeline(kind live.EventKind, what string, total Cost, rows int64, err error) {
+	if r.locks.transaction == nil {
+		return
+	}
+	timeline := r.locks.transaction.Timeline()
+	if timeline == nil {
+		return
+	}
+	ev := live.Event{Kind: kind, What: what, Duration: total.Latency, LockWait: total.LockWait, Rows: rows}
+	if err != nil {
+		ev.Error = err.Error()
+	}
+	timeline.Add(r.Began, ev)
+}
+
+// Attributes are what a line of the log says about the statement or the read; nothing for other requests.
+func (r *Recorder) Attributes() []slog.Attr {
+	switch r.kind {
+	case recordedQuery:
+		return []slog.Attr{slog.Int64("text_fingerprint", r.query.Text.Fingerprint), slog.Int64("rows", r.query.Rows+r.query.RowsWritten)}
+	case recordedRead:
+		return []slog.Attr{slog.String("table", r.read.Access.Target()), slog.Int64("rows", r.read.Rows)}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package grpc
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/server/status"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// describe makes gRPC's description of a service.
+func describe(d *rpc.Dispatcher, s *rpc.Service) *grpc.ServiceDesc {
+	desc := &grpc.ServiceDesc{ServiceName: s.Name, HandlerType: (*any)(nil)}
+	for i := range s.Methods {
+		m := &s.Methods[i]
+		if m.Streaming {
+			desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: m.Name, ServerStreams: true, Handler: streamHandler(d, m)})
+		} else {
+			desc.Methods = append(desc.Methods, grpc.MethodDesc{MethodName: m.Name, Handler: unaryHandler(d, m)})
+		}
+	}
+	return desc
+}
+
+func unaryHandler(d *rpc.Dispatcher, m *rpc.Method) grpc.MethodHandler {
+	return func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+		return newTransport(ctx, nil).serve(d, m, decode)
+	}
+}
+
+func streamHandler(d *rpc.Dispatcher, m *rpc.Method) grpc.StreamHandler {
+	return func(_ any, stream grpc.ServerStream) error {
+		_, err := newTransport(stream.Context(), stream).serve(d, m, stream.RecvMsg)
+		return err
+	}
+}
+
+// serve takes the request through its life and releases the transport. Its error is gRPC's status.
+func (t *transport) serve(d *rpc.Dispatcher, m *rpc.Method, decode func(any) error) (reply any, err error) {
+	d.Begin(&t.call, m, t)
+	if err = t.receive(decode); err == nil {
+		reply, err = t.call.Run(t.ctx)
+	}
+	t.call.End(err)
+	if err != nil {
+		reply, err = nil, t.fail(err)
+	}
+	t.release()
+	return reply, err
+}
+
+// receive has gRPC read the request, which the codec decodes into the call.
+func (t *transport) receive(decode func(any) error) error {
+	if err := decode(t); err != nil {
+		return transportError(err)
+	}
+	return t.refusal
+}
+
+// fail makes gRPC's status of the error that the call ended with, and sets its trailers.
+func (t *transport) fail(err error) error {
+	st := grpcstatus.FromProto(status.Of(err))
+	for _, detail := range st.Details() {
+		t.setDetail(detail)
+	}
+	return st.Err()
+}
+
+// transportError is an error of gRPC's library, such as one of a client that went away, as one for users.
+func transportError(err error) error {
+	if err == nil {
+		return nil
+	}
+	st := grpcstatus.Convert(err)
+	return usererror.Transport(st.Code(), st.Message())
+}

@@ -1,0 +1,96 @@
+package grpc
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+)
+
+// A transport is one request over gRPC with its call. Transports are used again, so that a request allocates neither.
+type transport struct {
+	ctx    context.Context
+	stream grpc.ServerStream // nil for a unary method
+	timing bool              // the client asked for server-timing
+	// refusal is why the request could not be decoded: gRPC would answer errors of a codec itself, and as INTERNAL.
+	refusal error
+	call    rpc.Call
+}
+
+var transports = sync.Pool{New: func() any { return new(transport) }}
+
+// newTransport is that of a request which is about to be received. It must be released.
+func newTransport(ctx context.Context, stream grpc.ServerStream) *transport {
+	t := transports.Get().(*transport)
+	t.ctx, t.stream = ctx, stream
+	t.timing = asksTiming(ctx)
+	return t
+}
+
+func (t *transport) release() {
+	*t = transport{}
+	transports.Put(t)
+}
+
+// asksTiming says whether the client asked for server-timing.
+func asksTiming(ctx context.Context) bool {
+	return len(metadata.ValueFromIncomingContext(ctx, rpc.AsksTimingKey)) > 0
+}
+
+// Metadata implements rpc.Transport.
+func (t *transport) Metadata(name string) []string {
+	return metadata.ValueFromIncomingContext(t.ctx, name)
+}
+
+// Peer implements rpc.Transport.
+func (t *transport) Peer() string {
+	if p, ok := peer.FromContext(t.ctx); ok {
+		return p.Addr.String()
+	}
+	return ""
+}
+
+// WantsTiming implements rpc.Transport.
+func (t *transport) WantsTiming() bool { return t.timing }
+
+// SetHeader implements rpc.Transport.
+func (t *transport) SetHeader(name, value string) {
+	_ = grpc.SetHeader(t.ctx, metadata.MD{name: {value}}) // fails if the client went away
+}
+
+// SetTrailer implements rpc.Transport.
+func (t *transport) SetTrailer(name, value string) {
+	_ = grpc.SetTrailer(t.ctx, metadata.MD{name: {value}}) // fails if the client went away
+}
+
+// Send implements rpc.Transport.
+func (t *transport) Send(m any) error { return transportError(t.stream.SendMsg(m)) }
+
+// Trailers in which older clients look for the details of an error; newer ones read them from the status. Java up to 6.87 looks only
+// there for ResourceInfo.
+const (
+	retryInfoTrailer    = "google.rpc.retryinfo-bin"
+	resourceInfoTrailer = "google.rpc.resourceinfo-bin"
+)
+
+// setDetail sets the trailer of a detail of the status, if there is one for its kind.
+func (t *transport) setDetail(detail any) {
+	var trailer string
+	switch detail.(type) {
+	case *errdetails.RetryInfo:
+		trailer = retryInfoTrailer
+	case *errdetails.ResourceInfo:
+		trailer = resourceInfoTrailer
+	default:
+		return
+	}
+	if b, err := proto.Marshal(detail.(proto.Message)); err == nil {
+		t.SetTrailer(trailer, string(b))
+	}
+}

@@ -1,0 +1,19 @@
+package grpc
+
+import (
+	"testing"
+
+	"google.golang.org/grpc/metadata"
+)
+
+// TestTimingCostsNothingUnasked: a point read that does not ask allocates nothing for it.
+func TestTimingCostsNothingUnasked(t *testing.T) {
+	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("user-agent", "x", "x-goog-request-params", "session=s"))
+	if n := testing.AllocsPerRun(100, func() {
+		if asksTiming(ctx) {
+			t.Error("nobody asked")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

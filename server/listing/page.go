@@ -1,0 +1,86 @@
+package listing
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"hash/fnv"
+	"sort"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// maxPage is how many items one page of a list has at most: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#listsessionsrequest.
+const maxPage = 1000
+
+// A PageRequest asks for one page of a list.
+type PageRequest interface {
+	proto.Message
+	GetPageSize() int32
+	GetPageToken() string
+}
+
+// Page cuts out of a list that is sorted by name what req asks for, and makes the token of the next page.
+func Page[T any](req PageRequest, list []T, name func(T) string) ([]T, string, error) {
+	size := int(req.GetPageSize())
+	if size < 0 {
+		return nil, "", usererror.InvalidPageSize(req.GetPageSize())
+	}
+	if size == 0 || size > maxPage {
+		size = maxPage
+	}
+	if token := req.GetPageToken(); token != "" {
+		last, ok := openPageToken(req, token)
+		if !ok {
+			return nil, "", usererror.InvalidPageToken()
+		}
+		list = list[sort.Search(len(list), func(i int) bool { return name(list[i]) > last }):]
+	}
+	if len(list) <= size {
+		return list, "", nil
+	}
+	return list[:size], pageToken(req, name(list[size-1])), nil
+}
+
+// checksumSize is the length in bytes of a page token's checksum.
+const checksumSize = 8
+
+// A page token is base64 of
+//
+//	checksum (8 bytes) | name of the last item of the page before
+//
+// The checksum is no secret: who makes a token by himself sees no more than with one of ours. It is the same after a restart.
+
+func pageToken(req PageRequest, last string) string {
+	token := binary.BigEndian.AppendUint64(nil, pageChecksum(req, last))
+	return base64.RawURLEncoding.EncodeToString(append(token, last...))
+}
+
+// openPageToken gives the name in a token that was made for req.
+func openPageToken(req PageRequest, token string) (last string, ok bool) {
+	data, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(data) < checksumSize {
+		return "", false
+	}
+	last = string(data[checksumSize:])
+	return last, binary.BigEndian.Uint64(data) == pageChecksum(req, last)
+}
+
+// pageChecksum is of the name and of all that the request says but which page: it must be the same for all pages.
+func pageChecksum(req PageRequest, last string) uint64 {
+	m := proto.Clone(req)
+	r := m.ProtoReflect()
+	for _, field := range []protoreflect.Name{"page_size", "page_token"} {
+		r.Clear(r.Descriptor().Fields().ByName(field))
+	}
+	h := fnv.New64a()
+	h.Write([]byte(r.Descriptor().FullName()))
+	if data, err := (proto.MarshalOptions{Deterministic: true}).Marshal(m); err == nil {
+		h.Write(data)
+	}
+	h.Write([]byte{0})
+	h.Write([]byte(last))
+	return h.Sum64()
+}

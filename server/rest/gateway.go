@@ -1,0 +1,116 @@
+package rest
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// A Gateway serves the services of a dispatcher over HTTP with JSON. It calls the same methods as gRPC does. A streamed reply is a JSON array.
+type Gateway struct {
+	dispatcher *rpc.Dispatcher
+	routes     []*route
+	others     map[string]http.HandlerFunc
+	log        *slog.Logger
+}
+
+// NewGateway makes the gateway of a dispatcher. others are handlers by path, of what is not the API.
+func NewGateway(d *rpc.Dispatcher, others map[string]http.HandlerFunc, log *slog.Logger) *Gateway {
+	g := &Gateway{dispatcher: d, others: others, log: log}
+	for i := range d.Services {
+		s := &d.Services[i]
+		methods := s.Descriptor().Methods()
+		for j := range s.Methods {
+			m := &s.Methods[j]
+			g.routes = append(g.routes, routesOf(m, methods.ByName(protoreflect.Name(m.Name)))...)
+		}
+	}
+	return g
+}
+
+// ServeHTTP implements http.Handler.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if serve := g.others[r.URL.Path]; serve != nil {
+		serve(w, r)
+		return
+	}
+	found, values := g.route(r)
+	if found == nil {
+		err := usererror.NoRoute(r.Method, r.URL.Path)
+		g.write(w, HTTPStatus(err), errorBody(err))
+		return
+	}
+	t := newTransport(w, r, found)
+	g.dispatcher.Begin(&t.call, found.method, t)
+	t.call.Received(0)
+	err := decodeRequest(found, values, r, t.call.Request)
+	t.call.Cost.Wire.Received = t.body.read
+	if found.method.Streaming && err == nil {
+		g.serveStream(t)
+		return
+	}
+	g.serveUnary(t, err)
+}
+
+// route finds the binding of a request. Bindings with a suffix go first, since a variable may hold a colon.
+func (g *Gateway) route(r *http.Request) (found *route, values []string) {
+	path := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
+	for _, candidate := range g.routes {
+		if candidate.verb != r.Method || (found != nil && candidate.suffix == "") {
+			continue
+		}
+		if v, ok := candidate.match(path); ok {
+			found, values = candidate, v
+			if found.suffix != "" {
+				break
+			}
+		}
+	}
+	return found, values
+}
+
+// serveUnary runs a unary call, unless its request was refused, and answers with one value: the reply, whose encoding is part of the call, or
+// the error.
+func (g *Gateway) serveUnary(t *transport, refusal error) {
+	data, err := []byte(nil), refusal
+	if err == nil {
+		var reply any
+		if reply, err = t.call.Run(t.request.Context()); err == nil {
+			data, err = t.encode(reply)
+		}
+	}
+	if err != nil {
+		data = errorBody(err)
+	}
+	t.call.Cost.Wire.Sent = int64(len(data) + 1)
+	t.call.End(err)
+	g.write(t.reply, HTTPStatus(err), data)
+}
+
+// serveStream runs a streaming call and answers with an array.
+func (g *Gateway) serveStream(t *transport) {
+	_, err := t.call.Run(t.request.Context())
+	closing := t.closing(err)
+	t.call.Cost.Wire.Sent = t.sent + int64(len(closing))
+	t.call.End(err)
+	if !t.begun {
+		t.begin(HTTPStatus(err))
+	}
+	if _, err := t.reply.Write([]byte(closing)); err != nil {
+		g.log.Debug("client is gone", slog.Any("error", err))
+	}
+}
+
+// write sends a reply that is all there.
+func (g *Gateway) write(w http.ResponseWriter, status int, data []byte) {
+	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	w.WriteHeader(status)
+	if _, err := w.Write(append(data, '\n')); err != nil {
+		g.log.Debug("client is gone", slog.Any("error", err))
+	}
+}

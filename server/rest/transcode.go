@@ -1,0 +1,200 @@
+package rest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// decodeRequest fills req from a request's body, query and path; the later wins.
+func decodeRequest(route *route, values []string, r *http.Request, req proto.Message) error {
+	if route.body != "" {
+		data, err := readBody(r, rpc.MaxBytes(req))
+		if err != nil {
+			return err
+		}
+		if err := decodeBody(route.body, data, req); err != nil {
+			return err
+		}
+	}
+	if err := decodeQuery(r, req); err != nil {
+		return err
+	}
+	for i, v := range route.variables {
+		tree := fieldTree{}
+		if err := tree.add(req.ProtoReflect().Descriptor(), v.field, values[i:i+1]); err != nil {
+			return err
+		}
+		if err := tree.merge(req); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readBody reads the body of a request of permitted size.
+func readBody(r *http.Request, limit int) ([]byte, error) {
+	body := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		unzipped, err := gzip.NewReader(r.Body)
+		if err != nil {
+			return nil, usererror.UndecodableRequest("The request body is not valid gzip.")
+		}
+		body = unzipped
+	}
+	data, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
+	switch {
+	case err != nil && errors.Is(r.Context().Err(), context.Canceled):
+		return nil, context.Canceled
+	case err != nil:
+		return nil, usererror.UndecodableRequest("The request body could not be read.")
+	case len(data) > limit:
+		return nil, usererror.RequestTooLarge(limit)
+	}
+	return data, nil
+}
+
+// decodeBody reads JSON into a message or into one of its fields. The content
+// type does not matter: curl calls everything a form.
+func decodeBody(field string, data []byte, req proto.Message) error {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil
+	}
+	if field != "*" {
+		data = named(req.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(field)), data)
+	}
+	return unmarshalJSON(data, req)
+}
+
+// decodeQuery reads query parameters into fields: a.b=1 is field b of field a.
+// Those that all of Google's APIs know do not concern the method.
+func decodeQuery(r *http.Request, req proto.Message) error {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	tree, query := fieldTree{}, r.URL.Query()
+	for _, path := range slices.Sorted(maps.Keys(query)) {
+		if strings.HasPrefix(path, "$") || slices.Contains(systemParameters, path) {
+			continue
+		}
+		if err := tree.add(req.ProtoReflect().Descriptor(), path, query[path]); err != nil {
+			return err
+		}
+	}
+	return tree.merge(req)
+}
+
+// systemParameters are those of https://cloud.google.com/apis/docs/system-parameters and the older ones of discovery
+// documents, beside those that begin with a $.
+var systemParameters = []string{
+	"access_token", "alt", "callback", "fields", "key", "oauth_token", "prettyPrint", "quotaUser", "uploadType", "upload_protocol", "userIp",
+}
+
+// A fieldTree is a message as JSON, in the making.
+type fieldTree map[string]any
+
+// maxFieldPath bounds how deep a parameter reaches.
+const maxFieldPath = 16
+
+// add sets the field at a dotted path; names are those of the proto or of JSON.
+func (t fieldTree) add(d protoreflect.MessageDescriptor, path string, values []string) error {
+	names := strings.Split(path, ".")
+	for i, name := range names {
+		f := fieldNamed(d, name)
+		if f == nil || i == maxFieldPath {
+			return usererror.UnknownParameter(path, name)
+		}
+		last := i == len(names)-1
+		switch {
+		case last && isLeaf(f):
+			t[f.JSONName()] = jsonOf(f, values)
+			return nil
+		case last, f.IsMap(), f.IsList():
+			return usererror.MessageParameter(path, name)
+		case isLeaf(f):
+			return usererror.UnknownParameter(path, names[i+1])
+		}
+		child, ok := t[f.JSONName()].(fieldTree)
+		if !ok {
+			child = fieldTree{}
+			t[f.JSONName()] = child
+		}
+		t, d = child, f.Message()
+	}
+	return nil
+}
+
+// jsonOf is the JSON of a field given as text. protojson reads most kinds from strings.
+func jsonOf(f protoreflect.FieldDescriptor, values []string) any {
+	if f.IsList() {
+		list := make([]any, len(values))
+		for i, v := range values {
+			list[i] = scalarJSON(f, v)
+		}
+		return list
+	}
+	return scalarJSON(f, values[len(values)-1])
+}
+
+func scalarJSON(f protoreflect.FieldDescriptor, text string) any {
+	switch f.Kind() {
+	case protoreflect.BoolKind:
+		if b, err := strconv.ParseBool(text); err == nil {
+			return b
+		}
+	case protoreflect.MessageKind:
+		if f.Message().FullName() == "google.protobuf.FieldMask" {
+			return camelCase(text)
+		}
+	case protoreflect.EnumKind:
+		if n, err := strconv.ParseInt(text, 10, 32); err == nil {
+			return n
+		}
+	}
+	return text
+}
+
+// camelCase turns the names of a field mask into those of JSON, which is what protojson wants.
+func camelCase(names string) string {
+	var b strings.Builder
+	for i := 0; i < len(names); i++ {
+		if names[i] == '_' && i+1 < len(names) && names[i+1] >= 'a' && names[i+1] <= 'z' {
+			i++
+			b.WriteByte(names[i] - 'a' + 'A')
+			continue
+		}
+		b.WriteByte(names[i])
+	}
+	return b.String()
+}
+
+// merge reads the tree and adds it to m.
+func (t fieldTree) merge(m proto.Message) error {
+	if len(t) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	part := m.ProtoReflect().New().Interface()
+	if err := unmarshalJSON(data, part); err != nil {
+		return err
+	}
+	proto.Merge(m, part)
+	return nil
+}

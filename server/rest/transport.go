@@ -1,0 +1,121 @@
+package rest
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+)
+
+// A transport is one request over REST with its call. A streamed reply is the elements of a JSON array.
+type transport struct {
+	request *http.Request
+	body    countedBody
+	reply   http.ResponseWriter
+	route   *route
+	call    rpc.Call
+	begun   bool  // the array
+	sent    int64 // bytes of the array
+}
+
+func newTransport(w http.ResponseWriter, r *http.Request, found *route) *transport {
+	t := &transport{request: r, body: countedBody{ReadCloser: r.Body}, reply: w, route: found}
+	r.Body = &t.body
+	return t
+}
+
+// A countedBody is the body of a request that counts how much of it is read.
+type countedBody struct {
+	io.ReadCloser
+	read int64
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	return n, err
+}
+
+// Metadata implements rpc.Transport.
+func (t *transport) Metadata(name string) []string { return t.request.Header.Values(name) }
+
+// Peer implements rpc.Transport.
+func (t *transport) Peer() string { return t.request.RemoteAddr }
+
+// WantsTiming implements rpc.Transport: over REST every client is told.
+func (t *transport) WantsTiming() bool { return true }
+
+// SetHeader implements rpc.Transport.
+func (t *transport) SetHeader(name, value string) { t.reply.Header().Add(name, value) }
+
+// SetTrailer implements rpc.Transport. A reply that is not streamed is written when all is known, so it has it in its header.
+func (t *transport) SetTrailer(name, value string) {
+	if t.route.method.Streaming {
+		name = http.TrailerPrefix + name
+	}
+	t.reply.Header().Add(name, value)
+}
+
+// Send implements rpc.Transport.
+func (t *transport) Send(m any) error {
+	data, err := t.encode(m)
+	if err != nil {
+		return err
+	}
+	lead := []byte(",\n")
+	if !t.begun {
+		t.begin(http.StatusOK)
+		lead = []byte("[")
+	}
+	n, err := t.reply.Write(append(lead, data...))
+	t.sent += int64(n)
+	if err != nil {
+		return context.Canceled // the client went away
+	}
+	if f, ok := t.reply.(http.Flusher); ok {
+		f.Flush()
+	}
+	return nil
+}
+
+// encode makes JSON of a message of the reply, which may be a frame.
+func (t *transport) encode(reply any) ([]byte, error) {
+	m, ok := reply.(proto.Message)
+	if !ok {
+		kind, err := protoregistry.GlobalTypes.FindMessageByName(t.route.descriptor.Output().FullName())
+		if err != nil {
+			return nil, err
+		}
+		m = kind.New().Interface()
+		if err := reply.(*rpc.Frame).Decode(m); err != nil {
+			return nil, err
+		}
+	}
+	return protojson.Marshal(m)
+}
+
+func (t *transport) begin(status int) {
+	t.begun = true
+	t.reply.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	t.reply.WriteHeader(status)
+}
+
+// closing is the end of the array of a call that ended with err: an error after the first element is an element of its own.
+func (t *transport) closing(err error) string {
+	text := "]\n"
+	if err != nil {
+		text = string(errorBody(err)) + text
+	}
+	switch {
+	case !t.begun:
+		text = "[" + text
+	case err != nil:
+		text = ",\n" + text
+	}
+	return text
+}

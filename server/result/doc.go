@@ -1,0 +1,9 @@
+// Package result turns rows into the messages of a reply: one ResultSet, or a stream of PartialResultSets with resume tokens.
+//
+// It promises that rows go to the wire as the bytes that the row source appends, without a proto message per value, and that a
+// stream which is resumed from a token goes on with the very value that the broken one ended before.
+//
+// It leaves out where rows come from and what they cost.
+//
+// Imports of this module: mvcc, server/rpc, server/token, sql/plan, usererror, value.
+package result

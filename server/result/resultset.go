@@ -1,0 +1,72 @@
+package result
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// maxResultSet is what one message may hold: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#executesql.
+const maxResultSet = 10 << 20
+
+// Set reads a result, from the position on, into one ResultSet message.
+func (r *Result) Set(ctx context.Context, from Position) (f *rpc.Frame, err error) {
+	if from.value > 0 || from.piece > 0 {
+		return nil, usererror.ResumeWithinRow()
+	}
+	f = rpc.NewFrame()
+	defer func() {
+		if err != nil {
+			f.Release()
+		}
+	}()
+	f.Data = r.appendMetadata(f.Data, tagResultMetadata)
+	if r.Rows != nil {
+		if err := r.skip(from.row); err != nil {
+			return f, err
+		}
+		if err := r.appendRows(f); err != nil {
+			return f, err
+		}
+	}
+	if r.AppendStats != nil {
+		f.Data = r.AppendStats(f.Data, tagResultStats)
+	}
+	return f, ctx.Err()
+}
+
+// appendRows appends all rows as ResultSet.rows.
+func (r *Result) appendRows(f *rpc.Frame) error {
+	for {
+		ok, err := r.Rows.Next()
+		if !ok || err != nil {
+			return err
+		}
+		f.Data = appendResultRow(f.Data, r.Rows)
+		r.Sent++
+		if len(f.Data) > maxResultSet {
+			return usererror.ResultTooLarge(maxResultSet)
+		}
+	}
+}
+
+// appendResultRow appends the current row as a ListValue. Its elements have the
+// same form as those of PartialResultSet.values, but for the field number.
+func appendResultRow(dst []byte, rows Rows) []byte {
+	dst, mark := value.BeginField(dst, tagResultRow)
+	at := len(dst)
+	dst = rows.AppendWire(dst)
+	for at < len(dst) {
+		dst[at] = tagListValue
+		n, head := protowire.ConsumeVarint(dst[at+1:])
+		if head < 0 {
+			break // AppendWire made it
+		}
+		at += 1 + head + int(n)
+	}
+	return value.EndField(dst, mark)
+}

@@ -1,0 +1,83 @@
+package result
+
+import (
+	"encoding/binary"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/server/token"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// A Position is a place in the values of a result: before piece number piece of
+// value number value of row number row, all from 0. A value has several pieces
+// only if it was cut (see chunk.go).
+type Position struct {
+	row          uint64
+	value, piece uint32
+}
+
+// A Resumption is what a resume token says: the same request, at the same
+// timestamp, continues from a position.
+type Resumption struct {
+	request uint64         // fingerprint of the request
+	At      mvcc.Timestamp // of the snapshot; 0 in a read-write transaction
+	from    Position
+}
+
+// Position is where the stream continues; a request without a token begins at the start.
+func (r *Resumption) Position() Position {
+	if r == nil {
+		return Position{}
+	}
+	return r.from
+}
+
+// Resume tokens are opaque to clients:
+//
+//	version 1 | request 8 | at 8 | row uvarint | value uvarint | piece uvarint | checksum 8
+//
+// The checksum is keyed by the server's seed, so that nothing but what this
+// server gave out is believed.
+const (
+	resumeVersion  = 1
+	resumeHead     = 1 + 8 + 8
+	maxResumeToken = resumeHead + 3*binary.MaxVarintLen64 + token.ChecksumSize
+)
+
+// appendToken appends the token of r.
+func (r Resumption) appendToken(dst []byte, k token.Key) []byte {
+	start := len(dst)
+	dst = append(dst, resumeVersion)
+	dst = binary.BigEndian.AppendUint64(dst, r.request)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(r.At))
+	dst = binary.AppendUvarint(dst, r.from.row)
+	dst = binary.AppendUvarint(dst, uint64(r.from.value))
+	dst = binary.AppendUvarint(dst, uint64(r.from.piece))
+	return k.Seal(dst, start)
+}
+
+// ParseToken reads a resume token; request is the fingerprint of the request that carries it.
+func ParseToken(k token.Key, data []byte, request uint64) (*Resumption, error) {
+	body, ok := k.Open(data)
+	if !ok || len(body) < resumeHead || body[0] != resumeVersion {
+		return nil, usererror.InvalidResumeToken()
+	}
+	r := &Resumption{
+		request: binary.BigEndian.Uint64(body[1:]),
+		At:      mvcc.Timestamp(binary.BigEndian.Uint64(body[9:])),
+	}
+	var counts [3]uint64
+	rest := body[resumeHead:]
+	for i := range counts {
+		n := 0
+		if counts[i], n = binary.Uvarint(rest); n <= 0 {
+			return nil, usererror.InvalidResumeToken()
+		}
+		rest = rest[n:]
+	}
+	if r.request != request {
+		return nil, usererror.ForeignResumeToken()
+	}
+	r.from = Position{row: counts[0], value: uint32(counts[1]), piece: uint32(counts[2])}
+	return r, nil
+}

@@ -1,0 +1,240 @@
+package result
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/server/token"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+)
+
+// A frame is sent when it has flushBytes and more is to come. Values longer than chunkBytes are cut
+// (see chunk.go), so that a message stays below flushBytes + chunkBytes, under gRPC's default limit of 4 MiB.
+const (
+	flushBytes = 256 << 10
+	chunkBytes = 1 << 20
+)
+
+// Rows are what a result is read from: rows of a table or of a statement.
+// AppendWire appends the row that Next moved to as PartialResultSet.values elements, DataSize is how many bytes of
+// data it has appended so far.
+type Rows interface {
+	Next() (bool, error)
+	AppendWire(dst []byte) []byte
+	DataSize() int64
+}
+
+// A Result is what a request answers.
+type Result struct {
+	Transaction *Transaction // what the metadata says of it
+	Columns     []plan.Column
+	Rows        Rows // nil for none
+	// AppendStats appends the ResultSetStats field once all rows are read, if there is one; tag is the field's.
+	AppendStats func(dst []byte, tag byte) []byte
+	// Undeclared are the parameters of a PLAN request; nil for other requests.
+	Undeclared []plan.Param
+	Sent       int64 // rows, so far
+}
+
+// DataSize is how many bytes of data have been sent.
+func (r *Result) DataSize() int64 {
+	if r.Rows == nil {
+		return 0
+	}
+	return r.Rows.DataSize()
+}
+
+// skip passes over n rows, which the client has.
+func (r *Result) skip(n uint64) error {
+	for range n {
+		if ok, err := r.Rows.Next(); !ok || err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendMetadata appends the ResultSetMetadata field.
+func (r *Result) appendMetadata(dst []byte, tag byte) []byte {
+	rowType := sizeRowType(r.Columns)
+	transaction := r.Transaction.appendTo(nil)
+	size := 1 + protowire.SizeBytes(rowType) + len(transaction)
+	var undeclared []byte
+	if r.Undeclared != nil {
+		undeclared = appendUndeclared(r.Undeclared)
+		size += len(undeclared)
+	}
+	dst = protowire.AppendVarint(append(dst, tag), uint64(size))
+	dst = protowire.AppendVarint(append(dst, tagMetadataRowType), uint64(rowType))
+	dst = appendRowType(dst, r.Columns)
+	dst = append(dst, transaction...)
+	return append(dst, undeclared...)
+}
+
+func appendUndeclared(params []plan.Param) []byte {
+	var body []byte
+	for _, p := range params {
+		body = appendField(body, p.Name, p.Type)
+	}
+	return protowire.AppendBytes([]byte{tagMetadataUndeclared}, body)
+}
+
+// A streamer sends a result as PartialResultSets. Every one carries a token
+// with which the client can have what follows it.
+type streamer struct {
+	*Result
+	ctx    context.Context
+	tokens token.Key
+	call   *rpc.Call
+	token  Resumption // from is the position behind what frame holds
+	resume Position   // where a resumed stream begins
+	frame  *rpc.Frame
+	row    []byte // room for a row that has to be cut up
+}
+
+// Stream sends a result as the reply of a call. request is the call's fingerprint, resume where the stream begins.
+func (r *Result) Stream(ctx context.Context, c *rpc.Call, tokens token.Key, request uint64, resume Position) error {
+	w := streamer{Result: r, ctx: ctx, tokens: tokens, call: c, resume: resume, frame: rpc.NewFrame()}
+	w.token = Resumption{request: request, At: r.Transaction.At, from: Position{row: resume.row}}
+	w.frame.Data = r.appendMetadata(w.frame.Data, tagPartialMetadata)
+	if err := w.run(); err != nil {
+		w.frame.Release()
+		return err
+	}
+	return nil
+}
+
+func (w *streamer) run() error {
+	if w.Rows != nil {
+		if err := w.skip(w.resume.row); err != nil {
+			return err
+		}
+		if err := w.appendRows(); err != nil {
+			return err
+		}
+	}
+	w.seal()
+	if w.AppendStats != nil {
+		w.frame.Data = w.AppendStats(w.frame.Data, tagPartialStats)
+	}
+	w.frame.Data = append(w.frame.Data, tagPartialLast, 1)
+	return w.send()
+}
+
+func (w *streamer) appendRows() error {
+	for {
+		ok, err := w.Rows.Next()
+		if !ok || err != nil {
+			return err
+		}
+		if len(w.frame.Data) >= flushBytes {
+			if err := w.next(); err != nil {
+				return err
+			}
+		}
+		if err := w.appendRow(); err != nil {
+			return err
+		}
+	}
+}
+
+// appendRow adds the current row to the frame. A row that is too large, or
+// begins in the middle, is added again value by value.
+func (w *streamer) appendRow() error {
+	start := len(w.frame.Data)
+	w.frame.Data = w.Rows.AppendWire(w.frame.Data)
+	w.Sent++
+	partly := w.resume.value > 0 || w.resume.piece > 0
+	if partly || len(w.frame.Data)-start > flushBytes {
+		w.row = append(w.row[:0], w.frame.Data[start:]...)
+		w.frame.Data = w.frame.Data[:start]
+		if err := w.appendValues(w.row); err != nil {
+			return err
+		}
+		w.resume = Position{}
+	}
+	w.token.from = Position{row: w.token.from.row + 1}
+	return nil
+}
+
+// appendValues adds a row value by value, cutting long values and frames.
+func (w *streamer) appendValues(row []byte) error {
+	for i := uint32(0); len(row) > 0; i++ {
+		body, n := protowire.ConsumeBytes(row[1:])
+		if n < 0 {
+			return fmt.Errorf("malformed values: %w", protowire.ParseError(n))
+		}
+		row = row[1+n:]
+		if i < w.resume.value {
+			continue
+		}
+		w.token.from.value, w.token.from.piece = i, 0
+		if len(w.frame.Data) >= flushBytes {
+			if err := w.next(); err != nil {
+				return err
+			}
+		}
+		if err := w.appendPieces(body); err != nil {
+			return err
+		}
+		w.resume.piece = 0
+	}
+	return nil
+}
+
+// appendPieces adds one value, in pieces if it is long. All but the last piece end a frame.
+func (w *streamer) appendPieces(body []byte) error {
+	for piece := uint32(0); ; piece++ {
+		head, tail, ok := cut(body, chunkBytes)
+		if !ok {
+			break
+		}
+		body = tail
+		if piece < w.resume.piece {
+			continue
+		}
+		w.appendValue(head)
+		w.token.from.piece = piece + 1
+		w.frame.Data = append(w.frame.Data, tagPartialChunked, 1)
+		if err := w.next(); err != nil {
+			return err
+		}
+	}
+	w.appendValue(body)
+	return nil
+}
+
+func (w *streamer) appendValue(body []byte) {
+	w.frame.Data = protowire.AppendBytes(append(w.frame.Data, tagPartialValue), body)
+}
+
+// next sends the frame and begins another.
+func (w *streamer) next() error {
+	w.seal()
+	if err := w.send(); err != nil {
+		return err
+	}
+	w.frame = rpc.NewFrame()
+	return w.ctx.Err()
+}
+
+// seal appends the token of what follows the frame.
+func (w *streamer) seal() {
+	var room [maxResumeToken]byte
+	token := w.token.appendToken(room[:0], w.tokens)
+	w.frame.Data = protowire.AppendBytes(append(w.frame.Data, tagPartialToken), token)
+}
+
+// send gives the frame away.
+func (w *streamer) send() error {
+	f := *w.frame
+	w.frame.Data = nil
+	if err := w.call.Send(&f); err != nil {
+		return err
+	}
+	w.Transaction.Sent = true
+	return nil
+}

@@ -1,0 +1,62 @@
+package result
+
+import (
+	"encoding/binary"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+// A Transaction is what the metadata of a result says of the transaction that the request ran in.
+type Transaction struct {
+	ID       []byte         // of a transaction that the request began
+	At       mvcc.Timestamp // of the snapshot; 0 in a read-write transaction
+	ReturnAt bool           // the client wants to know At
+	Sent     bool           // a message with the metadata has been sent
+}
+
+// Proto is the transaction as metadata carries it, nil if it carries none.
+func (t *Transaction) Proto() *spannerpb.Transaction {
+	if t.ID == nil && !t.ReturnAt {
+		return nil
+	}
+	p := &spannerpb.Transaction{Id: t.ID}
+	if t.ReturnAt {
+		p.ReadTimestamp = timestamppb.New(t.At.Time())
+	}
+	return p
+}
+
+// appendTo appends the ResultSetMetadata.transaction field, if there is one.
+func (t *Transaction) appendTo(dst []byte) []byte {
+	if t.ID == nil && !t.ReturnAt {
+		return dst
+	}
+	var room [64]byte
+	body := room[:0]
+	if t.ID != nil {
+		body = protowire.AppendBytes(append(body, tagTransactionID), t.ID)
+	}
+	if t.ReturnAt {
+		var stamp [32]byte
+		body = protowire.AppendBytes(append(body, tagTransactionReadTimestamp), appendTimestamp(stamp[:0], t.At))
+	}
+	return protowire.AppendBytes(append(dst, tagMetadataTransaction), body)
+}
+
+const (
+	tagTransactionID            = 1<<3 | 2
+	tagTransactionReadTimestamp = 2<<3 | 2
+	tagTimestampSeconds         = 1 << 3
+	tagTimestampNanos           = 2 << 3
+)
+
+// appendTimestamp appends the body of a google.protobuf.Timestamp.
+func appendTimestamp(dst []byte, at mvcc.Timestamp) []byte {
+	t := at.Time()
+	dst = binary.AppendUvarint(append(dst, tagTimestampSeconds), uint64(t.Unix()))
+	return binary.AppendUvarint(append(dst, tagTimestampNanos), uint64(t.Nanosecond()))
+}

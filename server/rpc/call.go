@@ -1,0 +1,133 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/server/cost"
+	"github.com/crowfoot-db/crowfoot/server/status"
+	"github.com/crowfoot-db/crowfoot/stats/metrics"
+)
+
+// A Call is one request from when it has come to when its reply has gone. Its transport takes it through these states:
+//
+//	Dispatcher.Begin   it is about to be decoded into Request
+//	Received           its bytes are here: its time runs
+//	Run                its handler answers it; a streamed reply goes through Send
+//	End                the reply has gone, or the error is known: what the call cost is accounted for
+//
+// The transport owns the Call and may use it again after End, so nothing may keep one.
+type Call struct {
+	Method  *Method
+	Request proto.Message
+	Cost    cost.Recorder
+	// Failure is the error of a batch, or of a part of it, that the reply reports: the call itself is answered OK.
+	Failure error
+
+	dispatcher *Dispatcher
+	transport  Transport
+	ctx        context.Context // nil before it runs
+	statement  statement       // that runs now
+}
+
+// Received starts the call's clocks: its request has come, in size bytes.
+func (c *Call) Received(size int) {
+	c.Cost.Wire.Received = int64(size)
+	c.Cost.Begin()
+	switch meter := &c.Cost.CPU; c.Method.metering {
+	case meterEach:
+		meter.Start()
+	case meterByKind:
+		meter.Open()
+	default:
+		meter.Open()
+		meter.Is(c.Method.typical)
+	}
+}
+
+// Run has the method's handler answer the request. The reply is nil if it was streamed. Whatever goes wrong in the handler, a
+// panic too, is the error of this call alone.
+func (c *Call) Run(ctx context.Context) (reply any, err error) {
+	defer Recover(&err)
+	c.ctx = ctx
+	reply, err = c.Method.handle(ctx, c)
+	if err == nil && !c.Method.Streaming {
+		c.replying(reply)
+	}
+	return reply, err
+}
+
+// Send sends one message of a streamed reply: a proto.Message, or a *Frame, which belongs to the transport from then on. The
+// first message finds room always; what later ones wait for is the client.
+func (c *Call) Send(m any) error {
+	if c.replying(m); c.Cost.Wire.Messages == 1 {
+		c.Cost.CPU.Lap()
+		return c.transport.Send(m)
+	}
+	return c.Cost.WaitForClient(func() error { return c.transport.Send(m) })
+}
+
+// replying counts a message of the reply, and tells the client with the first how long it took.
+func (c *Call) replying(m any) {
+	wire := &c.Cost.Wire
+	wire.Messages++
+	if wire.Messages == 1 && c.transport.WantsTiming() {
+		c.transport.SetHeader(TimingKey, frontEnds(c.Cost.Elapsed()))
+	}
+	switch m := m.(type) {
+	case *Frame:
+		wire.Sent += int64(len(m.Data))
+	case proto.Message:
+		wire.Sent += int64(proto.Size(m))
+	}
+}
+
+// End accounts for the call, which ended with err. Its request may never have come.
+func (c *Call) End(err error) {
+	c.statement.active.Finish()
+	code := status.Code(err)
+	total := c.Cost.End(cost.Ending{Err: err, Failure: c.Failure, Deadline: c.deadline()})
+	if c.transport.WantsTiming() {
+		c.transport.SetTrailer(TimingKey, totals(total))
+	}
+	c.Method.metrics.Observe(metrics.Call{
+		Code: code, Latency: total.Latency, CPU: total.CPU, Received: c.Cost.Wire.Received, Sent: c.Cost.Wire.Sent, RemoteCalls: total.RemoteCalls,
+	})
+	c.log(total, err)
+}
+
+// deadline is when the client stops waiting; zero if it does not say.
+func (c *Call) deadline() (t time.Time) {
+	if c.ctx != nil {
+		t, _ = c.ctx.Deadline()
+	}
+	return t
+}
+
+// A Panic is the error of a call, or an operation, that panicked.
+type Panic struct {
+	Value any
+	Stack []byte
+}
+
+func (p *Panic) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
+
+// Recover turns a panic into an error. It must be deferred itself.
+func Recover(err *error) {
+	if p := recover(); p != nil {
+		*err = &Panic{p, debug.Stack()}
+	}
+}
+
+// stackOf is where err panicked, if it did.
+func stackOf(err error) []byte {
+	if p := (*Panic)(nil); errors.As(err, &p) {
+		return p.Stack
+	}
+	return nil
+}

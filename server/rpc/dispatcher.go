@@ -1,0 +1,40 @@
+package rpc
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
+	"github.com/crowfoot-db/crowfoot/stats/metrics"
+)
+
+// A Dispatcher has the services of a server, and what all calls of their methods share.
+type Dispatcher struct {
+	Services []Service
+
+	clock   func() time.Time
+	log     *slog.Logger
+	account *cpu.Account
+}
+
+// NewDispatcher makes the dispatcher of services. Their methods are counted in metrics, which may be nil, and their CPU time is measured
+// with account.
+func NewDispatcher(services []Service, clock func() time.Time, log *slog.Logger, account *cpu.Account, metrics *metrics.Methods) *Dispatcher {
+	d := &Dispatcher{clock: clock, log: log, account: account}
+	for _, s := range services {
+		s = s.complete()
+		for i := range s.Methods {
+			m := &s.Methods[i]
+			m.metrics, m.typical = metrics.Method(m.Name), new(cpu.Typical)
+		}
+		d.Services = append(d.Services, s)
+	}
+	return d
+}
+
+// Begin makes c the call of a method whose request is about to be decoded. c must be zero, and End must follow.
+func (d *Dispatcher) Begin(c *Call, m *Method, t Transport) {
+	c.dispatcher, c.Method, c.transport = d, m, t
+	c.Request = m.request()
+	c.Cost.Prepare(d.clock, d.account)
+}

@@ -1,0 +1,29 @@
+package rpc
+
+import (
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// Sizes of requests: https://cloud.google.com/spanner/quotas#query_limits and #limits_for. The limits are of data: 10 MiB, which the
+// largest cell has too, and what a commit writes, which table counts. The messages that bring them are larger: base64 makes four bytes of three.
+const (
+	MaxRequestBytes = (10<<20)/3*4 + requestOverhead // all requests but those about mutations
+	// requestOverhead is for the text of a statement, of at most 1,000,000 characters, and names.
+	requestOverhead = 4 << 20
+
+	MaxCommitBytes = table.MaxCommitBytes/3*4 + commitOverhead // a commit's mutations, or the largest of them
+	// commitOverhead is for the names of a table and a column (128 letters each) with every mutation.
+	commitOverhead = table.MaxMutations * 2 * 128
+)
+
+// MaxBytes is how long a request may be. BeginTransaction brings one of the mutations to come, as its mutation_key.
+func MaxBytes(request proto.Message) int {
+	switch request.(type) {
+	case *spannerpb.CommitRequest, *spannerpb.BatchWriteRequest, *spannerpb.BeginTransactionRequest:
+		return MaxCommitBytes
+	}
+	return MaxRequestBytes
+}

@@ -1,0 +1,91 @@
+package rpc
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
+	"github.com/crowfoot-db/crowfoot/stats/metrics"
+)
+
+// A Service is a gRPC service as a table of its methods. Every transport dispatches through it.
+type Service struct {
+	Name    string // google.spanner.v1.Spanner
+	Methods []Method
+}
+
+// A Method is one RPC. Each takes one request; the reply is one message, or a stream of messages.
+type Method struct {
+	Name      string
+	Streaming bool
+	request   func() proto.Message
+	handle    handler
+
+	metering metering
+	typical  *cpu.Typical    // CPU time of its requests, if they are all of one kind
+	metrics  *metrics.Method // nil if nothing is counted
+}
+
+// A handler answers a call: with the one message of the reply, or nil if it has sent a stream.
+type handler func(context.Context, *Call) (reply any, err error)
+
+// metering says how the CPU time of a method's requests is measured.
+type metering uint8
+
+const (
+	meterByMethod metering = iota // the requests of the method are all alike
+	meterByKind                   // a request tells which kind it is, once that is known: a statement, a projection
+	meterEach                     // requests are few and unlike: every one is measured
+)
+
+// message is the constraint of request types: a pointer to Q that is a proto message.
+type message[Q any] interface {
+	*Q
+	proto.Message
+}
+
+func requestOf[Q any, P message[Q]]() proto.Message { return P(new(Q)) }
+
+// Unary makes a method that answers a request with one message.
+func Unary[Q any, P message[Q], R any](name string, handle func(context.Context, P) (R, error)) Method {
+	return Method{Name: name, request: requestOf[Q, P], handle: func(ctx context.Context, c *Call) (any, error) {
+		return handle(ctx, c.Request.(P))
+	}}
+}
+
+// UnaryCall is Unary for a handler that records what the call cost.
+func UnaryCall[Q any, P message[Q], R any](name string, handle func(context.Context, P, *Call) (R, error)) Method {
+	return Method{Name: name, request: requestOf[Q, P], handle: func(ctx context.Context, c *Call) (any, error) {
+		return handle(ctx, c.Request.(P), c)
+	}}
+}
+
+// Streaming makes a method that answers a request with a stream of messages, which the handler gives to Call.Send.
+func Streaming[Q any, P message[Q]](name string, handle func(context.Context, P, *Call) error) Method {
+	return Method{Name: name, Streaming: true, request: requestOf[Q, P], handle: func(ctx context.Context, c *Call) (any, error) {
+		return nil, handle(ctx, c.Request.(P), c)
+	}}
+}
+
+// MeterByKind is m with requests of several kinds; each tells its kind to Recorder.CPU once it is known.
+func MeterByKind(m Method) Method {
+	m.metering = meterByKind
+	return m
+}
+
+// MeterEach is m with requests that are too unlike to be of a kind, and few: every one is measured.
+func MeterEach(m Method) Method {
+	m.metering = meterEach
+	return m
+}
+
+// Find returns the method called name, or nil.
+func (s *Service) Find(name string) *Method {
+	for i := range s.Methods {
+		if s.Methods[i].Name == name {
+			return &s.Methods[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package rpc
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// complete adds the methods of the proto service that s does not have: they
+// answer UNIMPLEMENTED and say which they are, over every transport.
+func (s Service) complete() Service {
+	methods := s.Descriptor().Methods()
+	for i := range methods.Len() {
+		d := methods.Get(i)
+		if s.Find(string(d.Name())) != nil || d.IsStreamingClient() {
+			continue
+		}
+		request, err := protoregistry.GlobalTypes.FindMessageByName(d.Input().FullName())
+		if err != nil {
+			continue // the transport's library answers for it
+		}
+		s.Methods = append(s.Methods, unimplemented(d, request))
+	}
+	return s
+}
+
+// Descriptor finds the proto service among those that are linked in.
+func (s *Service) Descriptor() protoreflect.ServiceDescriptor {
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(s.Name))
+	if err != nil {
+		panic("service " + s.Name + " is not linked in: " + err.Error())
+	}
+	return d.(protoreflect.ServiceDescriptor)
+}
+
+func unimplemented(d protoreflect.MethodDescriptor, request protoreflect.MessageType) Method {
+	failure := usererror.Unimplemented(string(d.FullName()))
+	return Method{
+		Name:      string(d.Name()),
+		Streaming: d.IsStreamingServer(),
+		request:   func() proto.Message { return request.New().Interface() },
+		handle:    func(context.Context, *Call) (any, error) { return nil, failure },
+	}
+}

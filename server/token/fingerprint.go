@@ -1,0 +1,161 @@
+package token
+
+import (
+	"hash/maphash"
+	"math"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// A Fingerprint identifies what a request asks for, so that a token cannot be
+// used with another request. What may differ when a client sends a request
+// again (transaction selector, tags, the token itself) is not part of it.
+//
+// Parts are mixed in order; the entries of maps are summed, since their order means nothing.
+type Fingerprint struct {
+	Sum  uint64
+	seed maphash.Seed
+}
+
+func (k Key) fingerprint(kind uint64) Fingerprint { return Fingerprint{seed: k.seed, Sum: kind} }
+
+// mix is the finaliser of MurmurHash3: every bit of v changes every bit of the result.
+func mix(v uint64) uint64 {
+	v ^= v >> 33
+	v *= 0xff51afd7ed558ccd
+	v ^= v >> 33
+	v *= 0xc4ceb9fe1a85ec53
+	return v ^ v>>33
+}
+
+// Number adds a number.
+func (f *Fingerprint) Number(v uint64) { f.Sum = mix(f.Sum*31 + v + 1) }
+
+// Bytes adds bytes, such as a partition token.
+func (f *Fingerprint) Bytes(b []byte) { f.Number(maphash.Bytes(f.seed, b)) }
+
+func (f *Fingerprint) text(s string) { f.Number(maphash.String(f.seed, s)) }
+
+// Kinds of requests, so that equal fields of different kinds differ.
+const (
+	fingerprintRead = iota + 1
+	fingerprintQuery
+	fingerprintBatch
+)
+
+// Read covers a read in a session, but for the limit and the partition token.
+func (k Key) Read(session, table, index string, columns []string, keys *spannerpb.KeySet) Fingerprint {
+	f := k.fingerprint(fingerprintRead)
+	f.text(session)
+	f.text(table)
+	f.text(index)
+	for _, c := range columns {
+		f.text(c)
+	}
+	f.keySet(keys)
+	return f
+}
+
+// Query covers a statement in a session, but for the partition token.
+func (k Key) Query(session, sql string, params *structpb.Struct, types map[string]*spannerpb.Type) Fingerprint {
+	f := k.fingerprint(fingerprintQuery)
+	f.text(session)
+	f.text(sql)
+	f.params(params, types)
+	return f
+}
+
+// Batch covers the statements of a batch of DML in a session.
+func (k Key) Batch(req *spannerpb.ExecuteBatchDmlRequest) Fingerprint {
+	f := k.fingerprint(fingerprintBatch)
+	f.text(req.Session)
+	for _, p := range req.Statements {
+		f.text(p.GetSql())
+		f.params(p.GetParams(), p.GetParamTypes())
+	}
+	return f
+}
+
+func (f *Fingerprint) params(params *structpb.Struct, types map[string]*spannerpb.Type) {
+	var sum uint64
+	for name, v := range params.GetFields() {
+		entry := Fingerprint{seed: f.seed}
+		entry.text(name)
+		entry.value(v)
+		sum += entry.Sum
+	}
+	for name, t := range types {
+		entry := Fingerprint{seed: f.seed, Sum: 1}
+		entry.text(name)
+		entry.typ(t)
+		sum += entry.Sum
+	}
+	f.Number(sum)
+}
+
+func (f *Fingerprint) typ(t *spannerpb.Type) {
+	f.Number(uint64(t.GetCode()))
+	if e := t.GetArrayElementType(); e != nil {
+		f.typ(e)
+	}
+	for _, field := range t.GetStructType().GetFields() {
+		f.text(field.GetName())
+		f.typ(field.GetType())
+	}
+}
+
+func (f *Fingerprint) keySet(keys *spannerpb.KeySet) {
+	if keys.GetAll() {
+		f.Number(1)
+	}
+	for _, k := range keys.GetKeys() {
+		f.list(k)
+	}
+	for _, r := range keys.GetRanges() {
+		switch s := r.GetStartKeyType().(type) {
+		case *spannerpb.KeyRange_StartClosed:
+			f.Number(2)
+			f.list(s.StartClosed)
+		case *spannerpb.KeyRange_StartOpen:
+			f.Number(3)
+			f.list(s.StartOpen)
+		}
+		switch e := r.GetEndKeyType().(type) {
+		case *spannerpb.KeyRange_EndClosed:
+			f.Number(4)
+			f.list(e.EndClosed)
+		case *spannerpb.KeyRange_EndOpen:
+			f.Number(5)
+			f.list(e.EndOpen)
+		}
+	}
+}
+
+func (f *Fingerprint) list(l *structpb.ListValue) {
+	f.Number(uint64(len(l.GetValues())))
+	for _, v := range l.GetValues() {
+		f.value(v)
+	}
+}
+
+func (f *Fingerprint) value(v *structpb.Value) {
+	switch k := v.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		f.text(k.StringValue)
+	case *structpb.Value_NumberValue:
+		f.Number(math.Float64bits(k.NumberValue))
+	case *structpb.Value_BoolValue:
+		if k.BoolValue {
+			f.Number(2)
+		} else {
+			f.Number(3)
+		}
+	case *structpb.Value_ListValue:
+		f.list(k.ListValue)
+	case *structpb.Value_StructValue:
+		f.params(k.StructValue, nil)
+	default:
+		f.Number(4)
+	}
+}
