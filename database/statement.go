@@ -25,11 +25,12 @@ type Statement struct {
 	*Prepared
 	Text stats.Text
 
-	// literals are the values of Plan.Params that stand for literals of the text; invalid for others. Nil: none does. See shape.
+	// literals are the values of those Plan.Params that stand for literals of the text, and invalid for the others. It is nil unless the
+	// plan is a generic one: see genericPlan.
 	literals []value.Value
 }
 
-// Prepared is what statements have in common that differ in literals alone.
+// Prepared is a plan with what follows from it. Statements that differ in literals alone may share one: see genericPlan.
 type Prepared struct {
 	Plan    *plan.Plan
 	program *exec.Program
@@ -72,6 +73,7 @@ type Run struct {
 
 // Prepare analyzes and plans a statement for a schema version, or finds it prepared. params are the
 // declared types of parameters by lower-cased name; others are inferred.
+// Prepare fails with the context's error if the context ends while it waits.
 func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
 	v, err := d.versionOf(c)
 	if err != nil {
@@ -81,21 +83,22 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 	if s, ok := v.statements.get(key); ok {
 		return s, nil
 	}
-	like := v.instance(sql, params, opts)
-	if s := like.statement(); s != nil {
+	text := v.normalize(sql, params, opts)
+	if s := text.statement(); s != nil {
 		return s, nil
 	}
-	s, err := v.prepare(sql, params, opts, d.registry.cfg.Clock)
+	s, err := v.prepare(ctx, sql, params, opts, d.registry.cfg.Clock)
 	if err != nil {
 		return nil, err
 	}
-	like.prepared(s)
+	text.prepared(ctx, s)
 	v.statements.put(key, s)
 	return s, nil
 }
 
-func (v *version) prepare(sql string, params map[string]*value.Type, opts Options, clock func() time.Time) (s *Statement, err error) {
-	took := cpu.Spent(func() { s, err = v.plan(sql, params, opts) })
+// prepare analyzes and plans a text, and measures the CPU time of that.
+func (v *version) prepare(ctx context.Context, sql string, params map[string]*value.Type, opts Options, clock func() time.Time) (s *Statement, err error) {
+	took := cpu.Spent(func() { s, err = v.plan(ctx, sql, params, opts) })
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +107,8 @@ func (v *version) prepare(sql string, params map[string]*value.Type, opts Option
 }
 
 // plan analyzes and plans a text.
-func (v *version) plan(sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
-	stmt, inferred, err := v.analyze().Statement(sql, params, analyze.Options{AllowUnbound: opts.AllowUnbound})
+func (v *version) plan(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
+	stmt, inferred, err := v.analyze().Statement(ctx, sql, params, analyze.Options{AllowUnbound: opts.AllowUnbound})
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ type version struct {
 	analyzing   sync.Mutex
 	analyzer    *analyze.Analyzer // made at first use: most versions of a schema script never see a query
 	statements  cache[*Statement]
-	shapes      cache[*shape]
+	generic     cache[*genericSlot] // by normalized text
 	projections cache[*Projection]
 	mutations   cache[*stats.Access] // by table and columns
 

@@ -10,7 +10,7 @@
 // of the library concerns the one statement. The library has no bounds of its
 // own on depth or size, so a text passes the checks of guard.go first.
 //
-// ShapeOf and KindOf look at a text without the library, in about a microsecond.
+// Normalize and KindOf look at a text without the library, in about a microsecond.
 //
 // Left out: constant folding beyond the library's own, anything about plans, DDL.
 //
@@ -18,8 +18,8 @@
 package analyze
 
 import (
+	"context"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/goccy/go-googlesql"
@@ -34,9 +34,7 @@ import (
 type Analyzer struct {
 	catalog *schema.Catalog
 	tables  []*schema.Table
-
-	mu  sync.Mutex // guards lib; taken before engine.mu
-	lib *library   // built at the first statement
+	lib     *library // built at the first statement; guarded by engine.turn
 }
 
 // New makes an Analyzer for a catalog and system tables.
@@ -48,13 +46,13 @@ func New(catalog *schema.Catalog, system ...*schema.Table) *Analyzer {
 // Release gives back the memory that the library holds for the schema, when the schema is no longer current. The Analyzer stays
 // usable: the next statement builds it again.
 func (a *Analyzer) Release() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.lib != nil {
-		// Freeing fails only where the library is broken, and then its memory is lost anyway.
-		_ = run(a.lib.free)
-		a.lib = nil
-	}
+	// Freeing fails only where the library is broken, and then its memory is lost anyway.
+	_ = run(context.Background(), func() {
+		if lib := a.lib; lib != nil {
+			a.lib = nil
+			lib.free()
+		}
+	})
 }
 
 // Options say how to read a statement.
@@ -65,15 +63,15 @@ type Options struct {
 
 // Statement analyzes one statement. params are the parameters of the request by name, nil for those without a declared type.
 // The types inferred for parameters without one come back by lower-cased name; a parameter that the statement does not use is not
-// among them.
-func (a *Analyzer) Statement(sql string, params map[string]*value.Type, opts Options) (tree.Statement, map[string]*value.Type, error) {
+// among them. One statement is analyzed at a time: if ctx ends while this one waits for others, it fails with the context's error.
+func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (tree.Statement, map[string]*value.Type, error) {
 	if err := guard(sql); err != nil {
 		return nil, nil, err
 	}
 	w := &walker{catalog: a.catalog, allowUnbound: opts.AllowUnbound}
 	w.declare(params)
 	var stmt tree.Statement
-	err := a.with(func(l *library) {
+	err := a.with(ctx, func(l *library) {
 		stmt = w.analyze(l, sql)
 	})
 	if err != nil {
@@ -83,10 +81,8 @@ func (a *Analyzer) Statement(sql string, params map[string]*value.Type, opts Opt
 }
 
 // with calls f with the schema as the library sees it.
-func (a *Analyzer) with(f func(*library)) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return run(func() {
+func (a *Analyzer) with(ctx context.Context, f func(*library)) error {
+	return run(ctx, func() {
 		if a.lib == nil {
 			a.lib = newLibrary(a.tables)
 		}

@@ -32,7 +32,7 @@ var systemTable = &schema.Table{
 //	   params=(a:INT64, b)  the request's parameters, b without a type
 //	   unbound              accept parameters that params does not have
 //	kind           prints the kind of each line
-//	shape          prints the shape of each line, with the literals taken out and what they are where they stand
+//	normalize      prints each line with its literals taken out, and what they are where they stand
 //	guard          prints at which sizes the statements of guard_test.go are refused before the library sees them
 //	expr table=t type=T     an expression over the columns of t
 func TestGolden(t *testing.T) {
@@ -52,8 +52,8 @@ func TestGolden(t *testing.T) {
 				return runAnalyze(t, a, d)
 			case "kind":
 				return runKind(d.Input)
-			case "shape":
-				return runShape(a, d.Input)
+			case "normalize":
+				return runNormalize(a, d.Input)
 			case "guard":
 				return runGuard()
 			case "expr":
@@ -93,7 +93,7 @@ func runAnalyze(t *testing.T, a *Analyzer, d *datadriven.TestData) string {
 			}
 		}
 	}
-	stmt, inferred, err := a.Statement(d.Input, params, Options{AllowUnbound: d.HasArg("unbound")})
+	stmt, inferred, err := a.Statement(context.Background(), d.Input, params, Options{AllowUnbound: d.HasArg("unbound")})
 	if err != nil {
 		return printError(err)
 	}
@@ -139,17 +139,17 @@ func runKind(input string) string {
 	return b.String()
 }
 
-func runShape(a *Analyzer, input string) string {
+func runNormalize(a *Analyzer, input string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(input, "\n") {
 		sql := strings.ReplaceAll(line, `\n`, "\n")
-		s, ok := ShapeOf(sql)
+		s, ok := Normalize(sql)
 		if !ok {
 			fmt.Fprintf(&b, "none\n")
 			continue
 		}
 		fmt.Fprintf(&b, "%s\n", strings.ReplaceAll(s.Text, "`", ""))
-		types, err := a.LiteralTypes(sql, nil, s.Literals)
+		types, err := a.LiteralTypes(context.Background(), sql, nil, s.Literals)
 		if err != nil {
 			b.WriteString("  " + printError(err))
 			continue

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"context"
 	"errors"
 	"regexp"
 	"strconv"
@@ -29,7 +30,7 @@ func (a *Analyzer) Expr(t *schema.Table, sql string, want *value.Type) (e tree.E
 	w := &walker{catalog: a.catalog}
 	w.declare(nil)
 	over, target := exprTable(t, want)
-	err = run(func() {
+	err = run(context.Background(), func() {
 		l := newLibrary([]*schema.Table{over})
 		defer l.free()
 		stmt := w.analyze(l, strings.Replace(exprPrefix, "%s", target, 1)+sql+exprSuffix)

@@ -1,10 +1,10 @@
 package analyze
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	_ "unsafe" // for go:linkname
 
 	"github.com/goccy/go-googlesql"
@@ -38,15 +38,14 @@ func freeTable(*googlesql.SimpleTable)
 //go:linkname freeColumn github.com/goccy/go-googlesql.(*SimpleColumn).free
 func freeColumn(*googlesql.SimpleColumn)
 
-// engine is the library, of which a process has one. It runs one call at a
-// time; mu is held over a whole analysis, so that two statements do not wait
-// for each other at every one of their thousands of short calls.
-var engine struct {
-	mu       sync.Mutex
+// engine is the library, of which a process has one. It runs one call at a time. A goroutine takes its turn for a whole analysis, so
+// that two statements do not wait for each other at every one of their thousands of short calls.
+var engine = struct {
+	turn     chan struct{} // holds one element while a goroutine has its turn, which guards all else
 	started  bool
 	zoned    bool // the library has its default time zone: see zone.go
 	language *googlesql.LanguageOptions
-}
+}{turn: make(chan struct{}, 1)}
 
 // failure carries an error from deep in a tree up to run. The library reports an
 // error from each of its accessors, none of which fails for a sound tree.
@@ -70,12 +69,15 @@ func do(err error) {
 // refuse ends the analysis with an error for the user.
 func refuse(err *usererror.Error) { panic(failure{err}) }
 
-// run calls f with the library to itself. What f refuses comes back as a
-// *usererror.Error; everything else that goes wrong, panics of the library
-// included, is an error of this statement alone.
-func run(f func()) (err error) {
-	engine.mu.Lock()
-	defer engine.mu.Unlock()
+// run calls f when it is its turn to use the library; it fails if ctx ends before. What f refuses comes back as a *usererror.Error.
+// Everything else that goes wrong, panics of the library included, is an error of this statement alone.
+func run(ctx context.Context, f func()) (err error) {
+	select {
+	case engine.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-engine.turn }()
 	defer func() {
 		switch r := recover().(type) {
 		case nil:

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -108,7 +109,7 @@ func TestNesting(t *testing.T) {
 			if testing.Short() && n > 5000 {
 				continue
 			}
-			_, _, err := a.Statement(statement(n), params, Options{})
+			_, _, err := a.Statement(context.Background(), statement(n), params, Options{})
 			var user *usererror.Error
 			if err != nil && !errors.As(err, &user) {
 				t.Errorf("%s, %d: %.500s", name, n, err)
@@ -172,10 +173,10 @@ func TestLimits(t *testing.T) {
 		{maxAdjacentStrings, func(n int) string { return "SELECT " + strings.Repeat("'a' ", n) }, "Number of string literals in a row exceeds the maximum allowed limit of 1000."},
 		{maxTokens, func(n int) string { return strings.Repeat(";", n) }, "Number of tokens in a query exceeds the maximum allowed limit of 250000."},
 	} {
-		if _, _, err := a.Statement(l.sql(l.most), nil, Options{AllowUnbound: true}); err != nil && !strings.Contains(err.Error(), "Syntax error") && !strings.Contains(err.Error(), "subsequent string literals") {
+		if _, _, err := a.Statement(context.Background(), l.sql(l.most), nil, Options{AllowUnbound: true}); err != nil && !strings.Contains(err.Error(), "Syntax error") && !strings.Contains(err.Error(), "subsequent string literals") {
 			t.Errorf("at the limit of %q: %v", l.want, err)
 		}
-		_, _, err := a.Statement(l.sql(l.most+1), nil, Options{AllowUnbound: true})
+		_, _, err := a.Statement(context.Background(), l.sql(l.most+1), nil, Options{AllowUnbound: true})
 		if err == nil || err.Error() != l.want {
 			t.Errorf("beyond: %v, want %s", err, l.want)
 		} else if code := usererror.CodeOf(err); code != codes.InvalidArgument {
@@ -208,7 +209,7 @@ func TestGuardPasses(t *testing.T) {
 func TestNotUTF8(t *testing.T) {
 	a := testAnalyzer(t)
 	for _, sql := range []string{"SELECT '\xff'", "\xc0\x80", "SELECT 1 --\xed\xa0\x80"} {
-		if _, _, err := a.Statement(sql, nil, Options{}); usererror.CodeOf(err) != codes.InvalidArgument {
+		if _, _, err := a.Statement(context.Background(), sql, nil, Options{}); usererror.CodeOf(err) != codes.InvalidArgument {
 			t.Errorf("%q: %v", sql, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"context"
 	"strconv"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 
 // LiteralTypes are the types that the literals of a statement have where they stand: '2024-01-02' may be a DATE. A literal that
 // nobody can tell keeps its own type.
-func (a *Analyzer) LiteralTypes(sql string, params map[string]*value.Type, literals []Literal) ([]*value.Type, error) {
+func (a *Analyzer) LiteralTypes(ctx context.Context, sql string, params map[string]*value.Type, literals []Literal) ([]*value.Type, error) {
 	types := make([]*value.Type, len(literals))
 	w := &walker{catalog: a.catalog, literals: make(map[int]**value.Type, len(literals))}
 	for i, l := range literals {
@@ -19,7 +20,7 @@ func (a *Analyzer) LiteralTypes(sql string, params map[string]*value.Type, liter
 		w.literals[l.End] = &types[i]
 	}
 	w.declare(params)
-	err := a.with(func(l *library) { w.analyze(l, sql) })
+	err := a.with(ctx, func(l *library) { w.analyze(l, sql) })
 	return types, err
 }
 

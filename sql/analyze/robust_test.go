@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -57,8 +58,8 @@ CREATE TABLE Albums (SingerId INT64, AlbumId INT64, Title STRING(MAX), Price NUM
 // checkText says what is wrong with the answer to a text, if anything.
 func checkText(a *Analyzer, sql string) error {
 	params := map[string]*value.Type{"p": value.Int64Type}
-	stmt, _, err := a.Statement(sql, params, Options{AllowUnbound: true})
-	shape, shaped := ShapeOf(sql)
+	stmt, _, err := a.Statement(context.Background(), sql, params, Options{AllowUnbound: true})
+	normalized, ok := Normalize(sql)
 	if err != nil {
 		if user := (*usererror.Error)(nil); !errors.As(err, &user) {
 			return err
@@ -71,13 +72,13 @@ func checkText(a *Analyzer, sql string) error {
 	if got, want := KindOf(sql), kindOfTree(stmt); got != want {
 		return fmt.Errorf("KindOf is %d, the statement is %d", got, want)
 	}
-	if !shaped {
+	if !ok {
 		return nil
 	}
-	for _, l := range shape.Literals {
+	for _, l := range normalized.Literals {
 		params[l.Param] = l.Type
 	}
-	if _, _, err := a.Statement(shape.Text, params, Options{AllowUnbound: true}); err != nil && usererror.CodeOf(err) == codes.Internal {
+	if _, _, err := a.Statement(context.Background(), normalized.Text, params, Options{AllowUnbound: true}); err != nil && usererror.CodeOf(err) == codes.Internal {
 		return fmt.Errorf("with parameters in the place of literals: %w", err)
 	}
 	return nil
@@ -112,7 +113,7 @@ func TestRandomTexts(t *testing.T) {
 		if err := checkText(a, sql); err != nil {
 			t.Errorf("seed %d, text %d: %q: %.2000v", seed, i, sql, err)
 		}
-		if _, _, err := a.Statement(sql, nil, Options{AllowUnbound: true}); err == nil {
+		if _, _, err := a.Statement(context.Background(), sql, nil, Options{AllowUnbound: true}); err == nil {
 			trees++
 		}
 	}
@@ -209,7 +210,7 @@ func TestConcurrent(t *testing.T) {
 		wg.Go(func() {
 			for j := range 20 {
 				sql := fmt.Sprintf("SELECT K + %d FROM T WHERE K = @p%d", j, i)
-				stmt, inferred, err := a.Statement(sql, map[string]*value.Type{fmt.Sprint("P", i): nil}, Options{})
+				stmt, inferred, err := a.Statement(context.Background(), sql, map[string]*value.Type{fmt.Sprint("P", i): nil}, Options{})
 				if err != nil {
 					t.Errorf("%s: %v", sql, err)
 					return
@@ -217,7 +218,7 @@ func TestConcurrent(t *testing.T) {
 				if text := tree.Print(stmt); !strings.Contains(text, fmt.Sprintf("$add(K#1, %d)", j)) || len(inferred) != 1 {
 					t.Errorf("%s: %s", sql, text)
 				}
-				if _, _, err := b.Statement("SELECT 1 FROM T", nil, Options{}); err == nil {
+				if _, _, err := b.Statement(context.Background(), "SELECT 1 FROM T", nil, Options{}); err == nil {
 					t.Error("a table of the other schema was found")
 				}
 				if i == 0 {
@@ -248,7 +249,7 @@ func TestMemoryLevel(t *testing.T) {
 	a := New(c)
 	statement := func(a *Analyzer, i int) {
 		sql := fmt.Sprintf("SELECT x.A, COUNT(*) AS n%d FROM T1 x JOIN T2 y USING (K) WHERE x.C > %d GROUP BY x.A ORDER BY n%d", i, i, i)
-		if _, _, err := a.Statement(sql, nil, Options{}); err != nil {
+		if _, _, err := a.Statement(context.Background(), sql, nil, Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -287,7 +288,7 @@ func TestWithoutZones(t *testing.T) {
 		}
 		return
 	}
-	stmt, _, err := New(schema.NewCatalog()).Statement("SELECT TIMESTAMP '2024-07-01 00:00:00', TIMESTAMP '2024-07-01 00:00:00Z'", nil, Options{})
+	stmt, _, err := New(schema.NewCatalog()).Statement(context.Background(), "SELECT TIMESTAMP '2024-07-01 00:00:00', TIMESTAMP '2024-07-01 00:00:00Z'", nil, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +307,7 @@ func BenchmarkStatement(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, _, err := a.Statement(sql, map[string]*value.Type{"p": value.Int64Type}, Options{}); err != nil {
+				if _, _, err := a.Statement(context.Background(), sql, map[string]*value.Type{"p": value.Int64Type}, Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -317,5 +318,23 @@ func BenchmarkStatement(b *testing.B) {
 func BenchmarkKindOf(b *testing.B) {
 	for b.Loop() {
 		KindOf("@{USE_ADDITIONAL_PARALLELISM=TRUE} SELECT * FROM T WHERE K = @p")
+	}
+}
+
+// TestTurn has a statement wait for another one: it ends with its context, and an Analyzer is none the worse for it.
+func TestTurn(t *testing.T) {
+	a := testAnalyzer(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	err := run(ctx, func() {
+		cancel()
+		if _, _, err := a.Statement(ctx, "SELECT 1", nil, Options{}); err != context.Canceled {
+			t.Errorf("while another statement is analyzed: %v", err)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if _, _, err := a.Statement(context.Background(), "SELECT 1", nil, Options{}); err != nil {
+		t.Error(err)
 	}
 }

@@ -248,7 +248,7 @@ func (db *testDB) plan(sql string, types map[string]*value.Type) (*plan.Plan, er
 }
 
 func (db *testDB) planFor(sql string, types map[string]*value.Type, options plan.Options) (*plan.Plan, error) {
-	stmt, _, err := db.analyzer.Statement(sql, types, analyze.Options{})
+	stmt, _, err := db.analyzer.Statement(context.Background(), sql, types, analyze.Options{})
 	if err != nil {
 		return nil, err
 	}

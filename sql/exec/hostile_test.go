@@ -1,6 +1,7 @@
 package exec_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -44,7 +45,7 @@ func TestHostileStatements(t *testing.T) {
 		"struct equal": "SELECT A FROM T WHERE " + nest(12, "(A, ", "B", ")") + " = " + nest(12, "(1, ", "2", ")"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			stmt, _, err := db.analyzer.Statement(sql, nil, analyze.Options{})
+			stmt, _, err := db.analyzer.Statement(context.Background(), sql, nil, analyze.Options{})
 			if err != nil {
 				t.Skip(err)
 			}

@@ -19,32 +19,32 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// sharer compares statements that were prepared by themselves with what their shape shares.
+// sharer compares statements that were prepared by themselves with those that share a generic plan.
 type sharer struct {
 	*bed
 	*rand.Rand
-	shapes, shared, runs int // what was met, what of it shares a plan, and texts that ran by a shared plan
+	texts, shared, runs int // what was met, what of it shares a generic plan, and texts that ran by one
 }
 
 // compare runs a text, and others that differ from it in literals, both ways.
 func (s *sharer) compare(sql string, values map[string]value.Value, types map[string]*value.Type) {
 	s.t.Helper()
 	v := s.db.newest()
-	like := v.instance(sql, types, Options{})
-	if like == nil {
+	text := v.normalize(sql, types, Options{})
+	if text == nil {
 		return
 	}
-	own, err := v.prepare(sql, types, Options{}, time.Now)
+	own, err := v.prepare(context.Background(), sql, types, Options{}, time.Now)
 	if err != nil {
 		return
 	}
-	s.shapes++
-	if like.shape.shared.Load() == nil {
-		shared := like.share(own)
+	s.texts++
+	if text.slot.plan.Load() == nil {
+		shared := text.generic(context.Background(), own)
 		if shared == nil {
 			return
 		}
-		like.shape.shared.Store(shared)
+		text.slot.plan.Store(shared)
 	}
 	s.shared++
 	for range 6 {
@@ -56,23 +56,23 @@ func (s *sharer) compare(sql string, values map[string]value.Value, types map[st
 func (s *sharer) compareOne(sql string, values map[string]value.Value, types map[string]*value.Type) {
 	s.t.Helper()
 	v := s.db.newest()
-	general := v.instance(sql, types, Options{}).statement()
+	general := v.normalize(sql, types, Options{}).statement()
 	if general == nil {
 		return // a literal of unusual form
 	}
-	own, err := v.prepare(sql, types, Options{}, time.Now)
+	own, err := v.prepare(context.Background(), sql, types, Options{}, time.Now)
 	if err != nil {
-		s.t.Fatalf("%s\nis refused: %v; but its shape has a plan", sql, err)
+		s.t.Fatalf("%s\nis refused: %v; but there is a generic plan", sql, err)
 	}
 	s.runs++
 	if a, b := own.Plan.Proto(nil, nil), general.Plan.Proto(nil, general.Literals()); !proto.Equal(a, b) {
-		s.t.Fatalf("%s\nhas another plan:\n%v\nby its shape:\n%v", sql, a, b)
+		s.t.Fatalf("%s\nhas another plan:\n%v\nby the generic plan:\n%v", sql, a, b)
 	}
 	if general.Text != own.Text {
 		s.t.Fatalf("%s\nis called %v", sql, general.Text)
 	}
 	if a, b := s.outcome(own, values), s.outcome(general, values); a != b {
-		s.t.Fatalf("%s\ngives\n%sby its shape:\n%s", sql, a, b)
+		s.t.Fatalf("%s\ngives\n%sby the generic plan:\n%s", sql, a, b)
 	}
 }
 
@@ -130,7 +130,7 @@ var (
 
 // vary puts other literals in the place of some of a text.
 func (s *sharer) vary(sql string) string {
-	of, ok := analyze.ShapeOf(sql)
+	of, ok := analyze.Normalize(sql)
 	if !ok {
 		return sql
 	}
@@ -151,7 +151,7 @@ func (s *sharer) vary(sql string) string {
 
 // run runs a DML statement of a script for good.
 func (s *sharer) run(sql string) error {
-	stmt, err := s.db.newest().prepare(sql, nil, Options{}, time.Now)
+	stmt, err := s.db.newest().prepare(context.Background(), sql, nil, Options{}, time.Now)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (s *sharer) run(sql string) error {
 func (s *sharer) constant(line string) (name string, v value.Value, t *value.Type, err error) {
 	head, expr, _ := strings.Cut(line, " = ")
 	name, typ, _ := strings.Cut(head[1:], " ")
-	stmt, err := s.db.newest().prepare("SELECT CAST("+expr+" AS "+typ+")", nil, Options{}, time.Now)
+	stmt, err := s.db.newest().prepare(context.Background(), "SELECT CAST("+expr+" AS "+typ+")", nil, Options{}, time.Now)
 	if err != nil {
 		return name, v, nil, err
 	}
@@ -206,14 +206,14 @@ func TestSharedPlansOfScripts(t *testing.T) {
 }
 
 func (s *sharer) add(o *sharer) {
-	s.shapes, s.shared, s.runs = s.shapes+o.shapes, s.shared+o.shared, s.runs+o.runs
+	s.texts, s.shared, s.runs = s.texts+o.texts, s.shared+o.shared, s.runs+o.runs
 }
 
 // wantMost says whether the test has tested anything.
 func (s *sharer) wantMost(t *testing.T) {
 	t.Helper()
-	t.Logf("%d statements with literals, %d share, %d runs", s.shapes, s.shared, s.runs)
-	if s.shared < s.shapes*9/10 || s.runs < 2*s.shared {
+	t.Logf("%d statements with literals, %d share, %d runs", s.texts, s.shared, s.runs)
+	if s.shared < s.texts*9/10 || s.runs < 2*s.shared {
 		t.Error("too few statements share a plan")
 	}
 }

@@ -8,16 +8,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A Shape is a statement with parameters in the place of literals: what texts
-// have in common that differ in literals alone, and in space and comments.
+// Normalized is a statement with parameters in the place of literals: what texts that differ in literals, space and comments alone
+// have in common.
 //
-// A literal is taken only where GoogleSQL looks at no more than its type: as an
-// operand of a comparison or of arithmetic, after BETWEEN, in IN (...) and
-// VALUES (...), and in SET c = .... Arguments of functions, patterns of LIKE,
-// LIMIT, ORDER BY 1, hints, lengths of types, DATE '...' and the like stay as
-// they are, and so does what is not written in the plainest way. That the text
-// with parameters means the same is still for the caller to verify.
-type Shape struct {
+// A literal is taken out only where GoogleSQL looks at no more than its type: as an operand of a comparison or of arithmetic, after
+// BETWEEN, in IN (...) and VALUES (...), and in SET c = .... Arguments of functions, patterns of LIKE, LIMIT, ORDER BY 1, hints,
+// lengths of types, DATE '...' and the like stay as they are, and so do literals that are not written in the plainest way. It is for
+// the caller to verify that the text with parameters means the same.
+type Normalized struct {
 	Text     string
 	Literals []Literal
 }
@@ -30,18 +28,19 @@ type Literal struct {
 	End   int         // where it ends in the statement
 }
 
-// Bounds of what has a Shape. A longer text is seldom sent again with other literals, and looking for them costs every time.
+// Texts beyond these bounds are not normalized. They are seldom sent again with other literals, and looking for literals costs every
+// time.
 const (
-	maxShapeText     = 64 << 10
-	maxShapeLiterals = 500
+	maxNormalizedText = 64 << 10
+	maxLiterals       = 500
 )
 
-// ShapeOf takes the literals out of a text; false if there are none to take.
-func ShapeOf(sql string) (Shape, bool) {
-	if len(sql) > maxShapeText {
-		return Shape{}, false
+// Normalize takes the literals out of a text; false if there are none to take.
+func Normalize(sql string) (Normalized, bool) {
+	if len(sql) > maxNormalizedText {
+		return Normalized{}, false
 	}
-	s := shaper{scanner: scanner{sql: sql}, open: make([]clause, 1, 8)}
+	s := normalizer{scanner: scanner{sql: sql}, open: make([]clause, 1, 8)}
 	s.out.Grow(len(sql) + 64)
 	for end := 0; s.next(); end = s.pos {
 		if s.start > end && end > 0 {
@@ -51,17 +50,17 @@ func ShapeOf(sql string) (Shape, bool) {
 			continue
 		}
 		if s.last == "@" && s.token[0] == '`' {
-			return Shape{}, false // a parameter that could be called as ours are
+			return Normalized{}, false // a parameter that could be called as ours are
 		}
 		s.out.WriteString(s.token)
 		s.follow()
 	}
 	n := len(s.literals)
-	return Shape{Text: s.out.String(), Literals: s.literals}, n > 0 && n <= maxShapeLiterals
+	return Normalized{Text: s.out.String(), Literals: s.literals}, n > 0 && n <= maxLiterals
 }
 
-// shaper copies a text token by token.
-type shaper struct {
+// normalizer copies a text token by token, and puts parameters in the place of literals.
+type normalizer struct {
 	scanner
 	out      strings.Builder
 	literals []Literal
@@ -81,7 +80,7 @@ type clause struct {
 }
 
 // follow sets what may stand behind the current token.
-func (s *shaper) follow() {
+func (s *normalizer) follow() {
 	top := &s.open[len(s.open)-1]
 	operand := s.operand
 	s.operand, s.taking = false, false
@@ -108,7 +107,7 @@ func (s *shaper) follow() {
 	s.last = s.token
 }
 
-func (s *shaper) push(top *clause) {
+func (s *normalizer) push(top *clause) {
 	list := s.token == "(" && (strings.EqualFold(s.last, "IN") || top.values && (s.last == "," || strings.EqualFold(s.last, "VALUES")))
 	s.open = append(s.open, clause{list: list})
 	s.taking = list
@@ -117,7 +116,7 @@ func (s *shaper) push(top *clause) {
 	}
 }
 
-func (s *shaper) pop() {
+func (s *normalizer) pop() {
 	if last := len(s.open) - 1; last > 0 {
 		s.open = s.open[:last]
 	}
@@ -131,7 +130,7 @@ var beforeOperand = map[string]bool{
 	"OFFSET": true, "RETURN": true, "IS": true, "SET": true, "AS": true, "EXTEND": true,
 }
 
-func (s *shaper) keyword(top *clause) {
+func (s *normalizer) keyword(top *clause) {
 	word := s.word()
 	top.values = word == "VALUES"
 	switch word {
@@ -151,7 +150,7 @@ func (s *shaper) keyword(top *clause) {
 }
 
 // literal takes the literal that begins with the current token, if it is a plain one.
-func (s *shaper) literal() bool {
+func (s *normalizer) literal() bool {
 	start, after := s.start, s.pos
 	t, text := value.StringType, ""
 	switch c := s.token[0]; {
@@ -190,7 +189,7 @@ func plainString(token string) bool {
 }
 
 // number is the type of the number whose first digits are the current token, which moves to its end; nil if it is not plain.
-func (s *shaper) number() *value.Type {
+func (s *normalizer) number() *value.Type {
 	if !digits(s.token) {
 		return nil
 	}

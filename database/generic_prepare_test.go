@@ -29,11 +29,11 @@ func (b *bed) mustPrepare(sql string) *Statement {
 
 func (c *cache[T]) len() int { return len(c.young) + len(c.old) }
 
-// TestDistinctLiteralsSharePlan sends one shape with many literals.
+// TestDistinctLiteralsSharePlan sends one statement with many literals.
 func TestDistinctLiteralsSharePlan(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64, S STRING(MAX)) PRIMARY KEY (K)")
 	text := func(i int) string { return fmt.Sprintf("SELECT V FROM T WHERE K = %d AND S != 'it'", i) }
-	for i := range textsUntilShared {
+	for i := range textsBeforeGeneric {
 		b.mustPrepare(text(i))
 	}
 	one, other := b.mustPrepare(text(100)), b.mustPrepare(text(101))
@@ -49,8 +49,8 @@ func TestDistinctLiteralsSharePlan(t *testing.T) {
 	for i := range 20_000 {
 		b.mustPrepare(text(i))
 	}
-	if v := b.db.newest(); v.statements.len() != textsUntilShared || v.shapes.len() != 1 {
-		t.Errorf("%d statements and %d shapes are kept", v.statements.len(), v.shapes.len())
+	if v := b.db.newest(); v.statements.len() != textsBeforeGeneric || v.generic.len() != 1 {
+		t.Errorf("%d statements and %d normalized texts are kept", v.statements.len(), v.generic.len())
 	}
 	if s := b.mustPrepare(text(0)); s.literals != nil {
 		t.Error("a text that was prepared by itself is found no more")
@@ -74,15 +74,15 @@ func TestDistinctLiteralsSharePlan(t *testing.T) {
 	wantCode(t, err, codes.InvalidArgument)
 }
 
-// TestShapesWithParameters has literals beside parameters of the request.
-func TestShapesWithParameters(t *testing.T) {
+// TestGenericPlanWithParameters has literals beside parameters of the request.
+func TestGenericPlanWithParameters(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V FLOAT64) PRIMARY KEY (K)")
 	text := func(i int) string {
 		return fmt.Sprintf("SELECT K FROM T WHERE V > @low AND K < %d AND K != @no AND V < %d", i, i)
 	}
 	params := map[string]*value.Type{"low": value.Float64Type, "no": nil}
 	var s *Statement
-	for i := range textsUntilShared + 1 {
+	for i := range textsBeforeGeneric + 1 {
 		var err error
 		if s, err = b.prepare(text(i), params, Options{}); err != nil {
 			t.Fatal(err)
@@ -102,14 +102,14 @@ func TestShapesWithParameters(t *testing.T) {
 	if len(s.Undeclared) != 1 || s.Undeclared[0].Name != "no" || !s.Undeclared[0].Type.Equal(value.Int64Type) {
 		t.Errorf("undeclared are %v", s.Undeclared)
 	}
-	// Other declared types are another shape.
+	// With other declared types it is another statement.
 	if s, err := b.prepare(text(50), map[string]*value.Type{"low": value.Float64Type, "no": value.Int64Type}, Options{}); err != nil || s.literals != nil {
 		t.Errorf("%v, %v", s, err)
 	}
 }
 
-// TestShapesThatDoNotShare are prepared text by text.
-func TestShapesThatDoNotShare(t *testing.T) {
+// TestNoGenericPlan has texts that are prepared each by itself.
+func TestNoGenericPlan(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64, J JSON) PRIMARY KEY (K)")
 	for _, text := range []string{
 		"SELECT V = %[1]d FROM T GROUP BY V = %[1]d",        // with parameters, two expressions
@@ -117,7 +117,7 @@ func TestShapesThatDoNotShare(t *testing.T) {
 		"SELECT K FROM T WHERE V = 60 * %d",                 // a constant
 		"SELECT K FROM T WHERE %d NOT IN (SELECT V FROM T)", // not taken
 	} {
-		for i := range 2 * textsUntilShared {
+		for i := range 2 * textsBeforeGeneric {
 			if s := b.mustPrepare(fmt.Sprintf(text, i)); s.literals != nil {
 				t.Errorf("%s shares a plan", s.Text.SQL)
 			}
@@ -125,15 +125,15 @@ func TestShapesThatDoNotShare(t *testing.T) {
 	}
 }
 
-// TestManyShapes sends hostile texts: what is kept stays bounded, by number and by size.
-func TestManyShapes(t *testing.T) {
+// TestManyTexts sends hostile texts: what is kept stays bounded, by number and by size.
+func TestManyTexts(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	v := b.db.newest()
 	for i := range 3 * cacheEntries {
-		v.instance(fmt.Sprintf("SELECT K AS k%d FROM T WHERE K = 1", i), nil, Options{})
+		v.normalize(fmt.Sprintf("SELECT K AS k%d FROM T WHERE K = 1", i), nil, Options{})
 	}
-	if v.shapes.len() > 2*cacheEntries {
-		t.Errorf("%d shapes are kept", v.shapes.len())
+	if v.generic.len() > 2*cacheEntries {
+		t.Errorf("%d normalized texts are kept", v.generic.len())
 	}
 	var c cache[int]
 	for i := range 1000 {
@@ -151,8 +151,8 @@ func TestManyShapes(t *testing.T) {
 	}
 }
 
-// TestShapesConcurrently has texts of one shape come at once.
-func TestShapesConcurrently(t *testing.T) {
+// TestGenericPlanConcurrently has texts that differ in literals alone come at once.
+func TestGenericPlanConcurrently(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", [2]int64{7, 70}); err != nil {
 		t.Fatal(err)
@@ -174,19 +174,19 @@ func TestShapesConcurrently(t *testing.T) {
 	}
 }
 
-// BenchmarkDistinctLiterals prepares one shape with a literal that never repeats.
+// BenchmarkDistinctLiterals prepares one statement with a literal that never repeats.
 func BenchmarkDistinctLiterals(b *testing.B) {
 	bed := create(b, "CREATE TABLE T (K INT64, V INT64, S STRING(MAX)) PRIMARY KEY (K)")
-	for _, shape := range []struct{ name, text string }{
+	for _, statement := range []struct{ name, text string }{
 		{"point", "SELECT V, S FROM T WHERE K = %d"},
 		{"update", "UPDATE T SET V = V + 1, S = 'name' WHERE K = %d"},
 		{"insert", "INSERT INTO T (K, V, S) VALUES (%d, 17, 'name')"},
 		{"folded", "SELECT V FROM T WHERE K = %d + 0"}, // each by itself
 	} {
-		b.Run(shape.name, func(b *testing.B) {
+		b.Run(statement.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if _, err := bed.prepare(fmt.Sprintf(shape.text, int64(i)+time.Now().UnixNano()), nil, Options{}); err != nil {
+				if _, err := bed.prepare(fmt.Sprintf(statement.text, int64(i)+time.Now().UnixNano()), nil, Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

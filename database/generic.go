@@ -1,0 +1,151 @@
+package database
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/crowfoot-db/crowfoot/sql/analyze"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// genericPlan is a prepared statement with parameters in the place of literals, which texts that differ in literals alone share.
+//
+// Analyzing and planning each such text by itself would cost a hundred times what a short statement costs to run, and would fill the
+// cache. So after a few texts with one normalized text have been prepared by themselves, the normalized text is prepared as well. If its
+// plan and that of the text at hand are equal modulo literals, later texts share it.
+//
+// A text is prepared by itself wherever sharing is not certain to be right: if the analyzer refuses it, so that errors are about what
+// the user wrote; if its plan depends on the literals; if a literal is written in an unusual form.
+type genericPlan struct {
+	*Prepared
+	types  []*value.Type // of the literals
+	places []int         // the literal that Plan.Params[i] stands for, or -1
+}
+
+// genericSlot is what a version keeps for a normalized text.
+type genericSlot struct {
+	texts atomic.Int32 // that were prepared by themselves
+	plan  atomic.Pointer[genericPlan]
+}
+
+// textsBeforeGeneric is how many texts are prepared by themselves before a generic plan is tried. If it does not suit the text at hand
+// it is tried again after ten times as many.
+const textsBeforeGeneric = 3
+
+// isTurn says whether a generic plan is tried after so many texts: 3, 30, 300, ...
+func isTurn(texts int32) bool {
+	for texts > 0 && texts%10 == 0 {
+		texts /= 10
+	}
+	return texts == textsBeforeGeneric
+}
+
+// normalizedText is a text that may share a generic plan.
+type normalizedText struct {
+	analyze.Normalized
+	sql    string // with its literals
+	params map[string]*value.Type
+	slot   *genericSlot
+}
+
+// normalize takes the literals out of a text and finds the slot of what is left; nil if the text must be prepared by itself.
+func (v *version) normalize(sql string, params map[string]*value.Type, opts Options) *normalizedText {
+	if opts != (Options{}) {
+		return nil
+	}
+	normalized, ok := analyze.Normalize(sql)
+	if !ok {
+		return nil
+	}
+	key := statementKey(normalized.Text, params, opts)
+	slot, ok := v.generic.get(key)
+	if !ok {
+		slot = new(genericSlot)
+		v.generic.put(key, slot)
+	}
+	return &normalizedText{Normalized: normalized, sql: sql, params: params, slot: slot}
+}
+
+// statement is the text with its generic plan; nil if there is none, or if a literal does not fit it.
+func (n *normalizedText) statement() *Statement {
+	if n == nil {
+		return nil
+	}
+	generic := n.slot.plan.Load()
+	if generic == nil {
+		return nil
+	}
+	values, ok := valuesAs(n.Literals, generic.types)
+	if !ok {
+		return nil
+	}
+	s := &Statement{Prepared: generic.Prepared, Text: stats.TextOf(n.sql), literals: make([]value.Value, len(generic.places))}
+	for p, at := range generic.places {
+		if at >= 0 {
+			s.literals[p] = values[at]
+		}
+	}
+	return s
+}
+
+// prepared counts a text that was prepared by itself, as s, and makes the generic plan when it is time to. The CPU time of that
+// is added to what it took to prepare s, which no request uses yet.
+func (n *normalizedText) prepared(ctx context.Context, s *Statement) {
+	if n == nil || !isTurn(n.slot.texts.Add(1)) {
+		return
+	}
+	s.PlanTime += cpu.Spent(func() {
+		if generic := n.generic(ctx, s); generic != nil {
+			generic.used.Store(true)
+			n.slot.plan.Store(generic)
+		}
+	})
+}
+
+// generic prepares the normalized text. It is nil if the plan is not that of s, or if it is not certain to be that of every text.
+func (n *normalizedText) generic(ctx context.Context, s *Statement) *genericPlan {
+	v := s.version
+	types, err := v.analyze().LiteralTypes(ctx, n.sql, n.params, n.Literals)
+	if err != nil {
+		return nil
+	}
+	values, ok := valuesAs(n.Literals, types)
+	if !ok {
+		return nil
+	}
+	declared := make(map[string]*value.Type, len(n.params)+len(n.Literals))
+	for name, t := range n.params {
+		declared[name] = t
+	}
+	named := make(map[string]value.Value, len(n.Literals))
+	for at, l := range n.Literals {
+		declared[l.Param], named[l.Param] = types[at], values[at]
+	}
+	general, err := v.prepare(ctx, n.Text, declared, Options{}, s.clock)
+	if err != nil || !plan.EqualModuloLiterals(s.Plan, general.Plan, named) || !slices.EqualFunc(s.Undeclared, general.Undeclared, equalParams) {
+		return nil
+	}
+	generic := &genericPlan{Prepared: general.Prepared, types: types}
+	for _, p := range general.Plan.Params {
+		generic.places = append(generic.places, slices.IndexFunc(n.Literals, func(l analyze.Literal) bool { return l.Param == p.Name }))
+	}
+	return generic
+}
+
+func equalParams(a, b plan.Param) bool { return a.Name == b.Name && a.Type.Equal(b.Type) }
+
+// valuesAs are the literals as values of these types; false if the value of one of them is not certain.
+func valuesAs(literals []analyze.Literal, types []*value.Type) ([]value.Value, bool) {
+	values := make([]value.Value, len(literals))
+	for i := range literals {
+		var ok bool
+		if values[i], ok = literals[i].As(types[i]); !ok {
+			return nil, false
+		}
+	}
+	return values, true
+}
