@@ -72,7 +72,7 @@ type Run struct {
 }
 
 // Prepare analyzes and plans a statement for a schema version, or finds it prepared. params are the
-// declared types of parameters by lower-cased name; others are inferred.
+// declared types of parameters by lower-cased name; others are inferred. Requests that send one text at once have it prepared once.
 // Prepare fails with the context's error if the context ends while it waits.
 func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
 	v, err := d.versionOf(c)
@@ -87,13 +87,18 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 	if s := text.statement(); s != nil {
 		return s, nil
 	}
-	s, err := v.prepare(ctx, sql, params, opts, d.registry.cfg.Clock)
-	if err != nil {
-		return nil, err
-	}
-	text.prepared(ctx, s)
-	v.statements.put(key, s)
-	return s, nil
+	return v.preparing.do(ctx, key, func() (*Statement, error) {
+		if s, ok := v.statements.get(key); ok {
+			return s, nil // another request has prepared it since
+		}
+		s, err := v.prepare(ctx, sql, params, opts, d.registry.cfg.Clock)
+		if err != nil {
+			return nil, err
+		}
+		text.prepared(ctx, s)
+		v.statements.put(key, s)
+		return s, nil
+	})
 }
 
 // prepare analyzes and plans a text, and measures the CPU time of that.

@@ -34,6 +34,7 @@ type version struct {
 	analyzing   sync.Mutex
 	analyzer    *analyze.Analyzer // made at first use: most versions of a schema script never see a query
 	statements  cache[*Statement]
+	preparing   flights
 	generic     cache[*genericSlot] // by normalized text
 	projections cache[*Projection]
 	mutations   cache[*stats.Access] // by table and columns

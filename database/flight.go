@@ -1,0 +1,71 @@
+package database
+
+import (
+	"context"
+	"sync"
+)
+
+// flights sees to it that a text which many requests send at once is prepared by one of them. The others wait for it. Its zero value is
+// ready to use.
+//
+// The request that prepares does so on its own goroutine, whose CPU time it is charged (golang.org/x/sync/singleflight would start another
+// goroutine for those who wait with a context). When its context ends, only its own request fails: one of those who wait prepares next.
+type flights struct {
+	mu    sync.Mutex
+	byKey map[string]*flight
+}
+
+// flight is one preparation that is under way. What it ended with can be read when done is closed.
+type flight struct {
+	done chan struct{}
+	s    *Statement
+	err  error
+	gone bool // the context of the request that prepared has ended
+}
+
+// do returns what prepare does for a key, or what it does for another request that is at it already.
+func (f *flights) do(ctx context.Context, key string, prepare func() (*Statement, error)) (*Statement, error) {
+	for {
+		under, first := f.join(key)
+		if first {
+			return f.lead(ctx, key, under, prepare)
+		}
+		select {
+		case <-under.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if !under.gone {
+			return under.s, under.err
+		}
+	}
+}
+
+// join finds the flight of a key, or begins it.
+func (f *flights) join(key string) (under *flight, first bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if under = f.byKey[key]; under != nil {
+		return under, false
+	}
+	under = &flight{done: make(chan struct{})}
+	if f.byKey == nil {
+		f.byKey = map[string]*flight{}
+	}
+	f.byKey[key] = under
+	return under, true
+}
+
+// lead prepares for all who join. They are let go also if prepare panics.
+func (f *flights) lead(ctx context.Context, key string, under *flight, prepare func() (*Statement, error)) (*Statement, error) {
+	under.gone = true
+	defer func() {
+		f.mu.Lock()
+		delete(f.byKey, key)
+		f.mu.Unlock()
+		close(under.done)
+	}()
+	under.s, under.err = prepare()
+	under.gone = under.err != nil && ctx.Err() != nil
+	return under.s, under.err
+}

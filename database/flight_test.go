@@ -1,0 +1,107 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// TestPrepareOnce has many requests send one text to a schema version that has not seen it: they get one statement.
+func TestPrepareOnce(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	var wg sync.WaitGroup
+	got := make([]*Statement, 16)
+	for i := range got {
+		wg.Go(func() {
+			var err error
+			if got[i], err = b.prepare("SELECT T.V FROM T JOIN T AS U USING (K) WHERE U.V > @p", nil, Options{AllowUnbound: true}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, s := range got {
+		if s != got[0] {
+			t.Fatal("the text was prepared more than once")
+		}
+	}
+}
+
+// TestFlight has ten requests want the same at once: one prepares it, and the others get what it gets.
+func TestFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f flights
+		release := make(chan struct{})
+		prepared := 0
+		want := &Statement{}
+		for range 10 {
+			go func() {
+				s, err := f.do(t.Context(), "key", func() (*Statement, error) {
+					prepared++
+					<-release
+					return want, nil
+				})
+				if s != want || err != nil {
+					t.Errorf("%v, %v", s, err)
+				}
+			}()
+		}
+		synctest.Wait()
+		if s, err := f.do(t.Context(), "another key", func() (*Statement, error) { return nil, errors.ErrUnsupported }); s != nil || err != errors.ErrUnsupported {
+			t.Errorf("another text waits, or gets %v, %v", s, err)
+		}
+		close(release)
+		synctest.Wait()
+		if prepared != 1 || len(f.byKey) != 0 {
+			t.Errorf("prepared %d times, %d under way", prepared, len(f.byKey))
+		}
+	})
+}
+
+// TestFlightCancelled cancels requests that wait, and then the one that prepares: each fails alone, and another one goes on.
+func TestFlightCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f flights
+		want := &Statement{}
+		// start starts a request and returns how to cancel it, and what it gets.
+		start := func(prepare func(context.Context) (*Statement, error)) (context.CancelFunc, chan error) {
+			ctx, cancel := context.WithCancel(t.Context())
+			got := make(chan error, 1)
+			go func() {
+				s, err := f.do(ctx, "key", func() (*Statement, error) { return prepare(ctx) })
+				if err == nil && s != want {
+					err = errors.New("another statement")
+				}
+				got <- err
+			}()
+			synctest.Wait()
+			return cancel, got
+		}
+		cancelFirst, first := start(func(ctx context.Context) (*Statement, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		good := func(context.Context) (*Statement, error) { return want, nil }
+		cancelSecond, second := start(good)
+		cancelThird, third := start(good)
+		defer cancelThird()
+
+		cancelSecond()
+		synctest.Wait()
+		if err := <-second; err != context.Canceled {
+			t.Errorf("the request that was cancelled while it waited got %v", err)
+		}
+		if len(first)+len(third) != 0 {
+			t.Error("it ended others")
+		}
+		cancelFirst()
+		if err := <-first; err != context.Canceled {
+			t.Errorf("the request that was cancelled while it prepared got %v", err)
+		}
+		if err := <-third; err != nil {
+			t.Errorf("the request that waited for it got %v", err)
+		}
+	})
+}
