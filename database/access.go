@@ -134,15 +134,28 @@ func namesOf(columns []*schema.Column) []string {
 	return names
 }
 
-// MutationAccess is what mutations of one shape do with their table.
-func (d *Database) MutationAccess(c *schema.Catalog, m *table.Mutation) *stats.Access {
-	op := mutationOp(m.Op)
+// Mutations are what mutations of one table and list of columns have in common.
+type Mutations struct {
+	Access          *stats.Access // what they do with the table
+	inserts, others *schema.Dependencies
+}
+
+// Dependencies are what mutations of an operation count on.
+func (m *Mutations) Dependencies(op table.Op) *schema.Dependencies {
+	if op == table.Insert {
+		return m.inserts
+	}
+	return m.others
+}
+
+// Mutations is what m has in common with others of its kind in a schema version.
+func (d *Database) Mutations(c *schema.Catalog, m *table.Mutation) *Mutations {
 	v, err := d.versionOf(c)
 	if err != nil {
-		return writeAccess(op, m.Table, m.Columns)
+		return mutationsLike(m)
 	}
 	var room [256]byte
-	key := append(room[:0], byte(op))
+	key := append(room[:0], byte(mutationOp(m.Op)))
 	key = append(key, m.Table.Schema...)
 	key = append(append(key, 0), m.Table.Name...)
 	for _, c := range m.Columns {
@@ -151,9 +164,17 @@ func (d *Database) MutationAccess(c *schema.Catalog, m *table.Mutation) *stats.A
 	if a, ok := v.mutations.find(key); ok {
 		return a
 	}
-	a := writeAccess(op, m.Table, m.Columns)
+	a := mutationsLike(m)
 	v.mutations.put(string(key), a)
 	return a
+}
+
+func mutationsLike(m *table.Mutation) *Mutations {
+	return &Mutations{
+		Access:  writeAccess(mutationOp(m.Op), m.Table, m.Columns),
+		inserts: writing(m.Table, false),
+		others:  writing(m.Table, true),
+	}
 }
 
 func mutationOp(op table.Op) stats.Op {

@@ -80,12 +80,15 @@ func (d *Database) inChunks(ctx context.Context, step func(w table.Writer, after
 	}
 }
 
-// retry runs work in a read-write transaction of its own until it is not aborted.
+// retry runs work in a read-write transaction of its own until it is not aborted. A schema change aborts it.
 func (d *Database) retry(ctx context.Context, work func(table.Writer) error) error {
 	var age txn.Age
 	for {
-		tx := d.txns.Begin(txn.Options{Previous: age})
-		_, err := tx.Commit(ctx, work, txn.CommitOptions{})
+		tx, c := d.txns.Begin(txn.Options{Previous: age}), d.Catalog()
+		err := tx.DependOn(ctx, schema.DependOnAll(c), c)
+		if err == nil {
+			_, err = tx.Commit(ctx, work, txn.CommitOptions{})
+		}
 		if err == nil {
 			return nil
 		}

@@ -166,7 +166,7 @@ func (d *Database) openSplits() (err error) {
 
 // transact opens the database for transactions.
 func (d *Database) transact() {
-	d.txns = txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Waited: d.lockWaited})
+	d.txns = txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Catalog: d.Catalog(), Waited: d.lockWaited})
 }
 
 // close ends the database's transactions: it was dropped.

@@ -202,7 +202,7 @@ type publication struct {
 // publish makes a catalog the newest, durably, as the only thing that writes at that moment.
 func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, error) {
 	var at mvcc.Timestamp
-	err := d.txns.ChangeSchema(ctx, func(ts mvcc.Timestamp) error {
+	err := d.txns.ChangeSchema(ctx, p.catalog, func(ts mvcc.Timestamp) error {
 		v := newVersion(d, p.catalog, ts)
 		v.garbage = p.garbage
 		v.tentative.Store(p.tentative)

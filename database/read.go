@@ -13,8 +13,9 @@ import (
 // Projection is what a READ names, resolved.
 type Projection struct {
 	*table.Projection
-	Access  *stats.Access
-	Typical cpu.Typical // CPU time of such reads
+	Access       *stats.Access
+	Dependencies *schema.Dependencies
+	Typical      cpu.Typical // CPU time of such reads
 }
 
 // Projection resolves what a READ names in a schema version, or finds it resolved:
@@ -78,5 +79,7 @@ func project(c *schema.Catalog, tableName, index string, columns []string) (*Pro
 	if x != nil {
 		target = x.FullName()
 	}
-	return &Projection{Projection: p, Access: stats.NewAccess(stats.OpRead, target, namesOf(list))}, nil
+	read := &Projection{Projection: p, Access: stats.NewAccess(stats.OpRead, target, namesOf(list)), Dependencies: new(schema.Dependencies)}
+	read.Dependencies.Read(t, x, list)
+	return read, nil
 }

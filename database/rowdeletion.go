@@ -255,13 +255,12 @@ func (e *expiry) commit(ctx context.Context, rows []table.Expired) (deleted int,
 		bytes = table.MaxCommitBytes
 	}
 	tx := e.txns.Begin(txn.Options{Background: true, Tag: deletionTag})
-	_, err = tx.Commit(ctx, func(w table.Writer) (err error) {
-		if e.Catalog() != e.catalog { // within the transaction: it cannot change before the commit
-			return usererror.SchemaChanged(0)
-		}
-		deleted, err = table.DeleteExpired(ctx, w, e.table, e.before, rows, bytes)
-		return err
-	}, txn.CommitOptions{})
+	if err = tx.DependOn(ctx, schema.DependOnAll(e.catalog), e.catalog); err == nil {
+		_, err = tx.Commit(ctx, func(w table.Writer) (err error) {
+			deleted, err = table.DeleteExpired(ctx, w, e.table, e.before, rows, bytes)
+			return err
+		}, txn.CommitOptions{})
+	}
 	if err != nil {
 		return 0, errors.Join(err, tx.Rollback())
 	}

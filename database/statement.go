@@ -42,7 +42,9 @@ type Prepared struct {
 	Procedure string
 
 	Accesses []*stats.Access
-	Typical  cpu.Typical // CPU time of such executions
+	// Dependencies are what the plan counts on of its schema version.
+	Dependencies *schema.Dependencies
+	Typical      cpu.Typical // CPU time of such executions
 	// Brief says that it does no more than get rows by their whole keys.
 	Brief bool
 	// Point says that it is brief and gets one row at most.
@@ -129,7 +131,7 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 	if err != nil {
 		return nil, err
 	}
-	s := &Prepared{Plan: p, program: program, Procedure: called, Accesses: accessesOf(p), Brief: isBrief(p), Point: isPoint(p)}
+	s := &Prepared{Plan: p, program: program, Procedure: called, Accesses: accessesOf(p), Dependencies: dependenciesOf(p), Brief: isBrief(p), Point: isPoint(p)}
 	for name, t := range inferred {
 		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/analyze"
 	"github.com/crowfoot-db/crowfoot/sql/system"
-	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -37,7 +36,7 @@ type version struct {
 	preparing   flights
 	generic     cache[*genericSlot] // by normalized text
 	projections cache[*Projection]
-	mutations   cache[*stats.Access] // by table and columns
+	mutations   cache[*Mutations] // by what they do, table and columns
 
 	laying  sync.Once
 	layouts map[schema.TableID]*table.Layout // of all tables and indexes; see objects

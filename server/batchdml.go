@@ -107,6 +107,9 @@ func (s *service) runBatchStatement(ctx context.Context, sc *scope, p *spannerpb
 	if err != nil {
 		return nil, err
 	}
+	if err := sc.dependOn(ctx, stmt.Dependencies); err != nil {
+		return nil, err
+	}
 	c.Cost.AddToBatch(stmt)
 	c.Cost.TrackSplits(false)
 	ctx = sc.startStatement(ctx, c, stmt, o)

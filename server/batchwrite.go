@@ -64,7 +64,7 @@ func (s *service) writeGroup(ctx context.Context, ses *session, req *spannerpb.B
 		a.begin(ses.db, &opts, now)
 		a.committing = now
 		tx := ses.db.Transactions().Begin(opts)
-		work := commitWork{record: &c.Cost, catalog: ses.db.Catalog(), list: g.Mutations, now: now, attempt: a}
+		work := commitWork{record: &c.Cost, list: g.Mutations, now: now, attempt: a}
 		at, err = work.commit(ctx, tx, txn.CommitOptions{})
 		a.end(tx, s.clock(), err)
 		if err == nil {

@@ -45,7 +45,7 @@ func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *r
 // commitWork is what one commit adds to a transaction: the mutations that came with it.
 type commitWork struct {
 	record  *cost.Recorder
-	catalog *schema.Catalog
+	catalog *schema.Catalog // the newest one when the mutations were applied
 	list    []*spannerpb.Mutation
 	now     time.Time
 	count   int64 // of mutations, once applied
@@ -57,22 +57,25 @@ type commitWork struct {
 // commit commits the transaction with the mutations.
 func (c *commitWork) commit(ctx context.Context, tx *txn.Tx, o txn.CommitOptions) (mvcc.Timestamp, error) {
 	before := tx.Stats().LockWait
-	at, err := tx.Commit(ctx, c.apply(ctx), o)
+	at, err := tx.Commit(ctx, c.apply(ctx, tx), o)
 	c.record.AddCommitWait(tx.Stats().LockWait - before)
 	return at, err
 }
 
 // apply adds the mutations. It runs inside the commit, so that bad ones make it fail like broken constraints.
-func (c *commitWork) apply(ctx context.Context) func(table.Writer) error {
+func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) error {
 	if len(c.list) == 0 {
 		return nil
 	}
 	return func(w table.Writer) error {
+		c.catalog = c.attempt.db.Catalog()
 		muts, err := mutations(c.catalog, c.list)
 		if err != nil {
 			return err
 		}
-		c.touch(muts)
+		if err := c.touch(ctx, tx, muts); err != nil {
+			return err
+		}
 		changes, err := table.ApplyAll(ctx, w, muts, c.now)
 		c.count = changes.Count()
 		c.attempt.wrote(changes.Written())
@@ -80,8 +83,9 @@ func (c *commitWork) apply(ctx context.Context) func(table.Writer) error {
 	}
 }
 
-// touch notes what the mutations do with tables. Neighbours are mostly of one shape.
-func (c *commitWork) touch(muts []table.Mutation) {
+// touch notes what the mutations do with tables, and what of the schema they depend on. Neighbours mostly have the same operation,
+// table and columns.
+func (c *commitWork) touch(ctx context.Context, tx *txn.Tx, muts []table.Mutation) error {
 	for i := range muts {
 		m := &muts[i]
 		if i > 0 {
@@ -89,11 +93,16 @@ func (c *commitWork) touch(muts []table.Mutation) {
 				continue
 			}
 		}
-		if a := c.attempt.db.MutationAccess(c.catalog, m); !slices.Contains(c.accesses, a) {
-			c.accesses = append(c.accesses, a)
+		like := c.attempt.db.Mutations(c.catalog, m)
+		if !slices.Contains(c.accesses, like.Access) {
+			c.accesses = append(c.accesses, like.Access)
+		}
+		if err := tx.DependOn(ctx, like.Dependencies(m.Op), c.catalog); err != nil {
+			return err
 		}
 	}
 	c.attempt.Touch(c.accesses...)
+	return nil
 }
 
 // done counts what the mutations did with tables, and the whole transaction with splits.
@@ -116,7 +125,7 @@ func (s *service) commitSingleUse(ctx context.Context, ses *session, req *spanne
 	a.begin(ses.db, &opts, now)
 	a.committing = now
 	tx := ses.db.Transactions().Begin(opts)
-	work := commitWork{record: &c.Cost, catalog: ses.db.Catalog(), list: req.Mutations, now: now, attempt: &a}
+	work := commitWork{record: &c.Cost, list: req.Mutations, now: now, attempt: &a}
 	at, err := work.commit(ctx, tx, txn.CommitOptions{MaxDelay: delay})
 	a.end(tx, s.clock(), err)
 	if err != nil {
@@ -150,7 +159,7 @@ func (s *service) commitTransaction(ctx context.Context, ses *session, req *span
 		return nil, outcome
 	}
 	t.committing = s.clock()
-	work := commitWork{record: &c.Cost, catalog: t.catalog, list: req.Mutations, now: t.committing, attempt: &t.attempt}
+	work := commitWork{record: &c.Cost, list: req.Mutations, now: t.committing, attempt: &t.attempt}
 	at, err := work.commit(ctx, tx, txn.CommitOptions{MaxDelay: delay})
 	if err != nil {
 		t.settle()

@@ -146,6 +146,9 @@ func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*re
 	if err != nil {
 		return err
 	}
+	if err := sc.dependOn(ctx, stmt.Dependencies); err != nil {
+		return err
+	}
 	record.StartStatement(stmt, q.RequestOptions.GetRequestTag(), q.kind(&sc))
 	ctx = sc.startStatement(ctx, q.call, stmt, q.RequestOptions)
 	record.TrackSplits(stmt.Point)

@@ -107,6 +107,9 @@ func (s *service) withRead(ctx context.Context, r readRequest, c *rpc.Call, answ
 	if err != nil {
 		return err
 	}
+	if err := sc.dependOn(ctx, projection.Dependencies); err != nil {
+		return err
+	}
 	c.Cost.StartRead(projection, r.RequestOptions.GetRequestTag(), r.partition != nil)
 	c.Cost.TrackSplits(len(read.Spans) == 1 && read.Spans[0].IsPoint())
 	rows := read.Open(ctx, c.Cost.Splits.View(sc.view()))

@@ -112,7 +112,7 @@ func (s *service) openBegun(ctx context.Context, sc *scope, o *spannerpb.Transac
 	}
 	t := s.transactions.begin(sc.session, o, tag)
 	sc.reply.ID = t.id
-	return sc.enter(ctx, t)
+	return sc.enter(t)
 }
 
 func (s *service) openByID(ctx context.Context, sc *scope, id []byte) (err error) {
@@ -128,26 +128,34 @@ func (s *service) openByID(ctx context.Context, sc *scope, id []byte) (err error
 	if err != nil {
 		return err
 	}
-	return sc.enter(ctx, t)
+	return sc.enter(t)
 }
 
 // enter makes the scope one of a transaction, if the transaction can still be used.
-func (sc *scope) enter(ctx context.Context, t *transaction) error {
-	sc.transaction, sc.catalog = t, t.catalog
+func (sc *scope) enter(t *transaction) error {
+	sc.transaction, sc.catalog = t, sc.session.db.Catalog()
 	if t.partitioned { // its parts are transactions of their own
-		sc.catalog = sc.session.db.Catalog()
 		return nil
 	}
 	tx, err := t.current()
 	if err != nil {
 		return err
 	}
-	if err := tx.Enter(ctx); err != nil {
+	if err := tx.Enter(); err != nil {
 		return err
 	}
 	tx.Leave() // what the request reads and writes enters again
 	sc.writer = tx.Request()
 	return nil
+}
+
+// dependOn has a schema change abort the transaction, if there is one, should it alter what d names. It must be called before
+// the request reads or writes.
+func (sc *scope) dependOn(ctx context.Context, d *schema.Dependencies) error {
+	if sc.writer == nil {
+		return nil
+	}
+	return sc.writer.DependOn(ctx, d, sc.catalog)
 }
 
 // close ends the scope, with the error of the request. A transaction whose

@@ -10,7 +10,6 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
-	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/server/token"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/txn"
@@ -29,7 +28,6 @@ type transaction struct {
 	session     *session
 	partitioned bool
 	options     *spannerpb.TransactionOptions
-	catalog     *schema.Catalog
 	lastUsed    atomic.Int64 // Unix seconds
 	attempt                  // not of partitioned DML
 
@@ -112,7 +110,6 @@ func (ts *transactions) begin(ses *session, options *spannerpb.TransactionOption
 		t.begin(ses.db, &opts, ts.clock())
 		t.tx = ses.db.Transactions().Begin(opts)
 	}
-	t.catalog = ses.db.Catalog() // after Begin: a schema change aborts what began before it
 	ts.add(t)
 	if !ses.multiplexed && !t.partitioned {
 		ses.replaceActive(t)

@@ -32,13 +32,14 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 	if t.state.Load() == committed {
 		return t.ts, nil
 	}
-	if err := t.Enter(ctx); err != nil {
+	if err := t.Enter(); err != nil {
 		return 0, err
 	}
 	defer t.Leave()
 	before := t.Savepoint()
 	t.close(true)
-	if err := t.prepare(ctx, apply, opts); err != nil {
+	ts, err := t.ready(ctx, apply, opts)
+	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			t.RollbackTo(before)
 			t.close(false)
@@ -47,16 +48,36 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 		t.Fail(err)
 		return 0, t.err // why it ended first: being aborted explains other errors
 	}
-	if t.writes.Len() == 0 {
-		return t.commitNothing(ctx)
+	if t.writes.Len() > 0 {
+		ts, err = t.write(ctx)
+		t.m.landed.Add(1)
 	}
-	if err := t.noReturn(); err != nil {
-		return 0, err
-	}
-	ts, err := t.write(ctx)
-	t.m.landed.Add(1)
 	t.commitEnded(ts, err)
 	return ts, err
+}
+
+// ready brings the transaction past its point of no return. ts is the timestamp of a transaction that has written nothing.
+func (t *Tx) ready(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) (ts mvcc.Timestamp, err error) {
+	if err := t.prepare(ctx, apply, opts); err != nil {
+		return 0, err
+	}
+	if t.writes.Len() > 0 {
+		return 0, t.noReturn(ctx)
+	}
+	if ts = t.snapshotAt(); ts == 0 {
+		if ts, err = t.m.oracle.Strong(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if err := t.noReturn(ctx); err != nil {
+		return 0, err
+	}
+	// What it read was true at its snapshot, or is true now, for it is locked. A request that began before the commit may have
+	// read something since ts was taken.
+	if t.snapshots {
+		return cmp.Or(t.snapshotAt(), ts), nil
+	}
+	return max(ts, t.m.oracle.Visible()), nil
 }
 
 // prepare does all that may fail: the mutations, and in the optimistic modes locking what was written and validating what was read.
@@ -116,32 +137,15 @@ func (t *Tx) spansRead() []readSpan {
 	return spans
 }
 
-// commitNothing ends a transaction that wrote nothing. What it read was true at its snapshot, or is true now, for it is locked.
-func (t *Tx) commitNothing(ctx context.Context) (ts mvcc.Timestamp, err error) {
-	if ts = t.snapshotAt(); ts == 0 {
-		if ts, err = t.m.oracle.Strong(ctx); err != nil {
-			return 0, err
-		}
-	}
-	if err := t.noReturn(); err != nil {
-		return 0, err
-	}
-	// A request that began before the commit may have read something since.
-	if t.snapshots {
-		ts = cmp.Or(t.snapshotAt(), ts)
-	} else {
-		ts = max(ts, t.m.oracle.Visible())
-	}
-	t.commitEnded(ts, nil)
-	return ts, nil
-}
-
-// noReturn is the point after which nobody can abort the transaction.
-func (t *Tx) noReturn() error {
+// noReturn is the point after which no other transaction and no schema change can abort the transaction. It waits for a schema
+// change that runs.
+func (t *Tx) noReturn(ctx context.Context) error {
 	m := t.m
-	m.locks.mu.Lock()
+	if err := m.lockGate(ctx); err != nil {
+		return err
+	}
 	defer m.locks.mu.Unlock()
-	if err := m.aliveLocked(t); err != nil {
+	if err := t.check(); err != nil {
 		return err
 	}
 	t.state.Store(committing)

@@ -100,7 +100,7 @@ func (l *lockTable) acquire(ctx context.Context, t *Tx, start, end string, mode 
 // It returns the lock that the next such request may continue. Where nothing is in the way, held itself becomes longer.
 func (l *lockTable) grow(ctx context.Context, held, r *request) (*request, error) {
 	l.mu.Lock()
-	if err := l.m.aliveLocked(r.tx); err != nil {
+	if err := r.tx.check(); err != nil {
 		l.mu.Unlock()
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (l *lockTable) blocked(r *request) (blocked bool) {
 	return blocked
 }
 
-// resolve aborts those in the way of r that are younger, or have ended without knowing it. If that frees r it is granted.
+// resolve aborts those in the way of r that are younger or idle. If that frees r it is granted.
 func (l *lockTable) resolve(r *request) {
 	var victims []*request
 	l.each(r, func(o *request) bool {
@@ -170,8 +170,8 @@ func (l *lockTable) resolve(r *request) {
 		if o.tx.state.Load() != active {
 			continue // committing, or aborted as an earlier victim
 		}
-		if reason, doomed := l.m.doomedLocked(o.tx); doomed {
-			l.abort(o.tx, reason)
+		if o.tx.idle() {
+			l.abort(o.tx, AbortIdle)
 		} else if r.tx.older(o.tx) {
 			l.abort(o.tx, AbortWounded)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -24,11 +25,11 @@ type Request struct {
 func (t *Tx) Request() *Request { return &Request{Tx: t} }
 
 // enter is Enter, which does not keep Commit's own request out.
-func (r *Request) enter(ctx context.Context) error {
+func (r *Request) enter() error {
 	if r.mutates {
-		return r.Tx.enter(ctx)
+		return r.Tx.enter()
 	}
-	return r.Tx.Enter(ctx)
+	return r.Tx.Enter()
 }
 
 func (r *Request) lock(lock table.Lock) table.Lock {
@@ -45,7 +46,7 @@ func (t *Tx) Get(ctx context.Context, key []byte, lock table.Lock) (val []byte, 
 
 // Get implements table.View.
 func (r *Request) Get(ctx context.Context, key []byte, lock table.Lock) (val []byte, ok bool, err error) {
-	if err := r.enter(ctx); err != nil {
+	if err := r.enter(); err != nil {
 		return nil, false, err
 	}
 	defer r.Leave()
@@ -157,19 +158,28 @@ func (t *Tx) readTimestamp(ctx context.Context) (mvcc.Timestamp, error) {
 
 // snapshot fixes, at the first read, the timestamp that all reads see.
 func (t *Tx) snapshot(ctx context.Context) (mvcc.Timestamp, error) {
-	if at := t.snapshotAt(); at != 0 {
-		return at, nil
+	for {
+		if at := t.snapshotAt(); at != 0 {
+			return at, nil
+		}
+		catalog := t.m.schema.catalog.Load() // before the timestamp: it is not newer than what the snapshot shows
+		at, err := t.m.oracle.Strong(ctx)
+		if err != nil {
+			return 0, err
+		}
+		t.fixSnapshot(at, catalog)
 	}
-	at, err := t.m.oracle.Strong(ctx)
-	if err != nil {
-		return 0, err
-	}
+}
+
+// fixSnapshot makes at the timestamp that all reads see, unless they see another already or the schema has changed meanwhile.
+func (t *Tx) fixSnapshot(at mvcc.Timestamp, catalog *schema.Catalog) {
+	t.m.locks.mu.Lock()
+	defer t.m.locks.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.readAt == 0 {
-		t.readAt = at
+	if t.readAt == 0 && t.m.schema.catalog.Load() == catalog {
+		t.readAt, t.readCatalog = at, catalog
 	}
-	return t.readAt, nil
 }
 
 // snapshotAt is the timestamp that all reads see; 0 if there is none, or none yet.
@@ -218,7 +228,7 @@ func (t *Tx) Scan(ctx context.Context, span table.Span, opts table.ScanOptions) 
 
 // Scan implements table.View.
 func (r *Request) Scan(ctx context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
-	if err := r.enter(ctx); err != nil {
+	if err := r.enter(); err != nil {
 		return nil, err
 	}
 	c, err := r.scan(ctx, span, opts)

@@ -1,7 +1,6 @@
 package txn
 
 import (
-	"context"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -10,6 +9,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -79,17 +79,19 @@ type Tx struct {
 	opts      Options
 	id        uint64
 	age       Age
-	epoch     uint64 // of the schema
-	snapshots bool   // reads see readAt and take no locks, but for those that RepeatableRead locks
-	locksNow  bool   // locks are taken by the statement that needs them, not at commit
+	snapshots bool // reads see readAt and take no locks, but for those that RepeatableRead locks
+	locksNow  bool // locks are taken by the statement that needs them, not at commit
 
 	calls    atomic.Int32 // requests that are running
 	lastUse  atomic.Int64 // when the last one ended, in nanoseconds of the clock
 	lockWait atomic.Int64 // time.Duration
 	state    atomic.Int32 // changed under the lock table's mu
 
-	held []*request // guarded by the lock table's mu
-	err  error      // why it ended; written before state, under the lock table's mu
+	// The lock table's mu guards these; err is written before state.
+	held         []*request
+	dependencies []*schema.Dependencies
+	readCatalog  *schema.Catalog // as of readAt, or a little older
+	err          error           // why it ended
 
 	ending sync.Mutex // one Commit at a time; the second learns what the first did
 	ts     mvcc.Timestamp
@@ -115,7 +117,6 @@ func (m *Manager) Begin(opts Options) *Tx {
 		opts:      opts,
 		id:        m.ids.Add(1),
 		age:       opts.Previous,
-		epoch:     m.schema.epoch.Load(),
 		snapshots: opts.Isolation == RepeatableRead || opts.ReadLock == Optimistic,
 		locksNow:  opts.ReadLock == Pessimistic,
 		writes:    new(btree.Map[string, write]),
@@ -183,7 +184,7 @@ func (t *Tx) Err() error {
 	if t.state.Load() == committing {
 		return nil
 	}
-	return t.m.aliveLocked(t)
+	return t.check()
 }
 
 // check fails unless the transaction is active. It takes no lock, so it may miss what is happening now.
@@ -193,9 +194,6 @@ func (t *Tx) Err() error {
 func (t *Tx) check() error {
 	switch t.state.Load() {
 	case active:
-		if t.epoch != t.m.schema.epoch.Load() {
-			return t.Err()
-		}
 		return nil
 	case committing:
 		return usererror.CommitCalled()
@@ -203,55 +201,31 @@ func (t *Tx) check() error {
 	return t.err
 }
 
-// aliveLocked ends t if it is doomed, and fails unless it is active. The lock table's mu is held.
-func (m *Manager) aliveLocked(t *Tx) error {
-	switch t.state.Load() {
-	case active:
-	case committing:
-		return usererror.CommitCalled()
-	default:
-		return t.err
-	}
-	if t.epoch != m.schema.epoch.Load() {
-		m.locks.abort(t, AbortSchemaChange)
-		return t.err
-	}
-	return nil
-}
-
-// doomedLocked tells why an active transaction may be ended by somebody who waits for it, if it may.
-func (m *Manager) doomedLocked(t *Tx) (why AbortReason, doomed bool) {
-	if t.epoch != m.schema.epoch.Load() {
-		return AbortSchemaChange, true
-	}
-	idle := m.clock().UnixNano() - t.lastUse.Load()
-	return AbortIdle, t.calls.Load() == 0 && idle >= int64(IdleLimit)
+// idle reports whether a transaction that waits for t may abort it, because t has run no request for so long.
+func (t *Tx) idle() bool {
+	idle := t.m.clock().UnixNano() - t.lastUse.Load()
+	return t.calls.Load() == 0 && idle >= int64(IdleLimit)
 }
 
 // finish ends t. The lock table's mu is held.
 func (t *Tx) finish(state int32, err error) {
 	t.err = err
 	t.state.Store(state)
+	delete(t.m.schema.dependents, t)
+	t.dependencies = nil
 }
 
 // Enter begins a request, which keeps the transaction from being idle until
-// Leave. Requests may nest and overlap. It waits for a schema change that runs,
-// and fails once Commit has been called.
-func (t *Tx) Enter(ctx context.Context) error {
+// Leave. Requests may nest and overlap. It fails once Commit has been called.
+func (t *Tx) Enter() error {
 	if t.closed.Load() && t.state.Load() == active {
 		return usererror.CommitCalled()
 	}
-	return t.enter(ctx)
+	return t.enter()
 }
 
-func (t *Tx) enter(ctx context.Context) error {
+func (t *Tx) enter() error {
 	t.calls.Add(1)
-	if t.m.schema.epoch.Load()&1 != 0 {
-		if err := t.m.awaitGate(ctx); err != nil {
-			t.Leave()
-			return err
-		}
-	}
 	err := t.check()
 	if err != nil {
 		t.Leave()

@@ -39,7 +39,7 @@ func (r *Request) Delete(ctx context.Context, key []byte) error {
 }
 
 func (r *Request) put(ctx context.Context, key string, w write) error {
-	if err := r.enter(ctx); err != nil {
+	if err := r.enter(); err != nil {
 		return err
 	}
 	defer r.Leave()

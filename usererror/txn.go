@@ -28,9 +28,9 @@ func IdleTransaction(idle, after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it had been idle for more than %v and another transaction needed its locks.", idle)
 }
 
-// SchemaChanged: the transaction began before a schema change.
+// SchemaChanged: a schema change altered what the transaction has read or written. Apache Beam looks for this text.
 func SchemaChanged(after time.Duration) *Error {
-	return aborted(after, "Transaction was aborted. Database schema has changed since the transaction began.")
+	return aborted(after, "Transaction aborted. Database schema probably changed during transaction, retry may succeed.")
 }
 
 // SnapshotExpired: a read-write transaction ran for so long that the versions it reads may be gone.

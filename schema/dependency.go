@@ -1,0 +1,188 @@
+package schema
+
+import (
+	"reflect"
+	"slices"
+)
+
+// Dependencies are the parts of a catalog that a statement, a read or a
+// mutation counts on, so that a transaction that ran it can tell whether a later
+// schema change concerns it: HoldIn. They are immutable once they are complete.
+//
+// What is read depends on the table's name and place in its interleave tree, on
+// the columns and on the index that it is read through. What is written depends
+// on everything that says what a valid row of the table is and what must be
+// written with it. That a column or an index is being back-filled or has become
+// complete changes neither.
+type Dependencies struct {
+	whole  *Catalog // everything, if it is set
+	reads  []readDependency
+	writes []writeDependency
+}
+
+type readDependency struct {
+	table   *Table
+	index   *Index // that is read; nil: the table itself
+	columns []*Column
+}
+
+type writeDependency struct {
+	table   *Table
+	removes bool
+}
+
+// DependOnAll are the dependencies of what counts on all of a catalog.
+func DependOnAll(c *Catalog) *Dependencies { return &Dependencies{whole: c} }
+
+// Read adds columns of a table as they are read from the table, or through one of its indexes if x is not nil.
+func (d *Dependencies) Read(t *Table, x *Index, columns []*Column) {
+	key := t.Key
+	if x != nil {
+		key = slices.Concat(x.Key, x.Suffix)
+	}
+	all := slices.Clone(columns)
+	for _, p := range key {
+		all = append(all, p.Column)
+	}
+	d.reads = append(d.reads, readDependency{t, x, all})
+}
+
+// Write adds a table whose rows are written. removes says that rows are deleted or that values in them are
+// replaced, not only new rows added: then the tables that refer to it count too.
+func (d *Dependencies) Write(t *Table, removes bool) {
+	for _, w := range d.writes {
+		if w.table == t && (w.removes || !removes) {
+			return
+		}
+	}
+	d.writes = append(d.writes, writeDependency{t, removes})
+	if !removes {
+		return
+	}
+	for _, child := range t.Children {
+		if child.Interleave == InterleaveCascade {
+			d.Write(child, true)
+		}
+	}
+	for _, fk := range t.ReferencedBy {
+		if fk.Cascade {
+			d.Write(fk.Table, true)
+		}
+	}
+}
+
+// HoldIn reports whether all that d names is in c as it was in the catalog that d was made for.
+func (d *Dependencies) HoldIn(c *Catalog) bool {
+	if d.whole != nil {
+		return d.whole == c
+	}
+	for i := range d.reads {
+		if !d.reads[i].holdsIn(c) {
+			return false
+		}
+	}
+	for i := range d.writes {
+		if !d.writes[i].holdsIn(c) {
+			return false
+		}
+	}
+	return true
+}
+
+// find is the table in another catalog; nil if it has another name there, or is none.
+func (t *Table) find(c *Catalog) *Table {
+	if now := c.Table(t.FullName()); now != nil && now.ID == t.ID {
+		return now
+	}
+	return nil
+}
+
+func (r *readDependency) holdsIn(c *Catalog) bool {
+	now := r.table.find(c)
+	if now == r.table {
+		return true
+	}
+	if now == nil || idOf(now.Parent) != idOf(r.table.Parent) {
+		return false
+	}
+	if r.index != nil && !sameToReaders(r.index, now) {
+		return false
+	}
+	return !slices.ContainsFunc(r.columns, func(col *Column) bool { return !col.sameToReaders(now) })
+}
+
+// sameToReaders reports whether the entries of an index are what they were.
+func sameToReaders(x *Index, now *Table) bool {
+	at := slices.IndexFunc(now.Indexes, func(o *Index) bool { return o.ID == x.ID })
+	return at >= 0 && now.Indexes[at].State == IndexReadWrite && reflect.DeepEqual(storeIndex(x), storeIndex(now.Indexes[at]))
+}
+
+// sameToReaders reports whether the column has the values in now that it had in its own table. What may be written, its length
+// and its default among it, is of no interest to those who read; nor that it can no longer be NULL.
+func (c *Column) sameToReaders(now *Table) bool {
+	at := slices.IndexFunc(now.Columns, func(o *Column) bool { return o.ID == c.ID })
+	if at < 0 {
+		return false
+	}
+	o := now.Columns[at]
+	if o.State != ColumnReadWrite || o.Name != c.Name || !o.Type.Equal(c.Type) || c.NotNull && !o.NotNull {
+		return false
+	}
+	if c.Generated == nil || o.Generated == nil {
+		return c.Generated == o.Generated
+	}
+	return c.Generated.SQL == o.Generated.SQL && !slices.ContainsFunc(c.Generated.Uses, func(u *Column) bool { return !u.sameToReaders(now) })
+}
+
+func (w *writeDependency) holdsIn(c *Catalog) bool {
+	now := w.table.find(c)
+	if now == w.table {
+		return true
+	}
+	if now == nil || !reflect.DeepEqual(rulesOf(w.table), rulesOf(now)) {
+		return false
+	}
+	return !w.removes || reflect.DeepEqual(referrersOf(w.table), referrersOf(now))
+}
+
+// rulesOf is everything that a row of t has to obey and that must be written with it, in the form in which it is stored.
+func rulesOf(t *Table) storedTable {
+	s := storeTable(t)
+	s.NextColumn, s.RowDeletion = 0, nil // rules for later columns, and for when rows go
+	for i, c := range t.Columns {
+		if c.Becoming != nil { // writes obey it already
+			s.Columns[i] = storeColumn(c.Becoming)
+		}
+		s.Columns[i].WriteOnly = false
+	}
+	for i := range s.Indexes {
+		s.Indexes[i].WriteOnly = false
+	}
+	return s
+}
+
+// referrer is a table that rows of another one cannot be deleted from, or changed in, without looking at it.
+type referrer struct {
+	Table      TableID
+	Interleave Interleave
+	ForeignKey storedForeignKey
+}
+
+func referrersOf(t *Table) (list []referrer) {
+	for _, child := range t.Children {
+		if child.Interleave != InterleaveIn {
+			list = append(list, referrer{Table: child.ID, Interleave: child.Interleave})
+		}
+	}
+	for _, fk := range t.ReferencedBy {
+		list = append(list, referrer{Table: fk.Table.ID, ForeignKey: storeForeignKey(fk)})
+	}
+	return list
+}
+
+func idOf(t *Table) TableID {
+	if t == nil {
+		return 0
+	}
+	return t.ID
+}

@@ -1,0 +1,116 @@
+package schema
+
+import (
+	"strings"
+	"testing"
+)
+
+// dependencyBase is what the statements of TestDependencies change.
+var dependencyBase = []string{
+	"CREATE TABLE T (K INT64, V STRING(10), W INT64, X INT64, G STRING(MAX) AS (V)) PRIMARY KEY (K)",
+	"CREATE INDEX ByV ON T(V) STORING (X)",
+	"CREATE TABLE C (K INT64, L INT64, M INT64) PRIMARY KEY (K, L), INTERLEAVE IN PARENT T ON DELETE CASCADE",
+	"CREATE TABLE R (K INT64, TK INT64, CONSTRAINT RT FOREIGN KEY (TK) REFERENCES T (K)) PRIMARY KEY (K)",
+	"CREATE TABLE O (K INT64, V INT64) PRIMARY KEY (K)",
+}
+
+// dependents are what transactions may have done, by name.
+func dependents(c *Catalog) map[string]*Dependencies {
+	read := func(table, index string, columns ...string) *Dependencies {
+		d := new(Dependencies)
+		t := c.Table(table)
+		var list []*Column
+		for _, name := range columns {
+			list = append(list, t.Column(name))
+		}
+		var x *Index
+		if index != "" {
+			x = t.Index(index)
+		}
+		d.Read(t, x, list)
+		return d
+	}
+	write := func(table string, removes bool) *Dependencies {
+		d := new(Dependencies)
+		d.Write(c.Table(table), removes)
+		return d
+	}
+	return map[string]*Dependencies{
+		"read-V": read("T", "", "V"), "read-W": read("T", "", "W"), "read-G": read("T", "", "G"), "by-index": read("T", "ByV", "V"),
+		"insert": write("T", false), "change": write("T", true), "insert-C": write("C", false), "change-C": write("C", true),
+		"insert-R": write("R", false), "other": write("O", true), "nothing": new(Dependencies),
+	}
+}
+
+// TestDependencies lists, for each schema change, whose dependencies on the catalog before it do not hold in the one that serves
+// while data is brought up, and whose dependencies on that one do not hold when the change is complete.
+func TestDependencies(t *testing.T) {
+	for _, test := range []struct{ statement, begun, complete string }{
+		{"CREATE TABLE N (K INT64) PRIMARY KEY (K)", "", ""},
+		{"CREATE TABLE N (K INT64, N INT64) PRIMARY KEY (K, N), INTERLEAVE IN PARENT T", "change", ""},
+		{"CREATE TABLE N (K INT64, TK INT64, FOREIGN KEY (TK) REFERENCES T (K)) PRIMARY KEY (K)", "change", ""},
+		{"CREATE TABLE N (K INT64, V STRING(10), FOREIGN KEY (V) REFERENCES T (V)) PRIMARY KEY (K)", "change insert", ""},
+		{"CREATE INDEX ByW ON T(W)", "change insert", ""},
+		{"CREATE INDEX ByM ON C(M)", "change change-C insert-C", ""},
+		{"CREATE INDEX ByOther ON O(V)", "other", ""},
+		{"DROP INDEX ByV", "by-index change insert", ""},
+		{"ALTER INDEX ByV ADD STORED COLUMN W", "change insert", "by-index change insert"},
+		{"ALTER INDEX ByV DROP STORED COLUMN X", "by-index change insert", ""},
+		{"ALTER TABLE T ADD COLUMN N INT64", "change insert", ""},
+		{"ALTER TABLE T ADD COLUMN N INT64 NOT NULL DEFAULT (1)", "change insert", ""},
+		{"ALTER TABLE T DROP COLUMN W", "change insert read-W", ""},
+		{"ALTER TABLE T ALTER COLUMN W SET DEFAULT (1)", "change insert", ""},
+		{"ALTER TABLE T ALTER COLUMN W INT64 NOT NULL", "change insert", ""},
+		{"ALTER TABLE T ALTER COLUMN V STRING(20)", "change insert", ""},
+		{"ALTER TABLE T ADD CONSTRAINT Positive CHECK (W)", "change insert", ""},
+		{"ALTER TABLE R DROP CONSTRAINT RT", "change insert-R", ""},
+		{"ALTER TABLE R ADD CONSTRAINT RO FOREIGN KEY (K) REFERENCES O (K)", "insert-R other", ""},
+		{"ALTER TABLE C SET ON DELETE NO ACTION", "change change-C insert-C", ""},
+		{"ALTER TABLE O RENAME TO P", "other", ""},
+		{"DROP TABLE O", "other", ""},
+		{"ALTER DATABASE d SET OPTIONS (version_retention_period = '2h')", "", ""},
+	} {
+		t.Run(test.statement, func(t *testing.T) {
+			c := NewCatalog()
+			for _, s := range dependencyBase {
+				c, _ = changed(t, c, s)
+			}
+			next, _ := changed(t, c, test.statement)
+			begun, ch := changed(t, c, test.statement)
+			if ch.OfColumns() {
+				begun = c.Expecting(ch)
+			} else {
+				begun.HoldBack(ch)
+			}
+			if got := broken(dependents(c), begun); got != test.begun {
+				t.Errorf("as it begins, it concerns %q, want %q", got, test.begun)
+			}
+			if begun.Table("O") == nil || begun.Table("T").Column("W") == nil || begun.Table("T").Index("ByV") == nil {
+				return // what was dropped is gone at once
+			}
+			if got := broken(dependents(begun), next); got != test.complete {
+				t.Errorf("as it completes, it concerns %q, want %q", got, test.complete)
+			}
+		})
+	}
+}
+
+func changed(t *testing.T, c *Catalog, statement string) (*Catalog, *Change) {
+	t.Helper()
+	next, ch, err := c.Apply(statement, wordCompiler{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next, ch
+}
+
+// broken are the names of those that do not hold in c.
+func broken(all map[string]*Dependencies, c *Catalog) string {
+	var names []string
+	for _, name := range strings.Fields("by-index change change-C insert insert-C insert-R nothing other read-G read-V read-W") {
+		if !all[name].HoldIn(c) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, " ")
+}

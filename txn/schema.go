@@ -1,0 +1,169 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+)
+
+// schemaGate keeps commits and schema changes apart, and knows which open
+// transactions a change concerns. The lock table's mu guards its fields but turn,
+// closed and catalog, and is held when closed and catalog change.
+type schemaGate struct {
+	turn       chan struct{} // holds one token while a change runs: one at a time
+	closed     atomic.Bool   // a change runs
+	open       chan struct{} // closed when the running change ends; nil if none runs
+	committing int           // commits past their point of no return
+	drained    chan struct{} // closed when committing falls to 0
+
+	catalog    atomic.Pointer[schema.Catalog] // the newest one
+	dependents map[*Tx]struct{}               // active transactions that depend on something
+}
+
+// ChangeSchema makes next the newest catalog. It runs fn as the only thing in
+// the database that writes: commits that are past their point of no return are
+// waited for, other requests of read-write transactions wait for the end of fn.
+// What fn writes at ts becomes visible when it returns nil. If it fails it must
+// have written nothing, and the catalog stays as it is.
+//
+// Afterwards the transactions are aborted whose dependencies (see DependOn) do
+// not hold in next. Others go on, and see next from their next statement on.
+//
+// Commits of the whole store become visible only after fn: long work, such as
+// back-filling, belongs before it, into transactions.
+func (m *Manager) ChangeSchema(ctx context.Context, next *schema.Catalog, fn func(ts mvcc.Timestamp) error) error {
+	select {
+	case m.schema.turn <- struct{}{}:
+		defer func() { <-m.schema.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	m.closeGate()
+	defer m.openGate()
+	if err := m.drain(ctx); err != nil {
+		return err
+	}
+	f, err := m.oracle.takeReserved()
+	if err != nil {
+		return err
+	}
+	landed := false
+	defer func() {
+		if !landed { // fn panicked: it must not hold up every commit of the store
+			_ = m.oracle.abandon(f)
+		}
+	}()
+	err = fn(f.ts)
+	landed = true
+	if err := errors.Join(err, m.oracle.land(f, nil)); err != nil {
+		return err
+	}
+	m.adopt(next)
+	return nil
+}
+
+// adopt makes next the newest catalog and aborts the transactions that it concerns.
+func (m *Manager) adopt(next *schema.Catalog) {
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	m.schema.catalog.Store(next)
+	holds := map[*schema.Dependencies]bool{} // many transactions run the same statements
+	for t := range m.schema.dependents {
+		for _, d := range t.dependencies {
+			if _, known := holds[d]; !known {
+				holds[d] = d.HoldIn(next)
+			}
+			if !holds[d] {
+				m.locks.abort(t, AbortSchemaChange)
+				break
+			}
+		}
+	}
+}
+
+func (m *Manager) closeGate() {
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	m.schema.closed.Store(true)
+	m.schema.open = make(chan struct{})
+}
+
+func (m *Manager) openGate() {
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	m.schema.closed.Store(false)
+	close(m.schema.open)
+	m.schema.open = nil
+}
+
+// drain waits for commits past their point of no return.
+func (m *Manager) drain(ctx context.Context) error {
+	for {
+		m.locks.mu.Lock()
+		if m.schema.committing == 0 {
+			m.locks.mu.Unlock()
+			return nil
+		}
+		m.schema.drained = make(chan struct{})
+		drained := m.schema.drained
+		m.locks.mu.Unlock()
+		select {
+		case <-drained:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// lockGate waits until no schema change runs, and keeps the next one from beginning: it returns with the lock table's mu held,
+// unless it fails.
+func (m *Manager) lockGate(ctx context.Context) error {
+	for {
+		m.locks.mu.Lock()
+		open := m.schema.open
+		if open == nil {
+			return nil
+		}
+		m.locks.mu.Unlock()
+		select {
+		case <-open:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// DependOn must be called before the transaction reads or writes what it names
+// by means of a catalog: d is what it counts on of c, which was the newest
+// catalog a moment ago. A schema change to which d does not hold aborts the
+// transaction. A transaction that has not called DependOn is aborted by none.
+func (t *Tx) DependOn(ctx context.Context, d *schema.Dependencies, c *schema.Catalog) error {
+	m := t.m
+	if err := m.lockGate(ctx); err != nil {
+		return err
+	}
+	defer m.locks.mu.Unlock()
+	if err := t.check(); err != nil {
+		return err
+	}
+	for _, known := range t.dependencies {
+		if known == d {
+			return nil
+		}
+	}
+	// Commits until now may have been made by the newest catalog. What is read at a snapshot was written by the catalog of its time.
+	for _, also := range []*schema.Catalog{m.schema.catalog.Load(), t.readCatalog} {
+		if also != nil && also != c && !d.HoldIn(also) {
+			m.locks.abort(t, AbortSchemaChange)
+			return t.err
+		}
+	}
+	if len(t.dependencies) == 0 {
+		m.schema.dependents[t] = struct{}{}
+	}
+	t.dependencies = append(t.dependencies, d)
+	return nil
+}
