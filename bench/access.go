@@ -4,34 +4,32 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"cloud.google.com/go/spanner"
 )
 
-// Access is the first study: SQL (ExecuteStreamingSql) against READ (StreamingRead) for one key, a range
-// of rows, and scattered keys over several splits. It is run at one client after the other, as published,
-// on a table of short rows; the tables stay in the database.
+// Access is the study of SQL (ExecuteStreamingSql) against READ (StreamingRead): the same rows of the study's table for one
+// key, a range, and scattered keys over several splits; and by a secondary index, which the study names without
+// figures. With Settings.Study the calls come at the study's rates, without tags, each workload in an interval of the
+// server's statistics of its own, and both ways are compared at saturation too. The table stays in the database.
 func Access() Benchmark {
-	return Benchmark{name: "access", about: "The same rows by SQL (ExecuteStreamingSql) and by READ (StreamingRead).", prepare: prepareAccess, figures: accessFigures}
+	return Benchmark{name: "access", about: accessAbout, study: &studyOfReads, prepare: prepareAccess, figures: accessFigures}
 }
+
+const accessAbout = "Compared is what the same rows cost, in CPU of the server and in latency, read by SQL (ExecuteStreamingSql) and by READ (StreamingRead): lower is better."
 
 const (
 	oneKey    = "one_key"
 	rangeRead = "range"
 	scattered = "scattered"
+	covering  = "index_covering"
+	backJoin  = "index_not_covering"
 	viaSQL    = "SQL"
 	viaREAD   = "READ"
-)
 
-// accessFigures are what the study published, in microseconds, and the gaps we want to leave; those of ten
-// keys over four splits only for a run with as many.
-func accessFigures(s Settings) []Figure {
-	if s.Keys != studyKeys || s.Splits != studySplits {
-		return allAccessFigures[:1]
-	}
-	return allAccessFigures
-}
+	// atSaturation ends the names of the experiments that look for the most operations per second.
+	atSaturation = "_saturated"
+)
 
 // The study's reads of several rows.
 const (
@@ -39,61 +37,52 @@ const (
 	studySplits = 4
 )
 
-var allAccessFigures = []Figure{
-	{Name: "SQL / READ server CPU, one key", Metric: ServerCPU, Left: Ref{oneKey, viaSQL}, Right: Ref{oneKey, viaREAD},
-		StudyLeft: 155, StudyRight: 150, Study: 1.03, Target: 1.05},
-	{Name: "SQL / READ server CPU, range of ten", Metric: ServerCPU, Left: Ref{rangeRead, viaSQL}, Right: Ref{rangeRead, viaREAD},
-		StudyLeft: 305, StudyRight: 168, Study: 1.8, Target: 1.10},
-	{Name: "SQL / READ server CPU, ten scattered keys over four splits", Metric: ServerCPU, Left: Ref{scattered, viaSQL}, Right: Ref{scattered, viaREAD},
-		StudyLeft: 1510, StudyRight: 570, Study: 2.6, Target: 1.15},
-	{Name: "latency of ten scattered keys", Metric: MedianLatency, Left: Ref{scattered, viaSQL}, Right: Ref{scattered, viaREAD},
-		StudyLeft: 2300},
-	{Name: "SQL: server CPU of ten scattered keys / of one key", Metric: ServerCPU, Left: Ref{scattered, viaSQL}, Right: Ref{oneKey, viaSQL},
-		StudyLeft: 1510, StudyRight: 155, Study: 10, Target: 2.5},
-	{Name: "READ: server CPU of ten scattered keys / of one key", Metric: ServerCPU, Left: Ref{scattered, viaREAD}, Right: Ref{oneKey, viaREAD},
-		StudyLeft: 570, StudyRight: 150, Study: 3.8, Target: 2.5},
-}
+const (
+	// studyClients send the operations of an open loop: enough that those due need not wait for those under way.
+	studyClients = 64
+	// saturatingClients keep a server of some cores busy in a closed loop.
+	saturatingClients = 64
+)
 
-const accessTable = "CrowfootBenchAccess"
+// studyRates are executions a second in the study: those of its ten minutes, of SQL, rounded. The workloads by an index are
+// ours, at the lowest rate.
+var studyRates = map[string]float64{oneKey: 4600, rangeRead: 4300, scattered: 1800, covering: 1800, backJoin: 1800}
 
-// accessColumns are an id and four columns of a short row, about 250 bytes.
-var accessColumns = []string{"Id", "Name", "Address", "Visits", "Balance"}
-
-func accessRow(id int64) []*spanner.Mutation {
-	return []*spanner.Mutation{spanner.InsertOrUpdate(accessTable, accessColumns, []any{
-		id, letters(id, "Name", 100), letters(id, "Address", 100), id * 7, float64(id) / 8,
-	})}
-}
-
+// prepareAccess makes the study's table.
 func prepareAccess(ctx context.Context, r *run) ([]experiment, error) {
-	err := r.target.createTables(ctx, `CREATE TABLE IF NOT EXISTS `+accessTable+` (
-  Id INT64 NOT NULL, Name STRING(100), Address STRING(100), Visits INT64, Balance FLOAT64) PRIMARY KEY (Id)`)
-	if err != nil {
+	if err := r.makeUserTable(ctx); err != nil {
 		return nil, err
 	}
-	full, err := r.target.filled(ctx, accessTable, r.Rows)
+	full, err := r.target.filled(ctx, userTable, r.Rows)
 	if err != nil {
 		return nil, err
 	}
 	if !full {
-		if _, err := r.fill(ctx, accessTable, r.Rows, accessRow); err != nil {
+		if _, err := r.fill(ctx, userTable, r.Rows, userRow); err != nil {
 			return nil, err
 		}
 	}
 	if r.Splits > 1 {
-		note, err := r.target.split(ctx, accessTable, r.splitKeys())
+		note, err := r.target.split(ctx, userTable, r.splitKeys())
 		if err != nil {
 			return nil, err
 		}
 		r.fact("%s", note)
 	}
-	return r.accessExperiments(), nil
+	list := r.accessExperiments()
+	if r.Study {
+		list = asInStudy(list)
+	}
+	if r.Study && r.StatisticsWait > 0 {
+		r.fact("each workload waits for an interval of the server's statistics for itself (--interval %s, four of them)", r.Interval)
+	}
+	return list, nil
 }
 
 // splitKeys cut the table into Splits equal parts.
-func (r *run) splitKeys() (keys []int64) {
+func (r *run) splitKeys() (keys []string) {
 	for i := 1; i < r.Splits; i++ {
-		keys = append(keys, int64(r.Rows)*int64(i)/int64(r.Splits))
+		keys = append(keys, userKey(int64(r.Rows)*int64(i)/int64(r.Splits)))
 	}
 	return keys
 }
@@ -101,9 +90,14 @@ func (r *run) splitKeys() (keys []int64) {
 func (r *run) accessExperiments() []experiment {
 	a := access{int64(r.Rows), r.Keys, r.Splits}
 	list := []experiment{
-		{name: oneKey, title: "one key", paths: a.paths(a.oneKeySQL, a.oneKeyREAD)},
-		{name: rangeRead, title: fmt.Sprintf("range of %d rows", r.Keys), paths: a.paths(a.rangeSQL, a.rangeREAD)},
-		{name: scattered, title: fmt.Sprintf("%d scattered keys over %d splits", r.Keys, r.Splits), paths: a.paths(a.scatteredSQL, a.scatteredREAD)},
+		{name: oneKey, title: "one key", paths: []path{
+			query{allOf + "id=@id", a.oneKey}.path(1), read{draw: a.oneKeySet}.path(1)}},
+		{name: rangeRead, title: fmt.Sprintf("range of %d rows", r.Keys), paths: []path{
+			query{allOf + "id between @min and @max", a.ends}.path(a.keys), read{draw: a.rangeSet}.path(a.keys)}},
+		{name: scattered, title: fmt.Sprintf("%d scattered keys over %d splits", r.Keys, r.Splits), paths: []path{
+			query{allOf + "id in UNNEST(@id)", a.scatteredIDs}.path(a.keys), read{draw: a.scatteredSet}.path(a.keys)}},
+		{name: covering, title: "one row by an index that covers the query", paths: a.coveringPaths()},
+		{name: backJoin, title: "one row by an index that does not", paths: a.backJoinPaths()},
 	}
 	for i := range list {
 		list[i].pairs = [][2]string{{viaSQL, viaREAD}}
@@ -111,71 +105,113 @@ func (r *run) accessExperiments() []experiment {
 	return list
 }
 
-// access makes the requests of the study.
+// asInStudy puts the workloads at saturation first, then all at the study's rates. Each of the study's has an interval of its own, as
+// the statistics know READs of the same columns by one FPRINT; the two by an index share one.
+func asInStudy(list []experiment) (all []experiment) {
+	for _, e := range list {
+		e.name, e.title, e.untagged = e.name+atSaturation, e.title+", at saturation", true
+		e.paths = withClients(e.paths, saturatingClients)
+		all = append(all, e)
+	}
+	for _, e := range list {
+		e.rate, e.untagged, e.interval = studyRates[e.name], true, ownInterval
+		if e.name == backJoin {
+			e.interval = sameInterval
+		}
+		e.paths = withClients(e.paths, studyClients)
+		all = append(all, e)
+	}
+	return all
+}
+
+func withClients(paths []path, n int) []path {
+	paths = slices.Clone(paths)
+	for i := range paths {
+		paths[i].clients = n
+	}
+	return paths
+}
+
+// access draws what the workloads read.
 type access struct {
 	rows   int64
 	keys   int
 	splits int
 }
 
-func (a access) paths(sql, read operation) []path {
-	return []path{{name: viaSQL, method: "ExecuteStreamingSql", op: sql}, {name: viaREAD, method: "StreamingRead", op: read}}
-}
+func (a access) oneKey(c call) map[string]any { return map[string]any{"id": userKey(c.Int64N(a.rows))} }
 
-var selectAccess = "SELECT " + strings.Join(accessColumns, ", ") + " FROM " + accessTable + " WHERE "
-
-func (a access) query(ctx context.Context, c call, want int, where string, params map[string]any) (int, error) {
-	st := spanner.Statement{SQL: selectAccess + where, Params: params}
-	return rowsOf(c.client.Single().QueryWithOptions(ctx, st, spanner.QueryOptions{RequestTag: c.tag}), want)
-}
-
-func (a access) read(ctx context.Context, c call, want int, keys spanner.KeySet) (int, error) {
-	return rowsOf(c.client.Single().ReadWithOptions(ctx, accessTable, keys, accessColumns, &spanner.ReadOptions{RequestTag: c.tag}), want)
-}
-
-func (a access) oneKeySQL(ctx context.Context, c call) (int, error) {
-	return a.query(ctx, c, 1, "Id = @id", map[string]any{"id": c.Int64N(a.rows)})
-}
-
-func (a access) oneKeyREAD(ctx context.Context, c call) (int, error) {
-	return a.read(ctx, c, 1, spanner.Key{c.Int64N(a.rows)})
-}
+func (a access) oneKeySet(c call) spanner.KeySet { return spanner.Key{userKey(c.Int64N(a.rows))} }
 
 // first draws where a range begins that ends within the table.
 func (a access) first(c call) int64 { return c.Int64N(a.rows - int64(a.keys) + 1) }
 
-func (a access) rangeSQL(ctx context.Context, c call) (int, error) {
+func (a access) ends(c call) map[string]any {
 	first := a.first(c)
-	return a.query(ctx, c, a.keys, "Id BETWEEN @first AND @last", map[string]any{"first": first, "last": first + int64(a.keys) - 1})
+	return map[string]any{"min": userKey(first), "max": userKey(first + int64(a.keys) - 1)}
 }
 
-func (a access) rangeREAD(ctx context.Context, c call) (int, error) {
+func (a access) rangeSet(c call) spanner.KeySet {
 	first := a.first(c)
-	return a.read(ctx, c, a.keys, spanner.KeyRange{Start: spanner.Key{first}, End: spanner.Key{first + int64(a.keys) - 1}, Kind: spanner.ClosedClosed})
+	return spanner.KeyRange{Start: spanner.Key{userKey(first)}, End: spanner.Key{userKey(first + int64(a.keys) - 1)}, Kind: spanner.ClosedClosed}
 }
 
 // scatter draws different keys, in turn from each of the splits.
-func (a access) scatter(c call) []int64 {
-	keys := make([]int64, 0, a.keys)
+func (a access) scatter(c call) []string {
+	keys := make([]string, 0, a.keys)
 	for len(keys) < a.keys {
 		split := int64(len(keys) % a.splits)
 		first, end := a.rows*split/int64(a.splits), a.rows*(split+1)/int64(a.splits)
-		if k := first + c.Int64N(end-first); !slices.Contains(keys, k) {
+		if k := userKey(first + c.Int64N(end-first)); !slices.Contains(keys, k) {
 			keys = append(keys, k)
 		}
 	}
 	return keys
 }
 
-func (a access) scatteredSQL(ctx context.Context, c call) (int, error) {
-	return a.query(ctx, c, a.keys, "Id IN UNNEST(@ids)", map[string]any{"ids": a.scatter(c)})
-}
+func (a access) scatteredIDs(c call) map[string]any { return map[string]any{"id": a.scatter(c)} }
 
-func (a access) scatteredREAD(ctx context.Context, c call) (int, error) {
+func (a access) scatteredSet(c call) spanner.KeySet {
 	keys := a.scatter(c)
 	sets := make([]spanner.KeySet, len(keys))
 	for i, k := range keys {
 		sets[i] = spanner.Key{k}
 	}
-	return a.read(ctx, c, a.keys, spanner.KeySets(sets...))
+	return spanner.KeySets(sets...)
+}
+
+// indexed draws a value of the index's column.
+func (a access) indexed(c call) string { return userField(c.Int64N(a.rows), indexedBy) }
+
+// allOf begins the study's queries.
+const allOf = "select * from " + userTable + " where "
+
+const byIndex = " from " + userTable + "@{force_index=" + userIndex + "} where " + indexedBy + "=@value"
+
+func (a access) value(c call) map[string]any { return map[string]any{"value": a.indexed(c)} }
+
+func (a access) valueSet(c call) spanner.KeySet { return spanner.Key{a.indexed(c)} }
+
+func (a access) coveringPaths() []path {
+	return []path{
+		query{"select id, " + storedIn + byIndex, a.value}.path(1),
+		read{index: userIndex, columns: []string{"id", storedIn}, draw: a.valueSet}.path(1),
+	}
+}
+
+// backJoinPaths need columns that the index does not have. SQL joins back to the table; READ reads the key from the index,
+// then the row from the table.
+func (a access) backJoinPaths() []path {
+	keys := read{index: userIndex, columns: []string{"id"}, draw: a.valueSet}
+	both := path{name: viaREAD, method: "2 StreamingRead", asked: []asked{keys.asked(), read{}.asked()}}
+	both.op = func(ctx context.Context, c call) (int, error) {
+		var id string
+		err := keys.rows(ctx, c).Do(func(row *spanner.Row) error { return row.Column(0, &id) })
+		if err != nil {
+			return 0, err
+		}
+		row := read{draw: func(call) spanner.KeySet { return spanner.Key{id} }}
+		return rowsOf(row.rows(ctx, c), 1)
+	}
+	return []path{query{"select *" + byIndex, a.value}.path(1), both}
 }

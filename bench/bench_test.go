@@ -50,6 +50,7 @@ func serve(ctx context.Context, args []string) error {
 	flags.StringVar(&o.HTTP, "http", "", "")
 	flags.StringVar(&name, "database", "", "")
 	statistics := flags.Bool("statistics", true, "")
+	flags.String("log-level", "", "")
 	flags.Parse(args)
 	o.Databases, o.NoStatistics = []string{name}, !*statistics
 	s, err := crowfoot.Start(ctx, o)
@@ -83,7 +84,7 @@ func TestStudies(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if got, want := len(r.Measures), 3*2+6+9; got != want {
+	if got, want := len(r.Measures), 5*2+6+9; got != want {
 		t.Errorf("%d measures, want %d", got, want)
 	}
 	for _, m := range r.Measures {
@@ -91,7 +92,7 @@ func TestStudies(t *testing.T) {
 			t.Errorf("measure is not filled in: %+v", *m)
 		}
 	}
-	if got, want := len(r.Pairs), 3+5+8; got != want {
+	if got, want := len(r.Pairs), 5+5+8; got != want {
 		t.Errorf("%d pairs, want %d", got, want)
 	}
 	for _, p := range r.Pairs {
@@ -99,7 +100,7 @@ func TestStudies(t *testing.T) {
 			t.Errorf("pair %s/%s with %s/%s, ratios %v %v", l.Experiment, l.Path, r.Experiment, r.Path, p.Latency, p.CPU)
 		}
 	}
-	if got, want := len(r.Figures), 6+4; got != want {
+	if got, want := len(r.Figures), 5+6; got != want {
 		t.Errorf("%d published figures and targets, want %d", got, want)
 	}
 	for _, f := range r.Figures {
@@ -111,13 +112,13 @@ func TestStudies(t *testing.T) {
 		t.Errorf("%d moments, %d statistics queries", len(r.Timeline), len(r.Statistics))
 	}
 	checkText(t, out.String())
-	checkPage(t, s.Report, "DML, THEN RETURN", "10 scattered keys over 4 splits", "published 2.60", "<svg", "prefers-color-scheme", "QUERY_STATS_TOP_MINUTE")
+	checkPage(t, s.Report, "DML, THEN RETURN", "10 scattered keys over 4 splits", "published 2.76", "<svg", "prefers-color-scheme", "QUERY_STATS_TOP_MINUTE")
 	checkJSON(t, s.JSON, "")
 }
 
 func checkText(t *testing.T, text string) {
 	t.Helper()
-	for _, want := range []string{"Side by side", "Published figures", "1.51 ms", "SQL / READ", "batch DML, last_statements / mutation", "READ_STATS_TOP_MINUTE", "TXN_STATS_TOP_MINUTE"} {
+	for _, want := range []string{"Side by side", "Published figures", "1.532 ms", "9.88", "SQL / READ", "batch DML, last_statements / mutation", "READ_STATS_TOP_MINUTE", "TXN_STATS_TOP_MINUTE"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text has no %q:\n%s", want, text)
 		}
@@ -282,7 +283,12 @@ func TestBadSettings(t *testing.T) {
 		"--splits":              func(s *bench.Settings) { s.Splits = 1 << 30 },
 		"--keys times --splits": func(s *bench.Settings) { s.Rows = 20 },
 		"--pid":                 func(s *bench.Settings) { s.PID = -1 },
-		"--batch":               func(s *bench.Settings) { s.Batch = 0 },
+		"--batch":               func(s *bench.Settings) { s.Batches = []int{1, 0} },
+		"--count must":          func(s *bench.Settings) { s.Count = 3 },
+		"--count is":            func(s *bench.Settings) { s.Count, s.Rate = 1000, 5 },
+		"--control":             func(s *bench.Settings) { s.Control, s.Database = "old", databaseName },
+		"--study has":           func(s *bench.Settings) { s.Study, s.Rate = true, 5 },
+		"--interval":            func(s *bench.Settings) { s.Study, s.Interval = true, "hour" },
 		"--endpoint needs":      func(s *bench.Settings) { s.Address = "127.0.0.1:1" },
 		"--database must":       func(s *bench.Settings) { s.Database = "d" },
 		"no such file":          func(s *bench.Settings) { s.Report = filepath.Join(t.TempDir(), "missing", "r.html") },
@@ -345,6 +351,71 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
+// TestStudyMode re-runs both studies as they were, without waiting for intervals of the statistics.
+func TestStudyMode(t *testing.T) {
+	s := bench.Defaults()
+	out := new(bytes.Buffer)
+	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Study, s.Batches, s.Out = 300, 240*time.Millisecond, 2, 0, true, []int{1, 2, 4}, out
+	r, err := bench.Run(t.Context(), s, bench.Access(), bench.Writes())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got, want := len(r.Measures), 2*5*2+3*3; got != want {
+		t.Errorf("%d measures, want %d", got, want)
+	}
+	calls := map[string]string{}
+	for _, m := range r.Measures {
+		if m.Benchmark == "access" && m.Tag != "" {
+			t.Errorf("%s, %s has a tag", m.Title, m.Path)
+		}
+		if strings.HasSuffix(m.Experiment, "_saturated") != (m.Rate == 0) && m.Benchmark == "access" {
+			t.Errorf("%s, %s at a rate of %v", m.Title, m.Path, m.Rate)
+		}
+		var methods []string
+		for _, c := range m.Calls {
+			methods = append(methods, fmt.Sprintf("%.0f %s", c.PerOperation, c.Method))
+		}
+		calls[m.Experiment+" "+m.Path] = strings.Join(methods, ", ")
+	}
+	for path, want := range map[string]string{
+		"rows_1 mutation":                   "1 Commit",
+		"rows_4 mutation":                   "1 Commit",
+		"rows_4 mutation, replay-protected": "1 BeginTransaction, 1 Commit",
+		"rows_4 DML":                        "4 ExecuteSql, 1 Commit",
+		"one_key SQL":                       "1 ExecuteStreamingSql",
+		"index_not_covering READ":           "2 StreamingRead",
+	} {
+		if calls[path] != want {
+			t.Errorf("%s calls %q at the server, want %q", path, calls[path], want)
+		}
+	}
+	if len(r.Fits) != 3 || r.Fits[0].R2 == nil || len(r.Fits[0].Sizes) != 3 {
+		t.Errorf("fits: %+v", r.Fits)
+	}
+	for _, want := range []string{"READ / SQL at saturation", "of 4600", "ms per added row", "What an operation is made of", "11 September 2024", "23 May 2023"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the text has no %q:\n%s", want, out)
+		}
+	}
+}
+
+// TestCount runs a number of operations in place of a time.
+func TestCount(t *testing.T) {
+	s, out := small(t)
+	s.Count, s.Clients = 40, []int{3}
+	own, err := bench.Own(bench.Files{Paths: []bench.File{{Kind: bench.SQLFile, Name: write(t, "one.sql", "SELECT 1 UNION ALL SELECT 2")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := bench.Run(t.Context(), s, own)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if m := r.Measures[0]; m.Operations != 40 || m.Rows != 80 || m.RowsPerSecond != 2*m.PerSecond {
+		t.Errorf("%d operations and %d rows, want 40 and 80", m.Operations, m.Rows)
+	}
+}
+
 // TestControl sets paths beside those of a server from another executable, which happens to be the same.
 func TestControl(t *testing.T) {
 	self, err := os.Executable()
@@ -358,7 +429,7 @@ func TestControl(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if got, want := len(r.Measures), 2*(2+2)+2*3*2; got != want {
+	if got, want := len(r.Measures), 2*(2+2)+2*5*2; got != want {
 		t.Errorf("%d measures, want %d", got, want)
 	}
 	if got, want := len(r.Figures), len(r.Measures); got != want { // two of each path

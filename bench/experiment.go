@@ -9,6 +9,7 @@ import (
 type Benchmark struct {
 	name  string
 	about string // a sentence for the report
+	study *Study // nil is none
 	// prepare makes tables and rows and lists the experiments.
 	prepare func(ctx context.Context, r *run) ([]experiment, error)
 	// after runs when everything is measured; nil is nothing.
@@ -23,10 +24,24 @@ type Benchmark struct {
 type experiment struct {
 	name  string // as in tags and JSON: one_key
 	title string // as people read it: one key
+	size  int    // rows of an operation, where experiments differ in that alone; 0 is none of these
 	paths []path
 	// pairs are which paths stand side by side in the report, by name.
 	pairs [][2]string
+
+	rate     float64 // operations per second of each path, in place of the run's; 0 is the run's
+	untagged bool    // the calls have no tags
+	interval intervalUse
 }
+
+// intervalUse is how an experiment lies in the intervals of the server's statistics.
+type intervalUse int
+
+const (
+	anyInterval  intervalUse = iota
+	ownInterval              // begins with an interval
+	sameInterval             // goes on in the interval of the one before
+)
 
 // path is one way to a result.
 type path struct {
@@ -35,6 +50,8 @@ type path struct {
 	op     operation
 	// on is the server that answers; nil is the target.
 	on *server
+	// asked is how the server's statistics know the calls; nil if the run does not ask for them.
+	asked []asked
 	// clients fixes the number of clients; 0 takes the run's.
 	clients int
 	// local says that no server takes part.

@@ -1,21 +1,33 @@
 package bench
 
+// Study is a publication whose figures stand beside ours.
+type Study struct {
+	Title  string `json:"title"`
+	Author string `json:"author"`
+	Date   string `json:"date"`
+}
+
+func (s Study) text() string { return s.Author + ", \"" + s.Title + "\", " + s.Date }
+
 // Figure is a published figure, or a target, with what this run has measured beside it.
 type Figure struct {
 	Name   string `json:"name"`
 	Metric Metric `json:"metric"`
 	Left   Ref    `json:"left"`
 	Right  Ref    `json:"right"`
-	// What was published: both sides in microseconds, and left / right; 0 is not published.
+	// What was published, in microseconds; 0 is not published.
 	StudyLeft  float64 `json:"study_left,omitempty"`
 	StudyRight float64 `json:"study_right,omitempty"`
-	Study      float64 `json:"study,omitempty"`
+	// Study is computed from the two, as ours is.
+	Study *float64 `json:"study,omitempty"`
+	// Basis says what kind of figures stand beside each other, where the study's and ours are of different kinds.
+	Basis string `json:"basis,omitempty"`
 	// Target is what Crowfoot wants to reach: at most, or at least if AtLeast; 0 is none.
 	Target  float64 `json:"target,omitempty"`
 	AtLeast bool    `json:"target_is_least,omitempty"`
 
 	Clients   int      `json:"clients"`
-	OursLeft  *float64 `json:"ours_left,omitempty"` // nil where nobody knows
+	OursLeft  *float64 `json:"ours_left,omitempty"` // nil if it is unknown
 	OursRight *float64 `json:"ours_right,omitempty"`
 	Ours      *float64 `json:"ours,omitempty"`
 	Spread    *Spread  `json:"spread,omitempty"` // of ours, over the turns
@@ -36,6 +48,8 @@ const (
 	MedianLatency Metric = "latency"
 	MeanLatency   Metric = "mean latency"
 	Throughput    Metric = "operations per second"
+	// AverageCPU is what the server's statistics say: AVG_CPU_SECONDS.
+	AverageCPU Metric = "average CPU"
 	// LatencyAdded is compared by left - right.
 	LatencyAdded Metric = "latency added"
 )
@@ -43,6 +57,9 @@ const (
 func (k Metric) of(m *Measure) *float64 {
 	if m.Operations == 0 {
 		return nil
+	}
+	if k == AverageCPU {
+		return m.averageCPU()
 	}
 	return k.value(m.PerSecond, m.Latency.Mean, m.Latency.P50, m.CPU)
 }
@@ -53,6 +70,8 @@ func (k Metric) value(perSecond, mean float64, p50 int64, cpu *float64) *float64
 	switch k {
 	case ServerCPU:
 		return cpu
+	case AverageCPU:
+		return nil // the server's statistics know intervals, not turns
 	case MeanLatency:
 		return &mean
 	case Throughput:
@@ -107,6 +126,7 @@ func (r *Report) fill(benchmark string, figures []Figure) (filled []Figure) {
 			f.OursLeft, f.OursRight = f.Metric.of(left), f.Metric.of(right)
 			f.Ours = f.Metric.compare(f.OursLeft, f.OursRight)
 			f.Spread = f.Metric.spreadOf(left, right)
+			f.Study = f.Metric.compare(studied(f.StudyLeft), studied(f.StudyRight))
 			filled = append(filled, f)
 		}
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -9,13 +10,15 @@ import (
 
 // Measure is what one path has shown in one experiment at one number of clients.
 type Measure struct {
-	Benchmark  string `json:"benchmark"`
-	Experiment string `json:"experiment"`
-	Title      string `json:"title"` // of the experiment
-	Path       string `json:"path"`
-	Method     string `json:"method"` // the API methods that the path calls
-	Clients    int    `json:"clients"`
-	Tag        string `json:"tag,omitempty"`
+	Benchmark  string  `json:"benchmark"`
+	Experiment string  `json:"experiment"`
+	Title      string  `json:"title"` // of the experiment
+	Path       string  `json:"path"`
+	Method     string  `json:"method"` // the API methods that the path calls
+	Clients    int     `json:"clients"`
+	Size       int     `json:"size,omitempty"` // rows of an operation, where experiments differ in that alone
+	Tag        string  `json:"tag,omitempty"`
+	Rate       float64 `json:"rate_per_second,omitempty"` // at which operations were due; 0 is a closed loop
 
 	Operations    int64    `json:"operations"`
 	Rows          int64    `json:"rows"`             // read or written
@@ -29,14 +32,24 @@ type Measure struct {
 	CPU       *float64 `json:"server_cpu_us,omitempty"`
 	CPUSource string   `json:"server_cpu_source,omitempty"`
 	Turns     []Turn   `json:"turns,omitempty"`
+	// Calls of one operation by API method; empty if the server does not count them.
+	Calls []Calls `json:"calls,omitempty"`
+	// Averages are what the server's statistics say of each of the path's calls; empty if the run does not ask, or had no answer.
+	Averages []Averages `json:"averages,omitempty"`
+	// Transactions is what the server's statistics say of the path's transactions; nil if nothing.
+	Transactions *Transactions `json:"transactions,omitempty"`
 
 	group   int                     // position of the first measure that takes turns with this one
 	latency *hdrhistogram.Histogram // microseconds
 	elapsed time.Duration
 	cpu     time.Duration
 	metered bool
-	turn    *hdrhistogram.Histogram // microseconds, of the last of Turns
-	used    time.Duration           // the server's CPU time in the last of Turns
+	asked   []asked
+	// intervalEnd is when the interval of the server's statistics ends that the measure has for its experiment; zero is none.
+	intervalEnd time.Time
+	counted     methodCounts            // by the server, in all turns
+	turn        *hdrhistogram.Histogram // microseconds, of the last of Turns
+	used        time.Duration           // the server's CPU time in the last of Turns
 }
 
 // Turn is one of the times that a path had its turn.
@@ -69,6 +82,11 @@ type Latency struct {
 func latencyOf(h *hdrhistogram.Histogram) Latency {
 	q := h.ValueAtQuantile
 	return Latency{h.Mean(), q(50), q(90), q(99), q(99.9), h.Max()}
+}
+
+// commits says whether the path's operations are transactions that write.
+func (m *Measure) commits() bool {
+	return strings.HasSuffix(m.Method, "Commit") || m.Method == "BatchWrite"
 }
 
 // MeanText prints the mean in milliseconds.

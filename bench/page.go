@@ -21,6 +21,12 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"us":   micros,
 	"x":    ratioText,
 	"n":    count,
+	"held": func(m *Measure) string {
+		if m.held() {
+			return ""
+		}
+		return m.heldText()
+	},
 }).Parse(pageText))
 
 // page is what the template shows.
@@ -29,6 +35,8 @@ type page struct {
 	Title     string
 	Took      string
 	Loop      string
+	Size      string
+	Batches   string
 	Tiles     []tile
 	Sections  []section
 	Knowledge string // where the CPU figures come from
@@ -81,7 +89,7 @@ func (r *Report) writePage(w io.Writer) error {
 	p := page{
 		Report: r, Title: "crowfoot bench " + strings.Join(r.Benchmarks, ", "),
 		Took: r.Ended.Sub(r.Began).Round(time.Second).String(), Loop: "closed loop: each client sends when it has its answer",
-		Tiles: r.tiles(), Knowledge: r.knowledge(),
+		Size: r.Settings.size(), Batches: numbers(r.Settings.Batches), Tiles: r.tiles(), Knowledge: r.knowledge(),
 	}
 	if r.Settings.Rate > 0 {
 		p.Loop = fmt.Sprintf("open loop: %g operations per second, due at even intervals", r.Settings.Rate)
@@ -103,8 +111,8 @@ func (r *Report) tiles() (list []tile) {
 		}
 		shown[f.Name] = true
 		var beside []string
-		if f.Study > 0 {
-			beside = append(beside, "published "+ratioText(&f.Study))
+		if f.Study != nil {
+			beside = append(beside, "published "+ratioText(f.Study))
 		}
 		if f.Target > 0 {
 			beside = append(beside, "target "+aim(f))
@@ -171,7 +179,7 @@ func (r *Report) section(benchmark string) section {
 	}
 	for _, f := range r.Figures {
 		if len(r.find(benchmark, f.Left)) > 0 {
-			s.Figures = append(s.Figures, figureRow{f, f.sideText(studied(f.StudyLeft)), f.sideText(studied(f.StudyRight)), ratioText(studied(f.Study)),
+			s.Figures = append(s.Figures, figureRow{f, f.sideText(studied(f.StudyLeft)), f.sideText(studied(f.StudyRight)), ratioText(f.Study),
 				f.sideText(f.OursLeft), f.sideText(f.OursRight), f.comparedText(f.Ours), aim(f), f.verdict()})
 		}
 	}
@@ -216,4 +224,13 @@ func intersect(known map[string]int, base map[string]bool) (both []string) {
 // aim is the target in the page's letters.
 func aim(f Figure) string {
 	return strings.NewReplacer("<=", "≤", ">=", "≥").Replace(f.targetText())
+}
+
+// numbers prints a list.
+func numbers(list []int) string {
+	var texts []string
+	for _, n := range list {
+		texts = append(texts, fmt.Sprint(n))
+	}
+	return strings.Join(texts, ", ")
 }

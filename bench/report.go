@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,11 +23,13 @@ type Report struct {
 	Measures   []*Measure  `json:"measures"`
 	Pairs      []Pair      `json:"pairs"`
 	Figures    []Figure    `json:"figures"`
+	Fits       []Fit       `json:"fits,omitempty"`
 	Timeline   []Sample    `json:"timeline"`
 	Statistics []Statistic `json:"server_statistics"`
 
-	about  map[string]string // by benchmark
-	wanted []wantedPair
+	about   map[string]string // by benchmark
+	studies map[string]*Study // likewise; nil is no study
+	wanted  []wantedPair
 }
 
 // Pair sets two paths to the same result side by side.
@@ -49,10 +52,10 @@ type Pair struct {
 type wantedPair struct{ left, right int }
 
 func newReport(began time.Time, s Settings, t *target, benchmarks []Benchmark) *Report {
-	r := &Report{Began: began.UTC(), Machine: thisMachine(), Server: t.what, Database: t.database, Settings: s, about: map[string]string{}}
+	r := &Report{Began: began.UTC(), Machine: thisMachine(), Server: t.what, Database: t.database, Settings: s, about: map[string]string{}, studies: map[string]*Study{}}
 	for _, b := range benchmarks {
 		r.Benchmarks = append(r.Benchmarks, b.name)
-		r.about[b.name] = b.about
+		r.about[b.name], r.studies[b.name] = b.about, b.study
 	}
 	return r
 }
@@ -68,10 +71,14 @@ func (r *Report) begin(benchmark string, e experiment, clients int) int {
 		if p.clients > 0 {
 			n = p.clients
 		}
-		r.Measures = append(r.Measures, &Measure{
-			Benchmark: benchmark, Experiment: e.name, Title: e.title, Path: p.name, Method: p.method, Clients: n,
-			Tag: tag(fmt.Sprint("c", n), benchmark, e.name, p.name), group: first, latency: newHistogram(),
-		})
+		m := &Measure{
+			Benchmark: benchmark, Experiment: e.name, Title: e.title, Path: p.name, Method: p.method, Clients: n, Size: e.size,
+			Rate: cmp.Or(e.rate, r.Settings.Rate), asked: p.asked, group: first, latency: newHistogram(),
+		}
+		if !e.untagged {
+			m.Tag = tag(fmt.Sprint("c", n), benchmark, e.name, p.name)
+		}
+		r.Measures = append(r.Measures, m)
 	}
 	for _, pair := range e.pairs {
 		r.wanted = append(r.wanted, wantedPair{at[pair[0]], at[pair[1]]})
@@ -107,6 +114,10 @@ func (r *Report) complete(figures map[string][]Figure) {
 			LatencySpread: MedianLatency.spreadOf(left, right), CPUSpread: ServerCPU.spreadOf(left, right),
 		})
 	}
+	for _, m := range r.Measures {
+		m.countCalls()
+	}
+	r.Fits = fits(r.Measures)
 	for _, name := range r.Benchmarks {
 		r.Figures = append(r.Figures, r.fill(name, figures[name])...)
 	}

@@ -18,6 +18,8 @@ type run struct {
 	// figures are the published ones and the targets, by benchmark.
 	figures map[string][]Figure
 	control *controlServer // of another executable; nil is none
+	// intervalEnd is when the interval of the server's statistics ends that the experiment under way has for itself.
+	intervalEnd time.Time
 }
 
 // ErrPartial marks the errors of runs that ended early. What they had seen is in their report.
@@ -160,6 +162,9 @@ func (r *run) clientsOf(e experiment) []int {
 // all alike.
 func (r *run) experiment(ctx context.Context, benchmark string, e experiment, clients int) error {
 	loads := make([]*load, len(e.paths))
+	if err := r.enterInterval(ctx, e); err != nil {
+		return err
+	}
 	first := r.report.begin(benchmark, e, clients)
 	for i, p := range e.paths {
 		m := r.report.Measures[first+i]
@@ -168,6 +173,7 @@ func (r *run) experiment(ctx context.Context, benchmark string, e experiment, cl
 	}
 	r.screen.experiment(benchmark, r.report.Measures[first:])
 	defer r.correct(first)
+	defer r.leaveInterval(first, e)
 	for round := range r.Rounds + 1 { // round 0 warms up
 		for k := range loads {
 			i := k
@@ -175,7 +181,7 @@ func (r *run) experiment(ctx context.Context, benchmark string, e experiment, cl
 				i = len(loads) - 1 - k
 			}
 			m := r.report.Measures[first+i]
-			if err := r.turn(ctx, first+i, loads[i], round); err != nil {
+			if err := r.turn(ctx, e.paths[i], first+i, loads[i], round); err != nil {
 				return fmt.Errorf("%s, %s: %w", m.Title, m.Path, err)
 			}
 		}
@@ -185,30 +191,43 @@ func (r *run) experiment(ctx context.Context, benchmark string, e experiment, cl
 
 // load makes the load of a path, on the server that it uses.
 func (r *run) load(p path, m *Measure) *load {
-	l := &load{op: p.op, tag: m.Tag, clients: m.Clients, rate: r.Rate}
-	on := &r.target.server
-	if p.on != nil {
-		on = p.on
-	}
-	if !p.local {
-		l.client, l.cpu, l.server = on.client, on.cpu, on.ended()
-	}
+	l := &load{op: p.op, tag: m.Tag, clients: m.Clients, rate: m.Rate}
+	on := r.serverOf(p)
+	l.client, l.cpu, l.server = on.client, on.cpu, on.ended()
 	return l
 }
 
+// serverOf is the server that a path uses.
+func (r *run) serverOf(p path) *server {
+	switch {
+	case p.local:
+		return new(server) // none: no client, no process
+	case p.on != nil:
+		return p.on
+	}
+	return &r.target.server
+}
+
 // turn runs one path once.
-func (r *run) turn(ctx context.Context, measure int, l *load, round int) error {
+func (r *run) turn(ctx context.Context, p path, measure int, l *load, round int) error {
 	m := r.report.Measures[measure]
 	warm := round == 0
 	l.lasts, l.count = r.Each/time.Duration(r.Rounds), int64(r.Count/r.Rounds)
 	if warm {
 		l.lasts, l.count = r.Each/warmUpShare, int64(r.Count/warmUpShare)
 	}
+	if m.Rate > 0 {
+		l.count = 0 // an open loop goes by the time
+	}
 	l.taken.Store(0)
 	if !warm {
 		m.begin()
 	}
-	err := l.run(ctx, func(w window) {
+	before, err := r.serverOf(p).counts(ctx)
+	if err != nil {
+		return err
+	}
+	err = l.run(ctx, func(w window) {
 		if !warm {
 			m.add(w)
 			r.sample(measure, m, w)
@@ -218,8 +237,13 @@ func (r *run) turn(ctx context.Context, measure int, l *load, round int) error {
 	if !warm {
 		m.Unsent += l.unsent()
 	}
-	if err == nil {
-		r.screen.turnEnds(m, round, r.Rounds, r.turnLength(round))
+	if err != nil {
+		return err
+	}
+	r.screen.turnEnds(m, round, r.Rounds, r.turnLength(round))
+	after, err := r.serverOf(p).counts(ctx)
+	if err == nil && !warm {
+		m.count(before, after)
 	}
 	return err
 }
@@ -244,11 +268,10 @@ func (r *run) sample(measure int, m *Measure, w window) {
 
 // correct works out the corrected latencies of the measures from the given one on.
 func (r *run) correct(first int) {
-	if r.Rate > 0 {
-		return // an open loop's are right as they are
-	}
 	for _, m := range r.report.Measures[first:] {
-		m.correct()
+		if m.Rate == 0 { // an open loop's are right as they are
+			m.correct()
+		}
 	}
 }
 

@@ -6,21 +6,26 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"time"
 )
 
 // Settings say how large a run is and against what.
 type Settings struct {
-	Rows    int           `json:"rows"`               // in the table that is read, or written to
-	Each    time.Duration `json:"each_ns"`            // of each path at each number of clients, in all rounds together
-	Count   int           `json:"count,omitempty"`    // operations of each path, likewise, in place of Each; 0 goes by Each
-	Rounds  int           `json:"rounds"`             // how often the paths of an experiment take turns
-	Clients []int         `json:"clients"`            // an experiment is repeated for each
-	Rate    float64       `json:"rate_per_second"`    // of all clients together: open loop; 0 is a closed loop
-	Keys    int           `json:"keys"`               // rows of a range, and scattered keys of a read
-	Splits  int           `json:"splits"`             // over which the scattered keys lie
-	Batch   int           `json:"batch"`              // rows of the larger commit
-	Address string        `json:"endpoint,omitempty"` // HOST:PORT, plain text; "" with a Database is Cloud Spanner
+	Rows    int           `json:"rows"`            // in the table that is read, or written to
+	Each    time.Duration `json:"each_ns"`         // of each path at each number of clients, in all rounds together
+	Count   int           `json:"count,omitempty"` // operations of each path, likewise, in place of Each; 0 goes by Each
+	Rounds  int           `json:"rounds"`          // how often the paths of an experiment take turns
+	Clients []int         `json:"clients"`         // an experiment is repeated for each
+	Rate    float64       `json:"rate_per_second"` // of all clients together: open loop; 0 is a closed loop
+	Keys    int           `json:"keys"`            // rows of a range, and scattered keys of a read
+	Splits  int           `json:"splits"`          // over which the scattered keys lie
+	Batches []int         `json:"batches"`         // rows of a commit; the inserts are repeated for each
+	// Study re-runs the studies as they were: their calls alone, and reads at their rates, without tags.
+	Study bool `json:"study,omitempty"`
+	// Interval is that of the server's statistics in a re-run of the study of reads.
+	Interval Interval `json:"interval,omitempty"`
+	Address  string   `json:"endpoint,omitempty"` // HOST:PORT, plain text; "" with a Database is Cloud Spanner
 	// Database is projects/P/instances/I/databases/D; "" is an embedded server.
 	Database string `json:"database,omitempty"`
 	// PID is the server's process, if it runs on this machine and is not embedded; 0 is unknown.
@@ -48,7 +53,8 @@ func Defaults() Settings {
 		Clients:        []int{1},
 		Keys:           studyKeys,
 		Splits:         studySplits,
-		Batch:          studyBatch,
+		Batches:        []int{1, studyBatch},
+		Interval:       TenMinutes,
 		StatisticsWait: 75 * time.Second,
 		Out:            os.Stdout,
 	}
@@ -61,6 +67,14 @@ const maxClients = 10_000
 const maxPID = 1 << 22
 
 var databaseForm = regexp.MustCompile(`^projects/[^/]+/instances/[^/]+/databases/[^/]+$`)
+
+// size is how much of each path is run, as text.
+func (s Settings) size() string {
+	if s.Count > 0 {
+		return plural(s.Count, "operation")
+	}
+	return s.Each.String()
+}
 
 func (s Settings) check() error {
 	switch {
@@ -88,8 +102,12 @@ func (s Settings) check() error {
 		return errors.New("--rows must be at least --keys times --splits, so that scattered keys can differ")
 	case s.PID < 0 || s.PID > maxPID:
 		return fmt.Errorf("--pid must be a process, from 1 to %d", maxPID)
-	case s.Batch < 1:
-		return errors.New("--batch must be positive")
+	case len(s.Batches) == 0 || slices.Min(s.Batches) < 1:
+		return errors.New("--batch needs positive numbers")
+	case s.Study && s.Rate > 0:
+		return errors.New("--study has rates of its own and does not go with --rate")
+	case s.Study && s.Interval.length() == 0:
+		return fmt.Errorf("--interval must be %s or %s", Minute, TenMinutes)
 	case s.Address != "" && s.Database == "":
 		return errors.New("--endpoint needs --database projects/P/instances/I/databases/D")
 	case s.Database != "" && !databaseForm.MatchString(s.Database):

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
-	"google.golang.org/api/iterator"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
@@ -49,12 +48,18 @@ const statisticsMargin = 3 * time.Second
 // serverStatistics asks the server what it saw. Its rows of a minute appear when the minute is over, so
 // that this waits, within StatisticsWait. Nothing here fails the run: the measuring is done.
 func (r *run) serverStatistics(ctx context.Context) {
+	if r.Study {
+		r.screen.note("waiting for the server's statistics of the last interval")
+		if wait(ctx, time.Until(r.intervalEnd)+statisticsMargin) != nil {
+			r.report.Facts = append(r.report.Facts, "interrupted while waiting for the server's statistics of the last interval")
+			return
+		}
+		r.averages(ctx)
+	}
 	last := time.Now().Truncate(time.Minute).Add(time.Minute + statisticsMargin)
 	if probe := r.ask(ctx, statistics[0]); probe.Error == "" && time.Until(last) <= r.StatisticsWait {
 		r.screen.note(fmt.Sprintf("waiting %.0f s for the server's statistics of the last minute", time.Until(last).Seconds()))
-		select {
-		case <-time.After(time.Until(last)):
-		case <-ctx.Done():
+		if wait(ctx, time.Until(last)) != nil {
 			r.report.Facts = append(r.report.Facts, "interrupted while waiting for the server's statistics of the last minute")
 			return
 		}
@@ -64,6 +69,9 @@ func (r *run) serverStatistics(ctx context.Context) {
 	}
 	for _, m := range r.report.Measures {
 		r.cpuFromStatistics(ctx, m)
+		if m.commits() && m.Tag != "" {
+			m.Transactions = r.transactionsOf(ctx, m)
+		}
 	}
 }
 
@@ -73,27 +81,27 @@ const statisticsLimit = 20 * time.Second
 func (r *run) ask(ctx context.Context, s Statistic) Statistic {
 	ctx, cancel := context.WithTimeout(ctx, statisticsLimit)
 	defer cancel()
-	it := r.target.client.Single().Query(ctx, spanner.Statement{SQL: s.SQL, Params: map[string]any{"since": r.began}})
-	defer it.Stop()
-	for {
-		row, err := it.Next()
-		if err == iterator.Done {
-			break
-		}
-		if err != nil {
-			s.Error = oneLine(err)
-			return s
-		}
+	if err := r.statisticRows(ctx, &s, map[string]any{"since": r.began}, func(*spanner.Row) error { return nil }); err != nil {
+		s.Error = oneLine(err)
+	}
+	return s
+}
+
+// statisticRows runs the query of a statistic, keeps its rows as text, and gives them to take.
+func (r *run) statisticRows(ctx context.Context, s *Statistic, params map[string]any, take func(*spanner.Row) error) error {
+	it := r.target.client.Single().Query(ctx, spanner.Statement{SQL: s.SQL, Params: params})
+	err := it.Do(func(row *spanner.Row) error {
 		values := make([]string, row.Size())
 		for i := range values {
 			values[i] = valueText(row.ColumnValue(i))
 		}
 		s.Rows = append(s.Rows, values)
-	}
+		return take(row)
+	})
 	for _, f := range it.Metadata.GetRowType().GetFields() {
 		s.Columns = append(s.Columns, f.Name)
 	}
-	return s
+	return err
 }
 
 // valueText prints a value as the API carries it.
@@ -125,7 +133,7 @@ var cpuQueries = map[string]string{
 // cpuFromStatistics takes the server's word for the CPU of a path where its process cannot be seen.
 func (r *run) cpuFromStatistics(ctx context.Context, m *Measure) {
 	table, ok := cpuQueries[m.Method]
-	if m.CPU != nil || !ok || m.Operations == 0 {
+	if m.CPU != nil || !ok || m.Operations == 0 || m.Tag == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, statisticsLimit)

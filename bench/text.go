@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,6 +19,12 @@ func (r *Report) Text(w io.Writer) error {
 	r.pairTable(t)
 	r.figureTable(t)
 	r.measureTable(t)
+	for _, name := range r.Benchmarks {
+		for _, g := range r.grids(name) {
+			t.printf("\n%s: %s\n%s\n", name, g.Title, wrap(g.Note, textWidth))
+			t.rows(g.Left, g.Lines)
+		}
+	}
 	r.statisticTables(t)
 	r.ending(t)
 	return t.err
@@ -39,6 +46,9 @@ func (t *table) printf(format string, args ...any) {
 func (t *table) rows(left int, lines [][]string) {
 	widths := map[int]int{}
 	for _, line := range lines {
+		if len(line) == 1 {
+			continue // a title is as wide as it is
+		}
 		for i, cell := range line {
 			widths[i] = max(widths[i], len([]rune(cell)))
 		}
@@ -46,7 +56,7 @@ func (t *table) rows(left int, lines [][]string) {
 	for _, line := range lines {
 		var b strings.Builder
 		for i, cell := range line {
-			pad := strings.Repeat(" ", widths[i]-len([]rune(cell)))
+			pad := strings.Repeat(" ", max(0, widths[i]-len([]rune(cell))))
 			if i > 0 {
 				b.WriteString("  ")
 			}
@@ -70,9 +80,12 @@ func (r *Report) heading(t *table) {
 	if s.Rate > 0 {
 		loop = fmt.Sprintf("open loop at %g/s", s.Rate)
 	}
+	if s.Study {
+		loop = "as in the study: reads in an open loop at its rates, all else in a closed loop"
+	}
 	t.printf("server   %s\n", r.Server)
 	t.printf("machine  %s, %d cores, %s, %s, commit %s, Spanner client %s, gRPC %s\n", r.Machine.CPU, r.Machine.Cores, r.Machine.System, r.Machine.Go, r.Machine.Commit, r.Machine.Client, r.Machine.GRPC)
-	t.printf("run      %s, %d rows, %v a path in %d rounds, %s\n", r.Began.Format(time.RFC3339), s.Rows, s.Each, s.Rounds, loop)
+	t.printf("run      %s, %d rows, %s a path in %d rounds, %s\n", r.Began.Format(time.RFC3339), s.Rows, s.size(), s.Rounds, loop)
 	for _, f := range r.Facts {
 		t.printf("fact     %s\n", f)
 	}
@@ -106,14 +119,39 @@ func (r *Report) figureTable(t *table) {
 	if len(r.Figures) == 0 {
 		return
 	}
-	lines := [][]string{{"", "clients", "study L", "study R", "L/R", "ours L", "ours R", "L/R", "over turns", "target", ""}}
+	lines := [][]string{{"", "clients", "study L", "study R", "L/R", "ours L", "ours R", "L/R", "over turns", "target", "", ""}}
+	var notes footnotes
 	for _, f := range r.Figures {
 		lines = append(lines, []string{f.Name, fmt.Sprint(f.Clients),
-			f.sideText(studied(f.StudyLeft)), f.sideText(studied(f.StudyRight)), ratioText(studied(f.Study)),
-			f.sideText(f.OursLeft), f.sideText(f.OursRight), f.comparedText(f.Ours), f.spreadText(), f.targetText(), f.verdict()})
+			f.sideText(studied(f.StudyLeft)), f.sideText(studied(f.StudyRight)), ratioText(f.Study),
+			f.sideText(f.OursLeft), f.sideText(f.OursRight), f.comparedText(f.Ours), f.spreadText(), f.targetText(), f.verdict(), notes.mark(f.Basis)})
 	}
-	t.printf("\nPublished figures and targets next to ours\n")
+	t.printf("\nPublished figures and targets next to ours; what is in the noise is neither met nor missed\n%s\n", spreadLegend(r.Settings.Rounds))
 	t.rows(1, lines)
+	for i, text := range notes {
+		t.printf("(%d) %s\n", i+1, text)
+	}
+	for _, name := range r.Benchmarks {
+		if s := r.studies[name]; s != nil {
+			t.printf("study of %s: %s\n", name, s.text())
+		}
+	}
+}
+
+// footnotes are texts below a table.
+type footnotes []string
+
+// mark is the number by which a cell refers to a footnote, which is added if it is new.
+func (n *footnotes) mark(text string) string {
+	if text == "" {
+		return ""
+	}
+	at := slices.Index(*n, text)
+	if at < 0 {
+		at = len(*n)
+		*n = append(*n, text)
+	}
+	return fmt.Sprintf("(%d)", at+1)
 }
 
 func studied(v float64) *float64 {
@@ -131,7 +169,7 @@ func (f Figure) sideText(v *float64) string {
 	case f.Metric == Throughput:
 		return count(*v) + "/s"
 	}
-	return fmt.Sprintf("%.3g ms", *v/1e3)
+	return fmt.Sprintf("%.4g ms", *v/1e3)
 }
 
 func (f Figure) comparedText(v *float64) string {
@@ -167,7 +205,7 @@ func (r *Report) measureTable(t *table) {
 	if len(r.Measures) == 0 {
 		return
 	}
-	lines := [][]string{{"path", "clients", "operations", "ops/s", "mean", "p50", "p90", "p99", "p99.9", "max", "p99 corr.", "CPU us"}}
+	lines := [][]string{{"path", "clients", "operations", "ops/s", "rows/s", "mean", "p50", "p90", "p99", "p99.9", "max", "p99 corr.", "CPU us"}}
 	title := ""
 	for _, m := range r.Measures {
 		if m.Title != title {
@@ -175,7 +213,7 @@ func (r *Report) measureTable(t *table) {
 			lines = append(lines, []string{title + ":"})
 		}
 		l := m.Latency
-		cells := []string{"  " + m.Path, fmt.Sprint(m.Clients), fmt.Sprint(m.Operations), count(m.PerSecond), l.MeanText()}
+		cells := []string{"  " + m.Path, fmt.Sprint(m.Clients), fmt.Sprint(m.Operations), m.paceText(), count(m.RowsPerSecond), l.MeanText()}
 		for _, v := range []int64{l.P50, l.P90, l.P99, l.P999, l.Max, m.tail().P99} {
 			cells = append(cells, milliseconds(v))
 		}
@@ -184,10 +222,55 @@ func (r *Report) measureTable(t *table) {
 	t.printf("\nAll measures (latencies in ms; corr. = corrected for coordinated omission)\n")
 	t.rows(1, lines)
 	for _, m := range r.Measures {
-		if m.Unsent > 0 {
-			t.printf("%s, %s: %d operations were due and never sent: the server was too slow for the rate\n", m.Title, m.Path, m.Unsent)
+		if !m.held() {
+			t.printf("%s, %s: %s\n", m.Title, m.Path, m.heldText())
 		}
 	}
+}
+
+// paceText is the operations per second, and how many were due in an open loop.
+func (m *Measure) paceText() string {
+	if m.Rate == 0 {
+		return count(m.PerSecond)
+	}
+	return count(m.PerSecond) + " of " + count(m.Rate)
+}
+
+// heldShare is the part of the due operations that a machine must have sent to have held a rate: the rest is its hiccups.
+const heldShare = 0.99
+
+// held says whether the machine sent the operations of an open loop at the rate that was asked for.
+func (m *Measure) held() bool {
+	return float64(m.Operations) >= heldShare*float64(m.Operations+m.Unsent)
+}
+
+// heldText says what the machine held of a rate that was too high for it.
+func (m *Measure) heldText() string {
+	return fmt.Sprintf("the machine did not hold %s a second, but %s: %d operations were due and never sent", count(m.Rate), count(m.PerSecond), m.Unsent)
+}
+
+// textWidth is how wide the report's sentences are.
+const textWidth = 120
+
+// wrap breaks a text between words.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	at := 0
+	for i, word := range strings.Fields(text) {
+		n := len([]rune(word))
+		switch {
+		case i == 0:
+		case at+1+n > width:
+			b.WriteByte('\n')
+			at = 0
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += n
+	}
+	return b.String()
 }
 
 func (r *Report) statisticTables(t *table) {

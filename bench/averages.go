@@ -1,0 +1,200 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/spanner"
+)
+
+// Averages are what the server's statistics say of the executions of a query or a read in one interval. Latency, CPU and
+// LeaderRefreshDelay are in microseconds; nil is a column that the statistics of queries, or of reads, do not have.
+type Averages struct {
+	Table              string    `json:"table"` // of SPANNER_SYS
+	End                time.Time `json:"interval_end"`
+	Fingerprint        int64     `json:"fingerprint"`
+	Executions         int64     `json:"execution_count"`
+	Latency            *float64  `json:"avg_latency_us,omitempty"`
+	CPU                float64   `json:"avg_cpu_us"`
+	LeaderRefreshDelay *float64  `json:"avg_leader_refresh_delay_us,omitempty"`
+	Rows               float64   `json:"avg_rows"`
+	Bytes              float64   `json:"avg_bytes"`
+	RemoteCalls        *float64  `json:"avg_remote_server_calls,omitempty"`
+}
+
+// averageCPU is the server's average of one operation; nil if its statistics do not tell.
+func (m *Measure) averageCPU() *float64 {
+	if len(m.Averages) == 0 {
+		return nil
+	}
+	var sum float64
+	for _, a := range m.Averages {
+		sum += a.CPU
+	}
+	return &sum
+}
+
+// enterInterval waits for an interval, if the experiment wants one for itself and the run may wait.
+func (r *run) enterInterval(ctx context.Context, e experiment) error {
+	if e.interval == ownInterval && r.StatisticsWait > 0 {
+		return r.awaitInterval(ctx)
+	}
+	return nil
+}
+
+// leaveInterval notes in which interval the executions of an experiment are, if they all are in one.
+func (r *run) leaveInterval(first int, e experiment) {
+	if e.interval == anyInterval || r.intervalEnd.IsZero() {
+		return
+	}
+	if time.Now().After(r.intervalEnd) {
+		r.fact("%s took longer than its interval of the server's statistics, %s: no averages", e.title, r.Interval)
+		return
+	}
+	for _, m := range r.report.Measures[first:] {
+		m.intervalEnd = r.intervalEnd
+	}
+}
+
+// awaitInterval waits until an interval of the server's statistics begins, so that what follows is alone in it.
+func (r *run) awaitInterval(ctx context.Context) error {
+	length := r.Interval.length()
+	began := time.Now().Truncate(length).Add(length)
+	r.screen.note(fmt.Sprintf("waiting %.0f s for an interval of the server's statistics to begin", time.Until(began).Seconds()))
+	if err := wait(ctx, time.Until(began)+intervalMargin); err != nil {
+		return err
+	}
+	r.intervalEnd = began.Add(length)
+	return nil
+}
+
+// intervalMargin is how far the clocks of server and client may be apart.
+const intervalMargin = 500 * time.Millisecond
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// The study's queries of statistics, by fingerprint and interval. %s is the table, of minutes or of ten minutes.
+const (
+	queryAverages = `SELECT text, execution_count, avg_latency_seconds, avg_cpu_seconds, avg_rows, avg_bytes, avg_remote_server_calls
+FROM SPANNER_SYS.%s WHERE text_fingerprint = @fingerprint AND interval_end = @end`
+	readAverages = `SELECT read_columns, execution_count, avg_cpu_seconds, avg_leader_refresh_delay_seconds, avg_rows, avg_bytes
+FROM SPANNER_SYS.%s WHERE fprint = @fingerprint AND interval_end = @end`
+)
+
+// averages asks for all paths that had an interval, and notes the answers in the report.
+func (r *run) averages(ctx context.Context) {
+	for _, m := range r.report.Measures {
+		if m.intervalEnd.IsZero() || m.Operations == 0 {
+			continue
+		}
+		for _, call := range m.asked {
+			s, a, err := r.averagesOf(ctx, call, m.intervalEnd)
+			s.Title = fmt.Sprintf("%s, %s, by fingerprint, in the interval that ended at %s", m.Title, m.Path, m.intervalEnd.UTC().Format(time.RFC3339))
+			if err != nil {
+				s.Error = oneLine(err)
+			} else {
+				m.Averages = append(m.Averages, a)
+			}
+			r.report.Statistics = append(r.report.Statistics, s)
+		}
+	}
+}
+
+// averagesOf finds the fingerprint of a call and asks what the study asked.
+func (r *run) averagesOf(ctx context.Context, call asked, end time.Time) (s Statistic, a Averages, err error) {
+	ctx, cancel := context.WithTimeout(ctx, statisticsLimit)
+	defer cancel()
+	a.End, a.Table, s.SQL = end, "READ_STATS_TOP_"+r.Interval.suffix(), readAverages
+	find, take := r.readFingerprint, a.ofRead
+	if call.text != "" {
+		a.Table, s.SQL = "QUERY_STATS_TOP_"+r.Interval.suffix(), queryAverages
+		find, take = r.queryFingerprint, a.ofQuery
+	}
+	s.SQL = fmt.Sprintf(s.SQL, a.Table)
+	if a.Fingerprint, err = find(ctx, a.Table, call, end); err == nil {
+		err = r.statisticRows(ctx, &s, map[string]any{"fingerprint": a.Fingerprint, "end": end}, take)
+	}
+	return s, a, err
+}
+
+func (a *Averages) ofQuery(row *spanner.Row) error {
+	var text string
+	var latency, calls float64
+	err := row.Columns(&text, &a.Executions, &latency, &a.CPU, &a.Rows, &a.Bytes, &calls)
+	latency, a.CPU = latency*1e6, a.CPU*1e6
+	a.Latency, a.RemoteCalls = &latency, &calls
+	return err
+}
+
+func (a *Averages) ofRead(row *spanner.Row) error {
+	var columns []string
+	var delay float64
+	err := row.Columns(&columns, &a.Executions, &a.CPU, &delay, &a.Rows, &a.Bytes)
+	delay, a.CPU = delay*1e6, a.CPU*1e6
+	a.LeaderRefreshDelay = &delay
+	return err
+}
+
+// queryFingerprint is TEXT_FINGERPRINT of a text in an interval.
+func (r *run) queryFingerprint(ctx context.Context, table string, call asked, end time.Time) (fingerprint int64, err error) {
+	found := false
+	s := Statistic{SQL: "SELECT text_fingerprint FROM SPANNER_SYS." + table + " WHERE text = @text AND interval_end = @end"}
+	err = r.statisticRows(ctx, &s, map[string]any{"text": call.text, "end": end}, func(row *spanner.Row) error {
+		found = true
+		return row.Column(0, &fingerprint)
+	})
+	return fingerprint, orMissing(err, found, table, end)
+}
+
+// readFingerprint is FPRINT of a read of such columns in an interval.
+func (r *run) readFingerprint(ctx context.Context, table string, call asked, end time.Time) (fingerprint int64, err error) {
+	found := false
+	s := Statistic{SQL: "SELECT fprint, read_columns FROM SPANNER_SYS." + table + " WHERE interval_end = @end"}
+	err = r.statisticRows(ctx, &s, map[string]any{"end": end}, func(row *spanner.Row) error {
+		var fprint int64
+		var columns []string
+		if err := row.Columns(&fprint, &columns); err != nil {
+			return err
+		}
+		if call.reads(columns) {
+			fingerprint, found = fprint, true
+		}
+		return nil
+	})
+	return fingerprint, orMissing(err, found, table, end)
+}
+
+func orMissing(err error, found bool, table string, end time.Time) error {
+	if err == nil && !found {
+		err = fmt.Errorf("%s has no such execution in the interval that ended at %s", table, end.UTC().Format(time.RFC3339))
+	}
+	return err
+}
+
+// reads says whether READ_COLUMNS are those of the call. They name the table or index before each column; the key's columns
+// appear by their names, or all together as _exists.
+func (c asked) reads(columns []string) bool {
+	var rest []string
+	for _, full := range columns {
+		source, column, _ := strings.Cut(full, ".")
+		if source != c.source {
+			return false
+		}
+		if column != "_exists" && column != "id" {
+			rest = append(rest, column)
+		}
+	}
+	want := slices.DeleteFunc(slices.Clone(c.columns), func(column string) bool { return column == "id" })
+	slices.Sort(rest)
+	return slices.Equal(rest, slices.Sorted(slices.Values(want)))
+}

@@ -1,0 +1,93 @@
+package bench
+
+import (
+	"math"
+	"testing"
+)
+
+// TestPublished: ratios are those of the operands that are printed, and the operands those of the studies.
+func TestPublished(t *testing.T) {
+	s := Defaults()
+	figures := append(accessFigures(s), writesFigures(s)...)
+	want := map[string]float64{
+		"SQL / READ CPU, one key":                             0.155 / 0.149,
+		"SQL / READ CPU, range of ten":                        0.305 / 0.169,
+		"SQL / READ CPU, ten scattered keys over four splits": 1.532 / (4 * 0.139),
+		"SQL CPU: ten scattered keys / one key":               1.532 / 0.155,
+		"READ CPU: ten scattered keys / one key":              4 * 0.139 / 0.149,
+		"DML / mutation, 1 row per commit":                    12.3 / 3.7,
+		"DML / mutation, 4 rows by 4 statements":              50 / 4.6,
+	}
+	for _, f := range figures {
+		got := f.Metric.compare(studied(f.StudyLeft), studied(f.StudyRight))
+		ratio, ok := want[f.Name]
+		if !ok && got == nil {
+			continue
+		}
+		if got == nil || math.Abs(*got-ratio) > 1e-9 || f.Basis == "" {
+			t.Errorf("%s: %v, want %.4f, basis %q", f.Name, got, ratio, f.Basis)
+		}
+		delete(want, f.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("not there: %v", want)
+	}
+}
+
+// TestFit fits a straight line through points on one, and through points that are not.
+func TestFit(t *testing.T) {
+	f := Fit{Sizes: []int{1, 2, 4, 8}, Means: []float64{150, 200, 300, 500}}
+	if !f.solve() || math.Abs(f.PerRow-50) > 1e-9 || math.Abs(f.AtNone-100) > 1e-9 || f.R2 == nil || math.Abs(*f.R2-1) > 1e-9 {
+		t.Errorf("got %+v", f)
+	}
+	f = Fit{Sizes: []int{1, 2, 3}, Means: []float64{1, 3, 2}} // r is 0.5
+	if !f.solve() || math.Abs(f.PerRow-0.5) > 1e-9 || math.Abs(*f.R2-0.25) > 1e-9 {
+		t.Errorf("got %+v", f)
+	}
+	if f = (Fit{Sizes: []int{1, 4}, Means: []float64{1, 4}}); !f.solve() || f.R2 != nil {
+		t.Errorf("two points: %+v", f)
+	}
+	if f = (Fit{Sizes: []int{1}, Means: []float64{1}}); f.solve() {
+		t.Error("a line through one point")
+	}
+}
+
+// TestTransactions: averages of intervals are weighed by their commits.
+func TestTransactions(t *testing.T) {
+	tx := new(Transactions)
+	tx.add(1, 100, 10, []string{"T._exists"})
+	tx.add(3, 500, 50, []string{"T._exists"})
+	if tx.Commits != 4 || tx.Latency != 400 || tx.CommitLatency != 40 || tx.existence() != "yes" {
+		t.Errorf("got %+v", *tx)
+	}
+	if none := (&Transactions{ReadColumns: []string{"T.Id"}}).existence(); none != "no" {
+		t.Errorf("got %q", none)
+	}
+}
+
+// TestReads: the statistics name a table's or an index's columns, with the key's or with _exists.
+func TestReads(t *testing.T) {
+	table, covering, keys := read{}.asked(), read{index: userIndex, columns: []string{"id", storedIn}}.asked(), read{index: userIndex, columns: []string{"id"}}.asked()
+	var all []string
+	for _, c := range userColumns[1:] {
+		all = append(all, userTable+"."+c)
+	}
+	for _, c := range []struct {
+		call    asked
+		columns []string
+		want    bool
+	}{
+		{table, append([]string{"usertable._exists"}, all...), true},
+		{table, append([]string{"usertable.id"}, all...), true},
+		{table, []string{"usertable._exists"}, false},
+		{covering, []string{userIndex + "._exists", userIndex + "." + storedIn}, true},
+		{covering, []string{userIndex + "._exists"}, false},
+		{keys, []string{userIndex + "._exists"}, true},
+		{keys, []string{userIndex + ".id"}, true},
+		{keys, []string{"usertable._exists"}, false},
+	} {
+		if got := c.call.reads(c.columns); got != c.want {
+			t.Errorf("%v with %v: %v", c.call, c.columns, got)
+		}
+	}
+}
