@@ -51,12 +51,10 @@ func (a *attempt) LockColumns(target string, written bool) []string {
 func (a *attempt) Timeline() *live.TimelineRecorder { return a.timeline }
 
 // Touch implements cost.Transaction: it notes what the attempt accesses.
-func (a *attempt) Touch(accesses ...*stats.Access) {
+func (a *attempt) Touch(x *stats.Access) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, x := range accesses {
-		a.footprint.Add(x)
-	}
+	a.footprint.Add(x)
 }
 
 // wrote notes rows that were written.

@@ -101,7 +101,9 @@ func (c *commitWork) touch(ctx context.Context, tx *txn.Tx, muts []table.Mutatio
 			return err
 		}
 	}
-	c.attempt.Touch(c.accesses...)
+	for _, a := range c.accesses {
+		c.attempt.Touch(a)
+	}
 	return nil
 }
 

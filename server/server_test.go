@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -46,30 +47,41 @@ type harness struct {
 	conn      *grpc.ClientConn
 }
 
-// A local is the transport of a request that comes over no connection. The messages of a streamed reply go to send.
-type local struct{ send func(m any) error }
-
-func (local) Metadata(string) []string { return nil }
-func (local) Peer() string             { return "" }
-func (local) WantsTiming() bool        { return false }
-func (local) SetHeader(_, _ string)    {}
-func (local) SetTrailer(_, _ string)   {}
-func (l *local) Send(m any) error      { return l.send(m) }
-
-// beginCall makes the call of a request as a transport would, up to when it can run.
-func (h *harness) beginCall(m *rpc.Method, req proto.Message, send func(any) error) *rpc.Call {
-	c := new(rpc.Call)
-	h.server.dispatcher.Begin(c, m, &local{send})
-	c.Request = req
-	c.Received(0)
-	return c
+// A local is the transport of a request that comes over no connection. The messages of a streamed reply go to send. It is used again, as
+// that of gRPC is.
+type local struct {
+	send func(m any) error
+	call rpc.Call
 }
 
-// execute has a method answer a request.
+var locals = sync.Pool{New: func() any { return new(local) }}
+
+func (*local) Metadata(string) []string { return nil }
+func (*local) Peer() string             { return "" }
+func (*local) WantsTiming() bool        { return false }
+func (*local) SetHeader(_, _ string)    {}
+func (*local) SetTrailer(_, _ string)   {}
+func (l *local) Send(m any) error       { return l.send(m) }
+
+// beginCall makes the call of a request as a transport would, up to when it can run.
+func (h *harness) beginCall(m *rpc.Method, req proto.Message, send func(any) error) *local {
+	l := locals.Get().(*local)
+	l.send = send
+	h.server.dispatcher.Begin(&l.call, m, l)
+	if req != nil {
+		l.call.Request = req
+	}
+	l.call.Received(0)
+	return l
+}
+
+// execute has a method answer a request; nil is an empty one.
 func (h *harness) execute(m *rpc.Method, req proto.Message, send func(any) error) error {
-	c := h.beginCall(m, req, send)
-	_, err := c.Run(h.ctx)
-	c.End(err)
+	l := h.beginCall(m, req, send)
+	_, err := l.call.Run(h.ctx)
+	l.call.End(err)
+	*l = local{}
+	locals.Put(l)
 	return err
 }
 

@@ -163,7 +163,7 @@ func TestSplitLoad(t *testing.T) {
 			Statements: []*spannerpb.ExecuteBatchDmlRequest_Statement{{Sql: update}}}},
 	} {
 		clock.forward(time.Minute)
-		call := h.beginCall(h.method(c.method), c.request, func(any) error { return nil })
+		call := &h.beginCall(h.method(c.method), c.request, func(any) error { return nil }).call
 		_, err = call.Run(h.ctx)
 		h.ok(err)
 		db.Splits().Charge(&call.Cost.Splits, 30*time.Second, clock.now())

@@ -47,7 +47,7 @@ type Wire struct {
 // A Transaction is the read-write transaction that a request may be part of.
 type Transaction interface {
 	LockWait() time.Duration // of all its requests, so far
-	Touch(accesses ...*stats.Access)
+	Touch(*stats.Access)
 	Timeline() *live.TimelineRecorder // nil without a tag
 }
 
@@ -118,9 +118,9 @@ func (r *Recorder) WaitForClient(send func() error) error {
 }
 
 // touch notes in the transaction what the request accesses.
-func (r *Recorder) touch(accesses ...*stats.Access) {
+func (r *Recorder) touch(a *stats.Access) {
 	if r.locks.transaction != nil {
-		r.locks.transaction.Touch(accesses...)
+		r.locks.transaction.Touch(a)
 	}
 }
 

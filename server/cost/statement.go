@@ -16,7 +16,7 @@ func (r *Recorder) StartStatement(s *database.Statement, tag string, kind stats.
 	r.query.Text, r.query.Tag, r.query.Kind, r.query.Accesses = s.Text, tag, kind, s.Accesses
 	r.chargePlanning(s)
 	r.CPU.Is(&s.Typical)
-	r.touch(s.Accesses...)
+	r.touchAll(s.Accesses)
 }
 
 // StartRefusedStatement makes the record one of a statement that was refused before it ran. It counts as a query that failed,
@@ -39,8 +39,14 @@ func (r *Recorder) StartBatch(texts []string, tag string) {
 func (r *Recorder) AddToBatch(s *database.Statement) {
 	r.query.Accesses = append(r.query.Accesses, s.Accesses...)
 	r.chargePlanning(s)
-	r.touch(s.Accesses...)
+	r.touchAll(s.Accesses)
 	r.CPU.Lap()
+}
+
+func (r *Recorder) touchAll(accesses []*stats.Access) {
+	for _, a := range accesses {
+		r.touch(a)
+	}
 }
 
 // chargePlanning charges the request with planning a statement, if it is the first to use it.
