@@ -8,6 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/server/status"
+	"github.com/crowfoot-db/crowfoot/sql/analyze"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -77,8 +78,8 @@ func checkBatch(req *spannerpb.ExecuteBatchDmlRequest) error {
 // runBatch runs the statements; failure is the error that stopped them, which the reply holds too.
 func (s *service) runBatch(ctx context.Context, sc *scope, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (reply *spannerpb.ExecuteBatchDmlResponse, failure error) {
 	reply = &spannerpb.ExecuteBatchDmlResponse{Status: status.Of(nil)}
-	for i, p := range req.Statements {
-		out, err := s.runBatchStatement(ctx, sc, p, req.RequestOptions, c)
+	for i := range req.Statements {
+		out, err := s.runBatchStatement(ctx, sc, i, req, c)
 		if err != nil {
 			reply.Status = status.Of(err)
 			return reply, err
@@ -94,14 +95,16 @@ func (s *service) runBatch(ctx context.Context, sc *scope, req *spannerpb.Execut
 	return reply, nil
 }
 
-func (s *service) runBatchStatement(ctx context.Context, sc *scope, p *spannerpb.ExecuteBatchDmlRequest_Statement, o *spannerpb.RequestOptions, c *rpc.Call) (out *dmlOutcome, err error) {
+// runBatchStatement runs statement i of a batch.
+func (s *service) runBatchStatement(ctx context.Context, sc *scope, i int, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (out *dmlOutcome, err error) {
+	p := req.Statements[i]
+	if !analyze.KindOf(p.GetSql()).DML() {
+		return nil, usererror.NotDML(i, p.GetSql())
+	}
 	text := sqlText{sql: p.GetSql(), params: p.GetParams(), types: p.GetParamTypes()}
 	stmt, err := text.prepare(ctx, sc, database.Options{})
 	if err != nil {
 		return nil, err
-	}
-	if !stmt.Plan.IsDML() {
-		return nil, usererror.BatchOnlyDML()
 	}
 	params, err := text.bind(stmt)
 	if err != nil {
@@ -112,7 +115,7 @@ func (s *service) runBatchStatement(ctx context.Context, sc *scope, p *spannerpb
 	}
 	c.Cost.AddToBatch(stmt)
 	c.Cost.TrackSplits(false)
-	ctx = sc.startStatement(ctx, c, stmt, o)
+	ctx = sc.startStatement(ctx, c, stmt, req.RequestOptions)
 	defer func() { err = c.StopStatement(err) }()
 	return s.runDML(ctx, sc, stmt, params, false, &c.Cost)
 }

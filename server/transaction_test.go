@@ -131,6 +131,22 @@ func TestBatchDML(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 }
 
+// TestBatchOfNoDML: a query in a batch, and what is no statement at all, are named by their place and text.
+func TestBatchOfNoDML(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(false) // one transaction at a time
+	for _, sql := range []string{"SELECT 1", "UPDDDD Singers", "", "-- nothing", "CALL cancel_query('1')", "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "(UPDATE Singers SET Name = 'x' WHERE true)"} {
+		reply, err := h.data.ExecuteBatchDml(h.ctx, &spannerpb.ExecuteBatchDmlRequest{
+			Session: ses, Transaction: begins(readWrite()), Seqno: 1,
+			Statements: []*spannerpb.ExecuteBatchDmlRequest_Statement{{Sql: "@{PDML_MAX_PARALLELISM=1} DELETE FROM Singers WHERE SingerId = 1"}, {Sql: sql}},
+		})
+		h.ok(err)
+		if want := "Statement 1: '" + sql + "' is not valid DML."; codes.Code(reply.Status.GetCode()) != codes.InvalidArgument || reply.Status.GetMessage() != want || len(reply.ResultSets) != 1 {
+			t.Errorf("%v, want %s", reply, want)
+		}
+	}
+}
+
 // TestAbortedCarriesRetryInfo makes an older transaction wound a younger one.
 func TestAbortedCarriesRetryInfo(t *testing.T) {
 	h := newHarness(t)

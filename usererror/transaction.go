@@ -116,9 +116,9 @@ func BatchOutsideReadWrite() *Error {
 	return newError(codes.InvalidArgument, "ExecuteBatchDml can only be used in a read-write transaction.")
 }
 
-// BatchOnlyDML: a query in ExecuteBatchDml.
-func BatchOnlyDML() *Error {
-	return newError(codes.InvalidArgument, "ExecuteBatchDml can only execute DML statements, not queries.")
+// NotDML: a statement of ExecuteBatchDml, counted from 0, that is a query, or no statement at all. Clients' tests match on the text.
+func NotDML(index int, sql string) *Error {
+	return newError(codes.InvalidArgument, "Statement %d: '%s' is not valid DML.", index, shorten(sql))
 }
 
 // SystemTableInReadWrite: INFORMATION_SCHEMA or SPANNER_SYS in a read-write transaction.

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"testing"
+
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// TestMissingResources: whatever a request asks of a database of an instance that does not exist, the instance is what is not found, in the text,
+// the status details and the trailer that Java clients up to 6.87 read.
+func TestMissingResources(t *testing.T) {
+	h := newHarness(t)
+	const noInstance = "projects/p/instances/none"
+	const inNoInstance, noDatabase = noInstance + "/databases/db", testInstance + "/databases/none"
+	session := func(db string) string { return db + "/sessions/s" }
+	type call = func(db string, o ...grpc.CallOption) error
+	calls := map[string]call{
+		"CreateSession": func(db string, o ...grpc.CallOption) error {
+			_, err := h.data.CreateSession(h.ctx, &spannerpb.CreateSessionRequest{Database: db}, o...)
+			return err
+		},
+		"BatchCreateSessions": func(db string, o ...grpc.CallOption) error {
+			_, err := h.data.BatchCreateSessions(h.ctx, &spannerpb.BatchCreateSessionsRequest{Database: db, SessionCount: 1}, o...)
+			return err
+		},
+		"ListSessions": func(db string, o ...grpc.CallOption) error {
+			_, err := h.data.ListSessions(h.ctx, &spannerpb.ListSessionsRequest{Database: db}, o...)
+			return err
+		},
+		"GetSession": func(db string, o ...grpc.CallOption) error {
+			_, err := h.data.GetSession(h.ctx, &spannerpb.GetSessionRequest{Name: session(db)}, o...)
+			return err
+		},
+		"ExecuteSql": func(db string, o ...grpc.CallOption) error {
+			_, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: session(db), Sql: "SELECT 1"}, o...)
+			return err
+		},
+		"StreamingRead": func(db string, o ...grpc.CallOption) error {
+			stream, err := h.data.StreamingRead(h.ctx, &spannerpb.ReadRequest{Session: session(db)}, o...)
+			h.ok(err)
+			_, err = stream.Recv()
+			return err
+		},
+		"GetDatabase": func(db string, o ...grpc.CallOption) error {
+			_, err := h.databases.GetDatabase(h.ctx, &databasepb.GetDatabaseRequest{Name: db}, o...)
+			return err
+		},
+		"UpdateDatabase": func(db string, o ...grpc.CallOption) error {
+			_, err := h.databases.UpdateDatabase(h.ctx, &databasepb.UpdateDatabaseRequest{Database: &databasepb.Database{Name: db}}, o...)
+			return err
+		},
+		"DropDatabase": func(db string, o ...grpc.CallOption) error {
+			_, err := h.databases.DropDatabase(h.ctx, &databasepb.DropDatabaseRequest{Database: db}, o...)
+			return err
+		},
+		"GetDatabaseDdl": func(db string, o ...grpc.CallOption) error {
+			_, err := h.databases.GetDatabaseDdl(h.ctx, &databasepb.GetDatabaseDdlRequest{Database: db}, o...)
+			return err
+		},
+		"UpdateDatabaseDdl": func(db string, o ...grpc.CallOption) error {
+			_, err := h.databases.UpdateDatabaseDdl(h.ctx, &databasepb.UpdateDatabaseDdlRequest{Database: db, Statements: []string{"ANALYZE"}}, o...)
+			return err
+		},
+		"ListDatabaseRoles": func(db string, o ...grpc.CallOption) error {
+			_, err := h.databases.ListDatabaseRoles(h.ctx, &databasepb.ListDatabaseRolesRequest{Parent: db}, o...)
+			return err
+		},
+		"AddSplitPoints": func(db string, o ...grpc.CallOption) error {
+			_, err := h.databases.AddSplitPoints(h.ctx, &databasepb.AddSplitPointsRequest{Database: db}, o...)
+			return err
+		},
+	}
+	for name, call := range calls {
+		h.missing(name, func(o ...grpc.CallOption) error { return call(inNoInstance, o...) }, usererror.InstanceResource, "Instance not found: ", noInstance)
+		h.missing(name, func(o ...grpc.CallOption) error { return call(noDatabase, o...) }, usererror.DatabaseResource, "Database not found: ", noDatabase)
+	}
+	for name, call := range map[string]func(o ...grpc.CallOption) error{
+		"CreateDatabase": func(o ...grpc.CallOption) error {
+			_, err := h.databases.CreateDatabase(h.ctx, &databasepb.CreateDatabaseRequest{Parent: noInstance, CreateStatement: "CREATE DATABASE db"}, o...)
+			return err
+		},
+		"ListDatabases": func(o ...grpc.CallOption) error {
+			_, err := h.databases.ListDatabases(h.ctx, &databasepb.ListDatabasesRequest{Parent: noInstance}, o...)
+			return err
+		},
+		"ListDatabaseOperations": func(o ...grpc.CallOption) error {
+			_, err := h.databases.ListDatabaseOperations(h.ctx, &databasepb.ListDatabaseOperationsRequest{Parent: noInstance}, o...)
+			return err
+		},
+		"GetInstance": func(o ...grpc.CallOption) error {
+			_, err := h.instances.GetInstance(h.ctx, &instancepb.GetInstanceRequest{Name: noInstance}, o...)
+			return err
+		},
+	} {
+		h.missing(name, call, usererror.InstanceResource, "Instance not found: ", noInstance)
+	}
+	ses := h.session(true)
+	h.missing("a session", func(o ...grpc.CallOption) error {
+		_, err := h.data.GetSession(h.ctx, &spannerpb.GetSessionRequest{Name: ses + "0"}, o...)
+		return err
+	}, usererror.SessionResource, "Session not found: ", ses+"0")
+	_, err := h.ops.GetOperation(h.ctx, &longrunningpb.GetOperationRequest{Name: testDatabase + "/operations/none"})
+	h.fails(err, codes.NotFound)
+}
+
+// missing wants a call to find a resource of a kind missing, and to say so in the three places where clients look.
+func (h *harness) missing(what string, call func(o ...grpc.CallOption) error, kind, text, resource string) {
+	h.Helper()
+	var trailer metadata.MD
+	err := call(grpc.Trailer(&trailer))
+	st := status.Convert(err)
+	if st.Code() != codes.NotFound || st.Message() != text+resource {
+		h.Errorf("%s: got %v, want %s%s", what, err, text, resource)
+		return
+	}
+	want := &errdetails.ResourceInfo{ResourceType: kind, ResourceName: resource, Description: st.Message()}
+	if list := st.Details(); len(list) != 1 || !proto.Equal(list[0].(proto.Message), want) {
+		h.Errorf("%s: the details are %v", what, list)
+	}
+	got := new(errdetails.ResourceInfo)
+	if values := trailer.Get("google.rpc.resourceinfo-bin"); len(values) != 1 || proto.Unmarshal([]byte(values[0]), got) != nil || !proto.Equal(got, want) {
+		h.Errorf("%s: the trailer is %v", what, trailer)
+	}
+}
