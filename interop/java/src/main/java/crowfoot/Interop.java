@@ -43,6 +43,7 @@ public final class Interop {
       step("read", app::read);
       step("query", app::query);
       step("errors", app::errors);
+      step("what is missing", app::notFound);
       step("contention", app::contention);
       step("partitioned query", app::partitionedQuery);
       step("partitioned dml", app::partitionedDml);
@@ -205,15 +206,34 @@ public final class Interop {
         ErrorCode.INVALID_ARGUMENT);
   }
 
+  /** What is missing has exceptions of its own, by which the client knows that sessions are gone for good. */
+  private void notFound() {
+    String instance = id.getInstanceId().getInstance();
+    same(thrown(() -> query(spanner.getDatabaseClient(DatabaseId.of(PROJECT, instance, "none")))).getClass(), DatabaseNotFoundException.class);
+    same(thrown(() -> query(spanner.getDatabaseClient(DatabaseId.of(PROJECT, "none", "none")))).getClass(), InstanceNotFoundException.class);
+    same(thrown(() -> spanner.getDatabaseAdminClient().getDatabase(instance, "none")).getClass(), DatabaseNotFoundException.class);
+    same(thrown(() -> spanner.getInstanceAdminClient().getInstance("none")).getClass(), InstanceNotFoundException.class);
+  }
+
+  private static void query(DatabaseClient of) {
+    try (ResultSet rs = of.singleUse().executeQuery(Statement.of("SELECT 1"))) {
+      rs.next();
+    }
+  }
+
   private static ErrorCode code(Step s) {
+    return thrown(s).getErrorCode();
+  }
+
+  private static SpannerException thrown(Step s) {
     try {
       s.run();
     } catch (SpannerException e) {
-      return e.getErrorCode();
+      return e;
     } catch (Exception e) {
       throw new AssertionError(e);
     }
-    return null;
+    throw new AssertionError("no error");
   }
 
   private void contention() throws Exception {
