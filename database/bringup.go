@@ -2,34 +2,31 @@ package database
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"google.golang.org/grpc/codes"
-
+	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
-	"github.com/crowfoot-db/crowfoot/txn"
-	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// chunkRows is how many rows one transaction of a back-fill handles: enough to make its sync cheap, few
-// enough not to hold up others.
-const chunkRows = 1000
+// fillJobs begins the names of the jobs that fill columns and indexes. The rest of a name is made of IDs, which are given out once.
+const fillJobs = "fill/"
 
 // bringUp gives the rows that existed when a change was published their columns and index entries.
-func (d *Database) bringUp(ctx context.Context, what *schema.Change) error {
+func (d *Database) bringUp(ctx context.Context, what *schema.Change, progress *rowsProgress) error {
 	for _, c := range what.Columns {
-		err := d.inChunks(ctx, func(w table.Writer, after []byte) ([]byte, error) {
-			return table.FillColumns(ctx, w, c.Table, []*schema.Column{c.Column}, d.registry.cfg.Clock(), after, chunkRows)
+		name := fmt.Sprintf("%stable %d/column %d", fillJobs, c.Table.ID, c.Column.ID)
+		err := d.fill(ctx, name, c.Table, progress, func(ctx context.Context, w table.Writer, chunk table.Chunk) error {
+			return table.FillColumns(ctx, w, c.Table, []*schema.Column{c.Column}, d.registry.cfg.Clock(), chunk)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	for _, x := range what.Indexes {
-		err := d.inChunks(ctx, func(w table.Writer, after []byte) ([]byte, error) {
-			return table.FillIndex(ctx, w, x, after, chunkRows)
+		name := fmt.Sprintf("%sindex %d", fillJobs, x.ID)
+		err := d.fill(ctx, name, x.Table, progress, func(ctx context.Context, w table.Writer, chunk table.Chunk) error {
+			return table.FillIndex(ctx, w, x, chunk)
 		})
 		if err != nil {
 			return err
@@ -38,69 +35,59 @@ func (d *Database) bringUp(ctx context.Context, what *schema.Change) error {
 	return nil
 }
 
-// validateAll sees whether the rows that existed when a change was published obey it.
-func (d *Database) validateAll(ctx context.Context, list []schema.Validation) error {
+// fill goes over the rows of a table.
+func (d *Database) fill(ctx context.Context, name string, t *schema.Table, progress *rowsProgress, do func(context.Context, table.Writer, table.Chunk) error) error {
+	layout := table.TableLayout(t)
+	defer progress.jobDone()
+	return d.jobs.Run(ctx, job.Job{
+		Name: name,
+		Find: func(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error) {
+			return table.FindChunk(ctx, view, layout, after, limits)
+		},
+		Do:       do,
+		AnySize:  true,
+		Progress: progress.of(layout),
+	})
+}
+
+// validateAll sees whether the rows that existed when a change was published obey it. It looks at the rows as they are now: those that
+// were written since have to obey.
+func (d *Database) validateAll(ctx context.Context, list []schema.Validation, progress *rowsProgress) error {
 	for _, v := range list {
-		if err := d.validate(ctx, v); err != nil {
+		err := d.jobs.Run(ctx, job.Job{
+			Find: func(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error) {
+				return table.Validate(ctx, view, v, d.registry.cfg.Clock(), after, limits)
+			},
+			Progress: progress.of(table.TableLayout(v.Table)),
+		})
+		if err != nil {
 			return err
 		}
+		progress.jobDone()
 	}
 	return nil
 }
 
-// validate looks at the rows as they are now: what is written later has to obey.
-func (d *Database) validate(ctx context.Context, v schema.Validation) error {
-	snapshot, err := d.txns.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
-	if err != nil {
-		return err
+// rowsProgress is how far a schema change has come with existing rows, over all of its jobs. It may be nil.
+type rowsProgress struct {
+	db         *Database
+	percent    func(int) // is told of it
+	jobs, done int
+}
+
+// of is the Progress of a job that goes over a layout.
+func (p *rowsProgress) of(l *table.Layout) func(last []byte) {
+	if p == nil {
+		return nil
 	}
-	defer snapshot.Close()
-	var after []byte
-	for {
-		after, err = table.Validate(ctx, snapshot, v, d.registry.cfg.Clock(), after, chunkRows)
-		if err != nil || after == nil {
-			return err
-		}
+	return func(last []byte) {
+		all := (float64(p.done) + p.db.share(l, last)) / float64(p.jobs)
+		p.percent(min(int(100*all), 99)) // the rest is publication
 	}
 }
 
-// inChunks runs step in transaction after transaction, each behind the last key of the one before.
-func (d *Database) inChunks(ctx context.Context, step func(w table.Writer, after []byte) (next []byte, err error)) error {
-	var after []byte
-	for {
-		var next []byte
-		err := d.retry(ctx, func(w table.Writer) (err error) {
-			next, err = step(w, after)
-			return err
-		})
-		if err != nil || next == nil {
-			return err
-		}
-		after = next
-	}
-}
-
-// retry runs work in a read-write transaction of its own until it is not aborted. A schema change aborts it.
-func (d *Database) retry(ctx context.Context, work func(table.Writer) error) error {
-	var age txn.Age
-	for {
-		tx, c := d.txns.Begin(txn.Options{Previous: age}), d.Catalog()
-		err := tx.DependOn(ctx, schema.DependOnAll(c), c)
-		if err == nil {
-			_, err = tx.Commit(ctx, work, txn.CommitOptions{})
-		}
-		if err == nil {
-			return nil
-		}
-		age = tx.Age()
-		if rollback := tx.Rollback(); rollback != nil {
-			return errors.Join(err, fmt.Errorf("roll back: %w", rollback))
-		}
-		if usererror.CodeOf(err) != codes.Aborted {
-			return err
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+func (p *rowsProgress) jobDone() {
+	if p != nil {
+		p.done++
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -30,6 +31,7 @@ type Database struct {
 
 	rows *mvcc.Versions
 	txns *txn.Manager
+	jobs job.Runner
 
 	statistics statistics
 	splits     *split.Manager
@@ -166,7 +168,8 @@ func (d *Database) openSplits() (err error) {
 
 // transact opens the database for transactions.
 func (d *Database) transact() {
-	d.txns = txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Catalog: d.Catalog(), Waited: d.lockWaited})
+	txns := txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Catalog: d.Catalog(), Waited: d.lockWaited})
+	d.txns, d.jobs = txns, job.Runner{Transactions: txns, Clock: d.registry.cfg.Clock, Catalog: d.Catalog}
 }
 
 // close ends the database's transactions: it was dropped.

@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,22 +21,32 @@ func (d *Database) CheckSyntax(statements []string) error {
 	return nil
 }
 
+// Progress is how far one of the statements of UpdateSchema has come.
+type Progress struct {
+	Statement int       // which one
+	Percent   int       // 100 once it has taken effect
+	Commit    time.Time // when it took effect
+}
+
 // UpdateSchema runs DDL statements in order and stops at the first failure;
-// those before it stay. done is told of each that took effect, and when. One
+// those before it stay. progress, if not nil, is told of each that took effect, and while existing rows are gone over. One
 // change runs at a time: others wait.
-func (d *Database) UpdateSchema(ctx context.Context, statements []string, done func(i int, commit time.Time)) error {
+func (d *Database) UpdateSchema(ctx context.Context, statements []string, progress func(Progress)) error {
 	if err := d.lockSchema(ctx); err != nil {
 		return err
 	}
 	defer d.unlockSchema()
 	for i, s := range statements {
-		at, err := d.change(ctx, s)
+		report := func(p Progress) {
+			if p.Statement = i; progress != nil {
+				progress(p)
+			}
+		}
+		at, err := d.change(ctx, s, func(percent int) { report(Progress{Percent: percent}) })
 		if err != nil {
 			return err
 		}
-		if done != nil {
-			done(i, at.Time())
-		}
+		report(Progress{Percent: 100, Commit: at.Time()})
 	}
 	return nil
 }
@@ -51,15 +62,8 @@ func (d *Database) lockSchema(ctx context.Context) error {
 
 func (d *Database) unlockSchema() { <-d.changing }
 
-// change runs one statement.
-//
-// What existing data needs is done between publications. The first lets new
-// writes obey the new catalog; its new columns and indexes are written but not
-// read, and columns that change are read as they were. When every old row has
-// them, a second one opens them for reading. Last, old rows are seen to obey new
-// constraints. Until then the versions are tentative: if a row cannot obey, or
-// the server goes down, the old catalog is published again.
-func (d *Database) change(ctx context.Context, statement string) (mvcc.Timestamp, error) {
+// change runs one statement. percent is told how far it has come.
+func (d *Database) change(ctx context.Context, statement string, percent func(int)) (mvcc.Timestamp, error) {
 	old := d.Catalog()
 	next, what, err := old.Apply(statement, compiler{d.registry.cfg.Clock})
 	if err != nil {
@@ -69,61 +73,54 @@ func (d *Database) change(ctx context.Context, statement string) (mvcc.Timestamp
 		return d.registry.oracle.Now(), nil
 	}
 	garbage := droppedSpans(what)
-	if len(what.Indexes)+len(what.Columns)+len(what.Validations) == 0 {
+	if !what.OfRows() {
 		return d.publish(ctx, publication{catalog: next, garbage: garbage})
 	}
-	if what.OfColumns() {
-		return d.redefine(ctx, next, what)
-	}
-	filling := next.HoldBack(what)
-	at, err := d.publish(ctx, publication{catalog: next, tentative: true})
-	if err != nil {
-		return 0, err
-	}
-	if filling {
-		at, what, err = d.fill(ctx, old, statement, what)
-	}
-	if err == nil {
-		err = d.validateAll(ctx, what.Validations)
-	}
-	if err == nil {
+	at, err := d.changeRows(ctx, old, next, what, percent)
+	if err == nil && !what.OfColumns() {
 		err = d.settle(garbage)
 	}
 	if err != nil {
-		return 0, d.undo(ctx, old, err)
+		err = d.undo(ctx, old, err)
 	}
-	return at, nil
+	return at, errors.Join(err, d.jobs.Forget(context.WithoutCancel(ctx), fillJobs))
 }
 
-// fill fills what was held back and then publishes the catalog as the statement means it.
-func (d *Database) fill(ctx context.Context, old *schema.Catalog, statement string, held *schema.Change) (mvcc.Timestamp, *schema.Change, error) {
-	if err := d.bringUp(ctx, held); err != nil {
-		return 0, nil, err
+// changeRows makes next, which Apply has made of old, the newest catalog, with all that existing rows need for it. That is done between
+// publications:
+//
+//  1. A catalog is published in which new writes obey next already, but reads do not count on it: new columns and indexes are
+//     written and not read (schema.Catalog.Filling), columns that change are read as they were (schema.Catalog.Expecting).
+//  2. Every existing row gets its new columns and index entries. Then next is published, which opens them for reading.
+//  3. Existing rows are seen to obey new conditions. A change of columns is published only then.
+//
+// Until all is done the versions are tentative: if a row cannot obey, or the server goes down, the old catalog is published again.
+func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, what *schema.Change, percent func(int)) (mvcc.Timestamp, error) {
+	serving := next
+	switch {
+	case what.OfColumns():
+		serving = old.Expecting(what)
+	case what.Fills():
+		serving = next.Filling(what)
 	}
-	final, what, err := old.Apply(statement, compiler{d.registry.cfg.Clock})
+	at, err := d.publish(ctx, publication{catalog: serving, tentative: true})
 	if err != nil {
-		return 0, nil, fmt.Errorf("apply again: %w", err)
-	}
-	final.Version = d.Catalog().Version + 1
-	at, err := d.publish(ctx, publication{catalog: final, tentative: true})
-	return at, what, err
-}
-
-// redefine makes next, which changes columns, the newest catalog once existing values are seen to fit. Until then reads do not
-// count on what is not certain: that a column has no NULLs, or that its bytes are UTF-8.
-func (d *Database) redefine(ctx context.Context, next *schema.Catalog, what *schema.Change) (mvcc.Timestamp, error) {
-	old := d.Catalog()
-	if _, err := d.publish(ctx, publication{catalog: old.Expecting(what), tentative: true}); err != nil {
 		return 0, err
 	}
-	err := d.validateAll(ctx, what.Validations)
-	if err != nil {
-		return 0, d.undo(ctx, old, err)
+	progress := &rowsProgress{db: d, percent: percent, jobs: len(what.Columns) + len(what.Indexes) + len(what.Validations)}
+	if what.Fills() {
+		if err := d.bringUp(ctx, what, progress); err != nil {
+			return 0, err
+		}
+		if at, err = d.publish(ctx, publication{catalog: next, tentative: true}); err != nil {
+			return 0, err
+		}
 	}
-	next.Version = d.Catalog().Version + 1
-	at, err := d.publish(ctx, publication{catalog: next})
-	if err != nil {
-		return 0, d.undo(ctx, old, err)
+	if err := d.validateAll(ctx, what.Validations, progress); err != nil {
+		return 0, err
+	}
+	if what.OfColumns() {
+		return d.publish(ctx, publication{catalog: next})
 	}
 	return at, nil
 }
@@ -136,9 +133,11 @@ func (d *Database) settle(garbage []table.Span) error {
 	return d.storeVersion(v)
 }
 
-// undo publishes the old catalog again, after a change that failed.
+// undo publishes the old catalog again, after a change that failed or was cancelled.
 func (d *Database) undo(ctx context.Context, old *schema.Catalog, cause error) error {
-	// Also when the change was cancelled.
+	if d.Catalog() == old {
+		return cause
+	}
 	if err := d.takeBack(context.WithoutCancel(ctx), old); err != nil {
 		return fmt.Errorf("undo schema change (%v): %w", cause, err)
 	}
@@ -169,7 +168,7 @@ func (d *Database) takeBack(ctx context.Context, old *schema.Catalog) error {
 	return err
 }
 
-// copyOf is a catalog like c, one version above the newest. IDs that were given out meanwhile are not given out again.
+// copyOf is a catalog like c. IDs that were given out meanwhile are not given out again.
 func (d *Database) copyOf(c *schema.Catalog) (*schema.Catalog, error) {
 	data, err := c.Marshal()
 	if err != nil {
@@ -180,7 +179,6 @@ func (d *Database) copyOf(c *schema.Catalog) (*schema.Catalog, error) {
 		return nil, err
 	}
 	newest := d.Catalog()
-	again.Version = newest.Version + 1
 	again.NextID = max(again.NextID, newest.NextID)
 	next := map[schema.TableID]schema.ColumnID{}
 	for _, t := range newest.Tables {
@@ -194,16 +192,17 @@ func (d *Database) copyOf(c *schema.Catalog) (*schema.Catalog, error) {
 
 // publication is a catalog that is to become the newest.
 type publication struct {
-	catalog   *schema.Catalog
-	garbage   []table.Span // that the catalogs before it name
-	tentative bool
+	catalog   *schema.Catalog // of any version: it gets the next one
+	garbage   []table.Span    // that only the catalogs before it name
+	tentative bool            // it is taken back if the server goes down
 }
 
 // publish makes a catalog the newest, durably, as the only thing that writes at that moment.
 func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, error) {
 	var at mvcc.Timestamp
-	err := d.txns.ChangeSchema(ctx, p.catalog, func(ts mvcc.Timestamp) error {
-		v := newVersion(d, p.catalog, ts)
+	catalog := p.catalog.WithVersion(d.Catalog().Version + 1)
+	err := d.txns.ChangeSchema(ctx, catalog, func(ts mvcc.Timestamp) error {
+		v := newVersion(d, catalog, ts)
 		v.garbage = p.garbage
 		v.tentative.Store(p.tentative)
 		if err := d.storeVersion(v); err != nil {
@@ -221,7 +220,7 @@ func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, 
 	return at, nil
 }
 
-// droppedSpans are the keys that nobody reads after a change.
+// droppedSpans are the keys of tables and indexes that a change drops.
 func droppedSpans(what *schema.Change) []table.Span {
 	var list []table.Span
 	for _, t := range what.DroppedTables {
@@ -246,5 +245,8 @@ func (d *Database) abandonTentative() error {
 	if before == nil {
 		return fmt.Errorf("schema version %d of %s is half made and no version is before it", d.Catalog().Version, d.name)
 	}
-	return d.takeBack(context.Background(), before.catalog)
+	if err := d.takeBack(context.Background(), before.catalog); err != nil {
+		return err
+	}
+	return d.jobs.Forget(context.Background(), fillJobs)
 }

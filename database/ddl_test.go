@@ -10,24 +10,25 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// begin publishes what a change publishes first, and leaves it there.
-func (b *bed) begin(statement string) *schema.Change {
+// begin publishes what a change publishes first, and leaves it there. It returns the catalog that is to come.
+func (b *bed) begin(statement string) (*schema.Catalog, *schema.Change) {
 	b.t.Helper()
 	next, what, err := b.db.Catalog().Apply(statement, compiler{b.cfg.Clock})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if !next.HoldBack(what) {
+	if !what.Fills() {
 		b.t.Fatalf("%s fills nothing", statement)
 	}
-	if _, err := b.db.publish(context.Background(), publication{catalog: next, tentative: true}); err != nil {
+	if _, err := b.db.publish(context.Background(), publication{catalog: next.Filling(what), tentative: true}); err != nil {
 		b.t.Fatal(err)
 	}
-	return what
+	return next, what
 }
 
 // reopen closes the store and opens what was written.
@@ -76,8 +77,8 @@ func TestHalfMadeChangeIsTakenBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := strings.Join(b.db.DDL(), "\n")
-			what := b.begin(statement)
-			if err := b.db.bringUp(context.Background(), what); err != nil {
+			_, what := b.begin(statement)
+			if err := b.db.bringUp(context.Background(), what, nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := b.insert("T", [2]int64{10, 3}); err != nil {
@@ -146,7 +147,7 @@ func TestColumnIsHiddenUntilFilled(t *testing.T) {
 // TestDefaultIsSeenAtOnce adds columns with values while others read: they find the column in every row, or not at all.
 func TestDefaultIsSeenAtOnce(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
-	if err := b.insert("T", rowsOf(5*chunkRows)...); err != nil {
+	if err := b.insert("T", rowsOf(5*table.ChunkRows)...); err != nil {
 		t.Fatal(err)
 	}
 	stop := make(chan struct{})
@@ -174,7 +175,7 @@ func TestDefaultIsSeenAtOnce(t *testing.T) {
 	b.alter("ALTER TABLE T ADD COLUMN W INT64 NOT NULL DEFAULT (7)", "ALTER TABLE T ADD COLUMN S INT64 AS (V + 1) STORED")
 	close(stop)
 	readers.Wait()
-	want := fmt.Sprintf("%d %d\n", 5*chunkRows+writers.Load(), 7*(5*chunkRows+writers.Load()))
+	want := fmt.Sprintf("%d %d\n", 5*table.ChunkRows+writers.Load(), 7*(5*table.ChunkRows+writers.Load()))
 	if got := b.query("SELECT COUNT(S), SUM(W) FROM T"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

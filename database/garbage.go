@@ -15,6 +15,9 @@ import (
 // a million rows, and pushes out of the block cache what reads want: four in the shortest retention period, one hour, are enough.
 const collectEvery = 15 * time.Minute
 
+// checkpointLife is how long the checkpoint of a job is kept that does not go on: some clients send a statement again, no later.
+const checkpointLife = 24 * time.Hour
+
 // collectGarbage removes, while the server runs, what no read can see any more.
 func (r *Registry) collectGarbage(ctx context.Context) {
 	tick := time.NewTicker(collectEvery)
@@ -42,6 +45,9 @@ func (d *Database) collect(ctx context.Context) (err error) {
 	defer func() { d.background.collection.ran(horizon.Time(), err) }()
 	if err := d.splits.SweepPoints(); err != nil {
 		return err
+	}
+	if err := d.jobs.ForgetOlder(ctx, "", d.registry.cfg.Clock().Add(-checkpointLife)); err != nil {
+		return fmt.Errorf("forget checkpoints: %w", err)
 	}
 	past, err := d.outlived(ctx, horizon)
 	if err != nil {

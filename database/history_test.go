@@ -84,7 +84,7 @@ func (p *past) step(rng *rand.Rand) {
 		err = p.db.UpdateSchema(context.Background(), []string{names.Replace(any(schemaHistory...))}, nil)
 	case n < 90:
 		sql := names.Replace(any(rowHistory...))
-		err = p.db.retry(context.Background(), func(w table.Writer) error { return p.execute(w, sql) })
+		err = p.db.jobs.Transact(context.Background(), func(w table.Writer) error { return p.execute(w, sql) })
 	case n < 95:
 		p.close()
 		p.open()

@@ -3,34 +3,36 @@ package database
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
+	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/database/split"
-	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/stats/live"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// partitionedDMLBytes is how much of a table one transaction of a partitioned DML goes over.
-const partitionedDMLBytes = 1 << 20
-
-// maxPartitionedDML bounds the first cut of a table; a part that is still too large for a transaction is cut again.
-const maxPartitionedDML = 10_000
-
-// retryPartitioned is how long a client should wait before it runs a statement again that lost its table: the next one is there.
-const retryPartitioned = time.Millisecond
+// PartitionedDML is a partitioned DML statement that is to run.
+type PartitionedDML struct {
+	Statement *Statement
+	Params    []value.Value
+	Session   string         // shown with its progress
+	Tracker   *split.Tracker // records the splits that it goes to
+	// Job names the execution among all of the database. If a statement fails, or the server goes down, and it is run again
+	// under the same name, rows that are done are not changed again. Empty: each run begins with the first row.
+	Job string
+}
 
 // Changed is what a partitioned DML has done, and what that took.
 type Changed struct {
-	Rows                      int64 // a lower bound where a part had to be run again
+	Rows                      int64
 	RowsScanned, BytesWritten int64
-	MemoryPeak                int64 // of the part that took most
+	MemoryPeak                int64 // of the chunk that took most
 	Commits                   int64
 }
 
@@ -42,73 +44,98 @@ func (c *Changed) add(o Changed) {
 	c.Commits += o.Commits
 }
 
-// PartitionedDML runs a statement over the parts of its table, each in a
-// transaction of its own. session is shown with its progress; tracker records where it goes.
-func (d *Database) PartitionedDML(ctx context.Context, s *Statement, params []value.Value, session string, tracker *split.Tracker) (total Changed, err error) {
-	scan := s.Plan.Driving()
-	if scan == nil {
-		return d.dmlPart(ctx, s, params, nil, tracker)
+const (
+	// dmlJobs begins the names of jobs that are partitioned DML.
+	dmlJobs = "dml/"
+	// retryPartitioned is how long a client should wait before it runs a statement again that lost its table: the next one is there.
+	retryPartitioned = time.Millisecond
+)
+
+// PartitionedDML runs a statement over the rows of its table in chunks, each in a transaction of its own.
+func (d *Database) PartitionedDML(ctx context.Context, p PartitionedDML) (Changed, error) {
+	run := &dmlRun{PartitionedDML: p, db: d, partitions: d.chunksOf(layoutOf(p.Statement.Plan.Driving()))}
+	text := p.Statement.Text
+	run.progress = d.Live().StartPartitioned(text.SQL, text.Fingerprint, p.Session, run.partitions, d.registry.cfg.Clock())
+	defer run.progress.Finish()
+	j := job.Job{Find: run.find, Do: run.do, State: &run.state, Progress: run.advance}
+	if p.Job != "" {
+		j.Name = dmlJobs + p.Job
 	}
-	layout := table.TableLayout(scan.Table)
-	if scan.Index != nil {
-		layout = table.IndexLayout(scan.Index)
+	err := d.jobs.Run(ctx, j)
+	if errors.Is(err, errGone) {
+		err = usererror.SchemaChanged(retryPartitioned)
 	}
-	space, _ := layout.Space()
-	parts, err := d.splits.Partition(space, mvcc.Latest, partitionedDMLBytes, maxPartitionedDML)
-	if err != nil {
-		return total, err
-	}
-	progress := d.Live().StartPartitioned(s.Text.SQL, s.Text.Fingerprint, session, int64(len(parts)), d.registry.cfg.Clock())
-	defer progress.Finish()
-	for len(parts) > 0 {
-		part := parts[0]
-		changed, err := d.dmlPart(ctx, s, params, &part, tracker)
-		if err != nil {
-			if errors.Is(err, errGone) {
-				return total, usererror.SchemaChanged(retryPartitioned)
-			}
-			halves := d.halve(part, err)
-			if halves == nil {
-				return total, err
-			}
-			progress.Split(int64(len(halves)-1), d.registry.cfg.Clock())
-			parts = append(halves, parts[1:]...)
-			continue
+	if err == nil && j.Name != "" {
+		if err := d.jobs.Forget(ctx, j.Name); err != nil { // it will be swept
+			d.log().Error("forget partitioned DML", slog.Any("error", err))
 		}
-		total.add(changed)
-		progress.Advance(changed.Rows, d.registry.cfg.Clock())
-		parts = parts[1:]
 	}
-	return total, nil
+	return run.state.Changed, err
 }
 
-// halve cuts a part in two if it was too large for one transaction; nil if that was not the reason, or it cannot be cut.
-func (d *Database) halve(part table.Span, why error) []table.Span {
-	if usererror.CodeOf(why) != codes.InvalidArgument {
-		return nil
-	}
-	return d.splits.Halve(part)
+// dmlRun is a partitioned DML that runs.
+type dmlRun struct {
+	PartitionedDML
+	db       *Database
+	state    dmlState
+	progress *live.PartitionedDML
+	// partitions, as shown, are chunks: an estimate until all are complete.
+	partitions, complete int64
+	shown                int64 // rows that progress knows of
 }
 
-// dmlPart runs the statement over one part, in a transaction of its own.
-func (d *Database) dmlPart(ctx context.Context, s *Statement, params []value.Value, part *table.Span, tracker *split.Tracker) (changed Changed, err error) {
-	err = d.retry(ctx, func(w table.Writer) error {
-		s, err := d.renew(ctx, s)
-		if err != nil {
-			return err
-		}
-		rows, err := s.Run(ctx, Run{Writer: tracker.Writer(w), Params: params, Restrict: part}, d.registry.cfg.Clock().UTC().Round(time.Microsecond))
-		if err != nil {
-			return err
-		}
-		changed, err = drain(rows)
-		return err
-	})
-	return changed, err
+// dmlState is what a partitioned DML counts, and the table or index whose keys its checkpoint is one of.
+type dmlState struct {
+	Changed
+	Object schema.TableID
 }
 
 // errGone says that what a partitioned DML goes over is no longer there.
 var errGone = errors.New("partitioned DML has lost its table")
+
+// find finds the next chunk of the table or index that the statement goes over. A statement that goes over none is one chunk.
+func (r *dmlRun) find(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error) {
+	s := r.Statement.Plan.Driving()
+	if s == nil {
+		return table.Chunk{Rows: 1}, nil
+	}
+	if id := idOf(s); r.state.Object == 0 {
+		r.state.Object = id
+	} else if r.state.Object != id {
+		return table.Chunk{}, errGone
+	}
+	if r.complete == r.partitions {
+		r.partitions++
+		r.progress.Split(1, r.db.registry.cfg.Clock())
+	}
+	return table.FindChunk(ctx, view, layoutOf(s), after, limits)
+}
+
+// do runs the statement over a chunk.
+func (r *dmlRun) do(ctx context.Context, w table.Writer, c table.Chunk) error {
+	s, err := r.db.renew(ctx, r.Statement)
+	if err != nil {
+		return err
+	}
+	run := Run{Writer: r.Tracker.Writer(w), Params: r.Params}
+	if scan := s.Plan.Driving(); scan != nil {
+		span := c.Span(layoutOf(scan))
+		run.Restrict = &span
+	}
+	rows, err := s.Run(ctx, run, r.db.registry.cfg.Clock().UTC().Round(time.Microsecond))
+	if err != nil {
+		return err
+	}
+	changed, err := drain(rows)
+	r.state.add(changed)
+	return err
+}
+
+func (r *dmlRun) advance([]byte) {
+	r.complete++
+	r.progress.Advance(r.state.Rows-r.shown, r.db.registry.cfg.Clock())
+	r.shown = r.state.Rows
+}
 
 // renew is the statement for the newest schema version: the statement may take longer than a version lives. What it
 // goes over must have remained the same.
@@ -123,22 +150,29 @@ func (d *Database) renew(ctx context.Context, s *Statement) (*Statement, error) 
 	if err := now.Plan.PartitionedDML(); err != nil {
 		return nil, err
 	}
-	if drivingID(now.Plan) != drivingID(s.Plan) {
+	if idOf(now.Plan.Driving()) != idOf(s.Plan.Driving()) {
 		return nil, errGone
 	}
 	return now, nil
 }
 
-// drivingID numbers what a plan goes over; 0 if that is nothing.
-func drivingID(p *plan.Plan) schema.TableID {
-	switch scan := p.Driving(); {
-	case scan == nil:
-		return 0
-	case scan.Index != nil:
-		return scan.Index.ID
-	default:
-		return scan.Table.ID
+// layoutOf is the layout of the table or index that a scan goes over; nil if there is no scan.
+func layoutOf(s *plan.Scan) *table.Layout {
+	switch {
+	case s == nil:
+		return nil
+	case s.Index != nil:
+		return table.IndexLayout(s.Index)
 	}
+	return table.TableLayout(s.Table)
+}
+
+// idOf numbers the table or index that a scan goes over; 0 if there is no scan.
+func idOf(s *plan.Scan) schema.TableID {
+	if s == nil {
+		return 0
+	}
+	return layoutOf(s).ID()
 }
 
 // drain reads a result to its end and returns what the statement changed.

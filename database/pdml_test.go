@@ -20,6 +20,10 @@ func (b *bed) partitionedDML(sql string) *Statement {
 	return s
 }
 
+func (b *bed) runPartitioned(s *Statement) (Changed, error) {
+	return b.db.PartitionedDML(context.Background(), PartitionedDML{Statement: s, Tracker: new(split.Tracker)})
+}
+
 func hundred() (rows [][2]int64) {
 	for k := range int64(100) {
 		rows = append(rows, [2]int64{k + 1, k + 1})
@@ -37,7 +41,7 @@ func TestPartitionedDMLChangesOnce(t *testing.T) {
 		if err := b.insert("T", hundred()...); err != nil {
 			t.Fatal(err)
 		}
-		changed, err := b.db.PartitionedDML(context.Background(), b.partitionedDML(sql), nil, "", new(split.Tracker))
+		changed, err := b.runPartitioned(b.partitionedDML(sql))
 		if err != nil || changed.Rows != 100 {
 			t.Errorf("%s: changed %d rows, %v", sql, changed.Rows, err)
 		}
@@ -61,18 +65,18 @@ func TestPartitionedDMLOutlivesSchema(t *testing.T) {
 	update := b.partitionedDML("UPDATE T SET V = V + 1 WHERE TRUE")
 	remove := b.partitionedDML("DELETE FROM T@{FORCE_INDEX=Old} WHERE K > 50")
 	b.alter("CREATE INDEX ByV ON T(V)", "ALTER TABLE T ADD COLUMN W INT64 AS (V + 1) STORED", "ALTER INDEX Old ADD STORED COLUMN W")
-	if _, err := b.db.PartitionedDML(context.Background(), update, nil, "", new(split.Tracker)); err != nil {
+	if _, err := b.runPartitioned(update); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.query("SELECT COUNT(*) FROM T@{FORCE_INDEX=ByV} WHERE V BETWEEN 2 AND 101 AND W = V + 1"); got != "100\n" {
 		t.Errorf("%s rows are as they should be", got)
 	}
-	_, err := b.db.PartitionedDML(context.Background(), remove, nil, "", new(split.Tracker))
+	_, err := b.runPartitioned(remove)
 	wantCode(t, err, codes.Aborted)
 	if usererror.IsAborted(err) && b.query("SELECT COUNT(*) FROM T") != "100\n" {
 		t.Error("something was deleted")
 	}
 	b.alter("DROP INDEX Old")
-	_, err = b.db.PartitionedDML(context.Background(), remove, nil, "", new(split.Tracker))
+	_, err = b.runPartitioned(remove)
 	wantCode(t, err, codes.InvalidArgument)
 }

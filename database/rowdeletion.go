@@ -1,9 +1,11 @@
 package database
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -11,14 +13,14 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
-	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Row deletion policies are applied in passes over the tables that have one. A pass looks for expired rows at a
+// Row deletion policies are applied in passes over the tables that have one. A pass is a job: it looks for expired rows in a
 // snapshot and deletes them in small transactions, which give way to all others and look again whether the
 // rows have expired. The next pass comes after shareOfPasses times what this one took, so that a table that must be
 // read from end to end costs a thousandth of a core; but soon enough for a developer to see it happen, and no later
@@ -31,7 +33,7 @@ const (
 	longestInterval  = 24 * time.Hour
 )
 
-// What one transaction deletes: so little that its commit holds up nobody. A row with
+// What one transaction deletes: so little that its commit does not hold up others. A row with
 // all that goes with it is deleted at once up to what any transaction may write.
 const (
 	expiredRows  = 100
@@ -44,8 +46,12 @@ var busyPauses = [...]time.Duration{10 * time.Millisecond, 40 * time.Millisecond
 
 const maxBusy = 1000
 
-// deletionTag is the transaction tag that the service's deletions carry.
-const deletionTag = "RowDeletionPolicy"
+const (
+	// deletionTag is the transaction tag that the service's deletions carry.
+	deletionTag = "RowDeletionPolicy"
+	// deletionJobs begins the names of the jobs that are passes.
+	deletionJobs = "delete/"
+)
 
 // rowDeletion is how far the row deletion policies of a database have come.
 type rowDeletion struct {
@@ -53,14 +59,16 @@ type rowDeletion struct {
 	passes map[schema.TableID]pass // guarded by the task's mu
 }
 
-// pass is one that has come to the end of a table.
+// pass is what a pass over a table has found so far; it is stored with the checkpoints of its job.
 type pass struct {
+	At      time.Time // every row of that time is looked at
+	Deleted int       // rows
+	// Undeletable rows could not be deleted; Oldest is the oldest of their timestamps.
+	Undeletable int64
+	Oldest      time.Time
+
 	column schema.ColumnID // of the policy
 	days   int64           // likewise
-	at     time.Time       // every row of that time was looked at
-	// undeletable rows could not be deleted; oldest is the oldest of their timestamps.
-	undeletable int64
-	oldest      time.Time
 }
 
 // deletionPolicies are the rows of SPANNER_SYS.ROW_DELETION_POLICIES.
@@ -76,7 +84,7 @@ func (d *Database) deletionPolicies() []stats.DeletionPolicy {
 		}
 		row := stats.DeletionPolicy{Table: t.FullName()}
 		if p := work.passes[t.ID]; p.column == policy.Column.ID && p.days == policy.Days {
-			row.Processed, row.Undeletable, row.MinUndeletable = p.at, p.undeletable, p.oldest
+			row.Processed, row.Undeletable, row.MinUndeletable = p.At, p.Undeletable, p.Oldest
 		}
 		list = append(list, row)
 	}
@@ -130,16 +138,20 @@ func (w *rowDeletion) forget(c *schema.Catalog) {
 	})
 }
 
+// passTable makes a pass over one table, or goes on with the one that was interrupted.
 func (d *Database) passTable(ctx context.Context, c *schema.Catalog, t *schema.Table) error {
 	policy := t.RowDeletionPolicy
 	e := &expiry{
 		Database: d, catalog: c, table: t,
 		before: policy.Limit(d.registry.cfg.Clock()),
-		pass:   pass{column: policy.Column.ID, days: policy.Days},
+		pass:   pass{At: d.registry.cfg.Clock(), column: policy.Column.ID, days: policy.Days},
 	}
 	err := e.run(ctx)
-	if e.deleted > 0 {
-		d.log().Info("deleted expired rows", slog.String("table", t.FullName()), slog.Int("rows", e.deleted))
+	if e.pass.Deleted > 0 {
+		d.log().Info("deleted expired rows", slog.String("table", t.FullName()), slog.Int("rows", e.pass.Deleted))
+	}
+	if errors.Is(err, errPolicyGone) {
+		err = usererror.SchemaChanged(0)
 	}
 	if err == nil {
 		d.background.rowDeletion.passed(t, e.pass)
@@ -163,108 +175,71 @@ type expiry struct {
 	table   *schema.Table
 	before  time.Time
 	pass    pass
-	deleted int
+	found   []table.Expired // in the chunk that is being deleted
 	busy    []table.Expired // rows that were locked
 }
 
+// errPolicyGone says that the schema has changed under a pass.
+var errPolicyGone = errors.New("row deletion has lost its policy")
+
 func (e *expiry) run(ctx context.Context) error {
-	var after []byte
-	for {
-		began := e.registry.cfg.Clock()
-		next, err := e.chunk(ctx, after)
-		if err != nil {
-			return err
-		}
-		if next == nil {
-			return e.retryBusy(ctx)
-		}
-		after = next
-		if !sleep(ctx, e.registry.cfg.Clock().Sub(began)) { // half of a core at most
-			return ctx.Err()
-		}
-	}
-}
-
-// chunk deletes what has expired among the next rows behind a key.
-func (e *expiry) chunk(ctx context.Context, after []byte) (next []byte, err error) {
-	snapshot, err := e.txns.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
-	if err != nil {
-		return nil, err
-	}
-	defer snapshot.Close()
-	if e.pass.at.IsZero() {
-		e.pass.at = snapshot.Timestamp().Time()
-	}
-	found, next, err := table.FindExpired(ctx, snapshot, e.table, e.before, after, chunkRows)
-	if err != nil {
-		return nil, err
-	}
-	return next, e.deleteAll(ctx, found)
-}
-
-func (e *expiry) deleteAll(ctx context.Context, rows []table.Expired) error {
-	for batch := range slices.Chunk(rows, expiredRows) {
-		if err := e.delete(ctx, batch); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// delete deletes rows together if it can, else by halves, down to those that cannot be deleted, or not now.
-func (e *expiry) delete(ctx context.Context, rows []table.Expired) error {
-	deleted, err := e.commit(ctx, rows)
-	var refused *usererror.Error
-	switch {
-	case err == nil:
-		e.deleted += deleted
-		return nil
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case !errors.As(err, &refused) || e.Catalog() != e.catalog:
+	j := e.passJob()
+	if err := e.jobs.Run(ctx, j); err != nil {
 		return err
-	case len(rows) > 1:
-		half := len(rows) / 2
-		if err := e.delete(ctx, rows[:half]); err != nil {
-			return err
-		}
-		return e.delete(ctx, rows[half:])
-	case refused.Code == codes.Aborted:
-		e.busy = append(e.busy, rows[0])
-		if len(e.busy) > maxBusy {
-			return err
-		}
-	default:
-		e.keep(rows[0])
 	}
+	if err := e.jobs.Forget(ctx, j.Name); err != nil {
+		return err
+	}
+	return e.retryBusy(ctx)
+}
+
+// passJob goes over the table, or over an index of it.
+func (e *expiry) passJob() job.Job {
+	j := e.job(e.find)
+	j.Name = fmt.Sprintf("%s%d/column %d/%d days", deletionJobs, table.ExpiryLayout(e.table).ID(), e.pass.column, e.pass.days)
+	return j
+}
+
+// job deletes the expired rows that find finds.
+func (e *expiry) job(find func(context.Context, table.View, []byte, table.Limits) (table.Chunk, error)) job.Job {
+	return job.Job{Find: find, Do: e.delete, Skip: e.skip, State: &e.pass, Background: true, Tag: deletionTag}
+}
+
+// find looks for expired rows in a snapshot.
+func (e *expiry) find(ctx context.Context, view table.View, after []byte, limits table.Limits) (c table.Chunk, err error) {
+	limits.Rows = min(limits.Rows, expiredRows)
+	e.found, c, err = table.FindExpired(ctx, view, e.table, e.before, after, limits)
+	return c, err
+}
+
+// delete deletes the rows that were found, as far as they have still expired.
+func (e *expiry) delete(ctx context.Context, w table.Writer, _ table.Chunk) error {
+	if e.Catalog() != e.catalog { // a later change aborts the transaction
+		return errPolicyGone
+	}
+	limit := int64(expiredBytes)
+	if len(e.found) == 1 {
+		limit = table.MaxCommitBytes
+	}
+	deleted, err := table.DeleteExpired(ctx, w, e.table, e.before, e.found, limit)
+	e.pass.Deleted += deleted
+	return err
+}
+
+// skip leaves a row to a later try if it is locked, and otherwise counts it as undeletable.
+func (e *expiry) skip(_ table.Chunk, why error) error {
+	row := e.found[0]
+	if usererror.IsAborted(why) {
+		if e.busy = append(e.busy, row); len(e.busy) > maxBusy {
+			return why
+		}
+		return nil
+	}
+	if e.pass.Undeletable == 0 || row.At.Before(e.pass.Oldest) {
+		e.pass.Oldest = row.At
+	}
+	e.pass.Undeletable++
 	return nil
-}
-
-// keep counts a row that cannot be deleted.
-func (e *expiry) keep(r table.Expired) {
-	if e.pass.undeletable == 0 || r.At.Before(e.pass.oldest) {
-		e.pass.oldest = r.At
-	}
-	e.pass.undeletable++
-}
-
-// commit deletes rows in one transaction.
-func (e *expiry) commit(ctx context.Context, rows []table.Expired) (deleted int, err error) {
-	bytes := int64(expiredBytes)
-	if len(rows) == 1 {
-		bytes = table.MaxCommitBytes
-	}
-	tx := e.txns.Begin(txn.Options{Background: true, Tag: deletionTag})
-	if err = tx.DependOn(ctx, schema.DependOnAll(e.catalog), e.catalog); err == nil {
-		_, err = tx.Commit(ctx, func(w table.Writer) (err error) {
-			deleted, err = table.DeleteExpired(ctx, w, e.table, e.before, rows, bytes)
-			return err
-		}, txn.CommitOptions{})
-	}
-	if err != nil {
-		return 0, errors.Join(err, tx.Rollback())
-	}
-	return deleted, nil
 }
 
 // retryBusy comes back to rows that were locked.
@@ -278,7 +253,11 @@ func (e *expiry) retryBusy(ctx context.Context) error {
 		}
 		rows := e.busy
 		e.busy = nil
-		if err := e.deleteAll(ctx, rows); err != nil {
+		slices.SortFunc(rows, compareExpired)
+		err := e.jobs.Run(ctx, e.job(func(_ context.Context, _ table.View, after []byte, limits table.Limits) (table.Chunk, error) {
+			return e.findIn(rows, after, limits), nil
+		}))
+		if err != nil {
 			return err
 		}
 	}
@@ -286,4 +265,21 @@ func (e *expiry) retryBusy(ctx context.Context) error {
 		return usererror.Wounded(0)
 	}
 	return nil
+}
+
+func compareExpired(a, b table.Expired) int { return bytes.Compare(a.Key, b.Key) }
+
+// findIn is the next chunk of a list of rows, which is sorted.
+func (e *expiry) findIn(rows []table.Expired, after []byte, limits table.Limits) table.Chunk {
+	at, found := slices.BinarySearchFunc(rows, table.Expired{Key: after}, compareExpired)
+	if found {
+		at++
+	}
+	end := min(at+int(min(limits.Rows, expiredRows)), len(rows))
+	e.found = rows[at:end]
+	c := table.Chunk{After: after, Last: after, Rows: int64(end - at), More: end < len(rows)}
+	if end > at {
+		c.Last = rows[end-1].Key
+	}
+	return c
 }

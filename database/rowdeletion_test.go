@@ -138,7 +138,7 @@ func (a *aged) dml(d *datadriven.TestData) error {
 		if tx := a.txs[name]; tx != nil {
 			err = a.execute(tx, sql)
 		} else {
-			err = a.db.retry(context.Background(), func(w table.Writer) error { return a.execute(w, sql) })
+			err = a.db.jobs.Transact(context.Background(), func(w table.Writer) error { return a.execute(w, sql) })
 		}
 		if err != nil {
 			return err
@@ -224,12 +224,12 @@ func (a *aged) progress() string {
 func (a *aged) fill(name string, rows int, row func(i int) []value.Value) {
 	a.t.Helper()
 	t := a.db.Catalog().Table(name)
-	for i := 0; i < rows; i += chunkRows {
+	for i := 0; i < rows; i += table.ChunkRows {
 		m := table.Mutation{Op: table.Insert, Table: t, Columns: t.Columns}
-		for j := i; j < min(i+chunkRows, rows); j++ {
+		for j := i; j < min(i+table.ChunkRows, rows); j++ {
 			m.Rows = append(m.Rows, row(j))
 		}
-		err := a.db.retry(context.Background(), func(w table.Writer) error {
+		err := a.db.jobs.Transact(context.Background(), func(w table.Writer) error {
 			_, err := table.Apply(context.Background(), w, []table.Mutation{m}, a.clock())
 			return err
 		})

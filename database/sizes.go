@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database/split"
+	"github.com/crowfoot-db/crowfoot/table"
 )
 
 // splitBySizeEvery is how often the server looks for ranges that have grown large.
@@ -27,4 +28,32 @@ func (r *Registry) splitBySize(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// chunksOf estimates in how many chunks a job goes over a layout, at least one; it is nil for a job that goes over nothing.
+func (d *Database) chunksOf(l *table.Layout) int64 {
+	if l == nil {
+		return 1
+	}
+	space, _ := l.Space()
+	size, err := d.rows.Size(space.Start, space.End)
+	if err != nil {
+		return 1
+	}
+	return max(int64(size/table.ChunkBytes), 1)
+}
+
+// share estimates how much of the keys of a layout lies up to a key, from 0 to 1. The engine knows no sizes of what it has in memory
+// only: there it is 0.
+func (d *Database) share(l *table.Layout, key []byte) float64 {
+	space, _ := l.Space()
+	total, err := d.rows.Size(space.Start, space.End)
+	if err != nil || total == 0 || key == nil {
+		return 0
+	}
+	done, err := d.rows.Size(space.Start, key)
+	if err != nil {
+		return 0
+	}
+	return min(float64(done)/float64(total), 1)
 }

@@ -60,9 +60,9 @@ func (p *past) run(d *datadriven.TestData) (out string, err error) {
 		p.db, err = p.CreateDatabase(ctx, testName, lines(d))
 		return "", err
 	case "ddl":
-		return "", p.db.UpdateSchema(ctx, lines(d), func(i int, commit time.Time) {
-			if len(d.CmdArgs) > 0 {
-				p.marks[d.CmdArgs[0].Vals[i]] = mvcc.TimestampOf(commit)
+		return "", p.db.UpdateSchema(ctx, lines(d), func(done Progress) {
+			if len(d.CmdArgs) > 0 && done.Percent == 100 {
+				p.marks[d.CmdArgs[0].Vals[done.Statement]] = mvcc.TimestampOf(done.Commit)
 			}
 		})
 	case "hold":
@@ -103,8 +103,11 @@ func (p *past) hold(statement string) error {
 	if err != nil {
 		return err
 	}
-	if next.HoldBack(what); what.OfColumns() {
+	switch {
+	case what.OfColumns():
 		next = p.db.Catalog().Expecting(what)
+	case what.Fills():
+		next = next.Filling(what)
 	}
 	_, err = p.db.publish(context.Background(), publication{catalog: next, tentative: true})
 	return err

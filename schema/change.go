@@ -5,8 +5,8 @@ import "slices"
 // Change says what a statement means for data that exists already. The new
 // catalog may serve only after Columns and Indexes are filled and Validations
 // have passed; what was dropped is garbage once the new catalog serves. While
-// they are filled, a catalog that HoldBack was called for serves; while columns are
-// validated, one that Expecting returns.
+// they are filled, the catalog that Filling returns serves; while columns are
+// validated, the one that Expecting returns.
 //
 // Order: Columns, then Indexes, which may hold them, then Validations, since
 // foreign keys are looked up in Indexes.
@@ -26,34 +26,64 @@ type Change struct {
 	DroppedIndexes []*Index
 }
 
-// HoldBack changes c, which Apply has just made with ch, to what serves while
-// new columns and indexes are filled: these are written but not read, indexes
-// that others replace are still there, and foreign keys that need an index that
-// is not complete are not enforced. It says whether there is anything to fill.
-func (c *Catalog) HoldBack(ch *Change) bool {
-	for _, b := range ch.Columns {
-		b.Column.State = ColumnWriteOnly
-	}
-	for _, i := range ch.Indexes {
-		i.State = IndexWriteOnly
-	}
-	for _, old := range ch.Replaced {
-		t, name := old.Table, key(old.Schema, old.Name)
-		at := slices.Index(t.Indexes, c.indexes[name])
-		t.Indexes = append(t.Indexes, t.Indexes[at])
-		t.Indexes[at], c.indexes[name] = old, old // first, so that it is found by name
-	}
-	for _, v := range ch.Validations {
-		if v.Kind == ValidateForeignKey && len(ch.Indexes) > 0 {
-			v.ForeignKey.NotEnforced = true
-		}
-	}
-	return len(ch.Columns)+len(ch.Indexes) > 0
-}
+// OfRows says that existing rows must be gone over.
+func (ch *Change) OfRows() bool { return ch.Fills() || len(ch.Validations) > 0 }
+
+// Fills says that existing rows get new columns or index entries.
+func (ch *Change) Fills() bool { return len(ch.Columns)+len(ch.Indexes) > 0 }
 
 // OfColumns says that there is nothing to fill, but existing values of columns must meet new conditions.
 func (ch *Change) OfColumns() bool {
-	return len(ch.Columns)+len(ch.Indexes) == 0 && len(ch.Validations) > 0 && ch.Validations[0].Column != nil
+	return !ch.Fills() && len(ch.Validations) > 0 && ch.Validations[0].Column != nil
+}
+
+// Filling returns what serves, before c, while new columns and indexes are filled, where Apply has made c with ch. In it they
+// are written but not read, indexes that others replace are still there, and foreign keys that need an index that
+// is not complete are not enforced.
+func (c *Catalog) Filling(ch *Change) *Catalog {
+	d := c.draft(nil, nil)
+	for _, b := range ch.Columns {
+		d.copyOf(b.Table).Columns[b.Column.Ordinal].State = ColumnWriteOnly
+	}
+	for _, i := range ch.Indexes {
+		t := d.copyOf(i.Table)
+		t.Indexes[slices.Index(i.Table.Indexes, i)].State = IndexWriteOnly
+	}
+	for _, old := range ch.Replaced {
+		d.bringBack(old)
+	}
+	for _, v := range ch.Validations {
+		if v.Kind == ValidateForeignKey && len(ch.Indexes) > 0 {
+			d.copyOf(v.Table).ForeignKeys[slices.Index(v.Table.ForeignKeys, v.ForeignKey)].NotEnforced = true
+		}
+	}
+	return d.Catalog
+}
+
+// bringBack puts a copy of an index that was replaced before the one that replaces it, so that it is found by their name.
+func (d *draft) bringBack(old *Index) {
+	t, name := d.copyOf(old.Table), key(old.Schema, old.Name)
+	n := *old
+	n.on(t)
+	at := slices.Index(t.Indexes, d.indexes[name])
+	t.Indexes = append(t.Indexes, t.Indexes[at])
+	t.Indexes[at], d.indexes[name] = &n, &n
+}
+
+// on makes an index one of t, a copy of its table.
+func (i *Index) on(t *Table) {
+	columns := map[*Column]*Column{}
+	for at, c := range i.Table.Columns {
+		columns[c] = t.Columns[at]
+	}
+	for p := t; i.Parent != nil && p != nil; p = p.Parent {
+		if p.ID == i.Parent.ID {
+			i.Parent = p
+			break
+		}
+	}
+	i.Table = t
+	i.pointAt(columns)
 }
 
 // Expecting returns what serves, after c, while existing values are held against a change of columns that Apply has made of
@@ -61,14 +91,23 @@ func (ch *Change) OfColumns() bool {
 func (c *Catalog) Expecting(ch *Change) *Catalog {
 	d := c.draft(nil, nil)
 	for _, v := range ch.Validations {
-		col := d.own(c.Table(v.Table.FullName())).Columns[v.Column.Ordinal]
+		col := d.copyOf(v.Table).Columns[v.Column.Ordinal]
 		col.Becoming = v.Column
 		if col.Type.Equal(v.Column.Type) {
 			col.Default = v.Column.Default
 		}
 	}
-	d.Version++
 	return d.Catalog
+}
+
+// copyOf is the draft's own copy of a table of the same name.
+func (d *draft) copyOf(t *Table) *Table { return d.own(d.Table(t.FullName())) }
+
+// WithVersion returns the catalog as another version.
+func (c *Catalog) WithVersion(v Version) *Catalog {
+	n := *c
+	n.Version = v
+	return &n
 }
 
 // ColumnBackfill is a new column that existing rows need a value of: its Default, or its stored Generated expression.

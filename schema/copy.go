@@ -45,7 +45,7 @@ func (c *copier) redirect(t *Table) {
 	t.Indexes = each(t.Indexes, c.indexes)
 	t.ForeignKeys = each(t.ForeignKeys, c.keys)
 	t.ReferencedBy = each(t.ReferencedBy, c.keys)
-	t.Key = c.parts(t.Key)
+	t.Key = parts(t.Key, c.columns)
 	t.Parent = c.tables[t.Parent]
 	for _, col := range t.Columns {
 		col.Default, col.OnUpdate, col.Generated = c.expr(col.Default), c.expr(col.OnUpdate), c.expr(col.Generated)
@@ -62,9 +62,7 @@ func (c *copier) redirect(t *Table) {
 	t.Checks = checks
 	for _, i := range t.Indexes {
 		i.Table, i.Parent = c.tables[i.Table], c.tables[i.Parent]
-		i.Key, i.Suffix = c.parts(i.Key), c.parts(i.Suffix)
-		i.Storing = each(i.Storing, c.columns)
-		i.NotNullColumns = each(i.NotNullColumns, c.columns)
+		i.pointAt(c.columns)
 	}
 	for _, fk := range t.ForeignKeys {
 		fk.Table, fk.Referenced = c.tables[fk.Table], c.tables[fk.Referenced]
@@ -85,10 +83,17 @@ func each[T any](from []*T, to map[*T]*T) []*T {
 	return s
 }
 
-func (c *copier) parts(from []KeyPart) []KeyPart {
+// pointAt makes a copied index point at copies of its columns.
+func (i *Index) pointAt(columns map[*Column]*Column) {
+	i.Key, i.Suffix = parts(i.Key, columns), parts(i.Suffix, columns)
+	i.Storing = each(i.Storing, columns)
+	i.NotNullColumns = each(i.NotNullColumns, columns)
+}
+
+func parts(from []KeyPart, to map[*Column]*Column) []KeyPart {
 	s := make([]KeyPart, len(from))
 	for i, p := range from {
-		s[i] = KeyPart{Column: c.columns[p.Column], Desc: p.Desc}
+		s[i] = KeyPart{Column: to[p.Column], Desc: p.Desc}
 	}
 	return s
 }

@@ -80,7 +80,7 @@ func TestDependencies(t *testing.T) {
 			if ch.OfColumns() {
 				begun = c.Expecting(ch)
 			} else {
-				begun.HoldBack(ch)
+				begun = begun.Filling(ch)
 			}
 			if got := broken(dependents(c), begun); got != test.begun {
 				t.Errorf("as it begins, it concerns %q, want %q", got, test.begun)

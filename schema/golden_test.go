@@ -69,7 +69,7 @@ func applyGolden(t *testing.T, c *Catalog, stmt string, out *strings.Builder) *C
 	out.WriteString(changeText(change))
 	checkInvariants(t, next)
 	checkRoundTrips(t, next)
-	checkHoldBack(t, c, stmt)
+	checkUnderWay(t, c, stmt)
 	return next
 }
 

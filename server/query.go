@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
@@ -255,7 +256,10 @@ func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *
 	if t.spent {
 		return usererror.PartitionedSecondStatement()
 	}
-	changed, err := sc.session.db.PartitionedDML(ctx, stmt, params, sc.session.id(), &record.Splits)
+	changed, err := sc.session.db.PartitionedDML(ctx, database.PartitionedDML{
+		Statement: stmt, Params: params, Session: sc.session.id(), Tracker: &record.Splits,
+		Job: fmt.Sprintf("%d/%x", t.number, q.fingerprint), // sent again in the same transaction, the statement goes on
+	})
 	if err != nil {
 		return err
 	}

@@ -10,19 +10,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A schema change goes over the rows that exist in chunks: each call begins
-// behind the key that the call before returned (nil: at the start), looks at up to limit rows
-// and returns the last one's key, or nil when there are no more.
-
-// FillIndex writes the entries of x for existing rows. Two rows with one key of a UNIQUE index are an error.
-func FillIndex(ctx context.Context, w Writer, x *schema.Index, after []byte, limit int) (next []byte, err error) {
-	c := newFiller(w, time.Time{})
+// FillIndex writes the entries of x for the rows of a chunk, and for those that have come between them since it was found. Two rows with one key of a UNIQUE index are an error.
+// So is a chunk whose entries are larger than ChunkWriteBytes (usererror.IsTooLarge), unless it is of one row.
+func FillIndex(ctx context.Context, w Writer, x *schema.Index, chunk Chunk) error {
+	c := newFiller(w, time.Time{}, &chunk)
 	g, err := c.target(x.Table)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	t := newIndexTarget(x)
-	return c.chunk(ctx, g.layout, after, limit, func(s Stored) error {
+	return c.each(ctx, g.layout, chunk.Span(g.layout), func(s Stored) error {
 		if err := g.decode(g.row, s); err != nil {
 			return err
 		}
@@ -30,15 +27,15 @@ func FillIndex(ctx context.Context, w Writer, x *schema.Index, after []byte, lim
 	})
 }
 
-// FillColumns computes and stores new columns of t for existing rows: the
-// generated expression, or the default if the row has no value.
-func FillColumns(ctx context.Context, w Writer, t *schema.Table, columns []*schema.Column, now time.Time, after []byte, limit int) (next []byte, err error) {
-	c := newFiller(w, now)
+// FillColumns computes and stores new columns of t for the rows of a chunk that exist: the
+// generated expression, or the default if the row has no value. It bounds what it writes as FillIndex does.
+func FillColumns(ctx context.Context, w Writer, t *schema.Table, columns []*schema.Column, now time.Time, chunk Chunk) error {
+	c := newFiller(w, now, &chunk)
 	g, err := c.target(t)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return c.chunk(ctx, g.layout, after, limit, func(s Stored) error {
+	return c.each(ctx, g.layout, chunk.Span(g.layout), func(s Stored) error {
 		if err := g.decode(g.row, s); err != nil {
 			return err
 		}
@@ -52,39 +49,14 @@ func FillColumns(ctx context.Context, w Writer, t *schema.Table, columns []*sche
 	})
 }
 
-// newFiller makes a Changes for a chunk of a schema change, whose caller bounds it by rows.
-func newFiller(w Writer, now time.Time) *Changes {
+// newFiller makes the Changes for a chunk of a back-fill. A single row is written whatever its size: many commits may have made it.
+func newFiller(w Writer, now time.Time, chunk *Chunk) *Changes {
 	c := NewChanges(w, now)
-	c.maxCount, c.maxBytes = math.MaxInt64, math.MaxInt64
+	c.maxCount, c.maxBytes = math.MaxInt64, ChunkWriteBytes
+	if chunk.Rows == 1 {
+		c.maxBytes = math.MaxInt64
+	}
 	return c
-}
-
-// chunk hands up to limit rows or entries of a layout behind the key after to do.
-func (c *Changes) chunk(ctx context.Context, l *Layout, after []byte, limit int, do func(Stored) error) (next []byte, err error) {
-	read := exclusively(l, l.rest(after))
-	read.Partial = true // the rest of the table is for others
-	found, err := collect(ctx, c.w, read, limit)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range found {
-		if err := do(s); err != nil {
-			return nil, err
-		}
-	}
-	if len(found) < limit {
-		return nil, nil
-	}
-	return found[len(found)-1].Key, nil
-}
-
-// rest is the part of the layout's space behind the key after, all of it if that is nil.
-func (l *Layout) rest(after []byte) Span {
-	span, _ := l.Space()
-	if after != nil {
-		span.Start = afterKey(after)
-	}
-	return span
 }
 
 func (c *Changes) fillEntry(ctx context.Context, x *indexTarget, row []value.Value) error {

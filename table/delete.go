@@ -8,10 +8,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// deleteChunk is how many rows are collected before they are deleted: a cursor
-// need not see what happens under it.
-const deleteChunk = 1000
-
 // deleteKeys is a Delete mutation. It counts one for each key and range named.
 func (c *Changes) deleteKeys(ctx context.Context, t *schema.Table, ks KeySet) error {
 	g, err := c.target(t)
@@ -57,13 +53,14 @@ func (c *Changes) deletePoint(ctx context.Context, g *target, key []byte) error 
 
 // deleteSpan deletes the rows of g in span, and their children.
 func (c *Changes) deleteSpan(ctx context.Context, g *target, span Span) error {
-	return c.inChunks(ctx, g.layout, span, func(old Stored) error { return c.delete(ctx, g, old) })
+	return c.each(ctx, g.layout, span, func(old Stored) error { return c.delete(ctx, g, old) })
 }
 
-// inChunks hands copies of the rows or entries of a layout in span to do, which may write what it likes.
-func (c *Changes) inChunks(ctx context.Context, l *Layout, span Span, do func(Stored) error) error {
+// each hands copies of the rows or entries of a layout in span to do, locked exclusively. do may write: a cursor need not see what
+// happens under it, so rows are collected first, as many at a time as a chunk may read.
+func (c *Changes) each(ctx context.Context, l *Layout, span Span, do func(Stored) error) error {
 	for {
-		found, err := collect(ctx, c.w, exclusively(l, span), deleteChunk)
+		found, more, err := collect(ctx, c.w, exclusively(l, span), FullChunk)
 		if err != nil {
 			return err
 		}
@@ -72,7 +69,7 @@ func (c *Changes) inChunks(ctx context.Context, l *Layout, span Span, do func(St
 				return err
 			}
 		}
-		if len(found) < deleteChunk {
+		if !more {
 			return nil
 		}
 		span.Start = afterKey(found[len(found)-1].Key)
@@ -87,22 +84,18 @@ func exclusively(l *Layout, span Span) Read {
 	return Read{Projection: &Projection{Layout: l}, Spans: []Span{span}, Lock: LockExclusive, AllowPending: true}
 }
 
-// collect copies the first rows or entries of a read.
-func collect(ctx context.Context, view View, read Read, most int) ([]Stored, error) {
+// collect copies rows or entries of a read, as many as the limits allow and at least one; more says that there may be others.
+func collect(ctx context.Context, view View, read Read, limits Limits) (found []Stored, more bool, err error) {
 	rows := read.Open(ctx, view)
 	defer rows.Close()
-	var found []Stored
-	for len(found) < most {
-		ok, err := rows.Next()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			return found, rows.Close()
-		}
+	c, err := limits.take(rows, nil, func() (bool, error) {
 		found = append(found, rows.Stored())
+		return true, nil
+	})
+	if err == nil {
+		err = rows.Close()
 	}
-	return found, rows.Close()
+	return found, c.More, err
 }
 
 // delete deletes one row: its index entries, itself, its children, and the rows

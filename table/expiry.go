@@ -16,41 +16,41 @@ type Expired struct {
 }
 
 // FindExpired looks for rows of t whose row deletion policy has them deleted if
-// their column lies before limit, in chunks as FillIndex does: found are the
-// expired among up to limit rows or index entries. It reads only what has
-// expired if the primary key or an index begins with the column, else the whole table.
-func FindExpired(ctx context.Context, view View, t *schema.Table, before time.Time, after []byte, limit int) (found []Expired, next []byte, err error) {
+// their column lies before a time, and returns them with the next chunk of the table, or index, in which they were looked for (see
+// ExpiryLayout). It reads only what has expired if the primary key or an index begins with the column, else the whole table.
+func FindExpired(ctx context.Context, view View, t *schema.Table, before time.Time, after []byte, limits Limits) (found []Expired, chunk Chunk, err error) {
 	if before.Unix() < value.MinTimestampSeconds {
-		return nil, nil, nil
+		return nil, chunk, nil
 	}
 	e, err := newExpiry(t, value.OfTime(before))
 	if err != nil {
-		return nil, nil, err
+		return nil, chunk, err
 	}
 	spans := e.spans
 	if after != nil {
 		spans = After(spans, after, false)
 	}
-	rows := Read{Projection: e.Projection, Spans: spans, Limit: int64(limit)}.Open(ctx, view)
+	rows := Read{Projection: e.Projection, Spans: spans, Partial: true}.Open(ctx, view)
 	defer rows.Close()
 	var vals []value.Value
-	for seen := 0; ; seen++ {
-		ok, err := rows.Next()
-		if err != nil {
-			return nil, nil, err
-		}
-		if !ok && seen == limit {
-			return found, next, nil
-		}
-		if !ok {
-			return found, nil, rows.Close()
-		}
+	chunk, err = limits.take(rows, after, func() (bool, error) {
 		vals = rows.Values(vals[:0])
-		next = append(next[:0], rows.Key()...)
-		if at := vals[len(vals)-1]; e.expired(at) {
-			found = append(found, Expired{Key: e.rowKey(rows, vals), At: at.AsTime()})
+		at := vals[len(vals)-1]
+		if !e.expired(at) {
+			return false, nil
 		}
+		found = append(found, Expired{Key: e.rowKey(rows, vals), At: at.AsTime()})
+		return true, nil
+	})
+	return found, chunk, err
+}
+
+// ExpiryLayout is the layout of the table, or of the index, in which FindExpired looks for expired rows of t.
+func ExpiryLayout(t *schema.Table) *Layout {
+	if x := expiryIndex(t); x != nil {
+		return IndexLayout(x)
 	}
+	return TableLayout(t)
 }
 
 // expiry is where the expired rows of a table are looked for: in the table, or in an index.

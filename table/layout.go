@@ -119,6 +119,14 @@ func (l *Layout) Name() string {
 	return l.Table.FullName()
 }
 
+// ID is the number of the table or index.
+func (l *Layout) ID() schema.TableID {
+	if l.Index != nil {
+		return l.Index.ID
+	}
+	return l.Table.ID
+}
+
 // KeySetColumns are the columns whose values a key of a KeySet gives, in
 // order. A key of an index may go on with the columns of its suffix.
 func (l *Layout) KeySetColumns() []schema.KeyPart { return l.Key[:l.declared] }

@@ -347,31 +347,33 @@ var validationKinds = map[string]schema.ValidationKind{
 	"parents": schema.ValidateParents, "foreign-key": schema.ValidateForeignKey,
 }
 
-// change runs a step of a schema change in chunks.
+// change runs a step of a schema change in chunks of two rows.
 func (s *script) change(ctx context.Context, d *datadriven.TestData) error {
-	chunk := 2
+	limits := Limits{Rows: 2, Bytes: ChunkBytes}
 	t, x, _ := s.object(d.CmdArgs[0].Key)
-	step := func(after []byte) ([]byte, error) {
-		switch d.Cmd {
-		case "fill":
-			return FillIndex(ctx, s.m, x, after, chunk)
-		case "fillcolumn":
-			c := t.Column(d.CmdArgs[1].Key)
-			return FillColumns(ctx, s.m, t, []*schema.Column{c}, testNow, after, chunk)
+	step := func(after []byte) (Chunk, error) {
+		if d.Cmd == "validate" {
+			return Validate(ctx, s.m, s.validation(t, d), testNow, after, limits)
 		}
-		return Validate(ctx, s.m, s.validation(t, d), testNow, after, chunk)
+		c, err := FindChunk(ctx, s.m, TableLayout(t), after, limits)
+		switch {
+		case err != nil || c.Rows == 0:
+			return c, err
+		case d.Cmd == "fill":
+			return c, FillIndex(ctx, s.m, x, c)
+		}
+		return c, FillColumns(ctx, s.m, t, []*schema.Column{t.Column(d.CmdArgs[1].Key)}, testNow, c)
 	}
 	return s.settle(d, func() error {
-		for chunks := 1; ; chunks++ {
-			next, err := step(nil)
-			for ; err == nil && next != nil; chunks++ {
-				next, err = step(next)
-			}
-			if err == nil {
-				fmt.Fprintf(&s.out, "chunks: %d\n", chunks)
-			}
-			return err
+		c, err := step(nil)
+		chunks := 1
+		for ; err == nil && c.More; chunks++ {
+			c, err = step(c.Last)
 		}
+		if err == nil {
+			fmt.Fprintf(&s.out, "chunks: %d\n", chunks)
+		}
+		return err
 	})
 }
 
@@ -386,14 +388,14 @@ func (s *script) expired(ctx context.Context, d *datadriven.TestData) error {
 	}
 	fmt.Fprintf(&s.out, "%s %x - %x\n", e.Name(), e.spans[0].Start, e.spans[0].End)
 	s.found = nil
-	var after []byte
+	var c Chunk
 	for chunks := 1; ; chunks++ {
 		var found []Expired
-		if found, after, err = FindExpired(ctx, s.m, t, before, after, 2); err != nil {
+		if found, c, err = FindExpired(ctx, s.m, t, before, c.Last, Limits{Rows: 2, Bytes: ChunkBytes}); err != nil {
 			return err
 		}
 		s.found = append(s.found, found...)
-		if after == nil {
+		if !c.More {
 			for _, r := range s.found {
 				fmt.Fprintf(&s.out, "%s %s\n", TableLayout(t).storedText(r.Key), r.At.Format(time.RFC3339Nano))
 			}

@@ -10,13 +10,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Validate sees whether existing rows meet a condition that a schema change
-// sets; the first that does not is an error. It goes on in chunks as FillIndex does.
-func Validate(ctx context.Context, view View, v schema.Validation, now time.Time, after []byte, limit int) (next []byte, err error) {
-	columns := validated(v)
-	p, err := NewProjection(v.Table, nil, columns)
+// Validate sees whether the rows of the next chunk of a table meet a condition that a schema change
+// sets; the first that does not is an error.
+func Validate(ctx context.Context, view View, v schema.Validation, now time.Time, after []byte, limits Limits) (Chunk, error) {
+	p, err := NewProjection(v.Table, nil, validated(v))
 	if err != nil {
-		return nil, err
+		return Chunk{}, err
 	}
 	check := validator{Validation: v, view: view, layout: p.Layout, now: now}
 	if v.Kind == schema.ValidateParents {
@@ -25,27 +24,13 @@ func Validate(ctx context.Context, view View, v schema.Validation, now time.Time
 	if v.Kind == schema.ValidateForeignKey {
 		check.foreign = newForeignKey(v.ForeignKey)
 	}
-	read := Read{Projection: p, Spans: []Span{p.rest(after)}, Limit: int64(limit), AllowPending: true}
-	rows := read.Open(ctx, view)
+	rows := Read{Projection: p, Spans: []Span{p.rest(after)}, Partial: true, AllowPending: true}.Open(ctx, view)
 	defer rows.Close()
 	var vals []value.Value
-	for seen := 0; ; seen++ {
-		ok, err := rows.Next()
-		if err != nil {
-			return nil, err
-		}
-		if !ok && seen == limit {
-			return next, nil
-		}
-		if !ok {
-			return nil, nil
-		}
+	return limits.take(rows, after, func() (bool, error) {
 		vals = rows.Values(vals[:0])
-		next = append(next[:0], rows.Key()...)
-		if err := check.row(ctx, next, vals); err != nil {
-			return nil, err
-		}
-	}
+		return true, check.row(ctx, rows.Key(), vals)
+	})
 }
 
 // validated are the columns that a validation looks at.

@@ -48,6 +48,8 @@ type Options struct {
 	// Background says that the transaction gives way to all others, whenever they began: it holds up and aborts none, and
 	// is aborted where it would have to wait for a lock.
 	Background bool
+	// AnySize lifts the limit on the bytes that it writes, table.MaxCommitBytes.
+	AnySize bool
 	// Waited is told of every wait of this transaction for a lock.
 	Waited func(*LockWait)
 	// Owner is whoever runs the transaction, named where it takes part in a wait for a lock.

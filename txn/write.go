@@ -63,7 +63,7 @@ func (t *Tx) buffer(key string, w write) error {
 		t.size -= len(key) + len(old.val)
 	}
 	t.size += len(key) + len(w.val)
-	if t.size > table.MaxCommitBytes {
+	if t.size > table.MaxCommitBytes && !t.opts.AnySize {
 		return usererror.CommitTooLarge(table.MaxCommitBytes)
 	}
 	return nil

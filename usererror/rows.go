@@ -150,7 +150,7 @@ func ValueCount(columns, values int) *Error {
 
 // TooManyMutations is a commit or DML statement over the limit. Clients know it by its first words.
 func TooManyMutations(limit int) *Error {
-	return newError(codes.InvalidArgument,
+	return tooLarge(
 		"The transaction contains too many mutations. Insert and update operations count with the multiplicity of the number of columns they affect. "+
 			"For example, inserting values into one key column and four non-key columns counts as five mutations. "+
 			"Delete and delete range operations count as one mutation. The total mutation count includes any changes to indexes. "+
@@ -159,7 +159,7 @@ func TooManyMutations(limit int) *Error {
 
 // CommitTooLarge is a commit, a DML statement or a transaction that writes too many bytes, index entries included.
 func CommitTooLarge(limit int64) *Error {
-	return newError(codes.InvalidArgument,
+	return tooLarge(
 		"The transaction exceeds the maximum total bytes-size that can be handled by Spanner. "+
 			"Please reduce the size or number of the writes, or use fewer indexes. (Maximum size: %d)", limit)
 }

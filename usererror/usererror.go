@@ -25,6 +25,8 @@ type Error struct {
 	// Constraint says that what was to be written breaks a constraint of its table. A transaction in which a DML statement
 	// does so can only be rolled back; other errors of a statement leave it as it was before.
 	Constraint bool
+	// TooLarge says that a transaction would write more than one may. In parts, the same work can be done.
+	TooLarge bool
 	// RetryAfter, for ABORTED, is how long the client should wait before it runs the transaction again.
 	RetryAfter time.Duration
 	// Syntax, if set, is why a DDL statement does not parse.
@@ -58,6 +60,19 @@ func violation(code codes.Code, format string, args ...any) *Error {
 func IsConstraint(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Constraint
+}
+
+// IsTooLarge says whether an error is that of a transaction that would write too much.
+func IsTooLarge(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.TooLarge
+}
+
+// tooLarge makes an error of a transaction that would write too much.
+func tooLarge(format string, args ...any) *Error {
+	e := newError(codes.InvalidArgument, format, args...)
+	e.TooLarge = true
+	return e
 }
 
 // CodeOf is the canonical code of an error: OK for nil, that of the *Error in

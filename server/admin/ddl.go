@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"regexp"
-	"time"
 
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
@@ -11,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -49,17 +49,22 @@ func (s *databases) updateDatabaseDDL(ctx context.Context, req *databasepb.Updat
 	}
 	metadata.Progress[0].StartTime = timestamppb.New(s.clock())
 	return s.operations.start(ctx, d.Name(), req.OperationId, metadata, func(ctx context.Context, op *operation) (proto.Message, error) {
-		return &emptypb.Empty{}, d.UpdateSchema(ctx, req.Statements, func(i int, commit time.Time) {
-			op.update(func(m proto.Message) { statementDone(m.(*databasepb.UpdateDatabaseDdlMetadata), i, commit) })
+		return &emptypb.Empty{}, d.UpdateSchema(ctx, req.Statements, func(p database.Progress) {
+			op.update(func(m proto.Message) { noteProgress(m.(*databasepb.UpdateDatabaseDdlMetadata), p) })
 		})
 	})
 }
 
-// statementDone notes that statement i took effect, and that the next one begins.
-func statementDone(m *databasepb.UpdateDatabaseDdlMetadata, i int, commit time.Time) {
-	at := timestamppb.New(commit)
+// noteProgress notes how far a statement has come. Once it has taken effect the next one begins.
+func noteProgress(m *databasepb.UpdateDatabaseDdlMetadata, p database.Progress) {
+	i := p.Statement
+	m.Progress[i].ProgressPercent = int32(p.Percent)
+	if p.Percent < 100 {
+		return
+	}
+	at := timestamppb.New(p.Commit)
 	m.CommitTimestamps = append(m.CommitTimestamps, at)
-	m.Progress[i].ProgressPercent, m.Progress[i].EndTime = 100, at
+	m.Progress[i].EndTime = at
 	if i+1 < len(m.Progress) {
 		m.Progress[i+1].StartTime = at
 	}

@@ -181,15 +181,18 @@ func (db *testDB) ddl(input string) string {
 
 func fill(w table.Writer, indexes []*schema.Index) error {
 	for _, x := range indexes {
-		for after := []byte(nil); ; {
-			next, err := table.FillIndex(context.Background(), w, x, after, 1000)
-			if err != nil {
+		var chunk table.Chunk
+		for more := true; more; more = chunk.More {
+			var err error
+			if chunk, err = table.FindChunk(context.Background(), w, table.TableLayout(x.Table), chunk.Last, table.FullChunk); err != nil {
 				return err
 			}
-			if next == nil {
+			if chunk.Rows == 0 {
 				break
 			}
-			after = next
+			if err := table.FillIndex(context.Background(), w, x, chunk); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

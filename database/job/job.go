@@ -1,0 +1,191 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// Job is what is to be done.
+type Job struct {
+	// Name is unique in the database: the checkpoint is stored under it. A job without a name stores none.
+	Name string
+	// Find finds the next chunk behind a key (nil: the first), in a snapshot of now. A chunk without rows has no work.
+	Find func(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error)
+	// Do does the work of a chunk in a transaction, which may have to be run again. It is nil if Find does all there is to do.
+	Do func(ctx context.Context, w table.Writer, c table.Chunk) error
+	// Skip is asked whether to go on behind a chunk of one row that cannot be done, because of err, or to end with the error that
+	// it returns. If it is nil the job ends.
+	Skip func(c table.Chunk, err error) error
+	// State, if not nil, points to what Do and Skip count, which is stored with the checkpoint, as JSON, and read from it when the job
+	// is resumed. If a transaction fails, what Do has changed of it is taken back.
+	State any
+
+	// Background says that the job gives way to all other transactions (txn.Options.Background), and rests as long as it works. A
+	// chunk that is aborted is done again in halves; in other jobs it is run again as it is, until it is not aborted.
+	Background bool
+	Tag        string // of its transactions
+	// AnySize says that a chunk of one row may write more than a commit of a user may.
+	AnySize bool
+	// Progress, if not nil, is told after each chunk the last key that is done.
+	Progress func(last []byte)
+}
+
+// Runner runs the jobs of a database.
+type Runner struct {
+	Transactions *txn.Manager
+	Clock        func() time.Time
+	Catalog      func() *schema.Catalog // the newest
+}
+
+// Run runs a job to its end, from its checkpoint on if it has one. The checkpoint stays: see Forget.
+func (r Runner) Run(ctx context.Context, j Job) error {
+	run := &run{Job: j, runner: r, limits: table.FullChunk}
+	if err := run.resume(ctx); err != nil {
+		return err
+	}
+	for !run.done {
+		began := r.Clock()
+		if err := run.next(ctx); err != nil {
+			return err
+		}
+		if run.Background && !run.done {
+			if err := rest(ctx, r.Clock().Sub(began)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Transact runs work in a read-write transaction, and again until it is not aborted. A schema change aborts it.
+func (r Runner) Transact(ctx context.Context, work func(table.Writer) error) error {
+	_, err := r.transact(ctx, txn.Options{}, work)
+	return err
+}
+
+// transact is Transact with options. In the background it does not run an aborted transaction again. It returns how many bytes were written.
+func (r Runner) transact(ctx context.Context, opts txn.Options, work func(table.Writer) error) (written int64, err error) {
+	for {
+		tx, c := r.Transactions.Begin(opts), r.Catalog()
+		err := tx.DependOn(ctx, schema.DependOnAll(c), c)
+		if err == nil {
+			_, err = tx.Commit(ctx, work, txn.CommitOptions{})
+		}
+		if err == nil {
+			return int64(tx.Stats().Bytes), nil
+		}
+		if rollback := tx.Rollback(); rollback != nil {
+			return 0, errors.Join(err, fmt.Errorf("roll back: %w", rollback))
+		}
+		if opts.Background || usererror.CodeOf(err) != codes.Aborted {
+			return 0, err
+		}
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		opts.Previous = tx.Age()
+	}
+}
+
+// run is a job that runs.
+type run struct {
+	Job
+	runner Runner
+	after  []byte // the last key that is done; nil before the first chunk
+	done   bool
+	limits table.Limits // of the next chunk
+}
+
+// next finds a chunk and does it, or learns that it must be smaller.
+func (r *run) next(ctx context.Context) error {
+	snapshot, err := r.runner.Transactions.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
+	if err != nil {
+		return err
+	}
+	chunk, err := r.Find(ctx, snapshot, r.after, r.limits)
+	snapshot.Close()
+	if err != nil {
+		return err
+	}
+	if chunk.Rows > 0 && r.Do != nil {
+		if err := r.commit(ctx, chunk); err != nil {
+			again, err := r.refused(ctx, chunk, err)
+			if again || err != nil {
+				return err
+			}
+		}
+	}
+	r.after, r.done = chunk.Last, !chunk.More
+	if r.Progress != nil {
+		r.Progress(r.after)
+	}
+	return ctx.Err()
+}
+
+// refused decides what becomes of a chunk that could not be done: it is done again in halves, it is skipped, or the job ends.
+func (r *run) refused(ctx context.Context, c table.Chunk, why error) (again bool, err error) {
+	var user *usererror.Error
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case !usererror.IsTooLarge(why) && !(r.Background && errors.As(why, &user)):
+		return false, why
+	case c.Rows > 1:
+		r.limits.Rows = c.Rows / 2
+		return true, nil
+	case r.Skip != nil:
+		return false, r.Skip(c, why)
+	}
+	return false, why
+}
+
+// commit does a chunk in a transaction, with the checkpoint behind it.
+func (r *run) commit(ctx context.Context, c table.Chunk) error {
+	before, err := json.Marshal(r.State)
+	if err != nil {
+		return fmt.Errorf("encode state of job: %w", err)
+	}
+	opts := txn.Options{Background: r.Background, Tag: r.Tag, AnySize: r.AnySize && c.Rows == 1}
+	written, err := r.runner.transact(ctx, opts, func(w table.Writer) error {
+		if err := r.setState(before); err != nil {
+			return err
+		}
+		if err := r.Do(ctx, w, c); err != nil {
+			return err
+		}
+		return r.putCheckpoint(ctx, w, c)
+	})
+	if err != nil {
+		return errors.Join(err, r.setState(before))
+	}
+	// The next chunk may have twice as many rows if what this one has written leaves room for that.
+	if 2*written <= table.ChunkWriteBytes {
+		r.limits.Rows = min(2*r.limits.Rows, table.ChunkRows)
+	}
+	return nil
+}
+
+// rest waits.
+func rest(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,164 @@
+package database
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/database/split"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// insertBytes writes rows of an INT64 and a BYTES column, each in a commit of its own.
+func (b *bed) insertBytes(name string, rows, size int) {
+	b.t.Helper()
+	t := b.db.Catalog().Table(name)
+	for k := range rows {
+		m := table.Mutation{Op: table.Insert, Table: t, Columns: t.Columns[:2], Rows: [][]value.Value{{value.OfInt64(int64(k)), value.OfBytes(make([]byte, size))}}}
+		err := b.db.jobs.Transact(context.Background(), func(w table.Writer) error {
+			_, err := table.Apply(context.Background(), w, []table.Mutation{m}, time.Now())
+			return err
+		})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// TestSchemaChangeOfLargeRows: rows that are together larger than a commit may be get their new columns and index entries.
+func TestSchemaChangeOfLargeRows(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V BYTES(MAX)) PRIMARY KEY (K)")
+	const rows = 12
+	b.insertBytes("T", rows, 10<<20)
+	b.alter("ALTER TABLE T ADD COLUMN N INT64 AS (BYTE_LENGTH(V)) STORED", "CREATE INDEX ByN ON T(N) STORING (V)", "ALTER TABLE T ADD CONSTRAINT NotEmpty CHECK (BYTE_LENGTH(V) > 0)")
+	if got := b.query("SELECT COUNT(*) FROM T@{FORCE_INDEX=ByN} WHERE N = 10485760 AND BYTE_LENGTH(V) = N"); got != "12\n" {
+		t.Errorf("the index has %s entries", got)
+	}
+}
+
+// TestSchemaChangeProgress: it rises, and is 100 when the statement has taken effect.
+func TestSchemaChangeProgress(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	if err := b.insert("T", rowsOf(20*table.ChunkRows)...); err != nil {
+		t.Fatal(err)
+	}
+	b = b.reopen() // what was in memory is in files then, and has sizes
+	var seen []int
+	err := b.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)", "DROP INDEX ByV"}, func(p Progress) {
+		if p.Percent == 100 != !p.Commit.IsZero() {
+			t.Errorf("%+v", p)
+		}
+		seen = append(seen, 100*p.Statement+p.Percent)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	middle := slices.ContainsFunc(seen, func(p int) bool { return p > 20 && p < 80 })
+	if !slices.IsSorted(seen) || !middle || seen[len(seen)-2] != 100 || seen[len(seen)-1] != 200 {
+		t.Errorf("progress: %v", seen)
+	}
+}
+
+// TestFillResumes: a back-fill that was interrupted goes on behind its checkpoint.
+func TestFillResumes(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	if err := b.insert("T", rowsOf(3*table.ChunkRows)...); err != nil {
+		t.Fatal(err)
+	}
+	next, what := b.begin("CREATE INDEX ByBoth ON T(V, K)")
+	ctx, cancel := context.WithCancel(context.Background())
+	chunks := 0
+	progress := &rowsProgress{db: b.db, jobs: 1, percent: func(int) {
+		if chunks++; chunks == 1 {
+			cancel()
+		}
+	}}
+	if err := b.db.bringUp(ctx, what, progress); err != context.Canceled {
+		t.Fatalf("interrupted: %v", err)
+	}
+	if err := b.db.bringUp(context.Background(), what, progress); err != nil || chunks != 4 { // the last one is empty
+		t.Errorf("%d chunks, %v", chunks, err)
+	}
+	if _, err := b.db.publish(context.Background(), publication{catalog: next}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.query("SELECT COUNT(*) FROM T@{FORCE_INDEX=ByBoth} WHERE V >= 0"); got != "3000\n" {
+		t.Errorf("the index has %s entries", got)
+	}
+}
+
+// TestPartitionedDMLResumes: a statement that failed half way, and is run again under its name, also by another process, changes
+// every row once and counts them all; one that is finished leaves no checkpoint, and what has no name begins anew.
+func TestPartitionedDMLResumes(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	rows := rowsOf(3 * table.ChunkRows)
+	rows[1500][1] = -1
+	if err := b.insert("T", rows...); err != nil {
+		t.Fatal(err)
+	}
+	const sql = "UPDATE T SET V = CASE WHEN V < 0 THEN DIV(1, 0) ELSE V + 1 END WHERE TRUE"
+	run := func(job string) (Changed, error) {
+		return b.db.PartitionedDML(context.Background(), PartitionedDML{Statement: b.partitionedDML(sql), Tracker: new(split.Tracker), Job: job})
+	}
+	_, err := run("a")
+	wantCode(t, err, codes.OutOfRange)
+	b = b.reopen()
+	if _, err := b.db.PartitionedDML(context.Background(), PartitionedDML{Statement: b.partitionedDML("UPDATE T SET V = 2 WHERE V < 0"), Tracker: new(split.Tracker)}); err != nil {
+		t.Fatal(err)
+	}
+	changed, err := run("a")
+	if err != nil || changed.Rows != int64(len(rows)) || changed.Commits != 3 {
+		t.Errorf("changed %+v, %v", changed, err)
+	}
+	if got := b.query("SELECT COUNT(*) FROM T WHERE V = MOD(K, 7) + 1"); got != "3000\n" {
+		t.Errorf("%s rows were changed once", got)
+	}
+	if changed, err = run("a"); err != nil || changed.Rows != int64(len(rows)) {
+		t.Errorf("afterwards it changed %+v, %v", changed, err)
+	}
+	if got := b.query("SELECT COUNT(*) FROM T WHERE V = MOD(K, 7) + 2"); got != "3000\n" {
+		t.Errorf("%s rows were changed twice", got)
+	}
+}
+
+// TestRowDeletionResumes: a pass that ended half way goes on behind its checkpoint after a restart.
+func TestRowDeletionResumes(t *testing.T) {
+	a := newAged(t, "CREATE TABLE T (K INT64, Ts TIMESTAMP) PRIMARY KEY (K), ROW DELETION POLICY (OLDER_THAN(Ts, INTERVAL 1 DAY))")
+	stamp := value.OfTime(a.clock())
+	row := func(i int) []value.Value { return []value.Value{value.OfInt64(int64(i)), stamp} }
+	a.fill("T", 1000, row)
+	a.now.Add((25 * time.Hour).Microseconds())
+	old := a.db.Catalog()
+	e := &expiry{Database: a.db, catalog: old, table: old.Table("T"), before: a.clock().Add(-24 * time.Hour)}
+	e.pass.column, e.pass.days = old.Table("T").RowDeletionPolicy.Column.ID, 1
+	ctx, cancel := context.WithCancel(context.Background())
+	j := e.passJob()
+	j.Progress = func([]byte) {
+		if e.pass.Deleted == 300 {
+			cancel()
+		}
+	}
+	if err := a.db.jobs.Run(ctx, j); err != context.Canceled {
+		t.Fatalf("interrupted: %v", err)
+	}
+	// What expires behind the pass is for the next one.
+	a.fill("T", 1, func(int) []value.Value { return row(5) })
+	a.close()
+	a.open()
+	var err error
+	if a.db, err = a.Database(testName); err != nil {
+		t.Fatal(err)
+	}
+	a.db.passPolicies(context.Background())
+	if got := a.count("SELECT STRING_AGG(CAST(K AS STRING)) FROM T"); got != "5" {
+		t.Errorf("after the pass that went on there are rows %s", got)
+	}
+	a.db.passPolicies(context.Background())
+	if got := a.count("SELECT COUNT(*) FROM T"); got != "0" {
+		t.Errorf("after the next pass there are %s rows", got)
+	}
+}
