@@ -16,14 +16,14 @@ import (
 
 // An attempt is what statistics know of one attempt of a read-write transaction.
 type attempt struct {
-	db         *database.Database
-	began      time.Time
-	committing time.Time // when Commit came; zero before
-	timeline   *live.TimelineRecorder
+	db       *database.Database
+	began    time.Time
+	timeline *live.TimelineRecorder
 
-	mu        sync.Mutex // guards footprint: reads run side by side
-	footprint stats.Footprint
-	stillborn bool // its first request failed: to the client it has never begun
+	mu         sync.Mutex // guards what follows: reads run side by side, and beside the commit
+	footprint  stats.Footprint
+	committing time.Time // when Commit came; zero before
+	stillborn  bool      // its first request failed: to the client it has never begun
 }
 
 // begin begins an attempt with options that may be added to.
@@ -33,6 +33,20 @@ func (a *attempt) begin(db *database.Database, opts *txn.Options, now time.Time)
 	if a.timeline = db.Live().StartTimeline(opts.Tag, now); a.timeline != nil {
 		opts.Waited = a.waited
 	}
+}
+
+// commit notes that Commit came.
+func (a *attempt) commit(now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.committing = now
+}
+
+// neverBegan notes that the first request failed.
+func (a *attempt) neverBegan() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stillborn = true
 }
 
 // waited notes a wait for a lock in the timeline.
@@ -68,6 +82,8 @@ func (a *attempt) wrote(list []table.Written) {
 
 // end counts the attempt; outcome is nil if it was committed.
 func (a *attempt) end(tx *txn.Tx, now time.Time, outcome error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	opts := tx.Options()
 	x := stats.Transaction{
 		Footprint:    &a.footprint,
@@ -83,11 +99,9 @@ func (a *attempt) end(tx *txn.Tx, now time.Time, outcome error) {
 	if !a.committing.IsZero() {
 		x.CommitLatency = now.Sub(a.committing)
 	}
-	a.mu.Lock()
 	if !a.stillborn || x.Outcome == stats.AbortedEarly {
 		a.db.Stats().Transaction(&x)
 	}
-	a.mu.Unlock()
 	a.finishTimeline(now, x, outcome)
 }
 

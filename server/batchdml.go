@@ -34,7 +34,7 @@ func (s *service) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBat
 	if sc.readOnly() || sc.isPartitioned() {
 		return nil, usererror.BatchOutsideReadWrite()
 	}
-	once, err := s.onceBySeqno(ctx, sc.transaction, req.Seqno, s.tokens.Batch(req).Sum, func() (r replay) {
+	once, err := sc.onceBySeqno(ctx, req.Seqno, s.tokens.Batch(req).Sum, func() (r replay) {
 		reply, failure := s.runBatch(ctx, &sc, req, c)
 		c.Failure = failure
 		if len(reply.ResultSets) == 0 {

@@ -62,7 +62,7 @@ func (s *service) writeGroup(ctx context.Context, ses *session, req *spannerpb.B
 		a := new(attempt)
 		now := s.clock()
 		a.begin(ses.db, &opts, now)
-		a.committing = now
+		a.commit(now)
 		tx := ses.db.Transactions().Begin(opts)
 		work := commitWork{record: &c.Cost, list: g.Mutations, now: now, attempt: a}
 		at, err = work.commit(ctx, tx, txn.CommitOptions{})

@@ -125,7 +125,7 @@ func (s *service) commitSingleUse(ctx context.Context, ses *session, req *spanne
 	var a attempt
 	opts, now := s.transactions.options(ses, o, req.RequestOptions.GetTransactionTag()), s.clock()
 	a.begin(ses.db, &opts, now)
-	a.committing = now
+	a.commit(now)
 	tx := ses.db.Transactions().Begin(opts)
 	work := commitWork{record: &c.Cost, list: req.Mutations, now: now, attempt: &a}
 	at, err := work.commit(ctx, tx, txn.CommitOptions{MaxDelay: delay})
@@ -153,22 +153,23 @@ func (s *service) commitTransaction(ctx context.Context, ses *session, req *span
 		return nil, err
 	}
 	defer t.giveTurn()
-	tx, outcome := t.current()
+	open, outcome := t.current()
 	if outcome != nil {
 		if reply := t.committed(); reply != nil {
 			return reply, nil
 		}
 		return nil, outcome
 	}
-	t.committing = s.clock()
-	work := commitWork{record: &c.Cost, list: req.Mutations, now: t.committing, attempt: &t.attempt}
-	at, err := work.commit(ctx, tx, txn.CommitOptions{MaxDelay: delay})
+	now := s.clock()
+	open.commit(now)
+	work := commitWork{record: &c.Cost, list: req.Mutations, now: now, attempt: &open.attempt}
+	at, err := work.commit(ctx, open.tx, txn.CommitOptions{MaxDelay: delay})
 	if err != nil {
 		t.settle()
 		return nil, err
 	}
-	work.done(tx, s.clock())
-	reply := commitReply(at, req, t.mutations+work.count, tx.Options())
+	work.done(open.tx, s.clock())
+	reply := commitReply(at, req, open.mutations+work.count, open.tx.Options())
 	t.end(usererror.TransactionCommitted(), reply)
 	return reply, nil
 }

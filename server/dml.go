@@ -58,13 +58,14 @@ func (r *storedRows) DataSize() int64 { return r.data }
 
 // onceBySeqno runs a writing request of a transaction, unless it was answered
 // before under this seqno. The transaction's other writing requests wait.
-func (s *service) onceBySeqno(ctx context.Context, t *transaction, seqno int64, request uint64, run func() replay) (replay, error) {
+func (sc *scope) onceBySeqno(ctx context.Context, seqno int64, request uint64, run func() replay) (replay, error) {
+	t, replays := sc.transaction, &sc.open.replays
 	if err := t.takeTurn(ctx); err != nil {
 		return replay{}, err
 	}
 	defer t.giveTurn()
-	if answer, ok, err := t.replays.find(seqno, request); ok || err != nil {
-		if err != nil && usererror.CodeOf(err) == codes.InvalidArgument && seqno < t.replays.last {
+	if answer, ok, err := replays.find(seqno, request); ok || err != nil {
+		if err != nil && usererror.CodeOf(err) == codes.InvalidArgument && seqno < replays.last {
 			t.fail(err)
 		}
 		return answer, err
@@ -72,7 +73,7 @@ func (s *service) onceBySeqno(ctx context.Context, t *transaction, seqno int64, 
 	answer := run()
 	answer.request = request
 	if mayRepeat(ctx, answer.err) {
-		t.replays.keep(seqno, answer)
+		replays.keep(seqno, answer)
 	}
 	return answer, nil
 }
@@ -95,8 +96,8 @@ func (s *service) runDML(ctx context.Context, sc *scope, stmt *database.Statemen
 		}
 		return nil, err
 	}
-	sc.transaction.mutations += out.stats.Mutations
-	sc.transaction.wrote(out.stats.Written)
+	sc.open.mutations += out.stats.Mutations
+	sc.open.wrote(out.stats.Written)
 	record.AddRun(out.stats)
 	record.AddWritten(out.rowCount, out.stats.BytesWritten)
 	return out, nil
@@ -130,8 +131,8 @@ func (s *service) collectDML(ctx context.Context, w table.Writer, stmt *database
 
 // fail ends the transaction with an error that is not to be retried.
 func (t *transaction) fail(err error) {
-	if tx, _ := t.current(); tx != nil {
-		tx.Fail(err)
+	if open, _ := t.current(); open != nil {
+		open.tx.Fail(err)
 		t.settle()
 	}
 }

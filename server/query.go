@@ -221,7 +221,7 @@ func (s *service) answerQuery(ctx context.Context, q queryRequest, sc *scope, st
 
 func (s *service) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
 	profile := q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE
-	once, err := s.onceBySeqno(ctx, sc.transaction, q.Seqno, q.fingerprint, func() (r replay) {
+	once, err := sc.onceBySeqno(ctx, q.Seqno, q.fingerprint, func() (r replay) {
 		r.dml, r.err = s.runDML(ctx, sc, stmt, params, profile, &q.call.Cost)
 		return r
 	})

@@ -25,9 +25,10 @@ type scope struct {
 	// snapshot is set for read-only requests, transaction for others.
 	snapshot    *txn.Snapshot
 	transaction *transaction
-	writer      *txn.Request // of the transaction; nil if it is partitioned
-	meter       txn.Meter    // of the request, or nil
-	multiUse    bool         // the snapshot is that of a read-only transaction of several requests
+	open        *openTransaction // of the transaction; nil if it is partitioned
+	writer      *txn.Request     // of the transaction; nil if it is partitioned
+	meter       txn.Meter        // of the request, or nil
+	multiUse    bool             // the snapshot is that of a read-only transaction of several requests
 	reply       result.Transaction
 }
 
@@ -137,15 +138,15 @@ func (sc *scope) enter(t *transaction) error {
 	if t.partitioned { // its parts are transactions of their own
 		return nil
 	}
-	tx, err := t.current()
+	open, err := t.current()
 	if err != nil {
 		return err
 	}
-	if err := tx.Enter(); err != nil {
+	if err := open.tx.Enter(); err != nil {
 		return err
 	}
-	tx.Leave() // what the request reads and writes enters again
-	sc.writer = tx.Request()
+	open.tx.Leave() // what the request reads and writes enters again
+	sc.open, sc.writer = open, open.tx.Request()
 	return nil
 }
 
@@ -186,11 +187,11 @@ func (sc *scope) tooEarly(err error, resolve func(*schema.Catalog) error) error 
 
 // record tells the recorder of a request where it runs.
 func (sc *scope) record(r *cost.Recorder) {
-	if sc.transaction == nil || sc.transaction.partitioned {
+	if sc.open == nil {
 		r.RunIn(sc.session.db, nil)
 		return
 	}
-	r.RunIn(sc.session.db, sc.transaction)
+	r.RunIn(sc.session.db, sc.open)
 }
 
 // startStatement lists a statement of the request among those that run now. The request must stop it.

@@ -21,29 +21,35 @@ import (
 //
 // Reads of one transaction run side by side. Statements that write, commits and
 // rollbacks take turns.
+//
+// Thousands that have ended are remembered, so one that has ended keeps no more
+// than what later requests are answered.
 type transaction struct {
 	id          []byte
 	number      uint64
 	all         *transactions
 	session     *session
 	partitioned bool
-	options     *spannerpb.TransactionOptions
 	lastUsed    atomic.Int64 // Unix seconds
-	attempt                  // not of partitioned DML
 
-	turn    chan struct{} // holds a token while a writing request runs; what follows is its holder's
-	replays replays
-	spent   bool // partitioned, and its one statement has run
-	// mutations is how many the statements so far count for in commit_stats.
-	mutations int64
+	turn  chan struct{} // holds a token while a writing request runs
+	spent bool          // partitioned, and its one statement has run; the holder of the turn uses it
 
 	mu      sync.Mutex
-	tx      *txn.Tx                   // nil if partitioned, and once it has ended
-	age     txn.Age                   // for a retry, once tx has been aborted
-	outcome error                     // what requests are answered once tx is nil
+	open    *openTransaction          // nil if partitioned, and once it has ended
+	age     txn.Age                   // for a retry, once it has been aborted
+	outcome error                     // what requests are answered once it has ended
 	reply   *spannerpb.CommitResponse // what another Commit is answered
-	// waitedInAll is how long tx waited for locks, once it has ended.
-	waitedInAll time.Duration
+}
+
+// An openTransaction is what a read-write transaction needs until it ends. Requests that began before the end may use it longer.
+type openTransaction struct {
+	attempt
+	tx *txn.Tx
+
+	// The holder of the turn uses these.
+	replays   replays
+	mutations int64 // how many the statements so far count for in commit_stats
 }
 
 // abandonedAfter is when an active transaction that nobody uses is given up; it has lost its locks long before.
@@ -101,14 +107,14 @@ func (ts *transactions) begin(ses *session, options *spannerpb.TransactionOption
 		all:         ts,
 		session:     ses,
 		partitioned: options.GetPartitionedDml() != nil,
-		options:     options,
 		turn:        make(chan struct{}, 1),
 	}
 	t.use(ts.clock())
 	if !t.partitioned {
+		t.open = new(openTransaction)
 		opts := ts.options(ses, options, tag)
-		t.begin(ses.db, &opts, ts.clock())
-		t.tx = ses.db.Transactions().Begin(opts)
+		t.open.begin(ses.db, &opts, ts.clock())
+		t.open.tx = ses.db.Transactions().Begin(opts)
 	}
 	ts.add(t)
 	if !ses.multiplexed && !t.partitioned {
@@ -184,14 +190,11 @@ func (t *transaction) use(now time.Time) {
 	}
 }
 
-// current is the transaction's Tx, or what it ended with.
-func (t *transaction) current() (*txn.Tx, error) {
+// current is the transaction while it is open, or else what it ended with; both are nil if it is partitioned.
+func (t *transaction) current() (*openTransaction, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.tx == nil {
-		return nil, t.outcome
-	}
-	return t.tx, nil
+	return t.open, t.outcome
 }
 
 // takeTurn waits until no other writing request of the transaction runs. giveTurn must follow.
@@ -208,28 +211,27 @@ func (t *transaction) giveTurn() { <-t.turn }
 
 // settle notes that the Tx has ended, if it has: it was aborted, or failed.
 func (t *transaction) settle() {
-	tx, err := t.current()
-	if err != nil || tx == nil {
+	open, _ := t.current()
+	if open == nil {
 		return
 	}
-	if err := tx.Err(); err != nil {
+	if err := open.tx.Err(); err != nil {
 		t.end(err, nil)
 	}
 }
 
-// end lets go of the Tx, which has ended, and keeps what later requests are answered.
+// end lets go of what is needed only while the transaction is open, and keeps what later requests are answered.
 func (t *transaction) end(outcome error, reply *spannerpb.CommitResponse) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.tx == nil {
+	if t.open == nil {
 		return
 	}
 	if usererror.IsAborted(outcome) {
-		t.age = t.tx.Age()
+		t.age = t.open.tx.Age()
 	}
-	t.attempt.end(t.tx, t.all.clock(), unless(reply != nil, outcome))
-	t.waitedInAll = t.tx.Stats().LockWait
-	t.tx, t.outcome, t.reply = nil, outcome, reply
+	t.open.end(t.open.tx, t.all.clock(), unless(reply != nil, outcome))
+	t.open, t.outcome, t.reply = nil, outcome, reply
 	t.all.finished(t)
 }
 
@@ -241,19 +243,12 @@ func unless(committed bool, outcome error) error {
 }
 
 // LockWait implements cost.Transaction: how long the transaction has waited for locks.
-func (t *transaction) LockWait() time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.tx == nil {
-		return t.waitedInAll
-	}
-	return t.tx.Stats().LockWait
-}
+func (t *openTransaction) LockWait() time.Duration { return t.tx.Stats().LockWait }
 
 // abandon ends the transaction because its session went on without it.
 func (t *transaction) abandon() {
-	tx, err := t.current()
-	if err != nil || tx == nil || tx.Rollback() != nil { // committed meanwhile
+	open, _ := t.current()
+	if open == nil || open.tx.Rollback() != nil { // committed meanwhile
 		return
 	}
 	t.end(usererror.TransactionClosed(), nil)
@@ -261,9 +256,9 @@ func (t *transaction) abandon() {
 
 // forget removes a transaction that never really began: its first request failed.
 func (t *transaction) forget() {
-	t.attempt.mu.Lock()
-	t.attempt.stillborn = true
-	t.attempt.mu.Unlock()
+	if open, _ := t.current(); open != nil {
+		open.neverBegan()
+	}
 	t.settle()
 	t.abandon()
 	t.all.byNumber.Delete(t.number)

@@ -54,14 +54,14 @@ func (s *service) rollback(ctx context.Context, req *spannerpb.RollbackRequest) 
 	if t.partitioned {
 		return nil, usererror.NotReadWrite("rollback", "partitioned DML")
 	}
-	tx, outcome := t.current()
+	open, outcome := t.current()
 	if outcome != nil {
 		if t.committed() != nil {
 			return nil, usererror.RollbackAfterCommit()
 		}
 		return &emptypb.Empty{}, nil
 	}
-	if err := tx.Rollback(); err != nil {
+	if err := open.tx.Rollback(); err != nil {
 		return nil, err
 	}
 	t.end(usererror.TransactionRolledBack(), nil)

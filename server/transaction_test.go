@@ -1,8 +1,11 @@
 package server
 
 import (
+	"runtime"
+	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -278,4 +281,57 @@ func TestPartitionedDML(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 	_, err = h.data.Commit(h.ctx, commitOf(ses, id))
 	h.fails(err, codes.FailedPrecondition)
+}
+
+// TestEndedTransactionKeepsLittle: a transaction that has ended, however it did, is remembered without the answers of its statements.
+func TestEndedTransactionKeepsLittle(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	_, err := h.data.Commit(h.ctx, singleUse(ses, insertOf("Wide", "Id A", "1 "+strings.Repeat("x", 1<<20))))
+	h.ok(err)
+	const large = "UPDATE Wide SET B = 'b' WHERE Id = 1 THEN RETURN A"
+	for name, end := range map[string]func(id []byte){
+		"committed": func(id []byte) {
+			_, err := h.data.Commit(h.ctx, commitOf(ses, id))
+			h.ok(err)
+		},
+		"rolled back": func(id []byte) {
+			_, err := h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: id})
+			h.ok(err)
+		},
+		"aborted": func(id []byte) {
+			h.alter("ALTER TABLE Wide ADD COLUMN N INT64")
+			_, err := h.sql(ses, byID(id), 2, "SELECT 1")
+			h.fails(err, codes.Aborted)
+		},
+		"failed": func(id []byte) {
+			_, err := h.sql(ses, byID(id), 2, "INSERT INTO Wide (Id) VALUES (1)")
+			h.fails(err, codes.AlreadyExists)
+		},
+	} {
+		id := h.begin(ses, readWrite())
+		rs, err := h.sql(ses, byID(id), 1, large)
+		h.ok(err)
+		if len(rs.Rows) != 1 {
+			t.Fatalf("%s: %d rows", name, len(rs.Rows))
+		}
+		number, _ := readWriteNumber(id)
+		remembered := h.server.data.transactions.get(number)
+		open, _ := remembered.current()
+		if n := len(open.replays.bySeqno[1].dml.rows); n < 1<<20 {
+			t.Fatalf("%s: an open transaction keeps %d bytes of its answer", name, n)
+		}
+		kept := weak.Make(open)
+		open = nil
+		end(id)
+		for kept.Value() != nil && h.ctx.Err() == nil { // the request that ended it may still be on its way out
+			runtime.GC()
+		}
+		if kept.Value() != nil {
+			t.Errorf("%s: the answers are kept", name)
+		}
+		if h.server.data.transactions.get(number) != remembered {
+			t.Errorf("%s: it is forgotten", name)
+		}
+	}
 }
