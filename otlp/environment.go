@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// protocol is how OTLP travels; "" is that nothing is to be sent.
+// protocol is what carries OTLP. With "" nothing is sent.
 type protocol string
 
 const (
 	overGRPC protocol = "grpc"
-	overHTTP protocol = "http/protobuf" // what the specification has for a default
+	overHTTP protocol = "http/protobuf" // the specification's default
 )
 
-// wanted reads the environment as https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ and
-// https://opentelemetry.io/docs/specs/otel/protocol/exporter/ say, but for one thing: without an endpoint or
-// OTEL_METRICS_EXPORTER nothing is sent, where the specification would have localhost. What the exporters
-// would pass over with a line in a log is an error here.
+// wanted returns the protocol that the environment asks for. It follows
+// https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ and
+// https://opentelemetry.io/docs/specs/otel/protocol/exporter/ with one exception: without an endpoint or OTEL_METRICS_EXPORTER
+// nothing is sent, where the specification would send to localhost. A value that the exporters would log and ignore is an error.
 func wanted() (protocol, error) {
 	asked, err := asked()
 	if !asked || err != nil {

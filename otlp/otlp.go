@@ -1,9 +1,9 @@
 // Package otlp sends a process's metrics to an OpenTelemetry collector: the same as Prometheus finds at /metrics, with the
 // same names and labels, by OpenTelemetry's own exporters.
 //
-// It is told what to do by OpenTelemetry's environment variables alone, and does nothing without them (environment.go). It
-// promises that a collector which is away, or comes late, does not disturb the server: what could not be sent is logged, and the next
-// time sends all there is, since counts are cumulative.
+// OpenTelemetry's environment variables say where and how; without them nothing is sent (environment.go). A collector that cannot
+// be reached does not disturb the server: the exporter logs what it could not send, and since counts are cumulative the next
+// message has it all.
 //
 // It leaves out traces and logs.
 //
@@ -62,7 +62,7 @@ func newExporter(ctx context.Context, p protocol) (metric.Exporter, error) {
 	return otlpmetrichttp.New(ctx)
 }
 
-// describe says whose metrics these are; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say it better.
+// describe makes the resource that sends the metrics. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override its attributes.
 func describe(ctx context.Context) (*resource.Resource, error) {
 	return resource.New(ctx,
 		resource.WithTelemetrySDK(),

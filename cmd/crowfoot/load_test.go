@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// loaded is a server in a process of its own with the benchmarks' table, a key and ten strings of 100 letters, and clients of it.
+// loaded is a server in a process of its own, with clients. It has the table of the benchmarks: a key and ten strings of 100 letters.
 type loaded struct {
 	*testing.T
 	ctx     context.Context
@@ -78,7 +78,7 @@ func loadedRow(id int64) []any {
 	return row
 }
 
-// someID is the id of a row with nine behind it, newID that of none.
+// someID is the id of a row that at least nine rows follow. newID is an id that no row has.
 func someID() int64 { return rand.Int64N(loadedRows - 10) }
 func newID() int64  { return loadedRows + rand.Int64N(1<<50) }
 
@@ -89,7 +89,7 @@ func (l *loaded) ok(err error) {
 	}
 }
 
-// cpu is what the process has used so far, and what its requests were charged, in seconds.
+// cpu returns the CPU time that the process has used so far, and that its requests were charged, in seconds.
 func (l *loaded) cpu() (process, requests float64) {
 	l.Helper()
 	reply, err := http.Get("http://" + l.http + "/metrics")
@@ -110,7 +110,7 @@ func (l *loaded) cpu() (process, requests float64) {
 	return process, requests
 }
 
-// during has workers work for a while, each again and again.
+// during runs workers at once for a time; each repeats its request.
 func (l *loaded) during(d time.Duration, workers ...func(ctx context.Context) error) {
 	l.Helper()
 	ctx, cancel := context.WithTimeout(l.ctx, d)
@@ -129,7 +129,7 @@ func (l *loaded) during(d time.Duration, workers ...func(ctx context.Context) er
 	group.Wait()
 }
 
-// mixed is the load of the benchmarks: points and ranges by READ and SQL, more than a scan, one-row commits by mutation and DML.
+// mixed is the load of the benchmarks: points and ranges by READ and SQL, an aggregation, and commits of one row by mutation and DML.
 func (l *loaded) mixed() []func(context.Context) error {
 	read := func(keys func() spanner.KeySet) func(context.Context) error {
 		return func(ctx context.Context) error {

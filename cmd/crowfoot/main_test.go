@@ -68,7 +68,7 @@ func serveBoth(t *testing.T, args ...string) (cmd *exec.Cmd, grpc, http string) 
 const crashDatabase = "projects/p/instances/i/databases/d"
 
 // TestKill kills the server with SIGKILL in the middle of commits, again and again: every acknowledged
-// commit is there afterwards, and none is there by half.
+// commit is there afterwards, and no commit is there in part.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	ddl := filepath.Join(dir, "schema.sql")
