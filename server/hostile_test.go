@@ -23,7 +23,7 @@ func heapBytes() int64 {
 // TestDistinctTexts sends texts that are never the same twice: short ones, ones of a megabyte, ones that are no SQL, each with a
 // tag of its own. Neither plans nor statistics keep them all, and totals are exact.
 func TestDistinctTexts(t *testing.T) {
-	clock := newWallClock()
+	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
 	ses := h.session(true)
 	short, long, bad := 3000, 200, 100
@@ -60,7 +60,7 @@ func TestDistinctTexts(t *testing.T) {
 
 // TestHostileText: control characters, NUL, and what is no UTF-8, in texts, tags and names: each has an answer, and shows as it is.
 func TestHostileText(t *testing.T) {
-	clock := newWallClock()
+	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
 	ses := h.session(true)
 	const nul = "SELECT '\x00\x01\u202e' -- \x00"

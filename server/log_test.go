@@ -56,14 +56,9 @@ func (l *lines) take(t *testing.T, method string) (list []map[string]any) {
 // eventually is take once there is a line: a reply may be there before its line.
 func (l *lines) eventually(t *testing.T, method string) map[string]any {
 	t.Helper()
-	for range 1000 {
-		if list := l.take(t, method); len(list) > 0 {
-			return list[0]
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("%s is not logged", method)
-	return nil
+	var list []map[string]any
+	eventually(func() bool { list = l.take(t, method); return len(list) > 0 })
+	return list[0]
 }
 
 // says wants a line to hold these attributes. A wanted value nil is any.
@@ -110,8 +105,9 @@ func TestLogOfRequests(t *testing.T) {
 
 // TestLogOfSlowRequests: as information there are slow requests alone, of the data API.
 func TestLogOfSlowRequests(t *testing.T) {
-	var step, passed atomic.Int64
-	clock := func() time.Time { return time.Now().Add(time.Duration(passed.Add(step.Load()))) }
+	var step atomic.Int64
+	still := newTestClock()
+	clock := func() time.Time { still.forward(time.Duration(step.Load())); return still.now() }
 	var log lines
 	h := newHarnessOf(t, Config{Clock: clock, Log: log.logger(slog.LevelInfo)})
 	ses := h.session(true)

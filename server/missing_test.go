@@ -3,7 +3,6 @@ package server
 import (
 	"testing"
 
-	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
@@ -23,9 +22,29 @@ func TestMissingResources(t *testing.T) {
 	h := newHarness(t)
 	const noInstance = "projects/p/instances/none"
 	const inNoInstance, noDatabase = noInstance + "/databases/db", testInstance + "/databases/none"
+	for _, calls := range []map[string]askOf{h.dataCalls(), h.databaseCalls()} {
+		for name, ask := range calls {
+			h.missing(name, ask, inNoInstance, usererror.InstanceResource, "Instance not found: ", noInstance)
+			h.missing(name, ask, noDatabase, usererror.DatabaseResource, "Database not found: ", noDatabase)
+		}
+	}
+	for name, ask := range h.instanceCalls() {
+		h.missing(name, ask, noInstance, usererror.InstanceResource, "Instance not found: ", noInstance)
+	}
+	noSession := h.session(true) + "0"
+	h.missing("GetSession", func(name string, o ...grpc.CallOption) error {
+		_, err := h.data.GetSession(h.ctx, &spannerpb.GetSessionRequest{Name: name}, o...)
+		return err
+	}, noSession, usererror.SessionResource, "Session not found: ", noSession)
+}
+
+// askOf is a request about the resource with a name.
+type askOf func(name string, o ...grpc.CallOption) error
+
+// dataCalls are requests of the data service about a database.
+func (h *harness) dataCalls() map[string]askOf {
 	session := func(db string) string { return db + "/sessions/s" }
-	type call = func(db string, o ...grpc.CallOption) error
-	calls := map[string]call{
+	return map[string]askOf{
 		"CreateSession": func(db string, o ...grpc.CallOption) error {
 			_, err := h.data.CreateSession(h.ctx, &spannerpb.CreateSessionRequest{Database: db}, o...)
 			return err
@@ -52,6 +71,12 @@ func TestMissingResources(t *testing.T) {
 			_, err = stream.Recv()
 			return err
 		},
+	}
+}
+
+// databaseCalls are requests of the administrative service about a database.
+func (h *harness) databaseCalls() map[string]askOf {
+	return map[string]askOf{
 		"GetDatabase": func(db string, o ...grpc.CallOption) error {
 			_, err := h.databases.GetDatabase(h.ctx, &databasepb.GetDatabaseRequest{Name: db}, o...)
 			return err
@@ -81,44 +106,35 @@ func TestMissingResources(t *testing.T) {
 			return err
 		},
 	}
-	for name, call := range calls {
-		h.missing(name, func(o ...grpc.CallOption) error { return call(inNoInstance, o...) }, usererror.InstanceResource, "Instance not found: ", noInstance)
-		h.missing(name, func(o ...grpc.CallOption) error { return call(noDatabase, o...) }, usererror.DatabaseResource, "Database not found: ", noDatabase)
-	}
-	for name, call := range map[string]func(o ...grpc.CallOption) error{
-		"CreateDatabase": func(o ...grpc.CallOption) error {
-			_, err := h.databases.CreateDatabase(h.ctx, &databasepb.CreateDatabaseRequest{Parent: noInstance, CreateStatement: "CREATE DATABASE db"}, o...)
-			return err
-		},
-		"ListDatabases": func(o ...grpc.CallOption) error {
-			_, err := h.databases.ListDatabases(h.ctx, &databasepb.ListDatabasesRequest{Parent: noInstance}, o...)
-			return err
-		},
-		"ListDatabaseOperations": func(o ...grpc.CallOption) error {
-			_, err := h.databases.ListDatabaseOperations(h.ctx, &databasepb.ListDatabaseOperationsRequest{Parent: noInstance}, o...)
-			return err
-		},
-		"GetInstance": func(o ...grpc.CallOption) error {
-			_, err := h.instances.GetInstance(h.ctx, &instancepb.GetInstanceRequest{Name: noInstance}, o...)
-			return err
-		},
-	} {
-		h.missing(name, call, usererror.InstanceResource, "Instance not found: ", noInstance)
-	}
-	ses := h.session(true)
-	h.missing("a session", func(o ...grpc.CallOption) error {
-		_, err := h.data.GetSession(h.ctx, &spannerpb.GetSessionRequest{Name: ses + "0"}, o...)
-		return err
-	}, usererror.SessionResource, "Session not found: ", ses+"0")
-	_, err := h.ops.GetOperation(h.ctx, &longrunningpb.GetOperationRequest{Name: testDatabase + "/operations/none"})
-	h.fails(err, codes.NotFound)
 }
 
-// missing wants a call to find a resource of a kind missing, and to say so in the three places where clients look.
-func (h *harness) missing(what string, call func(o ...grpc.CallOption) error, kind, text, resource string) {
+// instanceCalls are requests about an instance.
+func (h *harness) instanceCalls() map[string]askOf {
+	return map[string]askOf{
+		"CreateDatabase": func(name string, o ...grpc.CallOption) error {
+			_, err := h.databases.CreateDatabase(h.ctx, &databasepb.CreateDatabaseRequest{Parent: name, CreateStatement: "CREATE DATABASE db"}, o...)
+			return err
+		},
+		"ListDatabases": func(name string, o ...grpc.CallOption) error {
+			_, err := h.databases.ListDatabases(h.ctx, &databasepb.ListDatabasesRequest{Parent: name}, o...)
+			return err
+		},
+		"ListDatabaseOperations": func(name string, o ...grpc.CallOption) error {
+			_, err := h.databases.ListDatabaseOperations(h.ctx, &databasepb.ListDatabaseOperationsRequest{Parent: name}, o...)
+			return err
+		},
+		"GetInstance": func(name string, o ...grpc.CallOption) error {
+			_, err := h.instances.GetInstance(h.ctx, &instancepb.GetInstanceRequest{Name: name}, o...)
+			return err
+		},
+	}
+}
+
+// missing wants a request about name to find a resource of a kind missing, and to say so in the three places where clients look.
+func (h *harness) missing(what string, ask askOf, name, kind, text, resource string) {
 	h.Helper()
 	var trailer metadata.MD
-	err := call(grpc.Trailer(&trailer))
+	err := ask(name, grpc.Trailer(&trailer))
 	st := status.Convert(err)
 	if st.Code() != codes.NotFound || st.Message() != text+resource {
 		h.Errorf("%s: got %v, want %s%s", what, err, text, resource)

@@ -96,13 +96,7 @@ func (x *traffic) hold() (release func()) {
 // until waits until a query of statistics has rows.
 func (x *traffic) until(sql string) {
 	x.Helper()
-	for range 500 {
-		if len(x.query(x.session, sql)) > 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	x.Fatalf("no rows: %s", sql)
+	eventually(func() bool { return len(x.query(x.session, sql)) > 0 })
 }
 
 // TestActiveQueries: what runs now, and for how long.

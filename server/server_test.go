@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/stats/live"
 )
 
 const (
@@ -65,6 +67,7 @@ func (l *local) Send(m any) error       { return l.send(m) }
 
 // beginCall makes the call of a request as a transport would, up to when it can run.
 func (h *harness) beginCall(m *rpc.Method, req proto.Message, send func(any) error) *local {
+	h.asked.Add(1)
 	l := locals.Get().(*local)
 	l.send = send
 	h.server.dispatcher.Begin(&l.call, m, l)
@@ -77,8 +80,12 @@ func (h *harness) beginCall(m *rpc.Method, req proto.Message, send func(any) err
 
 // execute has a method answer a request; nil is an empty one.
 func (h *harness) execute(m *rpc.Method, req proto.Message, send func(any) error) error {
+	return h.executeIn(h.ctx, m, req, send)
+}
+
+func (h *harness) executeIn(ctx context.Context, m *rpc.Method, req proto.Message, send func(any) error) error {
 	l := h.beginCall(m, req, send)
-	_, err := l.call.Run(h.ctx)
+	_, err := l.call.Run(ctx)
 	l.call.End(err)
 	*l = local{}
 	locals.Put(l)
@@ -128,7 +135,7 @@ func newHarnessWith(t testing.TB, cfg Config, schema []string) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(func() {
 		cancel()
 		conn.Close()
@@ -148,12 +155,39 @@ func newHarnessWith(t testing.TB, cfg Config, schema []string) *harness {
 	return h
 }
 
-// alter runs DDL in the database.
-func (h *harness) alter(statements ...string) {
+// eventually waits until a state has come, for as long as that takes.
+func eventually(come func() bool) {
+	for !come() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// database is the test's database in the server.
+func (h *harness) database() *database.Database {
 	h.Helper()
 	db, err := h.server.registry.Database(testDatabase)
 	h.ok(err)
-	h.ok(db.UpdateSchema(h.ctx, statements, nil))
+	return db
+}
+
+// awaitLockWait waits until a request waits for a lock.
+func (h *harness) awaitLockWait() {
+	db := h.database()
+	eventually(func() bool { return db.Transactions().Metrics().Waiting > 0 })
+}
+
+// awaitQuery waits until a query runs.
+func (h *harness) awaitQuery(sql string) {
+	db := h.database()
+	eventually(func() bool {
+		return slices.ContainsFunc(db.Live().Oldest(), func(q live.Query) bool { return q.SQL == sql })
+	})
+}
+
+// alter runs DDL in the database.
+func (h *harness) alter(statements ...string) {
+	h.Helper()
+	h.ok(h.database().UpdateSchema(h.ctx, statements, nil))
 }
 
 func listen(t testing.TB) net.Listener {

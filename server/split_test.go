@@ -44,7 +44,7 @@ func (h *harness) metric(line string) string {
 
 // TestOneExecutionOverFourSplits: ten keys over four splits are one execution, whether by READ or SQL, with three calls to other servers.
 func TestOneExecutionOverFourSplits(t *testing.T) {
-	clock := newWallClock()
+	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
 	ses := h.session(true)
 	h.fourSplits(ses)
@@ -111,7 +111,7 @@ func TestOneExecutionOverFourSplits(t *testing.T) {
 
 // TestParticipants: those of a transaction are the splits it has written in.
 func TestParticipants(t *testing.T) {
-	clock := newWallClock()
+	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
 	ses := h.session(true)
 	h.fourSplits(ses)
@@ -128,7 +128,7 @@ func TestParticipants(t *testing.T) {
 
 // TestSplitLoad: whatever way a row is read or written, its split is charged with that, and the row is found to be hot.
 func TestSplitLoad(t *testing.T) {
-	clock := newWallClock()
+	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
 	ses := h.session(true)
 	h.fourSplits(ses)
@@ -143,8 +143,7 @@ func TestSplitLoad(t *testing.T) {
 	_, err := h.data.ExecuteSql(h.ctx, sql(update, byID(written)))
 	h.ok(err)
 	partitioned := h.begin(ses, &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_PartitionedDml_{PartitionedDml: &spannerpb.TransactionOptions_PartitionedDml{}}})
-	db, err := h.server.registry.Database(testDatabase)
-	h.ok(err)
+	db := h.database()
 	clock.forward(time.Minute)
 	for _, c := range []struct {
 		method  string

@@ -30,7 +30,7 @@ const userSplitPoints = "SELECT TABLE_NAME, INDEX_NAME, INITIATOR, SPLIT_KEY, EX
 
 // TestAddSplitPoints: all forms of points, as the page on split points shows them.
 func TestAddSplitPoints(t *testing.T) {
-	clock := newWallClock()
+	clock := newTestClock()
 	now := clock.now().Truncate(time.Second)
 	h := newHarnessAt(t, func() time.Time { return now })
 	ses := h.session(true)

@@ -18,22 +18,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 )
 
-// wallClock goes on with time from the beginning of a minute, and can be moved forward.
-type wallClock struct {
-	base   time.Time
-	offset atomic.Int64
+// testClock begins at the beginning of a minute. It goes on a microsecond whenever it is read, and else only as a test moves it
+// forward: how long the machine takes makes no difference.
+type testClock struct{ passed atomic.Int64 }
+
+func newTestClock() *testClock { return new(testClock) }
+
+func (c *testClock) now() time.Time {
+	begin := time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC)
+	return begin.Add(time.Duration(c.passed.Add(int64(time.Microsecond))))
 }
 
-func newWallClock() *wallClock {
-	return &wallClock{base: time.Now()}
-}
-
-func (c *wallClock) now() time.Time {
-	day := time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC)
-	return day.Add(time.Since(c.base) + time.Duration(c.offset.Load()))
-}
-
-func (c *wallClock) forward(d time.Duration) { c.offset.Add(int64(d)) }
+func (c *testClock) forward(d time.Duration) { c.passed.Add(int64(d)) }
 
 // query returns the rows of a query as texts, its columns separated by |.
 func (h *harness) query(session, sql string) []string {
@@ -80,7 +76,7 @@ func (h *harness) shows(session, sql string, want ...string) {
 
 // TestQueryStatistics drives queries of known number and size.
 func TestQueryStatistics(t *testing.T) {
-	clock := newWallClock()
+	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
 	ses := h.session(true)
 	h.insert(ses, list("1", "a"), list("2", "bb"), list("3", "ccc"))
@@ -111,7 +107,7 @@ func TestQueryStatistics(t *testing.T) {
 
 // TestLiterals sends texts that differ in literals alone: each has its own result, its own row of statistics and its own plan.
 func TestLiterals(t *testing.T) {
-	clock := newWallClock()
+	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
 	ses := h.session(true)
 	for i := range 9 {
@@ -140,7 +136,7 @@ func TestLiterals(t *testing.T) {
 
 // TestDistributionPercentile asks for the percentiles of latencies as Spanner's documentation does.
 func TestDistributionPercentile(t *testing.T) {
-	clock := newWallClock()
+	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
 	ses := h.session(true)
 	const sql = "SELECT SingerId FROM Singers"
@@ -163,7 +159,7 @@ func TestDistributionPercentile(t *testing.T) {
 
 // TestReadIsOneExecution: a read is counted once however many spans it has and messages it takes.
 func TestReadIsOneExecution(t *testing.T) {
-	clock := newWallClock()
+	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
 	ses := h.session(true)
 	bigRows(h, ses)
@@ -185,7 +181,7 @@ func TestReadIsOneExecution(t *testing.T) {
 
 // TestTransactionStatistics drives a transaction of DML, one of mutations, and one that is given up.
 func TestTransactionStatistics(t *testing.T) {
-	clock := newWallClock()
+	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
 	ses := h.session(true)
 	rs, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: begins(readWrite()), Seqno: 1,
@@ -220,7 +216,7 @@ func TestTransactionStatistics(t *testing.T) {
 
 // TestBatchIsOneExecution: a batch of DML is one row, its statements joined.
 func TestBatchIsOneExecution(t *testing.T) {
-	clock := newWallClock()
+	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)
 	ses := h.session(true)
 	insert := func(id string) *spannerpb.ExecuteBatchDmlRequest_Statement {
@@ -286,7 +282,7 @@ func TestProfiles(t *testing.T) {
 
 // TestNoStatistics: without statistics everything works, and nothing is counted.
 func TestNoStatistics(t *testing.T) {
-	clock := newWallClock()
+	clock := newTestClock()
 	h := newHarnessOf(t, Config{Clock: clock.now, Log: slog.New(slog.DiscardHandler), NoStatistics: true})
 	ses := h.session(true)
 	h.insert(ses, list("1", "a"))

@@ -68,7 +68,8 @@ func TestTimingOverGRPC(t *testing.T) {
 
 // TestTimingOfLockWait: what a request waited for locks is in its trailer.
 func TestTimingOfLockWait(t *testing.T) {
-	h := newHarness(t)
+	clock := newTestClock()
+	h := newHarnessAt(t, clock.now)
 	ses := h.session(true)
 	h.insert(ses, list("2", "b"))
 	update := func(opts ...grpc.CallOption) (*spannerpb.ResultSet, error) {
@@ -84,19 +85,24 @@ func TestTimingOfLockWait(t *testing.T) {
 		_, err := update(grpc.Header(&header), grpc.Trailer(&trailer))
 		done <- err
 	}()
-	time.Sleep(50 * time.Millisecond)
+	h.awaitLockWait()
+	clock.forward(lockedFor)
 	_, err = h.data.Commit(h.ctx, commitOf(ses, first.Metadata.Transaction.Id))
 	h.ok(err)
 	h.ok(<-done)
 	h.timed("waited", header, trailer, frontEndsForm, lockedForm)
 }
 
-// lockedForm is of a request that waited for a millisecond or more.
-const lockedForm = `total; dur=.*, lock; dur=[1-9]\d*\.\d{3}`
+// lockedForm is of a request that waited for a lock for lockedFor and a little more.
+const (
+	lockedFor  = 50 * time.Millisecond
+	lockedForm = `total; dur=.*, lock; dur=5\d\.\d{3}`
+)
 
 // TestTimingOfCommit: a commit of mutations waits for locks, too.
 func TestTimingOfCommit(t *testing.T) {
-	h := newHarness(t)
+	clock := newTestClock()
+	h := newHarnessAt(t, clock.now)
 	ses := h.session(true)
 	h.insert(ses, list("2", "b"))
 	first, err := h.sql(ses, begins(readWrite()), 1, "UPDATE Singers SET Name = 'x' WHERE SingerId = 2")
@@ -108,7 +114,8 @@ func TestTimingOfCommit(t *testing.T) {
 		_, err := h.data.Commit(ctx, singleUse(ses, insertSingers(list("2", "c"))), grpc.Header(&header), grpc.Trailer(&trailer))
 		done <- err
 	}()
-	time.Sleep(50 * time.Millisecond)
+	h.awaitLockWait()
+	clock.forward(lockedFor)
 	_, err = h.data.Commit(h.ctx, commitOf(ses, first.Metadata.Transaction.Id))
 	h.ok(err)
 	h.ok(<-done)

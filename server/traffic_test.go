@@ -19,7 +19,7 @@ import (
 // about it can be compared to the last row and byte.
 type traffic struct {
 	*harness
-	clock   *wallClock
+	clock   *testClock
 	client  *spanner.Client
 	session string // in which statistics are read
 }
@@ -34,7 +34,7 @@ var trafficSchema = []string{
 
 func newTraffic(t testing.TB) *traffic {
 	t.Helper()
-	clock := newWallClock()
+	clock := newTestClock()
 	x := &traffic{harness: newHarnessWith(t, Config{Clock: clock.now, Log: slog.New(slog.DiscardHandler)}, trafficSchema), clock: clock}
 	x.connect()
 	x.session = x.harness.session(true)
@@ -67,12 +67,7 @@ func (h *harness) countStream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 
 // minute ends the minute, once all requests have: the client is content with the last rows of a stream, a moment before it ends.
 func (x *traffic) minute() {
-	for range 300 {
-		if int64(x.counted("crowfoot_request_seconds")) >= x.asked.Load() {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually(func() bool { return int64(x.counted("crowfoot_request_seconds")) >= x.asked.Load() })
 	x.clock.forward(time.Minute)
 }
 
@@ -119,13 +114,7 @@ func (x *traffic) rows(want int, rows *spanner.RowIterator) {
 // ended waits until so many requests of a method have ended with a code: what a client gave up is over a moment later.
 func (h *harness) ended(method, code string, want float64) {
 	h.Helper()
-	for range 500 {
-		if h.counted("crowfoot_requests_total", method, code) >= want {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	h.Fatalf("%s has not ended with %s", method, code)
+	eventually(func() bool { return h.counted("crowfoot_requests_total", method, code) >= want })
 }
 
 // counted is the sum of a metric over all that have these label values.
