@@ -67,3 +67,29 @@ func (t *Table) Root() *Table {
 	}
 	return t
 }
+
+// TakesCommitTimestamp says whether the commit timestamp may be written to a column of t: it has the option allow_commit_timestamp,
+// and so have, for a key column, all columns that share the key in tables above and below t
+// (https://cloud.google.com/spanner/docs/commit-timestamp#keys-indexes).
+func (t *Table) TakesCommitTimestamp(c *Column) bool {
+	if !c.AllowCommitTimestamp || c.KeyOrdinal < 0 {
+		return c.AllowCommitTimestamp
+	}
+	top := t
+	for top.Parent != nil && c.KeyOrdinal < len(top.Parent.Key) {
+		top = top.Parent
+	}
+	return top.keyTakesCommitTimestamp(c.KeyOrdinal)
+}
+
+func (t *Table) keyTakesCommitTimestamp(part int) bool {
+	if !t.Key[part].Column.AllowCommitTimestamp {
+		return false
+	}
+	for _, child := range t.Children {
+		if !child.keyTakesCommitTimestamp(part) {
+			return false
+		}
+	}
+	return true
+}

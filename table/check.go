@@ -39,7 +39,7 @@ func retyped(v value.Value, t *value.Type) value.Value {
 func (c *Changes) checkAs(t *schema.Table, col *schema.Column, v value.Value) error {
 	switch {
 	case v.IsPending():
-		if !col.AllowCommitTimestamp {
+		if !t.TakesCommitTimestamp(col) {
 			return usererror.CommitTimestampNotAllowed(col.Name)
 		}
 		return nil
