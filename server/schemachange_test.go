@@ -68,6 +68,11 @@ var schemaChanges = []struct{ name, steps string }{
 		fails CREATE UNIQUE INDEX UniqueV ON T(V)
 		fails ALTER TABLE T ADD CONSTRAINT C CHECK (V > 10)
 		commit`},
+	{"index on a table that was read", `
+		SELECT V FROM T WHERE K = 1 => 1
+		ddl CREATE INDEX ByV ON T(V)
+		SELECT V FROM T WHERE K = 2 => 1
+		commit`},
 	{"column of a table that was read", `
 		read T K V => 1 1 2 1
 		ddl ALTER TABLE T ADD COLUMN N INT64

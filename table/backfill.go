@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// FillIndex writes the entries of x for the rows of a chunk, and for those that have come between them since it was found. Two rows with one key of a UNIQUE index are an error.
-// So is a chunk whose entries are larger than ChunkWriteBytes (usererror.IsTooLarge), unless it is of one row.
+// FillIndex writes the entries of x for the rows of a chunk, and for those that have come between them since it was found. The rows
+// are locked, but not from transactions that have read them. Two rows with one key of a UNIQUE index are an error. So is a chunk whose entries are larger than ChunkWriteBytes (usererror.IsTooLarge), unless it is of one row.
 func FillIndex(ctx context.Context, w Writer, x *schema.Index, chunk Chunk) error {
 	c := newFiller(w, time.Time{}, &chunk)
 	g, err := c.target(x.Table)
@@ -19,7 +19,7 @@ func FillIndex(ctx context.Context, w Writer, x *schema.Index, chunk Chunk) erro
 		return err
 	}
 	t := newIndexTarget(x)
-	return c.each(ctx, g.layout, chunk.Span(g.layout), func(s Stored) error {
+	return c.each(ctx, whole(g.layout, chunk.Span(g.layout)), func(s Stored) error {
 		if err := g.decode(g.row, s); err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func FillColumns(ctx context.Context, w Writer, t *schema.Table, columns []*sche
 	if err != nil {
 		return err
 	}
-	return c.each(ctx, g.layout, chunk.Span(g.layout), func(s Stored) error {
+	return c.each(ctx, exclusively(g.layout, chunk.Span(g.layout)), func(s Stored) error {
 		if err := g.decode(g.row, s); err != nil {
 			return err
 		}

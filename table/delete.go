@@ -53,14 +53,14 @@ func (c *Changes) deletePoint(ctx context.Context, g *target, key []byte) error 
 
 // deleteSpan deletes the rows of g in span, and their children.
 func (c *Changes) deleteSpan(ctx context.Context, g *target, span Span) error {
-	return c.each(ctx, g.layout, span, func(old Stored) error { return c.delete(ctx, g, old) })
+	return c.each(ctx, exclusively(g.layout, span), func(old Stored) error { return c.delete(ctx, g, old) })
 }
 
-// each hands copies of the rows or entries of a layout in span to do, locked exclusively. do may write: a cursor need not see what
+// each hands copies of the rows or entries of a read, of one span, to do. do may write: a cursor need not see what
 // happens under it, so rows are collected first, as many at a time as a chunk may read.
-func (c *Changes) each(ctx context.Context, l *Layout, span Span, do func(Stored) error) error {
+func (c *Changes) each(ctx context.Context, read Read, do func(Stored) error) error {
 	for {
-		found, more, err := collect(ctx, c.w, exclusively(l, span), FullChunk)
+		found, more, err := collect(ctx, c.w, read, FullChunk)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (c *Changes) each(ctx context.Context, l *Layout, span Span, do func(Stored
 		if !more {
 			return nil
 		}
-		span.Start = afterKey(found[len(found)-1].Key)
+		read.Spans = []Span{{afterKey(found[len(found)-1].Key), read.Spans[0].End}}
 	}
 }
 
@@ -81,7 +81,14 @@ func afterKey(key []byte) []byte { return appendBound(nil, key[:len(key)-1], aft
 
 // exclusively is the read of what a layout has in span, locked exclusively.
 func exclusively(l *Layout, span Span) Read {
-	return Read{Projection: &Projection{Layout: l}, Spans: []Span{span}, Lock: LockExclusive, AllowPending: true}
+	read := whole(l, span)
+	read.Lock = LockExclusive
+	return read
+}
+
+// whole is the read of all rows or entries of a layout in span.
+func whole(l *Layout, span Span) Read {
+	return Read{Projection: &Projection{Layout: l}, Spans: []Span{span}, AllowPending: true}
 }
 
 // collect copies rows or entries of a read, as many as the limits allow and at least one; more says that there may be others.

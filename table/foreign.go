@@ -188,7 +188,7 @@ func (c *Changes) deleteReferencing(ctx context.Context, r reference, l *Layout,
 	if err != nil {
 		return err
 	}
-	return c.each(ctx, l, span, func(s Stored) error {
+	return c.each(ctx, exclusively(l, span), func(s Stored) error {
 		old, ok, err := c.baseRow(ctx, g, l, s)
 		if !ok || err != nil { // it may have been deleted by a cascade that came another way
 			return err
