@@ -20,7 +20,7 @@ func (b *bed) insertBytes(name string, rows, size int) {
 	for k := range rows {
 		m := table.Mutation{Op: table.Insert, Table: t, Columns: t.Columns[:2], Rows: [][]value.Value{{value.OfInt64(int64(k)), value.OfBytes(make([]byte, size))}}}
 		err := b.db.jobs.Transact(context.Background(), func(w table.Writer) error {
-			_, err := table.Apply(context.Background(), w, []table.Mutation{m}, time.Now())
+			_, err := table.Apply(context.Background(), w, new(table.Descriptors), []table.Mutation{m}, time.Now())
 			return err
 		})
 		if err != nil {

@@ -127,7 +127,7 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 	if err != nil {
 		return nil, err
 	}
-	program, err := exec.Compile(p)
+	program, err := exec.Compile(p, &v.tables)
 	if err != nil {
 		return nil, err
 	}

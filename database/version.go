@@ -38,6 +38,7 @@ type version struct {
 	projections cache[*Projection]
 	mutations   cache[*Mutations] // by what they do, table and columns
 
+	tables  table.Descriptors // for writing rows
 	laying  sync.Once
 	layouts map[schema.TableID]*table.Layout // of all tables and indexes; see objects
 }
@@ -81,6 +82,15 @@ func (v *version) objects() map[schema.TableID]*table.Layout {
 		}
 	})
 	return v.layouts
+}
+
+// Tables is what writing rows of a catalog's tables takes.
+func (d *Database) Tables(c *schema.Catalog) (*table.Descriptors, error) {
+	v, err := d.versionOf(c)
+	if err != nil {
+		return nil, err
+	}
+	return &v.tables, nil
 }
 
 // close gives back what the version holds outside Go's heap.

@@ -76,7 +76,11 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 		if err := c.touch(ctx, tx, muts); err != nil {
 			return err
 		}
-		changes, err := table.ApplyAll(ctx, w, muts, c.now)
+		tables, err := c.attempt.db.Tables(c.catalog)
+		if err != nil {
+			return err
+		}
+		changes, err := table.ApplyAll(ctx, w, tables, muts, c.now)
 		c.count = changes.Count()
 		c.attempt.wrote(changes.Written())
 		return err

@@ -51,7 +51,7 @@ func FillColumns(ctx context.Context, w Writer, t *schema.Table, columns []*sche
 
 // newFiller makes the Changes for a chunk of a back-fill. A single row is written whatever its size: many commits may have made it.
 func newFiller(w Writer, now time.Time, chunk *Chunk) *Changes {
-	c := NewChanges(w, now)
+	c := NewChanges(w, new(Descriptors), now)
 	c.maxCount, c.maxBytes = math.MaxInt64, ChunkWriteBytes
 	if chunk.Rows == 1 {
 		c.maxBytes = math.MaxInt64

@@ -127,10 +127,10 @@ func BenchmarkBlindWrites(b *testing.B) { benchmarkApply(b, nil, InsertOrUpdate)
 func BenchmarkSingleInsert(b *testing.B) {
 	t, m := benchTable(b)
 	muts := []Mutation{benchRows(t, 1)}
-	ctx := context.Background()
+	ctx, tables := context.Background(), new(Descriptors)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Apply(ctx, m, muts, testNow); err != nil {
+		if _, err := Apply(ctx, m, tables, muts, testNow); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -150,10 +150,10 @@ func benchmarkApply(b *testing.B, indexes []string, op Op) {
 	t, m := benchTable(b, indexes...)
 	mut := benchRows(t, 1000)
 	mut.Op = op
-	ctx := context.Background()
+	ctx, tables := context.Background(), new(Descriptors)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Apply(ctx, m, []Mutation{mut}, testNow); err != nil {
+		if _, err := Apply(ctx, m, tables, []Mutation{mut}, testNow); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -187,7 +187,7 @@ func TestScanAllocates(t *testing.T) {
 // TestBlindWritesReadNothing pins that an upsert of whole rows does not look at what is there.
 func TestBlindWritesReadNothing(t *testing.T) {
 	tab, m := benchTable(t)
-	if _, err := Apply(context.Background(), m, []Mutation{benchRows(tab, 100)}, testNow); err != nil {
+	if _, err := Apply(context.Background(), m, new(Descriptors), []Mutation{benchRows(tab, 100)}, testNow); err != nil {
 		t.Fatal(err)
 	}
 	if m.gets != 0 || m.scans != 0 {

@@ -26,13 +26,16 @@ type Changes struct {
 	maxCount, maxBytes int64
 	// dml says that rows are returned to SQL: virtual columns are then wanted too.
 	dml     bool
-	targets []*target // few
-	shape   *shape    // of the last row
-	pending []func(ctx context.Context) error
-	deleted []deletion // by Delete mutations
-	written []Written
-	touched map[string]bool // keys that INSERT OR UPDATE has written
-	parent  []byte          // the last parent found, so that its next child need not look
+	tables  *Descriptors
+	targets []*target   // of the tables met so far, which are few
+	last    *rowBuilder // of the last row
+	// proposer makes the rows that Propose returns; nil before the first.
+	proposer *rowBuilder
+	pending  []func(ctx context.Context) error
+	deleted  []deletion // by Delete mutations
+	written  []Written
+	touched  map[string]bool // keys that INSERT OR UPDATE has written
+	parent   []byte          // the last parent found, so that its next child need not look
 
 	// Room for what is written.
 	key, val, oldKey   []byte
@@ -47,11 +50,12 @@ type deletion struct {
 	spans []Span
 }
 
-// NewChanges begins the changes of one DML statement. now is the time that no written commit timestamp may lie behind.
-func NewChanges(w Writer, now time.Time) *Changes {
+// NewChanges begins the changes of one DML statement over tables of one schema version. now is the time that no written commit
+// timestamp may lie behind.
+func NewChanges(w Writer, tables *Descriptors, now time.Time) *Changes {
 	room := make([]byte, keyRoom+valueRoom)
 	return &Changes{
-		w: w, now: now, dml: true,
+		w: w, tables: tables, now: now, dml: true,
 		maxCount: MaxMutations, maxBytes: MaxCommitBytes,
 		key: room[:0:keyRoom], val: room[keyRoom:keyRoom],
 	}
@@ -93,54 +97,78 @@ func (c *Changes) wrote(t *schema.Table, bytes int) {
 // Insert inserts a row and returns it, by ordinal; a row that is there is an error. Rows that methods
 // of Changes return are good until the next call.
 func (c *Changes) Insert(ctx context.Context, t *schema.Table, columns []*schema.Column, vals []value.Value) ([]value.Value, error) {
-	s, err := c.shapeOf(t, Insert, columns)
+	b, err := c.builder(t, Insert, columns)
 	if err != nil {
 		return nil, err
 	}
-	return s.row, c.insert(ctx, s, vals)
+	return b.row, c.insert(ctx, b, vals)
+}
+
+// Propose makes the row that inserting these values would write, defaults and generated columns included, for ON CONFLICT to look
+// at. Nothing is checked or written yet.
+func (c *Changes) Propose(t *schema.Table, columns []*schema.Column, vals []value.Value) ([]value.Value, error) {
+	if b := c.proposer; b == nil || b.table != t || !sameColumns(b.columns, columns) {
+		g, err := c.target(t)
+		if err != nil {
+			return nil, err
+		}
+		if c.proposer, err = makeRowBuilder(g, Insert, columns); err != nil {
+			return nil, err
+		}
+	}
+	row := c.proposer.row
+	return row, c.proposer.propose(row, vals)
+}
+
+// InsertProposed inserts the row that Propose has made, which must have been the last call.
+func (c *Changes) InsertProposed(ctx context.Context) error {
+	if err := c.proposer.checkProposed(c, c.proposer.row); err != nil {
+		return err
+	}
+	return c.insertRow(ctx, c.proposer)
 }
 
 // InsertOrIgnore inserts a row unless one with its key is there.
 func (c *Changes) InsertOrIgnore(ctx context.Context, t *schema.Table, columns []*schema.Column, vals []value.Value) (row []value.Value, inserted bool, err error) {
-	s, err := c.shapeOf(t, Insert, columns)
+	b, err := c.builder(t, Insert, columns)
 	if err != nil {
 		return nil, false, err
 	}
-	if err := s.fillNew(c, s.row, vals); err != nil {
+	if err := b.fillNew(c, b.row, vals); err != nil {
 		return nil, false, err
 	}
-	key, err := c.rowKey(s.target)
+	key, err := c.rowKey(b.target)
 	if err != nil {
 		return nil, false, err
 	}
 	if _, ok, err := c.w.Get(ctx, key, LockExclusive); ok || err != nil {
 		return nil, false, err
 	}
-	return s.row, true, c.write(ctx, s, key, nil, s.inserts)
+	return b.row, true, c.write(ctx, b, key, nil, b.inserts)
 }
 
 // InsertOrUpdate inserts a row, or sets the given columns of the one that is there. It refuses to do so twice for one key.
 func (c *Changes) InsertOrUpdate(ctx context.Context, t *schema.Table, columns []*schema.Column, vals []value.Value) (row []value.Value, inserted bool, err error) {
-	s, err := c.shapeOf(t, InsertOrUpdate, columns)
+	b, err := c.builder(t, InsertOrUpdate, columns)
 	if err != nil {
 		return nil, false, err
 	}
-	if err := s.fillNew(c, s.row, vals); err != nil {
+	if err := b.fillNew(c, b.row, vals); err != nil {
 		return nil, false, err
 	}
-	key, err := c.rowKey(s.target)
+	key, err := c.rowKey(b.target)
 	if err != nil {
 		return nil, false, err
 	}
 	if c.touched[string(key)] {
-		return nil, false, usererror.RowAffectedTwice(t.FullName(), s.layout.rowText(s.row))
+		return nil, false, usererror.RowAffectedTwice(t.FullName(), b.layout.rowText(b.row))
 	}
 	if c.touched == nil {
 		c.touched = map[string]bool{}
 	}
 	c.touched[string(key)] = true
-	inserted, err = c.upsert(ctx, s, key, vals)
-	return s.row, inserted, err
+	inserted, err = c.upsert(ctx, b, key, vals)
+	return b.row, inserted, err
 }
 
 // Update sets columns of a row that a Rows of this transaction has read; columns do not name the key.
@@ -149,12 +177,12 @@ func (c *Changes) Update(ctx context.Context, t *schema.Table, old Stored, colum
 	if err != nil {
 		return nil, err
 	}
-	if s := c.shape; s == nil || s.target != g || s.op != Update || !sameColumns(s.columns, columns) {
-		if c.shape, err = newUpdateShape(g, columns); err != nil {
+	if b := c.last; b == nil || b.target != g || b.op != Update || !sameColumns(b.columns, columns) {
+		if c.last, err = newUpdateBuilder(g, columns); err != nil {
 			return nil, err
 		}
 	}
-	return g.row, c.update(ctx, c.shape, old, vals)
+	return g.row, c.update(ctx, c.last, old, vals)
 }
 
 // Delete deletes a row that a Rows of this transaction has read, and its children.
@@ -199,26 +227,29 @@ func (c *Changes) target(t *schema.Table) (*target, error) {
 			return g, nil
 		}
 	}
-	g, err := newTarget(t, c.dml)
-	if err == nil {
-		c.targets = append(c.targets, g)
+	d, err := c.tables.of(t)
+	if err != nil {
+		return nil, err
 	}
-	return g, err
+	g := newTarget(d, c.dml)
+	c.targets = append(c.targets, g)
+	return g, nil
 }
 
-func (c *Changes) shapeOf(t *schema.Table, op Op, columns []*schema.Column) (*shape, error) {
-	if s := c.shape; s != nil && s.table == t && s.op == op && sameColumns(s.columns, columns) {
-		return s, nil
+// builder is the builder of rows with these columns.
+func (c *Changes) builder(t *schema.Table, op Op, columns []*schema.Column) (*rowBuilder, error) {
+	if b := c.last; b != nil && b.table == t && b.op == op && sameColumns(b.columns, columns) {
+		return b, nil
 	}
 	g, err := c.target(t)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newShape(g, op, columns)
+	b, err := newRowBuilder(g, op, columns)
 	if err == nil {
-		c.shape = s
+		c.last = b
 	}
-	return s, err
+	return b, err
 }
 
 // sameColumns says whether a and b are one and the same slice: callers use one for all rows.
@@ -254,11 +285,16 @@ func (c *Changes) rowKey(g *target) ([]byte, error) {
 	return c.key, g.layout.checkKeySize(len(c.key), g.row)
 }
 
-func (c *Changes) insert(ctx context.Context, s *shape, vals []value.Value) error {
-	if err := s.fillNew(c, s.row, vals); err != nil {
+func (c *Changes) insert(ctx context.Context, b *rowBuilder, vals []value.Value) error {
+	if err := b.fillNew(c, b.row, vals); err != nil {
 		return err
 	}
-	key, err := c.rowKey(s.target)
+	return c.insertRow(ctx, b)
+}
+
+// insertRow inserts b.row, which is complete.
+func (c *Changes) insertRow(ctx context.Context, b *rowBuilder) error {
+	key, err := c.rowKey(b.target)
 	if err != nil {
 		return err
 	}
@@ -267,74 +303,74 @@ func (c *Changes) insert(ctx context.Context, s *shape, vals []value.Value) erro
 		return err
 	}
 	if ok {
-		return usererror.RowExists(s.table.FullName(), s.layout.rowText(s.row))
+		return usererror.RowExists(b.table.FullName(), b.layout.rowText(b.row))
 	}
-	return c.write(ctx, s, key, nil, s.inserts)
+	return c.write(ctx, b, key, nil, b.inserts)
 }
 
 // upsert writes the row that fillNew has made at key, or updates the one that is there.
-func (c *Changes) upsert(ctx context.Context, s *shape, key []byte, vals []value.Value) (inserted bool, err error) {
+func (c *Changes) upsert(ctx context.Context, b *rowBuilder, key []byte, vals []value.Value) (inserted bool, err error) {
 	val, ok, err := c.w.Get(ctx, key, LockExclusive)
 	if err != nil {
 		return false, err
 	}
 	if ok {
 		c.oldKey = append(c.oldKey[:0], key...)
-		return false, c.update(ctx, s, Stored{c.oldKey, val}, vals)
+		return false, c.update(ctx, b, Stored{c.oldKey, val}, vals)
 	}
-	return true, c.write(ctx, s, key, nil, s.inserts)
+	return true, c.write(ctx, b, key, nil, b.inserts)
 }
 
 // update sets columns of the row old, which may lie in the Writer's memory.
-func (c *Changes) update(ctx context.Context, s *shape, old Stored, vals []value.Value) error {
-	if err := s.decode(s.old, old); err != nil {
+func (c *Changes) update(ctx context.Context, b *rowBuilder, old Stored, vals []value.Value) error {
+	if err := b.decode(b.old, old); err != nil {
 		return err
 	}
-	copy(s.row, s.old)
-	if err := s.fillUpdate(c, s.row, vals); err != nil {
+	copy(b.row, b.old)
+	if err := b.fillUpdate(c, b.row, vals); err != nil {
 		return err
 	}
-	c.key, c.pendKey = s.layout.appendRowKey(c.key[:0], s.row, c.pendKey[:0])
+	c.key, c.pendKey = b.layout.appendRowKey(c.key[:0], b.row, c.pendKey[:0])
 	if !bytes.Equal(c.key, old.Key) {
-		return usererror.KeyColumnChanged(s.table.FullName(), s.changedKeyColumn())
+		return usererror.KeyColumnChanged(b.table.FullName(), b.changedKeyColumn())
 	}
-	return c.write(ctx, s, c.key, s.old, s.updates)
+	return c.write(ctx, b, c.key, b.old, b.updates)
 }
 
-func (s *shape) changedKeyColumn() string {
-	for _, p := range s.table.Key {
-		if value.Compare(s.old[p.Column.Ordinal], s.row[p.Column.Ordinal], p.Column.Type) != 0 {
+func (b *rowBuilder) changedKeyColumn() string {
+	for _, p := range b.table.Key {
+		if value.Compare(b.old[p.Column.Ordinal], b.row[p.Column.Ordinal], p.Column.Type) != 0 {
 			return p.Column.Name
 		}
 	}
 	return ""
 }
 
-// write stores s.row, which is complete, at key; old is the row that was there, or nil.
-func (c *Changes) write(ctx context.Context, s *shape, key []byte, old []value.Value, count int64) error {
+// write stores b.row, which is complete, at key; old is the row that was there, or nil.
+func (c *Changes) write(ctx context.Context, b *rowBuilder, key []byte, old []value.Value, count int64) error {
 	if err := c.add(count); err != nil {
 		return err
 	}
-	if err := c.checkRow(s.target, key, s.row); err != nil {
+	if err := c.checkRow(b.target, key, b.row); err != nil {
 		return err
 	}
-	if old == nil && s.parent != nil {
-		if err := c.checkParent(ctx, s.target, key); err != nil {
+	if old == nil && b.parent != nil {
+		if err := c.checkParent(ctx, b.target, key); err != nil {
 			return err
 		}
 	}
-	c.val, c.pendValue = appendRowValue(c.val[:0], s.stored, s.row, c.pendValue[:0])
+	c.val, c.pendValue = appendRowValue(c.val[:0], b.stored, b.row, c.pendValue[:0])
 	if err := c.put(ctx, key, c.val, c.pendKey, c.pendValue); err != nil {
 		return err
 	}
-	c.wrote(s.table, len(key)+len(c.val))
-	if err := c.writeEntries(ctx, s.target, old); err != nil {
+	c.wrote(b.table, len(key)+len(c.val))
+	if err := c.writeEntries(ctx, b.target, old); err != nil {
 		return err
 	}
-	return c.checkForeignKeys(ctx, s.target, old)
+	return c.checkForeignKeys(ctx, b.target, old)
 }
 
-// checkParent looks for the parent of s.row. One that is missing may still be written.
+// checkParent looks for the parent of g.row. One that is missing may still be written.
 func (c *Changes) checkParent(ctx context.Context, g *target, key []byte) error {
 	c.parts = c.parts[:0]
 	for _, p := range g.table.Key[:len(g.parent.Key)] {

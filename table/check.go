@@ -18,6 +18,16 @@ func (c *Changes) checkValue(t *schema.Table, col *schema.Column, v value.Value)
 	return c.checkAs(t, col.Becoming, retyped(v, col.Becoming.Type))
 }
 
+// checkValues is checkValue for columns of a row.
+func (c *Changes) checkValues(t *schema.Table, columns []*schema.Column, row []value.Value) error {
+	for _, col := range columns {
+		if err := c.checkValue(t, col, row[col.Ordinal]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // retyped is a value, or the elements of an array, as STRING if it was BYTES, and the other way round.
 func retyped(v value.Value, t *value.Type) value.Value {
 	switch {

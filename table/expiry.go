@@ -137,7 +137,7 @@ func (e *expiry) rowKey(rows *Rows, vals []value.Value) []byte {
 // are still there and their policy's column still lies before the time, and
 // returns how many. bytes bounds what is written, up to MaxCommitBytes.
 func DeleteExpired(ctx context.Context, w Writer, t *schema.Table, before time.Time, rows []Expired, bytes int64) (deleted int, err error) {
-	c := NewChanges(w, time.Time{})
+	c := NewChanges(w, new(Descriptors), time.Time{})
 	c.maxBytes = min(bytes, MaxCommitBytes)
 	g, err := c.target(t)
 	if err != nil {

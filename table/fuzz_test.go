@@ -41,7 +41,7 @@ func FuzzMutations(f *testing.F) {
 			muts := m.randomCommit()
 			want := m.commit(muts)
 			err := script.m.attempt(func() error {
-				_, err := Apply(context.Background(), script.m, muts, testNow)
+				_, err := Apply(context.Background(), script.m, new(Descriptors), muts, testNow)
 				return err
 			})
 			m.agree(t, err, want, muts)
@@ -65,7 +65,7 @@ func FuzzKeySets(f *testing.F) {
 			muts := m.randomCommit()
 			m.commit(muts)
 			_ = script.m.attempt(func() error {
-				_, err := Apply(context.Background(), script.m, muts, testNow)
+				_, err := Apply(context.Background(), script.m, new(Descriptors), muts, testNow)
 				return err
 			})
 		}
@@ -84,10 +84,11 @@ func FuzzStored(f *testing.F) {
 		f.Fatal(err)
 	}
 	tab := script.catalog.Table("Casc")
-	g, err := newTarget(tab, true)
+	d, err := newDescriptor(tab)
 	if err != nil {
 		f.Fatal(err)
 	}
+	g := newTarget(d, true)
 	row := []value.Value{value.OfInt64(1), value.OfString("a\x00"), value.OfInt64(-5), value.OfInt64(7), value.OfString("w")}
 	key, _ := g.layout.appendRowKey(nil, row, nil)
 	val, _ := appendRowValue(nil, g.stored, row, nil)

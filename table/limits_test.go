@@ -43,15 +43,15 @@ func TestMutationLimit(t *testing.T) {
 	ctx := context.Background()
 	s, tab := small(t, "")
 	rows := smallRows(tab, MaxMutations/2, "x")
-	count, err := Apply(ctx, s.m, []Mutation{rows}, testNow)
+	count, err := Apply(ctx, s.m, new(Descriptors), []Mutation{rows}, testNow)
 	if count != MaxMutations || err != nil {
 		t.Fatalf("%d mutations: %v", count, err)
 	}
-	_, err = Apply(ctx, s.m, []Mutation{rows, smallRows(tab, 1, "y")}, testNow)
+	_, err = Apply(ctx, s.m, new(Descriptors), []Mutation{rows, smallRows(tab, 1, "y")}, testNow)
 	wantFault(t, err, codes.InvalidArgument, "The transaction contains too many mutations")
 
 	// A delete of a range counts once, however many rows it hits.
-	count, err = Apply(ctx, s.m, []Mutation{{Op: Delete, Table: tab, Keys: KeySet{All: true}}}, testNow)
+	count, err = Apply(ctx, s.m, new(Descriptors), []Mutation{{Op: Delete, Table: tab, Keys: KeySet{All: true}}}, testNow)
 	if count != 1 || err != nil || s.m.rows.Len() != 0 {
 		t.Errorf("%d mutations, %d rows left: %v", count, s.m.rows.Len(), err)
 	}
@@ -59,18 +59,18 @@ func TestMutationLimit(t *testing.T) {
 
 func TestIndexEntriesCountAgainstLimit(t *testing.T) {
 	s, tab := small(t, "CREATE INDEX I ON T (S)")
-	_, err := Apply(context.Background(), s.m, []Mutation{smallRows(tab, MaxMutations/2, "x")}, testNow)
+	_, err := Apply(context.Background(), s.m, new(Descriptors), []Mutation{smallRows(tab, MaxMutations/2, "x")}, testNow)
 	wantFault(t, err, codes.InvalidArgument, "too many mutations")
 }
 
 func TestCommitSizeLimit(t *testing.T) {
 	s, tab := small(t, "")
 	megabyte := strings.Repeat("x", 1<<20)
-	_, err := Apply(context.Background(), s.m, []Mutation{smallRows(tab, 99, megabyte)}, testNow)
+	_, err := Apply(context.Background(), s.m, new(Descriptors), []Mutation{smallRows(tab, 99, megabyte)}, testNow)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Apply(context.Background(), s.m, []Mutation{smallRows(tab, 100, megabyte)}, testNow)
+	_, err = Apply(context.Background(), s.m, new(Descriptors), []Mutation{smallRows(tab, 100, megabyte)}, testNow)
 	wantFault(t, err, codes.InvalidArgument, "maximum total bytes-size")
 }
 
@@ -85,7 +85,7 @@ func TestParentScanSkipsChildren(t *testing.T) {
 		}
 	}
 	ctx := context.Background()
-	if _, err := Apply(ctx, s.m, []Mutation{smallRows(tab, 10, "x"), children}, testNow); err != nil {
+	if _, err := Apply(ctx, s.m, new(Descriptors), []Mutation{smallRows(tab, 10, "x"), children}, testNow); err != nil {
 		t.Fatal(err)
 	}
 	p, err := NewProjection(tab, nil, tab.Columns)
@@ -110,7 +110,7 @@ func TestParentsAreLookedUpOnce(t *testing.T) {
 	for k := range int64(100) {
 		children.Rows = append(children.Rows, []value.Value{value.OfInt64(0), value.OfInt64(k)})
 	}
-	if _, err := Apply(context.Background(), s.m, []Mutation{smallRows(tab, 1, "x"), children}, testNow); err != nil {
+	if _, err := Apply(context.Background(), s.m, new(Descriptors), []Mutation{smallRows(tab, 1, "x"), children}, testNow); err != nil {
 		t.Fatal(err)
 	}
 	if s.m.gets > 103 {

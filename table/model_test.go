@@ -61,7 +61,7 @@ func runModel(t *testing.T, seed uint64, steps int) {
 		muts := m.randomCommit()
 		want := m.commit(muts)
 		err := script.m.attempt(func() error {
-			_, err := Apply(ctx, script.m, muts, testNow)
+			_, err := Apply(ctx, script.m, new(Descriptors), muts, testNow)
 			return err
 		})
 		m.agree(t, err, want, muts)

@@ -14,7 +14,7 @@ func (c *Changes) Mutate(ctx context.Context, m *Mutation) error {
 	if m.Op == Delete {
 		return c.deleteKeys(ctx, m.Table, m.Keys)
 	}
-	s, err := c.shapeOf(m.Table, m.Op, m.Columns)
+	b, err := c.builder(m.Table, m.Op, m.Columns)
 	if err != nil {
 		return err
 	}
@@ -22,50 +22,51 @@ func (c *Changes) Mutate(ctx context.Context, m *Mutation) error {
 		if len(vals) != len(m.Columns) {
 			return usererror.ValueCount(len(m.Columns), len(vals))
 		}
-		if err := c.mutateRow(ctx, s, vals); err != nil {
+		if err := c.mutateRow(ctx, b, vals); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Changes) mutateRow(ctx context.Context, s *shape, vals []value.Value) error {
-	switch s.op {
+func (c *Changes) mutateRow(ctx context.Context, b *rowBuilder, vals []value.Value) error {
+	switch b.op {
 	case Insert:
-		return c.insert(ctx, s, vals)
+		return c.insert(ctx, b, vals)
 	case Update:
-		return c.updateByKey(ctx, s, vals)
+		return c.updateByKey(ctx, b, vals)
 	}
-	if err := s.fillNew(c, s.row, vals); err != nil {
+	if err := b.fillNew(c, b.row, vals); err != nil {
 		return err
 	}
-	key, err := c.rowKey(s.target)
+	key, err := c.rowKey(b.target)
 	switch {
 	case err != nil:
 		return err
-	case s.blind:
-		return c.write(ctx, s, key, nil, s.inserts)
-	case s.op == Replace:
-		return c.replace(ctx, s, key, vals)
+	case b.blind:
+		return c.write(ctx, b, key, nil, b.inserts)
+	case b.op == Replace:
+		return c.replace(ctx, b, key, vals)
 	}
-	_, err = c.upsert(ctx, s, key, vals)
+	_, err = c.upsert(ctx, b, key, vals)
 	return err
 }
 
 // updateByKey updates the row whose key is among vals.
-func (c *Changes) updateByKey(ctx context.Context, s *shape, vals []value.Value) error {
-	clear(s.row)
-	if err := s.begin(c, s.row, vals); err != nil {
+func (c *Changes) updateByKey(ctx context.Context, b *rowBuilder, vals []value.Value) error {
+	clear(b.row)
+	b.give(b.row, vals)
+	if err := c.checkValues(b.table, b.columns, b.row); err != nil {
 		return err
 	}
-	for _, p := range s.table.Key {
-		if col := p.Column; !s.given[col.Ordinal] { // generated of what is given
-			if err := s.fill(c, s.row, col, col.Generated); err != nil {
+	for _, p := range b.table.Key {
+		if col := p.Column; !b.given[col.Ordinal] { // generated of what is given
+			if err := b.fill(c, b.row, col, col.Generated); err != nil {
 				return err
 			}
 		}
 	}
-	key, err := c.rowKey(s.target)
+	key, err := c.rowKey(b.target)
 	if err != nil {
 		return err
 	}
@@ -73,13 +74,13 @@ func (c *Changes) updateByKey(ctx context.Context, s *shape, vals []value.Value)
 	switch {
 	case err != nil:
 		return err
-	case !ok && c.wasDeleted(s.table, key):
-		return usererror.RowDeletedThenUpdated(s.table.FullName(), s.layout.rowText(s.row))
+	case !ok && c.wasDeleted(b.table, key):
+		return usererror.RowDeletedThenUpdated(b.table.FullName(), b.layout.rowText(b.row))
 	case !ok:
-		return usererror.RowNotFound(s.table.FullName(), s.layout.rowText(s.row))
+		return usererror.RowNotFound(b.table.FullName(), b.layout.rowText(b.row))
 	}
 	c.oldKey = append(c.oldKey[:0], key...)
-	return c.update(ctx, s, Stored{c.oldKey, val}, vals)
+	return c.update(ctx, b, Stored{c.oldKey, val}, vals)
 }
 
 // wasDeleted says whether a Delete mutation covered key.
@@ -105,27 +106,27 @@ func (s Span) covers(key []byte) bool {
 }
 
 // replace deletes the row at key with its children, if it is there, and writes the new one.
-func (c *Changes) replace(ctx context.Context, s *shape, key []byte, vals []value.Value) error {
+func (c *Changes) replace(ctx context.Context, b *rowBuilder, key []byte, vals []value.Value) error {
 	val, ok, err := c.w.Get(ctx, key, LockExclusive)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		return c.write(ctx, s, key, nil, s.inserts)
+		return c.write(ctx, b, key, nil, b.inserts)
 	}
 	old := Stored{bytes.Clone(key), bytes.Clone(val)}
-	if err := c.deleteChildren(ctx, s.target, old.Key, always); err != nil {
+	if err := c.deleteChildren(ctx, b.target, old.Key, always); err != nil {
 		return err
 	}
 	// Deleting children may have used the room for this table's rows.
-	if err := s.fillNew(c, s.row, vals); err != nil {
+	if err := b.fillNew(c, b.row, vals); err != nil {
 		return err
 	}
-	if err := s.decode(s.old, old); err != nil {
+	if err := b.decode(b.old, old); err != nil {
 		return err
 	}
-	if key, err = c.rowKey(s.target); err != nil {
+	if key, err = c.rowKey(b.target); err != nil {
 		return err
 	}
-	return c.write(ctx, s, key, s.old, s.inserts)
+	return c.write(ctx, b, key, b.old, b.inserts)
 }

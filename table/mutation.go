@@ -36,17 +36,17 @@ type Mutation struct {
 	Keys    KeySet // of Delete
 }
 
-// Apply applies the mutations of one commit in order, and then checks what may
+// Apply applies the mutations of one commit, all to tables of one schema version, in order, and then checks what may
 // only hold when all of them are done. now is the time that no written commit
 // timestamp may lie behind. The mutation count is what the client is told in commit_stats.
-func Apply(ctx context.Context, w Writer, muts []Mutation, now time.Time) (count int64, err error) {
-	c, err := ApplyAll(ctx, w, muts, now)
+func Apply(ctx context.Context, w Writer, tables *Descriptors, muts []Mutation, now time.Time) (count int64, err error) {
+	c, err := ApplyAll(ctx, w, tables, muts, now)
 	return c.count, err
 }
 
 // ApplyAll is Apply that returns all there is to know about the changes.
-func ApplyAll(ctx context.Context, w Writer, muts []Mutation, now time.Time) (*Changes, error) {
-	c := NewChanges(w, now)
+func ApplyAll(ctx context.Context, w Writer, tables *Descriptors, muts []Mutation, now time.Time) (*Changes, error) {
+	c := NewChanges(w, tables, now)
 	c.dml = false
 	for i := range muts {
 		if err := c.Mutate(ctx, &muts[i]); err != nil {

@@ -138,7 +138,7 @@ func (s *script) commit(ctx context.Context, d *datadriven.TestData) error {
 	}
 	var count int64
 	err := s.settle(d, func() (err error) {
-		count, err = Apply(ctx, s.m, muts, testNow)
+		count, err = Apply(ctx, s.m, new(Descriptors), muts, testNow)
 		return err
 	})
 	if err == nil {
@@ -172,7 +172,7 @@ func (s *script) mutation(line string) (m Mutation, err error) {
 }
 
 func (s *script) dml(ctx context.Context, d *datadriven.TestData) error {
-	c := NewChanges(s.m, testNow)
+	c := NewChanges(s.m, new(Descriptors), testNow)
 	err := s.settle(d, func() error {
 		for _, line := range strings.Split(d.Input, "\n") {
 			if err := s.dmlLine(ctx, c, line); err != nil {

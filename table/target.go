@@ -7,9 +7,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// target is a table as one Changes writes it: its plan, and room for the rows at hand.
+// target is a table as one Changes writes it: its descriptor, and room for the rows at hand.
 type target struct {
-	*plan
+	*descriptor
 	generated []*schema.Column // computed or written
 	read      located          // of whole
 	old       []value.Value
@@ -18,21 +18,18 @@ type target struct {
 	args      []value.Value
 }
 
-// newTarget makes the target of t; virtual says that virtual columns are wanted even if nothing that is written needs them.
-func newTarget(t *schema.Table, virtual bool) (*target, error) {
-	p, err := planFor(t)
-	if err != nil {
-		return nil, err
-	}
-	g := &target{plan: p, generated: p.written}
+// newTarget makes the target of a table; virtual says that virtual columns are wanted even if nothing that is written needs them.
+func newTarget(d *descriptor, virtual bool) *target {
+	t := d.table
+	g := &target{descriptor: d, generated: d.written}
 	if virtual {
-		g.generated = p.computed
+		g.generated = d.computed
 	}
-	g.read.init(p.whole)
+	g.read.init(d.whole)
 	rows := make([]value.Value, 2*len(t.Columns))
 	g.old, g.row = rows[:len(t.Columns):len(t.Columns)], rows[len(t.Columns):]
 	g.changed = make([]bool, len(t.Columns))
-	return g, nil
+	return g
 }
 
 // decode makes the values of a stored row, by ordinal, in row.

@@ -164,7 +164,7 @@ func (w *world) commit(m ...table.Mutation) *txn.Tx {
 	w.Helper()
 	tx := w.txns.Begin(txn.Options{})
 	_, err := tx.Commit(context.Background(), func(to table.Writer) error {
-		_, err := table.Apply(context.Background(), to, m, w.now)
+		_, err := table.Apply(context.Background(), to, new(table.Descriptors), m, w.now)
 		return err
 	}, txn.CommitOptions{})
 	w.ok(err)

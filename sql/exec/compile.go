@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -12,15 +13,16 @@ type eval func(r *run, row []value.Value) (value.Value, error)
 
 // compiler compiles one plan.
 type compiler struct {
-	prog *Program
+	prog   *Program
+	tables *table.Descriptors
 	// partial says that what is being compiled may be closed before its end, because of a LIMIT or EXISTS above it.
 	partial bool
 }
 
-// Compile makes the operators and expressions of a plan into closures.
-func Compile(p *plan.Plan) (*Program, error) {
+// Compile makes the operators and expressions of a plan into closures. tables are those of the schema version that the plan is for.
+func Compile(p *plan.Plan, tables *table.Descriptors) (*Program, error) {
 	prog := &Program{plan: p, spools: p.Spools, spoolMakers: make([]maker, p.Spools), spoolWidths: make([]int, p.Spools)}
-	c := &compiler{prog: prog}
+	c := &compiler{prog: prog, tables: tables}
 	var err error
 	if m, ok := p.Root.(*plan.Mutate); ok {
 		if prog.mutate, err = c.mutation(m); err != nil {

@@ -53,11 +53,11 @@ func keyColumns(t *schema.Table) []*schema.Column {
 
 // insertOrResolve inserts a row unless it clashes with one that is there; then ON CONFLICT says what happens.
 func (d *change) insertOrResolve(columns []*schema.Column, vals []value.Value) error {
-	p, err := propose(d.node.Table, columns, vals)
+	row, err := d.changes.Propose(d.node.Table, columns, vals)
 	if err != nil {
 		return err
 	}
-	there, ok, err := d.clash(p.row)
+	there, ok, err := d.clash(row)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,7 @@ func (d *change) insertOrResolve(columns []*schema.Column, vals []value.Value) e
 		d.touched = map[string]bool{}
 	}
 	if !ok {
-		row, err := d.changes.Insert(d.run.ctx, d.node.Table, p.given(), p.values())
-		if err != nil {
+		if err := d.changes.InsertProposed(d.run.ctx); err != nil {
 			return err
 		}
 		d.touched[string(d.layout.AppendKey(nil, keyOf(d.node.Table, row)))] = true
@@ -78,7 +77,7 @@ func (d *change) insertOrResolve(columns []*schema.Column, vals []value.Value) e
 	if d.touched[string(there)] {
 		return usererror.RowAffectedTwice(d.node.Table.FullName(), d.layout.KeyText(there))
 	}
-	return d.resolve(there, p.row)
+	return d.resolve(there, row)
 }
 
 // clash finds the key of a row that the new one clashes with.
@@ -138,7 +137,7 @@ func (d *change) resolve(key []byte, proposed []value.Value) error {
 	for i, f := range d.conflict.set {
 		var err error
 		if f == nil {
-			vals[i], err = defaultOf(d.conflict.node.Columns[i])
+			vals[i], err = table.DefaultOf(d.conflict.node.Columns[i])
 		} else {
 			vals[i], err = f(d.run, both)
 		}
@@ -164,67 +163,4 @@ func keyOf(t *schema.Table, row []value.Value) []value.Value {
 		key = append(key, row[k.Column.Ordinal])
 	}
 	return key
-}
-
-// proposal is a row that is to be inserted, before table sees it: defaults and generated columns included.
-type proposal struct {
-	table *schema.Table
-	row   []value.Value // by ordinal
-	known []bool
-}
-
-func propose(t *schema.Table, columns []*schema.Column, vals []value.Value) (*proposal, error) {
-	p := &proposal{table: t, row: make([]value.Value, len(t.Columns)), known: make([]bool, len(t.Columns))}
-	for i, c := range columns {
-		p.row[c.Ordinal], p.known[c.Ordinal] = vals[i], true
-	}
-	for _, c := range t.Columns {
-		if _, err := p.column(c); err != nil {
-			return nil, err
-		}
-	}
-	return p, nil
-}
-
-// column computes a column that was not given. Columns are not generated from themselves: the schema sees to it.
-func (p *proposal) column(c *schema.Column) (value.Value, error) {
-	if p.known[c.Ordinal] {
-		return p.row[c.Ordinal], nil
-	}
-	var v value.Value
-	var err error
-	if c.Generated == nil {
-		v, err = defaultOf(c)
-	} else {
-		args := make([]value.Value, len(c.Generated.Uses))
-		for i, u := range c.Generated.Uses {
-			if args[i], err = p.column(u); err != nil {
-				return value.Value{}, err
-			}
-		}
-		v, err = c.Generated.Eval(args)
-	}
-	p.row[c.Ordinal], p.known[c.Ordinal] = v, true
-	return v, err
-}
-
-// given are the columns that are not generated, values what they hold.
-func (p *proposal) given() []*schema.Column {
-	var list []*schema.Column
-	for _, c := range p.table.Columns {
-		if c.Generated == nil {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-func (p *proposal) values() []value.Value {
-	var list []value.Value
-	for _, c := range p.table.Columns {
-		if c.Generated == nil {
-			list = append(list, p.row[c.Ordinal])
-		}
-	}
-	return list
 }

@@ -16,6 +16,7 @@ import (
 type mutation struct {
 	node   *plan.Mutate
 	layout *table.Layout
+	tables *table.Descriptors
 	target *plan.Scan // see readRows
 	input  maker
 	rows   [][]eval // of VALUES; nil is DEFAULT
@@ -28,7 +29,7 @@ type mutation struct {
 }
 
 func (c *compiler) mutation(n *plan.Mutate) (*mutation, error) {
-	m := &mutation{node: n, layout: table.TableLayout(n.Table), target: targetOf(n), columns: c.prog.plan.Columns}
+	m := &mutation{node: n, layout: table.TableLayout(n.Table), tables: c.tables, target: targetOf(n), columns: c.prog.plan.Columns}
 	var err error
 	if n.Input != nil {
 		if m.input, err = c.node(n.Input); err != nil {
@@ -61,7 +62,7 @@ func (m *mutation) run(r *run) (Rows, error) {
 	if r.env.Writer == nil {
 		return nil, fmt.Errorf("run plan: DML without a writer")
 	}
-	d := &change{mutation: m, run: r, changes: table.NewChanges(r.env.Writer, r.fns.Now)}
+	d := &change{mutation: m, run: r, changes: table.NewChanges(r.env.Writer, m.tables, r.fns.Now)}
 	d.out.width = len(m.returns)
 	r.target.scan = m.target
 	var err error
@@ -190,7 +191,7 @@ func (d *change) updateRow(key []byte, vals []value.Value) error {
 	}
 	for i, c := range d.node.Columns {
 		if d.node.Default[i] {
-			if vals[i], err = defaultOf(c); err != nil {
+			if vals[i], err = table.DefaultOf(c); err != nil {
 				return err
 			}
 		}
@@ -200,14 +201,6 @@ func (d *change) updateRow(key []byte, vals []value.Value) error {
 		return err
 	}
 	return d.changed(row, "UPDATE")
-}
-
-// defaultOf is what DEFAULT means for a column.
-func defaultOf(c *schema.Column) (value.Value, error) {
-	if c.Default == nil {
-		return value.Null(c.Type.Kind), nil
-	}
-	return c.Default.Eval(nil)
 }
 
 // delete deletes the rows that the input names by key; what THEN RETURN wants of them follows the key.

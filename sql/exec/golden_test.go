@@ -285,7 +285,7 @@ func (db *testDB) constant(expr string) (value.Value, *value.Type, error) {
 
 // runPlan compiles a plan and runs it once.
 func runPlan(p *plan.Plan, env exec.Env) (exec.Rows, error) {
-	program, err := exec.Compile(p)
+	program, err := exec.Compile(p, new(table.Descriptors))
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/table"
 )
 
 // TestConcurrentRuns runs each program in several goroutines at once.
@@ -22,7 +23,7 @@ func TestConcurrentRuns(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
-		program, err := exec.Compile(p)
+		program, err := exec.Compile(p, new(table.Descriptors))
 		if err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}

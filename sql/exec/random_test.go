@@ -135,7 +135,7 @@ func (db *testDB) rows(t *testing.T, sql string) []string {
 	if err != nil {
 		t.Fatalf("%s\n%v", sql, err)
 	}
-	program, err := exec.Compile(p)
+	program, err := exec.Compile(p, new(table.Descriptors))
 	if err != nil {
 		t.Fatalf("%s\n%v", sql, err)
 	}

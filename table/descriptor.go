@@ -4,14 +4,33 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sync/atomic"
-	"unsafe"
+	"sync"
 
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// plan is what writing a table takes that does not change from row to row. Plans are immutable.
-type plan struct {
+// Descriptors are what writing rows takes that follows from one schema version: a descriptor of each table that was written, made when
+// that first happened. They live as long as the version does. The zero value is ready to use, by many goroutines at once.
+type Descriptors struct {
+	byTable sync.Map // *schema.Table to *descriptor
+}
+
+// of finds or makes the descriptor of a table.
+func (d *Descriptors) of(t *schema.Table) (*descriptor, error) {
+	if found, ok := d.byTable.Load(t); ok {
+		return found.(*descriptor), nil
+	}
+	made, err := newDescriptor(t)
+	if err != nil {
+		return nil, err
+	}
+	found, _ := d.byTable.LoadOrStore(t, made)
+	return found.(*descriptor), nil
+}
+
+// descriptor is what writing rows of a table takes that follows from its definition. Making it takes longer than a commit of one row. A
+// descriptor is immutable.
+type descriptor struct {
 	table   *schema.Table
 	layout  *Layout
 	parent  *Layout          // of the table that must have a row for every row here, or nil
@@ -27,40 +46,24 @@ type plan struct {
 	watched bool
 }
 
-// plans keeps plans of tables that were written of late, each in the place that its table's
-// address says. A commit of one row takes less than making its table's plan.
-var plans [256]atomic.Pointer[plan]
-
-func planFor(t *schema.Table) (*plan, error) {
-	place := &plans[uintptr(unsafe.Pointer(t))/unsafe.Sizeof(*t)%uintptr(len(plans))]
-	if p := place.Load(); p != nil && p.table == t {
-		return p, nil
-	}
-	p, err := newPlan(t)
-	if err == nil {
-		place.Store(p)
-	}
-	return p, err
-}
-
-func newPlan(t *schema.Table) (*plan, error) {
-	p := &plan{table: t, layout: TableLayout(t)}
+func newDescriptor(t *schema.Table) (*descriptor, error) {
+	d := &descriptor{table: t, layout: TableLayout(t)}
 	if t.Interleave == schema.InterleaveNoAction || t.Interleave == schema.InterleaveCascade {
-		p.parent = TableLayout(t.Parent)
+		d.parent = TableLayout(t.Parent)
 	}
 	for _, x := range t.Indexes {
-		p.indexes = append(p.indexes, newIndexTarget(x))
+		d.indexes = append(d.indexes, newIndexTarget(x))
 	}
-	p.watched = len(t.Indexes) > 0 || len(t.ForeignKeys) > 0 || len(t.ReferencedBy) > 0
+	d.watched = len(t.Indexes) > 0 || len(t.ForeignKeys) > 0 || len(t.ReferencedBy) > 0
 	for _, child := range t.Children {
-		p.watched = p.watched || child.Interleave != schema.InterleaveIn
+		d.watched = d.watched || child.Interleave != schema.InterleaveIn
 	}
-	p.foreign, p.referencedBy = newForeignKeys(t.ForeignKeys), newForeignKeys(t.ReferencedBy)
+	d.foreign, d.referencedBy = newForeignKeys(t.ForeignKeys), newForeignKeys(t.ReferencedBy)
 	var err error
-	if p.computed, err = orderGenerated(t, func(*schema.Column) bool { return true }); err != nil {
+	if d.computed, err = orderGenerated(t, func(*schema.Column) bool { return true }); err != nil {
 		return nil, err
 	}
-	if p.written, err = orderGenerated(t, p.writes); err != nil {
+	if d.written, err = orderGenerated(t, d.writes); err != nil {
 		return nil, err
 	}
 	var base []*schema.Column
@@ -70,12 +73,12 @@ func newPlan(t *schema.Table) (*plan, error) {
 		}
 		base = append(base, c)
 		if c.KeyOrdinal < 0 {
-			p.stored = append(p.stored, c)
+			d.stored = append(d.stored, c)
 		}
 	}
-	sortByID(p.stored)
-	p.whole, err = NewProjection(t, nil, base)
-	return p, err
+	sortByID(d.stored)
+	d.whole, err = NewProjection(t, nil, base)
+	return d, err
 }
 
 // indexTarget is an index as Changes writes it.
@@ -136,16 +139,16 @@ func orderGenerated(t *schema.Table, wanted func(*schema.Column) bool) (order []
 }
 
 // writes says whether c ends up in a row, an index entry or a check.
-func (p *plan) writes(c *schema.Column) bool {
+func (d *descriptor) writes(c *schema.Column) bool {
 	if c.Stored || c.KeyOrdinal >= 0 {
 		return true
 	}
-	for _, x := range p.indexes {
+	for _, x := range d.indexes {
 		if x.uses[c.Ordinal] {
 			return true
 		}
 	}
-	for _, k := range p.table.Checks {
+	for _, k := range d.table.Checks {
 		if slices.Contains(k.Expr.Uses, c) {
 			return true
 		}

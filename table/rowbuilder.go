@@ -1,0 +1,258 @@
+package table
+
+import (
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// rowBuilder makes whole rows of the values that a mutation or a DML statement gives for some columns. What follows from the list of
+// columns is worked out once for all rows.
+type rowBuilder struct {
+	*target
+	op      Op
+	columns []*schema.Column
+	given   []bool // by ordinal
+	// omitted are the columns, not generated, that an insert fills with defaults or NULL.
+	omitted []*schema.Column
+	// missing is the first omitted column that must have a value and has no default; nil if there is none.
+	missing *schema.Column
+	// refreshed are the columns that an update sets by ON UPDATE.
+	refreshed []*schema.Column
+	// blind says that a row can be written without knowing whether it is there, and as what.
+	blind bool
+	// inserts and updates are the mutations that a row counts for, without indexes.
+	inserts, updates int64
+}
+
+// newRowBuilder makes the builder of mutations or inserts, whose columns name the key.
+func newRowBuilder(g *target, op Op, columns []*schema.Column) (*rowBuilder, error) {
+	b, err := makeRowBuilder(g, op, columns)
+	if err != nil {
+		return nil, err
+	}
+	if op != Update && b.missing != nil {
+		return nil, usererror.ValueMissing(g.table.FullName(), b.missing.Name)
+	}
+	return b, b.checkKeyGiven()
+}
+
+// newUpdateBuilder makes the builder of an SQL update, whose columns are not of the key.
+func newUpdateBuilder(g *target, columns []*schema.Column) (*rowBuilder, error) {
+	for _, c := range columns {
+		if c.KeyOrdinal >= 0 {
+			return nil, usererror.KeyColumnChanged(g.table.FullName(), c.Name)
+		}
+	}
+	return makeRowBuilder(g, Update, columns)
+}
+
+func makeRowBuilder(g *target, op Op, columns []*schema.Column) (*rowBuilder, error) {
+	b := &rowBuilder{target: g, op: op, columns: columns, given: make([]bool, len(g.table.Columns))}
+	for _, c := range columns {
+		if b.given[c.Ordinal] {
+			return nil, usererror.ColumnRepeated(c.Name)
+		}
+		if c.Generated != nil && (c.KeyOrdinal < 0 || op != Update) {
+			return nil, usererror.WriteToGenerated(g.table.FullName(), c.Name)
+		}
+		b.given[c.Ordinal] = true
+	}
+	setsSome := b.setsNonKey()
+	for _, c := range g.table.Columns {
+		if b.given[c.Ordinal] || c.Generated != nil {
+			continue
+		}
+		b.omitted = append(b.omitted, c)
+		if b.missing == nil && c.Default == nil && c.NeedsValue() {
+			b.missing = c
+		}
+		if c.OnUpdate != nil && setsSome {
+			b.refreshed = append(b.refreshed, c)
+		}
+	}
+	b.blind = b.isBlind()
+	b.count()
+	return b, nil
+}
+
+// setsNonKey says whether any column outside the key is given.
+func (b *rowBuilder) setsNonKey() bool {
+	for _, c := range b.columns {
+		if c.KeyOrdinal < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// checkKeyGiven sees to it that an update names the row: by all of its key, or by what a generated part is made of.
+func (b *rowBuilder) checkKeyGiven() error {
+	if b.op != Update {
+		return nil
+	}
+	for _, p := range b.table.Key {
+		c := p.Column
+		if b.given[c.Ordinal] {
+			continue
+		}
+		if c.Generated == nil {
+			return usererror.KeyColumnMissing(b.table.FullName(), c.Name)
+		}
+		for _, u := range c.Generated.Uses {
+			if !b.given[u.Ordinal] {
+				return usererror.KeyColumnMissing(b.table.FullName(), c.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// isBlind says whether the row that comes out is the same whatever was there, and nothing hangs on what goes.
+func (b *rowBuilder) isBlind() bool {
+	if b.watched || b.op == Insert || b.op == Update {
+		return false
+	}
+	return b.op == Replace || len(b.omitted) == len(b.refreshed)
+}
+
+// count works out the mutation count of one row: the columns written, the key's always among them,
+// and what defaults, ON UPDATE and stored generated columns write besides.
+func (b *rowBuilder) count() {
+	var given, filled, refreshed int64
+	for _, c := range b.table.Columns {
+		switch {
+		case b.given[c.Ordinal] || c.KeyOrdinal >= 0:
+			given++
+		case c.Generated != nil && c.Stored:
+			filled++
+			if anyChanged(c.Generated.Uses, b.given) {
+				refreshed++
+			}
+		case c.Default != nil:
+			filled++
+		}
+	}
+	b.inserts = given + filled
+	b.updates = given + refreshed + int64(len(b.refreshed))
+}
+
+// fillNew makes row the new row with these values, and checks each of its columns.
+func (b *rowBuilder) fillNew(c *Changes, row []value.Value, vals []value.Value) error {
+	clear(row)
+	b.give(row, vals)
+	if err := c.checkValues(b.table, b.columns, row); err != nil {
+		return err
+	}
+	if err := b.fillOmitted(row); err != nil {
+		return err
+	}
+	for _, col := range b.omitted {
+		if col.Default == nil {
+			continue
+		}
+		if err := c.checkValue(b.table, col, row[col.Ordinal]); err != nil {
+			return err
+		}
+	}
+	if err := b.generateNew(row); err != nil {
+		return err
+	}
+	return c.checkValues(b.table, b.generated, row)
+}
+
+// propose makes row the new row with these values, and checks nothing.
+func (b *rowBuilder) propose(row []value.Value, vals []value.Value) error {
+	clear(row)
+	b.give(row, vals)
+	if err := b.fillOmitted(row); err != nil {
+		return err
+	}
+	return b.generateNew(row)
+}
+
+// checkProposed checks each column of a row that propose has made.
+func (b *rowBuilder) checkProposed(c *Changes, row []value.Value) error {
+	for _, col := range b.table.Columns {
+		if col.Generated != nil {
+			continue
+		}
+		if err := c.checkValue(b.table, col, row[col.Ordinal]); err != nil {
+			return err
+		}
+	}
+	return c.checkValues(b.table, b.generated, row)
+}
+
+// give puts the given values in row.
+func (b *rowBuilder) give(row []value.Value, vals []value.Value) {
+	for i, col := range b.columns {
+		row[col.Ordinal] = vals[i]
+	}
+}
+
+// fillOmitted puts defaults or NULL in the columns of a new row that no value was given for.
+func (b *rowBuilder) fillOmitted(row []value.Value) (err error) {
+	for _, col := range b.omitted {
+		if row[col.Ordinal], err = DefaultOf(col); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DefaultOf is what a column of a new row holds that no value was given for: the value of its DEFAULT, or NULL.
+func DefaultOf(c *schema.Column) (value.Value, error) {
+	if c.Default == nil {
+		return value.Null(c.Type.Kind), nil
+	}
+	return c.Default.Eval(nil)
+}
+
+// generateNew computes the generated columns of a new row.
+func (b *rowBuilder) generateNew(row []value.Value) error {
+	for i := range b.changed {
+		b.changed[i] = true
+	}
+	return b.generate(row, b.changed)
+}
+
+// fillUpdate changes row, which holds the old values, to what it is after an update, and checks what changes.
+func (b *rowBuilder) fillUpdate(c *Changes, row []value.Value, vals []value.Value) error {
+	b.give(row, vals)
+	if err := c.checkValues(b.table, b.columns, row); err != nil {
+		return err
+	}
+	copy(b.changed, b.given)
+	for _, p := range b.table.Key {
+		b.changed[p.Column.Ordinal] = false
+	}
+	for _, col := range b.refreshed {
+		b.changed[col.Ordinal] = true
+		if err := b.fill(c, row, col, col.OnUpdate); err != nil {
+			return err
+		}
+	}
+	if err := b.generate(row, b.changed); err != nil {
+		return err
+	}
+	for _, col := range b.generated {
+		if !b.changed[col.Ordinal] {
+			continue
+		}
+		if err := c.checkValue(b.table, col, row[col.Ordinal]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fill computes a column of row by an expression, and checks the value.
+func (b *rowBuilder) fill(c *Changes, row []value.Value, col *schema.Column, e *schema.Expr) error {
+	v, err := b.evaluate(e, row)
+	if err != nil {
+		return err
+	}
+	row[col.Ordinal] = v
+	return c.checkValue(b.table, col, v)
+}
