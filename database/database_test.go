@@ -84,12 +84,16 @@ func (b *bed) alter(statements ...string) {
 
 // insert writes rows of two INT64 columns by mutation.
 func (b *bed) insert(tableName string, rows ...[2]int64) error {
-	t := b.db.Catalog().Table(tableName)
+	c := b.db.Catalog()
+	t := c.Table(tableName)
 	m := table.Mutation{Op: table.Insert, Table: t, Columns: t.Columns[:2]}
 	for _, r := range rows {
 		m.Rows = append(m.Rows, []value.Value{value.OfInt64(r[0]), value.OfInt64(r[1])})
 	}
 	tx := b.db.Transactions().Begin(txn.Options{})
+	if err := tx.DependOn(context.Background(), b.db.Mutations(c, &m).Dependencies(m.Op), c); err != nil {
+		return err
+	}
 	_, err := tx.Commit(context.Background(), func(w table.Writer) error {
 		_, err := table.Apply(context.Background(), w, new(table.Descriptors), []table.Mutation{m}, time.Now())
 		return err
