@@ -14,19 +14,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// An attempt is what statistics know of one attempt of a read-write transaction.
+// An attempt is what the statistics record of one attempt of a read-write transaction; a client that is told ABORTED makes another.
 type attempt struct {
 	db       *database.Database
 	began    time.Time
 	timeline *live.TimelineRecorder
 
-	mu         sync.Mutex // guards what follows: reads run side by side, and beside the commit
+	mu         sync.Mutex // guards the fields below: the transaction's reads run at the same time as each other, and as the commit
 	footprint  stats.Footprint
-	committing time.Time // when Commit came; zero before
-	stillborn  bool      // its first request failed: to the client it has never begun
+	committing time.Time // when Commit was received; zero before
+	unknown    bool      // to the client: its first request failed, so that the client never got its id
 }
 
-// begin begins an attempt with options that may be added to.
+// begin begins the attempt. It adds to the options what the transaction needs to report its waits for locks.
 func (a *attempt) begin(db *database.Database, opts *txn.Options, now time.Time) {
 	a.db, a.began = db, now
 	opts.Owner = a
@@ -35,7 +35,7 @@ func (a *attempt) begin(db *database.Database, opts *txn.Options, now time.Time)
 	}
 }
 
-// commit notes that Commit came.
+// commit notes that Commit was received.
 func (a *attempt) commit(now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -46,7 +46,7 @@ func (a *attempt) commit(now time.Time) {
 func (a *attempt) neverBegan() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.stillborn = true
+	a.unknown = true
 }
 
 // waited notes a wait for a lock in the timeline.
@@ -80,7 +80,7 @@ func (a *attempt) wrote(list []table.Written) {
 	}
 }
 
-// end counts the attempt; outcome is nil if it was committed.
+// end adds the attempt to the statistics of transactions; outcome is nil if it was committed.
 func (a *attempt) end(tx *txn.Tx, now time.Time, outcome error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -99,7 +99,7 @@ func (a *attempt) end(tx *txn.Tx, now time.Time, outcome error) {
 	if !a.committing.IsZero() {
 		x.CommitLatency = now.Sub(a.committing)
 	}
-	if !a.stillborn || x.Outcome == stats.AbortedEarly {
+	if !a.unknown || x.Outcome == stats.AbortedEarly {
 		a.db.Stats().Transaction(&x)
 	}
 	a.finishTimeline(now, x, outcome)
@@ -123,8 +123,8 @@ func (a *attempt) finishTimeline(now time.Time, x stats.Transaction, outcome err
 	a.timeline.Finish(now, text)
 }
 
-// outcome is how the attempt ended. Whatever a commit finds wrong with its rows (taken keys, missing rows, broken
-// constraints) is a failed precondition to statistics, also where clients are told more precisely.
+// outcome is how the attempt ended. If a commit is refused for its rows (keys that exist, rows that do not, broken constraints), the
+// statistics count a failed precondition, also where the client gets a more precise code.
 func (a *attempt) outcome(err error) stats.TxnOutcome {
 	code := status.Code(err)
 	if a.committing.IsZero() {

@@ -12,8 +12,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// executeBatchDML answers ExecuteBatchDml: statements run in order up to the
-// first that fails; the reply holds the results of those before it, and its error as a status.
+// executeBatchDML answers ExecuteBatchDml. Statements run in order until one fails. The reply
+// holds the results of those that succeeded, and the error of the one that failed as its status.
 func (s *service) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (reply *spannerpb.ExecuteBatchDmlResponse, err error) {
 	ses, err := s.sessions.find(req.Session)
 	if err != nil {
@@ -75,7 +75,7 @@ func checkBatch(req *spannerpb.ExecuteBatchDmlRequest) error {
 	return nil
 }
 
-// runBatch runs the statements; failure is the error that stopped them, which the reply holds too.
+// runBatch runs the statements. failure is the error of the one that failed, which the reply holds as its status.
 func (s *service) runBatch(ctx context.Context, sc *scope, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (reply *spannerpb.ExecuteBatchDmlResponse, failure error) {
 	reply = &spannerpb.ExecuteBatchDmlResponse{Status: status.Of(nil)}
 	for i := range req.Statements {

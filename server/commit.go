@@ -18,7 +18,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// commit answers Commit: of a transaction, or of mutations alone.
+// commit answers Commit, of a transaction that the request names or of one made for the request's mutations.
 func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *rpc.Call) (*spannerpb.CommitResponse, error) {
 	ctx = txn.WithMeter(ctx, &c.Cost.CPU)
 	c.Cost.AddMutations(rowsOf(req.Mutations))
@@ -42,15 +42,15 @@ func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *r
 	return nil, usererror.MissingField("transaction")
 }
 
-// commitWork is what one commit adds to a transaction: the mutations that came with it.
+// commitWork is the mutations that one Commit request brings, and what is recorded of them.
 type commitWork struct {
 	record  *cost.Recorder
 	catalog *schema.Catalog // the newest one when the mutations were applied
 	list    []*spannerpb.Mutation
 	now     time.Time
-	count   int64 // of mutations, once applied
+	count   int64 // of mutations as commit_stats counts them, once they are applied
 	attempt *attempt
-	// accesses are what the mutations do with tables, each once.
+	// accesses are what the mutations do with tables, without repetitions.
 	accesses []*stats.Access
 }
 
@@ -62,7 +62,7 @@ func (c *commitWork) commit(ctx context.Context, tx *txn.Tx, o txn.CommitOptions
 	return at, err
 }
 
-// apply adds the mutations. It runs inside the commit, so that bad ones make it fail like broken constraints.
+// apply adds the mutations to the transaction. The commit calls it, so that a bad mutation ends the transaction as a broken constraint does.
 func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) error {
 	if len(c.list) == 0 {
 		return nil
@@ -87,8 +87,8 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 	}
 }
 
-// touch notes what the mutations do with tables, and what of the schema they depend on. Neighbours mostly have the same operation,
-// table and columns.
+// touch notes what the mutations do with tables, and what of the schema they depend on. Consecutive mutations mostly have the same
+// operation, table and columns, and are looked up once.
 func (c *commitWork) touch(ctx context.Context, tx *txn.Tx, muts []table.Mutation) error {
 	for i := range muts {
 		m := &muts[i]
@@ -111,7 +111,7 @@ func (c *commitWork) touch(ctx context.Context, tx *txn.Tx, muts []table.Mutatio
 	return nil
 }
 
-// done counts what the mutations did with tables, and the whole transaction with splits.
+// done counts, after the commit, what the mutations did with tables and which splits the transaction wrote in.
 func (c *commitWork) done(tx *txn.Tx, now time.Time) {
 	c.record.AddCommit(c.attempt.db, tx)
 	if len(c.accesses) > 0 {
@@ -189,7 +189,7 @@ func rowsOf(list []*spannerpb.Mutation) int64 {
 	return int64(n)
 }
 
-// committed is what the transaction's Commit was answered, nil if there was none.
+// committed is the reply to the transaction's Commit, nil if it was not committed.
 func (t *transaction) committed() *spannerpb.CommitResponse {
 	t.mu.Lock()
 	defer t.mu.Unlock()

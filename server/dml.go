@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A dmlOutcome is what a DML statement answers: the count, and the rows of THEN RETURN.
-// It is complete before anything is sent, so that it can be sent again.
+// A dmlOutcome is the result of a DML statement: the row count, and the rows of THEN RETURN.
+// It is complete before the first byte is sent, so that the same reply can be sent again.
 type dmlOutcome struct {
 	rowCount int64
 	rows     []byte // of all rows, as PartialResultSet.values elements
@@ -23,7 +23,7 @@ type dmlOutcome struct {
 	stats    exec.Stats
 }
 
-// rowEnd is where a row ends in the bytes of all, and how many bytes of data it and those before it hold.
+// rowEnd is where a row ends in the bytes of all rows, and how many bytes of data the rows up to it have.
 type rowEnd struct {
 	at   int
 	data int64
@@ -56,8 +56,8 @@ func (r *storedRows) AppendWire(dst []byte) []byte {
 
 func (r *storedRows) DataSize() int64 { return r.data }
 
-// onceBySeqno runs a writing request of a transaction, unless it was answered
-// before under this seqno. The transaction's other writing requests wait.
+// onceBySeqno runs a writing request of a transaction, or returns the answer that a request with the same seqno got before.
+// Other writing requests of the transaction wait meanwhile.
 func (sc *scope) onceBySeqno(ctx context.Context, seqno int64, request uint64, run func() replay) (replay, error) {
 	t, replays := sc.transaction, &sc.open.replays
 	if err := t.takeTurn(ctx); err != nil {
@@ -78,13 +78,14 @@ func (sc *scope) onceBySeqno(ctx context.Context, seqno int64, request uint64, r
 	return answer, nil
 }
 
-// mayRepeat says whether a request that comes again should get the same answer, rather than be tried again.
+// mayRepeat says whether the answer is kept for a request that comes again. If the client gave up, or the transaction was aborted, the
+// request is run again instead.
 func mayRepeat(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && !usererror.IsAborted(err)
 }
 
-// runDML runs a statement in a read-write transaction. If it fails it has changed nothing; if it broke a constraint
-// the transaction is over, and the client must roll back.
+// runDML runs a statement in a read-write transaction. A statement that fails changes nothing. If it broke a constraint,
+// the transaction has ended and the client must roll back.
 func (s *service) runDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool, record *cost.Recorder) (*dmlOutcome, error) {
 	before := sc.writer.Savepoint()
 	sc.writer.DML = true
@@ -143,7 +144,7 @@ const (
 	tagStatsLowerBound = 4 << 3
 )
 
-// appendRowCount appends a ResultSetStats field that holds a row count alone.
+// appendRowCount appends a ResultSetStats field with nothing but a row count.
 func appendRowCount(dst []byte, tag, kind byte, n int64) []byte {
 	dst, mark := value.BeginField(dst, tag)
 	dst = binary.AppendUvarint(append(dst, kind), uint64(n))

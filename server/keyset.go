@@ -57,7 +57,7 @@ func keyRange(l *table.Layout, p *spannerpb.KeyRange) (r table.KeyRange, err err
 	return r, err
 }
 
-// keyParts translates a key or the beginning of one. Whether it has enough parts is for the layout to say.
+// keyParts translates a key or a prefix of one. The layout checks whether the key has enough parts.
 func keyParts(l *table.Layout, p *structpb.ListValue) ([]value.Value, error) {
 	columns := l.KeySetColumns()
 	parts := p.GetValues()

@@ -37,7 +37,7 @@ func (s *Server) observing() map[string]http.HandlerFunc {
 // Metrics are what /metrics shows.
 func (s *Server) Metrics() prometheus.Gatherer { return s.gatherer }
 
-// newMetrics registers what the methods are counted with; nil without statistics.
+// newMetrics registers the metrics of the API's methods. It returns nil if the server keeps no statistics.
 func newMetrics(to prometheus.Registerer, cfg Config) *metrics.Methods {
 	if cfg.NoStatistics {
 		return nil

@@ -17,8 +17,8 @@ import (
 // maxReplicaSelections: https://cloud.google.com/spanner/docs/directed-reads#parameters.
 const maxReplicaSelections = 10
 
-// checkRequestOptions validates what every request may carry. Priority is a
-// hint to a scheduler that one process does not need; tags are for statistics.
+// checkRequestOptions validates the options that every request may have. The priority changes nothing: it is a
+// hint to a scheduler, and one process needs none. Tags are for statistics.
 func checkRequestOptions(o *spannerpb.RequestOptions) error {
 	if o == nil {
 		return nil
@@ -57,7 +57,7 @@ func checkTransactionOptions(o *spannerpb.TransactionOptions) error {
 	return nil
 }
 
-// boundOf translates the timestamp bound of a read-only transaction; none is strong.
+// boundOf translates the timestamp bound of a read-only transaction. Without one, reads are strong.
 func boundOf(o *spannerpb.TransactionOptions_ReadOnly) (txn.Bound, error) {
 	switch b := o.GetTimestampBound().(type) {
 	case *spannerpb.TransactionOptions_ReadOnly_ReadTimestamp:
@@ -76,7 +76,7 @@ func boundOf(o *spannerpb.TransactionOptions_ReadOnly) (txn.Bound, error) {
 	return txn.Bound{Kind: txn.Strong}, nil
 }
 
-// multiUseBound is boundOf for a transaction of several reads, which all need one timestamp.
+// multiUseBound is boundOf for a transaction of several reads. They share one timestamp, so bounds that leave it open are refused.
 func multiUseBound(o *spannerpb.TransactionOptions_ReadOnly) (txn.Bound, error) {
 	bound, err := boundOf(o)
 	if err == nil && (bound.Kind == txn.MinReadTimestamp || bound.Kind == txn.MaxStaleness) {
@@ -102,7 +102,7 @@ func stalenessBound(kind txn.BoundKind, field string, d *durationpb.Duration) (t
 	return txn.Bound{Kind: kind, Duration: d.AsDuration()}, nil
 }
 
-// checkQueryOptions validates what a query wants of the optimizer. It has no effect, as there is but one.
+// checkQueryOptions validates the optimizer version and statistics that a query asks for. They change nothing: there is one optimizer.
 func checkQueryOptions(o *spannerpb.ExecuteSqlRequest_QueryOptions, db *database.Database) error {
 	if o == nil {
 		return nil
@@ -116,7 +116,7 @@ func checkQueryOptions(o *spannerpb.ExecuteSqlRequest_QueryOptions, db *database
 	return nil
 }
 
-// checkDirectedRead validates directed_read_options; there is one replica, so they change nothing.
+// checkDirectedRead validates directed_read_options. They change nothing: there is one replica.
 func checkDirectedRead(o *spannerpb.DirectedReadOptions, readOnly bool) error {
 	if o == nil {
 		return nil
@@ -134,7 +134,7 @@ func checkDirectedRead(o *spannerpb.DirectedReadOptions, readOnly bool) error {
 // maxCommitDelay: https://cloud.google.com/spanner/docs/throughput-optimized-writes.
 const maxCommitDelay = 500 * time.Millisecond
 
-// commitDelay is how long a commit may be held back to share its sync with others.
+// commitDelay is how long a commit may be delayed so that it shares a sync to disk with other commits.
 func commitDelay(d *durationpb.Duration) (time.Duration, error) {
 	if d == nil {
 		return 0, nil

@@ -14,10 +14,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A partition is what a partition token says: a part of what a read or query
+// A partition is the content of a partition token: a part of the keys that a read or query
 // reads, in one read-only transaction.
 type partition struct {
-	whole bool // not cut: all of it
+	whole bool // the read or query was not divided: the partition is all of it
 	span  table.Span
 }
 
@@ -42,7 +42,7 @@ func (p partition) token(k token.Key, request uint64, transaction []byte) []byte
 	return k.Seal(dst, 0)
 }
 
-// parsePartition reads a token; request and transaction are of the request that carries it.
+// parsePartition reads a token. request is the fingerprint, and transaction the transaction id, of the request that carries it.
 func parsePartition(k token.Key, data []byte, request uint64, transaction []byte) (*partition, error) {
 	body, ok := k.Open(data)
 	if !ok || len(body) < 10 || body[0] != partitionVersion {
@@ -74,7 +74,7 @@ func (p *partition) within(spans []table.Span) []table.Span {
 	return table.Within(spans, p.span)
 }
 
-// restrict is the partition as a query is restricted to it; nil for all.
+// restrict is the span of keys that a query is restricted to; nil for all keys.
 func (p *partition) restrict() *table.Span {
 	if p.whole {
 		return nil
@@ -138,7 +138,7 @@ func (s *service) partitionQuery(ctx context.Context, req *spannerpb.PartitionQu
 	return s.partitions(&sc, parts, f.Sum, req.Transaction), nil
 }
 
-// scanSpace is all that a scan might read.
+// scanSpace is the span of all keys of the table or index that a scan reads.
 func scanSpace(scan *plan.Scan) table.Span {
 	layout := table.TableLayout(scan.Table)
 	if scan.Index != nil {
@@ -175,7 +175,7 @@ func cover(spans []table.Span) table.Span {
 	last := spans[len(spans)-1]
 	end := last.End
 	if last.IsPoint() {
-		end = append(bytes.Clone(last.Start), 0) // the next key there could be
+		end = append(bytes.Clone(last.Start), 0) // just behind the point
 	}
 	return table.Span{Start: spans[0].Start, End: end}
 }
@@ -192,7 +192,7 @@ func cutPartitions(sc *scope, span table.Span, o *spannerpb.PartitionOptions) ([
 	return parts, nil
 }
 
-// partitions is the reply: a token for each part, bound to the transaction.
+// partitions makes the reply: a token for each partition, which is good only in the transaction.
 func (s *service) partitions(sc *scope, parts []partition, request uint64, selector *spannerpb.TransactionSelector) *spannerpb.PartitionResponse {
 	id := selector.GetId()
 	if sc.reply.ID != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// answerCall runs CALL procedure(arguments); its plan makes the arguments.
+// answerCall runs CALL procedure(arguments). The statement's plan returns one row: the values of the arguments.
 func (s *service) answerCall(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
 	args, err := arguments(ctx, sc, stmt, params, q)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *service) answerCall(ctx context.Context, q queryRequest, sc *scope, stm
 	return answer(&result.Result{Transaction: &sc.reply})
 }
 
-// arguments are those of a CALL.
+// arguments evaluates the arguments of a CALL.
 func arguments(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, q queryRequest) ([]value.Value, error) {
 	rows, err := stmt.Run(ctx, database.Run{View: sc.view(), Params: params}, q.call.Cost.Began)
 	if err != nil {

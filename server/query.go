@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// errPendingParam is why spanner.commit_timestamp() is no parameter.
+// errPendingParam is what a user is told who passes spanner.commit_timestamp() as a parameter.
 var errPendingParam = errors.New("a commit timestamp cannot be a parameter")
 
 // A queryRequest is an ExecuteSql or ExecuteStreamingSql that has been checked.
@@ -30,7 +30,7 @@ type queryRequest struct {
 	resume      *result.Resumption // of a resume token, or nil
 }
 
-// checkQuery finds what is wrong with a statement's request before the text is looked at.
+// checkQuery validates the request of a statement, but for the statement's text, and finds its session.
 func (s *service) checkQuery(req *spannerpb.ExecuteSqlRequest, c *rpc.Call) (q queryRequest, err error) {
 	q.ExecuteSqlRequest, q.call = req, c
 	q.text = sqlText{sql: req.Sql, params: req.Params, types: req.ParamTypes}
@@ -108,7 +108,7 @@ func (s *service) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlReque
 	return reply, err
 }
 
-// withQuery runs a statement of any kind and calls answer with its result.
+// withQuery runs a statement of any kind and calls answer with its result. The result is good until answer returns.
 func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*result.Result) error) (err error) {
 	sc, err := s.openScope(ctx, scopeRequest{
 		session:  q.session,
@@ -165,7 +165,7 @@ func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*re
 	return s.answerQuery(ctx, q, &sc, stmt, params, answer)
 }
 
-// kind tells rows of one text apart in statistics.
+// kind says how the statement is counted: statistics keep partitioned queries and partitioned DML apart from others with the same text.
 func (q *queryRequest) kind(sc *scope) stats.QueryKind {
 	switch {
 	case sc.isPartitioned():

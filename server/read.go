@@ -23,7 +23,7 @@ type readRequest struct {
 	resume      *result.Resumption // of a resume token, or nil
 }
 
-// checkRead finds what is wrong with a read before it touches data.
+// checkRead validates the request of a read, but for the names of table and columns, and finds its session.
 func (s *service) checkRead(req *spannerpb.ReadRequest) (r readRequest, err error) {
 	r.ReadRequest = req
 	if r.session, err = s.sessions.find(req.Session); err != nil {
@@ -82,7 +82,7 @@ func checkReadFields(req *spannerpb.ReadRequest) error {
 	return nil
 }
 
-// withRead opens what a read reads and calls answer with the result.
+// withRead opens the rows of a read and calls answer with the result. The result is good until answer returns.
 func (s *service) withRead(ctx context.Context, r readRequest, c *rpc.Call, answer func(*result.Result) error) (err error) {
 	sc, err := s.openScope(ctx, scopeRequest{
 		session:  r.session,

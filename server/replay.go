@@ -6,8 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// replays are the writing requests that a transaction has answered, by seqno:
-// one that comes again, because its reply was lost, gets the same answer and changes nothing.
+// replays are the answers of a transaction's writing requests, by seqno. A client that did not get a reply
+// sends the request again; it then gets the same answer, and nothing is written twice.
 // A seqno must be higher than all before it.
 type replays struct {
 	bySeqno map[int64]replay

@@ -17,8 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A scope is what one request reads, or writes, in: a snapshot of its own, or
-// a transaction that other requests may share. It ends with the request.
+// A scope is where one request reads and writes: in a snapshot of its own, or in
+// a transaction that it shares with other requests. It ends with the request.
 type scope struct {
 	session *session
 	catalog *schema.Catalog
@@ -38,10 +38,10 @@ type scopeRequest struct {
 	selector *spannerpb.TransactionSelector
 	tag      string             // of the transaction
 	resume   *result.Resumption // of a resume token, or nil
-	meter    txn.Meter          // need not run while the request waits for a time to come; nil: there is none
+	meter    txn.Meter          // pauses while the request waits for a read timestamp in the future; nil if there is none
 }
 
-// openScope finds or begins what a request runs in. The scope must be closed, also after an error.
+// openScope opens a snapshot, begins a transaction or finds the one that the request names. The scope must be closed, also after an error.
 func (s *service) openScope(ctx context.Context, r scopeRequest) (sc scope, err error) {
 	sc.session, sc.meter = r.session, r.meter
 	var at mvcc.Timestamp // of a snapshot that is resumed
@@ -135,7 +135,7 @@ func (s *service) openByID(ctx context.Context, sc *scope, id []byte) (err error
 // enter makes the scope one of a transaction, if the transaction can still be used.
 func (sc *scope) enter(t *transaction) error {
 	sc.transaction, sc.catalog = t, sc.session.db.Catalog()
-	if t.partitioned { // its parts are transactions of their own
+	if t.partitioned { // the statement runs in transactions of its own
 		return nil
 	}
 	open, err := t.current()
@@ -145,13 +145,13 @@ func (sc *scope) enter(t *transaction) error {
 	if err := open.tx.Enter(); err != nil {
 		return err
 	}
-	open.tx.Leave() // what the request reads and writes enters again
+	open.tx.Leave() // each read and write of the request enters for itself
 	sc.open, sc.writer = open, open.tx.Request()
 	return nil
 }
 
-// dependOn has a schema change abort the transaction, if there is one, should it alter what d names. It must be called before
-// the request reads or writes.
+// dependOn makes the transaction, if there is one, depend on the parts of the schema that d names: a schema change that alters one of
+// them aborts it. It must be called before the request reads or writes.
 func (sc *scope) dependOn(ctx context.Context, d *schema.Dependencies) error {
 	if sc.writer == nil {
 		return nil
@@ -159,8 +159,8 @@ func (sc *scope) dependOn(ctx context.Context, d *schema.Dependencies) error {
 	return sc.writer.DependOn(ctx, d, sc.catalog)
 }
 
-// close ends the scope, with the error of the request. A transaction whose
-// first request failed has not begun, unless the client has its id already and may go on with it.
+// close ends the scope of a request that ended with err. If the request was to begin a transaction and failed before the client
+// got the transaction's id, the transaction is forgotten: to the client it has never begun.
 func (sc *scope) close(err error) {
 	if sc.snapshot != nil {
 		sc.snapshot.Close()
@@ -175,8 +175,8 @@ func (sc *scope) close(err error) {
 	}
 }
 
-// tooEarly is the error that resolving a request ended with. If the same goes well with the newest schema,
-// the user reads at a time before that: the error says so.
+// tooEarly is the error err that resolving names in the schema of the snapshot ended with. If resolve succeeds in the newest schema, the user
+// reads at a time before that schema, and the error says at which.
 func (sc *scope) tooEarly(err error, resolve func(*schema.Catalog) error) error {
 	newest := sc.session.db.Catalog()
 	if sc.snapshot == nil || sc.catalog == newest || resolve(newest) != nil {

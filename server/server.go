@@ -28,7 +28,7 @@ type Config struct {
 	Log   *slog.Logger
 	// Random is where the names of sessions and operations come from; nil is the system's.
 	Random io.Reader
-	// NoStatistics is to measure and count nothing; the registry has a setting of its own.
+	// NoStatistics turns measuring and counting off. The registry has a setting of its own.
 	NoStatistics bool
 }
 
@@ -50,11 +50,11 @@ type Server struct {
 }
 
 const (
-	// readHeaderTimeout keeps connections that send nothing from piling up.
+	// readHeaderTimeout closes HTTP connections that send nothing.
 	readHeaderTimeout = 30 * time.Second
-	// sweepInterval is how often sessions and transactions are looked through for abandoned ones.
+	// sweepInterval is how often the server looks for sessions and transactions that their clients have abandoned.
 	sweepInterval = time.Minute
-	// closeGrace is how long requests may go on once the server is told to stop.
+	// closeGrace is how long requests may go on after Close is called.
 	closeGrace = 2 * time.Second
 )
 
@@ -85,7 +85,7 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 	return s
 }
 
-// Close stops serving: requests may finish for a moment, then they are cut off.
+// Close stops serving. Requests may finish within closeGrace; then they are cut off.
 func (s *Server) Close() error {
 	s.closing()
 	s.grpc.Close(closeGrace)
@@ -106,7 +106,7 @@ func (s *Server) report(which string, err error) {
 	}
 }
 
-// sweep gives up what clients left behind.
+// sweep ends abandoned sessions and transactions until ctx ends.
 func (s *Server) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepInterval)
 	defer tick.Stop()
@@ -129,7 +129,7 @@ func newAccount(cfg Config) *cpu.Account {
 	return cpu.NewAccount()
 }
 
-// keepAccount has the account learn what messages cost.
+// keepAccount has the account deal out, again and again, the CPU time that belongs to no single request.
 func (s *Server) keepAccount(ctx context.Context) {
 	tick := time.NewTicker(cpu.TickEvery)
 	defer tick.Stop()

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/token"
 )
 
-// A service answers google.spanner.v1.Spanner: the requests that read and write rows. Those about sessions are answered by its sessions.
+// A service answers the requests of google.spanner.v1.Spanner, which read and write rows. Its sessions answer those about sessions.
 type service struct {
 	clock        func() time.Time
 	tokens       token.Key

@@ -40,7 +40,7 @@ type sessions struct {
 	byName   sync.Map  // string → *session
 }
 
-// sessionIDBytes is how much randomness is in a session's name.
+// sessionIDBytes is how many random bytes the name of a session has.
 const sessionIDBytes = 16
 
 // create makes a session of a database.
@@ -83,8 +83,8 @@ func (s *sessions) find(name string) (*session, error) {
 	return ses, nil
 }
 
-// noSession says why there is no session of this name: the name is none, its
-// database is gone, or the session is.
+// noSession says why there is no session of this name: the name is malformed, or its
+// instance, its database or the session does not exist.
 func (s *sessions) noSession(name string) error {
 	db, id, ok := strings.Cut(name, "/sessions/")
 	if !ok || id == "" || strings.Contains(id, "/") || database.CheckDatabaseName(db) != nil {
@@ -125,7 +125,7 @@ const (
 	multiplexedSessionLife = 28 * 24 * time.Hour
 )
 
-// sweep ends sessions that nobody uses and forgets those of dropped databases.
+// sweep ends sessions that have been idle for too long and forgets those of dropped databases.
 func (s *sessions) sweep(now time.Time) {
 	s.byName.Range(func(_, v any) bool {
 		ses := v.(*session)

@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// sqlText is a statement as a request gives it: text, values and declared types of parameters.
+// sqlText is a statement as it stands in a request: its text, and the values and declared types of its parameters.
 type sqlText struct {
 	sql    string
 	params *structpb.Struct
@@ -39,7 +39,7 @@ func (q sqlText) prepare(ctx context.Context, sc *scope, opts database.Options) 
 	return stmt, nil
 }
 
-// declared are the parameters of the request by lower-cased name; the type is nil where none is declared.
+// declared are the types of the request's parameters by lower-cased name. The type is nil where the request has a value and no type.
 func (q sqlText) declared() (map[string]*value.Type, error) {
 	values := q.params.GetFields()
 	if len(values) == 0 && len(q.types) == 0 {
@@ -62,7 +62,7 @@ func (q sqlText) declared() (map[string]*value.Type, error) {
 	return declared, nil
 }
 
-// bind makes the values of the statement's parameters, in its order.
+// bind returns the values of the statement's parameters, in the order in which the plan numbers them.
 func (q sqlText) bind(stmt *database.Statement) ([]value.Value, error) {
 	params := stmt.Plan.Params
 	if len(params) == 0 {

@@ -22,8 +22,8 @@ import (
 // Reads of one transaction run side by side. Statements that write, commits and
 // rollbacks take turns.
 //
-// Thousands that have ended are remembered, so one that has ended keeps no more
-// than what later requests are answered.
+// The server remembers thousands of transactions that have ended, so such a transaction keeps only what it answers to
+// later requests.
 type transaction struct {
 	id          []byte
 	number      uint64
@@ -42,7 +42,7 @@ type transaction struct {
 	reply   *spannerpb.CommitResponse // what another Commit is answered
 }
 
-// An openTransaction is what a read-write transaction needs until it ends. Requests that began before the end may use it longer.
+// An openTransaction is what a read-write transaction needs until it ends. A request that began before the end may use it after the end.
 type openTransaction struct {
 	attempt
 	tx *txn.Tx
@@ -52,7 +52,7 @@ type openTransaction struct {
 	mutations int64 // how many the statements so far count for in commit_stats
 }
 
-// abandonedAfter is when an active transaction that nobody uses is given up; it has lost its locks long before.
+// abandonedAfter is how long a transaction may be without a request before it is rolled back. Other transactions can take its locks much sooner.
 const abandonedAfter = time.Hour
 
 // Transaction ids are opaque to clients:
@@ -150,8 +150,8 @@ func (ts *transactions) options(ses *session, o *spannerpb.TransactionOptions, t
 	return opts
 }
 
-// previous is the age of the aborted attempt that a new transaction repeats, so
-// that it does not lose to the same others for ever.
+// previous is the age of the aborted attempt that a new transaction repeats. With that age the new one
+// is older than the transactions that began meanwhile, and wins against them.
 func (ts *transactions) previous(ses *session, id []byte) txn.Age {
 	var t *transaction
 	if number, ok := readWriteNumber(id); ok {
@@ -209,7 +209,7 @@ func (t *transaction) takeTurn(ctx context.Context) error {
 
 func (t *transaction) giveTurn() { <-t.turn }
 
-// settle notes that the Tx has ended, if it has: it was aborted, or failed.
+// settle ends the transaction if its Tx was aborted or has failed.
 func (t *transaction) settle() {
 	open, _ := t.current()
 	if open == nil {
@@ -220,7 +220,7 @@ func (t *transaction) settle() {
 	}
 }
 
-// end lets go of what is needed only while the transaction is open, and keeps what later requests are answered.
+// end closes the transaction. It keeps only what later requests are answered: outcome, or reply to another Commit.
 func (t *transaction) end(outcome error, reply *spannerpb.CommitResponse) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -245,7 +245,7 @@ func unless(committed bool, outcome error) error {
 // LockWait implements cost.Transaction: how long the transaction has waited for locks.
 func (t *openTransaction) LockWait() time.Duration { return t.tx.Stats().LockWait }
 
-// abandon ends the transaction because its session went on without it.
+// abandon rolls the transaction back because its session was closed, began another one, or has been idle.
 func (t *transaction) abandon() {
 	open, _ := t.current()
 	if open == nil || open.tx.Rollback() != nil { // committed meanwhile
@@ -254,7 +254,7 @@ func (t *transaction) abandon() {
 	t.end(usererror.TransactionClosed(), nil)
 }
 
-// forget removes a transaction that never really began: its first request failed.
+// forget removes a transaction whose first request failed, so that to its client it has never begun.
 func (t *transaction) forget() {
 	if open, _ := t.current(); open != nil {
 		open.neverBegan()

@@ -25,8 +25,8 @@ func (s *databases) getDatabaseDDL(_ context.Context, req *databasepb.GetDatabas
 // operationID: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1#updatedatabaseddlrequest.
 var operationID = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
-// updateDatabaseDDL starts a schema change. Text that does not parse is refused at once;
-// what else is wrong is the operation's error, after the statements before it have taken effect.
+// updateDatabaseDDL starts a schema change. A statement that does not parse is refused at once. A statement that fails for another
+// reason ends the operation with its error, after the statements before it have taken effect.
 func (s *databases) updateDatabaseDDL(ctx context.Context, req *databasepb.UpdateDatabaseDdlRequest) (*longrunningpb.Operation, error) {
 	d, err := s.registry.Database(req.Database)
 	if err != nil {

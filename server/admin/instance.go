@@ -113,7 +113,7 @@ func (s *instances) getInstance(_ context.Context, req *instancepb.GetInstanceRe
 	return p, nil
 }
 
-// keepFields clears all fields of m but those named; the name of a resource always stays.
+// keepFields clears all fields of m but those that paths name. The name of the resource always stays.
 func keepFields(m proto.Message, paths []string) {
 	r := m.ProtoReflect()
 	fields := r.Descriptor().Fields()

@@ -11,8 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// instanceConfigs are the configurations that can be named. They change nothing:
-// there is one place, and some clients and scripts insist on a region. Sorted by id.
+// instanceConfigs are the configurations that exist, sorted by id. Which of them an instance has changes nothing: one process serves
+// all data. There are several because some clients and scripts name a region.
 var instanceConfigs = []struct{ id, displayName, location string }{
 	{database.DefaultConfig, "Crowfoot", "local"},
 	{"regional-asia-northeast1", "Tokyo (asia-northeast1)", "asia-northeast1"},

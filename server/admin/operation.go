@@ -22,9 +22,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// operations holds the long-running operations of a server. Those that have ended are in the registry, and
-// outlive it. One that runs when the process dies is forgotten: what it did is in the databases, and a client that asks
-// again is told NOT_FOUND.
+// operations holds the long-running operations of a server that run. Those that have ended are kept in the registry, also over a
+// restart. An operation that runs when the process dies is forgotten: its effects so far stay in the databases, and a client
+// that asks for it is told NOT_FOUND.
 type operations struct {
 	ctx   context.Context // of the server
 	kept  *database.Registry
@@ -37,7 +37,7 @@ type operations struct {
 	last    int64                 // of the numbers in names
 }
 
-// An operation is one of them.
+// An operation is a long-running operation that this process runs or has run.
 type operation struct {
 	name    string // <resource>/operations/<id>
 	started time.Time
@@ -46,15 +46,15 @@ type operation struct {
 
 	mu       sync.Mutex
 	metadata proto.Message
-	ended    *longrunningpb.Operation // what is answered from its end on; nil before
+	ended    *longrunningpb.Operation // with the result; nil until it has ended
 }
 
-// operationPatience is how long a request that starts an operation waits for its end, since most take no
-// time at all and clients would poll. The reply then says that it is done.
+// operationPatience is how long a request that starts an operation waits for its end. Most operations end at once, and a reply that says so
+// saves the client from polling.
 const operationPatience = 2 * time.Second
 
-// start runs work as an operation of a resource and waits for a moment for its end. id may be empty.
-// work may call update with new metadata; it ends early if its context does.
+// start runs work as an operation of a resource and waits up to operationPatience for its end. If id is empty the operation gets one.
+// work may call update with new metadata, and must return early if its context ends.
 func (os *operations) start(ctx context.Context, resource, id string, metadata proto.Message, work func(ctx context.Context, op *operation) (proto.Message, error)) (*longrunningpb.Operation, error) {
 	workCtx, cancel := context.WithCancel(os.ctx)
 	op := &operation{started: os.clock(), cancel: cancel, done: make(chan struct{}), metadata: metadata}
@@ -70,7 +70,7 @@ func (os *operations) start(ctx context.Context, resource, id string, metadata p
 	return op.proto()
 }
 
-// run does the work and keeps its result. A panic is the operation's error alone.
+// run does the work and keeps its result. If the work panics, that is the error of this operation alone.
 func (os *operations) run(ctx context.Context, op *operation, work func(context.Context, *operation) (proto.Message, error)) {
 	response, err := func() (response proto.Message, err error) {
 		defer rpc.Recover(&err)
@@ -87,7 +87,7 @@ func (os *operations) run(ctx context.Context, op *operation, work func(context.
 	if err == nil {
 		err = os.keep(op, ended, os.clock())
 	}
-	if err != nil { // it can be asked for until the server ends
+	if err != nil { // clients can still ask for it until the server ends
 		os.log.Error("operation not kept", slog.String("operation", op.name), slog.Any("error", err))
 	}
 	op.mu.Lock()
@@ -99,7 +99,7 @@ func (os *operations) run(ctx context.Context, op *operation, work func(context.
 	}
 }
 
-// result is what is answered once the operation has ended.
+// result is the operation with its response or error, once it has ended.
 func (op *operation) result(response proto.Message, failed error) (*longrunningpb.Operation, error) {
 	p, err := op.proto()
 	if p == nil {
@@ -117,7 +117,7 @@ func (op *operation) result(response proto.Message, failed error) (*longrunningp
 	return p, err
 }
 
-// keep makes the end of an operation durable, before anybody is told of it. One that was deleted meanwhile stays so.
+// keep stores an operation that has ended, before clients see that it has. An operation that was deleted while it ran stays deleted.
 func (os *operations) keep(op *operation, ended *longrunningpb.Operation, at time.Time) error {
 	os.mu.Lock()
 	deleted := os.running[op.name] != op
@@ -158,7 +158,7 @@ func (os *operations) add(op *operation, resource, id string) error {
 	}
 }
 
-// find finds an operation: op if it runs, else what is answered since its end.
+// find finds an operation: op if it runs, or ended if it has ended.
 func (os *operations) find(name string) (op *operation, ended *longrunningpb.Operation, err error) {
 	if !strings.Contains(name, "/operations/") {
 		return nil, nil, usererror.InvalidResourceName("operation", name)
@@ -197,7 +197,7 @@ func (os *operations) get(name string) (*longrunningpb.Operation, error) {
 // under lists the operations whose names begin with prefix, by name.
 func (os *operations) under(prefix string) ([]*longrunningpb.Operation, error) {
 	byName := map[string]*longrunningpb.Operation{}
-	for _, op := range os.runningUnder(prefix) { // first: what ends meanwhile is found below
+	for _, op := range os.runningUnder(prefix) { // before the kept ones, so that an operation that ends in between is not missed
 		p, err := op.proto()
 		if err != nil {
 			return nil, err
@@ -232,7 +232,7 @@ func (os *operations) runningUnder(prefix string) []*operation {
 	return list
 }
 
-// remove takes an operation out of those that run.
+// remove removes an operation from those that run.
 func (os *operations) remove(op *operation) {
 	os.mu.Lock()
 	defer os.mu.Unlock()
@@ -241,14 +241,14 @@ func (os *operations) remove(op *operation) {
 	}
 }
 
-// forget forgets the operations of a resource that is dropped. The registry has forgotten those that have ended.
+// forget removes the running operations of a resource that was dropped. The registry has removed those that had ended.
 func (os *operations) forget(resource string) {
 	for _, op := range os.runningUnder(resource + "/") {
 		os.remove(op)
 	}
 }
 
-// wait waits for the end of the operation, at most as long as given.
+// wait waits until the operation has ended, ctx has, or limit has passed.
 func (op *operation) wait(ctx context.Context, limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -259,7 +259,7 @@ func (op *operation) wait(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// update changes the metadata; change gets a copy.
+// update replaces the metadata by a copy that change has altered.
 func (op *operation) update(change func(metadata proto.Message)) {
 	op.mu.Lock()
 	defer op.mu.Unlock()

@@ -50,7 +50,7 @@ func (os *operations) deleteOperation(_ context.Context, req *longrunningpb.Dele
 	return &emptypb.Empty{}, os.kept.ForgetOperations(req.Name)
 }
 
-// maxOperationWait bounds WaitOperation without a timeout of its own.
+// maxOperationWait is how long WaitOperation waits if the request has no timeout.
 const maxOperationWait = time.Hour
 
 func (os *operations) waitOperation(ctx context.Context, req *longrunningpb.WaitOperationRequest) (*longrunningpb.Operation, error) {
@@ -69,7 +69,7 @@ func (os *operations) waitOperation(ctx context.Context, req *longrunningpb.Wait
 	return op.proto()
 }
 
-// listOperations lists the operations of a resource; name is <resource>/operations, or the resource.
+// listOperations lists the operations of a resource. The request's name is RESOURCE/operations or RESOURCE.
 func (os *operations) listOperations(_ context.Context, req *longrunningpb.ListOperationsRequest) (*longrunningpb.ListOperationsResponse, error) {
 	prefix := strings.TrimSuffix(req.Name, "/operations") + "/operations/"
 	list, next, err := os.listed(req, prefix, nil)
@@ -85,7 +85,8 @@ type operationsRequest interface {
 	GetFilter() string
 }
 
-// listed is one page of the operations whose names begin with prefix and that want (if it is not nil) and the filter let through.
+// listed is one page of the operations whose names begin with prefix, that match the request's filter and, unless want is nil, whose names
+// want accepts.
 func (os *operations) listed(req operationsRequest, prefix string, want func(name string) bool) ([]*longrunningpb.Operation, string, error) {
 	conditions, err := parseOperationFilter(req.GetFilter())
 	if err != nil {
@@ -104,8 +105,8 @@ func (os *operations) listed(req operationsRequest, prefix string, want func(nam
 	return listing.Page(req, list, (*longrunningpb.Operation).GetName)
 }
 
-// An operationFilter is the part of the filter language that clients use:
-// conditions on name, done, error and metadata.@type, joined by AND.
+// An operationFilter is a filter of ListOperations: conditions on name, done, error and metadata.@type, joined by AND. Clients use no more of
+// the filter language.
 type operationFilter []func(*longrunningpb.Operation) bool
 
 func (f operationFilter) match(op *longrunningpb.Operation) bool {

@@ -16,13 +16,13 @@ import (
 )
 
 // Limits of AddSplitPoints: https://cloud.google.com/spanner/quotas#split-point-limits and the comments of
-// google.spanner.admin.database.v1.SplitPoints. How many may be added in a minute and a day is not limited: the service
-// has to move rows for them.
+// google.spanner.admin.database.v1.SplitPoints. The number of points added per minute and day is not limited: the service limits it because it
+// moves rows to other servers for each, and here no row moves.
 const (
 	maxSplitPoints   = 100 // in a request
 	splitPointLife   = 10 * 24 * time.Hour
 	longestSplitLife = 30 * 24 * time.Hour
-	maxInitiator     = 50 // characters; what is longer is cut
+	maxInitiator     = 50 // characters; a longer one is cut
 	defaultInitiator = "CloudAddSplitPointsAPI"
 )
 
@@ -65,8 +65,8 @@ type splitAdder struct {
 	points    []split.Point
 }
 
-// add adds what one SplitPoints holds. Of a table it should have one key, the service says; we take each as a point, as the
-// comments in the proto do. Of an index it has the index key, and then perhaps the key of the table.
+// add adds the points of one SplitPoints. For a table, the service's pages allow one key, and the comments in the proto several, each of them a
+// point; we take several. For an index, the keys are the index key and, optionally, the key of the table.
 func (a *splitAdder) add(p *databasepb.SplitPoints) error {
 	point := split.Point{Initiator: a.initiator}
 	var err error
@@ -113,7 +113,7 @@ func (a *splitAdder) object(p *databasepb.SplitPoints) (t *schema.Table, x *sche
 	return t, x, nil
 }
 
-// expiry is when a point goes. A time that is past is fine: it takes the point away.
+// expiry is when a point expires. A time in the past is allowed: it removes the point.
 func (a *splitAdder) expiry(t *timestamppb.Timestamp) (time.Time, error) {
 	if t == nil {
 		return a.now.Add(splitPointLife), nil
@@ -124,7 +124,7 @@ func (a *splitAdder) expiry(t *timestamppb.Timestamp) (time.Time, error) {
 	return t.AsTime(), nil
 }
 
-// addIndex adds a point of an index. The key of the table is a key of its own; we also take it as further parts of the first.
+// addIndex adds a point of an index. The key of the table is a second key; it may also stand in the first key, behind the index key.
 func (a *splitAdder) addIndex(point split.Point, keys []*databasepb.SplitPoints_Key) (err error) {
 	name := point.Index.FullName()
 	if len(keys) > 2 {

@@ -3,7 +3,7 @@
 //
 // A Recorder is filled while the request runs (recorder.go, statement.go, read.go). When it ends, its cost goes to the statistics of
 // the database if it ran a statement or a read, to the timeline of its transaction if that has a tag, to the splits that it
-// went to, and, as a Cost, to whoever ran the request, for metrics, server-timing and log.
+// went to, and, as a Cost, to the caller of End, for metrics, server-timing and log.
 //
 // It leaves out how CPU time is measured and how records become SPANNER_SYS, which is stats.
 //

@@ -16,13 +16,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
-// A Recorder takes down what one request costs. It is part of the request's Call and allocates nothing of its own.
+// A Recorder records what one request costs. It is a part of the request's Call and allocates nothing itself.
 //
-// Prepare and Begin begin it, the methods named Start say what kind of request it turned out to be, those named Add add what it
-// did, and End closes it.
+// Prepare and Begin open it. The methods named Start say as what the request is recorded, once that is known; those named Add and Set say
+// what the request did; End closes the record.
 type Recorder struct {
 	CPU    cpu.Meter     // the meter
-	Splits split.Tracker // the splits that it goes to, if TrackSplits found that they are of interest
+	Splits split.Tracker // the splits that it goes to, if TrackSplits has them tracked
 	Wire   Wire
 	Began  time.Time
 
@@ -55,16 +55,16 @@ type Transaction interface {
 type lockWait struct {
 	transaction Transaction   // nil unless the request is part of a read-write transaction
 	before      time.Duration // what the transaction had waited when the request came
-	committing  time.Duration // by a commit, whose transaction may be its own
+	committing  time.Duration // what a commit has waited, if the request is a Commit or BatchWrite
 }
 
-// written is what commits write.
+// written is what the request's commits write.
 type written struct {
 	mutations int64 // rows that mutations name
-	commits   int64 // that were made durable
+	commits   int64 // that wrote something
 }
 
-// kind says as what a request is recorded in the statistics of its database.
+// kind says in which statistics of its database a request is recorded.
 type kind uint8
 
 const (
@@ -78,13 +78,13 @@ func (r *Recorder) Prepare(clock func() time.Time, account *cpu.Account) {
 	r.clock, r.CPU.Account = clock, account
 }
 
-// Begin starts the request's time. CPU must be started too, in the way that suits the request.
+// Begin starts the request's latency. The caller starts CPU, in the way that suits the request.
 func (r *Recorder) Begin() { r.Began = r.clock() }
 
 // Elapsed is the time since Begin.
 func (r *Recorder) Elapsed() time.Duration { return r.clock().Sub(r.Began) }
 
-// RunIn says where the request runs: in a database and, unless t is nil, as a part of a read-write transaction.
+// RunIn says where the request runs: in a database and, unless t is nil, in a read-write transaction.
 func (r *Recorder) RunIn(db *database.Database, t Transaction) {
 	r.db, r.locks.transaction = db, t
 	if t != nil {
@@ -92,7 +92,7 @@ func (r *Recorder) RunIn(db *database.Database, t Transaction) {
 	}
 }
 
-// Metered is ctx under which the CPU meter pauses while the transaction waits for a lock or a sync.
+// Metered returns a context for the request, under which the CPU meter pauses while the transaction waits for a lock or a sync.
 func (r *Recorder) Metered(ctx context.Context) context.Context {
 	if r.locks.transaction == nil {
 		return ctx
@@ -100,7 +100,7 @@ func (r *Recorder) Metered(ctx context.Context) context.Context {
 	return txn.WithMeter(ctx, &r.CPU)
 }
 
-// LockWait is how long the request has waited for locks. What other requests of its transaction waited meanwhile is in it.
+// LockWait is how long the request has waited for locks. It includes what other requests of the transaction waited at the same time.
 func (r *Recorder) LockWait() time.Duration {
 	if r.locks.transaction == nil {
 		return r.locks.committing
@@ -117,7 +117,7 @@ func (r *Recorder) WaitForClient(send func() error) error {
 	return err
 }
 
-// touch notes in the transaction what the request accesses.
+// touch tells the transaction what the request accesses.
 func (r *Recorder) touch(a *stats.Access) {
 	if r.locks.transaction != nil {
 		r.locks.transaction.Touch(a)
@@ -137,8 +137,8 @@ type Cost struct {
 	RemoteCalls            int64 // that the servers of further splits would have been sent
 }
 
-// End closes the record and hands it to the statistics of the database. A request that never began, because it could not be
-// received, took no time.
+// End closes the record and adds it to the statistics of the database. A request that could not be received never began; it
+// took no time.
 func (r *Recorder) End(e Ending) Cost {
 	if r.Began.IsZero() {
 		r.Began = r.clock()
@@ -158,7 +158,7 @@ func (r *Recorder) End(e Ending) Cost {
 	return total
 }
 
-// load is what the request had to do with.
+// load is the work by which the request is charged its share of the CPU time that no request is measured for.
 func (r *Recorder) load() cpu.Load {
 	return cpu.Load{
 		Messages: 1 + r.Wire.Messages,
@@ -168,7 +168,7 @@ func (r *Recorder) load() cpu.Load {
 	}
 }
 
-// outcome is how a request, or the part of it that failed with err, ended after a while.
+// outcome is how statistics count a request that ended with err after took.
 func (e Ending) outcome(err error, took time.Duration) stats.Outcome {
 	switch status.Code(err) {
 	case codes.OK:
@@ -184,8 +184,8 @@ func (e Ending) outcome(err error, took time.Duration) stats.Outcome {
 	return stats.Failed
 }
 
-// timedOut says that the time the client gave is over, or all but over: its own clock began to run a little before the
-// server's, and then it cancels.
+// timedOut says whether the client's deadline has passed, or will within a tenth of the time that the request took. The client's clock
+// started a little before the server's, so its cancellation may arrive a little before the deadline.
 func (e Ending) timedOut(took time.Duration) bool {
 	if e.Deadline.IsZero() {
 		return false
@@ -194,7 +194,7 @@ func (e Ending) timedOut(took time.Duration) bool {
 	return left < (took+left)/10
 }
 
-// addToTimeline notes the request in the timeline of its transaction, if that has one.
+// addToTimeline adds the request to the timeline of its transaction, if there is one.
 func (r *Recorder) addToTimeline(kind live.EventKind, what string, total Cost, rows int64, err error) {
 	if r.locks.transaction == nil {
 		return
@@ -210,7 +210,7 @@ func (r *Recorder) addToTimeline(kind live.EventKind, what string, total Cost, r
 	timeline.Add(r.Began, ev)
 }
 
-// Attributes are what a line of the log says about the statement or the read; nothing for other requests.
+// Attributes describe the statement or the read in a line of the log. Other requests have none.
 func (r *Recorder) Attributes() []slog.Attr {
 	switch r.kind {
 	case recordedQuery:

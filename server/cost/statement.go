@@ -19,8 +19,8 @@ func (r *Recorder) StartStatement(s *database.Statement, tag string, kind stats.
 	r.touchAll(s.Accesses)
 }
 
-// StartRefusedStatement makes the record one of a statement that was refused before it ran. It counts as a query that failed,
-// unless the request is recorded as something else, or failed before its database was known.
+// StartRefusedStatement makes the record one of a statement that was refused before it ran, which counts as a query that failed. It does
+// nothing if the statement has been started, or if the request failed before its database was known.
 func (r *Recorder) StartRefusedStatement(sql, tag string, kind stats.QueryKind) {
 	if r.kind != notRecorded || r.db == nil {
 		return
@@ -49,7 +49,7 @@ func (r *Recorder) touchAll(accesses []*stats.Access) {
 	}
 }
 
-// chargePlanning charges the request with planning a statement, if it is the first to use it.
+// chargePlanning charges the request the CPU time that planning the statement took, if the request is the first to use the plan.
 func (r *Recorder) chargePlanning(s *database.Statement) {
 	if s.FirstUse() {
 		r.query.PlanTime += s.PlanTime
@@ -77,8 +77,8 @@ func (r *Recorder) AddWritten(rows, bytes int64) {
 // SetReturned says what the statement has returned: rows, and bytes of data.
 func (r *Recorder) SetReturned(rows, bytes int64) { r.query.Rows, r.query.Bytes = rows, bytes }
 
-// KeepProfile has the plan, with what each operator took, kept for users to look at; profile makes it, as JSON, if the statement
-// succeeds.
+// KeepProfile keeps the statement's profile in the statistics if the statement succeeds. profile makes it: the plan with what each operator
+// took, as JSON.
 func (r *Recorder) KeepProfile(profile func() string) { r.profile = profile }
 
 func (r *Recorder) endQuery(now time.Time, total Cost, e Ending) {

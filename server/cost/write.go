@@ -13,8 +13,8 @@ func (r *Recorder) AddMutations(rows int64) { r.write.mutations += rows }
 // AddCommitWait adds the time that a commit waited for locks.
 func (r *Recorder) AddCommitWait(d time.Duration) { r.locks.committing += d }
 
-// AddCommit adds a transaction that was committed. If the request stands for others, the splits that the transaction has
-// written in are noted.
+// AddCommit adds a transaction that was committed. If the request's CPU time was measured, the splits that the transaction
+// wrote in are tracked, see TrackSplits.
 func (r *Recorder) AddCommit(db *database.Database, tx *txn.Tx) {
 	if tx.Stats().Keys > 0 {
 		r.AddCommits(1)
@@ -32,12 +32,13 @@ func (r *Recorder) AddCommit(db *database.Database, tx *txn.Tx) {
 // AddCommits adds commits that wrote something.
 func (r *Recorder) AddCommits(n int64) { r.write.commits += n }
 
-// TrackSplits has the splits noted that the request goes to, if that is of interest, for one of two reasons. Requests whose CPU
-// time is measured stand for the others, so the splits they go to are charged with it: SPLIT_STATS. And a request that may
-// read in several splits has its remote calls counted, if the database has several. A request that point says reads one row is in
-// one split. All others pay for a comparison or two.
+// TrackSplits begins to track which splits the request goes to, if one of two uses needs it:
 //
-// The kind of the request must have been started.
+//   - SPLIT_STATS. A request whose CPU time is measured stands for others that are not, and its splits are charged with that time.
+//   - Remote calls. They are counted if the database has several splits and the request may read in more than one; if point is true it
+//     reads one row.
+//
+// For all other requests it costs a comparison or two. It must be called after Start.
 func (r *Recorder) TrackSplits(point bool) {
 	weight := r.CPU.Weight()
 	if r.Splits.Active() || weight == 0 && (point || !r.db.Splits().Many(r.Began)) {

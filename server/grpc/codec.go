@@ -28,8 +28,8 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.messages.Marshal(v)
 }
 
-// Unmarshal decodes the request of a transport's call, if its size is permitted. What is wrong with
-// the request becomes the refusal.
+// Unmarshal decodes the request of a transport's call. A request that is too large or malformed is
+// not an error of the codec; it becomes the transport's refusal.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	t := v.(*transport)
 	t.call.Received(data.Len())

@@ -26,19 +26,19 @@ func NewServer(d *rpc.Dispatcher) *Server {
 }
 
 const (
-	// maxMessage is gRPC's own limit. What is longer gRPC refuses with RESOURCE_EXHAUSTED before the server sees any of
-	// it, and clients then send it again for ever. So it is far above the limits of the methods, which the codec checks before it
-	// decodes; and not higher still, since gRPC has all of a message in memory first.
+	// maxMessage is the size up to which gRPC's library takes messages. It refuses longer ones with RESOURCE_EXHAUSTED, and clients
+	// then send them again for ever. So the limit is far above those of the methods, which the codec checks before it decodes and
+	// refuses with INVALID_ARGUMENT. It is not higher still because the library reads a message into memory before the codec sees it.
 	maxMessage = 512 << 20
-	// window is what may be on the way to a client that does not read; fixed, it needs no probing.
+	// window is how many bytes may be on the way to a client that does not read. It is fixed, so that gRPC does not probe for one.
 	window = 1 << 20
-	// clientGone is how long a connection may be silent, with requests on it, before it is asked whether it is alive, and how
-	// long it has to answer: what a client that vanished has locked is free within ten seconds of that.
+	// clientGone is how long a connection with requests may be silent before the server pings it, and how long the client has to
+	// answer. If it does not, its requests end, and ten seconds later other transactions can take its locks.
 	clientGone = 10 * time.Second
 )
 
-// serverOptions are gRPC's, chosen for the least work per small request: workers keep their
-// stacks, buffers are shared, and windows are fixed.
+// serverOptions are chosen for the least work per small request: worker goroutines keep their
+// stacks, write buffers are shared, and flow-control windows are fixed.
 func serverOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
@@ -55,7 +55,7 @@ func serverOptions() []grpc.ServerOption {
 	}
 }
 
-// Serve serves connections until Close. Its error is why it ended before.
+// Serve serves connections until Close. Its error says why it ended earlier.
 func (s *Server) Serve(l net.Listener) error {
 	if err := s.server.Serve(l); !errors.Is(err, grpc.ErrServerStopped) {
 		return err

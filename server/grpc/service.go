@@ -69,7 +69,7 @@ func (t *transport) fail(err error) error {
 	return st.Err()
 }
 
-// transportError is an error of gRPC's library, such as one of a client that went away, as one for users.
+// transportError turns an error of gRPC's library, such as that of a client that went away, into one for users.
 func transportError(err error) error {
 	if err == nil {
 		return nil

@@ -18,14 +18,14 @@ type transport struct {
 	ctx    context.Context
 	stream grpc.ServerStream // nil for a unary method
 	timing bool              // the client asked for server-timing
-	// refusal is why the request could not be decoded: gRPC would answer errors of a codec itself, and as INTERNAL.
+	// refusal is why the request was not decoded. The codec does not return it, since gRPC's library answers every error of a codec INTERNAL.
 	refusal error
 	call    rpc.Call
 }
 
 var transports = sync.Pool{New: func() any { return new(transport) }}
 
-// newTransport is that of a request which is about to be received. It must be released.
+// newTransport returns the transport of a request that is about to be received. It must be released.
 func newTransport(ctx context.Context, stream grpc.ServerStream) *transport {
 	t := transports.Get().(*transport)
 	t.ctx, t.stream = ctx, stream
@@ -72,14 +72,14 @@ func (t *transport) SetTrailer(name, value string) {
 // Send implements rpc.Transport.
 func (t *transport) Send(m any) error { return transportError(t.stream.SendMsg(m)) }
 
-// Trailers in which older clients look for the details of an error; newer ones read them from the status. Java up to 6.87 looks only
-// there for ResourceInfo.
+// Older clients read the details of an error from these trailers, newer ones from the status. Java up to 6.87 reads ResourceInfo only
+// from the trailer.
 const (
 	retryInfoTrailer    = "google.rpc.retryinfo-bin"
 	resourceInfoTrailer = "google.rpc.resourceinfo-bin"
 )
 
-// setDetail sets the trailer of a detail of the status, if there is one for its kind.
+// setDetail repeats a detail of the status in its trailer, if details of its kind have one.
 func (t *transport) setDetail(detail any) {
 	var trailer string
 	switch detail.(type) {

@@ -12,7 +12,7 @@ const (
 	maxLabelBytes = 63
 )
 
-// CheckLabels refuses labels that break the rules: keys [a-z]([-a-z0-9_]*), values the like or empty.
+// CheckLabels refuses labels that break the rules: keys match [a-z][-a-z0-9_]*, values [-a-z0-9_]*.
 func CheckLabels(labels map[string]string) error {
 	if len(labels) > maxLabels {
 		return usererror.TooManyLabels(len(labels), maxLabels)
@@ -39,8 +39,8 @@ func isLabelText(s string) bool {
 	return true
 }
 
-// A LabelFilter is a filter of ListSessions: labels.k:v (the value contains v,
-// ignoring case), labels.k:* or labels.k (the label is there), labels.k=v; several are joined by spaces or AND.
+// A LabelFilter is a filter on labels: labels.k:v (the value of k contains v, ignoring case),
+// labels.k=v (it is v), labels.k:* or labels.k (there is a label k); several are joined by spaces or AND.
 type LabelFilter []labelCondition
 
 type labelCondition struct {

@@ -22,7 +22,7 @@ type PageRequest interface {
 	GetPageToken() string
 }
 
-// Page cuts out of a list that is sorted by name what req asks for, and makes the token of the next page.
+// Page returns the page of list that req asks for, and the token of the next page, "" if it is the last. list must be sorted by name.
 func Page[T any](req PageRequest, list []T, name func(T) string) ([]T, string, error) {
 	size := int(req.GetPageSize())
 	if size < 0 {
@@ -51,14 +51,15 @@ const checksumSize = 8
 //
 //	checksum (8 bytes) | name of the last item of the page before
 //
-// The checksum is no secret: who makes a token by himself sees no more than with one of ours. It is the same after a restart.
+// The checksum has no secret key, so a token is good after a restart too. A client that makes a token itself sees nothing that it could
+// not list anyway.
 
 func pageToken(req PageRequest, last string) string {
 	token := binary.BigEndian.AppendUint64(nil, pageChecksum(req, last))
 	return base64.RawURLEncoding.EncodeToString(append(token, last...))
 }
 
-// openPageToken gives the name in a token that was made for req.
+// openPageToken returns the name in a token. ok is false if the token was not made for req.
 func openPageToken(req PageRequest, token string) (last string, ok bool) {
 	data, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(data) < checksumSize {
@@ -68,7 +69,7 @@ func openPageToken(req PageRequest, token string) (last string, ok bool) {
 	return last, binary.BigEndian.Uint64(data) == pageChecksum(req, last)
 }
 
-// pageChecksum is of the name and of all that the request says but which page: it must be the same for all pages.
+// pageChecksum is the checksum of the name and of the request without page_size and page_token, which may differ from page to page.
 func pageChecksum(req PageRequest, last string) uint64 {
 	m := proto.Clone(req)
 	r := m.ProtoReflect()

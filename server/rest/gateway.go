@@ -19,7 +19,7 @@ type Gateway struct {
 	log        *slog.Logger
 }
 
-// NewGateway makes the gateway of a dispatcher. others are handlers by path, of what is not the API.
+// NewGateway makes the gateway of a dispatcher. others are handlers, by path, of what is not part of the API.
 func NewGateway(d *rpc.Dispatcher, others map[string]http.HandlerFunc, log *slog.Logger) *Gateway {
 	g := &Gateway{dispatcher: d, others: others, log: log}
 	for i := range d.Services {
@@ -57,7 +57,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.serveUnary(t, err)
 }
 
-// route finds the binding of a request. Bindings with a suffix go first, since a variable may hold a colon.
+// route finds the binding of a request. Bindings with a suffix take precedence, since the value of a variable may have a colon too.
 func (g *Gateway) route(r *http.Request) (found *route, values []string) {
 	path := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	for _, candidate := range g.routes {
@@ -74,8 +74,8 @@ func (g *Gateway) route(r *http.Request) (found *route, values []string) {
 	return found, values
 }
 
-// serveUnary runs a unary call, unless its request was refused, and answers with one value: the reply, whose encoding is part of the call, or
-// the error.
+// serveUnary runs a call and answers with its one reply, or the error. If refusal is not nil the call is answered with that instead, and does not
+// run. The reply is encoded before the call ends, so that encoding counts as its work.
 func (g *Gateway) serveUnary(t *transport, refusal error) {
 	data, err := []byte(nil), refusal
 	if err == nil {
@@ -106,7 +106,7 @@ func (g *Gateway) serveStream(t *transport) {
 	}
 }
 
-// write sends a reply that is all there.
+// write sends a reply of one value.
 func (g *Gateway) write(w http.ResponseWriter, status int, data []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.WriteHeader(status)

@@ -29,10 +29,11 @@ func unmarshalJSON(data []byte, m proto.Message) error {
 	return usererror.InvalidJSON(err)
 }
 
-// A jsonCheck goes through JSON that was refused, to say what is wrong with it as Google's APIs do: by the path of a field, and
-// not by line and column. It finds what does not fit the message; what is no JSON at all it leaves to others.
+// A jsonCheck reads JSON that protojson has refused, to say what is wrong as Google's APIs do: by the path of a field, and
+// not by line and column. It finds fields and values that the message does not have. It finds nothing in text that is not JSON;
+// then protojson's own error is answered.
 //
-// Its methods read one value of a field, or of a message, at a path, and return false when there is nothing more to look for.
+// Each of its methods reads one value of a field, or of a message, at a path, and returns false to end the check.
 type jsonCheck struct {
 	in    *json.Decoder
 	found error
@@ -116,12 +117,12 @@ func (c *jsonCheck) value(f protoreflect.FieldDescriptor, path string, depth int
 	return true
 }
 
-// isLeaf says whether protojson reads the field's values by rules of their own, so that there are no fields in them.
+// isLeaf says whether the field's values have no fields in JSON: scalars, and the well-known types that protojson has special rules for.
 func isLeaf(f protoreflect.FieldDescriptor) bool {
 	return f.Message() == nil || f.Message().ParentFile().Package() == "google.protobuf"
 }
 
-// typeOf is the field's type in errors.
+// typeOf is the name of the field's type in errors.
 func typeOf(f protoreflect.FieldDescriptor) string {
 	const prefix = "type.googleapis.com/"
 	switch {
@@ -133,7 +134,7 @@ func typeOf(f protoreflect.FieldDescriptor) string {
 	return "TYPE_" + strings.ToUpper(f.Kind().String())
 }
 
-// begins reads what opens an object or a list. A null is neither, and is right in any place.
+// begins reads the delimiter that opens an object or a list. ok is also true for null, which may stand for any value.
 func (c *jsonCheck) begins(with json.Delim) (inside, ok bool) {
 	token, err := c.in.Token()
 	inside = err == nil && token == with
@@ -159,7 +160,7 @@ func fieldNamed(d protoreflect.MessageDescriptor, name string) protoreflect.Fiel
 	return d.Fields().ByJSONName(name)
 }
 
-// named is the JSON of a message that has but one field.
+// named is the JSON of a message with one field, whose value is data.
 func named(f protoreflect.FieldDescriptor, data []byte) []byte {
 	return slices.Concat([]byte(`{"`+f.JSONName()+`":`), data, []byte("}"))
 }

@@ -47,7 +47,7 @@ func routesOf(m *rpc.Method, d protoreflect.MethodDescriptor) []*route {
 	return list
 }
 
-// operationRules are where Spanner puts google.longrunning.Operations; its proto does not know.
+// operationRules are the bindings of google.longrunning.Operations in Spanner's API. The proto of that service does not have them.
 var operationRules = map[string][]*annotations.HttpRule{
 	"ListOperations":  operationBindings("operations", httpGet),
 	"GetOperation":    operationBindings("operations/*", httpGet),
@@ -97,7 +97,7 @@ func newRoute(rule *annotations.HttpRule) *route {
 	return r
 }
 
-// compile takes a template apart: v1/{name=a/*/b/*}/c:suffix.
+// compile parses a template such as v1/{name=a/*/b/*}/c:suffix.
 func (r *route) compile(template string) {
 	if at := strings.LastIndexByte(template, ':'); at > strings.LastIndexByte(template, '/') && at > strings.LastIndexByte(template, '}') {
 		template, r.suffix = template[:at], template[at+1:]
@@ -122,8 +122,8 @@ func (r *route) compile(template string) {
 	}
 }
 
-// match says whether a path, cut at its slashes and still escaped, is the route's, and gives the values of its variables.
-// A segment ** takes all that is left.
+// match says whether a path, split at its slashes and still escaped, is the route's, and returns the values of its variables.
+// The segment ** matches all that remain.
 func (r *route) match(path []string) (values []string, ok bool) {
 	segments := append([]string(nil), path...)
 	if r.suffix != "" {

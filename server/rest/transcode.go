@@ -20,7 +20,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// decodeRequest fills req from a request's body, query and path; the later wins.
+// decodeRequest fills req from a request's body, query and path. If several set a field, the path wins over the query, and that over the body.
 func decodeRequest(route *route, values []string, r *http.Request, req proto.Message) error {
 	if route.body != "" {
 		data, err := readBody(r, rpc.MaxBytes(req))
@@ -46,7 +46,7 @@ func decodeRequest(route *route, values []string, r *http.Request, req proto.Mes
 	return nil
 }
 
-// readBody reads the body of a request of permitted size.
+// readBody reads the body of a request, of at most limit bytes.
 func readBody(r *http.Request, limit int) ([]byte, error) {
 	body := io.Reader(r.Body)
 	if r.Header.Get("Content-Encoding") == "gzip" {
@@ -69,7 +69,7 @@ func readBody(r *http.Request, limit int) ([]byte, error) {
 }
 
 // decodeBody reads JSON into a message or into one of its fields. The content
-// type does not matter: curl calls everything a form.
+// type is not checked: curl sends everything as a form.
 func decodeBody(field string, data []byte, req proto.Message) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil
@@ -81,7 +81,7 @@ func decodeBody(field string, data []byte, req proto.Message) error {
 }
 
 // decodeQuery reads query parameters into fields: a.b=1 is field b of field a.
-// Those that all of Google's APIs know do not concern the method.
+// Parameters that all of Google's APIs have in common are skipped.
 func decodeQuery(r *http.Request, req proto.Message) error {
 	if r.URL.RawQuery == "" {
 		return nil
@@ -104,7 +104,7 @@ var systemParameters = []string{
 	"access_token", "alt", "callback", "fields", "key", "oauth_token", "prettyPrint", "quotaUser", "uploadType", "upload_protocol", "userIp",
 }
 
-// A fieldTree is a message as JSON, in the making.
+// A fieldTree is a message as a tree of JSON values, built from parameters.
 type fieldTree map[string]any
 
 // maxFieldPath bounds how deep a parameter reaches.

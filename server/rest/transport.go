@@ -53,7 +53,8 @@ func (t *transport) WantsTiming() bool { return true }
 // SetHeader implements rpc.Transport.
 func (t *transport) SetHeader(name, value string) { t.reply.Header().Add(name, value) }
 
-// SetTrailer implements rpc.Transport. A reply that is not streamed is written when all is known, so it has it in its header.
+// SetTrailer implements rpc.Transport. A reply that is not streamed is written after the call has ended, so the trailer goes into its
+// header.
 func (t *transport) SetTrailer(name, value string) {
 	if t.route.method.Streaming {
 		name = http.TrailerPrefix + name

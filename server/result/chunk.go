@@ -6,23 +6,23 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Tags of google.protobuf.Value that can be cut; all else is small.
+// Tags of the kinds of google.protobuf.Value that can be cut. Values of other kinds are small.
 const (
 	tagValueString = 3<<3 | 2
 	tagValueList   = 6<<3 | 2
 )
 
-// What is cut off inside an element of a list is at least about minCut long, so
-// that every cut makes progress; elementHead is the most that tag and length of an element take.
+// A list is cut inside an element only if about minCut bytes or more of the element come before the cut, so
+// that every cut makes progress. elementHead is the most bytes that tag and length of an element take.
 const (
 	minCut      = 64
 	elementHead = 6
 )
 
 // cut splits a Value body that is longer than max into head, of max bytes or
-// slightly more, and tail, such that a client that merges them as
-// PartialResultSet.chunked_value says has body again. It depends on body and max alone,
-// so that a resumed stream cuts where the broken one did. ok is false for what cannot be cut.
+// slightly more, and tail. A client that merges them as
+// PartialResultSet.chunked_value says gets body again. Where it cuts depends on body and max alone,
+// so a resumed stream cuts where the broken one did. ok is false if body cannot be cut.
 //
 //	"abcdef"           → "abc"  + "def"
 //	["ab", "cd", "ef"] → ["ab"] + ["", "cd", "ef"]      the seam joins "ab" and ""
@@ -45,7 +45,7 @@ func cut(body []byte, max int) (head, tail []byte, ok bool) {
 	return nil, nil, false
 }
 
-// runeStart is the last place at or before at where a character of s begins.
+// runeStart is the last offset, not after at, at which a character of s begins.
 func runeStart(s []byte, at int) int {
 	if at >= len(s) {
 		return len(s)
@@ -56,8 +56,8 @@ func runeStart(s []byte, at int) int {
 	return at
 }
 
-// cutList splits the elements of a ListValue. At the seam the last element of head and
-// the first of tail merge if they are strings or lists, so tail begins with an empty one where nothing is left of it.
+// cutList splits the elements of a ListValue. The client merges the last element of head with the first of tail if they are
+// strings or lists. So if the cut falls between two such elements, tail begins with an empty string or list.
 func cutList(elements []byte, max int) (head, tail []byte, ok bool) {
 	var previous byte // kind of the element before
 	for at := 0; at < len(elements); {

@@ -13,7 +13,7 @@ import (
 // maxResultSet is what one message may hold: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#executesql.
 const maxResultSet = 10 << 20
 
-// Set reads a result, from the position on, into one ResultSet message.
+// Set reads a result, from a position on, into one ResultSet message.
 func (r *Result) Set(ctx context.Context, from Position) (f *rpc.Frame, err error) {
 	if from.value > 0 || from.piece > 0 {
 		return nil, usererror.ResumeWithinRow()
@@ -54,8 +54,8 @@ func (r *Result) appendRows(f *rpc.Frame) error {
 	}
 }
 
-// appendResultRow appends the current row as a ListValue. Its elements have the
-// same form as those of PartialResultSet.values, but for the field number.
+// appendResultRow appends the current row as a ListValue. The elements that AppendWire appends get the field number of
+// ListValue.values in place of that of PartialResultSet.values.
 func appendResultRow(dst []byte, rows Rows) []byte {
 	dst, mark := value.BeginField(dst, tagResultRow)
 	at := len(dst)
@@ -64,7 +64,7 @@ func appendResultRow(dst []byte, rows Rows) []byte {
 		dst[at] = tagListValue
 		n, head := protowire.ConsumeVarint(dst[at+1:])
 		if head < 0 {
-			break // AppendWire made it
+			break // AppendWire appends well-formed values
 		}
 		at += 1 + head + int(n)
 	}

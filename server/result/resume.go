@@ -8,23 +8,22 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A Position is a place in the values of a result: before piece number piece of
-// value number value of row number row, all from 0. A value has several pieces
-// only if it was cut (see chunk.go).
+// A Position is a place in a result, before a piece of a value of a row; all three
+// are counted from 0. Only a value that was cut (see chunk.go) has several pieces.
 type Position struct {
 	row          uint64
 	value, piece uint32
 }
 
-// A Resumption is what a resume token says: the same request, at the same
-// timestamp, continues from a position.
+// A Resumption is the content of a resume token: the request that it was made for continues, at the
+// same timestamp, from a position.
 type Resumption struct {
 	request uint64         // fingerprint of the request
 	At      mvcc.Timestamp // of the snapshot; 0 in a read-write transaction
 	from    Position
 }
 
-// Position is where the stream continues; a request without a token begins at the start.
+// Position is where the stream continues. r is nil for a request without a token, which begins at the start.
 func (r *Resumption) Position() Position {
 	if r == nil {
 		return Position{}
@@ -36,8 +35,8 @@ func (r *Resumption) Position() Position {
 //
 //	version 1 | request 8 | at 8 | row uvarint | value uvarint | piece uvarint | checksum 8
 //
-// The checksum is keyed by the server's seed, so that nothing but what this
-// server gave out is believed.
+// The checksum is keyed by the server's seed, so a server takes only tokens that
+// it has given out.
 const (
 	resumeVersion  = 1
 	resumeHead     = 1 + 8 + 8

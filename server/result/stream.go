@@ -11,15 +11,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 )
 
-// A frame is sent when it has flushBytes and more is to come. Values longer than chunkBytes are cut
-// (see chunk.go), so that a message stays below flushBytes + chunkBytes, under gRPC's default limit of 4 MiB.
+// A frame is sent once it has flushBytes and another value follows. Values longer than chunkBytes are cut
+// (see chunk.go). So a message has less than flushBytes + chunkBytes, which is below the 4 MiB that gRPC's clients accept by default.
 const (
 	flushBytes = 256 << 10
 	chunkBytes = 1 << 20
 )
 
-// Rows are what a result is read from: rows of a table or of a statement.
-// AppendWire appends the row that Next moved to as PartialResultSet.values elements, DataSize is how many bytes of
+// Rows are the rows of a read or of a statement, one after the other.
+// AppendWire appends the row that Next moved to as elements of PartialResultSet.values. DataSize is how many bytes of
 // data it has appended so far.
 type Rows interface {
 	Next() (bool, error)
@@ -27,7 +27,7 @@ type Rows interface {
 	DataSize() int64
 }
 
-// A Result is what a request answers.
+// A Result is the rows that a request is answered with, what goes before them (metadata) and after them (statistics).
 type Result struct {
 	Transaction *Transaction // what the metadata says of it
 	Columns     []plan.Column
@@ -47,7 +47,7 @@ func (r *Result) DataSize() int64 {
 	return r.Rows.DataSize()
 }
 
-// skip passes over n rows, which the client has.
+// skip reads n rows, which the client has already.
 func (r *Result) skip(n uint64) error {
 	for range n {
 		if ok, err := r.Rows.Next(); !ok || err != nil {
@@ -82,8 +82,8 @@ func appendUndeclared(params []plan.Param) []byte {
 	return protowire.AppendBytes([]byte{tagMetadataUndeclared}, body)
 }
 
-// A streamer sends a result as PartialResultSets. Every one carries a token
-// with which the client can have what follows it.
+// A streamer sends a result as PartialResultSets. Every one carries a resume token, with which the
+// client can ask for what follows it.
 type streamer struct {
 	*Result
 	ctx    context.Context
@@ -92,7 +92,7 @@ type streamer struct {
 	token  Resumption // from is the position behind what frame holds
 	resume Position   // where a resumed stream begins
 	frame  *rpc.Frame
-	row    []byte // room for a row that has to be cut up
+	row    []byte // buffer for a row that is added value by value
 }
 
 // Stream sends a result as the reply of a call. request is the call's fingerprint, resume where the stream begins.
@@ -141,8 +141,8 @@ func (w *streamer) appendRows() error {
 	}
 }
 
-// appendRow adds the current row to the frame. A row that is too large, or
-// begins in the middle, is added again value by value.
+// appendRow adds the current row to the frame. A row that is too large, or of which the client has
+// a part already, is added value by value instead.
 func (w *streamer) appendRow() error {
 	start := len(w.frame.Data)
 	w.frame.Data = w.Rows.AppendWire(w.frame.Data)
@@ -221,14 +221,14 @@ func (w *streamer) next() error {
 	return w.ctx.Err()
 }
 
-// seal appends the token of what follows the frame.
+// seal appends the resume token to the frame.
 func (w *streamer) seal() {
 	var room [maxResumeToken]byte
 	token := w.token.appendToken(room[:0], w.tokens)
 	w.frame.Data = protowire.AppendBytes(append(w.frame.Data, tagPartialToken), token)
 }
 
-// send gives the frame away.
+// send sends the frame, which belongs to the transport then.
 func (w *streamer) send() error {
 	f := *w.frame
 	w.frame.Data = nil

@@ -14,19 +14,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
-// A Call is one request from when it has come to when its reply has gone. Its transport takes it through these states:
+// A Call is one request, from the moment at which it arrives until its reply is sent. Its transport takes it through its life:
 //
-//	Dispatcher.Begin   it is about to be decoded into Request
-//	Received           its bytes are here: its time runs
-//	Run                its handler answers it; a streamed reply goes through Send
-//	End                the reply has gone, or the error is known: what the call cost is accounted for
+//	Dispatcher.Begin   the transport is about to decode the request into Request
+//	Received           its bytes have arrived: latency and CPU time run
+//	Run                the method's handler answers it, and gives the messages of a streamed reply to Send
+//	End                the reply or the error is known: what the call cost is recorded
 //
 // The transport owns the Call and may use it again after End, so nothing may keep one.
 type Call struct {
 	Method  *Method
 	Request proto.Message
 	Cost    cost.Recorder
-	// Failure is the error of a batch, or of a part of it, that the reply reports: the call itself is answered OK.
+	// Failure is the error of a part of a batch. The reply reports it, and the call itself is answered OK.
 	Failure error
 
 	dispatcher *Dispatcher
@@ -35,7 +35,7 @@ type Call struct {
 	statement  statement       // that runs now
 }
 
-// Received starts the call's clocks: its request has come, in size bytes.
+// Received starts the call's latency and CPU meter: its request has arrived, in size bytes.
 func (c *Call) Received(size int) {
 	c.Cost.Wire.Received = int64(size)
 	c.Cost.Begin()
@@ -50,8 +50,7 @@ func (c *Call) Received(size int) {
 	}
 }
 
-// Run has the method's handler answer the request. The reply is nil if it was streamed. Whatever goes wrong in the handler, a
-// panic too, is the error of this call alone.
+// Run calls the method's handler. The reply is nil if the handler streamed it. A panic of the handler becomes the error of this call.
 func (c *Call) Run(ctx context.Context) (reply any, err error) {
 	defer Recover(&err)
 	c.ctx = ctx
@@ -63,7 +62,7 @@ func (c *Call) Run(ctx context.Context) (reply any, err error) {
 }
 
 // Send sends one message of a streamed reply: a proto.Message, or a *Frame, which belongs to the transport from then on. The
-// first message finds room always; what later ones wait for is the client.
+// first message always fits into the client's window; later ones may have to wait until the client reads.
 func (c *Call) Send(m any) error {
 	if c.replying(m); c.Cost.Wire.Messages == 1 {
 		c.Cost.CPU.Lap()
@@ -72,7 +71,7 @@ func (c *Call) Send(m any) error {
 	return c.Cost.WaitForClient(func() error { return c.transport.Send(m) })
 }
 
-// replying counts a message of the reply, and tells the client with the first how long it took.
+// replying counts a message of the reply. With the first, it tells the client how long the request took up to here.
 func (c *Call) replying(m any) {
 	wire := &c.Cost.Wire
 	wire.Messages++
@@ -87,7 +86,7 @@ func (c *Call) replying(m any) {
 	}
 }
 
-// End accounts for the call, which ended with err. Its request may never have come.
+// End records the call, which ended with err, in statistics, metrics and log. It must be called also if the request was never received.
 func (c *Call) End(err error) {
 	c.statement.active.Finish()
 	code := status.Code(err)

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A Frame is a message of a reply that is encoded already. A handler fills it by
-// appending to Data; it belongs to the transport once it was sent.
+// A Frame is an encoded message of a reply. A handler fills it by
+// appending to Data; once it is sent it belongs to the transport.
 type Frame struct{ Data []byte }
 
 // Frames start at a size that holds a point read of a 1 kB row. Buffers that
@@ -23,21 +23,21 @@ func NewFrame() *Frame {
 	return &Frame{Data: (*b)[:0]}
 }
 
-// Detach gives the bytes away as a buffer that whoever writes it returns to Buffers.
+// Detach empties the frame and returns its bytes. The transport puts them back into Buffers when they are written.
 func (f *Frame) Detach() *[]byte {
 	b := f.Data
 	f.Data = nil
 	return &b
 }
 
-// Decode turns the frame back into a message and frees it: for transports that do not speak protobuf.
+// Decode decodes the frame into m and releases it, for transports that do not speak protobuf.
 func (f *Frame) Decode(m proto.Message) error {
 	err := proto.Unmarshal(f.Data, m)
 	f.Release()
 	return err
 }
 
-// Release gives up a frame that was not sent.
+// Release puts the bytes of a frame that is not sent back into Buffers.
 func (f *Frame) Release() {
 	if f.Data != nil {
 		Buffers.Put(f.Detach())

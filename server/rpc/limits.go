@@ -7,8 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// Sizes of requests: https://cloud.google.com/spanner/quotas#query_limits and #limits_for. The limits are of data: 10 MiB, which the
-// largest cell has too, and what a commit writes, which table counts. The messages that bring them are larger: base64 makes four bytes of three.
+// Sizes of requests: https://cloud.google.com/spanner/quotas#query_limits and #limits_for. Those limits are of data: 10 MiB, as for the
+// largest cell, and the bytes that a commit writes, which table counts. The messages are larger: base64 makes four bytes of three.
 const (
 	MaxRequestBytes = (10<<20)/3*4 + requestOverhead // all requests but those about mutations
 	// requestOverhead is for the text of a statement, of at most 1,000,000 characters, and names.

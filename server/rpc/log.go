@@ -14,12 +14,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats"
 )
 
-// slowAfter is from when on a request in a session is logged as slow: what SPANNER_SYS.ACTIVE_QUERIES_SUMMARY begins to
-// count apart.
+// slowAfter is the latency from which a request in a session is logged as slow. It is the first threshold of
+// SPANNER_SYS.ACTIVE_QUERIES_SUMMARY.
 const slowAfter = time.Second
 
-// log writes a line about the call, which has ended: an error if it failed for a reason that the client is not told,
-// information if it was slow, else a line for debugging. No line holds data, but for what errors say.
+// log writes a line about the call, which has ended. Its level is error if the call failed for a reason that the client is not told,
+// info if the call was slow, else debug. A line has no data of the user but what the text of an error quotes.
 func (c *Call) log(total cost.Cost, err error) {
 	if err == nil {
 		err = c.Failure
@@ -75,7 +75,7 @@ func millis(key string, d time.Duration) slog.Attr {
 	return slog.Float64(key, float64(d.Microseconds())/1e3)
 }
 
-// sessionOf is the session that a request runs in, "" if it is none of the data API's.
+// sessionOf is the session that a request runs in, "" if it names none.
 func sessionOf(request proto.Message) string {
 	if r, ok := request.(interface{ GetSession() string }); ok {
 		return r.GetSession()

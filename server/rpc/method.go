@@ -35,7 +35,7 @@ type metering uint8
 
 const (
 	meterByMethod metering = iota // the requests of the method are all alike
-	meterByKind                   // a request tells which kind it is, once that is known: a statement, a projection
+	meterByKind                   // the handler says which kind a request is, by its statement or projection
 	meterEach                     // requests are few and unlike: every one is measured
 )
 
@@ -68,13 +68,13 @@ func Streaming[Q any, P message[Q]](name string, handle func(context.Context, P,
 	}}
 }
 
-// MeterByKind is m with requests of several kinds; each tells its kind to Recorder.CPU once it is known.
+// MeterByKind returns m for requests of several kinds: each handler tells Recorder.CPU the kind once it is known.
 func MeterByKind(m Method) Method {
 	m.metering = meterByKind
 	return m
 }
 
-// MeterEach is m with requests that are too unlike to be of a kind, and few: every one is measured.
+// MeterEach returns m for requests that are few and too different to have a kind: every one is measured.
 func MeterEach(m Method) Method {
 	m.metering = meterEach
 	return m

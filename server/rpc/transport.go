@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A Transport is one request as its protocol carries it: what came beside the message, and the way of the reply. gRPC and REST
-// implement it; a further protocol does so too, makes a Call with Dispatcher.Begin and runs it.
+// A Transport carries one request and its reply over a protocol. gRPC and REST implement it. A further protocol implements it too, and takes
+// a Call through its life.
 type Transport interface {
 	// Metadata are the values that the client sent under a name in lower case: gRPC's metadata, HTTP's headers.
 	Metadata(name string) []string
@@ -14,8 +14,8 @@ type Transport interface {
 	Peer() string
 	// WantsTiming says whether the client is told how long the request took, see timing.go.
 	WantsTiming() bool
-	// SetHeader adds to what goes before the first message, SetTrailer to what follows the last. Either is lost on a client
-	// that went away.
+	// SetHeader adds to the headers, which go before the first message, SetTrailer to the trailers, which follow the last. Neither
+	// fails if the client went away.
 	SetHeader(name, value string)
 	SetTrailer(name, value string)
 	// Send sends a message of a streamed reply: a proto.Message, or a *Frame, which belongs to the transport from then on.

@@ -21,7 +21,7 @@ func (s Service) complete() Service {
 		}
 		request, err := protoregistry.GlobalTypes.FindMessageByName(d.Input().FullName())
 		if err != nil {
-			continue // the transport's library answers for it
+			continue // gRPC's library answers UNIMPLEMENTED
 		}
 		s.Methods = append(s.Methods, unimplemented(d, request))
 	}

@@ -1,5 +1,5 @@
-// Package status maps an error to what a client is told: google.rpc.Status, the canonical code with text and details. It promises that an error
-// which was not made for users is answered INTERNAL and leaks nothing of its text.
+// Package status maps an error to what a client is told: google.rpc.Status, that is a canonical code with text and details. It promises that an error
+// which was not made for users is answered INTERNAL without its text.
 //
 // It leaves out how a protocol carries a status; server/grpc and server/rest do that.
 //
@@ -44,7 +44,7 @@ func Code(err error) codes.Code {
 	return codes.Internal
 }
 
-// IsForUser says whether the client is told what err says; if not, err is a bug of ours.
+// IsForUser says whether the client is told the text of err. If not, err is a bug of ours.
 func IsForUser(err error) bool {
 	_, ok := forUser(err)
 	return ok
@@ -67,7 +67,7 @@ func forUser(err error) (*usererror.Error, bool) {
 // details are ResourceInfo and RetryInfo, where the error has them.
 func details(e *usererror.Error) (list []*anypb.Any) {
 	add := func(m proto.Message) {
-		if packed, err := anypb.New(m); err == nil { // what is packed was made here
+		if packed, err := anypb.New(m); err == nil { // a message of this package can always be packed
 			list = append(list, packed)
 		}
 	}

@@ -8,11 +8,11 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// A Fingerprint identifies what a request asks for, so that a token cannot be
-// used with another request. What may differ when a client sends a request
-// again (transaction selector, tags, the token itself) is not part of it.
+// A Fingerprint is a hash of what a request asks for. A token has that of its request, so that it cannot be
+// used with another one. Fields that may differ when a client sends the request
+// again (transaction selector, tags, the token itself) are not part of it.
 //
-// Parts are mixed in order; the entries of maps are summed, since their order means nothing.
+// Fields are hashed in order. The hashes of a map's entries are added up, since entries have no order.
 type Fingerprint struct {
 	Sum  uint64
 	seed maphash.Seed

@@ -1,7 +1,7 @@
-// Package token makes and checks the tokens that clients hold for the server: seals, so that it believes only what it gave out, and
-// fingerprints of requests, so that a token cannot be used with another request.
+// Package token seals the tokens that clients hold for the server, so that the server takes only tokens that it has given out, and
+// makes fingerprints of requests, so that a token cannot be used with another request.
 //
-// What stands in a token is up to those who make it: resume tokens are server/result's, partition tokens and transaction ids server's.
+// It leaves out the contents: server/result makes resume tokens, server partition tokens and transaction ids.
 //
 // Imports of this module: nothing.
 package token
@@ -15,7 +15,7 @@ import (
 const ChecksumSize = 8
 
 // A Key seals tokens, and fingerprints requests, for the life of one server.
-// Sessions live as long, so a token that outlives its key has no session either.
+// Sessions do not outlive the server either, so a token without its key has lost its session too.
 type Key struct{ seed maphash.Seed }
 
 // NewKey draws a key.

@@ -35,7 +35,7 @@ func (s *service) begin(ctx context.Context, req *spannerpb.BeginTransactionRequ
 	return sc.reply.Proto(), nil
 }
 
-// rollback answers Rollback. It succeeds for whatever can no longer be committed, also for ids that nobody knows.
+// rollback answers Rollback. It also succeeds if the transaction cannot be committed any more, or if no transaction has the id.
 func (s *service) rollback(ctx context.Context, req *spannerpb.RollbackRequest) (*emptypb.Empty, error) {
 	ses, err := s.sessions.find(req.Session)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// transactions holds the transactions of a server by number. Finished ones stay
-// for a while, for clients that did not get the reply: the newest rememberedTransactions of them.
+// transactions holds the transactions of a server by number. The newest rememberedTransactions of those that have ended stay, for clients
+// that did not get a reply and ask again.
 type transactions struct {
 	clock    func() time.Time
 	last     atomic.Uint64
@@ -18,8 +18,8 @@ type transactions struct {
 	oldest     int
 }
 
-// rememberedTransactions is enough for a second or two of a busy server's
-// commits, which is when replies are lost and asked for again.
+// rememberedTransactions is about as many as a busy server commits in a second or two. A client that lost a reply
+// asks again within that time.
 const rememberedTransactions = 16 << 10
 
 func (ts *transactions) add(t *transaction) { ts.byNumber.Store(t.number, t) }
@@ -31,7 +31,7 @@ func (ts *transactions) get(number uint64) *transaction {
 	return nil
 }
 
-// finished makes t one of those that are remembered, and forgets the oldest.
+// finished remembers a transaction that has ended, and forgets the one that ended first of those that are remembered.
 func (ts *transactions) finished(t *transaction) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -44,7 +44,7 @@ func (ts *transactions) finished(t *transaction) {
 	ts.oldest = (ts.oldest + 1) % rememberedTransactions
 }
 
-// sweep gives up active transactions that clients left behind.
+// sweep rolls back transactions that have had no request for abandonedAfter.
 func (ts *transactions) sweep(now time.Time) {
 	ts.byNumber.Range(func(_, v any) bool {
 		if t := v.(*transaction); now.Sub(time.Unix(t.lastUsed.Load(), 0)) > abandonedAfter {

@@ -35,7 +35,7 @@ func (s *sessions) createSession(_ context.Context, req *spannerpb.CreateSession
 	return ses.proto(), nil
 }
 
-// maxSessionBatch is how many sessions one call makes; the reply may hold fewer than asked for.
+// maxSessionBatch is how many sessions one call makes at most. The API allows a reply with fewer sessions than the request asks for.
 const maxSessionBatch = 100
 
 func (s *sessions) batchCreateSessions(_ context.Context, req *spannerpb.BatchCreateSessionsRequest) (*spannerpb.BatchCreateSessionsResponse, error) {

@@ -44,7 +44,7 @@ func (s *service) appendStats(dst []byte, tag byte, q queryRequest, stmt *databa
 	return appendMessage(dst, tag, p)
 }
 
-// queryStats are the statistics of a run as texts; names and units are those of
+// queryStats are the statistics of a run as text. Names and units are those of
 // https://cloud.google.com/spanner/docs/query-execution-plans#query_execution_stats.
 func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, bytes int64, elapsed time.Duration) *structpb.Struct {
 	text, record := structpb.NewStringValue, &q.call.Cost
@@ -63,16 +63,16 @@ func queryStats(q queryRequest, stmt *database.Statement, run exec.Stats, bytes 
 	}}
 }
 
-// profileText is a plan with what a run of it cost, as JSON.
+// profileText is a plan with what each operator of one run took, as JSON.
 func profileText(stmt *database.Statement, run exec.Stats) string {
 	b, err := protojson.Marshal(stmt.Plan.Proto(exec.NodeStatsProto(run), stmt.Literals()))
 	if err != nil {
-		return "" // what is marshalled was made here
+		return "" // the message was built above, so it can be marshalled
 	}
 	return string(b)
 }
 
-// appendMessage appends a message field. What is marshalled was made here, so it cannot fail to.
+// appendMessage appends a message field. Only messages that this package builds are passed, so marshalling cannot fail.
 func appendMessage(dst []byte, tag byte, m proto.Message) []byte {
 	b, err := proto.Marshal(m)
 	if err != nil {
