@@ -69,7 +69,7 @@ func (w *writeFile) word(text string) error {
 	}
 	make, ok := writeWords[word]
 	if !ok {
-		return fmt.Errorf("unknown mutation %q: there are insert, update, insert_or_update, replace, and delete TABLE key ...", word)
+		return fmt.Errorf("unknown mutation %q: there are insert, update, insert_or_update and replace TABLE COLUMN = VALUE, and delete TABLE key VALUE", word)
 	}
 	columns, values, err := w.assignments(rest)
 	w.mutations = append(w.mutations, func(drawn map[string]any) *spanner.Mutation { return make(table, columns, keyOf(values, drawn)) })

@@ -79,7 +79,7 @@ func run(b *testing.B, call func(send func(any) error) error) {
 		}
 	}
 	if out.bytes < b.N*1000 {
-		b.Fatal(fmt.Sprintf("only %d bytes for %d rows", out.bytes, b.N))
+		b.Fatalf("only %d bytes for %d rows", out.bytes, b.N)
 	}
 }
 

@@ -205,9 +205,8 @@ func (m *model) snapshot() {
 	m.compare("snapshot", s, m.at(s.Timestamp(), nil), start, end, 0)
 }
 
-// compare scans a range of view and compares it with rows; it may stop early, after limit rows. It returns the
-// part that was seen.
-func (m *model) compare(what string, view table.View, rows map[string]string, start, end string, lock table.Lock) (seen modelRead, err error) {
+// compare scans a range of view and compares it with rows; it may stop early, after limit rows.
+func (m *model) compare(what string, view table.View, rows map[string]string, start, end string, lock table.Lock) error {
 	reverse := m.rng.IntN(2) == 0
 	limit := 1 + m.rng.IntN(8)
 	skipAfter, skipTo := -1, m.key()
@@ -226,10 +225,9 @@ func (m *model) compare(what string, view table.View, rows map[string]string, st
 	c, err := view.Scan(stopped, table.Span{Start: key(start), End: key(end)}, table.ScanOptions{Lock: lock, Reverse: reverse, Partial: m.rng.IntN(2) == 0})
 	m.note("%s: scan %s %s reverse=%v limit=%d skip=%d %s: %v", what, start, end, reverse, limit, skipAfter, skipTo, err)
 	if err != nil {
-		return seen, err
+		return err
 	}
 	defer c.Close()
-	seen = modelRead{start, end}
 	for n := 0; ; n++ {
 		if n == skipAfter {
 			c.SkipTo(key(skipTo))
@@ -240,7 +238,7 @@ func (m *model) compare(what string, view table.View, rows map[string]string, st
 			want = want[i:]
 		}
 		if n == limit {
-			return seen, nil
+			return nil
 		}
 		if !c.Next() {
 			break
@@ -248,14 +246,14 @@ func (m *model) compare(what string, view table.View, rows map[string]string, st
 		got := name(c.Key())
 		if len(want) == 0 || got != want[0] || string(c.Value()) != rows[got] {
 			m.t.Errorf("%s: found %s=%s, model has %v of %v", what, got, c.Value(), want, rows)
-			return seen, nil
+			return nil
 		}
 		want = want[1:]
 	}
 	if c.Err() == nil && len(want) > 0 {
 		m.t.Errorf("%s: scan ended before %v", what, want)
 	}
-	return seen, c.Err()
+	return c.Err()
 }
 
 func name(key []byte) string { return strings.TrimSuffix(string(key), "\x00") }
@@ -381,12 +379,11 @@ func (m *model) scan(x *modelTx, lock table.Lock) error {
 			return err
 		}
 	}
-	seen, err := m.compare(x.name, x.tx, m.rows(x), start, end, lock)
+	err := m.compare(x.name, x.tx, m.rows(x), start, end, lock)
 	if err == nil && x.validated(lock) {
 		// What the transaction kept of a scan that stopped early is checked by the anomaly scripts.
 		last := x.tx.reads[len(x.tx.reads)-1]
-		seen = modelRead{name([]byte(last.start)), last.end}
-		x.reads = append(x.reads, seen)
+		x.reads = append(x.reads, modelRead{name([]byte(last.start)), last.end})
 	}
 	return err
 }

@@ -256,7 +256,8 @@ func (t *Tx) Rollback() error {
 	t.m.locks.mu.Lock()
 	if t.state.Load() == committing {
 		t.m.locks.mu.Unlock()
-		t.ending.Lock() // the commit's
+		t.ending.Lock()
+		//lint:ignore SA2001 the commit holds this lock until it has ended
 		t.ending.Unlock()
 		t.m.locks.mu.Lock()
 	}

@@ -28,11 +28,6 @@ func RollbackAfterCommit() *Error {
 	return newError(codes.FailedPrecondition, "Cannot rollback a transaction after it has been committed.")
 }
 
-// CommitAfterRollback: there is nothing left to commit.
-func CommitAfterRollback() *Error {
-	return newError(codes.FailedPrecondition, "Cannot commit a transaction after it has been rolled back.")
-}
-
 // NotReadWrite: Commit or Rollback of a transaction of another kind.
 func NotReadWrite(call, kind string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot %s a %s transaction.", call, kind)

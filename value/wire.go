@@ -9,12 +9,12 @@ import (
 	"strconv"
 )
 
-// google.protobuf.Value on the wire: the tags (field number and wire type) of its alternatives.
+// google.protobuf.Value on the wire: the tags (field number and wire type, 0 for a varint) of its alternatives.
 const (
-	wireNull   = 1<<3 | 0 // then a zero byte: NULL_VALUE
+	wireNull   = 1 << 3   // then a zero byte: NULL_VALUE
 	wireNumber = 2<<3 | 1 // then 8 bytes, little endian
 	wireString = 3<<3 | 2 // then length, bytes
-	wireBool   = 4<<3 | 0 // then 0 or 1
+	wireBool   = 4 << 3   // then 0 or 1
 	wireList   = 6<<3 | 2 // then length, ListValue
 	wireValue  = 1<<3 | 2 // of ListValue.values: length, Value
 )

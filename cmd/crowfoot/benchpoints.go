@@ -8,16 +8,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// pointsRows and pointsSeconds make the table of points about 1 GB.
 const (
-	pointsRows    = 1_000_000
-	pointsSeconds = 9 * time.Second
-	pointsRounds  = 18 // the paths differ by little: they take turns often
+	pointsRows   = 1_000_000 // of 1 kB: the table has 1 GB
+	pointsTime   = 9 * time.Second
+	pointsRounds = 18 // the paths differ by little: they take turns often
 )
 
 func newBenchPoints() *cobra.Command {
 	s := bench.Defaults()
-	s.Rows, s.Each, s.Rounds, s.Clients, s.StatisticsWait = pointsRows, pointsSeconds, pointsRounds, []int{1, 8, 32}, 0
+	s.Rows, s.Each, s.Rounds, s.Clients, s.StatisticsWait = pointsRows, pointsTime, pointsRounds, []int{1, 8, 32}, 0
 	c := &cobra.Command{Use: "points", Short: "A point read and a single-row commit against their floors"}
 	return benchCommand(c, &s, these(bench.Points()))
 }

@@ -56,9 +56,8 @@ func (c *compiler) node(n plan.Node) (maker, error) {
 	}, nil
 }
 
-// whole compiles an input that is always read to its end, partly one that is not.
-func (c *compiler) whole(n plan.Node) (maker, error)  { return c.input(n, false) }
-func (c *compiler) partly(n plan.Node) (maker, error) { return c.input(n, true) }
+// whole compiles an input that is always read to its end.
+func (c *compiler) whole(n plan.Node) (maker, error) { return c.input(n, false) }
 
 func (c *compiler) input(n plan.Node, partial bool) (maker, error) {
 	was := c.partial

@@ -102,12 +102,6 @@ func (s *Seek) exprs() []Expr {
 	return list
 }
 
-// Inputs are the operators that feed n, in order.
-func Inputs(n Node) []Node { return n.inputs() }
-
-// Exprs are the expressions that n computes.
-func Exprs(n Node) []Expr { return n.exprs() }
-
 // Walk calls f for n and every operator under it, the plans of subqueries included.
 func Walk(n Node, f func(Node)) {
 	if n == nil {
