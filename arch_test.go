@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -133,6 +134,22 @@ func realImports(files []*ast.File) []string {
 		}
 	}
 	return list
+}
+
+// TestEmbeddedLinksNoCommandLine: a program that embeds Crowfoot does not link the libraries of the command line.
+func TestEmbeddedLinksNoCommandLine(t *testing.T) {
+	list, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.Lines(string(list)) {
+		if strings.HasPrefix(name, "github.com/spf13/") {
+			t.Errorf("package crowfoot links %s", name)
+		}
+	}
+	if !strings.Contains(string(list), module+"/server\n") {
+		t.Errorf("package crowfoot does not link its own packages: %s", list)
+	}
 }
 
 var (
