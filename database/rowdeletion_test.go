@@ -61,6 +61,7 @@ func (a *aged) open() {
 	if err != nil {
 		a.t.Fatal(err)
 	}
+	r.deleting <- struct{}{} // it is the test that makes passes, however long it takes
 	a.Registry = r
 }
 

@@ -126,8 +126,12 @@ func (p *past) time(name string) mvcc.Timestamp {
 }
 
 func (p *past) bound(b txn.Bound) (mvcc.Timestamp, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond) // the clock stands still: what is in the future stays there
-	defer cancel()
+	ctx := context.Background()
+	if b.Time.After(p.clock()) { // the clock stands still: a read in the future waits until its context ends
+		var cancel func()
+		ctx, cancel = context.WithDeadline(ctx, time.Now())
+		defer cancel()
+	}
 	s, err := p.db.Transactions().Snapshot(ctx, b)
 	if err != nil {
 		return 0, err
