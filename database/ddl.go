@@ -2,8 +2,8 @@ package database
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -83,7 +83,10 @@ func (d *Database) change(ctx context.Context, statement string, percent func(in
 	if err != nil {
 		err = d.undo(ctx, old, err)
 	}
-	return at, errors.Join(err, d.jobs.Forget(context.WithoutCancel(ctx), fillJobs))
+	if err := d.jobs.Forget(context.WithoutCancel(ctx), fillJobs); err != nil { // they will be swept
+		d.log().Error("forget back-fills", slog.Any("error", err))
+	}
+	return at, err
 }
 
 // changeRows makes next, which Apply has made of old, the newest catalog, with all that existing rows need for it. That is done between
