@@ -10,7 +10,7 @@ import (
 )
 
 // accessesOf are what a plan does with the tables of users: one access for each table or index that it reads,
-// however often, and what it writes. An INSERT looks whether its rows exist.
+// however often, and what it writes. An INSERT also checks whether its rows exist.
 func accessesOf(p *plan.Plan) []*stats.Access {
 	var read readColumns
 	var list []*stats.Access
@@ -122,7 +122,7 @@ func entryAccess(op stats.Op, x *schema.Index, written []*schema.Column) *stats.
 	return stats.NewAccess(op, x.FullName(), names)
 }
 
-// namesOf are the names of columns; of none, that it is looked whether rows exist.
+// namesOf are the names of columns; without columns, the access only checks whether rows exist.
 func namesOf(columns []*schema.Column) []string {
 	if len(columns) == 0 {
 		return []string{stats.Exists}

@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// background is what a database does unasked, until the registry closes or the database is dropped.
+// background is the work that a database does besides requests, until the registry closes or the database is dropped.
 type background struct {
 	ctx     context.Context
 	stop    context.CancelFunc // nil before it was begun
@@ -22,7 +22,7 @@ type background struct {
 	rowDeletion rowDeletion
 }
 
-// begin starts what the database does unasked.
+// begin starts the work in the background.
 func (d *Database) begin(ctx context.Context) {
 	d.background.ctx, d.background.stop = context.WithCancel(ctx)
 	for _, work := range []func(context.Context){d.statistics.Run, d.deleteExpired} {
@@ -38,14 +38,14 @@ func (b *background) end() {
 	}
 }
 
-// task is one kind of work in the background, as SPANNER_SYS.TASKS shows it. What is known of it begins anew with the process.
+// task is one kind of work in the background, as SPANNER_SYS.TASKS shows it. It is not kept over a restart.
 type task struct {
 	mu        sync.Mutex
-	processed time.Time // what there was to do then has been done; zero if it never was
+	processed time.Time // all work that there was at this time has been done; zero before the first run
 	status    string    // of the last run: the name of a canonical code
 }
 
-// ran notes the end of a run that saw to all there was to do at a time, if err is nil.
+// ran records the end of a run. If err is nil, it has done all work that there was at a time.
 func (t *task) ran(at time.Time, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

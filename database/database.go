@@ -21,7 +21,7 @@ import (
 
 // Database is one open database.
 //
-// Its schema versions are a list that is replaced, never changed: whoever holds
+// Its schema versions are a list that is replaced, never changed: a request that holds
 // a catalog may go on using it while a schema change publishes the next one.
 type Database struct {
 	registry *Registry
@@ -56,7 +56,7 @@ func (d *Database) record() databaseRecord {
 	return databaseRecord{Name: d.name, Space: d.space, Created: d.created, DropProtection: d.protected.Load()}
 }
 
-// firstCatalog is the schema that a database is created with. There are no rows yet that would need anything.
+// firstCatalog is the schema that a database is created with. There are no rows to fill or validate.
 func (r *Registry) firstCatalog(ctx context.Context, name string, statements []string) (*schema.Catalog, error) {
 	c := schema.NewCatalog()
 	c.Database = databaseID(name)
@@ -216,7 +216,7 @@ func (d *Database) SetDropProtection(on bool) error {
 // Catalog is the newest schema version.
 func (d *Database) Catalog() *schema.Catalog { return d.newest().catalog }
 
-// CatalogAt is the schema that was valid at a timestamp: a read there knows no other. It
+// CatalogAt is the schema that was valid at a timestamp, for reads at that timestamp. It
 // fails if that version has been collected since the timestamp was chosen.
 func (d *Database) CatalogAt(at mvcc.Timestamp) (*schema.Catalog, error) {
 	list := *d.versions.Load()
@@ -239,7 +239,7 @@ func (d *Database) DDL() []string {
 // Retention is how long old versions of rows can be read.
 func (d *Database) Retention() time.Duration { return d.Catalog().Options.VersionRetention() }
 
-// EarliestVersion is the oldest timestamp of which versions can be read. Older ones of a new database can be, too, but there was nothing.
+// EarliestVersion is the oldest timestamp that can be read, but not before the database was created.
 func (d *Database) EarliestVersion() time.Time {
 	earliest := d.txns.Earliest().Time()
 	if d.created.After(earliest) {
@@ -256,7 +256,7 @@ func (d *Database) newest() *version {
 	return list[len(list)-1]
 }
 
-// settled is the newest version that no change is still working on; nil if it is no longer kept.
+// settled is the newest version that is not tentative; nil if it is no longer kept.
 func (d *Database) settled() *version {
 	list := *d.versions.Load()
 	for i := len(list) - 1; i >= 0; i-- {

@@ -29,7 +29,7 @@ type Progress struct {
 }
 
 // UpdateSchema runs DDL statements in order and stops at the first failure;
-// those before it stay. progress, if not nil, is told of each that took effect, and while existing rows are gone over. One
+// those before it stay. progress, if not nil, is told of each that took effect, and while existing rows are filled or validated. One
 // change runs at a time: others wait.
 func (d *Database) UpdateSchema(ctx context.Context, statements []string, progress func(Progress)) error {
 	if err := d.lockSchema(ctx); err != nil {
@@ -95,7 +95,7 @@ func (d *Database) change(ctx context.Context, statement string, percent func(in
 //  1. A catalog is published in which new writes obey next already, but reads do not count on it: new columns and indexes are
 //     written and not read (schema.Catalog.Filling), columns that change are read as they were (schema.Catalog.Expecting).
 //  2. Every existing row gets its new columns and index entries. Then next is published, which opens them for reading.
-//  3. Existing rows are seen to obey new conditions. A change of columns is published only then.
+//  3. Existing rows are checked to obey new conditions. A change of columns is published only then.
 //
 // Until all is done the versions are tentative: if a row cannot obey, or the server goes down, the old catalog is published again.
 func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, what *schema.Change, percent func(int)) (mvcc.Timestamp, error) {
@@ -128,7 +128,7 @@ func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, wh
 	return at, nil
 }
 
-// settle says, durably, that the newest version is complete. Only now is what it dropped garbage.
+// settle records, durably, that the newest version is complete. Only now is what it dropped garbage.
 func (d *Database) settle(garbage []table.Span) error {
 	v := d.newest()
 	v.garbage = garbage
@@ -147,7 +147,7 @@ func (d *Database) undo(ctx context.Context, old *schema.Catalog, cause error) e
 	return cause
 }
 
-// takeBack publishes an older catalog again. What indexes the newest one had besides is garbage.
+// takeBack publishes an older catalog again. The entries of indexes that only the newest one has are garbage.
 func (d *Database) takeBack(ctx context.Context, old *schema.Catalog) error {
 	kept := map[schema.TableID]bool{}
 	for _, t := range old.Tables {
@@ -200,7 +200,7 @@ type publication struct {
 	tentative bool            // it is taken back if the server goes down
 }
 
-// publish makes a catalog the newest, durably, as the only thing that writes at that moment.
+// publish makes a catalog the newest, durably, at a moment at which no transaction commits.
 func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, error) {
 	var at mvcc.Timestamp
 	catalog := p.catalog.WithVersion(d.Catalog().Version + 1)

@@ -11,11 +11,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// collectEvery is how often old versions are collected. A pass reads every version, a second of CPU for
-// a million rows, and pushes out of the block cache what reads want: four in the shortest retention period, one hour, are enough.
+// collectEvery is how often old versions are collected. A pass reads every version, which costs a second of CPU for
+// a million rows, and displaces blocks of other reads from the block cache: four in the shortest retention period, one hour, are enough.
 const collectEvery = 15 * time.Minute
 
-// checkpointLife is how long the checkpoint of a job is kept that does not go on: some clients send a statement again, no later.
+// checkpointLife is how long the checkpoint of a job that does not go on is kept, so that the job can be resumed.
 const checkpointLife = 24 * time.Hour
 
 // collectGarbage removes, while the server runs, what no read can see any more.
@@ -59,11 +59,11 @@ func (d *Database) collect(ctx context.Context) (err error) {
 	return d.forget(ctx, past)
 }
 
-// outlived are schema versions that no read can ask for, and what only they name.
+// outlived are schema versions that are too old for any read, and the keys of tables and indexes that only they name.
 type outlived struct {
 	versions []*version
-	spans    []table.Span    // of keys that lie by themselves
-	layouts  []*table.Layout // of tables and indexes whose keys lie among those of others
+	spans    []table.Span    // of tables and indexes that are not interleaved
+	layouts  []*table.Layout // of interleaved ones: their keys lie among those of others
 }
 
 // outlived finds the schema versions that were replaced before the horizon.
@@ -71,7 +71,7 @@ func (d *Database) outlived(ctx context.Context, horizon mvcc.Timestamp) (*outli
 	if err := d.lockSchema(ctx); err != nil {
 		return nil, err
 	}
-	defer d.unlockSchema() // what no version names now, no later one will
+	defer d.unlockSchema() // later versions cannot name what none names now
 	list := *d.versions.Load()
 	kept := 0
 	for kept < len(list)-1 && list[kept+1].at <= horizon {
@@ -115,7 +115,7 @@ func interleavedOnlyIn(versions, others []*version) (list []*table.Layout) {
 	return list
 }
 
-// owns says of a key whether it is of what was interleaved; it is nil if there is no such key.
+// owns says whether a key belongs to one of the interleaved tables or indexes; it is nil if there are none.
 func (o *outlived) owns() func(key []byte) bool {
 	if len(o.layouts) == 0 {
 		return nil
@@ -125,7 +125,7 @@ func (o *outlived) owns() func(key []byte) bool {
 	}
 }
 
-// forget forgets schema versions, and the keys that lie by themselves. Those among others have been collected.
+// forget deletes the schema versions, and the keys of what was not interleaved. Those of what was interleaved have been collected.
 func (d *Database) forget(ctx context.Context, past *outlived) error {
 	if len(past.versions) == 0 {
 		return nil

@@ -12,13 +12,14 @@ type LockOwner interface {
 	LockColumns(target string, written bool) []string
 }
 
-// lockWaited counts a wait for a lock. Locks are on whole rows: what is shown are the columns for whose sake they were taken.
+// lockWaited counts a wait for a lock. Locks are on whole rows; statistics show the columns for which they were taken.
 func (d *Database) lockWaited(w *txn.LockWait) {
 	target, text := d.locate(w.Start, len(w.End) > 0)
 	d.Stats().LockWait(&stats.LockWait{Key: text, End: w.Began.Add(w.Waited), Wait: w.Waited, Requests: lockRequests(target, append(w.Held, w.Wanted))})
 }
 
-// lockRequests are the requests of parties, column by column, in turns: whoever keeps some of them has some of each party.
+// lockRequests are the requests of parties: the first column of each, then the second of each, and so on. Statistics keep the first
+// few, which thus are of all parties.
 func lockRequests(target string, parties []txn.LockParty) (list []stats.LockRequest) {
 	columns := make([][]string, len(parties))
 	most := 0
@@ -36,8 +37,8 @@ func lockRequests(target string, parties []txn.LockParty) (list []stats.LockRequ
 	return list
 }
 
-// lockColumns are the columns that a party locks a row for: what it writes, or else reads. Where it has named none (a parent, a foreign
-// key), it wants to know that the row is there.
+// lockColumns are the columns for which a party locks a row: those that it writes, or else reads. If it has named none (it checks
+// a parent, or a foreign key), it locks for the existence of the row.
 func lockColumns(target string, p txn.LockParty) []string {
 	if o, ok := p.Owner.(LockOwner); ok {
 		for _, written := range []bool{true, false} {

@@ -12,8 +12,8 @@ import (
 // https://cloud.google.com/spanner/docs/manage-and-observe-long-running-operations.
 const operationLife = 7 * 24 * time.Hour
 
-// Operation is a long-running operation that has ended. What it did is in the databases; it is kept for those who ask for it,
-// also after a restart, until it is old or what it was about is dropped.
+// Operation is a long-running operation that has ended. It is kept for clients that ask for it,
+// also after a restart, until it is old or its instance or database is dropped.
 type Operation struct {
 	Name  string // <resource>/operations/<id>
 	Ended time.Time
@@ -63,7 +63,7 @@ func (r *Registry) Operations(prefix string) (list []*Operation, err error) {
 	return list, err
 }
 
-// ForgetOperations forgets operations that are kept, or never were.
+// ForgetOperations deletes operations. Names that are not kept are ignored.
 func (r *Registry) ForgetOperations(names ...string) error {
 	if len(names) == 0 {
 		return nil
@@ -81,7 +81,7 @@ func (r *Registry) ForgetOperations(names ...string) error {
 	return nil
 }
 
-// sweepOperations forgets those that ended long ago.
+// sweepOperations deletes those that ended more than operationLife ago.
 func (r *Registry) sweepOperations() error {
 	list, err := r.Operations("")
 	if err != nil {

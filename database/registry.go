@@ -34,14 +34,14 @@ const maxDatabasesPerInstance = 100
 type Config struct {
 	Clock func() time.Time
 	Log   *slog.Logger
-	// NoStatistics is to collect nothing for SPANNER_SYS.
+	// NoStatistics says that nothing is collected for SPANNER_SYS.
 	NoStatistics bool
 }
 
 // Registry holds every instance and database of one store.
 //
 // Look-ups of databases are lock-free: they happen in every request. Changes
-// are serialised by mu and durable before they are seen.
+// are serialised by mu and durable before they take effect.
 type Registry struct {
 	store    kv.Store
 	versions *mvcc.Store
@@ -58,7 +58,7 @@ type Registry struct {
 	deleting  chan struct{} // holds a token while expired rows of a database are deleted
 }
 
-// Instance is an instance as users name it. Its sizes are kept for those who ask; they limit nothing.
+// Instance is an instance as users name it. Its sizes are shown to clients and limit nothing.
 type Instance struct {
 	Name            string // projects/P/instances/I
 	Config          string // projects/P/instanceConfigs/C
@@ -180,7 +180,7 @@ func (r *Registry) Instances(project string) []*Instance {
 	return list
 }
 
-// configure gives an instance a configuration. Stores of old hold instances without one.
+// configure gives an instance a configuration. Stores of earlier releases hold instances without one.
 func (i *Instance) configure() {
 	if i.Config == "" {
 		project, _, _ := strings.Cut(i.Name, "/instances/")
@@ -374,8 +374,8 @@ func (r *Registry) publish(change func(map[string]*Database)) {
 	r.databases.Store(&next)
 }
 
-// newSpace gives out a key space. It is never given out again, so that nothing
-// of a dropped database can show in a later one.
+// newSpace gives out a key space. It is never given out again, so that no key
+// of a dropped database can appear in a later one.
 func (r *Registry) newSpace() (mvcc.Space, error) {
 	space := r.nextSpace
 	b := r.store.NewBatch()

@@ -33,15 +33,15 @@ const (
 	longestInterval  = 24 * time.Hour
 )
 
-// What one transaction deletes: so little that its commit does not hold up others. A row with
-// all that goes with it is deleted at once up to what any transaction may write.
+// One transaction deletes so many rows at most, and writes so many bytes, so that its commit does not hold up others. A single row with
+// its index entries and children may be as large as any transaction.
 const (
 	expiredRows  = 100
 	expiredBytes = 1 << 20
 )
 
 // Rows that users' transactions have locked are tried again after these pauses, and then in the next pass. If there
-// are more than maxBusy of them it is better to come another time.
+// are more than maxBusy of them the pass ends.
 var busyPauses = [...]time.Duration{10 * time.Millisecond, 40 * time.Millisecond, 160 * time.Millisecond}
 
 const maxBusy = 1000
@@ -109,7 +109,8 @@ func (d *Database) deleteExpired(ctx context.Context) {
 	}
 }
 
-// passPolicies makes a pass over every table with a policy, children before parents, which then have less to take along.
+// passPolicies makes a pass over every table with a policy, children before parents: a parent's row then has fewer children to delete
+// with it.
 func (d *Database) passPolicies(ctx context.Context) {
 	var first error
 	now := d.registry.cfg.Clock()
@@ -212,7 +213,7 @@ func (e *expiry) find(ctx context.Context, view table.View, after []byte, limits
 	return c, err
 }
 
-// delete deletes the rows that were found, as far as they have still expired.
+// delete deletes those of the found rows that have still expired.
 func (e *expiry) delete(ctx context.Context, w table.Writer, _ table.Chunk) error {
 	if e.Catalog() != e.catalog { // a later change aborts the transaction
 		return errPolicyGone

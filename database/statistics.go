@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// statistics is the collector of a database with what belongs to it.
+// statistics is the collector of a database, with the tables that show it.
 type statistics struct {
 	*stats.Collector
 	live   *live.Lists
@@ -47,7 +47,7 @@ func (d *Database) closeStatistics() {
 	}
 }
 
-// sources are where the collector asks for what nobody records.
+// sources are what the collector computes when it closes an interval, or when it is asked.
 func (d *Database) sources() stats.Sources {
 	return stats.Sources{
 		Sizes:            d.tableSizes,

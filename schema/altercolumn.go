@@ -54,14 +54,14 @@ func (d *draft) setColumnOptions(t *Table, c *Column, o *ast.Options) error {
 		return usererror.ChangeForeignKeyColumn("allow_commit_timestamp option", c.Name, t.FullName(), fks)
 	}
 	d.validate(ValidateCommitTimestamp, t, c, &old)
-	return d.recompile(t) // what reads the column may no longer do so
+	return d.recompile(t) // expressions that read the column may no longer be valid
 }
 
 func (d *draft) validate(kind ValidationKind, t *Table, c, old *Column) {
 	d.change.Validations = append(d.change.Validations, Validation{Kind: kind, Table: t, Column: c, Old: old})
 }
 
-// redefineColumn is ALTER COLUMN c type ...: what the statement does not name, the column loses.
+// redefineColumn is ALTER COLUMN c type ...: the column loses every attribute that the statement does not repeat.
 func (d *draft) redefineColumn(t *Table, c *Column, s *ast.AlterColumnType) error {
 	old := *c
 	if err := c.setType(t.FullName()+"."+c.Name, s.Type); err != nil {

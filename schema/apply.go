@@ -72,7 +72,7 @@ func (d *draft) run(stmt ast.DDL) error {
 }
 
 // checkSize keeps the whole schema, as printed, within its limit. Printing is
-// dear, so an estimate is carried along and the schema measured only when that is passed.
+// expensive: each catalog carries an estimate, and is printed only when the estimate passes the limit.
 func (d *draft) checkSize(added int) error {
 	// A statement prints as a few times its own length at most, names and defaults spelled out.
 	const spelledOut, fixed = 8, 1024

@@ -39,7 +39,7 @@ type Catalog struct {
 	tables  map[string]*Table // by lower-cased name
 	indexes map[string]*Index // by lower-cased name
 
-	size int // no less than the length of DDL(), about; see checkSize
+	size int // an estimate of the length of DDL(), mostly too high; see checkSize
 }
 
 // Options are what ALTER DATABASE ... SET OPTIONS sets, as text by name, only those that are set.
@@ -50,7 +50,7 @@ type Table struct {
 	ID      TableID
 	Schema  string // "" is the default schema
 	Name    string
-	Columns []*Column // in order, those that nobody can name yet last; a Column's Ordinal is its place here
+	Columns []*Column // in order, those being back-filled last; a Column's Ordinal is its place here
 	Key     []KeyPart // the primary key; may be empty: at most one row
 
 	Parent     *Table // of INTERLEAVE IN [PARENT], else nil
@@ -104,7 +104,7 @@ type Column struct {
 	Stored               bool  // of a generated column
 	KeyOrdinal           int   // place in the primary key, -1 if not part of it
 	State                ColumnState
-	// Becoming is what an ALTER COLUMN under way is to make of the column, or nil: writes obey it already, reads do not count
+	// Becoming is the column as an ALTER COLUMN under way redefines it, or nil. Writes obey it already; reads do not rely
 	// on it. It is not stored.
 	Becoming *Column
 }
@@ -186,5 +186,5 @@ type IndexState uint8
 
 const (
 	IndexReadWrite IndexState = iota // complete
-	IndexWriteOnly                   // being back-filled: kept up to date by writes, read by nobody
+	IndexWriteOnly                   // being back-filled: kept up to date by writes, but not read
 )

@@ -21,12 +21,12 @@ type Change struct {
 	Replaced []*Index
 	// Validations must hold for every row that exists, or the statement fails and the old catalog stays.
 	Validations []Validation
-	// DroppedTables and DroppedIndexes, of the old catalog, own keys that nobody reads any more.
+	// DroppedTables and DroppedIndexes, of the old catalog, own keys that the new catalog does not read.
 	DroppedTables  []*Table
 	DroppedIndexes []*Index
 }
 
-// OfRows says that existing rows must be gone over.
+// OfRows says that existing rows must be filled or validated.
 func (ch *Change) OfRows() bool { return ch.Fills() || len(ch.Validations) > 0 }
 
 // Fills says that existing rows get new columns or index entries.
@@ -37,8 +37,8 @@ func (ch *Change) OfColumns() bool {
 	return !ch.Fills() && len(ch.Validations) > 0 && ch.Validations[0].Column != nil
 }
 
-// Filling returns what serves, before c, while new columns and indexes are filled, where Apply has made c with ch. In it they
-// are written but not read, indexes that others replace are still there, and foreign keys that need an index that
+// Filling returns the catalog that serves while the new columns and indexes of c are filled; Apply has made c with ch. In it
+// they are written but not read, the indexes that they replace still exist, and foreign keys that need an index that
 // is not complete are not enforced.
 func (c *Catalog) Filling(ch *Change) *Catalog {
 	d := c.draft(nil, nil)
@@ -86,8 +86,8 @@ func (i *Index) on(t *Table) {
 	i.pointAt(columns)
 }
 
-// Expecting returns what serves, after c, while existing values are held against a change of columns that Apply has made of
-// c: a catalog with the columns as they are, since nothing else is certain, in which writes obey what they are to become as well.
+// Expecting returns the catalog that serves while existing values are validated against ch, a change of columns that Apply has made
+// of c. Reads find the columns as they are in c; writes must also obey what the columns are to become (Column.Becoming).
 func (c *Catalog) Expecting(ch *Change) *Catalog {
 	d := c.draft(nil, nil)
 	for _, v := range ch.Validations {

@@ -166,8 +166,8 @@ func checkOptimizerVersion(_ *draft, text string) string {
 	return ""
 }
 
-// HasStatisticsPackage says whether a query may name an optimizer statistics package. There is none but that which the
-// database's option names, which has no effect either: databases of the service bring it along in their DDL.
+// HasStatisticsPackage says whether a query may name an optimizer statistics package. Crowfoot builds none. It accepts the name in
+// the database's own option, since the DDL of databases of the service contains one, and ignores it.
 func (o Options) HasStatisticsPackage(name string) bool {
 	return strings.EqualFold(name, "latest") || name == o["optimizer_statistics_package"]
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// nonDeterministic are the functions whose value is another one each time.
+// nonDeterministic are the functions whose value differs from call to call.
 var nonDeterministic = map[string]bool{
 	"RAND": true, "GENERATE_UUID": true, "NEW_UUID": true, "CURRENT_TIMESTAMP": true, "CURRENT_DATE": true,
 	"PENDING_COMMIT_TIMESTAMP": true, "PENDING_COMMIT_TIMESTAMP_INT64": true,
@@ -113,7 +113,7 @@ func (d *draft) compileGenerated(t *Table, c *Column) error {
 	return nil
 }
 
-// checkGenerated holds the table's generated columns, all compiled, against the rules on what they read.
+// checkGenerated checks what the table's generated columns, all compiled, read.
 func checkGenerated(t *Table) error {
 	for _, c := range t.Columns {
 		if c.Generated == nil {
@@ -176,7 +176,7 @@ func checkCycle(start *Column) error {
 	return visit(start, start.Name)
 }
 
-// compileColumn compiles whatever expressions the column has.
+// compileColumn compiles the expressions of the column: DEFAULT, ON UPDATE, AS.
 func (d *draft) compileColumn(t *Table, c *Column) error {
 	if c.Default != nil {
 		if err := d.compileDefault(t, c); err != nil {

@@ -77,7 +77,8 @@ func (fk *ForeignKey) checkTypes() error {
 	return nil
 }
 
-// backForeignKey gives the foreign key the indexes that find referencing and referenced rows, where primary keys do not.
+// backForeignKey gives the foreign key the indexes by which referencing and referenced rows are found, where primary keys do not
+// serve.
 func (d *draft) backForeignKey(fk *ForeignKey) (err error) {
 	if fk.NotEnforced {
 		return nil

@@ -250,7 +250,7 @@ func (d *draft) alterIndex(s *ast.AlterIndex) error {
 		if at < 0 {
 			return usererror.IndexColumnNotStored(i.FullName(), a.Name.Name)
 		}
-		i.Storing = slices.Delete(i.Storing, at, at+1) // entries keep the value; nobody reads it
+		i.Storing = slices.Delete(i.Storing, at, at+1) // existing entries keep the value, and reads pass over it
 		return nil
 	}
 	return usererror.DDLUnimplemented("This form of ALTER INDEX")

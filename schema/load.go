@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// errDangling is an encoded catalog in which something refers to what is not there.
+// errDangling is an encoded catalog in which an object refers to one that the catalog does not hold.
 var errDangling = errors.New("reference to a missing object")
 
 // Unmarshal decodes what Marshal made and compiles the expressions in it.

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// checkName holds a name against Spanner's rule: a letter, then letters,
+// checkName checks a name by Spanner's rule: a letter, then letters,
 // digits and underscores; kind is "Table", "Column", ...
 func checkName(kind, name string) error {
 	if len(name) == 0 || len(name) > MaxNameLength || !isLetter(name[0]) {
@@ -68,7 +68,7 @@ func (d *draft) constraintNamed(schema, name string) string {
 	return ""
 }
 
-// checkConstraintName holds the name of a constraint against the rules; kind is "Check Constraint" or "Foreign Key".
+// checkConstraintName checks the name of a constraint; kind is "Check Constraint" or "Foreign Key".
 func (d *draft) checkConstraintName(kind string, t *Table, name string) error {
 	if err := checkName(kind, name); err != nil {
 		return err

@@ -109,8 +109,8 @@ func (c *Column) sql() string {
 	return s
 }
 
-// fits says whether the foreign key can stand in its table's CREATE TABLE: what it refers to is there, and
-// does not refuse it for a row deletion policy that was there before the foreign key.
+// fits says whether the foreign key can stand in its table's CREATE TABLE: the table that it refers to is printed already, and
+// has no row deletion policy, which would refuse the foreign key.
 func (fk *ForeignKey) fits(printed map[*Table]bool) bool {
 	return printed[fk.Referenced] && !(fk.Referenced == fk.Table && fk.Table.RowDeletionPolicy != nil && fk.holdsRows())
 }

@@ -72,7 +72,7 @@ func (t *Table) setRowDeletionPolicy(s *ast.RowDeletionPolicy) error {
 	return nil
 }
 
-// checkExpiry says whether rows of t may be deleted unasked, together with the rows of root that they are interleaved in.
+// checkExpiry says whether rows of t may be deleted in the background, together with the rows of root that they are interleaved in.
 func checkExpiry(root, t *Table) error {
 	holds := func(fk *ForeignKey) bool { return fk.Referenced == t && fk.holdsRows() }
 	if names := foreignKeyNames(t, holds); names != "" {

@@ -18,7 +18,7 @@ import (
 // The tree is not parsed from the text itself but from its tokens, one a line:
 // comments are gone, a closing semicolon too, and spellings that memefish does
 // not know are written as it knows them. All positions in the tree are offsets
-// in that second text; place and original lead back to the first.
+// in that second text; place and original find the position in the first.
 type source struct {
 	text   string
 	tokens []word

@@ -6,7 +6,7 @@ import "unsafe"
 const textChunk = 4 << 10
 
 // textArena copies text into chunks that many strings share. Chunks are never
-// used again: the strings live as long as anybody holds them.
+// used again: a string stays valid for as long as there are references to it.
 type textArena struct{ chunk []byte }
 
 func (a *textArena) copy(b []byte) string {

@@ -10,8 +10,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// FillIndex writes the entries of x for the rows of a chunk, and for those that have come between them since it was found. The rows
-// are locked, but not from transactions that have read them. Two rows with one key of a UNIQUE index are an error. So is a chunk whose entries are larger than ChunkWriteBytes (usererror.IsTooLarge), unless it is of one row.
+// FillIndex writes the entries of x for the rows of a chunk, and for those that were inserted between them since it was found. The rows
+// get shared locks, so that other transactions can read them. Two rows with one key of a UNIQUE index are an error. So is a chunk
+// whose entries are larger than ChunkWriteBytes (usererror.IsTooLarge), unless it has one row only.
 func FillIndex(ctx context.Context, w Writer, x *schema.Index, chunk Chunk) error {
 	c := newFiller(w, time.Time{}, &chunk)
 	g, err := c.target(x.Table)
@@ -27,8 +28,8 @@ func FillIndex(ctx context.Context, w Writer, x *schema.Index, chunk Chunk) erro
 	})
 }
 
-// FillColumns computes and stores new columns of t for the rows of a chunk that exist: the
-// generated expression, or the default if the row has no value. It bounds what it writes as FillIndex does.
+// FillColumns computes and stores new columns of t for the same rows: the value of the
+// generated expression, or the default if the row has no value. It locks the rows exclusively, and bounds what it writes as FillIndex does.
 func FillColumns(ctx context.Context, w Writer, t *schema.Table, columns []*schema.Column, now time.Time, chunk Chunk) error {
 	c := newFiller(w, now, &chunk)
 	g, err := c.target(t)
@@ -49,7 +50,8 @@ func FillColumns(ctx context.Context, w Writer, t *schema.Table, columns []*sche
 	})
 }
 
-// newFiller makes the Changes for a chunk of a back-fill. A single row is written whatever its size: many commits may have made it.
+// newFiller makes the Changes for a chunk of a back-fill. A single row is written without limits: several commits may have made
+// it larger than one commit may be.
 func newFiller(w Writer, now time.Time, chunk *Chunk) *Changes {
 	c := NewChanges(w, new(Descriptors), now)
 	c.maxCount, c.maxBytes = math.MaxInt64, ChunkWriteBytes

@@ -11,10 +11,10 @@ import (
 )
 
 // Changes writes rows through a Writer: one commit's mutations, or one DML
-// statement. All that goes with a row is done with it: its index entries,
-// defaults, generated columns, children. What a later change may still put right
-// (a missing parent, a unique key that is taken, a CHECK, a foreign key) is noted
-// and looked at again by Finish, without which nothing is settled.
+// statement. With a row it writes the row's index entries, computes its defaults
+// and generated columns, and deletes its children. A violation that a later change may
+// repair (a missing parent, a unique key that is taken, a CHECK, a foreign key) is recorded, and
+// checked again by Finish, which must be called after the last change.
 //
 // A Changes serves one goroutine. After an error what it has written must be undone by the transaction.
 type Changes struct {
@@ -24,7 +24,7 @@ type Changes struct {
 	bytes int64 // of keys and values
 	// maxCount and maxBytes are the limits of these.
 	maxCount, maxBytes int64
-	// dml says that rows are returned to SQL: virtual columns are then wanted too.
+	// dml says that rows are returned to SQL, virtual columns included.
 	dml     bool
 	tables  *Descriptors
 	targets []*target   // of the tables met so far, which are few
@@ -50,8 +50,8 @@ type deletion struct {
 	spans []Span
 }
 
-// NewChanges begins the changes of one DML statement over tables of one schema version. now is the time that no written commit
-// timestamp may lie behind.
+// NewChanges begins the changes of one DML statement over tables of one schema version. A value for a column with
+// allow_commit_timestamp may not be later than now.
 func NewChanges(w Writer, tables *Descriptors, now time.Time) *Changes {
 	room := make([]byte, keyRoom+valueRoom)
 	return &Changes{
@@ -94,8 +94,8 @@ func (c *Changes) wrote(t *schema.Table, bytes int) {
 	c.written = append(c.written, Written{t, 1, int64(bytes)})
 }
 
-// Insert inserts a row and returns it, by ordinal; a row that is there is an error. Rows that methods
-// of Changes return are good until the next call.
+// Insert inserts a row and returns it, by ordinal; it is an error if the row exists. Rows that methods
+// of Changes return are valid until the next call.
 func (c *Changes) Insert(ctx context.Context, t *schema.Table, columns []*schema.Column, vals []value.Value) ([]value.Value, error) {
 	b, err := c.builder(t, Insert, columns)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *Changes) InsertProposed(ctx context.Context) error {
 	return c.insertRow(ctx, c.proposer)
 }
 
-// InsertOrIgnore inserts a row unless one with its key is there.
+// InsertOrIgnore inserts a row unless one with its key exists.
 func (c *Changes) InsertOrIgnore(ctx context.Context, t *schema.Table, columns []*schema.Column, vals []value.Value) (row []value.Value, inserted bool, err error) {
 	b, err := c.builder(t, Insert, columns)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *Changes) InsertOrIgnore(ctx context.Context, t *schema.Table, columns [
 	return b.row, true, c.write(ctx, b, key, nil, b.inserts)
 }
 
-// InsertOrUpdate inserts a row, or sets the given columns of the one that is there. It refuses to do so twice for one key.
+// InsertOrUpdate inserts a row, or sets the given columns of the one that exists. It is an error to do so twice for one key.
 func (c *Changes) InsertOrUpdate(ctx context.Context, t *schema.Table, columns []*schema.Column, vals []value.Value) (row []value.Value, inserted bool, err error) {
 	b, err := c.builder(t, InsertOrUpdate, columns)
 	if err != nil {
@@ -206,7 +206,7 @@ func (c *Changes) Get(ctx context.Context, key []byte) (s Stored, ok bool, err e
 	return Stored{Key: bytes.Clone(key), Value: bytes.Clone(val)}, true, nil
 }
 
-// Finish checks what had to wait for the last change.
+// Finish checks again what was violated when a change was made.
 func (c *Changes) Finish(ctx context.Context) error {
 	for len(c.pending) > 0 {
 		check := c.pending[0]
@@ -252,7 +252,7 @@ func (c *Changes) builder(t *schema.Table, op Op, columns []*schema.Column) (*ro
 	return b, err
 }
 
-// sameColumns says whether a and b are one and the same slice: callers use one for all rows.
+// sameColumns says whether a and b are the same slice: callers pass one slice for all rows.
 func sameColumns(a, b []*schema.Column) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
@@ -321,7 +321,7 @@ func (c *Changes) upsert(ctx context.Context, b *rowBuilder, key []byte, vals []
 	return true, c.write(ctx, b, key, nil, b.inserts)
 }
 
-// update sets columns of the row old, which may lie in the Writer's memory.
+// update sets columns of the row old, whose bytes may belong to the Writer.
 func (c *Changes) update(ctx context.Context, b *rowBuilder, old Stored, vals []value.Value) error {
 	if err := b.decode(b.old, old); err != nil {
 		return err
@@ -346,7 +346,7 @@ func (b *rowBuilder) changedKeyColumn() string {
 	return ""
 }
 
-// write stores b.row, which is complete, at key; old is the row that was there, or nil.
+// write stores b.row, which is complete, at key; old is the row that it replaces, or nil.
 func (c *Changes) write(ctx context.Context, b *rowBuilder, key []byte, old []value.Value, count int64) error {
 	if err := c.add(count); err != nil {
 		return err
@@ -370,7 +370,7 @@ func (c *Changes) write(ctx context.Context, b *rowBuilder, key []byte, old []va
 	return c.checkForeignKeys(ctx, b.target, old)
 }
 
-// checkParent looks for the parent of g.row. One that is missing may still be written.
+// checkParent looks for the parent of g.row. If it is missing, Finish looks again: a later change may write it.
 func (c *Changes) checkParent(ctx context.Context, g *target, key []byte) error {
 	c.parts = c.parts[:0]
 	for _, p := range g.table.Key[:len(g.parent.Key)] {

@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// checkValue refuses a value that a column may not hold, or not once it has become what it is to become.
+// checkValue refuses a value that the column may not hold, as it is defined now or as an ALTER COLUMN under way redefines it.
 func (c *Changes) checkValue(t *schema.Table, col *schema.Column, v value.Value) error {
 	if err := c.checkAs(t, col, v); err != nil || col.Becoming == nil {
 		return err
@@ -106,7 +106,7 @@ func checkText(t *schema.Table, col *schema.Column, v value.Value) error {
 	default:
 		return nil
 	}
-	// A text has no more characters than bytes.
+	// A string has at most as many characters as bytes.
 	if limit <= 0 || int64(len(v.AsBytes())) <= limit {
 		return nil
 	}
@@ -124,9 +124,9 @@ func textLength(v value.Value) int64 {
 	return int64(len(v.AsBytes()))
 }
 
-// checkKeySize refuses a key over the limit. Values count with the size of their type, text with its bytes.
+// checkKeySize refuses a key over the limit. A STRING or BYTES value counts its bytes, others the size of their type.
 func (l *Layout) checkKeySize(encoded int, row []value.Value) error {
-	// Encoded, a part is at most 8 bytes shorter than it counts.
+	// The encoding of a part is at most 8 bytes shorter than what the part counts.
 	if encoded <= MaxKeyBytes-8*maxStoredParts {
 		return nil
 	}
@@ -159,8 +159,8 @@ func keySize(v value.Value) int {
 	return 8
 }
 
-// checkRow evaluates the CHECKs that read what changed. One that fails is looked at
-// again when all changes are done.
+// checkRow evaluates the CHECKs that read a changed column. One that fails is evaluated
+// again by Finish.
 func (c *Changes) checkRow(g *target, key []byte, row []value.Value) error {
 	for _, k := range g.table.Checks {
 		if !anyChanged(k.Expr.Uses, g.changed) {

@@ -12,10 +12,10 @@ const (
 	ChunkWriteBytes = 16 << 20
 )
 
-// Limits bound how many rows, and how many bytes of keys and values, are taken at a time. A first row is taken whatever its size.
+// Limits bound how many rows, and how many bytes of keys and values, are taken at a time. The first row is taken even if it is larger.
 type Limits struct{ Rows, Bytes int64 }
 
-// FullChunk are the limits of a chunk, if nothing speaks for a smaller one.
+// FullChunk are the limits of most chunks.
 var FullChunk = Limits{Rows: ChunkRows, Bytes: ChunkBytes}
 
 // Chunk is a run of rows of a table, or of entries of an index, in the order of their keys: those behind the key After, up to and
@@ -23,8 +23,8 @@ var FullChunk = Limits{Rows: ChunkRows, Bytes: ChunkBytes}
 type Chunk struct {
 	After []byte // nil: from the first row on
 	Last  []byte // After, if there are no more rows
-	Rows  int64  // how many there is work for
-	Bytes int64  // of the keys and values that were looked at
+	Rows  int64  // that there is work for
+	Bytes int64  // of the keys and values of all rows in the run
 	More  bool   // there may be rows behind Last
 }
 
@@ -35,8 +35,8 @@ func FindChunk(ctx context.Context, view View, l *Layout, after []byte, limits L
 	return limits.take(rows, after, func() (bool, error) { return true, nil })
 }
 
-// take goes over rows until it has a chunk: as many rows as the limits allow of those that are wanted, ChunkRows and
-// limits.Bytes of all. wanted is asked about each row.
+// take reads rows until it has a chunk: at most limits.Rows of those for which wanted is true, and at most ChunkRows and
+// limits.Bytes of all.
 func (limits Limits) take(rows *Rows, after []byte, wanted func() (bool, error)) (Chunk, error) {
 	c := Chunk{After: after, Last: after}
 	var last []byte

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// deleteKeys is a Delete mutation. It counts one for each key and range named.
+// deleteKeys applies a Delete mutation. It counts one for each key and range named.
 func (c *Changes) deleteKeys(ctx context.Context, t *schema.Table, ks KeySet) error {
 	g, err := c.target(t)
 	if err != nil {
@@ -56,8 +56,8 @@ func (c *Changes) deleteSpan(ctx context.Context, g *target, span Span) error {
 	return c.each(ctx, exclusively(g.layout, span), func(old Stored) error { return c.delete(ctx, g, old) })
 }
 
-// each hands copies of the rows or entries of a read, of one span, to do. do may write: a cursor need not see what
-// happens under it, so rows are collected first, as many at a time as a chunk may read.
+// each calls do with copies of the rows or entries of a read, of one span. do may write. A cursor that is open need not see such
+// writes, so rows are collected first, as many at a time as a chunk may read.
 func (c *Changes) each(ctx context.Context, read Read, do func(Stored) error) error {
 	for {
 		found, more, err := collect(ctx, c.w, read, FullChunk)
@@ -105,8 +105,8 @@ func collect(ctx context.Context, view View, read Read, limits Limits) (found []
 	return found, c.More, err
 }
 
-// delete deletes one row: its index entries, itself, its children, and the rows
-// that refer to it by foreign keys ON DELETE CASCADE. old stays as it is.
+// delete deletes one row with its index entries, its children, and the rows
+// that refer to it by foreign keys ON DELETE CASCADE. It does not change old.
 func (c *Changes) delete(ctx context.Context, g *target, old Stored) error {
 	c.parent = nil
 	if !g.watched {

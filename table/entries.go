@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// writeEntries brings the index entries of g.row up to date; old is what the row was, or nil.
+// writeEntries brings the index entries of g.row up to date; old is the row before the change, or nil.
 func (c *Changes) writeEntries(ctx context.Context, g *target, old []value.Value) error {
 	for _, x := range g.indexes {
 		if old != nil && !x.affected(g.changed) {
@@ -114,7 +114,7 @@ func (c *Changes) removeEntries(ctx context.Context, g *target, old []value.Valu
 }
 
 // checkUnique locks the declared key of a UNIQUE index's new entry and sees
-// whether another entry has it. One that does may still go away.
+// whether another entry has it. If one has, Finish looks again: a later change may delete it.
 func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, row []value.Value) error {
 	if !x.index.Unique || len(x.index.Suffix) == 0 {
 		return nil

@@ -9,15 +9,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Expired is a row that a row deletion policy wants deleted.
+// Expired is a row that has expired by its table's row deletion policy.
 type Expired struct {
 	Key []byte    // as stored
 	At  time.Time // what the policy's column held
 }
 
-// FindExpired looks for rows of t whose row deletion policy has them deleted if
-// their column lies before a time, and returns them with the next chunk of the table, or index, in which they were looked for (see
-// ExpiryLayout). It reads only what has expired if the primary key or an index begins with the column, else the whole table.
+// FindExpired finds the rows that have expired in the next chunk of a table, or of one of its indexes (see ExpiryLayout): the column
+// that the row deletion policy of t names lies before a time. It reads only expired rows if the primary key or an index
+// begins with that column, else the whole table.
 func FindExpired(ctx context.Context, view View, t *schema.Table, before time.Time, after []byte, limits Limits) (found []Expired, chunk Chunk, err error) {
 	if before.Unix() < value.MinTimestampSeconds {
 		return nil, chunk, nil
@@ -79,7 +79,8 @@ func newExpiry(t *schema.Table, before value.Value) (*expiry, error) {
 	return e, err
 }
 
-// expiryIndex is an index that holds every row that can expire, the oldest together; nil if there is none, or no need.
+// expiryIndex is an index that begins with the policy's column and holds every row that can expire. It is nil if there is none, or if
+// the primary key begins with the column.
 func expiryIndex(t *schema.Table) *schema.Index {
 	column := t.RowDeletionPolicy.Column
 	if beginsWith(t.Key, column) {
@@ -97,7 +98,7 @@ func beginsWith(key []schema.KeyPart, c *schema.Column) bool {
 	return len(key) > 0 && key[0].Column == c
 }
 
-// leavesOut says whether the index leaves out rows for a NULL in another column than c.
+// leavesOut says whether the index leaves out rows because of a NULL in another column than c.
 func leavesOut(x *schema.Index, c *schema.Column) bool {
 	for _, n := range x.NotNullColumns {
 		if n != c {
@@ -107,7 +108,8 @@ func leavesOut(x *schema.Index, c *schema.Column) bool {
 	return false
 }
 
-// expiredKeys are the keys that can be of rows whose column lies before a time: a range without NULLs if the key begins with the column.
+// expiredKeys covers the keys of all rows whose column lies before a time: a range without NULLs if the key begins with the column,
+// else all keys.
 func expiredKeys(key []schema.KeyPart, column *schema.Column, before value.Value) KeySet {
 	if !beginsWith(key, column) {
 		return KeySet{All: true}
@@ -125,7 +127,7 @@ func isBefore(at, limit value.Value) bool {
 	return !at.IsNull() && value.Compare(at, limit, value.TimestampType) < 0
 }
 
-// rowKey is the key of the table's row that the current row or entry of rows is of.
+// rowKey is the key, in the table, of the row that rows has come to, or whose index entry it has come to.
 func (e *expiry) rowKey(rows *Rows, vals []value.Value) []byte {
 	if e.Index == nil {
 		return bytes.Clone(rows.Key())
@@ -133,9 +135,8 @@ func (e *expiry) rowKey(rows *Rows, vals []value.Value) []byte {
 	return e.table.AppendKey(nil, vals[:len(vals)-1])
 }
 
-// DeleteExpired deletes rows of t, with all that goes with them, as far as they
-// are still there and their policy's column still lies before the time, and
-// returns how many. bytes bounds what is written, up to MaxCommitBytes.
+// DeleteExpired deletes those rows of t that still exist and have still expired, with their index entries and children, and
+// returns how many. It writes at most so many bytes, and no more than MaxCommitBytes.
 func DeleteExpired(ctx context.Context, w Writer, t *schema.Table, before time.Time, rows []Expired, bytes int64) (deleted int, err error) {
 	c := NewChanges(w, new(Descriptors), time.Time{})
 	c.maxBytes = min(bytes, MaxCommitBytes)

@@ -29,7 +29,8 @@ func newForeignKeys(list []*schema.ForeignKey) (enforced []*foreignKey) {
 	return enforced
 }
 
-// side is where the rows are that have given values in the columns of one side of a foreign key.
+// side is one side of a foreign key, the referencing or the referenced one: the table or index in which to look for rows that have
+// given values in its columns.
 type side struct {
 	layout *Layout // whose key begins with the columns
 	order  []int   // which of the columns each of these key parts is
@@ -76,7 +77,7 @@ func foreignValues(columns []*schema.Column, row []value.Value) (vals []value.Va
 	return vals, true
 }
 
-// referencing is where the rows are that refer to the key.
+// referencing is the table or index, and the span in it, of the rows that refer to the key.
 func (r reference) referencing() (*Layout, Span) {
 	span := r.fk.from.span(r.values)
 	if span.IsPoint() {
@@ -119,7 +120,7 @@ func (c *Changes) checkForeignKeys(ctx context.Context, g *target, old []value.V
 	return nil
 }
 
-// checkReferenced looks for the row that r names. One that is missing may still be written.
+// checkReferenced looks for the row that r names. If it is missing, Finish looks again: a later change may write it.
 func (c *Changes) checkReferenced(ctx context.Context, r reference) error {
 	if ok, err := r.found(ctx, c.w); ok || err != nil {
 		return err
@@ -137,8 +138,8 @@ func (c *Changes) checkReferenced(ctx context.Context, r reference) error {
 	return nil
 }
 
-// referencesTo lists the foreign keys, with values, that could refer to the row
-// old of g and do not find these values in the row that took its place (nil: it was deleted).
+// referencesTo lists the keys by which other rows may refer to the row old of g, and which row, the one that
+// replaces it, no longer has; row is nil if old was deleted.
 func (c *Changes) referencesTo(g *target, old, row []value.Value) []reference {
 	var list []reference
 	for _, fk := range g.referencedBy {
@@ -160,8 +161,8 @@ func sameValues(columns []*schema.Column, a, b []value.Value) bool {
 	return true
 }
 
-// releaseReference deals with the rows that refer to values that a row no longer
-// has: ON DELETE CASCADE deletes them, otherwise another row must have the values in the end.
+// releaseReference handles the rows that refer to values that a row no longer
+// has: ON DELETE CASCADE deletes them; otherwise another row must have the values when Finish looks.
 func (c *Changes) releaseReference(ctx context.Context, r reference) error {
 	l, span := r.referencing()
 	if r.gone && r.fk.Cascade {

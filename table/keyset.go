@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// KeySet names rows of a table, or entries of an index, by key. Its parts are
-// united; values have the types of Layout.Key.
+// KeySet names rows of a table, or entries of an index, by key: those that any of its parts
+// covers. Values have the types of Layout.Key.
 type KeySet struct {
 	All    bool
 	Keys   [][]value.Value
@@ -149,7 +149,7 @@ func mergeSpans(spans []Span) []Span {
 
 func compareSpans(a, b Span) int { return bytes.Compare(a.Start, b.Start) }
 
-// joins says whether next, which does not start before s, overlaps or continues s.
+// joins says whether next, which starts at or after the start of s, overlaps s or begins where s ends.
 func (s Span) joins(next Span) bool {
 	if s.IsPoint() {
 		return bytes.Equal(s.Start, next.Start)

@@ -18,7 +18,7 @@ import (
 //	P 01 00    comes after that row and before what is interleaved in it
 //	P FF 00    comes after all that begins with P
 //
-// Bounds end in 00 like keys, so that no layer below takes their end for a version.
+// Bounds end in 00 like keys, so that package mvcc does not take their last bytes for a version.
 const (
 	keyEnd      = 0x00
 	afterRow    = 0x01
@@ -136,8 +136,8 @@ func (l *Layout) AppendKey(dst []byte, vals []value.Value) []byte {
 	return append(l.appendPrefix(dst, vals), keyEnd)
 }
 
-// appendPrefix appends the beginning that all keys with these first key parts
-// share. IDs are part of it as early as possible.
+// appendPrefix appends the bytes with which all keys begin that have these first key parts. An ID that
+// follows the last of the parts is included.
 func (l *Layout) appendPrefix(dst []byte, vals []value.Value) []byte {
 	markers := l.markers
 	for i := 0; ; i++ {
@@ -232,8 +232,8 @@ func Locate(layouts map[schema.TableID]*Layout, key []byte) (found *Layout, vals
 	return found, vals
 }
 
-// Space is the smallest span that holds all keys of the table or index. Others
-// lie between them, unless alone: what is interleaved in it lies there too, though.
+// Space is the smallest span that holds all keys of the table or index. With alone, the span holds no other keys
+// than these and those of what is interleaved in the table.
 func (l *Layout) Space() (span Span, alone bool) {
 	prefix := l.appendPrefix(nil, nil)
 	return prefixSpan(prefix), len(l.markers) == 1
@@ -248,7 +248,7 @@ func (l *Layout) Reaches(r Span) bool {
 	return bytes.Compare(r.Start, space.End) < 0 && (r.End == nil || bytes.Compare(l.next(r.Start), r.End) < 0)
 }
 
-// next is a bound, at or behind the bound from in the layout's space, in front of which there is none of its keys. They can lie behind it.
+// next is the first place, at or behind the bound from, at which keys of the layout can lie. from lies in the layout's space.
 func (l *Layout) next(from []byte) []byte {
 	var offsets [maxStoredParts]int
 	at := l.walk(from, offsets[:len(l.Key)])
@@ -271,7 +271,7 @@ func appendBound(dst, prefix []byte, end byte) []byte {
 	return append(dst, keyEnd)
 }
 
-// where says where a key lies as seen from a layout.
+// where says where a key lies in relation to the keys of a layout.
 type where uint8
 
 const (
@@ -281,7 +281,7 @@ const (
 	afterOwn        // something interleaved in a row above, behind the rows of this layout, or in such a row
 )
 
-// place is what walk finds: where a key lies, and how many bytes of it tell.
+// place is what walk finds: where a key lies, and how many of its bytes decide that.
 type place struct {
 	where  where
 	length int
@@ -294,8 +294,8 @@ func (l *Layout) Owns(key []byte) bool {
 	return l.walk(key, buf[:len(l.Key)]).where == ownKey
 }
 
-// walk goes over key and notes where its parts begin. It stops where key turns
-// out not to be one of this layout.
+// walk finds the offsets at which the parts of key begin. It stops where key differs from the keys
+// of this layout.
 func (l *Layout) walk(key []byte, offsets []int) place {
 	n, m := 0, 0
 	for i := 0; ; i++ {
@@ -326,7 +326,7 @@ func (l *Layout) walk(key []byte, offsets []int) place {
 	return place{where: afterOwn, length: n}
 }
 
-// misplaced says where a key lies that goes on with rest where marker m should stand.
+// misplaced says where a key lies that has the bytes rest in the place of marker m.
 func (l *Layout) misplaced(rest []byte, m int) where {
 	switch {
 	case m == 0 || len(rest) == 0:

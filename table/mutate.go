@@ -83,7 +83,7 @@ func (c *Changes) updateByKey(ctx context.Context, b *rowBuilder, vals []value.V
 	return c.update(ctx, b, Stored{c.oldKey, val}, vals)
 }
 
-// wasDeleted says whether a Delete mutation covered key.
+// wasDeleted says whether a Delete mutation before has covered key.
 func (c *Changes) wasDeleted(t *schema.Table, key []byte) bool {
 	for _, d := range c.deleted {
 		if d.table != t {
@@ -118,7 +118,7 @@ func (c *Changes) replace(ctx context.Context, b *rowBuilder, key []byte, vals [
 	if err := c.deleteChildren(ctx, b.target, old.Key, always); err != nil {
 		return err
 	}
-	// Deleting children may have used the room for this table's rows.
+	// Deleting children may have overwritten the buffers of this table's rows.
 	if err := b.fillNew(c, b.row, vals); err != nil {
 		return err
 	}

@@ -16,15 +16,15 @@ const (
 	MaxKeyBytes    = 8 << 10
 )
 
-// Op is what a Mutation does with a row that is there, or is not.
+// Op is what a Mutation does with a row that exists, or does not.
 type Op uint8
 
 const (
-	Insert         Op = iota // there: error; missing: written
-	Update                   // there: the given columns change; missing: error
-	InsertOrUpdate           // there: as Update; missing: as Insert
-	Replace                  // there: deleted first, children too; then as Insert
-	Delete                   // there: deleted; missing: nothing
+	Insert         Op = iota // exists: error; missing: written
+	Update                   // exists: the given columns change; missing: error
+	InsertOrUpdate           // exists: as Update; missing: as Insert
+	Replace                  // exists: deleted first, with its children; then as Insert
+	Delete                   // exists: deleted; missing: nothing
 )
 
 // Mutation is one of the mutations of a commit.
@@ -36,15 +36,15 @@ type Mutation struct {
 	Keys    KeySet // of Delete
 }
 
-// Apply applies the mutations of one commit, all to tables of one schema version, in order, and then checks what may
-// only hold when all of them are done. now is the time that no written commit
-// timestamp may lie behind. The mutation count is what the client is told in commit_stats.
+// Apply applies the mutations of one commit, all to tables of one schema version, in order, and then checks the
+// constraints that need to hold only after all of them. A value for a column with allow_commit_timestamp may not be later than now.
+// The mutation count is that of commit_stats.
 func Apply(ctx context.Context, w Writer, tables *Descriptors, muts []Mutation, now time.Time) (count int64, err error) {
 	c, err := ApplyAll(ctx, w, tables, muts, now)
 	return c.count, err
 }
 
-// ApplyAll is Apply that returns all there is to know about the changes.
+// ApplyAll is Apply for callers that want to know more about the changes than their count.
 func ApplyAll(ctx context.Context, w Writer, tables *Descriptors, muts []Mutation, now time.Time) (*Changes, error) {
 	c := NewChanges(w, tables, now)
 	c.dml = false

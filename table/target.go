@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// target is a table as one Changes writes it: its descriptor, and room for the rows at hand.
+// target is a table as one Changes writes it: its descriptor, and buffers for the rows at hand.
 type target struct {
 	*descriptor
 	generated []*schema.Column // computed or written

@@ -18,10 +18,10 @@ func (s Span) IsPoint() bool { return s.End == nil }
 type Lock uint8
 
 const (
-	LockShared    Lock = iota // others may read, nobody may write
-	LockExclusive             // nobody else may read (with a lock) or write
-	// LockCheck is LockShared for what a constraint rests on: it holds in REPEATABLE READ too, where plain reads are
-	// not protected.
+	LockShared    Lock = iota // other transactions may read and not write
+	LockExclusive             // other transactions may neither write nor read with a lock
+	// LockCheck is LockShared for a read that a constraint depends on: it locks in REPEATABLE READ too, where other reads do
+	// not.
 	LockCheck
 )
 
@@ -41,8 +41,8 @@ type View interface {
 type ScanOptions struct {
 	Lock    Lock
 	Reverse bool
-	// Partial says that the scan will likely stop before the end of the span: no more of it is locked than
-	// what lies between where the scan begins and the key that it has come to.
+	// Partial says that the scan may stop before the end of the span. It then locks only the keys that it has passed, and
+	// the gaps between them.
 	Partial bool
 }
 
