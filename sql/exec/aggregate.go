@@ -144,7 +144,7 @@ func (o *streamOp) open(r *run) error {
 func (o *streamOp) next(r *run) (*batch, error) {
 	o.out.begin()
 	for !o.ended && !o.out.full() {
-		b, err := o.in.next(r)
+		b, err := r.pull(o.in)
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +185,7 @@ func (o *streamOp) consume(r *run, b *batch) error {
 			return err
 		}
 	}
-	return r.ctx.Err()
+	return nil
 }
 
 func (o *streamOp) same() bool {

@@ -81,13 +81,10 @@ func (o *applyOp) advance(r *run) (bool, error) {
 	}
 	if o.outer == nil || o.at == o.outer.n {
 		var err error
-		if o.outer, err = o.left.next(r); err != nil || o.outer == nil {
+		if o.outer, err = r.pull(o.left); err != nil || o.outer == nil {
 			return false, err
 		}
 		o.at = 0
-		if err := r.ctx.Err(); err != nil {
-			return false, err
-		}
 	}
 	row := o.outer.row(o.at)
 	for _, b := range o.bind {
@@ -99,7 +96,7 @@ func (o *applyOp) advance(r *run) (bool, error) {
 
 // join adds the next rows that right makes for a row of left.
 func (o *applyOp) join(r *run, row []value.Value) error {
-	b, err := o.right.next(r)
+	b, err := r.pull(o.right)
 	if err != nil {
 		return err
 	}
@@ -119,7 +116,7 @@ func (o *applyOp) join(r *run, row []value.Value) error {
 
 // test adds a row of left if right makes a row for it, or if it does not.
 func (o *applyOp) test(r *run, row []value.Value) error {
-	b, err := o.right.next(r)
+	b, err := r.pull(o.right)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ type batch struct {
 	vals     []value.Value
 	first    int // what target begins with
 	target   int // how many rows the owner puts in before it returns
+	dropped  int // rows, so far
 }
 
 func newBatch(width int) batch { return batch{width: width, first: firstBatch, target: firstBatch} }
@@ -67,10 +68,15 @@ func (b *batch) grow() []value.Value {
 	return b.vals[at : at+b.width : at+b.width]
 }
 
-// drop takes back the last row.
-func (b *batch) drop() {
+// drop takes back the last row, which a condition does not want. An operator that drops very many before its batch is full is
+// checked now and then.
+func (b *batch) drop(r *run) error {
 	b.n--
 	b.vals = b.vals[:b.n*b.width]
+	if b.dropped++; b.dropped%checkRows == 0 {
+		return r.check()
+	}
+	return nil
 }
 
 // truncate keeps the first n rows.

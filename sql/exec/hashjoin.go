@@ -165,13 +165,13 @@ func (o *hashJoinOp) advance(r *run) (bool, error) {
 	}
 	if o.outer == nil || o.at == o.outer.n {
 		var err error
-		if o.outer, err = o.probe.next(r); err != nil || o.outer == nil {
+		if o.outer, err = r.pull(o.probe); err != nil || o.outer == nil {
 			return false, err
 		}
 		o.at = 0
 	}
 	if o.at == 0 || len(o.leftKeys) == 0 { // without keys one row may meet very many
-		if err := r.ctx.Err(); err != nil {
+		if err := r.check(); err != nil {
 			return false, err
 		}
 	}
@@ -253,14 +253,11 @@ func drain(r *run, op operator, f func(row []value.Value) error) error {
 	err := op.open(r)
 	for err == nil {
 		var b *batch
-		if b, err = op.next(r); b == nil || err != nil {
+		if b, err = r.pull(op); b == nil || err != nil {
 			break
 		}
 		for i := 0; i < b.n && err == nil; i++ {
 			err = f(b.row(i))
-		}
-		if err == nil {
-			err = r.ctx.Err()
 		}
 	}
 	if e := op.close(); err == nil {

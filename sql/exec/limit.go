@@ -45,7 +45,7 @@ func (o *limitOp) close() error { return o.in.close() }
 
 func (o *limitOp) next(r *run) (*batch, error) {
 	for o.left != 0 {
-		b, err := o.in.next(r)
+		b, err := r.pull(o.in)
 		if b == nil || err != nil {
 			return nil, err
 		}

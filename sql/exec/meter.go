@@ -29,7 +29,7 @@ func (m *meter) open(r *run) error {
 
 func (m *meter) next(r *run) (b *batch, err error) {
 	err = m.measure(r, func() error {
-		b, err = m.operator.next(r)
+		b, err = m.operator.next(r) // pull has checked
 		return err
 	})
 	if b != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -27,15 +28,44 @@ type run struct {
 	driving         *plan.Scan // the scan that Env.Restrict restricts
 	target          readRows
 	stats           Stats
+	checks          int        // how often the run was checked
+	meter           *cpu.Meter // nil until the first lap, or if nothing is measured
 }
 
 // operator makes rows. It may be opened again, for another row of an enclosing query.
 type operator interface {
 	open(r *run) error
-	// next returns the next rows, nil at the end.
+	// next returns the next rows, nil at the end. Only pull calls it.
 	next(r *run) (*batch, error)
 	// close lets go of cursors; the operator may be opened again.
 	close() error
+}
+
+// Checks are far apart enough to cost nothing, and near enough that a run which was cancelled ends within milliseconds.
+const (
+	// checkRows is how many rows an operator drops between two checks.
+	checkRows = 1024
+	// lapChecks is how many checks share a look at the time.
+	lapChecks = 16
+)
+
+// pull gets the next rows of an operator. Operators get their input by it alone, so that every long computation is checked.
+func (r *run) pull(op operator) (*batch, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	return op.next(r)
+}
+
+// check ends a run whose context has ended, and lets the CPU time that a long one has used so far be counted.
+func (r *run) check() error {
+	if r.checks++; r.checks%lapChecks == 0 {
+		if r.meter == nil {
+			r.meter = cpu.From(r.ctx)
+		}
+		r.meter.Lap()
+	}
+	return r.ctx.Err()
 }
 
 // maker makes the operator of a node for one run.

@@ -124,7 +124,7 @@ func (o *sampleOp) next(r *run) (*batch, error) {
 		return o.out.some(), nil
 	}
 	for {
-		b, err := o.in.next(r)
+		b, err := r.pull(o.in)
 		if b == nil || err != nil {
 			return nil, err
 		}

@@ -183,9 +183,6 @@ func (o *scanOp) open(r *run) error {
 }
 
 func (o *scanOp) next(r *run) (*batch, error) {
-	if err := r.ctx.Err(); err != nil {
-		return nil, err
-	}
 	o.out.begin()
 	for !o.out.full() && o.left != 0 {
 		ok, err := o.rows.Next()
@@ -205,7 +202,9 @@ func (o *scanOp) next(r *run) (*batch, error) {
 				return nil, err
 			}
 			if !pass {
-				o.out.drop()
+				if err := o.out.drop(r); err != nil {
+					return nil, err
+				}
 				continue
 			}
 		}
@@ -283,7 +282,9 @@ func (o *systemOp) next(r *run) (*batch, error) {
 			return nil, err
 		}
 		if !pass {
-			o.out.drop()
+			if err := o.out.drop(r); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		if o.left > 0 {

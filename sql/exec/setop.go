@@ -66,7 +66,7 @@ func (o *setOp) close() error {
 
 func (o *setOp) next(r *run) (*batch, error) {
 	for {
-		b, err := o.left.next(r)
+		b, err := r.pull(o.left)
 		if b == nil || err != nil {
 			return nil, err
 		}

@@ -52,7 +52,7 @@ func (o *filterOp) close() error      { return o.in.close() }
 
 func (o *filterOp) next(r *run) (*batch, error) {
 	for {
-		b, err := o.in.next(r)
+		b, err := r.pull(o.in)
 		if b == nil || err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func (o *computeOp) open(r *run) error { return o.in.open(r) }
 func (o *computeOp) close() error      { return o.in.close() }
 
 func (o *computeOp) next(r *run) (*batch, error) {
-	b, err := o.in.next(r)
+	b, err := r.pull(o.in)
 	if b == nil || err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (o *unionOp) open(r *run) error {
 
 func (o *unionOp) next(r *run) (*batch, error) {
 	for {
-		b, err := o.inputs[o.at].next(r)
+		b, err := r.pull(o.inputs[o.at])
 		if b != nil || err != nil {
 			return b, err
 		}

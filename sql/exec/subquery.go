@@ -100,7 +100,7 @@ func exists(r *run, op operator) (value.Value, error) {
 	err := op.open(r)
 	var b *batch
 	if err == nil {
-		b, err = op.next(r)
+		b, err = r.pull(op)
 	}
 	if e := op.close(); err == nil {
 		err = e

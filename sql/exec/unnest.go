@@ -79,7 +79,7 @@ func (o *unnestOp) advance(r *run) (bool, error) {
 	}
 	if o.outer == nil || o.at == o.outer.n {
 		var err error
-		if o.outer, err = o.in.next(r); err != nil || o.outer == nil {
+		if o.outer, err = r.pull(o.in); err != nil || o.outer == nil {
 			return false, err
 		}
 		o.at = 0
@@ -132,7 +132,9 @@ func (o *unnestOp) elements(r *run) error {
 			return err
 		}
 		if !ok {
-			o.out.drop()
+			if err := o.out.drop(r); err != nil {
+				return err
+			}
 			continue
 		}
 		o.hit = true
