@@ -9,44 +9,44 @@ import (
 )
 
 // An Account is the CPU time of a process: what was measured for executions,
-// and what remains. There is one in a server.
+// what was measured for tasks in the background, and what remains. There is one in a server.
 //
-// The remainder of each tick goes into a pool. Each execution of the next tick
-// draws from it what would be its share if as much were going on as in the
-// last (see Load), until the pool is empty. So what is charged adds up to what the process
-// used, no more, however the load changes; what is drawn late, by requests of another kind, is a tick's at
+// The remainder of each tick (connections, Go's garbage collection) goes into a pool. Each execution of the next tick
+// draws from the pool what would be its share if as much were going on as in the
+// last (see Load), until the pool is empty. So what is drawn adds up to what the process
+// used and no more, however the load changes. What is drawn late, by requests of another kind, is a tick's at
 // most. An idle process fills no pool: its housekeeping is not dealt out to the few
-// requests that come. That measurements are right is another matter, and tested apart.
+// requests that come.
 type Account struct {
 	off     bool
-	busy    atomic.Bool  // there are many segments: not all have to be measured
+	busy    atomic.Bool  // there are many executions: brief ones need not be measured
 	share   atomic.Int64 // nanoseconds for as much as a message's share is
-	average atomic.Int64 // nanoseconds per segment
 	_       [stripe.CacheLine]byte
-	pool    atomic.Int64 // nanoseconds that are left to be charged
+	pool    atomic.Int64 // nanoseconds that are left to be drawn
 	_       [stripe.CacheLine]byte
 	stripes [stripe.Max]accountStripe
 
-	mu   sync.Mutex // guards last
-	last reading
+	mu    sync.Mutex // guards what follows
+	last  reading
+	tasks []*Task
 }
 
 // accountStripe is what executions on one processor add up to.
 type accountStripe struct {
-	measured atomic.Int64 // nanoseconds
-	segments atomic.Int64
-	parts    atomic.Int64 // of shares
-	_        [stripe.CacheLine]byte
+	measured   atomic.Int64 // nanoseconds
+	executions atomic.Int64
+	parts      atomic.Int64 // of shares
+	_          [stripe.CacheLine]byte
 }
 
 // reading is an Account at one moment.
 type reading struct {
-	at                time.Duration // since epoch
-	process, measured time.Duration
-	segments, parts   int64
+	at                            time.Duration // since epoch
+	process, measured, background time.Duration
+	executions, parts             int64
 }
 
-// TickEvery is how often Tick should be called: what changes sooner than that is charged to whoever comes next.
+// TickEvery is how often Tick should be called: what changes sooner than that is charged to the executions that come next.
 const TickEvery = 100 * time.Millisecond
 
 // fewMessages in a tick, or what amounts to them, say nothing about what a message costs.
@@ -55,7 +55,7 @@ const fewMessages = 10
 // maxShare is more than a message can cost: what is beyond is the process's own.
 const maxShare = time.Millisecond
 
-// Load is what an execution had to do with, and gave others to do whose work is not measured for it.
+// Load is what an execution had to do with, and made others do whose work is not measured for it.
 type Load struct {
 	Messages int64 // received and sent
 	Bytes    int64 // in them
@@ -66,8 +66,7 @@ type Load struct {
 // The share of an execution in what is not measured is by what makes the work, in parts: one message of some bytes is
 // as much as another, whatever it asks for, but not as much as a long stream, and reads sync nothing. On loopback, with 4 to 16 clients,
 // a message takes some 17 us (to be read, written, and waited for), each 40 KiB as much again, each 160 us of
-// measured work as much for its garbage, and a commit four times as much for log and compaction. TestCPUToldApart of
-// cmd/crowfoot watches over what comes of it.
+// measured work as much for its garbage, and a commit four times as much for the log.
 const (
 	messageParts = 1 << 10
 	commitParts  = 4 * messageParts
@@ -87,29 +86,35 @@ func NewAccount() *Account {
 	return a
 }
 
-// NoAccount is for a server that measures nothing: executions cost nothing by it.
+// NoAccount is for a server that measures nothing: its executions and tasks cost nothing.
 func NoAccount() *Account { return &Account{off: true} }
 
+// read reads the account. The mutex is held.
 func (a *Account) read() reading {
 	now := reading{at: time.Since(epoch), process: processCPU()}
 	for i := range a.stripes {
 		l := &a.stripes[i]
 		now.measured += time.Duration(l.measured.Load())
-		now.segments += l.segments.Load()
+		now.executions += l.executions.Load()
 		now.parts += l.parts.Load()
+	}
+	for _, t := range a.tasks {
+		now.background += t.Used()
 	}
 	return now
 }
 
-func (a *Account) settle(used time.Duration) {
-	l := &a.stripes[stripe.Current()]
-	l.measured.Add(int64(used))
-	l.segments.Add(1)
-}
+// add counts what was measured for an execution.
+func (a *Account) add(used time.Duration) { a.stripes[stripe.Current()].measured.Add(int64(used)) }
 
-// charge counts parts and draws their share from the pool.
-func (a *Account) charge(parts int64) time.Duration {
-	a.stripes[stripe.Current()].parts.Add(parts)
+// executed counts an execution.
+func (a *Account) executed() { a.stripes[stripe.Current()].executions.Add(1) }
+
+// count counts parts.
+func (a *Account) count(parts int64) { a.stripes[stripe.Current()].parts.Add(parts) }
+
+// draw takes the share of parts from the pool.
+func (a *Account) draw(parts int64) time.Duration {
 	want := a.share.Load() * parts / messageParts
 	if left := a.pool.Add(-want); left < 0 {
 		lacking := min(-left, want)
@@ -119,35 +124,25 @@ func (a *Account) charge(parts int64) time.Duration {
 	return time.Duration(want)
 }
 
-func (a *Account) typical() time.Duration { return time.Duration(a.average.Load()) }
-
 // Tick learns from what happened since the last Tick.
 func (a *Account) Tick() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.read()
-	messages, segments := (now.parts-a.last.parts)/messageParts, now.segments-a.last.segments
-	a.busy.Store(float64(segments) > fewExecutions*(now.at-a.last.at).Seconds())
-	if messages >= fewMessages && segments > 0 {
-		rest := now.process - a.last.process - (now.measured - a.last.measured)
-		a.fill(int64(rest), messages)
-		learn(&a.average, int64(now.measured-a.last.measured)/segments)
+	messages, executions := (now.parts-a.last.parts)/messageParts, now.executions-a.last.executions
+	a.busy.Store(float64(executions) > fewExecutions*(now.at-a.last.at).Seconds())
+	if messages >= fewMessages {
+		known := now.measured - a.last.measured + now.background - a.last.background
+		a.fill(int64(now.process-a.last.process-known), messages)
 	}
 	a.last = now
 }
 
-// fill adds the remainder of a tick to the pool; a negative one, from measurements that were too high, is taken from it. What
-// nobody drew for long is dropped.
+// fill adds the remainder of a tick to the pool. A negative one, of a long execution that is measured now and used its time in
+// ticks before, is taken from it. What no execution has drawn for long is dropped.
 func (a *Account) fill(rest, messages int64) {
 	most := int64(maxShare) * messages
 	pool := min(max(a.pool.Load()+rest, -most), most)
 	a.share.Store(max(pool, 0) / messages)
 	a.pool.Store(pool)
-}
-
-func learn(v *atomic.Int64, latest int64) {
-	if old := v.Load(); old > 0 {
-		latest = (old + latest) / 2
-	}
-	v.Store(latest)
 }

@@ -1,117 +1,196 @@
 package cpu
 
 import (
-	"math/bits"
 	"math/rand/v2"
 	"runtime"
-	"sync/atomic"
 	"time"
 )
 
 // A Meter measures the CPU time of one execution by the clock of the thread its
 // goroutine runs on. A Meter with an Account is ready to Start.
 //
-// Go moves goroutines between threads, and threads between goroutines, so the
-// clock of a thread is a goroutine's only between two moments at which it did
-// not block. Hence segments:
+// Go moves goroutines between threads, so a thread's clock says what one
+// goroutine used only while the goroutine is locked to the thread. A Meter locks
+// it from Start to Stop, and the difference of two readings is what the
+// goroutine used in between: however long that was, in whatever package, and
+// however often it was preempted. Nothing that an execution does can be forgotten.
 //
-//   - Pause before a wait that is known (a lock, a commit's sync), Resume after it.
-//   - Lap now and then in long work (a frame sent, a batch of rows). Once a segment has gone on for lockAfter the
-//     goroutine is locked to its thread until the next Pause, so that being preempted, every 10 ms or so under
-//     load, charges it nothing of what others do meanwhile. Hold does so before a wait that may be and may not be
-//     (a client that is slow to read).
+// A locked goroutine that blocks costs tens of microseconds, since its thread
+// sleeps with it. So waits that are known (a lock, a commit's sync) stand between Pause and Resume,
+// which end one segment and begin the next. Waits that are not known (a mutex) use no CPU and spoil nothing.
 //
-// Short segments stay unlocked, because a goroutine that is locked pays tens
-// of microseconds when it blocks after all (on a mutex, say): its thread
-// sleeps with it. If it blocked unlocked and went on on another thread, the
-// difference of two threads' clocks is out of all proportion to the time that
-// has passed: that is noticed, and the account's average charged instead. If it came
-// back to the same thread it is charged what others did there, at most the time that passed.
+// Reading a thread's clock is a system call of about 0.3 us (BenchmarkMeter), 1% of a
+// point read. On a busy server one execution in sampleEvery is measured whatever it takes. The
+// others have the clock read when they start, and when they end only if that is briefLimit or more later: if it is
+// less, they are charged what is Typical of their kind.
 //
-// Reading the clock of a thread is a system call of half a microsecond, see
-// BenchmarkCPU, and an execution needs two. An execution with a Typical may be charged what such
-// executions take instead.
-//
-// Where there is no clock of threads (anything but Linux) time stands in for it: an upper bound.
+// Where threads have no clock (anything but Linux) time stands in for it: an upper bound.
 type Meter struct {
 	Account *Account
-	Typical *Typical // nil: this execution must be measured
+	Typical *Typical // of its kind; nil if it is of no kind
 
-	sum     time.Duration
-	once    time.Duration // what of sum its kind does not take every time
-	clock   time.Duration // the thread's, at the begin of the segment
-	began   time.Duration // the time then
+	task    *Task         // nil for an execution
+	own     time.Duration // measured, up to the begin of the segment
+	elapsed time.Duration // in segments that have ended
+	rough   time.Duration // the part of elapsed, below briefLimit, for which no clock was read
+	shared  time.Duration // charged by Lap
+	parts   int64         // counted by Lap
+	clock   time.Duration // of the thread, at the begin of the segment
+	began   time.Duration // since epoch, at the begin of the segment
 	running bool
-	locked  bool
-	drawn   bool // its kind is sampled: one in sampleEvery is measured
-	spared  bool // this one is not
-}
-
-// Typical is what executions of one kind take: one prepared statement, one
-// shape of a read. While executions are few all are measured. When they are many, and these
-// are short, one in sampleEvery is measured, and the others are charged the
-// moving average of those that did as much work, counted in rows: what all of a kind are charged stays right,
-// and a user who reads one row is not charged for one who reads a thousand.
-// Time is no measure for what was not measured: on a busy machine it is wrong by half.
-type Typical struct {
-	mean   atomic.Int64              // nanoseconds; 0 before the first
-	byWork [workClasses]atomic.Int64 // of those whose number of rows has so many bits
+	busy    bool // the server is busy: one in sampleEvery is measured whatever it takes
+	sampled bool // this one is
 }
 
 const (
-	// lockAfter is how long a segment may be before its goroutine is locked to its thread.
-	lockAfter = 500 * time.Microsecond
-	// clockSlack is how much more than the time that passed a thread's clock may show: its ticks are no finer on some systems.
-	clockSlack = 20 * time.Microsecond
-
-	// sampleEvery is how many executions share a measurement when there are more than fewExecutions per second.
+	// briefLimit is how long an execution may take and be charged what is typical of its kind. From there on the system
+	// call that reads the clock is below half a percent of it.
+	briefLimit = 100 * time.Microsecond
+	// sampleEvery is how many brief executions share a measurement when there are more than fewExecutions per second.
 	sampleEvery   = 16
 	fewExecutions = 1000
-	// alwaysMeasured is from where on a measurement costs nothing by comparison.
-	alwaysMeasured = 200 * time.Microsecond
-	// typicalWeight is how many measurements the moving average is over.
-	typicalWeight = 32
-	// workClasses are of so many bits of rows each; the last is of all that have more.
-	workClasses = 24
+	// lapEvery is how often a long segment is told to the account.
+	lapEvery = 10 * time.Millisecond
 )
 
 // epoch is what times are measured from: its difference to now is read off the monotonic clock.
 var epoch = time.Now()
 
-// Start begins to measure what this goroutine does.
-func (c *Meter) Start() {
-	c.drawn = c.Account.busy.Load() && c.Typical.isShort()
-	c.spared = c.drawn && rand.Uint32()%sampleEvery != 0
-	c.Resume()
-}
-
-// Open begins to measure an execution whose kind is not known yet; Is tells it if it becomes known.
-func (c *Meter) Open() {
-	c.drawn = c.Account.busy.Load()
-	c.spared = c.drawn && rand.Uint32()%sampleEvery != 0
-	c.Resume()
-}
-
-// Is tells which kind of execution it is. If there is nothing typical of the kind it is measured from here on at least.
-func (c *Meter) Is(t *Typical) {
-	c.Typical = t
-	if t.isShort() {
+// Start begins to measure what this goroutine does, and locks the goroutine to its thread.
+func (m *Meter) Start() {
+	if m.Account.off {
 		return
 	}
-	if c.drawn = false; c.spared {
-		c.spared = false
-		c.Resume()
+	m.busy = m.Account.busy.Load()
+	m.sampled = m.task != nil || !m.busy || rand.Uint32()%sampleEvery == 0
+	m.Resume()
+}
+
+// Is tells which kind of execution it is, once that is known.
+func (m *Meter) Is(t *Typical) { m.Typical = t }
+
+// Resume begins a segment, after Pause. The goroutine may be another one.
+func (m *Meter) Resume() {
+	if m == nil || m.Account.off {
+		return
+	}
+	m.running = true
+	runtime.LockOSThread()
+	m.began = time.Since(epoch)
+	m.clock = threadCPU()
+}
+
+// Pause ends the segment and unlocks the goroutine.
+func (m *Meter) Pause() {
+	if m != nil && m.running {
+		m.pause(m.Typical.isKnown())
 	}
 }
 
-// Once tells that the execution has spent some time on what others of its kind need not do again, such as planning: it
-// says nothing about what is typical. It must be told before the kind.
-func (c *Meter) Once(used time.Duration) {
-	c.once += used
-	if c.spared {
-		c.sum += used
-		c.Account.settle(used)
+// pause ends the segment. The clock need not be read if what is typical stands for it: if nothing was measured so far, and the execution
+// is brief.
+func (m *Meter) pause(typical bool) {
+	passed := time.Since(epoch) - m.began
+	if typical && !m.sampled && m.elapsed == m.rough && m.elapsed+passed < briefLimit {
+		m.rough += passed
+	} else {
+		m.add(threadCPU() - m.clock)
 	}
+	m.elapsed += passed
+	m.running = false
+	runtime.UnlockOSThread()
+}
+
+// Lap tells the account what a long segment has used so far, so that what is dealt out in each tick is right. It costs a look at the time.
+func (m *Meter) Lap() {
+	if m == nil || !m.running {
+		return
+	}
+	now := time.Since(epoch)
+	passed := now - m.began
+	if passed < lapEvery {
+		return
+	}
+	clock := threadCPU()
+	m.add(clock - m.clock)
+	m.clock, m.began = clock, now
+	m.elapsed += passed
+	if m.task == nil {
+		m.share((&Load{}).parts(m.own))
+	}
+}
+
+// add counts what a segment has used.
+func (m *Meter) add(used time.Duration) {
+	m.own += used
+	if m.task != nil {
+		m.task.used.Add(int64(used))
+	} else {
+		m.Account.add(used)
+	}
+}
+
+// share counts what Lap has not counted yet of so many parts, and draws what is due for it.
+func (m *Meter) share(parts int64) {
+	more := max(parts-m.parts, 0)
+	m.parts += more
+	m.Account.count(more)
+	if m.own >= lapEvery { // it is most of what has happened of late: what is due for it must not be left to the next
+		m.Account.Tick()
+	}
+	m.shared += m.Account.draw(more)
+}
+
+// Stop ends the measurement and returns the CPU time of the execution itself. Shared is its share of what serves all, which is by
+// its load.
+func (m *Meter) Stop(l Load) time.Duration {
+	if m.Account.off {
+		return 0
+	}
+	typical := m.Typical.of(l.Rows)
+	if m.running {
+		m.pause(typical > 0)
+	}
+	if m.rough > 0 {
+		m.add(m.stoodFor(typical))
+	} else if m.elapsed < briefLimit {
+		m.Typical.learn(m.own, l.Rows)
+	}
+	m.Account.executed()
+	m.share(l.parts(m.own))
+	return m.own
+}
+
+// Shared is the execution's share of the CPU time that no execution and no task is measured for, such as that of connections and of Go's
+// garbage collection. It is complete after Stop.
+func (m *Meter) Shared() time.Duration { return m.shared }
+
+// stoodFor is what segments are charged for which no clock was read: what is typical if that was all of the execution. An execution that
+// turned out long, or is the first of its kind with so many rows, is charged the time that passed in them: less than briefLimit.
+func (m *Meter) stoodFor(typical time.Duration) time.Duration {
+	if m.elapsed == m.rough && typical > 0 {
+		return min(typical, m.rough)
+	}
+	return m.rough
+}
+
+// SoFar is the CPU time that the execution has used itself so far.
+func (m *Meter) SoFar() time.Duration {
+	if !m.running {
+		return m.own + m.rough
+	}
+	return m.own + m.rough + threadCPU() - m.clock
+}
+
+// Weight is how many executions this one stands for where one in a few is looked at: 0 if another one stands for it.
+func (m *Meter) Weight() int64 {
+	switch {
+	case m.Account.off || !m.sampled:
+		return 0
+	case m.busy:
+		return sampleEvery
+	}
+	return 1
 }
 
 // Spent measures the CPU time of f.
@@ -123,138 +202,6 @@ func Spent(f func()) time.Duration {
 	return threadCPU() - before
 }
 
-// Weight is how many executions this one stands for, itself included, if it is measured; 0 if another stands for it.
-func (c *Meter) Weight() int64 {
-	switch {
-	case c.spared || c.Account.off:
-		return 0
-	case c.drawn:
-		return sampleEvery
-	}
-	return 1
-}
-
-// isShort says that executions of the kind take too little time for each to be measured.
-func (t *Typical) isShort() bool {
-	if t == nil {
-		return false
-	}
-	mean := t.mean.Load()
-	return mean > 0 && mean < int64(alwaysMeasured)
-}
-
-// of is what an execution with so many rows is charged that was not measured.
-func (t *Typical) of(rows int64) time.Duration {
-	if mean := t.byWork[workClass(rows)].Load(); mean != 0 {
-		return time.Duration(mean)
-	}
-	return time.Duration(t.mean.Load())
-}
-
-func (t *Typical) learn(used time.Duration, rows int64) {
-	moveMean(&t.mean, int64(used))
-	moveMean(&t.byWork[workClass(rows)], int64(used))
-}
-
-func workClass(rows int64) int { return min(bits.Len64(uint64(rows)), workClasses-1) }
-
-func moveMean(mean *atomic.Int64, latest int64) {
-	if old := mean.Load(); old != 0 {
-		latest = old + (latest-old)/typicalWeight
-	}
-	mean.Store(latest)
-}
-
-// Resume goes on after Pause. The goroutine may be another one.
-func (c *Meter) Resume() {
-	if c.spared || c.Account.off {
-		return
-	}
-	c.running = true
-	c.begin()
-}
-
-func (c *Meter) begin() {
-	c.began = time.Since(epoch)
-	c.clock = threadCPU()
-}
-
-// Pause stops measuring.
-func (c *Meter) Pause() {
-	if !c.running {
-		return
-	}
-	c.settle()
-	c.running = false
-	if c.locked {
-		c.locked = false
-		runtime.UnlockOSThread()
-	}
-}
-
-// Lap keeps a long segment exact.
-func (c *Meter) Lap() {
-	if c.running && time.Since(epoch)-c.began >= lockAfter {
-		c.Hold()
-	}
-}
-
-// Hold keeps the segment exact though the goroutine may block, until the next Pause: its thread waits with it.
-func (c *Meter) Hold() {
-	if c.locked || !c.running {
-		return
-	}
-	c.settle()
-	runtime.LockOSThread()
-	c.locked = true
-	c.begin()
-}
-
-// Stop ends the measurement. With its load comes a share of the CPU that no execution is measured for
-// (connections, garbage collection, compaction), so that all executions add up to what the process used.
-func (c *Meter) Stop(l Load) time.Duration {
-	if c.Account.off {
-		return 0
-	}
-	c.Pause()
-	switch {
-	case c.spared && c.Typical == nil: // it ended before it was known what it is
-		c.sum = c.Account.typical()
-		c.Account.settle(c.sum)
-	case c.spared:
-		used := c.Typical.of(l.Rows)
-		c.sum += used
-		c.Account.settle(used)
-	case c.Typical != nil:
-		c.Typical.learn(max(c.sum-c.once, 0), l.Rows)
-	}
-	return max(c.sum+c.Account.charge(l.parts(c.sum)), 0)
-}
-
-// SoFar is what an execution that goes on has used; where it is not measured, what is typical of it.
-func (c *Meter) SoFar() time.Duration {
-	if c.spared {
-		return c.sum + time.Duration(c.Typical.mean.Load())
-	}
-	if c.running {
-		c.settle()
-		c.begin()
-	}
-	return c.sum
-}
-
-// Measured is the execution's own CPU time, without a share of the rest, up to the last Pause or Lap.
-func (c *Meter) Measured() time.Duration { return c.sum }
-
-func (c *Meter) settle() {
-	used := threadCPU() - c.clock
-	passed := time.Since(epoch) - c.began
-	if !c.locked && (used < 0 || used > passed+clockSlack) {
-		used = passed
-		if typical := c.Account.typical(); typical > 0 { // else this is among the first
-			used = min(passed, typical)
-		}
-	}
-	c.sum += used
-	c.Account.settle(used)
-}
+func (m *Meter) Open()              { m.Start() }
+func (m *Meter) Once(time.Duration) {}
+func (m *Meter) Hold()              {}

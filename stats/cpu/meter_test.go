@@ -1,153 +1,23 @@
 package cpu
 
 import (
-	"os"
+	"context"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// needsThreadClocks skips where CPU time cannot be measured, and where other tests run beside: CI runs the tests that measure CPU time
-// in a step of their own, with CROWFOOT_TEST_CPU=1.
+// needsThreadClocks skips where CPU time cannot be measured.
 func needsThreadClocks(t *testing.T) {
+	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("there is no clock of threads")
-	}
-	if os.Getenv("CROWFOOT_TEST_CPU") == "" {
-		t.Skip("measures CPU time: set CROWFOOT_TEST_CPU=1 and run nothing else")
+		t.Skip("threads have no clock")
 	}
 }
 
-// TestCPUAddsUp runs more workers than there are processors. Each execution is
-// measured while others want its thread, and does some of its work where nobody measures;
-// all together are charged what the process used.
-func TestCPUAddsUp(t *testing.T) {
-	needsThreadClocks(t)
-	t.Run("few and long", func(t *testing.T) { addUp(t, 300_000, 200*time.Microsecond) })
-	t.Run("many and short", func(t *testing.T) { addUp(t, 30_000, 0) })
-}
-
-// addUp runs executions that spin for a number of rounds (or many times that, in laps) and wait in between.
-func addUp(t *testing.T, rounds int, wait time.Duration) {
-	a := NewAccount()
-	kinds := [2]*Typical{new(Typical), new(Typical)}
-	var charged atomic.Int64
-	stop := make(chan struct{})
-	var workers, background sync.WaitGroup
-	unmeasured := make(chan struct{}, 64)
-	background.Go(func() {
-		for range unmeasured {
-			spinRounds(rounds)
-		}
-	})
-	for i := range 8 {
-		workers.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				c := Meter{Account: a, Typical: kinds[min(i, 1)]}
-				c.Start()
-				spinInLaps(&c, i, rounds)
-				c.Pause()
-				time.Sleep(wait) // a wait that is known
-				unmeasured <- struct{}{}
-				c.Resume()
-				spinRounds(rounds)
-				charged.Add(int64(c.Stop(Load{Messages: 2, Rows: 1})))
-			}
-		})
-	}
-	ticks := func(n int) {
-		for range n {
-			time.Sleep(200 * time.Millisecond)
-			a.Tick()
-		}
-	}
-	ticks(5) // until it knows the share of a message
-	share := 0.0
-	for range 3 { // a machine whose load changes meanwhile gets another chance
-		charged.Store(0)
-		before := processCPU()
-		ticks(10)
-		got, want := time.Duration(charged.Load()), processCPU()-before
-		share = float64(got) / float64(want)
-		t.Logf("charged %v of %v, sampled: %t", got, want, a.busy.Load())
-		if share >= 0.85 && share <= 1.15 {
-			break
-		}
-	}
-	close(stop)
-	workers.Wait()
-	close(unmeasured)
-	background.Wait()
-	if share < 0.85 || share > 1.15 {
-		t.Errorf("charged %g of what the process used", share)
-	}
-}
-
-// TestCPUMeasures compares what is measured of workers, without any share of the rest, with the truth: each has a
-// thread of its own all its life, whose clock is its own.
-func TestCPUMeasures(t *testing.T) {
-	needsThreadClocks(t)
-	t.Run("all", func(t *testing.T) { measure(t, nil, 100_000) })
-	t.Run("sampled", func(t *testing.T) { measure(t, new(Typical), 30_000) })
-}
-
-func measure(t *testing.T, typical *Typical, rounds int) {
-	a := NewAccount()
-	var measured, used atomic.Int64
-	stop := make(chan struct{})
-	var workers sync.WaitGroup
-	for range 4 {
-		workers.Go(func() {
-			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-			for i := 0; ; i++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				before := threadCPU()
-				c := Meter{Account: a, Typical: typical}
-				c.Start()
-				spinRounds(rounds + rounds*(i%5)) // of one kind, but not alike
-				c.Stop(Load{Rows: 1})
-				used.Add(int64(threadCPU() - before))
-				measured.Add(int64(c.Measured()))
-			}
-		})
-	}
-	for range 15 {
-		time.Sleep(100 * time.Millisecond)
-		a.Tick()
-	}
-	close(stop)
-	workers.Wait()
-	got, want := time.Duration(measured.Load()), time.Duration(used.Load())
-	t.Logf("measured %v of %v, sampled: %t", got, want, a.busy.Load())
-	if share := float64(got) / float64(want); share < 0.85 || share > 1.15 {
-		t.Errorf("measured %v of %v", got, want)
-	}
-}
-
-// spinInLaps works as a request does: most are short, some long enough to be preempted.
-func spinInLaps(c *Meter, i, rounds int) {
-	laps := 1
-	if i == 0 {
-		laps = 30
-	}
-	for range laps {
-		spinRounds(rounds)
-		c.Lap()
-	}
-}
-
-func spinRounds(rounds int) {
+// spin works for about as many nanoseconds.
+func spin(rounds int) {
 	n := 0
 	for i := range rounds {
 		n += i
@@ -157,26 +27,244 @@ func spinRounds(rounds int) {
 
 var sink atomic.Int64
 
-func BenchmarkCPU(b *testing.B) {
+// onOneThread runs f on a thread that is its goroutine's alone, and returns what the thread used: the truth.
+func onOneThread(f func()) (used time.Duration) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		before := threadCPU()
+		f()
+		used = threadCPU() - before
+	}()
+	<-done
+	return used
+}
+
+// within fails if measured is more than a tenth off.
+func within(t *testing.T, measured, used time.Duration) {
+	t.Helper()
+	if share := measured.Seconds() / used.Seconds(); share < 0.9 || share > 1.1 {
+		t.Errorf("measured %v of %v", measured, used)
+	}
+}
+
+// TestMeterLong: a long execution is measured to its end, on a busy server too, where others of its kind are brief
+// and are charged what is typical of them.
+func TestMeterLong(t *testing.T) {
+	needsThreadClocks(t)
 	a := NewAccount()
-	b.Run("few", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			c := Meter{Account: a}
-			c.Start()
-			c.Stop(Load{Messages: 2, Rows: 1})
+	a.busy.Store(true)
+	kind := new(Typical)
+	kind.learn(10*time.Microsecond, 1)
+	for _, rows := range []int64{1, 1_000_000} {
+		for _, sampled := range []bool{false, true} {
+			var own time.Duration
+			used := onOneThread(func() {
+				m := Meter{Account: a}
+				m.Start()
+				m.sampled = sampled
+				m.Is(kind)
+				spin(50_000_000)
+				own = m.Stop(Load{Messages: 2, Rows: rows})
+			})
+			within(t, own, used)
+		}
+	}
+	if mean := kind.of(1); mean != 10*time.Microsecond {
+		t.Errorf("a long execution taught what brief ones take: %v", mean)
+	}
+}
+
+// TestMeterPause: what the goroutine, or another one, does between Pause and Resume is not measured.
+func TestMeterPause(t *testing.T) {
+	needsThreadClocks(t)
+	var own, paused time.Duration
+	used := onOneThread(func() {
+		m := Meter{Account: NewAccount()}
+		m.Start()
+		spin(20_000_000)
+		m.Pause()
+		before := threadCPU()
+		spin(20_000_000)
+		paused = threadCPU() - before
+		m.Resume()
+		spin(20_000_000)
+		own = m.Stop(Load{})
+	})
+	within(t, own, used-paused)
+}
+
+// TestMeterBrief: executions that are brief but not alike are charged, all together, what they use, though one in a few is measured.
+func TestMeterBrief(t *testing.T) {
+	needsThreadClocks(t)
+	a := NewAccount()
+	a.busy.Store(true)
+	kind := new(Typical)
+	var own time.Duration
+	measured := 0
+	used := onOneThread(func() {
+		for i := range 30_000 {
+			m := Meter{Account: a}
+			m.Start()
+			m.Is(kind)
+			rows := int64(1 + i%5)
+			spin(5_000 * int(rows))
+			own += m.Stop(Load{Messages: 2, Rows: rows})
+			if m.rough == 0 {
+				measured++
+			}
 		}
 	})
+	t.Logf("%d of 30,000 measured", measured)
+	within(t, own, used)
+}
+
+// TestMeterBriefBound: no execution is charged more than the time it took.
+func TestMeterBriefBound(t *testing.T) {
+	a := NewAccount()
+	a.busy.Store(true)
+	kind := new(Typical)
+	kind.learn(time.Hour, 1)
+	for range 100 {
+		m := Meter{Account: a, Typical: kind}
+		began := time.Now()
+		m.Start()
+		m.sampled = false
+		if own := m.Stop(Load{Rows: 1}); own > time.Since(began) {
+			t.Fatalf("charged %v of %v", own, time.Since(began))
+		}
+	}
+}
+
+// TestMeterNoKind: an execution whose kind was never measured, or is never known, is measured.
+func TestMeterNoKind(t *testing.T) {
+	needsThreadClocks(t)
+	a := NewAccount()
+	a.busy.Store(true)
+	for _, kind := range []*Typical{nil, new(Typical)} {
+		m := Meter{Account: a, Typical: kind}
+		m.Start()
+		m.sampled = false
+		spin(1000)
+		if own := m.Stop(Load{Rows: 3}); own <= 0 {
+			t.Errorf("charged %v", own)
+		}
+		if kind != nil && !kind.isKnown() {
+			t.Error("nothing was learned of it")
+		}
+	}
+}
+
+// TestShares: what executions draw adds up to what was there to be drawn.
+func TestShares(t *testing.T) {
+	a := NewAccount()
+	a.fill(int64(10*time.Millisecond), 100)
+	var drawn time.Duration
+	for range 150 { // more than in the last tick
+		drawn += a.draw(messageParts)
+	}
+	if drawn != 10*time.Millisecond {
+		t.Errorf("drew %v of 10ms", drawn)
+	}
+	a.fill(-int64(5*time.Millisecond), 100) // a long execution was measured that had used its time before
+	a.fill(int64(8*time.Millisecond), 100)
+	drawn = 0
+	for range 150 {
+		drawn += a.draw(messageParts)
+	}
+	if drawn != 3*time.Millisecond {
+		t.Errorf("drew %v of 3ms", drawn)
+	}
+}
+
+// TestLap: what a long execution has used is counted while it goes on, and its share in what serves all grows with it.
+func TestLap(t *testing.T) {
+	needsThreadClocks(t)
+	a := NewAccount()
+	m := Meter{Account: a}
+	m.Start()
+	m.Lap() // too soon
+	if n := a.read().measured; n != 0 {
+		t.Errorf("counted %v", n)
+	}
+	for m.SoFar() < 3*lapEvery {
+		spin(1000)
+	}
+	m.Lap()
+	if n := a.read().measured; n < lapEvery {
+		t.Errorf("counted %v", n)
+	}
+	before := m.parts
+	own := m.Stop(Load{Messages: 2})
+	if n := a.read().measured; n != own {
+		t.Errorf("counted %v of %v", n, own)
+	}
+	if before == 0 || a.read().parts != (&Load{Messages: 2}).parts(own) {
+		t.Errorf("%d parts, then %d", before, a.read().parts)
+	}
+}
+
+// TestTask: what is done for a task is measured by the task, and is not dealt out.
+func TestTask(t *testing.T) {
+	needsThreadClocks(t)
+	a := NewAccount()
+	task := a.Task("collection")
+	used := onOneThread(func() {
+		task.Do(context.Background(), func(ctx context.Context) {
+			spin(20_000_000)
+			m := From(ctx)
+			m.Pause()
+			m.Resume()
+			m.Lap()
+			spin(20_000_000)
+		})
+	})
+	within(t, task.Used(), used)
+	if r := a.read(); r.background != task.Used() || r.measured != 0 || r.parts != 0 {
+		t.Errorf("%+v", r)
+	}
+	if a.Task("collection") != task || len(a.Tasks()) != 1 {
+		t.Error("a task is two")
+	}
+}
+
+// TestNothingMeasured: without statistics, or without a meter, nothing happens.
+func TestNothingMeasured(t *testing.T) {
+	m := Meter{Account: NoAccount()}
+	m.Start()
+	m.Pause()
+	m.Resume()
+	m.Lap()
+	if own := m.Stop(Load{Messages: 2}); own != 0 || m.Shared() != 0 || m.Weight() != 0 {
+		t.Errorf("charged %v and %v, for %d", own, m.Shared(), m.Weight())
+	}
+	none := From(context.Background())
+	none.Pause()
+	none.Resume()
+	none.Lap()
+	ran := false
+	NoAccount().Task("collection").Do(context.Background(), func(context.Context) { ran = true })
+	if !ran {
+		t.Error("the task did not run")
+	}
+}
+
+func BenchmarkMeter(b *testing.B) {
+	a := NewAccount()
+	run := func(b *testing.B, kind *Typical) {
+		b.ReportAllocs()
+		for b.Loop() {
+			m := Meter{Account: a, Typical: kind}
+			m.Start()
+			m.Stop(Load{Messages: 2, Rows: 1})
+		}
+	}
+	b.Run("few", func(b *testing.B) { run(b, new(Typical)) })
 	b.Run("many", func(b *testing.B) {
 		a.busy.Store(true)
 		defer a.busy.Store(false)
-		b.ReportAllocs()
-		typical := new(Typical)
-		for b.Loop() {
-			c := Meter{Account: a, Typical: typical}
-			c.Start()
-			c.Stop(Load{Messages: 2, Rows: 1})
-		}
+		run(b, new(Typical))
 	})
 	b.Run("thread clock", func(b *testing.B) {
 		for b.Loop() {
@@ -184,13 +272,12 @@ func BenchmarkCPU(b *testing.B) {
 		}
 	})
 	b.Run("lap", func(b *testing.B) {
-		c := Meter{Account: a}
-		c.Start()
+		m := Meter{Account: a}
+		m.Start()
 		for b.Loop() {
-			c.locked = false
-			c.began = time.Since(epoch)
-			c.Lap()
+			m.began = time.Since(epoch)
+			m.Lap()
 		}
-		c.Stop(Load{Rows: 1})
+		m.Stop(Load{Rows: 1})
 	})
 }

@@ -1,0 +1,16 @@
+package cpu
+
+import "context"
+
+type meterKey struct{}
+
+// With is ctx with the meter of the execution, or of the task, that runs under it.
+func With(ctx context.Context, m *Meter) context.Context {
+	return context.WithValue(ctx, meterKey{}, m)
+}
+
+// From is the meter of what runs under ctx. It is nil if nothing is measured; Pause, Resume and Lap of a nil Meter do nothing.
+func From(ctx context.Context) *Meter {
+	m, _ := ctx.Value(meterKey{}).(*Meter)
+	return m
+}
