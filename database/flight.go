@@ -3,6 +3,8 @@ package database
 import (
 	"context"
 	"sync"
+
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
 // flights sees to it that a text which many requests send at once is prepared by one of them. The others wait for it. Its zero value is
@@ -30,14 +32,23 @@ func (f *flights) do(ctx context.Context, key string, prepare func() (*Statement
 		if first {
 			return f.lead(ctx, key, under, prepare)
 		}
-		select {
-		case <-under.done:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := under.wait(ctx); err != nil {
+			return nil, err
 		}
 		if !under.gone {
 			return under.s, under.err
 		}
+	}
+}
+
+// wait waits until the flight has ended, or the context.
+func (f *flight) wait(ctx context.Context) error {
+	defer cpu.Waiting(ctx)()
+	select {
+	case <-f.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -30,7 +30,6 @@ func (s *service) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBat
 	}
 	sc.record(&c.Cost)
 	c.Cost.StartBatch(textsOf(req), req.RequestOptions.GetRequestTag())
-	ctx = c.Cost.Metered(ctx)
 	if sc.readOnly() || sc.isPartitioned() {
 		return nil, usererror.BatchOutsideReadWrite()
 	}

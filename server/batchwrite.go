@@ -19,7 +19,6 @@ const batchAttempts = 8
 
 // batchWrite answers BatchWrite: each group of mutations is a transaction of its own.
 func (s *service) batchWrite(ctx context.Context, req *spannerpb.BatchWriteRequest, c *rpc.Call) error {
-	ctx = txn.WithMeter(ctx, &c.Cost.CPU)
 	ses, err := s.sessions.find(req.Session)
 	if err != nil {
 		return err

@@ -20,7 +20,6 @@ import (
 
 // commit answers Commit, of a transaction that the request names or of one made for the request's mutations.
 func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *rpc.Call) (*spannerpb.CommitResponse, error) {
-	ctx = txn.WithMeter(ctx, &c.Cost.CPU)
 	c.Cost.AddMutations(rowsOf(req.Mutations))
 	ses, err := s.sessions.find(req.Session)
 	if err != nil {

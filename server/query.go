@@ -115,7 +115,6 @@ func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*re
 		selector: q.Transaction,
 		tag:      q.RequestOptions.GetTransactionTag(),
 		resume:   q.resume,
-		meter:    &q.call.Cost.CPU,
 	})
 	defer func() {
 		sc.close(err)
@@ -128,7 +127,6 @@ func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*re
 	}
 	record := &q.call.Cost
 	sc.record(record)
-	ctx = record.Metered(ctx)
 	if err := checkDirectedRead(q.DirectedReadOptions, sc.readOnly()); err != nil {
 		return err
 	}

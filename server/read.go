@@ -89,14 +89,12 @@ func (s *service) withRead(ctx context.Context, r readRequest, c *rpc.Call, answ
 		selector: r.Transaction,
 		tag:      r.RequestOptions.GetTransactionTag(),
 		resume:   r.resume,
-		meter:    &c.Cost.CPU,
 	})
 	defer func() { sc.close(err) }()
 	if err != nil {
 		return err
 	}
 	sc.record(&c.Cost)
-	ctx = c.Cost.Metered(ctx)
 	if sc.isPartitioned() {
 		return usererror.PartitionedOnlyDML()
 	}

@@ -27,7 +27,6 @@ type scope struct {
 	transaction *transaction
 	open        *openTransaction // of the transaction; nil if it is partitioned
 	writer      *txn.Request     // of the transaction; nil if it is partitioned
-	meter       txn.Meter        // of the request, or nil
 	multiUse    bool             // the snapshot is that of a read-only transaction of several requests
 	reply       result.Transaction
 }
@@ -38,12 +37,11 @@ type scopeRequest struct {
 	selector *spannerpb.TransactionSelector
 	tag      string             // of the transaction
 	resume   *result.Resumption // of a resume token, or nil
-	meter    txn.Meter          // pauses while the request waits for a read timestamp in the future; nil if there is none
 }
 
 // openScope opens a snapshot, begins a transaction or finds the one that the request names. The scope must be closed, also after an error.
 func (s *service) openScope(ctx context.Context, r scopeRequest) (sc scope, err error) {
-	sc.session, sc.meter = r.session, r.meter
+	sc.session = r.session
 	var at mvcc.Timestamp // of a snapshot that is resumed
 	if r.resume != nil {
 		at = r.resume.At
@@ -67,10 +65,6 @@ func (s *service) openScope(ctx context.Context, r scopeRequest) (sc scope, err 
 func (s *service) openSnapshot(ctx context.Context, sc *scope, bound txn.Bound, resumeAt mvcc.Timestamp) (err error) {
 	if resumeAt != 0 {
 		bound = txn.Bound{Kind: txn.ReadTimestamp, Time: resumeAt.Time()}
-	}
-	if sc.meter != nil && !bound.Time.IsZero() && bound.Time.After(s.clock()) {
-		sc.meter.Pause()
-		defer sc.meter.Resume()
 	}
 	if sc.snapshot, err = sc.session.db.Transactions().Snapshot(ctx, bound); err != nil {
 		return err

@@ -63,7 +63,9 @@ func (*local) Peer() string             { return "" }
 func (*local) WantsTiming() bool        { return false }
 func (*local) SetHeader(_, _ string)    {}
 func (*local) SetTrailer(_, _ string)   {}
-func (l *local) Send(m any) error       { return l.send(m) }
+func (l *local) Send(m any) error {
+	return l.call.Cost.WaitForClient(func() error { return l.send(m) })
+}
 
 // beginCall makes the call of a request as a transport would, up to when it can run.
 func (h *harness) beginCall(m *rpc.Method, req proto.Message, send func(any) error) *local {

@@ -29,7 +29,7 @@ func (s *service) table() rpc.Service {
 	return rpc.Service{Name: "google.spanner.v1.Spanner", Methods: append(s.sessions.methods(), []rpc.Method{
 		rpc.MeterByKind(rpc.UnaryCall("ExecuteSql", s.executeSQL)),
 		rpc.MeterByKind(rpc.Streaming("ExecuteStreamingSql", s.executeStreamingSQL)),
-		rpc.MeterEach(rpc.UnaryCall("ExecuteBatchDml", s.executeBatchDML)),
+		rpc.MeterByKind(rpc.UnaryCall("ExecuteBatchDml", s.executeBatchDML)),
 		rpc.MeterByKind(rpc.UnaryCall("Read", s.read)),
 		rpc.MeterByKind(rpc.Streaming("StreamingRead", s.streamingRead)),
 		rpc.UnaryCall("BeginTransaction", s.begin),

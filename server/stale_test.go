@@ -12,14 +12,12 @@ import (
 	"cloud.google.com/go/spanner"
 	admin "cloud.google.com/go/spanner/admin/database/apiv1"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
-	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/api/iterator"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
@@ -307,34 +305,4 @@ func TestFutureRead(t *testing.T) {
 		o.code(err, codes.DeadlineExceeded)
 	}
 	o.insert("A", []string{"K", "V"}, 1, 10) // nobody waits for those readers
-}
-
-// countedMeter is a meter that counts its pauses, in which an hour passes.
-type countedMeter struct {
-	clock           *testClock
-	paused, resumed int
-}
-
-func (m *countedMeter) Pause()  { m.paused++; m.clock.forward(time.Hour) }
-func (m *countedMeter) Resume() { m.resumed++ }
-
-// TestFutureReadIsNotMetered: a read that waits for its time is not charged what its thread does meanwhile.
-func TestFutureReadIsNotMetered(t *testing.T) {
-	clock := newTestClock()
-	h := newHarnessAt(t, clock.now)
-	ses, err := h.server.data.sessions.find(h.session(true))
-	h.ok(err)
-	for ahead, want := range map[time.Duration]int{time.Hour: 1, -time.Minute: 0} {
-		m := &countedMeter{clock: clock}
-		bound := &spannerpb.TransactionOptions_ReadOnly{TimestampBound: &spannerpb.TransactionOptions_ReadOnly_ReadTimestamp{ReadTimestamp: timestamppb.New(clock.now().Add(ahead))}}
-		selector := &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_SingleUse{SingleUse: &spannerpb.TransactionOptions{
-			Mode: &spannerpb.TransactionOptions_ReadOnly_{ReadOnly: bound},
-		}}}
-		sc, err := h.server.data.openScope(h.ctx, scopeRequest{session: ses, selector: selector, meter: m})
-		h.ok(err)
-		sc.close(nil)
-		if m.paused != want || m.resumed != want {
-			t.Errorf("%v ahead: paused %d times, resumed %d times", ahead, m.paused, m.resumed)
-		}
-	}
 }

@@ -18,7 +18,7 @@ import (
 
 const (
 	frontEndsForm = `gfet4t7; dur=[1-9]\d*, afe; dur=[1-9]\d*`
-	totalsForm    = `total; dur=\d+\.\d{3}, cpu; dur=\d+\.\d{3}, lock; dur=\d+\.\d{3}`
+	totalsForm    = `total; dur=\d+\.\d{3}, cpu; dur=\d+\.\d{3}, shared; dur=\d+\.\d{3}, lock; dur=\d+\.\d{3}`
 )
 
 // timed wants server-timing of these forms in headers and trailers; an empty form is none.

@@ -12,6 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/server/token"
 	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -199,6 +200,12 @@ func (t *transaction) current() (*openTransaction, error) {
 
 // takeTurn waits until no other writing request of the transaction runs. giveTurn must follow.
 func (t *transaction) takeTurn(ctx context.Context) error {
+	select {
+	case t.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	defer cpu.Waiting(ctx)()
 	select {
 	case t.turn <- struct{}{}:
 		return nil

@@ -26,7 +26,6 @@ func (s *service) begin(ctx context.Context, req *spannerpb.BeginTransactionRequ
 		session:  ses,
 		selector: &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Begin{Begin: req.Options}},
 		tag:      req.RequestOptions.GetTransactionTag(),
-		meter:    &c.Cost.CPU,
 	})
 	defer func() { sc.close(err) }()
 	if err != nil {

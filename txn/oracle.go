@@ -12,6 +12,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
 const (
@@ -127,6 +128,7 @@ func (o *Oracle) WaitFor(ctx context.Context, at mvcc.Timestamp) error {
 	if at <= o.Visible() {
 		return nil
 	}
+	defer cpu.Waiting(ctx)()
 	if err := o.awaitClock(ctx, at); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
 // schemaGate keeps commits and schema changes apart, and knows which open
@@ -128,11 +129,19 @@ func (m *Manager) lockGate(ctx context.Context) error {
 			return nil
 		}
 		m.locks.mu.Unlock()
-		select {
-		case <-open:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := awaitClosed(ctx, open); err != nil {
+			return err
 		}
+	}
+}
+
+func awaitClosed(ctx context.Context, c chan struct{}) error {
+	defer cpu.Waiting(ctx)()
+	select {
+	case <-c:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -20,7 +20,7 @@
 // It leaves out sessions, transaction ids and what rows mean: database and
 // table know. Locks are kept in memory: one process leads a database.
 //
-// Imports of this module: kv, mvcc, schema, table, usererror.
+// Imports of this module: kv, mvcc, schema, stats/cpu, table, usererror.
 package txn
 
 import (

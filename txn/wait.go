@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
@@ -44,9 +45,9 @@ func (r *request) party() LockParty {
 
 // waitFor waits until r is granted or its transaction has ended, and tells of it.
 func (l *lockTable) waitFor(ctx context.Context, r *request, w *LockWait) error {
-	resume := pause(ctx)
+	over := cpu.Waiting(ctx)
 	err := l.await(ctx, r)
-	resume()
+	over()
 	w.Waited = l.m.clock().Sub(w.Began)
 	r.tx.lockWait.Add(int64(w.Waited))
 	l.mu.Lock()
@@ -60,27 +61,4 @@ func (l *lockTable) waitFor(ctx context.Context, r *request, w *LockWait) error 
 		r.tx.opts.Waited(w)
 	}
 	return err
-}
-
-// A Meter measures the CPU time of a request, and need not while the request waits.
-type Meter interface {
-	Pause()
-	Resume()
-}
-
-type meterKey struct{}
-
-// WithMeter has m pause while what runs under the context waits for a lock, or for a commit to become durable.
-func WithMeter(ctx context.Context, m Meter) context.Context {
-	return context.WithValue(ctx, meterKey{}, m)
-}
-
-// pause pauses the context's meter, if there is one, until the function that it returns is called.
-func pause(ctx context.Context) (resume func()) {
-	m, ok := ctx.Value(meterKey{}).(Meter)
-	if !ok {
-		return func() {}
-	}
-	m.Pause()
-	return m.Resume
 }

@@ -102,7 +102,7 @@ func (l *loaded) cpu() (process, requests float64) {
 		switch {
 		case name == "process_cpu_seconds_total":
 			process = seconds
-		case strings.HasPrefix(name, "crowfoot_cpu_seconds_total{"):
+		case strings.HasPrefix(name, "crowfoot_cpu_seconds_total{"), strings.HasPrefix(name, "crowfoot_shared_cpu_seconds_total{"):
 			requests += seconds
 		}
 	}

@@ -1,7 +1,6 @@
 package cost
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/stats/live"
-	"github.com/crowfoot-db/crowfoot/txn"
 )
 
 // A Recorder records what one request costs. It is a part of the request's Call and allocates nothing itself.
@@ -21,7 +19,7 @@ import (
 // Prepare and Begin open it. The methods named Start say as what the request is recorded, once that is known; those named Add and Set say
 // what the request did; End closes the record.
 type Recorder struct {
-	CPU    cpu.Meter     // the meter
+	CPU    cpu.Meter
 	Splits split.Tracker // the splits that it goes to, if TrackSplits has them tracked
 	Wire   Wire
 	Began  time.Time
@@ -78,8 +76,11 @@ func (r *Recorder) Prepare(clock func() time.Time, account *cpu.Account) {
 	r.clock, r.CPU.Account = clock, account
 }
 
-// Begin starts the request's latency. The caller starts CPU, in the way that suits the request.
-func (r *Recorder) Begin() { r.Began = r.clock() }
+// Begin starts the request's latency and its CPU meter.
+func (r *Recorder) Begin() {
+	r.Began = r.clock()
+	r.CPU.Start()
+}
 
 // Elapsed is the time since Begin.
 func (r *Recorder) Elapsed() time.Duration { return r.clock().Sub(r.Began) }
@@ -92,14 +93,6 @@ func (r *Recorder) RunIn(db *database.Database, t Transaction) {
 	}
 }
 
-// Metered returns a context for the request, under which the CPU meter pauses while the transaction waits for a lock or a sync.
-func (r *Recorder) Metered(ctx context.Context) context.Context {
-	if r.locks.transaction == nil {
-		return ctx
-	}
-	return txn.WithMeter(ctx, &r.CPU)
-}
-
 // LockWait is how long the request has waited for locks. It includes what other requests of the transaction waited at the same time.
 func (r *Recorder) LockWait() time.Duration {
 	if r.locks.transaction == nil {
@@ -108,12 +101,16 @@ func (r *Recorder) LockWait() time.Duration {
 	return r.locks.transaction.LockWait() - r.locks.before
 }
 
-// WaitForClient calls send, which may have to wait until the client reads.
+// WaitForClient calls send, which may have to wait until the client reads: that is no CPU time. The first message of a reply finds room always.
 func (r *Recorder) WaitForClient(send func() error) error {
-	r.CPU.Hold()
+	if r.Wire.Messages <= 1 {
+		return send()
+	}
+	r.CPU.Pause()
 	began := r.clock()
 	err := send()
 	r.Wire.ClientWait += r.clock().Sub(began)
+	r.CPU.Resume()
 	return err
 }
 
@@ -133,8 +130,10 @@ type Ending struct {
 
 // A Cost is what a request has cost.
 type Cost struct {
-	Latency, CPU, LockWait time.Duration
-	RemoteCalls            int64 // that the servers of further splits would have been sent
+	Latency, LockWait time.Duration
+	CPU               time.Duration // of the request's own, measured
+	SharedCPU         time.Duration // its share of what serves all
+	RemoteCalls       int64         // that the servers of further splits would have been sent
 }
 
 // End closes the record and adds it to the statistics of the database. A request that could not be received never began; it
@@ -145,7 +144,7 @@ func (r *Recorder) End(e Ending) Cost {
 	}
 	used := r.CPU.Stop(r.load())
 	now := r.clock()
-	total := Cost{Latency: now.Sub(r.Began), CPU: used, LockWait: r.LockWait(), RemoteCalls: r.Splits.RemoteCalls()}
+	total := Cost{Latency: now.Sub(r.Began), CPU: used, SharedCPU: r.CPU.Shared(), LockWait: r.LockWait(), RemoteCalls: r.Splits.RemoteCalls()}
 	switch r.kind {
 	case recordedQuery:
 		r.endQuery(now, total, e)

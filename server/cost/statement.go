@@ -53,7 +53,6 @@ func (r *Recorder) touchAll(accesses []*stats.Access) {
 func (r *Recorder) chargePlanning(s *database.Statement) {
 	if s.FirstUse() {
 		r.query.PlanTime += s.PlanTime
-		r.CPU.Once(s.PlanTime)
 	}
 }
 

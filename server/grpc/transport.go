@@ -70,7 +70,9 @@ func (t *transport) SetTrailer(name, value string) {
 }
 
 // Send implements rpc.Transport.
-func (t *transport) Send(m any) error { return transportError(t.stream.SendMsg(m)) }
+func (t *transport) Send(m any) error {
+	return t.call.Cost.WaitForClient(func() error { return transportError(t.stream.SendMsg(m)) })
+}
 
 // Older clients read the details of an error from these trailers, newer ones from the status. Java up to 6.87 reads ResourceInfo only
 // from the trailer.

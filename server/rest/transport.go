@@ -73,15 +73,17 @@ func (t *transport) Send(m any) error {
 		t.begin(http.StatusOK)
 		lead = []byte("[")
 	}
-	n, err := t.reply.Write(append(lead, data...))
-	t.sent += int64(n)
-	if err != nil {
-		return context.Canceled // the client went away
-	}
-	if f, ok := t.reply.(http.Flusher); ok {
-		f.Flush()
-	}
-	return nil
+	return t.call.Cost.WaitForClient(func() error {
+		n, err := t.reply.Write(append(lead, data...))
+		t.sent += int64(n)
+		if err != nil {
+			return context.Canceled // the client went away
+		}
+		if f, ok := t.reply.(http.Flusher); ok {
+			f.Flush()
+		}
+		return nil
+	})
 }
 
 // encode makes JSON of a message of the reply, which may be a frame.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/server/cost"
 	"github.com/crowfoot-db/crowfoot/server/status"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
@@ -39,36 +40,27 @@ type Call struct {
 func (c *Call) Received(size int) {
 	c.Cost.Wire.Received = int64(size)
 	c.Cost.Begin()
-	switch meter := &c.Cost.CPU; c.Method.metering {
-	case meterEach:
-		meter.Start()
-	case meterByKind:
-		meter.Open()
-	default:
-		meter.Open()
-		meter.Is(c.Method.typical)
+	if !c.Method.varied {
+		c.Cost.CPU.Is(c.Method.typical)
 	}
 }
 
 // Run calls the method's handler. The reply is nil if the handler streamed it. A panic of the handler becomes the error of this call.
 func (c *Call) Run(ctx context.Context) (reply any, err error) {
 	defer Recover(&err)
-	c.ctx = ctx
-	reply, err = c.Method.handle(ctx, c)
+	c.ctx = cpu.With(ctx, &c.Cost.CPU)
+	reply, err = c.Method.handle(c.ctx, c)
 	if err == nil && !c.Method.Streaming {
 		c.replying(reply)
 	}
 	return reply, err
 }
 
-// Send sends one message of a streamed reply: a proto.Message, or a *Frame, which belongs to the transport from then on. The
-// first message always fits into the client's window; later ones may have to wait until the client reads.
+// Send sends one message of a streamed reply: a proto.Message, or a *Frame, which belongs to the transport from then on.
 func (c *Call) Send(m any) error {
-	if c.replying(m); c.Cost.Wire.Messages == 1 {
-		c.Cost.CPU.Lap()
-		return c.transport.Send(m)
-	}
-	return c.Cost.WaitForClient(func() error { return c.transport.Send(m) })
+	c.replying(m)
+	c.Cost.CPU.Lap()
+	return c.transport.Send(m)
 }
 
 // replying counts a message of the reply. With the first, it tells the client how long the request took up to here.
@@ -95,7 +87,7 @@ func (c *Call) End(err error) {
 		c.transport.SetTrailer(TimingKey, totals(total))
 	}
 	c.Method.metrics.Observe(metrics.Call{
-		Code: code, Latency: total.Latency, CPU: total.CPU, Received: c.Cost.Wire.Received, Sent: c.Cost.Wire.Sent, RemoteCalls: total.RemoteCalls,
+		Code: code, Latency: total.Latency, CPU: total.CPU, SharedCPU: total.SharedCPU, Received: c.Cost.Wire.Received, Sent: c.Cost.Wire.Sent, RemoteCalls: total.RemoteCalls,
 	})
 	c.log(total, err)
 }

@@ -55,7 +55,7 @@ func (c *Call) attributes(total cost.Cost, err error) []slog.Attr {
 		text("transaction_tag", stats.Tag(r.GetRequestOptions().GetTransactionTag()))
 	}
 	text("request_id", c.Metadata(requestIDKey))
-	list = append(list, slog.String("code", status.Code(err).String()), millis("latency_ms", total.Latency), millis("cpu_ms", total.CPU),
+	list = append(list, slog.String("code", status.Code(err).String()), millis("latency_ms", total.Latency), millis("cpu_ms", total.CPU), millis("shared_cpu_ms", total.SharedCPU),
 		millis("lock_wait_ms", total.LockWait), slog.Int64("received_bytes", c.Cost.Wire.Received), slog.Int64("sent_bytes", c.Cost.Wire.Sent))
 	return append(append(list, c.Cost.Attributes()...), ErrorAttributes(err)...)
 }

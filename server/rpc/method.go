@@ -22,22 +22,13 @@ type Method struct {
 	request   func() proto.Message
 	handle    handler
 
-	metering metering
-	typical  *cpu.Typical    // CPU time of its requests, if they are all of one kind
-	metrics  *metrics.Method // nil if nothing is counted
+	varied  bool            // see MeterByKind
+	typical *cpu.Typical    // CPU time of its requests, unless they are varied
+	metrics *metrics.Method // nil if nothing is counted
 }
 
 // A handler answers a call: with the one message of the reply, or nil if it has sent a stream.
 type handler func(context.Context, *Call) (reply any, err error)
-
-// metering says how the CPU time of a method's requests is measured.
-type metering uint8
-
-const (
-	meterByMethod metering = iota // the requests of the method are all alike
-	meterByKind                   // the handler says which kind a request is, by its statement or projection
-	meterEach                     // requests are few and unlike: every one is measured
-)
 
 // message is the constraint of request types: a pointer to Q that is a proto message.
 type message[Q any] interface {
@@ -68,15 +59,10 @@ func Streaming[Q any, P message[Q]](name string, handle func(context.Context, P,
 	}}
 }
 
-// MeterByKind returns m for requests of several kinds: each handler tells Recorder.CPU the kind once it is known.
+// MeterByKind is m with requests of several kinds, such as statements. Each tells its kind to Recorder.CPU once that is known, and one
+// that tells none is measured.
 func MeterByKind(m Method) Method {
-	m.metering = meterByKind
-	return m
-}
-
-// MeterEach returns m for requests that are few and too different to have a kind: every one is measured.
-func MeterEach(m Method) Method {
-	m.metering = meterEach
+	m.varied = true
 	return m
 }
 

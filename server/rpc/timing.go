@@ -26,11 +26,13 @@ func frontEnds(took time.Duration) string {
 	return "gfet4t7; dur=" + ms + ", afe; dur=" + ms
 }
 
-// totals are the entries that are known at the end. A server without statistics measures no CPU time and leaves that out.
+// totals are the entries that are known at the end: the latency, the measured CPU time of the request itself, its share of the CPU time of
+// what serves all requests, and its waits for locks. A server without statistics measures no CPU time and leaves that out.
 func totals(c cost.Cost) string {
 	b := appendMillis([]byte("total; dur="), c.Latency)
 	if c.CPU > 0 {
 		b = appendMillis(append(b, ", cpu; dur="...), c.CPU)
+		b = appendMillis(append(b, ", shared; dur="...), c.SharedCPU)
 	}
 	b = appendMillis(append(b, ", lock; dur="...), c.LockWait)
 	return string(b)

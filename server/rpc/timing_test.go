@@ -13,7 +13,7 @@ func TestTimingEntries(t *testing.T) {
 			t.Errorf("%v is %q", took, got)
 		}
 	}
-	if got := totals(cost.Cost{Latency: 1234567 * time.Nanosecond, CPU: time.Second}); got != "total; dur=1.234, cpu; dur=1000.000, lock; dur=0.000" {
+	if got := totals(cost.Cost{Latency: 1234567 * time.Nanosecond, CPU: time.Second, SharedCPU: 20 * time.Microsecond}); got != "total; dur=1.234, cpu; dur=1000.000, shared; dur=0.020, lock; dur=0.000" {
 		t.Error(got)
 	}
 }

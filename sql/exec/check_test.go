@@ -108,11 +108,15 @@ func TestLongWorkIsChecked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			program, err := exec.Compile(p, new(table.Descriptors))
+			if err != nil {
+				t.Fatal(err)
+			}
 			ctx := &countingContext{Context: t.Context()}
 			env := exec.Env{Functions: db.functions(), Params: []value.Value{numbers}}
 			err = db.read(func(view table.View) error {
 				env.View = view
-				rows, err := exec.Run(ctx, p, env)
+				rows, err := program.Run(ctx, env)
 				if err != nil {
 					return err
 				}

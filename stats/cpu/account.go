@@ -28,6 +28,7 @@ type Account struct {
 
 	mu    sync.Mutex // guards what follows
 	last  reading
+	quiet time.Duration // remainders of ticks in which nothing ended, the older the less
 	tasks []*Task
 }
 
@@ -48,6 +49,9 @@ type reading struct {
 
 // TickEvery is how often Tick should be called: what changes sooner than that is charged to the executions that come next.
 const TickEvery = 100 * time.Millisecond
+
+// quietTicks is how many ticks back it is known what ran in them that has not ended.
+const quietTicks = 100
 
 // fewMessages in a tick, or what amounts to them, say nothing about what a message costs.
 const fewMessages = 10
@@ -131,15 +135,22 @@ func (a *Account) Tick() {
 	now := a.read()
 	messages, executions := (now.parts-a.last.parts)/messageParts, now.executions-a.last.executions
 	a.busy.Store(float64(executions) > fewExecutions*(now.at-a.last.at).Seconds())
-	if messages >= fewMessages {
-		known := now.measured - a.last.measured + now.background - a.last.background
-		a.fill(int64(now.process-a.last.process-known), messages)
+	known := now.measured - a.last.measured + now.background - a.last.background
+	rest := now.process - a.last.process - known
+	switch {
+	case messages < fewMessages:
+		a.quiet += rest - a.quiet/quietTicks
+	case rest < 0: // a long execution is measured now that used its time in ticks before
+		a.fill(int64(rest+a.quiet), messages)
+		a.quiet = 0
+	default:
+		a.fill(int64(rest), messages)
+		a.quiet = 0
 	}
 	a.last = now
 }
 
-// fill adds the remainder of a tick to the pool. A negative one, of a long execution that is measured now and used its time in
-// ticks before, is taken from it. What no execution has drawn for long is dropped.
+// fill adds the remainder of a tick to the pool; a negative one is taken from it. What no execution has drawn for long is dropped.
 func (a *Account) fill(rest, messages int64) {
 	most := int64(maxShare) * messages
 	pool := min(max(a.pool.Load()+rest, -most), most)

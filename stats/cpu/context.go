@@ -9,8 +9,19 @@ func With(ctx context.Context, m *Meter) context.Context {
 	return context.WithValue(ctx, meterKey{}, m)
 }
 
-// From is the meter of what runs under ctx. It is nil if nothing is measured; Pause, Resume and Lap of a nil Meter do nothing.
+// From is the meter of what runs under ctx. It is nil if nothing is measured; Pause and Lap of a nil Meter do nothing.
 func From(ctx context.Context) *Meter {
 	m, _ := ctx.Value(meterKey{}).(*Meter)
 	return m
+}
+
+// Waiting is called before a wait, and the function that it returns after it: in between the meter of what runs under ctx pauses, and its
+// goroutine holds no thread.
+func Waiting(ctx context.Context) (over func()) {
+	m := From(ctx)
+	if m == nil || !m.running {
+		return func() {}
+	}
+	m.Pause()
+	return m.Resume
 }

@@ -33,8 +33,9 @@ type Meter struct {
 	own     time.Duration // measured, up to the begin of the segment
 	elapsed time.Duration // in segments that have ended
 	rough   time.Duration // the part of elapsed, below briefLimit, for which no clock was read
-	shared  time.Duration // charged by Lap
+	shared  time.Duration // drawn so far
 	parts   int64         // counted by Lap
+	lapped  time.Duration // own at the last Lap
 	clock   time.Duration // of the thread, at the begin of the segment
 	began   time.Duration // since epoch, at the begin of the segment
 	running bool
@@ -71,7 +72,7 @@ func (m *Meter) Is(t *Typical) { m.Typical = t }
 
 // Resume begins a segment, after Pause. The goroutine may be another one.
 func (m *Meter) Resume() {
-	if m == nil || m.Account.off {
+	if m.Account.off {
 		return
 	}
 	m.running = true
@@ -108,13 +109,14 @@ func (m *Meter) Lap() {
 	}
 	now := time.Since(epoch)
 	passed := now - m.began
-	if passed < lapEvery {
+	if m.own-m.lapped+passed < lapEvery {
 		return
 	}
 	clock := threadCPU()
 	m.add(clock - m.clock)
 	m.clock, m.began = clock, now
 	m.elapsed += passed
+	m.lapped = m.own
 	if m.task == nil {
 		m.share((&Load{}).parts(m.own))
 	}
@@ -201,7 +203,3 @@ func Spent(f func()) time.Duration {
 	f()
 	return threadCPU() - before
 }
-
-func (m *Meter) Open()              { m.Start() }
-func (m *Meter) Once(time.Duration) {}
-func (m *Meter) Hold()              {}

@@ -104,19 +104,19 @@ func TestMeterBrief(t *testing.T) {
 	var own time.Duration
 	measured := 0
 	used := onOneThread(func() {
-		for i := range 30_000 {
+		for i := range 20_000 {
 			m := Meter{Account: a}
 			m.Start()
 			m.Is(kind)
 			rows := int64(1 + i%5)
-			spin(5_000 * int(rows))
+			spin(20_000 * int(rows))
 			own += m.Stop(Load{Messages: 2, Rows: rows})
 			if m.rough == 0 {
 				measured++
 			}
 		}
 	})
-	t.Logf("%d of 30,000 measured", measured)
+	t.Logf("%d of 20,000 measured", measured)
 	within(t, own, used)
 }
 
@@ -229,6 +229,27 @@ func TestTask(t *testing.T) {
 	}
 }
 
+// TestWaiting: what runs under a context is not measured while it waits, and is measured again afterwards. A wait within a wait is one.
+func TestWaiting(t *testing.T) {
+	m := Meter{Account: NewAccount()}
+	ctx := With(context.Background(), &m)
+	m.Start()
+	over := Waiting(ctx)
+	if m.running {
+		t.Error("measured while it waits")
+	}
+	Waiting(ctx)()
+	if m.running {
+		t.Error("measured while it still waits")
+	}
+	over()
+	if !m.running {
+		t.Error("not measured after the wait")
+	}
+	m.Stop(Load{})
+	Waiting(context.Background())()
+}
+
 // TestNothingMeasured: without statistics, or without a meter, nothing happens.
 func TestNothingMeasured(t *testing.T) {
 	m := Meter{Account: NoAccount()}
@@ -241,7 +262,6 @@ func TestNothingMeasured(t *testing.T) {
 	}
 	none := From(context.Background())
 	none.Pause()
-	none.Resume()
 	none.Lap()
 	ran := false
 	NoAccount().Task("collection").Do(context.Background(), func(context.Context) { ran = true })

@@ -4,7 +4,6 @@
 package metrics
 
 import (
-	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,17 +17,20 @@ import (
 // Methods is how the API is used, by method, for Prometheus. Counting is ours, since it happens in every request:
 // a Method keeps what belongs together in one place for each processor, and it is summed up when it is asked for.
 type Methods struct {
-	requests, latency, cpu, received, sent, remote *prometheus.Desc
+	requests, latency, cpu, shared, received, sent, remote *prometheus.Desc
 
 	mu      sync.Mutex // guards methods
 	methods []*Method
 }
 
-// Latencies are counted in buckets up to firstBucket, twice that and so on, up to 105 s.
-const (
-	firstBucket    = 50 * time.Microsecond
-	latencyBuckets = 22
-)
+// latencyBounds are the upper bounds of the buckets in which latencies are counted; longer ones have a bucket of their own.
+var latencyBounds = [...]time.Duration{
+	50 * time.Microsecond, 100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
+	1 * time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
+	100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
+	1 * time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second, 25 * time.Second, 50 * time.Second, 100 * time.Second,
+}
 
 // NewMethods makes the metrics and registers them.
 func NewMethods(to prometheus.Registerer) (*Methods, error) {
@@ -38,7 +40,8 @@ func NewMethods(to prometheus.Registerer) (*Methods, error) {
 	m := &Methods{
 		requests: desc("requests_total", "Requests that have ended, by status code.", "code"),
 		latency:  desc("request_seconds", "Time from first byte received to last byte sent."),
-		cpu:      desc("cpu_seconds_total", "CPU time of requests, with their share of what the process used for all."),
+		cpu:      desc("cpu_seconds_total", "CPU time of requests themselves, as measured."),
+		shared:   desc("shared_cpu_seconds_total", "Share of requests in the CPU time of what serves all: connections, Go's garbage collection."),
 		received: desc("received_bytes_total", "Bytes of requests."),
 		sent:     desc("sent_bytes_total", "Bytes of replies."),
 		remote:   desc("remote_calls_total", "Calls of the servers of other splits that reads and queries would make: one process serves them all."),
@@ -48,7 +51,7 @@ func NewMethods(to prometheus.Registerer) (*Methods, error) {
 
 // Describe implements prometheus.Collector.
 func (m *Methods) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.requests, m.latency, m.cpu, m.received, m.sent, m.remote} {
+	for _, d := range []*prometheus.Desc{m.requests, m.latency, m.cpu, m.shared, m.received, m.sent, m.remote} {
 		to <- d
 	}
 }
@@ -70,10 +73,10 @@ type Method struct {
 
 // methodStripe is what requests on one processor were. Times are in nanoseconds.
 type methodStripe struct {
-	cpu, latency, received, sent, remote atomic.Int64
-	byCode                               [maxCode + 1]atomic.Int64
-	buckets                              [latencyBuckets + 1]atomic.Int64 // the last of what is longer
-	_                                    [stripe.CacheLine]byte
+	cpu, shared, latency, received, sent, remote atomic.Int64
+	byCode                                       [maxCode + 1]atomic.Int64
+	buckets                                      [len(latencyBounds) + 1]atomic.Int64 // the last of what is longer
+	_                                            [stripe.CacheLine]byte
 }
 
 const maxCode = codes.Unauthenticated
@@ -99,8 +102,9 @@ func (m *Methods) Method(name string) *Method {
 type Call struct {
 	Code           codes.Code
 	Latency        time.Duration
-	CPU            time.Duration
-	Received, Sent int64 // bytes
+	CPU            time.Duration // of its own, measured
+	SharedCPU      time.Duration // its share of what serves all
+	Received, Sent int64         // bytes
 	RemoteCalls    int64
 }
 
@@ -116,7 +120,10 @@ func (m *Method) Observe(c Call) {
 	l.byCode[c.Code].Add(1)
 	l.buckets[bucketOf(c.Latency)].Add(1)
 	l.latency.Add(int64(c.Latency))
-	l.cpu.Add(int64(max(c.CPU, 0)))
+	l.cpu.Add(int64(c.CPU))
+	if c.SharedCPU > 0 {
+		l.shared.Add(int64(c.SharedCPU))
+	}
 	l.received.Add(c.Received)
 	l.sent.Add(c.Sent)
 	if c.RemoteCalls > 0 {
@@ -126,7 +133,11 @@ func (m *Method) Observe(c Call) {
 
 // bucketOf is the first bucket whose bound is d or above.
 func bucketOf(d time.Duration) int {
-	return min(bits.Len64(uint64(max(d-1, 0)/firstBucket)), latencyBuckets)
+	i := 0
+	for i < len(latencyBounds) && d > latencyBounds[i] {
+		i++
+	}
+	return i
 }
 
 // sum adds up a counter of all stripes.
@@ -142,12 +153,18 @@ func (m *Method) collect(all *Methods, to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, append([]string{m.name}, labels...)...)
 	}
 	seconds := func(n int64) float64 { return time.Duration(n).Seconds() }
+	called := false
 	for code := range maxCode + 1 {
 		if n := m.sum(func(l *methodStripe) *atomic.Int64 { return &l.byCode[code] }); n > 0 {
+			called = true
 			count(all.requests, float64(n), code.String())
 		}
 	}
+	if !called {
+		return
+	}
 	count(all.cpu, seconds(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.cpu })))
+	count(all.shared, seconds(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.shared })))
 	count(all.received, float64(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.received })))
 	count(all.sent, float64(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.sent })))
 	count(all.remote, float64(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.remote })))
@@ -156,12 +173,12 @@ func (m *Method) collect(all *Methods, to chan<- prometheus.Metric) {
 
 // collectLatency gives the histogram. Its count is that of its buckets, so that it agrees with itself while requests go on.
 func (m *Method) collectLatency(d *prometheus.Desc, to chan<- prometheus.Metric) {
-	upTo := make(map[float64]uint64, latencyBuckets)
+	upTo := make(map[float64]uint64, len(latencyBounds))
 	total := uint64(0)
-	for i := range latencyBuckets + 1 {
+	for i := range len(latencyBounds) + 1 {
 		total += uint64(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.buckets[i] }))
-		if i < latencyBuckets {
-			upTo[(firstBucket << i).Seconds()] = total
+		if i < len(latencyBounds) {
+			upTo[latencyBounds[i].Seconds()] = total
 		}
 	}
 	sum := time.Duration(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.latency })).Seconds()

@@ -17,7 +17,8 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := m.Method("Read")
-	read.Observe(Call{Latency: time.Millisecond, CPU: 20 * time.Microsecond, Received: 10, Sent: 100, RemoteCalls: 3})
+	m.Method("Rollback") // is never called, and not shown
+	read.Observe(Call{Latency: time.Millisecond, CPU: 20 * time.Microsecond, SharedCPU: 30 * time.Microsecond, Received: 10, Sent: 100, RemoteCalls: 3})
 	read.Observe(Call{Code: codes.NotFound, Latency: time.Microsecond, Received: 10})
 	m.Method("Commit").Observe(Call{Code: 200})
 	if m.Method("Read") != read {
@@ -36,6 +37,8 @@ crowfoot_requests_total{OK,Read} 1
 crowfoot_requests_total{Unknown,Commit} 1
 crowfoot_sent_bytes_total{Commit} 0
 crowfoot_sent_bytes_total{Read} 100
+crowfoot_shared_cpu_seconds_total{Commit} 0
+crowfoot_shared_cpu_seconds_total{Read} 3e-05
 `
 	if got := gathered(t, registry); got != want {
 		t.Errorf("got:\n%s", got)
@@ -69,18 +72,25 @@ func gathered(t *testing.T, registry *prometheus.Registry) string {
 	return b.String()
 }
 
-// TestLatencyBuckets: a latency is in the first bucket whose bound it does not exceed, as Prometheus has it.
+// TestLatencyBuckets: a latency is in the first bucket whose bound it does not exceed, as Prometheus has it. Each bound has at most two
+// digits, so that a person can read it.
 func TestLatencyBuckets(t *testing.T) {
-	for i := range latencyBuckets {
-		bound := firstBucket << i
+	for i, bound := range latencyBounds {
 		if got := bucketOf(bound); got != i {
 			t.Errorf("%v is in bucket %d, want %d", bound, got, i)
 		}
 		if got := bucketOf(bound + 1); got != i+1 {
 			t.Errorf("%v is in bucket %d, want %d", bound+1, got, i+1)
 		}
+		digits := bound
+		for digits%10 == 0 {
+			digits /= 10
+		}
+		if digits > 99 {
+			t.Errorf("the bound %v has many digits", bound)
+		}
 	}
-	for d, want := range map[time.Duration]int{-time.Second: 0, 0: 0, 1: 0, time.Hour: latencyBuckets} {
+	for d, want := range map[time.Duration]int{-time.Second: 0, 0: 0, 1: 0, time.Hour: len(latencyBounds)} {
 		if got := bucketOf(d); got != want {
 			t.Errorf("%v is in bucket %d, want %d", d, got, want)
 		}
