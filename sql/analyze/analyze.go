@@ -2,13 +2,15 @@
 // resolved, types checked, parameters typed, hints checked. It owns GoogleSQL's
 // analyzer, which is a library that no other package may import.
 //
-// An Analyzer is for one version of a schema and may be used by many goroutines;
-// the library works for one of them at a time. No handle of the library outlives
-// a call. Whatever the text, the answer is a tree or an error: what GoogleSQL
-// says about a text is INVALID_ARGUMENT in its own words with the place, what
-// the tree cannot hold is UNIMPLEMENTED and names the feature, and a breakdown
-// of the library concerns the one statement. The library has no bounds of its
-// own on depth or size, so a text passes the checks of guard.go first.
+// An Analyzer is for one version of a schema. Many goroutines may use it, but
+// the library analyzes one statement at a time. No handle of the library outlives
+// a call. Every text gives a tree or an error:
+//
+//   - What GoogleSQL refuses is INVALID_ARGUMENT, in GoogleSQL's words and with the place.
+//   - What Spanner has and Crowfoot does not is UNIMPLEMENTED, with its name.
+//   - If the library itself breaks down, the statement fails as INTERNAL, and the next one is analyzed as usual.
+//
+// The library does not bound the depth or the size of a text, so guard.go does that first.
 //
 // Normalize and KindOf look at a text without the library, in about a microsecond.
 //
@@ -34,7 +36,7 @@ import (
 type Analyzer struct {
 	catalog *schema.Catalog
 	tables  []*schema.Table
-	lib     *library // built at the first statement; guarded by engine.turn
+	lib     *library // the schema as the library sees it, made for the first statement; guarded by engine.turn
 }
 
 // New makes an Analyzer for a catalog and system tables.
@@ -44,7 +46,7 @@ func New(catalog *schema.Catalog, system ...*schema.Table) *Analyzer {
 }
 
 // Release gives back the memory that the library holds for the schema, when the schema is no longer current. The Analyzer stays
-// usable: the next statement builds it again.
+// usable: the next statement hands the schema to the library again.
 func (a *Analyzer) Release() {
 	// Freeing fails only where the library is broken, and then its memory is lost anyway.
 	_ = run(context.Background(), func() {
@@ -95,13 +97,13 @@ type walker struct {
 	catalog *schema.Catalog
 	lib     *library
 	sql     string
-	zone    *time.Location // of literals without one; nil: as the library has it
+	zone    *time.Location // in which timestamp literals without a zone are read again; nil if the library reads them right
 	zeros   bool           // sql has a negative zero
 
 	declared     map[string]*value.Type // by lower-cased name; nil: no type given
 	inferred     map[string]*value.Type
 	allowUnbound bool
-	literals     map[int]**value.Type // by their end in sql: where LiteralTypes wants their types; else nil
+	literals     map[int]**value.Type // by the literal's end in sql, where LiteralTypes wants its type; nil for all other callers
 
 	columns map[int32]tree.Col // by column id
 	counts  counts
@@ -178,5 +180,5 @@ func (w *walker) cols(list []*googlesql.ResolvedColumn) []tree.Col {
 	return cols
 }
 
-// unsupported ends the analysis at what the tree cannot hold.
+// unsupported ends the analysis of a statement that uses a feature which the tree cannot express.
 func unsupported(feature string) { refuse(usererror.SQLUnimplemented(feature)) }

@@ -17,7 +17,7 @@ type library struct {
 	schemas map[string]*googlesql.SimpleCatalog // by lower-cased name
 	tables  []*schema.Table                     // a table's serialization id is its place here
 
-	// What root refers to without owning it.
+	// root refers to these, but does not free them.
 	ownTables  []*googlesql.SimpleTable
 	ownColumns []*googlesql.SimpleColumn
 }
@@ -57,7 +57,7 @@ func (l *library) addTable(t *schema.Table) {
 	l.ownTables = append(l.ownTables, table)
 	for _, c := range t.Columns {
 		if c.State == schema.ColumnWriteOnly {
-			continue // the library's columns have the ordinals of ours: those that are left out are last
+			continue // columns that are being added come last, so that leaving them out does not change the ordinals of others
 		}
 		writable := c.Generated == nil
 		// A column that SELECT * leaves out is a pseudo column to the library.
@@ -79,7 +79,7 @@ func keyOrdinals(t *schema.Table) []int32 {
 	return key
 }
 
-// in is the catalog of a schema; root itself for the default schema.
+// in is the library's catalog for a named schema, or root for the default schema.
 func (l *library) in(name string) *googlesql.SimpleCatalog {
 	if name == "" {
 		return l.root

@@ -68,14 +68,14 @@ func columnExpr(stmt tree.Statement) (tree.Expr, []*schema.Column) {
 	return e, number(e, columns)
 }
 
-// isTrue says whether e is the TRUE of exprSuffix, or looks like it.
+// isTrue says whether e is the literal TRUE, as in exprSuffix.
 func isTrue(e tree.Expr) bool {
 	literal, ok := e.(*tree.Literal)
 	return ok && literal.T.Kind == value.Bool && literal.Value.AsBool()
 }
 
-// number lists the columns that e reads and gives their Refs the place in the list as ID. That cannot clash with the IDs of
-// columns that e makes itself: the library counts those behind all columns of the table.
+// number lists the columns that e reads, and makes the place in this list the ID of their Refs. Columns that e itself makes have higher
+// IDs, since the library numbers them after all columns of the table.
 func number(e tree.Expr, columns map[int]*schema.Column) (uses []*schema.Column) {
 	places := map[int]int{}
 	tree.Walk(e, func(e tree.Expr) {

@@ -57,7 +57,8 @@ func (w *walker) insert(n *googlesql.ResolvedInsertStmt) tree.Statement {
 	return stmt
 }
 
-// pendingCommitTimestamp is the function that stands for the commit timestamp. Only the whole value of a column can be a call of it.
+// pendingCommitTimestamp is the function that stands for the commit timestamp. A call of it may only be the whole value that INSERT or
+// UPDATE gives to a column.
 const pendingCommitTimestamp = "pending_commit_timestamp"
 
 // dmlValue is a value of VALUES or SET: nil for DEFAULT.

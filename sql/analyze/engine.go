@@ -47,11 +47,11 @@ var engine = struct {
 	language *googlesql.LanguageOptions
 }{turn: make(chan struct{}, 1)}
 
-// failure carries an error from deep in a tree up to run. The library reports an
-// error from each of its accessors, none of which fails for a sound tree.
+// failure is a panic that carries an error from deep in a tree up to run. Each accessor of the library returns an error, though none
+// fails for a sound tree.
 type failure struct{ err error }
 
-// get is the value of an accessor of the library.
+// get returns the value that an accessor of the library returned, or ends the analysis with its error.
 func get[T any](v T, err error) T {
 	if err != nil {
 		panic(failure{err})
@@ -59,7 +59,7 @@ func get[T any](v T, err error) T {
 	return v
 }
 
-// do runs a setter of the library.
+// do ends the analysis if a setter of the library has failed.
 func do(err error) {
 	if err != nil {
 		panic(failure{err})

@@ -7,31 +7,31 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// What a text must keep to before the library sees it. The library recurses as deep as a statement is nested; on its own stack, of
-// fixed size, and on the goroutine's. Where either ends, the process ends, so depth must be bounded here.
+// Bounds of a text, checked before the library sees it. The library recurses as deep as a statement is nested, on a stack of its own
+// with a fixed size and on the goroutine's. If either overflows the process ends, so depth must be bounded here.
 const (
 	maxLength = 1_000_000 // characters of a statement (quota "Query statement length")
 
-	// maxNesting is the depth of parentheses, brackets and CASE. Spanner's own limits on nested functions (75), subqueries
-	// (25) and subselects (60) are reached before.
+	// maxNesting bounds the depth of parentheses, brackets and CASE. Statements within Spanner's own limits on nested functions (75),
+	// subqueries (25) and subselects (60) stay far below.
 	maxNesting = 300
-	// maxDepth is the depth to which a statement may nest when operators count as well: 1+1+1 is (1+1)+1. The library was
-	// seen to take ten thousand levels, at 20 KiB each and in 85 us each; Spanner allows 75 nested calls.
+	// maxDepth bounds the depth of a statement if operators count as levels too: 1+1+1 is (1+1)+1. The library was seen to manage ten
+	// thousand levels, each of which took 20 KiB and 85 us; Spanner allows 75 nested calls.
 	maxDepth = 1_000
-	// maxBetweens is the depth of BETWEEN in operands of BETWEEN. When its operands have different types, the library resolves
-	// them a second time: 20 us become 20 ms at this depth.
+	// maxBetweens bounds the depth of BETWEEN in operands of BETWEEN. If the operands of a BETWEEN have different types, the library
+	// resolves them twice, so that time doubles with each level: from 20 us to 20 ms at this depth.
 	maxBetweens = 10
-	// maxTextJoins bounds joins, UNNEST among them: the library's time and memory rise with the square of their number times
-	// the columns of their tables.
+	// maxTextJoins bounds joins, joined UNNESTs included. The library's time and memory rise with the square of their number, times
+	// the number of columns of their tables.
 	maxTextJoins = 64
-	// maxTokens bounds the time for a text that is long but not deep: the library takes some 5 us and 1 KiB for each.
+	// maxTokens bounds the time for a text that is long but not deep: the library takes about 5 us and 1 KiB for each token.
 	maxTokens = 250_000
 	// maxAdjacentStrings bounds string literals in a row. GoogleSQL refuses even two, but only after work that rises with the
 	// square of their number.
 	maxAdjacentStrings = 1_000
 )
 
-// guard refuses a text that the library should not see.
+// guard refuses a text beyond these bounds.
 func guard(sql string) error {
 	if !utf8.ValidString(sql) {
 		return usererror.SQLNotUTF8()
@@ -52,7 +52,7 @@ func guard(sql string) error {
 type gauge struct {
 	scanner
 	open   []group // the text as a whole, and each parenthesis, bracket and CASE that is open
-	name   bool    // the last token was a dot: a word is a name, whatever it is
+	name   bool    // the last token was a dot, so that a keyword in this place is a name
 	last   string  // the last word
 	row    int     // string literals in a row, up to the last token
 	tokens int
@@ -60,22 +60,22 @@ type gauge struct {
 	unions int
 }
 
-// group is what is known of an open group. It consists of stretches of text that do not nest in each other, between commas, clause
-// keywords, AND and OR.
+// group is what is known of the text within an open parenthesis, bracket or CASE. Commas, clause keywords, AND and OR cut it into
+// stretches that do not nest in each other.
 type group struct {
 	isCase  bool
-	clause  string // FROM, where a comma is a join; GROUP, where it is one more column; else ""
+	clause  string // FROM, where a comma means a join; GROUP, where it means another column; "" for all other clauses
 	grouped int    // commas in GROUP BY
 	stages  int    // joins and pipe operators, each of which nests what is before it
 	deepest levels // of the deepest stretch but the current one
 	inner   levels // of the deepest group in the current stretch
 
-	// Of the current stretch: operators, each of which may nest what is before or behind it, how many of them are BETWEEN, and
-	// for how many of these the AND is still to come.
+	// Counts in the current stretch: operators, each of which may nest what stands before or after it; BETWEENs among them; and
+	// BETWEENs whose AND has not come yet.
 	ops, betweens, pending int
 }
 
-// levels are how many levels of everything, and of BETWEEN alone, are nested.
+// levels are depths: of operators, calls and brackets together, and of BETWEEN alone.
 type levels struct{ all, betweens int }
 
 func (l levels) max(m levels) levels {

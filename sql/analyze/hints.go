@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// hintSet is what may be hinted in one place, by name in upper case, as Spanner's reference lists it under "Hints".
+// hintSet are the hints that one place of a statement takes, by name in upper case, as Spanner's reference lists them under "Hints".
 type hintSet map[string]hintValue
 
 // hintValue says what values a hint takes.
@@ -92,10 +92,10 @@ var (
 	noHints       = hintSet{}
 )
 
-// oldHints are hints that go by another name now.
+// oldHints are old names of hints, each with the name that replaced it.
 var oldHints = map[string]string{"JOIN_TYPE": "JOIN_METHOD", "GROUP_TYPE": "GROUP_METHOD"}
 
-// hints checks and collects the hints of one place. Those with a prefix that is not Spanner's are for others and left out.
+// hints checks and collects the hints of one place. Hints with a prefix other than spanner are meant for other systems and are left out.
 func (w *walker) hints(list []*googlesql.ResolvedOption, known hintSet) tree.Hints {
 	var hints tree.Hints
 	for _, h := range list {
@@ -124,7 +124,7 @@ func (w *walker) hints(list []*googlesql.ResolvedOption, known hintSet) tree.Hin
 	return hints
 }
 
-// check refuses a value that the hint does not take; that of a parameter is not known yet.
+// check refuses a value that the hint does not take. If the value is a parameter it is not known yet, and passes.
 func (h hintValue) check(c *schema.Catalog, name string, e tree.Expr) {
 	literal, ok := e.(*tree.Literal)
 	if !ok {

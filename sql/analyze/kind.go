@@ -1,6 +1,6 @@
 package analyze
 
-// Kind is the kind of a statement, as far as those who run it must know before it is analyzed.
+// Kind is the kind of a statement, as far as it matters before the statement is analyzed.
 type Kind uint8
 
 // The kinds of statements.
@@ -21,8 +21,8 @@ var kinds = map[string]Kind{
 	"INSERT": InsertKind, "UPDATE": UpdateKind, "DELETE": DeleteKind, "CALL": CallKind,
 }
 
-// KindOf tells the kind of a statement by its first word, behind comments, hints and parentheses. It looks no further: whether the
-// statement is well-formed is found by Statement, and what that returns agrees with KindOf.
+// KindOf tells the kind of a statement by its first word after comments, hints and parentheses. It does not check the rest. If Statement
+// accepts the text, the tree that it returns is of this kind.
 func KindOf(sql string) Kind {
 	s := scanner{sql: sql}
 	parenthesized := false

@@ -2,7 +2,7 @@ package analyze
 
 import "github.com/goccy/go-googlesql"
 
-// statementKinds are what ExecuteSql takes; DDL comes another way.
+// statementKinds are the statements that ExecuteSql takes. DDL arrives in UpdateDatabaseDdl and does not pass the analyzer.
 var statementKinds = []googlesql.ResolvedNodeKind{
 	googlesql.ResolvedNodeKindResolvedQueryStmt,
 	googlesql.ResolvedNodeKindResolvedInsertStmt,
@@ -84,8 +84,8 @@ var features = []googlesql.LanguageFeature{
 	googlesql.LanguageFeatureFeatureJsonKeysFunction,
 }
 
-// rewritesOff are the rewrites that the library would make of what the tree can hold as it is. Some functions, ARRAY_FILTER
-// among them, it would write out as subqueries.
+// rewritesOff are rewrites of the library that are turned off, since the tree can hold the statement without them. The library would write
+// some functions out as subqueries, ARRAY_FILTER among them.
 var rewritesOff = []googlesql.ResolvedASTRewrite{
 	googlesql.ResolvedASTRewriteRewriteBuiltinFunctionInliner,
 	googlesql.ResolvedASTRewriteRewriteWithExpr,

@@ -18,12 +18,12 @@ const (
 	maxSubqueries       = 50 // of one query, in its expressions ("Subquery expression children")
 )
 
-// counts are what has been met in a statement so far. What is too much is refused when it is met.
+// counts is how much of what Spanner limits the walk through a statement has met so far. It ends with an error as soon as a limit is passed.
 type counts struct {
 	joins, functions int
 	parameters       map[string]bool
 
-	// How deeply things are nested at the moment.
+	// How deeply the place that the walk has reached is nested.
 	calls, groupBys, subqueries, subselects int
 
 	siblings int // subqueries met so far in the query at hand
@@ -47,14 +47,14 @@ func (c *counts) parameter(name string) {
 	atMost("parameters", len(c.parameters), maxParameters)
 }
 
-// enter goes one level deeper into things of a kind; the result leaves it.
+// enter goes one level deeper, in calls, subqueries or the like, and refuses a level beyond the limit; leave goes back up.
 func enter(nested *int, what string, limit int) (leave func()) {
 	*nested++
 	atMost("nested "+what, *nested, limit)
 	return func() { *nested-- }
 }
 
-// subquery enters a subquery of an expression; the result leaves it.
+// subquery enters a subquery of an expression; leave leaves it.
 func (c *counts) subquery() (leave func()) {
 	c.siblings++
 	atMost("subqueries of an expression", c.siblings, maxSubqueries)
@@ -67,7 +67,7 @@ func (c *counts) subquery() (leave func()) {
 	}
 }
 
-// atMost refuses a statement with more of something than allowed.
+// atMost refuses a statement that has n of what is limited to fewer.
 func atMost(what string, n, limit int) {
 	if n > limit {
 		refuse(usererror.QueryLimit(what, limit))

@@ -52,7 +52,7 @@ func valueOf(v *googlesql.Value, t *value.Type) value.Value {
 	return extendedValueOf(v, t)
 }
 
-// extendedValueOf is valueOf for the scalars that have a form of their own in the library.
+// extendedValueOf is valueOf for types whose values the library holds in classes of their own.
 func extendedValueOf(v *googlesql.Value, t *value.Type) value.Value {
 	switch t.Kind {
 	case value.Timestamp:
@@ -73,7 +73,8 @@ func extendedValueOf(v *googlesql.Value, t *value.Type) value.Value {
 	panic(failure{fmt.Errorf("literal of type %v", t)})
 }
 
-// timestampOf goes by the text: the accessors for numbers hold either micros or, for part of the range, nanos.
+// timestampOf reads a timestamp from its text, since the library's numeric accessors give microseconds only, or nanoseconds in a part of
+// the range only.
 func timestampOf(v *googlesql.Value) value.Value {
 	const layout = "2006-01-02 15:04:05.999999999-07"
 	return value.OfTime(get(time.Parse(layout, get(v.DebugString(false)))))

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// LiteralTypes are the types that the literals of a statement have where they stand: '2024-01-02' may be a DATE. A literal that
-// nobody can tell keeps its own type.
+// LiteralTypes are the types that the literals of a statement have where they stand: '2024-01-02' may be a DATE. A literal for which the
+// library notes no place keeps the type that it is written in.
 func (a *Analyzer) LiteralTypes(ctx context.Context, sql string, params map[string]*value.Type, literals []Literal) ([]*value.Type, error) {
 	types := make([]*value.Type, len(literals))
 	w := &walker{catalog: a.catalog, literals: make(map[int]**value.Type, len(literals))}
@@ -24,7 +24,7 @@ func (a *Analyzer) LiteralTypes(ctx context.Context, sql string, params map[stri
 	return types, err
 }
 
-// typed notes the type of a literal for LiteralTypes.
+// typed notes the type of a literal if LiteralTypes wants it.
 func (w *walker) typed(n *googlesql.ResolvedLiteral, t *value.Type) {
 	at := get(n.GetParseLocationRangeOrNULL())
 	if at == nil {
@@ -35,15 +35,16 @@ func (w *walker) typed(n *googlesql.ResolvedLiteral, t *value.Type) {
 	}
 }
 
-// castLiteral does so for a cast that the library was told to leave to us: see zone.go. A TIMESTAMP stays a STRING until it is known
-// in which zone.
+// castLiteral notes the type of a literal under a cast which the library was told not to fold (see zone.go). A literal that is cast to
+// TIMESTAMP stays a STRING, since what it means depends on the time zone.
 func (w *walker) castLiteral(n *googlesql.ResolvedCast, t *value.Type) {
 	if literal, ok := get(n.Expr()).(*googlesql.ResolvedLiteral); ok && t.Kind != value.Timestamp {
 		w.typed(literal, t)
 	}
 }
 
-// As is the literal as a value of the type that it has where it stands; false unless its form leaves no doubt what that is.
+// As is the literal as a value of type t. It is false if the literal is not written in the plainest form of that type, so that GoogleSQL
+// might read another value.
 func (l *Literal) As(t *value.Type) (value.Value, bool) {
 	switch l.Type.Kind {
 	case value.String:

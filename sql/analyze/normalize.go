@@ -50,7 +50,7 @@ func Normalize(sql string) (Normalized, bool) {
 			continue
 		}
 		if s.last == "@" && s.token[0] == '`' {
-			return Normalized{}, false // a parameter that could be called as ours are
+			return Normalized{}, false // the parameter could have a name that is given to literals here
 		}
 		s.out.WriteString(s.token)
 		s.follow()
@@ -69,17 +69,17 @@ type normalizer struct {
 	hints   int      // how many of them are a hint, or within one
 	last    string   // the token before
 	operand bool     // the token before ends an operand, so that + and - are binary
-	taking  bool     // a literal that stands here is taken
+	taking  bool     // a literal in this place is taken out
 }
 
-// clause is what is known of an open bracket.
+// clause is what is known of the text within an open bracket.
 type clause struct {
 	list     bool // elements of IN (...) or VALUES (...)
 	values   bool // VALUES was the last word
 	betweens int  // BETWEENs whose AND is to come
 }
 
-// follow sets what may stand behind the current token.
+// follow notes whether a literal that comes after the current token is taken out.
 func (s *normalizer) follow() {
 	top := &s.open[len(s.open)-1]
 	operand := s.operand
@@ -123,7 +123,7 @@ func (s *normalizer) pop() {
 	s.hints = max(s.hints-1, 0)
 }
 
-// beforeOperand are the words behind which + and - are signs.
+// beforeOperand are the words after which + and - are signs.
 var beforeOperand = map[string]bool{
 	"SELECT": true, "DISTINCT": true, "ALL": true, "WHERE": true, "AND": true, "OR": true, "NOT": true, "ON": true, "HAVING": true,
 	"CASE": true, "WHEN": true, "THEN": true, "ELSE": true, "BY": true, "IN": true, "LIKE": true, "BETWEEN": true, "LIMIT": true,
@@ -145,11 +145,11 @@ func (s *normalizer) keyword(top *clause) {
 			s.taking = true
 		}
 	}
-	number := s.token[0] >= '0' && s.token[0] <= '9' // a part of one that is not plain, as the 1e of 1e-5
+	number := s.token[0] >= '0' && s.token[0] <= '9' // such as the 1e of 1e-5, which is no operand by itself
 	s.operand = !beforeOperand[word] && !number
 }
 
-// literal takes the literal that begins with the current token, if it is a plain one.
+// literal takes out the literal that begins with the current token, if it is a plain one.
 func (s *normalizer) literal() bool {
 	start, after := s.start, s.pos
 	t, text := value.StringType, ""
@@ -179,7 +179,7 @@ func (s *normalizer) literal() bool {
 	return true
 }
 
-// plainString says whether a string literal holds what stands between its quotes.
+// plainString says whether the value of a string literal is the text between its quotes, without escapes.
 func plainString(token string) bool {
 	n := len(token)
 	if n < 2 || token[n-1] != token[0] || n > 2 && token[1] == token[0] {
@@ -188,7 +188,7 @@ func plainString(token string) bool {
 	return !strings.ContainsAny(token, "\\\n\r") && utf8.ValidString(token)
 }
 
-// number is the type of the number whose first digits are the current token, which moves to its end; nil if it is not plain.
+// number is the type of the number that begins with the current token, and moves behind the number; nil if it is not plain.
 func (s *normalizer) number() *value.Type {
 	if !digits(s.token) {
 		return nil

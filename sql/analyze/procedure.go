@@ -6,8 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// procedureParameters are the types of parameters that are arguments of a CALL as they stand: those of the procedure. The library
-// infers such types for functions, but for procedures it breaks down.
+// procedureParameters are the types of parameters that are arguments of a CALL: CALL cancel_query(@id) makes @id a STRING. The library
+// infers the types of parameters in calls of functions, but breaks down on those in calls of procedures.
 func procedureParameters(sql string) map[string]*value.Type {
 	if KindOf(sql) != CallKind {
 		return nil
@@ -28,7 +28,7 @@ func procedureParameters(sql string) map[string]*value.Type {
 	return types
 }
 
-// argument is what a CALL gives to a procedure: how many tokens beside parentheses, the first and the last of them.
+// argument is an argument of a CALL: how many tokens it has, parentheses not counted, and the first and the last of them.
 type argument struct {
 	tokens      int
 	first, last string

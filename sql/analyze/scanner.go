@@ -2,8 +2,8 @@ package analyze
 
 import "strings"
 
-// scanner cuts SQL text into tokens, as far as is needed to tell words and brackets from what stands in strings and comments. It
-// follows GoogleSQL's lexical structure; text that breaks its rules gives some tokens or other, and the library finds the fault.
+// scanner cuts SQL text into tokens, so that words and brackets can be told from those in strings and comments. It follows GoogleSQL's
+// lexical structure. Text that breaks its rules is cut into tokens too, and the library reports the error.
 type scanner struct {
 	sql string
 	pos int // behind the current token
@@ -40,7 +40,7 @@ func (s *scanner) skipSpace() {
 	}
 }
 
-// through is the length of text up to the end of mark, or all of it.
+// through is the length of text up to and including mark, or all of it if mark is not there.
 func through(text, mark string) int {
 	if i := strings.Index(text, mark); i >= 0 {
 		return i + len(mark)
@@ -71,12 +71,13 @@ func (s *scanner) length(text string) int {
 	return 1
 }
 
-// isWord says whether c is part of a name, keyword or number; all bytes beyond ASCII are.
+// isWord says whether c can be part of a name, keyword or number. All bytes beyond ASCII can.
 func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
 }
 
-// quoteAt is the place of the opening quote of the string or quoted name that text begins with, behind a prefix like rb; -1 without.
+// quoteAt is the place of the opening quote if text begins with a string, whose quote may follow a prefix like rb, or with a quoted name;
+// otherwise -1.
 func quoteAt(text string) int {
 	for i := 0; i < len(text) && i < 3; i++ {
 		switch text[i] {
@@ -95,8 +96,8 @@ func quoteAt(text string) int {
 	return -1
 }
 
-// quotedLength is the length of the string or name that text, beginning with its quote, begins with. A backslash protects the
-// character behind it, in raw strings too.
+// quotedLength is the length of the string or name at the beginning of text, which begins with its quote. A character after a backslash
+// does not end the string, in raw strings neither.
 func quotedLength(text string) int {
 	quote := text[:1]
 	if triple := strings.Repeat(quote, 3); quote != "`" && strings.HasPrefix(text, triple) {

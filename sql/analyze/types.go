@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// scalarKinds pairs our kinds with the library's.
+// scalarKinds pairs the scalar types of package value with the library's.
 var scalarKinds = []struct {
 	ours   *value.Type
 	theirs googlesql.TypeKind
@@ -26,7 +26,7 @@ var scalarKinds = []struct {
 	{value.UUIDType, googlesql.TypeKindTypeUuid},
 }
 
-// typeOf is the type t of the library as ours. A value of an enumeration is a STRING with its name.
+// typeOf is the type t of the library as a value.Type. An enumeration becomes STRING: its values are names.
 func typeOf(t googlesql.Googlesql_TypeNode) *value.Type {
 	kind := get(t.Kind())
 	for _, s := range scalarKinds {
@@ -51,7 +51,7 @@ func typeOf(t googlesql.Googlesql_TypeNode) *value.Type {
 	return nil
 }
 
-// libraryType is our type t as the library's, made in f.
+// libraryType is t as a type of the library, made in f.
 func libraryType(f *googlesql.TypeFactory, t *value.Type) googlesql.Googlesql_TypeNode {
 	for _, s := range scalarKinds {
 		if s.ours.Kind == t.Kind {

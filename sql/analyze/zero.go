@@ -10,10 +10,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The library loses the sign of a zero that it reads from text: -0.0 becomes 0.0. Where a statement has such a text, literals that
-// are zero are read again here; those within an array or struct are not.
+// The library loses the sign of a zero that it reads from text: -0.0 becomes 0.0. If a statement contains a negative zero, literals
+// whose value is zero are read again here. Literals within an array or a struct are not.
 
-// hasNegativeZero says whether a text has -0.0 in some form, as a number or as a string that may be cast to one.
+// hasNegativeZero says whether a text contains -0.0 in any spelling, as a number or as a string that may be cast to one.
 func hasNegativeZero(sql string) bool {
 	if !strings.Contains(sql, "-") {
 		return false
@@ -44,7 +44,7 @@ func leadingNumber(text string) string {
 	return text[:n]
 }
 
-// isZero says whether a number without its exponent is zero: what has no digit but 0.
+// isZero says whether a number is zero: whether all digits before its exponent are 0.
 func isZero(number string) bool {
 	digits, _, _ := strings.Cut(strings.ToLower(number), "e")
 	return strings.Contains(digits, "0") && strings.Trim(digits, "0.") == ""

@@ -12,20 +12,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The library has one default time zone, America/Los_Angeles, which it reads
-// from the machine's zone database and cannot start without. A timestamp
-// literal without a zone is in it. Where the database has another default, or
-// the machine has no zone database, such literals are read again here, from
-// their text.
+// The library has one default time zone, America/Los_Angeles. It reads that zone
+// from the machine's zone database, and does not start without it. It reads
+// timestamp literals that name no zone in this zone. If the database has another
+// default time zone, or if the machine has no zone database, such literals are
+// read again here, from their text.
 
-// zoneFile is the library's zone in a zone database.
+// zoneFile is the path of the library's zone within a zone database.
 var zoneFile = filepath.FromSlash(schema.DefaultTimeZone)
 
 // utcFile is the content of a zone file (RFC 8536, version 1) for UTC: the header, one type of local time, its name.
 var utcFile = "TZif" + strings.Repeat("\x00", 16+4*4+3) + "\x01\x00\x00\x00\x04" + "\x00\x00\x00\x00\x00\x00" + "UTC\x00"
 
-// initLibrary starts the library, on a machine without zone database with a stand-in for the one zone that it needs. It says
-// whether the library has the zone itself.
+// initLibrary starts the library. On a machine without a zone database it gives the library a file that says UTC in the place of the zone
+// that it needs, and returns false.
 func initLibrary() (zoned bool) {
 	if _, err := os.Stat(filepath.Join(zoneDatabase(), zoneFile)); err == nil {
 		do(googlesql.Init())
@@ -55,7 +55,7 @@ func zoneDatabase() string {
 	return "/usr/share/zoneinfo"
 }
 
-// zoneOf is the default time zone of a database, nil if the library goes by the same.
+// zoneOf is the default time zone of a database, or nil if the library's is the same.
 func zoneOf(c *schema.Catalog) *time.Location {
 	name := c.Options.TimeZone()
 	if name == schema.DefaultTimeZone && engine.zoned {
@@ -68,7 +68,7 @@ func zoneOf(c *schema.Catalog) *time.Location {
 	return zone
 }
 
-// rezone reads the timestamps in a literal again, in w.zone, if it is a timestamp or an array of timestamps.
+// rezone reads a literal again in w.zone if it is a timestamp or an array of timestamps. v is how the library has read it.
 func (w *walker) rezone(n *googlesql.ResolvedLiteral, v value.Value, t *value.Type) value.Value {
 	if w.zone == nil || v.IsNull() || t.Kind != value.Timestamp && (t.Kind != value.Array || t.Elem.Kind != value.Timestamp) {
 		return v
@@ -92,7 +92,7 @@ func (w *walker) rezone(n *googlesql.ResolvedLiteral, v value.Value, t *value.Ty
 	return value.OfArray(elems)
 }
 
-// textOf is a literal as it stands in the statement; "" where the library did not note its place.
+// textOf is the text of a literal in the statement, or "" if the library did not note its place.
 func (w *walker) textOf(n *googlesql.ResolvedLiteral) string {
 	at := get(n.GetParseLocationRangeOrNULL())
 	if at == nil {
@@ -101,7 +101,7 @@ func (w *walker) textOf(n *googlesql.ResolvedLiteral) string {
 	return w.sql[get(get(at.Start()).GetByteOffset()):get(get(at.End()).GetByteOffset())]
 }
 
-// readAgain reads the first text as a timestamp; v where there is none.
+// readAgain reads the first of texts as a timestamp. It returns v if there is no text, or if the text is no timestamp.
 func (w *walker) readAgain(v value.Value, texts []string) value.Value {
 	if len(texts) == 0 {
 		return v
