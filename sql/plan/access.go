@@ -10,20 +10,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// access is one way to read a scan's rows: a table or one of its indexes, from where to where.
+// access is one way to read a scan's rows: from the table or one of its indexes, all of it or the key ranges of seeks.
 type access struct {
 	index *schema.Index // nil: the table
 	key   []schema.KeyPart
 	seeks []seek // nil: everything
-	// used are the conditions that seeks say all of, and that need no test any more.
+	// used are the conditions that seeks imply, so that rows need not be tested for them.
 	used map[int]bool
 	// parts is how many leading key parts have one value each.
 	fixed    int
 	covering bool
-	rows     float64 // that seeks let through
+	rows     float64 // estimate of the rows that seeks find
 	unique   bool    // at most one row for each tuple of seeks
 	reverse  bool
-	ordered  bool // somebody above wants this order
+	ordered  bool // an operator above wants the rows in this order
 	cost     float64
 }
 
@@ -38,24 +38,24 @@ type seek struct {
 	tupleLen int
 }
 
-// Costs are in rows of a sequential scan. There are no statistics: these say which plan is better by its shape.
+// Costs are in rows of a sequential scan. The planner has no statistics; it guesses how many rows pass from the form of the conditions.
 const (
 	guessTableRows  = 100_000.0
 	guessSystemRows = 200.0
 	guessArray      = 10.0   // elements of an array
 	costSeek        = 10.0   // to find a key, compared with moving to the next one
 	costIndexRow    = 0.8    // indexes are narrower than tables
-	selectKey       = 0.0001 // a key part that equals a value
-	selectEqual     = 0.05   // any other column that does
+	selectKey       = 0.0001 // for a key part that equals a value
+	selectEqual     = 0.05   // for any other column that equals a value
 	selectNull      = 0.05
 	selectNotNull   = 0.9
-	selectRange     = 0.3 // one bound
+	selectRange     = 0.3 // for one bound of a range
 	selectBetween   = 0.05
 	selectPrefix    = 0.03
-	selectOther     = 0.5 // any other condition
+	selectOther     = 0.5 // for any other condition
 )
 
-// maxSeekTuples is how many keys IN lists may multiply to.
+// maxSeekTuples bounds the keys of a seek: IN lists over several key parts multiply.
 const maxSeekTuples = 10_000
 
 // accesses are the ways to read a scan under the conditions that it has, the table itself first. A FORCE_INDEX hint leaves one.
@@ -100,16 +100,16 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 	return list, nil
 }
 
-// staysIn says whether partitioned DML may go over the index called name: not if what it sets moves entries, for a row that
-// moved on would be met again by a later transaction. Unless it is told to, it goes over the table: in the order
-// of the primary key rows stay where they are, whatever others do.
+// staysIn says whether partitioned DML may scan the index called name. It may not if the statement sets columns of the index: an entry that
+// moved forward would be found again by a later transaction. Without a hint, partitioned DML scans the table, since a row's primary
+// key never changes.
 func (s *scanRel) staysIn(name string) bool {
 	for _, x := range s.table.Indexes {
 		if strings.EqualFold(x.FullName(), name) {
 			return !dependOn(partColumns(x), s.sets)
 		}
 	}
-	return name != "" // an index that is not there is an error
+	return name != "" // a missing index is an error
 }
 
 // dependOn says whether some of columns are among sets, or generated from them.
@@ -119,7 +119,7 @@ func dependOn(columns, sets []*schema.Column) bool {
 	})
 }
 
-// partColumns are the columns that say where, and whether, a row is in an index.
+// partColumns are the columns that decide whether a row is in an index, and at which key.
 func partColumns(x *schema.Index) []*schema.Column {
 	list := slices.Clone(x.NotNullColumns)
 	for _, k := range x.Key {
@@ -128,7 +128,7 @@ func partColumns(x *schema.Index) []*schema.Column {
 	return list
 }
 
-// seekable leaves out indexes that would be read whole: partitions are cut from tables, with what is interleaved in them.
+// seekable leaves out indexes that would be read whole, since partitions are cut from tables, with the rows interleaved in them.
 func seekable(list []*access) []*access {
 	var keep []*access
 	for _, a := range list {
@@ -139,7 +139,7 @@ func seekable(list []*access) []*access {
 	return keep
 }
 
-// forcedIndex reads FORCE_INDEX of the scan: forced with name "" is _BASE_TABLE.
+// forcedIndex reads the hint FORCE_INDEX of a scan. If it is forced and the name is "", the hint says _BASE_TABLE.
 func (p *planner) forcedIndex(s *scanRel) (name string, forced bool, err error) {
 	e, ok := s.hints["FORCE_INDEX"]
 	if !ok {
@@ -176,7 +176,7 @@ func admits(x *schema.Index, pred predicate) bool {
 	return true
 }
 
-// through plans a read through an index, or the table itself if it is nil.
+// through plans a read through an index, or of the table itself if index is nil.
 func (s *scanRel) through(x *schema.Index, pred predicate, need colSet) *access {
 	a := &access{index: x, key: s.table.Key, covering: true, used: map[int]bool{}}
 	if x != nil {
@@ -233,7 +233,7 @@ func indexHolds(x *schema.Index, c *schema.Column) bool {
 	return false
 }
 
-// bind finds the seeks that the conditions give on this key.
+// bind finds the seeks on this key that the conditions allow.
 func (a *access) bind(s *scanRel, pred predicate) {
 	if sk, used, ok := a.match(pred, nil); ok {
 		a.seeks = []seek{sk}
@@ -262,7 +262,7 @@ func (a *access) bind(s *scanRel, pred predicate) {
 	}
 }
 
-// match binds the leading parts of the key. more are sargs of conditions beside pred's, which also hold.
+// match binds the leading parts of the key by sargs of pred and by more, which are sargs of further conditions that hold too.
 func (a *access) match(pred predicate, more []sarg) (seek, map[int]bool, bool) {
 	var sk seek
 	used := map[int]bool{}
@@ -314,12 +314,12 @@ func (a *access) match(pred predicate, more []sarg) (seek, map[int]bool, bool) {
 	return sk, used, len(sk.parts) > 0 || sk.ranged()
 }
 
-// ranged says whether the part after those that have single values is bounded.
+// ranged says whether the key part after those that have single values is bounded by a range.
 func (sk *seek) ranged() bool {
 	return sk.low != nil || sk.high != nil || sk.prefix != nil || sk.notNull != nil
 }
 
-// besides marks sargs as coming from conditions that stay to be tested.
+// besides marks sargs as inexact: their conditions are still tested for each row.
 func besides(list []sarg) []sarg {
 	var out []sarg
 	for _, s := range list {
@@ -418,7 +418,7 @@ func (a *access) estimate(pred predicate) {
 	a.rows *= residualSelectivity(pred, a)
 }
 
-// guess is how many rows a seek finds in how many ranges.
+// guess estimates how many rows a seek finds, and in how many ranges.
 func (a *access) guess(sk *seek) (rows, ranges float64, unique bool) {
 	if sk.tuple != nil {
 		unique = a.wholeKey(sk.tupleLen)
@@ -458,7 +458,7 @@ func (a *access) guess(sk *seek) (rows, ranges float64, unique bool) {
 	return math.Max(rows, 1), ranges, false
 }
 
-// wholeKey says whether n leading parts name at most one row.
+// wholeKey says whether values of n leading parts name at most one row.
 func (a *access) wholeKey(n int) bool {
 	if a.index != nil && a.index.Unique {
 		return n >= len(a.index.Key)

@@ -39,7 +39,7 @@ func (p *planner) buildAggregate(r *aggregateRel, req request) (built, error) {
 	return out, nil
 }
 
-// aggregates compiles the aggregate functions that somebody wants.
+// aggregates compiles the aggregate functions whose results are used.
 func (p *planner) aggregates(n *Aggregate, r *aggregateRel, req request, in, out slots) error {
 	for i := range r.aggs {
 		call := &r.aggs[i]
@@ -56,7 +56,7 @@ func (p *planner) aggregates(n *Aggregate, r *aggregateRel, req request, in, out
 	return nil
 }
 
-// putsOff says whether somebody wants the errors of an aggregate rather than its failing.
+// putsOff says whether errors of an aggregate become values of a column instead of failing the statement (see tree.AggCall.Failure).
 func putsOff(c *tree.AggCall, req request) bool { return c.Failure != nil && req.need[c.Failure.ID] }
 
 func (p *planner) aggregate(c *tree.AggCall, at slots) (Agg, error) {
@@ -89,7 +89,7 @@ func groupColumns(r *aggregateRel) colSet {
 	return s
 }
 
-// groupOrder is the order of groups that is wanted, as one of the input, and the order of its columns.
+// groupOrder is the order of the input that gives groups in the wanted order, and the columns in that order.
 func groupOrder(r *aggregateRel, req request) (order []orderKey, prefer []int) {
 	names := map[int]int{}
 	for _, g := range r.groupBy {
@@ -121,7 +121,7 @@ func groupMethod(h tree.Hints) string {
 	return ""
 }
 
-// stream decides whether the input comes group by group, and if so what order the groups have.
+// stream decides whether the rows of the input come group by group, and finds the order of the groups if so.
 func (n *Aggregate) stream(out *built, in built, method string) {
 	var keys []int
 	place := map[int]int{} // of an input's slot among the keys

@@ -50,7 +50,7 @@ func refsOf(exprs ...tree.Expr) colSet {
 	return c.free()
 }
 
-// freeOf are the columns that a relation refers to and nothing in it makes: those of enclosing queries.
+// freeOf are the columns of enclosing queries that a relation refers to.
 func freeOf(r relation) colSet {
 	c := collector{used: colSet{}, made: colSet{}}
 	c.relation(r)
@@ -120,7 +120,7 @@ func (c *collector) scan(s tree.Scan) {
 	}
 }
 
-// subExprs are the expressions that e is made of, what is in a subquery left out.
+// subExprs are the operands of e. Expressions within a subquery are not among them.
 func subExprs(e tree.Expr) []tree.Expr {
 	switch e := e.(type) {
 	case *tree.Call:
@@ -158,7 +158,7 @@ func walkTree(e tree.Expr, f func(tree.Expr)) {
 	}
 }
 
-// subScans are the scans that s is made of, those in expressions left out.
+// subScans are the inputs of s. Scans in subqueries of its expressions are not among them.
 func subScans(s tree.Scan) []tree.Scan {
 	switch s := s.(type) {
 	case *tree.Filter:
@@ -243,7 +243,7 @@ func replace(e tree.Expr, with map[int]tree.Expr) tree.Expr {
 	})
 }
 
-// rebuild copies e from the leaves up; where swap gives an expression, that stands in place of the copy.
+// rebuild copies e from the leaves up. Where swap returns an expression, it takes the place of the copy.
 func rebuild(e tree.Expr, swap func(tree.Expr) tree.Expr) tree.Expr {
 	if e == nil {
 		return nil

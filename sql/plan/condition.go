@@ -49,13 +49,13 @@ func split(e tree.Expr, list []tree.Expr) []tree.Expr {
 	return append(list, e)
 }
 
-// opposites are the comparisons that are TRUE where others are FALSE, if no NaN is compared.
+// opposites pairs comparisons: one is TRUE where the other is FALSE, unless NaN is compared.
 var opposites = map[string]string{
 	"$less": "$greater_or_equal", "$less_or_equal": "$greater", "$greater": "$less_or_equal", "$greater_or_equal": "$less",
 	"$equal": "$not_equal", "$not_equal": "$equal",
 }
 
-// negate makes conditions of NOT e in a form that keys can use; nil if it has none.
+// negate turns NOT e into conditions without NOT, which seeks can use; nil if there are none.
 func negate(e tree.Expr) []tree.Expr {
 	c, ok := e.(*tree.Call)
 	if !ok || c.Func.Safe {
@@ -76,7 +76,8 @@ func negate(e tree.Expr) []tree.Expr {
 	return nil
 }
 
-// exact says whether every two values of a type compare as less, equal or greater.
+// exact says whether any two values of a type are less, equal or greater. NaN is neither to anything, and may stand within ARRAY and
+// STRUCT.
 func exact(t *value.Type) bool {
 	switch t.Kind {
 	case value.Float64, value.Float32, value.Array, value.Struct, value.JSON:
@@ -105,7 +106,7 @@ func splitStruct(c *tree.Call) []tree.Expr {
 	return parts
 }
 
-// field is e.i, taken at once where e is known.
+// field is e.i, computed here if e is a constant or builds a struct.
 func field(e tree.Expr, i int) tree.Expr {
 	switch e := e.(type) {
 	case *tree.MakeStruct:

@@ -57,7 +57,7 @@ func (d *describer) expr(e Expr) string {
 	return fmt.Sprintf("%T", e)
 }
 
-// known is the constant in the place of a parameter, if it is known.
+// known is the constant that is written for a parameter, if there is one.
 func (d *describer) known(e Expr) Expr {
 	if p, ok := e.(*Parameter); ok {
 		if v, ok := d.literals[p.Name]; ok {

@@ -14,9 +14,9 @@
 // parameters: the bounds of a seek are expressions that are computed when it
 // runs. It is immutable once built and may be run by many goroutines at once.
 //
-// What it leaves out: statistics (costs come from the shape of keys and
-// predicates alone) and distribution (there is one server; Distributed Union
-// in a printed plan marks where a partition could be cut).
+// What it leaves out: statistics (costs are guessed from keys and predicates
+// alone) and distribution (there is one server; Distributed Union in a printed
+// plan marks where a partition could be cut).
 //
 // Imports of this module: schema, sql/fn, sql/tree, usererror, value.
 package plan

@@ -74,7 +74,8 @@ func (m matcher) equalInterfaces(a, b reflect.Value) bool {
 	return m.equal(a.Elem(), b.Elem())
 }
 
-// sameParameter compares parameters by name: their places differ.
+// equalsParameter says whether a is the parameter b, or a literal that b stands for. Parameters are compared by name, since the two
+// plans number them differently.
 func (m matcher) equalsParameter(a any, b *Parameter) bool {
 	switch a := a.(type) {
 	case *Parameter:

@@ -6,7 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// fold computes what is constant in an expression. What fails to compute stays as it is: it fails when it runs, if it ever does.
+// fold computes the constant parts of an expression. A part whose computation fails is left as it is, so that the error appears only if the
+// statement computes it.
 func (p *planner) fold(e tree.Expr) tree.Expr {
 	if e == nil {
 		return nil
@@ -99,7 +100,7 @@ type constants []value.Value
 func (c constants) Arg(i int) (value.Value, error) { return c[i], nil }
 func (c constants) Len() int                       { return len(c) }
 
-// shorten drops what cannot matter in AND and OR.
+// shorten drops operands of AND and OR that do not change the result.
 func shorten(c *tree.Call) tree.Expr {
 	if c.Func.Safe || c.Func.Name != "$and" && c.Func.Name != "$or" {
 		return c

@@ -19,7 +19,7 @@ const (
 	costSort    = 0.1 // for each row and doubling of their number
 )
 
-// guess estimates a relation. What it has of enclosing rows counts as known.
+// guess estimates a relation. Columns of enclosing rows count as known values.
 func (p *planner) guess(r relation) estimate {
 	switch r := r.(type) {
 	case *unitRel:
@@ -81,7 +81,7 @@ func elements(arrays []tree.Expr) float64 {
 	return n
 }
 
-// maxGuessing is how many joins deep both methods are compared: each level doubles the work.
+// maxGuessing bounds the depth of joins at which both join methods are compared, since each level doubles the work.
 const maxGuessing = 5
 
 func sortCost(rows float64) float64 { return rows * math.Log2(rows+2) * costSort }

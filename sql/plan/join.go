@@ -102,7 +102,7 @@ func joinHints(at, statement tree.Hints) (hinted, error) {
 	return h, nil
 }
 
-// method compares running right for each row of left with a hash table of right.
+// method chooses between an apply join, which runs right for each row of left, and a hash join.
 func (p *planner) method(j *joinRel) joinMethod {
 	if j.kind == FullJoin {
 		return hashMethod
@@ -122,7 +122,7 @@ func (p *planner) method(j *joinRel) joinMethod {
 	return hashMethod
 }
 
-// seeks says whether a relation is a scan by key. With Options.Batch such a one is joined by apply, so that the join can be partitioned.
+// seeks says whether a relation is a scan by key. With Options.Batch it is joined by apply, so that the join can be partitioned.
 func (p *planner) seeks(r relation) bool {
 	s, ok := r.(*scanRel)
 	if !ok {
@@ -169,7 +169,7 @@ func equiSides(c tree.Expr, left, right colSet) (l, r tree.Expr, ok bool) {
 	return nil, nil, false
 }
 
-// distinctFirst turns a semi join around: the rows of right, each once, look up those of left. Nil if that is not better.
+// distinctFirst turns a semi join around: each distinct row of right looks up rows of left. It is nil if that is not cheaper.
 func (p *planner) distinctFirst(r *joinRel) *joinRel {
 	if r.kind != SemiJoin || r.lateral || len(r.conds) == 0 {
 		return nil

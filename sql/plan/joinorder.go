@@ -47,7 +47,7 @@ func (p *planner) orderJoins(r *joinRel) *joinRel {
 	return best
 }
 
-// gather takes an inner join apart, down to what is not one.
+// gather collects the relations and conditions of nested inner joins.
 func (g *joinGroup) gather(r relation) {
 	j, ok := r.(*joinRel)
 	if !ok || j.kind != InnerJoin || j.method != anyMethod {
@@ -106,7 +106,7 @@ type joinStep struct {
 	rows, cost float64
 }
 
-// step is leaf i joined to what is joined already, in the cheaper way.
+// step joins leaf i to the leaves that are joined already, by the cheaper method.
 func (p *planner) step(g *joinGroup, s *joinState, i int) *joinStep {
 	leaf := g.leaves[i]
 	own := setOf(leaf.cols())

@@ -15,11 +15,11 @@ type planner struct {
 	registers map[int]int
 	// withs are the named subqueries of the statement, by name.
 	withs map[string]*withUse
-	// nextCol numbers columns that the planner makes: below those of the analyzer, which count from 0 up.
+	// nextCol is the ID of the next column that the planner makes. These IDs are negative; those of the analyzer count up from 0.
 	nextCol int
-	// guessing is how many joins deep an estimate is.
+	// guessing is the depth of joins that the estimate under way has reached; see maxGuessing.
 	guessing int
-	// lowered are subqueries that were looked at as joins and stayed expressions.
+	// lowered are subqueries that could not become joins, so that they are not tried again.
 	lowered map[*tree.Subquery]relation
 	// exclusive: every scan of the statement locks exclusively (LOCK_SCANNED_RANGES=exclusive).
 	exclusive bool
@@ -198,7 +198,7 @@ func (p *planner) lowerUnnest(s *tree.ArrayScan) (relation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if refsOf(u.arrays...).meets(setOf(in.cols())) || p.options.Batch { // which wants a table at the root, to be cut into partitions
+	if refsOf(u.arrays...).meets(setOf(in.cols())) || p.options.Batch { // a plan for partitions needs a table at its root
 		u.in = in
 		return u, nil
 	}
@@ -321,7 +321,7 @@ func (p *planner) lowerWithRef(s *tree.WithRef) (relation, error) {
 	return p.compute(in, exprs), nil
 }
 
-// compute adds columns to in. Where in adds columns itself and each is used once, both become one step.
+// compute adds columns to in. If in adds columns too, and each of them is used once, the two steps become one.
 func (p *planner) compute(in relation, exprs []tree.Computed) relation {
 	below, ok := in.(*computeRel)
 	if !ok {

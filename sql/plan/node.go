@@ -6,8 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Node is a physical operator. Its rows are flat: Width values, each a column
-// that expressions of the operator above call by its place (Slot).
+// Node is a physical operator. A row of it is Width values. Expressions of the
+// operator above refer to a column by its place in the row (Slot).
 type Node interface {
 	Width() int
 	// inputs are the operators that feed this one, in order.
@@ -32,9 +32,9 @@ type (
 		Reverse bool
 		// Ordered says that the query wants the rows in this order.
 		Ordered bool
-		// Residual keeps the rows for which it is TRUE; may be nil.
+		// Residual is a condition that rows must pass; nil if there is none.
 		Residual Expr
-		// Limit is how many rows (that pass Residual) are wanted at most, nil for all.
+		// Limit is the maximum number of rows that are read, not counting those that Residual drops; nil for all.
 		Limit Expr
 		// Exclusive asks for exclusive locks (FOR UPDATE, DML, hints).
 		Exclusive bool
@@ -50,7 +50,7 @@ type (
 		Exprs []Expr
 		Names []string // for people
 	}
-	// Apply runs Right for each row of Left, with Bind's registers set from it.
+	// Apply runs Right for each row of Left, after putting columns of that row in the registers of Bind.
 	// Its row is Left's and then Right's (Left's alone for semi joins).
 	Apply struct {
 		Kind        JoinKind // not FullJoin
@@ -61,7 +61,7 @@ type (
 	}
 	// HashJoin keeps Right's rows in a hash table by RightKeys and looks up Left's by LeftKeys. Left's order is kept,
 	// but for the unmatched rows of Right in a FullJoin, which come last. NULL keys match nothing.
-	// Without keys every row meets every row.
+	// Without keys each row of Left is paired with each row of Right.
 	HashJoin struct {
 		Kind                JoinKind
 		Left, Right         Node
@@ -79,8 +79,8 @@ type (
 		Zip    tree.ZipMode
 		Cond   Expr // over the output row; nil is TRUE
 	}
-	// Aggregate makes one row of each group: Keys, then Aggs, and last the errors of those Aggs that put them off. Stream says that the groups come one after the other.
-	// Without Keys there is one group, even of no rows.
+	// Aggregate makes one row of each group: Keys, then Aggs, and last the errors of those Aggs that put errors off. Stream says that the
+	// rows of a group come one after the other. Without Keys there is one group, even if there are no rows.
 	Aggregate struct {
 		Input  Node
 		Keys   []Expr
@@ -129,7 +129,7 @@ type (
 		Input   Node
 		Percent bool // each row with this probability in percent, else Size rows in all
 		Size    Expr
-		Seed    Expr // or nil
+		Seed    Expr // of REPEATABLE, or nil
 	}
 )
 
@@ -229,13 +229,13 @@ type Mutate struct {
 	Distinct bool
 }
 
-// Conflict says what INSERT does with a row that clashes with one that is there: with the same primary key (Key), with
+// Conflict says what INSERT does with a row that clashes with an existing one: with the same primary key (Key), with
 // the same key in Index, or, with neither, in any of these ways.
 type Conflict struct {
 	Key   bool
 	Index *schema.Index
-	// Update changes Columns of the row that is there to Set, if Where (nil is TRUE) is TRUE; without it nothing happens. Both are over
-	// the columns Old of the row that is there and then New of the row that is not inserted.
+	// Update is DO UPDATE: it changes Columns of the existing row to Set, if Where (nil is TRUE) is TRUE. Otherwise it is DO NOTHING. Set
+	// and Where are over the columns Old of the existing row, followed by the columns New of the row that is not inserted.
 	Update   bool
 	Old, New []*schema.Column
 	Columns  []*schema.Column

@@ -6,8 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
-// satisfies says whether rows that come in order have also the order want. Slots that are fixed do not matter, nor
-// does anything after the rows are told apart.
+// satisfies says whether rows sorted by order are sorted by want too. Slots with the same value in every row do not matter, nor do keys
+// after those that are unique together.
 func satisfies(have []slotOrder, fixed map[int]bool, distinct bool, want []slotOrder) bool {
 	i := 0
 	for _, w := range want {
@@ -39,7 +39,7 @@ func reversed(order []slotOrder) []slotOrder {
 	return out
 }
 
-// groups says whether rows that come in order have equal values of all of keys next to each other.
+// groups says whether in rows sorted by order, rows with equal values of all keys are neighbours.
 func groups(have []slotOrder, fixed map[int]bool, keys []int) bool {
 	left := map[int]bool{}
 	for _, k := range keys {
@@ -62,7 +62,7 @@ func groups(have []slotOrder, fixed map[int]bool, keys []int) bool {
 	return len(left) == 0
 }
 
-// wanted is an ORDER BY as a wish for an order of columns; nil if its keys are not plain columns.
+// wanted is an ORDER BY as an order of columns; nil if its keys are not plain columns.
 func wanted(keys []tree.SortKey) []orderKey {
 	var list []orderKey
 	for _, k := range keys {
@@ -75,7 +75,7 @@ func wanted(keys []tree.SortKey) []orderKey {
 	return list
 }
 
-// inSlots is an order of columns as one of slots; ok is false if one of them is not there.
+// inSlots translates an order of columns to slots; ok is false if the row lacks one of the columns.
 func inSlots(keys []orderKey, at slots) (list []slotOrder, ok bool) {
 	for _, k := range keys {
 		slot, ok := at[k.col]
@@ -87,7 +87,7 @@ func inSlots(keys []orderKey, at slots) (list []slotOrder, ok bool) {
 	return list, true
 }
 
-// buildSort sorts, unless the rows come sorted. limit (nil: all) is how many rows are wanted.
+// buildSort adds a sort, unless the rows come sorted. limit is how many rows are wanted, nil for all.
 func (p *planner) buildSort(r *sortRel, req request, limit Expr) (built, error) {
 	want := wanted(r.keys)
 	in := req.with(refsOf(sortKeyExprs(r.keys)...))
@@ -158,7 +158,7 @@ func (p *planner) buildLimit(r *limitRel, req request) (built, error) {
 	return b, nil
 }
 
-// pushLimit tells a scan how many rows are wanted of it, where each of its rows makes one row above.
+// pushLimit sets the limit of the scan under n, if each of its rows makes one row of n.
 func pushLimit(n Node, limit Expr) {
 	switch n := n.(type) {
 	case *Scan:
@@ -174,7 +174,7 @@ func pushLimit(n Node, limit Expr) {
 	}
 }
 
-// counts says whether n lets through no more than limit rows by itself.
+// counts says whether n stops by itself after limit rows.
 func counts(n Node, limit Expr) bool {
 	switch n := n.(type) {
 	case *Scan:

@@ -5,7 +5,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Independent says whether a plan refers to no enclosing row.
+// Independent says whether a plan refers to no columns of enclosing rows.
 func Independent(n Node) bool { return len(freeRegisters(n)) == 0 }
 
 // Driving is the scan whose rows drive the whole statement: a partition of the

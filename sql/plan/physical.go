@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// request is what the operator above wants of a relation's rows. All but need are wishes.
+// request is what the operator above wants of a relation's rows. It must get the columns need; the rest is preferred, not required.
 type request struct {
 	need  colSet
 	order []orderKey
@@ -31,7 +31,7 @@ type orderKey struct {
 type built struct {
 	node Node
 	at   slots
-	// order is how rows come; slot -1 is a column that the row does not hold.
+	// order is the order of the rows; slot -1 is a column that the row does not hold.
 	order []slotOrder
 	// fixed are the slots that have the same value in every row.
 	fixed map[int]bool
@@ -43,7 +43,7 @@ type slotOrder struct {
 	slot       int
 	desc       bool
 	nullsFirst bool
-	notNull    bool // then nullsFirst means nothing
+	notNull    bool // the column has no NULLs, so that nullsFirst does not matter
 }
 
 // build makes the physical plan of a relation.
@@ -156,7 +156,7 @@ func (p *planner) buildCompute(r *computeRel, req request) (built, error) {
 	return p.addColumns(b, exprs, req)
 }
 
-// rename puts the wishes of req, by the names below, into in.
+// rename translates the preferences of req to the columns of the input, and puts them into in.
 func rename(in *request, req request, names map[int]int) {
 	name := func(id int) int {
 		if below, ok := names[id]; ok {
@@ -398,7 +398,7 @@ func (p *planner) buildSample(r *sampleRel, req request) (built, error) {
 	return b, nil
 }
 
-// sumOf is a LIMIT that also lets the skipped rows through.
+// sumOf is LIMIT plus OFFSET: how many rows must come from below.
 func sumOf(count, offset Expr) Expr {
 	c, known := count.(*Const)
 	o, also := offset.(*Const)

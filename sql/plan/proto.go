@@ -133,7 +133,7 @@ func (w *protoWriter) results(p *Plan) output {
 	return out
 }
 
-// top adds a query.
+// top adds the plan of a query.
 func (w *protoWriter) top(root Node, out output) *spannerpb.PlanNode {
 	body := root
 	if c, ok := root.(*Compute); ok {
@@ -239,7 +239,7 @@ func (w *protoWriter) global(n Node) *spannerpb.PlanNode {
 	return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.global(in) })
 }
 
-// twice adds an operator that runs on each server first, and then over what they found.
+// twice adds an operator that runs on each server first, and then once more over their results.
 func (w *protoWriter) twice(n, in Node) *spannerpb.PlanNode {
 	if s, ok := n.(*Sort); ok && s.Limit == nil {
 		return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.global(in) })
@@ -260,7 +260,7 @@ func (w *protoWriter) twice(n, in Node) *spannerpb.PlanNode {
 
 var applyNames = map[JoinKind]string{InnerJoin: "Cross Apply", LeftJoin: "Outer Apply", SemiJoin: "Semi Apply", AntiJoin: "Anti-Semi Apply"}
 
-// distributedApply adds a join whose right side lies elsewhere: rows of the left side travel there in batches. If out is
+// distributedApply adds a join whose right side may lie on other servers: rows of the left side are sent there in batches. If out is
 // given, the result is serialized there.
 func (w *protoWriter) distributedApply(a *Apply, out *output) *spannerpb.PlanNode {
 	name := strings.Replace(applyNames[a.Kind], "-", " ", 1)

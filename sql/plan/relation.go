@@ -6,8 +6,8 @@ import (
 )
 
 // relation is an operator of the logical plan. Its rows are sets of columns,
-// found by their tree.Col.ID, not by place: an operator may pass on more columns
-// than anyone above wants, and the physical plan keeps only those that are.
+// found by their tree.Col.ID, not by place. An operator may pass on columns that
+// no operator above uses; the physical plan drops them.
 // Relations are never changed once made; a rewrite makes new ones.
 type relation interface {
 	// cols are the columns that rows of the relation have.

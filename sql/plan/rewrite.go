@@ -39,7 +39,7 @@ func push(r relation, conds []tree.Expr) relation {
 	return &filterRel{in: r, conds: conds}
 }
 
-// divide says which conditions do without the columns made here.
+// divide separates conditions that do not refer to the columns made here from those that do.
 func divide(conds []tree.Expr, made colSet, offset *tree.Col) (down, stay []tree.Expr) {
 	if offset != nil {
 		made[offset.ID] = true
@@ -62,7 +62,8 @@ func filterUnnest(u *unnestRel, conds []tree.Expr) relation {
 	return u
 }
 
-// pushIntoCompute moves conditions below computed columns, putting what makes the columns in their place if that is cheap.
+// pushIntoCompute moves conditions below computed columns. In a condition it replaces a computed column by its expression, if that is
+// cheap.
 func pushIntoCompute(r *computeRel, conds []tree.Expr) relation {
 	made := map[int]tree.Expr{}
 	costly := colSet{}
@@ -148,7 +149,7 @@ func pushIntoJoin(r *joinRel, conds []tree.Expr) relation {
 	return filterBy(&j, above)
 }
 
-// simplifyOuter makes an outer join an inner (or less outer) one where conds let no row pass that the outer join adds.
+// simplifyOuter makes an outer join an inner one, or a full join a left one, where conds drop all rows that the outer join adds.
 func simplifyOuter(j *joinRel, conds []tree.Expr) {
 	if j.kind != LeftJoin && j.kind != FullJoin {
 		return

@@ -13,8 +13,8 @@ type sarg struct {
 	op     sargOp
 	column *schema.Column
 	values []tree.Expr // one, but for sargIn
-	cond   int         // which condition it comes from
-	exact  bool        // it says all that the condition says
+	cond   int         // the number of the condition that it comes from
+	exact  bool        // it is equivalent to the condition
 }
 
 type sargOp uint8
@@ -40,7 +40,7 @@ type tupleSarg struct {
 	cond    int
 }
 
-// predicate is what all conditions of a scan together offer to an index.
+// predicate is what the conditions of a scan together say that seeks can use.
 type predicate struct {
 	conds  []tree.Expr
 	sargs  []sarg
@@ -89,7 +89,7 @@ func (s *scanRel) analyze(conds []tree.Expr) predicate {
 func (s *scanRel) alternatives(i int, cond tree.Expr) (disjunction, bool) {
 	d := disjunction{cond: i}
 	if hasSubquery(cond) {
-		return d, false // a seek and the condition left to test would each run it
+		return d, false // the seek and the condition that is left to test would each compute it
 	}
 	list := disjuncts(cond, nil)
 	if len(list) < 2 || len(list) > maxAlternatives {
@@ -192,7 +192,8 @@ func (a *analyzer) function(i int, c *tree.Call) {
 	}
 }
 
-// like uses what a pattern holds before its first wildcard. A pattern that is known may say no more than that.
+// like makes a sarg of a pattern: of the text before its first wildcard, if the pattern is a constant. The sarg is exact if the constant is
+// that text alone, or that text and a % at the end.
 func (a *analyzer) like(i int, col *schema.Column, pattern tree.Expr) {
 	if hasSubquery(pattern) {
 		return
@@ -224,7 +225,7 @@ func LikePrefix(pattern string) (prefix, rest string) {
 			return string(out), pattern[i:]
 		case '\\':
 			if i+1 == len(pattern) {
-				return string(out), pattern[i:] // no pattern: LIKE itself will say so
+				return string(out), pattern[i:] // a pattern that ends in a backslash is an error, which LIKE reports
 			}
 			i++
 			out = append(out, pattern[i])
@@ -304,7 +305,7 @@ func (a *analyzer) allBound(c *schema.Column, list []tree.Expr) bool {
 	return true
 }
 
-// free says whether e is known before the scan, and the same for all its rows.
+// free says whether e has one value for all rows of the scan, which is known before the scan.
 func (a *analyzer) free(e tree.Expr) bool {
 	for id := range refsOf(e) {
 		if a.byID[id] != nil {

@@ -47,7 +47,7 @@ func (p *planner) scalar(e tree.Expr, at slots) (Expr, error) {
 	return nil, fmt.Errorf("expression %T has no plan", e)
 }
 
-// scalars compiles each; nil stays nil.
+// scalars compiles expressions; nil stays nil.
 func (p *planner) scalars(list []tree.Expr, at slots) ([]Expr, error) {
 	out := make([]Expr, len(list))
 	for i, e := range list {
@@ -98,7 +98,7 @@ func (p *planner) param(e *tree.Param) int {
 	return i
 }
 
-// register is where a column of an enclosing row is put.
+// register is the number of the register for a column of an enclosing row.
 func (p *planner) register(col int) int {
 	r, ok := p.registers[col]
 	if !ok {
@@ -181,7 +181,7 @@ func (p *planner) scalarSubquery(e *tree.Subquery, at slots) (Expr, error) {
 	return q, nil
 }
 
-// binds says which of registers are columns at hand, and where. The others are bound further out.
+// binds says which of the registers are set from columns of the current row, and from which slots. Operators further out set the others.
 func (p *planner) binds(registers map[int]bool, at slots) []Bind {
 	var list []Bind
 	for col, r := range p.registers {

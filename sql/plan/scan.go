@@ -13,7 +13,7 @@ func sortBinds(list []Bind) {
 	sort.Slice(list, func(i, j int) bool { return list[i].Register < list[j].Register })
 }
 
-// choose is the cheapest access for what is wanted; of equals the first, which is the table itself.
+// choose is the cheapest access for a request. If several cost the same it is the first, and the table itself comes before indexes.
 func (p *planner) choose(s *scanRel, req request) (*access, error) {
 	list, err := p.accesses(s, req.need)
 	if err != nil {
@@ -29,14 +29,14 @@ func (p *planner) choose(s *scanRel, req request) (*access, error) {
 	return best, nil
 }
 
-// fit adds to the cost of an access what it takes to meet the wishes, and turns it around if that meets them.
+// fit adds to the cost of an access what the sort costs that the request would need, and reads in reverse order if that saves the sort.
 func (s *scanRel) fit(a *access, req request) {
 	order, fixed := s.orderOf(a)
 	ids := slots{}
 	for i, c := range s.out {
 		ids[c.ID] = i
 	}
-	stop := 1.0 // the part of the rows that is read before a limit stops
+	stop := 1.0 // the share of the rows that is read before the limit is reached
 	if req.limit > 0 && req.limit < a.rows {
 		stop = req.limit / a.rows
 	}
@@ -51,7 +51,7 @@ func (s *scanRel) fit(a *access, req request) {
 			a.cost += sortCost(a.rows)
 		}
 	} else if len(req.order) > 0 {
-		stop = 1 // something above sorts
+		stop = 1 // an operator above sorts, and reads all rows first
 	}
 	if len(req.group) > 0 {
 		stop = 1
@@ -92,7 +92,7 @@ func (s *scanRel) orderOf(a *access) ([]slotOrder, map[int]bool) {
 	return order, fixed
 }
 
-// place is where a column stands in s.out, -1 if nobody reads it.
+// place is the place of a column in s.out, -1 if the statement does not read the column.
 func (s *scanRel) place(c *schema.Column) int {
 	for i, have := range s.columns {
 		if have == c {
@@ -159,7 +159,7 @@ func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req requ
 	return b, nil
 }
 
-// seek compiles a seek. Its values refer to no row but enclosing ones.
+// seek compiles a seek. Its values refer to enclosing rows only.
 func (p *planner) seek(sk *seek, a *access) (Seek, error) {
 	var out Seek
 	if t := sk.tuple; t != nil {

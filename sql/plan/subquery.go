@@ -48,7 +48,7 @@ func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok boo
 	}
 	if q.Kind == tree.InSubquery && kind == AntiJoin && (hasParts(q.Out.Type) || !(notNull(in, q.In) && notNull(right, &tree.Ref{Col: q.Out}))) {
 		p.lowered[q] = right
-		return nil, false, nil // NOT IN with NULLs, also within values, is neither TRUE nor FALSE: no join says that
+		return nil, false, nil // NOT IN is NULL if a NULL is compared, which no join expresses
 	}
 	outer := setOf(in.cols())
 	right, conds := decorrelate(right, outer, q.Kind == tree.ExistsSubquery)
@@ -60,8 +60,8 @@ func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok boo
 	return pushIntoJoin(j, nil), true, nil
 }
 
-// decorrelate takes conditions that refer to columns of outer out of a subquery, so that it no longer depends on the
-// row it runs for. Only rows matter, not how many nor in what order, if exists.
+// decorrelate takes conditions that refer to columns of outer out of a subquery, so that the subquery no longer depends on the
+// enclosing row. With exists, only whether there are rows matters, so that order and duplicates may change.
 func decorrelate(r relation, outer colSet, exists bool) (relation, []tree.Expr) {
 	switch r := r.(type) {
 	case *filterRel:

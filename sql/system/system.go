@@ -1,4 +1,4 @@
-// Package system is the tables that describe a database to its users:
+// Package system makes the tables that describe a database to its users:
 // INFORMATION_SCHEMA, and those of SPANNER_SYS that need no statistics.
 //
 // Tables have Spanner's columns and are sorted by their keys. Those about
@@ -110,7 +110,7 @@ func (b *builder) sort(t *schema.Table) {
 	})
 }
 
-// all are the tables of users and the built-in ones.
+// all are the tables of users and the built-in tables.
 func (b *builder) all() []*schema.Table {
 	return append(slices.Clip(b.catalog.Tables), b.builtIn...)
 }
@@ -126,7 +126,7 @@ func yesNo(b bool) string {
 	return "NO"
 }
 
-// orNull is s, or nil for NULL unless have.
+// orNull is s if have is set, and otherwise nil, for NULL.
 func orNull(have bool, s string) any {
 	if have {
 		return s

@@ -9,8 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The states of columns and indexes: committed is that of everything that is not just being made, writeOnly that of
-// what is back-filled.
+// The states of columns and indexes: writeOnly while a schema change back-fills them, committed otherwise.
 const (
 	committed = "COMMITTED"
 	writeOnly = "WRITE_ONLY"
@@ -77,7 +76,7 @@ func columns(b *builder) {
 	}
 }
 
-// text is an expression as written, or nil for NULL.
+// text is the text of an expression, or nil for NULL if there is none.
 func text(e *schema.Expr) any {
 	if e == nil {
 		return nil
@@ -129,7 +128,7 @@ func indexes(b *builder) {
 	}
 }
 
-// hasKey says whether a table counts as one with a primary key: users' tables all do, of built-in ones those that declare it.
+// hasKey says whether a table is listed with a primary key. Users' tables are, and built-in tables that declare one.
 func hasKey(t *schema.Table) bool { return !builtIn(t) || len(t.Key) > 0 }
 
 func indexColumns(b *builder) {

@@ -67,13 +67,13 @@ const (
 	InsertOrUpdate
 )
 
-// Conflict is ON CONFLICT: what INSERT does with a row that clashes with one that is there.
+// Conflict is ON CONFLICT: what INSERT does with a row that clashes with an existing one.
 type Conflict struct {
 	// Target says which clash is meant: of the primary key (Key), or of a unique index. With neither, any of them.
 	Key   bool
 	Index *schema.Index
-	// Update is DO UPDATE SET Set WHERE Where, else DO NOTHING. Old is the row that is there, New (EXCLUDED) the one that
-	// was to be inserted, which may be nil if nothing refers to it.
+	// Update is DO UPDATE SET Set WHERE Where, else DO NOTHING. Old is the existing row. New (EXCLUDED) is the row that was to be
+	// inserted; it may be nil if no expression refers to it.
 	Update   bool
 	Old, New *TableScan
 	Set      []Assignment
@@ -270,7 +270,7 @@ type Computed struct {
 type SortKey struct {
 	Expr       Expr
 	Desc       bool
-	NullsFirst bool // resolved: always as it shall be
+	NullsFirst bool // always set as it applies, also where the text does not say
 	Collation  string
 }
 
@@ -287,7 +287,7 @@ type AggCall struct {
 	// Having is HAVING MAX/MIN e: only rows at the extreme count.
 	Having    Expr
 	HavingMax bool
-	// Where is a FILTER-like condition, or nil.
+	// Where is a condition on the rows that count, or nil.
 	Where Expr
 	// Failure is a column that holds an error of the aggregate, which then is NULL, for $with_side_effects; nil: errors are raised.
 	Failure *Col

@@ -1,6 +1,6 @@
 package tree
 
-// Walk calls f for an expression and everything below it, parents first. It does not go into the scans of subqueries.
+// Walk calls f for an expression and all expressions in it, parents first. It does not enter the scans of subqueries.
 func Walk(e Expr, f func(Expr)) {
 	if e == nil {
 		return
