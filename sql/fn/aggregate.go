@@ -53,7 +53,7 @@ func LookupAggregate(f *tree.Function) (*Aggregate, error) {
 	return nil, unsupported(f)
 }
 
-// suppressing is SAFE. of an aggregate: one error makes the group's result NULL.
+// suppressing makes SAFE.f of an aggregate f: an error makes the result of the group NULL.
 func suppressing(start func() State, kind value.Kind) func() State {
 	return func() State { return &safeState{State: start(), kind: kind} }
 }

@@ -35,7 +35,7 @@ var summing = []aggregateRecord{
 	}},
 }
 
-// sumInt64 adds in 128 bits: only a result that does not fit is an error, whatever the order of rows.
+// sumInt64 adds in 128 bits, so that only a result that does not fit is an error, not a sum on the way to it.
 type sumInt64 struct {
 	hi int64
 	lo uint64
@@ -82,7 +82,7 @@ type sumFloat64 struct {
 	total, lost float64
 	n           int64
 	special     float64 // the sum of infinities and NaNs
-	halved      bool    // total and lost are half of what they mean: the sum has left FLOAT64's range on the way
+	halved      bool    // total and lost hold half of their values, since the sum has left FLOAT64's range on the way
 }
 
 func (s *sumFloat64) Add(args []value.Value) error {
@@ -146,7 +146,7 @@ func (s *averageFloat64) Result() (value.Value, error) {
 	return ofFloat64(s.sum() / float64(s.n))
 }
 
-// sumNumeric adds in 38 digits and, once these do not suffice, in as many as it takes.
+// sumNumeric adds in 38 digits, and in a big.Int once these do not suffice.
 type sumNumeric struct {
 	sum  value.Decimal
 	wide *big.Int // billionths beside sum

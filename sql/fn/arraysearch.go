@@ -5,7 +5,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// arraySearch: what is looked for is a value, or what a lambda says TRUE of. NULLs equal nothing.
+// arraySearch are functions that look for a value, or for elements for which a lambda is TRUE. A NULL is equal to no value.
 var arraySearch = []record{
 	{name: "array_includes", doc: "ARRAY_INCLUDES(array, x): whether an element equals x, or a lambda is TRUE of one.", overloads: []overload{
 		{"ARRAY, LAMBDA -> BOOL", higher(includesLambda)},

@@ -144,7 +144,7 @@ func cased(text, written string) string {
 	return strings.ToLower(text)
 }
 
-// Parsing goes through the elements of PARSE_TIMESTAMP; those that have no such stand here alone.
+// Parsing uses the elements of PARSE_TIMESTAMP. Elements that it does not have are parsed here.
 var castParse = map[string]string{
 	"YYYY": "Y", "RRRR": "Y", "MM": "m", "DD": "d", "DDD": "j", "MONTH": "B", "MON": "b", "HH": "I", "HH12": "I", "HH24": "H", "MI": "M", "SS": "S",
 	"AM": "p", "PM": "p",
@@ -176,7 +176,7 @@ func parseTimestampElements(ctx *Context, a []value.Value) (value.Value, error) 
 	return p.timestamp()
 }
 
-// startOfMonth: what CAST's format does not name is that of the current month's first day.
+// startOfMonth is the day from which CAST takes parts that its format does not name: the first day of the current month.
 func (p *dateParser) startOfMonth(ctx *Context) {
 	c := civilOf(value.OfTime(ctx.Now), p.zone)
 	p.year, p.month, _ = value.CivilOf(int32(c.days))

@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// comparison: operands have one type, whatever it is; the analyzer has seen to it that it can be compared.
+// comparison: both operands have the same type, and the analyzer has checked that values of it can be compared.
 var comparison = []record{
 	{name: "$equal", doc: "x = y. NaN equals nothing.",
 		overloads: []overload{{"ANY, ANY -> BOOL", byType(equal)}}},
@@ -37,7 +37,8 @@ var comparison = []record{
 		overloads: []overload{{"ANY, ANY... -> ANY", byType(func(f *tree.Function) body { return extreme(f, -1) })}}},
 }
 
-// holds makes a body of a comparison's outcome. The common kinds have bodies of their own: no look at the type per row.
+// holds makes the body of a comparison that is TRUE for some outcomes of ordering. Common types have bodies of their own, which do not look
+// at the type for each row.
 func holds(t *value.Type, less, equal, greater bool) body {
 	switch t.Kind {
 	case value.Int64, value.Date, value.Bool:
@@ -97,7 +98,7 @@ func notEqual(f *tree.Function) body {
 	return holds(t, true, false, true)
 }
 
-// composite: NULLs and NaNs may stand inside.
+// composite compares arrays and structs, which may contain NULLs and NaNs.
 func composite(t *value.Type) bool { return t.Kind == value.Array || t.Kind == value.Struct }
 
 func equalComposite(a, b value.Value, t *value.Type, want bool) (value.Value, error) {
@@ -148,7 +149,7 @@ func among(x value.Value, list []value.Value, equals func(a, b value.Value) (equ
 	return result, nil
 }
 
-// between is FALSE as soon as one of its two comparisons is, whatever is NULL.
+// between is FALSE if one of its two comparisons is FALSE, even if the other one is NULL.
 func between(f *tree.Function) body {
 	order := ordering(f.Args[0])
 	atMost := func(x, y value.Value) (holds, unknown bool) {
@@ -170,7 +171,7 @@ func between(f *tree.Function) body {
 	})
 }
 
-// unordered is what ordering says of NaN and anything: no comparison but != holds.
+// unordered is what ordering returns if an operand is NaN: no comparison but != is TRUE.
 const unordered = 2
 
 // ordering compares values that are not NULL.
@@ -205,7 +206,7 @@ func notDistinct(f *tree.Function) body {
 	})
 }
 
-// extreme is the argument that all others compare with as sign says.
+// extreme makes the body of GREATEST (sign 1) and LEAST (sign -1).
 func extreme(f *tree.Function, sign int) body {
 	t := f.Type
 	floating := t.Kind == value.Float64 || t.Kind == value.Float32

@@ -75,7 +75,7 @@ func zstdDecompress(a []value.Value) ([]byte, error) {
 	return text, err
 }
 
-// A small text may unfold to a large one, so that memory is bounded whatever limit a call gives.
+// A small compressed text may decompress to a large one. Memory is bounded by this limit, even if a call asks for a larger one.
 const (
 	zstdMaxOutput = 100 << 20
 	zstdMaxWindow = 64 << 20

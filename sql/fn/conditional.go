@@ -151,7 +151,8 @@ func withSideEffects(_ *Context, args Args) (value.Value, error) {
 	return args.Arg(0)
 }
 
-// PutOff makes of an error what $with_side_effects raises: its code and its text. It is false for an error that must not wait.
+// PutOff makes a value of an error, which $with_side_effects turns into the error again. It is false for an error that must end the statement
+// at once.
 func PutOff(err error) (value.Value, bool) {
 	var e *usererror.Error
 	if !suppressible(err) || !errors.As(err, &e) {

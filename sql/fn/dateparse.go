@@ -35,7 +35,7 @@ func parseFormattedTimestamp(ctx *Context, a []value.Value) (value.Value, error)
 	return p.timestamp()
 }
 
-// dateParser reads a text by a format. What the format does not name is that of 1970-01-01 00:00:00.
+// dateParser reads a text by a format. Parts that the format does not name are those of 1970-01-01 00:00:00.
 type dateParser struct {
 	text, rest string
 	zone       *time.Location
@@ -50,7 +50,7 @@ type dateParser struct {
 	unix                 int64
 	unixSeen             bool
 
-	// What places a day otherwise than by month and day; 0 or -1 is not given.
+	// Other ways to name a day than by month and day; 0 or -1 if not given.
 	dayOfYear, isoYear, isoWeek, isoDayOfYear int
 	weekOfYear, weekStart                     int
 	weekday                                   int // 1 is Monday, 7 Sunday

@@ -2,7 +2,7 @@ package fn
 
 import "github.com/crowfoot-db/crowfoot/value"
 
-// What a dateParser has read, as a day or an instant.
+// This file makes a day or an instant of what a dateParser has read.
 
 // days is the day that was read.
 func (p *dateParser) days() (int64, error) {

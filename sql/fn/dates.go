@@ -185,7 +185,7 @@ func generateDates(_ *Context, a []value.Value) (value.Value, error) {
 	}
 	first, last := a[0].AsDate(), a[1].AsDate()
 	dates := []value.Value{}
-	// Each date is a number of steps from the first, so that months' ends do not wear off.
+	// Each date is computed from the first one: a step of a month from 31 January goes to 28 February, and on to 31 March.
 	for n := int64(0); ; n += step {
 		v, err := moveDate(first, n, 1, p)
 		if err != nil && err != errOverflow {

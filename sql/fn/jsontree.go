@@ -102,8 +102,8 @@ func (n *jsonNode) at(path []jsonStep) *jsonNode {
 // maxJSONArray is how far JSON_SET and JSON_ARRAY_INSERT lengthen an array to reach an index.
 const maxJSONArray = 1_000_000
 
-// open makes n an object or array that has the part that a step leads to, if it can be: a null becomes what the step asks for,
-// and arrays grow. It is nil if n is something else.
+// open gives n the member or element that a step leads to, and returns it. A null becomes an object or an array as the step needs, and an
+// array grows. It returns nil if n is another kind of value.
 func (n *jsonNode) open(step jsonStep) (*jsonNode, error) {
 	if child := n.child(step); child != nil {
 		return child, nil
@@ -140,7 +140,7 @@ func (n *jsonNode) pad(length int64) error {
 	return nil
 }
 
-// mismatch says whether a path cannot be made without changing a value that is there and no null.
+// mismatch says whether making a path would replace an existing value other than null.
 func (n *jsonNode) mismatch(path []jsonStep) bool {
 	for _, step := range path {
 		child := n.child(step)

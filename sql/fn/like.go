@@ -70,7 +70,7 @@ func (p *likePattern) matches(s string) bool {
 		return false
 	}
 	s = s[n:]
-	// The leftmost place of each piece leaves the most to those after it.
+	// Taking each piece at its leftmost place leaves the most text for the pieces after it.
 	for _, piece := range p.pieces[1:last] {
 		if n, ok = piece.search(s, p.bytes); !ok {
 			return false

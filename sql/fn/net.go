@@ -27,7 +27,7 @@ var network = []record{
 	{name: "net.ipv4_to_int64", doc: "An IPv4 address as a number.", overloads: []overload{{"BYTES -> INT64", strict(ipv4ToInt64)}}},
 }
 
-// hostOf is what stands for the host in a URL, with or without a scheme.
+// hostOf is the host in a URL, which may lack a scheme.
 func hostOf(url string) string {
 	url = strings.Trim(url, asciiSpace)
 	if i := strings.Index(url, "//"); i == 0 || i > 0 && url[i-1] == ':' && !strings.ContainsAny(url[:i], "/?#") {

@@ -41,7 +41,7 @@ var rounding = []record{
 	}},
 }
 
-// quantize keeps as many digits of a NUMERIC as the second argument says, or none.
+// quantize rounds a NUMERIC to as many digits after the point as the second argument says, or to a whole number.
 func quantize(name string, mode value.Rounding) body {
 	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
 		digits := int64(0)

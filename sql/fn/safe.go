@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// suppressible says whether SAFE., SAFE_CAST and IFERROR turn an error into NULL: those that the data caused, not those
-// of the system.
+// suppressible says whether SAFE., SAFE_CAST and IFERROR turn an error into NULL. They do so with errors that the data caused, not with
+// errors of the system.
 func suppressible(err error) bool {
 	var e *usererror.Error
 	return errors.As(err, &e) && (e.Code == codes.OutOfRange || e.Code == codes.InvalidArgument)

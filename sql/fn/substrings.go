@@ -197,7 +197,7 @@ func instrBackward(s, part string, from, occurrence int64, kind value.Kind) int 
 	return -1
 }
 
-// charSize is the size of the first character, or 1 at the end: one further than there is.
+// charSize is the size of the first character in bytes, or 1 at the end of the text.
 func charSize(s string, kind value.Kind) int {
 	if kind == value.Bytes || s == "" {
 		return 1
