@@ -7,14 +7,15 @@ const (
 	cacheEntries = 2000
 	cacheBytes   = 64 << 20
 
-	// What an entry is taken to need. A prepared statement is some 10 KiB, and a few words for each name and literal of a long text.
+	// An estimate of an entry's memory. A prepared statement takes about 10 KiB, and a few words for each name and literal of a long text.
 	entryBytes    = 8 << 10
 	entryBytesPer = 32 // byte of its key
 )
 
-// cache keeps what was used lately, in two generations: when the young one is
-// full it becomes the old one, and what nobody asked for meanwhile is dropped.
-// Its zero value is ready to use.
+// cache keeps entries that were used lately, in two generations. When the young
+// generation is full it becomes the old one, and the old one is dropped; an entry
+// of the old generation that is asked for moves to the young one. The zero value
+// is ready to use.
 type cache[T any] struct {
 	mu         sync.RWMutex
 	young, old map[string]T
@@ -36,7 +37,7 @@ func (c *cache[T]) get(key string) (T, bool) {
 	return v, ok
 }
 
-// find is get with a key that need not be a string yet; it leaves the generations as they are.
+// find is get for a key that is not a string yet. It does not move entries between generations.
 func (c *cache[T]) find(key []byte) (T, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

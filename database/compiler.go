@@ -12,10 +12,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// compiler makes the expressions of a schema: DEFAULT, generated columns, CHECK.
+// compiler compiles the expressions in DDL: DEFAULT, ON UPDATE, generated columns, CHECK.
 type compiler struct{ clock func() time.Time }
 
-// columnAnalyzer analyzes column expressions: they see one table, which is handed in, and no catalog.
+// columnAnalyzer analyzes column expressions. They refer to columns of the table that they belong to, which is handed in, and to no other table.
 var columnAnalyzer = analyze.New(schema.NewCatalog())
 
 // CompileExpr implements schema.Compiler.

@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// Projection is what a READ names, resolved.
+// Projection is what a READ reads, with names resolved: a table or an index, and columns.
 type Projection struct {
 	*table.Projection
 	Access       *stats.Access

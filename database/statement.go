@@ -34,24 +34,24 @@ type Statement struct {
 type Prepared struct {
 	Plan    *plan.Plan
 	program *exec.Program
-	// Undeclared are the parameters whose types were inferred.
+	// Undeclared are the parameters for which the request gave no type, with the types that were inferred.
 	Undeclared []plan.Param
 	// PlanTime is the CPU time it took to analyze and plan the text.
 	PlanTime time.Duration
-	// Procedure is the name of what CALL calls; the rows of Plan are then its one row of arguments.
+	// Procedure is the name of the procedure that a CALL calls; "" for all other statements. The one row of Plan is then its arguments.
 	Procedure string
 
 	Accesses []*stats.Access
 	// Dependencies are what the plan counts on of its schema version.
 	Dependencies *schema.Dependencies
 	Typical      cpu.Typical // CPU time of such executions
-	// Brief says that it does no more than get rows by their whole keys.
+	// Brief says that the statement only gets rows by their whole keys.
 	Brief bool
-	// Point says that it is brief and gets one row at most.
+	// Point says that the statement is brief and gets one row at most.
 	Point bool
 
 	version *version
-	types   map[string]*value.Type // declared
+	types   map[string]*value.Type // of the parameters, as declared by the request
 	opts    Options
 	used    atomic.Bool
 	clock   func() time.Time
@@ -139,7 +139,7 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 	return &Statement{Prepared: s, Text: stats.TextOf(sql)}, nil
 }
 
-// argumentsOf is the query of a procedure's arguments.
+// argumentsOf is a query whose one row are the arguments of a CALL.
 func argumentsOf(c *tree.Procedure) *tree.Query {
 	list := &tree.Project{Input: &tree.SingleRow{}}
 	q := &tree.Query{Scan: list}
@@ -152,7 +152,8 @@ func argumentsOf(c *tree.Procedure) *tree.Query {
 	return q
 }
 
-// statementKey is the text itself where nothing else matters, so that the common look-up builds no string.
+// statementKey is the key of a statement in the cache. It is the text itself for a statement without parameters and options, so that the
+// look-up builds no string.
 func statementKey(sql string, params map[string]*value.Type, opts Options) string {
 	if len(params) == 0 && !opts.Batch && !opts.AllowUnbound {
 		return sql
@@ -211,7 +212,7 @@ func isPoint(p *plan.Plan) bool {
 	return p.Read.Seeks[0].Tuples == nil
 }
 
-// Literal is the value of Plan.Params[i] if that stands for a literal of the text.
+// Literal is the value of Plan.Params[i] if the parameter stands for a literal of the text.
 func (s *Statement) Literal(i int) (value.Value, bool) {
 	if s.literals == nil || s.literals[i].Kind() == value.Invalid {
 		return value.Value{}, false
@@ -233,10 +234,10 @@ func (s *Statement) Literals() map[string]value.Value {
 	return named
 }
 
-// FirstUse says, once, that nothing has been charged for preparing the statement.
+// FirstUse is true once, for the first execution, which is charged for preparing the statement.
 func (s *Prepared) FirstUse() bool { return !s.used.Load() && s.used.CompareAndSwap(false, true) }
 
-// Run executes the statement. Now is the time its functions see.
+// Run executes the statement. now is the time that its functions see.
 func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, error) {
 	return s.program.Run(ctx, exec.Env{
 		View:      r.View,

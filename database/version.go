@@ -18,15 +18,15 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// version is one schema version with all that is made from it: statements and
-// projections are prepared for a version and forgotten with it.
+// version is one schema version, and the home of everything that follows from it: the analyzer's view of the schema, prepared statements
+// and generic plans, projections, layouts, descriptors for writing. Each is made at first use and goes with the version.
 type version struct {
-	at      mvcc.Timestamp // from when it holds
+	at      mvcc.Timestamp // of the commit that made it: it is valid from then on
 	catalog *schema.Catalog
 	zone    *time.Location
-	// garbage are key ranges that only older versions read: they go when the last older version goes.
+	// garbage are key ranges that only older versions read. They are deleted when the last older version is.
 	garbage []table.Span
-	// tentative says that the change that made the version is under way: it is taken back if the server goes down.
+	// tentative says that the schema change which made the version has not ended. If the server goes down, the version is undone.
 	tentative atomic.Bool
 
 	system      []*schema.Table
@@ -55,12 +55,12 @@ type schemaRecord struct {
 func newVersion(d *Database, c *schema.Catalog, at mvcc.Timestamp) *version {
 	zone, err := value.LoadZone(c.Options.TimeZone())
 	if err != nil {
-		zone = time.UTC // cannot be: the option was checked when it was set
+		zone = time.UTC // never happens: the option was checked when it was set
 	}
 	return &version{at: at, catalog: c, zone: zone, system: slices.Concat(system.Tables(c, d.statistics.tables...), d.statistics.tables)}
 }
 
-// analyze turns text into a statement of this version.
+// analyze is the analyzer for this version.
 func (v *version) analyze() *analyze.Analyzer {
 	v.analyzing.Lock()
 	defer v.analyzing.Unlock()
@@ -70,7 +70,7 @@ func (v *version) analyze() *analyze.Analyzer {
 	return v.analyzer
 }
 
-// objects are the layouts of all tables and indexes.
+// objects are the layouts of all tables and indexes, by their IDs.
 func (v *version) objects() map[schema.TableID]*table.Layout {
 	v.laying.Do(func() {
 		v.layouts = map[schema.TableID]*table.Layout{}
@@ -93,7 +93,7 @@ func (d *Database) Tables(c *schema.Catalog) (*table.Descriptors, error) {
 	return &v.tables, nil
 }
 
-// close gives back what the version holds outside Go's heap.
+// close frees the memory that the version holds in the analyzer's library, outside of Go's heap.
 func (v *version) close() {
 	v.analyzing.Lock()
 	defer v.analyzing.Unlock()

@@ -16,7 +16,7 @@ import (
 // repair (a missing parent, a unique key that is taken, a CHECK, a foreign key) is recorded, and
 // checked again by Finish, which must be called after the last change.
 //
-// A Changes serves one goroutine. After an error what it has written must be undone by the transaction.
+// A Changes serves one goroutine. After an error the transaction must undo what it has written.
 type Changes struct {
 	w     Writer
 	now   time.Time
@@ -35,7 +35,7 @@ type Changes struct {
 	deleted  []deletion // by Delete mutations
 	written  []Written
 	touched  map[string]bool // keys that INSERT OR UPDATE has written
-	parent   []byte          // the last parent found, so that its next child need not look
+	parent   []byte          // the key of the last parent that was found, for further children of it
 
 	// Room for what is written.
 	key, val, oldKey   []byte
@@ -218,7 +218,7 @@ func (c *Changes) Finish(ctx context.Context) error {
 	return nil
 }
 
-// later has a check made again by Finish.
+// later makes Finish run a check again.
 func (c *Changes) later(check func(ctx context.Context) error) { c.pending = append(c.pending, check) }
 
 func (c *Changes) target(t *schema.Table) (*target, error) {

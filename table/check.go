@@ -28,7 +28,7 @@ func (c *Changes) checkValues(t *schema.Table, columns []*schema.Column, row []v
 	return nil
 }
 
-// retyped is a value, or the elements of an array, as STRING if it was BYTES, and the other way round.
+// retyped converts a value, or the elements of an array, from BYTES to STRING or from STRING to BYTES.
 func retyped(v value.Value, t *value.Type) value.Value {
 	switch {
 	case v.IsNull() || v.IsPending() || v.Kind() == t.Kind && t.Elem == nil:

@@ -33,16 +33,16 @@ func (d *Descriptors) of(t *schema.Table) (*descriptor, error) {
 type descriptor struct {
 	table   *schema.Table
 	layout  *Layout
-	parent  *Layout          // of the table that must have a row for every row here, or nil
-	stored  []*schema.Column // what rows' values hold, by ID
+	parent  *Layout          // of the parent table, if every row must have a parent row; else nil
+	stored  []*schema.Column // that are in rows' values, by ID
 	indexes []*indexTarget
-	whole   *Projection // of all key and stored columns
+	whole   *Projection // to all key columns and stored columns
 	// foreign and referencedBy are the enforced foreign keys from and to the table.
 	foreign, referencedBy []*foreignKey
-	// computed are all generated columns, each after those it reads; written only those
-	// that end up in keys, rows, entries and checks, with what they read.
+	// computed are all generated columns, each after those that it reads; written are those of them that
+	// keys, rows, index entries and checks need, with the columns that they read.
 	computed, written []*schema.Column
-	// watched says that rows have enforced children, indexes or foreign keys, so that it must be known what goes.
+	// watched says that the table has children, indexes or foreign keys, so that an old row must be read before it goes.
 	watched bool
 }
 
@@ -106,7 +106,7 @@ func sortByID(columns []*schema.Column) {
 	slices.SortFunc(columns, func(a, b *schema.Column) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// orderGenerated lists the generated columns that are wanted, and those they read, each after what it reads.
+// orderGenerated lists the generated columns that are wanted and the generated columns that they read, each after those that it reads.
 func orderGenerated(t *schema.Table, wanted func(*schema.Column) bool) (order []*schema.Column, err error) {
 	const visiting, done = 1, 2
 	state := make([]uint8, len(t.Columns))
@@ -138,7 +138,7 @@ func orderGenerated(t *schema.Table, wanted func(*schema.Column) bool) (order []
 	return order, nil
 }
 
-// writes says whether c ends up in a row, an index entry or a check.
+// writes says whether a row, a key, an index entry or a check needs the column.
 func (d *descriptor) writes(c *schema.Column) bool {
 	if c.Stored || c.KeyOrdinal >= 0 {
 		return true

@@ -19,9 +19,9 @@ type rowBuilder struct {
 	missing *schema.Column
 	// refreshed are the columns that an update sets by ON UPDATE.
 	refreshed []*schema.Column
-	// blind says that a row can be written without knowing whether it is there, and as what.
+	// blind says that a row can be written without reading the row that it replaces.
 	blind bool
-	// inserts and updates are the mutations that a row counts for, without indexes.
+	// inserts and updates are how many mutations an inserted and an updated row count as, index entries not included.
 	inserts, updates int64
 }
 
@@ -86,7 +86,7 @@ func (b *rowBuilder) setsNonKey() bool {
 	return false
 }
 
-// checkKeyGiven sees to it that an update names the row: by all of its key, or by what a generated part is made of.
+// checkKeyGiven refuses an update that does not name the row. It must give each part of the key, or what a generated part is computed from.
 func (b *rowBuilder) checkKeyGiven() error {
 	if b.op != Update {
 		return nil
@@ -108,7 +108,8 @@ func (b *rowBuilder) checkKeyGiven() error {
 	return nil
 }
 
-// isBlind says whether the row that comes out is the same whatever was there, and nothing hangs on what goes.
+// isBlind says whether the new row does not depend on the old one, and the old one has no index entries, children or references that
+// would have to go with it.
 func (b *rowBuilder) isBlind() bool {
 	if b.watched || b.op == Insert || b.op == Update {
 		return false

@@ -11,7 +11,7 @@ import (
 type target struct {
 	*descriptor
 	generated []*schema.Column // computed or written
-	read      located          // of whole
+	read      located          // where the columns of whole stand in the row that is being decoded
 	old       []value.Value
 	row       []value.Value
 	changed   []bool // by ordinal: the columns of row that are written
@@ -32,7 +32,7 @@ func newTarget(d *descriptor, virtual bool) *target {
 	return g
 }
 
-// decode makes the values of a stored row, by ordinal, in row.
+// decode puts the values of a stored row in row, by ordinal.
 func (g *target) decode(row []value.Value, s Stored) error {
 	if at := g.layout.walk(s.Key, g.read.offsets); at.where != ownKey {
 		return fmt.Errorf("malformed key in %s: %x", g.layout.Name(), s.Key)
@@ -50,8 +50,8 @@ func (g *target) decode(row []value.Value, s Stored) error {
 	return g.generate(row, nil)
 }
 
-// generate computes the generated columns of row: all of them that are not stored, and the
-// stored ones that read a changed column (nil: none of these). It notes in changed what it computes.
+// generate computes the generated columns of row: those that are not stored, and the stored ones that
+// read a changed column. It marks in changed the ones that may have another value now. If changed is nil, no column has changed.
 func (g *target) generate(row []value.Value, changed []bool) error {
 	for _, c := range g.generated {
 		stored := c.Stored || c.KeyOrdinal >= 0
