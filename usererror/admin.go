@@ -9,7 +9,7 @@ func Unimplemented(method string) *Error {
 	return newError(codes.Unimplemented, "Method %s is not implemented.", method)
 }
 
-// Unsupported: what cannot be had; the sentence begins with it.
+// Unsupported: what, which begins the sentence, is a feature of Spanner that this server does not have.
 func Unsupported(what string) *Error {
 	return newError(codes.Unimplemented, "%s is not supported.", what)
 }
@@ -19,7 +19,7 @@ func OperationNotFound(name string) *Error {
 	return newError(codes.NotFound, "Operation not found: %s", name)
 }
 
-// OperationExists: the operation_id is taken.
+// OperationExists: an operation with this operation_id exists.
 func OperationExists(name string) *Error {
 	return newError(codes.AlreadyExists, "Operation already exists: %s", name)
 }
@@ -39,7 +39,7 @@ func InvalidCapacity() *Error {
 	return newError(codes.InvalidArgument, "Invalid instance size: node_count must be positive; processing_units must be a multiple of 100 below 1000 and a multiple of 1000 above.")
 }
 
-// AmbiguousCapacity: two sizes.
+// AmbiguousCapacity: node_count and processing_units are both set, and differ.
 func AmbiguousCapacity() *Error {
 	return newError(codes.InvalidArgument, "Only one of node_count and processing_units may be set.")
 }

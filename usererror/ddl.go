@@ -14,7 +14,7 @@ func DDLSyntax(stmt string, line, column int, reason string) *Error {
 	return e
 }
 
-// shorten keeps messages to a size that fits a response.
+// shorten cuts text that a message quotes, so that the message fits into a response.
 func shorten(stmt string) string {
 	const limit = 1024
 	if len(stmt) <= limit {
@@ -23,12 +23,12 @@ func shorten(stmt string) string {
 	return strings.ToValidUTF8(stmt[:limit], "") + "..."
 }
 
-// DDLEmpty is a statement without a word in it.
+// DDLEmpty is a statement without a word: empty, or only space and comments.
 func DDLEmpty() *Error {
 	return newError(codes.InvalidArgument, "DDL statement is empty.")
 }
 
-// DDLNotUTF8 is a statement that is not text.
+// DDLNotUTF8 is a statement that is not valid UTF-8.
 func DDLNotUTF8() *Error {
 	return newError(codes.InvalidArgument, "DDL statement is not valid UTF-8.")
 }
@@ -94,17 +94,17 @@ func DuplicateColumn(column string) *Error {
 	return newError(codes.FailedPrecondition, "Duplicate column name %s.", column)
 }
 
-// SchemaObjectNotFound is a statement about something that is not there; kind is "Schema", "Index", ...
+// SchemaObjectNotFound is a statement about an object that does not exist; kind is "Schema", "Index", ...
 func SchemaObjectNotFound(kind, name string) *Error {
 	return newError(codes.NotFound, "%s not found: %s", kind, name)
 }
 
-// DDLColumnNotFound is a statement about a column that is not there.
+// DDLColumnNotFound is a statement about a column that does not exist.
 func DDLColumnNotFound(table, column string) *Error {
 	return newError(codes.NotFound, "Column not found in table %s: %s", table, column)
 }
 
-// ConstraintNotFound is DROP CONSTRAINT of none.
+// ConstraintNotFound is DROP CONSTRAINT of a constraint that does not exist.
 func ConstraintNotFound(constraint, table string) *Error {
 	return newError(codes.NotFound, "%s is not a constraint in %s", constraint, table)
 }
@@ -114,7 +114,7 @@ func TypeNotFound(name string) *Error {
 	return newError(codes.NotFound, "Type not found: %s", name)
 }
 
-// BadColumnType is a column of a type that exists but that no column can have.
+// BadColumnType is a column of a type that exists, but not for columns.
 func BadColumnType(column, typ string) *Error {
 	return newError(codes.InvalidArgument, "Column %s has an unrecognized column type %s.", column, typ)
 }
@@ -129,7 +129,7 @@ func TooManyColumns(table string, limit int) *Error {
 	return newError(codes.FailedPrecondition, "Table %s has too many columns; the limit is %d.", table, limit)
 }
 
-// TooManyTables is one table too many.
+// TooManyTables is one table too many in the database.
 func TooManyTables(table string, limit int) *Error {
 	return newError(codes.FailedPrecondition, "Cannot add Table %s : too many tables (limit %d per database).", table, limit)
 }

@@ -9,12 +9,12 @@ func ParentKeyMissing(child, column string) *Error {
 	return newError(codes.FailedPrecondition, "%s does not reference parent key column %s.", child, column)
 }
 
-// ParentKeyPosition is a child whose key has a parent key column at another place (from 0).
+// ParentKeyPosition is a child whose key has a column of its parent's key at another position; positions count from 0.
 func ParentKeyPosition(child, column string, position int) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s at incorrect position %d.", child, column, position)
 }
 
-// ParentKeyOrder is a child key column that sorts the other way.
+// ParentKeyOrder is a child key column that sorts in the other direction than the parent's.
 func ParentKeyOrder(child, column, order string) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s with incorrect order %s.", child, column, order)
 }
@@ -138,7 +138,7 @@ func ChangeInheritedKeyColumn(column string) *Error {
 	return newError(codes.InvalidArgument, "Requested change to key column %s could not be made.", column)
 }
 
-// ChangeArrayNullability is NOT NULL on an ARRAY column that was without.
+// ChangeArrayNullability is NOT NULL added to an ARRAY column.
 func ChangeArrayNullability(column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot change ARRAY column %s to NOT NULL.", column)
 }

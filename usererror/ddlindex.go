@@ -96,7 +96,7 @@ func DefaultReadsColumn(column string) *Error {
 		column)
 }
 
-// NonDeterministic is a function whose value would not keep in a generated column or check constraint; use names which.
+// NonDeterministic is a function in a generated column or check constraint whose value changes from call to call; use says in which of them.
 func NonDeterministic(function, use string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Expression is non-deterministic due to the use of non-deterministic function `%s`. Expression of %s must yield the same value for the same dependent column values. Non-deterministic functions inside the expressions are not allowed.",
@@ -113,7 +113,7 @@ func GeneratedCycle(path string) *Error {
 	return newError(codes.FailedPrecondition, "Cycle detected while analyzing generated columns: %s.", path)
 }
 
-// GeneratedKey is a generated key column against the rules.
+// GeneratedKey is a generated column that cannot be part of the primary key.
 func GeneratedKey(column, reason string) *Error {
 	return newError(codes.InvalidArgument, "Generated column `%s` cannot be part of the primary key: %s.", column, reason)
 }
@@ -123,7 +123,7 @@ func CheckReadsCommitTimestamp(column string) *Error {
 	return newError(codes.InvalidArgument, "Column `%s` has option commit_timestamp, which is not supported in check constraint.", column)
 }
 
-// CheckReadsNoColumn is a check constraint without a column that is not generated.
+// CheckReadsNoColumn is a check constraint that reads no column other than generated ones.
 func CheckReadsNoColumn(table, check, sql string) *Error {
 	return newError(codes.InvalidArgument,
 		"Check constraint `%s`.`%s` does not use any non generated column. Expression: '%s'. A check constraint expression requires at least one non-generated column as dependency.",
@@ -132,7 +132,7 @@ func CheckReadsNoColumn(table, check, sql string) *Error {
 
 // Foreign keys.
 
-// ForeignKeyColumnCount is a foreign key with unequal lists of columns.
+// ForeignKeyColumnCount is a foreign key with more columns on one side than on the other.
 func ForeignKeyColumnCount(table, referenced, foreignKey string) *Error {
 	return newError(codes.FailedPrecondition, "The number of columns are different for table `%s` and table `%s` in foreign key `%s`.",
 		table, referenced, foreignKey)
@@ -143,7 +143,7 @@ func ForeignKeyColumnTwice(column, table, foreignKey string) *Error {
 	return newError(codes.FailedPrecondition, "Column `%s` used more than once for table `%s` in foreign key `%s`.", column, table, foreignKey)
 }
 
-// ForeignKeyColumnNotFound is a foreign key that names no column.
+// ForeignKeyColumnNotFound is a foreign key over a column that does not exist.
 func ForeignKeyColumnNotFound(column, table, foreignKey string) *Error {
 	return newError(codes.FailedPrecondition, "Column `%s` not found for table `%s` in foreign key `%s`.", column, table, foreignKey)
 }

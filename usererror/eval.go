@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors of expressions that were understood, but whose value does not exist.
+// Errors of evaluating expressions that are well-formed.
 // The wordings are those of GoogleSQL's reference implementation.
 
 // Overflow: the result does not fit its type. operation is written out: 9223372036854775807 + 1.
@@ -19,7 +19,7 @@ func DivisionByZero(division string) *Error {
 	return newError(codes.OutOfRange, "division by zero: %s", division)
 }
 
-// FloatingPoint: a function has no value where it was asked for: LN(-1).
+// FloatingPoint: a function has no value for its argument: LN(-1).
 func FloatingPoint(call string) *Error {
 	return newError(codes.OutOfRange, "Floating point error in function: %s", call)
 }
@@ -64,7 +64,7 @@ func FloatToInteger(number string) *Error {
 	return newError(codes.OutOfRange, "Illegal conversion of non-finite floating point number to an integer: %s", number)
 }
 
-// BytesNotUTF8 is a cast of BYTES that are no text.
+// BytesNotUTF8 is a cast to STRING of BYTES that are not valid UTF-8.
 func BytesNotUTF8() *Error {
 	return newError(codes.OutOfRange, "Invalid cast of bytes to UTF8 string")
 }
@@ -84,7 +84,7 @@ func UserError(text string) *Error {
 	return newError(codes.OutOfRange, "%s", text)
 }
 
-// BadArgument: a function does not take the argument that it was given. The sentence is whole.
+// BadArgument: a function refuses the value of an argument. The caller gives the whole sentence.
 func BadArgument(sentence string) *Error {
 	return newError(codes.OutOfRange, "%s", sentence)
 }
@@ -119,7 +119,7 @@ func DateRange() *Error {
 	return newError(codes.OutOfRange, "Date is out of range: it must be from 0001-01-01 to 9999-12-31")
 }
 
-// PutOff is an error that an aggregate met in a branch of IF or CASE, kept until the branch was taken.
+// PutOff is an error that evaluating an aggregate met in a branch of IF or CASE. It is answered only if the branch is taken.
 func PutOff(code codes.Code, message string) *Error {
 	return newError(code, "%s", message)
 }
@@ -135,7 +135,7 @@ func QueryMemory(limit int64) *Error {
 	return newError(codes.OutOfRange, "The query needs more memory than the %d bytes that one query may take. Filter, group or limit its rows earlier.", limit)
 }
 
-// ValueTooLarge is a value that an expression would make.
+// ValueTooLarge is a value that an expression would make, larger than values may be.
 func ValueTooLarge(limit int) *Error {
 	return newError(codes.OutOfRange, "The value is too large: the limit is %d bytes.", limit)
 }

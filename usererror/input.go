@@ -4,12 +4,12 @@ import "google.golang.org/grpc/codes"
 
 // Errors about the values, keys and mutations that a request holds.
 
-// UnparsableColumnValue: a mutation or key gives a value that is none of its column's type.
+// UnparsableColumnValue: a value in a mutation or key is not of the column's type.
 func UnparsableColumnValue(column, typ string, why error) *Error {
 	return newError(codes.FailedPrecondition, "Invalid value for column %s in the request: could not parse it as %s: %v.", column, typ, why)
 }
 
-// UnparsableParam: a query parameter whose value is none of its type.
+// UnparsableParam: the value of a query parameter is not of its type.
 func UnparsableParam(name, typ string, why error) *Error {
 	return newError(codes.InvalidArgument, "Invalid value for bind parameter %s: expected %s: %v.", name, typ, why)
 }
@@ -29,7 +29,7 @@ func EmptyMutation() *Error {
 	return newError(codes.InvalidArgument, "A mutation must contain one of insert, update, insert_or_update, replace and delete.")
 }
 
-// QueuesUnsupported: send and ack.
+// QueuesUnsupported: a mutation that sends or acknowledges a message of a queue.
 func QueuesUnsupported() *Error {
 	return newError(codes.Unimplemented, "Queues are not supported: mutations send and ack are not available.")
 }
@@ -49,32 +49,32 @@ func InvalidEnum(field string, n int32) *Error {
 	return newError(codes.InvalidArgument, "Invalid request: unknown %s %d.", field, n)
 }
 
-// NegativeLimit: a read of fewer than no rows.
+// NegativeLimit: a read with a negative limit.
 func NegativeLimit() *Error {
 	return newError(codes.InvalidArgument, "Invalid read request: limit must be non-negative.")
 }
 
-// LimitWithPartition: a partition is read as a whole.
+// LimitWithPartition: a read of a partition with a limit.
 func LimitWithPartition() *Error {
 	return newError(codes.InvalidArgument, "Invalid read request: limit cannot be used with a partition_token.")
 }
 
-// OrderWithPartition: partitions have no common order.
+// OrderWithPartition: a read of a partition that asks for the order of the primary key, which partitions together do not have.
 func OrderWithPartition() *Error {
 	return newError(codes.InvalidArgument, "Invalid read request: order_by PRIMARY_KEY cannot be used with a partition_token.")
 }
 
-// DataBoostWithoutPartition: Data Boost is for partitioned reads and queries.
+// DataBoostWithoutPartition: data_boost_enabled in a request without a partition token.
 func DataBoostWithoutPartition() *Error {
 	return newError(codes.InvalidArgument, "data_boost_enabled can only be set with a partition_token.")
 }
 
-// PlanWithPartition: query modes other than NORMAL are not for partitions.
+// PlanWithPartition: a query of a partition in a mode other than NORMAL.
 func PlanWithPartition() *Error {
 	return newError(codes.InvalidArgument, "PLAN and PROFILE query modes cannot be used with a partition_token.")
 }
 
-// InvalidPartitionToken: no server gave this out, or not this one.
+// InvalidPartitionToken: a partition token that this server has not given out.
 func InvalidPartitionToken() *Error {
 	return newError(codes.InvalidArgument, "Invalid partition_token: it was not given out by this server.")
 }
@@ -84,12 +84,12 @@ func ForeignPartitionToken() *Error {
 	return newError(codes.InvalidArgument, "Invalid partition_token: it was created for a different session, transaction or request.")
 }
 
-// ResultTooLarge: more than one message holds.
+// ResultTooLarge: a result that does not fit into one message.
 func ResultTooLarge(limit int) *Error {
 	return newError(codes.FailedPrecondition, "The result exceeds the maximum size of %d bytes of a non-streaming call. Use the streaming call instead.", limit)
 }
 
-// InvalidPartitionOptions: sizes or counts out of range.
+// InvalidPartitionOptions: partition_size_bytes or max_partitions out of range.
 func InvalidPartitionOptions(limit int) *Error {
 	return newError(codes.InvalidArgument, "Invalid partition_options: partition_size_bytes and max_partitions must be non-negative, max_partitions at most %d.", limit)
 }

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors of READ requests and mutations that name what does not exist. SQL says the same things as INVALID_ARGUMENT.
+// Errors of READ requests and mutations that name what does not exist. SQL answers these mistakes INVALID_ARGUMENT, see sql.go.
 
 // TableNotFound: no table has this name.
 func TableNotFound(table string) *Error {
@@ -25,7 +25,7 @@ func ColumnNotFound(table, column string) *Error {
 	return newError(codes.NotFound, "Column not found in table %s: %s", table, shorten(column))
 }
 
-// AtTimestamp is an error about what the schema did not have at the time of a read, with that time. It keeps its code.
+// AtTimestamp adds the read timestamp to err, which is about a name that the schema of that time does not have. The code stays.
 func AtTimestamp(err error, at time.Time) error {
 	var e *Error
 	if !errors.As(err, &e) {

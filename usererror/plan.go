@@ -2,14 +2,14 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// Faults of planning and running statements, beside those of the values in them (eval.go).
+// Errors of planning and running statements, but for those of evaluating expressions (eval.go).
 
-// UnsupportedQueryShape: the statement means something that no plan does.
+// UnsupportedQueryShape: GoogleSQL accepts the statement, and Crowfoot has no plan for it.
 func UnsupportedQueryShape() *Error {
 	return newError(codes.Unimplemented, "Unsupported query shape.")
 }
 
-// NullFilteredIndex: FORCE_INDEX names an index that leaves rows out which the query may want.
+// NullFilteredIndex: FORCE_INDEX names a null-filtered index, which may lack rows that the query returns.
 func NullFilteredIndex(index string) *Error {
 	return newError(codes.InvalidArgument,
 		"The index %s cannot be used: it is null-filtered, and the query does not exclude NULL values of its columns. "+
@@ -36,12 +36,12 @@ func InvalidCollation(name string) *Error {
 	return newError(codes.InvalidArgument, "COLLATE has invalid collation name '%s'.", name)
 }
 
-// SampleSize: TABLESAMPLE RESERVOIR got no number of rows.
+// SampleSize: the size of TABLESAMPLE RESERVOIR is not a number of rows.
 func SampleSize() *Error {
 	return newError(codes.OutOfRange, "TABLESAMPLE requires a non-negative number of rows.")
 }
 
-// SamplePercent: TABLESAMPLE BERNOULLI got no percentage.
+// SamplePercent: the size of TABLESAMPLE BERNOULLI is not a percentage.
 func SamplePercent() *Error {
 	return newError(codes.OutOfRange, "TABLESAMPLE PERCENT must be between 0 and 100.")
 }
@@ -51,7 +51,7 @@ func ScalarSubqueryRows() *Error {
 	return newError(codes.InvalidArgument, "A scalar subquery returned more than one row.")
 }
 
-// AssertRowsModified: ASSERT_ROWS_MODIFIED and what was modified differ.
+// AssertRowsModified: a statement modified another number of rows than ASSERT_ROWS_MODIFIED says.
 func AssertRowsModified(want, got int64) *Error {
 	return newError(codes.OutOfRange, "ASSERT_ROWS_MODIFIED expected %d rows modified, but found %d", want, got)
 }
@@ -66,7 +66,7 @@ func PartitionedDMLQuery() *Error {
 	return newError(codes.InvalidArgument, "DML statements cannot be partitioned by PartitionQuery.")
 }
 
-// PartitionedDMLStatement: a statement that partitioned DML does not have.
+// PartitionedDMLStatement: a statement that cannot run as partitioned DML, such as INSERT.
 func PartitionedDMLStatement() *Error {
 	return newError(codes.InvalidArgument,
 		"Partitioned DML takes UPDATE and DELETE statements without THEN RETURN and ASSERT_ROWS_MODIFIED only.")
@@ -86,12 +86,12 @@ func NotPartitionable() *Error {
 			"Please check the conditions for a query to be root-partitionable.")
 }
 
-// ForUpdateWithHint: FOR UPDATE says how to lock already.
+// ForUpdateWithHint: FOR UPDATE together with a hint that says how to lock.
 func ForUpdateWithHint() *Error {
 	return newError(codes.InvalidArgument, "FOR UPDATE is not supported in statements with a LOCK_SCANNED_RANGES hint.")
 }
 
-// ForUpdateReadOnly: FOR UPDATE where nothing is locked.
+// ForUpdateReadOnly: FOR UPDATE in a read-only transaction, which takes no locks.
 func ForUpdateReadOnly() *Error {
 	return newError(codes.InvalidArgument, "FOR UPDATE is not supported in read-only transactions.")
 }

@@ -4,7 +4,7 @@ import "google.golang.org/grpc/codes"
 
 // Errors about the form of a request, before anything is looked up.
 
-// Internal: a bug. It leaks nothing.
+// Internal: a bug. The text says nothing about it; the log does.
 func Internal() *Error {
 	return newError(codes.Internal, "An internal error occurred.")
 }
@@ -19,17 +19,17 @@ func DeadlineExceeded() *Error {
 	return newError(codes.DeadlineExceeded, "Deadline exceeded.")
 }
 
-// Transport: the connection, or the protocol's library, could not carry the request or its reply. Code and text are theirs.
+// Transport: the connection broke, or the protocol's library refused a message. Code and text are those of the library.
 func Transport(code codes.Code, text string) *Error {
 	return newError(code, "%s", text)
 }
 
-// UndecodableRequest: the bytes are no message of the kind wanted, or too many.
+// UndecodableRequest: the bytes of a request cannot be decoded. The caller gives the whole sentence.
 func UndecodableRequest(text string) *Error {
 	return newError(codes.InvalidArgument, "%s", text)
 }
 
-// InvalidResumeToken: no server gave this out, or not this one.
+// InvalidResumeToken: a resume token that this server has not given out.
 func InvalidResumeToken() *Error {
 	return newError(codes.InvalidArgument, "Invalid resume_token: it was not given out by this server.")
 }
@@ -49,12 +49,12 @@ func NoRoute(verb, path string) *Error {
 	return newError(codes.NotFound, "No method is bound to %s %s.", verb, shorten(path))
 }
 
-// RequestTooLarge: more bytes than the method takes.
+// RequestTooLarge: a request with more bytes than the method accepts.
 func RequestTooLarge(limit int) *Error {
 	return newError(codes.InvalidArgument, "Request payload size exceeds the limit: %d bytes.", limit)
 }
 
-// InvalidJSON: the body or a parameter is no JSON of the message wanted.
+// InvalidJSON: the body or a parameter of a request is not JSON of the request's message.
 func InvalidJSON(why error) *Error {
 	return newError(codes.InvalidArgument, "Invalid JSON payload received. %v", why)
 }

@@ -16,7 +16,7 @@ func InstanceNotFound(name string) *Error {
 	return e
 }
 
-// InstanceExists: the name is taken.
+// InstanceExists: an instance with this name exists.
 func InstanceExists(name string) *Error {
 	return newError(codes.AlreadyExists, "Instance already exists: %s", name)
 }
@@ -28,12 +28,12 @@ func DatabaseNotFound(name string) *Error {
 	return e
 }
 
-// DatabaseExists: the name is taken.
+// DatabaseExists: a database with this name exists.
 func DatabaseExists(name string) *Error {
 	return newError(codes.AlreadyExists, "Database already exists: %s", name)
 }
 
-// TooManyDatabases: the instance is full.
+// TooManyDatabases: the instance has as many databases as it may have.
 func TooManyDatabases(instance string, limit int) *Error {
 	return newError(codes.ResourceExhausted, "Too many databases for instance %s: the limit is %d.", instance, limit)
 }

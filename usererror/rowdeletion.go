@@ -12,17 +12,17 @@ func RowDeletionPolicyExists(column, table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot create ROW DELETION POLICY because there is already one on column named %s in table %s.", column, table)
 }
 
-// RowDeletionPolicyColumnNotFound is a row deletion policy on a column that is not there.
+// RowDeletionPolicyColumnNotFound is a row deletion policy on a column that does not exist.
 func RowDeletionPolicyColumnNotFound(column, table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot create ROW DELETION POLICY because there is no column named %s in table %s.", column, table)
 }
 
-// RowDeletionPolicyColumnType is a row deletion policy on a column of another type.
+// RowDeletionPolicyColumnType is a row deletion policy on a column that is not a TIMESTAMP.
 func RowDeletionPolicyColumnType(column, table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot create ROW DELETION POLICY because column %s in table %s is not of type TIMESTAMP.", column, table)
 }
 
-// RowDeletionPolicyInterval is a number of days that is no INT64.
+// RowDeletionPolicyInterval is a number of days that is not an INT64.
 func RowDeletionPolicyInterval(days, table string) *Error {
 	return newError(codes.InvalidArgument, "Cannot create ROW DELETION POLICY because the interval of %s days in table %s is out of range.", days, table)
 }

@@ -27,12 +27,12 @@ func PendingCommitTimestamp(table, column string) *Error {
 		"The column %s.%s cannot be accessed because it, or its associated index, has a pending CommitTimestamp", table, column)
 }
 
-// RowExists is an insert of a row that is there.
+// RowExists is an insert of a row that exists.
 func RowExists(table, key string) *Error {
 	return violation(codes.AlreadyExists, "Table %s: Row %s already exists.", table, key)
 }
 
-// RowNotFound is an update of a row that is not there.
+// RowNotFound is an update of a row that does not exist.
 func RowNotFound(table, key string) *Error {
 	return violation(codes.NotFound, "Table %s: Row %s not found.", table, key)
 }
@@ -47,7 +47,7 @@ func RowAffectedTwice(table, key string) *Error {
 	return newError(codes.InvalidArgument, "INSERT OR UPDATE cannot affect row %s of table %s a second time.", key, table)
 }
 
-// ParentNotFound is an insert under a parent that is not there.
+// ParentNotFound is an insert of a row whose parent does not exist.
 func ParentNotFound(parent, child, key string) *Error {
 	return violation(codes.NotFound,
 		"Insert failed because key was not found in parent table:  Parent Table: %s  Child Table: %s  Key: %s", parent, child, key)
@@ -69,7 +69,7 @@ func CheckViolation(table, constraint, key string) *Error {
 	return violation(codes.OutOfRange, "Check constraint %s.%s is violated for key %s", table, constraint, key)
 }
 
-// ForeignKeyMissing is a row that refers to a key that is not there.
+// ForeignKeyMissing is a row that refers to a key that does not exist.
 func ForeignKeyMissing(constraint, table, referenced, key string) *Error {
 	return violation(codes.FailedPrecondition,
 		"Foreign key %s constraint violation on table %s. Cannot find referenced key %s in table %s.", constraint, table, key, referenced)

@@ -2,7 +2,7 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// InvalidResourceName: a name in a request has not the form of its kind.
+// InvalidResourceName: a name in a request does not have the form of names of its kind.
 func InvalidResourceName(kind, name string) *Error {
 	return newError(codes.InvalidArgument, "Invalid %s name: %s", kind, shorten(name))
 }
@@ -14,17 +14,17 @@ func SessionNotFound(name string) *Error {
 	return e
 }
 
-// InvalidSessionCount: BatchCreateSessions for no session.
+// InvalidSessionCount: BatchCreateSessions with a session_count below 1.
 func InvalidSessionCount(n int32) *Error {
 	return newError(codes.InvalidArgument, "Invalid session_count %d: it must be at least 1.", n)
 }
 
-// MultiplexedBatch: multiplexed sessions are made one at a time.
+// MultiplexedBatch: BatchCreateSessions of multiplexed sessions, which are made one at a time.
 func MultiplexedBatch() *Error {
 	return newError(codes.InvalidArgument, "Multiplexed sessions may not be created in a batch. Use CreateSession.")
 }
 
-// MultiplexedDelete: multiplexed sessions end by themselves.
+// MultiplexedDelete: DeleteSession of a multiplexed session, which ends by itself.
 func MultiplexedDelete() *Error {
 	return newError(codes.InvalidArgument, "Multiplexed sessions may not be deleted.")
 }
@@ -44,12 +44,12 @@ func InvalidPageSize(n int32) *Error {
 	return newError(codes.InvalidArgument, "Invalid page_size %d: it must not be negative.", n)
 }
 
-// InvalidPageToken: a page_token that was not given out, or for another request.
+// InvalidPageToken: a page_token that is malformed, or was made for another request.
 func InvalidPageToken() *Error {
 	return newError(codes.InvalidArgument, "Invalid page_token: it was not given out for this request.")
 }
 
-// InvalidFilter: a filter that is not understood.
+// InvalidFilter: a filter that does not parse, or names an unknown field.
 func InvalidFilter(filter string) *Error {
 	return newError(codes.InvalidArgument, "Invalid filter: %s", shorten(filter))
 }

@@ -6,10 +6,10 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Errors of AddSplitPoints. What the service says about a bad one is its wording:
+// Errors of AddSplitPoints, in the service's wording:
 // https://cloud.google.com/spanner/docs/create-manage-split-points#possible_error_scenarios.
 
-// InvalidSplitPoint: object is the table or index, why what is wrong with the split point.
+// InvalidSplitPoint: object is the table or index; why says what is wrong with the split point.
 func InvalidSplitPoint(object, why string) *Error {
 	return newError(codes.InvalidArgument, "A split point of %s is invalid, due to %s.", object, why)
 }
@@ -34,7 +34,7 @@ func SplitPointsExhausted(limit int) *Error {
 	return newError(codes.ResourceExhausted, "Too many split points: a database can have at most %d. Let some expire first.", limit)
 }
 
-// InvalidSplitExpiry: an expire_time that is no time, or too late.
+// InvalidSplitExpiry: an expire_time that is not a valid timestamp, or too late.
 func InvalidSplitExpiry(limit time.Duration) *Error {
 	return newError(codes.InvalidArgument, "The expire_time of split points must be a valid timestamp at most %d days in the future.", limit/(24*time.Hour))
 }

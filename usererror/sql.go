@@ -7,7 +7,7 @@ func InvalidSQL(text string) *Error {
 	return newError(codes.InvalidArgument, "%s", text)
 }
 
-// SQLNotUTF8 is a statement that is not text.
+// SQLNotUTF8 is a statement that is not valid UTF-8.
 func SQLNotUTF8() *Error {
 	return newError(codes.InvalidArgument, "SQL statement is not valid UTF-8.")
 }
@@ -17,7 +17,7 @@ func SQLTooLong(length, limit int) *Error {
 	return newError(codes.InvalidArgument, "Query string length of %d exceeds maximum allowed length of %d", length, limit)
 }
 
-// QueryLimit is a statement with too many of something; what is in the plural: "joins".
+// QueryLimit is a statement with too many of what, a plural such as "joins".
 func QueryLimit(what string, limit int) *Error {
 	return newError(codes.InvalidArgument, "Number of %s exceeds the maximum allowed limit of %d.", what, limit)
 }
@@ -32,7 +32,7 @@ func UnboundParameter(name string) *Error {
 	return newError(codes.InvalidArgument, "No parameter found for binding: %s", name)
 }
 
-// SQLUnimplemented is a feature of GoogleSQL that is not there.
+// SQLUnimplemented is a feature of GoogleSQL that Crowfoot does not have.
 func SQLUnimplemented(feature string) *Error {
 	return newError(codes.Unimplemented, "%s is not supported.", feature)
 }
@@ -53,22 +53,22 @@ func NullableStructArrayOutput() *Error {
 	return newError(codes.Unimplemented, "Unsupported query shape: This query can return a null-valued array of struct, which is not supported by Spanner.")
 }
 
-// HintUnknown is a hint that the place where it stands does not know.
+// HintUnknown is a hint that does not exist at the place where it stands.
 func HintUnknown(name string) *Error {
 	return newError(codes.InvalidArgument, "Unsupported hint: %s.", name)
 }
 
-// HintValue is a value that a hint does not take.
+// HintValue is a value that a hint does not accept.
 func HintValue(name, value string) *Error {
 	return newError(codes.InvalidArgument, "Invalid hint value for: %s hint: %s.", name, value)
 }
 
-// OptimizerVersionUnsupported is a hint or an option of a query that wants an optimizer there is not.
+// OptimizerVersionUnsupported is a hint or an option of a query that names an optimizer version that does not exist.
 func OptimizerVersionUnsupported(version string) *Error {
 	return newError(codes.InvalidArgument, "Query optimizer version: %s is not supported.", shorten(version))
 }
 
-// StatisticsPackageNotFound is a hint or an option of a query that names no optimizer statistics package.
+// StatisticsPackageNotFound is a hint or an option of a query that names an optimizer statistics package that does not exist.
 func StatisticsPackageNotFound(name string) *Error {
 	return newError(codes.InvalidArgument, "Requested optimizer statistics package not found: %s.", shorten(name))
 }
@@ -103,7 +103,7 @@ func UpdateKeyColumn(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot modify a primary key column %s with UPDATE.", column)
 }
 
-// PendingCommitTimestampPlace is a call of PENDING_COMMIT_TIMESTAMP somewhere in an expression.
+// PendingCommitTimestampPlace is a call of PENDING_COMMIT_TIMESTAMP as a part of a larger expression.
 func PendingCommitTimestampPlace() *Error {
 	return newError(codes.InvalidArgument, "The PENDING_COMMIT_TIMESTAMP() function may only be used as a value for INSERT or UPDATE of an appropriately typed column.")
 }

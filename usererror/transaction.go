@@ -8,7 +8,7 @@ import (
 
 // Errors about the transactions that requests name and the options they give.
 
-// InvalidTransactionOptions: what is asked of a transaction does not exist or does not go together.
+// InvalidTransactionOptions: options of a transaction that do not exist, or contradict each other.
 func InvalidTransactionOptions(why string) *Error {
 	return newError(codes.InvalidArgument, "Invalid transaction options: %s.", why)
 }
@@ -23,7 +23,7 @@ func TransactionClosed() *Error {
 	return newError(codes.FailedPrecondition, "Cannot use the transaction: it has already been closed.")
 }
 
-// RollbackAfterCommit: it is too late.
+// RollbackAfterCommit: Rollback of a transaction that is committed.
 func RollbackAfterCommit() *Error {
 	return newError(codes.FailedPrecondition, "Cannot rollback a transaction after it has been committed.")
 }
@@ -33,17 +33,17 @@ func NotReadWrite(call, kind string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot %s a %s transaction.", call, kind)
 }
 
-// SingleUseWrite: a single-use transaction other than read-only, where reads and queries are.
+// SingleUseWrite: a read or query with a single-use transaction that is not read-only.
 func SingleUseWrite() *Error {
 	return newError(codes.InvalidArgument, "Invalid single_use transaction: reads and queries may only use a single-use transaction that is read_only.")
 }
 
-// BoundedStalenessMultiUse: a bound that only one read can use.
+// BoundedStalenessMultiUse: a bounded staleness in a transaction of several reads. Only a single read can choose its timestamp.
 func BoundedStalenessMultiUse() *Error {
 	return newError(codes.InvalidArgument, "Invalid transaction options: min_read_timestamp and max_staleness are for single-use transactions only.")
 }
 
-// InvalidPriority: no such priority.
+// InvalidPriority: a priority that does not exist.
 func InvalidPriority(n int32) *Error {
 	return newError(codes.InvalidArgument, "Invalid request options: unknown priority %d.", n)
 }
@@ -63,7 +63,7 @@ func InvalidCommitDelay(limit time.Duration) *Error {
 	return newError(codes.InvalidArgument, "Invalid max_commit_delay: it must be between 0 and %d ms.", limit.Milliseconds())
 }
 
-// PartitionedSecondStatement: a partitioned DML transaction runs one statement.
+// PartitionedSecondStatement: a second statement in a partitioned DML transaction.
 func PartitionedSecondStatement() *Error {
 	return newError(codes.InvalidArgument, "A partitioned DML transaction may only execute one statement.")
 }
@@ -73,7 +73,7 @@ func PartitionedOnlyDML() *Error {
 	return newError(codes.InvalidArgument, "A partitioned DML transaction may only execute an UPDATE or DELETE statement.")
 }
 
-// UnexpectedMutationKey: only what writes can have one.
+// UnexpectedMutationKey: mutation_key for a transaction that is not read-write.
 func UnexpectedMutationKey() *Error {
 	return newError(codes.InvalidArgument, "BeginTransaction: mutation_key is only allowed for read-write transactions.")
 }
@@ -96,12 +96,12 @@ func SingleUseCommitKind() *Error {
 	return newError(codes.InvalidArgument, "Invalid single_use_transaction: Commit needs a read_write transaction.")
 }
 
-// PartitionTransaction: partitions are made and read in a read-only transaction of several requests.
+// PartitionTransaction: PartitionRead or PartitionQuery in another transaction than a read-only one of several requests.
 func PartitionTransaction() *Error {
 	return newError(codes.InvalidArgument, "Partitioned reads and queries need a read-only transaction that was begun by BeginTransaction or is begun in this request.")
 }
 
-// DMLReadOnly: DML where nothing can be written.
+// DMLReadOnly: DML in a read-only transaction.
 func DMLReadOnly() *Error {
 	return newError(codes.InvalidArgument, "DML statements can only be performed in a read-write or partitioned-dml transaction. Current transaction type is read-only or single-use.")
 }

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// aborted is ABORTED: the client runs the whole transaction again, after a while.
+// aborted makes an error ABORTED: the client runs the whole transaction again, after the time given.
 func aborted(after time.Duration, format string, args ...any) *Error {
 	e := newError(codes.Aborted, format, args...)
 	e.RetryAfter = after
@@ -23,7 +23,7 @@ func Conflict(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: data that it read or writes was changed by another transaction.")
 }
 
-// IdleTransaction: nothing was asked of the transaction for so long that its locks went to another one.
+// IdleTransaction: the transaction had no request for so long that another transaction took its locks.
 func IdleTransaction(idle, after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it had been idle for more than %v and another transaction needed its locks.", idle)
 }
@@ -33,12 +33,12 @@ func SchemaChanged(after time.Duration) *Error {
 	return aborted(after, "Transaction aborted. Database schema probably changed during transaction, retry may succeed.")
 }
 
-// SnapshotExpired: a read-write transaction ran for so long that the versions it reads may be gone.
+// SnapshotExpired: a read-write transaction has run for so long that the versions it reads may have been collected.
 func SnapshotExpired(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it is older than the version retention period of the database.")
 }
 
-// CommitCalled: a read or write beside the commit of its transaction.
+// CommitCalled: a read or write after the commit of its transaction has begun.
 func CommitCalled() *Error {
 	return newError(codes.FailedPrecondition, "Cannot start a read or query within a transaction after Commit() or Rollback() has been called.")
 }
@@ -59,7 +59,7 @@ func StalenessExceeded(read, earliest time.Time) *Error {
 		read.Format(time.RFC3339Nano), earliest.Format(time.RFC3339Nano))
 }
 
-// SchemaCollected: a request was about to use a schema version just as it ceased to be kept.
+// SchemaCollected: the schema version that a request was about to use has just been collected.
 func SchemaCollected(earliest time.Time) *Error {
 	return newError(codes.FailedPrecondition, "The schema of this request has exceeded the maximum timestamp staleness: the earliest version kept is of %s.",
 		earliest.Format(time.RFC3339Nano))

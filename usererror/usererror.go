@@ -20,10 +20,10 @@ import (
 type Error struct {
 	Code    codes.Code
 	Message string
-	// Resource, if set, is answered as google.rpc.ResourceInfo: clients match on its type.
+	// Resource, if set, is sent as google.rpc.ResourceInfo. Clients match on its type.
 	Resource *Resource
-	// Constraint says that what was to be written breaks a constraint of its table. A transaction in which a DML statement
-	// does so can only be rolled back; other errors of a statement leave it as it was before.
+	// Constraint says that a row to be written breaks a constraint of its table. If a DML statement ends with such an error its transaction
+	// can only be rolled back; after other errors the transaction goes on without the statement.
 	Constraint bool
 	// TooLarge says that a transaction would write more than one may. In parts, the same work can be done.
 	TooLarge bool
