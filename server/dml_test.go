@@ -156,7 +156,7 @@ func TestFailedBatchDML(t *testing.T) {
 	}
 }
 
-// TestLimitLocksWhatWasRead: in a transaction, a READ with a limit and a query with LIMIT keep nobody from rows behind those that they return.
+// TestLimitLocksWhatWasRead: in a transaction, a READ with a limit and a query with LIMIT do not lock rows behind those that they return.
 func TestLimitLocksWhatWasRead(t *testing.T) {
 	for name, read := range map[string]func(h *harness, ses string, id []byte) error{
 		"READ": func(h *harness, ses string, id []byte) error {

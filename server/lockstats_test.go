@@ -34,7 +34,7 @@ func (x *traffic) contend(held, wanted func(context.Context, *spanner.ReadWriteT
 	x.ok(<-older)
 }
 
-// TestLockStats: each kind of request that waits, what it waits for, and who has it.
+// TestLockStats: for each kind of request that waits, the lock that it waits for, and the transaction that holds it.
 func TestLockStats(t *testing.T) {
 	x := newTraffic(t)
 	x.plain(3)

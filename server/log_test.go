@@ -72,7 +72,7 @@ func says(t *testing.T, line, want map[string]any) {
 	}
 }
 
-// TestLogOfRequests: who debugs sees each request.
+// TestLogOfRequests: at level debug, the log has a line for each request.
 func TestLogOfRequests(t *testing.T) {
 	var log lines
 	h := newHarnessOf(t, Config{Clock: time.Now, Log: log.logger(slog.LevelDebug)})

@@ -16,8 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// TestMissingResources: whatever a request asks of a database of an instance that does not exist, the instance is what is not found, in the text,
-// the status details and the trailer that Java clients up to 6.87 read.
+// TestMissingResources: each request about a database of an instance that does not exist is answered that the instance was not found, in the text,
+// in the status details and in the trailer that Java clients up to 6.87 read.
 func TestMissingResources(t *testing.T) {
 	h := newHarness(t)
 	const noInstance = "projects/p/instances/none"

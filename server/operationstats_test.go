@@ -8,7 +8,7 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// TestOperationStats: one operation per statement or request on each table and index it touches, whatever the rows.
+// TestOperationStats: each statement or request is one operation on each table and index that it touches, for any number of rows.
 func TestOperationStats(t *testing.T) {
 	x := newTraffic(t)
 	_, err := x.client.Apply(x.ctx, []*spanner.Mutation{ // one write

@@ -16,7 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// errPendingParam is what a user is told who passes spanner.commit_timestamp() as a parameter.
+// errPendingParam is the error for spanner.commit_timestamp() as a parameter.
 var errPendingParam = errors.New("a commit timestamp cannot be a parameter")
 
 // A queryRequest is an ExecuteSql or ExecuteStreamingSql that has been checked.

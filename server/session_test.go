@@ -106,7 +106,7 @@ func TestSessionOfDroppedDatabase(t *testing.T) {
 	wantResource(t, err, "type.googleapis.com/google.spanner.v1.Session", "Session not found: ")
 }
 
-// TestSweep ends what nobody has used for long, and nothing else.
+// TestSweep: the sweep ends sessions and transactions that have been idle for long, and no others.
 func TestSweep(t *testing.T) {
 	h := newHarness(t)
 	regular, multiplexed := h.session(false), h.session(true)

@@ -126,7 +126,7 @@ func TestParticipants(t *testing.T) {
 		"[]|1", "[Singers.Data,Singers.SingerId]|2")
 }
 
-// TestSplitLoad: whatever way a row is read or written, its split is charged with that, and the row is found to be hot.
+// TestSplitLoad: each kind of request that reads or writes a row charges the row's split, and the row is found to be hot.
 func TestSplitLoad(t *testing.T) {
 	clock := newTestClock()
 	h := newHarnessAt(t, clock.now)

@@ -163,7 +163,7 @@ func notThen(at time.Time) string { return " at timestamp " + at.UTC().Format(ti
 
 var firstSchema = []string{"CREATE TABLE A (K INT64, V INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON A(V)"}
 
-// TestSchemaOfTheTime: whatever the API, a read at a timestamp knows the schema that was valid then.
+// TestSchemaOfTheTime: READ and SQL at a timestamp use the schema that was valid then.
 func TestSchemaOfTheTime(t *testing.T) {
 	o := newOfficial(t, firstSchema...)
 	o.insert("A", []string{"K", "V"}, 1, 10)
@@ -304,5 +304,5 @@ func TestFutureRead(t *testing.T) {
 		_, err := o.client.Single().WithTimestampBound(b).ReadRow(limited, "A", spanner.Key{1}, []string{"V"})
 		o.code(err, codes.DeadlineExceeded)
 	}
-	o.insert("A", []string{"K", "V"}, 1, 10) // nobody waits for those readers
+	o.insert("A", []string{"K", "V"}, 1, 10) // it does not wait for those readers
 }

@@ -34,7 +34,7 @@ func (h *harness) timed(what string, header, trailer metadata.MD, headerForm, tr
 	}
 }
 
-// TestTimingOverGRPC: who asks is told, in the headers and at the end; an error has only an end.
+// TestTimingOverGRPC: a client that asks is told, in headers and trailers; an error has only trailers.
 func TestTimingOverGRPC(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)

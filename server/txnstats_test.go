@@ -81,7 +81,7 @@ func TestTxnStats(t *testing.T) {
 		FROM SPANNER_SYS.TXN_STATS_TOTAL_MINUTE WHERE INTERVAL_END = '`+end+"'", "4|4|0|0|0|3|0|1|1|23.25|4|[Plain 4 41,Singers 2 18]")
 }
 
-// TestUntaggedTxn: the same columns are the same transaction, in whatever order and however often.
+// TestUntaggedTxn: transactions that access the same columns are counted together, in any order and number of accesses.
 func TestUntaggedTxn(t *testing.T) {
 	x := newTraffic(t)
 	for k := range 3 {

@@ -36,7 +36,7 @@ func (c *Call) log(total cost.Cost, err error) {
 	}
 }
 
-// attributes are what a line says: who asked for what, how it ended, what it took.
+// attributes are what a line says: what was asked, in which session, how it ended, and what it cost.
 func (c *Call) attributes(total cost.Cost, err error) []slog.Attr {
 	list := []slog.Attr{slog.String("method", c.Method.Name)}
 	text := func(key, value string) {
