@@ -35,7 +35,7 @@ func (d *drawing) svg(label string) template.HTML {
 // Geometry of the bar charts: a title line for each experiment, a line for each path.
 const (
 	barWidth  = 450.0
-	barLabel  = 164.0 // for the path's name
+	barLetter = 6.0   // of a path's name
 	barValue  = 118.0 // for the number behind the longest bar
 	barLine   = 19.0
 	barHead   = 24.0
@@ -89,6 +89,10 @@ func (r *Report) barCharts(measures []*Measure, colors map[*Measure]int) (list [
 
 func (r *Report) bars(measures []*Measure, colors map[*Measure]int, metric barMetric, longest float64) template.HTML {
 	d := &drawing{width: barWidth}
+	label := barLetter
+	for _, m := range measures {
+		label = min(barWidth/2, max(label, barLetter*float64(len(m.Path)+3)))
+	}
 	y := 0.0
 	group := -1
 	for _, m := range measures {
@@ -100,12 +104,12 @@ func (r *Report) bars(measures []*Measure, colors map[*Measure]int, metric barMe
 		v, text, ok := metric.value(m)
 		width := 0.0
 		if ok && longest > 0 {
-			width = v / longest * (barWidth - barLabel - barValue)
+			width = v / longest * (barWidth - label - barValue)
 		}
-		d.text(barLabel-6, y+barHeight-2, "end", "label", m.Path)
+		d.text(label-6, y+barHeight-2, "end", "label", m.Path)
 		d.add(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2" class="c%d"><title>%s</title></rect>`,
-			barLabel, y, max(1, width), barHeight, colors[m]%pageColors, html.EscapeString(m.Path+": "+text))
-		d.text(barLabel+width+5, y+barHeight-2, "start", "value", text)
+			label, y, max(1, width), barHeight, colors[m]%pageColors, html.EscapeString(m.Path+": "+text))
+		d.text(label+width+5, y+barHeight-2, "start", "value", text)
 		y += barLine
 	}
 	d.height = y + 2

@@ -11,10 +11,11 @@ func (s Study) text() string { return s.Author + ", \"" + s.Title + "\", " + s.D
 
 // Figure is a published figure, or a target, with what this run has measured beside it.
 type Figure struct {
-	Name   string `json:"name"`
-	Metric Metric `json:"metric"`
-	Left   Ref    `json:"left"`
-	Right  Ref    `json:"right"`
+	Benchmark string `json:"benchmark"`
+	Name      string `json:"name"`
+	Metric    Metric `json:"metric"`
+	Left      Ref    `json:"left"`
+	Right     Ref    `json:"right"`
 	// What was published, in microseconds; 0 is not published.
 	StudyLeft  float64 `json:"study_left,omitempty"`
 	StudyRight float64 `json:"study_right,omitempty"`
@@ -122,7 +123,7 @@ func (r *Report) fill(benchmark string, figures []Figure) (filled []Figure) {
 			if right == nil {
 				continue
 			}
-			f.Clients = left.Clients
+			f.Benchmark, f.Clients = benchmark, left.Clients
 			f.OursLeft, f.OursRight = f.Metric.of(left), f.Metric.of(right)
 			f.Ours = f.Metric.compare(f.OursLeft, f.OursRight)
 			f.Spread = f.Metric.spreadOf(left, right)

@@ -1,8 +1,13 @@
 package bench
 
 import (
+	"context"
+	"io"
 	"math"
+	"reflect"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestPublished: ratios are those of the operands that are printed, and the operands those of the studies.
@@ -90,4 +95,53 @@ func TestReads(t *testing.T) {
 			t.Errorf("%v with %v: %v", c.call, c.columns, got)
 		}
 	}
+}
+
+// TestStatisticGrid: text first, numbers behind and flush right, all times in milliseconds.
+func TestStatisticGrid(t *testing.T) {
+	g := Statistic{
+		Columns: []string{"interval_end", "execution_count", "avg_cpu_seconds", "text", "avg_locking_delay_seconds"},
+		Rows:    [][]string{{"2026-11-22T00:00:00Z", "12", "0.00015", "SELECT 1", "0"}, {"2026-11-22T00:01:00Z", "7", "1.5", "SELECT 2", nullText}},
+	}.grid()
+	want := [][]string{
+		{"interval_end", "text", "execution_count", "avg_cpu, ms", "avg_locking_delay, ms"},
+		{"2026-11-22T00:00:00Z", "SELECT 1", "12", "0.150", "0.000"},
+		{"2026-11-22T00:01:00Z", "SELECT 2", "7", "1500.000", nullText},
+	}
+	if g.Left != 2 || !reflect.DeepEqual(g.Lines, want) {
+		t.Errorf("%d left of %v, want 2 of %v", g.Left, g.Lines, want)
+	}
+}
+
+// TestProgress: turns that take longer than planned do not carry the run past its end.
+func TestProgress(t *testing.T) {
+	s := newScreen(io.Discard)
+	s.plan(2)
+	m := begun()
+	w := window{latency: newHistogram(), elapsed: 9 * tick, share: 1}
+	for range 2 {
+		s.window(m, 1, 1, 1, w)
+		s.window(m, 1, 1, 1, w)
+		s.turnEnds(m, 1, 1, 1)
+	}
+	if p := s.progress(); p != 1 {
+		t.Errorf("the run ended at %v, want 1", p)
+	}
+}
+
+// TestNoSlivers: the last milliseconds of a turn belong to the window before them.
+func TestNoSlivers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var windows []time.Duration
+		l := &load{clients: 1, lasts: 2*tick + 7*time.Millisecond, op: func(context.Context, call) (int, error) {
+			time.Sleep(time.Millisecond)
+			return 1, nil
+		}}
+		if err := l.run(t.Context(), func(w window) { windows = append(windows, w.elapsed) }); err != nil {
+			t.Fatal(err)
+		}
+		if want := []time.Duration{tick, tick + 7*time.Millisecond}; !reflect.DeepEqual(windows, want) {
+			t.Errorf("windows of %v, want %v", windows, want)
+		}
+	})
 }

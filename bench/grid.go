@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // grid is a table of texts that report and page show alike. The first line names the columns; a line of one cell is a title
@@ -13,11 +12,30 @@ type grid struct {
 	Note  string
 	Left  int
 	Lines [][]string
+	Below footnotes
 }
 
-// grids are a benchmark's tables beyond those that all have.
+// footnotes are texts below a table.
+type footnotes []string
+
+// mark is the number by which a cell refers to a footnote, which is added if it is new.
+func (n *footnotes) mark(text string) string {
+	if text == "" {
+		return ""
+	}
+	at := slices.Index(*n, text)
+	if at < 0 {
+		at = len(*n)
+		*n = append(*n, text)
+	}
+	return fmt.Sprintf("(%d)", at+1)
+}
+
+// grids are a benchmark's tables, without empty ones.
 func (r *Report) grids(benchmark string) (list []grid) {
-	for _, g := range []grid{r.averagesGrid(benchmark), r.callsGrid(benchmark), r.fitGrid(benchmark)} {
+	for _, g := range []grid{
+		r.pairGrid(benchmark), r.figureGrid(benchmark), r.averagesGrid(benchmark), r.callsGrid(benchmark), r.fitGrid(benchmark), r.measureGrid(benchmark),
+	} {
 		if len(g.Lines) > 1 {
 			list = append(list, g)
 		}
@@ -35,112 +53,77 @@ func (r *Report) of(benchmark string) (list []*Measure) {
 	return list
 }
 
-// averagesGrid is the study's own table with ours below.
-func (r *Report) averagesGrid(benchmark string) grid {
+// pairGrid sets the paths side by side.
+func (r *Report) pairGrid(benchmark string) grid {
 	g := grid{
-		Title: "The study's table: the server's averages of one interval",
-		Note: fmt.Sprintf("The study: ten minutes, 10MINUTE tables. This run: SPANNER_SYS.*_TOP_%s, by TEXT_FINGERPRINT and FPRINT. A READ of scattered keys counts once for each split in the study, "+
-			"once in all here; - is a column that the statistics do not have.", r.Settings.Interval.suffix()),
-		Left: 3, Lines: [][]string{{"workload", "path", "whose", "executions", "latency ms", "CPU ms", "leader refresh ms", "rows", "bytes", "remote calls"}},
+		Title: "Side by side",
+		Note:  "Left (L) is the path, right (R) the one that it is compared with: median latency in ms, CPU time of the server per operation in us. " + spreadLegend(r.Settings.Rounds),
+		Left:  2,
+		Lines: [][]string{{"left", "right", "clients", "p50 L", "p50 R", "p50 L/R", "over turns", "p99 L/R", "CPU L", "CPU R", "CPU L/R", "over turns", "ops/s L/R"}},
 	}
-	for _, m := range r.of(benchmark) {
-		if len(m.Averages) == 0 {
+	title := ""
+	for _, p := range r.Pairs {
+		a, b := r.Measures[p.Left], r.Measures[p.Right]
+		if a.Benchmark != benchmark {
 			continue
 		}
-		if published, ok := publishedAverages[Ref{m.Experiment, m.Path}]; ok {
-			g.Lines = append(g.Lines, append([]string{m.Title, m.Path, "study"}, published.cells()...))
+		if p.Title != title {
+			title = p.Title
+			g.Lines = append(g.Lines, []string{title})
 		}
-		for _, a := range m.Averages {
-			g.Lines = append(g.Lines, append([]string{m.Title, m.Path, "this run"}, a.cells()...))
+		clients := fmt.Sprint(a.Clients)
+		if a.Clients != b.Clients {
+			clients += " / " + fmt.Sprint(b.Clients)
 		}
+		g.Lines = append(g.Lines, []string{a.Path, b.Path, clients,
+			milliseconds(a.Latency.P50), milliseconds(b.Latency.P50), ratioText(p.Latency), p.LatencySpread.text(), ratioText(p.Tail),
+			micros(a.CPU), micros(b.CPU), ratioText(p.CPU), p.CPUSpread.text(), ratioText(p.Throughput)})
 	}
 	return g
 }
 
-func (a Averages) cells() []string {
-	ms := func(v *float64) string {
-		if v == nil {
-			return "-"
-		}
-		return fmt.Sprintf("%.4g", *v/1e3)
-	}
-	calls := "-"
-	if a.RemoteCalls != nil {
-		calls = fmt.Sprintf("%.3g", *a.RemoteCalls)
-	}
-	return []string{fmt.Sprint(a.Executions), ms(a.Latency), ms(&a.CPU), ms(a.LeaderRefreshDelay), fmt.Sprintf("%.4g", a.Rows), fmt.Sprintf("%.1f", a.Bytes), calls}
-}
-
-// callsGrid says what the mean latency of an operation is made of.
-func (r *Report) callsGrid(benchmark string) grid {
+// figureGrid sets published figures and targets beside ours.
+func (r *Report) figureGrid(benchmark string) grid {
 	g := grid{
-		Title: "What an operation is made of",
-		Note: "Calls of one operation as the server counted them, with the mean latency of a call at the server, in ms; their sum; the rest of the mean latency at the client, which is network and client. " +
-			"Commit latency and reads of _exists are those of SPANNER_SYS.TXN_STATS_TOP_MINUTE.",
-		Left: 2, Lines: [][]string{{"path", "calls (ms of each)", "client ms", "server ms", "rest ms", "commit ms", "reads _exists"}},
-	}
-	group := -1
-	for _, m := range r.of(benchmark) {
-		server, rest, ok := m.atServer()
-		if !ok {
-			continue
-		}
-		if m.group != group {
-			group = m.group
-			g.Lines = append(g.Lines, []string{r.groupTitle(m)})
-		}
-		var calls []string
-		for _, c := range m.Calls {
-			calls = append(calls, fmt.Sprintf("%.2f %s (%s)", c.PerOperation, c.Method, thousandths(c.Latency)))
-		}
-		commit, exists := "-", "-"
-		if m.commits() {
-			commit, exists = notKnown, m.Transactions.existence()
-		}
-		if m.Transactions != nil {
-			commit = thousandths(m.Transactions.CommitLatency)
-		}
-		g.Lines = append(g.Lines, []string{m.Path, strings.Join(calls, ", "), m.Latency.MeanText(), thousandths(server), thousandths(rest), commit, exists})
-	}
-	return g
-}
-
-// thousandths prints microseconds in ms.
-func thousandths(us float64) string { return fmt.Sprintf("%.3f", us/1e3) }
-
-// fitGrid says how latency grows with the rows of an operation.
-func (r *Report) fitGrid(benchmark string) grid {
-	g := grid{
-		Title: "How latency grows with the rows of a commit",
-		Note:  "Mean latency in ms by rows, and the straight line through them (least squares): what one more row, and with DML one more statement, adds. R² of 1 is a straight line.",
+		Title: "Published figures and targets next to ours",
+		Note:  "Ratios are left / right of the figures beside them. " + spreadLegend(r.Settings.Rounds) + ". A target inside the interval is neither met nor missed: it is in the noise.",
 		Left:  1,
+		Lines: [][]string{{"figure", "compared", "clients", "study L", "study R", "study L/R", "ours L", "ours R", "ours L/R", "over turns", "target", "verdict", "note"}},
 	}
-	var sizes []int
-	for _, f := range r.Fits {
-		if f.Benchmark == benchmark {
-			sizes = append(sizes, f.Sizes...)
-		}
-	}
-	slices.Sort(sizes)
-	sizes = slices.Compact(sizes)
-	head := []string{"path", "clients"}
-	for _, n := range sizes {
-		head = append(head, plural(n, "row"))
-	}
-	g.Lines = append(g.Lines, append(head, "ms per added row", "R²"))
-	for _, f := range r.Fits {
+	for _, f := range r.Figures {
 		if f.Benchmark != benchmark {
 			continue
 		}
-		line := []string{f.Path, fmt.Sprint(f.Clients)}
-		for _, n := range sizes {
-			cell := "-"
-			if i := slices.Index(f.Sizes, n); i >= 0 {
-				cell = thousandths(f.Means[i])
-			}
-			line = append(line, cell)
+		g.Lines = append(g.Lines, []string{f.Name, string(f.Metric), fmt.Sprint(f.Clients),
+			f.sideText(studied(f.StudyLeft)), f.sideText(studied(f.StudyRight)), ratioText(f.Study),
+			f.sideText(f.OursLeft), f.sideText(f.OursRight), f.comparedText(f.Ours), f.spreadText(), f.targetText(), f.verdict(), g.Below.mark(f.Basis)})
+	}
+	return g
+}
+
+// measureGrid lists all measures.
+func (r *Report) measureGrid(benchmark string) grid {
+	g := grid{
+		Title: "All measures",
+		Note:  "Latencies in ms; corr. is corrected for coordinated omission; CPU is that of the server per operation, in us.",
+		Left:  1,
+		Lines: [][]string{{"path", "clients", "operations", "ops/s", "rows/s", "mean", "p50", "p90", "p99", "p99.9", "max", "p99 corr.", "CPU"}},
+	}
+	group := -1
+	for _, m := range r.of(benchmark) {
+		if m.group != group {
+			group = m.group
+			g.Lines = append(g.Lines, []string{m.Title})
 		}
-		g.Lines = append(g.Lines, append(line, thousandths(f.PerRow), f.linearity()))
+		l := m.Latency
+		cells := []string{m.Path, fmt.Sprint(m.Clients), fmt.Sprint(m.Operations), m.paceText(), count(m.RowsPerSecond), l.MeanText()}
+		for _, v := range []int64{l.P50, l.P90, l.P99, l.P999, l.Max, m.tail().P99} {
+			cells = append(cells, milliseconds(v))
+		}
+		g.Lines = append(g.Lines, append(cells, micros(m.CPU)))
+		if !m.held() {
+			g.Below = append(g.Below, m.Title+", "+m.Path+": "+m.heldText())
+		}
 	}
 	return g
 }

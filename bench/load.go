@@ -92,7 +92,7 @@ type load struct {
 }
 
 const (
-	// tick is how often the screen and the timeline move on.
+	// tick is how often the screen moves on.
 	tick = 500 * time.Millisecond
 	// overtime is how long operations may go on when the time is up, before the server is given up.
 	overtime = 30 * time.Second

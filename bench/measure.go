@@ -153,14 +153,3 @@ func (m *Measure) correct() {
 	l := latencyOf(h)
 	m.Corrected = &l
 }
-
-// Sample is a moment of the run: one path, for one tick.
-type Sample struct {
-	Seconds   float64  `json:"at_s"`    // since the run began, at the sample's end
-	Width     float64  `json:"width_s"` // how long it lasted
-	Measure   int      `json:"measure"` // position in Report.Measures
-	PerSecond float64  `json:"operations_per_second"`
-	P50       int64    `json:"p50_us"`
-	P99       int64    `json:"p99_us"`
-	Cores     *float64 `json:"server_cores,omitempty"` // CPU seconds of the server per second
-}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"slices"
 	"strings"
 	"time"
 )
@@ -16,17 +15,8 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"join": strings.Join,
-	"ms":   milliseconds,
-	"us":   micros,
-	"x":    ratioText,
-	"n":    count,
-	"held": func(m *Measure) string {
-		if m.held() {
-			return ""
-		}
-		return m.heldText()
-	},
+	"class":  cellClass,
+	"titled": func(line []string) bool { return len(line) == 1 },
 }).Parse(pageText))
 
 // page is what the template shows.
@@ -40,6 +30,7 @@ type page struct {
 	Tiles     []tile
 	Sections  []section
 	Knowledge string // where the CPU figures come from
+	Answers   []answer
 }
 
 // tile is a figure for a person in a hurry.
@@ -52,30 +43,19 @@ type tile struct {
 
 // section is one benchmark.
 type section struct {
-	Name     string
-	About    string
-	Pairs    []pairRow
-	Figures  []figureRow
-	Bars     []chart
-	Timeline []chart
-	Legend   []legendEntry
-	Measures []*Measure
+	Name  string
+	About string
+	Study string // "" is none
+	Grids []grid
+	Bars  []chart
+	Turns []multiple
 }
 
-type pairRow struct {
-	Pair
-	L, R *Measure
-}
-
-type figureRow struct {
-	Figure
-	StudyL, StudyR, StudyX, OursL, OursR, OursX, Aim, Verdict string
-}
-
-// legendEntry tells whose a colour is.
-type legendEntry struct {
-	Color int
-	Path  string
+// answer is a result of the server's statistics.
+type answer struct {
+	Statistic
+	Without string // why there are no rows
+	Grid    grid
 }
 
 // chart is a drawing with its caption.
@@ -88,16 +68,22 @@ type chart struct {
 func (r *Report) writePage(w io.Writer) error {
 	p := page{
 		Report: r, Title: "crowfoot bench " + strings.Join(r.Benchmarks, ", "),
-		Took: r.Ended.Sub(r.Began).Round(time.Second).String(), Loop: "closed loop: each client sends when it has its answer",
+		Took: r.Ended.Sub(r.Began).Round(time.Second).String(), Loop: "Closed loop: each client sends when it has its answer",
 		Size: r.Settings.size(), Batches: numbers(r.Settings.Batches), Tiles: r.tiles(), Knowledge: r.knowledge(),
 	}
+	if r.Settings.Study {
+		p.Loop = "Reads came in an open loop at the study's rates, all else in a closed loop: each client sends when it has its answer"
+	}
 	if r.Settings.Rate > 0 {
-		p.Loop = fmt.Sprintf("open loop: %g operations per second, due at even intervals", r.Settings.Rate)
+		p.Loop = fmt.Sprintf("Open loop: %g operations per second, due at even intervals", r.Settings.Rate)
 	}
 	for _, name := range r.Benchmarks {
-		if s := r.section(name); len(s.Measures) > 0 {
+		if s := r.section(name); len(s.Grids) > 0 {
 			p.Sections = append(p.Sections, s)
 		}
+	}
+	for _, statistic := range r.Statistics {
+		p.Answers = append(p.Answers, answer{statistic, statistic.without(), statistic.grid()})
 	}
 	return pageTemplate.Execute(w, p)
 }
@@ -116,6 +102,9 @@ func (r *Report) tiles() (list []tile) {
 		}
 		if f.Target > 0 {
 			beside = append(beside, "target "+aim(f))
+		}
+		if f.Spread != nil && f.Spread.Turns > 1 {
+			beside = append(beside, "over turns "+f.spreadText())
 		}
 		if len(beside) > 0 {
 			list = append(list, tile{timesText(f), f.Name, strings.Join(beside, ", "), f.verdict()})
@@ -160,32 +149,25 @@ func (r *Report) knowledge() string {
 }
 
 func (r *Report) section(benchmark string) section {
-	s := section{Name: benchmark, About: r.about[benchmark]}
+	s := section{Name: benchmark, About: r.about[benchmark], Grids: r.grids(benchmark)}
+	if study := r.studies[benchmark]; study != nil {
+		s.Study = study.text()
+	}
 	colors := r.colors(benchmark)
-	for _, m := range r.Measures {
-		if m.Benchmark != benchmark || m.Operations == 0 {
-			continue
-		}
-		s.Measures = append(s.Measures, m)
-		e := legendEntry{colors[m], m.Path}
-		if !slices.Contains(s.Legend, e) {
-			s.Legend = append(s.Legend, e)
-		}
-	}
-	for _, p := range r.Pairs {
-		if l := r.Measures[p.Left]; l.Benchmark == benchmark {
-			s.Pairs = append(s.Pairs, pairRow{p, l, r.Measures[p.Right]})
-		}
-	}
-	for _, f := range r.Figures {
-		if len(r.find(benchmark, f.Left)) > 0 {
-			s.Figures = append(s.Figures, figureRow{f, f.sideText(studied(f.StudyLeft)), f.sideText(studied(f.StudyRight)), ratioText(f.Study),
-				f.sideText(f.OursLeft), f.sideText(f.OursRight), f.comparedText(f.Ours), aim(f), f.verdict()})
-		}
-	}
-	s.Bars = r.barCharts(s.Measures, colors)
-	s.Timeline = r.timelineCharts(benchmark, colors)
+	s.Bars = r.barCharts(r.of(benchmark), colors)
+	s.Turns = r.turnCharts(benchmark, colors)
 	return s
+}
+
+// cellClass is the style of the cell in a column of a table whose first left columns are flush left.
+func cellClass(left, column int, text string) string {
+	switch {
+	case text == met, text == missed, text == inNoise:
+		return "verdict " + text
+	case column < left:
+		return "l"
+	}
+	return ""
 }
 
 // colors gives each path of a benchmark a colour of the page's style: 0 to what the others are held against,

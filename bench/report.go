@@ -24,7 +24,6 @@ type Report struct {
 	Pairs      []Pair      `json:"pairs"`
 	Figures    []Figure    `json:"figures"`
 	Fits       []Fit       `json:"fits,omitempty"`
-	Timeline   []Sample    `json:"timeline"`
 	Statistics []Statistic `json:"server_statistics"`
 
 	about   map[string]string // by benchmark
@@ -34,10 +33,12 @@ type Report struct {
 
 // Pair sets two paths to the same result side by side.
 type Pair struct {
-	Title   string `json:"title"`
-	Left    int    `json:"left"` // positions in Measures
-	Right   int    `json:"right"`
-	Clients int    `json:"clients"`
+	Title     string `json:"title"`
+	Left      int    `json:"left"` // positions in Measures
+	Right     int    `json:"right"`
+	LeftPath  string `json:"left_path"`
+	RightPath string `json:"right_path"`
+	Clients   int    `json:"clients"`
 	// Left / right; nil where it is unknown.
 	Latency    *float64 `json:"latency_ratio,omitempty"` // of medians
 	Tail       *float64 `json:"p99_ratio,omitempty"`
@@ -105,7 +106,7 @@ func (r *Report) complete(figures map[string][]Figure) {
 			continue
 		}
 		r.Pairs = append(r.Pairs, Pair{
-			Title: left.Title, Left: w.left, Right: w.right, Clients: left.Clients,
+			Title: left.Title, Left: w.left, Right: w.right, LeftPath: left.Path, RightPath: right.Path, Clients: left.Clients,
 			Latency:    MedianLatency.compare(MedianLatency.of(left), MedianLatency.of(right)),
 			Tail:       ratio(float64(left.tail().P99), float64(right.tail().P99)),
 			CPU:        ServerCPU.compare(left.CPU, right.CPU),

@@ -230,7 +230,6 @@ func (r *run) turn(ctx context.Context, p path, measure int, l *load, round int)
 	err = l.run(ctx, func(w window) {
 		if !warm {
 			m.add(w)
-			r.sample(measure, m, w)
 		}
 		r.screen.window(m, round, r.Rounds, r.turnLength(round), w)
 	})
@@ -246,24 +245,6 @@ func (r *run) turn(ctx context.Context, p path, measure int, l *load, round int)
 		m.count(before, after)
 	}
 	return err
-}
-
-// shortestSample is the shortest time that a moment of the timeline may stand for.
-const shortestSample = tick / 5
-
-func (r *run) sample(measure int, m *Measure, w window) {
-	if w.elapsed < shortestSample || w.latency.TotalCount() == 0 {
-		return
-	}
-	s := Sample{
-		Seconds: time.Since(r.began).Seconds(), Width: w.elapsed.Seconds(), Measure: measure, PerSecond: w.perSecond(),
-		P50: w.latency.ValueAtQuantile(50), P99: w.latency.ValueAtQuantile(99),
-	}
-	if m.metered {
-		cores := w.cpu.Seconds() / w.elapsed.Seconds()
-		s.Cores = &cores
-	}
-	r.report.Timeline = append(r.report.Timeline, s)
 }
 
 // correct works out the corrected latencies of the measures from the given one on.

@@ -114,7 +114,7 @@ func (s *screen) window(m *Measure, round, rounds int, length float64, w window)
 	if !s.live {
 		return
 	}
-	if w.elapsed >= shortestSample { // what is shorter says nothing
+	if w.elapsed >= shortestWindow {
 		s.now = windowText(m, w)
 	}
 	lines := []string{
@@ -137,6 +137,9 @@ func windowText(m *Measure, w window) string {
 	}
 	return now
 }
+
+// shortestWindow is the shortest time whose operations say something.
+const shortestWindow = tick / 5
 
 // soFar is a line of one path; its ratio is of median latencies to the first path's.
 func (s *screen) soFar(m *Measure) string {

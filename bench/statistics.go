@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,68 @@ type Statistic struct {
 	Rows    [][]string `json:"rows,omitempty"`
 	Error   string     `json:"error,omitempty"`
 }
+
+// secondsSuffix ends the names of columns in seconds. They are shown in milliseconds, all of them.
+const secondsSuffix = "_seconds"
+
+// without says why there are no rows; "" if there are.
+func (s Statistic) without() string {
+	switch {
+	case s.Error != "":
+		return "no answer: " + s.Error
+	case len(s.Rows) == 0:
+		return "no rows"
+	}
+	return ""
+}
+
+// grid is the result to look at: text columns first and flush left, then numbers, times in milliseconds.
+func (s Statistic) grid() (g grid) {
+	var order []int
+	for i := range s.Columns {
+		if !s.numeric(i) {
+			order = append(order, i)
+		}
+	}
+	g.Left = len(order)
+	for i := range s.Columns {
+		if s.numeric(i) {
+			order = append(order, i)
+		}
+	}
+	head := make([]string, len(order))
+	for to, from := range order {
+		head[to] = s.Columns[from]
+		if name, ok := strings.CutSuffix(head[to], secondsSuffix); ok {
+			head[to] = name + ", ms"
+		}
+	}
+	g.Lines = append(g.Lines, head)
+	for _, row := range s.Rows {
+		line := make([]string, len(order))
+		for to, from := range order {
+			line[to] = row[from]
+			if v, err := strconv.ParseFloat(row[from], 64); err == nil && strings.HasSuffix(s.Columns[from], secondsSuffix) {
+				line[to] = thousandths(v * 1e6)
+			}
+		}
+		g.Lines = append(g.Lines, line)
+	}
+	return g
+}
+
+// numeric says whether a column has numbers.
+func (s Statistic) numeric(column int) bool {
+	for _, row := range s.Rows {
+		if _, err := strconv.ParseFloat(row[column], 64); err != nil && row[column] != nullText {
+			return false
+		}
+	}
+	return true
+}
+
+// nullText stands for NULL.
+const nullText = "NULL"
 
 // statistics are the queries that the authors of the studies ran, to see what the server thought of their
 // load. @since is the beginning of the run.
@@ -108,7 +171,7 @@ func (r *run) statisticRows(ctx context.Context, s *Statistic, params map[string
 func valueText(v *structpb.Value) string {
 	switch k := v.GetKind().(type) {
 	case *structpb.Value_NullValue:
-		return "NULL"
+		return nullText
 	case *structpb.Value_StringValue:
 		return k.StringValue
 	case *structpb.Value_NumberValue:

@@ -3,31 +3,50 @@ package bench
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
-// notKnown stands for a figure that nobody knows.
+// notKnown stands for a figure that is unknown.
 const notKnown = "n/a"
 
 // Text prints the report for a terminal.
 func (r *Report) Text(w io.Writer) error {
 	t := &table{w: w}
 	r.heading(t)
-	r.pairTable(t)
-	r.figureTable(t)
-	r.measureTable(t)
 	for _, name := range r.Benchmarks {
-		for _, g := range r.grids(name) {
-			t.printf("\n%s: %s\n%s\n", name, g.Title, wrap(g.Note, textWidth))
-			t.rows(g.Left, g.Lines)
-		}
+		r.benchmarkText(t, name)
 	}
-	r.statisticTables(t)
+	for _, s := range r.Statistics {
+		t.printf("\nThe server's own statistics: %s\n%s\n", s.Title, indent(s.SQL))
+		if text := s.without(); text != "" {
+			t.printf("  %s\n", text)
+			continue
+		}
+		t.grid(s.grid())
+	}
 	r.ending(t)
 	return t.err
+}
+
+func (r *Report) benchmarkText(t *table, name string) {
+	if len(r.of(name)) == 0 {
+		return
+	}
+	t.printf("\n%s: %s\n", name, wrap(r.about[name], textWidth))
+	if s := r.studies[name]; s != nil {
+		t.printf("the study: %s\n", s.text())
+	}
+	for _, g := range r.grids(name) {
+		t.printf("\n%s: %s\n", name, g.Title)
+		if g.Note != "" {
+			t.printf("%s\n", wrap(g.Note, textWidth))
+		}
+		t.grid(g)
+		for i, note := range g.Below {
+			t.printf("(%d) %s\n", i+1, note)
+		}
+	}
 }
 
 // table prints lines of cells in columns; the first error stays.
@@ -42,8 +61,9 @@ func (t *table) printf(format string, args ...any) {
 	}
 }
 
-// rows prints lines under a heading, columns apart by two blanks; the first left are flush left.
-func (t *table) rows(left int, lines [][]string) {
+// grid prints a table, columns apart by two blanks.
+func (t *table) grid(g grid) {
+	lines := g.Lines
 	widths := map[int]int{}
 	for _, line := range lines {
 		if len(line) == 1 {
@@ -54,13 +74,17 @@ func (t *table) rows(left int, lines [][]string) {
 		}
 	}
 	for _, line := range lines {
+		if len(line) == 1 {
+			t.printf("%s:\n", line[0])
+			continue
+		}
 		var b strings.Builder
 		for i, cell := range line {
-			pad := strings.Repeat(" ", max(0, widths[i]-len([]rune(cell))))
+			pad := strings.Repeat(" ", widths[i]-len([]rune(cell)))
 			if i > 0 {
 				b.WriteString("  ")
 			}
-			if i < left {
+			if i < g.Left {
 				b.WriteString(cell + pad)
 			} else {
 				b.WriteString(pad + cell)
@@ -89,69 +113,6 @@ func (r *Report) heading(t *table) {
 	for _, f := range r.Facts {
 		t.printf("fact     %s\n", f)
 	}
-}
-
-func (r *Report) pairTable(t *table) {
-	if len(r.Pairs) == 0 {
-		return
-	}
-	lines := [][]string{{"left / right", "clients", "p50 L", "p50 R", "L/R", "over turns", "p99 L/R", "CPU L", "CPU R", "L/R", "over turns", "ops/s L/R"}}
-	title := ""
-	for _, p := range r.Pairs {
-		if p.Title != title {
-			title = p.Title
-			lines = append(lines, []string{title + ":"})
-		}
-		a, b := r.Measures[p.Left], r.Measures[p.Right]
-		clients := fmt.Sprint(a.Clients)
-		if a.Clients != b.Clients {
-			clients += " / " + fmt.Sprint(b.Clients)
-		}
-		lines = append(lines, []string{"  " + a.Path + " / " + b.Path, clients,
-			milliseconds(a.Latency.P50), milliseconds(b.Latency.P50), ratioText(p.Latency), p.LatencySpread.text(), ratioText(p.Tail),
-			micros(a.CPU), micros(b.CPU), ratioText(p.CPU), p.CPUSpread.text(), ratioText(p.Throughput)})
-	}
-	t.printf("\nSide by side, left (L) and right (R): latency in ms, CPU of the server per operation in us\n%s\n", spreadLegend(r.Settings.Rounds))
-	t.rows(1, lines)
-}
-
-func (r *Report) figureTable(t *table) {
-	if len(r.Figures) == 0 {
-		return
-	}
-	lines := [][]string{{"", "clients", "study L", "study R", "L/R", "ours L", "ours R", "L/R", "over turns", "target", "", ""}}
-	var notes footnotes
-	for _, f := range r.Figures {
-		lines = append(lines, []string{f.Name, fmt.Sprint(f.Clients),
-			f.sideText(studied(f.StudyLeft)), f.sideText(studied(f.StudyRight)), ratioText(f.Study),
-			f.sideText(f.OursLeft), f.sideText(f.OursRight), f.comparedText(f.Ours), f.spreadText(), f.targetText(), f.verdict(), notes.mark(f.Basis)})
-	}
-	t.printf("\nPublished figures and targets next to ours; what is in the noise is neither met nor missed\n%s\n", spreadLegend(r.Settings.Rounds))
-	t.rows(1, lines)
-	for i, text := range notes {
-		t.printf("(%d) %s\n", i+1, text)
-	}
-	for _, name := range r.Benchmarks {
-		if s := r.studies[name]; s != nil {
-			t.printf("study of %s: %s\n", name, s.text())
-		}
-	}
-}
-
-// footnotes are texts below a table.
-type footnotes []string
-
-// mark is the number by which a cell refers to a footnote, which is added if it is new.
-func (n *footnotes) mark(text string) string {
-	if text == "" {
-		return ""
-	}
-	at := slices.Index(*n, text)
-	if at < 0 {
-		at = len(*n)
-		*n = append(*n, text)
-	}
-	return fmt.Sprintf("(%d)", at+1)
 }
 
 func studied(v float64) *float64 {
@@ -201,33 +162,6 @@ func (f Figure) targetText() string {
 	return sign + fmt.Sprintf("%.2f", f.Target)
 }
 
-func (r *Report) measureTable(t *table) {
-	if len(r.Measures) == 0 {
-		return
-	}
-	lines := [][]string{{"path", "clients", "operations", "ops/s", "rows/s", "mean", "p50", "p90", "p99", "p99.9", "max", "p99 corr.", "CPU us"}}
-	title := ""
-	for _, m := range r.Measures {
-		if m.Title != title {
-			title = m.Title
-			lines = append(lines, []string{title + ":"})
-		}
-		l := m.Latency
-		cells := []string{"  " + m.Path, fmt.Sprint(m.Clients), fmt.Sprint(m.Operations), m.paceText(), count(m.RowsPerSecond), l.MeanText()}
-		for _, v := range []int64{l.P50, l.P90, l.P99, l.P999, l.Max, m.tail().P99} {
-			cells = append(cells, milliseconds(v))
-		}
-		lines = append(lines, append(cells, micros(m.CPU)))
-	}
-	t.printf("\nAll measures (latencies in ms; corr. = corrected for coordinated omission)\n")
-	t.rows(1, lines)
-	for _, m := range r.Measures {
-		if !m.held() {
-			t.printf("%s, %s: %s\n", m.Title, m.Path, m.heldText())
-		}
-	}
-}
-
 // paceText is the operations per second, and how many were due in an open loop.
 func (m *Measure) paceText() string {
 	if m.Rate == 0 {
@@ -271,27 +205,6 @@ func wrap(text string, width int) string {
 		at += n
 	}
 	return b.String()
-}
-
-func (r *Report) statisticTables(t *table) {
-	for _, s := range r.Statistics {
-		t.printf("\nThe server's own statistics: %s\n%s\n", s.Title, indent(s.SQL))
-		switch {
-		case s.Error != "":
-			t.printf("  no answer: %s\n", s.Error)
-		case len(s.Rows) == 0:
-			t.printf("  no rows\n")
-		default:
-			tw := tabwriter.NewWriter(t.w, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(tw, "  "+strings.Join(s.Columns, "\t"))
-			for _, row := range s.Rows {
-				fmt.Fprintln(tw, "  "+strings.Join(row, "\t"))
-			}
-			if err := tw.Flush(); err != nil && t.err == nil {
-				t.err = err
-			}
-		}
-	}
 }
 
 func (r *Report) ending(t *table) {

@@ -1,0 +1,105 @@
+package bench
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"strings"
+)
+
+// Geometry of a small chart: one path, turn by turn.
+const (
+	smallWidth  = 220.0
+	smallHeight = 62.0
+	smallLeft   = 52.0
+	smallRight  = 8.0
+	smallTop    = 6.0
+	smallBottom = 18.0
+)
+
+// turnMetrics are what the small charts show.
+var turnMetrics = []struct {
+	name   string
+	metric Metric
+}{{"CPU", ServerCPU}, {"p50", MedianLatency}}
+
+// multiple is a group of small charts: the paths of an experiment, by server CPU and by median latency.
+type multiple struct {
+	Title  string
+	Charts []chart
+}
+
+// turnCharts draw the turns of a benchmark's paths, a small chart for each path and metric. Those of an experiment and a
+// metric have the same axes, and each has a dotted line where the median of the first path is.
+func (r *Report) turnCharts(benchmark string, colors map[*Measure]int) (list []multiple) {
+	measures := r.of(benchmark)
+	for i := 0; i < len(measures); {
+		j := i
+		for j < len(measures) && measures[j].group == measures[i].group {
+			j++
+		}
+		group := multiple{Title: "Turn by turn: " + r.groupTitle(measures[i])}
+		for _, m := range turnMetrics {
+			group.Charts = append(group.Charts, small(measures[i:j], m.name, m.metric, colors)...)
+		}
+		if len(group.Charts) > 0 {
+			list = append(list, group)
+		}
+		i = j
+	}
+	return list
+}
+
+// small draws the paths of one experiment by one metric; nothing if nothing is known, or if there was one turn only.
+func small(measures []*Measure, name string, metric Metric, colors map[*Measure]int) (charts []chart) {
+	highest := 0.0
+	for _, m := range measures {
+		for _, v := range m.turnValues(metric) {
+			highest = max(highest, v)
+		}
+	}
+	if highest == 0 || len(measures[0].Turns) < 2 {
+		return nil
+	}
+	base := spreadOf(measures[0].turnValues(metric))
+	for _, m := range measures {
+		values := m.turnValues(metric)
+		if s := spreadOf(values); s != nil {
+			title := m.Path + ", " + name + " " + duration(s.Median)
+			charts = append(charts, chart{title, smallChart(title, values, highest, base, colors[m]%pageColors)})
+		}
+	}
+	return charts
+}
+
+// turnValues are what a metric says of the turns in which the path did anything.
+func (m *Measure) turnValues(metric Metric) (values []float64) {
+	for _, t := range m.Turns {
+		if v := t.of(metric); v != nil {
+			values = append(values, *v)
+		}
+	}
+	return values
+}
+
+func smallChart(title string, values []float64, highest float64, base *Spread, color int) template.HTML {
+	d := &drawing{width: smallWidth, height: smallTop + smallHeight + smallBottom}
+	x := axis{low: 1, high: float64(max(2, len(values))), from: smallLeft, to: smallWidth - smallRight}
+	y := axis{low: 0, high: highest, from: smallTop + smallHeight, to: smallTop}
+	for _, v := range []float64{0, highest} {
+		d.line(smallLeft, y.at(v), smallWidth-smallRight, y.at(v), "grid")
+	}
+	d.text(smallLeft-5, smallTop+9, "end", "tick", duration(highest))
+	d.text(smallLeft-5, smallTop+smallHeight, "end", "tick", "0")
+	d.text(smallLeft, smallTop+smallHeight+13, "start", "tick", "turn 1")
+	d.text(smallWidth-smallRight, smallTop+smallHeight+13, "end", "tick", fmt.Sprint(len(values)))
+	if base != nil {
+		d.line(smallLeft, y.at(base.Median), smallWidth-smallRight, y.at(base.Median), "base")
+	}
+	var points []string
+	for i, v := range values {
+		points = append(points, fmt.Sprintf("%.1f,%.1f", x.at(float64(i+1)), y.at(v)))
+	}
+	d.add(`<polyline points="%s" class="line s%d"><title>%s</title></polyline>`, strings.Join(points, " "), color, html.EscapeString(title))
+	return d.svg(title)
+}
