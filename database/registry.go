@@ -21,12 +21,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// DefaultInstance is there from the start: the name that clients use in their Omni mode.
-const DefaultInstance = "projects/default/instances/default"
-
-// DefaultConfig is the id of the configuration of instances that name none; clients know it from Google's emulator.
-const DefaultConfig = "emulator-config"
-
 // maxDatabasesPerInstance is the service's quota: https://cloud.google.com/spanner/quotas#instance_limits.
 const maxDatabasesPerInstance = 100
 
@@ -56,18 +50,6 @@ type Registry struct {
 	closing   context.CancelFunc
 	tasks     sync.WaitGroup
 	deleting  chan struct{} // holds a token while expired rows of a database are deleted
-}
-
-// Instance is an instance as users name it. Its sizes are shown to clients and limit nothing.
-type Instance struct {
-	Name            string // projects/P/instances/I
-	Config          string // projects/P/instanceConfigs/C
-	DisplayName     string
-	NodeCount       int32
-	ProcessingUnits int32
-	Labels          map[string]string
-	Created         time.Time
-	Updated         time.Time
 }
 
 // Open reads the metadata of a store and opens its databases.
@@ -147,110 +129,6 @@ func (r *Registry) Close() error {
 		d.closeStatistics()
 	}
 	return r.oracle.Close()
-}
-
-// Instance finds an instance by its full name.
-func (r *Registry) Instance(name string) (*Instance, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.instance(name)
-}
-
-func (r *Registry) instance(name string) (*Instance, error) {
-	if i := r.instances[name]; i != nil {
-		return i, nil
-	}
-	if err := CheckInstanceName(name); err != nil {
-		return nil, err
-	}
-	return nil, usererror.InstanceNotFound(name)
-}
-
-// Instances lists the instances of a project (projects/P) by name.
-func (r *Registry) Instances(project string) []*Instance {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var list []*Instance
-	for name, i := range r.instances {
-		if strings.HasPrefix(name, project+"/") {
-			list = append(list, i)
-		}
-	}
-	sort.Slice(list, func(a, b int) bool { return list[a].Name < list[b].Name })
-	return list
-}
-
-// configure gives an instance a configuration. Stores of earlier releases hold instances without one.
-func (i *Instance) configure() {
-	if i.Config == "" {
-		project, _, _ := strings.Cut(i.Name, "/instances/")
-		i.Config = project + "/instanceConfigs/" + DefaultConfig
-	}
-}
-
-// CreateInstance adds an instance. Created and Updated are set here, and Config if it is not given.
-func (r *Registry) CreateInstance(i Instance) (*Instance, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.instances[i.Name] != nil {
-		return nil, usererror.InstanceExists(i.Name)
-	}
-	i.Created = r.cfg.Clock()
-	i.configure()
-	return r.putInstance(i)
-}
-
-// UpdateInstance replaces what can change of an instance.
-func (r *Registry) UpdateInstance(i Instance) (*Instance, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	old, err := r.instance(i.Name)
-	if err != nil {
-		return nil, err
-	}
-	i.Created = old.Created
-	return r.putInstance(i)
-}
-
-func (r *Registry) putInstance(i Instance) (*Instance, error) {
-	i.Updated = r.cfg.Clock()
-	if err := meta.Store(r.store, meta.Key(meta.Instance, i.Name), i); err != nil {
-		return nil, fmt.Errorf("store instance: %w", err)
-	}
-	r.instances[i.Name] = &i
-	return &i, nil
-}
-
-// DeleteInstance removes an instance and its databases.
-func (r *Registry) DeleteInstance(name string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, err := r.instance(name); err != nil {
-		return err
-	}
-	for _, d := range r.databasesOf(name) {
-		if d.DropProtection() {
-			return usererror.DropProtected(d.Name())
-		}
-	}
-	for _, d := range r.databasesOf(name) {
-		if err := r.drop(d); err != nil {
-			return err
-		}
-	}
-	b := r.store.NewBatch()
-	defer b.Close()
-	if err := b.Delete(meta.Key(meta.Instance, name)); err != nil {
-		return err
-	}
-	if err := b.DeleteRange(meta.Range(meta.Operation + name + "/")); err != nil {
-		return err
-	}
-	if err := b.Commit(); err != nil {
-		return fmt.Errorf("delete instance: %w", err)
-	}
-	delete(r.instances, name)
-	return nil
 }
 
 // Database finds a database by its full name, projects/P/instances/I/databases/D.

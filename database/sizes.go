@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database/split"
+	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
@@ -56,4 +57,27 @@ func (d *Database) share(l *table.Layout, key []byte) float64 {
 		return 0
 	}
 	return min(float64(done)/float64(total), 1)
+}
+
+// tableSizes are what tables and indexes take. What is interleaved lies among the
+// rows it is interleaved in, so a parent's size holds its children's: the engine knows the sizes of ranges only.
+func (d *Database) tableSizes() ([]stats.TableSize, error) {
+	var list []stats.TableSize
+	add := func(name string, l *table.Layout) error {
+		span, _ := l.Space()
+		size, err := d.rows.Size(span.Start, span.End)
+		list = append(list, stats.TableSize{Table: name, Bytes: size})
+		return err
+	}
+	for _, t := range d.Catalog().Tables {
+		if err := add(t.FullName(), table.TableLayout(t)); err != nil {
+			return nil, err
+		}
+		for _, x := range t.Indexes {
+			if err := add(x.Name, table.IndexLayout(x)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list, nil
 }
