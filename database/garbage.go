@@ -20,14 +20,7 @@ const checkpointLife = 24 * time.Hour
 
 // collectGarbage removes, while the server runs, what no read can see any more.
 func (r *Registry) collectGarbage(ctx context.Context) {
-	tick := time.NewTicker(collectEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for sleep(ctx, collectEvery) {
 		if err := r.sweepOperations(); err != nil {
 			r.cfg.Log.Error("forget operations", "error", err)
 		}

@@ -15,14 +15,7 @@ const splitBySizeEvery = time.Minute
 
 // splitBySize splits, while the server runs, what has grown large.
 func (r *Registry) splitBySize(ctx context.Context) {
-	tick := time.NewTicker(splitBySizeEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for sleep(ctx, splitBySizeEvery) {
 		for _, d := range *r.databases.Load() {
 			if err := d.splits.SplitBySize(split.LargeBytes); err != nil && !d.Dropped() {
 				d.log().Error("split by size", slog.Any("error", err))
