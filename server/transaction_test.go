@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 func (h *harness) begin(ses string, o *spannerpb.TransactionOptions) []byte {
@@ -281,6 +283,33 @@ func TestPartitionedDML(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 	_, err = h.data.Commit(h.ctx, commitOf(ses, id))
 	h.fails(err, codes.FailedPrecondition)
+}
+
+// TestPartitionedDMLGoesOn: a statement that failed half way, and is sent again in its transaction, changes no row twice.
+func TestPartitionedDMLGoesOn(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	const rows = 1500
+	var all []*structpb.ListValue
+	for i := range rows {
+		all = append(all, list(fmt.Sprint(i), "a"))
+	}
+	all[1200] = list("1200", "bad")
+	h.insert(ses, all...)
+	id := h.begin(ses, &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_PartitionedDml_{PartitionedDml: &spannerpb.TransactionOptions_PartitionedDml{}}})
+	const update = "UPDATE Singers SET Name = IF(Name = 'bad', CAST(DIV(1, 0) AS STRING), Name || '+') WHERE true"
+	_, err := h.sql(ses, byID(id), 1, update)
+	h.fails(err, codes.OutOfRange)
+	repair := &spannerpb.Mutation{Operation: &spannerpb.Mutation_Update{Update: &spannerpb.Mutation_Write{
+		Table: "Singers", Columns: []string{"SingerId", "Name"}, Values: []*structpb.ListValue{list("1200", "a")}}}}
+	_, err = h.data.Commit(h.ctx, singleUse(ses, repair))
+	h.ok(err)
+	rs, err := h.sql(ses, byID(id), 1, update)
+	h.ok(err)
+	if n := rs.Stats.GetRowCountLowerBound(); n != rows {
+		t.Errorf("%d rows", n)
+	}
+	h.shows(ses, "SELECT Name, COUNT(*) FROM Singers GROUP BY Name", fmt.Sprintf("a+|%d", rows))
 }
 
 // TestEndedTransactionKeepsLittle: a transaction that has ended, however it did, is remembered without the answers of its statements.
