@@ -20,7 +20,7 @@ func accessesOf(p *plan.Plan) []*stats.Access {
 			if n.Table.Rows == nil {
 				read.scan(n)
 			}
-		case *plan.Mutate:
+		case *plan.DML:
 			if n.Kind == plan.Insert {
 				list = append(list, stats.NewAccess(stats.OpCheck, n.Table.FullName(), []string{stats.Exists}))
 			}

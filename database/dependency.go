@@ -15,7 +15,7 @@ func dependenciesOf(p *plan.Plan) *schema.Dependencies {
 			if n.Table.Rows == nil {
 				d.Read(n.Table, n.Index, n.Columns)
 			}
-		case *plan.Mutate:
+		case *plan.DML:
 			d.Write(n.Table, !onlyInserts(n))
 		}
 	})
@@ -23,7 +23,7 @@ func dependenciesOf(p *plan.Plan) *schema.Dependencies {
 }
 
 // onlyInserts reports whether a statement adds rows and leaves those alone that are there.
-func onlyInserts(n *plan.Mutate) bool {
+func onlyInserts(n *plan.DML) bool {
 	if n.Kind != plan.Insert || n.Conflict != nil && n.Conflict.Update {
 		return false
 	}

@@ -24,8 +24,8 @@ func Compile(p *plan.Plan, tables *table.Descriptors) (*Program, error) {
 	prog := &Program{plan: p, spools: p.Spools, spoolMakers: make([]maker, p.Spools), spoolWidths: make([]int, p.Spools)}
 	c := &compiler{prog: prog, tables: tables}
 	var err error
-	if m, ok := p.Root.(*plan.Mutate); ok {
-		if prog.mutate, err = c.mutation(m); err != nil {
+	if m, ok := p.Root.(*plan.DML); ok {
+		if prog.dml, err = c.dml(m); err != nil {
 			return nil, err
 		}
 		return prog, nil

@@ -18,7 +18,7 @@ type conflictCode struct {
 	where eval
 }
 
-func (c *compiler) conflict(n *plan.Mutate) (*conflictCode, error) {
+func (c *compiler) conflict(n *plan.DML) (*conflictCode, error) {
 	code := &conflictCode{node: n.Conflict}
 	any := !n.Conflict.Key && n.Conflict.Index == nil
 	code.key = n.Conflict.Key || any

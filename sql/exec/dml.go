@@ -12,9 +12,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// mutation is a compiled Mutate.
-type mutation struct {
-	node   *plan.Mutate
+// dmlCode is a compiled DML statement.
+type dmlCode struct {
+	node   *plan.DML
 	layout *table.Layout
 	tables *table.Descriptors
 	target *plan.Scan // see readRows
@@ -28,8 +28,8 @@ type mutation struct {
 	columns []plan.Column
 }
 
-func (c *compiler) mutation(n *plan.Mutate) (*mutation, error) {
-	m := &mutation{node: n, layout: table.TableLayout(n.Table), tables: c.tables, target: targetOf(n), columns: c.prog.plan.Columns}
+func (c *compiler) dml(n *plan.DML) (*dmlCode, error) {
+	m := &dmlCode{node: n, layout: table.TableLayout(n.Table), tables: c.tables, target: targetOf(n), columns: c.prog.plan.Columns}
 	var err error
 	if n.Input != nil {
 		if m.input, err = c.node(n.Input); err != nil {
@@ -58,11 +58,11 @@ func (c *compiler) mutation(n *plan.Mutate) (*mutation, error) {
 }
 
 // run collects what the statement changes, changes it, and keeps the rows of THEN RETURN.
-func (m *mutation) run(r *run) (Rows, error) {
+func (m *dmlCode) run(r *run) (Rows, error) {
 	if r.env.Writer == nil {
 		return nil, fmt.Errorf("run plan: DML without a writer")
 	}
-	d := &change{mutation: m, run: r, changes: table.NewChanges(r.env.Writer, m.tables, r.fns.Now)}
+	d := &change{dmlCode: m, run: r, changes: table.NewChanges(r.env.Writer, m.tables, r.fns.Now)}
 	d.out.width = len(m.returns)
 	r.target.scan = m.target
 	var err error
@@ -88,7 +88,7 @@ func (m *mutation) run(r *run) (Rows, error) {
 
 // change is one run of a DML statement.
 type change struct {
-	*mutation
+	*dmlCode
 	run     *run
 	changes *table.Changes
 	count   int64 // rows changed

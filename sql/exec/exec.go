@@ -22,8 +22,8 @@ func (p *Program) Run(ctx context.Context, env Env) (Rows, error) {
 		return k, nil
 	}
 	r := p.start(ctx, env, new(run))
-	if p.mutate != nil {
-		return p.mutate.run(r)
+	if p.dml != nil {
+		return p.dml.run(r)
 	}
 	root := p.root(r)
 	if err := root.open(r); err != nil {

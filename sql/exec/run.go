@@ -74,10 +74,10 @@ type maker func(r *run) operator
 // Program is a compiled plan, ready to run. It is immutable: many goroutines may run it at once.
 type Program struct {
 	plan *plan.Plan
-	// read is set for a plan that is a key read, root for every other query, mutate for DML.
-	read   *keyScan
-	root   maker
-	mutate *mutation
+	// read is set for a plan that is a key read, root for every other query, dml for DML.
+	read *keyScan
+	root maker
+	dml  *dmlCode
 	// roomSize, lazies and sets are what calls need in a run; subqueries are the subquery expressions; spools their number.
 	roomSize, lazies, sets, spools int
 	subqueries                     []*subqueryCode

@@ -20,7 +20,7 @@ type readRows struct {
 
 // targetOf finds the scan whose rows a statement changes. There is none if the rows come out of an index, or if
 // deleting one may delete others that are still to come.
-func targetOf(n *plan.Mutate) *plan.Scan {
+func targetOf(n *plan.DML) *plan.Scan {
 	if n.Input == nil || n.Kind == plan.Insert || n.Kind == plan.Delete && cascades(n.Table) {
 		return nil
 	}

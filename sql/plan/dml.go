@@ -8,7 +8,7 @@ import (
 
 func (p *planner) insert(s *tree.Insert) error {
 	p.statementHints(s.Hints)
-	m := &Mutate{Kind: Insert, Table: s.Table, Columns: s.Columns, Mode: s.Mode}
+	m := &DML{Kind: Insert, Table: s.Table, Columns: s.Columns, Mode: s.Mode}
 	for _, row := range s.Rows {
 		for _, e := range row {
 			if e != nil {
@@ -76,7 +76,7 @@ func (p *planner) conflict(s *tree.Conflict) (*Conflict, error) {
 }
 
 // finishDML plans what all DML has.
-func (p *planner) finishDML(m *Mutate, assert tree.Expr, r *tree.Returning) error {
+func (p *planner) finishDML(m *DML, assert tree.Expr, r *tree.Returning) error {
 	p.plan.Kind, p.plan.Root = m.Kind, m
 	var err error
 	if m.Assert, err = p.optional(p.fold(assert), slots{}); err != nil || r == nil {
@@ -122,7 +122,7 @@ func returned(r *tree.Returning) (columns []*schema.Column, out []tree.Col) {
 func (p *planner) update(s *tree.Update) error {
 	p.statementHints(s.Hints)
 	p.findWithsIn(s.Where)
-	m := &Mutate{Kind: Update, Table: s.Table}
+	m := &DML{Kind: Update, Table: s.Table}
 	scan := p.lowerTable(s.Scan)
 	scan.exclusive = true
 	key := p.keyColumns(scan)
@@ -187,7 +187,7 @@ func (p *planner) columnOf(s *scanRel, c *schema.Column) tree.Col {
 func (p *planner) delete(s *tree.Delete) error {
 	p.statementHints(s.Hints)
 	p.findWithsIn(s.Where)
-	m := &Mutate{Kind: Delete, Table: s.Table}
+	m := &DML{Kind: Delete, Table: s.Table}
 	scan := p.lowerTable(s.Scan)
 	scan.exclusive, scan.changed = true, p.options.Batch
 	out := p.keyColumns(scan)

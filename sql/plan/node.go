@@ -208,8 +208,8 @@ type SeekRange struct {
 	Like   bool
 }
 
-// Mutate is a DML statement. Its rows are those of THEN RETURN; without it there are none.
-type Mutate struct {
+// DML is a DML statement. Its rows are those of THEN RETURN; without it there are none.
+type DML struct {
 	Kind  Kind
 	Table *schema.Table
 	// Input makes the rows to write. INSERT: one value for each of Columns, of the rows of VALUES in Rows if Input is nil.
@@ -277,7 +277,7 @@ func (n *SetOp) Width() int     { return len(n.Types) }
 func (n *With) Width() int      { return n.Body.Width() }
 func (n *SpoolScan) Width() int { return len(n.Types) }
 func (n *Sample) Width() int    { return n.Input.Width() }
-func (n *Mutate) Width() int {
+func (n *DML) Width() int {
 	if n.Return == nil {
 		return 0
 	}

@@ -11,7 +11,7 @@ func Independent(n Node) bool { return len(freeRegisters(n)) == 0 }
 // Driving is the scan whose rows drive the whole statement: a partition of the
 // statement is a part of what it reads. Nil if there is none.
 func (p *Plan) Driving() *Scan {
-	if m, ok := p.Root.(*Mutate); ok {
+	if m, ok := p.Root.(*DML); ok {
 		if m.Input == nil {
 			return nil
 		}
@@ -140,7 +140,7 @@ func bindsParent(s, left *Scan) bool {
 
 // PartitionedDML says why a statement cannot run as partitioned DML, or nil: it must change rows of one table, each by itself.
 func (p *Plan) PartitionedDML() error {
-	m, ok := p.Root.(*Mutate)
+	m, ok := p.Root.(*DML)
 	if !ok || m.Kind == Insert || m.Return != nil || m.Assert != nil {
 		return usererror.PartitionedDMLStatement()
 	}

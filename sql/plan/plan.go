@@ -22,7 +22,7 @@ type Plan struct {
 	Columns []Column
 	// Params are the parameters that the statement uses; a run is given their values in this order.
 	Params []Param
-	// Root produces the result rows. For DML it is a *Mutate.
+	// Root produces the result rows. For DML it is a *DML.
 	Root Node
 	// Read is set if Root does no more than read keys of one table or index:
 	// its output columns are those of the result, in order. It is Root without what surrounds it.
@@ -79,7 +79,7 @@ func (p *Plan) Tables() []*schema.Table {
 		switch n := n.(type) {
 		case *Scan:
 			add(n.Table)
-		case *Mutate:
+		case *DML:
 			add(n.Table)
 		}
 	})

@@ -20,8 +20,8 @@ import (
 // one under it and the Serialize Result are where Spanner has them.
 func (p *Plan) Proto(stats func(Node) *structpb.Struct, literals map[string]value.Value) *spannerpb.QueryPlan {
 	w := &protoWriter{stats: stats, literals: literals}
-	if m, ok := p.Root.(*Mutate); ok {
-		w.mutate(m)
+	if m, ok := p.Root.(*DML); ok {
+		w.dml(m)
 	} else {
 		w.top(p.Root, w.results(p))
 	}
@@ -313,8 +313,8 @@ func (w *protoWriter) raw(n Node) *spannerpb.PlanNode {
 	return w.operator(n, "", func(in Node) *spannerpb.PlanNode { return w.raw(in) })
 }
 
-// mutate adds a DML statement.
-func (w *protoWriter) mutate(m *Mutate) {
+// dml adds a DML statement.
+func (w *protoWriter) dml(m *DML) {
 	op := map[Kind]string{Insert: "INSERT", Update: "UPDATE", Delete: "DELETE"}[m.Kind]
 	switch m.Mode {
 	case tree.InsertOrUpdate:

@@ -22,7 +22,7 @@ func (n *With) inputs() []Node {
 }
 func (n *SpoolScan) inputs() []Node { return nil }
 func (n *Sample) inputs() []Node    { return []Node{n.Input} }
-func (n *Mutate) inputs() []Node {
+func (n *DML) inputs() []Node {
 	if n.Input == nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (n *SetOp) exprs() []Expr     { return nil }
 func (n *With) exprs() []Expr      { return nil }
 func (n *SpoolScan) exprs() []Expr { return nil }
 func (n *Sample) exprs() []Expr    { return present(n.Size, n.Seed) }
-func (n *Mutate) exprs() []Expr {
+func (n *DML) exprs() []Expr {
 	var list []Expr
 	for _, r := range n.Rows {
 		list = append(list, present(r...)...)
