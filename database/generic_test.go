@@ -185,7 +185,7 @@ func (s *sharer) constant(line string) (name string, v value.Value, t *value.Typ
 	return strings.ToLower(name), rows.Values(nil)[0], stmt.Plan.Columns[0].Type, nil
 }
 
-// TestSharedPlansOfScripts runs the scripts of sql/exec and sql/analyze: whatever shares a plan gives what it gives by itself,
+// TestSharedPlansOfScripts runs the scripts of sql/exec and sql/analyze: a statement that shares a plan gives the same as prepared by itself,
 // errors and plans included, and so does the same with other literals.
 func TestSharedPlansOfScripts(t *testing.T) {
 	total := sharer{}

@@ -46,19 +46,19 @@ func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 	}, nil
 }
 
-// grouping is what both ways of grouping have.
+// grouping is what the two operators that group rows have in common.
 type grouping struct {
 	*aggregateCode
 	in  operator
 	key []value.Value
-	// held is by the groups there are, and what their aggregates collect.
+	// held is the memory of the groups and of what their aggregates collect.
 	held held
 	out  batch
 }
 
 func (g *grouping) close() error { return g.in.close() }
 
-// states begin the aggregates of a group.
+// states starts the aggregates of a new group.
 func (g *grouping) states() []aggState {
 	list := make([]aggState, len(g.aggs))
 	for i, a := range g.aggs {
@@ -259,7 +259,7 @@ func (o *hashOp) fill(r *run) error {
 	return nil
 }
 
-// mask makes o.key of all, with NULL for the keys that are not in the set.
+// mask sets o.key to the keys in all, with NULL for keys that are not in the grouping set.
 func (o *hashOp) mask(all []value.Value, set []int) {
 	for i, t := range o.types {
 		o.key[i] = value.Null(t.Kind)

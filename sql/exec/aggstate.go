@@ -18,7 +18,7 @@ type aggCode struct {
 	limit     eval
 	room      int
 	skipNulls bool // rows with a NULL argument do not count
-	defers    bool // errors are put off
+	defers    bool // an error becomes a value of a column: see deferredState
 }
 
 func (c *compiler) agg(n *plan.Agg) (*aggCode, error) {
@@ -51,7 +51,7 @@ type aggState interface {
 	result(r *run) (value.Value, error)
 }
 
-// start begins an aggregate whose memory h answers for.
+// start begins an aggregate. What it collects counts as memory of h.
 func (a *aggCode) start(h *held) aggState {
 	if a.defers {
 		return &deferredState{aggState: a.begin(h), null: value.Null(a.node.Func.Type.Kind)}
@@ -125,7 +125,7 @@ func (s *plainState) result(*run) (value.Value, error) { return s.state.Result()
 type selectiveState struct {
 	plainState
 	distinct *hashTable
-	rows     *sorter // arguments that wait for their order, or nil
+	rows     *sorter // the arguments of all rows, to be sorted at the end; nil without ORDER BY and LIMIT
 	extreme  value.Value
 	begun    bool // extreme is set
 	none     bool // the extreme is NaN
@@ -186,7 +186,7 @@ func (s *selectiveState) atExtreme(r *run, row []value.Value) (bool, error) {
 	return true, nil
 }
 
-// restart forgets the rows so far.
+// restart drops the rows so far, when a new extreme is found.
 func (s *selectiveState) restart(r *run) {
 	s.state = s.fn.New()
 	if s.distinct != nil {
@@ -220,10 +220,11 @@ func (s *selectiveState) result(r *run) (value.Value, error) {
 	return s.state.Result()
 }
 
-// deferredState is an aggregate that keeps its first error, until it is certain that somebody wants its result.
+// deferredState is an aggregate that keeps its first error instead of ending the statement. The error is raised if the statement uses the result:
+// see tree.AggCall.Failure.
 type deferredState struct {
 	aggState
-	null   value.Value // what is the result instead
+	null   value.Value // the result if there was an error
 	failed bool
 	kept   value.Value // the error
 }
@@ -248,7 +249,7 @@ func (s *deferredState) result(r *run) (value.Value, error) {
 	return s.null, nil
 }
 
-// keep keeps an error; one that must not wait comes back.
+// keep keeps an error. It returns an error that must end the statement at once.
 func (s *deferredState) keep(err error) error {
 	if err == nil {
 		return nil
@@ -261,7 +262,7 @@ func (s *deferredState) keep(err error) error {
 	return nil
 }
 
-// failure is the error that was kept, NULL if there was none.
+// failure is the error that was kept, as a value; NULL if there was none.
 func (s *deferredState) failure() value.Value {
 	if !s.failed {
 		return value.Null(value.Bytes)

@@ -10,13 +10,13 @@ type applyOp struct {
 	kind        plan.JoinKind
 	bind        []plan.Bind
 	left, right operator
-	nulls       []value.Value // a row of right that is not there
+	nulls       []value.Value // stand for a row of right where an outer join finds none
 	out         batch
 
 	outer   *batch // rows of left
-	at      int    // the current one
+	at      int    // the current row of outer
 	running bool   // right is open for the current row
-	matched bool   // it has made a row
+	matched bool   // right has made a row for the current row
 }
 
 func (c *compiler) apply(n *plan.Apply) (maker, error) {
@@ -71,7 +71,7 @@ func (o *applyOp) next(r *run) (*batch, error) {
 	return o.out.some(), nil
 }
 
-// advance stands on a row of left for which right is open; false at the end.
+// advance moves to the next row of left and opens right for it, unless right is still open; false at the end.
 func (o *applyOp) advance(r *run) (bool, error) {
 	if o.running {
 		return true, nil
@@ -114,7 +114,7 @@ func (o *applyOp) join(r *run, row []value.Value) error {
 	return nil
 }
 
-// test adds a row of left if right makes a row for it, or if it does not.
+// test adds a row of left if right makes a row for it (semi join), or if right makes none (anti join).
 func (o *applyOp) test(r *run, row []value.Value) error {
 	b, err := r.pull(o.right)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 )
 
 // Batches begin small, so that a query that wants one row does not compute a
-// thousand, and grow to where the cost of a pull no longer shows. Below a LIMIT they begin with one row: what is
-// read in a transaction is locked.
+// thousand. They grow until the cost of a pull no longer matters. Under a LIMIT they begin with one row, since
+// every row that is read in a read-write transaction is locked.
 const (
 	firstBatch   = 16
 	fullBatch    = 512
@@ -14,13 +14,13 @@ const (
 )
 
 // batch is rows in one flat slice: row i is vals[i*width : (i+1)*width]. It
-// belongs to the operator that returned it; whoever pulled it may change it
-// until the next pull.
+// belongs to the operator that returned it. The operator that pulled it may change it
+// until its next pull.
 type batch struct {
 	width, n int
 	vals     []value.Value
-	first    int // what target begins with
-	target   int // how many rows the owner puts in before it returns
+	first    int // the first value of target
+	target   int // how many rows the owner puts in before it returns the batch
 	dropped  int // rows, so far
 }
 
@@ -38,7 +38,7 @@ func (b *batch) row(i int) []value.Value {
 	return b.vals[i*b.width : (i+1)*b.width : (i+1)*b.width]
 }
 
-// begin empties the batch for the next pull; the one after that may be larger.
+// begin empties the batch for the next pull, and makes the batches after that larger.
 func (b *batch) begin() {
 	if b.n >= b.target && b.target < fullBatch {
 		b.target *= 2
@@ -50,13 +50,13 @@ func (b *batch) reset() { b.n, b.vals, b.target = 0, b.vals[:0], b.first }
 
 func (b *batch) full() bool { return b.n >= b.target }
 
-// add appends a row that is a and then c.
+// add appends a row: the values of a, followed by those of c.
 func (b *batch) add(a, c []value.Value) {
 	b.vals = append(append(b.vals, a...), c...)
 	b.n++
 }
 
-// grow appends a row and returns it; its values are whatever was there.
+// grow appends a row and returns it. Its values are not set: the caller sets them all.
 func (b *batch) grow() []value.Value {
 	at := len(b.vals)
 	if need := at + b.width; need <= cap(b.vals) {
@@ -82,7 +82,7 @@ func (b *batch) drop(r *run) error {
 // truncate keeps the first n rows.
 func (b *batch) truncate(n int) { b.n, b.vals = n, b.vals[:n*b.width] }
 
-// some is b, or nil if it is empty: what next returns.
+// some is what next returns: b, or nil if b is empty.
 func (b *batch) some() *batch {
 	if b.n == 0 {
 		return nil

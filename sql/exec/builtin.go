@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// builtin compiles the calls that most rows of most queries go through: three-valued logic and comparisons of the
-// common types. Nil leaves a call to sql/fn, which has the same functions for every type.
+// builtin compiles the most frequent calls: three-valued logic, and comparisons of common types. It returns nil for all other calls, which
+// sql/fn computes; sql/fn has these functions too, for every type.
 func (c *compiler) builtin(e *plan.Call) (eval, error) {
 	if e.Func.Safe || len(e.Lambdas) > 0 {
 		return nil, nil
@@ -92,7 +92,7 @@ func comparison(name string, k value.Kind, args []eval) eval {
 	default:
 		return nil
 	}
-	var less, equal, greater bool // which outcomes are TRUE
+	var less, equal, greater bool // the outcomes for which the comparison is TRUE
 	switch name {
 	case "$equal":
 		equal = true

@@ -15,7 +15,7 @@ type eval func(r *run, row []value.Value) (value.Value, error)
 type compiler struct {
 	prog   *Program
 	tables *table.Descriptors
-	// partial says that what is being compiled may be closed before its end, because of a LIMIT or EXISTS above it.
+	// partial says that a LIMIT or EXISTS above the node that is being compiled may close it before it has made all its rows.
 	partial bool
 }
 
@@ -104,7 +104,7 @@ func (c *compiler) bare(n plan.Node) (maker, error) {
 	return nil, fmt.Errorf("operator %T cannot run", n)
 }
 
-// exprs compiles each; nil stays nil.
+// exprs compiles expressions; nil stays nil.
 func (c *compiler) exprs(list []plan.Expr) ([]eval, error) {
 	out := make([]eval, len(list))
 	for i, e := range list {
@@ -123,7 +123,7 @@ func (c *compiler) optional(e plan.Expr) (eval, error) {
 	return c.expr(e)
 }
 
-// isTrue evaluates a condition; nil is TRUE.
+// isTrue evaluates a condition. A nil condition is TRUE.
 func isTrue(cond eval, r *run, row []value.Value) (bool, error) {
 	if cond == nil {
 		return true, nil

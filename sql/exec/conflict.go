@@ -11,8 +11,8 @@ import (
 // conflictCode is a compiled ON CONFLICT.
 type conflictCode struct {
 	node  *plan.Conflict
-	key   bool                // a row with the same primary key is a clash
-	index []*table.Projection // of unique indexes to the primary key: so is an entry with the same key
+	key   bool                // a row with the same primary key clashes
+	index []*table.Projection // from unique indexes, in which an entry with the same key clashes, to the primary key
 	old   *table.Projection
 	set   []eval // nil is DEFAULT
 	where eval
@@ -51,7 +51,7 @@ func keyColumns(t *schema.Table) []*schema.Column {
 	return list
 }
 
-// insertOrResolve inserts a row unless it clashes with one that is there; then ON CONFLICT says what happens.
+// insertOrResolve inserts a row, or does what ON CONFLICT says if the row clashes with an existing one.
 func (d *change) insertOrResolve(columns []*schema.Column, vals []value.Value) error {
 	row, err := d.changes.Propose(d.node.Table, columns, vals)
 	if err != nil {
@@ -80,7 +80,7 @@ func (d *change) insertOrResolve(columns []*schema.Column, vals []value.Value) e
 	return d.resolve(there, row)
 }
 
-// clash finds the key of a row that the new one clashes with.
+// clash finds the key of the existing row that the new row clashes with.
 func (d *change) clash(row []value.Value) (key []byte, ok bool, err error) {
 	if d.conflict.key {
 		key := d.layout.AppendKey(nil, keyOf(d.node.Table, row))
@@ -119,7 +119,7 @@ func (d *change) clashIn(p *table.Projection, row []value.Value) (key []byte, ok
 	return d.layout.AppendKey(nil, rows.Values(nil)), true, nil
 }
 
-// resolve updates the row at key.
+// resolve does DO UPDATE to the existing row at key.
 func (d *change) resolve(key []byte, proposed []value.Value) error {
 	rows := table.Read{Projection: d.conflict.old, Spans: []table.Span{{Start: key}}, Lock: table.LockExclusive}.Open(d.run.ctx, d.run.view)
 	defer rows.Close()

@@ -57,7 +57,7 @@ func (c *compiler) dml(n *plan.DML) (*dmlCode, error) {
 	return m, err
 }
 
-// run collects what the statement changes, changes it, and keeps the rows of THEN RETURN.
+// run collects the rows that the statement changes, changes them, and keeps the rows of THEN RETURN.
 func (m *dmlCode) run(r *run) (Rows, error) {
 	if r.env.Writer == nil {
 		return nil, fmt.Errorf("run plan: DML without a writer")
@@ -139,7 +139,7 @@ func (d *change) changed(row []value.Value, action string) error {
 	return d.returning(d.scratch, action)
 }
 
-// returning adds the row of THEN RETURN for a row of node.Return.Columns.
+// returning adds the row of THEN RETURN that is computed from row, which are the values of node.Return.Columns.
 func (d *change) returning(row []value.Value, action string) error {
 	made := d.out.grow()
 	for i, f := range d.returns {
@@ -156,7 +156,7 @@ func (d *change) returning(row []value.Value, action string) error {
 	return nil
 }
 
-// update changes the rows that the input names by key.
+// update changes the rows whose keys the input gives.
 func (d *change) update() error {
 	rows, n, err := d.collect()
 	if err != nil {
@@ -203,7 +203,7 @@ func (d *change) updateRow(key []byte, vals []value.Value) error {
 	return d.changed(row, "UPDATE")
 }
 
-// delete deletes the rows that the input names by key; what THEN RETURN wants of them follows the key.
+// delete deletes the rows whose keys the input gives. In a row of the input, the columns for THEN RETURN follow the key.
 func (d *change) delete() error {
 	rows, n, err := d.collect()
 	if err != nil {
@@ -234,7 +234,7 @@ func (d *change) delete() error {
 	return nil
 }
 
-// stored is a row of the table as it is stored: as the input read it, or else read again.
+// stored is a stored row of the table: as the scan of the input has read it, or else read again.
 func (d *change) stored(key []byte) (table.Stored, bool, error) {
 	if s, ok := d.run.target.take(key); ok {
 		return s, true, nil
@@ -262,14 +262,14 @@ func (d *change) insert() error {
 
 // insertValues computes all rows before it inserts the first.
 func (d *change) insertValues() error {
-	var shapes columnShapes
+	var lists givenColumns
 	type inserted struct {
 		columns []*schema.Column
 		vals    []value.Value
 	}
 	rows := make([]inserted, 0, len(d.rows))
 	for _, evals := range d.rows {
-		row := inserted{columns: shapes.without(d.node.Columns, evals), vals: make([]value.Value, 0, len(evals))}
+		row := inserted{columns: lists.of(d.node.Columns, evals), vals: make([]value.Value, 0, len(evals))}
 		for _, f := range evals {
 			if f == nil {
 				continue
@@ -290,15 +290,16 @@ func (d *change) insertValues() error {
 	return nil
 }
 
-// columnShapes are the lists of columns that rows of VALUES give, DEFAULTs left out: one slice for each.
-type columnShapes []columnShape
+// givenColumns are the lists of columns for which rows of VALUES give a value other than DEFAULT. Rows that give the same columns share a
+// slice, so that table works out once what follows from the list.
+type givenColumns []columnList
 
-type columnShape struct {
-	missing string // a byte for each column, 1 if it is DEFAULT
+type columnList struct {
+	missing string // a byte for each column of the statement, 1 if it is DEFAULT
 	columns []*schema.Column
 }
 
-func (s *columnShapes) without(columns []*schema.Column, evals []eval) []*schema.Column {
+func (g *givenColumns) of(columns []*schema.Column, evals []eval) []*schema.Column {
 	if !slices.ContainsFunc(evals, func(f eval) bool { return f == nil }) {
 		return columns
 	}
@@ -308,19 +309,19 @@ func (s *columnShapes) without(columns []*schema.Column, evals []eval) []*schema
 			missing[i] = 1
 		}
 	}
-	for _, have := range *s {
+	for _, have := range *g {
 		if have.missing == string(missing) {
 			return have.columns
 		}
 	}
-	shape := columnShape{missing: string(missing)}
+	list := columnList{missing: string(missing)}
 	for i, c := range columns {
 		if missing[i] == 0 {
-			shape.columns = append(shape.columns, c)
+			list.columns = append(list.columns, c)
 		}
 	}
-	*s = append(*s, shape)
-	return shape.columns
+	*g = append(*g, list)
+	return list.columns
 }
 
 func (d *change) insertRow(columns []*schema.Column, vals []value.Value) error {

@@ -2,13 +2,13 @@
 // each other, expressions are compiled once per plan to closures over slots of
 // such rows.
 //
-// A run belongs to one goroutine. What a plan compiles to is shared by all runs
-// of it; what a run computes (hash tables, sorted rows, subqueries' results)
+// A Program is a compiled plan, which all runs share. A run belongs to one
+// goroutine. What it computes (hash tables, sorted rows, subqueries' results)
 // lives in its operators and ends with it. Scan, filter and projection allocate
 // nothing per row.
 //
-// A plan that only reads keys never meets an operator: its rows are those of
-// table, down to the bytes on the wire.
+// A plan that only reads keys runs without operators: its rows are those of
+// package table, down to the bytes on the wire.
 //
 // DML collects what it will change before it changes anything, so that it
 // never sees its own writes.

@@ -30,7 +30,7 @@ type Rows interface {
 	Next() (bool, error)
 	// AppendWire appends the row as elements of google.spanner.v1.PartialResultSet.values.
 	AppendWire(dst []byte) []byte
-	// DataSize is how many bytes of data AppendWire has appended so far: those of the values, not of their coding.
+	// DataSize is the size in bytes of the values that AppendWire has appended so far, without their wire coding.
 	DataSize() int64
 	// Values appends the row's values.
 	Values(dst []value.Value) []value.Value
@@ -47,7 +47,7 @@ type Rows interface {
 type Stats struct {
 	RowsScanned  int64 // read from tables and indexes
 	RowsReturned int64
-	Mutations    int64 // that DML counts against the limit of a commit
+	Mutations    int64 // that DML adds to those that a commit limits
 	MemoryPeak   int64 // bytes of the rows that were kept at once; see MaxMemory
 	BytesWritten int64 // by DML, index entries included
 	Written      []table.Written
@@ -55,11 +55,11 @@ type Stats struct {
 	Nodes map[plan.Node]*NodeStats
 }
 
-// NodeStats is what one operator of a plan has cost, what feeds it included.
+// NodeStats is what one operator of a plan has cost, its inputs included.
 type NodeStats struct {
-	Scan       bool  // it is one
-	Rows       int64 // that it produced
-	Scanned    int64 // that it read, of a Scan
+	Scan       bool  // the operator is a Scan
+	Rows       int64 // that the operator produced
+	Scanned    int64 // rows that a Scan read
 	Executions int64
 	Latency    time.Duration
 }

@@ -108,7 +108,7 @@ func (q *operatorRows) Close() error {
 	return err
 }
 
-// keyRows are the rows of a key read: those of table, with nothing between.
+// keyRows are the rows of a key read. They are those of package table; no operator runs.
 type keyRows struct {
 	*table.Rows
 	run      run

@@ -40,7 +40,7 @@ func (c *compiler) expr(e plan.Expr) (eval, error) {
 	return nil, fmt.Errorf("expression %T cannot run", e)
 }
 
-// reserve keeps n values of a run's room for one call.
+// reserve sets n values of a run's room aside for the arguments of one call.
 func (c *compiler) reserve(n int) int {
 	at := c.prog.roomSize
 	c.prog.roomSize += n
@@ -71,7 +71,7 @@ func (c *compiler) call(e *plan.Call) (eval, error) {
 	return bounded(e, c.strict(f, args)), nil
 }
 
-// strict calls a function with all of its arguments computed.
+// strict compiles a call of a function that wants all its arguments computed.
 func (c *compiler) strict(f *fn.Scalar, args []eval) eval {
 	at, n := c.reserve(len(args)), len(args)
 	return func(r *run, row []value.Value) (value.Value, error) {
@@ -87,7 +87,8 @@ func (c *compiler) strict(f *fn.Scalar, args []eval) eval {
 	}
 }
 
-// lazyArgs are the arguments of a lazy function over the row at hand. Each call has one of its own in a run.
+// lazyArgs are the arguments of a call of a lazy function, which computes those that it needs over the current row. A run has one for
+// each call in the statement.
 type lazyArgs struct {
 	run  *run
 	row  []value.Value
@@ -107,7 +108,7 @@ func (c *compiler) lazy(f *fn.Scalar, args []eval) eval {
 	}
 }
 
-// lambda is a function argument, bound to a row.
+// lambda is a lambda argument over the current row.
 type lambda struct {
 	run       *run
 	row       []value.Value
@@ -122,7 +123,7 @@ func (l *lambda) Apply(args []value.Value) (value.Value, error) {
 	return l.body(l.run, l.row)
 }
 
-// higher calls a function of which some arguments are functions.
+// higher compiles a call of a function that takes lambdas.
 func (c *compiler) higher(f *fn.Scalar, e *plan.Call, args []eval) (eval, error) {
 	var plain []eval
 	for _, a := range args {

@@ -36,7 +36,7 @@ import (
 //	both [sorted]   the plan, then the rows
 //	profile         a query's plan with what each operator produced
 //	exec            DML statements, each ending in a line with a semicolon, in a transaction that commits if all succeed
-//	locks           which rows and index entries nobody else can write after the statement, in an open transaction
+//	locks           which rows and index entries other transactions cannot write after the statement, in an open transaction
 //	partition       whether the statement can be partitioned, and the rows of two partitions of it
 //	pdml            whether the statement can run as partitioned DML, and what it goes over
 //

@@ -12,9 +12,9 @@ type hashJoinCode struct {
 	leftKeys, rightKeys []eval
 	cond                eval
 	keyTypes            []*value.Type
-	leftNulls           []value.Value // a row of left, or right, that is not there
+	leftNulls           []value.Value // leftNulls and rightNulls stand for a missing row in an outer join
 	rightNulls          []value.Value
-	constant            bool // right is the same in all openings of a run
+	constant            bool // right refers to no enclosing row, so that its table serves all openings in a run
 }
 
 func (c *compiler) hashJoin(n *plan.HashJoin) (maker, error) {
@@ -60,7 +60,7 @@ type hashJoinOp struct {
 	rows         []value.Value // of build, flat, one for each entry of table
 	loose        []value.Value // rows of build with a NULL key, for a full join
 	held         held
-	seen         []bool // entries that have matched, for a full join
+	seen         []bool // whether the entry has matched, for a full join
 	key, joined  []value.Value
 	out          batch
 
@@ -69,7 +69,7 @@ type hashJoinOp struct {
 	entry int // of table to look at next for the current row; -1: none
 	begun bool
 	hit   bool // the current row has matched
-	rest  int  // entries handled after the last row of probe, for a full join
+	rest  int  // how many entries were checked for a match after the last row of probe, for a full join
 	ended bool
 }
 
@@ -93,7 +93,7 @@ func (o *hashJoinOp) close() error {
 	return err
 }
 
-// fill makes the table.
+// fill puts the rows of build in the table.
 func (o *hashJoinOp) fill(r *run) error {
 	o.table = newHashTable(o.keyTypes)
 	o.rows, o.loose = nil, nil
@@ -120,7 +120,7 @@ func (o *hashJoinOp) fill(r *run) error {
 	return err
 }
 
-// keyOf computes the join key of a row in o.key; whole is false if it equals nothing.
+// keyOf computes the join key of a row into o.key. whole is false if it contains NULL or NaN, and so equals no other key.
 func (o *hashJoinOp) keyOf(r *run, keys []eval, row []value.Value) (whole bool, err error) {
 	for i, f := range keys {
 		v, err := f(r, row)
@@ -219,7 +219,7 @@ func (o *hashJoinOp) match(r *run) error {
 	return nil
 }
 
-// finish adds what a row of probe makes beside its matches.
+// finish adds the row that a row of probe makes after its matches: in an outer join if it has none, in a semi or anti join itself.
 func (o *hashJoinOp) finish(row []value.Value) {
 	o.begun = false
 	switch o.node.Kind {

@@ -6,8 +6,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// hashTable numbers rows of key values: equal rows (as GROUP BY sees it) that
-// are added have chains in the order they came.
+// hashTable numbers entries in the order in which they are added. Each has a key
+// of several values. Entries with equal keys (as GROUP BY compares) form a chain in that order.
 type hashTable struct {
 	types []*value.Type
 	seed  maphash.Seed

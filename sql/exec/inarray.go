@@ -5,19 +5,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// fewElements are compared with one by one: that takes less than to hash x.
+// fewElements is up to how many elements x is compared with each of them, which takes less time than hashing x.
 const fewElements = 8
 
 // elementSet is the array of "x IN UNNEST(array)" in one run.
 type elementSet struct {
-	table *hashTable // nil before the first row asks, and for few elements
+	table *hashTable // nil before the first row, and for few elements
 	few   bool
 	null  bool // an element is NULL
 }
 
-// inArray compiles x IN UNNEST(array) for an array that is the same in the whole run: it is made a set when the first row
-// asks, so that each row looks up where it would otherwise compare itself with every element. Any other array, and elements
-// in which a NULL may stand inside, stay with compare.
+// inArray compiles x IN UNNEST(array) for an array that is the same for all rows of a run. The first row makes it a set, in which each
+// row looks x up, instead of comparing x with every element. Other arrays, and elements that may contain a NULL, are
+// compared one by one by compare.
 func (c *compiler) inArray(e *plan.Call, compare eval) (eval, error) {
 	t := e.Args[0].Type()
 	if t.Kind == value.Struct || t.Kind == value.Array || e.Args[1].Type().Elem.Kind != t.Kind {

@@ -6,7 +6,7 @@ import "github.com/crowfoot-db/crowfoot/sql/plan"
 type limitOp struct {
 	in            operator
 	count, offset eval
-	skip, left    int64 // left -1: all
+	skip, left    int64 // rows still to skip, and then to pass; left is -1 for all
 }
 
 func (c *compiler) limit(n *plan.Limit) (maker, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// MaxMemory is how many bytes the rows may take that a run keeps: those to be sorted, in hash tables, of groups, of
-// named subqueries, to be changed by DML. Spanner has such a limit too and does not publish it
+// MaxMemory bounds the memory of the rows that a run keeps, in bytes: rows to be sorted, in hash tables, of groups, of
+// named subqueries, and rows that DML will change. Spanner has such a limit too and does not publish it
 // (https://cloud.google.com/spanner/docs/introspection/query-statistics, AVG_MEMORY_USAGE_PERCENTAGE). There is no spilling to disk,
 // and one query must not take the memory of a server that others use.
 const MaxMemory = 1 << 30
@@ -18,13 +18,13 @@ const MaxMemory = 1 << 30
 // (https://cloud.google.com/spanner/quotas#query_limits has 10 MiB for a column's value, and 100 MiB for a commit).
 const maxValueBytes = 100 << 20
 
-// memory is what the rows kept in a run take.
+// memory counts the bytes of the rows that a run keeps.
 type memory struct{ now, peak int64 }
 
-// held is the part of a run's memory that one operator answers for.
+// held is the part of a run's memory that one operator keeps.
 type held int64
 
-// rowOverhead is what a row costs in the tables that find it.
+// rowOverhead is an estimate of what a row takes beside its values, such as its entry in a hash table.
 const rowOverhead = 16
 
 // keep adds a row to what h holds.
@@ -56,7 +56,7 @@ func (m *memory) release(h *held) {
 	*h = 0
 }
 
-// shrink keeps a share of what h holds.
+// shrink gives back all but a share of what h holds.
 func (m *memory) shrink(h *held, share float64) {
 	less := held(float64(*h) * (1 - share))
 	*h -= less
@@ -65,7 +65,7 @@ func (m *memory) shrink(h *held, share float64) {
 
 const valueBytes = int64(unsafe.Sizeof(value.Value{}))
 
-// footprint is the bytes of a value with what it refers to.
+// footprint is the size of a value in bytes, with the text or list that it refers to.
 func footprint(v value.Value) int64 {
 	if v.IsNull() {
 		return valueBytes
@@ -83,7 +83,8 @@ func footprint(v value.Value) int64 {
 	return valueBytes
 }
 
-// bounded refuses what a call has made if it is too large. Only functions whose result can be larger than their arguments need it.
+// bounded refuses the result of a call if it is larger than maxValueBytes. Only functions whose result can be larger than their arguments need
+// it.
 func bounded(e *plan.Call, f eval) eval {
 	limit := maxValueBytes
 	switch e.Func.Type.Kind {

@@ -6,7 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 )
 
-// meter measures an operator, what feeds it included.
+// meter measures an operator, its inputs included.
 type meter struct {
 	operator
 	stats *NodeStats
@@ -49,7 +49,7 @@ func (m *meter) measure(r *run, f func() error) error {
 	return err
 }
 
-// now is the time by the run's clock; without one, time stands still.
+// now is the time by the run's clock, or the zero time if it has none.
 func (r *run) now() time.Time {
 	if r.env.Clock == nil {
 		return time.Time{}

@@ -28,7 +28,7 @@ func (s *NodeStats) proto() *structpb.Struct {
 	fields := map[string]*structpb.Value{
 		"rows":    total(count(s.Rows), "rows"),
 		"latency": total(Msecs(s.Latency), "msecs"),
-		// The executor does its work on the caller's goroutine: time passed is time spent, but for waiting.
+		// A run works on one goroutine, so its CPU time is at most the time that passed.
 		"cpu_time":          total(Msecs(s.Latency), "msecs"),
 		"execution_summary": object(map[string]*structpb.Value{"num_executions": structpb.NewStringValue(count(s.Executions))}),
 	}

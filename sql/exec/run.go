@@ -18,7 +18,7 @@ type run struct {
 	view   table.View
 	fns    *fn.Context
 	params []value.Value
-	// registers are columns of enclosing rows; room is where calls put their arguments, each at a place of its own.
+	// registers hold columns of enclosing rows. room holds the arguments of calls; each call has a place of its own.
 	registers, room []value.Value
 	lazies          []lazyArgs
 	sets            []elementSet
@@ -78,10 +78,10 @@ type Program struct {
 	read *keyScan
 	root maker
 	dml  *dmlCode
-	// roomSize, lazies and sets are what calls need in a run; subqueries are the subquery expressions; spools their number.
+	// roomSize, lazies, sets and spools are how many of these a run needs; subqueries are the subquery expressions.
 	roomSize, lazies, sets, spools int
 	subqueries                     []*subqueryCode
-	// spoolMakers are the plans of spools, spoolWidths the widths of their rows, by number.
+	// spoolMakers make the inputs of spools, and spoolWidths are the widths of their rows, by the spool's number.
 	spoolMakers []maker
 	spoolWidths []int
 }
@@ -93,7 +93,7 @@ func (r *run) cost() Stats {
 	return s
 }
 
-// noContext is what functions know in a run that was told nothing.
+// noContext is the context of functions in a run without Env.Functions.
 var noContext = &fn.Context{}
 
 // start begins a run in r.

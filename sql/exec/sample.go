@@ -63,7 +63,7 @@ func (o *sampleOp) open(r *run) error {
 	return o.fill(r, v.AsInt64())
 }
 
-// source is the randomness of the sample: that of REPEATABLE, or the run's own.
+// source is the source of randomness: seeded by REPEATABLE, or the run's own.
 func (o *sampleOp) source(r *run) (rand.Source, error) {
 	var seed [16]byte
 	if o.seed != nil {

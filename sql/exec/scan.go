@@ -14,9 +14,9 @@ type keyScan struct {
 	seeks      []seekCode
 	residual   eval
 	limit      eval
-	// partial says that the scan may be closed before its end.
+	// partial says that the scan may be closed before it has read all its rows.
 	partial bool
-	// point are the values of the whole key, if the scan reads one row at most.
+	// point computes the values of the whole key, if the scan reads one row at most; else nil.
 	point []partCode
 }
 
@@ -43,7 +43,7 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 	return s, err
 }
 
-// place is where a scan reads in one opening. A point lies in the memory of the place itself.
+// place is what a scan reads in one opening. The key of a point lies in the place itself, which saves an allocation.
 type place struct {
 	spans []table.Span
 	limit int64 // rows wanted, -1 for all
@@ -54,7 +54,7 @@ type place struct {
 	bytes [64]byte
 }
 
-// locate finds where to read now.
+// locate computes the place from parameters and enclosing rows.
 func (s *keyScan) locate(r *run, p *place) error {
 	p.limit = -1
 	if s.limit != nil {
@@ -116,7 +116,7 @@ func (s *keyScan) ranges(r *run) ([]table.Span, error) {
 	return s.projection.Spans(set)
 }
 
-// read is the read of a place.
+// read is what package table is asked to read for a place.
 func (s *keyScan) read(p *place) table.Read {
 	read := table.Read{Projection: s.projection, Reverse: s.node.Reverse, Spans: p.spans, Limit: s.stored(p), Partial: s.partial}
 	if s.node.Exclusive {
@@ -125,7 +125,7 @@ func (s *keyScan) read(p *place) table.Read {
 	return read
 }
 
-// stored is how many stored rows are wanted, 0 for all.
+// stored is how many stored rows are to be read at most, 0 for all.
 func (s *keyScan) stored(p *place) int64 {
 	if p.limit > 0 && s.residual == nil {
 		return p.limit
@@ -153,7 +153,7 @@ type scanOp struct {
 	*keyScan
 	place place
 	rows  *table.Rows
-	left  int64 // rows still wanted, -1 for all
+	left  int64 // how many more rows are wanted, -1 for all
 	out   batch
 }
 

@@ -13,7 +13,7 @@ import (
 // seekCode is a compiled Seek.
 type seekCode struct {
 	key      []schema.KeyPart
-	declared int // parts of a key that is given whole
+	declared int // how many parts a user's whole key has
 	parts    []partCode
 	bounds   *rangeCode
 	tuples   *plan.SeekTuples
@@ -81,8 +81,8 @@ func (s *seekCode) add(r *run, set *table.KeySet) error {
 	return s.addParts(r, set, nil, 0)
 }
 
-// addParts adds all keys that begin with prefix, which binds the parts before i. Where a part may be several values, each
-// of them gets a prefix of its own.
+// addParts adds all keys that begin with prefix, which holds the parts before i. If a part may be one of several values, a prefix is made for
+// each of them.
 func (s *seekCode) addParts(r *run, set *table.KeySet, prefix []value.Value, i int) error {
 	for ; i < len(s.parts); i++ {
 		p := &s.parts[i]
@@ -139,7 +139,7 @@ func (s *seekCode) addEach(r *run, set *table.KeySet, prefix []value.Value, i in
 	return nil
 }
 
-// equalsNothing: NULL and NaN are equal to no value, themselves included.
+// equalsNothing says whether v is NULL or NaN, which are equal to no value, not even to themselves.
 func equalsNothing(v value.Value) bool {
 	if v.IsNull() {
 		return true
@@ -209,7 +209,7 @@ func (s *seekCode) addPrefix(r *run, set *table.KeySet, prefix []value.Value) er
 	return nil
 }
 
-// bounds are a range of one key part, in the order of values; nil is no bound.
+// bounds are the ends of a range of one key part; nil if the range is open at that end.
 type bounds struct {
 	low, high         *value.Value
 	lowOpen, highOpen bool
@@ -219,7 +219,7 @@ type bounds struct {
 func (c *rangeCode) compute(r *run, k value.Kind) (b bounds, ok bool, err error) {
 	least := value.Null(k)
 	if c.high != nil && (k == value.Float64 || k == value.Float32) {
-		least = nan(k) // less than nothing, but stands between NULL and the numbers
+		least = nan(k) // stands between NULL and the numbers in a key, though it is less than no number
 	}
 	b.low, b.lowOpen = &least, true
 	if c.prefix != nil {
@@ -249,7 +249,7 @@ func nan(k value.Kind) value.Value {
 	return value.OfFloat64(math.NaN())
 }
 
-// prefixed bounds a part by what it begins with.
+// prefixed narrows bounds to values that begin with a prefix.
 func (c *rangeCode) prefixed(r *run, b bounds) (bounds, bool, error) {
 	v, err := c.prefix(r, nil)
 	if err != nil || v.IsNull() {

@@ -6,13 +6,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// setOp is INTERSECT and EXCEPT: it counts the rows of right and passes those of left that the counts let through.
+// setOp is INTERSECT and EXCEPT. It counts how often right has each row, and by that decides which rows of left pass.
 type setOp struct {
 	node        *plan.SetOp
 	left, right operator
 	table       *hashTable
 	counts      []int64 // how often right has each row of table
-	passed      []bool  // rows that a DISTINCT operation has passed
+	passed      []bool  // which rows of table a DISTINCT operation has passed already
 	held        held
 }
 
@@ -92,7 +92,7 @@ func (o *setOp) next(r *run) (*batch, error) {
 	}
 }
 
-// passes decides about the next row of left.
+// passes says whether the next row of left passes.
 func (o *setOp) passes(r *run, row []value.Value) (bool, error) {
 	entry, err := o.entry(r, row)
 	if err != nil {

@@ -22,7 +22,7 @@ func (o *unitOp) next(*run) (*batch, error) {
 	return &o.out, nil
 }
 
-// emptyOp makes no row.
+// emptyOp makes no rows.
 type emptyOp struct{}
 
 func (emptyOp) open(*run) error           { return nil }
@@ -86,7 +86,7 @@ func keep(r *run, b *batch, cond eval) error {
 	return nil
 }
 
-// computeOp makes a new row of each.
+// computeOp makes a new row of each row of its input.
 type computeOp struct {
 	in    operator
 	exprs []eval
@@ -185,7 +185,7 @@ func (o *unionOp) close() error {
 	return err
 }
 
-// nullsOf is a row of NULLs of these types.
+// nullsOf is a row of NULLs, one for each type.
 func nullsOf(types []*value.Type) []value.Value {
 	row := make([]value.Value, len(types))
 	for i, t := range types {

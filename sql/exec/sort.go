@@ -19,7 +19,7 @@ type ordering struct {
 	tags  []collation
 }
 
-// collation is how strings of a key compare; the zero one is by code point.
+// collation is how strings of a key compare. The zero value compares by code point.
 type collation struct {
 	tag     language.Tag
 	options []collate.Option
@@ -148,7 +148,7 @@ func (s *sorter) reset(r *run, limit int64) {
 
 func (s *sorter) add(r *run, row []value.Value) error { return s.addBy(r, row, row) }
 
-// addBy adds stored, sorted by the keys of row.
+// addBy adds the row stored, which is sorted by keys that are computed from row.
 func (s *sorter) addBy(r *run, stored, row []value.Value) error {
 	var err error
 	if s.keys, err = s.append(r, s.keys, row); err != nil {
@@ -180,7 +180,7 @@ func (s *sorter) sort() {
 	})
 }
 
-// cut keeps the first limit rows.
+// cut keeps the first limit rows in order, and drops the others.
 func (s *sorter) cut() {
 	if s.limit < 0 || int64(len(s.order)) <= s.limit {
 		return

@@ -5,7 +5,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// spool keeps the rows of a named subquery in a run.
+// spool holds the rows of a named subquery in a run.
 type spool struct {
 	op       operator
 	rows     []value.Value // flat
@@ -14,7 +14,7 @@ type spool struct {
 	filled   bool
 }
 
-// withOp opens the spools of its body anew.
+// withOp is a With. When it is opened, it empties the spools whose rows depend on the enclosing row.
 type withOp struct {
 	operator
 	dependent []int // spools whose rows change with the enclosing row
@@ -47,7 +47,7 @@ func (o *withOp) open(r *run) error {
 	return o.operator.open(r)
 }
 
-// fill computes the rows of a spool, if they are not there.
+// fill computes the rows of a spool, unless it has them.
 func (r *run) fill(number int) (*spool, error) {
 	s := &r.spools[number]
 	if s.filled {

@@ -47,7 +47,7 @@ func (c *compiler) subquery(e *plan.Subquery) (eval, error) {
 	return code.eval, nil
 }
 
-// start binds the row at hand and gives the state of the subquery.
+// start sets the registers of the subquery from the current row, and returns its state.
 func (q *subqueryCode) start(r *run, row []value.Value) *subqueryState {
 	s := &r.subqueries[q.number]
 	if s.op == nil {
@@ -77,7 +77,7 @@ func (q *subqueryCode) compute(r *run, op operator) (value.Value, error) {
 		return exists(r, op)
 	case tree.ArraySubquery:
 		elems := []value.Value{}
-		var h held // until the array is somebody else's
+		var h held // released when the array is returned, for the operator that keeps it counts it
 		defer r.memory.release(&h)
 		err := drain(r, op, func(row []value.Value) error {
 			elems = append(elems, row[0])
@@ -137,7 +137,7 @@ func (q *subqueryCode) evalIn(r *run, row []value.Value) (value.Value, error) {
 	return value.OfBool(false), nil
 }
 
-// searchNested compares with each value: NULLs inside ARRAYs and STRUCTs make an answer NULL.
+// searchNested compares x with each value. NULLs within ARRAYs and STRUCTs can make a comparison NULL.
 func (q *subqueryCode) searchNested(s *subqueryState, x value.Value) value.Value {
 	unknown := s.hasNull
 	for i := range s.set.len() {

@@ -8,18 +8,18 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// readRows are rows of the table that UPDATE or DELETE changes, as its input
-// has read them from the table, locked exclusively, and in that order: they need not be
-// read again to be changed. What lies between the scan and the change may drop
-// rows; if it puts them into another order they are read again after all.
+// readRows are stored rows of the table that UPDATE or DELETE changes, in the
+// order in which the statement's scan has read and locked them, so that they need not be
+// read again. Operators between the scan and the change may drop rows. If they
+// change the order of rows, the rows are read again after all.
 type readRows struct {
 	scan *plan.Scan // whose rows these are; nil if they are not kept
 	rows []table.Stored
 	held held
 }
 
-// targetOf finds the scan whose rows a statement changes. There is none if the rows come out of an index, or if
-// deleting one may delete others that are still to come.
+// targetOf finds the scan whose rows a statement changes. It is nil if the rows come from an index, or if
+// deleting a row may delete other rows of the scan.
 func targetOf(n *plan.DML) *plan.Scan {
 	if n.Input == nil || n.Kind == plan.Insert || n.Kind == plan.Delete && cascades(n.Table) {
 		return nil
@@ -36,7 +36,7 @@ func targetOf(n *plan.DML) *plan.Scan {
 	return found[0]
 }
 
-// cascades says whether rows of other tables, or others of this one, go with a row.
+// cascades says whether deleting a row may delete other rows, of this table or others.
 func cascades(t *schema.Table) bool {
 	for _, child := range t.Children {
 		if child.Interleave == schema.InterleaveCascade {
@@ -56,7 +56,7 @@ func (t *readRows) add(r *run, s table.Stored) error {
 	return r.memory.keepBytes(&t.held, rowOverhead+int64(len(s.Key)+len(s.Value)))
 }
 
-// take finds the row with a key behind the one taken last.
+// take finds the row with a key among those after the row that was taken last.
 func (t *readRows) take(key []byte) (table.Stored, bool) {
 	for len(t.rows) > 0 {
 		s := t.rows[0]

@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// unnestOp runs through arrays.
+// unnestOp makes a row for each element of arrays.
 type unnestOp struct {
 	node   *plan.Unnest
 	in     operator
