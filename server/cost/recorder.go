@@ -101,7 +101,8 @@ func (r *Recorder) LockWait() time.Duration {
 	return r.locks.transaction.LockWait() - r.locks.before
 }
 
-// WaitForClient calls send, which may have to wait until the client reads: that is no CPU time. The first message of a reply finds room always.
+// WaitForClient calls send, which may have to wait until the client reads. The CPU meter pauses meanwhile. The first message of a reply always
+// fits into the client's window and is sent without a pause.
 func (r *Recorder) WaitForClient(send func() error) error {
 	if r.Wire.Messages <= 1 {
 		return send()

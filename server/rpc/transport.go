@@ -18,8 +18,8 @@ type Transport interface {
 	// fails if the client went away.
 	SetHeader(name, value string)
 	SetTrailer(name, value string)
-	// Send sends a message of a streamed reply: a proto.Message, or a *Frame, which belongs to the transport from then on. What may have
-	// to wait for the client it does in the call's Recorder.WaitForClient. Its error is one that status.IsForUser.
+	// Send sends a message of a streamed reply: a proto.Message, or a *Frame, which belongs to the transport from then on. It must call
+	// Recorder.WaitForClient for what may have to wait until the client reads. Its errors are for users, see status.IsForUser.
 	Send(m any) error
 }
 
