@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -84,7 +83,10 @@ func checkText(a *Analyzer, sql string) error {
 	return nil
 }
 
-var randomTexts = flag.Int("texts", 500, "how many texts TestRandomTexts makes")
+var (
+	randomTexts = flag.Int("texts", 500, "how many texts TestRandomTexts makes")
+	randomSeed  = flag.Uint64("seed", 1, "of TestRandomTexts")
+)
 
 // TestRandomTexts does what FuzzStatement does without its instrumentation, which for the library takes minutes and gigabytes to
 // build: it takes tokens of the golden statements away, doubles, swaps and mixes them.
@@ -101,8 +103,7 @@ func TestRandomTexts(t *testing.T) {
 		texts = append(texts, tokens)
 		pool = append(pool, tokens...)
 	}
-	seed := uint64(time.Now().UnixNano())
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(*randomSeed, 0))
 	trees := 0
 	for i := range *randomTexts {
 		tokens := slices.Clone(texts[random.IntN(len(texts))])
@@ -111,7 +112,7 @@ func TestRandomTexts(t *testing.T) {
 		}
 		sql := strings.Join(tokens, "")
 		if err := checkText(a, sql); err != nil {
-			t.Errorf("seed %d, text %d: %q: %.2000v", seed, i, sql, err)
+			t.Errorf("seed %d, text %d: %q: %.2000v", *randomSeed, i, sql, err)
 		}
 		if _, _, err := a.Statement(context.Background(), sql, nil, Options{AllowUnbound: true}); err == nil {
 			trees++
