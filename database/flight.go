@@ -7,7 +7,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// flights sees to it that a text which many requests send at once is prepared by one of them. The others wait for it. Its zero value is
+// flights lets one of many requests that send the same text at once prepare it, while the others wait for it. The zero value is
 // ready to use.
 //
 // The request that prepares does so on its own goroutine, whose CPU time it is charged (golang.org/x/sync/singleflight would start another
@@ -17,7 +17,7 @@ type flights struct {
 	byKey map[string]*flight
 }
 
-// flight is one preparation that is under way. What it ended with can be read when done is closed.
+// flight is one preparation that is under way. s, err and gone may be read once done is closed.
 type flight struct {
 	done chan struct{}
 	s    *Statement
@@ -25,7 +25,7 @@ type flight struct {
 	gone bool // the context of the request that prepared has ended
 }
 
-// do returns what prepare does for a key, or what it does for another request that is at it already.
+// do calls prepare for a key, unless another request is doing so, in which case it waits for that one and returns the same.
 func (f *flights) do(ctx context.Context, key string, prepare func() (*Statement, error)) (*Statement, error) {
 	for {
 		under, first := f.join(key)

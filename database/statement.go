@@ -234,7 +234,7 @@ func (s *Statement) Literals() map[string]value.Value {
 	return named
 }
 
-// FirstUse is true once, for the first execution, which is charged for preparing the statement.
+// FirstUse is true once, for the execution whose statistics show the time of preparing the statement.
 func (s *Prepared) FirstUse() bool { return !s.used.Load() && s.used.CompareAndSwap(false, true) }
 
 // Run executes the statement. now is the time that its functions see.
