@@ -31,9 +31,10 @@ const (
 	splitsBasis   = "; the study's READ counts once for each of four splits, so its average is taken four times"
 )
 
-// accessFigures are what the study published and the gaps we want to leave; those of ten keys over four splits only for a run
-// with as many. A run as in the study has averages of the server's statistics, like the study, and no targets: the statistics know intervals and
-// not turns, which leaves the noise unknown. Others have the CPU of the process.
+// accessFigures are what the study published, and the targets of Crowfoot; those of ten keys over four splits only for a run
+// with as many keys and splits. With Settings.Study they compare averages of the server's statistics, as the study does, and
+// have no targets: the statistics know intervals and not turns, which leaves the noise unknown. Without, they compare the CPU of
+// the server's process.
 func accessFigures(s Settings) []Figure {
 	metric, basis := ServerCPU, processBasis
 	if s.Study {

@@ -18,9 +18,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// Ceiling serves the canned row until the context ends: what a server costs that
-// does nothing but gRPC. It answers every StreamingRead and ExecuteStreamingSql
-// with the same bytes, those of one row of the points table.
+// Ceiling serves until the context ends. It answers every StreamingRead and ExecuteStreamingSql with the same ready
+// bytes, one row of the points table. Its cost is that of gRPC alone, which no database server can go below.
 func Ceiling(ctx context.Context) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,9 +39,8 @@ func Ceiling(ctx context.Context) error {
 	return s.Serve(l)
 }
 
-// serverOptions are, but for the codec, those of server.serverOptions, word for word: the ceiling is the same
-// gRPC server without a database behind it. They are repeated, as bench imports nothing of the server; who
-// changes them there changes them here.
+// serverOptions repeats those of the function of this name in server/grpc, without the codec: the ceiling is the same gRPC
+// server without a database. This package must not import the server, so a change there has to be made here too.
 func serverOptions() []grpc.ServerOption {
 	const window = 1 << 20
 	return []grpc.ServerOption{
@@ -56,7 +54,7 @@ func serverOptions() []grpc.ServerOption {
 	}
 }
 
-// cannedRow is the one answer.
+// cannedRow encodes the reply that the ceiling gives to every request.
 func cannedRow() ([]byte, error) {
 	answer := &spannerpb.PartialResultSet{
 		Metadata:    &spannerpb.ResultSetMetadata{RowType: &spannerpb.StructType{}},
@@ -84,7 +82,7 @@ func (*ceiling) CreateSession(_ context.Context, r *spannerpb.CreateSessionReque
 	return &spannerpb.Session{Name: r.Database + "/sessions/ceiling", Multiplexed: true, CreateTime: now, ApproximateLastUseTime: now}, nil
 }
 
-// canned stands for the row; cannedCodec knows its bytes.
+// canned marks the reply for which cannedCodec sends the ready bytes.
 var canned = new(spannerpb.PartialResultSet)
 
 func (*ceiling) StreamingRead(_ *spannerpb.ReadRequest, s spannerpb.Spanner_StreamingReadServer) error {
@@ -95,7 +93,7 @@ func (*ceiling) ExecuteStreamingSql(_ *spannerpb.ExecuteSqlRequest, s spannerpb.
 	return s.Send(canned)
 }
 
-// cannedCodec sends the ready frame for canned, and everything else as protos.
+// cannedCodec sends the ready bytes for canned, and encodes all other messages as protos.
 type cannedCodec struct {
 	encoding.CodecV2
 	frame []byte

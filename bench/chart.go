@@ -26,7 +26,7 @@ func (d *drawing) line(x1, y1, x2, y2 float64, class string) {
 	d.add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" class="%s"/>`, x1, y1, x2, y2, class)
 }
 
-// svg closes the drawing; label is for who cannot see it.
+// svg closes the drawing; a screen reader reads the label.
 func (d *drawing) svg(label string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">%s</svg>`,
 		d.width, d.height, html.EscapeString(label), d.b.String()))
@@ -42,7 +42,7 @@ const (
 	barHeight = 12.0
 )
 
-// barMetric is what a bar chart shows of a measure; ok is false if nobody knows.
+// barMetric is what a bar chart shows of a measure; ok is false if it is unknown.
 type barMetric struct {
 	title string
 	value func(*Measure) (v float64, text string, ok bool)
@@ -72,7 +72,7 @@ func duration(us float64) string {
 	return fmt.Sprintf("%.3g s", us/1e6)
 }
 
-// barCharts draw the measures of a benchmark, one chart for each metric that anything is known of.
+// barCharts draw the measures of a benchmark, one chart for each metric of which at least one value is known.
 func (r *Report) barCharts(measures []*Measure, colors map[*Measure]int) (list []chart) {
 	for _, metric := range barMetrics {
 		longest, any := 0.0, false

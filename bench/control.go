@@ -45,11 +45,11 @@ func (t *target) control(ctx context.Context, executable string, flags ...string
 // close stops the control server and removes its data.
 func (c *controlServer) close() error { return errors.Join(c.stop(), os.RemoveAll(c.data)) }
 
-// maxRegression is how much more than the control server the target may use.
+// maxRegression is the largest ratio of the target to the control server that a release may have.
 const maxRegression = 1.03
 
-// besideControl gives each path of the target its like on the control server. Paths of other servers, and of none,
-// are left out: a run beside a control server compares the two, and nothing else.
+// besideControl adds to each path of the target the same path on the control server. It drops the paths of other servers,
+// and those without a server: a run beside a control server compares the two, and nothing else.
 func besideControl(list []experiment, c *server) (out []experiment) {
 	for _, e := range list {
 		both := e
@@ -87,10 +87,10 @@ func controlFigures(list []experiment) (figures []Figure) {
 	return figures
 }
 
-// tableSuffix ends the names of the engine's tables, which are written once: both servers can have the same ones.
+// tableSuffix ends the names of the engine's table files. The engine never changes such a file, so both servers can share it.
 const tableSuffix = ".sst"
 
-// duplicate makes a directory like another: tables are linked, all else is copied.
+// duplicate copies a directory. Table files are hard links, all other files are copies.
 func duplicate(from, to string) error {
 	return filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {

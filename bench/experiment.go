@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Benchmark is a study to be re-run.
+// Benchmark is a list of experiments under a name: a study that is re-run, or a comparison of ours.
 type Benchmark struct {
 	name  string
 	about string // a sentence for the report
@@ -14,9 +14,9 @@ type Benchmark struct {
 	prepare func(ctx context.Context, r *run) ([]experiment, error)
 	// after runs when everything is measured; nil is nothing.
 	after func(ctx context.Context, r *run) error
-	// close frees what prepare has taken, however the run ends; nil is nothing.
+	// close stops the servers and closes the files that prepare has opened, also if the run failed; nil is nothing.
 	close func() error
-	// figures are what the study published, or what we set ourselves.
+	// figures are the published ones, and the targets of Crowfoot.
 	figures func(Settings) []Figure // nil is none
 }
 
@@ -26,7 +26,7 @@ type experiment struct {
 	title string // as people read it: one key
 	size  int    // rows of an operation, where experiments differ in that alone; 0 is none of these
 	paths []path
-	// pairs are which paths stand side by side in the report, by name.
+	// pairs are the names of the paths, left and right, that the report sets side by side.
 	pairs [][2]string
 
 	rate     float64 // operations per second of each path, in place of the run's; 0 is the run's
@@ -34,13 +34,13 @@ type experiment struct {
 	interval intervalUse
 }
 
-// intervalUse is how an experiment lies in the intervals of the server's statistics.
+// intervalUse says when an experiment may begin, as the server keeps its statistics by intervals.
 type intervalUse int
 
 const (
-	anyInterval  intervalUse = iota
-	ownInterval              // begins with an interval
-	sameInterval             // goes on in the interval of the one before
+	anyInterval  intervalUse = iota // at any time
+	ownInterval                     // when an interval begins
+	sameInterval                    // in the interval of the experiment before it
 )
 
 // path is one way to a result.
@@ -54,11 +54,11 @@ type path struct {
 	asked []asked
 	// clients fixes the number of clients; 0 takes the run's.
 	clients int
-	// local says that no server takes part.
+	// local says that the operation calls no server.
 	local bool
 }
 
-// as is the path under another name on another server.
+// as gives the same path another name and server.
 func (p path) as(name string, on *server) path {
 	p.name, p.on = name, on
 	return p

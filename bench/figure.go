@@ -65,7 +65,7 @@ func (k Metric) of(m *Measure) *float64 {
 	return k.value(m.PerSecond, m.Latency.Mean, m.Latency.P50, m.CPU)
 }
 
-// value chooses the metric's among the figures of a measure or a turn.
+// value picks the figure that the metric stands for, out of those of a measure or a turn.
 func (k Metric) value(perSecond, mean float64, p50 int64, cpu *float64) *float64 {
 	median := float64(p50)
 	switch k {
@@ -143,7 +143,7 @@ func (r *Report) find(benchmark string, ref Ref) (found []*Measure) {
 	return found
 }
 
-// nearest is the measure with so many clients, or the only one there is.
+// nearest is the measure with that number of clients, or the only one in the list; nil if several have other numbers.
 func nearest(list []*Measure, clients int) *Measure {
 	for _, m := range list {
 		if m.Clients == clients {

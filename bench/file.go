@@ -24,7 +24,7 @@ type file struct {
 	body       []bodyLine
 }
 
-// bodyLine is a line that is the kind's own business.
+// bodyLine is a line that is neither a comment nor a declaration: sqlFile, readFile or writeFile reads it.
 type bodyLine struct {
 	number int
 	text   string
@@ -33,7 +33,8 @@ type bodyLine struct {
 // maxRepeat keeps one operation within Spanner's limits of a request.
 const maxRepeat = 10_000
 
-// openFile reads a file; words are the kind's own directives, which it gets as body lines without the comment sign.
+// openFile reads a file. The words are directives of its kind, such as batch: openFile keeps them as body lines, without the
+// sign of a comment.
 func openFile(path string, words ...string) (*file, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -77,7 +78,7 @@ func (f *file) line(number int, line string, words []string) error {
 	return nil
 }
 
-// onlyBehindComments among the words says that lines of the body may begin with @.
+// onlyBehindComments among the words says that declarations stand in comments only, since a line of SQL may begin with @.
 const onlyBehindComments = "--"
 
 func (f *file) declare(text string) error {

@@ -23,7 +23,7 @@ type call struct {
 	tag        string          // of the request or transaction, so that the server's statistics tell paths apart; "" is none
 }
 
-// Latencies are kept from 1 us to ten minutes with three digits.
+// A histogram keeps latencies from 1 us to ten minutes, with three significant digits.
 const (
 	latencyDigits = 3
 	latencyMax    = 10 * time.Minute
@@ -71,8 +71,8 @@ func (w window) perSecond() float64 { return float64(w.latency.TotalCount()) / w
 // load repeats an operation for a time, or a number of times.
 //
 // In a closed loop (rate 0) each client sends an operation when its last one is
-// answered. In an open loop operations are due at even intervals, whatever the
-// server does; a client that is late takes the oldest one due, and its latency
+// answered. In an open loop operations are due at even intervals, also while the
+// server is slow; a client that is late takes the oldest one due, and its latency
 // counts from when it was due. That is the correction for coordinated omission:
 // a stall of the server is seen by all the operations that had to wait for it.
 type load struct {
@@ -94,11 +94,11 @@ type load struct {
 const (
 	// tick is how often the screen moves on.
 	tick = 500 * time.Millisecond
-	// overtime is how long operations may go on when the time is up, before the server is given up.
+	// overtime is how long the last operations of a turn may take before the run fails.
 	overtime = 30 * time.Second
 )
 
-// run drives the load and shows every window, from one goroutine.
+// run sets the clients to work and calls show with every window, from one goroutine.
 func (l *load) run(ctx context.Context, show func(window)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -150,7 +150,7 @@ func (l *load) run(ctx context.Context, show func(window)) error {
 	}
 }
 
-// ends says whether a turn that goes by the time is over within half a tick.
+// ends says whether a turn of a fixed time will be over within half a tick.
 func (l *load) ends(now time.Time) bool {
 	return l.count == 0 && l.lasts-now.Sub(l.began) < tick/2
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Machine is what the figures belong to.
+// Machine says on what the figures were measured, and with which program.
 type Machine struct {
 	System  string `json:"system"`
 	CPU     string `json:"cpu"`

@@ -8,7 +8,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Measure is what one path has shown in one experiment at one number of clients.
+// Measure holds the results of one path in one experiment at one number of clients.
 type Measure struct {
 	Benchmark  string  `json:"benchmark"`
 	Experiment string  `json:"experiment"`
@@ -45,14 +45,14 @@ type Measure struct {
 	cpu     time.Duration
 	metered bool
 	asked   []asked
-	// intervalEnd is when the interval of the server's statistics ends that the measure has for its experiment; zero is none.
+	// intervalEnd is the end of the interval of the server's statistics in which all operations were; zero if there is none.
 	intervalEnd time.Time
 	counted     methodCounts            // by the server, in all turns
 	turn        *hdrhistogram.Histogram // microseconds, of the last of Turns
 	used        time.Duration           // the server's CPU time in the last of Turns
 }
 
-// Turn is one of the times that a path had its turn.
+// Turn holds the results of one turn of a path.
 type Turn struct {
 	Operations int64    `json:"operations"`
 	Seconds    float64  `json:"seconds"`
@@ -69,7 +69,7 @@ func (t Turn) of(k Metric) *float64 {
 	return k.value(float64(t.Operations)/t.Seconds, t.Mean, t.P50, t.CPU)
 }
 
-// Latency is a histogram in a few figures, in microseconds.
+// Latency sums up a histogram, in microseconds.
 type Latency struct {
 	Mean float64 `json:"mean"`
 	P50  int64   `json:"p50"`

@@ -20,7 +20,7 @@ type Calls struct {
 	Latency      float64 `json:"server_latency_us"` // mean of one call, from the first byte received to the last byte sent
 }
 
-// methodCounts are what a server says of each API method since it began: /metrics.
+// methodCounts are a server's counts by API method since it began, from /metrics.
 type methodCounts map[string]methodCount
 
 // methodCount is of one method.
@@ -80,8 +80,8 @@ func (m *Measure) count(before, after methodCounts) {
 	}
 }
 
-// rarely is how often a method must be called, in calls per operation, to belong to the path: sessions are made and kept
-// alive now and then.
+// rarely is the fewest calls per operation for a method to belong to the path. The client also creates sessions and keeps them
+// alive, at a lower rate.
 const rarely = 0.01
 
 // countCalls works out the calls of one operation.

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// outputs are the files that a run writes. They are made when it begins: a run of minutes should not
-// end in a directory that is not there.
+// outputs are the files that a run writes. It creates them when it begins, so that a wrong path fails at once and not
+// after minutes of measuring.
 type outputs struct {
 	list []output
 }

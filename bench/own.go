@@ -27,7 +27,7 @@ type File struct {
 // Kind is what a workload file holds.
 type Kind string
 
-// The kinds, named as their flags: see sqlFile, readFile and writeFile for what stands in them.
+// The kinds, named like their flags. The comments of sqlFile, readFile and writeFile describe their content.
 const (
 	SQLFile   Kind = "sql"
 	ReadFile  Kind = "read"
@@ -86,8 +86,8 @@ func (f File) open() (workload, error) {
 	return openWrite(f.Name)
 }
 
-// Own compares the user's own ways with each other, all with the first. The files are read at once, so that
-// a mistake in them does not wait for a server.
+// Own compares the user's own ways with each other, all with the first. It reads the files at once, so that
+// a mistake in them is reported before a server starts.
 func Own(files Files) (Benchmark, error) {
 	if len(files.Paths) == 0 {
 		return Benchmark{}, errors.New("own needs at least one file: --sql, --read or --write")
@@ -173,5 +173,5 @@ func (o own) prepare(ctx context.Context, r *run) ([]experiment, error) {
 	return []experiment{e}, nil
 }
 
-// loadSeed makes the rows that are loaded the same in every run, as far as their rules allow.
+// loadSeed is the seed of the random rules, so that every run loads the same rows; uuid and now differ all the same.
 const loadSeed = 1

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// pageText is the page's template; it holds its own style and no script, so that the file is all there is.
+// pageText is the page's template. The style is in it and there is no script: the page needs no other file.
 //
 //go:embed page.html
 var pageText string
@@ -33,7 +33,7 @@ type page struct {
 	Answers   []answer
 }
 
-// tile is a figure for a person in a hurry.
+// tile shows one figure in large type, at the top of the page.
 type tile struct {
 	Value   string
 	Name    string
@@ -170,8 +170,8 @@ func cellClass(left, column int, text string) string {
 	return ""
 }
 
-// colors gives each path of a benchmark a colour of the page's style: 0 to what the others are held against,
-// the rest in order.
+// colors gives each path of a benchmark a colour of the page's style: 0 to the path that the others are compared with, the
+// rest in order.
 func (r *Report) colors(benchmark string) map[*Measure]int {
 	base := map[string]bool{}
 	for _, w := range r.wanted {
@@ -203,7 +203,7 @@ func intersect(known map[string]int, base map[string]bool) (both []string) {
 	return both
 }
 
-// aim is the target in the page's letters.
+// aim prints the target with the signs ≤ and ≥.
 func aim(f Figure) string {
 	return strings.NewReplacer("<=", "≤", ">=", "≥").Replace(f.targetText())
 }

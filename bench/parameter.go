@@ -32,7 +32,7 @@ type parameter struct {
 	draw rule
 }
 
-// rule draws one value; the parameters declared above it have theirs already.
+// rule draws one value. It may look at the values of the parameters that are declared above its own.
 type rule func(r *rand.Rand, above map[string]any) any
 
 // rules make the rule of a type from its text.
@@ -226,10 +226,10 @@ func timestampRule(text string) (rule, error) {
 	return func(r *rand.Rand, _ map[string]any) any { return low.Add(time.Duration(r.Int64N(int64(wide) + 1))) }, err
 }
 
-// maxElements bounds arrays: more keys than that in a request is no point read.
+// maxElements bounds arrays. A request with more keys would no longer be a comparison of point reads.
 const maxElements = 10_000
 
-// triesPerElement is how often a rule may draw what is in the array already, before the array stays shorter.
+// triesPerElement bounds the draws for an array: a rule with fewer different values than elements gives a shorter array.
 const triesPerElement = 100
 
 func arrayRule(kind, text string) (rule, error) {

@@ -12,15 +12,15 @@ import (
 	"cloud.google.com/go/spanner"
 )
 
-// Points holds point reads by READ and by SQL against a server that does nothing but gRPC, and against one that keeps
-// no statistics; and single-row commits against this machine's own fsync. It needs the embedded server: it looks at
-// its memory, kills it at the end, and starts it again.
+// Points compares point reads, by READ and by SQL, with those of a server that does nothing but gRPC, and of one that
+// keeps no statistics; and commits of one row with this machine's own fsync. It needs the embedded server, as it reads
+// its memory, kills it at the end, and starts it again. Beside a control server (Settings.Control) it compares with that one alone.
 func Points() Benchmark {
 	p := new(points)
 	return Benchmark{name: "points", about: "Point reads beside a server that does nothing but gRPC, and one without statistics; commits beside the fsync of this machine.", prepare: p.prepare, after: p.after, close: p.close, figures: func(Settings) []Figure { return pointsFigures }}
 }
 
-// points is what Points has started.
+// points holds the servers and the file that Points has opened.
 type points struct {
 	ceiling *server
 	off     *controlServer // keeps no statistics
@@ -108,7 +108,7 @@ func (p *points) prepare(ctx context.Context, r *run) ([]experiment, error) {
 	return []experiment{p.reads(r), p.commits(r)}, nil
 }
 
-// startOthers starts the servers to compare with.
+// startOthers starts the control server without statistics, and the ceiling.
 func (p *points) startOthers(ctx context.Context, r *run) (err error) {
 	if p.off, err = r.target.control(ctx, "", "--statistics=false"); err != nil {
 		return err
@@ -190,7 +190,7 @@ func (p *points) after(ctx context.Context, r *run) error {
 	return r.target.connect(ctx)
 }
 
-// close stops the servers to compare with.
+// close stops the servers that startOthers has started and removes the file.
 func (p *points) close() error {
 	var errs []error
 	if p.ceiling != nil {

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// process is a server in a process of its own, so that its CPU is its alone.
+// process is a server in a process of its own, so that the CPU time of the process is that of the server.
 type process struct {
 	cmd   *exec.Cmd
 	grpc  string        // address, from the ready line
 	http  string        // likewise; "" is none
 	ready time.Duration // from start to the ready line
-	ended chan struct{} // closes when the process is gone, for whatever reason
+	ended chan struct{} // closes when the process has ended, for any reason
 }
 
 // startupLimit is how long a server may take until it prints its ready line.

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Report is all that a run has seen. It is what --json writes.
+// Report holds all results of a run. --json writes it.
 type Report struct {
 	Benchmarks []string  `json:"benchmarks"`
 	Began      time.Time `json:"began"`
 	Ended      time.Time `json:"ended"`
-	// Partial says why the run ended early; "" is a whole run.
+	// Partial says why the run ended early; "" if it did not.
 	Partial    string      `json:"partial,omitempty"`
 	Machine    Machine     `json:"machine"`
 	Server     string      `json:"server"`
@@ -139,9 +139,6 @@ func (m *Measure) tail() Latency {
 	}
 	return m.Latency
 }
-
-// TailP99 is the corrected 99th percentile, in microseconds.
-func (m *Measure) TailP99() int64 { return m.tail().P99 }
 
 func (r *Report) writeJSON(w io.Writer) error {
 	e := json.NewEncoder(w)

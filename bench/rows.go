@@ -43,7 +43,7 @@ func (r *run) fill(ctx context.Context, table string, n int, row func(i int64) [
 	return time.Since(began), ctx.Err()
 }
 
-// letters are n characters that belong to a row and a column, and do not compress to nothing.
+// letters are n random characters, always the same for a row and a column. The engine cannot compress them to nothing.
 func letters(id int64, column string, n int) string {
 	r := rand.New(rand.NewPCG(uint64(id), uint64(column[len(column)-1])))
 	b := make([]byte, n)

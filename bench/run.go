@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// run is a run of some benchmarks under way.
+// run is the state of a run of one or more benchmarks.
 type run struct {
 	Settings
 	target *target
@@ -18,15 +18,15 @@ type run struct {
 	// figures are the published ones and the targets, by benchmark.
 	figures map[string][]Figure
 	control *controlServer // of another executable; nil is none
-	// intervalEnd is when the interval of the server's statistics ends that the experiment under way has for itself.
+	// intervalEnd is the end of the interval of the server's statistics that awaitInterval has waited for.
 	intervalEnd time.Time
 }
 
-// ErrPartial marks the errors of runs that ended early. What they had seen is in their report.
+// ErrPartial marks the errors of runs that ended early. Their report holds what they had measured until then.
 var ErrPartial = errors.New("the results are partial")
 
 // Run measures the benchmarks one after the other and reports, on the screen and in the files that are
-// asked for. A run that fails reports what it had seen.
+// asked for. A run that fails reports what it had measured.
 func Run(ctx context.Context, s Settings, benchmarks ...Benchmark) (report *Report, err error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func Run(ctx context.Context, s Settings, benchmarks ...Benchmark) (report *Repo
 	return r.report, errors.Join(err, r.report.Text(s.Out), files.write(r.report))
 }
 
-// orInterrupt prefers the reason why everything was cancelled to what the cancelling broke.
+// orInterrupt replaces an error that the cancelled context has caused by the reason: the run was interrupted.
 func orInterrupt(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
@@ -112,8 +112,8 @@ func (r *run) measure(ctx context.Context, benchmarks []Benchmark) error {
 	return nil
 }
 
-// startControl starts the control server of another executable, which has made the data, and the target anew from
-// this program. Experiments and figures become those of the two.
+// startControl starts the control server from the other executable, which has made the data, and starts the target again
+// from this program. The experiments and figures become those of the two servers.
 func (r *run) startControl(ctx context.Context, benchmarks []Benchmark, prepared [][]experiment) (err error) {
 	r.target.executable = ""
 	if r.control, err = r.target.control(ctx, r.Control); err != nil {
@@ -130,7 +130,7 @@ func (r *run) startControl(ctx context.Context, benchmarks []Benchmark, prepared
 // warmUpShare is the part of a path's time that it runs before, unmeasured.
 const warmUpShare = 10
 
-// length is that of all turns, counted in paths without their warm-up.
+// length adds up all turns. The unit is the measured time of one path.
 func (r *run) length(experiments []experiment) (total float64) {
 	for _, e := range experiments {
 		for round := range r.Rounds + 1 {

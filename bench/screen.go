@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// screen shows a run while it goes on. On a terminal it is one picture, drawn over
-// and over; elsewhere it is a line for each thing that ends.
+// screen shows a run while it goes on. On a terminal it draws one picture again and again; elsewhere it prints a line for
+// each turn that ends.
 type screen struct {
 	out  io.Writer
 	live bool
@@ -39,7 +39,7 @@ func terminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// note says a thing in one line that stays.
+// note prints a line that stays.
 func (s *screen) note(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *screen) note(text string) {
 	fmt.Fprintln(s.out, text)
 }
 
-// plan adds to the length of the whole run, in any unit.
+// plan adds to the length of the whole run, in the unit of run.length.
 func (s *screen) plan(length float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *screen) left() time.Duration {
 	return time.Duration(float64(time.Since(s.began)) * (1 - p) / p).Round(time.Second)
 }
 
-// loadedSteps is how many times the loading of a table is mentioned where there is no terminal.
+// loadedSteps is how many lines tell of the loading of a table where there is no terminal.
 const loadedSteps = 4
 
 // loaded shows how far the loading of a table is.
@@ -91,7 +91,7 @@ func (s *screen) loaded(table string, done, of int) {
 	}
 }
 
-// experiment begins a picture: these measures take turns.
+// experiment begins the picture of an experiment, whose measures take turns.
 func (s *screen) experiment(benchmark string, measures []*Measure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *screen) experiment(benchmark string, measures []*Measure) {
 	}
 }
 
-// window draws what just happened in a turn of so much of the plan. Round 0 warms up.
+// window draws the last window of a turn, which is of the given length of the plan. Round 0 warms up.
 func (s *screen) window(m *Measure, round, rounds int, length float64, w window) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func windowText(m *Measure, w window) string {
 	return now
 }
 
-// shortestWindow is the shortest time whose operations say something.
+// shortestWindow is the shortest window that is worth showing.
 const shortestWindow = tick / 5
 
 // soFar is a line of one path; its ratio is of median latencies to the first path's.
@@ -157,7 +157,7 @@ func roundText(round, rounds int) string {
 	return fmt.Sprintf("%d of %d", round, rounds)
 }
 
-// turnEnds counts a turn of so much of the plan, and says a line where there is no terminal.
+// turnEnds adds the length of a turn to what is over, and prints a line where there is no terminal.
 func (s *screen) turnEnds(m *Measure, round, rounds int, length float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +199,7 @@ func (s *screen) clear() {
 	s.lines = 0
 }
 
-// screenWidth is what every terminal has; a longer line would wrap and spoil the picture.
+// screenWidth is the number of columns of the narrowest usual terminal. A longer line would wrap and spoil the picture.
 const screenWidth = 79
 
 func cut(line string) string {
@@ -209,7 +209,7 @@ func cut(line string) string {
 	return line
 }
 
-// bar is a share from 0 to 1, drawn.
+// bar draws a share from 0 to 1.
 func bar(share float64) string {
 	const width = 20
 	full := int(min(max(share, 0), 1) * width)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Settings say how large a run is and against what.
+// Settings say what a run measures, how long, and on which server.
 type Settings struct {
 	Rows    int           `json:"rows"`            // in the table that is read, or written to
 	Each    time.Duration `json:"each_ns"`         // of each path at each number of clients, in all rounds together
@@ -60,7 +60,7 @@ func Defaults() Settings {
 	}
 }
 
-// maxClients is far more than one machine drives; beyond it a typing error is likelier.
+// maxClients is far more than one machine can drive: a larger number is a typing error.
 const maxClients = 10_000
 
 // maxPID is Linux's PID_MAX_LIMIT.

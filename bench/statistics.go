@@ -20,7 +20,7 @@ type Statistic struct {
 	Error   string     `json:"error,omitempty"`
 }
 
-// secondsSuffix ends the names of columns in seconds. They are shown in milliseconds, all of them.
+// secondsSuffix ends the names of columns in seconds. The report shows all of them in milliseconds.
 const secondsSuffix = "_seconds"
 
 // without says why there are no rows; "" if there are.
@@ -82,8 +82,7 @@ func (s Statistic) numeric(column int) bool {
 // nullText stands for NULL.
 const nullText = "NULL"
 
-// statistics are the queries that the authors of the studies ran, to see what the server thought of their
-// load. @since is the beginning of the run.
+// statistics are queries of SPANNER_SYS like those that the author of the studies ran. @since is the beginning of the run.
 var statistics = []Statistic{
 	{Title: "Queries and DML, by request tag", SQL: `SELECT interval_end, request_tag, execution_count,
   avg_latency_seconds, avg_cpu_seconds, avg_rows, avg_rows_scanned, avg_bytes, avg_remote_server_calls, SUBSTR(text, 1, 60) AS text
@@ -105,7 +104,7 @@ FROM SPANNER_SYS.SPLIT_STATS_TOP_MINUTE
 WHERE interval_end > @since ORDER BY interval_end, cpu_usage_score DESC, split_start`},
 }
 
-// statisticsMargin is how long after a minute's end its rows may still be on their way.
+// statisticsMargin is how long after the end of an interval the server may take to show its rows.
 const statisticsMargin = 3 * time.Second
 
 // serverStatistics asks the server what it saw. Its rows of a minute appear when the minute is over, so
@@ -187,13 +186,13 @@ func valueText(v *structpb.Value) string {
 }
 
 // cpuQueries find the CPU time of one execution of a tagged request, in microseconds, by the API method.
-// There is none for Commit: TXN_STATS has no CPU, so that nobody knows what a write costs.
+// There is none for Commit: TXN_STATS has no column for CPU.
 var cpuQueries = map[string]string{
 	"ExecuteStreamingSql": "QUERY_STATS_TOP_MINUTE",
 	"StreamingRead":       "READ_STATS_TOP_MINUTE",
 }
 
-// cpuFromStatistics takes the server's word for the CPU of a path where its process cannot be seen.
+// cpuFromStatistics takes the CPU of a path from SPANNER_SYS where the run cannot see the server's process.
 func (r *run) cpuFromStatistics(ctx context.Context, m *Measure) {
 	table, ok := cpuQueries[m.Method]
 	if m.CPU != nil || !ok || m.Operations == 0 || m.Tag == "" {

@@ -93,7 +93,7 @@ func (t *target) startArguments(data string) []string {
 	return []string{"start", "--data", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--database", t.database, "--log-level", "warn"}
 }
 
-// dialLimit is how long an endpoint may take to accept a connection: the client itself would try for ever.
+// dialLimit is how long an endpoint may take to accept a connection. The client itself would try without end.
 const dialLimit = 5 * time.Second
 
 func answers(address string) error {
@@ -152,8 +152,8 @@ func (t *target) createTables(ctx context.Context, ddl ...string) error {
 // splitRequest is how many split points one request may hold: https://cloud.google.com/spanner/quotas#split-point-limits.
 const splitRequest = 100
 
-// split asks for split points before the given keys. A server without the call, like Google's emulator,
-// goes without, and the answer says so.
+// split asks for split points before the given keys. If the server does not have the call, like
+// Google's emulator, the note says so.
 func (t *target) split(ctx context.Context, table string, keys []string) (note string, err error) {
 	for part := range slices.Chunk(keys, splitRequest) {
 		r := &databasepb.AddSplitPointsRequest{Database: t.database, Initiator: "crowfoot bench"}

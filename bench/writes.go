@@ -37,8 +37,7 @@ func rowsPerCommit(n int) string { return fmt.Sprintf("rows_%d", n) }
 // studyBatch is how many rows the study's larger commits had.
 const studyBatch = 4
 
-// writesFigures are what the study published, in microseconds, and the gaps we want to leave, for the numbers of rows that
-// are run.
+// writesFigures are what the study published, and the targets of Crowfoot, for the numbers of rows that the run has.
 func writesFigures(s Settings) []Figure {
 	return slices.DeleteFunc(slices.Clone(allWritesFigures), func(f Figure) bool {
 		size := 1
@@ -104,7 +103,7 @@ func prepareWrites(ctx context.Context, r *run) ([]experiment, error) {
 	return list, nil
 }
 
-// user is a row that is not in the table.
+// user is a new row, with a key that is not in the table.
 type user struct {
 	id     string
 	name   string
