@@ -76,7 +76,7 @@ func applyAll(c *schema.Catalog, ddl string) (*schema.Catalog, error) {
 	return c, nil
 }
 
-// anyExpr is a Compiler that takes every expression: these tests do not compute any.
+// anyExpr is a Compiler that accepts every expression. These tests do not compute expressions.
 type anyExpr struct{}
 
 func (anyExpr) CompileExpr(_ *schema.Table, sql string, _ *value.Type) (*schema.Expr, error) {

@@ -185,7 +185,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestGuardPasses checks that the guard takes long statements as they come, none of which comes near a limit of Spanner's.
+// TestGuardPasses checks that the guard accepts long statements that are far from Spanner's limits.
 func TestGuardPasses(t *testing.T) {
 	for name, sql := range map[string]string{
 		"rows":                "INSERT INTO T (A, B) VALUES " + strings.Repeat("(-1.5, 'a'), ", 9999) + "(1, 'b')",

@@ -278,7 +278,7 @@ func liveHeap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestWithoutZones analyzes in a process of its own, whose library finds no zone database: literals are in the right zone still.
+// TestWithoutZones analyzes in another process, whose library finds no zone database. Timestamp literals are in the right zone there too.
 func TestWithoutZones(t *testing.T) {
 	const child = "CROWFOOT_TEST_WITHOUT_ZONES"
 	if os.Getenv(child) == "" {
@@ -322,7 +322,7 @@ func BenchmarkKindOf(b *testing.B) {
 	}
 }
 
-// TestTurn has a statement wait for another one: it ends with its context, and an Analyzer is none the worse for it.
+// TestTurn lets a statement wait while another one is analyzed, until its context ends. The Analyzer still works after that.
 func TestTurn(t *testing.T) {
 	a := testAnalyzer(t)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -6,14 +6,13 @@
 // documentation. Adding a function is one record in the table of its family
 // (arithmetic.go, strings.go, ...), one Go function, one line in testdata.
 //
-// Lookup picks the body once, by the argument types that the analyzer chose; a
-// body then knows the kinds of its arguments and never looks at them again.
-// Whether a NULL argument makes a NULL result, and what SAFE. does, is decided
-// here and not in the bodies.
+// Lookup picks the body once, by the argument types that the analyzer chose, so
+// that a body need not look at the types of its arguments for each row. Lookup
+// also wraps bodies that never see a NULL argument, and calls with SAFE.
 //
-// What has no value type in Crowfoot stands in arguments as follows: a value of
-// GoogleSQL's enumerations (date parts, rounding and normalisation modes) is a
-// STRING with its name in upper case: 'DAY', 'WEEK_MONDAY', 'NFKC'.
+// A value of GoogleSQL's enumerations (date parts, rounding and normalisation
+// modes), which have no type of their own in Crowfoot, is a STRING with its name
+// in upper case: 'DAY', 'WEEK_MONDAY', 'NFKC'.
 //
 // Left to the executor: DISTINCT, ORDER BY, LIMIT and HAVING of aggregates,
 // evaluation of arguments, and anything that reads tables.
@@ -39,7 +38,7 @@ type Context struct {
 	Random io.Reader
 }
 
-// Eval computes a function of its arguments. It must not keep args.
+// Eval computes a function from its arguments. It must not keep args.
 type Eval func(ctx *Context, args []value.Value) (value.Value, error)
 
 // Args are the arguments of a lazy function, not yet computed.
@@ -50,7 +49,7 @@ type Args interface {
 	Len() int
 }
 
-// Lambda is a function argument, bound to the row at hand. It must not keep args.
+// Lambda calls a lambda argument over the current row. It must not keep args.
 type Lambda interface {
 	Apply(args []value.Value) (value.Value, error)
 }
@@ -62,7 +61,7 @@ type Lambda interface {
 type Scalar struct {
 	// Lazy, if set, is called instead of Call: IF, COALESCE, CASE, AND, OR, IFERROR, ... compute only the arguments they need.
 	Lazy func(ctx *Context, args Args) (value.Value, error)
-	// Higher, if set, is called instead of Call: the arguments that are lambdas come apart from the others, each in their order.
+	// Higher, if set, is called instead of Call. It gets the lambdas apart from the other arguments, both in the order of the call.
 	Higher func(ctx *Context, args []value.Value, lambdas []Lambda) (value.Value, error)
 	// Volatile functions give another result for the same arguments (GENERATE_UUID): a plan must not fold them into a constant
 	// nor compute them once for many rows. Functions of Context.Now are not volatile, but may not be folded either: see Stable.
@@ -72,7 +71,7 @@ type Scalar struct {
 
 	eval  Eval
 	null  value.Value // the result if an argument is NULL
-	nulls bool        // eval wants to see NULL arguments
+	nulls bool        // eval is called with NULL arguments too
 	safe  bool        // errors become NULL
 }
 
@@ -94,10 +93,10 @@ func (s *Scalar) Call(ctx *Context, args []value.Value) (value.Value, error) {
 
 // Aggregate is an aggregate function with one signature.
 type Aggregate struct {
-	// IgnoresNulls: a row with a NULL argument does not count; the executor may drop it before DISTINCT, ORDER BY and LIMIT.
-	// IGNORE NULLS and RESPECT NULLS of the call overrule it.
+	// IgnoresNulls says that a row with a NULL argument does not count, so that the executor may drop it before DISTINCT, ORDER BY and
+	// LIMIT. IGNORE NULLS or RESPECT NULLS in a call overrules it.
 	IgnoresNulls bool
-	// Collects: a group keeps the arguments of all its rows.
+	// Collects says that a group keeps the arguments of all its rows.
 	Collects bool
 	// New starts a group.
 	New func() State

@@ -17,7 +17,7 @@ var formats = []record{
 		overloads: []overload{{"STRING, ANY... -> STRING", byType(format)}}},
 }
 
-// formatPart is a text and the specifier behind it.
+// formatPart is a text and the specifier that follows it.
 type formatPart struct {
 	text                                   string
 	specifier                              byte // 0 at the end
@@ -167,7 +167,7 @@ func wrongFormatType(arg int, wanted string, t *value.Type) error {
 	return usererror.BadArgument(fmt.Sprintf("Invalid type for argument %d to FORMAT; Expected %s; Got %s", arg+2, wanted, t))
 }
 
-// append appends what the specifier makes of its argument; ok is false if that is NULL.
+// append appends the argument as the specifier formats it; ok is false if the result is NULL.
 func (p formatPart) append(dst []byte, ctx *Context, args []value.Value, types []*value.Type) (out []byte, ok bool, err error) {
 	if p.specifier == '%' {
 		return append(dst, '%'), true, nil
@@ -221,7 +221,7 @@ func (p formatPart) appendValue(dst []byte, v value.Value) (out []byte, ok bool,
 	return p.float(dst, v), true, nil
 }
 
-// cut leaves as many characters as the precision says.
+// cut shortens a text to as many characters as the precision says.
 func (p formatPart) cut(s string) string {
 	if p.precision < 0 {
 		return s

@@ -34,7 +34,7 @@ func interval(_ *Context, a []value.Value) (value.Value, error) {
 	return value.Value{}, unsupportedPart(a[1], "INTERVAL")
 }
 
-// times multiplies, but stays within bounds of which several may be added: what reaches them is no INTERVAL anyway.
+// times multiplies. The result stays within bounds that are far beyond any INTERVAL, so that several results can be added without overflow.
 func times(n, factor int64) int64 {
 	const bound = 1 << 60
 	return max(-bound/factor, min(n, bound/factor)) * factor
@@ -79,7 +79,7 @@ func justifyInterval(ctx *Context, a []value.Value) (value.Value, error) {
 	return ofInterval(wholeDays/monthDays, wholeDays%monthDays, total%secondsPerDay, fraction)
 }
 
-// justify carries whole units of the small part to the great one, and borrows one if their signs differ.
+// justify carries whole units from the smaller part to the larger one, and borrows a unit if their signs differ.
 func justify(great, small, unit int64) (justifiedGreat, justifiedSmall int64) {
 	great, small = great+small/unit, small%unit
 	switch {

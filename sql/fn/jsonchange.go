@@ -62,7 +62,7 @@ func jsonSet(f *tree.Function) body {
 	})
 }
 
-// nodesOf are the elements of an ARRAY if they are to be taken each, else the value itself.
+// nodesOf are the elements of an ARRAY, if each is to be appended or inserted by itself; else the value itself.
 func nodesOf(v value.Value, t *value.Type, each bool) []*jsonNode {
 	if !each || t.Kind != value.Array || v.IsNull() {
 		return []*jsonNode{nodeOf(v, t)}

@@ -10,8 +10,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// jsonConversions take JSON scalars, and arrays of them, to SQL's types. The plain ones take what is of the type and raise
-// an error for the rest; the LAX ones convert and give NULL for the rest.
+// jsonConversions convert JSON scalars, and arrays of them, to SQL's types. The plain ones accept only a JSON value of the type, and fail
+// for others. The LAX ones convert other values too, and are NULL if that is not possible.
 var jsonConversions = []record{
 	{name: "bool", doc: "A JSON boolean.", overloads: []overload{{"JSON -> BOOL", exactly(jsonToBool)}}},
 	{name: "int64", doc: "A JSON number that is whole.", overloads: []overload{{"JSON -> INT64", exactly(jsonToInt64)}}},
@@ -158,7 +158,7 @@ func jsonToFloat32(text string, exact bool) (value.Value, error) {
 	return value.OfFloat32(f32), nil
 }
 
-// laxReader makes a value of a JSON text; it is NULL if there is none.
+// laxReader converts a JSON text to a value; the value is NULL if that is not possible.
 type laxReader func(text string) value.Value
 
 func lax(read laxReader) body {

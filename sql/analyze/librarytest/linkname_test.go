@@ -23,12 +23,12 @@ const (
 	linking = "../engine.go" // the file with the directives
 )
 
-// TestLinknames checks that the library has each method that sql/analyze links to, and that the method still does what it is called
-// for: free what its handle points to, once.
+// TestLinknames checks that the library has each method that sql/analyze links to, and that the method still frees what its handle points
+// to, once.
 func TestLinknames(t *testing.T) {
 	links := linknames(t)
 	if len(links) == 0 {
-		t.Fatalf("%s has no go:linkname of %s: this test has had its day", linking, library)
+		t.Fatalf("%s has no go:linkname of %s: this test is no longer needed", linking, library)
 	}
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Version}} {{.Dir}}", library).Output()
 	if err != nil {
