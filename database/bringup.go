@@ -14,10 +14,11 @@ const fillJobs = "fill/"
 
 // bringUp gives the rows that existed when a change was published their columns and index entries.
 func (d *Database) bringUp(ctx context.Context, what *schema.Change, progress *rowsProgress) error {
+	tables := new(table.Descriptors) // of the change's catalog, for all chunks
 	for _, c := range what.Columns {
 		name := fmt.Sprintf("%stable %d/column %d", fillJobs, c.Table.ID, c.Column.ID)
 		err := d.fill(ctx, name, c.Table, progress, func(ctx context.Context, w table.Writer, chunk table.Chunk) error {
-			return table.FillColumns(ctx, w, c.Table, []*schema.Column{c.Column}, d.registry.cfg.Clock(), chunk)
+			return table.FillColumns(ctx, w, tables, c.Table, []*schema.Column{c.Column}, d.registry.cfg.Clock(), chunk)
 		})
 		if err != nil {
 			return err
@@ -26,7 +27,7 @@ func (d *Database) bringUp(ctx context.Context, what *schema.Change, progress *r
 	for _, x := range what.Indexes {
 		name := fmt.Sprintf("%sindex %d", fillJobs, x.ID)
 		err := d.fill(ctx, name, x.Table, progress, func(ctx context.Context, w table.Writer, chunk table.Chunk) error {
-			return table.FillIndex(ctx, w, x, chunk)
+			return table.FillIndex(ctx, w, tables, x, chunk)
 		})
 		if err != nil {
 			return err

@@ -222,7 +222,11 @@ func (e *expiry) delete(ctx context.Context, w table.Writer, _ table.Chunk) erro
 	if len(e.found) == 1 {
 		limit = table.MaxCommitBytes
 	}
-	deleted, err := table.DeleteExpired(ctx, w, e.table, e.before, e.found, limit)
+	tables, err := e.Tables(e.catalog)
+	if err != nil {
+		return err
+	}
+	deleted, err := table.DeleteExpired(ctx, w, tables, e.table, e.before, e.found, limit)
 	e.pass.Deleted += deleted
 	return err
 }

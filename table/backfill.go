@@ -13,8 +13,8 @@ import (
 // FillIndex writes the entries of x for the rows of a chunk, and for those that were inserted between them since it was found. The rows
 // get shared locks, so that other transactions can read them. Two rows with one key of a UNIQUE index are an error. So is a chunk
 // whose entries are larger than ChunkWriteBytes (usererror.IsTooLarge), unless it has one row only.
-func FillIndex(ctx context.Context, w Writer, x *schema.Index, chunk Chunk) error {
-	c := newFiller(w, time.Time{}, &chunk)
+func FillIndex(ctx context.Context, w Writer, tables *Descriptors, x *schema.Index, chunk Chunk) error {
+	c := newFiller(w, tables, time.Time{}, &chunk)
 	g, err := c.target(x.Table)
 	if err != nil {
 		return err
@@ -30,8 +30,8 @@ func FillIndex(ctx context.Context, w Writer, x *schema.Index, chunk Chunk) erro
 
 // FillColumns computes and stores new columns of t for the same rows: the value of the
 // generated expression, or the default if the row has no value. It locks the rows exclusively, and bounds what it writes as FillIndex does.
-func FillColumns(ctx context.Context, w Writer, t *schema.Table, columns []*schema.Column, now time.Time, chunk Chunk) error {
-	c := newFiller(w, now, &chunk)
+func FillColumns(ctx context.Context, w Writer, tables *Descriptors, t *schema.Table, columns []*schema.Column, now time.Time, chunk Chunk) error {
+	c := newFiller(w, tables, now, &chunk)
 	g, err := c.target(t)
 	if err != nil {
 		return err
@@ -52,8 +52,8 @@ func FillColumns(ctx context.Context, w Writer, t *schema.Table, columns []*sche
 
 // newFiller makes the Changes for a chunk of a back-fill. A single row is written without limits: several commits may have made
 // it larger than one commit may be.
-func newFiller(w Writer, now time.Time, chunk *Chunk) *Changes {
-	c := NewChanges(w, new(Descriptors), now)
+func newFiller(w Writer, tables *Descriptors, now time.Time, chunk *Chunk) *Changes {
+	c := NewChanges(w, tables, now)
 	c.maxCount, c.maxBytes = math.MaxInt64, ChunkWriteBytes
 	if chunk.Rows == 1 {
 		c.maxBytes = math.MaxInt64

@@ -37,7 +37,7 @@ func benchRows(t *schema.Table, n int) Mutation {
 
 func loadBench(tb testing.TB, n int) (*schema.Table, *memory) {
 	t, m := benchTable(tb)
-	c := newFiller(m, testNow, &Chunk{Rows: 1}) // without limits
+	c := newFiller(m, new(Descriptors), testNow, &Chunk{Rows: 1}) // without limits
 	muts := benchRows(t, n)
 	if err := c.Mutate(context.Background(), &muts); err != nil {
 		tb.Fatal(err)

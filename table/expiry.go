@@ -137,8 +137,8 @@ func (e *expiry) rowKey(rows *Rows, vals []value.Value) []byte {
 
 // DeleteExpired deletes those rows of t that still exist and have still expired, with their index entries and children, and
 // returns how many. It writes at most so many bytes, and no more than MaxCommitBytes.
-func DeleteExpired(ctx context.Context, w Writer, t *schema.Table, before time.Time, rows []Expired, bytes int64) (deleted int, err error) {
-	c := NewChanges(w, new(Descriptors), time.Time{})
+func DeleteExpired(ctx context.Context, w Writer, tables *Descriptors, t *schema.Table, before time.Time, rows []Expired, bytes int64) (deleted int, err error) {
+	c := NewChanges(w, tables, time.Time{})
 	c.maxBytes = min(bytes, MaxCommitBytes)
 	g, err := c.target(t)
 	if err != nil {

@@ -360,9 +360,9 @@ func (s *script) change(ctx context.Context, d *datadriven.TestData) error {
 		case err != nil || c.Rows == 0:
 			return c, err
 		case d.Cmd == "fill":
-			return c, FillIndex(ctx, s.m, x, c)
+			return c, FillIndex(ctx, s.m, new(Descriptors), x, c)
 		}
-		return c, FillColumns(ctx, s.m, t, []*schema.Column{t.Column(d.CmdArgs[1].Key)}, testNow, c)
+		return c, FillColumns(ctx, s.m, new(Descriptors), t, []*schema.Column{t.Column(d.CmdArgs[1].Key)}, testNow, c)
 	}
 	return s.settle(d, func() error {
 		c, err := step(nil)
@@ -417,7 +417,7 @@ func (s *script) expire(ctx context.Context, d *datadriven.TestData) error {
 		}
 	}
 	return s.settle(d, func() error {
-		deleted, err := DeleteExpired(ctx, s.m, t, before, s.found, bytes)
+		deleted, err := DeleteExpired(ctx, s.m, new(Descriptors), t, before, s.found, bytes)
 		if err == nil {
 			fmt.Fprintf(&s.out, "deleted: %d\n", deleted)
 		}

@@ -190,7 +190,7 @@ func fill(w table.Writer, indexes []*schema.Index) error {
 			if chunk.Rows == 0 {
 				break
 			}
-			if err := table.FillIndex(context.Background(), w, x, chunk); err != nil {
+			if err := table.FillIndex(context.Background(), w, new(table.Descriptors), x, chunk); err != nil {
 				return err
 			}
 		}
