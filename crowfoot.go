@@ -9,7 +9,7 @@
 //
 //	srv := crowfoot.ForTest(t, "projects/p/instances/i/databases/d", "CREATE TABLE ...")
 //
-// Imports of this module: database, kv, kv/pebble, schema, server, usererror.
+// Imports of this module: database, kv/pebble, schema, server, stats/metrics, usererror.
 package crowfoot
 
 import (
@@ -26,7 +26,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/server"
 )
@@ -57,7 +56,7 @@ type Server struct {
 
 	front    *server.Server
 	registry *database.Registry
-	store    kv.Store
+	store    *pebble.Store
 }
 
 // memoryDir is where the data is on a memory file system.
@@ -97,6 +96,8 @@ func (s *Server) open(o Options) (err error) {
 	if err != nil {
 		return errors.Join(err, s.store.Close())
 	}
+	s.registry.CPU().TaskFrom("compaction", func() time.Duration { used, _ := s.store.CPU(); return used })
+	s.registry.CPU().TaskFrom("flush", func() time.Duration { _, used := s.store.CPU(); return used })
 	return nil
 }
 
@@ -144,7 +145,9 @@ func (s *Server) listen(o Options) error {
 		return errors.Join(err, grpcListener.Close())
 	}
 	s.GRPC, s.HTTP = grpcListener.Addr().String(), httpListener.Addr().String()
-	s.front = server.Serve(s.registry, grpcListener, httpListener, server.Config{Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics})
+	s.front = server.Serve(s.registry, grpcListener, httpListener, server.Config{
+		Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics, Collectors: []prometheus.Collector{engineMetrics(s.store)},
+	})
 	s.Metrics = s.front.Metrics()
 	return nil
 }

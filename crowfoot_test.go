@@ -2,7 +2,9 @@ package crowfoot_test
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"cloud.google.com/go/spanner"
@@ -52,6 +54,14 @@ func TestForTest(t *testing.T) {
 	defer reply.Body.Close()
 	if reply.StatusCode != http.StatusOK {
 		t.Errorf("REST answers %s", reply.Status)
+	}
+	shown, err := http.Get("http://" + s.HTTP + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shown.Body.Close()
+	if text, err := io.ReadAll(shown.Body); err != nil || !strings.Contains(string(text), "crowfoot_storage_log_written_bytes_total") {
+		t.Errorf("no metrics of the storage engine: %v", err)
 	}
 }
 

@@ -36,6 +36,12 @@ func (d *Database) UpdateSchema(ctx context.Context, statements []string, progre
 		return err
 	}
 	defer d.unlockSchema()
+	var err error
+	d.registry.account.Task(taskSchemaChange).Do(ctx, func(ctx context.Context) { err = d.changeAll(ctx, statements, progress) })
+	return err
+}
+
+func (d *Database) changeAll(ctx context.Context, statements []string, progress func(Progress)) error {
 	for i, s := range statements {
 		report := func(p Progress) {
 			if p.Statement = i; progress != nil {

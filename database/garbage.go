@@ -21,13 +21,17 @@ const checkpointLife = 24 * time.Hour
 // collectGarbage removes, while the server runs, what no read can see any more.
 func (r *Registry) collectGarbage(ctx context.Context) {
 	for sleep(ctx, collectEvery) {
-		if err := r.sweepOperations(); err != nil {
-			r.cfg.Log.Error("forget operations", "error", err)
-		}
-		for _, d := range *r.databases.Load() {
-			if err := d.collect(ctx); err != nil && ctx.Err() == nil && !d.Dropped() {
-				d.log().Error("collect old versions", "error", err)
-			}
+		r.account.Task(taskCollection).Do(ctx, r.collectOnce)
+	}
+}
+
+func (r *Registry) collectOnce(ctx context.Context) {
+	if err := r.sweepOperations(); err != nil {
+		r.cfg.Log.Error("forget operations", "error", err)
+	}
+	for _, d := range *r.databases.Load() {
+		if err := d.collect(ctx); err != nil && ctx.Err() == nil && !d.Dropped() {
+			d.log().Error("collect old versions", "error", err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -41,6 +43,7 @@ type Registry struct {
 	versions *mvcc.Store
 	oracle   *txn.Oracle
 	cfg      Config
+	account  *cpu.Account
 
 	mu        sync.Mutex
 	instances map[string]*Instance
@@ -63,9 +66,13 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 		versions:  mvcc.New(store),
 		oracle:    oracle,
 		cfg:       cfg,
+		account:   cpu.NewAccount(),
 		instances: map[string]*Instance{},
 		nextSpace: 1,
 		deleting:  make(chan struct{}, 1),
+	}
+	if cfg.NoStatistics {
+		r.account = cpu.NoAccount()
 	}
 	r.running, r.closing = context.WithCancel(context.Background())
 	databases := map[string]*Database{}
@@ -119,6 +126,23 @@ func (r *Registry) load(databases map[string]*Database) error {
 		return nil
 	})
 }
+
+// CPU is the account of the process's CPU time: work in the background is measured by its tasks.
+func (r *Registry) CPU() *cpu.Account { return r.account }
+
+// AllDatabases lists the databases of all instances, in no order.
+func (r *Registry) AllDatabases() []*Database {
+	return slices.Collect(maps.Values(*r.databases.Load()))
+}
+
+// Names of tasks in the background, as metrics show them.
+const (
+	taskCollection   = "version_collection"
+	taskRowDeletion  = "row_deletion_policy"
+	taskSchemaChange = "schema_change"
+	taskSplits       = "split_by_size"
+	taskStatistics   = "statistics"
+)
 
 // Close stops background work and waits for it. The store stays open.
 func (r *Registry) Close() error {

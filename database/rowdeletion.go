@@ -102,7 +102,7 @@ func (d *Database) deleteExpired(ctx context.Context) {
 			return
 		}
 		began := d.registry.cfg.Clock()
-		d.passPolicies(ctx)
+		d.registry.account.Task(taskRowDeletion).Do(ctx, d.passPolicies)
 		interval = d.registry.cfg.Clock().Sub(began) * shareOfPasses
 		interval = min(max(interval, shortestInterval), longestInterval)
 		<-turn

@@ -16,10 +16,14 @@ const splitBySizeEvery = time.Minute
 // splitBySize splits, while the server runs, what has grown large.
 func (r *Registry) splitBySize(ctx context.Context) {
 	for sleep(ctx, splitBySizeEvery) {
-		for _, d := range *r.databases.Load() {
-			if err := d.splits.SplitBySize(split.LargeBytes); err != nil && !d.Dropped() {
-				d.log().Error("split by size", slog.Any("error", err))
-			}
+		r.account.Task(taskSplits).Do(ctx, r.splitOnce)
+	}
+}
+
+func (r *Registry) splitOnce(context.Context) {
+	for _, d := range *r.databases.Load() {
+		if err := d.splits.SplitBySize(split.LargeBytes); err != nil && !d.Dropped() {
+			d.log().Error("split by size", slog.Any("error", err))
 		}
 	}
 }

@@ -26,6 +26,7 @@ func (d *Database) newStatistics() statistics {
 		Space:   d.space,
 		Clock:   d.registry.cfg.Clock,
 		Log:     d.log(),
+		Task:    d.registry.account.Task(taskStatistics),
 		Live:    now,
 		Off:     d.registry.cfg.NoStatistics,
 		Sources: d.sources(),

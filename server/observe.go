@@ -19,7 +19,7 @@ import (
 // observing are the paths of the HTTP listener that are about the server itself:
 //
 //	/healthz                                 whether it runs
-//	/metrics                                 Prometheus: use of the API by method, and the process
+//	/metrics                                 Prometheus: use of the API by method, sessions, locks, aborts, background work, storage, the process
 //	/debug/transactions?database=D&tag=T     timelines of the newest transactions with a tag, as JSON; durations in nanoseconds
 //	/debug/pprof/profile?seconds=N           where CPU time goes, for go tool pprof; heap and goroutine beside it
 func (s *Server) observing() map[string]http.HandlerFunc {

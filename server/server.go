@@ -20,6 +20,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rest"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
+	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
 // Config is what a Server needs from outside.
@@ -30,6 +31,8 @@ type Config struct {
 	Random io.Reader
 	// NoStatistics turns measuring and counting off. The registry has a setting of its own.
 	NoStatistics bool
+	// Collectors are metrics of the rest of the process, such as those of the storage engine.
+	Collectors []prometheus.Collector
 }
 
 // Server serves the API of a registry's databases on two listeners.
@@ -64,15 +67,18 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 		cfg.Random = rand.Reader
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{registry: registry, cfg: cfg, closing: cancel, account: newAccount(cfg)}
+	s := &Server{registry: registry, cfg: cfg, closing: cancel, account: newAccount(registry, cfg)}
 	s.data = newService(registry, cfg)
 	s.admin = admin.New(ctx, registry, cfg.Clock, cfg.Log)
 
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	s.gatherer = metrics
+	registered := prometheus.NewRegistry()
+	registered.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if !cfg.NoStatistics {
+		registered.MustRegister(append(cfg.Collectors, metrics.Samples(s.samples))...)
+	}
+	s.gatherer = registered
 	services := append([]rpc.Service{s.data.table()}, s.admin.Services()...)
-	s.dispatcher = rpc.NewDispatcher(services, cfg.Clock, cfg.Log, s.account, newMetrics(metrics, cfg))
+	s.dispatcher = rpc.NewDispatcher(services, cfg.Clock, cfg.Log, s.account, newMetrics(registered, cfg))
 
 	s.grpc = grpc.NewServer(s.dispatcher)
 	s.http = &http.Server{Handler: rest.NewGateway(s.dispatcher, s.observing(), cfg.Log), ReadHeaderTimeout: readHeaderTimeout}
@@ -122,11 +128,12 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 }
 
-func newAccount(cfg Config) *cpu.Account {
+// newAccount is the account in which the CPU time of requests is measured: the registry's, which measures work in the background.
+func newAccount(registry *database.Registry, cfg Config) *cpu.Account {
 	if cfg.NoStatistics {
 		return cpu.NoAccount()
 	}
-	return cpu.NewAccount()
+	return registry.CPU()
 }
 
 // keepAccount has the account deal out, again and again, the CPU time that belongs to no single request.

@@ -257,15 +257,25 @@ func TestCancelQuery(t *testing.T) {
 	h.fails(err, codes.NotFound)
 }
 
-// TestMetrics: every method is counted.
+// TestMetrics: every method that was called is counted, and no other; sessions, locks and work in the background are shown beside them.
 func TestMetrics(t *testing.T) {
 	h := newHarness(t)
 	ses := h.session(true)
 	h.query(ses, "SELECT 1")
+	db, err := h.server.registry.Database(testDatabase)
+	h.ok(err)
+	h.ok(db.UpdateSchema(h.ctx, []string{"CREATE INDEX SingersByData ON Singers(Data)"}, nil))
 	_, data := h.httpRaw("GET", "/metrics", "")
-	for _, want := range []string{`crowfoot_requests_total{code="OK",method="ExecuteSql"} 1`, `crowfoot_request_seconds_count{method="CreateSession"} 1`, "process_cpu_seconds_total"} {
+	for _, want := range []string{`crowfoot_requests_total{code="OK",method="ExecuteSql"} 1`, `crowfoot_request_seconds_count{method="CreateSession"} 1`, "process_cpu_seconds_total",
+		`crowfoot_shared_cpu_seconds_total{method="ExecuteSql"}`, `crowfoot_build_info{commit=`, `crowfoot_sessions{kind="multiplexed"} 1`,
+		`crowfoot_locks{database="` + testDatabase + `"} 0`, `crowfoot_lock_waits_total{database=`, `crowfoot_background_cpu_seconds_total{task="schema_change"}`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("no %s", want)
+		}
+	}
+	for _, never := range []string{`method="Rollback"`, "crowfoot_aborts_total"} {
+		if strings.Contains(string(data), never) {
+			t.Errorf("%s is shown", never)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/stats/live"
 	"github.com/crowfoot-db/crowfoot/stats/stripe"
 )
@@ -21,6 +22,7 @@ type Config struct {
 	Clock func() time.Time
 	Log   *slog.Logger
 	Live  *live.Lists // of the database
+	Task  *cpu.Task   // measures what Run does; nil for none
 	// Off makes a Collector that takes nothing in: its tables show what was stored before, and no executions.
 	Off bool
 	Sources
@@ -82,12 +84,16 @@ func (c *Collector) Run(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			if err := c.Advance(); err != nil {
-				c.cfg.Log.Error("statistics not stored", slog.Any("error", err))
-			}
+			c.cfg.Task.Do(ctx, c.advanceAndLog)
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+func (c *Collector) advanceAndLog(context.Context) {
+	if err := c.Advance(); err != nil {
+		c.cfg.Log.Error("statistics not stored", slog.Any("error", err))
 	}
 }
 

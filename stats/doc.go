@@ -30,5 +30,5 @@
 // Left out: SUPPORTED_OPTIMIZER_VERSIONS (sql/system has it), and tables about
 // what Crowfoot does not have: recommendations, vector indexes, graph operations.
 //
-// Imports of this module: kv, mvcc, schema, stats/distribution, stats/live, stats/stripe, value.
+// Imports of this module: kv, mvcc, schema, stats/cpu, stats/distribution, stats/live, stats/stripe, value.
 package stats

@@ -27,3 +27,20 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("after reads: %+v", read)
 	}
 }
+
+// TestCPU: what flushes and compactions use is measured.
+func TestCPU(t *testing.T) {
+	s := open(t, vfs.NewMem(), "data")
+	for _, value := range []string{"1", "2"} {
+		put(t, s, "k\x00", value)
+		if err := s.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.db.Compact(t.Context(), []byte("a"), []byte("z"), false); err != nil {
+		t.Fatal(err)
+	}
+	if compactions, flushes := s.CPU(); compactions <= 0 || flushes <= 0 {
+		t.Errorf("compactions used %v, flushes %v", compactions, flushes)
+	}
+}

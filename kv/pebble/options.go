@@ -40,7 +40,9 @@ const (
 // comparerName is stored in the directory: another order of keys needs another name.
 const comparerName = "crowfoot.v1"
 
-func options(fs vfs.FS) *pebble.Options {
+// options are Pebble's for a store on fs, whose compactions and flushes w measures.
+func options(fs vfs.FS, w *work) *pebble.Options {
+	listener := w.listener()
 	o := &pebble.Options{
 		FS:                          fs,
 		Comparer:                    comparer,
@@ -53,6 +55,7 @@ func options(fs vfs.FS) *pebble.Options {
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		FormatMajorVersion:          pebble.FormatTableFormatV6,
 		Logger:                      logger{},
+		EventListener:               &listener,
 	}
 	for i := range o.Levels {
 		l := &o.Levels[i]

@@ -12,7 +12,7 @@
 // says which format the rest has (see format.go). The file system is passed in:
 // vfs.Default, or a vfs.MemFS for a store in memory or for crash tests.
 //
-// Imports of this module: kv.
+// Imports of this module: kv, stats/cpu.
 package pebble
 
 import (
@@ -33,6 +33,7 @@ type Store struct {
 	// writes counts batches applied; an iterator is worth keeping until it changes.
 	writes atomic.Uint64
 	idle   iterators
+	work   work
 }
 
 var _ kv.Store = (*Store)(nil)
@@ -44,7 +45,8 @@ func Open(dir string, fs vfs.FS) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := options(fs)
+	s := &Store{lock: lock}
+	opts := options(fs, &s.work)
 	opts.Lock = lock
 	opts.ErrorIfNotExists = !fresh
 	opts.ErrorIfExists = fresh
@@ -54,7 +56,8 @@ func Open(dir string, fs vfs.FS) (*Store, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("data directory %s cannot be opened: it is damaged or incomplete; nothing in it was overwritten: %w", dir, err)
 	}
-	return &Store{db: db, lock: lock}, nil
+	s.db = db
+	return s, nil
 }
 
 // Close flushes and closes the store. Every iterator and snapshot must have been closed.

@@ -197,9 +197,23 @@ func (m *Meter) Weight() int64 {
 
 // Spent measures the CPU time of f.
 func Spent(f func()) time.Duration {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	before := threadCPU()
+	s := BeginSegment()
 	f()
-	return threadCPU() - before
+	return s.End()
+}
+
+// A Segment is what one goroutine does between BeginSegment and End.
+type Segment struct{ clock time.Duration }
+
+// BeginSegment locks the goroutine to its thread and begins to measure.
+func BeginSegment() Segment {
+	runtime.LockOSThread()
+	return Segment{clock: threadCPU()}
+}
+
+// End returns the CPU time since BeginSegment. The same goroutine must call it.
+func (s Segment) End() time.Duration {
+	used := threadCPU() - s.clock
+	runtime.UnlockOSThread()
+	return used
 }

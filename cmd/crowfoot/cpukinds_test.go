@@ -1,0 +1,359 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// charging is a server in a process of its own, on which one statement runs at a time.
+type charging struct {
+	*testing.T
+	process *exec.Cmd
+	http    string
+	client  spannerpb.SpannerClient
+	session string
+}
+
+func newCharging(t *testing.T) *charging {
+	t.Helper()
+	process, api, httpAddress := serveBoth(t, "--data", filepath.Join(t.TempDir(), "data"), "--database", crashDatabase)
+	conn, err := grpc.NewClient(api, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	c := &charging{T: t, process: process, http: httpAddress, client: spannerpb.NewSpannerClient(conn)}
+	ses, err := c.client.CreateSession(t.Context(), &spannerpb.CreateSessionRequest{Database: crashDatabase, Session: &spannerpb.Session{Multiplexed: true}})
+	c.ok(err)
+	c.session = ses.Name
+	return c
+}
+
+func (c *charging) ok(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// used is the CPU time of the server's process so far.
+func (c *charging) used() time.Duration {
+	c.Helper()
+	const scheduled = 2 // CPUCLOCK_SCHED of Linux: time on a core
+	var t unix.Timespec
+	c.ok(unix.ClockGettime(int32(^c.process.Process.Pid)<<3|scheduled, &t))
+	return time.Duration(t.Nano())
+}
+
+// charged is the CPU time that a server-timing trailer tells of under a name.
+func charged(trailer metadata.MD, name string) time.Duration {
+	_, text, _ := strings.Cut(strings.Join(trailer.Get("server-timing"), ""), name+"; dur=")
+	text, _, _ = strings.Cut(text, ",")
+	ms, _ := strconv.ParseFloat(text, 64)
+	return time.Duration(ms * float64(time.Millisecond))
+}
+
+func asking(ctx context.Context) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, asksTiming, "true")
+}
+
+func (c *charging) query(sql string, params map[string]any) []metadata.MD {
+	c.Helper()
+	p, err := structpb.NewStruct(params)
+	c.ok(err)
+	trailer, err := streamed(c.client.ExecuteStreamingSql(asking(c.Context()), &spannerpb.ExecuteSqlRequest{Session: c.session, Sql: sql, Params: p}))
+	c.ok(err)
+	return []metadata.MD{trailer}
+}
+
+func (c *charging) read() []metadata.MD {
+	c.Helper()
+	trailer, err := streamed(c.client.StreamingRead(asking(c.Context()), &spannerpb.ReadRequest{Session: c.session, Table: "T", Columns: []string{"Id", "A", "S"},
+		KeySet: &spannerpb.KeySet{All: true}}))
+	c.ok(err)
+	return []metadata.MD{trailer}
+}
+
+func readWrite() *spannerpb.TransactionOptions {
+	return &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadWrite_{ReadWrite: &spannerpb.TransactionOptions_ReadWrite{}}}
+}
+
+// dml runs a statement in a transaction of its own; its trailers are those of the statement and of the commit.
+func (c *charging) dml(sql string) []metadata.MD {
+	c.Helper()
+	var md metadata.MD
+	ctx := asking(c.Context())
+	r, err := c.client.ExecuteSql(ctx, &spannerpb.ExecuteSqlRequest{Session: c.session, Sql: sql, Seqno: 1,
+		Transaction: &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Begin{Begin: readWrite()}}}, grpc.Trailer(&md))
+	c.ok(err)
+	var commit metadata.MD
+	_, err = c.client.Commit(ctx, &spannerpb.CommitRequest{Session: c.session, PrecommitToken: r.PrecommitToken,
+		Transaction: &spannerpb.CommitRequest_TransactionId{TransactionId: r.Metadata.Transaction.Id}}, grpc.Trailer(&commit))
+	c.ok(err)
+	return []metadata.MD{md, commit}
+}
+
+func (c *charging) ddl(statement string) {
+	c.Helper()
+	body, _ := json.Marshal(map[string]any{"statements": []string{statement}})
+	req, _ := http.NewRequest("PATCH", "http://"+c.http+"/v1/"+crashDatabase+"/ddl", bytes.NewReader(body))
+	reply, err := http.DefaultClient.Do(req)
+	c.ok(err)
+	defer reply.Body.Close()
+	data, _ := io.ReadAll(reply.Body)
+	if reply.StatusCode != 200 {
+		c.Fatalf("%s", data)
+	}
+	var op struct {
+		Name string
+		Done bool
+	}
+	c.ok(json.Unmarshal(data, &op))
+	for !op.Done {
+		reply, err := http.Get("http://" + c.http + "/v1/" + op.Name)
+		c.ok(err)
+		c.ok(json.NewDecoder(reply.Body).Decode(&op))
+		reply.Body.Close()
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// A kind is a statement, or another request, that takes long by itself.
+type kind struct {
+	name string
+	run  func(c *charging) []metadata.MD // the trailers of its requests
+	// streams says that most of what is not the request's own goes into sending its rows.
+	streams bool
+}
+
+func queryKind(name, sql string) kind {
+	return kind{name: name, run: func(c *charging) []metadata.MD { return c.query(sql, nil) }}
+}
+
+func dmlKind(name, sql string) kind {
+	return kind{name: name, run: func(c *charging) []metadata.MD { return c.dml(sql) }}
+}
+
+var kinds = []kind{
+	queryKind("scan", "SELECT COUNT(*), SUM(LENGTH(S)) FROM T"),
+	queryKind("scan whose rows no condition keeps", "SELECT COUNT(*) FROM T WHERE LENGTH(S) < 0"),
+	queryKind("cross join", "SELECT COUNT(*) FROM (SELECT Id FROM T WHERE Id < 1000) a CROSS JOIN (SELECT Id FROM T WHERE Id < 1000) b WHERE a.Id + b.Id > 5"),
+	queryKind("sort", "SELECT Id FROM (SELECT Id, A FROM T ORDER BY A, S LIMIT 100000) ORDER BY A LIMIT 1"),
+	queryKind("hash join", "SELECT COUNT(*) FROM T a JOIN@{JOIN_METHOD=HASH_JOIN} T b ON a.A = b.A"),
+	queryKind("aggregation", "SELECT COUNT(*) FROM (SELECT A, COUNT(*) AS n, MAX(S) AS s FROM T GROUP BY A)"),
+	queryKind("functions of long values", "SELECT SUM(LENGTH(TO_HEX(SHA512(CONCAT(REPEAT('abcdefghij', 100000), CAST(x AS STRING)))))) FROM UNNEST(GENERATE_ARRAY(1, 100)) AS x"),
+	{name: "READ of all rows", run: (*charging).read, streams: true},
+	{name: "query of all rows", run: func(c *charging) []metadata.MD { return c.query("SELECT * FROM T", nil) }, streams: true},
+	{name: "REST", run: (*charging).rest},
+	{name: "planning", run: (*charging).planning},
+	dmlKind("UPDATE", "UPDATE T SET A = A + 1 WHERE Id < 20000"),
+	{name: "commit of mutations", run: (*charging).mutations},
+}
+
+// TestCPUOfKinds runs requests of each kind, alone in the server, for at least a second of CPU time: what they are charged of their own
+// is what the process used, but for the work that goroutines of other requests do too (Go's garbage collection, sending rows), and with their
+// share of that it is all that the process used.
+func TestCPUOfKinds(t *testing.T) {
+	needsThreadClocks(t)
+	c := newCharging(t)
+	c.load()
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			own, shared, used := c.during(k.run, time.Second)
+			t.Logf("own %v, shared %v, of %v: %.3f, %.3f", own, shared, used, own.Seconds()/used.Seconds(), (own+shared).Seconds()/used.Seconds())
+			least := 0.85 // the rest is Go's garbage collection
+			if k.streams {
+				least = 0.5
+			}
+			if ratio := own.Seconds() / used.Seconds(); ratio < least || ratio > 1.02 {
+				t.Errorf("charged %.3f of what the process used", ratio)
+			}
+			if ratio := (own + shared).Seconds() / used.Seconds(); ratio < 0.9 || ratio > 1.1 {
+				t.Errorf("charged %.3f of what the process used, with what is shared", ratio)
+			}
+		})
+	}
+}
+
+// TestCPUOfMix runs one text a thousand times for few rows and once for all of them, beside a load that makes the server measure one in a few:
+// the long execution is charged what it is charged alone, and the short ones too.
+func TestCPUOfMix(t *testing.T) {
+	needsThreadClocks(t)
+	c := newCharging(t)
+	c.load()
+	count := func(n int) time.Duration {
+		return own(c.query("SELECT COUNT(*) FROM T WHERE Id < @n AND LENGTH(S) > 0", map[string]any{"n": strconv.Itoa(n)}))
+	}
+	count(100_000)
+	alone := count(100_000)
+	ctx, stop := context.WithCancel(t.Context())
+	var load sync.WaitGroup
+	for range 4 {
+		load.Go(func() {
+			for ctx.Err() == nil {
+				c.point(ctx)
+			}
+		})
+	}
+	var short time.Duration
+	for range 1000 {
+		short += count(10)
+	}
+	beside := count(100_000)
+	stop()
+	load.Wait()
+	t.Logf("of 100,000 rows %v alone, %v beside short ones; of 10 rows %v", alone, beside, short/1000)
+	if ratio := beside.Seconds() / alone.Seconds(); ratio < 0.7 || ratio > 1.5 {
+		t.Errorf("the long execution is charged %v, %v alone", beside, alone)
+	}
+	if short/1000 > alone/100 {
+		t.Errorf("a short execution is charged %v", short/1000)
+	}
+}
+
+// TestCPUBelowLatency: a light point query is not charged more CPU time than it took.
+func TestCPUBelowLatency(t *testing.T) {
+	needsThreadClocks(t)
+	c := newCharging(t)
+	c.load()
+	for range 200 {
+		for _, trailer := range c.query("SELECT A FROM T WHERE Id = 7", nil) {
+			if cpu, total := charged(trailer, "cpu"), charged(trailer, "total"); cpu > total {
+				t.Errorf("CPU %v, total %v", cpu, total)
+			}
+		}
+	}
+}
+
+// TestCPUOfBackground: a back-fill is measured as a task, and is not dealt out to requests.
+func TestCPUOfBackground(t *testing.T) {
+	needsThreadClocks(t)
+	c := newCharging(t)
+	c.load()
+	before := c.used()
+	c.ddl("CREATE INDEX ByA ON T(A)")
+	used := c.used() - before
+	var tasks, requests float64
+	for name, v := range c.metrics() {
+		switch {
+		case strings.HasPrefix(name, `crowfoot_background_cpu_seconds_total{task="schema_change"`):
+			tasks += v
+		case strings.HasPrefix(name, "crowfoot_shared_cpu_seconds_total{method=\"UpdateDatabaseDdl\"") || strings.HasPrefix(name, "crowfoot_cpu_seconds_total{method=\"UpdateDatabaseDdl\""):
+			requests += v
+		}
+	}
+	t.Logf("tasks %.3f s, requests %.3f s, of %v", tasks, requests, used)
+	if tasks < 0.5*used.Seconds() || requests > 0.2*used.Seconds() {
+		t.Errorf("tasks %.3f s, requests %.3f s, of %v", tasks, requests, used)
+	}
+}
+
+func own(trailers []metadata.MD) (sum time.Duration) {
+	for _, m := range trailers {
+		sum += charged(m, "cpu")
+	}
+	return sum
+}
+
+// during runs requests until they have used some CPU time.
+func (c *charging) during(run func(*charging) []metadata.MD, least time.Duration) (ownCPU, shared, used time.Duration) {
+	run(c)
+	before := c.used()
+	for used < least {
+		for _, m := range run(c) {
+			ownCPU += charged(m, "cpu")
+			shared += charged(m, "shared")
+		}
+		used = c.used() - before
+	}
+	return ownCPU, shared, used
+}
+
+// load makes a table of 100,000 rows.
+func (c *charging) load() {
+	c.Helper()
+	c.ddl("CREATE TABLE T (Id INT64 NOT NULL, A INT64, S STRING(100)) PRIMARY KEY (Id)")
+	for from := 0; from < 100_000; from += 20_000 {
+		c.dml(fmt.Sprintf("INSERT INTO T (Id, A, S) SELECT x, FARM_FINGERPRINT(CAST(x AS STRING)), REPEAT('x', 90) FROM UNNEST(GENERATE_ARRAY(%d, %d)) AS x", from, from+19_999))
+	}
+}
+
+// point reads one row.
+func (c *charging) point(ctx context.Context) {
+	stream, err := c.client.StreamingRead(ctx, &spannerpb.ReadRequest{Session: c.session, Table: "T", Columns: []string{"A"}, KeySet: &spannerpb.KeySet{Keys: []*structpb.ListValue{key(7)}}})
+	for err == nil {
+		_, err = stream.Recv()
+	}
+}
+
+// rest has a large result as JSON.
+func (c *charging) rest() []metadata.MD {
+	body := `{"sql": "SELECT * FROM T WHERE Id < 50000"}`
+	reply, err := http.Post("http://"+c.http+"/v1/"+c.session+":executeSql", "application/json", strings.NewReader(body))
+	c.ok(err)
+	defer reply.Body.Close()
+	_, err = io.Copy(io.Discard, reply.Body)
+	c.ok(err)
+	return []metadata.MD{{"server-timing": []string{strings.Join(reply.Header.Values("Server-Timing"), ", ")}}}
+}
+
+// planning asks for a long text that was never asked for.
+func (c *charging) planning() []metadata.MD {
+	sql := fmt.Sprintf("SELECT %d", rand.Int64())
+	for i := range 900 {
+		sql += fmt.Sprintf(", %d AS c%d", rand.Int64(), i)
+	}
+	return c.query(sql, nil)
+}
+
+// mutations commits many rows by one request.
+func (c *charging) mutations() []metadata.MD {
+	var rows []*structpb.ListValue
+	for range 20_000 {
+		rows = append(rows, &structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue(strconv.FormatInt(newID()+1_000_000, 10)), structpb.NewStringValue("1"), structpb.NewStringValue(strings.Repeat("y", 90))}})
+	}
+	var trailer metadata.MD
+	_, err := c.client.Commit(asking(c.Context()), &spannerpb.CommitRequest{
+		Session: c.session, Transaction: &spannerpb.CommitRequest_SingleUseTransaction{SingleUseTransaction: readWrite()},
+		Mutations: []*spannerpb.Mutation{{Operation: &spannerpb.Mutation_InsertOrUpdate{InsertOrUpdate: &spannerpb.Mutation_Write{
+			Table: "T", Columns: []string{"Id", "A", "S"}, Values: rows,
+		}}}},
+	}, grpc.Trailer(&trailer))
+	c.ok(err)
+	return []metadata.MD{trailer}
+}
+
+// metrics are the values of /metrics by name and labels.
+func (c *charging) metrics() map[string]float64 {
+	c.Helper()
+	reply, err := http.Get("http://" + c.http + "/metrics")
+	c.ok(err)
+	defer reply.Body.Close()
+	data, err := io.ReadAll(reply.Body)
+	c.ok(err)
+	values := map[string]float64{}
+	for line := range strings.Lines(string(data)) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		values[name], _ = strconv.ParseFloat(text, 64)
+	}
+	return values
+}

@@ -1,0 +1,57 @@
+package server
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/crowfoot-db/crowfoot/stats/metrics"
+	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/version"
+)
+
+// samples are the metrics of the server and its databases beside those of API methods.
+func (s *Server) samples(add func(metrics.Sample)) {
+	build := version.Get()
+	add(metrics.Sample{Name: "build_info", Help: "1, with the version and the commit that run.", Kind: prometheus.GaugeValue, Value: 1,
+		Labels: []string{"version", build.Version, "commit", build.Commit, "go", build.Go}})
+	for _, t := range s.account.Tasks() {
+		if used := t.Used(); used > 0 {
+			add(metrics.Sample{Name: "background_cpu_seconds_total", Help: "CPU time of work in the background, by task.",
+				Kind: prometheus.CounterValue, Value: used.Seconds(), Labels: []string{"task", t.Name}})
+		}
+	}
+	for kind, n := range s.data.sessions.countByKind() {
+		add(metrics.Sample{Name: "sessions", Help: "Sessions that are open.", Kind: prometheus.GaugeValue, Value: float64(n), Labels: []string{"kind", kind}})
+	}
+	for _, d := range s.registry.AllDatabases() {
+		sampleLocks(add, d.Name(), d.Transactions().Metrics())
+	}
+}
+
+// sampleLocks adds the metrics of a database's locks and of the transactions that were aborted.
+func sampleLocks(add func(metrics.Sample), database string, m txn.Metrics) {
+	of := []string{"database", database}
+	add(metrics.Sample{Name: "locks", Help: "Locks that transactions hold.", Kind: prometheus.GaugeValue, Value: float64(m.Locks), Labels: of})
+	add(metrics.Sample{Name: "lock_waiters", Help: "Requests for a lock that wait.", Kind: prometheus.GaugeValue, Value: float64(m.Waiting), Labels: of})
+	add(metrics.Sample{Name: "lock_waits_total", Help: "Requests for a lock that have waited.", Kind: prometheus.CounterValue, Value: float64(m.LockWaits), Labels: of})
+	add(metrics.Sample{Name: "lock_wait_seconds_total", Help: "Time that requests for a lock have waited.", Kind: prometheus.CounterValue, Value: m.LockWaitTime.Seconds(), Labels: of})
+	for reason, n := range m.Aborts {
+		if n > 0 {
+			add(metrics.Sample{Name: "aborts_total", Help: "Transactions that were aborted, by reason.", Kind: prometheus.CounterValue, Value: float64(n),
+				Labels: []string{"database", database, "reason", txn.AbortReason(reason).String()}})
+		}
+	}
+}
+
+// countByKind counts the sessions that are open.
+func (s *sessions) countByKind() map[string]int {
+	counts := map[string]int{}
+	s.byName.Range(func(_, v any) bool {
+		kind := "regular"
+		if v.(*session).multiplexed {
+			kind = "multiplexed"
+		}
+		counts[kind]++
+		return true
+	})
+	return counts
+}

@@ -1,0 +1,33 @@
+package metrics
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Samples is a collector of what somebody else counts: it is called at each scrape and adds the values of that moment.
+type Samples func(add func(Sample))
+
+// A Sample is one value of a metric.
+type Sample struct {
+	Name   string // without the prefix crowfoot_; that of a counter ends with _total
+	Help   string
+	Kind   prometheus.ValueType
+	Value  float64
+	Labels []string // names and values in turn
+}
+
+// Describe implements prometheus.Collector. Which samples there are is known when they are collected.
+func (Samples) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (f Samples) Collect(to chan<- prometheus.Metric) {
+	f(func(s Sample) {
+		var names, values []string
+		for pair := range slices.Chunk(s.Labels, 2) {
+			names, values = append(names, pair[0]), append(values, pair[1])
+		}
+		to <- prometheus.MustNewConstMetric(prometheus.NewDesc("crowfoot_"+s.Name, s.Help, names, nil), s.Kind, s.Value, values...)
+	})
+}
