@@ -64,3 +64,8 @@ func commonFlags(flags *pflag.FlagSet, s *bench.Settings) {
 	flags.StringVar(&s.JSON, "json", "", "`FILE` for all figures (JSON)")
 	flags.Var((*seconds)(&s.StatisticsWait), "stats-wait", "how long to wait, at most, for the server's statistics of the last minute")
 }
+
+// studyFlag is the flag of the benchmarks that re-run a study.
+func studyFlag(flags *pflag.FlagSet, s *bench.Settings) {
+	flags.BoolVar(&s.Study, "study", false, "re-run the study as it was: its calls alone, and reads at its rates, without tags, by its statistics queries")
+}

@@ -20,14 +20,3 @@ func newBenchPoints() *cobra.Command {
 	c := &cobra.Command{Use: "points", Short: "A point read and a single-row commit against their floors"}
 	return benchCommand(c, &s, these(bench.Points()))
 }
-
-// newBenchCeiling is the other end of points, in a process of its own.
-func newBenchCeiling() *cobra.Command {
-	return &cobra.Command{
-		Use:    "ceiling",
-		Short:  "Answer every read with the same row",
-		Hidden: true,
-		Args:   noArguments,
-		RunE:   func(c *cobra.Command, _ []string) error { return bench.Ceiling(c.Context()) },
-	}
-}

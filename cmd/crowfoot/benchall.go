@@ -1,0 +1,16 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/crowfoot-db/crowfoot/bench"
+)
+
+func newBenchAll() *cobra.Command {
+	s := bench.Defaults()
+	c := &cobra.Command{Use: "all", Short: "Both access and writes"}
+	studyFlag(c.Flags(), &s)
+	accessFlags(c.Flags(), &s)
+	writesFlags(c.Flags(), &s)
+	return benchCommand(c, &s, these(bench.Access(), bench.Writes()))
+}
