@@ -118,7 +118,7 @@ func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, wh
 	}
 	progress := &rowsProgress{db: d, percent: percent, jobs: len(what.Columns) + len(what.Indexes) + len(what.Validations)}
 	if what.Fills() {
-		if err := d.bringUp(ctx, what, progress); err != nil {
+		if err := d.backfill(ctx, what, progress); err != nil {
 			return 0, err
 		}
 		if at, err = d.publish(ctx, publication{catalog: next, tentative: true}); err != nil {

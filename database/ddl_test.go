@@ -78,7 +78,7 @@ func TestHalfMadeChangeIsTakenBack(t *testing.T) {
 			}
 			before := strings.Join(b.db.DDL(), "\n")
 			_, what := b.begin(statement)
-			if err := b.db.bringUp(context.Background(), what, nil); err != nil {
+			if err := b.db.backfill(context.Background(), what, nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := b.insert("T", [2]int64{10, 3}); err != nil {

@@ -77,10 +77,10 @@ func TestFillResumes(t *testing.T) {
 			cancel()
 		}
 	}}
-	if err := b.db.bringUp(ctx, what, progress); err != context.Canceled {
+	if err := b.db.backfill(ctx, what, progress); err != context.Canceled {
 		t.Fatalf("interrupted: %v", err)
 	}
-	if err := b.db.bringUp(context.Background(), what, progress); err != nil || chunks != 4 { // the last one is empty
+	if err := b.db.backfill(context.Background(), what, progress); err != nil || chunks != 4 { // the last one is empty
 		t.Errorf("%d chunks, %v", chunks, err)
 	}
 	if _, err := b.db.publish(context.Background(), publication{catalog: next}); err != nil {

@@ -43,7 +43,7 @@ func dependents(c *Catalog) map[string]*Dependencies {
 }
 
 // TestDependencies lists, for each schema change, whose dependencies on the catalog before it do not hold in the one that serves
-// while data is brought up, and whose dependencies on that one do not hold when the change is complete.
+// while rows are back-filled, and whose dependencies on that one do not hold when the change is complete.
 func TestDependencies(t *testing.T) {
 	for _, test := range []struct{ statement, begun, complete string }{
 		{"CREATE TABLE N (K INT64) PRIMARY KEY (K)", "", ""},

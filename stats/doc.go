@@ -1,5 +1,5 @@
-// Package stats knows what happened in a database, per interval: it is fed by
-// server, sql and txn, and read as the tables of SPANNER_SYS.
+// Package stats knows what happened in a database, per interval: server and
+// database feed it, and it is read as the tables of SPANNER_SYS.
 //
 // A Collector per database takes one record per execution (Query, Read,
 // Transaction, LockWait, Profile; an execution is one record however many

@@ -12,8 +12,8 @@ import (
 // fillJobs begins the names of the jobs that fill columns and indexes. The rest of a name is made of IDs, which are given out once.
 const fillJobs = "fill/"
 
-// bringUp gives the rows that existed when a change was published their columns and index entries.
-func (d *Database) bringUp(ctx context.Context, what *schema.Change, progress *rowsProgress) error {
+// backfill gives the rows that existed when a change was published their columns and index entries.
+func (d *Database) backfill(ctx context.Context, what *schema.Change, progress *rowsProgress) error {
 	tables := new(table.Descriptors) // of the change's catalog, for all chunks
 	for _, c := range what.Columns {
 		name := fmt.Sprintf("%stable %d/column %d", fillJobs, c.Table.ID, c.Column.ID)
