@@ -33,7 +33,7 @@ func TestClientMetrics(t *testing.T) {
 			case metricdata.Histogram[int64]:
 				for _, p := range data.DataPoints {
 					method, _ := p.Attributes.Value("grpc_client_method")
-					methods[method.AsString()] = m.Name == "spanner/gfe_latency" && p.Sum > 0
+					methods[method.AsString()] = m.Name == "spanner/gfe_latency" && p.Count > 0
 				}
 			case metricdata.Sum[int64]:
 				if m.Name == "spanner/gfe_header_missing_count" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -85,25 +86,20 @@ func beside(f func() (mvcc.Timestamp, error)) chan outcome {
 	return c
 }
 
-// stillRuns fails the test if c has a result before long.
+// stillRuns fails the test, which runs in a synctest bubble, unless what c is the outcome of waits for something.
 func stillRuns(t *testing.T, c chan outcome, what string) {
 	t.Helper()
+	synctest.Wait()
 	select {
 	case o := <-c:
 		t.Fatalf("%s went on: %v", what, o)
-	case <-time.After(20 * time.Millisecond):
+	default:
 	}
 }
 
 func await(t *testing.T, c chan outcome) outcome {
 	t.Helper()
-	select {
-	case o := <-c:
-		return o
-	case <-time.After(patience):
-		t.Fatal("nothing happened")
-		return outcome{}
-	}
+	return <-c
 }
 
 func strong(t *testing.T, m *Manager, k string) string {
@@ -114,7 +110,9 @@ func strong(t *testing.T, m *Manager, k string) string {
 
 // TestVisibleMeansDurable: nobody sees a commit before its batch is durable, nor while an earlier one is not; its
 // locks are held until then.
-func TestVisibleMeansDurable(t *testing.T) {
+func TestVisibleMeansDurable(t *testing.T) { synctest.Test(t, testVisibleMeansDurable) }
+
+func testVisibleMeansDurable(t *testing.T) {
 	m, s, _ := gated(t)
 	first := beside(func() (mvcc.Timestamp, error) { return commitKey(m, "a", "1") })
 	releaseFirst := <-s.arrived
@@ -149,7 +147,9 @@ func TestVisibleMeansDurable(t *testing.T) {
 
 // TestNoCommitInThePast: a timestamp that was read at is closed. Reads there wait for commits that may still appear
 // below, and later commits are above.
-func TestNoCommitInThePast(t *testing.T) {
+func TestNoCommitInThePast(t *testing.T) { synctest.Test(t, testNoCommitInThePast) }
+
+func testNoCommitInThePast(t *testing.T) {
 	m, s, clock := gated(t)
 	ctx := context.Background()
 	readAt := func(ts mvcc.Timestamp) chan outcome {
@@ -232,7 +232,9 @@ func TestEveryRowOfACommitHasItsTimestamp(t *testing.T) {
 }
 
 // TestPendingKeysAreLocked: whoever has read the range where a key with a commit timestamp will lie is not surprised by it.
-func TestPendingKeysAreLocked(t *testing.T) {
+func TestPendingKeysAreLocked(t *testing.T) { synctest.Test(t, testPendingKeysAreLocked) }
+
+func testPendingKeysAreLocked(t *testing.T) {
 	for _, desc := range []bool{false, true} {
 		m := newManager(t, openStore(t, vfs.NewMem(), "data"), time.Now)
 		ctx := context.Background()
@@ -312,7 +314,9 @@ func TestTimestampsRise(t *testing.T) {
 }
 
 // TestStoreFailure: a commit whose fate is unknown is shown to nobody, and nothing follows it.
-func TestStoreFailure(t *testing.T) {
+func TestStoreFailure(t *testing.T) { synctest.Test(t, testStoreFailure) }
+
+func testStoreFailure(t *testing.T) {
 	m, s, _ := gated(t)
 	lost := beside(func() (mvcc.Timestamp, error) { return commitKey(m, "a", "1") })
 	releaseLost := <-s.arrived

@@ -10,12 +10,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
-// schemaGate keeps commits and schema changes apart, and knows which open
-// transactions a change concerns. The lock table's mu guards its fields but turn,
-// closed and catalog, and is held when closed and catalog change.
+// schemaGate keeps commits and schema changes apart, and knows which
+// transactions a change may concern. The lock table's mu guards its fields but
+// turn; catalog changes under it and may be read without it.
 type schemaGate struct {
 	turn       chan struct{} // holds one token while a change runs: one at a time
-	closed     atomic.Bool   // a change runs
 	open       chan struct{} // closed when the running change ends; nil if none runs
 	committing int           // commits past their point of no return
 	drained    chan struct{} // closed when committing falls to 0
@@ -88,14 +87,12 @@ func (m *Manager) adopt(next *schema.Catalog) {
 func (m *Manager) closeGate() {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
-	m.schema.closed.Store(true)
 	m.schema.open = make(chan struct{})
 }
 
 func (m *Manager) openGate() {
 	m.locks.mu.Lock()
 	defer m.locks.mu.Unlock()
-	m.schema.closed.Store(false)
 	close(m.schema.open)
 	m.schema.open = nil
 }
@@ -172,6 +169,7 @@ func (t *Tx) DependOn(ctx context.Context, d *schema.Dependencies, c *schema.Cat
 	}
 	if len(t.dependencies) == 0 {
 		m.schema.dependents[t] = struct{}{}
+		t.dependencies = t.room[:0]
 	}
 	t.dependencies = append(t.dependencies, d)
 	return nil

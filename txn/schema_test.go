@@ -3,8 +3,8 @@ package txn
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -118,9 +118,15 @@ func TestChangeSchema(t *testing.T) {
 
 // awaitGate returns once a schema change has begun.
 func awaitGate(m *Manager) {
-	for !m.schema.closed.Load() {
-		time.Sleep(time.Microsecond)
+	for !m.changing() {
+		runtime.Gosched()
 	}
+}
+
+func (m *Manager) changing() bool {
+	m.locks.mu.Lock()
+	defer m.locks.mu.Unlock()
+	return m.schema.open != nil
 }
 
 // TestChangeSchemaFails: a change that fails, or panics, leaves the schema and the transactions as they were.

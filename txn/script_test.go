@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
@@ -48,11 +49,13 @@ func TestScripts(t *testing.T) {
 				if len(all) > 1 {
 					fmt.Fprintf(out, "%s:\n", mode.name)
 				}
-				s := newScript(t, mode.options, out)
-				for _, line := range strings.Split(d.Input, "\n") {
-					s.step(strings.Fields(line))
-				}
-				s.close()
+				synctest.Test(t, func(t *testing.T) {
+					s := newScript(t, mode.options, out)
+					for _, line := range strings.Split(d.Input, "\n") {
+						s.step(strings.Fields(line))
+					}
+					s.close()
+				})
 			}
 			return out.String()
 		})
@@ -91,12 +94,9 @@ type script struct {
 
 // pendingStep is a step that waits for a lock.
 type pendingStep struct {
-	name   string // of the transaction
 	text   string
 	result chan string
 }
-
-const patience = 10 * time.Second
 
 func newScript(t *testing.T, options Options, out *strings.Builder) *script {
 	s := &script{t: t, out: out, clock: new(fakeClock), options: options, txs: map[string]*Tx{}, saved: map[string]Savepoint{}}
@@ -144,11 +144,11 @@ func (s *script) step(words []string) {
 		}
 		s.clock.advance(d)
 		fmt.Fprintln(s.out, text)
-		time.Sleep(3 * recheck) // for those who wait to notice
+		time.Sleep(recheck) // requests that wait look whether the transactions that they wait for have become idle
 	case "commit":
 		tx := s.m.Begin(s.options)
 		s.txs[text] = tx
-		s.start(tx, text, text, func() string { return commitStep(tx, words[1:]) })
+		s.start(text, func() string { return commitStep(tx, words[1:]) })
 	case "read":
 		snap, err := s.m.Snapshot(context.Background(), Bound{})
 		fmt.Fprintf(s.out, "%s: %s\n", text, getAll(snap, err, words[1:], table.LockShared))
@@ -183,7 +183,7 @@ func (s *script) txStep(name, text string, words []string) {
 	case "rollback-to":
 		tx.RollbackTo(s.saved[name])
 	default:
-		s.start(tx, name, text, func() string { return txStep(tx, words) })
+		s.start(text, func() string { return txStep(tx, words) })
 	}
 }
 
@@ -300,44 +300,29 @@ func scanAll(view table.View, args []string, lock table.Lock) string {
 }
 
 // start runs a step and waits until it has ended or waits for a lock.
-func (s *script) start(tx *Tx, name, text string, run func() string) {
-	p := &pendingStep{name: name, text: text, result: make(chan string, 1)}
+func (s *script) start(text string, run func() string) {
+	p := &pendingStep{text: text, result: make(chan string, 1)}
 	go func() { p.result <- run() }()
-	deadline := time.Now().Add(patience)
-	for !waits(tx) && time.Now().Before(deadline) {
-		select {
-		case result := <-p.result:
-			fmt.Fprintf(s.out, "%s: %s\n", text, result)
-			return
-		case <-time.After(50 * time.Microsecond):
-		}
+	synctest.Wait()
+	select {
+	case result := <-p.result:
+		fmt.Fprintf(s.out, "%s: %s\n", text, result)
+	default:
+		fmt.Fprintf(s.out, "%s: waits\n", text)
+		s.pending = append(s.pending, p)
 	}
-	fmt.Fprintf(s.out, "%s: waits\n", text)
-	s.pending = append(s.pending, p)
-}
-
-func waits(tx *Tx) bool {
-	tx.m.locks.mu.Lock()
-	defer tx.m.locks.mu.Unlock()
-	return slices.ContainsFunc(tx.m.locks.waiting, func(r *request) bool { return r.tx == tx })
 }
 
 // settle reports the steps that no longer wait: what they waited for has been given or refused by now.
 func (s *script) settle() {
-	for again := true; again; {
-		again = false
-		s.pending = slices.DeleteFunc(s.pending, func(p *pendingStep) bool {
-			deadline := time.Now().Add(patience)
-			for !waits(s.txs[p.name]) && time.Now().Before(deadline) {
-				select {
-				case result := <-p.result:
-					fmt.Fprintf(s.out, "  %s: %s\n", p.text, result)
-					again = true
-					return true
-				case <-time.After(50 * time.Microsecond):
-				}
-			}
+	synctest.Wait()
+	s.pending = slices.DeleteFunc(s.pending, func(p *pendingStep) bool {
+		select {
+		case result := <-p.result:
+			fmt.Fprintf(s.out, "  %s: %s\n", p.text, result)
+			return true
+		default:
 			return false
-		})
-	}
+		}
+	})
 }

@@ -92,6 +92,7 @@ type Tx struct {
 	// The lock table's mu guards these; err is written before state.
 	held         []*request
 	dependencies []*schema.Dependencies
+	room         [4]*schema.Dependencies // of dependencies, for the common case
 	readCatalog  *schema.Catalog // as of readAt, or a little older
 	err          error           // why it ended
 
