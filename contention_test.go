@@ -54,7 +54,7 @@ func number(ctx context.Context, t *testing.T, c *spanner.Client, sql string) (n
 	return n
 }
 
-// TestCounter has everybody count in one row: by reading it and buffering a mutation, and in one statement.
+// TestCounter has all workers count in one row: by reading it and buffering a mutation, and in one statement.
 func TestCounter(t *testing.T) {
 	for name, count := range map[string]func(context.Context, *spanner.ReadWriteTransaction) error{
 		"mutation": func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
@@ -90,7 +90,7 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// TestQueue has everybody take the first job of a queue, mark it, and add another one at its end.
+// TestQueue has each worker take the first job of a queue, mark it, and add another one at its end.
 func TestQueue(t *testing.T) {
 	for name, first := range map[string]string{
 		"plain":  "SELECT K FROM T WHERE V = -1 ORDER BY K LIMIT 1",

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// collectSteps versions are looked at before the iterator is renewed, so that none holds old tables for long.
+	// collectSteps is how many versions are looked at before a new iterator is opened: an iterator keeps the files of tables that
+	// a compaction has replaced.
 	collectSteps = 10_000
 	// collectBatch deletions are applied at once.
 	collectBatch = 512
@@ -24,9 +25,10 @@ func (v *Versions) Horizon() Timestamp { return Timestamp(v.horizon.Load()) }
 
 // Collect deletes what no read at or above olderThan can see: versions hidden by
 // a newer one at or below olderThan, tombstones there that hide nothing any
-// more, and all versions of keys that are dead: for what no catalog names any
-// more, if its keys lie among others. dead may be nil. It works in small steps and holds nobody up;
-// stopped half-way by ctx it leaves a consistent store. Calls must not overlap.
+// more, and all versions of the keys for which dead, if it is not nil, returns
+// true: those of dropped tables whose keys lie among others. Reads and commits go
+// on beside it. If ctx ends, what is left is for the next call; the store is
+// consistent. Calls must not overlap.
 func (v *Versions) Collect(ctx context.Context, olderThan Timestamp, dead func(key []byte) bool) (Collected, error) {
 	var done Collected
 	if v.horizonErr != nil {

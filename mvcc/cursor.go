@@ -56,7 +56,7 @@ func (v *Versions) Scan(start, end []byte, at Timestamp, reverse bool) (*Cursor,
 		}
 		c.it, c.state = it, cursorStart
 	}
-	// After the iterator was made: whatever it misses had been announced before.
+	// After the iterator was made: Collect raises the horizon before it deletes versions, so if the iterator misses some, this sees it.
 	if err := v.readable(at); err != nil {
 		_ = c.Close()
 		return nil, err

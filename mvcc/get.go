@@ -34,7 +34,7 @@ func (v *Versions) Get(key []byte, at Timestamp, buf []byte) (val []byte, versio
 	if err := it.Error(); err != nil {
 		return nil, 0, false, err
 	}
-	// After the read: whatever was missing when it was made had been announced before.
+	// After the read: Collect raises the horizon before it deletes versions, so if the read missed some, this sees it.
 	return val, version, ok, v.readable(at)
 }
 

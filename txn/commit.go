@@ -17,7 +17,7 @@ import (
 
 // CommitOptions of one Commit.
 type CommitOptions struct {
-	// MaxDelay is how long the commit may wait for others to share a sync with: max_commit_delay, 0 to 500 ms.
+	// MaxDelay is how long the commit may wait for other commits, to share a sync with them: max_commit_delay, 0 to 500 ms.
 	MaxDelay time.Duration
 }
 
@@ -81,7 +81,7 @@ func (t *Tx) ready(ctx context.Context, apply func(table.Writer) error, opts Com
 	return max(ts, t.m.oracle.Visible()), nil
 }
 
-// prepare does all that may fail: the mutations, and in the optimistic modes locking what was written and validating what was read.
+// prepare applies the mutations and, in the optimistic modes, locks what was written and validates what was read.
 func (t *Tx) prepare(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) error {
 	if apply != nil {
 		if err := apply(&Request{Tx: t, mutates: true}); err != nil {
@@ -114,7 +114,8 @@ func (t *Tx) lockWrites(ctx context.Context) (err error) {
 	return err
 }
 
-// validateReads locks what was read, so that no commit is under way there, and looks whether it has changed since.
+// validateReads locks what was read, which waits for commits that are writing there, and aborts the transaction if another one has
+// changed it since.
 func (t *Tx) validateReads(ctx context.Context) error {
 	for _, r := range t.spansRead() {
 		if err := t.m.locks.acquire(ctx, t, r.start, r.end, table.LockShared); err != nil {
@@ -154,7 +155,7 @@ func (t *Tx) noReturn(ctx context.Context) error {
 	return nil
 }
 
-// commitEnded gives the outcome to whoever asks later, and the locks to whoever waits.
+// commitEnded keeps the outcome for later requests and releases the locks.
 func (t *Tx) commitEnded(ts mvcc.Timestamp, err error) {
 	m := t.m
 	m.locks.mu.Lock()
@@ -223,10 +224,11 @@ func (t *Tx) fill(b *mvcc.Batch, f *flight) (err error) {
 	return f.putReservation(b.KV())
 }
 
-// delays lets commits that may wait share a sync: they go when the first of them must, or when one comes that may not wait.
+// delays lets commits with a MaxDelay share a sync: all of them go on when the first one's delay is over, or when a commit
+// without a delay comes.
 type delays struct {
 	mu     sync.Mutex
-	depart chan struct{} // closed when those waiting go; nil if there are none
+	depart chan struct{} // closed when the waiting commits go on; nil if none waits
 }
 
 func (d *delays) wait(ctx context.Context, most time.Duration) error {
@@ -254,7 +256,7 @@ func (d *delays) wait(ctx context.Context, most time.Duration) error {
 	}
 }
 
-// leave lets everybody go.
+// leave lets all waiting commits go on.
 func (d *delays) leave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -25,7 +25,7 @@ type cursor struct {
 	growing    *scanLock // nil if all there is to lock is locked
 
 	// With writes to lay over, both sides are looked at one key ahead.
-	writes   *btree.Map[string, write] // nobody changes them
+	writes   *btree.Map[string, write] // a copy of the transaction's own, which does not change
 	over     btree.MapIter[string, write]
 	overOK   bool // over rests on a key of the range that has not been shown
 	baseOK   bool // the same for base

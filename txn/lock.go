@@ -15,24 +15,26 @@ import (
 // https://cloud.google.com/spanner/docs/transactions#idle_transactions.
 const IdleLimit = 10 * time.Second
 
-// recheck is how often a waiting transaction looks whether those it waits for have become idle.
+// recheck is how often a waiting request looks whether a transaction that it waits for has become idle.
 const recheck = 50 * time.Millisecond
 
 // lockTable holds the locks of a database, on points (logical keys, present or
-// not) and on ranges, shared and exclusive, and those who wait for them.
+// not) and on ranges, shared and exclusive, and the requests that wait for them.
 //
 // Conflicts are resolved by age (wound-wait): a transaction waits for older
 // ones, and aborts younger ones that hold what it wants. An aborted transaction
-// loses its locks at once, for it can never commit: whatever it still reads is
-// checked afterwards. The exception is a transaction past its point of no
-// return: it is waited for, and never waits itself. Hence every wait is of a younger
-// for an older or for one that will end by itself: no deadlock. Waiting
-// requests are served oldest first, and no younger one overtakes an older one
-// that it conflicts with: the oldest transaction always gets on, and since a
-// retry keeps its age, every one gets to be the oldest. Background work is younger than all and does not wait.
+// loses its locks at once, for it can never commit; its reads that still run look
+// afterwards whether it was aborted. A transaction past its point of no return is
+// not aborted: others wait for it, and it waits for none. Hence a transaction
+// waits only for older ones or for one that ends without waiting, and there is no
+// deadlock. Waiting requests are granted oldest first, and a younger one does not
+// overtake an older one that it conflicts with. So the oldest transaction always
+// gets its locks, and since a retry keeps its age, each transaction becomes the
+// oldest in time. A background transaction counts as younger than all others and
+// does not wait.
 //
-// One mutex guards it all: a point lock is one look-up in a small ordered map
-// under it, cheaper than finding a shard.
+// One mutex guards the table: locking a point is one look-up in a small ordered
+// map, which costs less than finding the shard of a table in several parts.
 type lockTable struct {
 	m  *Manager
 	mu sync.Mutex
@@ -45,7 +47,7 @@ type lockTable struct {
 	counts Metrics
 }
 
-// request is a lock, or the wish for one.
+// request is a request for a lock, and the lock once it is granted.
 type request struct {
 	tx      *Tx
 	start   string // the point, if end is empty
@@ -58,7 +60,7 @@ type request struct {
 
 func (r *request) isPoint() bool { return r.end == "" }
 
-// overlaps tells whether two requests share a key. They do not conflict by that alone.
+// overlaps tells whether two requests share a key, in any modes.
 func (r *request) overlaps(o *request) bool {
 	switch {
 	case r.isPoint() && o.isPoint():
@@ -96,8 +98,8 @@ func (l *lockTable) acquire(ctx context.Context, t *Tx, start, end string, mode 
 	return err
 }
 
-// grow acquires r, which continues a range that its transaction has locked in the same mode: held, or nil if there is none.
-// It returns the lock that the next such request may continue. Where nothing is in the way, held itself becomes longer.
+// grow acquires r. If held is not nil, it is a range that r's transaction has locked in the same mode and that r continues; where
+// no other request is in the way, held is made longer instead. grow returns the lock that the next such request may continue.
 func (l *lockTable) grow(ctx context.Context, held, r *request) (*request, error) {
 	l.mu.Lock()
 	if err := r.tx.check(); err != nil {
@@ -135,7 +137,7 @@ func (l *lockTable) grow(ctx context.Context, held, r *request) (*request, error
 	return r, l.waitFor(ctx, r, w)
 }
 
-// contention looks at everything that overlaps r, which is not in the table yet.
+// contention tells whether a request in the table blocks r, or covers it. r is not in the table yet.
 func (l *lockTable) contention(r *request) (blocked, covered bool) {
 	l.each(r, func(o *request) bool {
 		if o.covers(r) {
@@ -157,7 +159,7 @@ func (l *lockTable) blocked(r *request) (blocked bool) {
 	return blocked
 }
 
-// resolve aborts those in the way of r that are younger or idle. If that frees r it is granted.
+// resolve aborts the transactions that block r and are younger or idle, and grants r if nothing blocks it any longer.
 func (l *lockTable) resolve(r *request) {
 	var victims []*request
 	l.each(r, func(o *request) bool {
@@ -204,7 +206,7 @@ func (l *lockTable) await(ctx context.Context, r *request) error {
 	}
 }
 
-// withdraw takes back a request that still waits.
+// withdraw takes a request out of the table if it still waits.
 func (l *lockTable) withdraw(r *request) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,7 +223,7 @@ func (l *lockTable) withdraw(r *request) bool {
 	return true
 }
 
-// wait adds r to those waiting, behind older ones.
+// wait adds r to the waiting requests, behind those of older transactions.
 func (l *lockTable) wait(r *request) {
 	i, _ := slices.BinarySearchFunc(l.waiting, r, func(a, b *request) int {
 		if b.tx.older(a.tx) {
@@ -240,14 +242,14 @@ func (l *lockTable) grant(r *request) {
 	close(r.ready)
 }
 
-// abort ends an active transaction that others must not wait for.
+// abort ends an active transaction and releases its locks.
 func (l *lockTable) abort(t *Tx, reason AbortReason) {
 	l.counts.Aborts[reason]++
 	t.finish(aborted, reason.error(t.backoff()))
 	l.release(t)
 }
 
-// release takes everything that t holds or waits for out of the table, and serves those who waited.
+// release takes the requests of t, granted or waiting, out of the table, and grants requests that waited for them.
 func (l *lockTable) release(t *Tx) {
 	held := t.held
 	t.held = nil
@@ -264,10 +266,11 @@ func (l *lockTable) release(t *Tx) {
 	l.serve(held)
 }
 
-// maxFiltered locks are compared with every waiting request; beyond, looking into the table for each is cheaper.
+// maxFiltered is how many released locks are compared with every waiting request. If there are more, it is cheaper to look
+// into the table for each waiting request.
 const maxFiltered = 16
 
-// serve grants, oldest first, what waits for locks that have gone.
+// serve grants, oldest first, the requests that waited for locks that are gone.
 func (l *lockTable) serve(gone []*request) {
 	for i := 0; i < len(l.waiting); i++ {
 		r := l.waiting[i]

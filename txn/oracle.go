@@ -28,12 +28,12 @@ const (
 	clockPoll = 20 * time.Millisecond
 )
 
-// Oracle gives out commit timestamps and says which reads may see them. There
-// is one for a store, whatever the number of databases in it.
+// Oracle gives out commit timestamps and says which reads may see them. A store
+// has one, which all its databases share.
 //
 // Invariants:
-//   - Timestamps rise strictly, also over restarts and when the clock goes back: whatever was given out or read at
-//     is at or below a bound that was durable first, or that is part of the same batch; a restart begins above it.
+//   - Timestamps rise strictly, also over restarts and when the clock goes back: every timestamp that was given out or
+//     read at is at or below a bound that was durable before, or that is part of the same batch; a restart begins above it.
 //   - Every commit at or below visible is durable and applied, and no other will ever be at or below it.
 //   - visible only moves over commits in the order of their timestamps.
 type Oracle struct {
@@ -60,7 +60,7 @@ type flight struct {
 	old   mvcc.Timestamp // the bound on disk that it replaces
 	done  bool           // applied and durable, or given up
 	gone  bool           // visible has passed it
-	wake  chan struct{}  // closed when gone, if somebody waits
+	wake  chan struct{}  // closed when gone; nil if no goroutine waits for it
 }
 
 // NewOracle reads what a store has given out and goes on above it.
@@ -76,9 +76,9 @@ func NewOracle(store kv.Store, clock func() time.Time) (*Oracle, error) {
 	return o, nil
 }
 
-// Close waits for commits in flight and gives back what is reserved but not
-// used, so that an orderly restart need not go on ahead of the clock. No more
-// commits can be begun.
+// Close waits for commits in flight and gives back the timestamps that are
+// reserved but not used, so that a restart does not begin ahead of the clock.
+// Later commits fail.
 func (o *Oracle) Close() error {
 	if err := o.landed(context.Background(), o.newest()); err != nil {
 		return err
@@ -245,7 +245,7 @@ func (o *Oracle) abandon(f *flight) error {
 
 // land says how the commit of a flight ended. It returns when the commit is visible, which waits for those before it.
 //
-// If the store failed nobody knows what it kept: nothing becomes visible any more, and every commit fails.
+// If the store failed it is unknown what it kept: no commit becomes visible any more, and every later one fails.
 func (o *Oracle) land(f *flight, err error) error {
 	o.mu.Lock()
 	f.done = true

@@ -1,8 +1,8 @@
 package txn
 
-// rangeTree is the range locks and wishes by start, each subtree knowing its
-// greatest end: a treap, in which finding what overlaps a range costs
-// O(log n + found).
+// rangeTree holds the requests for ranges, granted or waiting, ordered by start:
+// a treap whose subtrees know their greatest end, so that finding the k requests
+// that overlap a range costs O(log n + k).
 type rangeTree struct {
 	root *rangeNode
 	seed uint64

@@ -69,7 +69,7 @@ func (r *Request) get(ctx context.Context, key []byte, lock table.Lock) (val []b
 	if err != nil {
 		return nil, false, r.storeError(err)
 	}
-	// Locks may have been lost while it was read.
+	// The transaction may have been aborted, and lost its locks, while the version was read.
 	return val, ok, r.check()
 }
 
@@ -79,7 +79,7 @@ func (t *Tx) written(key string) (write, bool) {
 	return t.writes.Get(key)
 }
 
-// storeError tells a read-write transaction that has outlived the versions it reads to start again.
+// storeError makes ABORTED of the error for versions that have been collected: a retry reads newer ones.
 func (t *Tx) storeError(err error) error {
 	if errors.Is(err, mvcc.ErrCollected) {
 		return usererror.SnapshotExpired(t.backoff())
@@ -90,9 +90,9 @@ func (t *Tx) storeError(err error) error {
 // readSpan is a point (end is empty) or range that was read at readAt and must not have changed at commit.
 type readSpan struct{ start, end string }
 
-// protect does what the isolation mode wants before a point (end is empty) or a
-// range is read, and returns the timestamp to read at, and what commit will
-// validate, if anything.
+// protect locks a point (end is empty) or a range that is about to be read, or
+// has Commit validate it, or neither, as the isolation mode demands. It returns
+// the timestamp to read at, and the span that Commit will validate; nil for none.
 func (r *Request) protect(ctx context.Context, start, end string, lock table.Lock) (at mvcc.Timestamp, span *readSpan, err error) {
 	if at, err = r.readTimestamp(ctx); err != nil {
 		return 0, nil, err
@@ -122,13 +122,13 @@ func (r *Request) validateLater(span *readSpan) error {
 	return nil
 }
 
-// protection is what becomes of something that is read.
+// protection is how a read is kept true until the commit.
 type protection uint8
 
 const (
 	locked      protection = iota
-	validated              // at commit
-	unprotected            // seen at the snapshot and not watched further
+	validated              // Commit looks whether it has changed
+	unprotected            // it is true at the snapshot; what happens afterwards does not matter
 )
 
 func (r *Request) protection(lock table.Lock) protection {
@@ -148,7 +148,7 @@ func lockMode(lock table.Lock) table.Lock {
 	return table.LockShared
 }
 
-// readTimestamp is what the transaction reads at: its snapshot, or whatever is newest.
+// readTimestamp is what the transaction reads at: its snapshot, or the newest versions.
 func (t *Tx) readTimestamp(ctx context.Context) (mvcc.Timestamp, error) {
 	if !t.snapshots {
 		return mvcc.Latest, nil
@@ -189,7 +189,8 @@ func (t *Tx) snapshotAt() mvcc.Timestamp {
 	return t.readAt
 }
 
-// unchanged aborts t if what it has just locked was written since its snapshot. Without a snapshot there is nothing to compare.
+// unchanged aborts t if another transaction has written, since t's snapshot, what t has just locked. A transaction without a snapshot
+// reads the newest versions.
 func (t *Tx) unchanged(start, end string) error {
 	since := t.snapshotAt()
 	if since == 0 {
@@ -211,7 +212,7 @@ func (t *Tx) unchanged(start, end string) error {
 	return nil
 }
 
-// conflict ends t because of what others committed.
+// conflict aborts t because of what another transaction has committed.
 func (t *Tx) conflict() error {
 	t.m.locks.mu.Lock()
 	defer t.m.locks.mu.Unlock()

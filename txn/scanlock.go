@@ -7,26 +7,26 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// scanLock is the lock of a scan that may stop early: it reaches as far as the
-// scan has come, gaps included, so that LIMIT 1 leaves the rest to others.
+// scanLock is the lock of a scan that may stop early, such as one with LIMIT:
+// it covers only the keys that the scan has read, and the gaps between them.
 //
-// The cursor first looks which key is next, then locks what lies between, and
-// only then shows the key. What was committed between its looking and its
-// locking it may have missed; then it looks again, now at what is locked. A
-// commit that changed something there counts itself before it gives its locks
-// away, so a count that has not moved says that nothing was missed.
+// The cursor finds the next key, locks the range up to it, and only then shows
+// it. Another transaction may commit into that range after the cursor has looked
+// and before it has the lock. A commit counts itself (Manager.landed) before it
+// releases its locks, so if the count has not changed the cursor has missed
+// nothing; if it has, the cursor looks again, now that the range is locked.
 type scanLock struct {
 	ctx        context.Context // of the scan
 	mode       table.Lock
 	start, end string   // the part of the span that is not locked yet
-	held       *request // the lock that grows; nil if it must begin anew
-	landed     uint64   // commits, when the cursor looked
-	skipped    []byte   // where SkipTo has led last
-	after      []byte   // room for the end of what is to be locked
+	held       *request // the lock that is made longer; nil if the next part needs one of its own
+	landed     uint64   // Manager.landed when the cursor looked
+	skipped    []byte   // the argument of the last SkipTo
+	after      []byte   // scratch: the end of the range to lock
 }
 
-// secure locks what lies up to the key that c has come to, or up to the end of
-// the span if there is no more, and tells whether there is more, now that it is locked.
+// secure locks the range up to the key that c has found, or up to the end of
+// the span if there is none (more is false), and tells whether there is a key now that it is locked.
 func (c *cursor) secure(more bool) bool {
 	for c.err == nil {
 		l := c.growing
@@ -54,7 +54,7 @@ func (c *cursor) secure(more bool) bool {
 	return false
 }
 
-// unlocked is what has to be locked before the key is shown, or the end.
+// unlocked is the range to lock before the cursor shows its key, or its end.
 func (c *cursor) unlocked(more bool) (start, end string) {
 	start, end = c.growing.start, c.growing.end
 	switch {
@@ -78,7 +78,7 @@ func (l *scanLock) lock(c *cursor, start, end string) (err error) {
 	return err
 }
 
-// reopen looks again at [start, end), which is what was not locked before the last lock.
+// reopen has the cursor look again at [start, end), which was not locked when it looked first.
 func (c *cursor) reopen(start, end string) error {
 	if err := c.base.Close(); err != nil {
 		return err

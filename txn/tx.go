@@ -18,8 +18,8 @@ type Isolation uint8
 
 const (
 	Serializable Isolation = iota
-	// RepeatableRead is snapshot isolation: reads see one timestamp, and writes abort if somebody else wrote the same
-	// rows since.
+	// RepeatableRead is snapshot isolation: reads see one timestamp, and the transaction is aborted if another one has
+	// written the rows that it writes since then.
 	RepeatableRead
 )
 
@@ -32,7 +32,7 @@ const (
 	Optimistic                      // what was read is validated at commit
 )
 
-// Age says which of two transactions in conflict goes first. A retry keeps the age of what it retries.
+// Age decides which of two transactions in conflict goes first. A retry has the age of the attempt that it repeats.
 type Age struct {
 	rank     uint64 // lower is older; 0 is none yet
 	attempts uint8
@@ -45,14 +45,14 @@ type Options struct {
 	Tag       string
 	// Previous is the Age of the aborted transaction that this one retries.
 	Previous Age
-	// Background says that the transaction gives way to all others, whenever they began: it holds up and aborts none, and
-	// is aborted where it would have to wait for a lock.
+	// Background makes the transaction give way to all others, whenever they began: a transaction that wants one of its locks
+	// aborts it, and it is aborted where it would have to wait for a lock.
 	Background bool
 	// AnySize lifts the limit on the bytes that it writes, table.MaxCommitBytes.
 	AnySize bool
-	// Waited is told of every wait of this transaction for a lock.
+	// Waited, if it is not nil, is called after every wait of this transaction for a lock.
 	Waited func(*LockWait)
-	// Owner is whoever runs the transaction, named where it takes part in a wait for a lock.
+	// Owner is what the caller knows the transaction by: LockParty.Owner.
 	Owner any
 }
 
@@ -68,9 +68,9 @@ const (
 	active int32 = iota
 	committing
 	committed
-	aborted    // the transaction should be run again
-	failed     // it met an error that running it again will not cure
-	rolledBack // by the client
+	aborted    // the client should run the transaction again
+	failed     // it met an error that another run would meet too
+	rolledBack // the client rolled it back
 )
 
 // Tx is a read-write transaction. It implements table.Writer.
@@ -81,8 +81,8 @@ type Tx struct {
 	opts      Options
 	id        uint64
 	age       Age
-	snapshots bool // reads see readAt and take no locks, but for those that RepeatableRead locks
-	locksNow  bool // locks are taken by the statement that needs them, not at commit
+	snapshots bool // reads see the versions at readAt
+	locksNow  bool // a statement takes the locks that it needs; otherwise Commit takes them
 
 	calls    atomic.Int32 // requests that are running
 	lastUse  atomic.Int64 // when the last one ended, in nanoseconds of the clock
@@ -93,8 +93,8 @@ type Tx struct {
 	held         []*request
 	dependencies []*schema.Dependencies
 	room         [4]*schema.Dependencies // of dependencies, for the common case
-	readCatalog  *schema.Catalog // as of readAt, or a little older
-	err          error           // why it ended
+	readCatalog  *schema.Catalog         // as of readAt, or a little older
+	err          error                   // why it ended
 
 	ending sync.Mutex // one Commit at a time; the second learns what the first did
 	ts     mvcc.Timestamp
@@ -107,7 +107,7 @@ type Tx struct {
 	reads  []*readSpan // to be validated at commit
 }
 
-// Begin begins a read-write transaction. It neither waits nor fails: its first request does, if it must.
+// Begin begins a read-write transaction. It neither waits nor fails.
 func (m *Manager) Begin(opts Options) *Tx {
 	if opts.ReadLock == DefaultReadLock {
 		opts.ReadLock = Pessimistic
@@ -137,7 +137,7 @@ func (m *Manager) Begin(opts Options) *Tx {
 // Age is what a retry of this transaction gives as Previous.
 func (t *Tx) Age() Age { return Age{rank: t.age.rank, attempts: min(t.age.attempts+1, maxAttempts)} }
 
-// Options are those it was begun with, defaults resolved.
+// Options returns what the transaction was begun with, with defaults in the place of zero values.
 func (t *Tx) Options() Options { return t.opts }
 
 // Stats may be asked for at any time.
@@ -147,12 +147,10 @@ func (t *Tx) Stats() Stats {
 	return Stats{LockWait: time.Duration(t.lockWait.Load()), Keys: t.writes.Len(), Bytes: t.size}
 }
 
-// EachWrite calls f with every key that was written, in order; it is f's until it returns.
+// EachWrite calls f with every key that was written, in order. f must not keep the slice.
 func (t *Tx) EachWrite(f func(key []byte)) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	var room []byte
-	t.writes.Scan(func(key string, _ write) bool {
+	t.copyWrites().Scan(func(key string, _ write) bool {
 		room = append(room[:0], key...)
 		f(room)
 		return true
@@ -172,8 +170,8 @@ const (
 	maxAttempts  = 6 // so the longest delay is 64 firstBackoffs and its share
 )
 
-// backoff is how long the client should wait before it retries: doubled with
-// each attempt, and different for each transaction so that those that met do not meet again.
+// backoff is how long the client should wait before it retries. It doubles with each attempt, and transactions that
+// conflicted get different ones, so that their retries do not conflict again.
 func (t *Tx) backoff() time.Duration {
 	d := firstBackoff << t.age.attempts
 	share := (t.id * 0x9E3779B97F4A7C15) >> 56 // 0 to 255

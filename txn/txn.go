@@ -6,7 +6,7 @@
 // consistency by default (strict two-phase locking of rows and ranges,
 // wound-wait), validation at commit in the optimistic mode, and snapshot
 // isolation in REPEATABLE READ; for snapshots, that a read at a timestamp gives
-// the same answer for ever. What anybody was shown is durable.
+// the same answer for ever. A value is durable before a client is shown it.
 //
 // The life of a commit: the mutations are applied to the transaction's buffer;
 // what it writes is locked exclusively; what it read optimistically is locked
@@ -17,8 +17,28 @@
 // A schema change aborts the open transactions that depend on what it alters
 // (DependOn, ChangeSchema), and no others.
 //
-// It leaves out sessions, transaction ids and what rows mean: database and
-// table know. Locks are kept in memory: one process leads a database.
+// It leaves out sessions and transaction ids (package server) and what rows
+// mean (packages database and table). Locks are kept in memory: one process
+// leads a database.
+//
+// Mutexes are locked in this order; a goroutine that holds one locks only those
+// that stand below it:
+//
+//	Tx.ending           for all of a Commit, with the function that applies its mutations
+//	schemaGate.turn     for all of a ChangeSchema, with the function that it runs
+//	lockTable.mu        for moments
+//	Tx.mu               for moments
+//	Oracle.reserving    while a reservation is written
+//	Oracle.mu           for moments, and for all of Oracle.Close
+//	delays.mu           for moments
+//
+// The last three are never locked under lockTable.mu or Tx.mu. While it holds a
+// mutex for a moment, txn waits for nothing, does not use the store and, but for
+// the clock, calls no function that it was given (Waited, the argument of
+// EachWrite). So the packages above may hold mutexes of their own when they call
+// txn: server takes the turn of a transaction, then its mu, then those of its
+// attempt and of statistics; database takes the token of a schema change before
+// it calls ChangeSchema.
 //
 // Imports of this module: kv, mvcc, schema, stats/cpu, table, usererror.
 package txn
@@ -40,7 +60,7 @@ const DefaultRetention = time.Hour
 type Config struct {
 	Retention time.Duration   // 0: DefaultRetention
 	Catalog   *schema.Catalog // the newest one; see ChangeSchema
-	// Waited is told of every wait for a lock once it is over; nil if nobody wants to know.
+	// Waited, if it is not nil, is called after every wait for a lock.
 	Waited func(*LockWait)
 }
 
@@ -51,7 +71,7 @@ type Manager struct {
 	clock     func() time.Time
 	retention atomic.Int64 // time.Duration
 	ids       atomic.Uint64
-	landed    atomic.Uint64 // commits that wrote; each counts before its locks go
+	landed    atomic.Uint64 // counts commits that wrote; a commit counts itself before it releases its locks
 	delays    delays
 
 	waited func(*LockWait)
@@ -86,8 +106,9 @@ func (m *Manager) Earliest() mvcc.Timestamp {
 	return max(kept, m.versions.Horizon())
 }
 
-// Collect deletes versions that no read at or above olderThan, once Earliest, can see, and all of keys that are dead, if that is
-// not nil. It stays the earliest, whatever the retention becomes meanwhile. Calls must not overlap.
+// Collect deletes the versions that no read at or above olderThan can see, and all versions of the keys for which dead, if it is not
+// nil, returns true. olderThan is what Earliest returned at some time; later reads below it fail, also if the retention period
+// is made longer meanwhile. Calls must not overlap.
 func (m *Manager) Collect(ctx context.Context, olderThan mvcc.Timestamp, dead func(key []byte) bool) (mvcc.Collected, error) {
 	return m.versions.Collect(ctx, olderThan, dead)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// maxWaitHolders is how many of those who held what somebody waited for a LockWait names.
+// maxWaitHolders is the maximum number of lock holders listed in a LockWait.
 const maxWaitHolders = 20
 
 // A LockWait is a request for a lock that had to wait, once the wait is over.
@@ -17,7 +17,7 @@ type LockWait struct {
 	Began      time.Time
 	Waited     time.Duration
 	Wanted     LockParty
-	Held       []LockParty // some of those who were in the way when it began
+	Held       []LockParty // transactions that blocked the request when the wait began; maxWaitHolders at most
 }
 
 // LockParty is a transaction that holds or wants a lock.
@@ -27,7 +27,7 @@ type LockParty struct {
 	Mode  table.Lock
 }
 
-// newWait describes the wait that r begins. The mutex is held; r is not in the table yet.
+// newWait describes the wait that r begins. The table's mu is held; r is not in the table yet.
 func (l *lockTable) newWait(r *request) *LockWait {
 	w := &LockWait{Start: []byte(r.start), End: []byte(r.end), Began: l.m.clock(), Wanted: r.party()}
 	l.each(r, func(o *request) bool {
@@ -43,7 +43,7 @@ func (r *request) party() LockParty {
 	return LockParty{Tag: r.tx.opts.Tag, Owner: r.tx.opts.Owner, Mode: r.mode}
 }
 
-// waitFor waits until r is granted or its transaction has ended, and tells of it.
+// waitFor waits until r is granted or its transaction has ended, then counts the wait and calls the functions that want to know.
 func (l *lockTable) waitFor(ctx context.Context, r *request, w *LockWait) error {
 	over := cpu.Waiting(ctx)
 	err := l.await(ctx, r)

@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// write is what a transaction has in store for one key.
+// write is what a transaction will write to one key.
 type write struct {
 	val        []byte
 	deleted    bool
@@ -69,7 +69,8 @@ func (t *Tx) buffer(key string, w write) error {
 	return nil
 }
 
-// lockWrite locks a key exclusively before it is written. In RepeatableRead, nobody else may have written it since the snapshot.
+// lockWrite locks a key exclusively before it is written. In RepeatableRead it aborts the transaction if another one has written the
+// key since the snapshot.
 func (t *Tx) lockWrite(ctx context.Context, key string, pendingKey []table.Pending) error {
 	start, end := key, ""
 	if len(pendingKey) > 0 {
@@ -98,11 +99,11 @@ func futureKeys(key string, p table.Pending, after mvcc.Timestamp) (start, end s
 const (
 	timestampLen = 12
 	maxTimestamp = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
-	// maxKey is above whatever may follow in a key: see table.
+	// maxKey is above every byte that may follow in a key: see table.
 	maxKey = "\xff"
 )
 
-// Savepoint is what a transaction had written at some moment.
+// Savepoint is what a transaction had written when Savepoint was called.
 type Savepoint struct {
 	writes *btree.Map[string, write]
 	size   int

@@ -133,7 +133,7 @@ func SQLEqual(a, b Value, t *Type) (equal, null bool) {
 	return Compare(a, b, t) == 0, false
 }
 
-// sqlEqualLists: one pair that differs decides, whatever is NULL elsewhere.
+// sqlEqualLists compares two lists of one length: one pair that differs makes them differ, also if others hold NULLs.
 func sqlEqualLists(a, b []Value, typeOf func(int) *Type) (equal, null bool) {
 	for i := range a {
 		if a[i].IsNull() || b[i].IsNull() {

@@ -12,7 +12,7 @@ type IntervalValue struct {
 	Months  int32
 	Days    int32
 	Seconds int64
-	Nanos   int32 // 0 to 999,999,999, to be added to Seconds whatever its sign
+	Nanos   int32 // 0 to 999,999,999, added to Seconds, also if those are negative
 }
 
 // The range of an INTERVAL: 10,000 years either way in each part.

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 )
 
-// The stored payload of a value that is not NULL; whoever stores it keeps its length.
+// The stored payload of a value that is not NULL. It does not hold its own length: the row that it is part of does.
 //
 //	BOOL                 1 byte, 0 or 1
 //	INT64, DATE          zigzag varint

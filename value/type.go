@@ -26,7 +26,7 @@ const (
 )
 
 // Type is a GoogleSQL type. Types are immutable and may be shared; two types
-// are the same if Equal says so, whatever their addresses.
+// are the same if Equal says so, also at different addresses.
 type Type struct {
 	Kind   Kind
 	Elem   *Type   // of an ARRAY, else nil

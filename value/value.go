@@ -7,9 +7,10 @@
 // interface: scalars sit inside it, text and composites are one pointer away.
 // What the read path uses allocates nothing but what a Value keeps.
 //
-// Errors are plain and name value and type; whoever answers a user says what
-// they mean there. SQL's functions and casts stand above: here is only what
-// more than one of them needs. PROTO and ENUM are left out.
+// Errors are plain and name value and type; the package that answers a user
+// (usererror's callers) says what they mean there. SQL's functions and casts are
+// in sql/fn: here is only what more than one of them needs. PROTO and ENUM are
+// left out.
 //
 // Imports of this module: nothing.
 package value
@@ -20,8 +21,8 @@ import (
 )
 
 // Value is one GoogleSQL value, or NULL of some kind. The zero Value is an
-// untyped NULL. Values are immutable: whoever makes one from a byte slice or a
-// slice of values gives that memory away.
+// untyped NULL. Values are immutable: a caller that makes one from a byte slice
+// or a slice of values must not change that memory afterwards.
 //
 // An ARRAY or STRUCT knows its elements but not its element types: the Type
 // stands beside it, in the column or expression it belongs to.
@@ -53,7 +54,7 @@ const (
 func Null(k Kind) Value { return Value{kind: k} }
 
 // Of... make values; As... take them apart. An As of NULL gives a zero or nothing. An As of another kind
-// would read memory as what it is not: whoever calls it knows the kind.
+// would read memory as what it is not: the caller must know the kind.
 
 // OfBool makes a BOOL.
 func OfBool(b bool) Value {

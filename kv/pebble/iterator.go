@@ -29,7 +29,7 @@ const maxIdle = 32
 // holds its tables in memory and on disk, so all are closed when something is
 // written.
 //
-// Invariant: whatever is in list was made after the newest write that had been applied when it was put there or later.
+// Invariant: an iterator in list sees every write that had been applied when it was put there.
 type iterators struct {
 	mu     sync.Mutex
 	list   []*pointIterator

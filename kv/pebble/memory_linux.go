@@ -12,7 +12,7 @@ import (
 // (https://docs.kernel.org/admin-guide/cgroup-v2.html#memory-interface-files). "max", or a number beyond the machine's memory, is no limit.
 var cgroupLimits = []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
 
-// machineMemory is how many bytes of memory this process may hope for; 0 if nobody knows.
+// machineMemory is how many bytes of memory this process may use; 0 if the system does not say.
 func machineMemory() uint64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
