@@ -173,10 +173,11 @@ func number(b []byte) uint64 {
 	return n
 }
 
-// keyOf is prefix, the eight bytes of n, and the sentinel that ends every logical key.
+// keyOf is prefix, the bytes of n up to the first zero, and the sentinel that ends every logical key. With a zero between them it could
+// begin with the logical key of a row, and would then fall between that key and its versions.
 func keyOf(prefix []byte, n uint64) []byte {
 	key := bytes.Clone(prefix)
-	for shift := 56; shift >= 0; shift -= 8 {
+	for shift := 56; shift >= 0 && byte(n>>shift) != 0; shift -= 8 {
 		key = append(key, byte(n>>shift))
 	}
 	return append(key, 0)
