@@ -78,7 +78,7 @@ func TestSplitPoints(t *testing.T) {
 	if err := it.Do(func(*spanner.Row) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if calls := it.QueryStats["remote_server_calls"]; calls != "3" {
+	if calls := it.QueryStats["remote_server_calls"]; calls != "4" {
 		t.Errorf("calls of a query over four splits: %v", calls)
 	}
 }

@@ -79,7 +79,19 @@ func project(c *schema.Catalog, tableName, index string, columns []string) (*Pro
 	if x != nil {
 		target = x.FullName()
 	}
-	read := &Projection{Projection: p, Access: stats.NewAccess(stats.OpRead, target, namesOf(list)), Dependencies: new(schema.Dependencies)}
+	read := &Projection{Projection: p, Access: stats.NewRead(target, namesOf(list), shownOf(list, x)), Dependencies: new(schema.Dependencies)}
 	read.Dependencies.Read(t, x, list)
 	return read, nil
+}
+
+// shownOf are the columns of a READ as READ_COLUMNS shows them. Of a table, the columns of the primary key are not among them but _exists is, as
+// a published study saw it.
+func shownOf(list []*schema.Column, x *schema.Index) []string {
+	names := namesOf(list)
+	for i, c := range list {
+		if x == nil && c.KeyOrdinal >= 0 {
+			names[i] = stats.Exists
+		}
+	}
+	return names
 }

@@ -175,7 +175,7 @@ func TestReadIsOneExecution(t *testing.T) {
 	clock.forward(time.Minute)
 	h.shows(ses, `SELECT ARRAY_TO_STRING(READ_COLUMNS, ','), EXECUTION_COUNT, AVG_ROWS, RUN_IN_RW_TRANSACTION_EXECUTION_COUNT, READ_TYPE
 		FROM SPANNER_SYS.READ_STATS_TOP_MINUTE WHERE READ_COLUMNS[OFFSET(0)] LIKE 'Singers%' ORDER BY 1`,
-		"Singers.Name,Singers.SingerId|2|3|0|READ", "SingersByName.Name|1|5|1|READ")
+		"Singers.Name,Singers._exists|2|3|0|READ", "SingersByName.Name|1|5|1|READ")
 	h.shows(ses, `SELECT EXECUTION_COUNT, AVG_CPU_SECONDS > 0, AVG_CLIENT_WAIT_SECONDS >= 0 FROM SPANNER_SYS.READ_STATS_TOTAL_MINUTE`, "4|true|true")
 }
 

@@ -17,7 +17,8 @@ const (
 	OpCheck             // it is looked whether rows exist, for a write: no operation of its own
 )
 
-// Exists is the column of READ_COLUMNS that marks that it was only looked whether rows are there.
+// Exists is the column of READ_COLUMNS for whether a row is there: what a check of rows for a write reads, and what a READ of a table reads of
+// the columns of the primary key, whose values are in the key.
 const Exists = "_exists"
 
 // An Access is one operation on one table or index as statistics name it. It is
@@ -37,22 +38,38 @@ type Access struct {
 // NewAccess describes an access to a table or index. columns may hold Exists, and is not kept; entries are the accesses to
 // indexes that a write to their table brings with it.
 func NewAccess(op Op, target string, columns []string, entries ...*Access) *Access {
+	return newAccess(op, target, columns, columns, entries)
+}
+
+// NewRead describes a READ of columns of a table or index. shown are the columns as READ_COLUMNS names them.
+func NewRead(target string, columns, shown []string) *Access {
+	return newAccess(OpRead, target, columns, shown, nil)
+}
+
+func newAccess(op Op, target string, columns, shown []string, entries []*Access) *Access {
 	a := &Access{op: op, target: target, entries: entries}
-	columns = slices.Clone(columns)
-	slices.Sort(columns)
-	for _, c := range slices.Compact(columns) {
-		a.names = append(a.names, target+"."+c)
+	for _, c := range sorted(columns) {
 		if c != Exists {
 			a.columns = append(a.columns, c)
 		}
 	}
+	for _, c := range sorted(shown) {
+		a.names = append(a.names, target+"."+c)
+	}
 	text := strings.Join(a.names, ",")
 	a.fingerprint = fingerprint(text)
-	a.hash = mix(uint64(fingerprint(target+"\x00"+text)) + uint64(op))
+	a.hash = mix(uint64(fingerprint(target+"\x00"+text+"\x00"+strings.Join(a.columns, ","))) + uint64(op))
 	for _, e := range entries {
 		a.hash = mix(a.hash + e.hash)
 	}
 	return a
+}
+
+// sorted are names in order, each once.
+func sorted(names []string) []string {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Target is the table or index that is accessed.

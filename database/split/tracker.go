@@ -67,8 +67,9 @@ func (t *Tracker) Writer(w table.Writer) table.Writer {
 	return t
 }
 
-// RemoteCalls is how many splits were read beyond the first: the calls that the first split's server would make to others. One
-// process serves all splits here, so none of these calls is made.
+// RemoteCalls is how many servers of splits would be called: one for each split that was read, if there were several, and none for a single
+// split, whose server executes the statement itself. A published study saw 4 for a query over four splits of Cloud Spanner, and 0 for
+// queries of one (Pablo Arrojo's comparison of SQL and READ). One process serves all splits here, so none of these calls is made.
 func (t *Tracker) RemoteCalls() int64 {
 	n := int64(0)
 	for i := range t.calls {
@@ -76,7 +77,10 @@ func (t *Tracker) RemoteCalls() int64 {
 			n++
 		}
 	}
-	return max(n-1, 0)
+	if n == 1 {
+		return 0
+	}
+	return n
 }
 
 // Wrote records a key that was written.

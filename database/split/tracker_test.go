@@ -95,15 +95,15 @@ func TestTracker(t *testing.T) {
 	}{
 		{"one key", w.keys(30), 0, false, 1, "1:1", 0},
 		{"no row", w.keys(1000), 0, false, 0, "3:1", 0},
-		{"ten keys", w.keys(1, 7, 26, 30, 31, 50, 60, 74, 75, 99), 0, false, 10, "0:2 1:3 2:3 3:2", 3},
-		{"keys with a gap", w.keys(99, 1), 0, false, 2, "0:1 3:1", 1},
+		{"ten keys", w.keys(1, 7, 26, 30, 31, 50, 60, 74, 75, 99), 0, false, 10, "0:2 1:3 2:3 3:2", 4},
+		{"keys with a gap", w.keys(99, 1), 0, false, 2, "0:1 3:1", 2},
 		{"range in one", keysFrom(26, 49), 0, false, 24, "1:24+", 0},
 		{"range up to the end of a split", table.KeySet{Ranges: []table.KeyRange{{Start: []value.Value{value.OfInt64(25)}, End: []value.Value{value.OfInt64(50)}, EndOpen: true}}}, 0, false, 25, "1:25+", 0},
-		{"range over all", table.KeySet{All: true}, 0, false, 100, "0:25+ 1:25+ 2:25+ 3:25+", 3},
-		{"backwards", table.KeySet{All: true}, 0, true, 100, "0:25+ 1:25+ 2:25+ 3:25+", 3},
+		{"range over all", table.KeySet{All: true}, 0, false, 100, "0:25+ 1:25+ 2:25+ 3:25+", 4},
+		{"backwards", table.KeySet{All: true}, 0, true, 100, "0:25+ 1:25+ 2:25+ 3:25+", 4},
 		{"that stops", table.KeySet{All: true}, 25, false, 25, "0:25+", 0},
-		{"that stops later", table.KeySet{All: true}, 26, false, 26, "0:25+ 1:1+", 1},
-		{"backwards that stops", table.KeySet{All: true}, 30, true, 30, "2:5+ 3:25+", 1},
+		{"that stops later", table.KeySet{All: true}, 26, false, 26, "0:25+ 1:1+", 2},
+		{"backwards that stops", table.KeySet{All: true}, 30, true, 30, "2:5+ 3:25+", 2},
 		{"empty range over splits", keysFrom(-10, -5), 0, false, 0, "0:0", 0},
 	} {
 		tr := w.track(0)
