@@ -34,12 +34,15 @@ func (s *service) executeBatchDML(ctx context.Context, req *spannerpb.ExecuteBat
 		return nil, usererror.BatchOutsideReadWrite()
 	}
 	once, err := sc.onceBySeqno(ctx, req.Seqno, s.tokens.Batch(req).Sum, func() (r replay) {
+		before, mutations := sc.writer.Savepoint(), sc.open.mutations
 		reply, failure := s.runBatch(ctx, &sc, req, c)
 		c.Failure = failure
 		if len(reply.ResultSets) == 0 {
 			closing = &failure // the client does not learn the id of a transaction that begins here
 		}
-		if ctx.Err() != nil || usererror.IsAborted(failure) {
+		if !mayRepeat(ctx, failure) {
+			sc.writer.RollbackTo(before) // sent again, the batch begins with its first statement
+			sc.open.mutations = mutations
 			return replay{err: failure}
 		}
 		return replay{batch: reply}

@@ -78,10 +78,10 @@ func (sc *scope) onceBySeqno(ctx context.Context, seqno int64, request uint64, r
 	return answer, nil
 }
 
-// mayRepeat says whether the answer is kept for a request that comes again. If the client gave up, or the transaction was aborted, the
-// request is run again instead.
+// mayRepeat says whether an answer is kept for the request when it comes again. What succeeded is kept even if the client gave up meanwhile: run
+// again, it would write twice. If a request failed because the client gave up, or because the transaction was aborted, it is run again.
 func mayRepeat(ctx context.Context, err error) bool {
-	return ctx.Err() == nil && !usererror.IsAborted(err)
+	return err == nil || ctx.Err() == nil && !usererror.IsAborted(err)
 }
 
 // runDML runs a statement in a read-write transaction. A statement that fails changes nothing. If it broke a constraint,

@@ -2,12 +2,15 @@ package server
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // TestFailedDML: a statement that breaks a constraint ends its transaction, which answers the same error until it
@@ -193,5 +196,66 @@ func TestLimitLocksWhatWasRead(t *testing.T) {
 			_, err = h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: id})
 			h.ok(err)
 		})
+	}
+}
+
+// An endingContext ends when it has been asked for its error so many times.
+type endingContext struct {
+	context.Context
+	cancel context.CancelFunc
+	left   atomic.Int64
+}
+
+func newEndingContext(parent context.Context, asked int64) *endingContext {
+	c := new(endingContext)
+	c.Context, c.cancel = context.WithCancel(parent)
+	c.left.Store(asked)
+	return c
+}
+
+func (c *endingContext) Err() error {
+	if c.left.Add(-1) == 0 {
+		c.cancel()
+	}
+	return c.Context.Err()
+}
+
+// TestAbandonedDML: wherever a client gives a writing request up, the request can be sent again, and its statements take effect once.
+func TestAbandonedDML(t *testing.T) {
+	h := newHarness(t)
+	h.alter("CREATE TABLE Counts (Id INT64 NOT NULL, N INT64) PRIMARY KEY (Id)")
+	ses := h.session(true)
+	_, err := h.data.Commit(h.ctx, singleUse(ses, insertOf("Counts", "Id N", "1 0")))
+	h.ok(err)
+	const add = "UPDATE Counts SET N = N + 1 WHERE Id = 1"
+	for name, request := range map[string]func(id []byte) proto.Message{
+		"ExecuteSql": func(id []byte) proto.Message {
+			return &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: byID(id), Seqno: 1, Sql: add}
+		},
+		"ExecuteBatchDml": func(id []byte) proto.Message {
+			return &spannerpb.ExecuteBatchDmlRequest{
+				Session: ses, Transaction: byID(id), Seqno: 1, Statements: []*spannerpb.ExecuteBatchDmlRequest_Statement{{Sql: add}, {Sql: add}},
+			}
+		},
+	} {
+		want := map[string]string{"ExecuteSql": "1", "ExecuteBatchDml": "2"}[name]
+		ended := true
+		for asked := int64(1); ended; asked++ {
+			id := h.begin(ses, readWrite())
+			ctx := newEndingContext(h.ctx, asked)
+			if err := h.executeIn(ctx, h.method(name), request(id), nil); err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatalf("%s, given up at question %d: %v", name, asked, err)
+			}
+			ended = ctx.Context.Err() != nil
+			ctx.cancel()
+			h.ok(h.execute(h.method(name), request(id), nil))
+			rs, err := h.sql(ses, byID(id), 2, "SELECT N FROM Counts")
+			h.ok(err)
+			if got := rs.Rows[0].Values[0].GetStringValue(); got != want {
+				t.Errorf("%s, given up at question %d and sent again: N is %s, want %s", name, asked, got, want)
+			}
+			_, err = h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: id})
+			h.ok(err)
+		}
 	}
 }
