@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // http makes a REST call and decodes the JSON of the reply.
@@ -171,5 +174,30 @@ func TestRestNames(t *testing.T) {
 	status, reply := h.http("POST", path+":executeSql"+standard, `{"sql":"SELECT 1","paramTypes":null}`)
 	if stats, _ := reply["stats"].(map[string]any); status != 200 || stats["queryPlan"] == nil {
 		t.Errorf("standard parameters: %d %v", status, reply)
+	}
+}
+
+// A slowBody is the body of a request whose bytes take their client a minute.
+type slowBody struct {
+	io.Reader
+	arrive func()
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	b.arrive()
+	return b.Reader.Read(p)
+}
+
+// TestSlowUpload: the time that a client takes to send its request is no part of the request's latency.
+func TestSlowUpload(t *testing.T) {
+	var passed atomic.Int64
+	begin := time.Now()
+	h := newHarnessAt(t, func() time.Time { return begin.Add(time.Duration(passed.Load())) })
+	body := &slowBody{strings.NewReader("{}"), func() { passed.Add(int64(time.Minute)) }}
+	reply := httptest.NewRecorder()
+	h.server.http.Handler.ServeHTTP(reply, httptest.NewRequestWithContext(h.ctx, http.MethodPost, "/v1/"+testDatabase+"/sessions", body))
+	timing := strings.Join(reply.Header().Values("Server-Timing"), ", ")
+	if reply.Code != http.StatusOK || !strings.Contains(timing, "total; dur=0.000") {
+		t.Errorf("answered %d, server-timing %q", reply.Code, timing)
 	}
 }

@@ -47,9 +47,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	t := newTransport(w, r, found)
 	g.dispatcher.Begin(&t.call, found.method, t)
-	t.call.Received(0)
-	err := decodeRequest(found, values, r, t.call.Request)
-	t.call.Cost.Wire.Received = t.body.read
+	body, err := t.readBody(rpc.MaxBytes(t.call.Request))
+	t.call.Received(int(t.body.read))
+	if err == nil {
+		err = decodeRequest(found, values, r, body, t.call.Request)
+	}
 	if found.method.Streaming && err == nil {
 		g.serveStream(t)
 		return

@@ -2,11 +2,7 @@ package rest
 
 import (
 	"bytes"
-	"compress/gzip"
-	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -16,18 +12,13 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// decodeRequest fills req from a request's body, query and path. If several set a field, the path wins over the query, and that over the body.
-func decodeRequest(route *route, values []string, r *http.Request, req proto.Message) error {
+// decodeRequest fills req from a request's body, as readBody returns it, query and path. If several set a field, the path wins over the query, and that over the body.
+func decodeRequest(route *route, values []string, r *http.Request, body []byte, req proto.Message) error {
 	if route.body != "" {
-		data, err := readBody(r, rpc.MaxBytes(req))
-		if err != nil {
-			return err
-		}
-		if err := decodeBody(route.body, data, req); err != nil {
+		if err := decodeBody(route.body, body, req); err != nil {
 			return err
 		}
 	}
@@ -44,28 +35,6 @@ func decodeRequest(route *route, values []string, r *http.Request, req proto.Mes
 		}
 	}
 	return nil
-}
-
-// readBody reads the body of a request, of at most limit bytes.
-func readBody(r *http.Request, limit int) ([]byte, error) {
-	body := io.Reader(r.Body)
-	if r.Header.Get("Content-Encoding") == "gzip" {
-		unzipped, err := gzip.NewReader(r.Body)
-		if err != nil {
-			return nil, usererror.UndecodableRequest("The request body is not valid gzip.")
-		}
-		body = unzipped
-	}
-	data, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
-	switch {
-	case err != nil && errors.Is(r.Context().Err(), context.Canceled):
-		return nil, context.Canceled
-	case err != nil:
-		return nil, usererror.UndecodableRequest("The request body could not be read.")
-	case len(data) > limit:
-		return nil, usererror.RequestTooLarge(limit)
-	}
-	return data, nil
 }
 
 // decodeBody reads JSON into a message or into one of its fields. The content

@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"compress/gzip"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 
@@ -10,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // A transport is one request over REST with its call. A streamed reply is the elements of a JSON array.
@@ -24,21 +27,45 @@ type transport struct {
 }
 
 func newTransport(w http.ResponseWriter, r *http.Request, found *route) *transport {
-	t := &transport{request: r, body: countedBody{ReadCloser: r.Body}, reply: w, route: found}
-	r.Body = &t.body
-	return t
+	return &transport{request: r, body: countedBody{Reader: r.Body}, reply: w, route: found}
 }
 
 // A countedBody is the body of a request that counts how much of it is read.
 type countedBody struct {
-	io.ReadCloser
+	io.Reader
 	read int64
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
+	n, err := b.Reader.Read(p)
 	b.read += int64(n)
 	return n, err
+}
+
+// readBody reads and inflates the body of the request, of at most limit bytes, if its route has one. The client decides how long that takes, so it
+// comes before the call's latency and CPU time run.
+func (t *transport) readBody(limit int) ([]byte, error) {
+	if t.route.body == "" {
+		return nil, nil
+	}
+	body := io.Reader(&t.body)
+	if t.request.Header.Get("Content-Encoding") == "gzip" {
+		unzipped, err := gzip.NewReader(body)
+		if err != nil {
+			return nil, usererror.UndecodableRequest("The request body is not valid gzip.")
+		}
+		body = unzipped
+	}
+	data, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
+	switch {
+	case err != nil && errors.Is(t.request.Context().Err(), context.Canceled):
+		return nil, context.Canceled
+	case err != nil:
+		return nil, usererror.UndecodableRequest("The request body could not be read.")
+	case len(data) > limit:
+		return nil, usererror.RequestTooLarge(limit)
+	}
+	return data, nil
 }
 
 // Metadata implements rpc.Transport.
