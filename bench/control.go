@@ -45,6 +45,24 @@ func (t *target) control(ctx context.Context, executable string, flags ...string
 // close stops the control server and removes its data.
 func (c *controlServer) close() error { return errors.Join(c.stop(), os.RemoveAll(c.data)) }
 
+// copyOfProgram copies this program's executable to the target's folder. The clients run in this very program: a server of
+// the same file would find code that it shares with them in the processor's caches, which made it 7% cheaper than a server of
+// an equal file. Neither the target nor the control server may have that advantage.
+func (t *target) copyOfProgram() (string, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(t.root, "crowfoot-under-test")
+	if err := os.RemoveAll(name); err != nil { // of a run that was killed
+		return "", err
+	}
+	if err := copyFile(program, name); err != nil {
+		return "", err
+	}
+	return name, os.Chmod(name, 0o700)
+}
+
 // maxRegression is the largest ratio of the target to the control server that a release may have.
 const maxRegression = 1.03
 

@@ -115,7 +115,9 @@ func (r *run) measure(ctx context.Context, benchmarks []Benchmark) error {
 // startControl starts the control server from the other executable, which has made the data, and starts the target again
 // from this program. The experiments and figures become those of the two servers.
 func (r *run) startControl(ctx context.Context, benchmarks []Benchmark, prepared [][]experiment) (err error) {
-	r.target.executable = ""
+	if r.target.executable, err = r.target.copyOfProgram(); err != nil {
+		return err
+	}
 	if r.control, err = r.target.control(ctx, r.Control); err != nil {
 		return err
 	}

@@ -197,6 +197,9 @@ func (t *target) disconnect() (err error) {
 // close stops the embedded server and removes its temporary data.
 func (t *target) close() error {
 	errs := []error{t.disconnect(), t.server.stop()}
+	if t.executable != "" && filepath.Dir(t.executable) == t.root { // the copy of this program
+		errs = append(errs, os.Remove(t.executable))
+	}
 	if t.remove {
 		errs = append(errs, os.RemoveAll(t.root))
 	}
