@@ -171,7 +171,7 @@ var kinds = []kind{
 	{name: "commit of mutations", run: (*charging).mutations, garbage: true},
 }
 
-// TestCPUOfKinds runs requests of each kind, alone in the server, for at least a second of CPU time: what they are charged of their own
+// TestCPUOfKinds runs requests of each kind, alone in the server, for at least four seconds of CPU time: what they are charged of their own
 // is what the process used, but for the work that goroutines of other requests do too (Go's garbage collection, sending rows), and with their
 // share of that it is all that the process used.
 func TestCPUOfKinds(t *testing.T) {
@@ -180,7 +180,7 @@ func TestCPUOfKinds(t *testing.T) {
 	c.load()
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			own, shared, used := c.during(k.run, time.Second)
+			own, shared, used := c.during(k.run, 4*time.Second)
 			t.Logf("own %v, shared %v, of %v: %.3f, %.3f", own, shared, used, own.Seconds()/used.Seconds(), (own+shared).Seconds()/used.Seconds())
 			least := 0.85 // the rest is Go's garbage collection
 			if k.streams || k.garbage {
@@ -189,7 +189,11 @@ func TestCPUOfKinds(t *testing.T) {
 			if ratio := own.Seconds() / used.Seconds(); ratio < least || ratio > 1.02 {
 				t.Errorf("charged %.3f of what the process used", ratio)
 			}
-			if ratio := (own + shared).Seconds() / used.Seconds(); ratio < 0.9 || ratio > 1.1 {
+			off := 0.1
+			if k.streams || k.garbage { // a flush of the engine is no part of used once it ends, which may be in the run of the next kind
+				off = 0.2
+			}
+			if ratio := (own + shared).Seconds() / used.Seconds(); ratio < 1-off || ratio > 1+off {
 				t.Errorf("charged %.3f of what the process used, with what is shared", ratio)
 			}
 		})
@@ -246,25 +250,37 @@ func TestCPUBelowLatency(t *testing.T) {
 	}
 }
 
-// TestCPUOfBackground: a back-fill is measured as a task, and is not dealt out to requests.
+// TestCPUOfBackground: a back-fill is measured as a task, and is not dealt out to requests. What neither is charged is Go's garbage
+// collection and the engine's log.
 func TestCPUOfBackground(t *testing.T) {
 	needsThreadClocks(t)
 	c := newCharging(t)
 	c.load()
-	before, background := c.used(), c.background()
+	before, background, requests := c.used(), c.background(), c.requests()
 	c.ddl("CREATE INDEX ByA ON T(A)")
 	used := c.used() - before
-	background = c.background() - background
-	t.Logf("tasks used %v of %v", background, used)
-	if share := background.Seconds() / used.Seconds(); share < 0.7 || share > 1.05 {
+	background, requests = c.background()-background, c.requests()-requests
+	t.Logf("of %v tasks used %v, requests are charged %v", used, background, requests)
+	if share := background.Seconds() / used.Seconds(); share < 0.3 || share > 1.05 {
 		t.Errorf("tasks used %v of %v", background, used)
+	}
+	if share := requests.Seconds() / used.Seconds(); share > 0.1 {
+		t.Errorf("requests are charged %v of %v", requests, used)
 	}
 }
 
 // background is the CPU time of all tasks in the background so far.
-func (c *charging) background() (sum time.Duration) {
+func (c *charging) background() time.Duration { return c.sum("crowfoot_background_cpu_seconds_total") }
+
+// requests is the CPU time that all requests have been charged so far, with what is shared.
+func (c *charging) requests() time.Duration {
+	return c.sum("crowfoot_cpu_seconds_total") + c.sum("crowfoot_shared_cpu_seconds_total")
+}
+
+// sum adds up a metric in seconds over all its labels.
+func (c *charging) sum(metric string) (sum time.Duration) {
 	for name, seconds := range c.metrics() {
-		if strings.HasPrefix(name, "crowfoot_background_cpu_seconds_total{") {
+		if strings.HasPrefix(name, metric+"{") {
 			sum += time.Duration(seconds * float64(time.Second))
 		}
 	}
