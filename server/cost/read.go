@@ -20,7 +20,7 @@ func (r *Recorder) SetRead(rows, bytes int64) { r.read.Rows, r.read.Bytes = rows
 
 func (r *Recorder) endRead(now time.Time, total Cost, e Ending) {
 	v := &r.read
-	v.Outcome, v.InReadWrite, v.End, v.CPU = e.outcome(e.Err, total.Latency), r.locks.transaction != nil, now, total.CPU
+	v.Outcome, v.InReadWrite, v.End, v.CPU = e.outcome(e.Err, now, total.Latency), r.locks.transaction != nil, now, total.CPU
 	v.LockingDelay, v.ClientWait = total.LockWait, r.Wire.ClientWait
 	r.db.Stats().Read(v)
 	r.addToTimeline(live.EventRead, v.Access.Target(), total, v.Rows, e.Err)

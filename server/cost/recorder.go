@@ -168,13 +168,13 @@ func (r *Recorder) load() cpu.Load {
 	}
 }
 
-// outcome is how statistics count a request that ended with err after took.
-func (e Ending) outcome(err error, took time.Duration) stats.Outcome {
+// outcome is how statistics count a request that ended with err now, after took.
+func (e Ending) outcome(err error, now time.Time, took time.Duration) stats.Outcome {
 	switch status.Code(err) {
 	case codes.OK:
 		return stats.Succeeded
 	case codes.Canceled:
-		if e.timedOut(took) {
+		if e.timedOut(now, took) {
 			return stats.TimedOut
 		}
 		return stats.Cancelled
@@ -186,11 +186,11 @@ func (e Ending) outcome(err error, took time.Duration) stats.Outcome {
 
 // timedOut says whether the client's deadline has passed, or will within a tenth of the time that the request took. The client's clock
 // started a little before the server's, so its cancellation may arrive a little before the deadline.
-func (e Ending) timedOut(took time.Duration) bool {
+func (e Ending) timedOut(now time.Time, took time.Duration) bool {
 	if e.Deadline.IsZero() {
 		return false
 	}
-	left := time.Until(e.Deadline)
+	left := e.Deadline.Sub(now)
 	return left < (took+left)/10
 }
 

@@ -84,7 +84,7 @@ func (r *Recorder) endQuery(now time.Time, total Cost, e Ending) {
 	q := &r.query
 	q.RemoteCalls, q.InReadWrite = total.RemoteCalls, r.locks.transaction != nil
 	q.End, q.Latency, q.CPU = now, total.Latency, total.CPU
-	q.Outcome = e.outcome(errors.Join(e.Err, e.Failure), total.Latency)
+	q.Outcome = e.outcome(errors.Join(e.Err, e.Failure), now, total.Latency)
 	r.db.Stats().Query(q)
 	if r.profile != nil && e.Err == nil {
 		r.db.Stats().Profile(&stats.Profile{Text: q.Text, Tag: q.Tag, Latency: q.Latency, End: now, JSON: r.profile()})
