@@ -79,7 +79,7 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 		if err != nil {
 			return err
 		}
-		changes, err := table.ApplyAll(ctx, w, tables, muts, c.now)
+		changes, err := table.Apply(ctx, w, tables, muts, c.now)
 		c.count = changes.Count()
 		c.attempt.wrote(changes.Written())
 		return err

@@ -237,16 +237,13 @@ func (t *transaction) end(outcome error, reply *spannerpb.CommitResponse) {
 	if usererror.IsAborted(outcome) {
 		t.age = t.open.tx.Age()
 	}
-	t.open.end(t.open.tx, t.all.clock(), unless(reply != nil, outcome))
+	failure := outcome
+	if reply != nil {
+		failure = nil // it was committed, and outcome is for requests that come later
+	}
+	t.open.end(t.open.tx, t.all.clock(), failure)
 	t.open, t.outcome, t.reply = nil, outcome, reply
 	t.all.finished(t)
-}
-
-func unless(committed bool, outcome error) error {
-	if committed {
-		return nil
-	}
-	return outcome
 }
 
 // LockWait implements cost.Transaction: how long the transaction has waited for locks.

@@ -43,17 +43,17 @@ func TestMutationLimit(t *testing.T) {
 	ctx := context.Background()
 	s, tab := small(t, "")
 	rows := smallRows(tab, MaxMutations/2, "x")
-	count, err := Apply(ctx, s.m, new(Descriptors), []Mutation{rows}, testNow)
-	if count != MaxMutations || err != nil {
-		t.Fatalf("%d mutations: %v", count, err)
+	c, err := Apply(ctx, s.m, new(Descriptors), []Mutation{rows}, testNow)
+	if c.Count() != MaxMutations || err != nil {
+		t.Fatalf("%d mutations: %v", c.Count(), err)
 	}
 	_, err = Apply(ctx, s.m, new(Descriptors), []Mutation{rows, smallRows(tab, 1, "y")}, testNow)
 	wantFault(t, err, codes.InvalidArgument, "The transaction contains too many mutations")
 
 	// A delete of a range counts once, however many rows it hits.
-	count, err = Apply(ctx, s.m, new(Descriptors), []Mutation{{Op: Delete, Table: tab, Keys: KeySet{All: true}}}, testNow)
-	if count != 1 || err != nil || s.m.rows.Len() != 0 {
-		t.Errorf("%d mutations, %d rows left: %v", count, s.m.rows.Len(), err)
+	c, err = Apply(ctx, s.m, new(Descriptors), []Mutation{{Op: Delete, Table: tab, Keys: KeySet{All: true}}}, testNow)
+	if c.Count() != 1 || err != nil || s.m.rows.Len() != 0 {
+		t.Errorf("%d mutations, %d rows left: %v", c.Count(), s.m.rows.Len(), err)
 	}
 }
 

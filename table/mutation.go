@@ -38,14 +38,8 @@ type Mutation struct {
 
 // Apply applies the mutations of one commit, all to tables of one schema version, in order, and then checks the
 // constraints that need to hold only after all of them. A value for a column with allow_commit_timestamp may not be later than now.
-// The mutation count is that of commit_stats.
-func Apply(ctx context.Context, w Writer, tables *Descriptors, muts []Mutation, now time.Time) (count int64, err error) {
-	c, err := ApplyAll(ctx, w, tables, muts, now)
-	return c.count, err
-}
-
-// ApplyAll is Apply for callers that want to know more about the changes than their count.
-func ApplyAll(ctx context.Context, w Writer, tables *Descriptors, muts []Mutation, now time.Time) (*Changes, error) {
+// The changes that it returns know the mutation count of commit_stats.
+func Apply(ctx context.Context, w Writer, tables *Descriptors, muts []Mutation, now time.Time) (*Changes, error) {
 	c := NewChanges(w, tables, now)
 	c.dml = false
 	for i := range muts {

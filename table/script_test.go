@@ -136,13 +136,13 @@ func (s *script) commit(ctx context.Context, d *datadriven.TestData) error {
 		}
 		muts = append(muts, m)
 	}
-	var count int64
+	var changes *Changes
 	err := s.settle(d, func() (err error) {
-		count, err = Apply(ctx, s.m, new(Descriptors), muts, testNow)
+		changes, err = Apply(ctx, s.m, new(Descriptors), muts, testNow)
 		return err
 	})
 	if err == nil {
-		fmt.Fprintf(&s.out, "mutations: %d\n", count)
+		fmt.Fprintf(&s.out, "mutations: %d\n", changes.Count())
 	}
 	return err
 }
