@@ -98,7 +98,7 @@ func (n *normalizedText) prepared(ctx context.Context, s *Statement) {
 	if n == nil || !isTurn(n.slot.texts.Add(1)) {
 		return
 	}
-	s.PlanTime += cpu.Spent(func() {
+	s.PlanTime += cpu.Spent(ctx, func() {
 		if generic := n.generic(ctx, s); generic != nil {
 			generic.used.Store(true)
 			n.slot.plan.Store(generic)

@@ -105,7 +105,7 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 
 // prepare analyzes and plans a text, and measures the CPU time of that.
 func (v *version) prepare(ctx context.Context, sql string, params map[string]*value.Type, opts Options, clock func() time.Time) (s *Statement, err error) {
-	took := cpu.Spent(func() { s, err = v.plan(ctx, sql, params, opts) })
+	took := cpu.Spent(ctx, func() { s, err = v.plan(ctx, sql, params, opts) })
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/server/status"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -250,6 +251,7 @@ func (os *operations) forget(resource string) {
 
 // wait waits until the operation has ended, ctx has, or limit has passed.
 func (op *operation) wait(ctx context.Context, limit time.Duration) {
+	defer cpu.Waiting(ctx)()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {

@@ -16,7 +16,7 @@
 //
 // Left out: constant folding beyond the library's own, anything about plans, DDL.
 //
-// Imports of this module: schema, sql/tree, stats/distribution, usererror, value.
+// Imports of this module: schema, sql/tree, stats/cpu, stats/distribution, usererror, value.
 package analyze
 
 import (

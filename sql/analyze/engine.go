@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-googlesql"
 
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -72,10 +73,8 @@ func refuse(err *usererror.Error) { panic(failure{err}) }
 // run calls f when it is its turn to use the library; it fails if ctx ends before. What f refuses comes back as a *usererror.Error.
 // Everything else that goes wrong, panics of the library included, is an error of this statement alone.
 func run(ctx context.Context, f func()) (err error) {
-	select {
-	case engine.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := takeTurn(ctx); err != nil {
+		return err
 	}
 	defer func() { <-engine.turn }()
 	defer func() {
@@ -93,6 +92,22 @@ func run(ctx context.Context, f func()) (err error) {
 	start()
 	f()
 	return nil
+}
+
+// takeTurn waits for the turn to use the library.
+func takeTurn(ctx context.Context) error {
+	select {
+	case engine.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	defer cpu.Waiting(ctx)()
+	select {
+	case engine.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func start() {

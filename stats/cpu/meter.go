@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"context"
 	"math/rand/v2"
 	"runtime"
 	"time"
@@ -195,8 +196,13 @@ func (m *Meter) Weight() int64 {
 	return 1
 }
 
-// Spent measures the CPU time of f.
-func Spent(f func()) time.Duration {
+// Spent measures the CPU time of f, which runs under ctx. While f waits with the meter of ctx paused, no time counts and no thread is held.
+func Spent(ctx context.Context, f func()) time.Duration {
+	if m := From(ctx); m != nil && m.running {
+		before := m.SoFar()
+		f()
+		return m.SoFar() - before
+	}
 	s := BeginSegment()
 	f()
 	return s.End()

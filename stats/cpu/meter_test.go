@@ -301,3 +301,25 @@ func BenchmarkMeter(b *testing.B) {
 		m.Stop(Load{Rows: 1})
 	})
 }
+
+// TestSpentWaits: what is measured apart, such as the preparation of a statement, can wait with the meter of its request paused, and what others
+// use of the thread meanwhile is not counted.
+func TestSpentWaits(t *testing.T) {
+	needsThreadClocks(t)
+	m := &Meter{Account: NewAccount(), sampled: true}
+	m.Start()
+	defer m.Pause()
+	ctx := With(t.Context(), m)
+	var other time.Duration
+	spent := Spent(ctx, func() {
+		over := Waiting(ctx)
+		if m.running {
+			t.Error("the meter runs during the wait")
+		}
+		other = onOneThread(func() { spin(1_000_000) })
+		over()
+	})
+	if spent < 0 || spent > m.SoFar() {
+		t.Errorf("%v were spent of %v, besides %v of another goroutine", spent, m.SoFar(), other)
+	}
+}
