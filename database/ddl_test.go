@@ -102,7 +102,7 @@ func TestHalfMadeChangeIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestColumnIsHiddenUntilFilled: while rows have no value of a new column yet, nobody can name it, but new rows have it.
+// TestColumnIsHiddenUntilFilled: while rows have no value of a new column yet, requests cannot name the column, but new rows have it.
 func TestColumnIsHiddenUntilFilled(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	if err := b.insert("T", rowsOf(10)...); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestDroppedInterleaved: keys of tables and indexes that lay among those of others go once nobody can read them any more.
+// TestDroppedInterleaved: keys of tables and indexes that lay among those of others go once no read can reach them any more.
 func TestDroppedInterleaved(t *testing.T) {
 	a := newAged(t,
 		"CREATE TABLE Parents (Id INT64) PRIMARY KEY (Id)",
@@ -58,7 +58,7 @@ func TestDroppedInterleaved(t *testing.T) {
 		t.Errorf("the past cannot be read: %v", err)
 	}
 
-	// Not before the last moment at which they were there is past, whatever comes between.
+	// They stay until the last moment at which they existed is older than the retention period, even if the schema changes again.
 	a.now.Add((59 * time.Minute).Microseconds())
 	again := []string{"CREATE TABLE Children (Id INT64, N INT64) PRIMARY KEY (Id, N), INTERLEAVE IN PARENT Parents ON DELETE CASCADE"}
 	if err := a.db.UpdateSchema(context.Background(), again, nil); err != nil {

@@ -29,7 +29,7 @@ var probes = func() (list []string) {
 		"SELECT TABLE_NAME, INDEX_NAME, INDEX_STATE FROM INFORMATION_SCHEMA.INDEXES WHERE TABLE_SCHEMA = '' ORDER BY 1, 2")
 }()
 
-// TestHistory: whatever the schema has been through, a read at a timestamp answers for ever what it answered then.
+// TestHistory: after random schema changes, a read at a timestamp still answers what it answered at that time.
 func TestHistory(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -46,7 +46,7 @@ var broken = []string{
 	"SELECT COUNT(*) FROM $T WHERE D IS NULL", "SELECT COUNT(*) FROM $T WHERE G IS DISTINCT FROM X + Y",
 }
 
-// TestTransactionsBesideSchemaChanges: whatever the schema goes through, indexes have what tables have, new columns their values, and
+// TestTransactionsBesideSchemaChanges: beside random schema changes, indexes have what tables have, new columns their values, and
 // constraints hold; and what a transaction was answered is still so when it commits.
 func TestTransactionsBesideSchemaChanges(t *testing.T) {
 	for seed := range uint64(4) {

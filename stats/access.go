@@ -22,7 +22,7 @@ const (
 const Exists = "_exists"
 
 // An Access is one operation on one table or index as statistics name it. It is
-// made once for a plan, a projection or a mutation's shape, and counted once per
+// made once for a plan, a projection, or a mutation's operation, table and columns, and counted once per
 // statement or request. Accesses are immutable; equal ones have equal hashes.
 type Access struct {
 	op      Op

@@ -6,9 +6,9 @@ import (
 )
 
 // A board holds the tallies of one family in one interval. It is bounded: when
-// it is full, the lighter half of its tallies goes into rest. So whatever is heavy stays,
-// in front of any number of light subjects, and tallies plus rest is
-// always everything.
+// it is full, the lighter half of its tallies is added to rest. So the heavy tallies stay
+// however many light subjects come, and tallies plus rest are
+// always the total.
 type board struct {
 	family  *family
 	tallies map[uint64]*tally
@@ -55,7 +55,7 @@ type keyed struct {
 	*tally
 }
 
-// shed moves the lighter half, by number and by bytes of text, into the rest.
+// shed adds the lighter half of the tallies, by number and by bytes of text, to the rest.
 func (b *board) shed() {
 	list := make([]keyed, 0, len(b.tallies))
 	for k, t := range b.tallies {

@@ -31,14 +31,14 @@ type Config struct {
 // Collector holds the statistics of one database. Its methods may be called by any goroutine.
 //
 // Records go to the shard of the processor's stripe, so that the mutex of a shard, held for a tenth of a microsecond, is
-// rarely wanted by two. Everything slow (closing intervals, the
-// store) happens under mu, which no record waits for.
+// rarely contended. Slow work (closing intervals, the
+// store) holds mu, and recording does not take mu.
 type Collector struct {
 	cfg    Config
 	opened time.Time
 
 	shards []shard
-	// past is the number of the last minute that is over: what is recorded late counts in a minute after it.
+	// past is the number of the last minute that is closed. A record that ended in it or before counts in the minute after it.
 	past    atomic.Int64
 	sampler sampler
 
@@ -122,7 +122,7 @@ func (s *shard) at(c *Collector, end time.Time) *set {
 	if s.open != nil {
 		c.setAside(s.open)
 	}
-	// past is stored before shards are emptied, so whoever still finds an old value is emptied afterwards.
+	// past is stored before shards are emptied, so a record that still finds an old value goes into a shard that is emptied afterwards.
 	s.open = &set{minute: max(minute, c.past.Load()+1)}
 	return s.open
 }

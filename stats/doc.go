@@ -23,9 +23,13 @@
 // counts requests by API method, stats/stripe parts what all processors count in.
 //
 // What the columns mean is what the service's pages say of them, with bytes and
-// CPU time by our own measure. Some are always 0: rows spooled (to a temporary disk: sorts and hash tables live in
+// CPU time by our own measure. CPU time is what the execution's own goroutine used, measured (stats/cpu): decoding,
+// planning if the execution was the first to need it, and running. Its share of what serves all requests (gRPC's
+// connections, Go's garbage collection) is no part of it; /metrics, the log and server-timing show that apart.
+//
+// Some columns are always 0: rows spooled (to a temporary disk: sorts and hash tables live in
 // memory), disk I/O cost (of HDDs) and delay of leader refresh (one server leads), because there is nothing to count; filesystem
-// delay, because nobody measures it yet.
+// delay, because the server does not measure it yet.
 //
 // Left out: SUPPORTED_OPTIMIZER_VERSIONS (sql/system has it), and tables about
 // what Crowfoot does not have: recommendations, vector indexes, graph operations.

@@ -16,7 +16,7 @@ type family struct {
 	// peaks says that minutes do not add up: a longer interval shows the highest of them, if that is at least longerFrom.
 	peaks      bool
 	longerFrom int64
-	// minutes is how long minutes are kept, if not as long as those of others.
+	// minutes is how long intervals of a minute are kept; 0: as long as those of other families.
 	minutes time.Duration
 }
 

@@ -43,7 +43,7 @@ func (r *resolution) ends(t time.Time) time.Time {
 	return time.Unix(t.Unix()/length*length, 0)
 }
 
-// around is the end of the interval that an interval which ends at t is part of.
+// around is the end of the longer interval that contains the interval ending at t.
 func (r *resolution) around(t time.Time) time.Time {
 	length := int64(r.length / time.Second)
 	return time.Unix((t.Unix()+length-1)/length*length, 0)
@@ -235,7 +235,7 @@ func (c *Collector) rollUpFamily(resolution, family int, end time.Time) error {
 	return b.Commit()
 }
 
-// flush stores what is open, so that a crash loses little of it.
+// flush stores the open minute, so that a crash loses at most flushInterval of it.
 func (c *Collector) flush(now time.Time, commit func(kv.Batch) error) error {
 	c.flushed = now
 	open, dirty := c.copyOpen()
@@ -253,7 +253,7 @@ func (c *Collector) flush(now time.Time, commit func(kv.Batch) error) error {
 	return nil
 }
 
-// copyOpen merges copies of all that is open.
+// copyOpen merges copies of the open minute's shards.
 func (c *Collector) copyOpen() (open *set, dirty bool) {
 	open = new(set)
 	for i := range c.shards {
@@ -274,7 +274,7 @@ func (c *Collector) copyOpen() (open *set, dirty bool) {
 	return open, dirty
 }
 
-// add adds another set, which goes on.
+// add adds another set, which may be used afterwards.
 func (s *set) add(o *set) {
 	o.addOperations()
 	s.minute = max(s.minute, o.minute)

@@ -5,8 +5,8 @@ const operationSums = int(OpDelete) + 1
 
 func operationWeight(t *tally) int64 { return t.sums[0] + t.sums[1] + t.sums[2] + t.sums[3] }
 
-// operations counts accesses as they come and adds them up by table and column when it must: a
-// table is named by few kinds of accesses, and an access by many executions. An index counts as a table of
+// operations counts accesses by identity, and adds them up by table and column only when it is full or read: a
+// table has few kinds of accesses, and an access is counted by many executions. An index counts as a table of
 // its own, and a write to a table as one to each of its indexes, too:
 // https://cloud.google.com/spanner/docs/introspection/table-operations-statistics.
 type operations struct {

@@ -7,7 +7,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Sources are where a Collector asks for what nobody records. A nil one leaves its tables empty.
+// Sources are functions that a Collector calls for data that is computed when it is read, not recorded. The tables of a nil function
+// are empty.
 type Sources struct {
 	// Sizes is asked every hour.
 	Sizes func() ([]TableSize, error)

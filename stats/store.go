@@ -104,7 +104,7 @@ func (c *Collector) prune(now time.Time) error {
 	return errors.Join(append(errs, b.CommitNoSync())...)
 }
 
-// loadOpen takes up the open minute of a former process; nil if there is none. What cannot be read of it is given up.
+// loadOpen takes up the open minute of a former process; nil if there is none. A family that cannot be read is dropped.
 func (c *Collector) loadOpen() (*set, error) {
 	key := c.openKey()
 	it, err := c.cfg.Store.NewIter(key, append(key[:len(key):len(key)], 0))

@@ -32,8 +32,8 @@ func (s *subject) size() int {
 	return n
 }
 
-// better says which of two subjects with one tag a row shows: the one with more columns, else the
-// first by name, so that it is not a matter of chance.
+// better says which of two subjects with the same tag a row shows: the one with more columns, else the
+// first by name, so that the choice is the same every time.
 func (s *subject) better(o *subject) bool {
 	columns, others := 0, 0
 	for i := range s.lists {
@@ -64,7 +64,7 @@ type written struct {
 	rows, bytes int64
 }
 
-// LockRequest is a lock that somebody held or wanted where somebody waited.
+// LockRequest is one transaction's part in a lock wait: it held the lock or requested it.
 type LockRequest struct {
 	Column string // Table.Column
 	Mode   string // ReaderShared, WriterShared, Exclusive or WriterSharedTimestamp
@@ -87,7 +87,7 @@ func (t *tally) absorb(o *tally) {
 	}
 }
 
-// rise makes of t what is the most that it or o counted, and everything that either lists.
+// rise sets each sum of t to the higher one of t and o, and adds to the lists of t what o lists.
 func (t *tally) rise(o *tally) {
 	for i, n := range o.sums {
 		t.sums[i] = max(t.sums[i], n)

@@ -48,8 +48,8 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// Tag is what counts of a tag that a client has given: the first maxTag characters, without underscores in front,
-// with underscores for what is not printable ASCII.
+// Tag is the part of a client's tag that statistics show: the first maxTag characters, without leading underscores,
+// with an underscore in place of each character that is not printable ASCII.
 func Tag(tag string) string {
 	if isTag(tag) {
 		return tag
@@ -70,7 +70,7 @@ func Tag(tag string) string {
 	return string(made)
 }
 
-// isTag says whether all of a tag counts, as it is.
+// isTag says whether Tag would leave a tag as it is.
 func isTag(tag string) bool {
 	if len(tag) > maxTag || strings.HasPrefix(tag, "_") {
 		return false

@@ -72,7 +72,7 @@ func TestReadErrorsComeThrough(t *testing.T) {
 	}
 }
 
-// TestDamagedRows reads keys and values that nobody wrote.
+// TestDamagedRows reads keys and values that no version of Crowfoot writes.
 func TestDamagedRows(t *testing.T) {
 	s, tab := small(t, "")
 	p, _ := NewProjection(tab, nil, tab.Columns)

@@ -108,7 +108,7 @@ func strong(t *testing.T, m *Manager, k string) string {
 	return getAll(s, err, []string{k}, table.LockShared)
 }
 
-// TestVisibleMeansDurable: nobody sees a commit before its batch is durable, nor while an earlier one is not; its
+// TestVisibleMeansDurable: no read sees a commit before its batch is durable, nor while an earlier one is not; its
 // locks are held until then.
 func TestVisibleMeansDurable(t *testing.T) { synctest.Test(t, testVisibleMeansDurable) }
 
@@ -231,7 +231,7 @@ func TestEveryRowOfACommitHasItsTimestamp(t *testing.T) {
 	}
 }
 
-// TestPendingKeysAreLocked: whoever has read the range where a key with a commit timestamp will lie is not surprised by it.
+// TestPendingKeysAreLocked: a transaction that has read the range where a key with a commit timestamp will lie sees no phantom there.
 func TestPendingKeysAreLocked(t *testing.T) { synctest.Test(t, testPendingKeysAreLocked) }
 
 func testPendingKeysAreLocked(t *testing.T) {
@@ -283,7 +283,7 @@ func testPendingKeysAreLocked(t *testing.T) {
 	}
 }
 
-// TestTimestampsRise: whatever the clock does, and over restarts.
+// TestTimestampsRise: timestamps rise even if the clock is set back, and over restarts.
 func TestTimestampsRise(t *testing.T) {
 	fs, clock := vfs.NewMem(), new(fakeClock)
 	clock.micros.Store(1_000_000_000)
@@ -313,7 +313,7 @@ func TestTimestampsRise(t *testing.T) {
 	}
 }
 
-// TestStoreFailure: a commit whose fate is unknown is shown to nobody, and nothing follows it.
+// TestStoreFailure: no read sees a commit whose outcome is unknown, and no commit follows it.
 func TestStoreFailure(t *testing.T) { synctest.Test(t, testStoreFailure) }
 
 func testStoreFailure(t *testing.T) {

@@ -77,7 +77,7 @@ type modelRead struct{ start, end string }
 
 const modelRetention = 100 * time.Millisecond
 
-// stopped makes whoever would wait give up.
+// stopped is a context that has ended: a request that would wait fails instead.
 var stopped = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

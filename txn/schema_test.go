@@ -38,7 +38,7 @@ func writing(c *schema.Catalog, name string) *schema.Dependencies {
 func nothing(mvcc.Timestamp) error { return nil }
 
 // TestChangeSchema: it waits for commits that are under way, and commits wait for it; what it writes has its timestamp and is seen at
-// its end; a failure changes nothing. Transactions that it does not concern go on, whatever they were doing.
+// its end; a failure changes nothing. Transactions that do not depend on what it alters go on from where they were.
 func TestChangeSchema(t *testing.T) {
 	m, s, _ := gated(t)
 	ctx := context.Background()
@@ -174,7 +174,7 @@ func TestChangeSchemaGivesUp(t *testing.T) {
 	commitOne(t, m, "a", "2")
 }
 
-// TestDependOn: a schema change aborts the transactions that depend on what it alters, with whatever waits for their locks going on.
+// TestDependOn: a schema change aborts the transactions that depend on what it alters, and requests that wait for their locks go on.
 func TestDependOn(t *testing.T) {
 	for _, mode := range modes {
 		m, _ := manual(t)

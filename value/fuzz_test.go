@@ -49,7 +49,8 @@ func mustBeWire(t *testing.T, wire []byte) {
 	}
 }
 
-// FuzzDecodeRow: what decodes comes back, whatever its bytes; the way to the wire without a Value agrees.
+// FuzzDecodeRow: bytes that decode as a row encode to a row with the same values, and the direct path to the wire gives the same bytes as
+// the one by Values.
 func FuzzDecodeRow(f *testing.F) {
 	f.Add([]byte{3, 2, 2, 0, 3, 0xd8, 4}, 2)
 	f.Add([]byte{3, 0x10, 2, 2, 4, 1, 2, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 0, 5, 0, 2, 0, 0}, 5)

@@ -8,7 +8,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats"
 )
 
-// TestTimedOut: whether a cancelled request was out of time goes by the clock of its record, whatever the time of day is.
+// TestTimedOut: the clock of the record, not the time of day, says whether a cancelled request had reached its deadline.
 func TestTimedOut(t *testing.T) {
 	now := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	for left, want := range map[time.Duration]stats.Outcome{

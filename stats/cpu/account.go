@@ -20,7 +20,7 @@ import (
 type Account struct {
 	off     bool
 	busy    atomic.Bool  // there are many executions: brief ones need not be measured
-	share   atomic.Int64 // nanoseconds for as much as a message's share is
+	share   atomic.Int64 // nanoseconds charged for messageParts
 	_       [stripe.CacheLine]byte
 	pool    atomic.Int64 // nanoseconds that are left to be drawn
 	_       [stripe.CacheLine]byte
@@ -28,7 +28,7 @@ type Account struct {
 
 	mu    sync.Mutex // guards what follows
 	last  reading
-	quiet time.Duration // remainders of ticks in which nothing ended, the older the less
+	quiet time.Duration // remainders of ticks in which no execution ended; older ones count less
 	tasks []*Task
 }
 
@@ -50,13 +50,13 @@ type reading struct {
 // TickEvery is how often Tick should be called: what changes sooner than that is charged to the executions that come next.
 const TickEvery = 100 * time.Millisecond
 
-// quietTicks is how many ticks back it is known what ran in them that has not ended.
+// quietTicks is for how many ticks a remainder counts in quiet: an execution that ends now may have used CPU time so long ago.
 const quietTicks = 100
 
-// fewMessages in a tick, or what amounts to them, say nothing about what a message costs.
+// fewMessages is how many messages, or parts of as many, a tick must have for its remainder to say what a message costs.
 const fewMessages = 10
 
-// maxShare is more than a message can cost: what is beyond is the process's own.
+// maxShare is the most that is dealt out for a message. A larger remainder comes from work of the process that no request caused.
 const maxShare = time.Millisecond
 
 // Load is what an execution had to do with, and made others do whose work is not measured for it.

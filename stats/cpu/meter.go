@@ -185,7 +185,8 @@ func (m *Meter) SoFar() time.Duration {
 	return m.own + m.rough + threadCPU() - m.clock
 }
 
-// Weight is how many executions this one stands for where one in a few is looked at: 0 if another one stands for it.
+// Weight is how many executions this one stands for: sampleEvery if it was sampled on a busy server, 1 if all are measured, 0 if it was
+// not sampled.
 func (m *Meter) Weight() int64 {
 	switch {
 	case m.Account.off || !m.sampled:

@@ -27,7 +27,7 @@ type Progress struct {
 	Rows        int64 // that were changed
 }
 
-// partitionedDMLs are those that run now, oldest first.
+// partitionedDMLs are the statements that run now, the oldest first.
 type partitionedDMLs struct {
 	mu   sync.Mutex
 	list []*PartitionedDML
@@ -64,7 +64,7 @@ func (d *PartitionedDML) Advance(rows int64, now time.Time) {
 	d.progress.Updated = now
 }
 
-// Finish takes it out.
+// Finish takes the statement off the list.
 func (d *PartitionedDML) Finish() {
 	d.all.mu.Lock()
 	defer d.all.mu.Unlock()

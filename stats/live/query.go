@@ -81,7 +81,7 @@ func (l *queryList) add(q *Query) {
 // ID is the query's id, as OLDEST_ACTIVE_QUERIES shows it and CancelQuery takes it.
 func (q *Query) ID() string { return strconv.FormatUint(q.id, 10) }
 
-// Finish takes a query out. More than once is once; one that was never started is none.
+// Finish takes a query off the list. It does nothing for a query that was never started, or has been finished.
 func (q *Query) Finish() {
 	l := q.list
 	if l == nil {
@@ -102,7 +102,7 @@ func (q *Query) Finish() {
 	q.list, q.prev, q.next = nil, nil, nil
 }
 
-// CancelQuery ends the query that OLDEST_ACTIVE_QUERIES shows with an id. False is that there is none.
+// CancelQuery ends the query that OLDEST_ACTIVE_QUERIES shows with an id. It returns false if no such query runs.
 func (l *Lists) CancelQuery(id string) bool {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {

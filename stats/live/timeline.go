@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What is kept of tagged transactions: the newest timelines, and of each the first events.
+// Bounds of what is kept of tagged transactions: the newest timelines, and the first events of each.
 const (
 	maxTimelines      = 256
 	maxTimelineEvents = 64

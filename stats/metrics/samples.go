@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Samples is a collector of what somebody else counts: it is called at each scrape and adds the values of that moment.
+// Samples is a collector of values that other packages count: it is called at each scrape and adds the values of that moment.
 type Samples func(add func(Sample))
 
 // A Sample is one value of a metric.
