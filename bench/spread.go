@@ -8,7 +8,7 @@ import (
 
 // Spread says how much a ratio differs from turn to turn: its median over the turns, and an interval for that
 // median. The interval goes from one order statistic to another, chosen so that it holds the true median with a
-// probability of at least 95% whatever the distribution is (the interval of the sign test: W. J. Conover,
+// probability of at least 95% for every distribution (the interval of the sign test: W. J. Conover,
 // Practical Nonparametric Statistics, 3.2). Fewer than six turns are too few for 95%: they give the
 // smallest and the largest, and Confidence says how much that is worth.
 type Spread struct {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc/codes"
@@ -186,12 +185,19 @@ func TestLimitLocksWhatWasRead(t *testing.T) {
 			id = h.begin(ses, readWrite())
 			h.ok(read(h, ses, id))
 			for _, row := range []string{"0", "2", "3"} {
-				ctx, cancel := context.WithTimeout(h.ctx, 50*time.Millisecond)
-				_, err := h.data.Commit(ctx, singleUse(ses, insertSingers(list(row, "x"))))
+				ctx, cancel := context.WithCancel(h.ctx)
+				ended := make(chan error, 1)
+				go func() {
+					_, err := h.data.Commit(ctx, singleUse(ses, insertSingers(list(row, "x"))))
+					ended <- err
+				}()
+				metrics := h.database().Transactions().Metrics
+				eventually(func() bool { return len(ended) > 0 || metrics().Waiting > 0 })
 				cancel()
-				if status.Code(err) != codes.DeadlineExceeded {
+				if err := <-ended; status.Code(err) != codes.Canceled {
 					t.Errorf("row %s, which was read or lies before one that was, could be written: %v", row, err)
 				}
+				eventually(func() bool { return metrics().Waiting == 0 })
 			}
 			_, err = h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: id})
 			h.ok(err)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestHostileStatements plans statements as large and as nested as the analyzer lets pass. Work that is exponential in the depth or
-// the number of joins shows in the number of allocations, whatever else the machine does.
+// the number of joins shows in the number of allocations, which other programs on the machine do not change.
 func TestHostileStatements(t *testing.T) {
 	const maxAllocations, maxNodes = 4000, 2 // for each word of the statement
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))

@@ -68,7 +68,7 @@ type Load struct {
 }
 
 // The share of an execution in what is not measured is by what makes the work, in parts: one message of some bytes is
-// as much as another, whatever it asks for, but not as much as a long stream, and reads sync nothing. On loopback, with 4 to 16 clients,
+// as much as another, for every API method, but not as much as a long stream, and reads sync nothing. On loopback, with 4 to 16 clients,
 // a message takes some 17 us (to be read, written, and waited for), each 40 KiB as much again, each 160 us of
 // measured work as much for its garbage, and a commit four times as much for the log.
 const (

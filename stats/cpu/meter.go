@@ -13,7 +13,7 @@ import (
 // Go moves goroutines between threads, so a thread's clock says what one
 // goroutine used only while the goroutine is locked to the thread. A Meter locks
 // it from Start to Stop, and the difference of two readings is what the
-// goroutine used in between: however long that was, in whatever package, and
+// goroutine used in between: however long that was, in every package it called, and
 // however often it was preempted. Nothing that an execution does can be forgotten.
 //
 // A locked goroutine that blocks costs tens of microseconds, since its thread
@@ -21,7 +21,7 @@ import (
 // which end one segment and begin the next. Waits that are not known (a mutex) use no CPU and spoil nothing.
 //
 // Reading a thread's clock is a system call of about 0.3 us (BenchmarkMeter), 1% of a
-// point read. On a busy server one execution in sampleEvery is measured whatever it takes. The
+// point read. On a busy server one execution in sampleEvery is measured, brief or not. The
 // others have the clock read when they start, and when they end only if that is briefLimit or more later: if it is
 // less, they are charged what is Typical of their kind.
 //
@@ -40,7 +40,7 @@ type Meter struct {
 	clock   time.Duration // of the thread, at the begin of the segment
 	began   time.Duration // since epoch, at the begin of the segment
 	running bool
-	busy    bool // the server is busy: one in sampleEvery is measured whatever it takes
+	busy    bool // the server is busy: of brief executions only one in sampleEvery is measured
 	sampled bool // this one is
 }
 
