@@ -94,7 +94,7 @@ func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catal
 		return nil, err
 	}
 	created := r.oracle.Now()
-	if err := r.oracle.WaitFor(ctx, created); err != nil { // no read of it is at a time before, unless asked to
+	if err := r.oracle.CloseAt(ctx, created); err != nil { // no read of it is at a time before, unless asked to
 		return nil, err
 	}
 	d := r.attach(databaseRecord{Name: name, Space: space, Created: created.Time()})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,6 +91,29 @@ func TestStrongStaysFresh(t *testing.T) {
 		s, err := m.Snapshot(context.Background(), Bound{})
 		if err != nil || clock.now().Sub(s.Timestamp().Time()) > time.Second {
 			t.Fatalf("strong read at %v, now is %v: %v", s.Timestamp().Time(), clock.now(), err)
+		}
+	}
+}
+
+// TestClockGoesBackDuringRead: a read whose timestamp comes from the clock does not wait for the clock to show it a second time.
+func TestClockGoesBackDuringRead(t *testing.T) { synctest.Test(t, testClockGoesBackDuringRead) }
+
+func testClockGoesBackDuringRead(t *testing.T) {
+	for _, kind := range []BoundKind{Strong, ExactStaleness, MaxStaleness} {
+		started := time.UnixMicro(10_000_000_000)
+		var ahead atomic.Bool
+		m := newManager(t, openStore(t, vfs.NewMem(), "data"), func() time.Time {
+			if ahead.CompareAndSwap(true, false) {
+				return started.Add(time.Hour)
+			}
+			return started
+		})
+		ahead.Store(true)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		s, err := m.Snapshot(ctx, Bound{Kind: kind})
+		cancel()
+		if err != nil || !s.Timestamp().Time().Equal(started.Add(time.Hour)) {
+			t.Errorf("bound %d: read at %v, %v", kind, s, err)
 		}
 	}
 }

@@ -115,23 +115,31 @@ func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 	if age < freshness || (age < staleAfter && o.inFlight.Load() > 0) {
 		return visible, nil
 	}
-	if err := o.WaitFor(ctx, now); err != nil {
+	if err := o.CloseAt(ctx, now); err != nil {
 		return 0, err
 	}
 	return o.Visible(), nil
 }
 
-// WaitFor closes a timestamp: when it returns, everything at or below at is
-// visible and no commit will join it. It waits for the clock to get there and
-// for commits in flight.
+// WaitFor waits for the clock to get to a timestamp, then closes it as CloseAt does.
 func (o *Oracle) WaitFor(ctx context.Context, at mvcc.Timestamp) error {
 	if at <= o.Visible() {
 		return nil
 	}
-	defer cpu.Waiting(ctx)()
 	if err := o.awaitClock(ctx, at); err != nil {
 		return err
 	}
+	return o.CloseAt(ctx, at)
+}
+
+// CloseAt closes a timestamp that the clock has shown: when it returns,
+// everything at or below at is visible and no commit will join it. It waits for
+// commits in flight, and not for the clock, which may have gone back since.
+func (o *Oracle) CloseAt(ctx context.Context, at mvcc.Timestamp) error {
+	if at <= o.Visible() {
+		return nil
+	}
+	defer cpu.Waiting(ctx)()
 	if err := o.reserve(at); err != nil {
 		return err
 	}
@@ -143,6 +151,7 @@ func (o *Oracle) WaitFor(ctx context.Context, at mvcc.Timestamp) error {
 
 // awaitClock waits for the clock, or for timestamps given out ahead of it, to get to at.
 func (o *Oracle) awaitClock(ctx context.Context, at mvcc.Timestamp) error {
+	defer cpu.Waiting(ctx)()
 	for {
 		ahead := at.Time().Sub(o.clock())
 		if ahead <= 0 || at <= o.newest() {

@@ -54,30 +54,34 @@ func (m *Manager) resolve(ctx context.Context, b Bound) (mvcc.Timestamp, error) 
 	now := m.oracle.Now
 	switch b.Kind {
 	case ReadTimestamp:
-		return m.exact(ctx, mvcc.TimestampOf(b.Time))
+		return m.exact(ctx, mvcc.TimestampOf(b.Time), m.oracle.WaitFor)
 	case ExactStaleness:
-		return m.exact(ctx, now()-mvcc.Timestamp(b.Duration.Microseconds()))
+		return m.exact(ctx, now()-mvcc.Timestamp(b.Duration.Microseconds()), m.oracle.CloseAt)
 	case MinReadTimestamp:
-		return m.atLeast(ctx, mvcc.TimestampOf(b.Time.Add(time.Microsecond-1)))
+		return m.atLeast(ctx, mvcc.TimestampOf(b.Time.Add(time.Microsecond-1)), m.oracle.WaitFor)
 	case MaxStaleness:
-		return m.atLeast(ctx, now()-mvcc.Timestamp(b.Duration.Microseconds()))
+		return m.atLeast(ctx, now()-mvcc.Timestamp(b.Duration.Microseconds()), m.oracle.CloseAt)
 	}
 	return m.oracle.Strong(ctx)
 }
 
-func (m *Manager) exact(ctx context.Context, at mvcc.Timestamp) (mvcc.Timestamp, error) {
+// closing is one of the oracle's two ways to close a timestamp: WaitFor for one that a client chose, CloseAt for one that the clock
+// has shown.
+type closing func(ctx context.Context, at mvcc.Timestamp) error
+
+func (m *Manager) exact(ctx context.Context, at mvcc.Timestamp, closeAt closing) (mvcc.Timestamp, error) {
 	if earliest := m.Earliest(); at < earliest {
 		return 0, usererror.StalenessExceeded(at.Time(), earliest.Time())
 	}
-	return at, m.oracle.WaitFor(ctx, at)
+	return at, closeAt(ctx, at)
 }
 
 // atLeast takes the watermark if that is new enough: nothing newer can be had without waiting.
-func (m *Manager) atLeast(ctx context.Context, at mvcc.Timestamp) (mvcc.Timestamp, error) {
+func (m *Manager) atLeast(ctx context.Context, at mvcc.Timestamp, closeAt closing) (mvcc.Timestamp, error) {
 	if visible := m.oracle.Visible(); visible >= at && visible >= m.Earliest() {
 		return visible, nil
 	}
-	return m.exact(ctx, max(at, m.Earliest()))
+	return m.exact(ctx, max(at, m.Earliest()), closeAt)
 }
 
 // Timestamp is what the snapshot reads at.
