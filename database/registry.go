@@ -55,8 +55,11 @@ type Registry struct {
 	deleting  chan struct{} // holds a token while expired rows of a database are deleted
 }
 
-// Open reads the metadata of a store and opens its databases.
+// Open upgrades a store to the last format, reads its metadata and opens its databases.
 func Open(store kv.Store, cfg Config) (*Registry, error) {
+	if err := upgrade(store, cfg.Log); err != nil {
+		return nil, err
+	}
 	oracle, err := txn.NewOracle(store, cfg.Clock)
 	if err != nil {
 		return nil, fmt.Errorf("open timestamp oracle: %w", err)

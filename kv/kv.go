@@ -49,6 +49,12 @@ type Store interface {
 	NewBatch() Batch
 	// ApproximateSize estimates the bytes on disk in [lower, upper).
 	ApproximateSize(lower, upper []byte) (uint64, error)
+	// Format is the form that what is stored has. A new store has the last.
+	Format() Format
+	// Upgrade takes the store to the next format: it runs what turns the records into that format's, and then stores the format, durably.
+	// If that is cut short, the store has its old format still, and Upgrade is run again when it is next opened: run must be able
+	// to find its own work half done. A release that does not know the next format refuses the store from the moment when run begins.
+	Upgrade(next Format, run func() error) error
 	Close() error
 }
 

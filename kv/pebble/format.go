@@ -5,72 +5,83 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"strconv"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/crowfoot-db/crowfoot/kv"
 )
 
-// The format of a data directory stands in a file of its own. It changes when a
-// release could not read, or would misread, what an older one wrote.
+// The format of a data directory (kv.Format) stands in a file of its own, the mark:
 //
-//	1  first
+//	crowfoot data directory, format 2
+//	crowfoot data directory, format 1, upgrading to 2
+//
+// It is replaced by renaming a new file that is durable, so there is one mark or the other at every moment. The second
+// line stands there while an upgrade runs. Releases that know the first format alone refuse it, and so never
+// see records of both formats.
 const (
-	formatFile    = "CROWFOOT"
-	formatFileNew = "CROWFOOT.new" // renamed to formatFile when durable
-	formatMagic   = "crowfoot data directory, format "
-	formatNow     = formatMagic + "1\n"
+	formatFile     = "CROWFOOT"
+	formatFileNew  = "CROWFOOT.new" // renamed to formatFile when durable
+	formatMagic    = "crowfoot data directory, format "
+	formatOnTheWay = ", upgrading to "
 )
+
+// engineVersions are the versions of Pebble's own files in each format. A change here needs a new format.
+var engineVersions = map[kv.Format]pebble.FormatMajorVersion{
+	1: pebble.FormatTableFormatV6,
+	2: pebble.FormatTableFormatV6,
+}
 
 // lockFile is the name of Pebble's lock, which a process that was stopped between
 // making a directory and marking it leaves behind.
 const lockFile = "LOCK"
 
-// claim makes sure that dir is a data directory of this format, or an empty one
-// which it marks as such, and takes its lock. Fresh says that it holds no store yet.
+// found is what a directory holds.
+type found struct {
+	marked bool
+	format kv.Format // of the mark; of a new store if there is none
+	store  bool      // Pebble's files are there
+}
+
+// claim makes sure that dir is a data directory of a format that can be read, or an empty one
+// which it marks with the last format, and takes its lock.
 //
 // The directory is judged before anything is written to it. The mark is the
 // first file of a new directory and durable before the store is made, so a crash
 // in between leaves a directory that is claimed again as a fresh one.
-func claim(dir string, fs vfs.FS) (lock *pebble.Lock, fresh bool, err error) {
+func claim(dir string, fs vfs.FS) (*pebble.Lock, found, error) {
 	if _, err := judge(dir, fs); err != nil {
-		return nil, false, err
+		return nil, found{}, err
 	}
 	if err := makeDir(dir, fs); err != nil {
-		return nil, false, fmt.Errorf("make data directory %s: %w", dir, err)
+		return nil, found{}, fmt.Errorf("make data directory %s: %w", dir, err)
 	}
-	lock, err = pebble.LockDirectory(dir, fs)
+	lock, err := pebble.LockDirectory(dir, fs)
 	if err != nil {
-		return nil, false, fmt.Errorf("data directory %s is in use by another process (or cannot be locked): %w", dir, err)
+		return nil, found{}, fmt.Errorf("data directory %s is in use by another process (or cannot be locked): %w", dir, err)
 	}
-	state, err := judge(dir, fs)
-	if err == nil && state == unmarked {
-		err = mark(dir, fs)
+	f, err := judge(dir, fs)
+	if err == nil && !f.marked {
+		err = writeMark(dir, fs, mark{format: f.format})
 	}
 	if err != nil {
 		_ = lock.Close()
-		return nil, false, err
+		return nil, found{}, err
 	}
-	return lock, state != complete, nil
+	return lock, f, nil
 }
 
-// condition is what a directory that may be opened holds.
-type condition int
-
-const (
-	unmarked condition = iota // nothing, or it does not exist
-	marked                    // the mark, but no store
-	complete                  // mark and store
-)
-
-// judge reads dir and refuses what is not a data directory of this format. It writes nothing.
-func judge(dir string, fs vfs.FS) (condition, error) {
+// judge reads dir and refuses what is not a data directory of a format that can be read. It writes nothing.
+func judge(dir string, fs vfs.FS) (found, error) {
 	names, err := fs.List(dir)
 	if errors.Is(err, iofs.ErrNotExist) {
-		return unmarked, nil
+		return found{format: kv.LastFormat}, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read data directory %s: %w", dir, err)
+		return found{}, fmt.Errorf("read data directory %s: %w", dir, err)
 	}
 	hasMark, other := false, ""
 	for _, name := range names {
@@ -83,67 +94,136 @@ func judge(dir string, fs vfs.FS) (condition, error) {
 	}
 	if !hasMark {
 		if other != "" {
-			return 0, fmt.Errorf("%s is not a Crowfoot data directory: it holds %q and no file %s; choose another directory or an empty one", dir, other, formatFile)
+			return found{}, fmt.Errorf("%s is not a Crowfoot data directory: it holds %q and no file %s; choose another directory or an empty one", dir, other, formatFile)
 		}
-		return unmarked, nil
+		return found{format: kv.LastFormat}, nil
 	}
-	if err := readMark(dir, fs); err != nil {
-		return 0, err
+	m, err := readMark(dir, fs)
+	if err != nil {
+		return found{}, err
 	}
-	return judgeStore(dir, fs, names)
+	if err := m.readable(dir); err != nil {
+		return found{}, err
+	}
+	hasStore, err := judgeStore(dir, fs, names)
+	return found{marked: true, format: m.format, store: hasStore}, err
 }
 
 // judgeStore tells a directory that never got its store from one that lost it.
-func judgeStore(dir string, fs vfs.FS, names []string) (condition, error) {
+func judgeStore(dir string, fs vfs.FS, names []string) (exists bool, err error) {
 	desc, err := pebble.Peek(dir, fs)
 	if err != nil {
-		return 0, fmt.Errorf("data directory %s is damaged: %w", dir, err)
+		return false, fmt.Errorf("data directory %s is damaged: %w", dir, err)
 	}
 	if desc.Exists {
-		return complete, nil
+		return true, nil
 	}
 	for _, name := range names {
 		if strings.HasSuffix(name, ".sst") || strings.HasSuffix(name, ".log") {
-			return 0, fmt.Errorf("data directory %s is damaged: it holds %s but no manifest that names it", dir, name)
+			return false, fmt.Errorf("data directory %s is damaged: it holds %s but no manifest that names it", dir, name)
 		}
 	}
-	return marked, nil
+	return false, nil
 }
 
-func readMark(dir string, fs vfs.FS) error {
+// Format implements kv.Store.
+func (s *Store) Format() kv.Format { return s.format }
+
+// Upgrade implements kv.Store.
+func (s *Store) Upgrade(next kv.Format, run func() error) error {
+	if err := writeMark(s.dir, s.fs, mark{format: s.format, next: next}); err != nil {
+		return err
+	}
+	if err := run(); err != nil {
+		return fmt.Errorf("upgrade data directory %s from format %d to format %d: %w", s.dir, s.format, next, err)
+	}
+	if err := s.db.RatchetFormatMajorVersion(engineVersions[next]); err != nil {
+		return fmt.Errorf("upgrade data directory %s to Pebble's format %s: %w", s.dir, engineVersions[next], err)
+	}
+	if err := s.db.LogData(nil, pebble.Sync); err != nil { // all that run has written is durable before the mark
+		return fmt.Errorf("upgrade data directory %s: %w", s.dir, err)
+	}
+	if err := writeMark(s.dir, s.fs, mark{format: next}); err != nil {
+		return err
+	}
+	s.format = next
+	return nil
+}
+
+// mark is what formatFile says.
+type mark struct {
+	format kv.Format
+	next   kv.Format // 0, or the format of an upgrade that has begun
+}
+
+func (m mark) String() string {
+	if m.next == 0 {
+		return fmt.Sprintf("%s%d\n", formatMagic, m.format)
+	}
+	return fmt.Sprintf("%s%d%s%d\n", formatMagic, m.format, formatOnTheWay, m.next)
+}
+
+func parseMark(text string) (mark, bool) {
+	rest, ok := strings.CutPrefix(text, formatMagic)
+	if !ok {
+		return mark{}, false
+	}
+	format, next, upgrading := strings.Cut(strings.TrimSuffix(rest, "\n"), formatOnTheWay)
+	var m mark
+	n, err := strconv.Atoi(format)
+	m.format = kv.Format(n)
+	if upgrading && err == nil {
+		n, err = strconv.Atoi(next)
+		m.next = kv.Format(n)
+	}
+	return m, err == nil && m.format >= kv.FirstFormat && m.String() == text
+}
+
+// readable refuses the formats of later releases.
+func (m mark) readable(dir string) error {
+	if max(m.format, m.next) <= kv.LastFormat {
+		return nil
+	}
+	has := fmt.Sprintf("has format %d", m.format)
+	if m.next != 0 {
+		has += fmt.Sprintf(" and is being upgraded to format %d", m.next)
+	}
+	return fmt.Errorf("data directory %s %s, and this release of Crowfoot reads formats %d to %d: start the release that wrote it, or a later one",
+		dir, has, kv.FirstFormat, kv.LastFormat)
+}
+
+func readMark(dir string, fs vfs.FS) (mark, error) {
 	f, err := fs.Open(fs.PathJoin(dir, formatFile))
 	if err != nil {
-		return fmt.Errorf("read data directory %s: %w", dir, err)
+		return mark{}, fmt.Errorf("read data directory %s: %w", dir, err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, 256))
-	switch {
-	case err != nil:
-		return fmt.Errorf("read data directory %s: %w", dir, err)
-	case string(text) == formatNow:
-		return nil
-	case strings.HasPrefix(string(text), formatMagic):
-		return fmt.Errorf("data directory %s has format %q, which this release of Crowfoot cannot read", dir,
-			strings.TrimSpace(strings.TrimPrefix(string(text), formatMagic)))
+	if err != nil {
+		return mark{}, fmt.Errorf("read data directory %s: %w", dir, err)
 	}
-	return fmt.Errorf("data directory %s is damaged or not Crowfoot's: its file %s does not say which format it has", dir, formatFile)
+	m, ok := parseMark(string(text))
+	if !ok {
+		return mark{}, fmt.Errorf("data directory %s is damaged or not Crowfoot's: its file %s does not say which format it has", dir, formatFile)
+	}
+	return m, nil
 }
 
-func mark(dir string, fs vfs.FS) error {
-	err := writeMark(dir, fs)
-	if err != nil {
+// writeMark makes m the mark, durably.
+func writeMark(dir string, fs vfs.FS, m mark) error {
+	if err := replaceMark(dir, fs, m); err != nil {
 		return fmt.Errorf("write data directory %s: %w", dir, err)
 	}
 	return nil
 }
 
-func writeMark(dir string, fs vfs.FS) error {
+func replaceMark(dir string, fs vfs.FS, m mark) error {
 	temporary := fs.PathJoin(dir, formatFileNew)
 	f, err := fs.Create(temporary, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write([]byte(formatNow)); err != nil {
+	if _, err := f.Write([]byte(m.String())); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {

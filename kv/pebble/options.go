@@ -53,7 +53,6 @@ func options(fs vfs.FS, w *work) *pebble.Options {
 		L0StopWritesThreshold:       l0Stop,
 		LBaseMaxBytes:               lBaseBytes,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
-		FormatMajorVersion:          pebble.FormatTableFormatV6,
 		Logger:                      logger{},
 		EventListener:               &listener,
 	}

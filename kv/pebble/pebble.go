@@ -27,8 +27,11 @@ import (
 
 // Store is a kv.Store in one directory.
 type Store struct {
-	db   *pebble.DB
-	lock *pebble.Lock
+	db     *pebble.DB
+	lock   *pebble.Lock
+	dir    string
+	fs     vfs.FS
+	format kv.Format
 
 	// writes counts batches applied; an iterator is worth keeping until it changes.
 	writes atomic.Uint64
@@ -38,18 +41,19 @@ type Store struct {
 
 var _ kv.Store = (*Store)(nil)
 
-// Open opens the store in dir, making the directory and the store if there is none.
+// Open opens the store in dir, making the directory and the store if there is none. A store of an older format keeps it until Upgrade.
 func Open(dir string, fs vfs.FS) (*Store, error) {
 	fs = keepNames(fs)
-	lock, fresh, err := claim(dir, fs)
+	lock, found, err := claim(dir, fs)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{lock: lock}
+	s := &Store{lock: lock, dir: dir, fs: fs, format: found.format}
 	opts := options(fs, &s.work)
 	opts.Lock = lock
-	opts.ErrorIfNotExists = !fresh
-	opts.ErrorIfExists = fresh
+	opts.FormatMajorVersion = engineVersions[found.format]
+	opts.ErrorIfNotExists = found.store
+	opts.ErrorIfExists = !found.store
 	db, err := pebble.Open(dir, opts)
 	opts.Cache.Unref() // the DB holds its own reference
 	if err != nil {

@@ -1,0 +1,14 @@
+package kv
+
+// Format says which form everything stored has: the engine's files and the records in them. A release
+// opens stores of every format up to LastFormat: package database has the steps that rewrite records, kv/pebble the
+// engine's part. A new format is needed if an older release could not read, or would misread, what this one writes.
+//
+//	1  the first
+//	2  sessions, outcomes of commits and running operations are stored, which format 1 has none of
+type Format int
+
+const (
+	FirstFormat Format = 1
+	LastFormat  Format = 2
+)
