@@ -55,6 +55,9 @@ type Store interface {
 	// If that is cut short, the store has its old format still, and Upgrade is run again when it is next opened: run must be able
 	// to find its own work half done. A release that does not know the next format refuses the store from the moment when run begins.
 	Upgrade(next Format, run func() error) error
+	// Writable says why the store takes no writes for the time being, while reads go on: the disk is full, say. It is nil if the store
+	// takes them.
+	Writable() error
 	Close() error
 }
 

@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -11,16 +12,22 @@ import (
 
 // work is the CPU time of what Pebble does in the background. Pebble runs each compaction and each flush on a goroutine of its own, and calls
 // the listener on it when it begins and when it ends. What it gives other goroutines to do, such as deleting files, is not measured.
-type work struct{ compactions, flushes atomic.Int64 } // nanoseconds
+type work struct {
+	compactions, flushes atomic.Int64 // nanoseconds
+	unflushed            atomic.Pointer[error]
+}
 
-// listener measures compactions and flushes.
+// listener measures compactions and flushes, and notes whether the last flush failed.
 func (w *work) listener() pebble.EventListener {
 	var compacting, flushing jobs
 	return pebble.EventListener{
 		CompactionBegin: func(i pebble.CompactionInfo) { compacting.begin(i.JobID) },
 		CompactionEnd:   func(i pebble.CompactionInfo) { w.compactions.Add(int64(compacting.end(i.JobID))) },
 		FlushBegin:      func(i pebble.FlushInfo) { flushing.begin(i.JobID) },
-		FlushEnd:        func(i pebble.FlushInfo) { w.flushes.Add(int64(flushing.end(i.JobID))) },
+		FlushEnd: func(i pebble.FlushInfo) {
+			w.flushes.Add(int64(flushing.end(i.JobID)))
+			w.unflushed.Store(&i.Err)
+		},
 	}
 }
 
@@ -43,4 +50,12 @@ func (j *jobs) end(id int) time.Duration {
 // CPU is the CPU time that compactions and flushes have used since the store was opened.
 func (s *Store) CPU() (compactions, flushes time.Duration) {
 	return time.Duration(s.work.compactions.Load()), time.Duration(s.work.flushes.Load())
+}
+
+// Writable implements kv.Store. Pebble tries a flush that failed again and again; what is written meanwhile fills the memory that it has for it.
+func (s *Store) Writable() error {
+	if failed := s.work.unflushed.Load(); failed != nil && *failed != nil {
+		return fmt.Errorf("write to disk: %w", *failed)
+	}
+	return nil
 }
