@@ -27,7 +27,8 @@ type Error struct {
 	Constraint bool
 	// TooLarge says that a transaction would write more than one may. In parts, the same work can be done.
 	TooLarge bool
-	// RetryAfter, for ABORTED, is how long the client should wait before it runs the transaction again.
+	// RetryAfter, for ABORTED, is how long the client should wait before it runs the transaction again; for RESOURCE_EXHAUSTED, before it
+	// sends the request again.
 	RetryAfter time.Duration
 	// Syntax, if set, is why a DDL statement does not parse.
 	Syntax *Syntax

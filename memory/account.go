@@ -1,0 +1,114 @@
+package memory
+
+import (
+	"context"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+const (
+	// FreeBytes of every account are not charged to the budget: that is what most requests take, and they touch nothing that requests share.
+	FreeBytes = 32 << 10
+	// An account takes whole steps of stepBytes from the budget. It gives back what is more than two steps above its need.
+	stepBytes = 128 << 10
+)
+
+// An Account is what one request, statement, stream or transaction takes of a budget. One goroutine may use it at a time. A nil account
+// counts nothing and refuses nothing.
+type Account struct {
+	budget *Budget
+	kind   Kind
+	most   int64 // that it may take
+	used   int64
+	taken  int64 // of the budget
+}
+
+// Open opens an account, which must be closed.
+func (b *Budget) Open(kind Kind) *Account {
+	a := &Account{budget: b, kind: kind, most: b.limit}
+	if kind == Statement {
+		a.most = b.StatementBytes()
+	}
+	return a
+}
+
+// Used is how many bytes the account has been charged.
+func (a *Account) Used() int64 {
+	if a == nil {
+		return 0
+	}
+	return a.used
+}
+
+// Grow charges n bytes. If they are not there it waits for them, at most MaxWait and until ctx ends. Its error is ctx's, or RESOURCE_EXHAUSTED.
+// Then nothing was charged.
+func (a *Account) Grow(ctx context.Context, n int64) error {
+	step, small := a.step(n)
+	if step == 0 {
+		return nil
+	}
+	if a.used > a.most {
+		a.used -= n
+		a.budget.refused[a.kind].Add(1)
+		return usererror.TooMuchMemory(a.used+n, a.most)
+	}
+	if err := a.budget.take(ctx, step, small, a.kind); err != nil {
+		a.used -= n
+		return err
+	}
+	a.taken += step
+	return nil
+}
+
+// TryGrow charges n bytes if they are there.
+func (a *Account) TryGrow(n int64) bool {
+	step, small := a.step(n)
+	if step == 0 {
+		return true
+	}
+	if a.used > a.most || !a.budget.tryTake(step, small) {
+		a.used -= n
+		return false
+	}
+	a.taken += step
+	return true
+}
+
+// step adds n to what is used, and says how much must be taken from the budget for it.
+func (a *Account) step(n int64) (step int64, small bool) {
+	if a == nil {
+		return 0, false
+	}
+	a.used += n
+	lacking := a.used - FreeBytes - a.taken
+	if lacking <= 0 {
+		return 0, false
+	}
+	step = (lacking + stepBytes - 1) / stepBytes * stepBytes
+	return step, a.taken+step <= smallBytes
+}
+
+// Shrink gives n bytes back.
+func (a *Account) Shrink(n int64) {
+	if a == nil {
+		return
+	}
+	a.used -= n
+	need := max(a.used-FreeBytes, 0)
+	if spare := a.taken - need; spare > 2*stepBytes || need == 0 && spare > 0 {
+		spare = spare / stepBytes * stepBytes
+		a.taken -= spare
+		a.budget.give(spare)
+	}
+}
+
+// Close gives everything back. The account may be used again.
+func (a *Account) Close() {
+	if a == nil {
+		return
+	}
+	if a.taken > 0 {
+		a.budget.give(a.taken)
+	}
+	a.used, a.taken = 0, 0
+}

@@ -1,0 +1,181 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+const mib = 1 << 20
+
+func taken(b *Budget) int64 { return b.Usage().Taken }
+
+// TestFreeBytes: an account below FreeBytes takes nothing of the budget, so that small requests share no counter.
+func TestFreeBytes(t *testing.T) {
+	b := NewBudget(mib)
+	a := b.Open(Request)
+	if !a.TryGrow(FreeBytes) || taken(b) != 0 {
+		t.Errorf("%d bytes are taken for the first %d", taken(b), FreeBytes)
+	}
+	if !a.TryGrow(1) || taken(b) != stepBytes {
+		t.Errorf("one more byte takes %d", taken(b))
+	}
+	a.Shrink(1)
+	if taken(b) != 0 || a.Used() != FreeBytes {
+		t.Errorf("after giving it back %d are taken, %d used", taken(b), a.Used())
+	}
+}
+
+// TestSteps: an account gives back what it no longer needs, in whole steps, and everything at the end.
+func TestSteps(t *testing.T) {
+	b := NewBudget(64 * mib)
+	a := b.Open(Request)
+	for range 100 {
+		a.TryGrow(100_000)
+		if over := taken(b) - a.Used(); over > stepBytes || over < -FreeBytes {
+			t.Fatalf("%d taken for %d", taken(b), a.Used())
+		}
+	}
+	for range 100 {
+		a.Shrink(100_000)
+		if over := taken(b) - a.Used(); over > 3*stepBytes || over < -FreeBytes {
+			t.Fatalf("%d taken for %d", taken(b), a.Used())
+		}
+	}
+	a.TryGrow(5 * mib)
+	a.Close()
+	if taken(b) != 0 || a.Used() != 0 {
+		t.Errorf("a closed account keeps %d", taken(b))
+	}
+}
+
+// TestWait: an account waits until another gives back what it wants.
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(64 * mib)
+		first, second := b.Open(Commit), b.Open(Commit)
+		first.TryGrow(50 * mib)
+		var err error
+		served := false
+		go func() { err, served = second.Grow(t.Context(), 40*mib), true }()
+		synctest.Wait()
+		if served || b.Usage().Waiting != 1 {
+			t.Fatal("it did not wait")
+		}
+		time.Sleep(MaxWait / 2)
+		first.Close()
+		synctest.Wait()
+		if !served || err != nil || second.Used() != 40*mib {
+			t.Errorf("served %t, %v, %d bytes", served, err, second.Used())
+		}
+	})
+}
+
+// TestRefused: an account that waits in vain gets RESOURCE_EXHAUSTED and when to come again. Two that hold a part and wait for more do not wait for ever.
+func TestRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(64 * mib)
+		errs := make(chan error, 2)
+		for range 2 {
+			a := b.Open(Commit)
+			if !a.TryGrow(25 * mib) {
+				t.Error("no room for the first part")
+			}
+			go func() {
+				errs <- a.Grow(t.Context(), 25*mib)
+				a.Close()
+			}()
+		}
+		start := time.Now()
+		first, second := <-errs, <-errs
+		if waited := time.Since(start); waited != MaxWait {
+			t.Errorf("they waited for %v", waited)
+		}
+		var e *usererror.Error
+		if !errors.As(errors.Join(first, second), &e) || e.Code != codes.ResourceExhausted || e.RetryAfter == 0 {
+			t.Errorf("answered %v, %v", first, second)
+		}
+		if n := b.Usage().Refused[Commit]; n == 0 {
+			t.Error("nothing was counted as refused")
+		}
+	})
+}
+
+// TestDeadline: a wait ends with the request's deadline.
+func TestDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(64 * mib)
+		b.Open(Commit).TryGrow(50 * mib)
+		ctx, cancel := context.WithTimeout(t.Context(), MaxWait/4)
+		defer cancel()
+		a := b.Open(Request)
+		if err := a.Grow(ctx, 30*mib); !errors.Is(err, context.DeadlineExceeded) || a.Used() != 0 {
+			t.Errorf("%v, %d bytes used", err, a.Used())
+		}
+		if b.Usage().Waiting != 0 {
+			t.Error("it is still listed as waiting")
+		}
+	})
+}
+
+// TestNeverFits: what exceeds all that an account may take is refused at once, and not asked to come again.
+func TestNeverFits(t *testing.T) {
+	b := NewBudget(64 * mib)
+	for kind, n := range map[Kind]int64{Request: 65 * mib, Statement: b.StatementBytes() + 1, Commit: 64 * mib} {
+		a := b.Open(kind)
+		var e *usererror.Error
+		if err := a.Grow(t.Context(), n); !errors.As(err, &e) || e.Code != codes.ResourceExhausted || e.RetryAfter != 0 {
+			t.Errorf("%v of %d bytes: %v", kind, n, err)
+		}
+		if a.TryGrow(n) || a.Used() != 0 || taken(b) != 0 {
+			t.Errorf("%v of %d bytes has room", kind, n)
+		}
+	}
+}
+
+// TestSmall: small accounts find room while large ones have taken all that they may, or wait.
+func TestSmall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(64 * mib)
+		large := b.Open(Commit)
+		for large.TryGrow(stepBytes) {
+		}
+		go func() {
+			another := b.Open(Commit)
+			defer another.Close()
+			if another.Grow(t.Context(), 10*mib) == nil {
+				t.Error("there is room for another large one")
+			}
+		}()
+		synctest.Wait()
+		if b.Usage().Waiting != 1 {
+			t.Error("the large account does not wait")
+		}
+		small := b.Open(Stream)
+		if !small.TryGrow(mib / 2) {
+			t.Errorf("no room for a small account: %+v", b.Usage())
+		}
+		large.Shrink(2 * mib)
+		synctest.Wait()
+		if b.Usage().Waiting != 1 {
+			t.Error("the large account was served with too little")
+		}
+		time.Sleep(MaxWait)
+	})
+}
+
+// TestNilAccount: work that has no account is not counted.
+func TestNilAccount(t *testing.T) {
+	var a *Account
+	if err := a.Grow(t.Context(), 1<<40); err != nil || !a.TryGrow(1<<40) || a.Used() != 0 {
+		t.Error(err)
+	}
+	a.Shrink(1 << 40)
+	a.Close()
+}

@@ -1,0 +1,27 @@
+package usererror
+
+import (
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Errors of the memory that requests share. Official clients send a request that got RESOURCE_EXHAUSTED again if the error says when, as
+// google.rpc.RetryInfo, and only then (https://pkg.go.dev/cloud.google.com/go/spanner: its retryer). So a request that would find room at another
+// moment says so, and one for which there can be no room does not: it would come again for ever.
+
+// memoryRetryAfter is when a request that found no room may come again: most requests are over by then.
+const memoryRetryAfter = time.Second
+
+// MemoryTaken: a request waited for want bytes of memory, and other requests kept the budget of limit bytes for all that time.
+func MemoryTaken(want, limit int64, waited time.Duration) *Error {
+	e := newError(codes.ResourceExhausted, "The request needs %d more bytes of memory, and for %v other requests have taken the %d bytes that all may take together. "+
+		"Send it again later, or start the server with more: --memory.", want, waited, limit)
+	e.RetryAfter = memoryRetryAfter
+	return e
+}
+
+// TooMuchMemory: a request needs want bytes of memory, and it may take limit bytes even if it is alone.
+func TooMuchMemory(want, limit int64) *Error {
+	return newError(codes.ResourceExhausted, "The request needs %d bytes of memory, and may take %d bytes. Make it smaller, or start the server with more: --memory.", want, limit)
+}
