@@ -17,6 +17,7 @@ type background struct {
 	ctx     context.Context
 	stop    context.CancelFunc // nil before it was begun
 	running sync.WaitGroup
+	open    sync.RWMutex // see whileOpen
 
 	collection  task
 	rowDeletion rowDeletion
@@ -35,7 +36,27 @@ func (b *background) end() {
 	if b.stop != nil {
 		b.stop()
 		b.running.Wait()
+		b.open.Lock()
+		defer b.open.Unlock()
 	}
+}
+
+// whileOpen runs work that others have begun, such as a schema change. Its context ends also when the registry closes or the database is
+// dropped, which then wait for it.
+func (d *Database) whileOpen(ctx context.Context, work func(context.Context) error) error {
+	d.background.open.RLock()
+	defer d.background.open.RUnlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(d.background.ctx, cancel)()
+	err := d.background.ctx.Err()
+	if err == nil {
+		err = work(ctx)
+	}
+	if err != nil && d.Dropped() {
+		return usererror.DatabaseNotFound(d.name)
+	}
+	return err
 }
 
 // task is one kind of work in the background, as SPANNER_SYS.TASKS shows it. It is not kept over a restart.

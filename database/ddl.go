@@ -32,13 +32,14 @@ type Progress struct {
 // those before it stay. progress, if not nil, is told of each that took effect, and while existing rows are filled or validated. One
 // change runs at a time: others wait.
 func (d *Database) UpdateSchema(ctx context.Context, statements []string, progress func(Progress)) error {
-	if err := d.lockSchema(ctx); err != nil {
+	return d.whileOpen(ctx, func(ctx context.Context) (err error) {
+		if err := d.lockSchema(ctx); err != nil {
+			return err
+		}
+		defer d.unlockSchema()
+		d.registry.account.Task(taskSchemaChange).Do(ctx, func(ctx context.Context) { err = d.changeAll(ctx, statements, progress) })
 		return err
-	}
-	defer d.unlockSchema()
-	var err error
-	d.registry.account.Task(taskSchemaChange).Do(ctx, func(ctx context.Context) { err = d.changeAll(ctx, statements, progress) })
-	return err
+	})
 }
 
 func (d *Database) changeAll(ctx context.Context, statements []string, progress func(Progress)) error {
@@ -63,6 +64,16 @@ func (d *Database) lockSchema(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// tryLockSchema is lockSchema that does not wait: it says whether no schema change runs.
+func (d *Database) tryLockSchema() bool {
+	select {
+	case d.changing <- struct{}{}:
+		return true
+	default:
+		return false
 	}
 }
 

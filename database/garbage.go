@@ -30,7 +30,7 @@ func (r *Registry) collectOnce(ctx context.Context) {
 		r.cfg.Log.Error("forget operations", "error", err)
 	}
 	for _, d := range *r.databases.Load() {
-		if err := d.collect(ctx); err != nil && ctx.Err() == nil && !d.Dropped() {
+		if err := d.whileOpen(ctx, d.collect); err != nil && ctx.Err() == nil && !d.Dropped() {
 			d.log().Error("collect old versions", "error", err)
 		}
 	}
@@ -46,14 +46,11 @@ func (d *Database) collect(ctx context.Context) (err error) {
 	if err := d.jobs.ForgetOlder(ctx, "", d.registry.cfg.Clock().Add(-checkpointLife)); err != nil {
 		return fmt.Errorf("forget checkpoints: %w", err)
 	}
-	past, err := d.outlived(ctx, horizon)
-	if err != nil {
-		return err
-	}
+	past := d.outlived(horizon)
 	if _, err := d.txns.Collect(ctx, horizon, past.owns()); err != nil {
 		return fmt.Errorf("collect row versions: %w", err)
 	}
-	return d.forget(ctx, past)
+	return d.forget(past)
 }
 
 // outlived are schema versions that are too old for any read, and the keys of tables and indexes that only they name.
@@ -63,10 +60,10 @@ type outlived struct {
 	layouts  []*table.Layout // of interleaved ones: their keys lie among those of others
 }
 
-// outlived finds the schema versions that were replaced before the horizon.
-func (d *Database) outlived(ctx context.Context, horizon mvcc.Timestamp) (*outlived, error) {
-	if err := d.lockSchema(ctx); err != nil {
-		return nil, err
+// outlived finds the schema versions that were replaced before the horizon. While a schema change runs, which may take hours, it finds none.
+func (d *Database) outlived(horizon mvcc.Timestamp) *outlived {
+	if !d.tryLockSchema() {
+		return new(outlived)
 	}
 	defer d.unlockSchema() // later versions cannot name what none names now
 	list := *d.versions.Load()
@@ -81,7 +78,7 @@ func (d *Database) outlived(ctx context.Context, horizon mvcc.Timestamp) (*outli
 	if kept > 0 {
 		past.layouts = interleavedOnlyIn(list[:kept], list[kept:])
 	}
-	return past, nil
+	return past
 }
 
 // interleavedOnlyIn are the interleaved tables and indexes that some versions have and others do not.
@@ -122,13 +119,11 @@ func (o *outlived) owns() func(key []byte) bool {
 	}
 }
 
-// forget deletes the schema versions, and the keys of what was not interleaved. Those of what was interleaved have been collected.
-func (d *Database) forget(ctx context.Context, past *outlived) error {
-	if len(past.versions) == 0 {
+// forget deletes the schema versions, and the keys of what was not interleaved. Those of what was interleaved have been collected. If a
+// schema change has begun meanwhile, the next collection does it.
+func (d *Database) forget(past *outlived) error {
+	if len(past.versions) == 0 || !d.tryLockSchema() {
 		return nil
-	}
-	if err := d.lockSchema(ctx); err != nil {
-		return err
 	}
 	defer d.unlockSchema()
 	b := d.rows.NewBatch()

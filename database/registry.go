@@ -263,7 +263,7 @@ func (r *Registry) drop(d *Database) error {
 	if err := b.DeleteRange(stats.Range(d.space)); err != nil {
 		return err
 	}
-	if err := b.DeleteRange(spaceRange(d.space)); err != nil {
+	if err := d.rows.Drop(b); err != nil {
 		return err
 	}
 	if err := b.Commit(); err != nil {
@@ -293,9 +293,4 @@ func (r *Registry) newSpace() (mvcc.Space, error) {
 	}
 	r.nextSpace++
 	return space, nil
-}
-
-// spaceRange is the range of all keys of a space.
-func spaceRange(s mvcc.Space) (lower, upper []byte) {
-	return binary.BigEndian.AppendUint32(nil, uint32(s)), binary.BigEndian.AppendUint32(nil, uint32(s)+1)
 }

@@ -173,6 +173,14 @@ func (v *Versions) horizonKey() []byte {
 	return append(binary.BigEndian.AppendUint32(key, uint32(v.space)), 0)
 }
 
+// Drop deletes the space with everything that was stored for it. Nothing may read or collect it any more.
+func (v *Versions) Drop(b kv.Batch) error {
+	if err := b.Delete(v.horizonKey()); err != nil {
+		return err
+	}
+	return b.DeleteRange(v.bound(nil, nil), v.end(nil, nil))
+}
+
 // raiseHorizon announces, durably before anything is deleted: the deletions follow it in the log.
 func (v *Versions) raiseHorizon(to Timestamp) error {
 	b := v.store.kv.NewBatch()
