@@ -9,7 +9,7 @@
 //
 //	srv := crowfoot.ForTest(t, "projects/p/instances/i/databases/d", "CREATE TABLE ...")
 //
-// Imports of this module: database, kv/pebble, schema, server, stats/metrics, usererror.
+// Imports of this module: database, kv/pebble, memory, schema, server, stats/metrics, usererror.
 package crowfoot
 
 import (
@@ -27,6 +27,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server"
 )
 
@@ -44,7 +45,10 @@ type Options struct {
 	DDLFile string
 	// NoStatistics leaves out what measures and counts: SPANNER_SYS, metrics by API method, timelines.
 	NoStatistics bool
-	Log          *slog.Logger // nil discards
+	// Memory is how many bytes the server may take, at least memory.MinBytes; 0 is a share of the machine's or container's. What an in-memory server
+	// stores comes on top of it. Servers in one process share nothing: each takes so much.
+	Memory int64
+	Log    *slog.Logger // nil discards
 }
 
 // Server is a running server.
@@ -71,6 +75,9 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Memory == 0 {
+		o.Memory = memory.Default(memory.Machine())
+	}
 	s := new(Server)
 	if err := s.open(o); err != nil {
 		return nil, err
@@ -89,7 +96,7 @@ func (s *Server) open(o Options) (err error) {
 	if o.InMemory {
 		fs, dir = vfs.NewMem(), memoryDir
 	}
-	if s.store, err = pebble.Open(dir, fs); err != nil {
+	if s.store, err = pebble.OpenWithCache(dir, fs, memory.Divide(o.Memory).BlockCache); err != nil {
 		return err
 	}
 	s.registry, err = database.Open(s.store, database.Config{Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics})
@@ -146,7 +153,7 @@ func (s *Server) listen(o Options) error {
 	}
 	s.GRPC, s.HTTP = grpcListener.Addr().String(), httpListener.Addr().String()
 	s.front = server.Serve(s.registry, grpcListener, httpListener, server.Config{
-		Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics, Collectors: []prometheus.Collector{engineMetrics(s.store)},
+		Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics, Memory: memory.NewBudget(memory.Divide(o.Memory).Requests), Collectors: []prometheus.Collector{engineMetrics(s.store)},
 	})
 	s.Metrics = s.front.Metrics()
 	return nil

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/analyze"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
@@ -71,6 +72,7 @@ type Run struct {
 	Params   []value.Value // in the order of Plan.Params
 	Restrict *table.Span
 	Profile  bool
+	Memory   *memory.Account // charged the rows that the statement keeps; nil counts nothing
 }
 
 // Prepare analyzes and plans a statement for a schema version, or finds it prepared. params are the
@@ -245,6 +247,7 @@ func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, e
 		Params:    r.Params,
 		Restrict:  r.Restrict,
 		Profile:   r.Profile,
+		Memory:    r.Memory,
 		Clock:     s.clock,
 		Functions: &fn.Context{Now: now, Zone: s.version.zone},
 	})

@@ -59,6 +59,9 @@ type waiter struct {
 	done  chan struct{}
 }
 
+// NoLimit is the limit of a budget that refuses nothing.
+const NoLimit = 1 << 62
+
 // NewBudget makes a budget of limit bytes.
 func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 

@@ -119,5 +119,5 @@ func (s *service) runBatchStatement(ctx context.Context, sc *scope, i int, req *
 	c.Cost.TrackSplits(false)
 	ctx = sc.startStatement(ctx, c, stmt, req.RequestOptions)
 	defer func() { err = c.StopStatement(err) }()
-	return s.runDML(ctx, sc, stmt, params, false, &c.Cost)
+	return s.runDML(ctx, sc, stmt, params, false, c)
 }

@@ -7,9 +7,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/database"
-	"github.com/crowfoot-db/crowfoot/server/cost"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
-	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -86,11 +85,12 @@ func mayRepeat(ctx context.Context, err error) bool {
 
 // runDML runs a statement in a read-write transaction. A statement that fails changes nothing. If it broke a constraint,
 // the transaction has ended and the client must roll back.
-func (s *service) runDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool, record *cost.Recorder) (*dmlOutcome, error) {
+func (s *service) runDML(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, profile bool, c *rpc.Call) (*dmlOutcome, error) {
 	before := sc.writer.Savepoint()
 	sc.writer.DML = true
 	out := new(dmlOutcome)
-	if err := s.collectDML(ctx, record.Splits.Writer(sc.writer), stmt, params, profile, out); err != nil {
+	run := database.Run{Writer: c.Cost.Splits.Writer(sc.writer), Params: params, Profile: profile, Memory: &c.Rows}
+	if err := s.collectDML(ctx, stmt, run, out); err != nil {
 		sc.writer.RollbackTo(before)
 		if usererror.IsConstraint(err) {
 			sc.transaction.fail(err)
@@ -99,13 +99,13 @@ func (s *service) runDML(ctx context.Context, sc *scope, stmt *database.Statemen
 	}
 	sc.open.mutations += out.stats.Mutations
 	sc.open.wrote(out.stats.Written)
-	record.AddRun(out.stats)
-	record.AddWritten(out.rowCount, out.stats.BytesWritten)
+	c.Cost.AddRun(out.stats)
+	c.Cost.AddWritten(out.rowCount, out.stats.BytesWritten)
 	return out, nil
 }
 
-func (s *service) collectDML(ctx context.Context, w table.Writer, stmt *database.Statement, params []value.Value, profile bool, out *dmlOutcome) (err error) {
-	rows, err := stmt.Run(ctx, database.Run{Writer: w, Params: params, Profile: profile}, s.clock())
+func (s *service) collectDML(ctx context.Context, stmt *database.Statement, run database.Run, out *dmlOutcome) (err error) {
+	rows, err := stmt.Run(ctx, run, s.clock())
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/version"
@@ -19,11 +20,28 @@ func (s *Server) samples(add func(metrics.Sample)) {
 				Kind: prometheus.CounterValue, Value: used.Seconds(), Labels: []string{"task", t.Name}})
 		}
 	}
+	sampleMemory(add, s.cfg.Memory.Usage())
 	for kind, n := range s.data.sessions.countByKind() {
 		add(metrics.Sample{Name: "sessions", Help: "Sessions that are open.", Kind: prometheus.GaugeValue, Value: float64(n), Labels: []string{"kind", kind}})
 	}
 	for _, d := range s.registry.AllDatabases() {
 		sampleLocks(add, d.Name(), d.Transactions().Metrics())
+	}
+}
+
+// sampleMemory adds the metrics of the memory that requests share.
+func sampleMemory(add func(metrics.Sample), u memory.Usage) {
+	gauge := func(name, help string, v float64) {
+		add(metrics.Sample{Name: "memory_" + name, Help: help, Kind: prometheus.GaugeValue, Value: v})
+	}
+	gauge("budget_bytes", "Memory that requests may take together.", float64(u.Limit))
+	gauge("taken_bytes", "Memory that requests have taken of the budget.", float64(u.Taken))
+	gauge("waiting", "Requests that wait for room in the budget.", float64(u.Waiting))
+	for kind, n := range u.Refused {
+		if n > 0 {
+			add(metrics.Sample{Name: "memory_refused_total", Help: "Times that the budget had no room, by what it was for.", Kind: prometheus.CounterValue,
+				Value: float64(n), Labels: []string{"kind", memory.Kind(kind).String()}})
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func (s *service) answerCall(ctx context.Context, q queryRequest, sc *scope, stm
 
 // arguments evaluates the arguments of a CALL.
 func arguments(ctx context.Context, sc *scope, stmt *database.Statement, params []value.Value, q queryRequest) ([]value.Value, error) {
-	rows, err := stmt.Run(ctx, database.Run{View: sc.view(), Params: params}, q.call.Cost.Began)
+	rows, err := stmt.Run(ctx, database.Run{View: sc.view(), Params: params, Memory: &q.call.Rows}, q.call.Cost.Began)
 	if err != nil {
 		return nil, err
 	}

@@ -192,7 +192,7 @@ func checkStatement(sc *scope, stmt *database.Statement) error {
 func (s *service) answerQuery(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
 	record := &q.call.Cost
 	kept := q.partition == nil && sc.session.db.Stats().WantProfile()
-	run := database.Run{View: record.Splits.View(sc.view()), Params: params, Profile: kept || q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
+	run := database.Run{View: record.Splits.View(sc.view()), Params: params, Memory: &q.call.Rows, Profile: kept || q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
 	if q.partition != nil {
 		run.Restrict = q.partition.restrict()
 	}
@@ -220,7 +220,7 @@ func (s *service) answerQuery(ctx context.Context, q queryRequest, sc *scope, st
 func (s *service) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
 	profile := q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE
 	once, err := sc.onceBySeqno(ctx, q.Seqno, q.fingerprint, func() (r replay) {
-		r.dml, r.err = s.runDML(ctx, sc, stmt, params, profile, &q.call.Cost)
+		r.dml, r.err = s.runDML(ctx, sc, stmt, params, profile, q.call)
 		return r
 	})
 	if err == nil {

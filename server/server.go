@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server/admin"
 	"github.com/crowfoot-db/crowfoot/server/grpc"
 	"github.com/crowfoot-db/crowfoot/server/rest"
@@ -31,6 +32,8 @@ type Config struct {
 	Random io.Reader
 	// NoStatistics turns measuring and counting off. The registry has a setting of its own.
 	NoStatistics bool
+	// Memory is the budget of what requests take; nil has no limit.
+	Memory *memory.Budget
 	// Collectors are metrics of the rest of the process, such as those of the storage engine.
 	Collectors []prometheus.Collector
 }
@@ -66,6 +69,9 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 	if cfg.Random == nil {
 		cfg.Random = rand.Reader
 	}
+	if cfg.Memory == nil {
+		cfg.Memory = memory.NewBudget(memory.NoLimit)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{registry: registry, cfg: cfg, closing: cancel, account: newAccount(registry, cfg)}
 	s.data = newService(registry, cfg)
@@ -78,7 +84,7 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 	}
 	s.gatherer = registered
 	services := append([]rpc.Service{s.data.table()}, s.admin.Services()...)
-	s.dispatcher = rpc.NewDispatcher(services, cfg.Clock, cfg.Log, s.account, newMetrics(registered, cfg))
+	s.dispatcher = rpc.NewDispatcher(services, cfg.Clock, cfg.Log, s.account, cfg.Memory, newMetrics(registered, cfg))
 
 	s.grpc = grpc.NewServer(s.dispatcher)
 	s.http = &http.Server{Handler: rest.NewGateway(s.dispatcher, s.observing(), cfg.Log), ReadHeaderTimeout: readHeaderTimeout}

@@ -66,6 +66,7 @@ func TestRefusals(t *testing.T) {
 		{[]string{"CROWFOOT_IN_MEMORY=true", "CROWFOOT_DATA=d"}, []string{"start"}, "CROWFOOT_IN_MEMORY and CROWFOOT_DATA contradict", exitUsage},
 		{[]string{"CROWFOOT_LOG_LEVEL=loud"}, []string{"start"}, `CROWFOOT_LOG_LEVEL is "loud"`, exitUsage},
 		{nil, []string{"start", "--log-level", "loud"}, "unknown name", exitUsage},
+		{nil, []string{"start", "--in-memory", "--memory", "1MiB"}, "want a size of at least 512MiB", exitUsage},
 		{nil, []string{"start", "--in-memory", "extra"}, `start takes no argument "extra"`, exitUsage},
 		{nil, []string{"start", "--dta", "d"}, "unknown flag: --dta", exitUsage},
 		{nil, []string{"strat"}, `unknown command "strat"; did you mean start?`, exitUsage},

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/crowfoot-db/crowfoot/memory"
 )
 
 // seconds is a flag with a duration in seconds: 2.5, or 2.5s.
@@ -53,3 +55,42 @@ func (n *numbers) Set(text string) error {
 }
 
 func (*numbers) Type() string { return "numbers" }
+
+// size is a flag with a size in bytes: 2GiB, 512MiB, 1.5GiB, or a number of bytes. 0 is one that was not given.
+type size int64
+
+// sizeUnits are the units of sizes, the longest names first. Those that people write for powers of 1024 mean these.
+var sizeUnits = []struct {
+	name  string
+	bytes float64
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"GB", 1 << 30}, {"MB", 1 << 20}, {"G", 1 << 30}, {"M", 1 << 20}, {"", 1}}
+
+func (s *size) String() string {
+	switch n := int64(*s); {
+	case n == 0:
+		return ""
+	case n%(1<<20) == 0:
+		return strconv.FormatInt(n>>20, 10) + "MiB"
+	default:
+		return strconv.FormatInt(n, 10)
+	}
+}
+
+func (s *size) Set(text string) error {
+	for _, unit := range sizeUnits {
+		number, ok := strings.CutSuffix(text, unit.name)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(number, 64)
+		if err != nil || v*unit.bytes < memory.MinBytes || v*unit.bytes > 1<<50 {
+			break
+		}
+		*s = size(v * unit.bytes)
+		return nil
+	}
+	least := size(memory.MinBytes)
+	return fmt.Errorf("want a size of at least %v, like 2GiB", &least)
+}
+
+func (*size) Type() string { return "size" }

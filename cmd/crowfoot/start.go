@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/crowfoot-db/crowfoot"
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/otlp"
 )
 
@@ -62,6 +64,7 @@ func (s *startSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.HTTP, "http", "127.0.0.1:9020", "`HOST:PORT` of the REST API and of /metrics")
 	flags.StringSliceVar(&o.Databases, "database", nil, "`NAME` of a database, projects/P/instances/I/databases/D, created with its instance if missing (repeatable, or a list with commas)")
 	flags.StringVar(&o.DDLFile, "ddl", "", "`FILE` of DDL statements to run in those of --database that are missing")
+	flags.Var((*size)(&o.Memory), "memory", "`SIZE` that the process may take, like 2GiB; half of the machine's or container's if it is left out")
 	flags.BoolVar(&s.statistics, "statistics", true, "measure and count what happens, for SPANNER_SYS and /metrics")
 	flags.TextVar(&s.level, "log-level", slog.LevelInfo, "`LEVEL` of what to log: error, warn, info (slow requests too), debug (every request)")
 	flags.BoolVar(&s.asJSON, "log-json", false, "log as lines of JSON")
@@ -69,17 +72,20 @@ func (s *startSettings) register(flags *pflag.FlagSet) {
 
 // settle refuses flags that contradict each other. Of a flag and a variable that do, the flag wins.
 func (s *startSettings) settle(flags *pflag.FlagSet) error {
-	data, memory := flags.Lookup("data"), flags.Lookup("in-memory")
+	data, inMemory := flags.Lookup("data"), flags.Lookup("in-memory")
 	if s.options.InMemory {
-		switch from, against := originOf(memory), originOf(data); {
+		switch from, against := originOf(inMemory), originOf(data); {
 		case from == against:
-			return usageErrorf("%s and %s contradict each other: leave one out", written(memory), written(data))
+			return usageErrorf("%s and %s contradict each other: leave one out", written(inMemory), written(data))
 		case from < against:
 			s.options.InMemory = false
 		}
 	}
 	if s.options.DDLFile != "" && len(s.options.Databases) == 0 {
 		return usageErrorf("%s needs --database NAME: its statements run in the databases that --database creates", written(flags.Lookup("ddl")))
+	}
+	if s.options.Memory == 0 {
+		s.options.Memory = memory.Default(memory.Machine())
 	}
 	s.options.NoStatistics = !s.statistics
 	s.options.Log = newLog(s.level, s.asJSON)
@@ -92,6 +98,7 @@ const exportLimit = 2 * time.Second
 // serve serves until the context ends.
 func (s *startSettings) serve(ctx context.Context) error {
 	slog.SetDefault(s.options.Log) // the storage engine's
+	limitHeap(s.options.Memory)
 	server, err := crowfoot.Start(ctx, s.options)
 	if err != nil {
 		return err
@@ -108,6 +115,13 @@ func (s *startSettings) serve(ctx context.Context) error {
 	fmt.Printf("crowfoot: ready grpc=%s http=%s\n", server.GRPC, server.HTTP)
 	<-ctx.Done()
 	return server.Close()
+}
+
+// limitHeap has Go collect garbage more often as its heap comes near its part of the memory, unless the user has set a limit of their own.
+func limitHeap(total int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memory.Divide(total).Heap)
+	}
 }
 
 // newLog writes to the standard error.

@@ -40,13 +40,13 @@ const (
 // comparerName is stored in the directory: another order of keys needs another name.
 const comparerName = "crowfoot.v1"
 
-// options are Pebble's for a store on fs, whose compactions and flushes w measures.
-func options(fs vfs.FS, w *work) *pebble.Options {
+// options are Pebble's for a store on fs with a cache of so many bytes, whose compactions and flushes w measures.
+func options(fs vfs.FS, cacheBytes int64, w *work) *pebble.Options {
 	listener := w.listener()
 	o := &pebble.Options{
 		FS:                          fs,
 		Comparer:                    comparer,
-		Cache:                       pebble.NewCache(cacheBytes(machineMemory())),
+		Cache:                       pebble.NewCache(cacheBytes),
 		MemTableSize:                memTableBytes,
 		MemTableStopWritesThreshold: memTables,
 		L0CompactionThreshold:       l0Compaction,

@@ -12,7 +12,7 @@
 // says which format the rest has (see format.go). The file system is passed in:
 // vfs.Default, or a vfs.MemFS for a store in memory or for crash tests.
 //
-// Imports of this module: kv, stats/cpu.
+// Imports of this module: kv, memory, stats/cpu.
 package pebble
 
 import (
@@ -23,6 +23,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/memory"
 )
 
 // Store is a kv.Store in one directory.
@@ -42,14 +43,20 @@ type Store struct {
 var _ kv.Store = (*Store)(nil)
 
 // Open opens the store in dir, making the directory and the store if there is none. A store of an older format keeps it until Upgrade.
+// It keeps as many blocks in memory as the smallest server does.
 func Open(dir string, fs vfs.FS) (*Store, error) {
+	return OpenWithCache(dir, fs, memory.Divide(memory.MinBytes).BlockCache)
+}
+
+// OpenWithCache is Open with a cache of so many bytes of decompressed blocks.
+func OpenWithCache(dir string, fs vfs.FS, cacheBytes int64) (*Store, error) {
 	fs = keepNames(fs)
 	lock, found, err := claim(dir, fs)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{lock: lock, dir: dir, fs: fs, format: found.format}
-	opts := options(fs, &s.work)
+	opts := options(fs, cacheBytes, &s.work)
 	opts.Lock = lock
 	opts.FormatMajorVersion = engineVersions[found.format]
 	opts.ErrorIfNotExists = found.store

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server/cost"
 	"github.com/crowfoot-db/crowfoot/server/status"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
@@ -27,6 +28,8 @@ type Call struct {
 	Method  *Method
 	Request proto.Message
 	Cost    cost.Recorder
+	// Memory is charged what the request takes: its message, what it writes, its reply. Rows is charged the rows that its statement keeps.
+	Memory, Rows memory.Account
 	// Failure is the error of a part of a batch. The reply reports it, and the call itself is answered OK.
 	Failure error
 
@@ -90,6 +93,8 @@ func (c *Call) End(err error) {
 		Code: code, Latency: total.Latency, CPU: total.CPU, SharedCPU: total.SharedCPU, Received: c.Cost.Wire.Received, Sent: c.Cost.Wire.Sent, RemoteCalls: total.RemoteCalls,
 	})
 	c.log(total, err)
+	c.Memory.Close()
+	c.Rows.Close()
 }
 
 // deadline is when the client stops waiting; zero if it does not say.

@@ -12,6 +12,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server/status"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -36,7 +37,7 @@ func (t *taped) Send(m any) error {
 
 // life takes a call of m through its life, as a transport does.
 func (t *taped) life(m Method) error {
-	d := NewDispatcher(nil, time.Now, slog.New(slog.DiscardHandler), cpu.NoAccount(), nil)
+	d := NewDispatcher(nil, time.Now, slog.New(slog.DiscardHandler), cpu.NoAccount(), memory.NewBudget(memory.NoLimit), nil)
 	var c Call
 	d.Begin(&c, &m, t)
 	c.Received(7)

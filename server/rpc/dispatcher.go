@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
@@ -15,12 +16,13 @@ type Dispatcher struct {
 	clock   func() time.Time
 	log     *slog.Logger
 	account *cpu.Account
+	budget  *memory.Budget
 }
 
-// NewDispatcher makes the dispatcher of services. Their methods are counted in metrics, which may be nil, and their CPU time is measured
-// with account.
-func NewDispatcher(services []Service, clock func() time.Time, log *slog.Logger, account *cpu.Account, metrics *metrics.Methods) *Dispatcher {
-	d := &Dispatcher{clock: clock, log: log, account: account}
+// NewDispatcher makes the dispatcher of services. Their methods are counted in metrics, which may be nil, their CPU time is measured
+// with account, and they share the memory of budget.
+func NewDispatcher(services []Service, clock func() time.Time, log *slog.Logger, account *cpu.Account, budget *memory.Budget, metrics *metrics.Methods) *Dispatcher {
+	d := &Dispatcher{clock: clock, log: log, account: account, budget: budget}
 	for _, s := range services {
 		s = s.complete()
 		for i := range s.Methods {
@@ -37,4 +39,5 @@ func (d *Dispatcher) Begin(c *Call, m *Method, t Transport) {
 	c.dispatcher, c.Method, c.transport = d, m, t
 	c.Request = m.request()
 	c.Cost.Prepare(d.clock, d.account)
+	c.Memory, c.Rows = *d.budget.Open(memory.Request), *d.budget.Open(memory.Statement)
 }

@@ -9,6 +9,7 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server/cost"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
@@ -16,7 +17,7 @@ import (
 // TestLogCostsNothingUnread: a request that the log's level leaves out allocates nothing for its line.
 func TestLogCostsNothingUnread(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelInfo}))
-	d := NewDispatcher(nil, time.Now, log, cpu.NoAccount(), nil)
+	d := NewDispatcher(nil, time.Now, log, cpu.NoAccount(), memory.NewBudget(memory.NoLimit), nil)
 	m := Unary("Read", func(context.Context, *spannerpb.ReadRequest) (*spannerpb.ResultSet, error) { return nil, nil })
 	var c Call
 	d.Begin(&c, &m, nil)

@@ -15,5 +15,5 @@
 //
 // What it leaves out: spilling to disk. Sorts and hash tables live in memory.
 //
-// Imports of this module: schema, sql/fn, sql/plan, sql/tree, stats/cpu, table, usererror, value.
+// Imports of this module: memory, schema, sql/fn, sql/plan, sql/tree, stats/cpu, table, usererror, value.
 package exec

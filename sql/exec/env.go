@@ -3,6 +3,7 @@ package exec
 import (
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -22,6 +23,8 @@ type Env struct {
 	// Profile asks for statistics of each operator (Stats.Nodes), with times by Clock.
 	Profile bool
 	Clock   func() time.Time
+	// Memory is charged the rows that the run keeps; nil counts nothing.
+	Memory *memory.Account
 }
 
 // Rows is the result of a run. Next moves to the next row; Values and AppendWire

@@ -18,8 +18,8 @@ const MaxMemory = 1 << 30
 // (https://cloud.google.com/spanner/quotas#query_limits has 10 MiB for a column's value, and 100 MiB for a commit).
 const maxValueBytes = 100 << 20
 
-// memory counts the bytes of the rows that a run keeps.
-type memory struct{ now, peak int64 }
+// rowMemory counts the bytes of the rows that a run keeps.
+type rowMemory struct{ now, peak int64 }
 
 // held is the part of a run's memory that one operator keeps.
 type held int64
@@ -28,7 +28,7 @@ type held int64
 const rowOverhead = 16
 
 // keep adds a row to what h holds.
-func (m *memory) keep(h *held, row []value.Value) error {
+func (m *rowMemory) keep(h *held, row []value.Value) error {
 	n := int64(rowOverhead)
 	for i := range row {
 		n += footprint(row[i])
@@ -37,7 +37,7 @@ func (m *memory) keep(h *held, row []value.Value) error {
 }
 
 // keepBytes adds n bytes to what h holds.
-func (m *memory) keepBytes(h *held, n int64) error {
+func (m *rowMemory) keepBytes(h *held, n int64) error {
 	*h += held(n)
 	m.now += n
 	if m.now <= m.peak {
@@ -51,13 +51,13 @@ func (m *memory) keepBytes(h *held, n int64) error {
 }
 
 // release gives back what h holds.
-func (m *memory) release(h *held) {
+func (m *rowMemory) release(h *held) {
 	m.now -= int64(*h)
 	*h = 0
 }
 
 // shrink gives back all but a share of what h holds.
-func (m *memory) shrink(h *held, share float64) {
+func (m *rowMemory) shrink(h *held, share float64) {
 	less := held(float64(*h) * (1 - share))
 	*h -= less
 	m.now -= int64(less)

@@ -24,7 +24,7 @@ type run struct {
 	sets            []elementSet
 	subqueries      []subqueryState
 	spools          []spool
-	memory          memory
+	memory          rowMemory
 	driving         *plan.Scan // the scan that Env.Restrict restricts
 	target          readRows
 	stats           Stats

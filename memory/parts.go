@@ -1,0 +1,52 @@
+package memory
+
+// The parts of a process's memory, beside those that follow from its size.
+const (
+	// AnalyzerBytes is what the library that analyzes SQL takes outside of Go's heap; it takes it when the first statement is analyzed.
+	AnalyzerBytes = 200 << 20
+	// EngineBytes are the storage engine's memtables (four of 16 MiB that wait for a flush and one that is written) and the buffers of
+	// its flushes and compactions. They too are outside of Go's heap.
+	EngineBytes = 96 << 20
+
+	// A read whose block is not in the cache costs ten times one whose block is, most of it the system call that fetches the block from the
+	// operating system. So the cache grows with the memory, but takes less of it than other databases' caches do (PostgreSQL's page suggests a quarter
+	// of the machine's). It takes memory only as blocks are read.
+	blockCacheShare    = 8
+	minBlockCacheBytes = 64 << 20
+
+	// Requests get 1/requestShare of Go's heap. The garbage that they leave, connections, schemas and statements have the rest: Go collects
+	// garbage more often as the heap comes near its limit, and half is room enough for that to stay cheap.
+	requestShare = 2
+)
+
+const (
+	// MinBytes is the least that a process may be told to take: below it there is no room for requests beside the fixed parts.
+	MinBytes = 512 << 20
+	// By default a process takes 1/machineShare of the machine or container, which others use too.
+	machineShare = 2
+	// unknownBytes is for systems that do not say how much memory there is.
+	unknownBytes = 2 << 30
+)
+
+// Default is how many bytes a process takes on a machine or in a container with so many, 0 if that is not known.
+func Default(machine int64) int64 {
+	if machine == 0 {
+		return unknownBytes
+	}
+	return max(machine/machineShare, MinBytes)
+}
+
+// Parts are what a process does with its memory, in bytes.
+type Parts struct {
+	BlockCache int64 // decompressed blocks of the storage engine
+	Heap       int64 // Go's heap: debug.SetMemoryLimit
+	Requests   int64 // of the heap: the Budget
+}
+
+// Divide divides what a process may take.
+func Divide(total int64) Parts {
+	p := Parts{BlockCache: max(total/blockCacheShare, minBlockCacheBytes)}
+	p.Heap = total - AnalyzerBytes - EngineBytes - p.BlockCache
+	p.Requests = p.Heap / requestShare
+	return p
+}

@@ -1,0 +1,24 @@
+package memory
+
+import "testing"
+
+func TestDefault(t *testing.T) {
+	for machine, want := range map[int64]int64{0: unknownBytes, 256 << 20: MinBytes, 8 << 30: 4 << 30} {
+		if got := Default(machine); got != want {
+			t.Errorf("on a machine with %d bytes the default is %d, want %d", machine, got, want)
+		}
+	}
+}
+
+// TestDivide: the parts are the whole, however small it is, and requests get a good share of it.
+func TestDivide(t *testing.T) {
+	for total, requests := range map[int64]int64{MinBytes: 64 << 20, 2 << 30: 700 << 20, 16 << 30: 6 << 30} {
+		p := Divide(total)
+		if sum := p.BlockCache + p.Heap + AnalyzerBytes + EngineBytes; sum != total {
+			t.Errorf("the parts of %d are %d", total, sum)
+		}
+		if p.Requests < requests || p.Requests > p.Heap {
+			t.Errorf("of %d bytes requests get %d", total, p.Requests)
+		}
+	}
+}
