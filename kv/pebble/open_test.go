@@ -30,7 +30,10 @@ func TestOpenRefuses(t *testing.T) {
 		{"mark overwritten", func(t *testing.T, fs vfs.FS) { write(t, fs, formatFile, "\x00\x00\x00") }, "does not say which format it has"},
 		{"manifest lost", func(t *testing.T, fs vfs.FS) { remove(t, fs, "MANIFEST-") }, "damaged"},
 		{"marker of the manifest lost", func(t *testing.T, fs vfs.FS) { remove(t, fs, "marker.manifest") }, "damaged"},
-		{"manifest overwritten", func(t *testing.T, fs vfs.FS) { write(t, fs, first(t, fs, "MANIFEST-"), strings.Repeat("garbage", 100)) }, "damaged"},
+		{"manifest overwritten", func(t *testing.T, fs vfs.FS) {
+			_, manifest, _ := strings.Cut(last(t, fs, "marker.manifest"), "MANIFEST-")
+			write(t, fs, "MANIFEST-"+manifest, strings.Repeat("garbage", 100))
+		}, "damaged"},
 		{"table lost", func(t *testing.T, fs vfs.FS) { remove(t, fs, ".sst") }, "damaged"},
 		{"log damaged before its end", func(t *testing.T, fs vfs.FS) {
 			s, err := Open("data", fs)
@@ -40,12 +43,7 @@ func TestOpenRefuses(t *testing.T) {
 			for range 100 {
 				put(t, s, "l\x00", strings.Repeat("x", 1000))
 			}
-			log := first(t, fs, ".log")
-			for _, name := range list(t, fs) {
-				if strings.HasSuffix(name, ".log") {
-					log = name // the newest
-				}
-			}
+			log := last(t, fs, ".log")
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -214,15 +212,19 @@ func remove(t *testing.T, fs vfs.FS, part string) {
 	}
 }
 
-func first(t *testing.T, fs vfs.FS, part string) string {
+// last is the newest of the files whose names contain part.
+func last(t *testing.T, fs vfs.FS, part string) string {
 	t.Helper()
+	found := ""
 	for _, name := range list(t, fs) {
 		if strings.Contains(name, part) {
-			return name
+			found = name
 		}
 	}
-	t.Fatalf("no %s", part)
-	return ""
+	if found == "" {
+		t.Fatalf("no %s", part)
+	}
+	return found
 }
 
 func list(t *testing.T, fs vfs.FS) []string {

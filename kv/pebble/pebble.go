@@ -9,7 +9,8 @@
 // above.
 //
 // A data directory holds, beside Pebble's own files, one named CROWFOOT that
-// says which format the rest has (see format.go). The file system is passed in:
+// says which format the rest has (see format.go), and one that says how much of the
+// write-ahead log was synced (see synced.go), so that damage is not taken for the log's end. The file system is passed in:
 // vfs.Default, or a vfs.MemFS for a store in memory or for crash tests.
 //
 // Imports of this module: kv, memory, stats/cpu.
@@ -17,8 +18,10 @@ package pebble
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 
+	"github.com/cockroachdb/errors"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -33,6 +36,7 @@ type Store struct {
 	dir    string
 	fs     vfs.FS
 	format kv.Format
+	logs   *logsFS
 
 	// writes counts batches applied; an iterator is worth keeping until it changes.
 	writes atomic.Uint64
@@ -56,25 +60,57 @@ func OpenWithCache(dir string, fs vfs.FS, cacheBytes int64) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{lock: lock, dir: dir, fs: fs, format: found.format}
-	opts := options(fs, cacheBytes, &s.work)
-	opts.Lock = lock
-	opts.FormatMajorVersion = engineVersions[found.format]
-	opts.ErrorIfNotExists = found.store
-	opts.ErrorIfExists = !found.store
-	db, err := pebble.Open(dir, opts)
-	opts.Cache.Unref() // the DB holds its own reference
-	if err != nil {
+	if err := s.open(found.store, cacheBytes); err != nil {
+		if s.logs != nil {
+			s.logs.close()
+		}
 		_ = lock.Close()
 		return nil, fmt.Errorf("data directory %s cannot be opened: it is damaged or incomplete; nothing in it was overwritten: %w", dir, err)
 	}
-	s.db = db
 	return s, nil
+}
+
+// open opens the engine. Exists says that the directory has a store already.
+func (s *Store) open(exists bool, cacheBytes int64) (err error) {
+	if !exists {
+		// A store's first log has no synced offsets, as Pebble begins it before it knows the version of its files. So it is closed, and the next begun.
+		if err := s.openEngine(false, cacheBytes); err != nil {
+			return err
+		}
+		if err := s.db.Close(); err != nil {
+			return err
+		}
+	}
+	if err := checkLastLog(s.dir, s.fs); err != nil {
+		return err
+	}
+	if s.logs, err = keepSynced(s.dir, s.fs); err != nil {
+		return err
+	}
+	s.fs = s.logs
+	return s.openEngine(true, cacheBytes)
+}
+
+func (s *Store) openEngine(exists bool, cacheBytes int64) (err error) {
+	opts := options(s.fs, cacheBytes, &s.work)
+	opts.Lock = s.lock
+	opts.FormatMajorVersion = engineVersions[s.format]
+	opts.ErrorIfNotExists = exists
+	opts.ErrorIfExists = !exists
+	s.db, err = pebble.Open(s.dir, opts)
+	opts.Cache.Unref() // the DB holds its own reference
+	if details := errors.GetAllDetails(err); len(details) > 0 {
+		// Such as the log and the offset that was read.
+		err = fmt.Errorf("%w (%s)", err, strings.Join(details, "; "))
+	}
+	return err
 }
 
 // Close flushes and closes the store. Every iterator and snapshot must have been closed.
 func (s *Store) Close() error {
 	s.idle.close()
 	err := s.db.Close()
+	s.logs.close()
 	if lockErr := s.lock.Close(); err == nil {
 		err = lockErr
 	}

@@ -1,0 +1,157 @@
+package pebble
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	logClients = 3
+	logCommits = 60 // of each client
+)
+
+// TestLogDamage flips bits of the last log of a store whose process was killed, one at a time. Then every commit that was acknowledged is
+// there, or the store is refused with the file and the offset of the damage.
+func TestLogDamage(t *testing.T) {
+	fs := killed(t, 100)
+	log := last(t, fs, ".log")
+	sound := []byte(read(t, fs, log))
+	size := len(bytes.TrimRight(sound, "\x00"))
+	rng := rand.New(rand.NewPCG(1, 0))
+	places := []int{size - 1, size - 2, 0, 4, 6, 7, 11}
+	for range 150 {
+		places = append(places, rng.IntN(size))
+	}
+	refused := 0
+	for _, at := range places {
+		bit := byte(1) << rng.IntN(8)
+		damaged := bytes.Clone(sound)
+		damaged[at] ^= bit
+		if opened := openDamaged(t, fs, log, damaged); opened < 0 {
+			refused++
+		} else if want := logClients * logCommits; opened != want {
+			t.Errorf("with bit %#x of byte %d flipped %d of %d commits are there", bit, at, opened, want)
+		}
+	}
+	t.Logf("%d of %d were refused; the log has %d bytes", refused, len(places), size)
+}
+
+// TestLogCutOff: a log from which something was cut off that had been synced is refused, too.
+func TestLogCutOff(t *testing.T) {
+	fs := killed(t, 100)
+	log := last(t, fs, ".log")
+	sound := []byte(read(t, fs, log))
+	size := len(bytes.TrimRight(sound, "\x00"))
+	for _, keep := range []int{0, 100, size / 2, size &^ (logBlockBytes - 1), size - 1} {
+		if openDamaged(t, fs, log, sound[:keep]) >= 0 {
+			t.Errorf("a log of which %d bytes of %d are left was opened", keep, size)
+		}
+	}
+}
+
+// TestLogDamageAfterPowerLoss: without what syncedFile says, which a machine that goes down may lose, damage is found if three
+// later syncs can be seen. What is lost otherwise are commits of the last syncs.
+func TestLogDamageAfterPowerLoss(t *testing.T) {
+	fs := killed(t, 0)
+	remove(t, fs, syncedFile)
+	log := last(t, fs, ".log")
+	sound := []byte(read(t, fs, log))
+	size := len(bytes.TrimRight(sound, "\x00"))
+	rng := rand.New(rand.NewPCG(2, 0))
+	const tail = 4 * logClients // a sync covers one commit of each client at most
+	lost := 0
+	for range 100 {
+		damaged := bytes.Clone(sound)
+		at := rng.IntN(size)
+		damaged[at] ^= 1 << rng.IntN(8)
+		if opened := openDamaged(t, fs, log, damaged); opened >= 0 {
+			lost = max(lost, logClients*logCommits-opened)
+		}
+	}
+	if lost > tail {
+		t.Errorf("%d commits were lost silently, want at most the last %d", lost, tail)
+	}
+	t.Logf("at most the last %d commits were lost silently", lost)
+}
+
+// TestTornTail: what was on its way when the machine went down is no damage, whatever of it is on the disk.
+func TestTornTail(t *testing.T) {
+	for seed := range uint64(20) {
+		fs := vfs.NewCrashableMem()
+		s := open(t, fs, "data")
+		put(t, s, "acknowledged\x00", "1")
+		for i := range 40 { // not synced: longer than blocks, or shorter
+			b := s.NewBatch()
+			_ = b.Put(fmt.Appendf(nil, "%d\x00", i), make([]byte, i%2*40_000+i))
+			if err := b.CommitNoSync(); err != nil {
+				t.Fatal(err)
+			}
+			_ = b.Close()
+		}
+		remains := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rand.New(rand.NewPCG(seed, 0))})
+		if got := get(t, open(t, remains, "data"), "acknowledged\x00"); got != "1" {
+			t.Errorf("seed %d: read %q", seed, got)
+		}
+	}
+}
+
+// killed is what a store leaves behind whose process is killed when some clients have committed rows of 10 bytes to 100 kB: so much
+// of what was not synced, of which no client was told.
+func killed(t *testing.T, unsyncedPercent int) *vfs.MemFS {
+	t.Helper()
+	fs := vfs.NewCrashableMem()
+	s := open(t, fs, "data")
+	var clients sync.WaitGroup
+	for c := range logClients {
+		clients.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(c), 0))
+			for i := range logCommits {
+				size := 10 + rng.IntN(100)
+				if i%2 == 0 {
+					size = rng.IntN(60_000)
+				}
+				put(t, s, fmt.Sprintf("row %d %d\x00", c, i), strings.Repeat("x", size))
+			}
+		})
+	}
+	clients.Wait()
+	return fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsyncedPercent, RNG: rand.New(rand.NewPCG(0, 0))})
+}
+
+var damageAt = regexp.MustCompile(`\d{6}\.log: the write-ahead log is damaged at offset \d+`)
+
+// openDamaged opens a copy of fs whose log is replaced, and counts its rows; -1 if it was refused with the file and offset.
+func openDamaged(t *testing.T, fs *vfs.MemFS, log string, text []byte) int {
+	t.Helper()
+	copied := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))})
+	write(t, copied, log, string(text))
+	before := contents(t, copied)
+	s, err := Open("data", copied)
+	if err != nil {
+		if !damageAt.MatchString(err.Error()) {
+			t.Errorf("the refusal does not name file and offset: %v", err)
+		}
+		if after := contents(t, copied); after != before {
+			t.Errorf("the refused directory was changed:\n%s\nwas\n%s", after, before)
+		}
+		return -1
+	}
+	defer s.Close()
+	it, err := s.NewIter([]byte("row "), []byte("row!"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	rows := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		rows++
+	}
+	return rows
+}
