@@ -152,9 +152,12 @@ func (s *Server) listen(o Options) error {
 		return errors.Join(err, grpcListener.Close())
 	}
 	s.GRPC, s.HTTP = grpcListener.Addr().String(), httpListener.Addr().String()
-	s.front = server.Serve(s.registry, grpcListener, httpListener, server.Config{
+	s.front, err = server.Serve(s.registry, grpcListener, httpListener, server.Config{
 		Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics, Memory: memory.NewBudget(memory.Divide(o.Memory).Requests), Collectors: []prometheus.Collector{engineMetrics(s.store)},
 	})
+	if err != nil {
+		return errors.Join(err, grpcListener.Close(), httpListener.Close())
+	}
 	s.Metrics = s.front.Metrics()
 	return nil
 }

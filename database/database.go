@@ -28,6 +28,8 @@ type Database struct {
 	name     string
 	space    mvcc.Space
 	created  time.Time
+	// operation is the name of the long-running operation that made the database, "" if none did.
+	operation string
 
 	rows *mvcc.Versions
 	txns *txn.Manager
@@ -49,11 +51,12 @@ type databaseRecord struct {
 	Name           string
 	Space          mvcc.Space
 	Created        time.Time
+	Operation      string `json:",omitempty"`
 	DropProtection bool
 }
 
 func (d *Database) record() databaseRecord {
-	return databaseRecord{Name: d.name, Space: d.space, Created: d.created, DropProtection: d.protected.Load()}
+	return databaseRecord{Name: d.name, Space: d.space, Created: d.created, Operation: d.operation, DropProtection: d.protected.Load()}
 }
 
 // firstCatalog is the schema that a database is created with. There are no rows to fill or validate.
@@ -99,7 +102,7 @@ func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catal
 	}
 	d := r.attach(databaseRecord{Name: name, Space: space, Created: created.Time()})
 	first := newVersion(d, c, 0)
-	if err := d.storeVersion(first); err != nil {
+	if err := d.storeVersion(first, nil); err != nil {
 		return nil, err
 	}
 	d.versions.Store(&[]*version{first})
@@ -145,12 +148,13 @@ func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 
 func (r *Registry) attach(rec databaseRecord) *Database {
 	d := &Database{
-		registry: r,
-		name:     rec.Name,
-		space:    rec.Space,
-		created:  rec.Created,
-		rows:     r.versions.In(rec.Space),
-		changing: make(chan struct{}, 1),
+		registry:  r,
+		name:      rec.Name,
+		space:     rec.Space,
+		created:   rec.Created,
+		operation: rec.Operation,
+		rows:      r.versions.In(rec.Space),
+		changing:  make(chan struct{}, 1),
 	}
 	d.protected.Store(rec.DropProtection)
 	d.statistics = d.newStatistics()
@@ -187,6 +191,9 @@ func (d *Database) Name() string { return d.name }
 
 // Created is when the database was created.
 func (d *Database) Created() time.Time { return d.created }
+
+// MadeBy says whether a long-running operation has made the database.
+func (d *Database) MadeBy(operation string) bool { return d.operation == operation }
 
 // Dropped says that the database is gone; a handle of it may live on.
 func (d *Database) Dropped() bool { return d.dropped.Load() }

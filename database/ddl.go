@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -28,34 +30,64 @@ type Progress struct {
 	Commit    time.Time // when it took effect
 }
 
-// UpdateSchema runs DDL statements in order and stops at the first failure;
-// those before it stay. progress, if not nil, is told of each that took effect, and while existing rows are filled or validated. One
-// change runs at a time: others wait.
-func (d *Database) UpdateSchema(ctx context.Context, statements []string, progress func(Progress)) error {
+// A SchemaOperation is a long-running operation that runs DDL statements, perhaps in several processes, one after the other.
+type SchemaOperation struct {
+	Name    string // under which each statement that took effect is recorded with its effect, see Registry.Applied; "" records none
+	Applied int    // how many statements have taken effect before
+	// Progress, if not nil, is told of each statement that took effect, and while existing rows are filled or validated.
+	Progress func(Progress)
+}
+
+// UpdateSchema runs DDL statements in order and stops at the first failure; those before it stay. op is the operation that does it,
+// nil if none. One change runs at a time: others wait.
+func (d *Database) UpdateSchema(ctx context.Context, statements []string, op *SchemaOperation) error {
+	if op == nil {
+		op = new(SchemaOperation)
+	}
 	return d.whileOpen(ctx, func(ctx context.Context) (err error) {
 		if err := d.lockSchema(ctx); err != nil {
 			return err
 		}
 		defer d.unlockSchema()
-		d.registry.account.Task(taskSchemaChange).Do(ctx, func(ctx context.Context) { err = d.changeAll(ctx, statements, progress) })
+		d.registry.account.Task(taskSchemaChange).Do(ctx, func(ctx context.Context) { err = d.changeAll(ctx, statements, op) })
 		return err
 	})
 }
 
-func (d *Database) changeAll(ctx context.Context, statements []string, progress func(Progress)) error {
-	for i, s := range statements {
-		report := func(p Progress) {
-			if p.Statement = i; progress != nil {
-				progress(p)
-			}
+func (d *Database) changeAll(ctx context.Context, statements []string, op *SchemaOperation) error {
+	for i, text := range statements {
+		if i < op.Applied {
+			continue
 		}
-		at, err := d.change(ctx, s, func(percent int) { report(Progress{Percent: percent}) })
+		s := statement{text: text, number: i, operation: op}
+		at, err := d.change(ctx, s)
 		if err != nil {
 			return err
 		}
-		report(Progress{Percent: 100, Commit: at.Time()})
+		s.report(Progress{Percent: 100, Commit: at.Time()})
 	}
 	return nil
+}
+
+// statement is a DDL statement that runs.
+type statement struct {
+	text      string
+	number    int // among those of its operation
+	operation *SchemaOperation
+}
+
+func (s *statement) report(p Progress) {
+	if p.Statement = s.number; s.operation.Progress != nil {
+		s.operation.Progress(p)
+	}
+}
+
+// applied records in a batch that the statement takes effect.
+func (s *statement) applied(b kv.Batch, at mvcc.Timestamp) error {
+	if s.operation.Name == "" {
+		return nil
+	}
+	return meta.Put(b, appliedKey(s.operation.Name, s.number), appliedRecord{at})
 }
 
 func (d *Database) lockSchema(ctx context.Context) error {
@@ -79,23 +111,23 @@ func (d *Database) tryLockSchema() bool {
 
 func (d *Database) unlockSchema() { <-d.changing }
 
-// change runs one statement. percent is told how far it has come.
-func (d *Database) change(ctx context.Context, statement string, percent func(int)) (mvcc.Timestamp, error) {
+// change runs one statement.
+func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, error) {
 	old := d.Catalog()
-	next, what, err := old.Apply(statement, compiler{d.registry.cfg.Clock})
+	next, what, err := old.Apply(s.text, compiler{d.registry.cfg.Clock})
 	if err != nil {
 		return 0, err
 	}
 	if what.Nothing {
-		return d.registry.oracle.Now(), nil
+		return d.passOver(s)
 	}
 	garbage := droppedSpans(what)
 	if !what.OfRows() {
-		return d.publish(ctx, publication{catalog: next, garbage: garbage})
+		return d.publish(ctx, publication{catalog: next, garbage: garbage, statement: &s})
 	}
-	at, err := d.changeRows(ctx, old, next, what, percent)
+	at, err := d.changeRows(ctx, old, next, what, &s)
 	if err == nil && !what.OfColumns() {
-		err = d.settle(garbage)
+		err = d.settle(garbage, &s)
 	}
 	if err != nil {
 		err = d.undo(ctx, old, err)
@@ -104,6 +136,20 @@ func (d *Database) change(ctx context.Context, statement string, percent func(in
 		d.log().Error("forget back-fills", slog.Any("error", err))
 	}
 	return at, err
+}
+
+// passOver records that a statement took effect that had nothing to do.
+func (d *Database) passOver(s statement) (mvcc.Timestamp, error) {
+	at := d.registry.oracle.Now()
+	if s.operation.Name == "" {
+		return at, nil
+	}
+	b := d.registry.store.NewBatch()
+	defer b.Close()
+	if err := s.applied(b, at); err != nil {
+		return 0, err
+	}
+	return at, b.Commit()
 }
 
 // changeRows makes next, which Apply has made of old, the newest catalog, with all that existing rows need for it. That is done between
@@ -115,7 +161,7 @@ func (d *Database) change(ctx context.Context, statement string, percent func(in
 //  3. Existing rows are checked to obey new conditions. A change of columns is published only then.
 //
 // Until all is done the versions are tentative: if a row cannot obey, or the server goes down, the old catalog is published again.
-func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, what *schema.Change, percent func(int)) (mvcc.Timestamp, error) {
+func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, what *schema.Change, s *statement) (mvcc.Timestamp, error) {
 	serving := next
 	switch {
 	case what.OfColumns():
@@ -127,6 +173,7 @@ func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, wh
 	if err != nil {
 		return 0, err
 	}
+	percent := func(p int) { s.report(Progress{Percent: p}) }
 	progress := &rowsProgress{db: d, percent: percent, jobs: len(what.Columns) + len(what.Indexes) + len(what.Validations)}
 	if what.Fills() {
 		if err := d.backfill(ctx, what, progress); err != nil {
@@ -140,17 +187,17 @@ func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, wh
 		return 0, err
 	}
 	if what.OfColumns() {
-		return d.publish(ctx, publication{catalog: next})
+		return d.publish(ctx, publication{catalog: next, statement: s})
 	}
 	return at, nil
 }
 
 // settle records, durably, that the newest version is complete. Only now is what it dropped garbage.
-func (d *Database) settle(garbage []table.Span) error {
+func (d *Database) settle(garbage []table.Span, s *statement) error {
 	v := d.newest()
 	v.garbage = garbage
 	v.tentative.Store(false)
-	return d.storeVersion(v)
+	return d.storeVersion(v, s)
 }
 
 // undo publishes the old catalog again, after a change that failed or was cancelled.
@@ -215,6 +262,7 @@ type publication struct {
 	catalog   *schema.Catalog // of any version: it gets the next one
 	garbage   []table.Span    // that only the catalogs before it name
 	tentative bool            // it is taken back if the server goes down
+	statement *statement      // that takes effect with it; nil if none does
 }
 
 // publish makes a catalog the newest, durably, at a moment at which no transaction commits.
@@ -225,7 +273,7 @@ func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, 
 		v := newVersion(d, catalog, ts)
 		v.garbage = p.garbage
 		v.tentative.Store(p.tentative)
-		if err := d.storeVersion(v); err != nil {
+		if err := d.storeVersion(v, p.statement); err != nil {
 			return err
 		}
 		list := append(append([]*version(nil), *d.versions.Load()...), v)

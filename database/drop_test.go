@@ -29,13 +29,13 @@ func TestDropEndsSchemaChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	dropped := make(chan error, 1)
-	err := a.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)"}, func(Progress) {
+	err := a.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)"}, &SchemaOperation{Progress: func(Progress) {
 		if a.db.Dropped() {
 			return
 		}
 		go func() { dropped <- a.DropDatabase(context.Background(), testName) }()
 		<-a.db.background.ctx.Done()
-	})
+	}})
 	wantCode(t, err, codes.NotFound)
 	if err := <-dropped; err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestDropEndsSchemaChange(t *testing.T) {
 func TestCollectionBesideSchemaChange(t *testing.T) {
 	a := filled(t, 1)
 	collected := false
-	err := a.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)"}, func(p Progress) {
+	err := a.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)"}, &SchemaOperation{Progress: func(p Progress) {
 		if p.Percent == 100 || collected {
 			return
 		}
@@ -57,7 +57,7 @@ func TestCollectionBesideSchemaChange(t *testing.T) {
 			t.Error(err)
 		}
 		collected = a.db.rows.Horizon() > before
-	})
+	}})
 	if err != nil || !collected {
 		t.Errorf("collected: %v, %v", collected, err)
 	}

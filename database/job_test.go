@@ -48,12 +48,12 @@ func TestSchemaChangeProgress(t *testing.T) {
 	}
 	b = b.reopen() // what was in memory is in files then, and has sizes
 	var seen []int
-	err := b.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)", "DROP INDEX ByV"}, func(p Progress) {
+	err := b.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)", "DROP INDEX ByV"}, &SchemaOperation{Progress: func(p Progress) {
 		if p.Percent == 100 != !p.Commit.IsZero() {
 			t.Errorf("%+v", p)
 		}
 		seen = append(seen, 100*p.Statement+p.Percent)
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,26 +6,59 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
 // operationLife is how long an operation that has ended can be asked for, as on the service:
 // https://cloud.google.com/spanner/docs/manage-and-observe-long-running-operations.
 const operationLife = 7 * 24 * time.Hour
 
-// Operation is a long-running operation that has ended. It is kept for clients that ask for it,
-// also after a restart, until it is old or its instance or database is dropped.
+// Operation is a long-running operation. It is stored when it begins, so that another process can go on with it, and again when it
+// ends. Then it is kept for clients that ask for it until it is old. It goes with its instance or database.
 type Operation struct {
-	Name  string // <resource>/operations/<id>
-	Ended time.Time
-	Proto []byte // as the server answers it
+	Name    string // <resource>/operations/<id>
+	Request []byte // that began it, if another process is to go on with it
+	Started time.Time
+	Ended   time.Time // zero while it runs
+	Proto   []byte    // as the server answers it; while it runs, as it was when it began
 }
 
-// PutOperation keeps an operation, durably.
+// PutOperation stores an operation, durably. The statements of one that has ended are no longer needed.
 func (r *Registry) PutOperation(o Operation) error {
-	if err := meta.Store(r.store, meta.Key(meta.Operation, o.Name), o); err != nil {
+	b := r.store.NewBatch()
+	defer b.Close()
+	if err := meta.Put(b, meta.Key(meta.Operation, o.Name), o); err != nil {
+		return err
+	}
+	if !o.Ended.IsZero() {
+		if err := b.DeleteRange(meta.Range(meta.Applied + o.Name + "/")); err != nil {
+			return err
+		}
+	}
+	if err := b.Commit(); err != nil {
 		return fmt.Errorf("store operation: %w", err)
 	}
 	return nil
+}
+
+// appliedRecord is a DDL statement of an operation, as stored with what it changed.
+type appliedRecord struct{ At mvcc.Timestamp }
+
+func appliedKey(operation string, number int) []byte {
+	return meta.Key(meta.Applied, operation, fmt.Sprintf("/%06d", number))
+}
+
+// Applied are the times at which the statements of a running operation took effect, as far as it has come.
+func (r *Registry) Applied(operation string) (list []time.Time, err error) {
+	err = meta.Each(r.store, meta.Applied+operation+"/", func(_ string, data []byte) error {
+		var s appliedRecord
+		if err := json.Unmarshal(data, &s); err != nil {
+			return fmt.Errorf("read statement of operation: %w", err)
+		}
+		list = append(list, s.At.Time())
+		return nil
+	})
+	return list, err
 }
 
 // Operation finds an operation that is kept; nil if there is none of that name.
@@ -74,6 +107,9 @@ func (r *Registry) ForgetOperations(names ...string) error {
 		if err := b.Delete(meta.Key(meta.Operation, name)); err != nil {
 			return err
 		}
+		if err := b.DeleteRange(meta.Range(meta.Applied + name + "/")); err != nil {
+			return err
+		}
 	}
 	if err := b.Commit(); err != nil {
 		return fmt.Errorf("forget operations: %w", err)
@@ -89,7 +125,7 @@ func (r *Registry) sweepOperations() error {
 	}
 	var old []string
 	for _, o := range list {
-		if r.cfg.Clock().Sub(o.Ended) > operationLife {
+		if !o.Ended.IsZero() && r.cfg.Clock().Sub(o.Ended) > operationLife {
 			old = append(old, o.Name)
 		}
 	}

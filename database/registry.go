@@ -23,9 +23,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// maxDatabasesPerInstance is the service's quota: https://cloud.google.com/spanner/quotas#instance_limits.
-const maxDatabasesPerInstance = 100
-
 // Config is what a Registry needs from outside.
 type Config struct {
 	Clock func() time.Time
@@ -47,6 +44,7 @@ type Registry struct {
 
 	mu        sync.Mutex
 	instances map[string]*Instance
+	creating  map[string]bool // names of databases that are being made, see Creation
 	nextSpace mvcc.Space
 	databases atomic.Pointer[map[string]*Database] // by name; replaced, never changed
 	running   context.Context                      // until Close
@@ -71,6 +69,7 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 		cfg:       cfg,
 		account:   cpu.NewAccount(),
 		instances: map[string]*Instance{},
+		creating:  map[string]bool{},
 		nextSpace: 1,
 		deleting:  make(chan struct{}, 1),
 	}
@@ -199,36 +198,6 @@ func (r *Registry) databasesOf(instance string) []*Database {
 	return list
 }
 
-// CreateDatabase makes a database with the schema that statements make. If one fails there is no database.
-func (r *Registry) CreateDatabase(ctx context.Context, name string, statements []string) (*Database, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	instance, _, _ := strings.Cut(name, "/databases/")
-	if _, err := r.instance(instance); err != nil {
-		return nil, err
-	}
-	if (*r.databases.Load())[name] != nil {
-		return nil, usererror.DatabaseExists(name)
-	}
-	if len(r.databasesOf(instance)) >= maxDatabasesPerInstance {
-		return nil, usererror.TooManyDatabases(instance, maxDatabasesPerInstance)
-	}
-	first, err := r.firstCatalog(ctx, name, statements)
-	if err != nil {
-		return nil, err
-	}
-	d, err := r.newDatabase(ctx, name, first)
-	if err != nil {
-		return nil, err
-	}
-	if err := meta.Store(r.store, meta.Key(meta.Database, name), d.record()); err != nil {
-		return nil, fmt.Errorf("store database: %w", err)
-	}
-	d.begin(r.running)
-	r.publish(func(m map[string]*Database) { m[name] = d })
-	return d, nil
-}
-
 // DropDatabase removes a database with everything in it.
 func (r *Registry) DropDatabase(ctx context.Context, name string) error {
 	r.mu.Lock()
@@ -251,8 +220,10 @@ func (r *Registry) drop(d *Database) error {
 	if err := b.Delete(meta.Key(meta.Database, d.name)); err != nil {
 		return err
 	}
-	if err := b.DeleteRange(meta.Range(meta.Operation + d.name + "/")); err != nil {
-		return err
+	for _, kind := range []string{meta.Operation, meta.Applied} {
+		if err := b.DeleteRange(meta.Range(kind + d.name + "/")); err != nil {
+			return err
+		}
 	}
 	if err := b.DeleteRange(meta.Range(meta.OfSpace(meta.Schema, d.space))); err != nil {
 		return err

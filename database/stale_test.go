@@ -60,11 +60,11 @@ func (p *past) run(d *datadriven.TestData) (out string, err error) {
 		p.db, err = p.CreateDatabase(ctx, testName, lines(d))
 		return "", err
 	case "ddl":
-		return "", p.db.UpdateSchema(ctx, lines(d), func(done Progress) {
+		return "", p.db.UpdateSchema(ctx, lines(d), &SchemaOperation{Progress: func(done Progress) {
 			if len(d.CmdArgs) > 0 && done.Percent == 100 {
 				p.marks[d.CmdArgs[0].Vals[done.Statement]] = mvcc.TimestampOf(done.Commit)
 			}
-		})
+		}})
 	case "hold":
 		return "", p.hold(d.Input)
 	case "mark":

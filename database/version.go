@@ -102,13 +102,23 @@ func (v *version) close() {
 	}
 }
 
-// storeVersion makes a version durable.
-func (d *Database) storeVersion(v *version) error {
+// storeVersion makes a version durable, and with it that a statement took effect, unless that is nil.
+func (d *Database) storeVersion(v *version, s *statement) error {
 	data, err := v.catalog.Marshal()
 	if err != nil {
 		return fmt.Errorf("encode catalog: %w", err)
 	}
-	return meta.Store(d.registry.store, d.versionKey(v), schemaRecord{At: v.at, Catalog: data, Garbage: v.garbage, Tentative: v.tentative.Load()})
+	b := d.registry.store.NewBatch()
+	defer b.Close()
+	if err := meta.Put(b, d.versionKey(v), schemaRecord{At: v.at, Catalog: data, Garbage: v.garbage, Tentative: v.tentative.Load()}); err != nil {
+		return err
+	}
+	if s != nil {
+		if err := s.applied(b, v.at); err != nil {
+			return err
+		}
+	}
+	return b.Commit()
 }
 
 // versionOf finds the version that a catalog belongs to. It fails if the version was collected while its catalog was in use.

@@ -64,8 +64,8 @@ const (
 	closeGrace = 2 * time.Second
 )
 
-// Serve begins to serve and returns at once.
-func Serve(registry *database.Registry, grpcListener, httpListener net.Listener, cfg Config) *Server {
+// Serve begins to serve and returns at once. It fails if it cannot read what an earlier process has left to do.
+func Serve(registry *database.Registry, grpcListener, httpListener net.Listener, cfg Config) (*Server, error) {
 	if cfg.Random == nil {
 		cfg.Random = rand.Reader
 	}
@@ -75,7 +75,12 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{registry: registry, cfg: cfg, closing: cancel, account: newAccount(registry, cfg)}
 	s.data = newService(registry, cfg)
-	s.admin = admin.New(ctx, registry, cfg.Clock, cfg.Log)
+	var err error
+	if s.admin, err = admin.New(ctx, registry, cfg.Clock, cfg.Log); err != nil {
+		cancel()
+		s.admin.Wait()
+		return nil, err
+	}
 
 	registered := prometheus.NewRegistry()
 	registered.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -94,7 +99,7 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 	if !cfg.NoStatistics {
 		s.tasks.Go(func() { s.keepAccount(ctx) })
 	}
-	return s
+	return s, nil
 }
 
 // Close stops serving. Requests may finish within closeGrace; then they are cut off.

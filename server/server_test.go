@@ -130,7 +130,10 @@ func newHarnessWith(t testing.TB, cfg Config, schema []string) *harness {
 		t.Fatal(err)
 	}
 	grpcListener, httpListener := listen(t), listen(t)
-	s := Serve(registry, grpcListener, httpListener, cfg)
+	s, err := Serve(registry, grpcListener, httpListener, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	h := &harness{TB: t, server: s, address: grpcListener.Addr().String(), asked: new(atomic.Int64), rest: "http://" + httpListener.Addr().String()}
 	conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithChainUnaryInterceptor(h.countCall), grpc.WithChainStreamInterceptor(h.countStream))

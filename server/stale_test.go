@@ -58,7 +58,8 @@ func (o *official) start(prepare func(*database.Registry) error) {
 	o.ok(err)
 	o.ok(prepare(registry))
 	listener := listen(o)
-	s := Serve(registry, listener, listen(o), Config{Clock: o.clock.now, Log: log})
+	s, err := Serve(registry, listener, listen(o), Config{Clock: o.clock.now, Log: log})
+	o.ok(err)
 	options := []option.ClientOption{
 		option.WithEndpoint("passthrough:///" + listener.Addr().String()),
 		option.WithoutAuthentication(),

@@ -20,7 +20,8 @@ import (
 //	database/<name>            a database
 //	schema/<space>/<version>   a schema version of the database with that key space
 //	split/<space>/<key>        a split point of a user; its key is a logical key of the space
-//	operation/<name>           a long-running operation that has ended
+//	operation/<name>           a long-running operation
+//	applied/<operation>/<n>    a DDL statement of an operation that runs, which has taken effect; from 0
 //	next-space                 the next key space to give out
 const (
 	Instance   = "instance/"
@@ -28,6 +29,7 @@ const (
 	Schema     = "schema/"
 	SplitPoint = "split/"
 	Operation  = "operation/"
+	Applied    = "applied/"
 	NextSpace  = "next-space"
 )
 

@@ -1,5 +1,5 @@
 // Package admin answers the requests that administer: instances and their configurations (instance.go), databases and their schemas
-// (database.go, ddl.go), split points (splitpoint.go), and the long-running operations that these start (operation.go).
+// (database.go, ddl.go), split points (splitpoint.go), and the long-running operations that these start (operation.go, resume.go).
 //
 // It leaves out backups, IAM, custom configurations and instance partitions: they answer UNIMPLEMENTED.
 //
@@ -22,14 +22,16 @@ type Admin struct {
 	operations *operations
 }
 
-// New makes the services of a registry. Operations end when ctx does.
-func New(ctx context.Context, registry *database.Registry, clock func() time.Time, log *slog.Logger) *Admin {
-	os := &operations{ctx: ctx, kept: registry, clock: clock, log: log}
-	return &Admin{
+// New makes the services of a registry, and resumes the operations that another process left. When ctx ends, those that run
+// are left to the next process.
+func New(ctx context.Context, registry *database.Registry, clock func() time.Time, log *slog.Logger) (*Admin, error) {
+	os := &operations{ctx: ctx, kept: registry, clock: clock, log: log, running: map[string]*operation{}, newest: map[string]*operation{}}
+	a := &Admin{
 		instances:  instances{registry: registry, operations: os},
 		databases:  databases{registry: registry, operations: os, clock: clock},
 		operations: os,
 	}
+	return a, a.resume()
 }
 
 // Services are the tables of methods.
@@ -41,5 +43,5 @@ func (a *Admin) Services() []rpc.Service {
 	}
 }
 
-// Wait waits until all operations have ended. Their context must have ended before.
+// Wait waits until no operation runs. Their context must have ended before.
 func (a *Admin) Wait() { a.operations.tasks.Wait() }

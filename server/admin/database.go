@@ -99,22 +99,34 @@ func (s *databases) createDatabase(ctx context.Context, req *databasepb.CreateDa
 	if err := database.CheckDatabaseName(name); err != nil {
 		return nil, err
 	}
-	if _, err := s.registry.Database(name); err == nil {
-		return nil, usererror.DatabaseExists(name)
-	}
 	for _, stmt := range req.ExtraStatements {
 		if err := schema.CheckSyntax(stmt); err != nil {
 			return nil, err
 		}
 	}
-	metadata := &databasepb.CreateDatabaseMetadata{Database: name}
-	return s.operations.start(ctx, name, "", metadata, func(ctx context.Context, _ *operation) (proto.Message, error) {
-		d, err := s.registry.CreateDatabase(ctx, name, req.ExtraStatements)
+	creation, err := s.registry.BeginDatabase(name)
+	if err != nil {
+		return nil, err
+	}
+	op, err := s.operations.start(ctx, task{
+		resource: name, metadata: &databasepb.CreateDatabaseMetadata{Database: name}, request: req, work: create(creation, req),
+	})
+	if op == nil {
+		creation.End()
+	}
+	return op, err
+}
+
+// create is the work of CreateDatabase.
+func create(c *database.Creation, req *databasepb.CreateDatabaseRequest) work {
+	return func(ctx context.Context, op *operation) (proto.Message, error) {
+		defer c.End()
+		d, err := c.Run(ctx, op.name, req.ExtraStatements)
 		if err != nil {
 			return nil, err
 		}
 		return databaseProto(d), nil
-	})
+	}
 }
 
 func (s *databases) getDatabase(_ context.Context, req *databasepb.GetDatabaseRequest) (*databasepb.Database, error) {
@@ -143,7 +155,7 @@ func (s *databases) updateDatabase(ctx context.Context, req *databasepb.UpdateDa
 		Request:  req,
 		Progress: &databasepb.OperationProgress{StartTime: timestamppb.New(s.clock())},
 	}
-	return s.operations.start(ctx, d.Name(), "", metadata, func(_ context.Context, op *operation) (proto.Message, error) {
+	return s.operations.start(ctx, task{resource: d.Name(), metadata: metadata, work: func(_ context.Context, op *operation) (proto.Message, error) {
 		if err := d.SetDropProtection(req.Database.EnableDropProtection); err != nil {
 			return nil, err
 		}
@@ -152,18 +164,14 @@ func (s *databases) updateDatabase(ctx context.Context, req *databasepb.UpdateDa
 			p.ProgressPercent, p.EndTime = 100, timestamppb.New(s.clock())
 		})
 		return databaseProto(d), nil
-	})
+	}})
 }
 
 func (s *databases) dropDatabase(ctx context.Context, req *databasepb.DropDatabaseRequest) (*emptypb.Empty, error) {
 	if _, err := s.registry.Database(req.Database); err != nil {
 		return nil, err
 	}
-	if err := s.registry.DropDatabase(ctx, req.Database); err != nil {
-		return nil, err
-	}
-	s.operations.forget(req.Database)
-	return &emptypb.Empty{}, nil
+	return &emptypb.Empty{}, s.operations.dropping(req.Database, func() error { return s.registry.DropDatabase(ctx, req.Database) })
 }
 
 // systemRoles are the roles that every database has.

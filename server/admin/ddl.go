@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"regexp"
+	"time"
 
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
@@ -43,16 +44,37 @@ func (s *databases) updateDatabaseDDL(ctx context.Context, req *databasepb.Updat
 	if err := d.CheckSyntax(req.Statements); err != nil {
 		return nil, err
 	}
-	metadata := &databasepb.UpdateDatabaseDdlMetadata{Database: req.Database, Statements: req.Statements}
-	for range req.Statements {
-		metadata.Progress = append(metadata.Progress, &databasepb.OperationProgress{})
-	}
-	metadata.Progress[0].StartTime = timestamppb.New(s.clock())
-	return s.operations.start(ctx, d.Name(), req.OperationId, metadata, func(ctx context.Context, op *operation) (proto.Message, error) {
-		return &emptypb.Empty{}, d.UpdateSchema(ctx, req.Statements, func(p database.Progress) {
-			op.update(func(m proto.Message) { noteProgress(m.(*databasepb.UpdateDatabaseDdlMetadata), p) })
-		})
+	return s.operations.start(ctx, task{
+		resource: d.Name(), id: req.OperationId, metadata: ddlMetadata(req, s.clock(), nil), request: req, work: changeSchema(d, req, 0),
 	})
+}
+
+// changeSchema is the work of UpdateDatabaseDdl, whose first statements have been applied already. The changes of a database are made in
+// the order in which they began.
+func changeSchema(d *database.Database, req *databasepb.UpdateDatabaseDdlRequest, applied int) work {
+	return func(ctx context.Context, op *operation) (proto.Message, error) {
+		if err := op.turn(ctx); err != nil {
+			return nil, err
+		}
+		note := func(p database.Progress) {
+			op.update(func(m proto.Message) { noteProgress(m.(*databasepb.UpdateDatabaseDdlMetadata), p) })
+		}
+		by := &database.SchemaOperation{Name: op.name, Applied: applied, Progress: note}
+		return &emptypb.Empty{}, d.UpdateSchema(ctx, req.Statements, by)
+	}
+}
+
+// ddlMetadata is the metadata of an operation that began at a time and whose first statements were applied at others.
+func ddlMetadata(req *databasepb.UpdateDatabaseDdlRequest, began time.Time, applied []time.Time) *databasepb.UpdateDatabaseDdlMetadata {
+	m := &databasepb.UpdateDatabaseDdlMetadata{Database: req.Database, Statements: req.Statements}
+	for range req.Statements {
+		m.Progress = append(m.Progress, &databasepb.OperationProgress{})
+	}
+	m.Progress[0].StartTime = timestamppb.New(began)
+	for i, at := range applied {
+		noteProgress(m, database.Progress{Statement: i, Percent: 100, Commit: at})
+	}
+	return m
 }
 
 // noteProgress notes how far a statement has come. Once it has taken effect the next one begins.

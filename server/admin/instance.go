@@ -159,7 +159,7 @@ func (s *instances) createInstance(ctx context.Context, req *instancepb.CreateIn
 	}
 	p := instanceProto(created)
 	metadata := &instancepb.CreateInstanceMetadata{Instance: p, StartTime: p.CreateTime, EndTime: p.CreateTime}
-	return s.operations.start(ctx, name, "", metadata, func(context.Context, *operation) (proto.Message, error) { return p, nil })
+	return s.operations.start(ctx, task{resource: name, metadata: metadata, work: func(context.Context, *operation) (proto.Message, error) { return p, nil }})
 }
 
 // setCapacity takes the size of an instance, in nodes or processing units; without one it is a node.
@@ -215,16 +215,12 @@ func (s *instances) updateInstance(ctx context.Context, req *instancepb.UpdateIn
 	}
 	p := instanceProto(updated)
 	metadata := &instancepb.UpdateInstanceMetadata{Instance: p, StartTime: p.UpdateTime, EndTime: p.UpdateTime}
-	return s.operations.start(ctx, p.Name, "", metadata, func(context.Context, *operation) (proto.Message, error) { return p, nil })
+	return s.operations.start(ctx, task{resource: p.Name, metadata: metadata, work: func(context.Context, *operation) (proto.Message, error) { return p, nil }})
 }
 
 func (s *instances) deleteInstance(_ context.Context, req *instancepb.DeleteInstanceRequest) (*emptypb.Empty, error) {
 	if _, err := s.registry.Instance(req.Name); err != nil {
 		return nil, err
 	}
-	if err := s.registry.DeleteInstance(req.Name); err != nil {
-		return nil, err
-	}
-	s.operations.forget(req.Name)
-	return &emptypb.Empty{}, nil
+	return &emptypb.Empty{}, s.operations.dropping(req.Name, func() error { return s.registry.DeleteInstance(req.Name) })
 }

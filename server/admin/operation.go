@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -23,9 +25,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// operations holds the long-running operations of a server that run. Those that have ended are kept in the registry, also over a
-// restart. An operation that runs when the process dies is forgotten: its effects so far stay in the databases, and a client
-// that asks for it is told NOT_FOUND.
+// operations holds the long-running operations of a server. Each is stored in the registry when it begins and when it ends, so that it
+// outlives the process: one that has ended is answered as it was, and one that runs when the process ends is resumed by the
+// next (resume.go).
 type operations struct {
 	ctx   context.Context // of the server
 	kept  *database.Registry
@@ -33,8 +35,11 @@ type operations struct {
 	log   *slog.Logger
 	tasks sync.WaitGroup
 
+	records sync.Mutex // held while records of operations are written or deleted; taken before mu
+
 	mu      sync.Mutex
 	running map[string]*operation // by name
+	newest  map[string]*operation // of those of a resource that run
 	last    int64                 // of the numbers in names
 }
 
@@ -42,62 +47,118 @@ type operations struct {
 type operation struct {
 	name    string // <resource>/operations/<id>
 	started time.Time
+	ctx     context.Context // of its work
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when it has ended
+	before  *operation    // the one of the same resource that began before it, if that ran still
+	passed  chan struct{} // closed when this one and all before it have ended
 
 	mu       sync.Mutex
 	metadata proto.Message
 	ended    *longrunningpb.Operation // with the result; nil until it has ended
 }
 
+// A task is what an operation does.
+type task struct {
+	resource, id string // if id is empty the operation gets one
+	metadata     proto.Message
+	// request is what the next process needs to go on with the operation. It is nil if work does not wait for anything: then it ends
+	// before the client is answered, and needs no resuming.
+	request proto.Message
+	work    work
+}
+
+// work does an operation. It may call operation.update with new metadata, and must return early if its context ends.
+type work func(ctx context.Context, op *operation) (response proto.Message, err error)
+
 // operationPatience is how long a request that starts an operation waits for its end. Most operations end at once, and a reply that says so
 // saves the client from polling.
 const operationPatience = 2 * time.Second
 
-// start runs work as an operation of a resource and waits up to operationPatience for its end. If id is empty the operation gets one.
-// work may call update with new metadata, and must return early if its context ends.
-func (os *operations) start(ctx context.Context, resource, id string, metadata proto.Message, work func(ctx context.Context, op *operation) (proto.Message, error)) (*longrunningpb.Operation, error) {
-	workCtx, cancel := context.WithCancel(os.ctx)
-	op := &operation{started: os.clock(), cancel: cancel, done: make(chan struct{}), metadata: metadata}
-	if err := os.add(op, resource, id); err != nil {
-		cancel()
+// start runs a task as an operation and waits up to operationPatience for its end.
+func (os *operations) start(ctx context.Context, t task) (*longrunningpb.Operation, error) {
+	op := &operation{started: os.clock(), metadata: t.metadata}
+	if err := os.add(op, t); err != nil {
 		return nil, err
 	}
-	os.tasks.Go(func() {
-		defer cancel()
-		os.run(workCtx, op, work)
-	})
-	op.wait(ctx, operationPatience)
+	os.launch(op, t)
+	limit := operationPatience
+	if t.request == nil {
+		limit = math.MaxInt64
+	}
+	op.wait(ctx, limit)
 	return op.proto()
 }
 
-// run does the work and keeps its result. If the work panics, that is the error of this operation alone.
-func (os *operations) run(ctx context.Context, op *operation, work func(context.Context, *operation) (proto.Message, error)) {
+// enlist makes op, whose name is known, one of those that run. The caller holds mu.
+func (os *operations) enlist(op *operation, resource string) {
+	op.ctx, op.cancel = context.WithCancel(os.ctx)
+	op.done, op.passed, op.before = make(chan struct{}), make(chan struct{}), os.newest[resource]
+	os.running[op.name], os.newest[resource] = op, op
+}
+
+// launch runs the task of an operation that was enlisted.
+func (os *operations) launch(op *operation, t task) {
+	os.tasks.Go(func() {
+		defer op.cancel()
+		os.run(op.ctx, op, t)
+		if op.before != nil {
+			<-op.before.passed
+			op.before = nil
+		}
+		close(op.passed)
+		os.mu.Lock()
+		defer os.mu.Unlock()
+		if os.newest[t.resource] == op {
+			delete(os.newest, t.resource)
+		}
+	})
+}
+
+// turn waits until the operations of the same resource that began earlier have ended.
+func (op *operation) turn(ctx context.Context) error {
+	if op.before == nil {
+		return nil
+	}
+	select {
+	case <-op.before.passed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run does the work and keeps its result. If the work panics, that is the error of this operation alone. If it ends because the server
+// does, the operation has not ended: the next process resumes it.
+func (os *operations) run(ctx context.Context, op *operation, t task) {
+	defer close(op.done)
 	response, err := func() (response proto.Message, err error) {
 		defer rpc.Recover(&err)
-		return work(ctx, op)
+		return t.work(ctx, op)
 	}()
 	switch {
-	case err != nil && errors.Is(ctx.Err(), context.Canceled):
+	case err == nil:
+	case os.ctx.Err() != nil && t.request != nil:
+		os.log.Info("operation interrupted; it is resumed after a start", slog.String("operation", op.name))
+		return
+	case errors.Is(ctx.Err(), context.Canceled):
 		os.log.Info("operation cancelled", slog.String("operation", op.name))
-	case err != nil && !status.IsForUser(err):
+	case !status.IsForUser(err):
 		os.log.LogAttrs(ctx, slog.LevelError, "internal error in operation",
 			append([]slog.Attr{slog.String("operation", op.name)}, rpc.ErrorAttributes(err)...)...)
 	}
 	ended, err := op.result(response, err)
 	if err == nil {
-		err = os.keep(op, ended, os.clock())
-	}
-	if err != nil { // clients can still ask for it until the server ends
-		os.log.Error("operation not kept", slog.String("operation", op.name), slog.Any("error", err))
+		err = os.keep(op, ended)
 	}
 	op.mu.Lock()
 	op.ended = ended
 	op.mu.Unlock()
-	close(op.done)
-	if err == nil {
-		os.remove(op)
+	if err != nil { // clients can still ask for it until the server ends
+		os.log.Error("operation not kept", slog.String("operation", op.name), slog.Any("error", err))
+		return
 	}
+	os.remove(op)
 }
 
 // result is the operation with its response or error, once it has ended.
@@ -119,23 +180,50 @@ func (op *operation) result(response proto.Message, failed error) (*longrunningp
 }
 
 // keep stores an operation that has ended, before clients see that it has. An operation that was deleted while it ran stays deleted.
-func (os *operations) keep(op *operation, ended *longrunningpb.Operation, at time.Time) error {
-	os.mu.Lock()
-	deleted := os.running[op.name] != op
-	os.mu.Unlock()
-	if deleted {
-		return nil
-	}
+func (os *operations) keep(op *operation, ended *longrunningpb.Operation) error {
 	data, err := proto.Marshal(ended)
 	if err != nil {
 		return err
 	}
-	return os.kept.PutOperation(database.Operation{Name: op.name, Ended: at, Proto: data})
+	os.records.Lock()
+	defer os.records.Unlock()
+	if !os.runs(op) {
+		return nil
+	}
+	return os.kept.PutOperation(database.Operation{Name: op.name, Started: op.started, Ended: os.clock(), Proto: data})
 }
 
-func (os *operations) add(op *operation, resource, id string) error {
+// runs says whether an operation runs and was not deleted.
+func (os *operations) runs(op *operation) bool {
 	os.mu.Lock()
 	defer os.mu.Unlock()
+	return os.running[op.name] == op
+}
+
+// add names an operation, stores it if it can be resumed, and makes it one of those that run.
+func (os *operations) add(op *operation, t task) error {
+	os.records.Lock()
+	defer os.records.Unlock()
+	if err := os.name(op, t.resource, t.id); err != nil {
+		return err
+	}
+	if t.request != nil {
+		record, err := op.record(t.request)
+		if err != nil {
+			return err
+		}
+		if err := os.kept.PutOperation(record); err != nil {
+			return err
+		}
+	}
+	os.mu.Lock()
+	defer os.mu.Unlock()
+	os.enlist(op, t.resource)
+	return nil
+}
+
+// name gives an operation a name that no other has.
+func (os *operations) name(op *operation, resource, id string) error {
 	auto := id == ""
 	for {
 		if auto {
@@ -143,20 +231,34 @@ func (os *operations) add(op *operation, resource, id string) error {
 			id = "_auto_op_" + strconv.FormatInt(os.last, 10)
 		}
 		op.name = resource + "/operations/" + id
-		ended, err := os.kept.Operation(op.name)
+		_, _, err := os.find(op.name)
 		switch {
+		case usererror.CodeOf(err) == codes.NotFound:
+			return nil
 		case err != nil:
 			return err
-		case ended == nil && os.running[op.name] == nil:
-			if os.running == nil {
-				os.running = map[string]*operation{}
-			}
-			os.running[op.name] = op
-			return nil
 		case !auto:
 			return usererror.OperationExists(op.name)
 		}
 	}
+}
+
+// record is what is stored of an operation that begins.
+func (op *operation) record(request proto.Message) (r database.Operation, err error) {
+	r = database.Operation{Name: op.name, Started: op.started}
+	packed, err := anypb.New(request)
+	if err != nil {
+		return r, err
+	}
+	if r.Request, err = proto.Marshal(packed); err != nil {
+		return r, err
+	}
+	begun, err := op.proto()
+	if err != nil {
+		return r, err
+	}
+	r.Proto, err = proto.Marshal(begun)
+	return r, err
 }
 
 // find finds an operation: op if it runs, or ended if it has ended.
@@ -210,6 +312,9 @@ func (os *operations) under(prefix string) ([]*longrunningpb.Operation, error) {
 		return nil, err
 	}
 	for _, o := range kept {
+		if o.Ended.IsZero() && byName[o.Name] != nil {
+			continue // it was stored when it began
+		}
 		if byName[o.Name], err = unpack(o); err != nil {
 			return nil, err
 		}
@@ -242,11 +347,18 @@ func (os *operations) remove(op *operation) {
 	}
 }
 
-// forget removes the running operations of a resource that was dropped. The registry has removed those that had ended.
-func (os *operations) forget(resource string) {
+// dropping drops a resource with its operations. The registry deletes their records; those that run are cancelled, and leave none.
+func (os *operations) dropping(resource string, drop func() error) error {
+	os.records.Lock()
+	defer os.records.Unlock()
+	if err := drop(); err != nil {
+		return err
+	}
 	for _, op := range os.runningUnder(resource + "/") {
+		op.cancel()
 		os.remove(op)
 	}
+	return nil
 }
 
 // wait waits until the operation has ended, ctx has, or limit has passed.

@@ -26,6 +26,12 @@ const (
 // served is the services on a store, until stop is called.
 func served(t *testing.T, fs vfs.FS, clock func() time.Time) (s *Admin, stop func()) {
 	t.Helper()
+	return servedWith(t, fs, clock, func(*database.Registry) {})
+}
+
+// servedWith is served with something that is done before operations are resumed.
+func servedWith(t *testing.T, fs vfs.FS, clock func() time.Time, before func(*database.Registry)) (s *Admin, stop func()) {
+	t.Helper()
 	store, err := pebble.Open("data", fs)
 	if err != nil {
 		t.Fatal(err)
@@ -35,8 +41,11 @@ func served(t *testing.T, fs vfs.FS, clock func() time.Time) (s *Admin, stop fun
 	if err != nil {
 		t.Fatal(err)
 	}
+	before(registry)
 	ctx, cancel := context.WithCancel(context.Background())
-	s = New(ctx, registry, clock, log)
+	if s, err = New(ctx, registry, clock, log); err != nil {
+		t.Fatal(err)
+	}
 	return s, func() {
 		t.Helper()
 		cancel()
@@ -149,10 +158,11 @@ func TestOperationDeletedWhileItRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // do not wait for its end
 	goOn := make(chan struct{})
-	op, err := s.operations.start(ctx, testDatabase, "long", &databasepb.UpdateDatabaseDdlMetadata{}, func(context.Context, *operation) (proto.Message, error) {
+	metadata, request := &databasepb.UpdateDatabaseDdlMetadata{}, &databasepb.UpdateDatabaseDdlRequest{}
+	op, err := s.operations.start(ctx, task{resource: testDatabase, id: "long", metadata: metadata, request: request, work: func(context.Context, *operation) (proto.Message, error) {
 		<-goOn
 		return &databasepb.Database{}, nil
-	})
+	}})
 	if err != nil || op.Done {
 		t.Fatalf("%v, %v", op, err)
 	}

@@ -40,6 +40,8 @@ func (os *operations) cancelOperation(_ context.Context, req *longrunningpb.Canc
 }
 
 func (os *operations) deleteOperation(_ context.Context, req *longrunningpb.DeleteOperationRequest) (*emptypb.Empty, error) {
+	os.records.Lock()
+	defer os.records.Unlock()
 	op, _, err := os.find(req.Name)
 	if err != nil {
 		return nil, err

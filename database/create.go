@@ -1,0 +1,87 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// maxDatabasesPerInstance is the service's quota: https://cloud.google.com/spanner/quotas#instance_limits.
+const maxDatabasesPerInstance = 100
+
+// A Creation is a database that is being made. Until End no other can be made under its name.
+type Creation struct {
+	registry *Registry
+	name     string
+}
+
+// BeginDatabase begins to make a database. It fails if there is one of that name already, or one is being made.
+func (r *Registry) BeginDatabase(name string) (*Creation, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	instance, _, _ := strings.Cut(name, "/databases/")
+	if _, err := r.instance(instance); err != nil {
+		return nil, err
+	}
+	if (*r.databases.Load())[name] != nil || r.creating[name] {
+		return nil, usererror.DatabaseExists(name)
+	}
+	count := len(r.databasesOf(instance))
+	for other := range r.creating {
+		if strings.HasPrefix(other, instance+"/databases/") {
+			count++
+		}
+	}
+	if count >= maxDatabasesPerInstance {
+		return nil, usererror.TooManyDatabases(instance, maxDatabasesPerInstance)
+	}
+	r.creating[name] = true
+	return &Creation{r, name}, nil
+}
+
+// Run makes the database with the schema that statements make. If one fails there is no database. The database remembers the
+// long-running operation that made it, "" if none did.
+func (c *Creation) Run(ctx context.Context, operation string, statements []string) (*Database, error) {
+	r := c.registry
+	first, err := r.firstCatalog(ctx, c.name, statements) // without the lock: this may take minutes
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	instance, _, _ := strings.Cut(c.name, "/databases/")
+	if _, err := r.instance(instance); err != nil { // it was deleted meanwhile
+		return nil, err
+	}
+	d, err := r.newDatabase(ctx, c.name, first)
+	if err != nil {
+		return nil, err
+	}
+	d.operation = operation
+	if err := meta.Store(r.store, meta.Key(meta.Database, c.name), d.record()); err != nil {
+		return nil, fmt.Errorf("store database: %w", err)
+	}
+	d.begin(r.running)
+	r.publish(func(m map[string]*Database) { m[c.name] = d })
+	return d, nil
+}
+
+// End lets others use the name, unless the database was made.
+func (c *Creation) End() {
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	delete(c.registry.creating, c.name)
+}
+
+// CreateDatabase makes a database with the schema that statements make. If one fails there is no database.
+func (r *Registry) CreateDatabase(ctx context.Context, name string, statements []string) (*Database, error) {
+	c, err := r.BeginDatabase(name)
+	if err != nil {
+		return nil, err
+	}
+	defer c.End()
+	return c.Run(ctx, "", statements)
+}

@@ -1,0 +1,109 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/crowfoot-db/crowfoot/database"
+)
+
+// resume goes on with the operations that ran when the last process ended, in the order in which they began: with a schema change at the
+// statement where it was, with the creation of a database from its beginning. What cannot be resumed ends with its error.
+func (a *Admin) resume() error {
+	all, err := a.databases.registry.Operations("")
+	if err != nil {
+		return err
+	}
+	running := slices.DeleteFunc(all, func(o *database.Operation) bool { return !o.Ended.IsZero() })
+	slices.SortFunc(running, func(x, y *database.Operation) int {
+		return cmp.Or(x.Started.Compare(y.Started), cmp.Compare(x.Name, y.Name))
+	})
+	for _, o := range running {
+		t, err := a.again(o)
+		if err != nil {
+			return fmt.Errorf("resume %s: %w", o.Name, err)
+		}
+		a.operations.log.Info("operation resumed", slog.String("operation", o.Name))
+		a.operations.resume(o, t)
+	}
+	return nil
+}
+
+// again is the task of an operation that another process began.
+func (a *Admin) again(o *database.Operation) (task, error) {
+	begun, err := unpack(o)
+	if err != nil {
+		return task{}, err
+	}
+	metadata, err := begun.Metadata.UnmarshalNew()
+	if err != nil {
+		return task{}, err
+	}
+	packed := new(anypb.Any)
+	if err := proto.Unmarshal(o.Request, packed); err != nil {
+		return task{}, err
+	}
+	request, err := packed.UnmarshalNew()
+	if err != nil {
+		return task{}, err
+	}
+	t := task{request: request, metadata: metadata}
+	switch req := request.(type) {
+	case *databasepb.CreateDatabaseRequest:
+		t.resource = metadata.(*databasepb.CreateDatabaseMetadata).Database
+		t.work = a.databases.createAgain(t.resource, o.Name, req)
+	case *databasepb.UpdateDatabaseDdlRequest:
+		applied, err := a.databases.registry.Applied(o.Name)
+		if err != nil {
+			return task{}, err
+		}
+		t.resource = req.Database
+		t.metadata = ddlMetadata(req, o.Started, applied)
+		t.work = a.databases.changeAgain(req, len(applied))
+	default:
+		return task{}, fmt.Errorf("a %T cannot be resumed", req)
+	}
+	return t, nil
+}
+
+// createAgain goes on with CreateDatabase. The operation may have made the database before the process ended.
+func (s *databases) createAgain(name, by string, req *databasepb.CreateDatabaseRequest) work {
+	if d, err := s.registry.Database(name); err == nil && d.MadeBy(by) {
+		return func(context.Context, *operation) (proto.Message, error) { return databaseProto(d), nil }
+	}
+	c, err := s.registry.BeginDatabase(name)
+	if err != nil {
+		return failing(err)
+	}
+	return create(c, req)
+}
+
+// changeAgain goes on with UpdateDatabaseDdl.
+func (s *databases) changeAgain(req *databasepb.UpdateDatabaseDdlRequest, applied int) work {
+	d, err := s.registry.Database(req.Database)
+	if err != nil {
+		return failing(err)
+	}
+	return changeSchema(d, req, applied)
+}
+
+// failing is work that fails.
+func failing(err error) work {
+	return func(context.Context, *operation) (proto.Message, error) { return nil, err }
+}
+
+// resume runs the task of an operation that another process began.
+func (os *operations) resume(o *database.Operation, t task) {
+	op := &operation{name: o.Name, started: o.Started, metadata: t.metadata}
+	os.mu.Lock()
+	os.enlist(op, t.resource)
+	os.mu.Unlock()
+	os.launch(op, t)
+}

@@ -1,0 +1,347 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// A client is one that waits for the operations that it starts.
+type client struct {
+	*testing.T
+	*Admin
+}
+
+func (c client) create(database string, statements ...string) (*longrunningpb.Operation, error) {
+	return c.databases.createDatabase(c.Context(), &databasepb.CreateDatabaseRequest{
+		Parent: testInstance, CreateStatement: "CREATE DATABASE " + database, ExtraStatements: statements,
+	})
+}
+
+func (c client) change(id string, statements ...string) (*longrunningpb.Operation, error) {
+	return c.databases.updateDatabaseDDL(c.Context(), &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase, OperationId: id, Statements: statements})
+}
+
+// ended waits for the end of an operation.
+func (c client) ended(name string) (*longrunningpb.Operation, error) {
+	return c.operations.waitOperation(c.Context(), &longrunningpb.WaitOperationRequest{Name: name})
+}
+
+// succeeds waits for an operation that must succeed.
+func (c client) succeeds(name string) *longrunningpb.Operation {
+	c.Helper()
+	op, err := c.ended(name)
+	if err != nil || !op.Done || op.GetError() != nil {
+		c.Fatalf("%s: %v, %v", name, op, err)
+	}
+	return op
+}
+
+func (c client) ddl() []string {
+	c.Helper()
+	reply, err := c.databases.getDatabaseDDL(c.Context(), &databasepb.GetDatabaseDdlRequest{Database: testDatabase})
+	if err != nil {
+		c.Fatal(err)
+	}
+	return reply.Statements
+}
+
+func (c client) instance() {
+	c.Helper()
+	if _, err := c.databases.registry.CreateInstance(database.Instance{Name: testInstance}); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// lockRow inserts a row into T and holds its lock, so that an index on T cannot be filled until the transaction ends.
+func (c client) lockRow() *txn.Tx {
+	c.Helper()
+	d, err := c.databases.registry.Database(testDatabase)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return lockRow(c.T, d)
+}
+
+func lockRow(t *testing.T, d *database.Database) *txn.Tx {
+	t.Helper()
+	tx := d.Transactions().Begin(txn.Options{})
+	of := d.Catalog().Table("T")
+	m := table.Mutation{Op: table.InsertOrUpdate, Table: of, Columns: of.Columns[:1], Rows: [][]value.Value{{value.OfInt64(1)}}}
+	if _, err := table.Apply(t.Context(), tx.Request(), new(table.Descriptors), []table.Mutation{m}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return tx
+}
+
+// insertRow commits the row that lockRow locks.
+func (c client) insertRow() {
+	c.Helper()
+	if _, err := c.lockRow().Commit(c.Context(), nil, txn.CommitOptions{}); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// script are the statements of an operation: the second goes over existing rows.
+var script = []string{"CREATE TABLE A (K INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON T(V)", "CREATE TABLE B (K INT64) PRIMARY KEY (K)"}
+
+// TestCrashAtEverySync: wherever the process dies, the next one answers for each operation whose name a client has, and the operation comes to
+// its end. A client that sends its requests again does not meet half of them.
+func TestCrashAtEverySync(t *testing.T) {
+	const base = "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"
+	mem := vfs.NewCrashableMem()
+	var mu sync.Mutex
+	var crashed []*vfs.MemFS
+	armed := false
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if armed && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo) {
+			crashed = append(crashed, mem.CrashClone(vfs.CrashCloneCfg{}))
+		}
+		return nil
+	}))
+	crash := func(on bool) { mu.Lock(); armed = on; mu.Unlock() }
+
+	admin, stop := served(t, fs, time.Now)
+	c := client{t, admin}
+	c.instance()
+	crash(true)
+	op, err := c.create("db", base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.succeeds(op.Name)
+	c.insertRow()
+	if op, err = c.change("change", script...); err != nil {
+		t.Fatal(err)
+	}
+	c.succeeds(op.Name)
+	want := c.ddl()
+	crash(false)
+	stop()
+
+	if len(crashed) < 8 {
+		t.Fatalf("only %d syncs", len(crashed))
+	}
+	for i, fs := range crashed {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			admin, stop := served(t, fs, time.Now)
+			defer stop()
+			c := client{t, admin}
+			began, err := admin.operations.under(testDatabase + "/operations/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, op := range began {
+				c.succeeds(op.Name)
+			}
+			if _, err := c.create("db", base); err != nil && usererror.CodeOf(err) != codes.AlreadyExists {
+				t.Fatal(err)
+			}
+			_, err = c.change("change", script...)
+			resumed := len(began) == 2 || len(began) == 1 && began[0].Name == testDatabase+"/operations/change"
+			if again := usererror.CodeOf(err) == codes.AlreadyExists; again != resumed {
+				t.Errorf("sent again: %v, after a start with %v", err, began)
+			}
+			op := c.succeeds(testDatabase + "/operations/change")
+			checkMetadata(t, op, len(script))
+			if got := c.ddl(); !slices.Equal(got, want) {
+				t.Errorf("schema %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// checkMetadata checks what UpdateDatabaseDdl says of so many statements that have taken effect.
+func checkMetadata(t *testing.T, op *longrunningpb.Operation, applied int) {
+	t.Helper()
+	m := new(databasepb.UpdateDatabaseDdlMetadata)
+	if err := op.Metadata.UnmarshalTo(m); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.CommitTimestamps) != applied || len(m.Progress) != len(m.Statements) || m.Throttled {
+		t.Fatalf("metadata %v", m)
+	}
+	var last time.Time
+	for i, at := range m.CommitTimestamps {
+		p := m.Progress[i]
+		if !at.AsTime().After(last) || p.ProgressPercent != 100 || !p.EndTime.AsTime().Equal(at.AsTime()) || p.StartTime == nil {
+			t.Errorf("statement %d: %v in %v", i, p, m.CommitTimestamps)
+		}
+		last = at.AsTime()
+	}
+	if applied < len(m.Progress) && (m.Progress[applied].StartTime == nil || m.Progress[applied].EndTime != nil) {
+		t.Errorf("the statement under way: %v", m.Progress[applied])
+	}
+}
+
+// interrupted is a store whose process has ended while the second statement of the operation "change" was under way and the operation
+// "next" waited for its end.
+func interrupted(t *testing.T) vfs.FS {
+	t.Helper()
+	fs := vfs.NewMem()
+	admin, stop := served(t, fs, time.Now)
+	c := client{t, admin}
+	c.instance()
+	if _, err := c.create("db", "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"); err != nil {
+		t.Fatal(err)
+	}
+	c.insertRow()
+	c.lockRow()
+	c.begin("change", script...)
+	c.begin("next", "DROP INDEX ByV", "CREATE INDEX Later ON T(V)")
+	for c.applied("change") != 1 {
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	return fs
+}
+
+// begin is change that does not wait for the end.
+func (c client) begin(id string, statements ...string) {
+	c.Helper()
+	ctx, cancel := context.WithCancel(c.Context())
+	cancel()
+	req := &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase, OperationId: id, Statements: statements}
+	if op, err := c.databases.updateDatabaseDDL(ctx, req); err != nil || op.Done {
+		c.Fatal(op, err)
+	}
+}
+
+// applied is how many statements of an operation of the database have taken effect.
+func (c client) applied(id string) int {
+	c.Helper()
+	op, err := c.operations.get(testDatabase + "/operations/" + id)
+	m := new(databasepb.UpdateDatabaseDdlMetadata)
+	if err != nil || op.Metadata.UnmarshalTo(m) != nil {
+		c.Fatal(op, err)
+	}
+	return len(m.CommitTimestamps)
+}
+
+// TestResume: after a start the operations that ran come to their ends, in their order.
+func TestResume(t *testing.T) {
+	admin, stop := served(t, interrupted(t), time.Now)
+	defer stop()
+	c := client{t, admin}
+	_, err := c.change("change", script...)
+	wantCode(t, err, codes.AlreadyExists)
+	again, err := c.change("", script[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err = c.ended(again.Name); err != nil || again.GetError().GetCode() != int32(codes.FailedPrecondition) {
+		t.Errorf("sent again: %v, %v", again, err) // Duplicate name in schema
+	}
+	checkMetadata(t, c.succeeds(testDatabase+"/operations/change"), 3)
+	checkMetadata(t, c.succeeds(testDatabase+"/operations/next"), 2)
+	if list := c.ddl(); len(list) != 4 || !slices.Contains(list, "CREATE INDEX Later ON T(V)") {
+		t.Errorf("the schema is %q", list)
+	}
+}
+
+// TestCancelResumed: an operation that was resumed can be cancelled. What it had applied before stays.
+func TestCancelResumed(t *testing.T) {
+	admin, stop := servedWith(t, interrupted(t), time.Now, func(r *database.Registry) {
+		d, err := r.Database(testDatabase)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lockRow(t, d)
+	})
+	defer stop()
+	c := client{t, admin}
+	for _, id := range []string{"next", "change"} {
+		name := testDatabase + "/operations/" + id
+		op, err := c.operations.get(name)
+		if err != nil || op.Done {
+			t.Fatalf("%v, %v", op, err)
+		}
+		if _, err := c.operations.cancelOperation(t.Context(), &longrunningpb.CancelOperationRequest{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		if op, err = c.ended(name); err != nil || op.GetError().GetCode() != int32(codes.Canceled) {
+			t.Errorf("%v, %v", op, err)
+		}
+	}
+	if n := c.applied("change"); n != 1 {
+		t.Errorf("%d statements are applied", n)
+	}
+	if list := c.ddl(); len(list) != 2 {
+		t.Errorf("the schema is %q", list)
+	}
+}
+
+// TestDropWhileOperationRuns: the operation ends, and neither a new database of that name nor the next process knows it.
+func TestDropWhileOperationRuns(t *testing.T) {
+	fs := vfs.NewMem()
+	admin, stop := served(t, fs, time.Now)
+	c := client{t, admin}
+	c.instance()
+	if _, err := c.create("db", "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"); err != nil {
+		t.Fatal(err)
+	}
+	c.insertRow()
+	c.lockRow()
+	c.begin("change", script...)
+	for c.applied("change") != 1 {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := c.databases.dropDatabase(t.Context(), &databasepb.DropDatabaseRequest{Database: testDatabase}); err != nil {
+		t.Fatal(err)
+	}
+	none := func() {
+		t.Helper()
+		if _, err := c.operations.get(testDatabase + "/operations/change"); usererror.CodeOf(err) != codes.NotFound {
+			t.Errorf("the operation of a dropped database: %v", err)
+		}
+	}
+	none()
+	if _, err := c.create("db"); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	admin, stop = served(t, fs, time.Now)
+	defer stop()
+	c = client{t, admin}
+	none()
+	if n := admin.operationsOf(t, ""); n != 1 {
+		t.Errorf("%d operations", n)
+	}
+}
+
+// TestNameIsTaken: while a database is made no second one can be, and others can be looked up.
+func TestNameIsTaken(t *testing.T) {
+	admin, stop := served(t, vfs.NewMem(), time.Now)
+	defer stop()
+	c := client{t, admin}
+	c.instance()
+	creation, err := admin.databases.registry.BeginDatabase(testDatabase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.create("db")
+	wantCode(t, err, codes.AlreadyExists)
+	_, err = admin.databases.registry.Database(testDatabase)
+	wantCode(t, err, codes.NotFound)
+	creation.End()
+	if _, err = c.create("db"); err != nil {
+		t.Error(err)
+	}
+}
