@@ -49,6 +49,10 @@ type Options struct {
 	// stores comes on top of it. Servers in one process share nothing: each takes so much.
 	Memory int64
 	Log    *slog.Logger // nil discards
+	// StorageFailed, if it is not nil, is called once if the storage can no longer promise that what it writes is kept: a sync of its log
+	// has failed, say. Every commit that was acknowledged is on disk, and from then on every request gets an error. It may end
+	// the process; it must not call Close, for which the goroutine that calls it may hold locks.
+	StorageFailed func(error)
 }
 
 // Server is a running server.
@@ -99,6 +103,12 @@ func (s *Server) open(o Options) (err error) {
 	if s.store, err = pebble.OpenWithCache(dir, fs, memory.Divide(o.Memory).BlockCache); err != nil {
 		return err
 	}
+	s.store.OnFailure(func(cause error) {
+		o.Log.Error("storage failed", slog.Any("error", cause))
+		if o.StorageFailed != nil {
+			o.StorageFailed(cause)
+		}
+	})
 	s.registry, err = database.Open(s.store, database.Config{Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics})
 	if err != nil {
 		return errors.Join(err, s.store.Close())

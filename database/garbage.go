@@ -128,6 +128,7 @@ func (d *Database) forget(past *outlived) error {
 	defer d.unlockSchema()
 	b := d.rows.NewBatch()
 	defer b.Close()
+	b.KV().UseReserve() // it makes room
 	for _, v := range past.versions {
 		if err := b.KV().Delete(d.versionKey(v)); err != nil {
 			return err

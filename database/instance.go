@@ -119,6 +119,7 @@ func (r *Registry) DeleteInstance(name string) error {
 	}
 	b := r.store.NewBatch()
 	defer b.Close()
+	b.UseReserve()
 	if err := b.Delete(meta.Key(meta.Instance, name)); err != nil {
 		return err
 	}

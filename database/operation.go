@@ -103,6 +103,7 @@ func (r *Registry) ForgetOperations(names ...string) error {
 	}
 	b := r.store.NewBatch()
 	defer b.Close()
+	b.UseReserve()
 	for _, name := range names {
 		if err := b.Delete(meta.Key(meta.Operation, name)); err != nil {
 			return err

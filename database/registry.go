@@ -217,6 +217,7 @@ func (r *Registry) drop(d *Database) error {
 	d.close()
 	b := r.store.NewBatch()
 	defer b.Close()
+	b.UseReserve() // it makes room
 	if err := b.Delete(meta.Key(meta.Database, d.name)); err != nil {
 		return err
 	}
@@ -256,6 +257,7 @@ func (r *Registry) newSpace() (mvcc.Space, error) {
 	space := r.nextSpace
 	b := r.store.NewBatch()
 	defer b.Close()
+	b.UseReserve()
 	if err := b.Put(meta.Key(meta.NextSpace), binary.BigEndian.AppendUint32(nil, uint32(space+1))); err != nil {
 		return 0, err
 	}

@@ -10,6 +10,12 @@
 // Imports of this module: nothing.
 package kv
 
+import "errors"
+
+// ErrRefused is in the chain of the error of a Commit that the store does not let in for the time being: the disk is full, say. Nothing of
+// the batch was written, and later ones may be let in.
+var ErrRefused = errors.New("the store takes no batch")
+
 // Reader reads one consistent state.
 type Reader interface {
 	// NewIter returns an iterator over keys in [lower, upper); it must be closed.
@@ -74,7 +80,11 @@ type Batch interface {
 	DeleteRange(lower, upper []byte) error
 	// Len is the number of bytes collected.
 	Len() int
-	// Commit applies the batch; it returns when the batch is durable. The batch may not be used afterwards.
+	// UseReserve says that the batch is small and must be let in while the disk is nearly full: reads need it, or it makes room, or it
+	// is a record about a database.
+	UseReserve()
+	// Commit applies the batch; it returns when the batch is durable. The batch may not be used afterwards. If
+	// the error is not ErrRefused, it is unknown what was kept, and the store takes no other batch.
 	// Many goroutines may commit at once: engines sync them together.
 	Commit() error
 	// CommitNoSync applies it without waiting for durability: for what can be done again, such as garbage collection.

@@ -79,7 +79,7 @@ func (c *collector) step(from []byte) (next []byte, err error) {
 		return nil, err
 	}
 	defer it.Close()
-	c.b, c.n = store.NewBatch(), 0
+	c.begin()
 	defer func() { _ = c.b.Close() }()
 	ok := it.First()
 	for steps := 0; ok; ok = it.Next() {
@@ -162,8 +162,14 @@ func (c *collector) flush(atLeast int) error {
 		return err
 	}
 	_ = c.b.Close()
-	c.b, c.n = c.versions.store.kv.NewBatch(), 0
+	c.begin()
 	return nil
+}
+
+// begin begins a batch. Deletions make room.
+func (c *collector) begin() {
+	c.b, c.n = c.versions.store.kv.NewBatch(), 0
+	c.b.UseReserve()
 }
 
 // The horizon of a space is a record of its own, so that a longer retention does not, after a restart, bring back
@@ -185,6 +191,7 @@ func (v *Versions) Drop(b kv.Batch) error {
 func (v *Versions) raiseHorizon(to Timestamp) error {
 	b := v.store.kv.NewBatch()
 	defer b.Close()
+	b.UseReserve()
 	if err := b.Put(v.horizonKey(), binary.BigEndian.AppendUint64(nil, uint64(to))); err != nil {
 		return err
 	}

@@ -97,10 +97,13 @@ func (c *Collector) advanceAndLog(context.Context) {
 	}
 }
 
-// Close stores what is open, durably. Nothing may be recorded afterwards.
+// Close stores what is open, durably, unless the store takes no writes. Nothing may be recorded afterwards.
 func (c *Collector) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.cfg.Store.Writable() != nil {
+		return nil
+	}
 	now := c.cfg.Clock()
 	return errors.Join(c.advance(now), c.flush(now, kv.Batch.Commit))
 }

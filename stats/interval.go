@@ -49,13 +49,20 @@ func (r *resolution) around(t time.Time) time.Time {
 	return time.Unix((t.Unix()+length-1)/length*length, 0)
 }
 
+// keptUnstored is how much of what happened is kept in memory, and stored later, while the store takes no writes.
+const keptUnstored = time.Hour
+
 // Advance does what is due: intervals that have ended are stored, longer ones
 // made of them, old ones deleted, and the open minute is flushed. Tables call it
-// when they are read, so that what they show depends on the clock alone.
+// when they are read, so that what they show depends on the clock alone. While the store takes no writes it does nothing.
 func (c *Collector) Advance() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.cfg.Clock()
+	if c.cfg.Store.Writable() != nil {
+		c.forgetUnstored(minuteOf(now.Add(-keptUnstored)))
+		return nil
+	}
 	err := c.advance(now)
 	if now.Sub(c.flushed) >= flushInterval {
 		err = errors.Join(err, c.flush(now, kv.Batch.CommitNoSync))
@@ -118,6 +125,13 @@ func (c *Collector) ended(last int64) []*set {
 	clear(c.aside[len(later):])
 	c.aside = later
 	return list
+}
+
+// forgetUnstored forgets the sets of minutes before first that wait to be stored.
+func (c *Collector) forgetUnstored(first int64) {
+	c.asideMu.Lock()
+	defer c.asideMu.Unlock()
+	c.aside = slices.DeleteFunc(c.aside, func(s *set) bool { return s.minute < first })
 }
 
 // closeMinutes stores sets, merged by minute. What was flushed of them goes in the same batch.

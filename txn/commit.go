@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -189,7 +190,11 @@ func (t *Tx) write(ctx context.Context) (mvcc.Timestamp, error) {
 	if b.KV().Len() < longCommit {
 		defer cpu.Waiting(ctx)()
 	}
-	return f.ts, o.land(f, b.Commit())
+	err = b.Commit()
+	if errors.Is(err, kv.ErrRefused) {
+		return 0, errors.Join(err, o.abandon(f))
+	}
+	return f.ts, o.land(f, err)
 }
 
 // longCommit is from how many bytes on a commit's own work is measured while it is written, although it also waits for the sync. A shorter

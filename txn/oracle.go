@@ -94,7 +94,9 @@ func (o *Oracle) Close() error {
 	}
 	b := o.store.NewBatch()
 	defer b.Close()
-	if err := errors.Join(b.DeleteRange(boundKey(0), boundKey(-1)), b.Put(boundKey(o.last), nil), b.Commit()); err != nil {
+	b.UseReserve()
+	err := errors.Join(b.DeleteRange(boundKey(0), boundKey(-1)), b.Put(boundKey(o.last), nil), b.Commit())
+	if err != nil && !errors.Is(err, kv.ErrRefused) {
 		return fmt.Errorf("give back reserved timestamps: %w", err)
 	}
 	return nil
@@ -115,7 +117,8 @@ func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 	if age < freshness || (age < staleAfter && o.inFlight.Load() > 0) {
 		return visible, nil
 	}
-	if err := o.CloseAt(ctx, now); err != nil {
+	// A full disk takes no newer timestamp. It takes no commit either, so nothing newer was acknowledged.
+	if err := o.CloseAt(ctx, now); err != nil && !errors.Is(err, kv.ErrRefused) {
 		return 0, err
 	}
 	return o.Visible(), nil
@@ -204,9 +207,10 @@ func (f *flight) waiter() chan struct{} {
 	return f.wake
 }
 
-// show moves visible forward. mu is held, so it never goes back.
+// show moves visible forward, up to the durable bound: the timestamp of a commit that was abandoned may be above it. mu is held, so
+// visible never goes back.
 func (o *Oracle) show(at mvcc.Timestamp) {
-	if at > o.Visible() {
+	if at = min(at, mvcc.Timestamp(o.durable.Load())); at > o.Visible() {
 		o.visible.Store(int64(at))
 	}
 }
@@ -355,6 +359,7 @@ func (o *Oracle) reserve(at mvcc.Timestamp) error {
 	o.mu.Unlock()
 	b := o.store.NewBatch()
 	defer b.Close()
+	b.UseReserve()
 	if err := errors.Join(putBound(b, bound, durable), b.Commit()); err != nil {
 		return fmt.Errorf("reserve timestamps: %w", err)
 	}
@@ -384,8 +389,12 @@ func (o *Oracle) readBound() (bound mvcc.Timestamp, err error) {
 	bound = mvcc.Timestamp(binary.BigEndian.Uint64(key[len(key)-9:]))
 	b := o.store.NewBatch()
 	defer b.Close()
+	b.UseReserve()
 	if err := b.DeleteRange(lower, boundKey(bound)); err != nil {
 		return 0, err
 	}
-	return bound, b.CommitNoSync()
+	if err := b.CommitNoSync(); err != nil && !errors.Is(err, kv.ErrRefused) { // the next start deletes them
+		return 0, err
+	}
+	return bound, nil
 }

@@ -17,6 +17,7 @@ import (
 const (
 	exitFailure = 1
 	exitUsage   = 2
+	exitStorage = 3 // the storage failed while it served
 )
 
 // usageError is a command line, or an environment variable, that is wrong.

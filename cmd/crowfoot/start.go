@@ -88,6 +88,7 @@ func (s *startSettings) settle(flags *pflag.FlagSet) error {
 		s.options.Memory = memory.Default(memory.Machine())
 	}
 	s.options.NoStatistics = !s.statistics
+	s.options.StorageFailed = endStorageFailed
 	s.options.Log = newLog(s.level, s.asJSON)
 	return nil
 }
@@ -122,6 +123,12 @@ func limitHeap(total int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memory.Divide(total).Heap)
 	}
+}
+
+// endStorageFailed ends the process at once: a server that goes on after the file system has lost what it was given would lose more.
+func endStorageFailed(cause error) {
+	fmt.Fprintf(os.Stderr, "crowfoot: the storage has failed, every acknowledged commit is on disk, start again when it works: %v\n", cause)
+	os.Exit(exitStorage)
 }
 
 // newLog writes to the standard error.

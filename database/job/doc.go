@@ -11,5 +11,5 @@
 //
 // What it leaves out: running several chunks at once, and remembering which jobs there are. Its callers do.
 //
-// Imports of this module: schema, table, txn, usererror.
+// Imports of this module: kv, schema, table, txn, usererror.
 package job

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
@@ -138,6 +139,8 @@ func (r *run) refused(ctx context.Context, c table.Chunk, why error) (again bool
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
+	case errors.Is(why, kv.ErrRefused) || usererror.CodeOf(why) == codes.Internal: // so would smaller ones
+		return false, why
 	case !usererror.IsTooLarge(why) && !(r.Background && errors.As(why, &user)):
 		return false, why
 	case c.Rows > 1:

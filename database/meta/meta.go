@@ -69,6 +69,7 @@ func Put(b kv.Batch, key []byte, record any) error {
 func Store(s kv.Store, key []byte, record any) error {
 	b := s.NewBatch()
 	defer b.Close()
+	b.UseReserve()
 	if err := Put(b, key, record); err != nil {
 		return err
 	}

@@ -185,6 +185,7 @@ func (m *Manager) SweepPoints() error {
 	}
 	b := m.cfg.Store.NewBatch()
 	defer b.Close()
+	b.UseReserve()
 	rest, err := m.deleteDead(b)
 	if err != nil || len(rest) == len(m.points) {
 		return err

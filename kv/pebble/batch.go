@@ -14,8 +14,9 @@ func (s *Store) NewBatch() kv.Batch {
 }
 
 type batch struct {
-	store *Store
-	b     *pebble.Batch
+	store      *Store
+	b          *pebble.Batch
+	useReserve bool
 }
 
 func (b *batch) Put(key, value []byte) error           { return b.b.Set(key, value, nil) }
@@ -23,16 +24,26 @@ func (b *batch) Delete(key []byte) error               { return b.b.Delete(key, 
 func (b *batch) DeleteRange(lower, upper []byte) error { return b.b.DeleteRange(lower, upper, nil) }
 func (b *batch) Len() int                              { return b.b.Len() }
 func (b *batch) Close() error                          { return b.b.Close() }
+func (b *batch) UseReserve()                           { b.useReserve = true }
 func (b *batch) Commit() error                         { return b.commit(pebble.Sync) }
 func (b *batch) CommitNoSync() error                   { return b.commit(pebble.NoSync) }
 
 func (b *batch) commit(how *pebble.WriteOptions) error {
+	s, n := b.store, b.b.Len()
+	if err := s.guard.failure(); err != nil {
+		return err
+	}
+	if err := s.disk.admit(n, b.useReserve); err != nil {
+		return err
+	}
 	err := b.b.Commit(how)
 	// Also after a failure: parts of it may be visible.
-	b.store.writes.Add(1)
-	b.store.idle.clear()
+	s.disk.ended(n)
+	s.writes.Add(1)
+	s.idle.clear()
 	if err != nil {
 		return fmt.Errorf("commit batch: %w", err)
 	}
-	return nil
+	// Only now: Pebble is told that what it could not write was written.
+	return s.guard.failure()
 }

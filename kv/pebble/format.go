@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -60,6 +62,9 @@ func claim(dir string, fs vfs.FS) (*pebble.Lock, found, error) {
 		return nil, found{}, fmt.Errorf("make data directory %s: %w", dir, err)
 	}
 	lock, err := pebble.LockDirectory(dir, fs)
+	if notAllowed(err) {
+		return nil, found{}, errNotAllowed(dir, err)
+	}
 	if err != nil {
 		return nil, found{}, fmt.Errorf("data directory %s is in use by another process (or cannot be locked): %w", dir, err)
 	}
@@ -244,6 +249,17 @@ func makeDir(dir string, fs vfs.FS) error {
 		return err
 	}
 	return syncDir(fs.PathDir(dir), fs)
+}
+
+// notAllowed says that the operating system lets this process not write, or read, a file: by its owner and mode, or because the file system is
+// read-only.
+func notAllowed(err error) bool {
+	return errors.Is(err, iofs.ErrPermission) || errors.Is(err, syscall.EROFS)
+}
+
+func errNotAllowed(dir string, err error) error {
+	return fmt.Errorf("data directory %s must belong to the user who starts the server (this is user %d), on a file system that can be written: %w",
+		dir, os.Getuid(), err)
 }
 
 func syncDir(dir string, fs vfs.FS) error {

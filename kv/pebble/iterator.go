@@ -45,6 +45,9 @@ type pointIterator struct {
 
 // PointIter implements kv.Store.
 func (s *Store) PointIter() (kv.Iterator, error) {
+	if err := s.guard.failure(); err != nil {
+		return nil, err
+	}
 	if it := s.idle.take(s.writes.Load()); it != nil {
 		return it, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"log/slog"
 	"strconv"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -16,7 +15,7 @@ import (
 // Sizes. A server with a million rows of 1 kB should stay within 700 MiB, of
 // which GoogleSQL's analyzer takes about 200, and restart within half a second.
 const (
-	// memTableBytes is also how much log, times the tables not yet flushed, a restart replays.
+	// memTableBytes is also how much log, times the tables not yet flushed, a restart replays. It is less on a small disk.
 	memTableBytes = 16 << 20
 	// memTables may be waiting for a flush before writers wait.
 	memTables = 4
@@ -40,20 +39,21 @@ const (
 // comparerName is stored in the directory: another order of keys needs another name.
 const comparerName = "crowfoot.v1"
 
-// options are Pebble's for a store on fs with a cache of so many bytes, whose compactions and flushes w measures.
-func options(fs vfs.FS, cacheBytes int64, w *work) *pebble.Options {
-	listener := w.listener()
+// options are Pebble's for a store on g, with a cache and tables in memory of so many bytes, whose compactions and flushes w measures.
+func options(fs vfs.FS, cacheBytes int64, memTable uint64, w *work, g *guardedFS) *pebble.Options {
+	m := messages{fail: g.fail}
+	listener := w.listener(g, m)
 	o := &pebble.Options{
 		FS:                          fs,
 		Comparer:                    comparer,
 		Cache:                       pebble.NewCache(cacheBytes),
-		MemTableSize:                memTableBytes,
+		MemTableSize:                memTable,
 		MemTableStopWritesThreshold: memTables,
 		L0CompactionThreshold:       l0Compaction,
 		L0StopWritesThreshold:       l0Stop,
 		LBaseMaxBytes:               lBaseBytes,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
-		Logger:                      logger{},
+		Logger:                      m,
 		EventListener:               &listener,
 	}
 	for i := range o.Levels {
@@ -137,13 +137,3 @@ func (k printedKey) Format(f fmt.State, _ rune) {
 	}
 	_, _ = f.Write(text)
 }
-
-// logger passes on what an operator must know. Pebble calls Fatalf when it can no longer promise
-// durability (a failed sync, say): the process must not go on.
-type logger struct{}
-
-func (logger) Infof(string, ...any) {}
-func (logger) Errorf(format string, args ...any) {
-	slog.Error("storage: " + fmt.Sprintf(format, args...))
-}
-func (logger) Fatalf(format string, args ...any) { panic("storage: " + fmt.Sprintf(format, args...)) }

@@ -13,7 +13,7 @@
 // write-ahead log was synced (see synced.go), so that damage is not taken for the log's end. The file system is passed in:
 // vfs.Default, or a vfs.MemFS for a store in memory or for crash tests.
 //
-// Imports of this module: kv, memory, stats/cpu.
+// Imports of this module: kv, memory, stats/cpu, usererror.
 package pebble
 
 import (
@@ -37,6 +37,8 @@ type Store struct {
 	fs     vfs.FS
 	format kv.Format
 	logs   *logsFS
+	guard  *guardedFS
+	disk   *disk
 
 	// writes counts batches applied; an iterator is worth keeping until it changes.
 	writes atomic.Uint64
@@ -54,18 +56,22 @@ func Open(dir string, fs vfs.FS) (*Store, error) {
 
 // OpenWithCache is Open with a cache of so many bytes of decompressed blocks.
 func OpenWithCache(dir string, fs vfs.FS, cacheBytes int64) (*Store, error) {
-	fs = keepNames(fs)
-	lock, found, err := claim(dir, fs)
+	lock, found, err := claim(dir, keepNames(fs))
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{lock: lock, dir: dir, fs: fs, format: found.format}
-	if err := s.open(found.store, cacheBytes); err != nil {
+	s := &Store{lock: lock, dir: dir, format: found.format}
+	if s.disk, err = openDisk(dir, fs); err == nil {
+		s.guard = guard(dir, fs, s.disk)
+		s.fs = keepNames(s.guard)
+		err = s.open(found.store, cacheBytes)
+	}
+	if err != nil {
 		if s.logs != nil {
 			s.logs.close()
 		}
 		_ = lock.Close()
-		return nil, fmt.Errorf("data directory %s cannot be opened: it is damaged or incomplete; nothing in it was overwritten: %w", dir, err)
+		return nil, s.disk.cannotOpen(err)
 	}
 	return s, nil
 }
@@ -88,17 +94,29 @@ func (s *Store) open(exists bool, cacheBytes int64) (err error) {
 		return err
 	}
 	s.fs = s.logs
-	return s.openEngine(true, cacheBytes)
+	if err := s.openEngine(true, cacheBytes); err != nil {
+		return err
+	}
+	s.guard.opened.Store(true)
+	s.disk.sublevels = func() int { return int(s.db.Metrics().Levels[0].Sublevels) }
+	s.disk.watch()
+	return nil
 }
 
 func (s *Store) openEngine(exists bool, cacheBytes int64) (err error) {
-	opts := options(s.fs, cacheBytes, &s.work)
+	opts := options(s.fs, cacheBytes, s.disk.memTable, &s.work, s.guard)
 	opts.Lock = s.lock
 	opts.FormatMajorVersion = engineVersions[s.format]
 	opts.ErrorIfNotExists = exists
 	opts.ErrorIfExists = !exists
-	s.db, err = pebble.Open(s.dir, opts)
+	s.db, err = openPebble(s.dir, opts)
 	opts.Cache.Unref() // the DB holds its own reference
+	if failed := s.guard.failed.Load(); failed != nil {
+		if err == nil {
+			_ = s.db.Close() // it is in memory
+		}
+		return failed.cause
+	}
 	if details := errors.GetAllDetails(err); len(details) > 0 {
 		// Such as the log and the offset that was read.
 		err = fmt.Errorf("%w (%s)", err, strings.Join(details, "; "))
@@ -106,13 +124,28 @@ func (s *Store) openEngine(exists bool, cacheBytes int64) (err error) {
 	return err
 }
 
-// Close flushes and closes the store. Every iterator and snapshot must have been closed.
+// openPebble opens the engine. Where that panics, an error that it cannot go on after was reported.
+func openPebble(dir string, opts *pebble.Options) (db *pebble.DB, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	return pebble.Open(dir, opts)
+}
+
+// Close closes the store. What is in memory is in the log. Every iterator and snapshot must have been closed.
 func (s *Store) Close() error {
+	close(s.guard.closed)
+	s.disk.close()
 	s.idle.close()
 	err := s.db.Close()
 	s.logs.close()
 	if lockErr := s.lock.Close(); err == nil {
 		err = lockErr
+	}
+	if failed := s.guard.failure(); failed != nil {
+		err = failed
 	}
 	if err != nil {
 		return fmt.Errorf("close store: %w", err)
@@ -120,19 +153,40 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// OnFailure has f called once if the store fails: it cannot promise any more that what it writes is kept. From then on all its
+// methods return an error. The goroutine that calls f may hold locks of the engine, so f must not use the store.
+func (s *Store) OnFailure(f func(error)) { s.guard.onFailure(f) }
+
+// Writable implements kv.Store.
+func (s *Store) Writable() error {
+	if err := s.guard.failure(); err != nil {
+		return err
+	}
+	return s.disk.look(false)
+}
+
 // NewIter implements kv.Reader.
 func (s *Store) NewIter(lower, upper []byte) (kv.Iterator, error) {
+	if err := s.guard.failure(); err != nil {
+		return nil, err
+	}
 	return newIter(s.db, lower, upper)
 }
 
 // Snapshot implements kv.Store.
 func (s *Store) Snapshot() kv.Snapshot {
-	return snapshot{s.db.NewSnapshot()}
+	return snapshot{s.db.NewSnapshot(), s}
 }
 
-type snapshot struct{ *pebble.Snapshot }
+type snapshot struct {
+	*pebble.Snapshot
+	store *Store
+}
 
 func (s snapshot) NewIter(lower, upper []byte) (kv.Iterator, error) {
+	if err := s.store.guard.failure(); err != nil {
+		return nil, err
+	}
 	return newIter(s.Snapshot, lower, upper)
 }
 

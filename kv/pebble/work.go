@@ -1,7 +1,7 @@
 package pebble
 
 import (
-	"fmt"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -12,22 +12,25 @@ import (
 
 // work is the CPU time of what Pebble does in the background. Pebble runs each compaction and each flush on a goroutine of its own, and calls
 // the listener on it when it begins and when it ends. What it gives other goroutines to do, such as deleting files, is not measured.
-type work struct {
-	compactions, flushes atomic.Int64 // nanoseconds
-	unflushed            atomic.Pointer[error]
-}
+type work struct{ compactions, flushes atomic.Int64 } // nanoseconds
 
-// listener measures compactions and flushes, and notes whether the last flush failed.
-func (w *work) listener() pebble.EventListener {
+// listener measures compactions and flushes, and tells the guard and the log what failed.
+func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 	var compacting, flushing jobs
 	return pebble.EventListener{
 		CompactionBegin: func(i pebble.CompactionInfo) { compacting.begin(i.JobID) },
-		CompactionEnd:   func(i pebble.CompactionInfo) { w.compactions.Add(int64(compacting.end(i.JobID))) },
-		FlushBegin:      func(i pebble.FlushInfo) { flushing.begin(i.JobID) },
+		CompactionEnd: func(i pebble.CompactionInfo) {
+			w.compactions.Add(int64(compacting.end(i.JobID)))
+			if !errors.Is(i.Err, pebble.ErrCancelledCompaction) {
+				g.compactionEnded(i.Err)
+			}
+		},
+		FlushBegin: func(i pebble.FlushInfo) { flushing.begin(i.JobID) },
 		FlushEnd: func(i pebble.FlushInfo) {
 			w.flushes.Add(int64(flushing.end(i.JobID)))
-			w.unflushed.Store(&i.Err)
+			g.flushEnded(i.Err)
 		},
+		BackgroundError: m.background,
 	}
 }
 
@@ -50,12 +53,4 @@ func (j *jobs) end(id int) time.Duration {
 // CPU is the CPU time that compactions and flushes have used since the store was opened.
 func (s *Store) CPU() (compactions, flushes time.Duration) {
 	return time.Duration(s.work.compactions.Load()), time.Duration(s.work.flushes.Load())
-}
-
-// Writable implements kv.Store. Pebble tries a flush that failed again and again; what is written meanwhile fills the memory that it has for it.
-func (s *Store) Writable() error {
-	if failed := s.work.unflushed.Load(); failed != nil && *failed != nil {
-		return fmt.Errorf("write to disk: %w", *failed)
-	}
-	return nil
 }

@@ -1,0 +1,307 @@
+package pebble
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// reserveFile takes space on the disk that other programs cannot take.
+const reserveFile = "RESERVE"
+
+const (
+	// memTableShare is the share of a small disk that a table in memory may be as large as. What is kept free is counted in such tables.
+	memTableShare    = 32
+	minMemTableBytes = 256 << 10
+	// reserveTables is the reserve: the log that commits on their way still need, and a flush.
+	reserveTables = 2
+	// freeTables must stay free beside the reserve: all that is in memory can then be flushed, which takes the place of its log, and
+	// the usual compactions have room.
+	freeTables = memTables
+	// spacePerByte is what a commit takes on disk at first: it is in the log and in a table.
+	spacePerByte = 2
+	// reservedShare is the part of reserve and free space below which also writes that may use the reserve are refused.
+	reservedShare = 4
+	// lookEvery is how often the free space is looked at while nothing is committed.
+	lookEvery = time.Second
+	// sublevelsToRefuse at the top of the store are too many while compactions fail. Pebble lets writers wait at l0Stop.
+	sublevelsToRefuse = l0Stop / 2
+)
+
+// memTableSize is for a disk of so many bytes; 0 is one without limit.
+func memTableSize(total uint64) uint64 {
+	if total == 0 {
+		return memTableBytes
+	}
+	return min(max(total/memTableShare, minMemTableBytes), memTableBytes)
+}
+
+// disk says which batches may be committed, by the space that is left in the file system of a directory, and keeps a reserve of it.
+//
+// Free space counts together with the reserve. Ordinary batches leave both whole: refused are those that would not. Batches that may use
+// the reserve go on until most of it has gone. What is on its way has been counted, so that many commits at once
+// do not take the same space.
+//
+// A file system may refuse space that it seems to have: because of a quota, say. Then the reserve is given up, and batches are refused
+// until it could be made again.
+//
+// A file system that does not say how large it is, such as one in memory, is taken to be without limit.
+type disk struct {
+	fs       vfs.FS
+	dir      string
+	memTable uint64
+	limited  bool
+
+	// sublevels is how many sorted runs a read at the top of the store looks into. It locks Pebble's mutex, which no method that Pebble
+	// calls may do.
+	sublevels func() int
+
+	admitted atomic.Int64 // bytes of all batches that were let in
+	applied  atomic.Int64 // of those whose commit has ended
+	limit    atomic.Int64 // admitted may get so far without another look
+
+	compactionError atomic.Pointer[error] // of the last compaction; nil if it went well
+	shortAt         atomic.Int64          // what was free when a compaction found no room; 0 if the last one did
+
+	mu      sync.Mutex // never locked while Pebble's is wanted
+	held    int64      // bytes of the reserve that are on disk
+	refused error      // what the file system answered when the reserve was given up; nil once it is whole again
+
+	closed  chan struct{}
+	watcher sync.WaitGroup
+}
+
+// openDisk looks at the file system of a directory, which exists.
+func openDisk(dir string, fs vfs.FS) (d *disk, err error) {
+	d = &disk{fs: fs, dir: dir, memTable: memTableBytes, closed: make(chan struct{}), sublevels: func() int { return 0 }}
+	usage, err := fs.GetDiskUsage(dir)
+	if errors.Is(err, vfs.ErrUnsupported) {
+		d.limit.Store(math.MaxInt64)
+		return d, nil
+	}
+	if err != nil {
+		return d, fmt.Errorf("read how much space there is: %w", err)
+	}
+	d.limited, d.memTable = true, memTableSize(usage.TotalBytes)
+	if info, err := fs.Stat(d.reservePath()); err == nil {
+		d.held = info.Size()
+	}
+	if usage.AvailBytes < uint64(d.keepFree()) {
+		d.giveUpReserve(nil)
+	}
+	return d, nil
+}
+
+func (d *disk) reservePath() string    { return d.fs.PathJoin(d.dir, reserveFile) }
+func (d *disk) reserveBytes() int64    { return reserveTables * int64(d.memTable) }
+func (d *disk) keepFree() int64        { return freeTables * int64(d.memTable) }
+func (d *disk) onTheirWay() int64      { return d.admitted.Load() - d.applied.Load() }
+func (d *disk) ended(n int)            { d.applied.Add(int64(n)) }
+func (d *disk) lookAtNext()            { d.limit.Store(0) }
+func (d *disk) space() (uint64, error) { u, err := d.fs.GetDiskUsage(d.dir); return u.AvailBytes, err }
+
+// admit lets a batch of n bytes in, or says why not: then nothing of it may be written. ended must be called for one that was let in.
+func (d *disk) admit(n int, useReserve bool) error {
+	admitted := d.admitted.Add(int64(n))
+	if admitted <= d.limit.Load() {
+		return nil
+	}
+	if err := d.look(useReserve); err != nil {
+		d.admitted.Add(-int64(n))
+		return fmt.Errorf("%w: %w", kv.ErrRefused, err)
+	}
+	return nil
+}
+
+// look decides whether what was admitted has room, and how much may follow.
+func (d *disk) look(useReserve bool) error {
+	room, err := d.room()
+	if err != nil {
+		d.lookAtNext()
+		if useReserve && d.reserveLasts() {
+			return nil
+		}
+		return err
+	}
+	d.limit.Store(d.admitted.Load() + room)
+	return nil
+}
+
+// room is how many more bytes may be admitted before the next look.
+func (d *disk) room() (int64, error) {
+	room := int64(d.memTable)
+	if failed := d.compactionError.Load(); failed != nil && d.sublevels() >= sublevelsToRefuse {
+		return 0, usererror.CompactionFails(d.dir, *failed)
+	}
+	if !d.limited {
+		return room, nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	free, err := d.space()
+	if err != nil {
+		return 0, usererror.DiskRefuses(d.dir, err)
+	}
+	need := d.keepFree() + d.reserveBytes() - d.held + spacePerByte*d.onTheirWay()
+	if short := d.shortAt.Load(); short > 0 {
+		need = max(need, short+d.reserveBytes())
+	}
+	left := int64(min(free, math.MaxInt64)) - need
+	switch {
+	case left < 0:
+		return 0, usererror.DiskFull(d.dir, int64(free), need)
+	case d.refused != nil:
+		return 0, usererror.DiskRefuses(d.dir, d.refused)
+	}
+	return min(room, left/spacePerByte), nil
+}
+
+// reserveLasts says whether batches that may use the reserve may be committed.
+func (d *disk) reserveLasts() bool {
+	if !d.limited {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	free, err := d.space()
+	left := int64(min(free, math.MaxInt64)) + d.held - spacePerByte*d.onTheirWay()
+	return err == nil && left >= (d.keepFree()+d.reserveBytes())/reservedShare
+}
+
+// giveUpReserve makes room for a write that got err, and says whether it could. Ordinary batches are refused from now on. Pebble may have locked its
+// mutexes.
+func (d *disk) giveUpReserve(err error) bool {
+	d.lookAtNext()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil && d.limited {
+		d.refused = err
+	}
+	if d.held == 0 {
+		return false
+	}
+	d.held = 0
+	return d.fs.Remove(d.reservePath()) == nil
+}
+
+// compactionShort notes that a compaction found no room. It goes on with other ones, and ordinary batches wait for it.
+func (d *disk) compactionShort() {
+	if free, err := d.space(); err == nil {
+		d.shortAt.Store(max(int64(min(free, math.MaxInt64/2)), 1))
+	}
+	d.lookAtNext()
+}
+
+// compactionEnded is called by Pebble with its mutex locked.
+func (d *disk) compactionEnded(err error) {
+	if err != nil {
+		d.compactionError.Store(&err)
+		d.lookAtNext()
+		return
+	}
+	d.compactionError.Store(nil)
+	d.shortAt.Store(0)
+}
+
+// watch looks at the disk again and again until close: other programs fill it, and make room. It makes the reserve, and logs the changes.
+func (d *disk) watch() {
+	if !d.limited {
+		return
+	}
+	d.watcher.Go(func() {
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		var was error
+		for {
+			d.makeReserve()
+			err := d.look(false)
+			switch {
+			case was == nil && err != nil:
+				fullLog.log(slog.LevelWarn, "storage: writes are refused: "+err.Error())
+			case was != nil && err == nil:
+				fullLog.log(slog.LevelInfo, "storage: there is room again, writes go on: "+d.dir)
+			}
+			was = err
+			select {
+			case <-tick.C:
+			case <-d.closed:
+				return
+			}
+		}
+	})
+}
+
+// makeReserve makes the reserve if there is room for it and for the writes that it is to protect.
+func (d *disk) makeReserve() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	size := d.reserveBytes()
+	free, err := d.space()
+	if d.held == size || err != nil || int64(min(free, math.MaxInt64)) < size+d.keepFree() {
+		return
+	}
+	if err := d.fillReserve(free, size); err != nil {
+		_ = d.fs.Remove(d.reservePath())
+		if isFull(err) {
+			d.refused = err
+		}
+		d.held = 0
+		return
+	}
+	d.held, d.refused = size, nil
+}
+
+// fillReserve has the file system set size bytes aside; where it cannot, they are written, and cannot be compressed.
+func (d *disk) fillReserve(free uint64, size int64) (err error) {
+	f, err := d.fs.Create(d.reservePath(), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := f.Preallocate(0, size); isFull(err) {
+		return err
+	}
+	if left, err := d.space(); err == nil && left+uint64(size)/2 <= free {
+		_, err := f.WriteAt([]byte{1}, size-1) // so that its size can be seen
+		return err
+	}
+	var seed [32]byte
+	noise, chunk := rand.NewChaCha8(seed), make([]byte, 1<<20)
+	for at := int64(0); at < size; at += int64(len(chunk)) {
+		_, _ = noise.Read(chunk) // never fails
+		if _, err := f.Write(chunk[:min(int64(len(chunk)), size-at)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *disk) close() {
+	close(d.closed)
+	d.watcher.Wait()
+}
+
+// cannotOpen says why the store could not be opened, in other words than the operating system's where there are better ones.
+func (d *disk) cannotOpen(err error) error {
+	why := "it is damaged or incomplete; nothing in it was overwritten"
+	switch {
+	case isFull(err):
+		why = "its disk is full, make room on it"
+		if free, err := d.space(); err == nil {
+			why = fmt.Sprintf("its disk is full (%d MiB are free), make room on it", free>>20)
+		}
+	case notAllowed(err):
+		return errNotAllowed(d.dir, err)
+	}
+	return fmt.Errorf("data directory %s cannot be opened: %s: %w", d.dir, why, err)
+}

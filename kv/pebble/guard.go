@@ -1,0 +1,399 @@
+package pebble
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+const (
+	// fullPatience is how long a write that the engine cannot do without waits for room on a full disk, once the reserve is used up.
+	fullPatience = 5 * time.Second
+	fullPoll     = 100 * time.Millisecond
+	// A flush or compaction that failed is tried again at once by Pebble. It is held up before it writes its first file, each time longer.
+	firstRetryDelay = 10 * time.Millisecond
+	lastRetryDelay  = time.Second
+	// flushAttempts may fail one after another, unless it is for want of room. Pebble has memory for so many writes only, and cannot be told to give up.
+	flushAttempts = 5
+)
+
+// Categories of files that Pebble writes, in its own words.
+const (
+	categoryFlush       vfs.DiskWriteCategory = "pebble-memtable-flush"
+	categoryCompaction  vfs.DiskWriteCategory = "pebble-compaction"
+	categoryBlobRewrite vfs.DiskWriteCategory = "pebble-blob-file-rewrite"
+)
+
+// role says what becomes of an error of a file.
+type role int
+
+const (
+	roleOther      role = iota // the caller gets the error: checkpoints, the format's mark
+	roleEssential              // the write-ahead log, the manifest and its markers: Pebble cannot go on without it
+	roleFlush                  // a table that is made of memory: Pebble tries again
+	roleCompaction             // a table that is made of others: Pebble tries again
+)
+
+// guardedFS stands between Pebble and the file system of its directory.
+//
+// A write for which there is no room takes the reserve (see disk) and is done again, so Pebble does not see that the disk is full where it
+// could not go on.
+//
+// Where Pebble meets another error that it cannot go on after, it panics with its mutexes locked, and callers hang. Instead, the guard
+// reports the failure, and Pebble is told that all is well: from then on the directory stays as it is, as if the process had ended, and new files
+// are kept in memory. What runs ends, and the Store acknowledges nothing more. A sync that failed is never tried again: a
+// second one may succeed although the first has lost data (https://wiki.postgresql.org/wiki/Fsync_Errors).
+type guardedFS struct {
+	vfs.FS
+	dir    string // as PathDir gives it
+	disk   *disk
+	memory *vfs.MemFS    // files that were made after the failure
+	closed chan struct{} // nothing is worth waiting for any more
+
+	failed   atomic.Pointer[failure]
+	report   sync.Once
+	reporter atomic.Pointer[func(error)]
+	opened   atomic.Bool
+
+	flushFailures, compactionFailures atomic.Int32 // one after another
+}
+
+// failure is the error of a store that has failed.
+type failure struct{ cause error }
+
+func (f *failure) Error() string { return f.cause.Error() }
+
+// Unwrap gives what clients are told.
+func (f *failure) Unwrap() error { return usererror.StorageFailed(f.cause) }
+
+func guard(dir string, fs vfs.FS, d *disk) *guardedFS {
+	g := &guardedFS{FS: fs, dir: clean(dir, fs), disk: d, memory: vfs.NewMem(), closed: make(chan struct{})}
+	_ = g.memory.MkdirAll(g.dir, 0o755) // a MemFS has room
+	return g
+}
+
+// clean is a directory's name as PathDir of its files gives it.
+func clean(dir string, fs vfs.FS) string { return fs.PathDir(fs.PathJoin(dir, lockFile)) }
+
+// fail reports that the store cannot go on.
+func (fs *guardedFS) fail(cause error) {
+	if fs.failed.CompareAndSwap(nil, &failure{cause}) {
+		fs.reportFailure()
+	}
+}
+
+func (fs *guardedFS) onFailure(f func(error)) {
+	fs.reporter.Store(&f)
+	fs.reportFailure()
+}
+
+// reportFailure calls the reporter once there are both, it and a failure.
+func (fs *guardedFS) reportFailure() {
+	if f, report := fs.failed.Load(), fs.reporter.Load(); f != nil && report != nil {
+		fs.report.Do(func() { (*report)(f.cause) })
+	}
+}
+
+// failure is nil while the store goes on.
+func (fs *guardedFS) failure() error {
+	if f := fs.failed.Load(); f != nil {
+		return f
+	}
+	return nil
+}
+
+func (fs *guardedFS) roleOf(name string, category vfs.DiskWriteCategory) role {
+	base := fs.PathBase(name)
+	switch {
+	case fs.PathDir(name) != fs.dir:
+		return roleOther
+	case category == categoryFlush:
+		return roleFlush
+	case category == categoryCompaction || category == categoryBlobRewrite:
+		return roleCompaction
+	case strings.HasSuffix(base, ".log") || strings.HasPrefix(base, "MANIFEST-") || strings.HasPrefix(base, "marker."):
+		return roleEssential
+	}
+	return roleOther
+}
+
+// try does what needs room, and does it again once there is some. The error is that of the last time; if it was essential, the store has failed.
+func (fs *guardedFS) try(r role, what, name string, do func() error) error {
+	err := do()
+	for waited := time.Duration(0); isFull(err); waited += fullPoll {
+		if r == roleCompaction {
+			fs.disk.compactionShort()
+			return err
+		}
+		if !fs.disk.giveUpReserve(err) {
+			if r != roleEssential || waited >= fullPatience || !fs.pause(fullPoll) {
+				break
+			}
+		}
+		err = do()
+	}
+	if err != nil && r == roleEssential {
+		fs.fail(fmt.Errorf("%s %s: %w", what, name, err))
+	}
+	return err
+}
+
+// isFull says that there is no room on the disk, or that a quota leaves none.
+func isFull(err error) bool {
+	return err != nil && (vfs.IsNoSpaceError(err) || errors.Is(err, syscall.EDQUOT))
+}
+
+// pause returns false if the store is closed meanwhile.
+func (fs *guardedFS) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-fs.closed:
+		return false
+	}
+}
+
+// holdUp delays a flush or compaction whose last attempts failed.
+func (fs *guardedFS) holdUp(r role) {
+	failures := fs.flushFailures.Load()
+	if r == roleCompaction {
+		failures = fs.compactionFailures.Load()
+	}
+	if failures > 0 {
+		fs.pause(min(firstRetryDelay<<min(failures-1, 16), lastRetryDelay))
+	}
+}
+
+// flushEnded counts flushes that failed. Pebble calls it with its mutex locked.
+func (fs *guardedFS) flushEnded(err error) {
+	if err == nil {
+		fs.flushFailures.Store(0)
+		return
+	}
+	n := fs.flushFailures.Add(1)
+	if n >= flushAttempts && (!isFull(err) || !fs.opened.Load()) {
+		fs.fail(fmt.Errorf("flush: %w", err))
+	}
+}
+
+// compactionEnded counts compactions that failed. Pebble calls it with its mutex locked.
+func (fs *guardedFS) compactionEnded(err error) {
+	if err == nil {
+		fs.compactionFailures.Store(0)
+	} else {
+		fs.compactionFailures.Add(1)
+	}
+	fs.disk.compactionEnded(err)
+}
+
+// Create implements vfs.FS.
+func (fs *guardedFS) Create(name string, category vfs.DiskWriteCategory) (f vfs.File, err error) {
+	r := fs.roleOf(name, category)
+	if r == roleFlush || r == roleCompaction {
+		fs.holdUp(r)
+	}
+	return fs.make(r, "create", name, func() (vfs.File, error) { return fs.FS.Create(name, category) })
+}
+
+// ReuseForWrite implements vfs.FS.
+func (fs *guardedFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return fs.make(fs.roleOf(newname, category), "rename to", newname, func() (vfs.File, error) {
+		return fs.FS.ReuseForWrite(oldname, newname, category)
+	})
+}
+
+func (fs *guardedFS) make(r role, what, name string, create func() (vfs.File, error)) (f vfs.File, err error) {
+	if fs.failure() == nil {
+		err = fs.try(r, what, name, func() (err error) {
+			f, err = create()
+			return err
+		})
+		if err == nil {
+			return &guardedFile{File: f, fs: fs, role: r, name: name}, nil
+		}
+	}
+	if failure := fs.failure(); failure != nil {
+		if r == roleOther {
+			return nil, failure
+		}
+		return fs.memory.Create(name, vfs.WriteCategoryUnspecified)
+	}
+	return nil, err
+}
+
+// OpenReadWrite implements vfs.FS.
+func (fs *guardedFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := fs.FS.OpenReadWrite(name, category, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &guardedFile{File: f, fs: fs, role: fs.roleOf(name, category), name: name}, nil
+}
+
+// Open implements vfs.FS.
+func (fs *guardedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if fs.failure() != nil {
+		if f, err := fs.memory.Open(name, opts...); err == nil {
+			return f, nil
+		}
+	}
+	return fs.FS.Open(name, opts...)
+}
+
+// OpenDir implements vfs.FS. The directory is opened to be synced.
+func (fs *guardedFS) OpenDir(name string) (vfs.File, error) {
+	if clean(name, fs) != fs.dir {
+		return fs.FS.OpenDir(name)
+	}
+	if fs.failure() == nil {
+		f, err := fs.FS.OpenDir(name)
+		if err == nil {
+			return &guardedFile{File: f, fs: fs, role: roleEssential, name: name}, nil
+		}
+		fs.fail(fmt.Errorf("open directory %s: %w", name, err))
+	}
+	return fs.memory.OpenDir(fs.dir)
+}
+
+// Remove implements vfs.FS.
+func (fs *guardedFS) Remove(name string) error {
+	if fs.failure() != nil {
+		_ = fs.memory.Remove(name) // what is on disk stays
+		return nil
+	}
+	return fs.FS.Remove(name)
+}
+
+// Rename implements vfs.FS.
+func (fs *guardedFS) Rename(oldname, newname string) error {
+	if failure := fs.failure(); failure != nil {
+		return failure
+	}
+	return fs.FS.Rename(oldname, newname)
+}
+
+// Link implements vfs.FS.
+func (fs *guardedFS) Link(oldname, newname string) error {
+	if failure := fs.failure(); failure != nil {
+		return failure
+	}
+	return fs.FS.Link(oldname, newname)
+}
+
+// Stat implements vfs.FS.
+func (fs *guardedFS) Stat(name string) (vfs.FileInfo, error) {
+	if fs.failure() != nil {
+		if info, err := fs.memory.Stat(name); err == nil {
+			return info, nil
+		}
+	}
+	return fs.FS.Stat(name)
+}
+
+// Unwrap implements vfs.FS.
+func (fs *guardedFS) Unwrap() vfs.FS { return fs.FS }
+
+// guardedFile is a file of a guardedFS that was made before the failure.
+type guardedFile struct {
+	vfs.File
+	fs   *guardedFS
+	role role
+	name string
+}
+
+func (f *guardedFile) Write(p []byte) (n int, err error) {
+	if failure := f.fs.failure(); failure != nil {
+		return f.afterFailure(len(p), failure)
+	}
+	err = f.fs.try(f.role, "write", f.name, func() error {
+		m, err := f.File.Write(p[n:])
+		n += m
+		return err
+	})
+	if err != nil && f.role == roleEssential {
+		return len(p), nil
+	}
+	return n, err
+}
+
+// WriteAt is not how Pebble writes. What would say that a log was synced is not written after a failure.
+func (f *guardedFile) WriteAt(p []byte, at int64) (int, error) {
+	if failure := f.fs.failure(); failure != nil {
+		return 0, failure
+	}
+	return f.File.WriteAt(p, at)
+}
+
+// afterFailure is the answer of a write or sync that was not done. A table that is half on disk is given up, so that Pebble makes it
+// again, in memory.
+func (f *guardedFile) afterFailure(n int, failure error) (int, error) {
+	if f.role == roleEssential {
+		return n, nil
+	}
+	return 0, failure
+}
+
+func (f *guardedFile) Sync() error     { return f.settle("sync", f.File.Sync) }
+func (f *guardedFile) SyncData() error { return f.settle("sync", f.File.SyncData) }
+func (f *guardedFile) Close() error    { return f.settled("close", f.File.Close()) }
+
+func (f *guardedFile) SyncTo(length int64) (full bool, err error) {
+	err = f.settle("sync", func() (err error) {
+		full, err = f.File.SyncTo(length)
+		return err
+	})
+	return full, err
+}
+
+func (f *guardedFile) settle(what string, do func() error) error {
+	if failure := f.fs.failure(); failure != nil {
+		_, err := f.afterFailure(0, failure)
+		return err
+	}
+	return f.settled(what, do())
+}
+
+func (f *guardedFile) settled(what string, err error) error {
+	switch {
+	case err == nil:
+	case f.role == roleEssential:
+		f.fs.fail(fmt.Errorf("%s %s: %w", what, f.name, err))
+		return nil
+	case isFull(err) && f.role == roleCompaction:
+		f.fs.disk.compactionShort()
+	case isFull(err):
+		f.fs.disk.giveUpReserve(err)
+	}
+	return err
+}
+
+// Stat is how Pebble learns the size of a log that it uses again.
+func (f *guardedFile) Stat() (vfs.FileInfo, error) {
+	info, err := f.File.Stat()
+	if err == nil || f.role != roleEssential {
+		return info, err
+	}
+	f.fs.fail(fmt.Errorf("stat %s: %w", f.name, err))
+	return noInfo{name: f.fs.PathBase(f.name)}, nil
+}
+
+// noInfo describes a file of which nothing is known.
+type noInfo struct {
+	os.FileInfo
+	name string
+}
+
+func (i noInfo) Name() string         { return i.name }
+func (i noInfo) Size() int64          { return 0 }
+func (noInfo) DeviceID() vfs.DeviceID { return vfs.DeviceID{} }

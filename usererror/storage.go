@@ -1,0 +1,28 @@
+package usererror
+
+import "google.golang.org/grpc/codes"
+
+// Errors of the disk. Official clients send a request that got RESOURCE_EXHAUSTED again if the error says when, and these do not say it: room on a
+// disk comes when an operator makes it.
+
+// DiskFull: the file system of the data directory has free bytes left, and needs to have at least need for the write.
+func DiskFull(dir string, free, need int64) *Error {
+	return newError(codes.ResourceExhausted, "The disk of the server's data directory %s is full: %d MiB are free, and at least %d MiB are needed for this write. "+
+		"Writes are refused until there is room; reads go on.", dir, free>>20, (need+1<<20-1)>>20)
+}
+
+// DiskRefuses: the file system of the data directory has refused to keep more, for want of room that its figures do not show: a quota, or the
+// number of files.
+func DiskRefuses(dir string, cause error) *Error {
+	return newError(codes.ResourceExhausted, "The disk of the server's data directory %s is full: %v. Writes are refused until there is room; reads go on.", dir, cause)
+}
+
+// CompactionFails: files cannot be merged, and more writes would pile up more of them than reads can bear.
+func CompactionFails(dir string, cause error) *Error {
+	return newError(codes.Unavailable, "The server cannot merge the files of its data directory %s: %v. Writes are refused until it can; reads go on.", dir, cause)
+}
+
+// StorageFailed: the storage engine can no longer promise that what it writes is kept. What was acknowledged before is on disk.
+func StorageFailed(cause error) *Error {
+	return newError(codes.Internal, "The server's storage has failed, and must be started again: %v. Every commit that was acknowledged is on disk.", cause)
+}
