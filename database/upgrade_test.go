@@ -1,0 +1,127 @@
+package database
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+)
+
+// TestUpgradeCrash opens the stored directory of every older format and stops the machine at each write until the databases are open. A
+// random part of what was not synced is lost. What remains is upgraded, and has byte for byte what a directory has whose upgrade was not interrupted.
+func TestUpgradeCrash(t *testing.T) {
+	for f := kv.FirstFormat; f < kv.LastFormat; f++ {
+		sound := unpackFormat(t, f)
+		want := upgraded(t, sound.CrashClone(everything))
+		writes := 0
+		for crash := 0; crash <= writes; crash++ {
+			fs, rng := sound.CrashClone(everything), rand.New(rand.NewPCG(uint64(crash), 0))
+			var remains *vfs.MemFS
+			writes = 0
+			stopping := errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+					if writes++; writes == crash {
+						remains = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rng})
+					}
+				}
+				return nil
+			}))
+			upgraded(t, stopping)
+			if remains != nil {
+				if got := upgraded(t, remains); !maps.Equal(got, want) {
+					t.Errorf("stopped at write %d, there are %d records that differ from the %d wanted", crash, len(got), len(want))
+				}
+			}
+		}
+		t.Logf("format %d: stopped at %d writes", f, writes)
+	}
+}
+
+// everything is a crash of the process alone: what was written is there.
+var everything = vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))}
+
+// upgraded opens a store, upgrades it, and returns all that is in it.
+func upgraded(t *testing.T, fs vfs.FS) map[string]string {
+	t.Helper()
+	store, err := pebble.Open("data", fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := upgrade(store, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	if store.Format() != kv.LastFormat {
+		t.Errorf("an open store has format %d", store.Format())
+	}
+	it, err := store.NewIter(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := map[string]string{}
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		records[string(it.Key())] = string(v)
+	}
+	if err := errors.Join(it.Error(), it.Close(), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+// unpackFormat unpacks the data directory that a release with format f left behind.
+func unpackFormat(t *testing.T, f kv.Format) *vfs.MemFS {
+	t.Helper()
+	in, err := os.Open(fmt.Sprintf("../testdata/formats/%d.tgz", f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	packed, err := gzip.NewReader(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs := vfs.NewCrashableMem()
+	if err := errors.Join(fs.MkdirAll("data", 0o755), syncDir(fs, "")); err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(packed); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return fs
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := fs.Create("data/"+h.Name, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.Copy(out, r)
+		if err := errors.Join(err, out.Sync(), out.Close(), syncDir(fs, "data")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
