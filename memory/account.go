@@ -88,6 +88,13 @@ func (a *Account) step(n int64) (step int64, small bool) {
 	return step, a.taken+step <= smallBytes
 }
 
+// Add moves what b, of the same budget, was charged to a. b is as if closed.
+func (a *Account) Add(b *Account) {
+	a.used += b.used
+	a.taken += b.taken
+	b.used, b.taken = 0, 0
+}
+
 // Shrink gives n bytes back.
 func (a *Account) Shrink(n int64) {
 	if a == nil {

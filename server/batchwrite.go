@@ -56,7 +56,7 @@ func (s *service) writeGroup(ctx context.Context, ses *session, req *spannerpb.B
 	if len(g.GetMutations()) == 0 {
 		return 0, usererror.MissingField("mutations")
 	}
-	opts := txn.Options{Tag: stats.Tag(req.RequestOptions.GetTransactionTag())}
+	opts := txn.Options{Tag: stats.Tag(req.RequestOptions.GetTransactionTag()), Memory: s.transactions.budget}
 	for range batchAttempts {
 		a := new(attempt)
 		now := s.clock()

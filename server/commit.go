@@ -69,6 +69,7 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 	return func(w table.Writer) error {
 		c.catalog = c.attempt.db.Catalog()
 		muts, err := mutations(c.catalog, c.list)
+		c.list = nil // a large message is garbage from here on
 		if err != nil {
 			return err
 		}
@@ -130,7 +131,7 @@ func (s *service) commitSingleUse(ctx context.Context, ses *session, req *spanne
 	a.begin(ses.db, &opts, now)
 	a.commit(now)
 	tx := ses.db.Transactions().Begin(opts)
-	work := commitWork{record: &c.Cost, list: req.Mutations, now: now, attempt: &a}
+	work := commitWork{record: &c.Cost, list: takeMutations(req), now: now, attempt: &a}
 	at, err := work.commit(ctx, tx, txn.CommitOptions{MaxDelay: delay})
 	a.end(tx, s.clock(), err)
 	if err != nil {
@@ -165,7 +166,7 @@ func (s *service) commitTransaction(ctx context.Context, ses *session, req *span
 	}
 	now := s.clock()
 	open.commit(now)
-	work := commitWork{record: &c.Cost, list: req.Mutations, now: now, attempt: &open.attempt}
+	work := commitWork{record: &c.Cost, list: takeMutations(req), now: now, attempt: &open.attempt}
 	at, err := work.commit(ctx, open.tx, txn.CommitOptions{MaxDelay: delay})
 	if err != nil {
 		t.settle()
@@ -175,6 +176,13 @@ func (s *service) commitTransaction(ctx context.Context, ses *session, req *span
 	reply := commitReply(at, req, open.mutations+work.count, open.tx.Options())
 	t.end(usererror.TransactionCommitted(), reply)
 	return reply, nil
+}
+
+// takeMutations takes the mutations out of a request, so that nothing keeps them once they are values.
+func takeMutations(req *spannerpb.CommitRequest) []*spannerpb.Mutation {
+	list := req.Mutations
+	req.Mutations = nil
+	return list
 }
 
 // rowsOf is how many rows, or ranges of them, mutations name.

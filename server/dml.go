@@ -78,9 +78,10 @@ func (sc *scope) onceBySeqno(ctx context.Context, seqno int64, request uint64, r
 }
 
 // mayRepeat says whether an answer is kept for the request when it comes again. What succeeded is kept even if the client gave up meanwhile: run
-// again, it would write twice. If a request failed because the client gave up, or because the transaction was aborted, it is run again.
+// again, it would write twice. If a request failed because the client gave up, because there was no memory, or because the transaction was
+// aborted, it is run again.
 func mayRepeat(ctx context.Context, err error) bool {
-	return err == nil || ctx.Err() == nil && !usererror.IsAborted(err)
+	return err == nil || ctx.Err() == nil && !usererror.IsAborted(err) && !usererror.IsExhausted(err)
 }
 
 // runDML runs a statement in a read-write transaction. A statement that fails changes nothing. If it broke a constraint,

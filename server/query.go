@@ -102,7 +102,7 @@ func (s *service) executeSQL(ctx context.Context, req *spannerpb.ExecuteSqlReque
 		return nil, err
 	}
 	err = s.withQuery(ctx, q, func(r *result.Result) (err error) {
-		reply, err = r.Set(ctx, q.resume.Position())
+		reply, err = r.Set(ctx, c, q.resume.Position())
 		return err
 	})
 	return reply, err

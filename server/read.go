@@ -169,7 +169,7 @@ func (s *service) read(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.C
 		return nil, err
 	}
 	err = s.withRead(ctx, r, c, func(res *result.Result) (err error) {
-		reply, err = res.Set(ctx, r.resume.Position())
+		reply, err = res.Set(ctx, c, r.resume.Position())
 		return err
 	})
 	return reply, err

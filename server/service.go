@@ -19,7 +19,7 @@ type service struct {
 func newService(registry *database.Registry, cfg Config) *service {
 	s := &service{clock: cfg.Clock, tokens: token.NewKey()}
 	s.sessions.registry, s.sessions.clock, s.sessions.random = registry, cfg.Clock, cfg.Random
-	s.transactions.clock = cfg.Clock
+	s.transactions.clock, s.transactions.budget = cfg.Clock, cfg.Memory
 	s.transactions.last.Store(uint64(cfg.Clock().UnixMicro()))
 	return s
 }

@@ -137,7 +137,7 @@ func (ses *session) replaceActive(t *transaction) {
 
 // options translates what a client asks of a read-write transaction.
 func (ts *transactions) options(ses *session, o *spannerpb.TransactionOptions, tag string) txn.Options {
-	opts := txn.Options{Tag: stats.Tag(tag)}
+	opts := txn.Options{Tag: stats.Tag(tag), Memory: ts.budget}
 	if o.GetIsolationLevel() == spannerpb.TransactionOptions_REPEATABLE_READ {
 		opts.Isolation = txn.RepeatableRead
 	}

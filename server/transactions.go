@@ -4,12 +4,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/crowfoot-db/crowfoot/memory"
 )
 
 // transactions holds the transactions of a server by number. The newest rememberedTransactions of those that have ended stay, for clients
 // that did not get a reply and ask again.
 type transactions struct {
 	clock    func() time.Time
+	budget   *memory.Budget
 	last     atomic.Uint64
 	byNumber sync.Map // uint64 → *transaction
 

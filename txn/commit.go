@@ -27,7 +27,8 @@ type CommitOptions struct {
 // commit on top of what statements wrote.
 //
 // A second Commit returns what the first did. If ctx ends before the writes are
-// on their way, the transaction goes on as if Commit had not been called.
+// on their way, or there is no memory for them, the transaction goes on as if
+// Commit had not been called.
 func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) (mvcc.Timestamp, error) {
 	t.ending.Lock()
 	defer t.ending.Unlock()
@@ -42,7 +43,7 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 	t.close(true)
 	ts, err := t.ready(ctx, apply, opts)
 	if err != nil {
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) || usererror.IsExhausted(err) {
 			t.RollbackTo(before)
 			t.close(false)
 			return 0, err

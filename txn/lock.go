@@ -125,8 +125,9 @@ func (l *lockTable) grow(ctx context.Context, held, r *request) (*request, error
 	if !blocked {
 		r.granted = true
 		l.insert(r)
+		count := len(r.tx.held)
 		l.mu.Unlock()
-		return r, nil
+		return r, r.tx.chargeLock(ctx, count)
 	}
 	w := l.newWait(r)
 	r.ready = make(chan struct{})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -52,6 +53,8 @@ type Options struct {
 	AnySize bool
 	// Waited, if it is not nil, is called after every wait of this transaction for a lock.
 	Waited func(*LockWait)
+	// Memory is charged what the transaction writes and locks; nil counts nothing.
+	Memory *memory.Budget
 	// Owner is what the caller knows the transaction by: LockParty.Owner.
 	Owner any
 }
@@ -105,6 +108,7 @@ type Tx struct {
 	writes *btree.Map[string, write]
 	size   int
 	reads  []*readSpan // to be validated at commit
+	memory footprint
 }
 
 // Begin begins a read-write transaction. It neither waits nor fails.
@@ -129,6 +133,9 @@ func (m *Manager) Begin(opts Options) *Tx {
 	}
 	if opts.Background {
 		t.age.rank = math.MaxUint64
+	}
+	if opts.Memory != nil {
+		t.memory.account, t.memory.counts = *opts.Memory.Open(memory.Transaction), true
 	}
 	t.lastUse.Store(m.clock().UnixNano())
 	return t
@@ -214,6 +221,9 @@ func (t *Tx) finish(state int32, err error) {
 	t.state.Store(state)
 	delete(t.m.schema.dependents, t)
 	t.dependencies = nil
+	t.mu.Lock()
+	t.memory.end()
+	t.mu.Unlock()
 }
 
 // Enter begins a request, which keeps the transaction from being idle until

@@ -40,7 +40,7 @@
 // attempt and of statistics; database takes the token of a schema change before
 // it calls ChangeSchema.
 //
-// Imports of this module: kv, mvcc, schema, stats/cpu, table, usererror.
+// Imports of this module: kv, memory, mvcc, schema, stats/cpu, table, usererror.
 package txn
 
 import (

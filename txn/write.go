@@ -48,25 +48,35 @@ func (r *Request) put(ctx context.Context, key string, w write) error {
 			return err
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed.Load() && !r.mutates {
-		return usererror.CommitCalled()
+	due, err := r.buffer(key, w)
+	if err != nil {
+		return err
 	}
-	return r.buffer(key, w)
+	return r.charge(ctx, due)
 }
 
-// buffer keeps a write for the commit. The transaction's mu is held.
-func (t *Tx) buffer(key string, w write) error {
+// buffer keeps a write for the commit. It returns what the transaction must be charged for.
+func (r *Request) buffer(key string, w write) (due int64, err error) {
+	t := r.Tx
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed.Load() && !r.mutates {
+		return 0, usererror.CommitCalled()
+	}
+	before := t.size
 	old, replaced := t.writes.Set(key, w)
 	if replaced {
 		t.size -= len(key) + len(old.val)
 	}
 	t.size += len(key) + len(w.val)
 	if t.size > table.MaxCommitBytes && !t.opts.AnySize {
-		return usererror.CommitTooLarge(table.MaxCommitBytes)
+		return 0, usererror.CommitTooLarge(table.MaxCommitBytes)
 	}
-	return nil
+	t.memory.writes += int64(t.size-before) * copies
+	if !replaced {
+		t.memory.writes += writeBytes
+	}
+	return t.memory.due(), nil
 }
 
 // lockWrite locks a key exclusively before it is written. In RepeatableRead it aborts the transaction if another one has written the
@@ -107,13 +117,14 @@ const (
 type Savepoint struct {
 	writes *btree.Map[string, write]
 	size   int
+	memory int64 // bytes
 }
 
 // Savepoint remembers the writes so far. It costs no copy.
 func (t *Tx) Savepoint() Savepoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Savepoint{writes: t.writes.Copy(), size: t.size}
+	return Savepoint{writes: t.writes.Copy(), size: t.size, memory: t.memory.writes}
 }
 
 // RollbackTo forgets what was written since s. Locks stay.
@@ -121,4 +132,5 @@ func (t *Tx) RollbackTo(s Savepoint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.writes, t.size = s.writes.Copy(), s.size
+	t.memory.rollbackTo(s.memory)
 }

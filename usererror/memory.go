@@ -13,6 +13,9 @@ import (
 // memoryRetryAfter is when a request that found no room may come again: most requests are over by then.
 const memoryRetryAfter = time.Second
 
+// IsExhausted says whether an error is RESOURCE_EXHAUSTED: the same request may succeed later.
+func IsExhausted(err error) bool { return CodeOf(err) == codes.ResourceExhausted }
+
 // MemoryTaken: a request waited for want bytes of memory, and other requests kept the budget of limit bytes for all that time.
 func MemoryTaken(want, limit int64, waited time.Duration) *Error {
 	e := newError(codes.ResourceExhausted, "The request needs %d more bytes of memory, and for %v other requests have taken the %d bytes that all may take together. "+

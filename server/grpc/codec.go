@@ -1,12 +1,13 @@
 package grpc
 
 import (
-	"fmt"
+	"bytes"
+	"io"
 
 	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/gzip" // requests may come compressed
 	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -23,25 +24,48 @@ func (codec) Name() string { return protocodec.Name }
 // Marshal hands over a frame's bytes, which go back to their pool once gRPC has written them, and encodes any other message.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if f, ok := v.(*rpc.Frame); ok {
-		return mem.BufferSlice{mem.NewBuffer(f.Detach(), rpc.Buffers)}, nil
+		return mem.BufferSlice{mem.NewBuffer(f.Detach())}, nil
 	}
 	return c.messages.Marshal(v)
 }
 
-// Unmarshal decodes the request of a transport's call. A request that is too large or malformed is
+// Unmarshal decodes the request of a transport's call. A request that is too large or malformed, or for which there is no memory, is
 // not an error of the codec; it becomes the transport's refusal.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	t := v.(*transport)
 	t.call.Received(data.Len())
-	request := t.call.Request
-	if limit := rpc.MaxBytes(request); data.Len() > limit {
-		t.refusal = usererror.RequestTooLarge(limit)
-		return nil
-	}
-	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	defer buf.Free()
-	if err := proto.Unmarshal(buf.ReadOnlyData(), request); err != nil {
-		t.refusal = usererror.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", request.ProtoReflect().Descriptor().Name(), err))
-	}
+	t.refusal = t.decode(data)
 	return nil
 }
+
+// decode decodes the request, which may be compressed. Its bytes are there twice meanwhile: as gRPC's library has received them, and as a
+// whole. The second half of that stays charged until the request ends, for the values that are made of the message.
+func (t *transport) decode(data mem.BufferSlice) error {
+	call := &t.call
+	limit, size := rpc.MaxBytes(call.Request), data.Len()
+	if size > limit {
+		return usererror.RequestTooLarge(limit)
+	}
+	if err := call.Memory.Grow(t.ctx, int64(2*size)); err != nil {
+		return err
+	}
+	defer call.Memory.Shrink(int64(size))
+	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	defer buf.Free()
+	message := buf.ReadOnlyData()
+	if rpc.IsGzip(message) {
+		var err error
+		if message, err = call.Inflate(t.ctx, bytes.NewReader(message), limit); err != nil {
+			return err
+		}
+		defer call.Memory.Shrink(int64(len(message)))
+	}
+	return call.Decode(t.ctx, message)
+}
+
+// handOver is what gRPC's library takes for its decompressor: it hands over a compressed message as it came, so that the codec inflates it
+// under the limit of its method. The library itself would inflate up to maxMessage.
+type handOver struct{}
+
+func (handOver) Do(r io.Reader) ([]byte, error) { return io.ReadAll(r) }
+func (handOver) Type() string                   { return gzip.Name }

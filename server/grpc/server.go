@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	_ "google.golang.org/grpc/encoding/gzip" // requests may come compressed
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/crowfoot-db/crowfoot/server/rpc"
@@ -42,6 +41,8 @@ const (
 func serverOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(newCodec()),
+		//lint:ignore SA1019 what replaces it is for the whole process, and does not know the method
+		grpc.RPCDecompressor(handOver{}),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
 		grpc.NumStreamWorkers(uint32(4 * runtime.GOMAXPROCS(0))),

@@ -50,6 +50,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := t.readBody(rpc.MaxBytes(t.call.Request))
 	t.call.Received(int(t.body.read))
 	if err == nil {
+		err = t.call.Memory.Grow(r.Context(), jsonBytes(body))
+	}
+	if err == nil {
 		err = decodeRequest(found, values, r, body, t.call.Request)
 	}
 	if found.method.Streaming && err == nil {

@@ -1,7 +1,7 @@
 package rest
 
 import (
-	"compress/gzip"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/server/status"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -48,24 +49,23 @@ func (t *transport) readBody(limit int) ([]byte, error) {
 	if t.route.body == "" {
 		return nil, nil
 	}
-	body := io.Reader(&t.body)
-	if t.request.Header.Get("Content-Encoding") == "gzip" {
-		unzipped, err := gzip.NewReader(body)
-		if err != nil {
-			return nil, usererror.UndecodableRequest("The request body is not valid gzip.")
-		}
-		body = unzipped
-	}
-	data, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
-	switch {
-	case err != nil && errors.Is(t.request.Context().Err(), context.Canceled):
+	data, err := t.readContent(limit)
+	if err != nil && errors.Is(t.request.Context().Err(), context.Canceled) {
 		return nil, context.Canceled
-	case err != nil:
-		return nil, usererror.UndecodableRequest("The request body could not be read.")
-	case len(data) > limit:
-		return nil, usererror.RequestTooLarge(limit)
 	}
-	return data, nil
+	return data, err
+}
+
+func (t *transport) readContent(limit int) ([]byte, error) {
+	ctx := t.request.Context()
+	if t.request.Header.Get("Content-Encoding") == "gzip" {
+		return t.call.Inflate(ctx, &t.body, limit)
+	}
+	data, err := t.call.Read(ctx, &t.body, limit)
+	if err != nil && !status.IsForUser(err) {
+		return nil, usererror.UndecodableRequest("The request body could not be read.")
+	}
+	return data, err
 }
 
 // Metadata implements rpc.Transport.
@@ -91,10 +91,12 @@ func (t *transport) SetTrailer(name, value string) {
 
 // Send implements rpc.Transport.
 func (t *transport) Send(m any) error {
+	before := t.call.Memory.Used()
 	data, err := t.encode(m)
 	if err != nil {
 		return err
 	}
+	defer func() { t.call.Memory.Shrink(t.call.Memory.Used() - before) }()
 	lead := []byte(",\n")
 	if !t.begun {
 		t.begin(http.StatusOK)
@@ -113,6 +115,22 @@ func (t *transport) Send(m any) error {
 	})
 }
 
+// jsonValueBytes is about what a value of a JSON text takes once it is in a message, or is taken out of one: see rpc.DecodedBytes.
+const jsonValueBytes = 160
+
+// jsonBytes estimates how much memory a message takes that is decoded from JSON: its text, and its values. Between two of those is a comma
+// or a bracket.
+func jsonBytes(text []byte) int64 {
+	values := 0
+	for _, between := range []string{",", "[", "{"} {
+		values += bytes.Count(text, []byte(between))
+	}
+	return int64(len(text)) + int64(values)*jsonValueBytes
+}
+
+// jsonFactor is how many bytes of JSON a byte of an encoded message becomes, with the slices that it outgrows.
+const jsonFactor = 6
+
 // encode makes JSON of a message of the reply, which may be a frame.
 func (t *transport) encode(reply any) ([]byte, error) {
 	m, ok := reply.(proto.Message)
@@ -122,6 +140,11 @@ func (t *transport) encode(reply any) ([]byte, error) {
 			return nil, err
 		}
 		m = kind.New().Interface()
+		frame := reply.(*rpc.Frame).Data
+		if err := t.call.Memory.Grow(t.request.Context(), rpc.DecodedBytes(t.route.descriptor.Output(), frame)+jsonFactor*int64(len(frame))); err != nil {
+			reply.(*rpc.Frame).Release()
+			return nil, err
+		}
 		if err := reply.(*rpc.Frame).Decode(m); err != nil {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ import (
 const maxResultSet = 10 << 20
 
 // Set reads a result, from a position on, into one ResultSet message.
-func (r *Result) Set(ctx context.Context, from Position) (f *rpc.Frame, err error) {
+func (r *Result) Set(ctx context.Context, c *rpc.Call, from Position) (f *rpc.Frame, err error) {
 	if from.value > 0 || from.piece > 0 {
 		return nil, usererror.ResumeWithinRow()
 	}
@@ -29,7 +29,7 @@ func (r *Result) Set(ctx context.Context, from Position) (f *rpc.Frame, err erro
 		if err := r.skip(from.row); err != nil {
 			return f, err
 		}
-		if err := r.appendRows(f); err != nil {
+		if err := r.appendRows(ctx, f, c); err != nil {
 			return f, err
 		}
 	}
@@ -39,8 +39,8 @@ func (r *Result) Set(ctx context.Context, from Position) (f *rpc.Frame, err erro
 	return f, ctx.Err()
 }
 
-// appendRows appends all rows as ResultSet.rows.
-func (r *Result) appendRows(f *rpc.Frame) error {
+// appendRows appends all rows as ResultSet.rows, and charges the frame as it grows.
+func (r *Result) appendRows(ctx context.Context, f *rpc.Frame, c *rpc.Call) error {
 	for {
 		ok, err := r.Rows.Next()
 		if !ok || err != nil {
@@ -48,6 +48,9 @@ func (r *Result) appendRows(f *rpc.Frame) error {
 		}
 		f.Data = appendResultRow(f.Data, r.Rows)
 		r.Sent++
+		if err := f.Charge(ctx, c); err != nil {
+			return err
+		}
 		if len(f.Data) > maxResultSet {
 			return usererror.ResultTooLarge(maxResultSet)
 		}

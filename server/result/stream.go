@@ -11,9 +11,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 )
 
-// A frame is sent once it has flushBytes and another value follows. Values longer than chunkBytes are cut
-// (see chunk.go). So a message has less than flushBytes + chunkBytes, which is below the 4 MiB that gRPC's clients accept by default.
+// A frame is sent once it has so many bytes and another value follows: firstFlush the first, and each that follows twice as many as the one
+// before, up to flushBytes. So a stream whose client does not read keeps little, and one whose client reads soon needs few messages. Values
+// longer than chunkBytes are cut (see chunk.go). So a message has less than flushBytes + chunkBytes, which is below the 4 MiB that gRPC's clients
+// accept by default.
 const (
+	firstFlush = 32 << 10
 	flushBytes = 256 << 10
 	chunkBytes = 1 << 20
 )
@@ -91,13 +94,14 @@ type streamer struct {
 	call   *rpc.Call
 	token  Resumption // from is the position behind what frame holds
 	resume Position   // where a resumed stream begins
+	flush  int        // the size from which the frame is sent
 	frame  *rpc.Frame
 	row    []byte // buffer for a row that is added value by value
 }
 
 // Stream sends a result as the reply of a call. request is the call's fingerprint, resume where the stream begins.
 func (r *Result) Stream(ctx context.Context, c *rpc.Call, tokens token.Key, request uint64, resume Position) error {
-	w := streamer{Result: r, ctx: ctx, tokens: tokens, call: c, resume: resume, frame: rpc.NewFrame()}
+	w := streamer{Result: r, ctx: ctx, tokens: tokens, call: c, resume: resume, flush: firstFlush, frame: rpc.NewFrame()}
 	w.token = Resumption{request: request, At: r.Transaction.At, from: Position{row: resume.row}}
 	w.frame.Data = r.appendMetadata(w.frame.Data, tagPartialMetadata)
 	if err := w.run(); err != nil {
@@ -130,7 +134,7 @@ func (w *streamer) appendRows() error {
 		if !ok || err != nil {
 			return err
 		}
-		if len(w.frame.Data) >= flushBytes {
+		if len(w.frame.Data) >= w.flush {
 			if err := w.next(); err != nil {
 				return err
 			}
@@ -172,7 +176,7 @@ func (w *streamer) appendValues(row []byte) error {
 			continue
 		}
 		w.token.from.value, w.token.from.piece = i, 0
-		if len(w.frame.Data) >= flushBytes {
+		if len(w.frame.Data) >= w.flush {
 			if err := w.next(); err != nil {
 				return err
 			}
@@ -214,6 +218,7 @@ func (w *streamer) appendValue(body []byte) {
 // next sends the frame and begins another.
 func (w *streamer) next() error {
 	w.seal()
+	w.flush = min(2*w.flush, flushBytes)
 	if err := w.send(); err != nil {
 		return err
 	}
@@ -230,6 +235,9 @@ func (w *streamer) seal() {
 
 // send sends the frame, which belongs to the transport then.
 func (w *streamer) send() error {
+	if err := w.frame.Charge(w.ctx, w.call); err != nil {
+		return err
+	}
 	f := *w.frame
 	w.frame.Data = nil
 	if err := w.call.Send(&f); err != nil {

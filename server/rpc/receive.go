@@ -1,0 +1,125 @@
+package rpc
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/crowfoot-db/crowfoot/memory"
+	"github.com/crowfoot-db/crowfoot/server/status"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// smallRequest is the size in bytes of requests whose message is not charged: it cannot take more than memory.FreeBytes allow.
+const smallRequest = 4 << 10
+
+// Read reads what is left of a request from r, at most limit bytes, and charges the call for it. Errors of r are returned as they are.
+func (c *Call) Read(ctx context.Context, r io.Reader, limit int) ([]byte, error) {
+	data, err := io.ReadAll(&chargedReader{Reader: io.LimitReader(r, int64(limit)+1), ctx: ctx, account: &c.Memory})
+	if err == nil && len(data) > limit {
+		err = usererror.RequestTooLarge(limit)
+	}
+	return data, err
+}
+
+// A chargedReader charges an account for what is read from it.
+type chargedReader struct {
+	io.Reader
+	ctx     context.Context
+	account *memory.Account
+}
+
+// readFactor is how many bytes io.ReadAll takes at most for each byte that it reads: it copies what it has into a larger slice as it goes.
+const readFactor = 2
+
+func (r *chargedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if grown := r.account.Grow(r.ctx, int64(n)*readFactor); grown != nil {
+		return n, grown
+	}
+	return n, err
+}
+
+// Inflate is the content of a request that came compressed. The method's limit holds while it is inflated, not only then.
+func (c *Call) Inflate(ctx context.Context, compressed io.Reader, limit int) ([]byte, error) {
+	unzipped, err := gzip.NewReader(compressed)
+	if err != nil {
+		return nil, notGzip(err)
+	}
+	data, err := c.Read(ctx, unzipped, limit)
+	if err != nil {
+		return nil, notGzip(err)
+	}
+	return data, nil
+}
+
+// notGzip is what the client is told if inflating ended with err.
+func notGzip(err error) error {
+	if status.IsForUser(err) {
+		return err
+	}
+	return usererror.UndecodableRequest("The request body is not valid gzip.")
+}
+
+// IsGzip says whether data begins as gzip does (https://www.rfc-editor.org/rfc/rfc1952#section-2.3.1). No protobuf message begins so: its first
+// field would have a wire type that does not exist.
+func IsGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
+
+// Decode decodes the request's message and charges the call for it.
+func (c *Call) Decode(ctx context.Context, data []byte) error {
+	if len(data) > smallRequest {
+		if err := c.Memory.Grow(ctx, DecodedBytes(c.Request.ProtoReflect().Descriptor(), data)); err != nil {
+			return err
+		}
+	}
+	if err := proto.Unmarshal(data, c.Request); err != nil {
+		return usererror.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", c.Request.ProtoReflect().Descriptor().Name(), err))
+	}
+	return nil
+}
+
+// What a decoded message takes, by Go's layout of generated code: a struct with a header, a few words for each field that is set, and a
+// pointer to it; a string's header and its bytes.
+const (
+	messageBytes = 96
+	fieldBytes   = 24
+)
+
+// DecodedBytes estimates how much memory a message takes when it is decoded from data. A value of a row takes up to twenty times its bytes.
+func DecodedBytes(d protoreflect.MessageDescriptor, data []byte) int64 {
+	n := int64(messageBytes)
+	fields := d.Fields()
+	for len(data) > 0 {
+		number, kind, head := protowire.ConsumeTag(data)
+		if head < 0 {
+			return n // the decoder will say what is wrong
+		}
+		data = data[head:]
+		n += fieldBytes
+		if kind != protowire.BytesType {
+			skipped := protowire.ConsumeFieldValue(number, kind, data)
+			if skipped < 0 {
+				return n
+			}
+			data = data[skipped:]
+			continue
+		}
+		body, size := protowire.ConsumeBytes(data)
+		if size < 0 {
+			return n
+		}
+		data = data[size:]
+		if f := fields.ByNumber(number); f != nil && f.Message() != nil {
+			n += DecodedBytes(f.Message(), body)
+		} else {
+			n += int64(size)
+		}
+	}
+	return n
+}
