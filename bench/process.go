@@ -109,18 +109,24 @@ type meter func() (time.Duration, error)
 type pid int
 
 // resident is the memory of the process in RAM, in bytes (VmRSS of proc(5)).
-func (p pid) resident() (int64, error) {
+func (p pid) resident() (int64, error) { return p.status("VmRSS:") }
+
+// anonymous is the part of it that is not of files, which the system could read again (RssAnon).
+func (p pid) anonymous() (int64, error) { return p.status("RssAnon:") }
+
+// status is a size that /proc/PID/status shows.
+func (p pid) status(name string) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p))
 	if err != nil {
 		return 0, fmt.Errorf("read memory (Linux only): %w", err)
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, name); ok {
 			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
 			return kib << 10, err
 		}
 	}
-	return 0, errors.New("no VmRSS in /proc/PID/status")
+	return 0, errors.New("no " + name + " in /proc/PID/status")
 }
 
 // diskSize adds up the files below a directory, in bytes.
