@@ -33,5 +33,6 @@ func engineMetrics(store *pebble.Store) metrics.Samples {
 		counter("log_written_bytes", "Written to the write-ahead log.", float64(m.LogWritten))
 		counter("block_cache_hits", "Blocks that were found in the cache.", float64(m.BlockCacheHits))
 		counter("block_cache_misses", "Blocks that had to be read.", float64(m.BlockCacheMisses))
+		counter("damaged_reads", "Reads, of requests or of compactions, that met a damaged block of a table file.", float64(m.DamagedReads))
 	}
 }

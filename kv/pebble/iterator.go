@@ -11,12 +11,17 @@ import (
 // iterator is a pebble.Iterator under kv's names.
 type iterator struct{ *pebble.Iterator }
 
-func (it iterator) Value() ([]byte, error) { return it.ValueAndErr() }
+func (it iterator) Value() ([]byte, error) {
+	v, err := it.ValueAndErr()
+	return v, readError(err)
+}
+
+func (it iterator) Error() error { return readError(it.Iterator.Error()) }
 
 func newIter(r pebble.Reader, lower, upper []byte) (kv.Iterator, error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return nil, err
+		return nil, readError(err)
 	}
 	return iterator{it}, nil
 }
@@ -55,7 +60,7 @@ func (s *Store) PointIter() (kv.Iterator, error) {
 	writes := s.writes.Load()
 	it, err := s.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
 	if err != nil {
-		return nil, err
+		return nil, readError(err)
 	}
 	return &pointIterator{iterator: iterator{it}, store: s, writes: writes}, nil
 }

@@ -19,6 +19,7 @@ type Metrics struct {
 	LogWritten        uint64 // to the write-ahead log
 	BlockCacheHits    int64
 	BlockCacheMisses  int64
+	DamagedReads      int64 // reads, of requests or of compactions, that met a damaged block
 }
 
 // Metrics are as of one moment.
@@ -37,6 +38,7 @@ func (s *Store) Metrics() Metrics {
 		LogWritten:        p.WAL.BytesWritten,
 		BlockCacheHits:    p.BlockCache.Hits,
 		BlockCacheMisses:  p.BlockCache.Misses,
+		DamagedReads:      s.work.damage.count(),
 	}
 	for i := range p.Levels {
 		l := &p.Levels[i]

@@ -194,7 +194,7 @@ func (s snapshot) NewIter(lower, upper []byte) (kv.Iterator, error) {
 func (s *Store) ApproximateSize(lower, upper []byte) (uint64, error) {
 	size, err := s.db.EstimateDiskUsage(lower, upper)
 	if err != nil {
-		return 0, fmt.Errorf("estimate size: %w", err)
+		return 0, fmt.Errorf("estimate size: %w", readError(err))
 	}
 	return size, nil
 }

@@ -12,9 +12,12 @@ import (
 
 // work is the CPU time of what Pebble does in the background. Pebble runs each compaction and each flush on a goroutine of its own, and calls
 // the listener on it when it begins and when it ends. What it gives other goroutines to do, such as deleting files, is not measured.
-type work struct{ compactions, flushes atomic.Int64 } // nanoseconds
+type work struct {
+	compactions, flushes atomic.Int64 // nanoseconds
+	damage               damage
+}
 
-// listener measures compactions and flushes, and tells the guard and the log what failed.
+// listener measures compactions and flushes, and tells the guard and the log what failed. Without a DataCorruption function Pebble would end the process at the first damage.
 func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 	var compacting, flushing jobs
 	return pebble.EventListener{
@@ -31,6 +34,7 @@ func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 			g.flushEnded(i.Err)
 		},
 		BackgroundError: m.background,
+		DataCorruption:  w.damage.found,
 	}
 }
 
