@@ -29,6 +29,9 @@ func (r *Registry) collectOnce(ctx context.Context) {
 	if err := r.sweepOperations(); err != nil {
 		r.cfg.Log.Error("forget operations", "error", err)
 	}
+	if err := r.oracle.ForgetOutcomes(); err != nil {
+		r.cfg.Log.Error("forget outcomes of commits", "error", err)
+	}
 	for _, d := range *r.databases.Load() {
 		if err := d.whileOpen(ctx, d.collect); err != nil && ctx.Err() == nil && !d.Dropped() {
 			d.log().Error("collect old versions", "error", err)

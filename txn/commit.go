@@ -20,6 +20,8 @@ import (
 type CommitOptions struct {
 	// MaxDelay is how long the commit may wait for other commits, to share a sync with them: max_commit_delay, 0 to 500 ms.
 	MaxDelay time.Duration
+	// Mutations, if not nil, is how many commit_stats counts. It is read when apply has run, and is part of the outcome.
+	Mutations *int64
 }
 
 // Commit makes the transaction's writes durable and visible, and returns their
@@ -52,7 +54,7 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 		return 0, t.err // why it ended first: being aborted explains other errors
 	}
 	if t.writes.Len() > 0 {
-		ts, err = t.write(ctx)
+		ts, err = t.write(ctx, opts)
 		t.m.landed.Add(1)
 	}
 	t.commitEnded(ts, err)
@@ -177,7 +179,7 @@ func (t *Tx) commitEnded(ts mvcc.Timestamp, err error) {
 }
 
 // write gives the transaction its timestamp and returns when it is visible.
-func (t *Tx) write(ctx context.Context) (mvcc.Timestamp, error) {
+func (t *Tx) write(ctx context.Context, opts CommitOptions) (mvcc.Timestamp, error) {
 	o := t.m.oracle
 	b := t.m.versions.NewBatch()
 	defer b.Close()
@@ -185,7 +187,7 @@ func (t *Tx) write(ctx context.Context) (mvcc.Timestamp, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := t.fill(b, f); err != nil {
+	if err := errors.Join(t.fill(b, f), t.putOutcome(b.KV(), f, opts), f.putReservation(b.KV())); err != nil {
 		return 0, errors.Join(fmt.Errorf("build commit: %w", err), o.abandon(f))
 	}
 	if b.KV().Len() < longCommit {
@@ -224,10 +226,19 @@ func (t *Tx) fill(b *mvcc.Batch, f *flight) (err error) {
 		err = b.Put(key, val, f.ts)
 		return err == nil
 	})
-	if err != nil {
-		return err
+	return err
+}
+
+// putOutcome adds the outcome to the batch, if a client may ask for it.
+func (t *Tx) putOutcome(b kv.Batch, f *flight, opts CommitOptions) error {
+	if t.opts.ID == (ClientID{}) {
+		return nil
 	}
-	return f.putReservation(b.KV())
+	o := Outcome{Timestamp: f.ts, Isolation: t.opts.Isolation}
+	if opts.Mutations != nil {
+		o.Mutations = *opts.Mutations
+	}
+	return putOutcome(b, t.opts.ID, o)
 }
 
 // delays lets commits with a MaxDelay share a sync: all of them go on when the first one's delay is over, or when a commit

@@ -25,6 +25,7 @@ import (
 // lost, and the store is opened from what remains. Then
 //
 //   - no acknowledged commit is missing, and none is there by half;
+//   - the outcome of a commit is there if its writes are, with their timestamp, and only then;
 //   - visible means durable: all that was visible is there;
 //   - nothing will ever appear at or below a timestamp that was visible or read
 //     at: what the store gives out next is above it, and above all that the store
@@ -146,7 +147,7 @@ func (r *crashRun) step(m *Manager, rng *rand.Rand) {
 	val = append(val, make([]byte, rng.IntN(3)*rng.IntN(30_000))...) // several blocks of the log, sometimes
 	var ts mvcc.Timestamp
 	var err error
-	for options := (Options{}); ; {
+	for options := (Options{ID: clientID(n)}); ; {
 		tx := m.Begin(options)
 		ts, err = tx.Commit(ctx, func(w table.Writer) error {
 			for _, k := range keys {
@@ -165,10 +166,16 @@ func (r *crashRun) step(m *Manager, rng *rand.Rand) {
 		r.t.Error(err)
 		return
 	}
+	if o, ok, err := m.Outcome(clientID(n)); !ok || o.Timestamp != ts {
+		r.t.Errorf("outcome of commit %d at %d: %v %v %v", n, ts, o, ok, err)
+	}
 	r.mu.Lock()
 	r.acked[n] = ts
 	r.mu.Unlock()
 }
+
+// clientID is what the client of commit n knows its transaction by.
+func clientID(n int) ClientID { return ClientID{Start: 1, Number: uint64(n + 1)} }
 
 func (r *crashRun) readAt(m *Manager, rng *rand.Rand) {
 	s, err := m.Snapshot(context.Background(), Bound{Kind: ExactStaleness, Duration: time.Duration(rng.IntN(100)) * time.Millisecond})
@@ -230,7 +237,27 @@ func (r *crashRun) recover(fs *vfs.MemFS, has map[mvcc.Timestamp]bool, floor mvc
 		}
 		floor = max(floor, ts)
 	}
+	if err := checkOutcomes(store, commits); err != nil {
+		return err
+	}
 	return r.goOn(store, fs, floor)
+}
+
+// checkOutcomes compares the outcomes in a store with the commits in it.
+func checkOutcomes(store kv.Store, commits map[mvcc.Timestamp]commitFound) error {
+	outcomes, err := outcomesIn(store)
+	if err != nil {
+		return err
+	}
+	for ts, c := range commits {
+		if o, ok := outcomes[clientID(c.n)]; !ok || o != ts {
+			return fmt.Errorf("the writes of commit %d are there at %d, its outcome: %v, %d", c.n, ts, ok, o)
+		}
+	}
+	if len(outcomes) != len(commits) {
+		return fmt.Errorf("%d outcomes of %d commits are there", len(outcomes), len(commits))
+	}
+	return nil
 }
 
 // goOn commits after a crash, with a clock that may have gone back; what it commits survives the next crash.

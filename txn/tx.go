@@ -44,6 +44,8 @@ type Options struct {
 	Isolation Isolation
 	ReadLock  ReadLock
 	Tag       string
+	// ID is what the client knows the transaction by. If it is not zero, the outcome of the commit is kept: see Manager.Outcome.
+	ID ClientID
 	// Previous is the Age of the aborted transaction that this one retries.
 	Previous Age
 	// Background makes the transaction give way to all others, whenever they began: a transaction that wants one of its locks

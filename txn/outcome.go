@@ -1,0 +1,122 @@
+package txn
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+// OutcomeLife is how long the outcome of a commit is kept at least, for a client that did not get the reply and asks again.
+const OutcomeLife = time.Hour
+
+// A ClientID is what a transaction is known by to its client, which can name it after a restart, too. It is unique in the store. The zero
+// value is that of a transaction that no client can name, whose outcome is not kept.
+type ClientID struct {
+	Start  uint32 // which start of the server gave it out; see database.Identity
+	Number uint64 // the time of its begin in microseconds, or more if several began in one
+}
+
+// An Outcome is what is kept of a commit.
+type Outcome struct {
+	Timestamp mvcc.Timestamp
+	Mutations int64 // as commit_stats counts them
+	Isolation Isolation
+}
+
+// Outcomes are records of space 0, each in the batch of the commit that it tells of:
+//
+//	key    space 0 (4 bytes) | txn/outcome/ | period (4) | start (4) | number (8) | 00
+//	value  timestamp (8 bytes) | isolation (1) | mutations, uvarint
+//
+// The period is that of the commit timestamp, or of the transaction's begin if the clock has gone back since. The records of a period are deleted
+// together, by their range. A look-up, which is rare, tries every period that is kept.
+const (
+	outcomeName   = "txn/outcome/"
+	outcomePeriod = mvcc.Timestamp(10 * time.Minute / time.Microsecond)
+)
+
+func periodOf(ts mvcc.Timestamp) uint32 { return uint32(ts / outcomePeriod) }
+
+func (id ClientID) began() mvcc.Timestamp { return mvcc.Timestamp(id.Number) }
+
+// outcomePeriodKey is before all outcomes of a period, and behind those of the one before.
+func outcomePeriodKey(period uint32) []byte {
+	key := append(make([]byte, 4, 4+len(outcomeName)+4+4+8+1), outcomeName...)
+	return binary.BigEndian.AppendUint32(key, period)
+}
+
+func outcomeKey(period uint32, id ClientID) []byte {
+	key := binary.BigEndian.AppendUint32(outcomePeriodKey(period), id.Start)
+	return append(binary.BigEndian.AppendUint64(key, id.Number), 0)
+}
+
+// putOutcome adds the outcome of a commit to its batch.
+func putOutcome(b kv.Batch, id ClientID, o Outcome) error {
+	var room [8 + 1 + binary.MaxVarintLen64]byte
+	val := append(binary.BigEndian.AppendUint64(room[:0], uint64(o.Timestamp)), byte(o.Isolation))
+	return b.Put(outcomeKey(periodOf(max(o.Timestamp, id.began())), id), binary.AppendUvarint(val, uint64(o.Mutations)))
+}
+
+// Outcome is the outcome of a transaction of any database of the store. ok is false if it has written nothing: it is open, has ended without
+// a commit, or had nothing to write. If it is not outlived, that is certain.
+func (m *Manager) Outcome(id ClientID) (outcome Outcome, ok bool, err error) {
+	newest := periodOf(max(m.oracle.Now(), id.began()))
+	for period := m.oracle.oldestPeriod(); period <= newest && !ok && err == nil; period++ {
+		outcome, ok, err = m.oracle.outcomeIn(period, id)
+	}
+	return outcome, ok, err
+}
+
+// Outlived says whether a transaction began so long ago that the outcome of its commit may have been deleted.
+func (m *Manager) Outlived(id ClientID) bool { return id.began() < m.oracle.outcomesFrom() }
+
+// outcomesFrom is since when outcomes are kept.
+func (o *Oracle) outcomesFrom() mvcc.Timestamp {
+	return max(o.Now()-mvcc.Timestamp(OutcomeLife.Microseconds()), 0)
+}
+
+func (o *Oracle) oldestPeriod() uint32 { return periodOf(o.outcomesFrom()) }
+
+func (o *Oracle) outcomeIn(period uint32, id ClientID) (outcome Outcome, ok bool, err error) {
+	key := outcomeKey(period, id)
+	it, err := o.store.NewIter(key, append(key, 0))
+	if err != nil {
+		return Outcome{}, false, fmt.Errorf("look up outcome: %w", err)
+	}
+	defer it.Close()
+	if !it.First() {
+		return Outcome{}, false, it.Error()
+	}
+	val, err := it.Value()
+	if err != nil {
+		return Outcome{}, false, fmt.Errorf("read outcome: %w", err)
+	}
+	if len(val) < 8+1+1 {
+		return Outcome{}, false, fmt.Errorf("outcome %x is malformed", val)
+	}
+	mutations, _ := binary.Uvarint(val[9:])
+	return Outcome{mvcc.Timestamp(binary.BigEndian.Uint64(val)), int64(mutations), Isolation(val[8])}, true, nil
+}
+
+// ForgetOutcomes deletes the outcomes that are no longer kept. It does not wait until that is durable, for it can be done again.
+func (o *Oracle) ForgetOutcomes() error {
+	lower, upper := outcomePeriodKey(0), outcomePeriodKey(o.oldestPeriod())
+	it, err := o.store.NewIter(lower, upper)
+	if err != nil {
+		return fmt.Errorf("forget outcomes: %w", err)
+	}
+	some := it.First()
+	if err := errors.Join(it.Error(), it.Close()); err != nil || !some {
+		return err
+	}
+	b := o.store.NewBatch()
+	defer b.Close()
+	if err := errors.Join(b.DeleteRange(lower, upper), b.CommitNoSync()); err != nil {
+		return fmt.Errorf("forget outcomes: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package txn
+
+import (
+	"context"
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// TestOutcomes: the outcome of a commit is found while it is kept, also if the transaction was open for long or the clock has gone back, and is
+// deleted afterwards, by few deletions. One that has written nothing has none, nor has one that no client can name.
+func TestOutcomes(t *testing.T) {
+	store, err := pebble.Open("data", vfs.NewMem())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	clock := new(fakeClock)
+	clock.micros.Store(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC).UnixMicro())
+	m := newManager(t, store, clock.now)
+	number := uint64(0)
+	begin := func() (*Tx, ClientID) {
+		number = max(number+1, uint64(clock.now().UnixMicro()))
+		id := ClientID{Start: 1, Number: number}
+		return m.Begin(Options{ID: id, Isolation: RepeatableRead}), id
+	}
+	mutations := int64(7)
+	commit := func(tx *Tx) Outcome {
+		ts, err := tx.Commit(context.Background(), func(w table.Writer) error {
+			return w.Put(context.Background(), key("k"), []byte("v"), nil, nil)
+		}, CommitOptions{Mutations: &mutations})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Outcome{Timestamp: ts, Mutations: 7, Isolation: RepeatableRead}
+	}
+	want := func(id ClientID, want Outcome, outlived bool) {
+		t.Helper()
+		got, ok, err := m.Outcome(id)
+		if err != nil || got != want || ok != (want != Outcome{}) || m.Outlived(id) != outlived {
+			t.Errorf("outcome %+v, %v, %v, outlived %v; want %+v, %v", got, ok, err, m.Outlived(id), want, outlived)
+		}
+	}
+
+	long, longID := begin()
+	clock.advance(3 * time.Hour)
+	empty, emptyID := begin()
+	if _, err := empty.Commit(context.Background(), nil, CommitOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before, beforeID := begin()
+	clock.advance(-20 * time.Minute)
+	longDone, beforeDone := commit(long), commit(before)
+	commit(m.Begin(Options{Isolation: RepeatableRead}))
+	clock.advance(OutcomeLife - time.Second)
+	if err := m.oracle.ForgetOutcomes(); err != nil {
+		t.Fatal(err)
+	}
+	want(longID, longDone, true)
+	want(beforeID, beforeDone, false)
+	want(emptyID, Outcome{}, false)
+	if stored, err := outcomesIn(store); err != nil || len(stored) != 2 {
+		t.Errorf("outcomes %v are stored, %v", stored, err)
+	}
+
+	clock.advance(24 * time.Hour)
+	recent, recentID := begin()
+	recentDone := commit(recent)
+	if err := m.oracle.ForgetOutcomes(); err != nil {
+		t.Fatal(err)
+	}
+	want(longID, Outcome{}, true)
+	want(beforeID, Outcome{}, true)
+	want(recentID, recentDone, false)
+	if stored, err := outcomesIn(store); err != nil || len(stored) != 1 {
+		t.Errorf("outcomes %v are stored after a day, %v", stored, err)
+	}
+}
+
+// outcomesIn reads the timestamps of all outcomes that a store holds.
+func outcomesIn(store kv.Store) (map[ClientID]mvcc.Timestamp, error) {
+	lower, upper := outcomePeriodKey(0), outcomePeriodKey(1<<32-1)
+	it, err := store.NewIter(lower, upper)
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	found := map[ClientID]mvcc.Timestamp{}
+	for ok := it.First(); ok; ok = it.Next() {
+		val, err := it.Value()
+		if err != nil {
+			return nil, err
+		}
+		id := it.Key()[len(lower):]
+		found[ClientID{binary.BigEndian.Uint32(id), binary.BigEndian.Uint64(id[4:])}] = mvcc.Timestamp(binary.BigEndian.Uint64(val))
+	}
+	return found, it.Error()
+}
