@@ -92,7 +92,7 @@ func TestFillResumes(t *testing.T) {
 }
 
 // TestPartitionedDMLResumes: a statement that failed half way, and is run again under its name, also by another process, changes
-// every row once and counts them all; one that is finished leaves no checkpoint, and what has no name begins anew.
+// every row once and counts them all; one that is finished changes nothing when it is run again, also by another process, and says the same.
 func TestPartitionedDMLResumes(t *testing.T) {
 	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	rows := rowsOf(3 * table.ChunkRows)
@@ -117,11 +117,14 @@ func TestPartitionedDMLResumes(t *testing.T) {
 	if got := b.query("SELECT COUNT(*) FROM T WHERE V = MOD(K, 7) + 1"); got != "3000\n" {
 		t.Errorf("%s rows were changed once", got)
 	}
-	if changed, err = run("a"); err != nil || changed.Rows != int64(len(rows)) {
-		t.Errorf("afterwards it changed %+v, %v", changed, err)
-	}
-	if got := b.query("SELECT COUNT(*) FROM T WHERE V = MOD(K, 7) + 2"); got != "3000\n" {
-		t.Errorf("%s rows were changed twice", got)
+	for range 2 {
+		if again, err := run("a"); err != nil || again != changed {
+			t.Errorf("run again it says %+v, %v", again, err)
+		}
+		if got := b.query("SELECT COUNT(*) FROM T WHERE V = MOD(K, 7) + 1"); got != "3000\n" {
+			t.Errorf("after that, %s rows were changed once", got)
+		}
+		b = b.reopen()
 	}
 }
 

@@ -3,7 +3,6 @@ package database
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database/job"
@@ -24,7 +23,8 @@ type PartitionedDML struct {
 	Session   string         // shown with its progress
 	Tracker   *split.Tracker // records the splits that it goes to
 	// Job names the execution among all of the database. If a statement fails, or the server goes down, and it is run again
-	// under the same name, rows that are done are not changed again. Empty: each run begins with the first row.
+	// under the same name, rows that are done are not changed again; run again after it has succeeded, it changes nothing and returns the
+	// same. Its checkpoint is kept for checkpointLife. Empty: each run begins with the first row.
 	Job string
 }
 
@@ -64,11 +64,6 @@ func (d *Database) PartitionedDML(ctx context.Context, p PartitionedDML) (Change
 	err := d.jobs.Run(ctx, j)
 	if errors.Is(err, errGone) {
 		err = usererror.SchemaChanged(retryPartitioned)
-	}
-	if err == nil && j.Name != "" {
-		if err := d.jobs.Forget(ctx, j.Name); err != nil { // it will be swept
-			d.log().Error("forget partitioned DML", slog.Any("error", err))
-		}
 	}
 	return run.state.Changed, err
 }
