@@ -41,6 +41,7 @@ type Registry struct {
 	oracle   *txn.Oracle
 	cfg      Config
 	account  *cpu.Account
+	identity Identity
 
 	mu        sync.Mutex
 	instances map[string]*Instance
@@ -75,6 +76,9 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 	}
 	if cfg.NoStatistics {
 		r.account = cpu.NoAccount()
+	}
+	if err := r.identify(); err != nil {
+		return nil, err
 	}
 	r.running, r.closing = context.WithCancel(context.Background())
 	databases := map[string]*Database{}
@@ -230,6 +234,9 @@ func (r *Registry) drop(d *Database) error {
 		return err
 	}
 	if err := b.DeleteRange(meta.Range(meta.OfSpace(meta.SplitPoint, d.space))); err != nil {
+		return err
+	}
+	if err := b.DeleteRange(meta.Range(meta.OfSpace(meta.Session, d.space))); err != nil {
 		return err
 	}
 	if err := b.DeleteRange(stats.Range(d.space)); err != nil {

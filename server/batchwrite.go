@@ -23,6 +23,8 @@ func (s *service) batchWrite(ctx context.Context, req *spannerpb.BatchWriteReque
 	if err != nil {
 		return err
 	}
+	ses.begin()
+	defer ses.end()
 	if err := checkRequestOptions(req.RequestOptions); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/txn"
 )
 
 // discard counts and frees the frames of a stream, as gRPC does once they are written.
@@ -127,7 +128,7 @@ func BenchmarkWrite(b *testing.B) {
 						Table: "Wide", Columns: []string{"Id", "A", "B"}, Values: []*structpb.ListValue{list(fmt.Sprint(i+n), someText, someText)},
 					}}})
 				}
-				h.ok(h.stream("Commit", commitOf(ses, h.newest(), muts...), nil))
+				h.ok(h.stream("Commit", commitOf(ses, h.newest(ses), muts...), nil))
 			}
 		})
 	}
@@ -140,8 +141,11 @@ const (
 
 var someText = strings.Repeat("a", 100)
 
-// newest is the id of the transaction that was begun last.
-func (h *harness) newest() []byte { return newReadWriteID(h.server.data.transactions.last.Load()) }
+// newest is the id of the transaction that was begun last, in a session.
+func (h *harness) newest(ses string) []byte {
+	ts := &h.server.data.transactions
+	return newReadWriteID(ts.tokens, readWriteID, ses, txn.ClientID{Start: ts.start, Number: ts.last.Load()})
+}
 
 // dml runs a statement for so many rows from id on, beginning a transaction with the first.
 func (h *harness) dml(ses, sql string, id, rows int) {
@@ -150,7 +154,7 @@ func (h *harness) dml(ses, sql string, id, rows int) {
 		h.ok(h.stream("ExecuteSql", &spannerpb.ExecuteSqlRequest{
 			Session: ses, Transaction: sel, Seqno: int64(n + 1), Sql: sql, Params: wideRow(id + n), ParamTypes: wideTypes,
 		}, nil))
-		sel = byID(h.newest())
+		sel = byID(h.newest(ses))
 	}
 }
 

@@ -25,6 +25,8 @@ func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *r
 	if err != nil {
 		return nil, err
 	}
+	ses.begin()
+	defer ses.end()
 	if err := checkRequestOptions(req.RequestOptions); err != nil {
 		return nil, err
 	}
@@ -47,7 +49,7 @@ type commitWork struct {
 	catalog *schema.Catalog // the newest one when the mutations were applied
 	list    []*spannerpb.Mutation
 	now     time.Time
-	count   int64 // of mutations as commit_stats counts them, once they are applied
+	count   int64 // of mutations as commit_stats counts them: of statements, and, once they are applied, of the list
 	attempt *attempt
 	// accesses are what the mutations do with tables, without repetitions.
 	accesses []*stats.Access
@@ -81,7 +83,7 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 			return err
 		}
 		changes, err := table.Apply(ctx, w, tables, muts, c.now)
-		c.count = changes.Count()
+		c.count += changes.Count()
 		c.attempt.wrote(changes.Written())
 		return err
 	}
@@ -139,7 +141,7 @@ func (s *service) commitSingleUse(ctx context.Context, ses *session, req *spanne
 		return nil, err
 	}
 	work.done(tx, s.clock())
-	return commitReply(at, req, work.count, tx.Options()), nil
+	return commitReply(work.outcome(at, tx), req), nil
 }
 
 func (s *service) commitTransaction(ctx context.Context, ses *session, req *spannerpb.CommitRequest, id []byte, delay time.Duration, c *rpc.Call) (*spannerpb.CommitResponse, error) {
@@ -157,25 +159,27 @@ func (s *service) commitTransaction(ctx context.Context, ses *session, req *span
 		return nil, err
 	}
 	defer t.giveTurn()
-	open, outcome := t.current()
-	if outcome != nil {
-		if reply := t.committed(); reply != nil {
-			return reply, nil
+	t.usage.begin()
+	defer t.usage.end()
+	open, failure := t.current()
+	if failure != nil {
+		if known := t.known(); known != nil {
+			return commitReply(*known, req), nil
 		}
-		return nil, outcome
+		return nil, failure
 	}
 	now := s.clock()
 	open.commit(now)
-	work := commitWork{record: &c.Cost, list: takeMutations(req), now: now, attempt: &open.attempt}
-	at, err := work.commit(ctx, open.tx, txn.CommitOptions{MaxDelay: delay})
+	work := commitWork{record: &c.Cost, list: takeMutations(req), now: now, attempt: &open.attempt, count: open.mutations}
+	at, err := work.commit(ctx, open.tx, txn.CommitOptions{MaxDelay: delay, Mutations: &work.count})
 	if err != nil {
 		t.settle()
 		return nil, err
 	}
 	work.done(open.tx, s.clock())
-	reply := commitReply(at, req, open.mutations+work.count, open.tx.Options())
-	t.end(usererror.TransactionCommitted(), reply)
-	return reply, nil
+	outcome := work.outcome(at, open.tx)
+	t.end(usererror.TransactionCommitted(), &outcome)
+	return commitReply(outcome, req), nil
 }
 
 // takeMutations takes the mutations out of a request, so that nothing keeps them once they are values.
@@ -196,17 +200,23 @@ func rowsOf(list []*spannerpb.Mutation) int64 {
 	return int64(n)
 }
 
-// committed is the reply to the transaction's Commit, nil if it was not committed.
-func (t *transaction) committed() *spannerpb.CommitResponse {
+// known is what the transaction's Commit did, nil if it was not committed.
+func (t *transaction) known() *txn.Outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.reply
+	return t.committed
 }
 
-func commitReply(at mvcc.Timestamp, req *spannerpb.CommitRequest, count int64, o txn.Options) *spannerpb.CommitResponse {
-	reply := &spannerpb.CommitResponse{CommitTimestamp: timestamppb.New(at.Time())}
+// outcome is what a Commit did.
+func (c *commitWork) outcome(at mvcc.Timestamp, tx *txn.Tx) txn.Outcome {
+	return txn.Outcome{Timestamp: at, Mutations: c.count, Isolation: tx.Options().Isolation}
+}
+
+// commitReply answers a Commit, also one that is sent again: it may ask for statistics that the first did not ask for.
+func commitReply(o txn.Outcome, req *spannerpb.CommitRequest) *spannerpb.CommitResponse {
+	reply := &spannerpb.CommitResponse{CommitTimestamp: timestamppb.New(o.Timestamp.Time())}
 	if req.ReturnCommitStats {
-		reply.CommitStats = &spannerpb.CommitResponse_CommitStats{MutationCount: count}
+		reply.CommitStats = &spannerpb.CommitResponse_CommitStats{MutationCount: o.Mutations}
 	}
 	if o.Isolation == txn.RepeatableRead {
 		reply.IsolationLevel = spannerpb.TransactionOptions_REPEATABLE_READ

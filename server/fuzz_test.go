@@ -19,7 +19,7 @@ import (
 
 // FuzzPartitionToken is FuzzResumeToken for partition tokens, sealed ones with any content included.
 func FuzzPartitionToken(f *testing.F) {
-	key := token.NewKey()
+	key := token.NewKey([token.SecretSize]byte{1})
 	f.Add([]byte("start"), []byte("end"), []byte{})
 	f.Add([]byte{}, []byte{}, []byte{partitionVersion, 0, 0, 0, 0, 0, 0, 0, 7, 200})
 	f.Add([]byte{}, []byte{}, []byte{partitionVersion, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 255, 255, 255, 255, 15})
@@ -33,7 +33,7 @@ func FuzzPartitionToken(f *testing.F) {
 		for _, foreign := range []error{
 			second(parsePartition(key, sealed, 8, []byte("transaction"))),
 			second(parsePartition(key, sealed, 7, []byte("another"))),
-			second(parsePartition(token.NewKey(), sealed, 7, []byte("transaction"))),
+			second(parsePartition(token.NewKey([token.SecretSize]byte{2}), sealed, 7, []byte("transaction"))),
 		} {
 			if usererror.CodeOf(foreign) != codes.InvalidArgument {
 				t.Fatalf("foreign token: %v", foreign)
@@ -90,7 +90,7 @@ func FuzzKeySet(f *testing.F) {
 		f.Add(b)
 	}
 	layouts := []*table.Layout{table.TableLayout(c.Table("T")), table.IndexLayout(c.Index("I"))}
-	key := token.NewKey()
+	key := token.NewKey([token.SecretSize]byte{1})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := new(spannerpb.KeySet)
 		if proto.Unmarshal(data, p) != nil {

@@ -65,7 +65,7 @@ func (s *sessions) countByKind() map[string]int {
 	counts := map[string]int{}
 	s.byName.Range(func(_, v any) bool {
 		kind := "regular"
-		if v.(*session).multiplexed {
+		if v.(*session).stored.Multiplexed {
 			kind = "multiplexed"
 		}
 		counts[kind]++

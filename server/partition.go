@@ -85,10 +85,10 @@ func (p *partition) restrict() *table.Span {
 // partitionRead answers PartitionRead.
 func (s *service) partitionRead(ctx context.Context, req *spannerpb.PartitionReadRequest) (reply *spannerpb.PartitionResponse, err error) {
 	sc, err := s.openPartitioned(ctx, req.Session, req.Transaction, req.PartitionOptions)
-	defer func() { sc.close(err) }()
 	if err != nil {
 		return nil, err
 	}
+	defer func() { sc.close(err) }()
 	read := &spannerpb.ReadRequest{Table: req.Table, Index: req.Index, Columns: req.Columns, KeySet: req.KeySet}
 	if err := checkReadFields(read); err != nil {
 		return nil, err
@@ -110,10 +110,10 @@ func (s *service) partitionRead(ctx context.Context, req *spannerpb.PartitionRea
 // partitionQuery answers PartitionQuery.
 func (s *service) partitionQuery(ctx context.Context, req *spannerpb.PartitionQueryRequest) (reply *spannerpb.PartitionResponse, err error) {
 	sc, err := s.openPartitioned(ctx, req.Session, req.Transaction, req.PartitionOptions)
-	defer func() { sc.close(err) }()
 	if err != nil {
 		return nil, err
 	}
+	defer func() { sc.close(err) }()
 	text := sqlText{sql: req.Sql, params: req.Params, types: req.ParamTypes}
 	stmt, err := text.prepare(ctx, &sc, database.Options{Batch: true})
 	if err != nil {
@@ -148,7 +148,7 @@ func scanSpace(scan *plan.Scan) table.Span {
 	return space
 }
 
-// openPartitioned opens the read-only transaction that partitions are read in.
+// openPartitioned opens the read-only transaction that partitions are read in. Unless it fails, the scope must be closed.
 func (s *service) openPartitioned(ctx context.Context, name string, selector *spannerpb.TransactionSelector, o *spannerpb.PartitionOptions) (scope, error) {
 	ses, err := s.sessions.find(name)
 	if err != nil {
@@ -163,6 +163,9 @@ func (s *service) openPartitioned(ctx context.Context, name string, selector *sp
 	sc, err := s.openScope(ctx, scopeRequest{session: ses, selector: selector})
 	if err == nil && !sc.readOnly() {
 		err = usererror.PartitionTransaction()
+	}
+	if err != nil {
+		sc.close(err)
 	}
 	return sc, err
 }

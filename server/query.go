@@ -251,17 +251,18 @@ func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *
 		return err
 	}
 	defer t.giveTurn()
-	if t.spent {
+	this := partitionedStatement{q.fingerprint, q.Seqno}
+	if t.statement != nil && *t.statement != this {
 		return usererror.PartitionedSecondStatement()
 	}
 	changed, err := sc.session.db.PartitionedDML(ctx, database.PartitionedDML{
 		Statement: stmt, Params: params, Session: sc.session.id(), Tracker: &record.Splits,
-		Job: fmt.Sprintf("%d/%x", t.number, q.fingerprint), // sent again in the same transaction, the statement goes on
+		Job: fmt.Sprintf("%d.%d/%x", t.key.Start, t.key.Number, q.fingerprint), // sent again in the same transaction, the statement goes on
 	})
 	if err != nil {
 		return err
 	}
-	t.spent = true
+	t.statement = &this
 	record.AddRun(exec.Stats{RowsScanned: changed.RowsScanned, MemoryPeak: changed.MemoryPeak})
 	record.AddWritten(changed.Rows, changed.BytesWritten)
 	record.AddCommits(changed.Commits)

@@ -42,6 +42,7 @@ type scopeRequest struct {
 // openScope opens a snapshot, begins a transaction or finds the one that the request names. The scope must be closed, also after an error.
 func (s *service) openScope(ctx context.Context, r scopeRequest) (sc scope, err error) {
 	sc.session = r.session
+	sc.session.begin()
 	var at mvcc.Timestamp // of a snapshot that is resumed
 	if r.resume != nil {
 		at = r.resume.At
@@ -129,6 +130,7 @@ func (s *service) openByID(ctx context.Context, sc *scope, id []byte) (err error
 // enter makes the scope one of a transaction, if the transaction can still be used.
 func (sc *scope) enter(t *transaction) error {
 	sc.transaction, sc.catalog = t, sc.session.db.Catalog()
+	t.usage.begin()
 	if t.partitioned { // the statement runs in transactions of its own
 		return nil
 	}
@@ -156,10 +158,15 @@ func (sc *scope) dependOn(ctx context.Context, d *schema.Dependencies) error {
 // close ends the scope of a request that ended with err. If the request was to begin a transaction and failed before the client
 // got the transaction's id, the transaction is forgotten: to the client it has never begun.
 func (sc *scope) close(err error) {
+	sc.session.end()
 	if sc.snapshot != nil {
 		sc.snapshot.Close()
 	}
-	if sc.transaction == nil || err == nil {
+	if sc.transaction == nil {
+		return
+	}
+	sc.transaction.usage.end()
+	if err == nil {
 		return
 	}
 	if sc.reply.ID != nil && !sc.reply.Sent {

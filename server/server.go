@@ -64,7 +64,7 @@ const (
 	closeGrace = 2 * time.Second
 )
 
-// Serve begins to serve and returns at once. It fails if it cannot read what an earlier process has left to do.
+// Serve begins to serve and returns at once. It fails if it cannot read what an earlier process has left: sessions, and operations to do.
 func Serve(registry *database.Registry, grpcListener, httpListener net.Listener, cfg Config) (*Server, error) {
 	if cfg.Random == nil {
 		cfg.Random = rand.Reader
@@ -72,10 +72,12 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 	if cfg.Memory == nil {
 		cfg.Memory = memory.NewBudget(memory.NoLimit)
 	}
+	data, err := newService(registry, cfg)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{registry: registry, cfg: cfg, closing: cancel, account: newAccount(registry, cfg)}
-	s.data = newService(registry, cfg)
-	var err error
+	s := &Server{registry: registry, cfg: cfg, data: data, closing: cancel, account: newAccount(registry, cfg)}
 	if s.admin, err = admin.New(ctx, registry, cfg.Clock, cfg.Log); err != nil {
 		cancel()
 		s.admin.Wait()
@@ -114,6 +116,7 @@ func (s *Server) Close() error {
 	}
 	s.admin.Wait()
 	s.tasks.Wait()
+	s.data.sessions.sweep(s.cfg.Clock()) // which stores when sessions were last used
 	return err
 }
 

@@ -47,6 +47,9 @@ type harness struct {
 	ops       longrunningpb.OperationsClient
 	rest      string // http://HOST:PORT
 	conn      *grpc.ClientConn
+	fs        *vfs.MemFS
+	cfg       Config
+	stop      func()
 }
 
 // A local is the transport of a request that comes over no connection. The messages of a streamed reply go to send. It is used again, as
@@ -121,36 +124,19 @@ func newHarnessOf(t testing.TB, cfg Config) *harness {
 
 func newHarnessWith(t testing.TB, cfg Config, schema []string) *harness {
 	t.Helper()
-	store, err := pebble.Open("data", vfs.NewMem())
-	if err != nil {
-		t.Fatal(err)
-	}
-	registry, err := database.Open(store, database.Config{Clock: cfg.Clock, Log: cfg.Log, NoStatistics: cfg.NoStatistics})
-	if err != nil {
-		t.Fatal(err)
-	}
-	grpcListener, httpListener := listen(t), listen(t)
-	s, err := Serve(registry, grpcListener, httpListener, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &harness{TB: t, server: s, address: grpcListener.Addr().String(), asked: new(atomic.Int64), rest: "http://" + httpListener.Addr().String()}
-	conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithChainUnaryInterceptor(h.countCall), grpc.WithChainStreamInterceptor(h.countStream))
-	if err != nil {
-		t.Fatal(err)
-	}
+	return newHarnessOn(t, vfs.NewMem(), cfg, schema)
+}
+
+func newHarnessOn(t testing.TB, fs *vfs.MemFS, cfg Config, schema []string) *harness {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
+	h := &harness{TB: t, ctx: ctx, asked: new(atomic.Int64), fs: fs, cfg: cfg}
+	h.start()
 	t.Cleanup(func() {
 		cancel()
-		conn.Close()
-		s.Close()
-		registry.Close()
-		store.Close()
+		h.stop()
 	})
-	h.ctx, h.conn, h.data = ctx, conn, spannerpb.NewSpannerClient(conn)
-	h.databases, h.instances = databasepb.NewDatabaseAdminClient(conn), instancepb.NewInstanceAdminClient(conn)
-	h.ops = longrunningpb.NewOperationsClient(conn)
+	registry := h.server.registry
 	if _, err := registry.CreateInstance(database.Instance{Name: testInstance}); err != nil {
 		t.Fatal(err)
 	}
@@ -159,6 +145,50 @@ func newHarnessWith(t testing.TB, cfg Config, schema []string) *harness {
 	}
 	return h
 }
+
+// start starts a server on what h.fs holds.
+func (h *harness) start() {
+	h.Helper()
+	store, err := pebble.Open("data", h.fs)
+	h.ok(err)
+	registry, err := database.Open(store, database.Config{Clock: h.cfg.Clock, Log: h.cfg.Log, NoStatistics: h.cfg.NoStatistics})
+	h.ok(err)
+	grpcListener, httpListener := listen(h), listen(h)
+	h.server, err = Serve(registry, grpcListener, httpListener, h.cfg)
+	h.ok(err)
+	h.address, h.rest = grpcListener.Addr().String(), "http://"+httpListener.Addr().String()
+	h.conn, err = grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithChainUnaryInterceptor(h.countCall), grpc.WithChainStreamInterceptor(h.countStream))
+	h.ok(err)
+	h.data = spannerpb.NewSpannerClient(h.conn)
+	h.databases, h.instances = databasepb.NewDatabaseAdminClient(h.conn), instancepb.NewInstanceAdminClient(h.conn)
+	h.ops = longrunningpb.NewOperationsClient(h.conn)
+	h.stop = func() {
+		h.conn.Close()
+		h.server.Close()
+		registry.Close()
+		store.Close()
+	}
+}
+
+// restart stops the server as SIGTERM does, and starts another one on its files.
+func (h *harness) restart() {
+	h.Helper()
+	h.stop()
+	h.start()
+}
+
+// crash goes on with what was synced, as after kill -9. The harness must have been made with a file system that can crash.
+func (h *harness) crash() {
+	h.Helper()
+	after := h.fs.CrashClone(vfs.CrashCloneCfg{})
+	h.stop()
+	h.fs = after
+	h.start()
+}
+
+// restarts are the ways in which a server can be restarted.
+var restarts = map[string]func(*harness){"SIGTERM": (*harness).restart, "kill -9": (*harness).crash}
 
 // eventually waits until a state has come, for as long as that takes.
 func eventually(come func() bool) {

@@ -16,12 +16,13 @@ type service struct {
 	transactions transactions
 }
 
-func newService(registry *database.Registry, cfg Config) *service {
-	s := &service{clock: cfg.Clock, tokens: token.NewKey()}
-	s.sessions.registry, s.sessions.clock, s.sessions.random = registry, cfg.Clock, cfg.Random
-	s.transactions.clock, s.transactions.budget = cfg.Clock, cfg.Memory
-	s.transactions.last.Store(uint64(cfg.Clock().UnixMicro()))
-	return s
+func newService(registry *database.Registry, cfg Config) (*service, error) {
+	identity := registry.Identity()
+	s := &service{clock: cfg.Clock, tokens: token.NewKey(identity.Secret)}
+	s.sessions.registry, s.sessions.clock, s.sessions.random, s.sessions.log = registry, cfg.Clock, cfg.Random, cfg.Log
+	s.transactions.clock, s.transactions.tokens, s.transactions.start = cfg.Clock, s.tokens, identity.Start
+	s.transactions.budget = cfg.Memory
+	return s, s.sessions.load()
 }
 
 // table is the table of the service's methods.

@@ -4,9 +4,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
@@ -20,13 +20,10 @@ import (
 // A session is what a client works in. A regular one has one read-write
 // transaction at a time; a multiplexed one has any number and is shared by all of a client's goroutines.
 type session struct {
-	name        string // projects/P/instances/I/databases/D/sessions/S
-	db          *database.Database
-	multiplexed bool
-	role        string
-	labels      map[string]string
-	created     time.Time
-	lastUsed    atomic.Int64 // Unix seconds
+	name   string // projects/P/instances/I/databases/D/sessions/S
+	db     *database.Database
+	stored database.Session // the store's record; its Used is that of the record
+	usage  usage            // of a multiplexed session, without the requests that are running
 
 	mu     sync.Mutex
 	active *transaction // the newest read-write transaction, of a regular session
@@ -36,34 +33,70 @@ type session struct {
 type sessions struct {
 	registry *database.Registry
 	clock    func() time.Time
+	log      *slog.Logger
 	random   io.Reader // where names come from
 	byName   sync.Map  // string → *session
+	// storing is locked for reading while a session is deleted, and for writing while the use of sessions is stored, which must not
+	// bring back a record that has been deleted.
+	storing sync.RWMutex
+}
+
+// load takes over the sessions of the server's store, as they were when it stopped.
+func (s *sessions) load() error {
+	for _, db := range s.registry.AllDatabases() {
+		err := db.EachSession(func(stored database.Session) {
+			s.add(db, stored).usage.at(time.Unix(stored.Used, 0))
+		})
+		if err != nil {
+			return fmt.Errorf("load sessions of %s: %w", db.Name(), err)
+		}
+	}
+	s.sweep(s.clock())
+	return nil
 }
 
 // sessionIDBytes is how many random bytes the name of a session has.
 const sessionIDBytes = 16
 
-// create makes a session of a database.
-func (s *sessions) create(db *database.Database, template *spannerpb.Session) (*session, error) {
+// create makes n sessions of a database. When it returns they are durable.
+func (s *sessions) create(db *database.Database, template *spannerpb.Session, n int) ([]*session, error) {
 	if err := listing.CheckLabels(template.GetLabels()); err != nil {
 		return nil, err
 	}
-	var id [sessionIDBytes]byte
-	if _, err := s.random.Read(id[:]); err != nil {
-		return nil, fmt.Errorf("draw a session id: %w", err)
-	}
 	now := s.clock()
-	ses := &session{
-		name:        db.Name() + "/sessions/" + hex.EncodeToString(id[:]),
-		db:          db,
-		multiplexed: template.GetMultiplexed(),
-		role:        template.GetCreatorRole(),
-		labels:      template.GetLabels(),
-		created:     now,
+	records := make([]database.Session, n)
+	for i := range records {
+		var id [sessionIDBytes]byte
+		if _, err := s.random.Read(id[:]); err != nil {
+			return nil, fmt.Errorf("draw a session id: %w", err)
+		}
+		records[i] = database.Session{
+			ID:          hex.EncodeToString(id[:]),
+			Multiplexed: template.GetMultiplexed(),
+			Role:        template.GetCreatorRole(),
+			Labels:      template.GetLabels(),
+			Created:     now,
+			Used:        now.Unix(),
+		}
 	}
-	ses.lastUsed.Store(now.Unix())
-	s.byName.Store(ses.name, ses)
-	return ses, nil
+	if err := db.AddSessions(records); err != nil {
+		return nil, err
+	}
+	list := make([]*session, n)
+	for i, r := range records {
+		list[i] = s.add(db, r)
+		list[i].usage.at(now)
+	}
+	return list, nil
+}
+
+// add makes a stored session known to requests.
+func (s *sessions) add(db *database.Database, stored database.Session) *session {
+	name := db.Name() + "/sessions/" + stored.ID
+	stored.ID = name[len(name)-len(stored.ID):] // shares its memory
+	ses := &session{name: name, db: db, stored: stored}
+	s.byName.Store(name, ses)
+	return ses
 }
 
 // find finds the session that a request names, and notes that it is in use.
@@ -77,10 +110,22 @@ func (s *sessions) find(name string) (*session, error) {
 		s.byName.Delete(name)
 		return nil, s.noSession(name)
 	}
-	if now := s.clock().Unix(); ses.lastUsed.Load() != now {
-		ses.lastUsed.Store(now)
-	}
+	ses.usage.at(s.clock())
 	return ses, nil
+}
+
+// begin notes that a request runs in the session; end must follow. Requests of a multiplexed session come from many goroutines, and its
+// life does not depend on its use: they are not counted, so that they share no counter.
+func (ses *session) begin() {
+	if !ses.stored.Multiplexed {
+		ses.usage.begin()
+	}
+}
+
+func (ses *session) end() {
+	if !ses.stored.Multiplexed {
+		ses.usage.end()
+	}
 }
 
 // noSession says why there is no session of this name: the name is malformed, or its
@@ -106,8 +151,19 @@ func (s *sessions) each(db string, f func(*session)) {
 	})
 }
 
-// end forgets a session and rolls its transaction back.
-func (s *sessions) end(ses *session) {
+// remove deletes a session durably.
+func (s *sessions) remove(ses *session) error {
+	s.storing.RLock()
+	defer s.storing.RUnlock()
+	if err := ses.db.RemoveSession(ses.stored.ID); err != nil {
+		return err
+	}
+	s.forget(ses)
+	return nil
+}
+
+// forget removes a session from memory and rolls its transaction back.
+func (s *sessions) forget(ses *session) {
 	s.byName.Delete(ses.name)
 	ses.mu.Lock()
 	t := ses.active
@@ -125,32 +181,63 @@ const (
 	multiplexedSessionLife = 28 * 24 * time.Hour
 )
 
-// sweep ends sessions that have been idle for too long and forgets those of dropped databases.
+// expired says whether the session has been idle, or has lived, for too long. After a restart its last use is what a sweep has stored, and
+// it may have been used until the next one.
+func (ses *session) expired(now time.Time) bool {
+	if ses.stored.Multiplexed {
+		return now.Sub(ses.stored.Created) > multiplexedSessionLife
+	}
+	return ses.usage.idle(now) > regularSessionIdle+sweepInterval
+}
+
+// sweep ends sessions that have expired, stores when the others were last used, and forgets those of dropped databases.
 func (s *sessions) sweep(now time.Time) {
+	type changes struct {
+		used    []database.Session
+		expired []string
+	}
+	changed := map[*database.Database]*changes{}
+	of := func(ses *session) *changes {
+		if changed[ses.db] == nil {
+			changed[ses.db] = new(changes)
+		}
+		return changed[ses.db]
+	}
+	s.storing.Lock()
+	defer s.storing.Unlock()
 	s.byName.Range(func(_, v any) bool {
 		ses := v.(*session)
-		idle := now.Sub(time.Unix(ses.lastUsed.Load(), 0))
-		limit := regularSessionIdle
-		if ses.multiplexed {
-			limit = multiplexedSessionLife
-		}
-		if idle > limit || ses.db.Dropped() {
-			s.end(ses)
+		switch {
+		case ses.db.Dropped():
+			s.forget(ses)
+		case ses.expired(now):
+			s.forget(ses)
+			c := of(ses)
+			c.expired = append(c.expired, ses.stored.ID)
+		case ses.stored.Used != ses.usage.last.Load():
+			ses.stored.Used = ses.usage.last.Load()
+			c := of(ses)
+			c.used = append(c.used, ses.stored)
 		}
 		return true
 	})
+	for db, c := range changed {
+		if err := db.NoteSessions(c.used, c.expired); err != nil && !db.Dropped() {
+			s.log.Error("store the use of sessions", slog.String("database", db.Name()), slog.Any("error", err))
+		}
+	}
 }
 
 // id is the last part of the name.
-func (ses *session) id() string { return ses.name[strings.LastIndexByte(ses.name, '/')+1:] }
+func (ses *session) id() string { return ses.stored.ID }
 
 func (ses *session) proto() *spannerpb.Session {
 	return &spannerpb.Session{
 		Name:                   ses.name,
-		Labels:                 ses.labels,
-		CreateTime:             timestamppb.New(ses.created),
-		ApproximateLastUseTime: timestamppb.New(time.Unix(ses.lastUsed.Load(), 0)),
-		CreatorRole:            ses.role,
-		Multiplexed:            ses.multiplexed,
+		Labels:                 ses.stored.Labels,
+		CreateTime:             timestamppb.New(ses.stored.Created),
+		ApproximateLastUseTime: timestamppb.New(time.Unix(ses.usage.last.Load(), 0)),
+		CreatorRole:            ses.stored.Role,
+		Multiplexed:            ses.stored.Multiplexed,
 	}
 }

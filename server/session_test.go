@@ -10,6 +10,8 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/crowfoot-db/crowfoot/txn"
 )
 
 func TestSessions(t *testing.T) {
@@ -134,12 +136,13 @@ func TestSweep(t *testing.T) {
 // TestFinishedTransactionsAreForgotten begins and ends more transactions than are remembered.
 func TestFinishedTransactionsAreForgotten(t *testing.T) {
 	ts := new(transactions)
-	for i := range uint64(rememberedTransactions + 10) {
-		tr := &transaction{number: i}
+	key := func(i int) txn.ClientID { return txn.ClientID{Start: 1, Number: uint64(i)} }
+	for i := range rememberedTransactions + 10 {
+		tr := &transaction{key: key(i)}
 		ts.add(tr)
 		ts.finished(tr)
 	}
-	if ts.get(9) != nil || ts.get(10) == nil || ts.get(rememberedTransactions+9) == nil {
+	if ts.get(key(9)) != nil || ts.get(key(10)) == nil || ts.get(key(rememberedTransactions+9)) == nil {
 		t.Error("not the oldest were forgotten")
 	}
 }

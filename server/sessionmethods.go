@@ -28,11 +28,11 @@ func (s *sessions) createSession(_ context.Context, req *spannerpb.CreateSession
 	if err != nil {
 		return nil, err
 	}
-	ses, err := s.create(db, req.Session)
+	list, err := s.create(db, req.Session, 1)
 	if err != nil {
 		return nil, err
 	}
-	return ses.proto(), nil
+	return list[0].proto(), nil
 }
 
 // maxSessionBatch is how many sessions one call makes at most. The API allows a reply with fewer sessions than the request asks for.
@@ -49,12 +49,12 @@ func (s *sessions) batchCreateSessions(_ context.Context, req *spannerpb.BatchCr
 	if err != nil {
 		return nil, err
 	}
+	list, err := s.create(db, req.SessionTemplate, int(min(req.SessionCount, maxSessionBatch)))
+	if err != nil {
+		return nil, err
+	}
 	reply := &spannerpb.BatchCreateSessionsResponse{}
-	for range min(req.SessionCount, maxSessionBatch) {
-		ses, err := s.create(db, req.SessionTemplate)
-		if err != nil {
-			return nil, err
-		}
+	for _, ses := range list {
 		reply.Session = append(reply.Session, ses.proto())
 	}
 	return reply, nil
@@ -73,10 +73,12 @@ func (s *sessions) deleteSession(_ context.Context, req *spannerpb.DeleteSession
 	if err != nil {
 		return nil, err
 	}
-	if ses.multiplexed {
+	if ses.stored.Multiplexed {
 		return nil, usererror.MultiplexedDelete()
 	}
-	s.end(ses)
+	if err := s.remove(ses); err != nil {
+		return nil, err
+	}
 	return &emptypb.Empty{}, nil
 }
 
@@ -90,7 +92,7 @@ func (s *sessions) listSessions(_ context.Context, req *spannerpb.ListSessionsRe
 	}
 	var list []*session
 	s.each(req.Database, func(ses *session) {
-		if filter.Matches(ses.labels) {
+		if filter.Matches(ses.stored.Labels) {
 			list = append(list, ses)
 		}
 	})

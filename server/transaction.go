@@ -1,10 +1,10 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
@@ -26,21 +26,27 @@ import (
 // The server remembers thousands of transactions that have ended, so such a transaction keeps only what it answers to
 // later requests.
 type transaction struct {
-	id          []byte
-	number      uint64
-	all         *transactions
-	session     *session
+	id      []byte       // what its client names it by
+	key     txn.ClientID // what the id holds
+	all     *transactions
+	session *session
+	usage   usage
+	turn    chan struct{} // holds a token while a writing request runs
+
 	partitioned bool
-	lastUsed    atomic.Int64 // Unix seconds
+	statement   *partitionedStatement // of a partitioned one, once it has run; the holder of the turn uses it
 
-	turn  chan struct{} // holds a token while a writing request runs
-	spent bool          // partitioned, and its one statement has run; the holder of the turn uses it
+	mu        sync.Mutex
+	open      *openTransaction // nil if partitioned, and once it has ended
+	age       txn.Age          // for a retry, once it has been aborted
+	outcome   error            // what requests are answered once it has ended
+	committed *txn.Outcome     // what another Commit is answered
+}
 
-	mu      sync.Mutex
-	open    *openTransaction          // nil if partitioned, and once it has ended
-	age     txn.Age                   // for a retry, once it has been aborted
-	outcome error                     // what requests are answered once it has ended
-	reply   *spannerpb.CommitResponse // what another Commit is answered
+// A partitionedStatement is the request that the one statement of a partitioned DML transaction came in. Sent again, it is answered again.
+type partitionedStatement struct {
+	fingerprint uint64
+	seqno       int64
 }
 
 // An openTransaction is what a read-write transaction needs until it ends. A request that began before the end may use it after the end.
@@ -53,74 +59,90 @@ type openTransaction struct {
 	mutations int64 // how many the statements so far count for in commit_stats
 }
 
-// abandonedAfter is how long a transaction may be without a request before it is rolled back. Other transactions can take its locks much sooner.
-const abandonedAfter = time.Hour
-
 // Transaction ids are opaque to clients:
 //
-//	read-write:  'w' | number 8
-//	read-only:   'r' | read timestamp 8 | checksum 8 (of these and the session's name)
+//	read-write:       'w' | start 4 | number 8 | checksum 8
+//	partitioned DML:  'p' | start 4 | number 8 | checksum 8
+//	read-only:        'r' | read timestamp 8 | checksum 8
 //
-// Numbers begin at the server's start in microseconds, so that an id from before a restart names nothing.
+// The checksum is of what comes before it and the session's name. It tells, also after a restart, an id that the server has given out from all
+// others.
 const (
 	readWriteID     = 'w'
+	partitionedID   = 'p'
 	readOnlyID      = 'r'
-	readWriteIDSize = 1 + 8
-	readOnlyHead    = 1 + 8
+	readWriteIDSize = 1 + 4 + 8 + token.ChecksumSize
+	readOnlyIDSize  = 1 + 8 + token.ChecksumSize
+	largestSealedID = 160 // of an id with its session's name, mostly
 )
 
-func newReadWriteID(number uint64) []byte {
-	return binary.BigEndian.AppendUint64([]byte{readWriteID}, number)
+// sealID appends the checksum to an id.
+func sealID(k token.Key, id []byte, session string) []byte {
+	var room [largestSealedID]byte
+	return binary.BigEndian.AppendUint64(id, k.Checksum(append(append(room[:0], id...), session...)))
 }
 
-func readWriteNumber(id []byte) (number uint64, ok bool) {
-	if len(id) != readWriteIDSize || id[0] != readWriteID {
-		return 0, false
+// isSealed says whether an id was given out to a session.
+func isSealed(k token.Key, id []byte, session string) bool {
+	n := len(id) - token.ChecksumSize
+	return n >= 0 && string(sealID(k, id[:n:n], session)) == string(id)
+}
+
+// newReadWriteID makes the id of a read-write or partitioned DML transaction of a session.
+func newReadWriteID(k token.Key, kind byte, session string, key txn.ClientID) []byte {
+	id := append(make([]byte, 0, readWriteIDSize), kind)
+	id = binary.BigEndian.AppendUint32(id, key.Start)
+	return sealID(k, binary.BigEndian.AppendUint64(id, key.Number), session)
+}
+
+// readWriteKey is what the id of a read-write or partitioned DML transaction holds. The checksum is not checked.
+func readWriteKey(id []byte) (key txn.ClientID, ok bool) {
+	if len(id) != readWriteIDSize || id[0] != readWriteID && id[0] != partitionedID {
+		return txn.ClientID{}, false
 	}
-	return binary.BigEndian.Uint64(id[1:]), true
+	return txn.ClientID{Start: binary.BigEndian.Uint32(id[1:]), Number: binary.BigEndian.Uint64(id[5:])}, true
 }
 
 // newReadOnlyID makes the id of a read-only transaction of a session: its
 // timestamp. The server keeps nothing about it.
 func newReadOnlyID(k token.Key, session string, at mvcc.Timestamp) []byte {
-	id := make([]byte, 0, 64+len(session))
-	id = append(id, readOnlyID)
-	id = binary.BigEndian.AppendUint64(id, uint64(at))
-	sealed := k.Seal(append(id, session...), 0)
-	return append(id, sealed[len(sealed)-token.ChecksumSize:]...)
+	id := append(make([]byte, 0, readOnlyIDSize), readOnlyID)
+	return sealID(k, binary.BigEndian.AppendUint64(id, uint64(at)), session)
 }
 
 // readOnlyTimestamp is the timestamp of a read-only transaction of a session.
 func readOnlyTimestamp(k token.Key, id []byte, session string) (mvcc.Timestamp, bool) {
-	if len(id) != readOnlyHead+token.ChecksumSize || id[0] != readOnlyID {
+	if len(id) != readOnlyIDSize || id[0] != readOnlyID || !isSealed(k, id, session) {
 		return 0, false
 	}
-	at := mvcc.Timestamp(binary.BigEndian.Uint64(id[1:]))
-	return at, string(newReadOnlyID(k, session, at)) == string(id)
+	return mvcc.Timestamp(binary.BigEndian.Uint64(id[1:])), true
 }
 
 // begin begins a read-write or partitioned DML transaction.
 func (ts *transactions) begin(ses *session, options *spannerpb.TransactionOptions, tag string) *transaction {
-	number := ts.last.Add(1)
-	t := &transaction{
-		id:          newReadWriteID(number),
-		number:      number,
-		all:         ts,
-		session:     ses,
-		partitioned: options.GetPartitionedDml() != nil,
-		turn:        make(chan struct{}, 1),
+	kind := byte(readWriteID)
+	if options.GetPartitionedDml() != nil {
+		kind = partitionedID
 	}
-	t.use(ts.clock())
+	key := ts.next()
+	t := ts.newTransaction(ses, newReadWriteID(ts.tokens, kind, ses.name, key), key)
 	if !t.partitioned {
 		t.open = new(openTransaction)
 		opts := ts.options(ses, options, tag)
+		opts.ID = key
 		t.open.begin(ses.db, &opts, ts.clock())
 		t.open.tx = ses.db.Transactions().Begin(opts)
 	}
 	ts.add(t)
-	if !ses.multiplexed && !t.partitioned {
+	if !ses.stored.Multiplexed && !t.partitioned {
 		ses.replaceActive(t)
 	}
+	return t
+}
+
+func (ts *transactions) newTransaction(ses *session, id []byte, key txn.ClientID) *transaction {
+	t := &transaction{id: id, key: key, all: ts, session: ses, partitioned: id[0] == partitionedID, turn: make(chan struct{}, 1)}
+	t.usage.at(ts.clock())
 	return t
 }
 
@@ -155,9 +177,9 @@ func (ts *transactions) options(ses *session, o *spannerpb.TransactionOptions, t
 // is older than the transactions that began meanwhile, and wins against them.
 func (ts *transactions) previous(ses *session, id []byte) txn.Age {
 	var t *transaction
-	if number, ok := readWriteNumber(id); ok {
-		t = ts.get(number)
-	} else if !ses.multiplexed {
+	if key, ok := readWriteKey(id); ok {
+		t = ts.get(key)
+	} else if !ses.stored.Multiplexed {
 		ses.mu.Lock()
 		t = ses.active
 		ses.mu.Unlock()
@@ -171,24 +193,17 @@ func (ts *transactions) previous(ses *session, id []byte) txn.Age {
 	return t.age
 }
 
-// find finds the read-write transaction of a session that a request names.
+// find finds the read-write or partitioned DML transaction of a session that a request names.
 func (ts *transactions) find(ses *session, id []byte) (*transaction, error) {
-	number, ok := readWriteNumber(id)
+	key, ok := readWriteKey(id)
 	if !ok {
 		return nil, usererror.TransactionNotFound(id)
 	}
-	t := ts.get(number)
-	if t == nil || t.session != ses {
-		return nil, usererror.TransactionNotFound(id)
+	if t := ts.get(key); t != nil && t.session == ses && bytes.Equal(t.id, id) {
+		t.usage.at(ts.clock())
+		return t, nil
 	}
-	t.use(ts.clock())
-	return t, nil
-}
-
-func (t *transaction) use(now time.Time) {
-	if seconds := now.Unix(); t.lastUsed.Load() != seconds {
-		t.lastUsed.Store(seconds)
-	}
+	return ts.recall(ses, id, key)
 }
 
 // current is the transaction while it is open, or else what it ended with; both are nil if it is partitioned.
@@ -227,8 +242,8 @@ func (t *transaction) settle() {
 	}
 }
 
-// end closes the transaction. It keeps only what later requests are answered: outcome, or reply to another Commit.
-func (t *transaction) end(outcome error, reply *spannerpb.CommitResponse) {
+// end closes the transaction. It keeps only what later requests are answered: outcome, or committed to another Commit.
+func (t *transaction) end(outcome error, committed *txn.Outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open == nil {
@@ -238,12 +253,17 @@ func (t *transaction) end(outcome error, reply *spannerpb.CommitResponse) {
 		t.age = t.open.tx.Age()
 	}
 	failure := outcome
-	if reply != nil {
-		failure = nil // it was committed, and outcome is for requests that come later
+	if committed != nil {
+		failure = nil // outcome is for requests that come later
 	}
-	t.open.end(t.open.tx, t.all.clock(), failure)
-	t.open, t.outcome, t.reply = nil, outcome, reply
-	t.all.finished(t)
+	tx := t.open.tx
+	t.open.end(tx, t.all.clock(), failure)
+	t.open, t.outcome, t.committed = nil, outcome, committed
+	if committed != nil && tx.Stats().Keys > 0 {
+		t.all.remove(t) // the store has the outcome
+	} else {
+		t.all.finished(t)
+	}
 }
 
 // LockWait implements cost.Transaction: how long the transaction has waited for locks.
@@ -265,7 +285,7 @@ func (t *transaction) forget() {
 	}
 	t.settle()
 	t.abandon()
-	t.all.byNumber.Delete(t.number)
+	t.all.remove(t)
 	t.session.mu.Lock()
 	defer t.session.mu.Unlock()
 	if t.session.active == t {

@@ -55,7 +55,7 @@ func (s *service) rollback(ctx context.Context, req *spannerpb.RollbackRequest) 
 	}
 	open, outcome := t.current()
 	if outcome != nil {
-		if t.committed() != nil {
+		if t.known() != nil {
 			return nil, usererror.RollbackAfterCommit()
 		}
 		return &emptypb.Empty{}, nil

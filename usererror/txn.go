@@ -38,6 +38,12 @@ func SnapshotExpired(after time.Duration) *Error {
 	return aborted(after, "Transaction was aborted: it is older than the version retention period of the database.")
 }
 
+// TransactionLost: the transaction was open when the server was restarted, or it ended without a commit so long ago that the server does not
+// know how.
+func TransactionLost(after time.Duration) *Error {
+	return aborted(after, "Transaction was aborted: it was open when the server was restarted, or has ended without a commit.")
+}
+
 // CommitCalled: a read or write after the commit of its transaction has begun.
 func CommitCalled() *Error {
 	return newError(codes.FailedPrecondition, "Cannot start a read or query within a transaction after Commit() or Rollback() has been called.")

@@ -22,6 +22,8 @@ import (
 //	split/<space>/<key>        a split point of a user; its key is a logical key of the space
 //	operation/<name>           a long-running operation
 //	applied/<operation>/<n>    a DDL statement of an operation that runs, which has taken effect; from 0
+//	session/<space>/<id>       a session of a client in the database with that key space
+//	identity                   a secret, and how often the store was opened
 //	next-space                 the next key space to give out
 const (
 	Instance   = "instance/"
@@ -30,6 +32,8 @@ const (
 	SplitPoint = "split/"
 	Operation  = "operation/"
 	Applied    = "applied/"
+	Session    = "session/"
+	Identity   = "identity"
 	NextSpace  = "next-space"
 )
 
@@ -45,7 +49,7 @@ func Key(parts ...string) []byte {
 	return append(key, 0)
 }
 
-// OfSpace begins the names of the records of one kind (Schema or SplitPoint) that belong to the database with a key space.
+// OfSpace begins the names of the records of one kind (Schema, SplitPoint or Session) that belong to the database with a key space.
 func OfSpace(kind string, s mvcc.Space) string { return kind + strconv.FormatUint(uint64(s), 10) + "/" }
 
 // Range is the range of keys of all records whose name begins with prefix.

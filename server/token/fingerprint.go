@@ -1,10 +1,10 @@
 package token
 
 import (
-	"hash/maphash"
 	"math"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
@@ -12,13 +12,10 @@ import (
 // used with another one. Fields that may differ when a client sends the request
 // again (transaction selector, tags, the token itself) are not part of it.
 //
-// Fields are hashed in order. The hashes of a map's entries are added up, since entries have no order.
-type Fingerprint struct {
-	Sum  uint64
-	seed maphash.Seed
-}
+// Fields are hashed in order. The hashes of a map's entries are added up, since entries have no order. It is the same after a restart.
+type Fingerprint struct{ Sum uint64 }
 
-func (k Key) fingerprint(kind uint64) Fingerprint { return Fingerprint{seed: k.seed, Sum: kind} }
+func (k Key) fingerprint(kind uint64) Fingerprint { return Fingerprint{k.k0 + kind} }
 
 // mix is the finaliser of MurmurHash3: every bit of v changes every bit of the result.
 func mix(v uint64) uint64 {
@@ -33,9 +30,9 @@ func mix(v uint64) uint64 {
 func (f *Fingerprint) Number(v uint64) { f.Sum = mix(f.Sum*31 + v + 1) }
 
 // Bytes adds bytes, such as a partition token.
-func (f *Fingerprint) Bytes(b []byte) { f.Number(maphash.Bytes(f.seed, b)) }
+func (f *Fingerprint) Bytes(b []byte) { f.Number(xxhash.Sum64(b)) }
 
-func (f *Fingerprint) text(s string) { f.Number(maphash.String(f.seed, s)) }
+func (f *Fingerprint) text(s string) { f.Number(xxhash.Sum64String(s)) }
 
 // Kinds of requests, so that equal fields of different kinds differ.
 const (
@@ -80,13 +77,13 @@ func (k Key) Batch(req *spannerpb.ExecuteBatchDmlRequest) Fingerprint {
 func (f *Fingerprint) params(params *structpb.Struct, types map[string]*spannerpb.Type) {
 	var sum uint64
 	for name, v := range params.GetFields() {
-		entry := Fingerprint{seed: f.seed}
+		entry := Fingerprint{}
 		entry.text(name)
 		entry.value(v)
 		sum += entry.Sum
 	}
 	for name, t := range types {
-		entry := Fingerprint{seed: f.seed, Sum: 1}
+		entry := Fingerprint{1}
 		entry.text(name)
 		entry.typ(t)
 		sum += entry.Sum

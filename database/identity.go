@@ -1,0 +1,38 @@
+package database
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/database/meta"
+)
+
+// Identity tells what this store has given out, such as transaction ids, from what it has not, also after a restart.
+type Identity struct {
+	// Secret is random, made with the store, and never shown to clients.
+	Secret [16]byte
+	// Start counts how often the store was opened, from 1: numbers that the process counts in memory are unique together with it.
+	Start uint32
+}
+
+// Identity is the store's.
+func (r *Registry) Identity() Identity { return r.identity }
+
+// identify reads the identity of the store, or makes one, and counts the start.
+func (r *Registry) identify() error {
+	err := meta.Each(r.store, meta.Identity, func(_ string, data []byte) error { return json.Unmarshal(data, &r.identity) })
+	if err != nil {
+		return fmt.Errorf("read identity: %w", err)
+	}
+	if r.identity.Start == 0 {
+		if _, err := rand.Read(r.identity.Secret[:]); err != nil {
+			return fmt.Errorf("draw a secret: %w", err)
+		}
+	}
+	r.identity.Start++
+	if err := meta.Store(r.store, meta.Key(meta.Identity), r.identity); err != nil {
+		return fmt.Errorf("store identity: %w", err)
+	}
+	return nil
+}

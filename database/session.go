@@ -1,0 +1,118 @@
+package database
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// A Session is a client's session as it is stored, so that it survives a restart. Its record lies under the key space of its database, which is
+// never given out again: a database that was dropped and made again does not know the sessions of the first.
+type Session struct {
+	ID          string            `json:"-"` // the last part of its name
+	Multiplexed bool              `json:",omitempty"`
+	Role        string            `json:",omitempty"`
+	Labels      map[string]string `json:",omitempty"`
+	Created     time.Time
+	Used        int64 // Unix seconds of the last use, as of when the record was written
+}
+
+// sessionBatch is how many records of sessions one batch holds at most, so that many sessions take no large one.
+const sessionBatch = 1000
+
+func (d *Database) sessionKey(id string) []byte {
+	return meta.Key(meta.OfSpace(meta.Session, d.space), id)
+}
+
+// AddSessions stores new sessions, all or none, and returns when they are durable.
+func (d *Database) AddSessions(list []Session) error {
+	b := d.registry.store.NewBatch()
+	defer b.Close()
+	for i := range list {
+		if err := meta.Put(b, d.sessionKey(list[i].ID), &list[i]); err != nil {
+			return err
+		}
+	}
+	if err := b.Commit(); err != nil {
+		return fmt.Errorf("store sessions: %w", err)
+	}
+	if d.Dropped() { // perhaps after the records of its sessions were deleted
+		return d.forgetSessions()
+	}
+	return nil
+}
+
+// forgetSessions deletes the sessions of a database that was dropped.
+func (d *Database) forgetSessions() error {
+	b := d.registry.store.NewBatch()
+	defer b.Close()
+	if err := b.DeleteRange(meta.Range(meta.OfSpace(meta.Session, d.space))); err != nil {
+		return err
+	}
+	return errors.Join(b.CommitNoSync(), usererror.DatabaseNotFound(d.name))
+}
+
+// RemoveSession deletes a session and returns when that is durable.
+func (d *Database) RemoveSession(id string) error {
+	b := d.registry.store.NewBatch()
+	defer b.Close()
+	if err := b.Delete(d.sessionKey(id)); err != nil {
+		return err
+	}
+	if err := b.Commit(); err != nil {
+		return fmt.Errorf("delete session: %w", err)
+	}
+	return nil
+}
+
+// NoteSessions stores when sessions were last used, deletes sessions that have expired, and returns when that is durable. If it fails, a part may
+// have been done.
+func (d *Database) NoteSessions(used []Session, expired []string) error {
+	n := len(used) + len(expired)
+	for from := 0; from < n; from += sessionBatch {
+		to := min(from+sessionBatch, n)
+		if err := d.noteSessions(used, expired, from, to); err != nil {
+			return fmt.Errorf("note use of sessions: %w", err)
+		}
+	}
+	return nil
+}
+
+// noteSessions does from to to of what NoteSessions is to do. The sync of the last batch makes those before it durable, too.
+func (d *Database) noteSessions(used []Session, expired []string, from, to int) error {
+	b := d.registry.store.NewBatch()
+	defer b.Close()
+	for i := from; i < to; i++ {
+		var err error
+		if i < len(used) {
+			err = meta.Put(b, d.sessionKey(used[i].ID), &used[i])
+		} else {
+			err = b.Delete(d.sessionKey(expired[i-len(used)]))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if to < len(used)+len(expired) {
+		return b.CommitNoSync()
+	}
+	return b.Commit()
+}
+
+// EachSession calls f for every stored session.
+func (d *Database) EachSession(f func(Session)) error {
+	prefix := meta.OfSpace(meta.Session, d.space)
+	return meta.Each(d.registry.store, prefix, func(name string, data []byte) error {
+		s := Session{ID: strings.TrimPrefix(name, prefix)}
+		if err := json.Unmarshal(data, &s); err != nil {
+			return fmt.Errorf("read session: %w", err)
+		}
+		f(s)
+		return nil
+	})
+}
