@@ -27,6 +27,11 @@ func QueryTooDeep(limit, line, column int) *Error {
 	return newError(codes.InvalidArgument, "Query is nested deeper than the maximum allowed limit of %d. [at %d:%d]", limit, line, column)
 }
 
+// SQLTooComplex is a statement that takes more than limit bytes of memory to analyze.
+func SQLTooComplex(limit int64) *Error {
+	return newError(codes.ResourceExhausted, "Analyzing the statement takes more than %d bytes of memory. Make it shorter, or have it name fewer columns.", limit)
+}
+
 // UnboundParameter is a parameter of the statement for which the request has no value.
 func UnboundParameter(name string) *Error {
 	return newError(codes.InvalidArgument, "No parameter found for binding: %s", name)

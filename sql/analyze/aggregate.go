@@ -7,7 +7,7 @@ import (
 )
 
 func (w *walker) aggregateScan(n *googlesql.ResolvedAggregateScan) tree.Scan {
-	defer enter(&w.counts.groupBys, "GROUP BY clauses", maxNestedGroupBys)()
+	defer enter(&w.counts.groupBys, limitNestedGroupBys, maxNestedGroupBys)()
 	if get(n.GroupingSetListSize()) > 0 || get(n.GroupingCallListSize()) > 0 {
 		unsupported("GROUP BY with ROLLUP, CUBE or GROUPING SETS")
 	}
@@ -16,7 +16,7 @@ func (w *walker) aggregateScan(n *googlesql.ResolvedAggregateScan) tree.Scan {
 		GroupBy: w.computed(get(n.GroupByList())),
 		Hints:   w.hints(get(n.HintList()), groupHints),
 	}
-	atMost("columns in GROUP BY", len(scan.GroupBy), maxGroupByColumns)
+	atMost(limitGroupByColumns, len(scan.GroupBy), maxGroupByColumns)
 	for _, c := range get(n.AggregateList()) {
 		call, ok := get(c.Expr()).(*googlesql.ResolvedAggregateFunctionCall)
 		if !ok {

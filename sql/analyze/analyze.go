@@ -2,15 +2,17 @@
 // resolved, types checked, parameters typed, hints checked. It owns GoogleSQL's
 // analyzer, which is a library that no other package may import.
 //
-// An Analyzer is for one version of a schema. Many goroutines may use it, but
-// the library analyzes one statement at a time. No handle of the library outlives
+// An Analyzer is for one version of a schema. Many goroutines may use it: several
+// instances of the library work side by side (engine.go), and a heavy statement has one for
+// itself, so that no other waits for it (pool.go). No handle of the library outlives
 // a call. Every text gives a tree or an error:
 //
 //   - What GoogleSQL refuses is INVALID_ARGUMENT, in GoogleSQL's words and with the place.
 //   - What Spanner has and Crowfoot does not is UNIMPLEMENTED, with its name.
 //   - If the library itself breaks down, the statement fails as INTERNAL, and the next one is analyzed as usual.
 //
-// The library does not bound the depth or the size of a text, so guard.go does that first.
+// The library does not bound the depth or the size of a text, so guard.go does that first, with what Spanner limits as far as a text shows
+// it by itself (tally.go).
 //
 // Normalize and KindOf look at a text without the library, in about a microsecond.
 //
@@ -36,7 +38,6 @@ import (
 type Analyzer struct {
 	catalog *schema.Catalog
 	tables  []*schema.Table
-	lib     *library // the schema as the library sees it, made for the first statement; guarded by engine.turn
 }
 
 // New makes an Analyzer for a catalog and system tables.
@@ -48,13 +49,7 @@ func New(catalog *schema.Catalog, system ...*schema.Table) *Analyzer {
 // Release gives back the memory that the library holds for the schema, when the schema is no longer current. The Analyzer stays
 // usable: the next statement hands the schema to the library again.
 func (a *Analyzer) Release() {
-	// Freeing fails only where the library is broken, and then its memory is lost anyway.
-	_ = run(context.Background(), func() {
-		if lib := a.lib; lib != nil {
-			a.lib = nil
-			lib.free()
-		}
-	})
+	engines.forget(a)
 }
 
 // Options say how to read a statement.
@@ -65,15 +60,16 @@ type Options struct {
 
 // Statement analyzes one statement. params are the parameters of the request by name, nil for those without a declared type.
 // The types inferred for parameters without one come back by lower-cased name; a parameter that the statement does not use is not
-// among them. One statement is analyzed at a time: if ctx ends while this one waits for others, it fails with the context's error.
+// among them. If ctx ends while the statement waits for others, or while a heavy one is analyzed, it fails with the context's error.
 func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (tree.Statement, map[string]*value.Type, error) {
-	if err := guard(sql); err != nil {
+	weight, err := guard(sql, a.columns)
+	if err != nil {
 		return nil, nil, err
 	}
 	w := &walker{catalog: a.catalog, allowUnbound: opts.AllowUnbound}
 	w.declare(params)
 	var stmt tree.Statement
-	err := a.with(ctx, func(l *library) {
+	err = a.with(ctx, weight, func(l *library) {
 		stmt = w.analyze(l, sql)
 	})
 	if err != nil {
@@ -83,13 +79,16 @@ func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]
 }
 
 // with calls f with the schema as the library sees it.
-func (a *Analyzer) with(ctx context.Context, f func(*library)) error {
-	return run(ctx, func() {
-		if a.lib == nil {
-			a.lib = newLibrary(a.tables)
-		}
-		f(a.lib)
-	})
+func (a *Analyzer) with(ctx context.Context, weight int, f func(*library)) error {
+	return engines.run(ctx, weight, func(e *engine) { f(e.library(a)) })
+}
+
+// columns is how many columns the table called name has; 0 if there is none.
+func (a *Analyzer) columns(name string) int {
+	if t := a.catalog.Table(name); t != nil {
+		return len(t.Columns)
+	}
+	return 0
 }
 
 // walker turns one resolved statement of the library into a tree.
@@ -119,22 +118,22 @@ func (w *walker) declare(params map[string]*value.Type) {
 }
 
 func (w *walker) analyze(l *library, sql string) tree.Statement {
-	w.lib, w.sql, w.zone, w.zeros = l, sql, zoneOf(w.catalog), hasNegativeZero(sql)
-	types := get(googlesql.NewTypeFactory())
-	defer freeTypes(types)
+	w.lib, w.sql, w.zone, w.zeros = l, sql, zoneOf(w.catalog, l.engine), hasNegativeZero(sql)
+	types := own(googlesql.NewTypeFactory())
+	defer free(l.engine, freeTypes, types)
 	options := w.options(types)
-	defer freeOptions(options)
-	out, err := googlesql.AnalyzeStatement(sql, options, l.root, types)
+	defer free(l.engine, freeOptions, options)
+	out, err := l.engine.analyze(sql, options, l.root, types)
 	if err != nil {
 		panic(failure{refusal(sql, err)})
 	}
-	defer freeOutput(out)
+	defer free(l.engine, freeOutput, out)
 	return w.statement(get(out.ResolvedStatement()))
 }
 
 // options are the library's settings for one statement, with its declared parameters.
 func (w *walker) options(types *googlesql.TypeFactory) *googlesql.AnalyzerOptions {
-	o := get(googlesql.NewAnalyzerOptions(engine.language))
+	o := own(googlesql.NewAnalyzerOptions(w.lib.engine.language))
 	do(o.SetErrorMessageMode(googlesql.ErrorMessageModeErrorMessageOneLine))
 	do(o.SetParameterMode(googlesql.ParameterModeParameterNamed))
 	do(o.SetAllowUndeclaredParameters(true))

@@ -12,6 +12,7 @@ import (
 
 // library is a set of tables, with all functions, as the library sees it.
 type library struct {
+	engine  *engine
 	types   *googlesql.TypeFactory
 	root    *googlesql.SimpleCatalog
 	schemas map[string]*googlesql.SimpleCatalog // by lower-cased name
@@ -22,24 +23,30 @@ type library struct {
 	ownColumns []*googlesql.SimpleColumn
 }
 
-func newLibrary(tables []*schema.Table) *library {
-	l := &library{types: get(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
-	l.root = get(googlesql.NewSimpleCatalog("", l.types))
-	do(l.root.AddBuiltinFunctionsAndTypes(&googlesql.BuiltinFunctionOptions{LanguageOptions: engine.language}))
+func newLibrary(e *engine, tables []*schema.Table) *library {
+	l := &library{engine: e, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
+	l.root = own(googlesql.NewSimpleCatalog("", l.types))
+	do(l.root.AddBuiltinFunctionsAndTypes(&googlesql.BuiltinFunctionOptions{LanguageOptions: e.language}))
 	for _, f := range spannerFunctions {
 		l.addFunction(f)
 	}
 	for _, p := range spannerProcedures {
-		do(l.root.AddOwnedProcedure(get(googlesql.NewProcedure([]string{p.name}, l.signature(p.signatures[0])))))
+		signature := l.signature(p.signatures[0])
+		do(l.root.AddOwnedProcedure(own(googlesql.NewProcedure([]string{p.name}, signature))))
+		freeSignature(signature)
 	}
 	for _, t := range tables {
 		l.addTable(t)
+		e.rest()
 	}
 	return l
 }
 
 // free gives back the library's memory. The library must not be in use.
 func (l *library) free() {
+	if l.engine.discard {
+		return
+	}
 	freeCatalog(l.root)
 	for _, t := range l.ownTables {
 		freeTable(t)
@@ -51,7 +58,7 @@ func (l *library) free() {
 }
 
 func (l *library) addTable(t *schema.Table) {
-	table := get(googlesql.NewSimpleTable(t.Name, int64(len(l.tables))))
+	table := own(googlesql.NewSimpleTable(t.Name, int64(len(l.tables))))
 	do(table.SetFullName(t.FullName()))
 	l.tables = append(l.tables, t)
 	l.ownTables = append(l.ownTables, table)
@@ -61,7 +68,7 @@ func (l *library) addTable(t *schema.Table) {
 		}
 		writable := c.Generated == nil
 		// A column that SELECT * leaves out is a pseudo column to the library.
-		column := get(googlesql.NewSimpleColumn(t.FullName(), c.Name, libraryType(l.types, c.Type), c.Hidden, writable))
+		column := own(googlesql.NewSimpleColumn(t.FullName(), c.Name, libraryType(l.types, c.Type), c.Hidden, writable))
 		l.ownColumns = append(l.ownColumns, column)
 		do(table.AddColumn2(column, false))
 	}
@@ -126,17 +133,26 @@ func (l *library) addFunction(f function) {
 	for i, s := range f.signatures {
 		signatures[i] = l.signature(s)
 	}
-	do(l.in(f.schema).AddOwnedFunction(get(googlesql.NewFunction2(path, "Spanner", googlesql.FunctionEnums_ModeScalar, signatures))))
+	do(l.in(f.schema).AddOwnedFunction(own(googlesql.NewFunction2(path, "Spanner", googlesql.FunctionEnums_ModeScalar, signatures))))
+	for _, s := range signatures {
+		freeSignature(s)
+	}
 }
 
 func (l *library) signature(s signature) *googlesql.FunctionSignature {
-	result := get(googlesql.NewFunctionArgumentType4(googlesql.SignatureArgumentKindArgTypeVoid, 1))
+	result := own(googlesql.NewFunctionArgumentType4(googlesql.SignatureArgumentKindArgTypeVoid, 1))
 	if s.result != nil {
-		result = get(googlesql.NewFunctionArgumentType3(libraryType(l.types, s.result), 1))
+		freeArgument(result)
+		result = own(googlesql.NewFunctionArgumentType3(libraryType(l.types, s.result), 1))
 	}
 	args := make([]*googlesql.FunctionArgumentType, len(s.args))
 	for i, t := range s.args {
-		args[i] = get(googlesql.NewFunctionArgumentType3(libraryType(l.types, t), 1))
+		args[i] = own(googlesql.NewFunctionArgumentType3(libraryType(l.types, t), 1))
 	}
-	return get(googlesql.NewFunctionSignature3(result, args, 0))
+	signature := own(googlesql.NewFunctionSignature3(result, args, 0)) // copies them
+	freeArgument(result)
+	for _, arg := range args {
+		freeArgument(arg)
+	}
+	return signature
 }

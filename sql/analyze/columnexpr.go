@@ -24,14 +24,15 @@ const (
 // Expr analyzes the expression of a DEFAULT, a generated column or a CHECK over t's columns, and converts it to the type want as
 // an assignment would. uses are the columns it reads: the Refs to uses[i] have the Col.ID i.
 func (a *Analyzer) Expr(t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, err error) {
-	if err := guard(sql); err != nil {
+	weight, err := guard(sql, func(string) int { return 0 })
+	if err != nil {
 		return nil, nil, err
 	}
 	w := &walker{catalog: a.catalog}
 	w.declare(nil)
 	over, target := exprTable(t, want)
-	err = run(context.Background(), func() {
-		l := newLibrary([]*schema.Table{over})
+	err = engines.run(context.Background(), weight, func(in *engine) {
+		l := newLibrary(in, []*schema.Table{over})
 		defer l.free()
 		stmt := w.analyze(l, strings.Replace(exprPrefix, "%s", target, 1)+sql+exprSuffix)
 		e, uses = columnExpr(stmt)

@@ -3,125 +3,220 @@ package analyze
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
+	"sync"
+	"time"
 	_ "unsafe" // for go:linkname
 
 	"github.com/goccy/go-googlesql"
+	wasm "github.com/goccy/googlesqlwasm2go"
+	"github.com/goccy/googlesqlwasm2go/base"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// A handle of the library points into a memory that the library manages itself. Go's collector does not see how large that is,
-// and it never shrinks. The library frees what a handle points to in the handle's finalizer, that is at some later collection: until
-// then thousands of statements would pile up. So large objects are freed here as soon as a statement is analyzed. The methods that
-// do so are not exported, hence the linknames. They empty the handle, so that the finalizer finds nothing left to free.
+// engine is an instance of the library, with a memory of its own, in which the library keeps schemas and the statement at hand. It
+// analyzes one statement at a time, for the goroutine that the pool has lent it to. Instances work side by side.
 //
-// The package librarytest checks that the library still has these methods. It does not link them: should one be gone, its test says
-// so, where everything else fails to link.
+// The methods of the library's handles find their instance in one variable of the library's package. A goroutine sets that variable
+// when it enters its engine, and no other goroutine may use a handle until it leaves. It leaves while the library analyzes, which takes
+// most of the time, and rests now and then while it walks through a large tree.
+type engine struct {
+	module    *googlesql.Module
+	core      *base.Module // what module wraps
+	language  *googlesql.LanguageOptions
+	zoned     bool                   // the library has its default time zone: see zone.go
+	libraries map[*Analyzer]*library // the schemas that statements were analyzed for
 
-//go:linkname freeOutput github.com/goccy/go-googlesql.(*AnalyzerOutput).free
-func freeOutput(*googlesql.AnalyzerOutput)
+	discard   bool        // after the statement at hand
+	forgotten []*Analyzer // whose schemas are to be freed; guarded by the pool
 
-//go:linkname freeOptions github.com/goccy/go-googlesql.(*AnalyzerOptions).free
-func freeOptions(*googlesql.AnalyzerOptions)
-
-//go:linkname freeTypes github.com/goccy/go-googlesql.(*TypeFactory).free
-func freeTypes(*googlesql.TypeFactory)
-
-//go:linkname freeCatalog github.com/goccy/go-googlesql.(*SimpleCatalog).free
-func freeCatalog(*googlesql.SimpleCatalog)
-
-//go:linkname freeTable github.com/goccy/go-googlesql.(*SimpleTable).free
-func freeTable(*googlesql.SimpleTable)
-
-//go:linkname freeColumn github.com/goccy/go-googlesql.(*SimpleColumn).free
-func freeColumn(*googlesql.SimpleColumn)
-
-// engine is the library, of which a process has one. It runs one call at a time. A goroutine takes its turn for a whole analysis, so
-// that two statements do not wait for each other at every one of their thousands of short calls.
-var engine = struct {
-	turn     chan struct{} // holds one element while a goroutine has its turn, which guards all else
-	started  bool
-	zoned    bool // the library has its default time zone: see zone.go
-	language *googlesql.LanguageOptions
-}{turn: make(chan struct{}, 1)}
-
-// failure is a panic that carries an error from deep in a tree up to run. Each accessor of the library returns an error, though none
-// fails for a sound tree.
-type failure struct{ err error }
-
-// get returns the value that an accessor of the library returned, or ends the analysis with its error.
-func get[T any](v T, err error) T {
-	if err != nil {
-		panic(failure{err})
-	}
-	return v
+	ctx     context.Context // of the statement at hand
+	entered time.Time
+	steps   int // through the tree
 }
 
-// do ends the analysis if a setter of the library has failed.
-func do(err error) {
-	if err != nil {
-		panic(failure{err})
+const (
+	// engineMemory is the most that one instance may take, in bytes. The library ends a statement that needs more.
+	engineMemory = 512 << 20
+	// spareMemory is from where on an instance is thrown away after a statement. Its memory never shrinks.
+	spareMemory = 256 << 20
+	// restAfter is how long a goroutine uses handles before it lets others do so.
+	restAfter = 2 * time.Millisecond
+	// stepsToRest is after how many steps through a tree the goroutine looks at the clock.
+	stepsToRest = 16
+)
+
+// entering guards current, and with it all use of handles.
+var entering sync.Mutex
+
+//go:linkname current github.com/goccy/go-googlesql.globalModule
+var current *googlesql.Module
+
+// startModule makes another instance of the library, and sets current to it.
+//
+//go:linkname startModule github.com/goccy/go-googlesql.initModule
+func startModule() error
+
+// invoke calls a function of an instance. It may run beside calls of other instances.
+//
+//go:linkname invoke github.com/goccy/go-googlesql.(*Module).invoke
+func invoke(m *googlesql.Module, service, method int32, request []byte, function func(*base.Module, int32, int32) (int64, error)) ([]byte, error)
+
+//go:linkname optionsHandle github.com/goccy/go-googlesql.(*AnalyzerOptions).rawPtr
+func optionsHandle(*googlesql.AnalyzerOptions) uint64
+
+//go:linkname catalogHandle github.com/goccy/go-googlesql.(*Catalog).rawPtr
+func catalogHandle(*googlesql.Catalog) uint64
+
+//go:linkname typesHandle github.com/goccy/go-googlesql.(*TypeFactoryBase).rawPtr
+func typesHandle(*googlesql.TypeFactoryBase) uint64
+
+//go:linkname outputOf github.com/goccy/go-googlesql.newAnalyzerOutputNoFinalizer
+func outputOf(handle uint64) *googlesql.AnalyzerOutput
+
+// start makes an instance of the library for the engine, which the goroutine has entered.
+func (e *engine) start() {
+	e.zoned = initLibrary()
+	e.module = current
+	e.libraries = map[*Analyzer]*library{}
+	var core *base.Module
+	get(invoke(e.module, 0, 0, nil, func(c *base.Module, _, _ int32) (int64, error) {
+		core = c
+		return 0, nil
+	}))
+	core.MaxMem = engineMemory
+	e.language = own(googlesql.NewLanguageOptions())
+	do(e.language.SetProductMode(googlesql.ProductModeProductExternal))
+	do(e.language.SetNameResolutionMode(googlesql.NameResolutionModeNameResolutionDefault))
+	do(e.language.DisableAllLanguageFeatures())
+	for _, f := range features {
+		do(e.language.EnableLanguageFeature(f))
+	}
+	do(e.language.SetSupportedStatementKinds(statementKinds))
+	e.core = core
+}
+
+// enter lets the goroutine use the engine's handles, until it leaves.
+func (e *engine) enter() {
+	if !entering.TryLock() {
+		over := cpu.Waiting(e.ctx)
+		entering.Lock()
+		over()
+	}
+	current = e.module
+	e.entered = time.Now()
+}
+
+func (e *engine) leave() { entering.Unlock() }
+
+// rest is called at each step through a tree. It lets others use their handles, if it is time.
+func (e *engine) rest() {
+	if e.steps++; e.steps%stepsToRest == 0 && time.Since(e.entered) > restAfter {
+		e.leave()
+		e.enter()
 	}
 }
 
-// refuse ends the analysis with an error for the user.
-func refuse(err *usererror.Error) { panic(failure{err}) }
-
-// run calls f when it is its turn to use the library; it fails if ctx ends before. What f refuses comes back as a *usererror.Error.
-// Everything else that goes wrong, panics of the library included, is an error of this statement alone.
-func run(ctx context.Context, f func()) (err error) {
-	if err := takeTurn(ctx); err != nil {
-		return err
+// library is the schema of an Analyzer as the engine's library sees it.
+func (e *engine) library(a *Analyzer) *library {
+	if e.libraries[a] == nil {
+		e.libraries[a] = newLibrary(e, a.tables)
 	}
-	defer func() { <-engine.turn }()
+	return e.libraries[a]
+}
+
+// forget frees schemas.
+func (e *engine) forget(list []*Analyzer) {
 	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case failure:
-			err = r.err
-			if user := (*usererror.Error)(nil); !errors.As(err, &user) {
-				err = fmt.Errorf("analyzing a statement: %w", err)
-			}
-		default:
-			err = fmt.Errorf("analyzing a statement: panic: %v\n%s", r, debug.Stack())
+		if recover() != nil {
+			e.discard = true // the library is broken
 		}
 	}()
-	start()
-	f()
-	return nil
-}
-
-// takeTurn waits for the turn to use the library.
-func takeTurn(ctx context.Context) error {
-	select {
-	case engine.turn <- struct{}{}:
-		return nil
-	default:
-	}
-	defer cpu.Waiting(ctx)()
-	select {
-	case engine.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	e.enter()
+	defer e.leave()
+	for _, a := range list {
+		if l := e.libraries[a]; l != nil {
+			delete(e.libraries, a)
+			l.free()
+		}
 	}
 }
 
-func start() {
-	if engine.started {
-		return
+// Fields of the library's messages: the call AnalyzeStatement and its reply.
+const (
+	analyzeService, analyzeMethod = 0, 2
+
+	fieldText, fieldOptions, fieldCatalog, fieldTypes = 1, 2, 3, 4
+	fieldOutput, fieldError                           = 2, 15
+)
+
+// analyze has the library resolve a statement, while other goroutines use the handles of their engines. Its error is the library's
+// verdict on the statement. If the statement's context ends, and the engine is thrown away anyway, the library stops.
+func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog *googlesql.SimpleCatalog, types *googlesql.TypeFactory) (*googlesql.AnalyzerOutput, error) {
+	request := make([]byte, 0, len(sql)+64)
+	request = protowire.AppendTag(request, fieldText, protowire.BytesType)
+	request = protowire.AppendString(request, sql)
+	request = appendHandle(request, fieldOptions, optionsHandle(options))
+	request = appendHandle(request, fieldCatalog, catalogHandle(catalog.Catalog))
+	request = appendHandle(request, fieldTypes, typesHandle(types.TypeFactoryBase))
+
+	e.leave()
+	defer e.enter()
+	if e.discard {
+		defer context.AfterFunc(e.ctx, e.interrupt)()
 	}
-	zoned := initLibrary()
-	l := get(googlesql.NewLanguageOptions())
-	do(l.SetProductMode(googlesql.ProductModeProductExternal))
-	do(l.SetNameResolutionMode(googlesql.NameResolutionModeNameResolutionDefault))
-	do(l.DisableAllLanguageFeatures())
-	for _, f := range features {
-		do(l.EnableLanguageFeature(f))
+	reply, err := invoke(e.module, analyzeService, analyzeMethod, request, wasm.Inv_0_2)
+	if err != nil {
+		e.discard = true
+		switch {
+		case e.ctx.Err() != nil:
+			err = e.ctx.Err()
+		case uint64(len(e.core.Memory)) > e.core.MaxMem/2: // it doubles
+			err = usererror.SQLTooComplex(int64(e.core.MaxMem))
+		}
+		panic(failure{err})
 	}
-	do(l.SetSupportedStatementKinds(statementKinds))
-	engine.language, engine.zoned, engine.started = l, zoned, true
+	return outputIn(reply)
+}
+
+// interrupt makes the library fail at its next indirect call: it takes away the table of functions. The instance is of no use after
+// that.
+func (e *engine) interrupt() { e.core.T0 = e.core.T0[:0] }
+
+// appendHandle appends a handle as the library's messages have it: a message whose field 1 is the number.
+func appendHandle(b []byte, field protowire.Number, handle uint64) []byte {
+	b = protowire.AppendTag(b, field, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(protowire.SizeTag(1)+protowire.SizeVarint(handle)))
+	b = protowire.AppendTag(b, 1, protowire.VarintType)
+	return protowire.AppendVarint(b, handle)
+}
+
+// outputIn finds the statement, or the error, in a reply of the library.
+func outputIn(reply []byte) (*googlesql.AnalyzerOutput, error) {
+	for len(reply) > 0 {
+		field, wireType, n := protowire.ConsumeTag(reply)
+		if n < 0 {
+			break
+		}
+		reply = reply[n:]
+		value, n := protowire.ConsumeBytes(reply)
+		switch {
+		case wireType != protowire.BytesType:
+			n = protowire.ConsumeFieldValue(field, wireType, reply)
+		case field == fieldError:
+			return nil, errors.New(string(value))
+		case field == fieldOutput:
+			_, _, n := protowire.ConsumeTag(value)
+			if handle, n := protowire.ConsumeVarint(value[max(n, 0):]); n > 0 {
+				return outputOf(handle), nil
+			}
+		}
+		if n < 0 {
+			break
+		}
+		reply = reply[n:]
+	}
+	panic(failure{errors.New("the library's reply has no statement")})
 }

@@ -30,7 +30,7 @@ func (w *walker) expr(n googlesql.ResolvedExprNode) tree.Expr {
 		return w.subquery(n)
 	case *googlesql.ResolvedMakeStruct:
 		fields := get(n.FieldList())
-		atMost("fields in a STRUCT", len(fields), maxStructFields)
+		atMost(limitStructFields, len(fields), maxStructFields)
 		return &tree.MakeStruct{T: typeOf(get(n.Type())), Fields: w.exprs(fields)}
 	case *googlesql.ResolvedGetStructField:
 		return &tree.GetField{T: typeOf(get(n.Type())), Arg: w.expr(get(n.Expr())), Index: int(get(n.FieldIdx()))}
@@ -74,7 +74,7 @@ func (w *walker) parameter(n *googlesql.ResolvedParameter) tree.Expr {
 }
 
 func (w *walker) call(n *googlesql.ResolvedFunctionCall) tree.Expr {
-	defer enter(&w.counts.calls, "function calls", maxNestedCalls)()
+	defer enter(&w.counts.calls, limitNestedCalls, maxNestedCalls)()
 	w.counts.function()
 	w.hints(get(n.HintList()), functionHints)
 	args, lambdas := w.arguments(n.ResolvedFunctionCallBase)
@@ -83,7 +83,7 @@ func (w *walker) call(n *googlesql.ResolvedFunctionCall) tree.Expr {
 		refuse(usererror.PendingCommitTimestampPlace())
 	}
 	if f.Name == "$in" {
-		atMost("values in the IN operator", len(args)-1, maxInValues)
+		atMost(limitInValues, len(args)-1, maxInValues)
 	}
 	return &tree.Call{Func: f, Args: args, Lambdas: lambdas}
 }

@@ -24,28 +24,44 @@ const (
 	// maxTextJoins bounds joins, joined UNNESTs included. The library's time and memory rise with the square of their number, times
 	// the number of columns of their tables.
 	maxTextJoins = 64
-	// maxTokens bounds the time for a text that is long but not deep: the library takes about 5 us and 1 KiB for each token.
-	maxTokens = 250_000
+	// maxSelectColumns bounds the columns of one SELECT list. The library's time rises with the square of their number, if they have names:
+	// half a second for so many, half a minute for six times as many.
+	maxSelectColumns = 20_000
 	// maxAdjacentStrings bounds string literals in a row. GoogleSQL refuses even two, but only after work that rises with the
 	// square of their number.
 	maxAdjacentStrings = 1_000
 )
 
-// guard refuses a text beyond these bounds.
-func guard(sql string) error {
+// guard refuses a text beyond these bounds, and estimates what the library's work for it weighs: see load. columns is how many columns the
+// table of a name has, 0 if there is none.
+func guard(sql string, columns func(name string) int) (weight int, err error) {
 	if !utf8.ValidString(sql) {
-		return usererror.SQLNotUTF8()
+		return 0, usererror.SQLNotUTF8()
 	}
 	if n := utf8.RuneCountInString(sql); n > maxLength {
-		return usererror.SQLTooLong(n, maxLength)
+		return 0, usererror.SQLTooLong(n, maxLength)
 	}
 	g := gauge{scanner: scanner{sql: sql}, open: make([]group, 1, 16)}
+	g.load.columns = columns
 	for g.next() {
+		if err := g.tally.add(g.tokenOrWord(), &g.open[len(g.open)-1]); err != nil {
+			return 0, err
+		}
+		g.load.add(g.token, g.name, g.open[len(g.open)-1].clause == "FROM", len(g.open)-1)
 		if err := g.take(); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	g.load.nest(g.open[0].levels())
+	return g.load.weight(), nil
+}
+
+// tokenOrWord is the current token, in upper case if it is a word that could be a keyword.
+func (g *gauge) tokenOrWord() string {
+	if w := g.word(); w != "" && !g.name {
+		return w
+	}
+	return g.token
 }
 
 // gauge finds an upper bound of the depth of a statement's tree, without knowing its grammar.
@@ -55,20 +71,25 @@ type gauge struct {
 	name   bool    // the last token was a dot, so that a keyword in this place is a name
 	last   string  // the last word
 	row    int     // string literals in a row, up to the last token
-	tokens int
 	joins  int
 	unions int
+	load   load
+	tally  tally
 }
 
 // group is what is known of the text within an open parenthesis, bracket or CASE. Commas, clause keywords, AND and OR cut it into
 // stretches that do not nest in each other.
 type group struct {
-	isCase  bool
-	clause  string // FROM, where a comma means a join; GROUP, where it means another column; "" for all other clauses
-	grouped int    // commas in GROUP BY
-	stages  int    // joins and pipe operators, each of which nests what is before it
-	deepest levels // of the deepest stretch but the current one
-	inner   levels // of the deepest group in the current stretch
+	isCase   bool
+	hint     bool
+	list     string // IN or STRUCT if the group is the list behind it
+	commas   int
+	clause   string // FROM, where a comma means a join; SELECT and GROUP, where it means another column; ORDER; SET; "" for all other clauses
+	grouped  int    // commas in GROUP BY
+	selected int    // commas in SELECT
+	stages   int    // joins and pipe operators, each of which nests what is before it
+	deepest  levels // of the deepest stretch but the current one
+	inner    levels // of the deepest group in the current stretch
 
 	// Counts in the current stretch: operators, each of which may nest what stands before or after it; BETWEENs among them; and
 	// BETWEENs whose AND has not come yet.
@@ -106,9 +127,6 @@ func (g *group) begin(clause string) {
 
 func (g *gauge) take() error {
 	top := &g.open[len(g.open)-1]
-	if g.tokens++; g.tokens > maxTokens {
-		return usererror.QueryLimit("tokens in a query", maxTokens)
-	}
 	name := g.name
 	g.name = g.token == "."
 	if quoteAt(g.token) < 0 {
@@ -132,6 +150,8 @@ func (g *gauge) take() error {
 			top.stages++
 		case "GROUP":
 			top.grouped++
+		case "SELECT":
+			top.selected++
 		}
 		top.endStretch()
 	case ";":
@@ -169,15 +189,28 @@ func (g *gauge) keyword(top *group, word string) error {
 		g.unions++
 		top.begin("")
 	case "FROM":
+		top.list = ""
 		if last == "DISTINCT" { // IS DISTINCT FROM
 			top.ops++
 		} else {
 			top.begin(word)
 		}
+	case "AGGREGATE":
+		g.tally.grouped = true
 	case "GROUP":
+		g.tally.grouped = true
 		top.grouped = 0
 		top.begin(word)
-	case "SELECT", "WHERE", "HAVING", "ORDER", "LIMIT", "EXCEPT", "SET", "VALUES", "WITH", "RETURN":
+	case "ORDER", "SET":
+		top.begin(word)
+	case "SELECT", "EXTEND":
+		top.list = "" // IN (SELECT ...)
+		top.selected = 0
+		top.begin("SELECT")
+	case "WITH":
+		top.list = ""
+		top.begin("")
+	case "WHERE", "HAVING", "LIMIT", "EXCEPT", "VALUES", "RETURN":
 		top.begin("")
 	case "AND":
 		if top.pending > 0 {
@@ -201,7 +234,15 @@ func (g *gauge) push(isCase bool) error {
 	if len(g.open) > maxNesting {
 		return g.nestingError(maxNesting)
 	}
-	g.open = append(g.open, group{isCase: isCase})
+	in := group{isCase: isCase}
+	switch before := g.tally.before[1]; {
+	case g.token == "{" && before == "@":
+		in.hint = true
+	case g.token == "(" && (before == "IN" || before == "STRUCT"):
+		in.list = before
+	}
+	in.hint = in.hint || g.open[len(g.open)-1].hint
+	g.open = append(g.open, in)
 	return nil
 }
 
@@ -216,18 +257,22 @@ func (g *gauge) pop() {
 	g.open = g.open[:last]
 	top := &g.open[last-1]
 	top.inner = top.inner.max(l)
+	g.load.nest(l)
 }
 
 func (g *gauge) tooDeep() error {
 	if g.joins > maxTextJoins {
-		return usererror.QueryLimit("joins", maxJoins)
+		return usererror.QueryLimit(limitJoins, maxJoins)
 	}
 	if g.unions > maxUnions {
-		return usererror.QueryLimit("unions in a query", maxUnions)
+		return usererror.QueryLimit(limitUnions, maxUnions)
 	}
 	top := &g.open[len(g.open)-1]
 	if top.grouped >= maxGroupByColumns {
-		return usererror.QueryLimit("columns in GROUP BY", maxGroupByColumns)
+		return usererror.QueryLimit(limitGroupByColumns, maxGroupByColumns)
+	}
+	if top.selected >= maxSelectColumns {
+		return usererror.QueryLimit("columns of a SELECT", maxSelectColumns)
 	}
 	l := top.levels()
 	if l.betweens > maxBetweens {

@@ -91,7 +91,8 @@ func testAnalyzer(t testing.TB) *Analyzer {
 	return New(c)
 }
 
-// sizes are around the limits, and up to a statement that is as long as it may be.
+// sizes are around the limits, and up to a statement that is as long as it may be. Most of these the guard refuses at once. What the
+// library's work for the others is, BenchmarkHostile measures.
 func sizes(statement func(n int) string) []int {
 	part := len(statement(1001)) - len(statement(1000))
 	return []int{1, 20, 75, 250, 290, 310, 990, 1010, 5000, 50_000, maxLength/part - 50}
@@ -106,7 +107,7 @@ func TestNesting(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(nested)) {
 		statement := nested[name]
 		for _, n := range sizes(statement) {
-			if testing.Short() && n > 5000 {
+			if _, err := guard(statement(n), noColumns); err == nil && n > 5000 {
 				continue
 			}
 			_, _, err := a.Statement(context.Background(), statement(n), params, Options{})
@@ -124,7 +125,7 @@ func runGuard() string {
 	for _, name := range slices.Sorted(maps.Keys(nested)) {
 		statement := nested[name]
 		for _, n := range sizes(statement) {
-			if err := guard(statement(n)); err != nil {
+			if _, err := guard(statement(n), noColumns); err != nil {
 				fmt.Fprintf(&b, "%s: %d: %s\n", name, n, err)
 				break
 			} else if n > 10_000 {
@@ -156,22 +157,22 @@ func TestLimits(t *testing.T) {
 	}{
 		{maxLength, func(n int) string { return "SELECT '" + strings.Repeat("é", n-9) + "'" }, "Query string length of 1000001 exceeds maximum allowed length of 1000000"},
 		{maxJoins, func(n int) string { return "SELECT 1 FROM " + numbered(n+1, "T t%d", ", ") }, "Number of joins exceeds the maximum allowed limit of 20."},
-		{maxUnions, func(n int) string { return "SELECT 1" + strings.Repeat(" UNION ALL SELECT 1", n-1) }, "Number of unions in a query exceeds the maximum allowed limit of 200."},
+		{maxUnions, func(n int) string { return "SELECT 1" + strings.Repeat(" UNION ALL SELECT 1", n-1) }, "Number of UNION operations exceeds the maximum allowed limit of 200."},
 		{maxInValues, func(n int) string { return "SELECT 1 IN (" + numbered(n, "%d", ",") + ")" }, "Number of values in the IN operator exceeds the maximum allowed limit of 10000."},
-		{maxParameters, func(n int) string { return "SELECT " + numbered(n, "@p%d", ",") }, "Number of parameters exceeds the maximum allowed limit of 950."},
+		{maxParameters, func(n int) string { return "SELECT " + numbered(n, "@p%d", ",") }, "Number of parameters in query exceeds the maximum allowed limit of 950."},
 		{maxGroupByColumns, func(n int) string {
 			return "SELECT 1 FROM T GROUP BY " + numbered(n, "CAST(K AS STRING FORMAT '%d')", ",")
-		}, "Number of columns in GROUP BY exceeds the maximum allowed limit of 1000."},
-		{maxStructFields, func(n int) string { return "SELECT STRUCT(" + numbered(n, "K AS k%d", ",") + ").k0 FROM T" }, "Number of fields in a STRUCT exceeds the maximum allowed limit of 1000."},
-		{maxFunctionCalls, func(n int) string { return "SELECT " + strings.Repeat("ABS(1),", n) + "1" }, "Number of function calls exceeds the maximum allowed limit of 1000."},
-		{maxNestedCalls, func(n int) string { return "SELECT " + nest("ABS(", "1", ")", n) }, "Number of nested function calls exceeds the maximum allowed limit of 75."},
-		{maxNestedSubqueries, func(n int) string { return "SELECT " + nest("(SELECT ", "1", ")", n) }, "Number of nested subquery expressions exceeds the maximum allowed limit of 25."},
+		}, "Number of grouping columns exceeds the maximum allowed limit of 1000."},
+		{maxStructFields, func(n int) string { return "SELECT STRUCT(" + numbered(n, "K AS k%d", ",") + ").k0 FROM T" }, "Number of struct fields exceeds the maximum allowed limit of 1000."},
+		{maxFunctionCalls, func(n int) string { return "SELECT " + strings.Repeat("ABS(1),", n) + "1" }, "Number of functions exceeds the maximum allowed limit of 1000."},
+		{maxNestedCalls, func(n int) string { return "SELECT " + nest("ABS(", "1", ")", n) }, "Number of nested boolean predicates exceeds the maximum allowed limit of 75."},
+		{maxNestedSubqueries, func(n int) string { return "SELECT " + nest("(SELECT ", "1", ")", n) }, "Number of nested subqueries exceeds the maximum allowed limit of 25."},
 		{maxNestedSubselects, func(n int) string { return nest("SELECT a FROM (", "SELECT 1 AS a", ")", n-1) }, "Number of nested subselects exceeds the maximum allowed limit of 60."},
-		{maxNestedGroupBys, func(n int) string { return nest("SELECT a FROM (", "SELECT 1 AS a", ") GROUP BY a", n) }, "Number of nested GROUP BY clauses exceeds the maximum allowed limit of 35."},
-		{maxSubqueries, func(n int) string { return "SELECT " + strings.Repeat("(SELECT 1),", n) + "1" }, "Number of subqueries of an expression exceeds the maximum allowed limit of 50."},
+		{maxNestedGroupBys, func(n int) string { return nest("SELECT a FROM (", "SELECT 1 AS a", ") GROUP BY a", n) }, "Number of nested aggregations exceeds the maximum allowed limit of 35."},
+		{maxSubqueries, func(n int) string { return "SELECT " + strings.Repeat("(SELECT 1),", n) + "1" }, "Number of child subqueries exceeds the maximum allowed limit of 50."},
 		{maxNesting, func(n int) string { return "SELECT " + nest("(", "1", ")", n) }, "Query is nested deeper than the maximum allowed limit of 300. [at 1:308]"},
 		{maxAdjacentStrings, func(n int) string { return "SELECT " + strings.Repeat("'a' ", n) }, "Number of string literals in a row exceeds the maximum allowed limit of 1000."},
-		{maxTokens, func(n int) string { return strings.Repeat(";", n) }, "Number of tokens in a query exceeds the maximum allowed limit of 250000."},
+		{maxSelectColumns, func(n int) string { return "SELECT 1" + strings.Repeat(",1", n-1) }, "Number of columns of a SELECT exceeds the maximum allowed limit of 20000."},
 	} {
 		if _, _, err := a.Statement(context.Background(), l.sql(l.most), nil, Options{AllowUnbound: true}); err != nil && !strings.Contains(err.Error(), "Syntax error") && !strings.Contains(err.Error(), "subsequent string literals") {
 			t.Errorf("at the limit of %q: %v", l.want, err)
@@ -190,9 +191,9 @@ func TestGuardPasses(t *testing.T) {
 	for name, sql := range map[string]string{
 		"rows":                "INSERT INTO T (A, B) VALUES " + strings.Repeat("(-1.5, 'a'), ", 9999) + "(1, 'b')",
 		"columns":             "SELECT " + strings.Repeat("t.a + 1, ", 2000) + "1 FROM T t",
-		"or":                  "SELECT 1 FROM T WHERE " + strings.Repeat("(t.a = @p AND t.b IS NULL) OR ", 1000) + "FALSE",
+		"or":                  "SELECT 1 FROM T WHERE " + strings.Repeat("(t.a = @p AND t.b IS NULL) OR ", 490) + "FALSE",
 		"nested or":           "SELECT 1 FROM T WHERE " + nest("(", "t.a = 1", " OR t.b = 2)", 250),
-		"case arms":           "SELECT CASE " + strings.Repeat("WHEN a = 1 THEN 'x' ", 2000) + "END FROM T",
+		"case arms":           "SELECT CASE a " + strings.Repeat("WHEN 1 THEN 'x' ", 2000) + "END FROM T",
 		"betweens":            "SELECT 1 FROM T WHERE " + strings.Repeat("a BETWEEN 1 AND 2 AND ", 500) + "TRUE",
 		"is distinct from":    "SELECT a IS DISTINCT FROM b" + strings.Repeat(", c", 200) + " FROM T",
 		"return after select": "INSERT INTO T (A) SELECT A FROM U THEN RETURN A" + strings.Repeat(", B", 200),
@@ -200,7 +201,7 @@ func TestGuardPasses(t *testing.T) {
 		"order after from":    "SELECT 1 FROM T ORDER BY a" + strings.Repeat(", a", 200),
 		"in":                  "SELECT 1 FROM T WHERE a IN (" + strings.Repeat("1, ", 9999) + "2)",
 	} {
-		if err := guard(sql); err != nil {
+		if _, err := guard(sql, noColumns); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -214,3 +215,5 @@ func TestNotUTF8(t *testing.T) {
 		}
 	}
 }
+
+func noColumns(string) int { return 0 }

@@ -18,6 +18,22 @@ const (
 	maxSubqueries       = 50 // of one query, in its expressions ("Subquery expression children")
 )
 
+// What is limited, in Spanner's words, as the emulator's errors give them.
+const (
+	limitJoins            = "joins"
+	limitUnions           = "UNION operations"
+	limitInValues         = "values in the IN operator"
+	limitParameters       = "parameters in query"
+	limitGroupByColumns   = "grouping columns"
+	limitStructFields     = "struct fields"
+	limitFunctions        = "functions"
+	limitNestedCalls      = "nested boolean predicates"
+	limitNestedGroupBys   = "nested aggregations"
+	limitNestedSubqueries = "nested subqueries"
+	limitNestedSubselects = "nested subselects"
+	limitSubqueries       = "child subqueries"
+)
+
 // counts is how much of what Spanner limits the walk through a statement has met so far. It ends with an error as soon as a limit is passed.
 type counts struct {
 	joins, functions int
@@ -31,12 +47,12 @@ type counts struct {
 
 func (c *counts) join() {
 	c.joins++
-	atMost("joins", c.joins, maxJoins)
+	atMost(limitJoins, c.joins, maxJoins)
 }
 
 func (c *counts) function() {
 	c.functions++
-	atMost("function calls", c.functions, maxFunctionCalls)
+	atMost(limitFunctions, c.functions, maxFunctionCalls)
 }
 
 func (c *counts) parameter(name string) {
@@ -44,23 +60,23 @@ func (c *counts) parameter(name string) {
 		c.parameters = map[string]bool{}
 	}
 	c.parameters[name] = true
-	atMost("parameters", len(c.parameters), maxParameters)
+	atMost(limitParameters, len(c.parameters), maxParameters)
 }
 
 // enter goes one level deeper, in calls, subqueries or the like, and refuses a level beyond the limit; leave goes back up.
 func enter(nested *int, what string, limit int) (leave func()) {
 	*nested++
-	atMost("nested "+what, *nested, limit)
+	atMost(what, *nested, limit)
 	return func() { *nested-- }
 }
 
 // subquery enters a subquery of an expression; leave leaves it.
 func (c *counts) subquery() (leave func()) {
 	c.siblings++
-	atMost("subqueries of an expression", c.siblings, maxSubqueries)
+	atMost(limitSubqueries, c.siblings, maxSubqueries)
 	before := c.siblings
 	c.siblings = 0
-	up := enter(&c.subqueries, "subquery expressions", maxNestedSubqueries)
+	up := enter(&c.subqueries, limitNestedSubqueries, maxNestedSubqueries)
 	return func() {
 		c.siblings = before
 		up()

@@ -20,7 +20,11 @@ func (a *Analyzer) LiteralTypes(ctx context.Context, sql string, params map[stri
 		w.literals[l.End] = &types[i]
 	}
 	w.declare(params)
-	err := a.with(ctx, func(l *library) { w.analyze(l, sql) })
+	weight, err := guard(sql, a.columns)
+	if err != nil {
+		return nil, err
+	}
+	err = a.with(ctx, weight, func(l *library) { w.analyze(l, sql) })
 	return types, err
 }
 

@@ -321,21 +321,3 @@ func BenchmarkKindOf(b *testing.B) {
 		KindOf("@{USE_ADDITIONAL_PARALLELISM=TRUE} SELECT * FROM T WHERE K = @p")
 	}
 }
-
-// TestTurn lets a statement wait while another one is analyzed, until its context ends. The Analyzer still works after that.
-func TestTurn(t *testing.T) {
-	a := testAnalyzer(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	err := run(ctx, func() {
-		cancel()
-		if _, _, err := a.Statement(ctx, "SELECT 1", nil, Options{}); err != context.Canceled {
-			t.Errorf("while another statement is analyzed: %v", err)
-		}
-	})
-	if err != nil {
-		t.Error(err)
-	}
-	if _, _, err := a.Statement(context.Background(), "SELECT 1", nil, Options{}); err != nil {
-		t.Error(err)
-	}
-}

@@ -66,7 +66,7 @@ func (w *walker) table(n googlesql.TableNode) *schema.Table {
 }
 
 func (w *walker) projectScan(n *googlesql.ResolvedProjectScan) tree.Scan {
-	defer enter(&w.counts.subselects, "subselects", maxNestedSubselects)()
+	defer enter(&w.counts.subselects, limitNestedSubselects, maxNestedSubselects)()
 	return &tree.Project{
 		Input: w.scan(get(n.InputScan())),
 		Exprs: w.computed(get(n.ExprList())),
@@ -178,7 +178,7 @@ func (w *walker) setOperation(n *googlesql.ResolvedSetOperationScan) tree.Scan {
 	op := setOps[get(n.OpType())]
 	scan := &tree.SetOp{Kind: op.kind, All: op.all, Out: w.cols(get(n.ColumnList())), Hints: w.hints(get(n.HintList()), setHints)}
 	items := get(n.InputItemList())
-	atMost("unions in a query", len(items), maxUnions)
+	atMost(limitUnions, len(items), maxUnions)
 	for _, item := range items {
 		scan.Inputs = append(scan.Inputs, w.scan(get(item.Scan())))
 		scan.Columns = append(scan.Columns, w.cols(get(item.OutputColumnList())))

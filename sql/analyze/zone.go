@@ -24,11 +24,11 @@ var zoneFile = filepath.FromSlash(schema.DefaultTimeZone)
 // utcFile is the content of a zone file (RFC 8536, version 1) for UTC: the header, one type of local time, its name.
 var utcFile = "TZif" + strings.Repeat("\x00", 16+4*4+3) + "\x01\x00\x00\x00\x04" + "\x00\x00\x00\x00\x00\x00" + "UTC\x00"
 
-// initLibrary starts the library. On a machine without a zone database it gives the library a file that says UTC in the place of the zone
+// initLibrary starts an instance of the library. On a machine without a zone database it gives the library a file that says UTC in the place of the zone
 // that it needs, and returns false.
 func initLibrary() (zoned bool) {
 	if _, err := os.Stat(filepath.Join(zoneDatabase(), zoneFile)); err == nil {
-		do(googlesql.Init())
+		do(startModule())
 		return true
 	}
 	dir := get(os.MkdirTemp("", "zoneinfo"))
@@ -37,13 +37,13 @@ func initLibrary() (zoned bool) {
 	do(os.WriteFile(filepath.Join(dir, zoneFile), []byte(utcFile), 0o600))
 	old, had := os.LookupEnv("TZDIR")
 	do(os.Setenv("TZDIR", dir))
-	do(googlesql.Init())
+	do(startModule())
 	if had {
 		do(os.Setenv("TZDIR", old))
 	} else {
 		do(os.Unsetenv("TZDIR"))
 	}
-	freeOptions(get(googlesql.NewAnalyzerOptions2())) // reads the zone, once and for all
+	freeOptions(own(googlesql.NewAnalyzerOptions2())) // reads the zone, once and for all
 	return false
 }
 
@@ -55,10 +55,10 @@ func zoneDatabase() string {
 	return "/usr/share/zoneinfo"
 }
 
-// zoneOf is the default time zone of a database, or nil if the library's is the same.
-func zoneOf(c *schema.Catalog) *time.Location {
+// zoneOf is the default time zone of a database, or nil if the engine's is the same.
+func zoneOf(c *schema.Catalog, e *engine) *time.Location {
 	name := c.Options.TimeZone()
-	if name == schema.DefaultTimeZone && engine.zoned {
+	if name == schema.DefaultTimeZone && e.zoned {
 		return nil
 	}
 	zone, err := time.LoadLocation(name)

@@ -1,0 +1,128 @@
+package analyze
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// TestInterrupt: the library stops working for a heavy statement whose context ends.
+func TestInterrupt(t *testing.T) {
+	a := testAnalyzer(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	// The library takes a minute or more for so many names.
+	sql := "SELECT K" + strings.Repeat(",K", 200_000) + " FROM T"
+	w := &walker{catalog: a.catalog}
+	w.declare(nil)
+	err := a.with(ctx, lightWeight+1, func(l *library) {
+		cancel()
+		w.analyze(l, sql)
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the analysis ended with %v", err)
+	}
+	if _, _, err := a.Statement(t.Context(), "SELECT K FROM T", nil, Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTooMuchMemory: a statement is refused when the library has taken what an engine may take. The next one is analyzed as usual.
+func TestTooMuchMemory(t *testing.T) {
+	a := testAnalyzer(t)
+	err := a.with(t.Context(), 1, func(l *library) {
+		l.engine.core.MaxMem = uint64(len(l.engine.core.Memory)) + 1<<20
+		w := &walker{catalog: a.catalog}
+		w.declare(nil)
+		w.analyze(l, heavyText(100_000))
+	})
+	if usererror.CodeOf(err) != codes.ResourceExhausted {
+		t.Error(err)
+	}
+	if _, _, err := a.Statement(t.Context(), "SELECT K FROM T", nil, Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRest: while a goroutine walks through a large tree others get at their handles.
+func TestRest(t *testing.T) {
+	var entered atomic.Bool
+	var other sync.WaitGroup
+	err := engines.run(t.Context(), 1, func(e *engine) {
+		other.Go(func() {
+			err := engines.run(t.Context(), 1, func(*engine) { entered.Store(true) })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		for !entered.Load() {
+			e.entered = e.entered.Add(-restAfter)
+			e.rest()
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	other.Wait()
+}
+
+// TestParallel analyzes light and heavy statements side by side. Each gets the tree that it gets alone.
+func TestParallel(t *testing.T) {
+	a := fuzzAnalyzer(t)
+	texts := []string{heavyText(6_000), "SELECT * FROM T JOIN U USING (K)", "SELECT S, COUNT(*) FROM T WHERE N > 1.5 GROUP BY S", "INSERT INTO U (K, V) VALUES (1, 2), (3, NULL)"}
+	want := make([]string, len(texts))
+	print := func(i int) string {
+		stmt, _, err := a.Statement(t.Context(), texts[i], nil, Options{})
+		if err != nil {
+			t.Error(err)
+			return ""
+		}
+		return tree.Print(stmt)
+	}
+	for i := range texts {
+		want[i] = print(i)
+	}
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for j := range 10 {
+				if at := (i + j) % len(texts); print(at) != want[at] {
+					t.Errorf("%.50s...: the tree is another one", texts[at])
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestNoFinalizers: no handle keeps a finalizer. It would run while any engine is the current one, and would free what it finds in its
+// memory.
+func TestNoFinalizers(t *testing.T) {
+	a := fuzzAnalyzer(t)
+	queued := []metrics.Sample{{Name: "/gc/finalizers/queued:finalizers"}}
+	count := func() uint64 {
+		runtime.GC()
+		metrics.Read(queued)
+		return queued[0].Value.Uint64()
+	}
+	before := count()
+	for _, sql := range goldenStatements(t) {
+		if err := checkText(a, sql); err != nil {
+			t.Error(err)
+		}
+	}
+	a.Release()
+	if got := count(); got != before {
+		t.Errorf("%d finalizers ran", got-before)
+	}
+}

@@ -1,0 +1,158 @@
+package analyze
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// hostile are texts near the limits, that take the library long. T has 4 columns, Wide a thousand.
+var hostile = map[string]string{
+	"55,505 ANDs":                      "SELECT 1 FROM T WHERE K=0" + strings.Repeat(" AND K=1", 55_504),
+	"111,000 ANDs":                     "SELECT 1 FROM T WHERE TRUE" + strings.Repeat(" AND TRUE", 110_999),
+	"500 ORs":                          "SELECT 1 FROM T WHERE K=0" + strings.Repeat(" OR K=1", 499),
+	"60,000 comparisons by <":          "SELECT 1 FROM T WHERE K<0" + strings.Repeat(" AND K<1", 60_000),
+	"IN, 10,000 integers":              "SELECT 1 FROM T WHERE K IN (0" + strings.Repeat(",1", 9_999) + ")",
+	"IN, 10,000 strings":               "SELECT 1 FROM T WHERE S IN (''" + strings.Repeat(",'aaaaaaaa'", 9_999) + ")",
+	"IN, 10,000 dates":                 "SELECT 1 FROM T WHERE D IN ('2020-01-01'" + strings.Repeat(",'2020-01-01'", 9_999) + ")",
+	"array of 490,000 integers":        heavyText(490_000),
+	"array of 20,000 structs":          "SELECT ARRAY(SELECT AS STRUCT a FROM UNNEST([STRUCT(1 AS a, 'x' AS b)" + strings.Repeat(",STRUCT(1 AS a, 'x' AS b)", 19_999) + "]))",
+	"10,000 rows":                      "INSERT INTO T (K, S) VALUES (0,'')" + strings.Repeat(",(1,'x')", 9_999),
+	"100,000 rows":                     "INSERT INTO T (K, S) VALUES (0,'')" + strings.Repeat(",(1,'x')", 99_999),
+	"249,000 rows":                     "INSERT INTO T (K) VALUES (0)" + strings.Repeat(",(1)", 248_999),
+	"20,000 columns, literals":         "SELECT 1" + strings.Repeat(",1", maxSelectColumns-1),
+	"20,000 columns, names":            "SELECT K" + strings.Repeat(",K", maxSelectColumns-1) + " FROM T",
+	"20,000 columns, parameters":       "SELECT @p" + strings.Repeat(",@p", maxSelectColumns-1),
+	"900 parameters":                   "SELECT " + numbers(900, "@p%d"),
+	"CASE, 10,000 arms":                "SELECT CASE K " + strings.Repeat("WHEN 1 THEN 2 ", 10_000) + "END FROM T",
+	"1,000 calls":                      "SELECT " + strings.Repeat("ABS(K),", 999) + "ABS(K) FROM T",
+	"75 nested calls":                  "SELECT " + nest("ABS(", "K", ")", 75) + " FROM T",
+	"300 parentheses":                  "SELECT " + nest("(", "K", ")", 300) + " FROM T",
+	"990 concatenations":               "SELECT S" + strings.Repeat("||S", 990) + " FROM T",
+	"nested BETWEENs":                  "SELECT " + nest("(1 BETWEEN 0 AND ", "1.5", ")", 9) + strings.Repeat(", "+nest("(1 BETWEEN 0 AND ", "1.5", ")", 9), 9),
+	"200 UNIONs":                       "SELECT K FROM T" + strings.Repeat(" UNION ALL SELECT K FROM T", 199),
+	"200 UNIONs of wide tables":        "SELECT * FROM Wide" + strings.Repeat(" UNION ALL SELECT * FROM Wide", 199),
+	"21 wide tables":                   "SELECT * FROM " + numbers(21, "Wide w%d"),
+	"one wide table":                   "SELECT * FROM Wide",
+	"two wide tables":                  "SELECT * FROM Wide JOIN Wide x USING (K)",
+	"60 nested subqueries, wide table": nest("SELECT * FROM (", "SELECT * FROM Wide", ")", 59),
+	"60 pipe operators, wide table":    "FROM Wide" + strings.Repeat(" |> EXTEND 1", 60),
+	"300 pipe operators, wide table":   "FROM Wide" + strings.Repeat(" |> EXTEND 1", 300),
+	"25 nested subquery expressions":   "SELECT " + nest("(SELECT ", "K", " FROM T)", 25) + " FROM T",
+	"1,000 WITH tables":                "WITH " + numbers(1_000, "c%d AS (SELECT K FROM T)") + " SELECT * FROM c1",
+	"columns that double 10 times":     doubling(10),
+	"columns that double 20 times":     doubling(20),
+	"1,000 columns in GROUP BY":        "SELECT COUNT(*) FROM Wide GROUP BY " + numbers(1_000, "C%d"),
+	"60,000 columns in ORDER BY":       "SELECT 1 FROM T ORDER BY K" + strings.Repeat(",K", 59_999),
+	"1,000 columns in UPDATE":          "UPDATE Wide SET " + numbers(1_000, "C%d = 1") + " WHERE TRUE",
+	"100,000 unknown names":            "SELECT [" + numbers(100_000, "a%d") + "]",
+	"string of 990,000 characters":     "SELECT '" + strings.Repeat("a", 990_000) + "'",
+	"string of 490,000 escapes":        "SELECT '" + strings.Repeat(`\n`, 490_000) + "'",
+	"comment of 990,000 characters":    "SELECT 1 /*" + strings.Repeat("a", 990_000) + "*/",
+	"190,000 comments":                 "SELECT 1 " + strings.Repeat("/**/ ", 190_000),
+	"JSON of 290,000 numbers":          "SELECT JSON '[1" + strings.Repeat(",12", 290_000) + "]'",
+	"20 hints":                         "@{USE_ADDITIONAL_PARALLELISM=TRUE} SELECT 1 FROM T@{FORCE_INDEX=_BASE_TABLE}" + strings.Repeat(" JOIN@{JOIN_METHOD=HASH_JOIN} T USING (K)", 20),
+	"990,000 semicolons":               "SELECT 1" + strings.Repeat(";", 990_000),
+}
+
+// numbers has format n times, with the numbers from 0.
+func numbers(n int, format string) string {
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = fmt.Sprintf(format, i)
+	}
+	return strings.Join(parts, ",")
+}
+
+// doubling joins a subquery with itself n times.
+func doubling(n int) string {
+	sql := "WITH a0 AS (SELECT * FROM T)"
+	for i := range n {
+		sql += fmt.Sprintf(", a%d AS (SELECT * FROM a%d x, a%d y)", i+1, i, i)
+	}
+	return sql + fmt.Sprintf(" SELECT 1 FROM a%d", n)
+}
+
+func hostileAnalyzer(t testing.TB) *Analyzer {
+	c, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64, S STRING(MAX), D DATE, F FLOAT64) PRIMARY KEY (K);\n"+
+		"CREATE TABLE Wide (K INT64, "+numbers(1_000, "C%d INT64")+") PRIMARY KEY (K)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(c, systemTable)
+}
+
+// TestHostileIsHeavy checks that no text among those that take the library more than 100 ms on a quiet machine passes for a light one.
+func TestHostileIsHeavy(t *testing.T) {
+	light := map[string]bool{
+		"500 ORs": true, "900 parameters": true, "75 nested calls": true, "300 parentheses": true, "200 UNIONs": true, "one wide table": true,
+		"25 nested subquery expressions": true, "string of 990,000 characters": true, "string of 490,000 escapes": true,
+		"comment of 990,000 characters": true, "190,000 comments": true, "JSON of 290,000 numbers": true, "20 hints": true,
+	}
+	a := hostileAnalyzer(t)
+	for name, sql := range hostile {
+		weight, err := guard(sql, a.columns)
+		if err == nil && weight <= lightWeight && !light[name] {
+			t.Errorf("%s: weight %d", name, weight)
+		}
+	}
+}
+
+// BenchmarkHostile measures how long the slowest of many short new statements takes while one of the hostile texts is analyzed. It also
+// prints what the text itself takes, and the weight by which it was judged. Run it on a quiet machine, with -benchtime 1x.
+func BenchmarkHostile(b *testing.B) {
+	a := hostileAnalyzer(b)
+	for _, name := range slices.Sorted(maps.Keys(hostile)) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				measureHostile(b, a, hostile[name])
+			}
+		})
+	}
+}
+
+func measureHostile(b *testing.B, a *Analyzer, sql string) {
+	start := time.Now()
+	weight, err := guard(sql, a.columns)
+	b.ReportMetric(time.Since(start).Seconds()*1e3, "guard-ms")
+	if err != nil {
+		b.Logf("refused before analysis: %v", err)
+		return
+	}
+	stop := make(chan struct{})
+	longest := make(chan time.Duration)
+	go func() { longest <- longestWait(b, a, stop) }()
+	start = time.Now()
+	_, _, err = a.Statement(context.Background(), sql, nil, Options{AllowUnbound: true})
+	took := time.Since(start)
+	close(stop)
+	b.ReportMetric((<-longest).Seconds()*1e3, "others-wait-ms")
+	b.ReportMetric(took.Seconds()*1e3, "took-ms")
+	b.ReportMetric(float64(weight), "weight")
+	if err != nil {
+		b.Logf("%v: %.200v", usererror.CodeOf(err), err)
+	}
+}
+
+// longestWait sends light statements until it is told to stop, and says how long the slowest took.
+func longestWait(b *testing.B, a *Analyzer, stop chan struct{}) (longest time.Duration) {
+	for {
+		select {
+		case <-stop:
+			return longest
+		default:
+		}
+		start := time.Now()
+		if _, _, err := a.Statement(context.Background(), "SELECT K FROM T WHERE K = @p", nil, Options{AllowUnbound: true}); err != nil {
+			b.Error(err)
+		}
+		longest = max(longest, time.Since(start))
+	}
+}

@@ -1,0 +1,95 @@
+package analyze
+
+import (
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// tally counts what Spanner limits as far as the tokens of a text show it, so that a text far beyond a limit never reaches the library.
+// It counts nothing that the walk through the resolved statement would not: what it lets pass, the walk may still refuse.
+type tally struct {
+	functions  int
+	grouped    bool // the text has GROUP BY, by which equal expressions become one
+	parameters map[string]bool
+	before     [2]string // the last token and the one before it
+}
+
+// comparisons are operators that are always a function of two operands.
+var comparisons = map[string]bool{"=": true, "<=": true, ">=": true, "<>": true, "!=": true, "||": true, "LIKE": true, "BETWEEN": true, "IS": true}
+
+// arithmetic are operators that are a function of two operands behind a number or a bracket. Behind a word they may be a sign, or the
+// star of SELECT.
+var arithmetic = map[string]bool{"+": true, "-": true, "*": true, "/": true}
+
+// notFunctions are words that may stand before a parenthesis and are not the name of a function, and pending_commit_timestamp, which as
+// a value of DML the walk does not count.
+var notFunctions = words(`AGGREGATE ALL AND ANY ARRAY AS ASC BERNOULLI BETWEEN BY BYTES CASE CAST CONFLICT CROSS CUBE DEFAULT DESC DISTINCT
+	ELSE END EXCEPT EXISTS EXTEND FROM FULL GROUP GROUPING HAVING IGNORE IN INNER INSERT INTERSECT INTERVAL INTO IS JOIN LATERAL LIKE
+	LIMIT NOT NUMERIC OFFSET ON OR ORDER OUTER OVER PARTITION PENDING_COMMIT_TIMESTAMP PIVOT RECURSIVE REPLACE RESERVOIR RETURN ROLLUP SAFE_CAST
+	SELECT SET SETS SOME STRING STRUCT TABLESAMPLE THEN TO UNION UNNEST UNPIVOT UPDATE USING VALUES WHEN WHERE WINDOW WITH WITHIN`)
+
+func words(list string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(list) {
+		set[w] = true
+	}
+	return set
+}
+
+// add counts a token that stands in a group.
+func (t *tally) add(token string, in *group) error {
+	last, second := t.before[0], t.before[1]
+	t.before = [2]string{token, last}
+	switch {
+	case in.hint:
+		return nil
+	case last == "@" && (isWord(token[0]) || token[0] == '`'):
+		return t.parameter(strings.ToLower(unquoted(token)))
+	case token == ",":
+		in.commas++
+		return in.tooMany()
+	case token == "(" && isCall(last, second),
+		comparisons[token] && !(token == "=" && in.clause == "SET") && in.clause != "ORDER",
+		arithmetic[token] && last != "" && (last == ")" || last == "]" || isDigit(last[0])) && in.clause != "ORDER":
+		return t.function()
+	}
+	return nil
+}
+
+// isCall says whether a parenthesis behind a token is that of a function's arguments.
+func isCall(name, before string) bool {
+	if name == "" || !isWord(name[0]) || isDigit(name[0]) || notFunctions[strings.ToUpper(name)] {
+		return false
+	}
+	return !strings.EqualFold(before, "INTO") && !strings.EqualFold(before, "INSERT") && !strings.EqualFold(before, "UPDATE")
+}
+
+func (t *tally) function() error {
+	if t.functions++; t.functions > maxFunctionCalls && !t.grouped {
+		return usererror.QueryLimit(limitFunctions, maxFunctionCalls)
+	}
+	return nil
+}
+
+func (t *tally) parameter(name string) error {
+	if t.parameters == nil {
+		t.parameters = map[string]bool{}
+	}
+	t.parameters[name] = true
+	if len(t.parameters) > maxParameters {
+		return usererror.QueryLimit(limitParameters, maxParameters)
+	}
+	return nil
+}
+
+// tooMany refuses a list of more values than IN or STRUCT takes. The values are one more than the commas.
+func (g *group) tooMany() error {
+	switch {
+	case g.list == "IN" && g.commas >= maxInValues:
+		return usererror.QueryLimit(limitInValues, maxInValues)
+	case g.list == "STRUCT" && g.commas >= maxStructFields:
+		return usererror.QueryLimit(limitStructFields, maxStructFields)
+	}
+	return nil
+}
