@@ -9,7 +9,7 @@
 //
 //	srv := crowfoot.ForTest(t, "projects/p/instances/i/databases/d", "CREATE TABLE ...")
 //
-// Imports of this module: database, kv/pebble, memory, schema, server, stats/metrics, usererror.
+// Imports of this module: database, kv/pebble, memory, schema, server, server/listener, stats/metrics, usererror.
 package crowfoot
 
 import (
@@ -29,6 +29,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server"
+	"github.com/crowfoot-db/crowfoot/server/listener"
 )
 
 // Options say what to start.
@@ -43,6 +44,10 @@ type Options struct {
 	DDL []string
 	// DDLFile is a file of such statements, which end in semicolons, instead of DDL. Errors name file, line and column.
 	DDLFile string
+	// Origins are of web pages that may send requests, as in https://app.example:8443. Requests from others are refused.
+	Origins []string
+	// Hosts are names of the machine, beside localhost, under which clients send requests to an HTTP listener of the loopback interface.
+	Hosts []string
 	// NoStatistics leaves out what measures and counts: SPANNER_SYS, metrics by API method, timelines.
 	NoStatistics bool
 	// Memory is how many bytes the server may take, at least memory.MinBytes; 0 is a share of the machine's or container's. What an in-memory server
@@ -78,6 +83,11 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	ddl, err := o.ddl()
 	if err != nil {
 		return nil, err
+	}
+	for _, origin := range o.Origins {
+		if err := listener.CheckOrigin(origin); err != nil {
+			return nil, err
+		}
 	}
 	if o.Memory == 0 {
 		o.Memory = memory.Default(memory.Machine())
@@ -163,7 +173,8 @@ func (s *Server) listen(o Options) error {
 	}
 	s.GRPC, s.HTTP = grpcListener.Addr().String(), httpListener.Addr().String()
 	s.front, err = server.Serve(s.registry, grpcListener, httpListener, server.Config{
-		Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics, Memory: memory.NewBudget(memory.Divide(o.Memory).Requests), Collectors: []prometheus.Collector{engineMetrics(s.store)},
+		Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics, Memory: memory.NewBudget(memory.Divide(o.Memory).Requests),
+		Descriptors: descriptors(), Origins: o.Origins, Hosts: o.Hosts, Collectors: []prometheus.Collector{engineMetrics(s.store)},
 	})
 	if err != nil {
 		return errors.Join(err, grpcListener.Close(), httpListener.Close())
@@ -171,6 +182,16 @@ func (s *Server) listen(o Options) error {
 	s.Metrics = s.front.Metrics()
 	return nil
 }
+
+// descriptors are how many files the process may have open for connections: what the store leaves, but for some that other work takes, such as
+// the files of a copy.
+func descriptors() int {
+	limit, store := pebble.Files()
+	return limit - store - min(limit/8, otherFiles)
+}
+
+// otherFiles is how many open files are left to other work, if the process may open many.
+const otherFiles = 256
 
 func orFreePort(addr string) string {
 	if addr == "" {

@@ -195,7 +195,7 @@ func TestSlowUpload(t *testing.T) {
 	h := newHarnessAt(t, func() time.Time { return begin.Add(time.Duration(passed.Load())) })
 	body := &slowBody{strings.NewReader("{}"), func() { passed.Add(int64(time.Minute)) }}
 	reply := httptest.NewRecorder()
-	h.server.http.Handler.ServeHTTP(reply, httptest.NewRequestWithContext(h.ctx, http.MethodPost, "/v1/"+testDatabase+"/sessions", body))
+	h.server.http.Handler.ServeHTTP(reply, httptest.NewRequestWithContext(h.ctx, http.MethodPost, "http://localhost/v1/"+testDatabase+"/sessions", body))
 	timing := strings.Join(reply.Header().Values("Server-Timing"), ", ")
 	if reply.Code != http.StatusOK || !strings.Contains(timing, "total; dur=0.000") {
 		t.Errorf("answered %d, server-timing %q", reply.Code, timing)

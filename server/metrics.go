@@ -21,6 +21,14 @@ func (s *Server) samples(add func(metrics.Sample)) {
 		}
 	}
 	sampleMemory(add, s.cfg.Memory.Usage())
+	for name, c := range s.counts {
+		of := []string{"listener", name}
+		add(metrics.Sample{Name: "connections", Help: "Connections that are open.", Kind: prometheus.GaugeValue, Value: float64(c.Open()), Labels: of})
+		if n := c.Refused(); n > 0 {
+			add(metrics.Sample{Name: "connections_refused_total", Help: "Connections that were closed because the listener was full.",
+				Kind: prometheus.CounterValue, Value: float64(n), Labels: of})
+		}
+	}
 	for kind, n := range s.data.sessions.countByKind() {
 		add(metrics.Sample{Name: "sessions", Help: "Sessions that are open.", Kind: prometheus.GaugeValue, Value: float64(n), Labels: []string{"kind", kind}})
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"sync"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server/admin"
 	"github.com/crowfoot-db/crowfoot/server/grpc"
+	"github.com/crowfoot-db/crowfoot/server/listener"
 	"github.com/crowfoot-db/crowfoot/server/rest"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
@@ -34,6 +34,12 @@ type Config struct {
 	NoStatistics bool
 	// Memory is the budget of what requests take; nil has no limit.
 	Memory *memory.Budget
+	// Descriptors are how many files the process may have open for connections; 0 is as many as the listeners take.
+	Descriptors int
+	// Origins are of web pages that may send requests, as in https://app.example:8443. Others' requests are refused.
+	Origins []string
+	// Hosts are names of the machine, beside localhost, under which clients send requests to an HTTP listener of the loopback interface.
+	Hosts []string
 	// Collectors are metrics of the rest of the process, such as those of the storage engine.
 	Collectors []prometheus.Collector
 }
@@ -50,14 +56,13 @@ type Server struct {
 	gatherer   prometheus.Gatherer
 
 	grpc    *grpc.Server
-	http    *http.Server
+	http    *rest.Server
+	counts  map[string]*listener.Connections // by the name of the listener
 	closing context.CancelFunc
 	tasks   sync.WaitGroup
 }
 
 const (
-	// readHeaderTimeout closes HTTP connections that send nothing.
-	readHeaderTimeout = 30 * time.Second
 	// sweepInterval is how often the server looks for sessions and transactions that their clients have abandoned.
 	sweepInterval = time.Minute
 	// closeGrace is how long requests may go on after Close is called.
@@ -93,8 +98,10 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 	services := append([]rpc.Service{s.data.table()}, s.admin.Services()...)
 	s.dispatcher = rpc.NewDispatcher(services, cfg.Clock, cfg.Log, s.account, cfg.Memory, newMetrics(registered, cfg))
 
-	s.grpc = grpc.NewServer(s.dispatcher)
-	s.http = &http.Server{Handler: rest.NewGateway(s.dispatcher, s.observing(), cfg.Log), ReadHeaderTimeout: readHeaderTimeout}
+	s.counts = connectionCounts(cfg)
+	origins := func(l net.Listener) *listener.Origins { return listener.NewOrigins(l.Addr(), cfg.Origins, cfg.Hosts) }
+	s.grpc = grpc.NewServer(s.dispatcher, s.counts["grpc"], origins(grpcListener), cfg.Log)
+	s.http = rest.NewServer(rest.NewGateway(s.dispatcher, s.observing(), cfg.Log), s.counts["http"], origins(httpListener), cfg.Log)
 	s.tasks.Go(func() { s.report("grpc", s.grpc.Serve(grpcListener)) })
 	s.tasks.Go(func() { s.report("http", s.http.Serve(httpListener)) })
 	s.tasks.Go(func() { s.sweep(ctx) })
@@ -102,6 +109,15 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 		s.tasks.Go(func() { s.keepAccount(ctx) })
 	}
 	return s, nil
+}
+
+// connectionCounts divides the descriptors among the listeners.
+func connectionCounts(cfg Config) map[string]*listener.Connections {
+	grpc, http := listener.MaxGRPC, listener.MaxHTTP
+	if cfg.Descriptors > 0 {
+		grpc, http = listener.Share(cfg.Descriptors)
+	}
+	return map[string]*listener.Connections{"grpc": listener.NewConnections(grpc), "http": listener.NewConnections(http)}
 }
 
 // Close stops serving. Requests may finish within closeGrace; then they are cut off.
@@ -121,7 +137,7 @@ func (s *Server) Close() error {
 }
 
 func (s *Server) report(which string, err error) {
-	if err != nil && !errors.Is(err, http.ErrServerClosed) {
+	if err != nil {
 		s.cfg.Log.Error("serving ended", slog.String("listener", which), slog.Any("error", err))
 	}
 }

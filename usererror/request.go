@@ -1,6 +1,10 @@
 package usererror
 
-import "google.golang.org/grpc/codes"
+import (
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
 
 // Errors about the form of a request, before anything is looked up.
 
@@ -47,6 +51,31 @@ func ResumeWithinRow() *Error {
 // NoRoute: no method is bound to this path.
 func NoRoute(verb, path string) *Error {
 	return newError(codes.NotFound, "No method is bound to %s %s.", verb, shorten(path))
+}
+
+// ForeignHost: a request to a listener of the loopback interface under a name that is not the machine's own.
+func ForeignHost(host string) *Error {
+	return newError(codes.PermissionDenied, "Host %s is not a name of this server. If it is meant to be, start the server with --http-host.", shorten(host))
+}
+
+// ForeignOrigin: a request from a web page of another site; origin is the page's origin, or what its browser says of the site.
+func ForeignOrigin(origin string) *Error {
+	return newError(codes.PermissionDenied, "Requests from web pages of other origins are refused (%s). To allow an origin, start the server with --cors-origin.", shorten(origin))
+}
+
+// TooManyConnections: a connection that a full listener has refused. The caller gives the text.
+func TooManyConnections(text string) *Error {
+	return newError(codes.Unavailable, "%s", text)
+}
+
+// InvalidOrigin: a flag names an origin that is none.
+func InvalidOrigin(origin string) *Error {
+	return newError(codes.InvalidArgument, "%s is not an origin: write scheme://host or scheme://host:port.", shorten(origin))
+}
+
+// ReceiveTimeout: the client took too long to send its request.
+func ReceiveTimeout(limit time.Duration) *Error {
+	return newError(codes.DeadlineExceeded, "The request did not arrive within %v.", limit)
 }
 
 // RequestTooLarge: a request with more bytes than the method accepts.

@@ -45,6 +45,13 @@ func serve(t *testing.T, args ...string) (*exec.Cmd, string) {
 func serveBoth(t *testing.T, args ...string) (cmd *exec.Cmd, grpc, http string) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0], append([]string{"start", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)
+	grpc, http = ready(t, cmd)
+	return cmd, grpc, http
+}
+
+// ready starts a command that runs crowfoot start, and returns the addresses that it serves on.
+func ready(t *testing.T, cmd *exec.Cmd) (grpc, http string) {
+	t.Helper()
 	cmd.Env = append(os.Environ(), runMain+"=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -62,7 +69,7 @@ func serveBoth(t *testing.T, args ...string) (cmd *exec.Cmd, grpc, http string) 
 	if _, err := fmt.Sscanf(lines.Text(), "crowfoot: ready grpc=%s http=%s", &grpc, &http); err != nil {
 		t.Fatalf("ready line %q: %v", lines.Text(), err)
 	}
-	return cmd, grpc, http
+	return grpc, http
 }
 
 const crashDatabase = "projects/p/instances/i/databases/d"

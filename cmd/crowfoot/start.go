@@ -65,6 +65,8 @@ func (s *startSettings) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Databases, "database", nil, "`NAME` of a database, projects/P/instances/I/databases/D, created with its instance if missing (repeatable, or a list with commas)")
 	flags.StringVar(&o.DDLFile, "ddl", "", "`FILE` of DDL statements to run in those of --database that are missing")
 	flags.Var((*size)(&o.Memory), "memory", "`SIZE` that the process may take, like 2GiB; half of the machine's or container's if it is left out")
+	flags.StringSliceVar(&o.Hosts, "http-host", nil, "`NAME` under which HTTP clients reach a loopback address, beside localhost (repeatable, or a list with commas)")
+	flags.StringSliceVar(&o.Origins, "cors-origin", nil, "`ORIGIN` of web pages that may send requests, such as https://app.example:8443 (repeatable, or a list with commas)")
 	flags.BoolVar(&s.statistics, "statistics", true, "measure and count what happens, for SPANNER_SYS and /metrics")
 	flags.TextVar(&s.level, "log-level", slog.LevelInfo, "`LEVEL` of what to log: error, warn, info (slow requests too), debug (every request)")
 	flags.BoolVar(&s.asJSON, "log-json", false, "log as lines of JSON")

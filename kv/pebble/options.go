@@ -43,6 +43,7 @@ const comparerName = "crowfoot.v1"
 func options(fs vfs.FS, cacheBytes int64, memTable uint64, w *work, g *guardedFS) *pebble.Options {
 	m := messages{fail: g.fail}
 	listener := w.listener(g, m)
+	_, files := Files()
 	o := &pebble.Options{
 		FS:                          fs,
 		Comparer:                    comparer,
@@ -52,6 +53,7 @@ func options(fs vfs.FS, cacheBytes int64, memTable uint64, w *work, g *guardedFS
 		L0CompactionThreshold:       l0Compaction,
 		L0StopWritesThreshold:       l0Stop,
 		LBaseMaxBytes:               lBaseBytes,
+		MaxOpenFiles:                files,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      m,
 		EventListener:               &listener,

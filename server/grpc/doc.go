@@ -2,5 +2,5 @@
 // descriptors and a request's way through them (service.go), the transport of one request (transport.go), the codec by which
 // encoded rows reach the wire as they are (codec.go), and the options of the listener (server.go).
 //
-// Imports of this module: server/rpc, server/status, usererror.
+// Imports of this module: server/listener, server/rpc, server/status, usererror.
 package grpc

@@ -1,23 +1,36 @@
 package grpc
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"runtime"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/peer"
+	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 
+	"github.com/crowfoot-db/crowfoot/server/listener"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/server/status"
 )
 
 // A Server serves the services of a dispatcher.
-type Server struct{ server *grpc.Server }
+type Server struct {
+	server      *grpc.Server
+	connections *connections
+	closing     chan struct{}
+}
 
-// NewServer makes a server that Serve starts.
-func NewServer(d *rpc.Dispatcher) *Server {
-	s := &Server{grpc.NewServer(serverOptions()...)}
+// NewServer makes a server that Serve starts. It counts its connections in count, and refuses requests whose origin is refused.
+func NewServer(d *rpc.Dispatcher, count *listener.Connections, origins *listener.Origins, log *slog.Logger) *Server {
+	conns := newConnections(count, log)
+	s := &Server{grpc.NewServer(serverOptions(conns, origins)...), conns, make(chan struct{})}
 	for i := range d.Services {
 		s.server.RegisterService(describe(d, &d.Services[i]), nil)
 	}
@@ -37,9 +50,16 @@ const (
 )
 
 // serverOptions are chosen for the least work per small request: worker goroutines keep their
-// stacks, write buffers are shared, and flow-control windows are fixed.
-func serverOptions() []grpc.ServerOption {
+// stacks, write buffers are shared, and flow-control windows are fixed. The rest are limits.
+func serverOptions(conns *connections, origins *listener.Origins) []grpc.ServerOption {
 	return []grpc.ServerOption{
+		grpc.Creds(conns),
+		grpc.InTapHandle(func(ctx context.Context, info *tap.Info) (context.Context, error) {
+			return begin(ctx, info, origins)
+		}),
+		grpc.MaxConcurrentStreams(listener.MaxStreams),
+		grpc.MaxHeaderListSize(listener.MaxHeaderBytes),
+		grpc.ConnectionTimeout(listener.HandshakeTime),
 		grpc.ForceServerCodecV2(newCodec()),
 		//lint:ignore SA1019 what replaces it is for the whole process, and does not know the method
 		grpc.RPCDecompressor(handOver{}),
@@ -51,13 +71,51 @@ func serverOptions() []grpc.ServerOption {
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(16 * window),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: clientGone, Timeout: clientGone}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: clientGone, Timeout: clientGone, MaxConnectionIdle: listener.IdleTime}),
 	}
+}
+
+// begin takes a request in when its headers are here: the library reads the message of most methods before it calls their handlers. Requests of
+// services that the library brings itself do not pass through a transport, which would say when they have been received.
+func begin(ctx context.Context, info *tap.Info, origins *listener.Origins) (context.Context, error) {
+	if err := checkOrigin(origins, info); err != nil {
+		return ctx, err
+	}
+	if strings.HasPrefix(info.FullMethodName, "/grpc.") {
+		return ctx, nil
+	}
+	if p, ok := peer.FromContext(ctx); ok {
+		if a, ok := p.Addr.(address); ok {
+			return a.conn.begin(ctx), nil
+		}
+	}
+	return ctx, nil
+}
+
+// checkOrigin refuses what web pages of other origins send. Only Origin is compared, and not the host: browsers send no requests of gRPC, and
+// clients reach the server under any name.
+func checkOrigin(origins *listener.Origins, info *tap.Info) error {
+	origin, site := info.Header["origin"], info.Header["sec-fetch-site"]
+	if len(origin) == 0 && len(site) == 0 {
+		return nil
+	}
+	if err := origins.CheckPage(first(info.Header[":authority"]), first(origin), first(site)); err != nil {
+		return grpcstatus.FromProto(status.Of(err)).Err()
+	}
+	return nil
+}
+
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
 }
 
 // Serve serves connections until Close. Its error says why it ended earlier.
 func (s *Server) Serve(l net.Listener) error {
-	if err := s.server.Serve(l); !errors.Is(err, grpc.ErrServerStopped) {
+	go s.connections.watch(s.closing)
+	if err := s.server.Serve(accepting{l, s.connections.count}); !errors.Is(err, grpc.ErrServerStopped) {
 		return err
 	}
 	return nil
@@ -65,6 +123,7 @@ func (s *Server) Serve(l net.Listener) error {
 
 // Close ends serving: requests may finish within the grace time, then they are cut off.
 func (s *Server) Close(grace time.Duration) {
+	close(s.closing)
 	stop := time.AfterFunc(grace, s.server.Stop)
 	s.server.GracefulStop()
 	stop.Stop()

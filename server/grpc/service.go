@@ -54,6 +54,7 @@ func (t *transport) serve(d *rpc.Dispatcher, m *rpc.Method, decode func(any) err
 
 // receive has gRPC read the request, which the codec decodes into the call.
 func (t *transport) receive(decode func(any) error) error {
+	defer received(t.ctx)
 	if err := decode(t); err != nil {
 		return transportError(err)
 	}

@@ -2,5 +2,5 @@
 // request's body, query and path into its message (transcode.go), what is wrong with JSON in the words of Google's APIs (jsoncheck.go),
 // and the way of the reply (gateway.go, transport.go, status.go).
 //
-// Imports of this module: server/rpc, server/status, usererror.
+// Imports of this module: server/listener, server/rpc, server/status, usererror.
 package rest

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/crowfoot-db/crowfoot/server/listener"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/server/status"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -40,6 +43,9 @@ type countedBody struct {
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	b.read += int64(n)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = usererror.ReceiveTimeout(listener.ReceiveTime)
+	}
 	return n, err
 }
 
@@ -49,9 +55,13 @@ func (t *transport) readBody(limit int) ([]byte, error) {
 	if t.route.body == "" {
 		return nil, nil
 	}
+	t.deadline(time.Now().Add(listener.ReceiveTime))
 	data, err := t.readContent(limit)
 	if err != nil && errors.Is(t.request.Context().Err(), context.Canceled) {
 		return nil, context.Canceled
+	}
+	if err == nil {
+		t.deadline(time.Time{})
 	}
 	return data, err
 }
@@ -66,6 +76,12 @@ func (t *transport) readContent(limit int) ([]byte, error) {
 		return nil, usererror.UndecodableRequest("The request body could not be read.")
 	}
 	return data, err
+}
+
+// deadline is until when the client must have sent the request. The zero time is never. After an error the deadline stays, since net/http goes
+// on to read what is left of the body.
+func (t *transport) deadline(at time.Time) {
+	_ = http.NewResponseController(t.reply).SetReadDeadline(at) // fails on a connection that has none, as in tests of the gateway alone
 }
 
 // Metadata implements rpc.Transport.

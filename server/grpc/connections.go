@@ -1,0 +1,224 @@
+package grpc
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"math"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/crowfoot-db/crowfoot/server/listener"
+)
+
+// connections are the open connections. They are the credentials of gRPC's library (those of a listener without TLS), because their handshake is
+// where it shows a connection before it gives it memory, and has set its options of TCP.
+type connections struct {
+	credentials.TransportCredentials
+	count *listener.Connections
+	log   *slog.Logger
+
+	tick atomic.Int64 // counts watchEvery
+	mu   sync.Mutex
+	open map[*connection]struct{}
+}
+
+func newConnections(count *listener.Connections, log *slog.Logger) *connections {
+	return &connections{TransportCredentials: insecure.NewCredentials(), count: count, log: log, open: map[*connection]struct{}{}}
+}
+
+// ServerHandshake implements credentials.TransportCredentials. io.EOF has gRPC's library close the connection without a line in its log.
+func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	if !c.count.Enter(raw, sayFull) {
+		return nil, nil, io.EOF
+	}
+	conn := &connection{Conn: raw, all: c}
+	conn.address = address{raw.RemoteAddr(), conn}
+	c.mu.Lock()
+	c.open[conn] = struct{}{}
+	c.mu.Unlock()
+	return c.TransportCredentials.ServerHandshake(conn)
+}
+
+// sayFull writes a GOAWAY frame, whose text official clients show their users.
+func sayFull(to io.Writer, reason string) error {
+	framer := http2.NewFramer(to, nil)
+	if err := framer.WriteSettings(); err != nil {
+		return err
+	}
+	return framer.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, []byte(reason))
+}
+
+// accepting is a listener whose connections the handshake counts. They are handed on as they are: gRPC's library sets options of TCP on them.
+type accepting struct {
+	net.Listener
+	count *listener.Connections
+}
+
+// Accept implements net.Listener.
+func (a accepting) Accept() (net.Conn, error) { return a.count.Accept(a.Listener) }
+
+// A connection knows the requests that it is receiving.
+type connection struct {
+	net.Conn
+	all     *connections
+	address address
+	closed  sync.Once
+
+	mu        sync.Mutex
+	receiving int      // requests
+	oldest    *receipt // of them
+	newest    *receipt
+}
+
+// address is the remote address of a connection, by which a request finds it.
+type address struct {
+	net.Addr
+	conn *connection
+}
+
+// RemoteAddr implements net.Conn.
+func (c *connection) RemoteAddr() net.Addr { return c.address }
+
+// Close implements net.Conn.
+func (c *connection) Close() error {
+	c.closed.Do(func() {
+		c.all.mu.Lock()
+		delete(c.all.open, c)
+		c.all.mu.Unlock()
+		c.all.count.Leave()
+	})
+	return c.Conn.Close()
+}
+
+// watchEvery is how often connections are looked at. Requests in receipt are dated by the count of these.
+const watchEvery = listener.ReceiveTime / 30
+
+// watch closes connections whose clients do not send what they have begun, until closing is closed.
+func (c *connections) watch(closing <-chan struct{}) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			c.closeOverdue(c.tick.Add(1) - int64(listener.ReceiveTime/watchEvery))
+		case <-closing:
+			return
+		}
+	}
+}
+
+// closeOverdue closes the connections with a request that has been in receipt since before a tick. gRPC's library offers no way
+// to end the request alone.
+func (c *connections) closeOverdue(before int64) {
+	for _, conn := range c.overdue(before) {
+		c.log.Warn("connection closed: a request did not arrive in time", slog.String("client", conn.RemoteAddr().String()), slog.Duration("limit", listener.ReceiveTime))
+		_ = conn.Close()
+	}
+}
+
+func (c *connections) overdue(before int64) (found []*connection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.open {
+		if conn.receivingSince() < before {
+			found = append(found, conn)
+		}
+	}
+	return found
+}
+
+// A receipt is a request between its headers and the end of its message. It is the context of the request too, which finds it by receiptKey.
+type receipt struct {
+	context.Context
+	conn          *connection
+	since         int64    // the tick at which it began
+	before, after *receipt // in the connection's list
+	over          bool
+}
+
+type receiptKey struct{}
+
+// Value implements context.Context.
+func (r *receipt) Value(key any) any {
+	if key == (receiptKey{}) {
+		return r
+	}
+	return r.Context.Value(key)
+}
+
+// begin notes that a request has begun. Its context ends with the request, whether it is received or not.
+func (c *connection) begin(ctx context.Context) *receipt {
+	r := &receipt{Context: ctx, conn: c, since: c.all.tick.Load()}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.receiving++; c.receiving > listener.MaxStreams {
+		c.forgetEnded()
+	}
+	r.before = c.newest
+	if c.newest == nil {
+		c.oldest = r
+	} else {
+		c.newest.after = r
+	}
+	c.newest = r
+	return r
+}
+
+// received notes that the message of a request is here.
+func received(ctx context.Context) {
+	r, ok := ctx.Value(receiptKey{}).(*receipt)
+	if !ok {
+		return
+	}
+	r.conn.mu.Lock()
+	defer r.conn.mu.Unlock()
+	r.conn.remove(r)
+}
+
+// remove takes a receipt out of the list. c.mu is held.
+func (c *connection) remove(r *receipt) {
+	if r.over {
+		return
+	}
+	r.over = true
+	c.receiving--
+	if r.before == nil {
+		c.oldest = r.after
+	} else {
+		r.before.after = r.after
+	}
+	if r.after == nil {
+		c.newest = r.before
+	} else {
+		r.after.before = r.before
+	}
+}
+
+// forgetEnded removes requests that their clients have taken back. c.mu is held.
+func (c *connection) forgetEnded() {
+	for r := c.oldest; r != nil; {
+		next := r.after
+		if r.Err() != nil {
+			c.remove(r)
+		}
+		r = next
+	}
+}
+
+// receivingSince is the tick at which the oldest request began that is still being received.
+func (c *connection) receivingSince() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forgetEnded()
+	if c.oldest == nil {
+		return math.MaxInt64
+	}
+	return c.oldest.since
+}

@@ -1,0 +1,111 @@
+package rest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/rs/cors"
+
+	"github.com/crowfoot-db/crowfoot/server/listener"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// A Server serves a gateway.
+type Server struct {
+	*http.Server
+	count *listener.Connections
+}
+
+// NewServer makes a server that Serve starts. It counts its connections in count, and refuses requests whose host or origin is refused.
+func NewServer(g *Gateway, count *listener.Connections, origins *listener.Origins, log *slog.Logger) *Server {
+	return &Server{count: count, Server: &http.Server{
+		Handler:           admit(g, origins),
+		ReadHeaderTimeout: listener.HandshakeTime,
+		IdleTimeout:       listener.IdleTime,
+		MaxHeaderBytes:    listener.MaxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // about single connections
+	}}
+}
+
+// Serve serves connections until the server is closed. Its error says why it ended earlier.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.Server.Serve(accepting{l, s.count}); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// admit lets requests through that origins lets in, and tells pages of allowed origins so, as browsers ask for it
+// (https://fetch.spec.whatwg.org/#http-cors-protocol).
+func admit(g *Gateway, origins *listener.Origins) http.Handler {
+	allowed := cors.New(cors.Options{
+		AllowOriginFunc: origins.Allows,
+		AllowedMethods:  []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
+		AllowedHeaders:  []string{"*"},
+		ExposedHeaders:  []string{"Server-Timing"},
+	}).Handler(g)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := origins.Check(r.Host, r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")); err != nil {
+			g.write(w, HTTPStatus(err), errorBody(err))
+			return
+		}
+		allowed.ServeHTTP(w, r)
+	})
+}
+
+// accepting is a listener whose connections are counted.
+type accepting struct {
+	net.Listener
+	count *listener.Connections
+}
+
+// Accept implements net.Listener.
+func (a accepting) Accept() (net.Conn, error) {
+	conn, err := a.count.Accept(a.Listener)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{Conn: conn, count: a.count}, nil
+}
+
+// A connection is let in when its goroutine first reads from it: being refused can take a second, for which others need not wait.
+type connection struct {
+	net.Conn
+	count    *listener.Connections
+	entering sync.Once
+	entered  bool
+	leaving  sync.Once
+}
+
+// Read implements net.Conn.
+func (c *connection) Read(p []byte) (int, error) {
+	if !c.enter() {
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Read(p)
+}
+
+func (c *connection) enter() bool {
+	c.entering.Do(func() { c.entered = c.count.Enter(c.Conn, sayFull) })
+	return c.entered
+}
+
+// Close implements net.Conn.
+func (c *connection) Close() error {
+	if c.enter() {
+		c.leaving.Do(c.count.Leave)
+	}
+	return c.Conn.Close()
+}
+
+// sayFull writes a reply to a request that has not been read.
+func sayFull(to io.Writer, reason string) error {
+	body := errorBody(usererror.TooManyConnections(reason))
+	_, err := fmt.Fprintf(to, "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json; charset=UTF-8\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	return err
+}
