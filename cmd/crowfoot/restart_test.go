@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+)
+
+const (
+	restartWorkers = 32
+	// restartKills is how often the server is killed. This variable asks for more.
+	restartKills     = 2
+	restartKillsName = "CROWFOOT_TEST_KILLS"
+	// commitsBetweenKills is how many transactions each worker commits before the next kill.
+	commitsBetweenKills = 3
+)
+
+// A counter is a worker with a client of its own. Its transactions read the worker's row, which must hold what was acknowledged so far, and
+// add one to it.
+type counter struct {
+	client *spanner.Client
+	id     int64
+	acked  atomic.Int64
+}
+
+// TestKillWithClients kills the server with SIGKILL, and starts it again on its port, while 32 clients commit: every one goes on with its
+// client and its session, meets no error, and every transaction that it was told of has taken effect once.
+func TestKillWithClients(t *testing.T) {
+	dir := t.TempDir()
+	ddl := writeFile(t, "schema.sql", "CREATE TABLE Counters (Id INT64 NOT NULL, N INT64 NOT NULL) PRIMARY KEY (Id);\n"+
+		"CREATE TABLE Log (Id INT64 NOT NULL, N INT64 NOT NULL) PRIMARY KEY (Id, N)")
+	args := []string{"--data", filepath.Join(dir, "data"), "--database", crashDatabase, "--ddl", ddl}
+	cmd, address := serve(t, args...)
+	args = append(args[:len(args)-2:len(args)-2], "--grpc", address)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	counters := newCounters(t, address)
+	var running sync.WaitGroup
+	for _, c := range counters {
+		running.Go(func() { c.run(ctx, t) })
+	}
+	for range kills(t) {
+		awaitCommits(t, counters, commitsBetweenKills)
+		cmd.Process.Kill()
+		cmd.Wait()
+		began := time.Now()
+		cmd, _ = serve(t, args...)
+		ready := time.Since(began)
+		awaitCommits(t, counters, 1)
+		t.Logf("ready after %.1f s, all clients have committed after %.1f s", ready.Seconds(), time.Since(began).Seconds())
+	}
+	cancel()
+	running.Wait()
+	for _, c := range counters {
+		c.check(t)
+	}
+}
+
+func kills(t *testing.T) int {
+	text := os.Getenv(restartKillsName)
+	if text == "" {
+		return restartKills
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", restartKillsName, err)
+	}
+	return n
+}
+
+func newCounters(t *testing.T, address string) []*counter {
+	t.Helper()
+	counters := make([]*counter, restartWorkers)
+	for i := range counters {
+		c := &counter{client: connect(t, address), id: int64(i)}
+		t.Cleanup(c.client.Close)
+		if _, err := c.client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("Counters", []string{"Id", "N"}, []any{c.id, 0})}); err != nil {
+			t.Fatal(err)
+		}
+		counters[i] = c
+	}
+	return counters
+}
+
+// awaitCommits waits until every worker has committed so many transactions more.
+func awaitCommits(t *testing.T, counters []*counter, more int64) {
+	t.Helper()
+	for _, c := range counters {
+		for want := c.acked.Load() + more; c.acked.Load() < want; {
+			if t.Failed() {
+				t.FailNow()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// run commits until ctx ends. Of the last transaction it may not learn the outcome.
+func (c *counter) run(ctx context.Context, t *testing.T) {
+	for ctx.Err() == nil {
+		if _, err := c.client.ReadWriteTransaction(ctx, c.add); err != nil {
+			if ctx.Err() == nil {
+				t.Errorf("client %d, after %d commits: %v", c.id, c.acked.Load(), err)
+			}
+			return
+		}
+		c.acked.Add(1)
+	}
+}
+
+// add adds one to the worker's row, by DML or by mutations, turn by turn.
+func (c *counter) add(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+	row, err := tx.ReadRow(ctx, "Counters", spanner.Key{c.id}, []string{"N"})
+	if err != nil {
+		return err
+	}
+	var n int64
+	if err := row.Column(0, &n); err != nil {
+		return err
+	}
+	if want := c.acked.Load(); n != want {
+		return fmt.Errorf("the counter is %d, %d commits were acknowledged", n, want)
+	}
+	n++
+	if n%2 == 0 {
+		return tx.BufferWrite([]*spanner.Mutation{
+			spanner.Update("Counters", []string{"Id", "N"}, []any{c.id, n}),
+			spanner.Insert("Log", []string{"Id", "N"}, []any{c.id, n}),
+		})
+	}
+	params := map[string]any{"id": c.id, "n": n}
+	_, err = tx.BatchUpdate(ctx, []spanner.Statement{
+		{SQL: "UPDATE Counters SET N = @n WHERE Id = @id", Params: params},
+		{SQL: "INSERT INTO Log (Id, N) VALUES (@id, @n)", Params: params},
+	})
+	return err
+}
+
+// check compares what the worker was told with what is there. Its last transaction may have been committed after it gave up.
+func (c *counter) check(t *testing.T) {
+	t.Helper()
+	var n, rows, last int64
+	query := spanner.Statement{
+		SQL:    "SELECT N, (SELECT COUNT(*) FROM Log WHERE Id = @id), (SELECT MAX(N) FROM Log WHERE Id = @id) FROM Counters WHERE Id = @id",
+		Params: map[string]any{"id": c.id},
+	}
+	err := c.client.Single().Query(t.Context(), query).Do(func(r *spanner.Row) error { return r.Columns(&n, &rows, &last) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	acked := c.acked.Load()
+	if n != rows || n != last || n != acked && n != acked+1 {
+		t.Errorf("client %d: counter %d, %d rows up to %d, %d commits acknowledged", c.id, n, rows, last, acked)
+	}
+}
