@@ -38,14 +38,13 @@ func newTransport(w http.ResponseWriter, r *http.Request, found *route) *transpo
 type countedBody struct {
 	io.Reader
 	read int64
+	late bool // the client has not sent it in time
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	b.read += int64(n)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		err = usererror.ReceiveTimeout(listener.ReceiveTime)
-	}
+	b.late = errors.Is(err, os.ErrDeadlineExceeded)
 	return n, err
 }
 
@@ -57,10 +56,12 @@ func (t *transport) readBody(limit int) ([]byte, error) {
 	}
 	t.deadline(time.Now().Add(listener.ReceiveTime))
 	data, err := t.readContent(limit)
-	if err != nil && errors.Is(t.request.Context().Err(), context.Canceled) {
+	switch {
+	case t.body.late:
+		return nil, usererror.ReceiveTimeout(listener.ReceiveTime)
+	case err != nil && errors.Is(t.request.Context().Err(), context.Canceled):
 		return nil, context.Canceled
-	}
-	if err == nil {
+	case err == nil:
 		t.deadline(time.Time{})
 	}
 	return data, err
