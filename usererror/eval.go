@@ -135,6 +135,11 @@ func QueryMemory(limit int64) *Error {
 	return newError(codes.OutOfRange, "The query needs more memory than the %d bytes that one query may take. Filter, group or limit its rows earlier.", limit)
 }
 
+// NoRoomToSpill is a statement whose rows fit neither into memory nor into what temporary files may take of the disk.
+func NoRoomToSpill() *Error {
+	return newError(codes.ResourceExhausted, "The query needs more temporary disk space than there is. Filter, group or limit its rows earlier, or try again when other queries have ended.")
+}
+
 // ValueTooLarge is a value that an expression would make, larger than values may be.
 func ValueTooLarge(limit int) *Error {
 	return newError(codes.OutOfRange, "The value is too large: the limit is %d bytes.", limit)

@@ -51,19 +51,20 @@ func AppendRow(dst []byte, v Value, t *Type) []byte {
 	case Array:
 		dst = binary.AppendUvarint(dst, v.bits)
 		for _, e := range v.AsList() {
-			dst = appendRowElement(dst, e, t.Elem)
+			dst = AppendElement(dst, e, t.Elem)
 		}
 		return dst
 	case Struct:
 		for i, f := range v.AsList() {
-			dst = appendRowElement(dst, f, t.Fields[i].Type)
+			dst = AppendElement(dst, f, t.Fields[i].Type)
 		}
 		return dst
 	}
 	panic("value: " + t.String() + " cannot be stored")
 }
 
-func appendRowElement(dst []byte, v Value, t *Type) []byte {
+// AppendElement appends v, which is of type t and may be NULL, with its length, as an element or field is coded.
+func AppendElement(dst []byte, v Value, t *Type) []byte {
 	if v.IsNull() {
 		return append(dst, 0)
 	}
@@ -254,7 +255,7 @@ func decodeRowArray(payload []byte, t *Type) (Value, bool) {
 	elems := make([]Value, count)
 	for i := range elems {
 		var ok bool
-		if elems[i], payload, ok = decodeRowElement(payload, t.Elem); !ok {
+		if elems[i], payload, ok = DecodeElement(payload, t.Elem); !ok {
 			return Value{}, false
 		}
 	}
@@ -265,14 +266,15 @@ func decodeRowStruct(payload []byte, t *Type) (Value, bool) {
 	fields := make([]Value, len(t.Fields))
 	for i := range fields {
 		var ok bool
-		if fields[i], payload, ok = decodeRowElement(payload, t.Fields[i].Type); !ok {
+		if fields[i], payload, ok = DecodeElement(payload, t.Fields[i].Type); !ok {
 			return Value{}, false
 		}
 	}
 	return OfStruct(fields), len(payload) == 0
 }
 
-func decodeRowElement(b []byte, t *Type) (v Value, rest []byte, ok bool) {
+// DecodeElement decodes what AppendElement has put at the front of b. The value does not refer to b. ok is false if b is malformed.
+func DecodeElement(b []byte, t *Type) (v Value, rest []byte, ok bool) {
 	payload, rest, null, ok := rowElement(b)
 	if !ok || null {
 		return Null(t.Kind), rest, ok

@@ -1,0 +1,180 @@
+package spill
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Writer writes a list of rows.
+type Writer struct {
+	rows Rows
+	buf  []byte // a block to be, with its head
+}
+
+// NewWriter begins a list of rows with columns of these types.
+func (f *File) NewWriter(types []*value.Type) *Writer {
+	return &Writer{rows: Rows{file: f, types: types}, buf: make([]byte, blockHead, 1<<10)}
+}
+
+// Append adds a row: the values of row, followed by more.
+func (w *Writer) Append(row []value.Value, more ...value.Value) error {
+	start := len(w.buf)
+	w.buf = append(w.buf, 0)
+	for i, v := range row {
+		w.buf = value.AppendElement(w.buf, v, w.rows.types[i])
+	}
+	for i, v := range more {
+		w.buf = value.AppendElement(w.buf, v, w.rows.types[len(row)+i])
+	}
+	w.setLength(start)
+	w.rows.n++
+	w.rows.file.written.Rows++
+	for len(w.buf) >= BlockSize {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setLength puts the length of the row that begins at start before it. One byte was left for it, which is enough for most.
+func (w *Writer) setLength(start int) {
+	size := len(w.buf) - start - 1
+	if size < 0x80 {
+		w.buf[start] = byte(size)
+		return
+	}
+	var length [binary.MaxVarintLen64]byte
+	n := binary.PutUvarint(length[:], uint64(size))
+	w.buf = append(w.buf, length[:n-1]...)
+	copy(w.buf[start+n:], w.buf[start+1:start+1+size])
+	copy(w.buf[start:], length[:n])
+}
+
+// flush writes a block.
+func (w *Writer) flush() error {
+	n := min(len(w.buf), BlockSize)
+	block, err := w.rows.file.write(w.buf[:n])
+	if err != nil {
+		return err
+	}
+	w.rows.blocks = append(w.rows.blocks, block)
+	w.rows.size += int64(n - blockHead)
+	w.buf = w.buf[:blockHead+copy(w.buf[blockHead:], w.buf[n:])]
+	return nil
+}
+
+// Finish ends the list.
+func (w *Writer) Finish() (*Rows, error) {
+	if len(w.buf) > blockHead {
+		if err := w.flush(); err != nil {
+			return nil, err
+		}
+	}
+	w.buf = nil
+	return &w.rows, nil
+}
+
+// Rows is a list of rows in a File. It may be read several times, also at once.
+type Rows struct {
+	file   *File
+	types  []*value.Type
+	n      int64
+	blocks []int64
+	size   int64 // bytes, without the heads of blocks
+}
+
+// freed stands for a block that was given back when it was read.
+const freed = -1
+
+// Len is the number of rows.
+func (l *Rows) Len() int64 { return l.n }
+
+// Types are the types of the columns.
+func (l *Rows) Types() []*value.Type { return l.types }
+
+// Free gives the blocks of the list back. The list must not be used any more.
+func (l *Rows) Free() {
+	for _, b := range l.blocks {
+		if b != freed {
+			l.file.free = append(l.file.free, b)
+		}
+	}
+	l.blocks, l.n, l.size = nil, 0, 0
+}
+
+// Read reads the list from its beginning.
+func (l *Rows) Read() *Reader { return &Reader{rows: l, left: l.n} }
+
+// ReadLast reads the list from its beginning for the last time: each block is given back once it has been read.
+func (l *Rows) ReadLast() *Reader { return &Reader{rows: l, left: l.n, last: true} }
+
+// Reader reads a list of rows.
+type Reader struct {
+	rows  *Rows
+	left  int64 // rows
+	last  bool
+	block int // to be read next, of rows.blocks
+	buf   []byte
+	at    int // of what is read of buf
+}
+
+var errMalformed = errors.New("a row is malformed")
+
+// Next reads a row into row, which has a place for each column. It is false at the end.
+func (r *Reader) Next(row []value.Value) (bool, error) {
+	if r.left == 0 {
+		return false, nil
+	}
+	size, n := binary.Uvarint(r.buf[r.at:])
+	for n <= 0 || uint64(len(r.buf)-r.at-n) < size {
+		if err := r.fill(); err != nil {
+			return false, err
+		}
+		size, n = binary.Uvarint(r.buf[r.at:])
+	}
+	b := r.buf[r.at+n : r.at+n+int(size)]
+	r.at += n + int(size)
+	for i, t := range r.rows.types {
+		var ok bool
+		if row[i], b, ok = value.DecodeElement(b, t); !ok {
+			return false, r.rows.file.dir.failed("read", errMalformed)
+		}
+	}
+	r.left--
+	return true, nil
+}
+
+// fill reads the next block, behind what is left of those before.
+func (r *Reader) fill() error {
+	if r.block == len(r.rows.blocks) {
+		return r.rows.file.dir.failed("read", errMalformed)
+	}
+	r.buf = append(r.buf[:0], r.buf[r.at:]...)
+	r.at = 0
+	n := int64(blockRoom)
+	if r.block == len(r.rows.blocks)-1 {
+		n = r.rows.size - int64(r.block)*blockRoom
+	}
+	block := r.rows.blocks[r.block]
+	var err error
+	if r.buf, err = r.rows.file.read(r.buf, block, int(n)); err != nil {
+		return err
+	}
+	if r.last {
+		r.rows.file.free = append(r.rows.file.free, block)
+		r.rows.blocks[r.block] = freed
+	}
+	r.block++
+	return nil
+}
+
+// Close gives the rest of the list back, if it was to be read for the last time.
+func (r *Reader) Close() {
+	if r.last {
+		r.rows.Free()
+		r.left = 0
+	}
+}
