@@ -9,15 +9,18 @@ import (
 
 // aggregateCode is a compiled Aggregate.
 type aggregateCode struct {
-	node  *plan.Aggregate
-	in    maker
-	keys  []eval
-	types []*value.Type // of keys
-	aggs  []*aggCode
+	node       *plan.Aggregate
+	in         maker
+	inTypes    []*value.Type
+	keys       []eval
+	types      []*value.Type // of keys
+	outTypes   []*value.Type
+	aggs       []*aggCode
+	collectors []int // the places in aggs of those that collect
 }
 
 func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
-	code := &aggregateCode{node: n}
+	code := &aggregateCode{node: n, inTypes: plan.Types(n.Input), outTypes: plan.Types(n)}
 	var err error
 	if code.in, err = c.input(n.Input, c.partial && n.Stream && len(n.Keys) > 0); err != nil {
 		return nil, err
@@ -35,6 +38,9 @@ func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 		}
 		a.defers = slices.Contains(n.PutOff, i)
 		code.aggs = append(code.aggs, a)
+		if a.collects() {
+			code.collectors = append(code.collectors, i)
+		}
 	}
 	out := c.batch(n.Width())
 	return func(r *run) operator {
@@ -42,7 +48,7 @@ func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 		if n.Stream {
 			return &streamOp{grouping: base}
 		}
-		return &hashOp{grouping: base}
+		return &hashOp{grouping: base, row: make([]value.Value, n.Width())}
 	}, nil
 }
 
@@ -51,21 +57,10 @@ type grouping struct {
 	*aggregateCode
 	in  operator
 	key []value.Value
-	// held is the memory of the groups and of what their aggregates collect.
-	held held
-	out  batch
+	out batch
 }
 
 func (g *grouping) close() error { return g.in.close() }
-
-// states starts the aggregates of a new group.
-func (g *grouping) states() []aggState {
-	list := make([]aggState, len(g.aggs))
-	for i, a := range g.aggs {
-		list[i] = a.start(&g.held)
-	}
-	return list
-}
 
 func (g *grouping) keyOf(r *run, row []value.Value) error {
 	for i, f := range g.keys {
@@ -87,9 +82,14 @@ func add(r *run, states []aggState, row []value.Value) error {
 	return nil
 }
 
-// emit adds the row of a finished group; set is its grouping set, nil for all keys.
-func (g *grouping) emit(r *run, key []value.Value, states []aggState, set []int) error {
-	row := g.out.grow()
+func release(r *run, states []aggState) {
+	for _, s := range states {
+		s.release(r)
+	}
+}
+
+// finish makes the row of a finished group; set is its grouping set, nil for all keys.
+func (g *grouping) finish(r *run, row, key []value.Value, states []aggState, set []int) error {
 	n := copy(row, key)
 	for _, s := range states {
 		v, err := s.result(r)
@@ -132,13 +132,30 @@ type streamOp struct {
 }
 
 func (o *streamOp) open(r *run) error {
-	r.memory.release(&o.held)
+	release(r, o.states)
 	o.states, o.ended = nil, false
 	if len(o.keys) == 0 {
-		o.states = o.grouping.states()
+		o.begin()
 	}
 	o.out.reset()
 	return o.in.open(r)
+}
+
+// begin starts the aggregates of a group.
+func (o *streamOp) begin() {
+	o.states = make([]aggState, len(o.aggs))
+	for i, a := range o.aggs {
+		o.states[i] = a.start()
+	}
+}
+
+// emit adds the row of the current group.
+func (o *streamOp) emit(r *run) error {
+	if err := o.finish(r, o.out.grow(), o.last, o.states, nil); err != nil {
+		return err
+	}
+	release(r, o.states)
+	return nil
 }
 
 func (o *streamOp) next(r *run) (*batch, error) {
@@ -153,7 +170,7 @@ func (o *streamOp) next(r *run) (*batch, error) {
 			if o.states == nil {
 				break
 			}
-			if err := o.emit(r, o.last, o.states, nil); err != nil {
+			if err := o.emit(r); err != nil {
 				return nil, err
 			}
 			break
@@ -173,12 +190,11 @@ func (o *streamOp) consume(r *run, b *batch) error {
 		}
 		if o.states == nil || !o.same() {
 			if o.states != nil {
-				if err := o.emit(r, o.last, o.states, nil); err != nil {
+				if err := o.emit(r); err != nil {
 					return err
 				}
 			}
-			r.memory.release(&o.held)
-			o.states = o.grouping.states()
+			o.begin()
 			o.last = append(o.last[:0], o.key...)
 		}
 		if err := add(r, o.states, row); err != nil {
@@ -195,107 +211,4 @@ func (o *streamOp) same() bool {
 		}
 	}
 	return true
-}
-
-// hashOp groups rows that come in any order, for each grouping set.
-type hashOp struct {
-	grouping
-	tables []*hashTable // one for each set
-	groups [][][]aggState
-	filled bool
-	set    int // the set to emit from
-	at     int
-}
-
-func (o *hashOp) open(*run) error {
-	o.filled, o.set, o.at = false, 0, 0
-	o.out.reset()
-	return nil
-}
-
-func (o *hashOp) sets() int { return max(1, len(o.node.Sets)) }
-
-func (o *hashOp) setAt(i int) []int {
-	if o.node.Sets == nil {
-		return nil
-	}
-	return o.node.Sets[i]
-}
-
-func (o *hashOp) fill(r *run) error {
-	r.memory.release(&o.held)
-	o.tables, o.groups = nil, make([][][]aggState, o.sets())
-	for range o.sets() {
-		o.tables = append(o.tables, newHashTable(o.types))
-	}
-	all := make([]value.Value, len(o.key))
-	err := drain(r, o.in, func(row []value.Value) error {
-		if err := o.keyOf(r, row); err != nil {
-			return err
-		}
-		if o.node.Sets == nil {
-			return o.addTo(r, 0, row)
-		}
-		copy(all, o.key)
-		for i := range o.tables {
-			o.mask(all, o.node.Sets[i])
-			if err := o.addTo(r, i, row); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for i := range o.tables { // the empty set has a group even of no rows
-		if len(o.node.Sets) > 0 && len(o.node.Sets[i]) == 0 && o.tables[i].len() == 0 {
-			o.mask(all, nil)
-			o.tables[i].add(o.key)
-			o.groups[i] = append(o.groups[i], o.states())
-		}
-	}
-	o.filled = true
-	return nil
-}
-
-// mask sets o.key to the keys in all, with NULL for keys that are not in the grouping set.
-func (o *hashOp) mask(all []value.Value, set []int) {
-	for i, t := range o.types {
-		o.key[i] = value.Null(t.Kind)
-	}
-	for _, k := range set {
-		o.key[k] = all[k]
-	}
-}
-
-func (o *hashOp) addTo(r *run, set int, row []value.Value) error {
-	entry, isNew := o.tables[set].find(o.key)
-	if isNew {
-		if err := r.memory.keep(&o.held, o.key); err != nil {
-			return err
-		}
-		o.groups[set] = append(o.groups[set], o.states())
-	}
-	return add(r, o.groups[set][entry], row)
-}
-
-func (o *hashOp) next(r *run) (*batch, error) {
-	if !o.filled {
-		if err := o.fill(r); err != nil {
-			return nil, err
-		}
-	}
-	o.out.begin()
-	for o.set < len(o.tables) && !o.out.full() {
-		if o.at == o.tables[o.set].len() {
-			o.set, o.at = o.set+1, 0
-			continue
-		}
-		if err := o.emit(r, o.tables[o.set].key(o.at), o.groups[o.set][o.at], o.setAt(o.set)); err != nil {
-			return nil, err
-		}
-		o.at++
-	}
-	return o.out.some(), nil
 }

@@ -49,31 +49,63 @@ func (c *compiler) agg(n *plan.Agg) (*aggCode, error) {
 type aggState interface {
 	add(r *run, row []value.Value) error
 	result(r *run) (value.Value, error)
+	// release lets go of what the state keeps. The state must not be used any more.
+	release(r *run)
 }
 
-// start begins an aggregate. What it collects counts as memory of h.
-func (a *aggCode) start(h *held) aggState {
+// collector is the state of an aggregate that keeps something of each row (see aggCode.collects). It can be moved to disk while its group is not complete.
+type collector interface {
+	aggState
+	// move calls f with what the state keeps, in order, as rows of aggCode.kept, and forgets it.
+	move(r *run, f func(row []value.Value, more ...value.Value) error) error
+	// restore adds a row that move has given. Once a state is restored, no row of the group is added and nothing is moved.
+	restore(r *run, row []value.Value) error
+}
+
+// collects says that the state of a group keeps something of each row, and so may become large.
+func (a *aggCode) collects() bool {
+	return a.fn.Collects || a.node.Distinct || a.order != nil || a.limit != nil
+}
+
+func (a *aggCode) selective() bool {
+	return a.node.Distinct || a.having != nil || a.order != nil || a.limit != nil
+}
+
+// kept are the types of what a collector keeps of a row: the value of HAVING, the arguments, and the keys of ORDER BY.
+func (a *aggCode) kept() []*value.Type {
+	var types []*value.Type
+	if a.having != nil {
+		types = append(types, a.node.Having.Type())
+	}
+	types = append(types, a.types...)
+	if a.order != nil {
+		types = append(types, a.order.types...)
+	}
+	return types
+}
+
+// start begins an aggregate of a group of which all rows come one after the other.
+func (a *aggCode) start() aggState {
+	if a.selective() {
+		return a.deferring(a.startSelective(true))
+	}
+	return a.deferring(&plainState{aggCode: a, state: a.fn.New()})
+}
+
+// startMany begins an aggregate of one of many groups, whose rows come in any order. If it collects, the state is a collector.
+func (a *aggCode) startMany() aggState {
+	switch {
+	case a.selective():
+		return a.deferring(a.startSelective(false))
+	case a.fn.Collects:
+		return a.deferring(&collectingState{plainState: plainState{aggCode: a, state: a.fn.New()}})
+	}
+	return a.deferring(&plainState{aggCode: a, state: a.fn.New()})
+}
+
+func (a *aggCode) deferring(s aggState) aggState {
 	if a.defers {
-		return &deferredState{aggState: a.begin(h), null: value.Null(a.node.Func.Type.Kind)}
-	}
-	return a.begin(h)
-}
-
-func (a *aggCode) begin(h *held) aggState {
-	plain := plainState{aggCode: a, state: a.fn.New(), held: h}
-	if !a.node.Distinct && a.having == nil && a.order == nil && a.limit == nil {
-		return &plain
-	}
-	s := &selectiveState{plainState: plain}
-	if a.node.Distinct {
-		s.distinct = newHashTable(a.types)
-	}
-	if a.order != nil || a.limit != nil {
-		order := a.order
-		if order == nil {
-			order = &ordering{}
-		}
-		s.rows = &sorter{comparer: order.comparer(), width: len(a.args), limit: -1}
+		return &deferredState{aggState: s, null: value.Null(a.node.Func.Type.Kind)}
 	}
 	return s
 }
@@ -82,7 +114,7 @@ func (a *aggCode) begin(h *held) aggState {
 type plainState struct {
 	*aggCode
 	state fn.State
-	held  *held
+	held  held
 }
 
 // arguments computes the arguments for a row; ok is false if the row does not count.
@@ -111,8 +143,13 @@ func (s *plainState) add(r *run, row []value.Value) error {
 	if !ok || err != nil {
 		return err
 	}
+	return s.take(r, args)
+}
+
+// take adds the arguments of a row to the function's state.
+func (s *plainState) take(r *run, args []value.Value) error {
 	if s.fn.Collects {
-		if err := r.memory.keep(s.held, args); err != nil {
+		if err := r.memory.keep(&s.held, args); err != nil {
 			return err
 		}
 	}
@@ -121,104 +158,46 @@ func (s *plainState) add(r *run, row []value.Value) error {
 
 func (s *plainState) result(*run) (value.Value, error) { return s.state.Result() }
 
-// selectiveState is an aggregate with DISTINCT, HAVING MAX or MIN, ORDER BY or LIMIT.
-type selectiveState struct {
+func (s *plainState) release(r *run) { r.memory.release(&s.held) }
+
+// collectingState keeps the arguments of all rows, such as those of ARRAY_AGG, and adds them in the end.
+type collectingState struct {
 	plainState
-	distinct *hashTable
-	rows     *sorter // the arguments of all rows, to be sorted at the end; nil without ORDER BY and LIMIT
-	extreme  value.Value
-	begun    bool // extreme is set
-	none     bool // the extreme is NaN
+	rows []value.Value // flat
 }
 
-func (s *selectiveState) add(r *run, row []value.Value) error {
-	if s.having != nil {
-		ok, err := s.atExtreme(r, row)
-		if !ok || err != nil {
-			return err
-		}
-	}
+func (s *collectingState) add(r *run, row []value.Value) error {
 	args, ok, err := s.arguments(r, row)
 	if !ok || err != nil {
 		return err
 	}
-	if s.distinct != nil {
-		if _, isNew := s.distinct.find(args); !isNew {
-			return nil
-		}
-	}
-	if s.distinct != nil || s.fn.Collects {
-		if err := r.memory.keep(s.held, args); err != nil {
-			return err
-		}
-	}
-	if s.rows == nil {
-		return s.state.Add(args)
-	}
-	return s.rows.addBy(r, args, row)
+	s.rows = append(s.rows, args...)
+	return r.memory.keep(&s.held, args)
 }
 
-// atExtreme says whether a row has the extreme value of HAVING so far; a new extreme begins the group anew.
-func (s *selectiveState) atExtreme(r *run, row []value.Value) (bool, error) {
-	v, err := s.having(r, row)
-	if err != nil || v.IsNull() {
-		return false, err
-	}
-	t := s.node.Having.Type()
-	if equalsNothing(v) { // NaN is the greatest and the least, and no row has it
-		s.begun, s.none = true, true
-		s.restart(r)
-	}
-	if s.none {
-		return false, nil
-	}
-	if s.begun {
-		c := value.Compare(v, s.extreme, t)
-		if !s.node.HavingMax {
-			c = -c
-		}
-		if c <= 0 {
-			return c == 0, nil
-		}
-	}
-	s.begun, s.extreme = true, v
-	s.restart(r)
-	return true, nil
-}
-
-// restart drops the rows so far, when a new extreme is found.
-func (s *selectiveState) restart(r *run) {
-	s.state = s.fn.New()
-	if s.distinct != nil {
-		s.distinct.clear()
-	}
-	if s.rows != nil {
-		s.rows.reset(r, -1)
-	}
-}
-
-func (s *selectiveState) result(r *run) (value.Value, error) {
-	if s.rows == nil {
-		return s.state.Result()
-	}
-	limit := int64(-1)
-	if s.limit != nil {
-		var err error
-		if limit, err = rowLimit(r, s.limit, "LIMIT"); err != nil {
-			return value.Value{}, err
-		}
-	}
-	s.rows.sort()
-	for i := range s.rows.order {
-		if limit >= 0 && int64(i) >= limit {
-			break
-		}
-		if err := s.state.Add(s.rows.row(i)); err != nil {
+func (s *collectingState) result(r *run) (value.Value, error) {
+	rows, n := s.rows, len(s.args)
+	s.rows = nil
+	for ; len(rows) > 0; rows = rows[n:] {
+		if err := s.state.Add(rows[:n]); err != nil {
 			return value.Value{}, err
 		}
 	}
 	return s.state.Result()
 }
+
+func (s *collectingState) move(r *run, f func(row []value.Value, more ...value.Value) error) error {
+	for n := len(s.args); len(s.rows) > 0; s.rows = s.rows[n:] {
+		if err := f(s.rows[:n]); err != nil {
+			return err
+		}
+	}
+	s.rows = nil
+	r.memory.release(&s.held)
+	return nil
+}
+
+func (s *collectingState) restore(r *run, row []value.Value) error { return s.take(r, row) }
 
 // deferredState is an aggregate that keeps its first error instead of ending the statement. The error is raised if the statement uses the result:
 // see tree.AggCall.Failure.
@@ -260,6 +239,17 @@ func (s *deferredState) keep(err error) error {
 	}
 	s.failed = true
 	return nil
+}
+
+func (s *deferredState) move(r *run, f func(row []value.Value, more ...value.Value) error) error {
+	return s.aggState.(collector).move(r, f)
+}
+
+func (s *deferredState) restore(r *run, row []value.Value) error {
+	if s.failed {
+		return nil
+	}
+	return s.keep(s.aggState.(collector).restore(r, row))
 }
 
 // failure is the error that was kept, as a value; NULL if there was none.

@@ -21,7 +21,7 @@ type compiler struct {
 
 // Compile makes the operators and expressions of a plan into closures. tables are those of the schema version that the plan is for.
 func Compile(p *plan.Plan, tables *table.Descriptors) (*Program, error) {
-	prog := &Program{plan: p, spools: p.Spools, spoolMakers: make([]maker, p.Spools), spoolWidths: make([]int, p.Spools)}
+	prog := &Program{plan: p, spools: p.Spools, spoolMakers: make([]maker, p.Spools), spoolTypes: make([][]*value.Type, p.Spools)}
 	c := &compiler{prog: prog, tables: tables}
 	var err error
 	if m, ok := p.Root.(*plan.DML); ok {

@@ -89,23 +89,39 @@ func (m *dmlCode) run(r *run) (Rows, error) {
 // change is one run of a DML statement.
 type change struct {
 	*dmlCode
-	run     *run
-	changes *table.Changes
-	count   int64 // rows changed
-	out     batch // of THEN RETURN
-	held    held
-	scratch []value.Value
-	touched map[string]bool // keys of rows that ON CONFLICT has inserted or updated
+	run       *run
+	changes   *table.Changes
+	count     int64   // rows changed
+	out       batch   // of THEN RETURN
+	collected rowList // the rows of the input
+	scratch   []value.Value
+	touched   map[string]bool // keys of rows that ON CONFLICT has inserted or updated
 }
 
-// collect computes all rows of the input before anything is changed. They lie flat in one slice, width values each.
-func (d *change) collect() (rows []value.Value, n int, err error) {
-	err = drain(d.run, d.input(d.run), func(row []value.Value) error {
-		rows = append(rows, row...)
-		n++
-		return d.run.memory.keep(&d.held, row)
-	})
-	return rows, n, err
+// collect computes all rows of the input before anything is changed.
+func (d *change) collect() error {
+	d.collected.types = plan.Types(d.node.Input)
+	if err := drain(d.run, d.input(d.run), func(row []value.Value) error { return d.collected.add(d.run, row) }); err != nil {
+		return err
+	}
+	return d.collected.finish()
+}
+
+// each calls f with each row that collect has computed. f may keep the row.
+func (d *change) each(f func(row []value.Value) error) error {
+	rows := d.collected.read()
+	for {
+		row, ok, err := rows.nextRow()
+		if !ok || err != nil {
+			return err
+		}
+		if rows.disk != nil {
+			row = slices.Clone(row)
+		}
+		if err := f(row); err != nil {
+			return err
+		}
+	}
 }
 
 func (d *change) checkAssert() error {
@@ -158,18 +174,13 @@ func (d *change) returning(row []value.Value, action string) error {
 
 // update changes the rows whose keys the input gives.
 func (d *change) update() error {
-	rows, n, err := d.collect()
-	if err != nil {
+	if err := d.collect(); err != nil {
 		return err
 	}
-	nk, w := len(d.node.Table.Key), d.node.Input.Width()
-	var seen map[string]bool
-	if d.node.Distinct {
-		seen = make(map[string]bool, n)
-	}
+	nk := len(d.node.Table.Key)
+	seen := map[string]bool{} // only if the input may hold a key more than once
 	var key []byte
-	for i := range n {
-		row := rows[i*w : (i+1)*w]
+	return d.each(func(row []value.Value) error {
 		key = d.layout.AppendKey(key[:0], row[:nk])
 		if d.node.Distinct {
 			if seen[string(key)] {
@@ -177,11 +188,8 @@ func (d *change) update() error {
 			}
 			seen[string(key)] = true
 		}
-		if err := d.updateRow(key, row[nk:]); err != nil {
-			return err
-		}
-	}
-	return nil
+		return d.updateRow(key, row[nk:])
+	})
 }
 
 func (d *change) updateRow(key []byte, vals []value.Value) error {
@@ -205,33 +213,30 @@ func (d *change) updateRow(key []byte, vals []value.Value) error {
 
 // delete deletes the rows whose keys the input gives. In a row of the input, the columns for THEN RETURN follow the key.
 func (d *change) delete() error {
-	rows, n, err := d.collect()
-	if err != nil {
+	if err := d.collect(); err != nil {
 		return err
 	}
-	nk, w := len(d.node.Table.Key), d.node.Input.Width()
+	nk := len(d.node.Table.Key)
 	var key []byte
-	for i := range n {
-		row := rows[i*w : (i+1)*w]
+	return d.each(func(row []value.Value) error {
 		key = d.layout.AppendKey(key[:0], row[:nk])
-		old, ok, err := d.stored(key)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		if err := d.changes.Delete(d.run.ctx, d.node.Table, old); err != nil {
-			return err
-		}
-		d.count++
-		if d.node.Return != nil {
-			if err := d.returning(row[nk:], "DELETE"); err != nil {
-				return err
-			}
-		}
+		return d.deleteRow(key, row[nk:])
+	})
+}
+
+func (d *change) deleteRow(key []byte, returned []value.Value) error {
+	old, ok, err := d.stored(key)
+	if !ok || err != nil {
+		return err
 	}
-	return nil
+	if err := d.changes.Delete(d.run.ctx, d.node.Table, old); err != nil {
+		return err
+	}
+	d.count++
+	if d.node.Return == nil {
+		return nil
+	}
+	return d.returning(returned, "DELETE")
 }
 
 // stored is a stored row of the table: as the scan of the input has read it, or else read again.
@@ -247,17 +252,10 @@ func (d *change) insert() error {
 	if d.input == nil {
 		return d.insertValues()
 	}
-	rows, n, err := d.collect()
-	if err != nil {
+	if err := d.collect(); err != nil {
 		return err
 	}
-	w := d.node.Input.Width()
-	for i := range n {
-		if err := d.insertRow(d.node.Columns, rows[i*w:(i+1)*w]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.each(func(row []value.Value) error { return d.insertRow(d.node.Columns, row) })
 }
 
 // insertValues computes all rows before it inserts the first.

@@ -6,6 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/spill"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -20,6 +21,10 @@ type Env struct {
 	Functions *fn.Context
 	// Restrict, if set, restricts the driving scan (Plan.Driving) to the keys of a span: one partition of a query.
 	Restrict *table.Span
+	// Spill is where operators keep rows that are too many for memory; nil: a run that needs more memory fails. They spill when they have more
+	// than SpillAbove bytes of rows; 0 is most of MaxMemory.
+	Spill      *spill.Dir
+	SpillAbove int64
 	// Profile asks for statistics of each operator (Stats.Nodes), with times by Clock.
 	Profile bool
 	Clock   func() time.Time
@@ -50,9 +55,10 @@ type Rows interface {
 type Stats struct {
 	RowsScanned  int64 // read from tables and indexes
 	RowsReturned int64
-	Mutations    int64 // that DML adds to those that a commit limits
-	MemoryPeak   int64 // bytes of the rows that were kept at once; see MaxMemory
-	BytesWritten int64 // by DML, index entries included
+	Mutations    int64         // that DML adds to those that a commit limits
+	MemoryPeak   int64         // bytes of the rows that were kept at once; see MaxMemory
+	Spilled      spill.Written // to temporary files
+	BytesWritten int64         // by DML, index entries included
 	Written      []table.Written
 	// Nodes, with Env.Profile, are the statistics of each operator.
 	Nodes map[plan.Node]*NodeStats
@@ -65,4 +71,5 @@ type NodeStats struct {
 	Scanned    int64 // rows that a Scan read
 	Executions int64
 	Latency    time.Duration
+	Spilled    spill.Written // by the operator itself
 }

@@ -23,11 +23,16 @@ func (p *Program) Run(ctx context.Context, env Env) (Rows, error) {
 	}
 	r := p.start(ctx, env, new(run))
 	if p.dml != nil {
-		return p.dml.run(r)
+		rows, err := p.dml.run(r)
+		if e := r.end(); err == nil && e != nil {
+			return nil, e
+		}
+		return rows, err
 	}
 	root := p.root(r)
 	if err := root.open(r); err != nil {
 		root.close()
+		r.end()
 		return nil, err
 	}
 	return &operatorRows{run: r, root: root, columns: p.plan.Columns}, nil
@@ -104,6 +109,9 @@ func (q *operatorRows) Close() error {
 				err = e
 			}
 		}
+	}
+	if e := q.run.end(); err == nil {
+		err = e
 	}
 	return err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/spill"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
@@ -42,8 +43,22 @@ import (
 //
 // Lines at the beginning of a statement of the form "@name TYPE = expression" give parameters.
 func TestGolden(t *testing.T) {
+	runScripts(t, newTestDB)
+}
+
+// TestGoldenSpilled runs the same scripts with so little memory that every sort, group, hash join, set operation and named subquery
+// of a few rows spills. Rows and their order are the same.
+func TestGoldenSpilled(t *testing.T) {
+	runScripts(t, func(tb testing.TB) *testDB {
+		db := newTestDB(tb)
+		db.spillAbove = 128
+		return db
+	})
+}
+
+func runScripts(t *testing.T, newDB func(testing.TB) *testDB) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		db := newTestDB(t)
+		db := newDB(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "ddl":
@@ -80,6 +95,10 @@ type testDB struct {
 	clock    func() time.Time
 	zone     *time.Location
 	random   seeded
+
+	files      *countingFS // of spill
+	spill      *spill.Dir
+	spillAbove int64 // see exec.Env; 0 is the default
 }
 
 func newTestDB(tb testing.TB) *testDB {
@@ -101,7 +120,17 @@ func newTestDB(tb testing.TB) *testDB {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { oracle.Close(); store.Close() })
+	db.files = &countingFS{FS: vfs.NewMem()}
+	if db.spill, err = spill.Open(db.files, "spill"); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		oracle.Close()
+		store.Close()
+		if n := db.files.open.Load(); n != 0 {
+			tb.Errorf("%d temporary files are open", n)
+		}
+	})
 	db.txns = txn.NewManager(mvcc.New(store).In(1), oracle, txn.Config{})
 	if db.zone, err = time.LoadLocation("America/Los_Angeles"); err != nil {
 		tb.Fatal(err)
@@ -268,7 +297,7 @@ func (db *testDB) constant(expr string) (value.Value, *value.Type, error) {
 	if err != nil {
 		return value.Value{}, nil, err
 	}
-	rows, err := runPlan(p, exec.Env{Functions: db.functions()})
+	rows, err := db.run(p, exec.Env{Functions: db.functions()})
 	if err != nil {
 		return value.Value{}, nil, err
 	}
@@ -283,12 +312,13 @@ func (db *testDB) constant(expr string) (value.Value, *value.Type, error) {
 	return v, t, nil
 }
 
-// runPlan compiles a plan and runs it once.
-func runPlan(p *plan.Plan, env exec.Env) (exec.Rows, error) {
+// run compiles a plan and runs it once.
+func (db *testDB) run(p *plan.Plan, env exec.Env) (exec.Rows, error) {
 	program, err := exec.Compile(p, new(table.Descriptors))
 	if err != nil {
 		return nil, err
 	}
+	env.Spill, env.SpillAbove = db.spill, db.spillAbove
 	return program.Run(context.Background(), env)
 }
 
@@ -299,7 +329,7 @@ func (db *testDB) query(input string, sorted, write bool) string {
 	}
 	var out string
 	run := func(view table.View) error {
-		rows, err := runPlan(p, exec.Env{View: view, Params: params, Functions: db.functions()})
+		rows, err := db.run(p, exec.Env{View: view, Params: params, Functions: db.functions()})
 		if err == nil {
 			out, err = printRows(rows, sorted)
 		}
@@ -397,7 +427,7 @@ func (db *testDB) profile(input string) string {
 	}
 	var b strings.Builder
 	err = db.read(func(view table.View) error {
-		rows, err := runPlan(p, exec.Env{View: view, Params: params, Functions: db.functions(), Profile: true})
+		rows, err := db.run(p, exec.Env{View: view, Params: params, Functions: db.functions(), Profile: true})
 		if err != nil {
 			return err
 		}
@@ -433,7 +463,7 @@ func (db *testDB) exec(input string) string {
 			if err != nil {
 				return err
 			}
-			rows, err := runPlan(p, exec.Env{Writer: w, Params: params, Functions: db.functions()})
+			rows, err := db.run(p, exec.Env{Writer: w, Params: params, Functions: db.functions()})
 			if err != nil {
 				return err
 			}
@@ -459,7 +489,7 @@ func (db *testDB) locks(input string) string {
 	}
 	var b strings.Builder
 	err = db.write(func(w table.Writer) error {
-		rows, err := runPlan(p, exec.Env{Writer: w, Params: params, Functions: db.functions()})
+		rows, err := db.run(p, exec.Env{Writer: w, Params: params, Functions: db.functions()})
 		if err != nil {
 			return err
 		}
@@ -540,7 +570,7 @@ func (db *testDB) partition(input string) string {
 		cursor.Close()
 		middle := keys[len(keys)/2]
 		for _, part := range []table.Span{{Start: space.Start, End: middle}, {Start: middle, End: space.End}} {
-			rows, err := runPlan(p, exec.Env{View: view, Params: params, Functions: db.functions(), Restrict: &part})
+			rows, err := db.run(p, exec.Env{View: view, Params: params, Functions: db.functions(), Restrict: &part})
 			if err != nil {
 				return err
 			}

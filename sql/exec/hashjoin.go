@@ -12,6 +12,9 @@ type hashJoinCode struct {
 	leftKeys, rightKeys []eval
 	cond                eval
 	keyTypes            []*value.Type
+	leftTypes           []*value.Type
+	rightTypes          []*value.Type
+	outTypes            []*value.Type
 	leftNulls           []value.Value // leftNulls and rightNulls stand for a missing row in an outer join
 	rightNulls          []value.Value
 	constant            bool // right refers to no enclosing row, so that its table serves all openings in a run
@@ -38,7 +41,8 @@ func (c *compiler) hashJoin(n *plan.HashJoin) (maker, error) {
 	for _, k := range n.RightKeys {
 		code.keyTypes = append(code.keyTypes, k.Type())
 	}
-	code.leftNulls, code.rightNulls = nullsOf(plan.Types(n.Left)), nullsOf(plan.Types(n.Right))
+	code.leftTypes, code.rightTypes, code.outTypes = plan.Types(n.Left), plan.Types(n.Right), plan.Types(n)
+	code.leftNulls, code.rightNulls = nullsOf(code.leftTypes), nullsOf(code.rightTypes)
 	out := c.batch(n.Width())
 	return func(r *run) operator {
 		return &hashJoinOp{
@@ -60,7 +64,8 @@ type hashJoinOp struct {
 	rows         []value.Value // of build, flat, one for each entry of table
 	loose        []value.Value // rows of build with a NULL key, for a full join
 	held         held
-	seen         []bool // whether the entry has matched, for a full join
+	seen         []bool       // whether the entry has matched, for a full join
+	spilled      *spilledJoin // nil if build fits into memory
 	key, joined  []value.Value
 	out          batch
 
@@ -82,6 +87,10 @@ func (o *hashJoinOp) open(r *run) error {
 	o.outer, o.at, o.begun, o.ended, o.rest = nil, 0, false, false, 0
 	clear(o.seen)
 	o.out.reset()
+	if o.spilled != nil {
+		o.spilled.begun = false
+		return nil
+	}
 	return o.probe.open(r)
 }
 
@@ -95,28 +104,44 @@ func (o *hashJoinOp) close() error {
 
 // fill puts the rows of build in the table.
 func (o *hashJoinOp) fill(r *run) error {
-	o.table = newHashTable(o.keyTypes)
-	o.rows, o.loose = nil, nil
-	r.memory.release(&o.held)
-	err := drain(r, o.build, func(row []value.Value) error {
-		whole, err := o.keyOf(r, o.rightKeys, row)
-		if err == nil {
-			err = r.memory.keep(&o.held, row)
-		}
-		switch {
-		case err != nil:
-			return err
-		case whole:
-			o.table.add(o.key)
-			o.rows = append(o.rows, row...)
-		case o.node.Kind == plan.FullJoin:
-			o.loose = append(o.loose, row...)
-		}
-		return nil
-	})
+	o.spilled.free(r)
+	o.spilled = nil
+	o.clear(r)
+	err := drain(r, o.build, func(row []value.Value) error { return o.keep(r, row) })
+	if err == nil && o.spilled != nil {
+		err = o.spilled.finishBuild(r)
+	}
 	if o.node.Kind == plan.FullJoin {
 		o.seen = make([]bool, o.table.len())
 	}
+	return err
+}
+
+// clear empties the table.
+func (o *hashJoinOp) clear(r *run) {
+	o.table = newHashTable(o.keyTypes)
+	o.rows, o.loose = nil, nil
+	r.memory.release(&o.held)
+}
+
+// keep keeps a row of build.
+func (o *hashJoinOp) keep(r *run, row []value.Value) error {
+	whole, err := o.keyOf(r, o.rightKeys, row)
+	switch {
+	case err != nil || !whole && o.node.Kind != plan.FullJoin:
+		return err
+	case o.spilled != nil:
+		return o.spilled.keep(r, row, whole)
+	case whole:
+		o.table.add(o.key)
+		o.rows = append(o.rows, row...)
+	default:
+		o.loose = append(o.loose, row...)
+	}
+	if err := r.memory.keep(&o.held, row); err != nil || !r.memory.full(o.held) {
+		return err
+	}
+	o.spilled, err = o.spill(r)
 	return err
 }
 
@@ -137,6 +162,10 @@ func (o *hashJoinOp) keyOf(r *run, keys []eval, row []value.Value) (whole bool, 
 
 func (o *hashJoinOp) next(r *run) (*batch, error) {
 	o.out.begin()
+	if o.spilled != nil {
+		err := o.spilled.fill(r, &o.out)
+		return o.out.some(), err
+	}
 	for !o.out.full() && !o.ended {
 		if !o.begun {
 			more, err := o.advance(r)
@@ -194,8 +223,7 @@ func (o *hashJoinOp) match(r *run) error {
 		o.entry = o.table.after(entry, o.table.key(entry))
 		other := o.rows[entry*w : entry*w+w]
 		if o.cond != nil {
-			copy(o.joined[copy(o.joined, row):], other)
-			ok, err := isTrue(o.cond, r, o.joined)
+			ok, err := isTrue(o.cond, r, o.join(row, other))
 			if err != nil {
 				return err
 			}
@@ -217,6 +245,12 @@ func (o *hashJoinOp) match(r *run) error {
 		o.finish(row)
 	}
 	return nil
+}
+
+// join puts two rows together. The result is good until the next call.
+func (o *hashJoinOp) join(row, other []value.Value) []value.Value {
+	copy(o.joined[copy(o.joined, row):], other)
+	return o.joined
 }
 
 // finish adds the row that a row of probe makes after its matches: in an outer join if it has none, in a semi or anti join itself.

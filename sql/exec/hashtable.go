@@ -9,9 +9,7 @@ import (
 // hashTable numbers entries in the order in which they are added. Each has a key
 // of several values. Entries with equal keys (as GROUP BY compares) form a chain in that order.
 type hashTable struct {
-	types []*value.Type
-	seed  maphash.Seed
-	hash  maphash.Hash
+	hasher
 	heads map[uint64]int32 // 1 + the first entry with a hash
 	next  []int32          // 1 + the next entry with the same hash
 	tails map[uint64]int32 // 1 + the last entry with a hash
@@ -19,10 +17,19 @@ type hashTable struct {
 }
 
 func newHashTable(types []*value.Type) *hashTable {
-	t := &hashTable{types: types, seed: maphash.MakeSeed()}
+	t := &hashTable{hasher: newHasher(types)}
 	t.clear()
 	return t
 }
+
+// hasher hashes keys of several values. Keys that are equal (as GROUP BY compares) have the same hash.
+type hasher struct {
+	types []*value.Type
+	seed  maphash.Seed
+	hash  maphash.Hash
+}
+
+func newHasher(types []*value.Type) hasher { return hasher{types: types, seed: maphash.MakeSeed()} }
 
 func (t *hashTable) clear() {
 	t.heads = map[uint64]int32{}
@@ -37,7 +44,7 @@ func (t *hashTable) key(entry int) []value.Value {
 	return t.keys[entry*n : entry*n+n]
 }
 
-func (t *hashTable) hashOf(key []value.Value) uint64 {
+func (t *hasher) hashOf(key []value.Value) uint64 {
 	if len(key) == 0 {
 		return 0
 	}
@@ -48,7 +55,7 @@ func (t *hashTable) hashOf(key []value.Value) uint64 {
 	return t.hash.Sum64()
 }
 
-func (t *hashTable) equal(a, b []value.Value) bool {
+func (t *hasher) equal(a, b []value.Value) bool {
 	for i := range a {
 		if !value.Equal(a[i], b[i], t.types[i]) {
 			return false

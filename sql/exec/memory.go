@@ -1,8 +1,10 @@
 package exec
 
 import (
+	"context"
 	"unsafe"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -10,16 +12,55 @@ import (
 
 // MaxMemory bounds the memory of the rows that a run keeps, in bytes: rows to be sorted, in hash tables, of groups, of
 // named subqueries, and rows that DML will change. Spanner has such a limit too and does not publish it
-// (https://cloud.google.com/spanner/docs/introspection/query-statistics, AVG_MEMORY_USAGE_PERCENTAGE). There is no spilling to disk,
-// and one query must not take the memory of a server that others use.
+// (https://cloud.google.com/spanner/docs/introspection/query-statistics, AVG_MEMORY_USAGE_PERCENTAGE). One query must not take the memory of a
+// server that others use.
 const MaxMemory = 1 << 30
+
+const (
+	// spillAbove is what a run keeps in memory before its operators spill. The rest of MaxMemory is for what cannot be spilled, such as the
+	// array that one group collects.
+	spillAbove = MaxMemory / 4 * 3
+	// workingMemory is what each operator may keep though the run has more than its share: it sorts, or looks up, so much at
+	// a time. Less would make very many small lists.
+	workingMemory = 1 << 20
+	// workingShare is the part of Env.SpillAbove that an operator may keep then.
+	workingShare = 16
+	// overdraft is what a run that spills may take beyond its account: the working memory of an operator, and the blocks that it
+	// writes or merges.
+	overdraft = 3 * workingMemory
+	// chargeStep is how many bytes a run charges its account at a time.
+	chargeStep = 64 << 10
+)
 
 // maxValueBytes is the largest value that an expression may make: nothing larger could be stored or returned
 // (https://cloud.google.com/spanner/quotas#query_limits has 10 MiB for a column's value, and 100 MiB for a commit).
 const maxValueBytes = 100 << 20
 
-// rowMemory counts the bytes of the rows that a run keeps.
-type rowMemory struct{ now, peak int64 }
+// rowMemory counts the bytes of the rows that a run keeps, and charges them to an account.
+type rowMemory struct {
+	ctx       context.Context
+	account   *memory.Account
+	now, peak int64
+	charged   int64 // to the account
+	// share is up to how many bytes the operators of the run keep rows in memory, and working what each of them may keep beyond.
+	share, working int64
+	spills         bool
+	short          bool // the account refuses more
+}
+
+// start sets the share of a run.
+func (m *rowMemory) start(ctx context.Context, env *Env) {
+	m.ctx, m.account, m.spills = ctx, env.Memory, env.Spill != nil
+	m.share, m.working = spillAbove, workingMemory
+	if env.SpillAbove > 0 {
+		m.share, m.working = env.SpillAbove, env.SpillAbove/workingShare
+	}
+}
+
+// full says that an operator that holds h should spill it.
+func (m *rowMemory) full(h held) bool {
+	return m.spills && (m.short || m.now > m.share) && int64(h) > m.working
+}
 
 // held is the part of a run's memory that one operator keeps.
 type held int64
@@ -40,27 +81,56 @@ func (m *rowMemory) keep(h *held, row []value.Value) error {
 func (m *rowMemory) keepBytes(h *held, n int64) error {
 	*h += held(n)
 	m.now += n
-	if m.now <= m.peak {
+	m.peak = max(m.peak, m.now)
+	if m.now <= m.charged {
 		return nil
 	}
-	m.peak = m.now
+	return m.charge()
+}
+
+// charge charges the account what is kept. If the account refuses it, operators are asked to spill before the run fails.
+func (m *rowMemory) charge() error {
 	if m.now > MaxMemory {
 		return usererror.QueryMemory(MaxMemory)
 	}
+	n := (m.now - m.charged + chargeStep - 1) / chargeStep * chargeStep
+	if !m.account.TryGrow(n) {
+		if m.spills && n <= overdraft {
+			m.short = true
+			return nil
+		}
+		if err := m.account.Grow(m.ctx, n); err != nil {
+			return err
+		}
+	}
+	m.charged += n
+	m.short = false
 	return nil
 }
 
 // release gives back what h holds.
-func (m *rowMemory) release(h *held) {
-	m.now -= int64(*h)
-	*h = 0
-}
+func (m *rowMemory) release(h *held) { m.give(h, int64(*h)) }
 
 // shrink gives back all but a share of what h holds.
-func (m *rowMemory) shrink(h *held, share float64) {
-	less := held(float64(*h) * (1 - share))
-	*h -= less
-	m.now -= int64(less)
+func (m *rowMemory) shrink(h *held, share float64) { m.give(h, int64(float64(*h)*(1-share))) }
+
+// give gives back n bytes of what h holds.
+func (m *rowMemory) give(h *held, n int64) {
+	*h -= held(n)
+	m.now -= n
+	if m.now <= m.charged {
+		m.short = false
+	}
+	if spare := (m.charged - m.now) / chargeStep * chargeStep; spare >= workingMemory {
+		m.account.Shrink(spare)
+		m.charged -= spare
+	}
+}
+
+// end gives everything back.
+func (m *rowMemory) end() {
+	m.account.Shrink(m.charged)
+	m.charged, m.now = 0, 0
 }
 
 const valueBytes = int64(unsafe.Sizeof(value.Value{}))

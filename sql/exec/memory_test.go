@@ -13,10 +13,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestMemory runs statements that keep rows of 1 MiB each: a few of them are counted, and too many are refused. All rows
+// TestMemory runs statements that keep rows of 1 MiB each: a few of them are counted, and too many are refused where there is no disk to spill to. All rows
 // refer to one text, so that the test itself takes little.
 func TestMemory(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
+	db.spill = nil
 	const size = 1 << 20
 	text := value.OfString(strings.Repeat("x", size))
 	for name, sql := range map[string]string{
@@ -65,7 +66,7 @@ func (db *testDB) cost(sql string, params map[string]value.Value) (stats exec.St
 	}
 	err = db.read(func(view table.View) error {
 		env.View = view
-		rows, err := runPlan(p, env)
+		rows, err := db.run(p, env)
 		if err != nil {
 			return err
 		}

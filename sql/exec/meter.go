@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/spill"
 )
 
 // meter measures an operator, its inputs included.
@@ -39,9 +40,13 @@ func (m *meter) next(r *run) (b *batch, err error) {
 }
 
 func (m *meter) measure(r *run, f func() error) error {
-	scanned := r.stats.RowsScanned
+	scanned, spilled, outer := r.stats.RowsScanned, r.spilled(), r.inner
+	r.inner = spill.Written{}
 	begin := r.now()
 	err := f()
+	all := r.spilled().Less(spilled)
+	m.stats.Spilled = m.stats.Spilled.Plus(all.Less(r.inner))
+	r.inner = outer.Plus(all)
 	m.stats.Latency += r.now().Sub(begin)
 	if m.stats.Scan {
 		m.stats.Scanned += r.stats.RowsScanned - scanned

@@ -36,6 +36,10 @@ func (s *NodeStats) proto() *structpb.Struct {
 		fields["scanned_rows"] = total(count(s.Scanned), "rows")
 		fields["filtered_rows"] = total(count(s.Scanned-s.Rows), "rows")
 	}
+	if s.Spilled.Rows > 0 {
+		fields["Rows Spooled"] = total(count(s.Spilled.Rows), "rows")
+		fields["Disk Usage (KBytes)"] = total(count((s.Spilled.Bytes+1023)/1024), "KBytes")
+	}
 	return &structpb.Struct{Fields: fields}
 }
 

@@ -147,7 +147,7 @@ func (db *testDB) rowsOf(t *testing.T, p *plan.Plan, program *exec.Program) []st
 	t.Helper()
 	var lines []string
 	err := db.read(func(view table.View) error {
-		rows, err := program.Run(context.Background(), exec.Env{View: view, Functions: db.functions()})
+		rows, err := program.Run(context.Background(), exec.Env{View: view, Functions: db.functions(), Spill: db.spill, SpillAbove: db.spillAbove})
 		if err != nil {
 			return err
 		}

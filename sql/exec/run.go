@@ -5,6 +5,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/spill"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -25,11 +26,13 @@ type run struct {
 	subqueries      []subqueryState
 	spools          []spool
 	memory          rowMemory
-	driving         *plan.Scan // the scan that Env.Restrict restricts
+	file            *spill.File // where the run keeps what it spills; nil before it does
+	driving         *plan.Scan  // the scan that Env.Restrict restricts
 	target          readRows
 	stats           Stats
-	checks          int        // how often the run was checked
-	meter           *cpu.Meter // nil until the first lap, or if nothing is measured
+	inner           spill.Written // what the inputs of the operator that is being measured have spilled; see meter
+	checks          int           // how often the run was checked
+	meter           *cpu.Meter    // nil until the first lap, or if nothing is measured
 }
 
 // operator makes rows. It may be opened again, for another row of an enclosing query.
@@ -81,15 +84,15 @@ type Program struct {
 	// roomSize, lazies, sets and spools are how many of these a run needs; subqueries are the subquery expressions.
 	roomSize, lazies, sets, spools int
 	subqueries                     []*subqueryCode
-	// spoolMakers make the inputs of spools, and spoolWidths are the widths of their rows, by the spool's number.
+	// spoolMakers make the inputs of spools, and spoolTypes are the types of their columns, by the spool's number.
 	spoolMakers []maker
-	spoolWidths []int
+	spoolTypes  [][]*value.Type
 }
 
 // cost is what the run has cost so far.
 func (r *run) cost() Stats {
 	s := r.stats
-	s.MemoryPeak = r.memory.peak
+	s.MemoryPeak, s.Spilled = r.memory.peak, r.spilled()
 	return s
 }
 
@@ -124,6 +127,7 @@ func (p *Program) start(ctx context.Context, env Env, r *run) *run {
 	if p.spools > 0 {
 		r.spools = make([]spool, p.spools)
 	}
+	r.memory.start(ctx, &r.env)
 	if env.Profile {
 		r.stats.Nodes = map[plan.Node]*NodeStats{}
 	}

@@ -16,7 +16,8 @@ type sampleOp struct {
 	size, seed eval
 	rand       *rand.Rand
 	percent    float64
-	rows       []value.Value // of the reservoir
+	rows       []value.Value // of the reservoir, which is never spilled
+	held       held
 	n, at      int
 	out        batch
 }
@@ -98,12 +99,14 @@ func percentOf(v value.Value) (float64, error) {
 
 func (o *sampleOp) fill(r *run, size int64) error {
 	o.rows, o.n, o.at = nil, 0, 0
+	r.memory.release(&o.held)
 	w, seen := o.node.Width(), int64(0)
 	return drain(r, o.in, func(row []value.Value) error {
 		seen++
 		if int64(o.n) < size {
 			o.rows = append(o.rows, row...)
 			o.n++
+			return r.memory.keep(&o.held, row)
 		} else if i := o.rand.Int64N(seen); i < size {
 			copy(o.rows[int(i)*w:], row)
 		}

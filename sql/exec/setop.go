@@ -2,18 +2,17 @@ package exec
 
 import (
 	"github.com/crowfoot-db/crowfoot/sql/plan"
-	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// setOp is INTERSECT and EXCEPT. It counts how often right has each row, and by that decides which rows of left pass.
+// setOp is INTERSECT and EXCEPT. It counts how often right has each row, and by that decides which rows of left pass. They pass in the order
+// in which left has them.
 type setOp struct {
-	node        *plan.SetOp
 	left, right operator
-	table       *hashTable
-	counts      []int64 // how often right has each row of table
-	passed      []bool  // which rows of table a DISTINCT operation has passed already
-	held        held
+	rows        *setRows
+	number      int64   // of the row of left
+	putOff      *tagged // rows of left that passed after the end of left
+	out         batch
 }
 
 func (c *compiler) setOp(n *plan.SetOp) (maker, error) {
@@ -26,34 +25,19 @@ func (c *compiler) setOp(n *plan.SetOp) (maker, error) {
 		return nil, err
 	}
 	return func(r *run) operator {
-		return &setOp{node: n, left: left(r), right: right(r), table: newHashTable(n.Types)}
+		return &setOp{left: left(r), right: right(r), rows: newSetRows(n), out: newBatch(n.Width())}
 	}, nil
 }
 
 func (o *setOp) open(r *run) error {
-	r.memory.release(&o.held)
-	o.table.clear()
-	o.counts, o.passed = o.counts[:0], o.passed[:0]
-	err := drain(r, o.right, func(row []value.Value) error {
-		entry, err := o.entry(r, row)
-		if err == nil {
-			o.counts[entry]++
-		}
-		return err
-	})
-	if err != nil {
+	o.putOff.close(r)
+	o.rows.reset(r)
+	o.putOff, o.number = nil, 0
+	o.out.reset()
+	if err := drain(r, o.right, func(row []value.Value) error { return o.rows.addRight(r, row, 1, false) }); err != nil {
 		return err
 	}
 	return o.left.open(r)
-}
-
-func (o *setOp) entry(r *run, row []value.Value) (int, error) {
-	entry, isNew := o.table.find(row)
-	if !isNew {
-		return entry, nil
-	}
-	o.counts, o.passed = append(o.counts, 0), append(o.passed, false)
-	return entry, r.memory.keep(&o.held, row)
 }
 
 func (o *setOp) close() error {
@@ -65,49 +49,62 @@ func (o *setOp) close() error {
 }
 
 func (o *setOp) next(r *run) (*batch, error) {
-	for {
+	for o.putOff == nil {
 		b, err := r.pull(o.left)
-		if b == nil || err != nil {
+		if err != nil {
 			return nil, err
 		}
-		kept := 0
-		for i := range b.n {
-			row := b.row(i)
-			passes, err := o.passes(r, row)
-			if err != nil {
+		if b == nil {
+			if err := o.finish(r); err != nil {
 				return nil, err
 			}
-			if !passes {
-				continue
-			}
-			if kept != i {
-				copy(b.row(kept), row)
-			}
-			kept++
+			break
 		}
-		b.truncate(kept)
-		if kept > 0 {
-			return b, nil
+		if err := o.keepPassing(r, b); err != nil || b.n > 0 {
+			return b, err
 		}
 	}
+	o.out.begin()
+	for !o.out.full() {
+		row, ok, err := o.putOff.nextRow()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		o.out.add(row[:o.out.width], nil)
+	}
+	return o.out.some(), nil
 }
 
-// passes says whether the next row of left passes.
-func (o *setOp) passes(r *run, row []value.Value) (bool, error) {
-	entry, err := o.entry(r, row)
-	if err != nil {
-		return false, err
-	}
-	inRight := o.counts[entry] > 0
-	if o.node.All {
-		if inRight {
-			o.counts[entry]--
+// keepPassing keeps those of the next rows of left that pass now.
+func (o *setOp) keepPassing(r *run, b *batch) error {
+	kept := 0
+	for i := range b.n {
+		row := b.row(i)
+		o.number++
+		passes, err := o.rows.passes(r, row, o.number)
+		if err != nil {
+			return err
 		}
-		return inRight == (o.node.Kind == tree.Intersect), nil
+		if !passes {
+			continue
+		}
+		if kept != i {
+			copy(b.row(kept), row)
+		}
+		kept++
 	}
-	if inRight != (o.node.Kind == tree.Intersect) || o.passed[entry] {
-		return false, nil
+	b.truncate(kept)
+	return nil
+}
+
+// finish decides about rows of left that were put off.
+func (o *setOp) finish(r *run) error {
+	o.putOff = newTagged(o.rows.node.Types)
+	if err := o.rows.finish(r, o.putOff); err != nil {
+		return err
 	}
-	o.passed[entry] = true
-	return true, nil
+	return o.putOff.finish(r)
 }

@@ -1,8 +1,6 @@
 package exec
 
 import (
-	"slices"
-
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 
@@ -131,79 +129,11 @@ func (o *ordering) append(r *run, keys, row []value.Value) ([]value.Value, error
 	return keys, nil
 }
 
-// sorter holds rows and their sort keys, flat, and sorts them. Rows that compare equal keep their order.
-type sorter struct {
-	*comparer
-	width      int
-	rows, keys []value.Value
-	order      []int32
-	limit      int64 // how many rows are wanted, -1 for all
-	held       held
-}
-
-func (s *sorter) reset(r *run, limit int64) {
-	r.memory.release(&s.held)
-	s.rows, s.keys, s.order, s.limit = nil, nil, nil, limit
-}
-
-func (s *sorter) add(r *run, row []value.Value) error { return s.addBy(r, row, row) }
-
-// addBy adds the row stored, which is sorted by keys that are computed from row.
-func (s *sorter) addBy(r *run, stored, row []value.Value) error {
-	var err error
-	if s.keys, err = s.append(r, s.keys, row); err != nil {
-		return err
-	}
-	s.rows = append(s.rows, stored...)
-	s.order = append(s.order, int32(len(s.order)))
-	if err := r.memory.keep(&s.held, stored); err != nil {
-		return err
-	}
-	if s.limit >= 0 && int64(len(s.order)) >= 2*s.limit+fullBatch {
-		s.sort()
-		r.memory.shrink(&s.held, float64(s.limit)/float64(len(s.order)))
-		s.cut()
-	}
-	return nil
-}
-
-func (s *sorter) row(i int) []value.Value {
-	at := int(s.order[i]) * s.width
-	return s.rows[at : at+s.width]
-}
-
-func (s *sorter) sort() {
-	n := len(s.comparer.keys)
-	slices.SortStableFunc(s.order, func(i, j int32) int {
-		a, b := int(i)*n, int(j)*n
-		return s.compare(s.keys[a:a+n], s.keys[b:b+n])
-	})
-}
-
-// cut keeps the first limit rows in order, and drops the others.
-func (s *sorter) cut() {
-	if s.limit < 0 || int64(len(s.order)) <= s.limit {
-		return
-	}
-	n := len(s.comparer.keys)
-	var rows, keys []value.Value
-	for i := range int(s.limit) {
-		rows = append(rows, s.row(i)...)
-		at := int(s.order[i]) * n
-		keys = append(keys, s.keys[at:at+n]...)
-	}
-	s.rows, s.keys, s.order = rows, keys, s.order[:s.limit]
-	for i := range s.order {
-		s.order[i] = int32(i)
-	}
-}
-
 // sortOp sorts its input.
 type sortOp struct {
 	in     operator
 	limit  eval
 	sorter sorter
-	at     int
 	sorted bool
 	out    batch
 }
@@ -221,9 +151,9 @@ func (c *compiler) sort(n *plan.Sort) (maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	width := n.Width()
+	types := plan.Types(n)
 	return func(r *run) operator {
-		return &sortOp{in: in(r), limit: limit, sorter: sorter{comparer: order.comparer(), width: width}, out: newBatch(width)}
+		return &sortOp{in: in(r), limit: limit, sorter: newSorter(order, types), out: newBatch(len(types))}
 	}, nil
 }
 
@@ -236,7 +166,7 @@ func (o *sortOp) open(r *run) error {
 		}
 	}
 	o.sorter.reset(r, limit)
-	o.at, o.sorted = 0, false
+	o.sorted = false
 	o.out.reset()
 	return nil
 }
@@ -245,16 +175,24 @@ func (o *sortOp) close() error { return o.in.close() }
 
 func (o *sortOp) next(r *run) (*batch, error) {
 	if !o.sorted {
-		if err := drain(r, o.in, func(row []value.Value) error { return o.sorter.add(r, row) }); err != nil {
+		if err := drain(r, o.in, func(row []value.Value) error { return o.sorter.addBy(r, row) }); err != nil {
 			return nil, err
 		}
-		o.sorter.sort()
-		o.sorter.cut()
+		if err := o.sorter.finish(r); err != nil {
+			return nil, err
+		}
 		o.sorted = true
 	}
 	o.out.begin()
-	for ; o.at < len(o.sorter.order) && !o.out.full(); o.at++ {
-		o.out.add(o.sorter.row(o.at), nil)
+	for !o.out.full() {
+		row, ok, err := o.sorter.nextRow()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		o.out.add(row, nil)
 	}
 	return o.out.some(), nil
 }

@@ -7,11 +7,9 @@ import (
 
 // spool holds the rows of a named subquery in a run.
 type spool struct {
-	op       operator
-	rows     []value.Value // flat
-	width, n int
-	held     held
-	filled   bool
+	op     operator
+	rows   rowList
+	filled bool
 }
 
 // withOp is a With. When it is opened, it empties the spools whose rows depend on the enclosing row.
@@ -28,7 +26,7 @@ func (c *compiler) with(n *plan.With) (maker, error) {
 			return nil, err
 		}
 		c.prog.spoolMakers[d.Number] = mk
-		c.prog.spoolWidths[d.Number] = d.Plan.Width()
+		c.prog.spoolTypes[d.Number] = plan.Types(d.Plan)
 		if !plan.Independent(d.Plan) {
 			dependent = append(dependent, d.Number)
 		}
@@ -55,15 +53,13 @@ func (r *run) fill(number int) (*spool, error) {
 	}
 	if s.op == nil {
 		s.op = r.prog.spoolMakers[number](r)
-		s.width = r.prog.spoolWidths[number]
+		s.rows.types = r.prog.spoolTypes[number]
 	}
-	s.rows, s.n = nil, 0
-	r.memory.release(&s.held)
-	err := drain(r, s.op, func(row []value.Value) error {
-		s.rows = append(s.rows, row...)
-		s.n++
-		return r.memory.keep(&s.held, row)
-	})
+	s.rows.reset(r)
+	err := drain(r, s.op, func(row []value.Value) error { return s.rows.add(r, row) })
+	if err == nil {
+		err = s.rows.finish()
+	}
 	s.filled = err == nil
 	return s, err
 }
@@ -71,8 +67,7 @@ func (r *run) fill(number int) (*spool, error) {
 // spoolScanOp reads a spool.
 type spoolScanOp struct {
 	number int
-	spool  *spool
-	at     int
+	rows   rowReader
 	out    batch
 }
 
@@ -82,11 +77,11 @@ func (c *compiler) spoolScan(n *plan.SpoolScan) maker {
 }
 
 func (o *spoolScanOp) open(r *run) error {
-	var err error
-	if o.spool, err = r.fill(o.number); err != nil {
+	s, err := r.fill(o.number)
+	if err != nil {
 		return err
 	}
-	o.at = 0
+	o.rows = s.rows.read()
 	o.out.reset()
 	return nil
 }
@@ -95,9 +90,8 @@ func (o *spoolScanOp) close() error { return nil }
 
 func (o *spoolScanOp) next(*run) (*batch, error) {
 	o.out.begin()
-	n := min(o.out.target, o.spool.n-o.at)
-	o.out.vals = append(o.out.vals, o.spool.rows[o.at*o.spool.width:(o.at+n)*o.spool.width]...)
-	o.out.n = n
-	o.at += n
+	if err := o.rows.fill(&o.out); err != nil {
+		return nil, err
+	}
 	return o.out.some(), nil
 }

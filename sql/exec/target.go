@@ -11,7 +11,7 @@ import (
 // readRows are stored rows of the table that UPDATE or DELETE changes, in the
 // order in which the statement's scan has read and locked them, so that they need not be
 // read again. Operators between the scan and the change may drop rows. If they
-// change the order of rows, the rows are read again after all.
+// change the order of rows, or if the rows are too many for memory, the rows are read again after all.
 type readRows struct {
 	scan *plan.Scan // whose rows these are; nil if they are not kept
 	rows []table.Stored
@@ -53,7 +53,12 @@ func cascades(t *schema.Table) bool {
 
 func (t *readRows) add(r *run, s table.Stored) error {
 	t.rows = append(t.rows, s)
-	return r.memory.keepBytes(&t.held, rowOverhead+int64(len(s.Key)+len(s.Value)))
+	if err := r.memory.keepBytes(&t.held, rowOverhead+int64(len(s.Key)+len(s.Value))); err != nil || !r.memory.full(t.held) {
+		return err
+	}
+	t.scan, t.rows = nil, nil
+	r.memory.release(&t.held)
+	return nil
 }
 
 // take finds the row with a key among those after the row that was taken last.

@@ -41,6 +41,12 @@ type File struct {
 // Written is what has been written to a file.
 type Written struct{ Rows, Bytes int64 }
 
+// Plus is w and v together.
+func (w Written) Plus(v Written) Written { return Written{w.Rows + v.Rows, w.Bytes + v.Bytes} }
+
+// Less is w without v.
+func (w Written) Less(v Written) Written { return Written{w.Rows - v.Rows, w.Bytes - v.Bytes} }
+
 // Written is what has been written to the file so far, including what was freed since.
 func (f *File) Written() Written { return f.written }
 

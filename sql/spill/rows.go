@@ -92,9 +92,6 @@ const freed = -1
 // Len is the number of rows.
 func (l *Rows) Len() int64 { return l.n }
 
-// Types are the types of the columns.
-func (l *Rows) Types() []*value.Type { return l.types }
-
 // Free gives the blocks of the list back. The list must not be used any more.
 func (l *Rows) Free() {
 	for _, b := range l.blocks {

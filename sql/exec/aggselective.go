@@ -1,0 +1,198 @@
+package exec
+
+import (
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// selectiveState is an aggregate with DISTINCT, HAVING MAX or MIN, ORDER BY or LIMIT.
+type selectiveState struct {
+	plainState
+	distinct *distinctRows
+	rows     *sorter // the arguments of all rows, to be sorted at the end; nil without ORDER BY and LIMIT
+	keys     []value.Value
+	extreme  value.Value
+	begun    bool // extreme is set
+	none     bool // the extreme is NaN
+	spills   bool // the state spills what it keeps by itself; otherwise it is moved
+}
+
+func (a *aggCode) startSelective(spills bool) *selectiveState {
+	s := &selectiveState{plainState: plainState{aggCode: a, state: a.fn.New()}, spills: spills}
+	order := a.order
+	if order == nil {
+		order = &ordering{}
+	}
+	if a.node.Distinct {
+		s.distinct = newDistinct(a.types, order.types)
+	}
+	if a.order != nil || a.limit != nil || a.fn.Collects {
+		rows := newSorter(order, a.types)
+		s.rows = &rows
+	}
+	return s
+}
+
+func (s *selectiveState) add(r *run, row []value.Value) error {
+	if s.having != nil {
+		ok, err := s.atExtreme(r, row)
+		if !ok || err != nil {
+			return err
+		}
+	}
+	args, ok, err := s.arguments(r, row)
+	if !ok || err != nil {
+		return err
+	}
+	s.keys = s.keys[:0]
+	if s.order != nil {
+		if s.keys, err = s.order.append(r, s.keys, row); err != nil {
+			return err
+		}
+	}
+	return s.takeFirst(r, args, s.keys)
+}
+
+// takeFirst adds the arguments of a row that counts, if they are not there yet.
+func (s *selectiveState) takeFirst(r *run, args, keys []value.Value) error {
+	if s.distinct != nil {
+		var first bool
+		var err error
+		if s.spills {
+			first, err = s.distinct.add(r, args, keys...)
+		} else {
+			first, err = s.distinct.keepAll(r, args)
+		}
+		if !first || err != nil {
+			return err
+		}
+	}
+	return s.takeSorted(r, args, keys)
+}
+
+func (s *selectiveState) takeSorted(r *run, args, keys []value.Value) error {
+	if s.rows == nil {
+		return s.take(r, args)
+	}
+	if err := s.rows.add(r, args, keys); err != nil || !s.spills {
+		return err
+	}
+	return s.rows.makeRoom(r)
+}
+
+// atExtreme says whether a row has the extreme value of HAVING so far; a new extreme begins the group anew.
+func (s *selectiveState) atExtreme(r *run, row []value.Value) (bool, error) {
+	v, err := s.having(r, row)
+	if err != nil || v.IsNull() {
+		return false, err
+	}
+	if equalsNothing(v) { // NaN is the greatest and the least, and no row has it
+		s.begun, s.none = true, true
+		s.restart(r)
+	}
+	if s.none {
+		return false, nil
+	}
+	if s.begun {
+		c := value.Compare(v, s.extreme, s.node.Having.Type())
+		if !s.node.HavingMax {
+			c = -c
+		}
+		if c <= 0 {
+			return c == 0, nil
+		}
+	}
+	s.begun, s.extreme = true, v
+	s.restart(r)
+	return true, nil
+}
+
+// restart drops the rows so far, when a new extreme is found.
+func (s *selectiveState) restart(r *run) {
+	s.state = s.fn.New()
+	s.release(r)
+}
+
+func (s *selectiveState) release(r *run) {
+	s.plainState.release(r)
+	if s.distinct != nil {
+		s.distinct.reset(r)
+	}
+	if s.rows != nil {
+		s.rows.reset(r, -1)
+	}
+}
+
+func (s *selectiveState) result(r *run) (value.Value, error) {
+	if s.distinct != nil {
+		n := len(s.args)
+		err := s.distinct.putOff(r, func(row []value.Value) error { return s.takeSorted(r, row[:n], row[n:]) })
+		if err != nil {
+			return value.Value{}, err
+		}
+	}
+	if s.rows == nil {
+		return s.state.Result()
+	}
+	limit := int64(-1)
+	if s.limit != nil {
+		var err error
+		if limit, err = rowLimit(r, s.limit, "LIMIT"); err != nil {
+			return value.Value{}, err
+		}
+	}
+	if err := s.rows.finish(r); err != nil {
+		return value.Value{}, err
+	}
+	for i := int64(0); limit < 0 || i < limit; i++ {
+		row, ok, err := s.rows.nextRow()
+		if err != nil {
+			return value.Value{}, err
+		}
+		if !ok {
+			break
+		}
+		if err := s.take(r, row); err != nil {
+			return value.Value{}, err
+		}
+	}
+	return s.state.Result()
+}
+
+func (s *selectiveState) move(r *run, f func(row []value.Value, more ...value.Value) error) error {
+	var row []value.Value
+	write := func(args, keys []value.Value) error {
+		row = row[:0]
+		if s.having != nil {
+			row = append(row, s.extreme)
+		}
+		return f(append(row, args...), keys...)
+	}
+	switch {
+	case s.rows != nil:
+		for i := range s.rows.order {
+			if err := write(s.rows.row(i), s.rows.keysOf(i)); err != nil {
+				return err
+			}
+		}
+	case s.distinct != nil:
+		for i := range s.distinct.table.len() {
+			if err := write(s.distinct.table.key(i), nil); err != nil {
+				return err
+			}
+		}
+	}
+	s.restart(r)
+	return nil
+}
+
+func (s *selectiveState) restore(r *run, row []value.Value) error {
+	if s.having != nil {
+		if s.none || value.Compare(row[0], s.extreme, s.node.Having.Type()) != 0 {
+			return nil // a new extreme was found since
+		}
+		row = row[1:]
+	}
+	s.spills = true
+	n := len(s.args)
+	return s.takeFirst(r, row[:n], row[n:])
+}

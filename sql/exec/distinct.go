@@ -1,0 +1,129 @@
+package exec
+
+import (
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/sql/spill"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// distinctRows tells which rows are the first with their key. If the keys are too many for memory, rows whose keys are not among those in
+// memory are put off, and the first of each key are found in the end, partition by partition.
+type distinctRows struct {
+	types []*value.Type // of a row; the key is its first values
+	table *hashTable
+	held  held
+	rest  *partitions // nil while no row is put off
+	count int64       // rows added
+}
+
+func newDistinct(keys, more []*value.Type) *distinctRows {
+	return &distinctRows{types: slices.Concat(keys, more), table: newHashTable(keys)}
+}
+
+// add says whether a row is the first with its key. It is not yet known if the row is put off; add is false then.
+func (d *distinctRows) add(r *run, key []value.Value, more ...value.Value) (first bool, err error) {
+	d.count++
+	return d.addTagged(r, d.count, key, more)
+}
+
+// keepAll is add for rows that are never put off, though the run has more than its share.
+func (d *distinctRows) keepAll(r *run, key []value.Value) (first bool, err error) {
+	if _, first = d.table.find(key); first {
+		err = r.memory.keep(&d.held, key)
+	}
+	return first, err
+}
+
+func (d *distinctRows) addTagged(r *run, tag int64, key, more []value.Value) (first bool, err error) {
+	h := d.table.hashOf(key)
+	if d.table.firstHashed(key, h) >= 0 {
+		return false, nil
+	}
+	if d.rest == nil && r.memory.full(d.held) {
+		d.rest = &partitions{types: withTag(d.types)}
+	}
+	if d.rest != nil {
+		row := append(append(make([]value.Value, 0, len(d.types)+1), key...), more...)
+		return false, d.rest.add(r, h, row, value.OfInt64(tag))
+	}
+	d.table.addHashed(key, h)
+	return true, r.memory.keep(&d.held, key)
+}
+
+// reset forgets all rows.
+func (d *distinctRows) reset(r *run) {
+	d.table.clear()
+	r.memory.release(&d.held)
+	if d.rest != nil {
+		d.rest.drop(r)
+		d.rest = nil
+	}
+}
+
+// putOff calls f for those of the rows that were put off that are the first with their key, in the order in which they were added.
+func (d *distinctRows) putOff(r *run, f func(row []value.Value) error) error {
+	if d.rest == nil {
+		return nil
+	}
+	out := newTagged(d.types)
+	defer out.close(r)
+	if err := d.separate(r, out); err != nil {
+		return err
+	}
+	if err := out.finish(r); err != nil {
+		return err
+	}
+	for {
+		row, ok, err := out.nextRow()
+		if !ok || err != nil {
+			return err
+		}
+		if err := f(row[:len(d.types)]); err != nil {
+			return err
+		}
+	}
+}
+
+// separate finds the first rows among those that were put off, and adds them to out. It forgets those in memory.
+func (d *distinctRows) separate(r *run, out *tagged) error {
+	lists, err := d.rest.finish(r)
+	if err != nil {
+		return err
+	}
+	d.reset(r)
+	for _, list := range lists {
+		if list == nil {
+			continue
+		}
+		if err := d.separateList(r, list, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *distinctRows) separateList(r *run, list *spill.Rows, out *tagged) error {
+	nk, n := len(d.table.types), len(d.types)
+	part := &distinctRows{types: d.types, table: newHashTable(d.table.types)}
+	defer part.reset(r)
+	if err := out.begin(r); err != nil {
+		return err
+	}
+	row := make([]value.Value, n+1)
+	err := readLast(list, row, func() error {
+		tag := row[n].AsInt64()
+		first, err := part.addTagged(r, tag, row[:nk], row[nk:n])
+		if err == nil && first {
+			err = out.add(tag, row[:n])
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := out.end(); err != nil || part.rest == nil {
+		return err
+	}
+	return part.separate(r, out)
+}

@@ -1,0 +1,110 @@
+package exec
+
+import (
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// hashOp groups rows that come in any order, for each grouping set. Groups come in the order of their first rows.
+type hashOp struct {
+	grouping
+	sets    []*groups // one for each set
+	filled  bool
+	set     int // the set to emit from
+	at      int
+	spilled *tagged // the rows of the set to emit from, if they did not fit into memory
+	row     []value.Value
+}
+
+func (o *hashOp) open(r *run) error {
+	for _, g := range o.sets {
+		g.release(r)
+	}
+	o.spilled.close(r)
+	o.sets, o.spilled = nil, nil
+	o.filled, o.set, o.at = false, 0, 0
+	o.out.reset()
+	return nil
+}
+
+// setAt is the place in the keys of those of a grouping set; nil for all keys.
+func (o *hashOp) setAt(i int) []int {
+	if o.node.Sets == nil {
+		return nil
+	}
+	return append([]int{}, o.node.Sets[i]...)
+}
+
+func (o *hashOp) fill(r *run) error {
+	for i := range max(1, len(o.node.Sets)) {
+		o.sets = append(o.sets, newGroups(&o.grouping, o.setAt(i)))
+	}
+	number := int64(0)
+	err := drain(r, o.in, func(row []value.Value) error {
+		number++
+		if err := o.keyOf(r, row); err != nil {
+			return err
+		}
+		for _, g := range o.sets {
+			if err := g.add(r, row, number); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, g := range o.sets { // the empty set has a group even of no rows
+		if g.set != nil && len(g.set) == 0 && g.table.len() == 0 {
+			g.begin(g.masked(), g.table.hashOf(g.masked()), 0)
+		}
+	}
+	o.filled = true
+	return nil
+}
+
+func (o *hashOp) next(r *run) (*batch, error) {
+	if !o.filled {
+		if err := o.fill(r); err != nil {
+			return nil, err
+		}
+	}
+	o.out.begin()
+	for o.set < len(o.sets) && !o.out.full() {
+		more, err := o.emit(r, o.sets[o.set])
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			o.spilled.close(r)
+			o.set, o.at, o.spilled = o.set+1, 0, nil
+		}
+	}
+	return o.out.some(), nil
+}
+
+// emit adds the row of the next group of a set; more is false if there is none.
+func (o *hashOp) emit(r *run, g *groups) (more bool, err error) {
+	if g.spilled() && o.spilled == nil {
+		o.spilled = newTagged(o.outTypes)
+		if err := g.finishAll(r, o.spilled, o.row); err != nil {
+			return false, err
+		}
+		if err := o.spilled.finish(r); err != nil {
+			return false, err
+		}
+	}
+	if o.spilled != nil {
+		row, ok, err := o.spilled.nextRow()
+		if ok {
+			o.out.add(row[:len(o.outTypes)], nil)
+		}
+		return ok, err
+	}
+	if o.at == g.table.len() {
+		return false, nil
+	}
+	err = o.finish(r, o.out.grow(), g.table.key(o.at), g.states[o.at], g.set)
+	o.at++
+	return true, err
+}

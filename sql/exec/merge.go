@@ -1,0 +1,157 @@
+package exec
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/spill"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// mergeFanIn is how many lists are merged at a time; each takes spill.BlockSize bytes of memory.
+const mergeFanIn = 32
+
+// merge reads sorted lists as one, and frees them. Rows that compare equal come in the order of their lists.
+type merge struct {
+	compare func(a, b []value.Value) int
+	sources []mergeSource
+	heap    []int // places in sources of those that have a row; the first has the least
+	begun   bool
+	held    held
+}
+
+type mergeSource struct {
+	reader rowStream
+	row    []value.Value
+}
+
+// rowStream gives sorted rows one by one, as a spill.Reader does.
+type rowStream interface {
+	Next(row []value.Value) (bool, error)
+	Close()
+}
+
+// newMerge merges lists of rows of the same types, and others that are computed as they are read. If the lists are too many, neighbours are merged to
+// longer ones first.
+func (r *run) newMerge(types []*value.Type, compare func(a, b []value.Value) int, lists []*spill.Rows, others ...rowStream) (*merge, error) {
+	for len(lists) > mergeFanIn {
+		var longer []*spill.Rows
+		for len(lists) > 0 {
+			n := min(mergeFanIn, len(lists))
+			l, err := r.mergeLists(types, compare, lists[:n])
+			if err != nil {
+				return nil, err
+			}
+			longer, lists = append(longer, l), lists[n:]
+		}
+		lists = longer
+	}
+	return r.openMerge(types, compare, lists, others)
+}
+
+// mergeLists merges lists to one.
+func (r *run) mergeLists(types []*value.Type, compare func(a, b []value.Value) int, lists []*spill.Rows) (*spill.Rows, error) {
+	m, err := r.openMerge(types, compare, lists, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer m.close(r)
+	w, err := r.newList(types)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		row, ok, err := m.nextRow()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return w.Finish()
+		}
+		if err := w.Append(row); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *run) openMerge(types []*value.Type, compare func(a, b []value.Value) int, lists []*spill.Rows, others []rowStream) (*merge, error) {
+	m := &merge{compare: compare}
+	if err := r.memory.keepBytes(&m.held, int64(len(lists)+len(others))*spill.BlockSize); err != nil {
+		return nil, err
+	}
+	for _, l := range lists {
+		m.sources = append(m.sources, mergeSource{l.ReadLast(), make([]value.Value, len(types))})
+	}
+	for _, o := range others {
+		m.sources = append(m.sources, mergeSource{o, make([]value.Value, len(types))})
+	}
+	return m, nil
+}
+
+func (m *merge) close(r *run) {
+	for i := range m.sources {
+		m.sources[i].reader.Close()
+	}
+	m.sources, m.heap = nil, nil
+	r.memory.release(&m.held)
+}
+
+// nextRow is the next row; it is good until the next call.
+func (m *merge) nextRow() (row []value.Value, ok bool, err error) {
+	if !m.begun {
+		if err := m.begin(); err != nil {
+			return nil, false, err
+		}
+	} else if len(m.heap) > 0 {
+		s := &m.sources[m.heap[0]]
+		if ok, err = s.reader.Next(s.row); err != nil {
+			return nil, false, err
+		}
+		if !ok {
+			last := len(m.heap) - 1
+			m.heap[0], m.heap = m.heap[last], m.heap[:last]
+		}
+		m.sink(0)
+	}
+	if len(m.heap) == 0 {
+		return nil, false, nil
+	}
+	return m.sources[m.heap[0]].row, true, nil
+}
+
+// begin reads the first row of each list.
+func (m *merge) begin() error {
+	m.begun = true
+	for i := range m.sources {
+		ok, err := m.sources[i].reader.Next(m.sources[i].row)
+		if err != nil {
+			return err
+		}
+		if ok {
+			m.heap = append(m.heap, i)
+		}
+	}
+	for i := len(m.heap)/2 - 1; i >= 0; i-- {
+		m.sink(i)
+	}
+	return nil
+}
+
+// sink moves an entry of the heap down to its place.
+func (m *merge) sink(i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(m.heap); child++ {
+			if m.before(m.heap[child], m.heap[least]) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		m.heap[i], m.heap[least] = m.heap[least], m.heap[i]
+		i = least
+	}
+}
+
+func (m *merge) before(i, j int) bool {
+	d := m.compare(m.sources[i].row, m.sources[j].row)
+	return d < 0 || d == 0 && i < j
+}

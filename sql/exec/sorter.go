@@ -1,0 +1,185 @@
+package exec
+
+import (
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/sql/spill"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// sorter holds rows and their sort keys, flat, and sorts them. Rows that compare equal keep their order. What does not fit into
+// memory becomes sorted lists on disk, which are merged in the end.
+type sorter struct {
+	*comparer
+	types      []*value.Type // of a row and then of its keys
+	width      int           // of a row
+	rows, keys []value.Value
+	order      []int32
+	limit      int64 // how many rows are wanted, -1 for all
+	held       held
+
+	runs   []*spill.Rows
+	merged *merge // nil if all rows are in memory
+	at     int64  // rows read
+}
+
+// newSorter makes a sorter of rows with columns of these types.
+func newSorter(order *ordering, types []*value.Type) sorter {
+	return sorter{comparer: order.comparer(), types: slices.Concat(types, order.types), width: len(types), limit: -1}
+}
+
+// reset empties the sorter.
+func (s *sorter) reset(r *run, limit int64) {
+	r.memory.release(&s.held)
+	free(s.runs)
+	if s.merged != nil {
+		s.merged.close(r)
+	}
+	s.rows, s.keys, s.order, s.limit = nil, nil, nil, limit
+	s.runs, s.merged, s.at = nil, nil, 0
+}
+
+// addBy adds a row that is sorted by keys that are computed from it.
+func (s *sorter) addBy(r *run, row []value.Value) error {
+	var err error
+	if s.keys, err = s.append(r, s.keys, row); err != nil {
+		return err
+	}
+	if err := s.keep(r, row); err != nil {
+		return err
+	}
+	if s.limit >= 0 && int64(len(s.order)) >= 2*s.limit+fullBatch {
+		s.sort()
+		r.memory.shrink(&s.held, float64(s.limit)/float64(len(s.order)))
+		s.cut()
+	}
+	return s.makeRoom(r)
+}
+
+// add adds a row with its keys. It stays in memory until makeRoom is called.
+func (s *sorter) add(r *run, row, keys []value.Value) error {
+	s.keys = append(s.keys, keys...)
+	return s.keep(r, row)
+}
+
+// keep keeps a row whose keys are the last of s.keys.
+func (s *sorter) keep(r *run, row []value.Value) error {
+	s.rows = append(s.rows, row...)
+	s.order = append(s.order, int32(len(s.order)))
+	return r.memory.keep(&s.held, row)
+}
+
+// makeRoom spills the rows in memory if they are too many.
+func (s *sorter) makeRoom(r *run) error {
+	if !r.memory.full(s.held) {
+		return nil
+	}
+	return s.spill(r)
+}
+
+func (s *sorter) row(i int) []value.Value {
+	at := int(s.order[i]) * s.width
+	return s.rows[at : at+s.width]
+}
+
+// keysOf are the keys of row(i).
+func (s *sorter) keysOf(i int) []value.Value {
+	n := len(s.comparer.keys)
+	at := int(s.order[i]) * n
+	return s.keys[at : at+n]
+}
+
+func (s *sorter) sort() {
+	n := len(s.comparer.keys)
+	if n == 0 {
+		return
+	}
+	slices.SortStableFunc(s.order, func(i, j int32) int {
+		a, b := int(i)*n, int(j)*n
+		return s.compare(s.keys[a:a+n], s.keys[b:b+n])
+	})
+}
+
+// cut keeps the first limit rows in order, and drops the others.
+func (s *sorter) cut() {
+	if s.limit < 0 || int64(len(s.order)) <= s.limit {
+		return
+	}
+	var rows, keys []value.Value
+	for i := range int(s.limit) {
+		rows = append(rows, s.row(i)...)
+		keys = append(keys, s.keysOf(i)...)
+	}
+	s.rows, s.keys, s.order = rows, keys, s.order[:s.limit]
+	for i := range s.order {
+		s.order[i] = int32(i)
+	}
+}
+
+// spill writes the rows in memory to a sorted list.
+func (s *sorter) spill(r *run) error {
+	s.sort()
+	s.cut()
+	w, err := r.newList(s.types)
+	if err != nil {
+		return err
+	}
+	for i := range s.order {
+		if err := w.Append(s.row(i), s.keysOf(i)...); err != nil {
+			return err
+		}
+	}
+	list, err := w.Finish()
+	if err != nil {
+		return err
+	}
+	s.runs = append(s.runs, list)
+	s.empty(r)
+	return nil
+}
+
+// empty drops the rows in memory.
+func (s *sorter) empty(r *run) {
+	clear(s.rows)
+	clear(s.keys)
+	s.rows, s.keys, s.order = s.rows[:0], s.keys[:0], s.order[:0]
+	r.memory.release(&s.held)
+}
+
+// finish ends adding; nextRow then gives the rows in order.
+func (s *sorter) finish(r *run) error {
+	if len(s.runs) == 0 {
+		s.sort()
+		s.cut()
+		return nil
+	}
+	if len(s.order) > 0 {
+		if err := s.spill(r); err != nil {
+			return err
+		}
+	}
+	s.rows, s.keys, s.order = nil, nil, nil
+	runs := s.runs
+	s.runs = nil
+	var err error
+	s.merged, err = r.newMerge(s.types, func(a, b []value.Value) int { return s.compare(a[s.width:], b[s.width:]) }, runs)
+	return err
+}
+
+// nextRow is the next row; it is good until the next call.
+func (s *sorter) nextRow() (row []value.Value, ok bool, err error) {
+	s.at++
+	if s.merged == nil {
+		if s.at > int64(len(s.order)) {
+			return nil, false, nil
+		}
+		return s.row(int(s.at - 1)), true, nil
+	}
+	if s.limit >= 0 && s.at > s.limit {
+		return nil, false, nil
+	}
+	if row, ok, err = s.merged.nextRow(); !ok {
+		return nil, false, err
+	}
+	return row[:s.width], true, nil
+}

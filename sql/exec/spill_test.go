@@ -1,0 +1,343 @@
+package exec_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/spill"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// spillingQueries are a query for each thing that can spill, and for each way in which it does. @n is an array of numbers, @s a text.
+var spillingQueries = map[string]string{
+	"sort":              "SELECT x, MOD(x, 7) FROM UNNEST(@n) x ORDER BY MOD(x, 7)",
+	"sort with limit":   "SELECT x FROM UNNEST(@n) x ORDER BY MOD(x, 7) DESC LIMIT 1000",
+	"group":             "SELECT MOD(x, 500), COUNT(*), SUM(x), MIN(x) FROM UNNEST(@n) x GROUP BY 1",
+	"group of one":      "SELECT x, COUNT(*) FROM UNNEST(@n) x GROUP BY x",
+	"distinct":          "SELECT DISTINCT MOD(x, 700) FROM UNNEST(@n) x",
+	"array_agg":         "SELECT MOD(x, 9), ARRAY_AGG(x) FROM UNNEST(@n) x GROUP BY 1",
+	"ordered array_agg": "SELECT MOD(x, 9), ARRAY_AGG(x ORDER BY MOD(x, 5) DESC, x LIMIT 40) FROM UNNEST(@n) x GROUP BY 1",
+	"string_agg":        "SELECT MOD(x, 9), STRING_AGG(CAST(x AS STRING), '/') FROM UNNEST(@n) x GROUP BY 1",
+	"count distinct":    "SELECT MOD(x, 9), COUNT(DISTINCT MOD(x, 400)), COUNT(*) FROM UNNEST(@n) x GROUP BY 1",
+	"one count":         "SELECT COUNT(DISTINCT MOD(x, 400)), SUM(DISTINCT MOD(x, 400)) FROM UNNEST(@n) x",
+	"one array":         "SELECT ARRAY_AGG(DISTINCT MOD(x, 100) ORDER BY MOD(x, 100) DESC LIMIT 20), ARRAY_AGG(DISTINCT MOD(x, 100)) FROM UNNEST(@n) x",
+	"having":            "SELECT MOD(x, 9), ARRAY_AGG(x HAVING MAX MOD(x, 4)), SUM(x HAVING MIN MOD(x, 4)) FROM UNNEST(@n) x GROUP BY 1",
+	"except":            "SELECT MOD(x, 600) FROM UNNEST(@n) x EXCEPT DISTINCT SELECT MOD(x, 300) FROM UNNEST(@n) x",
+	"except all":        "SELECT MOD(x, 600) FROM UNNEST(@n) x EXCEPT ALL SELECT MOD(x, 300) FROM UNNEST(@n) x",
+	"except few":        "SELECT MOD(x, 600) FROM UNNEST(@n) x EXCEPT DISTINCT SELECT MOD(x, 3) FROM UNNEST(@n) x",
+	"intersect":         "SELECT MOD(x, 600) FROM UNNEST(@n) x INTERSECT DISTINCT SELECT MOD(x, 300) + 100 FROM UNNEST(@n) x",
+	"intersect all":     "SELECT MOD(x, 600) FROM UNNEST(@n) x INTERSECT ALL SELECT MOD(x, 300) + 100 FROM UNNEST(@n) x",
+	"join":              "SELECT x, y FROM UNNEST(@n) x JOIN@{JOIN_METHOD=HASH_JOIN} UNNEST(@n) y ON x = y * 2",
+	"left join":         "SELECT x, y FROM UNNEST(@n) x LEFT JOIN@{JOIN_METHOD=HASH_JOIN} UNNEST(@n) y ON x = y * 2 AND MOD(y, 3) = MOD(x, 2)",
+	"full join":         "SELECT x, y FROM UNNEST(@n) x FULL JOIN@{JOIN_METHOD=HASH_JOIN} UNNEST(@n) y ON x = IF(MOD(y, 5) = 0, NULL, y * 2)",
+	"semi join":         "SELECT x FROM UNNEST(@n) x WHERE x IN (SELECT y * 2 FROM UNNEST(@n) y)",
+	"anti join":         "SELECT x FROM UNNEST(@n) x WHERE NOT EXISTS (SELECT 1 FROM UNNEST(@n) y WHERE y * 2 = x)",
+	"hot key":           "SELECT x, COUNT(*), SUM(y) FROM UNNEST(@n) x LEFT JOIN@{JOIN_METHOD=HASH_JOIN} UNNEST(@n) y ON IF(x < 20, 0, x) = IF(y < 900, 0, y) GROUP BY x",
+	"hot full join":     "SELECT x, y FROM UNNEST(@n) x FULL JOIN@{JOIN_METHOD=HASH_JOIN} UNNEST(@n) y ON IF(x < 3, 0, x) = IF(y < 900, 0, y) AND MOD(y, 2) = x",
+	"hot semi join":     "SELECT x FROM UNNEST(@n) x WHERE EXISTS (SELECT 1 FROM UNNEST(@n) y WHERE IF(y < 900, 0, y) = MOD(x, 2) AND y > x - 5)",
+	"cross join":        "SELECT COUNT(*), SUM(x * y) FROM (SELECT x FROM UNNEST(@n) x LIMIT 10) CROSS JOIN (SELECT y FROM UNNEST(@n) y)",
+	"with":              "WITH w AS (SELECT x, MOD(x, 10) AS m FROM UNNEST(@n) x) SELECT a.x, b.x FROM w a JOIN@{JOIN_METHOD=HASH_JOIN} w b ON a.x = b.x WHERE a.m < 3",
+	"all at once":       "WITH w AS (SELECT DISTINCT MOD(x, 900) AS m FROM UNNEST(@n) x) SELECT a.m, COUNT(DISTINCT b.m) FROM w a JOIN@{JOIN_METHOD=HASH_JOIN} w b ON MOD(a.m, 100) = MOD(b.m, 100) GROUP BY 1 ORDER BY 2, 1 DESC",
+}
+
+// spillingRows is how many elements @n of spillingQueries has.
+const spillingRows = 1000
+
+// spillingProgram is one of spillingQueries, ready to run.
+func (db *testDB) spillingProgram(t *testing.T, sql string) (*plan.Plan, *exec.Program, exec.Env) {
+	t.Helper()
+	p, err := db.plan(sql, map[string]*value.Type{"n": value.ArrayOf(value.Int64Type)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := exec.Compile(p, new(table.Descriptors))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := make([]value.Value, spillingRows)
+	for i, n := range rand.New(rand.NewPCG(1, 1)).Perm(spillingRows) {
+		list[i] = value.OfInt64(int64(n))
+	}
+	return p, program, exec.Env{Functions: db.functions(), Params: []value.Value{value.OfArray(list)}[:len(p.Params)]}
+}
+
+// collect runs a program to its end.
+func (db *testDB) collect(ctx context.Context, p *plan.Plan, program *exec.Program, env exec.Env) (lines []string, stats exec.Stats, err error) {
+	err = db.read(func(view table.View) error {
+		env.View = view
+		rows, err := program.Run(ctx, env)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for {
+			ok, err := rows.Next()
+			if err != nil || !ok {
+				stats = rows.Stats()
+				return errors.Join(err, rows.Close())
+			}
+			var words []string
+			for i, v := range rows.Values(nil) {
+				words = append(words, printValue(v, p.Columns[i].Type))
+			}
+			lines = append(lines, strings.Join(words, " "))
+		}
+	})
+	return lines, stats, err
+}
+
+// TestSpilled compares the rows of each query, in their order, with those of a run that keeps all rows in memory.
+func TestSpilled(t *testing.T) {
+	db := newTestDB(t)
+	for name, sql := range spillingQueries {
+		t.Run(name, func(t *testing.T) {
+			p, program, env := db.spillingProgram(t, sql)
+			want, stats, err := db.collect(t.Context(), p, program, env)
+			if err != nil || stats.Spilled.Rows > 0 {
+				t.Fatalf("in memory: %v, spilled %d rows", err, stats.Spilled.Rows)
+			}
+			for _, share := range []int64{256, 4 << 10} {
+				env.Spill, env.SpillAbove = db.spill, share
+				got, stats, err := db.collect(t.Context(), p, program, env)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if stats.Spilled.Rows == 0 {
+					t.Errorf("nothing was spilled above %d bytes", share)
+				}
+				if !slices.Equal(got, want) {
+					at := 0
+					for at < len(got) && at < len(want) && got[at] == want[at] {
+						at++
+					}
+					t.Fatalf("above %d bytes: %d rows, in memory %d; the first that differs is %d: %q %q", share, len(got), len(want), at, got[at:min(at+3, len(got))], want[at:min(at+3, len(want))])
+				}
+			}
+		})
+	}
+}
+
+// TestSpilledAgain opens operators again that have spilled: a query for each row of an enclosing one.
+func TestSpilledAgain(t *testing.T) {
+	db := newTestDB(t)
+	for _, sql := range []string{
+		"SELECT x, ARRAY(SELECT y FROM UNNEST(@n) y WHERE MOD(y, 9) = x ORDER BY MOD(y, 10), y) FROM UNNEST([1, 2, 3]) x",
+		"SELECT x, ARRAY(SELECT COUNT(DISTINCT MOD(y, 100)) FROM UNNEST(@n) y WHERE y > x GROUP BY MOD(y, 50)) FROM UNNEST([1, 2, 3]) x",
+		"SELECT x, (SELECT COUNT(*) FROM UNNEST(@n) y JOIN@{JOIN_METHOD=HASH_JOIN} UNNEST(@n) z ON y = z WHERE y > x) FROM UNNEST([1, 2, 3]) x",
+		"SELECT x, (SELECT COUNT(*) FROM (SELECT MOD(y, x * 100) FROM UNNEST(@n) y EXCEPT DISTINCT SELECT z * 2 FROM UNNEST(@n) z)) FROM UNNEST([1, 2, 3]) x",
+	} {
+		p, program, env := db.spillingProgram(t, sql)
+		want, _, err := db.collect(t.Context(), p, program, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env.Spill, env.SpillAbove = db.spill, 512
+		got, stats, err := db.collect(t.Context(), p, program, env)
+		if err != nil || stats.Spilled.Rows == 0 || !slices.Equal(got, want) {
+			t.Errorf("%s\nspilled %d rows: %q %v\nin memory: %q", sql, stats.Spilled.Rows, got, err, want)
+		}
+	}
+}
+
+// TestRandomSpilled compares random queries with and without spilling.
+func TestRandomSpilled(t *testing.T) {
+	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
+	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
+		g := generator{rand.New(rand.NewPCG(seed, 6))}
+		sql := g.keeping()
+		db.spillAbove = 0
+		want := db.rows(t, sql)
+		db.spillAbove = int64(1) << g.IntN(14)
+		if got := db.rows(t, sql); !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %s\nabove %d bytes gives %q\nin memory %q", seed, sql, db.spillAbove, got, want)
+		}
+	}
+}
+
+// keeping is a random query that keeps rows.
+func (g generator) keeping() string {
+	from := g.pick("T t", "U t", "T t JOIN T x ON t.L = x.L", "T t, U u")
+	column := func() string { return "t." + g.pick("A", "B", "S", "N") }
+	where := " WHERE t.A " + g.pick("<", ">", "!=") + " " + g.literal("A")
+	switch g.IntN(6) {
+	case 0:
+		return fmt.Sprintf("SELECT %s, %s FROM %s%s ORDER BY %s, %s DESC LIMIT %d", column(), column(), from, where, column(), column(), 1+g.IntN(500))
+	case 1:
+		agg := g.pick("COUNT(DISTINCT t.N)", "ARRAY_AGG(t.S)", "ARRAY_AGG(DISTINCT t.N ORDER BY t.N DESC)", "STRING_AGG(t.S, '-' ORDER BY t.S LIMIT 5)",
+			"ARRAY_AGG(t.S HAVING MAX t.N)", "MAX(t.S), AVG(t.N)", "SUM(DISTINCT t.N), COUNTIF(t.B > 0)", "ARRAY_AGG(t.A IGNORE NULLS LIMIT 3)")
+		return fmt.Sprintf("SELECT %s, %s FROM %s%s GROUP @{GROUP_METHOD=HASH_GROUP} BY 1", column(), agg, from, where)
+	case 2:
+		return fmt.Sprintf("SELECT DISTINCT %s, %s FROM %s%s", column(), column(), from, where)
+	case 3:
+		op := g.pick("EXCEPT DISTINCT", "EXCEPT ALL", "INTERSECT DISTINCT", "INTERSECT ALL", "UNION DISTINCT")
+		c := column()
+		return fmt.Sprintf("SELECT %s FROM %s%s %s SELECT %s FROM %s", c, from, where, op, c, g.pick("T t", "U t", "T t, U u"))
+	case 4:
+		return fmt.Sprintf("WITH w AS (SELECT t.A, t.B, t.S, t.N FROM %s%s) SELECT a.A, b.S FROM w a JOIN@{JOIN_METHOD=HASH_JOIN} T b ON a.N = b.N AND a.A < b.A, (SELECT COUNT(*) FROM w)", from, where)
+	}
+	c := g.pick("A", "B", "S", "N", "D", "L")
+	also := g.pick("", " AND t.A < u.A", " AND t.F > 0")
+	if c == "D" || c == "L" {
+		return fmt.Sprintf("SELECT t.A, t.B, u.A, u.B FROM T t %s@{JOIN_METHOD=HASH_JOIN} T u ON t.%s = u.%s%s", g.pick("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"), c, c, also)
+	}
+	return fmt.Sprintf("SELECT t.A, t.B, u.A, u.B, u.C FROM T t %s@{JOIN_METHOD=HASH_JOIN} U u ON t.%s = u.%s%s", g.pick("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"), c, c, also)
+}
+
+// TestSpillCancelled ends each query after a number of checks, wherever it is then: it ends with the context's error and closes its file.
+func TestSpillCancelled(t *testing.T) {
+	db := newTestDB(t)
+	for name, sql := range spillingQueries {
+		p, program, env := db.spillingProgram(t, sql)
+		env.Spill, env.SpillAbove = db.spill, 1<<10
+		for checks := int64(1); ; checks *= 8 {
+			ctx := &endingContext{Context: t.Context(), left: checks}
+			_, _, err := db.collect(ctx, p, program, env)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s, ended after %d checks: %v", name, checks, err)
+			}
+			if n := db.files.open.Load(); n != 0 {
+				t.Fatalf("%s, ended after %d checks: %d files are open", name, checks, n)
+			}
+		}
+	}
+}
+
+// endingContext ends after it was asked left times.
+type endingContext struct {
+	context.Context
+	left int64
+}
+
+func (c *endingContext) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestSpillFails has each call of the file system fail in turn: the statement fails, with RESOURCE_EXHAUSTED if the disk is full, and leaves
+// nothing open.
+func TestSpillFails(t *testing.T) {
+	db := newTestDB(t)
+	var calls, failing atomic.Int64
+	fs := &countingFS{FS: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(errorfs.Op) error {
+		if calls.Add(1) == failing.Load() {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))}
+	dir, err := spill.Open(fs, "spill")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, sql := range spillingQueries {
+		p, program, env := db.spillingProgram(t, sql)
+		env.Spill, env.SpillAbove = dir, 1<<10
+		for at := int64(1); ; at = at*5 + 1 {
+			calls.Store(0)
+			failing.Store(at)
+			_, _, err := db.collect(t.Context(), p, program, env)
+			if calls.Load() < at {
+				break
+			}
+			// Removing the name of an open file may fail; then the file is removed when it is closed.
+			if err != nil && usererror.CodeOf(err) != codes.ResourceExhausted {
+				t.Errorf("%s, call %d fails: %v", name, at, err)
+			}
+			if n := fs.open.Load(); n != 0 || dir.Used() != 0 {
+				t.Fatalf("%s, call %d fails: %d files are open, %d bytes claimed", name, at, n, dir.Used())
+			}
+		}
+	}
+}
+
+// TestSpilledDML changes more rows than fit into memory.
+func TestSpilledDML(t *testing.T) {
+	script := "INSERT INTO U (A, B, C, S) SELECT A, B, 100, S FROM T WHERE B IS NOT NULL THEN RETURN A, B;\n" +
+		"UPDATE T SET N = A * 10, S = NULL WHERE A > 1 THEN RETURN A, N;\n" +
+		"DELETE FROM U WHERE A < 6 THEN RETURN A, B, C;\n"
+	var want string
+	for _, share := range []int64{0, 512} {
+		db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
+		db.spillAbove = share
+		got := db.exec(script) + db.query("SELECT A, B, S, N FROM T", false, false) + db.query("SELECT A, B, C, S FROM U", false, false)
+		if share == 0 {
+			want = got
+			continue
+		}
+		if got != want {
+			t.Errorf("spilled:\n%s\nin memory:\n%s", got, want)
+		}
+		if db.files.opened.Load() == 0 {
+			t.Error("nothing was spilled")
+		}
+	}
+}
+
+// TestSpillProfile: a profile says of each operator what it has spilled itself.
+func TestSpillProfile(t *testing.T) {
+	db := newTestDB(t)
+	p, program, env := db.spillingProgram(t, spillingQueries["sort"])
+	env.Spill, env.SpillAbove, env.Profile = db.spill, 1<<10, true
+	_, stats, err := db.collect(t.Context(), p, program, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var total spill.Written
+	for _, n := range p.Proto(exec.NodeStatsProto(stats), nil).PlanNodes {
+		_, spooled := n.ExecutionStats.GetFields()["Rows Spooled"]
+		if spooled != (n.DisplayName == "Sort") {
+			t.Errorf("%s: rows were spooled: %v", n.DisplayName, spooled)
+		}
+	}
+	for _, n := range stats.Nodes {
+		total = total.Plus(n.Spilled)
+	}
+	if total != stats.Spilled || total.Rows < spillingRows {
+		t.Errorf("operators spilled %v, the query %v", total, stats.Spilled)
+	}
+}
+
+// countingFS counts its open files.
+type countingFS struct {
+	vfs.FS
+	open, opened atomic.Int64
+}
+
+func (c *countingFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := c.FS.OpenReadWrite(name, category, opts...)
+	if err != nil {
+		return nil, err
+	}
+	c.open.Add(1)
+	c.opened.Add(1)
+	return countedFile{f, c}, nil
+}
+
+type countedFile struct {
+	vfs.File
+	fs *countingFS
+}
+
+func (f countedFile) Close() error {
+	f.fs.open.Add(-1)
+	return f.File.Close()
+}

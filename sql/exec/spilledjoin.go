@@ -1,0 +1,392 @@
+package exec
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/spill"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// spilledJoin is a hash join whose build side does not fit into memory (a Grace hash join). Both sides are put in partitions by their
+// keys; partition by partition, a table is made of the rows of build, and the rows of probe are looked up in it. A partition that is
+// still too large is parted again. If all its rows have one key it cannot be: then each row of probe is compared with
+// all of them, which is as much work as the join has rows (see nestedJoin).
+//
+// The rows come out in the order of the rows of probe; tags are the numbers of these. Rows of build that a full join
+// makes for no row of probe come last, in the order of build.
+type spilledJoin struct {
+	op    *hashJoinOp
+	keys  hasher
+	parts *partitions // rows of build with their numbers, until build has ended
+	build [partitionCount]*spill.Rows
+	count int64   // rows of build
+	loose rowList // rows of build with a NULL key, for a full join
+	out   *tagged // the rows of the join
+	begun bool    // out is filled for the rows of probe
+}
+
+// Tags of rows of build that match no row of probe, and of those with a NULL key, are the numbers of the rows above these.
+const (
+	unmatchedTag = 1 << 61
+	looseTag     = 1 << 62
+)
+
+// spill moves the rows of build to partitions.
+func (o *hashJoinOp) spill(r *run) (*spilledJoin, error) {
+	s := &spilledJoin{op: o, keys: newHasher(o.keyTypes), parts: &partitions{types: withTag(o.rightTypes)}}
+	s.loose.types = o.rightTypes
+	w := len(o.rightTypes)
+	for i := range o.table.len() {
+		copy(o.key, o.table.key(i))
+		if err := s.keep(r, o.rows[i*w:(i+1)*w], true); err != nil {
+			return nil, err
+		}
+	}
+	for at := 0; at < len(o.loose); at += w {
+		if err := s.keep(r, o.loose[at:at+w], false); err != nil {
+			return nil, err
+		}
+	}
+	o.clear(r)
+	return s, nil
+}
+
+// keep keeps a row of build, whose key is op.key if it is whole.
+func (s *spilledJoin) keep(r *run, row []value.Value, whole bool) error {
+	if !whole {
+		return s.loose.add(r, row)
+	}
+	s.count++
+	return s.parts.add(r, s.keys.hashOf(s.op.key), row, value.OfInt64(s.count))
+}
+
+func (s *spilledJoin) finishBuild(r *run) (err error) {
+	if s.build, err = s.parts.finish(r); err != nil {
+		return err
+	}
+	return s.loose.finish()
+}
+
+// free frees the rows. s may be nil.
+func (s *spilledJoin) free(r *run) {
+	if s == nil {
+		return
+	}
+	for _, l := range s.build {
+		if l != nil {
+			l.Free()
+		}
+	}
+	s.loose.reset(r)
+	s.out.close(r)
+}
+
+// fill adds the next rows of the join to b.
+func (s *spilledJoin) fill(r *run, b *batch) error {
+	if !s.begun {
+		if err := s.join(r); err != nil {
+			return err
+		}
+		s.begun = true
+	}
+	for !b.full() {
+		row, ok, err := s.out.nextRow()
+		if !ok || err != nil {
+			return err
+		}
+		b.add(row[:b.width], nil)
+	}
+	return nil
+}
+
+// join computes all rows.
+func (s *spilledJoin) join(r *run) error {
+	o := s.op
+	s.out.close(r)
+	s.out = newTagged(o.outTypes)
+	probe, err := s.partProbe(r)
+	if err != nil {
+		return err
+	}
+	for i := range probe {
+		if err := s.joinPart(r, joinPart{s.build[i], probe[i], !o.constant}); err != nil {
+			return err
+		}
+		if !o.constant {
+			s.build[i] = nil
+		}
+	}
+	if err := s.addLoose(r); err != nil {
+		return err
+	}
+	return s.out.finish(r)
+}
+
+// partProbe puts the rows of probe in partitions. Those with a NULL key match nothing.
+func (s *spilledJoin) partProbe(r *run) (lists [partitionCount]*spill.Rows, err error) {
+	o := s.op
+	parts := &partitions{types: withTag(o.leftTypes)}
+	if err := s.out.begin(r); err != nil {
+		return lists, err
+	}
+	number := int64(0)
+	err = drain(r, o.probe, func(row []value.Value) error {
+		number++
+		whole, err := o.keyOf(r, o.leftKeys, row)
+		if err != nil {
+			return err
+		}
+		if whole {
+			return parts.add(r, s.keys.hashOf(o.key), row, value.OfInt64(number))
+		}
+		if made := o.alone(row, false); made != nil {
+			return s.out.add(number, made)
+		}
+		return nil
+	})
+	if err != nil {
+		return lists, err
+	}
+	if err := s.out.end(); err != nil {
+		return lists, err
+	}
+	return parts.finish(r)
+}
+
+// alone is the row that a row of probe makes beside its matches; nil if it makes none. It is good until the next call of it or of join.
+func (o *hashJoinOp) alone(row []value.Value, hit bool) []value.Value {
+	switch o.node.Kind {
+	case plan.SemiJoin, plan.AntiJoin:
+		if hit == (o.node.Kind == plan.SemiJoin) {
+			return row
+		}
+	case plan.LeftJoin, plan.FullJoin:
+		if !hit {
+			return o.join(row, o.rightNulls)
+		}
+	}
+	return nil
+}
+
+// addLoose adds the rows of a full join for rows of build with a NULL key.
+func (s *spilledJoin) addLoose(r *run) error {
+	if err := s.out.begin(r); err != nil {
+		return err
+	}
+	rows := s.loose.read()
+	for tag := int64(looseTag); ; tag++ {
+		row, ok, err := rows.nextRow()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return s.out.end()
+		}
+		if err := s.out.add(tag, s.op.join(s.op.leftNulls, row)); err != nil {
+			return err
+		}
+	}
+}
+
+// joinPart is a partition of build and probe. Either may be nil.
+type joinPart struct {
+	build, probe *spill.Rows
+	last         bool // build is not read again
+}
+
+// free frees the rows of both sides.
+func (p *joinPart) free() {
+	if p.probe != nil {
+		p.probe.Free()
+	}
+	if p.build != nil && p.last {
+		p.build.Free()
+	}
+}
+
+// joinPart adds the rows of a partition to out, and frees the partition.
+func (s *spilledJoin) joinPart(r *run, p joinPart) error {
+	if p.probe == nil && (p.build == nil || s.op.node.Kind != plan.FullJoin) {
+		p.free()
+		return nil
+	}
+	table := joinTable{hashJoinOp: s.op}
+	defer table.release(r)
+	fits, err := table.load(r, p.build)
+	if err != nil {
+		return err
+	}
+	if fits {
+		err = s.lookUp(r, &table, p.probe)
+		p.free()
+		return err
+	}
+	table.release(r)
+	return s.split(r, p)
+}
+
+// split joins a partition that is too large for memory.
+func (s *spilledJoin) split(r *run, p joinPart) error {
+	o := s.op
+	hash := newHasher(o.keyTypes)
+	build, same, err := s.partAgain(r, &hash, p.build, o.rightTypes, o.rightKeys)
+	if err != nil {
+		return err
+	}
+	if same {
+		for _, l := range build {
+			if l != nil {
+				l.Free()
+			}
+		}
+		s.out.others = append(s.out.others, newNestedJoin(r, o, p))
+		return nil
+	}
+	probe, _, err := s.partAgain(r, &hash, p.probe, o.leftTypes, o.leftKeys)
+	if err != nil {
+		return err
+	}
+	p.free()
+	for i := range build {
+		if err := s.joinPart(r, joinPart{build[i], probe[i], true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partAgain puts the rows of a list in partitions by another hash. same says that all have the same key.
+func (s *spilledJoin) partAgain(r *run, hash *hasher, list *spill.Rows, types []*value.Type, keys []eval) (lists [partitionCount]*spill.Rows, same bool, err error) {
+	same = true
+	if list == nil {
+		return lists, same, nil
+	}
+	parts := &partitions{types: withTag(types)}
+	var first []value.Value
+	n := len(types)
+	row := make([]value.Value, n+1)
+	for reader := list.Read(); ; {
+		ok, err := reader.Next(row)
+		if err != nil {
+			return lists, same, err
+		}
+		if !ok {
+			break
+		}
+		if _, err := s.op.keyOf(r, keys, row[:n]); err != nil {
+			return lists, same, err
+		}
+		if first == nil {
+			first = append([]value.Value{}, s.op.key...)
+		}
+		same = same && hash.equal(first, s.op.key)
+		if err := parts.add(r, hash.hashOf(s.op.key), row[:n], row[n]); err != nil {
+			return lists, same, err
+		}
+	}
+	lists, err = parts.finish(r)
+	return lists, same, err
+}
+
+// lookUp adds the rows that a partition of probe makes with a table.
+func (s *spilledJoin) lookUp(r *run, t *joinTable, probe *spill.Rows) error {
+	if err := s.out.begin(r); err != nil {
+		return err
+	}
+	if probe != nil {
+		n := len(s.op.leftTypes)
+		row := make([]value.Value, n+1)
+		err := readLast(probe, row, func() error { return s.lookUpRow(r, t, row[:n], row[n].AsInt64()) })
+		if err != nil {
+			return err
+		}
+	}
+	if s.op.node.Kind == plan.FullJoin {
+		for i, seen := range t.seen {
+			if seen {
+				continue
+			}
+			if err := s.out.add(unmatchedTag+t.numbers[i], s.op.join(s.op.leftNulls, t.row(i))); err != nil {
+				return err
+			}
+		}
+	}
+	return s.out.end()
+}
+
+func (s *spilledJoin) lookUpRow(r *run, t *joinTable, row []value.Value, tag int64) error {
+	o := s.op
+	if _, err := o.keyOf(r, o.leftKeys, row); err != nil {
+		return err
+	}
+	hit := false
+	for entry := t.table.first(o.key); entry >= 0; entry = t.table.after(entry, t.table.key(entry)) {
+		joined := o.join(row, t.row(entry))
+		ok, err := isTrue(o.cond, r, joined)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		hit = true
+		if o.node.Kind == plan.SemiJoin || o.node.Kind == plan.AntiJoin {
+			break
+		}
+		t.seen[entry] = true
+		if err := s.out.add(tag, joined); err != nil {
+			return err
+		}
+	}
+	if made := o.alone(row, hit); made != nil {
+		return s.out.add(tag, made)
+	}
+	return nil
+}
+
+// joinTable is a table of a partition of build.
+type joinTable struct {
+	*hashJoinOp
+	table   *hashTable
+	rows    []value.Value // flat
+	numbers []int64
+	seen    []bool
+	held    held
+}
+
+func (t *joinTable) row(i int) []value.Value {
+	w := len(t.rightTypes)
+	return t.rows[i*w : (i+1)*w]
+}
+
+// load puts the rows of a list in the table; fits is false if they are too many.
+func (t *joinTable) load(r *run, list *spill.Rows) (fits bool, err error) {
+	t.table = newHashTable(t.keyTypes)
+	if list == nil {
+		return true, nil
+	}
+	n := len(t.rightTypes)
+	row := make([]value.Value, n+1)
+	for reader := list.Read(); ; {
+		ok, err := reader.Next(row)
+		if !ok || err != nil {
+			t.seen = make([]bool, t.table.len())
+			return true, err
+		}
+		if _, err := t.keyOf(r, t.rightKeys, row[:n]); err != nil {
+			return false, err
+		}
+		t.table.add(t.key)
+		t.rows, t.numbers = append(t.rows, row[:n]...), append(t.numbers, row[n].AsInt64())
+		if err := r.memory.keep(&t.held, row); err != nil {
+			return false, err
+		}
+		if r.memory.full(t.held) && t.table.len() > 1 {
+			return false, nil
+		}
+	}
+}
+
+func (t *joinTable) release(r *run) {
+	r.memory.release(&t.held)
+	t.table, t.rows, t.numbers, t.seen = nil, nil, nil, nil
+}
