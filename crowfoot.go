@@ -9,7 +9,7 @@
 //
 //	srv := crowfoot.ForTest(t, "projects/p/instances/i/databases/d", "CREATE TABLE ...")
 //
-// Imports of this module: database, kv/pebble, memory, schema, server, server/listener, stats/metrics, usererror.
+// Imports of this module: database, kv/pebble, memory, schema, server, server/listener, sql/spill, stats/metrics, usererror.
 package crowfoot
 
 import (
@@ -30,6 +30,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server"
 	"github.com/crowfoot-db/crowfoot/server/listener"
+	"github.com/crowfoot-db/crowfoot/sql/spill"
 )
 
 // Options say what to start.
@@ -75,6 +76,9 @@ type Server struct {
 // memoryDir is where the data is on a memory file system.
 const memoryDir = "crowfoot"
 
+// spillDir is where statements keep temporary files, within the data directory.
+const spillDir = "spill"
+
 // Start opens the data and serves it. ctx bounds the start, not the server's life.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
@@ -119,7 +123,13 @@ func (s *Server) open(o Options) (err error) {
 			o.StorageFailed(cause)
 		}
 	})
-	s.registry, err = database.Open(s.store, database.Config{Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics})
+	cfg := database.Config{Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics}
+	if !o.InMemory {
+		if cfg.Spill, err = spill.Open(fs, fs.PathJoin(dir, spillDir)); err != nil {
+			return errors.Join(err, s.store.Close())
+		}
+	}
+	s.registry, err = database.Open(s.store, cfg)
 	if err != nil {
 		return errors.Join(err, s.store.Close())
 	}

@@ -125,7 +125,7 @@ func (n *normalizedText) generic(ctx context.Context, s *Statement) *genericPlan
 	for at, l := range n.Literals {
 		declared[l.Param], named[l.Param] = types[at], values[at]
 	}
-	general, err := v.prepare(ctx, n.Text, declared, Options{}, s.clock)
+	general, err := v.prepare(ctx, n.Text, declared, Options{}, s.cfg)
 	if err != nil || !plan.EqualModuloLiterals(s.Plan, general.Plan, named) || !slices.EqualFunc(s.Undeclared, general.Undeclared, equalParams) {
 		return nil
 	}

@@ -34,7 +34,7 @@ func (s *sharer) compare(sql string, values map[string]value.Value, types map[st
 	if text == nil {
 		return
 	}
-	own, err := v.prepare(context.Background(), sql, types, Options{}, time.Now)
+	own, err := v.prepare(context.Background(), sql, types, Options{}, &Config{Clock: time.Now})
 	if err != nil {
 		return
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/sql/spill"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/txn"
@@ -29,6 +30,8 @@ type Config struct {
 	Log   *slog.Logger
 	// NoStatistics says that nothing is collected for SPANNER_SYS.
 	NoStatistics bool
+	// Spill is where statements keep rows that are too many for memory; nil: those that need more fail.
+	Spill *spill.Dir
 }
 
 // Registry holds every instance and database of one store.

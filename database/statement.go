@@ -55,7 +55,7 @@ type Prepared struct {
 	types   map[string]*value.Type // of the parameters, as declared by the request
 	opts    Options
 	used    atomic.Bool
-	clock   func() time.Time
+	cfg     *Config
 }
 
 // Options are what a request asks of preparing a statement.
@@ -95,7 +95,7 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 		if s, ok := v.statements.get(key); ok {
 			return s, nil // another request has prepared it since
 		}
-		s, err := v.prepare(ctx, sql, params, opts, d.registry.cfg.Clock)
+		s, err := v.prepare(ctx, sql, params, opts, &d.registry.cfg)
 		if err != nil {
 			return nil, err
 		}
@@ -106,12 +106,12 @@ func (d *Database) Prepare(ctx context.Context, c *schema.Catalog, sql string, p
 }
 
 // prepare analyzes and plans a text, and measures the CPU time of that.
-func (v *version) prepare(ctx context.Context, sql string, params map[string]*value.Type, opts Options, clock func() time.Time) (s *Statement, err error) {
+func (v *version) prepare(ctx context.Context, sql string, params map[string]*value.Type, opts Options, cfg *Config) (s *Statement, err error) {
 	took := cpu.Spent(ctx, func() { s, err = v.plan(ctx, sql, params, opts) })
 	if err != nil {
 		return nil, err
 	}
-	s.PlanTime, s.version, s.types, s.opts, s.clock = took, v, params, opts, clock
+	s.PlanTime, s.version, s.types, s.opts, s.cfg = took, v, params, opts, cfg
 	return s, nil
 }
 
@@ -248,7 +248,8 @@ func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, e
 		Restrict:  r.Restrict,
 		Profile:   r.Profile,
 		Memory:    r.Memory,
-		Clock:     s.clock,
+		Spill:     s.cfg.Spill,
+		Clock:     s.cfg.Clock,
 		Functions: &fn.Context{Now: now, Zone: s.version.zone},
 	})
 }

@@ -13,7 +13,9 @@
 // DML collects what it will change before it changes anything, so that it
 // never sees its own writes.
 //
-// What it leaves out: spilling to disk. Sorts and hash tables live in memory.
+// Operators that keep rows (sorts, groups, hash joins, set operations, named subqueries) spill them to a temporary file when the run has more
+// than its share of memory; rows and their order stay the same (spill.go). What it leaves out: spilling what must be in memory at once, such as
+// the array or text that one group collects, the values of an IN subquery that is not a join, and the rows of THEN RETURN.
 //
-// Imports of this module: memory, schema, sql/fn, sql/plan, sql/tree, stats/cpu, table, usererror, value.
+// Imports of this module: memory, schema, sql/fn, sql/plan, sql/spill, sql/tree, stats/cpu, table, usererror, value.
 package exec
