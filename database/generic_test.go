@@ -60,7 +60,7 @@ func (s *sharer) compareOne(sql string, values map[string]value.Value, types map
 	if general == nil {
 		return // a literal of unusual form
 	}
-	own, err := v.prepare(context.Background(), sql, types, Options{}, time.Now)
+	own, err := v.prepare(context.Background(), sql, types, Options{}, &Config{Clock: time.Now})
 	if err != nil {
 		s.t.Fatalf("%s\nis refused: %v; but there is a generic plan", sql, err)
 	}
@@ -151,7 +151,7 @@ func (s *sharer) vary(sql string) string {
 
 // run runs a DML statement of a script for good.
 func (s *sharer) run(sql string) error {
-	stmt, err := s.db.newest().prepare(context.Background(), sql, nil, Options{}, time.Now)
+	stmt, err := s.db.newest().prepare(context.Background(), sql, nil, Options{}, &Config{Clock: time.Now})
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (s *sharer) run(sql string) error {
 func (s *sharer) constant(line string) (name string, v value.Value, t *value.Type, err error) {
 	head, expr, _ := strings.Cut(line, " = ")
 	name, typ, _ := strings.Cut(head[1:], " ")
-	stmt, err := s.db.newest().prepare(context.Background(), "SELECT CAST("+expr+" AS "+typ+")", nil, Options{}, time.Now)
+	stmt, err := s.db.newest().prepare(context.Background(), "SELECT CAST("+expr+" AS "+typ+")", nil, Options{}, &Config{Clock: time.Now})
 	if err != nil {
 		return name, v, nil, err
 	}

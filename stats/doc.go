@@ -27,8 +27,9 @@
 // planning if the execution was the first to need it, and running. Its share of what serves all requests (gRPC's
 // connections, Go's garbage collection) is no part of it; /metrics, the log and server-timing show that apart.
 //
-// Some columns are always 0: rows spooled (to a temporary disk: sorts and hash tables live in
-// memory), disk I/O cost (of HDDs) and delay of leader refresh (one server leads), because there is nothing to count; filesystem
+// Rows spooled are rows written to temporary files, each as often as it was written (sql/spill).
+//
+// Some columns are always 0: disk I/O cost (of HDDs) and delay of leader refresh (one server leads), because there is nothing to count; filesystem
 // delay, because the server does not measure it yet.
 //
 // Left out: SUPPORTED_OPTIMIZER_VERSIONS (sql/system has it), and tables about

@@ -60,6 +60,7 @@ func (r *Recorder) chargePlanning(s *database.Statement) {
 func (r *Recorder) AddRun(run exec.Stats) {
 	q := &r.query
 	q.RowsScanned += run.RowsScanned
+	q.RowsSpooled += run.Spilled.Rows
 	q.MemoryPeak = max(q.MemoryPeak, run.MemoryPeak)
 	q.MemoryShare = MemoryShare(q.MemoryPeak)
 }
