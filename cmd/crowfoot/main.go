@@ -5,12 +5,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 )
 
 // Exit statuses. Shells and the standard library's flag package use 2 for a command line that is wrong.
@@ -26,11 +23,9 @@ type usageError struct{ error }
 func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	root := newRoot()
 	root.SetArgs(doubleDashes(os.Args[1:]))
-	err := root.ExecuteContext(ctx)
+	err := root.ExecuteContext(untilSignal())
 	if err == nil {
 		return
 	}

@@ -103,6 +103,9 @@ func (s *startSettings) serve(ctx context.Context) error {
 	slog.SetDefault(s.options.Log) // the storage engine's
 	limitHeap(s.options.Memory)
 	server, err := crowfoot.Start(ctx, s.options)
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil // it was told to stop before it was ready
+	}
 	if err != nil {
 		return err
 	}
