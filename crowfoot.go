@@ -79,7 +79,8 @@ const memoryDir = "crowfoot"
 // spillDir is where statements keep temporary files, within the data directory.
 const spillDir = "spill"
 
-// Start opens the data and serves it. ctx bounds the start, not the server's life.
+// Start opens the data and serves it. ctx bounds the start, not the server's life. Meanwhile /healthz and /readyz of HTTP answer already
+// (starting.go), and tell that the server is not ready.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -96,15 +97,19 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Memory == 0 {
 		o.Memory = memory.Default(memory.Machine())
 	}
-	s := new(Server)
-	if err := s.open(o); err != nil {
+	starting, err := serveStarting(orFreePort(o.HTTP))
+	if err != nil {
 		return nil, err
 	}
-	if err := s.createDatabases(ctx, o, ddl); err != nil {
-		return nil, errors.Join(err, s.Close())
+	s := new(Server)
+	if err := s.open(o); err != nil {
+		return nil, errors.Join(err, starting.close())
 	}
-	if err := s.listen(o); err != nil {
-		return nil, errors.Join(err, s.Close())
+	if err := s.createDatabases(ctx, o, ddl); err != nil {
+		return nil, errors.Join(err, starting.close(), s.Close())
+	}
+	if err := s.listen(o, starting); err != nil {
+		return nil, errors.Join(err, starting.close(), s.Close())
 	}
 	return s, nil
 }
@@ -172,12 +177,13 @@ func (s *Server) createInstance(databaseName string) error {
 	return err
 }
 
-func (s *Server) listen(o Options) error {
+// listen serves the API, over HTTP in the place of what has answered while the data was opened.
+func (s *Server) listen(o Options, starting *starting) error {
 	grpcListener, err := net.Listen("tcp", orFreePort(o.GRPC))
 	if err != nil {
 		return err
 	}
-	httpListener, err := net.Listen("tcp", orFreePort(o.HTTP))
+	httpListener, err := starting.handOver()
 	if err != nil {
 		return errors.Join(err, grpcListener.Close())
 	}
@@ -187,7 +193,7 @@ func (s *Server) listen(o Options) error {
 		Descriptors: descriptors(), Origins: o.Origins, Hosts: o.Hosts, Collectors: []prometheus.Collector{engineMetrics(s.store)},
 	})
 	if err != nil {
-		return errors.Join(err, grpcListener.Close(), httpListener.Close())
+		return errors.Join(err, grpcListener.Close())
 	}
 	s.Metrics = s.front.Metrics()
 	return nil

@@ -1,0 +1,45 @@
+package crowfoot
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"testing"
+)
+
+// TestStarting: before the data is open the server lives and is not ready. Then another server has the listener, and no connection is lost.
+func TestStarting(t *testing.T) {
+	s, err := serveStarting("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "http://" + s.listener.Addr().String()
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusServiceUnavailable, "/v1/projects/p/instances": http.StatusServiceUnavailable} {
+		reply, err := http.Get(address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(reply.Body)
+		reply.Body.Close()
+		if reply.StatusCode != want || string(text) != "starting\n" {
+			t.Errorf("%s: %d %s", path, reply.StatusCode, text)
+		}
+	}
+	l, err := s.handOver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	early, err := net.Dial("tcp", l.Addr().String()) // before the next server serves
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer early.Close()
+	next := &http.Server{Handler: http.NotFoundHandler()}
+	go next.Serve(l)
+	defer next.Close()
+	reply, err := http.Get(address + "/readyz")
+	if err != nil || reply.StatusCode != http.StatusNotFound {
+		t.Errorf("of the next server: %v, %v", reply, err)
+	}
+	reply.Body.Close()
+}
