@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
@@ -18,19 +19,46 @@ import (
 
 // observing are the paths of the HTTP listener that are about the server itself:
 //
-//	/healthz                                 whether it runs
+//	/healthz                                 whether it runs and can read its data (200, or 503 and why not)
+//	/readyz                                  whether it takes requests: that, and it is not stopping
 //	/metrics                                 Prometheus: use of the API by method, sessions, locks, aborts, background work, storage, the process
 //	/debug/transactions?database=D&tag=T     timelines of the newest transactions with a tag, as JSON; durations in nanoseconds
 //	/debug/pprof/profile?seconds=N           where CPU time goes, for go tool pprof; heap and goroutine beside it
 func (s *Server) observing() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
-		"/healthz":            func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("ok\n")) },
+		"/healthz":            s.live,
+		"/readyz":             s.ready,
 		"/metrics":            promhttp.HandlerFor(s.gatherer, promhttp.HandlerOpts{}).ServeHTTP,
 		"/debug/transactions": s.timelines,
 
 		"/debug/pprof/profile":   pprof.Profile,
 		"/debug/pprof/heap":      pprof.Handler("heap").ServeHTTP,
 		"/debug/pprof/goroutine": pprof.Handler("goroutine").ServeHTTP,
+	}
+}
+
+// live answers /healthz. A server that only refuses writes for a while is alive, and says why it does.
+func (s *Server) live(w http.ResponseWriter, _ *http.Request) {
+	h := s.registry.Health()
+	switch {
+	case h.Reads != nil:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintf(w, "failed: %v\n", h.Reads)
+	case h.Writes != nil:
+		fmt.Fprintf(w, "ok, but writes are refused: %v\n", h.Writes)
+	default:
+		fmt.Fprintln(w, "ok")
+	}
+}
+
+// ready answers /readyz.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-s.stopping:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintln(w, "stopping")
+	default:
+		s.live(w, r)
 	}
 }
 

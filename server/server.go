@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -59,14 +58,14 @@ type Server struct {
 	http    *rest.Server
 	counts  map[string]*listener.Connections // by the name of the listener
 	closing context.CancelFunc
-	tasks   sync.WaitGroup
+	// stopping is closed when the server is told to stop.
+	stopping <-chan struct{}
+	tasks    sync.WaitGroup
 }
 
 const (
 	// sweepInterval is how often the server looks for sessions and transactions that their clients have abandoned.
 	sweepInterval = time.Minute
-	// closeGrace is how long requests may go on after Close is called.
-	closeGrace = 2 * time.Second
 )
 
 // Serve begins to serve and returns at once. It fails if it cannot read what an earlier process has left: sessions, and operations to do.
@@ -102,6 +101,8 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 	origins := func(l net.Listener) *listener.Origins { return listener.NewOrigins(l.Addr(), cfg.Origins, cfg.Hosts) }
 	s.grpc = grpc.NewServer(s.dispatcher, s.counts["grpc"], origins(grpcListener), cfg.Log)
 	s.http = rest.NewServer(rest.NewGateway(s.dispatcher, s.observing(), cfg.Log), s.counts["http"], origins(httpListener), cfg.Log)
+	s.stopping = ctx.Done()
+	s.grpc.RegisterHealth(func() bool { return registry.Health().Reads == nil }, s.stopping)
 	s.tasks.Go(func() { s.report("grpc", s.grpc.Serve(grpcListener)) })
 	s.tasks.Go(func() { s.report("http", s.http.Serve(httpListener)) })
 	s.tasks.Go(func() { s.sweep(ctx) })
@@ -118,22 +119,6 @@ func connectionCounts(cfg Config) map[string]*listener.Connections {
 		grpc, http = listener.Share(cfg.Descriptors)
 	}
 	return map[string]*listener.Connections{"grpc": listener.NewConnections(grpc), "http": listener.NewConnections(http)}
-}
-
-// Close stops serving. Requests may finish within closeGrace; then they are cut off.
-func (s *Server) Close() error {
-	s.closing()
-	s.grpc.Close(closeGrace)
-	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
-	defer cancel()
-	err := s.http.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = s.http.Close()
-	}
-	s.admin.Wait()
-	s.tasks.Wait()
-	s.data.sessions.sweep(s.cfg.Clock()) // which stores when sessions were last used
-	return err
 }
 
 func (s *Server) report(which string, err error) {

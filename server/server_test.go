@@ -50,6 +50,8 @@ type harness struct {
 	fs        *vfs.MemFS
 	cfg       Config
 	stop      func()
+	// closeStore closes what is below the server.
+	closeStore func()
 }
 
 // A local is the transport of a request that comes over no connection. The messages of a streamed reply go to send. It is used again, as
@@ -167,8 +169,9 @@ func (h *harness) start() {
 		h.conn.Close()
 		h.server.Close()
 		registry.Close()
-		store.Close()
+		h.closeStore()
 	}
+	h.closeStore = sync.OnceFunc(func() { store.Close() })
 }
 
 // restart stops the server as SIGTERM does, and starts another one on its files.

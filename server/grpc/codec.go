@@ -29,10 +29,13 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.messages.Marshal(v)
 }
 
-// Unmarshal decodes the request of a transport's call. A request that is too large or malformed, or for which there is no memory, is
-// not an error of the codec; it becomes the transport's refusal.
+// Unmarshal decodes the request of a transport's call, and messages of gRPC's own services. A request that is too large or malformed, or for
+// which there is no memory, is not an error of the codec; it becomes the transport's refusal.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	t := v.(*transport)
+	t, ok := v.(*transport)
+	if !ok {
+		return c.messages.Unmarshal(data, v)
+	}
 	t.call.Received(data.Len())
 	t.refusal = t.decode(data)
 	return nil

@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -85,7 +87,7 @@ func (g *Gateway) serveUnary(t *transport, refusal error) {
 	data, err := []byte(nil), refusal
 	if err == nil {
 		var reply any
-		if reply, err = t.call.Run(t.request.Context()); err == nil {
+		if reply, err = t.run(); err == nil {
 			data, err = t.encode(reply)
 		}
 	}
@@ -97,9 +99,20 @@ func (g *Gateway) serveUnary(t *transport, refusal error) {
 	g.write(t.reply, HTTPStatus(err), data)
 }
 
+// run runs the call. If it fails because its context has ended, the cause may be an error for the user: the server is stopping.
+func (t *transport) run() (any, error) {
+	ctx := t.request.Context()
+	reply, err := t.call.Run(ctx)
+	var cause *usererror.Error
+	if err != nil && errors.As(context.Cause(ctx), &cause) {
+		return nil, cause
+	}
+	return reply, err
+}
+
 // serveStream runs a streaming call and answers with an array.
 func (g *Gateway) serveStream(t *transport) {
-	_, err := t.call.Run(t.request.Context())
+	_, err := t.run()
 	closing := t.closing(err)
 	t.call.Cost.Wire.Sent = t.sent + int64(len(closing))
 	t.call.End(err)

@@ -18,18 +18,21 @@ import (
 // A Server serves a gateway.
 type Server struct {
 	*http.Server
-	count *listener.Connections
+	count    *listener.Connections
+	requests requests
 }
 
 // NewServer makes a server that Serve starts. It counts its connections in count, and refuses requests whose host or origin is refused.
 func NewServer(g *Gateway, count *listener.Connections, origins *listener.Origins, log *slog.Logger) *Server {
-	return &Server{count: count, Server: &http.Server{
+	s := &Server{count: count, Server: &http.Server{
 		Handler:           admit(g, origins),
 		ReadHeaderTimeout: listener.HandshakeTime,
 		IdleTimeout:       listener.IdleTime,
 		MaxHeaderBytes:    listener.MaxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // about single connections
 	}}
+	s.requests.track(s.Server)
+	return s
 }
 
 // Serve serves connections until the server is closed. Its error says why it ended earlier.

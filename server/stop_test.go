@@ -1,0 +1,150 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	reflection "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	reflectionalpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+	"google.golang.org/grpc/status"
+)
+
+// TestClose: a server that stops tells clients so: those that wait for locks, over both transports, those that do not read, and those
+// that watch its health. It does not wait for them longer than they deserve.
+func TestClose(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	_, err := h.sql(ses, begins(readWrite()), 1, "INSERT INTO Singers (SingerId) VALUES (1)")
+	h.ok(err)
+
+	health := grpc_health_v1.NewHealthClient(h.conn)
+	watch, err := health.Watch(h.ctx, &grpc_health_v1.HealthCheckRequest{Service: "google.spanner.v1.Spanner"})
+	h.ok(err)
+	if m, err := watch.Recv(); err != nil || m.Status != grpc_health_v1.HealthCheckResponse_SERVING {
+		t.Errorf("before: %v, %v", m, err)
+	}
+	unread, err := h.data.ExecuteStreamingSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses,
+		Sql: "SELECT REPEAT('x', 100000) FROM UNNEST(GENERATE_ARRAY(1, 1000)), UNNEST(GENERATE_ARRAY(1, 1000))"})
+	h.ok(err)
+	if _, err := unread.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		_, err := h.data.Commit(h.ctx, singleUse(ses, insertSingers(list("1", "gRPC"))))
+		if status.Code(err) != codes.Unavailable {
+			t.Errorf("over gRPC: %v", err)
+		}
+	})
+	waiting.Go(func() {
+		code, reply := h.http("POST", "/v1/"+ses+":commit", `{"singleUseTransaction": {"readWrite": {}},
+			"mutations": [{"insertOrUpdate": {"table": "Singers", "columns": ["SingerId"], "values": [["1"]]}}]}`)
+		failure, _ := reply["error"].(map[string]any)
+		if code != http.StatusServiceUnavailable || failure["status"] != "UNAVAILABLE" {
+			t.Errorf("over REST: %d %v", code, reply)
+		}
+	})
+	db := h.database()
+	eventually(func() bool { return db.Transactions().Metrics().Waiting == 2 })
+	h.ok(h.server.Close())
+	h.stop = func() { h.conn.Close(); h.server.registry.Close(); h.closeStore() }
+	waiting.Wait()
+	if m, err := watch.Recv(); err != nil || m.Status != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("after: %v, %v", m, err)
+	}
+	if _, err := watch.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("the watch ends with %v", err)
+	}
+	for err = nil; err == nil; {
+		_, err = unread.Recv()
+	}
+	if status.Code(err) != codes.Unavailable {
+		t.Errorf("the stream ends with %v", err)
+	}
+	if code, text := h.probe("/readyz"); code != http.StatusServiceUnavailable || text != "stopping\n" {
+		t.Errorf("/readyz: %d %s", code, text)
+	}
+	if code, text := h.probe("/healthz"); code != http.StatusOK || text != "ok\n" {
+		t.Errorf("/healthz: %d %s", code, text)
+	}
+}
+
+// probe asks the HTTP server's handler, also when it no longer listens.
+func (h *harness) probe(path string) (int, string) {
+	reply := httptest.NewRecorder()
+	h.server.http.Handler.ServeHTTP(reply, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://localhost"+path, nil))
+	return reply.Code, reply.Body.String()
+}
+
+// TestHealth: the services that are gRPC's own say which services there are and that they serve, until the store can no longer be read.
+func TestHealth(t *testing.T) {
+	h := newHarness(t)
+	health := grpc_health_v1.NewHealthClient(h.conn)
+	all, err := health.List(h.ctx, &grpc_health_v1.HealthListRequest{})
+	h.ok(err)
+	for _, name := range []string{
+		"", "google.spanner.v1.Spanner", "google.spanner.admin.database.v1.DatabaseAdmin", "google.spanner.admin.instance.v1.InstanceAdmin", "google.longrunning.Operations",
+	} {
+		one, err := health.Check(h.ctx, &grpc_health_v1.HealthCheckRequest{Service: name})
+		if err != nil || one.Status != grpc_health_v1.HealthCheckResponse_SERVING || all.Statuses[name].GetStatus() != one.Status {
+			t.Errorf("%q: %v, %v; listed %v", name, one, err, all.Statuses[name])
+		}
+	}
+	_, err = health.Check(h.ctx, &grpc_health_v1.HealthCheckRequest{Service: "none"})
+	h.fails(err, codes.NotFound)
+	unknown, err := health.Watch(h.ctx, &grpc_health_v1.HealthCheckRequest{Service: "none"})
+	h.ok(err)
+	if m, err := unknown.Recv(); err != nil || m.Status != grpc_health_v1.HealthCheckResponse_SERVICE_UNKNOWN {
+		t.Errorf("a watch of no service: %v, %v", m, err)
+	}
+	if code, text := h.probe("/readyz"); code != http.StatusOK || text != "ok\n" {
+		t.Errorf("/readyz: %d %s", code, text)
+	}
+
+	h.ok(h.server.registry.Close())
+	h.closeStore()
+	one, err := health.Check(h.ctx, &grpc_health_v1.HealthCheckRequest{})
+	if err != nil || one.Status != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("without a store: %v, %v", one, err)
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if code, text := h.probe(path); code != http.StatusServiceUnavailable || !strings.Contains(text, "failed: ") {
+			t.Errorf("%s without a store: %d %s", path, code, text)
+		}
+	}
+}
+
+// TestReflection: clients such as grpcurl learn services and messages from the server, in both versions of the protocol.
+func TestReflection(t *testing.T) {
+	h := newHarness(t)
+	stream, err := reflection.NewServerReflectionClient(h.conn).ServerReflectionInfo(h.ctx)
+	h.ok(err)
+	h.ok(stream.Send(&reflection.ServerReflectionRequest{MessageRequest: &reflection.ServerReflectionRequest_ListServices{}}))
+	reply, err := stream.Recv()
+	h.ok(err)
+	var names []string
+	for _, s := range reply.GetListServicesResponse().GetService() {
+		names = append(names, s.Name)
+	}
+	want := "google.longrunning.Operations google.spanner.admin.database.v1.DatabaseAdmin google.spanner.admin.instance.v1.InstanceAdmin google.spanner.v1.Spanner " +
+		"grpc.health.v1.Health grpc.reflection.v1.ServerReflection grpc.reflection.v1alpha.ServerReflection"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("services: %s", got)
+	}
+	alpha, err := reflectionalpha.NewServerReflectionClient(h.conn).ServerReflectionInfo(h.ctx)
+	h.ok(err)
+	h.ok(alpha.Send(&reflectionalpha.ServerReflectionRequest{
+		MessageRequest: &reflectionalpha.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "google.spanner.v1.Spanner.Commit"},
+	}))
+	file, err := alpha.Recv()
+	if err != nil || len(file.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
+		t.Errorf("the file of Commit: %v, %v", file, err)
+	}
+}

@@ -1,0 +1,8 @@
+package usererror
+
+import "google.golang.org/grpc/codes"
+
+// ServerStopping: the server is told to end. Clients send the request again, to the next process.
+func ServerStopping() *Error {
+	return newError(codes.Unavailable, "The server is stopping.")
+}
