@@ -152,7 +152,7 @@ func (m *Mutations) Dependencies(op table.Op) *schema.Dependencies {
 func (d *Database) Mutations(c *schema.Catalog, m *table.Mutation) *Mutations {
 	v, err := d.versionOf(c)
 	if err != nil {
-		return mutationsLike(m)
+		return mutationsLike(c, m)
 	}
 	var room [256]byte
 	key := append(room[:0], byte(mutationOp(m.Op)))
@@ -164,16 +164,16 @@ func (d *Database) Mutations(c *schema.Catalog, m *table.Mutation) *Mutations {
 	if a, ok := v.mutations.find(key); ok {
 		return a
 	}
-	a := mutationsLike(m)
+	a := mutationsLike(c, m)
 	v.mutations.put(string(key), a)
 	return a
 }
 
-func mutationsLike(m *table.Mutation) *Mutations {
+func mutationsLike(c *schema.Catalog, m *table.Mutation) *Mutations {
 	return &Mutations{
 		Access:  writeAccess(mutationOp(m.Op), m.Table, m.Columns),
-		inserts: writing(m.Table, false),
-		others:  writing(m.Table, true),
+		inserts: writing(c, m.Table, false),
+		others:  writing(c, m.Table, true),
 	}
 }
 

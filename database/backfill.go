@@ -12,9 +12,9 @@ import (
 // fillJobs begins the names of the jobs that fill columns and indexes. The rest of a name is made of IDs, which are given out once.
 const fillJobs = "fill/"
 
-// backfill gives the rows that existed when a change was published their columns and index entries.
-func (d *Database) backfill(ctx context.Context, what *schema.Change, progress *rowsProgress) error {
-	tables := new(table.Descriptors) // of the change's catalog, for all chunks
+// backfill gives the rows that existed when a change was published their columns and index entries, as next has them.
+func (d *Database) backfill(ctx context.Context, next *schema.Catalog, what *schema.Change, progress *rowsProgress) error {
+	tables := table.NewDescriptors(next) // for all chunks
 	for _, c := range what.Columns {
 		name := fmt.Sprintf("%stable %d/column %d", fillJobs, c.Table.ID, c.Column.ID)
 		err := d.fill(ctx, name, c.Table, progress, func(ctx context.Context, w table.Writer, chunk table.Chunk) error {

@@ -2,9 +2,9 @@ package database
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +14,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
-	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -102,7 +101,7 @@ func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catal
 	}
 	d := r.attach(databaseRecord{Name: name, Space: space, Created: created.Time()})
 	first := newVersion(d, c, 0)
-	if err := d.storeVersion(first, nil); err != nil {
+	if err := d.storeVersion(first, nil, nil); err != nil {
 		return nil, err
 	}
 	d.versions.Store(&[]*version{first})
@@ -116,27 +115,9 @@ func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catal
 // openDatabase opens a stored database.
 func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 	d := r.attach(rec)
-	var list []*version
-	err := meta.Each(r.store, meta.OfSpace(meta.Schema, rec.Space), func(_ string, data []byte) error {
-		var s schemaRecord
-		if err := json.Unmarshal(data, &s); err != nil {
-			return fmt.Errorf("read schema version: %w", err)
-		}
-		c, err := schema.Unmarshal(s.Catalog, compiler{r.cfg.Clock})
-		if err != nil {
-			return fmt.Errorf("read catalog: %w", err)
-		}
-		v := newVersion(d, c, s.At)
-		v.garbage = s.Garbage
-		v.tentative.Store(s.Tentative)
-		list = append(list, v)
-		return nil
-	})
+	list, err := d.loadVersions()
 	if err != nil {
 		return nil, err
-	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("database %s has no schema", rec.Name)
 	}
 	d.versions.Store(&list)
 	if err := d.openSplits(); err != nil {
@@ -165,7 +146,7 @@ func (r *Registry) attach(rec databaseRecord) *Database {
 func (d *Database) openSplits() (err error) {
 	d.splits, err = split.Open(split.Config{
 		Database: d.name, Space: d.space, Store: d.registry.store, Rows: d.rows, Clock: d.registry.cfg.Clock,
-		Catalog: d.Catalog, Layouts: func() map[schema.TableID]*table.Layout { return d.newest().objects() },
+		Catalog: d.Catalog,
 	})
 	return err
 }
@@ -227,12 +208,14 @@ func (d *Database) Catalog() *schema.Catalog { return d.newest().catalog }
 // fails if that version has been collected since the timestamp was chosen.
 func (d *Database) CatalogAt(at mvcc.Timestamp) (*schema.Catalog, error) {
 	list := *d.versions.Load()
-	for i := len(list) - 1; i >= 0; i-- {
-		if list[i].at <= at {
-			return list[i].catalog, nil
-		}
+	if newest := list[len(list)-1]; newest.at <= at {
+		return newest.catalog, nil
 	}
-	return nil, usererror.StalenessExceeded(at.Time(), list[0].at.Time())
+	after := sort.Search(len(list), func(i int) bool { return list[i].at > at })
+	if after == 0 {
+		return nil, usererror.StalenessExceeded(at.Time(), list[0].at.Time())
+	}
+	return list[after-1].catalog, nil
 }
 
 // DDL prints the newest schema that is complete, as the statements that make it.

@@ -95,7 +95,7 @@ func (b *bed) insert(tableName string, rows ...[2]int64) error {
 		return err
 	}
 	_, err := tx.Commit(context.Background(), func(w table.Writer) error {
-		_, err := table.Apply(context.Background(), w, new(table.Descriptors), []table.Mutation{m}, time.Now())
+		_, err := table.Apply(context.Background(), w, table.NewDescriptors(b.db.Catalog()), []table.Mutation{m}, time.Now())
 		return err
 	}, txn.CommitOptions{})
 	return err

@@ -121,7 +121,7 @@ func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, err
 	if what.Nothing {
 		return d.passOver(s)
 	}
-	garbage := droppedSpans(what)
+	garbage := spacesOf(what.DroppedTables, what.DroppedIndexes)
 	if !what.OfRows() {
 		return d.publish(ctx, publication{catalog: next, garbage: garbage, statement: &s})
 	}
@@ -176,7 +176,7 @@ func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, wh
 	percent := func(p int) { s.report(Progress{Percent: p}) }
 	progress := &rowsProgress{db: d, percent: percent, jobs: len(what.Columns) + len(what.Indexes) + len(what.Validations)}
 	if what.Fills() {
-		if err := d.backfill(ctx, what, progress); err != nil {
+		if err := d.backfill(ctx, next, what, progress); err != nil {
 			return 0, err
 		}
 		if at, err = d.publish(ctx, publication{catalog: next, tentative: true}); err != nil {
@@ -197,7 +197,7 @@ func (d *Database) settle(garbage []table.Span, s *statement) error {
 	v := d.newest()
 	v.garbage = garbage
 	v.tentative.Store(false)
-	return d.storeVersion(v, s)
+	return d.storeVersion(v, v.catalog, s)
 }
 
 // undo publishes the old catalog again, after a change that failed or was cancelled.
@@ -211,50 +211,11 @@ func (d *Database) undo(ctx context.Context, old *schema.Catalog, cause error) e
 	return cause
 }
 
-// takeBack publishes an older catalog again. The entries of indexes that only the newest one has are garbage.
+// takeBack publishes an older catalog again. What tables and indexes hold that only the newest one has is garbage.
 func (d *Database) takeBack(ctx context.Context, old *schema.Catalog) error {
-	kept := map[schema.TableID]bool{}
-	for _, t := range old.Tables {
-		for _, x := range t.Indexes {
-			kept[x.ID] = true
-		}
-	}
-	var garbage []table.Span
-	for _, t := range d.Catalog().Tables {
-		for _, x := range t.Indexes {
-			if span, alone := table.IndexLayout(x).Space(); alone && !kept[x.ID] {
-				garbage = append(garbage, span)
-			}
-		}
-	}
-	again, err := d.copyOf(old)
-	if err != nil {
-		return err
-	}
-	_, err = d.publish(ctx, publication{catalog: again, garbage: garbage})
+	tables, indexes := d.Catalog().Without(old)
+	_, err := d.publish(ctx, publication{catalog: old.After(d.Catalog()), garbage: spacesOf(tables, indexes)})
 	return err
-}
-
-// copyOf is a catalog like c. IDs that were given out meanwhile are not given out again.
-func (d *Database) copyOf(c *schema.Catalog) (*schema.Catalog, error) {
-	data, err := c.Marshal()
-	if err != nil {
-		return nil, err
-	}
-	again, err := schema.Unmarshal(data, compiler{d.registry.cfg.Clock})
-	if err != nil {
-		return nil, err
-	}
-	newest := d.Catalog()
-	again.NextID = max(again.NextID, newest.NextID)
-	next := map[schema.TableID]schema.ColumnID{}
-	for _, t := range newest.Tables {
-		next[t.ID] = t.NextColumn
-	}
-	for _, t := range again.Tables {
-		t.NextColumn = max(t.NextColumn, next[t.ID])
-	}
-	return again, nil
 }
 
 // publication is a catalog that is to become the newest.
@@ -273,10 +234,10 @@ func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, 
 		v := newVersion(d, catalog, ts)
 		v.garbage = p.garbage
 		v.tentative.Store(p.tentative)
-		if err := d.storeVersion(v, p.statement); err != nil {
+		if err := d.storeVersion(v, d.Catalog(), p.statement); err != nil {
 			return err
 		}
-		list := append(append([]*version(nil), *d.versions.Load()...), v)
+		list := append(*d.versions.Load(), v) // what others hold ends before it
 		d.versions.Store(&list)
 		at = ts
 		return nil
@@ -288,15 +249,15 @@ func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, 
 	return at, nil
 }
 
-// droppedSpans are the keys of tables and indexes that a change drops.
-func droppedSpans(what *schema.Change) []table.Span {
+// spacesOf are the keys of tables and indexes that are not interleaved.
+func spacesOf(tables []*schema.Table, indexes []*schema.Index) []table.Span {
 	var list []table.Span
-	for _, t := range what.DroppedTables {
+	for _, t := range tables {
 		if span, alone := table.TableLayout(t).Space(); alone {
 			list = append(list, span)
 		}
 	}
-	for _, x := range what.DroppedIndexes {
+	for _, x := range indexes {
 		if span, alone := table.IndexLayout(x).Space(); alone {
 			list = append(list, span)
 		}

@@ -77,8 +77,8 @@ func TestHalfMadeChangeIsTakenBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := strings.Join(b.db.DDL(), "\n")
-			_, what := b.begin(statement)
-			if err := b.db.backfill(context.Background(), what, nil); err != nil {
+			next, what := b.begin(statement)
+			if err := b.db.backfill(context.Background(), next, what, nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := b.insert("T", [2]int64{10, 3}); err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // dependenciesOf are what a plan counts on of the schema version that it was made for.
-func dependenciesOf(p *plan.Plan) *schema.Dependencies {
+func dependenciesOf(c *schema.Catalog, p *plan.Plan) *schema.Dependencies {
 	d := new(schema.Dependencies)
 	plan.Walk(p.Root, func(n plan.Node) {
 		switch n := n.(type) {
@@ -16,7 +16,7 @@ func dependenciesOf(p *plan.Plan) *schema.Dependencies {
 				d.Read(n.Table, n.Index, n.Columns)
 			}
 		case *plan.DML:
-			d.Write(n.Table, !onlyInserts(n))
+			d.Write(c, n.Table, !onlyInserts(n))
 		}
 	})
 	return d
@@ -31,8 +31,8 @@ func onlyInserts(n *plan.DML) bool {
 }
 
 // writing is what writing rows of a table counts on.
-func writing(t *schema.Table, removes bool) *schema.Dependencies {
+func writing(c *schema.Catalog, t *schema.Table, removes bool) *schema.Dependencies {
 	d := new(schema.Dependencies)
-	d.Write(t, removes)
+	d.Write(c, t, removes)
 	return d
 }

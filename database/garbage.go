@@ -84,29 +84,41 @@ func (d *Database) outlived(horizon mvcc.Timestamp) *outlived {
 	return past
 }
 
-// interleavedOnlyIn are the interleaved tables and indexes that some versions have and others do not.
+// interleavedOnlyIn are the interleaved tables and indexes that some versions have and those that follow them do not.
 func interleavedOnlyIn(versions, others []*version) (list []*table.Layout) {
-	seen := map[schema.TableID]bool{}
-	for _, v := range others {
-		for _, t := range v.catalog.Tables {
-			seen[t.ID] = true
-			for _, x := range t.Indexes {
-				seen[x.ID] = true
+	// What a failed schema change has dropped is there again after it, so a later version may have it even if an earlier one does not.
+	again := map[schema.TableID]bool{}
+	for i := range others[1:] {
+		for _, l := range droppedBetween(others[i], others[i+1]) {
+			again[l.ID()] = true
+		}
+	}
+	newest := others[len(others)-1].catalog
+	for i := range versions {
+		next := others[0]
+		if i+1 < len(versions) {
+			next = versions[i+1]
+		}
+		for _, l := range droppedBetween(versions[i], next) {
+			if !again[l.ID()] && table.LayoutOf(newest, l.ID()) == nil {
+				list, again[l.ID()] = append(list, l), true
 			}
 		}
 	}
-	for _, v := range versions {
-		for _, t := range v.catalog.Tables {
-			if t.Parent != nil && !seen[t.ID] {
-				list = append(list, table.TableLayout(t))
-			}
-			seen[t.ID] = true
-			for _, x := range t.Indexes {
-				if x.Parent != nil && !seen[x.ID] {
-					list = append(list, table.IndexLayout(x))
-				}
-				seen[x.ID] = true
-			}
+	return list
+}
+
+// droppedBetween are the interleaved tables and indexes of a version that the next one does not have.
+func droppedBetween(v, next *version) (list []*table.Layout) {
+	tables, indexes := v.catalog.Without(next.catalog)
+	for _, t := range tables {
+		if t.Parent != nil {
+			list = append(list, table.TableLayout(t))
+		}
+	}
+	for _, x := range indexes {
+		if x.Parent != nil {
+			list = append(list, table.IndexLayout(x))
 		}
 	}
 	return list
@@ -133,16 +145,19 @@ func (d *Database) forget(past *outlived) error {
 	defer b.Close()
 	b.KV().UseReserve() // it makes room
 	for _, v := range past.versions {
-		if err := b.KV().Delete(d.versionKey(v)); err != nil {
+		if err := b.KV().Delete(versionKey(d.space, v.catalog.Version)); err != nil {
 			return err
 		}
+	}
+	rest := slices.Clone((*d.versions.Load())[len(past.versions):])
+	if err := d.forgetTables(b.KV(), rest[0].catalog.Version); err != nil {
+		return err
 	}
 	for _, g := range past.spans {
 		if err := b.Erase(g.Start, g.End); err != nil {
 			return err
 		}
 	}
-	rest := append([]*version(nil), (*d.versions.Load())[len(past.versions):]...)
 	d.versions.Store(&rest)
 	if err := b.Commit(); err != nil {
 		return fmt.Errorf("forget schema versions: %w", err)

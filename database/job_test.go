@@ -20,7 +20,7 @@ func (b *bed) insertBytes(name string, rows, size int) {
 	for k := range rows {
 		m := table.Mutation{Op: table.Insert, Table: t, Columns: t.Columns[:2], Rows: [][]value.Value{{value.OfInt64(int64(k)), value.OfBytes(make([]byte, size))}}}
 		err := b.db.jobs.Transact(context.Background(), func(w table.Writer) error {
-			_, err := table.Apply(context.Background(), w, new(table.Descriptors), []table.Mutation{m}, time.Now())
+			_, err := table.Apply(context.Background(), w, table.NewDescriptors(b.db.Catalog()), []table.Mutation{m}, time.Now())
 			return err
 		})
 		if err != nil {
@@ -77,10 +77,10 @@ func TestFillResumes(t *testing.T) {
 			cancel()
 		}
 	}}
-	if err := b.db.backfill(ctx, what, progress); err != context.Canceled {
+	if err := b.db.backfill(ctx, next, what, progress); err != context.Canceled {
 		t.Fatalf("interrupted: %v", err)
 	}
-	if err := b.db.backfill(context.Background(), what, progress); err != nil || chunks != 4 { // the last one is empty
+	if err := b.db.backfill(context.Background(), next, what, progress); err != nil || chunks != 4 { // the last one is empty
 		t.Errorf("%d chunks, %v", chunks, err)
 	}
 	if _, err := b.db.publish(context.Background(), publication{catalog: next}); err != nil {

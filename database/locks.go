@@ -68,7 +68,7 @@ func lockMode(m table.Lock) string {
 
 // locate finds which table or index a key, or the start of a range, is of, and prints it.
 func (d *Database) locate(key []byte, open bool) (name, text string) {
-	l, vals := table.Locate(d.newest().objects(), key)
+	l, vals := table.Locate(d.Catalog(), key)
 	if l == nil {
 		return "", ""
 	}

@@ -236,6 +236,9 @@ func (r *Registry) drop(d *Database) error {
 	if err := b.DeleteRange(meta.Range(meta.OfSpace(meta.Schema, d.space))); err != nil {
 		return err
 	}
+	if err := b.DeleteRange(meta.Range(meta.OfSpace(meta.Table, d.space))); err != nil {
+		return err
+	}
 	if err := b.DeleteRange(meta.Range(meta.OfSpace(meta.SplitPoint, d.space))); err != nil {
 		return err
 	}

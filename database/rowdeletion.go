@@ -77,7 +77,7 @@ func (d *Database) deletionPolicies() []stats.DeletionPolicy {
 	work.mu.Lock()
 	defer work.mu.Unlock()
 	var list []stats.DeletionPolicy
-	for _, t := range d.Catalog().Tables {
+	for t := range d.Catalog().Tables() {
 		policy := t.RowDeletionPolicy
 		if policy == nil {
 			continue
@@ -115,7 +115,7 @@ func (d *Database) passPolicies(ctx context.Context) {
 	var first error
 	now := d.registry.cfg.Clock()
 	c := d.Catalog()
-	for _, t := range slices.Backward(c.Tables) {
+	for t := range c.TablesBackward() {
 		if t.RowDeletionPolicy == nil || ctx.Err() != nil {
 			continue
 		}
@@ -135,7 +135,8 @@ func (w *rowDeletion) forget(c *schema.Catalog) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	maps.DeleteFunc(w.passes, func(id schema.TableID, _ pass) bool {
-		return !slices.ContainsFunc(c.Tables, func(t *schema.Table) bool { return t.ID == id && t.RowDeletionPolicy != nil })
+		t := c.TableByID(id)
+		return t == nil || t.RowDeletionPolicy == nil
 	})
 }
 

@@ -233,7 +233,7 @@ func (a *aged) fill(name string, rows int, row func(i int) []value.Value) {
 			m.Rows = append(m.Rows, row(j))
 		}
 		err := a.db.jobs.Transact(context.Background(), func(w table.Writer) error {
-			_, err := table.Apply(context.Background(), w, new(table.Descriptors), []table.Mutation{m}, a.clock())
+			_, err := table.Apply(context.Background(), w, table.NewDescriptors(a.db.Catalog()), []table.Mutation{m}, a.clock())
 			return err
 		})
 		if err != nil {
@@ -344,7 +344,7 @@ func (a *aged) refresh(t *schema.Table, k int64, stamp value.Value) (ok bool, er
 	}
 	m := table.Mutation{Op: table.Update, Table: t, Columns: []*schema.Column{t.Columns[0], t.Columns[2]}, Rows: [][]value.Value{{value.OfInt64(k), stamp}}}
 	_, err = tx.Commit(ctx, func(w table.Writer) error {
-		_, err := table.Apply(ctx, w, new(table.Descriptors), []table.Mutation{m}, a.clock())
+		_, err := table.Apply(ctx, w, table.NewDescriptors(a.db.Catalog()), []table.Mutation{m}, a.clock())
 		return err
 	}, txn.CommitOptions{})
 	return true, err

@@ -66,7 +66,7 @@ func (d *Database) tableSizes() ([]stats.TableSize, error) {
 		list = append(list, stats.TableSize{Table: name, Bytes: size})
 		return err
 	}
-	for _, t := range d.Catalog().Tables {
+	for t := range d.Catalog().Tables() {
 		if err := add(t.FullName(), table.TableLayout(t)); err != nil {
 			return nil, err
 		}

@@ -129,11 +129,11 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 	if err != nil {
 		return nil, err
 	}
-	program, err := exec.Compile(p, &v.tables)
+	program, err := exec.Compile(p, v.tables)
 	if err != nil {
 		return nil, err
 	}
-	s := &Prepared{Plan: p, program: program, Procedure: called, Accesses: accessesOf(p), Dependencies: dependenciesOf(p), Brief: isBrief(p), Point: isPoint(p)}
+	s := &Prepared{Plan: p, program: program, Procedure: called, Accesses: accessesOf(p), Dependencies: dependenciesOf(v.catalog, p), Brief: isBrief(p), Point: isPoint(p)}
 	for name, t := range inferred {
 		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
 	}

@@ -12,7 +12,9 @@ import (
 var upgrades = []struct {
 	to  kv.Format
 	run func(kv.Store) error
-}{}
+}{
+	{2, splitCatalogs},
+}
 
 // upgrade takes a store to the last format.
 func upgrade(store kv.Store, log *slog.Logger) error {

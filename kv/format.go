@@ -5,7 +5,8 @@ package kv
 // engine's part. A new format is needed if an older release could not read, or would misread, what this one writes.
 //
 //	1  the first
-//	2  sessions, outcomes of commits and running operations are stored, which format 1 has none of
+//	2  sessions, outcomes of commits and running operations are stored, which format 1 has none of; a schema version is stored as what it
+//	   changes, in format 1 as a whole catalog
 type Format int
 
 const (

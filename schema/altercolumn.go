@@ -50,7 +50,7 @@ func (d *draft) setColumnOptions(t *Table, c *Column, o *ast.Options) error {
 	if !c.AllowCommitTimestamp || old.AllowCommitTimestamp {
 		return nil
 	}
-	if fks := foreignKeysWith(t, c); fks != "" {
+	if fks := d.foreignKeysWith(t, c); fks != "" {
 		return usererror.ChangeForeignKeyColumn("allow_commit_timestamp option", c.Name, t.FullName(), fks)
 	}
 	d.validate(ValidateCommitTimestamp, t, c, &old)
@@ -80,7 +80,7 @@ func (d *draft) redefineColumn(t *Table, c *Column, s *ast.AlterColumnType) erro
 	if err := d.redefineGenerated(t, c, &old, s.GeneratedExpr); err != nil {
 		return err
 	}
-	if err := checkRedefinition(t, c, &old); err != nil {
+	if err := d.checkRedefinition(t, c, &old); err != nil {
 		return err
 	}
 	d.validateRedefinition(t, c, &old)
@@ -133,7 +133,7 @@ func readBy(t *Table, c *Column) bool {
 }
 
 // checkRedefinition says whether the column may change from old to c.
-func checkRedefinition(t *Table, c, old *Column) error {
+func (d *draft) checkRedefinition(t *Table, c, old *Column) error {
 	where := t.FullName() + "." + c.Name
 	if t.expiresBy(c) && !isTimestamp(c) {
 		return usererror.RowDeletionPolicyColumn(c.Name, t.FullName())
@@ -148,20 +148,20 @@ func checkRedefinition(t *Table, c, old *Column) error {
 			return usererror.ChangeKeyColumn(where)
 		}
 		if !sameLength {
-			if err := checkInherited(t, c, where); err != nil {
+			if err := d.checkInherited(t, c, where); err != nil {
 				return err
 			}
 		}
 	}
 	if c.NotNull != old.NotNull {
-		if err := checkNullability(t, c, where); err != nil {
+		if err := d.checkNullability(t, c, where); err != nil {
 			return err
 		}
 	}
 	if sameType {
 		return nil
 	}
-	return checkTypeReaders(t, c)
+	return d.checkTypeReaders(t, c)
 }
 
 // convertible says whether a column's values may stay as they are when its type changes: in rows and in keys of indexes
@@ -174,21 +174,21 @@ func convertible(from, to *value.Type) bool {
 }
 
 // checkInherited refuses to resize a key column that an interleaved table shares.
-func checkInherited(t *Table, c *Column, where string) error {
+func (d *draft) checkInherited(t *Table, c *Column, where string) error {
 	if t.Parent != nil && c.KeyOrdinal < len(t.Parent.Key) {
 		return usererror.ChangeParentKeyColumn(where)
 	}
-	if len(t.Children) > 0 {
+	if len(d.Children(t)) > 0 {
 		return usererror.ChangeInheritedKeyColumn(where)
 	}
 	return nil
 }
 
-func checkNullability(t *Table, c *Column, where string) error {
+func (d *draft) checkNullability(t *Table, c *Column, where string) error {
 	if c.NotNull && c.Type.Kind == value.Array {
 		return usererror.ChangeArrayNullability(where)
 	}
-	if fks := foreignKeysWith(t, c); fks != "" {
+	if fks := d.foreignKeysWith(t, c); fks != "" {
 		return usererror.ChangeForeignKeyColumn("nullability", c.Name, t.FullName(), fks)
 	}
 	for _, i := range t.Indexes {
@@ -200,8 +200,8 @@ func checkNullability(t *Table, c *Column, where string) error {
 }
 
 // checkTypeReaders refuses a new type for a column that something was computed from.
-func checkTypeReaders(t *Table, c *Column) error {
-	if fks := foreignKeysWith(t, c); fks != "" {
+func (d *draft) checkTypeReaders(t *Table, c *Column) error {
+	if fks := d.foreignKeysWith(t, c); fks != "" {
 		return usererror.ChangeForeignKeyColumn("type", c.Name, t.FullName(), fks)
 	}
 	for _, g := range t.Columns {

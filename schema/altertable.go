@@ -39,9 +39,9 @@ func (d *draft) alterTable(s *ast.AlterTable) error {
 	case *ast.AddSynonym, *ast.DropSynonym:
 		return usererror.DDLUnimplemented("SYNONYM")
 	case *ast.AddRowDeletionPolicy:
-		return t.addRowDeletionPolicy(a.RowDeletionPolicy)
+		return d.addRowDeletionPolicy(t, a.RowDeletionPolicy)
 	case *ast.ReplaceRowDeletionPolicy:
-		return t.replaceRowDeletionPolicy(a.RowDeletionPolicy)
+		return d.replaceRowDeletionPolicy(t, a.RowDeletionPolicy)
 	case *ast.DropRowDeletionPolicy:
 		return t.dropRowDeletionPolicy()
 	case *ast.AlterTableSetOptions:
@@ -81,7 +81,7 @@ func (d *draft) dropColumn(t *Table, a *ast.DropColumn) error {
 	if err != nil {
 		return err
 	}
-	if err := checkUnused(t, c); err != nil {
+	if err := d.checkUnused(t, c); err != nil {
 		return err
 	}
 	t.Columns = slices.Delete(t.Columns, c.Ordinal, c.Ordinal+1)
@@ -92,11 +92,11 @@ func (d *draft) dropColumn(t *Table, a *ast.DropColumn) error {
 }
 
 // checkUnused says whether nothing needs the column.
-func checkUnused(t *Table, c *Column) error {
+func (d *draft) checkUnused(t *Table, c *Column) error {
 	if c.KeyOrdinal >= 0 {
 		return usererror.DropKeyColumn(t.FullName(), c.Name)
 	}
-	if fks := foreignKeysWith(t, c); fks != "" {
+	if fks := d.foreignKeysWith(t, c); fks != "" {
 		return usererror.DropColumnInForeignKey(t.FullName(), c.Name, fks)
 	}
 	for _, i := range t.Indexes {
@@ -156,6 +156,7 @@ func (d *draft) addCheck(t *Table, name string, s *ast.Check) error {
 		return err
 	}
 	t.Checks = append(t.Checks, c)
+	d.name(t, c.Name, nameOfConstraint)
 	d.change.Validations = append(d.change.Validations, Validation{Kind: ValidateCheck, Table: t, Check: c})
 	return nil
 }
@@ -164,6 +165,7 @@ func (d *draft) dropConstraint(t *Table, name string) error {
 	for i, c := range t.Checks {
 		if sameName(c.Name, name) {
 			t.Checks = slices.Delete(t.Checks, i, i+1)
+			d.unname(t, c.Name)
 			return nil
 		}
 	}
@@ -181,12 +183,12 @@ func (d *draft) renameTable(t *Table, name string) error {
 	if err := checkName("Table", name); err != nil {
 		return err
 	}
-	delete(d.tables, key(t.Schema, t.Name))
+	d.unname(t, t.Name)
 	if err := d.checkFree(t.Schema, name); err != nil {
 		return err
 	}
-	t.Name = name
-	d.enter(t)
+	t.Name, d.renamed = name, true
+	d.name(t, name, nameOfTable)
 	return d.recompile(t)
 }
 

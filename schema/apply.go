@@ -21,7 +21,7 @@ func (c *Catalog) Apply(stmt string, compiler Compiler) (*Catalog, *Change, erro
 		return c, d.change, nil
 	}
 	d.Version++
-	if err := d.checkSize(len(stmt)); err != nil {
+	if err := d.checkSize(); err != nil {
 		return nil, nil, err
 	}
 	return d.Catalog, d.change, nil
@@ -71,21 +71,31 @@ func (d *draft) run(stmt ast.DDL) error {
 	return usererror.DDLUnimplemented("This DDL statement")
 }
 
-// checkSize keeps the whole schema, as printed, within its limit. Printing is
-// expensive: each catalog carries an estimate, and is printed only when the estimate passes the limit.
-func (d *draft) checkSize(added int) error {
-	// A statement prints as a few times its own length at most, names and defaults spelled out.
-	const spelledOut, fixed = 8, 1024
-	d.size += spelledOut*added + fixed
-	if d.size <= MaxDDLBytes {
-		return nil
+// checkSize keeps the whole schema, as printed, within its limit. Only what the statement has changed is printed to find out.
+func (d *draft) checkSize() error {
+	d.measure()
+	size := d.size + len(d.optionsSQL())
+	for _, s := range d.Schemas {
+		size += len(schemaSQL(s))
 	}
-	d.size = 0
-	for _, stmt := range d.DDL() {
-		d.size += len(stmt)
-	}
-	if d.size > MaxDDLBytes {
+	if size > MaxDDLBytes {
 		return usererror.SchemaTooLarge(MaxDDLBytes)
 	}
 	return nil
+}
+
+// measure brings the sizes of the draft's tables, and their sum, up to date.
+func (d *draft) measure() {
+	differences(d.old.tables, d.tables, func(_ TableID, before, after *Table) {
+		if before != nil {
+			d.size -= before.size
+		}
+		if after == nil {
+			return
+		}
+		if d.mine[after] || d.renamed {
+			after.size = after.ddlSize()
+		}
+		d.size += after.size
+	})
 }

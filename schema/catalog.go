@@ -2,7 +2,7 @@
 // and constraints at one version, DDL in, DDL out.
 //
 // A Catalog and everything that hangs off it is immutable once it is
-// published; a schema change makes a new one. Objects carry small numbers
+// published; a schema change makes a new one, which shares with the old one what it does not change. Objects carry small numbers
 // (TableID, ColumnID) that stay with them for life and are never given out
 // again: keys and rows are written with numbers, not names.
 //
@@ -31,15 +31,39 @@ type Catalog struct {
 	// Database is the database's id: ALTER DATABASE must name it, if it is set, and is printed with it.
 	Database string
 	Version  Version
-	Schemas  []string // named schemas, in order of creation
-	Tables   []*Table // parents before children, otherwise in order of creation
-	Options  Options
-	NextID   TableID // the next TableID to give out
+	Schemas  []string // named schemas, in order of creation; replaced, never changed
+	Options  Options  // replaced, never changed
+	NextID   TableID  // the next TableID to give out
 
-	tables  map[string]*Table // by lower-cased name
-	indexes map[string]*Index // by lower-cased name
+	// Versions of a schema share the nodes of these trees, and the tables, that are the same in both.
+	tables    *tree[TableID, *Table]
+	indexes   *tree[TableID, TableID] // the table of each index
+	names     *tree[string, named]    // by full name in lower case: tables, indexes and constraints
+	referrers *tree[reference, struct{}]
 
-	size int // an estimate of the length of DDL(), mostly too high; see checkSize
+	size int // the length of what DDL prints of the tables
+}
+
+// named is what has a name: a table, or an index or a constraint of it.
+type named struct {
+	table TableID
+	kind  nameKind
+}
+
+type nameKind uint8
+
+const (
+	nameOfTable nameKind = iota
+	nameOfIndex
+	nameOfConstraint
+)
+
+// reference is a table in the upper 32 bits, and in the lower ones a table that refers to it as its parent or by foreign keys. They stand
+// in the catalog and not in the table: a new child does not change its parent.
+type reference uint64
+
+func referenceOf(referenced, referrer *Table) reference {
+	return reference(referenced.ID)<<32 | reference(referrer.ID)
 }
 
 // Options are what ALTER DATABASE ... SET OPTIONS sets, as text by name, only those that are set.
@@ -55,18 +79,18 @@ type Table struct {
 
 	Parent     *Table // of INTERLEAVE IN [PARENT], else nil
 	Interleave Interleave
-	Children   []*Table // tables whose Parent this is
 	Indexes    []*Index // in order of creation
 	Checks     []*Check
 	NextColumn ColumnID
 
 	RowDeletionPolicy *RowDeletionPolicy // or nil
 
-	ForeignKeys  []*ForeignKey // from this table, in order of creation
-	ReferencedBy []*ForeignKey // to this table
+	ForeignKeys []*ForeignKey // from this table, in order of creation
 
 	// Rows, for system tables only, produces the rows as they are now.
 	Rows func(ctx context.Context) ([][]value.Value, error)
+
+	size int // the length of what DDL prints of the table, its indexes and constraints
 }
 
 // Interleave says how a table hangs under its Parent.

@@ -57,17 +57,19 @@ func (c *Catalog) Filling(ch *Change) *Catalog {
 			d.copyOf(v.Table).ForeignKeys[slices.Index(v.Table.ForeignKeys, v.ForeignKey)].NotEnforced = true
 		}
 	}
+	d.measure()
 	return d.Catalog
 }
 
 // bringBack puts a copy of an index that was replaced before the one that replaces it, so that it is found by their name.
 func (d *draft) bringBack(old *Index) {
-	t, name := d.copyOf(old.Table), key(old.Schema, old.Name)
+	t := d.copyOf(old.Table)
 	n := *old
 	n.on(t)
-	at := slices.Index(t.Indexes, d.indexes[name])
+	at := slices.Index(t.Indexes, t.Index(old.FullName()))
 	t.Indexes = append(t.Indexes, t.Indexes[at])
-	t.Indexes[at], d.indexes[name] = &n, &n
+	t.Indexes[at] = &n
+	d.enterIndex(&n)
 }
 
 // on makes an index one of t, a copy of its table.
@@ -97,11 +99,41 @@ func (c *Catalog) Expecting(ch *Change) *Catalog {
 			col.Default = v.Column.Default
 		}
 	}
+	d.measure()
 	return d.Catalog
 }
 
-// copyOf is the draft's own copy of a table of the same name.
-func (d *draft) copyOf(t *Table) *Table { return d.own(d.Table(t.FullName())) }
+// copyOf is the draft's own copy of a table.
+func (d *draft) copyOf(t *Table) *Table { return d.own(d.TableByID(t.ID)) }
+
+// After returns a catalog like c to take the place of newest, which a schema change has made of c and that failed. Numbers that were given out
+// meanwhile are not given out again.
+func (c *Catalog) After(newest *Catalog) *Catalog {
+	d := c.draft(nil, nil)
+	d.NextID = max(d.NextID, newest.NextID)
+	differences(c.tables, newest.tables, func(_ TableID, old, failed *Table) {
+		if old != nil && failed != nil && failed.NextColumn > old.NextColumn {
+			d.copyOf(old).NextColumn = failed.NextColumn
+		}
+	})
+	d.measure()
+	return d.Catalog
+}
+
+// Without are the tables and indexes of c that another version does not have.
+func (c *Catalog) Without(other *Catalog) (tables []*Table, indexes []*Index) {
+	differences(c.tables, other.tables, func(_ TableID, t, of *Table) {
+		if of == nil {
+			tables = append(tables, t)
+		}
+	})
+	differences(c.indexes, other.indexes, func(id TableID, _, of TableID) {
+		if of == 0 {
+			indexes = append(indexes, c.IndexByID(id))
+		}
+	})
+	return tables, indexes
+}
 
 // WithVersion returns the catalog as another version.
 func (c *Catalog) WithVersion(v Version) *Catalog {

@@ -1,73 +1,94 @@
 package schema
 
-// copyTables copies tables that point at each other, so that the copies do.
-// No table points at one that is not among them.
-func copyTables(tables []*Table) map[*Table]*Table {
-	c := copier{
-		tables:  make(map[*Table]*Table, len(tables)),
-		columns: map[*Column]*Column{},
-		indexes: map[*Index]*Index{},
-		keys:    map[*ForeignKey]*ForeignKey{},
+import "slices"
+
+// copyLinks copies a table with its indexes and foreign keys, which belong to one table. Both tables share their columns and expressions,
+// and the copy points at the same other tables.
+func (t *Table) copyLinks() *Table {
+	n := *t
+	n.Indexes = make([]*Index, len(t.Indexes))
+	for at, i := range t.Indexes {
+		copied := *i
+		copied.Table = &n
+		n.Indexes[at] = &copied
 	}
-	for _, t := range tables {
-		n := *t
-		c.tables[t] = &n
-		for _, col := range t.Columns {
-			n := *col
-			c.columns[col] = &n
+	n.ForeignKeys = make([]*ForeignKey, len(t.ForeignKeys))
+	for at, fk := range t.ForeignKeys {
+		copied := *fk
+		copied.Table = &n
+		if fk.Index != nil {
+			copied.Index = n.Indexes[slices.Index(t.Indexes, fk.Index)]
 		}
-		for _, i := range t.Indexes {
-			n := *i
-			c.indexes[i] = &n
-		}
-		for _, fk := range t.ForeignKeys {
-			n := *fk
-			c.keys[fk] = &n
-		}
+		n.ForeignKeys[at] = &copied
 	}
-	for _, n := range c.tables {
-		c.redirect(n)
-	}
-	return c.tables
+	return &n
 }
 
-type copier struct {
-	tables  map[*Table]*Table
-	columns map[*Column]*Column
-	indexes map[*Index]*Index
-	keys    map[*ForeignKey]*ForeignKey
+// sharesColumns says whether two tables are of one definition: one is a copyLinks of the other, or both are of a third one, and at most
+// what they point at has been replaced.
+func (t *Table) sharesColumns(o *Table) bool {
+	return len(t.Columns) > 0 && len(t.Columns) == len(o.Columns) && t.Columns[0] == o.Columns[0]
 }
 
-// redirect makes everything in a copied table point at copies.
-func (c *copier) redirect(t *Table) {
-	t.Columns = each(t.Columns, c.columns)
-	t.Children = each(t.Children, c.tables)
-	t.Indexes = each(t.Indexes, c.indexes)
-	t.ForeignKeys = each(t.ForeignKeys, c.keys)
-	t.ReferencedBy = each(t.ReferencedBy, c.keys)
-	t.Key = parts(t.Key, c.columns)
-	t.Parent = c.tables[t.Parent]
-	for _, col := range t.Columns {
-		col.Default, col.OnUpdate, col.Generated = c.expr(col.Default), c.expr(col.OnUpdate), c.expr(col.Generated)
+// redirect makes a copy point at the draft's tables, their columns and their indexes.
+func (d *draft) redirect(t *Table) {
+	t.Parent = d.counterpart(t.Parent)
+	for _, i := range t.Indexes {
+		i.Parent = d.counterpart(i.Parent)
+	}
+	for _, fk := range t.ForeignKeys {
+		fk.Referenced = d.counterpart(fk.Referenced)
+		fk.ReferencedColumns = fk.Referenced.counterparts(fk.ReferencedColumns)
+		if fk.ReferencedIndex != nil {
+			fk.ReferencedIndex = fk.Referenced.indexByID(fk.ReferencedIndex.ID)
+		}
+	}
+}
+
+// counterpart is the draft's table with the number of t; nil for nil.
+func (d *draft) counterpart(t *Table) *Table {
+	if t == nil {
+		return nil
+	}
+	return d.TableByID(t.ID)
+}
+
+// counterparts are the columns of t with the numbers of columns of another copy of it.
+func (t *Table) counterparts(columns []*Column) []*Column {
+	list := make([]*Column, len(columns))
+	for at, c := range columns {
+		list[at] = t.columnByID(c.ID)
+	}
+	return list
+}
+
+// copyColumns gives a table, made by copyLinks, columns and expressions of its own.
+func (t *Table) copyColumns() {
+	columns := make(map[*Column]*Column, len(t.Columns))
+	for _, c := range t.Columns {
+		copied := *c
+		columns[c] = &copied
+	}
+	t.Columns = each(t.Columns, columns)
+	t.Key = parts(t.Key, columns)
+	for _, c := range t.Columns {
+		c.Default, c.OnUpdate, c.Generated = c.Default.over(columns), c.OnUpdate.over(columns), c.Generated.over(columns)
 	}
 	if p := t.RowDeletionPolicy; p != nil {
-		t.RowDeletionPolicy = &RowDeletionPolicy{Column: c.columns[p.Column], Days: p.Days}
+		t.RowDeletionPolicy = &RowDeletionPolicy{Column: columns[p.Column], Days: p.Days}
 	}
 	checks := make([]*Check, len(t.Checks))
-	for i, ck := range t.Checks {
-		n := *ck
-		n.Expr = c.expr(ck.Expr)
-		checks[i] = &n
+	for at, ck := range t.Checks {
+		copied := *ck
+		copied.Expr = ck.Expr.over(columns)
+		checks[at] = &copied
 	}
 	t.Checks = checks
 	for _, i := range t.Indexes {
-		i.Table, i.Parent = c.tables[i.Table], c.tables[i.Parent]
-		i.pointAt(c.columns)
+		i.pointAt(columns)
 	}
 	for _, fk := range t.ForeignKeys {
-		fk.Table, fk.Referenced = c.tables[fk.Table], c.tables[fk.Referenced]
-		fk.Columns, fk.ReferencedColumns = each(fk.Columns, c.columns), each(fk.ReferencedColumns, c.columns)
-		fk.Index, fk.ReferencedIndex = c.indexes[fk.Index], c.indexes[fk.ReferencedIndex]
+		fk.Columns = each(fk.Columns, columns)
 	}
 }
 
@@ -98,9 +119,10 @@ func parts(from []KeyPart, to map[*Column]*Column) []KeyPart {
 	return s
 }
 
-func (c *copier) expr(e *Expr) *Expr {
+// over is the expression over copies of its columns; nil for nil.
+func (e *Expr) over(columns map[*Column]*Column) *Expr {
 	if e == nil {
 		return nil
 	}
-	return &Expr{SQL: e.SQL, Uses: each(e.Uses, c.columns), Eval: e.Eval}
+	return &Expr{SQL: e.SQL, Uses: each(e.Uses, columns), Eval: e.Eval}
 }

@@ -35,9 +35,7 @@ func (d *draft) createTable(s *ast.CreateTable) error {
 	if err := checkGenerated(t); err != nil {
 		return err
 	}
-	d.Tables = append(d.Tables, t)
-	d.mine[t] = true
-	d.enter(t)
+	d.adopt(t)
 	for _, c := range s.TableConstraints {
 		if _, ok := c.Constraint.(*ast.TablePrimaryKey); ok {
 			continue
@@ -47,7 +45,7 @@ func (d *draft) createTable(s *ast.CreateTable) error {
 		}
 	}
 	if s.RowDeletionPolicy != nil {
-		if err := t.setRowDeletionPolicy(s.RowDeletionPolicy.RowDeletionPolicy); err != nil {
+		if err := d.setRowDeletionPolicy(t, s.RowDeletionPolicy.RowDeletionPolicy); err != nil {
 			return err
 		}
 	}
@@ -63,7 +61,7 @@ func (d *draft) newTable(s *ast.CreateTable) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.IfNotExists && d.tables[key(schema, name)] != nil {
+	if s.IfNotExists && d.Table(fullName(schema, name)) != nil {
 		return nil, d.nothing()
 	}
 	if schema, err = d.findSchema(schema); err != nil {
@@ -75,7 +73,7 @@ func (d *draft) newTable(s *ast.CreateTable) (*Table, error) {
 	if err := d.checkFree(schema, name); err != nil {
 		return nil, err
 	}
-	if len(d.Tables) >= MaxTables {
+	if d.tables.len() >= MaxTables {
 		return nil, usererror.TooManyTables(fullName(schema, name), MaxTables)
 	}
 	switch {

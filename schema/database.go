@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,6 +71,10 @@ func (d *draft) alterDatabase(s *ast.AlterDatabase) error {
 	if d.Database == "" {
 		d.Database = s.Name.Name
 	}
+	d.Options = maps.Clone(d.Options)
+	if d.Options == nil {
+		d.Options = Options{}
+	}
 	for _, r := range s.Options.Records {
 		name := strings.ToLower(r.Name.Name)
 		option, ok := databaseOptions[name]
@@ -100,7 +105,7 @@ func (d *draft) unsetOption(name string) error {
 	if name == "default_sequence_kind" && d.Options[name] != "" {
 		return usererror.BadDatabaseOption(name, "It cannot be unset once it is set")
 	}
-	if name == "default_time_zone" && len(d.Tables) > 0 {
+	if name == "default_time_zone" && d.tables.len() > 0 {
 		return usererror.BadDatabaseOption(name, zoneFrozen)
 	}
 	delete(d.Options, name)
@@ -144,7 +149,7 @@ func parseRetention(text string) (time.Duration, bool) {
 const zoneFrozen = "It can only be changed while the database has no tables"
 
 func checkTimeZone(d *draft, text string) string {
-	if len(d.Tables) > 0 {
+	if d.tables.len() > 0 {
 		return zoneFrozen
 	}
 	if _, err := time.LoadLocation(text); err != nil || text == "" || text == "Local" {
@@ -200,7 +205,7 @@ func (d *draft) createSchema(s *ast.CreateSchema) error {
 			return usererror.NamesDifferInCase(name, have)
 		}
 	}
-	d.Schemas = append(d.Schemas, name)
+	d.Schemas = append(slices.Clip(d.Schemas), name)
 	return nil
 }
 
@@ -212,12 +217,12 @@ func (d *draft) dropSchema(s *ast.DropSchema) error {
 		}
 		return err
 	}
-	for _, t := range d.Tables {
+	for t := range d.Tables() {
 		if t.Schema == name {
 			return usererror.DropSchemaInUse(name, t.Name)
 		}
 	}
-	d.Schemas = slices.DeleteFunc(d.Schemas, func(s string) bool { return s == name })
+	d.Schemas = slices.DeleteFunc(slices.Clone(d.Schemas), func(s string) bool { return s == name })
 	return nil
 }
 

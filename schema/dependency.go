@@ -27,8 +27,9 @@ type readDependency struct {
 }
 
 type writeDependency struct {
-	table   *Table
-	removes bool
+	table     *Table
+	removes   bool
+	referrers []referrer // if removes
 }
 
 // DependOnAll are the dependencies of what counts on all of a catalog.
@@ -47,26 +48,27 @@ func (d *Dependencies) Read(t *Table, x *Index, columns []*Column) {
 	d.reads = append(d.reads, readDependency{t, x, all})
 }
 
-// Write adds a table whose rows are written. removes says that rows are deleted or that values in them are
+// Write adds a table of c whose rows are written. removes says that rows are deleted or that values in them are
 // replaced, not only new rows added: then the tables that refer to it count too.
-func (d *Dependencies) Write(t *Table, removes bool) {
+func (d *Dependencies) Write(c *Catalog, t *Table, removes bool) {
 	for _, w := range d.writes {
 		if w.table == t && (w.removes || !removes) {
 			return
 		}
 	}
-	d.writes = append(d.writes, writeDependency{t, removes})
 	if !removes {
+		d.writes = append(d.writes, writeDependency{table: t})
 		return
 	}
-	for _, child := range t.Children {
+	d.writes = append(d.writes, writeDependency{t, true, c.rulesOfReferrers(t)})
+	for _, child := range c.Children(t) {
 		if child.Interleave == InterleaveCascade {
-			d.Write(child, true)
+			d.Write(c, child, true)
 		}
 	}
-	for _, fk := range t.ReferencedBy {
+	for _, fk := range c.ReferencedBy(t) {
 		if fk.Cascade {
-			d.Write(fk.Table, true)
+			d.Write(c, fk.Table, true)
 		}
 	}
 }
@@ -136,13 +138,10 @@ func (c *Column) sameToReaders(now *Table) bool {
 
 func (w *writeDependency) holdsIn(c *Catalog) bool {
 	now := w.table.find(c)
-	if now == w.table {
-		return true
-	}
-	if now == nil || !reflect.DeepEqual(rulesOf(w.table), rulesOf(now)) {
+	if now == nil || now != w.table && !reflect.DeepEqual(rulesOf(w.table), rulesOf(now)) {
 		return false
 	}
-	return !w.removes || reflect.DeepEqual(referrersOf(w.table), referrersOf(now))
+	return !w.removes || reflect.DeepEqual(w.referrers, c.rulesOfReferrers(now))
 }
 
 // rulesOf is everything that a row of t has to obey and that must be written with it, in the form in which it is stored.
@@ -168,13 +167,13 @@ type referrer struct {
 	ForeignKey storedForeignKey
 }
 
-func referrersOf(t *Table) (list []referrer) {
-	for _, child := range t.Children {
+func (c *Catalog) rulesOfReferrers(t *Table) (list []referrer) {
+	for _, child := range c.Children(t) {
 		if child.Interleave != InterleaveIn {
 			list = append(list, referrer{Table: child.ID, Interleave: child.Interleave})
 		}
 	}
-	for _, fk := range t.ReferencedBy {
+	for _, fk := range c.ReferencedBy(t) {
 		list = append(list, referrer{Table: fk.Table.ID, ForeignKey: storeForeignKey(fk)})
 	}
 	return list

@@ -32,7 +32,7 @@ func dependents(c *Catalog) map[string]*Dependencies {
 	}
 	write := func(table string, removes bool) *Dependencies {
 		d := new(Dependencies)
-		d.Write(c.Table(table), removes)
+		d.Write(c, c.Table(table), removes)
 		return d
 	}
 	return map[string]*Dependencies{

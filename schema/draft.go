@@ -10,34 +10,28 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// draft is the catalog that a statement is making. It shares with the old one
-// every table that the statement does not touch; own makes one its own.
+// draft is the catalog that a statement is making. It shares with the old one everything that the statement does not touch: own makes a
+// table the draft's own.
+//
+// A table that is replaced must be replaced wherever tables point at it. So the tables that refer to it, as children or by
+// foreign keys, are copied too, but not their columns, which both copies share.
 type draft struct {
 	*Catalog
 	old      *Catalog
 	src      *source
 	compiler Compiler
 	change   *Change
-	mine     map[*Table]bool
+	copies   map[*Table]bool // tables that belong to the draft, with their indexes and foreign keys
+	mine     map[*Table]bool // those whose columns and expressions belong to it too
+	renamed  bool            // a table has got another name
 }
 
 func (c *Catalog) draft(src *source, compiler Compiler) *draft {
 	next := *c
-	next.Schemas = append([]string(nil), c.Schemas...)
-	next.Tables = append([]*Table(nil), c.Tables...)
-	next.Options = Options{}
-	for k, v := range c.Options {
-		next.Options[k] = v
+	return &draft{
+		Catalog: &next, old: c, src: src, compiler: compiler, change: &Change{},
+		copies: map[*Table]bool{}, mine: map[*Table]bool{},
 	}
-	next.tables = make(map[string]*Table, len(c.tables)+1)
-	for k, v := range c.tables {
-		next.tables[k] = v
-	}
-	next.indexes = make(map[string]*Index, len(c.indexes)+1)
-	for k, v := range c.indexes {
-		next.indexes[k] = v
-	}
-	return &draft{Catalog: &next, old: c, src: src, compiler: compiler, change: &Change{}, mine: map[*Table]bool{}}
 }
 
 // newID gives out a TableID.
@@ -47,57 +41,130 @@ func (d *draft) newID() TableID {
 	return id
 }
 
-// own returns the draft's own copy of a table, which may be changed. Tables
-// point at each other, so everything that t is connected with is copied with it.
+// own returns the draft's own copy of a table, which may be changed.
 func (d *draft) own(t *Table) *Table {
 	if d.mine[t] {
 		return t
 	}
-	copies := copyTables(connected(t))
-	for i, old := range d.Tables {
-		if c := copies[old]; c != nil {
-			d.Tables[i] = c
-			d.mine[c] = true
-			d.enter(c)
-		}
-	}
-	return copies[t]
+	t = d.copied(t)
+	t.copyColumns()
+	d.mine[t] = true
+	d.relink(t)
+	return t
 }
 
-// enter makes a table and its indexes known by their names.
-func (d *draft) enter(t *Table) {
-	d.tables[key(t.Schema, t.Name)] = t
-	for _, i := range slices.Backward(t.Indexes) { // of two with one name the first is the one to find
-		d.indexes[key(i.Schema, i.Name)] = i
+// adopt makes a new table the draft's own.
+func (d *draft) adopt(t *Table) {
+	d.copies[t], d.mine[t] = true, true
+	d.enter(t)
+}
+
+// copied puts a copy of a table, with its indexes and foreign keys, in the table's place.
+func (d *draft) copied(t *Table) *Table {
+	if d.copies[t] {
+		return t
+	}
+	n := t.copyLinks()
+	d.copies[n] = true
+	d.tables = d.tables.with(n.ID, n)
+	return n
+}
+
+// relink makes all tables that can reach t point at the draft's t and its columns.
+func (d *draft) relink(t *Table) {
+	list := d.dependents(t)
+	for i, x := range list {
+		list[i] = d.copied(x)
+	}
+	for _, x := range list {
+		d.redirect(x)
 	}
 }
+
+// dependents are t and the tables that can reach it: they are interleaved in it or have foreign keys to it, or in or to such a table.
+func (c *Catalog) dependents(t *Table) []*Table {
+	seen := map[TableID]bool{t.ID: true}
+	list := []*Table{t}
+	for at := 0; at < len(list); at++ {
+		for x := range c.referrersOf(list[at]) {
+			if !seen[x.ID] {
+				seen[x.ID] = true
+				list = append(list, x)
+			}
+		}
+	}
+	return list
+}
+
+// enter makes a table, its indexes and constraints known by their names and numbers, in the place of an older table with its number.
+func (d *draft) enter(t *Table) {
+	d.tables = d.tables.with(t.ID, t)
+	d.name(t, t.Name, nameOfTable)
+	for _, i := range t.Indexes {
+		d.enterIndex(i)
+	}
+	for _, c := range t.Checks {
+		d.name(t, c.Name, nameOfConstraint)
+	}
+	for _, fk := range t.ForeignKeys {
+		d.enterForeignKey(fk)
+	}
+	if t.Parent != nil {
+		d.referrers = d.referrers.with(referenceOf(t.Parent, t), struct{}{})
+	}
+}
+
+// leave undoes enter.
+func (d *draft) leave(t *Table) {
+	d.tables = d.tables.without(t.ID)
+	d.unname(t, t.Name)
+	for _, i := range t.Indexes {
+		d.leaveIndex(i)
+	}
+	for _, c := range t.Checks {
+		d.unname(t, c.Name)
+	}
+	for _, fk := range t.ForeignKeys {
+		d.unname(t, fk.Name)
+		d.referrers = d.referrers.without(referenceOf(fk.Referenced, t))
+	}
+	if t.Parent != nil {
+		d.referrers = d.referrers.without(referenceOf(t.Parent, t))
+	}
+}
+
+func (d *draft) enterIndex(i *Index) {
+	d.indexes = d.indexes.with(i.ID, i.Table.ID)
+	d.name(i.Table, i.Name, nameOfIndex)
+}
+
+func (d *draft) leaveIndex(i *Index) {
+	d.indexes = d.indexes.without(i.ID)
+	d.unname(i.Table, i.Name)
+}
+
+func (d *draft) enterForeignKey(fk *ForeignKey) {
+	d.name(fk.Table, fk.Name, nameOfConstraint)
+	d.referrers = d.referrers.with(referenceOf(fk.Referenced, fk.Table), struct{}{})
+}
+
+// leaveForeignKey is for a foreign key that its table does not have any more.
+func (d *draft) leaveForeignKey(fk *ForeignKey) {
+	d.unname(fk.Table, fk.Name)
+	t := fk.Table
+	if t.Parent != fk.Referenced && !slices.ContainsFunc(t.ForeignKeys, func(o *ForeignKey) bool { return o.Referenced == fk.Referenced }) {
+		d.referrers = d.referrers.without(referenceOf(fk.Referenced, t))
+	}
+}
+
+// name gives a name in the schema of t to t, or to something of it.
+func (d *draft) name(t *Table, name string, kind nameKind) {
+	d.names = d.names.with(key(t.Schema, name), named{t.ID, kind})
+}
+
+func (d *draft) unname(t *Table, name string) { d.names = d.names.without(key(t.Schema, name)) }
 
 func key(schema, name string) string { return strings.ToLower(fullName(schema, name)) }
-
-// connected are the tables that t can reach: its interleave tree, and through foreign keys the trees of others.
-func connected(t *Table) []*Table {
-	seen := map[*Table]bool{}
-	todo := []*Table{t}
-	var all []*Table
-	for len(todo) > 0 {
-		t := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if t == nil || seen[t] {
-			continue
-		}
-		seen[t] = true
-		all = append(all, t)
-		todo = append(todo, t.Parent)
-		todo = append(todo, t.Children...)
-		for _, fk := range t.ForeignKeys {
-			todo = append(todo, fk.Referenced)
-		}
-		for _, fk := range t.ReferencedBy {
-			todo = append(todo, fk.Table)
-		}
-	}
-	return all
-}
 
 // path splits a name into schema and name.
 func (d *draft) path(kind string, p *ast.Path) (schema, name string, err error) {
@@ -114,15 +181,23 @@ func (d *draft) path(kind string, p *ast.Path) (schema, name string, err error) 
 	return "", "", usererror.InvalidSchemaName(kind, strings.Join(parts, "."))
 }
 
-// table finds a table that the statement names, as the draft's own.
-func (d *draft) table(p *ast.Path) (*Table, error) {
+// find finds a table that the statement names.
+func (d *draft) find(p *ast.Path) (*Table, error) {
 	schema, name, err := d.path("Table", p)
 	if err != nil {
 		return nil, err
 	}
-	t := d.tables[key(schema, name)]
-	if t == nil {
-		return nil, usererror.SchemaObjectNotFound("Table", fullName(schema, name))
+	if t := d.Table(fullName(schema, name)); t != nil {
+		return t, nil
+	}
+	return nil, usererror.SchemaObjectNotFound("Table", fullName(schema, name))
+}
+
+// table finds a table that the statement names, as the draft's own.
+func (d *draft) table(p *ast.Path) (*Table, error) {
+	t, err := d.find(p)
+	if err != nil {
+		return nil, err
 	}
 	return d.own(t), nil
 }
@@ -133,12 +208,12 @@ func (d *draft) index(p *ast.Path) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := d.indexes[key(schema, name)]
+	i := d.Index(fullName(schema, name))
 	if i == nil {
 		return nil, usererror.SchemaObjectNotFound("Index", fullName(schema, name))
 	}
 	d.own(i.Table)
-	return d.indexes[key(schema, name)], nil
+	return d.Index(fullName(schema, name)), nil
 }
 
 // isMissing says whether err is what IF EXISTS forgives.

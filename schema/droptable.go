@@ -18,24 +18,20 @@ func (d *draft) dropTable(s *ast.DropTable) error {
 		}
 		return err
 	}
-	if err := checkDroppable(t); err != nil {
+	if err := d.checkDroppable(t); err != nil {
 		return err
 	}
 	for len(t.ForeignKeys) > 0 {
 		d.dropForeignKey(t.ForeignKeys[0])
 	}
-	if t.Parent != nil {
-		t.Parent.Children = remove(t.Parent.Children, t)
-	}
-	d.Tables = remove(d.Tables, t)
-	delete(d.tables, key(t.Schema, t.Name))
-	d.change.DroppedTables = append(d.change.DroppedTables, d.old.tables[key(t.Schema, t.Name)])
+	d.leave(t)
+	d.change.DroppedTables = append(d.change.DroppedTables, d.old.TableByID(t.ID))
 	return nil
 }
 
 // checkDroppable says whether nothing hangs on the table but its own foreign keys.
-func checkDroppable(t *Table) error {
-	if names := namesOf(t.Children, (*Table).FullName); names != "" {
+func (d *draft) checkDroppable(t *Table) error {
+	if names := namesOf(d.Children(t), (*Table).FullName); names != "" {
 		return usererror.DropTableWithChildren(t.FullName(), names)
 	}
 	own := func(i *Index) bool { return !i.Managed }
@@ -43,7 +39,7 @@ func checkDroppable(t *Table) error {
 		return usererror.DropTableWithIndexes(t.FullName(), names)
 	}
 	others := func(fk *ForeignKey) bool { return fk.Table != t }
-	if names := namesOf(filter(t.ReferencedBy, others), foreignKeyName); names != "" {
+	if names := namesOf(filter(d.ReferencedBy(t), others), foreignKeyName); names != "" {
 		return usererror.DropTableReferenced(t.FullName(), names)
 	}
 	return nil

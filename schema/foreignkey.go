@@ -11,7 +11,7 @@ import (
 
 // addForeignKey adds a FOREIGN KEY constraint and the indexes that it needs.
 func (d *draft) addForeignKey(t *Table, name string, s *ast.ForeignKey) error {
-	referenced, err := d.table(s.ReferenceTable)
+	referenced, err := d.find(s.ReferenceTable)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (d *draft) addForeignKey(t *Table, name string, s *ast.ForeignKey) error {
 		return err
 	}
 	t.ForeignKeys = append(t.ForeignKeys, fk)
-	referenced.ReferencedBy = append(referenced.ReferencedBy, fk)
+	d.enterForeignKey(fk)
 	if !fk.NotEnforced {
 		d.change.Validations = append(d.change.Validations, Validation{Kind: ValidateForeignKey, Table: t, ForeignKey: fk})
 	}
@@ -85,12 +85,19 @@ func (d *draft) backForeignKey(fk *ForeignKey) (err error) {
 	}
 	key := fk.Table.Key
 	if len(key) < len(fk.Columns) || !sameColumns(key[:len(fk.Columns)], fk.Columns) {
-		if fk.Index, err = d.managedIndex(fk.Table, fk.Columns, "_N"); err != nil {
-			return err
+		if fk.Index = fk.Table.managedIndex(fk.Columns, false); fk.Index == nil {
+			if fk.Index, err = d.makeManagedIndex(fk.Table, fk.Columns, "_N"); err != nil {
+				return err
+			}
 		}
 	}
-	if !sameColumns(fk.Referenced.Key, fk.ReferencedColumns) {
-		fk.ReferencedIndex, err = d.managedIndex(fk.Referenced, fk.ReferencedColumns, "_U")
+	if sameColumns(fk.Referenced.Key, fk.ReferencedColumns) {
+		return nil
+	}
+	if fk.ReferencedIndex = fk.Referenced.managedIndex(fk.ReferencedColumns, true); fk.ReferencedIndex == nil {
+		fk.Referenced = d.own(fk.Referenced)
+		fk.ReferencedColumns = fk.Referenced.counterparts(fk.ReferencedColumns)
+		fk.ReferencedIndex, err = d.makeManagedIndex(fk.Referenced, fk.ReferencedColumns, "_U")
 	}
 	return err
 }
@@ -108,15 +115,18 @@ func sameColumns(key []KeyPart, columns []*Column) bool {
 	return true
 }
 
-// managedIndex finds or makes the null-filtered index on columns that foreign
-// keys share; code is "_U" for a unique one, else "_N".
-func (d *draft) managedIndex(t *Table, columns []*Column, code string) (*Index, error) {
-	unique := code == "_U"
+// managedIndex finds the null-filtered index on columns that foreign keys share, or nil.
+func (t *Table) managedIndex(columns []*Column, unique bool) *Index {
 	for _, i := range t.Indexes {
 		if i.Managed && i.Unique == unique && slices.EqualFunc(i.Key, columns, func(p KeyPart, c *Column) bool { return p.Column == c }) {
-			return i, nil
+			return i
 		}
 	}
+	return nil
+}
+
+// makeManagedIndex makes the index that managedIndex finds from then on. t is the draft's own; code is "_U" for a unique index, else "_N".
+func (d *draft) makeManagedIndex(t *Table, columns []*Column, code string) (*Index, error) {
 	base := "IDX_" + t.Name
 	for _, c := range columns {
 		base += "_" + c.Name
@@ -125,7 +135,7 @@ func (d *draft) managedIndex(t *Table, columns []*Column, code string) (*Index, 
 	if d.checkFree(t.Schema, name) != nil { // another table was called so when it got its index
 		name = d.generateName(t.Schema, base+code, base+code)
 	}
-	i := &Index{Schema: t.Schema, Name: name, Table: t, Unique: unique, NullFiltered: true, Managed: true}
+	i := &Index{Schema: t.Schema, Name: name, Table: t, Unique: code == "_U", NullFiltered: true, Managed: true}
 	for _, c := range columns {
 		if err := i.addKey(c.Name, false); err != nil {
 			return nil, err
@@ -143,31 +153,31 @@ func (d *draft) managedIndex(t *Table, columns []*Column, code string) (*Index, 
 // dropForeignKey removes the constraint, and its indexes if no other needs them.
 func (d *draft) dropForeignKey(fk *ForeignKey) {
 	fk.Table.ForeignKeys = remove(fk.Table.ForeignKeys, fk)
-	fk.Referenced.ReferencedBy = remove(fk.Referenced.ReferencedBy, fk)
+	d.leaveForeignKey(fk)
 	for _, i := range []*Index{fk.Index, fk.ReferencedIndex} {
-		if i != nil && usersOf(i) == "" {
-			d.removeIndex(i)
+		if i != nil && d.usersOf(i) == "" {
+			d.removeIndex(d.own(i.Table).indexByID(i.ID))
 		}
 	}
 }
 
 // usersOf names the foreign keys that need a managed index.
-func usersOf(i *Index) string {
+func (d *draft) usersOf(i *Index) string {
 	uses := func(fk *ForeignKey) bool { return fk.Index == i || fk.ReferencedIndex == i }
-	return foreignKeyNames(i.Table, uses)
+	return d.foreignKeyNames(i.Table, uses)
 }
 
 // foreignKeysWith names the foreign keys, from and to t, that have the column.
-func foreignKeysWith(t *Table, c *Column) string {
+func (d *draft) foreignKeysWith(t *Table, c *Column) string {
 	has := func(fk *ForeignKey) bool {
 		return slices.Contains(fk.Columns, c) || slices.Contains(fk.ReferencedColumns, c)
 	}
-	return foreignKeyNames(t, has)
+	return d.foreignKeyNames(t, has)
 }
 
-func foreignKeyNames(t *Table, which func(*ForeignKey) bool) string {
+func (d *draft) foreignKeyNames(t *Table, which func(*ForeignKey) bool) string {
 	var names []string
-	for _, fk := range append(t.ForeignKeys[:len(t.ForeignKeys):len(t.ForeignKeys)], t.ReferencedBy...) {
+	for _, fk := range slices.Concat(t.ForeignKeys, d.ReferencedBy(t)) {
 		if name := "`" + fk.Name + "`"; which(fk) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

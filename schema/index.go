@@ -14,7 +14,7 @@ func (d *draft) createIndex(s *ast.CreateIndex) error {
 	if err != nil {
 		return err
 	}
-	if s.IfNotExists && d.indexes[key(schema, name)] != nil {
+	if s.IfNotExists && d.Index(fullName(schema, name)) != nil {
 		return d.nothing()
 	}
 	if schema, err = d.findSchema(schema); err != nil {
@@ -191,7 +191,7 @@ func (d *draft) interleaveIndex(i *Index, name string) error {
 
 // addIndex puts a defined index into the catalog.
 func (d *draft) addIndex(i *Index) error {
-	if len(d.indexes) >= MaxIndexes {
+	if d.indexes.len() >= MaxIndexes {
 		return usererror.TooManyIndexes(i.FullName(), MaxIndexes)
 	}
 	if len(i.Table.Indexes) >= MaxIndexesPerTable {
@@ -199,7 +199,7 @@ func (d *draft) addIndex(i *Index) error {
 	}
 	i.ID = d.newID()
 	i.Table.Indexes = append(i.Table.Indexes, i)
-	d.indexes[key(i.Schema, i.Name)] = i
+	d.enterIndex(i)
 	d.change.Indexes = append(d.change.Indexes, i)
 	return nil
 }
@@ -213,7 +213,7 @@ func (d *draft) dropIndex(s *ast.DropIndex) error {
 		return err
 	}
 	if i.Managed {
-		return usererror.DropManagedIndex(i.FullName(), usersOf(i))
+		return usererror.DropManagedIndex(i.FullName(), d.usersOf(i))
 	}
 	d.removeIndex(i)
 	return nil
@@ -221,8 +221,8 @@ func (d *draft) dropIndex(s *ast.DropIndex) error {
 
 func (d *draft) removeIndex(i *Index) {
 	i.Table.Indexes = remove(i.Table.Indexes, i)
-	delete(d.indexes, key(i.Schema, i.Name))
-	d.change.DroppedIndexes = append(d.change.DroppedIndexes, d.old.indexes[key(i.Schema, i.Name)])
+	d.leaveIndex(i)
+	d.change.DroppedIndexes = append(d.change.DroppedIndexes, d.old.IndexByID(i.ID))
 }
 
 func (d *draft) alterIndex(s *ast.AlterIndex) error {
@@ -231,7 +231,7 @@ func (d *draft) alterIndex(s *ast.AlterIndex) error {
 		return err
 	}
 	if i.Managed {
-		return usererror.DropManagedIndex(i.FullName(), usersOf(i))
+		return usererror.DropManagedIndex(i.FullName(), d.usersOf(i))
 	}
 	switch a := s.IndexAlteration.(type) {
 	case *ast.AddStoredColumn:
@@ -259,8 +259,10 @@ func (d *draft) alterIndex(s *ast.AlterIndex) error {
 // rebuildIndex gives the index a new key space to be filled, because what its entries hold has changed.
 // Reads in the past find the old one by the catalog of their time.
 func (d *draft) rebuildIndex(i, before *Index) {
+	d.leaveIndex(i)
 	i.ID = d.newID()
+	d.enterIndex(i)
 	d.change.Replaced = append(d.change.Replaced, before)
-	d.change.DroppedIndexes = append(d.change.DroppedIndexes, d.old.indexes[key(i.Schema, i.Name)])
+	d.change.DroppedIndexes = append(d.change.DroppedIndexes, d.old.IndexByID(before.ID))
 	d.change.Indexes = append(d.change.Indexes, i)
 }

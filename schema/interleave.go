@@ -8,7 +8,7 @@ import (
 
 // interleave hangs a new table under its parent.
 func (d *draft) interleave(t *Table, s *ast.Cluster) error {
-	parent, err := d.table(s.TableName)
+	parent, err := d.find(s.TableName)
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,6 @@ func (d *draft) interleave(t *Table, s *ast.Cluster) error {
 		return err
 	}
 	t.Parent = parent
-	parent.Children = append(parent.Children, t)
 	return nil
 }
 
@@ -102,7 +101,7 @@ func (d *draft) setOnDelete(t *Table, s *ast.SetOnDelete) error {
 // setInterleaveIn is ALTER TABLE ... SET INTERLEAVE IN: the parent stays, what it enforces changes.
 // The rows lie under their parent's key either way.
 func (d *draft) setInterleaveIn(t *Table, s *ast.SetInterleaveIn) error {
-	parent, err := d.table(s.TableName)
+	parent, err := d.find(s.TableName)
 	if err != nil {
 		return err
 	}

@@ -18,20 +18,27 @@ func checkInvariants(t *testing.T, c *Catalog) {
 		ids[id] = true
 	}
 	indexes := 0
-	for at, table := range c.Tables {
+	names := 0
+	var last TableID
+	for table := range c.Tables() {
 		number(table.ID, table.FullName())
+		if table.ID <= last || c.TableByID(table.ID) != table {
+			t.Fatalf("table %s is out of order", table.FullName())
+		}
+		last = table.ID
+		names += 1 + len(table.Checks) + len(table.ForeignKeys)
 		if c.Table(strings.ToUpper(table.FullName())) != table {
 			t.Fatalf("table %s is not found by its name", table.FullName())
 		}
-		if table.Parent != nil && (!slices.Contains(c.Tables[:at], table.Parent) || !slices.Contains(table.Parent.Children, table)) {
+		if table.Parent != nil && (table.Parent.ID > table.ID || !has(c, table.Parent) || !slices.Contains(c.Children(table.Parent), table)) {
 			t.Fatalf("table %s has a parent that does not know it or comes later", table.FullName())
 		}
 		if (table.Parent == nil) != (table.Interleave == NotInterleaved) {
 			t.Fatalf("table %s: interleaving %d", table.FullName(), table.Interleave)
 		}
-		for _, child := range table.Children {
-			if child.Parent != table || !slices.Contains(c.Tables, child) {
-				t.Fatalf("table %s has a foreign child %s", table.FullName(), child.FullName())
+		for referrer := range c.referrersOf(table) {
+			if !has(c, referrer) || !slices.Contains(c.Children(table), referrer) && !slices.ContainsFunc(c.ReferencedBy(table), func(fk *ForeignKey) bool { return fk.Table == referrer }) {
+				t.Fatalf("table %s is not referred to by %s", table.FullName(), referrer.FullName())
 			}
 		}
 		checkColumns(t, table)
@@ -46,8 +53,34 @@ func checkInvariants(t *testing.T, c *Catalog) {
 			checkForeignKey(t, c, table, fk)
 		}
 	}
-	if len(c.tables) != len(c.Tables) || len(c.indexes) != indexes {
-		t.Fatalf("names of %d tables and %d indexes, but there are %d and %d", len(c.tables), len(c.indexes), len(c.Tables), indexes)
+	if names += indexes; c.names.len() != names {
+		t.Fatalf("%d names, but there are %d things that have one", c.names.len(), names)
+	}
+	if all := len(ids) - c.tables.len(); c.indexes.len() != all {
+		t.Fatalf("%d indexes are known by their numbers, but there are %d", c.indexes.len(), all)
+	}
+	checkSizes(t, c)
+}
+
+// has says whether a table is one of the catalog's.
+func has(c *Catalog, t *Table) bool { return c.TableByID(t.ID) == t }
+
+// checkSizes checks that the sizes which a catalog keeps are those of what it prints.
+func checkSizes(t *testing.T, c *Catalog) {
+	t.Helper()
+	size := len(c.optionsSQL())
+	for _, s := range c.Schemas {
+		size += len(schemaSQL(s))
+	}
+	for table := range c.Tables() {
+		size += table.ddlSize()
+	}
+	printed := 0
+	for _, stmt := range c.DDL() {
+		printed += len(stmt)
+	}
+	if size != printed {
+		t.Fatalf("the tables' sizes make %d, the catalog prints %d", size, printed)
 	}
 }
 
@@ -146,7 +179,7 @@ func checkUnderWay(t *testing.T, c *Catalog, stmt string) {
 
 func checkForeignKey(t *testing.T, c *Catalog, table *Table, fk *ForeignKey) {
 	t.Helper()
-	if fk.Table != table || !slices.Contains(c.Tables, fk.Referenced) || !slices.Contains(fk.Referenced.ReferencedBy, fk) {
+	if fk.Table != table || !has(c, fk.Referenced) || !slices.Contains(c.ReferencedBy(fk.Referenced), fk) {
 		t.Fatalf("foreign key %s is not where it belongs", fk.Name)
 	}
 	for i, col := range fk.Columns {
@@ -181,13 +214,33 @@ func checkRoundTrips(t *testing.T, c *Catalog) {
 
 func checkStored(t *testing.T, c *Catalog) {
 	t.Helper()
-	data := stored(t, c)
-	loaded, err := Unmarshal(data, wordCompiler{})
+	checkLoads(t, nil, c)
+}
+
+// checkFollows says whether a version survives storage as what it has changed of the one before, also if both come from storage.
+func checkFollows(t *testing.T, before, c *Catalog) {
+	t.Helper()
+	checkLoads(t, before, c)
+	checkLoads(t, c, before) // a schema change is taken back
+}
+
+func checkLoads(t *testing.T, before, c *Catalog) {
+	t.Helper()
+	e := encoded(t, before, c)
+	loaded, err := Unmarshal(before, e, wordCompiler{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkInvariants(t, loaded)
-	if again := stored(t, loaded); !bytes.Equal(data, again) {
-		t.Fatalf("stored:\n%s\nloaded and stored again:\n%s", data, again)
+	if loaded.size != c.size {
+		t.Fatalf("%d bytes of DDL, loaded %d", c.size, loaded.size)
+	}
+	if want, got := stored(t, c), stored(t, loaded); !bytes.Equal(want, got) {
+		t.Fatalf("stored:\n%s\nloaded and stored again:\n%s", want, got)
+	}
+	if before != nil {
+		if from := encoded(t, loaded, before); len(from.Tables) != len(e.Tables) {
+			t.Fatalf("%d tables differ, but %d on the way back", len(e.Tables), len(from.Tables))
+		}
 	}
 }

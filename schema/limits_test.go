@@ -48,7 +48,7 @@ func TestTooManyIndexes(t *testing.T) {
 func TestTooManyTables(t *testing.T) {
 	c := NewCatalog()
 	for i := range MaxTables {
-		c.Tables = append(c.Tables, &Table{Name: fmt.Sprint("t", i)})
+		c.tables = c.tables.with(TableID(i+1), &Table{ID: TableID(i + 1), Name: fmt.Sprint("t", i)})
 	}
 	wantRefused(t, c, "too many tables", "CREATE TABLE u (a INT64) PRIMARY KEY (a)")
 }

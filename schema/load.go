@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -11,78 +14,111 @@ import (
 // errDangling is an encoded catalog in which an object refers to one that the catalog does not hold.
 var errDangling = errors.New("reference to a missing object")
 
-// Unmarshal decodes what Marshal made and compiles the expressions in it.
-func Unmarshal(data []byte, compiler Compiler) (*Catalog, error) {
+// Unmarshal decodes what Marshal made of a catalog and the version before it, which is nil for the first version. Expressions are compiled
+// when they are first computed.
+func Unmarshal(before *Catalog, e *Encoding, compiler Compiler) (*Catalog, error) {
 	var s storedCatalog
-	if err := json.Unmarshal(data, &s); err != nil {
+	if err := json.Unmarshal(e.Catalog, &s); err != nil {
 		return nil, fmt.Errorf("decode catalog: %w", err)
 	}
 	if s.Format != storageFormat {
 		return nil, fmt.Errorf("decode catalog: unknown format %d, this program knows %d", s.Format, storageFormat)
 	}
-	c := NewCatalog()
-	c.Database, c.Version, c.NextID, c.Schemas = s.Database, s.Version, s.NextID, s.Schemas
-	if s.Options != nil {
-		c.Options = s.Options
+	if before == nil {
+		before = NewCatalog()
 	}
-	l := loader{draft: c.draft(nil, compiler), tables: map[TableID]*Table{}, indexes: map[TableID]*Index{}}
-	if err := l.load(s.Tables); err != nil {
+	l := loader{before.draft(nil, compiler)}
+	l.Database, l.Version, l.NextID, l.Schemas, l.Options = s.Database, s.Version, s.NextID, s.Schemas, s.Options
+	if err := l.load(e.Tables); err != nil {
 		return nil, fmt.Errorf("decode catalog: %w", err)
 	}
-	for _, stmt := range l.DDL() {
-		l.size += len(stmt)
-	}
+	l.measure()
 	return l.Catalog, nil
 }
 
-// loader builds a catalog from its encoding: tables in the order of the encoding, which has parents first.
-type loader struct {
-	*draft
-	tables  map[TableID]*Table
-	indexes map[TableID]*Index
+// loader builds a catalog from its encoding.
+type loader struct{ *draft }
+
+// loading is a table that is being loaded, and what is stored of it.
+type loading struct {
+	*Table
+	stored storedTable
+	before *Table // of the version before, or nil
 }
 
-func (l *loader) load(stored []storedTable) error {
-	for _, s := range stored {
-		t, err := l.loadTable(s)
-		if err != nil {
-			return fmt.Errorf("table %s: %w", s.Name, err)
+// load puts tables in the places of those of the version before. Tables that others refer to are there before their references are resolved.
+func (l *loader) load(encoded map[TableID][]byte) error {
+	var list []loading
+	for _, id := range slices.Sorted(maps.Keys(encoded)) {
+		before := l.TableByID(id)
+		if before != nil {
+			l.leave(before)
 		}
-		l.Tables = append(l.Tables, t)
-		l.tables[t.ID] = t
+		if encoded[id] == nil {
+			continue
+		}
+		t := loading{before: before}
+		if err := json.Unmarshal(encoded[id], &t.stored); err != nil {
+			return err
+		}
+		if t.stored.ID != id {
+			return fmt.Errorf("table %d is stored as %d", t.stored.ID, id)
+		}
+		var err error
+		if t.Table, err = loadTable(t.stored); err != nil {
+			return fmt.Errorf("table %s: %w", t.stored.Name, err)
+		}
+		l.adopt(t.Table)
+		l.renamed = l.renamed || before != nil && before.Name != t.Name
+		list = append(list, t)
 	}
-	for i, s := range stored {
-		t := l.Tables[i]
-		for _, si := range s.Indexes {
-			if err := l.loadIndex(t, si); err != nil {
-				return fmt.Errorf("index %s: %w", si.Name, err)
+	for _, resolve := range []func(loading) error{l.loadParent, l.loadIndexes, l.loadForeignKeys, l.loadExpressions} {
+		for _, t := range list {
+			if err := resolve(t); err != nil {
+				return fmt.Errorf("table %s: %w", t.stored.Name, err)
 			}
 		}
-		l.enter(t)
 	}
-	for i, s := range stored {
-		t := l.Tables[i]
-		for _, sf := range s.ForeignKeys {
-			if err := l.loadForeignKey(t, sf); err != nil {
-				return fmt.Errorf("foreign key %s: %w", sf.Name, err)
-			}
-		}
-		if err := l.recompile(t); err != nil {
-			return fmt.Errorf("table %s: %w", s.Name, err)
-		}
+	for _, t := range list {
+		l.enter(t.Table)
 	}
-	return nil
+	return l.relinkAll(list)
 }
 
-func (l *loader) loadTable(s storedTable) (*Table, error) {
+// relinkAll makes tables that are as they were point at the new ones. What they need of these must be there.
+func (l *loader) relinkAll(list []loading) error {
+	for _, t := range list {
+		if t.before != nil {
+			l.relink(t.Table)
+		}
+	}
+	var err error
+	differences(l.old.tables, l.tables, func(_ TableID, _, t *Table) {
+		if t != nil && !t.resolved() {
+			err = fmt.Errorf("table %s: %w", t.FullName(), errDangling)
+		}
+	})
+	return err
+}
+
+// resolved says whether all references of a table lead somewhere.
+func (t *Table) resolved() bool {
+	return (t.Parent != nil) == (t.Interleave != NotInterleaved) && !slices.ContainsFunc(t.ForeignKeys, func(fk *ForeignKey) bool {
+		return fk.Referenced == nil || slices.Contains(fk.ReferencedColumns, nil)
+	})
+}
+
+// loadTable makes a table without what refers to others, and without expressions.
+func loadTable(s storedTable) (*Table, error) {
 	t := &Table{ID: s.ID, Schema: s.Schema, Name: s.Name, NextColumn: s.NextColumn}
+	t.Columns = make([]*Column, len(s.Columns))
 	for i, sc := range s.Columns {
 		c, err := loadColumn(sc)
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", sc.Name, err)
 		}
 		c.Ordinal = i
-		t.Columns = append(t.Columns, c)
+		t.Columns[i] = c
 	}
 	var err error
 	if t.Key, err = t.loadKey(s.Key); err != nil {
@@ -98,28 +134,29 @@ func (l *loader) loadTable(s storedTable) (*Table, error) {
 		}
 		t.RowDeletionPolicy = &RowDeletionPolicy{Column: c, Days: p.Days}
 	}
-	for _, sc := range s.Checks {
-		t.Checks = append(t.Checks, &Check{Name: sc.Name, NameGenerated: sc.Generated, Expr: &Expr{SQL: sc.SQL}})
-	}
 	for how, name := range interleaveNames {
 		if name == s.Interleave {
 			t.Interleave = how
 		}
 	}
-	if s.Parent != 0 {
-		if t.Parent = l.tables[s.Parent]; t.Parent == nil {
-			return nil, errDangling
-		}
-		t.Parent.Children = append(t.Parent.Children, t)
-	}
 	return t, nil
+}
+
+// loadParent finds the parent, which is older than the table.
+func (l *loader) loadParent(t loading) error {
+	if t.stored.Parent == 0 {
+		return nil
+	}
+	if t.Parent = l.TableByID(t.stored.Parent); t.Parent == nil || t.Parent.ID >= t.ID {
+		return errDangling
+	}
+	return nil
 }
 
 func loadColumn(s storedColumn) (*Column, error) {
 	c := &Column{
 		ID: s.ID, Name: s.Name, MaxLength: s.Length, LengthIsMax: s.Max, NotNull: s.NotNull, Hidden: s.Hidden,
 		AllowCommitTimestamp: s.CommitTimestamp, Stored: s.Stored, KeyOrdinal: -1,
-		Default: loadExpr(s.Default), OnUpdate: loadExpr(s.OnUpdate), Generated: loadExpr(s.Generated),
 	}
 	if s.WriteOnly {
 		c.State = ColumnWriteOnly
@@ -141,18 +178,9 @@ func loadColumn(s storedColumn) (*Column, error) {
 	return c, nil
 }
 
-func loadExpr(sql *string) *Expr {
-	if sql == nil {
-		return nil
-	}
-	return &Expr{SQL: *sql}
-}
-
 func (t *Table) byID(id ColumnID) (*Column, error) {
-	for _, c := range t.Columns {
-		if c.ID == id {
-			return c, nil
-		}
+	if c := t.columnByID(id); c != nil {
+		return c, nil
 	}
 	return nil, errDangling
 }
@@ -181,6 +209,15 @@ func (t *Table) loadColumns(ids []ColumnID) ([]*Column, error) {
 	return columns, nil
 }
 
+func (l *loader) loadIndexes(t loading) error {
+	for _, s := range t.stored.Indexes {
+		if err := l.loadIndex(t.Table, s); err != nil {
+			return fmt.Errorf("index %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
 func (l *loader) loadIndex(t *Table, s storedIndex) (err error) {
 	i := &Index{ID: s.ID, Schema: s.Schema, Name: s.Name, Table: t, Unique: s.Unique, NullFiltered: s.NullFiltered, Managed: s.Managed}
 	if s.WriteOnly {
@@ -199,21 +236,33 @@ func (l *loader) loadIndex(t *Table, s storedIndex) (err error) {
 		return err
 	}
 	if s.Parent != 0 {
-		if i.Parent = l.tables[s.Parent]; i.Parent == nil {
+		if i.Parent = l.TableByID(s.Parent); i.Parent == nil {
 			return errDangling
 		}
 	}
 	t.Indexes = append(t.Indexes, i)
-	l.indexes[i.ID] = i
+	return nil
+}
+
+func (l *loader) loadForeignKeys(t loading) error {
+	for _, s := range t.stored.ForeignKeys {
+		if err := l.loadForeignKey(t.Table, s); err != nil {
+			return fmt.Errorf("foreign key %s: %w", s.Name, err)
+		}
+	}
 	return nil
 }
 
 func (l *loader) loadForeignKey(t *Table, s storedForeignKey) (err error) {
 	fk := &ForeignKey{
-		Name: s.Name, NameGenerated: s.Generated, Table: t, Referenced: l.tables[s.Referenced],
-		Cascade: s.Cascade, NotEnforced: s.NotEnforced, Index: l.indexes[s.Index], ReferencedIndex: l.indexes[s.ReferencedIndex],
+		Name: s.Name, NameGenerated: s.Generated, Table: t, Referenced: l.TableByID(s.Referenced),
+		Cascade: s.Cascade, NotEnforced: s.NotEnforced, Index: t.indexByID(s.Index),
 	}
-	if fk.Referenced == nil || s.Index != 0 && fk.Index == nil || s.ReferencedIndex != 0 && fk.ReferencedIndex == nil {
+	if fk.Referenced == nil {
+		return errDangling
+	}
+	fk.ReferencedIndex = fk.Referenced.indexByID(s.ReferencedIndex)
+	if s.Index != 0 && fk.Index == nil || s.ReferencedIndex != 0 && fk.ReferencedIndex == nil {
 		return errDangling
 	}
 	if fk.Columns, err = t.loadColumns(s.Columns); err != nil {
@@ -223,6 +272,82 @@ func (l *loader) loadForeignKey(t *Table, s storedForeignKey) (err error) {
 		return err
 	}
 	t.ForeignKeys = append(t.ForeignKeys, fk)
-	fk.Referenced.ReferencedBy = append(fk.Referenced.ReferencedBy, fk)
 	return nil
+}
+
+// loadExpressions makes the expressions of a table. If it is not stored what they read, as in format 1, all are compiled at once.
+func (l *loader) loadExpressions(t loading) error {
+	for _, s := range t.stored.Checks {
+		uses, err := t.loadColumns(s.Uses)
+		if err != nil {
+			return err
+		}
+		t.Checks = append(t.Checks, &Check{Name: s.Name, NameGenerated: s.Generated, Expr: l.expr(t.Table, s.SQL, value.BoolType, uses)})
+	}
+	for i, s := range t.stored.Columns {
+		c := t.Columns[i]
+		if s.Default != nil {
+			c.Default = l.expr(t.Table, *s.Default, c.Type, nil)
+		}
+		if s.OnUpdate != nil && c.Default != nil {
+			c.OnUpdate = &Expr{SQL: *s.OnUpdate, Eval: c.Default.Eval}
+		}
+		if s.Generated != nil {
+			uses, err := t.loadColumns(s.GeneratedUses)
+			if err != nil {
+				return err
+			}
+			c.Generated = l.expr(t.Table, *s.Generated, c.Type, uses)
+		}
+	}
+	if t.hasUnknownUses() {
+		return l.recompile(t.Table)
+	}
+	return nil
+}
+
+// hasUnknownUses says whether there are expressions of which it is not known what they read. All that the encoding tells apart is
+// that a check reads something.
+func (t *Table) hasUnknownUses() bool {
+	return slices.ContainsFunc(t.Checks, func(c *Check) bool { return len(c.Expr.Uses) == 0 }) ||
+		slices.ContainsFunc(t.Columns, func(c *Column) bool { return c.Generated != nil && len(c.Generated.Uses) == 0 })
+}
+
+// expr is an expression that is compiled when it is first computed: a start with thousands of them does not wait for the analyzer.
+func (l *loader) expr(t *Table, sql string, want *value.Type, uses []*Column) *Expr {
+	compile := sync.OnceValues(func() (func([]value.Value) (value.Value, error), error) {
+		e, err := l.compiler.CompileExpr(t, sql, want)
+		if err != nil {
+			return nil, fmt.Errorf("compile stored expression %q of table %s: %w", sql, t.FullName(), err)
+		}
+		return e.reading(uses)
+	})
+	return &Expr{SQL: sql, Uses: uses, Eval: func(args []value.Value) (value.Value, error) {
+		eval, err := compile()
+		if err != nil {
+			return value.Value{}, err
+		}
+		return eval(args)
+	}}
+}
+
+// reading computes the expression from the values of columns in another order than that of Uses: the order in which a release finds
+// the columns of an expression is its own.
+func (e *Expr) reading(columns []*Column) (func([]value.Value) (value.Value, error), error) {
+	if slices.Equal(e.Uses, columns) {
+		return e.Eval, nil
+	}
+	places := make([]int, len(e.Uses))
+	for i, c := range e.Uses {
+		if places[i] = slices.Index(columns, c); places[i] < 0 {
+			return nil, fmt.Errorf("expression %q reads column %s, which it did not read when it was stored", e.SQL, c.Name)
+		}
+	}
+	return func(args []value.Value) (value.Value, error) {
+		ordered := make([]value.Value, len(places))
+		for i, at := range places {
+			ordered[i] = args[at]
+		}
+		return e.Eval(ordered)
+	}, nil
 }

@@ -1,17 +1,108 @@
 package schema
 
-import "strings"
+import (
+	"iter"
+	"slices"
+	"strings"
+)
 
 // NewCatalog returns the catalog of an empty database.
 func NewCatalog() *Catalog {
-	return &Catalog{NextID: 1, Options: Options{}, tables: map[string]*Table{}, indexes: map[string]*Index{}}
+	return &Catalog{NextID: 1}
+}
+
+// Tables are the tables in order of creation, which puts parents before children.
+func (c *Catalog) Tables() iter.Seq[*Table] { return valuesOf(c.tables.all()) }
+
+// TablesBackward are the tables in the opposite order.
+func (c *Catalog) TablesBackward() iter.Seq[*Table] { return valuesOf(c.tables.backward()) }
+
+func valuesOf[K, V any](pairs iter.Seq2[K, V]) iter.Seq[V] {
+	return func(yield func(V) bool) {
+		for _, v := range pairs {
+			if !yield(v) {
+				return
+			}
+		}
+	}
 }
 
 // Table returns the table called name ("t" or "schema.t"), ignoring case, or nil.
-func (c *Catalog) Table(name string) *Table { return c.tables[strings.ToLower(name)] }
+func (c *Catalog) Table(name string) *Table {
+	if found, ok := c.names.get(strings.ToLower(name)); ok && found.kind == nameOfTable {
+		return c.TableByID(found.table)
+	}
+	return nil
+}
 
 // Index returns the index called name ("i" or "schema.i"), ignoring case, or nil.
-func (c *Catalog) Index(name string) *Index { return c.indexes[strings.ToLower(name)] }
+func (c *Catalog) Index(name string) *Index {
+	if found, ok := c.names.get(strings.ToLower(name)); ok && found.kind == nameOfIndex {
+		return c.TableByID(found.table).Index(name)
+	}
+	return nil
+}
+
+// TableByID returns the table with a number, or nil.
+func (c *Catalog) TableByID(id TableID) *Table {
+	t, _ := c.tables.get(id)
+	return t
+}
+
+// IndexByID returns the index with a number, or nil.
+func (c *Catalog) IndexByID(id TableID) *Index {
+	if table, ok := c.indexes.get(id); ok {
+		return c.TableByID(table).indexByID(id)
+	}
+	return nil
+}
+
+// Children are the tables whose Parent is t.
+func (c *Catalog) Children(t *Table) (list []*Table) {
+	for x := range c.referrersOf(t) {
+		if x.Parent == t {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// ReferencedBy are the foreign keys to t.
+func (c *Catalog) ReferencedBy(t *Table) (list []*ForeignKey) {
+	for x := range c.referrersOf(t) {
+		for _, fk := range x.ForeignKeys {
+			if fk.Referenced == t {
+				list = append(list, fk)
+			}
+		}
+	}
+	return list
+}
+
+// referrersOf are the tables that refer to t, in order of their creation.
+func (c *Catalog) referrersOf(t *Table) iter.Seq[*Table] {
+	return func(yield func(*Table) bool) {
+		for r := range c.referrers.from(reference(t.ID) << 32) {
+			if TableID(r>>32) != t.ID || !yield(c.TableByID(TableID(r))) {
+				return
+			}
+		}
+	}
+}
+
+func (t *Table) indexByID(id TableID) *Index {
+	if at := slices.IndexFunc(t.Indexes, func(i *Index) bool { return i.ID == id }); at >= 0 {
+		return t.Indexes[at]
+	}
+	return nil
+}
+
+func (t *Table) columnByID(id ColumnID) *Column {
+	if at := slices.IndexFunc(t.Columns, func(c *Column) bool { return c.ID == id }); at >= 0 {
+		return t.Columns[at]
+	}
+	return nil
+}
 
 // FullName is the table's name as SQL writes it: schema.name, or name in the default schema.
 func (t *Table) FullName() string { return fullName(t.Schema, t.Name) }
@@ -68,28 +159,23 @@ func (t *Table) Root() *Table {
 	return t
 }
 
-// TakesCommitTimestamp says whether the commit timestamp may be written to a column of t: it has the option allow_commit_timestamp,
+// TakesCommitTimestamp says whether the commit timestamp may be written to a column, col, of t: it has the option allow_commit_timestamp,
 // and so have, for a key column, all columns that share the key in tables above and below t
 // (https://cloud.google.com/spanner/docs/commit-timestamp#keys-indexes).
-func (t *Table) TakesCommitTimestamp(c *Column) bool {
-	if !c.AllowCommitTimestamp || c.KeyOrdinal < 0 {
-		return c.AllowCommitTimestamp
+func (c *Catalog) TakesCommitTimestamp(t *Table, col *Column) bool {
+	if !col.AllowCommitTimestamp || col.KeyOrdinal < 0 {
+		return col.AllowCommitTimestamp
 	}
 	top := t
-	for top.Parent != nil && c.KeyOrdinal < len(top.Parent.Key) {
+	for top.Parent != nil && col.KeyOrdinal < len(top.Parent.Key) {
 		top = top.Parent
 	}
-	return top.keyTakesCommitTimestamp(c.KeyOrdinal)
+	return c.keyTakesCommitTimestamp(top, col.KeyOrdinal)
 }
 
-func (t *Table) keyTakesCommitTimestamp(part int) bool {
+func (c *Catalog) keyTakesCommitTimestamp(t *Table, part int) bool {
 	if !t.Key[part].Column.AllowCommitTimestamp {
 		return false
 	}
-	for _, child := range t.Children {
-		if !child.keyTakesCommitTimestamp(part) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.Children(t), func(child *Table) bool { return !c.keyTakesCommitTimestamp(child, part) })
 }

@@ -31,14 +31,7 @@ func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 // checkFree says whether a new object may have a name: tables, indexes and
 // constraints of one schema share their names.
 func (d *draft) checkFree(schema, name string) error {
-	taken := ""
-	if t := d.tables[key(schema, name)]; t != nil {
-		taken = t.Name
-	} else if i := d.indexes[key(schema, name)]; i != nil {
-		taken = i.Name
-	} else {
-		taken = d.constraintNamed(schema, name)
-	}
+	taken := d.nameLike(schema, name)
 	switch taken {
 	case "":
 		return nil
@@ -48,24 +41,30 @@ func (d *draft) checkFree(schema, name string) error {
 	return usererror.NamesDifferInCase(fullName(schema, name), fullName(schema, taken))
 }
 
-// constraintNamed finds a constraint's name as it is written, or "".
-func (d *draft) constraintNamed(schema, name string) string {
-	for _, t := range d.Tables {
-		if !strings.EqualFold(t.Schema, schema) {
-			continue
-		}
-		for _, c := range t.Checks {
-			if strings.EqualFold(c.Name, name) {
-				return c.Name
-			}
-		}
-		for _, fk := range t.ForeignKeys {
-			if strings.EqualFold(fk.Name, name) {
-				return fk.Name
-			}
+// nameLike finds how a name that is taken is written, or "".
+func (d *draft) nameLike(schema, name string) string {
+	found, ok := d.names.get(key(schema, name))
+	if !ok {
+		return ""
+	}
+	t := d.TableByID(found.table)
+	switch found.kind {
+	case nameOfTable:
+		return t.Name
+	case nameOfIndex:
+		return t.Index(fullName(schema, name)).Name
+	}
+	for _, c := range t.Checks {
+		if sameName(c.Name, name) {
+			return c.Name
 		}
 	}
-	return ""
+	for _, fk := range t.ForeignKeys {
+		if sameName(fk.Name, name) {
+			return fk.Name
+		}
+	}
+	return name
 }
 
 // checkConstraintName checks the name of a constraint; kind is "Check Constraint" or "Foreign Key".

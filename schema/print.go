@@ -13,35 +13,38 @@ import (
 // keys that could not stand in their table, indexes.
 func (c *Catalog) DDL() []string {
 	var stmts []string
-	if len(c.Options) > 0 {
-		stmts = append(stmts, c.optionsSQL())
+	if sql := c.optionsSQL(); sql != "" {
+		stmts = append(stmts, sql)
 	}
 	for _, s := range c.Schemas {
-		stmts = append(stmts, "CREATE SCHEMA "+quote(s))
+		stmts = append(stmts, schemaSQL(s))
 	}
-	printed := map[*Table]bool{}
-	var later []string
-	for _, t := range c.Tables {
-		printed[t] = true
-		stmts = append(stmts, t.sql(printed))
-		for _, fk := range t.ForeignKeys {
-			if !fk.fits(printed) {
-				later = append(later, "ALTER TABLE "+quotePath(t.Schema, t.Name)+" ADD "+fk.sql())
-			}
-		}
+	for t := range c.Tables() {
+		stmts = append(stmts, t.sql())
 	}
-	stmts = append(stmts, later...)
-	for _, t := range c.Tables {
-		for _, i := range t.Indexes {
-			if !i.Managed {
-				stmts = append(stmts, i.sql())
-			}
-		}
+	for t := range c.Tables() {
+		stmts = append(stmts, t.laterSQL()...)
+	}
+	for t := range c.Tables() {
+		stmts = append(stmts, t.indexSQL()...)
 	}
 	return stmts
 }
 
+// ddlSize is the length of all that DDL prints of a table.
+func (t *Table) ddlSize() int {
+	size := len(t.sql())
+	for _, s := range slices.Concat(t.laterSQL(), t.indexSQL()) {
+		size += len(s)
+	}
+	return size
+}
+
+// optionsSQL prints the database's options; "" if none is set.
 func (c *Catalog) optionsSQL() string {
+	if len(c.Options) == 0 {
+		return ""
+	}
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(c.Options)) {
 		list = append(list, "  "+name+" = "+c.Options.SQL(name))
@@ -49,8 +52,30 @@ func (c *Catalog) optionsSQL() string {
 	return "ALTER DATABASE " + quote(c.Database) + " SET OPTIONS (\n" + strings.Join(list, ",\n") + "\n)"
 }
 
-// sql prints CREATE TABLE. Foreign keys to tables that are not printed yet are left out.
-func (t *Table) sql(printed map[*Table]bool) string {
+func schemaSQL(name string) string { return "CREATE SCHEMA " + quote(name) }
+
+// laterSQL prints the foreign keys that cannot stand in the table's CREATE TABLE.
+func (t *Table) laterSQL() (list []string) {
+	for _, fk := range t.ForeignKeys {
+		if !fk.fits() {
+			list = append(list, "ALTER TABLE "+quotePath(t.Schema, t.Name)+" ADD "+fk.sql())
+		}
+	}
+	return list
+}
+
+// indexSQL prints the indexes that users have made.
+func (t *Table) indexSQL() (list []string) {
+	for _, i := range t.Indexes {
+		if !i.Managed {
+			list = append(list, i.sql())
+		}
+	}
+	return list
+}
+
+// sql prints CREATE TABLE.
+func (t *Table) sql() string {
 	var b strings.Builder
 	b.WriteString("CREATE TABLE " + quotePath(t.Schema, t.Name) + " (\n")
 	line := func(s string) { b.WriteString("  " + s + ",\n") }
@@ -58,7 +83,7 @@ func (t *Table) sql(printed map[*Table]bool) string {
 		line(c.sql())
 	}
 	for _, fk := range t.ForeignKeys {
-		if fk.fits(printed) {
+		if fk.fits() {
 			line(fk.sql())
 		}
 	}
@@ -109,10 +134,10 @@ func (c *Column) sql() string {
 	return s
 }
 
-// fits says whether the foreign key can stand in its table's CREATE TABLE: the table that it refers to is printed already, and
+// fits says whether the foreign key can stand in its table's CREATE TABLE: the table that it refers to is printed before or is the same, and
 // has no row deletion policy, which would refuse the foreign key.
-func (fk *ForeignKey) fits(printed map[*Table]bool) bool {
-	return printed[fk.Referenced] && !(fk.Referenced == fk.Table && fk.Table.RowDeletionPolicy != nil && fk.holdsRows())
+func (fk *ForeignKey) fits() bool {
+	return fk.Referenced.ID <= fk.Table.ID && !(fk.Referenced == fk.Table && fk.Table.RowDeletionPolicy != nil && fk.holdsRows())
 }
 
 func (fk *ForeignKey) sql() string {

@@ -31,18 +31,18 @@ func (p *RowDeletionPolicy) SQL() string {
 	return "OLDER_THAN(" + quote(p.Column.Name) + ", INTERVAL " + strconv.FormatInt(p.Days, 10) + " DAY)"
 }
 
-func (t *Table) addRowDeletionPolicy(s *ast.RowDeletionPolicy) error {
+func (d *draft) addRowDeletionPolicy(t *Table, s *ast.RowDeletionPolicy) error {
 	if t.RowDeletionPolicy != nil {
 		return usererror.RowDeletionPolicyExists(t.RowDeletionPolicy.Column.Name, t.FullName())
 	}
-	return t.setRowDeletionPolicy(s)
+	return d.setRowDeletionPolicy(t, s)
 }
 
-func (t *Table) replaceRowDeletionPolicy(s *ast.RowDeletionPolicy) error {
+func (d *draft) replaceRowDeletionPolicy(t *Table, s *ast.RowDeletionPolicy) error {
 	if t.RowDeletionPolicy == nil {
 		return usererror.NoRowDeletionPolicy(t.FullName())
 	}
-	return t.setRowDeletionPolicy(s)
+	return d.setRowDeletionPolicy(t, s)
 }
 
 func (t *Table) dropRowDeletionPolicy() error {
@@ -53,7 +53,7 @@ func (t *Table) dropRowDeletionPolicy() error {
 	return nil
 }
 
-func (t *Table) setRowDeletionPolicy(s *ast.RowDeletionPolicy) error {
+func (d *draft) setRowDeletionPolicy(t *Table, s *ast.RowDeletionPolicy) error {
 	c := t.Column(s.ColumnName.Name)
 	if c == nil {
 		return usererror.RowDeletionPolicyColumnNotFound(s.ColumnName.Name, t.FullName())
@@ -65,7 +65,7 @@ func (t *Table) setRowDeletionPolicy(s *ast.RowDeletionPolicy) error {
 	if err != nil {
 		return usererror.RowDeletionPolicyInterval(s.NumDays.Value, t.FullName())
 	}
-	if err := checkExpiry(t, t); err != nil {
+	if err := d.checkExpiry(t, t); err != nil {
 		return err
 	}
 	t.RowDeletionPolicy = &RowDeletionPolicy{Column: c, Days: days}
@@ -73,17 +73,17 @@ func (t *Table) setRowDeletionPolicy(s *ast.RowDeletionPolicy) error {
 }
 
 // checkExpiry says whether rows of t may be deleted in the background, together with the rows of root that they are interleaved in.
-func checkExpiry(root, t *Table) error {
+func (d *draft) checkExpiry(root, t *Table) error {
 	holds := func(fk *ForeignKey) bool { return fk.Referenced == t && fk.holdsRows() }
-	if names := foreignKeyNames(t, holds); names != "" {
+	if names := d.foreignKeyNames(t, holds); names != "" {
 		return usererror.RowDeletionPolicyForeignKey(root.FullName(), names)
 	}
-	for _, child := range t.Children {
+	for _, child := range d.Children(t) {
 		switch child.Interleave {
 		case InterleaveNoAction:
 			return usererror.RowDeletionPolicyChild(root.FullName(), child.FullName())
 		case InterleaveCascade:
-			if err := checkExpiry(root, child); err != nil {
+			if err := d.checkExpiry(root, child); err != nil {
 				return err
 			}
 		}

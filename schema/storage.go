@@ -1,14 +1,23 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
+// Encoding is a catalog as it is stored: by what it changes of the version before it.
+type Encoding struct {
+	Catalog []byte // all but the tables
+	// Tables are those that are not defined as in the version before, in its first version all; nil stands for one that was dropped.
+	Tables map[TableID][]byte
+}
+
 // storageFormat is the version of the encoding below. A reader refuses those it does not know.
-const storageFormat = 1
+const storageFormat = 2
 
 // The encoding is JSON. Objects refer to each other by ID; kinds of types have
 // the numbers of google.spanner.v1.TypeCode, which never change. Expressions
@@ -20,7 +29,6 @@ type storedCatalog struct {
 	NextID   TableID           `json:"next_id"`
 	Schemas  []string          `json:"schemas,omitempty"`
 	Options  map[string]string `json:"options,omitempty"`
-	Tables   []storedTable     `json:"tables,omitempty"`
 }
 
 type storedTable struct {
@@ -56,8 +64,10 @@ type storedColumn struct {
 	Default         *string  `json:"default,omitempty"`
 	OnUpdate        *string  `json:"on_update,omitempty"`
 	Generated       *string  `json:"generated,omitempty"`
-	Stored          bool     `json:"stored,omitempty"`
-	WriteOnly       bool     `json:"write_only,omitempty"`
+	// GeneratedUses are the columns that Generated reads, in the order of Expr.Uses. Format 1 has none.
+	GeneratedUses []ColumnID `json:"generated_uses,omitempty"`
+	Stored        bool       `json:"stored,omitempty"`
+	WriteOnly     bool       `json:"write_only,omitempty"`
 }
 
 type storedKeyPart struct {
@@ -66,9 +76,10 @@ type storedKeyPart struct {
 }
 
 type storedCheck struct {
-	Name      string `json:"name"`
-	Generated bool   `json:"generated,omitempty"`
-	SQL       string `json:"sql"`
+	Name      string     `json:"name"`
+	Generated bool       `json:"generated,omitempty"`
+	SQL       string     `json:"sql"`
+	Uses      []ColumnID `json:"uses,omitempty"` // as GeneratedUses
 }
 
 type storedIndex struct {
@@ -101,20 +112,36 @@ var interleaveNames = map[Interleave]string{
 	NotInterleaved: "", InterleaveIn: "in", InterleaveNoAction: "no action", InterleaveCascade: "cascade",
 }
 
-// Marshal encodes the catalog for storage, IDs and all.
-func (c *Catalog) Marshal() ([]byte, error) {
-	s := storedCatalog{
-		Format: storageFormat, Database: c.Database, Version: c.Version, NextID: c.NextID,
-		Schemas: c.Schemas, Options: c.Options,
+// Marshal encodes the catalog for storage, IDs and all, as the version that follows before, which is nil for the first version.
+func (c *Catalog) Marshal(before *Catalog) (*Encoding, error) {
+	if before == nil {
+		before = NewCatalog()
 	}
-	for _, t := range c.Tables {
-		s.Tables = append(s.Tables, storeTable(t))
-	}
-	data, err := json.Marshal(s)
+	data, err := json.Marshal(storedCatalog{
+		Format: storageFormat, Database: c.Database, Version: c.Version, NextID: c.NextID, Schemas: c.Schemas, Options: c.Options,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("encode catalog: %w", err)
 	}
-	return data, nil
+	e := &Encoding{Catalog: data, Tables: map[TableID][]byte{}}
+	differences(before.tables, c.tables, func(id TableID, was, is *Table) {
+		switch {
+		case is == nil:
+			e.Tables[id] = nil
+		case was == nil || !is.definedAs(was):
+			data, failed := json.Marshal(storeTable(is))
+			e.Tables[id], err = data, cmp.Or(err, failed)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode catalog: %w", err)
+	}
+	return e, nil
+}
+
+// definedAs says whether a table, or a later version of it, is stored like another one.
+func (t *Table) definedAs(o *Table) bool {
+	return t.sharesColumns(o) || reflect.DeepEqual(storeTable(t), storeTable(o))
 }
 
 func storeTable(t *Table) storedTable {
@@ -132,7 +159,7 @@ func storeTable(t *Table) storedTable {
 		s.Columns = append(s.Columns, storeColumn(c))
 	}
 	for _, c := range t.Checks {
-		s.Checks = append(s.Checks, storedCheck{Name: c.Name, Generated: c.NameGenerated, SQL: c.Expr.SQL})
+		s.Checks = append(s.Checks, storedCheck{Name: c.Name, Generated: c.NameGenerated, SQL: c.Expr.SQL, Uses: storeColumns(c.Expr.Uses)})
 	}
 	for _, i := range t.Indexes {
 		s.Indexes = append(s.Indexes, storeIndex(i))
@@ -148,6 +175,9 @@ func storeColumn(c *Column) storedColumn {
 		ID: c.ID, Name: c.Name, Kind: int(c.Type.Kind), Length: c.MaxLength, Max: c.LengthIsMax, NotNull: c.NotNull,
 		Hidden: c.Hidden, CommitTimestamp: c.AllowCommitTimestamp, Stored: c.Stored, WriteOnly: c.State == ColumnWriteOnly,
 		Default: storeExpr(c.Default), OnUpdate: storeExpr(c.OnUpdate), Generated: storeExpr(c.Generated),
+	}
+	if c.Generated != nil {
+		s.GeneratedUses = storeColumns(c.Generated.Uses)
 	}
 	if c.Type.Kind == value.Array {
 		s.Array, s.Kind = true, int(c.Type.Elem.Kind)

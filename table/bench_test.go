@@ -11,7 +11,7 @@ import (
 )
 
 // benchTable is the table of the points benchmark: an id and ten strings of 100.
-func benchTable(tb testing.TB, indexes ...string) (*schema.Table, *memory) {
+func benchTable(tb testing.TB, indexes ...string) (*schema.Table, *Descriptors, *memory) {
 	s := newScript()
 	var columns strings.Builder
 	for i := range 10 {
@@ -20,7 +20,7 @@ func benchTable(tb testing.TB, indexes ...string) (*schema.Table, *memory) {
 	if err := s.ddl("CREATE TABLE B (Id INT64 NOT NULL, " + columns.String() + ") PRIMARY KEY (Id);" + strings.Join(indexes, ";")); err != nil {
 		tb.Fatal(err)
 	}
-	return s.catalog.Table("B"), s.m
+	return s.catalog.Table("B"), NewDescriptors(s.catalog), s.m
 }
 
 func benchRows(t *schema.Table, n int) Mutation {
@@ -36,8 +36,8 @@ func benchRows(t *schema.Table, n int) Mutation {
 }
 
 func loadBench(tb testing.TB, n int) (*schema.Table, *memory) {
-	t, m := benchTable(tb)
-	c := newFiller(m, new(Descriptors), testNow, &Chunk{Rows: 1}) // without limits
+	t, tables, m := benchTable(tb)
+	c := newFiller(m, tables, testNow, &Chunk{Rows: 1}) // without limits
 	muts := benchRows(t, n)
 	if err := c.Mutate(context.Background(), &muts); err != nil {
 		tb.Fatal(err)
@@ -125,9 +125,9 @@ func BenchmarkBlindWrites(b *testing.B) { benchmarkApply(b, nil, InsertOrUpdate)
 
 // BenchmarkSingleInsert commits one row, as most commits do.
 func BenchmarkSingleInsert(b *testing.B) {
-	t, m := benchTable(b)
+	t, tables, m := benchTable(b)
 	muts := []Mutation{benchRows(t, 1)}
-	ctx, tables := context.Background(), new(Descriptors)
+	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Apply(ctx, m, tables, muts, testNow); err != nil {
@@ -147,10 +147,10 @@ func BenchmarkReferringWrites(b *testing.B) {
 }
 
 func benchmarkApply(b *testing.B, indexes []string, op Op) {
-	t, m := benchTable(b, indexes...)
+	t, tables, m := benchTable(b, indexes...)
 	mut := benchRows(t, 1000)
 	mut.Op = op
-	ctx, tables := context.Background(), new(Descriptors)
+	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Apply(ctx, m, tables, []Mutation{mut}, testNow); err != nil {
@@ -186,8 +186,8 @@ func TestScanAllocates(t *testing.T) {
 
 // TestBlindWritesReadNothing pins that an upsert of whole rows does not look at what is there.
 func TestBlindWritesReadNothing(t *testing.T) {
-	tab, m := benchTable(t)
-	if _, err := Apply(context.Background(), m, new(Descriptors), []Mutation{benchRows(tab, 100)}, testNow); err != nil {
+	tab, tables, m := benchTable(t)
+	if _, err := Apply(context.Background(), m, tables, []Mutation{benchRows(tab, 100)}, testNow); err != nil {
 		t.Fatal(err)
 	}
 	if m.gets != 0 || m.scans != 0 {

@@ -49,7 +49,7 @@ func retyped(v value.Value, t *value.Type) value.Value {
 func (c *Changes) checkAs(t *schema.Table, col *schema.Column, v value.Value) error {
 	switch {
 	case v.IsPending():
-		if !t.TakesCommitTimestamp(col) {
+		if !c.tables.catalog.TakesCommitTimestamp(t, col) {
 			return usererror.CommitTimestampNotAllowed(col.Name)
 		}
 		return nil

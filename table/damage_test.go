@@ -29,7 +29,7 @@ func TestErrorsComeThrough(t *testing.T) {
 		for n := 1; ; n++ {
 			err := script.m.attempt(func() error {
 				script.m.failAt = n
-				_, err := Apply(context.Background(), script.m, new(Descriptors), muts, testNow)
+				_, err := Apply(context.Background(), script.m, NewDescriptors(script.catalog), muts, testNow)
 				return err
 			})
 			script.m.failAt = 0
@@ -52,7 +52,7 @@ func TestErrorsComeThrough(t *testing.T) {
 func TestReadErrorsComeThrough(t *testing.T) {
 	s, tab := small(t, "CREATE INDEX I ON T (S)")
 	ctx := context.Background()
-	if _, err := Apply(ctx, s.m, new(Descriptors), []Mutation{smallRows(tab, 5, "x")}, testNow); err != nil {
+	if _, err := Apply(ctx, s.m, NewDescriptors(s.catalog), []Mutation{smallRows(tab, 5, "x")}, testNow); err != nil {
 		t.Fatal(err)
 	}
 	p, _ := NewProjection(tab, nil, tab.Columns)
@@ -115,7 +115,7 @@ func TestBadValues(t *testing.T) {
 	tab := s.catalog.Table("T")
 	id := value.OfInt64(1)
 	apply := func(column string, v value.Value) error {
-		_, err := Apply(context.Background(), s.m, new(Descriptors), []Mutation{{
+		_, err := Apply(context.Background(), s.m, NewDescriptors(s.catalog), []Mutation{{
 			Op: Insert, Table: tab, Columns: []*schema.Column{tab.Column("Id"), tab.Column(column)},
 			Rows: [][]value.Value{{id, v}},
 		}}, testNow)

@@ -143,7 +143,7 @@ const (
 
 // deleteChildren deletes the rows interleaved in the row of g at key, or refuses to, as their tables say.
 func (c *Changes) deleteChildren(ctx context.Context, g *target, key []byte, rule childRule) error {
-	for _, child := range g.table.Children {
+	for _, child := range g.children {
 		if child.Interleave == schema.InterleaveIn {
 			continue
 		}

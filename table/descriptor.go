@@ -10,17 +10,24 @@ import (
 )
 
 // Descriptors are what writing rows takes that follows from one schema version: a descriptor of each table that was written, made when
-// that first happened. They live as long as the version does. The zero value is ready to use, by many goroutines at once.
+// that first happened. They live as long as the version does. Many goroutines may use them at once.
 type Descriptors struct {
+	catalog *schema.Catalog
 	byTable sync.Map // *schema.Table to *descriptor
 }
+
+// NewDescriptors is the descriptors of the tables of a catalog.
+func NewDescriptors(c *schema.Catalog) *Descriptors { return &Descriptors{catalog: c} }
+
+// Catalog is the catalog that the tables are of.
+func (d *Descriptors) Catalog() *schema.Catalog { return d.catalog }
 
 // of finds or makes the descriptor of a table.
 func (d *Descriptors) of(t *schema.Table) (*descriptor, error) {
 	if found, ok := d.byTable.Load(t); ok {
 		return found.(*descriptor), nil
 	}
-	made, err := newDescriptor(t)
+	made, err := newDescriptor(d.catalog, t)
 	if err != nil {
 		return nil, err
 	}
@@ -31,12 +38,13 @@ func (d *Descriptors) of(t *schema.Table) (*descriptor, error) {
 // descriptor is what writing rows of a table takes that follows from its definition. Making it takes longer than a commit of one row. A
 // descriptor is immutable.
 type descriptor struct {
-	table   *schema.Table
-	layout  *Layout
-	parent  *Layout          // of the parent table, if every row must have a parent row; else nil
-	stored  []*schema.Column // that are in rows' values, by ID
-	indexes []*indexTarget
-	whole   *Projection // to all key columns and stored columns
+	table    *schema.Table
+	layout   *Layout
+	parent   *Layout // of the parent table, if every row must have a parent row; else nil
+	children []*schema.Table
+	stored   []*schema.Column // that are in rows' values, by ID
+	indexes  []*indexTarget
+	whole    *Projection // to all key columns and stored columns
 	// foreign and referencedBy are the enforced foreign keys from and to the table.
 	foreign, referencedBy []*foreignKey
 	// computed are all generated columns, each after those that it reads; written are those of them that
@@ -46,19 +54,20 @@ type descriptor struct {
 	watched bool
 }
 
-func newDescriptor(t *schema.Table) (*descriptor, error) {
-	d := &descriptor{table: t, layout: TableLayout(t)}
+func newDescriptor(catalog *schema.Catalog, t *schema.Table) (*descriptor, error) {
+	d := &descriptor{table: t, layout: TableLayout(t), children: catalog.Children(t)}
 	if t.Interleave == schema.InterleaveNoAction || t.Interleave == schema.InterleaveCascade {
 		d.parent = TableLayout(t.Parent)
 	}
 	for _, x := range t.Indexes {
 		d.indexes = append(d.indexes, newIndexTarget(x))
 	}
-	d.watched = len(t.Indexes) > 0 || len(t.ForeignKeys) > 0 || len(t.ReferencedBy) > 0
-	for _, child := range t.Children {
+	referencedBy := catalog.ReferencedBy(t)
+	d.watched = len(t.Indexes) > 0 || len(t.ForeignKeys) > 0 || len(referencedBy) > 0
+	for _, child := range d.children {
 		d.watched = d.watched || child.Interleave != schema.InterleaveIn
 	}
-	d.foreign, d.referencedBy = newForeignKeys(t.ForeignKeys), newForeignKeys(t.ReferencedBy)
+	d.foreign, d.referencedBy = newForeignKeys(t.ForeignKeys), newForeignKeys(referencedBy)
 	var err error
 	if d.computed, err = orderGenerated(t, func(*schema.Column) bool { return true }); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ func TestDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab := script.catalog.Table("T")
-	var version, later Descriptors
+	version, later := NewDescriptors(script.catalog), NewDescriptors(script.catalog)
 	got := make([]*descriptor, 8)
 	var wg sync.WaitGroup
 	for i := range got {

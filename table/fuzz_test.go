@@ -41,7 +41,7 @@ func FuzzMutations(f *testing.F) {
 			muts := m.randomCommit()
 			want := m.commit(muts)
 			err := script.m.attempt(func() error {
-				_, err := Apply(context.Background(), script.m, new(Descriptors), muts, testNow)
+				_, err := Apply(context.Background(), script.m, NewDescriptors(script.catalog), muts, testNow)
 				return err
 			})
 			m.agree(t, err, want, muts)
@@ -65,7 +65,7 @@ func FuzzKeySets(f *testing.F) {
 			muts := m.randomCommit()
 			m.commit(muts)
 			_ = script.m.attempt(func() error {
-				_, err := Apply(context.Background(), script.m, new(Descriptors), muts, testNow)
+				_, err := Apply(context.Background(), script.m, NewDescriptors(script.catalog), muts, testNow)
 				return err
 			})
 		}
@@ -84,7 +84,7 @@ func FuzzStored(f *testing.F) {
 		f.Fatal(err)
 	}
 	tab := script.catalog.Table("Casc")
-	d, err := newDescriptor(tab)
+	d, err := newDescriptor(script.catalog, tab)
 	if err != nil {
 		f.Fatal(err)
 	}

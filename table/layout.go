@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math/bits"
 
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -109,6 +110,23 @@ func appendID(dst []byte, id schema.TableID) []byte {
 	var b [4]byte
 	binary.BigEndian.PutUint32(b[:], uint32(id))
 	return append(dst, b[4-n:]...)
+}
+
+// decodeID reads the ID that a key, or the rest of one, begins with; false if none stands there.
+func decodeID(key []byte) (schema.TableID, bool) {
+	if len(key) == 0 || key[0] <= afterRow || key[0] > longID+4 {
+		return 0, false
+	}
+	if key[0] <= shortIDs+1 {
+		return schema.TableID(key[0] - 1), true
+	}
+	n := int(key[0]) - longID
+	if n < 1 || len(key) <= n {
+		return 0, false
+	}
+	var b [4]byte
+	copy(b[4-n:], key[1:1+n])
+	return schema.TableID(binary.BigEndian.Uint32(b[:])), true
 }
 
 // Name is the name of the table or index.
@@ -220,16 +238,52 @@ func (l *Layout) DecodeStart(key []byte) (vals []value.Value, length int) {
 	return vals, len(key) - len(rest)
 }
 
-// Locate finds the layout of the table or index that a key, or the bound of a range, lies in, and the values of the key parts that
-// it begins with; nil if it lies in none.
-func Locate(layouts map[schema.TableID]*Layout, key []byte) (found *Layout, vals []value.Value) {
-	longest := 0
-	for _, l := range layouts {
-		if list, n := l.DecodeStart(key); n > longest {
-			found, vals, longest = l, list, n
+// LayoutOf is the layout of the table or index of a catalog with a number, or nil.
+func LayoutOf(c *schema.Catalog, id schema.TableID) *Layout {
+	if t := c.TableByID(id); t != nil {
+		return TableLayout(t)
+	}
+	if x := c.IndexByID(id); x != nil {
+		return IndexLayout(x)
+	}
+	return nil
+}
+
+// Layouts are those of all tables and indexes of a catalog.
+func Layouts(c *schema.Catalog) iter.Seq[*Layout] {
+	return func(yield func(*Layout) bool) {
+		for t := range c.Tables() {
+			if !yield(TableLayout(t)) {
+				return
+			}
+			for _, x := range t.Indexes {
+				if !yield(IndexLayout(x)) {
+					return
+				}
+			}
 		}
 	}
-	return found, vals
+}
+
+// Locate finds the layout of the table or index that a key, or the bound of a range, lies in, and the values of the key parts that
+// it begins with; nil if it lies in none.
+func Locate(c *schema.Catalog, key []byte) (found *Layout, vals []value.Value) {
+	length := 0
+	for {
+		id, ok := decodeID(key[length:])
+		if !ok {
+			return found, vals
+		}
+		below := LayoutOf(c, id)
+		if below == nil {
+			return found, vals
+		}
+		list, n := below.DecodeStart(key)
+		if n <= length {
+			return found, vals
+		}
+		found, vals, length = below, list, n
+	}
 }
 
 // Space is the smallest span that holds all keys of the table or index. With alone, the span holds no other keys

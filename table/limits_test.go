@@ -43,15 +43,15 @@ func TestMutationLimit(t *testing.T) {
 	ctx := context.Background()
 	s, tab := small(t, "")
 	rows := smallRows(tab, MaxMutations/2, "x")
-	c, err := Apply(ctx, s.m, new(Descriptors), []Mutation{rows}, testNow)
+	c, err := Apply(ctx, s.m, NewDescriptors(s.catalog), []Mutation{rows}, testNow)
 	if c.Count() != MaxMutations || err != nil {
 		t.Fatalf("%d mutations: %v", c.Count(), err)
 	}
-	_, err = Apply(ctx, s.m, new(Descriptors), []Mutation{rows, smallRows(tab, 1, "y")}, testNow)
+	_, err = Apply(ctx, s.m, NewDescriptors(s.catalog), []Mutation{rows, smallRows(tab, 1, "y")}, testNow)
 	wantFault(t, err, codes.InvalidArgument, "The transaction contains too many mutations")
 
 	// A delete of a range counts once, however many rows it hits.
-	c, err = Apply(ctx, s.m, new(Descriptors), []Mutation{{Op: Delete, Table: tab, Keys: KeySet{All: true}}}, testNow)
+	c, err = Apply(ctx, s.m, NewDescriptors(s.catalog), []Mutation{{Op: Delete, Table: tab, Keys: KeySet{All: true}}}, testNow)
 	if c.Count() != 1 || err != nil || s.m.rows.Len() != 0 {
 		t.Errorf("%d mutations, %d rows left: %v", c.Count(), s.m.rows.Len(), err)
 	}
@@ -59,18 +59,18 @@ func TestMutationLimit(t *testing.T) {
 
 func TestIndexEntriesCountAgainstLimit(t *testing.T) {
 	s, tab := small(t, "CREATE INDEX I ON T (S)")
-	_, err := Apply(context.Background(), s.m, new(Descriptors), []Mutation{smallRows(tab, MaxMutations/2, "x")}, testNow)
+	_, err := Apply(context.Background(), s.m, NewDescriptors(s.catalog), []Mutation{smallRows(tab, MaxMutations/2, "x")}, testNow)
 	wantFault(t, err, codes.InvalidArgument, "too many mutations")
 }
 
 func TestCommitSizeLimit(t *testing.T) {
 	s, tab := small(t, "")
 	megabyte := strings.Repeat("x", 1<<20)
-	_, err := Apply(context.Background(), s.m, new(Descriptors), []Mutation{smallRows(tab, 99, megabyte)}, testNow)
+	_, err := Apply(context.Background(), s.m, NewDescriptors(s.catalog), []Mutation{smallRows(tab, 99, megabyte)}, testNow)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Apply(context.Background(), s.m, new(Descriptors), []Mutation{smallRows(tab, 100, megabyte)}, testNow)
+	_, err = Apply(context.Background(), s.m, NewDescriptors(s.catalog), []Mutation{smallRows(tab, 100, megabyte)}, testNow)
 	wantFault(t, err, codes.InvalidArgument, "maximum total bytes-size")
 }
 
@@ -85,7 +85,7 @@ func TestParentScanSkipsChildren(t *testing.T) {
 		}
 	}
 	ctx := context.Background()
-	if _, err := Apply(ctx, s.m, new(Descriptors), []Mutation{smallRows(tab, 10, "x"), children}, testNow); err != nil {
+	if _, err := Apply(ctx, s.m, NewDescriptors(s.catalog), []Mutation{smallRows(tab, 10, "x"), children}, testNow); err != nil {
 		t.Fatal(err)
 	}
 	p, err := NewProjection(tab, nil, tab.Columns)
@@ -110,7 +110,7 @@ func TestParentsAreLookedUpOnce(t *testing.T) {
 	for k := range int64(100) {
 		children.Rows = append(children.Rows, []value.Value{value.OfInt64(0), value.OfInt64(k)})
 	}
-	if _, err := Apply(context.Background(), s.m, new(Descriptors), []Mutation{smallRows(tab, 1, "x"), children}, testNow); err != nil {
+	if _, err := Apply(context.Background(), s.m, NewDescriptors(s.catalog), []Mutation{smallRows(tab, 1, "x"), children}, testNow); err != nil {
 		t.Fatal(err)
 	}
 	if s.m.gets > 103 {

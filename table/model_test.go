@@ -61,7 +61,7 @@ func runModel(t *testing.T, seed uint64, steps int) {
 		muts := m.randomCommit()
 		want := m.commit(muts)
 		err := script.m.attempt(func() error {
-			_, err := Apply(ctx, script.m, new(Descriptors), muts, testNow)
+			_, err := Apply(ctx, script.m, NewDescriptors(script.catalog), muts, testNow)
 			return err
 		})
 		m.agree(t, err, want, muts)
@@ -92,7 +92,7 @@ type model struct {
 
 func newModel(c *schema.Catalog, r *rand.Rand) *model {
 	m := &model{catalog: c, r: r, rows: map[*schema.Table]map[string][]value.Value{}}
-	for _, t := range c.Tables {
+	for t := range c.Tables() {
 		m.rows[t] = map[string][]value.Value{}
 	}
 	return m
@@ -110,10 +110,15 @@ func (m *model) randomValue(t *value.Type) value.Value {
 	return value.OfInt64(m.r.Int64N(4) - 1)
 }
 
+func (m *model) anyTable() *schema.Table {
+	tables := slices.Collect(m.catalog.Tables())
+	return tables[m.r.IntN(len(tables))]
+}
+
 func (m *model) randomCommit() []Mutation {
 	var muts []Mutation
 	for range 1 + m.r.IntN(4) {
-		t := m.catalog.Tables[m.r.IntN(len(m.catalog.Tables))]
+		t := m.anyTable()
 		mut := Mutation{Op: Op(m.r.IntN(5)), Table: t}
 		if m.r.IntN(3) > 0 {
 			mut.Op = InsertOrUpdate
@@ -313,7 +318,7 @@ func (m *model) delete(t *schema.Table, key string) {
 // deleteChildren deletes the children of a row under ON DELETE CASCADE; it says whether there are none under NO ACTION.
 func (m *model) deleteChildren(t *schema.Table, key string) bool {
 	free := true
-	for _, child := range t.Children {
+	for _, child := range m.catalog.Children(t) {
 		for k, row := range m.rows[child] {
 			if keyText(keyOf(row, child.Key[:len(t.Key)])) != key {
 				continue
@@ -332,7 +337,7 @@ func (m *model) deleteChildren(t *schema.Table, key string) bool {
 // violations are the codes of all that must not be when a commit ends.
 func (m *model) violations() []codes.Code {
 	var failures []codes.Code
-	for _, t := range m.catalog.Tables {
+	for t := range m.catalog.Tables() {
 		for _, row := range m.rows[t] {
 			if t.Interleave != schema.InterleaveNoAction && t.Interleave != schema.InterleaveCascade {
 				break
@@ -411,7 +416,7 @@ func (m *model) read(t *schema.Table, x *schema.Index, ks KeySet) [][]value.Valu
 func (m *model) compare(t *testing.T, store *memory, what string) {
 	t.Helper()
 	total := 0
-	for _, tab := range m.catalog.Tables {
+	for tab := range m.catalog.Tables() {
 		total += m.compareRead(t, store, tab, nil, KeySet{All: true}, what)
 		for _, x := range tab.Indexes {
 			total += m.compareRead(t, store, tab, x, KeySet{All: true}, what)
@@ -425,7 +430,7 @@ func (m *model) compare(t *testing.T, store *memory, what string) {
 // compareKeySet reads a random key set, forward or reverse, with or without limit, resumed in the middle or not.
 func (m *model) compareKeySet(t *testing.T, store *memory) {
 	t.Helper()
-	tab := m.catalog.Tables[m.r.IntN(len(m.catalog.Tables))]
+	tab := m.anyTable()
 	var x *schema.Index
 	l := TableLayout(tab)
 	if n := len(tab.Indexes); n > 0 && m.r.IntN(2) == 0 {

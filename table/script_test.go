@@ -138,7 +138,7 @@ func (s *script) commit(ctx context.Context, d *datadriven.TestData) error {
 	}
 	var changes *Changes
 	err := s.settle(d, func() (err error) {
-		changes, err = Apply(ctx, s.m, new(Descriptors), muts, testNow)
+		changes, err = Apply(ctx, s.m, NewDescriptors(s.catalog), muts, testNow)
 		return err
 	})
 	if err == nil {
@@ -172,7 +172,7 @@ func (s *script) mutation(line string) (m Mutation, err error) {
 }
 
 func (s *script) dml(ctx context.Context, d *datadriven.TestData) error {
-	c := NewChanges(s.m, new(Descriptors), testNow)
+	c := NewChanges(s.m, NewDescriptors(s.catalog), testNow)
 	err := s.settle(d, func() error {
 		for _, line := range strings.Split(d.Input, "\n") {
 			if err := s.dmlLine(ctx, c, line); err != nil {
@@ -360,9 +360,9 @@ func (s *script) change(ctx context.Context, d *datadriven.TestData) error {
 		case err != nil || c.Rows == 0:
 			return c, err
 		case d.Cmd == "fill":
-			return c, FillIndex(ctx, s.m, new(Descriptors), x, c)
+			return c, FillIndex(ctx, s.m, NewDescriptors(s.catalog), x, c)
 		}
-		return c, FillColumns(ctx, s.m, new(Descriptors), t, []*schema.Column{t.Column(d.CmdArgs[1].Key)}, testNow, c)
+		return c, FillColumns(ctx, s.m, NewDescriptors(s.catalog), t, []*schema.Column{t.Column(d.CmdArgs[1].Key)}, testNow, c)
 	}
 	return s.settle(d, func() error {
 		c, err := step(nil)
@@ -417,7 +417,7 @@ func (s *script) expire(ctx context.Context, d *datadriven.TestData) error {
 		}
 	}
 	return s.settle(d, func() error {
-		deleted, err := DeleteExpired(ctx, s.m, new(Descriptors), t, before, s.found, bytes)
+		deleted, err := DeleteExpired(ctx, s.m, NewDescriptors(s.catalog), t, before, s.found, bytes)
 		if err == nil {
 			fmt.Fprintf(&s.out, "deleted: %d\n", deleted)
 		}
@@ -465,7 +465,7 @@ func (s *script) print(op string, key, val []byte) {
 }
 
 func (s *script) decode(key, val []byte) string {
-	for _, t := range s.catalog.Tables {
+	for t := range s.catalog.Tables() {
 		if text, ok := decodeIn(t, nil, key, val); ok {
 			return text
 		}

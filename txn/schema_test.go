@@ -31,7 +31,7 @@ func catalogs(t *testing.T, statements ...string) (list []*schema.Catalog) {
 // writing depends on all of a table.
 func writing(c *schema.Catalog, name string) *schema.Dependencies {
 	d := new(schema.Dependencies)
-	d.Write(c.Table(name), true)
+	d.Write(c, c.Table(name), true)
 	return d
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
-	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
@@ -22,9 +21,7 @@ type Config struct {
 	Store    kv.Store       // where user split points are stored
 	Rows     *mvcc.Versions // the keys that are split
 	Clock    func() time.Time
-	// Catalog is the newest schema version, Layouts those of its tables and indexes.
-	Catalog func() *schema.Catalog
-	Layouts func() map[schema.TableID]*table.Layout
+	Catalog  func() *schema.Catalog // the newest schema version
 }
 
 // Manager holds the splits of one database. Its methods may be called at any time.

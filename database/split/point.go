@@ -149,9 +149,9 @@ func (m *Manager) metaKey(r *record) []byte {
 
 // deleteDead deletes in b the points that have expired and those of tables and indexes that are gone, and returns the others.
 func (m *Manager) deleteDead(b kv.Batch) (rest []*record, err error) {
-	now, layouts := m.cfg.Clock(), m.cfg.Layouts()
+	now, catalog := m.cfg.Clock(), m.cfg.Catalog()
 	for _, r := range m.points {
-		if layouts[r.Object] != nil && r.live(now) {
+		if table.LayoutOf(catalog, r.Object) != nil && r.live(now) {
 			rest = append(rest, r)
 		} else if err := b.Delete(m.metaKey(r)); err != nil {
 			return nil, err
@@ -202,10 +202,10 @@ func (m *Manager) UserPoints() []stats.SplitPoint {
 	m.mu.Lock()
 	points := m.points
 	m.mu.Unlock()
-	now, layouts := m.cfg.Clock(), m.cfg.Layouts()
+	now, catalog := m.cfg.Clock(), m.cfg.Catalog()
 	var list []stats.SplitPoint
 	for _, r := range points {
-		if l := layouts[r.Object]; l != nil && r.live(now) {
+		if l := table.LayoutOf(catalog, r.Object); l != nil && r.live(now) {
 			list = append(list, r.shown(l))
 		}
 	}

@@ -17,6 +17,14 @@ const LargeBytes = 4 << 30
 // than half of that: so bounds stay where they are while data comes and goes. It cuts where a row of a root table, or an entry
 // of an index, begins.
 func (m *Manager) SplitBySize(large uint64) error {
+	all, err := m.size(table.Span{})
+	if err != nil {
+		return err
+	}
+	if all < large/2 { // then no table is that large either: there may be thousands
+		m.setSizeBounds(nil)
+		return nil
+	}
 	s := m.at(m.cfg.Clock())
 	m.mu.Lock()
 	old := m.sizeBounds
@@ -25,7 +33,7 @@ func (m *Manager) SplitBySize(large uint64) error {
 		return slices.ContainsFunc(old, func(o []byte) bool { return bytes.Equal(b, o) })
 	})
 	var bounds [][]byte
-	for _, l := range m.cfg.Layouts() {
+	for l := range table.Layouts(m.cfg.Catalog()) {
 		space, alone := l.Space()
 		if !alone {
 			continue

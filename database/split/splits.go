@@ -29,15 +29,13 @@ func (m *Manager) at(now time.Time) *splits {
 	return s
 }
 
-// compute makes the splits of a time out of the user split points and the bounds found by size. It asks for the catalog first: if
-// a schema change comes between, the splits are out of date at once, and are computed again.
+// compute makes the splits of a time out of the user split points and the bounds found by size.
 func (m *Manager) compute(now time.Time) *splits {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := &splits{catalog: m.cfg.Catalog()}
-	layouts := m.cfg.Layouts()
 	for _, r := range m.points {
-		if layouts[r.Object] == nil || !r.live(now) {
+		if table.LayoutOf(s.catalog, r.Object) == nil || !r.live(now) {
 			continue
 		}
 		s.bounds = append(s.bounds, r.key)
@@ -104,7 +102,7 @@ func (m *Manager) boundTexts(start, limit []byte) (from, to string) {
 
 // keyText prints a key, or the bound of a range, with the name of its table or index.
 func (m *Manager) keyText(key []byte) string {
-	l, vals := table.Locate(m.cfg.Layouts(), key)
+	l, vals := table.Locate(m.cfg.Catalog(), key)
 	if l == nil {
 		return ""
 	}
@@ -114,7 +112,7 @@ func (m *Manager) keyText(key []byte) string {
 // affected are the names of the tables and indexes whose rows can be in a split, in order.
 func (m *Manager) affected(start, limit []byte) []string {
 	var names []string
-	for _, l := range m.cfg.Layouts() {
+	for l := range table.Layouts(m.cfg.Catalog()) {
 		if l.Reaches(table.Span{Start: start, End: limit}) {
 			names = append(names, l.Name())
 		}

@@ -60,7 +60,7 @@ func TestAffectedTables(t *testing.T) {
 				vals = append(vals, value.OfString(p))
 			}
 		}
-		for _, l := range w.layouts() {
+		for l := range table.Layouts(w.catalog) {
 			if l.Name() == name {
 				return l.AppendKey(nil, vals)
 			}

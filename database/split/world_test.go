@@ -63,17 +63,6 @@ func (w *world) alter(statements ...string) {
 
 func (w *world) clock() time.Time { return w.now }
 
-func (w *world) layouts() map[schema.TableID]*table.Layout {
-	layouts := map[schema.TableID]*table.Layout{}
-	for _, t := range w.catalog.Tables {
-		layouts[t.ID] = table.TableLayout(t)
-		for _, x := range t.Indexes {
-			layouts[x.ID] = table.IndexLayout(x)
-		}
-	}
-	return layouts
-}
-
 func (w *world) open() {
 	store, err := pebble.Open("data", w.fs)
 	w.ok(err)
@@ -83,7 +72,7 @@ func (w *world) open() {
 	w.txns = txn.NewManager(w.rows, oracle, txn.Config{Retention: time.Hour})
 	w.Manager, err = Open(Config{
 		Database: "projects/p/instances/i/databases/d", Space: testSpace, Store: store, Rows: w.rows, Clock: w.clock,
-		Catalog: func() *schema.Catalog { return w.catalog }, Layouts: w.layouts,
+		Catalog: func() *schema.Catalog { return w.catalog },
 	})
 	w.ok(err)
 	w.end = func() {
@@ -164,7 +153,7 @@ func (w *world) commit(m ...table.Mutation) *txn.Tx {
 	w.Helper()
 	tx := w.txns.Begin(txn.Options{})
 	_, err := tx.Commit(context.Background(), func(to table.Writer) error {
-		_, err := table.Apply(context.Background(), to, new(table.Descriptors), m, w.now)
+		_, err := table.Apply(context.Background(), to, table.NewDescriptors(w.catalog), m, w.now)
 		return err
 	}, txn.CommitOptions{})
 	w.ok(err)

@@ -373,13 +373,11 @@ func (op *operation) wait(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// update replaces the metadata by a copy that change has altered.
+// update has change alter the metadata, of which clients are given copies.
 func (op *operation) update(change func(metadata proto.Message)) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
-	next := proto.Clone(op.metadata)
-	change(next)
-	op.metadata = next
+	change(op.metadata)
 }
 
 func (op *operation) proto() (*longrunningpb.Operation, error) {

@@ -83,7 +83,7 @@ func lockRow(t *testing.T, d *database.Database) *txn.Tx {
 	tx := d.Transactions().Begin(txn.Options{})
 	of := d.Catalog().Table("T")
 	m := table.Mutation{Op: table.InsertOrUpdate, Table: of, Columns: of.Columns[:1], Rows: [][]value.Value{{value.OfInt64(1)}}}
-	if _, err := table.Apply(t.Context(), tx.Request(), new(table.Descriptors), []table.Mutation{m}, time.Now()); err != nil {
+	if _, err := table.Apply(t.Context(), tx.Request(), table.NewDescriptors(d.Catalog()), []table.Mutation{m}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	return tx

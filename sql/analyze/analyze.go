@@ -23,6 +23,7 @@ package analyze
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,7 +43,7 @@ type Analyzer struct {
 
 // New makes an Analyzer for a catalog and system tables.
 func New(catalog *schema.Catalog, system ...*schema.Table) *Analyzer {
-	tables := append([]*schema.Table(nil), catalog.Tables...)
+	tables := slices.Collect(catalog.Tables())
 	return &Analyzer{catalog: catalog, tables: append(tables, system...)}
 }
 

@@ -44,7 +44,7 @@ func benchDB(b *testing.B) *testDB {
 			}
 		}
 		err := db.write(func(w table.Writer) error {
-			_, err := table.Apply(context.Background(), w, new(table.Descriptors), []table.Mutation{rows, children}, db.now)
+			_, err := table.Apply(context.Background(), w, table.NewDescriptors(db.catalog), []table.Mutation{rows, children}, db.now)
 			return err
 		})
 		if err != nil {
@@ -66,7 +66,7 @@ func BenchmarkPointRead(b *testing.B) {
 		if err != nil || p.Read == nil {
 			b.Fatal(err, "no key read")
 		}
-		program, err := exec.Compile(p, new(table.Descriptors))
+		program, err := exec.Compile(p, table.NewDescriptors(db.catalog))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func BenchmarkQuery(b *testing.B) {
 				b.Fatal(err)
 			}
 			p.Read = nil // the executor is what is measured
-			program, err := exec.Compile(p, new(table.Descriptors))
+			program, err := exec.Compile(p, table.NewDescriptors(db.catalog))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -181,7 +181,7 @@ func BenchmarkBulkDML(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			program, err := exec.Compile(p, new(table.Descriptors))
+			program, err := exec.Compile(p, table.NewDescriptors(db.catalog))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -108,7 +108,7 @@ func TestLongWorkIsChecked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			program, err := exec.Compile(p, new(table.Descriptors))
+			program, err := exec.Compile(p, table.NewDescriptors(db.catalog))
 			if err != nil {
 				t.Fatal(err)
 			}

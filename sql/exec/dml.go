@@ -29,7 +29,7 @@ type dmlCode struct {
 }
 
 func (c *compiler) dml(n *plan.DML) (*dmlCode, error) {
-	m := &dmlCode{node: n, layout: table.TableLayout(n.Table), tables: c.tables, target: targetOf(n), columns: c.prog.plan.Columns}
+	m := &dmlCode{node: n, layout: table.TableLayout(n.Table), tables: c.tables, target: targetOf(c.tables.Catalog(), n), columns: c.prog.plan.Columns}
 	var err error
 	if n.Input != nil {
 		if m.input, err = c.node(n.Input); err != nil {

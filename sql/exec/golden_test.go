@@ -197,7 +197,7 @@ func (db *testDB) ddl(input string) string {
 			return printError(err)
 		}
 		if len(change.Indexes) > 0 {
-			if err := db.write(func(w table.Writer) error { return fill(w, change.Indexes) }); err != nil {
+			if err := db.write(func(w table.Writer) error { return fill(w, next, change.Indexes) }); err != nil {
 				return printError(err)
 			}
 		}
@@ -208,7 +208,7 @@ func (db *testDB) ddl(input string) string {
 	return ""
 }
 
-func fill(w table.Writer, indexes []*schema.Index) error {
+func fill(w table.Writer, catalog *schema.Catalog, indexes []*schema.Index) error {
 	for _, x := range indexes {
 		var chunk table.Chunk
 		for more := true; more; more = chunk.More {
@@ -219,7 +219,7 @@ func fill(w table.Writer, indexes []*schema.Index) error {
 			if chunk.Rows == 0 {
 				break
 			}
-			if err := table.FillIndex(context.Background(), w, new(table.Descriptors), x, chunk); err != nil {
+			if err := table.FillIndex(context.Background(), w, table.NewDescriptors(catalog), x, chunk); err != nil {
 				return err
 			}
 		}
@@ -314,7 +314,7 @@ func (db *testDB) constant(expr string) (value.Value, *value.Type, error) {
 
 // run compiles a plan and runs it once.
 func (db *testDB) run(p *plan.Plan, env exec.Env) (exec.Rows, error) {
-	program, err := exec.Compile(p, new(table.Descriptors))
+	program, err := exec.Compile(p, table.NewDescriptors(db.catalog))
 	if err != nil {
 		return nil, err
 	}
@@ -495,7 +495,7 @@ func (db *testDB) locks(input string) string {
 		}
 		out, err := printRows(rows, false)
 		b.WriteString(out)
-		for _, t := range db.catalog.Tables {
+		for t := range db.catalog.Tables() {
 			db.printLocked(&b, table.TableLayout(t))
 			for _, x := range t.Indexes {
 				db.printLocked(&b, table.IndexLayout(x))

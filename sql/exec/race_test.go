@@ -23,7 +23,7 @@ func TestConcurrentRuns(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
-		program, err := exec.Compile(p, new(table.Descriptors))
+		program, err := exec.Compile(p, table.NewDescriptors(db.catalog))
 		if err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}

@@ -135,7 +135,7 @@ func (db *testDB) rows(t *testing.T, sql string) []string {
 	if err != nil {
 		t.Fatalf("%s\n%v", sql, err)
 	}
-	program, err := exec.Compile(p, new(table.Descriptors))
+	program, err := exec.Compile(p, table.NewDescriptors(db.catalog))
 	if err != nil {
 		t.Fatalf("%s\n%v", sql, err)
 	}

@@ -65,7 +65,7 @@ func (db *testDB) spillingProgram(t *testing.T, sql string) (*plan.Plan, *exec.P
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := exec.Compile(p, new(table.Descriptors))
+	program, err := exec.Compile(p, table.NewDescriptors(db.catalog))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ type readRows struct {
 
 // targetOf finds the scan whose rows a statement changes. It is nil if the rows come from an index, or if
 // deleting a row may delete other rows of the scan.
-func targetOf(n *plan.DML) *plan.Scan {
-	if n.Input == nil || n.Kind == plan.Insert || n.Kind == plan.Delete && cascades(n.Table) {
+func targetOf(catalog *schema.Catalog, n *plan.DML) *plan.Scan {
+	if n.Input == nil || n.Kind == plan.Insert || n.Kind == plan.Delete && cascades(catalog, n.Table) {
 		return nil
 	}
 	var found []*plan.Scan
@@ -37,13 +37,13 @@ func targetOf(n *plan.DML) *plan.Scan {
 }
 
 // cascades says whether deleting a row may delete other rows, of this table or others.
-func cascades(t *schema.Table) bool {
-	for _, child := range t.Children {
+func cascades(catalog *schema.Catalog, t *schema.Table) bool {
+	for _, child := range catalog.Children(t) {
 		if child.Interleave == schema.InterleaveCascade {
 			return true
 		}
 	}
-	for _, fk := range t.ReferencedBy {
+	for _, fk := range catalog.ReferencedBy(t) {
 		if fk.Cascade {
 			return true
 		}

@@ -112,7 +112,7 @@ func (b *builder) sort(t *schema.Table) {
 
 // all are the tables of users and the built-in tables.
 func (b *builder) all() []*schema.Table {
-	return append(slices.Clip(b.catalog.Tables), b.builtIn...)
+	return slices.AppendSeq(slices.Collect(b.catalog.Tables()), slices.Values(b.builtIn))
 }
 
 // builtIn says whether a table belongs to a built-in schema.

@@ -85,7 +85,7 @@ func text(e *schema.Expr) any {
 }
 
 func columnOptions(b *builder) {
-	for _, t := range b.catalog.Tables {
+	for t := range b.catalog.Tables() {
 		for _, c := range t.Columns {
 			if c.AllowCommitTimestamp {
 				b.add("", t.Schema, t.Name, c.Name, "allow_commit_timestamp", "BOOL", "TRUE")
@@ -95,7 +95,7 @@ func columnOptions(b *builder) {
 }
 
 func columnColumnUsage(b *builder) {
-	for _, t := range b.catalog.Tables {
+	for t := range b.catalog.Tables() {
 		for _, c := range t.Columns {
 			if c.Generated == nil {
 				continue

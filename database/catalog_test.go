@@ -1,0 +1,295 @@
+package database
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+// tableStatements create tables of 20 columns. Every second one is interleaved in the one before it, every third one refers to the first.
+func tableStatements(from, to int) (list []string) {
+	for i := from; i < to; i++ {
+		var b strings.Builder
+		fmt.Fprintf(&b, "CREATE TABLE Table%d (K0 INT64 NOT NULL, K1 INT64", i)
+		for c := range 18 {
+			fmt.Fprintf(&b, ", Column%d STRING(MAX)", c)
+		}
+		if i%3 == 2 {
+			b.WriteString(", FOREIGN KEY (K1) REFERENCES Table0 (K0)")
+		}
+		if i%2 == 0 {
+			b.WriteString(") PRIMARY KEY (K0)")
+		} else {
+			fmt.Fprintf(&b, ") PRIMARY KEY (K0, K1), INTERLEAVE IN PARENT Table%d ON DELETE CASCADE", i-1)
+		}
+		list = append(list, b.String())
+	}
+	return list
+}
+
+// storedBytes is what the schema versions of all databases take.
+func (b *bed) storedBytes() (n int) {
+	b.t.Helper()
+	for _, kind := range []string{meta.Schema, meta.Table} {
+		err := meta.Each(b.store, kind, func(_ string, data []byte) error {
+			n += len(data)
+			return nil
+		})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return n
+}
+
+// TestVersionsShare creates the last of many tables one by one. Each version must cost, stored and in memory, what it changes: with whole
+// catalogs each of them took about 2 MB of storage here, and the table that all others refer to was copied with all of them.
+func TestVersionsShare(t *testing.T) {
+	const tables, versions = 1000, 100
+	b := create(t, tableStatements(0, tables)...)
+	whole := b.storedBytes()
+	held := heapBytes()
+	b.alter(tableStatements(tables, tables+versions)...)
+	if each := (b.storedBytes() - whole) / versions; each > 4*whole/tables {
+		t.Errorf("a version with one more table takes %d bytes of storage, a table takes %d", each, whole/tables)
+	}
+	if each := (heapBytes() - held) / versions; each > 64<<10 {
+		t.Errorf("a version with one more table takes %d bytes of memory", each)
+	}
+	list := *b.db.versions.Load()
+	if len(list) != versions+1 {
+		t.Fatalf("%d versions", len(list))
+	}
+	for i := range versions {
+		var other int
+		for old := range list[i].catalog.Tables() {
+			if list[i+1].catalog.TableByID(old.ID) != old {
+				other++
+			}
+		}
+		if other > 0 {
+			t.Fatalf("version %d shares all but %d tables with the one before", i+1, other)
+		}
+	}
+	want := strings.Join(b.db.DDL(), ";\n")
+	again := b.reopen()
+	if got := strings.Join(again.db.DDL(), ";\n"); got != want {
+		t.Error("the schema is not what it was before the restart")
+	}
+	for i, v := range *again.db.versions.Load() {
+		for old := range list[i].catalog.Tables() {
+			if v.catalog.Table(old.FullName()) == nil {
+				t.Fatalf("version %d has no table %s", i, old.FullName())
+			}
+		}
+		if i > 0 && v.catalog.Table("Table0") != (*again.db.versions.Load())[0].catalog.Table("Table0") {
+			t.Fatalf("version %d does not share its tables after a restart", i)
+		}
+	}
+}
+
+func heapBytes() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// TestForgottenTables: what no kept version needs is not stored.
+func TestForgottenTables(t *testing.T) {
+	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64) PRIMARY KEY (K)")
+	statements := []string{"DROP TABLE U", "CREATE TABLE V (K INT64) PRIMARY KEY (K)", "DROP TABLE V"}
+	for i := range 20 {
+		statements = append(statements, fmt.Sprintf("ALTER TABLE T ADD COLUMN C%d INT64", i))
+	}
+	if err := a.db.UpdateSchema(context.Background(), statements, nil); err != nil {
+		t.Fatal(err)
+	}
+	count := func(kind string) (n int) {
+		if err := meta.Each(a.store, kind, func(string, []byte) error { n++; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := count(meta.Table); n != 25 {
+		t.Errorf("%d records of tables", n)
+	}
+	want := strings.Join(a.db.DDL(), "\n")
+	a.now.Add((2 * time.Hour).Microseconds())
+	if err := a.db.collect(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if versions, tables := count(meta.Schema), count(meta.Table); versions != 1 || tables != 1 {
+		t.Errorf("%d records of versions and %d of tables for one of each", versions, tables)
+	}
+	a.close()
+	a.open()
+	db, err := a.Database(testName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(db.DDL(), "\n"); got != want {
+		t.Errorf("after a restart:\n%s\nbefore:\n%s", got, want)
+	}
+}
+
+// asFormat1 rewrites the schema versions of a database as format 1 had them: whole catalogs.
+func (b *bed) asFormat1() {
+	b.t.Helper()
+	check := func(err error) {
+		b.t.Helper()
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	batch := b.store.NewBatch()
+	defer batch.Close()
+	check(batch.DeleteRange(meta.Range(meta.OfSpace(meta.Table, b.db.space))))
+	for _, v := range *b.db.versions.Load() {
+		e, err := v.catalog.Marshal(nil)
+		check(err)
+		var fields map[string]json.RawMessage
+		check(json.Unmarshal(e.Catalog, &fields))
+		var tables []json.RawMessage
+		for t := range v.catalog.Tables() {
+			tables = append(tables, withoutUses(b.t, e.Tables[t.ID]))
+		}
+		fields["format"] = json.RawMessage("1")
+		fields["tables"], err = json.Marshal(tables)
+		check(err)
+		whole, err := json.Marshal(fields)
+		check(err)
+		record := schemaRecord{At: v.at, Catalog: whole, Garbage: v.garbage, Tentative: v.tentative.Load()}
+		check(meta.Put(batch, versionKey(b.db.space, v.catalog.Version), record))
+	}
+	check(batch.Commit())
+}
+
+// withoutUses is a table without what format 1 does not know of its expressions.
+func withoutUses(t testing.TB, data []byte) []byte {
+	for _, text := range []string{`,"generated_uses":[2]`, `,"uses":[2]`} {
+		data = bytes.ReplaceAll(data, []byte(text), nil)
+	}
+	if bytes.Contains(data, []byte("uses")) {
+		t.Fatalf("columns that are read: %s", data)
+	}
+	return data
+}
+
+// failing is a store that fails from a commit on.
+type failing struct {
+	kv.Store
+	commits int
+}
+
+type failingBatch struct {
+	kv.Batch
+	store *failing
+}
+
+var errFailing = errors.New("no more commits")
+
+func (s *failing) NewBatch() kv.Batch { return &failingBatch{s.Store.NewBatch(), s} }
+
+func (b *failingBatch) Commit() error {
+	if b.store.commits--; b.store.commits < 0 {
+		return errFailing
+	}
+	return b.Batch.Commit()
+}
+
+// TestSplitCatalogs upgrades the schemas of two databases of format 1. A crash may cut the upgrade short at every commit, and comes once after its
+// end; then it begins again. Each version is afterwards what it was, also for reads in the past, and expressions compute.
+func TestSplitCatalogs(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	b := open(t, fs)
+	want := map[mvcc.Space][]string{}
+	for i := range 2 {
+		name := fmt.Sprintf("%s%d", testName, i)
+		var err error
+		b.db, err = b.CreateDatabase(context.Background(), name, []string{
+			"CREATE TABLE T (K INT64, V INT64 DEFAULT (7), G INT64 AS (V + 1) STORED, CONSTRAINT Small CHECK (V < 100)) PRIMARY KEY (K)",
+			"CREATE TABLE U (K INT64) PRIMARY KEY (K)",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.alter("ALTER TABLE U ADD COLUMN X STRING(MAX)", "CREATE INDEX ByV ON T(V)", "DROP TABLE U", "CREATE TABLE U (K INT64, Other INT64) PRIMARY KEY (K)")
+		for _, v := range *b.db.versions.Load() {
+			want[b.db.space] = append(want[b.db.space], strings.Join(v.catalog.DDL(), "\n"))
+		}
+		b.asFormat1()
+	}
+	b.shut(b.store)
+	for commits := range 4 {
+		after := fs.CrashClone(vfs.CrashCloneCfg{})
+		store, err := pebble.Open("data", after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := splitCatalogs(&failing{store, commits}); errors.Is(err, errFailing) != (commits < 2) {
+			t.Fatalf("after %d commits: %v", commits, err)
+		}
+		crashed := after.CrashClone(vfs.CrashCloneCfg{})
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		checkSplit(t, crashed, want)
+	}
+}
+
+// checkSplit ends an upgrade, opens the databases and compares the versions of their schemas.
+func checkSplit(t *testing.T, fs vfs.FS, want map[mvcc.Space][]string) {
+	t.Helper()
+	store, err := pebble.Open("data", fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := splitCatalogs(store); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(store, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bed{t: t, fs: fs, Registry: r}
+	defer b.shut(store)
+	for _, db := range r.AllDatabases() {
+		versions := *db.versions.Load()
+		if len(versions) != len(want[db.space]) {
+			t.Fatalf("%d versions, there were %d", len(versions), len(want[db.space]))
+		}
+		for i, v := range versions {
+			if got := strings.Join(v.catalog.DDL(), "\n"); got != want[db.space][i] {
+				t.Errorf("version %d is\n%s\nit was\n%s", i, got, want[db.space][i])
+			}
+		}
+		if a, b := versions[0].catalog.Table("T"), versions[1].catalog.Table("T"); a != b {
+			t.Error("versions do not share a table that is the same in both")
+		}
+		b.db = db
+		if err := b.insert("T", [2]int64{1, 100}); err == nil {
+			t.Error("a check is not obeyed")
+		}
+		if err := b.insert("T", [2]int64{1, 99}); err != nil {
+			t.Error(err)
+		}
+		if got := b.query("SELECT G FROM T@{FORCE_INDEX=ByV} WHERE V = 99"); got != "100\n" {
+			t.Errorf("the generated column is %q", got)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package database
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+)
+
+// splitCatalogs rewrites the schema versions of format 1, each of which is one record with all its tables. In format 2 tables have
+// records of their own, and a version only those that it has changed: see catalog.go. A database is rewritten in one batch, whole or not at all.
+func splitCatalogs(store kv.Store) error {
+	return meta.Each(store, meta.Database, func(_ string, data []byte) error {
+		var r databaseRecord
+		if err := json.Unmarshal(data, &r); err != nil {
+			return fmt.Errorf("read database: %w", err)
+		}
+		if err := splitCatalogsOf(store, r.Space); err != nil {
+			return fmt.Errorf("rewrite the schema of %s: %w", r.Name, err)
+		}
+		return nil
+	})
+}
+
+func splitCatalogsOf(store kv.Store, space mvcc.Space) error {
+	b := store.NewBatch()
+	defer b.Close()
+	var before map[schema.TableID][]byte
+	err := meta.Each(store, meta.OfSpace(meta.Schema, space), func(name string, data []byte) error {
+		var r schemaRecord
+		if err := json.Unmarshal(data, &r); err != nil {
+			return fmt.Errorf("read schema version: %w", err)
+		}
+		var catalog struct {
+			Format  int
+			Version schema.Version
+		}
+		if err := json.Unmarshal(r.Catalog, &catalog); err != nil {
+			return fmt.Errorf("read catalog: %w", err)
+		}
+		if catalog.Format != 1 {
+			return nil // the database has been rewritten
+		}
+		e, err := schema.SplitFormat1(r.Catalog)
+		if err != nil {
+			return err
+		}
+		if err := putTables(b, space, catalog.Version, changedTables(before, e.Tables)); err != nil {
+			return err
+		}
+		before, r.Catalog = e.Tables, e.Catalog
+		return meta.Put(b, meta.Key(name), r)
+	})
+	if err != nil {
+		return err
+	}
+	return b.Commit()
+}
+
+// changedTables are the tables that are not as they were before; nil stands for those that are gone.
+func changedTables(before, now map[schema.TableID][]byte) map[schema.TableID][]byte {
+	changed := map[schema.TableID][]byte{}
+	for id, data := range now {
+		if !bytes.Equal(before[id], data) {
+			changed[id] = data
+		}
+	}
+	for id := range before {
+		if now[id] == nil {
+			changed[id] = nil
+		}
+	}
+	return changed
+}

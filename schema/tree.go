@@ -1,0 +1,204 @@
+package schema
+
+import (
+	"cmp"
+	"iter"
+)
+
+// tree is an immutable ordered map: an AVL tree whose changes copy the path from the root to what they change, and share all the rest with
+// the tree before. Catalogs of successive versions are made of such trees, so that a version takes the memory of what it has changed. The empty
+// tree is nil.
+type tree[K cmp.Ordered, V any] struct {
+	left, right *tree[K, V]
+	key         K
+	value       V
+	count       int32 // of keys, with those below
+	height      int8
+}
+
+// len is the number of keys.
+func (t *tree[K, V]) len() int {
+	if t == nil {
+		return 0
+	}
+	return int(t.count)
+}
+
+// get finds the value of a key.
+func (t *tree[K, V]) get(key K) (value V, ok bool) {
+	for t != nil {
+		switch c := cmp.Compare(key, t.key); {
+		case c < 0:
+			t = t.left
+		case c > 0:
+			t = t.right
+		default:
+			return t.value, true
+		}
+	}
+	return value, false
+}
+
+// with is the tree with a value for a key.
+func (t *tree[K, V]) with(key K, value V) *tree[K, V] {
+	if t == nil {
+		return &tree[K, V]{key: key, value: value, count: 1, height: 1}
+	}
+	n := *t
+	switch c := cmp.Compare(key, t.key); {
+	case c < 0:
+		n.left = t.left.with(key, value)
+	case c > 0:
+		n.right = t.right.with(key, value)
+	default:
+		n.value = value
+		return &n
+	}
+	return n.balanced()
+}
+
+// without is the tree without a key, which it need not have.
+func (t *tree[K, V]) without(key K) *tree[K, V] {
+	if t == nil {
+		return nil
+	}
+	n := *t
+	switch c := cmp.Compare(key, t.key); {
+	case c < 0:
+		n.left = t.left.without(key)
+	case c > 0:
+		n.right = t.right.without(key)
+	case t.left == nil:
+		return t.right
+	case t.right == nil:
+		return t.left
+	default:
+		next := t.right
+		for next.left != nil {
+			next = next.left
+		}
+		n.key, n.value, n.right = next.key, next.value, t.right.without(next.key)
+	}
+	return n.balanced()
+}
+
+// balanced is a new node, not seen by others yet, whose sides may differ in height by two: it turns the tree so that they do not.
+func (t *tree[K, V]) balanced() *tree[K, V] {
+	switch tilt := t.left.tall() - t.right.tall(); {
+	case tilt > 1:
+		if t.left.left.tall() < t.left.right.tall() {
+			t.left = t.left.turnedLeft()
+		}
+		return t.turnedRight()
+	case tilt < -1:
+		if t.right.right.tall() < t.right.left.tall() {
+			t.right = t.right.turnedRight()
+		}
+		return t.turnedLeft()
+	}
+	return t.measured()
+}
+
+func (t *tree[K, V]) turnedRight() *tree[K, V] {
+	top, below := *t.left, *t
+	below.left = top.right
+	top.right = below.measured()
+	return top.measured()
+}
+
+func (t *tree[K, V]) turnedLeft() *tree[K, V] {
+	top, below := *t.right, *t
+	below.right = top.left
+	top.left = below.measured()
+	return top.measured()
+}
+
+// measured sets the height and the count of a new node.
+func (t *tree[K, V]) measured() *tree[K, V] {
+	t.height = int8(1 + max(t.left.tall(), t.right.tall()))
+	t.count = int32(1 + t.left.len() + t.right.len())
+	return t
+}
+
+func (t *tree[K, V]) tall() int {
+	if t == nil {
+		return 0
+	}
+	return int(t.height)
+}
+
+// all are the keys in order, with their values.
+func (t *tree[K, V]) all() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) { t.each(yield) }
+}
+
+func (t *tree[K, V]) each(yield func(K, V) bool) bool {
+	return t == nil || t.left.each(yield) && yield(t.key, t.value) && t.right.each(yield)
+}
+
+// backward are the keys in the opposite order, with their values.
+func (t *tree[K, V]) backward() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) { t.eachBackward(yield) }
+}
+
+func (t *tree[K, V]) eachBackward(yield func(K, V) bool) bool {
+	return t == nil || t.right.eachBackward(yield) && yield(t.key, t.value) && t.left.eachBackward(yield)
+}
+
+// from are the keys from one on, in order, with their values.
+func (t *tree[K, V]) from(first K) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) { t.eachFrom(first, yield) }
+}
+
+func (t *tree[K, V]) eachFrom(first K, yield func(K, V) bool) bool {
+	if t == nil {
+		return true
+	}
+	if t.key < first {
+		return t.right.eachFrom(first, yield)
+	}
+	return t.left.eachFrom(first, yield) && yield(t.key, t.value) && t.right.each(yield)
+}
+
+// differences calls f for the keys whose values are not the same in two trees, in no order. A tree that does not have the key gives the zero
+// value. What the trees share is passed over: the time that this takes follows from what the later one has changed.
+func differences[K cmp.Ordered, V comparable](before, after *tree[K, V], f func(key K, before, after V)) {
+	var zero V
+	switch {
+	case before == after:
+	case before == nil:
+		for k, v := range after.all() {
+			f(k, zero, v)
+		}
+	case after == nil:
+		for k, v := range before.all() {
+			f(k, v, zero)
+		}
+	default:
+		left, old, right := before.cut(after.key)
+		differences(left, after.left, f)
+		if old != after.value {
+			f(after.key, old, after.value)
+		}
+		differences(right, after.right, f)
+	}
+}
+
+// cut divides the tree into the keys below key, its value if it is there, and the keys above it. What is not on the path to key is shared. The
+// parts are there to be walked through: their nodes know neither height nor count.
+func (t *tree[K, V]) cut(key K) (below *tree[K, V], value V, above *tree[K, V]) {
+	if t == nil {
+		return nil, value, nil
+	}
+	n := *t
+	switch c := cmp.Compare(key, t.key); {
+	case c == 0:
+		return t.left, t.value, t.right
+	case c < 0:
+		below, value, n.left = t.left.cut(key)
+		return below, value, &n
+	default:
+		n.right, value, above = t.right.cut(key)
+		return &n, value, above
+	}
+}
