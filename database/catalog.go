@@ -34,7 +34,7 @@ func (d *Database) storeVersion(v *version, before *schema.Catalog, s *statement
 	if err != nil {
 		return err
 	}
-	b := d.registry.store.NewBatch()
+	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
 	if err := putTables(b, d.space, v.catalog.Version, e.Tables); err != nil {
 		return err

@@ -144,7 +144,7 @@ func (d *Database) passOver(s statement) (mvcc.Timestamp, error) {
 	if s.operation.Name == "" {
 		return at, nil
 	}
-	b := d.registry.store.NewBatch()
+	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
 	if err := s.applied(b, at); err != nil {
 		return 0, err

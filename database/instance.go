@@ -117,9 +117,8 @@ func (r *Registry) DeleteInstance(name string) error {
 			return err
 		}
 	}
-	b := r.store.NewBatch()
+	b := meta.NewBatch(r.store)
 	defer b.Close()
-	b.UseReserve()
 	if err := b.Delete(meta.Key(meta.Instance, name)); err != nil {
 		return err
 	}

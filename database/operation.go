@@ -25,7 +25,7 @@ type Operation struct {
 
 // PutOperation stores an operation, durably. The statements of one that has ended are no longer needed.
 func (r *Registry) PutOperation(o Operation) error {
-	b := r.store.NewBatch()
+	b := meta.NewBatch(r.store)
 	defer b.Close()
 	if err := meta.Put(b, meta.Key(meta.Operation, o.Name), o); err != nil {
 		return err
@@ -101,9 +101,8 @@ func (r *Registry) ForgetOperations(names ...string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	b := r.store.NewBatch()
+	b := meta.NewBatch(r.store)
 	defer b.Close()
-	b.UseReserve()
 	for _, name := range names {
 		if err := b.Delete(meta.Key(meta.Operation, name)); err != nil {
 			return err

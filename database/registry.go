@@ -222,9 +222,8 @@ func (r *Registry) DropDatabase(ctx context.Context, name string) error {
 func (r *Registry) drop(d *Database) error {
 	r.publish(func(m map[string]*Database) { delete(m, d.name) })
 	d.close()
-	b := r.store.NewBatch()
+	b := meta.NewBatch(r.store)
 	defer b.Close()
-	b.UseReserve() // it makes room
 	if err := b.Delete(meta.Key(meta.Database, d.name)); err != nil {
 		return err
 	}
@@ -268,9 +267,8 @@ func (r *Registry) publish(change func(map[string]*Database)) {
 // of a dropped database can appear in a later one.
 func (r *Registry) newSpace() (mvcc.Space, error) {
 	space := r.nextSpace
-	b := r.store.NewBatch()
+	b := meta.NewBatch(r.store)
 	defer b.Close()
-	b.UseReserve()
 	if err := b.Put(meta.Key(meta.NextSpace), binary.BigEndian.AppendUint32(nil, uint32(space+1))); err != nil {
 		return 0, err
 	}

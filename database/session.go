@@ -31,7 +31,7 @@ func (d *Database) sessionKey(id string) []byte {
 
 // AddSessions stores new sessions, all or none, and returns when they are durable.
 func (d *Database) AddSessions(list []Session) error {
-	b := d.registry.store.NewBatch()
+	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
 	for i := range list {
 		if err := meta.Put(b, d.sessionKey(list[i].ID), &list[i]); err != nil {
@@ -49,7 +49,7 @@ func (d *Database) AddSessions(list []Session) error {
 
 // forgetSessions deletes the sessions of a database that was dropped.
 func (d *Database) forgetSessions() error {
-	b := d.registry.store.NewBatch()
+	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
 	if err := b.DeleteRange(meta.Range(meta.OfSpace(meta.Session, d.space))); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (d *Database) forgetSessions() error {
 
 // RemoveSession deletes a session and returns when that is durable.
 func (d *Database) RemoveSession(id string) error {
-	b := d.registry.store.NewBatch()
+	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
 	if err := b.Delete(d.sessionKey(id)); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (d *Database) NoteSessions(used []Session, expired []string) error {
 
 // noteSessions does from to to of what NoteSessions is to do. The sync of the last batch makes those before it durable, too.
 func (d *Database) noteSessions(used []Session, expired []string, from, to int) error {
-	b := d.registry.store.NewBatch()
+	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
 	for i := from; i < to; i++ {
 		var err error

@@ -27,7 +27,7 @@ func splitCatalogs(store kv.Store) error {
 }
 
 func splitCatalogsOf(store kv.Store, space mvcc.Space) error {
-	b := store.NewBatch()
+	b := meta.NewBatch(store)
 	defer b.Close()
 	var before map[schema.TableID][]byte
 	err := meta.Each(store, meta.OfSpace(meta.Schema, space), func(name string, data []byte) error {

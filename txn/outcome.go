@@ -115,6 +115,7 @@ func (o *Oracle) ForgetOutcomes() error {
 	}
 	b := o.store.NewBatch()
 	defer b.Close()
+	b.UseReserve()
 	if err := errors.Join(b.DeleteRange(lower, upper), b.CommitNoSync()); err != nil {
 		return fmt.Errorf("forget outcomes: %w", err)
 	}

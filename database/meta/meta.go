@@ -62,6 +62,14 @@ func Range(prefix string) (lower, upper []byte) {
 	return lower, upper
 }
 
+// NewBatch returns an empty batch for records, and for what is deleted with them. They are small, and without them a full disk could not be
+// read or made empty: so they may use the reserve.
+func NewBatch(s kv.Store) kv.Batch {
+	b := s.NewBatch()
+	b.UseReserve()
+	return b
+}
+
 // Put adds a record to a batch.
 func Put(b kv.Batch, key []byte, record any) error {
 	data, err := json.Marshal(record)
@@ -73,9 +81,8 @@ func Put(b kv.Batch, key []byte, record any) error {
 
 // Store stores one record durably.
 func Store(s kv.Store, key []byte, record any) error {
-	b := s.NewBatch()
+	b := NewBatch(s)
 	defer b.Close()
-	b.UseReserve()
 	if err := Put(b, key, record); err != nil {
 		return err
 	}

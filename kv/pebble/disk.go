@@ -71,7 +71,6 @@ type disk struct {
 	limit    atomic.Int64 // admitted may get so far without another look
 
 	compactionError atomic.Pointer[error] // of the last compaction; nil if it went well
-	shortAt         atomic.Int64          // what was free when a compaction found no room; 0 if the last one did
 
 	mu      sync.Mutex // never locked while Pebble's is wanted
 	held    int64      // bytes of the reserve that are on disk
@@ -141,6 +140,9 @@ func (d *disk) look(useReserve bool) error {
 func (d *disk) room() (int64, error) {
 	room := int64(d.memTable)
 	if failed := d.compactionError.Load(); failed != nil && d.sublevels() >= sublevelsToRefuse {
+		if isFull(*failed) {
+			return 0, usererror.DiskRefuses(d.dir, *failed)
+		}
 		return 0, usererror.CompactionFails(d.dir, *failed)
 	}
 	if !d.limited {
@@ -153,9 +155,6 @@ func (d *disk) room() (int64, error) {
 		return 0, usererror.DiskRefuses(d.dir, err)
 	}
 	need := d.keepFree() + d.reserveBytes() - d.held + spacePerByte*d.onTheirWay()
-	if short := d.shortAt.Load(); short > 0 {
-		need = max(need, short+d.reserveBytes())
-	}
 	left := int64(min(free, math.MaxInt64)) - need
 	switch {
 	case left < 0:
@@ -194,14 +193,6 @@ func (d *disk) giveUpReserve(err error) bool {
 	return d.fs.Remove(d.reservePath()) == nil
 }
 
-// compactionShort notes that a compaction found no room. It goes on with other ones, and ordinary batches wait for it.
-func (d *disk) compactionShort() {
-	if free, err := d.space(); err == nil {
-		d.shortAt.Store(max(int64(min(free, math.MaxInt64/2)), 1))
-	}
-	d.lookAtNext()
-}
-
 // compactionEnded is called by Pebble with its mutex locked.
 func (d *disk) compactionEnded(err error) {
 	if err != nil {
@@ -210,7 +201,6 @@ func (d *disk) compactionEnded(err error) {
 		return
 	}
 	d.compactionError.Store(nil)
-	d.shortAt.Store(0)
 }
 
 // watch looks at the disk again and again until close: other programs fill it, and make room. It makes the reserve, and logs the changes.

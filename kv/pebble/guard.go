@@ -17,13 +17,14 @@ import (
 
 const (
 	// fullPatience is how long a write that the engine cannot do without waits for room on a full disk, once the reserve is used up.
-	fullPatience = 5 * time.Second
+	fullPatience = 2 * time.Second
 	fullPoll     = 100 * time.Millisecond
 	// A flush or compaction that failed is tried again at once by Pebble. It is held up before it writes its first file, each time longer.
 	firstRetryDelay = 10 * time.Millisecond
 	lastRetryDelay  = time.Second
-	// flushAttempts may fail one after another, unless it is for want of room. Pebble has memory for so many writes only, and cannot be told to give up.
-	flushAttempts = 5
+	// flushAttempts may fail one after another, in a little more than a second. Pebble would try for ever, and has memory for so many writes
+	// only. For want of room a flush may fail more often, as long as no commit waits for it.
+	flushAttempts = 8
 )
 
 // Categories of files that Pebble writes, in its own words.
@@ -63,6 +64,7 @@ type guardedFS struct {
 	report   sync.Once
 	reporter atomic.Pointer[func(error)]
 	opened   atomic.Bool
+	stalled  atomic.Bool // a commit waits for a flush or a compaction
 
 	flushFailures, compactionFailures atomic.Int32 // one after another
 }
@@ -130,8 +132,7 @@ func (fs *guardedFS) roleOf(name string, category vfs.DiskWriteCategory) role {
 func (fs *guardedFS) try(r role, what, name string, do func() error) error {
 	err := do()
 	for waited := time.Duration(0); isFull(err); waited += fullPoll {
-		if r == roleCompaction {
-			fs.disk.compactionShort()
+		if r == roleCompaction { // Pebble tries it again, or another one
 			return err
 		}
 		if !fs.disk.giveUpReserve(err) {
@@ -182,7 +183,8 @@ func (fs *guardedFS) flushEnded(err error) {
 		return
 	}
 	n := fs.flushFailures.Add(1)
-	if n >= flushAttempts && (!isFull(err) || !fs.opened.Load()) {
+	fs.disk.lookAtNext()
+	if n >= flushAttempts && (!isFull(err) || fs.stalled.Load() || !fs.opened.Load()) {
 		fs.fail(fmt.Errorf("flush: %w", err))
 	}
 }
@@ -370,9 +372,7 @@ func (f *guardedFile) settled(what string, err error) error {
 	case f.role == roleEssential:
 		f.fs.fail(fmt.Errorf("%s %s: %w", what, f.name, err))
 		return nil
-	case isFull(err) && f.role == roleCompaction:
-		f.fs.disk.compactionShort()
-	case isFull(err):
+	case isFull(err) && f.role != roleCompaction:
 		f.fs.disk.giveUpReserve(err)
 	}
 	return err

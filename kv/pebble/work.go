@@ -33,6 +33,8 @@ func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 			w.flushes.Add(int64(flushing.end(i.JobID)))
 			g.flushEnded(i.Err)
 		},
+		WriteStallBegin: func(pebble.WriteStallBeginInfo) { g.stalled.Store(true) },
+		WriteStallEnd:   func() { g.stalled.Store(false) },
 		BackgroundError: m.background,
 		DataCorruption:  w.damage.found,
 	}
