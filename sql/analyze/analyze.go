@@ -23,7 +23,6 @@ package analyze
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,13 +37,16 @@ import (
 // Analyzer analyzes statements over one version of a schema.
 type Analyzer struct {
 	catalog *schema.Catalog
-	tables  []*schema.Table
+	system  map[string]*schema.Table // by full name in lower case
 }
 
 // New makes an Analyzer for a catalog and system tables.
 func New(catalog *schema.Catalog, system ...*schema.Table) *Analyzer {
-	tables := slices.Collect(catalog.Tables())
-	return &Analyzer{catalog: catalog, tables: append(tables, system...)}
+	a := &Analyzer{catalog: catalog, system: make(map[string]*schema.Table, len(system))}
+	for _, t := range system {
+		a.system[strings.ToLower(t.FullName())] = t
+	}
+	return a
 }
 
 // Release gives back the memory that the library holds for the schema, when the schema is no longer current. The Analyzer stays
@@ -70,7 +72,7 @@ func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]
 	w := &walker{catalog: a.catalog, allowUnbound: opts.AllowUnbound}
 	w.declare(params)
 	var stmt tree.Statement
-	err = a.with(ctx, weight, func(l *library) {
+	err = a.with(ctx, weight, sql, func(l *library) {
 		stmt = w.analyze(l, sql)
 	})
 	if err != nil {
@@ -79,9 +81,14 @@ func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]
 	return stmt, w.inferred, nil
 }
 
-// with calls f with the schema as the library sees it.
-func (a *Analyzer) with(ctx context.Context, weight int, f func(*library)) error {
-	return engines.run(ctx, weight, func(e *engine) { f(e.library(a)) })
+// with calls f with what a text names of the schema, as the library sees it.
+func (a *Analyzer) with(ctx context.Context, weight int, sql string, f func(*library)) error {
+	tables := a.tablesIn(sql)
+	return engines.run(ctx, weight, func(e *engine) {
+		l := e.library(a)
+		l.add(tables)
+		f(l)
+	})
 }
 
 // columns is how many columns the table called name has; 0 if there is none.
@@ -125,6 +132,9 @@ func (w *walker) analyze(l *library, sql string) tree.Statement {
 	options := w.options(types)
 	defer free(l.engine, freeOptions, options)
 	out, err := l.engine.analyze(sql, options, l.root, types)
+	if err != nil && l.suggest(err) {
+		out, err = l.engine.analyze(sql, options, l.root, types)
+	}
 	if err != nil {
 		panic(failure{refusal(sql, err)})
 	}

@@ -13,6 +13,8 @@ import (
 // library is a set of tables, with all functions, as the library sees it.
 type library struct {
 	engine  *engine
+	of      *Analyzer // whose tables it has, or nil
+	has     map[*schema.Table]bool
 	types   *googlesql.TypeFactory
 	root    *googlesql.SimpleCatalog
 	schemas map[string]*googlesql.SimpleCatalog // by lower-cased name
@@ -23,8 +25,9 @@ type library struct {
 	ownColumns []*googlesql.SimpleColumn
 }
 
-func newLibrary(e *engine, tables []*schema.Table) *library {
-	l := &library{engine: e, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
+// newLibrary is a library without tables. They come from of, if it is not nil.
+func newLibrary(e *engine, of *Analyzer) *library {
+	l := &library{engine: e, of: of, has: map[*schema.Table]bool{}, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
 	l.root = own(googlesql.NewSimpleCatalog("", l.types))
 	do(l.root.AddBuiltinFunctionsAndTypes(&googlesql.BuiltinFunctionOptions{LanguageOptions: e.language}))
 	for _, f := range spannerFunctions {
@@ -34,10 +37,6 @@ func newLibrary(e *engine, tables []*schema.Table) *library {
 		signature := l.signature(p.signatures[0])
 		do(l.root.AddOwnedProcedure(own(googlesql.NewProcedure([]string{p.name}, signature))))
 		freeSignature(signature)
-	}
-	for _, t := range tables {
-		l.addTable(t)
-		e.rest()
 	}
 	return l
 }

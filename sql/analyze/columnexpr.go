@@ -32,7 +32,8 @@ func (a *Analyzer) Expr(t *schema.Table, sql string, want *value.Type) (e tree.E
 	w.declare(nil)
 	over, target := exprTable(t, want)
 	err = engines.run(context.Background(), weight, func(in *engine) {
-		l := newLibrary(in, []*schema.Table{over})
+		l := newLibrary(in, nil)
+		l.add([]*schema.Table{over})
 		defer l.free()
 		stmt := w.analyze(l, strings.Replace(exprPrefix, "%s", target, 1)+sql+exprSuffix)
 		e, uses = columnExpr(stmt)

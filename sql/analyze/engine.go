@@ -42,6 +42,8 @@ const (
 	engineMemory = 512 << 20
 	// spareMemory is from where on an instance is thrown away after a statement. Its memory never shrinks.
 	spareMemory = 256 << 20
+	// maxLibraries is how many schemas an instance knows at once. Each takes about a megabyte for the functions alone, and 5 ms to make.
+	maxLibraries = 16
 	// restAfter is how long a goroutine uses handles before it lets others do so.
 	restAfter = 2 * time.Millisecond
 	// stepsToRest is after how many steps through a tree the goroutine looks at the clock.
@@ -122,9 +124,22 @@ func (e *engine) rest() {
 // library is the schema of an Analyzer as the engine's library sees it.
 func (e *engine) library(a *Analyzer) *library {
 	if e.libraries[a] == nil {
-		e.libraries[a] = newLibrary(e, a.tables)
+		e.makeRoom()
+		e.libraries[a] = newLibrary(e, a)
 	}
 	return e.libraries[a]
+}
+
+// makeRoom frees a schema if the engine has as many as it may: while tables are created one by one, each version may see a statement.
+func (e *engine) makeRoom() {
+	if len(e.libraries) < maxLibraries {
+		return
+	}
+	for a, l := range e.libraries {
+		delete(e.libraries, a)
+		l.free()
+		return
+	}
 }
 
 // forget frees schemas.

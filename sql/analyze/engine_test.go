@@ -25,7 +25,7 @@ func TestInterrupt(t *testing.T) {
 	sql := "SELECT K" + strings.Repeat(",K", 200_000) + " FROM T"
 	w := &walker{catalog: a.catalog}
 	w.declare(nil)
-	err := a.with(ctx, lightWeight+1, func(l *library) {
+	err := a.with(ctx, lightWeight+1, sql, func(l *library) {
 		cancel()
 		w.analyze(l, sql)
 	})
@@ -40,7 +40,7 @@ func TestInterrupt(t *testing.T) {
 // TestTooMuchMemory: a statement is refused when the library has taken what an engine may take. The next one is analyzed as usual.
 func TestTooMuchMemory(t *testing.T) {
 	a := testAnalyzer(t)
-	err := a.with(t.Context(), 1, func(l *library) {
+	err := a.with(t.Context(), 1, "T", func(l *library) {
 		l.engine.core.MaxMem = uint64(len(l.engine.core.Memory)) + 1<<20
 		w := &walker{catalog: a.catalog}
 		w.declare(nil)

@@ -24,7 +24,7 @@ func (a *Analyzer) LiteralTypes(ctx context.Context, sql string, params map[stri
 	if err != nil {
 		return nil, err
 	}
-	err = a.with(ctx, weight, func(l *library) { w.analyze(l, sql) })
+	err = a.with(ctx, weight, sql, func(l *library) { w.analyze(l, sql) })
 	return types, err
 }
 

@@ -1,0 +1,109 @@
+package analyze
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+)
+
+// suggestible is how many tables the library chooses from when it suggests one for a name that it has not found.
+const suggestible = 20
+
+// The library is given the tables whose names stand in a text, when the first such text comes: a schema may have 5,000 tables, each of which takes
+// the library some 30 us and some kilobytes for each of its columns.
+
+// table is the table called name ("t" or "schema.t"), one of the system's among them, or nil.
+func (a *Analyzer) table(name string) *schema.Table {
+	if t := a.catalog.Table(name); t != nil {
+		return t
+	}
+	return a.system[strings.ToLower(name)]
+}
+
+// tablesIn are the tables whose names stand in a text, be it as names of columns or aliases. A name that is written with escapes may be any table's.
+func (a *Analyzer) tablesIn(sql string) []*schema.Table {
+	var list []*schema.Table
+	s := scanner{sql: sql}
+	before := "" // the name before the dot before the token at hand
+	last := ""   // the name or the dot before it
+	for s.next() {
+		token := s.token
+		switch c := token[0]; {
+		case token == ".":
+			before, last = last, token
+			continue
+		case c == '`' && strings.Contains(token, `\`):
+			return a.allTables()
+		case c == '`':
+			token = strings.Trim(token, "`")
+		case !isWord(c) || c >= '0' && c <= '9':
+			last = ""
+			continue
+		}
+		if t := a.table(token); t != nil {
+			list = append(list, t)
+		}
+		if last == "." && before != "" {
+			if t := a.table(before + "." + token); t != nil {
+				list = append(list, t)
+			}
+		}
+		last = token
+	}
+	return list
+}
+
+func (a *Analyzer) allTables() (list []*schema.Table) {
+	for t := range a.catalog.Tables() {
+		list = append(list, t)
+	}
+	for _, t := range a.system {
+		list = append(list, t)
+	}
+	return list
+}
+
+// tablesLike are the tables that a user may have meant by a name which no table has, the nearest of them.
+func (a *Analyzer) tablesLike(name string) []*schema.Table {
+	var list []*schema.Table
+	for _, t := range a.allTables() {
+		if isNear(name, t.FullName()) {
+			list = append(list, t)
+		}
+	}
+	distance := func(t *schema.Table) int {
+		return editDistance([]rune(strings.ToUpper(unquoted(name))), []rune(strings.ToUpper(t.FullName())))
+	}
+	slices.SortFunc(list, func(s, t *schema.Table) int {
+		return cmp.Or(cmp.Compare(distance(s), distance(t)), cmp.Compare(s.FullName(), t.FullName()))
+	})
+	return list[:min(len(list), suggestible)]
+}
+
+// tableNotFound is how the library refuses a name that no table has.
+var tableNotFound = regexp.MustCompile("^Table not found: ([^; ]+)")
+
+// suggest has the library know the tables whose names are like one that it has not found, so that its error can suggest one. It says
+// whether there are any.
+func (l *library) suggest(err error) bool {
+	m := tableNotFound.FindStringSubmatch(err.Error())
+	if m == nil || l.of == nil || len(m[1]) > 2*schema.MaxNameLength {
+		return false
+	}
+	return l.add(l.of.tablesLike(m[1]))
+}
+
+// add adds tables that the library does not have yet, and says whether there are any.
+func (l *library) add(tables []*schema.Table) (added bool) {
+	for _, t := range tables {
+		if !l.has[t] {
+			l.addTable(t)
+			l.has[t], added = true, true
+			l.engine.rest()
+		}
+	}
+	return added
+}

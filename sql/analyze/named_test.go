@@ -1,0 +1,81 @@
+package analyze
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+)
+
+// TestTablesIn: the library gets the tables that a text may mean, however they are written, and no others.
+func TestTablesIn(t *testing.T) {
+	c := schema.NewCatalog()
+	for _, ddl := range []string{
+		"CREATE SCHEMA s", "CREATE TABLE Singers (K INT64) PRIMARY KEY (K)", "CREATE TABLE s.Singers (K INT64) PRIMARY KEY (K)",
+		"CREATE TABLE s.Albums (K INT64) PRIMARY KEY (K)", "CREATE TABLE Other (K INT64) PRIMARY KEY (K)",
+	} {
+		next, _, err := c.Apply(ddl, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c = next
+	}
+	a := New(c, &schema.Table{Schema: "INFORMATION_SCHEMA", Name: "TABLES"})
+	for sql, want := range map[string]string{
+		"SELECT 1":                                "",
+		"SELECT 'Singers', \"Other\" -- Singers":  "",
+		"SELECT * FROM singers":                   "Singers",
+		"SELECT * FROM `SINGERS`":                 "Singers",
+		"SELECT * FROM s.singers":                 "Singers s.Singers",
+		"SELECT * FROM s . /* x */ `albums` AS o": "s.Albums",
+		"SELECT * FROM `s`.`Albums`, Other":       "Other s.Albums",
+		"SELECT * FROM information_schema.tables": "INFORMATION_SCHEMA.TABLES",
+		"SELECT * FROM `S\\x69ngers`":             "INFORMATION_SCHEMA.TABLES Other Singers s.Albums s.Singers",
+	} {
+		var got []string
+		for _, table := range a.tablesIn(sql) {
+			got = append(got, table.FullName())
+		}
+		slices.Sort(got)
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%s: %q, want %q", sql, text, want)
+		}
+	}
+}
+
+// TestLibraryHasNamedTables: of many tables the library is given those that statements name, and of many versions it keeps a few.
+func TestLibraryHasNamedTables(t *testing.T) {
+	c := schema.NewCatalog()
+	for i := range 200 {
+		next, _, err := c.Apply(fmt.Sprintf("CREATE TABLE Table%d (K INT64) PRIMARY KEY (K)", i), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c = next
+	}
+	for range 2 * maxLibraries {
+		a := New(c)
+		for _, sql := range []string{"SELECT K FROM Table7", "SELECT t.K FROM table8 t JOIN TABLE7 USING (K)", "SELECT K FROM `Tabl\\x659`"} {
+			if _, _, err := a.Statement(t.Context(), sql, nil, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			err := a.with(t.Context(), 1, sql, func(l *library) {
+				if many := strings.Contains(sql, `\`); many != (len(l.tables) == 200) || !many && len(l.tables) > 2 {
+					t.Errorf("%s: the library has %d tables", sql, len(l.tables))
+				}
+				if len(l.engine.libraries) > maxLibraries {
+					t.Errorf("the library has %d versions", len(l.engine.libraries))
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, _, err := a.Statement(t.Context(), "SELECT K FROM Tabel7", nil, Options{})
+		if err == nil || !strings.Contains(err.Error(), "Did you mean Table") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
