@@ -58,7 +58,8 @@ func (s *starting) handOver() (*net.TCPListener, error) {
 
 // close ends serving and closes the listener.
 func (s *starting) close() error {
-	return errors.Join(s.server.Close(), s.listener.Close())
+	err := s.listener.Close() // first: the server waits for its Accept to return
+	return errors.Join(err, s.server.Close())
 }
 
 // errHandedOver ends the loop that accepts connections.

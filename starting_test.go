@@ -43,3 +43,21 @@ func TestStarting(t *testing.T) {
 	}
 	reply.Body.Close()
 }
+
+// TestStartFails: a start that fails leaves nothing that listens.
+func TestStartFails(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	if s, err := Start(t.Context(), Options{InMemory: true, HTTP: address, Databases: []string{"nonsense"}}); err == nil {
+		t.Error("it started", s.Close())
+	}
+	again, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+}
