@@ -72,6 +72,7 @@ type connection struct {
 	closed  sync.Once
 
 	mu        sync.Mutex
+	used      bool     // there has been a request
 	receiving int      // requests
 	oldest    *receipt // of them
 	newest    *receipt
@@ -123,15 +124,27 @@ func (c *connections) closeOverdue(before int64) {
 	}
 }
 
-func (c *connections) overdue(before int64) (found []*connection) {
+func (c *connections) overdue(before int64) []*connection {
+	return c.which(func(conn *connection) bool { return conn.receivingSince() < before })
+}
+
+// which are the open connections that a condition holds for.
+func (c *connections) which(holds func(*connection) bool) (found []*connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for conn := range c.open {
-		if conn.receivingSince() < before {
+		if holds(conn) {
 			found = append(found, conn)
 		}
 	}
 	return found
+}
+
+// close closes the open connections that a condition holds for.
+func (c *connections) close(holds func(*connection) bool) {
+	for _, conn := range c.which(holds) {
+		_ = conn.Close()
+	}
 }
 
 // A receipt is a request between its headers and the end of its message. It is the context of the request too, which finds it by receiptKey.
@@ -158,6 +171,7 @@ func (c *connection) begin(ctx context.Context) *receipt {
 	r := &receipt{Context: ctx, conn: c, since: c.all.tick.Load()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.used = true
 	if c.receiving++; c.receiving > listener.MaxStreams {
 		c.forgetEnded()
 	}
@@ -210,6 +224,13 @@ func (c *connection) forgetEnded() {
 		}
 		r = next
 	}
+}
+
+// asked says whether there has been a request on the connection.
+func (c *connection) asked() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used
 }
 
 // receivingSince is the tick at which the oldest request began that is still being received.

@@ -124,7 +124,11 @@ func (s *Server) Serve(l net.Listener) error {
 // Close ends serving: requests may finish within the grace time, then they are cut off.
 func (s *Server) Close(grace time.Duration) {
 	close(s.closing)
-	stop := time.AfterFunc(grace, s.server.Stop)
+	s.connections.close(func(c *connection) bool { return !c.asked() }) // gRPC's library waits for their handshakes
+	stop := time.AfterFunc(grace, func() {
+		s.connections.close(func(*connection) bool { return true })
+		s.server.Stop()
+	})
 	s.server.GracefulStop()
 	stop.Stop()
 }
