@@ -58,7 +58,7 @@ func Memory(ctx context.Context, s MemorySettings) error {
 	if err := os.Setenv("CROWFOOT_MEMORY", s.Memory); err != nil {
 		return err
 	}
-	p, err := spawn(ctx, s.Server, "start", "--data", filepath.Join(s.Dir, "data"), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--database", memoryDatabase, "--ddl", memorySchema(s.Dir))
+	p, err := spawn(ctx, s.Server, "start", "--data", filepath.Join(s.Dir, "data"), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--log-level", "error", "--database", memoryDatabase, "--ddl", memorySchema(s.Dir))
 	if err != nil {
 		return err
 	}

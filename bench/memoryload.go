@@ -351,12 +351,12 @@ func (l *memoryLoad) slowReader(ctx context.Context) error {
 	return nil
 }
 
-// inList looks for 10,000 values, which are literals of a text that was never sent before.
+// inList looks for 10,000 values, the limit, which are literals of a text that was never sent before.
 func (l *memoryLoad) inList(ctx context.Context) error {
 	var text strings.Builder
 	text.WriteString("SELECT COUNT(*) FROM Big WHERE Id IN (")
 	first := int(l.serial.Add(1))
-	for i := range 10_000 {
+	for i := range 9_999 {
 		fmt.Fprintf(&text, "%d, ", first+i)
 	}
 	text.WriteString("0)")

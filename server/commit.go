@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/server/cost"
@@ -46,6 +47,7 @@ func (s *service) commit(ctx context.Context, req *spannerpb.CommitRequest, c *r
 // commitWork is the mutations that one Commit request brings, and what is recorded of them.
 type commitWork struct {
 	record  *cost.Recorder
+	memory  *memory.Account // of the request
 	catalog *schema.Catalog // the newest one when the mutations were applied
 	list    []*spannerpb.Mutation
 	now     time.Time
@@ -57,6 +59,9 @@ type commitWork struct {
 
 // commit commits the transaction with the mutations.
 func (c *commitWork) commit(ctx context.Context, tx *txn.Tx, o txn.CommitOptions) (mvcc.Timestamp, error) {
+	if half := c.memory.Used() / 2; half > memory.FreeBytes {
+		tx.Prepay(c.memory, half) // it was charged for the message, and for what is written of it
+	}
 	before := tx.Stats().LockWait
 	at, err := tx.Commit(ctx, c.apply(ctx, tx), o)
 	c.record.AddCommitWait(tx.Stats().LockWait - before)
@@ -133,7 +138,7 @@ func (s *service) commitSingleUse(ctx context.Context, ses *session, req *spanne
 	a.begin(ses.db, &opts, now)
 	a.commit(now)
 	tx := ses.db.Transactions().Begin(opts)
-	work := commitWork{record: &c.Cost, list: takeMutations(req), now: now, attempt: &a}
+	work := commitWork{record: &c.Cost, memory: &c.Memory, list: takeMutations(req), now: now, attempt: &a}
 	at, err := work.commit(ctx, tx, txn.CommitOptions{MaxDelay: delay})
 	a.end(tx, s.clock(), err)
 	if err != nil {
@@ -170,7 +175,7 @@ func (s *service) commitTransaction(ctx context.Context, ses *session, req *span
 	}
 	now := s.clock()
 	open.commit(now)
-	work := commitWork{record: &c.Cost, list: takeMutations(req), now: now, attempt: &open.attempt, count: open.mutations}
+	work := commitWork{record: &c.Cost, memory: &c.Memory, list: takeMutations(req), now: now, attempt: &open.attempt, count: open.mutations}
 	at, err := work.commit(ctx, open.tx, txn.CommitOptions{MaxDelay: delay, Mutations: &work.count})
 	if err != nil {
 		t.settle()

@@ -75,6 +75,19 @@ func (t *Tx) charge(ctx context.Context, due int64) error {
 	return err
 }
 
+// Prepay moves n bytes, which another account was charged for what the transaction is about to write, to the transaction.
+func (t *Tx) Prepay(from *memory.Account, n int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.memory.counts || t.memory.ended {
+		return
+	}
+	from.Shrink(n)
+	if t.memory.account.TryGrow(n) {
+		t.memory.charged += n
+	}
+}
+
 // rollbackTo takes back all but so many bytes of writes. Locks stay.
 func (f *footprint) rollbackTo(writes int64) {
 	f.writes = writes

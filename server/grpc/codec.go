@@ -14,9 +14,12 @@ import (
 )
 
 // codec is gRPC's proto codec that also takes frames: messages encoded already.
-type codec struct{ messages encoding.CodecV2 }
+type codec struct {
+	messages encoding.CodecV2
+	uploads  *uploads
+}
 
-func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
+func newCodec(u *uploads) codec { return codec{encoding.GetCodecV2(protocodec.Name), u} }
 
 // Name is that of the proto codec, whose bytes these are.
 func (codec) Name() string { return protocodec.Name }
@@ -37,22 +40,22 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 		return c.messages.Unmarshal(data, v)
 	}
 	t.call.Received(data.Len())
-	t.refusal = t.decode(data)
+	t.refusal = t.decode(data, c.uploads)
 	return nil
 }
 
-// decode decodes the request, which may be compressed. Its bytes are there twice meanwhile: as gRPC's library has received them, and as a
-// whole. The second half of that stays charged until the request ends, for the values that are made of the message.
-func (t *transport) decode(data mem.BufferSlice) error {
-	call := &t.call
-	limit, size := rpc.MaxBytes(call.Request), data.Len()
+// decode decodes the request, which may be compressed.
+func (t *transport) decode(data mem.BufferSlice, u *uploads) error {
+	call, size := &t.call, data.Len()
+	limit := rpc.MaxBytes(call.Request)
 	if size > limit {
 		return usererror.RequestTooLarge(limit)
 	}
-	if err := call.Memory.Grow(t.ctx, int64(2*size)); err != nil {
+	if charged := u.take(size); charged != nil {
+		call.Memory.Add(charged)
+	} else if err := call.Charge(t.ctx, size); err != nil {
 		return err
 	}
-	defer call.Memory.Shrink(int64(size))
 	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer buf.Free()
 	message := buf.ReadOnlyData()
@@ -61,7 +64,6 @@ func (t *transport) decode(data mem.BufferSlice) error {
 		if message, err = call.Inflate(t.ctx, bytes.NewReader(message), limit); err != nil {
 			return err
 		}
-		defer call.Memory.Shrink(int64(len(message)))
 	}
 	return call.Decode(t.ctx, message)
 }

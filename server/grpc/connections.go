@@ -21,16 +21,17 @@ import (
 // where it shows a connection before it gives it memory, and has set its options of TCP.
 type connections struct {
 	credentials.TransportCredentials
-	count *listener.Connections
-	log   *slog.Logger
+	count   *listener.Connections
+	uploads *uploads
+	log     *slog.Logger
 
 	tick atomic.Int64 // counts watchEvery
 	mu   sync.Mutex
 	open map[*connection]struct{}
 }
 
-func newConnections(count *listener.Connections, log *slog.Logger) *connections {
-	return &connections{TransportCredentials: insecure.NewCredentials(), count: count, log: log, open: map[*connection]struct{}{}}
+func newConnections(count *listener.Connections, u *uploads, log *slog.Logger) *connections {
+	return &connections{TransportCredentials: insecure.NewCredentials(), count: count, uploads: u, log: log, open: map[*connection]struct{}{}}
 }
 
 // ServerHandshake implements credentials.TransportCredentials. io.EOF has gRPC's library close the connection without a line in its log.
@@ -38,7 +39,7 @@ func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthI
 	if !c.count.Enter(raw, sayFull) {
 		return nil, nil, io.EOF
 	}
-	conn := &connection{Conn: raw, all: c}
+	conn := &connection{Conn: newInbound(raw, c.uploads), all: c}
 	conn.address = address{raw.RemoteAddr(), conn}
 	c.mu.Lock()
 	c.open[conn] = struct{}{}

@@ -29,7 +29,7 @@ type Server struct {
 
 // NewServer makes a server that Serve starts. It counts its connections in count, and refuses requests whose origin is refused.
 func NewServer(d *rpc.Dispatcher, count *listener.Connections, origins *listener.Origins, log *slog.Logger) *Server {
-	conns := newConnections(count, log)
+	conns := newConnections(count, newUploads(d.Memory()), log)
 	s := &Server{grpc.NewServer(serverOptions(conns, origins)...), conns, make(chan struct{})}
 	for i := range d.Services {
 		s.server.RegisterService(describe(d, &d.Services[i]), nil)
@@ -60,13 +60,13 @@ func serverOptions(conns *connections, origins *listener.Origins) []grpc.ServerO
 		grpc.MaxConcurrentStreams(listener.MaxStreams),
 		grpc.MaxHeaderListSize(listener.MaxHeaderBytes),
 		grpc.ConnectionTimeout(listener.HandshakeTime),
-		grpc.ForceServerCodecV2(newCodec()),
+		grpc.ForceServerCodecV2(newCodec(conns.uploads)),
 		//lint:ignore SA1019 what replaces it is for the whole process, and does not know the method
 		grpc.RPCDecompressor(handOver{}),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage),
 		grpc.NumStreamWorkers(uint32(4 * runtime.GOMAXPROCS(0))),
-		grpc.ReadBufferSize(64 << 10),
+		grpc.ReadBufferSize(0), // an inbound has one
 		grpc.WriteBufferSize(64 << 10),
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(16 * window),

@@ -34,6 +34,9 @@ func NewDispatcher(services []Service, clock func() time.Time, log *slog.Logger,
 	return d
 }
 
+// Memory is the budget of the server's requests.
+func (d *Dispatcher) Memory() *memory.Budget { return d.budget }
+
 // Begin makes c the call of a method whose request is about to be decoded. c must be zero, and End must follow.
 func (d *Dispatcher) Begin(c *Call, m *Method, t Transport) {
 	c.dispatcher, c.Method, c.transport = d, m, t

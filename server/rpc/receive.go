@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -19,7 +20,7 @@ import (
 // smallRequest is the size in bytes of requests whose message is not charged: it cannot take more than memory.FreeBytes allow.
 const smallRequest = 4 << 10
 
-// Read reads what is left of a request from r, at most limit bytes, and charges the call for it. Errors of r are returned as they are.
+// Read reads a message from r, of at most limit bytes, and charges the call for it as Charge does. Errors of r are returned as they are.
 func (c *Call) Read(ctx context.Context, r io.Reader, limit int) ([]byte, error) {
 	data, err := io.ReadAll(&chargedReader{Reader: io.LimitReader(r, int64(limit)+1), ctx: ctx, account: &c.Memory})
 	if err == nil && len(data) > limit {
@@ -35,12 +36,9 @@ type chargedReader struct {
 	account *memory.Account
 }
 
-// readFactor is how many bytes io.ReadAll takes at most for each byte that it reads: it copies what it has into a larger slice as it goes.
-const readFactor = 2
-
 func (r *chargedReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	if grown := r.account.Grow(r.ctx, int64(n)*readFactor); grown != nil {
+	if grown := r.account.Grow(r.ctx, int64(n)*MessageFactor); grown != nil {
 		return n, grown
 	}
 	return n, err
@@ -71,15 +69,33 @@ func notGzip(err error) error {
 // field would have a wire type that does not exist.
 func IsGzip(data []byte) bool { return bytes.HasPrefix(data, []byte{0x1f, 0x8b}) }
 
-// Decode decodes the request's message and charges the call for it.
+// MessageFactor is how many bytes a request takes for each byte of its message. While it is decoded it is there three times: as received, as
+// a whole, and decoded. A commit then has it as values, as what is written to each key, and as a batch.
+const MessageFactor = 4
+
+// Charge charges the call for a message of size bytes.
+func (c *Call) Charge(ctx context.Context, size int) error {
+	if size <= smallRequest {
+		return nil
+	}
+	return c.Memory.Grow(ctx, int64(size)*MessageFactor)
+}
+
+// Decode decodes the request's message, for which the call was charged. It is charged further for what the message takes if it has many
+// small parts. What the call no longer needs it gives back.
 func (c *Call) Decode(ctx context.Context, data []byte) error {
 	if len(data) > smallRequest {
-		if err := c.Memory.Grow(ctx, DecodedBytes(c.Request.ProtoReflect().Descriptor(), data)); err != nil {
-			return err
+		if more := DecodedBytes(c.Request.ProtoReflect().Descriptor(), data) - int64(len(data)); more > 0 {
+			if err := c.Memory.Grow(ctx, more); err != nil {
+				return err
+			}
 		}
 	}
 	if err := proto.Unmarshal(data, c.Request); err != nil {
 		return usererror.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", c.Request.ProtoReflect().Descriptor().Name(), err))
+	}
+	if _, ok := c.Request.(*spannerpb.CommitRequest); !ok && len(data) > smallRequest {
+		c.Memory.Shrink(int64(len(data)) * (MessageFactor / 2))
 	}
 	return nil
 }

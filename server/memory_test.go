@@ -1,0 +1,203 @@
+package server
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	grpcgzip "google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/status"
+
+	"github.com/crowfoot-db/crowfoot/memory"
+)
+
+const mib = 1 << 20
+
+// newBudgetHarness is a server whose requests have a budget.
+func newBudgetHarness(t *testing.T, bytes int64) (*harness, *memory.Budget) {
+	budget := memory.NewBudget(bytes)
+	return newHarnessOf(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Memory: budget}), budget
+}
+
+// returned waits until requests have given back all that they took.
+func returned(b *memory.Budget) { eventually(func() bool { return b.Usage().Taken == 0 }) }
+
+// TestUploads: long messages are received only if there is room for what their requests take. Others are refused, and requests on the
+// same connection go on.
+func TestUploads(t *testing.T) {
+	h, budget := newBudgetHarness(t, 64*mib)
+	ses := h.session(true)
+	const data = 6 * mib // 8 MiB in base64: 32 MiB of the budget
+	var answers sync.Map
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			_, err := h.data.Commit(h.ctx, singleUse(ses, insertData(1, data)))
+			answers.Store(status.Code(err), true)
+			if code := status.Code(err); code != codes.OK && code != codes.ResourceExhausted {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	_, err := h.data.Commit(h.ctx, singleUse(ses, insertData(1, data)))
+	h.ok(err)
+	_, err = h.data.Commit(h.ctx, singleUse(ses, insertData(2, 8*mib))) // 85 MiB
+	h.fails(err, codes.ResourceExhausted)
+	_, err = h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1"})
+	h.ok(err)
+	returned(budget)
+}
+
+// An uploader is a client that speaks HTTP/2 by itself.
+type uploader struct {
+	*harness
+	net.Conn
+	*http2.Framer
+}
+
+func (h *harness) uploader() uploader {
+	conn, err := net.Dial("tcp", h.address)
+	h.ok(err)
+	w := uploader{h, conn, http2.NewFramer(conn, conn)}
+	_, err = conn.Write([]byte(http2.ClientPreface))
+	h.ok(err)
+	h.ok(w.WriteSettings())
+	return w
+}
+
+// upload begins a Commit whose message is said to have some length.
+func (w uploader) upload(stream uint32, length int) {
+	var fields bytes.Buffer
+	e := hpack.NewEncoder(&fields)
+	for _, f := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", spannerpb.Spanner_Commit_FullMethodName}, {":authority", "x"},
+		{"content-type", "application/grpc"}, {"te", "trailers"}} {
+		w.ok(e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}))
+	}
+	w.ok(w.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: fields.Bytes(), EndHeaders: true}))
+	w.ok(w.WriteData(stream, false, binary.BigEndian.AppendUint32([]byte{0}, uint32(length))))
+}
+
+// TestUploadsThatEnd: a message that never arrives gives back what was taken for it, however its request ends.
+func TestUploadsThatEnd(t *testing.T) {
+	h, budget := newBudgetHarness(t, 64*mib)
+	for _, end := range map[string]func(uploader){
+		"taken back": func(w uploader) { w.ok(w.WriteRSTStream(1, http2.ErrCodeCancel)) },
+		"cut off":    func(w uploader) { w.ok(w.Close()) },
+		"malformed":  func(w uploader) { w.ok(w.WriteData(1, true, []byte("no message"))) },
+	} {
+		w := h.uploader()
+		w.upload(1, 8*mib)
+		eventually(func() bool { return budget.Usage().Taken >= 31*mib })
+		w.upload(3, 7*mib) // at the same time
+		eventually(func() bool { return budget.Usage().Taken >= 59*mib })
+		w.ok(w.WriteRSTStream(3, http2.ErrCodeCancel))
+		eventually(func() bool { return budget.Usage().Taken <= 33*mib })
+		end(w)
+		returned(budget)
+		_ = w.Close()
+	}
+}
+
+// zipped is JSON of a Commit that is long, and short when it is compressed.
+func zipped(h *harness, size int) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(strings.Repeat(" ", size) + "{}"))
+	h.ok(err)
+	h.ok(w.Close())
+	return b.Bytes()
+}
+
+// TestInflated: while a request is inflated it obeys the budget and the limit of its method.
+func TestInflated(t *testing.T) {
+	h, budget := newBudgetHarness(t, 128*mib)
+	ses := h.session(true)
+	for size, want := range map[int]int{40 * mib: http.StatusTooManyRequests, mib: http.StatusBadRequest} {
+		request, err := http.NewRequestWithContext(h.ctx, http.MethodPost, h.rest+"/v1/"+ses+":commit", bytes.NewReader(zipped(h, size)))
+		h.ok(err)
+		request.Header.Set("Content-Encoding", "gzip")
+		reply, err := http.DefaultClient.Do(request)
+		h.ok(err)
+		reply.Body.Close()
+		if reply.StatusCode != want {
+			t.Errorf("%d bytes over REST: %s", size, reply.Status)
+		}
+	}
+	_, err := h.data.Commit(h.ctx, singleUse(ses, insertData(3, 10*mib)), grpc.UseCompressor(grpcgzip.Name))
+	h.fails(err, codes.ResourceExhausted)
+	_, err = h.data.Commit(h.ctx, singleUse(ses, insertData(1, mib)), grpc.UseCompressor(grpcgzip.Name))
+	h.ok(err)
+	_, err = h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1 -- " + strings.Repeat(" ", 20*mib)}, grpc.UseCompressor(grpcgzip.Name))
+	h.fails(err, codes.InvalidArgument)
+	returned(budget)
+}
+
+// TestUnreadStreams: streams whose client does not read take little, and what they take is counted.
+func TestUnreadStreams(t *testing.T) {
+	h, budget := newBudgetHarness(t, 8*mib)
+	ses := h.session(true)
+	_, err := h.data.Commit(h.ctx, singleUse(ses, insertData(10, 100_000)))
+	h.ok(err)
+	returned(budget)
+	const window = 64 << 10 // so that the client takes no more than it reads
+	conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window))
+	h.ok(err)
+	defer conn.Close()
+	slow := spannerpb.NewSpannerClient(conn)
+	ctx, cancel := context.WithCancel(h.ctx)
+	defer cancel()
+	for range 30 {
+		stream, err := slow.StreamingRead(ctx, &spannerpb.ReadRequest{Session: ses, Table: "Singers", Columns: []string{"Data"}, KeySet: allKeys()})
+		h.ok(err)
+		go func() { _, _ = stream.Recv() }() // the first message; or it is refused, since others have taken too much
+	}
+	eventually(func() bool { return budget.Usage().Taken > 4*mib && budget.Usage().Waiting > 0 })
+	cancel()
+	returned(budget)
+}
+
+// TestTransactionMemory: what a transaction writes in many statements is charged until it ends. A statement for which there is no room
+// may be sent again.
+func TestTransactionMemory(t *testing.T) {
+	h, budget := newBudgetHarness(t, 16*mib)
+	ses := h.session(false)
+	begun, err := h.data.BeginTransaction(h.ctx, &spannerpb.BeginTransactionRequest{Session: ses, Options: readWrite()})
+	h.ok(err)
+	insert := func(id, seqno int) error {
+		_, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: byID(begun.Id), Seqno: int64(seqno),
+			Sql: "INSERT INTO Singers (SingerId, Data) VALUES (" + string(rune('0'+id)) + ", CAST(REPEAT('x', 1000000) AS BYTES))"})
+		return err
+	}
+	n := 0
+	for ; n < 9; n++ {
+		if err = insert(n, n+1); err != nil {
+			break
+		}
+	}
+	h.fails(err, codes.ResourceExhausted)
+	if n < 2 || budget.Usage().Taken < int64(n)*2_000_000 {
+		t.Errorf("after %d statements %d bytes are taken", n, budget.Usage().Taken)
+	}
+	h.fails(insert(n, n+1), codes.ResourceExhausted) // it is tried again, and not answered from memory
+	if refused := budget.Usage().Refused[memory.Transaction]; refused != 2 {
+		t.Errorf("%d statements were refused", refused)
+	}
+	_, err = h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: begun.Id})
+	h.ok(err)
+	returned(budget)
+}
