@@ -1,0 +1,241 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// SoakSettings say how long Soak runs a server, and how often it ends it.
+type SoakSettings struct {
+	For     time.Duration
+	Life    time.Duration // of each process, after which the server is ended and started again
+	Memory  string        // of the server: --memory
+	Server  string        // its executable; "" is this program
+	Dir     string        // of its data; "" is a temporary one
+	Verbose io.Writer     // gets a line for each life of the server
+}
+
+const (
+	// sampleEvery is how often a soak looks at the server.
+	sampleEvery = 5 * time.Second
+	// soakGrowth is how much more memory a life may have taken at its end than an earlier one did, and soakSlack comes on top of it: what
+	// the garbage collector has not looked at yet differs from moment to moment.
+	soakGrowth = 1.25
+	soakSlack  = 64 << 20
+	// soakMore is how many more goroutines or connections there may be. Requests come and go meanwhile.
+	soakMore = 100
+)
+
+// Soak runs a server under mixed load, and ends it again and again, by kill and by SIGTERM in turn, while its clients stay connected. It fails
+// if a client meets an error that it should not, if a commit is lost or takes effect twice, or if from one life of the server to the next its
+// memory, its goroutines or its connections grow.
+func Soak(ctx context.Context, s SoakSettings) error {
+	if s.Life <= 0 || s.For < 3*s.Life {
+		return fmt.Errorf("a soak of %v has room for fewer than three lives of %v: the first is for warming up, and the others are compared", s.For, s.Life)
+	}
+	if s.Dir == "" {
+		dir, err := os.MkdirTemp("", "crowfoot-bench-soak")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		s.Dir = dir
+	}
+	k := &soak{SoakSettings: s}
+	if err := k.start(ctx); err != nil {
+		return err
+	}
+	defer func() { k.server.kill() }()
+	load, err := newSoakLoad(ctx, k.server.grpc)
+	if err != nil {
+		return err
+	}
+	k.load = load
+	err = k.lives(ctx)
+	return errors.Join(append([]error{err, load.end(context.WithoutCancel(ctx))}, k.grown()...)...)
+}
+
+// soak is a run of Soak.
+type soak struct {
+	SoakSettings
+	server *process
+	load   *soakLoad
+	ended  []life
+}
+
+// A life is a process of the server, as it was at its end.
+type life struct {
+	end       string // how it was ended
+	recovered time.Duration
+	last      sample
+	peak      int64 // of memory
+}
+
+// A sample is the server's state at a moment.
+type sample struct {
+	memory      int64 // RssAnon
+	goroutines  int
+	connections int // open sockets
+	files       int // other descriptors
+}
+
+// start starts the server, after the first time on the same addresses.
+func (k *soak) start(ctx context.Context) (err error) {
+	grpc, http := "127.0.0.1:0", "127.0.0.1:0"
+	if k.server != nil {
+		grpc, http = k.server.grpc, k.server.http
+	}
+	k.server, err = spawn(ctx, k.Server, "start", "--data", filepath.Join(k.Dir, "data"), "--grpc", grpc, "--http", http, "--memory", k.Memory, "--log-level", "error")
+	return err
+}
+
+// lives runs the server until the time is over, life by life.
+func (k *soak) lives(ctx context.Context) error {
+	fmt.Fprintf(k.Verbose, "%-10s %-8s %10s %10s %11s %11s %6s  %s\n", "life", "end", "memory MiB", "peak MiB", "goroutines", "connections", "files", "recovery; so far")
+	over := time.Now().Add(k.For)
+	for time.Until(over) > 0 && ctx.Err() == nil {
+		l := life{end: "kill -9"}
+		if len(k.ended)%2 == 1 {
+			l.end = "SIGTERM"
+		}
+		if err := k.live(ctx, &l); err != nil {
+			return err
+		}
+		if err := k.again(ctx, &l); err != nil {
+			return fmt.Errorf("after %s: %w", l.end, err)
+		}
+		k.ended = append(k.ended, l)
+		fmt.Fprintf(k.Verbose, "%-10d %-8s %10d %10d %11d %11d %6d  %.1f s; %s\n", len(k.ended), l.end, l.last.memory>>20, l.peak>>20,
+			l.last.goroutines, l.last.connections, l.last.files, l.recovered.Seconds(), k.load.line())
+	}
+	return context.Cause(ctx)
+}
+
+// live samples the server until its life is over.
+func (k *soak) live(ctx context.Context, l *life) error {
+	over, tick := time.NewTimer(k.Life), time.NewTicker(sampleEvery)
+	defer over.Stop()
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			now, err := k.sample(ctx)
+			if err != nil {
+				return err
+			}
+			l.last, l.peak = now, max(l.peak, now.memory)
+			if err := k.load.failed(); err != nil {
+				return errors.New("a client has failed") // end says why
+			}
+		case <-over.C:
+			return nil
+		case <-k.server.ended:
+			return fmt.Errorf("the server ended with %v", k.server.cmd.ProcessState)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// again ends the server as the life says, starts it, and waits until the workers have recovered.
+func (k *soak) again(ctx context.Context, l *life) error {
+	if l.end == "SIGTERM" {
+		if err := k.server.stop(); err != nil {
+			return err
+		}
+	} else {
+		k.server.kill()
+	}
+	began := time.Now()
+	if err := k.start(ctx); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	if err := k.load.recover(ctx); err != nil {
+		return err
+	}
+	l.recovered = time.Since(began)
+	return nil
+}
+
+func (k *soak) sample(ctx context.Context) (now sample, err error) {
+	if now.memory, err = k.server.pid().anonymous(); err != nil {
+		return now, err
+	}
+	if now.goroutines, err = k.goroutines(ctx); err != nil {
+		return now, err
+	}
+	now.connections, now.files, err = k.server.pid().descriptors()
+	return now, err
+}
+
+// goroutines is what the server's metrics say.
+func (k *soak) goroutines(ctx context.Context) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, metricsURL(k.server.http), nil)
+	if err != nil {
+		return 0, err
+	}
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer reply.Body.Close()
+	for lines := bufio.NewScanner(reply.Body); lines.Scan(); {
+		if number, ok := strings.CutPrefix(lines.Text(), "go_goroutines "); ok {
+			return strconv.Atoi(number)
+		}
+	}
+	return 0, errors.New("the server's metrics have no go_goroutines")
+}
+
+// descriptors counts the sockets and the other files that a process has open.
+func (p pid) descriptors() (sockets, files int, err error) {
+	dir := fmt.Sprintf("/proc/%d/fd", p)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read open files (Linux only): %w", err)
+	}
+	for _, e := range entries {
+		target, _ := os.Readlink(filepath.Join(dir, e.Name())) // fails if it is closed meanwhile
+		if strings.HasPrefix(target, "socket:") {
+			sockets++
+		} else {
+			files++
+		}
+	}
+	return sockets, files, nil
+}
+
+// grown compares the last life with the least of those before it, but the first.
+func (k *soak) grown() (broken []error) {
+	if len(k.ended) < 3 {
+		return nil // the run was cut short, which is an error of its own
+	}
+	least := func(of func(life) int64) int64 {
+		return of(slices.MinFunc(k.ended[1:], func(a, b life) int { return int(of(a) - of(b)) }))
+	}
+	last := k.ended[len(k.ended)-1]
+	for _, c := range []struct {
+		what  string
+		of    func(life) int64
+		limit func(least int64) int64
+	}{
+		{"memory", func(l life) int64 { return l.last.memory }, func(n int64) int64 { return int64(soakGrowth*float64(n)) + soakSlack }},
+		{"goroutines", func(l life) int64 { return int64(l.last.goroutines) }, func(n int64) int64 { return n + soakMore }},
+		{"connections", func(l life) int64 { return int64(l.last.connections) }, func(n int64) int64 { return n + soakMore }},
+	} {
+		if before := least(c.of); c.of(last) > c.limit(before) {
+			broken = append(broken, fmt.Errorf("%s grew from %d to %d", c.what, before, c.of(last)))
+		}
+	}
+	return broken
+}

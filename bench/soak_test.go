@@ -1,0 +1,31 @@
+package bench
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSoakGrowth: what grows from life to life is named. The first life and a life that took more than the last do not count.
+func TestSoakGrowth(t *testing.T) {
+	lived := func(memory int64, goroutines, connections int) life {
+		return life{last: sample{memory: memory << 20, goroutines: goroutines, connections: connections}}
+	}
+	for _, c := range []struct {
+		lives []life
+		want  string // the names of what has grown
+	}{
+		{[]life{lived(100, 50, 10), lived(300, 60, 12), lived(320, 55, 12)}, ""},
+		{[]life{lived(100, 50, 10), lived(500, 400, 300), lived(300, 60, 12), lived(330, 60, 12)}, ""},
+		{[]life{lived(100, 50, 10), lived(300, 60, 12), lived(300, 60, 12), lived(460, 60, 12)}, "memory"},
+		{[]life{lived(100, 50, 10), lived(300, 60, 12), lived(300, 180, 400)}, "goroutines connections"},
+	} {
+		k := soak{ended: c.lives}
+		var names []string
+		for _, err := range k.grown() {
+			names = append(names, strings.Fields(err.Error())[0])
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			t.Errorf("%v: %q has grown, want %q", c.lives, got, c.want)
+		}
+	}
+}
