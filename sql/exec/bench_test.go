@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/sql/spill"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -151,7 +154,7 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-func benchRun(b *testing.B, program *exec.Program, env exec.Env) {
+func benchRun(b *testing.B, program *exec.Program, env exec.Env) exec.Stats {
 	rows, err := program.Run(context.Background(), env)
 	if err != nil {
 		b.Fatal(err)
@@ -166,6 +169,7 @@ func benchRun(b *testing.B, program *exec.Program, env exec.Env) {
 		}
 	}
 	rows.Close()
+	return rows.Stats()
 }
 
 // BenchmarkBulkDML changes a thousand rows in a statement, in memory and without the commit.
@@ -201,5 +205,46 @@ func BenchmarkBulkDML(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(changed), "ns/row")
 		})
+	}
+}
+
+// BenchmarkSpill compares queries over five million rows that keep all of them in memory with the same within 64 MiB.
+func BenchmarkSpill(b *testing.B) {
+	const rows = 5_000_000
+	db := newTestDB(b)
+	list := make([]value.Value, rows)
+	for i := range list {
+		list[i] = value.OfInt64(int64(i) * 7919 % rows)
+	}
+	dir, err := spill.Open(vfs.Default, b.TempDir()+"/spill")
+	if err != nil {
+		b.Fatal(err)
+	}
+	const numbers = "(SELECT x, CONCAT('row number ', CAST(x AS STRING)) AS s FROM UNNEST(@n) x)"
+	for _, q := range []struct{ name, sql string }{
+		{"sort", "SELECT x, s FROM " + numbers + " ORDER BY x"},
+		{"group", "SELECT s, COUNT(*) FROM " + numbers + " GROUP BY s"},
+		{"join", "SELECT a.s, b.s FROM " + numbers + " a JOIN@{JOIN_METHOD=HASH_JOIN} " + numbers + " b ON a.x = b.x"},
+	} {
+		p, err := db.plan(q.sql, map[string]*value.Type{"n": value.ArrayOf(value.Int64Type)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		program, err := exec.Compile(p, new(table.Descriptors))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, share := range []int64{1 << 30, 64 << 20} {
+			b.Run(fmt.Sprintf("%s/%dMiB", q.name, share>>20), func(b *testing.B) {
+				env := exec.Env{Functions: db.functions(), Params: []value.Value{value.OfArray(list)}, Spill: dir, SpillAbove: share}
+				var stats exec.Stats
+				for range b.N {
+					stats = benchRun(b, program, env)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
+				b.ReportMetric(float64(stats.MemoryPeak)/(1<<20), "MiB-kept")
+				b.ReportMetric(float64(stats.Spilled.Bytes)/(1<<20), "MiB-spilled")
+			})
+		}
 	}
 }
