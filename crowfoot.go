@@ -71,6 +71,7 @@ type Server struct {
 	front    *server.Server
 	registry *database.Registry
 	store    *pebble.Store
+	spill    *spill.Dir // nil in memory
 }
 
 // memoryDir is where the data is on a memory file system.
@@ -130,9 +131,10 @@ func (s *Server) open(o Options) (err error) {
 	})
 	cfg := database.Config{Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics}
 	if !o.InMemory {
-		if cfg.Spill, err = spill.Open(fs, fs.PathJoin(dir, spillDir)); err != nil {
+		if s.spill, err = spill.Open(fs, fs.PathJoin(dir, spillDir)); err != nil {
 			return errors.Join(err, s.store.Close())
 		}
+		cfg.Spill = s.spill
 	}
 	s.registry, err = database.Open(s.store, cfg)
 	if err != nil {
@@ -190,7 +192,7 @@ func (s *Server) listen(o Options, starting *starting) error {
 	s.GRPC, s.HTTP = grpcListener.Addr().String(), httpListener.Addr().String()
 	s.front, err = server.Serve(s.registry, grpcListener, httpListener, server.Config{
 		Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics, Memory: memory.NewBudget(memory.Divide(o.Memory).Requests),
-		Descriptors: descriptors(), Origins: o.Origins, Hosts: o.Hosts, Collectors: []prometheus.Collector{engineMetrics(s.store)},
+		Descriptors: descriptors(), Origins: o.Origins, Hosts: o.Hosts, Collectors: []prometheus.Collector{engineMetrics(s.store, s.spill)},
 	})
 	if err != nil {
 		return errors.Join(err, grpcListener.Close())

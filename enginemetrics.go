@@ -4,11 +4,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/sql/spill"
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
-// engineMetrics are the metrics of the storage engine.
-func engineMetrics(store *pebble.Store) metrics.Samples {
+// engineMetrics are the metrics of the storage engine, and of the temporary files beside it, if there are any.
+func engineMetrics(store *pebble.Store, files *spill.Dir) metrics.Samples {
 	return func(add func(metrics.Sample)) {
 		m := store.Metrics()
 		gauge := func(name, help string, v float64) {
@@ -18,6 +19,9 @@ func engineMetrics(store *pebble.Store) metrics.Samples {
 			add(metrics.Sample{Name: "storage_" + name + "_total", Help: help, Kind: prometheus.CounterValue, Value: v})
 		}
 		gauge("disk_bytes", "Size of all files in use, and of those that wait to be deleted.", float64(m.DiskSize))
+		if files != nil {
+			gauge("spill_bytes", "Room that temporary files of queries have claimed.", float64(files.Used()))
+		}
 		gauge("table_bytes", "Size of the sorted tables that hold the data.", float64(m.TablesSize))
 		gauge("tables", "Sorted tables.", float64(m.Tables))
 		gauge("memtable_bytes", "Writes that are in the log and in memory, but not in tables.", float64(m.MemTableSize))

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/sql/spill"
@@ -266,6 +267,53 @@ func TestSpillFails(t *testing.T) {
 				t.Fatalf("%s, call %d fails: %d files are open, %d bytes claimed", name, at, n, dir.Used())
 			}
 		}
+	}
+}
+
+// TestSpillByAccount: a run spills when its account refuses more, because a statement may not have more or because others have taken the budget. It
+// gives back what it was charged.
+func TestSpillByAccount(t *testing.T) {
+	const sql = "SELECT COUNT(*), SUM(a.x) FROM (SELECT DISTINCT x FROM UNNEST(GENERATE_ARRAY(1, 60000)) x) a JOIN@{JOIN_METHOD=HASH_JOIN} UNNEST(GENERATE_ARRAY(1, 60000)) b ON a.x = b"
+	db := newTestDB(t)
+	p, program, env := db.spillingProgram(t, sql)
+	want, _, err := db.collect(t.Context(), p, program, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ budget, taken int64 }{
+		"statement's limit": {budget: 12 << 20},
+		"budget taken":      {budget: 256 << 20, taken: 239 << 20},
+		"room":              {budget: 256 << 20},
+	} {
+		budget := memory.NewBudget(c.budget)
+		other, account := budget.Open(memory.Request), budget.Open(memory.Statement)
+		if !other.TryGrow(c.taken) {
+			t.Fatalf("%s: there is no room for the other account", name)
+		}
+		env.Spill, env.Memory = db.spill, account
+		before := budget.Usage().Taken
+		got, stats, err := db.collect(t.Context(), p, program, env)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q %v, want %q", name, got, err, want)
+		}
+		if spilled := stats.Spilled.Rows > 0; spilled != (name != "room") {
+			t.Errorf("%s: %d rows were spilled", name, stats.Spilled.Rows)
+		}
+		if account.Used() != 0 || budget.Usage().Taken != before {
+			t.Errorf("%s: %d bytes are still charged, %d taken", name, account.Used(), budget.Usage().Taken-before)
+		}
+	}
+}
+
+// TestAccountRefuses: what cannot be spilled is refused by the account, and nothing stays charged.
+func TestAccountRefuses(t *testing.T) {
+	db := newTestDB(t)
+	p, program, env := db.spillingProgram(t, "SELECT ARRAY_LENGTH(ARRAY_AGG(x)) FROM UNNEST(GENERATE_ARRAY(1, 200000)) x")
+	account := memory.NewBudget(12 << 20).Open(memory.Statement)
+	env.Spill, env.Memory = db.spill, account
+	_, _, err := db.collect(t.Context(), p, program, env)
+	if usererror.CodeOf(err) != codes.ResourceExhausted || account.Used() != 0 {
+		t.Errorf("%v, %d bytes are still charged", err, account.Used())
 	}
 }
 
