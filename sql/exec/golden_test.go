@@ -120,7 +120,7 @@ func newTestDB(tb testing.TB) *testDB {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	db.files = &countingFS{FS: vfs.NewMem()}
+	db.files = newCountingFS()
 	if db.spill, err = spill.Open(db.files, "spill"); err != nil {
 		tb.Fatal(err)
 	}

@@ -239,13 +239,13 @@ func (c *endingContext) Err() error {
 func TestSpillFails(t *testing.T) {
 	db := newTestDB(t)
 	var calls, failing atomic.Int64
-	fs := &countingFS{FS: errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(errorfs.Op) error {
+	fs := newCountingFS()
+	dir, err := spill.Open(errorfs.Wrap(fs, errorfs.InjectorFunc(func(errorfs.Op) error {
 		if calls.Add(1) == failing.Load() {
 			return syscall.ENOSPC
 		}
 		return nil
-	}))}
-	dir, err := spill.Open(fs, "spill")
+	})), "spill")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,11 +364,13 @@ func TestSpillProfile(t *testing.T) {
 	}
 }
 
-// countingFS counts its open files.
+// countingFS is a file system in memory that counts its open files. What is written to a file is kept by its offset: files have holes.
 type countingFS struct {
 	vfs.FS
 	open, opened atomic.Int64
 }
+
+func newCountingFS() *countingFS { return &countingFS{FS: vfs.NewMem()} }
 
 func (c *countingFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	f, err := c.FS.OpenReadWrite(name, category, opts...)
@@ -377,13 +379,21 @@ func (c *countingFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, 
 	}
 	c.open.Add(1)
 	c.opened.Add(1)
-	return countedFile{f, c}, nil
+	return countedFile{f, c, map[int64][]byte{}}, nil
 }
 
 type countedFile struct {
 	vfs.File
-	fs *countingFS
+	fs      *countingFS
+	written map[int64][]byte
 }
+
+func (f countedFile) WriteAt(b []byte, at int64) (int, error) {
+	f.written[at] = slices.Clone(b)
+	return len(b), nil
+}
+
+func (f countedFile) ReadAt(b []byte, at int64) (int, error) { return copy(b, f.written[at]), nil }
 
 func (f countedFile) Close() error {
 	f.fs.open.Add(-1)
