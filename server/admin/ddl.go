@@ -45,7 +45,7 @@ func (s *databases) updateDatabaseDDL(ctx context.Context, req *databasepb.Updat
 		return nil, err
 	}
 	return s.operations.start(ctx, task{
-		resource: d.Name(), id: req.OperationId, metadata: ddlMetadata(req, s.clock(), nil), request: req, work: changeSchema(d, req, 0),
+		resource: d.Name(), id: req.OperationId, metadata: ddlMetadata(req, s.clock()), request: req, work: changeSchema(d, req, 0),
 	})
 }
 
@@ -64,16 +64,13 @@ func changeSchema(d *database.Database, req *databasepb.UpdateDatabaseDdlRequest
 	}
 }
 
-// ddlMetadata is the metadata of an operation that began at a time and whose first statements were applied at others.
-func ddlMetadata(req *databasepb.UpdateDatabaseDdlRequest, began time.Time, applied []time.Time) *databasepb.UpdateDatabaseDdlMetadata {
+// ddlMetadata is the metadata of an operation that begins at a time.
+func ddlMetadata(req *databasepb.UpdateDatabaseDdlRequest, began time.Time) *databasepb.UpdateDatabaseDdlMetadata {
 	m := &databasepb.UpdateDatabaseDdlMetadata{Database: req.Database, Statements: req.Statements}
 	for range req.Statements {
 		m.Progress = append(m.Progress, &databasepb.OperationProgress{})
 	}
 	m.Progress[0].StartTime = timestamppb.New(began)
-	for i, at := range applied {
-		noteProgress(m, database.Progress{Statement: i, Percent: 100, Commit: at})
-	}
 	return m
 }
 

@@ -65,7 +65,9 @@ func (a *Admin) again(o *database.Operation) (task, error) {
 			return task{}, err
 		}
 		t.resource = req.Database
-		t.metadata = ddlMetadata(req, o.Started, applied)
+		for i, at := range applied {
+			noteProgress(metadata.(*databasepb.UpdateDatabaseDdlMetadata), database.Progress{Statement: i, Percent: 100, Commit: at})
+		}
 		t.work = a.databases.changeAgain(req, len(applied))
 	default:
 		return task{}, fmt.Errorf("a %T cannot be resumed", req)

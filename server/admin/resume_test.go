@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -192,8 +193,8 @@ func checkMetadata(t *testing.T, op *longrunningpb.Operation, applied int) {
 }
 
 // interrupted is a store whose process has ended while the second statement of the operation "change" was under way and the operation
-// "next" waited for its end.
-func interrupted(t *testing.T) vfs.FS {
+// "next" waited for its end. It returns also what was known of the first statement.
+func interrupted(t *testing.T) (vfs.FS, *databasepb.OperationProgress) {
 	t.Helper()
 	fs := vfs.NewMem()
 	admin, stop := served(t, fs, time.Now)
@@ -209,8 +210,9 @@ func interrupted(t *testing.T) vfs.FS {
 	for c.applied("change") != 1 {
 		time.Sleep(time.Millisecond)
 	}
+	before := c.progress("change")
 	stop()
-	return fs
+	return fs, before
 }
 
 // begin is change that does not wait for the end.
@@ -224,22 +226,32 @@ func (c client) begin(id string, statements ...string) {
 	}
 }
 
-// applied is how many statements of an operation of the database have taken effect.
-func (c client) applied(id string) int {
+// metadata is what an operation of the database says of itself.
+func (c client) metadata(id string) *databasepb.UpdateDatabaseDdlMetadata {
 	c.Helper()
 	op, err := c.operations.get(testDatabase + "/operations/" + id)
 	m := new(databasepb.UpdateDatabaseDdlMetadata)
 	if err != nil || op.Metadata.UnmarshalTo(m) != nil {
 		c.Fatal(op, err)
 	}
-	return len(m.CommitTimestamps)
+	return m
 }
+
+// applied is how many statements of an operation have taken effect.
+func (c client) applied(id string) int { return len(c.metadata(id).CommitTimestamps) }
+
+// progress is that of the first statement of an operation.
+func (c client) progress(id string) *databasepb.OperationProgress { return c.metadata(id).Progress[0] }
 
 // TestResume: after a start the operations that ran come to their ends, in their order.
 func TestResume(t *testing.T) {
-	admin, stop := served(t, interrupted(t), time.Now)
+	fs, before := interrupted(t)
+	admin, stop := served(t, fs, time.Now)
 	defer stop()
 	c := client{t, admin}
+	if after := c.progress("change"); !proto.Equal(after, before) {
+		t.Errorf("the first statement: %v, before the restart %v", after, before)
+	}
 	_, err := c.change("change", script...)
 	wantCode(t, err, codes.AlreadyExists)
 	again, err := c.change("", script[0])
@@ -258,7 +270,8 @@ func TestResume(t *testing.T) {
 
 // TestCancelResumed: an operation that was resumed can be cancelled. What it had applied before stays.
 func TestCancelResumed(t *testing.T) {
-	admin, stop := servedWith(t, interrupted(t), time.Now, func(r *database.Registry) {
+	fs, _ := interrupted(t)
+	admin, stop := servedWith(t, fs, time.Now, func(r *database.Registry) {
 		d, err := r.Database(testDatabase)
 		if err != nil {
 			t.Fatal(err)
