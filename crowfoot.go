@@ -72,6 +72,7 @@ type Server struct {
 	registry *database.Registry
 	store    *pebble.Store
 	spill    *spill.Dir // nil in memory
+	budget   *memory.Budget
 }
 
 // memoryDir is where the data is on a memory file system.
@@ -120,7 +121,9 @@ func (s *Server) open(o Options) (err error) {
 	if o.InMemory {
 		fs, dir = vfs.NewMem(), memoryDir
 	}
-	if s.store, err = pebble.OpenWithCache(dir, fs, memory.Divide(o.Memory).BlockCache); err != nil {
+	parts := memory.Divide(o.Memory)
+	s.budget = memory.NewBudget(parts.Requests)
+	if s.store, err = pebble.OpenWithCache(dir, fs, parts.BlockCache); err != nil {
 		return err
 	}
 	s.store.OnFailure(func(cause error) {
@@ -129,7 +132,7 @@ func (s *Server) open(o Options) (err error) {
 			o.StorageFailed(cause)
 		}
 	})
-	cfg := database.Config{Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics}
+	cfg := database.Config{Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics, Memory: s.budget}
 	if !o.InMemory {
 		if s.spill, err = spill.Open(fs, fs.PathJoin(dir, spillDir)); err != nil {
 			return errors.Join(err, s.store.Close())
@@ -191,7 +194,7 @@ func (s *Server) listen(o Options, starting *starting) error {
 	}
 	s.GRPC, s.HTTP = grpcListener.Addr().String(), httpListener.Addr().String()
 	s.front, err = server.Serve(s.registry, grpcListener, httpListener, server.Config{
-		Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics, Memory: memory.NewBudget(memory.Divide(o.Memory).Requests),
+		Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics, Memory: s.budget,
 		Descriptors: descriptors(), Origins: o.Origins, Hosts: o.Hosts, Collectors: []prometheus.Collector{engineMetrics(s.store, s.spill)},
 	})
 	if err != nil {

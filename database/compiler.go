@@ -16,7 +16,7 @@ import (
 type compiler struct{ clock func() time.Time }
 
 // columnAnalyzer analyzes column expressions. They refer to columns of the table that they belong to, which is handed in, and to no other table.
-var columnAnalyzer = analyze.New(schema.NewCatalog())
+var columnAnalyzer = analyze.New(schema.NewCatalog(), nil)
 
 // CompileExpr implements schema.Compiler.
 func (c compiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/sql/spill"
 	"github.com/crowfoot-db/crowfoot/stats"
@@ -32,6 +33,8 @@ type Config struct {
 	NoStatistics bool
 	// Spill is where statements keep rows that are too many for memory; nil: those that need more fail.
 	Spill *spill.Dir
+	// Memory is charged what analyzing heavy statements takes; nil counts nothing.
+	Memory *memory.Budget
 }
 
 // Registry holds every instance and database of one store.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/analyze"
@@ -29,6 +30,7 @@ type version struct {
 	tentative atomic.Bool
 
 	statistics  []*schema.Table // the tables of SPANNER_SYS that the database's statistics show
+	memory      *memory.Budget  // for the analyzer
 	analyzing   sync.Mutex
 	analyzer    *analyze.Analyzer // made at first use
 	statements  cache[*Statement]
@@ -45,7 +47,7 @@ func newVersion(d *Database, c *schema.Catalog, at mvcc.Timestamp) *version {
 	if err != nil {
 		zone = time.UTC // never happens: the option was checked when it was set
 	}
-	return &version{at: at, catalog: c, zone: zone, statistics: d.statistics.tables, tables: table.NewDescriptors(c)}
+	return &version{at: at, catalog: c, zone: zone, memory: d.registry.cfg.Memory, statistics: d.statistics.tables, tables: table.NewDescriptors(c)}
 }
 
 // analyze is the analyzer for this version.
@@ -53,7 +55,7 @@ func (v *version) analyze() *analyze.Analyzer {
 	v.analyzing.Lock()
 	defer v.analyzing.Unlock()
 	if v.analyzer == nil {
-		v.analyzer = analyze.New(v.catalog, v.system()...)
+		v.analyzer = analyze.New(v.catalog, v.memory, v.system()...)
 	}
 	return v.analyzer
 }

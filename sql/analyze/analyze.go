@@ -18,7 +18,7 @@
 //
 // Left out: constant folding beyond the library's own, anything about plans, DDL.
 //
-// Imports of this module: schema, sql/tree, stats/cpu, stats/distribution, usererror, value.
+// Imports of this module: memory, schema, sql/tree, stats/cpu, stats/distribution, usererror, value.
 package analyze
 
 import (
@@ -28,6 +28,7 @@ import (
 
 	"github.com/goccy/go-googlesql"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -38,11 +39,13 @@ import (
 type Analyzer struct {
 	catalog *schema.Catalog
 	system  map[string]*schema.Table // by full name in lower case
+	memory  *memory.Budget           // charged what heavy statements take; nil counts nothing
 }
 
-// New makes an Analyzer for a catalog and system tables.
-func New(catalog *schema.Catalog, system ...*schema.Table) *Analyzer {
-	a := &Analyzer{catalog: catalog, system: make(map[string]*schema.Table, len(system))}
+// New makes an Analyzer for a catalog and system tables. What heavy statements take while they are analyzed is charged to a budget, which may
+// be nil.
+func New(catalog *schema.Catalog, budget *memory.Budget, system ...*schema.Table) *Analyzer {
+	a := &Analyzer{catalog: catalog, memory: budget, system: make(map[string]*schema.Table, len(system))}
 	for _, t := range system {
 		a.system[strings.ToLower(t.FullName())] = t
 	}
@@ -84,7 +87,7 @@ func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]
 // with calls f with what a text names of the schema, as the library sees it.
 func (a *Analyzer) with(ctx context.Context, weight int, sql string, f func(*library)) error {
 	tables := a.tablesIn(sql)
-	return engines.run(ctx, weight, func(e *engine) {
+	return engines.run(ctx, weight, a.memory, func(e *engine) {
 		l := e.library(a)
 		l.add(tables)
 		f(l)

@@ -38,7 +38,7 @@ var systemTable = &schema.Table{
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		catalog := schema.NewCatalog()
-		a := New(catalog, systemTable)
+		a := New(catalog, nil, systemTable)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "ddl":
@@ -46,7 +46,7 @@ func TestGolden(t *testing.T) {
 				if catalog, err = applyAll(catalog, d.Input); err != nil {
 					return printError(err)
 				}
-				a = New(catalog, systemTable)
+				a = New(catalog, nil, systemTable)
 				return ""
 			case "analyze":
 				return runAnalyze(t, a, d)

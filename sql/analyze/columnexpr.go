@@ -31,7 +31,7 @@ func (a *Analyzer) Expr(t *schema.Table, sql string, want *value.Type) (e tree.E
 	w := &walker{catalog: a.catalog}
 	w.declare(nil)
 	over, target := exprTable(t, want)
-	err = engines.run(context.Background(), weight, func(in *engine) {
+	err = engines.run(context.Background(), weight, nil, func(in *engine) {
 		l := newLibrary(in, nil)
 		l.add([]*schema.Table{over})
 		defer l.free()

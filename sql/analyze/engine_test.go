@@ -58,9 +58,9 @@ func TestTooMuchMemory(t *testing.T) {
 func TestRest(t *testing.T) {
 	var entered atomic.Bool
 	var other sync.WaitGroup
-	err := engines.run(t.Context(), 1, func(e *engine) {
+	err := engines.run(t.Context(), 1, nil, func(e *engine) {
 		other.Go(func() {
-			err := engines.run(t.Context(), 1, func(*engine) { entered.Store(true) })
+			err := engines.run(t.Context(), 1, nil, func(*engine) { entered.Store(true) })
 			if err != nil {
 				t.Error(err)
 			}

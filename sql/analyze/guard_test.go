@@ -88,7 +88,7 @@ func testAnalyzer(t testing.TB) *Analyzer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(c)
+	return New(c, nil)
 }
 
 // sizes are around the limits, and up to a statement that is as long as it may be. Most of these the guard refuses at once. What the

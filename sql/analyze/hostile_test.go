@@ -86,7 +86,7 @@ func hostileAnalyzer(t testing.TB) *Analyzer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(c, systemTable)
+	return New(c, nil, systemTable)
 }
 
 // TestHostileIsHeavy checks that no text among those that take the library more than 100 ms on a quiet machine passes for a light one.

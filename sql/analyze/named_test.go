@@ -22,7 +22,7 @@ func TestTablesIn(t *testing.T) {
 		}
 		c = next
 	}
-	a := New(c, &schema.Table{Schema: "INFORMATION_SCHEMA", Name: "TABLES"})
+	a := New(c, nil, &schema.Table{Schema: "INFORMATION_SCHEMA", Name: "TABLES"})
 	for sql, want := range map[string]string{
 		"SELECT 1":                                "",
 		"SELECT 'Singers', \"Other\" -- Singers":  "",
@@ -56,7 +56,7 @@ func TestLibraryHasNamedTables(t *testing.T) {
 		c = next
 	}
 	for range 2 * maxLibraries {
-		a := New(c)
+		a := New(c, nil)
 		for _, sql := range []string{"SELECT K FROM Table7", "SELECT t.K FROM table8 t JOIN TABLE7 USING (K)", "SELECT K FROM `Tabl\\x659`"} {
 			if _, _, err := a.Statement(t.Context(), sql, nil, Options{}); err != nil {
 				t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -27,6 +28,8 @@ const (
 	lightEngines, heavyEngines = 2, 2
 	// lightWeight is the most that a light statement weighs. The library takes 5 to 20 us for a unit of weight.
 	lightWeight = 5_000
+	// An engine takes engineBytes, and bytesByWeight for each unit of a statement's weight. Most statements need less of the latter.
+	engineBytes, bytesByWeight = 45 << 20, 512
 )
 
 var engines = newPool()
@@ -36,14 +39,23 @@ func newPool() *pool {
 }
 
 // run calls f with an engine that it has entered, when it is the statement's turn; it fails if ctx ends before. What f refuses comes back
-// as a *usererror.Error. Everything else that goes wrong, panics of the library included, is an error of this statement alone.
-func (p *pool) run(ctx context.Context, weight int, f func(*engine)) error {
+// as a *usererror.Error. Everything else that goes wrong, panics of the library included, is an error of this statement alone. An engine for
+// a heavy statement is charged to the budget.
+func (p *pool) run(ctx context.Context, weight int, budget *memory.Budget, f func(*engine)) error {
 	q := p.queueFor(weight)
 	if err := p.wait(ctx, q, weight); err != nil {
 		return err
 	}
 	defer p.done(q)
-	return p.lend(ctx, q == &p.heavy, f)
+	if q == &p.light || budget == nil {
+		return p.lend(ctx, q == &p.heavy, f)
+	}
+	charged := budget.Open(memory.Request)
+	defer charged.Close()
+	if err := charged.Grow(ctx, min(engineBytes+int64(weight)*bytesByWeight, engineMemory)); err != nil {
+		return err
+	}
+	return p.lend(ctx, true, f)
 }
 
 func (p *pool) queueFor(weight int) *queue {

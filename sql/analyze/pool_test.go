@@ -8,7 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // turns is a pool whose turns a test takes and gives back, without an engine.
@@ -121,7 +125,7 @@ func TestBesideHeavy(t *testing.T) {
 			}
 			return
 		}
-		err := engines.run(t.Context(), lightWeight+1, func(e *engine) {
+		err := engines.run(t.Context(), lightWeight+1, nil, func(e *engine) {
 			e.leave()
 			beside(n - 1)
 			e.enter()
@@ -168,5 +172,26 @@ func TestLimitsWithoutLibrary(t *testing.T) {
 	}
 	if _, _, err := a.Statement(ctx, "SELECT 1", nil, Options{}); err != context.Canceled {
 		t.Errorf("a statement within the limits: %v", err)
+	}
+}
+
+// TestHeavyIsCharged: an engine for a heavy statement is charged to the budget, and a statement for whose engine there is no room is refused.
+func TestHeavyIsCharged(t *testing.T) {
+	budget := memory.NewBudget(100 << 20)
+	p := newPool()
+	var taken int64
+	err := p.run(t.Context(), lightWeight+1, budget, func(*engine) { taken = budget.Usage().Taken })
+	if err != nil || taken < engineBytes {
+		t.Errorf("%d bytes were taken: %v", taken, err)
+	}
+	if taken := budget.Usage().Taken; taken != 0 {
+		t.Errorf("%d bytes are left", taken)
+	}
+	err = p.run(t.Context(), 1_000_000, budget, func(*engine) { t.Error("an engine was lent") })
+	if usererror.CodeOf(err) != codes.ResourceExhausted {
+		t.Error(err)
+	}
+	if err := p.run(t.Context(), 1, budget, func(*engine) { taken = budget.Usage().Taken }); err != nil || taken != 0 {
+		t.Errorf("a light statement took %d bytes: %v", taken, err)
 	}
 }

@@ -51,7 +51,7 @@ CREATE TABLE Albums (SingerId INT64, AlbumId INT64, Title STRING(MAX), Price NUM
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(c, systemTable)
+	return New(c, nil, systemTable)
 }
 
 // checkText says what is wrong with the answer to a text, if anything.
@@ -205,7 +205,7 @@ func kindOfTree(s tree.Statement) Kind {
 
 // TestConcurrent analyzes different statements on two schemas at once, while one of the schemas is given back again and again.
 func TestConcurrent(t *testing.T) {
-	a, b := testAnalyzer(t), New(schema.NewCatalog(), systemTable)
+	a, b := testAnalyzer(t), New(schema.NewCatalog(), nil, systemTable)
 	var wg sync.WaitGroup
 	for i := range 16 {
 		wg.Go(func() {
@@ -247,7 +247,7 @@ func TestMemoryLevel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := New(c)
+	a := New(c, nil)
 	statement := func(a *Analyzer, i int) {
 		sql := fmt.Sprintf("SELECT x.A, COUNT(*) AS n%d FROM T1 x JOIN T2 y USING (K) WHERE x.C > %d GROUP BY x.A ORDER BY n%d", i, i, i)
 		if _, _, err := a.Statement(context.Background(), sql, nil, Options{}); err != nil {
@@ -261,7 +261,7 @@ func TestMemoryLevel(t *testing.T) {
 		statement(a, i)
 	}
 	for i := range schemas {
-		b := New(c)
+		b := New(c, nil)
 		statement(b, i)
 		b.Release()
 	}
@@ -289,7 +289,7 @@ func TestWithoutZones(t *testing.T) {
 		}
 		return
 	}
-	stmt, _, err := New(schema.NewCatalog()).Statement(context.Background(), "SELECT TIMESTAMP '2024-07-01 00:00:00', TIMESTAMP '2024-07-01 00:00:00Z'", nil, Options{})
+	stmt, _, err := New(schema.NewCatalog(), nil).Statement(context.Background(), "SELECT TIMESTAMP '2024-07-01 00:00:00', TIMESTAMP '2024-07-01 00:00:00Z'", nil, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func newTestDB(tb testing.TB) *testDB {
 	if db.zone, err = time.LoadLocation("America/Los_Angeles"); err != nil {
 		tb.Fatal(err)
 	}
-	db.analyzer = analyze.New(db.catalog, systemTable)
+	db.analyzer = analyze.New(db.catalog, nil, systemTable)
 	return db
 }
 
@@ -203,7 +203,7 @@ func (db *testDB) ddl(input string) string {
 		}
 		db.catalog = next
 		db.analyzer.Release()
-		db.analyzer = analyze.New(next, systemTable)
+		db.analyzer = analyze.New(next, nil, systemTable)
 	}
 	return ""
 }
