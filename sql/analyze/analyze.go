@@ -176,6 +176,7 @@ func (w *walker) options(types *googlesql.TypeFactory) *googlesql.AnalyzerOption
 
 // col is a column of the library as ours.
 func (w *walker) col(c *googlesql.ResolvedColumn) tree.Col {
+	w.lib.engine.rest()
 	id := get(c.ColumnId())
 	if col, ok := w.columns[id]; ok {
 		return col

@@ -30,6 +30,7 @@ func newLibrary(e *engine, of *Analyzer) *library {
 	l := &library{engine: e, of: of, has: map[*schema.Table]bool{}, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
 	l.root = own(googlesql.NewSimpleCatalog("", l.types))
 	do(l.root.AddBuiltinFunctionsAndTypes(&googlesql.BuiltinFunctionOptions{LanguageOptions: e.language}))
+	e.pause()
 	for _, f := range spannerFunctions {
 		l.addFunction(f)
 	}

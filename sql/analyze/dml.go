@@ -44,7 +44,7 @@ func (w *walker) insert(n *googlesql.ResolvedInsertStmt) tree.Statement {
 			stmt.Query.Output = append(stmt.Query.Output, tree.Output{Name: stmt.Columns[i].Name, Col: c})
 		}
 	}
-	for _, row := range get(n.RowList()) {
+	for _, row := range listed(w.lib.engine, n.RowList, n.RowListSize, n.RowList2) {
 		var values []tree.Expr
 		for _, v := range get(row.ValueList()) {
 			values = append(values, w.dmlValue(v))

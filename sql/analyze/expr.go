@@ -11,13 +11,14 @@ import (
 )
 
 func (w *walker) expr(n googlesql.ResolvedExprNode) tree.Expr {
+	w.lib.engine.rest()
 	switch n := n.(type) {
 	case *googlesql.ResolvedLiteral:
 		t := typeOf(get(n.Type()))
 		if w.literals != nil {
 			w.typed(n, t)
 		}
-		return &tree.Literal{T: t, Value: w.resign(n, w.rezone(n, valueOf(get(n.Value()), t), t), t)}
+		return &tree.Literal{T: t, Value: w.resign(n, w.rezone(n, w.valueOf(get(n.Value()), t), t), t)}
 	case *googlesql.ResolvedParameter:
 		return w.parameter(n)
 	case *googlesql.ResolvedColumnRef:
@@ -92,7 +93,7 @@ func (w *walker) call(n *googlesql.ResolvedFunctionCall) tree.Expr {
 func (w *walker) arguments(n *googlesql.ResolvedFunctionCallBase) (args []tree.Expr, lambdas []*tree.Lambda) {
 	generic := get(n.GenericArgumentList())
 	if len(generic) == 0 {
-		return w.exprs(get(n.ArgumentList())), nil
+		return w.exprs(listed(w.lib.engine, n.ArgumentList, n.ArgumentListSize, n.ArgumentList2)), nil
 	}
 	for _, g := range generic {
 		if e := get(g.Expr()); e != nil {

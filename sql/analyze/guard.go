@@ -42,7 +42,7 @@ func guard(sql string, columns func(name string) int) (weight int, err error) {
 		return 0, usererror.SQLTooLong(n, maxLength)
 	}
 	g := gauge{scanner: scanner{sql: sql}, open: make([]group, 1, 16)}
-	g.load.columns = columns
+	g.load.columns, g.load.length = columns, len(sql)
 	for g.next() {
 		if err := g.tally.add(g.tokenOrWord(), &g.open[len(g.open)-1]); err != nil {
 			return 0, err

@@ -58,7 +58,7 @@ var hostile = map[string]string{
 	"comment of 990,000 characters":    "SELECT 1 /*" + strings.Repeat("a", 990_000) + "*/",
 	"190,000 comments":                 "SELECT 1 " + strings.Repeat("/**/ ", 190_000),
 	"JSON of 290,000 numbers":          "SELECT JSON '[1" + strings.Repeat(",12", 290_000) + "]'",
-	"20 hints":                         "@{USE_ADDITIONAL_PARALLELISM=TRUE} SELECT 1 FROM T@{FORCE_INDEX=_BASE_TABLE}" + strings.Repeat(" JOIN@{JOIN_METHOD=HASH_JOIN} T USING (K)", 20),
+	"20 hints":                         "@{USE_ADDITIONAL_PARALLELISM=TRUE} SELECT 1 FROM T@{FORCE_INDEX=_BASE_TABLE}" + " t" + strings.Repeat(" JOIN@{JOIN_METHOD=HASH_JOIN} (SELECT K FROM T) USING (K)", 20),
 	"990,000 semicolons":               "SELECT 1" + strings.Repeat(";", 990_000),
 }
 
@@ -93,8 +93,7 @@ func hostileAnalyzer(t testing.TB) *Analyzer {
 func TestHostileIsHeavy(t *testing.T) {
 	light := map[string]bool{
 		"500 ORs": true, "900 parameters": true, "75 nested calls": true, "300 parentheses": true, "200 UNIONs": true, "one wide table": true,
-		"25 nested subquery expressions": true, "string of 990,000 characters": true, "string of 490,000 escapes": true,
-		"comment of 990,000 characters": true, "190,000 comments": true, "JSON of 290,000 numbers": true, "20 hints": true,
+		"25 nested subquery expressions": true, "20 hints": true,
 	}
 	a := hostileAnalyzer(t)
 	for name, sql := range hostile {

@@ -12,7 +12,8 @@ import (
 )
 
 // valueOf is a value of the library, whose type is t in our terms, as ours.
-func valueOf(v *googlesql.Value, t *value.Type) value.Value {
+func (w *walker) valueOf(v *googlesql.Value, t *value.Type) value.Value {
+	w.lib.engine.rest()
 	if get(v.IsNull()) {
 		return value.Null(t.Kind)
 	}
@@ -35,17 +36,17 @@ func valueOf(v *googlesql.Value, t *value.Type) value.Value {
 	case value.Bytes:
 		return value.OfBytes([]byte(get(v.BytesValue())))
 	case value.Array:
-		elems := get(v.Elements())
+		elems := listed(w.lib.engine, v.Elements, v.NumElements, v.Element)
 		list := make([]value.Value, len(elems))
 		for i, e := range elems {
-			list[i] = valueOf(e, t.Elem)
+			list[i] = w.valueOf(e, t.Elem)
 		}
 		return value.OfArray(list)
 	case value.Struct:
 		fields := get(v.Fields())
 		list := make([]value.Value, len(fields))
 		for i, f := range fields {
-			list[i] = valueOf(f, t.Fields[i].Type)
+			list[i] = w.valueOf(f, t.Fields[i].Type)
 		}
 		return value.OfStruct(list)
 	}

@@ -8,6 +8,7 @@ import "strings"
 type load struct {
 	columns func(name string) int
 
+	length  int // in bytes
 	tokens  int
 	selects int
 	pipes   int
@@ -89,5 +90,6 @@ func (l *load) weight() int {
 			columns <<= min(l.joins, 30) / 2 // a join of a subquery with itself doubles its columns
 		}
 	}
-	return tokens + columns + l.pipes*l.pipes/16
+	const charactersOfToken = 100 // in literals and comments
+	return tokens + columns + l.pipes*l.pipes/16 + l.length/charactersOfToken
 }

@@ -29,7 +29,7 @@ const (
 	// lightWeight is the most that a light statement weighs. The library takes 5 to 20 us for a unit of weight.
 	lightWeight = 5_000
 	// An engine takes engineBytes, and bytesByWeight for each unit of a statement's weight. Most statements need less of the latter.
-	engineBytes, bytesByWeight = 45 << 20, 512
+	engineBytes, bytesByWeight = 45 << 20, 256
 )
 
 var engines = newPool()

@@ -26,7 +26,7 @@ func (w *walker) scan(n googlesql.ResolvedScanNode) tree.Scan {
 	case *googlesql.ResolvedAggregateScan:
 		return w.aggregateScan(n)
 	case *googlesql.ResolvedOrderByScan:
-		return &tree.OrderBy{Input: w.scan(get(n.InputScan())), Keys: w.sortKeys(get(n.OrderByItemList()))}
+		return &tree.OrderBy{Input: w.scan(get(n.InputScan())), Keys: w.sortKeys(listed(w.lib.engine, n.OrderByItemList, n.OrderByItemListSize, n.OrderByItemList2))}
 	case *googlesql.ResolvedLimitOffsetScan:
 		input := w.scan(get(n.InputScan()))
 		return &tree.Limit{Input: input, Count: w.optional(get(n.Limit())), Offset: w.optional(get(n.Offset()))}
@@ -35,7 +35,7 @@ func (w *walker) scan(n googlesql.ResolvedScanNode) tree.Scan {
 	case *googlesql.ResolvedWithScan:
 		return w.withScan(n)
 	case *googlesql.ResolvedWithRefScan:
-		return &tree.WithRef{Name: get(n.WithQueryName()), Out: w.cols(get(n.ColumnList()))}
+		return &tree.WithRef{Name: get(n.WithQueryName()), Out: w.columnList(n)}
 	case *googlesql.ResolvedSampleScan:
 		return w.sampleScan(n)
 	case *googlesql.ResolvedBarrierScan:
@@ -69,8 +69,8 @@ func (w *walker) projectScan(n *googlesql.ResolvedProjectScan) tree.Scan {
 	defer enter(&w.counts.subselects, limitNestedSubselects, maxNestedSubselects)()
 	return &tree.Project{
 		Input: w.scan(get(n.InputScan())),
-		Exprs: w.computed(get(n.ExprList())),
-		Out:   w.cols(get(n.ColumnList())),
+		Exprs: w.computed(listed(w.lib.engine, n.ExprList, n.ExprListSize, n.ExprList2)),
+		Out:   w.columnList(n),
 		Hints: w.hints(get(n.HintList()), noHints),
 	}
 }
@@ -176,12 +176,12 @@ var setOps = map[googlesql.ResolvedSetOperationScanEnums_SetOperationType]struct
 
 func (w *walker) setOperation(n *googlesql.ResolvedSetOperationScan) tree.Scan {
 	op := setOps[get(n.OpType())]
-	scan := &tree.SetOp{Kind: op.kind, All: op.all, Out: w.cols(get(n.ColumnList())), Hints: w.hints(get(n.HintList()), setHints)}
+	scan := &tree.SetOp{Kind: op.kind, All: op.all, Out: w.columnList(n), Hints: w.hints(get(n.HintList()), setHints)}
 	items := get(n.InputItemList())
 	atMost(limitUnions, len(items), maxUnions)
 	for _, item := range items {
 		scan.Inputs = append(scan.Inputs, w.scan(get(item.Scan())))
-		scan.Columns = append(scan.Columns, w.cols(get(item.OutputColumnList())))
+		scan.Columns = append(scan.Columns, w.cols(listed(w.lib.engine, item.OutputColumnList, item.OutputColumnListSize, item.OutputColumnList2)))
 	}
 	return scan
 }
@@ -203,11 +203,13 @@ func (w *walker) withScan(n *googlesql.ResolvedWithScan) tree.Scan {
 func (w *walker) columnList(n googlesql.ResolvedScanNode) []tree.Col {
 	lister, ok := n.(interface {
 		ColumnList() ([]*googlesql.ResolvedColumn, error)
+		ColumnListSize() (int32, error)
+		ColumnList2(int32) (*googlesql.ResolvedColumn, error)
 	})
 	if !ok {
 		unsupported(get(n.NodeKindString()))
 	}
-	return w.cols(get(lister.ColumnList()))
+	return w.cols(listed(w.lib.engine, lister.ColumnList, lister.ColumnListSize, lister.ColumnList2))
 }
 
 // sampleScan is TABLESAMPLE, of which Spanner has the methods BERNOULLI and RESERVOIR, without REPEATABLE.

@@ -30,7 +30,7 @@ func (w *walker) statement(n googlesql.ResolvedStatementNode) tree.Statement {
 func (w *walker) queryStmt(n *googlesql.ResolvedQueryStmt) *tree.Query {
 	q := &tree.Query{
 		Scan:    w.scan(get(n.Query())),
-		Output:  w.output(get(n.OutputColumnList())),
+		Output:  w.output(listed(w.lib.engine, n.OutputColumnList, n.OutputColumnListSize, n.OutputColumnList2)),
 		AsValue: get(n.IsValueTable()),
 		Hints:   w.hints(get(n.HintList()), statementHints),
 	}
