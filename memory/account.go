@@ -66,7 +66,7 @@ func (a *Account) TryGrow(n int64) bool {
 	if step == 0 {
 		return true
 	}
-	if a.used > a.most || !a.budget.tryTake(step, small) {
+	if a.used > a.most || !a.budget.tryTake(step, small, a.kind) {
 		a.used -= n
 		return false
 	}
@@ -88,7 +88,7 @@ func (a *Account) step(n int64) (step int64, small bool) {
 	return step, a.taken+step <= smallBytes
 }
 
-// Add moves what b, of the same budget, was charged to a. b is as if closed.
+// Add moves what b was charged to a; neither is of a Statement, and both are of one budget. b is as if closed.
 func (a *Account) Add(b *Account) {
 	a.used += b.used
 	a.taken += b.taken
@@ -105,7 +105,7 @@ func (a *Account) Shrink(n int64) {
 	if spare := a.taken - need; spare > 2*stepBytes || need == 0 && spare > 0 {
 		spare = spare / stepBytes * stepBytes
 		a.taken -= spare
-		a.budget.give(spare)
+		a.budget.give(spare, a.kind)
 	}
 }
 
@@ -115,7 +115,7 @@ func (a *Account) Close() {
 		return
 	}
 	if a.taken > 0 {
-		a.budget.give(a.taken)
+		a.budget.give(a.taken, a.kind)
 	}
 	a.used, a.taken = 0, 0
 }

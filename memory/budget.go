@@ -18,8 +18,10 @@ const (
 	// small requests go on while large ones have taken all they may.
 	reserved   = 16
 	smallBytes = 1 << 20
-	// A statement may take 1/statements of the budget: several large ones run side by side, and more if they are small.
-	statements = 8
+	// A statement may take 1/statementShare of the budget, and all of them together, but for small ones, 1/statementsShare: beyond that they
+	// spill to disk. A commit cannot, and finds room beside them.
+	statementShare  = 8
+	statementsShare = 3
 )
 
 // A Kind is what an account is for; metrics count what was refused by it.
@@ -27,16 +29,14 @@ type Kind int
 
 // The kinds of accounts.
 const (
-	Request     Kind = iota // a request in receipt, decoded, and its reply
-	Commit                  // what a commit writes
+	Request     Kind = iota // a message in receipt and decoded, and what is made of it
 	Statement               // rows that a statement keeps; at most Budget.StatementBytes
-	Stream                  // rows that a client has not read yet
-	Transaction             // what a read-write transaction keeps between requests
-	Session                 // all sessions
+	Stream                  // a frame that the client has not been sent yet
+	Transaction             // what a read-write transaction writes and locks
 	kinds       = iota
 )
 
-var kindNames = [kinds]string{"request", "commit", "statement", "stream", "transaction", "session"}
+var kindNames = [kinds]string{"request", "statement", "stream", "transaction"}
 
 // String is the name of the kind in metrics.
 func (k Kind) String() string { return kindNames[k] }
@@ -47,6 +47,7 @@ type Budget struct {
 
 	mu      sync.Mutex
 	taken   int64
+	rows    int64     // of taken, by statements
 	waiting []*waiter // in the order in which they came
 
 	refused [kinds]atomic.Int64
@@ -56,6 +57,7 @@ type Budget struct {
 type waiter struct {
 	n     int64
 	small bool
+	kind  Kind
 	done  chan struct{}
 }
 
@@ -69,7 +71,7 @@ func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 func (b *Budget) Limit() int64 { return b.limit }
 
 // StatementBytes is how much of the budget one statement may take.
-func (b *Budget) StatementBytes() int64 { return b.limit / statements }
+func (b *Budget) StatementBytes() int64 { return b.limit / statementShare }
 
 // Usage is what a budget says of itself at a moment.
 type Usage struct {
@@ -98,29 +100,35 @@ func (b *Budget) allowed(small bool) int64 {
 }
 
 // tryTake takes n bytes if there is room.
-func (b *Budget) tryTake(n int64, small bool) bool {
+func (b *Budget) tryTake(n int64, small bool, kind Kind) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.takeLocked(n, small)
+	return b.takeLocked(n, small, kind)
 }
 
-func (b *Budget) takeLocked(n int64, small bool) bool {
-	if b.taken+n > b.allowed(small) {
+func (b *Budget) takeLocked(n int64, small bool, kind Kind) bool {
+	if b.taken+n > b.allowed(small) || kind == Statement && !small && b.rows+n > b.limit/statementsShare {
 		return false
 	}
 	b.taken += n
+	if kind == Statement {
+		b.rows += n
+	}
 	return true
 }
 
 // give gives n bytes back, and serves those that wait and for whom there is room now. One that wants much does not keep later
 // ones that want less from being served.
-func (b *Budget) give(n int64) {
+func (b *Budget) give(n int64, kind Kind) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.taken -= n
+	if kind == Statement {
+		b.rows -= n
+	}
 	still := b.waiting[:0]
 	for _, w := range b.waiting {
-		if b.takeLocked(w.n, w.small) {
+		if b.takeLocked(w.n, w.small, w.kind) {
 			close(w.done)
 		} else {
 			still = append(still, w)
@@ -133,7 +141,7 @@ func (b *Budget) give(n int64) {
 // take takes n bytes for an account of a kind, and waits for room.
 func (b *Budget) take(ctx context.Context, n int64, small bool, kind Kind) error {
 	b.mu.Lock()
-	if b.takeLocked(n, small) {
+	if b.takeLocked(n, small, kind) {
 		b.mu.Unlock()
 		return nil
 	}
@@ -142,7 +150,7 @@ func (b *Budget) take(ctx context.Context, n int64, small bool, kind Kind) error
 		b.refused[kind].Add(1)
 		return usererror.TooMuchMemory(n, b.allowed(small))
 	}
-	w := &waiter{n: n, small: small, done: make(chan struct{})}
+	w := &waiter{n: n, small: small, kind: kind, done: make(chan struct{})}
 	b.waiting = append(b.waiting, w)
 	b.mu.Unlock()
 

@@ -59,7 +59,7 @@ func TestSteps(t *testing.T) {
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
-		first, second := b.Open(Commit), b.Open(Commit)
+		first, second := b.Open(Transaction), b.Open(Transaction)
 		first.TryGrow(50 * mib)
 		var err error
 		served := false
@@ -83,7 +83,7 @@ func TestRefused(t *testing.T) {
 		b := NewBudget(64 * mib)
 		errs := make(chan error, 2)
 		for range 2 {
-			a := b.Open(Commit)
+			a := b.Open(Transaction)
 			if !a.TryGrow(25 * mib) {
 				t.Error("no room for the first part")
 			}
@@ -101,7 +101,7 @@ func TestRefused(t *testing.T) {
 		if !errors.As(errors.Join(first, second), &e) || e.Code != codes.ResourceExhausted || e.RetryAfter == 0 {
 			t.Errorf("answered %v, %v", first, second)
 		}
-		if n := b.Usage().Refused[Commit]; n == 0 {
+		if n := b.Usage().Refused[Transaction]; n == 0 {
 			t.Error("nothing was counted as refused")
 		}
 	})
@@ -111,7 +111,7 @@ func TestRefused(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
-		b.Open(Commit).TryGrow(50 * mib)
+		b.Open(Transaction).TryGrow(50 * mib)
 		ctx, cancel := context.WithTimeout(t.Context(), MaxWait/4)
 		defer cancel()
 		a := b.Open(Request)
@@ -127,7 +127,7 @@ func TestDeadline(t *testing.T) {
 // TestNeverFits: what exceeds all that an account may take is refused at once, and not asked to come again.
 func TestNeverFits(t *testing.T) {
 	b := NewBudget(64 * mib)
-	for kind, n := range map[Kind]int64{Request: 65 * mib, Statement: b.StatementBytes() + 1, Commit: 64 * mib} {
+	for kind, n := range map[Kind]int64{Request: 65 * mib, Statement: b.StatementBytes() + 1, Transaction: 64 * mib} {
 		a := b.Open(kind)
 		var e *usererror.Error
 		if err := a.Grow(t.Context(), n); !errors.As(err, &e) || e.Code != codes.ResourceExhausted || e.RetryAfter != 0 {
@@ -143,11 +143,11 @@ func TestNeverFits(t *testing.T) {
 func TestSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(64 * mib)
-		large := b.Open(Commit)
+		large := b.Open(Transaction)
 		for large.TryGrow(stepBytes) {
 		}
 		go func() {
-			another := b.Open(Commit)
+			another := b.Open(Transaction)
 			defer another.Close()
 			if another.Grow(t.Context(), 10*mib) == nil {
 				t.Error("there is room for another large one")
@@ -168,6 +168,30 @@ func TestSmall(t *testing.T) {
 		}
 		time.Sleep(MaxWait)
 	})
+}
+
+// TestStatements: statements leave room for a commit, which cannot spill, however many they are.
+func TestStatements(t *testing.T) {
+	b := NewBudget(96 * mib)
+	var all []*Account
+	for range 20 {
+		a := b.Open(Statement)
+		all = append(all, a)
+		for a.TryGrow(mib) {
+		}
+	}
+	if took := taken(b); took > 32*mib+20*smallBytes || took < 32*mib {
+		t.Errorf("they take %d", took)
+	}
+	if !b.Open(Transaction).TryGrow(30 * mib) {
+		t.Error("no room for a commit")
+	}
+	for _, a := range all {
+		a.Close()
+	}
+	if took := taken(b); took > 31*mib {
+		t.Errorf("%d are taken after they have ended", took)
+	}
 }
 
 // TestNilAccount: work that has no account is not counted.
