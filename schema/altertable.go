@@ -2,6 +2,7 @@ package schema
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 
@@ -133,7 +134,7 @@ func (i *Index) keys(c *Column) bool {
 func (d *draft) addConstraint(t *Table, s *ast.TableConstraint) error {
 	name := ""
 	if s.Name != nil {
-		name = s.Name.Name
+		name = strings.Clone(s.Name.Name)
 	}
 	switch c := s.Constraint.(type) {
 	case *ast.Check:
@@ -187,7 +188,7 @@ func (d *draft) renameTable(t *Table, name string) error {
 	if err := d.checkFree(t.Schema, name); err != nil {
 		return err
 	}
-	t.Name, d.renamed = name, true
+	t.Name, d.renamed = strings.Clone(name), true
 	d.name(t, name, nameOfTable)
 	return d.recompile(t)
 }

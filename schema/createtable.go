@@ -87,7 +87,7 @@ func (d *draft) newTable(s *ast.CreateTable) (*Table, error) {
 
 // addColumn appends the column that def describes; its expressions are not compiled yet.
 func (d *draft) addColumn(t *Table, def *ast.ColumnDef) error {
-	c := &Column{ID: t.NextColumn, Ordinal: len(t.Columns), Name: def.Name.Name, NotNull: def.NotNull, KeyOrdinal: -1}
+	c := &Column{ID: t.NextColumn, Ordinal: len(t.Columns), Name: shared(def.Name.Name), NotNull: def.NotNull, KeyOrdinal: -1}
 	where := t.FullName() + "." + c.Name
 	if err := checkName("Column", c.Name); err != nil {
 		return err

@@ -166,13 +166,13 @@ func (d *draft) unname(t *Table, name string) { d.names = d.names.without(key(t.
 
 func key(schema, name string) string { return strings.ToLower(fullName(schema, name)) }
 
-// path splits a name into schema and name.
+// path splits a name into schema and name, which do not hold on to the text of the statement.
 func (d *draft) path(kind string, p *ast.Path) (schema, name string, err error) {
 	switch len(p.Idents) {
 	case 1:
-		return "", p.Idents[0].Name, nil
+		return "", strings.Clone(p.Idents[0].Name), nil
 	case 2:
-		return p.Idents[0].Name, p.Idents[1].Name, nil
+		return strings.Clone(p.Idents[0].Name), strings.Clone(p.Idents[1].Name), nil
 	}
 	var parts []string
 	for _, i := range p.Idents {

@@ -155,7 +155,7 @@ func (l *loader) loadParent(t loading) error {
 
 func loadColumn(s storedColumn) (*Column, error) {
 	c := &Column{
-		ID: s.ID, Name: s.Name, MaxLength: s.Length, LengthIsMax: s.Max, NotNull: s.NotNull, Hidden: s.Hidden,
+		ID: s.ID, Name: shared(s.Name), MaxLength: s.Length, LengthIsMax: s.Max, NotNull: s.NotNull, Hidden: s.Hidden,
 		AllowCommitTimestamp: s.CommitTimestamp, Stored: s.Stored, KeyOrdinal: -1,
 	}
 	if s.WriteOnly {

@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"strings"
+	"unique"
 
 	"github.com/dgryski/go-farm"
 
@@ -22,6 +23,9 @@ func checkName(kind, name string) error {
 	}
 	return nil
 }
+
+// shared is a name of a column, which many tables have, in the one copy that all of them share. It does not hold on to the text around it.
+func shared(name string) string { return unique.Make(name).Value() }
 
 // sameName says whether two names are the same, as SQL sees them.
 func sameName(a, b string) bool { return strings.EqualFold(a, b) }
