@@ -2,18 +2,26 @@ package server
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	reflection "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	reflectionalpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 	"google.golang.org/grpc/status"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
 )
 
 // TestClose: a server that stops tells clients so: those that wait for locks, over both transports, those that do not read, and those
@@ -146,5 +154,32 @@ func TestReflection(t *testing.T) {
 	file, err := alpha.Recv()
 	if err != nil || len(file.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
 		t.Errorf("the file of Commit: %v, %v", file, err)
+	}
+}
+
+// fullStore is a store whose disk is full.
+type fullStore struct{ kv.Store }
+
+func (fullStore) Writable() error { return errors.New("the disk is full") }
+
+// TestHealthOfFullDisk: a server that reads but refuses writes is alive and ready, and says why it does.
+func TestHealthOfFullDisk(t *testing.T) {
+	store, err := pebble.Open("data", vfs.NewMem())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	registry, err := database.Open(fullStore{store}, database.Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer registry.Close()
+	s := &Server{registry: registry, stopping: t.Context().Done()}
+	for _, ask := range []http.HandlerFunc{s.live, s.ready} {
+		reply := httptest.NewRecorder()
+		ask(reply, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+		if reply.Code != http.StatusOK || reply.Body.String() != "ok, but writes are refused: the disk is full\n" {
+			t.Errorf("%d %s", reply.Code, reply.Body)
+		}
 	}
 }
