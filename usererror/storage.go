@@ -2,8 +2,8 @@ package usererror
 
 import "google.golang.org/grpc/codes"
 
-// Errors of the disk. Official clients send a request that got RESOURCE_EXHAUSTED again if the error says when, and these do not say it: room on a
-// disk comes when an operator makes it.
+// Errors of the disk. They do not say when a request may come again, for room on a disk comes when an operator makes it. The official Go client
+// sends a Commit that got RESOURCE_EXHAUSTED again all the same, with growing pauses, until its deadline.
 
 // DiskFull: the file system of the data directory has free bytes left, and needs to have at least need for the write.
 func DiskFull(dir string, free, need int64) *Error {

@@ -53,7 +53,9 @@ func serveBoth(t *testing.T, args ...string) (cmd *exec.Cmd, grpc, http string) 
 func ready(t *testing.T, cmd *exec.Cmd) (grpc, http string) {
 	t.Helper()
 	cmd.Env = append(os.Environ(), runMain+"=1")
-	cmd.Stderr = os.Stderr
+	if cmd.Stderr == nil {
+		cmd.Stderr = os.Stderr
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -151,8 +151,8 @@ func (d *disk) room() (int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	free, err := d.space()
-	if err != nil {
-		return 0, usererror.DiskRefuses(d.dir, err)
+	if err != nil { // nothing is known; the write itself will tell
+		return room, nil
 	}
 	need := d.keepFree() + d.reserveBytes() - d.held + spacePerByte*d.onTheirWay()
 	left := int64(min(free, math.MaxInt64)) - need
@@ -174,7 +174,7 @@ func (d *disk) reserveLasts() bool {
 	defer d.mu.Unlock()
 	free, err := d.space()
 	left := int64(min(free, math.MaxInt64)) + d.held - spacePerByte*d.onTheirWay()
-	return err == nil && left >= (d.keepFree()+d.reserveBytes())/reservedShare
+	return err != nil || left >= (d.keepFree()+d.reserveBytes())/reservedShare
 }
 
 // giveUpReserve makes room for a write that got err, and says whether it could. Ordinary batches are refused from now on. Pebble may have locked its
