@@ -67,9 +67,6 @@ const NoLimit = 1 << 62
 // NewBudget makes a budget of limit bytes.
 func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
-// Limit is how many bytes the accounts may take together.
-func (b *Budget) Limit() int64 { return b.limit }
-
 // StatementBytes is how much of the budget one statement may take.
 func (b *Budget) StatementBytes() int64 { return b.limit / statementShare }
 
