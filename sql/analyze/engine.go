@@ -115,10 +115,15 @@ func (e *engine) enter() {
 
 func (e *engine) leave() { entering.Unlock() }
 
-// rest is called at each step through a tree. It lets others use their handles, if it is time.
+// rest is called at each step through a tree. If it is time it lets others use their handles, and ends the analysis of a heavy statement
+// whose context has ended.
 func (e *engine) rest() {
-	if e.steps++; e.steps%stepsToRest == 0 && time.Since(e.entered) > restAfter {
-		e.pause()
+	if e.steps++; e.steps%stepsToRest != 0 || time.Since(e.entered) <= restAfter {
+		return
+	}
+	e.pause()
+	if err := e.ctx.Err(); err != nil && e.discard {
+		panic(failure{err})
 	}
 }
 

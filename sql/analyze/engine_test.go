@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"runtime/metrics"
 	"strings"
@@ -29,11 +28,28 @@ func TestInterrupt(t *testing.T) {
 		cancel()
 		w.analyze(l, sql)
 	})
-	if !errors.Is(err, context.Canceled) {
+	if err != context.Canceled {
 		t.Errorf("the analysis ended with %v", err)
 	}
 	if _, _, err := a.Statement(t.Context(), "SELECT K FROM T", nil, Options{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWalkEnds: the walk through a heavy statement ends with its context.
+func TestWalkEnds(t *testing.T) {
+	a := testAnalyzer(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	err := a.with(ctx, lightWeight+1, "", func(l *library) {
+		cancel()
+		for { // as through an endless tree
+			l.engine.entered = l.engine.entered.Add(-restAfter)
+			l.engine.rest()
+		}
+	})
+	if err != context.Canceled {
+		t.Errorf("the walk ended with %v", err)
 	}
 }
 

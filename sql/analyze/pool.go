@@ -102,7 +102,7 @@ func (p *pool) lend(ctx context.Context, alone bool, f func(*engine)) (err error
 		case nil:
 		case failure:
 			err = r.error
-			if user := (*usererror.Error)(nil); !errors.As(err, &user) {
+			if user := (*usererror.Error)(nil); !errors.As(err, &user) && !errors.Is(err, ctx.Err()) {
 				e.discard = true
 				err = fmt.Errorf("analyzing a statement: %w", err)
 			}
