@@ -306,8 +306,8 @@ func (l *loader) loadExpressions(t loading) error {
 	return nil
 }
 
-// hasUnknownUses says whether there are expressions of which it is not known what they read. All that the encoding tells apart is
-// that a check reads something.
+// hasUnknownUses says whether it is not stored what some expression reads. Every check reads a column. A generated column may read none: then
+// it is compiled at once too, which does no harm.
 func (t *Table) hasUnknownUses() bool {
 	return slices.ContainsFunc(t.Checks, func(c *Check) bool { return len(c.Expr.Uses) == 0 }) ||
 		slices.ContainsFunc(t.Columns, func(c *Column) bool { return c.Generated != nil && len(c.Generated.Uses) == 0 })
