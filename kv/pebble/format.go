@@ -61,12 +61,9 @@ func claim(dir string, fs vfs.FS) (*pebble.Lock, found, error) {
 	if err := makeDir(dir, fs); err != nil {
 		return nil, found{}, fmt.Errorf("make data directory %s: %w", dir, err)
 	}
-	lock, err := pebble.LockDirectory(dir, fs)
-	if notAllowed(err) {
-		return nil, found{}, errNotAllowed(dir, err)
-	}
+	lock, err := lockDirectory(dir, fs)
 	if err != nil {
-		return nil, found{}, fmt.Errorf("data directory %s is in use by another process (or cannot be locked): %w", dir, err)
+		return nil, found{}, err
 	}
 	f, err := judge(dir, fs)
 	if err == nil && !f.marked {
@@ -77,6 +74,17 @@ func claim(dir string, fs vfs.FS) (*pebble.Lock, found, error) {
 		return nil, found{}, err
 	}
 	return lock, f, nil
+}
+
+func lockDirectory(dir string, fs vfs.FS) (*pebble.Lock, error) {
+	lock, err := pebble.LockDirectory(dir, fs)
+	if notAllowed(err) {
+		return nil, errNotAllowed(dir, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s is in use by another process (or cannot be locked): %w", dir, err)
+	}
+	return lock, nil
 }
 
 // judge reads dir and refuses what is not a data directory of a format that can be read. It writes nothing.

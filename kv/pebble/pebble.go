@@ -33,14 +33,15 @@ import (
 
 // Store is a kv.Store in one directory.
 type Store struct {
-	db     *pebble.DB
-	lock   *pebble.Lock
-	dir    string
-	fs     vfs.FS
-	format kv.Format
-	logs   *logsFS
-	guard  *guardedFS
-	disk   *disk
+	db       *pebble.DB
+	lock     *pebble.Lock
+	dir      string
+	fs       vfs.FS
+	format   kv.Format
+	logs     *logsFS // nil if the store is only read
+	guard    *guardedFS
+	disk     *disk
+	readOnly bool
 
 	// writes counts batches applied; an iterator is worth keeping until it changes.
 	writes atomic.Uint64
@@ -111,6 +112,7 @@ func (s *Store) openEngine(exists bool, cacheBytes int64) (err error) {
 	opts.FormatMajorVersion = engineVersions[s.format]
 	opts.ErrorIfNotExists = exists
 	opts.ErrorIfExists = !exists
+	opts.ReadOnly = s.readOnly
 	s.db, err = openPebble(s.dir, opts)
 	opts.Cache.Unref() // the DB holds its own reference
 	if failed := s.guard.failed.Load(); failed != nil {
@@ -142,7 +144,9 @@ func (s *Store) Close() error {
 	s.disk.close()
 	s.idle.close()
 	err := s.db.Close()
-	s.logs.close()
+	if s.logs != nil {
+		s.logs.close()
+	}
 	if lockErr := s.lock.Close(); err == nil {
 		err = lockErr
 	}

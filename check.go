@@ -1,0 +1,44 @@
+package crowfoot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// Finding is one thing that is wrong with stored data.
+type Finding struct {
+	Kind   string // what is wrong
+	Where  string // the file, or the database with its table or index
+	Detail string
+}
+
+// Check reads everything in a data directory that no server has open: the checksum of every block, every version of every row. It compares
+// the rows of each table with its schema, indexes, parents, foreign keys, CHECK constraints and generated columns. It writes nothing.
+// It calls begin with what it reads next, and found with what is wrong. The error is what kept it from reading on, such as a damaged log.
+func Check(ctx context.Context, data string, begin func(what string), found func(Finding)) error {
+	store, err := pebble.OpenToRead(data, vfs.Default)
+	if err != nil {
+		return err
+	}
+	err = store.VerifyTables(ctx, func(file string, size uint64) { begin(fmt.Sprintf("%s, %d bytes", file, size)) },
+		func(file string, err error) { found(Finding{Kind: "damaged file", Where: file, Detail: err.Error()}) })
+	if err == nil {
+		cfg := database.Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), NoStatistics: true}
+		err = database.Verify(ctx, store, cfg, database.Verification{
+			Begin: func(database, object string) { begin(database + " " + object) },
+			Found: func(database string, f table.Finding) {
+				found(Finding{Kind: string(f.Kind), Where: database + " " + f.Object, Detail: f.Detail})
+			},
+		})
+	}
+	return errors.Join(err, store.Close())
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/spanner"
+)
+
+// TestCheck: the directory of a server that was killed is sound; that of one that runs is in use; a damaged one is found to be, also
+// through the API. The command changes nothing.
+func TestCheck(t *testing.T) {
+	data, ddl := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "schema.sql")
+	if err := os.WriteFile(ddl, []byte("CREATE TABLE A (K STRING(36), V BYTES(MAX)) PRIMARY KEY (K); CREATE INDEX ByV ON A(K DESC);"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server, address := serve(t, "--data", data, "--database", crashDatabase, "--ddl", ddl)
+	client := connect(t, address)
+	secret := make([]byte, 10_000) // does not compress
+	for i := range secret {
+		secret[i] = byte(rand.Uint32())
+	}
+	for i := range 20 {
+		value := make([]byte, 100)
+		if i == 7 {
+			value = secret
+		}
+		if _, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("A", []string{"K", "V"}, []any{fmt.Sprint("key", i), value})}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkDirectory(t, data, 1, "is in use by another process")
+	kill := func() { server.Process.Kill(); server.Wait(); client.Close() }
+	kill()
+	checkDirectory(t, data, 0, "crowfoot: the data is sound")
+
+	server, address = serve(t, "--data", data) // which makes a table file of the log
+	client = connect(t, address)
+	kill()
+	checkDirectory(t, data, 0, "crowfoot: the data is sound")
+	damageTable(t, data, secret)
+	checkDirectory(t, data, 1, "damaged file: 0")
+
+	server, address = serve(t, "--data", data)
+	client = connect(t, address)
+	read := func(key string) error {
+		_, err := client.Single().ReadRow(t.Context(), "A", spanner.Key{key}, []string{"V"})
+		return err
+	}
+	if err := read("key7"); err == nil || !strings.Contains(err.Error(), "DataLoss") {
+		t.Errorf("the damaged row is answered %v, want DATA_LOSS", err)
+	}
+	if err := read("key19"); err != nil {
+		t.Error(err)
+	}
+	kill()
+}
+
+// damageTable flips a bit of the table file that holds the bytes.
+func damageTable(t *testing.T, data string, holds []byte) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(data, "*.sst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := bytes.Index(text, holds[5000:5100]); at >= 0 {
+			text[at] ^= 4
+			if err := os.WriteFile(name, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatal("no table file holds the bytes")
+}
+
+// checkDirectory runs the command, which must end with a status and say something.
+func checkDirectory(t *testing.T, data string, status int, says string) {
+	t.Helper()
+	before := fingerprint(t, data)
+	cmd := exec.Command(os.Args[0], "check", "--data", data)
+	cmd.Env = append(os.Environ(), runMain+"=1")
+	text, err := cmd.CombinedOutput()
+	got := 0
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	}
+	if got != status || !strings.Contains(string(text), says) {
+		t.Errorf("crowfoot check ends with %d, want %d, and says %q, want %q", got, status, text, says)
+	}
+	if after := fingerprint(t, data); after != before && !strings.Contains(says, "in use") {
+		t.Errorf("the directory was changed: %s, was %s", after, before)
+	}
+}
+
+// fingerprint names the files of a directory, with their sizes and times.
+func fingerprint(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Name() == "LOCK" {
+			continue // taking it may touch it
+		}
+		list = append(list, fmt.Sprint(e.Name(), " ", info.Size(), " ", info.ModTime()))
+	}
+	return strings.Join(list, "; ")
+}

@@ -1,0 +1,96 @@
+package database
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// Verification is who hears what Verify does and finds.
+type Verification struct {
+	// Begin is told what is read next: a table or an index of a database.
+	Begin func(database, object string)
+	// Found is told what is wrong.
+	Found func(database string, f table.Finding)
+}
+
+// Verify reads everything in a store that nothing writes to, and compares the rows of each database with its schema, indexes and
+// constraints. The schema is that of the last change that has ended. It writes nothing, and its error is what kept it from going on.
+func Verify(ctx context.Context, store kv.Store, cfg Config, to Verification) error {
+	r := &Registry{store: store, versions: mvcc.New(store), cfg: cfg, account: cpu.NoAccount(), instances: map[string]*Instance{}}
+	return meta.Each(store, meta.Database, func(_ string, data []byte) error {
+		var rec databaseRecord
+		if err := json.Unmarshal(data, &rec); err != nil {
+			return fmt.Errorf("read database: %w", err)
+		}
+		d := r.attach(rec)
+		list, err := d.loadVersions()
+		if err != nil {
+			return fmt.Errorf("read %s: %w", rec.Name, err)
+		}
+		d.versions.Store(&list)
+		return d.verify(ctx, to)
+	})
+}
+
+func (d *Database) verify(ctx context.Context, to Verification) error {
+	to.Begin(d.name, "versions")
+	found := func(f table.Finding) { to.Found(d.name, f) }
+	if _, err := d.rows.Verify(ctx, func(err error) { found(table.Finding{Kind: table.Malformed, Object: "versions", Detail: err.Error()}) }); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		found(table.Finding{Kind: table.Unreadable, Object: "versions", Detail: err.Error()})
+	}
+	version := d.settled()
+	if version == nil { // a first schema change was interrupted that took longer than old versions are kept
+		version = d.newest()
+	}
+	v := table.Verifier{View: &newestView{rows: d.rows}, Tables: version.tables, Now: d.registry.cfg.Clock(), Report: found}
+	for t := range version.catalog.Tables() {
+		to.Begin(d.name, t.FullName())
+		if _, err := v.Rows(ctx, t); err != nil {
+			return err
+		}
+		for _, x := range t.Indexes {
+			to.Begin(d.name, x.FullName())
+			if _, err := v.Entries(ctx, x); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// newestView is the newest version of everything, in a database that nothing writes to.
+type newestView struct {
+	rows *mvcc.Versions
+	buf  []byte
+}
+
+const newest mvcc.Timestamp = math.MaxInt64
+
+// Get implements table.View.
+func (v *newestView) Get(_ context.Context, key []byte, _ table.Lock) (val []byte, ok bool, err error) {
+	val, _, ok, err = v.rows.Get(key, newest, v.buf)
+	if ok {
+		v.buf = val
+	}
+	return val, ok, err
+}
+
+// Scan implements table.View.
+func (v *newestView) Scan(_ context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
+	c, err := v.rows.Scan(span.Start, span.End, newest, opts.Reverse)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}

@@ -1,0 +1,89 @@
+package pebble
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/cockroachdb/errors"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+)
+
+// OpenToRead opens a store that no other process has open, and writes nothing to its directory. What its logs hold is read into memory;
+// damage of a log is an error. It can only be read.
+func OpenToRead(dir string, fs vfs.FS) (*Store, error) {
+	f, err := judge(dir, fs)
+	if err == nil && !f.store {
+		err = fmt.Errorf("%s holds no data of Crowfoot", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.format != kv.LastFormat {
+		return nil, fmt.Errorf("data directory %s has format %d: crowfoot start upgrades it to format %d", dir, f.format, kv.LastFormat)
+	}
+	lock, err := lockDirectory(dir, fs)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{lock: lock, dir: dir, fs: fs, format: f.format, readOnly: true}
+	s.disk = &disk{fs: fs, dir: dir, memTable: memTableBytes, closed: make(chan struct{})}
+	s.disk.limit.Store(math.MaxInt64)
+	s.guard = guard(dir, fs, s.disk)
+	if err = checkLastLog(dir, fs); err == nil {
+		err = s.openEngine(true, verifyCacheBytes)
+	}
+	if err != nil {
+		_ = lock.Close()
+		return nil, fmt.Errorf("data directory %s cannot be read: %w", dir, err)
+	}
+	return s, nil
+}
+
+// verifyCacheBytes of blocks are kept in memory for look-ups of single rows.
+const verifyCacheBytes = 64 << 20
+
+// VerifyTables reads every block of every table file and compares its checksum. Each damaged file is reported, with its size before.
+func (s *Store) VerifyTables(ctx context.Context, begin func(file string, size uint64), report func(file string, err error)) error {
+	levels, err := s.db.SSTables()
+	if err != nil {
+		return err
+	}
+	opts := options(s.fs, 0, 0, &s.work, s.guard)
+	defer opts.Cache.Unref()
+	opts.EnsureDefaults()
+	how := opts.MakeReaderOptions()
+	for _, tables := range levels {
+		for _, t := range tables {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			name := fmt.Sprintf("%s.sst", t.BackingSSTNum)
+			begin(name, t.Size)
+			if err := s.verifyTable(ctx, name, how); err != nil {
+				report(name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Store) verifyTable(ctx context.Context, name string, how sstable.ReaderOptions) error {
+	f, err := s.fs.Open(s.fs.PathJoin(s.dir, name))
+	if err != nil {
+		return err
+	}
+	readable, err := sstable.NewSimpleReadable(f)
+	if err != nil {
+		return errors.CombineErrors(err, f.Close())
+	}
+	r, err := sstable.NewReader(ctx, readable, how)
+	if err != nil {
+		return errors.CombineErrors(err, readable.Close())
+	}
+	err = r.ValidateBlockChecksums()
+	return errors.CombineErrors(err, r.Close())
+}
