@@ -197,3 +197,35 @@ func TestMap(t *testing.T) {
 		}
 	}
 }
+
+// TestClientVersions checks that README's table of clients names the versions that interop installs.
+func TestClientVersions(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, pattern := range map[string]string{
+		"go.mod":                           `cloud.google.com/go/spanner v(\S+)`,
+		"interop/official-go":              `version=v(\S+)`,
+		"interop/clients":                  `newest_java=(\S+)`,
+		"interop/run":                      `\[java-(\d+\.\d+)\]`,
+		"interop/python/requirements.txt":  `==(\S+)`,
+		"interop/alembic/requirements.txt": `==(\S+)`,
+		"interop/node/package.json":        `spanner": "(.+)"`,
+		"interop/typeorm/package.json":     `(?:spanner|typeorm)": "(.+)"`,
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1)
+		if len(found) == 0 {
+			t.Errorf("%s names no version", file)
+		}
+		for _, f := range found {
+			if !strings.Contains(string(readme), " "+f[1]) {
+				t.Errorf("README does not name version %s of %s", f[1], file)
+			}
+		}
+	}
+}
