@@ -196,12 +196,21 @@ func (s *Server) listen(o Options, starting *starting) error {
 	s.front, err = server.Serve(s.registry, grpcListener, httpListener, server.Config{
 		Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics, Memory: s.budget,
 		Descriptors: descriptors(), Origins: o.Origins, Hosts: o.Hosts, Collectors: []prometheus.Collector{engineMetrics(s.store, s.spill)},
+		Checkpoint: s.copies(o),
 	})
 	if err != nil {
 		return errors.Join(err, grpcListener.Close())
 	}
 	s.Metrics = s.front.Metrics()
 	return nil
+}
+
+// copies makes copies of the data directory; nil if the data is in memory.
+func (s *Server) copies(o Options) func(to string) error {
+	if o.InMemory {
+		return nil
+	}
+	return s.store.Checkpoint
 }
 
 // descriptors are how many files the process may have open for connections: what the store leaves, but for some that other work takes, such as

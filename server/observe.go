@@ -21,6 +21,7 @@ import (
 //
 //	/healthz                                 whether it runs and can read its data (200, or 503 and why not)
 //	/readyz                                  whether it takes requests: that, and it is not stopping
+//	/checkpoint?to=DIR                       POST, from the server's own machine: makes a copy of the data directory
 //	/metrics                                 Prometheus: use of the API by method, sessions, locks, aborts, background work, storage, the process
 //	/debug/transactions?database=D&tag=T     timelines of the newest transactions with a tag, as JSON; durations in nanoseconds
 //	/debug/pprof/profile?seconds=N           where CPU time goes, for go tool pprof; heap and goroutine beside it
@@ -28,6 +29,7 @@ func (s *Server) observing() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"/healthz":            s.live,
 		"/readyz":             s.ready,
+		"/checkpoint":         s.checkpoint,
 		"/metrics":            promhttp.HandlerFor(s.gatherer, promhttp.HandlerOpts{}).ServeHTTP,
 		"/debug/transactions": s.timelines,
 

@@ -39,6 +39,8 @@ type Config struct {
 	Origins []string
 	// Hosts are names of the machine, beside localhost, under which clients send requests to an HTTP listener of the loopback interface.
 	Hosts []string
+	// Checkpoint copies the data directory to another, which it makes; nil if there is none.
+	Checkpoint func(to string) error
 	// Collectors are metrics of the rest of the process, such as those of the storage engine.
 	Collectors []prometheus.Collector
 }

@@ -63,6 +63,7 @@ func readSynced(dir string, fs vfs.FS) (syncedLog, error) {
 // logsFS keeps syncedFile up to date while Pebble writes logs.
 type logsFS struct {
 	vfs.FS
+	dir    string // as PathDir gives it
 	mu     sync.Mutex
 	synced vfs.File
 }
@@ -73,7 +74,7 @@ func keepSynced(dir string, fs vfs.FS) (*logsFS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &logsFS{FS: fs, synced: f}, nil
+	return &logsFS{FS: fs, dir: clean(dir, fs), synced: f}, nil
 }
 
 // Unwrap implements vfs.FS.
@@ -92,8 +93,8 @@ func (fs *logsFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteC
 }
 
 func (fs *logsFS) made(name string, f vfs.File, err error) (vfs.File, error) {
-	if err != nil || !strings.HasSuffix(name, ".log") {
-		return f, err
+	if err != nil || fs.PathDir(name) != fs.dir || !strings.HasSuffix(name, ".log") {
+		return f, err // the logs of a copy are not the store's
 	}
 	num, _, ok := wal.ParseLogFilename(fs.PathBase(name))
 	if !ok {

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+func newCheckpoint() *cobra.Command {
+	var to, address string
+	c := &cobra.Command{
+		Use:   "checkpoint --to DIR [flags]",
+		Short: "Have a running server copy its data directory",
+		Long: `Asks the server that runs on this machine for a copy of its data directory, as it is at one moment, while it goes on serving. The copy
+is complete and on disk when the command ends, and "crowfoot start --data DIR" starts a server on it. On one file system it takes next to no
+space at first: files that do not change any more are hard links.
+
+DIR must not exist. It belongs to the server's user.`,
+		Example:               "  crowfoot checkpoint --to /backup/monday",
+		DisableFlagsInUseLine: true,
+		Args:                  noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if to == "" {
+				return usageErrorf("checkpoint needs --to DIR")
+			}
+			whole, err := filepath.Abs(to)
+			if err != nil {
+				return err
+			}
+			if err := askForCheckpoint(c.Context(), address, whole); err != nil {
+				return err
+			}
+			fmt.Fprintln(c.OutOrStdout(), "crowfoot: the copy is in", whole)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&to, "to", "", "`DIR` to make")
+	c.Flags().StringVar(&address, "http", "127.0.0.1:9020", "`HOST:PORT` of the server's REST API")
+	nameVariables(c.Flags(), "CROWFOOT")
+	cobra.CheckErr(c.MarkFlagDirname("to"))
+	return c
+}
+
+// askForCheckpoint returns when the copy is made.
+func askForCheckpoint(ctx context.Context, address, to string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/checkpoint?to="+url.QueryEscape(to), nil)
+	if err != nil {
+		return err
+	}
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("no server answers at %s: %w", address, err)
+	}
+	defer reply.Body.Close()
+	if reply.StatusCode == http.StatusOK {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(reply.Body, 10_000))
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("the server made no copy: %s", strings.TrimSpace(string(text)))
+}

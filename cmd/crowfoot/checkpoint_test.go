@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"cloud.google.com/go/spanner"
+)
+
+// TestCheckpointCommand: a copy that is made while clients write is sound, and a server on it has all that was acknowledged before.
+func TestCheckpointCommand(t *testing.T) {
+	dir := t.TempDir()
+	ddl, copied := filepath.Join(dir, "schema.sql"), filepath.Join(dir, "copy")
+	if err := os.WriteFile(ddl, []byte("CREATE TABLE A (K STRING(36)) PRIMARY KEY (K); CREATE TABLE B (K STRING(36)) PRIMARY KEY (K)"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server, grpc, address := serveBoth(t, "--data", filepath.Join(dir, "data"), "--database", crashDatabase, "--ddl", ddl)
+	client := connect(t, grpc)
+	pair := func(k string) []*spanner.Mutation {
+		return []*spanner.Mutation{spanner.Insert("A", []string{"K"}, []any{k}), spanner.Insert("B", []string{"K"}, []any{k})}
+	}
+	var mu sync.Mutex
+	acknowledged := map[string]bool{}
+	writing, stop := context.WithCancel(t.Context())
+	defer stop()
+	var writers sync.WaitGroup
+	first := make(chan struct{}, 4)
+	for w := range 4 {
+		writers.Go(func() {
+			for i := 0; writing.Err() == nil; i++ {
+				k := fmt.Sprint(w, "-", i)
+				if _, err := client.Apply(writing, pair(k)); err == nil {
+					mu.Lock()
+					acknowledged[k] = true
+					mu.Unlock()
+				}
+				if i == 0 {
+					first <- struct{}{}
+				}
+			}
+		})
+	}
+	for range 4 {
+		<-first
+	}
+	mu.Lock()
+	before := maps.Clone(acknowledged)
+	mu.Unlock()
+	checkpoint(t, address, copied, "")
+	checkpoint(t, address, copied, "a copy needs a directory of its own")
+	stop()
+	writers.Wait()
+	server.Process.Kill()
+	server.Wait()
+	client.Close()
+
+	checkDirectory(t, copied, 0, "crowfoot: the data is sound")
+	_, grpc = serve(t, "--data", copied)
+	client = connect(t, grpc)
+	defer client.Close()
+	check(t, client, before)
+}
+
+// TestCheckpointRefused: a server in memory has nothing to copy, and GET asks for nothing.
+func TestCheckpointRefused(t *testing.T) {
+	_, _, address := startAt(t, nil)
+	checkpoint(t, address, filepath.Join(t.TempDir(), "copy"), "keeps its data in memory")
+	reply, err := http.Get("http://" + address + "/checkpoint?to=/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	if text, _ := io.ReadAll(reply.Body); reply.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("GET is answered %s: %s", reply.Status, text)
+	}
+}
+
+// checkpoint runs the command. It must fail with refused, if that is not empty.
+func checkpoint(t *testing.T, address, to, refused string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "checkpoint", "--to", to, "--http", address)
+	cmd.Env = append(os.Environ(), runMain+"=1")
+	text, err := cmd.CombinedOutput()
+	if (err != nil) != (refused != "") || !strings.Contains(string(text), refused) {
+		t.Errorf("crowfoot checkpoint ends with %v and says %q, want %q", err, text, refused)
+	}
+}

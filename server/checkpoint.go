@@ -1,0 +1,44 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"path/filepath"
+)
+
+// checkpoint answers /checkpoint: it copies the data directory. It takes requests of programs on the server's own machine alone, since
+// they name a directory of it.
+func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
+	to := r.URL.Query().Get("to")
+	switch {
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "A copy is asked for by POST.", http.StatusMethodNotAllowed)
+	case !fromThisMachine(r):
+		http.Error(w, "Copies of the data directory can only be asked for on the server's own machine.", http.StatusForbidden)
+	case !filepath.IsAbs(to):
+		http.Error(w, "The parameter to is missing: the whole path of the directory to make.", http.StatusBadRequest)
+	case s.cfg.Checkpoint == nil:
+		http.Error(w, "The server keeps its data in memory, and has no directory to copy.", http.StatusBadRequest)
+	default:
+		if err := s.cfg.Checkpoint(to); err != nil {
+			s.cfg.Log.Error("checkpoint failed", "to", to, "error", err)
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		s.cfg.Log.Info("checkpoint made", "to", to)
+		fmt.Fprintln(w, to)
+	}
+}
+
+// fromThisMachine says whether the client has a loopback address.
+func fromThisMachine(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
