@@ -45,13 +45,19 @@ func (p *partitions) finish(r *run) (lists [partitionCount]*spill.Rows, err erro
 			return lists, err
 		}
 	}
-	p.drop(r)
+	p.writers = [partitionCount]*spill.Writer{}
+	r.memory.release(&p.held)
 	return lists, nil
 }
 
-// drop lets go of the memory of the partitions.
+// drop frees the rows of partitions that are not finished.
 func (p *partitions) drop(r *run) {
-	p.writers = [partitionCount]*spill.Writer{}
+	for i, w := range p.writers {
+		if w != nil {
+			w.Drop()
+			p.writers[i] = nil
+		}
+	}
 	r.memory.release(&p.held)
 }
 
@@ -80,6 +86,7 @@ func (t *tagged) add(tag int64, row []value.Value) error {
 // end ends the list.
 func (t *tagged) end() error {
 	l, err := t.writer.Finish()
+	t.writer = nil
 	if err == nil && l.Len() > 0 {
 		t.lists = append(t.lists, l)
 	}
@@ -101,6 +108,9 @@ func (t *tagged) nextRow() (row []value.Value, ok bool, err error) { return t.me
 func (t *tagged) close(r *run) {
 	if t == nil {
 		return
+	}
+	if t.writer != nil {
+		t.writer.Drop()
 	}
 	free(t.lists)
 	for _, o := range t.others {

@@ -19,6 +19,8 @@ type rowList struct {
 func (l *rowList) reset(r *run) {
 	if l.disk != nil {
 		l.disk.Free()
+	} else if l.writer != nil {
+		l.writer.Drop()
 	}
 	r.memory.release(&l.held)
 	l.rows, l.n, l.writer, l.disk = nil, 0, nil, nil

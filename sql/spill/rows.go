@@ -77,6 +77,9 @@ func (w *Writer) Finish() (*Rows, error) {
 	return &w.rows, nil
 }
 
+// Drop gives back what was written of a list that is not wanted any more. The Writer must not be used any more.
+func (w *Writer) Drop() { w.rows.Free() }
+
 // Rows is a list of rows in a File. It may be read several times, also at once.
 type Rows struct {
 	file   *File

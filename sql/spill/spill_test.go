@@ -104,6 +104,11 @@ func TestRows(t *testing.T) {
 			l.Free()
 		}
 	}
+	w := f.NewWriter(types)
+	if err := w.Append([]value.Value{value.OfInt64(1)}, value.OfString(strings.Repeat("x", 20*spill.BlockSize))); err != nil {
+		t.Fatal(err)
+	}
+	w.Drop()
 	for i := range 10 {
 		l := write(t, f, r, i, 200)
 		check(t, l.ReadLast(), i, 200)
