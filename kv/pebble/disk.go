@@ -3,6 +3,7 @@ package pebble
 import (
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -236,6 +237,9 @@ func (d *disk) makeReserve() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	size := d.reserveBytes()
+	if _, err := d.fs.Stat(d.reservePath()); errors.Is(err, iofs.ErrNotExist) { // an operator has deleted it
+		d.held = 0
+	}
 	free, err := d.space()
 	if d.held == size || err != nil || int64(min(free, math.MaxInt64)) < size+d.keepFree() {
 		return

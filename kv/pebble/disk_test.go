@@ -1,0 +1,105 @@
+package pebble_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
+)
+
+// TestOpenNotAllowed: a directory that cannot be written is refused with what an operator must know.
+func TestOpenNotAllowed(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EROFS} {
+		disk := disktest.New("data", 8<<20)
+		disk.Fail(func(op errorfs.Op) error {
+			if op.Kind == errorfs.OpLock {
+				return &os.PathError{Op: "open", Path: op.Path, Err: errno}
+			}
+			return nil
+		})
+		_, err := pebble.Open("data", disk)
+		if !errors.Is(err, errno) || !strings.Contains(err.Error(), "data directory data must belong to the user who starts the server") {
+			t.Errorf("%v: %v", errno, err)
+		}
+	}
+}
+
+// TestOpenFull: a disk without room even for the log is named as the reason.
+func TestOpenFull(t *testing.T) {
+	disk := disktest.New("data", 8<<20)
+	store, err := pebble.Open("data", disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(store.Close(), disk.Remove("data/RESERVE")); err != nil {
+		t.Fatal(err)
+	}
+	disk.Fill()
+	if _, err = pebble.Open("data", disk); err == nil || !strings.Contains(err.Error(), "its disk is full (0 MiB are free), make room on it") {
+		t.Fatal(err)
+	}
+	disk.Empty()
+	if store, err = pebble.Open("data", disk); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUseReserve: what other batches must leave free, one that may use the reserve takes; nothing of a refused batch is there.
+func TestUseReserve(t *testing.T) {
+	disk := disktest.New("data", 8<<20)
+	store, err := pebble.Open("data", disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	commit := func(key string, reserve bool) error {
+		b := store.NewBatch()
+		defer b.Close()
+		if reserve {
+			b.UseReserve()
+		}
+		if err := b.Put([]byte(key), make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		return b.Commit()
+	}
+	other, err := disk.Create("data/other", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for disk.Free() >= 1<<20 {
+		if _, err := other.Write(make([]byte, 1<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if store.Writable() == nil {
+		t.Error("the store says that it takes ordinary batches")
+	}
+	if err := commit("reserve", true); err != nil {
+		t.Error(err)
+	}
+	for commit("ordinary", false) == nil { // what was allowed at the last look
+	}
+	if err := commit("refused", false); !errors.Is(err, kv.ErrRefused) {
+		t.Errorf("an ordinary batch: %v", err)
+	}
+	it, err := store.NewIter([]byte("refused"), []byte("refusee"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	if it.First() {
+		t.Error("a refused batch has written something")
+	}
+}
