@@ -13,10 +13,10 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	reflection "google.golang.org/grpc/reflection/grpc_reflection_v1"
-	reflectionalpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 	"google.golang.org/grpc/status"
 
 	"github.com/crowfoot-db/crowfoot/database"
@@ -146,13 +146,13 @@ func TestReflection(t *testing.T) {
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("services: %s", got)
 	}
-	alpha, err := reflectionalpha.NewServerReflectionClient(h.conn).ServerReflectionInfo(h.ctx)
+	alpha, err := h.conn.NewStream(h.ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
 	h.ok(err)
-	h.ok(alpha.Send(&reflectionalpha.ServerReflectionRequest{
-		MessageRequest: &reflectionalpha.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "google.spanner.v1.Spanner.Commit"},
+	h.ok(alpha.SendMsg(&reflection.ServerReflectionRequest{ // of the same form in both versions
+		MessageRequest: &reflection.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "google.spanner.v1.Spanner.Commit"},
 	}))
-	file, err := alpha.Recv()
-	if err != nil || len(file.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
+	file := new(reflection.ServerReflectionResponse)
+	if err := alpha.RecvMsg(file); err != nil || len(file.GetFileDescriptorResponse().GetFileDescriptorProto()) == 0 {
 		t.Errorf("the file of Commit: %v, %v", file, err)
 	}
 }

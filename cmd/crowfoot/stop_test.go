@@ -57,7 +57,6 @@ func TestEndAfter(t *testing.T) {
 type busyServer struct {
 	*testing.T
 	address string // of HTTP
-	session string
 }
 
 // send sends a request over REST. It returns nil if the connection fails.
