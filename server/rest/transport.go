@@ -72,7 +72,7 @@ func (t *transport) readContent(limit int) ([]byte, error) {
 	if t.request.Header.Get("Content-Encoding") == "gzip" {
 		return t.call.Inflate(ctx, &t.body, limit)
 	}
-	data, err := t.call.Read(ctx, &t.body, limit)
+	data, err := t.call.Read(ctx, &t.body, t.request.ContentLength, limit)
 	if err != nil && !status.IsForUser(err) {
 		return nil, usererror.UndecodableRequest("The request body could not be read.")
 	}

@@ -20,24 +20,40 @@ import (
 // smallRequest is the size in bytes of requests whose message is not charged: it cannot take more than memory.FreeBytes allow.
 const smallRequest = 4 << 10
 
-// Read reads a message from r, of at most limit bytes, and charges the call for it as Charge does. Errors of r are returned as they are.
-func (c *Call) Read(ctx context.Context, r io.Reader, limit int) ([]byte, error) {
-	data, err := io.ReadAll(&chargedReader{Reader: io.LimitReader(r, int64(limit)+1), ctx: ctx, account: &c.Memory})
+// Read reads a message from r, of at most limit bytes, and charges the call for it as Charge does: for size bytes at once, so that it holds no memory
+// while it waits, if that is how many the client says that there are; else as they come. Errors of r are returned as they are.
+func (c *Call) Read(ctx context.Context, r io.Reader, size int64, limit int) ([]byte, error) {
+	if size > int64(limit) {
+		return nil, usererror.RequestTooLarge(limit)
+	}
+	charged := &chargedReader{Reader: io.LimitReader(r, int64(limit)+1), ctx: ctx, account: &c.Memory, prepaid: max(int(size), 0)}
+	if err := c.Charge(ctx, charged.prepaid); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(charged)
 	if err == nil && len(data) > limit {
 		err = usererror.RequestTooLarge(limit)
 	}
 	return data, err
 }
 
+// unknownSize is the size of a message of which the client does not say it, as http.Request.ContentLength.
+const unknownSize = -1
+
 // A chargedReader charges an account for what is read from it.
 type chargedReader struct {
 	io.Reader
 	ctx     context.Context
 	account *memory.Account
+	prepaid int // bytes that were charged before
 }
 
 func (r *chargedReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
+	if r.prepaid >= n {
+		r.prepaid -= n
+		return n, err
+	}
 	if grown := r.account.Grow(r.ctx, int64(n)*MessageFactor); grown != nil {
 		return n, grown
 	}
@@ -50,7 +66,7 @@ func (c *Call) Inflate(ctx context.Context, compressed io.Reader, limit int) ([]
 	if err != nil {
 		return nil, notGzip(err)
 	}
-	data, err := c.Read(ctx, unzipped, limit)
+	data, err := c.Read(ctx, unzipped, unknownSize, limit)
 	if err != nil {
 		return nil, notGzip(err)
 	}
