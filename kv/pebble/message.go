@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -48,7 +47,7 @@ func (messages) Errorf(format string, args ...any) {
 
 // Fatalf is for what Pebble cannot go on after. Errors of the file system do not come so far: see guardedFS.
 func (m messages) Fatalf(format string, args ...any) {
-	err := errors.New(fmt.Sprintf(format, args...))
+	err := fmt.Errorf(format, args...)
 	m.fail(err)
 	panic(err)
 }
