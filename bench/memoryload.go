@@ -89,10 +89,11 @@ type heavyKind struct {
 }
 
 func (l *memoryLoad) kinds() []heavyKind {
+	conflict := []codes.Code{codes.Aborted} // the commits write the same rows
 	return []heavyKind{
-		{"commit", l.largeCommit(), nil},
-		{"commit gzip", l.largeCommit(grpc.UseCompressor(grpcgzip.Name)), nil},
-		{"commit REST", l.largeRESTCommit, nil},
+		{"commit", l.largeCommit(), conflict},
+		{"commit gzip", l.largeCommit(grpc.UseCompressor(grpcgzip.Name)), conflict},
+		{"commit REST", l.largeRESTCommit, conflict},
 		{"gzip bomb", l.gzipBomb, []codes.Code{codes.InvalidArgument}}, // it is too large for its method
 		{"sort", l.query("SELECT b.Text FROM Big b ORDER BY b.Text DESC, b.Id LIMIT 1000000"), nil},
 		{"join", l.query("SELECT COUNT(*) FROM Big a JOIN@{JOIN_METHOD=HASH_JOIN} Big b ON a.Text = b.Text"), nil},
@@ -307,6 +308,8 @@ func (l *memoryLoad) post(ctx context.Context, body []byte, coding string) error
 		return nil
 	case http.StatusTooManyRequests:
 		return status.Error(codes.ResourceExhausted, reply.Status)
+	case http.StatusConflict:
+		return status.Error(codes.Aborted, reply.Status)
 	case http.StatusBadRequest:
 		return status.Error(codes.InvalidArgument, reply.Status)
 	}
