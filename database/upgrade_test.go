@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -25,12 +26,15 @@ func TestUpgradeCrash(t *testing.T) {
 	for f := kv.FirstFormat; f < kv.LastFormat; f++ {
 		sound := unpackFormat(t, f)
 		want := upgraded(t, sound.CrashClone(everything))
-		writes := 0
-		for crash := 0; crash <= writes; crash++ {
+		last := 0
+		for crash := 0; crash <= last; crash++ {
 			fs, rng := sound.CrashClone(everything), rand.New(rand.NewPCG(uint64(crash), 0))
+			var mu sync.Mutex // the engine writes in several goroutines
 			var remains *vfs.MemFS
-			writes = 0
+			writes := 0
 			stopping := errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				mu.Lock()
+				defer mu.Unlock()
 				if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 					if writes++; writes == crash {
 						remains = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rng})
@@ -39,13 +43,16 @@ func TestUpgradeCrash(t *testing.T) {
 				return nil
 			}))
 			upgraded(t, stopping)
+			mu.Lock()
+			last = writes
+			mu.Unlock()
 			if remains != nil {
 				if got := upgraded(t, remains); !maps.Equal(got, want) {
 					t.Errorf("stopped at write %d, there are %d records that differ from the %d wanted", crash, len(got), len(want))
 				}
 			}
 		}
-		t.Logf("format %d: stopped at %d writes", f, writes)
+		t.Logf("format %d: stopped at %d writes", f, last)
 	}
 }
 

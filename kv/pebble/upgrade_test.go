@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -24,8 +25,11 @@ func TestUpgradeCrash(t *testing.T) {
 		fs := vfs.NewCrashableMem()
 		makeFormat1(t, fs)
 		writes, rng := 0, rand.New(rand.NewPCG(uint64(write), 0))
+		var mu sync.Mutex // the engine writes in several goroutines
 		var remains *vfs.MemFS
 		crashing := errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			mu.Lock()
+			defer mu.Unlock()
 			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 				if writes++; writes == write {
 					remains = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rng})
