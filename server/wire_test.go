@@ -263,7 +263,7 @@ func TestRapidReset(t *testing.T) {
 	eventually(func() bool { return h.server.counts["grpc"].Open() == 1 })
 }
 
-// TestForeignPages: requests of web pages of other origins are refused over both transports, whatever they contain.
+// TestForeignPages: requests of web pages of other origins are refused over both transports.
 func TestForeignPages(t *testing.T) {
 	h := newHarnessOf(t, Config{
 		Clock: time.Now, Log: slog.New(slog.DiscardHandler), Origins: []string{"https://app.example"}, Hosts: []string{"db.test"},

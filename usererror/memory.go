@@ -7,8 +7,9 @@ import (
 )
 
 // Errors of the memory that requests share. Official clients send a request that got RESOURCE_EXHAUSTED again if the error says when, as
-// google.rpc.RetryInfo, and only then (https://pkg.go.dev/cloud.google.com/go/spanner: its retryer). So a request that would find room at another
-// moment says so, and one for which there can be no room does not: it would come again for ever.
+// google.rpc.RetryInfo (https://pkg.go.dev/cloud.google.com/go/spanner: its retryer). So a request that would find room at another moment says so,
+// and one for which there can be no room does not. A Commit and the other methods that answer with one message are sent again either way,
+// by the Go client for up to an hour if the application gives no deadline (the retry settings of its generated part).
 
 // memoryRetryAfter is when a request that found no room may come again: most requests are over by then.
 const memoryRetryAfter = time.Second

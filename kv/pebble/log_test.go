@@ -81,7 +81,7 @@ func TestLogDamageAfterPowerLoss(t *testing.T) {
 	t.Logf("at most the last %d commits were lost silently", lost)
 }
 
-// TestTornTail: what was on its way when the machine went down is no damage, whatever of it is on the disk.
+// TestTornTail: a commit that was on its way when the machine went down is no damage, however much of it is on the disk.
 func TestTornTail(t *testing.T) {
 	for seed := range uint64(20) {
 		fs := vfs.NewCrashableMem()
