@@ -189,10 +189,7 @@ func TestCPUOfKinds(t *testing.T) {
 			if ratio := own.Seconds() / used.Seconds(); ratio < least || ratio > 1.02 {
 				t.Errorf("charged %.3f of what the process used", ratio)
 			}
-			off := 0.1
-			if k.streams || k.garbage { // a flush of the engine is no part of used once it ends, which may be in the run of the next kind
-				off = 0.2
-			}
+			const off = 0.1
 			if ratio := (own + shared).Seconds() / used.Seconds(); ratio < 1-off || ratio > 1+off {
 				t.Errorf("charged %.3f of what the process used, with what is shared", ratio)
 			}

@@ -28,6 +28,35 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// TestCPUOfRunningJob: a job counts while it runs, and no less when it has ended.
+func TestCPUOfRunningJob(t *testing.T) {
+	var j jobs
+	running, stop, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		j.begin(1)
+		close(running)
+		for {
+			select {
+			case <-stop:
+				j.end(1)
+				return
+			default:
+			}
+		}
+	}()
+	<-running
+	first := j.used()
+	for j.used() <= first {
+	}
+	last := j.used()
+	close(stop)
+	<-ended
+	if used := j.used(); used < last {
+		t.Errorf("%v when it has ended, %v before", used, last)
+	}
+}
+
 // TestCPU: what flushes and compactions use is measured.
 func TestCPU(t *testing.T) {
 	s := open(t, vfs.NewMem(), "data")

@@ -2,7 +2,7 @@ package pebble
 
 import (
 	"errors"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -13,24 +13,23 @@ import (
 // work is the CPU time of what Pebble does in the background. Pebble runs each compaction and each flush on a goroutine of its own, and calls
 // the listener on it when it begins and when it ends. What it gives other goroutines to do, such as deleting files, is not measured.
 type work struct {
-	compactions, flushes atomic.Int64 // nanoseconds
+	compactions, flushes jobs
 	damage               damage
 }
 
 // listener measures compactions and flushes, and tells the guard and the log what failed. Without a DataCorruption function Pebble would end the process at the first damage.
 func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
-	var compacting, flushing jobs
 	return pebble.EventListener{
-		CompactionBegin: func(i pebble.CompactionInfo) { compacting.begin(i.JobID) },
+		CompactionBegin: func(i pebble.CompactionInfo) { w.compactions.begin(i.JobID) },
 		CompactionEnd: func(i pebble.CompactionInfo) {
-			w.compactions.Add(int64(compacting.end(i.JobID)))
+			w.compactions.end(i.JobID)
 			if !errors.Is(i.Err, pebble.ErrCancelledCompaction) {
 				g.compactionEnded(i.Err)
 			}
 		},
-		FlushBegin: func(i pebble.FlushInfo) { flushing.begin(i.JobID) },
+		FlushBegin: func(i pebble.FlushInfo) { w.flushes.begin(i.JobID) },
 		FlushEnd: func(i pebble.FlushInfo) {
-			w.flushes.Add(int64(flushing.end(i.JobID)))
+			w.flushes.end(i.JobID)
 			g.flushEnded(i.Err)
 		},
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { g.stalled.Store(true) },
@@ -40,23 +39,42 @@ func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 	}
 }
 
-// jobs are the segments of the jobs that run. Pebble holds its mutex when it calls a listener, so they need none.
-type jobs map[int]cpu.Segment
-
-func (j *jobs) begin(id int) {
-	if *j == nil {
-		*j = jobs{}
-	}
-	(*j)[id] = cpu.BeginSegment()
+// jobs are the jobs of one kind.
+type jobs struct {
+	mu      sync.Mutex
+	ended   time.Duration // CPU time of those that have ended
+	running map[int]cpu.Segment
 }
 
-func (j *jobs) end(id int) time.Duration {
-	s := (*j)[id]
-	delete(*j, id)
-	return s.End()
+func (j *jobs) begin(id int) {
+	s := cpu.BeginSegment()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.running == nil {
+		j.running = map[int]cpu.Segment{}
+	}
+	j.running[id] = s
+}
+
+func (j *jobs) end(id int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ended += j.running[id].End()
+	delete(j.running, id)
+}
+
+// used is the CPU time of all jobs so far, those that run included.
+func (j *jobs) used() time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	used := j.ended
+	for _, s := range j.running {
+		used += s.SoFar()
+	}
+	return used
 }
 
 // CPU is the CPU time that compactions and flushes have used since the store was opened.
 func (s *Store) CPU() (compactions, flushes time.Duration) {
-	return time.Duration(s.work.compactions.Load()), time.Duration(s.work.flushes.Load())
+	return s.work.compactions.used(), s.work.flushes.used()
 }

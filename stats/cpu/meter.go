@@ -210,13 +210,19 @@ func Spent(ctx context.Context, f func()) time.Duration {
 }
 
 // A Segment is what one goroutine does between BeginSegment and End.
-type Segment struct{ clock time.Duration }
+type Segment struct {
+	thread thread
+	clock  time.Duration
+}
 
 // BeginSegment locks the goroutine to its thread and begins to measure.
 func BeginSegment() Segment {
 	runtime.LockOSThread()
-	return Segment{clock: threadCPU()}
+	return Segment{thread: thisThread(), clock: threadCPU()}
 }
+
+// SoFar returns the CPU time since BeginSegment. Any goroutine may call it, until End is called.
+func (s Segment) SoFar() time.Duration { return s.thread.cpu() - s.clock }
 
 // End returns the CPU time since BeginSegment. The same goroutine must call it.
 func (s Segment) End() time.Duration {
