@@ -45,7 +45,7 @@ type sessions struct {
 func (s *sessions) load() error {
 	for _, db := range s.registry.AllDatabases() {
 		err := db.EachSession(func(stored database.Session) {
-			s.add(db, stored).usage.at(time.Unix(stored.Used, 0))
+			s.add(db, stored)
 		})
 		if err != nil {
 			return fmt.Errorf("load sessions of %s: %w", db.Name(), err)
@@ -85,7 +85,6 @@ func (s *sessions) create(db *database.Database, template *spannerpb.Session, n 
 	list := make([]*session, n)
 	for i, r := range records {
 		list[i] = s.add(db, r)
-		list[i].usage.at(now)
 	}
 	return list, nil
 }
@@ -95,6 +94,7 @@ func (s *sessions) add(db *database.Database, stored database.Session) *session 
 	name := db.Name() + "/sessions/" + stored.ID
 	stored.ID = name[len(name)-len(stored.ID):] // shares its memory
 	ses := &session{name: name, db: db, stored: stored}
+	ses.usage.at(time.Unix(stored.Used, 0)) // before a sweep can see it
 	s.byName.Store(name, ses)
 	return ses
 }

@@ -38,7 +38,8 @@ const (
 type role int
 
 const (
-	roleOther      role = iota // the caller gets the error: checkpoints, the format's mark
+	roleCopy       role = iota // of a checkpoint, outside of the directory: the caller gets the error
+	roleOther                  // such as the format's mark: the caller gets the error
 	roleEssential              // the write-ahead log, the manifest and its markers: Pebble cannot go on without it
 	roleFlush                  // a table that is made of memory: Pebble tries again
 	roleCompaction             // a table that is made of others: Pebble tries again
@@ -117,7 +118,7 @@ func (fs *guardedFS) roleOf(name string, category vfs.DiskWriteCategory) role {
 	base := fs.PathBase(name)
 	switch {
 	case fs.PathDir(name) != fs.dir:
-		return roleOther
+		return roleCopy
 	case category == categoryFlush:
 		return roleFlush
 	case category == categoryCompaction || category == categoryBlobRewrite:
@@ -132,7 +133,7 @@ func (fs *guardedFS) roleOf(name string, category vfs.DiskWriteCategory) role {
 func (fs *guardedFS) try(r role, what, name string, do func() error) error {
 	err := do()
 	for waited := time.Duration(0); isFull(err); waited += fullPoll {
-		if r == roleCompaction { // Pebble tries it again, or another one
+		if r == roleCompaction || r == roleCopy { // Pebble tries it again, or another one; a copy may be on another disk
 			return err
 		}
 		if !fs.disk.giveUpReserve(err) {
@@ -226,7 +227,7 @@ func (fs *guardedFS) make(r role, what, name string, create func() (vfs.File, er
 		}
 	}
 	if failure := fs.failure(); failure != nil {
-		if r == roleOther {
+		if r == roleOther || r == roleCopy {
 			return nil, failure
 		}
 		return fs.memory.Create(name, vfs.WriteCategoryUnspecified)
@@ -372,7 +373,7 @@ func (f *guardedFile) settled(what string, err error) error {
 	case f.role == roleEssential:
 		f.fs.fail(fmt.Errorf("%s %s: %w", what, f.name, err))
 		return nil
-	case isFull(err) && f.role != roleCompaction:
+	case isFull(err) && f.role != roleCompaction && f.role != roleCopy:
 		f.fs.disk.giveUpReserve(err)
 	}
 	return err

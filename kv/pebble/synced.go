@@ -63,9 +63,11 @@ func readSynced(dir string, fs vfs.FS) (syncedLog, error) {
 // logsFS keeps syncedFile up to date while Pebble writes logs.
 type logsFS struct {
 	vfs.FS
-	dir    string // as PathDir gives it
+	dir string // as PathDir gives it
+
 	mu     sync.Mutex
 	synced vfs.File
+	newest syncedLog // of the logs that were made here
 }
 
 // keepSynced opens syncedFile, and leaves what it says about the last log until the next one is synced.
@@ -93,14 +95,54 @@ func (fs *logsFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteC
 }
 
 func (fs *logsFS) made(name string, f vfs.File, err error) (vfs.File, error) {
-	if err != nil || fs.PathDir(name) != fs.dir || !strings.HasSuffix(name, ".log") {
-		return f, err // the logs of a copy are not the store's
+	num, ok := fs.logNumber(name)
+	if err != nil || !ok {
+		return f, err
+	}
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.newest = syncedLog{log: num}
+	return &logFile{File: f, fs: fs, at: fs.newest}, nil
+}
+
+// logNumber is the number of a log of the store. The logs of a copy are not the store's.
+func (fs *logsFS) logNumber(name string) (wal.NumWAL, bool) {
+	if fs.PathDir(name) != fs.dir || !strings.HasSuffix(name, ".log") {
+		return 0, false
 	}
 	num, _, ok := wal.ParseLogFilename(fs.PathBase(name))
-	if !ok {
+	return num, ok
+}
+
+// Open implements vfs.FS. Of the log that is being written, which a checkpoint copies meanwhile, it shows what is synced: what is behind
+// that may change while it is copied, and in a file that is used again it is an older log's.
+func (fs *logsFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := fs.FS.Open(name, opts...)
+	num, ok := fs.logNumber(name)
+	if err != nil || !ok {
+		return f, err
+	}
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if num != fs.newest.log {
 		return f, nil
 	}
-	return &logFile{File: f, fs: fs, at: syncedLog{log: num}}, nil
+	return &syncedPart{File: f, left: fs.newest.offset}, nil
+}
+
+// syncedPart is a log as far as it is synced, read from its beginning.
+type syncedPart struct {
+	vfs.File
+	left int64
+}
+
+func (f *syncedPart) Read(p []byte) (int, error) {
+	if f.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := f.File.Read(p[:min(int64(len(p)), f.left)])
+	f.left -= int64(n)
+	return n, err
 }
 
 // close ends it. Nothing is lost if it fails.
@@ -130,6 +172,9 @@ func (f *logFile) synced(err error) error {
 	}
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()
+	if f.at.log == f.fs.newest.log {
+		f.fs.newest = f.at
+	}
 	_, _ = f.fs.synced.WriteAt(f.at.append(f.note[:0]), 0)
 	return nil
 }

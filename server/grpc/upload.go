@@ -53,15 +53,17 @@ func (u *uploads) take(length int) *memory.Account {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	list := u.received[length]
-	for i, one := range list {
+	for list := u.received[length]; len(list) > 0; {
+		one := list[0]
+		list = list[1:]
+		if u.received[length] = list; len(list) == 0 {
+			delete(u.received, length)
+		}
 		if !one.over {
 			one.over = true
-			u.received[length] = list[i+1:]
 			return one.account
 		}
 	}
-	delete(u.received, length)
 	return nil
 }
 

@@ -125,7 +125,15 @@ const (
 
 // DecodedBytes estimates how much memory a message takes when it is decoded from data. A value of a row takes up to twenty times its bytes.
 func DecodedBytes(d protoreflect.MessageDescriptor, data []byte) int64 {
+	return decodedBytes(d, data, protowire.DefaultRecursionLimit)
+}
+
+// decodedBytes looks at messages within messages, depth deep. The decoder refuses deeper ones.
+func decodedBytes(d protoreflect.MessageDescriptor, data []byte, depth int) int64 {
 	n := int64(messageBytes)
+	if depth == 0 {
+		return n
+	}
 	fields := d.Fields()
 	for len(data) > 0 {
 		number, kind, head := protowire.ConsumeTag(data)
@@ -148,7 +156,7 @@ func DecodedBytes(d protoreflect.MessageDescriptor, data []byte) int64 {
 		}
 		data = data[size:]
 		if f := fields.ByNumber(number); f != nil && f.Message() != nil {
-			n += DecodedBytes(f.Message(), body)
+			n += decodedBytes(f.Message(), body, depth-1)
 		} else {
 			n += int64(size)
 		}

@@ -54,6 +54,21 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestLargestLimit: with the largest LIMIT a sort keeps all rows, and counts what they take.
+func TestLargestLimit(t *testing.T) {
+	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
+	const rows, size = 2_000, 1_000
+	list := make([]value.Value, rows)
+	for i := range list {
+		list[i] = value.OfInt64(int64(i))
+	}
+	params := map[string]value.Value{"s": value.OfString(strings.Repeat("x", size)), "n": value.OfArray(list)}
+	stats, err := db.cost("SELECT x, s FROM (SELECT x, @s AS s FROM UNNEST(@n) x) ORDER BY x DESC LIMIT 9223372036854775807", params)
+	if err != nil || stats.RowsReturned != rows || stats.MemoryPeak < rows*size || stats.MemoryPeak > 2*rows*size {
+		t.Errorf("%d rows, a peak of %d bytes: %v", stats.RowsReturned, stats.MemoryPeak, err)
+	}
+}
+
 // cost runs a query to its end and says what it has cost.
 func (db *testDB) cost(sql string, params map[string]value.Value) (stats exec.Stats, err error) {
 	p, err := db.plan(sql, map[string]*value.Type{"s": value.StringType, "n": value.ArrayOf(value.Int64Type)})

@@ -48,7 +48,7 @@ func (s *sorter) addBy(r *run, row []value.Value) error {
 	if err := s.keep(r, row); err != nil {
 		return err
 	}
-	if s.limit >= 0 && int64(len(s.order)) >= 2*s.limit+fullBatch {
+	if n := int64(len(s.order)); s.limit >= 0 && n >= fullBatch && (n-fullBatch)/2 >= s.limit { // the limit may be the largest integer
 		s.sort()
 		r.memory.shrink(&s.held, float64(s.limit)/float64(len(s.order)))
 		s.cut()
