@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"sync/atomic"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -31,26 +32,22 @@ func TestMetrics(t *testing.T) {
 // TestCPUOfRunningJob: a job counts while it runs, and no less when it has ended.
 func TestCPUOfRunningJob(t *testing.T) {
 	var j jobs
-	running, stop, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var stop atomic.Bool
+	running, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		j.begin(1)
 		close(running)
-		for {
-			select {
-			case <-stop:
-				j.end(1)
-				return
-			default:
-			}
+		for !stop.Load() { // which takes CPU time
 		}
+		j.end(1)
 	}()
 	<-running
 	first := j.used()
 	for j.used() <= first {
 	}
 	last := j.used()
-	close(stop)
+	stop.Store(true)
 	<-ended
 	if used := j.used(); used < last {
 		t.Errorf("%v when it has ended, %v before", used, last)
