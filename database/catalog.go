@@ -97,7 +97,7 @@ func (d *Database) loadVersions() ([]*version, error) {
 	if len(records) == 0 {
 		return nil, fmt.Errorf("database %s has no schema", d.name)
 	}
-	tables, err := d.tableRecords(numbers[0])
+	tables, err := d.tableRecords(numbers)
 	if err != nil {
 		return nil, err
 	}
@@ -134,15 +134,19 @@ func (d *Database) schemaRecords() (records []schemaRecord, numbers []schema.Ver
 	return records, numbers, err
 }
 
-// tableRecords are the tables that each version has changed; the oldest one that is kept has changed all that it has.
-func (d *Database) tableRecords(oldest schema.Version) (map[schema.Version]map[schema.TableID][]byte, error) {
+// tableRecords are the tables that each kept version has changed, with what versions that are no longer kept have changed before it.
+func (d *Database) tableRecords(kept []schema.Version) (map[schema.Version]map[schema.TableID][]byte, error) {
 	tables := map[schema.Version]map[schema.TableID][]byte{}
 	err := meta.Each(d.registry.store, meta.OfSpace(meta.Table, d.space), func(name string, data []byte) error {
 		id, version, err := parseTableName(name)
 		if err != nil {
 			return err
 		}
-		version = max(version, oldest)
+		at, _ := slices.BinarySearch(kept, version)
+		if at == len(kept) {
+			return fmt.Errorf("record %q is younger than the newest schema version", name)
+		}
+		version = kept[at]
 		if tables[version] == nil {
 			tables[version] = map[schema.TableID][]byte{}
 		}
@@ -153,6 +157,14 @@ func (d *Database) tableRecords(oldest schema.Version) (map[schema.Version]map[s
 		return nil
 	})
 	return tables, err
+}
+
+// forgetVersions deletes the records of the versions before the oldest one that is kept, and those of tables that only they need.
+func (d *Database) forgetVersions(b kv.Batch, oldest schema.Version) error {
+	if err := b.DeleteRange(versionKey(d.space, 0), versionKey(d.space, oldest)); err != nil {
+		return err
+	}
+	return d.forgetTables(b, oldest)
 }
 
 // forgetTables deletes the records of tables that only versions before the oldest one need.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -144,6 +145,50 @@ func TestForgottenTables(t *testing.T) {
 	}
 	if got := strings.Join(db.DDL(), "\n"); got != want {
 		t.Errorf("after a restart:\n%s\nbefore:\n%s", got, want)
+	}
+}
+
+// TestForgetRefused: the disk refuses to forget old schema versions. They are forgotten the next time, with those that have become old since.
+func TestForgetRefused(t *testing.T) {
+	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
+	a.close()
+	store := &failing{a.store, math.MaxInt}
+	a.store = store
+	a.open()
+	var err error
+	if a.db, err = a.Database(testName); err != nil {
+		t.Fatal(err)
+	}
+	change := func(statements ...string) {
+		t.Helper()
+		if err := a.db.UpdateSchema(context.Background(), statements, nil); err != nil {
+			t.Fatal(err)
+		}
+		a.now.Add((2 * time.Hour).Microseconds())
+	}
+	change("ALTER TABLE T ADD COLUMN V INT64", "CREATE TABLE U (K INT64, FOREIGN KEY (K) REFERENCES T (K)) PRIMARY KEY (K)")
+	past := a.db.outlived(a.db.txns.Earliest())
+	store.commits = 0
+	if err := a.db.forget(past); !errors.Is(err, errFailing) {
+		t.Fatalf("versions are forgotten, error: %v", err)
+	}
+	store.commits = math.MaxInt
+	change("CREATE TABLE W (K INT64) PRIMARY KEY (K)")
+	if err := a.db.collect(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Join(a.db.DDL(), "\n")
+	a.close()
+	a.open()
+	db, err := a.Database(testName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(db.DDL(), "\n"); got != want {
+		t.Errorf("after a restart:\n%s\nbefore:\n%s", got, want)
+	}
+	if n := len(*db.versions.Load()); n != 1 {
+		t.Errorf("%d schema versions are stored", n)
 	}
 }
 

@@ -144,13 +144,9 @@ func (d *Database) forget(past *outlived) error {
 	b := d.rows.NewBatch()
 	defer b.Close()
 	b.KV().UseReserve() // it makes room
-	for _, v := range past.versions {
-		if err := b.KV().Delete(versionKey(d.space, v.catalog.Version)); err != nil {
-			return err
-		}
-	}
-	rest := slices.Clone((*d.versions.Load())[len(past.versions):])
-	if err := d.forgetTables(b.KV(), rest[0].catalog.Version); err != nil {
+	all := *d.versions.Load()
+	rest := slices.Clone(all[len(past.versions):])
+	if err := d.forgetVersions(b.KV(), rest[0].catalog.Version); err != nil {
 		return err
 	}
 	for _, g := range past.spans {
@@ -160,6 +156,7 @@ func (d *Database) forget(past *outlived) error {
 	}
 	d.versions.Store(&rest)
 	if err := b.Commit(); err != nil {
+		d.versions.Store(&all) // they are stored yet
 		return fmt.Errorf("forget schema versions: %w", err)
 	}
 	for _, v := range past.versions {
