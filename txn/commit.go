@@ -29,8 +29,9 @@ type CommitOptions struct {
 // commit on top of what statements wrote.
 //
 // A second Commit returns what the first did. If ctx ends before the writes are
-// on their way, or there is no memory for them, the transaction goes on as if
-// Commit had not been called.
+// on their way, or there is no memory for them, or the store takes no writes for
+// the time being (kv.ErrRefused), the transaction goes on as if Commit had not
+// been called.
 func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) (mvcc.Timestamp, error) {
 	t.ending.Lock()
 	defer t.ending.Unlock()
@@ -45,9 +46,8 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 	t.close(true)
 	ts, err := t.ready(ctx, apply, opts)
 	if err != nil {
-		if ctx.Err() != nil && errors.Is(err, ctx.Err()) || usererror.IsExhausted(err) {
-			t.RollbackTo(before)
-			t.close(false)
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) || usererror.IsExhausted(err) || errors.Is(err, kv.ErrRefused) {
+			t.reopen(before)
 			return 0, err
 		}
 		t.Fail(err)
@@ -57,8 +57,19 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 		ts, err = t.write(ctx, opts)
 		t.m.landed.Add(1)
 	}
+	if errors.Is(err, kv.ErrRefused) {
+		t.commitRefused()
+		t.reopen(before)
+		return 0, err
+	}
 	t.commitEnded(ts, err)
 	return ts, err
+}
+
+// reopen takes back what Commit has done to a transaction that goes on.
+func (t *Tx) reopen(before Savepoint) {
+	t.RollbackTo(before)
+	t.close(false)
 }
 
 // ready brings the transaction past its point of no return. ts is the timestamp of a transaction that has written nothing.
@@ -171,11 +182,16 @@ func (t *Tx) commitEnded(ts mvcc.Timestamp, err error) {
 		t.finish(committed, usererror.TransactionCommitted())
 	}
 	m.locks.release(t)
-	m.schema.committing--
-	if m.schema.committing == 0 && m.schema.drained != nil {
-		close(m.schema.drained)
-		m.schema.drained = nil
-	}
+	m.schema.leave()
+}
+
+// commitRefused brings the transaction back before its point of no return: nothing of it was written. It keeps its locks, and others can
+// abort it again.
+func (t *Tx) commitRefused() {
+	t.m.locks.mu.Lock()
+	defer t.m.locks.mu.Unlock()
+	t.state.Store(active)
+	t.m.schema.leave()
 }
 
 // write gives the transaction its timestamp and returns when it is visible.
@@ -195,7 +211,7 @@ func (t *Tx) write(ctx context.Context, opts CommitOptions) (mvcc.Timestamp, err
 	}
 	err = b.Commit()
 	if errors.Is(err, kv.ErrRefused) {
-		return 0, errors.Join(err, o.abandon(f))
+		return 0, cmp.Or(o.abandon(f), err)
 	}
 	return f.ts, o.land(f, err)
 }

@@ -217,7 +217,9 @@ func (r *faultRun) commit(m *Manager, rng *rand.Rand) error {
 			r.mu.Lock()
 			r.acked[n] = ts
 			r.mu.Unlock()
+			return nil
 		}
+		_ = tx.Rollback() // a commit that was refused leaves its transaction open, with its locks
 		return err
 	}
 }

@@ -116,6 +116,14 @@ func (m *Manager) drain(ctx context.Context) error {
 	}
 }
 
+// leave counts a commit out that was past its point of no return. The lock table's mu is held.
+func (g *schemaGate) leave() {
+	if g.committing--; g.committing == 0 && g.drained != nil {
+		close(g.drained)
+		g.drained = nil
+	}
+}
+
 // lockGate waits until no schema change runs, and keeps the next one from beginning: it returns with the lock table's mu held,
 // unless it fails.
 func (m *Manager) lockGate(ctx context.Context) error {

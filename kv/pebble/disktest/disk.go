@@ -1,7 +1,7 @@
 // Package disktest is a disk for tests: a file system in memory that has a size, so that it can be full, and that fails where a test wants
-// it to.
+// it to; and a store that refuses batches.
 //
-// Imports of this module: nothing.
+// Imports of this module: kv.
 package disktest
 
 import (
