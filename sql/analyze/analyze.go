@@ -96,7 +96,7 @@ func (a *Analyzer) with(ctx context.Context, weight int, sql string, f func(*lib
 
 // columns is how many columns the table called name has; 0 if there is none.
 func (a *Analyzer) columns(name string) int {
-	if t := a.catalog.Table(name); t != nil {
+	if t := a.table(name); t != nil {
 		return len(t.Columns)
 	}
 	return 0

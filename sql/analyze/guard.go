@@ -44,10 +44,11 @@ func guard(sql string, columns func(name string) int) (weight int, err error) {
 	g := gauge{scanner: scanner{sql: sql}, open: make([]group, 1, 16)}
 	g.load.columns, g.load.length = columns, len(sql)
 	for g.next() {
-		if err := g.tally.add(g.tokenOrWord(), &g.open[len(g.open)-1]); err != nil {
+		in := &g.open[len(g.open)-1]
+		if err := g.tally.add(g.tokenOrWord(), in); err != nil {
 			return 0, err
 		}
-		g.load.add(g.token, g.name, g.open[len(g.open)-1].clause == "FROM", len(g.open)-1)
+		g.load.add(g.token, g.name, in, len(g.open)-1)
 		if err := g.take(); err != nil {
 			return 0, err
 		}

@@ -217,3 +217,16 @@ func TestNotUTF8(t *testing.T) {
 }
 
 func noColumns(string) int { return 0 }
+
+// TestColumnsOfSystemTables: columns of INFORMATION_SCHEMA weigh what those of tables do.
+func TestColumnsOfSystemTables(t *testing.T) {
+	table := &schema.Table{Schema: "INFORMATION_SCHEMA", Name: "WIDE"}
+	for range lightWeight {
+		table.Columns = append(table.Columns, &schema.Column{Name: "C", Type: value.Int64Type})
+	}
+	a := New(schema.NewCatalog(), nil, table)
+	weight, err := guard("SELECT * FROM information_schema.`wid\\x65`", a.columns)
+	if err != nil || weight <= lightWeight {
+		t.Errorf("weight %d: %v", weight, err)
+	}
+}

@@ -1,10 +1,14 @@
 package analyze
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+)
 
 // load estimates the library's work for a text, from its tokens. One unit of weight stands for one token, which takes 5 to 20 us. A
 // token may take far more: a table with a thousand columns, all of which * names in each of twenty subqueries, or an operator at the end
-// of a long chain. The estimate need not be exact, but the work for a text of little weight must not be large.
+// of a long chain. The estimate need not be exact: a text that it takes for light and that is not is stopped after lightTime.
 type load struct {
 	columns func(name string) int
 
@@ -16,58 +20,80 @@ type load struct {
 	with    bool
 	joins   int
 	stars   int
+	items   int    // of SELECT lists and STRUCTs, without the first of each
 	width   int    // columns of the tables that the text names
 	deepest levels // of the brackets
 
-	path   string // the dotted name that the last token belongs to
+	last   string // token
+	name   string // the last name or keyword, without quotes
 	tables bool   // the last word stands before the name of a table
 }
 
 // beforeTable are the words after which a table is named.
 var beforeTable = map[string]bool{"FROM": true, "JOIN": true, "INTO": true, "UPDATE": true, "DELETE": true, "INSERT": true}
 
-// add counts a token. dotted says that it stands behind a dot, from that it stands in FROM; brackets is how many are open.
-func (l *load) add(token string, dotted, from bool, brackets int) {
+// add counts a token that stands in a group, brackets deep. dotted says that it stands behind a dot.
+func (l *load) add(token string, dotted bool, in *group, brackets int) {
 	l.tokens++
 	switch {
+	case in.hint:
+		return
 	case token == "*":
 		l.stars++
 	case token == "|>":
 		l.pipes++
 	case token == ",":
-		if from {
-			l.joins++
-		}
-		l.tables = from
+		l.comma(in)
 	case token[0] == '`' || isWord(token[0]):
-		l.word(token, dotted, from, brackets)
+		l.word(token, dotted, in.clause == "FROM", brackets)
+	}
+	l.last = token
+}
+
+func (l *load) comma(in *group) {
+	l.tables = in.clause == "FROM"
+	switch {
+	case l.tables:
+		l.joins++
+	case in.clause == "SELECT" || in.list == "STRUCT":
+		l.items++
 	}
 }
 
 func (l *load) word(token string, dotted, from bool, brackets int) {
-	const longest = 128 // characters of a name
+	const longest = len(`\U00000000`) * schema.MaxNameLength // of a name with escapes
 	if len(token) > longest {
 		return
 	}
-	if dotted {
-		l.path += "." + unquoted(token)
-	} else {
-		l.path = unquoted(token)
-	}
+	name := unquoted(token)
 	if l.tables || from {
-		l.width += l.columns(l.path)
+		if dotted {
+			l.width += l.columns(l.name + "." + name)
+		} else {
+			l.width += l.columns(name)
+		}
 	}
+	l.name = name
 	upper := strings.ToUpper(token)
 	switch upper {
 	case "SELECT":
-		l.selects++
-		l.deep = max(l.deep, brackets)
+		l.query(brackets)
+	case "FROM":
+		if l.last == "" || l.last == "(" { // FROM t |> ..., which has all columns
+			l.query(brackets)
+			l.stars++
+		}
 	case "WITH":
 		l.with = true
 	case "JOIN":
 		l.joins++
 	}
 	l.tables = beforeTable[upper]
+}
+
+func (l *load) query(brackets int) {
+	l.selects++
+	l.deep = max(l.deep, brackets)
 }
 
 // nest notes how deep a bracket is.
@@ -83,8 +109,8 @@ func (l *load) weight() int {
 	if l.with {
 		stages += l.selects
 	}
-	columns := l.width * stages
-	if l.stars > 0 {
+	columns := max(l.width, l.selects+l.items) * stages
+	if l.stars > 0 || l.pipes > 0 {
 		columns *= 4
 		if stages > 1 {
 			columns <<= min(l.joins, 30) / 2 // a join of a subquery with itself doubles its columns

@@ -23,7 +23,7 @@ func (a *Analyzer) table(name string) *schema.Table {
 	return a.system[strings.ToLower(name)]
 }
 
-// tablesIn are the tables whose names stand in a text, be it as names of columns or aliases. A name that is written with escapes may be any table's.
+// tablesIn are the tables whose names stand in a text, be it as names of columns or aliases.
 func (a *Analyzer) tablesIn(sql string) []*schema.Table {
 	var list []*schema.Table
 	s := scanner{sql: sql}
@@ -35,10 +35,8 @@ func (a *Analyzer) tablesIn(sql string) []*schema.Table {
 		case token == ".":
 			before, last = last, token
 			continue
-		case c == '`' && strings.Contains(token, `\`):
-			return a.allTables()
 		case c == '`':
-			token = strings.Trim(token, "`")
+			token = unquoted(token)
 		case !isWord(c) || c >= '0' && c <= '9':
 			last = ""
 			continue

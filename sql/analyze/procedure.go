@@ -63,6 +63,3 @@ func calledWith(sql string) (name string, args []argument) {
 	}
 	return name, args
 }
-
-// unquoted is a name without its back quotes.
-func unquoted(name string) string { return strings.Trim(name, "`") }

@@ -1,6 +1,9 @@
 package analyze
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // scanner cuts SQL text into tokens, so that words and brackets can be told from those in strings and comments. It follows GoogleSQL's
 // lexical structure. Text that breaks its rules is cut into tokens too, and the library reports the error.
@@ -121,4 +124,67 @@ func (s *scanner) word() string {
 		return ""
 	}
 	return strings.ToUpper(s.token)
+}
+
+// unquoted is a name without its back quotes, and without the escapes that it may have within them. A name with an escape that GoogleSQL
+// does not have stays as it is: the library refuses it.
+func unquoted(name string) string {
+	if !strings.HasPrefix(name, "`") {
+		return name
+	}
+	name = strings.TrimSuffix(name[1:], "`")
+	if !strings.Contains(name, `\`) {
+		return name
+	}
+	var plain strings.Builder
+	rest := name
+	for {
+		before, escape, found := strings.Cut(rest, `\`)
+		plain.WriteString(before)
+		if !found {
+			return plain.String()
+		}
+		c, n := unescaped(escape)
+		if n == 0 {
+			return name
+		}
+		plain.WriteRune(c)
+		rest = escape[n:]
+	}
+}
+
+// unescaped is the character that an escape stands for, and the length of the escape without its backslash; 0 if there is no such
+// escape.
+func unescaped(escape string) (c rune, length int) {
+	if escape == "" {
+		return 0, 0
+	}
+	const letters, meanings = "abfnrtv", "\a\b\f\n\r\t\v"
+	if i := strings.IndexByte(letters, escape[0]); i >= 0 {
+		return rune(meanings[i]), 1
+	}
+	digits, base := 0, 16
+	switch escape[0] {
+	case '\\', '?', '"', '\'', '`':
+		return rune(escape[0]), 1
+	case 'x', 'X':
+		digits = 2
+	case 'u':
+		digits = 4
+	case 'U':
+		digits = 8
+	default:
+		escape, digits, base = "0"+escape, 3, 8
+	}
+	if len(escape) <= digits {
+		return 0, 0
+	}
+	code, err := strconv.ParseUint(escape[1:1+digits], base, 32)
+	if err != nil {
+		return 0, 0
+	}
+	if base == 8 {
+		return rune(code), digits
+	}
+	return rune(code), 1 + digits
 }
