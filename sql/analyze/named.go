@@ -66,19 +66,24 @@ func (a *Analyzer) allTables() (list []*schema.Table) {
 
 // tablesLike are the tables that a user may have meant by a name which no table has, the nearest of them.
 func (a *Analyzer) tablesLike(name string) []*schema.Table {
-	var list []*schema.Table
+	type candidate struct {
+		table    *schema.Table
+		distance int
+	}
+	var list []candidate
 	for _, t := range a.allTables() {
-		if isNear(name, t.FullName()) {
-			list = append(list, t)
+		if d, near := nearness(name, t.FullName()); near {
+			list = append(list, candidate{t, d})
 		}
 	}
-	distance := func(t *schema.Table) int {
-		return editDistance([]rune(strings.ToUpper(unquoted(name))), []rune(strings.ToUpper(t.FullName())))
-	}
-	slices.SortFunc(list, func(s, t *schema.Table) int {
-		return cmp.Or(cmp.Compare(distance(s), distance(t)), cmp.Compare(s.FullName(), t.FullName()))
+	slices.SortFunc(list, func(s, t candidate) int {
+		return cmp.Or(cmp.Compare(s.distance, t.distance), cmp.Compare(s.table.FullName(), t.table.FullName()))
 	})
-	return list[:min(len(list), suggestible)]
+	var tables []*schema.Table
+	for _, c := range list[:min(len(list), suggestible)] {
+		tables = append(tables, c.table)
+	}
+	return tables
 }
 
 // tableNotFound is how the library refuses a name that no table has.
@@ -91,7 +96,14 @@ func (l *library) suggest(err error) bool {
 	if m == nil || l.of == nil || len(m[1]) > 2*schema.MaxNameLength {
 		return false
 	}
-	return l.add(l.of.tablesLike(m[1]))
+	return l.add(l.like(m[1]))
+}
+
+// like is tablesLike, while others use their handles.
+func (l *library) like(name string) []*schema.Table {
+	l.engine.leave()
+	defer l.engine.enter()
+	return l.of.tablesLike(name)
 }
 
 // add adds tables that the library does not have yet, and says whether there are any.

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -128,14 +129,25 @@ func withoutFarSuggestion(text string) string {
 	return text[:m[3]] + text[m[1]:]
 }
 
-// isNear says whether name may be a slip for want: one is the beginning of the other, or fewer than a third of the letters of the
-// longer one must be changed, put in or left out.
+// isNear says whether name may be a slip for want.
 func isNear(name, want string) bool {
+	_, near := nearness(name, want)
+	return near
+}
+
+// nearness is how many letters of name must be changed, put in or left out to make it want. It is near if they are fewer than a third of
+// the letters of the longer one, or if one is the beginning of the other; if it is not near, distance has no meaning.
+func nearness(name, want string) (distance int, near bool) {
 	a, b := []rune(strings.ToUpper(unquoted(name))), []rune(strings.ToUpper(unquoted(want)))
-	if strings.HasPrefix(string(a), string(b)) || strings.HasPrefix(string(b), string(a)) {
-		return true
+	longer, shorter := max(len(a), len(b)), min(len(a), len(b))
+	if slices.Equal(a[:shorter], b[:shorter]) {
+		return longer - shorter, true
 	}
-	return 3*editDistance(a, b) < max(len(a), len(b))
+	if 3*(longer-shorter) >= longer {
+		return 0, false // so many are left out at least
+	}
+	distance = editDistance(a, b)
+	return distance, 3*distance < longer
 }
 
 // editDistance is the Levenshtein distance of two words.
