@@ -117,6 +117,7 @@ type walker struct {
 
 	columns map[int32]tree.Col // by column id
 	counts  counts
+	fields  int // of the type at hand
 }
 
 func (w *walker) declare(params map[string]*value.Type) {
@@ -124,11 +125,11 @@ func (w *walker) declare(params map[string]*value.Type) {
 	for name, t := range params {
 		w.declared[strings.ToLower(name)] = t
 	}
-	w.inferred = map[string]*value.Type{}
-	w.columns = map[int32]tree.Col{}
 }
 
+// analyze analyzes a statement. It may be called again if the first call was stopped.
 func (w *walker) analyze(l *library, sql string) tree.Statement {
+	w.inferred, w.columns, w.counts = map[string]*value.Type{}, map[int32]tree.Col{}, counts{}
 	w.lib, w.sql, w.zone, w.zeros = l, sql, zoneOf(w.catalog, l.engine), hasNegativeZero(sql)
 	types := own(googlesql.NewTypeFactory())
 	defer free(l.engine, freeTypes, types)
@@ -181,7 +182,7 @@ func (w *walker) col(c *googlesql.ResolvedColumn) tree.Col {
 	if col, ok := w.columns[id]; ok {
 		return col
 	}
-	col := tree.Col{ID: int(id), Name: get(c.Name()), Type: typeOf(get(c.Type()))}
+	col := tree.Col{ID: int(id), Name: get(c.Name()), Type: w.typeOf(get(c.Type()))}
 	w.columns[id] = col
 	return col
 }

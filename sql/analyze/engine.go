@@ -35,6 +35,7 @@ type engine struct {
 	ctx     context.Context // of the statement at hand
 	entered time.Time
 	steps   int // through the tree
+	rests   int // since the statement at hand began
 }
 
 const (
@@ -116,14 +117,18 @@ func (e *engine) enter() {
 func (e *engine) leave() { entering.Unlock() }
 
 // rest is called at each step through a tree. If it is time it lets others use their handles, and ends the analysis of a heavy statement
-// whose context has ended.
+// whose context has ended, or of a light one that has used its handles for too long.
 func (e *engine) rest() {
 	if e.steps++; e.steps%stepsToRest != 0 || time.Since(e.entered) <= restAfter {
 		return
 	}
 	e.pause()
+	e.rests++
 	if err := e.ctx.Err(); err != nil && e.discard {
 		panic(failure{err})
+	}
+	if !e.discard && e.rests > int(lightTime/restAfter) {
+		panic(failure{errSlow})
 	}
 }
 
@@ -194,7 +199,7 @@ const (
 )
 
 // analyze has the library resolve a statement, while other goroutines use the handles of their engines. Its error is the library's
-// verdict on the statement. If the statement's context ends, and the engine is thrown away anyway, the library stops.
+// verdict on the statement. The library stops when the context of a heavy statement ends, and when a light one takes longer than it may.
 func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog *googlesql.SimpleCatalog, types *googlesql.TypeFactory) (*googlesql.AnalyzerOutput, error) {
 	request := make([]byte, 0, len(sql)+64)
 	request = protowire.AppendTag(request, fieldText, protowire.BytesType)
@@ -205,21 +210,29 @@ func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog
 
 	e.leave()
 	defer e.enter()
-	if e.discard {
-		defer context.AfterFunc(e.ctx, e.interrupt)()
-	}
+	stop, why := e.limit()
 	reply, err := invoke(e.module, analyzeService, analyzeMethod, request, wasm.Inv_0_2)
-	if err != nil {
-		e.discard = true
-		switch {
-		case e.ctx.Err() != nil:
-			err = e.ctx.Err()
-		case uint64(len(e.core.Memory)) > e.core.MaxMem/2: // it doubles
-			err = usererror.SQLTooComplex(int64(e.core.MaxMem))
-		}
-		panic(failure{err})
+	interrupted := !stop()
+	if !interrupted && err == nil {
+		return outputIn(reply)
 	}
-	return outputIn(reply)
+	e.discard = true
+	switch {
+	case interrupted:
+		err = why()
+	case uint64(len(e.core.Memory)) > e.core.MaxMem/2: // it doubles
+		err = usererror.SQLTooComplex(int64(e.core.MaxMem))
+	}
+	panic(failure{err})
+}
+
+// limit has the library interrupted when the statement has had its time. stop ends that; it is false if the library was interrupted, and
+// why then says for what reason.
+func (e *engine) limit() (stop func() bool, why func() error) {
+	if e.discard {
+		return context.AfterFunc(e.ctx, e.interrupt), e.ctx.Err
+	}
+	return time.AfterFunc(lightTime, e.interrupt).Stop, func() error { return errSlow }
 }
 
 // interrupt makes the library fail at its next indirect call: it takes away the table of functions. The instance is of no use after

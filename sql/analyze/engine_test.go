@@ -53,6 +53,39 @@ func TestWalkEnds(t *testing.T) {
 	}
 }
 
+// TestSlowIsHeavy: a statement that was taken for a light one and is not, in the library or in the walk, is stopped and gets an engine for
+// itself.
+func TestSlowIsHeavy(t *testing.T) {
+	a := testAnalyzer(t)
+	sql := "SELECT K" + strings.Repeat(",K", 200_000) + " FROM T"
+	for name, work := range map[string]func(l *library){
+		"library": func(l *library) {
+			w := &walker{catalog: a.catalog}
+			w.declare(nil)
+			w.analyze(l, sql)
+		},
+		"walk": func(l *library) {
+			for { // as through an endless tree
+				l.engine.entered = l.engine.entered.Add(-restAfter)
+				l.engine.rest()
+			}
+		},
+	} {
+		calls := 0
+		err := a.with(t.Context(), lightWeight, sql, func(l *library) {
+			if calls++; !l.engine.discard {
+				work(l)
+			}
+		})
+		if err != nil || calls != 2 {
+			t.Errorf("%s: %d calls: %v", name, calls, err)
+		}
+	}
+	if _, _, err := a.Statement(t.Context(), "SELECT K FROM T", nil, Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTooMuchMemory: a statement is refused when the library has taken what an engine may take. The next one is analyzed as usual.
 func TestTooMuchMemory(t *testing.T) {
 	a := testAnalyzer(t)

@@ -14,7 +14,7 @@ func (w *walker) expr(n googlesql.ResolvedExprNode) tree.Expr {
 	w.lib.engine.rest()
 	switch n := n.(type) {
 	case *googlesql.ResolvedLiteral:
-		t := typeOf(get(n.Type()))
+		t := w.typeOf(get(n.Type()))
 		if w.literals != nil {
 			w.typed(n, t)
 		}
@@ -32,9 +32,9 @@ func (w *walker) expr(n googlesql.ResolvedExprNode) tree.Expr {
 	case *googlesql.ResolvedMakeStruct:
 		fields := get(n.FieldList())
 		atMost(limitStructFields, len(fields), maxStructFields)
-		return &tree.MakeStruct{T: typeOf(get(n.Type())), Fields: w.exprs(fields)}
+		return &tree.MakeStruct{T: w.typeOf(get(n.Type())), Fields: w.exprs(fields)}
 	case *googlesql.ResolvedGetStructField:
-		return &tree.GetField{T: typeOf(get(n.Type())), Arg: w.expr(get(n.Expr())), Index: int(get(n.FieldIdx()))}
+		return &tree.GetField{T: w.typeOf(get(n.Type())), Arg: w.expr(get(n.Expr())), Index: int(get(n.FieldIdx()))}
 	case *googlesql.ResolvedGetJsonField:
 		return &tree.GetJSONField{Arg: w.expr(get(n.Expr())), Name: get(n.FieldName())}
 	case *googlesql.ResolvedWithExpr:
@@ -62,7 +62,7 @@ func (w *walker) optional(n googlesql.ResolvedExprNode) tree.Expr {
 
 func (w *walker) parameter(n *googlesql.ResolvedParameter) tree.Expr {
 	name := strings.ToLower(get(n.Name()))
-	t := typeOf(get(n.Type()))
+	t := w.typeOf(get(n.Type()))
 	declared, bound := w.declared[name]
 	if !bound && !w.allowUnbound {
 		refuse(usererror.UnboundParameter(name))
@@ -79,7 +79,7 @@ func (w *walker) call(n *googlesql.ResolvedFunctionCall) tree.Expr {
 	w.counts.function()
 	w.hints(get(n.HintList()), functionHints)
 	args, lambdas := w.arguments(n.ResolvedFunctionCallBase)
-	f := w.function(n.ResolvedFunctionCallBase, args, typeOf(get(n.Type())))
+	f := w.function(n.ResolvedFunctionCallBase, args, w.typeOf(get(n.Type())))
 	if f.Name == pendingCommitTimestamp {
 		refuse(usererror.PendingCommitTimestampPlace())
 	}
@@ -126,7 +126,7 @@ func (w *walker) function(n *googlesql.ResolvedFunctionCallBase, args []tree.Exp
 }
 
 func (w *walker) cast(n *googlesql.ResolvedCast) tree.Expr {
-	arg, t := w.expr(get(n.Expr())), typeOf(get(n.Type()))
+	arg, t := w.expr(get(n.Expr())), w.typeOf(get(n.Type()))
 	if w.literals != nil {
 		w.castLiteral(n, t)
 	}
@@ -157,7 +157,7 @@ func (w *walker) subquery(n *googlesql.ResolvedSubqueryExpr) tree.Expr {
 	}
 	scan := get(n.Subquery())
 	s := &tree.Subquery{
-		T:     typeOf(get(n.Type())),
+		T:     w.typeOf(get(n.Type())),
 		Kind:  kind,
 		In:    w.optional(get(n.InExpr())),
 		Scan:  w.scan(scan),

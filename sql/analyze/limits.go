@@ -18,6 +18,10 @@ const (
 	maxSubqueries       = 50 // of one query, in its expressions ("Subquery expression children")
 )
 
+// maxNestedFields bounds the fields of a STRUCT type with those of the STRUCTs in it. STRUCT(s AS a, s AS b) has twice those of s, so that
+// a short statement could have a type of millions. Spanner names no such limit.
+const maxNestedFields = 10 * maxStructFields
+
 // What is limited, in Spanner's words, as the emulator's errors give them.
 const (
 	limitJoins            = "joins"
@@ -32,6 +36,7 @@ const (
 	limitNestedSubqueries = "nested subqueries"
 	limitNestedSubselects = "nested subselects"
 	limitSubqueries       = "child subqueries"
+	limitNestedFields     = "struct fields within each other"
 )
 
 // counts is how much of what Spanner limits the walk through a statement has met so far. It ends with an error as soon as a limit is passed.

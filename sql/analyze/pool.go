@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
@@ -15,7 +16,8 @@ import (
 
 // pool lends engines to statements. Light statements share a few engines, each of which keeps the schemas that it has seen. A heavy
 // statement gets a new one, which takes 15 ms and 45 MiB, and which is thrown away afterwards with all that the statement has taken. So
-// no statement waits for a heavier one, and the memory that the library keeps does not depend on the heaviest statement it has seen.
+// no statement waits for a heavier one, and the memory that the library keeps does not depend on the heaviest statement it has seen. A
+// statement that was taken for a light one, and is not, is stopped after lightTime and analyzed again as a heavy one.
 type pool struct {
 	mu           sync.Mutex
 	light, heavy queue
@@ -28,9 +30,16 @@ const (
 	lightEngines, heavyEngines = 2, 2
 	// lightWeight is the most that a light statement weighs. The library takes 5 to 20 us for a unit of weight.
 	lightWeight = 5_000
+	// lightTime is how long the library may work for a light statement. One of lightWeight takes half of it on a quiet machine.
+	lightTime = 200 * time.Millisecond
+	// slowWeight is what a statement that took longer weighs: more than it seems, but it is not known how much.
+	slowWeight = 200_000
 	// An engine takes engineBytes, and bytesByWeight for each unit of a statement's weight. Most statements need less of the latter.
 	engineBytes, bytesByWeight = 45 << 20, 256
 )
+
+// errSlow ends the analysis of a light statement that takes longer than lightTime.
+var errSlow = errors.New("the statement takes longer than a light one may")
 
 var engines = newPool()
 
@@ -40,29 +49,36 @@ func newPool() *pool {
 
 // run calls f with an engine that it has entered, when it is the statement's turn; it fails if ctx ends before. What f refuses comes back
 // as a *usererror.Error. Everything else that goes wrong, panics of the library included, is an error of this statement alone. An engine for
-// a heavy statement is charged to the budget.
+// a heavy statement is charged to the budget. If a light statement turns out to be heavy, f is stopped and called again.
 func (p *pool) run(ctx context.Context, weight int, budget *memory.Budget, f func(*engine)) error {
-	q := p.queueFor(weight)
-	if err := p.wait(ctx, q, weight); err != nil {
+	if weight > lightWeight {
+		return p.runHeavy(ctx, weight, budget, f)
+	}
+	if err := p.wait(ctx, &p.light, weight); err != nil {
 		return err
 	}
-	defer p.done(q)
-	if q == &p.light || budget == nil {
-		return p.lend(ctx, q == &p.heavy, f)
+	err := p.lend(ctx, false, f)
+	p.done(&p.light)
+	if errors.Is(err, errSlow) {
+		return p.runHeavy(ctx, slowWeight, budget, f)
 	}
-	charged := budget.Open(memory.Request)
-	defer charged.Close()
+	return err
+}
+
+func (p *pool) runHeavy(ctx context.Context, weight int, budget *memory.Budget, f func(*engine)) error {
+	if err := p.wait(ctx, &p.heavy, weight); err != nil {
+		return err
+	}
+	defer p.done(&p.heavy)
+	var charged *memory.Account
+	if budget != nil {
+		charged = budget.Open(memory.Request)
+		defer charged.Close()
+	}
 	if err := charged.Grow(ctx, min(engineBytes+int64(weight)*bytesByWeight, engineMemory)); err != nil {
 		return err
 	}
 	return p.lend(ctx, true, f)
-}
-
-func (p *pool) queueFor(weight int) *queue {
-	if weight > lightWeight {
-		return &p.heavy
-	}
-	return &p.light
 }
 
 // wait waits for the turn of a statement.
@@ -102,7 +118,7 @@ func (p *pool) lend(ctx context.Context, alone bool, f func(*engine)) (err error
 		case nil:
 		case failure:
 			err = r.error
-			if user := (*usererror.Error)(nil); !errors.As(err, &user) && !errors.Is(err, ctx.Err()) {
+			if user := (*usererror.Error)(nil); !errors.As(err, &user) && !errors.Is(err, ctx.Err()) && err != errSlow {
 				e.discard = true
 				err = fmt.Errorf("analyzing a statement: %w", err)
 			}
@@ -111,7 +127,7 @@ func (p *pool) lend(ctx context.Context, alone bool, f func(*engine)) (err error
 			err = fmt.Errorf("analyzing a statement: panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	e.ctx = ctx
+	e.ctx, e.rests = ctx, 0
 	e.enter()
 	defer e.leave()
 	if e.core == nil {

@@ -24,7 +24,11 @@ type turns struct {
 // send waits for a turn on a goroutine of its own.
 func (p *turns) send(ctx context.Context, weight int) {
 	go func() {
-		if p.wait(ctx, p.queueFor(weight), weight) == nil {
+		q := &p.light
+		if weight > lightWeight {
+			q = &p.heavy
+		}
+		if p.wait(ctx, q, weight) == nil {
 			p.got = append(p.got, weight)
 		}
 	}()

@@ -27,7 +27,14 @@ var scalarKinds = []struct {
 }
 
 // typeOf is the type t of the library as a value.Type. An enumeration becomes STRING: its values are names.
-func typeOf(t googlesql.Googlesql_TypeNode) *value.Type {
+func (w *walker) typeOf(t googlesql.Googlesql_TypeNode) *value.Type {
+	w.fields = 0
+	return w.typeIn(t)
+}
+
+// typeIn is typeOf for a part of a type.
+func (w *walker) typeIn(t googlesql.Googlesql_TypeNode) *value.Type {
+	w.lib.engine.rest()
 	kind := get(t.Kind())
 	for _, s := range scalarKinds {
 		if s.theirs == kind {
@@ -38,12 +45,14 @@ func typeOf(t googlesql.Googlesql_TypeNode) *value.Type {
 	case googlesql.TypeKindTypeEnum:
 		return value.StringType
 	case googlesql.TypeKindTypeArray:
-		return value.ArrayOf(typeOf(get(get(t.AsArray()).ElementType())))
+		return value.ArrayOf(w.typeIn(get(get(t.AsArray()).ElementType())))
 	case googlesql.TypeKindTypeStruct:
 		fields := get(get(t.AsStruct()).Fields())
+		w.fields += len(fields)
+		atMost(limitNestedFields, w.fields, maxNestedFields)
 		of := make([]value.Field, len(fields))
 		for i, f := range fields {
-			of[i] = value.Field{Name: f.Name, Type: typeOf(f.Type_)}
+			of[i] = value.Field{Name: f.Name, Type: w.typeIn(f.Type_)}
 		}
 		return value.StructOf(of...)
 	}
