@@ -27,9 +27,9 @@ type schemaRecord struct {
 	Tentative bool `json:",omitempty"`
 }
 
-// storeVersion makes a version durable, with the tables that are not as in the version before, which is nil for the first version, and with
-// it that a statement took effect, unless that is nil.
-func (d *Database) storeVersion(v *version, before *schema.Catalog, s *statement) error {
+// storeVersion makes a version durable as it is published, with the tables that are not as in the version before, which is nil for the first
+// version, and with it that a statement took effect, unless that is nil.
+func (d *Database) storeVersion(v *version, before *schema.Catalog, p publication) error {
 	e, err := v.catalog.Marshal(before)
 	if err != nil {
 		return err
@@ -39,12 +39,12 @@ func (d *Database) storeVersion(v *version, before *schema.Catalog, s *statement
 	if err := putTables(b, d.space, v.catalog.Version, e.Tables); err != nil {
 		return err
 	}
-	record := schemaRecord{At: v.at, Catalog: e.Catalog, Garbage: v.garbage, Tentative: v.tentative.Load()}
+	record := schemaRecord{At: v.at, Catalog: e.Catalog, Garbage: p.garbage, Tentative: p.tentative}
 	if err := meta.Put(b, versionKey(d.space, v.catalog.Version), record); err != nil {
 		return err
 	}
-	if s != nil {
-		if err := s.applied(b, v.at); err != nil {
+	if p.statement != nil {
+		if err := p.statement.applied(b, v.at); err != nil {
 			return err
 		}
 	}

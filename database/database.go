@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sort"
@@ -12,6 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/database/split"
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/txn"
@@ -101,7 +103,7 @@ func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catal
 	}
 	d := r.attach(databaseRecord{Name: name, Space: space, Created: created.Time()})
 	first := newVersion(d, c, 0)
-	if err := d.storeVersion(first, nil, nil); err != nil {
+	if err := d.storeVersion(first, nil, publication{}); err != nil {
 		return nil, err
 	}
 	d.versions.Store(&[]*version{first})
@@ -124,7 +126,10 @@ func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 		return nil, err
 	}
 	d.transact()
-	return d, d.abandonTentative()
+	if err := d.takeBackTentative(context.Background()); err != nil && !errors.Is(err, kv.ErrRefused) { // the next change does it
+		return nil, err
+	}
+	return d, nil
 }
 
 func (r *Registry) attach(rec databaseRecord) *Database {

@@ -113,6 +113,9 @@ func (d *Database) unlockSchema() { <-d.changing }
 
 // change runs one statement.
 func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, error) {
+	if err := d.takeBackTentative(ctx); err != nil {
+		return 0, err
+	}
 	old := d.Catalog()
 	next, what, err := old.Apply(s.text, compiler{d.registry.cfg.Clock})
 	if err != nil {
@@ -160,7 +163,8 @@ func (d *Database) passOver(s statement) (mvcc.Timestamp, error) {
 //  2. Every existing row gets its new columns and index entries. Then next is published, which opens them for reading.
 //  3. Existing rows are checked to obey new conditions. A change of columns is published only then.
 //
-// Until all is done the versions are tentative: if a row cannot obey, or the server goes down, the old catalog is published again.
+// Until all is done the versions are tentative: if a row cannot obey, or the server goes down, the old catalog is published again. If
+// the store refuses that for the time being, the next change does it first.
 func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, what *schema.Change, s *statement) (mvcc.Timestamp, error) {
 	serving := next
 	switch {
@@ -195,9 +199,12 @@ func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, wh
 // settle records, durably, that the newest version is complete. Only now is what it dropped garbage.
 func (d *Database) settle(garbage []table.Span, s *statement) error {
 	v := d.newest()
+	if err := d.storeVersion(v, v.catalog, publication{garbage: garbage, statement: s}); err != nil {
+		return err
+	}
 	v.garbage = garbage
 	v.tentative.Store(false)
-	return d.storeVersion(v, v.catalog, s)
+	return nil
 }
 
 // undo publishes the old catalog again, after a change that failed or was cancelled.
@@ -234,7 +241,7 @@ func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, 
 		v := newVersion(d, catalog, ts)
 		v.garbage = p.garbage
 		v.tentative.Store(p.tentative)
-		if err := d.storeVersion(v, d.Catalog(), p.statement); err != nil {
+		if err := d.storeVersion(v, d.Catalog(), p); err != nil {
 			return err
 		}
 		list := append(*d.versions.Load(), v) // what others hold ends before it
@@ -265,8 +272,9 @@ func spacesOf(tables []*schema.Table, indexes []*schema.Index) []table.Span {
 	return list
 }
 
-// abandonTentative takes back a change that was under way when the server went down.
-func (d *Database) abandonTentative() error {
+// takeBackTentative takes back a change that was under way when the server went down, or that failed when the store refused to take it back.
+// No change runs.
+func (d *Database) takeBackTentative(ctx context.Context) error {
 	if !d.newest().tentative.Load() {
 		return nil
 	}
@@ -274,8 +282,8 @@ func (d *Database) abandonTentative() error {
 	if before == nil {
 		return fmt.Errorf("schema version %d of %s is half made and no version is before it", d.Catalog().Version, d.name)
 	}
-	if err := d.takeBack(context.Background(), before.catalog); err != nil {
-		return err
+	if err := d.takeBack(ctx, before.catalog); err != nil {
+		return fmt.Errorf("take back schema version %d: %w", d.Catalog().Version, err)
 	}
-	return d.jobs.Forget(context.Background(), fillJobs)
+	return d.jobs.Forget(ctx, fillJobs)
 }

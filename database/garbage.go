@@ -64,6 +64,7 @@ type outlived struct {
 }
 
 // outlived finds the schema versions that were replaced before the horizon. While a schema change runs, which may take hours, it finds none.
+// Versions are kept from the newest one that is not tentative on, which those after it may have to be replaced by.
 func (d *Database) outlived(horizon mvcc.Timestamp) *outlived {
 	if !d.tryLockSchema() {
 		return new(outlived)
@@ -71,7 +72,8 @@ func (d *Database) outlived(horizon mvcc.Timestamp) *outlived {
 	defer d.unlockSchema() // later versions cannot name what none names now
 	list := *d.versions.Load()
 	kept := 0
-	for kept < len(list)-1 && list[kept+1].at <= horizon {
+	settled := slices.Index(list, d.settled()) // -1 if there is none
+	for kept < settled && list[kept+1].at <= horizon {
 		kept++
 	}
 	past := &outlived{versions: list[:kept]}

@@ -1,0 +1,75 @@
+package database
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// TestUndoRefused: a schema change fails, because of the store or of a row, and the store refuses to take it back too. The next change does
+// that first, or the next start, also when all versions are old; what the change had made is never taken for complete.
+func TestUndoRefused(t *testing.T) {
+	const create = "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"
+	for name, c := range map[string]struct {
+		statement string
+		from      int // how many versions there are when the store begins to refuse
+	}{
+		"row":     {"CREATE UNIQUE INDEX ByV ON T(V)", 2},
+		"fill":    {"CREATE INDEX ByV ON T(V)", 2},
+		"settle":  {"CREATE INDEX ByV ON T(V)", 3},
+		"columns": {"ALTER TABLE T ALTER COLUMN V INT64 NOT NULL", 2},
+	} {
+		for _, next := range []string{"change", "restart"} {
+			t.Run(name+"/"+next, func(t *testing.T) {
+				a := newAged(t, create)
+				store := &disktest.Refusing{Store: a.store}
+				reopen := func() {
+					t.Helper()
+					a.close()
+					a.store = store
+					a.open()
+					var err error
+					if a.db, err = a.Database(testName); err != nil {
+						t.Fatal(err)
+					}
+				}
+				reopen()
+				a.fill("T", 10, func(i int) []value.Value { return []value.Value{value.OfInt64(int64(i)), value.OfInt64(1)} })
+				want := a.db.DDL()
+				db := a.db
+				store.When(func() bool { return len(*db.versions.Load()) >= c.from })
+				if err := a.db.UpdateSchema(context.Background(), []string{c.statement}, nil); err == nil {
+					t.Fatal("the change succeeded")
+				}
+				if got := a.db.DDL(); !a.db.newest().tentative.Load() || !slices.Equal(got, want) {
+					t.Errorf("after the failure: %q", got)
+				}
+				store.When(nil)
+				a.now.Add((2 * time.Hour).Microseconds())
+				if err := a.db.collect(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				if next == "restart" {
+					reopen()
+				}
+				if err := a.db.UpdateSchema(context.Background(), []string{"CREATE TABLE W (K INT64) PRIMARY KEY (K)"}, nil); err != nil {
+					t.Fatal(err)
+				}
+				reopen()
+				if got := a.db.DDL(); len(got) != 2 || got[0] != want[0] {
+					t.Errorf("after the next change: %q", got)
+				}
+				if err := a.db.UpdateSchema(context.Background(), []string{"CREATE INDEX ByV ON T(V)"}, nil); err != nil {
+					t.Fatal(err)
+				}
+				if n := a.count("SELECT COUNT(*) FROM T@{FORCE_INDEX=ByV}"); n != "10" {
+					t.Errorf("%s index entries", n)
+				}
+			})
+		}
+	}
+}
