@@ -10,6 +10,10 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/cockroachdb/pebble/v2/wal"
+
+	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 )
 
 const (
@@ -81,6 +85,59 @@ func TestLogDamageAfterPowerLoss(t *testing.T) {
 	t.Logf("at most the last %d commits were lost silently", lost)
 }
 
+// TestEarlierLogDamage: what holds for the last log holds for those before it whose rows are not in tables yet.
+func TestEarlierLogDamage(t *testing.T) {
+	disk := disktest.New("data", 8<<20)
+	s := open(t, disk, "data")
+	release := make(chan struct{})
+	disk.Fail(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpCreate && strings.HasSuffix(op.Path, ".sst") {
+			<-release
+		}
+		return nil
+	})
+	const rows = 20 // in three logs
+	for i := range rows {
+		put(t, s, fmt.Sprintf("row %d\x00", i), strings.Repeat("x", 30_000))
+	}
+	fs := disk.Files.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))})
+	close(release)
+	logs := 0
+	rng := rand.New(rand.NewPCG(4, 0))
+	for _, log := range list(t, fs) {
+		number, ok := logNumber(log)
+		if !ok {
+			continue
+		}
+		text := []byte(read(t, fs, log))
+		sound, _, err := scanLog(bytes.NewReader(text), wal.NumWAL(number))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sound < 100_000 {
+			continue
+		}
+		logs++
+		if openDamaged(t, fs, log, text[:logBlockBytes]) >= 0 {
+			t.Errorf("%s was cut off at the end of a chunk, and is opened", log)
+		}
+		places := []int64{7, logBlockBytes + 7} // the numbers of the log in two chunks
+		for range 20 {
+			places = append(places, rng.Int64N(sound))
+		}
+		for _, at := range places {
+			damaged := bytes.Clone(text)
+			damaged[at] ^= 1 << rng.IntN(8)
+			if opened := openDamaged(t, fs, log, damaged); opened >= 0 && opened != rows {
+				t.Errorf("with a bit of byte %d of %s flipped %d of %d commits are there", at, log, opened, rows)
+			}
+		}
+	}
+	if logs < 3 {
+		t.Errorf("%d logs have rows, want 3", logs)
+	}
+}
+
 // TestTornTail: a commit that was on its way when the machine went down is no damage, however much of it is on the disk.
 func TestTornTail(t *testing.T) {
 	for seed := range uint64(20) {
@@ -125,13 +182,13 @@ func killed(t *testing.T, unsyncedPercent int) *vfs.MemFS {
 	return fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsyncedPercent, RNG: rand.New(rand.NewPCG(0, 0))})
 }
 
-var damageAt = regexp.MustCompile(`\d{6}\.log: the write-ahead log is damaged at offset \d+`)
+var damageAt = regexp.MustCompile(`(\d{6}\.log: the write-ahead log|MANIFEST-\d{6}: the manifest) is damaged at offset \d+`)
 
-// openDamaged opens a copy of fs whose log is replaced, and counts its rows; -1 if it was refused with the file and offset.
-func openDamaged(t *testing.T, fs *vfs.MemFS, log string, text []byte) int {
+// openDamaged opens a copy of fs in which a file is replaced, and counts its rows; -1 if it was refused with the file and offset.
+func openDamaged(t *testing.T, fs *vfs.MemFS, file string, text []byte) int {
 	t.Helper()
 	copied := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))})
-	write(t, copied, log, string(text))
+	write(t, copied, file, string(text))
 	before := contents(t, copied)
 	s, err := Open("data", copied)
 	if err != nil {

@@ -12,7 +12,7 @@
 //
 // A data directory holds, beside Pebble's own files, one named CROWFOOT that
 // says which format the rest has (see format.go), and one that says how much of the
-// write-ahead log was synced (see synced.go), so that damage is not taken for the log's end. The file system is passed in:
+// write-ahead logs and the manifest was synced (see synced.go), so that damage is not taken for their end. The file system is passed in:
 // vfs.Default, or a vfs.MemFS for a store in memory or for crash tests.
 //
 // Imports of this module: kv, memory, stats/cpu, usererror.
@@ -38,7 +38,7 @@ type Store struct {
 	dir      string
 	fs       vfs.FS
 	format   kv.Format
-	logs     *logsFS // nil if the store is only read
+	logs     *syncedFS // nil if the store is only read
 	guard    *guardedFS
 	disk     *disk
 	readOnly bool
@@ -90,7 +90,7 @@ func (s *Store) open(exists bool, cacheBytes int64) (err error) {
 			return err
 		}
 	}
-	if err := checkLastLog(s.dir, s.fs); err != nil {
+	if err := checkSynced(s.dir, s.fs); err != nil {
 		return err
 	}
 	if s.logs, err = keepSynced(s.dir, s.fs); err != nil {

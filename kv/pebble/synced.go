@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	iofs "io/fs"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -14,120 +15,193 @@ import (
 	"github.com/cockroachdb/pebble/v2/wal"
 )
 
-// syncedFile says up to which offset the newest log has been synced, in 20 bytes that are overwritten after every sync and before
-// the commits that wait for it are acknowledged:
+// syncedFile says how far the newest manifests and logs have been synced. It is a row of notes of 20 bytes, one for each file:
 //
-//	log number (8 bytes, big-endian), offset (8), CRC-32C of both (4)
+//	number of the file (8 bytes, big-endian), offset (8), CRC-32C of the file's name and both numbers (4)
+//
+// The first manifestNotes are those of manifests, the others those of logs; a new file takes the oldest one's place. A note is overwritten
+// after every sync of its file and before what waits for the sync goes on, such as commits that are then acknowledged.
 //
 // It is not synced itself. After the death of the process it is exact, since the operating system has it; after the machine's
-// it may be old, or gone, and what it says is true all the same: so much of the log was synced.
+// it may be old, or gone, and what it says is true all the same: so much of the file was synced.
 const syncedFile = "CROWFOOT.synced"
 
-const syncedBytes = 20
+const (
+	noteBytes = 20
+	// manifestNotes are enough for one that is begun while the one before is still the store's.
+	manifestNotes = 2
+	// allNotes leave room for the logs of all that a store has in memory, and more.
+	allNotes = 64
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// syncedLog is what syncedFile says.
-type syncedLog struct {
-	log    wal.NumWAL
-	offset int64
+// note says how far a file has been synced.
+type note struct {
+	number  uint64
+	offset  int64
+	nameCRC uint32
 }
 
-func (s syncedLog) append(dst []byte) []byte {
+func newNote(name string, number uint64) note {
+	return note{number: number, nameCRC: crc32.Checksum([]byte(name), castagnoli)}
+}
+
+func (n note) append(dst []byte) []byte {
 	start := len(dst)
-	dst = binary.BigEndian.AppendUint64(dst, uint64(s.log))
-	dst = binary.BigEndian.AppendUint64(dst, uint64(s.offset))
-	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+	dst = binary.BigEndian.AppendUint64(dst, n.number)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(n.offset))
+	return binary.BigEndian.AppendUint32(dst, crc32.Update(n.nameCRC, castagnoli, dst[start:]))
 }
 
-// readSynced reads syncedFile. If there is none, or a machine that went down left half of it, nothing is known to be synced.
-func readSynced(dir string, fs vfs.FS) (syncedLog, error) {
+// parseNote returns the zero note if there is none in a place.
+func parseNote(place int, b []byte) note {
+	number := binary.BigEndian.Uint64(b)
+	name := logName(wal.NumWAL(number))
+	if place < manifestNotes {
+		name = fmt.Sprintf("%s%06d", manifestPrefix, number)
+	}
+	n := newNote(name, number)
+	n.offset = int64(binary.BigEndian.Uint64(b[8:]))
+	if string(n.append(nil)) != string(b) {
+		return note{}
+	}
+	return n
+}
+
+const manifestPrefix = "MANIFEST-"
+
+func logName(n wal.NumWAL) string { return n.String() + ".log" }
+
+// notes are those of syncedFile, each in its place.
+type notes [allNotes]note
+
+// readNotes reads syncedFile. If there is none, or a machine that went down left half of it, nothing is known to be synced.
+func readNotes(dir string, fs vfs.FS) (all notes, err error) {
 	f, err := fs.Open(fs.PathJoin(dir, syncedFile))
 	if errors.Is(err, iofs.ErrNotExist) {
-		return syncedLog{}, nil
+		return all, nil
 	}
 	if err != nil {
-		return syncedLog{}, err
+		return all, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, syncedBytes))
-	if err != nil {
-		return syncedLog{}, err
+	data, err := io.ReadAll(io.LimitReader(f, allNotes*noteBytes))
+	for i := range len(data) / noteBytes {
+		all[i] = parseNote(i, data[i*noteBytes:(i+1)*noteBytes])
 	}
-	if len(data) < syncedBytes || crc32.Checksum(data[:16], castagnoli) != binary.BigEndian.Uint32(data[16:]) {
-		return syncedLog{}, nil
-	}
-	return syncedLog{log: wal.NumWAL(binary.BigEndian.Uint64(data)), offset: int64(binary.BigEndian.Uint64(data[8:]))}, nil
+	return all, err
 }
 
-// logsFS keeps syncedFile up to date while Pebble writes logs.
-type logsFS struct {
+// of is the offset up to which a file is known to be synced.
+func (n *notes) of(name string) int64 {
+	crc := crc32.Checksum([]byte(name), castagnoli)
+	for _, note := range n {
+		if note.nameCRC == crc {
+			return note.offset
+		}
+	}
+	return 0
+}
+
+// ring is the places of one kind of file, taken in turn.
+type ring struct{ first, places, next int }
+
+// after is the ring of some places of n whose next is behind the newest file's.
+func (n *notes) after(first, places int) ring {
+	r := ring{first: first, places: places}
+	for i, newest := 0, uint64(0); i < places; i++ {
+		if number := n[first+i].number; number > newest {
+			newest, r.next = number, i+1
+		}
+	}
+	return r
+}
+
+func (r *ring) take() (place int) {
+	place = r.first + r.next%r.places
+	r.next++
+	return place
+}
+
+// syncedFS keeps syncedFile up to date while Pebble writes manifests and logs.
+type syncedFS struct {
 	vfs.FS
 	dir string // as PathDir gives it
 
-	mu     sync.Mutex
-	synced vfs.File
-	newest syncedLog // of the logs that were made here
+	mu              sync.Mutex
+	notes           vfs.File
+	manifests, logs ring
+	newestLog       *notedFile // of those that were made here
 }
 
-// keepSynced opens syncedFile, and leaves what it says about the last log until the next one is synced.
-func keepSynced(dir string, fs vfs.FS) (*logsFS, error) {
+// keepSynced opens syncedFile, and leaves what it says about files that were written before.
+func keepSynced(dir string, fs vfs.FS) (*syncedFS, error) {
+	all, err := readNotes(dir, fs)
+	if err != nil {
+		return nil, err
+	}
 	f, err := fs.OpenReadWrite(fs.PathJoin(dir, syncedFile), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, err
 	}
-	return &logsFS{FS: fs, dir: clean(dir, fs), synced: f}, nil
+	return &syncedFS{FS: fs, dir: clean(dir, fs), notes: f,
+		manifests: all.after(0, manifestNotes), logs: all.after(manifestNotes, allNotes-manifestNotes)}, nil
 }
 
 // Unwrap implements vfs.FS.
-func (fs *logsFS) Unwrap() vfs.FS { return fs.FS }
+func (fs *syncedFS) Unwrap() vfs.FS { return fs.FS }
 
 // Create implements vfs.FS.
-func (fs *logsFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (fs *syncedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := fs.FS.Create(name, category)
 	return fs.made(name, f, err)
 }
 
 // ReuseForWrite implements vfs.FS.
-func (fs *logsFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (fs *syncedFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := fs.FS.ReuseForWrite(oldname, newname, category)
 	return fs.made(newname, f, err)
 }
 
-func (fs *logsFS) made(name string, f vfs.File, err error) (vfs.File, error) {
-	num, ok := fs.logNumber(name)
-	if err != nil || !ok {
+func (fs *syncedFS) made(name string, f vfs.File, err error) (vfs.File, error) {
+	if err != nil || fs.PathDir(name) != fs.dir { // the files of a copy are not the store's
 		return f, err
 	}
+	base := fs.PathBase(name)
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	fs.newest = syncedLog{log: num}
-	return &logFile{File: f, fs: fs, at: fs.newest}, nil
+	if number, ok := logNumber(base); ok {
+		fs.newestLog = &notedFile{File: f, fs: fs, note: newNote(base, number), place: fs.logs.take()}
+		return fs.newestLog, nil
+	}
+	digits, ok := strings.CutPrefix(base, manifestPrefix)
+	number, err := strconv.ParseUint(digits, 10, 64)
+	if !ok || err != nil {
+		return f, nil
+	}
+	return &notedFile{File: f, fs: fs, note: newNote(base, number), place: fs.manifests.take()}, nil
 }
 
-// logNumber is the number of a log of the store. The logs of a copy are not the store's.
-func (fs *logsFS) logNumber(name string) (wal.NumWAL, bool) {
-	if fs.PathDir(name) != fs.dir || !strings.HasSuffix(name, ".log") {
-		return 0, false
-	}
-	num, _, ok := wal.ParseLogFilename(fs.PathBase(name))
-	return num, ok
+func logNumber(base string) (uint64, bool) {
+	number, _, ok := wal.ParseLogFilename(base)
+	return uint64(number), ok && strings.HasSuffix(base, ".log")
 }
 
 // Open implements vfs.FS. Of the log that is being written, which a checkpoint copies meanwhile, it shows what is synced: what is behind
 // that may change while it is copied, and in a file that is used again it is an older log's.
-func (fs *logsFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+func (fs *syncedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	f, err := fs.FS.Open(name, opts...)
-	num, ok := fs.logNumber(name)
-	if err != nil || !ok {
+	if err != nil || fs.PathDir(name) != fs.dir {
 		return f, err
 	}
+	number, ok := logNumber(fs.PathBase(name))
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if num != fs.newest.log {
+	if !ok || fs.newestLog == nil || number != fs.newestLog.note.number {
 		return f, nil
 	}
-	return &syncedPart{File: f, left: fs.newest.offset}, nil
+	return &syncedPart{File: f, left: fs.newestLog.synced}, nil
 }
 
 // syncedPart is a log as far as it is synced, read from its beginning.
@@ -146,66 +220,76 @@ func (f *syncedPart) Read(p []byte) (int, error) {
 }
 
 // close ends it. Nothing is lost if it fails.
-func (fs *logsFS) close() { _ = fs.synced.Close() }
+func (fs *syncedFS) close() { _ = fs.notes.Close() }
 
-// logFile is a log that Pebble writes, from its beginning. One goroutine writes and syncs it at a time.
-type logFile struct {
+// notedFile is a manifest or log that Pebble writes, from its beginning. One goroutine writes and syncs it at a time.
+type notedFile struct {
 	vfs.File
-	fs   *logsFS
-	at   syncedLog // the offset is of what has been written
-	note [syncedBytes]byte
+	fs    *syncedFS
+	place int
+	note  note // the offset is of what has been written
+	text  [noteBytes]byte
+
+	synced int64 // guarded by fs.mu
 }
 
-func (f *logFile) Write(p []byte) (int, error) {
+func (f *notedFile) Write(p []byte) (int, error) {
 	n, err := f.File.Write(p)
-	f.at.offset += int64(n)
+	f.note.offset += int64(n)
 	return n, err
 }
 
-func (f *logFile) Sync() error     { return f.synced(f.File.Sync()) }
-func (f *logFile) SyncData() error { return f.synced(f.File.SyncData()) }
+func (f *notedFile) Sync() error     { return f.noted(f.File.Sync()) }
+func (f *notedFile) SyncData() error { return f.noted(f.File.SyncData()) }
 
-// synced notes that all that has been written is synced. If the note cannot be written, the older one stays true.
-func (f *logFile) synced(err error) error {
+// noted notes that all that has been written is synced. If the note cannot be written, the older one stays true.
+func (f *notedFile) noted(err error) error {
 	if err != nil {
 		return err
 	}
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()
-	if f.at.log == f.fs.newest.log {
-		f.fs.newest = f.at
-	}
-	_, _ = f.fs.synced.WriteAt(f.at.append(f.note[:0]), 0)
+	f.synced = f.note.offset
+	_, _ = f.fs.notes.WriteAt(f.note.append(f.text[:0]), int64(f.place*noteBytes))
 	return nil
 }
 
-// checkLastLog refuses the last log of a directory if it is damaged before the last offset that is known to have been synced.
-// Pebble checks those before it by itself: they end in a trailer.
-func checkLastLog(dir string, fs vfs.FS) error {
-	logs, err := wal.Scan(wal.Dir{FS: fs, Dirname: dir})
-	if err != nil || len(logs) == 0 {
-		return err
-	}
-	last := logs[len(logs)-1]
-	_, name := last.SegmentLocation(0)
-	synced, err := readSynced(dir, fs)
+// checkSynced refuses a manifest or a log that is damaged before the last offset that is known to have been synced. Pebble would take most
+// damage for its end.
+func checkSynced(dir string, fs vfs.FS) error {
+	all, err := readNotes(dir, fs)
 	if err != nil {
 		return err
 	}
-	if synced.log != last.Num {
-		synced = syncedLog{log: last.Num}
+	unflushed, err := checkManifest(dir, fs, &all)
+	if err != nil {
+		return err
 	}
+	logs, err := wal.Scan(wal.Dir{FS: fs, Dirname: dir})
+	if err != nil {
+		return err
+	}
+	for _, log := range logs {
+		if log.Num < unflushed { // it waits to be used again
+			continue
+		}
+		if err := checkLog(dir, fs, log.Num, all.of(logName(log.Num))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkLog(dir string, fs vfs.FS, number wal.NumWAL, synced int64) error {
+	name := fs.PathJoin(dir, logName(number))
 	f, err := fs.Open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	end, proof, err := scanLog(f, last.Num)
-	if err != nil {
-		return err
+	end, proof, err := scanLog(f, number)
+	if err == nil && end < max(synced, proof) {
+		err = fmt.Errorf("%s: %w at offset %d, before offset %d up to which it was synced", name, errLogDamaged, end, max(synced, proof))
 	}
-	if end < max(synced.offset, proof) {
-		return fmt.Errorf("%s: %w at offset %d, before offset %d up to which it was synced", name, errLogDamaged, end, max(synced.offset, proof))
-	}
-	return nil
+	return err
 }
