@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -315,20 +316,50 @@ func (t *Table) hasUnknownUses() bool {
 
 // expr is an expression that is compiled when it is first computed: a start with thousands of them does not wait for the analyzer.
 func (l *loader) expr(t *Table, sql string, want *value.Type, uses []*Column) *Expr {
-	compile := sync.OnceValues(func() (func([]value.Value) (value.Value, error), error) {
-		e, err := l.compiler.CompileExpr(t, sql, want)
-		if err != nil {
-			return nil, fmt.Errorf("compile stored expression %q of table %s: %w", sql, t.FullName(), err)
+	e := &storedExpr{compiler: l.compiler, table: t, sql: sql, want: want, uses: uses}
+	return &Expr{SQL: sql, Uses: uses, Eval: e.compute}
+}
+
+// storedExpr is an expression that was stored. If it cannot be compiled, because there is no memory for example, it is tried again when it
+// is next computed.
+type storedExpr struct {
+	compiler Compiler
+	table    *Table
+	sql      string
+	want     *value.Type
+	uses     []*Column
+
+	compiling sync.Mutex
+	eval      atomic.Pointer[func([]value.Value) (value.Value, error)] // nil until it is compiled
+}
+
+func (e *storedExpr) compute(args []value.Value) (value.Value, error) {
+	eval := e.eval.Load()
+	if eval == nil {
+		var err error
+		if eval, err = e.compile(); err != nil {
+			return value.Value{}, fmt.Errorf("compile stored expression %q of table %s: %w", e.sql, e.table.FullName(), err)
 		}
-		return e.reading(uses)
-	})
-	return &Expr{SQL: sql, Uses: uses, Eval: func(args []value.Value) (value.Value, error) {
-		eval, err := compile()
-		if err != nil {
-			return value.Value{}, err
-		}
-		return eval(args)
-	}}
+	}
+	return (*eval)(args)
+}
+
+func (e *storedExpr) compile() (*func([]value.Value) (value.Value, error), error) {
+	e.compiling.Lock()
+	defer e.compiling.Unlock()
+	if eval := e.eval.Load(); eval != nil {
+		return eval, nil
+	}
+	compiled, err := e.compiler.CompileExpr(e.table, e.sql, e.want)
+	if err != nil {
+		return nil, err
+	}
+	eval, err := compiled.reading(e.uses)
+	if err != nil {
+		return nil, err
+	}
+	e.eval.Store(&eval)
+	return &eval, nil
 }
 
 // reading computes the expression from the values of columns in another order than that of Uses: the order in which a release finds

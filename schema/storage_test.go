@@ -2,9 +2,12 @@ package schema
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"strings"
 	"testing"
+
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // TestUnmarshalDamaged reads encodings with one digit changed or cut short: some are refused, none panics.
@@ -43,5 +46,39 @@ func TestUnmarshalNewerFormat(t *testing.T) {
 	_, err := Unmarshal(nil, &Encoding{Catalog: []byte(`{"format":3,"next_id":1}`)}, wordCompiler{})
 	if err == nil || !strings.Contains(err.Error(), "unknown format 3") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// failingCompiler fails as often as it is told to.
+type failingCompiler struct{ failures int }
+
+func (c *failingCompiler) CompileExpr(t *Table, sql string, want *value.Type) (*Expr, error) {
+	if c.failures > 0 {
+		c.failures--
+		return nil, errors.New("no memory")
+	}
+	return wordCompiler{}.CompileExpr(t, sql, want)
+}
+
+// TestStoredExpressionIsTriedAgain: an expression that could not be compiled when it was first computed is compiled the next time.
+func TestStoredExpressionIsTriedAgain(t *testing.T) {
+	c, _, err := NewCatalog().Apply("CREATE TABLE T (K INT64, D INT64 DEFAULT (1)) PRIMARY KEY (K)", wordCompiler{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := c.Marshal(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Unmarshal(nil, e, &failingCompiler{failures: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := loaded.Table("T").Column("D").Default
+	if _, err := d.Eval(nil); err == nil {
+		t.Error("the compiler's error is lost")
+	}
+	if _, err := d.Eval(nil); err != nil {
+		t.Error(err)
 	}
 }
