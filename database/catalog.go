@@ -1,6 +1,7 @@
 package database
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -105,7 +106,7 @@ func (d *Database) loadVersions() ([]*version, error) {
 	var before *schema.Catalog
 	for i, r := range records {
 		e := &schema.Encoding{Catalog: r.Catalog, Tables: tables[numbers[i]]}
-		c, err := schema.Unmarshal(before, e, compiler{d.registry.cfg.Clock})
+		c, err := schema.Unmarshal(before, e, compiler{context.Background(), d.registry.cfg.Clock})
 		if err != nil {
 			return nil, fmt.Errorf("read schema version %d: %w", numbers[i], err)
 		}

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -13,14 +14,17 @@ import (
 )
 
 // compiler compiles the expressions in DDL: DEFAULT, ON UPDATE, generated columns, CHECK.
-type compiler struct{ clock func() time.Time }
+type compiler struct {
+	ctx   context.Context // ends the wait for the analyzer
+	clock func() time.Time
+}
 
 // columnAnalyzer analyzes column expressions. They refer to columns of the table that they belong to, which is handed in, and to no other table.
 var columnAnalyzer = analyze.New(schema.NewCatalog(), nil)
 
 // CompileExpr implements schema.Compiler.
 func (c compiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
-	e, uses, err := columnAnalyzer.Expr(t, sql, want)
+	e, uses, err := columnAnalyzer.Expr(c.ctx, t, sql, want)
 	if err != nil {
 		return nil, err
 	}
@@ -36,11 +40,12 @@ func (c compiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*s
 	if err != nil {
 		return nil, err
 	}
+	clock := c.clock
 	return &schema.Expr{
 		SQL:  sql,
 		Uses: uses,
 		Eval: func(args []value.Value) (value.Value, error) {
-			return eval(&fn.Context{Now: c.clock(), Zone: zone}, args)
+			return eval(&fn.Context{Now: clock(), Zone: zone}, args)
 		},
 	}, nil
 }

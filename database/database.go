@@ -65,12 +65,12 @@ func (r *Registry) firstCatalog(ctx context.Context, name string, statements []s
 	c := schema.NewCatalog()
 	c.Database = databaseID(name)
 	for i, s := range statements {
-		next, _, err := c.Apply(s, compiler{r.cfg.Clock})
-		if err != nil {
-			return nil, &StatementError{Index: i, Err: err}
-		}
+		next, _, err := r.apply(ctx, c, s)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if err != nil {
+			return nil, &StatementError{Index: i, Err: err}
 		}
 		c = next
 	}

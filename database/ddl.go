@@ -117,7 +117,7 @@ func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, err
 		return 0, err
 	}
 	old := d.Catalog()
-	next, what, err := old.Apply(s.text, compiler{d.registry.cfg.Clock})
+	next, what, err := d.registry.apply(ctx, old, s.text)
 	if err != nil {
 		return 0, err
 	}
@@ -139,6 +139,15 @@ func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, err
 		d.log().Error("forget back-fills", slog.Any("error", err))
 	}
 	return at, err
+}
+
+// apply is schema.Catalog.Apply for a statement that is run until ctx ends.
+func (r *Registry) apply(ctx context.Context, c *schema.Catalog, stmt string) (*schema.Catalog, *schema.Change, error) {
+	next, what, err := c.Apply(stmt, compiler{ctx, r.cfg.Clock})
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err() // Apply takes it for a fault of an expression
+	}
+	return next, what, err
 }
 
 // passOver records that a statement took effect that had nothing to do.

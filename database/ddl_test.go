@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -18,7 +19,7 @@ import (
 // begin publishes what a change publishes first, and leaves it there. It returns the catalog that is to come.
 func (b *bed) begin(statement string) (*schema.Catalog, *schema.Change) {
 	b.t.Helper()
-	next, what, err := b.db.Catalog().Apply(statement, compiler{b.cfg.Clock})
+	next, what, err := b.db.Catalog().Apply(statement, compiler{b.t.Context(), b.cfg.Clock})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -199,4 +200,16 @@ func TestForeignKeyWhileWriting(t *testing.T) {
 		t.Error(err)
 	}
 	wantCode(t, b.insert("U", [2]int64{3, 30}), codes.FailedPrecondition)
+}
+
+// TestCancelledExpression: a statement whose context ends while one of its expressions is compiled fails with the context's error, so that an
+// operation which is cut off goes on after a restart.
+func TestCancelledExpression(t *testing.T) {
+	b := open(t, vfs.NewMem())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err := b.apply(ctx, schema.NewCatalog(), "CREATE TABLE T (K INT64 DEFAULT (missing)) PRIMARY KEY (K)")
+	if err != context.Canceled {
+		t.Errorf("got %v", err)
+	}
 }

@@ -169,7 +169,7 @@ func runExpr(t *testing.T, a *Analyzer, c *schema.Catalog, d *datadriven.TestDat
 	var table, typ string
 	d.ScanArgs(t, "table", &table)
 	d.ScanArgs(t, "type", &typ)
-	e, uses, err := a.Expr(c.Table(table), d.Input, parseType(t, typ))
+	e, uses, err := a.Expr(t.Context(), c.Table(table), d.Input, parseType(t, typ))
 	if err != nil {
 		return printError(err)
 	}

@@ -22,8 +22,9 @@ const (
 )
 
 // Expr analyzes the expression of a DEFAULT, a generated column or a CHECK over t's columns, and converts it to the type want as
-// an assignment would. uses are the columns it reads: the Refs to uses[i] have the Col.ID i.
-func (a *Analyzer) Expr(t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, err error) {
+// an assignment would. uses are the columns it reads: the Refs to uses[i] have the Col.ID i. If ctx ends while the expression waits for
+// others, or while a heavy one is analyzed, it fails with the context's error.
+func (a *Analyzer) Expr(ctx context.Context, t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, err error) {
 	weight, err := guard(sql, func(string) int { return 0 })
 	if err != nil {
 		return nil, nil, err
@@ -31,7 +32,7 @@ func (a *Analyzer) Expr(t *schema.Table, sql string, want *value.Type) (e tree.E
 	w := &walker{catalog: a.catalog}
 	w.declare(nil)
 	over, target := exprTable(t, want)
-	err = engines.run(context.Background(), weight, nil, func(in *engine) {
+	err = engines.run(ctx, weight, nil, func(in *engine) {
 		l := newLibrary(in, nil)
 		l.add([]*schema.Table{over})
 		defer l.free()

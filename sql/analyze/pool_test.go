@@ -13,6 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // turns is a pool whose turns a test takes and gives back, without an engine.
@@ -176,6 +177,9 @@ func TestLimitsWithoutLibrary(t *testing.T) {
 	}
 	if _, _, err := a.Statement(ctx, "SELECT 1", nil, Options{}); err != context.Canceled {
 		t.Errorf("a statement within the limits: %v", err)
+	}
+	if _, _, err := a.Expr(ctx, a.catalog.Table("T"), "1", value.Int64Type); err != context.Canceled {
+		t.Errorf("an expression: %v", err)
 	}
 }
 

@@ -159,7 +159,7 @@ var systemTable = &schema.Table{
 type compiler struct{ db *testDB }
 
 func (c compiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
-	e, uses, err := c.db.analyzer.Expr(t, sql, want)
+	e, uses, err := c.db.analyzer.Expr(context.Background(), t, sql, want)
 	if err != nil {
 		return nil, err
 	}
