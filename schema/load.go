@@ -50,12 +50,16 @@ type loading struct {
 // load puts tables in the places of those of the version before. Tables that others refer to are there before their references are resolved.
 func (l *loader) load(encoded map[TableID][]byte) error {
 	var list []loading
+	var dropped []*Table
 	for _, id := range slices.Sorted(maps.Keys(encoded)) {
 		before := l.TableByID(id)
 		if before != nil {
 			l.leave(before)
 		}
 		if encoded[id] == nil {
+			if before != nil {
+				dropped = append(dropped, before)
+			}
 			continue
 		}
 		t := loading{before: before}
@@ -82,6 +86,11 @@ func (l *loader) load(encoded map[TableID][]byte) error {
 	}
 	for _, t := range list {
 		l.enter(t.Table)
+	}
+	for _, t := range dropped {
+		if referrers := slices.Collect(l.referrersOf(t)); len(referrers) > 0 {
+			return fmt.Errorf("table %s refers to table %s, which was dropped: %w", referrers[0].FullName(), t.FullName(), errDangling)
+		}
 	}
 	return l.relinkAll(list)
 }

@@ -42,6 +42,32 @@ func TestUnmarshalDamaged(t *testing.T) {
 	}
 }
 
+// TestUnmarshalDropped reads a version that has dropped a table to which another one still refers.
+func TestUnmarshalDropped(t *testing.T) {
+	c := fuzzCatalog(t)
+	for _, stmt := range []string{
+		"CREATE TABLE A (k INT64) PRIMARY KEY (k)",
+		"CREATE TABLE B (k INT64) PRIMARY KEY (k)",
+		"CREATE TABLE Both (k INT64, FOREIGN KEY (k) REFERENCES A (k), FOREIGN KEY (k) REFERENCES B (k)) PRIMARY KEY (k)",
+	} {
+		var err error
+		if c, _, err = c.Apply(stmt, wordCompiler{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next, _, err := c.Apply("ALTER TABLE A ADD COLUMN v INT64", wordCompiler{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := encoded(t, c, next)
+	for _, whole := range []*Encoding{{Catalog: e.Catalog, Tables: map[TableID][]byte{}}, e} {
+		whole.Tables[c.Table("B").ID] = nil
+		if _, err := Unmarshal(c, whole, wordCompiler{}); !errors.Is(err, errDangling) {
+			t.Errorf("%d tables are loaded, error: %v", len(whole.Tables), err)
+		}
+	}
+}
+
 func TestUnmarshalNewerFormat(t *testing.T) {
 	_, err := Unmarshal(nil, &Encoding{Catalog: []byte(`{"format":3,"next_id":1}`)}, wordCompiler{})
 	if err == nil || !strings.Contains(err.Error(), "unknown format 3") {
