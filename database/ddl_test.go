@@ -213,3 +213,39 @@ func TestCancelledExpression(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestForeignKeyOfNewTable: while an index is filled that the foreign key of a new table needs on another one, the new table is not there,
+// and the other one is written as before.
+func TestForeignKeyOfNewTable(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	if err := b.insert("T", [2]int64{1, 10}, [2]int64{2, 20}); err != nil {
+		t.Fatal(err)
+	}
+	const statement = "CREATE TABLE U (K INT64, V INT64, CONSTRAINT Known FOREIGN KEY (V) REFERENCES T (V)) PRIMARY KEY (K)"
+	before := strings.Join(b.db.DDL(), "\n")
+	b.begin(statement)
+	b.fails(b.db.Catalog(), "SELECT K FROM U", codes.InvalidArgument)
+	if err := b.insert("T", [2]int64{3, 30}); err != nil {
+		t.Error(err)
+	}
+	b = b.reopen()
+	if got := strings.Join(b.db.DDL(), "\n"); got != before {
+		t.Errorf("the schema is\n%s\nit was\n%s", got, before)
+	}
+	next, what := b.begin(statement)
+	if err := b.insert("T", [2]int64{4, 40}); err != nil {
+		t.Error(err)
+	}
+	if err := b.db.backfill(context.Background(), next, what, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.db.publish(context.Background(), publication{catalog: next}); err != nil {
+		t.Fatal(err)
+	}
+	for v := range int64(4) {
+		if err := b.insert("U", [2]int64{v, 10 * (v + 1)}); err != nil {
+			t.Error(err)
+		}
+	}
+	wantCode(t, b.insert("U", [2]int64{9, 50}), codes.FailedPrecondition)
+}

@@ -13,6 +13,8 @@ import "slices"
 type Change struct {
 	// Nothing says that the statement changed nothing (IF [NOT] EXISTS, ANALYZE): the catalog is the old one.
 	Nothing bool
+	// Created, of the new catalog, is a new table, which has no rows.
+	Created *Table
 	// Columns get their values computed and stored in every row that exists.
 	Columns []ColumnBackfill
 	// Indexes, of the new catalog, get an entry for every row that exists; a UNIQUE one may refuse.
@@ -39,9 +41,12 @@ func (ch *Change) OfColumns() bool {
 
 // Filling returns the catalog that serves while the new columns and indexes of c are filled; Apply has made c with ch. In it
 // they are written but not read, the indexes that they replace still exist, and foreign keys that need an index that
-// is not complete are not enforced.
+// is not complete are not enforced. A new table is not there yet: its rows would refer to others through indexes that are not complete.
 func (c *Catalog) Filling(ch *Change) *Catalog {
 	d := c.draft(nil, nil)
+	if ch.Created != nil {
+		d.leave(ch.Created)
+	}
 	for _, b := range ch.Columns {
 		d.copyOf(b.Table).Columns[b.Column.Ordinal].State = ColumnWriteOnly
 	}

@@ -49,6 +49,7 @@ func (d *draft) createTable(s *ast.CreateTable) error {
 			return err
 		}
 	}
+	d.change.Created = t
 	// The table has no rows; indexes that its foreign keys need on other tables have to be filled.
 	d.change.Validations = nil
 	d.change.Indexes = filter(d.change.Indexes, func(i *Index) bool { return i.Table != t })
