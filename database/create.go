@@ -2,10 +2,8 @@ package database
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
-	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -61,8 +59,8 @@ func (c *Creation) Run(ctx context.Context, operation string, statements []strin
 		return nil, err
 	}
 	d.operation = operation
-	if err := meta.Store(r.store, meta.Key(meta.Database, c.name), d.record()); err != nil {
-		return nil, fmt.Errorf("store database: %w", err)
+	if err := d.storeRecord(); err != nil {
+		return nil, err
 	}
 	d.begin(r.running)
 	r.publish(func(m map[string]*Database) { m[c.name] = d })

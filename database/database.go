@@ -162,9 +162,41 @@ func (d *Database) transact() {
 	d.txns, d.jobs = txns, job.Runner{Transactions: txns, Clock: d.registry.cfg.Clock, Catalog: d.Catalog}
 }
 
-// close ends the database's transactions: it was dropped.
-func (d *Database) close() {
+// storeRecord stores the database's record, durably: its key space is no orphan any more.
+func (d *Database) storeRecord() error {
+	b := meta.NewBatch(d.registry.store)
+	defer b.Close()
+	if err := errors.Join(meta.Put(b, meta.Key(meta.Database, d.name), d.record()), b.Delete(orphanKey(d.space)), b.Commit()); err != nil {
+		return fmt.Errorf("store database: %w", err)
+	}
+	return nil
+}
+
+// removeRecord removes the database durably, with its operations, unless it is protected.
+func (d *Database) removeRecord() error {
+	d.records.Lock()
+	defer d.records.Unlock()
+	if d.DropProtection() {
+		return usererror.DropProtected(d.name)
+	}
+	b := meta.NewBatch(d.registry.store)
+	defer b.Close()
+	err := errors.Join(
+		b.Delete(meta.Key(meta.Database, d.name)),
+		b.DeleteRange(meta.Range(meta.Operation+d.name+"/")),
+		b.DeleteRange(meta.Range(meta.Applied+d.name+"/")),
+		b.Put(orphanKey(d.space), nil),
+		b.Commit(),
+	)
+	if err != nil {
+		return fmt.Errorf("drop database: %w", err)
+	}
 	d.dropped.Store(true)
+	return nil
+}
+
+// close ends the work of a database that was dropped.
+func (d *Database) close() {
 	d.splits.Close()
 	d.background.end()
 	for _, v := range *d.versions.Load() {
@@ -197,6 +229,9 @@ func (d *Database) DropProtection() bool { return d.protected.Load() }
 func (d *Database) SetDropProtection(on bool) error {
 	d.records.Lock()
 	defer d.records.Unlock()
+	if d.Dropped() {
+		return usererror.DatabaseNotFound(d.name)
+	}
 	rec := d.record()
 	rec.DropProtection = on
 	if err := meta.Store(d.registry.store, meta.Key(meta.Database, d.name), rec); err != nil {

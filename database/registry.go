@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -106,6 +108,9 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 }
 
 func (r *Registry) load(databases map[string]*Database) error {
+	if err := r.eraseOrphans(); err != nil {
+		return err
+	}
 	err := meta.Each(r.store, meta.Instance, func(_ string, data []byte) error {
 		i := new(Instance)
 		if err := json.Unmarshal(data, i); err != nil {
@@ -216,47 +221,67 @@ func (r *Registry) DropDatabase(ctx context.Context, name string) error {
 	if d == nil {
 		return r.noDatabase(name)
 	}
-	if d.DropProtection() {
-		return usererror.DropProtected(name)
-	}
 	return r.drop(d)
 }
 
+// drop drops a database: first durably, then for requests, which until then read what it holds. What it held is erased once its background work
+// has ended. What open transactions still commit then, or all of it if the server goes down before, is erased by the next start.
 func (r *Registry) drop(d *Database) error {
+	if err := d.removeRecord(); err != nil {
+		return err
+	}
 	r.publish(func(m map[string]*Database) { delete(m, d.name) })
 	d.close()
 	b := meta.NewBatch(r.store)
 	defer b.Close()
-	if err := b.Delete(meta.Key(meta.Database, d.name)); err != nil {
-		return err
+	err := errors.Join(
+		b.DeleteRange(meta.Range(meta.Applied+d.name+"/")), // by a schema change that has run until now
+		r.erase(b, d.space),
+		b.Commit(),
+	)
+	if err != nil {
+		d.log().Error("erase a dropped database; the next start does it", "error", err)
 	}
-	for _, kind := range []string{meta.Operation, meta.Applied} {
-		if err := b.DeleteRange(meta.Range(kind + d.name + "/")); err != nil {
+	return nil
+}
+
+// erase deletes everything that is stored for the database of a key space, but its own record and its operations.
+func (r *Registry) erase(b kv.Batch, space mvcc.Space) error {
+	for _, kind := range []string{meta.Schema, meta.Table, meta.SplitPoint, meta.Session} {
+		if err := b.DeleteRange(meta.Range(meta.OfSpace(kind, space))); err != nil {
 			return err
 		}
 	}
-	if err := b.DeleteRange(meta.Range(meta.OfSpace(meta.Schema, d.space))); err != nil {
+	if err := b.DeleteRange(stats.Range(space)); err != nil {
 		return err
 	}
-	if err := b.DeleteRange(meta.Range(meta.OfSpace(meta.Table, d.space))); err != nil {
+	return r.versions.Drop(b, space)
+}
+
+// eraseOrphans erases the key spaces of no database. If the store takes no writes for the time being, a later start does it.
+func (r *Registry) eraseOrphans() error {
+	b := meta.NewBatch(r.store)
+	defer b.Close()
+	some := false
+	err := meta.Each(r.store, meta.Orphan, func(name string, _ []byte) error {
+		some = true
+		space, err := strconv.ParseUint(strings.TrimPrefix(name, meta.Orphan), 10, 32)
+		if err != nil {
+			return fmt.Errorf("read number of key space: %w", err)
+		}
+		return errors.Join(r.erase(b, mvcc.Space(space)), b.Delete(meta.Key(name)))
+	})
+	if err != nil || !some {
 		return err
 	}
-	if err := b.DeleteRange(meta.Range(meta.OfSpace(meta.SplitPoint, d.space))); err != nil {
-		return err
-	}
-	if err := b.DeleteRange(meta.Range(meta.OfSpace(meta.Session, d.space))); err != nil {
-		return err
-	}
-	if err := b.DeleteRange(stats.Range(d.space)); err != nil {
-		return err
-	}
-	if err := d.rows.Drop(b); err != nil {
-		return err
-	}
-	if err := b.Commit(); err != nil {
-		return fmt.Errorf("drop database: %w", err)
+	if err := b.Commit(); err != nil && !errors.Is(err, kv.ErrRefused) {
+		return fmt.Errorf("erase key spaces of no database: %w", err)
 	}
 	return nil
+}
+
+func orphanKey(space mvcc.Space) []byte {
+	return meta.Key(meta.Orphan, strconv.FormatUint(uint64(space), 10))
 }
 
 // publish replaces the map of databases by a changed copy.
@@ -266,13 +291,16 @@ func (r *Registry) publish(change func(map[string]*Database)) {
 	r.databases.Store(&next)
 }
 
-// newSpace gives out a key space. It is never given out again, so that no key
+// newSpace gives out a key space, which is an orphan until its database is stored. It is never given out again, so that no key
 // of a dropped database can appear in a later one.
 func (r *Registry) newSpace() (mvcc.Space, error) {
 	space := r.nextSpace
 	b := meta.NewBatch(r.store)
 	defer b.Close()
 	if err := b.Put(meta.Key(meta.NextSpace), binary.BigEndian.AppendUint32(nil, uint32(space+1))); err != nil {
+		return 0, err
+	}
+	if err := b.Put(orphanKey(space), nil); err != nil {
 		return 0, err
 	}
 	if err := b.Commit(); err != nil {

@@ -179,8 +179,12 @@ func (v *Versions) horizonKey() []byte {
 	return append(binary.BigEndian.AppendUint32(key, uint32(v.space)), 0)
 }
 
-// Drop deletes the space with everything that was stored for it. Nothing may read or collect it any more.
-func (v *Versions) Drop(b kv.Batch) error {
+// Drop deletes a space with everything that was stored for it, and forgets its Versions. Nothing may read or collect it any more.
+func (s *Store) Drop(b kv.Batch, space Space) error {
+	v := s.In(space)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.spaces, space)
 	if err := b.Delete(v.horizonKey()); err != nil {
 		return err
 	}

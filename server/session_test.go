@@ -146,3 +146,19 @@ func TestFinishedTransactionsAreForgotten(t *testing.T) {
 		t.Error("not the oldest were forgotten")
 	}
 }
+
+// TestDroppedDatabaseIsForgotten: the sweep forgets the transactions of a dropped database, open or ended, which would keep it in memory.
+func TestDroppedDatabaseIsForgotten(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	h.begin(ses, readWrite())
+	_, err := h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: h.begin(ses, readWrite())})
+	h.ok(err)
+	_, err = h.databases.DropDatabase(h.ctx, &databasepb.DropDatabaseRequest{Database: testDatabase})
+	h.ok(err)
+	h.server.data.transactions.sweep(time.Now())
+	h.server.data.transactions.byKey.Range(func(_, v any) bool {
+		t.Errorf("a transaction of %s is kept", v.(*transaction).session.db.Name())
+		return true
+	})
+}

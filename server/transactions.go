@@ -100,14 +100,16 @@ func (ts *transactions) finished(t *transaction) {
 // abandonedAfter is how long a transaction may be without a request before it is rolled back. Other transactions can take its locks much sooner.
 const abandonedAfter = time.Hour
 
-// sweep rolls back transactions that have had no request for abandonedAfter.
+// sweep rolls back transactions that have had no request for abandonedAfter, and forgets those of dropped databases.
 func (ts *transactions) sweep(now time.Time) {
 	ts.byKey.Range(func(_, v any) bool {
-		if t := v.(*transaction); t.usage.idle(now) > abandonedAfter {
+		t := v.(*transaction)
+		dropped := t.session.db.Dropped()
+		if dropped || t.usage.idle(now) > abandonedAfter {
 			t.abandon()
-			if t.partitioned {
-				ts.remove(t)
-			}
+		}
+		if dropped || t.partitioned && t.usage.idle(now) > abandonedAfter {
+			ts.remove(t)
 		}
 		return true
 	})
