@@ -35,8 +35,10 @@ const (
 	reservedShare = 4
 	// lookEvery is how often the free space is looked at while nothing is committed.
 	lookEvery = time.Second
-	// sublevelsToRefuse at the top of the store are too many while compactions fail. Pebble lets writers wait at l0Stop.
-	sublevelsToRefuse = l0Stop / 2
+	// sublevelsToRefuse at the top of the store are too many while compactions fail, for ordinary batches. Pebble lets writers wait at l0Stop,
+	// so from sublevelsToRefuseAll on no batch is let in: what is in memory, and what a look lets in, will still be flushed.
+	sublevelsToRefuse    = l0Stop / 2
+	sublevelsToRefuseAll = l0Stop - memTables - 1
 )
 
 // memTableSize is for a disk of so many bytes; 0 is one without limit.
@@ -71,10 +73,12 @@ type disk struct {
 	applied  atomic.Int64 // of those whose commit has ended
 	limit    atomic.Int64 // admitted may get so far without another look
 
-	compactionError atomic.Pointer[error] // of the last compaction; nil if it went well
+	compactionError atomic.Pointer[error] // of the last one that failed; nil once others have made the top of the store low
+	topMerged       atomic.Bool           // since then a compaction has moved tables from the top to a lower level
 
 	mu      sync.Mutex // never locked while Pebble's is wanted
 	held    int64      // bytes of the reserve that are on disk
+	filling bool       // the reserve is being made
 	refused error      // what the file system answered when the reserve was given up; nil once it is whole again
 
 	closed  chan struct{}
@@ -112,70 +116,86 @@ func (d *disk) space() (uint64, error) { u, err := d.fs.GetDiskUsage(d.dir); ret
 
 // admit lets a batch of n bytes in, or says why not: then nothing of it may be written. ended must be called for one that was let in.
 func (d *disk) admit(n int, useReserve bool) error {
-	admitted := d.admitted.Add(int64(n))
-	if admitted <= d.limit.Load() {
-		return nil
+	for {
+		admitted := d.admitted.Load()
+		if admitted+int64(n) > d.limit.Load() {
+			break
+		}
+		if d.admitted.CompareAndSwap(admitted, admitted+int64(n)) {
+			return nil
+		}
 	}
-	if err := d.look(useReserve); err != nil {
-		d.admitted.Add(-int64(n))
+	if err := d.look(int64(n), useReserve); err != nil {
 		return fmt.Errorf("%w: %w", kv.ErrRefused, err)
 	}
 	return nil
 }
 
-// look decides whether what was admitted has room, and how much may follow.
-func (d *disk) look(useReserve bool) error {
-	room, err := d.room()
+// look admits n bytes if there is room for them, and decides how much may follow.
+func (d *disk) look(n int64, useReserve bool) error {
+	err := d.pileUp(useReserve)
+	if err == nil {
+		err = d.take(n, useReserve)
+	}
 	if err != nil {
 		d.lookAtNext()
-		if useReserve && d.reserveLasts() {
-			return nil
-		}
-		return err
 	}
-	d.limit.Store(d.admitted.Load() + room)
+	return err
+}
+
+// pileUp is the error of a batch that would pile up more tables at the top of the store, which compactions do not take away.
+func (d *disk) pileUp(useReserve bool) error {
+	failed := d.compactionError.Load()
+	if failed == nil {
+		return nil
+	}
+	switch n := d.sublevels(); {
+	case n < sublevelsToRefuse:
+		if d.topMerged.Load() {
+			d.compactionError.CompareAndSwap(failed, nil)
+		}
+		return nil
+	case n < sublevelsToRefuseAll && useReserve:
+		return nil
+	case isFull(*failed):
+		return usererror.DiskRefuses(d.dir, *failed)
+	}
+	return usererror.CompactionFails(d.dir, *failed)
+}
+
+// take admits n bytes if the disk has room for them.
+func (d *disk) take(n int64, useReserve bool) error {
+	room := int64(d.memTable)
+	if d.limited {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if free, err := d.space(); err == nil { // otherwise nothing is known; the write itself will tell
+			more, err := d.roomBeside(int64(min(free, math.MaxInt64)), n)
+			if err != nil && !(useReserve && d.reserveLasts(int64(min(free, math.MaxInt64)), n)) {
+				return err
+			}
+			room = min(room, more)
+		}
+	}
+	d.limit.Store(d.admitted.Add(n) + room)
 	return nil
 }
 
-// room is how many more bytes may be admitted before the next look.
-func (d *disk) room() (int64, error) {
-	room := int64(d.memTable)
-	if failed := d.compactionError.Load(); failed != nil && d.sublevels() >= sublevelsToRefuse {
-		if isFull(*failed) {
-			return 0, usererror.DiskRefuses(d.dir, *failed)
-		}
-		return 0, usererror.CompactionFails(d.dir, *failed)
-	}
-	if !d.limited {
-		return room, nil
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	free, err := d.space()
-	if err != nil { // nothing is known; the write itself will tell
-		return room, nil
-	}
-	need := d.keepFree() + d.reserveBytes() - d.held + spacePerByte*d.onTheirWay()
-	left := int64(min(free, math.MaxInt64)) - need
+// roomBeside is how many bytes may be admitted beside n more before the next look, or why those may not. mu is locked.
+func (d *disk) roomBeside(free, n int64) (int64, error) {
+	need := d.keepFree() + d.reserveBytes() - d.held + spacePerByte*(d.onTheirWay()+n)
 	switch {
-	case left < 0:
-		return 0, usererror.DiskFull(d.dir, int64(free), need)
+	case free < need:
+		return 0, usererror.DiskFull(d.dir, free, need)
 	case d.refused != nil:
 		return 0, usererror.DiskRefuses(d.dir, d.refused)
 	}
-	return min(room, left/spacePerByte), nil
+	return (free - need) / spacePerByte, nil
 }
 
-// reserveLasts says whether batches that may use the reserve may be committed.
-func (d *disk) reserveLasts() bool {
-	if !d.limited {
-		return true
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	free, err := d.space()
-	left := int64(min(free, math.MaxInt64)) + d.held - spacePerByte*d.onTheirWay()
-	return err != nil || left >= (d.keepFree()+d.reserveBytes())/reservedShare
+// reserveLasts says whether a batch of n bytes that may use the reserve may be committed. mu is locked.
+func (d *disk) reserveLasts(free, n int64) bool {
+	return free+d.held-spacePerByte*(d.onTheirWay()+n) >= (d.keepFree()+d.reserveBytes())/reservedShare
 }
 
 // giveUpReserve makes room for a write that got err, and says whether it could. Ordinary batches are refused from now on. Pebble may have locked its
@@ -187,21 +207,23 @@ func (d *disk) giveUpReserve(err error) bool {
 	if err != nil && d.limited {
 		d.refused = err
 	}
-	if d.held == 0 {
+	if d.held == 0 && !d.filling {
 		return false
 	}
-	d.held = 0
+	d.held, d.filling = 0, false
 	return d.fs.Remove(d.reservePath()) == nil
 }
 
-// compactionEnded is called by Pebble with its mutex locked.
-func (d *disk) compactionEnded(err error) {
+// compactionEnded says whether a compaction went well, and whether it was one from the top of the store to a lower level. Pebble
+// calls it with its mutex locked.
+func (d *disk) compactionEnded(err error, fromTop bool) {
 	if err != nil {
+		d.topMerged.Store(false)
 		d.compactionError.Store(&err)
 		d.lookAtNext()
-		return
+	} else if fromTop {
+		d.topMerged.Store(true)
 	}
-	d.compactionError.Store(nil)
 }
 
 // watch looks at the disk again and again until close: other programs fill it, and make room. It makes the reserve, and logs the changes.
@@ -215,7 +237,7 @@ func (d *disk) watch() {
 		var was error
 		for {
 			d.makeReserve()
-			err := d.look(false)
+			err := d.look(0, false)
 			switch {
 			case was == nil && err != nil:
 				fullLog.log(slog.LevelWarn, "storage: writes are refused: "+err.Error())
@@ -234,50 +256,89 @@ func (d *disk) watch() {
 
 // makeReserve makes the reserve if there is room for it and for the writes that it is to protect.
 func (d *disk) makeReserve() {
+	free, size, ok := d.beginReserve()
+	if !ok {
+		return
+	}
+	err := d.fillReserve(free, size)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	size := d.reserveBytes()
+	if err == nil && d.filling {
+		d.held, d.filling, d.refused = size, false, nil
+		return
+	}
+	_ = d.fs.Remove(d.reservePath())
+	if isFull(err) {
+		d.refused = err
+	}
+	d.held, d.filling = 0, false
+}
+
+// beginReserve says whether the reserve is to be made, how large, and how much was free before.
+func (d *disk) beginReserve() (free uint64, size int64, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	size = d.reserveBytes()
 	if _, err := d.fs.Stat(d.reservePath()); errors.Is(err, iofs.ErrNotExist) { // an operator has deleted it
 		d.held = 0
 	}
 	free, err := d.space()
 	if d.held == size || err != nil || int64(min(free, math.MaxInt64)) < size+d.keepFree() {
-		return
+		return 0, 0, false
 	}
-	if err := d.fillReserve(free, size); err != nil {
-		_ = d.fs.Remove(d.reservePath())
-		if isFull(err) {
-			d.refused = err
-		}
-		d.held = 0
-		return
-	}
-	d.held, d.refused = size, nil
+	d.held, d.filling = 0, true
+	return free, size, true
 }
 
-// fillReserve has the file system set size bytes aside; where it cannot, they are written, and cannot be compressed.
+// fillReserve has the file system set size bytes aside; where it cannot, they are written, and cannot be compressed. It ends early if the
+// reserve is given up meanwhile.
 func (d *disk) fillReserve(free uint64, size int64) (err error) {
 	f, err := d.fs.Create(d.reservePath(), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := f.Preallocate(0, size); isFull(err) {
-		return err
-	}
-	if left, err := d.space(); err == nil && left+uint64(size)/2 <= free {
-		_, err := f.WriteAt([]byte{1}, size-1) // so that its size can be seen
+	if whole, err := d.setAside(f, free, size); whole || err != nil {
 		return err
 	}
 	var seed [32]byte
 	noise, chunk := rand.NewChaCha8(seed), make([]byte, 1<<20)
 	for at := int64(0); at < size; at += int64(len(chunk)) {
+		n := min(int64(len(chunk)), size-at)
+		if !d.hold(n) {
+			return nil
+		}
 		_, _ = noise.Read(chunk) // never fails
-		if _, err := f.Write(chunk[:min(int64(len(chunk)), size-at)]); err != nil {
+		if _, err := f.Write(chunk[:n]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// setAside says whether the file system could set all of it aside at once.
+func (d *disk) setAside(f vfs.File, free uint64, size int64) (whole bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := f.Preallocate(0, size); isFull(err) {
+		return false, err
+	}
+	if left, err := d.space(); err != nil || left+uint64(size)/2 > free {
+		return false, nil
+	}
+	d.held = size
+	_, err = f.WriteAt([]byte{1}, size-1) // so that its size can be seen
+	return true, err
+}
+
+// hold counts bytes that are about to be written to the reserve, unless it was given up.
+func (d *disk) hold(n int64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.filling {
+		d.held += n
+	}
+	return d.filling
 }
 
 func (d *disk) close() {

@@ -19,12 +19,15 @@ const (
 	// fullPatience is how long a write that the engine cannot do without waits for room on a full disk, once the reserve is used up.
 	fullPatience = 2 * time.Second
 	fullPoll     = 100 * time.Millisecond
-	// A flush or compaction that failed is tried again at once by Pebble. It is held up before it writes its first file, each time longer.
+	// Pebble tries a flush or compaction that failed again at once. A flush is held up before it writes its first file, and a compaction before
+	// it begins, each time longer.
 	firstRetryDelay = 10 * time.Millisecond
 	lastRetryDelay  = time.Second
 	// flushAttempts may fail one after another, in a little more than a second. Pebble would try for ever, and has memory for so many writes
 	// only. For want of room a flush may fail more often, as long as no commit waits for it.
 	flushAttempts = 8
+	// compactionAttempts may fail one after another while a commit waits for one.
+	compactionAttempts = 8
 )
 
 // Categories of files that Pebble writes, in its own words.
@@ -67,7 +70,9 @@ type guardedFS struct {
 	opened   atomic.Bool
 	stalled  atomic.Bool // a commit waits for a flush or a compaction
 
-	flushFailures, compactionFailures atomic.Int32 // one after another
+	flushFailures, compactionFailures atomic.Int32              // one after another
+	stalledFailures                   atomic.Int32              // those of compactionFailures since commits wait
+	holdCompactions                   atomic.Pointer[time.Time] // until then
 }
 
 // failure is the error of a store that has failed.
@@ -166,15 +171,28 @@ func (fs *guardedFS) pause(d time.Duration) bool {
 	}
 }
 
-// holdUp delays a flush or compaction whose last attempts failed.
-func (fs *guardedFS) holdUp(r role) {
-	failures := fs.flushFailures.Load()
-	if r == roleCompaction {
-		failures = fs.compactionFailures.Load()
+// retryDelay is how long what has failed so many times is held up.
+func retryDelay(failures int32) time.Duration {
+	return min(firstRetryDelay<<min(failures-1, 16), lastRetryDelay)
+}
+
+// holdUpFlush delays a flush if the last ones failed.
+func (fs *guardedFS) holdUpFlush() {
+	if failures := fs.flushFailures.Load(); failures > 0 {
+		fs.pause(retryDelay(failures))
 	}
-	if failures > 0 {
-		fs.pause(min(firstRetryDelay<<min(failures-1, 16), lastRetryDelay))
-	}
+}
+
+// compactionsHeld says that no compaction may begin yet, since the last one failed.
+func (fs *guardedFS) compactionsHeld() bool {
+	until := fs.holdCompactions.Load()
+	return until != nil && time.Now().Before(*until)
+}
+
+// stallBegan notes that commits wait from now on.
+func (fs *guardedFS) stallBegan() {
+	fs.stalledFailures.Store(0)
+	fs.stalled.Store(true)
 }
 
 // flushEnded counts flushes that failed. Pebble calls it with its mutex locked.
@@ -191,20 +209,26 @@ func (fs *guardedFS) flushEnded(err error) {
 }
 
 // compactionEnded counts compactions that failed. Pebble calls it with its mutex locked.
-func (fs *guardedFS) compactionEnded(err error) {
+func (fs *guardedFS) compactionEnded(err error, fromTop bool) {
+	fs.disk.compactionEnded(err, fromTop)
 	if err == nil {
 		fs.compactionFailures.Store(0)
-	} else {
-		fs.compactionFailures.Add(1)
+		fs.stalledFailures.Store(0)
+		fs.holdCompactions.Store(nil)
+		return
 	}
-	fs.disk.compactionEnded(err)
+	until := time.Now().Add(retryDelay(fs.compactionFailures.Add(1)))
+	fs.holdCompactions.Store(&until)
+	if fs.stalled.Load() && fs.stalledFailures.Add(1) >= compactionAttempts {
+		fs.fail(fmt.Errorf("compaction: %w", err))
+	}
 }
 
 // Create implements vfs.FS.
 func (fs *guardedFS) Create(name string, category vfs.DiskWriteCategory) (f vfs.File, err error) {
 	r := fs.roleOf(name, category)
-	if r == roleFlush || r == roleCompaction {
-		fs.holdUp(r)
+	if r == roleFlush {
+		fs.holdUpFlush()
 	}
 	return fs.make(r, "create", name, func() (vfs.File, error) { return fs.FS.Create(name, category) })
 }

@@ -113,8 +113,13 @@ func (s *Store) openEngine(exists bool, cacheBytes int64) (err error) {
 	opts.ErrorIfNotExists = exists
 	opts.ErrorIfExists = !exists
 	opts.ReadOnly = s.readOnly
+	scheduler := newScheduler(s.guard)
+	opts.Experimental.CompactionScheduler = scheduler
 	s.db, err = openPebble(s.dir, opts)
 	opts.Cache.Unref() // the DB holds its own reference
+	if err != nil {
+		scheduler.Unregister()
+	}
 	if failed := s.guard.failed.Load(); failed != nil {
 		if err == nil {
 			_ = s.db.Close() // it is in memory
@@ -168,7 +173,7 @@ func (s *Store) Writable() error {
 	if err := s.guard.failure(); err != nil {
 		return err
 	}
-	return s.disk.look(false)
+	return s.disk.look(0, false)
 }
 
 // NewIter implements kv.Reader.

@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,7 +25,7 @@ func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 		CompactionEnd: func(i pebble.CompactionInfo) {
 			w.compactions.end(i.JobID)
 			if !errors.Is(i.Err, pebble.ErrCancelledCompaction) {
-				g.compactionEnded(i.Err)
+				g.compactionEnded(i.Err, fromTop(i))
 			}
 		},
 		FlushBegin: func(i pebble.FlushInfo) { w.flushes.begin(i.JobID) },
@@ -32,11 +33,16 @@ func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 			w.flushes.end(i.JobID)
 			g.flushEnded(i.Err)
 		},
-		WriteStallBegin: func(pebble.WriteStallBeginInfo) { g.stalled.Store(true) },
+		WriteStallBegin: func(pebble.WriteStallBeginInfo) { g.stallBegan() },
 		WriteStallEnd:   func() { g.stalled.Store(false) },
 		BackgroundError: m.background,
 		DataCorruption:  w.damage.found,
 	}
+}
+
+// fromTop says whether a compaction moves tables from the top of the store to a lower level.
+func fromTop(i pebble.CompactionInfo) bool {
+	return i.Output.Level > 0 && slices.ContainsFunc(i.Input, func(l pebble.LevelInfo) bool { return l.Level == 0 })
 }
 
 // jobs are the jobs of one kind.

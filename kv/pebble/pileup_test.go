@@ -1,0 +1,200 @@
+package pebble
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
+)
+
+// TestPileUp: while compactions fail, batches are refused before the tables at the top of the store are so many that Pebble lets writers wait.
+// A compaction within the top, or of lower levels, changes nothing about that; one from the top does, once few tables are left there.
+func TestPileUp(t *testing.T) {
+	d, err := openDisk("data", vfs.NewMem())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sublevels := 0
+	d.sublevels = func() int { return sublevels }
+	for _, step := range []struct {
+		what      string
+		end       func()
+		sublevels int
+		refused   [2]bool // an ordinary batch, and one that may use the reserve
+	}{
+		{"before the failure", func() {}, l0Stop, [2]bool{false, false}},
+		{"few tables", func() { d.compactionEnded(syscall.EIO, true) }, sublevelsToRefuse - 1, [2]bool{false, false}},
+		{"many tables", func() {}, sublevelsToRefuse, [2]bool{true, false}},
+		{"after a compaction that is not from the top", func() { d.compactionEnded(nil, false) }, sublevelsToRefuse, [2]bool{true, false}},
+		{"too many tables", func() {}, sublevelsToRefuseAll, [2]bool{true, true}},
+		{"after one from the top", func() { d.compactionEnded(nil, true) }, sublevelsToRefuse, [2]bool{true, false}},
+		{"few tables again", func() {}, sublevelsToRefuse - 1, [2]bool{false, false}},
+		{"later", func() {}, sublevelsToRefuse, [2]bool{false, false}},
+		{"a full disk", func() { d.compactionEnded(syscall.ENOSPC, true) }, sublevelsToRefuse, [2]bool{true, false}},
+	} {
+		step.end()
+		sublevels = step.sublevels
+		for i, useReserve := range []bool{false, true} {
+			d.lookAtNext()
+			err := d.admit(1, useReserve)
+			if errors.Is(err, kv.ErrRefused) != step.refused[i] {
+				t.Errorf("%s, use of the reserve %v: %v", step.what, useReserve, err)
+			}
+		}
+	}
+}
+
+// TestStalledCompactions: a store whose compactions fail one after another while commits wait for them has failed; while none waits, it has not.
+func TestStalledCompactions(t *testing.T) {
+	for _, stalled := range []bool{false, true} {
+		mem := vfs.NewMem()
+		d, err := openDisk("data", mem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := guard("data", mem, d)
+		for range compactionAttempts {
+			g.compactionEnded(syscall.EIO, true)
+		}
+		if stalled {
+			g.stallBegan()
+		}
+		for range compactionAttempts - 1 {
+			g.compactionEnded(syscall.EIO, true)
+		}
+		if err := g.failure(); err != nil {
+			t.Error(err)
+		}
+		g.compactionEnded(syscall.EIO, true)
+		if failed := g.failure() != nil; failed != stalled {
+			t.Errorf("stalled %v, failed %v", stalled, failed)
+		}
+	}
+}
+
+// TestCompactionsHeld: each failure in a row holds compactions up for longer; a compaction that goes well ends that.
+func TestCompactionsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := vfs.NewMem()
+		d, err := openDisk("data", mem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := guard("data", mem, d)
+		for _, delay := range []time.Duration{10, 20, 40, 80, 160, 320, 640, 1000, 1000} {
+			g.compactionEnded(syscall.EIO, true)
+			time.Sleep(delay*time.Millisecond - 1)
+			if !g.compactionsHeld() {
+				t.Errorf("compactions are held up for less than %d ms", delay)
+			}
+			time.Sleep(1)
+			if g.compactionsHeld() {
+				t.Errorf("compactions are held up for more than %d ms", delay)
+			}
+		}
+		g.compactionEnded(syscall.EIO, true)
+		g.compactionEnded(nil, true)
+		if g.compactionsHeld() {
+			t.Error("compactions are held up after one that went well")
+		}
+	})
+}
+
+// TestDamagedInput: a compaction whose input is damaged before it has written anything is tried again, but not at once.
+func TestDamagedInput(t *testing.T) {
+	fs := vfs.NewMem()
+	make1(t, fs)
+	table := last(t, fs, ".sst")
+	text := []byte(read(t, fs, table))
+	text[10] ^= 1
+	write(t, fs, table, string(text))
+	s := open(t, fs, "data")
+	begun := time.Now()
+	for i := range l0Compaction {
+		put(t, s, "k\x00", fmt.Sprint(i))
+		if err := s.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const failures = 6
+	for s.guard.compactionFailures.Load() < failures {
+		time.Sleep(time.Millisecond)
+	}
+	var held time.Duration
+	for n := int32(1); n < failures; n++ {
+		held += retryDelay(n)
+	}
+	if took := time.Since(begun); took < held {
+		t.Errorf("%d compactions failed within %v, want %v at least", failures, took, held)
+	}
+}
+
+// TestSlowReserve: while the reserve is written, commits go on, and it can be given up.
+func TestSlowReserve(t *testing.T) {
+	disk := disktest.New("data", 8<<20)
+	begun, release := make(chan struct{}), make(chan struct{})
+	disk.Fail(func(op errorfs.Op) error {
+		switch {
+		case op.Path != "data/"+reserveFile:
+		case op.Kind == errorfs.OpFilePreallocate:
+			return syscall.EOPNOTSUPP
+		case op.Kind == errorfs.OpFileWrite:
+			begun <- struct{}{}
+			<-release
+		}
+		return nil
+	})
+	s := open(t, disk, "data")
+	<-begun
+	s.disk.lookAtNext()
+	put(t, s, "k\x00", "v")
+	if !s.disk.giveUpReserve(nil) {
+		t.Error("the reserve that is being made cannot be given up")
+	}
+	if _, err := disk.Stat("data/" + reserveFile); err == nil {
+		t.Error("the reserve that was given up is there")
+	}
+	disk.Fail(nil)
+	close(release)
+}
+
+// TestRefusedBatch: a batch that is too large for the disk is not counted while others are looked at, so that they are not refused with it.
+func TestRefusedBatch(t *testing.T) {
+	fs := &usageFS{FS: disktest.New("data", 64<<20)}
+	d, err := openDisk("data", fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs.look = func() {
+		if n := d.onTheirWay(); n != 0 {
+			t.Errorf("%d bytes are counted", n)
+		}
+	}
+	if err := d.admit(60<<20, false); !errors.Is(err, kv.ErrRefused) {
+		t.Error(err)
+	}
+	if err := d.admit(1<<10, false); err != nil {
+		t.Error(err)
+	}
+}
+
+// usageFS calls look when it is asked for the free space.
+type usageFS struct {
+	vfs.FS
+	look func()
+}
+
+func (fs *usageFS) GetDiskUsage(dir string) (vfs.DiskUsage, error) {
+	if fs.look != nil {
+		fs.look()
+	}
+	return fs.FS.GetDiskUsage(dir)
+}

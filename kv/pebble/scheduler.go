@@ -1,0 +1,133 @@
+package pebble
+
+import (
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// grantEvery is how often compactions that wait are looked at, as Pebble's own scheduler does: no call says that more of them may run.
+const grantEvery = 100 * time.Millisecond
+
+// scheduler lets as many compactions run as the store wants, like Pebble's own scheduler, and none while the guard holds them up. Pebble 2.1.7 leaves
+// tables of lower levels alone for a while after a compaction of them failed, and tries again at once where all of them are at the top.
+//
+// One goroutine grants what waits, so that none is granted once it has ended. mu is locked after Pebble's.
+type scheduler struct {
+	guard *guardedFS
+	db    pebble.DBForCompaction
+
+	look    chan struct{} // something may be granted
+	closed  chan struct{}
+	close   sync.Once
+	granter sync.WaitGroup
+
+	mu      sync.Mutex
+	running int
+}
+
+var (
+	_ pebble.CompactionScheduler   = (*scheduler)(nil)
+	_ pebble.CompactionGrantHandle = (*scheduler)(nil)
+)
+
+func newScheduler(g *guardedFS) *scheduler {
+	return &scheduler{guard: g, look: make(chan struct{}, 1), closed: make(chan struct{})}
+}
+
+// Register implements pebble.CompactionScheduler.
+func (s *scheduler) Register(_ int, db pebble.DBForCompaction) {
+	s.db = db
+	s.granter.Go(func() {
+		tick := time.NewTicker(grantEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-s.look:
+			case <-s.closed:
+				return
+			}
+			s.grant()
+		}
+	})
+}
+
+// Unregister implements pebble.CompactionScheduler. It may be called again, and without a Register.
+func (s *scheduler) Unregister() {
+	s.close.Do(func() { close(s.closed) })
+	s.granter.Wait()
+}
+
+// TrySchedule implements pebble.CompactionScheduler. Pebble calls it with its mutex locked.
+func (s *scheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
+	if !s.begin() {
+		return false, nil
+	}
+	return true, s
+}
+
+// UpdateGetAllowedWithoutPermission implements pebble.CompactionScheduler.
+func (s *scheduler) UpdateGetAllowedWithoutPermission() {
+	select {
+	case s.look <- struct{}{}:
+	default: // it will look
+	}
+}
+
+// grant lets compactions run that wait.
+func (s *scheduler) grant() {
+	for s.hasRoom() {
+		if waits, _ := s.db.GetWaitingCompaction(); !waits || !s.begin() {
+			return
+		}
+		if !s.db.Schedule(s) {
+			s.end()
+			return
+		}
+	}
+}
+
+// hasRoom says whether one more compaction may run.
+func (s *scheduler) hasRoom() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mayBegin()
+}
+
+func (s *scheduler) mayBegin() bool {
+	return s.running < s.db.GetAllowedWithoutPermission() && !s.guard.compactionsHeld()
+}
+
+// begin counts a compaction that begins, if one may.
+func (s *scheduler) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	may := s.mayBegin()
+	if may {
+		s.running++
+	}
+	return may
+}
+
+func (s *scheduler) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running--
+}
+
+// Done implements pebble.CompactionGrantHandle.
+func (s *scheduler) Done() {
+	s.end()
+	s.UpdateGetAllowedWithoutPermission()
+}
+
+// Started implements pebble.CompactionGrantHandle.
+func (*scheduler) Started() {}
+
+// MeasureCPU implements pebble.CompactionGrantHandle.
+func (*scheduler) MeasureCPU(pebble.CompactionGoroutineKind) {}
+
+// CumulativeStats implements pebble.CompactionGrantHandle.
+func (*scheduler) CumulativeStats(pebble.CompactionGrantHandleStats) {}
