@@ -24,7 +24,7 @@ func newCheck() *cobra.Command {
 		Long: `Reads everything in a data directory that no server has open, and changes nothing in it: the checksums of all files, and
 the rows of all tables, which are compared with the schema, indexes, parent rows, foreign keys, CHECK constraints and generated columns.
 
-It prints what is wrong. The exit status is 0 if nothing is, 1 if something is, and 2 if the command line is wrong.`,
+It prints what is wrong. The exit status is 0 if nothing is, 65 if something is, 64 if the command line is wrong, and 1 if the data could not be read.`,
 		Example:               "  crowfoot check --data ./crowfoot-data",
 		DisableFlagsInUseLine: true,
 		Args:                  noArguments,
@@ -86,5 +86,5 @@ func (r *checkReport) end() error {
 	for _, kind := range r.kinds {
 		fmt.Fprintf(r.out, "%d of kind %q\n", r.counts[kind], kind)
 	}
-	return errors.New("the data is damaged")
+	return statusError{errors.New("the data is damaged"), exitDamaged}
 }

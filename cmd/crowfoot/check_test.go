@@ -36,7 +36,7 @@ func TestCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	checkDirectory(t, data, 1, "is in use by another process")
+	checkDirectory(t, data, exitFailure, "is in use by another process")
 	kill := func() { server.Process.Kill(); server.Wait(); client.Close() }
 	kill()
 	checkDirectory(t, data, 0, "crowfoot: the data is sound")
@@ -46,7 +46,7 @@ func TestCheck(t *testing.T) {
 	kill()
 	checkDirectory(t, data, 0, "crowfoot: the data is sound")
 	damageTable(t, data, secret)
-	checkDirectory(t, data, 1, "damaged file: 0")
+	checkDirectory(t, data, exitDamaged, "damaged file: 0")
 
 	server, address = serve(t, "--data", data)
 	client = connect(t, address)

@@ -10,17 +10,27 @@ import (
 	"os"
 )
 
-// Exit statuses. Shells and the standard library's flag package use 2 for a command line that is wrong.
+// Exit statuses. Go's own runtime ends a process with 2 after a panic, and with SIGQUIT, so no status of ours is 2. Those above 63 are of
+// https://man.freebsd.org/cgi/man.cgi?query=sysexits, which begins there so as to keep clear of others'.
 const (
 	exitFailure = 1
-	exitUsage   = 2
-	exitStorage = 3 // the storage failed while it served
+	exitStorage = 3  // the storage failed while it served
+	exitUsage   = 64 // EX_USAGE
+	exitDamaged = 65 // EX_DATAERR: check has found damage
 )
 
-// usageError is a command line, or an environment variable, that is wrong.
-type usageError struct{ error }
+// statusError is an error with an exit status of its own.
+type statusError struct {
+	error
+	status int
+}
 
-func usageErrorf(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+func (e statusError) Unwrap() error { return e.error }
+
+// usageErrorf is a command line, or an environment variable, that is wrong.
+func usageErrorf(format string, args ...any) error {
+	return statusError{fmt.Errorf(format, args...), exitUsage}
+}
 
 func main() {
 	root := newRoot()
@@ -30,8 +40,9 @@ func main() {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "crowfoot:", err)
-	if errors.As(err, new(usageError)) {
-		os.Exit(exitUsage)
+	status := exitFailure
+	if own := (statusError{}); errors.As(err, &own) {
+		status = own.status
 	}
-	os.Exit(exitFailure)
+	os.Exit(status)
 }
