@@ -18,7 +18,7 @@ func systemRows(t *testing.T, d *Database, name string) [][]value.Value {
 	t.Helper()
 	for _, table := range d.newest().system() {
 		if table.FullName() == name {
-			rows, err := table.Rows(context.Background())
+			rows, err := table.Rows(context.Background(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -87,8 +87,9 @@ type Table struct {
 
 	ForeignKeys []*ForeignKey // from this table, in order of creation
 
-	// Rows, for system tables only, produces the rows as they are now.
-	Rows func(ctx context.Context) ([][]value.Value, error)
+	// Rows, for system tables only, produces the rows as they are now. It may leave out rows in which a STRING column, by its name, has not
+	// the value in want.
+	Rows func(ctx context.Context, want map[string]string) ([][]value.Value, error)
 
 	size int // the length of what DDL prints of the table, its indexes and constraints
 }

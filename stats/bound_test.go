@@ -20,7 +20,7 @@ import (
 // column reads a column of all rows of a table.
 func (w *world) column(t testing.TB, table, column string) []value.Value {
 	d := w.table(t, table)
-	rows, err := d.Rows(context.Background())
+	rows, err := d.Rows(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -390,7 +390,7 @@ func (w *world) table(t testing.TB, name string) *schema.Table {
 // rows prints the rows, each column that is given on a line of its own.
 func (w *world) rows(t testing.TB, name string, columns []string) string {
 	table := w.table(t, name)
-	rows, err := table.Rows(context.Background())
+	rows, err := table.Rows(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

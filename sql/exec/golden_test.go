@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -147,11 +148,13 @@ var systemTable = &schema.Table{
 		{ID: 1, Name: "NAME", Type: value.StringType, KeyOrdinal: -1},
 		{ID: 2, Ordinal: 1, Name: "N", Type: value.Int64Type, KeyOrdinal: -1},
 	},
-	Rows: func(context.Context) ([][]value.Value, error) {
-		return [][]value.Value{
+	Rows: func(_ context.Context, want map[string]string) ([][]value.Value, error) {
+		rows := [][]value.Value{
 			{value.OfString("haft"), value.OfInt64(1)},
 			{value.OfString("prong"), value.OfInt64(4)},
-		}, nil
+		}
+		name, ok := want["NAME"]
+		return slices.DeleteFunc(rows, func(row []value.Value) bool { return ok && row[0].AsString() != name }), nil
 	},
 }
 

@@ -231,6 +231,7 @@ func (o *scanOp) close() error {
 // systemOp reads a system table.
 type systemOp struct {
 	node     *plan.Scan
+	equal    []eval // of the node's Equal
 	residual eval
 	limit    eval
 	rows     [][]value.Value
@@ -247,8 +248,14 @@ func (c *compiler) systemScan(n *plan.Scan) (maker, error) {
 	if err != nil {
 		return nil, err
 	}
+	equal := make([]eval, len(n.Equal))
+	for i, e := range n.Equal {
+		if equal[i], err = c.expr(e.Value); err != nil {
+			return nil, err
+		}
+	}
 	return func(*run) operator {
-		return &systemOp{node: n, residual: residual, limit: limit, out: newBatch(len(n.Columns))}
+		return &systemOp{node: n, equal: equal, residual: residual, limit: limit, out: newBatch(len(n.Columns))}
 	}, nil
 }
 
@@ -261,8 +268,27 @@ func (o *systemOp) open(r *run) error {
 		}
 	}
 	o.out.reset()
-	o.rows, err = o.node.Table.Rows(r.ctx)
+	want, err := o.wanted(r)
+	if err != nil {
+		return err
+	}
+	o.rows, err = o.node.Table.Rows(r.ctx, want)
 	return err
+}
+
+// wanted are the values that columns must have. A column that must equal NULL is left to the residual condition.
+func (o *systemOp) wanted(r *run) (map[string]string, error) {
+	want := make(map[string]string, len(o.equal))
+	for i, e := range o.equal {
+		v, err := e(r, nil)
+		if err != nil {
+			return nil, err
+		}
+		if !v.IsNull() {
+			want[o.node.Equal[i].Column.Name] = v.AsString()
+		}
+	}
+	return want, nil
 }
 
 func (o *systemOp) close() error { o.rows = nil; return nil }

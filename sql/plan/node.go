@@ -32,6 +32,8 @@ type (
 		Reverse bool
 		// Ordered says that the query wants the rows in this order.
 		Ordered bool
+		// Equal, for a system table, are values that columns must have. Residual tests for them too.
+		Equal []ColumnValue
 		// Residual is a condition that rows must pass; nil if there is none.
 		Residual Expr
 		// Limit is the maximum number of rows that are read, not counting those that Residual drops; nil for all.
@@ -132,6 +134,12 @@ type (
 		Seed    Expr // of REPEATABLE, or nil
 	}
 )
+
+// ColumnValue is a value of a column.
+type ColumnValue struct {
+	Column *schema.Column
+	Value  Expr
+}
 
 // Spool is one named subquery of a With.
 type Spool struct {

@@ -156,7 +156,26 @@ func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req requ
 		}
 		n.Seeks = append(n.Seeks, sk)
 	}
-	return b, nil
+	if s.table.Rows != nil {
+		n.Equal, err = p.equalValues(s)
+	}
+	return b, err
+}
+
+// equalValues are the values that conditions want STRING columns of a system table to have. They refer to enclosing rows only.
+func (p *planner) equalValues(s *scanRel) ([]ColumnValue, error) {
+	var list []ColumnValue
+	for _, c := range s.analyze(s.conds).sargs {
+		if c.op != sargEqual || c.column.Type.Kind != value.String || hasSubquery(c.values[0]) {
+			continue
+		}
+		e, err := p.scalar(c.values[0], slots{})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, ColumnValue{c.column, e})
+	}
+	return list, nil
 }
 
 // seek compiles a seek. Its values refer to enclosing rows only.

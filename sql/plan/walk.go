@@ -36,6 +36,9 @@ func (n *Scan) exprs() []Expr {
 	for i := range n.Seeks {
 		list = append(list, n.Seeks[i].exprs()...)
 	}
+	for _, e := range n.Equal {
+		list = append(list, e.Value)
+	}
 	return append(list, present(n.Residual, n.Limit)...)
 }
 func (n *Filter) exprs() []Expr  { return []Expr{n.Cond} }

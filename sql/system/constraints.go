@@ -1,6 +1,10 @@
 package system
 
-import "github.com/crowfoot-db/crowfoot/schema"
+import (
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+)
 
 // constraint is any constraint of a table, declared or implied.
 type constraint struct {
@@ -17,10 +21,10 @@ type constraint struct {
 	used      []*schema.Column // of usedTable: what the constraint is about
 }
 
-// constraints lists those of all tables. Names of implied ones are Spanner's; tools match on them.
-func (b *builder) constraints() []constraint {
+// constraints lists those of some tables. Names of implied ones are Spanner's; tools match on them.
+func constraints(tables []*schema.Table) []constraint {
 	var list []constraint
-	for _, t := range b.all() {
+	for _, t := range tables {
 		if hasKey(t) {
 			key := keyColumns(t.Key)
 			list = append(list, constraint{kind: "PRIMARY KEY", name: "PK_" + t.Name, table: t, key: key, usedTable: t, used: key})
@@ -63,13 +67,13 @@ func keyColumns(key []schema.KeyPart) []*schema.Column {
 }
 
 func tableConstraints(b *builder) {
-	for _, c := range b.constraints() {
+	for _, c := range constraints(b.wanted()) {
 		b.add("", c.table.Schema, c.name, "", c.table.Schema, c.table.Name, c.kind, "NO", "NO", yesNo(c.enforced))
 	}
 }
 
 func checkConstraints(b *builder) {
-	for _, c := range b.constraints() {
+	for _, c := range constraints(b.all()) {
 		if c.kind == "CHECK" {
 			b.add("", c.table.Schema, c.name, c.clause, committed)
 		}
@@ -77,7 +81,7 @@ func checkConstraints(b *builder) {
 }
 
 func keyColumnUsage(b *builder) {
-	for _, c := range b.constraints() {
+	for _, c := range constraints(b.wanted()) {
 		for i, col := range c.key {
 			var position any
 			if c.fk != nil {
@@ -123,7 +127,8 @@ func positionIn(key []schema.KeyPart, c *schema.Column) any {
 }
 
 func referentialConstraints(b *builder) {
-	for _, c := range b.constraints() {
+	referring := slices.DeleteFunc(b.all(), func(t *schema.Table) bool { return len(t.ForeignKeys) == 0 })
+	for _, c := range constraints(referring) {
 		if c.fk == nil {
 			continue
 		}
@@ -142,13 +147,18 @@ func referentialConstraints(b *builder) {
 }
 
 func constraintTableUsage(b *builder) {
-	for _, c := range b.constraints() {
-		b.add("", c.usedTable.Schema, c.usedTable.Name, "", c.table.Schema, c.name)
+	for _, c := range constraints(b.all()) {
+		if b.wants(c.usedTable) {
+			b.add("", c.usedTable.Schema, c.usedTable.Name, "", c.table.Schema, c.name)
+		}
 	}
 }
 
 func constraintColumnUsage(b *builder) {
-	for _, c := range b.constraints() {
+	for _, c := range constraints(b.all()) {
+		if !b.wants(c.usedTable) {
+			continue
+		}
 		for _, col := range c.used {
 			b.add("", c.usedTable.Schema, c.usedTable.Name, col.Name, "", c.table.Schema, c.name)
 		}

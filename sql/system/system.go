@@ -52,11 +52,11 @@ func Tables(c *schema.Catalog, more ...*schema.Table) []*schema.Table {
 	for i, d := range definitions {
 		t := *d
 		fill := contents[t.FullName()]
-		t.Rows = func(context.Context) ([][]value.Value, error) {
+		t.Rows = func(_ context.Context, want map[string]string) ([][]value.Value, error) {
 			if fill == nil {
 				return nil, nil
 			}
-			b := &builder{catalog: c, builtIn: builtIn}
+			b := &builder{catalog: c, builtIn: builtIn, want: want}
 			fill(b)
 			b.sort(d)
 			return b.rows, nil
@@ -70,6 +70,7 @@ func Tables(c *schema.Catalog, more ...*schema.Table) []*schema.Table {
 type builder struct {
 	catalog *schema.Catalog
 	builtIn []*schema.Table
+	want    map[string]string // see schema.Table.Rows
 	rows    [][]value.Value
 }
 
@@ -113,6 +114,20 @@ func (b *builder) sort(t *schema.Table) {
 // all are the tables of users and the built-in tables.
 func (b *builder) all() []*schema.Table {
 	return slices.AppendSeq(slices.Collect(b.catalog.Tables()), slices.Values(b.builtIn))
+}
+
+// wanted are those of all whose rows are wanted, in a system table that has a TABLE_SCHEMA and a TABLE_NAME.
+func (b *builder) wanted() []*schema.Table {
+	return slices.DeleteFunc(b.all(), func(t *schema.Table) bool { return !b.wants(t) })
+}
+
+func (b *builder) wants(t *schema.Table) bool {
+	inSchema, ok := b.want["TABLE_SCHEMA"]
+	if ok && inSchema != t.Schema {
+		return false
+	}
+	name, ok := b.want["TABLE_NAME"]
+	return !ok || name == t.Name
 }
 
 // builtIn says whether a table belongs to a built-in schema.

@@ -3,6 +3,7 @@ package system
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -123,10 +124,7 @@ func rowText(row []value.Value) string {
 // checkedRows are a table's rows, which fit its columns and stand in the order of its key, none twice.
 func checkedRows(t *testing.T, table *schema.Table) [][]value.Value {
 	t.Helper()
-	rows, err := table.Rows(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := rowsOf(t, table, nil)
 	for r, row := range rows {
 		if len(row) != len(table.Columns) {
 			t.Fatalf("%s: %d values for %d columns: %s", table.Name, len(row), len(table.Columns), rowText(row))
@@ -139,6 +137,15 @@ func checkedRows(t *testing.T, table *schema.Table) [][]value.Value {
 		if r > 0 && len(table.Key) > 0 && compareKeys(table, rows[r-1], row) >= 0 {
 			t.Fatalf("%s: %s does not come after %s", table.Name, rowText(row), rowText(rows[r-1]))
 		}
+	}
+	return rows
+}
+
+func rowsOf(t *testing.T, table *schema.Table, want map[string]string) [][]value.Value {
+	t.Helper()
+	rows, err := table.Rows(context.Background(), want)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return rows
 }
@@ -165,5 +172,44 @@ func TestAllRows(t *testing.T) {
 	}
 	if known != len(contents) {
 		t.Errorf("%d contents, but only %d of their tables are defined", len(contents), known)
+	}
+}
+
+// TestWanted asks every table that has a TABLE_SCHEMA and a TABLE_NAME for the rows of one table: it gives those, and no others.
+func TestWanted(t *testing.T) {
+	c := schema.NewCatalog()
+	for _, stmt := range []string{
+		"CREATE SCHEMA s",
+		"CREATE TABLE T (k INT64 NOT NULL, v INT64, g INT64 AS (v) STORED, CHECK (v > 0)) PRIMARY KEY (k)",
+		"CREATE TABLE U (k INT64, t TIMESTAMP OPTIONS (allow_commit_timestamp = true), FOREIGN KEY (k) REFERENCES T (v)) PRIMARY KEY (k)",
+		"CREATE TABLE s.T (k INT64, FOREIGN KEY (k) REFERENCES T (k)) PRIMARY KEY (k)",
+		"CREATE INDEX s.I ON s.T(k)",
+	} {
+		var err error
+		if c, _, err = c.Apply(stmt, wordCompiler{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, table := range Tables(c) {
+		of, name := table.Column("TABLE_SCHEMA"), table.Column("TABLE_NAME")
+		if of == nil || name == nil {
+			continue
+		}
+		all := rowsOf(t, table, nil)
+		for _, pair := range [][2]string{{"", "T"}, {"s", "T"}, {"", "U"}, {InformationSchema, "TABLES"}, {"s", "U"}, {"", ""}} {
+			var want []string
+			for _, row := range all {
+				if row[of.Ordinal].AsString() == pair[0] && row[name.Ordinal].AsString() == pair[1] {
+					want = append(want, rowText(row))
+				}
+			}
+			var got []string
+			for _, row := range rowsOf(t, table, map[string]string{"TABLE_SCHEMA": pair[0], "TABLE_NAME": pair[1], "COLUMN_NAME": "other"}) {
+				got = append(got, rowText(row))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s of %q:\n%s\nwant:\n%s", table.Name, pair, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		}
 	}
 }

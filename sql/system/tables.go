@@ -34,7 +34,7 @@ func databaseOptions(b *builder) {
 }
 
 func tables(b *builder) {
-	for _, t := range b.all() {
+	for _, t := range b.wanted() {
 		if builtIn(t) {
 			b.add("", t.Schema, t.Name, nil, nil, "VIEW", nil, nil, nil)
 			continue
@@ -59,7 +59,7 @@ func tables(b *builder) {
 }
 
 func columns(b *builder) {
-	for _, t := range b.all() {
+	for _, t := range b.wanted() {
 		for _, c := range t.Columns {
 			var stored any
 			generated := "NEVER"
@@ -85,7 +85,7 @@ func text(e *schema.Expr) any {
 }
 
 func columnOptions(b *builder) {
-	for t := range b.catalog.Tables() {
+	for _, t := range b.wanted() {
 		for _, c := range t.Columns {
 			if c.AllowCommitTimestamp {
 				b.add("", t.Schema, t.Name, c.Name, "allow_commit_timestamp", "BOOL", "TRUE")
@@ -95,7 +95,7 @@ func columnOptions(b *builder) {
 }
 
 func columnColumnUsage(b *builder) {
-	for t := range b.catalog.Tables() {
+	for _, t := range b.wanted() {
 		for _, c := range t.Columns {
 			if c.Generated == nil {
 				continue
@@ -111,7 +111,7 @@ func columnColumnUsage(b *builder) {
 const primaryKey = "PRIMARY_KEY"
 
 func indexes(b *builder) {
-	for _, t := range b.all() {
+	for _, t := range b.wanted() {
 		if hasKey(t) {
 			b.add("", t.Schema, t.Name, primaryKey, primaryKey, "", true, false, nil, false)
 		}
@@ -132,7 +132,7 @@ func indexes(b *builder) {
 func hasKey(t *schema.Table) bool { return !builtIn(t) || len(t.Key) > 0 }
 
 func indexColumns(b *builder) {
-	for _, t := range b.all() {
+	for _, t := range b.wanted() {
 		for at, p := range t.Key {
 			b.add("", t.Schema, t.Name, primaryKey, primaryKey, p.Column.Name, at+1, ordering(p), yesNo(!p.Column.NotNull), p.Column.TypeSQL())
 		}
