@@ -30,7 +30,7 @@ func (d *distinctRows) add(r *run, key []value.Value, more ...value.Value) (firs
 // keepAll is add for rows that are never put off, though the run has more than its share.
 func (d *distinctRows) keepAll(r *run, key []value.Value) (first bool, err error) {
 	if _, first = d.table.find(key); first {
-		err = r.memory.keep(&d.held, key)
+		err = r.memory.keepEntry(&d.held, key)
 	}
 	return first, err
 }
@@ -48,7 +48,7 @@ func (d *distinctRows) addTagged(r *run, tag int64, key, more []value.Value) (fi
 		return false, d.rest.add(r, h, row, value.OfInt64(tag))
 	}
 	d.table.addHashed(key, h)
-	return true, r.memory.keep(&d.held, key)
+	return true, r.memory.keepEntry(&d.held, key)
 }
 
 // reset forgets all rows.

@@ -22,7 +22,7 @@ type groups struct {
 }
 
 // stateBytes is an estimate of what a group takes for each aggregate, beside what the aggregate collects.
-const stateBytes = 64
+const stateBytes = 72
 
 func newGroups(g *grouping, set []int) *groups {
 	return &groups{grouping: g, set: set, key: make([]value.Value, len(g.types)), table: newHashTable(g.types)}
@@ -53,7 +53,7 @@ func (g *groups) add(r *run, row []value.Value, number int64) error {
 			return err
 		}
 		entry = g.begin(key, h, number)
-		if err := r.memory.keep(&g.held, key); err != nil {
+		if err := r.memory.keepEntry(&g.held, key); err != nil {
 			return err
 		}
 		if err := r.memory.keepBytes(&g.held, stateBytes*int64(len(g.aggs))); err != nil {

@@ -10,6 +10,7 @@ type hashJoinCode struct {
 	node                *plan.HashJoin
 	left, right         maker
 	leftKeys, rightKeys []eval
+	computed            []bool // whether rightKeys are
 	cond                eval
 	keyTypes            []*value.Type
 	leftTypes           []*value.Type
@@ -39,6 +40,7 @@ func (c *compiler) hashJoin(n *plan.HashJoin) (maker, error) {
 		return nil, err
 	}
 	for _, k := range n.RightKeys {
+		code.computed = append(code.computed, isComputed(k))
 		code.keyTypes = append(code.keyTypes, k.Type())
 	}
 	code.leftTypes, code.rightTypes, code.outTypes = plan.Types(n.Left), plan.Types(n.Right), plan.Types(n)
@@ -135,14 +137,21 @@ func (o *hashJoinOp) keep(r *run, row []value.Value) error {
 	case whole:
 		o.table.add(o.key)
 		o.rows = append(o.rows, row...)
+		err = r.memory.keepBytes(&o.held, o.entryBytes(row))
 	default:
 		o.loose = append(o.loose, row...)
+		err = r.memory.keep(&o.held, row)
 	}
-	if err := r.memory.keep(&o.held, row); err != nil || !r.memory.full(o.held) {
+	if err != nil || !r.memory.full(o.held) {
 		return err
 	}
 	o.spilled, err = o.spill(r)
 	return err
+}
+
+// entryBytes is what a row of build takes in a table, with its key, which is o.key.
+func (o *hashJoinOp) entryBytes(row []value.Value) int64 {
+	return entryBytes + rowBytes(row) + besideRow(o.key, o.computed)
 }
 
 // keyOf computes the join key of a row into o.key. whole is false if it contains NULL or NaN, and so equals no other key.

@@ -16,6 +16,10 @@ type hashTable struct {
 	keys  []value.Value    // flat, len(types) for each entry
 }
 
+// entryBytes is what an entry takes beside its key, on average: in two maps, in next, and in the slack of slices and maps that have grown. A
+// table of 200,000 entries was seen to take 65 to 122.
+const entryBytes = 112
+
 func newHashTable(types []*value.Type) *hashTable {
 	t := &hashTable{hasher: newHasher(types)}
 	t.clear()

@@ -65,16 +65,17 @@ func (m *rowMemory) full(h held) bool {
 // held is the part of a run's memory that one operator keeps.
 type held int64
 
-// rowOverhead is an estimate of what a row takes beside its values, such as its entry in a hash table.
+// rowOverhead is an estimate of what a row in a list takes beside its values.
 const rowOverhead = 16
 
 // keep adds a row to what h holds.
 func (m *rowMemory) keep(h *held, row []value.Value) error {
-	n := int64(rowOverhead)
-	for i := range row {
-		n += footprint(row[i])
-	}
-	return m.keepBytes(h, n)
+	return m.keepBytes(h, rowOverhead+rowBytes(row))
+}
+
+// keepEntry adds an entry of a hashTable to what h holds.
+func (m *rowMemory) keepEntry(h *held, key []value.Value) error {
+	return m.keepBytes(h, entryBytes+rowBytes(key))
 }
 
 // keepBytes adds n bytes to what h holds.
@@ -131,6 +132,31 @@ func (m *rowMemory) give(h *held, n int64) {
 func (m *rowMemory) end() {
 	m.account.Shrink(m.charged)
 	m.charged, m.now = 0, 0
+}
+
+// rowBytes is the size of the values of a row.
+func rowBytes(row []value.Value) (n int64) {
+	for i := range row {
+		n += footprint(row[i])
+	}
+	return n
+}
+
+// isComputed says whether the value of an expression over a row is a new one, not a column of the row.
+func isComputed(e plan.Expr) bool {
+	_, column := e.(*plan.Slot)
+	return !column
+}
+
+// besideRow is the size of values of expressions over a row that is kept too: a column shares its text with the row.
+func besideRow(values []value.Value, computed []bool) int64 {
+	n := int64(len(values)) * valueBytes
+	for i, v := range values {
+		if computed[i] {
+			n += footprint(v) - valueBytes
+		}
+	}
+	return n
 }
 
 const valueBytes = int64(unsafe.Sizeof(value.Value{}))

@@ -2,6 +2,7 @@ package exec_test
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -54,6 +55,43 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestHeapIsCharged compares what rows take of the heap with what is charged for them.
+func TestHeapIsCharged(t *testing.T) {
+	db := newTestDB(t)
+	db.spill = nil
+	const rows = 120_000 // maps that have just grown
+	list := make([]value.Value, rows)
+	for i := range list {
+		list[i] = value.OfInt64(int64(i))
+	}
+	params := map[string]value.Value{"n": value.OfArray(list)}
+	for name, sql := range map[string]string{
+		"group":         "SELECT x, COUNT(*), SUM(x) FROM UNNEST(@n) x GROUP BY x",
+		"distinct":      "SELECT DISTINCT x FROM UNNEST(@n) x",
+		"except":        "SELECT x FROM UNNEST(@n) x EXCEPT DISTINCT SELECT -x FROM UNNEST(@n) x",
+		"hash join":     "SELECT x, y FROM UNNEST(@n) x JOIN@{JOIN_METHOD=HASH_JOIN} UNNEST(@n) y ON x = y",
+		"computed keys": "SELECT x FROM UNNEST(@n) x JOIN@{JOIN_METHOD=HASH_JOIN} UNNEST(@n) y ON REPEAT(CAST(x AS STRING), 20) = REPEAT(CAST(y AS STRING), 20)",
+		"in":            "SELECT x FROM UNNEST(@n) x WHERE x IN (SELECT y * 2 FROM UNNEST(@n) y) OR x = 5",
+		"sort":          "SELECT x FROM UNNEST(@n) x ORDER BY REPEAT(CAST(x AS STRING), 20)",
+		"ordered":       "SELECT ARRAY_LENGTH(ARRAY_AGG(x ORDER BY REPEAT(CAST(x AS STRING), 20))) FROM UNNEST(@n) x",
+	} {
+		before := heap()
+		var taken int64
+		stats, err := db.costThen(sql, params, func() { taken = heap() - before })
+		if err != nil || taken > stats.MemoryPeak*5/4 {
+			t.Errorf("%s: the heap grew by %d bytes, and %d were charged: %v", name, taken, stats.MemoryPeak, err)
+		}
+	}
+}
+
+// heap is how many bytes are in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
 // TestLargestLimit: with the largest LIMIT a sort keeps all rows, and counts what they take.
 func TestLargestLimit(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))
@@ -71,6 +109,11 @@ func TestLargestLimit(t *testing.T) {
 
 // cost runs a query to its end and says what it has cost.
 func (db *testDB) cost(sql string, params map[string]value.Value) (stats exec.Stats, err error) {
+	return db.costThen(sql, params, func() {})
+}
+
+// costThen is cost, and calls first after the first row.
+func (db *testDB) costThen(sql string, params map[string]value.Value, first func()) (stats exec.Stats, err error) {
 	p, err := db.plan(sql, map[string]*value.Type{"s": value.StringType, "n": value.ArrayOf(value.Int64Type)})
 	if err != nil {
 		return stats, err
@@ -86,7 +129,9 @@ func (db *testDB) cost(sql string, params map[string]value.Value) (stats exec.St
 			return err
 		}
 		defer rows.Close()
-		for ok := true; ok && err == nil; {
+		ok, err := rows.Next()
+		first()
+		for ok && err == nil {
 			ok, err = rows.Next()
 		}
 		stats = rows.Stats()

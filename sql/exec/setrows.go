@@ -55,7 +55,7 @@ func (s *setRows) entry(r *run, row []value.Value) (int, error) {
 		return entry, nil
 	}
 	s.counts, s.passed = append(s.counts, 0), append(s.passed, false)
-	return entry, r.memory.keep(&s.held, row)
+	return entry, r.memory.keepEntry(&s.held, row)
 }
 
 // makeRoom moves the rows to partitions if they are too many. One row alone cannot be parted.

@@ -13,8 +13,10 @@ import (
 type ordering struct {
 	keys  []plan.SortKey
 	evals []eval
-	types []*value.Type
-	tags  []collation
+	// computed says which keys are no columns of the row.
+	computed []bool
+	types    []*value.Type
+	tags     []collation
 }
 
 // collation is how strings of a key compare. The zero value compares by code point.
@@ -31,7 +33,7 @@ func (c *compiler) ordering(keys []plan.SortKey) (*ordering, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.evals = append(o.evals, f)
+		o.evals, o.computed = append(o.evals, f), append(o.computed, isComputed(k.Expr))
 		o.types = append(o.types, k.Expr.Type())
 		tag, err := collationOf(k.Collation)
 		if err != nil {

@@ -45,7 +45,8 @@ func (s *sorter) addBy(r *run, row []value.Value) error {
 	if s.keys, err = s.append(r, s.keys, row); err != nil {
 		return err
 	}
-	if err := s.keep(r, row); err != nil {
+	keys := s.keys[len(s.keys)-len(s.computed):]
+	if err := s.keep(r, row, besideRow(keys, s.computed)); err != nil {
 		return err
 	}
 	if n := int64(len(s.order)); s.limit >= 0 && n >= fullBatch && (n-fullBatch)/2 >= s.limit { // the limit may be the largest integer
@@ -59,14 +60,14 @@ func (s *sorter) addBy(r *run, row []value.Value) error {
 // add adds a row with its keys. It stays in memory until makeRoom is called.
 func (s *sorter) add(r *run, row, keys []value.Value) error {
 	s.keys = append(s.keys, keys...)
-	return s.keep(r, row)
+	return s.keep(r, row, rowBytes(keys))
 }
 
-// keep keeps a row whose keys are the last of s.keys.
-func (s *sorter) keep(r *run, row []value.Value) error {
+// keep keeps a row whose keys are the last of s.keys, and take keyBytes.
+func (s *sorter) keep(r *run, row []value.Value, keyBytes int64) error {
 	s.rows = append(s.rows, row...)
 	s.order = append(s.order, int32(len(s.order)))
-	return r.memory.keep(&s.held, row)
+	return r.memory.keepBytes(&s.held, rowOverhead+rowBytes(row)+keyBytes)
 }
 
 // makeRoom spills the rows in memory if they are too many.

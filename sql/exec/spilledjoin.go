@@ -377,7 +377,7 @@ func (t *joinTable) load(r *run, list *spill.Rows) (fits bool, err error) {
 		}
 		t.table.add(t.key)
 		t.rows, t.numbers = append(t.rows, row[:n]...), append(t.numbers, row[n].AsInt64())
-		if err := r.memory.keep(&t.held, row); err != nil {
+		if err := r.memory.keepBytes(&t.held, t.entryBytes(row)); err != nil {
 			return false, err
 		}
 		if r.memory.full(t.held) && t.table.len() > 1 {

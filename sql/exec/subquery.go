@@ -161,7 +161,7 @@ func (q *subqueryCode) collect(r *run, s *subqueryState) error {
 		if row[0].IsNull() {
 			s.hasNull = true
 		} else if _, isNew := s.set.find(row[:1]); isNew {
-			return r.memory.keep(&s.held, row)
+			return r.memory.keepEntry(&s.held, row)
 		}
 		return nil
 	})
