@@ -32,6 +32,14 @@ func (b *Budget) Open(kind Kind) *Account {
 	return a
 }
 
+// Beside opens another account of the same budget, which must be closed. A nil account has none beside it but nil.
+func (a *Account) Beside(kind Kind) *Account {
+	if a == nil {
+		return nil
+	}
+	return a.budget.Open(kind)
+}
+
 // Used is how many bytes the account has been charged.
 func (a *Account) Used() int64 {
 	if a == nil {

@@ -22,6 +22,9 @@ const (
 	// spill to disk. A commit cannot, and finds room beside them.
 	statementShare  = 8
 	statementsShare = 3
+	// Statements that spill work with a few blocks and short lists. All of these together may take 1/spillingShare of the budget, and half of
+	// what is kept for small accounts: so some statements go on while large requests have taken all they may.
+	spillingShare = 8
 )
 
 // A Kind is what an account is for; metrics count what was refused by it.
@@ -33,10 +36,11 @@ const (
 	Statement               // rows that a statement keeps; at most Budget.StatementBytes
 	Stream                  // a frame that the client has not been sent yet
 	Transaction             // what a read-write transaction writes and locks
+	Spilling                // what a statement works with beyond its Statement account, while it spills
 	kinds       = iota
 )
 
-var kindNames = [kinds]string{"request", "statement", "stream", "transaction"}
+var kindNames = [kinds]string{"request", "statement", "stream", "transaction", "spilling"}
 
 // String is the name of the kind in metrics.
 func (k Kind) String() string { return kindNames[k] }
@@ -47,8 +51,8 @@ type Budget struct {
 
 	mu      sync.Mutex
 	taken   int64
-	rows    int64     // of taken, by statements
-	waiting []*waiter // in the order in which they came
+	byKind  [kinds]int64 // taken
+	waiting []*waiter    // in the order in which they came
 
 	refused [kinds]atomic.Int64
 }
@@ -104,13 +108,19 @@ func (b *Budget) tryTake(n int64, small bool, kind Kind) bool {
 }
 
 func (b *Budget) takeLocked(n int64, small bool, kind Kind) bool {
-	if b.taken+n > b.allowed(small) || kind == Statement && !small && b.rows+n > b.limit/statementsShare {
+	all := b.byKind[kind] + n
+	switch {
+	case kind == Statement && !small && all > b.limit/statementsShare,
+		kind == Spilling && all > b.limit/spillingShare:
+		return false
+	case kind == Spilling:
+		small = all <= b.limit/reserved/2
+	}
+	if b.taken+n > b.allowed(small) {
 		return false
 	}
 	b.taken += n
-	if kind == Statement {
-		b.rows += n
-	}
+	b.byKind[kind] += n
 	return true
 }
 
@@ -120,9 +130,7 @@ func (b *Budget) give(n int64, kind Kind) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.taken -= n
-	if kind == Statement {
-		b.rows -= n
-	}
+	b.byKind[kind] -= n
 	still := b.waiting[:0]
 	for _, w := range b.waiting {
 		if b.takeLocked(w.n, w.small, w.kind) {

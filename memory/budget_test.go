@@ -203,3 +203,25 @@ func TestNilAccount(t *testing.T) {
 	a.Shrink(1 << 40)
 	a.Close()
 }
+
+// TestSpillingShare: what statements that spill take together is bounded; a part of it is there though large accounts have taken all they may.
+func TestSpillingShare(t *testing.T) {
+	b := NewBudget(64 << 20)
+	large := b.Open(Request)
+	if !large.TryGrow(60 << 20) {
+		t.Fatal("there is no room for the large account")
+	}
+	grow := func() (n int64) {
+		for b.Open(Spilling).TryGrow(1 << 20) {
+			n++
+		}
+		return n
+	}
+	if n := grow(); n != 2 {
+		t.Errorf("%d MiB beside the large account, want 2", n)
+	}
+	large.Close()
+	if n := grow(); n != 6 {
+		t.Errorf("%d MiB more, want 6", n)
+	}
+}

@@ -25,8 +25,8 @@ const (
 	workingMemory = 1 << 20
 	// workingShare is the part of Env.SpillAbove that an operator may keep then.
 	workingShare = 16
-	// overdraft is what a run that spills may take beyond its account: the working memory of an operator, and the blocks that it
-	// writes or merges.
+	// overdraft is what a run that spills may take beyond its account, from what all such runs share: the working memory of an operator, and
+	// the blocks that it writes or merges.
 	overdraft = 3 * workingMemory
 	// chargeStep is how many bytes a run charges its account at a time.
 	chargeStep = 64 << 10
@@ -41,11 +41,13 @@ type rowMemory struct {
 	ctx       context.Context
 	account   *memory.Account
 	now, peak int64
-	charged   int64 // to the account
+	charged   int64           // to the account
+	spilling  *memory.Account // charged the overdraft
+	overdrawn int64
 	// share is up to how many bytes the operators of the run keep rows in memory, and working what each of them may keep beyond.
 	share, working int64
 	spills         bool
-	short          bool // the account refuses more
+	short          bool // the account refuses more, or has refused what is overdrawn
 }
 
 // start sets the share of a run.
@@ -83,7 +85,7 @@ func (m *rowMemory) keepBytes(h *held, n int64) error {
 	*h += held(n)
 	m.now += n
 	m.peak = max(m.peak, m.now)
-	if m.now <= m.charged {
+	if m.now <= m.charged+m.overdrawn {
 		return nil
 	}
 	return m.charge()
@@ -94,18 +96,29 @@ func (m *rowMemory) charge() error {
 	if m.now > MaxMemory {
 		return usererror.QueryMemory(MaxMemory)
 	}
-	n := (m.now - m.charged + chargeStep - 1) / chargeStep * chargeStep
+	n := (m.now - m.charged - m.overdrawn + chargeStep - 1) / chargeStep * chargeStep
 	if !m.account.TryGrow(n) {
-		if m.spills && n <= overdraft {
-			m.short = true
-			return nil
+		if m.spills && m.overdrawn+n <= overdraft {
+			return m.overdraw(n)
 		}
 		if err := m.account.Grow(m.ctx, n); err != nil {
 			return err
 		}
 	}
 	m.charged += n
-	m.short = false
+	return nil
+}
+
+// overdraw charges n bytes to what runs that spill share.
+func (m *rowMemory) overdraw(n int64) error {
+	if m.spilling == nil {
+		m.spilling = m.account.Beside(memory.Spilling)
+	}
+	if err := m.spilling.Grow(m.ctx, n); err != nil {
+		return err
+	}
+	m.overdrawn += n
+	m.short = true
 	return nil
 }
 
@@ -119,8 +132,8 @@ func (m *rowMemory) shrink(h *held, share float64) { m.give(h, int64(float64(*h)
 func (m *rowMemory) give(h *held, n int64) {
 	*h -= held(n)
 	m.now -= n
-	if m.now <= m.charged {
-		m.short = false
+	if m.short && m.now <= m.charged {
+		m.repay()
 	}
 	if spare := (m.charged - m.now) / chargeStep * chargeStep; spare >= workingMemory {
 		m.account.Shrink(spare)
@@ -128,8 +141,15 @@ func (m *rowMemory) give(h *held, n int64) {
 	}
 }
 
+// repay gives back what is overdrawn.
+func (m *rowMemory) repay() {
+	m.spilling.Close()
+	m.overdrawn, m.short = 0, false
+}
+
 // end gives everything back.
 func (m *rowMemory) end() {
+	m.repay()
 	m.account.Shrink(m.charged)
 	m.charged, m.now = 0, 0
 }

@@ -317,6 +317,20 @@ func TestAccountRefuses(t *testing.T) {
 	}
 }
 
+// TestOverdraftIsShared: a statement that must spill is refused when others that spill have taken what all of them share.
+func TestOverdraftIsShared(t *testing.T) {
+	db := newTestDB(t)
+	p, program, env := db.spillingProgram(t, "SELECT x FROM UNNEST(GENERATE_ARRAY(1, 60000)) x ORDER BY MOD(x, 7)")
+	budget := memory.NewBudget(12 << 20)
+	env.Spill, env.Memory = db.spill, budget.Open(memory.Statement)
+	for others := budget.Open(memory.Spilling); others.TryGrow(64 << 10); {
+	}
+	_, _, err := db.collect(t.Context(), p, program, env)
+	if usererror.CodeOf(err) != codes.ResourceExhausted {
+		t.Error(err)
+	}
+}
+
 // TestSpilledDML changes more rows than fit into memory.
 func TestSpilledDML(t *testing.T) {
 	script := "INSERT INTO U (A, B, C, S) SELECT A, B, 100, S FROM T WHERE B IS NOT NULL THEN RETURN A, B;\n" +
