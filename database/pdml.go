@@ -51,6 +51,12 @@ const (
 	retryPartitioned = time.Millisecond
 )
 
+// ResumesPartitionedDML says whether a partitioned DML that began at a time goes on where it was if it is run again: its checkpoint, which is at
+// least as young, is kept.
+func (d *Database) ResumesPartitionedDML(began time.Time) bool {
+	return d.registry.cfg.Clock().Sub(began) < checkpointLife
+}
+
 // PartitionedDML runs a statement over the rows of its table in chunks, each in a transaction of its own.
 func (d *Database) PartitionedDML(ctx context.Context, p PartitionedDML) (Changed, error) {
 	run := &dmlRun{PartitionedDML: p, db: d, partitions: d.chunksOf(layoutOf(p.Statement.Plan.Driving()))}

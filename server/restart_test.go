@@ -286,7 +286,24 @@ func TestPartitionedDMLSurvives(t *testing.T) {
 				h.Errorf("%d rows", n)
 			}
 			h.shows(ses, "SELECT COUNT(*) FROM Singers WHERE LENGTH(Name) = 2", "2")
+			clock.forward(2 * txn.OutcomeLife)
 			restart()
 		}
+		clock.forward(24 * time.Hour) // what it has done is forgotten then
+		_, err := h.sql(ses, byID(id), 1, "UPDATE Singers SET Name = Name || '+' WHERE true")
+		h.fails(err, codes.NotFound)
+	})
+}
+
+// TestClockGoesBackBeforeRestart: a transaction that began when the clock had gone back by hours is answered as others are.
+func TestClockGoesBackBeforeRestart(t *testing.T) {
+	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
+		ses := h.session(true)
+		h.insert(ses, list("1", "a"))
+		clock.forward(-3 * time.Hour)
+		open := h.begin(ses, readWrite())
+		restart()
+		_, err := h.data.Commit(h.ctx, commitOf(ses, open))
+		h.aborted(err)
 	})
 }

@@ -124,7 +124,7 @@ func (ts *transactions) begin(ses *session, options *spannerpb.TransactionOption
 	if options.GetPartitionedDml() != nil {
 		kind = partitionedID
 	}
-	key := ts.next()
+	key := ts.next(ses.db.Transactions())
 	t := ts.newTransaction(ses, newReadWriteID(ts.tokens, kind, ses.name, key), key)
 	if !t.partitioned {
 		t.open = new(openTransaction)

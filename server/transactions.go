@@ -30,11 +30,12 @@ type transactions struct {
 // within that time.
 const rememberedTransactions = 4 << 10
 
-// next makes what the next transaction is known by.
-func (ts *transactions) next() txn.ClientID {
+// next makes what the next transaction of a database is known by. Its time is the one that outcomes are kept by, which does not go back when the
+// clock does.
+func (ts *transactions) next(txns *txn.Manager) txn.ClientID {
 	for {
 		last := ts.last.Load()
-		number := max(last+1, uint64(ts.clock().UnixMicro()))
+		number := max(last+1, uint64(txns.Now()))
 		if ts.last.CompareAndSwap(last, number) {
 			return txn.ClientID{Start: ts.start, Number: number}
 		}
@@ -56,24 +57,26 @@ func (ts *transactions) get(key txn.ClientID) *transaction {
 // server was restarted, or because its client ended it so long ago that its end is forgotten, and its client may run it again. If it is older than
 // outcomes are kept, that cannot be told, and to run it again might write twice: to its client it is not there.
 //
-// A partitioned DML transaction goes on where it was: what its statement has done is in the store.
+// A partitioned DML transaction goes on where it was, while what its statement has done is in the store.
 func (ts *transactions) recall(ses *session, id []byte, key txn.ClientID) (*transaction, error) {
 	if !isSealed(ts.tokens, id, ses.name) {
 		return nil, usererror.TransactionNotFound(id)
 	}
-	txns := ses.db.Transactions()
-	old := txns.Outlived(key)
-	if id[0] == partitionedID && !old {
+	if id[0] == partitionedID {
+		if !ses.db.ResumesPartitionedDML(key.Began().Time()) {
+			return nil, usererror.TransactionNotFound(id)
+		}
 		t, _ := ts.byKey.LoadOrStore(key, ts.newTransaction(ses, id, key))
 		return t.(*transaction), nil
 	}
+	txns := ses.db.Transactions()
 	t := ts.newTransaction(ses, id, key)
 	switch outcome, committed, err := txns.Outcome(key); {
 	case err != nil:
 		return nil, err
 	case committed:
 		t.outcome, t.committed = usererror.TransactionCommitted(), &outcome
-	case old:
+	case txns.Outlived(key): // asked last: what was looked up may have been deleted meanwhile
 		return nil, usererror.TransactionNotFound(id)
 	default:
 		t.outcome = usererror.TransactionLost(retryLost)

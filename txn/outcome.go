@@ -17,7 +17,7 @@ const OutcomeLife = time.Hour
 // value is that of a transaction that no client can name, whose outcome is not kept.
 type ClientID struct {
 	Start  uint32 // which start of the server gave it out; see database.Identity
-	Number uint64 // the time of its begin in microseconds, or more if several began in one
+	Number uint64 // Manager.Now at its begin, or more if several began in one microsecond
 }
 
 // An Outcome is what is kept of a commit.
@@ -41,7 +41,8 @@ const (
 
 func periodOf(ts mvcc.Timestamp) uint32 { return uint32(ts / outcomePeriod) }
 
-func (id ClientID) began() mvcc.Timestamp { return mvcc.Timestamp(id.Number) }
+// Began is when the transaction began, or a little later.
+func (id ClientID) Began() mvcc.Timestamp { return mvcc.Timestamp(id.Number) }
 
 // outcomePeriodKey is before all outcomes of a period, and behind those of the one before.
 func outcomePeriodKey(period uint32) []byte {
@@ -58,13 +59,13 @@ func outcomeKey(period uint32, id ClientID) []byte {
 func putOutcome(b kv.Batch, id ClientID, o Outcome) error {
 	var room [8 + 1 + binary.MaxVarintLen64]byte
 	val := append(binary.BigEndian.AppendUint64(room[:0], uint64(o.Timestamp)), byte(o.Isolation))
-	return b.Put(outcomeKey(periodOf(max(o.Timestamp, id.began())), id), binary.AppendUvarint(val, uint64(o.Mutations)))
+	return b.Put(outcomeKey(periodOf(max(o.Timestamp, id.Began())), id), binary.AppendUvarint(val, uint64(o.Mutations)))
 }
 
 // Outcome is the outcome of a transaction of any database of the store. ok is false if it has written nothing: it is open, has ended without
 // a commit, or had nothing to write. If it is not outlived, that is certain.
 func (m *Manager) Outcome(id ClientID) (outcome Outcome, ok bool, err error) {
-	newest := periodOf(max(m.oracle.Now(), id.began()))
+	newest := periodOf(max(m.oracle.Now(), id.Began()))
 	for period := m.oracle.oldestPeriod(); period <= newest && !ok && err == nil; period++ {
 		outcome, ok, err = m.oracle.outcomeIn(period, id)
 	}
@@ -72,7 +73,7 @@ func (m *Manager) Outcome(id ClientID) (outcome Outcome, ok bool, err error) {
 }
 
 // Outlived says whether a transaction began so long ago that the outcome of its commit may have been deleted.
-func (m *Manager) Outlived(id ClientID) bool { return id.began() < m.oracle.outcomesFrom() }
+func (m *Manager) Outlived(id ClientID) bool { return id.Began() < m.oracle.outcomesFrom() }
 
 // outcomesFrom is since when outcomes are kept.
 func (o *Oracle) outcomesFrom() mvcc.Timestamp {

@@ -100,6 +100,9 @@ func (m *Manager) SetRetention(d time.Duration) { m.retention.Store(int64(d)) }
 // Retention is how long versions are kept.
 func (m *Manager) Retention() time.Duration { return time.Duration(m.retention.Load()) }
 
+// Now is the clock's time, or the newest timestamp that reads see if that is ahead: the clock has gone back.
+func (m *Manager) Now() mvcc.Timestamp { return m.oracle.Now() }
+
 // Earliest is the oldest timestamp that may be read: earliest_version_time.
 func (m *Manager) Earliest() mvcc.Timestamp {
 	kept := m.oracle.Now() - mvcc.Timestamp(m.Retention().Microseconds())
