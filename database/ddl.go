@@ -32,8 +32,9 @@ type Progress struct {
 
 // A SchemaOperation is a long-running operation that runs DDL statements, perhaps in several processes, one after the other.
 type SchemaOperation struct {
-	Name    string // under which each statement that took effect is recorded with its effect, see Registry.Applied; "" records none
-	Applied int    // how many statements have taken effect before
+	Name    string    // under which each statement that took effect is recorded with its effect, see Registry.Applied; "" records none
+	Began   time.Time // Operation.Started
+	Applied int       // how many statements have taken effect before
 	// Progress, if not nil, is told of each statement that took effect, and while existing rows are filled or validated.
 	Progress func(Progress)
 }
@@ -87,7 +88,7 @@ func (s *statement) applied(b kv.Batch, at mvcc.Timestamp) error {
 	if s.operation.Name == "" {
 		return nil
 	}
-	return meta.Put(b, appliedKey(s.operation.Name, s.number), appliedRecord{at})
+	return meta.Put(b, appliedKey(s.operation.Name, s.number), appliedRecord{at, s.operation.Began})
 }
 
 func (d *Database) lockSchema(ctx context.Context) error {

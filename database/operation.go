@@ -41,21 +41,27 @@ func (r *Registry) PutOperation(o Operation) error {
 	return nil
 }
 
-// appliedRecord is a DDL statement of an operation, as stored with what it changed.
-type appliedRecord struct{ At mvcc.Timestamp }
+// appliedRecord is a DDL statement of an operation, as stored with what it changed. Began is when the operation did: one of the same name may have
+// been deleted while it ran.
+type appliedRecord struct {
+	At    mvcc.Timestamp
+	Began time.Time
+}
 
 func appliedKey(operation string, number int) []byte {
 	return meta.Key(meta.Applied, operation, fmt.Sprintf("/%06d", number))
 }
 
 // Applied are the times at which the statements of a running operation took effect, as far as it has come.
-func (r *Registry) Applied(operation string) (list []time.Time, err error) {
-	err = meta.Each(r.store, meta.Applied+operation+"/", func(_ string, data []byte) error {
+func (r *Registry) Applied(o *Operation) (list []time.Time, err error) {
+	err = meta.Each(r.store, meta.Applied+o.Name+"/", func(_ string, data []byte) error {
 		var s appliedRecord
 		if err := json.Unmarshal(data, &s); err != nil {
 			return fmt.Errorf("read statement of operation: %w", err)
 		}
-		list = append(list, s.At.Time())
+		if s.Began.Equal(o.Started) {
+			list = append(list, s.At.Time())
+		}
 		return nil
 	})
 	return list, err

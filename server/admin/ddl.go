@@ -59,7 +59,7 @@ func changeSchema(d *database.Database, req *databasepb.UpdateDatabaseDdlRequest
 		note := func(p database.Progress) {
 			op.update(func(m proto.Message) { noteProgress(m.(*databasepb.UpdateDatabaseDdlMetadata), p) })
 		}
-		by := &database.SchemaOperation{Name: op.name, Applied: applied, Progress: note}
+		by := &database.SchemaOperation{Name: op.name, Began: op.started, Applied: applied, Progress: note}
 		return &emptypb.Empty{}, d.UpdateSchema(ctx, req.Statements, by)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/server/status"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
@@ -128,6 +129,10 @@ func (op *operation) turn(ctx context.Context) error {
 	}
 }
 
+// keepAgain is how long an operation that has ended waits before it is stored again, if the store takes no writes for the time being. Until it
+// is stored it runs, to clients: another process would run it again, and it might end otherwise.
+const keepAgain = 100 * time.Millisecond
+
 // run does the work and keeps its result. If the work panics, that is the error of this operation alone. If it ends because the server
 // does, the operation has not ended: the next process resumes it.
 func (os *operations) run(ctx context.Context, op *operation, t task) {
@@ -150,6 +155,12 @@ func (os *operations) run(ctx context.Context, op *operation, t task) {
 	ended, err := op.result(response, err)
 	if err == nil {
 		err = os.keep(op, ended)
+		for errors.Is(err, kv.ErrRefused) && t.request != nil {
+			if !sleep(os.ctx, keepAgain) {
+				return // the next process resumes it
+			}
+			err = os.keep(op, ended)
+		}
 	}
 	op.mu.Lock()
 	op.ended = ended
@@ -188,9 +199,30 @@ func (os *operations) keep(op *operation, ended *longrunningpb.Operation) error 
 	os.records.Lock()
 	defer os.records.Unlock()
 	if !os.runs(op) {
-		return nil
+		return os.forgetApplied(op)
 	}
 	return os.kept.PutOperation(database.Operation{Name: op.name, Started: op.started, Ended: os.clock(), Proto: data})
+}
+
+// forgetApplied deletes what is stored of the statements of an operation that was deleted while it ran, unless there is one of its name again, whose end
+// deletes them. The caller holds records.
+func (os *operations) forgetApplied(op *operation) error {
+	if _, _, err := os.find(op.name); usererror.CodeOf(err) == codes.NotFound {
+		return os.kept.ForgetOperations(op.name)
+	}
+	return nil
+}
+
+// sleep waits; it returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // runs says whether an operation runs and was not deleted.

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -36,6 +37,12 @@ func servedWith(t *testing.T, fs vfs.FS, clock func() time.Time, before func(*da
 	if err != nil {
 		t.Fatal(err)
 	}
+	return servedOn(t, store, clock, before)
+}
+
+// servedOn is servedWith on an open store, which stop closes.
+func servedOn(t *testing.T, store kv.Store, clock func() time.Time, before func(*database.Registry)) (s *Admin, stop func()) {
+	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	registry, err := database.Open(store, database.Config{Clock: clock, Log: log})
 	if err != nil {

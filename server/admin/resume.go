@@ -60,9 +60,12 @@ func (a *Admin) again(o *database.Operation) (task, error) {
 		t.resource = metadata.(*databasepb.CreateDatabaseMetadata).Database
 		t.work = a.databases.createAgain(t.resource, o.Name, req)
 	case *databasepb.UpdateDatabaseDdlRequest:
-		applied, err := a.databases.registry.Applied(o.Name)
+		applied, err := a.databases.registry.Applied(o)
 		if err != nil {
 			return task{}, err
+		}
+		if len(applied) > len(req.Statements) {
+			return task{}, fmt.Errorf("%d of its %d statements have taken effect", len(applied), len(req.Statements))
 		}
 		t.resource = req.Database
 		for i, at := range applied {

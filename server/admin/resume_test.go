@@ -72,17 +72,22 @@ func (c client) instance() {
 // lockRow inserts a row into T and holds its lock, so that an index on T cannot be filled until the transaction ends.
 func (c client) lockRow() *txn.Tx {
 	c.Helper()
+	return c.lockRowOf("T")
+}
+
+func (c client) lockRowOf(name string) *txn.Tx {
+	c.Helper()
 	d, err := c.databases.registry.Database(testDatabase)
 	if err != nil {
 		c.Fatal(err)
 	}
-	return lockRow(c.T, d)
+	return lockRow(c.T, d, name)
 }
 
-func lockRow(t *testing.T, d *database.Database) *txn.Tx {
+func lockRow(t *testing.T, d *database.Database, name string) *txn.Tx {
 	t.Helper()
 	tx := d.Transactions().Begin(txn.Options{})
-	of := d.Catalog().Table("T")
+	of := d.Catalog().Table(name)
 	m := table.Mutation{Op: table.InsertOrUpdate, Table: of, Columns: of.Columns[:1], Rows: [][]value.Value{{value.OfInt64(1)}}}
 	if _, err := table.Apply(t.Context(), tx.Request(), table.NewDescriptors(d.Catalog()), []table.Mutation{m}, time.Now()); err != nil {
 		t.Fatal(err)
@@ -276,7 +281,7 @@ func TestCancelResumed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lockRow(t, d)
+		lockRow(t, d, "T")
 	})
 	defer stop()
 	c := client{t, admin}
