@@ -17,18 +17,34 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
-// observing are the paths of the HTTP listener that are about the server itself:
+// probes are the paths of the HTTP listener that are answered also while the server stops:
 //
-//	/healthz                                 whether it runs and can read its data (200, or 503 and why not)
-//	/readyz                                  whether it takes requests: that, and it is not stopping
+//	/healthz    whether it runs and can read its data (200, or 503 and why not)
+//	/readyz     whether it takes requests: that, and it is not stopping
+func (s *Server) probes() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{"/healthz": reading(s.live), "/readyz": reading(s.ready)}
+}
+
+// reading is a handler of GET and HEAD alone.
+func reading(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "It is asked for by GET.", http.StatusMethodNotAllowed)
+			return
+		}
+		serve(w, r)
+	}
+}
+
+// observing are further paths of the HTTP listener that are about the server itself:
+//
 //	/checkpoint?to=DIR                       POST, from the server's own machine: makes a copy of the data directory
 //	/metrics                                 Prometheus: use of the API by method, sessions, locks, aborts, background work, storage, the process
 //	/debug/transactions?database=D&tag=T     timelines of the newest transactions with a tag, as JSON; durations in nanoseconds
 //	/debug/pprof/profile?seconds=N           where CPU time goes, for go tool pprof; heap and goroutine beside it
 func (s *Server) observing() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
-		"/healthz":            s.live,
-		"/readyz":             s.ready,
 		"/checkpoint":         s.checkpoint,
 		"/metrics":            promhttp.HandlerFor(s.gatherer, promhttp.HandlerOpts{}).ServeHTTP,
 		"/debug/transactions": s.timelines,

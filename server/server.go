@@ -102,7 +102,7 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 	s.counts = connectionCounts(cfg)
 	origins := func(l net.Listener) *listener.Origins { return listener.NewOrigins(l.Addr(), cfg.Origins, cfg.Hosts) }
 	s.grpc = grpc.NewServer(s.dispatcher, s.counts["grpc"], origins(grpcListener), cfg.Log)
-	s.http = rest.NewServer(rest.NewGateway(s.dispatcher, s.observing(), cfg.Log), s.counts["http"], origins(httpListener), cfg.Log)
+	s.http = rest.NewServer(rest.NewGateway(s.dispatcher, s.observing(), cfg.Log), s.probes(), s.counts["http"], origins(httpListener), cfg.Log)
 	s.stopping = ctx.Done()
 	s.grpc.RegisterHealth(func() bool { return registry.Health().Reads == nil }, s.stopping)
 	s.tasks.Go(func() { s.report("grpc", s.grpc.Serve(grpcListener)) })

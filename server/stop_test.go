@@ -1,9 +1,12 @@
 package server
 
 import (
-	"context"
+	"bufio"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	reflection "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
@@ -76,19 +80,82 @@ func TestClose(t *testing.T) {
 	if status.Code(err) != codes.Unavailable {
 		t.Errorf("the stream ends with %v", err)
 	}
-	if code, text := h.probe("/readyz"); code != http.StatusServiceUnavailable || text != "stopping\n" {
-		t.Errorf("/readyz: %d %s", code, text)
-	}
-	if code, text := h.probe("/healthz"); code != http.StatusOK || text != "ok\n" {
-		t.Errorf("/healthz: %d %s", code, text)
-	}
 }
 
-// probe asks the HTTP server's handler, also when it no longer listens.
+// probe asks over HTTP.
 func (h *harness) probe(path string) (int, string) {
-	reply := httptest.NewRecorder()
-	h.server.http.Handler.ServeHTTP(reply, httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://localhost"+path, nil))
-	return reply.Code, reply.Body.String()
+	h.Helper()
+	code, text := h.httpRaw(http.MethodGet, path, "")
+	return code, string(text)
+}
+
+// TestHealthWhileStopping: until the last request has ended, a server that stops answers probes over new and kept connections, and refuses other
+// requests. A client that does nothing but watch its health is told before its connection is closed.
+func TestHealthWhileStopping(t *testing.T) {
+	copying, release := make(chan struct{}), make(chan struct{})
+	h := newHarnessOf(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Checkpoint: func(string) error {
+		close(copying)
+		<-release
+		return nil
+	}})
+	conn, err := grpc.NewClient(h.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	h.ok(err)
+	defer conn.Close()
+	watch, err := grpc_health_v1.NewHealthClient(conn).Watch(h.ctx, &grpc_health_v1.HealthCheckRequest{})
+	h.ok(err)
+	if m, err := watch.Recv(); err != nil || m.Status != grpc_health_v1.HealthCheckResponse_SERVING {
+		t.Errorf("before: %v, %v", m, err)
+	}
+	connect := func() func(path string) (int, string, bool) {
+		c, err := net.Dial("tcp", strings.TrimPrefix(h.rest, "http://"))
+		h.ok(err)
+		t.Cleanup(func() { c.Close() })
+		from := bufio.NewReader(c)
+		return func(path string) (int, string, bool) {
+			fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
+			reply, err := http.ReadResponse(from, nil)
+			h.ok(err)
+			text, err := io.ReadAll(reply.Body)
+			h.ok(err)
+			return reply.StatusCode, string(text), reply.Close
+		}
+	}
+	kept := connect()
+	if code, text, _ := kept("/readyz"); code != http.StatusOK || text != "ok\n" {
+		t.Errorf("before: %d %s", code, text)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		if code, text := h.httpRaw(http.MethodPost, "/checkpoint?to=/copy", ""); code != http.StatusOK {
+			t.Errorf("the request under way: %d %s", code, text)
+		}
+	})
+	<-copying
+	running.Go(func() { h.ok(h.server.Close()) })
+	h.stop = func() { h.conn.Close(); h.server.registry.Close(); h.closeStore() }
+	if m, err := watch.Recv(); err != nil || m.Status != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("after: %v, %v", m, err)
+	}
+	if _, err := watch.Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("the watch ends with %v", err)
+	}
+	eventually(func() bool {
+		code, _ := h.httpRaw(http.MethodGet, "/v1/"+testInstance, "")
+		return code != http.StatusOK
+	})
+	for name, ask := range map[string]func(string) (int, string, bool){"kept": kept, "new": connect()} {
+		if code, text, _ := ask("/readyz"); code != http.StatusServiceUnavailable || text != "stopping\n" {
+			t.Errorf("/readyz over a %s connection: %d %s", name, code, text)
+		}
+		if code, text, _ := ask("/healthz"); code != http.StatusOK || text != "ok\n" {
+			t.Errorf("/healthz over a %s connection: %d %s", name, code, text)
+		}
+		if code, text, last := ask("/v1/" + testInstance); code != http.StatusServiceUnavailable || !strings.Contains(text, `"UNAVAILABLE"`) || !last {
+			t.Errorf("a request over a %s connection: %d %s, the last one: %t", name, code, text, last)
+		}
+	}
+	close(release)
+	running.Wait()
 }
 
 // TestHealth: the services that are gRPC's own say which services there are and that they serve, until the store can no longer be read.

@@ -81,15 +81,26 @@ func begin(ctx context.Context, info *tap.Info, origins *listener.Origins) (cont
 	if err := checkOrigin(origins, info); err != nil {
 		return ctx, err
 	}
-	if strings.HasPrefix(info.FullMethodName, "/grpc.") {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
 		return ctx, nil
 	}
-	if p, ok := peer.FromContext(ctx); ok {
-		if a, ok := p.Addr.(address); ok {
-			return a.conn.begin(ctx), nil
-		}
+	from, ok := p.Addr.(address)
+	switch {
+	case !ok:
+		return ctx, nil
+	case strings.HasPrefix(info.FullMethodName, "/grpc."):
+		from.conn.ask()
+		return ctx, nil
 	}
-	return ctx, nil
+	return from.conn.begin(ctx), nil
+}
+
+// ask notes a request that has no receipt.
+func (c *connection) ask() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.used = true
 }
 
 // checkOrigin refuses what web pages of other origins send. Only Origin is compared, and not the host: browsers send no requests of gRPC, and

@@ -43,8 +43,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	found, values := g.route(r)
 	if found == nil {
-		err := usererror.NoRoute(r.Method, r.URL.Path)
-		g.write(w, HTTPStatus(err), errorBody(err))
+		g.refuse(w, usererror.NoRoute(r.Method, r.URL.Path))
 		return
 	}
 	t := newTransport(w, r, found)
@@ -122,6 +121,11 @@ func (g *Gateway) serveStream(t *transport) {
 	if _, err := t.reply.Write([]byte(closing)); err != nil {
 		g.log.Debug("client is gone", slog.Any("error", err))
 	}
+}
+
+// refuse answers a request that no method was called for.
+func (g *Gateway) refuse(w http.ResponseWriter, err error) {
+	g.write(w, HTTPStatus(err), errorBody(err))
 }
 
 // write sends a reply of one value.
