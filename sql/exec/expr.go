@@ -63,12 +63,13 @@ func (c *compiler) call(e *plan.Call) (eval, error) {
 	case f.Lazy != nil:
 		return c.lazy(f, args), nil
 	case f.Higher != nil:
-		return c.higher(f, e, args)
+		made, err := c.higher(f, e, args)
+		return c.bounded(e.Func.Type, made), err
 	}
 	if e.Func.Name == "$in_array" {
 		return c.inArray(e, c.strict(f, args))
 	}
-	return bounded(e, c.strict(f, args)), nil
+	return c.bounded(e.Func.Type, c.strict(f, args)), nil
 }
 
 // strict compiles a call of a function that wants all its arguments computed.

@@ -199,27 +199,57 @@ func footprint(v value.Value) int64 {
 	return valueBytes
 }
 
-// bounded refuses the result of a call if it is larger than maxValueBytes. Only functions whose result can be larger than their arguments need
-// it.
-func bounded(e *plan.Call, f eval) eval {
-	limit := maxValueBytes
-	switch e.Func.Type.Kind {
+// largeValue is from how many bytes on values that functions make are charged.
+const largeValue = 64 << 10
+
+// madeValues are the large values that the calls of a run have made.
+type madeValues struct {
+	last  map[int]held // by the call's number, its last one
+	bytes int64        // of all
+}
+
+// bounded refuses the result of a call if it is larger than maxValueBytes, and charges the run the last large one. Only functions whose result
+// can be larger than their arguments need it.
+func (c *compiler) bounded(t *value.Type, f eval) eval {
+	var size func(value.Value) int64
+	switch t.Kind {
 	case value.String, value.Bytes, value.JSON:
-		return func(r *run, row []value.Value) (value.Value, error) {
-			v, err := f(r, row)
-			if err == nil && !v.IsNull() && len(v.AsString()) > limit {
-				return value.Value{}, usererror.ValueTooLarge(limit)
-			}
-			return v, err
-		}
+		size = func(v value.Value) int64 { return int64(len(v.AsString())) }
 	case value.Array:
-		return func(r *run, row []value.Value) (value.Value, error) {
-			v, err := f(r, row)
-			if err == nil && !v.IsNull() && int64(len(v.AsList()))*valueBytes > int64(limit) {
-				return value.Value{}, usererror.ValueTooLarge(limit)
-			}
+		size = func(v value.Value) int64 { return int64(len(v.AsList())) * valueBytes }
+	default:
+		return f
+	}
+	call := c.prog.bounded
+	c.prog.bounded++
+	return func(r *run, row []value.Value) (value.Value, error) {
+		v, err := f(r, row)
+		if err != nil || v.IsNull() {
 			return v, err
 		}
+		n := size(v)
+		if n <= largeValue && r.made.last == nil {
+			return v, nil
+		}
+		return v, r.chargeMade(call, n)
 	}
-	return f
+}
+
+// chargeMade charges the run a value of n bytes that a call has made, in the place of the one before.
+func (r *run) chargeMade(call int, n int64) error {
+	if n > maxValueBytes {
+		return usererror.ValueTooLarge(maxValueBytes)
+	}
+	if r.made.last == nil {
+		r.made.last = map[int]held{}
+	}
+	h := r.made.last[call]
+	r.memory.release(&h)
+	var err error
+	if n > largeValue {
+		r.made.bytes += n
+		err = r.memory.keepBytes(&h, n)
+	}
+	r.made.last[call] = h
+	return err
 }

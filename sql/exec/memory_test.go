@@ -152,3 +152,25 @@ func TestLargestValue(t *testing.T) {
 		t.Errorf("80 MiB: %v", err)
 	}
 }
+
+// TestMadeValuesAreCharged: a large value that a function makes of small ones is charged, and rows of such values come few at a time.
+func TestMadeValuesAreCharged(t *testing.T) {
+	db := newTestDB(t)
+	for sql, want := range map[string]int64{
+		"SELECT x FROM UNNEST([1000000]) n, UNNEST(GENERATE_ARRAY(1, n)) x":                                                  20 << 20,
+		"SELECT LENGTH(CONCAT(t, t, t, t, t, t, t, t, t, t)) FROM (SELECT REPEAT('x', 1000000 - x) t FROM UNNEST([1, 2]) x)": 10_000_000 - 20,
+		"SELECT ARRAY_LENGTH(ARRAY_TRANSFORM(GENERATE_ARRAY(1, n), x -> x + 1)) FROM UNNEST([1000000]) n":                    40 << 20,
+		"SELECT ARRAY_LENGTH(ARRAY(SELECT x FROM UNNEST(GENERATE_ARRAY(1, n)) x)) FROM UNNEST([1000000]) n":                  40 << 20,
+	} {
+		stats, err := db.cost(sql, nil)
+		if err != nil || stats.MemoryPeak < want {
+			t.Errorf("%s: a peak of %d bytes, want %d: %v", sql, stats.MemoryPeak, want, err)
+		}
+	}
+	before := heap()
+	var taken int64
+	_, err := db.costThen("SELECT REPEAT('x', 1000000 + x) FROM UNNEST(GENERATE_ARRAY(1, 100)) x", nil, func() { taken = heap() - before })
+	if err != nil || taken > 8<<20 {
+		t.Errorf("%d bytes are in a batch of rows: %v", taken, err)
+	}
+}

@@ -26,6 +26,7 @@ type run struct {
 	subqueries      []subqueryState
 	spools          []spool
 	memory          rowMemory
+	made            madeValues
 	file            *spill.File // where the run keeps what it spills; nil before it does
 	driving         *plan.Scan  // the scan that Env.Restrict restricts
 	target          readRows
@@ -81,8 +82,10 @@ type Program struct {
 	read *keyScan
 	root maker
 	dml  *dmlCode
-	// roomSize, lazies, sets and spools are how many of these a run needs; subqueries are the subquery expressions.
+	// roomSize, lazies, sets and spools are how many of these a run needs; bounded is how many calls are; subqueries are the subquery
+	// expressions.
 	roomSize, lazies, sets, spools int
+	bounded                        int
 	subqueries                     []*subqueryCode
 	// spoolMakers make the inputs of spools, and spoolTypes are the types of their columns, by the spool's number.
 	spoolMakers []maker

@@ -91,7 +91,13 @@ type computeOp struct {
 	in    operator
 	exprs []eval
 	out   batch
+
+	rows *batch // of in
+	at   int    // the next of them
 }
+
+// computedBytes is from how many bytes of large values on computeOp returns the rows that it has made.
+const computedBytes = 1 << 20
 
 func (c *compiler) compute(n *plan.Compute) (maker, error) {
 	in, err := c.node(n.Input)
@@ -107,22 +113,30 @@ func (c *compiler) compute(n *plan.Compute) (maker, error) {
 	}, nil
 }
 
-func (o *computeOp) open(r *run) error { return o.in.open(r) }
-func (o *computeOp) close() error      { return o.in.close() }
+func (o *computeOp) open(r *run) error {
+	o.rows, o.at = nil, 0
+	return o.in.open(r)
+}
+func (o *computeOp) close() error { return o.in.close() }
 
 func (o *computeOp) next(r *run) (*batch, error) {
-	b, err := r.pull(o.in)
-	if b == nil || err != nil {
-		return nil, err
+	if o.rows == nil || o.at == o.rows.n {
+		var err error
+		if o.rows, err = r.pull(o.in); o.rows == nil || err != nil {
+			return nil, err
+		}
+		o.at = 0
 	}
 	o.out.begin()
-	for i := range b.n {
-		row := b.row(i)
+	for before := r.made.bytes; o.at < o.rows.n && r.made.bytes-before < computedBytes; o.at++ {
+		row := o.rows.row(o.at)
 		made := o.out.grow()
 		for j, f := range o.exprs {
-			if made[j], err = f(r, row); err != nil {
+			v, err := f(r, row)
+			if err != nil {
 				return nil, err
 			}
+			made[j] = v
 		}
 	}
 	return &o.out, nil

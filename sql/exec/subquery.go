@@ -44,6 +44,9 @@ func (c *compiler) subquery(e *plan.Subquery) (eval, error) {
 	if e.Kind == tree.InSubquery {
 		return code.evalIn, nil
 	}
+	if e.Kind == tree.ArraySubquery {
+		return c.bounded(e.T, code.eval), nil
+	}
 	return code.eval, nil
 }
 
@@ -77,7 +80,7 @@ func (q *subqueryCode) compute(r *run, op operator) (value.Value, error) {
 		return exists(r, op)
 	case tree.ArraySubquery:
 		elems := []value.Value{}
-		var h held // released when the array is returned, for the operator that keeps it counts it
+		var h held // released when the array is returned: bounded charges it then
 		defer r.memory.release(&h)
 		err := drain(r, op, func(row []value.Value) error {
 			elems = append(elems, row[0])
