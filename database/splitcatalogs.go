@@ -31,29 +31,25 @@ func splitCatalogsOf(store kv.Store, space mvcc.Space) error {
 	defer b.Close()
 	var before map[schema.TableID][]byte
 	err := meta.Each(store, meta.OfSpace(meta.Schema, space), func(name string, data []byte) error {
-		var r schemaRecord
+		var r struct {
+			schemaRecord
+			Catalog schema.Format1 // in the place of the record's
+		}
 		if err := json.Unmarshal(data, &r); err != nil {
 			return fmt.Errorf("read schema version: %w", err)
 		}
-		var catalog struct {
-			Format  int
-			Version schema.Version
-		}
-		if err := json.Unmarshal(r.Catalog, &catalog); err != nil {
-			return fmt.Errorf("read catalog: %w", err)
-		}
-		if catalog.Format != 1 {
+		if r.Catalog.Format != 1 {
 			return nil // the database has been rewritten
 		}
-		e, err := schema.SplitFormat1(r.Catalog)
+		e, err := r.Catalog.Split()
 		if err != nil {
 			return err
 		}
-		if err := putTables(b, space, catalog.Version, changedTables(before, e.Tables)); err != nil {
+		if err := putTables(b, space, r.Catalog.Version, changedTables(before, e.Tables)); err != nil {
 			return err
 		}
-		before, r.Catalog = e.Tables, e.Catalog
-		return meta.Put(b, meta.Key(name), r)
+		before, r.schemaRecord.Catalog = e.Tables, e.Catalog
+		return meta.Put(b, meta.Key(name), r.schemaRecord)
 	})
 	if err != nil {
 		return err
