@@ -380,6 +380,26 @@ func (l *Layout) walk(key []byte, offsets []int) place {
 	return place{where: afterOwn, length: n}
 }
 
+// PrefixLen is how many bytes of a key of the layout, or of the bound of a range of them, are its first parts. An ID that follows the last of
+// them is included.
+func (l *Layout) PrefixLen(key []byte, parts int) int {
+	n, markers := 0, l.markers
+	for i := 0; ; i++ {
+		for len(markers) > 0 && markers[0].before == i {
+			n += len(markers[0].id)
+			markers = markers[1:]
+		}
+		if i == parts {
+			return n
+		}
+		rest, err := value.SkipKey(key[n:], l.Key[i].Column.Type, l.Key[i].Desc)
+		if err != nil {
+			return len(key)
+		}
+		n = len(key) - len(rest)
+	}
+}
+
 // misplaced says where a key lies that has the bytes rest in the place of marker m.
 func (l *Layout) misplaced(rest []byte, m int) where {
 	switch {

@@ -148,6 +148,16 @@ func (r *Rows) advanceCursor() (bool, error) {
 	return false, r.cursor.Err()
 }
 
+// SkipPrefix moves on, in a read of ranges that is not Reverse, so that Next finds the first row whose first parts of the key are not those of the
+// current one.
+func (r *Rows) SkipPrefix(parts int) {
+	if r.cursor == nil {
+		return
+	}
+	r.skip = appendBound(r.skip[:0], r.row.key[:r.read.PrefixLen(r.row.key, parts)], afterPrefix)
+	r.cursor.SkipTo(r.skip)
+}
+
 func (r *Rows) corrupt(key []byte) error {
 	return fmt.Errorf("malformed key in %s: %x", r.read.Name(), key)
 }

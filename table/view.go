@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"slices"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -13,6 +14,17 @@ type Span struct{ Start, End []byte }
 
 // IsPoint says whether the span is a single key.
 func (s Span) IsPoint() bool { return s.End == nil }
+
+// Ranges are spans with ranges in the place of points.
+func Ranges(spans []Span) []Span {
+	out := slices.Clone(spans)
+	for i := range out {
+		if out[i].IsPoint() {
+			out[i].End = afterKey(out[i].Start)
+		}
+	}
+	return out
+}
 
 // Lock says how a read-write transaction locks what it reads. Snapshots ignore it.
 type Lock uint8

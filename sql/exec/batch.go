@@ -20,16 +20,22 @@ type batch struct {
 	width, n int
 	vals     []value.Value
 	first    int // the first value of target
+	most     int // the last one
 	target   int // how many rows the owner puts in before it returns the batch
 	dropped  int // rows, so far
 }
 
-func newBatch(width int) batch { return batch{width: width, first: firstBatch, target: firstBatch} }
+func newBatch(width int) batch {
+	return batch{width: width, first: firstBatch, most: fullBatch, target: firstBatch}
+}
 
 // batch is an empty batch for the operator that is being compiled.
 func (c *compiler) batch(width int) batch {
-	if c.partial {
-		return batch{width: width, first: limitedBatch, target: limitedBatch}
+	switch {
+	case c.single:
+		return batch{width: width, first: 1, most: 1, target: 1}
+	case c.partial:
+		return batch{width: width, first: limitedBatch, most: fullBatch, target: limitedBatch}
 	}
 	return newBatch(width)
 }
@@ -40,7 +46,7 @@ func (b *batch) row(i int) []value.Value {
 
 // begin empties the batch for the next pull, and makes the batches after that larger.
 func (b *batch) begin() {
-	if b.n >= b.target && b.target < fullBatch {
+	if b.n >= b.target && b.target < b.most {
 		b.target *= 2
 	}
 	b.n, b.vals = 0, b.vals[:0]
@@ -68,11 +74,15 @@ func (b *batch) grow() []value.Value {
 	return b.vals[at : at+b.width : at+b.width]
 }
 
-// drop takes back the last row, which a condition does not want. An operator that drops very many before its batch is full is
-// checked now and then.
+// drop takes back the last row, which a condition does not want.
 func (b *batch) drop(r *run) error {
 	b.n--
 	b.vals = b.vals[:b.n*b.width]
+	return b.pass(r)
+}
+
+// pass counts a row that does not come into the batch. An operator that passes over very many before its batch is full is checked now and then.
+func (b *batch) pass(r *run) error {
 	if b.dropped++; b.dropped%checkRows == 0 {
 		return r.check()
 	}

@@ -17,6 +17,8 @@ type compiler struct {
 	tables *table.Descriptors
 	// partial says that a LIMIT or EXISTS above the node that is being compiled may close it before it has made all its rows.
 	partial bool
+	// single says that the node that is being compiled feeds a merge below a LIMIT, which wants no more than one row at a time.
+	single bool
 }
 
 // Compile makes the operators and expressions of a plan into closures. tables are those of the schema version that the plan is for.
@@ -60,10 +62,18 @@ func (c *compiler) node(n plan.Node) (maker, error) {
 func (c *compiler) whole(n plan.Node) (maker, error) { return c.input(n, false) }
 
 func (c *compiler) input(n plan.Node, partial bool) (maker, error) {
-	was := c.partial
-	c.partial = partial
-	defer func() { c.partial = was }()
+	was, single := c.partial, c.single
+	c.partial, c.single = partial, single && partial
+	defer func() { c.partial, c.single = was, single }()
 	return c.node(n)
+}
+
+// merged compiles an input of a merge, which looks one row ahead in each.
+func (c *compiler) merged(n plan.Node, partial bool) (maker, error) {
+	was := c.single
+	c.single = partial
+	defer func() { c.single = was }()
+	return c.input(n, partial)
 }
 
 func (c *compiler) bare(n plan.Node) (maker, error) {

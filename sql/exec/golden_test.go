@@ -97,7 +97,8 @@ type testDB struct {
 	zone     *time.Location
 	random   seeded
 
-	files      *countingFS // of spill
+	within     table.Writer // what rowsOf reads; nil: a snapshot
+	files      *countingFS  // of spill
 	spill      *spill.Dir
 	spillAbove int64 // see exec.Env; 0 is the default
 }

@@ -108,7 +108,7 @@ func (m *merge) nextRow() (row []value.Value, ok bool, err error) {
 			last := len(m.heap) - 1
 			m.heap[0], m.heap = m.heap[last], m.heap[:last]
 		}
-		m.sink(0)
+		sink(m.heap, 0, m.before)
 	}
 	if len(m.heap) == 0 {
 		return nil, false, nil
@@ -129,26 +129,9 @@ func (m *merge) begin() error {
 		}
 	}
 	for i := len(m.heap)/2 - 1; i >= 0; i-- {
-		m.sink(i)
+		sink(m.heap, i, m.before)
 	}
 	return nil
-}
-
-// sink moves an entry of the heap down to its place.
-func (m *merge) sink(i int) {
-	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(m.heap); child++ {
-			if m.before(m.heap[child], m.heap[least]) {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		m.heap[i], m.heap[least] = m.heap[least], m.heap[i]
-		i = least
-	}
 }
 
 func (m *merge) before(i, j int) bool {

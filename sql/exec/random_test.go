@@ -32,6 +32,7 @@ CREATE TABLE U (
   A INT64 NOT NULL, B INT64, C INT64 NOT NULL, S STRING(MAX), N INT64,
 ) PRIMARY KEY (A, B DESC, C), INTERLEAVE IN PARENT T;
 CREATE INDEX U_N ON U (N);
+CREATE INDEX U_A ON U (A, B DESC, N DESC, S), INTERLEAVE IN T;
 `
 
 // randomDB fills T and U with rows of few distinct values, NULLs and NaNs among them.
@@ -146,7 +147,11 @@ func (db *testDB) rows(t *testing.T, sql string) []string {
 func (db *testDB) rowsOf(t *testing.T, p *plan.Plan, program *exec.Program) []string {
 	t.Helper()
 	var lines []string
-	err := db.read(func(view table.View) error {
+	read := db.read
+	if db.within != nil {
+		read = func(f func(table.View) error) error { return f(db.within) }
+	}
+	err := read(func(view table.View) error {
 		rows, err := program.Run(context.Background(), exec.Env{View: view, Functions: db.functions(), Spill: db.spill, SpillAbove: db.spillAbove})
 		if err != nil {
 			return err

@@ -18,6 +18,7 @@ type keyScan struct {
 	partial bool
 	// point computes the values of the whole key, if the scan reads one row at most; else nil.
 	point []partCode
+	skip  *skipCode // of a skip scan; else nil
 }
 
 func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
@@ -36,6 +37,11 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 	if len(s.seeks) == 1 && s.seeks[0].isPoint() && n.Limit == nil {
 		s.point = s.seeks[0].parts
 	}
+	if n.Skips() {
+		if s.skip, err = newSkip(s); err != nil {
+			return nil, err
+		}
+	}
 	if s.residual, err = c.optional(n.Residual); err != nil {
 		return nil, err
 	}
@@ -46,7 +52,8 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 // place is what a scan reads in one opening. The key of a point lies in the place itself, which saves an allocation.
 type place struct {
 	spans []table.Span
-	limit int64 // rows wanted, -1 for all
+	rests []table.Span // if not nil, where the keys must lie besides, their first parts left out: see skipCode
+	limit int64        // rows wanted, -1 for all
 	one   [1]table.Span
 	key   []byte
 	vals  []value.Value
@@ -66,10 +73,12 @@ func (s *keyScan) locate(r *run, p *place) error {
 	var err error
 	switch {
 	case p.limit == 0:
-		p.spans = nil
+		p.spans, p.rests = nil, nil
 		return nil
 	case s.point != nil:
 		err = s.locatePoint(r, p)
+	case s.skip != nil:
+		err = s.skip.locate(r, p)
 	default:
 		p.spans, err = s.ranges(r)
 	}
@@ -109,7 +118,7 @@ func (s *keyScan) ranges(r *run) ([]table.Span, error) {
 		set.All = true
 	}
 	for i := range s.seeks {
-		if err := s.seeks[i].add(r, &set); err != nil {
+		if err := s.seeks[i].add(r, &set, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -127,7 +136,7 @@ func (s *keyScan) read(p *place) table.Read {
 
 // stored is how many stored rows are to be read at most, 0 for all.
 func (s *keyScan) stored(p *place) int64 {
-	if p.limit > 0 && s.residual == nil {
+	if p.limit > 0 && s.residual == nil && p.rests == nil {
 		return p.limit
 	}
 	return 0
@@ -166,6 +175,9 @@ func (c *compiler) scan(n *plan.Scan) (maker, error) {
 		return nil, err
 	}
 	out := c.batch(len(n.Columns))
+	if n.Merge > 0 {
+		return func(*run) operator { return &mergeScanOp{keyScan: s, out: out} }, nil
+	}
 	return func(*run) operator { return &scanOp{keyScan: s, out: out} }, nil
 }
 
@@ -194,6 +206,12 @@ func (o *scanOp) next(r *run) (*batch, error) {
 			break
 		}
 		r.stats.RowsScanned++
+		if o.place.rests != nil && !o.skip.within(o.rows.Key(), o.place.rests) {
+			if err := o.out.pass(r); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		o.out.vals = o.rows.Values(o.out.vals)
 		o.out.n++
 		if o.residual != nil {

@@ -25,6 +25,8 @@ type partCode struct {
 	array    eval
 	null     bool
 	nullSafe bool
+	each     bool
+	among    *rangeCode // of each; nil for all
 }
 
 type rangeCode struct {
@@ -41,23 +43,32 @@ func (c *compiler) seek(s *plan.Seek, l *table.Layout) (seekCode, error) {
 		return code, err
 	}
 	for _, p := range s.Parts {
-		part := partCode{null: p.Null, nullSafe: p.NullSafe}
+		part := partCode{null: p.Null, nullSafe: p.NullSafe, each: p.Each}
 		if part.values, err = c.exprs(p.Values); err != nil {
 			return code, err
 		}
 		if part.array, err = c.optional(p.Array); err != nil {
 			return code, err
 		}
-		code.parts = append(code.parts, part)
-	}
-	if b := s.Range; b != nil {
-		list, err := c.exprs([]plan.Expr{b.Low, b.High, b.Prefix})
-		if err != nil {
+		if part.among, err = c.seekRange(p.Among); err != nil {
 			return code, err
 		}
-		code.bounds = &rangeCode{low: list[0], high: list[1], prefix: list[2], lowOpen: b.LowOpen, highOpen: b.HighOpen, like: b.Like}
+		code.parts = append(code.parts, part)
 	}
-	return code, nil
+	code.bounds, err = c.seekRange(s.Range)
+	return code, err
+}
+
+// seekRange compiles bounds; nil stays nil.
+func (c *compiler) seekRange(b *plan.SeekRange) (*rangeCode, error) {
+	if b == nil {
+		return nil, nil
+	}
+	list, err := c.exprs([]plan.Expr{b.Low, b.High, b.Prefix})
+	if err != nil {
+		return nil, err
+	}
+	return &rangeCode{low: list[0], high: list[1], prefix: list[2], lowOpen: b.LowOpen, highOpen: b.HighOpen, like: b.Like}, nil
 }
 
 // isPoint says whether the seek is one whole key.
@@ -73,17 +84,20 @@ func (s *seekCode) isPoint() bool {
 	return true
 }
 
-// add adds the keys of the seek to set.
-func (s *seekCode) add(r *run, set *table.KeySet) error {
+// eachValue adds the keys for every value that part i has under prefix, which holds the parts before i.
+type eachValue func(r *run, set *table.KeySet, prefix []value.Value, i int) error
+
+// add adds the keys of the seek to set. each serves the parts of a skip scan.
+func (s *seekCode) add(r *run, set *table.KeySet, each eachValue) error {
 	if s.tuples != nil {
 		return s.addTuples(r, set)
 	}
-	return s.addParts(r, set, nil, 0)
+	return s.addParts(r, set, nil, 0, each)
 }
 
 // addParts adds all keys that begin with prefix, which holds the parts before i. If a part may be one of several values, a prefix is made for
 // each of them.
-func (s *seekCode) addParts(r *run, set *table.KeySet, prefix []value.Value, i int) error {
+func (s *seekCode) addParts(r *run, set *table.KeySet, prefix []value.Value, i int, each eachValue) error {
 	for ; i < len(s.parts); i++ {
 		p := &s.parts[i]
 		if prefix == nil {
@@ -93,8 +107,11 @@ func (s *seekCode) addParts(r *run, set *table.KeySet, prefix []value.Value, i i
 			prefix = append(prefix, value.Null(s.key[i].Column.Type.Kind))
 			continue
 		}
+		if p.each {
+			return each(r, set, prefix, i)
+		}
 		if len(p.values) != 1 {
-			return s.addEach(r, set, prefix, i)
+			return s.addList(r, set, prefix, i, each)
 		}
 		v, err := p.values[0](r, nil)
 		if err != nil || !p.nullSafe && equalsNothing(v) {
@@ -105,14 +122,13 @@ func (s *seekCode) addParts(r *run, set *table.KeySet, prefix []value.Value, i i
 	return s.addPrefix(r, set, prefix)
 }
 
-// addEach adds the keys for each value of part i.
-func (s *seekCode) addEach(r *run, set *table.KeySet, prefix []value.Value, i int) error {
+// addList adds the keys for each value that is listed for part i.
+func (s *seekCode) addList(r *run, set *table.KeySet, prefix []value.Value, i int, each eachValue) error {
 	next := func(v value.Value) error {
 		if equalsNothing(v) {
 			return nil
 		}
-		longer := append(make([]value.Value, 0, len(s.key)), prefix...)
-		return s.addParts(r, set, append(longer, v), i+1)
+		return s.addParts(r, set, s.longer(prefix, v), i+1, each)
 	}
 	p := &s.parts[i]
 	for _, f := range p.values {
@@ -185,13 +201,27 @@ func (s *seekCode) addKey(set *table.KeySet, prefix []value.Value) {
 	set.Ranges = append(set.Ranges, table.KeyRange{Start: prefix, End: prefix})
 }
 
+// longer is a copy of prefix with one more part.
+func (s *seekCode) longer(prefix []value.Value, v value.Value) []value.Value {
+	return append(append(make([]value.Value, 0, len(s.key)), prefix...), v)
+}
+
 // addPrefix adds the keys that begin with prefix and whose next part is in the range, if there is one.
 func (s *seekCode) addPrefix(r *run, set *table.KeySet, prefix []value.Value) error {
 	if s.bounds == nil {
 		s.addKey(set, prefix)
 		return nil
 	}
-	b, ok, err := s.bounds.compute(r, s.key[len(prefix)].Column.Type.Kind)
+	return s.addRange(r, set, prefix, s.bounds)
+}
+
+// addRange adds the keys that begin with prefix and whose next part is in a range; nil is all.
+func (s *seekCode) addRange(r *run, set *table.KeySet, prefix []value.Value, in *rangeCode) error {
+	if in == nil {
+		set.Ranges = append(set.Ranges, table.KeyRange{Start: prefix, End: prefix})
+		return nil
+	}
+	b, ok, err := in.compute(r, s.key[len(prefix)].Column.Type.Kind)
 	if err != nil || !ok {
 		return err
 	}
@@ -199,7 +229,7 @@ func (s *seekCode) addPrefix(r *run, set *table.KeySet, prefix []value.Value) er
 		if v == nil {
 			return prefix
 		}
-		return append(append(make([]value.Value, 0, len(prefix)+1), prefix...), *v)
+		return s.longer(prefix, *v)
 	}
 	rng := table.KeyRange{Start: with(b.low), StartOpen: b.low != nil && b.lowOpen, End: with(b.high), EndOpen: b.high != nil && b.highOpen}
 	if s.key[len(prefix)].Desc {

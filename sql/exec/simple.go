@@ -149,6 +149,9 @@ type unionOp struct {
 }
 
 func (c *compiler) union(n *plan.UnionAll) (maker, error) {
+	if n.Order != nil {
+		return c.mergeUnion(n)
+	}
 	makers := make([]maker, len(n.Inputs))
 	for i, in := range n.Inputs {
 		var err error

@@ -46,7 +46,12 @@ func (s *sorter) addBy(r *run, row []value.Value) error {
 		return err
 	}
 	keys := s.keys[len(s.keys)-len(s.computed):]
-	if err := s.keep(r, row, besideRow(keys, s.computed)); err != nil {
+	return s.take(r, row, besideRow(keys, s.computed))
+}
+
+// take takes in a row whose keys are the last of s.keys, and take keyBytes.
+func (s *sorter) take(r *run, row []value.Value, keyBytes int64) error {
+	if err := s.keep(r, row, keyBytes); err != nil {
 		return err
 	}
 	if n := int64(len(s.order)); s.limit >= 0 && n >= fullBatch && (n-fullBatch)/2 >= s.limit { // the limit may be the largest integer

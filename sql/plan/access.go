@@ -17,26 +17,33 @@ type access struct {
 	seeks []seek // nil: everything
 	// used are the conditions that seeks imply, so that rows need not be tested for them.
 	used map[int]bool
-	// parts is how many leading key parts have one value each.
-	fixed    int
+	// fixed are the key parts that have one value in all rows.
+	fixed map[int]bool
+	// merge is how many leading key parts tell the ordered streams apart that are read as one; 0: the rows come in key order.
+	merge    int
 	covering bool
 	rows     float64 // estimate of the rows that seeks find
+	ranges   float64 // and of the ranges that they make
 	unique   bool    // at most one row for each tuple of seeks
 	reverse  bool
 	ordered  bool // an operator above wants the rows in this order
 	cost     float64
+	skips    bool    // it is a skip scan
+	among    float64 // estimate of the rows among which that looks for values
+	whole    float64 // what it costs if it must read them all, without the back join
 }
 
 // seek is a Seek whose expressions are not yet compiled.
 type seek struct {
-	parts    []sarg // of the leading key parts; sargEqual, sargIn, sargArray or sargNull
-	low      *sarg
-	high     *sarg
-	prefix   *sarg
-	notNull  *sarg
+	parts    []sarg     // of the leading key parts; sargEqual, sargIn, sargArray, sargNull or sargEach
+	bounds   rangeSargs // of the key part after them
+	each     rangeSargs // of the part with sargEach
 	tuple    *tupleSarg
 	tupleLen int
 }
+
+// rangeSargs bound a key part; each may be nil.
+type rangeSargs struct{ low, high, prefix, notNull *sarg }
 
 // Costs are in rows of a sequential scan. The planner has no statistics; it guesses how many rows pass from the form of the conditions.
 const (
@@ -49,7 +56,8 @@ const (
 	selectEqual     = 0.05   // for any other column that equals a value
 	selectNull      = 0.05
 	selectNotNull   = 0.9
-	selectRange     = 0.3 // for one bound of a range
+	selectRange     = 0.3  // for one bound of a range
+	selectNewer     = 0.02 // for a lower bound of a commit timestamp: what is asked for is news
 	selectBetween   = 0.05
 	selectPrefix    = 0.03
 	selectOther     = 0.5 // for any other condition
@@ -184,13 +192,18 @@ func (s *scanRel) through(x *schema.Index, pred predicate, need colSet) *access 
 		a.covering = s.covered(x, need)
 	}
 	a.bind(s, pred)
+	a.useNotNull(pred)
+	a.estimate(pred)
+	return a
+}
+
+// useNotNull marks conditions that a column is not NULL as used, where the column has no NULLs in the table or index.
+func (a *access) useNotNull(pred predicate) {
 	for _, c := range pred.sargs {
-		if c.op == sargNotNull && (c.column.NotNull || x != nil && leavesOut(x, c.column)) {
+		if c.op == sargNotNull && (c.column.NotNull || a.index != nil && leavesOut(a.index, c.column)) {
 			a.used[c.cond] = true
 		}
 	}
-	a.estimate(pred)
-	return a
 }
 
 // leavesOut says whether rows with NULL in a column are not in the index.
@@ -264,59 +277,75 @@ func (a *access) bind(s *scanRel, pred predicate) {
 
 // match binds the leading parts of the key by sargs of pred and by more, which are sargs of further conditions that hold too.
 func (a *access) match(pred predicate, more []sarg) (seek, map[int]bool, bool) {
-	var sk seek
-	used := map[int]bool{}
 	if t := a.matchTuple(pred); t != nil {
-		sk.tuple, sk.tupleLen = t, len(t.columns)
-		used[t.cond] = true
-		return sk, used, true
+		return seek{tuple: t, tupleLen: len(t.columns)}, map[int]bool{t.cond: true}, true
 	}
-	take := func(s *sarg) {
-		if s.exact && s.cond >= 0 {
-			used[s.cond] = true
-		}
+	b := newBinder(a, concat(pred.sargs, besides(more)))
+	b.equals()
+	if n := len(b.seek.parts); n < len(a.key) {
+		b.seek.bounds = b.between(n)
 	}
-	all := concat(pred.sargs, besides(more))
-	tuples := 1
-	lists := 0
-	for _, part := range a.key {
-		s := pickEqual(all, part.Column)
-		if s == nil || s.op != sargEqual && s.op != sargNull && lists > 0 && tuples*len(s.values) > maxSeekTuples {
-			break
+	return b.seek, b.used, len(b.seek.parts) > 0 || b.seek.bounds.any()
+}
+
+// binder binds the parts of a key, the first one first.
+type binder struct {
+	key    []schema.KeyPart
+	sargs  []sarg
+	seek   seek
+	used   map[int]bool // conditions that the seek implies
+	tuples int          // how many the parts make
+	lists  int          // parts with more than one value
+}
+
+func newBinder(a *access, sargs []sarg) *binder {
+	return &binder{key: a.key, sargs: sargs, used: map[int]bool{}, tuples: 1}
+}
+
+// equals binds the next parts, up to the first that has no single values.
+func (b *binder) equals() {
+	for _, part := range b.key[len(b.seek.parts):] {
+		s := pickEqual(b.sargs, part.Column)
+		if s == nil || s.op != sargEqual && s.op != sargNull && b.lists > 0 && b.tuples*len(s.values) > maxSeekTuples {
+			return
 		}
 		switch s.op {
 		case sargIn:
-			tuples *= len(s.values)
-			lists++
+			b.tuples *= len(s.values)
+			b.lists++
 		case sargArray:
-			tuples *= maxSeekTuples
-			lists++
+			b.tuples *= maxSeekTuples
+			b.lists++
 		}
-		take(s)
-		sk.parts = append(sk.parts, *s)
+		b.take(s)
+		b.seek.parts = append(b.seek.parts, *s)
 	}
-	if n := len(sk.parts); n < len(a.key) {
-		column := a.key[n].Column
-		if sk.prefix = pick(all, column, sargPrefix, sargLike); sk.prefix != nil {
-			take(sk.prefix)
-		} else {
-			if sk.low = pick(all, column, sargGreater, sargAtLeast); sk.low != nil {
-				take(sk.low)
-			}
-			if sk.high = pick(all, column, sargLess, sargAtMost); sk.high != nil {
-				take(sk.high)
-			}
-		}
-		if sk.notNull = pick(all, column, sargNotNull, sargNotNull); sk.notNull != nil {
-			take(sk.notNull)
-		}
-	}
-	return sk, used, len(sk.parts) > 0 || sk.ranged()
 }
 
-// ranged says whether the key part after those that have single values is bounded by a range.
-func (sk *seek) ranged() bool {
-	return sk.low != nil || sk.high != nil || sk.prefix != nil || sk.notNull != nil
+// between finds the bounds of part n.
+func (b *binder) between(n int) rangeSargs {
+	var r rangeSargs
+	column := b.key[n].Column
+	if r.prefix = pick(b.sargs, column, sargPrefix, sargLike); r.prefix == nil {
+		r.low = pick(b.sargs, column, sargGreater, sargAtLeast)
+		r.high = pick(b.sargs, column, sargLess, sargAtMost)
+	}
+	r.notNull = pick(b.sargs, column, sargNotNull, sargNotNull)
+	for _, s := range []*sarg{r.low, r.high, r.prefix, r.notNull} {
+		b.take(s)
+	}
+	return r
+}
+
+func (b *binder) take(s *sarg) {
+	if s != nil && s.exact && s.cond >= 0 {
+		b.used[s.cond] = true
+	}
+}
+
+// any says whether there are bounds.
+func (r *rangeSargs) any() bool {
+	return r.low != nil || r.high != nil || r.prefix != nil || r.notNull != nil
 }
 
 // besides marks sargs as inexact: their conditions are still tested for each row.
@@ -396,12 +425,11 @@ func (a *access) estimate(pred predicate) {
 		}
 		a.rows = math.Min(a.rows, guessTableRows)
 	}
+	a.ranges = ranges
+	a.fixed = map[int]bool{}
 	if len(a.seeks) == 1 {
-		for _, s := range a.seeks[0].parts {
-			if s.op != sargEqual && s.op != sargNull {
-				break
-			}
-			a.fixed++
+		for i, s := range a.seeks[0].parts {
+			a.fixed[i] = s.op == sargEqual || s.op == sargNull
 		}
 	}
 	perRow := 1.0
@@ -412,6 +440,9 @@ func (a *access) estimate(pred predicate) {
 		}
 	}
 	a.cost = ranges*costSeek + a.rows*perRow
+	if a.skips {
+		a.whole = ranges*costSeek + a.among*perRow
+	}
 	if !a.covering {
 		a.cost += a.rows * (costSeek + 1)
 	}
@@ -433,6 +464,12 @@ func (a *access) guess(sk *seek) (rows, ranges float64, unique bool) {
 		case sargNull:
 			rows *= selectNull
 			continue
+		case sargEach:
+			rows *= sk.each.selectivity()
+			a.among = rows * ranges
+			rows /= guessValues(s.column)
+			ranges *= guessValues(s.column)
+			continue
 		case sargIn:
 			ranges *= float64(len(s.values))
 		case sargArray:
@@ -440,22 +477,32 @@ func (a *access) guess(sk *seek) (rows, ranges float64, unique bool) {
 		}
 		rows *= selectKey
 	}
-	unique = a.wholeKey(len(sk.parts))
+	unique = !a.skips && a.wholeKey(len(sk.parts))
 	if unique {
 		return ranges, ranges, true
 	}
-	rows = math.Max(rows, 2) * ranges
-	switch {
-	case sk.prefix != nil:
-		rows *= selectPrefix
-	case sk.low != nil && sk.high != nil:
-		rows *= selectBetween
-	case sk.low != nil || sk.high != nil:
-		rows *= selectRange
-	case sk.notNull != nil:
-		rows *= selectNotNull
+	rows = math.Max(rows, 2) * ranges * sk.bounds.selectivity()
+	if a.skips {
+		ranges *= 2 // each is first found, then read
 	}
 	return math.Max(rows, 1), ranges, false
+}
+
+// selectivity guesses the share of rows that lie within the bounds.
+func (r *rangeSargs) selectivity() float64 {
+	switch {
+	case r.prefix != nil:
+		return selectPrefix
+	case r.low != nil && r.high != nil:
+		return selectBetween
+	case r.low != nil && r.low.column.AllowCommitTimestamp:
+		return selectNewer
+	case r.low != nil || r.high != nil:
+		return selectRange
+	case r.notNull != nil:
+		return selectNotNull
+	}
+	return 1
 }
 
 // wholeKey says whether values of n leading parts name at most one row.
@@ -494,7 +541,9 @@ func condSelectivity(pred predicate, cond int) float64 {
 			return selectNotNull
 		case sargPrefix, sargLike:
 			return selectPrefix * 2
-		case sargLess, sargAtMost, sargGreater, sargAtLeast:
+		case sargGreater, sargAtLeast:
+			return (&rangeSargs{low: &s}).selectivity()
+		case sargLess, sargAtMost:
 			return selectRange
 		}
 	}

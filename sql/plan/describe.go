@@ -163,12 +163,9 @@ const maxLiteral = 200
 
 // seekCondition writes what a scan's seeks stand for as an expression over the key's columns. Nil reads everything.
 func (n *Scan) seekCondition() Expr {
-	key := n.Table.Key
-	if n.Index != nil {
-		key = append(append(key[:0:0], n.Index.Key...), n.Index.Suffix...)
-	}
+	key := KeyColumns(n)
 	column := func(i int) Expr {
-		return &Slot{T: key[i].Column.Type, Index: -1, Name: key[i].Column.Name}
+		return &Slot{T: key[i].Type, Index: -1, Name: key[i].Name}
 	}
 	var either []Expr
 	for i := range n.Seeks {
@@ -182,12 +179,19 @@ func (n *Scan) seekCondition() Expr {
 			parts = append(parts, condition("$in_array", fields, s.Tuples.Array))
 		}
 		for i, p := range s.Parts {
-			parts = append(parts, p.condition(column(i)))
+			switch {
+			case !p.Each:
+				parts = append(parts, p.condition(column(i)))
+			case p.Among != nil:
+				parts = append(parts, p.Among.conditions(column(i))...)
+			}
 		}
 		if s.Range != nil {
 			parts = append(parts, s.Range.conditions(column(len(s.Parts)))...)
 		}
-		either = append(either, combine("$and", parts))
+		if all := combine("$and", parts); all != nil {
+			either = append(either, all)
+		}
 	}
 	return combine("$or", either)
 }

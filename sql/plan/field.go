@@ -1,6 +1,22 @@
 package plan
 
-import "github.com/crowfoot-db/crowfoot/value"
+import (
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// KeyColumns are the columns of the stored key of what a scan reads: of an index, those of its suffix included.
+func KeyColumns(n *Scan) []*schema.Column {
+	key := n.Table.Key
+	if n.Index != nil {
+		key = concat(n.Index.Key, n.Index.Suffix)
+	}
+	var columns []*schema.Column
+	for _, part := range key {
+		columns = append(columns, part.Column)
+	}
+	return columns
+}
 
 // Field is the name (for people, it may be empty) and the type of a column of n's row.
 func Field(n Node, slot int) (string, *value.Type) {

@@ -26,4 +26,6 @@ func keyRead(root Node) *Scan {
 	return &read
 }
 
-func isKeyRead(s *Scan) bool { return s.Residual == nil && s.Table.Rows == nil }
+func isKeyRead(s *Scan) bool {
+	return s.Residual == nil && s.Table.Rows == nil && s.Merge == 0 && !s.Skips()
+}

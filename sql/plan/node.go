@@ -30,6 +30,9 @@ type (
 		// Seeks are the keys to read: the union of them, in key order, each row once. Nil reads everything.
 		Seeks   []Seek
 		Reverse bool
+		// Merge is how many leading key parts tell apart the ordered streams that are read as one: the rows come in the order of the key parts
+		// after these. 0: the rows come in key order.
+		Merge int
 		// Ordered says that the query wants the rows in this order.
 		Ordered bool
 		// Equal, for a system table, are values that columns must have. Residual tests for them too.
@@ -106,8 +109,13 @@ type (
 		Input         Node
 		Count, Offset Expr
 	}
-	// UnionAll passes the rows of all Inputs, one after the other.
-	UnionAll struct{ Inputs []Node }
+	// UnionAll passes the rows of all Inputs: one after the other, or, with Order, merged. The inputs then come in that order, and with Limit only
+	// so many rows are passed.
+	UnionAll struct {
+		Inputs []Node
+		Order  []SortKey // plain slots
+		Limit  Expr      // nil: all
+	}
 	// SetOp is INTERSECT or EXCEPT of Left and Right, whose rows have the same columns of these Types.
 	SetOp struct {
 		Kind        tree.SetOpKind
@@ -191,12 +199,14 @@ type Seek struct {
 	Tuples *SeekTuples
 }
 
-// SeekPart is what one key part may be: any of Values, any element of Array, or NULL if Null.
-// A NULL among the values of Values and Array equals nothing, unless NullSafe.
+// SeekPart is what one key part may be: any of Values, any element of Array, NULL if Null, or, if Each, every value that the table or index has in
+// that place, if it lies in Among (nil for all). A NULL among the values of Values and Array equals nothing, unless NullSafe.
 type SeekPart struct {
 	Values         []Expr
 	Array          Expr
 	Null, NullSafe bool
+	Each           bool
+	Among          *SeekRange
 }
 
 // SeekTuples are whole prefixes of a key, from an array of structs: key part i is field Fields[i] of the element.

@@ -165,6 +165,10 @@ func pushLimit(n Node, limit Expr) {
 		if n.Limit == nil {
 			n.Limit = limit
 		}
+	case *UnionAll:
+		if n.Order != nil && n.Limit == nil {
+			n.Limit = limit
+		}
 	case *Compute:
 		pushLimit(n.Input, limit)
 	case *Apply:
@@ -180,6 +184,8 @@ func counts(n Node, limit Expr) bool {
 	case *Scan:
 		return n.Limit == limit
 	case *Sort:
+		return n.Limit == limit
+	case *UnionAll:
 		return n.Limit == limit
 	case *Compute:
 		return counts(n.Input, limit)

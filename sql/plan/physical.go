@@ -295,30 +295,6 @@ func (p *planner) buildUnnest(r *unnestRel, req request) (built, error) {
 	return built{node: n, at: at, order: b.order, fixed: b.fixed}, nil
 }
 
-func (p *planner) buildUnion(r *unionRel, req request) (built, error) {
-	var keep []int
-	at := slots{}
-	for j, c := range r.out {
-		if req.need[c.ID] {
-			at[c.ID] = len(keep)
-			keep = append(keep, j)
-		}
-	}
-	n := &UnionAll{}
-	for i, in := range r.inputs {
-		want := make([]tree.Col, len(keep))
-		for k, j := range keep {
-			want[k] = r.columns[i][j]
-		}
-		b, err := p.build(in, request{need: setOf(want), limit: req.limit, prefer: ids(want)})
-		if err != nil {
-			return built{}, err
-		}
-		n.Inputs = append(n.Inputs, b.exactly(want))
-	}
-	return built{node: n, at: at}, nil
-}
-
 func ids(cols []tree.Col) []int {
 	var list []int
 	for _, c := range cols {

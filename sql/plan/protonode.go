@@ -60,13 +60,7 @@ func (w *protoWriter) operator(n Node, call string, input func(Node) *spannerpb.
 	case *HashJoin:
 		return w.hashJoin(op, input)
 	case *UnionAll:
-		p := w.measured(n, "Union All", nil)
-		for _, in := range op.Inputs {
-			u := w.add("Union Input", nil)
-			link(p, u, "Input", "")
-			link(u, input(in), "", "")
-		}
-		return p
+		return w.unionAll(op, m, input)
 	case *SetOp:
 		return w.setOp(op, input)
 	case *With:
@@ -147,6 +141,21 @@ func (w *protoWriter) sort(s *Sort, m meta, input func(Node) *spannerpb.PlanNode
 		}
 		w.scalar(p, s.Limit, "Limit", "")
 	})
+}
+
+// unionAll adds a union. If it merges its inputs, it says so as a Distributed Union does.
+func (w *protoWriter) unionAll(u *UnionAll, m meta, input func(Node) *spannerpb.PlanNode) *spannerpb.PlanNode {
+	if u.Order != nil {
+		m["preserve_subquery_order"] = "true"
+	}
+	p := w.measured(u, "Union All", m)
+	for _, in := range u.Inputs {
+		one := w.add("Union Input", nil)
+		link(p, one, "Input", "")
+		link(one, input(in), "", "")
+	}
+	w.scalar(p, u.Limit, "Limit", "")
+	return p
 }
 
 func (w *protoWriter) aggregate(a *Aggregate, m meta, input func(Node) *spannerpb.PlanNode) *spannerpb.PlanNode {

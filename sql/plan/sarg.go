@@ -31,6 +31,7 @@ const (
 	sargAtLeast
 	sargPrefix // STARTS_WITH
 	sargLike   // LIKE; never exact
+	sargEach   // any value that there is; of key parts in a seek, never of a condition
 )
 
 // tupleSarg is (a, b, ...) IN UNNEST(array of structs).

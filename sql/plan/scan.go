@@ -13,25 +13,30 @@ func sortBinds(list []Bind) {
 	sort.Slice(list, func(i, j int) bool { return list[i].Register < list[j].Register })
 }
 
-// choose is the cheapest access for a request. If several cost the same it is the first, and the table itself comes before indexes.
+// choose is the cheapest access for a request, skip scans left out. If several cost the same it is the first, and the table itself comes before
+// indexes.
 func (p *planner) choose(s *scanRel, req request) (*access, error) {
 	list, err := p.accesses(s, req.need)
 	if err != nil {
 		return nil, err
 	}
+	return p.cheapest(s, list, req), nil
+}
+
+func (p *planner) cheapest(s *scanRel, list []*access, req request) *access {
 	var best *access
 	for _, a := range list {
-		s.fit(a, req)
+		p.fit(s, a, req)
 		if best == nil || a.cost < best.cost {
 			best = a
 		}
 	}
-	return best, nil
+	return best
 }
 
-// fit adds to the cost of an access what the sort costs that the request would need, and reads in reverse order if that saves the sort.
-func (s *scanRel) fit(a *access, req request) {
-	order, fixed := s.orderOf(a)
+// fit adds to the cost of an access what the sort costs that the request would need. It reads in reverse order, or merges streams, if that saves
+// the sort.
+func (p *planner) fit(s *scanRel, a *access, req request) {
 	ids := slots{}
 	for i, c := range s.out {
 		ids[c.ID] = i
@@ -41,12 +46,7 @@ func (s *scanRel) fit(a *access, req request) {
 		stop = req.limit / a.rows
 	}
 	if want, ok := inSlots(req.order, ids); ok && len(want) > 0 {
-		switch {
-		case satisfies(order, fixed, true, want):
-			a.ordered = true
-		case satisfies(reversed(order), fixed, true, want):
-			a.reverse, a.ordered = true, true
-		default:
+		if a.ordered = p.arrange(s, a, want); !a.ordered {
 			stop = 1
 			a.cost += sortCost(a.rows)
 		}
@@ -59,13 +59,25 @@ func (s *scanRel) fit(a *access, req request) {
 		for id := range req.group {
 			keys = append(keys, slotOr(ids, id, -2))
 		}
-		if groups(order, fixed, keys) {
+		if order, fixed := s.orderOf(a); groups(order, fixed, keys) {
 			a.ordered = true
 		} else {
 			a.cost += a.rows * costHash
 		}
 	}
-	a.cost = math.Max(a.cost*stop, math.Min(a.cost, costSeek))
+	least := costSeek
+	if a.merge > 0 {
+		least = a.ranges * costSeek // the first row of each stream
+		a.cost += a.rows * math.Log2(a.ranges+1) * costSort
+	}
+	a.cost = math.Max(a.cost*stop, math.Min(a.cost, least))
+	if a.skips {
+		whole := a.whole + sortCost(a.rows)
+		if !a.covering {
+			whole += a.rows * stop * (costSeek + 1)
+		}
+		a.cost = (a.cost + whole) / 2
+	}
 }
 
 func slotOr(at slots, id, other int) int {
@@ -81,13 +93,14 @@ func (s *scanRel) orderOf(a *access) ([]slotOrder, map[int]bool) {
 	var order []slotOrder
 	for i, part := range a.key {
 		slot := s.place(part.Column)
-		if i < a.fixed {
+		switch {
+		case a.fixed[i]:
 			if slot >= 0 {
 				fixed[slot] = true
 			}
-			continue
+		case i >= a.merge:
+			order = append(order, slotOrder{slot: slot, desc: part.Desc, nullsFirst: !part.Desc, notNull: part.Column.NotNull})
 		}
-		order = append(order, slotOrder{slot: slot, desc: part.Desc, nullsFirst: !part.Desc, notNull: part.Column.NotNull})
 	}
 	return order, fixed
 }
@@ -103,10 +116,11 @@ func (s *scanRel) place(c *schema.Column) int {
 }
 
 func (p *planner) buildScan(s *scanRel, req request) (built, error) {
-	a, err := p.choose(s, req)
+	list, err := p.accesses(s, req.need)
 	if err != nil {
 		return built{}, err
 	}
+	a := p.cheapest(s, append(list, p.skips(s, list, req)...), req)
 	var residual []tree.Expr
 	for i, c := range s.conds {
 		if !a.used[i] {
@@ -132,8 +146,8 @@ func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req requ
 	for i, c := range s.out {
 		places[c.ID] = i
 	}
-	n := &Scan{Table: s.table, Index: a.index, Alias: s.alias, Reverse: a.reverse, Ordered: a.ordered, Exclusive: s.exclusive}
-	b := built{node: n, at: slots{}, distinct: true}
+	n := &Scan{Table: s.table, Index: a.index, Alias: s.alias, Reverse: a.reverse, Ordered: a.ordered, Merge: a.merge, Exclusive: s.exclusive}
+	b := built{node: n, at: slots{}, distinct: s.distinct(a)}
 	moved := map[int]int{}
 	for _, id := range columnOrder(wanted, places) {
 		b.at[id] = len(n.Columns)
@@ -200,19 +214,26 @@ func (p *planner) seek(sk *seek, a *access) (Seek, error) {
 			out.Parts = append(out.Parts, SeekPart{Array: values[0]})
 		case sargNull:
 			out.Parts = append(out.Parts, SeekPart{Null: true})
+		case sargEach:
+			among, err := p.seekRange(&sk.each)
+			if err != nil {
+				return Seek{}, err
+			}
+			out.Parts = append(out.Parts, SeekPart{Each: true, Among: among})
 		default:
 			out.Parts = append(out.Parts, SeekPart{Values: values})
 		}
 	}
-	if !sk.ranged() {
-		return out, nil
-	}
-	r, err := p.seekRange(sk)
+	r, err := p.seekRange(&sk.bounds)
 	out.Range = r
 	return out, err
 }
 
-func (p *planner) seekRange(sk *seek) (*SeekRange, error) {
+// seekRange compiles bounds; nil if there are none.
+func (p *planner) seekRange(b *rangeSargs) (*SeekRange, error) {
+	if !b.any() {
+		return nil, nil
+	}
 	r := &SeekRange{}
 	bound := func(s *sarg) (Expr, error) {
 		if s == nil {
@@ -221,16 +242,16 @@ func (p *planner) seekRange(sk *seek) (*SeekRange, error) {
 		return p.scalar(s.values[0], slots{})
 	}
 	var err error
-	if r.Low, err = bound(sk.low); err != nil {
+	if r.Low, err = bound(b.low); err != nil {
 		return nil, err
 	}
-	if r.High, err = bound(sk.high); err != nil {
+	if r.High, err = bound(b.high); err != nil {
 		return nil, err
 	}
-	r.LowOpen = sk.low != nil && sk.low.op == sargGreater
-	r.HighOpen = sk.high != nil && sk.high.op == sargLess
-	r.Like = sk.prefix != nil && sk.prefix.op == sargLike
-	r.Prefix, err = bound(sk.prefix)
+	r.LowOpen = b.low != nil && b.low.op == sargGreater
+	r.HighOpen = b.high != nil && b.high.op == sargLess
+	r.Like = b.prefix != nil && b.prefix.op == sargLike
+	r.Prefix, err = bound(b.prefix)
 	return r, err
 }
 

@@ -62,7 +62,7 @@ func (n *Aggregate) exprs() []Expr {
 }
 func (n *Sort) exprs() []Expr      { return append(sortExprs(n.Keys), present(n.Limit)...) }
 func (n *Limit) exprs() []Expr     { return present(n.Count, n.Offset) }
-func (n *UnionAll) exprs() []Expr  { return nil }
+func (n *UnionAll) exprs() []Expr  { return append(sortExprs(n.Order), present(n.Limit)...) }
 func (n *SetOp) exprs() []Expr     { return nil }
 func (n *With) exprs() []Expr      { return nil }
 func (n *SpoolScan) exprs() []Expr { return nil }
@@ -95,14 +95,20 @@ func (s *Seek) exprs() []Expr {
 	for _, p := range s.Parts {
 		list = append(list, p.Values...)
 		list = append(list, present(p.Array)...)
+		list = append(list, p.Among.exprs()...)
 	}
-	if r := s.Range; r != nil {
-		list = append(list, present(r.Low, r.High, r.Prefix)...)
-	}
+	list = append(list, s.Range.exprs()...)
 	if s.Tuples != nil {
 		list = append(list, s.Tuples.Array)
 	}
 	return list
+}
+
+func (r *SeekRange) exprs() []Expr {
+	if r == nil {
+		return nil
+	}
+	return present(r.Low, r.High, r.Prefix)
 }
 
 // Walk calls f for n and every operator under it, the plans of subqueries included.

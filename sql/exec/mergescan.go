@@ -1,0 +1,291 @@
+package exec
+
+import (
+	"bytes"
+
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+const (
+	// maxStreams is how many streams a scan merges at most. Each has a cursor open over all levels of the store. With more of them the scan reads
+	// one after the other and sorts.
+	maxStreams = 1000
+	// streamBytes is about what the memory of a cursor is.
+	streamBytes = 8 << 10
+)
+
+// mergeScanOp reads a table or index in the order of the key parts after the first plan.Scan.Merge ones. The keys that begin with the same such
+// parts are a stream. The next row is the least of those that the streams are at, by the bytes of the rest of their keys. A stream moves on
+// only when the next row is asked for, so that each has read one row at most that is not used.
+type mergeScanOp struct {
+	*keyScan
+	place   place
+	streams []stream
+	heap    []int // places in streams of those that have a row; the first has the row that comes next
+	begun   bool
+	held    held
+	sorted  *sortedScan // instead of streams, if these are too many
+	left    int64       // how many more rows are wanted, -1 for all
+	out     batch
+}
+
+// stream is the rows whose keys have the same first parts.
+type stream struct {
+	rows   *table.Rows
+	prefix int    // how many bytes of a key the first parts are
+	rest   []byte // what follows them in the key of the current row
+}
+
+func (o *mergeScanOp) open(r *run) error {
+	if err := o.locate(r, &o.place); err != nil {
+		return err
+	}
+	if err := o.close(); err != nil {
+		return err
+	}
+	if o.sorted != nil {
+		o.sorted.sorter.reset(r, 0)
+	}
+	o.out.reset()
+	o.left, o.begun, o.sorted, o.heap = o.place.limit, false, nil, o.heap[:0]
+	r.memory.release(&o.held)
+	groups := o.groups(o.place.spans)
+	if o.place.rests != nil || len(groups) > maxStreams {
+		o.sorted = newSortedScan(r, o)
+		return nil
+	}
+	if err := r.memory.keepBytes(&o.held, int64(len(groups))*streamBytes); err != nil {
+		return err
+	}
+	return o.openStreams(r, groups)
+}
+
+// groups divides spans by the first parts of their keys.
+func (o *mergeScanOp) groups(spans []table.Span) [][]table.Span {
+	var list [][]table.Span
+	for len(spans) > 0 {
+		prefix := spans[0].Start[:o.prefixLen(spans[0].Start)]
+		n := 1
+		for n < len(spans) && bytes.HasPrefix(spans[n].Start, prefix) {
+			n++
+		}
+		list = append(list, spans[:n])
+		spans = spans[n:]
+	}
+	return list
+}
+
+func (o *mergeScanOp) prefixLen(key []byte) int { return o.projection.PrefixLen(key, o.node.Merge) }
+
+func (o *mergeScanOp) openStreams(r *run, groups [][]table.Span) error {
+	for i, spans := range groups {
+		prefix := o.prefixLen(spans[0].Start)
+		spans = table.Ranges(spans) // a row that is got by its key is good only until another one is
+		if i < len(o.streams) {
+			o.streams[i].prefix = prefix
+			if err := o.streams[i].rows.Reopen(spans, 0); err != nil {
+				return err
+			}
+			continue
+		}
+		read := o.read(&place{spans: spans})
+		o.streams = append(o.streams, stream{rows: read.Open(r.ctx, r.view), prefix: prefix})
+	}
+	for i := range groups {
+		o.heap = append(o.heap, i)
+	}
+	return nil
+}
+
+func (o *mergeScanOp) close() error {
+	var err error
+	for i := range o.streams {
+		if e := o.streams[i].rows.Close(); err == nil {
+			err = e
+		}
+	}
+	if o.sorted != nil {
+		if e := o.sorted.rows.Close(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+func (o *mergeScanOp) next(r *run) (*batch, error) {
+	if o.sorted != nil {
+		return o.nextSorted(r)
+	}
+	o.out.begin()
+	for !o.out.full() && o.left != 0 {
+		rows, err := o.advance(r)
+		if err != nil {
+			return nil, err
+		}
+		if rows == nil {
+			o.left = 0
+			break
+		}
+		pass, err := o.add(r, rows)
+		if err != nil {
+			return nil, err
+		}
+		if pass && o.left > 0 {
+			o.left--
+		}
+	}
+	return o.out.some(), nil
+}
+
+// add adds the current row of rows to the batch, unless a condition drops it.
+func (o *mergeScanOp) add(r *run, rows *table.Rows) (pass bool, err error) {
+	o.out.vals = rows.Values(o.out.vals)
+	o.out.n++
+	if o.residual == nil {
+		return true, nil
+	}
+	pass, err = isTrue(o.residual, r, o.out.row(o.out.n-1))
+	if err == nil && !pass {
+		err = o.out.drop(r)
+	}
+	return pass, err
+}
+
+// advance moves to the next row of all streams, and gives the stream that has it; nil at the end.
+func (o *mergeScanOp) advance(r *run) (*table.Rows, error) {
+	if !o.begun {
+		if err := o.begin(r); err != nil {
+			return nil, err
+		}
+	} else if len(o.heap) > 0 {
+		more, err := o.streams[o.heap[0]].advance(r)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			last := len(o.heap) - 1
+			o.heap[0], o.heap = o.heap[last], o.heap[:last]
+		}
+		sink(o.heap, 0, o.before)
+	}
+	if len(o.heap) == 0 {
+		return nil, nil
+	}
+	return o.streams[o.heap[0]].rows, nil
+}
+
+// begin reads the first row of each stream.
+func (o *mergeScanOp) begin(r *run) error {
+	o.begun = true
+	have := o.heap[:0]
+	for _, i := range o.heap {
+		more, err := o.streams[i].advance(r)
+		if err != nil {
+			return err
+		}
+		if more {
+			have = append(have, i)
+		}
+	}
+	o.heap = have
+	for i := len(o.heap)/2 - 1; i >= 0; i-- {
+		sink(o.heap, i, o.before)
+	}
+	return r.check()
+}
+
+func (s *stream) advance(r *run) (bool, error) {
+	more, err := s.rows.Next()
+	if !more || err != nil {
+		return false, err
+	}
+	r.stats.RowsScanned++
+	s.rest = s.rows.Key()[s.prefix:]
+	return true, nil
+}
+
+// before says whether the row of stream i comes before that of stream j. Rows whose rests are equal come in the order of the whole key.
+func (o *mergeScanOp) before(i, j int) bool {
+	d := bytes.Compare(o.streams[i].rest, o.streams[j].rest)
+	if d == 0 {
+		d = i - j
+	}
+	return d < 0 != o.node.Reverse
+}
+
+// sortedScan reads what mergeScanOp would merge, and sorts it by the rest of the key.
+type sortedScan struct {
+	rows   *table.Rows
+	sorter sorter
+	done   bool
+}
+
+func newSortedScan(r *run, o *mergeScanOp) *sortedScan {
+	read := o.read(&place{spans: o.place.spans})
+	read.Partial = false
+	by := &ordering{keys: []plan.SortKey{{Desc: o.node.Reverse}}, types: []*value.Type{value.BytesType}, tags: make([]collation, 1)}
+	s := &sortedScan{rows: read.Open(r.ctx, r.view), sorter: newSorter(by, plan.Types(o.node))}
+	s.sorter.reset(r, o.place.limit)
+	return s
+}
+
+func (o *mergeScanOp) nextSorted(r *run) (*batch, error) {
+	s := o.sorted
+	if !s.done {
+		if err := o.sort(r, s); err != nil {
+			return nil, err
+		}
+		s.done = true
+	}
+	o.out.begin()
+	for !o.out.full() {
+		row, ok, err := s.sorter.nextRow()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		o.out.add(row, nil)
+	}
+	return o.out.some(), nil
+}
+
+func (o *mergeScanOp) sort(r *run, s *sortedScan) error {
+	o.out.begin()
+	for {
+		ok, err := s.rows.Next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return s.sorter.finish(r)
+		}
+		r.stats.RowsScanned++
+		key := s.rows.Key()
+		if o.place.rests != nil && !o.skip.within(key, o.place.rests) {
+			if err := o.out.pass(r); err != nil {
+				return err
+			}
+			continue
+		}
+		pass, err := o.add(r, s.rows)
+		if err != nil {
+			return err
+		}
+		if !pass {
+			continue
+		}
+		row := o.out.row(0)
+		rest := bytes.Clone(key[o.prefixLen(key):])
+		s.sorter.keys = append(s.sorter.keys, value.OfBytes(rest))
+		if err := s.sorter.take(r, row, int64(len(rest))); err != nil {
+			return err
+		}
+		if err := o.out.drop(r); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package exec
+
+import (
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// mergeUnionOp merges inputs that come in the same order. An input moves on only when the next row is asked for, so that each has made one row at
+// most that is not used.
+type mergeUnionOp struct {
+	inputs []operator
+	types  []*value.Type
+	by     *comparer
+	slots  []int // of the keys of by
+	limit  eval
+	left   int64 // how many more rows are wanted, -1 for all
+	merged *merge
+	out    batch
+}
+
+func (c *compiler) mergeUnion(n *plan.UnionAll) (maker, error) {
+	partial := c.partial || n.Limit != nil
+	makers := make([]maker, len(n.Inputs))
+	for i, in := range n.Inputs {
+		var err error
+		if makers[i], err = c.merged(in, partial); err != nil {
+			return nil, err
+		}
+	}
+	by, err := c.ordering(n.Order)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := c.optional(n.Limit)
+	if err != nil {
+		return nil, err
+	}
+	slots := make([]int, len(n.Order))
+	for i, k := range n.Order {
+		slots[i] = k.Expr.(*plan.Slot).Index
+	}
+	out := c.batch(n.Width())
+	return func(r *run) operator {
+		o := &mergeUnionOp{types: plan.Types(n), by: by.comparer(), slots: slots, limit: limit, out: out}
+		for _, mk := range makers {
+			o.inputs = append(o.inputs, mk(r))
+		}
+		return o
+	}, nil
+}
+
+func (o *mergeUnionOp) open(r *run) error {
+	o.left = -1
+	if o.limit != nil {
+		var err error
+		if o.left, err = rowLimit(r, o.limit, "LIMIT"); err != nil {
+			return err
+		}
+	}
+	o.out.reset()
+	if o.merged != nil {
+		o.merged.close(r)
+	}
+	streams := make([]rowStream, len(o.inputs))
+	for i, in := range o.inputs {
+		if err := in.open(r); err != nil {
+			return err
+		}
+		streams[i] = &inputRows{run: r, in: in}
+	}
+	var err error
+	o.merged, err = r.newMerge(o.types, o.compare, nil, streams...)
+	return err
+}
+
+func (o *mergeUnionOp) compare(a, b []value.Value) int {
+	for i, slot := range o.slots {
+		if d := o.by.compareKey(i, a[slot], b[slot]); d != 0 {
+			return d
+		}
+	}
+	return 0
+}
+
+func (o *mergeUnionOp) next(*run) (*batch, error) {
+	o.out.begin()
+	for !o.out.full() && o.left != 0 {
+		row, ok, err := o.merged.nextRow()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			o.left = 0
+			break
+		}
+		o.out.add(row, nil)
+		if o.left > 0 {
+			o.left--
+		}
+	}
+	return o.out.some(), nil
+}
+
+func (o *mergeUnionOp) close() error {
+	var err error
+	for _, in := range o.inputs {
+		if e := in.close(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+// inputRows are the rows of an operator, one by one.
+type inputRows struct {
+	run   *run
+	in    operator
+	batch *batch
+	at    int // the next row of batch
+}
+
+// Next implements rowStream.
+func (s *inputRows) Next(row []value.Value) (bool, error) {
+	if s.batch == nil || s.at == s.batch.n {
+		var err error
+		if s.batch, err = s.run.pull(s.in); s.batch == nil || err != nil {
+			return false, err
+		}
+		s.at = 0
+	}
+	copy(row, s.batch.row(s.at))
+	s.at++
+	return true, nil
+}
+
+// Close implements rowStream. The operator is closed by its owner.
+func (s *inputRows) Close() {}

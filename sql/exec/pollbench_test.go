@@ -1,0 +1,108 @@
+package exec_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// pollRows are the changes that BenchmarkPoll's watcher is behind; pollShards is how many values their shard column has, pollLimit
+// how many changes a poll asks for.
+const (
+	pollRows   = 500_000
+	pollShards = 37
+	pollLimit  = 10_000
+)
+
+// pollDB is a table of changes of 200 bytes, a thousand in a second, and its index by shard and time.
+func pollDB(b *testing.B) (*testDB, time.Time) {
+	b.Helper()
+	db := newTestDB(b)
+	ddl := "CREATE TABLE Changes (Id STRING(20) NOT NULL, Shard INT64, Ts TIMESTAMP OPTIONS (allow_commit_timestamp = true), Text STRING(200)) PRIMARY KEY (Id);\n" +
+		"CREATE NULL_FILTERED INDEX ChangesByShard ON Changes (Shard, Ts);\n"
+	if out := db.ddl(ddl); out != "" {
+		b.Fatal(out)
+	}
+	start := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	t := db.catalog.Table("Changes")
+	text := value.OfString(strings.Repeat("x", 200))
+	for from := int64(0); from < pollRows; from += 1000 {
+		m := table.Mutation{Op: table.Insert, Table: t, Columns: t.Columns}
+		for i := from; i < from+1000; i++ {
+			mixed := uint64(i) * 0x9E3779B97F4A7C15 // rows lie in the table as random keys do
+			ts := start.Add(time.Duration(i) * time.Millisecond)
+			m.Rows = append(m.Rows, []value.Value{value.OfString(fmt.Sprintf("%020d", mixed)), value.OfInt64(int64(mixed>>32%pollShards) - 18), value.OfTimestamp(ts.Unix(), int32(ts.Nanosecond())), text})
+		}
+		err := db.write(func(w table.Writer) error {
+			_, err := table.Apply(context.Background(), w, table.NewDescriptors(db.catalog), []table.Mutation{m}, db.now)
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	return db, start
+}
+
+// BenchmarkPoll is the poll of a change watcher that is pollRows changes behind. It reports the rows that are returned in a second, and the
+// index rows that are scanned for each of them: the row of the table, which is read for each, is not counted.
+func BenchmarkPoll(b *testing.B) {
+	db, start := pollDB(b)
+	snapshot, err := db.txns.Snapshot(context.Background(), txn.Bound{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	shards := make([]value.Value, pollShards)
+	var with, all []string
+	params := map[string]value.Value{"after": value.OfTimestamp(start.Unix(), 0), "limit": value.OfInt64(pollLimit)}
+	types := map[string]*value.Type{"after": value.TimestampType, "limit": value.Int64Type, "shards": value.ArrayOf(value.Int64Type)}
+	for i := range shards {
+		shards[i] = value.OfInt64(int64(i) - 18)
+		name := fmt.Sprintf("s%d", i)
+		params[name], types[name] = shards[i], value.Int64Type
+		with = append(with, fmt.Sprintf("%s AS (SELECT Id, Ts FROM Changes WHERE Ts > @after AND Shard = @%s ORDER BY Ts, Id LIMIT @limit)", name, name))
+		all = append(all, "SELECT * FROM "+name)
+	}
+	params["shards"] = value.OfArray(shards)
+	const poll = "SELECT * FROM Changes WHERE Ts > @after AND Shard "
+	const order = " ORDER BY Ts, Id LIMIT @limit"
+	for _, q := range []struct{ name, sql string }{
+		{"sorted", "@{ALLOW_DISTRIBUTED_MERGE=FALSE} " + poll + "IN UNNEST(@shards)" + order},
+		{"list", poll + "IN UNNEST(@shards)" + order},
+		{"skip", poll + "IS NOT NULL" + order},
+		{"with", "WITH " + strings.Join(with, ", ") + ", A AS (SELECT Id FROM (" + strings.Join(all, " UNION ALL ") + ")" + order + ") " +
+			"SELECT Changes.* FROM A JOIN Changes ON Changes.Id = A.Id" + order},
+	} {
+		b.Run(q.name, func(b *testing.B) {
+			p, err := db.plan(q.sql, types)
+			if err != nil {
+				b.Fatal(err)
+			}
+			program, err := exec.Compile(p, table.NewDescriptors(db.catalog))
+			if err != nil {
+				b.Fatal(err)
+			}
+			env := exec.Env{View: snapshot, Functions: db.functions()}
+			for _, param := range p.Params {
+				env.Params = append(env.Params, params[param.Name])
+			}
+			var stats exec.Stats
+			b.ReportAllocs()
+			for b.Loop() {
+				stats = benchRun(b, program, env)
+			}
+			if stats.RowsReturned != pollLimit {
+				b.Fatalf("%d rows", stats.RowsReturned)
+			}
+			b.ReportMetric(float64(stats.RowsReturned)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+			b.ReportMetric(float64(stats.RowsScanned-stats.RowsReturned)/float64(stats.RowsReturned), "index-rows/row")
+		})
+	}
+}

@@ -1,0 +1,144 @@
+package exec
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"sort"
+
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// maxSkips is how many values a skip scan looks for at most. Finding one takes a seek, which costs as much as reading some ten rows that follow
+// each other: so many seeks take a few milliseconds, and are cheap beside reading an index that has more values than that.
+const maxSkips = 1000
+
+// skipCode is what a skip scan needs to find the values that one part of its key has (plan.SeekPart.Each). A run looks for the first value, seeks
+// past all keys that begin with it, and so on. If there are more than maxSkips of them, it reads all keys in one range and drops
+// those whose further parts the seek does not want.
+//
+// A read-write transaction locks the whole range in which it looks: a value that another transaction adds would be a phantom.
+type skipCode struct {
+	scan   *keyScan
+	seek   *seekCode
+	part   int // which part of the key
+	values *table.Projection
+}
+
+func newSkip(s *keyScan) (*skipCode, error) {
+	c := &skipCode{scan: s, seek: &s.seeks[0]}
+	c.part = slices.IndexFunc(c.seek.parts, func(p partCode) bool { return p.each })
+	var err error
+	c.values, err = table.NewProjection(s.node.Table, s.node.Index, plan.KeyColumns(s.node)[c.part:c.part+1])
+	return c, err
+}
+
+// errManyValues says that there are more than maxSkips values.
+var errManyValues = errors.New("too many values for a skip scan")
+
+// locate finds the place to read.
+func (c *skipCode) locate(r *run, p *place) error {
+	f := finder{skipCode: c}
+	var set table.KeySet
+	err := c.seek.add(r, &set, f.find)
+	p.rests = nil
+	if errors.Is(err, errManyValues) {
+		return c.whole(r, p, f.first)
+	}
+	if err == nil {
+		p.spans, err = c.scan.projection.Spans(set)
+	}
+	return err
+}
+
+// finder finds values for one opening of a scan.
+type finder struct {
+	*skipCode
+	found int
+	first []value.Value // the first key that was found, up to the part
+}
+
+// find is an eachValue.
+func (f *finder) find(r *run, set *table.KeySet, prefix []value.Value, i int) error {
+	var in table.KeySet
+	if err := f.seek.addRange(r, &in, prefix, f.among()); err != nil {
+		return err
+	}
+	spans, err := f.values.Spans(in)
+	if err != nil {
+		return err
+	}
+	read := f.scan.read(&place{spans: spans})
+	read.Projection, read.Reverse, read.Partial = f.values, false, false
+	rows := read.Open(r.ctx, r.view)
+	defer rows.Close()
+	for {
+		ok, err := rows.Next()
+		if !ok || err != nil {
+			return err
+		}
+		if err := f.count(r); err != nil {
+			return err
+		}
+		longer := f.seek.longer(prefix, rows.Values(nil)[0])
+		if f.first == nil {
+			f.first = slices.Clone(longer)
+		}
+		if err := f.seek.addParts(r, set, longer, i+1, f.find); err != nil {
+			return err
+		}
+		rows.SkipPrefix(i + 1)
+	}
+}
+
+func (c *skipCode) among() *rangeCode { return c.seek.parts[c.part].among }
+
+func (f *finder) count(r *run) error {
+	r.stats.RowsScanned++
+	if f.found == maxSkips {
+		return errManyValues
+	}
+	f.found++
+	return r.check()
+}
+
+// whole is the place that holds all keys, whatever values they begin with. Which of their further parts the seek wants is found out from
+// one key: it is the same for all.
+func (c *skipCode) whole(r *run, p *place, first []value.Value) error {
+	var all, one table.KeySet
+	err := c.seek.add(r, &all, func(r *run, set *table.KeySet, prefix []value.Value, i int) error {
+		return c.seek.addRange(r, set, prefix, c.among())
+	})
+	if err != nil {
+		return err
+	}
+	if p.spans, err = c.scan.projection.Spans(all); err != nil {
+		return err
+	}
+	if err = c.seek.addParts(r, &one, first, len(first), nil); err != nil {
+		return err
+	}
+	if p.rests, err = c.scan.projection.Spans(one); err != nil {
+		return err
+	}
+	p.rests = table.Ranges(p.rests)
+	for i := range p.rests {
+		s := &p.rests[i]
+		s.Start, s.End = c.rest(s.Start), c.rest(s.End)
+	}
+	return nil
+}
+
+// rest is what follows the part in a key, or in the bound of a range.
+func (c *skipCode) rest(key []byte) []byte {
+	return key[c.scan.projection.PrefixLen(key, c.part+1):]
+}
+
+// within says whether the rest of a key lies in one of the spans rests.
+func (c *skipCode) within(key []byte, rests []table.Span) bool {
+	rest := c.rest(key)
+	i := sort.Search(len(rests), func(i int) bool { return bytes.Compare(rest, rests[i].End) < 0 })
+	return i < len(rests) && bytes.Compare(rest, rests[i].Start) >= 0
+}

@@ -1,0 +1,74 @@
+package plan
+
+import "github.com/crowfoot-db/crowfoot/sql/tree"
+
+// buildUnion makes a UNION ALL. If all its inputs come in the order that is wanted, it merges them.
+func (p *planner) buildUnion(r *unionRel, req request) (built, error) {
+	var keep []int
+	out := built{at: slots{}}
+	for j, c := range r.out {
+		if req.need[c.ID] {
+			out.at[c.ID] = len(keep)
+			keep = append(keep, j)
+		}
+	}
+	order, merges := inSlots(req.order, out.at)
+	merges = merges && len(order) > 0 && p.merges()
+	n := &UnionAll{}
+	for i, in := range r.inputs {
+		want := make([]tree.Col, len(keep))
+		for k, j := range keep {
+			want[k] = r.columns[i][j]
+		}
+		below := request{need: setOf(want), limit: req.limit, prefer: ids(want)}
+		if merges {
+			below.order = r.orderOf(i, req.order)
+		}
+		b, err := p.build(in, below)
+		if err != nil {
+			return built{}, err
+		}
+		have, fixed := b.orderIn(want)
+		merges = merges && satisfies(have, fixed, b.distinct, order)
+		n.Inputs = append(n.Inputs, b.exactly(want))
+	}
+	out.node = n
+	if merges {
+		n.Order, out.order = r.slotKeys(order, keep), order
+	}
+	return out, nil
+}
+
+// orderOf is an order of the union's rows as one of the columns of input i.
+func (r *unionRel) orderOf(i int, order []orderKey) []orderKey {
+	var list []orderKey
+	for _, k := range order {
+		for j, c := range r.out {
+			if c.ID == k.col {
+				k.col = r.columns[i][j].ID
+				break
+			}
+		}
+		list = append(list, k)
+	}
+	return list
+}
+
+// slotKeys are the keys of an order. Slot i of the row is column keep[i] of the union.
+func (r *unionRel) slotKeys(order []slotOrder, keep []int) []SortKey {
+	var list []SortKey
+	for _, o := range order {
+		c := r.out[keep[o.slot]]
+		list = append(list, SortKey{Expr: &Slot{T: c.Type, Index: o.slot, Name: c.Name}, Desc: o.desc, NullsFirst: o.nullsFirst})
+	}
+	return list
+}
+
+// orderIn is the order of b's rows, and the columns that have one value in all of them, by the places of columns in cols.
+func (b built) orderIn(cols []tree.Col) ([]slotOrder, map[int]bool) {
+	places := map[int]int{}
+	for i, c := range cols {
+		places[b.at[c.ID]] = i
+	}
+	return moveOrder(b, places)
+}
