@@ -161,6 +161,9 @@ func (d *Database) forget(past *outlived) error {
 		d.versions.Store(&all) // they are stored yet
 		return fmt.Errorf("forget schema versions: %w", err)
 	}
+	for _, g := range past.spans {
+		d.rows.FreeSpace(g.Start, g.End)
+	}
 	for _, v := range past.versions {
 		v.close()
 	}

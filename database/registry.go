@@ -242,6 +242,7 @@ func (r *Registry) drop(d *Database) error {
 	if err != nil {
 		d.log().Error("erase a dropped database; the next start does it", "error", err)
 	}
+	d.rows.FreeSpace(nil, nil)
 	return nil
 }
 

@@ -55,6 +55,9 @@ type Store interface {
 	NewBatch() Batch
 	// ApproximateSize estimates the bytes on disk in [lower, upper).
 	ApproximateSize(lower, upper []byte) (uint64, error)
+	// FreeSpace begins to give the file system back what a committed DeleteRange has deleted in [lower, upper), and does not wait for the end of that.
+	// Otherwise that may last until much more has been written. It does nothing for little data.
+	FreeSpace(lower, upper []byte)
 	// Format is the form that what is stored has. A new store has the last.
 	Format() Format
 	// Upgrade takes the store to the next format: it runs what turns the records into that format's, and then stores the format, durably.

@@ -191,6 +191,11 @@ func (s *Store) Drop(b kv.Batch, space Space) error {
 	return b.DeleteRange(v.bound(nil, nil), v.end(nil, nil))
 }
 
+// FreeSpace begins to give back the space of keys in [start, end) that a batch has erased or dropped; nil is no bound.
+func (v *Versions) FreeSpace(start, end []byte) {
+	v.store.kv.FreeSpace(v.bound(nil, start), v.end(nil, end))
+}
+
 // raiseHorizon announces, durably before anything is deleted: the deletions follow it in the log.
 func (v *Versions) raiseHorizon(to Timestamp) error {
 	b := v.store.kv.NewBatch()

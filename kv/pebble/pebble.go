@@ -47,6 +47,8 @@ type Store struct {
 	writes atomic.Uint64
 	idle   iterators
 	work   work
+
+	freeing freeing
 }
 
 var _ kv.Store = (*Store)(nil)
@@ -63,7 +65,7 @@ func OpenWithCache(dir string, fs vfs.FS, cacheBytes int64) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{lock: lock, dir: dir, format: found.format}
+	s := &Store{lock: lock, dir: dir, format: found.format, freeing: newFreeing()}
 	if s.disk, err = openDisk(dir, fs); err == nil {
 		s.guard = guard(dir, fs, s.disk)
 		s.fs = keepNames(s.guard)
@@ -146,6 +148,7 @@ func openPebble(dir string, opts *pebble.Options) (db *pebble.DB, err error) {
 // Close closes the store. What is in memory is in the log. Every iterator and snapshot must have been closed.
 func (s *Store) Close() error {
 	close(s.guard.closed)
+	s.freeing.close()
 	s.disk.close()
 	s.idle.close()
 	err := s.db.Close()

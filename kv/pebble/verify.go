@@ -29,7 +29,7 @@ func OpenToRead(dir string, fs vfs.FS) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{lock: lock, dir: dir, fs: fs, format: f.format, readOnly: true}
+	s := &Store{lock: lock, dir: dir, fs: fs, format: f.format, readOnly: true, freeing: newFreeing()}
 	s.disk = &disk{fs: fs, dir: dir, memTable: memTableBytes, closed: make(chan struct{})}
 	s.disk.limit.Store(math.MaxInt64)
 	s.guard = guard(dir, fs, s.disk)

@@ -1,0 +1,53 @@
+package database
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// TestDropMakesRoom: a dropped database leaves the disk, and a dropped table does with the versions that have it, though nothing is written afterwards.
+func TestDropMakesRoom(t *testing.T) {
+	const ddl = "CREATE TABLE T (K INT64, V BYTES(MAX)) PRIMARY KEY (K)"
+	a := newAged(t, ddl)
+	waitFor := func(holds func(tables int) bool) {
+		for !holds(int(a.store.(*pebble.Store).Metrics().TablesSize)) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	const rows, rowBytes = 3000, 8000 // more than Pebble keeps in memory
+	random := rand.NewChaCha8([32]byte{})
+	fill := func() {
+		t.Helper()
+		a.fill("T", rows, func(i int) []value.Value {
+			v := make([]byte, rowBytes)
+			_, _ = random.Read(v) // never fails
+			return []value.Value{value.OfInt64(int64(i)), value.OfBytes(v)}
+		})
+		waitFor(func(tables int) bool { return tables >= rows*rowBytes/4 })
+	}
+	leaves := func() {
+		waitFor(func(tables int) bool { return tables < rows*rowBytes/20 })
+	}
+	fill()
+	if err := a.db.UpdateSchema(context.Background(), []string{"DROP TABLE T"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	a.now.Add((2 * time.Hour).Microseconds())
+	if err := a.db.collect(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	leaves()
+	if err := a.db.UpdateSchema(context.Background(), []string{ddl}, nil); err != nil {
+		t.Fatal(err)
+	}
+	fill()
+	if err := a.DropDatabase(context.Background(), testName); err != nil {
+		t.Fatal(err)
+	}
+	leaves()
+}
