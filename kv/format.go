@@ -6,7 +6,7 @@ package kv
 //
 //	1  the first
 //	2  sessions, outcomes of commits and running operations are stored, which format 1 has none of; a schema version is stored as what it
-//	   changes, in format 1 as a whole catalog
+//	   changes, in format 1 as a whole catalog; what was synced is noted in a file of its own (see kv/pebble)
 type Format int
 
 const (

@@ -64,7 +64,7 @@ func TestLogCutOff(t *testing.T) {
 // later syncs can be seen. What is lost otherwise are commits of the last syncs.
 func TestLogDamageAfterPowerLoss(t *testing.T) {
 	fs := killed(t, 0)
-	remove(t, fs, syncedFile)
+	write(t, fs, syncedFile, "")
 	log := last(t, fs, ".log")
 	sound := []byte(read(t, fs, log))
 	size := len(bytes.TrimRight(sound, "\x00"))

@@ -36,26 +36,31 @@ const (
 
 var errManifestDamaged = errors.New("the manifest is damaged")
 
-// checkManifest refuses a manifest that is damaged before the last offset that is known to have been synced. It returns the least number of a log
-// that is not in tables yet.
-func checkManifest(dir string, fs vfs.FS, synced *notes) (wal.NumWAL, error) {
+// checkManifest refuses a manifest that is damaged before the last offset that is known to have been synced. It returns a note of its end and the least
+// number of a log that is not in tables yet.
+func checkManifest(dir string, fs vfs.FS, synced *notes) (end note, unflushed wal.NumWAL, err error) {
 	desc, err := pebble.Peek(dir, fs)
 	if err != nil || !desc.Exists {
-		return 0, err
+		return note{}, 0, err
 	}
 	f, err := fs.Open(desc.ManifestFilename)
 	if err != nil {
-		return 0, err
+		return note{}, 0, err
 	}
 	defer f.Close()
 	s := manifestScan{}
 	if err := s.scan(f); err != nil {
-		return 0, err
+		return note{}, 0, err
 	}
-	if proof := max(s.proof, synced.of(fs.PathBase(desc.ManifestFilename))); s.end < proof {
-		return 0, fmt.Errorf("%s: %w at offset %d, before offset %d up to which it was synced", desc.ManifestFilename, errManifestDamaged, s.end, proof)
+	base := fs.PathBase(desc.ManifestFilename)
+	if proof := max(s.proof, synced.of(base)); s.end < proof {
+		return note{}, 0, fmt.Errorf("%s: %w at offset %d, before offset %d up to which it was synced",
+			desc.ManifestFilename, errManifestDamaged, s.end, proof)
 	}
-	return s.unflushed, nil
+	number, _ := manifestNumber(base)
+	end = newNote(base, number)
+	end.offset = s.end
+	return end, s.unflushed, nil
 }
 
 // manifestScan is what is found in a manifest.

@@ -55,7 +55,7 @@ func TestManifestDamage(t *testing.T) {
 // TestManifestDamageAfterPowerLoss: without what syncedFile says, damage is found if a record begins behind it.
 func TestManifestDamageAfterPowerLoss(t *testing.T) {
 	fs, manifest, sound := manyEdits(t)
-	remove(t, fs, syncedFile)
+	write(t, fs, syncedFile, "")
 	if err := syncDir("data", fs); err != nil {
 		t.Fatal(err)
 	}

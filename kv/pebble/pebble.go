@@ -84,6 +84,9 @@ func OpenWithCache(dir string, fs vfs.FS, cacheBytes int64) (*Store, error) {
 // open opens the engine. Exists says that the directory has a store already.
 func (s *Store) open(exists bool, cacheBytes int64) (err error) {
 	if !exists {
+		if err := makeNotes(s.dir, s.fs); err != nil {
+			return err
+		}
 		// A store's first log has no synced offsets, as Pebble begins it before it knows the version of its files. So it is closed, and the next begun.
 		if err := s.openEngine(false, cacheBytes); err != nil {
 			return err
@@ -92,7 +95,7 @@ func (s *Store) open(exists bool, cacheBytes int64) (err error) {
 			return err
 		}
 	}
-	if err := checkSynced(s.dir, s.fs); err != nil {
+	if err := checkSynced(s.dir, s.fs, s.format); err != nil {
 		return err
 	}
 	if s.logs, err = keepSynced(s.dir, s.fs); err != nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/wal"
+
+	"github.com/crowfoot-db/crowfoot/kv"
 )
 
 // syncedFile says how far the newest manifests and logs have been synced. It is a row of notes of 20 bytes, one for each file:
@@ -23,7 +25,9 @@ import (
 // after every sync of its file and before what waits for the sync goes on, such as commits that are then acknowledged.
 //
 // It is not synced itself. After the death of the process it is exact, since the operating system has it; after the machine's
-// it may be old, or gone, and what it says is true all the same: so much of the file was synced.
+// it may be old, or empty, and what it says is true all the same: so much of the file was synced. The file itself is always there, as its name is
+// durable before a store has rows: format 1 alone had none. A log that has a note and is not there was in tables, and so the manifest
+// says, or it is lost.
 const syncedFile = "CROWFOOT.synced"
 
 const (
@@ -76,12 +80,9 @@ func logName(n wal.NumWAL) string { return n.String() + ".log" }
 // notes are those of syncedFile, each in its place.
 type notes [allNotes]note
 
-// readNotes reads syncedFile. If there is none, or a machine that went down left half of it, nothing is known to be synced.
+// readNotes reads syncedFile. Of what a machine that went down left half of, nothing is known to be synced.
 func readNotes(dir string, fs vfs.FS) (all notes, err error) {
 	f, err := fs.Open(fs.PathJoin(dir, syncedFile))
-	if errors.Is(err, iofs.ErrNotExist) {
-		return all, nil
-	}
 	if err != nil {
 		return all, err
 	}
@@ -91,6 +92,25 @@ func readNotes(dir string, fs vfs.FS) (all notes, err error) {
 		all[i] = parseNote(i, data[i*noteBytes:(i+1)*noteBytes])
 	}
 	return all, err
+}
+
+// makeNotes makes an empty syncedFile, durably.
+func makeNotes(dir string, fs vfs.FS) error {
+	return new(notes).store(dir, fs)
+}
+
+// store makes n what syncedFile says, durably.
+func (n *notes) store(dir string, fs vfs.FS) error {
+	f, err := fs.Create(fs.PathJoin(dir, syncedFile), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	var text []byte
+	for _, note := range n {
+		text = note.append(text)
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Sync(), f.Close(), syncDir(dir, fs))
 }
 
 // of is the offset up to which a file is known to be synced.
@@ -138,7 +158,7 @@ type syncedFS struct {
 // keepSynced opens syncedFile, and leaves what it says about files that were written before.
 func keepSynced(dir string, fs vfs.FS) (*syncedFS, error) {
 	all, err := readNotes(dir, fs)
-	if err != nil {
+	if err != nil && !errors.Is(err, iofs.ErrNotExist) { // format 1
 		return nil, err
 	}
 	f, err := fs.OpenReadWrite(fs.PathJoin(dir, syncedFile), vfs.WriteCategoryUnspecified)
@@ -175,12 +195,17 @@ func (fs *syncedFS) made(name string, f vfs.File, err error) (vfs.File, error) {
 		fs.newestLog = &notedFile{File: f, fs: fs, note: newNote(base, number), place: fs.logs.take()}
 		return fs.newestLog, nil
 	}
-	digits, ok := strings.CutPrefix(base, manifestPrefix)
-	number, err := strconv.ParseUint(digits, 10, 64)
-	if !ok || err != nil {
+	number, ok := manifestNumber(base)
+	if !ok {
 		return f, nil
 	}
 	return &notedFile{File: f, fs: fs, note: newNote(base, number), place: fs.manifests.take()}, nil
+}
+
+func manifestNumber(base string) (uint64, bool) {
+	digits, ok := strings.CutPrefix(base, manifestPrefix)
+	number, err := strconv.ParseUint(digits, 10, 64)
+	return number, ok && err == nil
 }
 
 func logNumber(base string) (uint64, bool) {
@@ -254,42 +279,69 @@ func (f *notedFile) noted(err error) error {
 	return nil
 }
 
-// checkSynced refuses a manifest or a log that is damaged before the last offset that is known to have been synced. Pebble would take most
-// damage for its end.
-func checkSynced(dir string, fs vfs.FS) error {
+// checkSynced refuses a store of which something is damaged, or missing, that is known to have been synced. Pebble would take most damage of a manifest or
+// a log for its end, and not miss a log.
+func checkSynced(dir string, fs vfs.FS, format kv.Format) error {
 	all, err := readNotes(dir, fs)
-	if err != nil {
-		return err
+	if errors.Is(err, iofs.ErrNotExist) {
+		if format > kv.FirstFormat {
+			return fmt.Errorf("%s is missing, so it cannot be told whether the write-ahead log is complete: "+
+				"fetch the file from where the directory was copied from, or make an empty one to do without", fs.PathJoin(dir, syncedFile))
+		}
+		err = nil
 	}
-	unflushed, err := checkManifest(dir, fs, &all)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = checkFiles(dir, fs, &all)
 	}
+	return err
+}
+
+// checkFiles compares the manifest and the logs that it needs with what is known to have been synced. It returns notes of what is there.
+func checkFiles(dir string, fs vfs.FS, synced *notes) (found notes, err error) {
+	manifest, unflushed, err := checkManifest(dir, fs, synced)
+	if err != nil {
+		return found, err
+	}
+	found[0] = manifest
 	logs, err := wal.Scan(wal.Dir{FS: fs, Dirname: dir})
 	if err != nil {
-		return err
+		return found, err
 	}
+	for _, n := range synced[manifestNotes:] {
+		number := wal.NumWAL(n.number)
+		if _, there := logs.Get(number); !there && n.offset > 0 && number >= unflushed {
+			return found, fmt.Errorf("%s is missing: the write-ahead log was synced up to offset %d of it", fs.PathJoin(dir, logName(number)), n.offset)
+		}
+	}
+	place := manifestNotes
 	for _, log := range logs {
 		if log.Num < unflushed { // it waits to be used again
 			continue
 		}
-		if err := checkLog(dir, fs, log.Num, all.of(logName(log.Num))); err != nil {
-			return err
+		end, err := checkLog(dir, fs, log.Num, synced.of(logName(log.Num)))
+		if err != nil {
+			return found, err
+		}
+		if place < allNotes {
+			found[place] = newNote(logName(log.Num), uint64(log.Num))
+			found[place].offset = end
+			place++
 		}
 	}
-	return nil
+	return found, nil
 }
 
-func checkLog(dir string, fs vfs.FS, number wal.NumWAL, synced int64) error {
+// checkLog returns where a log ends.
+func checkLog(dir string, fs vfs.FS, number wal.NumWAL, synced int64) (end int64, err error) {
 	name := fs.PathJoin(dir, logName(number))
 	f, err := fs.Open(name)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer f.Close()
 	end, proof, err := scanLog(f, number)
 	if err == nil && end < max(synced, proof) {
 		err = fmt.Errorf("%s: %w at offset %d, before offset %d up to which it was synced", name, errLogDamaged, end, max(synced, proof))
 	}
-	return err
+	return end, err
 }

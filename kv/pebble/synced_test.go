@@ -1,7 +1,10 @@
 package pebble
 
 import (
+	"errors"
 	"io"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -64,4 +67,50 @@ func TestOpenLog(t *testing.T) {
 	write(third, 7, false)
 	shows("000005.log", 0)
 	shows("000004.log", 151)
+}
+
+// TestLostFiles: a store without a log whose rows are in no table, or without what tells that there was one, is refused and not changed. So is a copy
+// of it that lost something.
+func TestLostFiles(t *testing.T) {
+	fs := killed(t, 100)
+	s := open(t, fs, "data")
+	put(t, s, "row\x00", strings.Repeat("x", 100_000)) // in the log alone
+	if err := s.Checkpoint("copy"); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"data", "copy"} {
+		remains := func() *vfs.MemFS {
+			lost := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))})
+			if dir == "copy" {
+				if err := errors.Join(lost.RemoveAll("data"), lost.Rename("copy", "data")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return lost
+		}
+		for _, kind := range []string{".log", syncedFile} {
+			lost := remains()
+			name := last(t, lost, kind)
+			remove(t, lost, name)
+			before := contents(t, lost)
+			for how, open := range map[string]func(string, vfs.FS) (*Store, error){"start": Open, "check": OpenToRead} {
+				if _, err := open("data", lost); err == nil || !strings.Contains(err.Error(), name+" is missing") {
+					t.Errorf("%s of the %s without %s: %v", how, dir, name, err)
+				}
+			}
+			if after := contents(t, lost); after != before {
+				t.Errorf("the %s without %s was changed:\n%s\nwas\n%s", dir, name, after, before)
+			}
+		}
+		cut := remains()
+		write(t, cut, last(t, cut, ".log"), "")
+		if _, err := Open("data", cut); !errors.Is(err, errLogDamaged) {
+			t.Errorf("%s with an empty log: %v", dir, err)
+		}
+		doWithout := remains()
+		write(t, doWithout, syncedFile, "")
+		if got := get(t, open(t, doWithout, "data"), "row\x00"); len(got) != 100_000 {
+			t.Errorf("%s with an empty %s: a row of %d bytes", dir, syncedFile, len(got))
+		}
+	}
 }
