@@ -82,6 +82,16 @@ func (a *Account) TryGrow(n int64) bool {
 	return true
 }
 
+// Refusal is the error of a request that TryGrow has refused n bytes, and that does not wait for them.
+func (a *Account) Refusal(n int64) error {
+	b := a.budget
+	b.refused[a.kind].Add(1)
+	if most := b.allowed(n <= smallBytes); n > most {
+		return usererror.TooMuchMemory(n, most)
+	}
+	return usererror.MemoryTaken(n, b.limit, 0)
+}
+
 // step adds n to what is used, and says how much must be taken from the budget for it.
 func (a *Account) step(n int64) (step int64, small bool) {
 	if a == nil {

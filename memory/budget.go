@@ -177,9 +177,6 @@ func (b *Budget) take(ctx context.Context, n int64, small bool, kind Kind) error
 	return usererror.MemoryTaken(n, b.limit, MaxWait)
 }
 
-// Refused counts an account of a kind that was refused what TryGrow could not have.
-func (b *Budget) Refused(kind Kind) { b.refused[kind].Add(1) }
-
 // leave ends the wait of w. It says whether w was served in the last moment.
 func (b *Budget) leave(w *waiter) (served bool) {
 	b.mu.Lock()

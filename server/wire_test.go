@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +38,8 @@ type wire struct {
 	block  bytes.Buffer // of headers
 	coder  *hpack.Encoder
 	mu     sync.Mutex // of writing
+
+	answers map[uint32]http2.MetaHeadersFrame // the last headers of streams, as answered reads them
 }
 
 // newWire opens HTTP/2 on a connection.
@@ -232,9 +235,14 @@ func TestLongHeaders(t *testing.T) {
 }
 
 // TestRapidReset begins requests and takes them back at once, as fast as it can (CVE-2023-44487). Other clients are served meanwhile, and the
-// requests that were taken back do not stay.
+// requests that were taken back do not stay: goroutines and memory are what they were.
 func TestRapidReset(t *testing.T) {
 	h := newHarness(t)
+	h.session(true)
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	goroutines := runtime.NumGoroutine()
 	w := newWire(t, dial(t, h.address))
 	go func() {
 		for { // what the server writes must be read
@@ -261,6 +269,11 @@ func TestRapidReset(t *testing.T) {
 	w.conn.Close()
 	h.session(true)
 	eventually(func() bool { return h.server.counts["grpc"].Open() == 1 })
+	eventually(func() bool {
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		return runtime.NumGoroutine() <= goroutines && after.HeapAlloc < before.HeapAlloc+8*mib
+	})
 }
 
 // TestForeignPages: requests of web pages of other origins are refused over both transports.
@@ -399,6 +412,8 @@ func TestSlowClients(t *testing.T) {
 			_, err := w.next(func(http2.Frame) bool { return false })
 			return err
 		}},
+		"gRPC: a long message of which nothing comes": {20 * time.Second, time.Second, slowUpload(0)},
+		"gRPC: a long message that comes too slowly":  {20 * time.Second, time.Second, slowUpload(10_000)},
 		"gRPC: idle": {listener.IdleTime, time.Minute, func(t *testing.T, grpc, _ *pipes) error {
 			_, err := newWire(t, grpc.dial()).next(isGoAway)
 			return err

@@ -1,6 +1,7 @@
 package usererror
 
 import (
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -17,10 +18,14 @@ const memoryRetryAfter = time.Second
 // IsExhausted says whether an error is RESOURCE_EXHAUSTED: the same request may succeed later.
 func IsExhausted(err error) bool { return CodeOf(err) == codes.ResourceExhausted }
 
-// MemoryTaken: a request waited for want bytes of memory, and other requests kept the budget of limit bytes for all that time.
+// MemoryTaken: a request waited for want bytes of memory, if it could, and other requests kept the budget of limit bytes for all that time.
 func MemoryTaken(want, limit int64, waited time.Duration) *Error {
-	e := newError(codes.ResourceExhausted, "The request needs %d more bytes of memory, and for %v other requests have taken the %d bytes that all may take together. "+
-		"Send it again later, or start the server with more: --memory.", want, waited, limit)
+	since := ""
+	if waited > 0 {
+		since = fmt.Sprintf("for %v ", waited)
+	}
+	e := newError(codes.ResourceExhausted, "The request needs %d more bytes of memory, and %sother requests have taken the %d bytes that all may take together. "+
+		"Send it again later, or start the server with more: --memory.", want, since, limit)
 	e.RetryAfter = memoryRetryAfter
 	return e
 }

@@ -83,6 +83,12 @@ func RequestTooLarge(limit int) *Error {
 	return newError(codes.InvalidArgument, "Request payload size exceeds the limit: %d bytes.", limit)
 }
 
+// MoreThanOneMessage: a client sent more than the one message that each method of the API takes. The code is that of gRPC's libraries
+// (https://github.com/grpc/grpc/blob/master/doc/statuscodes.md: cardinality violation).
+func MoreThanOneMessage() *Error {
+	return newError(codes.Unimplemented, "The request has more than one message, and the method takes one.")
+}
+
 // InvalidJSON: the body or a parameter of a request is not JSON of the request's message.
 func InvalidJSON(why error) *Error {
 	return newError(codes.InvalidArgument, "Invalid JSON payload received. %v", why)

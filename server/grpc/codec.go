@@ -14,12 +14,9 @@ import (
 )
 
 // codec is gRPC's proto codec that also takes frames: messages encoded already.
-type codec struct {
-	messages encoding.CodecV2
-	uploads  *uploads
-}
+type codec struct{ messages encoding.CodecV2 }
 
-func newCodec(u *uploads) codec { return codec{encoding.GetCodecV2(protocodec.Name), u} }
+func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
 
 // Name is that of the proto codec, whose bytes these are.
 func (codec) Name() string { return protocodec.Name }
@@ -40,18 +37,18 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 		return c.messages.Unmarshal(data, v)
 	}
 	t.call.Received(data.Len())
-	t.refusal = t.decode(data, c.uploads)
+	t.refusal = t.decode(data)
 	return nil
 }
 
 // decode decodes the request, which may be compressed.
-func (t *transport) decode(data mem.BufferSlice, u *uploads) error {
+func (t *transport) decode(data mem.BufferSlice) error {
 	call, size := &t.call, data.Len()
 	limit := rpc.MaxBytes(call.Request)
 	if size > limit {
 		return usererror.RequestTooLarge(limit)
 	}
-	if charged := u.take(size); charged != nil {
+	if charged := t.receipt.take(); charged != nil {
 		call.Memory.Add(charged)
 	} else if err := call.Charge(t.ctx, size); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server/listener"
 )
 
@@ -22,7 +23,7 @@ import (
 type connections struct {
 	credentials.TransportCredentials
 	count   *listener.Connections
-	uploads *uploads
+	uploads uploads
 	log     *slog.Logger
 
 	tick atomic.Int64 // counts watchEvery
@@ -30,8 +31,8 @@ type connections struct {
 	open map[*connection]struct{}
 }
 
-func newConnections(count *listener.Connections, u *uploads, log *slog.Logger) *connections {
-	return &connections{TransportCredentials: insecure.NewCredentials(), count: count, uploads: u, log: log, open: map[*connection]struct{}{}}
+func newConnections(count *listener.Connections, budget *memory.Budget, log *slog.Logger) *connections {
+	return &connections{TransportCredentials: insecure.NewCredentials(), count: count, uploads: uploads{budget: budget}, log: log, open: map[*connection]struct{}{}}
 }
 
 // ServerHandshake implements credentials.TransportCredentials. io.EOF has gRPC's library close the connection without a line in its log.
@@ -39,7 +40,7 @@ func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthI
 	if !c.count.Enter(raw, sayFull) {
 		return nil, nil, io.EOF
 	}
-	conn := &connection{Conn: newInbound(raw, c.uploads), all: c}
+	conn := &connection{inbound: newInbound(raw, c)}
 	conn.address = address{raw.RemoteAddr(), conn}
 	c.mu.Lock()
 	c.open[conn] = struct{}{}
@@ -67,12 +68,11 @@ func (a accepting) Accept() (net.Conn, error) { return a.count.Accept(a.Listener
 
 // A connection knows the requests that it is receiving.
 type connection struct {
-	net.Conn
-	all     *connections
+	*inbound
 	address address
-	closed  sync.Once
+	gone    sync.Once
 
-	mu        sync.Mutex
+	// Guarded by the inbound's mutex.
 	used      bool     // there has been a request
 	receiving int      // requests
 	oldest    *receipt // of them
@@ -90,13 +90,13 @@ func (c *connection) RemoteAddr() net.Addr { return c.address }
 
 // Close implements net.Conn.
 func (c *connection) Close() error {
-	c.closed.Do(func() {
+	c.gone.Do(func() {
 		c.all.mu.Lock()
 		delete(c.all.open, c)
 		c.all.mu.Unlock()
 		c.all.count.Leave()
 	})
-	return c.Conn.Close()
+	return c.inbound.Close()
 }
 
 // watchEvery is how often connections are looked at. Requests in receipt are dated by the count of these.
@@ -109,24 +109,21 @@ func (c *connections) watch(closing <-chan struct{}) {
 	for {
 		select {
 		case <-tick.C:
-			c.closeOverdue(c.tick.Add(1) - int64(listener.ReceiveTime/watchEvery))
+			c.closeOverdue(c.tick.Add(1))
 		case <-closing:
 			return
 		}
 	}
 }
 
-// closeOverdue closes the connections with a request that has been in receipt since before a tick. gRPC's library offers no way
-// to end the request alone.
-func (c *connections) closeOverdue(before int64) {
-	for _, conn := range c.overdue(before) {
+// closeOverdue closes the connections with a request that has been in receipt for listener.ReceiveTime at a tick, or whose message has
+// room in the budget and does not come. gRPC's library offers no way to end the request alone.
+func (c *connections) closeOverdue(now int64) {
+	before := now - int64(listener.ReceiveTime/watchEvery)
+	for _, conn := range c.which(func(conn *connection) bool { return conn.receivingSince() < before || conn.behind(now) }) {
 		c.log.Warn("connection closed: a request did not arrive in time", slog.String("client", conn.RemoteAddr().String()), slog.Duration("limit", listener.ReceiveTime))
 		_ = conn.Close()
 	}
-}
-
-func (c *connections) overdue(before int64) []*connection {
-	return c.which(func(conn *connection) bool { return conn.receivingSince() < before })
 }
 
 // which are the open connections that a condition holds for.
@@ -155,6 +152,7 @@ type receipt struct {
 	since         int64    // the tick at which it began
 	before, after *receipt // in the connection's list
 	over          bool
+	upload        atomic.Pointer[upload] // nil if its message came in one frame
 }
 
 type receiptKey struct{}
@@ -183,18 +181,36 @@ func (c *connection) begin(ctx context.Context) *receipt {
 		c.newest.after = r
 	}
 	c.newest = r
+	c.begun.receipt = r
 	return r
 }
 
-// received notes that the message of a request is here.
-func received(ctx context.Context) {
-	r, ok := ctx.Value(receiptKey{}).(*receipt)
-	if !ok {
-		return
-	}
+// receiptOf is the receipt of a request's context; nil for requests of the library's own services.
+func receiptOf(ctx context.Context) *receipt {
+	r, _ := ctx.Value(receiptKey{}).(*receipt)
+	return r
+}
+
+// received notes that the message of the request is here, or was refused with an error.
+func (r *receipt) received() (refusal error) {
 	r.conn.mu.Lock()
 	defer r.conn.mu.Unlock()
 	r.conn.remove(r)
+	if up := r.upload.Load(); up != nil {
+		return up.refusal
+	}
+	return nil
+}
+
+// take hands over what the request was charged while it was received; nil if that is nothing.
+func (r *receipt) take() *memory.Account {
+	up := r.upload.Load()
+	if up == nil {
+		return nil
+	}
+	r.conn.mu.Lock()
+	defer r.conn.mu.Unlock()
+	return up.take()
 }
 
 // remove takes a receipt out of the list. c.mu is held.

@@ -29,7 +29,7 @@ type Server struct {
 
 // NewServer makes a server that Serve starts. It counts its connections in count, and refuses requests whose origin is refused.
 func NewServer(d *rpc.Dispatcher, count *listener.Connections, origins *listener.Origins, log *slog.Logger) *Server {
-	conns := newConnections(count, newUploads(d.Memory()), log)
+	conns := newConnections(count, d.Memory(), log)
 	s := &Server{grpc.NewServer(serverOptions(conns, origins)...), conns, make(chan struct{})}
 	for i := range d.Services {
 		s.server.RegisterService(describe(d, &d.Services[i]), nil)
@@ -60,7 +60,7 @@ func serverOptions(conns *connections, origins *listener.Origins) []grpc.ServerO
 		grpc.MaxConcurrentStreams(listener.MaxStreams),
 		grpc.MaxHeaderListSize(listener.MaxHeaderBytes),
 		grpc.ConnectionTimeout(listener.HandshakeTime),
-		grpc.ForceServerCodecV2(newCodec(conns.uploads)),
+		grpc.ForceServerCodecV2(newCodec()),
 		//lint:ignore SA1019 what replaces it is for the whole process, and does not know the method
 		grpc.RPCDecompressor(handOver{}),
 		grpc.MaxRecvMsgSize(maxMessage),
@@ -96,11 +96,11 @@ func begin(ctx context.Context, info *tap.Info, origins *listener.Origins) (cont
 	return from.conn.begin(ctx), nil
 }
 
-// ask notes a request that has no receipt.
+// ask notes a request for one of the library's own services, which has no receipt.
 func (c *connection) ask() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.used = true
+	c.used, c.begun.small = true, true
 }
 
 // checkOrigin refuses what web pages of other origins send. Only Origin is compared, and not the host: browsers send no requests of gRPC, and

@@ -54,8 +54,11 @@ func (t *transport) serve(d *rpc.Dispatcher, m *rpc.Method, decode func(any) err
 
 // receive has gRPC read the request, which the codec decodes into the call.
 func (t *transport) receive(decode func(any) error) error {
-	defer received(t.ctx)
-	if err := decode(t); err != nil {
+	err := decode(t)
+	if refusal := t.receipt.received(); refusal != nil {
+		return refusal
+	}
+	if err != nil {
 		return transportError(err)
 	}
 	return t.refusal

@@ -15,9 +15,10 @@ import (
 
 // A transport is one request over gRPC with its call. Transports are used again, so that a request allocates neither.
 type transport struct {
-	ctx    context.Context
-	stream grpc.ServerStream // nil for a unary method
-	timing bool              // the client asked for server-timing
+	ctx     context.Context
+	receipt *receipt
+	stream  grpc.ServerStream // nil for a unary method
+	timing  bool              // the client asked for server-timing
 	// refusal is why the request was not decoded. The codec does not return it, since gRPC's library answers every error of a codec INTERNAL.
 	refusal error
 	call    rpc.Call
@@ -28,7 +29,7 @@ var transports = sync.Pool{New: func() any { return new(transport) }}
 // newTransport returns the transport of a request that is about to be received. It must be released.
 func newTransport(ctx context.Context, stream grpc.ServerStream) *transport {
 	t := transports.Get().(*transport)
-	t.ctx, t.stream = ctx, stream
+	t.ctx, t.receipt, t.stream = ctx, receiptOf(ctx), stream
 	t.timing = asksTiming(ctx)
 	return t
 }

@@ -1,0 +1,291 @@
+package grpc
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"net"
+	"sync"
+
+	"golang.org/x/net/http2"
+)
+
+// gRPC's library reads a message into memory before a handler or a codec sees it, however many clients send one at once, and it reads on behind the
+// message to see the end of the stream. So a connection of the listener looks at the frames of HTTP/2
+// (https://www.rfc-editor.org/rfc/rfc9113#section-4.1) on their way to the library, and follows each message through them. A message that is
+// complete in its first frame is charged by the codec. Any other one must find room in the budget before more of it is received. If there is
+// none, the library gets an empty message in its place and the end of the stream, the request is answered with the reason, and what follows
+// goes to a stream that does not exist.
+
+// An inbound is what comes in on a connection. The library reads from it without a buffer of its own, so that each frame is looked at as the library
+// comes to it. One goroutine reads and another one writes.
+type inbound struct {
+	net.Conn
+	all *connections
+
+	r     *bufio.Reader
+	ahead bytes.Buffer // what the library reads before left
+	left  int          // bytes of the frame, or of the client's preface, that the library has not read
+
+	written outgoing
+
+	mu     sync.Mutex
+	last   uint32             // stream that has begun
+	begun  begun              // empty once the content of the last stream has come
+	open   map[uint32]*upload // by stream
+	closed bool
+}
+
+// begun is the last stream that has begun, until its content comes.
+type begun struct {
+	stream  uint32
+	receipt *receipt // nil if the library has not taken its headers for a request of ours
+	small   bool     // see upload
+}
+
+const (
+	readBuffer  = 64 << 10
+	frameHeader = 9 // bytes: length 3, type 1, flags 1, stream 4
+	// noStream is the number of a stream that does not exist: clients use odd ones. The library drops its data and gives the client's connection the
+	// window back.
+	noStream = 2
+)
+
+func newInbound(c net.Conn, all *connections) *inbound {
+	return &inbound{Conn: c, all: all, r: bufio.NewReaderSize(c, readBuffer), left: len(http2.ClientPreface), open: map[uint32]*upload{}}
+}
+
+// Read implements net.Conn. It reads no further than the end of a frame.
+func (c *inbound) Read(p []byte) (int, error) {
+	if c.ahead.Len() == 0 && c.left == 0 {
+		if err := c.nextFrame(); err != nil {
+			return 0, err
+		}
+	}
+	if c.ahead.Len() > 0 {
+		return c.ahead.Read(p)
+	}
+	n, err := c.r.Read(p[:min(len(p), c.left)])
+	c.left -= n
+	return n, err
+}
+
+// nextFrame looks at the frame that begins here.
+func (c *inbound) nextFrame() error {
+	head, err := c.r.Peek(frameHeader)
+	if err != nil {
+		return err
+	}
+	length := int(head[0])<<16 | int(head[1])<<8 | int(head[2])
+	kind, flags, stream := http2.FrameType(head[3]), http2.Flags(head[4]), binary.BigEndian.Uint32(head[5:])&(1<<31-1)
+	c.left = frameHeader + length
+	switch kind {
+	case http2.FrameHeaders:
+		c.headers(stream, flags)
+	case http2.FrameData:
+		return c.data(dataFrame{stream: stream, flags: flags, length: length})
+	case http2.FrameRSTStream:
+		c.end(stream)
+	}
+	return nil
+}
+
+// headers notes that a stream begins. The library ends the connection if it is not a new one.
+func (c *inbound) headers(stream uint32, flags http2.Flags) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if stream <= c.last {
+		return
+	}
+	c.last = stream
+	if c.begun.stream != 0 {
+		c.follow()
+	}
+	c.begun = begun{}
+	if !flags.Has(http2.FlagHeadersEndStream) {
+		c.begun.stream = stream
+	}
+}
+
+// follow makes an upload of the last stream. c.mu is held.
+func (c *inbound) follow() *upload {
+	up := &upload{all: &c.all.uploads, small: c.begun.small}
+	if up.small {
+		up.left = longMessage
+	}
+	if c.begun.receipt != nil {
+		c.begun.receipt.upload.Store(up)
+	}
+	c.open[c.begun.stream] = up
+	c.begun = begun{}
+	return up
+}
+
+// A dataFrame is a frame of a stream's content: its header, the length of its padding if it has some, content, padding.
+type dataFrame struct {
+	stream  uint32
+	flags   http2.Flags
+	length  int    // without the header
+	padding []byte // the byte that says how long the padding is; empty if there is none
+	content int    // bytes
+	first   []byte // of the content, as many as a message's header has; padding may follow
+}
+
+// data looks at a frame of data.
+func (c *inbound) data(f dataFrame) error {
+	frame, err := c.r.Peek(frameHeader + min(f.length, 1+messageHeader))
+	if err != nil {
+		return err
+	}
+	f.content, f.first = f.length, frame[frameHeader:]
+	if f.flags.Has(http2.FlagDataPadded) && f.length > 0 {
+		f.padding, f.first = f.first[:1], f.first[1:]
+		f.content -= 1 + int(f.padding[0])
+	}
+	if f.content < 0 {
+		return nil // the library ends the connection
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	up, ends := c.open[f.stream], f.flags.Has(http2.FlagDataEndStream)
+	switch {
+	case c.closed || up == nil && f.stream != c.begun.stream:
+		return nil // the stream has ended, and the library drops its data
+	case up == nil && f.content == 0:
+		if ends {
+			c.begun = begun{}
+		}
+		return nil
+	case up == nil && ends && f.isMessage():
+		c.begun = begun{}
+		return nil
+	case up == nil:
+		up = c.follow()
+	}
+	c.upload(up, f)
+	return nil
+}
+
+// isMessage says whether the frame contains one whole message.
+func (f *dataFrame) isMessage() bool {
+	return f.content >= messageHeader && int(binary.BigEndian.Uint32(f.first[1:])) == f.content-messageHeader
+}
+
+// upload follows an upload through a frame. The library gets a message's header in one piece, so that an empty message can take its place. c.mu is held.
+func (c *inbound) upload(up *upload, f dataFrame) {
+	if up.refusal != nil {
+		c.pass(f, 0, noStream)
+		return
+	}
+	had := up.have
+	up.arrived(f.first, f.content, c.all.tick.Load())
+	k := up.have - had // bytes of the message's header in this frame
+	switch {
+	case up.refusal != nil:
+		up.end()
+		var instead []byte // of the message: the library has its beginning, or gets an empty one
+		if k > 0 {
+			instead = make([]byte, messageHeader)
+		}
+		c.insert(f.stream, http2.FlagDataEndStream, instead)
+		c.pass(f, k, noStream)
+	case k > 0 && k < messageHeader:
+		if up.have == messageHeader {
+			c.insert(f.stream, 0, up.header[:])
+		}
+		c.pass(f, k, f.stream)
+	}
+}
+
+// insert gives the library a frame of data that the client has not sent.
+func (c *inbound) insert(stream uint32, flags http2.Flags, content []byte) {
+	c.writeDataHeader(len(content), flags, stream)
+	c.ahead.Write(content)
+}
+
+// pass gives the library the frame, without the first k bytes of its content, as one of a stream. The windows of HTTP/2 count bytes: those that are taken
+// away here are inserted elsewhere, and are the header of a message.
+func (c *inbound) pass(f dataFrame, k int, stream uint32) {
+	c.writeDataHeader(f.length-k, f.flags, stream)
+	c.ahead.Write(f.padding)
+	c.left = f.length - len(f.padding) - k
+	_, _ = c.r.Discard(frameHeader + len(f.padding) + k) // they were peeked at
+}
+
+func (c *inbound) writeDataHeader(length int, flags http2.Flags, stream uint32) {
+	c.ahead.Write([]byte{byte(length >> 16), byte(length >> 8), byte(length), byte(http2.FrameData), byte(flags)})
+	c.ahead.Write(binary.BigEndian.AppendUint32(nil, stream))
+}
+
+// end notes that a stream has ended: either side has reset it, or the library has answered it.
+func (c *inbound) end(stream uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if stream == c.begun.stream {
+		c.begun = begun{}
+	}
+	if up := c.open[stream]; up != nil {
+		delete(c.open, stream)
+		up.end()
+	}
+}
+
+// behind says whether an upload of the connection comes too slowly.
+func (c *inbound) behind(tick int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, up := range c.open {
+		if up.behind(tick) {
+			return true
+		}
+	}
+	return false
+}
+
+// Write implements net.Conn.
+func (c *inbound) Write(p []byte) (int, error) {
+	c.written.look(p, c.end)
+	return c.Conn.Write(p)
+}
+
+// Close implements net.Conn.
+func (c *inbound) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	for _, up := range c.open {
+		up.end()
+	}
+	clear(c.open)
+	c.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// outgoing follows the frames that the library writes, in pieces of any length.
+type outgoing struct {
+	head [frameHeader]byte
+	have int // bytes of head
+	left int // bytes of the frame behind head
+}
+
+// look calls ended for the streams that end in p.
+func (o *outgoing) look(p []byte, ended func(stream uint32)) {
+	for len(p) > 0 {
+		if o.left > 0 {
+			n := min(o.left, len(p))
+			o.left -= n
+			p = p[n:]
+			continue
+		}
+		n := copy(o.head[o.have:], p)
+		p = p[n:]
+		if o.have += n; o.have < frameHeader {
+			return
+		}
+		o.have, o.left = 0, int(o.head[0])<<16|int(o.head[1])<<8|int(o.head[2])
+		kind, flags := http2.FrameType(o.head[3]), http2.Flags(o.head[4])
+		ends := (kind == http2.FrameHeaders || kind == http2.FrameData) && flags.Has(http2.FlagDataEndStream)
+		if ends || kind == http2.FrameRSTStream {
+			ended(binary.BigEndian.Uint32(o.head[5:]) & (1<<31 - 1))
+		}
+	}
+}
