@@ -2,10 +2,8 @@ package memory
 
 // The parts of a process's memory, beside those that follow from its size.
 const (
-	// AnalyzerBytes is what the library that analyzes SQL takes outside of Go's heap; it takes it when the first statement is analyzed.
-	AnalyzerBytes = 200 << 20
 	// EngineBytes are the storage engine's memtables (four of 16 MiB that wait for a flush and one that is written) and the buffers of
-	// its flushes and compactions. They too are outside of Go's heap.
+	// its flushes and compactions. They are outside of Go's heap, as its block cache is.
 	EngineBytes = 96 << 20
 
 	// A read whose block is not in the cache costs ten times one whose block is, most of it the system call that fetches the block from the
@@ -14,7 +12,15 @@ const (
 	blockCacheShare    = 8
 	minBlockCacheBytes = 64 << 20
 
-	// Requests get 1/requestShare of Go's heap. The garbage that they leave, connections, schemas and statements have the rest: Go collects
+	// 1/spareShare is left: Go's limit is soft, and its heap is above it for moments while requests allocate faster than garbage is found; the
+	// allocator of C keeps some of what was freed.
+	spareShare = 10
+
+	// analyzerBytes is what an instance of the library that analyzes SQL takes with a few schemas. Its memory is a slice of bytes in Go's heap. Further
+	// instances, for heavy statements, are charged to the budget.
+	analyzerBytes = 64 << 20
+
+	// Requests get 1/requestShare of the rest of Go's heap. The garbage that they leave, connections, schemas and statements have the rest: Go collects
 	// garbage more often as the heap comes near its limit, and half is room enough for that to stay cheap.
 	requestShare = 2
 )
@@ -46,7 +52,7 @@ type Parts struct {
 // Divide divides what a process may take.
 func Divide(total int64) Parts {
 	p := Parts{BlockCache: max(total/blockCacheShare, minBlockCacheBytes)}
-	p.Heap = total - AnalyzerBytes - EngineBytes - p.BlockCache
-	p.Requests = p.Heap / requestShare
+	p.Heap = total - total/spareShare - EngineBytes - p.BlockCache
+	p.Requests = (p.Heap - analyzerBytes) / requestShare
 	return p
 }

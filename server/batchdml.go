@@ -97,11 +97,17 @@ func (s *service) runBatch(ctx context.Context, sc *scope, req *spannerpb.Execut
 	return reply, nil
 }
 
+// batchResultBytes is about what the result of one statement takes: a ResultSet with its statistics, decoded and encoded.
+const batchResultBytes = 512
+
 // runBatchStatement runs statement i of a batch.
 func (s *service) runBatchStatement(ctx context.Context, sc *scope, i int, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (out *dmlOutcome, err error) {
 	p := req.Statements[i]
 	if !analyze.KindOf(p.GetSql()).DML() {
 		return nil, usererror.NotDML(i, p.GetSql())
+	}
+	if err := c.Memory.Grow(ctx, batchResultBytes); err != nil {
+		return nil, err
 	}
 	text := sqlText{sql: p.GetSql(), params: p.GetParams(), types: p.GetParamTypes()}
 	stmt, err := text.prepare(ctx, sc, database.Options{})

@@ -207,3 +207,20 @@ func TestTransactionMemory(t *testing.T) {
 	h.ok(err)
 	returned(budget)
 }
+
+// TestBatchResults: the results of a batch of DML are charged. A batch for whose results there is no room may be sent again.
+func TestBatchResults(t *testing.T) {
+	h, budget := newBudgetHarness(t, 4*mib)
+	ses := h.session(false)
+	for statements, want := range map[int]codes.Code{1000: codes.OK, 8000: codes.ResourceExhausted} {
+		req := &spannerpb.ExecuteBatchDmlRequest{Session: ses, Seqno: 1,
+			Transaction: &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Begin{Begin: readWrite()}}}
+		for range statements {
+			req.Statements = append(req.Statements, &spannerpb.ExecuteBatchDmlRequest_Statement{Sql: "DELETE FROM Singers WHERE FALSE"})
+		}
+		if _, err := h.data.ExecuteBatchDml(h.ctx, req); status.Code(err) != want {
+			t.Errorf("%d statements: %v", statements, err)
+		}
+	}
+	returned(budget)
+}

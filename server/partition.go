@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/server/token"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -83,7 +84,7 @@ func (p *partition) restrict() *table.Span {
 }
 
 // partitionRead answers PartitionRead.
-func (s *service) partitionRead(ctx context.Context, req *spannerpb.PartitionReadRequest) (reply *spannerpb.PartitionResponse, err error) {
+func (s *service) partitionRead(ctx context.Context, req *spannerpb.PartitionReadRequest, c *rpc.Call) (reply *spannerpb.PartitionResponse, err error) {
 	sc, err := s.openPartitioned(ctx, req.Session, req.Transaction, req.PartitionOptions)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (s *service) partitionRead(ctx context.Context, req *spannerpb.PartitionRea
 	}
 	parts := []partition{{whole: true}}
 	if len(planned.Spans) > 0 {
-		if parts, err = cutPartitions(&sc, cover(planned.Spans), req.PartitionOptions); err != nil {
+		if parts, err = cutPartitions(ctx, c, &sc, cover(planned.Spans), req.PartitionOptions); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +109,7 @@ func (s *service) partitionRead(ctx context.Context, req *spannerpb.PartitionRea
 }
 
 // partitionQuery answers PartitionQuery.
-func (s *service) partitionQuery(ctx context.Context, req *spannerpb.PartitionQueryRequest) (reply *spannerpb.PartitionResponse, err error) {
+func (s *service) partitionQuery(ctx context.Context, req *spannerpb.PartitionQueryRequest, c *rpc.Call) (reply *spannerpb.PartitionResponse, err error) {
 	sc, err := s.openPartitioned(ctx, req.Session, req.Transaction, req.PartitionOptions)
 	if err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func (s *service) partitionQuery(ctx context.Context, req *spannerpb.PartitionQu
 	}
 	parts := []partition{{whole: true}}
 	if scan := stmt.Plan.Driving(); scan != nil {
-		if parts, err = cutPartitions(&sc, scanSpace(scan), req.PartitionOptions); err != nil {
+		if parts, err = cutPartitions(ctx, c, &sc, scanSpace(scan), req.PartitionOptions); err != nil {
 			return nil, err
 		}
 	}
@@ -183,9 +184,20 @@ func cover(spans []table.Span) table.Span {
 	return table.Span{Start: spans[0].Start, End: end}
 }
 
-func cutPartitions(sc *scope, span table.Span, o *spannerpb.PartitionOptions) ([]partition, error) {
+// partitionBytes is about what a partition takes beside its keys, which are there three times: as a span, in the token, and in the encoded reply.
+const partitionBytes = 256
+
+// cutPartitions divides a span, and charges the call for the partitions and their tokens.
+func cutPartitions(ctx context.Context, c *rpc.Call, sc *scope, span table.Span, o *spannerpb.PartitionOptions) ([]partition, error) {
 	spans, err := sc.session.db.Splits().Partition(span, sc.reply.At, o.GetPartitionSizeBytes(), o.GetMaxPartitions())
 	if err != nil {
+		return nil, err
+	}
+	size := int64(0)
+	for _, span := range spans {
+		size += partitionBytes + 3*int64(len(span.Start)+len(span.End))
+	}
+	if err := c.Memory.Grow(ctx, size); err != nil {
 		return nil, err
 	}
 	parts := make([]partition, len(spans))

@@ -36,8 +36,8 @@ func (s *service) table() rpc.Service {
 		rpc.UnaryCall("BeginTransaction", s.begin),
 		rpc.UnaryCall("Commit", s.commit),
 		rpc.Unary("Rollback", s.rollback),
-		rpc.Unary("PartitionQuery", s.partitionQuery),
-		rpc.Unary("PartitionRead", s.partitionRead),
+		rpc.UnaryCall("PartitionQuery", s.partitionQuery),
+		rpc.UnaryCall("PartitionRead", s.partitionRead),
 		rpc.Streaming("BatchWrite", s.batchWrite),
 	}...)}
 }
