@@ -8,6 +8,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 )
 
+// memoryLimit is the metric of how many bytes the server may take.
+func memoryLimit(bytes int64) metrics.Samples {
+	return func(add func(metrics.Sample)) {
+		add(metrics.Sample{Name: "memory_limit_bytes", Help: "Memory that the process may take: --memory.", Kind: prometheus.GaugeValue, Value: float64(bytes)})
+	}
+}
+
 // engineMetrics are the metrics of the storage engine, and of the temporary files beside it, if there are any.
 func engineMetrics(store *pebble.Store, files *spill.Dir) metrics.Samples {
 	return func(add func(metrics.Sample)) {
@@ -19,6 +26,15 @@ func engineMetrics(store *pebble.Store, files *spill.Dir) metrics.Samples {
 			add(metrics.Sample{Name: "storage_" + name + "_total", Help: help, Kind: prometheus.CounterValue, Value: v})
 		}
 		gauge("disk_bytes", "Size of all files in use, and of those that wait to be deleted.", float64(m.DiskSize))
+		if m.FreeSize >= 0 {
+			gauge("disk_free_bytes", "Space that the file system of the data directory has left.", float64(m.FreeSize))
+		}
+		writable := 0.0
+		if m.Writable {
+			writable = 1
+		}
+		gauge("writable", "1 if commits are taken, 0 while they are refused: the disk is full, or fails.", writable)
+		counter("refused_commits", "Commits that were refused because the disk was full, or failed.", float64(m.RefusedBatches))
 		if files != nil {
 			gauge("spill_bytes", "Room that temporary files of queries have claimed.", float64(files.Used()))
 		}

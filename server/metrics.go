@@ -24,10 +24,8 @@ func (s *Server) samples(add func(metrics.Sample)) {
 	for name, c := range s.counts {
 		of := []string{"listener", name}
 		add(metrics.Sample{Name: "connections", Help: "Connections that are open.", Kind: prometheus.GaugeValue, Value: float64(c.Open()), Labels: of})
-		if n := c.Refused(); n > 0 {
-			add(metrics.Sample{Name: "connections_refused_total", Help: "Connections that were closed because the listener was full.",
-				Kind: prometheus.CounterValue, Value: float64(n), Labels: of})
-		}
+		add(metrics.Sample{Name: "connections_refused_total", Help: "Connections that were closed because the listener was full.",
+			Kind: prometheus.CounterValue, Value: float64(c.Refused()), Labels: of})
 	}
 	for kind, n := range s.data.sessions.countByKind() {
 		add(metrics.Sample{Name: "sessions", Help: "Sessions that are open.", Kind: prometheus.GaugeValue, Value: float64(n), Labels: []string{"kind", kind}})
@@ -46,10 +44,8 @@ func sampleMemory(add func(metrics.Sample), u memory.Usage) {
 	gauge("taken_bytes", "Memory that requests have taken of the budget.", float64(u.Taken))
 	gauge("waiting", "Requests that wait for room in the budget.", float64(u.Waiting))
 	for kind, n := range u.Refused {
-		if n > 0 {
-			add(metrics.Sample{Name: "memory_refused_total", Help: "Times that the budget had no room, by what it was for.", Kind: prometheus.CounterValue,
-				Value: float64(n), Labels: []string{"kind", memory.Kind(kind).String()}})
-		}
+		add(metrics.Sample{Name: "memory_refused_total", Help: "Times that the budget had no room, by what it was for.", Kind: prometheus.CounterValue,
+			Value: float64(n), Labels: []string{"kind", memory.Kind(kind).String()}})
 	}
 }
 
@@ -61,10 +57,8 @@ func sampleLocks(add func(metrics.Sample), database string, m txn.Metrics) {
 	add(metrics.Sample{Name: "lock_waits_total", Help: "Requests for a lock that have waited.", Kind: prometheus.CounterValue, Value: float64(m.LockWaits), Labels: of})
 	add(metrics.Sample{Name: "lock_wait_seconds_total", Help: "Time that requests for a lock have waited.", Kind: prometheus.CounterValue, Value: m.LockWaitTime.Seconds(), Labels: of})
 	for reason, n := range m.Aborts {
-		if n > 0 {
-			add(metrics.Sample{Name: "aborts_total", Help: "Transactions that were aborted, by reason.", Kind: prometheus.CounterValue, Value: float64(n),
-				Labels: []string{"database", database, "reason", txn.AbortReason(reason).String()}})
-		}
+		add(metrics.Sample{Name: "aborts_total", Help: "Transactions that were aborted, by reason.", Kind: prometheus.CounterValue, Value: float64(n),
+			Labels: []string{"database", database, "reason", txn.AbortReason(reason).String()}})
 	}
 }
 

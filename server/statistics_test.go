@@ -273,9 +273,14 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("no %s", want)
 		}
 	}
-	for _, never := range []string{`method="Rollback"`, "crowfoot_aborts_total"} {
-		if strings.Contains(string(data), never) {
-			t.Errorf("%s is shown", never)
+	if strings.Contains(string(data), `method="Rollback"`) {
+		t.Error("a method is shown that was not called")
+	}
+	// What has not happened yet is 0, so that the first time is an increase.
+	for _, want := range []string{`crowfoot_aborts_total{database="` + testDatabase + `",reason="wounded"} 0`,
+		`crowfoot_memory_refused_total{kind="statement"} 0`, `crowfoot_connections_refused_total{listener="grpc"} 0`} {
+		if !strings.Contains(string(data), want) {
+			t.Errorf("no %s", want)
 		}
 	}
 }

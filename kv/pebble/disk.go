@@ -72,6 +72,7 @@ type disk struct {
 	admitted atomic.Int64 // bytes of all batches that were let in
 	applied  atomic.Int64 // of those whose commit has ended
 	limit    atomic.Int64 // admitted may get so far without another look
+	refusals atomic.Int64 // batches that were not let in
 
 	compactionError atomic.Pointer[error] // of the last one that failed; nil once others have made the top of the store low
 	topMerged       atomic.Bool           // since then a compaction has moved tables from the top to a lower level
@@ -114,6 +115,18 @@ func (d *disk) ended(n int)            { d.applied.Add(int64(n)) }
 func (d *disk) lookAtNext()            { d.limit.Store(0) }
 func (d *disk) space() (uint64, error) { u, err := d.fs.GetDiskUsage(d.dir); return u.AvailBytes, err }
 
+// freeSize is the space that the file system has left; -1 if it does not say.
+func (d *disk) freeSize() int64 {
+	if !d.limited {
+		return -1
+	}
+	free, err := d.space()
+	if err != nil {
+		return -1
+	}
+	return int64(min(free, math.MaxInt64))
+}
+
 // admit lets a batch of n bytes in, or says why not: then nothing of it may be written. ended must be called for one that was let in.
 func (d *disk) admit(n int, useReserve bool) error {
 	for {
@@ -126,6 +139,7 @@ func (d *disk) admit(n int, useReserve bool) error {
 		}
 	}
 	if err := d.look(int64(n), useReserve); err != nil {
+		d.refusals.Add(1)
 		return fmt.Errorf("%w: %w", kv.ErrRefused, err)
 	}
 	return nil

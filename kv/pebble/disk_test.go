@@ -94,6 +94,9 @@ func TestUseReserve(t *testing.T) {
 	if err := commit("refused", false); !errors.Is(err, kv.ErrRefused) {
 		t.Errorf("an ordinary batch: %v", err)
 	}
+	if m := store.Metrics(); m.Writable || m.RefusedBatches != 2 || m.FreeSize != int64(disk.Free()) {
+		t.Errorf("metrics: %t, %d batches refused, %d bytes free of %d", m.Writable, m.RefusedBatches, m.FreeSize, disk.Free())
+	}
 	it, err := store.NewIter([]byte("refused"), []byte("refusee"))
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,9 @@ type Metrics struct {
 	LogWritten        uint64 // to the write-ahead log
 	BlockCacheHits    int64
 	BlockCacheMisses  int64
+	FreeSize          int64 // of the directory's file system; -1 if that does not say
+	Writable          bool  // batches are let in
+	RefusedBatches    int64 // because of the disk
 	DamagedReads      int64 // reads, of requests or of compactions, that met a damaged block
 }
 
@@ -38,6 +41,9 @@ func (s *Store) Metrics() Metrics {
 		LogWritten:        p.WAL.BytesWritten,
 		BlockCacheHits:    p.BlockCache.Hits,
 		BlockCacheMisses:  p.BlockCache.Misses,
+		FreeSize:          s.disk.freeSize(),
+		Writable:          s.Writable() == nil,
+		RefusedBatches:    s.disk.refusals.Load(),
 		DamagedReads:      s.work.damage.count(),
 	}
 	for i := range p.Levels {
