@@ -9,7 +9,7 @@
 //
 //	srv := crowfoot.ForTest(t, "projects/p/instances/i/databases/d", "CREATE TABLE ...")
 //
-// Imports of this module: database, kv/pebble, memory, schema, server, server/listener, sql/spill, stats/metrics, table, usererror.
+// Imports of this module: database, kv/pebble, memory, schema, server, server/listener, sql/spill, stats/metrics, table, usererror, version.
 package crowfoot
 
 import (
@@ -29,8 +29,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server"
-	"github.com/crowfoot-db/crowfoot/server/listener"
 	"github.com/crowfoot-db/crowfoot/sql/spill"
+	"github.com/crowfoot-db/crowfoot/version"
 )
 
 // Options say what to start.
@@ -73,6 +73,7 @@ type Server struct {
 	store    *pebble.Store
 	spill    *spill.Dir // nil in memory
 	budget   *memory.Budget
+	log      *slog.Logger
 }
 
 // memoryDir is where the data is on a memory file system.
@@ -87,23 +88,19 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if err := o.settle(); err != nil {
+		return nil, err
+	}
 	ddl, err := o.ddl()
 	if err != nil {
 		return nil, err
 	}
-	for _, origin := range o.Origins {
-		if err := listener.CheckOrigin(origin); err != nil {
-			return nil, err
-		}
-	}
-	if o.Memory == 0 {
-		o.Memory = memory.Default(memory.Machine())
-	}
 	starting, err := serveStarting(orFreePort(o.HTTP))
 	if err != nil {
-		return nil, err
+		return nil, &OptionError{"HTTP", o.HTTP, err}
 	}
-	s := new(Server)
+	o.logStart()
+	s := &Server{log: o.Log}
 	if err := s.open(o); err != nil {
 		return nil, errors.Join(err, starting.close())
 	}
@@ -113,7 +110,17 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := s.listen(o, starting); err != nil {
 		return nil, errors.Join(err, starting.close(), s.Close())
 	}
+	o.Log.Info("ready", "grpc", s.GRPC, "http", s.HTTP)
 	return s, nil
+}
+
+// logStart says what starts.
+func (o *Options) logStart() {
+	build, data := version.Get(), o.Data
+	if o.InMemory {
+		data = "in memory"
+	}
+	o.Log.Info("starting", "version", build.Version, "commit", build.Commit, "data", data, "memory_bytes", o.Memory)
 }
 
 func (s *Server) open(o Options) (err error) {
@@ -151,9 +158,6 @@ func (s *Server) open(o Options) (err error) {
 // createDatabases makes the databases that are missing. Those that exist keep the schema that they have.
 func (s *Server) createDatabases(ctx context.Context, o Options, ddl script) error {
 	for _, name := range o.Databases {
-		if err := database.CheckDatabaseName(name); err != nil {
-			return err
-		}
 		if _, err := s.registry.Database(name); err == nil {
 			if len(ddl.statements) > 0 {
 				o.Log.Info(ddl.String()+" not run: the database exists already", "database", name)
@@ -186,7 +190,7 @@ func (s *Server) createInstance(databaseName string) error {
 func (s *Server) listen(o Options, starting *starting) error {
 	grpcListener, err := net.Listen("tcp", orFreePort(o.GRPC))
 	if err != nil {
-		return err
+		return &OptionError{"GRPC", o.GRPC, err}
 	}
 	httpListener, err := starting.handOver()
 	if err != nil {
@@ -195,13 +199,14 @@ func (s *Server) listen(o Options, starting *starting) error {
 	s.GRPC, s.HTTP = grpcListener.Addr().String(), httpListener.Addr().String()
 	s.front, err = server.Serve(s.registry, grpcListener, httpListener, server.Config{
 		Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics, Memory: s.budget,
-		Descriptors: descriptors(), Origins: o.Origins, Hosts: o.Hosts, Collectors: []prometheus.Collector{engineMetrics(s.store, s.spill)},
-		Checkpoint: s.copies(o),
+		Descriptors: descriptors(), Origins: o.Origins, Hosts: o.Hosts, Checkpoint: s.copies(o),
+		Collectors: []prometheus.Collector{engineMetrics(s.store, s.spill), memoryLimit(o.Memory)},
 	})
 	if err != nil {
 		return errors.Join(err, grpcListener.Close())
 	}
 	s.Metrics = s.front.Metrics()
+	o.warn(grpcListener.Addr(), httpListener.Addr())
 	return nil
 }
 
@@ -232,6 +237,7 @@ func orFreePort(addr string) string {
 
 // Close ends requests, background work and the engine, in this order.
 func (s *Server) Close() error {
+	s.log.Info("stopping")
 	var front io.Closer
 	if s.front != nil {
 		front = s.front
@@ -242,7 +248,11 @@ func (s *Server) Close() error {
 			errs = append(errs, c.Close())
 		}
 	}
-	return errors.Join(errs...)
+	err := errors.Join(errs...)
+	if err == nil {
+		s.log.Info("stopped")
+	}
+	return err
 }
 
 // TB is the part of testing.TB that ForTest needs.

@@ -60,8 +60,11 @@ func TestForTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer shown.Body.Close()
-	if text, err := io.ReadAll(shown.Body); err != nil || !strings.Contains(string(text), "crowfoot_storage_log_written_bytes_total") {
-		t.Errorf("no metrics of the storage engine: %v", err)
+	text, err := io.ReadAll(shown.Body)
+	for _, want := range []string{"crowfoot_storage_log_written_bytes_total ", "crowfoot_storage_writable 1\n", "crowfoot_storage_refused_commits_total 0\n", "crowfoot_memory_limit_bytes "} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %s: %v", want, err)
+		}
 	}
 }
 

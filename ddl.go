@@ -30,7 +30,7 @@ func (o *Options) ddl() (s script, err error) {
 	s.file = o.DDLFile
 	text, err := os.ReadFile(s.file)
 	if err != nil {
-		return s, err
+		return s, &OptionError{"DDLFile", s.file, err}
 	}
 	if s.statements, err = schema.SplitScript(string(text)); err != nil {
 		return s, s.errorAt(1, 1, err)

@@ -39,6 +39,11 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
+// withoutLog is what a server says beside its log.
+func withoutLog(errOut string) string {
+	return regexp.MustCompile(`(?m)^time=.*\n`).ReplaceAllString(errOut, "")
+}
+
 // TestRefusals lists command lines that end with one line on the standard error and a status that is not 0.
 func TestRefusals(t *testing.T) {
 	foreign := filepath.Dir(writeFile(t, "notes.txt", "mine"))
@@ -53,23 +58,32 @@ func TestRefusals(t *testing.T) {
 		status int
 	}{
 		{nil, []string{"start", "--data", foreign}, "not a Crowfoot data directory", exitFailure},
-		{nil, []string{"start", "--data", filepath.Join(foreign, "notes.txt")}, "notes.txt", exitFailure},
-		{nil, []string{"start", "--in-memory", "--database", "nonsense"}, "Invalid database name", exitFailure},
-		{nil, append([]string{"start", "--ddl", filepath.Join(foreign, "missing.sql")}, database...), "missing.sql: no such file", exitFailure},
+		{nil, []string{"start", "--data", filepath.Join(foreign, "notes.txt")}, "it is a file, want a directory", exitUsage},
+		{nil, []string{"start", "--data", ""}, `--data is "": want a directory`, exitUsage},
+		{nil, []string{"start", "--in-memory", "--database", "nonsense"}, `--database is "nonsense": want projects/P/instances/I/databases/D`, exitUsage},
+		{nil, append([]string{"start", "--ddl", filepath.Join(foreign, "missing.sql")}, database...), "missing.sql: no such file", exitUsage},
 		{nil, append([]string{"start", "--in-memory", "--ddl", unfinished}, database...), "unfinished.sql:5:3: syntax error: ", exitFailure},
 		{nil, append([]string{"start", "--in-memory", "--ddl", twice}, database...), "twice.sql:3:3: Duplicate name in schema: A.", exitFailure},
 		{nil, append([]string{"start", "--in-memory", "--ddl", open}, database...), "open.sql:2:16: syntax error: ", exitFailure},
-		{nil, []string{"start", "--in-memory", "--grpc", "127.0.0.1:none"}, "unknown port", exitFailure},
+		{nil, []string{"start", "--in-memory", "--grpc", "127.0.0.1:none"}, `--grpc is "127.0.0.1:none": want HOST:PORT`, exitUsage},
+		{nil, []string{"start", "--in-memory", "--grpc", "127.0.0.1:99999"}, `--grpc is "127.0.0.1:99999": want HOST:PORT`, exitUsage},
+		{[]string{"CROWFOOT_HTTP=foo"}, []string{"start", "--in-memory"}, `CROWFOOT_HTTP is "foo": want HOST:PORT`, exitUsage},
+		{nil, []string{"start", "--in-memory", "--cors-origin", "foo"}, `--cors-origin is "foo": foo is not an origin`, exitUsage},
+		{nil, []string{"start", "--in-memory", "--http-host", "http://x"}, `--http-host is "http://x": want a host name alone`, exitUsage},
 		{nil, []string{"start", "--in-memory", "--ddl", twice}, "--ddl needs --database", exitUsage},
 		{[]string{"CROWFOOT_DDL=" + twice}, []string{"start", "--in-memory"}, "CROWFOOT_DDL needs --database", exitUsage},
 		{nil, []string{"start", "--in-memory", "--data", "d"}, "--in-memory and --data contradict", exitUsage},
 		{[]string{"CROWFOOT_IN_MEMORY=true", "CROWFOOT_DATA=d"}, []string{"start"}, "CROWFOOT_IN_MEMORY and CROWFOOT_DATA contradict", exitUsage},
-		{[]string{"CROWFOOT_LOG_LEVEL=loud"}, []string{"start"}, `CROWFOOT_LOG_LEVEL is "loud"`, exitUsage},
-		{nil, []string{"start", "--log-level", "loud"}, "unknown name", exitUsage},
-		{nil, []string{"start", "--in-memory", "--memory", "1MiB"}, "want a size of at least 512MiB", exitUsage},
+		{[]string{"CROWFOOT_LOG_LEVEL=loud"}, []string{"start"}, `CROWFOOT_LOG_LEVEL is "loud": want one of error, warn, info, debug`, exitUsage},
+		{[]string{"CROWFOOT_IN_MEMORY=maybe"}, []string{"start"}, `CROWFOOT_IN_MEMORY is "maybe": want true or false`, exitUsage},
+		{nil, []string{"start", "--statistics=maybe"}, `--statistics is "maybe": want true or false`, exitUsage},
+		{nil, []string{"start", "--log-level", "loud"}, `--log-level is "loud": want one of error, warn, info, debug`, exitUsage},
+		{nil, []string{"start", "--in-memory", "--memory", "1MiB"}, "want a size of at least 512MiB, such as 2GiB: a number of bytes, or with the unit MiB, GiB or TiB", exitUsage},
 		{nil, []string{"start", "--in-memory", "extra"}, `start takes no argument "extra"`, exitUsage},
 		{nil, []string{"start", "--dta", "d"}, "unknown flag: --dta", exitUsage},
 		{nil, []string{"strat"}, `unknown command "strat"; did you mean start?`, exitUsage},
+		{nil, []string{"strat", "--help"}, `unknown command "strat"; did you mean start?`, exitUsage},
+		{nil, []string{"bench", "acess", "-h"}, `unknown command "bench acess"; did you mean access?`, exitUsage},
 		{nil, []string{"help", "strat"}, `unknown command "strat"; did you mean start?`, exitUsage},
 		{nil, []string{"bench", "acess"}, `unknown command "bench acess"; did you mean access?`, exitUsage},
 		{nil, []string{"bench", "points", "--clients", "many"}, "want numbers like 1,8,32", exitUsage},
@@ -78,9 +92,15 @@ func TestRefusals(t *testing.T) {
 		{nil, []string{"man"}, "man takes one argument", exitUsage},
 	} {
 		out, errOut, status := runCrowfoot(t, c.env, c.args...)
+		if c.status == exitFailure {
+			errOut = withoutLog(errOut)
+		}
 		if !strings.Contains(errOut, c.want) || strings.Count(errOut, "\n") != 1 || !strings.HasPrefix(errOut, "crowfoot: ") || out != "" || status != c.status {
 			t.Errorf("%v %v: status %d, %q, and on standard output %q; want status %d and one line that says %q", c.env, c.args, status, errOut, out, c.status, c.want)
 		}
+	}
+	if _, errOut, _ := runCrowfoot(t, nil, "start", "--data", filepath.Join(foreign, "new"), "--grpc", "foo"); errOut == "" {
+		t.Error("an address that is none is taken")
 	}
 	entries, err := os.ReadDir(foreign)
 	if text, textErr := os.ReadFile(filepath.Join(foreign, "notes.txt")); err != nil || len(entries) != 1 || string(text) != "mine" || textErr != nil {
@@ -92,7 +112,7 @@ func TestRefusals(t *testing.T) {
 func TestPortInUse(t *testing.T) {
 	_, _, address := startAt(t, nil)
 	_, errOut, status := runCrowfoot(t, nil, "start", "--in-memory", "--grpc", "127.0.0.1:0", "--http", address)
-	if !strings.Contains(errOut, address+": bind: address already in use\n") || strings.Count(errOut, "\n") != 1 || status != exitFailure {
+	if !strings.HasPrefix(errOut, "crowfoot: --http is ") || !strings.Contains(errOut, address+": bind: address already in use\n") || strings.Count(errOut, "\n") != 1 || status != exitFailure {
 		t.Errorf("status %d, %q", status, errOut)
 	}
 }
@@ -102,6 +122,7 @@ func TestDataInUse(t *testing.T) {
 	data := t.TempDir()
 	serve(t, "--data", data)
 	_, errOut, status := runCrowfoot(t, nil, "start", "--data", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
+	errOut = withoutLog(errOut)
 	if !strings.Contains(errOut, data) || strings.Count(errOut, "\n") != 1 || status != exitFailure {
 		t.Errorf("status %d, %q", status, errOut)
 	}

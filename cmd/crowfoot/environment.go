@@ -35,7 +35,7 @@ func readVariables(flags *pflag.FlagSet) (err error) {
 			return
 		}
 		if wrong := f.Value.Set(os.Getenv(variableOf(f))); wrong != nil {
-			err = usageErrorf("%s is %q: %w", variableOf(f), os.Getenv(variableOf(f)), wrong)
+			err = wrongValue(f, variableOf(f), os.Getenv(variableOf(f)), wrong)
 		}
 	})
 	return err

@@ -3,9 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/crowfoot-db/crowfoot/memory"
 )
@@ -63,7 +67,7 @@ type size int64
 var sizeUnits = []struct {
 	name  string
 	bytes float64
-}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"GB", 1 << 30}, {"MB", 1 << 20}, {"G", 1 << 30}, {"M", 1 << 20}, {"", 1}}
+}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"TB", 1 << 40}, {"GB", 1 << 30}, {"MB", 1 << 20}, {"T", 1 << 40}, {"G", 1 << 30}, {"M", 1 << 20}, {"", 1}}
 
 func (s *size) String() string {
 	switch n := int64(*s); {
@@ -90,7 +94,31 @@ func (s *size) Set(text string) error {
 		return nil
 	}
 	least := size(memory.MinBytes)
-	return fmt.Errorf("want a size of at least %v, like 2GiB", &least)
+	return fmt.Errorf("want a size of at least %v, such as 2GiB: a number of bytes, or with the unit MiB, GiB or TiB", &least)
 }
 
 func (*size) Type() string { return "size" }
+
+// level is a flag with the least important kind of messages to log.
+type level slog.Level
+
+var logLevels = []string{"error", "warn", "info", "debug"}
+
+func (l *level) String() string { return strings.ToLower(slog.Level(*l).String()) }
+
+func (l *level) Set(text string) error {
+	if !slices.Contains(logLevels, strings.ToLower(text)) {
+		return fmt.Errorf("want one of %s", strings.Join(logLevels, ", "))
+	}
+	return (*slog.Level)(l).UnmarshalText([]byte(text))
+}
+
+func (*level) Type() string { return "level" }
+
+// wrongValue is the error of a flag or variable whose value cannot be understood.
+func wrongValue(f *pflag.Flag, name, value string, err error) error {
+	if f.Value.Type() == "bool" {
+		err = errors.New("want true or false")
+	}
+	return usageErrorf("%s is %q: %w", name, value, err)
+}

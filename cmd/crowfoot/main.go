@@ -34,8 +34,12 @@ func usageErrorf(format string, args ...any) error {
 
 func main() {
 	root := newRoot()
-	root.SetArgs(doubleDashes(os.Args[1:]))
-	err := root.ExecuteContext(untilSignal())
+	args := doubleDashes(os.Args[1:])
+	root.SetArgs(args)
+	err := checkHelp(root, args)
+	if err == nil {
+		err = root.ExecuteContext(untilSignal())
+	}
 	if err == nil {
 		return
 	}

@@ -228,8 +228,10 @@ func TestStartLogs(t *testing.T) {
 	_, log, address := startAt(t, nil, "--log-level", "debug", "--log-json")
 	askForNone(t, address)
 	var line struct{ Level, Method, Resource, Code string }
-	if err := json.NewDecoder(log).Decode(&line); err != nil {
-		t.Fatal(err)
+	for lines := json.NewDecoder(log); line.Level != "DEBUG"; {
+		if err := lines.Decode(&line); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if line.Level != "DEBUG" || line.Method != "GetInstance" || line.Resource != "projects/p/instances/none" || line.Code != "NotFound" {
 		t.Errorf("the line says %+v", line)

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // usageTemplate is what help says of each command, behind its description.
@@ -36,12 +39,29 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetUsageTemplate(usageTemplate)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if wrong := (*pflag.InvalidValueError)(nil); errors.As(err, &wrong) {
+			return wrongValue(wrong.GetFlag(), "--"+wrong.GetFlag().Name, wrong.GetValue(), wrong.Unwrap())
+		}
 		return usageErrorf("%w (%s --help lists the flags)", err, c.CommandPath())
 	})
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return readVariables(c.Flags()) }
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newStart(), newCheck(), newCheckpoint(), newBench(), newVersion(), newMan())
 	return root
+}
+
+// checkHelp refuses a command line that asks for help with a command that there is not: the library would describe the commands above it.
+func checkHelp(root *cobra.Command, args []string) error {
+	if len(args) == 0 || strings.HasPrefix(args[0], "__complete") || !slices.ContainsFunc(args, func(a string) bool { return a == "-h" || a == "--help" }) {
+		return nil
+	}
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
+	found, rest, err := root.Find(args)
+	if err != nil || !found.HasSubCommands() || strings.HasPrefix(rest[0], "-") {
+		return err
+	}
+	return unknownCommand(found, rest[0])
 }
 
 // group makes a command of commands: it does nothing by itself, and says so.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"runtime/debug"
 	"time"
@@ -25,14 +26,12 @@ type startSettings struct {
 	asJSON     bool
 }
 
-var logLevels = []string{"error", "warn", "info", "debug"}
-
 func newStart() *cobra.Command {
 	var s startSettings
 	c := &cobra.Command{
 		Use:   "start [flags]",
 		Short: "Serve databases",
-		Long: `Serves databases over gRPC and REST until it is told to stop (SIGTERM, or an interrupt at the keyboard), and prints one line
+		Long: `Serves databases over gRPC and REST until it is told to stop (SIGTERM, SIGHUP, or an interrupt at the keyboard), and prints one line
 when it is ready:
 
     crowfoot: ready grpc=127.0.0.1:9010 http=127.0.0.1:9020`,
@@ -45,7 +44,7 @@ when it is ready:
 			if err := s.settle(c.Flags()); err != nil {
 				return err
 			}
-			return s.serve(c.Context())
+			return withFlag(s.serve(c.Context()), c.Flags())
 		},
 	}
 	s.register(c.Flags())
@@ -68,7 +67,7 @@ func (s *startSettings) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.Hosts, "http-host", nil, "`NAME` under which HTTP clients reach a loopback address, beside localhost (repeatable, or a list with commas)")
 	flags.StringSliceVar(&o.Origins, "cors-origin", nil, "`ORIGIN` of web pages that may send requests, such as https://app.example:8443 (repeatable, or a list with commas)")
 	flags.BoolVar(&s.statistics, "statistics", true, "measure and count what happens, for SPANNER_SYS and /metrics")
-	flags.TextVar(&s.level, "log-level", slog.LevelInfo, "`LEVEL` of what to log: error, warn, info (slow requests too), debug (every request)")
+	flags.Var((*level)(&s.level), "log-level", "`LEVEL` of what to log: error, warn, info (slow requests too), debug (every request)")
 	flags.BoolVar(&s.asJSON, "log-json", false, "log as lines of JSON")
 }
 
@@ -93,6 +92,25 @@ func (s *startSettings) settle(flags *pflag.FlagSet) error {
 	s.options.StorageFailed = endStorageFailed
 	s.options.Log = newLog(s.level, s.asJSON)
 	return nil
+}
+
+// flagsOf are the flags that say the fields of Options.
+var flagsOf = map[string]string{
+	"Data": "data", "GRPC": "grpc", "HTTP": "http", "Databases": "database", "DDLFile": "ddl", "Origins": "cors-origin", "Hosts": "http-host",
+}
+
+// withFlag names the flag, or the variable, because of which a server has not started. If it means something that the operating system refuses,
+// such as an address that another program has, the command line is not wrong.
+func withFlag(err error, flags *pflag.FlagSet) error {
+	var option *crowfoot.OptionError
+	if !errors.As(err, &option) {
+		return err
+	}
+	named := usageErrorf("%s is %q: %w", written(flags.Lookup(flagsOf[option.Option])), option.Value, option.Reason)
+	if errors.As(err, new(*net.OpError)) {
+		return fmt.Errorf("%v", named)
+	}
+	return named
 }
 
 // exportLimit is how long a server that stops may take to send its last metrics to an OpenTelemetry collector.
@@ -120,6 +138,7 @@ func (s *startSettings) serve(ctx context.Context) error {
 	}()
 	fmt.Printf("crowfoot: ready grpc=%s http=%s\n", server.GRPC, server.HTTP)
 	<-ctx.Done()
+	s.options.Log.Info("told to stop", "cause", context.Cause(ctx))
 	return server.Close()
 }
 

@@ -33,10 +33,7 @@ func TestStartFromVariables(t *testing.T) {
 			t.Errorf("%s: %d", name, got)
 		}
 	}
-	lines := bufio.NewScanner(log)
-	if !lines.Scan() || !strings.Contains(lines.Text(), "level=DEBUG") {
-		t.Errorf("the log says %q", lines.Text())
-	}
+	awaitLine(t, bufio.NewScanner(log), "level=DEBUG", "")
 }
 
 // TestFlagsWin: a flag wins over its variable, and over the variable of a flag that contradicts it.
@@ -63,18 +60,59 @@ func TestStartAgain(t *testing.T) {
 	args := []string{"--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "data"), "--database", crashDatabase, "--ddl", ddl}
 	first, log, _ := startCommand(t, nil, args...)
 	first.Process.Signal(syscall.SIGTERM)
-	if lines := bufio.NewScanner(log); lines.Scan() {
-		t.Errorf("the first start says %q", lines.Text())
-	}
+	awaitLine(t, bufio.NewScanner(log), "msg=stopped", "not run")
 	if err := first.Wait(); err != nil {
 		t.Error(err)
 	}
 	_, log, address := startCommand(t, nil, args...)
-	lines := bufio.NewScanner(log)
-	if !lines.Scan() || !strings.Contains(lines.Text(), ddl+" not run: the database exists already") || !strings.Contains(lines.Text(), crashDatabase) {
-		t.Errorf("the second start says %q", lines.Text())
+	if line := awaitLine(t, bufio.NewScanner(log), ddl+" not run: the database exists already", ""); !strings.Contains(line, crashDatabase) {
+		t.Errorf("the second start says %q", line)
 	}
 	if got := status(t, address, crashDatabase+"/ddl"); got != http.StatusOK {
 		t.Errorf("the database: %d", got)
 	}
+}
+
+// awaitLine reads a log up to a line with wanted, before which there must be none with unwanted, and returns the line.
+func awaitLine(t *testing.T, lines *bufio.Scanner, wanted, unwanted string) string {
+	t.Helper()
+	for lines.Scan() {
+		if unwanted != "" && strings.Contains(lines.Text(), unwanted) {
+			t.Errorf("the log says %q", lines.Text())
+		}
+		if strings.Contains(lines.Text(), wanted) {
+			return lines.Text()
+		}
+	}
+	t.Fatalf("no line of the log says %q", wanted)
+	return ""
+}
+
+// TestLifeInLog: the log tells what has started, where it serves, what told it to stop, and that it has.
+func TestLifeInLog(t *testing.T) {
+	t.Chdir(t.TempDir())
+	data, err := filepath.Abs("data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd, log, address := startCommand(t, nil, "--data", "data", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--memory", "1GiB")
+	lines := bufio.NewScanner(log)
+	line := awaitLine(t, lines, "msg=starting", "")
+	if !containsAll(line, "level=INFO", "version=", "data="+data, "memory_bytes=1073741824") {
+		t.Error(line)
+	}
+	if line := awaitLine(t, lines, "msg=ready", "other machines"); !containsAll(line, "grpc=127.0.0.1:", "http="+address) {
+		t.Error(line)
+	}
+	cmd.Process.Signal(syscall.SIGTERM)
+	awaitLine(t, lines, `msg="told to stop" cause="terminated signal received"`, "")
+	awaitLine(t, lines, "msg=stopped", "")
+}
+
+// TestWarnings: a server that other machines can reach says so, and one that may take more memory than there is.
+func TestWarnings(t *testing.T) {
+	_, log, _ := startCommand(t, nil, "--in-memory", "--grpc", "0.0.0.0:0", "--http", "127.0.0.1:0", "--memory", "64TiB")
+	lines := bufio.NewScanner(log)
+	awaitLine(t, lines, "more memory than the machine or container has", "")
+	awaitLine(t, lines, "neither authentication nor encryption", "")
 }

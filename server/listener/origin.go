@@ -1,6 +1,7 @@
 package listener
 
 import (
+	"errors"
 	"net"
 	"net/url"
 	"slices"
@@ -20,8 +21,13 @@ type Origins struct {
 // NewOrigins makes the rule of a listener at addr. allowed are origins of pages that may send requests, as in
 // https://app.example:8443. hosts are names under which clients reach a listener of the loopback interface, beside localhost.
 func NewOrigins(addr net.Addr, allowed, hosts []string) *Origins {
+	return &Origins{allowed: allowed, hosts: hosts, loopback: IsLoopback(addr)}
+}
+
+// IsLoopback says whether only programs on the machine reach a listener.
+func IsLoopback(addr net.Addr) bool {
 	tcp, ok := addr.(*net.TCPAddr)
-	return &Origins{allowed: allowed, hosts: hosts, loopback: ok && tcp.IP.IsLoopback()}
+	return ok && tcp.IP.IsLoopback()
 }
 
 // Check refuses a request by its headers Host, Origin and Sec-Fetch-Site; an absent one is "". On a loopback listener, a Host that is not
@@ -76,6 +82,14 @@ func CheckOrigin(origin string) error {
 	u, err := url.Parse(origin)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.Scheme+"://"+u.Host != origin {
 		return usererror.InvalidOrigin(origin)
+	}
+	return nil
+}
+
+// CheckHost refuses what is not the name, or the address, of a host, as a flag may name it.
+func CheckHost(host string) error {
+	if host == "" || strings.ContainsAny(host, "/: ") && net.ParseIP(strings.Trim(host, "[]")) == nil {
+		return errors.New("want a host name alone, such as db.test, without scheme and port")
 	}
 	return nil
 }
