@@ -211,7 +211,7 @@ func (s *Server) listen(o Options, starting *starting) error {
 }
 
 // copies makes copies of the data directory; nil if the data is in memory.
-func (s *Server) copies(o Options) func(to string) error {
+func (s *Server) copies(o Options) func(ctx context.Context, to string) error {
 	if o.InMemory {
 		return nil
 	}

@@ -20,7 +20,7 @@ var upgrades = []struct {
 func upgrade(store kv.Store, log *slog.Logger) error {
 	for store.Format() < kv.LastFormat {
 		from := store.Format()
-		log.Info("the data directory is upgraded", "from_format", int(from), "to_format", int(from+1))
+		log.Info("the data directory is upgraded; older releases refuse it from now on", "from_format", int(from), "to_format", int(from+1))
 		if err := store.Upgrade(from+1, func() error { return runUpgrades(store, from+1) }); err != nil {
 			return err
 		}

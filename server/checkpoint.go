@@ -23,8 +23,8 @@ func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
 	case s.cfg.Checkpoint == nil:
 		http.Error(w, "The server keeps its data in memory, and has no directory to copy.", http.StatusBadRequest)
 	default:
-		if err := s.cfg.Checkpoint(to); err != nil {
-			s.cfg.Log.Error("checkpoint failed", "to", to, "error", err)
+		if err := s.cfg.Checkpoint(r.Context(), to); err != nil {
+			s.cfg.Log.Warn("checkpoint failed", "to", to, "error", err.Error())
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}

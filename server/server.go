@@ -40,7 +40,7 @@ type Config struct {
 	// Hosts are names of the machine, beside localhost, under which clients send requests to an HTTP listener of the loopback interface.
 	Hosts []string
 	// Checkpoint copies the data directory to another, which it makes; nil if there is none.
-	Checkpoint func(to string) error
+	Checkpoint func(ctx context.Context, to string) error
 	// Collectors are metrics of the rest of the process, such as those of the storage engine.
 	Collectors []prometheus.Collector
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -93,7 +94,7 @@ func (h *harness) probe(path string) (int, string) {
 // requests. A client that does nothing but watch its health is told before its connection is closed.
 func TestHealthWhileStopping(t *testing.T) {
 	copying, release := make(chan struct{}), make(chan struct{})
-	h := newHarnessOf(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Checkpoint: func(string) error {
+	h := newHarnessOf(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Checkpoint: func(context.Context, string) error {
 		close(copying)
 		<-release
 		return nil

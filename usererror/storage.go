@@ -22,11 +22,11 @@ func CompactionFails(dir string, cause error) *Error {
 	return newError(codes.Unavailable, "The server cannot merge the files of its data directory %s: %v. Writes are refused until it can; reads go on.", dir, cause)
 }
 
-// DataDamaged: what the request needs lies in a file that is damaged. The log of the server names it. DATA_LOSS is the canonical code of
+// DataDamaged: what the request needs lies in a file that is damaged. DATA_LOSS is the canonical code of
 // "unrecoverable data loss or corruption" (https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto); clients do not
 // send the request again, as some do after INTERNAL.
-func DataDamaged() *Error {
-	return newError(codes.DataLoss, "Stored data that this request needs is damaged. The log of the server names the file.")
+func DataDamaged(file string) *Error {
+	return newError(codes.DataLoss, "Stored data that this request needs is damaged, in %s of the data directory.", file)
 }
 
 // StorageFailed: the storage engine can no longer promise that what it writes is kept. What was acknowledged before is on disk.

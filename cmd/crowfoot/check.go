@@ -86,5 +86,5 @@ func (r *checkReport) end() error {
 	for _, kind := range r.kinds {
 		fmt.Fprintf(r.out, "%d of kind %q\n", r.counts[kind], kind)
 	}
-	return statusError{errors.New("the data is damaged"), exitDamaged}
+	return statusError{errors.New("the data is damaged: go back to a copy that is sound, or start a server on it to read what is not damaged"), exitDamaged}
 }

@@ -21,7 +21,8 @@ func newCheckpoint() *cobra.Command {
 is complete and on disk when the command ends, and "crowfoot start --data DIR" starts a server on it. On one file system it takes next to no
 space at first: files that do not change any more are hard links.
 
-DIR must not exist. It belongs to the server's user.`,
+DIR must not exist, and the directory that it is made in must. It belongs to the server's user, who alone can read it. If the command is ended, what was
+copied is removed. The exit status is 1 if no copy was made, and also if damage is known of what was copied.`,
 		Example:               "  crowfoot checkpoint --to /backup/monday",
 		DisableFlagsInUseLine: true,
 		Args:                  noArguments,
@@ -65,5 +66,5 @@ func askForCheckpoint(ctx context.Context, address, to string) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("the server made no copy: %s", strings.TrimSpace(string(text)))
+	return fmt.Errorf("the server answers: %s", strings.TrimSpace(string(text)))
 }

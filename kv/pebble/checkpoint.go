@@ -1,27 +1,75 @@
 package pebble
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	iofs "io/fs"
+	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Checkpoint makes the directory to, which must not exist, and copies the store into it as it is at one moment, synced. Files that do not change
-// any more are hard links where the file system can make them. It stops neither reads nor writes. The copy is marked as a data directory when all
-// of it is durable, so one that was cut short is refused.
-func (s *Store) Checkpoint(to string) error {
+// Checkpoint makes the directory to, which must not exist, in one that does, and copies the store into it as it is at one moment, synced. Files that do not
+// change any more are hard links where the file system can make them. It stops neither reads nor writes. The copy is marked as a data directory when all
+// of it is durable, so one that was cut short is refused; if ctx ends first, it is removed. A copy of a store in which damage is known is made, and
+// that is an error.
+func (s *Store) Checkpoint(ctx context.Context, to string) error {
 	if err := s.guard.failure(); err != nil {
 		return err
 	}
-	switch _, err := s.fs.Stat(to); {
-	case err == nil:
-		return fmt.Errorf("%s: %w; a copy needs a directory of its own", to, iofs.ErrExist)
-	case !errors.Is(err, iofs.ErrNotExist):
+	to = filepath.Clean(to)
+	if err := s.judgeTarget(to); err != nil {
 		return err
 	}
+	if !s.guard.copying.CompareAndSwap(nil, &ctx) {
+		return errors.New("another copy of the data directory is being made")
+	}
+	defer s.guard.copying.Store(nil)
+	if err := s.copy(to); err != nil {
+		return err
+	}
+	if err := s.guard.failure(); err != nil {
+		return err
+	}
+	if n := s.work.damage.count(); n > 0 {
+		return fmt.Errorf("the copy in %s is made, but files of the data directory are damaged, and so it is: %d reads have met damage since the server was started; keep older copies", to, n)
+	}
+	return nil
+}
+
+// judgeTarget refuses a directory that cannot be made for a copy.
+func (s *Store) judgeTarget(to string) error {
+	if _, err := s.fs.Stat(to); err == nil {
+		return fmt.Errorf("%s exists already; a copy needs a directory of its own", to)
+	} else if !errors.Is(err, iofs.ErrNotExist) {
+		return err
+	}
+	parent := s.fs.PathDir(to)
+	if _, err := s.fs.Stat(parent); err != nil {
+		return fmt.Errorf("%s must be there before a copy is made in it: %w", parent, err)
+	}
+	inside, err := filepath.Rel(resolved(s.dir), resolved(parent))
+	if err == nil && filepath.IsLocal(inside) {
+		return fmt.Errorf("%s lies in the data directory %s; a copy needs a directory outside of it", to, s.dir)
+	}
+	return nil
+}
+
+// resolved is the path of a directory without symbolic links, if it is the operating system's.
+func resolved(dir string) string {
+	whole, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	if real, err := filepath.EvalSymlinks(whole); err == nil {
+		return real
+	}
+	return whole
+}
+
+func (s *Store) copy(to string) error {
 	synced, err := readNotes(s.dir, s.fs)
 	if err != nil && !errors.Is(err, iofs.ErrNotExist) { // an operator has deleted it
 		return fmt.Errorf("copy the data directory to %s: %w", to, err)
@@ -35,7 +83,7 @@ func (s *Store) Checkpoint(to string) error {
 	if err := writeMark(to, s.fs, mark{format: s.format}); err != nil {
 		return errors.Join(err, s.fs.RemoveAll(to))
 	}
-	return s.guard.failure()
+	return nil
 }
 
 // noteCopy stores in a copy how long its manifest and logs are, so that it is refused if they are damaged or lost where it is copied next. It refuses a

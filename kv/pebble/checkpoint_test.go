@@ -1,15 +1,23 @@
 package pebble
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	iofs "io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
 )
 
 // TestCheckpoint: copies that are made while clients commit one row after the other hold, of each client, all rows up to one of them, and all
@@ -18,6 +26,9 @@ func TestCheckpoint(t *testing.T) {
 	const clients, rows, copies = 3, 100, 4
 	fs := vfs.NewCrashableMem()
 	s := open(t, fs, "data")
+	if err := makeDir("copies", fs); err != nil {
+		t.Fatal(err)
+	}
 	var mu sync.Mutex
 	acknowledged := make([]int, clients)
 	var running sync.WaitGroup
@@ -35,7 +46,7 @@ func TestCheckpoint(t *testing.T) {
 		mu.Lock()
 		before := append([]int(nil), acknowledged...)
 		mu.Unlock()
-		if err := s.Checkpoint(fmt.Sprint("copies/", n)); err != nil {
+		if err := s.Checkpoint(t.Context(), fmt.Sprint("copies/", n)); err != nil {
 			t.Fatal(err)
 		}
 		remains := fs.CrashClone(vfs.CrashCloneCfg{}) // what is synced
@@ -46,8 +57,15 @@ func TestCheckpoint(t *testing.T) {
 		}
 	}
 	running.Wait()
-	if err := s.Checkpoint("copies/0"); !errors.Is(err, iofs.ErrExist) {
-		t.Errorf("a copy to a directory that exists: %v", err)
+	for to, want := range map[string]string{
+		"copies/0":     "exists already; a copy needs a directory of its own",
+		"unmounted/0":  "unmounted must be there",
+		"data/0":       "lies in the data directory",
+		"data/../data": "exists already",
+	} {
+		if err := s.Checkpoint(t.Context(), to); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a copy to %s: %v, want %q", to, err, want)
+		}
 	}
 	for c, n := range readClients(t, fs.CrashClone(vfs.CrashCloneCfg{}), "data", clients) {
 		if n != rows {
@@ -75,4 +93,59 @@ func readClients(t *testing.T, fs vfs.FS, dir string, clients int) []int {
 		counts[c]++
 	}
 	return counts
+}
+
+// TestCheckpointCutShort: a copy that its client does not wait for any more is removed. What a server that is killed leaves of one is not opened.
+func TestCheckpointCutShort(t *testing.T) {
+	disk := disktest.New("data", 1<<30)
+	s := open(t, disk, "data")
+	put(t, s, "k\x00", "1")
+	ctx, cancel := context.WithCancel(t.Context())
+	var left *vfs.MemFS
+	disk.Fail(func(op errorfs.Op) error {
+		if strings.HasPrefix(op.Path, "copy/MANIFEST-") && op.Kind == errorfs.OpFileWrite && left == nil {
+			left = disk.Files.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(0, 0))})
+			cancel()
+		}
+		return nil
+	})
+	if err := s.Checkpoint(ctx, "copy"); !errors.Is(err, context.Canceled) {
+		t.Errorf("cut short: %v", err)
+	}
+	if _, err := disk.Stat("copy"); !errors.Is(err, iofs.ErrNotExist) {
+		t.Errorf("what was copied is there: %v", err)
+	}
+	if _, err := Open("copy", left); err == nil || !strings.Contains(err.Error(), "an unfinished checkpoint") {
+		t.Errorf("what a killed server leaves is opened: %v", err)
+	}
+	if err := s.Checkpoint(t.Context(), "copy"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCheckpointOfDamage: a copy is made of a store in which damage is known, and the caller is told.
+func TestCheckpointOfDamage(t *testing.T) {
+	s := open(t, vfs.NewMem(), "data")
+	put(t, s, "k\x00", "1")
+	s.work.damage.found(pebble.DataCorruptionInfo{Path: "data/000001.sst", Details: errors.New("checksum mismatch")})
+	if err := s.Checkpoint(t.Context(), "copy"); err == nil || !strings.Contains(err.Error(), "1 reads have met damage") {
+		t.Errorf("a copy with damage: %v", err)
+	}
+	if got := get(t, open(t, s.fs, "copy"), "k\x00"); got != "1" {
+		t.Errorf("the copy has %q", got)
+	}
+}
+
+// TestModes: what the server makes is for its user alone.
+func TestModes(t *testing.T) {
+	dir := t.TempDir()
+	data, copied := filepath.Join(dir, "data"), filepath.Join(dir, "copy")
+	if err := open(t, vfs.Default, data).Checkpoint(t.Context(), copied); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{data, copied} {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s has mode %v, %v", name, info.Mode(), err)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package pebble
 import (
 	"fmt"
 	"log/slog"
+	"path"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -47,5 +48,9 @@ func readError(err error) error {
 	if err == nil || !pebble.IsCorruptionError(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", usererror.DataDamaged(), err)
+	info := pebble.ExtractDataCorruptionInfo(err)
+	if info == nil {
+		return fmt.Errorf("%w: %w", usererror.DataDamaged("a table file"), err)
+	}
+	return fmt.Errorf("%w: %w", usererror.DataDamaged(path.Base(info.Path)), info.Details)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	iofs "io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -106,6 +107,10 @@ func judge(dir string, fs vfs.FS) (found, error) {
 		}
 	}
 	if !hasMark {
+		if slices.ContainsFunc(names, isEngineFile) {
+			return found{}, fmt.Errorf("%s is not a Crowfoot data directory, but an unfinished checkpoint or another program's: it holds files of the storage engine and no file %s; "+
+				"choose another directory or an empty one", dir, formatFile)
+		}
 		if other != "" {
 			return found{}, fmt.Errorf("%s is not a Crowfoot data directory: it holds %q and no file %s; choose another directory or an empty one", dir, other, formatFile)
 		}
@@ -120,6 +125,11 @@ func judge(dir string, fs vfs.FS) (found, error) {
 	}
 	hasStore, err := judgeStore(dir, fs, names)
 	return found{marked: true, format: m.format, store: hasStore}, err
+}
+
+// isEngineFile says whether a file is one of the first that Pebble makes in a directory, also in a checkpoint.
+func isEngineFile(name string) bool {
+	return strings.HasPrefix(name, "OPTIONS-") || strings.HasPrefix(name, "marker.")
 }
 
 // judgeStore tells a directory that never got its store from one that lost it.
@@ -248,12 +258,15 @@ func replaceMark(dir string, fs vfs.FS, m mark) error {
 	return syncDir(dir, fs)
 }
 
+// dirMode lets the server's user alone read data. A directory that is there keeps its mode.
+const dirMode = 0o700
+
 // makeDir makes dir, and makes its name durable in the directory above.
 func makeDir(dir string, fs vfs.FS) error {
 	if _, err := fs.Stat(dir); err == nil {
 		return nil
 	}
-	if err := fs.MkdirAll(dir, 0o755); err != nil {
+	if err := fs.MkdirAll(dir, dirMode); err != nil {
 		return err
 	}
 	return syncDir(fs.PathDir(dir), fs)

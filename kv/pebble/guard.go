@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -69,6 +70,8 @@ type guardedFS struct {
 	reporter atomic.Pointer[func(error)]
 	opened   atomic.Bool
 	stalled  atomic.Bool // a commit waits for a flush or a compaction
+
+	copying atomic.Pointer[context.Context] // of the checkpoint that is being made
 
 	flushFailures, compactionFailures atomic.Int32              // one after another
 	stalledFailures                   atomic.Int32              // those of compactionFailures since commits wait
@@ -227,6 +230,9 @@ func (fs *guardedFS) compactionEnded(err error, fromTop bool) {
 // Create implements vfs.FS.
 func (fs *guardedFS) Create(name string, category vfs.DiskWriteCategory) (f vfs.File, err error) {
 	r := fs.roleOf(name, category)
+	if err := fs.copyEnded(r); err != nil {
+		return nil, err
+	}
 	if r == roleFlush {
 		fs.holdUpFlush()
 	}
@@ -315,7 +321,21 @@ func (fs *guardedFS) Link(oldname, newname string) error {
 	if failure := fs.failure(); failure != nil {
 		return failure
 	}
+	if err := fs.copyEnded(fs.roleOf(newname, vfs.WriteCategoryUnspecified)); err != nil {
+		return err
+	}
 	return fs.FS.Link(oldname, newname)
+}
+
+// MkdirAll implements vfs.FS. What it makes, for checkpoints, is for the server's user alone.
+func (fs *guardedFS) MkdirAll(dir string, _ os.FileMode) error { return fs.FS.MkdirAll(dir, dirMode) }
+
+// copyEnded is an error if a file is a checkpoint's and its client waits no longer. What was copied is then removed.
+func (fs *guardedFS) copyEnded(r role) error {
+	if ctx := fs.copying.Load(); r == roleCopy && ctx != nil {
+		return (*ctx).Err()
+	}
+	return nil
 }
 
 // Stat implements vfs.FS.
@@ -342,6 +362,9 @@ type guardedFile struct {
 func (f *guardedFile) Write(p []byte) (n int, err error) {
 	if failure := f.fs.failure(); failure != nil {
 		return f.afterFailure(len(p), failure)
+	}
+	if err := f.fs.copyEnded(f.role); err != nil {
+		return 0, err
 	}
 	err = f.fs.try(f.role, "write", f.name, func() error {
 		m, err := f.File.Write(p[n:])

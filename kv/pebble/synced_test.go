@@ -75,7 +75,7 @@ func TestLostFiles(t *testing.T) {
 	fs := killed(t, 100)
 	s := open(t, fs, "data")
 	put(t, s, "row\x00", strings.Repeat("x", 100_000)) // in the log alone
-	if err := s.Checkpoint("copy"); err != nil {
+	if err := s.Checkpoint(t.Context(), "copy"); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{"data", "copy"} {

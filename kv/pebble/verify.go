@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/cockroachdb/errors"
 	"github.com/cockroachdb/pebble/v2/sstable"
@@ -85,5 +86,8 @@ func (s *Store) verifyTable(ctx context.Context, name string, how sstable.Reader
 		return errors.CombineErrors(err, readable.Close())
 	}
 	err = r.ValidateBlockChecksums()
+	if err != nil { // the reader was not told the file's number, which its error begins with
+		err = errors.New(strings.Replace(err.Error(), "pebble: file 000000: ", "", 1))
+	}
 	return errors.CombineErrors(err, r.Close())
 }
