@@ -16,11 +16,14 @@ import (
 type namesFS struct {
 	vfs.FS
 
-	mu    sync.Mutex
-	dirty map[string]bool // directories with names that may not be durable
+	mu   sync.Mutex
+	dirs map[string]names
 }
 
-func keepNames(fs vfs.FS) vfs.FS { return &namesFS{FS: fs, dirty: map[string]bool{}} }
+// names are how many were made in a directory, and how many of them are durable.
+type names struct{ made, durable int }
+
+func keepNames(fs vfs.FS) vfs.FS { return &namesFS{FS: fs, dirs: map[string]names{}} }
 
 // Unwrap implements vfs.FS.
 func (fs *namesFS) Unwrap() vfs.FS { return fs.FS }
@@ -28,24 +31,38 @@ func (fs *namesFS) Unwrap() vfs.FS { return fs.FS }
 func (fs *namesFS) mark(name string) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	fs.dirty[fs.PathDir(name)] = true
+	dir := fs.PathDir(name)
+	n := fs.dirs[dir]
+	n.made++
+	fs.dirs[dir] = n
 }
 
-// clean forgets that a directory is dirty; the caller syncs it.
-func (fs *namesFS) clean(dir string) (wasDirty bool) {
+func (fs *namesFS) names(dir string) names {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	wasDirty = fs.dirty[dir]
-	delete(fs.dirty, dir)
-	return wasDirty
+	return fs.dirs[dir]
 }
 
 // settle makes the names in a directory durable.
 func (fs *namesFS) settle(dir string) error {
-	if !fs.clean(dir) {
+	if n := fs.names(dir); n.made == n.durable {
 		return nil
 	}
-	return syncDir(dir, fs.FS)
+	return fs.sync(dir, func() error { return syncDir(dir, fs.FS) })
+}
+
+// sync notes that the names which were made before a sync of their directory are durable, if it goes well.
+func (fs *namesFS) sync(dir string, sync func() error) error {
+	made := fs.names(dir).made
+	if err := sync(); err != nil {
+		return err
+	}
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	n := fs.dirs[dir]
+	n.durable = max(n.durable, made)
+	fs.dirs[dir] = n
+	return nil
 }
 
 // Create implements vfs.FS.
@@ -104,10 +121,7 @@ type openDir struct {
 	name string
 }
 
-func (d *openDir) Sync() error {
-	d.fs.clean(d.name)
-	return d.File.Sync()
-}
+func (d *openDir) Sync() error { return d.fs.sync(d.name, d.File.Sync) }
 
 // newFile makes its name durable with its first sync. One goroutine syncs it at a time, as Pebble does.
 type newFile struct {
@@ -124,7 +138,7 @@ func (f *newFile) name(err error) error {
 	if err != nil || f.named {
 		return err
 	}
-	f.named = true
-	f.fs.clean(f.dir)
-	return syncDir(f.dir, f.fs.FS)
+	err = f.fs.sync(f.dir, func() error { return syncDir(f.dir, f.fs.FS) })
+	f.named = err == nil
+	return err
 }
