@@ -2,6 +2,7 @@ package pebble_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -28,6 +29,34 @@ func TestOpenNotAllowed(t *testing.T) {
 		if !errors.Is(err, errno) || !strings.Contains(err.Error(), "data directory data must belong to the user who starts the server") {
 			t.Errorf("%v: %v", errno, err)
 		}
+	}
+}
+
+// TestOpenToReadOnly: a directory on a file system that cannot be written can be read.
+func TestOpenToReadOnly(t *testing.T) {
+	disk := disktest.New("data", 8<<20)
+	store, err := pebble.Open("data", disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	disk.Fail(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Kind != errorfs.OpFileClose {
+			return &os.PathError{Op: fmt.Sprint(op.Kind), Path: op.Path, Err: syscall.EROFS}
+		}
+		return nil
+	})
+	if store, err = pebble.OpenToRead("data", disk); err != nil {
+		t.Fatal(err)
+	}
+	damaged := func(file string, err error) { t.Errorf("%s: %v", file, err) }
+	if err := store.VerifyTables(t.Context(), func(string, uint64) {}, damaged); err != nil {
+		t.Error(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -26,6 +26,7 @@ func OpenToRead(dir string, fs vfs.FS) (*Store, error) {
 	if f.format != kv.LastFormat {
 		return nil, fmt.Errorf("data directory %s has format %d: crowfoot start upgrades it to format %d", dir, f.format, kv.LastFormat)
 	}
+	fs = readFS{fs}
 	lock, err := lockDirectory(dir, fs)
 	if err != nil {
 		return nil, err

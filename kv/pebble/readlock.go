@@ -1,0 +1,38 @@
+package pebble
+
+import (
+	"errors"
+	"io"
+	iofs "io/fs"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// readFS is the file system of a directory that is only read, maybe because it cannot be written.
+type readFS struct{ vfs.FS }
+
+// Unwrap implements vfs.FS.
+func (fs readFS) Unwrap() vfs.FS { return fs.FS }
+
+// Lock implements vfs.FS. It makes no file: a directory without one is a copy that no server has opened. A file that cannot be
+// written is locked for reading, which a server's lock excludes.
+func (fs readFS) Lock(name string) (io.Closer, error) {
+	if _, err := fs.Stat(name); errors.Is(err, iofs.ErrNotExist) {
+		return io.NopCloser(nil), nil
+	}
+	lock, err := fs.FS.Lock(name)
+	if !notAllowed(err) {
+		return lock, err
+	}
+	f, err := fs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if fd := f.Fd(); fd != vfs.InvalidFd { // else it is in memory
+		err = lockForReading(fd)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
