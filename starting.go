@@ -3,11 +3,12 @@ package crowfoot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/crowfoot-db/crowfoot/server"
 )
 
 // starting answers HTTP while the data is opened, which may take a while: the server lives, and is not ready.
@@ -26,13 +27,7 @@ func serveStarting(address string) (*starting, error) {
 	s := &starting{listener: l.(*net.TCPListener), ended: make(chan error, 1)}
 	s.server.ReadHeaderTimeout = probeLimit
 	s.server.SetKeepAlivesEnabled(false)
-	s.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/healthz" {
-			w.Header().Set("Retry-After", "1")
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-		fmt.Fprintln(w, "starting")
-	})
+	s.server.Handler = http.HandlerFunc(server.Starting)
 	go func() { s.ended <- s.server.Serve(kept{l}) }()
 	return s, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/stats/live"
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // probes are the paths of the HTTP listener that are answered also while the server stops:
@@ -78,6 +79,21 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.live(w, r)
 	}
+}
+
+// Starting answers HTTP while the data is opened: the process lives, and is not ready.
+func Starting(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/healthz" {
+		fmt.Fprintln(w, "starting")
+		return
+	}
+	w.Header().Set("Retry-After", "1")
+	if r.URL.Path != "/readyz" {
+		rest.Refuse(w, usererror.ServerStarting())
+		return
+	}
+	w.WriteHeader(http.StatusServiceUnavailable)
+	fmt.Fprintln(w, "starting")
 }
 
 // Metrics are what /metrics shows.

@@ -6,3 +6,8 @@ import "google.golang.org/grpc/codes"
 func ServerStopping() *Error {
 	return newError(codes.Unavailable, "The server is stopping.")
 }
+
+// ServerStarting: the server has not opened its data yet. Clients send the request again.
+func ServerStarting() *Error {
+	return newError(codes.Unavailable, "The server is starting.")
+}

@@ -43,7 +43,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	found, values := g.route(r)
 	if found == nil {
-		g.refuse(w, usererror.NoRoute(r.Method, r.URL.Path))
+		Refuse(w, usererror.NoRoute(r.Method, r.URL.Path))
 		return
 	}
 	t := newTransport(w, r, found)
@@ -123,11 +123,6 @@ func (g *Gateway) serveStream(t *transport) {
 	}
 }
 
-// refuse answers a request that no method was called for.
-func (g *Gateway) refuse(w http.ResponseWriter, err error) {
-	g.write(w, HTTPStatus(err), errorBody(err))
-}
-
 // write sends a reply of one value.
 func (g *Gateway) write(w http.ResponseWriter, status int, data []byte) {
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
@@ -135,4 +130,11 @@ func (g *Gateway) write(w http.ResponseWriter, status int, data []byte) {
 	if _, err := w.Write(append(data, '\n')); err != nil {
 		g.log.Debug("client is gone", slog.Any("error", err))
 	}
+}
+
+// Refuse answers a request that no method was called for.
+func Refuse(w http.ResponseWriter, err error) {
+	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
+	w.WriteHeader(HTTPStatus(err))
+	_, _ = w.Write(append(errorBody(err), '\n')) // fails if the client is gone
 }

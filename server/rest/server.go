@@ -19,7 +19,6 @@ import (
 // A Server serves a gateway, and probes.
 type Server struct {
 	*http.Server
-	gateway          *Gateway
 	count            *listener.Connections
 	requests, probes *requests
 	cutOff           context.CancelCauseFunc // ends the contexts of requests
@@ -28,21 +27,21 @@ type Server struct {
 // NewServer makes a server that Serve starts. probes are handlers, by path, that answer until Close, also while the server is drained. The server counts its
 // connections in count, and refuses requests whose host or origin is refused.
 func NewServer(g *Gateway, probes map[string]http.HandlerFunc, count *listener.Connections, origins *listener.Origins, log *slog.Logger) *Server {
-	s := &Server{gateway: g, count: count, requests: newRequests(), probes: newRequests(), Server: &http.Server{
+	s := &Server{count: count, requests: newRequests(), probes: newRequests(), Server: &http.Server{
 		ReadHeaderTimeout: listener.HandshakeTime,
 		IdleTimeout:       listener.IdleTime,
 		MaxHeaderBytes:    listener.MaxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug), // about single connections
 	}}
-	s.Handler = s.admit(s.handler(probes), origins)
+	s.Handler = admit(s.handler(g, probes), origins)
 	s.newContexts()
 	return s
 }
 
 // handler tells probes from other requests.
-func (s *Server) handler(probes map[string]http.HandlerFunc) http.Handler {
-	others := s.requests.count(s.gateway, s.refuseStopping)
-	probing := s.probes.count(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { probes[r.URL.Path](w, r) }), s.refuseStopping)
+func (s *Server) handler(g *Gateway, probes map[string]http.HandlerFunc) http.Handler {
+	others := s.requests.count(g, refuseStopping)
+	probing := s.probes.count(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { probes[r.URL.Path](w, r) }), refuseStopping)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if probes[r.URL.Path] != nil {
 			probing.ServeHTTP(w, r)
@@ -62,7 +61,7 @@ func (s *Server) Serve(l net.Listener) error {
 
 // admit lets requests through that origins lets in, and tells pages of allowed origins so, as browsers ask for it
 // (https://fetch.spec.whatwg.org/#http-cors-protocol).
-func (s *Server) admit(handler http.Handler, origins *listener.Origins) http.Handler {
+func admit(handler http.Handler, origins *listener.Origins) http.Handler {
 	allowed := cors.New(cors.Options{
 		AllowOriginFunc: origins.Allows,
 		AllowedMethods:  []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
@@ -71,7 +70,7 @@ func (s *Server) admit(handler http.Handler, origins *listener.Origins) http.Han
 	}).Handler(handler)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := origins.Check(r.Host, r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")); err != nil {
-			s.gateway.refuse(w, err)
+			Refuse(w, err)
 			return
 		}
 		allowed.ServeHTTP(w, r)

@@ -120,9 +120,9 @@ func (s *Server) Close() error {
 }
 
 // refuseStopping answers a request that comes when the server stops. The client shall send the next over another connection.
-func (s *Server) refuseStopping(w http.ResponseWriter, _ *http.Request) {
+func refuseStopping(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Connection", "close")
-	s.gateway.refuse(w, usererror.ServerStopping())
+	Refuse(w, usererror.ServerStopping())
 }
 
 // newContexts has the contexts of the server's requests end when cutOff is called.
