@@ -12,8 +12,8 @@ const (
 	// maxStreams is how many streams a scan merges at most. Each has a cursor open over all levels of the store. With more of them the scan reads
 	// one after the other and sorts.
 	maxStreams = 1000
-	// streamBytes is about what the memory of a cursor is.
-	streamBytes = 8 << 10
+	// streamBytes is what a cursor over a store with a memtable alone was seen to take.
+	streamBytes = 16 << 10
 )
 
 // mergeScanOp reads a table or index in the order of the key parts after the first plan.Scan.Merge ones. The keys that begin with the same such

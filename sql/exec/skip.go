@@ -123,6 +123,10 @@ func (c *skipCode) whole(r *run, p *place, first []value.Value) error {
 	if p.rests, err = c.scan.projection.Spans(one); err != nil {
 		return err
 	}
+	if len(p.rests) == 0 { // a bound is NULL
+		p.spans = nil
+		return nil
+	}
 	p.rests = table.Ranges(p.rests)
 	for i := range p.rests {
 		s := &p.rests[i]
