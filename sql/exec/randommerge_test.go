@@ -33,6 +33,9 @@ func TestRandomMerge(t *testing.T) {
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
 		g := generator{rand.New(rand.NewPCG(seed, 6))}
 		q := g.merged()
+		if g.IntN(4) == 0 {
+			q = g.united()
+		}
 		if p, err := db.plan(q.merge, nil); err == nil {
 			plan.Walk(p.Root, func(n plan.Node) {
 				if s, ok := n.(*plan.Scan); ok && s.Merge > 0 {
@@ -154,6 +157,32 @@ func (g generator) merged() orderedQuery {
 		merge: fmt.Sprintf("SELECT %s FROM %s@{FORCE_INDEX=%s} WHERE %s ORDER BY %s%s", columns, k.table, k.index, where, strings.Join(keys, ", "), limit),
 		sort:  fmt.Sprintf("SELECT %s FROM %s@{FORCE_INDEX=_BASE_TABLE} WHERE IF(%s, 1, 0) = 1 ORDER BY %s%s", columns, k.table, where, strings.Join(hidden, ", "), limit),
 	}
+}
+
+// united is a query over a union of parts of T, joined with T again.
+func (g generator) united() orderedQuery {
+	direction := g.pick("", " DESC")
+	limit := ""
+	if g.IntN(3) > 0 {
+		limit = fmt.Sprintf(" LIMIT %d", g.IntN(12))
+	}
+	var inputs []string
+	for range 1 + g.IntN(4) {
+		in := fmt.Sprintf("SELECT A, B, N, S FROM T@{FORCE_INDEX=%%s} WHERE B IS NOT NULL AND %s", g.predicate("", g.IntN(2)))
+		if g.IntN(3) == 0 {
+			in = fmt.Sprintf("(%s ORDER BY N%s, S%s, A, B LIMIT %d)", in, direction, direction, 1+g.IntN(6))
+		}
+		inputs = append(inputs, in)
+	}
+	union := strings.Join(inputs, " UNION ALL ")
+	query := func(index, by, of string) string {
+		x := fmt.Sprintf("SELECT A, B FROM (%s) ORDER BY %s%s", strings.ReplaceAll(union, "%s", index), by, limit)
+		return fmt.Sprintf("SELECT t.N, t.S FROM (%s) x JOIN T t ON t.A = x.A AND t.B = x.B ORDER BY %s", x, of)
+	}
+	keys := func(form string) string {
+		return fmt.Sprintf(form, "N") + direction + ", " + fmt.Sprintf(form, "S") + direction
+	}
+	return orderedQuery{merge: query("T_N", keys("%s"), keys("t.%s")), sort: query("_BASE_TABLE", keys("IF(A >= 0, %[1]s, %[1]s)"), keys("IF(t.A >= 0, t.%[1]s, t.%[1]s)"))}
 }
 
 // listed is a condition that gives a column one or several values.

@@ -17,6 +17,8 @@ type planner struct {
 	withs map[string]*withUse
 	// nextCol is the ID of the next column that the planner makes. These IDs are negative; those of the analyzer count up from 0.
 	nextCol int
+	// rows is how many numbers of rows the planner has given; see origin.
+	rows int
 	// guessing is the depth of joins that the estimate under way has reached; see maxGuessing.
 	guessing int
 	// lowered are subqueries that could not become joins, so that they are not tried again.

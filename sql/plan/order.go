@@ -96,7 +96,10 @@ func (p *planner) buildSort(r *sortRel, req request, limit Expr) (built, error) 
 	if err != nil {
 		return built{}, err
 	}
-	if order, ok := inSlots(want, b.at); ok && len(order) > 0 && satisfies(b.order, b.fixed, b.distinct, order) {
+	if order, ok := inSlots(want, b.at); ok && len(order) > 0 && satisfies(b.order, b.fixed, b.distinct, b.firsts(order)) {
+		if s := driving(b.node); s != nil {
+			s.Ordered = true
+		}
 		if limit != nil {
 			pushLimit(b.node, limit)
 		}

@@ -37,6 +37,9 @@ type built struct {
 	fixed map[int]bool
 	// distinct says that the columns of order together differ in every row.
 	distinct bool
+	// from are the columns that slots hold, as far as they are known, and same the slots that have the same value as an earlier one.
+	from map[int]origin
+	same map[int]int
 }
 
 type slotOrder struct {
@@ -225,6 +228,7 @@ func (p *planner) recompute(b built, made []tree.Computed, req request) (built, 
 		n.Names = append(n.Names, x.Col.Name)
 	}
 	out.order, out.fixed = moveOrder(b, moved)
+	out.from, out.same = moveOrigins(b, moved)
 	return out, nil
 }
 

@@ -148,9 +148,12 @@ func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req requ
 	}
 	n := &Scan{Table: s.table, Index: a.index, Alias: s.alias, Reverse: a.reverse, Ordered: a.ordered, Merge: a.merge, Exclusive: s.exclusive}
 	b := built{node: n, at: slots{}, distinct: s.distinct(a)}
+	b.from = map[int]origin{}
+	row := p.newRow()
 	moved := map[int]int{}
 	for _, id := range columnOrder(wanted, places) {
 		b.at[id] = len(n.Columns)
+		b.from[len(n.Columns)] = origin{row, s.columns[places[id]]}
 		moved[places[id]] = len(n.Columns)
 		n.Columns = append(n.Columns, s.columns[places[id]])
 	}
@@ -331,6 +334,7 @@ func (p *planner) apply(kind JoinKind, left, right built, backJoin bool) built {
 	}
 	b := built{node: n, order: left.order, fixed: left.fixed, distinct: left.distinct && (backJoin || kind == SemiJoin || kind == AntiJoin)}
 	b.at = joinSlots(kind, left, right)
+	b.joinOrigins(n, left, right)
 	return b
 }
 

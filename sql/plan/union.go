@@ -15,6 +15,7 @@ func (p *planner) buildUnion(r *unionRel, req request) (built, error) {
 	order, merges := inSlots(req.order, out.at)
 	merges = merges && len(order) > 0 && p.merges()
 	n := &UnionAll{}
+	var from []map[int]origin
 	for i, in := range r.inputs {
 		want := make([]tree.Col, len(keep))
 		for k, j := range keep {
@@ -29,10 +30,11 @@ func (p *planner) buildUnion(r *unionRel, req request) (built, error) {
 			return built{}, err
 		}
 		have, fixed := b.orderIn(want)
+		from = append(from, b.originsOf(want))
 		merges = merges && satisfies(have, fixed, b.distinct, order)
 		n.Inputs = append(n.Inputs, b.exactly(want))
 	}
-	out.node = n
+	out.node, out.from = n, p.unionOrigins(from, len(keep))
 	if merges {
 		n.Order, out.order = r.slotKeys(order, keep), order
 	}
@@ -71,4 +73,15 @@ func (b built) orderIn(cols []tree.Col) ([]slotOrder, map[int]bool) {
 		places[b.at[c.ID]] = i
 	}
 	return moveOrder(b, places)
+}
+
+// originsOf are the origins of b's slots by the places of columns in cols.
+func (b built) originsOf(cols []tree.Col) map[int]origin {
+	from := map[int]origin{}
+	for i, c := range cols {
+		if o, ok := b.from[b.at[c.ID]]; ok {
+			from[i] = o
+		}
+	}
+	return from
 }
