@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -55,16 +57,23 @@ func askForCheckpoint(ctx context.Context, address, to string) error {
 		return err
 	}
 	reply, err := http.DefaultClient.Do(request)
+	if errors.As(err, new(*net.OpError)) {
+		return fmt.Errorf("no server answers at %s, which --http names: %w", address, err)
+	}
 	if err != nil {
-		return fmt.Errorf("no server answers at %s: %w", address, err)
+		return fmt.Errorf("what answers at %s is not the REST API of a Crowfoot server, whose address --http names: %w", address, err)
 	}
 	defer reply.Body.Close()
-	if reply.StatusCode == http.StatusOK {
-		return nil
-	}
 	text, err := io.ReadAll(io.LimitReader(reply.Body, 10_000))
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("the server answers: %s", strings.TrimSpace(string(text)))
+	says := strings.TrimSpace(string(text))
+	switch {
+	case reply.StatusCode == http.StatusOK && says == to:
+		return nil
+	case reply.StatusCode == http.StatusOK || says == "":
+		return fmt.Errorf("what answers at %s is no Crowfoot server, whose address --http names: it answers %s to a request for a copy", address, reply.Status)
+	}
+	return fmt.Errorf("the server answers %s: %s", reply.Status, says)
 }

@@ -6,9 +6,11 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -93,4 +95,15 @@ func checkpoint(t *testing.T, address, to, refused string) {
 	if (err != nil) != (refused != "") || !strings.Contains(string(text), refused) {
 		t.Errorf("crowfoot checkpoint ends with %v and says %q, want %q", err, text, refused)
 	}
+}
+
+// TestCheckpointOfOtherServer: what is no Crowfoot server, or its other port, is not taken for one that has made a copy.
+func TestCheckpointOfOtherServer(t *testing.T) {
+	for _, status := range []int{http.StatusOK, http.StatusNotFound} {
+		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		defer other.Close()
+		checkpoint(t, other.Listener.Addr().String(), "/copy", "is no Crowfoot server, whose address --http names: it answers "+strconv.Itoa(status))
+	}
+	_, grpc := serve(t, "--in-memory")
+	checkpoint(t, grpc, "/copy", "is not the REST API of a Crowfoot server, whose address --http names: ")
 }
