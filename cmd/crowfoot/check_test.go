@@ -36,7 +36,7 @@ func TestCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	checkDirectory(t, data, exitFailure, "is in use by another process")
+	checkDirectory(t, data, exitFailure, fmt.Sprint("is in use by another process, ", server.Process.Pid))
 	kill := func() { server.Process.Kill(); server.Wait(); client.Close() }
 	kill()
 	checkDirectory(t, data, 0, "crowfoot: the data is sound")
@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 	if err := os.Remove(filepath.Join(data, "LOCK")); err != nil { // as in a copy
 		t.Fatal(err)
 	}
-	checkDirectory(t, data, exitDamaged, "damaged file: 0")
+	checkDirectory(t, data, exitDamaged, "go back to a copy that is sound")
 
 	server, address = serve(t, "--data", data)
 	client = connect(t, address)
@@ -103,6 +103,11 @@ func checkDirectory(t *testing.T, data string, status int, says string) {
 	}
 	if got != status || !strings.Contains(string(text), says) {
 		t.Errorf("crowfoot check ends with %d, want %d, and says %q, want %q", got, status, text, says)
+	}
+	for _, riddle := range []string{"000000", "carrier", "log of the server"} {
+		if strings.Contains(string(text), riddle) {
+			t.Errorf("crowfoot check says %q, which does not help: %s", riddle, text)
+		}
 	}
 	if after := fingerprint(t, data); after != before && !strings.Contains(says, "in use") {
 		t.Errorf("the directory was changed: %s, was %s", after, before)

@@ -82,10 +82,28 @@ func lockDirectory(dir string, fs vfs.FS) (*pebble.Lock, error) {
 	if notAllowed(err) {
 		return nil, errNotAllowed(dir, err)
 	}
+	if errors.Is(err, syscall.EAGAIN) {
+		if holder := holderOf(dir, fs); holder > 0 {
+			return nil, fmt.Errorf("data directory %s is in use by another process, %d", dir, holder)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s is in use by another process (or cannot be locked): %w", dir, err)
 	}
 	return lock, nil
+}
+
+// holderOf is the process that has locked a directory; 0 if it cannot be told.
+func holderOf(dir string, fs vfs.FS) int32 {
+	f, err := fs.Open(fs.PathJoin(dir, lockFile))
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	if f.Fd() == vfs.InvalidFd { // it is in memory
+		return 0
+	}
+	return lockHolder(f.Fd())
 }
 
 // judge reads dir and refuses what is not a data directory of a format that can be read. It writes nothing.

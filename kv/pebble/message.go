@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2"
 )
 
 // logEvery is how often messages of one kind are logged: Pebble tries what failed again and again, and says so each time.
@@ -54,5 +56,8 @@ func (m messages) Fatalf(format string, args ...any) {
 
 // background logs the error of a flush, a compaction or another job. Pebble names the file in it.
 func (messages) background(err error) {
+	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
+		err = info.Details
+	}
 	errorLog.log(slog.LevelError, "storage: work in the background failed, and is tried again: "+err.Error())
 }
