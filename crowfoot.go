@@ -133,6 +133,9 @@ func (s *Server) open(o Options) (err error) {
 	if s.store, err = pebble.OpenWithCache(dir, fs, parts.BlockCache); err != nil {
 		return err
 	}
+	if s.store.Recovered() {
+		o.Log.Info("the data directory was not closed in order: what its write-ahead log has is recovered", "data", o.Data)
+	}
 	s.store.OnFailure(func(cause error) {
 		o.Log.Error("storage failed", slog.Any("error", cause))
 		if o.StorageFailed != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -107,6 +108,24 @@ func TestLifeInLog(t *testing.T) {
 	cmd.Process.Signal(syscall.SIGTERM)
 	awaitLine(t, lines, `msg="told to stop" cause="terminated signal received"`, "")
 	awaitLine(t, lines, "msg=stopped", "")
+
+	const recovers = "not closed in order"
+	start := func(unwanted string) (*exec.Cmd, *bufio.Scanner) {
+		cmd, log, _ := startCommand(t, nil, "--data", "data", "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
+		lines := bufio.NewScanner(log)
+		if unwanted == "" {
+			awaitLine(t, lines, recovers, "")
+		}
+		awaitLine(t, lines, "msg=ready", unwanted)
+		return cmd, lines
+	}
+	cmd, _ = start(recovers)
+	cmd.Process.Kill()
+	cmd.Wait()
+	cmd, lines = start("")
+	cmd.Process.Signal(syscall.SIGTERM)
+	awaitLine(t, lines, "msg=stopped", "")
+	start(recovers)
 }
 
 // TestWarnings: a server that other machines can reach says so, and one that may take more memory than there is.

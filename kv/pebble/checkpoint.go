@@ -89,7 +89,7 @@ func (s *Store) copy(to string) error {
 // noteCopy stores in a copy how long its manifest and logs are, so that it is refused if they are damaged or lost where it is copied next. It refuses a
 // copy of less than was synced when it was begun.
 func noteCopy(to string, fs vfs.FS, synced *notes) error {
-	found, err := checkFiles(to, fs, synced)
+	found, _, err := checkFiles(to, fs, synced)
 	if err != nil {
 		return err
 	}

@@ -34,14 +34,14 @@ const (
 var errLogDamaged = errors.New("the write-ahead log is damaged")
 
 // scanLog reads a log. End is where its last readable chunk ends, or its trailer; what follows is damage if end is below an
-// offset that was synced. Proof is such an offset, as far as readable chunks behind end prove it; 0 if none does.
-func scanLog(r io.Reader, num wal.NumWAL) (end, proof int64, err error) {
+// offset that was synced. Proof is such an offset, as far as readable chunks behind end prove it; 0 if none does. Closed says that the log has a trailer.
+func scanLog(r io.Reader, num wal.NumWAL) (end, proof int64, closed bool, err error) {
 	s := logScan{num: uint32(num)}
 	block := make([]byte, logBlockBytes)
 	for start := int64(0); ; start += logBlockBytes {
 		n, err := io.ReadFull(r, block)
 		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-			return 0, 0, err
+			return 0, 0, false, err
 		}
 		if s.broken {
 			s.ahead(block[:n], 0)
@@ -50,7 +50,7 @@ func scanLog(r io.Reader, num wal.NumWAL) (end, proof int64, err error) {
 			s.ahead(block[:n], at)
 		}
 		if s.closed || n < logBlockBytes {
-			return s.end, s.proof(), nil
+			return s.end, s.proof(), s.closed, nil
 		}
 	}
 }

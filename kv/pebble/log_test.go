@@ -110,7 +110,7 @@ func TestEarlierLogDamage(t *testing.T) {
 			continue
 		}
 		text := []byte(read(t, fs, log))
-		sound, _, err := scanLog(bytes.NewReader(text), wal.NumWAL(number))
+		sound, _, _, err := scanLog(bytes.NewReader(text), wal.NumWAL(number))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,6 +42,8 @@ type Store struct {
 	guard    *guardedFS
 	disk     *disk
 	readOnly bool
+	// recovered says that the store was found as after a crash.
+	recovered bool
 
 	// writes counts batches applied; an iterator is worth keeping until it changes.
 	writes atomic.Uint64
@@ -95,9 +97,11 @@ func (s *Store) open(exists bool, cacheBytes int64) (err error) {
 			return err
 		}
 	}
-	if err := checkSynced(s.dir, s.fs, s.format); err != nil {
+	closed, err := checkSynced(s.dir, s.fs, s.format)
+	if err != nil {
 		return err
 	}
+	s.recovered = exists && !closed
 	if s.logs, err = keepSynced(s.dir, s.fs); err != nil {
 		return err
 	}
@@ -169,6 +173,9 @@ func (s *Store) Close() error {
 	}
 	return nil
 }
+
+// Recovered says that the directory was not closed in order before it was opened: its process was killed, or it is a checkpoint.
+func (s *Store) Recovered() bool { return s.recovered }
 
 // OnFailure has f called once if the store fails: it cannot promise any more that what it writes is kept. From then on all its
 // methods return an error. The goroutine that calls f may hold locks of the engine, so f must not use the store.

@@ -281,46 +281,49 @@ func (f *notedFile) noted(err error) error {
 
 // checkSynced refuses a store of which something is damaged, or missing, that is known to have been synced. Pebble would take most damage of a manifest or
 // a log for its end, and not miss a log.
-func checkSynced(dir string, fs vfs.FS, format kv.Format) error {
+// Closed says whether the store was closed in order.
+func checkSynced(dir string, fs vfs.FS, format kv.Format) (closed bool, err error) {
 	all, err := readNotes(dir, fs)
 	if errors.Is(err, iofs.ErrNotExist) {
 		if format > kv.FirstFormat {
-			return fmt.Errorf("%s is missing, so it cannot be told whether the write-ahead log is complete: "+
+			return false, fmt.Errorf("%s is missing, so it cannot be told whether the write-ahead log is complete: "+
 				"fetch the file from where the directory was copied from, or make an empty one to do without", fs.PathJoin(dir, syncedFile))
 		}
 		err = nil
 	}
 	if err == nil {
-		_, err = checkFiles(dir, fs, &all)
+		_, closed, err = checkFiles(dir, fs, &all)
 	}
-	return err
+	return closed, err
 }
 
-// checkFiles compares the manifest and the logs that it needs with what is known to have been synced. It returns notes of what is there.
-func checkFiles(dir string, fs vfs.FS, synced *notes) (found notes, err error) {
+// checkFiles compares the manifest and the logs that it needs with what is known to have been synced. It returns notes of what is there, and
+// whether the newest log was closed.
+func checkFiles(dir string, fs vfs.FS, synced *notes) (found notes, closed bool, err error) {
 	manifest, unflushed, err := checkManifest(dir, fs, synced)
 	if err != nil {
-		return found, err
+		return found, false, err
 	}
 	found[0] = manifest
 	logs, err := wal.Scan(wal.Dir{FS: fs, Dirname: dir})
 	if err != nil {
-		return found, err
+		return found, false, err
 	}
 	for _, n := range synced[manifestNotes:] {
 		number := wal.NumWAL(n.number)
 		if _, there := logs.Get(number); !there && n.offset > 0 && number >= unflushed {
-			return found, fmt.Errorf("%s is missing: the write-ahead log was synced up to offset %d of it", fs.PathJoin(dir, logName(number)), n.offset)
+			return found, false, fmt.Errorf("%s is missing: the write-ahead log was synced up to offset %d of it", fs.PathJoin(dir, logName(number)), n.offset)
 		}
 	}
 	place := manifestNotes
+	closed = true
 	for _, log := range logs {
 		if log.Num < unflushed { // it waits to be used again
 			continue
 		}
-		end, err := checkLog(dir, fs, log.Num, synced.of(logName(log.Num)))
-		if err != nil {
-			return found, err
+		var end int64
+		if end, closed, err = checkLog(dir, fs, log.Num, synced.of(logName(log.Num))); err != nil {
+			return found, false, err
 		}
 		if place < allNotes {
 			found[place] = newNote(logName(log.Num), uint64(log.Num))
@@ -328,20 +331,20 @@ func checkFiles(dir string, fs vfs.FS, synced *notes) (found notes, err error) {
 			place++
 		}
 	}
-	return found, nil
+	return found, closed, nil
 }
 
-// checkLog returns where a log ends.
-func checkLog(dir string, fs vfs.FS, number wal.NumWAL, synced int64) (end int64, err error) {
+// checkLog returns where a log ends, and whether it was closed.
+func checkLog(dir string, fs vfs.FS, number wal.NumWAL, synced int64) (end int64, closed bool, err error) {
 	name := fs.PathJoin(dir, logName(number))
 	f, err := fs.Open(name)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	defer f.Close()
-	end, proof, err := scanLog(f, number)
+	end, proof, closed, err := scanLog(f, number)
 	if err == nil && end < max(synced, proof) {
 		err = fmt.Errorf("%s: %w at offset %d, before offset %d up to which it was synced", name, errLogDamaged, end, max(synced, proof))
 	}
-	return end, err
+	return end, closed, err
 }

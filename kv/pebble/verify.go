@@ -35,7 +35,7 @@ func OpenToRead(dir string, fs vfs.FS) (*Store, error) {
 	s.disk = &disk{fs: fs, dir: dir, memTable: memTableBytes, closed: make(chan struct{})}
 	s.disk.limit.Store(math.MaxInt64)
 	s.guard = guard(dir, fs, s.disk)
-	if err = checkSynced(dir, fs, f.format); err == nil {
+	if _, err = checkSynced(dir, fs, f.format); err == nil {
 		err = s.openEngine(true, verifyCacheBytes)
 	}
 	if err != nil {
