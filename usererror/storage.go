@@ -5,9 +5,9 @@ import "google.golang.org/grpc/codes"
 // Errors of the disk. They do not say when a request may come again, for room on a disk comes when an operator makes it. The official Go client
 // sends a Commit that got RESOURCE_EXHAUSTED again all the same, with growing pauses, until its deadline.
 
-// DiskFull: the file system of the data directory has free bytes left, and needs to have at least need for the write.
+// DiskFull: the file system of the data directory has free bytes left. A commit is taken where need are, with what it and those under way write.
 func DiskFull(dir string, free, need int64) *Error {
-	return newError(codes.ResourceExhausted, "The disk of the server's data directory %s is full: %d MiB are free, and at least %d MiB are needed for this write. "+
+	return newError(codes.ResourceExhausted, "The disk of the server's data directory %s is full: %d MiB are free, and commits are taken where at least %d MiB are. "+
 		"Writes are refused until there is room; reads go on.", dir, free>>20, (need+1<<20-1)>>20)
 }
 
