@@ -23,9 +23,13 @@ type Finding struct {
 
 // Check reads everything in a data directory that no server has open: the checksum of every block, every version of every row. It compares
 // the rows of each table with its schema, indexes, parents, foreign keys, CHECK constraints and generated columns. It writes nothing.
-// It calls begin with what it reads next, and found with what is wrong. The error is what kept it from reading on, such as a damaged log.
+// It calls begin with what it reads next, and found with what is wrong. The error is what kept it from reading on, such as a server that has it open.
 func Check(ctx context.Context, data string, begin func(what string), found func(Finding)) error {
 	store, err := pebble.OpenToRead(data, vfs.Default)
+	if pebble.IsDamaged(err) {
+		found(Finding{Kind: "damaged log or manifest", Where: data, Detail: err.Error()})
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -65,6 +65,10 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	kill()
+	if err := os.Remove(filepath.Join(data, "CROWFOOT.synced")); err != nil {
+		t.Fatal(err)
+	}
+	checkDirectory(t, data, exitDamaged, "CROWFOOT.synced is missing")
 }
 
 // damageTable flips a bit of the table file that holds the bytes.

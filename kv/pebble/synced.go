@@ -279,6 +279,13 @@ func (f *notedFile) noted(err error) error {
 	return nil
 }
 
+var errMissing = errors.New("is missing")
+
+// IsDamaged says whether a store could not be opened because a log or the manifest is damaged or missing.
+func IsDamaged(err error) bool {
+	return errors.Is(err, errLogDamaged) || errors.Is(err, errManifestDamaged) || errors.Is(err, errMissing)
+}
+
 // checkSynced refuses a store of which something is damaged, or missing, that is known to have been synced. Pebble would take most damage of a manifest or
 // a log for its end, and not miss a log.
 // Closed says whether the store was closed in order.
@@ -286,8 +293,8 @@ func checkSynced(dir string, fs vfs.FS, format kv.Format) (closed bool, err erro
 	all, err := readNotes(dir, fs)
 	if errors.Is(err, iofs.ErrNotExist) {
 		if format > kv.FirstFormat {
-			return false, fmt.Errorf("%s is missing, so it cannot be told whether the write-ahead log is complete: "+
-				"fetch the file from where the directory was copied from, or make an empty one to do without", fs.PathJoin(dir, syncedFile))
+			return false, fmt.Errorf("%s %w, so it cannot be told whether the write-ahead log is complete: "+
+				"fetch the file from where the directory was copied from, or make an empty one to do without", fs.PathJoin(dir, syncedFile), errMissing)
 		}
 		err = nil
 	}
@@ -312,7 +319,7 @@ func checkFiles(dir string, fs vfs.FS, synced *notes) (found notes, closed bool,
 	for _, n := range synced[manifestNotes:] {
 		number := wal.NumWAL(n.number)
 		if _, there := logs.Get(number); !there && n.offset > 0 && number >= unflushed {
-			return found, false, fmt.Errorf("%s is missing: the write-ahead log was synced up to offset %d of it", fs.PathJoin(dir, logName(number)), n.offset)
+			return found, false, fmt.Errorf("%s %w: the write-ahead log was synced up to offset %d of it", fs.PathJoin(dir, logName(number)), errMissing, n.offset)
 		}
 	}
 	place := manifestNotes
