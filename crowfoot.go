@@ -73,6 +73,7 @@ type Server struct {
 	store    *pebble.Store
 	spill    *spill.Dir // nil in memory
 	budget   *memory.Budget
+	kept     *memory.Budget
 	log      *slog.Logger
 }
 
@@ -129,7 +130,7 @@ func (s *Server) open(o Options) (err error) {
 		fs, dir = vfs.NewMem(), memoryDir
 	}
 	parts := memory.Divide(o.Memory)
-	s.budget = memory.NewBudget(parts.Requests)
+	s.budget, s.kept = memory.NewBudget(parts.Requests), memory.NewBudget(parts.Kept)
 	if s.store, err = pebble.OpenWithCache(dir, fs, parts.BlockCache); err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (s *Server) open(o Options) (err error) {
 			o.StorageFailed(cause)
 		}
 	})
-	cfg := database.Config{Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics, Memory: s.budget}
+	cfg := database.Config{Clock: time.Now, Log: o.Log, NoStatistics: o.NoStatistics, Memory: s.budget, Kept: s.kept}
 	if !o.InMemory {
 		if s.spill, err = spill.Open(fs, fs.PathJoin(dir, spillDir)); err != nil {
 			return errors.Join(err, s.store.Close())

@@ -15,6 +15,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -39,7 +40,7 @@ func open(t testing.TB, fs vfs.FS) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(store, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)})
+	r, err := Open(store, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Kept: memory.NewBudget(memory.NoLimit)})
 	if err != nil {
 		t.Fatal(err)
 	}

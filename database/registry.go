@@ -37,6 +37,8 @@ type Config struct {
 	Spill *spill.Dir
 	// Memory is charged what analyzing heavy statements takes; nil counts nothing.
 	Memory *memory.Budget
+	// Kept is charged what stays in memory when a request has ended: prepared statements and sessions; nil counts nothing.
+	Kept *memory.Budget
 }
 
 // Registry holds every instance and database of one store.
@@ -50,6 +52,7 @@ type Registry struct {
 	cfg      Config
 	account  *cpu.Account
 	identity Identity
+	keeper   *keeper
 
 	mu        sync.Mutex
 	instances map[string]*Instance
@@ -77,6 +80,7 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 		oracle:    oracle,
 		cfg:       cfg,
 		account:   cpu.NewAccount(),
+		keeper:    newKeeper(cfg.Kept),
 		instances: map[string]*Instance{},
 		creating:  map[string]bool{},
 		nextSpace: 1,

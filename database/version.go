@@ -47,7 +47,10 @@ func newVersion(d *Database, c *schema.Catalog, at mvcc.Timestamp) *version {
 	if err != nil {
 		zone = time.UTC // never happens: the option was checked when it was set
 	}
-	return &version{at: at, catalog: c, zone: zone, memory: d.registry.cfg.Memory, statistics: d.statistics.tables, tables: table.NewDescriptors(c)}
+	v := &version{at: at, catalog: c, zone: zone, memory: d.registry.cfg.Memory, statistics: d.statistics.tables, tables: table.NewDescriptors(c)}
+	k := d.registry.keeper
+	v.statements.memory, v.generic.memory, v.projections.memory, v.mutations.memory = k, k, k, k
+	return v
 }
 
 // analyze is the analyzer for this version.
@@ -74,8 +77,12 @@ func (d *Database) Tables(c *schema.Catalog) (*table.Descriptors, error) {
 	return v.tables, nil
 }
 
-// close frees the memory that the version holds in the analyzer's library, outside of Go's heap.
+// close frees the memory that the version holds in the analyzer's library, and what it has cached.
 func (v *version) close() {
+	v.statements.close()
+	v.generic.close()
+	v.projections.close()
+	v.mutations.close()
 	v.analyzing.Lock()
 	defer v.analyzing.Unlock()
 	if v.analyzer != nil {

@@ -86,6 +86,9 @@ func (a *Account) TryGrow(n int64) bool {
 func (a *Account) Refusal(n int64) error {
 	b := a.budget
 	b.refused[a.kind].Add(1)
+	if a.kind == Session {
+		return usererror.TooManySessions(a.used)
+	}
 	if most := b.allowed(n <= smallBytes); n > most {
 		return usererror.TooMuchMemory(n, most)
 	}

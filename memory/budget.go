@@ -25,6 +25,8 @@ const (
 	// Statements that spill work with a few blocks and short lists. All of these together may take 1/spillingShare of the budget, and half of
 	// what is kept for small accounts: so some statements go on while large requests have taken all they may.
 	spillingShare = 8
+	// Sessions may take 1/sessionsShare of their budget, which they share with prepared statements.
+	sessionsShare = 2
 )
 
 // A Kind is what an account is for; metrics count what was refused by it.
@@ -37,10 +39,12 @@ const (
 	Stream                  // a frame that the client has not been sent yet
 	Transaction             // what a read-write transaction writes and locks
 	Spilling                // what a statement works with beyond its Statement account, while it spills
+	Cache                   // prepared statements, and what else follows from a schema version
+	Session                 // sessions
 	kinds       = iota
 )
 
-var kindNames = [kinds]string{"request", "statement", "stream", "transaction", "spilling"}
+var kindNames = [kinds]string{"request", "statement", "stream", "transaction", "spilling", "cache", "session"}
 
 // String is the name of the kind in metrics.
 func (k Kind) String() string { return kindNames[k] }
@@ -111,7 +115,8 @@ func (b *Budget) takeLocked(n int64, small bool, kind Kind) bool {
 	all := b.byKind[kind] + n
 	switch {
 	case kind == Statement && !small && all > b.limit/statementsShare,
-		kind == Spilling && all > b.limit/spillingShare:
+		kind == Spilling && all > b.limit/spillingShare,
+		kind == Session && all > b.limit/sessionsShare:
 		return false
 	case kind == Spilling:
 		small = all <= b.limit/reserved/2

@@ -20,7 +20,11 @@ const (
 	// instances, for heavy statements, are charged to the budget.
 	analyzerBytes = 64 << 20
 
-	// Requests get 1/requestShare of the rest of Go's heap. The garbage that they leave, connections, schemas and statements have the rest: Go collects
+	// Prepared statements and sessions, which stay when a request has ended, get 1/keptShare of the rest of Go's heap: some thousand statements for
+	// each GiB of the process.
+	keptShare = 16
+
+	// Requests get 1/requestShare of what is left then. The garbage that they leave, connections and schemas have the other half: Go collects
 	// garbage more often as the heap comes near its limit, and half is room enough for that to stay cheap.
 	requestShare = 2
 )
@@ -46,13 +50,16 @@ func Default(machine int64) int64 {
 type Parts struct {
 	BlockCache int64 // decompressed blocks of the storage engine
 	Heap       int64 // Go's heap: debug.SetMemoryLimit
-	Requests   int64 // of the heap: the Budget
+	Kept       int64 // of the heap: the Budget of prepared statements and sessions
+	Requests   int64 // of the heap: the Budget of requests
 }
 
 // Divide divides what a process may take.
 func Divide(total int64) Parts {
 	p := Parts{BlockCache: max(total/blockCacheShare, minBlockCacheBytes)}
 	p.Heap = total - total/spareShare - EngineBytes - p.BlockCache
-	p.Requests = (p.Heap - analyzerBytes) / requestShare
+	rest := p.Heap - analyzerBytes
+	p.Kept = rest / keptShare
+	p.Requests = (rest - p.Kept) / requestShare
 	return p
 }

@@ -12,7 +12,7 @@ func TestDefault(t *testing.T) {
 
 // TestDivide: the parts leave a tenth of the whole, however small it is, and requests get a good share of it.
 func TestDivide(t *testing.T) {
-	for total, requests := range map[int64]int64{MinBytes: 100 << 20, 2 << 30: 700 << 20, 16 << 30: 6 << 30} {
+	for total, requests := range map[int64]int64{MinBytes: 100 << 20, 2 << 30: 650 << 20, 16 << 30: 5 << 30} {
 		p := Divide(total)
 		if spare := total - p.BlockCache - p.Heap - EngineBytes; spare != total/10 {
 			t.Errorf("of %d bytes %d are left", total, spare)

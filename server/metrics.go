@@ -20,7 +20,7 @@ func (s *Server) samples(add func(metrics.Sample)) {
 				Kind: prometheus.CounterValue, Value: used.Seconds(), Labels: []string{"task", t.Name}})
 		}
 	}
-	sampleMemory(add, s.cfg.Memory.Usage())
+	sampleMemory(add, s.cfg.Memory.Usage(), s.registry.Kept())
 	for name, c := range s.counts {
 		of := []string{"listener", name}
 		add(metrics.Sample{Name: "connections", Help: "Connections that are open.", Kind: prometheus.GaugeValue, Value: float64(c.Open()), Labels: of})
@@ -36,14 +36,17 @@ func (s *Server) samples(add func(metrics.Sample)) {
 }
 
 // sampleMemory adds the metrics of the memory that requests share.
-func sampleMemory(add func(metrics.Sample), u memory.Usage) {
+func sampleMemory(add func(metrics.Sample), u, kept memory.Usage) {
 	gauge := func(name, help string, v float64) {
 		add(metrics.Sample{Name: "memory_" + name, Help: help, Kind: prometheus.GaugeValue, Value: v})
 	}
 	gauge("budget_bytes", "Memory that requests may take together.", float64(u.Limit))
 	gauge("taken_bytes", "Memory that requests have taken of the budget.", float64(u.Taken))
 	gauge("waiting", "Requests that wait for room in the budget.", float64(u.Waiting))
+	gauge("kept_budget_bytes", "Memory that prepared statements and sessions may take together.", float64(kept.Limit))
+	gauge("kept_bytes", "Memory that prepared statements and sessions have taken.", float64(kept.Taken))
 	for kind, n := range u.Refused {
+		n += kept.Refused[kind]
 		add(metrics.Sample{Name: "memory_refused_total", Help: "Times that the budget had no room, by what it was for.", Kind: prometheus.CounterValue,
 			Value: float64(n), Labels: []string{"kind", memory.Kind(kind).String()}})
 	}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/stats/live"
 )
@@ -49,6 +50,7 @@ type harness struct {
 	conn      *grpc.ClientConn
 	fs        *vfs.MemFS
 	cfg       Config
+	kept      *memory.Budget // of the registry, from the next start on
 	stop      func()
 	// closeStore closes what is below the server.
 	closeStore func()
@@ -153,7 +155,7 @@ func (h *harness) start() {
 	h.Helper()
 	store, err := pebble.Open("data", h.fs)
 	h.ok(err)
-	registry, err := database.Open(store, database.Config{Clock: h.cfg.Clock, Log: h.cfg.Log, NoStatistics: h.cfg.NoStatistics})
+	registry, err := database.Open(store, database.Config{Clock: h.cfg.Clock, Log: h.cfg.Log, NoStatistics: h.cfg.NoStatistics, Kept: h.kept})
 	h.ok(err)
 	grpcListener, httpListener := listen(h), listen(h)
 	h.server, err = Serve(registry, grpcListener, httpListener, h.cfg)

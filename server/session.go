@@ -24,6 +24,7 @@ type session struct {
 	db     *database.Database
 	stored database.Session // the store's record; its Used is that of the record
 	usage  usage            // of a multiplexed session, without the requests that are running
+	kept   int64            // bytes that its memory was charged
 
 	mu     sync.Mutex
 	active *transaction // the newest read-write transaction, of a regular session
@@ -45,7 +46,11 @@ type sessions struct {
 func (s *sessions) load() error {
 	for _, db := range s.registry.AllDatabases() {
 		err := db.EachSession(func(stored database.Session) {
-			s.add(db, stored)
+			size := sizeOf(db, &stored)
+			if s.registry.KeepSessions(size) != nil {
+				size = 0 // the server has less memory than before; its clients' sessions are good all the same
+			}
+			s.add(db, stored, size)
 		})
 		if err != nil {
 			return fmt.Errorf("load sessions of %s: %w", db.Name(), err)
@@ -79,21 +84,41 @@ func (s *sessions) create(db *database.Database, template *spannerpb.Session, n 
 			Used:        now.Unix(),
 		}
 	}
+	size := sizeOf(db, &records[0])
+	if err := s.registry.KeepSessions(int64(n) * size); err != nil {
+		return nil, err
+	}
 	if err := db.AddSessions(records); err != nil {
+		s.registry.FreeSessions(int64(n) * size)
 		return nil, err
 	}
 	list := make([]*session, n)
 	for i, r := range records {
-		list[i] = s.add(db, r)
+		list[i] = s.add(db, r, size)
 	}
 	return list, nil
 }
 
-// add makes a stored session known to requests.
-func (s *sessions) add(db *database.Database, stored database.Session) *session {
+// What a session takes: sessionBytes beside its name and labels, and labelBytes more for each label. TestSessionsAreCharged measures it.
+const (
+	sessionBytes = 700
+	labelBytes   = 100
+)
+
+// sizeOf is what a session takes in memory.
+func sizeOf(db *database.Database, stored *database.Session) int64 {
+	n := sessionBytes + len(db.Name()) + len(stored.Role)
+	for name, value := range stored.Labels {
+		n += labelBytes + len(name) + len(value)
+	}
+	return int64(n)
+}
+
+// add makes a stored session known to requests. It was charged kept bytes.
+func (s *sessions) add(db *database.Database, stored database.Session, kept int64) *session {
 	name := db.Name() + "/sessions/" + stored.ID
 	stored.ID = name[len(name)-len(stored.ID):] // shares its memory
-	ses := &session{name: name, db: db, stored: stored}
+	ses := &session{name: name, db: db, stored: stored, kept: kept}
 	ses.usage.at(time.Unix(stored.Used, 0)) // before a sweep can see it
 	s.byName.Store(name, ses)
 	return ses
@@ -107,7 +132,7 @@ func (s *sessions) find(name string) (*session, error) {
 	}
 	ses := v.(*session)
 	if ses.db.Dropped() {
-		s.byName.Delete(name)
+		s.delete(ses)
 		return nil, s.noSession(name)
 	}
 	ses.usage.at(s.clock())
@@ -164,13 +189,20 @@ func (s *sessions) remove(ses *session) error {
 
 // forget removes a session from memory and rolls its transaction back.
 func (s *sessions) forget(ses *session) {
-	s.byName.Delete(ses.name)
+	s.delete(ses)
 	ses.mu.Lock()
 	t := ses.active
 	ses.active = nil
 	ses.mu.Unlock()
 	if t != nil {
 		t.abandon()
+	}
+}
+
+// delete makes a session unknown to requests.
+func (s *sessions) delete(ses *session) {
+	if _, known := s.byName.LoadAndDelete(ses.name); known {
+		s.registry.FreeSessions(ses.kept)
 	}
 }
 

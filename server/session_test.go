@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
@@ -161,4 +162,60 @@ func TestDroppedDatabaseIsForgotten(t *testing.T) {
 		t.Errorf("a transaction of %s is kept", v.(*transaction).session.db.Name())
 		return true
 	})
+}
+
+// TestSessionsAreCharged: sessions are charged what they take. When there is no room for more of them, their clients are told so, and deleting some
+// makes room. All of them are good after a restart, with less memory too.
+func TestSessionsAreCharged(t *testing.T) {
+	h := newHarness(t)
+	const limit = 16 << 20
+	h.kept = memory.NewBudget(limit)
+	h.restart()
+	create := func() (*spannerpb.BatchCreateSessionsResponse, error) {
+		return h.data.BatchCreateSessions(h.ctx, &spannerpb.BatchCreateSessionsRequest{
+			Database: testDatabase, SessionCount: 100, SessionTemplate: &spannerpb.Session{Labels: map[string]string{"service": "billing", "env": "dev"}},
+		})
+	}
+	var first *spannerpb.BatchCreateSessionsResponse
+	before := heapBytes()
+	n := 0
+	var err error
+	for {
+		var batch *spannerpb.BatchCreateSessionsResponse
+		if batch, err = create(); err != nil {
+			break
+		}
+		if first == nil {
+			first = batch
+		}
+		n += len(batch.Session)
+	}
+	h.fails(err, codes.ResourceExhausted)
+	if !strings.Contains(err.Error(), "no memory for more sessions") {
+		t.Errorf("%v", err)
+	}
+	charged := h.kept.Usage().Taken
+	if took := heapBytes() - before; took > charged*5/4 || charged > limit/2 {
+		t.Errorf("%d sessions take %d bytes and are charged %d", n, took, charged)
+	}
+	for _, s := range first.Session {
+		_, err := h.data.DeleteSession(h.ctx, &spannerpb.DeleteSessionRequest{Name: s.Name})
+		h.ok(err)
+	}
+	last, err := create()
+	h.ok(err)
+
+	h.kept = memory.NewBudget(limit / 8)
+	h.restart()
+	for _, s := range last.Session {
+		_, err := h.data.GetSession(h.ctx, &spannerpb.GetSessionRequest{Name: s.Name})
+		h.ok(err)
+	}
+	_, err = create()
+	h.fails(err, codes.ResourceExhausted)
+	h.ok(h.server.registry.DropDatabase(h.ctx, testDatabase))
+	h.server.data.sessions.sweep(time.Now())
+	if n := h.kept.Usage().Taken; n != 0 {
+		t.Errorf("after the drop of their database %d bytes are taken", n)
+	}
 }

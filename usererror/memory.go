@@ -30,6 +30,12 @@ func MemoryTaken(want, limit int64, waited time.Duration) *Error {
 	return e
 }
 
+// TooManySessions: sessions take taken bytes of memory, and there is no room for more of them.
+func TooManySessions(taken int64) *Error {
+	return newError(codes.ResourceExhausted, "There is no memory for more sessions: those that exist take %d bytes. Delete sessions that are not used, "+
+		"or start the server with more: --memory.", taken)
+}
+
 // TooMuchMemory: a request needs want bytes of memory, and it may take limit bytes even if it is alone.
 func TooMuchMemory(want, limit int64) *Error {
 	return newError(codes.ResourceExhausted, "The request needs %d bytes of memory, and may take %d bytes. Make it smaller, or start the server with more: --memory.", want, limit)

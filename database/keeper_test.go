@@ -1,0 +1,79 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/crowfoot-db/crowfoot/memory"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// TestCachesShareMemory: the caches of all databases together keep no more than their budget. What is used again and again stays, in a database
+// with few requests too, and a database that is dropped gives all back.
+func TestCachesShareMemory(t *testing.T) {
+	budget := memory.NewBudget(4 << 20)
+	k := newKeeper(budget)
+	busy, quiet := cache[int]{memory: k}, cache[int]{memory: k}
+	quiet.put("used", 1)
+	for i := range 10_000 {
+		busy.put(fmt.Sprintf("text %d", i), i)
+		if _, ok := quiet.get("used"); !ok {
+			t.Fatalf("after %d texts of another database one that is used again and again is gone", i)
+		}
+		if taken := budget.Usage().Taken; taken > 4<<20 {
+			t.Fatalf("%d bytes are taken", taken)
+		}
+	}
+	if n := len(busy.young) + len(busy.old); n < 100 {
+		t.Errorf("%d texts are kept", n)
+	}
+	busy.close()
+	busy.put("late", 1)
+	quiet.close()
+	if u := budget.Usage(); u.Taken != 0 || len(k.members) != 0 {
+		t.Errorf("%d bytes are taken by closed caches, and %d of them are known", u.Taken, len(k.members))
+	}
+}
+
+// TestSessionsMakeRoom: sessions take the place of prepared statements, up to half of the budget.
+func TestSessionsMakeRoom(t *testing.T) {
+	budget := memory.NewBudget(4 << 20)
+	r := &Registry{cfg: Config{Kept: budget}, keeper: newKeeper(budget)}
+	texts := cache[int]{memory: r.keeper}
+	for i := range 1000 {
+		texts.put(fmt.Sprint(i), i)
+	}
+	const size = 64 << 10
+	sessions := 0
+	var err error
+	for ; err == nil; sessions++ {
+		err = r.KeepSessions(size)
+	}
+	if want := 2<<20/size - 2; !usererror.IsExhausted(err) || sessions < want || sessions > want+4 {
+		t.Errorf("there is room for %d sessions: %v", sessions, err)
+	}
+	r.FreeSessions(8 * size)
+	if err := r.KeepSessions(size); err != nil {
+		t.Errorf("after others were deleted: %v", err)
+	}
+}
+
+// TestDropGivesStatementsBack: the statements of a dropped database are not charged any more.
+func TestDropGivesStatementsBack(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
+	taken := func() int64 { return b.Kept().Taken }
+	before := taken()
+	for i := range 100 {
+		b.mustPrepare(fmt.Sprintf("SELECT K AS k%d FROM T", i))
+	}
+	if n := taken() - before; n < 100*entryBytes {
+		t.Errorf("100 statements are charged %d bytes", n)
+	}
+	if err := b.DropDatabase(context.Background(), testName); err != nil {
+		t.Fatal(err)
+	}
+	if n := taken(); n != 0 {
+		t.Errorf("%d bytes are taken after the drop", n)
+	}
+}
