@@ -158,6 +158,25 @@ func (r *Rows) SkipPrefix(parts int) {
 	r.cursor.SkipTo(r.skip)
 }
 
+// AppendKeyPart appends the bytes of one part of the current row's key. They compare as the part's values do in keys, or the other way round if
+// inverted is set.
+func (r *Rows) AppendKeyPart(dst []byte, part int, inverted bool) []byte {
+	bytes := r.row.key[r.row.offsets[part]:]
+	p := r.read.Key[part]
+	rest, err := value.SkipKey(bytes, p.Column.Type, p.Desc)
+	if err != nil {
+		return dst // Next has walked over the key
+	}
+	from := len(dst)
+	dst = append(dst, bytes[:len(bytes)-len(rest)]...)
+	if inverted {
+		for i := range dst[from:] {
+			dst[from+i] = ^dst[from+i]
+		}
+	}
+	return dst
+}
+
 func (r *Rows) corrupt(key []byte) error {
 	return fmt.Errorf("malformed key in %s: %x", r.read.Name(), key)
 }

@@ -35,7 +35,7 @@ type mergeScanOp struct {
 type stream struct {
 	rows   *table.Rows
 	prefix int    // how many bytes of a key the first parts are
-	rest   []byte // what follows them in the key of the current row
+	key    []byte // by which the current row is merged: what follows them in its key, or else plan.Scan.MergeKey
 }
 
 func (o *mergeScanOp) open(r *run) error {
@@ -160,7 +160,7 @@ func (o *mergeScanOp) advance(r *run) (*table.Rows, error) {
 			return nil, err
 		}
 	} else if len(o.heap) > 0 {
-		more, err := o.streams[o.heap[0]].advance(r)
+		more, err := o.advanceStream(r, &o.streams[o.heap[0]])
 		if err != nil {
 			return nil, err
 		}
@@ -181,7 +181,7 @@ func (o *mergeScanOp) begin(r *run) error {
 	o.begun = true
 	have := o.heap[:0]
 	for _, i := range o.heap {
-		more, err := o.streams[i].advance(r)
+		more, err := o.advanceStream(r, &o.streams[i])
 		if err != nil {
 			return err
 		}
@@ -196,26 +196,42 @@ func (o *mergeScanOp) begin(r *run) error {
 	return r.check()
 }
 
-func (s *stream) advance(r *run) (bool, error) {
+func (o *mergeScanOp) advanceStream(r *run, s *stream) (bool, error) {
 	more, err := s.rows.Next()
 	if !more || err != nil {
 		return false, err
 	}
 	r.stats.RowsScanned++
-	s.rest = s.rows.Key()[s.prefix:]
+	if o.node.MergeKey == nil {
+		s.key = s.rows.Key()[s.prefix:]
+	} else {
+		s.key = o.appendKey(s.key[:0], s.rows)
+	}
 	return true, nil
 }
 
-// before says whether the row of stream i comes before that of stream j. Rows whose rests are equal come in the order of the whole key.
+// appendKey appends what the current row of rows is merged by.
+func (o *mergeScanOp) appendKey(dst []byte, rows *table.Rows) []byte {
+	if o.node.MergeKey == nil {
+		key := rows.Key()
+		return append(dst, key[o.prefixLen(key):]...)
+	}
+	for _, m := range o.node.MergeKey {
+		dst = rows.AppendKeyPart(dst, m.Part, m.Inverted)
+	}
+	return dst
+}
+
+// before says whether the row of stream i comes before that of stream j. Rows for which they are equal come in the order of the whole key.
 func (o *mergeScanOp) before(i, j int) bool {
-	d := bytes.Compare(o.streams[i].rest, o.streams[j].rest)
+	d := bytes.Compare(o.streams[i].key, o.streams[j].key)
 	if d == 0 {
 		d = i - j
 	}
 	return d < 0 != o.node.Reverse
 }
 
-// sortedScan reads what mergeScanOp would merge, and sorts it by the rest of the key.
+// sortedScan reads what mergeScanOp would merge, and sorts it by the same.
 type sortedScan struct {
 	rows   *table.Rows
 	sorter sorter
@@ -264,8 +280,7 @@ func (o *mergeScanOp) sort(r *run, s *sortedScan) error {
 			return s.sorter.finish(r)
 		}
 		r.stats.RowsScanned++
-		key := s.rows.Key()
-		if o.place.rests != nil && !o.skip.within(key, o.place.rests) {
+		if o.place.rests != nil && !o.skip.within(s.rows.Key(), o.place.rests) {
 			if err := o.out.pass(r); err != nil {
 				return err
 			}
@@ -279,9 +294,9 @@ func (o *mergeScanOp) sort(r *run, s *sortedScan) error {
 			continue
 		}
 		row := o.out.row(0)
-		rest := bytes.Clone(key[o.prefixLen(key):])
-		s.sorter.keys = append(s.sorter.keys, value.OfBytes(rest))
-		if err := s.sorter.take(r, row, int64(len(rest))); err != nil {
+		key := o.appendKey(nil, s.rows)
+		s.sorter.keys = append(s.sorter.keys, value.OfBytes(key))
+		if err := s.sorter.take(r, row, int64(len(key))); err != nil {
 			return err
 		}
 		if err := o.out.drop(r); err != nil {

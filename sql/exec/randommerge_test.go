@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,14 +128,18 @@ func (g generator) merged() orderedQuery {
 	}
 	flip := g.IntN(2) == 0
 	var keys, hidden []string
-	for _, c := range key[lead:] {
+	ordered := slices.Clone(key[lead:])
+	if g.IntN(3) == 0 {
+		ordered = slices.Insert(ordered, g.IntN(len(ordered)+1), key[g.IntN(lead)])
+	}
+	for _, c := range ordered {
 		desc := c == "B" || k.index == "T_F" && c == "F" || k.index == "T_N" || k.index == "U_A" && c == "N" ||
 			k.table == "V" && c == "S"
 		direction := ""
 		if desc != flip {
 			direction = " DESC"
 		}
-		if g.IntN(12) == 0 {
+		if g.IntN(12) == 0 || slices.Contains(key[:lead], c) {
 			direction = g.pick("", " DESC")
 		}
 		keys = append(keys, c+direction)

@@ -20,7 +20,9 @@ type access struct {
 	// fixed are the key parts that have one value in all rows.
 	fixed map[int]bool
 	// merge is how many leading key parts tell the ordered streams apart that are read as one; 0: the rows come in key order.
+	// mergeKey is by which parts, if that is not those after them.
 	merge    int
+	mergeKey []MergePart
 	covering bool
 	rows     float64 // estimate of the rows that seeks find
 	ranges   float64 // and of the ranges that they make

@@ -1,6 +1,9 @@
 package plan
 
-import "github.com/crowfoot-db/crowfoot/sql/tree"
+import (
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+)
 
 // A key whose leading parts have lists of values is a number of streams, one for each combination of these values. In each, rows come in the
 // order of the parts that follow; merged, all do.
@@ -17,18 +20,46 @@ func (p *planner) merges() bool {
 // make.
 func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {
 	for a.merge = 0; a.merge == 0 || p.merges() && a.merge <= a.listed(); a.merge++ {
-		order, fixed := s.orderOf(a)
-		a.reverse = false
-		if satisfies(order, fixed, s.distinct(a), want) {
-			return true
-		}
-		a.reverse = true
-		if satisfies(reversed(order), fixed, s.distinct(a), want) {
-			return true
+		for _, a.reverse = range []bool{false, true} {
+			a.mergeKey = s.mergeKey(a, want)
+			order, fixed := s.orderOf(a)
+			if a.reverse {
+				order = reversed(order)
+			}
+			if satisfies(order, fixed, s.distinct(a), want) {
+				return true
+			}
 		}
 	}
-	a.merge, a.reverse = 0, false
+	a.merge, a.mergeKey, a.reverse = 0, nil, false
 	return false
+}
+
+// mergeKey is by which parts of the key streams are to be merged for an order that has columns of the first parts in it; nil for any other
+// order. The other parts are taken as they come.
+func (s *scanRel) mergeKey(a *access, want []slotOrder) []MergePart {
+	first := map[int]int{} // the parts that tell streams apart, by their columns
+	for i, part := range a.key[:a.merge] {
+		if slot := s.place(part.Column); slot >= 0 && !a.fixed[i] {
+			first[slot] = i
+		}
+	}
+	rest := (&access{key: a.key, fixed: a.fixed, merge: a.merge}).orderedBy()
+	var list []MergePart
+	found := false
+	for _, w := range want {
+		if i, ok := first[w.slot]; ok {
+			list = append(list, MergePart{Part: i, Inverted: a.key[i].Desc != w.desc != a.reverse})
+			delete(first, w.slot)
+			found = true
+		} else if len(rest) > 0 && s.place(a.key[rest[0].Part].Column) == w.slot {
+			list, rest = append(list, rest[0]), rest[1:]
+		}
+	}
+	if !found {
+		return nil
+	}
+	return list
 }
 
 // listed is how many leading key parts every seek gives single values.
@@ -49,12 +80,15 @@ func (s *scanRel) distinct(a *access) bool {
 	if a.merge == 0 {
 		return true
 	}
+	held := map[*schema.Column]bool{}
+	for i, part := range a.key {
+		held[part.Column] = a.fixed[i]
+	}
+	for _, m := range a.orderedBy() {
+		held[a.key[m.Part].Column] = true
+	}
 	for _, k := range s.table.Key {
-		found := false
-		for i, part := range a.key {
-			found = found || part.Column == k.Column && (i >= a.merge || a.fixed[i])
-		}
-		if !found {
+		if !held[k.Column] {
 			return false
 		}
 	}

@@ -31,8 +31,10 @@ type (
 		Seeks   []Seek
 		Reverse bool
 		// Merge is how many leading key parts tell apart the ordered streams that are read as one: the rows come in the order of the key parts
-		// after these. 0: the rows come in key order.
-		Merge int
+		// after these. 0: the rows come in key order. If MergeKey is set, the streams are merged by these parts of the key instead, which
+		// may be among the first ones, too: they are the same in all rows of a stream.
+		Merge    int
+		MergeKey []MergePart
 		// Ordered says that the query wants the rows in this order.
 		Ordered bool
 		// Equal, for a system table, are values that columns must have. Residual tests for them too.
@@ -207,6 +209,12 @@ type SeekPart struct {
 	Null, NullSafe bool
 	Each           bool
 	Among          *SeekRange
+}
+
+// MergePart is a part of a key by which streams are merged, in its order in the key or inverted.
+type MergePart struct {
+	Part     int
+	Inverted bool
 }
 
 // SeekTuples are whole prefixes of a key, from an array of structs: key part i is field Fields[i] of the element.

@@ -90,19 +90,32 @@ func slotOr(at slots, id, other int) int {
 // orderOf is the order in which an access gives rows, in places of s.out.
 func (s *scanRel) orderOf(a *access) ([]slotOrder, map[int]bool) {
 	fixed := map[int]bool{}
-	var order []slotOrder
 	for i, part := range a.key {
-		slot := s.place(part.Column)
-		switch {
-		case a.fixed[i]:
-			if slot >= 0 {
-				fixed[slot] = true
-			}
-		case i >= a.merge:
-			order = append(order, slotOrder{slot: slot, desc: part.Desc, nullsFirst: !part.Desc, notNull: part.Column.NotNull})
+		if slot := s.place(part.Column); a.fixed[i] && slot >= 0 {
+			fixed[slot] = true
 		}
 	}
+	var order []slotOrder
+	for _, m := range a.orderedBy() {
+		part := a.key[m.Part]
+		desc := part.Desc != m.Inverted
+		order = append(order, slotOrder{slot: s.place(part.Column), desc: desc, nullsFirst: !desc, notNull: part.Column.NotNull})
+	}
 	return order, fixed
+}
+
+// orderedBy are the parts of the key by which rows come in order; parts with one value are left out.
+func (a *access) orderedBy() []MergePart {
+	if a.mergeKey != nil {
+		return a.mergeKey
+	}
+	var list []MergePart
+	for i := a.merge; i < len(a.key); i++ {
+		if !a.fixed[i] {
+			list = append(list, MergePart{Part: i})
+		}
+	}
+	return list
 }
 
 // place is the place of a column in s.out, -1 if the statement does not read the column.
@@ -146,7 +159,7 @@ func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req requ
 	for i, c := range s.out {
 		places[c.ID] = i
 	}
-	n := &Scan{Table: s.table, Index: a.index, Alias: s.alias, Reverse: a.reverse, Ordered: a.ordered, Merge: a.merge, Exclusive: s.exclusive}
+	n := &Scan{Table: s.table, Index: a.index, Alias: s.alias, Reverse: a.reverse, Ordered: a.ordered, Merge: a.merge, MergeKey: a.mergeKey, Exclusive: s.exclusive}
 	b := built{node: n, at: slots{}, distinct: s.distinct(a)}
 	b.from = map[int]origin{}
 	row := p.newRow()
