@@ -235,6 +235,8 @@ func (o *mergeScanOp) before(i, j int) bool {
 type sortedScan struct {
 	rows   *table.Rows
 	sorter sorter
+	key    []value.Value // one, of the current row
+	bytes  []byte        // of key
 	done   bool
 }
 
@@ -242,7 +244,7 @@ func newSortedScan(r *run, o *mergeScanOp) *sortedScan {
 	read := o.read(&place{spans: o.place.spans})
 	read.Partial = false
 	by := &ordering{keys: []plan.SortKey{{Desc: o.node.Reverse}}, types: []*value.Type{value.BytesType}, tags: make([]collation, 1)}
-	s := &sortedScan{rows: read.Open(r.ctx, r.view), sorter: newSorter(by, plan.Types(o.node))}
+	s := &sortedScan{rows: read.Open(r.ctx, r.view), key: make([]value.Value, 1), sorter: newSorter(by, plan.Types(o.node))}
 	s.sorter.reset(r, o.place.limit)
 	return s
 }
@@ -280,7 +282,9 @@ func (o *mergeScanOp) sort(r *run, s *sortedScan) error {
 			return s.sorter.finish(r)
 		}
 		r.stats.RowsScanned++
-		if o.place.rests != nil && !o.skip.within(s.rows.Key(), o.place.rests) {
+		key := o.appendKey(s.bytes[:0], s.rows)
+		s.bytes, s.key[0] = key, value.OfBytes(key)
+		if o.place.rests != nil && !o.skip.within(s.rows.Key(), o.place.rests) || s.sorter.tooLate(s.key) {
 			if err := o.out.pass(r); err != nil {
 				return err
 			}
@@ -294,8 +298,7 @@ func (o *mergeScanOp) sort(r *run, s *sortedScan) error {
 			continue
 		}
 		row := o.out.row(0)
-		key := o.appendKey(nil, s.rows)
-		s.sorter.keys = append(s.sorter.keys, value.OfBytes(key))
+		s.sorter.keys = append(s.sorter.keys, value.OfBytes(bytes.Clone(key)))
 		if err := s.sorter.take(r, row, int64(len(key))); err != nil {
 			return err
 		}

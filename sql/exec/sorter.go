@@ -16,7 +16,10 @@ type sorter struct {
 	rows, keys []value.Value
 	order      []int32
 	limit      int64 // how many rows are wanted, -1 for all
-	held       held
+	// last are the keys of a row that limit rows do not come behind: a further row that does not come before it is not wanted. Nil while there are
+	// too few rows to tell.
+	last []value.Value
+	held held
 
 	runs   []*spill.Rows
 	merged *merge // nil if all rows are in memory
@@ -35,7 +38,7 @@ func (s *sorter) reset(r *run, limit int64) {
 	if s.merged != nil {
 		s.merged.close(r)
 	}
-	s.rows, s.keys, s.order, s.limit = nil, nil, nil, limit
+	s.rows, s.keys, s.order, s.limit, s.last = nil, nil, nil, limit, nil
 	s.runs, s.merged, s.at = nil, nil, 0
 }
 
@@ -45,8 +48,17 @@ func (s *sorter) addBy(r *run, row []value.Value) error {
 	if s.keys, err = s.append(r, s.keys, row); err != nil {
 		return err
 	}
-	keys := s.keys[len(s.keys)-len(s.computed):]
+	keys := s.keys[len(s.keys)-len(s.comparer.keys):]
+	if s.tooLate(keys) {
+		s.keys = s.keys[:len(s.keys)-len(keys)]
+		return nil
+	}
 	return s.take(r, row, besideRow(keys, s.computed))
+}
+
+// tooLate says whether a row with these keys is not among the first limit rows.
+func (s *sorter) tooLate(keys []value.Value) bool {
+	return s.last != nil && s.compare(keys, s.last) >= 0
 }
 
 // take takes in a row whose keys are the last of s.keys, and take keyBytes.
@@ -58,6 +70,9 @@ func (s *sorter) take(r *run, row []value.Value, keyBytes int64) error {
 		s.sort()
 		r.memory.shrink(&s.held, float64(s.limit)/float64(len(s.order)))
 		s.cut()
+		if s.limit > 0 {
+			s.last = slices.Clone(s.keysOf(len(s.order) - 1))
+		}
 	}
 	return s.makeRoom(r)
 }
