@@ -91,11 +91,11 @@ func TestCompactionsHeld(t *testing.T) {
 		g := guard("data", mem, d)
 		for _, delay := range []time.Duration{10, 20, 40, 80, 160, 320, 640, 1000, 1000} {
 			g.compactionEnded(syscall.EIO, true)
-			time.Sleep(delay*time.Millisecond - 1)
+			time.Sleep(delay*time.Millisecond - time.Nanosecond)
 			if !g.compactionsHeld() {
 				t.Errorf("compactions are held up for less than %d ms", delay)
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			if g.compactionsHeld() {
 				t.Errorf("compactions are held up for more than %d ms", delay)
 			}
