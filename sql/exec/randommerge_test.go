@@ -117,6 +117,11 @@ func (g generator) merged() orderedQuery {
 			conds = append(conds, fmt.Sprintf("%s %s %s", c, g.pick("<", "<=", ">", ">=", "="), g.typed(c)))
 		}
 	}
+	if lead+1 < len(key) && g.IntN(4) == 0 { // what comes behind a row
+		c, next, op := key[lead], key[lead+1], g.pick("<", ">")
+		v := g.typed(c)
+		conds = append(conds, fmt.Sprintf("(%s %s %s OR %s = %s AND %s %s %s)", c, op, v, c, v, next, g.pick("<", ">"), g.typed(next)))
+	}
 	if g.IntN(5) == 0 {
 		conds = append(conds, g.pick("MOD(A, 2) = 0", "A IS NOT NULL", "A > 1"))
 	}

@@ -55,6 +55,7 @@ const (
 	costSeek        = 10.0   // to find a key, compared with moving to the next one
 	costIndexRow    = 0.8    // indexes are narrower than tables
 	selectKey       = 0.0001 // for a key part that equals a value
+	selectListed    = 0.0003 // for a key part that equals one of a list: what is listed is a little less selective
 	selectEqual     = 0.05   // for any other column that equals a value
 	selectNull      = 0.05
 	selectNotNull   = 0.9
@@ -250,31 +251,48 @@ func indexHolds(x *schema.Index, c *schema.Column) bool {
 
 // bind finds the seeks on this key that the conditions allow.
 func (a *access) bind(s *scanRel, pred predicate) {
+	depth := 0
 	if sk, used, ok := a.match(pred, nil); ok {
-		a.seeks = []seek{sk}
-		a.used = used
-		return
+		a.seeks, a.used = []seek{sk}, used
+		depth = sk.depth()
 	}
 	for _, d := range pred.either {
-		var seeks []seek
-		exact := true
-		for _, c := range d.cases {
-			sk, used, ok := a.match(c, pred.sargs)
-			if !ok {
-				seeks = nil
-				break
-			}
-			exact = exact && len(used) == len(c.conds)
-			seeks = append(seeks, sk)
+		if depth > 0 && len(d.cases) > maxDeeper {
+			continue
 		}
-		if seeks != nil {
-			a.seeks = seeks
-			if exact {
-				a.used[d.cond] = true
-			}
+		if seeks, exact := a.matchCases(d, pred, depth); seeks != nil {
+			a.seeks, a.used = seeks, map[int]bool{d.cond: exact}
 			return
 		}
 	}
+}
+
+// maxDeeper is how many alternatives of an OR at most take the place of a seek that binds less of the key: each of them goes through the lists of
+// values that this seek has.
+const maxDeeper = 10
+
+// matchCases finds a seek for each alternative of an OR that binds more of the key than depth says; nil if one has none. exact says that the seeks
+// together imply the OR.
+func (a *access) matchCases(d disjunction, pred predicate, depth int) (seeks []seek, exact bool) {
+	exact = true
+	for _, c := range d.cases {
+		sk, used, ok := a.match(c, pred.sargs)
+		if !ok || sk.depth() <= depth {
+			return nil, false
+		}
+		exact = exact && len(used) == len(c.conds)
+		seeks = append(seeks, sk)
+	}
+	return seeks, exact
+}
+
+// depth tells how much of the key the seek binds: a part with values counts twice what one with bounds does.
+func (sk *seek) depth() int {
+	n := 2 * max(len(sk.parts), sk.tupleLen)
+	if sk.bounds.any() {
+		n++
+	}
+	return n
 }
 
 // match binds the leading parts of the key by sargs of pred and by more, which are sargs of further conditions that hold too.
@@ -474,8 +492,12 @@ func (a *access) guess(sk *seek) (rows, ranges float64, unique bool) {
 			continue
 		case sargIn:
 			ranges *= float64(len(s.values))
+			rows *= selectListed
+			continue
 		case sargArray:
 			ranges *= guessArray
+			rows *= selectListed
+			continue
 		}
 		rows *= selectKey
 	}
