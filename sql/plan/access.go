@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"math"
 	"slices"
 	"strings"
 
@@ -46,25 +45,6 @@ type seek struct {
 
 // rangeSargs bound a key part; each may be nil.
 type rangeSargs struct{ low, high, prefix, notNull *sarg }
-
-// Costs are in rows of a sequential scan. The planner has no statistics; it guesses how many rows pass from the form of the conditions.
-const (
-	guessTableRows  = 100_000.0
-	guessSystemRows = 200.0
-	guessArray      = 10.0   // elements of an array
-	costSeek        = 10.0   // to find a key, compared with moving to the next one
-	costIndexRow    = 0.8    // indexes are narrower than tables
-	selectKey       = 0.0001 // for a key part that equals a value
-	selectListed    = 0.0003 // for a key part that equals one of a list: what is listed is a little less selective
-	selectEqual     = 0.05   // for any other column that equals a value
-	selectNull      = 0.05
-	selectNotNull   = 0.9
-	selectRange     = 0.3  // for one bound of a range
-	selectNewer     = 0.02 // for a lower bound of a commit timestamp: what is asked for is news
-	selectBetween   = 0.05
-	selectPrefix    = 0.03
-	selectOther     = 0.5 // for any other condition
-)
 
 // maxSeekTuples bounds the keys of a seek: IN lists over several key parts multiply.
 const maxSeekTuples = 10_000
@@ -428,148 +408,4 @@ func (t *tupleSarg) place(c *schema.Column) int {
 		}
 	}
 	return -1
-}
-
-// estimate guesses how many rows pass and what reading them costs.
-func (a *access) estimate(pred predicate) {
-	a.rows = guessTableRows
-	ranges := 1.0
-	if a.seeks != nil {
-		a.rows, ranges = 0, 0
-		a.unique = true
-		for i := range a.seeks {
-			rows, n, unique := a.guess(&a.seeks[i])
-			a.rows += rows
-			ranges += n
-			a.unique = a.unique && unique
-		}
-		a.rows = math.Min(a.rows, guessTableRows)
-	}
-	a.ranges = ranges
-	a.fixed = map[int]bool{}
-	if len(a.seeks) == 1 {
-		for i, s := range a.seeks[0].parts {
-			a.fixed[i] = s.op == sargEqual || s.op == sargNull
-		}
-	}
-	perRow := 1.0
-	if a.index != nil {
-		perRow = costIndexRow
-		if len(a.index.Storing) > 0 {
-			perRow = (1 + costIndexRow) / 2
-		}
-	}
-	a.cost = ranges*costSeek + a.rows*perRow
-	if a.skips {
-		a.whole = ranges*costSeek + a.among*perRow
-	}
-	if !a.covering {
-		a.cost += a.rows * (costSeek + 1)
-	}
-	a.rows *= residualSelectivity(pred, a)
-}
-
-// guess estimates how many rows a seek finds, and in how many ranges.
-func (a *access) guess(sk *seek) (rows, ranges float64, unique bool) {
-	if sk.tuple != nil {
-		unique = a.wholeKey(sk.tupleLen)
-		if unique {
-			return guessArray, guessArray, true
-		}
-		return guessArray * math.Max(guessTableRows*math.Pow(selectKey, float64(sk.tupleLen)), 2), guessArray, false
-	}
-	rows, ranges = guessTableRows, 1.0
-	for _, s := range sk.parts {
-		switch s.op {
-		case sargNull:
-			rows *= selectNull
-			continue
-		case sargEach:
-			rows *= sk.each.selectivity()
-			a.among = rows * ranges
-			rows /= guessValues(s.column)
-			ranges *= guessValues(s.column)
-			continue
-		case sargIn:
-			ranges *= float64(len(s.values))
-			rows *= selectListed
-			continue
-		case sargArray:
-			ranges *= guessArray
-			rows *= selectListed
-			continue
-		}
-		rows *= selectKey
-	}
-	unique = !a.skips && a.wholeKey(len(sk.parts))
-	if unique {
-		return ranges, ranges, true
-	}
-	rows = math.Max(rows, 2) * ranges * sk.bounds.selectivity()
-	if a.skips {
-		ranges *= 2 // each is first found, then read
-	}
-	return math.Max(rows, 1), ranges, false
-}
-
-// selectivity guesses the share of rows that lie within the bounds.
-func (r *rangeSargs) selectivity() float64 {
-	switch {
-	case r.prefix != nil:
-		return selectPrefix
-	case r.low != nil && r.high != nil:
-		return selectBetween
-	case r.low != nil && r.low.column.AllowCommitTimestamp:
-		return selectNewer
-	case r.low != nil || r.high != nil:
-		return selectRange
-	case r.notNull != nil:
-		return selectNotNull
-	}
-	return 1
-}
-
-// wholeKey says whether values of n leading parts name at most one row.
-func (a *access) wholeKey(n int) bool {
-	if a.index != nil && a.index.Unique {
-		return n >= len(a.index.Key)
-	}
-	return n >= len(a.key)
-}
-
-// residualSelectivity guesses how many of the rows that an access reads pass the conditions left.
-func residualSelectivity(pred predicate, a *access) float64 {
-	f := 1.0
-	for i := range pred.conds {
-		if a.used[i] {
-			continue
-		}
-		f *= condSelectivity(pred, i)
-	}
-	return f
-}
-
-func condSelectivity(pred predicate, cond int) float64 {
-	for _, s := range pred.sargs {
-		if s.cond != cond {
-			continue
-		}
-		switch s.op {
-		case sargEqual:
-			return selectEqual
-		case sargIn:
-			return math.Min(1, selectEqual*float64(len(s.values)))
-		case sargNull:
-			return selectNull
-		case sargNotNull:
-			return selectNotNull
-		case sargPrefix, sargLike:
-			return selectPrefix * 2
-		case sargGreater, sargAtLeast:
-			return (&rangeSargs{low: &s}).selectivity()
-		case sargLess, sargAtMost:
-			return selectRange
-		}
-	}
-	return selectOther
 }
