@@ -98,7 +98,6 @@ type faultRun struct {
 	disk     *disktest.Disk
 	calls    *atomic.Int64
 	failed   atomic.Bool
-	written  int // keys
 }
 
 func newFaultRun(t *testing.T, seed uint64, f fault) *faultRun {
@@ -224,20 +223,13 @@ func (r *faultRun) commit(m *Manager, rng *rand.Rand) error {
 	}
 }
 
-// issue numbers a commit and chooses its keys. Where reads fail each key is written once, since a version that is covered by another in the
-// same table may be lost then: Pebble 2.1.7 keeps its value apart, in a block of values, and if it cannot read that for the last key of a compaction,
-// writes an empty value (internal/compact: Iter.saveValue sets the error, and Iter.iterNext at the end of the input clears it).
+// issue numbers a commit and chooses its keys.
 func (r *faultRun) issue(rng *rand.Rand) (n int, keys []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n = len(r.issued)
 	for _, k := range rng.Perm(crashKeys)[:1+rng.IntN(3)] {
-		name := fmt.Sprint(k)
-		if r.fault.kind.name == "read" {
-			r.written++
-			name = string([]byte{byte(1 + r.written%255)})
-		}
-		keys = append(keys, name)
+		keys = append(keys, fmt.Sprint(k))
 	}
 	r.issued = append(r.issued, keys)
 	return n, keys

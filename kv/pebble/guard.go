@@ -76,6 +76,7 @@ type guardedFS struct {
 	flushFailures, compactionFailures atomic.Int32              // one after another
 	stalledFailures                   atomic.Int32              // those of compactionFailures since commits wait
 	holdCompactions                   atomic.Pointer[time.Time] // until then
+	compactions                       compactions
 }
 
 // failure is the error of a store that has failed.
@@ -281,7 +282,11 @@ func (fs *guardedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error)
 			return f, nil
 		}
 	}
-	return fs.FS.Open(name, opts...)
+	f, err := fs.FS.Open(name, opts...)
+	if base := fs.PathBase(name); err == nil && strings.HasSuffix(base, ".sst") && fs.PathDir(name) == fs.dir {
+		return &inputFile{f, base, &fs.compactions}, nil
+	}
+	return f, err
 }
 
 // OpenDir implements vfs.FS. The directory is opened to be synced.
@@ -410,6 +415,11 @@ func (f *guardedFile) settle(what string, do func() error) error {
 	if failure := f.fs.failure(); failure != nil {
 		_, err := f.afterFailure(0, failure)
 		return err
+	}
+	if f.role == roleCompaction {
+		if err := f.fs.compactions.inputError(f.fs.PathBase(f.name)); err != nil {
+			return err
+		}
 	}
 	return f.settled(what, do())
 }

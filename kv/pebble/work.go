@@ -21,9 +21,14 @@ type work struct {
 // listener measures compactions and flushes, and tells the guard and the log what failed. Without a DataCorruption function Pebble would end the process at the first damage.
 func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 	return pebble.EventListener{
-		CompactionBegin: func(i pebble.CompactionInfo) { w.compactions.begin(i.JobID) },
+		CompactionBegin: func(i pebble.CompactionInfo) {
+			w.compactions.begin(i.JobID)
+			g.compactions.begin(i)
+		},
+		TableCreated: g.compactions.made,
 		CompactionEnd: func(i pebble.CompactionInfo) {
 			w.compactions.end(i.JobID)
+			g.compactions.end(i.JobID)
 			if !errors.Is(i.Err, pebble.ErrCancelledCompaction) {
 				g.compactionEnded(i.Err, fromTop(i))
 			}
@@ -36,7 +41,10 @@ func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 		WriteStallBegin: func(pebble.WriteStallBeginInfo) { g.stallBegan() },
 		WriteStallEnd:   func() { g.stalled.Store(false) },
 		BackgroundError: m.background,
-		DataCorruption:  w.damage.found,
+		DataCorruption: func(i pebble.DataCorruptionInfo) {
+			g.compactions.cannotRead(g.PathBase(i.Path), i.Details)
+			w.damage.found(i)
+		},
 	}
 }
 

@@ -1,0 +1,147 @@
+package pebble
+
+import (
+	"bytes"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// TestDamagedVersions flips bits of a table file whose last key has two versions, one at a time. A compaction then fails, or keeps both,
+// and what it could not read is DATA_LOSS.
+func TestDamagedVersions(t *testing.T) {
+	fs, want := twoVersions(t)
+	table, rng := last(t, fs, ".sst"), rand.New(rand.NewPCG(3, 0))
+	sound := []byte(read(t, fs, table))
+	failed := 0
+	for at := 10; at < len(sound); at += 25 {
+		copied := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
+		damaged := bytes.Clone(sound)
+		damaged[at] ^= 1 << rng.IntN(8)
+		write(t, copied, table, string(damaged))
+		s, err := Open("data", copied)
+		if err != nil {
+			continue
+		}
+		if compactionErr := merge(t, s); compactionErr != nil {
+			failed++
+		}
+		for key, val := range want {
+			if got, err := lookUp(s, key); err == nil && got != val || err != nil && usererror.CodeOf(err) != codes.DataLoss {
+				t.Errorf("with byte %d flipped, a compaction leaves %q, %v for version %q", at, got, err, key)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if failed == 0 {
+		t.Error("no compaction failed")
+	}
+}
+
+// TestUnreadVersions compacts such a table while a read of it fails, each time that of another block. Nothing is lost, and the compaction is done again.
+func TestUnreadVersions(t *testing.T) {
+	fs, want := twoVersions(t)
+	table, rng := last(t, fs, ".sst"), rand.New(rand.NewPCG(4, 0))
+	const none = -1
+	var mu sync.Mutex
+	offsets, failAt := map[int64]bool{}, int64(none) // those that were read, and where the next read fails
+	fail := func(op errorfs.Op) error {
+		if op.Kind != errorfs.OpFileReadAt || !strings.HasSuffix(op.Path, table) {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		offsets[op.Offset] = true
+		if op.Offset != failAt {
+			return nil
+		}
+		failAt = none
+		return &os.PathError{Op: "read", Path: op.Path, Err: syscall.EIO}
+	}
+	try := func(offset int64) (failed bool) {
+		s, err := Open("data", errorfs.Wrap(fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng}), errorfs.InjectorFunc(fail)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		failNext := func(offset int64) {
+			mu.Lock()
+			defer mu.Unlock()
+			failAt = offset
+		}
+		failNext(offset)
+		failed = merge(t, s) != nil
+		failNext(none)
+		if err := merge(t, s); err != nil {
+			t.Errorf("the read at %d failed once, and the compaction cannot be done: %v", offset, err)
+		}
+		for key, val := range want {
+			if got, err := lookUp(s, key); err != nil || got != val {
+				t.Errorf("the read at %d failed once, and version %q is %q, %v", offset, key, got, err)
+			}
+		}
+		return failed
+	}
+	if try(none) {
+		t.Fatal("a compaction without failures fails")
+	}
+	failed := 0
+	for _, offset := range slices.Sorted(maps.Keys(offsets)) {
+		if try(offset) {
+			failed++
+		}
+	}
+	if failed == 0 {
+		t.Error("no compaction failed")
+	}
+	t.Logf("%d of %d compactions failed", failed, len(offsets))
+}
+
+// twoVersions makes a store of one table, whose one key has two versions. The older one's value is in a block of values.
+func twoVersions(t *testing.T) (fs *vfs.MemFS, want map[string]string) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(5, 0))
+	fs, want = vfs.NewCrashableMem(), map[string]string{}
+	s, err := Open("data", fs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version := range byte(2) {
+		key, val := "key\x00"+string([]byte{version, 0, 0, 0, 0, 0, 0, 0, suffixMark}), make([]byte, 200)
+		for i := range val {
+			val[i] = byte(rng.Uint32())
+		}
+		want[key] = string(val)
+		put(t, s, key, string(val))
+	}
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return fs, want
+}
+
+// merge compacts everything, with one more table.
+func merge(t *testing.T, s *Store) error {
+	t.Helper()
+	put(t, s, "0\x00", "so that the table is merged with another")
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return s.db.Compact(t.Context(), []byte("0"), []byte("z"), false)
+}
