@@ -34,8 +34,9 @@ type engine struct {
 
 	ctx     context.Context // of the statement at hand
 	entered time.Time
-	steps   int // through the tree
-	rests   int // since the statement at hand began
+	steps   int           // through the tree
+	work    cpu.Segment   // for the statement at hand
+	loaded  time.Duration // how much of work came before the library was called: the schema was loaded
 }
 
 const (
@@ -123,11 +124,10 @@ func (e *engine) rest() {
 		return
 	}
 	e.pause()
-	e.rests++
 	if err := e.ctx.Err(); err != nil && e.discard {
 		panic(failure{err})
 	}
-	if !e.discard && e.rests > int(lightTime/restAfter) {
+	if !e.discard && e.spent() > lightTime {
 		panic(failure{errSlow})
 	}
 }
@@ -211,6 +211,7 @@ func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog
 	e.leave()
 	defer e.enter()
 	stop, why := e.limit()
+	defer stop() // if the library panics
 	reply, err := invoke(e.module, analyzeService, analyzeMethod, request, wasm.Inv_0_2)
 	interrupted := !stop()
 	if !interrupted && err == nil {
@@ -232,11 +233,47 @@ func (e *engine) limit() (stop func() bool, why func() error) {
 	if e.discard {
 		return context.AfterFunc(e.ctx, e.interrupt), e.ctx.Err
 	}
-	return time.AfterFunc(lightTime, e.interrupt).Stop, func() error { return errSlow }
+	e.loaded = e.work.SoFar()
+	return e.limitLight(), func() error { return errSlow }
+}
+
+// spent is the CPU time that a light statement has used since the library was called for it.
+func (e *engine) spent() time.Duration { return e.work.SoFar() - e.loaded }
+
+// limitLight has the library interrupted when a light statement has used lightTime of CPU. Time in which other programs have the cores
+// does not count.
+func (e *engine) limitLight() (stop func() bool) {
+	var mu sync.Mutex
+	ended := false
+	var look func()
+	look = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if ended {
+			return
+		}
+		if left := lightTime - e.spent(); left > 0 {
+			time.AfterFunc(max(left, time.Millisecond), look)
+			return
+		}
+		ended = true
+		e.interrupt()
+	}
+	timer := time.AfterFunc(lightTime, look)
+	return func() bool {
+		timer.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		interrupted := ended
+		ended = true
+		return !interrupted
+	}
 }
 
 // interrupt makes the library fail at its next indirect call: it takes away the table of functions. The instance is of no use after
-// that.
+// that. The library reads the length that this sets without a lock, and may see it late: the race is intended.
+//
+//go:norace
 func (e *engine) interrupt() { e.core.T0 = e.core.T0[:0] }
 
 // appendHandle appends a handle as the library's messages have it: a message whose field 1 is the number.

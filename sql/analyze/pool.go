@@ -30,7 +30,7 @@ const (
 	lightEngines, heavyEngines = 2, 2
 	// lightWeight is the most that a light statement weighs. The library takes 5 to 20 us for a unit of weight.
 	lightWeight = 5_000
-	// lightTime is how long the library may work for a light statement. One of lightWeight takes half of it on a quiet machine.
+	// lightTime is how much CPU time a light statement may use. One of lightWeight uses half of it.
 	lightTime = 200 * time.Millisecond
 	// slowWeight is what a statement that took longer weighs: more than it seems, but it is not known how much.
 	slowWeight = 200_000
@@ -127,7 +127,8 @@ func (p *pool) lend(ctx context.Context, alone bool, f func(*engine)) (err error
 			err = fmt.Errorf("analyzing a statement: panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	e.ctx, e.rests = ctx, 0
+	e.ctx, e.work, e.loaded = ctx, cpu.BeginSegment(), 0
+	defer e.work.End()
 	e.enter()
 	defer e.leave()
 	if e.core == nil {
