@@ -157,9 +157,17 @@ func endStorageFailed(cause error) {
 
 // newLog writes to the standard error.
 func newLog(level slog.Level, asJSON bool) *slog.Logger {
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: plainError}
 	if asJSON {
 		return slog.New(slog.NewJSONHandler(os.Stderr, options))
 	}
 	return slog.New(slog.NewTextHandler(os.Stderr, options))
+}
+
+// plainError has errors logged as their text alone: slog's text handler would print the stacks that those of the storage engine hold.
+func plainError(_ []string, a slog.Attr) slog.Attr {
+	if err, ok := a.Value.Any().(error); ok {
+		a.Value = slog.StringValue(err.Error())
+	}
+	return a
 }
