@@ -13,7 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// codec is gRPC's proto codec that also takes frames: messages encoded already.
+// codec is gRPC's proto codec that also takes transports: their requests to decode, and messages of their replies, encoded already.
 type codec struct{ messages encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
@@ -21,12 +21,18 @@ func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
 // Name is that of the proto codec, whose bytes these are.
 func (codec) Name() string { return protocodec.Name }
 
-// Marshal hands over a frame's bytes, which go back to their pool once gRPC has written them, and encodes any other message.
+// Marshal hands over the bytes of a transport's message, which its connection holds until gRPC has written them, and encodes messages of gRPC's
+// own services. A unary method's transport ends with it.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
-	if f, ok := v.(*rpc.Frame); ok {
-		return mem.BufferSlice{mem.NewBuffer(f.Detach())}, nil
+	t, ok := v.(*transport)
+	if !ok {
+		return c.messages.Marshal(v)
 	}
-	return c.messages.Marshal(v)
+	message := mem.NewBuffer(t.reply, t.receipt.conn.held)
+	if t.reply = nil; t.stream == nil {
+		t.release()
+	}
+	return mem.BufferSlice{message}, nil
 }
 
 // Unmarshal decodes the request of a transport's call, and messages of gRPC's own services. A request that is too large or malformed, or for

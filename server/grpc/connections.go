@@ -117,11 +117,15 @@ func (c *connections) watch(closing <-chan struct{}) {
 }
 
 // closeOverdue closes the connections with a request that has been in receipt for listener.ReceiveTime at a tick, or whose message has
-// room in the budget and does not come. gRPC's library offers no way to end the request alone.
+// room in the budget and does not come, and those whose replies are charged and are not taken. gRPC's library offers no way to end the request alone.
 func (c *connections) closeOverdue(now int64) {
 	before := now - int64(listener.ReceiveTime/watchEvery)
 	for _, conn := range c.which(func(conn *connection) bool { return conn.receivingSince() < before || conn.behind(now) }) {
 		c.log.Warn("connection closed: a request did not arrive in time", slog.String("client", conn.RemoteAddr().String()), slog.Duration("limit", listener.ReceiveTime))
+		_ = conn.Close()
+	}
+	for _, conn := range c.which(func(conn *connection) bool { return conn.stalled(now) }) {
+		c.log.Warn("connection closed: the client does not take its replies", slog.String("client", conn.RemoteAddr().String()), slog.Duration("limit", listener.ReplyTime))
 		_ = conn.Close()
 	}
 }
@@ -165,12 +169,15 @@ func (r *receipt) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// begin notes that a request has begun. Its context ends with the request, whether it is received or not.
-func (c *connection) begin(ctx context.Context) *receipt {
+// begin notes that a request has begun. Its context ends with the request, whether it is received or not. Its error says that there is no room for it.
+func (c *connection) begin(ctx context.Context) (*receipt, error) {
 	r := &receipt{Context: ctx, conn: c, since: c.all.tick.Load()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used = true
+	if err := c.hold(); err != nil {
+		return nil, err
+	}
 	if c.receiving++; c.receiving > listener.MaxStreams {
 		c.forgetEnded()
 	}
@@ -182,7 +189,7 @@ func (c *connection) begin(ctx context.Context) *receipt {
 	}
 	c.newest = r
 	c.begun.receipt = r
-	return r
+	return r, nil
 }
 
 // receiptOf is the receipt of a request's context; nil for requests of the library's own services.

@@ -4,10 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/net/http2"
+
+	"github.com/crowfoot-db/crowfoot/server/listener"
 )
 
 // gRPC's library reads a message into memory before a handler or a codec sees it, however many clients send one at once, and it reads on behind the
@@ -27,9 +31,18 @@ type inbound struct {
 	ahead bytes.Buffer // what the library reads before left
 	left  int          // bytes of the frame, or of the client's preface, that the library has not read
 
+	unproductive int // frames since the last one that brought something
+
 	written outgoing
+	sent    atomic.Int64 // bytes of replies' content that the library has begun to write
+	seen    int64        // of sent, by the last look of stalled
+	seenAt  int64        // the tick since which sent is that
+	held    *holding
 
 	mu     sync.Mutex
+	block  int                // bytes of the last stream's headers
+	opened map[uint32]int64   // what streams hold for their headers
+	owed   int64              // all of opened
 	last   uint32             // stream that has begun
 	begun  begun              // empty once the content of the last stream has come
 	open   map[uint32]*upload // by stream
@@ -46,13 +59,21 @@ type begun struct {
 const (
 	readBuffer  = 64 << 10
 	frameHeader = 9 // bytes: length 3, type 1, flags 1, stream 4
+	// maxUnproductive is how many frames may follow one another that bring nothing: empty ones of headers and content, priorities, frames that HTTP/2 does not
+	// know. Official clients send none; others send a few when a connection begins
+	// (https://www.rfc-editor.org/rfc/rfc9113#section-10.5 names them as an abuse).
+	maxUnproductive = 1000
 	// noStream is the number of a stream that does not exist: clients use odd ones. The library drops its data and gives the client's connection the
 	// window back.
 	noStream = 2
 )
 
+// errUnproductive ends a connection whose client sends more than maxUnproductive frames that bring nothing.
+var errUnproductive = errors.New("too many frames without content")
+
 func newInbound(c net.Conn, all *connections) *inbound {
-	return &inbound{Conn: c, all: all, r: bufio.NewReaderSize(c, readBuffer), left: len(http2.ClientPreface), open: map[uint32]*upload{}}
+	return &inbound{Conn: c, all: all, r: bufio.NewReaderSize(c, readBuffer), left: len(http2.ClientPreface), held: newHolding(all.uploads.budget),
+		opened: map[uint32]int64{}, open: map[uint32]*upload{}}
 }
 
 // Read implements net.Conn. It reads no further than the end of a frame.
@@ -79,25 +100,37 @@ func (c *inbound) nextFrame() error {
 	length := int(head[0])<<16 | int(head[1])<<8 | int(head[2])
 	kind, flags, stream := http2.FrameType(head[3]), http2.Flags(head[4]), binary.BigEndian.Uint32(head[5:])&(1<<31-1)
 	c.left = frameHeader + length
+	if c.unproductive++; c.unproductive > maxUnproductive {
+		return errUnproductive
+	}
 	switch kind {
 	case http2.FrameHeaders:
-		c.headers(stream, flags)
+		c.unproductive = 0
+		c.headers(stream, length, flags)
+	case http2.FrameContinuation:
+		if length > 0 {
+			c.unproductive = 0
+		}
+		c.continued(length)
 	case http2.FrameData:
 		return c.data(dataFrame{stream: stream, flags: flags, length: length})
 	case http2.FrameRSTStream:
+		c.unproductive = 0 // the library counts these and the next three
 		c.end(stream)
+	case http2.FrameWindowUpdate, http2.FrameSettings, http2.FramePing:
+		c.unproductive = 0
 	}
 	return nil
 }
 
 // headers notes that a stream begins. The library ends the connection if it is not a new one.
-func (c *inbound) headers(stream uint32, flags http2.Flags) {
+func (c *inbound) headers(stream uint32, length int, flags http2.Flags) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if stream <= c.last {
 		return
 	}
-	c.last = stream
+	c.last, c.block = stream, length
 	if c.begun.stream != 0 {
 		c.follow()
 	}
@@ -105,6 +138,24 @@ func (c *inbound) headers(stream uint32, flags http2.Flags) {
 	if !flags.Has(http2.FlagHeadersEndStream) {
 		c.begun.stream = stream
 	}
+}
+
+// continued notes more of a stream's headers.
+func (c *inbound) continued(length int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.block += length
+}
+
+// hold holds the headers of the last stream until it ends. Its error says that there is no room. c.mu is held.
+func (c *inbound) hold() error {
+	n := int64(streamBytes + headerFactor*c.block)
+	if err := c.held.tryTake(n); err != nil {
+		return err
+	}
+	c.opened[c.last] = n
+	c.owed += n
+	return nil
 }
 
 // follow makes an upload of the last stream. c.mu is held.
@@ -144,6 +195,9 @@ func (c *inbound) data(f dataFrame) error {
 	}
 	if f.content < 0 {
 		return nil // the library ends the connection
+	}
+	if f.content > 0 {
+		c.unproductive = 0
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,6 +282,23 @@ func (c *inbound) end(stream uint32) {
 		delete(c.open, stream)
 		up.end()
 	}
+	if n, ok := c.opened[stream]; ok {
+		delete(c.opened, stream)
+		c.owed -= n
+		c.held.give(n)
+	}
+}
+
+// stalled says whether replies are charged to the budget of which the client has taken nothing for listener.ReplyTime at a tick. The watch alone
+// calls it.
+func (c *inbound) stalled(tick int64) bool {
+	c.mu.Lock()
+	waiting := c.held.isCharged() && c.held.bytes.Load() > c.owed
+	c.mu.Unlock()
+	if sent := c.sent.Load(); !waiting || sent != c.seen {
+		c.seen, c.seenAt = sent, tick
+	}
+	return tick-c.seenAt > int64(listener.ReplyTime/watchEvery)
 }
 
 // behind says whether an upload of the connection comes too slowly.
@@ -245,6 +316,7 @@ func (c *inbound) behind(tick int64) bool {
 // Write implements net.Conn.
 func (c *inbound) Write(p []byte) (int, error) {
 	c.written.look(p, c.end)
+	c.sent.Store(c.written.content)
 	return c.Conn.Write(p)
 }
 
@@ -257,6 +329,7 @@ func (c *inbound) Close() error {
 	}
 	clear(c.open)
 	c.mu.Unlock()
+	c.held.close()
 	return c.Conn.Close()
 }
 
@@ -265,6 +338,8 @@ type outgoing struct {
 	head [frameHeader]byte
 	have int // bytes of head
 	left int // bytes of the frame behind head
+
+	content int64 // bytes of all frames of data
 }
 
 // look calls ended for the streams that end in p.
@@ -283,6 +358,9 @@ func (o *outgoing) look(p []byte, ended func(stream uint32)) {
 		}
 		o.have, o.left = 0, int(o.head[0])<<16|int(o.head[1])<<8|int(o.head[2])
 		kind, flags := http2.FrameType(o.head[3]), http2.Flags(o.head[4])
+		if kind == http2.FrameData {
+			o.content += int64(o.left)
+		}
 		ends := (kind == http2.FrameHeaders || kind == http2.FrameData) && flags.Has(http2.FlagDataEndStream)
 		if ends || kind == http2.FrameRSTStream {
 			ended(binary.BigEndian.Uint32(o.head[5:]) & (1<<31 - 1))

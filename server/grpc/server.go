@@ -90,17 +90,29 @@ func begin(ctx context.Context, info *tap.Info, origins *listener.Origins) (cont
 	case !ok:
 		return ctx, nil
 	case strings.HasPrefix(info.FullMethodName, "/grpc."):
-		from.conn.ask()
-		return ctx, nil
+		return ctx, refused(from.conn.ask())
 	}
-	return from.conn.begin(ctx), nil
+	r, err := from.conn.begin(ctx)
+	if err != nil {
+		return ctx, refused(err)
+	}
+	return r, nil
 }
 
-// ask notes a request for one of the library's own services, which has no receipt.
-func (c *connection) ask() {
+// refused is gRPC's status of an error, nil if there is none.
+func refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	return grpcstatus.FromProto(status.Of(err)).Err()
+}
+
+// ask notes a request for one of the library's own services, which has no receipt. Its error says that there is no room for it.
+func (c *connection) ask() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used, c.begun.small = true, true
+	return c.hold()
 }
 
 // checkOrigin refuses what web pages of other origins send. Only Origin is compared, and not the host: browsers send no requests of gRPC, and
@@ -110,10 +122,7 @@ func checkOrigin(origins *listener.Origins, info *tap.Info) error {
 	if len(origin) == 0 && len(site) == 0 {
 		return nil
 	}
-	if err := origins.CheckPage(first(info.Header[":authority"]), first(origin), first(site)); err != nil {
-		return grpcstatus.FromProto(status.Of(err)).Err()
-	}
-	return nil
+	return refused(origins.CheckPage(first(info.Header[":authority"]), first(origin), first(site)))
 }
 
 func first(values []string) string {

@@ -38,18 +38,24 @@ func streamHandler(d *rpc.Dispatcher, m *rpc.Method) grpc.StreamHandler {
 	}
 }
 
-// serve takes the request through its life and releases the transport. Its error is gRPC's status.
+// serve takes the request through its life and releases the transport, unless that is the reply. Its error is gRPC's status.
 func (t *transport) serve(d *rpc.Dispatcher, m *rpc.Method, decode func(any) error) (reply any, err error) {
 	d.Begin(&t.call, m, t)
 	if err = t.receive(decode); err == nil {
 		reply, err = t.call.Run(t.ctx)
 	}
+	if err == nil && reply != nil {
+		err = t.hold(reply)
+	}
 	t.call.End(err)
+	if err == nil && reply != nil {
+		return t, nil // the codec releases it
+	}
 	if err != nil {
-		reply, err = nil, t.fail(err)
+		err = t.fail(err)
 	}
 	t.release()
-	return reply, err
+	return nil, err
 }
 
 // receive has gRPC read the request, which the codec decodes into the call.

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/proto"
@@ -21,6 +22,7 @@ type transport struct {
 	timing  bool              // the client asked for server-timing
 	// refusal is why the request was not decoded. The codec does not return it, since gRPC's library answers every error of a codec INTERNAL.
 	refusal error
+	reply   *[]byte // a message of the reply, which the connection holds, for the codec
 	call    rpc.Call
 }
 
@@ -31,7 +33,16 @@ func newTransport(ctx context.Context, stream grpc.ServerStream) *transport {
 	t := transports.Get().(*transport)
 	t.ctx, t.receipt, t.stream = ctx, receiptOf(ctx), stream
 	t.timing = asksTiming(ctx)
+	t.replyPlainly()
 	return t
+}
+
+// replyPlainly has gRPC's library not compress the reply, which it does if the request came compressed: what it makes then is not charged.
+func (t *transport) replyPlainly() {
+	s, ok := grpc.ServerTransportStreamFromContext(t.ctx).(interface{ RecvCompress() string })
+	if ok && s.RecvCompress() != "" {
+		_ = grpc.SetSendCompressor(t.ctx, encoding.Identity) // fails if the client went away
+	}
 }
 
 func (t *transport) release() {
@@ -72,7 +83,31 @@ func (t *transport) SetTrailer(name, value string) {
 
 // Send implements rpc.Transport.
 func (t *transport) Send(m any) error {
-	return t.call.Cost.WaitForClient(func() error { return transportError(t.stream.SendMsg(m)) })
+	return t.call.Cost.WaitForClient(func() error {
+		if err := t.hold(m); err != nil {
+			return err
+		}
+		return transportError(t.stream.SendMsg(t))
+	})
+}
+
+// hold encodes a message of the reply and has the connection hold it. If there is no room it waits, see memory.Account.Grow.
+func (t *transport) hold(m any) error {
+	f, ok := m.(*rpc.Frame)
+	if !ok {
+		f = rpc.NewFrame()
+		var err error
+		if f.Data, err = (proto.MarshalOptions{}).MarshalAppend(f.Data, m.(proto.Message)); err != nil {
+			return err
+		}
+	}
+	message, charged := f.Detach()
+	if err := t.receipt.conn.held.take(t.ctx, int64(cap(*message)), charged); err != nil {
+		rpc.Buffers.Put(message)
+		return err
+	}
+	t.reply = message
+	return nil
 }
 
 // Older clients read the details of an error from these trailers, newer ones from the status. Java up to 6.87 reads ResourceInfo only

@@ -85,14 +85,18 @@ const (
 	// MaxStreams are the requests at once on one connection. A client lets further ones wait. It is above the service's hundred,
 	// so that a client with a single connection and a thousand goroutines does not wait for itself.
 	MaxStreams = 1000
-	// MaxHeaderBytes is the size of a request's headers.
-	MaxHeaderBytes = 64 << 10
+	// MaxHeaderBytes is the size of a request's headers. Official clients send up to 4 KiB; gRPC's C core refuses requests above this by default
+	// (GRPC_ARG_ABSOLUTE_MAX_METADATA_SIZE, https://grpc.github.io/grpc/core/group__grpc__arg__keys.html).
+	MaxHeaderBytes = 16 << 10
 	// HandshakeTime is how long a client may take for what precedes its first request on a connection, and over HTTP for the headers of
 	// each.
 	HandshakeTime = 20 * time.Second
 	// ReceiveTime is how long a request may take from its headers to its last byte: the largest, of 100 MiB, comes in time at 350
 	// kB/s.
 	ReceiveTime = 5 * time.Minute
+	// ReplyTime is how long a client may take nothing of replies that wait for it, if they take more memory than a connection has free.
+	// Official clients resume a stream that ends so.
+	ReplyTime = 2 * time.Minute
 	// IdleTime is how long a connection may be without requests. Official clients open a new one when they need it.
 	IdleTime = 15 * time.Minute
 )

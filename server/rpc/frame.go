@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"runtime"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -42,14 +41,17 @@ func (f *Frame) Charge(ctx context.Context, c *Call) error {
 	return f.account.Grow(ctx, int64(cap(f.Data))-f.account.Used())
 }
 
-// Detach empties the frame and returns its bytes, and the pool into which the transport puts them when they are written.
-func (f *Frame) Detach() (*[]byte, Pool) {
-	b, pool := f.Data, Pool(Buffers)
-	if f.account != nil {
-		pool = newChargedPool(f.account)
-	}
+// Detach empties the frame and returns its bytes, which the transport puts into Buffers when they are written, and the account that was charged
+// for them; nil if that is nothing. A small message does not keep a large buffer.
+func (f *Frame) Detach() (*[]byte, *memory.Account) {
+	b, charged := f.Data, f.account
 	f.Data, f.account = nil, nil
-	return &b, pool
+	if len(b) <= minFrame && cap(b) > memory.FreeBytes {
+		small := append(make([]byte, 0, minFrame), b...)
+		Buffers.Put(&b)
+		return &small, charged
+	}
+	return &b, charged
 }
 
 // Decode decodes the frame into m and releases it, for transports that do not speak protobuf.
@@ -62,36 +64,10 @@ func (f *Frame) Decode(m proto.Message) error {
 // Release puts the bytes of a frame that is not sent back into Buffers.
 func (f *Frame) Release() {
 	if f.Data != nil {
-		b, pool := f.Detach()
-		pool.Put(b)
+		b, charged := f.Detach()
+		charged.Close()
+		Buffers.Put(b)
 	}
-}
-
-// A Pool is where the bytes of a frame go when they are written.
-type Pool interface {
-	Get(n int) *[]byte
-	Put(*[]byte)
-}
-
-// A chargedPool takes back the bytes of one charged frame. If the connection breaks the transport may drop them instead, so the garbage collector closes
-// the account then.
-type chargedPool struct {
-	*BufferPool
-	account *memory.Account
-	dropped runtime.Cleanup
-}
-
-func newChargedPool(account *memory.Account) *chargedPool {
-	p := &chargedPool{BufferPool: Buffers, account: account}
-	p.dropped = runtime.AddCleanup(p, (*memory.Account).Close, account)
-	return p
-}
-
-// Put takes the bytes back, and gives what they were charged back to the budget.
-func (p *chargedPool) Put(b *[]byte) {
-	p.dropped.Stop()
-	p.account.Close()
-	p.BufferPool.Put(b)
 }
 
 // Buffers is the pool of the frames' bytes.

@@ -1,0 +1,99 @@
+package grpc
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"testing"
+
+	"golang.org/x/net/http2"
+
+	"github.com/crowfoot-db/crowfoot/memory"
+	"github.com/crowfoot-db/crowfoot/server/listener"
+)
+
+// TestStalled: a connection with replies that are charged is closed when its client takes nothing of them for long. One whose client takes a
+// little is not, nor one that holds little.
+func TestStalled(t *testing.T) {
+	const limit = int64(listener.ReplyTime / watchEvery)
+	frame := append([]byte{0, 0, 1, byte(http2.FrameData), 0, 0, 0, 0, 1}, 'x')
+	for name, c := range map[string]struct {
+		held   int64
+		reads  bool
+		closed bool
+	}{
+		"nothing is taken": {freeHolding + mib, false, true},
+		"a little is":      {freeHolding + mib, true, false},
+		"little is held":   {freeHolding, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := newConnections(listener.NewConnections(1), memory.NewBudget(8*mib), slog.New(slog.DiscardHandler))
+			client, server := net.Pipe()
+			defer client.Close()
+			go func() {
+				for b := make([]byte, 64); ; {
+					if _, err := client.Read(b); err != nil {
+						return
+					}
+				}
+			}()
+			conn := open(t, all, server)
+			if err := conn.held.take(context.Background(), c.held, nil); err != nil {
+				t.Fatal(err)
+			}
+			for now := range 2*limit + 2 {
+				if c.reads && now%limit == 0 {
+					if _, err := conn.Write(frame); err != nil {
+						t.Fatal(err)
+					}
+				}
+				all.closeOverdue(now)
+			}
+			if n := all.count.Open(); c.closed != (n == 0) {
+				t.Errorf("%d connections are open", n)
+			}
+			_ = conn.Close()
+			if taken := all.uploads.budget.Usage().Taken; taken != 0 {
+				t.Errorf("%d bytes are taken after the end", taken)
+			}
+		})
+	}
+}
+
+const mib = 1 << 20
+
+// open lets a connection in.
+func open(t *testing.T, all *connections, raw net.Conn) *connection {
+	t.Helper()
+	l := accepting{single{raw}, all.count}
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := all.ServerHandshake(accepted); err != nil {
+		t.Fatal(err)
+	}
+	return all.which(func(*connection) bool { return true })[0]
+}
+
+// single is a listener of one connection.
+type single struct{ net.Conn }
+
+func (s single) Accept() (net.Conn, error) { return s.Conn, nil }
+func (s single) Addr() net.Addr            { return s.LocalAddr() }
+
+// TestHoldingCostsNothingWhileItIsSmall: what a connection has free is not charged, and holding it allocates nothing.
+func TestHoldingCostsNothingWhileItIsSmall(t *testing.T) {
+	b := memory.NewBudget(8 * mib)
+	h := newHolding(b)
+	message := make([]byte, 4<<10)
+	if n := testing.AllocsPerRun(100, func() {
+		_ = h.take(context.Background(), int64(cap(message)), nil)
+		h.give(int64(cap(message)))
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if taken := b.Usage().Taken; taken != 0 || h.bytes.Load() != 0 || h.isCharged() {
+		t.Errorf("%d bytes are taken, %d held", taken, h.bytes.Load())
+	}
+}

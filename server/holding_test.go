@@ -1,0 +1,141 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"golang.org/x/net/http2"
+
+	"github.com/crowfoot-db/crowfoot/memory"
+)
+
+// What gRPC's library holds for a client that does not read, or does not go on with its requests.
+
+// TestUnreadReplies: replies of a client whose windows are closed are charged, small as each of them is. What finds no room is refused, and
+// everything is given back when the connection or the streams end.
+func TestUnreadReplies(t *testing.T) {
+	for name, end := range map[string]func(w *wire, streams uint32){
+		"the connection ends": func(w *wire, _ uint32) { w.conn.Close() },
+		"the streams end": func(w *wire, streams uint32) {
+			for i := range streams {
+				w.reset(2*i + 1)
+			}
+		},
+		"the replies are read": func(w *wire, streams uint32) {
+			w.mu.Lock()
+			_ = w.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20})
+			_ = w.framer.WriteWindowUpdate(0, 64*mib)
+			w.mu.Unlock()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, budget := newBudgetHarness(t, 4*mib)
+			ses := h.session(true)
+			w := newWire(t, dial(t, h.address))
+			w.mu.Lock()
+			h.ok(w.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
+			w.mu.Unlock()
+			go func() {
+				for {
+					if _, err := w.next(func(http2.Frame) bool { return false }); err != nil {
+						return
+					}
+				}
+			}()
+			const streams = 300
+			query := message(t, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT REPEAT('x', 30000)"})
+			for i := range uint32(streams) {
+				w.begin(2*i+1, []string{"ExecuteSql", "ExecuteStreamingSql"}[i%2])
+				w.send(2*i+1, true, query, nil)
+			}
+			eventually(func() bool { return budget.Usage().Taken > 3*mib && budget.Usage().Refused[memory.Stream] > 0 })
+			h.session(false) // small requests of others go on
+			end(w, streams)
+			returned(budget)
+		})
+	}
+}
+
+// TestUnfinishedRequests: the headers of requests whose messages do not come are charged. What finds no room is refused, and a request after they have ended
+// is served.
+func TestUnfinishedRequests(t *testing.T) {
+	h, budget := newBudgetHarness(t, 4*mib)
+	w := newWire(t, dial(t, h.address))
+	const streams = 400
+	refused := make(chan int)
+	go func() {
+		n := 0
+		_, _ = w.next(func(f http2.Frame) bool {
+			if m, ok := f.(*http2.MetaHeadersFrame); ok && m.StreamEnded() {
+				n++
+			}
+			return n == streams/2
+		})
+		refused <- n
+	}()
+	for i := range uint32(streams) {
+		if err := w.headers(2*i+1, "CreateSession", "x-long", strings.Repeat("x", 10_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := <-refused; n != streams/2 {
+		t.Errorf("%d requests were refused", n)
+	}
+	if n := budget.Usage().Refused[memory.Stream]; n < streams/2 || budget.Usage().Taken < 3*mib {
+		t.Errorf("%d requests were refused, %d bytes are taken", n, budget.Usage().Taken)
+	}
+	h.session(false) // small requests of others go on
+	for i := range uint32(streams) {
+		w.reset(2*i + 1)
+	}
+	returned(budget)
+	w.begin(2*streams+1, "CreateSession")
+	w.send(2*streams+1, true, message(t, &spannerpb.CreateSessionRequest{Database: testDatabase}), nil)
+	if code, text := w.answered(2*streams + 1); code != "0" {
+		t.Errorf("a later request: %s %s", code, text)
+	}
+}
+
+// TestEmptyFrames: a connection ends whose client sends frames without end that bring nothing. Such frames beside others do not end it.
+func TestEmptyFrames(t *testing.T) {
+	h := newHarness(t)
+	h.session(true)
+	const flood, few = 5000, 900
+	for name, frame := range map[string]func(w *wire) error{
+		"content":    func(w *wire) error { return w.framer.WriteData(1, false, nil) },
+		"priorities": func(w *wire) error { return w.framer.WritePriority(3, http2.PriorityParam{StreamDep: 1}) },
+		"unknown":    func(w *wire) error { return w.framer.WriteRawFrame(0xfa, 0, 0, nil) },
+		"headers":    func(w *wire) error { return w.framer.WriteContinuation(3, false, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWire(t, dial(t, h.address))
+			w.begin(1, "CreateSession")
+			ended := make(chan error)
+			go func() {
+				_, err := w.next(isGoAway)
+				ended <- err
+			}()
+			times := func(n int) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				for range n {
+					_ = frame(w) // fails when the server has closed the connection
+				}
+			}
+			if name == "headers" {
+				w.mu.Lock()
+				h.ok(w.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: []byte{0x83}}))
+				w.mu.Unlock()
+			} else {
+				times(few)
+				w.send(1, false, announce(100)[:2], nil)
+				times(few)
+				w.send(1, false, announce(100)[2:], nil)
+			}
+			times(flood)
+			<-ended
+		})
+	}
+	h.session(true)
+}
