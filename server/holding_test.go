@@ -139,3 +139,23 @@ func TestEmptyFrames(t *testing.T) {
 	}
 	h.session(true)
 }
+
+// TestPlainReplies: a reply is not compressed, though its request was, since what gRPC's library compresses is not charged.
+func TestPlainReplies(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	query := message(t, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1"})
+	w := newWire(t, dial(t, h.address))
+	for i, method := range []string{"ExecuteSql", "ExecuteStreamingSql"} {
+		stream := uint32(2*i + 1)
+		if err := w.headers(stream, method, "grpc-encoding", "gzip", "grpc-accept-encoding", "gzip"); err != nil {
+			t.Fatal(err)
+		}
+		w.send(stream, true, query, nil)
+		f, err := w.next(func(f http2.Frame) bool { return f.Header().Type == http2.FrameData })
+		h.ok(err)
+		if data := f.(*http2.DataFrame).Data(); len(data) == 0 || data[0] != 0 {
+			t.Errorf("%s: the reply is compressed: %x", method, data)
+		}
+	}
+}
