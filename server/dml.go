@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
@@ -43,15 +44,47 @@ func (r *storedRows) Next() (bool, error) {
 	return true, nil
 }
 
-func (r *storedRows) AppendWire(dst []byte) []byte {
-	var start rowEnd
+// bounds are where the current row begins and ends.
+func (r *storedRows) bounds() (start, end rowEnd) {
 	if r.next > 1 {
 		start = r.ends[r.next-2]
 	}
-	end := r.ends[r.next-1]
+	return start, r.ends[r.next-1]
+}
+
+func (r *storedRows) AppendWire(dst []byte) []byte {
+	start, end := r.bounds()
 	r.data += end.data - start.data
 	return append(dst, r.rows[start.at:end.at]...)
 }
+
+// AppendColumn counts the data of the whole row with its first column.
+func (r *storedRows) AppendColumn(dst []byte, i int) []byte {
+	if start, end := r.bounds(); i == 0 {
+		r.data += end.data - start.data
+	}
+	return append(dst, r.column(i)...)
+}
+
+// column is an element of the current row.
+func (r *storedRows) column(i int) []byte {
+	start, end := r.bounds()
+	row := r.rows[start.at:end.at]
+	for ; ; i-- {
+		_, n := protowire.ConsumeBytes(row[1:])
+		if i == 0 {
+			return row[:1+n]
+		}
+		row = row[1+n:]
+	}
+}
+
+func (r *storedRows) Size() int {
+	start, end := r.bounds()
+	return end.at - start.at
+}
+
+func (r *storedRows) ColumnSize(i int) int { return len(r.column(i)) }
 
 func (r *storedRows) DataSize() int64 { return r.data }
 

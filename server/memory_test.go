@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/binary"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -220,6 +221,30 @@ func TestBatchResults(t *testing.T) {
 		}
 		if _, err := h.data.ExecuteBatchDml(h.ctx, req); status.Code(err) != want {
 			t.Errorf("%d statements: %v", statements, err)
+		}
+	}
+	returned(budget)
+}
+
+// TestLongValues: a value is charged before it is encoded, so one that is longer than the budget is refused, in a stream and in one message.
+func TestLongValues(t *testing.T) {
+	h, budget := newBudgetHarness(t, 4*mib)
+	ses := h.session(true)
+	query := func(n int) *spannerpb.ExecuteSqlRequest {
+		return &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT [@s" + strings.Repeat(", @s", n-1) + "]",
+			Params: structOf("s", strings.Repeat("x", 100_000)), ParamTypes: map[string]*spannerpb.Type{"s": {Code: spannerpb.TypeCode_STRING}}}
+	}
+	for n, want := range map[int]codes.Code{10: codes.OK, 60: codes.ResourceExhausted} {
+		_, err := h.data.ExecuteSql(h.ctx, query(n))
+		if status.Code(err) != want {
+			t.Errorf("%d strings in one message: %v, want %v", n, err, want)
+		}
+		stream, err := h.data.ExecuteStreamingSql(h.ctx, query(n))
+		for h.ok(err); err == nil; {
+			_, err = stream.Recv()
+		}
+		if err != io.EOF && status.Code(err) != want || err == io.EOF && want != codes.OK {
+			t.Errorf("%d strings in a stream: %v, want %v", n, err, want)
 		}
 	}
 	returned(budget)

@@ -110,6 +110,7 @@ func (s *service) withRead(ctx context.Context, r readRequest, c *rpc.Call, answ
 	}
 	c.Cost.StartRead(projection, r.RequestOptions.GetRequestTag(), r.partition != nil)
 	c.Cost.TrackSplits(len(read.Spans) == 1 && read.Spans[0].IsPoint())
+	read.Memory = &c.Memory
 	rows := read.Open(ctx, c.Cost.Splits.View(sc.view()))
 	defer rows.Close()
 	var room [16]plan.Column

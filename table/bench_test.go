@@ -11,7 +11,7 @@ import (
 )
 
 // benchTable is the table of the points benchmark: an id and ten strings of 100.
-func benchTable(tb testing.TB, indexes ...string) (*schema.Table, *Descriptors, *memory) {
+func benchTable(tb testing.TB, indexes ...string) (*schema.Table, *Descriptors, *mapWriter) {
 	s := newScript()
 	var columns strings.Builder
 	for i := range 10 {
@@ -35,7 +35,7 @@ func benchRows(t *schema.Table, n int) Mutation {
 	return m
 }
 
-func loadBench(tb testing.TB, n int) (*schema.Table, *memory) {
+func loadBench(tb testing.TB, n int) (*schema.Table, *mapWriter) {
 	t, tables, m := benchTable(tb)
 	c := newFiller(m, tables, testNow, &Chunk{Rows: 1}) // without limits
 	muts := benchRows(t, n)

@@ -10,5 +10,5 @@
 // It leaves out transactions: a View or Writer, which txn implements, locks,
 // buffers and versions what is read and written here.
 //
-// Imports of this module: mvcc, schema, usererror, value.
+// Imports of this module: memory, mvcc, schema, usererror, value.
 package table

@@ -17,8 +17,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// memory is a Writer over a sorted map. trace, if set, hears of what is written.
-type memory struct {
+// mapWriter is a Writer over a sorted map. trace, if set, hears of what is written.
+type mapWriter struct {
 	rows    *btree.Map[string, string]
 	pending map[string]pendingRow
 	gets    int
@@ -33,21 +33,21 @@ type memory struct {
 // pendingRow is where a row holds commit timestamps not known yet.
 type pendingRow struct{ key, val []Pending }
 
-func newMemory() *memory {
-	return &memory{rows: &btree.Map[string, string]{}, pending: map[string]pendingRow{}}
+func newMemory() *mapWriter {
+	return &mapWriter{rows: &btree.Map[string, string]{}, pending: map[string]pendingRow{}}
 }
 
 var errInjected = errors.New("injected")
 
 // fails counts a call and says whether it is to fail.
-func (m *memory) fails() bool {
+func (m *mapWriter) fails() bool {
 	m.failAt--
 	return m.failAt == 0
 }
 
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-func (m *memory) Get(_ context.Context, key []byte, _ Lock) ([]byte, bool, error) {
+func (m *mapWriter) Get(_ context.Context, key []byte, _ Lock) ([]byte, bool, error) {
 	m.gets++
 	if m.fails() {
 		return nil, false, errInjected
@@ -64,7 +64,7 @@ func checkBound(key []byte) {
 	}
 }
 
-func (m *memory) Scan(_ context.Context, span Span, opts ScanOptions) (Cursor, error) {
+func (m *mapWriter) Scan(_ context.Context, span Span, opts ScanOptions) (Cursor, error) {
 	m.scans++
 	if m.fails() {
 		return nil, errInjected
@@ -75,7 +75,7 @@ func (m *memory) Scan(_ context.Context, span Span, opts ScanOptions) (Cursor, e
 	return c, nil
 }
 
-func (m *memory) Put(_ context.Context, key, val []byte, pendingKey, pending []Pending) error {
+func (m *mapWriter) Put(_ context.Context, key, val []byte, pendingKey, pending []Pending) error {
 	checkBound(key)
 	if m.fails() {
 		return errInjected
@@ -91,7 +91,7 @@ func (m *memory) Put(_ context.Context, key, val []byte, pendingKey, pending []P
 	return nil
 }
 
-func (m *memory) Delete(_ context.Context, key []byte) error {
+func (m *mapWriter) Delete(_ context.Context, key []byte) error {
 	checkBound(key)
 	if m.fails() {
 		return errInjected
@@ -105,7 +105,7 @@ func (m *memory) Delete(_ context.Context, key []byte) error {
 }
 
 // commit fills in the commit timestamp.
-func (m *memory) commit(ts mvcc.Timestamp) {
+func (m *mapWriter) commit(ts mvcc.Timestamp) {
 	for key, p := range m.pending {
 		val, _ := m.rows.Delete(key)
 		k, v := []byte(key), []byte(val)
@@ -121,7 +121,7 @@ func (m *memory) commit(ts mvcc.Timestamp) {
 }
 
 // attempt runs f and, if it fails, takes back what it wrote.
-func (m *memory) attempt(f func() error) error {
+func (m *mapWriter) attempt(f func() error) error {
 	before := m.rows.Copy()
 	err := f()
 	if err != nil {
@@ -132,7 +132,7 @@ func (m *memory) attempt(f func() error) error {
 }
 
 type memoryCursor struct {
-	m          *memory
+	m          *mapWriter
 	iter       btree.MapIter[string, string]
 	start, end string
 	reverse    bool

@@ -413,7 +413,7 @@ func (m *model) read(t *schema.Table, x *schema.Index, ks KeySet) [][]value.Valu
 }
 
 // compare reads all tables and indexes, and sees that nothing else is stored.
-func (m *model) compare(t *testing.T, store *memory, what string) {
+func (m *model) compare(t *testing.T, store *mapWriter, what string) {
 	t.Helper()
 	total := 0
 	for tab := range m.catalog.Tables() {
@@ -428,7 +428,7 @@ func (m *model) compare(t *testing.T, store *memory, what string) {
 }
 
 // compareKeySet reads a random key set, forward or reverse, with or without limit, resumed in the middle or not.
-func (m *model) compareKeySet(t *testing.T, store *memory) {
+func (m *model) compareKeySet(t *testing.T, store *mapWriter) {
 	t.Helper()
 	tab := m.anyTable()
 	var x *schema.Index
@@ -441,7 +441,7 @@ func (m *model) compareKeySet(t *testing.T, store *memory) {
 	m.compareRead(t, store, tab, x, ks, fmt.Sprintf("key set %v of %s", ks, l.Name()))
 }
 
-func (m *model) compareRead(t *testing.T, store *memory, tab *schema.Table, x *schema.Index, ks KeySet, what string) int {
+func (m *model) compareRead(t *testing.T, store *mapWriter, tab *schema.Table, x *schema.Index, ks KeySet, what string) int {
 	t.Helper()
 	columns := tab.Columns
 	if x != nil {
@@ -476,7 +476,7 @@ func (m *model) compareRead(t *testing.T, store *memory, tab *schema.Table, x *s
 }
 
 // readAll reads rows, beginning anew behind row number resume.
-func readAll(t *testing.T, store *memory, read Read, resume int) [][]value.Value {
+func readAll(t *testing.T, store *mapWriter, read Read, resume int) [][]value.Value {
 	t.Helper()
 	var got [][]value.Value
 	rows := read.Open(context.Background(), store)

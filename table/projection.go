@@ -257,11 +257,11 @@ func (l *located) isPending(s source) bool {
 	return string(part) == pendingBytes
 }
 
-// appendWire appends the row's columns as fields of a PartialResultSet.
-func (l *located) appendWire(dst []byte) []byte {
+// appendWire appends columns of the row as fields of a PartialResultSet.
+func (l *located) appendWire(dst []byte, sources []source) []byte {
 	size := 0
-	for i := range l.p.sources {
-		s := &l.p.sources[i]
+	for i := range sources {
+		s := &sources[i]
 		switch s.kind {
 		case fromKey:
 			at := len(dst)

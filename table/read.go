@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -21,7 +22,17 @@ type Read struct {
 	// AllowPending lets rows through that hold commit timestamps not known yet: Values then
 	// gives them as pending. Otherwise reading such a column is an error.
 	AllowPending bool
+	// Memory is an account of the request. A large row is charged to another account beside it; nil counts nothing.
+	Memory *memory.Account
 }
+
+// A stored row of more than LargeRow bytes is charged largeRowFactor times as many from when it is found until the next one is: the storage engine holds
+// the block that the row is in, which is as large and lies outside Go's heap, and the row is copied once, by Get or by Values.
+const (
+	LargeRow       = 64 << 10
+	largeRowFactor = 2
+	maxWaiting     = 1 << 20
+)
 
 // Open begins the read. The Rows must be closed.
 func (r Read) Open(ctx context.Context, view View) *Rows {
@@ -56,6 +67,7 @@ type Rows struct {
 	left   int64  // rows still to give, -1 for all
 	skip   []byte // room for the bound to skip to
 	err    error
+	large  *memory.Account // charged the current row if it is large; nil before the first such row
 }
 
 // Next moves to the next row; false at the end.
@@ -75,6 +87,7 @@ func (r *Rows) Next() (bool, error) {
 	}
 	if !ok {
 		r.left = 0
+		r.large.Close()
 		return false, nil
 	}
 	if r.left > 0 {
@@ -127,8 +140,41 @@ func (r *Rows) get(key []byte) (bool, error) {
 	if at := r.read.walk(key, r.row.offsets); at.where != ownKey {
 		return false, r.corrupt(key)
 	}
-	return true, r.row.locate(key, val)
+	return true, r.locate(key, val)
 }
+
+// locate makes the row at key, whose parts have been found, the current one.
+func (r *Rows) locate(key, val []byte) error {
+	if len(val) > LargeRow || r.large != nil {
+		if err := r.hold(len(val)); err != nil {
+			return err
+		}
+	}
+	return r.row.locate(key, val)
+}
+
+// hold charges a row of n bytes in the place of the one before. One of more than maxWaiting bytes does not wait for room: it would
+// hold the engine's block meanwhile.
+func (r *Rows) hold(n int) error {
+	r.large.Close()
+	if n <= LargeRow {
+		return nil
+	}
+	if r.large == nil {
+		r.large = r.read.Memory.Beside(memory.Stream)
+	}
+	need := int64(n) * largeRowFactor
+	if need <= maxWaiting {
+		return r.large.Grow(r.ctx, need)
+	}
+	if !r.large.TryGrow(need) {
+		return r.large.Refusal(need)
+	}
+	return nil
+}
+
+// IsLarge says whether the current row is larger than LargeRow.
+func (r *Rows) IsLarge() bool { return len(r.row.val) > LargeRow }
 
 // advanceCursor finds the next key of the layout in the current span, past what others keep there.
 func (r *Rows) advanceCursor() (bool, error) {
@@ -137,7 +183,7 @@ func (r *Rows) advanceCursor() (bool, error) {
 		at := r.read.walk(key, r.row.offsets)
 		switch {
 		case at.where == ownKey:
-			return true, r.row.locate(key, r.cursor.Value())
+			return true, r.locate(key, r.cursor.Value())
 		case at.where == badKey:
 			return false, r.corrupt(key)
 		case !r.read.Reverse:
@@ -183,9 +229,39 @@ func (r *Rows) corrupt(key []byte) error {
 
 // AppendWire appends the current row's values, each as an element of field
 // `values` of google.spanner.v1.PartialResultSet, straight from the stored bytes.
-func (r *Rows) AppendWire(dst []byte) []byte { return r.row.appendWire(dst) }
+func (r *Rows) AppendWire(dst []byte) []byte { return r.row.appendWire(dst, r.row.p.sources) }
 
-// DataSize is how many bytes of data AppendWire has appended so far: those of the values, not of their coding.
+// AppendColumn is AppendWire for one column.
+func (r *Rows) AppendColumn(dst []byte, i int) []byte {
+	return r.row.appendWire(dst, r.row.p.sources[i:i+1])
+}
+
+// Size is about how many bytes AppendWire appends. For a large row, or one with generated columns, it is no less than that.
+func (r *Rows) Size() int {
+	n := len(r.row.key) + len(r.row.val)
+	if n <= LargeRow && len(r.row.virtual) == 0 {
+		return n
+	}
+	n = 0
+	for i := range r.row.p.sources {
+		n += r.ColumnSize(i)
+	}
+	return n
+}
+
+// ColumnSize is how many bytes AppendColumn appends at most.
+func (r *Rows) ColumnSize(i int) int {
+	s := &r.row.p.sources[i]
+	switch s.kind {
+	case fromKey:
+		return value.RowWireSize(len(r.row.key), s.typ)
+	case fromValue:
+		return value.RowWireSize(len(r.row.fields[s.place].of(r.row.val)), s.typ)
+	}
+	return r.row.virtual[s.place].WireSize()
+}
+
+// DataSize is how many bytes of data AppendWire and AppendColumn have appended so far: those of the values, not of their coding.
 func (r *Rows) DataSize() int64 { return r.row.data }
 
 // Values appends the current row's values to dst; they stay good. A malformed one becomes the error of the following Next.
@@ -225,4 +301,7 @@ func (r *Rows) closeCursor() error {
 }
 
 // Close ends the read.
-func (r *Rows) Close() error { return r.closeCursor() }
+func (r *Rows) Close() error {
+	r.large.Close()
+	return r.closeCursor()
+}

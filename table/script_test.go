@@ -60,7 +60,7 @@ func describe(err error) string {
 type script struct {
 	catalog *schema.Catalog
 	sql     tinySQL
-	m       *memory
+	m       *mapWriter
 	ts      mvcc.Timestamp
 	found   []Expired // by the last expired
 	out     strings.Builder

@@ -1,6 +1,9 @@
 package value
 
-import "encoding/binary"
+import (
+	"encoding/base64"
+	"encoding/binary"
+)
 
 // What counts as a byte of data: the storage sizes of
 // https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#storage_size_for_data_types,
@@ -53,6 +56,46 @@ func (v Value) DataSize(t *Type) int {
 		}
 	}
 	return n
+}
+
+// What wire coding adds to a value at most: the head of a field, of a Value and of a text, and for values that are not texts their digits.
+const (
+	wireHeads = 12
+	wireDigit = 64
+)
+
+// WireSize is how many bytes AppendWireField appends for v at most.
+func (v Value) WireSize() int {
+	if v.IsNull() {
+		return wireHeads
+	}
+	switch v.Kind() {
+	case String, JSON:
+		return wireHeads + int(v.bits)
+	case Bytes:
+		return wireHeads + base64.StdEncoding.EncodedLen(int(v.bits))
+	case Array, Struct:
+		n := wireHeads
+		for _, e := range v.AsList() {
+			n += e.WireSize()
+		}
+		return n
+	}
+	return wireDigit
+}
+
+// RowWireSize is how many bytes RowToWireField appends at most for a stored payload of n bytes. Each byte of a list may become four: a NULL among its
+// elements is one byte there.
+func RowWireSize(n int, t *Type) int {
+	switch t.Kind {
+	case String, JSON:
+		return wireHeads + n
+	case Bytes:
+		return wireHeads + base64.StdEncoding.EncodedLen(n)
+	case Array, Struct:
+		return wireHeads + 4*n
+	}
+	return wireDigit
 }
 
 func numericSize(digits int) int {

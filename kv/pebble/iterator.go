@@ -46,6 +46,17 @@ type pointIterator struct {
 	iterator
 	store  *Store
 	writes uint64 // of the store when it was made
+	large  bool   // it holds a block of more than maxIdleValue bytes
+}
+
+// An iterator holds the block of the value that it has read last. One that holds a larger value than maxIdleValue is not kept.
+const maxIdleValue = 64 << 10
+
+// Value implements kv.Iterator.
+func (it *pointIterator) Value() ([]byte, error) {
+	v, err := it.iterator.Value()
+	it.large = len(v) > maxIdleValue
+	return v, err
 }
 
 // PointIter implements kv.Store.
@@ -66,7 +77,7 @@ func (s *Store) PointIter() (kv.Iterator, error) {
 }
 
 func (it *pointIterator) Close() error {
-	if it.Error() == nil && it.store.idle.put(it) {
+	if it.Error() == nil && !it.large && it.store.idle.put(it) {
 		return nil
 	}
 	return it.iterator.Close()

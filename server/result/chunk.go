@@ -1,6 +1,7 @@
 package result
 
 import (
+	"encoding/binary"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -17,10 +18,13 @@ const (
 const (
 	minCut      = 64
 	elementHead = 6
+	// emptyElement is the size of an element that is an empty string or list.
+	emptyElement = 4
 )
 
 // cut splits a Value body that is longer than max into head, of max bytes or
-// slightly more, and tail. A client that merges them as
+// slightly more, and tail. The tail is the end of body, whose bytes before it are overwritten, so that a long value is not copied for
+// each piece. A client that merges them as
 // PartialResultSet.chunked_value says gets body again. Where it cuts depends on body and max alone,
 // so a resumed stream cuts where the broken one did. ok is false if body cannot be cut.
 //
@@ -38,9 +42,13 @@ func cut(body []byte, max int) (head, tail []byte, ok bool) {
 	switch body[0] {
 	case tagValueString:
 		at := runeStart(payload, max)
-		return appendString(nil, payload[:at]), appendString(nil, payload[at:]), at > 0 && at < len(payload)
+		if at == 0 || at == len(payload) {
+			return nil, nil, false
+		}
+		head = protowire.AppendBytes([]byte{tagValueString}, payload[:at])
+		return head, prepend(body, len(payload)-at, tagValueString), true
 	case tagValueList:
-		return cutList(payload, max)
+		return cutList(body, payload, max)
 	}
 	return nil, nil, false
 }
@@ -56,9 +64,9 @@ func runeStart(s []byte, at int) int {
 	return at
 }
 
-// cutList splits the elements of a ListValue. The client merges the last element of head with the first of tail if they are
+// cutList splits a list, whose elements are the end of its body. The client merges the last element of head with the first of tail if they are
 // strings or lists. So if the cut falls between two such elements, tail begins with an empty string or list.
-func cutList(elements []byte, max int) (head, tail []byte, ok bool) {
+func cutList(body, elements []byte, max int) (head, tail []byte, ok bool) {
 	var previous byte // kind of the element before
 	for at := 0; at < len(elements); {
 		element, n := protowire.ConsumeBytes(elements[at+1:])
@@ -73,26 +81,28 @@ func cutList(elements []byte, max int) (head, tail []byte, ok bool) {
 		if at < minCut || (max-at >= minCut && len(element) > max) {
 			if first, rest, ok := cut(element, max-at-elementHead); ok {
 				head = appendElement(elements[:at:at], first)
-				tail = append(appendElement(nil, rest), elements[end:]...)
-				return appendList(head), appendList(tail), true
+				tail = prepend(elements[:end], len(rest), tagListValue)
+				return appendList(head), prepend(body, len(tail)+len(elements)-end, tagValueList), true
 			}
 		}
 		if at == 0 {
 			return nil, nil, false
 		}
-		switch previous {
-		case tagValueString:
-			tail = appendElement(nil, []byte{tagValueString, 0})
-		case tagValueList:
-			tail = appendElement(nil, []byte{tagValueList, 0})
+		head, n = appendList(elements[:at]), len(elements)-at
+		if previous == tagValueString || previous == tagValueList {
+			n += copy(elements[at-emptyElement:], []byte{tagListValue, 2, previous, 0})
 		}
-		return appendList(elements[:at]), appendList(append(tail, elements[at:]...)), true
+		return head, prepend(body, n, tagValueList), true
 	}
 	return nil, nil, false
 }
 
-func appendString(dst, s []byte) []byte {
-	return protowire.AppendBytes(append(dst, tagValueString), s)
+// prepend writes tag and length before the last n bytes of b, over what was there, and returns all of these.
+func prepend(b []byte, n int, tag byte) []byte {
+	at := len(b) - n - protowire.SizeVarint(uint64(n)) - 1
+	b[at] = tag
+	binary.PutUvarint(b[at+1:], uint64(n))
+	return b[at:]
 }
 
 func appendList(elements []byte) []byte {

@@ -39,11 +39,14 @@ func (r *Result) Set(ctx context.Context, c *rpc.Call, from Position) (f *rpc.Fr
 	return f, ctx.Err()
 }
 
-// appendRows appends all rows as ResultSet.rows, and charges the frame as it grows.
+// appendRows appends all rows as ResultSet.rows, and charges the frame before it grows.
 func (r *Result) appendRows(ctx context.Context, f *rpc.Frame, c *rpc.Call) error {
 	for {
 		ok, err := r.Rows.Next()
 		if !ok || err != nil {
+			return err
+		}
+		if err := f.Reserve(ctx, c, r.Rows.Size()); err != nil {
 			return err
 		}
 		f.Data = appendResultRow(f.Data, r.Rows)

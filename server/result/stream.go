@@ -22,11 +22,14 @@ const (
 )
 
 // Rows are the rows of a read or of a statement, one after the other.
-// AppendWire appends the row that Next moved to as elements of PartialResultSet.values. DataSize is how many bytes of
-// data it has appended so far.
+// AppendWire appends the row that Next moved to as elements of PartialResultSet.values, AppendColumn one of them; about how many bytes they will
+// append Size and ColumnSize say. DataSize is how many bytes of data have been appended so far.
 type Rows interface {
 	Next() (bool, error)
+	Size() int
 	AppendWire(dst []byte) []byte
+	ColumnSize(i int) int
+	AppendColumn(dst []byte, i int) []byte
 	DataSize() int64
 }
 
@@ -96,7 +99,9 @@ type streamer struct {
 	resume Position   // where a resumed stream begins
 	flush  int        // the size from which the frame is sent
 	frame  *rpc.Frame
-	row    []byte // buffer for a row that is added value by value
+	value  []byte // buffer for a value of a row that is added value by value
+	// charged is what the call has been charged for value.
+	charged int64
 }
 
 // Stream sends a result as the reply of a call. request is the call's fingerprint, resume where the stream begins.
@@ -148,40 +153,30 @@ func (w *streamer) appendRows() error {
 // appendRow adds the current row to the frame. A row that is too large, or of which the client has
 // a part already, is added value by value instead.
 func (w *streamer) appendRow() error {
-	start := len(w.frame.Data)
-	w.frame.Data = w.Rows.AppendWire(w.frame.Data)
-	w.Sent++
 	partly := w.resume.value > 0 || w.resume.piece > 0
-	if partly || len(w.frame.Data)-start > flushBytes {
-		w.row = append(w.row[:0], w.frame.Data[start:]...)
-		w.frame.Data = w.frame.Data[:start]
-		if err := w.appendValues(w.row); err != nil {
+	if partly || w.Rows.Size() > flushBytes {
+		if err := w.appendColumns(); err != nil {
 			return err
 		}
 		w.resume = Position{}
+	} else {
+		w.frame.Data = w.Rows.AppendWire(w.frame.Data)
 	}
+	w.Sent++
 	w.token.from = Position{row: w.token.from.row + 1}
 	return nil
 }
 
-// appendValues adds a row value by value, cutting long values and frames.
-func (w *streamer) appendValues(row []byte) error {
-	for i := uint32(0); len(row) > 0; i++ {
-		body, n := protowire.ConsumeBytes(row[1:])
-		if n < 0 {
-			return fmt.Errorf("malformed values: %w", protowire.ParseError(n))
-		}
-		row = row[1+n:]
-		if i < w.resume.value {
-			continue
-		}
-		w.token.from.value, w.token.from.piece = i, 0
+// appendColumns adds a row value by value, cutting long values and frames.
+func (w *streamer) appendColumns() error {
+	for i := int(w.resume.value); i < len(w.Columns); i++ {
+		w.token.from.value, w.token.from.piece = uint32(i), 0
 		if len(w.frame.Data) >= w.flush {
 			if err := w.next(); err != nil {
 				return err
 			}
 		}
-		if err := w.appendPieces(body); err != nil {
+		if err := w.appendColumn(i); err != nil {
 			return err
 		}
 		w.resume.piece = 0
@@ -189,9 +184,46 @@ func (w *streamer) appendValues(row []byte) error {
 	return nil
 }
 
+// appendColumn adds one value. The buffer for it is charged before it is encoded.
+func (w *streamer) appendColumn(i int) error {
+	if n := w.Rows.ColumnSize(i); n > cap(w.value) {
+		if err := w.chargeValue(n); err != nil {
+			return err
+		}
+		w.value = make([]byte, 0, n)
+	}
+	w.value = w.Rows.AppendColumn(w.value[:0], i)
+	if err := w.chargeValue(cap(w.value)); err != nil {
+		return err
+	}
+	body, n := protowire.ConsumeBytes(w.value[1:])
+	if n < 0 {
+		return fmt.Errorf("malformed value: %w", protowire.ParseError(n))
+	}
+	return w.appendPieces(body)
+}
+
+// chargeValue charges the call for a buffer of n bytes for values, until the call ends.
+func (w *streamer) chargeValue(n int) error {
+	more := int64(n) - w.charged
+	if more <= 0 {
+		return nil
+	}
+	if err := w.call.Memory.Grow(w.ctx, more); err != nil {
+		return err
+	}
+	w.charged += more
+	return nil
+}
+
 // appendPieces adds one value, in pieces if it is long. All but the last piece end a frame.
 func (w *streamer) appendPieces(body []byte) error {
 	for piece := uint32(0); ; piece++ {
+		if piece >= w.resume.piece {
+			if err := w.frame.Reserve(w.ctx, w.call, min(len(body), chunkBytes)+maxResumeToken); err != nil {
+				return err
+			}
+		}
 		head, tail, ok := cut(body, chunkBytes)
 		if !ok {
 			break

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -39,6 +40,24 @@ func (f *Frame) Charge(ctx context.Context, c *Call) error {
 		f.account = c.dispatcher.budget.Open(memory.Stream)
 	}
 	return f.account.Grow(ctx, int64(cap(f.Data))-f.account.Used())
+}
+
+// Reserve makes room for n more bytes, which are about to be appended, and charges the frame for them as Charge does.
+func (f *Frame) Reserve(ctx context.Context, c *Call, n int) error {
+	size := len(f.Data) + n
+	if size <= memory.FreeBytes {
+		return nil
+	}
+	if f.account == nil {
+		f.account = c.dispatcher.budget.Open(memory.Stream)
+	}
+	if more := int64(size) - f.account.Used(); more > 0 {
+		if err := f.account.Grow(ctx, more); err != nil {
+			return err
+		}
+	}
+	f.Data = slices.Grow(f.Data, n)
+	return nil
 }
 
 // Detach empties the frame and returns its bytes, which the transport puts into Buffers when they are written, and the account that was charged

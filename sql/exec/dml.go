@@ -83,7 +83,7 @@ func (m *dmlCode) run(r *run) (Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &changedRows{run: r, columns: m.columns, batch: d.out, count: d.count, changes: d.changes}, nil
+	return &changedRows{batchRows: batchRows{columns: m.columns, batch: &d.out}, run: r, count: d.count, changes: d.changes}, nil
 }
 
 // change is one run of a DML statement.
@@ -350,12 +350,9 @@ func (d *change) insertRow(columns []*schema.Column, vals []value.Value) error {
 
 // changedRows are the rows of THEN RETURN.
 type changedRows struct {
+	batchRows
 	run     *run
-	columns []plan.Column
-	batch   batch
-	next    int
 	count   int64
-	data    int64
 	changes *table.Changes
 }
 
@@ -367,18 +364,8 @@ func (c *changedRows) Next() (bool, error) {
 	return true, nil
 }
 
-func (c *changedRows) AppendWire(dst []byte) []byte {
-	return appendWire(dst, c.batch.row(c.next-1), c.columns, &c.data)
-}
-
-func (c *changedRows) Values(dst []value.Value) []value.Value {
-	return append(dst, c.batch.row(c.next-1)...)
-}
-
-func (c *changedRows) DataSize() int64        { return c.data }
-func (c *changedRows) Columns() []plan.Column { return c.columns }
-func (c *changedRows) RowCount() int64        { return c.count }
-func (c *changedRows) Close() error           { return nil }
+func (c *changedRows) RowCount() int64 { return c.count }
+func (c *changedRows) Close() error    { return nil }
 
 func (c *changedRows) Stats() Stats {
 	s := c.run.cost()

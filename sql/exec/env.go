@@ -38,7 +38,12 @@ type Rows interface {
 	Next() (bool, error)
 	// AppendWire appends the row as elements of google.spanner.v1.PartialResultSet.values.
 	AppendWire(dst []byte) []byte
-	// DataSize is the size in bytes of the values that AppendWire has appended so far, without their wire coding.
+	// AppendColumn is AppendWire for one column.
+	AppendColumn(dst []byte, i int) []byte
+	// Size is about how many bytes AppendWire will append, ColumnSize AppendColumn.
+	Size() int
+	ColumnSize(i int) int
+	// DataSize is the size in bytes of the values that have been appended so far, without their wire coding.
 	DataSize() int64
 	// Values appends the row's values.
 	Values(dst []value.Value) []value.Value

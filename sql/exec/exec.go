@@ -35,21 +35,57 @@ func (p *Program) Run(ctx context.Context, env Env) (Rows, error) {
 		r.end()
 		return nil, err
 	}
-	return &operatorRows{run: r, root: root, columns: p.plan.Columns}, nil
+	return &operatorRows{batchRows: batchRows{columns: p.plan.Columns}, run: r, root: root}, nil
 }
 
 // wireTag is the tag of a value in google.spanner.v1.PartialResultSet: field 2, length-delimited.
 const wireTag = 2<<3 | 2
 
-// operatorRows are the rows of an operator.
-type operatorRows struct {
-	run     *run
-	root    operator
+// batchRows give out the rows of a batch.
+type batchRows struct {
 	columns []plan.Column
 	batch   *batch
 	next    int // row of batch after the current one
 	data    int64
-	err     error
+}
+
+func (b *batchRows) row() []value.Value { return b.batch.row(b.next - 1) }
+
+func (b *batchRows) AppendWire(dst []byte) []byte {
+	for i, v := range b.row() {
+		t := b.columns[i].Type
+		dst = v.AppendWireField(dst, wireTag, t)
+		b.data += int64(v.DataSize(t))
+	}
+	return dst
+}
+
+func (b *batchRows) AppendColumn(dst []byte, i int) []byte {
+	v, t := b.row()[i], b.columns[i].Type
+	b.data += int64(v.DataSize(t))
+	return v.AppendWireField(dst, wireTag, t)
+}
+
+func (b *batchRows) Size() (n int) {
+	row := b.row()
+	for i := range row {
+		n += row[i].WireSize()
+	}
+	return n
+}
+
+func (b *batchRows) ColumnSize(i int) int { return b.row()[i].WireSize() }
+
+func (b *batchRows) Values(dst []value.Value) []value.Value { return append(dst, b.row()...) }
+func (b *batchRows) DataSize() int64                        { return b.data }
+func (b *batchRows) Columns() []plan.Column                 { return b.columns }
+
+// operatorRows are the rows of an operator.
+type operatorRows struct {
+	batchRows
+	run  *run
+	root operator
+	err  error
 }
 
 func (q *operatorRows) Next() (bool, error) {
@@ -74,27 +110,8 @@ func (q *operatorRows) Next() (bool, error) {
 	return true, nil
 }
 
-func (q *operatorRows) AppendWire(dst []byte) []byte {
-	return appendWire(dst, q.batch.row(q.next-1), q.columns, &q.data)
-}
-
-// appendWire adds the data size of what it appends to size.
-func appendWire(dst []byte, row []value.Value, columns []plan.Column, size *int64) []byte {
-	for i, v := range row {
-		dst = v.AppendWireField(dst, wireTag, columns[i].Type)
-		*size += int64(v.DataSize(columns[i].Type))
-	}
-	return dst
-}
-
-func (q *operatorRows) Values(dst []value.Value) []value.Value {
-	return append(dst, q.batch.row(q.next-1)...)
-}
-
-func (q *operatorRows) DataSize() int64        { return q.data }
-func (q *operatorRows) Columns() []plan.Column { return q.columns }
-func (q *operatorRows) RowCount() int64        { return 0 }
-func (q *operatorRows) Stats() Stats           { return q.run.cost() }
+func (q *operatorRows) RowCount() int64 { return 0 }
+func (q *operatorRows) Stats() Stats    { return q.run.cost() }
 
 func (q *operatorRows) Close() error {
 	if q.root == nil {
@@ -129,7 +146,7 @@ func (k *keyRows) open(r *run) error {
 	if err := r.prog.read.locate(r, &k.place); err != nil {
 		return err
 	}
-	k.Rows = r.prog.read.read(&k.place).Open(r.ctx, r.view)
+	k.Rows = r.prog.read.read(r, &k.place).Open(r.ctx, r.view)
 	return nil
 }
 

@@ -90,7 +90,7 @@ func (o *mergeScanOp) openStreams(r *run, groups [][]table.Span) error {
 			}
 			continue
 		}
-		read := o.read(&place{spans: spans})
+		read := o.read(r, &place{spans: spans})
 		o.streams = append(o.streams, stream{rows: read.Open(r.ctx, r.view), prefix: prefix})
 	}
 	for i := range groups {
@@ -241,7 +241,7 @@ type sortedScan struct {
 }
 
 func newSortedScan(r *run, o *mergeScanOp) *sortedScan {
-	read := o.read(&place{spans: o.place.spans})
+	read := o.read(r, &place{spans: o.place.spans})
 	read.Partial = false
 	by := &ordering{keys: []plan.SortKey{{Desc: o.node.Reverse}}, types: []*value.Type{value.BytesType}, tags: make([]collation, 1)}
 	s := &sortedScan{rows: read.Open(r.ctx, r.view), key: make([]value.Value, 1), sorter: newSorter(by, plan.Types(o.node))}

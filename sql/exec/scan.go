@@ -126,8 +126,8 @@ func (s *keyScan) ranges(r *run) ([]table.Span, error) {
 }
 
 // read is what package table is asked to read for a place.
-func (s *keyScan) read(p *place) table.Read {
-	read := table.Read{Projection: s.projection, Reverse: s.node.Reverse, Spans: p.spans, Limit: s.stored(p), Partial: s.partial}
+func (s *keyScan) read(r *run, p *place) table.Read {
+	read := table.Read{Projection: s.projection, Reverse: s.node.Reverse, Spans: p.spans, Limit: s.stored(p), Partial: s.partial, Memory: r.env.Memory}
 	if s.node.Exclusive {
 		read.Lock = table.LockExclusive
 	}
@@ -190,7 +190,7 @@ func (o *scanOp) open(r *run) error {
 	if o.rows != nil {
 		return o.rows.Reopen(o.place.spans, o.stored(&o.place))
 	}
-	o.rows = o.read(&o.place).Open(r.ctx, r.view)
+	o.rows = o.read(r, &o.place).Open(r.ctx, r.view)
 	return nil
 }
 
@@ -233,6 +233,9 @@ func (o *scanOp) next(r *run) (*batch, error) {
 		}
 		if o.left > 0 {
 			o.left--
+		}
+		if o.rows.IsLarge() {
+			break // the batch ends while the row is charged
 		}
 	}
 	return o.out.some(), nil

@@ -70,7 +70,7 @@ func (f *finder) find(r *run, set *table.KeySet, prefix []value.Value, i int) er
 	if err != nil {
 		return err
 	}
-	read := f.scan.read(&place{spans: spans})
+	read := f.scan.read(r, &place{spans: spans})
 	read.Projection, read.Reverse, read.Partial = f.values, false, false
 	rows := read.Open(r.ctx, r.view)
 	defer rows.Close()
