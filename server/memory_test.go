@@ -226,7 +226,7 @@ func TestBatchResults(t *testing.T) {
 	returned(budget)
 }
 
-// TestLongValues: a value is charged before it is encoded, so one that is longer than the budget is refused, in a stream and in one message.
+// TestLongValues: a value that is longer than the budget is refused before it is encoded, in a stream and in one message.
 func TestLongValues(t *testing.T) {
 	h, budget := newBudgetHarness(t, 4*mib)
 	ses := h.session(true)
@@ -234,17 +234,30 @@ func TestLongValues(t *testing.T) {
 		return &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT [@s" + strings.Repeat(", @s", n-1) + "]",
 			Params: structOf("s", strings.Repeat("x", 100_000)), ParamTypes: map[string]*spannerpb.Type{"s": {Code: spannerpb.TypeCode_STRING}}}
 	}
-	for n, want := range map[int]codes.Code{10: codes.OK, 60: codes.ResourceExhausted} {
-		_, err := h.data.ExecuteSql(h.ctx, query(n))
-		if status.Code(err) != want {
-			t.Errorf("%d strings in one message: %v, want %v", n, err, want)
-		}
-		stream, err := h.data.ExecuteStreamingSql(h.ctx, query(n))
-		for h.ok(err); err == nil; {
-			_, err = stream.Recv()
-		}
-		if err != io.EOF && status.Code(err) != want || err == io.EOF && want != codes.OK {
-			t.Errorf("%d strings in a stream: %v, want %v", n, err, want)
+	for name, run := range map[string]func(n int) error{
+		"message": func(n int) error {
+			_, err := h.data.ExecuteSql(h.ctx, query(n))
+			return err
+		},
+		"stream": func(n int) error {
+			stream, err := h.data.ExecuteStreamingSql(h.ctx, query(n))
+			for h.ok(err); err == nil; {
+				_, err = stream.Recv()
+			}
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		},
+	} {
+		h.ok(run(10))
+		h.fails(run(60), codes.ResourceExhausted) // prepares the statement
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		h.fails(run(60), codes.ResourceExhausted)
+		runtime.ReadMemStats(&after)
+		if made := after.TotalAlloc - before.TotalAlloc; made > 4*mib {
+			t.Errorf("%s: %d bytes were allocated for a value that was refused", name, made)
 		}
 	}
 	returned(budget)
