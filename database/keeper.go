@@ -80,15 +80,20 @@ func (k *keeper) leave(c aging) {
 	delete(k.members, c)
 }
 
+// Of what sessions may take, 1/multiplexedShare is for multiplexed ones: a client needs one to begin at all, and regular ones, of which a client
+// may make any number, stay for an hour.
+const multiplexedShare = 4
+
 // KeepSessions charges n bytes for sessions. Its error is RESOURCE_EXHAUSTED: sessions have taken all that they may.
-func (r *Registry) KeepSessions(n int64) error {
+func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
 	k := r.keeper
 	if k == nil {
 		return nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.grow(k.sessions, n) {
+	share := k.budget.SessionBytes()
+	if full := !multiplexed && k.sessions.Used()+n > share-share/multiplexedShare; full || !k.grow(k.sessions, n) {
 		return k.sessions.Refusal(n)
 	}
 	return nil

@@ -48,13 +48,16 @@ func TestSessionsMakeRoom(t *testing.T) {
 	sessions := 0
 	var err error
 	for ; err == nil; sessions++ {
-		err = r.KeepSessions(size)
+		err = r.KeepSessions(size, false)
 	}
-	if want := 2<<20/size - 2; !usererror.IsExhausted(err) || sessions < want || sessions > want+4 {
+	if want := 3 << 19 / size; !usererror.IsExhausted(err) || sessions < want-2 || sessions > want+2 {
 		t.Errorf("there is room for %d sessions: %v", sessions, err)
 	}
+	if err := r.KeepSessions(size, true); err != nil {
+		t.Errorf("a multiplexed session beside many regular ones: %v", err)
+	}
 	r.FreeSessions(8 * size)
-	if err := r.KeepSessions(size); err != nil {
+	if err := r.KeepSessions(size, false); err != nil {
 		t.Errorf("after others were deleted: %v", err)
 	}
 }

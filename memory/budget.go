@@ -78,6 +78,9 @@ func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 // StatementBytes is how much of the budget one statement may take.
 func (b *Budget) StatementBytes() int64 { return b.limit / statementShare }
 
+// SessionBytes is how much of the budget sessions may take.
+func (b *Budget) SessionBytes() int64 { return b.limit / sessionsShare }
+
 // Usage is what a budget says of itself at a moment.
 type Usage struct {
 	Limit, Taken int64        // bytes
@@ -116,7 +119,7 @@ func (b *Budget) takeLocked(n int64, small bool, kind Kind) bool {
 	switch {
 	case kind == Statement && !small && all > b.limit/statementsShare,
 		kind == Spilling && all > b.limit/spillingShare,
-		kind == Session && all > b.limit/sessionsShare:
+		kind == Session && all > b.SessionBytes():
 		return false
 	case kind == Spilling:
 		small = all <= b.limit/reserved/2

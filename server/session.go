@@ -47,7 +47,7 @@ func (s *sessions) load() error {
 	for _, db := range s.registry.AllDatabases() {
 		err := db.EachSession(func(stored database.Session) {
 			size := sizeOf(db, &stored)
-			if s.registry.KeepSessions(size) != nil {
+			if s.registry.KeepSessions(size, stored.Multiplexed) != nil {
 				size = 0 // the server has less memory than before; its clients' sessions are good all the same
 			}
 			s.add(db, stored, size)
@@ -85,7 +85,7 @@ func (s *sessions) create(db *database.Database, template *spannerpb.Session, n 
 		}
 	}
 	size := sizeOf(db, &records[0])
-	if err := s.registry.KeepSessions(int64(n) * size); err != nil {
+	if err := s.registry.KeepSessions(int64(n)*size, template.GetMultiplexed()); err != nil {
 		return nil, err
 	}
 	if err := db.AddSessions(records); err != nil {
