@@ -128,10 +128,10 @@ func (c *cache[T]) age() (dropped int64) {
 
 // close drops all entries; none is kept from now on.
 func (c *cache[T]) close() {
-	c.memory.leave(c)
 	c.mu.Lock()
 	dropped := c.bytes[0] + c.bytes[1]
 	c.young, c.old, c.bytes, c.closed = nil, nil, [2]int64{}, true
 	c.mu.Unlock()
 	c.memory.free(dropped)
+	c.memory.leave(c)
 }

@@ -84,6 +84,9 @@ func (k *keeper) leave(c aging) {
 // may make any number, stay for an hour.
 const multiplexedShare = 4
 
+// accountStep is more than an account takes beyond its need. Sessions are refused before that is taken, since caches cannot make room for it.
+const accountStep = 256 << 10
+
 // KeepSessions charges n bytes for sessions. Its error is RESOURCE_EXHAUSTED: sessions have taken all that they may.
 func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
 	k := r.keeper
@@ -92,8 +95,11 @@ func (r *Registry) KeepSessions(n int64, multiplexed bool) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	share := k.budget.SessionBytes()
-	if full := !multiplexed && k.sessions.Used()+n > share-share/multiplexedShare; full || !k.grow(k.sessions, n) {
+	share := k.budget.SessionBytes() - accountStep
+	if !multiplexed {
+		share -= share / multiplexedShare
+	}
+	if k.sessions.Used()+n > share || !k.grow(k.sessions, n) {
 		return k.sessions.Refusal(n)
 	}
 	return nil

@@ -28,7 +28,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if !ok {
 		return c.messages.Marshal(v)
 	}
-	message := mem.NewBuffer(t.reply, t.receipt.conn.held)
+	message := mem.NewBuffer(t.reply, t.receipt.conn.held.poolOf(cap(*t.reply)))
 	if t.reply = nil; t.stream == nil {
 		t.release()
 	}

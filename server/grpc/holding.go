@@ -2,8 +2,11 @@ package grpc
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"google.golang.org/grpc/mem"
 
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
@@ -91,8 +94,14 @@ func (h *holding) settle(more *memory.Account) bool {
 	return fits
 }
 
-// isCharged says whether the budget was charged.
-func (h *holding) isCharged() bool { return h.room.Load() > freeHolding }
+// isWanted says whether the budget was charged, and is short of what was charged: others wait, or half of it is taken.
+func (h *holding) isWanted() bool {
+	if h.room.Load() <= freeHolding {
+		return false
+	}
+	u := h.budget.Usage()
+	return u.Waiting > 0 || u.Taken > u.Limit/2
+}
 
 // close gives everything back. The connection has ended.
 func (h *holding) close() {
@@ -100,6 +109,42 @@ func (h *holding) close() {
 	defer h.mu.Unlock()
 	h.closed = true
 	h.account.Close()
+}
+
+// poolOf is what the library gives a message of n bytes back to. When a client cancels a stream at the moment at which the library is given a
+// message, the library forgets the message: what a long one holds ends then when it is garbage.
+func (h *holding) poolOf(n int) mem.BufferPool {
+	if n <= memory.FreeBytes {
+		return h
+	}
+	m := &heldMessage{&heldOnce{holding: h, n: int64(n)}}
+	runtime.AddCleanup(m, (*heldOnce).give, m.held)
+	return m
+}
+
+// A heldMessage holds a message above memory.FreeBytes.
+type heldMessage struct{ held *heldOnce }
+
+// Get implements mem.BufferPool.
+func (m *heldMessage) Get(n int) *[]byte { return rpc.Buffers.Get(n) }
+
+// Put implements mem.BufferPool.
+func (m *heldMessage) Put(b *[]byte) {
+	m.held.give()
+	rpc.Buffers.Put(b)
+}
+
+// heldOnce is held until give is called first.
+type heldOnce struct {
+	holding *holding
+	n       int64
+	given   atomic.Bool
+}
+
+func (o *heldOnce) give() {
+	if o.given.CompareAndSwap(false, true) {
+		o.holding.give(o.n)
+	}
 }
 
 // Get implements mem.BufferPool, whose Put is called when the library has written a message or dropped it.

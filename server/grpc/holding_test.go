@@ -4,16 +4,18 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"runtime"
 	"testing"
 
 	"golang.org/x/net/http2"
+	"google.golang.org/grpc/mem"
 
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server/listener"
 )
 
 // TestStalled: a connection with replies that are charged is closed when its client takes nothing of them for long. One whose client takes a
-// little is not, nor one that holds little.
+// little is not, nor one that holds little, nor any while there is room for others.
 func TestStalled(t *testing.T) {
 	const limit = int64(listener.ReplyTime / watchEvery)
 	frame := append([]byte{0, 0, 1, byte(http2.FrameData), 0, 0, 0, 0, 1}, 'x')
@@ -22,8 +24,9 @@ func TestStalled(t *testing.T) {
 		reads  bool
 		closed bool
 	}{
-		"nothing is taken": {freeHolding + mib, false, true},
-		"a little is":      {freeHolding + mib, true, false},
+		"nothing is taken": {freeHolding + 5*mib, false, true},
+		"a little is":      {freeHolding + 5*mib, true, false},
+		"there is room":    {freeHolding + mib, false, false},
 		"little is held":   {freeHolding, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +96,26 @@ func TestHoldingCostsNothingWhileItIsSmall(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	if taken := b.Usage().Taken; taken != 0 || h.bytes.Load() != 0 || h.isCharged() {
+	if taken := b.Usage().Taken; taken != 0 || h.bytes.Load() != 0 || h.room.Load() != freeHolding {
 		t.Errorf("%d bytes are taken, %d held", taken, h.bytes.Load())
+	}
+}
+
+// TestForgottenMessage: a long message that the library has dropped without giving it back is held until it is garbage.
+func TestForgottenMessage(t *testing.T) {
+	h := newHolding(memory.NewBudget(8 * mib))
+	for range 2 {
+		if err := h.take(context.Background(), 2*mib, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data := make([]byte, 2*mib)
+	mem.NewBuffer(&data, h.poolOf(2*mib)).Free()
+	if n := h.bytes.Load(); n != 2*mib {
+		t.Errorf("%d bytes are held after one of two messages was written", n)
+	}
+	_ = h.poolOf(2 * mib)
+	for h.bytes.Load() != 0 {
+		runtime.GC()
 	}
 }

@@ -289,13 +289,13 @@ func (c *inbound) end(stream uint32) {
 	}
 }
 
-// stalled says whether replies are charged to the budget of which the client has taken nothing for listener.ReplyTime at a tick. The watch alone
-// calls it.
+// stalled says whether replies are charged to the budget, which is short, and the client has taken nothing of them for listener.ReplyTime at a
+// tick. The watch alone calls it.
 func (c *inbound) stalled(tick int64) bool {
 	c.mu.Lock()
-	waiting := c.held.isCharged() && c.held.bytes.Load() > c.owed
+	waiting := c.held.isWanted() && c.held.bytes.Load() > c.owed
 	c.mu.Unlock()
-	if sent := c.sent.Load(); !waiting || sent != c.seen {
+	if sent := c.sent.Load(); !waiting || sent != c.seen || c.seenAt == 0 {
 		c.seen, c.seenAt = sent, tick
 	}
 	return tick-c.seenAt > int64(listener.ReplyTime/watchEvery)
