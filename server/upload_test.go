@@ -236,7 +236,7 @@ func slowUpload(n int) func(t *testing.T, grpc, http *pipes) error {
 	return func(t *testing.T, grpc, _ *pipes) error {
 		w := newWire(t, grpc.dial())
 		go func() {
-			if w.headers(1, "Commit") != nil || w.framer.WriteData(1, false, announce(100*mib)) != nil {
+			if w.headers(1, "Commit") != nil || http2.NewFramer(w.conn, nil).WriteData(1, false, announce(100*mib)) != nil { // beside answers to settings
 				return
 			}
 			for data := make([]byte, n); n > 0; time.Sleep(10 * time.Second) {
