@@ -104,7 +104,7 @@ func (f *finder) count(r *run) error {
 	return r.check()
 }
 
-// whole is the place that holds all keys, whatever values they begin with. Which of their further parts the seek wants is found out from
+// whole is the place that holds all keys, with any values at their beginning. Which of their further parts the seek wants is found out from
 // one key: it is the same for all.
 func (c *skipCode) whole(r *run, p *place, first []value.Value) error {
 	var all, one table.KeySet
