@@ -235,20 +235,29 @@ func TestManyShortUploads(t *testing.T) {
 func slowUpload(n int) func(t *testing.T, grpc, http *pipes) error {
 	return func(t *testing.T, grpc, _ *pipes) error {
 		w := newWire(t, grpc.dial())
+		ended, sent := make(chan struct{}), make(chan struct{})
 		go func() {
+			defer close(sent)
 			if w.headers(1, "Commit") != nil || http2.NewFramer(w.conn, nil).WriteData(1, false, announce(100*mib)) != nil { // beside answers to settings
 				return
 			}
-			for data := make([]byte, n); n > 0; time.Sleep(10 * time.Second) {
+			for data := make([]byte, n); n > 0; {
 				w.mu.Lock()
 				err := w.framer.WriteData(1, false, data)
 				w.mu.Unlock()
 				if err != nil {
 					return
 				}
+				select {
+				case <-time.After(10 * time.Second):
+				case <-ended:
+					return
+				}
 			}
 		}()
 		_, err := w.next(func(http2.Frame) bool { return false })
+		close(ended)
+		<-sent
 		if err == nil {
 			err = io.ErrUnexpectedEOF
 		}
