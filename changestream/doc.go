@@ -1,0 +1,23 @@
+// Package changestream keeps the records of a database's change streams and reads them.
+//
+// Cloud Spanner's manual describes what users see: https://cloud.google.com/spanner/docs/change-streams/details. A Log has all streams of one
+// database. A stream is divided into partitions, each a range of the database's logical keys that lives from one timestamp to another: a
+// change of a row goes to the partition that holds the row's key and lives at the commit's timestamp. Partitions follow the splits of the
+// database. When these change, Reshape ends partitions and begins their children at one timestamp.
+//
+// A record is stored in the batch of the commit that it tells of, as the bytes in which it is sent: the google.protobuf.Value of the one
+// column ChangeRecord. So a reader copies bytes, and needs no schema to read what was written to a table that has changed since. These are
+// the keys, in space 0, big-endian:
+//
+//	space 0 (4 bytes) | changestream/record/    | space (4) | stream (8) | partition (8) | commit timestamp (8) | sequence (4) | 00
+//	space 0 (4 bytes) | changestream/partition/ | space (4) | stream (8) | partition (8) | 00
+//
+// The value of the second is a partition in JSON (partitionRecord).
+//
+// It promises that a reader of a partition gets each record at or after its start once, in the order of commit timestamps and then of
+// sequences, and is told of a timestamp (by a heartbeat, by children, by its end) only when it has got all at or before it. It leaves
+// out which changes a stream watches (package schema), when a commit becomes visible (package txn), and the statement that reads
+// (packages sql/plan and server).
+//
+// Imports of this module: kv, mvcc.
+package changestream
