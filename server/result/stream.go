@@ -107,7 +107,7 @@ type streamer struct {
 // Stream sends a result as the reply of a call. request is the call's fingerprint, resume where the stream begins.
 func (r *Result) Stream(ctx context.Context, c *rpc.Call, tokens token.Key, request uint64, resume Position) error {
 	w := streamer{Result: r, ctx: ctx, tokens: tokens, call: c, resume: resume, flush: firstFlush, frame: rpc.NewFrame()}
-	w.token = Resumption{request: request, At: r.Transaction.At, from: Position{row: resume.row}}
+	w.token = Resumption{request: request, At: r.Transaction.At, from: resume}
 	w.frame.Data = r.appendMetadata(w.frame.Data, tagPartialMetadata)
 	if err := w.run(); err != nil {
 		w.frame.Release()
@@ -139,15 +139,22 @@ func (w *streamer) appendRows() error {
 		if !ok || err != nil {
 			return err
 		}
-		if len(w.frame.Data) >= w.flush {
-			if err := w.next(); err != nil {
-				return err
-			}
+		if err := w.nextIfFull(); err != nil {
+			return err
 		}
 		if err := w.appendRow(); err != nil {
 			return err
 		}
 	}
+}
+
+// nextIfFull sends the frame if it is long enough. A resumed stream that goes on within a value sends no frame before the next piece of it: the
+// Python client takes the first value of the next message for that piece, and fails if there is none.
+func (w *streamer) nextIfFull() error {
+	if len(w.frame.Data) < w.flush || w.resume.piece > 0 {
+		return nil
+	}
+	return w.next()
 }
 
 // appendRow adds the current row to the frame. A row that is too large, or of which the client has
@@ -170,11 +177,9 @@ func (w *streamer) appendRow() error {
 // appendColumns adds a row value by value, cutting long values and frames.
 func (w *streamer) appendColumns() error {
 	for i := int(w.resume.value); i < len(w.Columns); i++ {
-		w.token.from.value, w.token.from.piece = uint32(i), 0
-		if len(w.frame.Data) >= w.flush {
-			if err := w.next(); err != nil {
-				return err
-			}
+		w.token.from.value, w.token.from.piece = uint32(i), w.resume.piece
+		if err := w.nextIfFull(); err != nil {
+			return err
 		}
 		if err := w.appendColumn(i); err != nil {
 			return err
