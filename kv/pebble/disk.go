@@ -74,8 +74,8 @@ type disk struct {
 	limit    atomic.Int64 // admitted may get so far without another look
 	refusals atomic.Int64 // batches that were not let in
 
-	compactionError atomic.Pointer[error] // of the last one that failed; nil once others have made the top of the store low
-	topMerged       atomic.Bool           // since then a compaction has moved tables from the top to a lower level
+	compactionFailed atomic.Pointer[failedCompaction] // nil once others have gone well that do what it would have done
+	topMerged        atomic.Bool                      // since then a compaction has moved tables from the top to a lower level
 
 	mu      sync.Mutex // never locked while Pebble's is wanted
 	held    int64      // bytes of the reserve that are on disk
@@ -84,6 +84,12 @@ type disk struct {
 
 	closed  chan struct{}
 	watcher sync.WaitGroup
+}
+
+// failedCompaction is the last compaction that failed. One of lower levels does not take the place of one from the top.
+type failedCompaction struct {
+	move
+	err error
 }
 
 // openDisk looks at the file system of a directory, which exists.
@@ -159,22 +165,22 @@ func (d *disk) look(n int64, useReserve bool) error {
 
 // pileUp is the error of a batch that would pile up more tables at the top of the store, which compactions do not take away.
 func (d *disk) pileUp(useReserve bool) error {
-	failed := d.compactionError.Load()
+	failed := d.compactionFailed.Load()
 	if failed == nil {
 		return nil
 	}
 	switch n := d.sublevels(); {
 	case n < sublevelsToRefuse:
 		if d.topMerged.Load() {
-			d.compactionError.CompareAndSwap(failed, nil)
+			d.compactionFailed.CompareAndSwap(failed, nil)
 		}
 		return nil
 	case n < sublevelsToRefuseAll && useReserve:
 		return nil
-	case isFull(*failed):
-		return usererror.DiskRefuses(d.dir, *failed)
+	case isFull(failed.err):
+		return usererror.DiskRefuses(d.dir, failed.err)
 	}
-	return usererror.CompactionFails(d.dir, *failed)
+	return usererror.CompactionFails(d.dir, failed.err)
 }
 
 // take admits n bytes if the disk has room for them.
@@ -228,15 +234,22 @@ func (d *disk) giveUpReserve(err error) bool {
 	return d.fs.Remove(d.reservePath()) == nil
 }
 
-// compactionEnded says whether a compaction went well, and whether it was one from the top of the store to a lower level. Pebble
-// calls it with its mutex locked.
-func (d *disk) compactionEnded(err error, fromTop bool) {
-	if err != nil {
-		d.topMerged.Store(false)
-		d.compactionError.Store(&err)
+// compactionEnded notes whether a compaction went well. Pebble calls it with its mutex locked. What a failure from the top leaves there is gone once few
+// tables are left (see pileUp); a failure of lower levels is over once those tables, or others of their level, have moved.
+func (d *disk) compactionEnded(err error, moved move) {
+	failed := d.compactionFailed.Load()
+	switch {
+	case err != nil:
+		if failed == nil || failed.from > 0 || moved.from == 0 {
+			d.topMerged.Store(false)
+			d.compactionFailed.Store(&failedCompaction{moved, err})
+		}
 		d.lookAtNext()
-	} else if fromTop {
+	case moved.from == 0 && moved.to > 0:
 		d.topMerged.Store(true)
+	case failed != nil && failed.from > 0 && failed.from == moved.from:
+		d.compactionFailed.CompareAndSwap(failed, nil)
+		d.lookAtNext()
 	}
 }
 

@@ -27,8 +27,17 @@ const (
 	// flushAttempts may fail one after another, in a little more than a second. Pebble would try for ever, and has memory for so many writes
 	// only. For want of room a flush may fail more often, as long as no commit waits for it.
 	flushAttempts = 8
-	// compactionAttempts may fail one after another while a commit waits for one.
+	// compactionAttempts from the top of the store may fail one after another while a commit waits for one.
 	compactionAttempts = 8
+)
+
+// A stallReason is why Pebble lets commits wait.
+type stallReason int32
+
+const (
+	stallNone       stallReason = iota
+	stallFlush                  // too much is in memory
+	stallCompaction             // too many tables are at the top of the store
 )
 
 // Categories of files that Pebble writes, in its own words.
@@ -69,12 +78,12 @@ type guardedFS struct {
 	report   sync.Once
 	reporter atomic.Pointer[func(error)]
 	opened   atomic.Bool
-	stalled  atomic.Bool // a commit waits for a flush or a compaction
+	stall    atomic.Int32 // what commits wait for, a stallReason
 
 	copying atomic.Pointer[context.Context] // of the checkpoint that is being made
 
 	flushFailures, compactionFailures atomic.Int32              // one after another
-	stalledFailures                   atomic.Int32              // those of compactionFailures since commits wait
+	stalledFailures                   atomic.Int32              // of compactions from the top, since commits wait for one
 	holdCompactions                   atomic.Pointer[time.Time] // until then
 	compactions                       compactions
 }
@@ -194,36 +203,49 @@ func (fs *guardedFS) compactionsHeld() bool {
 }
 
 // stallBegan notes that commits wait from now on.
-func (fs *guardedFS) stallBegan() {
+func (fs *guardedFS) stallBegan(reason stallReason) {
 	fs.stalledFailures.Store(0)
-	fs.stalled.Store(true)
+	fs.stall.Store(int32(reason))
 }
 
-// flushEnded counts flushes that failed. Pebble calls it with its mutex locked.
+func (fs *guardedFS) stallEnded() { fs.stall.Store(int32(stallNone)) }
+
+func (fs *guardedFS) isStalled(reason stallReason) bool {
+	return stallReason(fs.stall.Load()) == reason
+}
+
+// flushEnded counts flushes that failed. Pebble calls it with its mutex locked. A commit that waited for a flush, and goes on waiting after it, waits
+// for a compaction: Pebble does not report that.
 func (fs *guardedFS) flushEnded(err error) {
 	if err == nil {
 		fs.flushFailures.Store(0)
+		if fs.isStalled(stallFlush) {
+			fs.stallBegan(stallCompaction)
+		}
 		return
 	}
 	n := fs.flushFailures.Add(1)
 	fs.disk.lookAtNext()
-	if n >= flushAttempts && (!isFull(err) || fs.stalled.Load() || !fs.opened.Load()) {
+	if n >= flushAttempts && (!isFull(err) || fs.isStalled(stallFlush) || !fs.opened.Load()) {
 		fs.fail(fmt.Errorf("flush: %w", err))
 	}
 }
 
 // compactionEnded counts compactions that failed. Pebble calls it with its mutex locked.
-func (fs *guardedFS) compactionEnded(err error, fromTop bool) {
-	fs.disk.compactionEnded(err, fromTop)
+func (fs *guardedFS) compactionEnded(err error, moved move) {
+	fs.disk.compactionEnded(err, moved)
 	if err == nil {
 		fs.compactionFailures.Store(0)
-		fs.stalledFailures.Store(0)
 		fs.holdCompactions.Store(nil)
-		return
+	} else {
+		until := time.Now().Add(retryDelay(fs.compactionFailures.Add(1)))
+		fs.holdCompactions.Store(&until)
 	}
-	until := time.Now().Add(retryDelay(fs.compactionFailures.Add(1)))
-	fs.holdCompactions.Store(&until)
-	if fs.stalled.Load() && fs.stalledFailures.Add(1) >= compactionAttempts {
+	switch {
+	case moved.from > 0: // one of lower levels does not end a stall
+	case err == nil:
+		fs.stalledFailures.Store(0)
+	case fs.isStalled(stallCompaction) && fs.stalledFailures.Add(1) >= compactionAttempts:
 		fs.fail(fmt.Errorf("compaction: %w", err))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
@@ -31,14 +32,19 @@ func TestPileUp(t *testing.T) {
 		refused   [2]bool // an ordinary batch, and one that may use the reserve
 	}{
 		{"before the failure", func() {}, l0Stop, [2]bool{false, false}},
-		{"few tables", func() { d.compactionEnded(syscall.EIO, true) }, sublevelsToRefuse - 1, [2]bool{false, false}},
+		{"few tables", func() { d.compactionEnded(syscall.EIO, fromTop) }, sublevelsToRefuse - 1, [2]bool{false, false}},
 		{"many tables", func() {}, sublevelsToRefuse, [2]bool{true, false}},
-		{"after a compaction that is not from the top", func() { d.compactionEnded(nil, false) }, sublevelsToRefuse, [2]bool{true, false}},
+		{"after a compaction that is not from the top", func() { d.compactionEnded(nil, move{3, 4}) }, sublevelsToRefuse, [2]bool{true, false}},
 		{"too many tables", func() {}, sublevelsToRefuseAll, [2]bool{true, true}},
-		{"after one from the top", func() { d.compactionEnded(nil, true) }, sublevelsToRefuse, [2]bool{true, false}},
+		{"after one from the top", func() { d.compactionEnded(nil, fromTop) }, sublevelsToRefuse, [2]bool{true, false}},
 		{"few tables again", func() {}, sublevelsToRefuse - 1, [2]bool{false, false}},
 		{"later", func() {}, sublevelsToRefuse, [2]bool{false, false}},
-		{"a full disk", func() { d.compactionEnded(syscall.ENOSPC, true) }, sublevelsToRefuse, [2]bool{true, false}},
+		{"a failure of lower levels", func() { d.compactionEnded(syscall.EIO, move{3, 4}) }, sublevelsToRefuse, [2]bool{true, false}},
+		{"after a compaction of other levels", func() { d.compactionEnded(nil, move{4, 5}) }, sublevelsToRefuse, [2]bool{true, false}},
+		{"after one of the same", func() { d.compactionEnded(nil, move{3, 4}) }, sublevelsToRefuse, [2]bool{false, false}},
+		{"a failure from the top", func() { d.compactionEnded(syscall.EIO, fromTop) }, sublevelsToRefuse, [2]bool{true, false}},
+		{"one of lower levels that is over soon", func() { d.compactionEnded(syscall.EIO, move{3, 4}); d.compactionEnded(nil, move{3, 4}) }, sublevelsToRefuse, [2]bool{true, false}},
+		{"a full disk", func() { d.compactionEnded(syscall.ENOSPC, fromTop) }, sublevelsToRefuse, [2]bool{true, false}},
 	} {
 		step.end()
 		sublevels = step.sublevels
@@ -52,30 +58,54 @@ func TestPileUp(t *testing.T) {
 	}
 }
 
-// TestStalledCompactions: a store whose compactions fail one after another while commits wait for them has failed; while none waits, it has not.
+var fromTop = move{0, 6}
+
+// TestStalledCompactions: a store whose compactions from the top fail one after another while commits wait for one has failed. While commits wait for a
+// flush, or none waits, it has not; nor if what fails is of lower levels.
 func TestStalledCompactions(t *testing.T) {
-	for _, stalled := range []bool{false, true} {
+	begins := func(reason string) func(l *pebble.EventListener) {
+		return func(l *pebble.EventListener) { l.WriteStallBegin(pebble.WriteStallBeginInfo{Reason: reason}) }
+	}
+	flushed := func(l *pebble.EventListener) { l.FlushEnd(pebble.FlushInfo{}) }
+	for _, c := range []struct {
+		what   string
+		before []func(l *pebble.EventListener)
+		from   int
+		fails  bool
+	}{
+		{"no stall", nil, 0, false},
+		{"memory", []func(*pebble.EventListener){begins("memtable count limit reached")}, 0, false},
+		{"memory, then tables", []func(*pebble.EventListener){begins("memtable count limit reached"), flushed}, 0, true},
+		{"tables", []func(*pebble.EventListener){begins("L0 file count limit exceeded")}, 0, true},
+		{"tables, lower levels fail", []func(*pebble.EventListener){begins("L0 file count limit exceeded")}, 3, false},
+		{"over", []func(*pebble.EventListener){begins("L0 file count limit exceeded"), func(l *pebble.EventListener) { l.WriteStallEnd() }}, 0, false},
+	} {
 		mem := vfs.NewMem()
 		d, err := openDisk("data", mem)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := guard("data", mem, d)
-		for range compactionAttempts {
-			g.compactionEnded(syscall.EIO, true)
+		g, w := guard("data", mem, d), work{}
+		l := w.listener(g, messages{})
+		end := func(from int, err error) {
+			l.CompactionEnd(pebble.CompactionInfo{Err: err, Input: []pebble.LevelInfo{{Level: from}, {Level: 6}}, Output: pebble.LevelInfo{Level: 6}})
 		}
-		if stalled {
-			g.stallBegan()
+		for range compactionAttempts {
+			end(0, syscall.EIO)
+		}
+		for _, do := range c.before {
+			do(&l)
 		}
 		for range compactionAttempts - 1 {
-			g.compactionEnded(syscall.EIO, true)
+			end(c.from, syscall.EIO)
 		}
+		end(5, nil) // does not end the stall
 		if err := g.failure(); err != nil {
-			t.Error(err)
+			t.Errorf("%s: %v", c.what, err)
 		}
-		g.compactionEnded(syscall.EIO, true)
-		if failed := g.failure() != nil; failed != stalled {
-			t.Errorf("stalled %v, failed %v", stalled, failed)
+		end(c.from, syscall.EIO)
+		if failed := g.failure() != nil; failed != c.fails {
+			t.Errorf("%s: failed %v", c.what, failed)
 		}
 	}
 }
@@ -90,7 +120,7 @@ func TestCompactionsHeld(t *testing.T) {
 		}
 		g := guard("data", mem, d)
 		for _, delay := range []time.Duration{10, 20, 40, 80, 160, 320, 640, 1000, 1000} {
-			g.compactionEnded(syscall.EIO, true)
+			g.compactionEnded(syscall.EIO, fromTop)
 			time.Sleep(delay*time.Millisecond - time.Nanosecond)
 			if !g.compactionsHeld() {
 				t.Errorf("compactions are held up for less than %d ms", delay)
@@ -100,8 +130,8 @@ func TestCompactionsHeld(t *testing.T) {
 				t.Errorf("compactions are held up for more than %d ms", delay)
 			}
 		}
-		g.compactionEnded(syscall.EIO, true)
-		g.compactionEnded(nil, true)
+		g.compactionEnded(syscall.EIO, fromTop)
+		g.compactionEnded(nil, fromTop)
 		if g.compactionsHeld() {
 			t.Error("compactions are held up after one that went well")
 		}

@@ -2,7 +2,7 @@ package pebble
 
 import (
 	"errors"
-	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,7 +30,7 @@ func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 			w.compactions.end(i.JobID)
 			g.compactions.end(i.JobID)
 			if !errors.Is(i.Err, pebble.ErrCancelledCompaction) {
-				g.compactionEnded(i.Err, fromTop(i))
+				g.compactionEnded(i.Err, moveOf(i))
 			}
 		},
 		FlushBegin: func(i pebble.FlushInfo) { w.flushes.begin(i.JobID) },
@@ -38,8 +38,8 @@ func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 			w.flushes.end(i.JobID)
 			g.flushEnded(i.Err)
 		},
-		WriteStallBegin: func(pebble.WriteStallBeginInfo) { g.stallBegan() },
-		WriteStallEnd:   func() { g.stalled.Store(false) },
+		WriteStallBegin: func(i pebble.WriteStallBeginInfo) { g.stallBegan(reasonOf(i)) },
+		WriteStallEnd:   g.stallEnded,
 		BackgroundError: m.background,
 		DataCorruption: func(i pebble.DataCorruptionInfo) {
 			g.compactions.cannotRead(g.PathBase(i.Path), i.Details)
@@ -48,9 +48,25 @@ func (w *work) listener(g *guardedFS, m messages) pebble.EventListener {
 	}
 }
 
-// fromTop says whether a compaction moves tables from the top of the store to a lower level.
-func fromTop(i pebble.CompactionInfo) bool {
-	return i.Output.Level > 0 && slices.ContainsFunc(i.Input, func(l pebble.LevelInfo) bool { return l.Level == 0 })
+// reasonOf reads Pebble's text (maybeInduceWriteStall in its db.go).
+func reasonOf(i pebble.WriteStallBeginInfo) stallReason {
+	if strings.HasPrefix(i.Reason, "memtable") {
+		return stallFlush
+	}
+	return stallCompaction
+}
+
+// move is from which level to which a compaction moves tables. The top of the store is level 0, where tables overlap.
+type move struct{ from, to int }
+
+func moveOf(i pebble.CompactionInfo) move {
+	m := move{to: i.Output.Level}
+	for n, l := range i.Input {
+		if n == 0 || l.Level < m.from {
+			m.from = l.Level
+		}
+	}
+	return m
 }
 
 // jobs are the jobs of one kind.
