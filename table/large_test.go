@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"google.golang.org/grpc/codes"
 
@@ -15,24 +16,9 @@ import (
 // TestLargeRows: a large row is charged while it is the current one, whether it is got by its key or found by a scan. One for which there is no
 // room is refused.
 func TestLargeRows(t *testing.T) {
-	s := newScript()
-	if err := s.ddl("CREATE TABLE T (Id INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (Id)"); err != nil {
-		t.Fatal(err)
-	}
-	tab := s.catalog.Table("T")
-	m := Mutation{Op: InsertOrUpdate, Table: tab, Columns: tab.Columns}
 	sizes := []int{10, 1 << 20, 10, 2 << 20}
-	for i, n := range sizes {
-		m.Rows = append(m.Rows, []value.Value{value.OfInt64(int64(i)), value.OfString(strings.Repeat("x", n))})
-	}
+	s, p := rowsOf(t, sizes)
 	ctx := context.Background()
-	if err := newFiller(s.m, NewDescriptors(s.catalog), testNow, &Chunk{Rows: 10}).Mutate(ctx, &m); err != nil {
-		t.Fatal(err)
-	}
-	p, err := NewProjection(tab, nil, tab.Columns)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ranges, _ := p.Spans(KeySet{All: true})
 	var points KeySet
 	for i := range sizes {
@@ -60,4 +46,61 @@ func TestLargeRows(t *testing.T) {
 			t.Errorf("%s: closed: %v, %d bytes are taken", name, err, budget.Usage().Taken)
 		}
 	}
+}
+
+// rowsOf makes a table with a row of each size.
+func rowsOf(t *testing.T, sizes []int) (*script, *Projection) {
+	t.Helper()
+	s := newScript()
+	if err := s.ddl("CREATE TABLE T (Id INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (Id)"); err != nil {
+		t.Fatal(err)
+	}
+	tab := s.catalog.Table("T")
+	m := Mutation{Op: InsertOrUpdate, Table: tab, Columns: tab.Columns}
+	for i, n := range sizes {
+		m.Rows = append(m.Rows, []value.Value{value.OfInt64(int64(i)), value.OfString(strings.Repeat("x", n))})
+	}
+	if err := newFiller(s.m, NewDescriptors(s.catalog), testNow, &Chunk{Rows: 10}).Mutate(context.Background(), &m); err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewProjection(tab, nil, tab.Columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, p
+}
+
+// TestLargeRowsKeepTheirCharge: while another request waits for memory, a scan goes from one large row to the next in what it has been charged.
+func TestLargeRowsKeepTheirCharge(t *testing.T) {
+	s, p := rowsOf(t, []int{1 << 20, 1<<20 - 1, 10})
+	synctest.Test(t, func(t *testing.T) {
+		budget := memory.NewBudget(4 << 20)
+		spans, _ := p.Spans(KeySet{All: true})
+		rows := Read{Projection: p, Spans: spans, Memory: budget.Open(memory.Request)}.Open(t.Context(), s.m)
+		next := func() {
+			if ok, err := rows.Next(); !ok || err != nil {
+				t.Fatalf("%v, %v", ok, err)
+			}
+			synctest.Wait()
+		}
+		next()
+		other, waits := budget.Open(memory.Request), true
+		go func() {
+			if err := other.Grow(t.Context(), 2<<20); err != nil {
+				t.Error(err)
+			}
+			waits = false
+		}()
+		synctest.Wait()
+		if next(); !waits {
+			t.Error("the second row gave up the charge of the first")
+		}
+		if next(); waits {
+			t.Error("a small row keeps the charge of the one before")
+		}
+		other.Close()
+		if err := rows.Close(); err != nil || budget.Usage().Taken != 0 {
+			t.Errorf("closed: %v, %d bytes are taken", err, budget.Usage().Taken)
+		}
+	})
 }

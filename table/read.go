@@ -153,9 +153,13 @@ func (r *Rows) locate(key, val []byte) error {
 	return r.row.locate(key, val)
 }
 
-// hold charges a row of n bytes in the place of the one before. One of more than maxWaiting bytes does not wait for room: it would
-// hold the engine's block meanwhile.
+// hold charges a row of n bytes in the place of the one before, and keeps that one's charge if it fits, so that a scan of large rows does not take
+// a new one for each. A row that is charged more than maxWaiting bytes does not wait for room: it would hold the engine's block meanwhile.
 func (r *Rows) hold(n int) error {
+	need := int64(n) * largeRowFactor
+	if charged := r.large.Used(); n > LargeRow && need <= charged && need > charged/2 {
+		return nil
+	}
 	r.large.Close()
 	if n <= LargeRow {
 		return nil
@@ -163,7 +167,6 @@ func (r *Rows) hold(n int) error {
 	if r.large == nil {
 		r.large = r.read.Memory.Beside(memory.Stream)
 	}
-	need := int64(n) * largeRowFactor
 	if need <= maxWaiting {
 		return r.large.Grow(r.ctx, need)
 	}
