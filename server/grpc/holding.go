@@ -56,13 +56,19 @@ func (h *holding) take(ctx context.Context, n int64, charged *memory.Account) er
 	return nil
 }
 
-// tryTake holds n bytes more if there is room. Its error is RESOURCE_EXHAUSTED.
+// tryTake holds n bytes more if there is room. Its error is RESOURCE_EXHAUSTED. A few bytes find room as a small account does, also if the connection
+// holds much.
 func (h *holding) tryTake(n int64) error {
 	if h.bytes.Add(n) <= h.room.Load() || h.settle(nil) {
 		return nil
 	}
+	more := h.budget.Open(memory.Stream)
+	if more.TryGrow(n + memory.FreeBytes) {
+		h.settle(more)
+		return nil
+	}
 	h.give(n)
-	return h.budget.Open(memory.Stream).Refusal(n)
+	return more.Refusal(n)
 }
 
 // give ends the holding of n bytes.

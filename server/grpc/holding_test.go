@@ -101,6 +101,33 @@ func TestHoldingCostsNothingWhileItIsSmall(t *testing.T) {
 	}
 }
 
+// TestHoldingLetsSmallOnesIn: while large accounts have taken all they may, a connection that holds much is not refused what small accounts get.
+func TestHoldingLetsSmallOnesIn(t *testing.T) {
+	b := memory.NewBudget(16 * mib)
+	h := newHolding(b)
+	if err := h.tryTake(2 * mib); err != nil {
+		t.Fatal(err)
+	}
+	other := b.Open(memory.Request)
+	if !other.TryGrow(15*mib - b.Usage().Taken + memory.FreeBytes) {
+		t.Fatal("no room")
+	}
+	if other.TryGrow(mib / 4) {
+		t.Fatal("there is room left for large accounts")
+	}
+	if err := h.tryTake(mib / 4); err != nil {
+		t.Error(err)
+	}
+	if err := h.tryTake(2 * mib); err == nil {
+		t.Error("much more is held than there is room for")
+	}
+	h.give(2*mib + mib/4)
+	other.Close()
+	if taken := b.Usage().Taken; taken != 0 {
+		t.Errorf("%d bytes are taken at the end", taken)
+	}
+}
+
 // TestForgottenMessage: a long message that the library has dropped without giving it back is held until it is garbage.
 func TestForgottenMessage(t *testing.T) {
 	h := newHolding(memory.NewBudget(8 * mib))
