@@ -7,9 +7,10 @@ package kv
 //	1  the first
 //	2  sessions, outcomes of commits and running operations are stored, which format 1 has none of; a schema version is stored as what it
 //	   changes, in format 1 as a whole catalog; what was synced is noted in a file of its own (see kv/pebble)
+//	3  schema versions have change streams, whose records are stored with the commits that they are about; format 2 has none of both
 type Format int
 
 const (
 	FirstFormat Format = 1
-	LastFormat  Format = 2
+	LastFormat  Format = 3
 )

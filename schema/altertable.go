@@ -118,6 +118,9 @@ func (d *draft) checkUnused(t *Table, c *Column) error {
 	if t.expiresBy(c) {
 		return usererror.RowDeletionPolicyColumn(c.Name, t.FullName())
 	}
+	if streams := d.streamsNaming(t, c); streams != nil {
+		return usererror.DropWatchedColumn(t.FullName()+"."+c.Name, len(streams), namesOf(streams, changeStreamName))
+	}
 	return nil
 }
 
@@ -183,6 +186,9 @@ func (d *draft) dropConstraint(t *Table, name string) error {
 func (d *draft) renameTable(t *Table, name string) error {
 	if err := checkName("Table", name); err != nil {
 		return err
+	}
+	if streams := d.streamsNaming(t, nil); streams != nil {
+		return usererror.RenameWatchedTable(t.FullName(), namesOf(streams, changeStreamName))
 	}
 	d.unname(t, t.Name)
 	if err := d.checkFree(t.Schema, name); err != nil {

@@ -64,6 +64,12 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.alterIndex(s)
 	case *ast.DropIndex:
 		return d.dropIndex(s)
+	case *ast.CreateChangeStream:
+		return d.createChangeStream(s)
+	case *ast.AlterChangeStream:
+		return d.alterChangeStream(s)
+	case *ast.DropChangeStream:
+		return d.dropChangeStream(s)
 	case *ast.Analyze: // the planner keeps no statistics packages that could be built anew
 		d.change.Nothing = true
 		return nil
@@ -77,6 +83,9 @@ func (d *draft) checkSize() error {
 	size := d.size + len(d.optionsSQL())
 	for _, s := range d.Schemas {
 		size += len(schemaSQL(s))
+	}
+	for _, s := range d.Streams {
+		size += len(d.changeStreamSQL(s))
 	}
 	if size > MaxDDLBytes {
 		return usererror.SchemaTooLarge(MaxDDLBytes)

@@ -31,22 +31,23 @@ type Catalog struct {
 	// Database is the database's id: ALTER DATABASE must name it, if it is set, and is printed with it.
 	Database string
 	Version  Version
-	Schemas  []string // named schemas, in order of creation; replaced, never changed
-	Options  Options  // replaced, never changed
-	NextID   TableID  // the next TableID to give out
+	Schemas  []string        // named schemas, in order of creation; replaced, never changed
+	Options  Options         // replaced, never changed
+	NextID   TableID         // the next TableID to give out
+	Streams  []*ChangeStream // in order of creation; replaced, never changed
 
 	// Versions of a schema share the nodes of these trees, and the tables, that are the same in both.
 	tables    *tree[TableID, *Table]
 	indexes   *tree[TableID, TableID] // the table of each index
-	names     *tree[string, named]    // by full name in lower case: tables, indexes and constraints
+	names     *tree[string, named]    // by full name in lower case: tables, indexes, constraints and change streams
 	referrers *tree[reference, struct{}]
 
 	size int // the length of what DDL prints of the tables
 }
 
-// named is what has a name: a table, or an index or a constraint of it.
+// named is what has a name: a table, an index or a constraint of it, or a change stream.
 type named struct {
-	table TableID
+	table TableID // or the number of a change stream
 	kind  nameKind
 }
 
@@ -56,6 +57,7 @@ const (
 	nameOfTable nameKind = iota
 	nameOfIndex
 	nameOfConstraint
+	nameOfChangeStream
 )
 
 // reference is a table in the upper 32 bits, and in the lower ones a table that refers to it as its parent or by foreign keys. They stand

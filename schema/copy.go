@@ -55,11 +55,7 @@ func (d *draft) counterpart(t *Table) *Table {
 
 // counterparts are the columns of t with the numbers of columns of another copy of it.
 func (t *Table) counterparts(columns []*Column) []*Column {
-	list := make([]*Column, len(columns))
-	for at, c := range columns {
-		list[at] = t.columnByID(c.ID)
-	}
-	return list
+	return t.columnsByID(storeColumns(columns))
 }
 
 // copyColumns gives a table, made by copyLinks, columns and expressions of its own.

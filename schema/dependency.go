@@ -12,7 +12,7 @@ import (
 // What is read depends on the table's name and place in its interleave tree, on
 // the columns and on the index that it is read through. What is written depends
 // on everything that says what a valid row of the table is and what must be
-// written with it. That a column or an index is being back-filled or has become
+// written with it, the change streams that watch it among it. That a column or an index is being back-filled or has become
 // complete changes neither.
 type Dependencies struct {
 	whole  *Catalog // everything, if it is set
@@ -27,6 +27,7 @@ type readDependency struct {
 }
 
 type writeDependency struct {
+	catalog   *Catalog // of table
 	table     *Table
 	removes   bool
 	referrers []referrer // if removes
@@ -57,10 +58,10 @@ func (d *Dependencies) Write(c *Catalog, t *Table, removes bool) {
 		}
 	}
 	if !removes {
-		d.writes = append(d.writes, writeDependency{table: t})
+		d.writes = append(d.writes, writeDependency{catalog: c, table: t})
 		return
 	}
-	d.writes = append(d.writes, writeDependency{t, true, c.rulesOfReferrers(t)})
+	d.writes = append(d.writes, writeDependency{c, t, true, c.rulesOfReferrers(t)})
 	for _, child := range c.Children(t) {
 		if child.Interleave == InterleaveCascade {
 			d.Write(c, child, true)
@@ -139,6 +140,9 @@ func (c *Column) sameToReaders(now *Table) bool {
 func (w *writeDependency) holdsIn(c *Catalog) bool {
 	now := w.table.find(c)
 	if now == nil || now != w.table && !reflect.DeepEqual(rulesOf(w.table), rulesOf(now)) {
+		return false
+	}
+	if !w.catalog.sameWatchers(now, c) {
 		return false
 	}
 	return !w.removes || reflect.DeepEqual(w.referrers, c.rulesOfReferrers(now))

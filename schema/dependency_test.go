@@ -12,6 +12,7 @@ var dependencyBase = []string{
 	"CREATE TABLE C (K INT64, L INT64, M INT64) PRIMARY KEY (K, L), INTERLEAVE IN PARENT T ON DELETE CASCADE",
 	"CREATE TABLE R (K INT64, TK INT64, CONSTRAINT RT FOREIGN KEY (TK) REFERENCES T (K)) PRIMARY KEY (K)",
 	"CREATE TABLE O (K INT64, V INT64) PRIMARY KEY (K)",
+	"CREATE CHANGE STREAM OfR FOR R(TK)",
 }
 
 // dependents are what transactions may have done, by name.
@@ -68,6 +69,14 @@ func TestDependencies(t *testing.T) {
 		{"ALTER TABLE C SET ON DELETE NO ACTION", "change change-C insert-C", ""},
 		{"ALTER TABLE O RENAME TO P", "other", ""},
 		{"DROP TABLE O", "other", ""},
+		{"CREATE CHANGE STREAM S FOR O", "other", ""},
+		{"CREATE CHANGE STREAM S FOR T()", "change insert", ""},
+		{"CREATE CHANGE STREAM S FOR ALL", "change change-C insert insert-C insert-R other", ""},
+		{"CREATE CHANGE STREAM S", "", ""},
+		{"ALTER CHANGE STREAM OfR SET FOR O, R", "insert-R other", ""},
+		{"ALTER CHANGE STREAM OfR SET OPTIONS (exclude_insert = true)", "insert-R", ""},
+		{"ALTER CHANGE STREAM OfR DROP FOR ALL", "insert-R", ""},
+		{"DROP CHANGE STREAM OfR", "insert-R", ""},
 		{"ALTER DATABASE d SET OPTIONS (version_retention_period = '2h')", "", ""},
 	} {
 		t.Run(test.statement, func(t *testing.T) {

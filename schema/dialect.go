@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/cloudspannerecosystem/memefish/token"
@@ -9,7 +10,7 @@ import (
 // objects are the kinds of schema objects that Spanner has and Crowfoot does
 // not, by the words that follow CREATE, ALTER or DROP.
 var objects = [][]string{
-	{"VIEW"}, {"CHANGE", "STREAM"}, {"SEQUENCE"}, {"ROLE"}, {"MODEL"}, {"FUNCTION"}, {"PROPERTY", "GRAPH"},
+	{"VIEW"}, {"SEQUENCE"}, {"ROLE"}, {"MODEL"}, {"FUNCTION"}, {"PROPERTY", "GRAPH"},
 	{"SEARCH", "INDEX"}, {"VECTOR", "INDEX"}, {"PROTO", "BUNDLE"}, {"LOCALITY", "GROUP"}, {"PLACEMENT"}, {"QUEUE"},
 	{"STATISTICS"},
 }
@@ -84,6 +85,31 @@ func (s *source) adapt() {
 		s.adaptUnknownTypes()
 	case startsWith(s.tokens, "CREATE") && contains(s.tokens, "INDEX"):
 		s.adaptCreateIndex()
+	case startsWith(s.tokens[1:], "CHANGE", "STREAM"):
+		s.adaptChangeStream()
+	}
+}
+
+// adaptChangeStream takes away IF [NOT] EXISTS, and makes one name of schema.table in FOR.
+func (s *source) adaptChangeStream() {
+	for _, condition := range [][]string{{"IF", "NOT", "EXISTS"}, {"IF", "EXISTS"}} {
+		if verb := s.tokens[0].upper; startsWith(s.tokens[3:], condition...) && (verb == "CREATE") == (len(condition) == 3) && verb != "ALTER" {
+			s.ifExists = true
+			s.tokens = append(s.tokens[:3:3], s.tokens[3+len(condition):]...)
+		}
+	}
+	clause := slices.IndexFunc(s.tokens, func(w word) bool { return w.upper == "FOR" })
+	if clause < 0 {
+		return
+	}
+	for i := clause + 1; i+2 < len(s.tokens); i++ {
+		schema, dot, table := s.tokens[i], s.tokens[i+1], s.tokens[i+2]
+		if s.tokens[i-1].kind == "(" || schema.kind != token.TokenIdent || dot.kind != "." || table.kind != token.TokenIdent {
+			continue
+		}
+		unquoted := func(w word) string { return strings.Trim(s.text[w.pos:w.end], "`") }
+		path := word{kind: token.TokenIdent, pos: schema.pos, end: schema.pos, upper: "`" + unquoted(schema) + "." + unquoted(table) + "`"}
+		s.tokens = append(append(s.tokens[:i:i], path), s.tokens[i+3:]...)
 	}
 }
 

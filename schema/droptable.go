@@ -42,8 +42,21 @@ func (d *draft) checkDroppable(t *Table) error {
 	if names := namesOf(filter(d.ReferencedBy(t), others), foreignKeyName); names != "" {
 		return usererror.DropTableReferenced(t.FullName(), names)
 	}
+	if streams := d.streamsNaming(t, nil); streams != nil {
+		return usererror.DropWatchedTable(t.FullName(), len(streams), namesOf(streams, changeStreamName))
+	}
 	return nil
 }
+
+// streamsNaming are the change streams that name a table, or a column of it if c is not nil.
+func (c *Catalog) streamsNaming(t *Table, col *Column) []*ChangeStream {
+	return filter(c.Streams, func(s *ChangeStream) bool {
+		_, named := s.watches(t)
+		return named != nil && (col == nil || slices.Contains(named.Columns, col.ID))
+	})
+}
+
+func changeStreamName(s *ChangeStream) string { return s.Name }
 
 func foreignKeyName(fk *ForeignKey) string { return fk.Name }
 

@@ -75,6 +75,8 @@ func fuzzCatalog(tb testing.TB) *Catalog {
 		"CREATE TABLE s.t (k INT64, f INT64, CONSTRAINT fk FOREIGN KEY (f) REFERENCES t (k)) PRIMARY KEY (k)",
 		"CREATE INDEX i ON C(a, b DESC, d) STORING (e), INTERLEAVE IN P",
 		"CREATE UNIQUE NULL_FILTERED INDEX u ON t(x)",
+		"CREATE CHANGE STREAM Everything FOR ALL",
+		"CREATE CHANGE STREAM Parts FOR C(e), t OPTIONS (value_capture_type = 'NEW_ROW', exclude_insert = true)",
 	} {
 		var err error
 		if c, _, err = c.Apply(stmt, wordCompiler{}); err != nil {

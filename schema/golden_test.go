@@ -20,6 +20,7 @@ import (
 //	apply                 apply the statements, which blank lines separate; print each one's Change or error
 //	ddl                   print the catalog
 //	stored                print the catalog as Marshal does
+//	watchers              print the change streams that watch each table, and the columns that they watch
 //
 // After every statement that succeeds the invariants are checked, those of the
 // catalog in which it is under way too, and that the catalog before it is as it was.
@@ -44,6 +45,8 @@ func TestGolden(t *testing.T) {
 			case "stored":
 				lines := strings.ReplaceAll(string(stored(t, c)), `{"id"`, "\n  {\"id\"")
 				return strings.ReplaceAll(lines, "\n\n", "\n")
+			case "watchers":
+				return watchersText(c)
 			}
 			t.Fatalf("unknown command %s", d.Cmd)
 			return ""
@@ -91,6 +94,21 @@ func encoded(t *testing.T, before, c *Catalog) *Encoding {
 		t.Fatal(err)
 	}
 	return e
+}
+
+// watchersText prints a line for each change stream that watches a table.
+func watchersText(c *Catalog) string {
+	var out strings.Builder
+	for t := range c.Tables() {
+		for _, w := range c.Watchers(t) {
+			names := ""
+			for _, col := range w.Columns {
+				names += " " + col.Name
+			}
+			fmt.Fprintf(&out, "%s by %s:%s\n", t.FullName(), w.Stream.Name, names)
+		}
+	}
+	return out.String()
 }
 
 // changeText prints a Change in one line.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // checkInvariants says whether everything in the catalog points at the catalog's own objects and numbers fit.
@@ -53,13 +54,30 @@ func checkInvariants(t *testing.T, c *Catalog) {
 			checkForeignKey(t, c, table, fk)
 		}
 	}
-	if names += indexes; c.names.len() != names {
+	for _, s := range c.Streams {
+		number(TableID(s.ID), s.Name)
+		checkChangeStream(t, c, s)
+	}
+	if names += indexes + len(c.Streams); c.names.len() != names {
 		t.Fatalf("%d names, but there are %d things that have one", c.names.len(), names)
 	}
-	if all := len(ids) - c.tables.len(); c.indexes.len() != all {
+	if all := len(ids) - c.tables.len() - len(c.Streams); c.indexes.len() != all {
 		t.Fatalf("%d indexes are known by their numbers, but there are %d", c.indexes.len(), all)
 	}
 	checkSizes(t, c)
+}
+
+func checkChangeStream(t *testing.T, c *Catalog, s *ChangeStream) {
+	t.Helper()
+	if c.ChangeStream(strings.ToUpper(s.Name)) != s || s.All && s.Tables != nil || s.Retention < 24*time.Hour {
+		t.Fatalf("change stream %s: all %t, tables %v, retention %s", s.Name, s.All, s.Tables, s.Retention)
+	}
+	for _, w := range s.Tables {
+		table := c.TableByID(w.Table)
+		if table == nil || slices.Contains(table.columnsByID(w.Columns), nil) || w.Whole && w.Columns != nil {
+			t.Fatalf("change stream %s watches table %d, columns %v", s.Name, w.Table, w.Columns)
+		}
+	}
 }
 
 // has says whether a table is one of the catalog's.
@@ -71,6 +89,9 @@ func checkSizes(t *testing.T, c *Catalog) {
 	size := len(c.optionsSQL())
 	for _, s := range c.Schemas {
 		size += len(schemaSQL(s))
+	}
+	for _, s := range c.Streams {
+		size += len(c.changeStreamSQL(s))
 	}
 	for table := range c.Tables() {
 		size += table.ddlSize()

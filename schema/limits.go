@@ -13,7 +13,15 @@ const (
 	MaxBytesLength     = 10_485_760 // bytes of a BYTES column
 	MaxDDLBytes        = 10_485_760 // of one statement, and of the whole schema
 	maxNesting         = 256        // of parentheses and the like in DDL; SQL allows 75 nested functions
+	MaxChangeStreams   = 10         // per database
+	maxWatchers        = 3          // change streams that watch the same table or column
 	maxRetentionHours  = 7 * 24     // version_retention_period
 	minRetentionHours  = 1          // likewise
-	NewestOptimizer    = 8          // the newest optimizer_version: https://cloud.google.com/spanner/docs/query-optimizer/versions
+	// Source of these: https://cloud.google.com/spanner/docs/change-streams#data-retention. The page of the DDL allows seven days.
+	minStreamRetentionDays = 1
+	maxStreamRetentionDays = 30
+	defaultStreamRetention = "1d"
+	// maxChangeStreamName is in characters: https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#create-change-stream.
+	maxChangeStreamName = 118
+	NewestOptimizer     = 8 // the newest optimizer_version: https://cloud.google.com/spanner/docs/query-optimizer/versions
 )

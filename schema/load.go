@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,9 @@ func Unmarshal(before *Catalog, e *Encoding, compiler Compiler) (*Catalog, error
 	l := loader{before.draft(nil, compiler)}
 	l.Database, l.Version, l.NextID, l.Schemas, l.Options = s.Database, s.Version, s.NextID, s.Schemas, s.Options
 	if err := l.load(e.Tables); err != nil {
+		return nil, fmt.Errorf("decode catalog: %w", err)
+	}
+	if err := l.loadChangeStreams(s.ChangeStreams); err != nil {
 		return nil, fmt.Errorf("decode catalog: %w", err)
 	}
 	l.measure()
@@ -186,6 +190,44 @@ func loadColumn(s storedColumn) (*Column, error) {
 		c.Type = value.ArrayOf(c.Type)
 	}
 	return c, nil
+}
+
+// loadChangeStreams puts change streams in the places of those of the version before. One that is stored as it was before is the same.
+func (l *loader) loadChangeStreams(stored []storedChangeStream) error {
+	for _, old := range l.old.Streams {
+		l.names = l.names.without(key("", old.Name))
+	}
+	l.Streams = nil
+	for _, s := range stored {
+		loaded, err := l.loadChangeStream(s)
+		if err != nil {
+			return fmt.Errorf("change stream %s: %w", s.Name, err)
+		}
+		for _, old := range l.old.Streams {
+			if reflect.DeepEqual(old, loaded) {
+				loaded = old
+			}
+		}
+		l.Streams = append(l.Streams, loaded)
+		l.enterChangeStream(loaded)
+	}
+	return nil
+}
+
+func (l *loader) loadChangeStream(stored storedChangeStream) (*ChangeStream, error) {
+	s := &ChangeStream{ID: stored.ID, Name: stored.Name, All: stored.All, Options: stored.Options}
+	for _, w := range stored.Tables {
+		t := l.TableByID(w.Table)
+		if t == nil {
+			return nil, errDangling
+		}
+		if _, err := t.loadColumns(w.Columns); err != nil {
+			return nil, err
+		}
+		s.Tables = append(s.Tables, WatchedTable(w))
+	}
+	s.obeyOptions()
+	return s, nil
 }
 
 func (t *Table) byID(id ColumnID) (*Column, error) {

@@ -104,6 +104,14 @@ func (t *Table) columnByID(id ColumnID) *Column {
 	return nil
 }
 
+func (t *Table) columnsByID(ids []ColumnID) []*Column {
+	list := make([]*Column, len(ids))
+	for at, id := range ids {
+		list[at] = t.columnByID(id)
+	}
+	return list
+}
+
 // FullName is the table's name as SQL writes it: schema.name, or name in the default schema.
 func (t *Table) FullName() string { return fullName(t.Schema, t.Name) }
 

@@ -32,8 +32,8 @@ func sameName(a, b string) bool { return strings.EqualFold(a, b) }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// checkFree says whether a new object may have a name: tables, indexes and
-// constraints of one schema share their names.
+// checkFree says whether a new object may have a name: tables, indexes, constraints
+// and change streams of one schema share their names.
 func (d *draft) checkFree(schema, name string) error {
 	taken := d.nameLike(schema, name)
 	switch taken {
@@ -50,6 +50,9 @@ func (d *draft) nameLike(schema, name string) string {
 	found, ok := d.names.get(key(schema, name))
 	if !ok {
 		return ""
+	}
+	if found.kind == nameOfChangeStream {
+		return d.ChangeStream(name).Name
 	}
 	t := d.TableByID(found.table)
 	switch found.kind {

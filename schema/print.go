@@ -10,7 +10,7 @@ import (
 
 // DDL prints the catalog as the statements that make it again, as
 // GetDatabaseDdl does: options, schemas, tables with parents first, foreign
-// keys that could not stand in their table, indexes.
+// keys that could not stand in their table, indexes, change streams.
 func (c *Catalog) DDL() []string {
 	var stmts []string
 	if sql := c.optionsSQL(); sql != "" {
@@ -27,6 +27,9 @@ func (c *Catalog) DDL() []string {
 	}
 	for t := range c.Tables() {
 		stmts = append(stmts, t.indexSQL()...)
+	}
+	for _, s := range c.Streams {
+		stmts = append(stmts, c.changeStreamSQL(s))
 	}
 	return stmts
 }
@@ -177,6 +180,42 @@ func (i *Index) sql() string {
 		s += ", INTERLEAVE IN " + quotePath(i.Parent.Schema, i.Parent.Name)
 	}
 	return s
+}
+
+// changeStreamSQL prints CREATE CHANGE STREAM.
+func (c *Catalog) changeStreamSQL(s *ChangeStream) string {
+	var watched []string
+	if s.All {
+		watched = []string{"ALL"}
+	}
+	for _, w := range s.Tables {
+		t := c.TableByID(w.Table)
+		sql := quotePath(t.Schema, t.Name)
+		if !w.Whole {
+			sql += "(" + columnsSQL(t.columnsByID(w.Columns)) + ")"
+		}
+		watched = append(watched, sql)
+	}
+	sql := "CREATE CHANGE STREAM " + quote(s.Name)
+	if watched != nil {
+		sql += "\n  FOR " + strings.Join(watched, ", ")
+	}
+	var options []string
+	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
+		options = append(options, "    "+name+" = "+s.OptionSQL(name))
+	}
+	if options != nil {
+		sql += "\n  OPTIONS (\n" + strings.Join(options, ",\n") + "\n  )"
+	}
+	return sql
+}
+
+// OptionSQL prints the value of an option that is set as DDL does.
+func (s *ChangeStream) OptionSQL(name string) string {
+	if ChangeStreamOptionType(name) == textOption {
+		return quoteString(s.Options[name])
+	}
+	return s.Options[name]
 }
 
 // constraintName prints CONSTRAINT name, unless the name was made up.

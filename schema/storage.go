@@ -29,6 +29,22 @@ type storedCatalog struct {
 	NextID   TableID           `json:"next_id"`
 	Schemas  []string          `json:"schemas,omitempty"`
 	Options  map[string]string `json:"options,omitempty"`
+	// ChangeStreams are those of the version, whether the version before has them or not.
+	ChangeStreams []storedChangeStream `json:"change_streams,omitempty"`
+}
+
+type storedChangeStream struct {
+	ID      ChangeStreamID       `json:"id"`
+	Name    string               `json:"name"`
+	All     bool                 `json:"all,omitempty"`
+	Tables  []storedWatchedTable `json:"tables,omitempty"`
+	Options map[string]string    `json:"options,omitempty"`
+}
+
+type storedWatchedTable struct {
+	Table   TableID    `json:"table"`
+	Whole   bool       `json:"whole,omitempty"`
+	Columns []ColumnID `json:"columns,omitempty"`
 }
 
 type storedTable struct {
@@ -117,9 +133,13 @@ func (c *Catalog) Marshal(before *Catalog) (*Encoding, error) {
 	if before == nil {
 		before = NewCatalog()
 	}
-	data, err := json.Marshal(storedCatalog{
+	s := storedCatalog{
 		Format: storageFormat, Database: c.Database, Version: c.Version, NextID: c.NextID, Schemas: c.Schemas, Options: c.Options,
-	})
+	}
+	for _, stream := range c.Streams {
+		s.ChangeStreams = append(s.ChangeStreams, storeChangeStream(stream))
+	}
+	data, err := json.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("encode catalog: %w", err)
 	}
@@ -183,6 +203,14 @@ func storeColumn(c *Column) storedColumn {
 		s.Array, s.Kind = true, int(c.Type.Elem.Kind)
 	}
 	return s
+}
+
+func storeChangeStream(s *ChangeStream) storedChangeStream {
+	stored := storedChangeStream{ID: s.ID, Name: s.Name, All: s.All, Options: s.Options}
+	for _, w := range s.Tables {
+		stored.Tables = append(stored.Tables, storedWatchedTable(w))
+	}
+	return stored
 }
 
 func storeExpr(e *Expr) *string {

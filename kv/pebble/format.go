@@ -36,6 +36,7 @@ const (
 var engineVersions = map[kv.Format]pebble.FormatMajorVersion{
 	1: pebble.FormatTableFormatV6,
 	2: pebble.FormatTableFormatV6,
+	3: pebble.FormatTableFormatV6,
 }
 
 // lockFile is the name of Pebble's lock, which a process that was stopped between
