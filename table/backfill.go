@@ -40,13 +40,18 @@ func FillColumns(ctx context.Context, w Writer, tables *Descriptors, t *schema.T
 		if err := g.decode(g.row, s); err != nil {
 			return err
 		}
+		copy(g.old, g.row)
+		clear(g.changed)
 		for _, col := range columns {
 			if err := c.fillColumn(g, col); err != nil {
 				return err
 			}
 		}
 		c.val, c.pendValue = appendRowValue(c.val[:0], g.stored, g.row, c.pendValue[:0])
-		return c.put(ctx, s.Key, c.val, nil, c.pendValue)
+		if err := c.put(ctx, s.Key, c.val, nil, c.pendValue); err != nil {
+			return err
+		}
+		return c.capture(ctx, g, Update, s.Key, g.old, g.row, g.changed)
 	})
 }
 
@@ -95,6 +100,6 @@ func (c *Changes) fillColumn(g *target, col *schema.Column) error {
 	if err != nil {
 		return err
 	}
-	g.row[col.Ordinal] = v
+	g.row[col.Ordinal], g.changed[col.Ordinal] = v, true
 	return c.checkValue(g.table, col, v)
 }

@@ -36,6 +36,7 @@ type Changes struct {
 	written  []Written
 	touched  map[string]bool // keys that INSERT OR UPDATE has written
 	parent   []byte          // the key of the last parent that was found, for further children of it
+	change   Change          // the last one that was captured
 
 	// Room for what is written.
 	key, val, oldKey   []byte
@@ -364,6 +365,9 @@ func (c *Changes) write(ctx context.Context, b *rowBuilder, key []byte, old []va
 		return err
 	}
 	c.wrote(b.table, len(key)+len(c.val))
+	if err := c.captureWrite(ctx, b, key, old); err != nil {
+		return err
+	}
 	if err := c.writeEntries(ctx, b.target, old); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (c *Changes) deleteKeys(ctx context.Context, t *schema.Table, ks KeySet) er
 }
 
 func (c *Changes) deletePoint(ctx context.Context, g *target, key []byte) error {
-	if !g.watched {
+	if !g.needsOld {
 		return c.remove(ctx, key)
 	}
 	old, ok, err := c.Get(ctx, key)
@@ -109,7 +109,7 @@ func collect(ctx context.Context, view View, read Read, limits Limits) (found []
 // that refer to it by foreign keys ON DELETE CASCADE. It does not change old.
 func (c *Changes) delete(ctx context.Context, g *target, old Stored) error {
 	c.parent = nil
-	if !g.watched {
+	if !g.needsOld {
 		return c.remove(ctx, old.Key)
 	}
 	if err := g.decode(g.old, old); err != nil {
@@ -120,6 +120,9 @@ func (c *Changes) delete(ctx context.Context, g *target, old Stored) error {
 	}
 	references := c.referencesTo(g, g.old, nil)
 	if err := c.remove(ctx, old.Key); err != nil {
+		return err
+	}
+	if err := c.capture(ctx, g, Delete, old.Key, g.old, nil, nil); err != nil {
 		return err
 	}
 	if err := c.deleteChildren(ctx, g, old.Key, ifParentGone); err != nil {

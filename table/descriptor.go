@@ -50,8 +50,10 @@ type descriptor struct {
 	// computed are all generated columns, each after those that it reads; written are those of them that
 	// keys, rows, index entries and checks need, with the columns that they read.
 	computed, written []*schema.Column
-	// watched says that the table has children, indexes or foreign keys, so that an old row must be read before it goes.
-	watched bool
+	// watches are the change streams that watch the table; nil if none does.
+	watches []*Watch
+	// needsOld says that the table has children, indexes, foreign keys or change streams, so that an old row must be read before it goes.
+	needsOld bool
 }
 
 func newDescriptor(catalog *schema.Catalog, t *schema.Table) (*descriptor, error) {
@@ -63,9 +65,12 @@ func newDescriptor(catalog *schema.Catalog, t *schema.Table) (*descriptor, error
 		d.indexes = append(d.indexes, newIndexTarget(x))
 	}
 	referencedBy := catalog.ReferencedBy(t)
-	d.watched = len(t.Indexes) > 0 || len(t.ForeignKeys) > 0 || len(referencedBy) > 0
+	for _, by := range catalog.Watchers(t) {
+		d.watches = append(d.watches, NewWatch(t, by))
+	}
+	d.needsOld = len(t.Indexes) > 0 || len(t.ForeignKeys) > 0 || len(referencedBy) > 0 || d.watches != nil
 	for _, child := range d.children {
-		d.watched = d.watched || child.Interleave != schema.InterleaveIn
+		d.needsOld = d.needsOld || child.Interleave != schema.InterleaveIn
 	}
 	d.foreign, d.referencedBy = newForeignKeys(t.ForeignKeys), newForeignKeys(referencedBy)
 	var err error

@@ -25,7 +25,9 @@ type mapWriter struct {
 	scans   int
 	skips   int
 	steps   int
-	trace   func(op string, key, val []byte)
+	// captured counts the changes that change streams were given.
+	captured int
+	trace    func(op string, key, val []byte)
 	// failAt is the number of the call that fails, counted down; 0 none.
 	failAt int
 }
@@ -102,6 +104,12 @@ func (m *mapWriter) Delete(_ context.Context, key []byte) error {
 		m.trace("delete", key, nil)
 	}
 	return nil
+}
+
+// Capture keeps nothing: package changestream shows what becomes of changes.
+func (m *mapWriter) Capture(_ context.Context, c *Change) (int, error) {
+	m.captured++
+	return 0, nil
 }
 
 // commit fills in the commit timestamp.

@@ -1,6 +1,8 @@
 package table
 
 import (
+	"slices"
+
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -21,6 +23,8 @@ type rowBuilder struct {
 	refreshed []*schema.Column
 	// blind says that a row can be written without reading the row that it replaces.
 	blind bool
+	// written, by ordinal, are the columns that an insert gives a value: those given, and those with a default or stored and generated.
+	written []bool
 	// inserts and updates are how many mutations an inserted and an updated row count as, index entries not included.
 	inserts, updates int64
 }
@@ -72,6 +76,7 @@ func makeRowBuilder(g *target, op Op, columns []*schema.Column) (*rowBuilder, er
 		}
 	}
 	b.blind = b.isBlind()
+	b.written = b.writtenByInsert()
 	b.count()
 	return b, nil
 }
@@ -111,10 +116,21 @@ func (b *rowBuilder) checkKeyGiven() error {
 // isBlind says whether the new row does not depend on the old one, and the old one has no index entries, children or references that
 // would have to go with it.
 func (b *rowBuilder) isBlind() bool {
-	if b.watched || b.op == Insert || b.op == Update {
+	if b.needsOld || b.op == Insert || b.op == Update {
 		return false
 	}
 	return b.op == Replace || len(b.omitted) == len(b.refreshed)
+}
+
+// writtenByInsert is the columns that a new row gets a value for; the others are NULL because they were left out.
+func (b *rowBuilder) writtenByInsert() []bool {
+	written := slices.Clone(b.given)
+	for _, c := range b.table.Columns {
+		if c.Default != nil || c.Generated != nil && c.Stored {
+			written[c.Ordinal] = true
+		}
+	}
+	return written
 }
 
 // count works out the mutation count of one row: the columns written, the key's always among them,

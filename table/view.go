@@ -78,6 +78,9 @@ type Writer interface {
 	// timestamps to be filled with the commit timestamp (see Pending). All four remain the caller's.
 	Put(ctx context.Context, key, val []byte, pendingKey, pending []Pending) error
 	Delete(ctx context.Context, key []byte) error
+	// Capture keeps a change of a row for the change streams that watch it, behind the changes before. It returns how many bytes it keeps.
+	// The change and all that it points to remain the caller's.
+	Capture(ctx context.Context, c *Change) (bytes int, err error)
 }
 
 // Pending is the place of a commit timestamp that is not known yet: at Offset of a key or a value stand

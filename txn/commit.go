@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
@@ -203,7 +204,8 @@ func (t *Tx) write(ctx context.Context, opts CommitOptions) (mvcc.Timestamp, err
 	if err != nil {
 		return 0, err
 	}
-	if err := errors.Join(t.fill(b, f), t.putOutcome(b.KV(), f, opts), f.putReservation(b.KV())); err != nil {
+	touched, err := t.appendRecords(b.KV(), f)
+	if err := errors.Join(err, t.fill(b, f), t.putOutcome(b.KV(), f, opts), f.putReservation(b.KV())); err != nil {
 		return 0, errors.Join(fmt.Errorf("build commit: %w", err), o.abandon(f))
 	}
 	if b.KV().Len() < longCommit {
@@ -213,7 +215,18 @@ func (t *Tx) write(ctx context.Context, opts CommitOptions) (mvcc.Timestamp, err
 	if errors.Is(err, kv.ErrRefused) {
 		return 0, cmp.Or(o.abandon(f), err)
 	}
-	return f.ts, o.land(f, err)
+	err = o.land(f, err)
+	touched.Wake()
+	return f.ts, err
+}
+
+// appendRecords puts what change streams record into a batch.
+func (t *Tx) appendRecords(b kv.Batch, f *flight) (changestream.Touched, error) {
+	if t.changes.Len() == 0 {
+		return nil, nil
+	}
+	tx := t.origin()
+	return t.changes.Append(b, t.m.streams, f.ts, &tx)
 }
 
 // longCommit is from how many bytes on a commit's own work is measured while it is written, although it also waits for the sync. A shorter

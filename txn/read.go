@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -19,6 +20,7 @@ type Request struct {
 	// mutates says that the request applies the mutations of a Commit, which has closed the transaction to all others.
 	mutates bool
 	buf     []byte
+	encoder *changestream.Encoder // nil before the first change that a stream watches
 }
 
 // Request returns a new one.

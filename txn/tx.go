@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -51,6 +52,10 @@ type Options struct {
 	// Background makes the transaction give way to all others, whenever they began: a transaction that wants one of its locks
 	// aborts it, and it is aborted where it would have to wait for a lock.
 	Background bool
+	// Excluded says that change streams that allow it do not record the transaction: exclude_txn_from_change_streams.
+	Excluded bool
+	// System says that the server writes by itself: change streams tell their readers, and may leave out what it deletes.
+	System bool
 	// AnySize lifts the limit on the bytes that it writes, table.MaxCommitBytes.
 	AnySize bool
 	// Waited, if it is not nil, is called after every wait of this transaction for a lock.
@@ -65,7 +70,7 @@ type Options struct {
 type Stats struct {
 	LockWait time.Duration // spent waiting for locks
 	Keys     int           // written, index entries included
-	Bytes    int           // of them and their values
+	Bytes    int           // of them and their values, and of the records of change streams
 }
 
 // states of a transaction. It ends in one of the last four.
@@ -111,6 +116,8 @@ type Tx struct {
 	size   int
 	reads  []*readSpan // to be validated at commit
 	memory footprint
+	// changes are those of rows that change streams watch.
+	changes changestream.Changes
 }
 
 // Begin begins a read-write transaction. It neither waits nor fails.

@@ -40,7 +40,7 @@
 // attempt and of statistics; database takes the token of a schema change before
 // it calls ChangeSchema.
 //
-// Imports of this module: kv, memory, mvcc, schema, stats/cpu, table, usererror.
+// Imports of this module: changestream, kv, memory, mvcc, schema, stats/cpu, table, usererror.
 package txn
 
 import (
@@ -48,6 +48,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 )
@@ -62,6 +63,8 @@ type Config struct {
 	Catalog   *schema.Catalog // the newest one; see ChangeSchema
 	// Waited, if it is not nil, is called after every wait for a lock.
 	Waited func(*LockWait)
+	// Streams are the change streams of the database; nil records nothing.
+	Streams *changestream.Log
 }
 
 // Manager runs the transactions of one database. It may be used by many goroutines.
@@ -73,6 +76,7 @@ type Manager struct {
 	ids       atomic.Uint64
 	landed    atomic.Uint64 // counts commits that wrote; a commit counts itself before it releases its locks
 	delays    delays
+	streams   *changestream.Log
 
 	waited func(*LockWait)
 
@@ -82,7 +86,7 @@ type Manager struct {
 
 // NewManager returns the manager of a database.
 func NewManager(versions *mvcc.Versions, oracle *Oracle, cfg Config) *Manager {
-	m := &Manager{versions: versions, oracle: oracle, clock: oracle.clock, waited: cfg.Waited}
+	m := &Manager{versions: versions, oracle: oracle, clock: oracle.clock, waited: cfg.Waited, streams: cfg.Streams}
 	if cfg.Retention == 0 {
 		cfg.Retention = DefaultRetention
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/btree"
 
+	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -79,6 +80,61 @@ func (r *Request) buffer(key string, w write) (due int64, err error) {
 	return t.memory.due(), nil
 }
 
+// Capture implements table.Writer.
+func (t *Tx) Capture(ctx context.Context, c *table.Change) (bytes int, err error) {
+	return t.Request().Capture(ctx, c)
+}
+
+// Capture implements table.Writer. The row is locked, because it was written.
+func (r *Request) Capture(ctx context.Context, c *table.Change) (bytes int, err error) {
+	if r.m.streams == nil {
+		return 0, nil
+	}
+	if err := r.enter(); err != nil {
+		return 0, err
+	}
+	defer r.Leave()
+	if r.encoder == nil {
+		r.encoder = new(changestream.Encoder)
+	}
+	tx := r.origin()
+	for _, w := range c.Watches {
+		m, ok := r.encoder.Encode(c, w, &tx)
+		if !ok {
+			continue
+		}
+		bytes += m.Size()
+		due, err := r.bufferMod(m)
+		if err != nil {
+			return 0, err
+		}
+		if err := r.charge(ctx, due); err != nil {
+			return 0, err
+		}
+	}
+	return bytes, nil
+}
+
+// origin is what change streams want to know of the transaction.
+func (t *Tx) origin() changestream.Transaction {
+	return changestream.Transaction{Tag: t.opts.Tag, Excluded: t.opts.Excluded, System: t.opts.System}
+}
+
+// bufferMod keeps what a change stream records for the commit. It returns what the transaction must be charged for.
+func (r *Request) bufferMod(m changestream.Mod) (due int64, err error) {
+	t := r.Tx
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed.Load() && !r.mutates {
+		return 0, usererror.CommitCalled()
+	}
+	if t.size += m.Size(); t.size > table.MaxCommitBytes && !t.opts.AnySize {
+		return 0, usererror.CommitTooLarge(table.MaxCommitBytes)
+	}
+	t.memory.writes += int64(t.changes.Add(m)) * copies
+	return t.memory.due(), nil
+}
+
 // lockWrite locks a key exclusively before it is written. In RepeatableRead it aborts the transaction if another one has written the
 // key since the snapshot.
 func (t *Tx) lockWrite(ctx context.Context, key string, pendingKey []table.Pending) error {
@@ -118,13 +174,14 @@ type Savepoint struct {
 	writes *btree.Map[string, write]
 	size   int
 	memory int64 // bytes
+	mods   int   // of changes
 }
 
 // Savepoint remembers the writes so far. It costs no copy.
 func (t *Tx) Savepoint() Savepoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Savepoint{writes: t.writes.Copy(), size: t.size, memory: t.memory.writes}
+	return Savepoint{writes: t.writes.Copy(), size: t.size, memory: t.memory.writes, mods: t.changes.Len()}
 }
 
 // RollbackTo forgets what was written since s. Locks stay.
@@ -132,5 +189,6 @@ func (t *Tx) RollbackTo(s Savepoint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.writes, t.size = s.writes.Copy(), s.size
+	t.changes.Truncate(s.mods)
 	t.memory.rollbackTo(s.memory)
 }

@@ -106,6 +106,11 @@ func (t *Tracker) Delete(ctx context.Context, key []byte) error {
 	return t.writer.Delete(ctx, key)
 }
 
+// Capture implements table.Writer.
+func (t *Tracker) Capture(ctx context.Context, c *table.Change) (bytes int, err error) {
+	return t.writer.Capture(ctx, c)
+}
+
 // at is the call to a split. The pointer is good until the next use of at.
 func (t *Tracker) at(split int) *call {
 	if t.last < len(t.calls) && t.calls[t.last].split == split {

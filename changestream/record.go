@@ -1,0 +1,226 @@
+package changestream
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// maxRecordBytes is how large the mods of a record may become. A mod that is larger is a record by itself. Spanner states no figure; this keeps a
+// record, which a client gets in one piece, far below the 10 MiB of a cell.
+const maxRecordBytes = 1 << 20
+
+// Append adds the records of the changes to the batch of the commit that has the timestamp ts. It returns the partitions that they lie in, whose
+// readers are to be woken when the commit is visible. It may be called again, with another timestamp, if the batch is not written.
+//
+// A record tells of consecutive changes in one partition that are of the same table, operation and columns. The records of a transaction in a stream
+// are numbered in the order of their first changes.
+func (c *Changes) Append(b kv.Batch, l *Log, ts mvcc.Timestamp, tx *Transaction) (Touched, error) {
+	g := grouping{mods: c.mods, log: l, ts: ts}
+	for i := range c.mods {
+		if err := g.add(i); err != nil {
+			return nil, err
+		}
+	}
+	w := recordWriter{grouping: &g, tx: tx, id: strconv.FormatInt(int64(ts), 10)}
+	for i := range g.records {
+		if err := w.write(b, &g.records[i], g.records[i].in.last == i); err != nil {
+			return nil, err
+		}
+	}
+	touched := make(Touched, len(g.partitions))
+	for i, p := range g.partitions {
+		touched[i] = p.Partition
+	}
+	return touched, nil
+}
+
+// Touched are the partitions that a commit has added records to.
+type Touched []*Partition
+
+// Wake wakes their readers: the commit is visible.
+func (t Touched) Wake() {
+	for _, p := range t {
+		p.Wake()
+	}
+}
+
+// grouping makes records of mods.
+type grouping struct {
+	mods       []Mod
+	log        *Log
+	ts         mvcc.Timestamp
+	streams    []*writtenStream
+	partitions []*writtenPartition
+	latest     *writtenPartition                // that a mod was added to
+	found      map[*Partition]*writtenPartition // all partitions if there are several
+	records    []record
+}
+
+// writtenStream is a stream that a commit writes records of.
+type writtenStream struct {
+	id         schema.ChangeStreamID
+	at         *Partitions
+	records    int
+	partitions int
+}
+
+// writtenPartition is a partition of a stream that a commit writes records in.
+type writtenPartition struct {
+	*Partition
+	stream *writtenStream
+	last   int // the number of its last record among all
+}
+
+// record is a data change record that is being made.
+type record struct {
+	in          *writtenPartition
+	sequence    int
+	first, last int // mods, which are linked by next
+	bytes       int // of the mods
+}
+
+// add adds a mod to the record that it belongs to.
+func (g *grouping) add(i int) error {
+	m := &g.mods[i]
+	m.fill(g.ts)
+	m.next = 0
+	stream, err := g.stream(m.watch.Stream.ID)
+	if err != nil {
+		return err
+	}
+	in := g.partition(stream, stream.at.Of(m.data[:m.start]))
+	if in.last >= 0 {
+		r := &g.records[in.last]
+		if m.joins(&g.mods[r.last]) && r.bytes+m.Size() <= maxRecordBytes {
+			g.mods[r.last].next = i
+			r.last = i
+			r.bytes += m.Size()
+			return nil
+		}
+	}
+	in.last = len(g.records)
+	g.records = append(g.records, record{in: in, sequence: stream.records, first: i, last: i, bytes: m.Size()})
+	stream.records++
+	return nil
+}
+
+// joins says whether m can be in one record with a mod before it in the same partition.
+func (m *Mod) joins(o *Mod) bool {
+	return m.op == o.op && m.watch == o.watch && slices.Equal(m.columns, o.columns)
+}
+
+// fill puts the commit timestamp in its places.
+func (m *Mod) fill(ts mvcc.Timestamp) {
+	for _, p := range m.pendingKey {
+		p.Fill(m.data, ts)
+	}
+	for _, at := range m.pending {
+		fillTimestamp(m.data[at:], ts)
+	}
+}
+
+func (g *grouping) stream(id schema.ChangeStreamID) (*writtenStream, error) {
+	for _, s := range g.streams {
+		if s.id == id {
+			return s, nil
+		}
+	}
+	at := g.log.At(StreamID(id), g.ts)
+	if at == nil {
+		return nil, fmt.Errorf("change stream %d has no partitions", id)
+	}
+	s := &writtenStream{id: id, at: at}
+	g.streams = append(g.streams, s)
+	return s, nil
+}
+
+// partition finds or adds a partition.
+func (g *grouping) partition(s *writtenStream, p *Partition) *writtenPartition {
+	if g.latest != nil && g.latest.Partition == p {
+		return g.latest
+	}
+	if g.latest = g.found[p]; g.latest != nil {
+		return g.latest
+	}
+	g.latest = &writtenPartition{Partition: p, stream: s, last: -1}
+	g.partitions = append(g.partitions, g.latest)
+	s.partitions++
+	if len(g.partitions) > 1 {
+		if g.found == nil {
+			g.found = map[*Partition]*writtenPartition{g.partitions[0].Partition: g.partitions[0]}
+		}
+		g.found[p] = g.latest
+	}
+	return g.latest
+}
+
+// recordWriter writes records.
+type recordWriter struct {
+	*grouping
+	tx         *Transaction
+	id         string // server_transaction_id
+	head, tail []byte // the fields before and behind the mods
+	buf, typ   []byte
+	columns    []*schema.Column
+}
+
+var opNames = map[table.Op]string{table.Insert: "INSERT", table.Update: "UPDATE", table.Delete: "DELETE"}
+
+// write puts a record in the batch. Its fields stand in the order of
+// https://cloud.google.com/spanner/docs/change-streams/details#data-change-records.
+func (w *recordWriter) write(b kv.Batch, r *record, last bool) error {
+	m, stream := &w.mods[r.first], r.in.stream
+	h := w.head[:0]
+	h = appendText(h, w.ts.Time().Format(timestampLayout))
+	h = appendText(h, fmt.Sprintf("%08d", r.sequence))
+	h = appendText(h, w.id)
+	h = appendBool(h, last)
+	h = appendText(h, m.table.FullName())
+	w.head = w.appendColumns(h, m)
+
+	t := w.tail[:0]
+	t = appendText(t, opNames[m.op])
+	t = appendText(t, m.watch.Stream.ValueCapture.String())
+	t = appendText(t, strconv.Itoa(stream.records))
+	t = appendText(t, strconv.Itoa(stream.partitions))
+	t = appendText(t, w.tx.Tag)
+	w.tail = appendBool(t, w.tx.System)
+
+	dst := appendRecordHead(w.buf[:0], dataChange, len(w.head)+valueSize(r.bytes)+len(w.tail))
+	dst = append(dst, w.head...)
+	dst = appendListHead(dst, r.bytes)
+	for i := r.first; ; i = w.mods[i].next {
+		dst = append(dst, w.mods[i].data[w.mods[i].start:]...)
+		if i == r.last {
+			break
+		}
+	}
+	dst = append(dst, w.tail...)
+	w.buf = appendRecordEnd(dst, dataChange)
+	return r.in.Append(b, w.ts, uint32(r.sequence), w.buf)
+}
+
+// appendColumns appends column_types: the key and the columns that the mods have values of, in the table's order.
+func (w *recordWriter) appendColumns(dst []byte, m *Mod) []byte {
+	w.columns = append(append(w.columns[:0], m.watch.Key...), m.columns...)
+	slices.SortFunc(w.columns, func(a, b *schema.Column) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	list := w.buf[:0]
+	for _, c := range w.columns {
+		w.typ = appendType(w.typ[:0], c.Type)
+		ordinal := strconv.Itoa(c.Ordinal + 1)
+		list = appendListHead(list, valueSize(len(c.Name))+valueSize(len(w.typ))+boolSize+valueSize(len(ordinal)))
+		list = appendText(list, c.Name)
+		list = append(appendTextHead(list, len(w.typ)), w.typ...)
+		list = appendBool(list, c.KeyOrdinal >= 0)
+		list = appendText(list, ordinal)
+	}
+	w.buf = list
+	return append(appendListHead(dst, len(list)), list...)
+}

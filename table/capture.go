@@ -1,0 +1,98 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// A Change is what happened to one row of a table that change streams watch.
+type Change struct {
+	Table   *schema.Table
+	Watches []*Watch
+	Op      Op // Insert, Update or Delete
+	// Key is the logical key of the row. PendingKey are filled in it at commit, as Writer.Put describes.
+	Key        []byte
+	PendingKey []Pending
+	// Old and New are the row before and after the change, by ordinal. Old is nil for Insert, New for Delete.
+	Old, New []value.Value
+	// Written, by ordinal, are the columns that an Insert or Update has given a value, the same value or another.
+	Written []bool
+}
+
+// Row is a version of the row that has the values of its key.
+func (c *Change) Row() []value.Value {
+	if c.New != nil {
+		return c.New
+	}
+	return c.Old
+}
+
+// A Watch is a change stream that watches a table.
+type Watch struct {
+	Stream *schema.ChangeStream
+	// Key are the columns of the primary key, Columns the others that the stream watches, both in order of their names.
+	Key, Columns []*schema.Column
+}
+
+// NewWatch prepares what a stream watches of a table for records.
+func NewWatch(t *schema.Table, by schema.Watcher) *Watch {
+	w := &Watch{Stream: by.Stream, Columns: slices.Clone(by.Columns)}
+	for _, p := range t.Key {
+		w.Key = append(w.Key, p.Column)
+	}
+	byName := func(a, b *schema.Column) int { return cmp.Compare(a.Name, b.Name) }
+	slices.SortFunc(w.Key, byName)
+	slices.SortFunc(w.Columns, byName)
+	return w
+}
+
+// captureWrite hands what write has done to the change streams. A REPLACE of a row that was there is a deletion and an insert.
+func (c *Changes) captureWrite(ctx context.Context, b *rowBuilder, key []byte, old []value.Value) error {
+	switch {
+	case b.watches == nil:
+		return nil
+	case old != nil && b.op != Replace:
+		return c.capture(ctx, b.target, Update, key, old, b.row, b.changed)
+	case old != nil:
+		if err := c.capture(ctx, b.target, Delete, key, old, nil, nil); err != nil {
+			return err
+		}
+	}
+	return c.capture(ctx, b.target, Insert, key, nil, b.row, b.written)
+}
+
+// capture hands a change of a row of g to the change streams that watch it. c.pendKey are the pending timestamps of the key, unless the row is
+// deleted.
+func (c *Changes) capture(ctx context.Context, g *target, op Op, key []byte, old, row []value.Value, written []bool) error {
+	if g.watches == nil {
+		return nil
+	}
+	c.change = Change{Table: g.table, Watches: g.watches, Op: op, Key: key, PendingKey: c.pendKey, Old: old, New: row, Written: written}
+	if op == Delete {
+		c.change.PendingKey = g.pendingInKey(old)
+	}
+	n, err := c.w.Capture(ctx, &c.change)
+	if err != nil {
+		return err
+	}
+	if c.bytes += int64(n); c.bytes > c.maxBytes {
+		return usererror.CommitTooLarge(MaxCommitBytes)
+	}
+	return nil
+}
+
+// pendingInKey are the places of commit timestamps in the key of a row that this transaction has written.
+func (g *target) pendingInKey(row []value.Value) []Pending {
+	for _, p := range g.table.Key {
+		if row[p.Column.Ordinal].IsPending() {
+			_, pending := g.layout.appendRowKey(nil, row, nil)
+			return pending
+		}
+	}
+	return nil
+}
