@@ -1,7 +1,11 @@
 package changestream
 
 import (
-	"encoding/binary"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/crowfoot-db/crowfoot/kv"
@@ -11,59 +15,139 @@ import (
 // StreamID numbers a change stream of a database for life.
 type StreamID uint64
 
+// Oracle says what is visible: package txn's.
+type Oracle interface {
+	// Now is the clock's time, or Visible if that is ahead.
+	Now() mvcc.Timestamp
+	// Visible is the newest timestamp at which everything is known: every commit at or below it is stored and was appended to the log, and
+	// no other will ever be at or below it.
+	Visible() mvcc.Timestamp
+	// CloseAt makes Visible at least a timestamp that the clock has shown.
+	CloseAt(ctx context.Context, at mvcc.Timestamp) error
+	// Take gives out the timestamp of a commit whose batch is b. If land is not nil it must be called, when b has been committed or not: it
+	// returns when the commit is visible, which waits for all before it.
+	Take(b kv.Batch) (ts mvcc.Timestamp, land func(error) error, err error)
+}
+
 // Config is what a Log needs from outside.
 type Config struct {
-	Space mvcc.Space // of the database
-	Store kv.Store
+	Space  mvcc.Space // of the database
+	Store  kv.Store
+	Oracle Oracle
+	Secret [16]byte // keys the checksum of partition tokens; the store keeps it
 }
 
 // Log is the change streams of one database. It may be used by many goroutines.
+//
+// The partitions of a commit's records are exact. Reshape takes its timestamp T while it holds mu, and publishes the new partitions before it
+// lets go. A commit takes its timestamp first and then looks for partitions (At): above T it must have waited for the new ones, below T it
+// finds the old ones, which are kept until the next change. That one waits until all commits below T have landed.
 type Log struct {
 	cfg Config
 
-	mu      sync.RWMutex
+	reshaping sync.Mutex // one change of partitions at a time, until it has landed
+
+	mu      sync.RWMutex // guards what follows, and what is stored of it
 	streams map[StreamID]*stream
+	closed  error // why readers end; nil while the log is open
 }
 
-// stream is the partitions of one change stream.
-type stream struct {
-	id      StreamID
-	current *Partitions
-}
-
-// Open opens the log of a database.
+// Open reads the streams of a database.
 func Open(cfg Config) (*Log, error) {
-	return &Log{cfg: cfg, streams: map[StreamID]*stream{}}, nil
+	l := &Log{cfg: cfg, streams: map[StreamID]*stream{}}
+	if err := l.load(); err != nil {
+		return nil, fmt.Errorf("open change streams: %w", err)
+	}
+	return l, nil
 }
 
-// Create begins a stream at a timestamp: with one partition.
-func (l *Log) Create(id StreamID, from mvcc.Timestamp) {
+// Close ends all readers with an error. Later ones get it too.
+func (l *Log) Close(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p := l.newPartition(id, 1, from)
-	l.streams[id] = &stream{id: id, current: &Partitions{list: []*Partition{p}}}
+	if l.closed != nil {
+		return
+	}
+	l.closed = why
+	for _, s := range l.streams {
+		s.end(why)
+	}
 }
 
-// At is the partitions of a stream that live at the timestamp of a commit that is not visible yet. It is nil if there is no such stream.
+// At is the partitions of a stream that live at the timestamp of a commit that has not landed yet. It is nil if there is no such stream.
 func (l *Log) At(id StreamID, ts mvcc.Timestamp) *Partitions {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	s := l.streams[id]
-	if s == nil {
+	switch {
+	case s == nil:
 		return nil
+	case ts < s.current.from:
+		return s.previous
 	}
 	return s.current
 }
 
-const (
-	recordName    = "changestream/record/"
-	recordKeySize = 4 + len(recordName) + 4 + 8 + 8 + 8 + 4 + 1
-)
+// A Change is a change of which streams there are. It takes effect when the batch that it was added to has been committed and Publish
+// is called; until then no commit may take a timestamp.
+type Change struct {
+	log     *Log
+	created []*stream
+	dropped []StreamID
+}
 
-// recordPrefix begins the keys of all records of a partition.
-func recordPrefix(space mvcc.Space, stream StreamID, partition PartitionID) []byte {
-	key := append(make([]byte, 4, recordKeySize), recordName...)
-	key = binary.BigEndian.AppendUint32(key, uint32(space))
-	key = binary.BigEndian.AppendUint64(key, uint64(stream))
-	return binary.BigEndian.AppendUint64(key, uint64(partition))
+// Change adds to a batch what makes the database have these streams and no others. New ones begin at a timestamp, those that are gone lose all
+// records.
+func (l *Log) Change(b kv.Batch, ids []StreamID, at mvcc.Timestamp) (*Change, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	c := &Change{log: l}
+	for _, id := range ids {
+		if l.streams[id] != nil {
+			continue
+		}
+		s := l.newStream(id, at)
+		c.created = append(c.created, s)
+		if err := errors.Join(s.put(b), s.current.list[0].put(b)); err != nil {
+			return nil, fmt.Errorf("create change stream: %w", err)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(l.streams)) {
+		if slices.Contains(ids, id) {
+			continue
+		}
+		c.dropped = append(c.dropped, id)
+		if err := l.streams[id].erase(b); err != nil {
+			return nil, fmt.Errorf("drop change stream: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// Publish lets commits and readers see the change.
+func (c *Change) Publish() {
+	l := c.log
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range c.created {
+		l.streams[s.id] = s
+	}
+	for _, id := range c.dropped {
+		l.streams[id].end(nil)
+		delete(l.streams, id)
+	}
+}
+
+// Streams are the streams that the log has.
+func (l *Log) Streams() []StreamID {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.Sorted(maps.Keys(l.streams))
+}
+
+// find is a stream; nil if it was dropped.
+func (l *Log) find(id StreamID) (*stream, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.streams[id], l.closed
 }

@@ -3,34 +3,87 @@ package changestream
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// PartitionID numbers a partition of a stream; numbers rise, and are never given out again.
+// PartitionID numbers a partition of a stream. Numbers rise, and are never given out again: the highest one is always that of a partition that
+// has not ended.
 type PartitionID uint64
 
-// Partition is a range of keys of a database, and a time, whose changes one reader reads.
+// Partition is a range of keys of a database, and of time, whose changes one reader reads.
 type Partition struct {
-	id     PartitionID
-	start  []byte         // the first key
-	from   mvcc.Timestamp // when it begins
-	prefix []byte         // of the keys of its records
+	stream     *stream
+	id         PartitionID
+	start, end []byte         // the first key, and the first one behind; nil for the ends of the database
+	from       mvcc.Timestamp // when it begins
+	parents    []PartitionID
+	token      string
+	prefix     []byte // of the keys of its records
+	ending     atomic.Pointer[ending]
 
 	waiting sync.Mutex
 	wake    chan struct{} // closed by Wake; nil if no reader waits
 }
 
-func (l *Log) newPartition(stream StreamID, id PartitionID, from mvcc.Timestamp) *Partition {
-	return &Partition{id: id, from: from, prefix: recordPrefix(l.cfg.Space, stream, id)}
+// ending is the end of a partition. It is known before a read can see its time.
+type ending struct {
+	until    mvcc.Timestamp // the first timestamp that is not the partition's
+	children []*Partition
 }
 
-// Partitions are the partitions of a stream at one time. Together they have all keys, each once. A list is never changed: as long as the list
-// is the same, so are the partitions of all keys.
+// partitionRecord is a partition as stored.
+type partitionRecord struct {
+	From       mvcc.Timestamp
+	Until      mvcc.Timestamp `json:",omitempty"` // 0: it has not ended
+	Start, End []byte         `json:",omitempty"`
+	Parents    []PartitionID  `json:",omitempty"`
+	Children   []PartitionID  `json:",omitempty"`
+}
+
+// partition makes a partition of what is stored, but for its children.
+func (s *stream) partition(id PartitionID, r *partitionRecord) *Partition {
+	p := &Partition{stream: s, id: id, start: r.Start, end: r.End, from: r.From, parents: r.Parents}
+	p.prefix = keyOf(recordName, s.log.cfg.Space, uint64(s.id), uint64(id))
+	p.token = s.log.tokenOf(s.id, id)
+	if r.Until != 0 {
+		p.ending.Store(&ending{until: r.Until})
+	}
+	return p
+}
+
+func (p *Partition) put(b kv.Batch) error { return p.putEnding(b, p.ending.Load()) }
+
+func (p *Partition) putEnding(b kv.Batch, e *ending) error {
+	r := partitionRecord{From: p.from, Start: p.start, End: p.end, Parents: p.parents}
+	if e != nil {
+		r.Until = e.until
+		for _, c := range e.children {
+			r.Children = append(r.Children, c.id)
+		}
+	}
+	return putJSON(b, p.key(), r)
+}
+
+func (p *Partition) key() []byte {
+	return append(keyOf(partitionName, p.stream.log.cfg.Space, uint64(p.stream.id), uint64(p.id)), 0)
+}
+
+// livesAt says whether the partition has the changes of a timestamp.
+func (p *Partition) livesAt(ts mvcc.Timestamp) bool {
+	e := p.ending.Load()
+	return p.from <= ts && (e == nil || ts < e.until)
+}
+
+// Partitions are the partitions of a stream at one time. Together they have all keys, each once. A list is never changed: as long as a commit finds
+// the same list, all keys have the same partitions.
 type Partitions struct {
+	from mvcc.Timestamp
 	list []*Partition // in the order of keys
 }
 
@@ -43,16 +96,23 @@ func (p *Partitions) Of(key []byte) *Partition {
 // Append adds a record to the batch of the commit that has the timestamp. sequence orders the records of the commit, in all partitions.
 func (p *Partition) Append(b kv.Batch, ts mvcc.Timestamp, sequence uint32, record []byte) error {
 	var room [recordKeySize]byte
-	return b.Put(p.appendKey(room[:0], ts, sequence), record)
+	return b.Put(append(p.appendPosition(room[:0], Position{ts, sequence}), 0), record)
 }
 
-func (p *Partition) appendKey(dst []byte, ts mvcc.Timestamp, sequence uint32) []byte {
+// appendPosition appends the key of a record without its last byte.
+func (p *Partition) appendPosition(dst []byte, at Position) []byte {
 	dst = append(dst, p.prefix...)
-	dst = binary.BigEndian.AppendUint64(dst, uint64(ts))
-	return append(binary.BigEndian.AppendUint32(dst, sequence), 0)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(at.Timestamp))
+	return binary.BigEndian.AppendUint32(dst, at.Sequence)
 }
 
-// Wake wakes the readers: records that Append added are visible now.
+// positionOf is the position in the key of a record.
+func (p *Partition) positionOf(key []byte) Position {
+	rest := key[len(p.prefix):]
+	return Position{mvcc.Timestamp(binary.BigEndian.Uint64(rest)), binary.BigEndian.Uint32(rest[8:])}
+}
+
+// Wake wakes the readers: records that Append added are visible now, or the partition has ended.
 func (p *Partition) Wake() {
 	p.waiting.Lock()
 	defer p.waiting.Unlock()
@@ -70,4 +130,105 @@ func (p *Partition) awaken() <-chan struct{} {
 		p.wake = make(chan struct{})
 	}
 	return p.wake
+}
+
+// Reshape gives a stream the partitions that these bounds make, from one timestamp on. Those that stay as they are go on. Each other one ends with the
+// partitions that have its keys then as its children. When Reshape returns, that is visible. If it fails nothing has changed.
+func (l *Log) Reshape(id StreamID, bounds [][]byte) error {
+	l.reshaping.Lock()
+	defer l.reshaping.Unlock()
+	ended, land, err := l.reshape(id, bounds)
+	if land != nil {
+		err = land(err)
+	}
+	if err == nil {
+		for _, p := range ended {
+			p.Wake()
+		}
+	}
+	return err
+}
+
+// reshape does it but for the landing, which would wait for commits that wait for mu.
+func (l *Log) reshape(id StreamID, bounds [][]byte) (ended []*Partition, land func(error) error, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.streams[id]
+	if s == nil || s.current.cutAt(bounds) {
+		return nil, nil, nil
+	}
+	b := l.cfg.Store.NewBatch()
+	defer b.Close()
+	b.UseReserve()
+	at, land, err := l.cfg.Oracle.Take(b)
+	if err != nil {
+		return nil, land, err
+	}
+	before := s.last
+	next, endings := s.cut(bounds, at)
+	for p, e := range endings {
+		if err = p.putEnding(b, e); err != nil {
+			break
+		}
+	}
+	for _, p := range next.list {
+		if err == nil && p.id > before {
+			err = p.put(b)
+		}
+	}
+	if err == nil {
+		err = b.Commit()
+	}
+	if err != nil {
+		for ; s.last > before; s.last-- {
+			delete(s.partitions, s.last)
+		}
+		return nil, land, err
+	}
+	s.previous, s.current = s.current, next
+	for p, e := range endings {
+		p.ending.Store(e)
+		ended = append(ended, p)
+	}
+	return ended, land, nil
+}
+
+// cutAt says whether the partitions lie between these bounds already.
+func (p *Partitions) cutAt(bounds [][]byte) bool {
+	return slices.EqualFunc(p.list[1:], bounds, func(p *Partition, bound []byte) bool { return bytes.Equal(p.start, bound) })
+}
+
+// cut makes the partitions that lie between the bounds from a timestamp on, and the endings of those that give way to them.
+func (s *stream) cut(bounds [][]byte, at mvcc.Timestamp) (next *Partitions, endings map[*Partition]*ending) {
+	next, endings = &Partitions{from: at}, map[*Partition]*ending{}
+	old := s.current.list
+	for i := 0; i <= len(bounds); i++ {
+		var start, end []byte
+		if i > 0 {
+			start = bounds[i-1]
+		}
+		if i < len(bounds) {
+			end = bounds[i]
+		}
+		for old[0].end != nil && bytes.Compare(old[0].end, start) <= 0 {
+			old = old[1:]
+		}
+		if bytes.Equal(old[0].start, start) && bytes.Equal(old[0].end, end) {
+			next.list = append(next.list, old[0])
+			continue
+		}
+		child := s.begin(start, end, at)
+		next.list = append(next.list, child)
+		for _, p := range old {
+			if end != nil && bytes.Compare(p.start, end) >= 0 {
+				break
+			}
+			child.parents = append(child.parents, p.id)
+			if endings[p] == nil {
+				endings[p] = &ending{until: at}
+			}
+			endings[p].children = append(endings[p].children, child)
+		}
+	}
+	return next, endings
 }

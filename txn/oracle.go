@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -248,6 +249,23 @@ func (o *Oracle) takeReserved() (*flight, error) {
 	}
 	f.bound = 0
 	return f, nil
+}
+
+// Take gives out the timestamp of a commit whose batch is b, which is not of a transaction. If land is not nil it must be called with the error of
+// committing b: it returns when the commit is visible, which waits for all before it. The caller may hold a mutex that other commits
+// wait for when it calls Take, but not when it calls land.
+func (o *Oracle) Take(b kv.Batch) (ts mvcc.Timestamp, land func(error) error, err error) {
+	f, err := o.take()
+	if err != nil {
+		return 0, nil, err
+	}
+	landing := func(err error) error {
+		if err != nil && (errors.Is(err, kv.ErrRefused)) {
+			return cmp.Or(o.abandon(f), err)
+		}
+		return o.land(f, err)
+	}
+	return f.ts, landing, f.putReservation(b)
 }
 
 // abandon lands a flight of which nothing was written.

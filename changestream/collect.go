@@ -1,0 +1,59 @@
+package changestream
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+// Collect deletes the records of a stream before a timestamp, and the partitions that have ended before it. Readers that have not got so far fail.
+// Calls must not overlap.
+func (l *Log) Collect(id StreamID, before mvcc.Timestamp) error {
+	s, err := l.find(id)
+	if s == nil || err != nil || before <= mvcc.Timestamp(s.earliest.Load()) {
+		return nil
+	}
+	if err := l.collect(s, before); err != nil {
+		return fmt.Errorf("collect records of change stream: %w", err)
+	}
+	return nil
+}
+
+// collect holds mu while it adds to its batch, so that the partitions are not changed meanwhile; the stream may have been dropped.
+func (l *Log) collect(s *stream, before mvcc.Timestamp) error {
+	b := l.cfg.Store.NewBatch()
+	defer b.Close()
+	b.UseReserve() // it makes room
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.streams[s.id] != s {
+		return nil
+	}
+	s.earliest.Store(int64(before))
+	err := s.put(b)
+	for _, p := range s.partitions {
+		err = cmp.Or(err, p.deleteBefore(b, before))
+		if e := p.ending.Load(); e != nil && e.until < before {
+			delete(s.partitions, p.id)
+			err = cmp.Or(err, b.Delete(p.key()))
+		}
+	}
+	return cmp.Or(err, b.CommitNoSync())
+}
+
+// deleteBefore deletes the records before a timestamp, if there are some.
+func (p *Partition) deleteBefore(b kv.Batch, ts mvcc.Timestamp) error {
+	end := p.appendPosition(nil, Position{Timestamp: ts})
+	it, err := p.stream.log.cfg.Store.NewIter(p.prefix, end)
+	if err != nil {
+		return err
+	}
+	some := it.First()
+	if err := errors.Join(it.Error(), it.Close()); err != nil || !some {
+		return err
+	}
+	return b.DeleteRange(p.prefix, end)
+}

@@ -1,0 +1,79 @@
+package changestream
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+// Names of the three kinds of keys; see the package comment.
+const (
+	recordName    = "changestream/record/"
+	partitionName = "changestream/partition/"
+	streamName    = "changestream/stream/"
+
+	recordKeySize = 4 + len(recordName) + 4 + 8 + 8 + 8 + 4 + 1
+)
+
+// keyOf begins the keys of one kind that a database has, or a stream and a partition of it if numbers are given.
+func keyOf(name string, space mvcc.Space, numbers ...uint64) []byte {
+	key := append(make([]byte, 4, recordKeySize), name...)
+	key = binary.BigEndian.AppendUint32(key, uint32(space))
+	for _, n := range numbers {
+		key = binary.BigEndian.AppendUint64(key, n)
+	}
+	return key
+}
+
+// after is the bound behind all keys that begin with a prefix that ends in a number below its largest.
+func after(prefix []byte) []byte {
+	end := append([]byte(nil), prefix...)
+	for i := len(end) - 1; ; i-- {
+		if end[i]++; end[i] != 0 {
+			return end
+		}
+	}
+}
+
+func deletePrefix(b kv.Batch, prefix []byte) error { return b.DeleteRange(prefix, after(prefix)) }
+
+// Erase deletes all that is stored of the streams of a database.
+func Erase(b kv.Batch, space mvcc.Space) error {
+	return errors.Join(
+		deletePrefix(b, keyOf(recordName, space)),
+		deletePrefix(b, keyOf(partitionName, space)),
+		deletePrefix(b, keyOf(streamName, space)),
+	)
+}
+
+func putJSON(b kv.Batch, key []byte, record any) error {
+	data, err := json.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("encode record: %w", err)
+	}
+	return b.Put(key, data)
+}
+
+// each calls f with what follows the prefix in every key that begins with it, without the final 00, and with the JSON of its value.
+func each(r kv.Reader, prefix []byte, f func(rest, data []byte) error) error {
+	it, err := r.NewIter(prefix, after(prefix))
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		data, err := it.Value()
+		if err != nil {
+			return err
+		}
+		key := it.Key()
+		if err := f(key[len(prefix):len(key)-1], data); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}

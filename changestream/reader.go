@@ -1,0 +1,380 @@
+package changestream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// Limits on the arguments of a query: https://cloud.google.com/spanner/docs/change-streams/details#query-syntax.
+const (
+	MinHeartbeat = time.Second
+	MaxHeartbeat = 300 * time.Second
+	// MaxAhead is how far in the future a query may begin.
+	MaxAhead = 10 * time.Minute
+)
+
+// A Query is what a reader reads.
+type Query struct {
+	Stream StreamID
+	Name   string // of the stream, for errors
+	// Token names a partition. "" asks for the partitions that live at Start.
+	Token string
+	Start mvcc.Timestamp
+	// End is the last timestamp that is read; mvcc.Latest for all, until the partition ends.
+	End       mvcc.Timestamp
+	Heartbeat time.Duration
+	// Retention is how long the stream keeps records.
+	Retention time.Duration
+	// Resume is where a query that was broken off goes on; zero for one that begins.
+	Resume Position
+}
+
+// A Position is a place in the records of a partition, before the record of a commit that has a number. A heartbeat at T is at T, behind all
+// records. Children are where the next partitions begin.
+type Position struct {
+	Timestamp mvcc.Timestamp
+	Sequence  uint32
+}
+
+// chunkBytes is how much a reader takes of the store at a time. It holds no iterator of the store while its client takes them.
+const chunkBytes = 64 << 10
+
+// A Reader reads one partition, or the list of partitions. It is for one goroutine, which waits in Next.
+type Reader struct {
+	Query
+	ctx       context.Context
+	log       *Log
+	stream    *stream
+	partition *Partition // nil for the list of partitions
+
+	next  Position // all before it was taken of the store
+	over  bool     // nothing follows what was taken
+	rows  []row    // taken of the store and not returned yet
+	data  []byte   // of rows
+	at    row      // the current one
+	quiet time.Time
+}
+
+// row is a row that a reader returns: one google.protobuf.Value, and the position behind it.
+type row struct {
+	record []byte
+	after  Position
+}
+
+// Read begins a query. The reader's waits end with ctx.
+func (l *Log) Read(ctx context.Context, q Query) (*Reader, error) {
+	s, err := l.find(q.Stream)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return nil, usererror.ChangeStreamNotFound(q.Name)
+	}
+	r := &Reader{Query: q, ctx: ctx, log: l, stream: s, next: Position{Timestamp: q.Start}, quiet: time.Now()}
+	if q.Token != "" {
+		if r.partition, err = s.find(q.Token); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if q.Resume != (Position{}) {
+		r.next = q.Resume
+	}
+	return r, nil
+}
+
+// find is the partition that a token names.
+func (s *stream) find(token string) (*Partition, error) {
+	stream, id, ok := s.log.parseToken(token)
+	if !ok || stream != s.id {
+		return nil, usererror.ForeignStreamToken(token)
+	}
+	s.log.mu.RLock()
+	defer s.log.mu.RUnlock()
+	p := s.partitions[id]
+	if p == nil {
+		return nil, usererror.PartitionExpired()
+	}
+	return p, nil
+}
+
+// check refuses timestamps outside of what is kept, and of the partition's life.
+func (r *Reader) check() error {
+	now := r.log.cfg.Oracle.Now()
+	earliest := r.earliest(now)
+	latest := now + mvcc.Timestamp(MaxAhead.Microseconds())
+	if r.Start > latest {
+		return usererror.StreamStartInFuture(earliest.Time(), latest.Time(), r.Start.Time())
+	}
+	if r.partition == nil {
+		if r.Start < earliest {
+			return usererror.StreamStartTooOld(earliest.Time(), r.Start.Time())
+		}
+		return nil
+	}
+	e := r.partition.ending.Load()
+	if e != nil && e.until < earliest {
+		return usererror.PartitionExpired()
+	}
+	if r.Start < r.partition.from || e != nil && r.Start > e.until {
+		var until time.Time
+		if e != nil {
+			until = e.until.Time()
+		}
+		return usererror.StreamStartOutsidePartition(r.partition.from.Time(), until, r.Start.Time())
+	}
+	if r.Start < earliest {
+		return usererror.StreamStartTooOld(earliest.Time(), r.Start.Time())
+	}
+	return nil
+}
+
+// earliest is the oldest timestamp from which on all records can be read.
+func (r *Reader) earliest(now mvcc.Timestamp) mvcc.Timestamp {
+	return max(mvcc.Timestamp(r.stream.earliest.Load()), now-mvcc.Timestamp(r.Retention.Microseconds()))
+}
+
+// Next moves to the next row, and waits for it if there is none yet. ok is false at the end.
+func (r *Reader) Next() (ok bool, err error) {
+	for len(r.rows) == 0 {
+		if r.over {
+			return false, nil
+		}
+		if err := r.fill(); err != nil {
+			return false, err
+		}
+	}
+	r.at, r.rows = r.rows[0], r.rows[1:]
+	return true, nil
+}
+
+// Record is the row that Next moved to: the bytes of a google.protobuf.Value, good until the next call of Next.
+func (r *Reader) Record() []byte { return r.at.record }
+
+// Position is the one behind the row that Next moved to.
+func (r *Reader) Position() Position { return r.at.after }
+
+// Ready says whether Next has a row, or the end, without waiting.
+func (r *Reader) Ready() bool { return len(r.rows) > 0 || r.over }
+
+// fill takes rows of the store, or waits for them. Without an error it may have found none yet.
+func (r *Reader) fill() error {
+	if r.partition == nil {
+		return r.listPartitions()
+	}
+	select {
+	case <-r.stream.ended:
+		return r.gone()
+	default:
+	}
+	wake := r.partition.awaken() // before Visible, so that no commit falls between
+	visible := r.log.cfg.Oracle.Visible()
+	end := r.partition.ending.Load() // after Visible: an end that is visible is known
+	limit := min(visible, r.End)
+	if end != nil {
+		limit = min(limit, end.until-1)
+	}
+	if err := r.take(limit); err != nil || len(r.rows) > 0 {
+		r.quiet = time.Now()
+		return err
+	}
+	switch {
+	case end != nil && visible >= end.until && r.Start > end.until: // which was in the future when the query began
+		return usererror.StreamStartOutsidePartition(r.partition.from.Time(), end.until.Time(), r.Start.Time())
+	case end != nil && min(visible, r.End) >= end.until:
+		r.addChildren(end)
+		return nil
+	case visible >= r.End:
+		r.over = true
+		return nil
+	}
+	return r.wait(wake)
+}
+
+// take takes the records up to a timestamp, or a chunk of them.
+func (r *Reader) take(limit mvcc.Timestamp) error {
+	if r.next.Timestamp > limit {
+		return nil
+	}
+	p := r.partition
+	it, err := r.log.cfg.Store.NewIter(p.appendPosition(nil, r.next), p.appendPosition(nil, Position{Timestamp: limit + 1}))
+	if err != nil {
+		return fmt.Errorf("read change stream: %w", err)
+	}
+	defer it.Close()
+	if earliest := mvcc.Timestamp(r.stream.earliest.Load()); r.next.Timestamp < earliest { // what the iterator does not see may have been collected
+		return usererror.StreamStartTooOld(earliest.Time(), r.next.Timestamp.Time())
+	}
+	full, err := r.copyRows(it)
+	if err != nil {
+		return fmt.Errorf("read change stream: %w", err)
+	}
+	if !full {
+		r.next = Position{Timestamp: limit + 1}
+	}
+	return nil
+}
+
+// copyRows copies records until there are chunkBytes of them.
+func (r *Reader) copyRows(it kv.Iterator) (full bool, err error) {
+	r.rows, r.data = nil, nil
+	type place struct {
+		begin, end int
+		after      Position
+	}
+	var places []place
+	for ok := it.First(); ok; ok = it.Next() {
+		v, err := it.Value()
+		if err != nil {
+			return false, err
+		}
+		if r.data == nil {
+			r.data = make([]byte, 0, max(len(v), minChunk))
+		}
+		begin := len(r.data)
+		r.data = append(r.data, v...)
+		after := r.partition.positionOf(it.Key())
+		after.Sequence++
+		places = append(places, place{begin, len(r.data), after})
+		if len(r.data) >= chunkBytes {
+			r.next, full = after, true
+			break
+		}
+	}
+	for _, p := range places {
+		r.rows = append(r.rows, row{r.data[p.begin:p.end], p.after})
+	}
+	return full, it.Error()
+}
+
+// minChunk is room for one record of a small row.
+const minChunk = 1 << 10
+
+// wait waits for a commit, or for the next heartbeat or the end, which it makes visible.
+func (r *Reader) wait(wake <-chan struct{}) error {
+	r.rows, r.data, r.at = nil, nil, row{}
+	now := r.log.cfg.Oracle.Now()
+	most := r.Heartbeat - time.Since(r.quiet)
+	if r.End != mvcc.Latest {
+		most = min(most, r.End.Time().Sub(now.Time()))
+	}
+	due, err := r.sleep(most, wake)
+	if err != nil || !due {
+		return err
+	}
+	if r.End != mvcc.Latest && r.log.cfg.Oracle.Now() >= r.End {
+		return r.close(r.End)
+	}
+	if time.Since(r.quiet) >= r.Heartbeat {
+		return r.beat()
+	}
+	return nil
+}
+
+// sleep waits for a time, which is due then, or until it is woken.
+func (r *Reader) sleep(d time.Duration, wake <-chan struct{}) (due bool, err error) {
+	defer cpu.Waiting(r.ctx)()
+	timer := time.NewTimer(max(d, 0))
+	defer timer.Stop()
+	select {
+	case <-wake:
+		return false, nil
+	case <-timer.C:
+		return true, nil
+	case <-r.stream.ended:
+		return false, r.gone()
+	case <-r.ctx.Done():
+		return false, context.Cause(r.ctx)
+	}
+}
+
+// gone is why the stream has no readers any more.
+func (r *Reader) gone() error {
+	if r.stream.why != nil {
+		return r.stream.why
+	}
+	return usererror.ChangeStreamNotFound(r.Name)
+}
+
+// close makes a timestamp visible. A full disk may refuse that; then it is tried again.
+func (r *Reader) close(at mvcc.Timestamp) error {
+	err := r.log.cfg.Oracle.CloseAt(r.ctx, at)
+	if errors.Is(err, kv.ErrRefused) {
+		_, err = r.sleep(retryRefused, nil)
+	}
+	return err
+}
+
+// retryRefused is how long a reader waits that has found the disk full.
+const retryRefused = time.Second
+
+// beat adds a heartbeat, unless a record came meanwhile. Readers that wait at the same time share the timestamp that one of them makes visible.
+func (r *Reader) beat() error {
+	o := r.log.cfg.Oracle
+	now := o.Now()
+	if now-o.Visible() > mvcc.Timestamp(r.Heartbeat.Microseconds())/2 {
+		if err := r.close(now); err != nil {
+			return err
+		}
+	}
+	limit := min(o.Visible(), r.End)
+	if end := r.partition.ending.Load(); end != nil {
+		limit = min(limit, end.until-1)
+	}
+	if err := r.take(limit); err != nil {
+		return err
+	}
+	r.quiet = time.Now()
+	if at := r.next.Timestamp - 1; len(r.rows) == 0 && at >= r.Start {
+		r.rows = []row{{heartbeatRecord(at), r.next}}
+	}
+	return nil
+}
+
+// addChildren adds the records of the partitions that follow this one, and ends the reader.
+func (r *Reader) addChildren(e *ending) {
+	r.rows = childRecords(e.until, e.children, true)
+	for i := range r.rows {
+		r.rows[i].after = Position{e.until, uint32(i) + 1}
+	}
+	r.skip(e.until)
+}
+
+// listPartitions adds the partitions that live at the start, which may be in the future, and ends the reader.
+func (r *Reader) listPartitions() error {
+	for {
+		now := r.log.cfg.Oracle.Now()
+		if now >= r.Start {
+			break
+		}
+		if _, err := r.sleep(r.Start.Time().Sub(now.Time()), nil); err != nil {
+			return err
+		}
+	}
+	if err := r.close(r.Start); err != nil || r.log.cfg.Oracle.Visible() < r.Start {
+		return err
+	}
+	r.rows = childRecords(r.Start, r.stream.at(r.Start), false)
+	for i := range r.rows {
+		r.rows[i].after = Position{r.Start, uint32(i) + 1}
+	}
+	r.skip(r.Start)
+	return nil
+}
+
+// skip ends the reader after rows that are at one timestamp, and passes over those that the client has.
+func (r *Reader) skip(at mvcc.Timestamp) {
+	if r.Resume.Timestamp == at {
+		r.rows = r.rows[min(int(r.Resume.Sequence), len(r.rows)):]
+	}
+	r.over = true
+}

@@ -1,0 +1,336 @@
+package changestream_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/grpc/codes"
+
+	"github.com/crowfoot-db/crowfoot/changestream"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// inWorld runs a test by a clock of its own.
+func inWorld(t *testing.T, f func(t *testing.T, w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, vfs.NewMem())
+		f(t, w)
+		w.close()
+	})
+}
+
+func micros(d time.Duration) mvcc.Timestamp { return mvcc.Timestamp(d.Microseconds()) }
+
+// TestRead reads what was committed before and while it reads, up to an end.
+func TestRead(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		start := w.commit("a")
+		w.commit("b", "c")
+		token := w.tokens(start)[0]
+		q := query(token, start+1)
+		q.End = w.oracle.Now() + micros(5*time.Second)
+		var got []record
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			got = w.all(q)
+		}()
+		time.Sleep(time.Second)
+		w.commit("d")
+		time.Sleep(time.Second)
+		w.commit("e")
+		<-done
+		if got := texts(got); got != "b c d e" {
+			t.Errorf("read %s", got)
+		}
+		if now := w.oracle.Now(); now < q.End {
+			t.Errorf("ended at %d, before %d", now, q.End)
+		}
+	})
+}
+
+// TestWake: a reader that waits has a record as soon as it is visible.
+func TestWake(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		r := w.read(query(w.tokens(w.oracle.Visible())[0], w.oracle.Visible()))
+		var at time.Time
+		go func() {
+			next(t, r)
+			at = time.Now()
+		}()
+		time.Sleep(3 * time.Second)
+		before := time.Now()
+		w.commit("a")
+		synctest.Wait()
+		if !at.Equal(before) {
+			t.Errorf("committed at %v, read at %v", before, at)
+		}
+	})
+}
+
+// TestHeartbeats: when nothing comes there is one in each interval, at the time of the clock; a record begins the interval anew.
+func TestHeartbeats(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		r := w.read(query(w.tokens(w.oracle.Visible())[0], w.oracle.Visible()))
+		began := w.oracle.Now()
+		for i := range 3 {
+			beat := next(t, r)
+			if due := began + micros(time.Duration(i+1)*10*time.Second); beat.at != due || beat.data != "" {
+				t.Errorf("heartbeat %d at %d, want %d: %+v", i, beat.at, due, beat)
+			}
+		}
+		go func() {
+			time.Sleep(4 * time.Second)
+			w.commit("a")
+		}()
+		if got := next(t, r); got.data == "" {
+			t.Errorf("read %+v before the record", got)
+		}
+		if beat := next(t, r); beat.at != began+micros(44*time.Second) {
+			t.Errorf("heartbeat %v after the begin, want 44s", time.Duration(beat.at-began)*time.Microsecond)
+		}
+	})
+}
+
+// TestSplitAndMerge: parents end with their children, which begin at the same timestamp.
+func TestSplitAndMerge(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		start := w.commit("a", "m", "z")
+		root := w.tokens(start)
+		w.reshape("m")
+		split := w.commit("a", "m", "z")
+		got := w.all(query(root[0], start))
+		if texts(got) != "a m z 2 children" {
+			t.Fatalf("the root has %s", texts(got))
+		}
+		halves := got[3]
+		if tokens := w.tokens(split); tokens[0] != halves.children[0].token || tokens[1] != halves.children[1].token {
+			t.Errorf("children %v, but %v live", halves.children, tokens)
+		}
+		if !slices.Equal(halves.children[1].parents, root) {
+			t.Errorf("parents %v, want %v", halves.children[1].parents, root)
+		}
+		w.reshape()
+		w.commit("q")
+		left, right := w.all(query(halves.children[0].token, halves.at)), w.all(query(halves.children[1].token, halves.at))
+		if texts(left) != "a 1 children" || texts(right) != "m z 1 children" {
+			t.Fatalf("the halves have %s, and %s", texts(left), texts(right))
+		}
+		whole := left[1].children[0]
+		if again := right[2].children[0]; whole.token != again.token || len(whole.parents) != 2 || !slices.Equal(whole.parents, again.parents) {
+			t.Errorf("the halves become %+v and %+v", whole, again)
+		}
+		q := query(whole.token, left[1].at)
+		q.End = w.oracle.Visible()
+		if got := w.all(q); texts(got) != "q" {
+			t.Errorf("the whole has %s", texts(got))
+		}
+		if again := w.all(query(root[0], start)); texts(again) != texts(got) {
+			t.Errorf("a token used twice: %s", texts(again))
+		}
+		if last := w.all(query(root[0], halves.at)); texts(last) != "2 children" {
+			t.Errorf("from the end of a partition: %s", texts(last))
+		}
+	})
+}
+
+// TestPartitionsSurvive: records, partitions and tokens are there after a restart.
+func TestPartitionsSurvive(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		start := w.commit("a", "z")
+		root := w.tokens(start)
+		w.reshape("g", "m")
+		w.reshape("m")
+		second := w.commit("b", "y")
+		before := w.tokens(second)
+		w.reopen()
+		if got := w.tokens(second); !slices.Equal(got, before) {
+			t.Errorf("partitions are %v, were %v", got, before)
+		}
+		if got := w.all(query(root[0], start)); texts(got) != "a z 3 children" {
+			t.Errorf("the root has %s", texts(got))
+		}
+		w.commit("c")
+		q := query(before[0], second)
+		q.End = w.oracle.Visible()
+		if got := w.all(q); texts(got) != "b c" {
+			t.Errorf("the first has %s", texts(got))
+		}
+		w.reshape()
+		if got := w.tokens(w.oracle.Visible()); len(got) != 1 || slices.Contains(before, got[0]) || got[0] == root[0] {
+			t.Errorf("the partition of all keys is %v", got)
+		}
+	})
+}
+
+// TestRefusals: what a query may not ask for.
+func TestRefusals(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		created := w.oracle.Visible()
+		w.commit("a")
+		root := w.tokens(created)[0]
+		time.Sleep(time.Hour)
+		w.reshape("m")
+		split := w.oracle.Visible()
+		child := w.tokens(split)[0]
+		time.Sleep(time.Hour)
+		now := w.oracle.Now()
+		for _, c := range []struct {
+			name, token string
+			start       mvcc.Timestamp
+			want        codes.Code
+		}{
+			{"a start too far ahead", "", now + micros(changestream.MaxAhead) + 1, codes.OutOfRange},
+			{"before the stream", "", created - 1, codes.OutOfRange},
+			{"before retention", "", now - micros(24*time.Hour) - 1, codes.OutOfRange},
+			{"before the partition", child, split - 1, codes.OutOfRange},
+			{"after the partition", root, split + 1, codes.OutOfRange},
+			{"no token", "token", now, codes.InvalidArgument},
+			{"a token that was changed", root[:20] + "BBBB" + root[24:], now, codes.InvalidArgument},
+		} {
+			_, err := w.log.Read(t.Context(), query(c.token, c.start))
+			if got := usererror.CodeOf(err); got != c.want {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			t.Logf("%s: %v", c.name, err)
+		}
+	})
+}
+
+// TestTokensOfOthers: a token is good for its stream alone.
+func TestTokensOfOthers(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		at := w.create(stream, stream+1)
+		q := query(w.tokens(at)[0], at)
+		q.Stream++
+		if _, err := w.log.Read(t.Context(), q); usererror.CodeOf(err) != codes.InvalidArgument {
+			t.Errorf("a token of another stream: %v", err)
+		}
+		w.create(stream + 1)
+		if _, err := w.log.Read(t.Context(), query("", at)); usererror.CodeOf(err) != codes.NotFound {
+			t.Errorf("a stream that was dropped: %v", err)
+		}
+	})
+}
+
+// TestFuture: a query that begins ahead of the clock waits.
+func TestFuture(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		token := w.tokens(w.oracle.Visible())[0]
+		start := w.oracle.Now() + micros(5*time.Minute)
+		r := w.read(query(token, start))
+		go func() {
+			time.Sleep(time.Minute)
+			w.commit("early")
+			w.reshape("m")
+			w.reshape()
+		}()
+		if got := w.tokens(start); len(got) != 1 || got[0] == token {
+			t.Errorf("at the start there are %v", got)
+		}
+		if now := w.oracle.Now(); now < start {
+			t.Errorf("answered at %d, before %d", now, start)
+		}
+		if ok, err := r.Next(); ok || usererror.CodeOf(err) != codes.OutOfRange {
+			t.Errorf("the partition ended before the start: %v, %v", ok, err)
+		}
+	})
+}
+
+// TestReadersEnd: readers end when their context does, when the stream is dropped, when the log is closed.
+func TestReadersEnd(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		at := w.create(stream, stream+1)
+		token := w.tokens(at)[0]
+		ctx, cancel := context.WithCancel(t.Context())
+		errs := make(chan error)
+		read := func(ctx context.Context) {
+			r, err := w.log.Read(ctx, query(token, at))
+			if err == nil {
+				_, err = r.Next()
+			}
+			errs <- err
+		}
+		go read(ctx)
+		time.Sleep(time.Second)
+		cancel()
+		if err := <-errs; !errors.Is(err, context.Canceled) {
+			t.Errorf("its context ended: %v", err)
+		}
+		go read(t.Context())
+		time.Sleep(time.Second)
+		w.create(stream + 1)
+		if err := <-errs; usererror.CodeOf(err) != codes.NotFound {
+			t.Errorf("the stream was dropped: %v", err)
+		}
+		w.create(stream)
+		token, at = w.tokens(w.oracle.Visible())[0], w.oracle.Visible()
+		go read(t.Context())
+		time.Sleep(time.Second)
+		closed := errors.New("closed")
+		w.log.Close(closed)
+		if err := <-errs; !errors.Is(err, closed) {
+			t.Errorf("the log was closed: %v", err)
+		}
+	})
+}
+
+// TestResume: a reader goes on behind any of its rows.
+func TestResume(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		start := w.commit("a", "b")
+		w.commit("c")
+		token := w.tokens(start)[0]
+		w.reshape("m")
+		r := w.read(query(token, start))
+		for i, rest := range []string{"b c 2 children", "c 2 children", "2 children", ""} {
+			next(t, r)
+			q := query(token, start)
+			q.Resume = r.Position()
+			if got := texts(w.all(q)); got != rest {
+				t.Errorf("after row %d: %q, want %q", i, got, rest)
+			}
+		}
+	})
+}
+
+// TestCollect: what is older than the retention period goes, a reader that has not got so far is told, partitions of that time are expired.
+func TestCollect(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		start := w.commit("a")
+		root := w.tokens(start)[0]
+		slow := w.read(query(root, start))
+		w.reshape("m")
+		child := w.tokens(w.oracle.Visible())[0]
+		w.commit("b")
+		time.Sleep(20 * time.Hour)
+		late := w.commit("c")
+		time.Sleep(20 * time.Hour)
+		if err := w.log.Collect(stream, w.oracle.Now()-micros(24*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := slow.Next(); usererror.CodeOf(err) != codes.OutOfRange {
+			t.Errorf("a reader of what was collected: %v", err)
+		}
+		if _, err := w.log.Read(t.Context(), query(root, start)); usererror.CodeOf(err) != codes.OutOfRange {
+			t.Errorf("an expired partition: %v", err)
+		}
+		w.reopen()
+		q := query(child, late-1)
+		q.End = late
+		if got := texts(w.all(q)); got != "c" {
+			t.Errorf("what was kept: %s", got)
+		}
+		q = query(child, start+1)
+		q.Retention = 7 * 24 * time.Hour
+		if _, err := w.log.Read(t.Context(), q); usererror.CodeOf(err) != codes.OutOfRange {
+			t.Errorf("what was collected is gone for good: %v", err)
+		}
+	})
+}

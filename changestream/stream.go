@@ -1,0 +1,146 @@
+package changestream
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+// stream is the partitions of one change stream. Its log's mu guards the fields that are not atomic.
+type stream struct {
+	log *Log
+	id  StreamID
+	// earliest is from when on the stream has all records. Collect raises it before it deletes anything.
+	earliest atomic.Int64
+
+	partitions map[PartitionID]*Partition // all that are kept
+	last       PartitionID                // the highest number given out
+	current    *Partitions
+	previous   *Partitions // before the last change; nil if there was none since the start
+
+	ended chan struct{} // closed when the stream is dropped or the log closed
+	why   error         // set before ended is closed; nil if the stream is dropped
+}
+
+// streamRecord is a stream as stored.
+type streamRecord struct{ Earliest mvcc.Timestamp }
+
+func (l *Log) emptyStream(id StreamID, earliest mvcc.Timestamp) *stream {
+	s := &stream{log: l, id: id, partitions: map[PartitionID]*Partition{}, ended: make(chan struct{})}
+	s.earliest.Store(int64(earliest))
+	return s
+}
+
+// newStream begins a stream, with one partition that has all keys.
+func (l *Log) newStream(id StreamID, from mvcc.Timestamp) *stream {
+	s := l.emptyStream(id, from)
+	s.current = &Partitions{from: from, list: []*Partition{s.begin(nil, nil, from)}}
+	return s
+}
+
+// begin makes the next partition.
+func (s *stream) begin(start, end []byte, from mvcc.Timestamp) *Partition {
+	s.last++
+	p := s.partition(s.last, &partitionRecord{From: from, Start: start, End: end})
+	s.partitions[p.id] = p
+	return p
+}
+
+// end ends the readers.
+func (s *stream) end(why error) {
+	select {
+	case <-s.ended:
+	default:
+		s.why = why
+		close(s.ended)
+	}
+}
+
+func (s *stream) put(b kv.Batch) error {
+	return putJSON(b, s.key(), streamRecord{mvcc.Timestamp(s.earliest.Load())})
+}
+
+func (s *stream) key() []byte { return append(keyOf(streamName, s.log.cfg.Space, uint64(s.id)), 0) }
+
+// erase deletes all that is stored of the stream.
+func (s *stream) erase(b kv.Batch) error {
+	return errors.Join(
+		deletePrefix(b, keyOf(recordName, s.log.cfg.Space, uint64(s.id))),
+		deletePrefix(b, keyOf(partitionName, s.log.cfg.Space, uint64(s.id))),
+		b.Delete(s.key()),
+	)
+}
+
+// load reads all streams.
+func (l *Log) load() error {
+	err := each(l.cfg.Store, keyOf(streamName, l.cfg.Space), func(rest, data []byte) error {
+		var r streamRecord
+		if err := json.Unmarshal(data, &r); err != nil || len(rest) != 8 {
+			return fmt.Errorf("read stream %x: %w", rest, err)
+		}
+		id := StreamID(binary.BigEndian.Uint64(rest))
+		l.streams[id] = l.emptyStream(id, r.Earliest)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range l.streams {
+		if err := s.load(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load reads the partitions of a stream.
+func (s *stream) load() error {
+	s.current = &Partitions{}
+	children := map[*Partition][]PartitionID{}
+	err := each(s.log.cfg.Store, keyOf(partitionName, s.log.cfg.Space, uint64(s.id)), func(rest, data []byte) error {
+		r := new(partitionRecord)
+		if err := json.Unmarshal(data, r); err != nil || len(rest) != 8 {
+			return fmt.Errorf("read partition %x: %w", rest, err)
+		}
+		p := s.partition(PartitionID(binary.BigEndian.Uint64(rest)), r)
+		s.partitions[p.id], s.last = p, max(s.last, p.id)
+		if r.Until == 0 {
+			s.current.list = append(s.current.list, p)
+			s.current.from = max(s.current.from, p.from)
+			return nil
+		}
+		children[p] = r.Children
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for p, ids := range children {
+		e := p.ending.Load()
+		for _, id := range ids {
+			e.children = append(e.children, s.partitions[id])
+		}
+	}
+	slices.SortFunc(s.current.list, func(a, b *Partition) int { return bytes.Compare(a.start, b.start) })
+	return nil
+}
+
+// at are the partitions that live at a timestamp that is visible, in the order of keys.
+func (s *stream) at(ts mvcc.Timestamp) (list []*Partition) {
+	s.log.mu.RLock()
+	defer s.log.mu.RUnlock()
+	for _, p := range s.partitions {
+		if p.livesAt(ts) {
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Partition) int { return bytes.Compare(a.start, b.start) })
+	return list
+}

@@ -1,0 +1,52 @@
+package changestream
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+)
+
+// A partition token is base64 (RFC 4648, for URLs, without padding) of
+//
+//	version 1 | space 4 | stream 8 | partition 8 | checksum 12
+//
+// The checksum is keyed by a secret of the store, so that a log takes only tokens that were given out, before or after a restart, for its
+// database. That they are still good, the stored partitions say.
+const (
+	tokenVersion  = 1
+	tokenBody     = 1 + 4 + 8 + 8
+	tokenChecksum = 12
+)
+
+var tokenCoding = base64.RawURLEncoding.Strict()
+
+func (l *Log) tokenOf(s StreamID, p PartitionID) string {
+	body := binary.BigEndian.AppendUint32([]byte{tokenVersion}, uint32(l.cfg.Space))
+	body = binary.BigEndian.AppendUint64(body, uint64(s))
+	body = binary.BigEndian.AppendUint64(body, uint64(p))
+	return tokenCoding.EncodeToString(append(body, l.checksum(body)...))
+}
+
+func (l *Log) checksum(body []byte) []byte {
+	h := hmac.New(sha256.New, l.cfg.Secret[:])
+	h.Write([]byte("changestream/"))
+	h.Write(body)
+	return h.Sum(nil)[:tokenChecksum]
+}
+
+// parseToken is the stream and the partition that a token of this database names.
+func (l *Log) parseToken(token string) (s StreamID, p PartitionID, ok bool) {
+	data, err := tokenCoding.DecodeString(token)
+	if err != nil || len(data) != tokenBody+tokenChecksum || data[0] != tokenVersion {
+		return 0, 0, false
+	}
+	body := data[:tokenBody]
+	if subtle.ConstantTimeCompare(l.checksum(body), data[tokenBody:]) == 0 || mvcc.Space(binary.BigEndian.Uint32(body[1:])) != l.cfg.Space {
+		return 0, 0, false
+	}
+	return StreamID(binary.BigEndian.Uint64(body[5:])), PartitionID(binary.BigEndian.Uint64(body[13:])), true
+}

@@ -1,0 +1,254 @@
+package changestream_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/changestream"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/txn"
+)
+
+// world is a store with one database that has change streams.
+type world struct {
+	t      testing.TB
+	fs     vfs.FS
+	store  *pebble.Store
+	oracle *txn.Oracle
+	log    *changestream.Log
+}
+
+const stream = changestream.StreamID(7)
+
+func newWorld(t testing.TB, fs vfs.FS) *world {
+	w := &world{t: t, fs: fs}
+	w.open()
+	w.create(stream)
+	return w
+}
+
+func (w *world) open() {
+	w.t.Helper()
+	var err error
+	if w.store, err = pebble.Open("data", w.fs); err != nil {
+		w.t.Fatal(err)
+	}
+	if w.oracle, err = txn.NewOracle(w.store, time.Now); err != nil {
+		w.t.Fatal(err)
+	}
+	if w.log, err = changestream.Open(changestream.Config{Space: 1, Store: w.store, Oracle: w.oracle, Secret: [16]byte{1}}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) close() {
+	w.t.Helper()
+	w.log.Close(context.Canceled)
+	if err := w.oracle.Close(); err != nil {
+		w.t.Error(err)
+	}
+	if err := w.store.Close(); err != nil {
+		w.t.Error(err)
+	}
+}
+
+func (w *world) reopen() {
+	w.close()
+	w.open()
+}
+
+// create makes the streams be these.
+func (w *world) create(ids ...changestream.StreamID) mvcc.Timestamp {
+	w.t.Helper()
+	b := w.store.NewBatch()
+	defer b.Close()
+	at, land, err := w.oracle.Take(b)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	change, err := w.log.Change(b, ids, at)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := b.Commit(); err != nil {
+		w.t.Fatal(err)
+	}
+	change.Publish()
+	if err := land(nil); err != nil {
+		w.t.Fatal(err)
+	}
+	return at
+}
+
+// commit commits changes of keys. The record of each is its text.
+func (w *world) commit(keys ...string) mvcc.Timestamp {
+	w.t.Helper()
+	at, err := w.tryCommit(keys...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return at
+}
+
+func (w *world) tryCommit(keys ...string) (at mvcc.Timestamp, err error) {
+	b := w.store.NewBatch()
+	defer b.Close()
+	at, land, err := w.oracle.Take(b)
+	if err != nil {
+		return 0, err
+	}
+	var touched []*changestream.Partition
+	all := w.log.At(stream, at)
+	for i, k := range keys {
+		p := all.Of([]byte(k))
+		record, err := proto.Marshal(structpb.NewStringValue(fmt.Sprintf("%s@%d", k, at)))
+		if err != nil {
+			return 0, err
+		}
+		if err := p.Append(b, at, uint32(i), record); err != nil {
+			return 0, err
+		}
+		touched = append(touched, p)
+	}
+	if err := land(b.Commit()); err != nil {
+		return 0, err
+	}
+	for _, p := range touched {
+		p.Wake()
+	}
+	return at, nil
+}
+
+// query reads a partition, or the list of them, from a timestamp on.
+func query(token string, start mvcc.Timestamp) changestream.Query {
+	return changestream.Query{Stream: stream, Name: "s", Token: token, Start: start, End: mvcc.Latest, Heartbeat: 10 * time.Second, Retention: 24 * time.Hour}
+}
+
+func (w *world) read(q changestream.Query) *changestream.Reader {
+	w.t.Helper()
+	r, err := w.log.Read(w.t.Context(), q)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// child is a partition as a record names it.
+type child struct {
+	token   string
+	parents []string
+}
+
+// A record is what a reader returns: a data record, which is a text; a heartbeat; or partitions.
+type record struct {
+	data     string
+	at       mvcc.Timestamp // of a heartbeat or of partitions
+	children []child
+}
+
+func parse(t testing.TB, data []byte) (r record) {
+	t.Helper()
+	v := new(structpb.Value)
+	if err := proto.Unmarshal(data, v); err != nil {
+		t.Fatal(err)
+	}
+	if v.GetListValue() == nil {
+		return record{data: v.GetStringValue()}
+	}
+	kinds := v.GetListValue().Values[0].GetListValue().Values
+	if beats := kinds[1].GetListValue().Values; len(beats) > 0 {
+		r.at = stamp(t, beats[0].GetListValue().Values[0])
+		return r
+	}
+	fields := kinds[2].GetListValue().Values[0].GetListValue().Values
+	r.at = stamp(t, fields[0])
+	for _, v := range fields[2].GetListValue().Values {
+		c := child{token: v.GetListValue().Values[0].GetStringValue()}
+		for _, p := range v.GetListValue().Values[1].GetListValue().Values {
+			c.parents = append(c.parents, p.GetStringValue())
+		}
+		r.children = append(r.children, c)
+	}
+	return r
+}
+
+func stamp(t testing.TB, v *structpb.Value) mvcc.Timestamp {
+	t.Helper()
+	at, err := time.Parse(changestream.TimestampFormat, v.GetStringValue())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mvcc.TimestampOf(at)
+}
+
+// all reads to the end.
+func (w *world) all(q changestream.Query) (records []record) {
+	w.t.Helper()
+	r := w.read(q)
+	for {
+		ok, err := r.Next()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if !ok {
+			return records
+		}
+		records = append(records, parse(w.t, r.Record()))
+	}
+}
+
+// next is the next record of a reader.
+func next(t testing.TB, r *changestream.Reader) record {
+	t.Helper()
+	ok, err := r.Next()
+	if err != nil || !ok {
+		t.Fatalf("no record: %v, %v", ok, err)
+	}
+	return parse(t, r.Record())
+}
+
+// texts prints data records, without their timestamps.
+func texts(records []record) string {
+	var list []string
+	for _, r := range records {
+		text, _, _ := strings.Cut(r.data, "@")
+		switch {
+		case r.children != nil:
+			text = fmt.Sprintf("%d children", len(r.children))
+		case r.data == "":
+			text = "heartbeat"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, " ")
+}
+
+// tokens are the partitions that live at a timestamp, in the order of keys.
+func (w *world) tokens(at mvcc.Timestamp) (tokens []string) {
+	w.t.Helper()
+	for _, r := range w.all(query("", at)) {
+		for _, c := range r.children {
+			tokens = append(tokens, c.token)
+		}
+	}
+	return tokens
+}
+
+func (w *world) reshape(bounds ...string) {
+	w.t.Helper()
+	list := make([][]byte, len(bounds))
+	for i, b := range bounds {
+		list[i] = []byte(b)
+	}
+	if err := w.log.Reshape(stream, list); err != nil {
+		w.t.Fatal(err)
+	}
+}

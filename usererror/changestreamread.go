@@ -1,0 +1,54 @@
+package usererror
+
+import (
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Errors of queries that read a change stream, in Spanner's wording.
+
+// ChangeStreamNotFound is a change stream that does not exist, or was dropped while a query read it.
+func ChangeStreamNotFound(stream string) *Error {
+	return newError(codes.NotFound, "Change Stream not found: %s", shorten(stream))
+}
+
+// StreamStartInFuture is a start_timestamp that is not between earliest and latest, but later.
+func StreamStartInFuture(earliest, latest, start time.Time) *Error {
+	return newError(codes.OutOfRange,
+		"Specified start_timestamp is too far in the future. Please specify a start_timestamp within the earliest read timestamp: %s, and the current maximum start timestamp: %s. Received start_timestamp: %s.",
+		streamTime(earliest), streamTime(latest), streamTime(start))
+}
+
+// StreamStartTooOld is a start_timestamp before the stream's retention period, or before the stream; or a reader that was so slow that what it
+// has not read yet is not kept any more.
+func StreamStartTooOld(earliest, start time.Time) *Error {
+	return newError(codes.OutOfRange,
+		"Specified start_timestamp is too far in the past. Please specify a start_timestamp within the earliest read timestamp: %s. Received start_timestamp: %s.",
+		streamTime(earliest), streamTime(start))
+}
+
+// StreamStartOutsidePartition is a start_timestamp before the partition begins or after it has ended; until is zero if it has not.
+func StreamStartOutsidePartition(from, until, start time.Time) *Error {
+	last := "infinite-future"
+	if !until.IsZero() {
+		last = streamTime(until)
+	}
+	return newError(codes.OutOfRange,
+		"Specified start_timestamp is invalid for the partition. Please specify a start_timestamp within %s and %s. Received start_timestamp: %s.",
+		streamTime(from), last, streamTime(start))
+}
+
+// ForeignStreamToken is a partition_token that was not given out for the change stream.
+func ForeignStreamToken(token string) *Error {
+	return newError(codes.InvalidArgument,
+		"Specified partition_token is invalid, as it does not belong to the Change Stream associated with the TVF. Received partition_token: %s.", shorten(token))
+}
+
+// PartitionExpired is a partition_token of a partition of which nothing is kept any more.
+func PartitionExpired() *Error {
+	return newError(codes.OutOfRange,
+		"This partition is no longer valid. All Change Stream records associated with this partition have expired and have been deleted, as specified by the Change Stream retention period.")
+}
+
+func streamTime(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
