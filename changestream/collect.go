@@ -7,11 +7,12 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
 )
 
 // Collect deletes the records of a stream before a timestamp, and the partitions that have ended before it. Readers that have not got so far fail.
 // Calls must not overlap.
-func (l *Log) Collect(id StreamID, before mvcc.Timestamp) error {
+func (l *Log) Collect(id schema.ChangeStreamID, before mvcc.Timestamp) error {
 	s, err := l.find(id)
 	if s == nil || err != nil || before <= mvcc.Timestamp(s.earliest.Load()) {
 		return nil

@@ -10,10 +10,8 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
 )
-
-// StreamID numbers a change stream of a database for life.
-type StreamID uint64
 
 // Oracle says what is visible: package txn's.
 type Oracle interface {
@@ -48,13 +46,13 @@ type Log struct {
 	reshaping sync.Mutex // one change of partitions at a time, until it has landed
 
 	mu      sync.RWMutex // guards what follows, and what is stored of it
-	streams map[StreamID]*stream
+	streams map[schema.ChangeStreamID]*stream
 	closed  error // why readers end; nil while the log is open
 }
 
 // Open reads the streams of a database.
 func Open(cfg Config) (*Log, error) {
-	l := &Log{cfg: cfg, streams: map[StreamID]*stream{}}
+	l := &Log{cfg: cfg, streams: map[schema.ChangeStreamID]*stream{}}
 	if err := l.load(); err != nil {
 		return nil, fmt.Errorf("open change streams: %w", err)
 	}
@@ -75,7 +73,7 @@ func (l *Log) Close(why error) {
 }
 
 // At is the partitions of a stream that live at the timestamp of a commit that has not landed yet. It is nil if there is no such stream.
-func (l *Log) At(id StreamID, ts mvcc.Timestamp) *Partitions {
+func (l *Log) At(id schema.ChangeStreamID, ts mvcc.Timestamp) *Partitions {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	s := l.streams[id]
@@ -93,27 +91,27 @@ func (l *Log) At(id StreamID, ts mvcc.Timestamp) *Partitions {
 type Change struct {
 	log     *Log
 	created []*stream
-	dropped []StreamID
+	dropped []schema.ChangeStreamID
 }
 
 // Change adds to a batch what makes the database have these streams and no others. New ones begin at a timestamp, those that are gone lose all
 // records.
-func (l *Log) Change(b kv.Batch, ids []StreamID, at mvcc.Timestamp) (*Change, error) {
+func (l *Log) Change(b kv.Batch, streams []*schema.ChangeStream, at mvcc.Timestamp) (*Change, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	c := &Change{log: l}
-	for _, id := range ids {
-		if l.streams[id] != nil {
+	for _, cs := range streams {
+		if l.streams[cs.ID] != nil {
 			continue
 		}
-		s := l.newStream(id, at)
+		s := l.newStream(cs.ID, at)
 		c.created = append(c.created, s)
 		if err := errors.Join(s.put(b), s.current.list[0].put(b)); err != nil {
 			return nil, fmt.Errorf("create change stream: %w", err)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.streams)) {
-		if slices.Contains(ids, id) {
+		if slices.ContainsFunc(streams, func(cs *schema.ChangeStream) bool { return cs.ID == id }) {
 			continue
 		}
 		c.dropped = append(c.dropped, id)
@@ -139,14 +137,14 @@ func (c *Change) Publish() {
 }
 
 // Streams are the streams that the log has.
-func (l *Log) Streams() []StreamID {
+func (l *Log) Streams() []schema.ChangeStreamID {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return slices.Sorted(maps.Keys(l.streams))
 }
 
 // find is a stream; nil if it was dropped.
-func (l *Log) find(id StreamID) (*stream, error) {
+func (l *Log) find(id schema.ChangeStreamID) (*stream, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.streams[id], l.closed

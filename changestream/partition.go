@@ -10,6 +10,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
 )
 
 // PartitionID numbers a partition of a stream. Numbers rise, and are never given out again: the highest one is always that of a partition that
@@ -134,7 +135,7 @@ func (p *Partition) awaken() <-chan struct{} {
 
 // Reshape gives a stream the partitions that these bounds make, from one timestamp on. Those that stay as they are go on. Each other one ends with the
 // partitions that have its keys then as its children. When Reshape returns, that is visible. If it fails nothing has changed.
-func (l *Log) Reshape(id StreamID, bounds [][]byte) error {
+func (l *Log) Reshape(id schema.ChangeStreamID, bounds [][]byte) error {
 	l.reshaping.Lock()
 	defer l.reshaping.Unlock()
 	ended, land, err := l.reshape(id, bounds)
@@ -150,7 +151,7 @@ func (l *Log) Reshape(id StreamID, bounds [][]byte) error {
 }
 
 // reshape does it but for the landing, which would wait for commits that wait for mu.
-func (l *Log) reshape(id StreamID, bounds [][]byte) (ended []*Partition, land func(error) error, err error) {
+func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Partition, land func(error) error, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.streams[id]

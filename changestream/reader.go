@@ -8,6 +8,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -22,16 +23,13 @@ const (
 
 // A Query is what a reader reads.
 type Query struct {
-	Stream StreamID
-	Name   string // of the stream, for errors
+	Stream *schema.ChangeStream
 	// Token names a partition. "" asks for the partitions that live at Start.
 	Token string
 	Start mvcc.Timestamp
 	// End is the last timestamp that is read; mvcc.Latest for all, until the partition ends.
 	End       mvcc.Timestamp
 	Heartbeat time.Duration
-	// Retention is how long the stream keeps records.
-	Retention time.Duration
 	// Resume is where a query that was broken off goes on; zero for one that begins.
 	Resume Position
 }
@@ -70,12 +68,12 @@ type row struct {
 
 // Read begins a query. The reader's waits end with ctx.
 func (l *Log) Read(ctx context.Context, q Query) (*Reader, error) {
-	s, err := l.find(q.Stream)
+	s, err := l.find(q.Stream.ID)
 	if err != nil {
 		return nil, err
 	}
 	if s == nil {
-		return nil, usererror.ChangeStreamNotFound(q.Name)
+		return nil, usererror.ChangeStreamNotFound(q.Stream.Name)
 	}
 	r := &Reader{Query: q, ctx: ctx, log: l, stream: s, next: Position{Timestamp: q.Start}, quiet: time.Now()}
 	if q.Token != "" {
@@ -140,7 +138,7 @@ func (r *Reader) check() error {
 
 // earliest is the oldest timestamp from which on all records can be read.
 func (r *Reader) earliest(now mvcc.Timestamp) mvcc.Timestamp {
-	return max(mvcc.Timestamp(r.stream.earliest.Load()), now-mvcc.Timestamp(r.Retention.Microseconds()))
+	return max(mvcc.Timestamp(r.stream.earliest.Load()), now-mvcc.Timestamp(r.Stream.Retention.Microseconds()))
 }
 
 // Next moves to the next row, and waits for it if there is none yet. ok is false at the end.
@@ -302,7 +300,7 @@ func (r *Reader) gone() error {
 	if r.stream.why != nil {
 		return r.stream.why
 	}
-	return usererror.ChangeStreamNotFound(r.Name)
+	return usererror.ChangeStreamNotFound(r.Stream.Name)
 }
 
 // close makes a timestamp visible. A full disk may refuse that; then it is tried again.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -206,13 +207,13 @@ func TestRefusals(t *testing.T) {
 // TestTokensOfOthers: a token is good for its stream alone.
 func TestTokensOfOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		at := w.create(stream, stream+1)
+		at := w.create(stream, other)
 		q := query(w.tokens(at)[0], at)
-		q.Stream++
+		q.Stream = other
 		if _, err := w.log.Read(t.Context(), q); usererror.CodeOf(err) != codes.InvalidArgument {
 			t.Errorf("a token of another stream: %v", err)
 		}
-		w.create(stream + 1)
+		w.create(other)
 		if _, err := w.log.Read(t.Context(), query("", at)); usererror.CodeOf(err) != codes.NotFound {
 			t.Errorf("a stream that was dropped: %v", err)
 		}
@@ -246,7 +247,7 @@ func TestFuture(t *testing.T) {
 // TestReadersEnd: readers end when their context does, when the stream is dropped, when the log is closed.
 func TestReadersEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		at := w.create(stream, stream+1)
+		at := w.create(stream, other)
 		token := w.tokens(at)[0]
 		ctx, cancel := context.WithCancel(t.Context())
 		errs := make(chan error)
@@ -265,7 +266,7 @@ func TestReadersEnd(t *testing.T) {
 		}
 		go read(t.Context())
 		time.Sleep(time.Second)
-		w.create(stream + 1)
+		w.create(other)
 		if err := <-errs; usererror.CodeOf(err) != codes.NotFound {
 			t.Errorf("the stream was dropped: %v", err)
 		}
@@ -312,7 +313,7 @@ func TestCollect(t *testing.T) {
 		time.Sleep(20 * time.Hour)
 		late := w.commit("c")
 		time.Sleep(20 * time.Hour)
-		if err := w.log.Collect(stream, w.oracle.Now()-micros(24*time.Hour)); err != nil {
+		if err := w.log.Collect(stream.ID, w.oracle.Now()-micros(24*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := slow.Next(); usererror.CodeOf(err) != codes.OutOfRange {
@@ -328,7 +329,7 @@ func TestCollect(t *testing.T) {
 			t.Errorf("what was kept: %s", got)
 		}
 		q = query(child, start+1)
-		q.Retention = 7 * 24 * time.Hour
+		q.Stream = &schema.ChangeStream{ID: stream.ID, Retention: 7 * 24 * time.Hour}
 		if _, err := w.log.Read(t.Context(), q); usererror.CodeOf(err) != codes.OutOfRange {
 			t.Errorf("what was collected is gone for good: %v", err)
 		}

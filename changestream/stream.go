@@ -11,12 +11,13 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
 )
 
 // stream is the partitions of one change stream. Its log's mu guards the fields that are not atomic.
 type stream struct {
 	log *Log
-	id  StreamID
+	id  schema.ChangeStreamID
 	// earliest is from when on the stream has all records. Collect raises it before it deletes anything.
 	earliest atomic.Int64
 
@@ -32,14 +33,14 @@ type stream struct {
 // streamRecord is a stream as stored.
 type streamRecord struct{ Earliest mvcc.Timestamp }
 
-func (l *Log) emptyStream(id StreamID, earliest mvcc.Timestamp) *stream {
+func (l *Log) emptyStream(id schema.ChangeStreamID, earliest mvcc.Timestamp) *stream {
 	s := &stream{log: l, id: id, partitions: map[PartitionID]*Partition{}, ended: make(chan struct{})}
 	s.earliest.Store(int64(earliest))
 	return s
 }
 
 // newStream begins a stream, with one partition that has all keys.
-func (l *Log) newStream(id StreamID, from mvcc.Timestamp) *stream {
+func (l *Log) newStream(id schema.ChangeStreamID, from mvcc.Timestamp) *stream {
 	s := l.emptyStream(id, from)
 	s.current = &Partitions{from: from, list: []*Partition{s.begin(nil, nil, from)}}
 	return s
@@ -85,7 +86,7 @@ func (l *Log) load() error {
 		if err := json.Unmarshal(data, &r); err != nil || len(rest) != 8 {
 			return fmt.Errorf("read stream %x: %w", rest, err)
 		}
-		id := StreamID(binary.BigEndian.Uint64(rest))
+		id := schema.ChangeStreamID(binary.BigEndian.Uint64(rest))
 		l.streams[id] = l.emptyStream(id, r.Earliest)
 		return nil
 	})

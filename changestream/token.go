@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
 )
 
 // A partition token is base64 (RFC 4648, for URLs, without padding) of
@@ -24,7 +25,7 @@ const (
 
 var tokenCoding = base64.RawURLEncoding.Strict()
 
-func (l *Log) tokenOf(s StreamID, p PartitionID) string {
+func (l *Log) tokenOf(s schema.ChangeStreamID, p PartitionID) string {
 	body := binary.BigEndian.AppendUint32([]byte{tokenVersion}, uint32(l.cfg.Space))
 	body = binary.BigEndian.AppendUint64(body, uint64(s))
 	body = binary.BigEndian.AppendUint64(body, uint64(p))
@@ -39,7 +40,7 @@ func (l *Log) checksum(body []byte) []byte {
 }
 
 // parseToken is the stream and the partition that a token of this database names.
-func (l *Log) parseToken(token string) (s StreamID, p PartitionID, ok bool) {
+func (l *Log) parseToken(token string) (s schema.ChangeStreamID, p PartitionID, ok bool) {
 	data, err := tokenCoding.DecodeString(token)
 	if err != nil || len(data) != tokenBody+tokenChecksum || data[0] != tokenVersion {
 		return 0, 0, false
@@ -48,5 +49,5 @@ func (l *Log) parseToken(token string) (s StreamID, p PartitionID, ok bool) {
 	if subtle.ConstantTimeCompare(l.checksum(body), data[tokenBody:]) == 0 || mvcc.Space(binary.BigEndian.Uint32(body[1:])) != l.cfg.Space {
 		return 0, 0, false
 	}
-	return StreamID(binary.BigEndian.Uint64(body[5:])), PartitionID(binary.BigEndian.Uint64(body[13:])), true
+	return schema.ChangeStreamID(binary.BigEndian.Uint64(body[5:])), PartitionID(binary.BigEndian.Uint64(body[13:])), true
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/txn"
 )
 
@@ -26,7 +27,10 @@ type world struct {
 	log    *changestream.Log
 }
 
-const stream = changestream.StreamID(7)
+var (
+	stream = &schema.ChangeStream{ID: 7, Name: "s", Retention: 24 * time.Hour}
+	other  = &schema.ChangeStream{ID: 8, Name: "other", Retention: 24 * time.Hour}
+)
 
 func newWorld(t testing.TB, fs vfs.FS) *world {
 	w := &world{t: t, fs: fs}
@@ -66,7 +70,7 @@ func (w *world) reopen() {
 }
 
 // create makes the streams be these.
-func (w *world) create(ids ...changestream.StreamID) mvcc.Timestamp {
+func (w *world) create(streams ...*schema.ChangeStream) mvcc.Timestamp {
 	w.t.Helper()
 	b := w.store.NewBatch()
 	defer b.Close()
@@ -74,7 +78,7 @@ func (w *world) create(ids ...changestream.StreamID) mvcc.Timestamp {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	change, err := w.log.Change(b, ids, at)
+	change, err := w.log.Change(b, streams, at)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -106,7 +110,7 @@ func (w *world) tryCommit(keys ...string) (at mvcc.Timestamp, err error) {
 		return 0, err
 	}
 	var touched []*changestream.Partition
-	all := w.log.At(stream, at)
+	all := w.log.At(stream.ID, at)
 	for i, k := range keys {
 		p := all.Of([]byte(k))
 		record, err := proto.Marshal(structpb.NewStringValue(fmt.Sprintf("%s@%d", k, at)))
@@ -129,7 +133,7 @@ func (w *world) tryCommit(keys ...string) (at mvcc.Timestamp, err error) {
 
 // query reads a partition, or the list of them, from a timestamp on.
 func query(token string, start mvcc.Timestamp) changestream.Query {
-	return changestream.Query{Stream: stream, Name: "s", Token: token, Start: start, End: mvcc.Latest, Heartbeat: 10 * time.Second, Retention: 24 * time.Hour}
+	return changestream.Query{Stream: stream, Token: token, Start: start, End: mvcc.Latest, Heartbeat: 10 * time.Second}
 }
 
 func (w *world) read(q changestream.Query) *changestream.Reader {
@@ -248,7 +252,7 @@ func (w *world) reshape(bounds ...string) {
 	for i, b := range bounds {
 		list[i] = []byte(b)
 	}
-	if err := w.log.Reshape(stream, list); err != nil {
+	if err := w.log.Reshape(stream.ID, list); err != nil {
 		w.t.Fatal(err)
 	}
 }
