@@ -340,10 +340,7 @@ func (r *Reader) beat() error {
 
 // addChildren adds the records of the partitions that follow this one, and ends the reader.
 func (r *Reader) addChildren(e *ending) {
-	r.rows = childRecords(e.until, e.children, true)
-	for i := range r.rows {
-		r.rows[i].after = Position{e.until, uint32(i) + 1}
-	}
+	r.rows = childRecords(e.until, e.children, false)
 	r.skip(e.until)
 }
 
@@ -361,10 +358,7 @@ func (r *Reader) listPartitions() error {
 	if err := r.close(r.Start); err != nil || r.log.cfg.Oracle.Visible() < r.Start {
 		return err
 	}
-	r.rows = childRecords(r.Start, r.stream.at(r.Start), false)
-	for i := range r.rows {
-		r.rows[i].after = Position{r.Start, uint32(i) + 1}
-	}
+	r.rows = childRecords(r.Start, r.stream.at(r.Start), true)
 	r.skip(r.Start)
 	return nil
 }

@@ -132,7 +132,7 @@ func (g *grouping) stream(id schema.ChangeStreamID) (*writtenStream, error) {
 			return s, nil
 		}
 	}
-	at := g.log.At(StreamID(id), g.ts)
+	at := g.log.At(id, g.ts)
 	if at == nil {
 		return nil, fmt.Errorf("change stream %d has no partitions", id)
 	}

@@ -138,9 +138,9 @@ func decode(t testing.TB, record []byte) dataRecord {
 
 // logOf is a log with streams of one partition.
 func logOf(c *schema.Catalog) *Log {
-	l, _ := Open(Config{Space: 1})
+	l := &Log{streams: map[schema.ChangeStreamID]*stream{}}
 	for _, s := range c.Streams {
-		l.Create(StreamID(s.ID), 1)
+		l.streams[s.ID] = l.newStream(s.ID, 1)
 	}
 	return l
 }
@@ -178,15 +178,14 @@ func TestRecordFields(t *testing.T) {
 func TestRecordsOfOneTransaction(t *testing.T) {
 	c := catalog(t, singers, "CREATE CHANGE STREAM S FOR ALL", "CREATE CHANGE STREAM Names FOR Singers(Name)")
 	l := logOf(c)
-	l.streams[StreamID(c.Streams[0].ID)].current = &Partitions{list: []*Partition{
-		l.newPartition(1, 1, 1), {id: 2, start: table.TableLayout(c.Table("Singers")).AppendKey(nil, []value.Value{num(10)}), from: 1},
-	}}
+	all := l.streams[c.Streams[0].ID]
+	all.current, _ = all.cut([][]byte{table.TableLayout(c.Table("Singers")).AppendKey(nil, []value.Value{num(10)})}, 1)
 	w := write(t, c, "Singers")
 	row := func(id int, name string) []value.Value { return []value.Value{num(id), text(name), num(id)} }
-	all := []string{"Id", "Name", "Age"}
-	w.change(table.Insert, nil, row(1, "a"), all...)
-	w.change(table.Insert, nil, row(11, "b"), all...)
-	w.change(table.Insert, nil, row(2, "c"), all...) // joins the first
+	columns := []string{"Id", "Name", "Age"}
+	w.change(table.Insert, nil, row(1, "a"), columns...)
+	w.change(table.Insert, nil, row(11, "b"), columns...)
+	w.change(table.Insert, nil, row(2, "c"), columns...) // joins the first
 	w.change(table.Update, row(1, "a"), row(1, "d"), "Name")
 	w.change(table.Update, row(2, "c"), row(2, "c"), "Age") // nothing that Names watches
 	w.change(table.Update, row(2, "c"), row(2, "e"), "Name")

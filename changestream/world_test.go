@@ -186,7 +186,7 @@ func parse(t testing.TB, data []byte) (r record) {
 
 func stamp(t testing.TB, v *structpb.Value) mvcc.Timestamp {
 	t.Helper()
-	at, err := time.Parse(changestream.TimestampFormat, v.GetStringValue())
+	at, err := time.Parse(time.RFC3339Nano, v.GetStringValue())
 	if err != nil {
 		t.Fatal(err)
 	}
