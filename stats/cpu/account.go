@@ -128,13 +128,13 @@ func (a *Account) draw(parts int64) time.Duration {
 	return time.Duration(want)
 }
 
-// Tick learns from what happened since the last Tick.
+// Tick learns from what happened since the last Tick. That may have been a moment ago, so a few executions since then do not make the server busy.
 func (a *Account) Tick() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.read()
 	messages, executions := (now.parts-a.last.parts)/messageParts, now.executions-a.last.executions
-	a.busy.Store(float64(executions) > fewExecutions*(now.at-a.last.at).Seconds())
+	a.busy.Store(executions >= sampleEvery && float64(executions) > fewExecutions*(now.at-a.last.at).Seconds())
 	known := now.measured - a.last.measured + now.background - a.last.background
 	rest := now.process - a.last.process - known
 	switch {

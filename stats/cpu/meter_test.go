@@ -115,6 +115,21 @@ func TestMeterBrief(t *testing.T) {
 	within(t, own-nothing, used-meters)
 }
 
+// TestFewExecutionsAreMeasured: a server is not busy because two ticks came one right after the other, with executions between them.
+func TestFewExecutionsAreMeasured(t *testing.T) {
+	a := NewAccount()
+	for range 100 {
+		for range 3 {
+			m := Meter{Account: a}
+			if m.Start(); m.Weight() != 1 {
+				t.Fatalf("an execution has the weight %d", m.Weight())
+			}
+			m.Stop(Load{Messages: 1})
+		}
+		a.Tick()
+	}
+}
+
 // briefExecutions runs executions that spin for as many rounds as given, and more, one after the other on a busy server. It returns what they are
 // charged and what their thread used.
 func briefExecutions(t *testing.T, rounds int) (own, used time.Duration) {
