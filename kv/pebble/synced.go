@@ -151,6 +151,8 @@ type syncedFS struct {
 
 	mu              sync.Mutex
 	notes           vfs.File
+	earlier         notes // of files that were written before
+	text            [noteBytes]byte
 	manifests, logs ring
 	newestLog       *notedFile // of those that were made here
 }
@@ -165,7 +167,7 @@ func keepSynced(dir string, fs vfs.FS) (*syncedFS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &syncedFS{FS: fs, dir: clean(dir, fs), notes: f,
+	return &syncedFS{FS: fs, dir: clean(dir, fs), notes: f, earlier: all,
 		manifests: all.after(0, manifestNotes), logs: all.after(manifestNotes, allNotes-manifestNotes)}, nil
 }
 
@@ -174,32 +176,67 @@ func (fs *syncedFS) Unwrap() vfs.FS { return fs.FS }
 
 // Create implements vfs.FS.
 func (fs *syncedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := fs.FS.Create(name, category)
-	return fs.made(name, f, err)
+	return fs.make(name, func() (vfs.File, error) { return fs.FS.Create(name, category) })
 }
 
 // ReuseForWrite implements vfs.FS.
 func (fs *syncedFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := fs.FS.ReuseForWrite(oldname, newname, category)
-	return fs.made(newname, f, err)
+	return fs.make(newname, func() (vfs.File, error) { return fs.FS.ReuseForWrite(oldname, newname, category) })
 }
 
-func (fs *syncedFS) made(name string, f vfs.File, err error) (vfs.File, error) {
-	if err != nil || fs.PathDir(name) != fs.dir { // the files of a copy are not the store's
-		return f, err
-	}
+func (fs *syncedFS) make(name string, create func() (vfs.File, error)) (vfs.File, error) {
 	base := fs.PathBase(name)
+	kind := &fs.logs
+	number, isLog := logNumber(base)
+	if !isLog {
+		var ok bool
+		if number, ok = manifestNumber(base); !ok {
+			return create()
+		}
+		kind = &fs.manifests
+	}
+	if fs.PathDir(name) != fs.dir { // the files of a copy are not the store's
+		return create()
+	}
+	n := newNote(base, number)
+	place, err := fs.forget(kind, n)
+	if err != nil {
+		return nil, err
+	}
+	f, err := create()
+	if err != nil {
+		return nil, err
+	}
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if number, ok := logNumber(base); ok {
-		fs.newestLog = &notedFile{File: f, fs: fs, note: newNote(base, number), place: fs.logs.take()}
-		return fs.newestLog, nil
+	if place < 0 {
+		place = kind.take()
+		fs.earlier[place] = note{}
 	}
-	number, ok := manifestNumber(base)
-	if !ok {
-		return f, nil
+	noted := &notedFile{File: f, fs: fs, note: n, place: place}
+	if isLog {
+		fs.newestLog = noted
 	}
-	return &notedFile{File: f, fs: fs, note: newNote(base, number), place: fs.manifests.take()}, nil
+	return noted, nil
+}
+
+// forget takes back what an earlier note says of a file that is about to be made, and returns the note's place; -1 if there is none. If the machine went
+// down before the name of a file was durable, another file may get its number, and the old note would be found first.
+func (fs *syncedFS) forget(r *ring, n note) (place int, err error) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for place := r.first; place < r.first+r.places; place++ {
+		if fs.earlier[place].nameCRC == n.nameCRC {
+			fs.earlier[place] = note{}
+			return place, fs.write(place, n)
+		}
+	}
+	return -1, nil
+}
+
+func (fs *syncedFS) write(place int, n note) error {
+	_, err := fs.notes.WriteAt(n.append(fs.text[:0]), int64(place*noteBytes))
+	return err
 }
 
 func manifestNumber(base string) (uint64, bool) {
@@ -253,7 +290,6 @@ type notedFile struct {
 	fs    *syncedFS
 	place int
 	note  note // the offset is of what has been written
-	text  [noteBytes]byte
 
 	synced int64 // guarded by fs.mu
 }
@@ -275,7 +311,7 @@ func (f *notedFile) noted(err error) error {
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()
 	f.synced = f.note.offset
-	_, _ = f.fs.notes.WriteAt(f.note.append(f.text[:0]), int64(f.place*noteBytes))
+	_ = f.fs.write(f.place, f.note)
 	return nil
 }
 

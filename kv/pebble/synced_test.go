@@ -69,6 +69,52 @@ func TestOpenLog(t *testing.T) {
 	shows("000004.log", 151)
 }
 
+// TestNumberTwice: a machine that goes down may lose a file whose note stays. What the note says is not taken for what was synced of another file with
+// the same number.
+func TestNumberTwice(t *testing.T) {
+	mem := vfs.NewMem()
+	if err := mem.MkdirAll("data", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var before notes
+	for place, n := range map[int]note{0: newNote("MANIFEST-000005", 5), 1: newNote("MANIFEST-000003", 3), 10: newNote("000007.log", 7), 11: newNote("000006.log", 6)} {
+		n.offset = 1000
+		before[place] = n
+	}
+	if err := before.store("data", mem); err != nil {
+		t.Fatal(err)
+	}
+	fs, err := keepSynced("data", mem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"MANIFEST-000005", "000006.log", "000007.log"} {
+		f, err := fs.Create("data/"+name, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		says := func(want int64) {
+			t.Helper()
+			if all, err := readNotes("data", mem); err != nil || all.of(name) != want {
+				t.Errorf("%d bytes of %s are taken to be synced, want %d: %v", all.of(name), name, want, err)
+			}
+		}
+		says(0)
+		for size := int64(10); size < 30; size += 10 {
+			if _, err := f.Write(make([]byte, 10)); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Sync(); err != nil {
+				t.Fatal(err)
+			}
+			says(size)
+		}
+	}
+	if all, err := readNotes("data", mem); err != nil || all.of("MANIFEST-000003") != 1000 {
+		t.Errorf("another manifest's note: %d, %v", all.of("MANIFEST-000003"), err)
+	}
+}
+
 // TestLostFiles: a store without a log whose rows are in no table, or without what tells that there was one, is refused and not changed. So is a copy
 // of it that lost something.
 func TestLostFiles(t *testing.T) {
