@@ -95,17 +95,7 @@ func TestOrphans(t *testing.T) {
 func TestDropRefused(t *testing.T) {
 	a := newAged(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)")
 	store := &disktest.Refusing{Store: a.store}
-	reopen := func() {
-		t.Helper()
-		a.close()
-		a.store = store
-		a.open()
-		var err error
-		if a.db, err = a.Database(testName); err != nil {
-			t.Fatal(err)
-		}
-	}
-	reopen()
+	a.reopenOn(store)
 	a.fill("T", 10, func(i int) []value.Value { return []value.Value{value.OfInt64(int64(i)), value.OfInt64(1)} })
 	drop := func() error { return a.DropDatabase(context.Background(), testName) }
 	for range 2 {
@@ -120,7 +110,7 @@ func TestDropRefused(t *testing.T) {
 		if n := a.count("SELECT COUNT(*) FROM T@{FORCE_INDEX=ByV}"); n != "10" || a.db.Dropped() {
 			t.Errorf("%s rows", n)
 		}
-		reopen()
+		a.reopenOn(store)
 	}
 	if err := drop(); err != nil {
 		t.Fatal(err)

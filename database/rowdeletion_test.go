@@ -57,6 +57,18 @@ func newAged(t *testing.T, statements ...string) *aged {
 	return a
 }
 
+// reopenOn closes the registry and opens it on another store, which has the same rows.
+func (a *aged) reopenOn(store kv.Store) {
+	a.t.Helper()
+	a.close()
+	a.store = store
+	a.open()
+	var err error
+	if a.db, err = a.Database(testName); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
 func (a *aged) open() {
 	a.t.Helper()
 	r, err := Open(a.store, Config{Clock: a.clock, Log: slog.New(slog.DiscardHandler)})

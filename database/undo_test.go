@@ -27,17 +27,7 @@ func TestUndoRefused(t *testing.T) {
 			t.Run(name+"/"+next, func(t *testing.T) {
 				a := newAged(t, create)
 				store := &disktest.Refusing{Store: a.store}
-				reopen := func() {
-					t.Helper()
-					a.close()
-					a.store = store
-					a.open()
-					var err error
-					if a.db, err = a.Database(testName); err != nil {
-						t.Fatal(err)
-					}
-				}
-				reopen()
+				a.reopenOn(store)
 				a.fill("T", 10, func(i int) []value.Value { return []value.Value{value.OfInt64(int64(i)), value.OfInt64(1)} })
 				want := a.db.DDL()
 				db := a.db
@@ -54,12 +44,12 @@ func TestUndoRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 				if next == "restart" {
-					reopen()
+					a.reopenOn(store)
 				}
 				if err := a.db.UpdateSchema(context.Background(), []string{"CREATE TABLE W (K INT64) PRIMARY KEY (K)"}, nil); err != nil {
 					t.Fatal(err)
 				}
-				reopen()
+				a.reopenOn(store)
 				if got := a.db.DDL(); len(got) != 2 || got[0] != want[0] {
 					t.Errorf("after the next change: %q", got)
 				}

@@ -156,7 +156,9 @@ func (os *operations) run(ctx context.Context, op *operation, t task) {
 	if err == nil {
 		err = os.keep(op, ended)
 		for errors.Is(err, kv.ErrRefused) && t.request != nil {
-			if !sleep(os.ctx, keepAgain) {
+			select {
+			case <-time.After(keepAgain):
+			case <-os.ctx.Done():
 				return // the next process resumes it
 			}
 			err = os.keep(op, ended)
@@ -211,18 +213,6 @@ func (os *operations) forgetApplied(op *operation) error {
 		return os.kept.ForgetOperations(op.name)
 	}
 	return nil
-}
-
-// sleep waits; it returns false if ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // runs says whether an operation runs and was not deleted.

@@ -62,6 +62,18 @@ func (b *batch) add(a, c []value.Value) {
 	b.n++
 }
 
+// fill adds the rows that next gives, up to the batch's size. Of a longer row the first columns are taken.
+func (b *batch) fill(next func() (row []value.Value, ok bool, err error)) error {
+	for !b.full() {
+		row, ok, err := next()
+		if !ok || err != nil {
+			return err
+		}
+		b.add(row[:b.width], nil)
+	}
+	return nil
+}
+
 // grow appends a row and returns it. Its values are not set: the caller sets them all.
 func (b *batch) grow() []value.Value {
 	at := len(b.vals)

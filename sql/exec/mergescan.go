@@ -258,15 +258,8 @@ func (o *mergeScanOp) nextSorted(r *run) (*batch, error) {
 		s.done = true
 	}
 	o.out.begin()
-	for !o.out.full() {
-		row, ok, err := s.sorter.nextRow()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
-		o.out.add(row, nil)
+	if err := o.out.fill(s.sorter.nextRow); err != nil {
+		return nil, err
 	}
 	return o.out.some(), nil
 }

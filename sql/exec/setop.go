@@ -65,15 +65,8 @@ func (o *setOp) next(r *run) (*batch, error) {
 		}
 	}
 	o.out.begin()
-	for !o.out.full() {
-		row, ok, err := o.putOff.nextRow()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
-		o.out.add(row[:o.out.width], nil)
+	if err := o.out.fill(o.putOff.nextRow); err != nil {
+		return nil, err
 	}
 	return o.out.some(), nil
 }

@@ -186,15 +186,8 @@ func (o *sortOp) next(r *run) (*batch, error) {
 		o.sorted = true
 	}
 	o.out.begin()
-	for !o.out.full() {
-		row, ok, err := o.sorter.nextRow()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
-		o.out.add(row, nil)
+	if err := o.out.fill(o.sorter.nextRow); err != nil {
+		return nil, err
 	}
 	return o.out.some(), nil
 }

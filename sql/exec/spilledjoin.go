@@ -88,14 +88,7 @@ func (s *spilledJoin) fill(r *run, b *batch) error {
 		}
 		s.begun = true
 	}
-	for !b.full() {
-		row, ok, err := s.out.nextRow()
-		if !ok || err != nil {
-			return err
-		}
-		b.add(row[:b.width], nil)
-	}
-	return nil
+	return b.fill(s.out.nextRow)
 }
 
 // join computes all rows.
