@@ -1,0 +1,122 @@
+// Package jsonlines writes changes as lines of JSON, one object for each, in the terms of Spanner's change streams:
+//
+//	{"commit_timestamp":"2026-11-22T10:00:00.123456Z","table_name":"Singers","mod_type":"UPSERT","keys":{"SingerId":1},"new_values":{"Name":"Bob"}}
+//
+// mod_type is UPSERT for a row that a poll has found, and new_values has all of its columns but the key's. Changes from a change stream have INSERT, UPDATE
+// or DELETE, what the stream captures as new_values and old_values, and record_sequence, server_transaction_id, transaction_tag and
+// is_system_transaction where they say something. A table of a named schema is "music.Singers".
+//
+// Imports of this module: watch.
+package jsonlines
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/watch"
+)
+
+// Writer is a handler that writes each change as a line. It has taken the changes once the underlying writer has.
+type Writer struct {
+	mu  sync.Mutex
+	out io.Writer
+	b   []byte
+}
+
+// NewWriter returns a handler that writes to out, in one call of Write for all transactions that are at hand.
+// An error of Write is fatal: out may have taken a part.
+func NewWriter(out io.Writer) *Writer { return &Writer{out: out} }
+
+// Handle writes one transaction.
+func (w *Writer) Handle(ctx context.Context, tx *watch.Transaction) error {
+	return w.HandleBatch(ctx, []*watch.Transaction{tx})
+}
+
+// HandleBatch writes transactions, in their order.
+func (w *Writer) HandleBatch(_ context.Context, list []*watch.Transaction) (err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.b, err = AppendLines(w.b[:0], list); err != nil {
+		return err
+	}
+	if _, err := w.out.Write(w.b); err != nil {
+		return watch.Fatal(err)
+	}
+	return nil
+}
+
+// AppendLines appends the lines of all changes to b.
+func AppendLines(b []byte, list []*watch.Transaction) (_ []byte, err error) {
+	for _, tx := range list {
+		for i := range tx.Changes {
+			if b, err = AppendChange(b, tx, &tx.Changes[i]); err != nil {
+				return nil, err
+			}
+			b = append(b, '\n')
+		}
+	}
+	return b, nil
+}
+
+// AppendChange appends the object of a change, without a line end, to b.
+func AppendChange(b []byte, tx *watch.Transaction, c *watch.Change) (_ []byte, err error) {
+	b = append(b, `{"commit_timestamp":"`...)
+	b = c.CommitTimestamp.UTC().AppendFormat(b, time.RFC3339Nano)
+	b = append(b, `","table_name":`...)
+	b = AppendString(b, c.Table.String())
+	b = append(b, `,"mod_type":"`+c.Kind.String()+`","keys":`...)
+	if b, err = AppendRow(b, c.Key); err != nil {
+		return nil, err
+	}
+	b = append(b, `,"new_values":`...)
+	if b, err = appendColumns(b, c.Values, func(name string) bool { return c.Key.Index(name) < 0 }); err != nil {
+		return nil, err
+	}
+	if len(c.OldValues.Columns) > 0 {
+		b = append(b, `,"old_values":`...)
+		if b, err = AppendRow(b, c.OldValues); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range []struct{ name, value string }{
+		{"record_sequence", c.RecordSequence}, {"server_transaction_id", tx.ID}, {"transaction_tag", tx.Tag},
+	} {
+		if text.value != "" {
+			b = append(b, `,"`+text.name+`":`...)
+			b = AppendString(b, text.value)
+		}
+	}
+	if tx.System {
+		b = append(b, `,"is_system_transaction":true`...)
+	}
+	return append(b, '}'), nil
+}
+
+// AppendRow appends an object with the columns of a row to b.
+func AppendRow(b []byte, r watch.Row) ([]byte, error) {
+	return appendColumns(b, r, func(string) bool { return true })
+}
+
+func appendColumns(b []byte, r watch.Row, wanted func(name string) bool) (_ []byte, err error) {
+	b = append(b, '{')
+	first := true
+	for i := range r.Columns {
+		c := &r.Columns[i]
+		if !wanted(c.Name) {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = AppendString(b, c.Name)
+		b = append(b, ':')
+		if b, err = AppendValue(b, c.Type, r.Values[i]); err != nil {
+			return nil, fmt.Errorf("column %s: %w", c.Name, err)
+		}
+	}
+	return append(b, '}'), nil
+}
