@@ -1,0 +1,151 @@
+//go:build unix
+
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	sppb "cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/watch"
+	"github.com/crowfoot-db/crowfoot/watch/jsonlines"
+)
+
+// batch has n changes, each with a value of some bytes.
+func batch(n, size int) []*watch.Transaction {
+	columns := []watch.Column{{Name: "V", Type: &sppb.Type{Code: sppb.TypeCode_STRING}}}
+	tx := new(watch.Transaction)
+	for i := range n {
+		value := structpb.NewStringValue(fmt.Sprintf("%d %s", i, strings.Repeat("x", size)))
+		tx.Changes = append(tx.Changes, watch.Change{Table: watch.TableID{Name: "T"}, Key: watch.Row{Columns: columns, Values: []*structpb.Value{value}}})
+	}
+	return []*watch.Transaction{tx}
+}
+
+func linesOf(t *testing.T, list []*watch.Transaction) string {
+	t.Helper()
+	text, err := jsonlines.AppendLines(nil, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func shell(script string) []string { return []string{"/bin/sh", "-c", script} }
+
+// TestCommand: a command gets all lines of all batches, more than a pipe holds, in order, and ends when the handler is closed. Its output comes out.
+func TestCommand(t *testing.T) {
+	var out bytes.Buffer
+	c := &Command{Args: shell("cat; echo end"), Stdout: &out}
+	one, two := batch(3000, 100), batch(2, 200_000)
+	for _, list := range [][]*watch.Transaction{one, two} {
+		if err := c.HandleBatch(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if want := linesOf(t, one) + linesOf(t, two) + "end\n"; out.String() != want {
+		t.Errorf("the command got %d bytes, want %d", out.Len(), len(want))
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("the second Close: %v", err)
+	}
+}
+
+// TestAcknowledges: a batch is delivered when the command has written a line for each of its lines, even if both pipes are full.
+func TestAcknowledges(t *testing.T) {
+	done := filepath.Join(t.TempDir(), "done")
+	c := &Command{Args: shell("tee " + done), Acknowledge: true}
+	list := batch(3000, 100)
+	for n := 1; n <= 2; n++ {
+		if err := c.HandleBatch(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(done); err != nil || string(got) != strings.Repeat(linesOf(t, list), n) {
+			t.Errorf("after batch %d the command is done with %d bytes, %v", n, len(got), err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func fatal(err error) bool { return reflect.TypeOf(err) == reflect.TypeOf(watch.Fatal(err)) }
+
+// TestCommandFails: a command that ends with an error before it has acknowledged is started again with the next call.
+func TestCommandFails(t *testing.T) {
+	first := filepath.Join(t.TempDir(), "first")
+	c := &Command{Args: shell("if test ! -e " + first + "; then touch " + first + "; read -r line; echo done; exit 3; fi; cat"), Acknowledge: true}
+	list := batch(5, 10)
+	if err := c.HandleBatch(t.Context(), list); err == nil || fatal(err) || err.Error() != "the command has ended: exit status 3" {
+		t.Errorf("%v", err)
+	}
+	if err := c.HandleBatch(t.Context(), list); err != nil {
+		t.Error(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCommandEnds: what ends the watcher.
+func TestCommandEnds(t *testing.T) {
+	for _, c := range []struct {
+		script      string
+		acknowledge bool
+		want        string
+	}{
+		{"head -n 2 > /dev/null", true, "the command has ended, with exit status 0"},
+		{"head -n 2 > /dev/null", false, "the command has ended, with exit status 0"},
+		{"no-such-command", true, "the command cannot be run: exit status 127"},
+		{"echo hello; cat", true, "the command has written more lines than it was given, so that they cannot acknowledge changes"},
+	} {
+		command := &Command{Args: shell(c.script), Acknowledge: c.acknowledge}
+		var err error
+		for err == nil { // the pipe takes some batches
+			err = command.HandleBatch(t.Context(), batch(1000, 100))
+		}
+		if !fatal(err) || err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", c.script, err, c.want)
+		}
+		if ended := errors.Is(err, ErrEnded); ended != strings.Contains(c.want, "status 0") {
+			t.Errorf("%s: ErrEnded is %v", c.script, ended)
+		}
+		if err := command.Close(); err != nil {
+			t.Errorf("%s: %v", c.script, err)
+		}
+	}
+}
+
+// TestStop: a watcher that ends while a command is slow leaves the call, and the command has got whole lines alone.
+func TestStop(t *testing.T) {
+	got := filepath.Join(t.TempDir(), "got")
+	c := &Command{Args: shell("read -r line; echo \"$line\"; cat > " + got), Acknowledge: true}
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error)
+	go func() { result <- c.HandleBatch(ctx, batch(10_000, 100)) }()
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(got); err == nil && len(text) > 0 && text[len(text)-1] != '\n' {
+		t.Errorf("the last line is cut off: %q", text[max(0, len(text)-50):])
+	}
+	if err := (&Command{Args: []string{"/none"}}).HandleBatch(t.Context(), batch(1, 1)); err == nil {
+		t.Error("a program that is not there runs")
+	}
+}
