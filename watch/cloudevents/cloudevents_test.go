@@ -1,0 +1,228 @@
+package cloudevents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sppb "cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/watch"
+)
+
+var at = time.Date(2026, 11, 22, 10, 0, 0, 123456000, time.UTC)
+
+// change is the n-th of a key.
+func change(key string, n int) watch.Change {
+	id := watch.Column{Name: "Id", Type: &sppb.Type{Code: sppb.TypeCode_STRING}}
+	number := watch.Column{Name: "N", Type: &sppb.Type{Code: sppb.TypeCode_INT64}}
+	return watch.Change{
+		Table: watch.TableID{Database: "projects/p/instances/i/databases/d", Name: "T"}, CommitTimestamp: at.Add(time.Duration(n)),
+		Key:    watch.Row{Columns: []watch.Column{id}, Values: []*structpb.Value{structpb.NewStringValue(key)}},
+		Values: watch.Row{Columns: []watch.Column{id, number}, Values: []*structpb.Value{structpb.NewStringValue(key), structpb.NewStringValue(fmt.Sprint(n))}},
+	}
+}
+
+func transaction(changes ...watch.Change) *watch.Transaction {
+	return &watch.Transaction{CommitTimestamp: at, Changes: changes}
+}
+
+const (
+	wantData = `{"commit_timestamp":"2026-11-22T10:00:00.123456Z","table_name":"T","mod_type":"UPSERT","keys":{"Id":"é \"1\""},"new_values":{"N":0}}`
+	wantKey  = `T{"Id":"é \"1\""}`
+)
+
+var wantAttributes = map[string]string{
+	"specversion": "1.0", "type": "com.github.crowfoot-db.crowfoot.change.upsert", "source": "//spanner.googleapis.com/projects/p/instances/i/databases/d",
+	"subject": "T", "time": "2026-11-22T10:00:00.123456Z",
+}
+
+// TestModes: both content modes carry the same event, and it has the same id when it comes again.
+func TestModes(t *testing.T) {
+	var got *http.Request
+	var body []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		body, _ = io.ReadAll(r.Body)
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	defer server.Close()
+	s := &Sink{URL: server.URL, Header: http.Header{"Authorization": {"Bearer x"}}}
+	tx := transaction(change(`é "1"`, 0))
+	if err := s.Handle(context.Background(), tx); err != nil {
+		t.Fatal(err)
+	}
+	var structured struct {
+		ID, PartitionKey, DataContentType string
+		Data                              json.RawMessage
+	}
+	attributes := map[string]any{}
+	if err := errors.Join(json.Unmarshal(body, &structured), json.Unmarshal(body, &attributes)); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	for name, want := range wantAttributes {
+		if attributes[name] != want {
+			t.Errorf("structured: %s is %v, want %s", name, attributes[name], want)
+		}
+	}
+	if string(structured.Data) != wantData || structured.PartitionKey != wantKey || structured.DataContentType != "application/json" ||
+		got.Header.Get("Content-Type") != "application/cloudevents+json; charset=utf-8" || got.Header.Get("Authorization") != "Bearer x" {
+		t.Errorf("structured: %s with %v", body, got.Header)
+	}
+	s.Mode = Binary
+	if err := s.Handle(context.Background(), tx); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range wantAttributes {
+		if got := got.Header.Get("Ce-" + name); got != want {
+			t.Errorf("binary: %s is %s, want %s", name, got, want)
+		}
+	}
+	if string(body) != wantData || got.Header.Get("Content-Type") != "application/json" || got.Header.Get("Ce-Id") != structured.ID ||
+		got.Header.Get("Ce-Partitionkey") != `T{%22Id%22:%22%C3%A9%20\%221\%22%22}` {
+		t.Errorf("binary: %s with %v", body, got.Header)
+	}
+	if next, err := eventOf(tx, &watch.Change{Table: tx.Changes[0].Table, Key: tx.Changes[0].Key, CommitTimestamp: at.Add(1)}); err != nil || next.id == structured.ID {
+		t.Errorf("the next change of the key has the same id, %s, %v", next.id, err)
+	}
+}
+
+// answers is a transport that answers as the test says. It needs no network, so that it works with a clock of the test.
+type answers func(r *http.Request) (status int, header http.Header, err error)
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	status, header, err := a(r)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader("no\nroom")), Request: r}, nil
+}
+
+// TestRetries: an event is posted again while the server cannot be reached or asks to wait, and the sink waits as long as it asks.
+func TestRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var came []time.Duration
+		began := time.Now()
+		s := &Sink{URL: "http://receiver.example/", Client: &http.Client{Transport: answers(func(*http.Request) (int, http.Header, error) {
+			came = append(came, time.Since(began))
+			switch len(came) {
+			case 1:
+				return 0, nil, errors.New("connection refused")
+			case 2:
+				return 503, http.Header{"Retry-After": {"7"}}, nil
+			case 3:
+				return 429, http.Header{"Retry-After": {"86400"}}, nil
+			}
+			return 204, nil, nil
+		})}}
+		if err := s.Handle(t.Context(), transaction(change("a", 0))); err != nil || len(came) != 4 {
+			t.Fatalf("%v, after requests at %v", err, came)
+		}
+		if second, third := came[2]-came[1], came[3]-came[2]; second != 7*time.Second || third != maxRetryAfter {
+			t.Errorf("requests at %v: pauses of %v and %v, want 7s and %v", came, second, third, maxRetryAfter)
+		}
+	})
+}
+
+// TestRefusals: what a receiver does not take is an error with its words, after as many tries as make sense, and later events of the key are not posted.
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct {
+		status, requests int
+		header           http.Header
+		want             string
+		fatal            bool
+	}{
+		{500, tries, nil, "posting a change of T to http://receiver.example/: it answers 500 Internal Server Error: no room", false},
+		{400, 1, nil, "it answers 400 Bad Request: no room", false},
+		{410, 1, nil, "it answers 410 Gone: no room", true},
+		{302, 1, http.Header{"Location": {"http://other.example/"}}, "it answers 302 Found", false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			requests := 0
+			s := &Sink{URL: "http://receiver.example/", Client: &http.Client{Transport: answers(func(*http.Request) (int, http.Header, error) {
+				requests++
+				return c.status, c.header, nil
+			})}}
+			err := s.Handle(t.Context(), transaction(change("a", 0), change("a", 1)))
+			if err == nil || !strings.Contains(err.Error(), c.want) || requests != c.requests {
+				t.Errorf("%d: %v after %d requests, want %d and %q", c.status, err, requests, c.requests, c.want)
+			}
+			if fatal := reflect.TypeOf(err) == reflect.TypeOf(watch.Fatal(err)); fatal != c.fatal {
+				t.Errorf("%d: fatal is %v", c.status, fatal)
+			}
+		})
+	}
+}
+
+// TestOrder: events of one key come in order, one at a time, those of others beside them; a 307 takes the event along.
+func TestOrder(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string][]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
+			return
+		}
+		var line struct {
+			Keys      struct{ ID string }
+			NewValues struct{ N int } `json:"new_values"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&line); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		seen[line.Keys.ID] = append(seen[line.Keys.ID], line.NewValues.N)
+	}))
+	defer server.Close()
+	const keys, changes = 20, 10
+	var list []*watch.Transaction
+	for n := range changes {
+		tx := transaction()
+		for key := range keys {
+			tx.Changes = append(tx.Changes, change(fmt.Sprint(key), n))
+		}
+		list = append(list, tx)
+	}
+	s := &Sink{URL: server.URL + "/", Mode: Binary}
+	if err := s.HandleBatch(context.Background(), list); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != keys {
+		t.Errorf("%d keys, want %d", len(seen), keys)
+	}
+	for key, got := range seen {
+		for n := range changes {
+			if len(got) != changes || got[n] != n {
+				t.Errorf("key %s: %v", key, got)
+				break
+			}
+		}
+	}
+}
+
+// TestEnd: a watcher that ends does not wait for a receiver that does not answer.
+func TestEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &Sink{URL: "http://receiver.example/", Client: &http.Client{Transport: answers(func(r *http.Request) (int, http.Header, error) {
+			cancel()
+			<-r.Context().Done()
+			return 0, nil, r.Context().Err()
+		})}}
+		if err := s.Handle(ctx, transaction(change("a", 0))); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+	})
+}

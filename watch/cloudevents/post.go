@@ -1,0 +1,142 @@
+package cloudevents
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// tries is how often an event is posted, if the server cannot be reached or asks to try again later, before the watcher is told of the error. It
+	// then pauses, and all events of the call come again.
+	tries = 6
+	// firstPause is how long the pause after the first try is, on average; each next one is twice as long.
+	firstPause = 200 * time.Millisecond
+	// maxRetryAfter is how long a pause may be that the server asks for.
+	maxRetryAfter = 30 * time.Second
+	// requestLimit is how long the server may take for an answer.
+	requestLimit = 30 * time.Second
+)
+
+// answerError is an answer that is not of 2xx.
+type answerError struct {
+	status int
+	text   string
+	after  time.Duration // that the server asks to wait
+}
+
+func (e answerError) Error() string {
+	return strings.TrimSuffix(fmt.Sprintf("it answers %d %s: %s", e.status, http.StatusText(e.status), e.text), ": ")
+}
+
+// passes says whether the same request may get another answer in a while.
+func (e answerError) passes() bool {
+	switch e.status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	}
+	return e.status >= 500
+}
+
+// gone says whether the receiver wants no more events: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#21-delivery-request.
+func gone(err error) bool {
+	var answer answerError
+	return errors.As(err, &answer) && answer.status == http.StatusGone
+}
+
+// post posts an event until the server has taken it.
+func (s *Sink) post(ctx context.Context, e event) (err error) {
+	for try, pause := 1, firstPause; ; try, pause = try+1, 2*pause {
+		if err = s.postOnce(ctx, e); err == nil {
+			return nil
+		}
+		var answer answerError
+		isAnswer := errors.As(err, &answer)
+		if ctx.Err() != nil || try == tries || isAnswer && !answer.passes() {
+			break
+		}
+		timer := time.NewTimer(max(min(answer.after, maxRetryAfter), pause/2+rand.N(pause)))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("posting a change of %s to %s: %w", e.subject, s.URL, err)
+}
+
+func (s *Sink) postOnce(ctx context.Context, e event) error {
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	request, err := s.request(ctx, e)
+	if err != nil {
+		return err
+	}
+	client := *http.DefaultClient
+	if s.Client != nil {
+		client = *s.Client
+	}
+	client.CheckRedirect = refuseLossy
+	reply, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	if reply.StatusCode/100 == 2 {
+		io.Copy(io.Discard, io.LimitReader(reply.Body, 64<<10)) // so that the connection serves the next
+		return nil
+	}
+	text, _ := io.ReadAll(io.LimitReader(reply.Body, 200))
+	return answerError{reply.StatusCode, strings.Join(strings.Fields(string(text)), " "), retryAfter(reply.Header)}
+}
+
+func (s *Sink) request(ctx context.Context, e event) (*http.Request, error) {
+	body := e.data
+	if s.Mode == Structured {
+		body = e.structured()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range s.Header {
+		request.Header[name] = values
+	}
+	if s.Mode == Structured {
+		request.Header.Set("Content-Type", structuredType)
+	} else {
+		e.binary(request.Header)
+		request.Header.Set("Content-Type", dataContentType)
+	}
+	return request, nil
+}
+
+// refuseLossy refuses redirects to which a client sends a GET without the event: 301, 302 and 303.
+func refuseLossy(r *http.Request, via []*http.Request) error {
+	if r.Method != http.MethodPost || len(via) >= 10 {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// retryAfter is the pause that an answer asks for, in seconds or until a time; 0 if it does not.
+func retryAfter(h http.Header) time.Duration {
+	text := h.Get("Retry-After")
+	if n, err := strconv.Atoi(text); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	if t, err := http.ParseTime(text); err == nil {
+		return time.Until(t)
+	}
+	return 0
+}

@@ -1,0 +1,128 @@
+// Package cloudevents posts changes to an HTTP server, each as a CloudEvent (https://cloudevents.io, version 1.0) whose data is the JSON object of package
+// jsonlines, in binary or structured content mode. A change is delivered when the server has answered its event with a status of 2xx.
+//
+//	type          com.github.crowfoot-db.crowfoot.change.upsert, or insert, update, delete
+//	source        //spanner.googleapis.com/projects/P/instances/I/databases/D
+//	subject       the table: Singers, or music.Singers
+//	time          the commit timestamp
+//	id            the same whenever the same change is posted, so that the receiver can tell those that come twice
+//	partitionkey  the table and the key: Singers{"SingerId":1}
+//
+// Events of one key are posted one after the other, in the order of their commits; those of different keys at the same time.
+//
+// Imports of this module: watch, watch/jsonlines.
+package cloudevents
+
+import (
+	"context"
+	"hash/maphash"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/crowfoot-db/crowfoot/watch"
+	"github.com/crowfoot-db/crowfoot/watch/jsonlines"
+)
+
+// Mode is how an event is in a request: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/http-protocol-binding.md#3-http-message-mapping.
+type Mode int
+
+const (
+	// Structured has the whole event in the body, as JSON.
+	Structured Mode = iota
+	// Binary has the data in the body and the attributes in headers.
+	Binary
+)
+
+// Sink is a handler that posts changes.
+type Sink struct {
+	URL  string
+	Mode Mode
+	// Header is added to each request, such as Authorization.
+	Header http.Header
+	// Connections is how many requests are under way at once; 0 is DefaultConnections.
+	Connections int
+	// Client sends the requests; nil is http.DefaultClient.
+	Client *http.Client
+}
+
+// DefaultConnections is how many requests are under way at once.
+const DefaultConnections = 16
+
+// Handle posts the changes of one transaction.
+func (s *Sink) Handle(ctx context.Context, tx *watch.Transaction) error {
+	return s.HandleBatch(ctx, []*watch.Transaction{tx})
+}
+
+// HandleBatch posts all changes and waits for the answers.
+func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error {
+	n := s.Connections
+	if n == 0 {
+		n = DefaultConnections
+	}
+	lists := make([][]event, n)
+	seed := maphash.MakeSeed()
+	for _, tx := range list {
+		for i := range tx.Changes {
+			e, err := eventOf(tx, &tx.Changes[i])
+			if err != nil {
+				return err
+			}
+			k := maphash.String(seed, e.partitionKey) % uint64(n)
+			lists[k] = append(lists[k], e)
+		}
+	}
+	var all sync.WaitGroup
+	failed := make([]error, n)
+	for k := range lists {
+		if len(lists[k]) > 0 {
+			all.Go(func() { failed[k] = s.postAll(ctx, lists[k]) })
+		}
+	}
+	all.Wait()
+	return firstOf(failed)
+}
+
+// firstOf prefers errors that end the watcher, and otherwise returns one of those that are there.
+func firstOf(list []error) (first error) {
+	for _, err := range list {
+		if gone(err) {
+			return watch.Fatal(err)
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// postAll posts events one after the other, up to the first that is not taken.
+func (s *Sink) postAll(ctx context.Context, list []event) error {
+	for _, e := range list {
+		if err := s.post(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const typePrefix = "com.github.crowfoot-db.crowfoot.change."
+
+func eventOf(tx *watch.Transaction, c *watch.Change) (event, error) {
+	data, err := jsonlines.AppendChange(nil, tx, c)
+	if err != nil {
+		return event{}, err
+	}
+	key, err := jsonlines.AppendRow([]byte(c.Table.String()), c.Key)
+	if err != nil {
+		return event{}, err
+	}
+	e := event{
+		kind: typePrefix + strings.ToLower(c.Kind.String()), source: "//spanner.googleapis.com/" + c.Table.Database, subject: c.Table.String(),
+		partitionKey: string(key), time: c.CommitTimestamp, data: data,
+	}
+	e.id = uuid.NewSHA1(uuid.NameSpaceURL, []byte(e.source+"/"+e.partitionKey+"@"+e.time.UTC().String()+"/"+tx.ID+"/"+c.RecordSequence)).String()
+	return e, nil
+}
