@@ -1,0 +1,144 @@
+package avro
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+
+	sppb "cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/twmb/avro"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+func scalar(code sppb.TypeCode) *sppb.Type { return &sppb.Type{Code: code} }
+
+func arrayOf(code sppb.TypeCode) *sppb.Type {
+	return &sppb.Type{Code: sppb.TypeCode_ARRAY, ArrayElementType: scalar(code)}
+}
+
+func list(values ...*structpb.Value) *structpb.Value {
+	return structpb.NewListValue(&structpb.ListValue{Values: values})
+}
+
+var (
+	text = structpb.NewStringValue
+	null = structpb.NewNullValue()
+)
+
+// TestTypes: another library of Avro reads the values of each type, by our schema.
+func TestTypes(t *testing.T) {
+	for _, c := range []struct {
+		kind *sppb.Type
+		v    *structpb.Value
+		want string
+	}{
+		{scalar(sppb.TypeCode_BOOL), structpb.NewBoolValue(true), "bool true"},
+		{scalar(sppb.TypeCode_BOOL), structpb.NewBoolValue(false), "bool false"},
+		{scalar(sppb.TypeCode_INT64), text("-9223372036854775808"), "int64 -9223372036854775808"},
+		{scalar(sppb.TypeCode_INT64), text("9223372036854775807"), "int64 9223372036854775807"},
+		{scalar(sppb.TypeCode_ENUM), text("3"), "int64 3"},
+		{scalar(sppb.TypeCode_FLOAT32), structpb.NewNumberValue(0.5), "float32 0.5"},
+		{scalar(sppb.TypeCode_FLOAT32), text("-Infinity"), "float32 -Inf"},
+		{scalar(sppb.TypeCode_FLOAT64), structpb.NewNumberValue(math.MaxFloat64), "float64 1.7976931348623157e+308"},
+		{scalar(sppb.TypeCode_FLOAT64), text("NaN"), "float64 NaN"},
+		{scalar(sppb.TypeCode_STRING), text("é 🐦"), "string é 🐦"},
+		{scalar(sppb.TypeCode_STRING), text(""), "string "},
+		{scalar(sppb.TypeCode_DATE), text("2026-11-22"), "string 2026-11-22"},
+		{scalar(sppb.TypeCode_TIMESTAMP), text("2026-11-22T10:00:00.123456789Z"), "string 2026-11-22T10:00:00.123456789Z"},
+		{scalar(sppb.TypeCode_JSON), text(`{"a":1}`), `string {"a":1}`},
+		{scalar(sppb.TypeCode_UUID), text("4192bff0-e1e0-43ce-a4db-912808c32493"), "string 4192bff0-e1e0-43ce-a4db-912808c32493"},
+		{scalar(sppb.TypeCode_BYTES), text("AP8="), "[]uint8 [0 255]"},
+		{scalar(sppb.TypeCode_PROTO), text("CAE="), "[]uint8 [8 1]"},
+		{scalar(sppb.TypeCode_NUMERIC), text("3.14"), "decimal 3.140000000"},
+		{arrayOf(sppb.TypeCode_INT64), list(text("1"), null, text("-300")), "[]interface {} [1 <nil> -300]"},
+		{arrayOf(sppb.TypeCode_STRING), list(), "[]interface {} []"},
+	} {
+		for _, nullable := range []bool{false, true} {
+			column := Column{Name: "C", Type: c.kind, Nullable: nullable}
+			if got := decoded(t, column, c.v); got != c.want {
+				t.Errorf("%v, nullable %v: %s, want %s", c.kind, nullable, got, c.want)
+			}
+		}
+		if got := decoded(t, Column{Name: "C", Type: c.kind, Nullable: true}, null); got != "<nil> <nil>" {
+			t.Errorf("NULL of %v: %s", c.kind, got)
+		}
+	}
+}
+
+// decoded encodes a record of one column, and returns the type and the value that the other library decodes.
+func decoded(t *testing.T, c Column, v *structpb.Value) string {
+	t.Helper()
+	text, err := Schema("", "T", []Column{c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := avro.Parse(text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	data, err := AppendField(nil, c, v)
+	if err != nil {
+		t.Fatalf("%v: %v", v, err)
+	}
+	var record map[string]any
+	rest, err := schema.Decode(data, &record)
+	if err != nil || len(rest) > 0 {
+		t.Fatalf("%s: % x, of which % x is left: %v", text, data, rest, err)
+	}
+	if decimal, ok := record["C"].(*big.Rat); ok {
+		return "decimal " + decimal.FloatString(9)
+	}
+	return fmt.Sprintf("%T %[1]v", record["C"])
+}
+
+// TestNumerics: numbers of every length, positive and negative, come back.
+func TestNumerics(t *testing.T) {
+	for _, number := range []string{
+		"0.000000000", "0.000000001", "-0.000000001", "0.000000127", "0.000000128", "0.000000255", "0.000000256", "-0.000000128", "-0.000000129",
+		"-0.000000256", "1.000000000", "-1.000000000", "99999999999999999999999999999.999999999", "-99999999999999999999999999999.999999999",
+	} {
+		if got := decoded(t, Column{Name: "C", Type: scalar(sppb.TypeCode_NUMERIC)}, text(number)); got != "decimal "+number {
+			t.Errorf("%s: %s", number, got)
+		}
+	}
+}
+
+// TestSchema pins a whole schema.
+func TestSchema(t *testing.T) {
+	got, err := Schema("music", "Singers", []Column{
+		{"SingerId", scalar(sppb.TypeCode_INT64), false},
+		{"Name", scalar(sppb.TypeCode_STRING), true},
+		{"Fee", scalar(sppb.TypeCode_NUMERIC), true},
+		{"Tags", arrayOf(sppb.TypeCode_STRING), false},
+	})
+	want := `{"type":"record","name":"Singers","namespace":"music","fields":[` +
+		`{"name":"SingerId","type":"long"},` +
+		`{"name":"Name","type":["null","string"],"default":null},` +
+		`{"name":"Fee","type":["null",{"type":"bytes","logicalType":"decimal","precision":38,"scale":9}],"default":null},` +
+		`{"name":"Tags","type":{"type":"array","items":["null","string"]}}]}`
+	if err != nil || got != want {
+		t.Errorf("%s, %v; want %s", got, err, want)
+	}
+}
+
+// TestNotEncoded: values that do not fit the schema are errors that name the column.
+func TestNotEncoded(t *testing.T) {
+	for _, c := range []struct {
+		code sppb.TypeCode
+		v    *structpb.Value
+	}{
+		{sppb.TypeCode_INT64, null},
+		{sppb.TypeCode_INT64, text("x")},
+		{sppb.TypeCode_BYTES, text("?")},
+		{sppb.TypeCode_NUMERIC, text("x")},
+		{sppb.TypeCode_NUMERIC, text("0.0000000001")},
+		{sppb.TypeCode_FLOAT64, text("x")},
+	} {
+		got, err := AppendField(nil, Column{Name: "C", Type: scalar(c.code)}, c.v)
+		if err == nil || !strings.Contains(err.Error(), "column C") {
+			t.Errorf("%v %v: % x, %v", c.code, c.v, got, err)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package pubsub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/pubsub/v2"
+	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
+	"cloud.google.com/go/pubsub/v2/pstest"
+	sppb "cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/watch"
+)
+
+var at = time.Date(2026, 11, 22, 10, 0, 0, 123456000, time.UTC)
+
+// fake starts Google's fake of Pub/Sub and a client of it.
+func fake(t *testing.T, options ...pstest.ServerReactorOption) (*pstest.Server, *pubsub.Client) {
+	t.Helper()
+	server := pstest.NewServer(options...)
+	t.Cleanup(func() { server.Close() })
+	t.Setenv("PUBSUB_EMULATOR_HOST", server.Addr)
+	client, err := pubsub.NewClient(context.Background(), "other", option.WithUserAgent("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return server, client
+}
+
+// change is the n-th of a key.
+func change(table, key string, n int) watch.Change {
+	id := watch.Column{Name: "Id", Type: &sppb.Type{Code: sppb.TypeCode_STRING}}
+	number := watch.Column{Name: "N", Type: &sppb.Type{Code: sppb.TypeCode_INT64}}
+	return watch.Change{
+		Table: watch.TableID{Database: "projects/p/instances/i/databases/d", Schema: "music", Name: table}, CommitTimestamp: at,
+		Key:    watch.Row{Columns: []watch.Column{id}, Values: []*structpb.Value{structpb.NewStringValue(key)}},
+		Values: watch.Row{Columns: []watch.Column{id, number}, Values: []*structpb.Value{structpb.NewStringValue(key), structpb.NewStringValue(fmt.Sprint(n))}},
+	}
+}
+
+// TestPublish: messages have the data, attributes, topics and ordering keys that the package comment says.
+func TestPublish(t *testing.T) {
+	server, client := fake(t)
+	s := &Sink{Client: client, Topic: "spanner-%project%-%instance%-%database%-%catalog%-%schema%-%table%", Create: true}
+	defer s.Close()
+	tx := &watch.Transaction{CommitTimestamp: at, Changes: []watch.Change{change("A", "x", 1), change("B", strings.Repeat("y", 2000), 2)}}
+	tx.Changes[1].Kind = watch.Delete
+	if err := s.Handle(t.Context(), tx); err != nil {
+		t.Fatal(err)
+	}
+	byTable := map[string]*pstest.Message{}
+	for _, m := range server.Messages() {
+		byTable[m.Attributes["Table"]] = m
+	}
+	a, b := byTable["A"], byTable["B"]
+	if a == nil || b == nil || len(byTable) != 2 {
+		t.Fatalf("messages %v", server.Messages())
+	}
+	want := map[string]string{"Database": "projects/p/instances/i/databases/d", "Catalog": "", "Schema": "music", "Table": "A", "Timestamp": "2026-11-22T10:00:00.123456Z"}
+	if string(a.Data) != `{"Id":"x","N":1}` || !maps.Equal(a.Attributes, want) || a.OrderingKey != `music.A{"Id":"x"}` || a.Topic != "projects/other/topics/spanner-p-i-d--music-A" {
+		t.Errorf("data %s, attributes %v, key %s, topic %s", a.Data, a.Attributes, a.OrderingKey, a.Topic)
+	}
+	if b.Attributes["ModType"] != "DELETE" || !strings.Contains(string(b.Data), `"mod_type":"DELETE"`) || len(b.OrderingKey) != 64 {
+		t.Errorf("of a change stream: data %s, attributes %v, key %s", b.Data, b.Attributes, b.OrderingKey)
+	}
+}
+
+// full refuses the messages of keys from 5 on, with an error after which the client does not try again, while refuse is set.
+type full struct{ refuse *atomic.Bool }
+
+func (f full) React(request any) (handled bool, reply any, err error) {
+	r := request.(*pubsubpb.PublishRequest)
+	if f.refuse.Load() && r.Messages[0].OrderingKey >= `music.A{"Id":"5"}` {
+		return true, nil, status.Error(codes.FailedPrecondition, "the disk is full")
+	}
+	return false, nil, nil
+}
+
+// TestOrder: messages of one key are published in order, also when Pub/Sub refuses some for a while, and the handler returns only when all are taken.
+func TestOrder(t *testing.T) {
+	var refuse atomic.Bool
+	refuse.Store(true)
+	server, client := fake(t, pstest.ServerReactorOption{FuncName: "Publish", Reactor: full{&refuse}})
+	s := &Sink{Client: client, Topic: "projects/p/topics/changes", Create: true}
+	defer s.Close()
+	const keys, changes = 10, 20
+	var list []*watch.Transaction
+	for n := range changes {
+		tx := new(watch.Transaction)
+		for key := range keys {
+			tx.Changes = append(tx.Changes, change("A", fmt.Sprint(key), n))
+		}
+		list = append(list, tx)
+	}
+	if err := s.HandleBatch(t.Context(), list); err == nil || !strings.Contains(err.Error(), "publishing to projects/p/topics/changes: ") {
+		t.Errorf("%v, want an error that names the topic", err)
+	}
+	refuse.Store(false)
+	if err := s.HandleBatch(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	all := server.Messages()[keys/2*changes:] // those of the first call were taken from half of the keys
+	next := map[string]int{}
+	for _, m := range all {
+		if want := fmt.Sprintf(`{"Id":%q,"N":%d}`, strings.Split(m.OrderingKey, `"`)[3], next[m.OrderingKey]); string(m.Data) != want {
+			t.Fatalf("%s, want %s", m.Data, want)
+		}
+		next[m.OrderingKey]++
+	}
+	for key, n := range next {
+		if n != changes {
+			t.Errorf("%d messages of %s, want %d", n, key, changes)
+		}
+	}
+}
+
+// TestRefused: errors of topics and of encoders come back, and no message is published then.
+func TestRefused(t *testing.T) {
+	server, client := fake(t, pstest.WithErrorInjection("CreateTopic", codes.PermissionDenied, "not yours"))
+	tx := &watch.Transaction{Changes: []watch.Change{change("A", "x", 1)}}
+	for _, c := range []struct {
+		sink *Sink
+		want string
+	}{
+		{&Sink{Client: client, Topic: "new", Create: true}, "creating topic projects/other/topics/new: "},
+		{&Sink{Client: client, Topic: "none"}, "publishing to projects/other/topics/none: "},
+		{&Sink{Client: client, Topic: "new", Encode: func(context.Context, *watch.Transaction, *watch.Change) ([]byte, error) {
+			return nil, errors.New("no schema")
+		}}, "table music.A: no schema"},
+	} {
+		if err := c.sink.Handle(t.Context(), tx); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+		c.sink.Close()
+	}
+	if n := len(server.Messages()); n != 0 {
+		t.Errorf("%d messages", n)
+	}
+}
