@@ -46,6 +46,7 @@ func (d *Database) fill(ctx context.Context, name string, t *schema.Table, progr
 			return table.FindChunk(ctx, view, layout, after, limits)
 		},
 		Do:       do,
+		System:   true,
 		AnySize:  true,
 		Progress: progress.of(layout),
 	})

@@ -22,6 +22,7 @@ type PartitionedDML struct {
 	Params    []value.Value
 	Session   string         // shown with its progress
 	Tracker   *split.Tracker // records the splits that it goes to
+	Excluded  bool           // change streams that allow it do not record what it changes
 	// Job names the execution among all of the database. If a statement fails, or the server goes down, and it is run again
 	// under the same name, rows that are done are not changed again; run again after it has succeeded, it changes nothing and returns the
 	// same. Its checkpoint is kept for checkpointLife. Empty: each run begins with the first row.
@@ -63,7 +64,7 @@ func (d *Database) PartitionedDML(ctx context.Context, p PartitionedDML) (Change
 	text := p.Statement.Text
 	run.progress = d.Live().StartPartitioned(text.SQL, text.Fingerprint, p.Session, run.partitions, d.registry.cfg.Clock())
 	defer run.progress.Finish()
-	j := job.Job{Find: run.find, Do: run.do, State: &run.state, Progress: run.advance}
+	j := job.Job{Find: run.find, Do: run.do, State: &run.state, Progress: run.advance, Excluded: p.Excluded}
 	if p.Job != "" {
 		j.Name = dmlJobs + p.Job
 	}

@@ -204,7 +204,7 @@ func (e *expiry) passJob() job.Job {
 
 // job deletes the expired rows that find finds.
 func (e *expiry) job(find func(context.Context, table.View, []byte, table.Limits) (table.Chunk, error)) job.Job {
-	return job.Job{Find: find, Do: e.delete, Skip: e.skip, State: &e.pass, Background: true, Tag: deletionTag}
+	return job.Job{Find: find, Do: e.delete, Skip: e.skip, State: &e.pass, Background: true, System: true, Tag: deletionTag}
 }
 
 // find looks for expired rows in a snapshot.

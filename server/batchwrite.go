@@ -58,7 +58,7 @@ func (s *service) writeGroup(ctx context.Context, ses *session, req *spannerpb.B
 	if len(g.GetMutations()) == 0 {
 		return 0, usererror.MissingField("mutations")
 	}
-	opts := txn.Options{Tag: stats.Tag(req.RequestOptions.GetTransactionTag()), Memory: s.transactions.budget}
+	opts := txn.Options{Tag: stats.Tag(req.RequestOptions.GetTransactionTag()), Memory: s.transactions.budget, Excluded: req.ExcludeTxnFromChangeStreams}
 	for range batchAttempts {
 		a := new(attempt)
 		now := s.clock()

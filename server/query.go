@@ -256,7 +256,7 @@ func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *
 		return usererror.PartitionedSecondStatement()
 	}
 	changed, err := sc.session.db.PartitionedDML(ctx, database.PartitionedDML{
-		Statement: stmt, Params: params, Session: sc.session.id(), Tracker: &record.Splits,
+		Statement: stmt, Params: params, Session: sc.session.id(), Tracker: &record.Splits, Excluded: t.excluded,
 		Job: fmt.Sprintf("%d.%d/%x", t.key.Start, t.key.Number, q.fingerprint), // sent again in the same transaction, the statement goes on
 	})
 	if err != nil {

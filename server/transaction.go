@@ -34,6 +34,7 @@ type transaction struct {
 	turn    chan struct{} // holds a token while a writing request runs
 
 	partitioned bool
+	excluded    bool                  // a partitioned one that change streams leave out, if they allow that
 	statement   *partitionedStatement // of a partitioned one, once it has run; the holder of the turn uses it
 
 	mu        sync.Mutex
@@ -62,7 +63,7 @@ type openTransaction struct {
 // Transaction ids are opaque to clients:
 //
 //	read-write:       'w' | start 4 | number 8 | checksum 8
-//	partitioned DML:  'p' | start 4 | number 8 | checksum 8
+//	partitioned DML:  'p', or 'x' if change streams leave it out | start 4 | number 8 | checksum 8
 //	read-only:        'r' | read timestamp 8 | checksum 8
 //
 // The checksum is of what comes before it and the session's name. It tells, also after a restart, an id that the server has given out from all
@@ -70,6 +71,7 @@ type openTransaction struct {
 const (
 	readWriteID     = 'w'
 	partitionedID   = 'p'
+	excludedID      = 'x'
 	readOnlyID      = 'r'
 	readWriteIDSize = 1 + 4 + 8 + token.ChecksumSize
 	readOnlyIDSize  = 1 + 8 + token.ChecksumSize
@@ -95,9 +97,12 @@ func newReadWriteID(k token.Key, kind byte, session string, key txn.ClientID) []
 	return sealID(k, binary.BigEndian.AppendUint64(id, key.Number), session)
 }
 
+// isPartitioned says whether an id is that of a partitioned DML transaction.
+func isPartitioned(id []byte) bool { return id[0] == partitionedID || id[0] == excludedID }
+
 // readWriteKey is what the id of a read-write or partitioned DML transaction holds. The checksum is not checked.
 func readWriteKey(id []byte) (key txn.ClientID, ok bool) {
-	if len(id) != readWriteIDSize || id[0] != readWriteID && id[0] != partitionedID {
+	if len(id) != readWriteIDSize || id[0] != readWriteID && !isPartitioned(id) {
 		return txn.ClientID{}, false
 	}
 	return txn.ClientID{Start: binary.BigEndian.Uint32(id[1:]), Number: binary.BigEndian.Uint64(id[5:])}, true
@@ -123,6 +128,9 @@ func (ts *transactions) begin(ses *session, options *spannerpb.TransactionOption
 	kind := byte(readWriteID)
 	if options.GetPartitionedDml() != nil {
 		kind = partitionedID
+		if options.GetExcludeTxnFromChangeStreams() {
+			kind = excludedID
+		}
 	}
 	key := ts.next(ses.db.Transactions())
 	t := ts.newTransaction(ses, newReadWriteID(ts.tokens, kind, ses.name, key), key)
@@ -141,7 +149,7 @@ func (ts *transactions) begin(ses *session, options *spannerpb.TransactionOption
 }
 
 func (ts *transactions) newTransaction(ses *session, id []byte, key txn.ClientID) *transaction {
-	t := &transaction{id: id, key: key, all: ts, session: ses, partitioned: id[0] == partitionedID, turn: make(chan struct{}, 1)}
+	t := &transaction{id: id, key: key, all: ts, session: ses, partitioned: isPartitioned(id), excluded: id[0] == excludedID, turn: make(chan struct{}, 1)}
 	t.usage.at(ts.clock())
 	return t
 }
@@ -159,7 +167,7 @@ func (ses *session) replaceActive(t *transaction) {
 
 // options translates what a client asks of a read-write transaction.
 func (ts *transactions) options(ses *session, o *spannerpb.TransactionOptions, tag string) txn.Options {
-	opts := txn.Options{Tag: stats.Tag(tag), Memory: ts.budget}
+	opts := txn.Options{Tag: stats.Tag(tag), Memory: ts.budget, Excluded: o.GetExcludeTxnFromChangeStreams()}
 	if o.GetIsolationLevel() == spannerpb.TransactionOptions_REPEATABLE_READ {
 		opts.Isolation = txn.RepeatableRead
 	}

@@ -62,7 +62,7 @@ func (ts *transactions) recall(ses *session, id []byte, key txn.ClientID) (*tran
 	if !isSealed(ts.tokens, id, ses.name) {
 		return nil, usererror.TransactionNotFound(id)
 	}
-	if id[0] == partitionedID {
+	if isPartitioned(id) {
 		if !ses.db.ResumesPartitionedDML(key.Began().Time()) {
 			return nil, usererror.TransactionNotFound(id)
 		}

@@ -35,6 +35,8 @@ type Job struct {
 	// chunk that is aborted is done again in halves; in other jobs it is run again as it is, until it is not aborted.
 	Background bool
 	Tag        string // of its transactions
+	// System says that the work is the server's own, Excluded that change streams need not record it: see txn.Options.
+	System, Excluded bool
 	// AnySize says that a chunk of one row may write more than a commit of a user may.
 	AnySize bool
 	// Progress, if not nil, is told after each chunk the last key that is done.
@@ -158,7 +160,7 @@ func (r *run) commit(ctx context.Context, c table.Chunk) error {
 	if err != nil {
 		return fmt.Errorf("encode state of job: %w", err)
 	}
-	opts := txn.Options{Background: r.Background, Tag: r.Tag, AnySize: r.AnySize && c.Rows == 1}
+	opts := txn.Options{Background: r.Background, Tag: r.Tag, System: r.System, Excluded: r.Excluded, AnySize: r.AnySize && c.Rows == 1}
 	written, err := r.runner.transact(ctx, opts, func(w table.Writer) error {
 		if err := r.setState(before); err != nil {
 			return err
