@@ -1,8 +1,8 @@
 package changestream
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -94,9 +94,10 @@ type Change struct {
 	dropped []schema.ChangeStreamID
 }
 
-// Change adds to a batch what makes the database have these streams and no others. New ones begin at a timestamp, those that are gone lose all
+// Change adds to a batch what makes the database have these streams and no others. New ones begin at a timestamp, with
+// partitions between bounds; those that are gone lose all
 // records.
-func (l *Log) Change(b kv.Batch, streams []*schema.ChangeStream, at mvcc.Timestamp) (*Change, error) {
+func (l *Log) Change(b kv.Batch, streams []*schema.ChangeStream, at mvcc.Timestamp, bounds func(*schema.ChangeStream) [][]byte) (*Change, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	c := &Change{log: l}
@@ -104,9 +105,13 @@ func (l *Log) Change(b kv.Batch, streams []*schema.ChangeStream, at mvcc.Timesta
 		if l.streams[cs.ID] != nil {
 			continue
 		}
-		s := l.newStream(cs.ID, at)
+		s := l.newStream(cs.ID, at, bounds(cs))
 		c.created = append(c.created, s)
-		if err := errors.Join(s.put(b), s.current.list[0].put(b)); err != nil {
+		err := s.put(b)
+		for _, p := range s.current.list {
+			err = cmp.Or(err, p.put(b))
+		}
+		if err != nil {
 			return nil, fmt.Errorf("create change stream: %w", err)
 		}
 	}

@@ -203,14 +203,8 @@ func (p *Partitions) cutAt(bounds [][]byte) bool {
 func (s *stream) cut(bounds [][]byte, at mvcc.Timestamp) (next *Partitions, endings map[*Partition]*ending) {
 	next, endings = &Partitions{from: at}, map[*Partition]*ending{}
 	old := s.current.list
-	for i := 0; i <= len(bounds); i++ {
-		var start, end []byte
-		if i > 0 {
-			start = bounds[i-1]
-		}
-		if i < len(bounds) {
-			end = bounds[i]
-		}
+	for i := range len(bounds) + 1 {
+		start, end := between(bounds, i)
 		for old[0].end != nil && bytes.Compare(old[0].end, start) <= 0 {
 			old = old[1:]
 		}

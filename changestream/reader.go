@@ -24,9 +24,10 @@ const (
 // A Query is what a reader reads.
 type Query struct {
 	Stream *schema.ChangeStream
-	// Token names a partition. "" asks for the partitions that live at Start.
-	Token string
-	Start mvcc.Timestamp
+	// Partition says that the query is of the partition that Token names. Otherwise it asks for the partitions that live at Start.
+	Partition bool
+	Token     string
+	Start     mvcc.Timestamp
 	// End is the last timestamp that is read; mvcc.Latest for all, until the partition ends.
 	End       mvcc.Timestamp
 	Heartbeat time.Duration
@@ -76,7 +77,7 @@ func (l *Log) Read(ctx context.Context, q Query) (*Reader, error) {
 		return nil, usererror.ChangeStreamNotFound(q.Stream.Name)
 	}
 	r := &Reader{Query: q, ctx: ctx, log: l, stream: s, next: Position{Timestamp: q.Start}, quiet: time.Now()}
-	if q.Token != "" {
+	if q.Partition {
 		if r.partition, err = s.find(q.Token); err != nil {
 			return nil, err
 		}

@@ -140,7 +140,7 @@ func decode(t testing.TB, record []byte) dataRecord {
 func logOf(c *schema.Catalog) *Log {
 	l := &Log{streams: map[schema.ChangeStreamID]*stream{}}
 	for _, s := range c.Streams {
-		l.streams[s.ID] = l.newStream(s.ID, 1)
+		l.streams[s.ID] = l.newStream(s.ID, 1, nil)
 	}
 	return l
 }

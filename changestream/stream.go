@@ -39,11 +39,26 @@ func (l *Log) emptyStream(id schema.ChangeStreamID, earliest mvcc.Timestamp) *st
 	return s
 }
 
-// newStream begins a stream, with one partition that has all keys.
-func (l *Log) newStream(id schema.ChangeStreamID, from mvcc.Timestamp) *stream {
+// newStream begins a stream, with partitions between bounds.
+func (l *Log) newStream(id schema.ChangeStreamID, from mvcc.Timestamp, bounds [][]byte) *stream {
 	s := l.emptyStream(id, from)
-	s.current = &Partitions{from: from, list: []*Partition{s.begin(nil, nil, from)}}
+	s.current = &Partitions{from: from}
+	for i := range len(bounds) + 1 {
+		start, end := between(bounds, i)
+		s.current.list = append(s.current.list, s.begin(start, end, from))
+	}
 	return s
+}
+
+// between is the i-th range between bounds; nil for the ends of all keys.
+func between(bounds [][]byte, i int) (start, end []byte) {
+	if i > 0 {
+		start = bounds[i-1]
+	}
+	if i < len(bounds) {
+		end = bounds[i]
+	}
+	return start, end
 }
 
 // begin makes the next partition.

@@ -78,7 +78,7 @@ func (w *world) create(streams ...*schema.ChangeStream) mvcc.Timestamp {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	change, err := w.log.Change(b, streams, at)
+	change, err := w.log.Change(b, streams, at, func(*schema.ChangeStream) [][]byte { return nil })
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func (w *world) tryCommit(keys ...string) (at mvcc.Timestamp, err error) {
 
 // query reads a partition, or the list of them, from a timestamp on.
 func query(token string, start mvcc.Timestamp) changestream.Query {
-	return changestream.Query{Stream: stream, Token: token, Start: start, End: mvcc.Latest, Heartbeat: 10 * time.Second}
+	return changestream.Query{Stream: stream, Partition: token != "", Token: token, Start: start, End: mvcc.Latest, Heartbeat: 10 * time.Second}
 }
 
 func (w *world) read(q changestream.Query) *changestream.Reader {

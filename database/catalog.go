@@ -49,7 +49,15 @@ func (d *Database) storeVersion(v *version, before *schema.Catalog, p publicatio
 			return err
 		}
 	}
-	return b.Commit()
+	publish, err := d.changeStreams(b, v)
+	if err != nil {
+		return err
+	}
+	if err := b.Commit(); err != nil {
+		return err
+	}
+	publish()
+	return nil
 }
 
 // putTables adds the records of the tables that a version has changed.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/database/split"
@@ -32,9 +33,10 @@ type Database struct {
 	// operation is the name of the long-running operation that made the database, "" if none did.
 	operation string
 
-	rows *mvcc.Versions
-	txns *txn.Manager
-	jobs job.Runner
+	rows    *mvcc.Versions
+	streams *changestream.Log
+	txns    *txn.Manager
+	jobs    job.Runner
 
 	statistics statistics
 	splits     *split.Manager
@@ -102,6 +104,9 @@ func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catal
 		return nil, err
 	}
 	d := r.attach(databaseRecord{Name: name, Space: space, Created: created.Time()})
+	if err := d.openStreams(); err != nil {
+		return nil, err
+	}
 	first := newVersion(d, c, 0)
 	if err := d.storeVersion(first, nil, publication{}); err != nil {
 		return nil, err
@@ -117,6 +122,9 @@ func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catal
 // openDatabase opens a stored database.
 func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 	d := r.attach(rec)
+	if err := d.openStreams(); err != nil {
+		return nil, err
+	}
 	list, err := d.loadVersions()
 	if err != nil {
 		return nil, err
@@ -158,7 +166,7 @@ func (d *Database) openSplits() (err error) {
 
 // transact opens the database for transactions.
 func (d *Database) transact() {
-	txns := txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Catalog: d.Catalog(), Waited: d.lockWaited})
+	txns := txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Catalog: d.Catalog(), Waited: d.lockWaited, Streams: d.streams})
 	d.txns, d.jobs = txns, job.Runner{Transactions: txns, Clock: d.registry.cfg.Clock, Catalog: d.Catalog}
 }
 
@@ -197,6 +205,7 @@ func (d *Database) removeRecord() error {
 
 // close ends the work of a database that was dropped.
 func (d *Database) close() {
+	d.streams.Close(usererror.DatabaseNotFound(d.name))
 	d.splits.Close()
 	d.background.end()
 	for _, v := range *d.versions.Load() {

@@ -263,6 +263,7 @@ func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, 
 		return 0, err
 	}
 	d.txns.SetRetention(d.Retention())
+	d.reshapeStreams()
 	return at, nil
 }
 

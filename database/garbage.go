@@ -49,6 +49,9 @@ func (d *Database) collect(ctx context.Context) (err error) {
 	if err := d.jobs.ForgetOlder(ctx, "", d.registry.cfg.Clock().Add(-checkpointLife)); err != nil {
 		return fmt.Errorf("forget checkpoints: %w", err)
 	}
+	if err := d.collectStreams(); err != nil {
+		return err
+	}
 	past := d.outlived(horizon)
 	if _, err := d.txns.Collect(ctx, horizon, past.owns()); err != nil {
 		return fmt.Errorf("collect row versions: %w", err)

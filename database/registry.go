@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/memory"
@@ -257,7 +258,7 @@ func (r *Registry) erase(b kv.Batch, space mvcc.Space) error {
 			return err
 		}
 	}
-	if err := b.DeleteRange(stats.Range(space)); err != nil {
+	if err := errors.Join(b.DeleteRange(stats.Range(space)), changestream.Erase(b, space)); err != nil {
 		return err
 	}
 	return r.versions.Drop(b, space)

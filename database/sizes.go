@@ -25,6 +25,7 @@ func (r *Registry) splitOnce(context.Context) {
 		if err := d.splits.SplitBySize(split.LargeBytes); err != nil && !d.Dropped() {
 			d.log().Error("split by size", slog.Any("error", err))
 		}
+		d.reshapeStreams() // also where a split point has expired
 	}
 }
 

@@ -80,6 +80,12 @@ func (c *Catalog) Watchers(t *Table) (list []Watcher) {
 	return list
 }
 
+// Watches says whether the stream watches a table.
+func (s *ChangeStream) Watches(t *Table) bool {
+	whole, named := s.watches(t)
+	return whole || named != nil
+}
+
 // watches says whether the stream watches a whole table, or what it names of it; nil if nothing.
 func (s *ChangeStream) watches(t *Table) (whole bool, named *WatchedTable) {
 	for i := range s.Tables {

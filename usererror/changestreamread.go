@@ -13,6 +13,32 @@ func ChangeStreamNotFound(stream string) *Error {
 	return newError(codes.NotFound, "Change Stream not found: %s", shorten(stream))
 }
 
+// StreamStartNull is a start_timestamp that is NULL.
+func StreamStartNull() *Error {
+	return newError(codes.InvalidArgument, "start_timestamp must not be null.")
+}
+
+// StreamEndBeforeStart is an end_timestamp before the start_timestamp.
+func StreamEndBeforeStart(start, end time.Time) *Error {
+	return newError(codes.InvalidArgument,
+		"If end_timestamp is specified, start_timestamp must be <= end_timestamp. Received start_timestamp: %s, end_timestamp: %s.", streamTime(start), streamTime(end))
+}
+
+// StreamHeartbeatNull is a heartbeat_milliseconds that is NULL.
+func StreamHeartbeatNull() *Error {
+	return newError(codes.InvalidArgument, "heartbeat_milliseconds must not be null.")
+}
+
+// StreamHeartbeatRange is a heartbeat_milliseconds that is not between least and most.
+func StreamHeartbeatRange(least, most, heartbeat int64) *Error {
+	return newError(codes.OutOfRange, "heartbeat_milliseconds must be within min %d and max %d. Received heartbeat_milliseconds: %d.", least, most, heartbeat)
+}
+
+// StreamReadOptions is a read_options that is not NULL.
+func StreamReadOptions() *Error {
+	return newError(codes.Unimplemented, "read_options must be null.")
+}
+
 // StreamStartInFuture is a start_timestamp that is not between earliest and latest, but later.
 func StreamStartInFuture(earliest, latest, start time.Time) *Error {
 	return newError(codes.OutOfRange,

@@ -59,6 +59,9 @@ func (m *Manager) Close() {
 	m.closed = true
 }
 
+// Bounds are the keys at which a split other than the first begins, in order.
+func (m *Manager) Bounds(now time.Time) [][]byte { return m.at(now).bounds }
+
 // Many says whether the database has more than one split.
 func (m *Manager) Many(now time.Time) bool { return len(m.at(now).bounds) > 0 }
 

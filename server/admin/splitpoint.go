@@ -44,7 +44,7 @@ func (s *databases) addSplitPoints(_ context.Context, req *databasepb.AddSplitPo
 			return nil, usererror.TooManySplitPoints(maxSplitPoints)
 		}
 	}
-	return &databasepb.AddSplitPointsResponse{}, d.Splits().AddPoints(a.points)
+	return &databasepb.AddSplitPointsResponse{}, d.AddSplitPoints(a.points)
 }
 
 func initiatorOf(tag string) string {

@@ -1,0 +1,161 @@
+package database
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/changestream"
+	"github.com/crowfoot-db/crowfoot/database/split"
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// openStreams reads the change streams of the database.
+func (d *Database) openStreams() (err error) {
+	r := d.registry
+	d.streams, err = changestream.Open(changestream.Config{Space: d.space, Store: r.store, Oracle: r.oracle, Secret: r.identity.Secret})
+	return err
+}
+
+// changeStreams adds to the batch of a schema version what makes the database have its change streams. publish must be called when the batch has been
+// committed.
+func (d *Database) changeStreams(b kv.Batch, v *version) (publish func(), err error) {
+	at := max(v.at, mvcc.TimestampOf(d.created)) // the first version has no beginning
+	c, err := d.streams.Change(b, v.catalog.Streams, at, func(s *schema.ChangeStream) [][]byte { return d.boundsOf(v.catalog, s) })
+	if err != nil {
+		return nil, err
+	}
+	return c.Publish, nil
+}
+
+// AddSplitPoints adds split points, durably, or none of them. The partitions of change streams are split with them.
+func (d *Database) AddSplitPoints(points []split.Point) error {
+	err := d.splits.AddPoints(points)
+	if err == nil {
+		d.reshapeStreams()
+	}
+	return err
+}
+
+// reshapeStreams makes the partitions of change streams follow the splits. What it cannot do, the next pass of splitting by size does.
+func (d *Database) reshapeStreams() {
+	for _, s := range d.Catalog().Streams {
+		if err := d.streams.Reshape(s.ID, d.boundsOf(d.Catalog(), s)); err != nil && !d.Dropped() {
+			d.log().Error("split a change stream", slog.String("stream", s.Name), slog.Any("error", err))
+		}
+	}
+}
+
+// boundsOf are the bounds of splits that part the keys of a table that a stream watches.
+func (d *Database) boundsOf(c *schema.Catalog, s *schema.ChangeStream) (bounds [][]byte) {
+	if d.splits == nil { // the database is being made
+		return nil
+	}
+	all := d.splits.Bounds(d.registry.cfg.Clock())
+	if len(all) == 0 {
+		return nil
+	}
+	spaces := watchedSpaces(c, s)
+	for _, b := range all {
+		for _, space := range spaces {
+			if bytes.Compare(space.Start, b) < 0 && bytes.Compare(b, space.End) < 0 {
+				bounds = append(bounds, b)
+				break
+			}
+		}
+	}
+	return bounds
+}
+
+// watchedSpaces are the keys of the tables that a stream watches, each with those of the tables that it is interleaved in.
+func watchedSpaces(c *schema.Catalog, s *schema.ChangeStream) (spaces []table.Span) {
+	seen := map[*schema.Table]bool{}
+	for t := range c.Tables() {
+		if !s.Watches(t) {
+			continue
+		}
+		for t.Parent != nil {
+			t = t.Parent
+		}
+		if !seen[t] {
+			seen[t] = true
+			space, _ := table.TableLayout(t).Space()
+			spaces = append(spaces, space)
+		}
+	}
+	return spaces
+}
+
+// collectStreams removes the records of change streams that lie behind their retention periods.
+func (d *Database) collectStreams() error {
+	now := d.registry.oracle.Now()
+	for _, s := range d.Catalog().Streams {
+		if err := d.streams.Collect(s.ID, now-mvcc.Timestamp(s.Retention.Microseconds())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EndChangeStreamQueries ends all queries of change streams, which may otherwise go on for ever, as the server stops.
+func (r *Registry) EndChangeStreamQueries() {
+	for _, d := range *r.databases.Load() {
+		d.streams.Close(usererror.ServerStopping())
+	}
+}
+
+// ChangeStreamArguments are the arguments of the function READ_<stream>.
+type ChangeStreamArguments struct {
+	Start, End, Token, Heartbeat, ReadOptions value.Value
+}
+
+// ReadChangeStream begins a query of a change stream. resume is where one that was broken off goes on, zero for one that begins.
+func (d *Database) ReadChangeStream(ctx context.Context, s *schema.ChangeStream, args ChangeStreamArguments, resume changestream.Position) (*changestream.Reader, error) {
+	if err := args.check(); err != nil {
+		return nil, err
+	}
+	q := changestream.Query{Stream: s, Start: ceil(args.Start), End: mvcc.Latest, Heartbeat: time.Duration(args.Heartbeat.AsInt64()) * time.Millisecond, Resume: resume}
+	if !args.End.IsNull() {
+		q.End = mvcc.TimestampOf(args.End.AsTime())
+	}
+	if !args.Token.IsNull() {
+		q.Token = args.Token.AsString()
+		q.Partition = true
+	}
+	return d.streams.Read(ctx, q)
+}
+
+// check refuses values that no query may have: https://cloud.google.com/spanner/docs/change-streams/details#query-syntax.
+func (a *ChangeStreamArguments) check() error {
+	switch {
+	case a.Start.IsNull():
+		return usererror.StreamStartNull()
+	case !a.End.IsNull() && a.End.AsTime().Before(a.Start.AsTime()):
+		return usererror.StreamEndBeforeStart(a.Start.AsTime(), a.End.AsTime())
+	case a.Heartbeat.IsNull():
+		return usererror.StreamHeartbeatNull()
+	case !a.ReadOptions.IsNull():
+		return usererror.StreamReadOptions()
+	}
+	if ms := a.Heartbeat.AsInt64(); ms < changestream.MinHeartbeat.Milliseconds() || ms > changestream.MaxHeartbeat.Milliseconds() {
+		return usererror.StreamHeartbeatRange(changestream.MinHeartbeat.Milliseconds(), changestream.MaxHeartbeat.Milliseconds(), ms)
+	}
+	return nil
+}
+
+// ceil is the first commit timestamp that is not before a time.
+func ceil(v value.Value) mvcc.Timestamp {
+	t := v.AsTime()
+	ts := mvcc.TimestampOf(t)
+	if ts.Time().Before(t) && ts < math.MaxInt64 {
+		ts++
+	}
+	return ts
+}
