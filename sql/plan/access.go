@@ -251,17 +251,22 @@ func (a *access) bind(s *scanRel, pred predicate) {
 // values that this seek has.
 const maxDeeper = 10
 
-// matchCases finds a seek for each alternative of an OR that binds more of the key than depth says; nil if one has none. exact says that the seeks
-// together imply the OR.
+// matchCases finds a seek for each alternative of an OR, if none binds less of the key than depth says and one binds more; nil otherwise. exact says that
+// the seeks together imply the OR.
 func (a *access) matchCases(d disjunction, pred predicate, depth int) (seeks []seek, exact bool) {
 	exact = true
+	deeper := false
 	for _, c := range d.cases {
 		sk, used, ok := a.match(c, pred.sargs)
-		if !ok || sk.depth() <= depth {
+		if !ok || sk.depth() < depth {
 			return nil, false
 		}
+		deeper = deeper || sk.depth() > depth
 		exact = exact && len(used) == len(c.conds)
 		seeks = append(seeks, sk)
+	}
+	if !deeper {
+		return nil, false
 	}
 	return seeks, exact
 }
