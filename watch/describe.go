@@ -1,0 +1,147 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// described is what INFORMATION_SCHEMA says of a table.
+type described struct {
+	id       TableID
+	key      []keyColumn
+	hidden   []string        // columns that SELECT * leaves out
+	nullable map[string]bool // all columns, by their names
+	types    map[string]string
+	commits  []string  // columns with the option allow_commit_timestamp
+	read     time.Time // at which timestamp this was so
+}
+
+type keyColumn struct {
+	name string
+	code spannerpb.TypeCode
+	desc bool
+}
+
+// describe asks for a table. Names are those of a statement: their case does not matter.
+func describe(ctx context.Context, client *spanner.Client, id TableID) (*described, error) {
+	d := &described{id: id, nullable: map[string]bool{}, types: map[string]string{}}
+	names := map[string]any{"schema": strings.ToLower(id.Schema), "table": strings.ToLower(id.Name)}
+	ro := client.ReadOnlyTransaction()
+	defer ro.Close()
+	columns := spanner.Statement{Params: names, SQL: `SELECT c.TABLE_SCHEMA, c.TABLE_NAME, c.COLUMN_NAME, c.SPANNER_TYPE, c.IS_NULLABLE = 'YES', c.IS_HIDDEN, IFNULL(o.OPTION_VALUE, '')
+FROM INFORMATION_SCHEMA.COLUMNS c
+JOIN INFORMATION_SCHEMA.TABLES t ON t.TABLE_CATALOG = c.TABLE_CATALOG AND t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME AND t.TABLE_TYPE = 'BASE TABLE'
+LEFT JOIN INFORMATION_SCHEMA.COLUMN_OPTIONS o ON o.TABLE_CATALOG = c.TABLE_CATALOG AND o.TABLE_SCHEMA = c.TABLE_SCHEMA AND o.TABLE_NAME = c.TABLE_NAME
+  AND o.COLUMN_NAME = c.COLUMN_NAME AND o.OPTION_NAME = 'allow_commit_timestamp'
+WHERE c.TABLE_CATALOG = '' AND LOWER(c.TABLE_SCHEMA) = @schema AND LOWER(c.TABLE_NAME) = @table
+ORDER BY c.ORDINAL_POSITION`}
+	err := ro.Query(ctx, columns).Do(func(row *spanner.Row) error {
+		var name, typ, option string
+		var nullable, hidden bool
+		if err := row.Columns(&d.id.Schema, &d.id.Name, &name, &typ, &nullable, &hidden, &option); err != nil {
+			return err
+		}
+		d.nullable[name], d.types[name] = nullable, typ
+		if hidden {
+			d.hidden = append(d.hidden, name)
+		}
+		if option == "TRUE" {
+			d.commits = append(d.commits, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(d.nullable) == 0 {
+		return nil, status.Errorf(codes.NotFound, "Table not found: %s", id)
+	}
+	key := spanner.Statement{Params: names, SQL: `SELECT COLUMN_NAME, IFNULL(COLUMN_ORDERING, 'ASC') = 'DESC'
+FROM INFORMATION_SCHEMA.INDEX_COLUMNS
+WHERE TABLE_CATALOG = '' AND LOWER(TABLE_SCHEMA) = @schema AND LOWER(TABLE_NAME) = @table AND INDEX_TYPE = 'PRIMARY_KEY' AND ORDINAL_POSITION IS NOT NULL
+ORDER BY ORDINAL_POSITION`}
+	err = ro.Query(ctx, key).Do(func(row *spanner.Row) error {
+		var k keyColumn
+		err := row.Columns(&k.name, &k.desc)
+		typ, _, _ := strings.Cut(d.types[k.name], "(") // STRING(MAX)
+		k.code = spannerpb.TypeCode(spannerpb.TypeCode_value[typ])
+		d.key = append(d.key, k)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.read, err = ro.Timestamp()
+	return d, err
+}
+
+// column is the name of a column in the case in which the table has it.
+func (d *described) column(name string) (string, error) {
+	for have := range d.nullable {
+		if strings.EqualFold(have, name) {
+			return have, nil
+		}
+	}
+	return "", status.Errorf(codes.NotFound, "Column not found in table %s: %s", d.id, name)
+}
+
+// keyNames are the columns of the key.
+func (d *described) keyNames() []string {
+	var names []string
+	for _, k := range d.key {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// commitTimestamp is the column that polls go by: the one that was given, or the only one with the option.
+func (d *described) commitTimestamp(given string) (string, error) {
+	if given != "" {
+		return d.column(given)
+	}
+	switch len(d.commits) {
+	case 1:
+		return d.commits[0], nil
+	case 0:
+		return "", status.Errorf(codes.FailedPrecondition, "Table %s does not contain a column with option allow_commit_timestamp=true", d.id)
+	}
+	return "", status.Errorf(codes.FailedPrecondition, "Table %s contains %d columns with option allow_commit_timestamp=true (%s): say which of them every write sets",
+		d.id, len(d.commits), strings.Join(d.commits, ", "))
+}
+
+// list finds tables: those that have a column with the option allow_commit_timestamp, or a column of a name if that is not "", and those of some names,
+// which may lack it.
+func list(ctx context.Context, client *spanner.Client, column string, names []string) ([]TableID, error) {
+	lower := make([]string, len(names))
+	for i, n := range names {
+		lower[i] = strings.ToLower(n)
+	}
+	has := `SELECT 1 FROM INFORMATION_SCHEMA.COLUMN_OPTIONS o WHERE o.TABLE_CATALOG = t.TABLE_CATALOG AND o.TABLE_SCHEMA = t.TABLE_SCHEMA AND o.TABLE_NAME = t.TABLE_NAME
+  AND o.OPTION_NAME = 'allow_commit_timestamp' AND o.OPTION_VALUE = 'TRUE'`
+	if column != "" {
+		has = `SELECT 1 FROM INFORMATION_SCHEMA.COLUMNS c WHERE c.TABLE_CATALOG = t.TABLE_CATALOG AND c.TABLE_SCHEMA = t.TABLE_SCHEMA AND c.TABLE_NAME = t.TABLE_NAME
+  AND LOWER(c.COLUMN_NAME) = LOWER(@column)`
+	}
+	stmt := spanner.Statement{Params: map[string]any{"names": lower}, SQL: fmt.Sprintf(`SELECT t.TABLE_SCHEMA, t.TABLE_NAME FROM INFORMATION_SCHEMA.TABLES t
+WHERE t.TABLE_CATALOG = '' AND t.TABLE_TYPE = 'BASE TABLE' AND t.TABLE_SCHEMA NOT IN ('INFORMATION_SCHEMA', 'SPANNER_SYS')
+  AND (LOWER(IF(t.TABLE_SCHEMA = '', t.TABLE_NAME, CONCAT(t.TABLE_SCHEMA, '.', t.TABLE_NAME))) IN UNNEST(@names) OR EXISTS (%s))
+ORDER BY t.TABLE_SCHEMA, t.TABLE_NAME`, has)}
+	if column != "" {
+		stmt.Params["column"] = column
+	}
+	var found []TableID
+	err := client.Single().Query(ctx, stmt).Do(func(row *spanner.Row) error {
+		id := TableID{Database: client.DatabaseName()}
+		err := row.Columns(&id.Schema, &id.Name)
+		found = append(found, id)
+		return err
+	})
+	return found, err
+}

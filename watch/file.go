@@ -1,0 +1,136 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// File keeps checkpoints in a file of JSON. Several watchers may have the same one, in several processes of a machine:
+//
+//	[{"database": "projects/p/instances/i/databases/d", "table": "Singers", "timestamp": "2026-01-02T03:04:05.678901Z"}, …]
+type File struct {
+	name string
+	mu   sync.Mutex
+}
+
+// NewFile keeps them in a file of this name, which is made with the first checkpoint.
+func NewFile(name string) *File { return &File{name: name} }
+
+// fileEntry is one checkpoint.
+type fileEntry struct {
+	Database  string    `json:"database"`
+	Catalog   string    `json:"catalog,omitempty"`
+	Schema    string    `json:"schema,omitempty"`
+	Table     string    `json:"table"`
+	ShardType string    `json:"shardType,omitempty"`
+	Shard     string    `json:"shard,omitempty"`
+	Timestamp time.Time `json:"timestamp"`
+	Position  string    `json:"position,omitempty"`
+}
+
+func (e *fileEntry) id() FeedID {
+	return FeedID{TableID{e.Database, e.Catalog, e.Schema, e.Table}, ShardID{spannerpb.TypeCode(spannerpb.TypeCode_value[e.ShardType]), e.Shard}}
+}
+
+// Check reads the file, if it is there, and finds out whether its directory can be written.
+func (f *File) Check(context.Context) error {
+	return f.locked(func() error {
+		_, err := f.read()
+		return err
+	})
+}
+
+// Load is a Repository's.
+func (f *File) Load(_ context.Context, id FeedID) (c Checkpoint, ok bool, err error) {
+	err = f.locked(func() error {
+		list, err := f.read()
+		for i := range list {
+			if list[i].id() == id {
+				c, ok = Checkpoint{list[i].Timestamp, list[i].Position}, true
+			}
+		}
+		return err
+	})
+	return c, ok, err
+}
+
+// Store is a Repository's. It writes a new file, and gives it the name once it is on disk.
+func (f *File) Store(_ context.Context, id FeedID, c Checkpoint) error {
+	e := fileEntry{id.Database, id.Catalog, id.Schema, id.Name, "", id.Shard.Text, c.Timestamp, c.Position}
+	if id.Shard.Type != 0 {
+		e.ShardType = id.Shard.Type.String()
+	}
+	return f.locked(func() error {
+		list, err := f.read()
+		if err != nil {
+			return err
+		}
+		list = slices.DeleteFunc(list, func(old fileEntry) bool { return old.id() == id })
+		text, err := json.MarshalIndent(append(list, e), "", "  ")
+		if err != nil {
+			return err
+		}
+		return f.replace(append(text, '\n'))
+	})
+}
+
+// locked keeps other processes away meanwhile.
+func (f *File) locked(do func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lock, err := os.OpenFile(f.name+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() // which unlocks it
+	if err := lockFile(lock); err != nil {
+		return fmt.Errorf("locking %s: %w", lock.Name(), err)
+	}
+	return do()
+}
+
+func (f *File) read() ([]fileEntry, error) {
+	text, err := os.ReadFile(f.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []fileEntry
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, status.Errorf(codes.FailedPrecondition, "The file %s does not hold checkpoints: %v", f.name, err)
+	}
+	return list, nil
+}
+
+func (f *File) replace(text []byte) error {
+	next := f.name + ".next"
+	file, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(next, f.name); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(f.name))
+}

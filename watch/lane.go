@@ -1,0 +1,352 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// lane runs one feed: it is the feed's Sink, calls the handler, stores checkpoints and tries again after errors.
+type lane struct {
+	w      *Watcher
+	feed   Feed
+	id     FeedID
+	cancel context.CancelFunc
+	retry  chan struct{} // has the feed tried again though it has failed for good
+
+	mu         sync.Mutex
+	state      State // follows from the errors
+	since      time.Time
+	readErr    error
+	handleErr  error
+	storeErr   error
+	reported   error // that do not keep the feed from going on
+	ended      bool
+	newest     time.Time // the timestamp of the newest read
+	readAt     time.Time // when that was
+	delivered  time.Time
+	checkpoint Checkpoint // newest
+	stored     Checkpoint
+	metrics    FeedMetrics
+}
+
+const (
+	// minPause and maxPause bound the pause before a feed or a handler that has failed is tried again; each pause is twice the last.
+	minPause = 50 * time.Millisecond
+	maxPause = 10 * time.Second
+	// lastStore is how long the last checkpoints may take to be stored when Run ends.
+	lastStore = 10 * time.Second
+)
+
+// pause is how long to wait after so many failures: at random, so that watchers do not come back all at once.
+func pause(failures int) time.Duration {
+	d := maxPause
+	if failures < 16 {
+		d = min(minPause<<failures, maxPause)
+	}
+	return d/2 + rand.N(d/2+1)
+}
+
+// sleep is false if ctx has ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// lasting says whether an error does not pass by itself: the request is wrong, or what it asks for is not there.
+func lasting(err error) bool {
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.NotFound, codes.FailedPrecondition, codes.OutOfRange, codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented:
+		return true
+	}
+	return false
+}
+
+// run reads the feed until ctx ends, the feed does, or the handler gives up.
+func (l *lane) run(ctx context.Context) {
+	defer l.w.laneOver()
+	defer l.note(func() { l.ended = true })
+	if !l.load(ctx) {
+		return
+	}
+	storing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		l.storeAll(storing)
+	}()
+	defer func() { stop(); <-stopped }()
+	for failures := 0; ; failures++ {
+		l.mu.Lock()
+		from, reads := l.checkpoint, l.metrics.Reads
+		l.mu.Unlock()
+		err := l.feed.Read(ctx, from, l)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if isFatal(err) {
+			l.w.fail(err)
+			return
+		}
+		l.note(func() {
+			if l.metrics.ReadFailures++; l.metrics.Reads > reads {
+				failures = 0
+			}
+		})
+		if !l.wait(ctx, err, failures) {
+			return
+		}
+	}
+}
+
+// wait waits until the feed is to be tried again after an error.
+func (l *lane) wait(ctx context.Context, err error, failures int) bool {
+	l.note(func() { l.readErr = err })
+	if !lasting(err) {
+		return sleep(ctx, pause(failures))
+	}
+	l.w.laneOver()
+	select {
+	case <-l.retry:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// note changes what is known of the lane, and logs if that changes its state.
+func (l *lane) note(change func()) {
+	l.mu.Lock()
+	change()
+	before := l.state
+	switch {
+	case l.ended:
+		l.state = Stopped
+	case lasting(l.readErr):
+		l.state = Failed
+	case l.readErr != nil || l.handleErr != nil:
+		l.state = Retrying
+	case l.readAt.IsZero():
+		l.state = Starting
+	default:
+		l.state = Running
+	}
+	state, err := l.state, errors.Join(l.readErr, l.handleErr)
+	if state != before {
+		l.since = time.Now()
+	}
+	l.mu.Unlock()
+	switch {
+	case state == before:
+	case state == Retrying:
+		l.w.log.Warn("the feed is tried again", l.name(), "error", err)
+	case state == Failed:
+		l.w.log.Error("the feed has failed", l.name(), "error", err)
+	default:
+		l.w.log.Info("the feed has changed its state", l.name(), "state", state.String())
+	}
+}
+
+func (l *lane) name() slog.Attr { return slog.String("feed", l.id.String()) }
+
+// load gets the checkpoint. If there is none, the feed starts where the watcher does, and that is stored at once: if the watcher stops before anything
+// changes, the next one starts there, too.
+func (l *lane) load(ctx context.Context) bool {
+	for failures := 0; ; failures++ {
+		c, ok, err := l.w.o.Repository.Load(ctx, l.id)
+		if err == nil && !ok {
+			c = Checkpoint{Timestamp: l.w.start}
+			err = l.w.o.Repository.Store(ctx, l.id, c)
+		}
+		if err == nil {
+			l.mu.Lock()
+			l.checkpoint, l.stored, l.delivered = c, c, c.Timestamp
+			l.mu.Unlock()
+			return true
+		}
+		l.mu.Lock()
+		l.metrics.CheckpointFailures++
+		l.mu.Unlock()
+		if ctx.Err() != nil || !l.wait(ctx, err, failures) {
+			return false
+		}
+	}
+}
+
+// Deliver is a Sink's.
+func (l *lane) Deliver(ctx context.Context, list []*Transaction) (int, error) {
+	if h, ok := l.w.o.Handler.(BatchHandler); ok {
+		if len(list) == 0 {
+			return 0, nil
+		}
+		if err := l.call(ctx, list, func() error { return h.HandleBatch(ctx, list) }); err != nil {
+			return 0, err
+		}
+		return len(list), nil
+	}
+	for i, tx := range list {
+		if err := l.call(ctx, list[i:i+1], func() error { return l.w.o.Handler.Handle(ctx, tx) }); err != nil {
+			return i, err
+		}
+	}
+	return len(list), nil
+}
+
+// call calls the handler until it takes the transactions.
+func (l *lane) call(ctx context.Context, list []*Transaction, handle func() error) error {
+	for failures := 0; ; failures++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		start := time.Now()
+		err := recovered(handle)
+		l.handled(list, time.Since(start), err)
+		if err == nil || isFatal(err) {
+			return err
+		}
+		if !sleep(ctx, pause(failures)) {
+			return ctx.Err()
+		}
+	}
+}
+
+func (l *lane) handled(list []*Transaction, took time.Duration, err error) {
+	l.note(func() {
+		l.handleErr = err
+		l.metrics.HandlerTime += took
+		if err != nil {
+			l.metrics.HandlerFailures++
+			return
+		}
+		l.metrics.Transactions += int64(len(list))
+		for _, tx := range list {
+			l.metrics.Changes += int64(len(tx.Changes))
+		}
+	})
+}
+
+// recovered makes an error of a panic.
+func recovered(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the handler panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return f()
+}
+
+// Checkpoint is a Sink's.
+func (l *lane) Checkpoint(c Checkpoint) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.checkpoint = c
+	if c.Timestamp.After(l.delivered) {
+		l.delivered = c.Timestamp
+	}
+}
+
+// Delivered is a Sink's.
+func (l *lane) Delivered(until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if until.After(l.delivered) {
+		l.delivered = until
+	}
+}
+
+// Stored is a Sink's.
+func (l *lane) Stored() Checkpoint {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stored
+}
+
+// Observe is a Sink's.
+func (l *lane) Observe(r Reading) {
+	l.note(func() {
+		if r.Pruned > 0 {
+			l.metrics.Pruned += int64(r.Pruned)
+			l.reported = nil
+			return
+		}
+		l.metrics.Polls += int64(r.Polls)
+		l.metrics.Reads++
+		l.metrics.Rows += int64(r.Rows)
+		l.metrics.ReadTime += r.Duration
+		l.readErr, l.readAt = nil, time.Now()
+		if r.Timestamp.After(l.newest) {
+			l.newest = r.Timestamp
+		}
+	})
+}
+
+// Report is a Sink's.
+func (l *lane) Report(err error) {
+	l.note(func() { l.reported = err })
+	l.w.log.Warn("the feed goes on after an error", l.name(), "error", err)
+}
+
+// storeAll stores the checkpoint whenever it has moved, and a last time when ctx ends.
+func (l *lane) storeAll(ctx context.Context) {
+	for sleep(ctx, l.w.o.CheckpointInterval) {
+		l.store(ctx)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastStore)
+	defer cancel()
+	l.store(ctx)
+}
+
+func (l *lane) store(ctx context.Context) {
+	l.mu.Lock()
+	c := l.checkpoint
+	same := c.Position == l.stored.Position && c.Timestamp.Equal(l.stored.Timestamp)
+	l.mu.Unlock()
+	if same {
+		return
+	}
+	err := l.w.o.Repository.Store(ctx, l.id, c)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.storeErr = err; err == nil {
+		l.stored = c
+		l.metrics.Checkpoints++
+		return
+	}
+	l.metrics.CheckpointFailures++
+	if ctx.Err() == nil {
+		l.w.log.Warn("the checkpoint cannot be stored", l.name(), "error", err)
+	}
+}
+
+// stalled is after how long without a read a feed counts as failing.
+const stalled = 30 * time.Second
+
+// health is the lane's.
+func (l *lane) health() FeedHealth {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := FeedHealth{Feed: l.id, State: l.state, Since: l.since, Delivered: l.delivered, Err: errors.Join(l.readErr, l.handleErr, l.storeErr, l.reported)}
+	if !l.readAt.IsZero() {
+		quiet := time.Since(l.readAt)
+		h.Lag = max(l.newest.Sub(l.delivered), 0) + quiet
+		if l.state == Running && quiet > stalled {
+			h.State, h.Since = Retrying, l.readAt
+			h.Err = errors.Join(h.Err, fmt.Errorf("nothing was read for %v", quiet.Round(time.Second)))
+		}
+	}
+	return h
+}

@@ -1,0 +1,110 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/api/iterator"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// rowReader makes changes of the rows of queries on one table.
+type rowReader struct {
+	table TableID
+	names []string // of the key
+	// columns, key and keyAt are those of the last result: its columns, the key's, and where these are among them.
+	columns []Column
+	key     []Column
+	keyAt   []int
+
+	values, keys []*structpb.Value // room for further rows
+}
+
+// slab is for how many rows values are allocated at once.
+const slab = 256
+
+// begin takes the columns of a result. Rows of results with the same columns share them.
+func (r *rowReader) begin(m *spannerpb.ResultSetMetadata) error {
+	fields := m.GetRowType().GetFields()
+	if slices.EqualFunc(r.columns, fields, func(c Column, f *spannerpb.StructType_Field) bool {
+		return c.Name == f.GetName() && proto.Equal(c.Type, f.GetType())
+	}) {
+		return nil
+	}
+	r.columns, r.key, r.keyAt = nil, nil, nil
+	for _, f := range fields {
+		r.columns = append(r.columns, Column{f.GetName(), f.GetType()})
+	}
+	for _, name := range r.names {
+		i := Row{Columns: r.columns}.Index(name)
+		if i < 0 {
+			return fmt.Errorf("a row of table %s comes without the column %s of its key", r.table, name)
+		}
+		r.key, r.keyAt = append(r.key, r.columns[i]), append(r.keyAt, i)
+	}
+	return nil
+}
+
+// change is a row's.
+func (r *rowReader) change(row *spanner.Row, commit time.Time) Change {
+	n, k := len(r.columns), len(r.keyAt)
+	if len(r.values) < n || len(r.keys) < k {
+		r.values, r.keys = make([]*structpb.Value, n*slab), make([]*structpb.Value, k*slab)
+	}
+	values, key := r.values[:n:n], r.keys[:k:k]
+	r.values, r.keys = r.values[n:], r.keys[k:]
+	for i := range values {
+		values[i] = row.ColumnValue(i)
+	}
+	for i, at := range r.keyAt {
+		key[i] = values[at]
+	}
+	return Change{Table: r.table, CommitTimestamp: commit, Key: Row{r.key, key}, Values: Row{r.columns, values}}
+}
+
+// query runs a statement, calls begin with the columns of the result before the first row, and f with each row.
+func query(ctx context.Context, ro *spanner.ReadOnlyTransaction, stmt spanner.Statement, begin func(*spannerpb.ResultSetMetadata) error, f func(*spanner.Row) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	it := ro.Query(ctx, stmt)
+	defer it.Stop()
+	for n := 0; ; n++ {
+		row, err := it.Next()
+		if err == iterator.Done {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			if err := begin(it.Metadata); err != nil {
+				return err
+			}
+		}
+		if err := f(row); err != nil {
+			return err
+		}
+	}
+}
+
+// clock turns commit timestamps of rows into times. Many rows in a row have the same.
+type clock struct {
+	text string
+	time time.Time
+}
+
+func (c *clock) parse(v *structpb.Value) (time.Time, error) {
+	if text := v.GetStringValue(); text != c.text || c.text == "" {
+		t, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			return t, fmt.Errorf("a commit timestamp: %w", err)
+		}
+		c.text, c.time = text, t
+	}
+	return c.time, nil
+}

@@ -1,0 +1,349 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// poll is the feed of one table.
+type poll struct {
+	client        *spanner.Client
+	table         TableID
+	o             TableOptions
+	interval, max time.Duration
+}
+
+// ID is the table's. With change sets it is that of their table, with the watched one in the shard, as the Java library has it.
+func (p *poll) ID() FeedID {
+	id := FeedID{TableID: p.table}
+	if p.o.Shards != nil {
+		id.Shard = p.o.Shards.ID()
+	}
+	if p.o.ChangeSets != nil {
+		id = p.o.ChangeSets.feed(p.table, id.Shard)
+	}
+	return id
+}
+
+const (
+	// batchRows is with how many rows the transactions that are complete go to the handler, while the page is still being read.
+	batchRows = 500
+	// aheadPages is how many pages are read that the handler has not taken yet: one that it is taking and the next.
+	aheadPages = 2
+	// maxReadAge is for how long the pages of one poll are read at the same timestamp. A database keeps what was so for an hour by default
+	// (https://cloud.google.com/spanner/docs/use-pitr), and the newest rows are worth more than old ones.
+	maxReadAge = 10 * time.Second
+	// idleCheckpoint is after how long the checkpoint of a table that does not change is stored anew.
+	idleCheckpoint = time.Minute
+)
+
+// Read polls until ctx ends. One goroutine reads pages, and this one delivers them: while the handler works, the next page is read.
+func (p *poll) Read(ctx context.Context, from Checkpoint, out Sink) error {
+	t, err := p.open(ctx, from, out)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var readErr error
+	go func() {
+		defer close(t.batches)
+		readErr = t.read(ctx)
+	}()
+	pruned := make(chan struct{})
+	go func() {
+		defer close(pruned)
+		if t.prune != nil {
+			t.prune.run(ctx, out)
+		}
+	}()
+	err = t.deliver(ctx)
+	cancel()
+	for range t.batches { // until the reading goroutine has ended
+	}
+	<-pruned
+	if err == nil {
+		err = readErr
+	}
+	return err
+}
+
+// tail is a poll that runs.
+type tail struct {
+	*poll
+	out     Sink
+	query   *pageQuery
+	rows    rowReader
+	commit  string // the commit-timestamp column
+	trusted bool   // the column has the option, so that what a read has not seen has a later timestamp
+	expand  *changeSetReader
+	prune   *pruner
+
+	position position
+	open     *Transaction // the last one of the rows that were read: the next page may have more of it
+	complete Checkpoint   // behind the last transaction that was put in batch
+	batch    batch
+	batchLen int // rows in batch
+	commitAt int
+	clock    clock
+	newest   time.Time // the timestamp of the last read
+	readAt   time.Time // when that was, by this machine's clock
+
+	batches chan batch
+	pages   chan struct{} // one in it for each page that was begun and is not delivered
+}
+
+// batch is what goes from the reading goroutine to the delivering one.
+type batch struct {
+	list  []*Transaction
+	after []Checkpoint // behind each of them
+	// through is behind all of it, also what is not in list because nothing of it is left.
+	through Checkpoint
+	ends    bool       // the page ends with it
+	drained time.Time  // the timestamp of the read, if there was no more
+	idle    Checkpoint // the same as a checkpoint, if later commits have later timestamps
+}
+
+// open asks for the table's columns and makes the query.
+func (p *poll) open(ctx context.Context, from Checkpoint, out Sink) (*tail, error) {
+	table, o := p.table, p.o
+	if c := o.ChangeSets; c != nil {
+		table, o.Columns, o.CommitTimestamp, o.Hint = c.tableID(p.table.Database), []string{c.idColumn()}, c.commitColumn(), c.Hint
+	}
+	d, err := describe(ctx, p.client, table)
+	if err != nil {
+		return nil, err
+	}
+	commit, err := d.commitTimestamp(o.CommitTimestamp)
+	if err != nil {
+		return nil, err
+	}
+	columns, err := d.selectList(o.Columns, commit)
+	if err != nil {
+		return nil, err
+	}
+	t := &tail{poll: p, out: out, commit: commit, trusted: slices.Contains(d.commits, commit), newest: d.read, readAt: time.Now(), complete: from}
+	t.query = newPageQuery(d, commit, columns, o)
+	t.rows = rowReader{table: d.id, names: d.keyNames()}
+	if t.position, err = newPosition(from, len(t.query.key)); err != nil {
+		return nil, err
+	}
+	if c := o.ChangeSets; c != nil {
+		id, err := d.column(c.idColumn())
+		if err != nil {
+			return nil, err
+		}
+		if t.expand, err = p.newChangeSetReader(ctx, id); err != nil {
+			return nil, err
+		}
+	} else if o.PruneAfter > 0 {
+		if t.prune, err = newPruner(p, d, commit); err != nil {
+			return nil, err
+		}
+	}
+	t.pages = make(chan struct{}, aheadPages)
+	t.batches = make(chan batch, aheadPages*(o.Limit/batchRows+2)) // so that no page has to wait for the handler while it is read
+	return t, nil
+}
+
+// read polls, again and again.
+func (t *tail) read(ctx context.Context) error {
+	interval := t.interval
+	for {
+		start := time.Now()
+		n, err := t.poll1(ctx)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			interval = t.interval
+		} else {
+			interval = min(interval+interval/2, t.max)
+		}
+		select {
+		case <-time.After(time.Until(start.Add(interval))):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// poll1 reads pages until one is not full, all at one timestamp.
+func (t *tail) poll1(ctx context.Context) (int, error) {
+	all, began := 0, time.Time{}
+	for {
+		select {
+		case t.pages <- struct{}{}:
+		case <-ctx.Done():
+			return all, ctx.Err()
+		}
+		bound := spanner.ReadTimestamp(t.newest)
+		if time.Since(began) > maxReadAge {
+			bound, began = spanner.StrongRead(), time.Now()
+		}
+		r := Reading{}
+		if all == 0 {
+			r.Polls = 1
+		}
+		start := time.Now()
+		ro := t.client.Single().WithTimestampBound(bound)
+		err := query(ctx, ro, t.query.statement(t.position, t.now()), t.begin, func(row *spanner.Row) error {
+			if r.Rows == 0 {
+				t.newest, _ = ro.Timestamp()
+			}
+			r.Rows++
+			return t.add(ctx, row)
+		})
+		if err != nil {
+			return all, err
+		}
+		if r.Timestamp, err = ro.Timestamp(); err != nil {
+			return all, err
+		}
+		t.newest, t.readAt, r.Duration = r.Timestamp, time.Now(), time.Since(start)
+		t.out.Observe(r)
+		all += r.Rows
+		full := r.Rows >= t.query.limit
+		if err := t.endPage(ctx, full); err != nil || !full {
+			return all, err
+		}
+	}
+}
+
+// now is the database's time, about.
+func (t *tail) now() time.Time { return t.newest.Add(time.Since(t.readAt)) }
+
+func (t *tail) begin(m *spannerpb.ResultSetMetadata) error {
+	if err := t.rows.begin(m); err != nil {
+		return err
+	}
+	t.commitAt = Row{Columns: t.rows.columns}.Index(t.commit)
+	if t.commitAt < 0 {
+		return fmt.Errorf("a row of table %s comes without its commit timestamp %s", t.rows.table, t.commit)
+	}
+	return nil
+}
+
+// add takes one row.
+func (t *tail) add(ctx context.Context, row *spanner.Row) error {
+	commit, err := t.clock.parse(row.ColumnValue(t.commitAt))
+	if err != nil {
+		return err
+	}
+	if t.open != nil && !t.open.CommitTimestamp.Equal(commit) {
+		t.close()
+		if t.batchLen >= batchRows {
+			if err := t.flush(ctx, batch{}); err != nil {
+				return err
+			}
+		}
+	}
+	if t.open == nil {
+		t.open = &Transaction{CommitTimestamp: commit}
+	}
+	c := t.rows.change(row, commit)
+	t.open.Changes = append(t.open.Changes, c)
+	t.position = position{commit, t.pageKey(c.Key)}
+	if len(t.open.Changes) == MaxTransactionChanges {
+		t.open.Partial = true
+		t.put(Checkpoint{t.complete.Timestamp, t.position.text()})
+	}
+	return nil
+}
+
+// pageKey is a key without the commit timestamp.
+func (t *tail) pageKey(key Row) []*structpb.Value {
+	if len(t.query.key) == len(key.Values) {
+		return key.Values
+	}
+	var list []*structpb.Value
+	for i, v := range key.Values {
+		if key.Columns[i].Name != t.commit {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// close ends the open transaction: all its rows were read.
+func (t *tail) close() {
+	if t.open != nil {
+		t.complete = Checkpoint{Timestamp: t.open.CommitTimestamp}
+		t.put(t.complete)
+	}
+}
+
+func (t *tail) put(after Checkpoint) {
+	t.batch.list, t.batch.after = append(t.batch.list, t.open), append(t.batch.after, after)
+	t.batch.through = after
+	t.batchLen += len(t.open.Changes)
+	t.open = nil
+}
+
+// endPage sends what is complete. If the page was not full, all is.
+func (t *tail) endPage(ctx context.Context, full bool) error {
+	end := batch{ends: true}
+	if !full {
+		t.close()
+		end.drained = t.newest
+		t.position.Key = nil
+		if t.trusted && t.newest.After(t.position.Timestamp) {
+			t.position.Timestamp = t.newest
+			t.complete = Checkpoint{Timestamp: t.newest}
+			end.idle = t.complete
+		}
+	}
+	return t.flush(ctx, end)
+}
+
+// flush sends the batch, whose rows were read at the timestamp of the last read.
+func (t *tail) flush(ctx context.Context, end batch) error {
+	b := t.batch
+	b.ends, b.drained, b.idle = end.ends, end.drained, end.idle
+	t.batch, t.batchLen = batch{}, 0
+	for _, tx := range b.list {
+		tx.ReadTimestamp = t.newest
+	}
+	if t.expand != nil && len(b.list) > 0 {
+		if err := t.expand.expand(ctx, t.newest, &b); err != nil {
+			return err
+		}
+	}
+	t.batches <- b
+	return nil
+}
+
+// deliver hands batches out until the reading goroutine ends.
+func (t *tail) deliver(ctx context.Context) error {
+	var stored time.Time
+	for b := range t.batches {
+		n, err := t.out.Deliver(ctx, b.list)
+		if n > 0 {
+			t.out.Checkpoint(b.after[n-1])
+		}
+		if err != nil {
+			return err
+		}
+		if !b.through.Timestamp.IsZero() {
+			t.out.Checkpoint(b.through)
+			stored = b.through.Timestamp
+		}
+		if b.idle.Timestamp.Sub(stored) > idleCheckpoint {
+			t.out.Checkpoint(b.idle)
+			stored = b.idle.Timestamp
+		}
+		if b.ends {
+			<-t.pages
+		}
+		if !b.drained.IsZero() {
+			t.out.Delivered(b.drained)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package watch
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	// pruneRows is how many rows one transaction sets to NULL: its locks are short.
+	pruneRows = 1000
+	// minPruneInterval and maxPruneInterval bound how often old rows are looked for: a tenth of TableOptions.PruneAfter.
+	minPruneInterval = time.Second
+	maxPruneInterval = time.Minute
+)
+
+// pruner sets commit timestamps of a table to NULL that are older than an age. A row without one is not found by polls, so that this is not a change. A
+// row that was written meanwhile keeps its new timestamp: the transaction that sets NULL reads the old one.
+type pruner struct {
+	client *spanner.Client
+	table  TableID
+	name   string // as mutations have it
+	commit string
+	key    []string
+	text   string // the query without the shards' condition
+	tail   string
+	shards ShardProvider
+	after  time.Duration
+}
+
+func newPruner(p *poll, d *described, commit string) (*pruner, error) {
+	if !d.nullable[commit] || slices.Contains(d.keyNames(), commit) {
+		return nil, status.Errorf(codes.FailedPrecondition, "Cannot prune table %s: its column %s cannot be NULL", d.id, commit)
+	}
+	key := ""
+	for _, k := range d.key {
+		key += quote(k.name) + ", "
+	}
+	column := quote(commit)
+	return &pruner{
+		client: p.client, table: d.id, name: d.id.String(), commit: commit, key: d.keyNames(), shards: p.o.Shards, after: p.o.PruneAfter,
+		text: "SELECT " + key + column + " FROM " + d.id.quoted() + p.o.Hint + " WHERE ",
+		tail: column + " <= @until ORDER BY " + column + " LIMIT @limit",
+	}, nil
+}
+
+// run prunes until ctx ends. An error is reported, and the next turn tries again.
+func (p *pruner) run(ctx context.Context, out Sink) {
+	turn := time.NewTicker(min(max(p.after/10, minPruneInterval), maxPruneInterval))
+	defer turn.Stop()
+	for {
+		if err := p.prune(ctx, out); err != nil && ctx.Err() == nil {
+			out.Report(err)
+		}
+		select {
+		case <-turn.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// prune sets to NULL what is old and was delivered, by the checkpoint that the repository has.
+func (p *pruner) prune(ctx context.Context, out Sink) error {
+	now, err := now(ctx, p.client)
+	if err != nil {
+		return err
+	}
+	until := now.Add(-p.after)
+	if stored := out.Stored().Timestamp; stored.Before(until) {
+		until = stored
+	}
+	stmt := p.statement(until)
+	for {
+		old, err := p.find(ctx, stmt, p.client.Single())
+		if err != nil || len(old) == 0 {
+			return err
+		}
+		n := 0
+		_, err = p.client.ReadWriteTransactionWithOptions(ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			old, err := p.find(ctx, stmt, tx)
+			n = len(old)
+			if err != nil {
+				return err
+			}
+			return tx.BufferWrite(old)
+		}, spanner.TransactionOptions{ExcludeTxnFromChangeStreams: true, CommitPriority: spannerpb.RequestOptions_PRIORITY_LOW, TransactionTag: "watch_prune"})
+		if err != nil {
+			return err
+		}
+		out.Observe(Reading{Pruned: n})
+	}
+}
+
+func (p *pruner) statement(until time.Time) spanner.Statement {
+	params := map[string]any{"until": until, "limit": int64(pruneRows)}
+	text := p.text
+	if p.shards != nil {
+		condition, more := p.shards.Filter(time.Time{}, until)
+		text += condition + " AND "
+		maps.Copy(params, more)
+	}
+	return spanner.Statement{SQL: text + p.tail, Params: params}
+}
+
+// find makes mutations of the rows that a statement finds.
+func (p *pruner) find(ctx context.Context, stmt spanner.Statement, in interface {
+	Query(context.Context, spanner.Statement) *spanner.RowIterator
+}) ([]*spanner.Mutation, error) {
+	var list []*spanner.Mutation
+	columns := append(slices.Clone(p.key), p.commit)
+	err := in.Query(ctx, stmt).Do(func(row *spanner.Row) error {
+		values := make([]any, len(columns))
+		for i := range p.key {
+			values[i] = spanner.GenericColumnValue{Type: row.ColumnType(i), Value: row.ColumnValue(i)}
+		}
+		values[len(p.key)] = spanner.NullTime{}
+		list = append(list, spanner.Update(p.name, columns, values))
+		return nil
+	})
+	return list, err
+}

@@ -1,0 +1,185 @@
+package watch
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/civil"
+	"cloud.google.com/go/spanner"
+	database "cloud.google.com/go/spanner/admin/database/apiv1"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/api/iterator"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// SpannerTable keeps checkpoints in a table of a Spanner database: the one that is watched, or another one. It is the Java library's table, so that either
+// can go on where the other has stopped. It has no place for Checkpoint.Position: what was handled of a transaction whose rest was not comes again.
+type SpannerTable struct {
+	Client *spanner.Client
+	// Table is its name; "" is LAST_SEEN_COMMIT_TIMESTAMPS.
+	Table string
+	// NoCreate leaves a table that is missing as an error. Otherwise Check creates it.
+	NoCreate bool
+	// ClientOptions are those of Client; a table is created with them.
+	ClientOptions []option.ClientOption
+}
+
+// lastSeenColumns are those of the table. All but the last are its key.
+var lastSeenColumns = []struct{ name, typ string }{
+	{"DATABASE_NAME", "STRING(MAX) NOT NULL"},
+	{"TABLE_CATALOG", "STRING(MAX) NOT NULL"},
+	{"TABLE_SCHEMA", "STRING(MAX) NOT NULL"},
+	{"TABLE_NAME", "STRING(MAX) NOT NULL"},
+	{"SHARD_ID_BOOL", "BOOL"},
+	{"SHARD_ID_BYTES", "BYTES(MAX)"},
+	{"SHARD_ID_DATE", "DATE"},
+	{"SHARD_ID_FLOAT64", "FLOAT64"},
+	{"SHARD_ID_INT64", "INT64"},
+	{"SHARD_ID_STRING", "STRING(MAX)"},
+	{"SHARD_ID_TIMESTAMP", "TIMESTAMP"},
+	{"LAST_SEEN_COMMIT_TIMESTAMP", "TIMESTAMP NOT NULL"},
+}
+
+func lastSeenNames() []string {
+	var names []string
+	for _, c := range lastSeenColumns {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+func (s *SpannerTable) table() string { return or(s.Table, "LAST_SEEN_COMMIT_TIMESTAMPS") }
+
+// Check creates the table if it is missing, and says what is wrong with one of another shape.
+func (s *SpannerTable) Check(ctx context.Context) error {
+	d, err := describe(ctx, s.Client, named(s.Client.DatabaseName(), s.table()))
+	if status.Code(err) == codes.NotFound && !s.NoCreate && strings.Contains(err.Error(), "Table not found") {
+		return s.create(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	want := lastSeenNames()
+	for _, c := range lastSeenColumns {
+		typ, _, _ := strings.Cut(strings.TrimSuffix(c.typ, " NOT NULL"), "(")
+		have, ok := d.types[c.name]
+		if !ok {
+			return s.wrong("it has no column %s", c.name)
+		}
+		if base, _, _ := strings.Cut(have, "("); base != typ {
+			return s.wrong("its column %s is of type %s, not %s", c.name, have, typ)
+		}
+	}
+	if key := d.keyNames(); !slices.Equal(key, want[:len(want)-1]) {
+		return s.wrong("its primary key is (%s), not (%s)", strings.Join(key, ", "), strings.Join(want[:len(want)-1], ", "))
+	}
+	return nil
+}
+
+func (s *SpannerTable) wrong(format string, args ...any) error {
+	return status.Errorf(codes.FailedPrecondition, "Table %s cannot hold commit timestamps: %s", s.table(), fmt.Sprintf(format, args...))
+}
+
+// create creates the table. Another watcher may do so at the same time.
+func (s *SpannerTable) create(ctx context.Context) error {
+	admin, err := database.NewDatabaseAdminClient(ctx, s.ClientOptions...)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	var b strings.Builder
+	for _, c := range lastSeenColumns {
+		fmt.Fprintf(&b, "  %s %s,\n", c.name, c.typ)
+	}
+	names := lastSeenNames()
+	op, err := admin.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{
+		Database:   s.Client.DatabaseName(),
+		Statements: []string{fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s) PRIMARY KEY (%s)", named("", s.table()).quoted(), b.String(), strings.Join(names[:len(names)-1], ", "))},
+	})
+	if err != nil {
+		return err
+	}
+	return op.Wait(ctx)
+}
+
+// Load is a Repository's.
+func (s *SpannerTable) Load(ctx context.Context, id FeedID) (Checkpoint, bool, error) {
+	key, err := lastSeenKey(id)
+	if err != nil {
+		return Checkpoint{}, false, err
+	}
+	it := s.Client.Single().Read(ctx, s.table(), spanner.Key(key), []string{"LAST_SEEN_COMMIT_TIMESTAMP"})
+	defer it.Stop()
+	row, err := it.Next()
+	if err == iterator.Done {
+		return Checkpoint{}, false, nil
+	}
+	if err != nil {
+		return Checkpoint{}, false, err
+	}
+	var c Checkpoint
+	err = row.Columns(&c.Timestamp)
+	return c, true, err
+}
+
+// Store is a Repository's.
+func (s *SpannerTable) Store(ctx context.Context, id FeedID, c Checkpoint) error {
+	key, err := lastSeenKey(id)
+	if err != nil {
+		return err
+	}
+	m := spanner.InsertOrUpdate(s.table(), lastSeenNames(), append(key, c.Timestamp))
+	_, err = s.Client.Apply(ctx, []*spanner.Mutation{m}, spanner.ApplyAtLeastOnce())
+	return err
+}
+
+// lastSeenKey is a feed's key: the shard is in the column of its type, and the others are NULL.
+func lastSeenKey(id FeedID) ([]any, error) {
+	var (
+		b   spanner.NullBool
+		by  []byte
+		d   spanner.NullDate
+		f   spanner.NullFloat64
+		i   spanner.NullInt64
+		s   spanner.NullString
+		t   spanner.NullTime
+		err error
+	)
+	text := id.Shard.Text
+	switch id.Shard.Type {
+	case spannerpb.TypeCode_TYPE_CODE_UNSPECIFIED:
+	case spannerpb.TypeCode_BOOL:
+		b.Valid = true
+		b.Bool, err = strconv.ParseBool(text)
+	case spannerpb.TypeCode_BYTES:
+		by, err = base64.StdEncoding.DecodeString(text)
+	case spannerpb.TypeCode_DATE:
+		d.Valid = true
+		d.Date, err = civil.ParseDate(text)
+	case spannerpb.TypeCode_FLOAT64:
+		f.Valid = true
+		f.Float64, err = strconv.ParseFloat(text, 64)
+	case spannerpb.TypeCode_INT64:
+		i.Valid = true
+		i.Int64, err = strconv.ParseInt(text, 10, 64)
+	case spannerpb.TypeCode_STRING:
+		s = spanner.NullString{StringVal: text, Valid: true}
+	case spannerpb.TypeCode_TIMESTAMP:
+		t.Valid = true
+		t.Time, err = time.Parse(time.RFC3339Nano, text)
+	default:
+		err = fmt.Errorf("no column for a shard of type %v", id.Shard.Type)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the shard of feed %s: %w", id, err)
+	}
+	return []any{id.Database, id.Catalog, id.Schema, id.Name, b, by, d, f, i, s, t}, nil
+}

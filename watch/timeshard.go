@@ -1,0 +1,141 @@
+package watch
+
+import (
+	"crypto/sha512"
+	"encoding/base64"
+	"fmt"
+	"time"
+)
+
+// TimeShard picks rows by a shard column into which each write puts Interval.Shard of its time, or the value of Interval.Expression. A poll reads the shards
+// of all times since the checkpoint, so that it does not matter how long the watcher was away.
+func TimeShard(column string, interval Interval) ShardProvider { return timeShard{column, interval} }
+
+// Interval is how long a shard of TimeShard lasts. The first four give every interval a shard of its own; the others come again, as every Monday has
+// the same shard with DayOfWeek.
+type Interval int
+
+// The intervals of the Java library (TimebasedShardProvider.Interval), in UTC.
+const (
+	Day Interval = iota
+	Week
+	Month
+	Year
+	MinuteOfHour
+	HourOfDay
+	DayOfWeek
+	DayOfMonth
+	WeekOfYear
+	DayOfYear
+)
+
+// intervals are in their order. A cycle is how long it takes until all shards have come; 0 is for ever.
+var intervals = [...]struct {
+	name   string
+	format string // of FORMAT_TIMESTAMP
+	step   time.Duration
+	cycle  time.Duration
+}{
+	{"DAY", "%F", 24 * time.Hour, 0},
+	{"WEEK", "%Y-%W", 24 * time.Hour, 0},
+	{"MONTH", "%yyyy-%m", 24 * time.Hour, 0}, // the Java library's: the year in two digits, and "yyy-"
+	{"YEAR", "%Y", 24 * time.Hour, 0},
+	{"MINUTE_OF_HOUR", "%M", time.Minute, time.Hour},
+	{"HOUR_OF_DAY", "%H", time.Hour, 24 * time.Hour},
+	{"DAY_OF_WEEK", "%u", 24 * time.Hour, 7 * 24 * time.Hour},
+	{"DAY_OF_MONTH", "%d", 24 * time.Hour, 62 * 24 * time.Hour},
+	{"WEEK_OF_YEAR", "%W", 24 * time.Hour, 5 * 366 * 24 * time.Hour},
+	{"DAY_OF_YEAR", "%j", 24 * time.Hour, 5 * 366 * 24 * time.Hour},
+}
+
+// Intervals are all of them, by the names that the Java library gives them.
+func Intervals() map[string]Interval {
+	m := map[string]Interval{}
+	for i := range intervals {
+		m[intervals[i].name] = Interval(i)
+	}
+	return m
+}
+
+// Shard is what a row written at a time has in its shard column: the base64 of the SHA-512 of the formatted time.
+func (i Interval) Shard(t time.Time) string {
+	sum := sha512.Sum512([]byte(i.text(t.UTC())))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// Expression is the same for DML, at the database's own time.
+func (i Interval) Expression() string {
+	return fmt.Sprintf("TO_BASE64(SHA512(FORMAT_TIMESTAMP('%s', CURRENT_TIMESTAMP(), 'UTC')))", intervals[i].format)
+}
+
+// text is FORMAT_TIMESTAMP of the interval's format.
+func (i Interval) text(t time.Time) string {
+	switch i {
+	case Day:
+		return t.Format("2006-01-02")
+	case Week:
+		return fmt.Sprintf("%04d-%02d", t.Year(), mondayWeek(t))
+	case Month:
+		return t.Format("06") + "yyy-" + t.Format("01")
+	case Year:
+		return fmt.Sprintf("%04d", t.Year())
+	case MinuteOfHour:
+		return t.Format("04")
+	case HourOfDay:
+		return t.Format("15")
+	case DayOfWeek:
+		return fmt.Sprint((int(t.Weekday())+6)%7 + 1)
+	case DayOfMonth:
+		return t.Format("02")
+	case WeekOfYear:
+		return fmt.Sprintf("%02d", mondayWeek(t))
+	}
+	return t.Format("002")
+}
+
+// mondayWeek is %W: weeks begin with Monday, and what comes before the year's first Monday is week 0.
+func mondayWeek(t time.Time) int {
+	return (t.YearDay() + 6 - (int(t.Weekday())+6)%7) / 7
+}
+
+const (
+	// clockSlack is by how much the clock that a writer takes a shard from may be wrong, with the time from there to its commit.
+	clockSlack = time.Minute
+	// maxTimeShards is for how many shards a statement asks by their values. For more, it asks for all that are not NULL.
+	maxTimeShards = 400
+)
+
+type timeShard struct {
+	column   string
+	interval Interval
+}
+
+func (s timeShard) ID() ShardID { return ShardID{} }
+
+func (s timeShard) Filter(after, now time.Time) (string, map[string]any) {
+	list := s.interval.shards(after.Add(-clockSlack), now.Add(clockSlack))
+	if list == nil {
+		return notNullShard(s.column).Filter(after, now)
+	}
+	return quote(s.column) + " IN UNNEST(@shards)", map[string]any{"shards": list}
+}
+
+// shards are those of a span of time; nil if they are too many.
+func (i Interval) shards(from, to time.Time) []string {
+	unit := intervals[i]
+	if unit.cycle > 0 && to.Sub(from) > unit.cycle {
+		from = to.Add(-unit.cycle)
+	}
+	if unit.cycle == 0 && to.Sub(from) > maxTimeShards*unit.step {
+		return nil
+	}
+	seen := map[string]bool{}
+	var list []string
+	for t := from.UTC().Truncate(unit.step); !t.After(to); t = t.Add(unit.step) {
+		if shard := i.text(t); !seen[shard] {
+			seen[shard] = true
+			list = append(list, i.Shard(t))
+		}
+	}
+	return list
+}

@@ -1,0 +1,200 @@
+package watch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+
+	"github.com/crowfoot-db/crowfoot"
+	"github.com/crowfoot-db/crowfoot/watch"
+)
+
+const dbName = "projects/p/instances/i/databases/d"
+
+const singers = `CREATE TABLE Singers (Id INT64 NOT NULL, Name STRING(MAX), Shard INT64, Updated TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)`
+
+// connect starts a server with tables and connects the official client to it.
+func connect(t *testing.T, ddl ...string) *spanner.Client {
+	t.Helper()
+	crowfoot.ForTest(t, dbName, ddl...)
+	return dial(t)
+}
+
+func dial(t *testing.T) *spanner.Client {
+	t.Helper()
+	c, err := spanner.NewClientWithConfig(context.Background(), dbName, spanner.ClientConfig{DisableNativeMetrics: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// apply writes, and gives the commit timestamp.
+func apply(t *testing.T, c *spanner.Client, list ...*spanner.Mutation) time.Time {
+	t.Helper()
+	at, err := c.Apply(context.Background(), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// singer is a row of Singers that is written now.
+func singer(id int, name string) *spanner.Mutation {
+	return spanner.InsertOrUpdate("Singers", []string{"Id", "Name", "Updated"}, []any{id, name, spanner.CommitTimestamp})
+}
+
+// recorder is a handler that keeps what it gets.
+type recorder struct {
+	mu   sync.Mutex
+	list []*watch.Transaction
+	more chan struct{} // closed, and made anew, with each transaction
+	fail func(tx *watch.Transaction) error
+}
+
+func newRecorder() *recorder { return &recorder{more: make(chan struct{})} }
+
+func (r *recorder) Handle(_ context.Context, tx *watch.Transaction) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fail != nil {
+		if err := r.fail(tx); err != nil {
+			return err
+		}
+	}
+	r.list = append(r.list, tx)
+	close(r.more)
+	r.more = make(chan struct{})
+	return nil
+}
+
+// wait waits until what was handled so far satisfies a condition.
+func (r *recorder) wait(t *testing.T, enough func(list []*watch.Transaction) bool) []*watch.Transaction {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		r.mu.Lock()
+		list, more := slices.Clone(r.list), r.more
+		r.mu.Unlock()
+		if enough(list) {
+			return list
+		}
+		select {
+		case <-more:
+		case <-deadline:
+			t.Fatalf("after a minute there are only: %s", text(list))
+		}
+	}
+}
+
+// atLeast is a condition of wait: so many changes.
+func atLeast(n int) func([]*watch.Transaction) bool {
+	return func(list []*watch.Transaction) bool {
+		for _, tx := range list {
+			n -= len(tx.Changes)
+		}
+		return n <= 0
+	}
+}
+
+// text shows transactions without their times: {T(1):a T(2):b} {T(3):c}.
+func text(list []*watch.Transaction) string {
+	var all []string
+	for _, tx := range list {
+		var changes []string
+		for _, c := range tx.Changes {
+			changes = append(changes, changeText(c))
+		}
+		all = append(all, "{"+strings.Join(changes, " ")+"}")
+	}
+	return strings.Join(all, " ")
+}
+
+func changeText(c watch.Change) string {
+	var key []string
+	for _, v := range c.Key.Values {
+		key = append(key, fmt.Sprint(v.AsInterface()))
+	}
+	s := fmt.Sprintf("%s(%s)", c.Table, strings.Join(key, ","))
+	if i := c.Values.Index("Name"); i >= 0 {
+		s += fmt.Sprint(":", c.Values.Values[i].AsInterface())
+	}
+	return s
+}
+
+// run runs a watcher until the test ends or stop is called, which returns Run's error.
+func run(t *testing.T, o watch.Options) (w *watch.Watcher, stop func() error) {
+	t.Helper()
+	if o.Log == nil && testing.Verbose() {
+		o.Log = slog.Default()
+	}
+	w, err := watch.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	t.Cleanup(func() { stop() })
+	return w, stop
+}
+
+// runToEnd runs a watcher that ends by itself, and gives its error.
+func runToEnd(t *testing.T, o watch.Options) error {
+	t.Helper()
+	w, err := watch.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err = w.Run(ctx); ctx.Err() != nil {
+		t.Fatal("Run has not ended by itself")
+	}
+	return err
+}
+
+func TestTable(t *testing.T) {
+	c := connect(t, singers, "CREATE INDEX ByUpdated ON Singers(Updated)")
+	before := apply(t, c, singer(1, "before"))
+	r := newRecorder()
+	w, stop := run(t, watch.Options{Source: &watch.Tables{Client: c, Include: []string{"singers"}, Interval: time.Millisecond}, Handler: r, Start: before})
+	apply(t, c, singer(2, "a"), singer(3, "b"))
+	at := apply(t, c, singer(4, "c"))
+	list := r.wait(t, atLeast(3))
+	if got := text(list); got != "{Singers(2):a Singers(3):b} {Singers(4):c}" {
+		t.Errorf("delivered %s", got)
+	}
+	last := list[len(list)-1]
+	if !last.CommitTimestamp.Equal(at) || last.ReadTimestamp.Before(at) || !last.Changes[0].CommitTimestamp.Equal(at) || last.Changes[0].Kind != watch.Upsert {
+		t.Errorf("the last is %+v, committed at %v", last, at)
+	}
+	var name string
+	if err := last.Changes[0].Values.Decode("Name", &name); err != nil || name != "c" {
+		t.Errorf("Name is %q, %v", name, err)
+	}
+	if h := w.Health(); !h.Ready || len(h.Feeds) != 1 || h.Feeds[0].State != watch.Running || h.Feeds[0].Feed.Name != "Singers" {
+		t.Errorf("health is %+v", h)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if m := w.Metrics()[0]; m.Rows != 3 || m.Changes != 3 || m.Transactions != 2 || m.Polls == 0 {
+		t.Errorf("metrics are %+v", m)
+	}
+}
+
+var errTest = errors.New("not now")
