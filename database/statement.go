@@ -41,6 +41,11 @@ type Prepared struct {
 	PlanTime time.Duration
 	// Procedure is the name of the procedure that a CALL calls; "" for all other statements. The one row of Plan is then its arguments.
 	Procedure string
+	// ChangeStream is the change stream that the statement reads; nil for all other statements. The one row of Plan is then the arguments of
+	// its function, start_timestamp and so on.
+	ChangeStream *schema.ChangeStream
+	// Columns are those of the result.
+	Columns []plan.Column
 
 	Accesses []*stats.Access
 	// Dependencies are what the plan counts on of its schema version.
@@ -121,9 +126,13 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 	if err != nil {
 		return nil, err
 	}
-	called := ""
-	if c, ok := stmt.(*tree.Procedure); ok {
-		called, stmt = c.Name, argumentsOf(c)
+	s := new(Prepared)
+	switch c := stmt.(type) {
+	case *tree.Procedure:
+		s.Procedure, stmt = c.Name, argumentsOf(c.Args)
+	case *tree.ChangeStreamRead:
+		s.ChangeStream, stmt = c.Stream, argumentsOf(c.Args)
+		s.Columns = []plan.Column{{Name: c.Output.Name, Type: c.Output.Col.Type}}
 	}
 	p, err := plan.Build(stmt, v.catalog, plan.Options{Batch: opts.Batch})
 	if err != nil {
@@ -133,7 +142,10 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 	if err != nil {
 		return nil, err
 	}
-	s := &Prepared{Plan: p, program: program, Procedure: called, Accesses: accessesOf(p), Dependencies: dependenciesOf(v.catalog, p), Brief: isBrief(p), Point: isPoint(p)}
+	if s.Columns == nil {
+		s.Columns = p.Columns
+	}
+	s.Plan, s.program, s.Accesses, s.Dependencies, s.Brief, s.Point = p, program, accessesOf(p), dependenciesOf(v.catalog, p), isBrief(p), isPoint(p)
 	for name, t := range inferred {
 		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
 	}
@@ -141,11 +153,11 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 	return &Statement{Prepared: s, Text: stats.TextOf(sql)}, nil
 }
 
-// argumentsOf is a query whose one row are the arguments of a CALL.
-func argumentsOf(c *tree.Procedure) *tree.Query {
+// argumentsOf is a query whose one row are the arguments of a CALL, or of the function that reads a change stream.
+func argumentsOf(args []tree.Expr) *tree.Query {
 	list := &tree.Project{Input: &tree.SingleRow{}}
 	q := &tree.Query{Scan: list}
-	for i, e := range c.Args {
+	for i, e := range args {
 		col := tree.Col{ID: -1 - i, Type: e.Type()}
 		list.Exprs = append(list.Exprs, tree.Computed{Col: col, Expr: e})
 		list.Out = append(list.Out, col)

@@ -185,6 +185,8 @@ func checkStatement(sc *scope, stmt *database.Statement) error {
 		return usererror.ForUpdateReadOnly()
 	case !sc.readOnly() && stmt.Plan.ReadsSystem():
 		return usererror.SystemTableInReadWrite()
+	case stmt.ChangeStream != nil:
+		return usererror.SQLUnimplemented("Reading a change stream")
 	}
 	return nil
 }
@@ -201,7 +203,7 @@ func (s *service) answerQuery(ctx context.Context, q queryRequest, sc *scope, st
 		return err
 	}
 	defer rows.Close()
-	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Plan.Columns, Rows: rows}
+	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Columns, Rows: rows}
 	if q.QueryMode != spannerpb.ExecuteSqlRequest_NORMAL {
 		r.AppendStats = func(dst []byte, tag byte) []byte {
 			return s.appendStats(dst, tag, q, stmt, rows.Stats(), r.DataSize(), nil)
@@ -229,7 +231,7 @@ func (s *service) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt
 	if err != nil {
 		return err
 	}
-	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Plan.Columns, Rows: &storedRows{dmlOutcome: once.dml}}
+	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Columns, Rows: &storedRows{dmlOutcome: once.dml}}
 	r.AppendStats = func(dst []byte, tag byte) []byte {
 		if q.QueryMode == spannerpb.ExecuteSqlRequest_NORMAL {
 			return appendRowCount(dst, tag, tagStatsExact, once.dml.rowCount)
@@ -266,7 +268,7 @@ func (s *service) answerPartitionedDML(ctx context.Context, q queryRequest, sc *
 	record.AddRun(exec.Stats{RowsScanned: changed.RowsScanned, MemoryPeak: changed.MemoryPeak})
 	record.AddWritten(changed.Rows, changed.BytesWritten)
 	record.AddCommits(changed.Commits)
-	return answer(&result.Result{Transaction: &sc.reply, Columns: stmt.Plan.Columns, AppendStats: func(dst []byte, tag byte) []byte {
+	return answer(&result.Result{Transaction: &sc.reply, Columns: stmt.Columns, AppendStats: func(dst []byte, tag byte) []byte {
 		return appendRowCount(dst, tag, tagStatsLowerBound, changed.Rows)
 	}})
 }

@@ -19,7 +19,7 @@ import (
 
 // planned is the result of a PLAN request: the plan and what parameters it wants; nothing runs.
 func (q *queryRequest) planned(sc *scope, stmt *database.Statement) *result.Result {
-	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Plan.Columns, Undeclared: stmt.Undeclared}
+	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Columns, Undeclared: stmt.Undeclared}
 	if r.Undeclared == nil {
 		r.Undeclared = []plan.Param{}
 	}

@@ -39,6 +39,20 @@ func StreamReadOptions() *Error {
 	return newError(codes.Unimplemented, "read_options must be null.")
 }
 
+// ChangeStreamCombined is a query of a change stream that does anything beside calling its function, which is called READ_<stream>.
+func ChangeStreamCombined(function string) *Error {
+	return newError(codes.Unimplemented,
+		"Change stream TVF must not be combined with any other SQL statements. Change stream records should be read using `SELECT ChangeRecord FROM %s(<args>)`.",
+		shorten(function))
+}
+
+// ChangeStreamArgument is an argument, counted from 1, that must be computed or converted.
+func ChangeStreamArgument(function string, argument int) *Error {
+	return newError(codes.InvalidArgument,
+		"Invalid argument of change stream TVF %s. Argument %d is not a literal or parameter. Implicit type conversions are not supported.",
+		shorten(function), argument)
+}
+
 // StreamStartInFuture is a start_timestamp that is not between earliest and latest, but later.
 func StreamStartInFuture(earliest, latest, start time.Time) *Error {
 	return newError(codes.OutOfRange,

@@ -86,10 +86,11 @@ func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]
 
 // with calls f with what a text names of the schema, as the library sees it.
 func (a *Analyzer) with(ctx context.Context, weight int, sql string, f func(*library)) error {
-	tables := a.tablesIn(sql)
+	tables, streams := a.namesIn(sql)
 	return engines.run(ctx, weight, a.memory, func(e *engine) {
 		l := e.library(a)
 		l.add(tables)
+		l.addStreams(streams)
 		f(l)
 	})
 }

@@ -10,11 +10,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// library is a set of tables, with all functions, as the library sees it.
+// library is a set of tables and change streams, with all functions, as the library sees it.
 type library struct {
 	engine  *engine
 	of      *Analyzer // whose tables it has, or nil
 	has     map[*schema.Table]bool
+	reads   map[*schema.ChangeStream]bool // whose functions it has
 	types   *googlesql.TypeFactory
 	root    *googlesql.SimpleCatalog
 	schemas map[string]*googlesql.SimpleCatalog // by lower-cased name
@@ -27,7 +28,7 @@ type library struct {
 
 // newLibrary is a library without tables. They come from of, if it is not nil.
 func newLibrary(e *engine, of *Analyzer) *library {
-	l := &library{engine: e, of: of, has: map[*schema.Table]bool{}, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
+	l := &library{engine: e, of: of, has: map[*schema.Table]bool{}, reads: map[*schema.ChangeStream]bool{}, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
 	l.root = own(googlesql.NewSimpleCatalog("", l.types))
 	do(l.root.AddBuiltinFunctionsAndTypes(&googlesql.BuiltinFunctionOptions{LanguageOptions: e.language}))
 	e.pause()

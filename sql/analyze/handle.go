@@ -43,6 +43,12 @@ func freeSignature(*googlesql.FunctionSignature)
 //go:linkname freeArgument github.com/goccy/go-googlesql.(*FunctionArgumentType).free
 func freeArgument(*googlesql.FunctionArgumentType)
 
+//go:linkname freeFunctionProto github.com/goccy/go-googlesql.(*TableValuedFunctionProto).free
+func freeFunctionProto(*googlesql.TableValuedFunctionProto)
+
+//go:linkname freeDeserializer github.com/goccy/go-googlesql.(*TypeDeserializer).free
+func freeDeserializer(*googlesql.TypeDeserializer)
+
 // own is get for a handle that the library has made for its caller. Its finalizer is taken away; the caller frees it, or gives it to
 // another handle that does.
 func own[T any](handle *T, err error) *T {

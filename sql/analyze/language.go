@@ -32,6 +32,7 @@ var features = []googlesql.LanguageFeature{
 	googlesql.LanguageFeatureFeatureLimitOffsetExpressions,
 	googlesql.LanguageFeatureFeatureArrayEquality,
 	googlesql.LanguageFeatureFeatureEnforceConditionalEvaluation,
+	googlesql.LanguageFeatureFeatureTableValuedFunctions,
 
 	// DML.
 	googlesql.LanguageFeatureFeatureDmlReturning,

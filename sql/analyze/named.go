@@ -12,7 +12,7 @@ import (
 // suggestible is how many tables the library chooses from when it suggests one for a name that it has not found.
 const suggestible = 20
 
-// The library is given the tables whose names stand in a text, when the first such text comes: a schema may have 5,000 tables, each of which takes
+// The library is given the tables and change streams whose names stand in a text, when the first such text comes: a schema may have 5,000 tables, each of which takes
 // the library some 30 us and some kilobytes for each of its columns.
 
 // table is the table called name ("t" or "schema.t"), one of the system's among them, or nil.
@@ -23,9 +23,8 @@ func (a *Analyzer) table(name string) *schema.Table {
 	return a.system[strings.ToLower(name)]
 }
 
-// tablesIn are the tables whose names stand in a text, be it as names of columns or aliases.
-func (a *Analyzer) tablesIn(sql string) []*schema.Table {
-	var list []*schema.Table
+// namesIn are the tables whose names stand in a text, be it as names of columns or aliases, and the change streams whose functions do.
+func (a *Analyzer) namesIn(sql string) (tables []*schema.Table, streams []*schema.ChangeStream) {
 	s := scanner{sql: sql}
 	before := "" // the name before the dot before the token at hand
 	last := ""   // the name or the dot before it
@@ -42,16 +41,19 @@ func (a *Analyzer) tablesIn(sql string) []*schema.Table {
 			continue
 		}
 		if t := a.table(token); t != nil {
-			list = append(list, t)
+			tables = append(tables, t)
 		}
 		if last == "." && before != "" {
 			if t := a.table(before + "." + token); t != nil {
-				list = append(list, t)
+				tables = append(tables, t)
 			}
+		}
+		if s := a.streamOf(token); s != nil {
+			streams = append(streams, s)
 		}
 		last = token
 	}
-	return list
+	return tables, streams
 }
 
 func (a *Analyzer) allTables() (list []*schema.Table) {

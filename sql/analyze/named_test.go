@@ -9,12 +9,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// TestTablesIn: the library gets the tables that a text may mean, however they are written, and no others.
-func TestTablesIn(t *testing.T) {
+// TestNamesIn: the library gets the tables and change streams that a text may mean, however they are written, and no others.
+func TestNamesIn(t *testing.T) {
 	c := schema.NewCatalog()
 	for _, ddl := range []string{
 		"CREATE SCHEMA s", "CREATE TABLE Singers (K INT64) PRIMARY KEY (K)", "CREATE TABLE s.Singers (K INT64) PRIMARY KEY (K)",
 		"CREATE TABLE s.Albums (K INT64) PRIMARY KEY (K)", "CREATE TABLE Other (K INT64) PRIMARY KEY (K)",
+		"CREATE CHANGE STREAM Everything FOR ALL",
 	} {
 		next, _, err := c.Apply(ddl, nil)
 		if err != nil {
@@ -24,20 +25,27 @@ func TestTablesIn(t *testing.T) {
 	}
 	a := New(c, nil, &schema.Table{Schema: "INFORMATION_SCHEMA", Name: "TABLES"})
 	for sql, want := range map[string]string{
-		"SELECT 1":                                "",
-		"SELECT 'Singers', \"Other\" -- Singers":  "",
-		"SELECT * FROM singers":                   "Singers",
-		"SELECT * FROM `SINGERS`":                 "Singers",
-		"SELECT * FROM s.singers":                 "Singers s.Singers",
-		"SELECT * FROM s . /* x */ `albums` AS o": "s.Albums",
-		"SELECT * FROM `s`.`Albums`, Other":       "Other s.Albums",
-		"SELECT * FROM information_schema.tables": "INFORMATION_SCHEMA.TABLES",
-		"SELECT * FROM `S\\x69ngers`":             "Singers",
-		"SELECT * FROM s.`\\101l\\U00000062ums`":  "s.Albums",
+		"SELECT 1":                                    "",
+		"SELECT 'Singers', \"Other\" -- Singers":      "",
+		"SELECT * FROM singers":                       "Singers",
+		"SELECT * FROM `SINGERS`":                     "Singers",
+		"SELECT * FROM s.singers":                     "Singers s.Singers",
+		"SELECT * FROM s . /* x */ `albums` AS o":     "s.Albums",
+		"SELECT * FROM `s`.`Albums`, Other":           "Other s.Albums",
+		"SELECT * FROM information_schema.tables":     "INFORMATION_SCHEMA.TABLES",
+		"SELECT * FROM `S\\x69ngers`":                 "Singers",
+		"SELECT * FROM read_everything()":             "READ_Everything",
+		"SELECT * FROM `READ_Everything` ()":          "READ_Everything",
+		"SELECT 'READ_Everything' FROM READ_, READ_E": "",
+		"SELECT * FROM s.`\\101l\\U00000062ums`":      "s.Albums",
 	} {
 		var got []string
-		for _, table := range a.tablesIn(sql) {
+		tables, streams := a.namesIn(sql)
+		for _, table := range tables {
 			got = append(got, table.FullName())
+		}
+		for _, stream := range streams {
+			got = append(got, "READ_"+stream.Name)
 		}
 		slices.Sort(got)
 		if text := strings.Join(got, " "); text != want {

@@ -3,7 +3,6 @@ package analyze
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -41,12 +40,15 @@ var unimplementedFunctions = map[string]bool{
 
 // Parts of the library's messages.
 const (
-	graphRefused         = "Graph query is not supported"
-	tableFunctionRefused = "Table-valued functions are not supported"
-	syntaxError          = "Syntax error: "
+	graphRefused = "Graph query is not supported"
+	syntaxError  = "Syntax error: "
 )
 
-var functionNotFound = regexp.MustCompile("^Function not found: `?(\\w+)`?")
+var (
+	functionNotFound = regexp.MustCompile("^Function not found: `?(\\w+)`?")
+	// tableFunctionNotFound is for the table-valued functions of Spanner's reference that Crowfoot does not have: those of machine learning.
+	tableFunctionNotFound = regexp.MustCompile(`^Table-valued function not found: (?i:(ML\.\w+))`)
+)
 
 // unimplemented is the error for a statement that the library refuses because it uses a part of Spanner that Crowfoot does not
 // have; nil if that is not the reason. text is what the library says.
@@ -57,52 +59,16 @@ func unimplemented(sql, text string) *usererror.Error {
 		}
 		return nil
 	}
+	if m := tableFunctionNotFound.FindStringSubmatch(text); m != nil {
+		return usererror.SQLUnimplemented("Table-valued function " + m[1])
+	}
 	switch {
 	case strings.HasPrefix(text, graphRefused):
 		return usererror.SQLUnimplemented("GRAPH")
-	case strings.HasPrefix(text, tableFunctionRefused):
-		return usererror.SQLUnimplemented("Table-valued function " + pathAt(sql, text))
 	case strings.HasPrefix(text, syntaxError) && callsGraphTable(sql):
 		return usererror.SQLUnimplemented("GRAPH_TABLE")
 	}
 	return nil
-}
-
-// pathAt is the path, like ML.PREDICT, at the place in sql that an error of the library names.
-func pathAt(sql, text string) string {
-	m := place.FindStringSubmatch(text)
-	if m == nil {
-		return ""
-	}
-	line, _ := strconv.Atoi(m[1])
-	column, _ := strconv.Atoi(m[2])
-	for range line - 1 {
-		_, sql, _ = strings.Cut(sql, "\n")
-	}
-	s := scanner{sql: fromColumn(sql, column)}
-	var path strings.Builder
-	for s.next() && (isWord(s.token[0]) || s.token[0] == '`' || s.token == ".") {
-		path.WriteString(unquoted(s.token))
-	}
-	return path.String()
-}
-
-// fromColumn is the rest of a line from a column as the library counts them: in characters from 1, a tab reaching to the next
-// multiple of tabWidth.
-func fromColumn(line string, column int) string {
-	const tabWidth = 8
-	at := 1
-	for i, c := range line {
-		if at >= column {
-			return line[i:]
-		}
-		if c == '\t' {
-			at += tabWidth - (at-1)%tabWidth
-		} else {
-			at++
-		}
-	}
-	return ""
 }
 
 // callsGraphTable says whether a text has GRAPH_TABLE(...), whose inside the library cannot parse with graph queries turned off.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 func (w *walker) scan(n googlesql.ResolvedScanNode) tree.Scan {
@@ -38,6 +39,8 @@ func (w *walker) scan(n googlesql.ResolvedScanNode) tree.Scan {
 		return &tree.WithRef{Name: get(n.WithQueryName()), Out: w.columnList(n)}
 	case *googlesql.ResolvedSampleScan:
 		return w.sampleScan(n)
+	case *googlesql.ResolvedTVFScan:
+		refuse(usererror.ChangeStreamCombined(functionName(n)))
 	case *googlesql.ResolvedBarrierScan:
 		return w.scan(get(n.InputScan()))
 	}

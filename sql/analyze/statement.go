@@ -13,6 +13,9 @@ import (
 func (w *walker) statement(n googlesql.ResolvedStatementNode) tree.Statement {
 	switch n := n.(type) {
 	case *googlesql.ResolvedQueryStmt:
+		if read := w.changeStreamRead(n); read != nil {
+			return read
+		}
 		return w.queryStmt(n)
 	case *googlesql.ResolvedInsertStmt:
 		return w.insert(n)

@@ -91,6 +91,8 @@ func (p *printer) statement(s Statement) {
 		p.depth--
 	case *Procedure:
 		p.line("Call", s.Name+"("+p.exprs(s.Args)+")")
+	case *ChangeStreamRead:
+		p.line("ReadChangeStream", s.Stream.Name+"("+p.exprs(s.Args)+")", p.output([]Output{s.Output}))
 	}
 }
 

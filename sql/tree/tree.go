@@ -21,7 +21,7 @@ type Col struct {
 	Type *value.Type
 }
 
-// Statement is one of *Query, *Insert, *Update, *Delete, *Procedure.
+// Statement is one of *Query, *Insert, *Update, *Delete, *Procedure, *ChangeStreamRead.
 type Statement interface{ statement() }
 
 // Output is a column of a statement's result, with the name the user sees ("" if none).
@@ -124,11 +124,20 @@ type Procedure struct {
 	Args []Expr
 }
 
-func (*Query) statement()     {}
-func (*Insert) statement()    {}
-func (*Update) statement()    {}
-func (*Delete) statement()    {}
-func (*Procedure) statement() {}
+// ChangeStreamRead is SELECT ChangeRecord FROM READ_<stream>(args). Args are a literal or a parameter for each of start_timestamp, end_timestamp,
+// partition_token, heartbeat_milliseconds and read_options.
+type ChangeStreamRead struct {
+	Stream *schema.ChangeStream
+	Args   []Expr
+	Output Output
+}
+
+func (*Query) statement()            {}
+func (*Insert) statement()           {}
+func (*Update) statement()           {}
+func (*Delete) statement()           {}
+func (*Procedure) statement()        {}
+func (*ChangeStreamRead) statement() {}
 
 // Scan produces rows.
 type Scan interface{ Cols() []Col }

@@ -1,0 +1,224 @@
+package analyze
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/goccy/go-googlesql"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// readPrefix begins the name of the table-valued function that reads a change stream: READ_<stream>.
+// Source: https://cloud.google.com/spanner/docs/change-streams/details#query-syntax.
+const readPrefix = "READ_"
+
+// readArguments are the arguments of the function, all of which the library takes for optional: those that must be given must not be NULL either,
+// so that the values of the arguments are checked alone.
+var readArguments = []value.Field{
+	{Name: "start_timestamp", Type: value.TimestampType},
+	{Name: "end_timestamp", Type: value.TimestampType},
+	{Name: "partition_token", Type: value.StringType},
+	{Name: "heartbeat_milliseconds", Type: value.Int64Type},
+	{Name: "read_options", Type: value.ArrayOf(value.StringType)},
+}
+
+// changeRecord is the one column that the function returns: https://cloud.google.com/spanner/docs/change-streams/details#record-format.
+var changeRecord = value.Field{Name: "ChangeRecord", Type: structs(
+	value.Field{Name: "data_change_record", Type: structs(
+		value.Field{Name: "commit_timestamp", Type: value.TimestampType},
+		value.Field{Name: "record_sequence", Type: value.StringType},
+		value.Field{Name: "server_transaction_id", Type: value.StringType},
+		value.Field{Name: "is_last_record_in_transaction_in_partition", Type: value.BoolType},
+		value.Field{Name: "table_name", Type: value.StringType},
+		value.Field{Name: "column_types", Type: structs(
+			value.Field{Name: "name", Type: value.StringType},
+			value.Field{Name: "type", Type: value.JSONType},
+			value.Field{Name: "is_primary_key", Type: value.BoolType},
+			value.Field{Name: "ordinal_position", Type: value.Int64Type},
+		)},
+		value.Field{Name: "mods", Type: structs(
+			value.Field{Name: "keys", Type: value.JSONType},
+			value.Field{Name: "new_values", Type: value.JSONType},
+			value.Field{Name: "old_values", Type: value.JSONType},
+		)},
+		value.Field{Name: "mod_type", Type: value.StringType},
+		value.Field{Name: "value_capture_type", Type: value.StringType},
+		value.Field{Name: "number_of_records_in_transaction", Type: value.Int64Type},
+		value.Field{Name: "number_of_partitions_in_transaction", Type: value.Int64Type},
+		value.Field{Name: "transaction_tag", Type: value.StringType},
+		value.Field{Name: "is_system_transaction", Type: value.BoolType},
+	)},
+	value.Field{Name: "heartbeat_record", Type: structs(
+		value.Field{Name: "timestamp", Type: value.TimestampType},
+	)},
+	value.Field{Name: "child_partitions_record", Type: structs(
+		value.Field{Name: "start_timestamp", Type: value.TimestampType},
+		value.Field{Name: "record_sequence", Type: value.StringType},
+		value.Field{Name: "child_partitions", Type: structs(
+			value.Field{Name: "token", Type: value.StringType},
+			value.Field{Name: "parent_partition_tokens", Type: value.ArrayOf(value.StringType)},
+		)},
+	)},
+)}
+
+// structs is the type of an array of structs.
+func structs(fields ...value.Field) *value.Type { return value.ArrayOf(value.StructOf(fields...)) }
+
+// streamOf is the change stream that a function called name reads, or nil.
+func (a *Analyzer) streamOf(name string) *schema.ChangeStream {
+	if len(name) <= len(readPrefix) || !strings.EqualFold(name[:len(readPrefix)], readPrefix) {
+		return nil
+	}
+	return a.catalog.ChangeStream(name[len(readPrefix):])
+}
+
+// addStreams adds the functions of change streams that the library does not have yet.
+func (l *library) addStreams(streams []*schema.ChangeStream) {
+	for _, s := range streams {
+		if l.reads[s] {
+			continue
+		}
+		l.reads[s] = true
+		l.addRead(s)
+		l.engine.rest()
+	}
+}
+
+// addRead adds the function that reads a change stream. The library has no method that gives an argument a name, but it can read a whole
+// function from the bytes of its message.
+func (l *library) addRead(s *schema.ChangeStream) {
+	message := own(googlesql.NewTableValuedFunctionProto())
+	defer free(l.engine, freeFunctionProto, message)
+	if !get(message.ParseFromString(string(readFunction(s)))) {
+		panic(failure{errors.New("the library cannot parse the function of a change stream")})
+	}
+	types := own(googlesql.NewTypeDeserializer2(l.types, nil))
+	defer free(l.engine, freeDeserializer, types)
+	do(l.root.AddOwnedTableValuedFunction(own(googlesql.NewTableValuedFunctionDeserialize(message, types))))
+}
+
+// Fields and values of the library's messages, which say what the function is.
+const (
+	functionPath, functionSignature, functionType = 1, 2, 3 // of TableValuedFunctionProto
+	fixedOutputSchema                             = 1
+
+	signatureArgument, signatureResult, signatureContext = 1, 2, 3 // of FunctionSignatureProto
+
+	argumentKind, argumentType, argumentOptions, argumentOccurrences = 1, 2, 3, 4 // of FunctionArgumentTypeProto
+	kindFixed, kindRelation                                          = 0, 9
+
+	optionCardinality, optionRelation, optionName, optionNaming = 1, 10, 11, 25 // of FunctionArgumentTypeOptionsProto
+	optional, positionalOrNamed                                 = 2, 2
+
+	relationColumn, columnName, columnType = 1, 1, 2 // of TVFRelationProto and of its columns
+
+	typeKind, typeArray, typeStruct   = 1, 2, 3 // of TypeProto
+	arrayElement                      = 1
+	structField, fieldName, fieldType = 1, 1, 2
+)
+
+// typeKinds are the numbers of types in the library's messages.
+var typeKinds = map[value.Kind]uint64{
+	value.Int64: 2, value.Bool: 5, value.String: 8, value.Array: 16, value.Struct: 17, value.Timestamp: 19, value.JSON: 26,
+}
+
+// readFunction is the message of the function that reads a change stream.
+func readFunction(s *schema.ChangeStream) []byte {
+	var signature []byte
+	for _, arg := range readArguments {
+		options := appendNumber(nil, optionCardinality, optional)
+		options = appendNumber(appendMessage(options, optionName, []byte(arg.Name)), optionNaming, positionalOrNamed)
+		signature = appendMessage(signature, signatureArgument, argumentMessage(kindFixed, typeMessage(arg.Type), options))
+	}
+	column := appendMessage(appendMessage(nil, columnName, []byte(changeRecord.Name)), columnType, typeMessage(changeRecord.Type))
+	relation := appendMessage(nil, optionRelation, appendMessage(nil, relationColumn, column))
+	signature = appendMessage(signature, signatureResult, argumentMessage(kindRelation, nil, relation))
+	signature = appendNumber(signature, signatureContext, 0)
+
+	function := appendMessage(nil, functionPath, []byte(readPrefix+s.Name))
+	return appendNumber(appendMessage(function, functionSignature, signature), functionType, fixedOutputSchema)
+}
+
+func argumentMessage(kind uint64, typ, options []byte) []byte {
+	m := appendNumber(nil, argumentKind, kind)
+	if typ != nil {
+		m = appendMessage(m, argumentType, typ)
+	}
+	return appendNumber(appendMessage(m, argumentOptions, options), argumentOccurrences, 1)
+}
+
+func typeMessage(t *value.Type) []byte {
+	m := appendNumber(nil, typeKind, typeKinds[t.Kind])
+	switch t.Kind {
+	case value.Array:
+		m = appendMessage(m, typeArray, appendMessage(nil, arrayElement, typeMessage(t.Elem)))
+	case value.Struct:
+		var fields []byte
+		for _, f := range t.Fields {
+			field := appendMessage(appendMessage(nil, fieldName, []byte(f.Name)), fieldType, typeMessage(f.Type))
+			fields = appendMessage(fields, structField, field)
+		}
+		m = appendMessage(m, typeStruct, fields)
+	}
+	return m
+}
+
+func appendMessage(b []byte, field protowire.Number, m []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), m)
+}
+
+func appendNumber(b []byte, field protowire.Number, n uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), n)
+}
+
+// changeStreamRead is a query that reads a change stream and does nothing else; nil if it is another one.
+func (w *walker) changeStreamRead(n *googlesql.ResolvedQueryStmt) *tree.ChangeStreamRead {
+	scan := get(n.Query())
+	if p, ok := scan.(*googlesql.ResolvedProjectScan); ok && get(p.ExprListSize()) == 0 {
+		scan = get(p.InputScan())
+	}
+	call, ok := scan.(*googlesql.ResolvedTVFScan)
+	if !ok {
+		return nil
+	}
+	name := functionName(call)
+	w.hints(get(n.HintList()), statementHints)
+	output := w.output(listed(w.lib.engine, n.OutputColumnList, n.OutputColumnListSize, n.OutputColumnList2))
+	if len(output) != 1 || get(n.IsValueTable()) {
+		refuse(usererror.ChangeStreamCombined(name))
+	}
+	read := &tree.ChangeStreamRead{Stream: w.catalog.ChangeStream(name[len(readPrefix):]), Output: output[0]}
+	given := get(call.ArgumentList())
+	for i, want := range readArguments {
+		if i >= len(given) {
+			read.Args = append(read.Args, &tree.Literal{T: want.Type, Value: value.Null(want.Type.Kind)})
+			continue
+		}
+		arg := w.expr(get(given[i].Expr()))
+		if !isGiven(arg) {
+			refuse(usererror.ChangeStreamArgument(name, i+1))
+		}
+		read.Args = append(read.Args, arg)
+	}
+	return read
+}
+
+// isGiven says whether an argument is a literal or a parameter. A cast of a literal is a timestamp whose time zone is the database's.
+func isGiven(e tree.Expr) bool {
+	if c, ok := e.(*tree.Cast); ok {
+		_, ok := c.Arg.(*tree.Literal)
+		return ok && c.Format == nil && c.Zone == nil
+	}
+	switch e.(type) {
+	case *tree.Literal, *tree.Param:
+		return true
+	}
+	return false
+}
+
+func functionName(n *googlesql.ResolvedTVFScan) string { return get(get(n.Tvf()).Name()) }
