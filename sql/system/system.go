@@ -2,7 +2,7 @@
 // INFORMATION_SCHEMA, and those of SPANNER_SYS that need no statistics.
 //
 // Tables have Spanner's columns and are sorted by their keys. Those about
-// objects that Crowfoot does not have (views, change streams, roles, models,
+// objects that Crowfoot does not have (views, roles, models,
 // ...) are there and empty. Catalog columns are always empty strings; the
 // default schema is called ”.
 //
@@ -28,6 +28,10 @@ var definitions = append(define(InformationSchema, informationSchema), define(Sp
 
 // contents are the rows of the tables that have any.
 var contents = map[string]func(b *builder){
+	"INFORMATION_SCHEMA.CHANGE_STREAMS":          changeStreams,
+	"INFORMATION_SCHEMA.CHANGE_STREAM_COLUMNS":   changeStreamColumns,
+	"INFORMATION_SCHEMA.CHANGE_STREAM_OPTIONS":   changeStreamOptions,
+	"INFORMATION_SCHEMA.CHANGE_STREAM_TABLES":    changeStreamTables,
 	"INFORMATION_SCHEMA.CHECK_CONSTRAINTS":       checkConstraints,
 	"INFORMATION_SCHEMA.COLUMNS":                 columns,
 	"INFORMATION_SCHEMA.COLUMN_COLUMN_USAGE":     columnColumnUsage,
@@ -39,6 +43,7 @@ var contents = map[string]func(b *builder){
 	"INFORMATION_SCHEMA.INDEX_COLUMNS":           indexColumns,
 	"INFORMATION_SCHEMA.KEY_COLUMN_USAGE":        keyColumnUsage,
 	"INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS": referentialConstraints,
+	"INFORMATION_SCHEMA.ROUTINES":                routines,
 	"INFORMATION_SCHEMA.SCHEMATA":                schemata,
 	"INFORMATION_SCHEMA.TABLES":                  tables,
 	"INFORMATION_SCHEMA.TABLE_CONSTRAINTS":       tableConstraints,

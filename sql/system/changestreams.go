@@ -1,0 +1,59 @@
+package system
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+)
+
+func changeStreams(b *builder) {
+	for _, s := range b.catalog.Streams {
+		b.add("", "", s.Name, s.All)
+	}
+}
+
+// changeStreamTables lists the tables that streams name. What a stream watches because it watches the whole database is not listed.
+func changeStreamTables(b *builder) {
+	for _, s := range b.catalog.Streams {
+		for _, w := range s.Tables {
+			t := b.catalog.TableByID(w.Table)
+			b.add("", "", s.Name, "", t.Schema, t.Name, w.Whole)
+		}
+	}
+}
+
+// changeStreamColumns lists the columns that streams name. What a stream watches because it watches the whole table is not listed.
+func changeStreamColumns(b *builder) {
+	for _, s := range b.catalog.Streams {
+		for _, w := range s.Tables {
+			t := b.catalog.TableByID(w.Table)
+			for _, c := range t.Columns {
+				if slices.Contains(w.Columns, c.ID) {
+					b.add("", "", s.Name, "", t.Schema, t.Name, c.Name)
+				}
+			}
+		}
+	}
+}
+
+func changeStreamOptions(b *builder) {
+	for _, s := range b.catalog.Streams {
+		for _, name := range slices.Sorted(maps.Keys(s.Options)) {
+			typ, text := schema.ChangeStreamOptionType(name), s.Options[name]
+			if typ == "BOOL" {
+				text = strings.ToUpper(text)
+			}
+			b.add("", "", s.Name, name, typ, text)
+		}
+	}
+}
+
+// routines lists the functions that read change streams: there are no other routines that a schema change makes.
+func routines(b *builder) {
+	for _, s := range b.catalog.Streams {
+		name := "READ_" + s.Name
+		b.add("", "", name, "", "", name, "FUNCTION", "", "EXTERNAL", "", "INVOKER")
+	}
+}
