@@ -19,7 +19,7 @@ func TestErrorsInLog(t *testing.T) {
 		}
 		stderr := os.Stderr
 		os.Stderr = w
-		log := newLog(slog.LevelInfo, asJSON)
+		log := newLog(os.Stderr, slog.LevelInfo, asJSON)
 		os.Stderr = stderr
 		log.Error("flush", slog.Any("error", errors.New("no space")))
 		w.Close()

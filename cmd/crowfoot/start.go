@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -90,7 +91,7 @@ func (s *startSettings) settle(flags *pflag.FlagSet) error {
 	}
 	s.options.NoStatistics = !s.statistics
 	s.options.StorageFailed = endStorageFailed
-	s.options.Log = newLog(s.level, s.asJSON)
+	s.options.Log = newLog(os.Stderr, s.level, s.asJSON)
 	return nil
 }
 
@@ -155,13 +156,12 @@ func endStorageFailed(cause error) {
 	os.Exit(exitStorage)
 }
 
-// newLog writes to the standard error.
-func newLog(level slog.Level, asJSON bool) *slog.Logger {
+func newLog(to io.Writer, level slog.Level, asJSON bool) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: plainError}
 	if asJSON {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+		return slog.New(slog.NewJSONHandler(to, options))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.New(slog.NewTextHandler(to, options))
 }
 
 // plainError has errors logged as their text alone: slog's text handler would print the stacks that those of the storage engine hold.

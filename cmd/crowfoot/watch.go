@@ -1,0 +1,262 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/crowfoot-db/crowfoot/version"
+	"github.com/crowfoot-db/crowfoot/watch"
+	"github.com/crowfoot-db/crowfoot/watch/command"
+)
+
+// watchSettings are what the flags of watch say.
+type watchSettings struct {
+	endpoint, database, repository, from string
+	exclude, columns, hints              []string
+	limit                                int
+	interval, maxInterval, prune         time.Duration
+	level                                slog.Level
+	asJSON                               bool
+	shards                               shardSettings
+	sink                                 sinkSettings
+}
+
+func newWatch() *cobra.Command {
+	var s watchSettings
+	c := &cobra.Command{
+		Use:   "watch [TABLE...] [flags]",
+		Short: "Print or pass on what changes in a database",
+		Long: `Prints each row that is inserted or updated, as a line of JSON, until it is told to stop; --exec, --http and --pubsub pass changes on instead.
+It watches the TABLEs, or all that have a column with the option allow_commit_timestamp, also those that are created later; a table of a named
+schema is SCHEMA.TABLE. Rows whose writers do not set that column are not seen, nor are deleted rows; of several changes of a row between two polls
+the last is seen.
+
+It stores how far it has come, and goes on from there when it is started again. Each change is delivered at least once, and those of one key in
+the order of their commits: after a crash, changes of the last second may come again.
+
+The database may be on any server: the one at --endpoint or SPANNER_EMULATOR_HOST (plain text: Crowfoot, Google's emulator), or on Cloud Spanner,
+with the credentials of your environment.
+
+The exit status is 0 if it was told to stop, or if the command of --exec has ended with 0; 64 if the command line is wrong; and 1 otherwise.`,
+		Example: `  crowfoot watch --endpoint 127.0.0.1:9010 --database projects/p/instances/i/databases/d
+  crowfoot watch Singers Albums --database projects/p/instances/i/databases/d --exec 'jq .new_values'`,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		RunE:                  func(c *cobra.Command, tables []string) error { return s.run(c.Context(), tables) },
+	}
+	s.register(c.Flags())
+	nameVariables(c.Flags(), "CROWFOOT_WATCH")
+	s.sink.complete(c)
+	cobra.CheckErr(c.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(logLevels, cobra.ShellCompDirectiveNoFileComp)))
+	cobra.CheckErr(c.RegisterFlagCompletionFunc("from", cobra.FixedCompletions([]string{"now", "beginning"}, cobra.ShellCompDirectiveNoFileComp)))
+	return c
+}
+
+func (s *watchSettings) register(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	flags.StringVar(&s.database, "database", "", "`NAME` of the database, projects/P/instances/I/databases/D")
+	flags.StringVar(&s.endpoint, "endpoint", "", "`HOST:PORT` of a server that speaks plain text; SPANNER_EMULATOR_HOST, or else Cloud Spanner, if it is left out")
+	flags.StringSliceVar(&s.exclude, "exclude", nil, "`TABLE` that is not watched (repeatable, or a list with commas)")
+	flags.StringVar(&s.from, "from", "now", "`TIMESTAMP` after which changes are delivered of a table for which none is stored: now, beginning, or 2026-11-22T10:00:00Z")
+	flags.StringVar(&s.repository, "repository", "./crowfoot-watch.json", "`WHERE` to store how far each table is delivered: a file; spanner, a table in the database; spanner:NAME, one in another database; or memory, which forgets it")
+	flags.StringArrayVar(&s.columns, "commit-timestamp-column", nil, "`[TABLE=]COLUMN` that has the commit timestamp, if not the only one with allow_commit_timestamp (repeatable)")
+	flags.StringArrayVar(&s.hints, "hint", nil, "`[TABLE=]HINT` for the table in queries, such as @{FORCE_INDEX=SingersByLastUpdated} (repeatable)")
+	flags.IntVar(&s.limit, "limit", 10_000, "how many rows one query returns at most")
+	flags.DurationVar(&s.interval, "interval", time.Second, "`DURATION` from one poll of a table to the next")
+	flags.DurationVar(&s.maxInterval, "max-interval", 0, "`DURATION` to which the interval of a table grows while it does not change; --interval if it is left out")
+	s.shards.register(flags)
+	flags.DurationVar(&s.prune, "prune", 0, "`AGE`, such as 24h, after which commit timestamps of delivered rows are set to NULL, to keep a NULL_FILTERED index small")
+	s.sink.register(flags)
+	s.level = slog.LevelWarn
+	flags.Var((*level)(&s.level), "log-level", "`LEVEL` of what to log: error, warn, info, debug")
+	flags.BoolVar(&s.asJSON, "log-json", false, "log as lines of JSON")
+}
+
+var databaseName = regexp.MustCompile(`^projects/[^/]+/instances/[^/]+/databases/[^/]+$`)
+
+// source checks the settings that say what is watched.
+func (s *watchSettings) source(tables []string) (*watch.Tables, error) {
+	switch {
+	case s.database == "":
+		return nil, usageErrorf("watch needs --database projects/P/instances/I/databases/D")
+	case !databaseName.MatchString(s.database):
+		return nil, usageErrorf("--database is %q: want projects/P/instances/I/databases/D", s.database)
+	case s.limit < 1:
+		return nil, usageErrorf("--limit is %d: want at least 1", s.limit)
+	case s.interval <= 0:
+		return nil, usageErrorf("--interval is %v: want more than 0", s.interval)
+	case s.maxInterval != 0 && s.maxInterval < s.interval:
+		return nil, usageErrorf("--max-interval is %v: want at least --interval, %v", s.maxInterval, s.interval)
+	case s.repository == "" || strings.HasPrefix(s.repository, otherDatabase) && !databaseName.MatchString(s.repository[len(otherDatabase):]):
+		return nil, usageErrorf("--repository is %q: want a file, spanner, spanner:projects/P/instances/I/databases/D, or memory", s.repository)
+	case s.prune < 0:
+		return nil, usageErrorf("--prune is %v: want an age", s.prune)
+	}
+	shards, err := s.shards.provider()
+	if err != nil {
+		return nil, err
+	}
+	source := &watch.Tables{Include: tables, Exclude: s.exclude, Interval: s.interval, MaxInterval: s.maxInterval, Options: map[string]watch.TableOptions{}}
+	source.Default = watch.TableOptions{Shards: shards, Limit: s.limit, PruneAfter: s.prune}
+	eachTable(source, s.columns, func(o *watch.TableOptions, column string) { o.CommitTimestamp = column })
+	eachTable(source, s.hints, func(o *watch.TableOptions, hint string) { o.Hint = hint })
+	return source, nil
+}
+
+var ofTable = regexp.MustCompile(`^([\pL_][\pL\d_.]*)=(.*)$`)
+
+// eachTable sets an option of all tables, for values, or of one, for those that are TABLE=VALUE. It wants the values for all tables first.
+func eachTable(source *watch.Tables, values []string, set func(o *watch.TableOptions, value string)) {
+	for _, value := range values {
+		if !ofTable.MatchString(value) {
+			set(&source.Default, value)
+			for name, o := range source.Options {
+				set(&o, value)
+				source.Options[name] = o
+			}
+		}
+	}
+	for _, value := range values {
+		if m := ofTable.FindStringSubmatch(value); m != nil {
+			o, ok := source.Options[m[1]]
+			if !ok {
+				o = source.Default
+			}
+			set(&o, m[2])
+			source.Options[m[1]] = o
+		}
+	}
+}
+
+// start reads --from: the zero time is now.
+func (s *watchSettings) start() (time.Time, error) {
+	switch s.from {
+	case "now":
+		return time.Time{}, nil
+	case "beginning":
+		return time.Unix(0, 0), nil
+	}
+	t, err := time.Parse(time.RFC3339Nano, s.from)
+	if err != nil {
+		return time.Time{}, usageErrorf("--from is %q: want now, beginning, or a timestamp such as 2026-11-22T10:00:00Z", s.from)
+	}
+	return t, nil
+}
+
+// run watches until the context ends.
+func (s *watchSettings) run(ctx context.Context, tables []string) error {
+	source, err := s.source(tables)
+	if err != nil {
+		return err
+	}
+	start, err := s.start()
+	if err != nil {
+		return err
+	}
+	if err := s.sink.check(); err != nil {
+		return err
+	}
+	if s.endpoint != "" {
+		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // the client's own way to plain text
+	}
+	if source.Client, err = watchClient(ctx, s.database); err != nil {
+		return err
+	}
+	defer source.Client.Close()
+	repository, closeRepository, err := s.checkpoints(ctx, source.Client)
+	if err != nil {
+		return err
+	}
+	defer closeRepository()
+	screen := newWatchScreen(os.Stdout, os.Stderr)
+	logger := newLog(screen.stderr(), s.level, s.asJSON)
+	sink, err := s.sink.open(ctx, screen, source.Client)
+	if err != nil {
+		return err
+	}
+	w, err := watch.New(watch.Options{Source: source, Handler: sink.handler, Repository: repository, Start: start, Log: logger})
+	if err != nil {
+		return errors.Join(err, sink.close())
+	}
+	stop := screen.follow(w)
+	waiting := time.AfterFunc(answerLimit, func() {
+		if len(w.Health().Feeds) == 0 {
+			logger.Warn("no answer yet, waiting for the server", "endpoint", os.Getenv("SPANNER_EMULATOR_HOST"), "database", s.database)
+		}
+	})
+	err = w.Run(ctx)
+	waiting.Stop()
+	stop()
+	closed := sink.close()
+	switch {
+	case errors.Is(err, command.ErrEnded):
+		return nil
+	case err != nil:
+		return inServersWords(err)
+	}
+	return closed
+}
+
+// inServersWords leaves out gRPC's code and the client's request id of an error that a server has answered.
+func inServersWords(err error) error {
+	var answer interface {
+		error
+		GRPCStatus() *grpcstatus.Status
+	}
+	if !errors.As(err, &answer) {
+		return err
+	}
+	return errors.New(strings.Replace(err.Error(), answer.Error(), answer.GRPCStatus().Message(), 1))
+}
+
+// answerLimit is how long a server may leave the watcher without a list of tables before the watcher says so. It goes on asking.
+const answerLimit = 5 * time.Second
+
+// watchClient makes a client of a database. It asks the server for nothing.
+func watchClient(ctx context.Context, database string) (*spanner.Client, error) {
+	client, err := spanner.NewClientWithConfig(ctx, database, spanner.ClientConfig{
+		DisableNativeMetrics: true,
+		UserAgent:            "crowfoot-watch/" + version.Get().Version,
+		Logger:               log.New(io.Discard, "", 0),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("a client of Cloud Spanner (--endpoint names another server): %w", err)
+	}
+	return client, nil
+}
+
+// otherDatabase begins a --repository that is a table of another database than that which is watched.
+const otherDatabase = "spanner:"
+
+// checkpoints is the repository of --repository, and what closes it.
+func (s *watchSettings) checkpoints(ctx context.Context, watched *spanner.Client) (_ watch.Repository, closeIt func(), _ error) {
+	nothing := func() {}
+	switch s.repository {
+	case "memory":
+		return watch.NewMemory(), nothing, nil
+	case "spanner":
+		return &watch.SpannerTable{Client: watched}, nothing, nil
+	}
+	database, other := strings.CutPrefix(s.repository, otherDatabase)
+	if !other {
+		return watch.NewFile(s.repository), nothing, nil
+	}
+	client, err := watchClient(ctx, database)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &watch.SpannerTable{Client: client}, client.Close, nil
+}

@@ -1,0 +1,309 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/pubsub/v2/pstest"
+	"cloud.google.com/go/spanner"
+
+	"github.com/crowfoot-db/crowfoot/watch"
+)
+
+const watchedDDL = `CREATE TABLE T (K INT64, V STRING(MAX), Changed TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (K)`
+
+// watched starts a server with a table that can be watched.
+func watched(t *testing.T) *spanner.Client {
+	t.Helper()
+	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL))
+	client := connect(t, address)
+	t.Cleanup(client.Close)
+	return client
+}
+
+// put commits a row.
+func put(t *testing.T, client *spanner.Client, k int, v string) {
+	t.Helper()
+	row := spanner.InsertOrUpdate("T", []string{"K", "V", "Changed"}, []any{k, v, spanner.CommitTimestamp})
+	if _, err := client.Apply(t.Context(), []*spanner.Mutation{row}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// watcher is crowfoot watch in a process of its own.
+type watcher struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+}
+
+func startWatcher(t *testing.T, args ...string) *watcher {
+	t.Helper()
+	w := &watcher{t: t, cmd: exec.Command(os.Args[0], append([]string{"watch", "--database", crashDatabase, "--interval", "10ms"}, args...)...)}
+	w.cmd.Env = append(os.Environ(), runMain+"=1")
+	w.cmd.Stderr = os.Stderr
+	out, err := w.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.cmd.Process.Kill(); w.cmd.Wait() })
+	w.lines = bufio.NewScanner(out)
+	return w
+}
+
+// next returns the key and value of the next line, as "1 a".
+func (w *watcher) next() string {
+	w.t.Helper()
+	if !w.lines.Scan() {
+		w.t.Fatalf("the watcher has ended: %v", w.lines.Err())
+	}
+	return keyAndValue(w.t, w.lines.Bytes())
+}
+
+func keyAndValue(t *testing.T, line []byte) string {
+	t.Helper()
+	var change struct {
+		Keys      struct{ K int }
+		NewValues struct{ V string } `json:"new_values"`
+	}
+	if err := json.Unmarshal(line, &change); err != nil {
+		t.Errorf("%s: %v", line, err)
+	}
+	return fmt.Sprint(change.Keys.K, " ", change.NewValues.V)
+}
+
+// until reads lines until one of them is wanted.
+func (w *watcher) until(want string) {
+	w.t.Helper()
+	for w.next() != want {
+	}
+}
+
+// stop has the watcher end in order, which must succeed.
+func (w *watcher) stop() {
+	w.t.Helper()
+	w.cmd.Process.Signal(syscall.SIGTERM)
+	for w.lines.Scan() {
+	}
+	if err := w.cmd.Wait(); err != nil {
+		w.t.Errorf("the watcher has ended with %v", err)
+	}
+}
+
+// TestWatch: changes are printed as they come; a watcher that was killed misses none, and one that was told to stop goes on exactly where it was.
+func TestWatch(t *testing.T) {
+	client := watched(t)
+	at := filepath.Join(t.TempDir(), "watch.json")
+	put(t, client, 1, "a")
+	put(t, client, 2, "b")
+	w := startWatcher(t, "--from", "beginning", "--repository", at)
+	if first, second := w.next(), w.next(); first != "1 a" || second != "2 b" {
+		t.Errorf("%s, %s", first, second)
+	}
+	put(t, client, 1, "c")
+	w.until("1 c")
+	w.cmd.Process.Kill()
+	w.cmd.Wait()
+	put(t, client, 3, "d")
+	put(t, client, 1, "e")
+	w = startWatcher(t, "--repository", at)
+	w.until("3 d")
+	if last := w.next(); last != "1 e" {
+		t.Errorf("%s", last)
+	}
+	w.stop()
+	put(t, client, 4, "f")
+	w = startWatcher(t, "--repository", at)
+	if first := w.next(); first != "4 f" {
+		t.Errorf("after a stop in order the first is %s", first)
+	}
+	w.stop()
+}
+
+// TestWatchSpannerRepository: the position is in a table of the database.
+func TestWatchSpannerRepository(t *testing.T) {
+	client := watched(t)
+	put(t, client, 1, "a")
+	w := startWatcher(t, "T", "--from", "beginning", "--repository", "spanner")
+	w.until("1 a")
+	w.stop()
+	put(t, client, 2, "b")
+	w = startWatcher(t, "T", "--repository", "spanner:"+crashDatabase)
+	if first := w.next(); first != "2 b" {
+		t.Errorf("%s", first)
+	}
+	w.stop()
+}
+
+// TestWatchExec: a command gets the lines, and its end with status 0 is the watcher's.
+func TestWatchExec(t *testing.T) {
+	client := watched(t)
+	for k := range 3 {
+		put(t, client, k, "a")
+	}
+	w := startWatcher(t, "--from", "beginning", "--repository", "memory", "--exec", "head -n 2")
+	if first, second := w.next(), w.next(); first != "0 a" || second != "1 a" {
+		t.Errorf("%s, %s", first, second)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- w.cmd.Wait() }()
+	for k := 3; ; k++ {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("the watcher has ended with %v", err)
+			}
+			return
+		default:
+			put(t, client, k, "a") // the watcher finds out that the command has ended when it has something for it
+		}
+	}
+}
+
+// TestWatchPost: changes are posted until they are taken.
+func TestWatchPost(t *testing.T) {
+	client := watched(t)
+	var requests atomic.Int32
+	posted := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if requests.Add(1) <= 2 || r.Header.Get("Token") != "x" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		posted <- r.Header.Get("Ce-Subject") + " " + keyAndValue(t, body)
+	}))
+	defer server.Close()
+	put(t, client, 1, "a")
+	w := startWatcher(t, "--from", "beginning", "--repository", "memory", "--post", server.URL, "--post-mode", "binary", "--post-header", "Token: x")
+	if got := <-posted; got != "T 1 a" {
+		t.Errorf("%s", got)
+	}
+	w.stop()
+	if n := requests.Load(); n < 3 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// TestWatchPubsub: changes are published, in both formats.
+func TestWatchPubsub(t *testing.T) {
+	client := watched(t)
+	server := pstest.NewServer()
+	defer server.Close()
+	t.Setenv("PUBSUB_EMULATOR_HOST", server.Addr)
+	put(t, client, 1, "a")
+	for _, c := range []struct{ format, data string }{{"json", `{"K":1,"V":"a","Changed":"`}, {"avro", "\x02\x02\x02\x02a\x02"}} {
+		server.ClearMessages()
+		w := startWatcher(t, "--from", "beginning", "--repository", "memory", "--pubsub-topic", "%database%-%table%", "--pubsub-create-topics", "--pubsub-format", c.format)
+		for len(server.Messages()) == 0 && w.cmd.Process.Signal(syscall.Signal(0)) == nil {
+			time.Sleep(time.Millisecond)
+		}
+		w.stop()
+		if m := server.Messages()[0]; !strings.HasPrefix(string(m.Data), c.data) || m.Attributes["Table"] != "T" || m.OrderingKey != `T{"K":1}` || m.Topic != "projects/p/topics/d-T" {
+			t.Errorf("%s: %q, %v, %s, %s", c.format, m.Data, m.Attributes, m.OrderingKey, m.Topic)
+		}
+	}
+}
+
+// TestWatchFails: errors that do not pass end the watcher, in the server's words.
+func TestWatchFails(t *testing.T) {
+	watched(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"None"}, "crowfoot: Table not found: None\n"},
+		{[]string{"T", "--hint", "@{FORCE_INDEX=None}"}, "crowfoot: The table T does not have a secondary index called None.\n"},
+	} {
+		args := append([]string{"watch", "--database", crashDatabase, "--repository", "memory"}, c.args...)
+		out, errOut, status := runCrowfoot(t, nil, args...)
+		if errOut = withoutLog(errOut); out != "" || !strings.HasPrefix(errOut, c.want) || strings.Count(errOut, "\n") != 1 || status != exitFailure {
+			t.Errorf("%v: status %d, %q, %q; want %q", c.args, status, out, errOut, c.want)
+		}
+	}
+}
+
+// TestStatusLine: the line says how much has come and how late, and which tables do not run.
+func TestStatusLine(t *testing.T) {
+	feed := func(table string, s watch.State, lag time.Duration, err error) watch.FeedHealth {
+		return watch.FeedHealth{Feed: watch.FeedID{TableID: watch.TableID{Name: table}}, State: s, Lag: lag, Err: err}
+	}
+	for _, c := range []struct {
+		feeds []watch.FeedHealth
+		want  string
+	}{
+		{nil, "1200 changes, 200/s, lag 0.0s, 0 tables"},
+		{[]watch.FeedHealth{feed("A", watch.Running, 440*time.Millisecond, nil)}, "1200 changes, 200/s, lag 0.4s, A"},
+		{[]watch.FeedHealth{feed("A", watch.Running, time.Second, nil), feed("B", watch.Retrying, time.Minute, errors.New("no\nroom"))},
+			"1200 changes, 200/s, lag 60.0s, 2 tables; B retrying: no room"},
+	} {
+		if got := statusLine(watch.Health{Feeds: c.feeds}, 1200, 200); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}
+
+// TestWatchScreen: what is printed takes the place of the status line.
+func TestWatchScreen(t *testing.T) {
+	var terminal strings.Builder
+	s := &watchScreen{out: &terminal, err: &terminal, live: true, outTerminal: true}
+	s.draw("one")
+	s.draw("two")
+	fmt.Fprintln(s.stdout(), "line")
+	fmt.Fprintln(s.stderr(), "warning")
+	if want := "\x1b[?7lone\x1b[?7h\r\x1b[K\x1b[?7ltwo\x1b[?7h\r\x1b[Kline\nwarning\n"; terminal.String() != want {
+		t.Errorf("%q, want %q", terminal.String(), want)
+	}
+	if s := (&watchScreen{out: &terminal, err: io.Discard, live: true}); s.stdout() != &terminal {
+		t.Error("output that is not on the terminal goes through the screen")
+	}
+}
+
+// TestShards: how the flags of shards are read.
+func TestShards(t *testing.T) {
+	for _, c := range []struct {
+		s    shardSettings
+		want string
+	}{
+		{shardSettings{}, "<nil>"},
+		{shardSettings{column: "S"}, "`S` IS NOT NULL map[]"},
+		{shardSettings{column: "S", values: "-1..1,5", kind: "INT64"}, "`S` IN UNNEST(@shards) map[shards:[-1 0 1 5]]"},
+		{shardSettings{column: "S", values: "7", kind: "int64"}, "`S` = @shards map[shards:7]"},
+		{shardSettings{column: "S", values: "a,b..c", kind: "STRING"}, "`S` IN UNNEST(@shards) map[shards:[a b..c]]"},
+		{shardSettings{column: "S", values: "true", kind: "BOOL"}, "`S` = @shards map[shards:true]"},
+		{shardSettings{column: "S", values: "2026-11-22", kind: "DATE"}, "`S` = @shards map[shards:2026-11-22]"},
+		{shardSettings{values: "1", kind: "INT64"}, "--shard-values and --shard-interval need --shard-column COLUMN"},
+		{shardSettings{column: "S", values: "1", kind: "INT64", interval: "DAY"}, "--shard-values and --shard-interval contradict each other: leave one out"},
+		{shardSettings{column: "S", values: "3..1", kind: "INT64"}, `--shard-values is "3..1": want a range such as -18..18, of at most 10000 values`},
+		{shardSettings{column: "S", values: "x", kind: "INT64"}, `--shard-values is "x": strconv.ParseInt: parsing "x": invalid syntax`},
+		{shardSettings{column: "S", values: "x", kind: "JSON"}, `--shard-values is "x": --shard-type is "JSON", want one of BOOL, BYTES, DATE, FLOAT64, INT64, STRING, TIMESTAMP`},
+	} {
+		p, err := c.s.provider()
+		got := fmt.Sprint(p)
+		if err != nil {
+			got = err.Error()
+		} else if p != nil {
+			condition, params := p.Filter(time.Now(), time.Now())
+			got = fmt.Sprint(condition, " ", params)
+		}
+		if got != c.want {
+			t.Errorf("%+v: %s, want %s", c.s, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/watch"
+)
+
+// watchScreen keeps a status line below what is printed while a person looks: when the standard error is a terminal.
+type watchScreen struct {
+	mu          sync.Mutex
+	out, err    io.Writer
+	live        bool // err is a terminal
+	outTerminal bool // out is one: the line gives way to what is printed there
+	drawn       bool // the line is on the screen
+}
+
+func newWatchScreen(out, err *os.File) *watchScreen {
+	return &watchScreen{out: out, err: err, live: progressOf(err) != io.Discard, outTerminal: progressOf(out) != io.Discard}
+}
+
+// stdout is the standard output.
+func (s *watchScreen) stdout() io.Writer {
+	if s.live && s.outTerminal {
+		return aboveStatus{s, s.out}
+	}
+	return s.out
+}
+
+// stderr is the standard error.
+func (s *watchScreen) stderr() io.Writer {
+	if s.live {
+		return aboveStatus{s, s.err}
+	}
+	return s.err
+}
+
+// aboveStatus writes where the status line is.
+type aboveStatus struct {
+	screen *watchScreen
+	to     io.Writer
+}
+
+func (a aboveStatus) Write(b []byte) (int, error) {
+	a.screen.mu.Lock()
+	defer a.screen.mu.Unlock()
+	a.screen.clear()
+	return a.to.Write(b)
+}
+
+func (s *watchScreen) clear() {
+	if s.drawn {
+		fmt.Fprint(s.err, "\r\x1b[K")
+		s.drawn = false
+	}
+}
+
+// draw replaces the status line. What does not fit into the terminal's width is cut off by the terminal.
+func (s *watchScreen) draw(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	fmt.Fprintf(s.err, "\x1b[?7l%s\x1b[?7h", line)
+	s.drawn = true
+}
+
+// statusInterval is how often the status line changes.
+const statusInterval = time.Second
+
+// follow shows what a watcher does until stop is called.
+func (s *watchScreen) follow(w *watch.Watcher) (stop func()) {
+	if !s.live {
+		return func() {}
+	}
+	ended := make(chan struct{})
+	var drawing sync.WaitGroup
+	drawing.Go(func() {
+		ticks := time.NewTicker(statusInterval)
+		defer ticks.Stop()
+		for changes := int64(0); ; {
+			select {
+			case <-ticks.C:
+				now := changesOf(w.Metrics())
+				s.draw(statusLine(w.Health(), now, now-changes))
+				changes = now
+			case <-ended:
+				return
+			}
+		}
+	})
+	return func() {
+		close(ended)
+		drawing.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.clear()
+	}
+}
+
+func changesOf(feeds []watch.FeedMetrics) (total int64) {
+	for _, f := range feeds {
+		total += f.Changes
+	}
+	return total
+}
+
+// statusLine says how a watcher does: "1200 changes, 200/s, lag 0.4s, 3 tables", and of those that do not run which and why.
+func statusLine(h watch.Health, changes, perSecond int64) string {
+	var lag time.Duration
+	var wrong []string
+	for _, f := range h.Feeds {
+		lag = max(lag, f.Lag)
+		if f.State != watch.Running && f.State != watch.Starting {
+			wrong = append(wrong, strings.TrimSuffix(fmt.Sprintf("; %s %s: %v", f.Feed, strings.ToLower(f.State.String()), f.Err), ": <nil>"))
+		}
+	}
+	tables := fmt.Sprintf("%d tables", len(h.Feeds))
+	if len(h.Feeds) == 1 {
+		tables = h.Feeds[0].Feed.String()
+	}
+	line := fmt.Sprintf("%d changes, %d/s, lag %.1fs, %s%s", changes, perSecond, lag.Seconds(), tables, strings.Join(wrong, ""))
+	return strings.Join(strings.Fields(line), " ")
+}
