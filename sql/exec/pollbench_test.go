@@ -13,22 +13,26 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// pollRows are the changes that BenchmarkPoll's watcher is behind; pollShards is how many values their shard column has, pollLimit
-// how many changes a poll asks for.
+// pollRows are the changes of the table that BenchmarkPoll's watcher watches; pollShards is how many values their shard column has, and pollLive how
+// many changes have not been pruned yet: the shards of the others are NULL in a column of its own. A poll asks for pollLimit changes. A watcher
+// that has fallen behind finds all of them, one under light load pollNew.
 const (
-	pollRows   = 500_000
+	pollRows   = 1_000_000
 	pollShards = 37
+	pollLive   = 10_000
 	pollLimit  = 10_000
+	pollNew    = 100
 )
 
-// pollDB is a table of changes of 200 bytes, a thousand in a second, and its indexes by shard and time, and by time under a column
-// whose values all differ.
+// pollDB is a table of changes of 200 bytes, a thousand in a second, and its indexes by shard and time: by the shards of all changes, by those of
+// live ones, and by values that all differ, of all changes and of live ones.
 func pollDB(b *testing.B) (*testDB, time.Time) {
 	b.Helper()
 	db := newTestDB(b)
-	ddl := "CREATE TABLE Changes (Id STRING(20) NOT NULL, Shard INT64, Tag INT64, Ts TIMESTAMP OPTIONS (allow_commit_timestamp = true), Text STRING(200)) PRIMARY KEY (Id);\n" +
-		"CREATE NULL_FILTERED INDEX ChangesByShard ON Changes (Shard, Ts);\n" +
-		"CREATE NULL_FILTERED INDEX ChangesByTag ON Changes (Tag, Ts);\n"
+	ddl := "CREATE TABLE Changes (Id STRING(20) NOT NULL, Shard INT64, Live INT64, Tag INT64, LiveTag INT64, Ts TIMESTAMP OPTIONS (allow_commit_timestamp = true), Text STRING(200)) PRIMARY KEY (Id);\n"
+	for _, column := range []string{"Shard", "Live", "Tag", "LiveTag"} {
+		ddl += "CREATE NULL_FILTERED INDEX ChangesBy" + column + " ON Changes (" + column + ", Ts);\n"
+	}
 	if out := db.ddl(ddl); out != "" {
 		b.Fatal(out)
 	}
@@ -39,8 +43,13 @@ func pollDB(b *testing.B) (*testDB, time.Time) {
 		m := table.Mutation{Op: table.Insert, Table: t, Columns: t.Columns}
 		for i := from; i < from+1000; i++ {
 			mixed := uint64(i) * 0x9E3779B97F4A7C15 // rows lie in the table as random keys do
+			shard, tag := value.OfInt64(int64(mixed>>32%pollShards)-18), value.OfInt64(int64(mixed))
+			live, liveTag := value.Null(value.Int64), value.Null(value.Int64)
+			if i >= pollRows-pollLive {
+				live, liveTag = shard, tag
+			}
 			ts := start.Add(time.Duration(i) * time.Millisecond)
-			m.Rows = append(m.Rows, []value.Value{value.OfString(fmt.Sprintf("%020d", mixed)), value.OfInt64(int64(mixed>>32%pollShards) - 18), value.OfInt64(int64(mixed)), value.OfTimestamp(ts.Unix(), int32(ts.Nanosecond())), text})
+			m.Rows = append(m.Rows, []value.Value{value.OfString(fmt.Sprintf("%020d", mixed)), shard, live, tag, liveTag, value.OfTimestamp(ts.Unix(), int32(ts.Nanosecond())), text})
 		}
 		err := db.write(func(w table.Writer) error {
 			_, err := table.Apply(context.Background(), w, table.NewDescriptors(db.catalog), []table.Mutation{m}, db.now)
@@ -53,17 +62,18 @@ func pollDB(b *testing.B) (*testDB, time.Time) {
 	return db, start
 }
 
-// BenchmarkPoll is the poll of a change watcher that is pollRows changes behind. It reports the rows that are returned in a second, and the
-// index rows that are scanned for each of them: the row of the table, which is read for each, is not counted.
+// BenchmarkPoll is the poll of a change watcher: one that is pollRows changes behind, and one under light load. It reports the rows that are returned in
+// a second, and the index rows that are scanned for each of them: the row of the table, which is read for each, is not counted.
 func BenchmarkPoll(b *testing.B) {
 	db, start := pollDB(b)
 	snapshot, err := db.txns.Snapshot(context.Background(), txn.Bound{})
 	if err != nil {
 		b.Fatal(err)
 	}
+	last := start.Add((pollRows - pollNew - 1) * time.Millisecond)
 	shards := make([]value.Value, pollShards)
 	var with, all []string
-	params := map[string]value.Value{"after": value.OfTimestamp(start.Unix(), 0), "limit": value.OfInt64(pollLimit)}
+	params := map[string]value.Value{"limit": value.OfInt64(pollLimit)}
 	types := map[string]*value.Type{"after": value.TimestampType, "limit": value.Int64Type, "shards": value.ArrayOf(value.Int64Type)}
 	for i := range shards {
 		shards[i] = value.OfInt64(int64(i) - 18)
@@ -75,13 +85,24 @@ func BenchmarkPoll(b *testing.B) {
 	params["shards"] = value.OfArray(shards)
 	const poll = "SELECT * FROM Changes WHERE Ts > @after AND Shard "
 	const order = " ORDER BY Ts, Id LIMIT @limit"
-	for _, q := range []struct{ name, sql string }{
-		{"sorted", "@{ALLOW_DISTRIBUTED_MERGE=FALSE} " + poll + "IN UNNEST(@shards)" + order},
-		{"list", poll + "IN UNNEST(@shards)" + order},
-		{"skip", poll + "IS NOT NULL" + order},
-		{"many", strings.Replace(poll, "Shard", "Tag", 1) + "IS NOT NULL" + order},
-		{"with", "WITH " + strings.Join(with, ", ") + ", A AS (SELECT Id FROM (" + strings.Join(all, " UNION ALL ") + ")" + order + ") " +
-			"SELECT Changes.* FROM A JOIN Changes ON Changes.Id = A.Id" + order},
+	notNull := func(column string) string {
+		return strings.Replace(poll, "Shard", column, 1) + "IS NOT NULL" + order
+	}
+	for _, q := range []struct {
+		name, sql string
+		after     time.Time
+		rows      int64
+	}{
+		{"behind/list", poll + "IN UNNEST(@shards)" + order, start, pollLimit},
+		{"behind/skip", notNull("Shard"), start, pollLimit},
+		{"behind/many", notNull("Tag"), start, pollLimit},
+		{"behind/with", "WITH " + strings.Join(with, ", ") + ", A AS (SELECT Id FROM (" + strings.Join(all, " UNION ALL ") + ")" + order + ") " +
+			"SELECT Changes.* FROM A JOIN Changes ON Changes.Id = A.Id" + order, start, pollLimit},
+		{"light/list", poll + "IN UNNEST(@shards)" + order, last, pollNew},
+		{"light/skip", notNull("Shard"), last, pollNew},
+		{"light/many", notNull("Tag"), last, pollNew},
+		{"light/pruned", notNull("Live"), last, pollNew},
+		{"light/pruned-many", notNull("LiveTag"), last, pollNew},
 	} {
 		b.Run(q.name, func(b *testing.B) {
 			p, err := db.plan(q.sql, types)
@@ -92,6 +113,7 @@ func BenchmarkPoll(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			params["after"] = value.OfTimestamp(q.after.Unix(), int32(q.after.Nanosecond()))
 			env := exec.Env{View: snapshot, Functions: db.functions()}
 			for _, param := range p.Params {
 				env.Params = append(env.Params, params[param.Name])
@@ -101,7 +123,7 @@ func BenchmarkPoll(b *testing.B) {
 			for b.Loop() {
 				stats = benchRun(b, program, env)
 			}
-			if stats.RowsReturned != pollLimit {
+			if stats.RowsReturned != q.rows {
 				b.Fatalf("%d rows", stats.RowsReturned)
 			}
 			b.ReportMetric(float64(stats.RowsReturned)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
