@@ -28,6 +28,7 @@ type access struct {
 	unique   bool    // at most one row for each tuple of seeks
 	reverse  bool
 	ordered  bool // an operator above wants the rows in this order
+	forced   bool // a hint names the index
 	cost     float64
 	skips    bool    // it is a skip scan
 	among    float64 // estimate of the rows among which that looks for values
@@ -45,6 +46,11 @@ type seek struct {
 
 // rangeSargs bound a key part; each may be nil.
 type rangeSargs struct{ low, high, prefix, notNull *sarg }
+
+// hasRange says whether some of the seeks are ranges of a key part.
+func (a *access) hasRange() bool {
+	return slices.ContainsFunc(a.seeks, func(s seek) bool { return s.bounds.any() })
+}
 
 // maxSeekTuples bounds the keys of a seek: IN lists over several key parts multiply.
 const maxSeekTuples = 10_000
@@ -80,7 +86,9 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 			}
 			continue
 		}
-		list = append(list, s.through(x, pred, need))
+		a := s.through(x, pred, need)
+		a.forced = forced
+		list = append(list, a)
 	}
 	if p.options.Batch && !forced {
 		list = seekable(list)

@@ -35,6 +35,9 @@ type (
 		// may be among the first ones, too: they are the same in all rows of a stream.
 		Merge    int
 		MergeKey []MergePart
+		// Chosen says that the planner has chosen Index for a range of its keys, though a row of the table must be read for each entry, and no hint
+		// names it.
+		Chosen bool
 		// Ordered says that the query wants the rows in this order.
 		Ordered bool
 		// Equal, for a system table, are values that columns must have. Residual tests for them too.

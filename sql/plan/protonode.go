@@ -89,6 +89,9 @@ func (w *protoWriter) scan(s *Scan) *spannerpb.PlanNode {
 	if s.Seeks == nil {
 		m["Full scan"] = "true"
 	}
+	if text := s.advice(); text != "" {
+		m[adviceKey] = text
+	}
 	if s.Seeks == nil && s.Residual == nil && s.Limit == nil {
 		return w.scanLeaf(s, m)
 	}

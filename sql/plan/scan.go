@@ -304,6 +304,7 @@ func (p *planner) buildBackJoin(s *scanRel, a *access, residual []tree.Expr, req
 	if err != nil {
 		return built{}, err
 	}
+	left.node.(*Scan).Chosen = !a.forced && a.hasRange()
 	return p.joinRow(left, &row, key, late, req)
 }
 

@@ -39,7 +39,7 @@ func (p *planner) skips(s *scanRel, list []*access, req request) []*access {
 
 // skipping is the skip scan of the table or index that from reads, or nil if there is no use for one.
 func (s *scanRel) skipping(from *access, pred predicate, req request) *access {
-	a := &access{index: from.index, key: from.key, covering: from.covering, skips: true}
+	a := &access{index: from.index, key: from.key, covering: from.covering, forced: from.forced, skips: true}
 	b := newBinder(a, pred.sargs)
 	b.equals()
 	n := len(b.seek.parts)
@@ -70,13 +70,16 @@ func (s *scanRel) wantsFirst(req request, part schema.KeyPart) bool {
 }
 
 // Skips says whether the scan looks for the values that a key part has.
-func (n *Scan) Skips() bool {
+func (n *Scan) Skips() bool { return n.skipped() >= 0 }
+
+// skipped is the key part whose values a skip scan looks for; -1 if the scan is none.
+func (n *Scan) skipped() int {
 	for _, s := range n.Seeks {
-		for _, p := range s.Parts {
+		for i, p := range s.Parts {
 			if p.Each {
-				return true
+				return i
 			}
 		}
 	}
-	return false
+	return -1
 }

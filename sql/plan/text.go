@@ -24,6 +24,9 @@ func writeNode(b *strings.Builder, p *spannerpb.QueryPlan, n *spannerpb.PlanNode
 		b.WriteString("[" + role + "] ")
 	}
 	b.WriteString(title(n) + "\n")
+	if text := n.GetMetadata().GetFields()[adviceKey].GetStringValue(); text != "" {
+		b.WriteString(indent + "  Cloud Spanner " + text + "\n")
+	}
 	for _, l := range n.GetChildLinks() {
 		child := p.PlanNodes[l.ChildIndex]
 		if child.Kind == spannerpb.PlanNode_RELATIONAL {
@@ -78,7 +81,7 @@ func title(n *spannerpb.PlanNode) string {
 	if kind, ok := m["scan_type"]; ok {
 		name = strings.TrimSuffix(kind, "Scan") + " Scan on " + m["scan_target"]
 	}
-	for _, k := range []string{"iterator_type", "call_type", "scan_type", "scan_target", "subquery_cluster_node"} {
+	for _, k := range []string{"iterator_type", "call_type", "scan_type", "scan_target", "subquery_cluster_node", adviceKey} {
 		delete(m, k)
 	}
 	var list []string
