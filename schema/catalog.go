@@ -89,9 +89,9 @@ type Table struct {
 
 	ForeignKeys []*ForeignKey // from this table, in order of creation
 
-	// Rows, for system tables only, produces the rows as they are now. It may leave out rows in which a STRING column, by its name, has not
-	// the value in want.
-	Rows func(ctx context.Context, want map[string]string) ([][]value.Value, error)
+	// Rows, for system tables only, produces the rows as they are now. It may leave out rows in which a STRING column, by its name, has none
+	// of the values in want.
+	Rows func(ctx context.Context, want map[string]map[string]bool) ([][]value.Value, error)
 
 	size int // the length of what DDL prints of the table, its indexes and constraints
 }

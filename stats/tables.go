@@ -86,7 +86,9 @@ func (c *Collector) Tables() []*schema.Table {
 	for _, t := range intervalTables {
 		for _, r := range t.resolutions {
 			table := newTable(t.name+t.suffixOf(r), len(t.columns), func(i int) plainColumn { return plainColumn{t.columns[i].name, t.columns[i].typ} })
-			table.Rows = func(context.Context, map[string]string) ([][]value.Value, error) { return c.intervalRows(&t, r) }
+			table.Rows = func(context.Context, map[string]map[string]bool) ([][]value.Value, error) {
+				return c.intervalRows(&t, r)
+			}
 			list = append(list, table)
 		}
 	}
@@ -95,7 +97,7 @@ func (c *Collector) Tables() []*schema.Table {
 		for _, column := range table.Columns {
 			column.NotNull = slices.Contains(t.notNull, column.Name)
 		}
-		table.Rows = func(context.Context, map[string]string) ([][]value.Value, error) { return t.rows(c), nil }
+		table.Rows = func(context.Context, map[string]map[string]bool) ([][]value.Value, error) { return t.rows(c), nil }
 		list = append(list, table)
 	}
 	return list

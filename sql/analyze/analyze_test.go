@@ -22,7 +22,7 @@ var systemTable = &schema.Table{
 	Schema:  "INFORMATION_SCHEMA",
 	Name:    "TABLES",
 	Columns: []*schema.Column{{ID: 1, Name: "TABLE_NAME", Type: value.StringType, KeyOrdinal: -1}},
-	Rows:    func(context.Context, map[string]string) ([][]value.Value, error) { return nil, nil },
+	Rows:    func(context.Context, map[string]map[string]bool) ([][]value.Value, error) { return nil, nil },
 }
 
 // TestGolden runs the scripts in testdata. Directives:

@@ -149,13 +149,13 @@ var systemTable = &schema.Table{
 		{ID: 1, Name: "NAME", Type: value.StringType, KeyOrdinal: -1},
 		{ID: 2, Ordinal: 1, Name: "N", Type: value.Int64Type, KeyOrdinal: -1},
 	},
-	Rows: func(_ context.Context, want map[string]string) ([][]value.Value, error) {
+	Rows: func(_ context.Context, want map[string]map[string]bool) ([][]value.Value, error) {
 		rows := [][]value.Value{
 			{value.OfString("haft"), value.OfInt64(1)},
 			{value.OfString("prong"), value.OfInt64(4)},
 		}
-		name, ok := want["NAME"]
-		return slices.DeleteFunc(rows, func(row []value.Value) bool { return ok && row[0].AsString() != name }), nil
+		names, ok := want["NAME"]
+		return slices.DeleteFunc(rows, func(row []value.Value) bool { return ok && !names[row[0].AsString()] }), nil
 	},
 }
 

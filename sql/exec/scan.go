@@ -252,7 +252,7 @@ func (o *scanOp) close() error {
 // systemOp reads a system table.
 type systemOp struct {
 	node     *plan.Scan
-	equal    []eval // of the node's Equal
+	wanted   [][]eval // of the node's Wanted
 	residual eval
 	limit    eval
 	rows     [][]value.Value
@@ -269,14 +269,14 @@ func (c *compiler) systemScan(n *plan.Scan) (maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	equal := make([]eval, len(n.Equal))
-	for i, e := range n.Equal {
-		if equal[i], err = c.expr(e.Value); err != nil {
+	wanted := make([][]eval, len(n.Wanted))
+	for i, w := range n.Wanted {
+		if wanted[i], err = c.exprs(w.Values); err != nil {
 			return nil, err
 		}
 	}
 	return func(*run) operator {
-		return &systemOp{node: n, equal: equal, residual: residual, limit: limit, out: newBatch(len(n.Columns))}
+		return &systemOp{node: n, wanted: wanted, residual: residual, limit: limit, out: newBatch(len(n.Columns))}
 	}, nil
 }
 
@@ -289,7 +289,7 @@ func (o *systemOp) open(r *run) error {
 		}
 	}
 	o.out.reset()
-	want, err := o.wanted(r)
+	want, err := o.want(r)
 	if err != nil {
 		return err
 	}
@@ -297,17 +297,27 @@ func (o *systemOp) open(r *run) error {
 	return err
 }
 
-// wanted are the values that columns must have. A column that must equal NULL is left to the residual condition.
-func (o *systemOp) wanted(r *run) (map[string]string, error) {
-	want := make(map[string]string, len(o.equal))
-	for i, e := range o.equal {
-		v, err := e(r, nil)
-		if err != nil {
-			return nil, err
+// want are the values that the query wants, by column. NULL equals none.
+func (o *systemOp) want(r *run) (map[string]map[string]bool, error) {
+	want := make(map[string]map[string]bool, len(o.wanted))
+	for i, evals := range o.wanted {
+		set := make(map[string]bool, len(evals))
+		for _, e := range evals {
+			v, err := e(r, nil)
+			if err != nil {
+				return nil, err
+			}
+			values := []value.Value{v}
+			if o.node.Wanted[i].Array && !v.IsNull() {
+				values = v.AsList()
+			}
+			for _, v := range values {
+				if !v.IsNull() {
+					set[v.AsString()] = true
+				}
+			}
 		}
-		if !v.IsNull() {
-			want[o.node.Equal[i].Column.Name] = v.AsString()
-		}
+		want[o.node.Wanted[i].Column.Name] = set
 	}
 	return want, nil
 }

@@ -40,8 +40,8 @@ type (
 		Chosen bool
 		// Ordered says that the query wants the rows in this order.
 		Ordered bool
-		// Equal, for a system table, are values that columns must have. Residual tests for them too.
-		Equal []ColumnValue
+		// Wanted, for a system table, are the values of columns that the query wants. Residual tests for them too.
+		Wanted []ColumnValues
 		// Residual is a condition that rows must pass; nil if there is none.
 		Residual Expr
 		// Limit is the maximum number of rows that are read, not counting those that Residual drops; nil for all.
@@ -148,10 +148,11 @@ type (
 	}
 )
 
-// ColumnValue is a value of a column.
-type ColumnValue struct {
+// ColumnValues are values of a column.
+type ColumnValues struct {
 	Column *schema.Column
-	Value  Expr
+	Values []Expr
+	Array  bool // the only one of Values is an array of them
 }
 
 // Spool is one named subquery of a With.

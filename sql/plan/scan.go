@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -187,23 +188,23 @@ func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req requ
 		n.Seeks = append(n.Seeks, sk)
 	}
 	if s.table.Rows != nil {
-		n.Equal, err = p.equalValues(s)
+		n.Wanted, err = p.wantedValues(s)
 	}
 	return b, err
 }
 
-// equalValues are the values that conditions want STRING columns of a system table to have. They refer to enclosing rows only.
-func (p *planner) equalValues(s *scanRel) ([]ColumnValue, error) {
-	var list []ColumnValue
+// wantedValues are the values that conditions want STRING columns of a system table to have. They refer to enclosing rows only.
+func (p *planner) wantedValues(s *scanRel) ([]ColumnValues, error) {
+	var list []ColumnValues
 	for _, c := range s.analyze(s.conds).sargs {
-		if c.op != sargEqual || c.column.Type.Kind != value.String || hasSubquery(c.values[0]) {
+		if c.op != sargEqual && c.op != sargIn && c.op != sargArray || c.column.Type.Kind != value.String || slices.ContainsFunc(c.values, hasSubquery) {
 			continue
 		}
-		e, err := p.scalar(c.values[0], slots{})
+		values, err := p.scalars(c.values, slots{})
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, ColumnValue{c.column, e})
+		list = append(list, ColumnValues{Column: c.column, Values: values, Array: c.op == sargArray})
 	}
 	return list, nil
 }

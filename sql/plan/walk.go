@@ -36,8 +36,8 @@ func (n *Scan) exprs() []Expr {
 	for i := range n.Seeks {
 		list = append(list, n.Seeks[i].exprs()...)
 	}
-	for _, e := range n.Equal {
-		list = append(list, e.Value)
+	for _, w := range n.Wanted {
+		list = append(list, w.Values...)
 	}
 	return append(list, present(n.Residual, n.Limit)...)
 }

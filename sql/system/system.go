@@ -57,7 +57,7 @@ func Tables(c *schema.Catalog, more ...*schema.Table) []*schema.Table {
 	for i, d := range definitions {
 		t := *d
 		fill := contents[t.FullName()]
-		t.Rows = func(_ context.Context, want map[string]string) ([][]value.Value, error) {
+		t.Rows = func(_ context.Context, want map[string]map[string]bool) ([][]value.Value, error) {
 			if fill == nil {
 				return nil, nil
 			}
@@ -75,7 +75,7 @@ func Tables(c *schema.Catalog, more ...*schema.Table) []*schema.Table {
 type builder struct {
 	catalog *schema.Catalog
 	builtIn []*schema.Table
-	want    map[string]string // see schema.Table.Rows
+	want    map[string]map[string]bool // see schema.Table.Rows
 	rows    [][]value.Value
 }
 
@@ -127,12 +127,12 @@ func (b *builder) wanted() []*schema.Table {
 }
 
 func (b *builder) wants(t *schema.Table) bool {
-	inSchema, ok := b.want["TABLE_SCHEMA"]
-	if ok && inSchema != t.Schema {
+	schemas, ok := b.want["TABLE_SCHEMA"]
+	if ok && !schemas[t.Schema] {
 		return false
 	}
-	name, ok := b.want["TABLE_NAME"]
-	return !ok || name == t.Name
+	names, ok := b.want["TABLE_NAME"]
+	return !ok || names[t.Name]
 }
 
 // builtIn says whether a table belongs to a built-in schema.
