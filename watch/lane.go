@@ -214,6 +214,9 @@ func (l *lane) call(ctx context.Context, list []*Transaction, handle func() erro
 		}
 		start := time.Now()
 		err := recovered(handle)
+		if err != nil && ctx.Err() != nil {
+			return ctx.Err() // the handler was cut short
+		}
 		l.handled(list, time.Since(start), err)
 		if err == nil || isFatal(err) {
 			return err
@@ -226,7 +229,9 @@ func (l *lane) call(ctx context.Context, list []*Transaction, handle func() erro
 
 func (l *lane) handled(list []*Transaction, took time.Duration, err error) {
 	l.note(func() {
-		l.handleErr = err
+		if !isFatal(err) { // else Run ends with it
+			l.handleErr = err
+		}
 		l.metrics.HandlerTime += took
 		if err != nil {
 			l.metrics.HandlerFailures++
