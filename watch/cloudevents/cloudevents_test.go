@@ -212,6 +212,34 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestTakenOnce: when a batch comes again, its events that were taken are not posted again, and those of a new batch with the same rows are.
+func TestTakenOnce(t *testing.T) {
+	posted := map[string]int{}
+	refuse := true
+	s := &Sink{URL: "http://receiver.example/", Mode: Binary, Connections: 1, Client: &http.Client{Transport: answers(func(r *http.Request) (int, http.Header, error) {
+		if key := r.Header.Get("Ce-Partitionkey"); refuse && strings.Contains(key, "bad") {
+			return 400, nil, nil
+		}
+		posted[r.Header.Get("Ce-Partitionkey")]++
+		return 200, nil, nil
+	})}}
+	tx := transaction(change("a", 0), change("bad", 0), change("c", 0))
+	for range 3 {
+		if err := s.Handle(t.Context(), tx); err == nil {
+			t.Error("the batch is taken")
+		}
+	}
+	refuse = false
+	for n := 1; n <= 2; n++ {
+		if err := s.Handle(t.Context(), tx); err != nil {
+			t.Error(err)
+		}
+		if a, bad, c := posted[`T{%22Id%22:%22a%22}`], posted[`T{%22Id%22:%22bad%22}`], posted[`T{%22Id%22:%22c%22}`]; a != n || bad != n || c != n {
+			t.Errorf("after batch %d: %v", n, posted)
+		}
+	}
+}
+
 // TestEnd: a watcher that ends does not wait for a receiver that does not answer.
 func TestEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

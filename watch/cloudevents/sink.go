@@ -46,6 +46,10 @@ type Sink struct {
 	Connections int
 	// Client sends the requests; nil is http.DefaultClient.
 	Client *http.Client
+
+	mu sync.Mutex
+	// taken are the ids of events that the server has taken, of calls that have not succeeded yet.
+	taken map[string]bool
 }
 
 // DefaultConnections is how many requests are under way at once.
@@ -56,23 +60,21 @@ func (s *Sink) Handle(ctx context.Context, tx *watch.Transaction) error {
 	return s.HandleBatch(ctx, []*watch.Transaction{tx})
 }
 
-// HandleBatch posts all changes and waits for the answers.
+// HandleBatch posts all changes and waits for the answers. After an error they come again, and then it posts those that were not taken.
 func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error {
 	n := s.Connections
 	if n == 0 {
 		n = DefaultConnections
 	}
+	events, err := eventsOf(list)
+	if err != nil {
+		return err
+	}
 	lists := make([][]event, n)
 	seed := maphash.MakeSeed()
-	for _, tx := range list {
-		for i := range tx.Changes {
-			e, err := eventOf(tx, &tx.Changes[i])
-			if err != nil {
-				return err
-			}
-			k := maphash.String(seed, e.partitionKey) % uint64(n)
-			lists[k] = append(lists[k], e)
-		}
+	for _, e := range events {
+		k := maphash.String(seed, e.partitionKey) % uint64(n)
+		lists[k] = append(lists[k], e)
 	}
 	var all sync.WaitGroup
 	failed := make([]error, n)
@@ -82,7 +84,28 @@ func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error
 		}
 	}
 	all.Wait()
-	return firstOf(failed)
+	if err := firstOf(failed); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range events {
+		delete(s.taken, e.id)
+	}
+	return nil
+}
+
+func eventsOf(list []*watch.Transaction) (events []event, _ error) {
+	for _, tx := range list {
+		for i := range tx.Changes {
+			e, err := eventOf(tx, &tx.Changes[i])
+			if err != nil {
+				return nil, err
+			}
+			events = append(events, e)
+		}
+	}
+	return events, nil
 }
 
 // firstOf prefers errors that end the watcher, and otherwise returns one of those that are there.
@@ -101,11 +124,26 @@ func firstOf(list []error) (first error) {
 // postAll posts events one after the other, up to the first that is not taken.
 func (s *Sink) postAll(ctx context.Context, list []event) error {
 	for _, e := range list {
+		if s.wasTaken(e) {
+			continue
+		}
 		if err := s.post(ctx, e); err != nil {
 			return err
 		}
+		s.mu.Lock()
+		if s.taken == nil {
+			s.taken = map[string]bool{}
+		}
+		s.taken[e.id] = true
+		s.mu.Unlock()
 	}
 	return nil
+}
+
+func (s *Sink) wasTaken(e event) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.taken[e.id]
 }
 
 const typePrefix = "com.github.crowfoot-db.crowfoot.change."
