@@ -176,25 +176,33 @@ func (s *watchSettings) run(ctx context.Context, tables []string) error {
 		return err
 	}
 	defer source.Client.Close()
+	if s.sink.schemas {
+		return inServersWords(printSchemas(ctx, os.Stdout, source))
+	}
 	repository, closeRepository, err := s.checkpoints(ctx, source.Client)
 	if err != nil {
 		return err
 	}
 	defer closeRepository()
+	return s.follow(ctx, watch.Options{Source: source, Repository: repository, Start: start}, source.Client)
+}
+
+// follow runs a watcher, to which it adds the sink and the log, and shows what it does.
+func (s *watchSettings) follow(ctx context.Context, o watch.Options, client *spanner.Client) error {
 	screen := newWatchScreen(os.Stdout, os.Stderr)
-	logger := newLog(screen.stderr(), s.level, s.asJSON)
-	sink, err := s.sink.open(ctx, screen, source.Client)
+	sink, err := s.sink.open(ctx, screen, client)
 	if err != nil {
 		return err
 	}
-	w, err := watch.New(watch.Options{Source: source, Handler: sink.handler, Repository: repository, Start: start, Log: logger})
+	o.Handler, o.Log = sink.handler, newLog(screen.stderr(), s.level, s.asJSON)
+	w, err := watch.New(o)
 	if err != nil {
 		return errors.Join(err, sink.close())
 	}
 	stop := screen.follow(w)
 	waiting := time.AfterFunc(answerLimit, func() {
 		if len(w.Health().Feeds) == 0 {
-			logger.Warn("no answer yet, waiting for the server", "endpoint", os.Getenv("SPANNER_EMULATOR_HOST"), "database", s.database)
+			o.Log.Warn("no answer yet, waiting for the server", "endpoint", os.Getenv("SPANNER_EMULATOR_HOST"), "database", s.database)
 		}
 	})
 	err = w.Run(ctx)

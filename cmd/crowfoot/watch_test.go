@@ -221,6 +221,16 @@ func TestWatchPubsub(t *testing.T) {
 	}
 }
 
+// TestAvroSchemas: the schemas of tables are printed.
+func TestAvroSchemas(t *testing.T) {
+	watched(t)
+	want := `{"table_name":"T","schema":{"type":"record","name":"T","fields":[{"name":"K","type":["null","long"],"default":null},` +
+		`{"name":"V","type":["null","string"],"default":null},{"name":"Changed","type":["null","string"],"default":null}]}}` + "\n"
+	if out, errOut, status := runCrowfoot(t, nil, "watch", "--database", crashDatabase, "--avro-schemas"); out != want || errOut != "" || status != 0 {
+		t.Errorf("status %d, %q, %s; want %s", status, errOut, out, want)
+	}
+}
+
 // TestWatchFails: errors that do not pass end the watcher, in the server's words.
 func TestWatchFails(t *testing.T) {
 	watched(t)

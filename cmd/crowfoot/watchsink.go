@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -31,7 +32,7 @@ type sinkSettings struct {
 	postConnections int
 
 	topic, format, project string
-	create                 bool
+	create, schemas        bool
 }
 
 var (
@@ -49,6 +50,7 @@ func (s *sinkSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.topic, "pubsub-topic", "", "`TOPIC` of Google Pub/Sub to which changes are published, in which %project%, %instance%, %database%, %catalog%, %schema% and %table% stand for the table's")
 	flags.StringVar(&s.project, "pubsub-project", "", "`PROJECT` of the topic; that of --database if it is left out")
 	flags.StringVar(&s.format, "pubsub-format", pubsubFormats[0], "`FORMAT` of messages: json, or avro")
+	flags.BoolVar(&s.schemas, "avro-schemas", false, "print the schema of each table, with which its messages in the format avro are read, and end")
 	flags.BoolVar(&s.create, "pubsub-create-topics", false, "create topics that do not exist")
 }
 
@@ -141,4 +143,23 @@ func (s *sinkSettings) publish(ctx context.Context, client *spanner.Client) (sin
 		p.Encode = avro.NewEncoder(client).Encode
 	}
 	return sink{p, func() error { p.Close(); return to.Close() }}, nil
+}
+
+// printSchemas writes for each table an object with its name and its Avro schema.
+func printSchemas(ctx context.Context, out io.Writer, source *watch.Tables) error {
+	feeds, err := source.Feeds(ctx)
+	if err != nil {
+		return err
+	}
+	encoder := avro.NewEncoder(source.Client)
+	for _, f := range feeds {
+		schema, err := encoder.Schema(ctx, f.ID().TableID)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "{\"table_name\":%s,\"schema\":%s}\n", jsonlines.AppendString(nil, f.ID().TableID.String()), schema); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -17,14 +17,21 @@ import (
 // Encoder encodes changes by the schemas of their tables, for which it asks the database when a change has other columns than it knows.
 type Encoder struct {
 	client *spanner.Client
+	stream bool // changes are records of change streams
 
 	mu     sync.Mutex
 	tables map[watch.TableID]*table
 }
 
-// NewEncoder makes an encoder for the tables of a database.
+// NewEncoder makes an encoder of rows that polls have found in a database's tables: they have all columns.
 func NewEncoder(client *spanner.Client) *Encoder {
 	return &Encoder{client: client, tables: map[watch.TableID]*table{}}
+}
+
+// NewStreamEncoder makes an encoder of what change streams have recorded. Columns that were not recorded are null, and the schema says of all columns but
+// the key's that they may be.
+func NewStreamEncoder(client *spanner.Client) *Encoder {
+	return &Encoder{client: client, stream: true, tables: map[watch.TableID]*table{}}
 }
 
 // table is what is known of one.
@@ -35,8 +42,7 @@ type table struct {
 	layout []int
 }
 
-// Encode returns the datum of a change. A change that a poll has found has all columns. Of one from a change stream, those that were not
-// recorded are null, and the schema says of all columns but the key's that they may be.
+// Encode returns the datum of a change.
 func (e *Encoder) Encode(ctx context.Context, _ *watch.Transaction, c *watch.Change) ([]byte, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -46,39 +52,36 @@ func (e *Encoder) Encode(ctx context.Context, _ *watch.Transaction, c *watch.Cha
 	}
 	var b []byte
 	for i, column := range t.columns {
-		v := structpb.NewNullValue()
-		if c.Kind == watch.Upsert {
-			if at := t.layout[i]; at >= 0 {
-				v = c.Values.Values[at]
-			}
-		} else if at := c.Key.Index(column.Name); at >= 0 {
-			v = c.Key.Values[at]
-		} else {
-			column.Nullable = true
-			if at := c.Values.Index(column.Name); at >= 0 {
-				v = c.Values.Values[at]
-			}
-		}
-		if b, err = AppendField(b, column, v); err != nil {
+		if b, err = AppendField(b, column, t.value(c, i)); err != nil {
 			return nil, err
 		}
 	}
 	return b, nil
 }
 
-// Schema returns the schema of the datum of a change.
-func (e *Encoder) Schema(ctx context.Context, c *watch.Change) (string, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	t, err := e.table(ctx, c)
+// value is that of the i-th column in a change; NULL if the change does not have it.
+func (t *table) value(c *watch.Change, i int) *structpb.Value {
+	if c.Kind == watch.Upsert {
+		if at := t.layout[i]; at >= 0 {
+			return c.Values.Values[at]
+		}
+		return structpb.NewNullValue()
+	}
+	for _, row := range []watch.Row{c.Key, c.Values} {
+		if at := row.Index(t.columns[i].Name); at >= 0 {
+			return row.Values[at]
+		}
+	}
+	return structpb.NewNullValue()
+}
+
+// Schema returns the schema of the data of a table's changes, as it is now.
+func (e *Encoder) Schema(ctx context.Context, id watch.TableID) (string, error) {
+	columns, err := e.read(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	columns := append([]Column(nil), t.columns...)
-	for i := range columns {
-		columns[i].Nullable = columns[i].Nullable || c.Kind != watch.Upsert && c.Key.Index(columns[i].Name) < 0
-	}
-	return Schema(c.Table.Schema, c.Table.Name, columns)
+	return Schema(id.Schema, id.Name, columns)
 }
 
 // table returns that of a change, and reads it if it is not known, or if the change has other columns.
@@ -89,7 +92,7 @@ func (e *Encoder) table(ctx context.Context, c *watch.Change) (*table, error) {
 	}
 	columns, err := e.read(ctx, c.Table)
 	if err != nil {
-		return nil, fmt.Errorf("the columns of table %s: %w", c.Table, err)
+		return nil, err
 	}
 	t = &table{columns: columns}
 	t.fits(c)
@@ -129,12 +132,44 @@ func (t *table) index(name string) int {
 	return -1
 }
 
+const columnsQuery = `SELECT c.COLUMN_NAME, c.IS_NULLABLE = 'NO', k.COLUMN_NAME IS NOT NULL
+FROM INFORMATION_SCHEMA.COLUMNS AS c
+LEFT JOIN INFORMATION_SCHEMA.INDEX_COLUMNS AS k
+  ON k.TABLE_CATALOG = c.TABLE_CATALOG AND k.TABLE_SCHEMA = c.TABLE_SCHEMA AND k.TABLE_NAME = c.TABLE_NAME
+  AND k.COLUMN_NAME = c.COLUMN_NAME AND k.INDEX_TYPE = 'PRIMARY_KEY'
+WHERE c.TABLE_CATALOG = @catalog AND c.TABLE_SCHEMA = @schema AND c.TABLE_NAME = @table
+ORDER BY c.ORDINAL_POSITION`
+
 // read asks the database for the columns of a table, at one timestamp.
-func (e *Encoder) read(ctx context.Context, id watch.TableID) ([]Column, error) {
+func (e *Encoder) read(ctx context.Context, id watch.TableID) (columns []Column, err error) {
 	tx := e.client.ReadOnlyTransaction()
 	defer tx.Close()
-	name := "`" + strings.ReplaceAll(id.String(), ".", "`.`") + "`"
-	rows := tx.Query(ctx, spanner.Statement{SQL: "SELECT * FROM " + name + " LIMIT 0"})
+	types, err := typesOf(ctx, tx, id)
+	if err != nil {
+		return nil, fmt.Errorf("the columns of table %s: %w", id, err)
+	}
+	err = tx.Query(ctx, spanner.Statement{
+		SQL: columnsQuery, Params: map[string]any{"catalog": id.Catalog, "schema": id.Schema, "table": id.Name},
+	}).Do(func(r *spanner.Row) error {
+		var name string
+		var notNull, key bool
+		if err := r.Columns(&name, &notNull, &key); err != nil {
+			return err
+		}
+		if types[name] != nil { // else SELECT * leaves it out
+			columns = append(columns, Column{name, types[name], !notNull || e.stream && !key})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the columns of table %s: %w", id, err)
+	}
+	return columns, nil
+}
+
+// typesOf returns the types of a table's columns, by their names: those of the result of a query that returns no row.
+func typesOf(ctx context.Context, tx *spanner.ReadOnlyTransaction, id watch.TableID) (map[string]*sppb.Type, error) {
+	rows := tx.Query(ctx, spanner.Statement{SQL: "SELECT * FROM `" + strings.ReplaceAll(id.String(), ".", "`.`") + "` LIMIT 0"})
 	defer rows.Stop()
 	if _, err := rows.Next(); err != iterator.Done {
 		return nil, err
@@ -143,20 +178,5 @@ func (e *Encoder) read(ctx context.Context, id watch.TableID) ([]Column, error) 
 	for _, f := range rows.Metadata.GetRowType().GetFields() {
 		types[f.GetName()] = f.GetType()
 	}
-	var columns []Column
-	err := tx.Query(ctx, spanner.Statement{
-		SQL: `SELECT COLUMN_NAME, IS_NULLABLE FROM INFORMATION_SCHEMA.COLUMNS
-WHERE TABLE_CATALOG = @catalog AND TABLE_SCHEMA = @schema AND TABLE_NAME = @table ORDER BY ORDINAL_POSITION`,
-		Params: map[string]any{"catalog": id.Catalog, "schema": id.Schema, "table": id.Name},
-	}).Do(func(r *spanner.Row) error {
-		var name, nullable string
-		if err := r.Columns(&name, &nullable); err != nil {
-			return err
-		}
-		if types[name] != nil { // else SELECT * leaves it out
-			columns = append(columns, Column{name, types[name], nullable != "NO"})
-		}
-		return nil
-	})
-	return columns, err
+	return types, nil
 }

@@ -31,17 +31,16 @@ func changeOf(kind watch.Kind, values ...string) *watch.Change {
 
 // TestEncoder: the schema is that of the table, also when it has changed, and of a stream's records columns may be missing.
 func TestEncoder(t *testing.T) {
-	server := crowfoot.ForTest(t, databaseName, "CREATE SCHEMA music", "CREATE TABLE music.T (K INT64 NOT NULL, A INT64 NOT NULL, B INT64) PRIMARY KEY (K)")
+	crowfoot.ForTest(t, databaseName, "CREATE SCHEMA music", "CREATE TABLE music.T (K INT64 NOT NULL, A INT64 NOT NULL, B INT64) PRIMARY KEY (K)")
 	client, err := spanner.NewClient(t.Context(), databaseName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	_ = server
-	e := NewEncoder(client)
-	check := func(c *watch.Change, wantRow, wantSchema string) {
+	rows, records := NewEncoder(client), NewStreamEncoder(client)
+	check := func(e *Encoder, c *watch.Change, wantRow, wantSchema string) {
 		t.Helper()
-		text, err := e.Schema(t.Context(), c)
+		text, err := e.Schema(t.Context(), c.Table)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,12 +57,12 @@ func TestEncoder(t *testing.T) {
 			t.Errorf("%v, %v in %s; want %s in %s", row, err, text, wantRow, wantSchema)
 		}
 	}
-	check(changeOf(watch.Upsert, "K", "1", "A", "2", "B", "3"), "map[A:2 B:3 K:1]",
+	check(rows, changeOf(watch.Upsert, "K", "1", "A", "2", "B", "3"), "map[A:2 B:3 K:1]",
 		`"name":"T","namespace":"music","fields":[{"name":"K","type":"long"},{"name":"A","type":"long"},{"name":"B","type":["null","long"],"default":null}]`)
-	check(changeOf(watch.Update, "B", "3"), "map[A:<nil> B:3 K:1]",
+	check(records, changeOf(watch.Update, "B", "3"), "map[A:<nil> B:3 K:1]",
 		`"fields":[{"name":"K","type":"long"},{"name":"A","type":["null","long"],"default":null},{"name":"B","type":["null","long"],"default":null}]`)
-	check(changeOf(watch.Delete), "map[A:<nil> B:<nil> K:1]", `"name":"T"`)
-	if _, err := e.Encode(t.Context(), nil, changeOf(watch.Upsert, "K", "1", "B", "3")); err == nil || !strings.Contains(err.Error(), "column A is NULL") {
+	check(records, changeOf(watch.Delete), "map[A:<nil> B:<nil> K:1]", `"name":"T"`)
+	if _, err := rows.Encode(t.Context(), nil, changeOf(watch.Upsert, "K", "1", "B", "3")); err == nil || !strings.Contains(err.Error(), "column A is NULL") {
 		t.Errorf("a row without a column that is NOT NULL: %v", err)
 	}
 	admin, err := adminapi.NewDatabaseAdminClient(t.Context())
@@ -78,5 +77,8 @@ func TestEncoder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(changeOf(watch.Upsert, "K", "1", "A", "2", "B", "3", "C", "4"), "map[A:2 B:3 C:4 K:1]", `{"name":"C","type":["null","long"],"default":null}]`)
+	check(rows, changeOf(watch.Upsert, "K", "1", "A", "2", "B", "3", "C", "4"), "map[A:2 B:3 C:4 K:1]", `{"name":"C","type":["null","long"],"default":null}]`)
+	if text, err := rows.Schema(t.Context(), watch.TableID{Name: "None"}); err == nil || !strings.Contains(err.Error(), "the columns of table None: ") {
+		t.Errorf("the schema of a table that there is not: %s, %v", text, err)
+	}
 }
