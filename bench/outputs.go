@@ -14,15 +14,21 @@ type outputs struct {
 
 type output struct {
 	file  *os.File
-	write func(*Report, io.Writer) error
+	write func(document, io.Writer) error
 }
 
-func createOutputs(s Settings) (*outputs, error) {
+// document is a report: one page of HTML, and figures as JSON.
+type document interface {
+	writePage(io.Writer) error
+	writeJSON(io.Writer) error
+}
+
+func (s Outputs) create() (*outputs, error) {
 	o := new(outputs)
 	for _, want := range []struct {
 		name  string
-		write func(*Report, io.Writer) error
-	}{{s.Report, (*Report).writePage}, {s.JSON, (*Report).writeJSON}} {
+		write func(document, io.Writer) error
+	}{{s.Report, document.writePage}, {s.JSON, document.writeJSON}} {
 		if want.name == "" {
 			continue
 		}
@@ -35,10 +41,10 @@ func createOutputs(s Settings) (*outputs, error) {
 	return o, nil
 }
 
-func (o *outputs) write(r *Report) error {
+func (o *outputs) write(d document) error {
 	var errs []error
 	for _, out := range o.list {
-		errs = append(errs, out.write(r, out.file))
+		errs = append(errs, out.write(d, out.file))
 	}
 	return errors.Join(errs...)
 }

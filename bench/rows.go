@@ -19,6 +19,10 @@ const (
 
 // fill writes rows 0 to n-1, showing how far it is.
 func (r *run) fill(ctx context.Context, table string, n int, row func(i int64) []*spanner.Mutation) (time.Duration, error) {
+	return r.target.fill(ctx, r.screen, table, n, row)
+}
+
+func (t *target) fill(ctx context.Context, s *screen, table string, n int, row func(i int64) []*spanner.Mutation) (time.Duration, error) {
 	began := time.Now()
 	var done atomic.Int64
 	g, loading := errgroup.WithContext(ctx)
@@ -30,10 +34,10 @@ func (r *run) fill(ctx context.Context, table string, n int, row func(i int64) [
 			for i := first; i < last; i++ {
 				rows = append(rows, row(int64(i))...)
 			}
-			if _, err := r.target.client.Apply(loading, rows); err != nil {
+			if _, err := t.client.Apply(loading, rows); err != nil {
 				return err
 			}
-			r.screen.loaded(table, int(done.Add(int64(last-first))), n)
+			s.loaded(table, int(done.Add(int64(last-first))), n)
 			return nil
 		})
 	}

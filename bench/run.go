@@ -31,14 +31,15 @@ func Run(ctx context.Context, s Settings, benchmarks ...Benchmark) (report *Repo
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	files, err := createOutputs(s)
+	files, err := s.create()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, files.close()) }()
 	r := &run{Settings: s, began: time.Now(), screen: newScreen(s.Out), figures: map[string][]Figure{}}
 	r.screen.note("starting")
-	if r.target, err = open(ctx, s); err != nil {
+	// The control executable makes the tables and rows: its format must be one that the newer program reads.
+	if r.target, err = open(ctx, s.Endpoint, s.Control); err != nil {
 		return nil, orInterrupt(ctx, err)
 	}
 	defer func() { err = errors.Join(err, r.target.close()) }()

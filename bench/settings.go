@@ -25,11 +25,7 @@ type Settings struct {
 	Study bool `json:"study,omitempty"`
 	// Interval is that of the server's statistics in a re-run of the study of reads.
 	Interval Interval `json:"interval,omitempty"`
-	Address  string   `json:"endpoint,omitempty"` // HOST:PORT, plain text; "" with a Database is Cloud Spanner
-	// Database is projects/P/instances/I/databases/D; "" is an embedded server.
-	Database string `json:"database,omitempty"`
-	// PID is the server's process, if it runs on this machine and is not embedded; 0 is unknown.
-	PID int `json:"pid,omitempty"`
+	Endpoint
 	// StatisticsWait is how long the run may wait at its end for the server's statistics: a minute's row
 	// appears when that minute has passed.
 	StatisticsWait time.Duration `json:"statistics_wait_ns"`
@@ -38,10 +34,24 @@ type Settings struct {
 	// on equal data, and what the two cost is compared. "" is none.
 	Control string `json:"control,omitempty"`
 
-	Dir    string    `json:"-"` // where the embedded server's data goes; "" is a temporary directory
+	Outputs
+}
+
+// Endpoint says which server is measured.
+type Endpoint struct {
+	Address string `json:"endpoint,omitempty"` // HOST:PORT, plain text; "" with a Database is Cloud Spanner
+	// Database is projects/P/instances/I/databases/D; "" is an embedded server.
+	Database string `json:"database,omitempty"`
+	// PID is the server's process, if it runs on this machine and is not embedded; 0 is unknown.
+	PID int    `json:"pid,omitempty"`
+	Dir string `json:"-"` // where the embedded server's data goes; "" is a temporary directory
+}
+
+// Outputs say where a report goes.
+type Outputs struct {
 	Report string    `json:"-"` // file of the page; "" is none
 	JSON   string    `json:"-"` // file of the figures; "" is none
-	Out    io.Writer `json:"-"`
+	Out    io.Writer `json:"-"` // what is shown and reported as text
 }
 
 // Defaults are the values of the studies, or ours where they do not say.
@@ -56,7 +66,7 @@ func Defaults() Settings {
 		Batches:        []int{1, studyBatch},
 		Interval:       TenMinutes,
 		StatisticsWait: 75 * time.Second,
-		Out:            os.Stdout,
+		Outputs:        Outputs{Out: os.Stdout},
 	}
 }
 
@@ -100,25 +110,31 @@ func (s Settings) check() error {
 		return errors.New("--splits must be positive and at most --rows")
 	case s.Keys*s.Splits > s.Rows:
 		return errors.New("--rows must be at least --keys times --splits, so that scattered keys can differ")
-	case s.PID < 0 || s.PID > maxPID:
-		return fmt.Errorf("--pid must be a process, from 1 to %d", maxPID)
 	case len(s.Batches) == 0 || slices.Min(s.Batches) < 1:
 		return errors.New("--batch needs positive numbers")
 	case s.Study && s.Rate > 0:
 		return errors.New("--study has rates of its own and does not go with --rate")
 	case s.Study && s.Interval.length() == 0:
 		return fmt.Errorf("--interval must be %s or %s", Minute, TenMinutes)
-	case s.Address != "" && s.Database == "":
-		return errors.New("--endpoint needs --database projects/P/instances/I/databases/D")
-	case s.Database != "" && !databaseForm.MatchString(s.Database):
-		return fmt.Errorf("--database must be projects/P/instances/I/databases/D, not %q", s.Database)
-	case s.Database != "" && s.Dir != "":
-		return errors.New("--dir is for the embedded server and does not go with --database")
 	}
 	for _, n := range s.Clients {
 		if n < 1 || n > maxClients {
 			return fmt.Errorf("--clients must be from 1 to %d, not %d", maxClients, n)
 		}
+	}
+	return s.Endpoint.check()
+}
+
+func (e Endpoint) check() error {
+	switch {
+	case e.PID < 0 || e.PID > maxPID:
+		return fmt.Errorf("--pid must be a process, from 1 to %d", maxPID)
+	case e.Address != "" && e.Database == "":
+		return errors.New("--endpoint needs --database projects/P/instances/I/databases/D")
+	case e.Database != "" && !databaseForm.MatchString(e.Database):
+		return fmt.Errorf("--database must be projects/P/instances/I/databases/D, not %q", e.Database)
+	case e.Database != "" && e.Dir != "":
+		return errors.New("--dir is for the embedded server and does not go with --database")
 	}
 	return nil
 }

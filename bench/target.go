@@ -33,36 +33,36 @@ type target struct {
 	admin      *database.DatabaseAdminClient
 }
 
-// open starts the embedded server or finds the one that is named.
-func open(ctx context.Context, s Settings) (t *target, err error) {
-	t = &target{server: server{address: s.Address}, database: s.Database}
+// open starts the embedded server, from an executable ("" is this very program), or finds the one that is named.
+func open(ctx context.Context, e Endpoint, executable string) (t *target, err error) {
+	t = &target{server: server{address: e.Address}, database: e.Database}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.close())
 		}
 	}()
 	switch {
-	case s.Database == "":
+	case e.Database == "":
 		t.database, t.what = embeddedDatabase, "Crowfoot, embedded: a process of its own, on this machine's disk"
-		t.executable = s.Control // makes the tables and rows: its format must be one that the newer program reads
-		if err := t.place(s.Dir); err != nil {
+		t.executable = executable
+		if err := t.place(e.Dir); err != nil {
 			return t, err
 		}
 		if err := t.spawn(ctx); err != nil {
 			return t, err
 		}
-	case s.Address != "":
-		t.what = s.Address
-		if err := answers(s.Address); err != nil {
+	case e.Address != "":
+		t.what = e.Address
+		if err := answers(e.Address); err != nil {
 			return t, err
 		}
 	default:
 		t.what = "Cloud Spanner"
 	}
-	if s.PID != 0 {
-		t.cpu = pid(s.PID).cpu
+	if e.PID != 0 {
+		t.cpu = pid(e.PID).cpu
 		if _, err := t.cpu(); err != nil {
-			return t, fmt.Errorf("--pid %d: %w", s.PID, err)
+			return t, fmt.Errorf("--pid %d: %w", e.PID, err)
 		}
 	}
 	if err := t.connect(ctx); err != nil {

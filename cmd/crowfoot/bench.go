@@ -55,14 +55,24 @@ func commonFlags(flags *pflag.FlagSet, s *bench.Settings) {
 	flags.IntVar(&s.Rounds, "rounds", s.Rounds, "how often the paths take turns")
 	flags.Var((*numbers)(&s.Clients), "clients", "clients at once; everything is repeated for each number of a list 1,8,32")
 	flags.Float64Var(&s.Rate, "rate", 0, "operations per second of all clients together, due at even intervals (open loop); 0: each client sends when it has its answer")
-	flags.StringVar(&s.Address, "endpoint", "", "`HOST:PORT` of a server that speaks plain text; needs --database")
-	flags.StringVar(&s.Database, "database", "", "`NAME` of the database, projects/P/instances/I/databases/D; without --endpoint it is on Cloud Spanner")
-	flags.IntVar(&s.PID, "pid", 0, "process of the server at --endpoint, if it runs on this machine, for its CPU")
+	endpointFlags(flags, &s.Endpoint)
 	flags.StringVar(&s.Control, "control", "", "`PATH` of an older executable of crowfoot: its server answers the same requests turn by turn, on equal data")
-	flags.StringVar(&s.Dir, "dir", "", "`DIR` for the embedded server's data (default: a temporary one)")
-	flags.StringVar(&s.Report, "report", "", "`FILE` for a page with charts (HTML)")
-	flags.StringVar(&s.JSON, "json", "", "`FILE` for all figures (JSON)")
+	outputFlags(flags, &s.Outputs)
 	flags.Var((*seconds)(&s.StatisticsWait), "stats-wait", "how long to wait, at most, for the server's statistics of the last minute")
+}
+
+// endpointFlags say which server is measured.
+func endpointFlags(flags *pflag.FlagSet, e *bench.Endpoint) {
+	flags.StringVar(&e.Address, "endpoint", "", "`HOST:PORT` of a server that speaks plain text; needs --database")
+	flags.StringVar(&e.Database, "database", "", "`NAME` of the database, projects/P/instances/I/databases/D; without --endpoint it is on Cloud Spanner")
+	flags.IntVar(&e.PID, "pid", 0, "process of the server at --endpoint, if it runs on this machine, for its CPU")
+	flags.StringVar(&e.Dir, "dir", "", "`DIR` for the embedded server's data (default: a temporary one)")
+}
+
+// outputFlags say where the report goes.
+func outputFlags(flags *pflag.FlagSet, o *bench.Outputs) {
+	flags.StringVar(&o.Report, "report", "", "`FILE` for a page with charts (HTML)")
+	flags.StringVar(&o.JSON, "json", "", "`FILE` for all figures (JSON)")
 }
 
 // studyFlag is the flag of the benchmarks that re-run a study.
