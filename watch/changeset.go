@@ -154,7 +154,7 @@ func (r *changeSetReader) read(ctx context.Context, at time.Time, ids []spanner.
 		return err
 	}
 	ro := r.client.Single().WithTimestampBound(spanner.ReadTimestamp(at))
-	return query(ctx, ro, stmt, begin, func(row *spanner.Row) error {
+	return query(ctx, ro, stmt, "", begin, func(row *spanner.Row) error {
 		id := row.ColumnValue(idAt).String()
 		data[id] = append(data[id], r.rows.change(row, at))
 		return nil

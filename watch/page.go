@@ -67,11 +67,11 @@ func (r *rowReader) change(row *spanner.Row, commit time.Time) Change {
 	return Change{Table: r.table, CommitTimestamp: commit, Key: Row{r.key, key}, Values: Row{r.columns, values}}
 }
 
-// query runs a statement, calls begin with the columns of the result before the first row, and f with each row.
-func query(ctx context.Context, ro *spanner.ReadOnlyTransaction, stmt spanner.Statement, begin func(*spannerpb.ResultSetMetadata) error, f func(*spanner.Row) error) error {
+// query runs a statement with a request tag, calls begin with the columns of the result before the first row, and f with each row.
+func query(ctx context.Context, ro *spanner.ReadOnlyTransaction, stmt spanner.Statement, tag string, begin func(*spannerpb.ResultSetMetadata) error, f func(*spanner.Row) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	it := ro.Query(ctx, stmt)
+	it := ro.QueryWithOptions(ctx, stmt, spanner.QueryOptions{RequestTag: tag})
 	defer it.Stop()
 	for n := 0; ; n++ {
 		row, err := it.Next()

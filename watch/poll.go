@@ -193,7 +193,7 @@ func (t *tail) poll1(ctx context.Context) (int, error) {
 		}
 		start := time.Now()
 		ro := t.client.Single().WithTimestampBound(bound)
-		err := query(ctx, ro, t.query.statement(t.position, t.now()), t.begin, func(row *spanner.Row) error {
+		err := query(ctx, ro, t.query.statement(t.position, t.now()), t.o.RequestTag, t.begin, func(row *spanner.Row) error {
 			if r.Rows == 0 {
 				t.newest, _ = ro.Timestamp()
 			}

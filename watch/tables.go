@@ -43,6 +43,9 @@ type TableOptions struct {
 	Hint string
 	// Limit is how many rows a page has at most; 0 is 10,000.
 	Limit int
+	// RequestTag is of the queries for new rows, so that the statistics of the database tell them from others
+	// (https://cloud.google.com/spanner/docs/introspection/troubleshooting-with-tags).
+	RequestTag string
 	// PruneAfter, if it is not 0, has the commit timestamps of rows set to NULL that are older and were delivered, by a checkpoint that is stored. An
 	// index on the column that is NULL_FILTERED then stays small. Other watchers of the table must not be behind by as much.
 	PruneAfter time.Duration
