@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -49,6 +50,10 @@ func thisMachine() Machine {
 		}
 	}
 	return m
+}
+
+func (m Machine) text() string {
+	return fmt.Sprintf("%s, %d cores, %s, %s, commit %s, Spanner client %s, gRPC %s", m.CPU, m.Cores, m.System, m.Go, m.Commit, m.Client, m.GRPC)
 }
 
 // lineOf is the value of the first line "key : value" of a file, or unknown.

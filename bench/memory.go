@@ -81,14 +81,14 @@ func Memory(ctx context.Context, s MemorySettings) error {
 	return errors.Join(broken...)
 }
 
-// A watch looks at a server's memory again and again.
-type watch struct {
+// A memoryWatch looks at a server's memory again and again.
+type memoryWatch struct {
 	stop, stopped chan struct{}
 	peak          int64
 }
 
-func watchMemory(p *process, load *memoryLoad, out io.Writer) *watch {
-	w := &watch{stop: make(chan struct{}), stopped: make(chan struct{})}
+func watchMemory(p *process, load *memoryLoad, out io.Writer) *memoryWatch {
+	w := &memoryWatch{stop: make(chan struct{}), stopped: make(chan struct{})}
 	go func() {
 		defer close(w.stopped)
 		tick := time.NewTicker(watchEvery)
@@ -115,7 +115,7 @@ func watchMemory(p *process, load *memoryLoad, out io.Writer) *watch {
 }
 
 // end stops looking, and says whether the server took too much.
-func (w *watch) end(limit int64) []error {
+func (w *memoryWatch) end(limit int64) []error {
 	close(w.stop)
 	<-w.stopped
 	if w.peak > limit {

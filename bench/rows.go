@@ -19,10 +19,16 @@ const (
 
 // fill writes rows 0 to n-1, showing how far it is.
 func (r *run) fill(ctx context.Context, table string, n int, row func(i int64) []*spanner.Mutation) (time.Duration, error) {
-	return r.target.fill(ctx, r.screen, table, n, row)
+	return r.target.fill(ctx, r.screen, table, n, func(first, last int64) (rows []*spanner.Mutation) {
+		for i := first; i < last; i++ {
+			rows = append(rows, row(i)...)
+		}
+		return rows
+	})
 }
 
-func (t *target) fill(ctx context.Context, s *screen, table string, n int, row func(i int64) []*spanner.Mutation) (time.Duration, error) {
+// fill writes rows 0 to n-1, of which rows makes those from first on, before last. The screen shows how far it is.
+func (t *target) fill(ctx context.Context, s *screen, table string, n int, rows func(first, last int64) []*spanner.Mutation) (time.Duration, error) {
 	began := time.Now()
 	var done atomic.Int64
 	g, loading := errgroup.WithContext(ctx)
@@ -30,11 +36,7 @@ func (t *target) fill(ctx context.Context, s *screen, table string, n int, row f
 	for first := 0; first < n && loading.Err() == nil; first += loadBatch {
 		g.Go(func() error {
 			last := min(first+loadBatch, n)
-			var rows []*spanner.Mutation
-			for i := first; i < last; i++ {
-				rows = append(rows, row(int64(i))...)
-			}
-			if _, err := t.client.Apply(loading, rows); err != nil {
+			if _, err := t.client.Apply(loading, rows(int64(first), int64(last))); err != nil {
 				return err
 			}
 			s.loaded(table, int(done.Add(int64(last-first))), n)

@@ -137,6 +137,30 @@ func (t *target) probe(ctx context.Context) error {
 	return fmt.Errorf("first query at %s: %w", t.what, err)
 }
 
+// createDatabase makes the database if it is missing. Its instance must be there.
+func (e Endpoint) createDatabase(ctx context.Context) error {
+	c, err := database.NewDatabaseAdminClient(ctx, plainText(e.Address)...)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
+	defer cancel()
+	_, err = c.GetDatabase(ctx, &databasepb.GetDatabaseRequest{Name: e.Database})
+	if status.Code(err) != codes.NotFound {
+		return err
+	}
+	instance, name, _ := strings.Cut(e.Database, "/databases/")
+	op, err := c.CreateDatabase(ctx, &databasepb.CreateDatabaseRequest{Parent: instance, CreateStatement: "CREATE DATABASE `" + name + "`"})
+	if err == nil {
+		_, err = op.Wait(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("create %s: %w", e.Database, err)
+	}
+	return nil
+}
+
 // createTables runs DDL; what it creates stays in the database.
 func (t *target) createTables(ctx context.Context, ddl ...string) error {
 	op, err := t.admin.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: t.database, Statements: ddl})

@@ -108,7 +108,7 @@ func (r *Report) heading(t *table) {
 		loop = "as in the study: reads in an open loop at its rates, all else in a closed loop"
 	}
 	t.printf("server   %s\n", r.Server)
-	t.printf("machine  %s, %d cores, %s, %s, commit %s, Spanner client %s, gRPC %s\n", r.Machine.CPU, r.Machine.Cores, r.Machine.System, r.Machine.Go, r.Machine.Commit, r.Machine.Client, r.Machine.GRPC)
+	t.printf("machine  %s\n", r.Machine.text())
 	t.printf("run      %s, %d rows, %s a path in %d rounds, %s\n", r.Began.Format(time.RFC3339), s.Rows, s.size(), s.Rounds, loop)
 	for _, f := range r.Facts {
 		t.printf("fact     %s\n", f)

@@ -16,7 +16,7 @@ func newBench() *cobra.Command {
 Each runs against a server of its own, or --endpoint HOST:PORT --database NAME (plain text: Crowfoot, Google's emulator), or
 --database NAME alone (Cloud Spanner, with the credentials of your environment).`,
 	})
-	c.AddCommand(newBenchAccess(), newBenchWrites(), newBenchAll(), newBenchPoints(), newBenchOwn(), newBenchCeiling(), newBenchMemory(), newBenchSoak())
+	c.AddCommand(newBenchAccess(), newBenchWrites(), newBenchAll(), newBenchPoints(), newBenchOwn(), newBenchCeiling(), newBenchWatch(), newBenchMemory(), newBenchSoak())
 	return c
 }
 
@@ -64,7 +64,7 @@ func commonFlags(flags *pflag.FlagSet, s *bench.Settings) {
 // endpointFlags say which server is measured.
 func endpointFlags(flags *pflag.FlagSet, e *bench.Endpoint) {
 	flags.StringVar(&e.Address, "endpoint", "", "`HOST:PORT` of a server that speaks plain text; needs --database")
-	flags.StringVar(&e.Database, "database", "", "`NAME` of the database, projects/P/instances/I/databases/D; without --endpoint it is on Cloud Spanner")
+	flags.StringVarP(&e.Database, "database", "d", "", "`NAME` of the database, projects/P/instances/I/databases/D; without --endpoint it is on Cloud Spanner")
 	flags.IntVar(&e.PID, "pid", 0, "process of the server at --endpoint, if it runs on this machine, for its CPU")
 	flags.StringVar(&e.Dir, "dir", "", "`DIR` for the embedded server's data (default: a temporary one)")
 }

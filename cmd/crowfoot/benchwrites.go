@@ -12,7 +12,17 @@ func newBenchWrites() *cobra.Command {
 	c := &cobra.Command{Use: "writes", Short: "DML and mutations: one row per commit, and several"}
 	studyFlag(c.Flags(), &s)
 	writesFlags(c.Flags(), &s)
-	return benchCommand(c, &s, these(bench.Writes()))
+	var stream bool
+	c.Flags().BoolVar(&stream, "change-stream", false, "compare commits to a table that a change stream watches with commits to one that none does, instead")
+	return benchCommand(c, &s, func() ([]bench.Benchmark, error) {
+		if stream && s.Study {
+			return nil, usageErrorf("--change-stream does not go with --study")
+		}
+		if stream {
+			return []bench.Benchmark{bench.StreamWrites()}, nil
+		}
+		return []bench.Benchmark{bench.Writes()}, nil
+	})
 }
 
 func writesFlags(flags *pflag.FlagSet, s *bench.Settings) {

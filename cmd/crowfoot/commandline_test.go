@@ -106,6 +106,13 @@ func TestRefusals(t *testing.T) {
 		{nil, []string{"watch", "--database", crashDatabase, "--pubsub-topic", "t", "--pubsub-format", "xml"}, `--pubsub-format is "xml": want json or avro`, exitUsage},
 		{nil, []string{"watch", "--database", crashDatabase, "--shard-column", "S", "--shard-interval", "x"}, `--shard-interval is "x": want one of `, exitUsage},
 		{[]string{"CROWFOOT_WATCH_LIMIT=x"}, []string{"watch", "--database", crashDatabase}, `CROWFOOT_WATCH_LIMIT is "x": `, exitUsage},
+		{nil, []string{"bench", "watch", "-w", "0"}, "-w must be a positive number", exitUsage},
+		{nil, []string{"bench", "watch", "-m", "0"}, "-m must be from 1", exitUsage},
+		{nil, []string{"bench", "watch", "--numWatchers", "38"}, "-n must be at most 37 watchers, not 38", exitUsage},
+		{nil, []string{"bench", "watch", "--disableShardProvider", "-n", "2"}, "--disable-shard-provider goes with one watcher", exitUsage},
+		{nil, []string{"bench", "watch", "-p", "PT"}, "want a duration like 1.5s or PT1.5S", exitUsage},
+		{nil, []string{"bench", "watch", "--matrix", "--capacity"}, "--matrix does not go with --capacity", exitUsage},
+		{nil, []string{"bench", "watch", "-i", "i"}, "--instance needs --database", exitUsage},
 		{nil, []string{"man"}, "man takes one argument", exitUsage},
 	} {
 		out, errOut, status := runCrowfoot(t, c.env, c.args...)

@@ -1,0 +1,90 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+
+	"cloud.google.com/go/spanner"
+)
+
+// StreamWrites measures what a change stream costs the writer: the same commits to a table that one change stream watches and to one that none does. The
+// tables are those of Watch, with their index.
+func StreamWrites() Benchmark {
+	return Benchmark{name: "stream-writes", about: streamWritesAbout, prepare: prepareStreamWrites, figures: streamWritesFigures}
+}
+
+const streamWritesAbout = "Compared is what a commit costs with one change stream on its table and without any, in CPU of the server and in latency: lower is better."
+
+const (
+	streamedTable   = "CrowfootBenchStreamed"
+	unstreamedTable = "CrowfootBenchUnstreamed"
+	writtenStream   = "CrowfootBenchStream"
+	withStream      = "with a change stream"
+	withoutStream   = "without"
+	// targetStreamCost is the most that a row may cost with a change stream, against one without.
+	targetStreamCost = 1.35
+)
+
+func prepareStreamWrites(ctx context.Context, r *run) ([]experiment, error) {
+	for _, table := range []string{streamedTable, unstreamedTable} {
+		there, err := r.target.has(ctx, "TABLES", "TABLE_NAME", table)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			continue
+		}
+		if err := r.target.createTables(ctx, fmt.Sprintf(watchTableDDL, table), fmt.Sprintf(watchIndexDDL, table+"ByShard", table)); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.target.makeStream(ctx, writtenStream, streamedTable); err != nil {
+		return nil, err
+	}
+	var list []experiment
+	for _, n := range r.Batches {
+		e := experiment{name: rowsPerCommit(n), title: plural(n, "row") + " per commit", size: n, paths: []path{
+			{name: withoutStream, method: "BeginTransaction, Commit", op: insertSingers(unstreamedTable, n)},
+			{name: withStream, method: "BeginTransaction, Commit", op: insertSingers(streamedTable, n)},
+		}}
+		e.pairs = against(e.paths)
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// makeStream makes a change stream of a table if it is missing.
+func (t *target) makeStream(ctx context.Context, stream, table string) error {
+	there, err := drain(t.client.Single().Query(ctx, spanner.Statement{
+		SQL: "SELECT 1 FROM INFORMATION_SCHEMA.CHANGE_STREAMS WHERE CHANGE_STREAM_NAME = @name", Params: map[string]any{"name": stream},
+	}))
+	if err != nil || there > 0 {
+		return err
+	}
+	return t.createTables(ctx, fmt.Sprintf("CREATE CHANGE STREAM `%s` FOR `%s`", stream, table))
+}
+
+// insertSingers writes n rows whose keys no other commit of the run has.
+func insertSingers(table string, n int) operation {
+	next := new(atomic.Int64)
+	next.Store(rand.Int64N(keySpace)) // rows of an earlier run are hardly hit
+	shared := newSingers(table, 1, pictureSize)
+	return func(ctx context.Context, c call) (int, error) {
+		rows := *shared
+		rows.rand = c.Rand
+		_, err := c.client.Apply(ctx, rows.list(next.Add(int64(n)), n), spanner.TransactionTag(c.tag))
+		return n, err
+	}
+}
+
+func streamWritesFigures(s Settings) (list []Figure) {
+	for _, n := range s.Batches {
+		list = append(list, Figure{
+			Name: fmt.Sprintf("with / without a change stream, %s per commit, server CPU", plural(n, "row")), Metric: ServerCPU,
+			Left: Ref{rowsPerCommit(n), withStream}, Right: Ref{rowsPerCommit(n), withoutStream}, Target: targetStreamCost,
+		})
+	}
+	return list
+}

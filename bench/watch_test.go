@@ -1,0 +1,132 @@
+package bench_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/bench"
+)
+
+// smallWatch watches a load of a moment on a server in this process.
+func smallWatch(t *testing.T) (bench.WatchSettings, *strings.Builder) {
+	t.Helper()
+	s := bench.WatchDefaults()
+	run, _ := small(t)
+	out := new(strings.Builder)
+	s.Endpoint, s.Report, s.JSON, s.Out = run.Endpoint, run.Report, run.JSON, out
+	s.Transactions, s.Mutations, s.Updaters, s.Rows, s.Each, s.PollInterval, s.StatisticsWait = 100, 5, 4, 2500, 500*time.Millisecond, 10*time.Millisecond, 0
+	return s, out
+}
+
+// delivered checks that every change of a result came once.
+func delivered(t *testing.T, r *bench.WatchResult) {
+	t.Helper()
+	if r.Changes == 0 || r.Delivered != r.Changes || r.Lost != 0 || r.Duplicated != 0 || r.Unwritten != 0 {
+		t.Errorf("%s, %s: of %d changes %d were delivered, %d lost, %d delivered twice, %d more delivered", r.Name, r.Setting, r.Changes, r.Delivered, r.Lost, r.Duplicated, r.Unwritten)
+	}
+	if r.FromCommit.P50 == 0 || r.FromCommit.Max < r.FromCommit.P99 || r.FromDue.P50 == 0 || r.Reads == 0 {
+		t.Errorf("%s, %s: figures are missing: %+v", r.Name, r.Setting, *r)
+	}
+}
+
+// TestWatch: all changes are delivered once, to several watchers with small pages, and again by a second run on the same table.
+func TestWatch(t *testing.T) {
+	s, out := smallWatch(t)
+	s.Watchers, s.Limit = 3, 20
+	for i := range 2 {
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := bench.Watch(t.Context(), s)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if len(r.Results) != 1 {
+			t.Fatalf("%d results", len(r.Results))
+		}
+		delivered(t, r.Results[0])
+		if filled := strings.Contains(strings.Join(r.Facts, "\n"), "loaded at"); filled != (i == 0) {
+			t.Errorf("run %d: filled is %v", i, filled)
+		}
+	}
+	for _, want := range []string{"Delivery", "lost", "commit p50", "random times"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the text has no %q:\n%s", want, out)
+		}
+	}
+	checkPage(t, s.Report, "Delivery", "prefers-color-scheme", "How this was measured", "commit p50", "<b>0</b>")
+	text, err := os.ReadFile(s.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r bench.WatchReport
+	if err := json.Unmarshal(text, &r); err != nil || len(r.Results) != 1 || r.Partial != "" {
+		t.Errorf("JSON has %+v, %v", r, err)
+	}
+}
+
+// TestWatchCompare: ways of watching beside each other each get all changes, and their polls are told apart.
+func TestWatchCompare(t *testing.T) {
+	for _, change := range []func(*bench.WatchSettings){
+		func(s *bench.WatchSettings) { s.NoHint = true },
+		func(s *bench.WatchSettings) { s.NoShards = true },
+	} {
+		s, out := smallWatch(t)
+		s.Mode = bench.WatchCompare
+		change(&s)
+		r, err := bench.Watch(t.Context(), s)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if len(r.Results) != 2 || r.Results[1].Setting != "recommended" || r.Results[0].Setting == "recommended" {
+			t.Fatalf("results are %+v", r.Results)
+		}
+		delivered(t, r.Results[0])
+		delivered(t, r.Results[1])
+	}
+}
+
+// TestWatchBacklog: what was written before the watchers started is delivered too, and until when is told.
+func TestWatchBacklog(t *testing.T) {
+	s, out := smallWatch(t)
+	s.Backlog, s.Limit = 3000, 100
+	r, err := bench.Watch(t.Context(), s)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	delivered(t, r.Results[0])
+	if c := r.Results[0].CatchUp; c.Changes < 3000 || c.Seconds <= 0 || c.PerSecond() <= 0 {
+		t.Errorf("catching up: %+v", c)
+	}
+	if r.Results[0].Changes < 3001 || !strings.Contains(out.String(), "Catching up") {
+		t.Errorf("%d changes\n%s", r.Results[0].Changes, out)
+	}
+}
+
+// TestWatchCreatesDatabase: as the Java application does, where the instance is there.
+func TestWatchCreatesDatabase(t *testing.T) {
+	s, out := smallWatch(t)
+	s.Database, s.Create, s.Rows = strings.TrimSuffix(s.Database, "/d")+"/other", true, 0
+	r, err := bench.Watch(t.Context(), s)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	delivered(t, r.Results[0])
+}
+
+// TestStreamWrites: commits to a table with a change stream are compared with those to one without.
+func TestStreamWrites(t *testing.T) {
+	s, out := small(t)
+	s.PID = os.Getpid()
+	s.Batches = []int{1, 5}
+	r, err := bench.Run(t.Context(), s, bench.StreamWrites())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if len(r.Measures) != 4 || len(r.Figures) != 2 || r.Figures[1].Ours == nil || r.Figures[1].Target != 1.35 {
+		t.Errorf("%d measures, figures %+v", len(r.Measures), r.Figures)
+	}
+}

@@ -1,0 +1,77 @@
+package bench
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Bucket is how many changes took as long as its end and longer than the end of the bucket before.
+type Bucket struct {
+	To    int64 `json:"to_us"`
+	Count int64 `json:"count"`
+}
+
+// firstBucket is the end of the first bucket; each following one ends at twice as much.
+const firstBucket = time.Millisecond
+
+// bucketsOf divides latencies into buckets, from the first to the last that has any.
+func bucketsOf(h *hdrhistogram.Histogram) (list []Bucket) {
+	to := firstBucket.Microseconds()
+	for _, bar := range h.Distribution() {
+		if bar.Count == 0 {
+			continue
+		}
+		for ; bar.From > to; to *= 2 {
+			list = append(list, Bucket{To: to})
+		}
+		if n := len(list); n > 0 && list[n-1].To >= bar.From {
+			list[n-1].Count += bar.Count
+			continue
+		}
+		list = append(list, Bucket{to, bar.Count})
+		to *= 2
+	}
+	for len(list) > 1 && list[0].Count == 0 {
+		list = list[1:]
+	}
+	return list
+}
+
+// Geometry of a chart of a histogram, a line for each bucket.
+const (
+	bucketWidth = 450.0
+	bucketLabel = 60.0
+	bucketValue = 110.0
+)
+
+// histograms draw, for each result, how many changes took how long from commit to callback.
+func (r *WatchReport) histograms() (list []chart) {
+	for _, m := range r.Results {
+		if len(m.Histogram) > 0 {
+			title := fmt.Sprintf("Commit to callback: %s, %s, -w %g -m %d -n %d", m.Name, m.Setting, m.Load.Transactions, m.Load.Mutations, m.Watching.Watchers)
+			list = append(list, chart{title, m.histogram(title)})
+		}
+	}
+	return list
+}
+
+func (r *WatchResult) histogram(title string) template.HTML {
+	most, all := int64(0), int64(0)
+	for _, b := range r.Histogram {
+		most, all = max(most, b.Count), all+b.Count
+	}
+	d := &drawing{width: bucketWidth, height: barLine * float64(len(r.Histogram))}
+	for i, b := range r.Histogram {
+		y := barLine * float64(i)
+		width := float64(b.Count) / float64(most) * (bucketWidth - bucketLabel - bucketValue)
+		text := fmt.Sprintf("%d (%.2f%%)", b.Count, 100*float64(b.Count)/float64(all))
+		d.text(bucketLabel-6, y+barHeight-2, "end", "label", "≤ "+duration(float64(b.To)))
+		d.add(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2" class="c0"><title>%s</title></rect>`, bucketLabel, y, max(1, width), barHeight, html.EscapeString(text))
+		d.text(bucketLabel+width+5, y+barHeight-2, "start", "value", text)
+	}
+	return d.svg(title)
+}

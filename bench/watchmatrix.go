@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// The limits and intervals of the publication.
+const (
+	studyInterval = time.Second
+	studyLimit    = 10_000
+	burstInterval = 10 * time.Second
+	burstLimit    = 1000
+)
+
+// burstLoad is of a transaction every other second.
+var burstLoad = Load{Transactions: 0.5, Mutations: 500}
+
+// matrix runs the published table of settings, and its two bursts, one after the other.
+func (w *watchRun) matrix(ctx context.Context) error {
+	for _, e := range w.matrixExperiments() {
+		if _, err := w.one(ctx, e); err != nil {
+			return fmt.Errorf("%s, %s: %w", e.name, e.ways[0].text(), err)
+		}
+	}
+	return nil
+}
+
+// matrixExperiments take the load, the watchers, the interval and the limit from the publication, and all else from the settings.
+func (w *watchRun) matrixExperiments() (list []watchExperiment) {
+	add := func(name string, l Load, way Watching, p *Published) {
+		load, watching := w.Load, w.Watching
+		load.Transactions, load.Mutations = l.Transactions, l.Mutations
+		watching.Watchers, watching.NoHint, watching.NoShards = way.Watchers, way.NoHint, way.NoShards
+		watching.PollInterval, watching.Limit = way.PollInterval, way.Limit
+		list = append(list, watchExperiment{name: name, load: load, ways: []Watching{watching}, lasts: w.Each, published: p})
+	}
+	for _, row := range publishedRows {
+		add(row.Load, Load{Transactions: row.transactions, Mutations: row.mutations}, row.watching(), &row.Published)
+	}
+	for _, way := range bursts {
+		add("bursts", burstLoad, way, nil)
+	}
+	return list
+}
+
+func (p publishedRow) watching() Watching {
+	return Watching{Watchers: p.watchers, NoHint: p.noHint, NoShards: p.noShards, PollInterval: studyInterval, Limit: studyLimit}
+}
+
+// publishedFor is the publication's row of a setting; nil if it has none.
+func publishedFor(l Load, way Watching) *Published {
+	for _, row := range publishedRows {
+		same := row.transactions == l.Transactions && row.mutations == l.Mutations && row.watchers == way.Watchers &&
+			row.noHint == way.NoHint && row.noShards == way.NoShards
+		if same && way.PollInterval == studyInterval && way.Limit == studyLimit && way.Source == Poll {
+			return &row.Published
+		}
+	}
+	return nil
+}
+
+// loadName is the publication's name of a load, or what it is.
+func loadName(l Load) string {
+	for _, row := range publishedRows {
+		if row.transactions == l.Transactions && row.mutations == l.Mutations {
+			return row.Load
+		}
+	}
+	return fmt.Sprintf("%g x %d", l.Transactions, l.Mutations)
+}
+
+const (
+	// probeShare is how much shorter than a run each probe of the capacity is.
+	probeShare = 6
+	// faster is by how much each probe is faster than the last, slower by how much each run is slower than one that did not hold.
+	faster, slower = 1.5, 0.9
+	// capacityRuns is how many runs of full length there may be.
+	capacityRuns = 8
+)
+
+// capacity looks for the most rows per second that the watchers hold without a growing lag: short probes find the first rate that they do
+// not hold, and runs of full length one below it that they do. Only these are reported.
+func (w *watchRun) capacity(ctx context.Context) error {
+	e := w.experiment(w.Watching)
+	e.name, e.published = "capacity", nil
+	try := func(lasts time.Duration) (bool, error) {
+		e.lasts = lasts
+		kept := len(w.report.Results)
+		results, err := w.one(ctx, e)
+		if err != nil {
+			return false, err
+		}
+		r := results[0]
+		w.screen.note(fmt.Sprintf("%.0f rows/s for %v: %s", r.Asked(), lasts, r.heldText()))
+		if lasts < w.Each {
+			w.report.Results = w.report.Results[:kept]
+		}
+		return r.Held, nil
+	}
+	for held := true; held; {
+		var err error
+		if held, err = try(w.Each / probeShare); err != nil {
+			return err
+		}
+		if held {
+			e.load.Transactions *= faster
+		}
+	}
+	for range capacityRuns {
+		e.load.Transactions *= slower
+		if held, err := try(w.Each); held || err != nil {
+			return err
+		}
+	}
+	w.fact("no rate was held in %d runs", capacityRuns)
+	return nil
+}

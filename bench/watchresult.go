@@ -1,0 +1,99 @@
+package bench
+
+import (
+	"fmt"
+	"time"
+)
+
+// WatchResult is what one kind of watchers made of a load.
+type WatchResult struct {
+	Name      string     `json:"name"`    // of the load
+	Setting   string     `json:"setting"` // what differs from the recommended way
+	Load      Load       `json:"load"`
+	Watching  Watching   `json:"watching"`
+	Published *Published `json:"published,omitempty"`
+
+	Seconds      float64 `json:"seconds"` // of the load
+	Transactions int64   `json:"transactions"`
+	Changes      int64   `json:"changes"`                       // committed, the backlog included
+	Unsent       int64   `json:"unsent_transactions,omitempty"` // due while the load lasted and never sent
+	Delivered    int64   `json:"delivered"`                     // of Changes
+	Lost         int64   `json:"lost"`
+	Duplicated   int64   `json:"duplicated"`
+	Unwritten    int64   `json:"not_of_this_run,omitempty"` // delivered, but written by an earlier run or another program
+
+	FromCommit Latency `json:"commit_to_callback_us"`
+	FromDue    Latency `json:"due_to_callback_us"`
+	// Histogram is of the latencies from commit to callback.
+	Histogram []Bucket `json:"commit_to_callback_histogram"`
+	// Lag is since the oldest undelivered change was due, and Behind how many were undelivered, when the load was over.
+	Lag    float64 `json:"lag_at_end_seconds"`
+	Behind int64   `json:"behind_at_end"`
+	// Held says that every transaction was sent while the load lasted, that the lag did not grow, and that nothing was lost.
+	Held bool `json:"held"`
+
+	Backlog int     `json:"backlog,omitempty"`
+	CatchUp CatchUp `json:"catch_up,omitzero"` // with a Backlog
+
+	// Polls are what the server says; nil if it does not, or if there were none.
+	Polls *PollStatistics `json:"polls,omitempty"`
+	// Reads and ReadTime are the watchers' own counts: queries, and their time from the request to the last row, in seconds.
+	Reads    int64   `json:"reads"`
+	ReadTime float64 `json:"avg_read_seconds"`
+
+	tag     string
+	watched time.Duration
+}
+
+// CatchUp is how long the watchers took until the oldest undelivered change was as young as the poll interval allows.
+type CatchUp struct {
+	Seconds float64 `json:"seconds"`
+	Changes int64   `json:"changes"` // delivered until then, those of the load included
+}
+
+// PerSecond is the changes delivered per second.
+func (c CatchUp) PerSecond() float64 {
+	if c.Seconds == 0 {
+		return 0
+	}
+	return float64(c.Changes) / c.Seconds
+}
+
+// Asked is how many rows per second the load has, on average.
+func (r *WatchResult) Asked() float64 { return r.Load.Transactions * float64(r.Load.Mutations) }
+
+// fill takes over what a side has seen.
+func (r *WatchResult) fill(e watchExperiment, write *writer, s *side) {
+	now := s.standing(time.Now())
+	r.Seconds, r.Transactions, r.Changes, r.Unsent = e.lasts.Seconds(), now.transactions, now.committed, write.unsent
+	r.Delivered, r.Lost, r.Duplicated, r.Unwritten = now.delivered, s.lost(), s.duplicated, s.unwritten
+	r.FromCommit, r.FromDue = latencyOf(s.fromCommit), latencyOf(s.fromDue)
+	r.Histogram = bucketsOf(s.fromCommit)
+	r.Lag, r.Behind = s.atEnd.lag.Seconds(), s.atEnd.behind()
+	r.Held = r.Changes > 0 && r.Unsent == 0 && r.Lost == 0 && !s.grows(e.lasts)
+	r.watched = time.Since(s.started)
+	if r.Backlog == 0 {
+		r.CatchUp = CatchUp{}
+	}
+	var spent time.Duration
+	for _, watcher := range s.watchers {
+		for _, m := range watcher.Metrics() {
+			r.Reads += m.Reads
+			spent += m.ReadTime
+		}
+	}
+	r.ReadTime = (spent / time.Duration(max(r.Reads, 1))).Seconds()
+}
+
+// heldText says whether the watchers held the load.
+func (r *WatchResult) heldText() string {
+	switch {
+	case r.Held:
+		return "held"
+	case r.Unsent > 0:
+		return fmt.Sprintf("%d transactions were due and never sent", r.Unsent)
+	case r.Lost > 0:
+		return fmt.Sprintf("%d changes lost", r.Lost)
+	}
+	return fmt.Sprintf("the lag grew to %.1f s", r.Lag)
+}

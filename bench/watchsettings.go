@@ -1,0 +1,175 @@
+package bench
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"time"
+)
+
+// WatchSettings say what the benchmark of change watching writes, how it watches, and what it compares. The names of the flags are those
+// of the benchmark application of Google's Spanner Change Watcher.
+type WatchSettings struct {
+	Load
+	Watching
+	Table string        `json:"table"`
+	Index string        `json:"index"`   // "" is none
+	Rows  int           `json:"rows"`    // in the table before the load
+	Each  time.Duration `json:"each_ns"` // how long the load of a run lasts
+	Mode  WatchMode     `json:"mode"`
+	// Backlog is the number of changes that wait when the watchers of a run start.
+	Backlog int  `json:"backlog,omitempty"`
+	Drop    bool `json:"-"` // the table, if there is one, before anything else
+
+	Endpoint
+	// Create makes the database if it is missing.
+	Create         bool          `json:"-"`
+	StatisticsWait time.Duration `json:"statistics_wait_ns"`
+	Outputs
+	Simple bool `json:"-"` // a status of one line
+}
+
+// Load says what is written.
+type Load struct {
+	Transactions float64 `json:"transactions_per_second"`
+	Mutations    int     `json:"mutations_per_transaction"` // on average
+	Updaters     int     `json:"updaters"`                  // transactions at once, at most
+	Even         bool    `json:"even,omitempty"`            // transactions are due at even intervals instead of random ones
+	Seed         uint64  `json:"seed"`
+}
+
+// Watching says how the changes are watched.
+type Watching struct {
+	Source       Source        `json:"source"`
+	Watchers     int           `json:"watchers"`
+	PollInterval time.Duration `json:"poll_interval_ns"`
+	Limit        int           `json:"limit"`
+	NoHint       bool          `json:"no_table_hint,omitempty"`
+	NoShards     bool          `json:"no_shard_provider,omitempty"`
+	Reset        bool          `json:"reset_last_seen,omitempty"` // forget what an earlier run has seen
+	// Prune is the age at which delivered rows lose their commit timestamp, and with it their entry in the index; 0 is never.
+	Prune time.Duration `json:"prune_ns,omitempty"`
+}
+
+// Source is where watchers find changes.
+type Source string
+
+// Poll finds changes by queries of the table.
+const Poll Source = "poll"
+
+// WatchMode says what a run is for.
+type WatchMode string
+
+// The modes.
+const (
+	WatchOne      WatchMode = "one"      // one setting
+	WatchCompare  WatchMode = "compare"  // the setting beside the recommended one, at the same time
+	WatchMatrix   WatchMode = "matrix"   // the published table of settings, one after the other
+	WatchCapacity WatchMode = "capacity" // the most rows per second that the watchers hold
+)
+
+const (
+	// The names are those of the Java application.
+	defaultWatchTable = "Singers"
+	defaultWatchIndex = "Idx_Singers_ShardId_LastUpdated"
+	// maxWatchMutations keeps a transaction of twice the average within the 80,000 mutations of a commit: each row has eight columns, and the index two
+	// (https://cloud.google.com/spanner/quotas#limits-for).
+	maxWatchMutations = 4000
+	// maxUpdaters is far more than one machine can drive.
+	maxUpdaters = 10_000
+)
+
+// WatchDefaults are the values of the Java application, or ours where it has none.
+func WatchDefaults() WatchSettings {
+	return WatchSettings{
+		Load:     Load{Transactions: 1, Mutations: 5, Updaters: 32, Seed: 1},
+		Watching: Watching{Source: Poll, Watchers: 1, PollInterval: time.Second, Limit: 10_000},
+		Table:    defaultWatchTable, Index: defaultWatchIndex, Rows: 1_000_000, Each: time.Minute, Mode: WatchOne,
+		StatisticsWait: 75 * time.Second,
+		Outputs:        Outputs{Out: os.Stdout},
+	}
+}
+
+// Check says what is wrong with the settings.
+func (s WatchSettings) Check() error {
+	switch {
+	case s.Table == "":
+		return errors.New("--table needs a name")
+	case s.Rows < 0 || s.Rows >= keySpace/2:
+		return fmt.Errorf("--rows must be from 0 to %d", keySpace/2-1)
+	case s.Backlog < 0 || s.Backlog >= keySpace/4:
+		return fmt.Errorf("--backlog must be from 0 to %d", keySpace/4-1)
+	case s.Each <= 0:
+		return errors.New("--seconds must be positive")
+	case s.Mode != WatchOne && s.Backlog > 0:
+		return fmt.Errorf("--backlog does not go with --%s", s.Mode)
+	}
+	for _, check := range []func() error{s.Load.check, s.Watching.check, s.writes, s.Endpoint.check} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l Load) check() error {
+	switch {
+	case !(l.Transactions > 0) || math.IsInf(l.Transactions, 0):
+		return fmt.Errorf("-w must be a positive number of transactions per second, not %g: nothing would be written", l.Transactions)
+	case l.Mutations < 1 || l.Mutations > maxWatchMutations:
+		return fmt.Errorf("-m must be from 1 to %d mutations per transaction, not %d", maxWatchMutations, l.Mutations)
+	case l.Updaters < 1 || l.Updaters > maxUpdaters:
+		return fmt.Errorf("-u must be from 1 to %d updaters, not %d", maxUpdaters, l.Updaters)
+	}
+	return nil
+}
+
+func (w Watching) check() error {
+	switch {
+	case w.Source != Poll:
+		return fmt.Errorf("--source must be %s, not %q", Poll, w.Source)
+	case w.Watchers < 1:
+		return fmt.Errorf("-n must be at least 1 watcher, not %d", w.Watchers)
+	case w.NoShards && w.Watchers > 1:
+		return errors.New("--disable-shard-provider goes with one watcher: without shards there is nothing to divide among several")
+	case w.Watchers > shardValues:
+		return fmt.Errorf("-n must be at most %d watchers, not %d: there are so many shards to divide among them", shardValues, w.Watchers)
+	case w.PollInterval <= 0:
+		return errors.New("-p must be a positive duration")
+	case w.Prune < 0:
+		return errors.New("--prune must not be negative")
+	case w.Limit < 1:
+		return fmt.Errorf("-l must be at least 1 change per poll, not %d", w.Limit)
+	}
+	return nil
+}
+
+// writes refuses a load of which not even one transaction is to be expected.
+func (s WatchSettings) writes() error {
+	if s.Mode != WatchMatrix && s.Transactions*s.Each.Seconds() < 1 {
+		return fmt.Errorf("-w %g writes less than one transaction in %v: nothing would be measured", s.Transactions, s.Each)
+	}
+	return nil
+}
+
+// recommended says whether the study recommends to watch so: by a shard provider, with a table hint.
+func (w Watching) recommended() bool { return w.text() == recommended }
+
+const recommended = "recommended"
+
+// text names what differs from the recommended way.
+func (w Watching) text() string {
+	var differs []string
+	for _, of := range []struct {
+		is   bool
+		text string
+	}{{w.NoHint, "no table hint"}, {w.NoShards, "no shard provider"}, {w.Prune > 0, "pruned"}} {
+		if of.is {
+			differs = append(differs, of.text)
+		}
+	}
+	return cmp.Or(strings.Join(differs, ", "), recommended)
+}

@@ -1,0 +1,181 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/crowfoot-db/crowfoot/watch"
+)
+
+// side is watchers of one kind. Several sides of a run watch the same changes.
+type side struct {
+	Watching
+	*deliveries
+	tag      string // of its polls
+	watchers []*watch.Watcher
+	// repository is the Java library's table in the database, or in memory where another side has that.
+	repository watch.Repository
+	result     *WatchResult
+
+	lags     []sampledLag
+	started  time.Time
+	most     int64     // delivered so far
+	moved    time.Time // when it was reached
+	caughtUp time.Time // when the oldest change first was as young as the poll interval allows
+	atEnd    standing  // when the load was over
+}
+
+type sampledLag struct {
+	at  time.Time
+	lag time.Duration
+}
+
+// side makes watchers of one kind, of which the report will have the nth result.
+func (w *watchRun) side(e watchExperiment, way Watching, n int, d *deliveries) *side {
+	s := &side{Watching: way, deliveries: d, tag: tag("bench_watch", strconv.FormatInt(w.began.Unix(), 36), fmt.Sprint(n))}
+	s.result = &WatchResult{Name: e.name, Load: e.load, Watching: way, Setting: way.text(), Backlog: e.backlog, tag: s.tag}
+	s.repository = watch.NewMemory()
+	if n == len(w.report.Results) {
+		s.repository = &watch.SpannerTable{Client: w.target.client, ClientOptions: plainText(w.target.address)}
+	}
+	if len(e.ways) == 1 || !way.recommended() {
+		s.result.Published = e.published
+	}
+	return s
+}
+
+// start makes the watchers and runs them until ctx ends.
+func (s *side) start(ctx context.Context, running *errgroup.Group, w *watchRun, from time.Time) error {
+	s.started = time.Now()
+	s.moved = s.started
+	for _, shards := range s.divide() {
+		source, err := s.source(w, shards)
+		if err != nil {
+			return err
+		}
+		watcher, err := watch.New(watch.Options{Source: source, Handler: watch.HandlerFunc(s.handle), Repository: s.repository, Start: from})
+		if err != nil {
+			return err
+		}
+		s.watchers = append(s.watchers, watcher)
+		running.Go(func() error {
+			if err := watcher.Run(ctx); err != nil {
+				return fmt.Errorf("watch %s: %w", w.Table, err)
+			}
+			return nil
+		})
+	}
+	return nil
+}
+
+// divide divides the shard values evenly among the watchers, as the Java application does: the first ones get one more.
+func (s *side) divide() (parts [][]int64) {
+	next := int64(-(shardModulus - 1))
+	for i := range s.Watchers {
+		n := shardValues / s.Watchers
+		if i < shardValues%s.Watchers {
+			n++
+		}
+		part := make([]int64, n)
+		for j := range part {
+			part[j] = next
+			next++
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// source is where a watcher of some shards finds changes.
+func (s *side) source(w *watchRun, shards []int64) (watch.Source, error) {
+	o := watch.TableOptions{CommitTimestamp: timestampColumn, Limit: s.Limit, PruneAfter: s.Prune, RequestTag: s.tag}
+	if !s.NoHint && w.Index != "" {
+		o.Hint = "@{FORCE_INDEX=`" + w.Index + "`}"
+	}
+	var err error
+	if s.NoShards {
+		o.Shards = watch.NotNullShard(shardColumn)
+	} else if o.Shards, err = watch.FixedShard(shardColumn, shards); err != nil {
+		return nil, err
+	}
+	return &watch.Tables{
+		Client:   w.target.client,
+		Include:  []string{w.Table},
+		Options:  map[string]watch.TableOptions{w.Table: o},
+		Interval: s.PollInterval,
+	}, nil
+}
+
+// handle takes changes from a watcher.
+func (s *side) handle(_ context.Context, tx *watch.Transaction) error {
+	now := time.Now()
+	for i := range tx.Changes {
+		c := &tx.Changes[i]
+		key, err := strconv.ParseInt(c.Key.Values[0].GetStringValue(), 10, 64)
+		if err != nil {
+			return watch.Fatal(fmt.Errorf("key of a change: %w", err))
+		}
+		s.add(singerNumber(key), c.CommitTimestamp, now)
+	}
+	return nil
+}
+
+// readyEvery is how often awaitReady looks.
+const readyEvery = 5 * time.Millisecond
+
+// awaitReady waits until all watchers have polled once.
+func awaitReady(ctx context.Context, sides []*side) error {
+	for _, s := range sides {
+		for _, watcher := range s.watchers {
+			for !watcher.Health().Ready {
+				if err := wait(ctx, readyEvery); err != nil {
+					return context.Cause(ctx)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// follow notes where the side stands. Once the load is over, it says whether everything is delivered, or nothing more is to be expected.
+func (s *side) follow(now, over time.Time) (done bool) {
+	standing := s.standing(now)
+	s.lags = append(s.lags, sampledLag{now, standing.lag})
+	if standing.delivered > s.most {
+		s.most, s.moved = standing.delivered, now
+	}
+	if s.caughtUp.IsZero() && standing.delivered >= int64(s.result.Backlog) && standing.lag <= s.steadyLag() {
+		s.caughtUp = now
+		s.result.CatchUp = CatchUp{Seconds: now.Sub(s.began).Seconds(), Changes: standing.delivered}
+	}
+	return !over.IsZero() && (standing.behind() == 0 || now.Sub(s.moved) > 2*s.PollInterval+stuckAfter)
+}
+
+// steadyLag is the most that the oldest change waits if a watcher keeps up: until the next poll begins, and that poll.
+func (s *side) steadyLag() time.Duration { return s.PollInterval + time.Second }
+
+// loadOver notes where the side stands when the load is over.
+func (s *side) loadOver(now time.Time) { s.atEnd = s.standing(now) }
+
+// grows says whether the lag grew from the second third of a load to the last: by a quarter, and by more than a poll.
+func (s *side) grows(lasts time.Duration) bool {
+	middle, last := s.meanLag(lasts/3, 2*lasts/3), s.meanLag(2*lasts/3, lasts)
+	return last > middle+middle/4+s.PollInterval
+}
+
+// meanLag is the mean of the lags from one moment of the load to another.
+func (s *side) meanLag(from, to time.Duration) time.Duration {
+	var sum time.Duration
+	n := 0
+	for _, l := range s.lags {
+		if at := l.at.Sub(s.began); at >= from && at < to {
+			sum += l.lag
+			n++
+		}
+	}
+	return sum / time.Duration(max(n, 1))
+}

@@ -1,0 +1,169 @@
+package bench
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"time"
+)
+
+const watchAbout = "Changes are written in an open loop and watched at the same time. Latencies are from the commit, and from when the transaction was due, to the callback. Each row has a key of its own, so that a change which is lost or delivered twice is counted exactly."
+
+// Text prints the report for a terminal.
+func (r *WatchReport) Text(w io.Writer) error {
+	t := &table{w: w}
+	t.printf("\ncrowfoot bench watch\n")
+	if r.Partial != "" {
+		t.printf("PARTIAL RESULTS: %s\n", r.Partial)
+	}
+	t.printf("server   %s\n", r.Server)
+	t.printf("machine  %s\n", r.Machine.text())
+	t.printf("run      %s, %s of at least %d rows, %v each, seed %d, %s\n", r.Began.Format(time.RFC3339), r.Settings.Table, r.Settings.Rows, r.Settings.Each, r.Settings.Seed, r.Settings.Load.paceText())
+	for _, f := range r.Facts {
+		t.printf("fact     %s\n", f)
+	}
+	t.printf("\n%s\n", wrap(watchAbout, textWidth))
+	t.printf("the study: %s\n", r.Study.text())
+	for _, g := range r.grids() {
+		t.printf("\n%s\n", g.Title)
+		if g.Note != "" {
+			t.printf("%s\n", wrap(g.Note, textWidth))
+		}
+		t.grid(g)
+	}
+	for _, o := range []struct{ what, file string }{{"page", r.Settings.Report}, {"figures", r.Settings.JSON}} {
+		if o.file != "" {
+			t.printf("\n%s: %s\n", o.what, o.file)
+		}
+	}
+	return t.err
+}
+
+func (l Load) paceText() string {
+	if l.Even {
+		return "transactions due at even intervals"
+	}
+	return "transactions due at random times"
+}
+
+// grids are the tables of the report, without empty ones.
+func (r *WatchReport) grids() (list []grid) {
+	for _, g := range []grid{r.deliveryGrid(), r.pollGrid(), r.catchUpGrid(), r.figureGrid()} {
+		if len(g.Lines) > 1 {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// setting names a result in a table.
+func (r *WatchResult) setting() []string {
+	return []string{r.Name, r.Setting, fmt.Sprintf("%g", r.Load.Transactions), fmt.Sprint(r.Load.Mutations), fmt.Sprint(r.Watching.Watchers),
+		r.Watching.PollInterval.String(), fmt.Sprint(r.Watching.Limit)}
+}
+
+var settingHead = []string{"load", "setting", "-w", "-m", "-n", "-p", "-l"}
+
+func (r *WatchReport) deliveryGrid() grid {
+	g := grid{
+		Title: "Delivery",
+		Note:  "Latencies in seconds. The lag is since the oldest undelivered change was due, when the load was over.",
+		Left:  2,
+		Lines: [][]string{append(append([]string{}, settingHead...), "transactions", "changes", "rows/s", "delivered", "lost", "twice",
+			"commit p50", "p99", "max", "due p50", "p99", "max", "lag", "published", "held")},
+	}
+	for _, m := range r.Results {
+		line := append(m.setting(), fmt.Sprint(m.Transactions), fmt.Sprint(m.Changes), count(m.perSecond()), fmt.Sprint(m.Delivered), fmt.Sprint(m.Lost), fmt.Sprint(m.Duplicated))
+		for _, l := range []Latency{m.FromCommit, m.FromDue} {
+			for _, v := range []int64{l.P50, l.P99, l.Max} {
+				line = append(line, milliseconds(v/1e3))
+			}
+		}
+		published := "-"
+		if m.Published != nil {
+			published = m.Published.Latency
+		}
+		g.Lines = append(g.Lines, append(line, fmt.Sprintf("%.1f", m.Lag), published, m.heldText()))
+	}
+	return g
+}
+
+func (r *WatchReport) pollGrid() grid {
+	g := grid{
+		Title: "Polls, by SPANNER_SYS.QUERY_STATS_TOP_MINUTE",
+		Note: "The average poll is its CPU time in seconds, and CPU that of all polls as a share of one core, as the Java application works them out. " +
+			"The rows scanned are of index and table.",
+		Left:  2,
+		Lines: [][]string{append(append([]string{}, settingHead...), "polls", "avg poll", "published", "CPU %", "published", "latency s", "rows", "scanned", "index rows / row")},
+	}
+	for _, m := range r.Results {
+		if m.Polls == nil {
+			continue
+		}
+		p, poll, cpu := m.Polls, "-", "-"
+		if m.Published != nil {
+			poll, cpu = fmt.Sprintf("%.4f", m.Published.Poll), fmt.Sprintf("%.0f", m.Published.CPU)
+		}
+		g.Lines = append(g.Lines, append(m.setting(), fmt.Sprint(p.Polls), fmt.Sprintf("%.4f", p.CPU), poll, fmt.Sprintf("%.1f", 100*p.Share(m.watched)), cpu,
+			fmt.Sprintf("%.4f", p.Latency), count(p.Rows), count(p.RowsScanned), fmt.Sprintf("%.3f", p.IndexRows())))
+	}
+	return g
+}
+
+func (r *WatchReport) catchUpGrid() grid {
+	g := grid{
+		Title: "Catching up",
+		Note:  "Until the oldest undelivered change is as young as the poll interval allows.",
+		Left:  2,
+		Lines: [][]string{append(append([]string{}, settingHead...), "backlog", "seconds", "changes", "changes/s")},
+	}
+	for _, m := range r.Results {
+		if m.Backlog == 0 {
+			continue
+		}
+		line := append(m.setting(), fmt.Sprint(m.Backlog))
+		if m.CatchUp.Seconds == 0 {
+			line = append(line, "never", "-", "-")
+		} else {
+			line = append(line, fmt.Sprintf("%.1f", m.CatchUp.Seconds), fmt.Sprint(m.CatchUp.Changes), count(m.CatchUp.PerSecond()))
+		}
+		g.Lines = append(g.Lines, line)
+	}
+	return g
+}
+
+func (r *WatchReport) figureGrid() grid {
+	g := grid{Title: "Targets", Left: 1, Lines: [][]string{{"figure", "ours", "target", "verdict"}}}
+	for _, f := range r.Figures {
+		g.Lines = append(g.Lines, []string{f.Name, f.text(f.Ours), f.targetText(), f.verdict()})
+	}
+	return g
+}
+
+// watchPageText is the body of the page of watching. Its style and tables are those of the other benchmarks' page.
+//
+//go:embed watchpage.html
+var watchPageText string
+
+var watchPageTemplate = template.Must(template.Must(pageTemplate.Clone()).New("watch").Parse(watchPageText))
+
+// writePage writes one self-contained HTML page.
+func (r *WatchReport) writePage(w io.Writer) error {
+	return watchPageTemplate.Execute(w, struct {
+		*WatchReport
+		About string
+		Took  string
+		Tiles []tile
+		Grids []grid
+		Bars  []chart
+	}{r, watchAbout, r.Ended.Sub(r.Began).Round(time.Second).String(), r.tiles(), r.grids(), r.histograms()})
+}
+
+// tiles are the figures that have targets.
+func (r *WatchReport) tiles() (list []tile) {
+	for _, f := range r.Figures {
+		list = append(list, tile{f.text(f.Ours), f.Name, "target " + f.targetText(), f.verdict()})
+	}
+	return list
+}

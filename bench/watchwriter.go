@@ -1,0 +1,95 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"golang.org/x/sync/errgroup"
+)
+
+// writer makes the changes: updaters take the transactions of a pace one after the other, and send each when it is due. An updater that is late sends at
+// once, and the latency of its changes counts from when they were due, so that a server which stalls does not slow the load down unseen.
+type writer struct {
+	Load
+	client  *spanner.Client
+	table   string
+	changes *changes
+
+	mu     sync.Mutex // guards what follows
+	pace   *pace
+	unsent int64 // transactions that were due while the load lasted and never sent
+}
+
+// run writes for a time and waits for the transactions under way.
+func (w *writer) run(ctx context.Context, lasts time.Duration) error {
+	w.pace = newPace(w.Load)
+	g, ctx := errgroup.WithContext(ctx)
+	for i := range w.Updaters {
+		g.Go(func() error { return w.update(ctx, newSingers(w.table, w.Seed+uint64(i), pictureSize), lasts) })
+	}
+	return g.Wait()
+}
+
+func (w *writer) update(ctx context.Context, rows *singers, lasts time.Duration) error {
+	for {
+		due, number, n := w.take(lasts)
+		if n == 0 {
+			return nil
+		}
+		list := rows.list(number, n)
+		if err := wait(ctx, due-time.Since(w.changes.began)); err != nil {
+			return err
+		}
+		if err := w.send(ctx, list, number); err != nil {
+			return err
+		}
+	}
+}
+
+// take is the transaction that follows: when it is due, and the numbers of its changes; of none once the time is over.
+func (w *writer) take(lasts time.Duration) (due time.Duration, number int64, rows int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for {
+		due, rows = w.pace.next()
+		switch {
+		case due >= lasts:
+			return due, 0, 0
+		case time.Since(w.changes.began) < lasts:
+			return due, w.changes.add(due, rows), rows
+		}
+		w.unsent++
+	}
+}
+
+func (w *writer) send(ctx context.Context, list []*spanner.Mutation, number int64) error {
+	if _, err := w.client.Apply(ctx, list); err != nil {
+		return fmt.Errorf("write %d rows: %w", len(list), err)
+	}
+	w.changes.commit(number, len(list))
+	return nil
+}
+
+// backlog writes changes that are to wait for the watchers, as fast as it goes, before the load begins.
+func (w *writer) backlog(ctx context.Context, n int, s *screen) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(loadClients)
+	var done atomic.Int64
+	for first := 0; first < n && ctx.Err() == nil; first += loadBatch {
+		size := min(loadBatch, n-first)
+		number := w.changes.add(-1, size)
+		g.Go(func() error {
+			rows := newSingers(w.table, w.Seed+uint64(number)<<32, pictureSize)
+			if err := w.send(ctx, rows.list(number, size), number); err != nil {
+				return err
+			}
+			s.loaded(w.table+" (backlog)", int(done.Add(int64(size))), n)
+			return nil
+		})
+	}
+	return g.Wait()
+}
