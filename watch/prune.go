@@ -16,7 +16,7 @@ const (
 	// pruneRows is how many rows one transaction sets to NULL: its locks are short.
 	pruneRows = 1000
 	// minPruneInterval and maxPruneInterval bound how often old rows are looked for: a tenth of TableOptions.PruneAfter.
-	minPruneInterval = time.Second
+	minPruneInterval = 100 * time.Millisecond
 	maxPruneInterval = time.Minute
 )
 

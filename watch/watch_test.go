@@ -99,6 +99,7 @@ func (r *recorder) wait(t *testing.T, enough func(list []*watch.Transaction) boo
 // atLeast is a condition of wait: so many changes.
 func atLeast(n int) func([]*watch.Transaction) bool {
 	return func(list []*watch.Transaction) bool {
+		n := n
 		for _, tx := range list {
 			n -= len(tx.Changes)
 		}
@@ -131,8 +132,8 @@ func changeText(c watch.Change) string {
 	return s
 }
 
-// run runs a watcher until the test ends or stop is called, which returns Run's error.
-func run(t *testing.T, o watch.Options) (w *watch.Watcher, stop func() error) {
+// runUntil runs a watcher until ctx ends or it does by itself; ended waits for that and gives Run's error.
+func runUntil(t *testing.T, ctx context.Context, o watch.Options) (w *watch.Watcher, ended func() error) {
 	t.Helper()
 	if o.Log == nil && testing.Verbose() {
 		o.Log = slog.Default()
@@ -141,13 +142,20 @@ func run(t *testing.T, o watch.Options) (w *watch.Watcher, stop func() error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	result := make(chan error, 1)
+	go func() { result <- w.Run(ctx) }()
+	return w, sync.OnceValue(func() error { return <-result })
+}
+
+// run runs a watcher until the test ends or stop is called, which returns Run's error.
+func run(t *testing.T, o watch.Options) (w *watch.Watcher, stop func() error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
-	stop = sync.OnceValue(func() error {
+	w, ended := runUntil(t, ctx, o)
+	stop = func() error {
 		cancel()
-		return <-ended
-	})
+		return ended()
+	}
 	t.Cleanup(func() { stop() })
 	return w, stop
 }

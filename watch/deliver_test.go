@@ -1,0 +1,177 @@
+package watch_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+
+	"github.com/crowfoot-db/crowfoot/watch"
+)
+
+// TestHandlerFails: a transaction comes again after an error and after a panic, nothing overtakes it, and health shows what is wrong.
+func TestHandlerFails(t *testing.T) {
+	c := connect(t, singers)
+	r := newRecorder()
+	calls, seen := 0, make(chan struct{})
+	r.fail = func(tx *watch.Transaction) error {
+		calls++
+		switch calls {
+		case 2:
+			return errTest
+		case 3:
+			panic("the handler's mistake")
+		case 4:
+			close(seen)
+			return errTest
+		}
+		return nil
+	}
+	w, _ := run(t, watch.Options{Source: &watch.Tables{Client: c, Interval: time.Millisecond}, Handler: r, Start: time.Unix(0, 0)})
+	apply(t, c, singer(1, "a"))
+	apply(t, c, singer(2, "b"))
+	apply(t, c, singer(3, "c"))
+	<-seen
+	for w.Metrics()[0].HandlerFailures != 3 {
+		time.Sleep(time.Millisecond)
+	}
+	if got := text(r.wait(t, atLeast(3))); got != "{Singers(1):a} {Singers(2):b} {Singers(3):c}" {
+		t.Errorf("delivered %s", got)
+	}
+	for !w.Health().Ready {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestHandlerFailsInHealth: while the handler fails, the feed is RETRYING with the error, though pages are read meanwhile.
+func TestHandlerFailsInHealth(t *testing.T) {
+	c := connect(t, singers)
+	r := newRecorder()
+	r.fail = func(*watch.Transaction) error { panic("the handler's mistake") }
+	w, _ := run(t, watch.Options{Source: &watch.Tables{Client: c, Interval: time.Millisecond}, Handler: r, Start: time.Unix(0, 0)})
+	apply(t, c, singer(1, "a"))
+	for {
+		if h := w.Health(); len(h.Feeds) == 1 && h.Feeds[0].State == watch.Retrying {
+			if err := fmt.Sprint(h.Feeds[0].Err); !strings.Contains(err, "the handler panicked: the handler's mistake") {
+				t.Errorf("health is %+v", h)
+			}
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestEachChange: after an error, the changes of a transaction that were handled do not come again.
+func TestEachChange(t *testing.T) {
+	c := connect(t, singers)
+	done := make(chan string, 1)
+	var got []string
+	failed := false
+	run(t, watch.Options{Source: &watch.Tables{Client: c, Interval: time.Millisecond}, Start: time.Unix(0, 0),
+		Handler: watch.EachChange(func(_ context.Context, tx *watch.Transaction, c *watch.Change) error {
+			if got = append(got, changeText(*c)); len(got) == 2 && !failed {
+				failed = true
+				return errTest
+			}
+			if len(got) == 4 {
+				done <- strings.Join(got, " ")
+			}
+			return nil
+		})})
+	apply(t, c, singer(1, "a"), singer(2, "b"), singer(3, "c"))
+	if got := <-done; got != "Singers(1):a Singers(2):b Singers(2):b Singers(3):c" {
+		t.Errorf("delivered %s", got)
+	}
+}
+
+// batches is a BatchHandler.
+type batches struct {
+	*recorder
+	sizes []int
+}
+
+func (b *batches) HandleBatch(ctx context.Context, list []*watch.Transaction) error {
+	b.sizes = append(b.sizes, len(list))
+	for _, tx := range list {
+		if err := b.Handle(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestBatches(t *testing.T) {
+	c := connect(t, singers)
+	for id := range 10 {
+		apply(t, c, singer(id, ""))
+	}
+	b := &batches{recorder: newRecorder()}
+	_, stop := run(t, watch.Options{Source: &watch.Tables{Client: c}, Handler: b, Start: time.Unix(0, 0)})
+	b.wait(t, atLeast(10))
+	if stop(); len(b.sizes) != 1 || b.sizes[0] != 10 {
+		t.Errorf("batches of %v", b.sizes)
+	}
+}
+
+// TestResume: with each kind of repository, a watcher goes on where the last one has stopped, and the first one's start is stored before anything
+// has changed.
+func TestResume(t *testing.T) {
+	c := connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)")
+	apply(t, c, singer(0, "long ago"))
+	file := t.TempDir() + "/checkpoints.json"
+	kinds := map[string]func() watch.Repository{
+		"file":  func() watch.Repository { return watch.NewFile(file) },
+		"table": func() watch.Repository { return &watch.SpannerTable{Client: c} },
+	}
+	memory := watch.NewMemory()
+	kinds["memory"] = func() watch.Repository { return memory }
+	for kind, repository := range kinds {
+		o := watch.Options{Source: &watch.Tables{Client: c, Interval: time.Millisecond}, CheckpointInterval: time.Millisecond}
+		once := func(more func(), n int) string {
+			r := newRecorder()
+			o.Handler, o.Repository = r, repository()
+			w, stop := run(t, o)
+			more()
+			list := r.wait(t, atLeast(n))
+			for !w.Health().Ready {
+				time.Sleep(time.Millisecond)
+			}
+			if err := stop(); err != nil {
+				t.Error(err)
+			}
+			return text(list)
+		}
+		once(func() {}, 0)
+		apply(t, c, singer(1, "while none watches"))
+		if got := once(func() {}, 1); got != "{Singers(1):while none watches}" {
+			t.Errorf("%s: the second delivered %s", kind, got)
+		}
+		if got := once(func() { apply(t, c, singer(2, "b")) }, 1); got != "{Singers(2):b}" {
+			t.Errorf("%s: the third delivered %s", kind, got)
+		}
+		// A table that was made while none watches.
+		alter(t, "CREATE TABLE Later (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
+		apply(t, c, spanner.Insert("Later", []string{"Id", "Ts"}, []any{1, spanner.CommitTimestamp}))
+		if got := once(func() {}, 1); got != "{Later(1)}" {
+			t.Errorf("%s: the fourth delivered %s", kind, got)
+		}
+		alter(t, "DROP TABLE Later")
+	}
+}
+
+// TestFileDamaged: a file that does not hold checkpoints is an error, not a new start.
+func TestFileDamaged(t *testing.T) {
+	c := connect(t, singers)
+	file := t.TempDir() + "/checkpoints.json"
+	if err := os.WriteFile(file, []byte("[{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := runToEnd(t, watch.Options{Source: &watch.Tables{Client: c}, Handler: newRecorder(), Repository: watch.NewFile(file)})
+	if err == nil || !strings.Contains(err.Error(), "The file "+file+" does not hold checkpoints: unexpected end of JSON input") {
+		t.Error(err)
+	}
+}

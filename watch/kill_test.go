@@ -1,0 +1,192 @@
+package watch_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+
+	"github.com/crowfoot-db/crowfoot"
+	"github.com/crowfoot-db/crowfoot/watch"
+)
+
+// TestServerAway: a server that is away for a while ends nothing, whether the watcher starts meanwhile or runs.
+func TestServerAway(t *testing.T) {
+	s := newServer(t)
+	c := dial(t)
+	r := newRecorder()
+	o := watch.Options{Source: &watch.Tables{Client: c, Interval: time.Millisecond}, Handler: r, Start: time.Unix(0, 0), Repository: &watch.SpannerTable{Client: c}}
+	s.stop()
+	w, stop := run(t, o)
+	s.start()
+	apply(t, c, singer(1, "a"))
+	r.wait(t, atLeast(1))
+	lag := w.Health().Feeds[0].Lag
+	s.stop()
+	for w.Health().Feeds[0].Lag < lag+100*time.Millisecond {
+		time.Sleep(time.Millisecond)
+	}
+	s.start()
+	apply(t, c, singer(2, "b"))
+	if got := text(r.wait(t, atLeast(2))); got != "{Singers(1):a} {Singers(2):b}" {
+		t.Errorf("delivered %s", got)
+	}
+	for h := w.Health(); !h.Ready; h = w.Health() {
+		time.Sleep(time.Millisecond)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// server is a server that is started again at the same address, on the same files.
+type server struct {
+	t    *testing.T
+	o    crowfoot.Options
+	mu   sync.Mutex
+	live *crowfoot.Server
+}
+
+func newServer(t *testing.T) *server {
+	s := &server{t: t, o: crowfoot.Options{Data: t.TempDir(), Databases: []string{dbName}, DDL: []string{singers, "CREATE INDEX ByUpdated ON Singers(Updated)"}}}
+	s.start()
+	s.o.GRPC, s.o.HTTP = s.live.GRPC, s.live.HTTP
+	t.Setenv("SPANNER_EMULATOR_HOST", s.o.GRPC)
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *server) start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	live, err := crowfoot.Start(context.Background(), s.o)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	s.live = live
+}
+
+func (s *server) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.live != nil {
+		if err := s.live.Close(); err != nil {
+			s.t.Error(err)
+		}
+		s.live = nil
+	}
+}
+
+// TestKills: while rows are written, watchers are killed at random moments, in the middle of calls of the handler, and so is the server. Every row that was
+// committed and is the last of its key is delivered, and the values of each key never go back but to where a watcher has begun again.
+func TestKills(t *testing.T) {
+	for seed := range uint64(2) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { killWatchers(t, rand.New(rand.NewPCG(seed, 9))) })
+	}
+}
+
+func killWatchers(t *testing.T, rnd *rand.Rand) {
+	s := newServer(t)
+	c := dial(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	const keys, writers = 40, 4
+	var mu sync.Mutex
+	committed := map[string]int{} // the newest version of each key
+	var writing sync.WaitGroup
+	for w := range writers {
+		rnd := rand.New(rand.NewPCG(rnd.Uint64(), 1))
+		writing.Go(func() {
+			for version := 1; ctx.Err() == nil; version++ {
+				var list []*spanner.Mutation
+				ids := rnd.Perm(keys)[:1+rnd.IntN(6)]
+				for _, id := range ids {
+					list = append(list, singer(id*writers+w, fmt.Sprint(version)))
+				}
+				if _, err := c.Apply(context.Background(), list); err != nil {
+					t.Errorf("a writer: %v", err)
+					return
+				}
+				mu.Lock()
+				for _, id := range ids {
+					committed[fmt.Sprint(id*writers+w)] = version
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	repositories := []watch.Repository{watch.NewMemory(), watch.NewFile(t.TempDir() + "/f"), &watch.SpannerTable{Client: c}}
+	o := watch.Options{
+		Source:     &watch.Tables{Client: c, Interval: time.Millisecond, Default: watch.TableOptions{Limit: 1 + rnd.IntN(30)}},
+		Repository: repositories[rnd.IntN(len(repositories))], Start: time.Unix(0, 0), CheckpointInterval: time.Millisecond,
+	}
+	delivered := map[string]int{}
+	record := func(began map[string]int, tx *watch.Transaction) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range tx.Changes {
+			key, version := c.Key.Values[0].GetStringValue(), 0
+			fmt.Sscan(c.Values.Values[c.Values.Index("Name")].GetStringValue(), &version)
+			if version < began[key] {
+				t.Errorf("key %s goes from version %d back to %d", key, began[key], version)
+			}
+			began[key] = version
+			delivered[key] = max(delivered[key], version)
+		}
+	}
+	for range 10 {
+		life, kill := context.WithCancel(ctx)
+		began := map[string]int{} // by this watcher
+		calls := rnd.IntN(60)
+		o.Handler = watch.HandlerFunc(func(_ context.Context, tx *watch.Transaction) error {
+			if calls--; calls == 0 {
+				kill()
+				return errTest
+			}
+			record(began, tx)
+			return nil
+		})
+		_, ended := runUntil(t, life, o)
+		if rnd.IntN(3) == 0 {
+			s.stop()
+			s.start()
+		}
+		time.AfterFunc(time.Duration(rnd.IntN(60))*time.Millisecond, kill)
+		if err := ended(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		kill()
+	}
+	cancel()
+	writing.Wait()
+	r := newRecorder()
+	began := map[string]int{}
+	r.fail = func(tx *watch.Transaction) error { record(began, tx); return nil }
+	o.Handler = r
+	run(t, o)
+	missing := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		var list []string
+		for key, version := range committed {
+			if delivered[key] < version {
+				list = append(list, fmt.Sprintf("%s: %d, committed %d", key, delivered[key], version))
+			}
+		}
+		return strings.Join(list, "; ")
+	}
+	for deadline := time.Now().Add(time.Minute); missing() != ""; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after a minute, there are missing: %s", missing())
+		}
+	}
+	if len(committed) < keys {
+		t.Errorf("only %d keys were written", len(committed))
+	}
+}
