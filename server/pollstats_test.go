@@ -1,0 +1,92 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+)
+
+// pollSQL is the poll of Google's Spanner Change Watcher, to the byte: its benchmark computes its figures from the statistics of this text.
+const pollSQL = "SELECT *\nFROM `Changes`@{FORCE_INDEX=`ChangesByShard`}\nWHERE `Ts`>@prevCommitTimestamp AND `Shard` IS NOT NULL AND `Shard` IN UNNEST(@shard)" +
+	"\nORDER BY `Ts`, `Id`\nLIMIT @limit"
+
+// A poller is a change watcher with shards of a table whose rows were committed a second apart.
+type poller struct {
+	*traffic
+	start  time.Time
+	shards []int64
+	limit  int
+}
+
+func newPoller(t *testing.T, rows, shards, limit int) *poller {
+	x := newTraffic(t)
+	x.alter(`CREATE TABLE Changes (Id INT64 NOT NULL, Shard INT64, Ts TIMESTAMP, Text STRING(MAX)) PRIMARY KEY (Id)`,
+		`CREATE NULL_FILTERED INDEX ChangesByShard ON Changes (Shard, Ts)`)
+	p := &poller{traffic: x, start: time.Date(2029, 1, 1, 0, 0, 0, 0, time.UTC), limit: limit}
+	for s := range shards {
+		p.shards = append(p.shards, int64(s))
+	}
+	var muts []*spanner.Mutation
+	for i := range rows {
+		// Neighbours in time are in shards far from each other.
+		muts = append(muts, spanner.Insert("Changes", []string{"Id", "Shard", "Ts", "Text"}, []any{i, i * 11 % shards, p.at(i), "text"}))
+	}
+	_, err := x.client.Apply(x.ctx, muts)
+	x.ok(err)
+	return p
+}
+
+// at is the time of row i.
+func (p *poller) at(i int) time.Time { return p.start.Add(time.Duration(i) * time.Second) }
+
+// poll wants the rows after a row to be found.
+func (p *poller) poll(sql string, after, rows int) {
+	p.Helper()
+	params := map[string]any{"prevCommitTimestamp": p.at(after), "limit": p.limit}
+	if strings.Contains(sql, "@shard") {
+		params["shard"] = p.shards
+	}
+	p.rows(rows, p.client.Single().Query(p.ctx, spanner.Statement{SQL: sql, Params: params}))
+}
+
+// scanned wants the statistics of the last minute to show so many polls of so many rows each, with as many index rows as rows, one more for each shard
+// at most, and one row of the table for each row.
+func (p *poller) scanned(sql string, polls, rows int) {
+	p.Helper()
+	p.minute()
+	p.shows(fmt.Sprintf(`SELECT EXECUTION_COUNT, AVG_ROWS, AVG_ROWS_SCANNED >= 2 * AVG_ROWS, AVG_ROWS_SCANNED <= 2 * AVG_ROWS + %d, AVG_CPU_SECONDS > 0,
+		AVG_CPU_SECONDS < 60, ALL_FAILED_EXECUTION_COUNT
+		FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE WHERE TEXT = %q ORDER BY INTERVAL_END DESC LIMIT 1`, len(p.shards), sql), fmt.Sprintf("%d|%d|true|true|true|true|0", polls, rows))
+}
+
+// TestPollStats: the statistics of polls have their text as it was sent, their number, and the rows that they scan: of the index not more than are
+// returned and one for each shard.
+func TestPollStats(t *testing.T) {
+	p := newPoller(t, 1000, 37, 100)
+	for i := range 5 { // a watcher that is behind
+		p.poll(pollSQL, 100*i, 100)
+	}
+	p.scanned(pollSQL, 5, 100)
+	for range 3 { // and one that is not
+		p.poll(pollSQL, 989, 10)
+	}
+	p.scanned(pollSQL, 3, 10)
+	p.poll(pollSQL, 999, 0)
+	p.scanned(pollSQL, 1, 0)
+
+	unhinted := strings.Replace(pollSQL, "@{FORCE_INDEX=`ChangesByShard`}", "", 1)
+	p.poll(unhinted, 500, 100)
+	p.scanned(unhinted, 1, 100)
+}
+
+// TestPollWithoutShardsStats: a poll that names no shards looks for them, by a row for each and one more for each that is found to be the last.
+func TestPollWithoutShardsStats(t *testing.T) {
+	p := newPoller(t, 1000, 37, 100)
+	sql := strings.Replace(pollSQL, " AND `Shard` IN UNNEST(@shard)", "", 1)
+	p.poll(sql, 500, 100)
+	p.shards = append(p.shards, p.shards...) // one row finds a shard, one is read ahead in it
+	p.scanned(sql, 1, 100)
+}
