@@ -3,8 +3,10 @@ package txn
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,7 +27,7 @@ import (
 // lost, and the store is opened from what remains. Then
 //
 //   - no acknowledged commit is missing, and none is there by half;
-//   - the outcome of a commit is there if its writes are, with their timestamp, and only then;
+//   - the outcome of a commit is there if its writes are, with their timestamp, and only then; so are its records of a change stream;
 //   - visible means durable: all that was visible is there;
 //   - nothing will ever appear at or below a timestamp that was visible or read
 //     at: what the store gives out next is above it, and above all that the store
@@ -65,6 +67,7 @@ type crashRun struct {
 	clock   *fakeClock
 	mem     *vfs.MemFS
 	fs      vfs.FS // mem, with crashes
+	watched *watched
 
 	mu      sync.Mutex // also of rng
 	rng     *rand.Rand
@@ -82,7 +85,7 @@ type crash struct {
 }
 
 func newCrashRun(t *testing.T, seed uint64, clients int) *crashRun {
-	r := &crashRun{t: t, seed: seed, clients: clients, clock: new(fakeClock), rng: rand.New(rand.NewPCG(seed, 0)), acked: map[int]mvcc.Timestamp{}}
+	r := &crashRun{t: t, seed: seed, clients: clients, clock: new(fakeClock), rng: rand.New(rand.NewPCG(seed, 0)), acked: map[int]mvcc.Timestamp{}, watched: newWatched(t)}
 	r.clock.micros.Store(1_000_000_000)
 	r.mem = vfs.NewCrashableMem()
 	r.fs = errorfs.Wrap(r.mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -101,6 +104,7 @@ func (r *crashRun) run() {
 			r.t.Fatal(err)
 		}
 		m := newManager(r.t, store, r.clock.now)
+		r.watched.record(r.t, m, store)
 		r.mu.Lock()
 		r.oracle = m.oracle
 		r.mu.Unlock()
@@ -151,7 +155,7 @@ func (r *crashRun) step(m *Manager, rng *rand.Rand) {
 		tx := m.Begin(options)
 		ts, err = tx.Commit(ctx, func(w table.Writer) error {
 			for _, k := range keys {
-				if err := w.Put(ctx, key(k), val, nil, nil); err != nil {
+				if err := errors.Join(w.Put(ctx, key(k), val, nil, nil), r.watched.capture(ctx, w, k, "")); err != nil {
 					return err
 				}
 			}
@@ -240,7 +244,29 @@ func (r *crashRun) recover(fs *vfs.MemFS, has map[mvcc.Timestamp]bool, floor mvc
 	if err := checkOutcomes(store, commits); err != nil {
 		return err
 	}
+	if err := checkRecords(store, commits); err != nil {
+		return err
+	}
 	return r.goOn(store, fs, floor)
+}
+
+// checkRecords compares the records of changes in a store with the commits in it.
+func checkRecords(store kv.Store, commits map[mvcc.Timestamp]commitFound) error {
+	records, err := recordsIn(store)
+	if err != nil {
+		return err
+	}
+	for ts, c := range commits {
+		for k := range c.keys {
+			if n := strings.Count(records[ts], fmt.Sprintf(`{"K":%q}`, k)); n != 1 {
+				return fmt.Errorf("the writes of commit %d are there at %d, a record of key %s %d times", c.n, ts, k, n)
+			}
+		}
+	}
+	if len(records) != len(commits) {
+		return fmt.Errorf("records of %d commits are there, and %d commits", len(records), len(commits))
+	}
+	return nil
 }
 
 // checkOutcomes compares the outcomes in a store with the commits in it.
