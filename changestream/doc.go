@@ -19,5 +19,5 @@
 // out which changes a stream watches (package schema), when a commit becomes visible (package txn), and the statement that reads
 // (packages sql/plan and server).
 //
-// Imports of this module: kv, mvcc, schema, stats/cpu, table, usererror, value.
+// Imports of this module: kv, memory, mvcc, schema, stats/cpu, table, usererror, value.
 package changestream

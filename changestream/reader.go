@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
@@ -33,6 +34,8 @@ type Query struct {
 	Heartbeat time.Duration
 	// Resume is where a query that was broken off goes on; zero for one that begins.
 	Resume Position
+	// Memory is charged the records that the reader keeps; nil counts nothing.
+	Memory *memory.Account
 }
 
 // A Position is a place in the records of a partition, before the record of a commit that has a number. A heartbeat at T is at T, behind all
@@ -225,7 +228,7 @@ func (r *Reader) take(limit mvcc.Timestamp) error {
 
 // copyRows copies records until there are chunkBytes of them.
 func (r *Reader) copyRows(it kv.Iterator) (full bool, err error) {
-	r.rows, r.data = nil, nil
+	r.forget()
 	type place struct {
 		begin, end int
 		after      Position
@@ -236,8 +239,8 @@ func (r *Reader) copyRows(it kv.Iterator) (full bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if r.data == nil {
-			r.data = make([]byte, 0, max(len(v), minChunk))
+		if err := r.reserve(len(v)); err != nil {
+			return false, err
 		}
 		begin := len(r.data)
 		r.data = append(r.data, v...)
@@ -255,12 +258,33 @@ func (r *Reader) copyRows(it kv.Iterator) (full bool, err error) {
 	return full, it.Error()
 }
 
+// reserve makes room for n more bytes of records.
+func (r *Reader) reserve(n int) error {
+	n = max(n, minChunk)
+	more := len(r.data) + n - cap(r.data)
+	if more <= 0 {
+		return nil
+	}
+	more = max(more, min(cap(r.data), chunkBytes)) // it grows as append does
+	if err := r.Memory.Grow(r.ctx, int64(more)); err != nil {
+		return err
+	}
+	r.data = append(make([]byte, 0, cap(r.data)+more), r.data...)
+	return nil
+}
+
+// forget gives back the room of records that were returned.
+func (r *Reader) forget() {
+	r.Memory.Shrink(int64(cap(r.data)))
+	r.rows, r.data, r.at = nil, nil, row{}
+}
+
 // minChunk is room for one record of a small row.
 const minChunk = 1 << 10
 
 // wait waits for a commit, or for the next heartbeat or the end, which it makes visible.
 func (r *Reader) wait(wake <-chan struct{}) error {
-	r.rows, r.data, r.at = nil, nil, row{}
+	r.forget()
 	now := r.log.cfg.Oracle.Now()
 	most := r.Heartbeat - time.Since(r.quiet)
 	if r.End != mvcc.Latest {

@@ -10,6 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -116,12 +117,13 @@ type ChangeStreamArguments struct {
 	Start, End, Token, Heartbeat, ReadOptions value.Value
 }
 
-// ReadChangeStream begins a query of a change stream. resume is where one that was broken off goes on, zero for one that begins.
-func (d *Database) ReadChangeStream(ctx context.Context, s *schema.ChangeStream, args ChangeStreamArguments, resume changestream.Position) (*changestream.Reader, error) {
+// ReadChangeStream begins a query of a change stream. resume is where one that was broken off goes on, zero for one that begins. memory is charged
+// what the reader keeps.
+func (d *Database) ReadChangeStream(ctx context.Context, s *schema.ChangeStream, args ChangeStreamArguments, resume changestream.Position, memory *memory.Account) (*changestream.Reader, error) {
 	if err := args.check(); err != nil {
 		return nil, err
 	}
-	q := changestream.Query{Stream: s, Start: ceil(args.Start), End: mvcc.Latest, Heartbeat: time.Duration(args.Heartbeat.AsInt64()) * time.Millisecond, Resume: resume}
+	q := changestream.Query{Stream: s, Start: ceil(args.Start), End: mvcc.Latest, Heartbeat: time.Duration(args.Heartbeat.AsInt64()) * time.Millisecond, Resume: resume, Memory: memory}
 	if !args.End.IsNull() {
 		q.End = mvcc.TimestampOf(args.End.AsTime())
 	}

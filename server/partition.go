@@ -123,6 +123,9 @@ func (s *service) partitionQuery(ctx context.Context, req *spannerpb.PartitionQu
 	if err := checkStatement(&sc, stmt); err != nil {
 		return nil, err
 	}
+	if stmt.ChangeStream != nil {
+		return nil, usererror.ChangeStreamPartitionQuery()
+	}
 	if _, err := text.bind(stmt); err != nil {
 		return nil, err
 	}

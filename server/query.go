@@ -26,6 +26,7 @@ type queryRequest struct {
 	call        *rpc.Call
 	session     *session
 	fingerprint uint64
+	streaming   bool               // it is an ExecuteStreamingSql
 	partition   *partition         // of a partition token
 	resume      *result.Resumption // of a resume token, or nil
 }
@@ -91,6 +92,7 @@ func (s *service) executeStreamingSQL(ctx context.Context, req *spannerpb.Execut
 	if err != nil {
 		return err
 	}
+	q.streaming = true
 	return s.withQuery(ctx, q, func(r *result.Result) error {
 		return r.Stream(ctx, c, s.tokens, q.fingerprint, q.resume.Position())
 	})
@@ -114,7 +116,7 @@ func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*re
 		session:  q.session,
 		selector: q.Transaction,
 		tag:      q.RequestOptions.GetTransactionTag(),
-		resume:   q.resume,
+		resume:   q.resume.Snapshot(),
 	})
 	defer func() {
 		sc.close(err)
@@ -138,6 +140,11 @@ func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*re
 	if err := checkStatement(&sc, stmt); err != nil {
 		return err
 	}
+	if stmt.ChangeStream != nil {
+		if err := q.checkChangeStream(); err != nil {
+			return err
+		}
+	}
 	if q.QueryMode == spannerpb.ExecuteSqlRequest_PLAN {
 		return answer(q.planned(&sc, stmt))
 	}
@@ -149,6 +156,9 @@ func (s *service) withQuery(ctx context.Context, q queryRequest, answer func(*re
 		return err
 	}
 	record.StartStatement(stmt, q.RequestOptions.GetRequestTag(), q.kind(&sc))
+	if stmt.ChangeStream != nil {
+		return s.answerChangeStream(ctx, q, &sc, stmt, params, answer)
+	}
 	ctx = sc.startStatement(ctx, q.call, stmt, q.RequestOptions)
 	record.TrackSplits(stmt.Point)
 	defer func() { err = q.call.StopStatement(err) }()
@@ -185,8 +195,6 @@ func checkStatement(sc *scope, stmt *database.Statement) error {
 		return usererror.ForUpdateReadOnly()
 	case !sc.readOnly() && stmt.Plan.ReadsSystem():
 		return usererror.SystemTableInReadWrite()
-	case stmt.ChangeStream != nil:
-		return usererror.SQLUnimplemented("Reading a change stream")
 	}
 	return nil
 }

@@ -13,6 +13,20 @@ func ChangeStreamNotFound(stream string) *Error {
 	return newError(codes.NotFound, "Change Stream not found: %s", shorten(stream))
 }
 
+// ChangeStreamUnary is a query of a change stream by ExecuteSql.
+func ChangeStreamUnary() *Error { return changeStreamRefused("the ExecuteSql API") }
+
+// ChangeStreamPartitionQuery is a query of a change stream that is to be cut into partitions of a batch.
+func ChangeStreamPartitionQuery() *Error { return changeStreamRefused("the PartitionQuery API") }
+
+// ChangeStreamMultiUse is a query of a change stream in a transaction of several requests, or at a timestamp.
+func ChangeStreamMultiUse() *Error { return changeStreamRefused("multi use transactions") }
+
+func changeStreamRefused(by string) *Error {
+	return newError(codes.InvalidArgument,
+		"Change stream queries are not supported for %s. Change stream queries must be strong reads executed via single use transactions using the ExecuteStreamingSql API.", by)
+}
+
 // StreamStartNull is a start_timestamp that is NULL.
 func StreamStartNull() *Error {
 	return newError(codes.InvalidArgument, "start_timestamp must not be null.")

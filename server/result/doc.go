@@ -5,5 +5,5 @@
 //
 // It leaves out where rows come from and what they cost.
 //
-// Imports of this module: mvcc, server/rpc, server/token, sql/plan, usererror, value.
+// Imports of this module: changestream, mvcc, server/rpc, server/token, sql/plan, usererror, value.
 package result

@@ -3,6 +3,7 @@ package result
 import (
 	"encoding/binary"
 
+	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/server/token"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -20,7 +21,22 @@ type Position struct {
 type Resumption struct {
 	request uint64         // fingerprint of the request
 	At      mvcc.Timestamp // of the snapshot; 0 in a read-write transaction
+	live    bool           // it is of a change stream: there is no snapshot
 	from    Position
+}
+
+// Snapshot is r, or nil if the stream that it continues reads no snapshot.
+func (r *Resumption) Snapshot() *Resumption {
+	if r == nil || r.live {
+		return nil
+	}
+	return r
+}
+
+// Live is where a change stream continues; zero if r is nil.
+func (r *Resumption) Live() changestream.Position {
+	p := r.Position()
+	return changestream.Position{Timestamp: mvcc.Timestamp(p.row), Sequence: p.value}
 }
 
 // Position is where the stream continues. r is nil for a request without a token, which begins at the start.
@@ -35,10 +51,13 @@ func (r *Resumption) Position() Position {
 //
 //	version 1 | request 8 | at 8 | row uvarint | value uvarint | piece uvarint | checksum 8
 //
+// Those of a change stream have another version; row is the timestamp of a position and value its sequence.
+//
 // The checksum is keyed by the server's seed, so a server takes only tokens that
 // it has given out.
 const (
 	resumeVersion  = 1
+	liveVersion    = 2
 	resumeHead     = 1 + 8 + 8
 	maxResumeToken = resumeHead + 3*binary.MaxVarintLen64 + token.ChecksumSize
 )
@@ -46,7 +65,11 @@ const (
 // appendToken appends the token of r.
 func (r Resumption) appendToken(dst []byte, k token.Key) []byte {
 	start := len(dst)
-	dst = append(dst, resumeVersion)
+	version := byte(resumeVersion)
+	if r.live {
+		version = liveVersion
+	}
+	dst = append(dst, version)
 	dst = binary.BigEndian.AppendUint64(dst, r.request)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(r.At))
 	dst = binary.AppendUvarint(dst, r.from.row)
@@ -58,12 +81,13 @@ func (r Resumption) appendToken(dst []byte, k token.Key) []byte {
 // ParseToken reads a resume token; request is the fingerprint of the request that carries it.
 func ParseToken(k token.Key, data []byte, request uint64) (*Resumption, error) {
 	body, ok := k.Open(data)
-	if !ok || len(body) < resumeHead || body[0] != resumeVersion {
+	if !ok || len(body) < resumeHead || body[0] != resumeVersion && body[0] != liveVersion {
 		return nil, usererror.InvalidResumeToken()
 	}
 	r := &Resumption{
 		request: binary.BigEndian.Uint64(body[1:]),
 		At:      mvcc.Timestamp(binary.BigEndian.Uint64(body[9:])),
+		live:    body[0] == liveVersion,
 	}
 	var counts [3]uint64
 	rest := body[resumeHead:]

@@ -37,18 +37,20 @@ type Rows interface {
 type Result struct {
 	Transaction *Transaction // what the metadata says of it
 	Columns     []plan.Column
-	Rows        Rows // nil for none
+	Rows        Rows     // nil for none
+	Live        LiveRows // in the place of Rows: those of a change stream
 	// AppendStats appends the ResultSetStats field once all rows are read, if there is one; tag is the field's.
 	AppendStats func(dst []byte, tag byte) []byte
 	// Undeclared are the parameters of a PLAN request; nil for other requests.
 	Undeclared []plan.Param
 	Sent       int64 // rows, so far
+	liveSize   int64 // bytes of live rows, so far
 }
 
 // DataSize is how many bytes of data have been sent.
 func (r *Result) DataSize() int64 {
 	if r.Rows == nil {
-		return 0
+		return r.liveSize
 	}
 	return r.Rows.DataSize()
 }
@@ -107,7 +109,7 @@ type streamer struct {
 // Stream sends a result as the reply of a call. request is the call's fingerprint, resume where the stream begins.
 func (r *Result) Stream(ctx context.Context, c *rpc.Call, tokens token.Key, request uint64, resume Position) error {
 	w := streamer{Result: r, ctx: ctx, tokens: tokens, call: c, resume: resume, flush: firstFlush, frame: rpc.NewFrame()}
-	w.token = Resumption{request: request, At: r.Transaction.At, from: resume}
+	w.token = Resumption{request: request, At: r.Transaction.At, from: resume, live: r.Live != nil}
 	w.frame.Data = r.appendMetadata(w.frame.Data, tagPartialMetadata)
 	if err := w.run(); err != nil {
 		w.frame.Release()
@@ -117,6 +119,11 @@ func (r *Result) Stream(ctx context.Context, c *rpc.Call, tokens token.Key, requ
 }
 
 func (w *streamer) run() error {
+	if w.Live != nil {
+		if err := w.appendLive(); err != nil {
+			return err
+		}
+	}
 	if w.Rows != nil {
 		if err := w.skip(w.resume.row); err != nil {
 			return err

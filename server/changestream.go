@@ -1,0 +1,56 @@
+package server
+
+import (
+	"context"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/server/result"
+	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// checkChangeStream refuses what a query of a change stream cannot run in:
+// https://cloud.google.com/spanner/docs/change-streams/details#query-syntax.
+func (q *queryRequest) checkChangeStream() error {
+	if !q.streaming {
+		return usererror.ChangeStreamUnary()
+	}
+	switch sel := q.Transaction.GetSelector().(type) {
+	case nil:
+		return nil
+	case *spannerpb.TransactionSelector_SingleUse:
+		switch sel.SingleUse.GetReadOnly().GetTimestampBound().(type) {
+		case nil, *spannerpb.TransactionOptions_ReadOnly_Strong:
+			return nil
+		}
+	}
+	return usererror.ChangeStreamMultiUse()
+}
+
+// answerChangeStream runs a query of a change stream. The statement's plan returns one row: the arguments of the function. The query may go on for
+// ever, so it is not listed among the active ones, as in Spanner:
+// https://cloud.google.com/spanner/docs/introspection/oldest-active-queries.
+func (s *service) answerChangeStream(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
+	args, err := arguments(ctx, sc, stmt, params, q)
+	if err != nil {
+		return err
+	}
+	given := database.ChangeStreamArguments{Start: args[0], End: args[1], Token: args[2], Heartbeat: args[3], ReadOptions: args[4]}
+	reader, err := sc.session.db.ReadChangeStream(ctx, stmt.ChangeStream, given, q.resume.Live(), &q.call.Rows)
+	if err != nil {
+		return err
+	}
+	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Columns, Live: reader}
+	if q.QueryMode != spannerpb.ExecuteSqlRequest_NORMAL {
+		r.AppendStats = func(dst []byte, tag byte) []byte {
+			return s.appendStats(dst, tag, q, stmt, exec.Stats{RowsScanned: r.Sent, RowsReturned: r.Sent}, r.DataSize(), nil)
+		}
+	}
+	err = answer(r)
+	q.call.Cost.SetReturned(r.Sent, r.DataSize())
+	q.call.Cost.AddRun(exec.Stats{RowsScanned: r.Sent})
+	return err
+}
