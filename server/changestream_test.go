@@ -1,0 +1,381 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/api/iterator"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// changeRecord is a row of a change stream, as the official client decodes it.
+type changeRecord struct {
+	Data []*struct {
+		CommitTimestamp time.Time `spanner:"commit_timestamp"`
+		Sequence        string    `spanner:"record_sequence"`
+		TransactionID   string    `spanner:"server_transaction_id"`
+		Last            bool      `spanner:"is_last_record_in_transaction_in_partition"`
+		Table           string    `spanner:"table_name"`
+		ColumnTypes     []*struct {
+			Name     string           `spanner:"name"`
+			Type     spanner.NullJSON `spanner:"type"`
+			Key      bool             `spanner:"is_primary_key"`
+			Position int64            `spanner:"ordinal_position"`
+		} `spanner:"column_types"`
+		ModType string `spanner:"mod_type"`
+		Mods    []*struct {
+			Keys      spanner.NullJSON `spanner:"keys"`
+			NewValues spanner.NullJSON `spanner:"new_values"`
+			OldValues spanner.NullJSON `spanner:"old_values"`
+		} `spanner:"mods"`
+		Capture    string `spanner:"value_capture_type"`
+		Records    int64  `spanner:"number_of_records_in_transaction"`
+		Partitions int64  `spanner:"number_of_partitions_in_transaction"`
+		Tag        string `spanner:"transaction_tag"`
+		System     bool   `spanner:"is_system_transaction"`
+	} `spanner:"data_change_record"`
+	Heartbeats []*struct {
+		Timestamp time.Time `spanner:"timestamp"`
+	} `spanner:"heartbeat_record"`
+	Children []*struct {
+		Start      time.Time `spanner:"start_timestamp"`
+		Sequence   string    `spanner:"record_sequence"`
+		Partitions []*struct {
+			Token   string   `spanner:"token"`
+			Parents []string `spanner:"parent_partition_tokens"`
+		} `spanner:"child_partitions"`
+	} `spanner:"child_partitions_record"`
+}
+
+// text prints what a record says, but for times and tokens.
+func (r *changeRecord) text() string {
+	switch {
+	case len(r.Data) > 0:
+		d := r.Data[0]
+		text := d.ModType + " " + d.Table
+		for _, m := range d.Mods {
+			text += fmt.Sprintf(" %v %v", m.Keys.Value, m.NewValues.Value)
+		}
+		return text
+	case len(r.Heartbeats) > 0:
+		return "heartbeat"
+	}
+	return fmt.Sprintf("%d children", len(r.Children[0].Partitions))
+}
+
+const readStream = `SELECT ChangeRecord FROM READ_Everything(start_timestamp => @start, end_timestamp => @end, partition_token => @token, heartbeat_milliseconds => @beat)`
+
+func streamStatement(start time.Time, end spanner.NullTime, token spanner.NullString) spanner.Statement {
+	return spanner.Statement{SQL: readStream, Params: map[string]any{"start": start, "end": end, "token": token, "beat": 10_000}}
+}
+
+// partition reads a partition to its end and returns its children.
+func (x *traffic) partition(ctx context.Context, start time.Time, end spanner.NullTime, token spanner.NullString, each func(*changeRecord)) error {
+	rows := x.client.Single().Query(ctx, streamStatement(start, end, token))
+	defer rows.Stop()
+	for {
+		row, err := rows.Next()
+		if errors.Is(err, iterator.Done) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var records []*changeRecord
+		if err := row.Column(0, &records); err != nil {
+			return err
+		}
+		for _, r := range records {
+			each(r)
+		}
+	}
+}
+
+func newStreamTraffic(t *testing.T) (x *traffic, created time.Time) {
+	t.Helper()
+	x = &traffic{harness: newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, append(slices.Clone(trafficSchema), "CREATE CHANGE STREAM Everything FOR ALL"))}
+	x.connect()
+	return x, x.database().Created()
+}
+
+// initial is the tokens of the partitions that live at a time.
+func (x *traffic) initial(at time.Time) (tokens []string) {
+	x.Helper()
+	x.ok(x.partition(x.ctx, at, spanner.NullTime{}, spanner.NullString{}, func(r *changeRecord) {
+		for _, p := range r.Children[0].Partitions {
+			tokens = append(tokens, p.Token)
+		}
+	}))
+	return tokens
+}
+
+func partitionToken(s string) spanner.NullString {
+	return spanner.NullString{StringVal: s, Valid: true}
+}
+
+// TestChangeStream: the official client reads a stream while it writes, and follows a split.
+func TestChangeStream(t *testing.T) {
+	x, created := newStreamTraffic(t)
+	root := x.initial(created)
+	records := make(chan *changeRecord)
+	ended := make(chan error)
+	go func() {
+		ended <- x.partition(x.ctx, created, spanner.NullTime{}, partitionToken(root[0]), func(r *changeRecord) { records <- r })
+	}()
+	next := func() *changeRecord {
+		t.Helper()
+		select {
+		case r := <-records:
+			return r
+		case err := <-ended:
+			t.Fatalf("the query ended: %v", err)
+			return nil
+		}
+	}
+	x.plain(2)
+	if got := next().text(); got != "INSERT Plain map[K:1] map[V:v] map[K:2] map[V:vv]" {
+		t.Errorf("read %s", got)
+	}
+	_, err := x.client.ReadWriteTransactionWithOptions(x.ctx, func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		_, err := tx.Update(ctx, spanner.NewStatement("DELETE FROM Plain WHERE K = 1"))
+		return err
+	}, spanner.TransactionOptions{TransactionTag: "app=test"})
+	x.ok(err)
+	deleted := next()
+	if got := deleted.text(); got != "DELETE Plain map[K:1] map[]" || deleted.Data[0].Tag != "app=test" {
+		t.Errorf("read %s, tag %q", got, deleted.Data[0].Tag)
+	}
+	x.ok(x.addSplits(splitAt("Plain", "", list("100"))))
+	last := next()
+	if got := last.text(); got != "2 children" {
+		t.Fatalf("read %s", got)
+	}
+	x.ok(<-ended)
+	children := last.Children[0]
+	at := spanner.NullTime{Time: x.insertPlain(150, 50), Valid: true}
+	var got []string
+	for _, c := range children.Partitions {
+		x.ok(x.partition(x.ctx, children.Start, at, partitionToken(c.Token), func(r *changeRecord) { got = append(got, r.text()) }))
+		if !slices.Equal(c.Parents, root) {
+			t.Errorf("parents %v, want %v", c.Parents, root)
+		}
+	}
+	if want := []string{"INSERT Plain map[K:50] map[V:x]", "INSERT Plain map[K:150] map[V:x]"}; !slices.Equal(got, want) {
+		t.Errorf("children have %q", got)
+	}
+	x.restart()
+	x.client.Close()
+	x.connect()
+	var again []string
+	x.ok(x.partition(x.ctx, created, at, partitionToken(root[0]), func(r *changeRecord) { again = append(again, r.text()) }))
+	if want := []string{"INSERT Plain map[K:1] map[V:v] map[K:2] map[V:vv]", "DELETE Plain map[K:1] map[]", "2 children"}; !slices.Equal(again, want) {
+		t.Errorf("after a restart: %q", again)
+	}
+}
+
+// insertPlain commits rows of the table Plain.
+func (x *traffic) insertPlain(keys ...int) time.Time {
+	x.Helper()
+	var muts []*spanner.Mutation
+	for _, k := range keys {
+		muts = append(muts, spanner.Insert("Plain", []string{"K", "V"}, []any{k, "x"}))
+	}
+	at, err := x.client.Apply(x.ctx, muts)
+	x.ok(err)
+	return at
+}
+
+// streamRequest reads a partition from a time on, as a raw request.
+func (x *traffic) streamRequest(start time.Time, partition string) *spannerpb.ExecuteSqlRequest {
+	sql := fmt.Sprintf("SELECT ChangeRecord FROM READ_Everything(TIMESTAMP '%s', NULL, '%s', 10000)", start.UTC().Format(time.RFC3339Nano), partition)
+	return &spannerpb.ExecuteSqlRequest{Session: x.session, Sql: sql}
+}
+
+// TestChangeStreamRefusals: a stream is read by ExecuteStreamingSql in a strong transaction for single use, with arguments that are in order.
+func TestChangeStreamRefusals(t *testing.T) {
+	x, created := newStreamTraffic(t)
+	x.session = x.harness.session(true)
+	root := x.initial(created)[0]
+	req := x.streamRequest(created, root)
+	_, err := x.data.ExecuteSql(x.ctx, req)
+	x.fails(err, codes.InvalidArgument)
+	_, err = x.data.PartitionQuery(x.ctx, &spannerpb.PartitionQueryRequest{Session: x.session, Sql: req.Sql, Transaction: begins(readOnly())})
+	x.fails(err, codes.InvalidArgument)
+
+	refused := func(sql string, sel *spannerpb.TransactionSelector, want codes.Code) {
+		t.Helper()
+		stream, err := x.data.ExecuteStreamingSql(x.ctx, &spannerpb.ExecuteSqlRequest{Session: x.session, Sql: sql, Transaction: sel})
+		x.ok(err)
+		_, err = stream.Recv()
+		x.fails(err, want)
+		t.Log(err)
+	}
+	refused(req.Sql, begins(readOnly()), codes.InvalidArgument)
+	refused(req.Sql, begins(readWrite()), codes.InvalidArgument)
+	stale := &spannerpb.TransactionOptions_ReadOnly{TimestampBound: &spannerpb.TransactionOptions_ReadOnly_ExactStaleness{ExactStaleness: durationpb.New(0)}}
+	refused(req.Sql, &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_SingleUse{SingleUse: &spannerpb.TransactionOptions{
+		Mode: &spannerpb.TransactionOptions_ReadOnly_{ReadOnly: stale},
+	}}}, codes.InvalidArgument)
+	now := time.Now().UTC()
+	call := func(start, end, token, beat, options string) string {
+		return fmt.Sprintf("SELECT ChangeRecord FROM READ_Everything(%s, %s, %s, %s, %s)", start, end, token, beat, options)
+	}
+	at := func(t time.Time) string { return fmt.Sprintf("TIMESTAMP '%s'", t.Format(time.RFC3339Nano)) }
+	for _, c := range []struct {
+		sql  string
+		want codes.Code
+	}{
+		{call("NULL", "NULL", "NULL", "1000", "NULL"), codes.InvalidArgument},
+		{call(at(now), at(now.Add(-time.Second)), "NULL", "1000", "NULL"), codes.InvalidArgument},
+		{call(at(now), "NULL", "NULL", "NULL", "NULL"), codes.InvalidArgument},
+		{call(at(now), "NULL", "NULL", "999", "NULL"), codes.OutOfRange},
+		{call(at(now), "NULL", "NULL", "300001", "NULL"), codes.OutOfRange},
+		{call(at(now), "NULL", "NULL", "1000", "['x']"), codes.Unimplemented},
+		{call(at(now.Add(time.Hour)), "NULL", "NULL", "1000", "NULL"), codes.OutOfRange},
+		{call(at(now.Add(-48*time.Hour)), "NULL", "NULL", "1000", "NULL"), codes.OutOfRange},
+		{call(at(now), "NULL", "'token'", "1000", "NULL"), codes.InvalidArgument},
+		{call(at(now), "NULL", "''", "1000", "NULL"), codes.InvalidArgument},
+	} {
+		refused(c.sql, nil, c.want)
+	}
+}
+
+// TestChangeStreamResumes: a stream that was broken off goes on behind any record, also after a restart.
+func TestChangeStreamResumes(t *testing.T) {
+	x, created := newStreamTraffic(t)
+	x.session = x.harness.session(false)
+	root := x.initial(created)[0]
+	large := strings.Repeat("x", 2<<20) // in several messages
+	_, err := x.client.Apply(x.ctx, []*spanner.Mutation{spanner.Insert("Plain", []string{"K", "V"}, []any{1, large})})
+	x.ok(err)
+	x.insertPlain(2)
+	x.insertPlain(3)
+	x.ok(x.addSplits(splitAt("Plain", "", list("100"))))
+	req := x.streamRequest(created, root)
+	whole := x.partial(x.data.ExecuteStreamingSql(x.ctx, req))
+	if len(whole) < 4 {
+		t.Fatalf("%d messages", len(whole))
+	}
+	for i := range whole {
+		if i == len(whole)/2 {
+			x.restart()
+		}
+		resumed := &spannerpb.ExecuteSqlRequest{Session: req.Session, Sql: req.Sql, ResumeToken: whole[i].ResumeToken}
+		rest := x.partial(x.data.ExecuteStreamingSql(x.ctx, resumed))
+		if got, want := values(rest), values(whole[i+1:]); !slices.Equal(got, want) {
+			t.Errorf("after message %d: %d bytes, want %d", i, len(strings.Join(got, "")), len(strings.Join(want, "")))
+		}
+	}
+	resumed := &spannerpb.ExecuteSqlRequest{Session: req.Session, Sql: req.Sql + " ", ResumeToken: whole[0].ResumeToken}
+	stream, err := x.data.ExecuteStreamingSql(x.ctx, resumed)
+	x.ok(err)
+	_, err = stream.Recv()
+	x.fails(err, codes.InvalidArgument)
+}
+
+// values prints the values of messages.
+func values(messages []*spannerpb.PartialResultSet) (list []string) {
+	for _, m := range messages {
+		for _, v := range m.Values {
+			list = append(list, v.String())
+		}
+	}
+	return list
+}
+
+// TestChangeStreamEnds: a client that reads a stream is told when the server stops, when the stream and when the database are dropped. Nothing waits for it.
+func TestChangeStreamEnds(t *testing.T) {
+	x, created := newStreamTraffic(t)
+	x.session = x.harness.session(true)
+	root := x.initial(created)[0]
+	read := func() spannerpb.Spanner_ExecuteStreamingSqlClient {
+		t.Helper()
+		stream, err := x.data.ExecuteStreamingSql(x.ctx, x.streamRequest(created, root))
+		x.ok(err)
+		first, err := stream.Recv() // it does not wait for a record
+		x.ok(err)
+		if first.Metadata == nil {
+			t.Errorf("the first message is %v", first)
+		}
+		return stream
+	}
+	stream := read()
+	registry := x.server.registry
+	x.server.Close()
+	x.stop = func() { // what is left to do
+		x.conn.Close()
+		registry.Close()
+		x.closeStore()
+	}
+	_, err := stream.Recv()
+	x.fails(err, codes.Unavailable)
+	if want := usererror.ServerStopping().Message; status.Convert(err).Message() != want {
+		t.Errorf("it was cut off: %v", err)
+	}
+	x.restart()
+	stream = read()
+	x.alter("DROP CHANGE STREAM Everything")
+	_, err = stream.Recv()
+	x.fails(err, codes.NotFound)
+
+	x.alter("CREATE CHANGE STREAM Everything FOR Plain")
+	root, created = "", time.Now()
+	x.client.Close()
+	x.connect()
+	root = x.initial(created)[0]
+	stream = read()
+	_, err = x.databases.DropDatabase(x.ctx, &databasepb.DropDatabaseRequest{Database: testDatabase})
+	x.ok(err)
+	_, err = stream.Recv()
+	x.fails(err, codes.NotFound)
+}
+
+// TestChangeStreamOverREST: each record is sent as it comes, here too.
+func TestChangeStreamOverREST(t *testing.T) {
+	x, created := newStreamTraffic(t)
+	x.session = x.harness.session(true)
+	req := x.streamRequest(created, x.initial(created)[0])
+	ctx, cancel := context.WithCancel(x.ctx)
+	defer cancel()
+	body := fmt.Sprintf(`{"sql": %q}`, req.Sql)
+	post, err := http.NewRequestWithContext(ctx, "POST", x.rest+"/v1/"+x.session+":executeStreamingSql", strings.NewReader(body))
+	x.ok(err)
+	reply, err := http.DefaultClient.Do(post)
+	x.ok(err)
+	defer reply.Body.Close()
+	messages := json.NewDecoder(reply.Body)
+	_, err = messages.Token() // the begin of the array
+	x.ok(err)
+	next := func() string {
+		t.Helper()
+		if messages.More() {
+			var m json.RawMessage
+			x.ok(messages.Decode(&m))
+			return string(m)
+		}
+		t.Fatal("the array has ended")
+		return ""
+	}
+	if m := next(); !strings.Contains(m, "ChangeRecord") {
+		t.Errorf("the first message is %s", m)
+	}
+	x.insertPlain(7)
+	if m := next(); !strings.Contains(m, `{\"K\":\"7\"}`) {
+		t.Errorf("the second message is %s", m)
+	}
+}
