@@ -168,6 +168,9 @@ func (w *watchRun) together(ctx context.Context, e watchExperiment, write *write
 			}
 			write.changes.begin(time.Now())
 		}
+		if w.Profile != "" {
+			all.Go(func() error { return w.target.profile(ctx, w.Profile, e.lasts) })
+		}
 		written := make(chan struct{})
 		all.Go(func() error {
 			defer close(written)

@@ -3,6 +3,7 @@ package bench_test
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -128,5 +129,21 @@ func TestStreamWrites(t *testing.T) {
 	}
 	if len(r.Measures) != 4 || len(r.Figures) != 2 || r.Figures[1].Ours == nil || r.Figures[1].Target != 1.35 {
 		t.Errorf("%d measures, figures %+v", len(r.Measures), r.Figures)
+	}
+}
+
+// TestWatchEmbedded starts a server of its own, which can be profiled.
+func TestWatchEmbedded(t *testing.T) {
+	s, out := smallWatch(t)
+	s.Endpoint, s.Profile = bench.Endpoint{}, t.TempDir()
+	r, err := bench.Watch(t.Context(), s)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	delivered(t, r.Results[0])
+	for _, name := range []string{"server.pprof", "client.pprof"} {
+		if text, err := os.ReadFile(filepath.Join(s.Profile, name)); err != nil || len(text) == 0 {
+			t.Errorf("%s has %d bytes, %v", name, len(text), err)
+		}
 	}
 }

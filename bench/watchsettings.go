@@ -29,7 +29,9 @@ type WatchSettings struct {
 	Create         bool          `json:"-"`
 	StatisticsWait time.Duration `json:"statistics_wait_ns"`
 	Outputs
-	Simple bool `json:"-"` // a status of one line
+	// Profile is a directory for profiles of CPU time of the embedded server and of this program, while the load of the last run lasts; "" is none.
+	Profile string `json:"-"`
+	Simple  bool   `json:"-"` // a status of one line
 }
 
 // Load says what is written.
@@ -104,6 +106,8 @@ func (s WatchSettings) Check() error {
 		return fmt.Errorf("--backlog must be from 0 to %d", keySpace/4-1)
 	case s.Each <= 0:
 		return errors.New("--seconds must be positive")
+	case s.Profile != "" && s.Database != "":
+		return errors.New("--profile is for the embedded server and does not go with --database")
 	case s.Mode != WatchOne && s.Backlog > 0:
 		return fmt.Errorf("--backlog does not go with --%s", s.Mode)
 	}

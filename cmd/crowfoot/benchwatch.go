@@ -42,8 +42,10 @@ written like 1.5s or, as in ISO 8601, PT1.5S.`,
 	modes.flags(flags)
 	outputFlags(flags, &s.Outputs)
 	flags.Var((*seconds)(&s.StatisticsWait), "stats-wait", "how long to wait, at most, for the server's statistics of the last minute")
+	flags.StringVar(&s.Profile, "profile", "", "`DIR`, which must exist, for profiles of CPU time of the embedded server and of this program")
 	nameVariables(flags, "CROWFOOT_BENCH")
 	cobra.CheckErr(c.MarkFlagDirname("dir"))
+	cobra.CheckErr(c.MarkFlagDirname("profile"))
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		forgetVariables(newStart().Flags())
 		if s.Mode, err = modes.chosen(); err == nil {
