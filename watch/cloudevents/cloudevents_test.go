@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,7 +171,7 @@ func TestRefusals(t *testing.T) {
 func TestOrder(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string][]int{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {
 			http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
 			return
@@ -185,6 +187,13 @@ func TestOrder(t *testing.T) {
 		defer mu.Unlock()
 		seen[line.Keys.ID] = append(seen[line.Keys.ID], line.NewValues.N)
 	}))
+	var opened atomic.Int32
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
 	defer server.Close()
 	const keys, changes = 20, 10
 	var list []*watch.Transaction
@@ -198,6 +207,9 @@ func TestOrder(t *testing.T) {
 	s := &Sink{URL: server.URL + "/", Mode: Binary}
 	if err := s.HandleBatch(context.Background(), list); err != nil {
 		t.Fatal(err)
+	}
+	if n := opened.Load(); n > DefaultConnections {
+		t.Errorf("%d connections, want at most %d", n, DefaultConnections)
 	}
 	if len(seen) != keys {
 		t.Errorf("%d keys, want %d", len(seen), keys)

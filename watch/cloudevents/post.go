@@ -82,12 +82,8 @@ func (s *Sink) postOnce(ctx context.Context, e event) error {
 	if err != nil {
 		return err
 	}
-	client := *http.DefaultClient
-	if s.Client != nil {
-		client = *s.Client
-	}
-	client.CheckRedirect = refuseLossy
-	reply, err := client.Do(request)
+	s.prepare.Do(s.makeClient)
+	reply, err := s.client.Do(request)
 	if err != nil {
 		return err
 	}
@@ -98,6 +94,20 @@ func (s *Sink) postOnce(ctx context.Context, e event) error {
 	}
 	text, _ := io.ReadAll(io.LimitReader(reply.Body, 200))
 	return answerError{reply.StatusCode, strings.Join(strings.Fields(string(text)), " "), retryAfter(reply.Header)}
+}
+
+// makeClient makes the client that posts.
+func (s *Sink) makeClient() {
+	s.client = new(http.Client)
+	if s.Client != nil {
+		*s.client = *s.Client
+	} else {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.MaxConnsPerHost = s.connections()
+		transport.MaxIdleConnsPerHost = s.connections() // else all but two would be closed after each request
+		s.client.Transport = transport
+	}
+	s.client.CheckRedirect = refuseLossy
 }
 
 func (s *Sink) request(ctx context.Context, e event) (*http.Request, error) {

@@ -44,8 +44,11 @@ type Sink struct {
 	Header http.Header
 	// Connections is how many requests are under way at once; 0 is DefaultConnections.
 	Connections int
-	// Client sends the requests; nil is http.DefaultClient.
+	// Client sends the requests; nil is one that keeps Connections open.
 	Client *http.Client
+
+	prepare sync.Once
+	client  *http.Client
 
 	mu sync.Mutex
 	// taken are the ids of events that the server has taken, of calls that have not succeeded yet.
@@ -62,10 +65,7 @@ func (s *Sink) Handle(ctx context.Context, tx *watch.Transaction) error {
 
 // HandleBatch posts all changes and waits for the answers. After an error they come again, and then it posts those that were not taken.
 func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error {
-	n := s.Connections
-	if n == 0 {
-		n = DefaultConnections
-	}
+	n := s.connections()
 	events, err := eventsOf(list)
 	if err != nil {
 		return err
@@ -93,6 +93,13 @@ func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error
 		delete(s.taken, e.id)
 	}
 	return nil
+}
+
+func (s *Sink) connections() int {
+	if s.Connections == 0 {
+		return DefaultConnections
+	}
+	return s.Connections
 }
 
 func eventsOf(list []*watch.Transaction) (events []event, _ error) {
