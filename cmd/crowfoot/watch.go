@@ -25,7 +25,8 @@ import (
 // watchSettings are what the flags of watch say.
 type watchSettings struct {
 	endpoint, database, repository, from string
-	exclude, columns, hints              []string
+	exclude, columns, hints, changeSets  []string
+	tag                                  string
 	limit                                int
 	interval, maxInterval, prune         time.Duration
 	level                                slog.Level
@@ -74,9 +75,11 @@ func (s *watchSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.repository, "repository", "./crowfoot-watch.json", "`WHERE` to store how far each table is delivered: a file; spanner, a table in the database; spanner:NAME, one in another database; or memory, which forgets it")
 	flags.StringArrayVar(&s.columns, "commit-timestamp-column", nil, "`[TABLE=]COLUMN` that has the commit timestamp, if not the only one with allow_commit_timestamp (repeatable)")
 	flags.StringArrayVar(&s.hints, "hint", nil, "`[TABLE=]HINT` for the table in queries, such as @{FORCE_INDEX=SingersByLastUpdated} (repeatable)")
+	flags.StringSliceVar(&s.changeSets, "change-sets", nil, "`NAMES` of the table of change sets by which tables without a commit timestamp are watched, and of its columns: CHANGE_SETS,CHANGE_SET_ID,COMMIT_TIMESTAMP, and of that of watched tables, CHANGE_SET_ID; later names may be left out")
 	flags.IntVar(&s.limit, "limit", 10_000, "how many rows one query returns at most")
 	flags.DurationVar(&s.interval, "interval", time.Second, "`DURATION` from one poll of a table to the next")
 	flags.DurationVar(&s.maxInterval, "max-interval", 0, "`DURATION` to which the interval of a table grows while it does not change; --interval if it is left out")
+	flags.StringVar(&s.tag, "request-tag", "", "`TAG` of the queries, by which the database's statistics tell them from others")
 	s.shards.register(flags)
 	flags.DurationVar(&s.prune, "prune", 0, "`AGE`, such as 24h, after which commit timestamps of delivered rows are set to NULL, to keep a NULL_FILTERED index small")
 	s.sink.register(flags)
@@ -102,6 +105,8 @@ func (s *watchSettings) source(tables []string) (*watch.Tables, error) {
 		return nil, usageErrorf("--max-interval is %v: want at least --interval, %v", s.maxInterval, s.interval)
 	case s.repository == "" || strings.HasPrefix(s.repository, otherDatabase) && !databaseName.MatchString(s.repository[len(otherDatabase):]):
 		return nil, usageErrorf("--repository is %q: want a file, spanner, spanner:projects/P/instances/I/databases/D, or memory", s.repository)
+	case len(s.changeSets) > 4:
+		return nil, usageErrorf("--change-sets is %q: want at most four names", strings.Join(s.changeSets, ","))
 	case s.prune < 0:
 		return nil, usageErrorf("--prune is %v: want an age", s.prune)
 	}
@@ -110,7 +115,11 @@ func (s *watchSettings) source(tables []string) (*watch.Tables, error) {
 		return nil, err
 	}
 	source := &watch.Tables{Include: tables, Exclude: s.exclude, Interval: s.interval, MaxInterval: s.maxInterval, Options: map[string]watch.TableOptions{}}
-	source.Default = watch.TableOptions{Shards: shards, Limit: s.limit, PruneAfter: s.prune}
+	source.Default = watch.TableOptions{Shards: shards, Limit: s.limit, RequestTag: s.tag, PruneAfter: s.prune}
+	if len(s.changeSets) > 0 {
+		names := append(s.changeSets, make([]string, 4)...)
+		source.Default.ChangeSets = &watch.ChangeSets{Table: names[0], ID: names[1], CommitTimestamp: names[2], DataID: names[3]}
+	}
 	eachTable(source, s.columns, func(o *watch.TableOptions, column string) { o.CommitTimestamp = column })
 	eachTable(source, s.hints, func(o *watch.TableOptions, hint string) { o.Hint = hint })
 	return source, nil

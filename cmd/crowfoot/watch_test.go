@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,6 +147,27 @@ func TestWatchSpannerRepository(t *testing.T) {
 	put(t, client, 2, "b")
 	w = startWatcher(t, "T", "--repository", "spanner:"+crashDatabase)
 	if first := w.next(); first != "2 b" {
+		t.Errorf("%s", first)
+	}
+	w.stop()
+}
+
+// TestWatchChangeSets: a table without a commit timestamp is watched by a table of change sets that has other names than the Java library's.
+func TestWatchChangeSets(t *testing.T) {
+	ddl := "CREATE TABLE T (K INT64, V STRING(MAX), CHANGE_SET_ID STRING(MAX)) PRIMARY KEY (K);\n" +
+		"CREATE TABLE Sets (Id STRING(MAX), COMMIT_TIMESTAMP TIMESTAMP OPTIONS (allow_commit_timestamp = true)) PRIMARY KEY (Id)"
+	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", ddl))
+	client := connect(t, address)
+	defer client.Close()
+	sets := &watch.ChangeSets{Table: "Sets", ID: "Id"}
+	_, err := sets.ReadWriteTransaction(t.Context(), client, func(_ context.Context, tx *spanner.ReadWriteTransaction, id string) error {
+		return tx.BufferWrite([]*spanner.Mutation{spanner.Insert("T", []string{"K", "V", "CHANGE_SET_ID"}, []any{1, "a", id})})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := startWatcher(t, "--from", "beginning", "--repository", "memory", "--change-sets", "Sets,Id", "--request-tag", "watch")
+	if first := w.next(); first != "1 a" {
 		t.Errorf("%s", first)
 	}
 	w.stop()
