@@ -141,6 +141,9 @@ type sortOp struct {
 }
 
 func (c *compiler) sort(n *plan.Sort) (maker, error) {
+	if n.Major > 0 {
+		return c.minorSort(n)
+	}
 	in, err := c.whole(n.Input)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,17 @@ func (p *planner) merges() bool {
 	return !p.options.Batch
 }
 
+// arrangeMost has an access give its rows in an order, or sorted by as many of its first keys as it can, and returns by how many.
+func (p *planner) arrangeMost(s *scanRel, a *access, want []slotOrder) int {
+	_, fixed := s.orderOf(a)
+	for n := len(want); n > 0; n-- {
+		if (n == len(want) || varies(want[:n], fixed)) && p.arrange(s, a, want[:n]) {
+			return n
+		}
+	}
+	return 0
+}
+
 // arrange has an access give its rows in an order, if it can: by reading in reverse, or by merging the streams that the lists of leading key parts
 // make.
 func (p *planner) arrange(s *scanRel, a *access, want []slotOrder) bool {

@@ -104,9 +104,11 @@ type (
 		PutOff   []int // the places in Aggs of those that put errors off
 	}
 	// Sort sorts, and with Limit keeps only so many rows.
+	// Sort sorts. Its input comes sorted by the first Major keys already: rows that are equal by these are sorted by the rest (Minor Sort).
 	Sort struct {
 		Input Node
 		Keys  []SortKey
+		Major int
 		Limit Expr // nil: all
 	}
 	// Limit skips Offset rows and passes Count; either may be nil.

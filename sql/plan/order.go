@@ -29,6 +29,21 @@ func satisfies(have []slotOrder, fixed map[int]bool, distinct bool, want []slotO
 	return true
 }
 
+// major is by how many first keys of an order the rows come sorted, 0 if these have the same value in every row.
+func (b *built) major(want []slotOrder) int {
+	for n := len(want) - 1; n > 0; n-- {
+		if varies(want[:n], b.fixed) && satisfies(b.order, b.fixed, b.distinct, want[:n]) {
+			return n
+		}
+	}
+	return 0
+}
+
+// varies says whether some slot of an order has different values.
+func varies(order []slotOrder, fixed map[int]bool) bool {
+	return slices.ContainsFunc(order, func(o slotOrder) bool { return !fixed[o.slot] })
+}
+
 // reversed is the order of the same rows read from the end.
 func reversed(order []slotOrder) []slotOrder {
 	out := slices.Clone(order)
@@ -106,6 +121,12 @@ func (p *planner) buildSort(r *sortRel, req request, limit Expr) (built, error) 
 		return b, nil
 	}
 	n := &Sort{Input: b.node, Limit: limit}
+	if order, ok := inSlots(want, b.at); ok {
+		n.Major = b.major(b.firsts(order))
+	}
+	if s := driving(b.node); s != nil && n.Major > 0 {
+		s.Ordered = true
+	}
 	if n.Keys, err = p.sortKeys(r.keys, b.at); err != nil {
 		return built{}, err
 	}

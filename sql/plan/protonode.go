@@ -129,8 +129,11 @@ func (n *Scan) seekableKeySize() int {
 
 func (w *protoWriter) sort(s *Sort, m meta, input func(Node) *spannerpb.PlanNode) *spannerpb.PlanNode {
 	name := "Sort"
+	if s.Major > 0 {
+		name = "Minor Sort"
+	}
 	if s.Limit != nil {
-		name = "Sort Limit"
+		name += " Limit"
 	}
 	return w.unary(s, name, m, input, func(p *spannerpb.PlanNode) {
 		for i, k := range s.Keys {
@@ -138,7 +141,13 @@ func (w *protoWriter) sort(s *Sort, m meta, input func(Node) *spannerpb.PlanNode
 			if k.Desc {
 				direction = " (DESC)"
 			}
-			w.scalar(p, k.Expr, "Key", "sort_"+strconv.Itoa(i+1))
+			kind := "Key"
+			if s.Major > i {
+				kind = "MajorKey"
+			} else if s.Major > 0 {
+				kind = "MinorKey"
+			}
+			w.scalar(p, k.Expr, kind, "sort_"+strconv.Itoa(i+1))
 			last := w.nodes[p.ChildLinks[len(p.ChildLinks)-1].ChildIndex]
 			last.ShortRepresentation.Description += direction
 		}

@@ -47,9 +47,11 @@ func (p *planner) fit(s *scanRel, a *access, req request) {
 		stop = req.limit / a.rows
 	}
 	if want, ok := inSlots(req.order, ids); ok && len(want) > 0 {
-		if a.ordered = p.arrange(s, a, want); !a.ordered {
+		if sorted := p.arrangeMost(s, a, want); sorted == 0 {
 			stop = 1
 			a.cost += sortCost(a.rows)
+		} else if a.ordered = true; sorted < len(want) {
+			a.cost += a.rows * costSort // few rows are equal by the keys that they come sorted by
 		}
 	} else if len(req.order) > 0 {
 		stop = 1 // an operator above sorts, and reads all rows first

@@ -1,0 +1,146 @@
+package exec
+
+import (
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// minorSortOp sorts an input that comes sorted by the first keys. It sorts the rows that are equal by these, as they come, so that a limit ends the
+// reading.
+type minorSortOp struct {
+	in     operator
+	limit  eval
+	major  int
+	sorter sorter
+	out    batch
+
+	from *batch // rows of in
+	at   int    // the next row of from
+	left int64  // how many more rows are wanted, -1 for all
+	full bool   // sorter holds all rows that are equal by the first keys
+	done bool   // in has no more rows
+}
+
+func (c *compiler) minorSort(n *plan.Sort) (maker, error) {
+	in, err := c.input(n.Input, c.partial || n.Limit != nil)
+	if err != nil {
+		return nil, err
+	}
+	order, err := c.ordering(n.Keys)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := c.optional(n.Limit)
+	if err != nil {
+		return nil, err
+	}
+	types := plan.Types(n)
+	out := c.batch(len(types))
+	return func(r *run) operator {
+		return &minorSortOp{in: in(r), limit: limit, major: n.Major, sorter: newSorter(order, types), out: out}
+	}, nil
+}
+
+func (o *minorSortOp) open(r *run) error {
+	o.left = -1
+	if o.limit != nil {
+		var err error
+		if o.left, err = rowLimit(r, o.limit, "LIMIT"); err != nil {
+			return err
+		}
+	}
+	o.sorter.reset(r, -1)
+	o.from, o.at, o.full, o.done = nil, 0, false, false
+	o.out.reset()
+	return o.in.open(r)
+}
+
+func (o *minorSortOp) close() error { return o.in.close() }
+
+func (o *minorSortOp) next(r *run) (*batch, error) {
+	o.out.begin()
+	for !o.out.full() && o.left != 0 {
+		if !o.full {
+			more, err := o.collect(r)
+			if err != nil {
+				return nil, err
+			}
+			if !more {
+				o.left = 0
+				break
+			}
+			o.full = true
+		}
+		row, ok, err := o.sorter.nextRow()
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			o.clear(r)
+			continue
+		}
+		o.out.add(row, nil)
+		if o.left > 0 {
+			o.left--
+		}
+	}
+	return o.out.some(), nil
+}
+
+// clear empties the sorter. Its room is used again, for most often a few rows are equal.
+func (o *minorSortOp) clear(r *run) {
+	if o.full = false; o.sorter.merged != nil {
+		o.sorter.reset(r, -1)
+		return
+	}
+	o.sorter.empty(r)
+	o.sorter.at = 0
+}
+
+// collect has the sorter hold the next rows that are equal by the first keys; false if there are none.
+func (o *minorSortOp) collect(r *run) (bool, error) {
+	var first, keys []value.Value
+	for !o.done {
+		if o.from == nil || o.at == o.from.n {
+			var err error
+			if o.from, err = r.pull(o.in); err != nil {
+				return false, err
+			}
+			o.at, o.done = 0, o.from == nil
+			continue
+		}
+		row := o.from.row(o.at)
+		var err error
+		if keys, err = o.sorter.append(r, keys[:0], row); err != nil {
+			return false, err
+		}
+		if first == nil {
+			first = slices.Clone(keys)
+		} else if !o.equal(first, keys) {
+			break
+		}
+		if err := o.sorter.add(r, row, keys); err != nil {
+			return false, err
+		}
+		if err := o.sorter.makeRoom(r); err != nil {
+			return false, err
+		}
+		o.at++
+	}
+	if first == nil {
+		return false, nil
+	}
+	return true, o.sorter.finish(r)
+}
+
+// equal says whether rows with keys a and b are equal by the first keys.
+func (o *minorSortOp) equal(a, b []value.Value) bool {
+	for i := range o.major {
+		if o.sorter.compareKey(i, a[i], b[i]) != 0 {
+			return false
+		}
+	}
+	return true
+}
