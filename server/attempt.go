@@ -87,7 +87,7 @@ func (a *attempt) end(tx *txn.Tx, now time.Time, outcome error) {
 	opts := tx.Options()
 	x := stats.Transaction{
 		Footprint:    &a.footprint,
-		Tag:          opts.Tag,
+		Tag:          tx.Tag(),
 		Outcome:      a.outcome(outcome),
 		Isolation:    isolationOf(opts),
 		Retry:        opts.Previous != txn.Age{},

@@ -173,6 +173,7 @@ func (s *service) commitTransaction(ctx context.Context, ses *session, req *span
 		}
 		return nil, failure
 	}
+	open.tx.SetTag(stats.Tag(req.RequestOptions.GetTransactionTag()))
 	now := s.clock()
 	open.commit(now)
 	work := commitWork{record: &c.Cost, memory: &c.Memory, list: takeMutations(req), now: now, attempt: &open.attempt, count: open.mutations}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/spanner"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // tagged runs a read-write transaction with a tag.
@@ -187,4 +189,25 @@ func TestBatchWriteStats(t *testing.T) {
 	x.shows("SELECT TRANSACTION_TAG, "+txnCounts+`, OPERATIONS_BY_TABLE[OFFSET(0)].INSERT_OR_UPDATE_COUNT FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE
 		WHERE INTERVAL_END = '2030-01-02T03:06:00Z'`, "groups|3|3|0|0|1|3|0|0|1|2")
 	x.shows(`SELECT TABLE_NAME, WRITE_COUNT FROM SPANNER_SYS.TABLE_OPERATIONS_STATS_MINUTE WHERE INTERVAL_END = '2030-01-02T03:06:00Z'`, "Plain|2")
+}
+
+// TestTagOfCommit: a transaction that was begun without a tag has that of its Commit; one that has a tag keeps it.
+func TestTagOfCommit(t *testing.T) {
+	clock := newTestClock()
+	h := newHarnessAt(t, clock.now)
+	ses := h.session(true)
+	clock.forward(time.Minute)
+	for _, begun := range []string{"", "begun"} {
+		tx, err := h.data.BeginTransaction(h.ctx, &spannerpb.BeginTransactionRequest{
+			Session: ses, Options: readWrite(), RequestOptions: &spannerpb.RequestOptions{TransactionTag: begun}})
+		h.ok(err)
+		commit := commitOf(ses, tx.Id)
+		commit.RequestOptions = &spannerpb.RequestOptions{TransactionTag: "committed"}
+		commit.Mutations = []*spannerpb.Mutation{{Operation: &spannerpb.Mutation_InsertOrUpdate{InsertOrUpdate: &spannerpb.Mutation_Write{
+			Table: "Singers", Columns: []string{"SingerId"}, Values: []*structpb.ListValue{list("1")}}}}}
+		_, err = h.data.Commit(h.ctx, commit)
+		h.ok(err)
+	}
+	clock.forward(time.Minute)
+	h.shows(ses, "SELECT TRANSACTION_TAG FROM SPANNER_SYS.TXN_STATS_TOP_MINUTE ORDER BY 1", "begun", "committed")
 }

@@ -97,6 +97,7 @@ type Tx struct {
 	calls    atomic.Int32 // requests that are running
 	lastUse  atomic.Int64 // when the last one ended, in nanoseconds of the clock
 	lockWait atomic.Int64 // time.Duration
+	lateTag  atomic.Pointer[string]
 	state    atomic.Int32 // changed under the lock table's mu
 
 	// The lock table's mu guards these; err is written before state.
@@ -155,6 +156,23 @@ func (t *Tx) Age() Age { return Age{rank: t.age.rank, attempts: min(t.age.attemp
 
 // Options returns what the transaction was begun with, with defaults in the place of zero values.
 func (t *Tx) Options() Options { return t.opts }
+
+// Tag is the transaction's tag.
+func (t *Tx) Tag() string {
+	if late := t.lateTag.Load(); late != nil {
+		return *late
+	}
+	return t.opts.Tag
+}
+
+// SetTag gives a transaction a tag that was begun without one: some clients send it only with what follows BeginTransaction.
+func (t *Tx) SetTag(tag string) {
+	if tag == "" || t.opts.Tag != "" {
+		return
+	}
+	late := tag
+	t.lateTag.CompareAndSwap(nil, &late)
+}
 
 // Stats may be asked for at any time.
 func (t *Tx) Stats() Stats {

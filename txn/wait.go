@@ -40,7 +40,7 @@ func (l *lockTable) newWait(r *request) *LockWait {
 }
 
 func (r *request) party() LockParty {
-	return LockParty{Tag: r.tx.opts.Tag, Owner: r.tx.opts.Owner, Mode: r.mode}
+	return LockParty{Tag: r.tx.Tag(), Owner: r.tx.opts.Owner, Mode: r.mode}
 }
 
 // waitFor waits until r is granted or its transaction has ended, then counts the wait and calls the functions that want to know.

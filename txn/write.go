@@ -117,7 +117,7 @@ func (r *Request) Capture(ctx context.Context, c *table.Change) (bytes int, err 
 
 // origin is what change streams want to know of the transaction.
 func (t *Tx) origin() changestream.Transaction {
-	return changestream.Transaction{Tag: t.opts.Tag, Excluded: t.opts.Excluded, System: t.opts.System}
+	return changestream.Transaction{Tag: t.Tag(), Excluded: t.opts.Excluded, System: t.opts.System}
 }
 
 // bufferMod keeps what a change stream records for the commit. It returns what the transaction must be charged for.
