@@ -209,6 +209,7 @@ func TestClientVersions(t *testing.T) {
 		"interop/official-go":              `version=v(\S+)`,
 		"interop/clients":                  `newest_java=(\S+)`,
 		"interop/run":                      `\[java-(\d+\.\d+)\]`,
+		"interop/java-beam/pom.xml":        `<beam.version>(\S+)<`,
 		"interop/python/requirements.txt":  `==(\S+)`,
 		"interop/alembic/requirements.txt": `==(\S+)`,
 		"interop/node/package.json":        `spanner": "(.+)"`,

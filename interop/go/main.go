@@ -42,7 +42,7 @@ func main() {
 	}{
 		{"schema", a.schema}, {"mutations", a.mutations}, {"mutation groups", a.mutationGroups}, {"dml", a.dml}, {"batch dml", a.batchDML},
 		{"read", a.read}, {"query", a.query}, {"errors", a.errors}, {"contention", a.contention},
-		{"partitioned query", a.partitionedQuery}, {"partitioned dml", a.partitionedDML}, {"staleness", a.staleness}, {"drop", a.drop},
+		{"partitioned query", a.partitionedQuery}, {"partitioned dml", a.partitionedDML}, {"staleness", a.staleness}, {"change stream", a.changeStream}, {"drop", a.drop},
 	}
 	passed, failed := 0, 0
 	for _, s := range steps {
@@ -106,17 +106,9 @@ func (a *app) schema(ctx context.Context) (err error) {
 	if _, err := op.Wait(ctx); err != nil {
 		return err
 	}
-	update, err := a.databases.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{
-		Database: a.name,
-		Statements: []string{
-			"CREATE INDEX SingersByName ON Singers(Name) STORING (Updated)",
-			"CREATE TABLE Counters (Name STRING(20) NOT NULL, N INT64 NOT NULL) PRIMARY KEY (Name)",
-		},
-	})
+	err = a.ddl(ctx, "CREATE INDEX SingersByName ON Singers(Name) STORING (Updated)",
+		"CREATE TABLE Counters (Name STRING(20) NOT NULL, N INT64 NOT NULL) PRIMARY KEY (Name)")
 	if err != nil {
-		return err
-	}
-	if err := update.Wait(ctx); err != nil {
 		return err
 	}
 	ddl, err := a.databases.GetDatabaseDdl(ctx, &databasepb.GetDatabaseDdlRequest{Database: a.name})

@@ -48,6 +48,7 @@ public final class Interop {
       step("partitioned query", app::partitionedQuery);
       step("partitioned dml", app::partitionedDml);
       step("staleness", app::staleness);
+      step("change stream", app::changeStream);
       step("drop", app::drop);
     }
     System.out.printf("%d passed, %d failed%n", passed, failed);
@@ -299,6 +300,65 @@ public final class Interop {
     TimestampBound then = TimestampBound.ofExactStaleness(30, TimeUnit.MINUTES);
     same(code(() -> client.singleUse(then).readRow("Counters", Key.of("c"), List.of("N"))), ErrorCode.NOT_FOUND);
     same(client.singleUse(then).readRow("Singers", Key.of(1L), List.of("SingerId")), null);
+  }
+
+  /** Reads a change stream from the token of its first partition to its last record, while the partition ends and others begin. */
+  private void changeStream() throws Exception {
+    DatabaseAdminClient admin = spanner.getDatabaseAdminClient();
+    String instance = id.getInstanceId().getInstance();
+    List<String> ddl =
+        List.of(
+            "CREATE TABLE Orders (Id INT64 NOT NULL, Amount NUMERIC, Tags ARRAY<STRING(MAX)>) PRIMARY KEY (Id)",
+            "CREATE CHANGE STREAM OrderChanges FOR Orders");
+    admin.updateDatabaseDdl(instance, id.getDatabase(), ddl, null).get(1, TimeUnit.MINUTES);
+    Mutation order =
+        Mutation.newInsertBuilder("Orders").set("Id").to(1L).set("Amount").to(new java.math.BigDecimal("12.5"))
+            .set("Tags").toStringArray(Arrays.asList("a", null)).build();
+    Timestamp start = client.writeWithOptions(List.of(order), Options.tag("app=interop")).getCommitTimestamp();
+    client.readWriteTransaction().run(
+        tx -> tx.executeUpdate(Statement.of("UPDATE Orders SET Amount = 13 WHERE Id = 1")));
+    Timestamp end = client.write(List.of(Mutation.delete("Orders", Key.of(1L))));
+
+    List<Struct> first = readChangeStream(null, start, end);
+    List<String> changes = new ArrayList<>();
+    for (Struct record : first) {
+      Struct children = record.getStructList("child_partitions_record").get(0);
+      for (Struct child : children.getStructList("child_partitions")) {
+        for (Struct r : readChangeStream(child.getString("token"), start, end)) {
+          r.getStructList("data_change_record").forEach(c -> changes.add(change(c)));
+        }
+      }
+    }
+    same(
+        changes,
+        List.of(
+            "INSERT app=interop {\"Id\":\"1\"} {} {\"Amount\":\"12.5\",\"Tags\":[\"a\",null]}",
+            "UPDATE  {\"Id\":\"1\"} {\"Amount\":\"12.5\"} {\"Amount\":\"13\"}",
+            "DELETE  {\"Id\":\"1\"} {\"Amount\":\"13\",\"Tags\":[\"a\",null]} {}"));
+    same(code(() -> readChangeStream("no token", start, end)), ErrorCode.INVALID_ARGUMENT);
+    admin.updateDatabaseDdl(instance, id.getDatabase(), List.of("DROP CHANGE STREAM OrderChanges"), null).get(1, TimeUnit.MINUTES);
+  }
+
+  private List<Struct> readChangeStream(String token, Timestamp start, Timestamp end) {
+    Statement read =
+        Statement.newBuilder(
+                "SELECT ChangeRecord FROM READ_OrderChanges (start_timestamp => @start, end_timestamp => @end,"
+                    + " partition_token => @token, heartbeat_milliseconds => 1000)")
+            .bind("start").to(start).bind("end").to(end).bind("token").to(token).build();
+    List<Struct> records = new ArrayList<>();
+    try (ResultSet rs = client.singleUse().executeQuery(read)) {
+      while (rs.next()) {
+        records.addAll(rs.getStructList(0));
+      }
+    }
+    return records;
+  }
+
+  private static String change(Struct record) {
+    Struct mod = record.getStructList("mods").get(0);
+    return String.join(
+        " ", record.getString("mod_type"), record.getString("transaction_tag"),
+        mod.getJson("keys"), mod.getJson("old_values"), mod.getJson("new_values"));
   }
 
   private void drop() {
