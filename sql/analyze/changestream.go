@@ -188,8 +188,9 @@ func (w *walker) changeStreamRead(n *googlesql.ResolvedQueryStmt) *tree.ChangeSt
 	}
 	name := functionName(call)
 	w.hints(get(n.HintList()), statementHints)
+	w.hints(get(call.HintList()), noHints)
 	output := w.output(listed(w.lib.engine, n.OutputColumnList, n.OutputColumnListSize, n.OutputColumnList2))
-	if len(output) != 1 || get(n.IsValueTable()) {
+	if len(output) != 1 || get(n.IsValueTable()) || locks(w.sql) {
 		refuse(usererror.ChangeStreamCombined(name))
 	}
 	read := &tree.ChangeStreamRead{Stream: w.catalog.ChangeStream(name[len(readPrefix):]), Output: output[0]}
@@ -206,6 +207,17 @@ func (w *walker) changeStreamRead(n *googlesql.ResolvedQueryStmt) *tree.ChangeSt
 		read.Args = append(read.Args, arg)
 	}
 	return read
+}
+
+// locks says whether a text has FOR UPDATE, of which the library keeps nothing for a function.
+func locks(sql string) bool {
+	s := scanner{sql: sql}
+	for last := ""; s.next(); last = s.token {
+		if strings.EqualFold(last, "FOR") && strings.EqualFold(s.token, "UPDATE") {
+			return true
+		}
+	}
+	return false
 }
 
 // isGiven says whether an argument is a literal or a parameter. A cast of a literal is a timestamp whose time zone is the database's.
