@@ -1,0 +1,254 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"google.golang.org/api/iterator"
+)
+
+// Stream is the Source that reads a change stream (https://cloud.google.com/spanner/docs/change-streams): it sees inserts, updates and deletes, and
+// every change of a row. The handler gets whole transactions, and those that have changed one row in the order of their commits.
+type Stream struct {
+	Client *spanner.Client
+	// Name is the change stream's.
+	Name string
+	// Include are the tables whose changes are delivered, as Name or Schema.Name, of those that the stream watches. None means all.
+	Include []string
+	// Exclude are tables whose changes are not delivered.
+	Exclude []string
+	// Heartbeat is how often the database says that nothing has changed, which moves the checkpoint on; 0 is a second, the least that it may be.
+	Heartbeat time.Duration
+}
+
+// ID is zero: there is one feed.
+func (s *Stream) ID() FeedID { return FeedID{} }
+
+// Now is the timestamp of a strong read.
+func (s *Stream) Now(ctx context.Context) (time.Time, error) { return now(ctx, s.Client) }
+
+// Feeds is the stream. If it does not exist, to read it fails.
+func (s *Stream) Feeds(context.Context) ([]Feed, error) { return []Feed{&streamFeed{s}}, nil }
+
+// streamFeed is the feed of a change stream.
+type streamFeed struct{ *Stream }
+
+// ID is the stream's name in the place of a table's.
+func (f *streamFeed) ID() FeedID {
+	return FeedID{TableID: TableID{Database: f.Client.DatabaseName(), Name: f.Name}}
+}
+
+// Read reads the partitions of the stream beside each other. A partition begins when all those have been delivered that it has taken the place of.
+func (f *streamFeed) Read(ctx context.Context, from Checkpoint, out Sink) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r := &streamReader{streamFeed: f, out: out, ctx: ctx, fail: cancel, partitions: map[string]*streamPartition{}, transactions: map[transactionKey]*streamTransaction{}}
+	r.work, r.room.L = make(chan struct{}, 1), &r.mu
+	defer context.AfterFunc(ctx, r.wakeAll)()
+	if err := r.begin(from); err != nil {
+		return err
+	}
+	err := r.deliver()
+	cancel(err)
+	r.running.Wait()
+	if cause := context.Cause(ctx); err == nil || errors.Is(err, context.Canceled) {
+		err = cause
+	}
+	return err
+}
+
+// begin starts the partitions of a checkpoint, or those that live behind its timestamp.
+func (r *streamReader) begin(from Checkpoint) error {
+	p, err := parseStreamPosition(from.Position)
+	if err != nil {
+		return err
+	}
+	if len(p.Partitions) == 0 {
+		p.Partitions, err = r.initial(from.Timestamp.Add(time.Microsecond))
+		if err != nil {
+			return err
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, at := range p.Partitions {
+		r.partitions[at.Token] = &streamPartition{token: at.Token, from: at.From, delivered: at.Transactions, parents: at.Parents}
+	}
+	for _, p := range r.partitions {
+		r.startIfReady(p)
+	}
+	return nil
+}
+
+// initial asks for the partitions that live at a time.
+func (r *streamReader) initial(start time.Time) (list []partitionPosition, err error) {
+	err = r.query(start, "", func(records *changeRecords) error {
+		for _, c := range records.children {
+			list = append(list, partitionPosition{Token: c.token, From: start})
+		}
+		return nil
+	})
+	return list, err
+}
+
+// query reads a partition, or the list of partitions.
+func (r *streamReader) query(start time.Time, token string, each func(*changeRecords) error) error {
+	heartbeat := max(r.Heartbeat, time.Second)
+	statement := spanner.Statement{
+		SQL: "SELECT ChangeRecord FROM " + quote("READ_"+r.Name) +
+			"(start_timestamp => @start, end_timestamp => NULL, partition_token => @token, heartbeat_milliseconds => @heartbeat)",
+		Params: map[string]any{"start": start, "token": spanner.NullString{StringVal: token, Valid: token != ""}, "heartbeat": heartbeat.Milliseconds()},
+	}
+	rows := r.Client.Single().Query(r.ctx, statement)
+	defer rows.Stop()
+	d := newRecordDecoder(r.Client.DatabaseName())
+	for {
+		row, err := rows.Next()
+		if errors.Is(err, iterator.Done) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		records, err := d.decode(row)
+		if err != nil {
+			return err
+		}
+		if err := each(records); err != nil {
+			return err
+		}
+	}
+}
+
+// startIfReady starts a partition if it waits for no parent. mu is held.
+func (r *streamReader) startIfReady(p *streamPartition) {
+	if len(p.parents) > 0 || p.started {
+		return
+	}
+	p.started = true
+	start, skip := p.from, map[string]bool{}
+	for _, id := range p.delivered {
+		skip[id] = true
+	}
+	r.running.Go(func() {
+		if err := r.query(start, p.token, func(records *changeRecords) error { return r.add(p, records, start, skip) }); err != nil {
+			r.fail(err)
+			return
+		}
+		r.end(p)
+	})
+}
+
+// add puts the records of a row in the queue of their partition. It waits while that has more than the handler can take soon. skip are transactions at
+// start that are delivered.
+func (r *streamReader) add(p *streamPartition, records *changeRecords, start time.Time, skip map[string]bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, d := range records.data {
+		if d.commit.Equal(start) && skip[d.transaction] {
+			continue
+		}
+		r.addData(p, d)
+		r.out.Observe(Reading{Timestamp: d.commit, Rows: len(d.changes)})
+	}
+	for _, at := range records.heartbeats {
+		p.heartbeat = at
+		r.out.Observe(Reading{Timestamp: at})
+	}
+	p.children = append(p.children, records.children...)
+	r.wake()
+	for p.changes > maxQueued && len(p.queue) > 1 && r.ctx.Err() == nil {
+		r.room.Wait()
+	}
+	return r.ctx.Err()
+}
+
+// end says that the query of a partition has come to its end.
+func (r *streamReader) end(p *streamPartition) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.ended = true
+	r.finishIfDelivered(p)
+	r.wake()
+}
+
+// finishIfDelivered has the children of a partition take its place once everything of it is delivered. mu is held.
+func (r *streamReader) finishIfDelivered(p *streamPartition) {
+	if !p.ended || len(p.queue) > 0 {
+		return
+	}
+	delete(r.partitions, p.token)
+	for _, c := range p.children {
+		child := r.partitions[c.token]
+		if child == nil {
+			child = &streamPartition{token: c.token, from: c.start, parents: c.parents}
+			r.partitions[c.token] = child
+		}
+		var left []string
+		for _, parent := range child.parents {
+			if parent != p.token {
+				left = append(left, parent)
+			}
+		}
+		child.parents = left
+		r.startIfReady(child)
+	}
+}
+
+// includes says whether changes of a table are delivered.
+func (s *Stream) includes(t TableID) bool {
+	return (len(s.Include) == 0 || contains(s.Include, t)) && !contains(s.Exclude, t)
+}
+
+// streamReader is a change stream that is read.
+type streamReader struct {
+	*streamFeed
+	out     Sink
+	ctx     context.Context
+	fail    context.CancelCauseFunc
+	running sync.WaitGroup
+	work    chan struct{} // has something in it when there may be something to deliver
+
+	mu           sync.Mutex
+	room         sync.Cond                   // a queue has become shorter
+	partitions   map[string]*streamPartition // that are read, or wait for their parents
+	transactions map[transactionKey]*streamTransaction
+	candidates   []*streamTransaction // that may have become complete, or the first of a queue
+}
+
+// maxQueued is how many changes of a partition may wait for the handler.
+const maxQueued = 10_000
+
+// streamPartition is a partition of the stream.
+type streamPartition struct {
+	token   string
+	parents []string // that are not delivered yet
+	started bool
+	// Everything before from is delivered, and these transactions at from.
+	from      time.Time
+	delivered []string
+	heartbeat time.Time // everything at or before it has been read
+
+	queue    []*streamTransaction // that have been read, in their order, and are not delivered
+	taken    int                  // of these the handler is about to take
+	changes  int                  // in the queue
+	ended    bool
+	children []childPartition
+}
+
+func (r *streamReader) wake() {
+	select {
+	case r.work <- struct{}{}:
+	default:
+	}
+}
+
+func (r *streamReader) wakeAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.room.Broadcast()
+	r.wake()
+}

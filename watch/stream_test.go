@@ -1,0 +1,236 @@
+package watch_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	adminapi "cloud.google.com/go/spanner/admin/database/apiv1"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/watch"
+)
+
+const everything = "CREATE CHANGE STREAM Everything FOR ALL"
+
+// kindsOf shows the changes of transactions with what has happened to each row.
+func kindsOf(list []*watch.Transaction) string {
+	var all []string
+	for _, tx := range list {
+		var changes []string
+		for _, c := range tx.Changes {
+			changes = append(changes, c.Kind.String()+" "+changeText(c))
+		}
+		all = append(all, "{"+strings.Join(changes, ", ")+"}")
+	}
+	return strings.Join(all, " ")
+}
+
+// TestStream: the same interface on a change stream sees every change and deletes, in whole transactions, across a split.
+func TestStream(t *testing.T) {
+	c := connect(t, singers, "CREATE TABLE Others (Id INT64) PRIMARY KEY (Id)", everything)
+	before := apply(t, c, singer(1, "before"))
+	r := newRecorder()
+	w, stop := run(t, watch.Options{Source: &watch.Stream{Client: c, Name: "Everything", Exclude: []string{"Others"}}, Handler: r, Start: before})
+	apply(t, c, singer(2, "a"), singer(3, "b"))
+	apply(t, c, singer(2, "c"))
+	apply(t, c, spanner.Insert("Others", []string{"Id"}, []any{1}))
+	r.wait(t, atLeast(3))
+	split(t, 50)
+	_, err := c.ReadWriteTransactionWithOptions(context.Background(), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		return tx.BufferWrite([]*spanner.Mutation{singer(1, "d"), singer(100, "e"), spanner.Delete("Singers", spanner.Key{2})})
+	}, spanner.TransactionOptions{TransactionTag: "app=test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := r.wait(t, atLeast(6))
+	want := "{INSERT Singers(2):a, INSERT Singers(3):b} {UPDATE Singers(2):c} {UPDATE Singers(1):d, INSERT Singers(100):e, DELETE Singers(2)}"
+	last := list[len(list)-1]
+	if got := kindsOf(list); got != want {
+		t.Errorf("delivered %s\nwant      %s", got, want)
+	}
+	if last.Tag != "app=test" || last.ID == "" || last.System {
+		t.Errorf("the last transaction is %+v", last)
+	}
+	var name string
+	if err := last.Changes[0].OldValues.Decode("Name", &name); err != nil || name != "before" {
+		t.Errorf("the old name is %q, %v", name, err)
+	}
+	for h := w.Health(); !h.Ready || h.Feeds[0].Delivered.Before(last.CommitTimestamp); h = w.Health() { // a heartbeat brings it there
+		time.Sleep(time.Millisecond)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// split adds a split point to Singers.
+func split(t *testing.T, at int) {
+	t.Helper()
+	admin, err := adminapi.NewDatabaseAdminClient(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	key := &structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue(fmt.Sprint(at))}}
+	_, err = admin.AddSplitPoints(context.Background(), &databasepb.AddSplitPointsRequest{Database: dbName, SplitPoints: []*databasepb.SplitPoints{
+		{Table: "Singers", Keys: []*databasepb.SplitPoints_Key{{KeyParts: key}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStreamRefused: a stream that does not exist, or a start before it was made, ends Run with the database's words.
+func TestStreamRefused(t *testing.T) {
+	c := connect(t, singers, everything)
+	for _, o := range []watch.Options{
+		{Source: &watch.Stream{Client: c, Name: "Missing"}},
+		{Source: &watch.Stream{Client: c, Name: "Everything"}, Start: time.Unix(0, 0)},
+	} {
+		o.Handler = newRecorder()
+		err := runToEnd(t, o)
+		if code := status.Code(err); code != codes.InvalidArgument && code != codes.OutOfRange && code != codes.NotFound {
+			t.Errorf("%v", err)
+		}
+		t.Log(err)
+	}
+}
+
+// TestStreamRestarts: watchers, and now and then the server, are stopped at random while transactions are written and the table is split. Every
+// transaction is delivered whole, and those of a key in the order of their commits.
+func TestStreamRestarts(t *testing.T) {
+	const transactions, keys = 150, 12
+	s := newServer(t)
+	c := dial(t)
+	alter(t, everything)
+	start := apply(t, c, singer(0, "0/0"))
+	for name, repository := range map[string]watch.Repository{
+		"file": watch.NewFile(filepath.Join(t.TempDir(), "checkpoints")), "without positions": withoutPositions{watch.NewMemory()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(7, 0))
+			got := &deliveries{t: t, of: map[string][]string{}, seen: map[string]bool{}}
+			want := map[string][]string{} // the values of each key, in order
+			var mu sync.Mutex
+			written := make(chan struct{})
+			go func() {
+				defer close(written)
+				for i := range transactions {
+					n := 1 + r.IntN(4)
+					chosen := r.Perm(keys)[:n]
+					var muts []*spanner.Mutation
+					value := fmt.Sprintf("%s-%d/%d", name, i, n)
+					for _, k := range chosen {
+						muts = append(muts, singer(10*k, value))
+					}
+					apply(t, c, muts...)
+					mu.Lock()
+					for _, k := range chosen {
+						key := fmt.Sprint(10 * k)
+						want[key] = append(want[key], value)
+					}
+					mu.Unlock()
+					if r.IntN(20) == 0 {
+						split(t, 1+r.IntN(10*keys))
+					}
+				}
+			}()
+			o := watch.Options{Source: &watch.Stream{Client: c, Name: "Everything"}, Handler: got, Repository: repository, Start: start, CheckpointInterval: time.Millisecond}
+			over := false
+			for pauses := rand.New(rand.NewPCG(8, 0)); !over; {
+				ctx, cancel := context.WithCancel(context.Background())
+				_, ended := runUntil(t, ctx, o)
+				select {
+				case <-written:
+					mu.Lock()
+					got.await(want)
+					mu.Unlock()
+					over = true
+				case <-time.After(time.Duration(pauses.IntN(200)) * time.Millisecond):
+				}
+				cancel()
+				if err := ended(); err != nil {
+					t.Fatal(err)
+				}
+				if !over && pauses.IntN(4) == 0 {
+					s.stop()
+					s.start()
+				}
+			}
+			for key, values := range want {
+				if !slices.Equal(got.of[key], values) {
+					t.Errorf("key %s: delivered %v\nwant %v", key, got.of[key], values)
+				}
+			}
+			start = apply(t, c, singer(0, "0/0"))
+		})
+	}
+}
+
+// deliveries is a handler that keeps the values of each key, each where it came first.
+type deliveries struct {
+	t    *testing.T
+	mu   sync.Mutex
+	of   map[string][]string
+	seen map[string]bool
+	n    int
+}
+
+func (d *deliveries) Handle(_ context.Context, tx *watch.Transaction) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var size int
+	var value string
+	for _, c := range tx.Changes {
+		if err := c.Values.Decode("Name", &value); err != nil {
+			d.t.Error(err)
+		}
+		key := c.Key.Values[0].GetStringValue()
+		if !d.seen[key+"="+value] {
+			d.seen[key+"="+value] = true
+			d.of[key] = append(d.of[key], value)
+			d.n++
+		}
+	}
+	if _, err := fmt.Sscanf(value[strings.IndexByte(value, '/'):], "/%d", &size); err != nil || size != 0 && size != len(tx.Changes) {
+		d.t.Errorf("a transaction of %d changes: %s, %v", len(tx.Changes), value, err)
+	}
+	return nil
+}
+
+// await waits until so much has been delivered as was written.
+func (d *deliveries) await(want map[string][]string) {
+	n := 0
+	for values := range maps.Values(want) {
+		n += len(values)
+	}
+	for {
+		d.mu.Lock()
+		enough := d.n >= n
+		d.mu.Unlock()
+		if enough {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// withoutPositions is a repository that keeps the timestamps of checkpoints alone, as the table of the Java library does.
+type withoutPositions struct{ watch.Repository }
+
+func (r withoutPositions) Store(ctx context.Context, id watch.FeedID, c watch.Checkpoint) error {
+	c.Position = ""
+	return r.Repository.Store(ctx, id, c)
+}

@@ -1,0 +1,223 @@
+package watch
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Transactions of a change stream. The records of one lie in all partitions in which it has written. It is delivered when all of them have been read, and
+// when it is the first of each of these partitions' queues: so transactions are whole, and those of one key come in the order of their commits. The
+// transaction with the lowest timestamp among those that are not delivered is always the first of its queues, so that none waits for ever.
+
+// transactionKey names a transaction.
+type transactionKey struct {
+	commit time.Time
+	id     string
+}
+
+// streamTransaction is a transaction of which records have been read.
+type streamTransaction struct {
+	transactionKey
+	tag        string
+	system     bool
+	records    []*dataRecord
+	want       int // records
+	partitions []*streamPartition
+	taken      bool
+}
+
+// addData adds a record to its transaction, and that to the queue of the partition. mu is held.
+func (r *streamReader) addData(p *streamPartition, d *dataRecord) {
+	key := transactionKey{d.commit, d.transaction}
+	tx := r.transactions[key]
+	if tx == nil {
+		tx = &streamTransaction{transactionKey: key, tag: d.tag, system: d.system, want: d.records}
+		r.transactions[key] = tx
+	}
+	if len(p.queue) == 0 || p.queue[len(p.queue)-1] != tx {
+		p.queue = append(p.queue, tx)
+		tx.partitions = append(tx.partitions, p)
+	}
+	tx.records = append(tx.records, d)
+	d.partition = p
+	p.changes += len(d.changes)
+	if len(tx.records) == tx.want {
+		r.candidates = append(r.candidates, tx)
+	}
+}
+
+// take takes the transactions that can be delivered, in an order in which they can. mu is held.
+func (r *streamReader) take() (list []*streamTransaction) {
+	for len(r.candidates) > 0 {
+		tx := r.candidates[0]
+		r.candidates = r.candidates[1:]
+		if !tx.ready() {
+			continue
+		}
+		tx.taken = true
+		list = append(list, tx)
+		for _, p := range tx.partitions {
+			if p.taken++; p.taken < len(p.queue) {
+				r.candidates = append(r.candidates, p.queue[p.taken])
+			}
+		}
+	}
+	return list
+}
+
+func (tx *streamTransaction) ready() bool {
+	if tx.taken || len(tx.records) < tx.want {
+		return false
+	}
+	return !slices.ContainsFunc(tx.partitions, func(p *streamPartition) bool { return p.queue[p.taken] != tx })
+}
+
+// checkpointEvery is how often a checkpoint is made. It names all partitions.
+const checkpointEvery = 100 * time.Millisecond
+
+// deliver delivers what partitions read until ctx ends.
+func (r *streamReader) deliver() error {
+	defer r.checkpoint()
+	tick := time.NewTimer(checkpointEvery)
+	defer tick.Stop()
+	due, dirty := true, false // a checkpoint may be made again; there is something new for it
+	for {
+		select {
+		case <-r.work:
+			dirty = true
+		case <-tick.C:
+			due = true
+		case <-r.ctx.Done():
+			return r.ctx.Err()
+		}
+		r.mu.Lock()
+		list := r.take()
+		r.mu.Unlock()
+		if err := r.handOut(list); err != nil {
+			return err
+		}
+		if due && dirty {
+			r.checkpoint()
+			due, dirty = false, false
+			tick.Reset(checkpointEvery)
+		}
+	}
+}
+
+// handOut has the handler take transactions.
+func (r *streamReader) handOut(list []*streamTransaction) error {
+	var out []*Transaction
+	last := make([]int, 0, len(list)) // how many of out there are with each of list
+	for _, tx := range list {
+		out = append(out, r.transaction(tx)...)
+		last = append(last, len(out))
+	}
+	taken := 0
+	var err error
+	if len(out) > 0 {
+		taken, err = r.out.Deliver(r.ctx, out)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, tx := range list {
+		if last[i] > taken {
+			break
+		}
+		r.delivered(tx)
+	}
+	return err
+}
+
+// transaction makes what the handler gets of a transaction.
+func (r *streamReader) transaction(tx *streamTransaction) (list []*Transaction) {
+	slices.SortFunc(tx.records, func(a, b *dataRecord) int { return cmp.Compare(a.sequence, b.sequence) })
+	var changes []Change
+	for _, d := range tx.records {
+		if r.includes(d.table) {
+			changes = append(changes, d.changes...)
+		}
+	}
+	for len(changes) > 0 {
+		n := min(len(changes), MaxTransactionChanges)
+		list = append(list, &Transaction{CommitTimestamp: tx.commit, ID: tx.id, Tag: tx.tag, System: tx.system, Changes: changes[:n:n], Partial: n < len(changes)})
+		changes = changes[n:]
+	}
+	return list
+}
+
+// delivered takes a transaction off its queues. mu is held.
+func (r *streamReader) delivered(tx *streamTransaction) {
+	delete(r.transactions, tx.transactionKey)
+	for _, d := range tx.records {
+		d.partition.changes -= len(d.changes)
+	}
+	for _, p := range tx.partitions {
+		p.queue = p.queue[1:]
+		p.taken--
+		if p.from.Equal(tx.commit) {
+			p.delivered = append(p.delivered, tx.id)
+		} else {
+			p.from, p.delivered = tx.commit, []string{tx.id}
+		}
+		r.finishIfDelivered(p)
+	}
+	r.room.Broadcast()
+}
+
+// streamPosition is the position of a checkpoint: the partitions that are not delivered to their end.
+type streamPosition struct {
+	Partitions []partitionPosition `json:"partitions"`
+}
+
+// partitionPosition is how far a partition is delivered: everything before From, and these transactions at From.
+type partitionPosition struct {
+	Token        string    `json:"token"`
+	From         time.Time `json:"from"`
+	Transactions []string  `json:"transactions,omitempty"`
+	Parents      []string  `json:"parents,omitempty"` // that are to be delivered before
+}
+
+func parseStreamPosition(text string) (p streamPosition, err error) {
+	if text == "" {
+		return p, nil
+	}
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return p, fmt.Errorf("the checkpoint's position %q: %w", text, err)
+	}
+	return p, nil
+}
+
+func (p *streamPartition) position() partitionPosition {
+	at := partitionPosition{Token: p.token, From: p.from, Transactions: p.delivered, Parents: p.parents}
+	next := p.heartbeat.Add(time.Microsecond)
+	if len(p.queue) > 0 {
+		next = p.queue[0].commit
+	}
+	if next.After(at.From) {
+		at.From, at.Transactions = next, nil
+	}
+	return at
+}
+
+// checkpoint tells how far all partitions are delivered.
+func (r *streamReader) checkpoint() {
+	r.mu.Lock()
+	var position streamPosition
+	for _, p := range r.partitions {
+		position.Partitions = append(position.Partitions, p.position())
+	}
+	r.mu.Unlock()
+	if len(position.Partitions) == 0 {
+		return
+	}
+	slices.SortFunc(position.Partitions, func(a, b partitionPosition) int { return cmp.Compare(a.Token, b.Token) })
+	first := slices.MinFunc(position.Partitions, func(a, b partitionPosition) int { return a.From.Compare(b.From) })
+	text, err := json.Marshal(position)
+	if err != nil {
+		panic(err) // it is texts and times
+	}
+	r.out.Checkpoint(Checkpoint{Timestamp: first.From.Add(-time.Microsecond), Position: string(text)})
+}
