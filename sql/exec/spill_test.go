@@ -28,6 +28,7 @@ import (
 var spillingQueries = map[string]string{
 	"sort":              "SELECT x, MOD(x, 7) FROM UNNEST(@n) x ORDER BY MOD(x, 7)",
 	"sort with limit":   "SELECT x FROM UNNEST(@n) x ORDER BY MOD(x, 7) DESC LIMIT 1000",
+	"minor sort":        "SELECT a, x FROM (SELECT MOD(x, 3) AS a, x FROM UNNEST(@n) x ORDER BY a LIMIT 900) ORDER BY a, x DESC",
 	"group":             "SELECT MOD(x, 500), COUNT(*), SUM(x), MIN(x) FROM UNNEST(@n) x GROUP BY 1",
 	"group of one":      "SELECT x, COUNT(*) FROM UNNEST(@n) x GROUP BY x",
 	"distinct":          "SELECT DISTINCT MOD(x, 700) FROM UNNEST(@n) x",
