@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -83,10 +84,16 @@ func (s *server) stop() {
 	}
 }
 
+var (
+	kills       = flag.Uint64("kills", 2, "how many random runs TestKills makes")
+	killSeed    = flag.Uint64("seed", 0, "the first one's seed")
+	killWriters = flag.Int("writers", 4, "how many write at once in TestKills")
+)
+
 // TestKills: while rows are written, watchers are killed at random moments, in the middle of calls of the handler, and so is the server. Every row that was
 // committed and is the last of its key is delivered, and the values of each key never go back but with a new watcher.
 func TestKills(t *testing.T) {
-	for seed := range uint64(2) {
+	for seed := *killSeed; seed < *killSeed+*kills; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { killWatchers(t, rand.New(rand.NewPCG(seed, 9))) })
 	}
 }
@@ -96,7 +103,8 @@ func killWatchers(t *testing.T, rnd *rand.Rand) {
 	c := dial(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	const keys, writers = 40, 4
+	const keys = 40
+	writers := *killWriters
 	var mu sync.Mutex
 	committed := map[string]int{} // the newest version of each key
 	var writing sync.WaitGroup

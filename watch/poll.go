@@ -161,17 +161,21 @@ func (t *tail) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if n > 0 {
-			interval = t.interval
-		} else {
-			interval = min(interval+interval/2, t.max)
-		}
+		interval = t.next(interval, n)
 		select {
 		case <-time.After(time.Until(start.Add(interval))):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// next is the interval after a poll that has brought so many rows.
+func (p *poll) next(interval time.Duration, rows int) time.Duration {
+	if rows > 0 {
+		return p.interval
+	}
+	return min(interval+interval/2, p.max)
 }
 
 // poll1 reads pages until one is not full, all at one timestamp.

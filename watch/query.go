@@ -11,6 +11,8 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
@@ -103,7 +105,7 @@ func newPosition(c Checkpoint, keyLen int) (position, error) {
 		return p, nil
 	}
 	if err := json.Unmarshal([]byte(c.Position), &p); err != nil {
-		return p, fmt.Errorf("the checkpoint's position %q: %w", c.Position, err)
+		return p, status.Errorf(codes.FailedPrecondition, "The checkpoint's position is not a table's: %q", c.Position)
 	}
 	for i, v := range p.Key {
 		if v == nil { // JSON's null

@@ -146,3 +146,23 @@ FROM UNNEST(['x', 'y', NULL]) b, UNNEST([1, 2, NULL]) c`, table, a))
 		}
 	}
 }
+
+// TestInterval: the interval of a table that does not change grows to its bound, and the first change brings it back.
+func TestInterval(t *testing.T) {
+	p := poll{interval: time.Second, max: 3 * time.Second}
+	interval, got := p.interval, []string{}
+	for _, rows := range []int{0, 0, 0, 0, 1, 0} {
+		interval = p.next(interval, rows)
+		got = append(got, interval.String())
+	}
+	if text := strings.Join(got, " "); text != "1.5s 2.25s 3s 3s 1s 1.5s" {
+		t.Error(text)
+	}
+}
+
+// TestForeignPosition: a checkpoint that is not a table's is an error that lasts, not a new start.
+func TestForeignPosition(t *testing.T) {
+	if _, err := newPosition(Checkpoint{Position: "token"}, 1); !lasting(err) {
+		t.Error(err)
+	}
+}
