@@ -72,9 +72,7 @@ func insertSingers(table string, n int) operation {
 	next.Store(rand.Int64N(keySpace)) // rows of an earlier run are hardly hit
 	shared := newSingers(table, 1, pictureSize)
 	return func(ctx context.Context, c call) (int, error) {
-		rows := *shared
-		rows.rand = c.Rand
-		_, err := c.client.Apply(ctx, rows.list(next.Add(int64(n)), n), spanner.TransactionTag(c.tag))
+		_, err := c.client.Apply(ctx, shared.seeded(c.Uint64()).list(next.Add(int64(n)), n), spanner.TransactionTag(c.tag))
 		return n, err
 	}
 }

@@ -81,7 +81,10 @@ func (w *watchRun) measure(ctx context.Context) (err error) {
 		err = w.capacity(ctx)
 	case WatchCompare:
 		best := w.Watching
-		best.NoHint, best.NoShards, best.Prune = false, false, 0
+		best.Source, best.NoHint, best.NoShards, best.Prune = Poll, false, false, 0
+		if w.Source == Stream {
+			best.Watchers = 1 // and not as many as the stream has partitions
+		}
 		_, err = w.one(ctx, w.experiment(w.Watching, best))
 	default:
 		_, err = w.one(ctx, w.experiment(w.Watching))
@@ -131,7 +134,12 @@ func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, 
 		return nil, err
 	}
 	if e.backlog > 0 {
-		if err := write.backlog(ctx, e.backlog, w.screen); err != nil {
+		// A record of a change stream has the changes of a transaction: records are counted by transactions of the load's size.
+		batch := loadBatch
+		if w.Source == Stream {
+			batch = e.load.Mutations
+		}
+		if err := write.backlog(ctx, e.backlog, batch, w.screen); err != nil {
 			return nil, err
 		}
 	}

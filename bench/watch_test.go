@@ -147,3 +147,28 @@ func TestWatchEmbedded(t *testing.T) {
 		}
 	}
 }
+
+// TestWatchStream: a change stream of several partitions delivers all changes once, those that waited too, and beside polls.
+func TestWatchStream(t *testing.T) {
+	for _, change := range []func(*bench.WatchSettings){
+		func(s *bench.WatchSettings) { s.Watchers, s.Backlog = 4, 300 },
+		func(s *bench.WatchSettings) { s.Mode = bench.WatchCompare },
+	} {
+		s, out := smallWatch(t)
+		s.Source = bench.Stream
+		change(&s)
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := bench.Watch(t.Context(), s)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for _, result := range r.Results {
+			delivered(t, result)
+		}
+		if s.Backlog > 0 && r.Results[0].CatchUp.Reads == 0 {
+			t.Errorf("catching up: %+v", r.Results[0].CatchUp)
+		}
+	}
+}

@@ -182,7 +182,10 @@ func TestWatchSettings(t *testing.T) {
 		"--backlog must be from 0":                       func(s *WatchSettings) { s.Backlog = -1 },
 		"--seconds must be positive":                     func(s *WatchSettings) { s.Each = 0 },
 		"--table needs a name":                           func(s *WatchSettings) { s.Table = "" },
-		"--source must be poll":                          func(s *WatchSettings) { s.Source = "queue" },
+		"--source must be poll or stream":                func(s *WatchSettings) { s.Source = "queue" },
+		"do not go with --source stream":                 func(s *WatchSettings) { s.Source, s.NoHint = Stream, true },
+		"-n must be at most 100 partitions, not 101":     func(s *WatchSettings) { s.Source, s.Watchers = Stream, 101 },
+		"--matrix polls":                                 func(s *WatchSettings) { s.Source, s.Mode = Stream, WatchMatrix },
 		"--backlog does not go with --matrix":            func(s *WatchSettings) { s.Backlog, s.Mode = 1, WatchMatrix },
 		"--endpoint needs --database":                    func(s *WatchSettings) { s.Address = "localhost:1" },
 	} {

@@ -88,8 +88,13 @@ const (
 	targetNoHint   = 1.1   // a poll without the table hint against the recommended one
 	targetNoShards = 2.    // likewise, without the shard provider
 	targetPruned   = 1.5   // likewise, on an index that is pruned
+	targetStream   = 0.02  // seconds from commit to callback by a change stream at -w 25 -m 100, p99
+	targetRecords  = 100e3 // records per second of a change stream with streamReaders partitions
 	leastBacklog   = 500e3 // changes that wait, from which targetCatchUp and targetIndex apply
 )
+
+// streamReaders is the number of partitions at which targetRecords applies.
+const streamReaders = 16
 
 // targets are the figures of one result that have targets.
 func (r *WatchResult) targets(s WatchSettings) (list []WatchFigure) {
@@ -110,6 +115,14 @@ func (r *WatchResult) targets(s WatchSettings) (list []WatchFigure) {
 		add("p99 from commit to callback", float64(r.FromCommit.P99)/1e6, "s", targetLatency, false)
 		if r.Polls != nil {
 			add("average poll", r.Polls.CPU, "s", targetPoll, false)
+		}
+	}
+	if r.Watching.Source == Stream {
+		switch {
+		case r.Backlog > 0 && r.Watching.Watchers == streamReaders:
+			add("records read", float64(r.CatchUp.Reads)/max(r.CatchUp.Seconds, 1e-9), "records/s", targetRecords, true)
+		case r.Backlog == 0 && r.Load.Transactions == 25 && r.Load.Mutations == 100:
+			add("p99 from commit to callback", float64(r.FromCommit.P99)/1e6, "s", targetStream, false)
 		}
 	}
 	add("lost", float64(r.Lost), "", 0, false)

@@ -37,7 +37,7 @@ type WatchResult struct {
 
 	// Polls are what the server says; nil if it does not, or if there were none.
 	Polls *PollStatistics `json:"polls,omitempty"`
-	// Reads and ReadTime are the watchers' own counts: queries, and their time from the request to the last row, in seconds.
+	// Reads and ReadTime are the watchers' own counts: queries and their time from the request to the last row, in seconds, or records of a change stream.
 	Reads    int64   `json:"reads"`
 	ReadTime float64 `json:"avg_read_seconds"`
 
@@ -49,6 +49,7 @@ type WatchResult struct {
 type CatchUp struct {
 	Seconds float64 `json:"seconds"`
 	Changes int64   `json:"changes"` // delivered until then, those of the load included
+	Reads   int64   `json:"reads"`   // queries, or records of a change stream
 }
 
 // PerSecond is the changes delivered per second.
@@ -75,14 +76,8 @@ func (r *WatchResult) fill(e watchExperiment, write *writer, s *side) {
 	if r.Backlog == 0 {
 		r.CatchUp = CatchUp{}
 	}
-	var spent time.Duration
-	for _, watcher := range s.watchers {
-		for _, m := range watcher.Metrics() {
-			r.Reads += m.Reads
-			spent += m.ReadTime
-		}
-	}
-	r.ReadTime = (spent / time.Duration(max(r.Reads, 1))).Seconds()
+	reads, took := s.reads()
+	r.Reads, r.ReadTime = reads, (took / time.Duration(max(reads, 1))).Seconds()
 }
 
 // heldText says whether the watchers held the load.

@@ -63,11 +63,8 @@ func (s *side) status(e watchExperiment, now time.Time) watchStatus {
 	status.p50, status.p99, status.max = s.fromCommit.ValueAtQuantile(50), s.fromCommit.ValueAtQuantile(99), s.fromCommit.Max()
 	status.duplicated = s.duplicated
 	s.mu.Unlock()
+	status.reads, status.readTime = s.reads()
 	for _, watcher := range s.watchers {
-		for _, m := range watcher.Metrics() {
-			status.reads += m.Reads
-			status.readTime += m.ReadTime
-		}
 		for _, f := range watcher.Health().Feeds {
 			if f.Err != nil {
 				status.failing = oneLine(f.Err)

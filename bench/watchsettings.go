@@ -59,8 +59,11 @@ type Watching struct {
 // Source is where watchers find changes.
 type Source string
 
-// Poll finds changes by queries of the table.
-const Poll Source = "poll"
+// The sources.
+const (
+	Poll   Source = "poll"   // queries of the table
+	Stream Source = "stream" // a change stream, which is made if it is missing; Watchers is the number of its partitions
+)
 
 // WatchMode says what a run is for.
 type WatchMode string
@@ -108,6 +111,8 @@ func (s WatchSettings) Check() error {
 		return errors.New("--seconds must be positive")
 	case s.Profile != "" && s.Database != "":
 		return errors.New("--profile is for the embedded server and does not go with --database")
+	case s.Mode == WatchMatrix && s.Source != Poll:
+		return errors.New("--matrix polls, as the published table does, and does not go with --source stream")
 	case s.Mode != WatchOne && s.Backlog > 0:
 		return fmt.Errorf("--backlog does not go with --%s", s.Mode)
 	}
@@ -133,13 +138,17 @@ func (l Load) check() error {
 
 func (w Watching) check() error {
 	switch {
-	case w.Source != Poll:
-		return fmt.Errorf("--source must be %s, not %q", Poll, w.Source)
+	case w.Source != Poll && w.Source != Stream:
+		return fmt.Errorf("--source must be %s or %s, not %q", Poll, Stream, w.Source)
+	case w.Source == Stream && (w.NoHint || w.NoShards || w.Prune > 0):
+		return errors.New("--disable-table-hint, --disable-shard-provider and --prune are for polls and do not go with --source stream")
+	case w.Source == Stream && w.Watchers > splitRequest:
+		return fmt.Errorf("-n must be at most %d partitions, not %d", splitRequest, w.Watchers)
 	case w.Watchers < 1:
 		return fmt.Errorf("-n must be at least 1 watcher, not %d", w.Watchers)
 	case w.NoShards && w.Watchers > 1:
 		return errors.New("--disable-shard-provider goes with one watcher: without shards there is nothing to divide among several")
-	case w.Watchers > shardValues:
+	case w.Source == Poll && w.Watchers > shardValues:
 		return fmt.Errorf("-n must be at most %d watchers, not %d: there are so many shards to divide among them", shardValues, w.Watchers)
 	case w.PollInterval <= 0:
 		return errors.New("-p must be a positive duration")
@@ -170,7 +179,7 @@ func (w Watching) text() string {
 	for _, of := range []struct {
 		is   bool
 		text string
-	}{{w.NoHint, "no table hint"}, {w.NoShards, "no shard provider"}, {w.Prune > 0, "pruned"}} {
+	}{{w.Source == Stream, "change stream"}, {w.NoHint, "no table hint"}, {w.NoShards, "no shard provider"}, {w.Prune > 0, "pruned"}} {
 		if of.is {
 			differs = append(differs, of.text)
 		}

@@ -52,11 +52,11 @@ func (w *watchRun) side(e watchExperiment, way Watching, n int, d *deliveries) *
 func (s *side) start(ctx context.Context, running *errgroup.Group, w *watchRun, from time.Time) error {
 	s.started = time.Now()
 	s.moved = s.started
-	for _, shards := range s.divide() {
-		source, err := s.source(w, shards)
-		if err != nil {
-			return err
-		}
+	sources, err := s.sources(w)
+	if err != nil {
+		return err
+	}
+	for _, source := range sources {
 		watcher, err := watch.New(watch.Options{Source: source, Handler: watch.HandlerFunc(s.handle), Repository: s.repository, Start: from})
 		if err != nil {
 			return err
@@ -90,24 +90,29 @@ func (s *side) divide() (parts [][]int64) {
 	return parts
 }
 
-// source is where a watcher of some shards finds changes.
-func (s *side) source(w *watchRun, shards []int64) (watch.Source, error) {
-	o := watch.TableOptions{CommitTimestamp: timestampColumn, Limit: s.Limit, PruneAfter: s.Prune, RequestTag: s.tag}
-	if !s.NoHint && w.Index != "" {
-		o.Hint = "@{FORCE_INDEX=`" + w.Index + "`}"
+// sources are where the watchers find changes, one for each.
+func (s *side) sources(w *watchRun) (list []watch.Source, err error) {
+	if s.Source == Stream {
+		return []watch.Source{&watch.Stream{Client: w.target.client, Name: w.stream(), Include: []string{w.Table}}}, nil
 	}
-	var err error
-	if s.NoShards {
-		o.Shards = watch.NotNullShard(shardColumn)
-	} else if o.Shards, err = watch.FixedShard(shardColumn, shards); err != nil {
-		return nil, err
+	for _, shards := range s.divide() {
+		o := watch.TableOptions{CommitTimestamp: timestampColumn, Limit: s.Limit, PruneAfter: s.Prune, RequestTag: s.tag}
+		if !s.NoHint && w.Index != "" {
+			o.Hint = "@{FORCE_INDEX=`" + w.Index + "`}"
+		}
+		if s.NoShards {
+			o.Shards = watch.NotNullShard(shardColumn)
+		} else if o.Shards, err = watch.FixedShard(shardColumn, shards); err != nil {
+			return nil, err
+		}
+		list = append(list, &watch.Tables{
+			Client:   w.target.client,
+			Include:  []string{w.Table},
+			Options:  map[string]watch.TableOptions{w.Table: o},
+			Interval: s.PollInterval,
+		})
 	}
-	return &watch.Tables{
-		Client:   w.target.client,
-		Include:  []string{w.Table},
-		Options:  map[string]watch.TableOptions{w.Table: o},
-		Interval: s.PollInterval,
-	}, nil
+	return list, nil
 }
 
 // handle takes changes from a watcher.
@@ -150,9 +155,21 @@ func (s *side) follow(now, over time.Time) (done bool) {
 	}
 	if s.caughtUp.IsZero() && standing.delivered >= int64(s.result.Backlog) && standing.lag <= s.steadyLag() {
 		s.caughtUp = now
-		s.result.CatchUp = CatchUp{Seconds: now.Sub(s.began).Seconds(), Changes: standing.delivered}
+		reads, _ := s.reads()
+		s.result.CatchUp = CatchUp{Seconds: now.Sub(s.began).Seconds(), Changes: standing.delivered, Reads: reads}
 	}
 	return !over.IsZero() && (standing.behind() == 0 || now.Sub(s.moved) > 2*s.PollInterval+stuckAfter)
+}
+
+// reads counts the watchers' reads, and adds up how long they took.
+func (s *side) reads() (n int64, took time.Duration) {
+	for _, watcher := range s.watchers {
+		for _, m := range watcher.Metrics() {
+			n += m.Reads
+			took += m.ReadTime
+		}
+	}
+	return n, took
 }
 
 // steadyLag is the most that the oldest change waits if a watcher keeps up: until the next poll begins, and that poll.

@@ -68,6 +68,13 @@ func newSingers(table string, seed uint64, largest int) *singers {
 	return s
 }
 
+// seeded makes other rows, for another goroutine.
+func (s *singers) seeded(seed uint64) *singers {
+	other := *s
+	other.rand = rand.New(rand.NewPCG(seed, 1))
+	return &other
+}
+
 // list writes the rows of a transaction's changes, which have numbers from the given one on.
 func (s *singers) list(number int64, n int) []*spanner.Mutation {
 	list := make([]*spanner.Mutation, n)
@@ -77,8 +84,8 @@ func (s *singers) list(number int64, n int) []*spanner.Mutation {
 	return list
 }
 
-// row writes the row of a change; at is a time, or spanner.CommitTimestamp.
-func (s *singers) row(number int64, at time.Time) *spanner.Mutation {
+// row writes the row of a change; at is a time, spanner.CommitTimestamp, or NULL.
+func (s *singers) row(number int64, at any) *spanner.Mutation {
 	size := 1 + s.rand.IntN(s.largest)
 	from := s.rand.IntN(len(s.picture) - size)
 	born := civil.Date{Year: 1 + s.rand.IntN(2019), Month: time.Month(1 + s.rand.IntN(12)), Day: 1 + s.rand.IntN(28)}
@@ -127,7 +134,29 @@ func (w *watchRun) makeWatchTable(ctx context.Context) (rows int64, err error) {
 	if err == nil && w.Prune > 0 {
 		err = w.pruneTable(ctx)
 	}
+	if err == nil && w.Source == Stream {
+		err = w.makeWatchStream(ctx)
+	}
 	return rows, err
+}
+
+// stream is the name of the table's change stream.
+func (w *watchRun) stream() string { return w.Table + "Stream" }
+
+// makeWatchStream divides the table into as many parts as there shall be partitions, and makes its change stream if it is missing.
+func (w *watchRun) makeWatchStream(ctx context.Context) error {
+	var keys []string
+	for i := 1; i < w.Watchers; i++ {
+		keys = append(keys, fmt.Sprint(keySpace/w.Watchers*i))
+	}
+	if len(keys) > 0 {
+		note, err := w.target.split(ctx, w.Table, keys)
+		if err != nil {
+			return err
+		}
+		w.fact("%s", note)
+	}
+	return w.target.makeStream(ctx, w.stream(), w.Table)
 }
 
 // pruneTable takes the rows that are there before the load out of the index, as if they had been pruned all the time.
@@ -147,7 +176,10 @@ func (w *watchRun) fillWatchTable(ctx context.Context) error {
 	apart := oldestRow / time.Duration(w.Rows)
 	took, err := w.target.fill(ctx, w.screen, w.Table, w.Rows, func(first, last int64) []*spanner.Mutation {
 		s := newSingers(w.Table, w.Seed+uint64(first)<<32, oldPictureSize)
-		at := now.Add(-apart * time.Duration(int64(w.Rows)-first)).Truncate(time.Microsecond)
+		var at any = now.Add(-apart * time.Duration(int64(w.Rows)-first)).Truncate(time.Microsecond)
+		if w.Prune > 0 {
+			at = spanner.NullTime{} // as rows are that were pruned long ago
+		}
 		var list []*spanner.Mutation
 		for i := first; i < last; i++ {
 			list = append(list, s.row(i, at))

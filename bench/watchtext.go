@@ -125,9 +125,9 @@ func (r *WatchReport) forgiven() string {
 func (r *WatchReport) catchUpGrid() grid {
 	g := grid{
 		Title: "Catching up",
-		Note:  "Until the oldest undelivered change is as young as the poll interval allows.",
+		Note:  "Until the oldest undelivered change is as young as the poll interval allows. Reads are queries, or records of a change stream.",
 		Left:  2,
-		Lines: [][]string{append(append([]string{}, settingHead...), "backlog", "seconds", "changes", "changes/s")},
+		Lines: [][]string{append(append([]string{}, settingHead...), "backlog", "seconds", "changes", "changes/s", "reads", "reads/s")},
 	}
 	for _, m := range r.Results {
 		if m.Backlog == 0 {
@@ -135,9 +135,9 @@ func (r *WatchReport) catchUpGrid() grid {
 		}
 		line := append(m.setting(), fmt.Sprint(m.Backlog))
 		if m.CatchUp.Seconds == 0 {
-			line = append(line, "never", "-", "-")
+			line = append(line, "never", "-", "-", "-", "-")
 		} else {
-			line = append(line, fmt.Sprintf("%.1f", m.CatchUp.Seconds), fmt.Sprint(m.CatchUp.Changes), count(m.CatchUp.PerSecond()))
+			line = append(line, fmt.Sprintf("%.1f", m.CatchUp.Seconds), fmt.Sprint(m.CatchUp.Changes), count(m.CatchUp.PerSecond()), fmt.Sprint(m.CatchUp.Reads), count(float64(m.CatchUp.Reads)/m.CatchUp.Seconds))
 		}
 		g.Lines = append(g.Lines, line)
 	}

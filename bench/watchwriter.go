@@ -74,16 +74,17 @@ func (w *writer) send(ctx context.Context, list []*spanner.Mutation, number int6
 	return nil
 }
 
-// backlog writes changes that are to wait for the watchers, as fast as it goes, before the load begins.
-func (w *writer) backlog(ctx context.Context, n int, s *screen) error {
+// backlog writes changes that are to wait for the watchers, in transactions of a size, as fast as it goes, before the load begins.
+func (w *writer) backlog(ctx context.Context, n, batch int, s *screen) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(loadClients)
+	g.SetLimit(w.Updaters)
 	var done atomic.Int64
-	for first := 0; first < n && ctx.Err() == nil; first += loadBatch {
-		size := min(loadBatch, n-first)
+	shared := newSingers(w.table, w.Seed, pictureSize)
+	for first := 0; first < n && ctx.Err() == nil; first += batch {
+		size := min(batch, n-first)
 		number := w.changes.add(-1, size)
 		g.Go(func() error {
-			rows := newSingers(w.table, w.Seed+uint64(number)<<32, pictureSize)
+			rows := shared.seeded(uint64(number))
 			if err := w.send(ctx, rows.list(number, size), number); err != nil {
 				return err
 			}
