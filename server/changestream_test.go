@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,9 +18,12 @@ import (
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/api/iterator"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -378,4 +383,52 @@ func TestChangeStreamOverREST(t *testing.T) {
 	if m := next(); !strings.Contains(m, `{\"K\":\"7\"}`) {
 		t.Errorf("the second message is %s", m)
 	}
+}
+
+// BenchmarkChangeStream has a reader for each of 16 partitions of a stream read what was written, as fast as it goes: records/s is all of them together.
+// The client takes bytes, so that the figure is the server's and gRPC's.
+func BenchmarkChangeStream(b *testing.B) {
+	const partitions, perPartition = 16, 2000
+	x := &traffic{harness: newHarnessWith(b, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, append(slices.Clone(trafficSchema), "CREATE CHANGE STREAM Everything FOR ALL"))}
+	x.connect()
+	x.session = x.harness.session(true)
+	var keys []*structpb.ListValue
+	for i := 1; i < partitions; i++ {
+		keys = append(keys, list(fmt.Sprint(i*perPartition)))
+	}
+	x.ok(x.addSplits(splitAt("Plain", "", keys...)))
+	start := time.Now()
+	for k := 0; k < partitions*perPartition; k += partitions { // each commit has a record in each partition
+		var muts []*spanner.Mutation
+		for p := range partitions {
+			muts = append(muts, spanner.Insert("Plain", []string{"K", "V"}, []any{p*perPartition + k/partitions, "value of a row"}))
+		}
+		_, err := x.client.Apply(x.ctx, muts)
+		x.ok(err)
+	}
+	tokens := x.initial(start)
+	end := time.Now()
+	began, records := time.Now(), 0
+	for b.Loop() {
+		var reading sync.WaitGroup
+		for _, t := range tokens {
+			reading.Go(func() {
+				req := x.streamRequest(start, t)
+				req.Sql = strings.Replace(req.Sql, ", NULL,", fmt.Sprintf(", TIMESTAMP '%s',", end.UTC().Format(time.RFC3339Nano)), 1)
+				stream, err := x.conn.NewStream(x.ctx, &grpc.StreamDesc{ServerStreams: true}, "/google.spanner.v1.Spanner/ExecuteStreamingSql")
+				x.ok(err)
+				x.ok(stream.SendMsg(req))
+				x.ok(stream.CloseSend())
+				for err == nil {
+					err = stream.RecvMsg(new(emptypb.Empty))
+				}
+				if !errors.Is(err, io.EOF) {
+					b.Error(err)
+				}
+			})
+		}
+		reading.Wait()
+		records += partitions * perPartition
+	}
+	b.ReportMetric(float64(records)/time.Since(began).Seconds(), "records/s")
 }
