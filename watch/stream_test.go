@@ -111,7 +111,7 @@ func TestStreamRefused(t *testing.T) {
 // TestStreamRestarts: watchers, and now and then the server, are stopped at random while transactions are written and the table is split. Every
 // transaction is delivered whole, and those of a key in the order of their commits.
 func TestStreamRestarts(t *testing.T) {
-	const transactions, keys = 150, 12
+	const transactions, keys = 60, 12
 	s := newServer(t)
 	c := dial(t)
 	alter(t, everything)

@@ -25,6 +25,7 @@ import (
 // watchSettings are what the flags of watch say.
 type watchSettings struct {
 	endpoint, database, repository, from string
+	stream                               string
 	exclude, columns, hints, changeSets  []string
 	tag                                  string
 	limit                                int
@@ -43,7 +44,7 @@ func newWatch() *cobra.Command {
 		Long: `Prints each row that is inserted or updated, as a line of JSON, until it is told to stop; --exec, --http and --pubsub pass changes on instead.
 It watches the TABLEs, or all that have a column with the option allow_commit_timestamp, also those that are created later; a table of a named
 schema is SCHEMA.TABLE. Rows whose writers do not set that column are not seen, nor are deleted rows; of several changes of a row between two polls
-the last is seen.
+the last is seen. With --stream it reads a change stream of the database, which has every change, and deletes, of the tables that it watches.
 
 It stores how far it has come, and goes on from there when it is started again. Each change is delivered at least once, and those of one key in
 the order of their commits: after a crash, changes of the last second may come again.
@@ -53,7 +54,8 @@ with the credentials of your environment.
 
 The exit status is 0 if it was told to stop, or if the command of --exec has ended with 0; 64 if the command line is wrong; and 1 otherwise.`,
 		Example: `  crowfoot watch --endpoint 127.0.0.1:9010 --database projects/p/instances/i/databases/d
-  crowfoot watch Singers Albums --database projects/p/instances/i/databases/d --exec 'jq .new_values'`,
+  crowfoot watch Singers Albums --database projects/p/instances/i/databases/d --exec 'jq .new_values'
+  crowfoot watch --stream Everything --database projects/p/instances/i/databases/d`,
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,
 		RunE:                  func(c *cobra.Command, tables []string) error { return s.run(c.Context(), tables) },
@@ -70,6 +72,7 @@ func (s *watchSettings) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&s.database, "database", "", "`NAME` of the database, projects/P/instances/I/databases/D")
 	flags.StringVar(&s.endpoint, "endpoint", "", "`HOST:PORT` of a server that speaks plain text; SPANNER_EMULATOR_HOST, or else Cloud Spanner, if it is left out")
+	flags.StringVar(&s.stream, "stream", "", "`NAME` of a change stream to read; tables are polled if it is left out")
 	flags.StringSliceVar(&s.exclude, "exclude", nil, "`TABLE` that is not watched (repeatable, or a list with commas)")
 	flags.StringVar(&s.from, "from", "now", "`TIMESTAMP` after which changes are delivered of a table for which none is stored: now, beginning, or 2026-11-22T10:00:00Z")
 	flags.StringVar(&s.repository, "repository", "./crowfoot-watch.json", "`WHERE` to store how far each table is delivered: a file; spanner, a table in the database; spanner:NAME, one in another database; or memory, which forgets it")
@@ -109,6 +112,8 @@ func (s *watchSettings) source(tables []string) (*watch.Tables, error) {
 		return nil, usageErrorf("--change-sets is %q: want at most four names", strings.Join(s.changeSets, ","))
 	case s.prune < 0:
 		return nil, usageErrorf("--prune is %v: want an age", s.prune)
+	case s.stream != "" && (len(s.columns)+len(s.hints)+len(s.changeSets) > 0 || s.prune > 0 || s.sink.schemas):
+		return nil, usageErrorf("--stream goes without --commit-timestamp-column, --hint, --change-sets, --prune and the printing of schemas: they are about tables that are polled")
 	}
 	shards, err := s.shards.provider()
 	if err != nil {
@@ -193,7 +198,11 @@ func (s *watchSettings) run(ctx context.Context, tables []string) error {
 		return err
 	}
 	defer closeRepository()
-	return s.follow(ctx, watch.Options{Source: source, Repository: repository, Start: start}, source.Client)
+	o := watch.Options{Source: source, Repository: repository, Start: start}
+	if s.stream != "" {
+		o.Source = &watch.Stream{Client: source.Client, Name: s.stream, Include: tables, Exclude: s.exclude}
+	}
+	return s.follow(ctx, o, source.Client)
 }
 
 // follow runs a watcher, to which it adds the sink and the log, and shows what it does.

@@ -96,6 +96,29 @@ func (w *watcher) until(want string) {
 	}
 }
 
+// TestWatchStream: with --stream a change stream is read, which has deletes, too.
+func TestWatchStream(t *testing.T) {
+	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL+";\nCREATE CHANGE STREAM S FOR T"))
+	client := connect(t, address)
+	t.Cleanup(client.Close)
+	before, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"K"}, []any{0})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := startWatcher(t, "--endpoint", address, "--repository", filepath.Join(t.TempDir(), "checkpoints"), "--stream", "S", "--from", before.Format(time.RFC3339Nano))
+	put(t, client, 1, "a")
+	if got := w.next(); got != "1 a" {
+		t.Errorf("printed %s", got)
+	}
+	if _, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Delete("T", spanner.Key{1})}); err != nil {
+		t.Fatal(err)
+	}
+	if !w.lines.Scan() || !strings.Contains(w.lines.Text(), "DELETE") {
+		t.Errorf("printed %s", w.lines.Text())
+	}
+	w.stop()
+}
+
 // stop has the watcher end in order, which must succeed.
 func (w *watcher) stop() {
 	w.t.Helper()
