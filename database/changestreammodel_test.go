@@ -212,7 +212,6 @@ type streamRecord struct {
 	mods                []streamMod
 	op, capture         string
 	records, partitions int
-	partition           string // its token
 }
 
 type streamMod struct{ keys, news, olds map[string]any }
@@ -268,21 +267,17 @@ func timestampsOf(records []streamRecord) (list []mvcc.Timestamp) {
 
 // readStream reads all partitions of a stream, each twice, and returns the records in order.
 func (w *streamWorld) readStream(s *schema.ChangeStream, begin, end mvcc.Timestamp) (all []streamRecord, err error) {
-	type open struct {
-		token string
-		from  mvcc.Timestamp
-	}
 	_, children, err := w.readPartition(s, nil, begin, end)
 	if err != nil {
 		return nil, err
 	}
-	todo := []open{}
+	var todo []childPartition
 	seen := map[string]bool{}
 	add := func(list []childPartition) {
 		for _, c := range list {
 			if !seen[c.token] {
 				seen[c.token] = true
-				todo = append(todo, open{c.token, c.from})
+				todo = append(todo, c)
 			}
 		}
 	}
