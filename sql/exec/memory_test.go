@@ -92,6 +92,17 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
+// TestMinorSortLimit: of rows that are equal by the first keys, those behind the limit are not kept.
+func TestMinorSortLimit(t *testing.T) {
+	db := newTestDB(t)
+	db.ddl("CREATE TABLE E (A INT64, B INT64, S STRING(MAX)) PRIMARY KEY (A, B DESC)")
+	db.exec("INSERT INTO E (A, B, S) SELECT 1, n, REPEAT('x', 1000) FROM UNNEST(GENERATE_ARRAY(1, 5000)) n")
+	stats, err := db.cost("SELECT S FROM E ORDER BY A, B LIMIT 5", nil)
+	if err != nil || stats.RowsScanned != 5000 || stats.MemoryPeak > 1<<20 {
+		t.Errorf("%d rows scanned, a peak of %d bytes: %v", stats.RowsScanned, stats.MemoryPeak, err)
+	}
+}
+
 // TestLargestLimit: with the largest LIMIT a sort keeps all rows, and counts what they take.
 func TestLargestLimit(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(1, 0)))

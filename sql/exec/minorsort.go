@@ -1,8 +1,6 @@
 package exec
 
 import (
-	"slices"
-
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -21,6 +19,8 @@ type minorSortOp struct {
 	left int64  // how many more rows are wanted, -1 for all
 	full bool   // sorter holds all rows that are equal by the first keys
 	done bool   // in has no more rows
+
+	first, keys []value.Value // of the first row in sorter, and of the next row
 }
 
 func (c *compiler) minorSort(n *plan.Sort) (maker, error) {
@@ -51,7 +51,7 @@ func (o *minorSortOp) open(r *run) error {
 			return err
 		}
 	}
-	o.sorter.reset(r, -1)
+	o.sorter.reset(r, o.left)
 	o.from, o.at, o.full, o.done = nil, 0, false, false
 	o.out.reset()
 	return o.in.open(r)
@@ -92,16 +92,16 @@ func (o *minorSortOp) next(r *run) (*batch, error) {
 // clear empties the sorter. Its room is used again, for most often a few rows are equal.
 func (o *minorSortOp) clear(r *run) {
 	if o.full = false; o.sorter.merged != nil {
-		o.sorter.reset(r, -1)
+		o.sorter.reset(r, o.left)
 		return
 	}
 	o.sorter.empty(r)
-	o.sorter.at = 0
+	o.sorter.at, o.sorter.last, o.sorter.limit = 0, nil, o.left
 }
 
 // collect has the sorter hold the next rows that are equal by the first keys; false if there are none.
 func (o *minorSortOp) collect(r *run) (bool, error) {
-	var first, keys []value.Value
+	o.first = o.first[:0]
 	for !o.done {
 		if o.from == nil || o.at == o.from.n {
 			var err error
@@ -113,23 +113,20 @@ func (o *minorSortOp) collect(r *run) (bool, error) {
 		}
 		row := o.from.row(o.at)
 		var err error
-		if keys, err = o.sorter.append(r, keys[:0], row); err != nil {
+		if o.keys, err = o.sorter.append(r, o.keys[:0], row); err != nil {
 			return false, err
 		}
-		if first == nil {
-			first = slices.Clone(keys)
-		} else if !o.equal(first, keys) {
+		if len(o.first) == 0 {
+			o.first = append(o.first, o.keys...)
+		} else if !o.equal(o.first, o.keys) {
 			break
 		}
-		if err := o.sorter.add(r, row, keys); err != nil {
-			return false, err
-		}
-		if err := o.sorter.makeRoom(r); err != nil {
+		if err := o.sorter.addWith(r, row, o.keys); err != nil {
 			return false, err
 		}
 		o.at++
 	}
-	if first == nil {
+	if len(o.first) == 0 {
 		return false, nil
 	}
 	return true, o.sorter.finish(r)

@@ -56,6 +56,15 @@ func (s *sorter) addBy(r *run, row []value.Value) error {
 	return s.take(r, row, besideRow(keys, s.computed))
 }
 
+// addWith is addBy for a row whose keys have been computed.
+func (s *sorter) addWith(r *run, row, keys []value.Value) error {
+	if s.tooLate(keys) {
+		return nil
+	}
+	s.keys = append(s.keys, keys...)
+	return s.take(r, row, besideRow(keys, s.computed))
+}
+
 // tooLate says whether a row with these keys is not among the first limit rows.
 func (s *sorter) tooLate(keys []value.Value) bool {
 	return s.last != nil && s.compare(keys, s.last) >= 0
