@@ -101,8 +101,11 @@ func (w *Watcher) supervise(ctx context.Context) error {
 		return err
 	}
 	var feeds []Feed
-	list := func() (err error) { feeds, err = w.o.Source.Feeds(ctx); return }
-	if err := w.again(ctx, "the feeds", list); err != nil {
+	err := w.again(ctx, "the feeds", func() (err error) {
+		feeds, err = w.o.Source.Feeds(ctx)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	tick := time.NewTicker(w.o.DiscoveryInterval)
@@ -112,23 +115,27 @@ func (w *Watcher) supervise(ctx context.Context) error {
 		if err, over := w.over(); over {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-			w.retryFailed()
-		case <-w.failed:
-		}
-		if err := list(); err != nil && ctx.Err() == nil {
-			w.log.Warn("the feeds cannot be listed", "error", err)
-			if lasting(err) {
-				continue // with those that are known
-			}
-			if !sleep(ctx, maxPause) {
-				return ctx.Err()
-			}
+		if feeds, err = w.discover(ctx, tick.C, feeds); err != nil {
+			return err
 		}
 	}
+}
+
+// discover asks for the feeds when it is time to, or when a lane is over. If that fails, they are those that are known.
+func (w *Watcher) discover(ctx context.Context, tick <-chan time.Time, known []Feed) ([]Feed, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-tick:
+		w.retryFailed()
+	case <-w.failed:
+	}
+	feeds, err := w.o.Source.Feeds(ctx)
+	if err == nil || ctx.Err() != nil {
+		return feeds, ctx.Err()
+	}
+	w.log.Warn("the feeds cannot be listed", "error", err)
+	return known, nil
 }
 
 // again calls f until it returns nil, an error that lasts, or ctx ends.

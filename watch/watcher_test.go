@@ -1,0 +1,186 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// fakeSource has feeds that do what a test says.
+type fakeSource struct {
+	id    FeedID
+	feeds func() ([]Feed, error)
+}
+
+func (s *fakeSource) ID() FeedID                             { return s.id }
+func (s *fakeSource) Now(context.Context) (time.Time, error) { return day, nil }
+func (s *fakeSource) Feeds(context.Context) ([]Feed, error)  { return s.feeds() }
+
+type fakeFeed struct {
+	name string
+	read func(ctx context.Context, from Checkpoint, out Sink) error
+}
+
+func (f *fakeFeed) ID() FeedID { return FeedID{TableID: TableID{Name: f.name}} }
+func (f *fakeFeed) Read(ctx context.Context, from Checkpoint, out Sink) error {
+	return f.read(ctx, from, out)
+}
+
+func accept(context.Context, *Transaction) error { return nil }
+
+// TestFeedsCannotBeListed: when the source cannot say what feeds there are, those that run go on.
+func TestFeedsCannotBeListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		asked, read := 0, 0
+		feed := &fakeFeed{"T", func(ctx context.Context, _ Checkpoint, out Sink) error {
+			read++
+			out.Observe(Reading{Timestamp: day})
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		w, err := New(Options{Handler: HandlerFunc(accept), Source: &fakeSource{feeds: func() ([]Feed, error) {
+			if asked++; asked == 1 {
+				return []Feed{feed}, nil
+			}
+			return nil, status.Error([]codes.Code{codes.Unavailable, codes.PermissionDenied}[asked%2], "not now")
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error)
+		go func() { ended <- w.Run(ctx) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if h := w.Health(); asked < 4 || read != 1 || len(h.Feeds) != 1 {
+			t.Errorf("asked %d times, read %d times: %+v", asked, read, h)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestLag: it is what the database is ahead, and grows while nothing can be read; after half a minute the feed counts as failing.
+func TestLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		feed := &fakeFeed{"T", func(ctx context.Context, _ Checkpoint, out Sink) error {
+			out.Observe(Reading{Timestamp: day.Add(time.Hour)})
+			out.Delivered(day.Add(50 * time.Minute))
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		w, err := New(Options{Handler: HandlerFunc(accept), Source: &fakeSource{feeds: func() ([]Feed, error) { return []Feed{feed}, nil }}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error)
+		go func() { ended <- w.Run(ctx) }()
+		synctest.Wait()
+		if h := w.Health(); h.Feeds[0].Lag != 10*time.Minute || !h.Ready || !h.Feeds[0].Delivered.Equal(day.Add(50*time.Minute)) {
+			t.Errorf("at first: %+v", h)
+		}
+		time.Sleep(40 * time.Second)
+		if h := w.Health(); h.Feeds[0].Lag != 10*time.Minute+40*time.Second || h.Ready || h.Feeds[0].State != Retrying || !strings.Contains(fmt.Sprint(h.Feeds[0].Err), "nothing was read for 40s") {
+			t.Errorf("later: %+v", h)
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// slowRepository cannot store for a while.
+type slowRepository struct {
+	*Memory
+	until time.Time
+}
+
+func (r *slowRepository) Store(ctx context.Context, id FeedID, c Checkpoint) error {
+	if time.Now().Before(r.until) {
+		return errors.New("the repository is away")
+	}
+	return r.Memory.Store(ctx, id, c)
+}
+
+// TestRepositoryAway: a feed waits for its first checkpoint; later ones are stored as soon as they can be, and at the end; health shows that they are not.
+func TestRepositoryAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := &slowRepository{NewMemory(), time.Now().Add(time.Minute)}
+		began := time.Now()
+		var waited time.Duration
+		feed := &fakeFeed{"T", func(ctx context.Context, from Checkpoint, out Sink) error {
+			waited = time.Since(began)
+			for at := from.Timestamp; ; at = at.Add(time.Second) {
+				out.Observe(Reading{Timestamp: at})
+				out.Checkpoint(Checkpoint{Timestamp: at})
+				if !sleep(ctx, time.Second) {
+					return ctx.Err()
+				}
+			}
+		}}
+		w, err := New(Options{Handler: HandlerFunc(accept), Repository: r, Log: slog.New(slog.DiscardHandler), Source: &fakeSource{feeds: func() ([]Feed, error) { return []Feed{feed}, nil }}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error)
+		go func() { ended <- w.Run(ctx) }()
+		time.Sleep(100 * time.Second)
+		if waited < time.Minute || !w.Health().Ready {
+			t.Errorf("waited %v: %+v", waited, w.Health())
+		}
+		r.until = time.Now().Add(30 * time.Second)
+		time.Sleep(20 * time.Second)
+		if h := w.Health(); h.Ready || h.Feeds[0].State != Running || h.Feeds[0].Err.Error() != "the repository is away" {
+			t.Errorf("health: %+v", h)
+		}
+		time.Sleep(20500 * time.Millisecond)
+		if !w.Health().Ready {
+			t.Errorf("health: %+v", w.Health())
+		}
+		r.until = time.Now().Add(time.Millisecond)
+		time.Sleep(time.Second)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if c, _, _ := r.Load(t.Context(), feed.ID()); !c.Timestamp.Equal(w.Health().Feeds[0].Delivered) {
+			t.Errorf("stored %v of %v", c.Timestamp, w.Health().Feeds[0].Delivered)
+		}
+	})
+}
+
+// TestFeedsThatEnd: Run ends when all feeds have, and with an error if one has failed for good.
+func TestFeedsThatEnd(t *testing.T) {
+	for _, lasts := range []error{nil, status.Error(codes.OutOfRange, "too old")} {
+		synctest.Test(t, func(t *testing.T) {
+			var feeds []Feed
+			for i := range 3 {
+				feeds = append(feeds, &fakeFeed{fmt.Sprint(i), func(context.Context, Checkpoint, Sink) error {
+					time.Sleep(time.Duration(i) * time.Second)
+					if i == 1 {
+						return lasts
+					}
+					return nil
+				}})
+			}
+			w, err := New(Options{Handler: HandlerFunc(accept), Source: &fakeSource{feeds: func() ([]Feed, error) { return feeds, nil }}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Run(t.Context()); status.Code(err) != status.Code(lasts) {
+				t.Errorf("Run: %v, want %v", err, lasts)
+			}
+		})
+	}
+}
