@@ -20,6 +20,7 @@ type Cursor struct {
 	it       kv.Iterator
 	at       Timestamp
 	reverse  bool
+	deleted  bool // ShowDeleted was called
 	state    cursorState
 
 	prefix  []byte // space and logical key of the row shown
@@ -99,11 +100,11 @@ func (c *Cursor) settle(ok bool) bool {
 		if err != nil {
 			return c.stop(err)
 		}
-		if len(value) == 0 {
+		if len(value) == 0 && !c.deleted {
 			ok = c.it.NextPrefix()
 			continue
 		}
-		c.prefix, c.value, c.version, c.state = prefix, value[1:], ts, cursorOn
+		c.prefix, c.value, c.version, c.state = prefix, value[min(1, len(value)):], ts, cursorOn
 		return true
 	}
 	return c.stop(c.it.Error())
@@ -205,6 +206,10 @@ func (c *Cursor) stop(err error) bool {
 	}
 	return false
 }
+
+// ShowDeleted makes the cursor show keys, too, that were deleted, as long as that version is kept. Their values are empty. Forward cursors only, before
+// the first Next.
+func (c *Cursor) ShowDeleted() { c.deleted = !c.reverse }
 
 // SkipTo makes the next Next find the first key at or after key. Forward cursors only; it never moves back.
 func (c *Cursor) SkipTo(key []byte) {

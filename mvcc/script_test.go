@@ -22,7 +22,7 @@ import (
 //
 //	write ts=T           lines "KEY=VALUE" or "KEY" (a delete), in one batch
 //	get at=T KEY...      value and version of each
-//	scan at=T [start= end= reverse skip=KEY]   skip: SkipTo KEY after the first row
+//	scan at=T [start= end= reverse deleted skip=KEY]   deleted: ShowDeleted; skip: SkipTo KEY after the first row
 //	changed since=T [start= end=]
 //	collect ts=T [dead=TEXT]   deletes what no read at or above T sees, and keys that contain the text
 //	erase start= end=
@@ -181,6 +181,9 @@ func (s *script) scan(d *datadriven.TestData, out *strings.Builder) error {
 		return err
 	}
 	defer c.Close()
+	if d.HasArg("deleted") {
+		c.ShowDeleted()
+	}
 	for first := true; c.Next(); first = false {
 		fmt.Fprintf(out, "%s=%s @%d\n", name(c.Key()), c.Value(), c.Version())
 		if i := slices.IndexFunc(d.CmdArgs, func(a datadriven.CmdArg) bool { return a.Key == "skip" }); first && i >= 0 {

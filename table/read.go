@@ -16,6 +16,9 @@ type Read struct {
 	Spans   []Span // sorted and disjoint, as Layout.Spans makes them
 	Limit   int64  // 0 reads all
 	Reverse bool
+	// Deleted permits rows that were deleted to be among those of a range that is not read in Reverse, as far as the engine still has their keys: a read that looks
+	// for the values of a key does not have to walk past many of them. The Projection must be of the key alone.
+	Deleted bool
 	// Partial says that the reader may stop before the end, even without a Limit.
 	Partial bool
 	Lock    Lock
@@ -129,7 +132,7 @@ func (r *Rows) advance() (bool, error) {
 }
 
 func (r *Read) scanOptions() ScanOptions {
-	return ScanOptions{Lock: r.Lock, Reverse: r.Reverse, Partial: r.Partial || r.Limit > 0}
+	return ScanOptions{Lock: r.Lock, Reverse: r.Reverse, Deleted: r.Deleted, Partial: r.Partial || r.Limit > 0}
 }
 
 func (r *Rows) get(key []byte) (bool, error) {

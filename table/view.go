@@ -53,6 +53,8 @@ type View interface {
 type ScanOptions struct {
 	Lock    Lock
 	Reverse bool
+	// Deleted permits a scan that is not Reverse to show keys, too, that were deleted. Their values are empty.
+	Deleted bool
 	// Partial says that the scan may stop before the end of the span. It then locks only the keys that it has passed, and
 	// the gaps between them.
 	Partial bool

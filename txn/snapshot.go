@@ -108,6 +108,9 @@ func (s *Snapshot) Scan(_ context.Context, span table.Span, opts table.ScanOptio
 	if err != nil {
 		return nil, s.readError(err)
 	}
+	if opts.Deleted {
+		c.ShowDeleted()
+	}
 	return c, nil
 }
 

@@ -16,7 +16,8 @@ import (
 const maxSkips = 1000
 
 // skipCode is what a skip scan needs to find the values that one part of its key has (plan.SeekPart.Each). A run looks for the first value, seeks
-// past all keys that begin with it, and so on. If there are more than maxSkips of them, it reads all keys in one range and drops
+// past all keys that begin with it, and so on. A value of which all keys were deleted may be found too: the seek then reads nothing, which costs less
+// than to walk past the deleted keys, of which an index that is pruned has many. If there are more than maxSkips of them, it reads all keys in one range and drops
 // those whose further parts the seek does not want.
 //
 // A read-write transaction locks the whole range in which it looks: a value that another transaction adds would be a phantom.
@@ -71,7 +72,7 @@ func (f *finder) find(r *run, set *table.KeySet, prefix []value.Value, i int) er
 		return err
 	}
 	read := f.scan.read(r, &place{spans: spans})
-	read.Projection, read.Reverse, read.Partial = f.values, false, false
+	read.Projection, read.Reverse, read.Partial, read.Deleted = f.values, false, false, true
 	rows := read.Open(r.ctx, r.view)
 	defer rows.Close()
 	for {
