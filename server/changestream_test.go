@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -431,4 +433,42 @@ func BenchmarkChangeStream(b *testing.B) {
 		records += partitions * perPartition
 	}
 	b.ReportMetric(float64(records)/time.Since(began).Seconds(), "records/s")
+}
+
+// TestManyChangeStreams: a thousand clients read a stream at once. While they wait they hold no thread, and a commit reaches all of them.
+func TestManyChangeStreams(t *testing.T) {
+	const readers = 1000
+	x, created := newStreamTraffic(t)
+	x.session = x.harness.session(true)
+	req := x.streamRequest(created, x.initial(created)[0])
+	var waiting, told sync.WaitGroup
+	waiting.Add(readers)
+	for range readers {
+		told.Go(func() {
+			begun := sync.OnceFunc(waiting.Done)
+			defer begun()
+			record := false
+			err := x.stream("ExecuteStreamingSql", req, func(m any) error {
+				var part spannerpb.PartialResultSet
+				if err := m.(*rpc.Frame).Decode(&part); err != nil {
+					return err
+				}
+				begun()
+				if record = len(part.Values) > 0; record {
+					return io.EOF
+				}
+				return nil
+			})
+			if !record {
+				t.Errorf("a reader ended before the record: %v", err)
+			}
+		})
+	}
+	waiting.Wait()
+	threads := pprof.Lookup("threadcreate").Count()
+	x.insertPlain(1)
+	told.Wait()
+	if threads > readers/2 {
+		t.Errorf("%d readers have made %d threads", readers, threads)
+	}
 }
