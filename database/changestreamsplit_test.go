@@ -1,0 +1,102 @@
+package database
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/changestream"
+	"github.com/crowfoot-db/crowfoot/database/split"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// livingPartitions is how many partitions of a stream live now.
+func livingPartitions(a *aged, stream string) (n int) {
+	a.t.Helper()
+	now := a.oracle.Now()
+	r, err := a.db.streams.Read(context.Background(), changestream.Query{Stream: a.db.Catalog().ChangeStream(stream), Start: now, End: mvcc.Latest, Heartbeat: time.Second})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for {
+		ok, err := r.Next()
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		if !ok {
+			return n
+		}
+		v := new(structpb.Value)
+		if err := proto.Unmarshal(r.Record(), v); err != nil {
+			a.t.Fatal(err)
+		}
+		lists := v.GetListValue().Values[0].GetListValue().Values
+		for _, record := range lists[2].GetListValue().Values {
+			n += len(record.GetListValue().Values[2].GetListValue().Values)
+		}
+	}
+}
+
+// TestPartitionsFollowSplits: the partitions of a stream are the splits of what it watches: when split points are added and expire, when it is altered or
+// made, when a table is dropped, when a range has grown large.
+func TestPartitionsFollowSplits(t *testing.T) {
+	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR T")
+	want := func(when, stream string, n int) {
+		t.Helper()
+		if got := livingPartitions(a, stream); got != n {
+			t.Errorf("%s: %d partitions of %s, want %d", when, got, stream, n)
+		}
+	}
+	point := func(table string, k int64, lives time.Duration) split.Point {
+		return split.Point{Table: a.db.Catalog().Table(table), Key: []value.Value{value.OfInt64(k)}, Expires: a.clock().Add(lives)}
+	}
+	alter := func(statements ...string) {
+		t.Helper()
+		if err := a.db.UpdateSchema(context.Background(), statements, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("at first", "S", 1)
+	if err := a.db.AddSplitPoints([]split.Point{point("T", 10, time.Hour), point("T", 20, 2*time.Hour), point("U", 10, 3*time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	want("with two points of T", "S", 3)
+	alter("CREATE CHANGE STREAM Every FOR ALL")
+	want("made behind the points", "Every", 4)
+	alter("ALTER CHANGE STREAM S SET FOR U")
+	want("altered", "S", 2)
+	alter("ALTER CHANGE STREAM S SET FOR T")
+	a.now.Add((90 * time.Minute).Microseconds())
+	a.splitOnce(context.Background())
+	want("a point has expired", "S", 2)
+	alter("DROP CHANGE STREAM S", "DROP TABLE T")
+	want("a table is gone", "Every", 2)
+	if _, err := a.db.streams.Read(context.Background(), changestream.Query{Stream: a.db.Catalog().ChangeStream("Every")}); usererror.CodeOf(err) != codes.OutOfRange {
+		t.Errorf("before the stream was made: %v", err)
+	}
+}
+
+// TestStreamsOfDroppedDatabase: nothing is left of the streams of a database that was dropped, nor of a stream that was.
+func TestStreamsOfDroppedDatabase(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR T", "CREATE CHANGE STREAM U FOR T")
+	if err := b.insert("T", [2]int64{1, 1}); err != nil {
+		t.Fatal(err)
+	}
+	kept := records(t, b.store, "changestream/")
+	b.alter("DROP CHANGE STREAM U")
+	if left := records(t, b.store, "changestream/"); 2*left != kept || left == 0 {
+		t.Errorf("of %d keys of two streams one has %d", kept, left)
+	}
+	if err := b.DropDatabase(context.Background(), testName); err != nil {
+		t.Fatal(err)
+	}
+	if left := records(t, b.store, "changestream/"); left != 0 {
+		t.Errorf("%d keys are left", left)
+	}
+}
