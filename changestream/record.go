@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -28,7 +29,9 @@ func (c *Changes) Append(b kv.Batch, l *Log, ts mvcc.Timestamp, tx *Transaction)
 			return nil, err
 		}
 	}
-	w := recordWriter{grouping: &g, tx: tx, id: strconv.FormatInt(int64(ts), 10)}
+	w := recordWriters.Get().(*recordWriter)
+	defer w.release()
+	w.grouping, w.tx, w.id = &g, tx, strconv.FormatInt(int64(ts), 10)
 	for i := range g.records {
 		if err := w.write(b, &g.records[i], g.records[i].in.last == i); err != nil {
 			return nil, err
@@ -161,7 +164,10 @@ func (g *grouping) partition(s *writtenStream, p *Partition) *writtenPartition {
 	return g.latest
 }
 
-// recordWriter writes records.
+// recordWriters have room for records that commits have written.
+var recordWriters = sync.Pool{New: func() any { return new(recordWriter) }}
+
+// recordWriter writes the records of one commit.
 type recordWriter struct {
 	*grouping
 	tx         *Transaction
@@ -169,6 +175,15 @@ type recordWriter struct {
 	head, tail []byte // the fields before and behind the mods
 	buf, typ   []byte
 	columns    []*schema.Column
+}
+
+// release gives the writer back, unless its record was one of the few that are much larger than others.
+func (w *recordWriter) release() {
+	if cap(w.buf) > 2*maxRecordBytes {
+		return
+	}
+	*w = recordWriter{head: w.head, tail: w.tail, buf: w.buf, typ: w.typ}
+	recordWriters.Put(w)
 }
 
 var opNames = map[table.Op]string{table.Insert: "INSERT", table.Update: "UPDATE", table.Delete: "DELETE"}
@@ -193,7 +208,8 @@ func (w *recordWriter) write(b kv.Batch, r *record, last bool) error {
 	t = appendText(t, w.tx.Tag)
 	w.tail = appendBool(t, w.tx.System)
 
-	dst := appendRecordHead(w.buf[:0], dataChange, len(w.head)+valueSize(r.bytes)+len(w.tail))
+	fields := len(w.head) + valueSize(r.bytes) + len(w.tail)
+	dst := appendRecordHead(slices.Grow(w.buf[:0], fields+maxRecordHead), dataChange, fields)
 	dst = append(dst, w.head...)
 	dst = appendListHead(dst, r.bytes)
 	for i := r.first; ; i = w.mods[i].next {

@@ -58,6 +58,9 @@ const (
 	kindsOfRecords
 )
 
+// maxRecordHead is what appendRecordHead and appendRecordEnd append at most: four heads of values, each of two lengths, and two empty lists.
+const maxRecordHead = 4*2*(1+binary.MaxVarintLen64) + (kindsOfRecords-1)*len(emptyList)
+
 // appendRecordHead begins a record whose one struct, in the list number kind, has fields of n bytes. appendRecordEnd must end it.
 func appendRecordHead(dst []byte, kind, n int) []byte {
 	list := valueSize(n)                                         // the list that has the struct

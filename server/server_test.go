@@ -48,7 +48,8 @@ type harness struct {
 	ops       longrunningpb.OperationsClient
 	rest      string // http://HOST:PORT
 	conn      *grpc.ClientConn
-	fs        *vfs.MemFS
+	fs        vfs.FS
+	dir       string // in fs
 	cfg       Config
 	kept      *memory.Budget // of the registry, from the next start on
 	stop      func()
@@ -131,10 +132,15 @@ func newHarnessWith(t testing.TB, cfg Config, schema []string) *harness {
 	return newHarnessOn(t, vfs.NewMem(), cfg, schema)
 }
 
-func newHarnessOn(t testing.TB, fs *vfs.MemFS, cfg Config, schema []string) *harness {
+func newHarnessOn(t testing.TB, fs vfs.FS, cfg Config, schema []string) *harness {
+	t.Helper()
+	return newHarnessIn(t, fs, "data", cfg, schema)
+}
+
+func newHarnessIn(t testing.TB, fs vfs.FS, dir string, cfg Config, schema []string) *harness {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	h := &harness{TB: t, ctx: ctx, asked: new(atomic.Int64), fs: fs, cfg: cfg}
+	h := &harness{TB: t, ctx: ctx, asked: new(atomic.Int64), fs: fs, dir: dir, cfg: cfg}
 	h.start()
 	t.Cleanup(func() {
 		cancel()
@@ -153,7 +159,7 @@ func newHarnessOn(t testing.TB, fs *vfs.MemFS, cfg Config, schema []string) *har
 // start starts a server on what h.fs holds.
 func (h *harness) start() {
 	h.Helper()
-	store, err := pebble.Open("data", h.fs)
+	store, err := pebble.Open(h.dir, h.fs)
 	h.ok(err)
 	registry, err := database.Open(store, database.Config{Clock: h.cfg.Clock, Log: h.cfg.Log, NoStatistics: h.cfg.NoStatistics, Kept: h.kept})
 	h.ok(err)
@@ -186,7 +192,7 @@ func (h *harness) restart() {
 // crash goes on with what was synced, as after kill -9. The harness must have been made with a file system that can crash.
 func (h *harness) crash() {
 	h.Helper()
-	after := h.fs.CrashClone(vfs.CrashCloneCfg{})
+	after := h.fs.(*vfs.MemFS).CrashClone(vfs.CrashCloneCfg{})
 	h.stop()
 	h.fs = after
 	h.start()

@@ -284,10 +284,14 @@ func (p *jsonParser) hexEscape() (r rune, ok bool) {
 // AppendJSONString appends s as a JSON string in normalised form.
 func AppendJSONString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	for _, r := range s {
-		dst = appendJSONRune(dst, r)
+	plain := 0
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' {
+			dst = appendJSONRune(append(dst, s[plain:i]...), rune(c))
+			plain = i + 1
+		}
 	}
-	return append(dst, '"')
+	return append(append(dst, s[plain:]...), '"')
 }
 
 func appendJSONRune(dst []byte, r rune) []byte {
