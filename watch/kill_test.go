@@ -85,7 +85,7 @@ func (s *server) stop() {
 }
 
 var (
-	kills       = flag.Uint64("kills", 2, "how many random runs TestKills makes")
+	kills       = flag.Uint64("kills", 1, "how many random runs TestKills makes")
 	killSeed    = flag.Uint64("seed", 0, "the first one's seed")
 	killWriters = flag.Int("writers", 4, "how many write at once in TestKills")
 )

@@ -170,6 +170,25 @@ func TestEveryType(t *testing.T) {
 	}
 }
 
+// TestColumns: the columns that are asked for come, in the case of the table, with the key and the commit timestamp, also if these are hidden.
+func TestColumns(t *testing.T) {
+	c := connect(t, "CREATE TABLE T (Id INT64 NOT NULL HIDDEN, Name STRING(MAX), Other INT64, Ts TIMESTAMP HIDDEN OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
+	apply(t, c, spanner.Insert("T", []string{"Id", "Name", "Other", "Ts"}, []any{7, "a", 1, spanner.CommitTimestamp}))
+	for want, columns := range map[string][]string{"Name Other Id Ts": nil, "Name Id Ts": {"name"}, "Id Other Ts": {"ID", "other"}} {
+		r := newRecorder()
+		_, stop := run(t, watch.Options{Source: &watch.Tables{Client: c, Default: watch.TableOptions{Columns: columns}}, Handler: r, Start: time.Unix(0, 0)})
+		change := r.wait(t, atLeast(1))[0].Changes[0]
+		var names []string
+		for _, column := range change.Values.Columns {
+			names = append(names, column.Name)
+		}
+		if got := strings.Join(names, " "); got != want || change.Key.Values[0].GetStringValue() != "7" {
+			t.Errorf("columns %v of %v: %s", columns, change, got)
+		}
+		stop()
+	}
+}
+
 // TestWhatCannotBeWatched: each mistake has its error, in Spanner's words, and ends Run if there is nothing else to watch.
 func TestWhatCannotBeWatched(t *testing.T) {
 	c := connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)",

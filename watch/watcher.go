@@ -66,7 +66,7 @@ func New(o Options) (*Watcher, error) {
 	return w, nil
 }
 
-// Run delivers changes until ctx ends, and then returns nil after checkpoints are stored. It returns an error if the repository or the source
+// Run delivers changes until ctx ends, and then returns nil once the handler has returned and checkpoints are stored. It returns an error if the repository or the source
 // cannot be used, if the handler's error is Fatal, or if every feed has failed for good: with Tables, if none of the tables can be watched.
 func (w *Watcher) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
