@@ -8,6 +8,7 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/version"
 	"github.com/crowfoot-db/crowfoot/watch"
+	"github.com/crowfoot-db/crowfoot/watch/avro"
 	"github.com/crowfoot-db/crowfoot/watch/command"
 )
 
@@ -41,10 +43,10 @@ func newWatch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch [TABLE...] [flags]",
 		Short: "Print or pass on what changes in a database",
-		Long: `Prints each row that is inserted or updated, as a line of JSON, until it is told to stop; --exec, --http and --pubsub pass changes on instead.
+		Long: `Prints each row that is inserted or updated, as a line of JSON, until it is told to stop; --exec, --post and --pubsub-topic pass changes on instead.
 It watches the TABLEs, or all that have a column with the option allow_commit_timestamp, also those that are created later; a table of a named
 schema is SCHEMA.TABLE. Rows whose writers do not set that column are not seen, nor are deleted rows; of several changes of a row between two polls
-the last is seen. With --stream it reads a change stream of the database, which has every change, and deletes, of the tables that it watches.
+the last is seen. --stream reads a change stream, which has them all.
 
 It stores how far it has come, and goes on from there when it is started again. Each change is delivered at least once, and those of one key in
 the order of their commits: after a crash, changes of the last second may come again.
@@ -58,7 +60,7 @@ The exit status is 0 if it was told to stop, or if the command of --exec has end
   crowfoot watch --stream Everything --database projects/p/instances/i/databases/d`,
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,
-		RunE:                  func(c *cobra.Command, tables []string) error { return s.run(c.Context(), tables) },
+		RunE:                  func(c *cobra.Command, tables []string) error { return s.run(c.Context(), c.Flags(), tables) },
 	}
 	s.register(c.Flags())
 	nameVariables(c.Flags(), "CROWFOOT_WATCH")
@@ -72,7 +74,7 @@ func (s *watchSettings) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&s.database, "database", "", "`NAME` of the database, projects/P/instances/I/databases/D")
 	flags.StringVar(&s.endpoint, "endpoint", "", "`HOST:PORT` of a server that speaks plain text; SPANNER_EMULATOR_HOST, or else Cloud Spanner, if it is left out")
-	flags.StringVar(&s.stream, "stream", "", "`NAME` of a change stream to read; tables are polled if it is left out")
+	flags.StringVar(&s.stream, "stream", "", "`NAME` of a change stream that is read, in place of polling tables: it has deletes, every change of a row, and whole transactions")
 	flags.StringSliceVar(&s.exclude, "exclude", nil, "`TABLE` that is not watched (repeatable, or a list with commas)")
 	flags.StringVar(&s.from, "from", "now", "`TIMESTAMP` after which changes are delivered of a table for which none is stored: now, beginning, or 2026-11-22T10:00:00Z")
 	flags.StringVar(&s.repository, "repository", "./crowfoot-watch.json", "`WHERE` to store how far each table is delivered: a file; spanner, a table in the database; spanner:NAME, one in another database; or memory, which forgets it")
@@ -110,10 +112,10 @@ func (s *watchSettings) source(tables []string) (*watch.Tables, error) {
 		return nil, usageErrorf("--repository is %q: want a file, spanner, spanner:projects/P/instances/I/databases/D, or memory", s.repository)
 	case len(s.changeSets) > 4:
 		return nil, usageErrorf("--change-sets is %q: want at most four names", strings.Join(s.changeSets, ","))
+	case !s.canStore():
+		return nil, usageErrorf("--repository is %q: there is no directory %s", s.repository, filepath.Dir(s.repository))
 	case s.prune < 0:
 		return nil, usageErrorf("--prune is %v: want an age", s.prune)
-	case s.stream != "" && (len(s.columns)+len(s.hints)+len(s.changeSets) > 0 || s.prune > 0 || s.sink.schemas):
-		return nil, usageErrorf("--stream goes without --commit-timestamp-column, --hint, --change-sets, --prune and the printing of schemas: they are about tables that are polled")
 	}
 	shards, err := s.shards.provider()
 	if err != nil {
@@ -128,6 +130,19 @@ func (s *watchSettings) source(tables []string) (*watch.Tables, error) {
 	eachTable(source, s.columns, func(o *watch.TableOptions, column string) { o.CommitTimestamp = column })
 	eachTable(source, s.hints, func(o *watch.TableOptions, hint string) { o.Hint = hint })
 	return source, nil
+}
+
+// ofPolls are the flags that say how tables are polled.
+var ofPolls = []string{"commit-timestamp-column", "hint", "change-sets", "limit", "interval", "max-interval", "request-tag", "shard-column", "shard-values", "shard-type", "shard-interval", "prune"}
+
+// checkStream refuses flags that say nothing of a change stream.
+func (s *watchSettings) checkStream(flags *pflag.FlagSet) error {
+	for _, name := range ofPolls {
+		if f := flags.Lookup(name); s.stream != "" && originOf(f) != byDefault {
+			return usageErrorf("--stream and %s contradict each other: a change stream is not polled", written(f))
+		}
+	}
+	return nil
 }
 
 var ofTable = regexp.MustCompile(`^([\pL_][\pL\d_.]*)=(.*)$`)
@@ -171,8 +186,11 @@ func (s *watchSettings) start() (time.Time, error) {
 }
 
 // run watches until the context ends.
-func (s *watchSettings) run(ctx context.Context, tables []string) error {
-	source, err := s.source(tables)
+func (s *watchSettings) run(ctx context.Context, flags *pflag.FlagSet, tables []string) error {
+	polled, err := s.source(tables)
+	if err == nil {
+		err = s.checkStream(flags)
+	}
 	if err != nil {
 		return err
 	}
@@ -186,29 +204,33 @@ func (s *watchSettings) run(ctx context.Context, tables []string) error {
 	if s.endpoint != "" {
 		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // the client's own way to plain text
 	}
-	if source.Client, err = watchClient(ctx, s.database); err != nil {
+	client, err := watchClient(ctx, s.database)
+	if err != nil {
 		return err
 	}
-	defer source.Client.Close()
-	if s.sink.schemas {
-		return inServersWords(printSchemas(ctx, os.Stdout, source))
+	defer client.Close()
+	polled.Client = client
+	encoder := avro.NewEncoder(client)
+	var source watch.Source = polled
+	if s.stream != "" {
+		encoder = avro.NewStreamEncoder(client)
+		source = &watch.Stream{Client: client, Name: s.stream, Include: tables, Exclude: s.exclude}
 	}
-	repository, closeRepository, err := s.checkpoints(ctx, source.Client)
+	if s.sink.schemas {
+		return inServersWords(printSchemas(ctx, os.Stdout, polled, encoder))
+	}
+	repository, closeRepository, err := s.checkpoints(ctx, client)
 	if err != nil {
 		return err
 	}
 	defer closeRepository()
-	o := watch.Options{Source: source, Repository: repository, Start: start}
-	if s.stream != "" {
-		o.Source = &watch.Stream{Client: source.Client, Name: s.stream, Include: tables, Exclude: s.exclude}
-	}
-	return s.follow(ctx, o, source.Client)
+	return s.follow(ctx, watch.Options{Source: source, Repository: repository, Start: start}, encoder)
 }
 
 // follow runs a watcher, to which it adds the sink and the log, and shows what it does.
-func (s *watchSettings) follow(ctx context.Context, o watch.Options, client *spanner.Client) error {
+func (s *watchSettings) follow(ctx context.Context, o watch.Options, encoder *avro.Encoder) error {
 	screen := newWatchScreen(os.Stdout, os.Stderr)
-	sink, err := s.sink.open(ctx, screen, client)
+	sink, err := s.sink.open(ctx, screen, s.database, encoder)
 	if err != nil {
 		return err
 	}
@@ -262,6 +284,15 @@ func watchClient(ctx context.Context, database string) (*spanner.Client, error) 
 		return nil, fmt.Errorf("a client of Cloud Spanner (--endpoint names another server): %w", err)
 	}
 	return client, nil
+}
+
+// canStore is false if --repository is a file in a directory that does not exist.
+func (s *watchSettings) canStore() bool {
+	if s.repository == "memory" || s.repository == "spanner" || strings.HasPrefix(s.repository, otherDatabase) {
+		return true
+	}
+	info, err := os.Stat(filepath.Dir(s.repository))
+	return err == nil && info.IsDir()
 }
 
 // otherDatabase begins a --repository that is a table of another database than that which is watched.

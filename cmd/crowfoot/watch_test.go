@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -35,13 +36,15 @@ func watched(t *testing.T) *spanner.Client {
 	return client
 }
 
-// put commits a row.
-func put(t *testing.T, client *spanner.Client, k int, v string) {
+// put commits a row, and returns the commit timestamp.
+func put(t *testing.T, client *spanner.Client, k int, v string) time.Time {
 	t.Helper()
 	row := spanner.InsertOrUpdate("T", []string{"K", "V", "Changed"}, []any{k, v, spanner.CommitTimestamp})
-	if _, err := client.Apply(t.Context(), []*spanner.Mutation{row}); err != nil {
+	at, err := client.Apply(t.Context(), []*spanner.Mutation{row})
+	if err != nil {
 		t.Fatal(err)
 	}
+	return at
 }
 
 // watcher is crowfoot watch in a process of its own.
@@ -53,7 +56,10 @@ type watcher struct {
 
 func startWatcher(t *testing.T, args ...string) *watcher {
 	t.Helper()
-	w := &watcher{t: t, cmd: exec.Command(os.Args[0], append([]string{"watch", "--database", crashDatabase, "--interval", "10ms"}, args...)...)}
+	if !slices.Contains(args, "--stream") {
+		args = append(args, "--interval", "10ms")
+	}
+	w := &watcher{t: t, cmd: exec.Command(os.Args[0], append([]string{"watch", "--database", crashDatabase}, args...)...)}
 	w.cmd.Env = append(os.Environ(), runMain+"=1")
 	w.cmd.Stderr = os.Stderr
 	out, err := w.cmd.StdoutPipe()
@@ -94,29 +100,6 @@ func (w *watcher) until(want string) {
 	w.t.Helper()
 	for w.next() != want {
 	}
-}
-
-// TestWatchStream: with --stream a change stream is read, which has deletes, too.
-func TestWatchStream(t *testing.T) {
-	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL+";\nCREATE CHANGE STREAM S FOR T"))
-	client := connect(t, address)
-	t.Cleanup(client.Close)
-	before, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"K"}, []any{0})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := startWatcher(t, "--endpoint", address, "--repository", filepath.Join(t.TempDir(), "checkpoints"), "--stream", "S", "--from", before.Format(time.RFC3339Nano))
-	put(t, client, 1, "a")
-	if got := w.next(); got != "1 a" {
-		t.Errorf("printed %s", got)
-	}
-	if _, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Delete("T", spanner.Key{1})}); err != nil {
-		t.Fatal(err)
-	}
-	if !w.lines.Scan() || !strings.Contains(w.lines.Text(), "DELETE") {
-		t.Errorf("printed %s", w.lines.Text())
-	}
-	w.stop()
 }
 
 // stop has the watcher end in order, which must succeed.
@@ -192,6 +175,24 @@ func TestWatchChangeSets(t *testing.T) {
 	w := startWatcher(t, "--from", "beginning", "--repository", "memory", "--change-sets", "Sets,Id", "--request-tag", "watch")
 	if first := w.next(); first != "1 a" {
 		t.Errorf("%s", first)
+	}
+	w.stop()
+}
+
+// TestWatchStream: a change stream has every change, and deletes.
+func TestWatchStream(t *testing.T) {
+	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL+";\nCREATE CHANGE STREAM S FOR ALL"))
+	client := connect(t, address)
+	defer client.Close()
+	at := filepath.Join(t.TempDir(), "watch.json")
+	first := put(t, client, 1, "a")
+	w := startWatcher(t, "--stream", "S", "--repository", at, "--from", first.Add(-time.Microsecond).Format(time.RFC3339Nano))
+	put(t, client, 1, "b")
+	if _, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Delete("T", spanner.Key{1})}); err != nil {
+		t.Fatal(err)
+	}
+	if first, second, third := w.next(), w.next(), w.next(); first != "1 a" || second != "1 b" || third != "1 " || !strings.Contains(w.lines.Text(), `"mod_type":"DELETE"`) {
+		t.Errorf("%s, %s, %s", first, second, third)
 	}
 	w.stop()
 }

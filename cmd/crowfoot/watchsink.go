@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	gcppubsub "cloud.google.com/go/pubsub/v2"
-	"cloud.google.com/go/spanner"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -106,7 +105,7 @@ type sink struct {
 }
 
 // open makes what the flags say.
-func (s *sinkSettings) open(ctx context.Context, screen *watchScreen, client *spanner.Client) (sink, error) {
+func (s *sinkSettings) open(ctx context.Context, screen *watchScreen, database string, encoder *avro.Encoder) (sink, error) {
 	nothing := func() error { return nil }
 	switch {
 	case s.exec != "":
@@ -123,16 +122,16 @@ func (s *sinkSettings) open(ctx context.Context, screen *watchScreen, client *sp
 		}
 		return sink{&cloudevents.Sink{URL: s.post, Mode: mode, Header: headers, Connections: s.postConnections}, nothing}, nil
 	case s.topic != "":
-		return s.publish(ctx, client)
+		return s.publish(ctx, database, encoder)
 	}
 	return sink{jsonlines.NewWriter(screen.stdout()), nothing}, nil
 }
 
 // publish makes a sink for Pub/Sub.
-func (s *sinkSettings) publish(ctx context.Context, client *spanner.Client) (sink, error) {
+func (s *sinkSettings) publish(ctx context.Context, database string, encoder *avro.Encoder) (sink, error) {
 	project := s.project
 	if project == "" {
-		project = strings.Split(client.DatabaseName(), "/")[1]
+		project = strings.Split(database, "/")[1]
 	}
 	to, err := gcppubsub.NewClient(ctx, project)
 	if err != nil {
@@ -140,18 +139,17 @@ func (s *sinkSettings) publish(ctx context.Context, client *spanner.Client) (sin
 	}
 	p := &pubsub.Sink{Client: to, Topic: s.topic, Create: s.create}
 	if s.format == "avro" {
-		p.Encode = avro.NewEncoder(client).Encode
+		p.Encode = encoder.Encode
 	}
 	return sink{p, func() error { p.Close(); return to.Close() }}, nil
 }
 
 // printSchemas writes for each table an object with its name and its Avro schema.
-func printSchemas(ctx context.Context, out io.Writer, source *watch.Tables) error {
+func printSchemas(ctx context.Context, out io.Writer, source *watch.Tables, encoder *avro.Encoder) error {
 	feeds, err := source.Feeds(ctx)
 	if err != nil {
 		return err
 	}
-	encoder := avro.NewEncoder(source.Client)
 	for _, f := range feeds {
 		schema, err := encoder.Schema(ctx, f.ID().TableID)
 		if err != nil {
