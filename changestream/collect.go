@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -23,20 +25,27 @@ func (l *Log) Collect(id schema.ChangeStreamID, before mvcc.Timestamp) error {
 	return nil
 }
 
-// collect holds mu while it adds to its batch, so that the partitions are not changed meanwhile; the stream may have been dropped.
+// collect looks for old records first: commits wait while mu is held.
 func (l *Log) collect(s *stream, before mvcc.Timestamp) error {
 	b := l.cfg.Store.NewBatch()
 	defer b.Close()
 	b.UseReserve() // it makes room
+	l.mu.RLock()
+	partitions := slices.Collect(maps.Values(s.partitions))
+	l.mu.RUnlock()
+	for _, p := range partitions {
+		if err := p.deleteBefore(b, before); err != nil {
+			return err
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.streams[s.id] != s {
-		return nil
+		return nil // it was dropped
 	}
 	s.earliest.Store(int64(before))
 	err := s.put(b)
-	for _, p := range s.partitions {
-		err = cmp.Or(err, p.deleteBefore(b, before))
+	for _, p := range partitions {
 		if e := p.ending.Load(); e != nil && e.until < before {
 			delete(s.partitions, p.id)
 			err = cmp.Or(err, b.Delete(p.key()))

@@ -141,13 +141,6 @@ func (c *Change) Publish() {
 	}
 }
 
-// Streams are the streams that the log has.
-func (l *Log) Streams() []schema.ChangeStreamID {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return slices.Sorted(maps.Keys(l.streams))
-}
-
 // find is a stream; nil if it was dropped.
 func (l *Log) find(id schema.ChangeStreamID) (*stream, error) {
 	l.mu.RLock()

@@ -85,11 +85,11 @@ func (l *Log) Read(ctx context.Context, q Query) (*Reader, error) {
 			return nil, err
 		}
 	}
-	if err := r.check(); err != nil {
-		return nil, err
-	}
 	if q.Resume != (Position{}) {
 		r.next = q.Resume
+	}
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	return r, nil
 }
@@ -109,7 +109,7 @@ func (s *stream) find(token string) (*Partition, error) {
 	return p, nil
 }
 
-// check refuses timestamps outside of what is kept, and of the partition's life.
+// check refuses timestamps outside of what is kept, and of the partition's life. A query that is resumed may have begun before what is kept.
 func (r *Reader) check() error {
 	now := r.log.cfg.Oracle.Now()
 	earliest := r.earliest(now)
@@ -117,27 +117,31 @@ func (r *Reader) check() error {
 	if r.Start > latest {
 		return usererror.StreamStartInFuture(earliest.Time(), latest.Time(), r.Start.Time())
 	}
-	if r.partition == nil {
-		if r.Start < earliest {
-			return usererror.StreamStartTooOld(earliest.Time(), r.Start.Time())
+	if r.partition != nil {
+		if err := r.partition.check(r.Start, earliest); err != nil {
+			return err
 		}
-		return nil
 	}
-	e := r.partition.ending.Load()
+	if r.next.Timestamp < earliest {
+		return usererror.StreamStartTooOld(earliest.Time(), r.next.Timestamp.Time())
+	}
+	return nil
+}
+
+// check refuses a start outside of the partition's life, and any if that was before what is kept.
+func (p *Partition) check(start, earliest mvcc.Timestamp) error {
+	e := p.ending.Load()
 	if e != nil && e.until < earliest {
 		return usererror.PartitionExpired()
 	}
-	if r.Start < r.partition.from || e != nil && r.Start > e.until {
-		var until time.Time
-		if e != nil {
-			until = e.until.Time()
-		}
-		return usererror.StreamStartOutsidePartition(r.partition.from.Time(), until, r.Start.Time())
+	if p.from <= start && (e == nil || start <= e.until) {
+		return nil
 	}
-	if r.Start < earliest {
-		return usererror.StreamStartTooOld(earliest.Time(), r.Start.Time())
+	var until time.Time
+	if e != nil {
+		until = e.until.Time()
 	}
-	return nil
+	return usererror.StreamStartOutsidePartition(p.from.Time(), until, start.Time())
 }
 
 // earliest is the oldest timestamp from which on all records can be read.

@@ -328,6 +328,11 @@ func TestCollect(t *testing.T) {
 		if got := texts(w.all(q)); got != "c" {
 			t.Errorf("what was kept: %s", got)
 		}
+		q = query(child, late-micros(19*time.Hour)) // a query that began before what is kept goes on
+		q.Resume, q.End = changestream.Position{Timestamp: late}, late
+		if _, err := w.log.Read(t.Context(), q); err != nil {
+			t.Errorf("resumed: %v", err)
+		}
 		q = query(child, start+1)
 		q.Stream = &schema.ChangeStream{ID: stream.ID, Retention: 7 * 24 * time.Hour}
 		if _, err := w.log.Read(t.Context(), q); usererror.CodeOf(err) != codes.OutOfRange {
