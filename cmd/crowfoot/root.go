@@ -111,7 +111,7 @@ func below(c *cobra.Command) string {
 var singleDash = regexp.MustCompile(`^-[a-z][a-z-]+(=|$)`)
 
 // doubleDashes lets flags be written with one dash, as the flag package of Go's standard library allows.
-// No flag of one letter takes a value or can be joined with others.
+// Flags of one letter, as -w 50, stay as they are; they cannot be joined with others.
 func doubleDashes(args []string) []string {
 	changed := make([]string, len(args))
 	for i, arg := range args {
