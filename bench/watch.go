@@ -69,11 +69,6 @@ func (w *watchRun) measure(ctx context.Context) (err error) {
 	if w.ahead, err = w.target.clockAhead(ctx); err != nil {
 		return err
 	}
-	if w.Reset {
-		if err := w.forget(ctx); err != nil {
-			return err
-		}
-	}
 	switch w.Mode {
 	case WatchMatrix:
 		err = w.matrix(ctx)
@@ -129,6 +124,12 @@ func (w *watchRun) experiment(ways ...Watching) watchExperiment {
 func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, error) {
 	made := &changes{first: w.next}
 	write := &writer{Load: e.load, client: w.target.client, table: w.Table, changes: made}
+	// Settings of the matrix that divide the shards alike go on from different checkpoints, between which others have written.
+	if w.Reset || w.Mode == WatchMatrix {
+		if err := w.forget(ctx); err != nil {
+			return nil, err
+		}
+	}
 	start, err := w.target.now(ctx)
 	if err != nil {
 		return nil, err

@@ -172,3 +172,29 @@ func TestWatchStream(t *testing.T) {
 		}
 	}
 }
+
+// TestWatchReset: a watcher goes on where the last one of its shards has stopped, unless that is to be forgotten.
+func TestWatchReset(t *testing.T) {
+	s, out := smallWatch(t)
+	run := func(watchers int, reset bool) int64 {
+		t.Helper()
+		s.Watchers, s.Reset = watchers, reset
+		r, err := bench.Watch(t.Context(), s)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if m := r.Results[0]; m.Delivered != m.Changes || m.Lost+m.Duplicated != 0 {
+			t.Errorf("%d watchers: of %d changes %d were delivered, %d lost, %d twice", watchers, m.Changes, m.Delivered, m.Lost, m.Duplicated)
+		}
+		return r.Results[0].Unwritten
+	}
+	run(1, false)
+	run(2, false)
+	if run(1, false) == 0 {
+		t.Error("the first watcher did not get what was written while others watched")
+	}
+	run(2, false)
+	if n := run(1, true); n > 0 {
+		t.Errorf("%d changes of earlier runs were delivered after a reset", n)
+	}
+}

@@ -39,9 +39,12 @@ func newWatchReport(began time.Time, s WatchSettings, t *target) *WatchReport {
 // complete works out the figures that have targets.
 func (r *WatchReport) complete() {
 	r.Ended = time.Now().UTC()
+	var lost, duplicated int64
 	for _, result := range r.Results {
 		r.Figures = append(r.Figures, result.targets(r.Settings)...)
+		lost, duplicated = lost+result.Lost, duplicated+result.Duplicated
 	}
+	r.Figures = append(r.Figures, WatchFigure{Name: "changes lost", Ours: float64(lost)}, WatchFigure{Name: "changes delivered twice", Ours: float64(duplicated)})
 	if r.Settings.Mode == WatchCompare && len(r.Results) == 2 {
 		r.Figures = append(r.Figures, compareWays(r.Results[0], r.Results[1])...)
 	}
@@ -96,7 +99,7 @@ const (
 // streamReaders is the number of partitions at which targetRecords applies.
 const streamReaders = 16
 
-// targets are the figures of one result that have targets.
+// targets are the figures of one result that have targets of their own.
 func (r *WatchResult) targets(s WatchSettings) (list []WatchFigure) {
 	name := r.Name + ", " + r.Setting
 	add := func(what string, ours float64, unit string, target float64, atLeast bool) {
@@ -125,8 +128,6 @@ func (r *WatchResult) targets(s WatchSettings) (list []WatchFigure) {
 			add("p99 from commit to callback", float64(r.FromCommit.P99)/1e6, "s", targetStream, false)
 		}
 	}
-	add("lost", float64(r.Lost), "", 0, false)
-	add("duplicated", float64(r.Duplicated), "", 0, false)
 	return list
 }
 
