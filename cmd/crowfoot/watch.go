@@ -240,13 +240,9 @@ func (s *watchSettings) follow(ctx context.Context, o watch.Options, encoder *av
 		return errors.Join(err, sink.close())
 	}
 	stop := screen.follow(w)
-	waiting := time.AfterFunc(answerLimit, func() {
-		if len(w.Health().Feeds) == 0 {
-			o.Log.Warn("no answer yet, waiting for the server", "endpoint", os.Getenv("SPANNER_EMULATOR_HOST"), "database", s.database)
-		}
-	})
+	stopWarning := warnLate(w, o.Log, lateLimit+max(s.interval, s.maxInterval))
 	err = w.Run(ctx)
-	waiting.Stop()
+	stopWarning()
 	stop()
 	closed := sink.close()
 	switch {
@@ -269,9 +265,6 @@ func inServersWords(err error) error {
 	}
 	return errors.New(strings.Replace(err.Error(), answer.Error(), answer.GRPCStatus().Message(), 1))
 }
-
-// answerLimit is how long a server may leave the watcher without a list of tables before the watcher says so. It goes on asking.
-const answerLimit = 5 * time.Second
 
 // watchClient makes a client of a database. It asks the server for nothing.
 func watchClient(ctx context.Context, database string) (*spanner.Client, error) {

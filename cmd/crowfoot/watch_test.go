@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -311,6 +312,29 @@ func TestStatusLine(t *testing.T) {
 	} {
 		if got := statusLine(watch.Health{Feeds: c.feeds}, 1200, 200); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}
+
+// TestWatchLate: the log says once that a watcher is behind, and once that it is no longer.
+func TestWatchLate(t *testing.T) {
+	var text strings.Builder
+	log, late := newLog(&text, slog.LevelWarn, false), false
+	for _, c := range []struct {
+		h    watch.Health
+		want string
+	}{
+		{watch.Health{}, "has not answered yet"},
+		{watch.Health{}, ""},
+		{watch.Health{Feeds: []watch.FeedHealth{{Lag: time.Second}}}, "no longer behind"},
+		{watch.Health{Feeds: []watch.FeedHealth{{Lag: time.Second}}}, ""},
+		{watch.Health{Feeds: []watch.FeedHealth{{Lag: time.Second}, {Lag: time.Minute}}}, "is behind"},
+		{watch.Health{Feeds: []watch.FeedHealth{{Lag: time.Hour}}}, ""},
+	} {
+		text.Reset()
+		late = logLate(c.h, log, 10*time.Second, late)
+		if !strings.Contains(text.String(), c.want) || c.want == "" && text.String() != "" {
+			t.Errorf("%+v: %s, want %q", c.h, text.String(), c.want)
 		}
 	}
 }

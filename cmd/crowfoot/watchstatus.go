@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -125,4 +128,52 @@ func statusLine(h watch.Health, changes, perSecond int64) string {
 	}
 	line := fmt.Sprintf("%d changes, %d/s, lag %.1fs, %s%s", changes, perSecond, lag.Seconds(), tables, strings.Join(wrong, ""))
 	return strings.Join(strings.Fields(line), " ")
+}
+
+const (
+	// lateInterval is how often the lag is looked at.
+	lateInterval = 5 * time.Second
+	// lateLimit is by how much a watcher may be behind, beside the interval of its polls, before the log says so.
+	lateLimit = 10 * time.Second
+)
+
+// warnLate logs when a watcher falls behind, as it does while the server is away, and when it has caught up, until stop is called.
+func warnLate(w *watch.Watcher, log *slog.Logger, limit time.Duration) (stop func()) {
+	ended := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		ticks := time.NewTicker(lateInterval)
+		defer ticks.Stop()
+		for late := false; ; {
+			select {
+			case <-ticks.C:
+				late = logLate(w.Health(), log, limit, late)
+			case <-ended:
+				return
+			}
+		}
+	})
+	return func() {
+		close(ended)
+		watching.Wait()
+	}
+}
+
+// logLate logs if a watcher is late and was not, or the other way round, and returns whether it is.
+func logLate(h watch.Health, log *slog.Logger, limit time.Duration, was bool) bool {
+	if len(h.Feeds) == 0 {
+		if !was {
+			log.Warn("the server has not answered yet, the watcher goes on asking")
+		}
+		return true
+	}
+	worst := slices.MaxFunc(h.Feeds, func(a, b watch.FeedHealth) int { return cmp.Compare(a.Lag, b.Lag) })
+	late := worst.Lag > limit
+	switch {
+	case late && !was:
+		log.Warn("the watcher is behind", "feed", worst.Feed.String(), "lag", worst.Lag.String())
+	case was && !late:
+		log.Warn("the watcher is no longer behind", "lag", worst.Lag.String())
+	}
+	return late
 }
