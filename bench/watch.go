@@ -153,6 +153,9 @@ func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, 
 	var results []*WatchResult
 	for _, s := range sides {
 		s.result.fill(e, write, s)
+		if err != nil { // the run ended early: what is missing was not waited for
+			s.result.Lost, s.result.Held = 0, false
+		}
 		results = append(results, s.result)
 	}
 	w.report.Results = append(w.report.Results, results...)

@@ -241,3 +241,17 @@ func TestMatrix(t *testing.T) {
 		t.Errorf("bursts are %+v and %+v", list[15], list[16])
 	}
 }
+
+// TestCapacityTarget: only what was held is set beside the target.
+func TestCapacityTarget(t *testing.T) {
+	s := WatchDefaults()
+	s.Mode = WatchCapacity
+	r := WatchResult{Watching: s.Watching, Seconds: 10, Changes: 500_000}
+	if list := r.targets(s); len(list) != 0 {
+		t.Errorf("of a load that was not held: %+v", list)
+	}
+	r.Held = true
+	if list := r.targets(s); len(list) != 1 || list[0].Ours != 50_000 || list[0].verdict() != met {
+		t.Errorf("of one that was held: %+v", list)
+	}
+}

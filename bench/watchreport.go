@@ -107,7 +107,7 @@ func (r *WatchResult) targets(s WatchSettings) (list []WatchFigure) {
 	}
 	one := r.Watching.Watchers == 1 && r.Watching.recommended()
 	switch {
-	case s.Mode == WatchCapacity && one:
+	case s.Mode == WatchCapacity && one && r.Held:
 		add("rows held", r.perSecond(), "rows/s", targetCapacity, true)
 	case r.Backlog >= leastBacklog && one:
 		add("catching up", r.CatchUp.PerSecond(), "changes/s", targetCatchUp, true)
