@@ -56,8 +56,8 @@ func (l *Log) collect(s *stream, before mvcc.Timestamp) error {
 
 // deleteBefore deletes the records before a timestamp, if there are some.
 func (p *Partition) deleteBefore(b kv.Batch, ts mvcc.Timestamp) error {
-	end := p.appendPosition(nil, Position{Timestamp: ts})
-	it, err := p.stream.log.cfg.Store.NewIter(p.prefix, end)
+	begin, end := p.appendKey(nil, Position{}), p.appendKey(nil, Position{Timestamp: ts})
+	it, err := p.stream.log.cfg.Store.NewIter(begin, end)
 	if err != nil {
 		return err
 	}
@@ -65,5 +65,5 @@ func (p *Partition) deleteBefore(b kv.Batch, ts mvcc.Timestamp) error {
 	if err := errors.Join(it.Error(), it.Close()); err != nil || !some {
 		return err
 	}
-	return b.DeleteRange(p.prefix, end)
+	return b.DeleteRange(begin, end)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -39,7 +40,13 @@ func after(prefix []byte) []byte {
 	}
 }
 
-func deletePrefix(b kv.Batch, prefix []byte) error { return b.DeleteRange(prefix, after(prefix)) }
+// rangeOf are the bounds of all keys that begin with a prefix. Like all keys that are no versions they end in 00, since the store takes the last byte for
+// the length of a version's suffix.
+func rangeOf(prefix []byte) (lower, upper []byte) {
+	return append(slices.Clip(prefix), 0), append(after(prefix), 0)
+}
+
+func deletePrefix(b kv.Batch, prefix []byte) error { return b.DeleteRange(rangeOf(prefix)) }
 
 // Erase deletes all that is stored of the streams of a database.
 func Erase(b kv.Batch, space mvcc.Space) error {
@@ -60,7 +67,7 @@ func putJSON(b kv.Batch, key []byte, record any) error {
 
 // each calls f with what follows the prefix in every key that begins with it, without the final 00, and with the JSON of its value.
 func each(r kv.Reader, prefix []byte, f func(rest, data []byte) error) error {
-	it, err := r.NewIter(prefix, after(prefix))
+	it, err := r.NewIter(rangeOf(prefix))
 	if err != nil {
 		return err
 	}

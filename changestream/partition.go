@@ -97,14 +97,14 @@ func (p *Partitions) Of(key []byte) *Partition {
 // Append adds a record to the batch of the commit that has the timestamp. sequence orders the records of the commit, in all partitions.
 func (p *Partition) Append(b kv.Batch, ts mvcc.Timestamp, sequence uint32, record []byte) error {
 	var room [recordKeySize]byte
-	return b.Put(append(p.appendPosition(room[:0], Position{ts, sequence}), 0), record)
+	return b.Put(p.appendKey(room[:0], Position{ts, sequence}), record)
 }
 
-// appendPosition appends the key of a record without its last byte.
-func (p *Partition) appendPosition(dst []byte, at Position) []byte {
+// appendKey appends the key of the record behind a position.
+func (p *Partition) appendKey(dst []byte, at Position) []byte {
 	dst = append(dst, p.prefix...)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(at.Timestamp))
-	return binary.BigEndian.AppendUint32(dst, at.Sequence)
+	return append(binary.BigEndian.AppendUint32(dst, at.Sequence), 0)
 }
 
 // positionOf is the position in the key of a record.

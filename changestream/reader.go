@@ -212,7 +212,7 @@ func (r *Reader) take(limit mvcc.Timestamp) error {
 		return nil
 	}
 	p := r.partition
-	it, err := r.log.cfg.Store.NewIter(p.appendPosition(nil, r.next), p.appendPosition(nil, Position{Timestamp: limit + 1}))
+	it, err := r.log.cfg.Store.NewIter(p.appendKey(nil, r.next), p.appendKey(nil, Position{Timestamp: limit + 1}))
 	if err != nil {
 		return fmt.Errorf("read change stream: %w", err)
 	}
