@@ -44,14 +44,18 @@ func periodOf(ts mvcc.Timestamp) uint32 { return uint32(ts / outcomePeriod) }
 // Began is when the transaction began, or a little later.
 func (id ClientID) Began() mvcc.Timestamp { return mvcc.Timestamp(id.Number) }
 
-// outcomePeriodKey is before all outcomes of a period, and behind those of the one before.
-func outcomePeriodKey(period uint32) []byte {
+// outcomePrefix begins the keys of a period's outcomes.
+func outcomePrefix(period uint32) []byte {
 	key := append(make([]byte, 4, 4+len(outcomeName)+4+4+8+1), outcomeName...)
 	return binary.BigEndian.AppendUint32(key, period)
 }
 
+// outcomeBound is before all outcomes of a period, and behind those of the one before. Like all keys that are no versions it ends in 00, since
+// the store takes the last byte for the mark of a version.
+func outcomeBound(period uint32) []byte { return append(outcomePrefix(period), 0) }
+
 func outcomeKey(period uint32, id ClientID) []byte {
-	key := binary.BigEndian.AppendUint32(outcomePeriodKey(period), id.Start)
+	key := binary.BigEndian.AppendUint32(outcomePrefix(period), id.Start)
 	return append(binary.BigEndian.AppendUint64(key, id.Number), 0)
 }
 
@@ -105,7 +109,7 @@ func (o *Oracle) outcomeIn(period uint32, id ClientID) (outcome Outcome, ok bool
 
 // ForgetOutcomes deletes the outcomes that are no longer kept. It does not wait until that is durable, for it can be done again.
 func (o *Oracle) ForgetOutcomes() error {
-	lower, upper := outcomePeriodKey(0), outcomePeriodKey(o.oldestPeriod())
+	lower, upper := outcomeBound(0), outcomeBound(o.oldestPeriod())
 	it, err := o.store.NewIter(lower, upper)
 	if err != nil {
 		return fmt.Errorf("forget outcomes: %w", err)

@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"testing"
@@ -84,9 +85,20 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// TestOutcomeBounds: the store must not take a bound for a version, as it would if the last byte were one of the period's.
+func TestOutcomeBounds(t *testing.T) {
+	for period := range uint32(256) {
+		bound := outcomeBound(period)
+		first, last := outcomeKey(period, ClientID{}), outcomeKey(period, ClientID{1<<32 - 1, 1<<64 - 1})
+		if bound[len(bound)-1] != 0 || bytes.Compare(bound, first) >= 0 || bytes.Compare(last, outcomeBound(period+1)) >= 0 {
+			t.Errorf("period %d begins at %x", period, bound)
+		}
+	}
+}
+
 // outcomesIn reads the timestamps of all outcomes that a store holds.
 func outcomesIn(store kv.Store) (map[ClientID]mvcc.Timestamp, error) {
-	lower, upper := outcomePeriodKey(0), outcomePeriodKey(1<<32-1)
+	lower, upper := outcomeBound(0), outcomeBound(1<<32-1)
 	it, err := store.NewIter(lower, upper)
 	if err != nil {
 		return nil, err
