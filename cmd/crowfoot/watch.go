@@ -16,6 +16,9 @@ import (
 	"cloud.google.com/go/spanner"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/crowfoot-db/crowfoot/version"
@@ -272,11 +275,18 @@ func watchClient(ctx context.Context, database string) (*spanner.Client, error) 
 		DisableNativeMetrics: true,
 		UserAgent:            "crowfoot-watch/" + version.Get().Version,
 		Logger:               log.New(io.Discard, "", 0),
-	})
+	}, option.WithGRPCDialOption(grpc.WithConnectParams(reconnect)))
 	if err != nil {
 		return nil, fmt.Errorf("a client of Cloud Spanner (--endpoint names another server): %w", err)
 	}
 	return client, nil
+}
+
+// reconnect is how a watcher looks for a server that went away: every few seconds, so that changes come soon after it is back. By default
+// clients of gRPC wait longer with each attempt, up to two minutes.
+var reconnect = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 500 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second},
+	MinConnectTimeout: 20 * time.Second, // gRPC's own
 }
 
 // canStore is false if --repository is a file in a directory that does not exist.
