@@ -3,7 +3,9 @@ package changestream_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -297,6 +299,51 @@ func TestResume(t *testing.T) {
 			if got := texts(w.all(q)); got != rest {
 				t.Errorf("after row %d: %q, want %q", i, got, rest)
 			}
+		}
+	})
+}
+
+// TestResumeInTransaction: a reader goes on between any two records of a transaction, which lie in a file of the store.
+func TestResumeInTransaction(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		start := w.commit("before")
+		keys := strings.Fields(strings.Repeat("k ", 20))
+		at := w.commit(keys...)
+		w.reopen()
+		token := w.tokens(start)[0]
+		for i := range keys {
+			q := query(token, start)
+			q.Resume, q.End = changestream.Position{Timestamp: at, Sequence: uint32(i)}, at
+			if got := w.all(q); len(got) != len(keys)-i {
+				t.Errorf("from record %d on: %s", i, texts(got))
+			}
+		}
+	})
+}
+
+// TestStreamsOfAnyNumber: streams and their partitions are found again, each its own, with any number.
+func TestStreamsOfAnyNumber(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		streams := []*schema.ChangeStream{stream, other, {ID: 9, Name: "ninth", Retention: 24 * time.Hour}, {ID: 10, Name: "tenth", Retention: 24 * time.Hour}}
+		w.create(streams...)
+		var bounds []string
+		for i := range 20 { // the stream has partitions of up to twice as many numbers
+			bounds = append(bounds, fmt.Sprintf("%02d", i))
+			w.reshape(bounds...)
+		}
+		at := w.commit("a")
+		for len(streams) > 0 {
+			w.reopen()
+			for _, s := range streams {
+				q := query("", at)
+				q.Stream = s
+				partitions := len(w.all(q)[0].children)
+				if s == stream && partitions != len(bounds)+1 || s != stream && partitions != 1 {
+					t.Errorf("%d streams: %s has %d partitions", len(streams), s.Name, partitions)
+				}
+			}
+			streams = streams[:len(streams)-1]
+			w.create(streams...)
 		}
 	})
 }
