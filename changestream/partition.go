@@ -133,12 +133,13 @@ func (p *Partition) awaken() <-chan struct{} {
 	return p.wake
 }
 
-// Reshape gives a stream the partitions that these bounds make, from one timestamp on. Those that stay as they are go on. Each other one ends with the
-// partitions that have its keys then as its children. When Reshape returns, that is visible. If it fails nothing has changed.
-func (l *Log) Reshape(id schema.ChangeStreamID, bounds [][]byte) error {
+// Reshape gives a stream the partitions that bounds make, from one timestamp on. Those that stay as they are go on. Each other one ends with the
+// partitions that have its keys then as its children. When Reshape returns, that is visible. If it fails nothing has changed. bounds is called
+// while no other Reshape runs, so that the last of several calls is the one that knows the newest bounds.
+func (l *Log) Reshape(id schema.ChangeStreamID, bounds func() [][]byte) error {
 	l.reshaping.Lock()
 	defer l.reshaping.Unlock()
-	ended, land, err := l.reshape(id, bounds)
+	ended, land, err := l.reshape(id, bounds())
 	if land != nil {
 		err = land(err)
 	}

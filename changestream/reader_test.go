@@ -387,3 +387,26 @@ func TestCollect(t *testing.T) {
 		}
 	})
 }
+
+// TestReshapeNewest: of calls at the same time, the one that was told the newest bounds has the last word.
+func TestReshapeNewest(t *testing.T) {
+	w := newWorld(t, vfs.NewMem())
+	defer w.close()
+	newest := [][]byte{[]byte("m")}
+	done := make(chan error)
+	err := w.log.Reshape(stream.ID, func() [][]byte {
+		old := newest
+		newest = [][]byte{[]byte("g"), []byte("m")}
+		go func() { done <- w.log.Reshape(stream.ID, func() [][]byte { return newest }) }()
+		return old
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if tokens := w.tokens(w.oracle.Visible()); len(tokens) != 3 {
+		t.Errorf("%d partitions, want the 3 of the newest bounds", len(tokens))
+	}
+}

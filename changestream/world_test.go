@@ -252,7 +252,7 @@ func (w *world) reshape(bounds ...string) {
 	for i, b := range bounds {
 		list[i] = []byte(b)
 	}
-	if err := w.log.Reshape(stream.ID, list); err != nil {
+	if err := w.log.Reshape(stream.ID, func() [][]byte { return list }); err != nil {
 		w.t.Fatal(err)
 	}
 }

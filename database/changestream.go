@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/changestream"
@@ -48,7 +49,15 @@ func (d *Database) AddSplitPoints(points []split.Point) error {
 // reshapeStreams makes the partitions of change streams follow the splits. What it cannot do, the next pass of splitting by size does.
 func (d *Database) reshapeStreams() {
 	for _, s := range d.Catalog().Streams {
-		if err := d.streams.Reshape(s.ID, d.boundsOf(d.Catalog(), s)); err != nil && !d.Dropped() {
+		bounds := func() [][]byte {
+			newest := d.Catalog()
+			at := slices.IndexFunc(newest.Streams, func(o *schema.ChangeStream) bool { return o.ID == s.ID })
+			if at < 0 {
+				return nil // it was dropped: the log does not have it either
+			}
+			return d.boundsOf(newest, newest.Streams[at])
+		}
+		if err := d.streams.Reshape(s.ID, bounds); err != nil && !d.Dropped() {
 			d.log().Error("split a change stream", slog.String("stream", s.Name), slog.Any("error", err))
 		}
 	}
