@@ -11,8 +11,9 @@
 //
 //	space 0 (4 bytes) | changestream/record/    | space (4) | stream (8) | partition (8) | commit timestamp (8) | sequence (4) | 00
 //	space 0 (4 bytes) | changestream/partition/ | space (4) | stream (8) | partition (8) | 00
+//	space 0 (4 bytes) | changestream/stream/    | space (4) | stream (8) | 00
 //
-// The value of the second is a partition in JSON (partitionRecord).
+// The values of the second and the third are a partition and a stream in JSON (partitionRecord, streamRecord).
 //
 // It promises that a reader of a partition gets each record at or after its start once, in the order of commit timestamps and then of
 // sequences, and is told of a timestamp (by a heartbeat, by children, by its end) only when it has got all at or before it. It leaves
