@@ -23,7 +23,8 @@ type rowBuilder struct {
 	refreshed []*schema.Column
 	// blind says that a row can be written without reading the row that it replaces.
 	blind bool
-	// written, by ordinal, are the columns that an insert gives a value: those given, and those with a default or stored and generated.
+	// written, by ordinal, are the columns that an insert gives a value: those given, and those with a default or stored and generated. It is nil
+	// if no change stream watches the table.
 	written []bool
 	// inserts and updates are how many mutations an inserted and an updated row count as, index entries not included.
 	inserts, updates int64
@@ -76,7 +77,9 @@ func makeRowBuilder(g *target, op Op, columns []*schema.Column) (*rowBuilder, er
 		}
 	}
 	b.blind = b.isBlind()
-	b.written = b.writtenByInsert()
+	if b.watches != nil {
+		b.written = b.writtenByInsert()
+	}
 	b.count()
 	return b, nil
 }
