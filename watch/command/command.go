@@ -57,13 +57,18 @@ func (c *Command) HandleBatch(ctx context.Context, list []*watch.Transaction) (e
 	if c.lines, err = jsonlines.AppendLines(c.lines[:0], list); err != nil {
 		return err
 	}
+	if c.running != nil && c.running.abandoned {
+		c.running.end() // how it ends says nothing: its input may have ended within a batch
+		c.running = nil
+	}
 	if c.running == nil {
 		if c.running, err = c.start(); err != nil {
 			return err
 		}
 	}
 	err = c.running.give(ctx, c.lines, c.Acknowledge)
-	if err == nil || ctx.Err() != nil {
+	c.running.abandoned = ctx.Err() != nil
+	if err == nil || c.running.abandoned {
 		return err
 	}
 	ended := c.running.end()
@@ -106,6 +111,9 @@ type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	acks  chan struct{} // one for each line of the standard output, until that ends; nil if lines do not acknowledge
+	// abandoned says that a context has ended during a batch: some of its lines may be neither written nor acknowledged. A feed that reads again after
+	// an error ends the context of its batch, too. Then the batch comes again, to a command that is started anew.
+	abandoned bool
 }
 
 func (c *Command) start() (*process, error) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -147,5 +148,40 @@ func TestStop(t *testing.T) {
 	}
 	if err := (&Command{Args: []string{"/none"}}).HandleBatch(t.Context(), batch(1, 1)); err == nil {
 		t.Error("a program that is not there runs")
+	}
+}
+
+// TestAbandoned: when the context of a batch ends and the watcher does not, as when a change stream is read again after an error, the batch comes again to
+// a new command. Acknowledgements of the first batch do not count for the next, and the first command does not end the watcher.
+func TestAbandoned(t *testing.T) {
+	for _, acknowledge := range []bool{false, true} {
+		dir := t.TempDir()
+		reading, proceed, got := filepath.Join(dir, "reading"), filepath.Join(dir, "proceed"), filepath.Join(dir, "got")
+		first := "read -r line; touch " + reading + "; until test -e " + proceed + "; do sleep 0.01; done; cat > /dev/null"
+		script := "if test -e " + reading + "; then tee " + got + "; else " + first + "; fi"
+		c := &Command{Args: shell(script), Acknowledge: acknowledge}
+		list := batch(2000, 100) // more than the pipe takes
+		ctx, cancel := context.WithCancel(t.Context())
+		result := make(chan error)
+		go func() { result <- c.HandleBatch(ctx, list) }()
+		for _, err := os.Stat(reading); err != nil; _, err = os.Stat(reading) {
+			runtime.Gosched()
+		}
+		cancel()
+		if err := <-result; !errors.Is(err, context.Canceled) && !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%v", err)
+		}
+		if err := os.WriteFile(proceed, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.HandleBatch(t.Context(), list); err != nil {
+			t.Errorf("acknowledge %v: %v", acknowledge, err)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if text, err := os.ReadFile(got); err != nil || string(text) != linesOf(t, list) {
+			t.Errorf("acknowledge %v: the second command got %d bytes, %v", acknowledge, len(text), err)
+		}
 	}
 }
