@@ -157,6 +157,17 @@ func TestIntervalShards(t *testing.T) {
 	}
 }
 
+// TestCycles: a watcher that comes from long ago asks for all shards of an interval that comes again, whenever it is.
+func TestCycles(t *testing.T) {
+	for i, count := range map[Interval]int{MinuteOfHour: 60, HourOfDay: 24, DayOfWeek: 7, DayOfMonth: 31, WeekOfYear: 54, DayOfYear: 366} {
+		for now := time.Date(2018, 1, 1, 12, 0, 0, 0, time.UTC); now.Year() < 2106; now = now.AddDate(0, 0, 97) {
+			if got := len(i.shards(time.Unix(0, 0), now)); got != count {
+				t.Fatalf("%s at %v: %d shards, want %d", intervals[i].name, now, got, count)
+			}
+		}
+	}
+}
+
 // TestTimeShardFilter: a poll asks for every shard since the checkpoint, and for all once they are too many.
 func TestTimeShardFilter(t *testing.T) {
 	for name, i := range Intervals() {

@@ -44,8 +44,8 @@ var intervals = [...]struct {
 	{"HOUR_OF_DAY", "%H", time.Hour, 24 * time.Hour},
 	{"DAY_OF_WEEK", "%u", 24 * time.Hour, 7 * 24 * time.Hour},
 	{"DAY_OF_MONTH", "%d", 24 * time.Hour, 62 * 24 * time.Hour},
-	{"WEEK_OF_YEAR", "%W", 24 * time.Hour, 5 * 366 * 24 * time.Hour},
-	{"DAY_OF_YEAR", "%j", 24 * time.Hour, 5 * 366 * 24 * time.Hour},
+	{"WEEK_OF_YEAR", "%W", 24 * time.Hour, 13 * 366 * 24 * time.Hour}, // up to 12 years lie between two that have a week 53
+	{"DAY_OF_YEAR", "%j", 24 * time.Hour, 9 * 366 * 24 * time.Hour},   // and 8 between two leap years
 }
 
 // Intervals are all of them, by the names that the Java library gives them.
