@@ -160,7 +160,7 @@ func (r *streamReader) add(p *streamPartition, records *changeRecords, start tim
 	}
 	p.children = append(p.children, records.children...)
 	r.wake()
-	for p.changes > maxQueued && len(p.queue) > 1 && r.ctx.Err() == nil {
+	for p.changes > maxQueued && !p.queue[0].commit.Equal(p.queue[len(p.queue)-1].commit) && r.ctx.Err() == nil {
 		r.room.Wait()
 	}
 	return r.ctx.Err()
@@ -233,7 +233,7 @@ type streamPartition struct {
 	heartbeat time.Time // everything at or before it has been read
 
 	queue    []*streamTransaction // that have been read, in their order, and are not delivered
-	taken    int                  // of these the handler is about to take
+	taken    int                  // so many of the first ones the handler is about to take
 	changes  int                  // in the queue
 	ended    bool
 	children []childPartition

@@ -9,8 +9,9 @@ import (
 )
 
 // Transactions of a change stream. The records of one lie in all partitions in which it has written. It is delivered when all of them have been read, and
-// when it is the first of each of these partitions' queues: so transactions are whole, and those of one key come in the order of their commits. The
-// transaction with the lowest timestamp among those that are not delivered is always the first of its queues, so that none waits for ever.
+// when nothing with an earlier timestamp is before it in the queues of these partitions: so transactions are whole, and those of one key come in the order of
+// their commits. Transactions that share a timestamp have changed different rows, and come in any order: partitions may have them in different orders, with
+// the records of one between those of another. Nothing is before the transaction with the lowest timestamp, so that none waits for ever.
 
 // transactionKey names a transaction.
 type transactionKey struct {
@@ -37,7 +38,7 @@ func (r *streamReader) addData(p *streamPartition, d *dataRecord) {
 		tx = &streamTransaction{transactionKey: key, tag: d.tag, system: d.system, want: d.records}
 		r.transactions[key] = tx
 	}
-	if len(p.queue) == 0 || p.queue[len(p.queue)-1] != tx {
+	if !slices.Contains(tx.partitions, p) {
 		p.queue = append(p.queue, tx)
 		tx.partitions = append(tx.partitions, p)
 	}
@@ -60,9 +61,7 @@ func (r *streamReader) take() (list []*streamTransaction) {
 		tx.taken = true
 		list = append(list, tx)
 		for _, p := range tx.partitions {
-			if p.taken++; p.taken < len(p.queue) {
-				r.candidates = append(r.candidates, p.queue[p.taken])
-			}
+			r.candidates = append(r.candidates, p.next()...)
 		}
 	}
 	return list
@@ -72,7 +71,29 @@ func (tx *streamTransaction) ready() bool {
 	if tx.taken || len(tx.records) < tx.want {
 		return false
 	}
-	return !slices.ContainsFunc(tx.partitions, func(p *streamPartition) bool { return p.queue[p.taken] != tx })
+	return !slices.ContainsFunc(tx.partitions, func(p *streamPartition) bool { return !p.queue[p.taken].commit.Equal(tx.commit) })
+}
+
+// next are the transactions of the lowest timestamp that the handler is not about to take. mu is held.
+func (p *streamPartition) next() []*streamTransaction {
+	for p.taken < len(p.queue) && p.queue[p.taken].taken {
+		p.taken++
+	}
+	n := p.taken
+	for n < len(p.queue) && p.queue[n].commit.Equal(p.queue[p.taken].commit) {
+		n++
+	}
+	return p.queue[p.taken:n]
+}
+
+// remove takes a transaction out of the queue. mu is held.
+func (p *streamPartition) remove(tx *streamTransaction) {
+	at := slices.Index(p.queue, tx)
+	copy(p.queue[1:at+1], p.queue[:at])
+	p.queue = p.queue[1:]
+	if at < p.taken {
+		p.taken--
+	}
 }
 
 // checkpointEvery is how often a checkpoint is made. It names all partitions.
@@ -155,8 +176,7 @@ func (r *streamReader) delivered(tx *streamTransaction) {
 		d.partition.changes -= len(d.changes)
 	}
 	for _, p := range tx.partitions {
-		p.queue = p.queue[1:]
-		p.taken--
+		p.remove(tx)
 		if p.from.Equal(tx.commit) {
 			p.delivered = append(p.delivered, tx.id)
 		} else {

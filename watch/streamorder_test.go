@@ -1,0 +1,62 @@
+package watch
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// delivering is a Sink that keeps the ids of transactions.
+type delivering struct {
+	lane
+	ids []string
+}
+
+func (s *delivering) Deliver(_ context.Context, list []*Transaction) (int, error) {
+	for _, tx := range list {
+		s.ids = append(s.ids, tx.ID)
+	}
+	return len(list), nil
+}
+
+// TestSharedTimestamps: two transactions at one timestamp may lie in the same partitions in different orders, and a record of one between those of
+// the other. Both are delivered once, after the one before them and before the one behind them.
+func TestSharedTimestamps(t *testing.T) {
+	out := &delivering{}
+	r := &streamReader{streamFeed: &streamFeed{&Stream{}}, out: out, ctx: t.Context(), transactions: map[transactionKey]*streamTransaction{}}
+	r.room.L = new(sync.Mutex)
+	a, b := &streamPartition{token: "a"}, &streamPartition{token: "b"}
+	record := func(p *streamPartition, second int, id string, records int) {
+		r.addData(p, &dataRecord{commit: day.Add(time.Duration(second) * time.Second), transaction: id, records: records, changes: make([]Change, 1)})
+	}
+	step := func(want string) {
+		t.Helper()
+		out.ids = nil
+		if err := r.handOut(r.take()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(out.ids, " "); got != want {
+			t.Errorf("delivered %q, want %q", got, want)
+		}
+	}
+	record(a, 2, "one", 4)
+	record(a, 2, "two", 2)
+	record(a, 2, "one", 4)
+	record(a, 3, "last", 1)
+	record(b, 1, "first", 1)
+	step("first")
+	record(b, 2, "two", 2)
+	step("two")
+	if at := a.position(); !at.From.Equal(day.Add(2*time.Second)) || strings.Join(at.Transactions, " ") != "two" {
+		t.Errorf("the position is %v", at)
+	}
+	record(b, 2, "one", 4)
+	step("")
+	record(b, 2, "one", 4)
+	step("one last")
+	if len(a.queue)+len(b.queue)+a.taken+b.taken+a.changes+b.changes+len(r.transactions) != 0 {
+		t.Errorf("left: %v, %v, %v", a, b, r.transactions)
+	}
+}
