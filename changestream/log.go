@@ -95,8 +95,7 @@ type Change struct {
 }
 
 // Change adds to a batch what makes the database have these streams and no others. New ones begin at a timestamp, with
-// partitions between bounds; those that are gone lose all
-// records.
+// partitions between bounds; those that are gone lose all records.
 func (l *Log) Change(b kv.Batch, streams []*schema.ChangeStream, at mvcc.Timestamp, bounds func(*schema.ChangeStream) [][]byte) (*Change, error) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -139,6 +138,20 @@ func (c *Change) Publish() {
 		l.streams[id].end(nil)
 		delete(l.streams, id)
 	}
+}
+
+// Bounds are the keys at which the living partitions of all streams begin, in no order; some of them are there several times.
+func (l *Log) Bounds() (bounds [][]byte) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, s := range l.streams {
+		for _, p := range s.current.list {
+			if p.start != nil {
+				bounds = append(bounds, p.start)
+			}
+		}
+	}
+	return bounds
 }
 
 // find is a stream; nil if it was dropped.

@@ -12,6 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -79,6 +80,28 @@ func TestPartitionsFollowSplits(t *testing.T) {
 	want("a table is gone", "Every", 2)
 	if _, err := a.db.streams.Read(context.Background(), changestream.Query{Stream: a.db.Catalog().ChangeStream("Every")}); usererror.CodeOf(err) != codes.OutOfRange {
 		t.Errorf("before the stream was made: %v", err)
+	}
+}
+
+// TestSizeBoundsSurvive: a schema change behind a start does not join the partitions that size has made.
+func TestSizeBoundsSurvive(t *testing.T) {
+	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE CHANGE STREAM S FOR T")
+	layout := table.TableLayout(a.db.Catalog().Table("T"))
+	middle := layout.AppendKey(nil, []value.Value{value.OfInt64(10)})
+	// As if the table had grown large.
+	if err := a.db.streams.Reshape(a.db.Catalog().ChangeStream("S").ID, func() [][]byte { return [][]byte{middle} }); err != nil {
+		t.Fatal(err)
+	}
+	a.reopenOn(a.store)
+	if err := a.db.UpdateSchema(context.Background(), []string{"CREATE TABLE U (K INT64) PRIMARY KEY (K)"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := livingPartitions(a, "S"); n != 2 {
+		t.Errorf("%d partitions after a schema change, want 2", n)
+	}
+	a.splitOnce(context.Background())
+	if n := livingPartitions(a, "S"); n != 1 {
+		t.Errorf("%d partitions of a table that is not large, want 1", n)
 	}
 }
 

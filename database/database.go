@@ -155,11 +155,12 @@ func (r *Registry) attach(rec databaseRecord) *Database {
 	return d
 }
 
-// openSplits reads the split points of users. A schema version is there already.
+// openSplits reads the split points of users, and where change streams were split: otherwise their partitions would be joined after each start until the
+// bounds by size are found again. A schema version is there already.
 func (d *Database) openSplits() (err error) {
 	d.splits, err = split.Open(split.Config{
 		Database: d.name, Space: d.space, Store: d.registry.store, Rows: d.rows, Clock: d.registry.cfg.Clock,
-		Catalog: d.Catalog,
+		Catalog: d.Catalog, SizeBounds: d.streams.Bounds(),
 	})
 	return err
 }

@@ -3,8 +3,8 @@
 // how many participants a transaction has, and which ranges are reported as hot.
 //
 // A split begins at a split point that a user has added, or in the middle of a range that has grown large. User split points
-// are stored; the bounds found by size are kept in memory only and are found again after a start. A Tracker records
-// which splits one execution reads and writes.
+// are stored; the bounds found by size are kept in memory only. After a start the Manager goes on with those that it is told of, and finds
+// the others again. A Tracker records which splits one execution reads and writes.
 //
 // What it leaves out: moving data. A split has no server, and it never holds up a request.
 //

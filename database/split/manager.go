@@ -3,6 +3,7 @@ package split
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,9 @@ type Config struct {
 	Rows     *mvcc.Versions // the keys that are split
 	Clock    func() time.Time
 	Catalog  func() *schema.Catalog // the newest schema version
+	// SizeBounds are bounds that were found by size before the start, as far as they are known. Those that lie between small splits go
+	// with the next SplitBySize.
+	SizeBounds [][]byte
 }
 
 // Manager holds the splits of one database. Its methods may be called at any time.
@@ -49,6 +53,11 @@ func Open(cfg Config) (*Manager, error) {
 		m.points = append(m.points, r)
 		return nil
 	})
+	ofUser := func(bound []byte) bool {
+		_, found := slices.BinarySearchFunc(m.points, bound, compareKey)
+		return found
+	}
+	m.sizeBounds = slices.DeleteFunc(union(cfg.SizeBounds, nil), ofUser)
 	return m, err
 }
 
