@@ -206,7 +206,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestTokensOfOthers: a token is good for its stream alone.
+// TestTokensOfOthers: a token is good for its stream alone, and as it was given out.
 func TestTokensOfOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		at := w.create(stream, other)
@@ -214,6 +214,9 @@ func TestTokensOfOthers(t *testing.T) {
 		q.Stream = other
 		if _, err := w.log.Read(t.Context(), q); usererror.CodeOf(err) != codes.InvalidArgument {
 			t.Errorf("a token of another stream: %v", err)
+		}
+		if _, err := w.log.Read(t.Context(), query(w.tokens(at)[0]+"\n", at)); usererror.CodeOf(err) != codes.InvalidArgument {
+			t.Errorf("a token with a line end: %v", err)
 		}
 		w.create(other)
 		if _, err := w.log.Read(t.Context(), query("", at)); usererror.CodeOf(err) != codes.NotFound {

@@ -42,7 +42,7 @@ func (l *Log) checksum(body []byte) []byte {
 // parseToken is the stream and the partition that a token of this database names.
 func (l *Log) parseToken(token string) (s schema.ChangeStreamID, p PartitionID, ok bool) {
 	data, err := tokenCoding.DecodeString(token)
-	if err != nil || len(data) != tokenBody+tokenChecksum || data[0] != tokenVersion {
+	if err != nil || len(data) != tokenBody+tokenChecksum || data[0] != tokenVersion || tokenCoding.EncodeToString(data) != token { // it skips line ends
 		return 0, 0, false
 	}
 	body := data[:tokenBody]
