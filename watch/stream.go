@@ -3,11 +3,14 @@ package watch
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
 	"cloud.google.com/go/spanner"
 	"google.golang.org/api/iterator"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // Stream is the Source that reads a change stream (https://cloud.google.com/spanner/docs/change-streams): it sees inserts, updates and deletes, and
@@ -111,7 +114,7 @@ func (r *streamReader) query(start time.Time, token string, each func(*changeRec
 			return nil
 		}
 		if err != nil {
-			return err
+			return r.explain(err)
 		}
 		records, err := d.decode(row)
 		if err != nil {
@@ -121,6 +124,23 @@ func (r *streamReader) query(start time.Time, token string, each func(*changeRec
 			return err
 		}
 	}
+}
+
+// explain tells of a stream that does not exist, where the database tells of its function: READ_<stream> is missing when the stream is.
+func (r *streamReader) explain(err error) error {
+	if status.Code(err) != codes.InvalidArgument {
+		return err
+	}
+	exists := false
+	names := spanner.Statement{
+		SQL:    "SELECT 1 FROM INFORMATION_SCHEMA.CHANGE_STREAMS WHERE LOWER(CHANGE_STREAM_NAME) = @name",
+		Params: map[string]any{"name": strings.ToLower(r.Name)},
+	}
+	asked := r.Client.Single().Query(r.ctx, names).Do(func(*spanner.Row) error { exists = true; return nil })
+	if asked != nil || exists {
+		return err
+	}
+	return status.Errorf(codes.NotFound, "Change Stream not found: %s", r.Name)
 }
 
 // startIfReady starts a partition if it waits for no parent. mu is held.

@@ -95,16 +95,18 @@ func split(t *testing.T, at int) {
 // TestStreamRefused: a stream that does not exist, or a start before it was made, ends Run with the database's words.
 func TestStreamRefused(t *testing.T) {
 	c := connect(t, singers, everything)
-	for _, o := range []watch.Options{
-		{Source: &watch.Stream{Client: c, Name: "Missing"}},
-		{Source: &watch.Stream{Client: c, Name: "Everything"}, Start: time.Unix(0, 0)},
+	for _, test := range []struct {
+		o    watch.Options
+		code codes.Code
+		text string
+	}{
+		{watch.Options{Source: &watch.Stream{Client: c, Name: "Missing"}}, codes.NotFound, "Change Stream not found: Missing"},
+		{watch.Options{Source: &watch.Stream{Client: c, Name: "everything"}, Start: time.Unix(0, 0)}, codes.OutOfRange, "start_timestamp is too far in the past"},
 	} {
-		o.Handler = newRecorder()
-		err := runToEnd(t, o)
-		if code := status.Code(err); code != codes.InvalidArgument && code != codes.OutOfRange && code != codes.NotFound {
+		test.o.Handler = newRecorder()
+		if err := runToEnd(t, test.o); status.Code(err) != test.code || !strings.Contains(fmt.Sprint(err), test.text) {
 			t.Errorf("%v", err)
 		}
-		t.Log(err)
 	}
 }
 
