@@ -104,7 +104,11 @@ func (d *described) keyNames() []string {
 // commitTimestamp is the column that polls go by: the one that was given, or the only one with the option.
 func (d *described) commitTimestamp(given string) (string, error) {
 	if given != "" {
-		return d.column(given)
+		name, err := d.column(given)
+		if typ := d.types[name]; err == nil && typ != "TIMESTAMP" {
+			return "", status.Errorf(codes.FailedPrecondition, "Column %s of table %s has type %s: a commit timestamp has TIMESTAMP", name, d.id, typ)
+		}
+		return name, err
 	}
 	switch len(d.commits) {
 	case 1:

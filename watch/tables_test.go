@@ -205,6 +205,7 @@ func TestWhatCannotBeWatched(t *testing.T) {
 		{"plain", watch.TableOptions{}, codes.FailedPrecondition, "Table Plain does not contain a column with option allow_commit_timestamp=true"},
 		{"Two", watch.TableOptions{}, codes.FailedPrecondition, "Table Two contains 2 columns with option allow_commit_timestamp=true (Made, Updated): say which of them every write sets"},
 		{"Singers", watch.TableOptions{CommitTimestamp: "Made"}, codes.NotFound, "Column not found in table Singers: Made"},
+		{"Singers", watch.TableOptions{CommitTimestamp: "Name"}, codes.FailedPrecondition, "Column Name of table Singers has type STRING(MAX): a commit timestamp has TIMESTAMP"},
 		{"Singers", watch.TableOptions{Columns: []string{"Made"}}, codes.NotFound, "Column not found in table Singers: Made"},
 		{"Singers", watch.TableOptions{Shards: watch.NotNullShard("Made")}, codes.InvalidArgument, "Unrecognized name: Made"},
 		{"Singers", watch.TableOptions{Hint: "@{FORCE_INDEX=Nowhere}"}, codes.InvalidArgument, "Nowhere"},
