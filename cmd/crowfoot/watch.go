@@ -120,6 +120,11 @@ func (s *watchSettings) source(tables []string) (*watch.Tables, error) {
 	case s.prune < 0:
 		return nil, usageErrorf("--prune is %v: want an age", s.prune)
 	}
+	for _, h := range s.hints {
+		if !hintOfTable.MatchString(h) {
+			return nil, usageErrorf("--hint is %q: want [TABLE=]@{HINT=VALUE}", h)
+		}
+	}
 	shards, err := s.shards.provider()
 	if err != nil {
 		return nil, err
@@ -148,7 +153,10 @@ func (s *watchSettings) checkStream(flags *pflag.FlagSet) error {
 	return nil
 }
 
-var ofTable = regexp.MustCompile(`^([\pL_][\pL\d_.]*)=(.*)$`)
+var (
+	ofTable     = regexp.MustCompile(`^([\pL_][\pL\d_.]*)=(.*)$`)
+	hintOfTable = regexp.MustCompile(`^([\pL_][\pL\d_.]*=)?@\{[^{}]*\}$`) // without the braces, SQL would take it for an alias
+)
 
 // eachTable sets an option of all tables, for values, or of one, for those that are TABLE=VALUE. It wants the values for all tables first.
 func eachTable(source *watch.Tables, values []string, set func(o *watch.TableOptions, value string)) {
