@@ -57,13 +57,19 @@ func prepareStreamWrites(ctx context.Context, r *run) ([]experiment, error) {
 
 // makeStream makes a change stream of a table if it is missing.
 func (t *target) makeStream(ctx context.Context, stream, table string) error {
-	there, err := drain(t.client.Single().Query(ctx, spanner.Statement{
-		SQL: "SELECT 1 FROM INFORMATION_SCHEMA.CHANGE_STREAMS WHERE CHANGE_STREAM_NAME = @name", Params: map[string]any{"name": stream},
-	}))
-	if err != nil || there > 0 {
+	there, err := t.hasStream(ctx, stream)
+	if err != nil || there {
 		return err
 	}
 	return t.createTables(ctx, fmt.Sprintf("CREATE CHANGE STREAM `%s` FOR `%s`", stream, table))
+}
+
+// hasStream says whether a change stream is there.
+func (t *target) hasStream(ctx context.Context, stream string) (bool, error) {
+	n, err := drain(t.client.Single().Query(ctx, spanner.Statement{
+		SQL: "SELECT 1 FROM INFORMATION_SCHEMA.CHANGE_STREAMS WHERE CHANGE_STREAM_NAME = @name", Params: map[string]any{"name": stream},
+	}))
+	return n > 0, err
 }
 
 // insertSingers writes n rows whose keys no other commit of the run has.

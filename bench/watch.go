@@ -90,14 +90,15 @@ func (w *watchRun) measure(ctx context.Context) (err error) {
 	return w.askPolls(ctx)
 }
 
-// forget deletes what earlier runs have seen of the table.
+// forget deletes what earlier runs have seen of the table and of its change stream.
 func (w *watchRun) forget(ctx context.Context) error {
 	there, err := w.target.has(ctx, "TABLES", "TABLE_NAME", lastSeenTable)
 	if err != nil || !there {
 		return err
 	}
 	_, err = w.target.client.PartitionedUpdate(ctx, spanner.Statement{
-		SQL: "DELETE FROM " + lastSeenTable + " WHERE TABLE_NAME = @table", Params: map[string]any{"table": w.Table},
+		SQL:    "DELETE FROM " + lastSeenTable + " WHERE TABLE_NAME IN (@table, @stream)",
+		Params: map[string]any{"table": w.Table, "stream": w.stream()},
 	})
 	return err
 }

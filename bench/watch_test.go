@@ -173,6 +173,19 @@ func TestWatchStream(t *testing.T) {
 	}
 }
 
+// TestWatchDrop: a table that has a change stream is dropped with it, and made again.
+func TestWatchDrop(t *testing.T) {
+	s, out := smallWatch(t)
+	s.Source, s.Drop = bench.Stream, true
+	for range 2 {
+		r, err := bench.Watch(t.Context(), s)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		delivered(t, r.Results[0])
+	}
+}
+
 // TestWatchReset: a watcher goes on where the last one of its shards has stopped, unless that is to be forgotten.
 func TestWatchReset(t *testing.T) {
 	s, out := smallWatch(t)

@@ -198,7 +198,7 @@ func (w *watchRun) countRows(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// dropTable drops the table with its indexes.
+// dropTable drops the table with its indexes, and its change stream.
 func (w *watchRun) dropTable(ctx context.Context) error {
 	var ddl []string
 	it := w.target.client.Single().Query(ctx, spanner.Statement{
@@ -214,8 +214,14 @@ func (w *watchRun) dropTable(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	there, err := w.target.has(ctx, "TABLES", "TABLE_NAME", w.Table)
-	if err != nil || !there {
+	there, err := w.target.hasStream(ctx, w.stream())
+	if err != nil {
+		return err
+	}
+	if there {
+		ddl = append(ddl, "DROP CHANGE STREAM `"+w.stream()+"`")
+	}
+	if there, err = w.target.has(ctx, "TABLES", "TABLE_NAME", w.Table); err != nil || !there {
 		return err
 	}
 	return w.target.createTables(ctx, append(ddl, "DROP TABLE `"+w.Table+"`")...)

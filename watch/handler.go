@@ -8,8 +8,8 @@ import (
 // A Handler takes changes. It has taken them for good when it returns nil; then, and only then, the checkpoint moves on.
 //
 // If it returns an error or panics, it is called again with the same transaction, after a pause that grows to a bound, until it returns nil, the
-// context ends, or the error is one of Fatal. The feed waits meanwhile; the others do not. Calls for one feed of tables come one after the other; those
-// of different feeds come at the same time, from different goroutines, and so do those of different keys of a change stream.
+// context ends, or the error is one of Fatal. The feed waits meanwhile; the others do not. Calls for one feed come one after the other; those of
+// different feeds come at the same time, from different goroutines.
 //
 // A handler may keep what it gets, and must not alter it.
 type Handler interface {

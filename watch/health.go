@@ -44,7 +44,7 @@ func (s State) String() string {
 	return [...]string{"STARTING", "RUNNING", "RETRYING", "FAILED", "STOPPED"}[s]
 }
 
-// FeedMetrics are counts since New.
+// FeedMetrics are counts since Run has found the feed.
 type FeedMetrics struct {
 	Feed         FeedID
 	Polls        int64         // queries for new rows; one that takes several pages counts once

@@ -21,6 +21,8 @@ type lane struct {
 	id     FeedID
 	cancel context.CancelFunc
 	retry  chan struct{} // has the feed tried again though it has failed for good
+	over   chan struct{} // is closed when run returns
+	before *lane         // of the same feed, that was forgotten and may not be over; nil if there is none
 
 	mu         sync.Mutex
 	state      State // follows from the errors
@@ -78,8 +80,13 @@ func lasting(err error) bool {
 
 // run reads the feed until ctx ends, the feed does, or the handler gives up.
 func (l *lane) run(ctx context.Context) {
+	defer close(l.over)
 	defer l.w.laneOver()
 	defer l.note(func() { l.ended = true })
+	if l.before != nil { // whose handler may be at work, and whose last checkpoint is to be stored
+		<-l.before.over
+		l.before = nil
+	}
 	if !l.load(ctx) {
 		return
 	}

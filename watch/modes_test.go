@@ -9,6 +9,8 @@ import (
 
 	"cloud.google.com/go/civil"
 	"cloud.google.com/go/spanner"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/crowfoot-db/crowfoot/watch"
 )
@@ -204,6 +206,18 @@ func TestPrune(t *testing.T) {
 	}
 	if m := w.Metrics()[0]; m.Rows != 2502 {
 		t.Errorf("metrics are %+v", m)
+	}
+}
+
+// TestPruneChangeSets: what is watched through change sets has nothing that can be pruned.
+func TestPruneChangeSets(t *testing.T) {
+	c := connect(t, singers)
+	err := runToEnd(t, watch.Options{
+		Source:  &watch.Tables{Client: c, Include: []string{"Singers"}, Default: watch.TableOptions{ChangeSets: &watch.ChangeSets{}, PruneAfter: time.Hour}},
+		Handler: newRecorder(),
+	})
+	if code := status.Code(err); code != codes.FailedPrecondition {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
@@ -114,6 +116,9 @@ type batch struct {
 func (p *poll) open(ctx context.Context, from Checkpoint, out Sink) (*tail, error) {
 	table, o := p.table, p.o
 	if c := o.ChangeSets; c != nil {
+		if o.PruneAfter > 0 {
+			return nil, status.Errorf(codes.FailedPrecondition, "Cannot prune table %s: it is watched through change sets", p.table)
+		}
 		table, o.Columns, o.CommitTimestamp, o.Hint = c.tableID(p.table.Database), []string{c.idColumn()}, c.commitColumn(), c.Hint
 	}
 	d, err := describe(ctx, p.client, table)

@@ -3,9 +3,11 @@ package watch
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // Transactions of a change stream. The records of one lie in all partitions in which it has written. It is delivered when all of them have been read, and
@@ -205,7 +207,7 @@ func parseStreamPosition(text string) (p streamPosition, err error) {
 		return p, nil
 	}
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return p, fmt.Errorf("the checkpoint's position %q: %w", text, err)
+		return p, status.Errorf(codes.FailedPrecondition, "The checkpoint's position is not a change stream's: %q", text)
 	}
 	return p, nil
 }

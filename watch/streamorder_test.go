@@ -60,3 +60,10 @@ func TestSharedTimestamps(t *testing.T) {
 		t.Errorf("left: %v, %v, %v", a, b, r.transactions)
 	}
 }
+
+// TestStreamPositionRefused: a position that is not a stream's does not pass by itself.
+func TestStreamPositionRefused(t *testing.T) {
+	if _, err := parseStreamPosition(`{"partitions": 7}`); !lasting(err) {
+		t.Errorf("%v", err)
+	}
+}

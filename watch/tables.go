@@ -48,7 +48,7 @@ type TableOptions struct {
 	RequestTag string
 	// PruneAfter, if it is not 0, has the commit timestamps of rows set to NULL that are older and were delivered, by a checkpoint that is stored. An
 	// index on the column that is NULL_FILTERED then stays small. Other watchers of the table must not be behind by as much.
-	// Where no index has the column, pruning locks the whole table each time.
+	// Where no index has the column, pruning locks the whole table each time. It is refused with ChangeSets.
 	PruneAfter time.Duration
 }
 

@@ -41,8 +41,9 @@ type Watcher struct {
 	mu      sync.Mutex
 	running bool
 	lanes   map[FeedID]*lane
-	fail    func(error)    // ends Run
-	ended   sync.WaitGroup // lanes, also those that were forgotten
+	gone    map[FeedID]*lane // that were forgotten
+	fail    func(error)      // ends Run
+	ended   sync.WaitGroup   // lanes, also those that were forgotten
 }
 
 // New makes a watcher. It asks the database for nothing.
@@ -76,7 +77,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		w.mu.Unlock()
 		return errors.New("watch: Run was called while it runs")
 	}
-	w.running, w.lanes, w.fail = true, map[FeedID]*lane{}, cancel
+	w.running, w.lanes, w.gone, w.fail = true, map[FeedID]*lane{}, map[FeedID]*lane{}, cancel
 	w.mu.Unlock()
 	err := w.supervise(ctx)
 	if ctx.Err() != nil {
@@ -184,7 +185,8 @@ func (w *Watcher) arrange(ctx context.Context, feeds []Feed) {
 			continue
 		}
 		ctx, cancel := context.WithCancel(ctx)
-		l := &lane{w: w, feed: f, id: id, cancel: cancel, retry: make(chan struct{}, 1), since: time.Now()}
+		l := &lane{w: w, feed: f, id: id, cancel: cancel, retry: make(chan struct{}, 1), over: make(chan struct{}), before: w.gone[id], since: time.Now()}
+		delete(w.gone, id)
 		w.lanes[id] = l
 		w.ended.Go(func() { l.run(ctx) })
 	}
@@ -193,6 +195,7 @@ func (w *Watcher) arrange(ctx context.Context, feeds []Feed) {
 			w.log.Warn("the feed is gone", l.name())
 			l.cancel()
 			delete(w.lanes, id)
+			w.gone[id] = l
 		}
 	}
 }

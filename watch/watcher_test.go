@@ -70,6 +70,56 @@ func TestFeedsCannotBeListed(t *testing.T) {
 	})
 }
 
+// TestFeedComesBack: a feed that was forgotten and is listed again, as a table that is made anew, is not read until the handler has returned from what came
+// before and the last checkpoint is stored.
+func TestFeedComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var listed []Feed
+		var from []Checkpoint
+		busy := false
+		handle := func(context.Context, *Transaction) error {
+			busy = true
+			time.Sleep(time.Minute)
+			busy = false
+			return nil
+		}
+		feed := &fakeFeed{"T", func(ctx context.Context, at Checkpoint, out Sink) error {
+			if from = append(from, at); len(from) == 1 {
+				if _, err := out.Deliver(ctx, []*Transaction{{CommitTimestamp: day.Add(time.Hour)}}); err != nil {
+					return err
+				}
+				out.Checkpoint(Checkpoint{Timestamp: day.Add(time.Hour)})
+			} else if busy {
+				t.Error("the feed is read while the handler is at work")
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		listed = []Feed{feed}
+		source := &fakeSource{id: FeedID{TableID: TableID{Database: "d"}}, feeds: func() ([]Feed, error) { return listed, nil }}
+		w, err := New(Options{Handler: HandlerFunc(handle), Source: source, DiscoveryInterval: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error)
+		go func() { ended <- w.Run(ctx) }()
+		synctest.Wait()
+		listed = nil
+		time.Sleep(5 * time.Second)
+		listed = []Feed{feed}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if len(from) != 2 || !from[1].Timestamp.Equal(day.Add(time.Hour)) {
+			t.Errorf("read from %v", from)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestLag: it is what the database is ahead, and grows while nothing can be read; after half a minute the feed counts as failing.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -95,6 +95,7 @@ func TestRefusals(t *testing.T) {
 		{nil, []string{"watch", "--database", crashDatabase, "--interval", "0s"}, "--interval is 0s: want more than 0", exitUsage},
 		{nil, []string{"watch", "--database", crashDatabase, "--interval", "1s", "--max-interval", "10ms"}, "--max-interval is 10ms: want at least --interval, 1s", exitUsage},
 		{nil, []string{"watch", "--database", crashDatabase, "--prune", "-1s"}, "--prune is -1s: want an age", exitUsage},
+		{nil, []string{"watch", "--database", crashDatabase, "--prune", "24h", "--change-sets", "CHANGE_SETS"}, "--prune and --change-sets contradict each other: the tables that are watched have no commit timestamp to prune", exitUsage},
 		{nil, []string{"watch", "--database", crashDatabase, "--change-sets", "a,b,c,d,e"}, `--change-sets is "a,b,c,d,e": want at most four names`, exitUsage},
 		{nil, []string{"watch", "--database", crashDatabase, "--stream", "S", "--hint", "@{FORCE_INDEX=I}"}, "--stream and --hint contradict each other", exitUsage},
 		{nil, []string{"watch", "--database", crashDatabase, "--hint", "T=FORCE_INDEX"}, `--hint is "T=FORCE_INDEX": want [TABLE=]@{HINT=VALUE}`, exitUsage},

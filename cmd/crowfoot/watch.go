@@ -119,6 +119,8 @@ func (s *watchSettings) source(tables []string) (*watch.Tables, error) {
 		return nil, usageErrorf("--repository is %q: there is no directory %s", s.repository, filepath.Dir(s.repository))
 	case s.prune < 0:
 		return nil, usageErrorf("--prune is %v: want an age", s.prune)
+	case s.prune > 0 && len(s.changeSets) > 0:
+		return nil, usageErrorf("--prune and --change-sets contradict each other: the tables that are watched have no commit timestamp to prune")
 	}
 	for _, h := range s.hints {
 		if !hintOfTable.MatchString(h) {
