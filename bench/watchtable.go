@@ -108,6 +108,9 @@ func (w *watchRun) makeWatchTable(ctx context.Context) (rows int64, err error) {
 		if err := w.dropTable(ctx); err != nil {
 			return 0, err
 		}
+		if err := w.forget(ctx); err != nil { // a stream that is made anew has nothing from where the last one was left
+			return 0, err
+		}
 	}
 	for _, part := range []struct{ view, column, name, ddl string }{
 		{"TABLES", "TABLE_NAME", w.Table, fmt.Sprintf(watchTableDDL, w.Table)},
