@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -45,20 +46,20 @@ func newWatched(tb testing.TB) *watched {
 }
 
 // record has the transactions of a manager recorded. The stream is there already if the store has it.
-func (w *watched) record(tb testing.TB, m *Manager, store kv.Store) {
-	tb.Helper()
+func (w *watched) record(m *Manager, store kv.Store) error {
 	log, err := changestream.Open(changestream.Config{Space: 1, Store: store, Oracle: m.oracle})
 	if err != nil {
-		tb.Fatal(err)
+		return err
 	}
 	b := store.NewBatch()
 	defer b.Close()
 	made, err := log.Change(b, w.streams, 1, func(*schema.ChangeStream) [][]byte { return nil })
-	if err := errors.Join(err, b.Commit()); err != nil {
-		tb.Fatal(err)
+	if err := cmp.Or(err, b.Commit()); err != nil {
+		return err
 	}
 	made.Publish()
 	m.streams = log
+	return nil
 }
 
 // insert writes a row at a key, with a value that the record has too.
@@ -116,7 +117,9 @@ func TestRecordsOfRefusedCommit(t *testing.T) {
 	clock := new(fakeClock)
 	clock.micros.Store(10_000_000_000)
 	m, w, ctx := newManager(t, store, clock.now), newWatched(t), context.Background()
-	w.record(t, m, store)
+	if err := w.record(m, store); err != nil {
+		t.Fatal(err)
+	}
 	tx := m.Begin(Options{})
 	if err := w.insert(ctx, tx, "a", "by statement"); err != nil {
 		t.Fatal(err)
@@ -153,7 +156,9 @@ func TestSavepointTakesRecords(t *testing.T) {
 	clock := new(fakeClock)
 	clock.micros.Store(10_000_000_000)
 	m, w, ctx := newManager(t, store, clock.now), newWatched(t), context.Background()
-	w.record(t, m, store)
+	if err := w.record(m, store); err != nil {
+		t.Fatal(err)
+	}
 	budget := memory.NewBudget(1 << 30)
 	tx := m.Begin(Options{Memory: budget})
 	insert := func(k, val string) {
@@ -203,7 +208,9 @@ func TestRecordsCountTowardsCommitSize(t *testing.T) {
 	if n, err := fits(); n != 9 || !usererror.IsTooLarge(err) {
 		t.Errorf("without a stream %d rows of 10 MiB fit: %v", n, err)
 	}
-	w.record(t, m, store)
+	if err := w.record(m, store); err != nil {
+		t.Fatal(err)
+	}
 	if n, err := fits(); n != 4 || !usererror.IsTooLarge(err) {
 		t.Errorf("with a stream %d rows of 10 MiB fit: %v", n, err)
 	}

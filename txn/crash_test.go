@@ -104,7 +104,9 @@ func (r *crashRun) run() {
 			r.t.Fatal(err)
 		}
 		m := newManager(r.t, store, r.clock.now)
-		r.watched.record(r.t, m, store)
+		if err := r.watched.record(m, store); err != nil {
+			r.t.Fatal(err)
+		}
 		r.mu.Lock()
 		r.oracle = m.oracle
 		r.mu.Unlock()

@@ -155,6 +155,9 @@ func (r *faultRun) serve(store kv.Store) {
 		return
 	}
 	m := NewManager(mvcc.New(store).In(1), oracle, Config{})
+	if err := r.watched.record(m, store); err != nil {
+		return
+	}
 	var clients sync.WaitGroup
 	for c := range faultClients {
 		rng := rand.New(rand.NewPCG(r.seed, uint64(c+1)))
@@ -202,7 +205,7 @@ func (r *faultRun) commit(m *Manager, rng *rand.Rand) error {
 		tx := m.Begin(options)
 		ts, err := tx.Commit(ctx, func(w table.Writer) error {
 			for _, k := range keys {
-				if err := w.Put(ctx, key(k), val, nil, nil); err != nil {
+				if err := errors.Join(w.Put(ctx, key(k), val, nil, nil), r.watched.capture(ctx, w, k, "")); err != nil {
 					return err
 				}
 			}

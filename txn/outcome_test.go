@@ -110,7 +110,7 @@ func outcomesIn(store kv.Store) (map[ClientID]mvcc.Timestamp, error) {
 		if err != nil {
 			return nil, err
 		}
-		id := it.Key()[len(lower):]
+		id := it.Key()[len(outcomePrefix(0)):]
 		found[ClientID{binary.BigEndian.Uint32(id), binary.BigEndian.Uint64(id[4:])}] = mvcc.Timestamp(binary.BigEndian.Uint64(val))
 	}
 	return found, it.Error()
