@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// File keeps checkpoints in a file of JSON. Several watchers may have the same one, in several processes of a machine:
+// File keeps checkpoints in a file of JSON. Several watchers with different feeds may have the same one, in several processes of a machine:
 //
 //	[{"database": "projects/p/instances/i/databases/d", "table": "Singers", "timestamp": "2026-01-02T03:04:05.678901Z"}, …]
 type File struct {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +39,8 @@ type lane struct {
 	checkpoint Checkpoint // newest
 	stored     Checkpoint
 	metrics    FeedMetrics
+
+	tried []time.Time // the timestamps that the repository may have from this lane; of the goroutine that stores
 }
 
 const (
@@ -183,6 +186,7 @@ func (l *lane) load(ctx context.Context) bool {
 			l.mu.Lock()
 			l.checkpoint, l.stored, l.delivered = c, c, c.Timestamp
 			l.mu.Unlock()
+			l.tried = []time.Time{c.Timestamp}
 			return true
 		}
 		l.mu.Lock()
@@ -330,7 +334,10 @@ func (l *lane) store(ctx context.Context) {
 	if same {
 		return
 	}
-	err := l.w.o.Repository.Store(ctx, l.id, c)
+	err := l.replace(ctx, c)
+	if isFatal(err) {
+		l.w.fail(err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.storeErr = err; err == nil {
@@ -342,6 +349,26 @@ func (l *lane) store(ctx context.Context) {
 	if ctx.Err() == nil {
 		l.w.log.Warn("the checkpoint cannot be stored", l.name(), "error", err)
 	}
+}
+
+// replace stores a checkpoint in place of one that this lane has stored, or tried to. With any other one, another watcher delivers the same feed, and
+// each would overwrite how far the other has come.
+func (l *lane) replace(ctx context.Context, c Checkpoint) error {
+	before, ok, err := l.w.o.Repository.Load(ctx, l.id)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(l.tried, before.Timestamp.Equal)
+	if ok && at < 0 {
+		return Fatal(status.Errorf(codes.FailedPrecondition, "Another watcher stores checkpoints of %s in the same repository: one at %s is there. Give each watcher a repository of its own.",
+			l.id, before.Timestamp.Format(time.RFC3339Nano)))
+	}
+	l.tried = append(l.tried[max(at, 0):], c.Timestamp)
+	if err := l.w.o.Repository.Store(ctx, l.id, c); err != nil {
+		return err
+	}
+	l.tried = []time.Time{c.Timestamp}
+	return nil
 }
 
 // stalled is after how long without a read a feed counts as failing.

@@ -6,6 +6,9 @@ import (
 )
 
 // A Repository keeps the checkpoints of feeds. Its methods are called from several goroutines.
+//
+// Watchers may share one if they have different feeds: other tables or shards. A watcher that finds a checkpoint of its feed that it has not stored
+// ends with FAILED_PRECONDITION, since each of two would overwrite how far the other has come.
 type Repository interface {
 	// Check says whether the repository can be used, and makes what is missing, before the first Load.
 	Check(ctx context.Context) error

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -208,6 +209,62 @@ func TestRepositoryAway(t *testing.T) {
 			t.Errorf("stored %v of %v", c.Timestamp, w.Health().Feeds[0].Delivered)
 		}
 	})
+}
+
+// TestTwoWatchersOfOneFeed: the second one with the same feed and repository ends one of them, and the other goes on. A store that failed, but has
+// stored, is no second watcher.
+func TestTwoWatchersOfOneFeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		feed := &fakeFeed{"T", func(ctx context.Context, from Checkpoint, out Sink) error {
+			for step := time.Duration(1); ; step++ {
+				out.Checkpoint(Checkpoint{Timestamp: from.Timestamp.Add(step * time.Second)})
+				if !sleep(ctx, 700*time.Millisecond) {
+					return ctx.Err()
+				}
+			}
+		}}
+		r := &forgetfulRepository{Memory: NewMemory()}
+		ended := make(chan error, 2)
+		begin := func() {
+			w, err := New(Options{Handler: HandlerFunc(accept), Repository: r, Log: slog.New(slog.DiscardHandler), Source: &fakeSource{feeds: func() ([]Feed, error) { return []Feed{feed}, nil }}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() { ended <- w.Run(ctx) }()
+		}
+		begin()
+		time.Sleep(time.Minute)
+		if len(ended) > 0 {
+			t.Fatal(<-ended)
+		}
+		begin()
+		if err := <-ended; status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "Another watcher") {
+			t.Errorf("ended with %v", err)
+		}
+		time.Sleep(time.Minute)
+		if len(ended) > 0 {
+			t.Errorf("the other has ended, too: %v", <-ended)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// forgetfulRepository stores every third checkpoint and says that it could not.
+type forgetfulRepository struct {
+	*Memory
+	stores atomic.Int64
+}
+
+func (r *forgetfulRepository) Store(ctx context.Context, id FeedID, c Checkpoint) error {
+	if r.stores.Add(1)%3 == 0 {
+		return errors.Join(r.Memory.Store(ctx, id, c), errors.New("no answer"))
+	}
+	return r.Memory.Store(ctx, id, c)
 }
 
 // TestFeedsThatEnd: Run ends when all feeds have, and with an error if one has failed for good.
