@@ -34,14 +34,37 @@ func (s *Stream) ID() FeedID { return FeedID{} }
 func (s *Stream) Now(ctx context.Context) (time.Time, error) { return now(ctx, s.Client) }
 
 // Feeds is the stream. If it does not exist, to read it fails.
-func (s *Stream) Feeds(context.Context) ([]Feed, error) { return []Feed{&streamFeed{s}}, nil }
+func (s *Stream) Feeds(ctx context.Context) ([]Feed, error) {
+	f := &streamFeed{s, s.Name}
+	name, err := s.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if name != "" {
+		f.name = name
+	}
+	return []Feed{f}, nil
+}
+
+// find is the stream's name as it was created, since names of any case mean the same; "" if there is no such stream.
+func (s *Stream) find(ctx context.Context) (name string, err error) {
+	names := spanner.Statement{
+		SQL:    "SELECT CHANGE_STREAM_NAME FROM INFORMATION_SCHEMA.CHANGE_STREAMS WHERE LOWER(CHANGE_STREAM_NAME) = @name",
+		Params: map[string]any{"name": strings.ToLower(s.Name)},
+	}
+	err = s.Client.Single().Query(ctx, names).Do(func(r *spanner.Row) error { return r.Columns(&name) })
+	return name, err
+}
 
 // streamFeed is the feed of a change stream.
-type streamFeed struct{ *Stream }
+type streamFeed struct {
+	*Stream
+	name string // of the stream as it was created, by which its checkpoint is found
+}
 
 // ID is the stream's name in the place of a table's.
 func (f *streamFeed) ID() FeedID {
-	return FeedID{TableID: TableID{Database: f.Client.DatabaseName(), Name: f.Name}}
+	return FeedID{TableID: TableID{Database: f.Client.DatabaseName(), Name: f.name}}
 }
 
 // Read reads the partitions of the stream beside each other. A partition begins when all those have been delivered that it has taken the place of.
@@ -131,13 +154,7 @@ func (r *streamReader) explain(err error) error {
 	if status.Code(err) != codes.InvalidArgument {
 		return err
 	}
-	exists := false
-	names := spanner.Statement{
-		SQL:    "SELECT 1 FROM INFORMATION_SCHEMA.CHANGE_STREAMS WHERE LOWER(CHANGE_STREAM_NAME) = @name",
-		Params: map[string]any{"name": strings.ToLower(r.Name)},
-	}
-	asked := r.Client.Single().Query(r.ctx, names).Do(func(*spanner.Row) error { exists = true; return nil })
-	if asked != nil || exists {
+	if name, asked := r.find(r.ctx); asked != nil || name != "" {
 		return err
 	}
 	return status.Errorf(codes.NotFound, "Change Stream not found: %s", r.Name)

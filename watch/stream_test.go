@@ -110,6 +110,22 @@ func TestStreamRefused(t *testing.T) {
 	}
 }
 
+// TestStreamInAnyCase: the checkpoint of a stream is found again when the next watcher writes its name in another way.
+func TestStreamInAnyCase(t *testing.T) {
+	c := connect(t, singers, everything)
+	repository, r := watch.NewMemory(), newRecorder()
+	_, stop := run(t, watch.Options{Source: &watch.Stream{Client: c, Name: "EVERYTHING"}, Repository: repository, Handler: r})
+	apply(t, c, singer(1, "a"))
+	r.wait(t, atLeast(1))
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	id := watch.FeedID{TableID: watch.TableID{Database: c.DatabaseName(), Name: "Everything"}}
+	if _, ok, err := repository.Load(t.Context(), id); !ok || err != nil {
+		t.Errorf("the checkpoint is there: %v, %v", ok, err)
+	}
+}
+
 // TestStreamRestarts: watchers, and now and then the server, are stopped at random while transactions are written and the table is split. Every
 // transaction is delivered whole, and those of a key in the order of their commits.
 func TestStreamRestarts(t *testing.T) {

@@ -25,7 +25,7 @@ func (s *delivering) Deliver(_ context.Context, list []*Transaction) (int, error
 // the other. Both are delivered once, after the one before them and before the one behind them.
 func TestSharedTimestamps(t *testing.T) {
 	out := &delivering{}
-	r := &streamReader{streamFeed: &streamFeed{&Stream{}}, out: out, ctx: t.Context(), transactions: map[transactionKey]*streamTransaction{}}
+	r := &streamReader{streamFeed: &streamFeed{Stream: &Stream{}}, out: out, ctx: t.Context(), transactions: map[transactionKey]*streamTransaction{}}
 	r.room.L = new(sync.Mutex)
 	a, b := &streamPartition{token: "a"}, &streamPartition{token: "b"}
 	record := func(p *streamPartition, second int, id string, records int) {
