@@ -84,7 +84,8 @@ func (d *Database) boundsOf(c *schema.Catalog, s *schema.ChangeStream) (bounds [
 	return bounds
 }
 
-// watchedSpaces are the keys of the tables that a stream watches, each with those of the tables that it is interleaved in.
+// watchedSpaces are the ranges of keys in which the rows of the tables that a stream watches lie. The rows of an interleaved table lie in the range of
+// the table at the root.
 func watchedSpaces(c *schema.Catalog, s *schema.ChangeStream) (spaces []table.Span) {
 	seen := map[*schema.Table]bool{}
 	for t := range c.Tables() {
