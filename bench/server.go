@@ -19,6 +19,8 @@ type server struct {
 	cpu     meter           // nil where the run cannot see the process
 	metrics string          // URL of its metrics for Prometheus; "" is none
 	client  *spanner.Client // nil until connect
+	// options are the client's, beside those of the address.
+	options []option.ClientOption
 }
 
 // start runs an executable as the server's process: "" is this very program.
@@ -42,7 +44,7 @@ func (s *server) connect(ctx context.Context, database string) (err error) {
 	s.client, err = spanner.NewClientWithConfig(ctx, database, spanner.ClientConfig{
 		DisableNativeMetrics: true,
 		Logger:               log.New(io.Discard, "", 0), // the screen is the run's
-	}, plainText(s.address)...)
+	}, append(plainText(s.address), s.options...)...)
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"cloud.google.com/go/spanner"
 	database "cloud.google.com/go/spanner/admin/database/apiv1"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"google.golang.org/api/option"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -33,9 +34,9 @@ type target struct {
 	admin      *database.DatabaseAdminClient
 }
 
-// open starts the embedded server, from an executable ("" is this very program), or finds the one that is named.
-func open(ctx context.Context, e Endpoint, executable string) (t *target, err error) {
-	t = &target{server: server{address: e.Address}, database: e.Database}
+// open starts the embedded server, from an executable ("" is this very program), or finds the one that is named. The client has further options.
+func open(ctx context.Context, e Endpoint, executable string, options ...option.ClientOption) (t *target, err error) {
+	t = &target{server: server{address: e.Address, options: options}, database: e.Database}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.close())

@@ -10,6 +10,8 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/crowfoot-db/crowfoot/resultset"
 )
 
 // watchRun is the state of a run of Watch.
@@ -58,7 +60,7 @@ func (w *watchRun) open(ctx context.Context) (*target, error) {
 			return nil, err
 		}
 	}
-	return open(ctx, w.Endpoint, "")
+	return open(ctx, w.Endpoint, "", resultset.ClientOption())
 }
 
 // measure runs what the mode asks for.

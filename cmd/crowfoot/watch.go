@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	grpcstatus "google.golang.org/grpc/status"
 
+	"github.com/crowfoot-db/crowfoot/resultset"
 	"github.com/crowfoot-db/crowfoot/version"
 	"github.com/crowfoot-db/crowfoot/watch"
 	"github.com/crowfoot-db/crowfoot/watch/avro"
@@ -285,7 +286,7 @@ func watchClient(ctx context.Context, database string) (*spanner.Client, error) 
 		DisableNativeMetrics: true,
 		UserAgent:            "crowfoot-watch/" + version.Get().Version,
 		Logger:               log.New(io.Discard, "", 0),
-	}, option.WithGRPCDialOption(grpc.WithConnectParams(reconnect)))
+	}, option.WithGRPCDialOption(grpc.WithConnectParams(reconnect)), resultset.ClientOption())
 	if err != nil {
 		return nil, fmt.Errorf("a client of Cloud Spanner (--endpoint names another server): %w", err)
 	}

@@ -1,0 +1,133 @@
+package resultset
+
+import (
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// outline says where in an encoded PartialResultSet its values are. What it tells of has been checked, so that build cannot fail.
+type outline struct {
+	values []encoded // those of lists follow their list
+	roots  []uint32  // the places in values behind each value of the message itself
+	rest   []byte    // the fields of the message other than its values
+}
+
+// encoded is where a google.protobuf.Value is.
+type encoded struct {
+	kind kind
+	at   uint32 // of a string its text, of others what follows the tag
+	n    uint32 // bytes of a string, values of a list
+}
+
+type kind uint8
+
+const (
+	null kind = iota
+	boolean
+	number
+	text
+	list
+)
+
+// The tags of fields, by https://protobuf.dev/programming-guides/encoding/#structure: the number times 8 and the wire type.
+const (
+	valuesTag   = 2<<3 | byte(protowire.BytesType) // of PartialResultSet
+	elementsTag = 1<<3 | byte(protowire.BytesType) // of ListValue
+
+	nullTag    = 1<<3 | byte(protowire.VarintType) // of Value
+	numberTag  = 2<<3 | byte(protowire.Fixed64Type)
+	stringTag  = 3<<3 | byte(protowire.BytesType)
+	booleanTag = 4<<3 | byte(protowire.VarintType)
+	listTag    = 6<<3 | byte(protowire.BytesType)
+)
+
+// maxDepth is how deep lists may be in each other. Spanner allows STRUCTs of 15 levels
+// (https://cloud.google.com/spanner/quotas#query_limits), and each may be in an ARRAY.
+const maxDepth = 64
+
+// read is false if data has something that is for package proto: what is malformed, but also what is unusual, such as google.protobuf.Struct,
+// lists that are very deep, values without a kind or with several, and encodings that are longer than need be.
+func (o *outline) read(data []byte) bool {
+	for at := 0; at < len(data); {
+		if data[at] == valuesTag {
+			begin, end, ok := length(data, at+1, len(data))
+			if !ok || !o.value(data, begin, end, 0) {
+				return false
+			}
+			o.roots = append(o.roots, uint32(len(o.values)))
+			at = end
+			continue
+		}
+		field, _, n := protowire.ConsumeField(data[at:])
+		if n < 0 || field == protowire.Number(valuesTag>>3) {
+			return false
+		}
+		o.rest = append(o.rest, data[at:at+n]...)
+		at += n
+	}
+	return true
+}
+
+// value reads the Value in data[at:end]: one field.
+func (o *outline) value(data []byte, at, end, depth int) bool {
+	if end-at < 2 {
+		return false
+	}
+	tag := data[at]
+	at++
+	switch tag {
+	case stringTag:
+		begin, behind, ok := length(data, at, end)
+		if !ok || behind != end || !utf8.Valid(data[begin:end]) {
+			return false
+		}
+		o.values = append(o.values, encoded{text, uint32(begin), uint32(end - begin)})
+		return true
+	case listTag:
+		begin, behind, ok := length(data, at, end)
+		return ok && behind == end && depth < maxDepth && o.list(data, begin, end, depth+1)
+	case nullTag:
+		o.values = append(o.values, encoded{null, uint32(at), 0})
+		return end-at == 1 && data[at] == 0
+	case booleanTag:
+		o.values = append(o.values, encoded{boolean, uint32(at), 0})
+		return end-at == 1 && data[at] <= 1
+	case numberTag:
+		o.values = append(o.values, encoded{number, uint32(at), 0})
+		return end-at == 8
+	}
+	return false
+}
+
+// list reads the ListValue in data[at:end].
+func (o *outline) list(data []byte, at, end, depth int) bool {
+	head := len(o.values)
+	o.values = append(o.values, encoded{list, uint32(at), 0})
+	n := uint32(0)
+	for ; at < end; n++ {
+		if data[at] != elementsTag {
+			return false
+		}
+		begin, behind, ok := length(data, at+1, end)
+		if !ok || !o.value(data, begin, behind, depth) {
+			return false
+		}
+		at = behind
+	}
+	o.values[head].n = n
+	return true
+}
+
+// length reads a length at data[at], and says where what has it begins and ends, before end.
+func length(data []byte, at, end int) (begin, behind int, ok bool) {
+	if at < end && data[at] < 0x80 {
+		begin, behind = at+1, at+1+int(data[at])
+		return begin, behind, behind <= end
+	}
+	size, n := protowire.ConsumeVarint(data[min(at, end):end])
+	if n < 0 || size > uint64(end-at-n) {
+		return 0, 0, false
+	}
+	return at + n, at + n + int(size), true
+}
