@@ -206,75 +206,91 @@ func (r *Reader) fill() error {
 	return r.wait(wake)
 }
 
-// take takes the records up to a timestamp, or a chunk of them.
+// take takes the records up to a timestamp, or a chunk of them. It waits for memory only while it holds no iterator, which would keep the store from
+// freeing what it reads.
 func (r *Reader) take(limit mvcc.Timestamp) error {
 	if r.next.Timestamp > limit {
 		return nil
 	}
+	r.forget()
+	for {
+		lacking, err := r.takeChunk(limit)
+		if err == nil && lacking > 0 {
+			err = r.Memory.Grow(r.ctx, int64(lacking))
+		}
+		if err != nil {
+			return fmt.Errorf("read change stream: %w", err)
+		}
+		if lacking == 0 {
+			return nil
+		}
+		r.data = make([]byte, 0, lacking)
+	}
+}
+
+// takeChunk takes what there is memory for. If that is not even one record, it takes nothing and returns how much the first one lacks.
+func (r *Reader) takeChunk(limit mvcc.Timestamp) (lacking int, err error) {
 	p := r.partition
 	it, err := r.log.cfg.Store.NewIter(p.appendKey(nil, r.next), p.appendKey(nil, Position{Timestamp: limit + 1}))
 	if err != nil {
-		return fmt.Errorf("read change stream: %w", err)
+		return 0, err
 	}
 	defer it.Close()
 	if earliest := mvcc.Timestamp(r.stream.earliest.Load()); r.next.Timestamp < earliest { // what the iterator does not see may have been collected
-		return usererror.StreamStartTooOld(earliest.Time(), r.next.Timestamp.Time())
+		return 0, usererror.StreamStartTooOld(earliest.Time(), r.next.Timestamp.Time())
 	}
-	full, err := r.copyRows(it)
-	if err != nil {
-		return fmt.Errorf("read change stream: %w", err)
-	}
-	if !full {
+	full, lacking, err := r.copyRows(it)
+	if !full && lacking == 0 && err == nil {
 		r.next = Position{Timestamp: limit + 1}
 	}
-	return nil
+	return lacking, err
 }
 
-// copyRows copies records until there are chunkBytes of them.
-func (r *Reader) copyRows(it kv.Iterator) (full bool, err error) {
-	r.forget()
+// copyRows copies records until there are chunkBytes of them, or no memory for more. lacking is what the first record lacks, if there is none for it.
+func (r *Reader) copyRows(it kv.Iterator) (full bool, lacking int, err error) {
 	type place struct {
 		begin, end int
 		after      Position
 	}
 	var places []place
-	for ok := it.First(); ok; ok = it.Next() {
+	for ok := it.First(); ok && !full; ok = it.Next() {
 		v, err := it.Value()
 		if err != nil {
-			return false, err
+			return false, 0, err
 		}
-		if err := r.reserve(len(v)); err != nil {
-			return false, err
+		if lacking := r.reserve(len(v)); lacking > 0 {
+			if len(places) == 0 {
+				return false, lacking, nil
+			}
+			full = true
+			break
 		}
 		begin := len(r.data)
 		r.data = append(r.data, v...)
-		after := r.partition.positionOf(it.Key())
-		after.Sequence++
-		places = append(places, place{begin, len(r.data), after})
-		if len(r.data) >= chunkBytes {
-			r.next, full = after, true
-			break
-		}
+		r.next = r.partition.positionOf(it.Key())
+		r.next.Sequence++
+		places = append(places, place{begin, len(r.data), r.next})
+		full = len(r.data) >= chunkBytes
 	}
 	for _, p := range places {
 		r.rows = append(r.rows, row{r.data[p.begin:p.end], p.after})
 	}
-	return full, it.Error()
+	return full, 0, it.Error()
 }
 
-// reserve makes room for n more bytes of records.
-func (r *Reader) reserve(n int) error {
+// reserve makes room for n more bytes of records if there is memory for them; otherwise it returns how much is lacking.
+func (r *Reader) reserve(n int) (lacking int) {
 	n = max(n, minChunk)
 	more := len(r.data) + n - cap(r.data)
 	if more <= 0 {
-		return nil
+		return 0
 	}
 	more = max(more, min(cap(r.data), chunkBytes)) // it grows as append does
-	if err := r.Memory.Grow(r.ctx, int64(more)); err != nil {
-		return err
+	if !r.Memory.TryGrow(int64(more)) {
+		return more
 	}
 	r.data = append(make([]byte, 0, cap(r.data)+more), r.data...)
-	return nil
+	return 0
 }
 
 // forget gives back the room of records that were returned.
