@@ -49,8 +49,9 @@ func (a *Account) Used() int64 {
 }
 
 // Grow charges n bytes. If they are not there it waits for them, at most MaxWait and until ctx ends. Its error is ctx's, or RESOURCE_EXHAUSTED.
-// Then nothing was charged.
-func (a *Account) Grow(ctx context.Context, n int64) error {
+// Then nothing was charged. others are further accounts of the same request, which keep what they have meanwhile: what finds no room beside them,
+// even if there were no other requests, is refused at once.
+func (a *Account) Grow(ctx context.Context, n int64, others ...*Account) error {
 	step, small := a.step(n)
 	if step == 0 {
 		return nil
@@ -60,7 +61,13 @@ func (a *Account) Grow(ctx context.Context, n int64) error {
 		a.budget.refused[a.kind].Add(1)
 		return usererror.TooMuchMemory(a.used+n, a.most)
 	}
-	if err := a.budget.take(ctx, step, small, a.kind); err != nil {
+	held := a.taken
+	for _, o := range others {
+		if o != nil {
+			held += o.taken
+		}
+	}
+	if err := a.budget.take(ctx, step, held, small && held+step <= smallBytes, a.kind); err != nil {
 		a.used -= n
 		return err
 	}

@@ -151,17 +151,17 @@ func (b *Budget) give(n int64, kind Kind) {
 	b.waiting = still
 }
 
-// take takes n bytes for an account of a kind, and waits for room.
-func (b *Budget) take(ctx context.Context, n int64, small bool, kind Kind) error {
+// take takes n bytes for an account of a kind, and waits for room. Its request has held bytes of the budget already.
+func (b *Budget) take(ctx context.Context, n, held int64, small bool, kind Kind) error {
 	b.mu.Lock()
 	if b.takeLocked(n, small, kind) {
 		b.mu.Unlock()
 		return nil
 	}
-	if n > b.allowed(small) {
+	if held+n > b.allowed(small) {
 		b.mu.Unlock()
 		b.refused[kind].Add(1)
-		return usererror.TooMuchMemory(n, b.allowed(small))
+		return usererror.TooMuchMemory(held+n, b.allowed(small))
 	}
 	w := &waiter{n: n, small: small, kind: kind, done: make(chan struct{})}
 	b.waiting = append(b.waiting, w)

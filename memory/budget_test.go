@@ -139,6 +139,25 @@ func TestNeverFits(t *testing.T) {
 	}
 }
 
+// TestNeverFitsBesideOthers: what can have no room beside the other accounts of its own request is refused at once. What others could make room for waits.
+func TestNeverFitsBesideOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(64 * mib)
+		message, writes, stranger := b.Open(Request), b.Open(Transaction), b.Open(Request)
+		message.TryGrow(30 * mib)
+		writes.TryGrow(20 * mib)
+		more := b.Open(Transaction)
+		var e *usererror.Error
+		if err := more.Grow(t.Context(), 20*mib, message, nil, writes); !errors.As(err, &e) || e.RetryAfter != 0 || more.Used() != 0 {
+			t.Errorf("more than is left beside what the request has: %v", err)
+		}
+		stranger.TryGrow(5 * mib)
+		if err := more.Grow(t.Context(), 8*mib, message, writes); !errors.As(err, &e) || e.RetryAfter == 0 {
+			t.Errorf("more than is left beside other requests: %v", err)
+		}
+	})
+}
+
 // TestSmall: small accounts find room while large ones have taken all that they may, or wait.
 func TestSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

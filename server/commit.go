@@ -62,6 +62,7 @@ func (c *commitWork) commit(ctx context.Context, tx *txn.Tx, o txn.CommitOptions
 	if half := c.memory.Used() / 2; half > memory.FreeBytes {
 		tx.Prepay(c.memory, half) // it was charged for the message, and for what is written of it
 	}
+	o.Memory = c.memory
 	before := tx.Stats().LockWait
 	at, err := tx.Commit(ctx, c.apply(ctx, tx), o)
 	c.record.AddCommitWait(tx.Stats().LockWait - before)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -67,6 +68,23 @@ func TestUploads(t *testing.T) {
 	h.fails(err, codes.ResourceExhausted)
 	_, err = h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT 1"})
 	h.ok(err)
+	returned(budget)
+}
+
+// TestCommitThatNeverFits: a commit for which there is no room beside its own message and its own change records is told so at once, and not that other
+// requests take the memory.
+func TestCommitThatNeverFits(t *testing.T) {
+	budget := memory.NewBudget(64 * mib)
+	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Memory: budget},
+		append(slices.Clone(testSchema), "CREATE CHANGE STREAM Everything FOR ALL OPTIONS (value_capture_type = 'NEW_ROW_AND_OLD_VALUES')"))
+	ses := h.session(true)
+	_, err := h.data.Commit(h.ctx, singleUse(ses, insertData(6, mib)))
+	h.ok(err)
+	_, err = h.data.Commit(h.ctx, singleUse(ses, insertData(7, mib))) // with old values of the six
+	h.fails(err, codes.ResourceExhausted)
+	if text := status.Convert(err).Message(); !strings.Contains(text, "needs at least") || len(status.Convert(err).Details()) > 0 {
+		t.Errorf("it is told %q, %v", text, status.Convert(err).Details())
+	}
 	returned(budget)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -23,6 +24,8 @@ type CommitOptions struct {
 	MaxDelay time.Duration
 	// Mutations, if not nil, is how many commit_stats counts. It is read when apply has run, and is part of the outcome.
 	Mutations *int64
+	// Memory is what else the request is charged that commits. A commit that can never fit beside it is refused at once; nil if it is not known.
+	Memory *memory.Account
 }
 
 // Commit makes the transaction's writes durable and visible, and returns their
@@ -100,7 +103,7 @@ func (t *Tx) ready(ctx context.Context, apply func(table.Writer) error, opts Com
 // prepare applies the mutations and, in the optimistic modes, locks what was written and validates what was read.
 func (t *Tx) prepare(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) error {
 	if apply != nil {
-		if err := apply(&Request{Tx: t, mutates: true}); err != nil {
+		if err := apply(&Request{Tx: t, mutates: true, charged: opts.Memory}); err != nil {
 			return err
 		}
 	}

@@ -46,22 +46,27 @@ func (t *Tx) chargeLock(ctx context.Context, count int) error {
 	t.memory.locks += chargeLocks * lockBytes
 	due := t.memory.due()
 	t.mu.Unlock()
-	return t.charge(ctx, due)
+	return t.charge(ctx, due, nil)
 }
 
-// charge charges due bytes, which footprint.due has returned. It may wait for them, so the caller must hold no mutex.
-func (t *Tx) charge(ctx context.Context, due int64) error {
+// charge charges due bytes, which footprint.due has returned. It may wait for them, so the caller must hold no mutex. request is what else the
+// request is charged that needs them; nil if that is not known.
+func (t *Tx) charge(ctx context.Context, due int64, request *memory.Account) error {
 	if due == 0 {
 		return nil
 	}
 	t.mu.Lock()
 	ok := t.memory.ended || t.memory.account.TryGrow(due)
+	var charged memory.Account
+	if !ok {
+		charged = t.memory.account
+	}
 	t.mu.Unlock()
 	if ok {
 		return nil
 	}
 	more := t.opts.Memory.Open(memory.Transaction)
-	err := more.Grow(ctx, due)
+	err := more.Grow(ctx, due, &charged, request)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {

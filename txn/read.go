@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/crowfoot-db/crowfoot/changestream"
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -19,6 +20,7 @@ type Request struct {
 	DML bool
 	// mutates says that the request applies the mutations of a Commit, which has closed the transaction to all others.
 	mutates bool
+	charged *memory.Account // for what else the request takes; nil if that is not known
 	buf     []byte
 	encoder *changestream.Encoder // nil before the first change that a stream watches
 }

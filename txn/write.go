@@ -53,7 +53,7 @@ func (r *Request) put(ctx context.Context, key string, w write) error {
 	if err != nil {
 		return err
 	}
-	return r.charge(ctx, due)
+	return r.charge(ctx, due, r.charged)
 }
 
 // buffer keeps a write for the commit. It returns what the transaction must be charged for.
@@ -108,7 +108,7 @@ func (r *Request) Capture(ctx context.Context, c *table.Change) (bytes int, err 
 		if err != nil {
 			return 0, err
 		}
-		if err := r.charge(ctx, due); err != nil {
+		if err := r.charge(ctx, due, r.charged); err != nil {
 			return 0, err
 		}
 	}

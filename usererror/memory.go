@@ -36,7 +36,7 @@ func TooManySessions(taken int64) *Error {
 		"or start the server with more: --memory.", taken)
 }
 
-// TooMuchMemory: a request needs want bytes of memory, and it may take limit bytes even if it is alone.
+// TooMuchMemory: a request needs want bytes of memory for what it has done so far, and it may take limit bytes even if it is alone.
 func TooMuchMemory(want, limit int64) *Error {
-	return newError(codes.ResourceExhausted, "The request needs %d bytes of memory, and may take %d bytes. Make it smaller, or start the server with more: --memory.", want, limit)
+	return newError(codes.ResourceExhausted, "The request needs at least %d bytes of memory, and may take %d bytes. Make it smaller, or start the server with more: --memory.", want, limit)
 }
