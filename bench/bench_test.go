@@ -32,7 +32,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	case len(os.Args) > 2 && os.Args[1] == "bench" && os.Args[2] == "ceiling":
-		if err := bench.Ceiling(ctx); err != nil {
+		flags := flag.NewFlagSet("ceiling", flag.ExitOnError)
+		frames := flags.String("frames", "", "")
+		flags.Parse(os.Args[3:])
+		if err := bench.Ceiling(ctx, *frames); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -126,6 +129,39 @@ func checkText(t *testing.T, text string) {
 	}
 	if strings.Contains(text, "\x1b") {
 		t.Error("the text has escapes of a terminal")
+	}
+}
+
+// TestRetrieval: every way reads each row once, also where the rows do not divide by the readers.
+func TestRetrieval(t *testing.T) {
+	for _, table := range []string{"customer", "orders"} {
+		s := bench.Defaults()
+		out := new(bytes.Buffer)
+		s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out = 2003, 200*time.Millisecond, 1, 0, out
+		b, err := bench.Retrieval(bench.RetrievalSettings{Table: table, Readers: []int{1, 3}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := bench.Run(t.Context(), s, b)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", table, err, out)
+		}
+		if got, want := len(r.Measures), 6+2*3; got != want {
+			t.Errorf("%s: %d measures, want %d", table, got, want)
+		}
+		for _, m := range r.Measures {
+			if m.Operations == 0 || m.Rows != m.Operations*int64(s.Rows) {
+				t.Errorf("%s, %s, %s: %d rows in %d operations", table, m.Experiment, m.Path, m.Rows, m.Operations)
+			}
+		}
+		for _, want := range []string{"Rows per second", "canned frames, hand-written decoder", "text file, SPL", "bytes as text"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s: the text has no %q:\n%s", table, want, out)
+			}
+		}
+	}
+	if _, err := bench.Retrieval(bench.RetrievalSettings{Table: "lineitem"}); err == nil {
+		t.Error("a table that the study does not have is taken")
 	}
 }
 

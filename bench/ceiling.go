@@ -2,8 +2,10 @@ package bench
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"net"
+	"os"
 	"runtime"
 	"time"
 
@@ -19,18 +21,24 @@ import (
 )
 
 // Ceiling serves until the context ends. It answers every StreamingRead and ExecuteStreamingSql with the same ready
-// bytes, one row of the points table. Its cost is that of gRPC alone, which no database server can go below.
-func Ceiling(ctx context.Context) error {
+// bytes: the messages of a file, each behind its length (uvarint), or, with frames "", one row of the points table. Its cost is that of gRPC alone,
+// which no database server can go below.
+func Ceiling(ctx context.Context, frames string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	frame, err := cannedRow()
+	c := new(ceiling)
+	if frames != "" {
+		c.frames, err = readFrames(frames)
+	} else {
+		c.frames, err = cannedRow()
+	}
 	if err != nil {
 		return err
 	}
-	s := grpc.NewServer(append(serverOptions(), grpc.ForceServerCodecV2(cannedCodec{encoding.GetCodecV2(proto.Name), frame}))...)
-	spannerpb.RegisterSpannerServer(s, &ceiling{})
+	s := grpc.NewServer(append(serverOptions(), grpc.ForceServerCodecV2(cannedCodec{encoding.GetCodecV2(proto.Name)}))...)
+	spannerpb.RegisterSpannerServer(s, c)
 	fmt.Printf("crowfoot: ready grpc=%s http=\n", l.Addr())
 	go func() {
 		<-ctx.Done()
@@ -55,7 +63,7 @@ func serverOptions() []grpc.ServerOption {
 }
 
 // cannedRow encodes the reply that the ceiling gives to every request.
-func cannedRow() ([]byte, error) {
+func cannedRow() ([]*cannedFrame, error) {
 	answer := &spannerpb.PartialResultSet{
 		Metadata:    &spannerpb.ResultSetMetadata{RowType: &spannerpb.StructType{}},
 		ResumeToken: make([]byte, 24),
@@ -70,11 +78,30 @@ func cannedRow() ([]byte, error) {
 		answer.Metadata.RowType.Fields = append(answer.Metadata.RowType.Fields, &spannerpb.StructType_Field{Name: c, Type: &spannerpb.Type{Code: t}})
 		answer.Values = append(answer.Values, v)
 	}
-	return gproto.Marshal(answer)
+	b, err := gproto.Marshal(answer)
+	return []*cannedFrame{{ready: b}}, err
+}
+
+// readFrames reads a file of messages.
+func readFrames(name string) (list []*cannedFrame, err error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	for len(b) > 0 {
+		size, n := binary.Uvarint(b)
+		if n <= 0 || size > uint64(len(b)-n) {
+			return nil, fmt.Errorf("%s is no file of frames", name)
+		}
+		list = append(list, &cannedFrame{ready: b[n:][:size:size]})
+		b = b[uint64(n)+size:]
+	}
+	return list, nil
 }
 
 type ceiling struct {
 	spannerpb.UnimplementedSpannerServer
+	frames []*cannedFrame
 }
 
 func (*ceiling) CreateSession(_ context.Context, r *spannerpb.CreateSessionRequest) (*spannerpb.Session, error) {
@@ -82,26 +109,32 @@ func (*ceiling) CreateSession(_ context.Context, r *spannerpb.CreateSessionReque
 	return &spannerpb.Session{Name: r.Database + "/sessions/ceiling", Multiplexed: true, CreateTime: now, ApproximateLastUseTime: now}, nil
 }
 
-// canned marks the reply for which cannedCodec sends the ready bytes.
-var canned = new(spannerpb.PartialResultSet)
+// cannedFrame is a message whose bytes are ready.
+type cannedFrame struct{ ready []byte }
 
-func (*ceiling) StreamingRead(_ *spannerpb.ReadRequest, s spannerpb.Spanner_StreamingReadServer) error {
-	return s.Send(canned)
+func (c *ceiling) StreamingRead(_ *spannerpb.ReadRequest, s spannerpb.Spanner_StreamingReadServer) error {
+	return c.send(s)
 }
 
-func (*ceiling) ExecuteStreamingSql(_ *spannerpb.ExecuteSqlRequest, s spannerpb.Spanner_ExecuteStreamingSqlServer) error {
-	return s.Send(canned)
+func (c *ceiling) ExecuteStreamingSql(_ *spannerpb.ExecuteSqlRequest, s spannerpb.Spanner_ExecuteStreamingSqlServer) error {
+	return c.send(s)
 }
 
-// cannedCodec sends the ready bytes for canned, and encodes all other messages as protos.
-type cannedCodec struct {
-	encoding.CodecV2
-	frame []byte
+func (c *ceiling) send(s grpc.ServerStream) error {
+	for _, f := range c.frames {
+		if err := s.SendMsg(f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// cannedCodec sends the ready bytes of a cannedFrame, and encodes all other messages as protos.
+type cannedCodec struct{ encoding.CodecV2 }
 
 func (c cannedCodec) Marshal(v any) (mem.BufferSlice, error) {
-	if v == any(canned) {
-		return mem.BufferSlice{mem.SliceBuffer(c.frame)}, nil
+	if f, ok := v.(*cannedFrame); ok {
+		return mem.BufferSlice{mem.SliceBuffer(f.ready)}, nil
 	}
 	return c.CodecV2.Marshal(v)
 }

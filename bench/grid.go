@@ -34,7 +34,7 @@ func (n *footnotes) mark(text string) string {
 // grids are a benchmark's tables, without empty ones.
 func (r *Report) grids(benchmark string) (list []grid) {
 	for _, g := range []grid{
-		r.pairGrid(benchmark), r.figureGrid(benchmark), r.averagesGrid(benchmark), r.callsGrid(benchmark), r.fitGrid(benchmark), r.measureGrid(benchmark),
+		r.retrievalGrid(benchmark), r.pairGrid(benchmark), r.figureGrid(benchmark), r.averagesGrid(benchmark), r.callsGrid(benchmark), r.fitGrid(benchmark), r.measureGrid(benchmark),
 	} {
 		if len(g.Lines) > 1 {
 			list = append(list, g)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,6 +64,7 @@ type window struct {
 	rows    int64
 	elapsed time.Duration
 	cpu     time.Duration // of the server; 0 if the run cannot see its process
+	own     time.Duration // CPU time of this program; 0 if the system does not tell
 	share   float64       // how much of the turn is over at the window's end, from 0 to 1
 }
 
@@ -109,6 +111,7 @@ func (l *load) run(ctx context.Context, show func(window)) error {
 	if err != nil {
 		return err
 	}
+	own := ownCPU()
 	l.began = time.Now()
 	last := l.began
 	closeWindow := func() error {
@@ -117,9 +120,10 @@ func (l *load) run(ctx context.Context, show func(window)) error {
 		if err != nil {
 			return err
 		}
+		ours := ownCPU()
 		full, rows := l.recorder.swap(spare)
-		w = window{full, rows, now.Sub(last), used - cpu, l.share(now)}
-		last, cpu = now, used
+		w = window{full, rows, now.Sub(last), used - cpu, ours - own, l.share(now)}
+		last, cpu, own = now, used, ours
 		show(w)
 		w.latency.Reset()
 		spare = w.latency
@@ -161,6 +165,15 @@ func (l *load) share(now time.Time) float64 {
 		return min(1, float64(l.taken.Load())/float64(l.count))
 	}
 	return min(1, now.Sub(l.began).Seconds()/l.lasts.Seconds())
+}
+
+// ownCPU is the CPU time of this program; 0 if the system does not tell.
+func ownCPU() time.Duration {
+	used, err := pid(os.Getpid()).cpu()
+	if err != nil {
+		return 0
+	}
+	return used
 }
 
 func (l *load) readCPU() (time.Duration, error) {

@@ -31,6 +31,8 @@ type Measure struct {
 	// CPU is the server's CPU time of one operation; nil if it is unknown.
 	CPU       *float64 `json:"server_cpu_us,omitempty"`
 	CPUSource string   `json:"server_cpu_source,omitempty"`
+	// ClientCPU is this program's CPU time of one operation; nil if it is unknown.
+	ClientCPU *float64 `json:"client_cpu_us,omitempty"`
 	Turns     []Turn   `json:"turns,omitempty"`
 	// Calls of one operation by API method; empty if the server does not count them.
 	Calls []Calls `json:"calls,omitempty"`
@@ -43,6 +45,7 @@ type Measure struct {
 	latency *hdrhistogram.Histogram // microseconds
 	elapsed time.Duration
 	cpu     time.Duration
+	own     time.Duration // this program's CPU time
 	metered bool
 	asked   []asked
 	// intervalEnd is the end of the interval of the server's statistics in which all operations were; zero if there is none.
@@ -108,6 +111,7 @@ func (m *Measure) add(w window) {
 	m.Rows += w.rows
 	m.elapsed += w.elapsed
 	m.cpu += w.cpu
+	m.own += w.own
 	m.Operations = m.latency.TotalCount()
 	m.Seconds = m.elapsed.Seconds()
 	if m.Operations == 0 {
@@ -115,6 +119,10 @@ func (m *Measure) add(w window) {
 	}
 	m.PerSecond, m.RowsPerSecond = float64(m.Operations)/m.Seconds, float64(m.Rows)/m.Seconds
 	m.Latency = latencyOf(m.latency)
+	if m.own > 0 {
+		own := float64(m.own.Nanoseconds()) / 1e3 / float64(m.Operations)
+		m.ClientCPU = &own
+	}
 	if m.metered {
 		cpu := float64(m.cpu.Nanoseconds()) / 1e3 / float64(m.Operations)
 		m.CPU, m.CPUSource = &cpu, fromProcess

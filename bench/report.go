@@ -26,9 +26,11 @@ type Report struct {
 	Fits       []Fit       `json:"fits,omitempty"`
 	Statistics []Statistic `json:"server_statistics"`
 
-	about   map[string]string // by benchmark
-	studies map[string]*Study // likewise; nil is no study
-	wanted  []wantedPair
+	about     map[string]string // by benchmark
+	rowBytes  float64           // of a row as text, and published what a study says, of a benchmark that retrieves tables
+	published []publishedRetrieval
+	studies   map[string]*Study // likewise; nil is no study
+	wanted    []wantedPair
 }
 
 // Pair sets two paths to the same result side by side.

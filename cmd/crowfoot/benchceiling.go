@@ -6,13 +6,16 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// newBenchCeiling makes the command that points runs in a process of its own: a server without a database.
+// newBenchCeiling makes the command that points and retrieval run in a process of its own: a server without a database.
 func newBenchCeiling() *cobra.Command {
-	return &cobra.Command{
+	var frames string
+	c := &cobra.Command{
 		Use:    "ceiling",
-		Short:  "Answer every read with the same row",
+		Short:  "Answer every read with the same bytes",
 		Hidden: true,
 		Args:   noArguments,
-		RunE:   func(c *cobra.Command, _ []string) error { return bench.Ceiling(c.Context()) },
+		RunE:   func(c *cobra.Command, _ []string) error { return bench.Ceiling(c.Context(), frames) },
 	}
+	c.Flags().StringVar(&frames, "frames", "", "`FILE` of the messages of a reply (default: one row)")
+	return c
 }
