@@ -31,6 +31,13 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	if dir := os.Getenv(runHandler); dir != "" {
+		if err := handleLines(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 

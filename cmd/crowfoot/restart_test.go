@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -47,7 +45,7 @@ func TestKillWithClients(t *testing.T) {
 	for _, c := range counters {
 		running.Go(func() { c.run(ctx, t) })
 	}
-	for range kills(t) {
+	for range environmentInt(t, restartKillsName, restartKills) {
 		awaitCommits(t, counters, commitsBetweenKills)
 		cmd.Process.Kill()
 		cmd.Wait()
@@ -62,18 +60,6 @@ func TestKillWithClients(t *testing.T) {
 	for _, c := range counters {
 		c.check(t)
 	}
-}
-
-func kills(t *testing.T) int {
-	text := os.Getenv(restartKillsName)
-	if text == "" {
-		return restartKills
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", restartKillsName, err)
-	}
-	return n
 }
 
 func newCounters(t *testing.T, address string) []*counter {

@@ -1,0 +1,359 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	database "cloud.google.com/go/spanner/admin/database/apiv1"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+const (
+	// watchKills is how often TestKillWatchers kills something. The variable of restartKills asks for more.
+	watchKills = 8
+	watchSeed  = 3
+	// watchSeedName is the variable with the seed of TestKillWatchers. Even and odd ones have the watchers' modes, repositories and sinks combined in different ways.
+	watchSeedName = "CROWFOOT_TEST_SEED"
+
+	ledgerWriters = 4
+	ledgerKeys    = 40        // of each writer, which are written again and again
+	ledgerOnce    = 1_000_000 // is the first of the keys that are written once
+)
+
+// TestKillWatchers kills the server, crowfoot watch, and the commands that it hands changes to, with SIGKILL, at random moments while clients that stay
+// connected write. Afterwards, what each watcher has delivered is compared with what was committed: see deliveries.check.
+func TestKillWatchers(t *testing.T) {
+	seed := environmentInt(t, watchSeedName, watchSeed)
+	rnd := rand.New(rand.NewPCG(uint64(seed), 10))
+	dir := t.TempDir()
+	ddl := writeFile(t, "schema.sql", watchedDDL+";\nCREATE INDEX ByChanged ON T(Changed);\nCREATE CHANGE STREAM S FOR T")
+	args := []string{"--data", filepath.Join(dir, "data"), "--database", crashDatabase, "--ddl", ddl}
+	server, address := serve(t, args...)
+	args = append(args[:len(args)-2:len(args)-2], "--grpc", address)
+
+	l := newLedger(t, address)
+	l.addSplitPoints(50, ledgerOnce)
+	start := l.commit(0)
+	watchers := newKilledWatchers(t, dir, seed, start.Add(-time.Microsecond))
+	for _, w := range watchers {
+		w.start()
+	}
+	l.begin()
+	servers := 0
+	restart := func(meanwhile func()) {
+		servers++
+		server.Process.Kill()
+		server.Wait()
+		meanwhile()
+		server, _ = serve(t, args...)
+	}
+	total := environmentInt(t, restartKillsName, watchKills)
+	for kill := range total {
+		l.await(rnd.IntN(100))
+		time.Sleep(time.Duration(rnd.IntN(30)) * time.Millisecond) // not only when a commit has just been acknowledged
+		w := watchers[rnd.IntN(len(watchers))]
+		switch rnd.IntN(8) {
+		case 0:
+			restart(func() {})
+		case 1:
+			restart(func() { w.kill(); w.start() })
+		case 2:
+			w.stop()
+			w.start()
+		default:
+			w.kill()
+			w.start()
+		}
+		if kill == total/2 {
+			l.addSplitPoints(20, 100, 130)
+		}
+	}
+	l.end()
+	t.Logf("seed %d: %d transactions, %d changes; the server was killed %d times", seed, len(l.sizes), l.changes, servers)
+	for _, w := range watchers {
+		w.await(l)
+		w.stop()
+		w.deliveries.check(l)
+	}
+}
+
+func environmentInt(t *testing.T, name string, byDefault int) int {
+	text := os.Getenv(name)
+	if text == "" {
+		return byDefault
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// killedWatcher is crowfoot watch that is killed and started again.
+type killedWatcher struct {
+	*deliveries
+	args         []string
+	log          string // the name of the file with its standard error
+	cmd          *exec.Cmd
+	ended        chan struct{} // is closed when cmd has ended
+	kills, stops int
+}
+
+// newKilledWatchers makes four: each mode with each repository and each sink.
+func newKilledWatchers(t *testing.T, dir string, seed int, from time.Time) []*killedWatcher {
+	var list []*killedWatcher
+	for i := range 4 {
+		stream, table := i&2 != 0, i&1 != 0
+		command := (i&1 + i>>1 + seed%2) % 2 // one watcher of each mode and of each repository has a command
+		w := &killedWatcher{args: []string{"watch", "--database", crashDatabase, "--from", from.UTC().Format(time.RFC3339Nano)}}
+		mode := "poll"
+		if stream {
+			mode = "stream"
+			w.args = append(w.args, "--stream", "S")
+		} else {
+			w.args = append(w.args, "T", "--interval", "5ms", "--limit", "50")
+		}
+		repository, sink := "file", "lines"
+		if table {
+			repository = "table"
+			w.args = append(w.args, "--repository", "spanner")
+		} else {
+			w.args = append(w.args, "--repository", filepath.Join(dir, mode+".json"))
+		}
+		lives := filepath.Join(dir, mode+"-"+repository)
+		if err := os.Mkdir(lives, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if command == 1 {
+			sink = "command"
+			handler := fmt.Sprintf("exec env %s= %s='%s' '%s'", runMain, runHandler, lives, os.Args[0])
+			w.args = append(w.args, "--exec", handler, "--exec-acknowledges")
+		}
+		w.log = lives + ".log"
+		w.deliveries = &deliveries{t: t, name: fmt.Sprintf("%s, %s, %s", mode, repository, sink), dir: lives, stream: stream, command: command == 1, table: table}
+		list = append(list, w)
+	}
+	return list
+}
+
+func (w *killedWatcher) start() {
+	w.t.Helper()
+	cmd := exec.Command(os.Args[0], w.args...)
+	cmd.Env = append(os.Environ(), runMain+"=1")
+	log, err := os.OpenFile(w.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stderr = log
+	if !w.command {
+		out, err := createLife(w.dir)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		defer out.Close()
+		cmd.Stdout = out
+	}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { cmd.Wait(); close(ended) }()
+	w.t.Cleanup(func() { cmd.Process.Kill(); <-ended })
+	w.cmd, w.ended = cmd, ended
+}
+
+func (w *killedWatcher) kill() {
+	w.t.Helper()
+	w.cmd.Process.Kill()
+	if status := w.wait(); !status.Signaled() {
+		w.t.Errorf("%s: the watcher has ended by itself with status %d: %s", w.name, status.ExitStatus(), w.lastLog())
+	}
+	w.kills++
+}
+
+// stop has the watcher end in order. One that has only begun to start may be killed by the signal.
+func (w *killedWatcher) stop() {
+	w.t.Helper()
+	w.cmd.Process.Signal(syscall.SIGTERM)
+	status := w.wait()
+	switch {
+	case status.Signaled():
+		w.kills++
+	case status.ExitStatus() != 0:
+		w.t.Errorf("%s: the watcher has ended with status %d: %s", w.name, status.ExitStatus(), w.lastLog())
+	default:
+		w.stops++
+		w.stoppedInOrder()
+	}
+}
+
+func (w *killedWatcher) wait() syscall.WaitStatus {
+	<-w.ended
+	return w.cmd.ProcessState.Sys().(syscall.WaitStatus)
+}
+
+func (w *killedWatcher) lastLog() string {
+	text, _ := os.ReadFile(w.log)
+	return string(text[max(0, len(text)-2000):])
+}
+
+// await waits until the last transaction is delivered.
+func (w *killedWatcher) await(l *ledger) {
+	w.t.Helper()
+	for w.read(); !w.upTo(l.last, l.sizes[l.last]); w.read() {
+		select {
+		case <-w.ended:
+			w.t.Fatalf("%s: the watcher has ended by itself: %s", w.name, w.lastLog())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	w.t.Logf("%s: killed %d times, stopped %d times", w.name, w.kills, w.stops)
+}
+
+// ledger is what writers have committed.
+type ledger struct {
+	t      *testing.T
+	client *spanner.Client
+	stop   context.CancelFunc
+	ctx    context.Context
+	done   sync.WaitGroup
+
+	mu      sync.Mutex
+	of      map[int64][]ledgerEntry // by key, in the order of commits
+	sizes   map[time.Time]int       // the number of changes of each transaction, by its timestamp
+	changes int
+	last    time.Time // the timestamp of the last transaction
+	exists  map[int64]bool
+	rnd     [ledgerWriters]*rand.Rand
+}
+
+// ledgerEntry is one change of a key. A deleted row has no value.
+type ledgerEntry struct {
+	at    time.Time
+	value string
+}
+
+func newLedger(t *testing.T, address string) *ledger {
+	l := &ledger{t: t, client: connect(t, address), of: map[int64][]ledgerEntry{}, sizes: map[time.Time]int{}, exists: map[int64]bool{}}
+	t.Cleanup(l.client.Close)
+	for i := range l.rnd {
+		l.rnd[i] = rand.New(rand.NewPCG(uint64(i), 11))
+	}
+	return l
+}
+
+// begin starts writers. Each has keys of its own.
+func (l *ledger) begin() {
+	l.ctx, l.stop = context.WithCancel(l.t.Context())
+	for w := range ledgerWriters {
+		l.done.Go(func() {
+			for l.ctx.Err() == nil && !l.t.Failed() {
+				l.commit(w)
+			}
+		})
+	}
+}
+
+// end ends the writers, and then commits a last transaction, which has a key of each split and so is delivered after all others.
+func (l *ledger) end() {
+	l.stop()
+	l.done.Wait()
+	var keys []int64
+	for k := range int64(ledgerKeys * ledgerWriters) {
+		keys = append(keys, k)
+	}
+	l.last = l.write(0, keys, nil)
+}
+
+// await waits for so many transactions more.
+func (l *ledger) await(more int) {
+	l.t.Helper()
+	transactions := func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return len(l.sizes)
+	}
+	for want := transactions() + more; transactions() < want; time.Sleep(time.Millisecond) {
+		if l.t.Failed() {
+			l.t.FailNow()
+		}
+	}
+}
+
+// commit writes or deletes some of a writer's rows, and one that is new.
+func (l *ledger) commit(writer int) time.Time {
+	rnd := l.rnd[writer]
+	deletes := map[int64]bool{}
+	keys := []int64{}
+	for _, i := range rnd.Perm(ledgerKeys)[:rnd.IntN(6)] {
+		k := int64(i*ledgerWriters + writer)
+		keys = append(keys, k)
+		l.mu.Lock()
+		deletes[k] = l.exists[k] && rnd.IntN(6) == 0
+		l.mu.Unlock()
+	}
+	return l.write(writer, keys, deletes)
+}
+
+func (l *ledger) write(writer int, keys []int64, deletes map[int64]bool) time.Time {
+	l.mu.Lock()
+	keys = append(keys, int64(ledgerOnce+len(l.sizes)*ledgerWriters+writer))
+	l.mu.Unlock()
+	value := fmt.Sprintf("%d/%d", writer, keys[len(keys)-1])
+	var list []*spanner.Mutation
+	for _, k := range keys {
+		if deletes[k] {
+			list = append(list, spanner.Delete("T", spanner.Key{k}))
+			continue
+		}
+		list = append(list, spanner.InsertOrUpdate("T", []string{"K", "V", "Changed"}, []any{k, value, spanner.CommitTimestamp}))
+	}
+	at, err := l.client.Apply(context.WithoutCancel(l.t.Context()), list)
+	if err != nil {
+		l.t.Errorf("writer %d: %v", writer, err)
+		return at
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at = at.UTC()
+	l.sizes[at] += len(keys)
+	l.changes += len(keys)
+	for _, k := range keys {
+		e := ledgerEntry{at, value}
+		if deletes[k] {
+			e.value = ""
+		}
+		l.exists[k] = !deletes[k]
+		l.of[k] = append(l.of[k], e)
+	}
+	return at
+}
+
+// addSplitPoints splits T, and so the partitions of its change stream.
+func (l *ledger) addSplitPoints(keys ...int) {
+	l.t.Helper()
+	admin, err := database.NewDatabaseAdminClient(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer admin.Close()
+	points := &databasepb.SplitPoints{Table: "T"}
+	for _, k := range keys {
+		points.Keys = append(points.Keys, &databasepb.SplitPoints_Key{KeyParts: &structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue(strconv.Itoa(k))}}})
+	}
+	if _, err := admin.AddSplitPoints(l.t.Context(), &databasepb.AddSplitPointsRequest{Database: crashDatabase, SplitPoints: []*databasepb.SplitPoints{points}}); err != nil {
+		l.t.Fatal(err)
+	}
+}
