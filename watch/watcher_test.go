@@ -76,13 +76,13 @@ func TestFeedsCannotBeListed(t *testing.T) {
 func TestFeedComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		var listed []Feed
+		var listed atomic.Pointer[[]Feed]
 		var from []Checkpoint
-		busy := false
+		var busy atomic.Bool
 		handle := func(context.Context, *Transaction) error {
-			busy = true
+			busy.Store(true)
 			time.Sleep(time.Minute)
-			busy = false
+			busy.Store(false)
 			return nil
 		}
 		feed := &fakeFeed{"T", func(ctx context.Context, at Checkpoint, out Sink) error {
@@ -91,14 +91,14 @@ func TestFeedComesBack(t *testing.T) {
 					return err
 				}
 				out.Checkpoint(Checkpoint{Timestamp: day.Add(time.Hour)})
-			} else if busy {
+			} else if busy.Load() {
 				t.Error("the feed is read while the handler is at work")
 			}
 			<-ctx.Done()
 			return ctx.Err()
 		}}
-		listed = []Feed{feed}
-		source := &fakeSource{id: FeedID{TableID: TableID{Database: "d"}}, feeds: func() ([]Feed, error) { return listed, nil }}
+		listed.Store(&[]Feed{feed})
+		source := &fakeSource{id: FeedID{TableID: TableID{Database: "d"}}, feeds: func() ([]Feed, error) { return *listed.Load(), nil }}
 		w, err := New(Options{Handler: HandlerFunc(handle), Source: source, DiscoveryInterval: time.Second})
 		if err != nil {
 			t.Fatal(err)
@@ -106,9 +106,9 @@ func TestFeedComesBack(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- w.Run(ctx) }()
 		synctest.Wait()
-		listed = nil
+		listed.Store(new([]Feed))
 		time.Sleep(5 * time.Second)
-		listed = []Feed{feed}
+		listed.Store(&[]Feed{feed})
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if len(from) != 2 || !from[1].Timestamp.Equal(day.Add(time.Hour)) {
@@ -153,11 +153,17 @@ func TestLag(t *testing.T) {
 // slowRepository cannot store for a while.
 type slowRepository struct {
 	*Memory
-	until time.Time
+	until atomic.Pointer[time.Time]
+}
+
+// awayFor has the repository away from now on.
+func (r *slowRepository) awayFor(d time.Duration) {
+	until := time.Now().Add(d)
+	r.until.Store(&until)
 }
 
 func (r *slowRepository) Store(ctx context.Context, id FeedID, c Checkpoint) error {
-	if time.Now().Before(r.until) {
+	if time.Now().Before(*r.until.Load()) {
 		return errors.New("the repository is away")
 	}
 	return r.Memory.Store(ctx, id, c)
@@ -167,11 +173,12 @@ func (r *slowRepository) Store(ctx context.Context, id FeedID, c Checkpoint) err
 func TestRepositoryAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		r := &slowRepository{NewMemory(), time.Now().Add(time.Minute)}
+		r := &slowRepository{Memory: NewMemory()}
+		r.awayFor(time.Minute)
 		began := time.Now()
-		var waited time.Duration
+		var waited atomic.Int64 // nanoseconds
 		feed := &fakeFeed{"T", func(ctx context.Context, from Checkpoint, out Sink) error {
-			waited = time.Since(began)
+			waited.Store(int64(time.Since(began)))
 			for at := from.Timestamp; ; at = at.Add(time.Second) {
 				out.Observe(Reading{Timestamp: at})
 				out.Checkpoint(Checkpoint{Timestamp: at})
@@ -187,10 +194,10 @@ func TestRepositoryAway(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- w.Run(ctx) }()
 		time.Sleep(100 * time.Second)
-		if waited < time.Minute || !w.Health().Ready {
+		if waited := time.Duration(waited.Load()); waited < time.Minute || !w.Health().Ready {
 			t.Errorf("waited %v: %+v", waited, w.Health())
 		}
-		r.until = time.Now().Add(30 * time.Second)
+		r.awayFor(30 * time.Second)
 		time.Sleep(20 * time.Second)
 		if h := w.Health(); h.Ready || h.Feeds[0].State != Running || h.Feeds[0].Err.Error() != "the repository is away" {
 			t.Errorf("health: %+v", h)
@@ -199,7 +206,7 @@ func TestRepositoryAway(t *testing.T) {
 		if !w.Health().Ready {
 			t.Errorf("health: %+v", w.Health())
 		}
-		r.until = time.Now().Add(time.Millisecond)
+		r.awayFor(time.Millisecond)
 		time.Sleep(time.Second)
 		cancel()
 		if err := <-ended; err != nil {
