@@ -40,8 +40,8 @@ func (l *Log) collect(s *stream, before mvcc.Timestamp) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.streams[s.id] != s {
-		return nil // it was dropped
+	if l.streams[s.id] != s || s.leaving {
+		return nil // it was dropped, or is being dropped
 	}
 	s.earliest.Store(int64(before))
 	err := s.put(b)

@@ -22,9 +22,18 @@ type Oracle interface {
 	Visible() mvcc.Timestamp
 	// CloseAt makes Visible at least a timestamp that the clock has shown.
 	CloseAt(ctx context.Context, at mvcc.Timestamp) error
-	// Take gives out the timestamp of a commit whose batch is b. If land is not nil it must be called, when b has been committed or not: it
-	// returns when the commit is visible, which waits for all before it.
-	Take(b kv.Batch) (ts mvcc.Timestamp, land func(error) error, err error)
+	// Take gives out the timestamp of a commit whose batch is b. The flight, unless it is nil, must be landed or abandoned, also after an error.
+	Take(b kv.Batch) (mvcc.Timestamp, Flight, error)
+}
+
+// A Flight is a commit that has its timestamp and is not visible yet. Its methods return when it is visible, or given up, which waits for all commits
+// before it.
+type Flight interface {
+	// Land is called with what Commit of the batch has returned, and returns that error, or one of the store. An error other than kv.ErrRefused
+	// leaves open what the store has kept: then nothing commits any more.
+	Land(committed error) error
+	// Abandon gives the timestamp up: Commit of the batch was not called.
+	Abandon() error
 }
 
 // Config is what a Log needs from outside.
@@ -86,19 +95,18 @@ func (l *Log) At(id schema.ChangeStreamID, ts mvcc.Timestamp) *Partitions {
 	return s.current
 }
 
-// A Change is a change of which streams there are. It takes effect when the batch that it was added to has been committed and Publish
-// is called; until then no commit may take a timestamp.
+// A Change is a change of which streams there are. It takes effect when the batch that it was added to has been committed and End is called, which
+// must follow; until then no transaction may take a commit timestamp.
 type Change struct {
-	log     *Log
-	created []*stream
-	dropped []schema.ChangeStreamID
+	log              *Log
+	created, dropped []*stream
 }
 
 // Change adds to a batch what makes the database have these streams and no others. New ones begin at a timestamp, with
 // partitions between bounds; those that are gone lose all records.
 func (l *Log) Change(b kv.Batch, streams []*schema.ChangeStream, at mvcc.Timestamp, bounds func(*schema.ChangeStream) [][]byte) (*Change, error) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	c := &Change{log: l}
 	for _, cs := range streams {
 		if l.streams[cs.ID] != nil {
@@ -118,26 +126,37 @@ func (l *Log) Change(b kv.Batch, streams []*schema.ChangeStream, at mvcc.Timesta
 		if slices.ContainsFunc(streams, func(cs *schema.ChangeStream) bool { return cs.ID == id }) {
 			continue
 		}
-		c.dropped = append(c.dropped, id)
-		if err := l.streams[id].erase(b); err != nil {
+		s := l.streams[id]
+		c.dropped = append(c.dropped, s)
+		if err := s.erase(b); err != nil {
 			return nil, fmt.Errorf("drop change stream: %w", err)
 		}
+	}
+	for _, s := range c.dropped {
+		s.leaving = true
 	}
 	return c, nil
 }
 
-// Publish lets commits and readers see the change.
-func (c *Change) Publish() {
+// End is called with what Commit of the batch has returned, and returns that. Without an error, commits and readers see the change from then on.
+func (c *Change) End(committed error) error {
 	l := c.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for _, s := range c.dropped {
+		s.leaving = false
+	}
+	if committed != nil {
+		return committed
+	}
 	for _, s := range c.created {
 		l.streams[s.id] = s
 	}
-	for _, id := range c.dropped {
-		l.streams[id].end(nil)
-		delete(l.streams, id)
+	for _, s := range c.dropped {
+		s.end(nil)
+		delete(l.streams, s.id)
 	}
+	return nil
 }
 
 // Bounds are the keys at which the living partitions of all streams begin, in no order; some of them are there several times.

@@ -2,7 +2,10 @@ package changestream
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"slices"
 	"sort"
 	"sync"
@@ -139,60 +142,70 @@ func (p *Partition) awaken() <-chan struct{} {
 func (l *Log) Reshape(id schema.ChangeStreamID, bounds func() [][]byte) error {
 	l.reshaping.Lock()
 	defer l.reshaping.Unlock()
-	ended, land, err := l.reshape(id, bounds())
-	if land != nil {
-		err = land(err)
+	ended, land := l.reshape(id, bounds())
+	if err := land(); err != nil {
+		return err
 	}
-	if err == nil {
-		for _, p := range ended {
-			p.Wake()
-		}
+	for _, p := range ended {
+		p.Wake()
 	}
-	return err
+	return nil
 }
 
 // reshape does it but for the landing, which would wait for commits that wait for mu.
-func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Partition, land func(error) error, err error) {
+func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Partition, land func() error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.streams[id]
-	if s == nil || s.current.cutAt(bounds) {
-		return nil, nil, nil
+	if s == nil || s.leaving || s.current.cutAt(bounds) {
+		return nil, func() error { return nil }
 	}
 	b := l.cfg.Store.NewBatch()
 	defer b.Close()
 	b.UseReserve()
-	at, land, err := l.cfg.Oracle.Take(b)
-	if err != nil {
-		return nil, land, err
+	at, flight, err := l.cfg.Oracle.Take(b)
+	if flight == nil {
+		return nil, func() error { return err }
 	}
 	before := s.last
 	next, endings := s.cut(bounds, at)
-	for p, e := range endings {
-		if err = p.putEnding(b, e); err != nil {
-			break
-		}
-	}
-	for _, p := range next.list {
-		if err == nil && p.id > before {
-			err = p.put(b)
-		}
-	}
 	if err == nil {
-		err = b.Commit()
+		err = putCut(b, next, endings, before)
 	}
 	if err != nil {
-		for ; s.last > before; s.last-- {
-			delete(s.partitions, s.last)
-		}
-		return nil, land, err
+		s.takeBack(before)
+		return nil, func() error { return errors.Join(fmt.Errorf("build partitions: %w", err), flight.Abandon()) }
+	}
+	if err = b.Commit(); err != nil {
+		s.takeBack(before)
+		return nil, func() error { return flight.Land(err) }
 	}
 	s.previous, s.current = s.current, next
 	for p, e := range endings {
 		p.ending.Store(e)
 		ended = append(ended, p)
 	}
-	return ended, land, nil
+	return ended, func() error { return flight.Land(nil) }
+}
+
+// putCut adds what cut has made: endings, and the partitions with numbers above before.
+func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before PartitionID) (err error) {
+	for p, e := range endings {
+		err = cmp.Or(err, p.putEnding(b, e))
+	}
+	for _, p := range next.list {
+		if p.id > before {
+			err = cmp.Or(err, p.put(b))
+		}
+	}
+	return err
+}
+
+// takeBack forgets the partitions with numbers above before.
+func (s *stream) takeBack(before PartitionID) {
+	for ; s.last > before; s.last-- {
+		delete(s.partitions, s.last)
+	}
 }
 
 // cutAt says whether the partitions lie between these bounds already.

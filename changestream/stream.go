@@ -25,6 +25,7 @@ type stream struct {
 	last       PartitionID                // the highest number given out
 	current    *Partitions
 	previous   *Partitions // before the last change; nil if there was none since the start
+	leaving    bool        // a batch that drops it is on its way: nothing else may be stored of the stream
 
 	ended chan struct{} // closed when the stream is dropped or the log closed
 	why   error         // set before ended is closed; nil if the stream is dropped

@@ -74,7 +74,7 @@ func (w *world) create(streams ...*schema.ChangeStream) mvcc.Timestamp {
 	w.t.Helper()
 	b := w.store.NewBatch()
 	defer b.Close()
-	at, land, err := w.oracle.Take(b)
+	at, flight, err := w.oracle.Take(b)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -82,11 +82,10 @@ func (w *world) create(streams ...*schema.ChangeStream) mvcc.Timestamp {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := b.Commit(); err != nil {
+	if err := change.End(b.Commit()); err != nil {
 		w.t.Fatal(err)
 	}
-	change.Publish()
-	if err := land(nil); err != nil {
+	if err := flight.Land(nil); err != nil {
 		w.t.Fatal(err)
 	}
 	return at
@@ -105,7 +104,7 @@ func (w *world) commit(keys ...string) mvcc.Timestamp {
 func (w *world) tryCommit(keys ...string) (at mvcc.Timestamp, err error) {
 	b := w.store.NewBatch()
 	defer b.Close()
-	at, land, err := w.oracle.Take(b)
+	at, flight, err := w.oracle.Take(b)
 	if err != nil {
 		return 0, err
 	}
@@ -122,7 +121,7 @@ func (w *world) tryCommit(keys ...string) (at mvcc.Timestamp, err error) {
 		}
 		touched = append(touched, p)
 	}
-	if err := land(b.Commit()); err != nil {
+	if err := flight.Land(b.Commit()); err != nil {
 		return 0, err
 	}
 	for _, p := range touched {

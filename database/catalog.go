@@ -49,15 +49,11 @@ func (d *Database) storeVersion(v *version, before *schema.Catalog, p publicatio
 			return err
 		}
 	}
-	publish, err := d.changeStreams(b, v)
+	streams, err := d.changeStreams(b, v)
 	if err != nil {
 		return err
 	}
-	if err := b.Commit(); err != nil {
-		return err
-	}
-	publish()
-	return nil
+	return streams.End(b.Commit())
 }
 
 // putTables adds the records of the tables that a version has changed.

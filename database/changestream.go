@@ -26,15 +26,11 @@ func (d *Database) openStreams() (err error) {
 	return err
 }
 
-// changeStreams adds to the batch of a schema version what makes the database have its change streams. publish must be called when the batch has been
+// changeStreams adds to the batch of a schema version what makes the database have its change streams. The change must be ended when the batch has been
 // committed.
-func (d *Database) changeStreams(b kv.Batch, v *version) (publish func(), err error) {
+func (d *Database) changeStreams(b kv.Batch, v *version) (*changestream.Change, error) {
 	at := max(v.at, mvcc.TimestampOf(d.created)) // the first version has no beginning
-	c, err := d.streams.Change(b, v.catalog.Streams, at, func(s *schema.ChangeStream) [][]byte { return d.boundsOf(v.catalog, s) })
-	if err != nil {
-		return nil, err
-	}
-	return c.Publish, nil
+	return d.streams.Change(b, v.catalog.Streams, at, func(s *schema.ChangeStream) [][]byte { return d.boundsOf(v.catalog, s) })
 }
 
 // AddSplitPoints adds split points, durably, or none of them. The partitions of change streams are split with them.

@@ -1,7 +1,6 @@
 package txn
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -54,10 +53,12 @@ func (w *watched) record(m *Manager, store kv.Store) error {
 	b := store.NewBatch()
 	defer b.Close()
 	made, err := log.Change(b, w.streams, 1, func(*schema.ChangeStream) [][]byte { return nil })
-	if err := cmp.Or(err, b.Commit()); err != nil {
+	if err != nil {
 		return err
 	}
-	made.Publish()
+	if err := made.End(b.Commit()); err != nil {
+		return err
+	}
 	m.streams = log
 	return nil
 }

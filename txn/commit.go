@@ -214,11 +214,7 @@ func (t *Tx) write(ctx context.Context, opts CommitOptions) (mvcc.Timestamp, err
 	if b.KV().Len() < longCommit {
 		defer cpu.Waiting(ctx)()
 	}
-	err = b.Commit()
-	if errors.Is(err, kv.ErrRefused) {
-		return 0, cmp.Or(o.abandon(f), err)
-	}
-	err = o.land(f, err)
+	err = o.land(f, b.Commit())
 	touched.Wake()
 	return f.ts, err
 }

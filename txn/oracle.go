@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
@@ -251,22 +252,23 @@ func (o *Oracle) takeReserved() (*flight, error) {
 	return f, nil
 }
 
-// Take gives out the timestamp of a commit whose batch is b, which is not of a transaction. If land is not nil it must be called with the error of
-// committing b: it returns when the commit is visible, which waits for all before it. The caller may hold a mutex that other commits
-// wait for when it calls Take, but not when it calls land.
-func (o *Oracle) Take(b kv.Batch) (ts mvcc.Timestamp, land func(error) error, err error) {
+// Take implements changestream.Oracle. The caller may hold a mutex that other commits wait for when it calls Take, but not when it lands the flight.
+func (o *Oracle) Take(b kv.Batch) (mvcc.Timestamp, changestream.Flight, error) {
 	f, err := o.take()
 	if err != nil {
 		return 0, nil, err
 	}
-	landing := func(err error) error {
-		if err != nil && (errors.Is(err, kv.ErrRefused)) {
-			return cmp.Or(o.abandon(f), err)
-		}
-		return o.land(f, err)
-	}
-	return f.ts, landing, f.putReservation(b)
+	return f.ts, taken{o, f}, f.putReservation(b)
 }
+
+// taken is a flight that Take has given out.
+type taken struct {
+	o *Oracle
+	f *flight
+}
+
+func (t taken) Land(committed error) error { return t.o.land(t.f, committed) }
+func (t taken) Abandon() error             { return t.o.abandon(t.f) }
 
 // abandon lands a flight of which nothing was written.
 func (o *Oracle) abandon(f *flight) error {
@@ -274,10 +276,15 @@ func (o *Oracle) abandon(f *flight) error {
 	return o.land(f, nil)
 }
 
-// land says how the commit of a flight ended. It returns when the commit is visible, which waits for those before it.
+// land says how the commit of a flight ended: err is what Commit of its batch has returned. It returns when the commit is visible, which waits for
+// those before it.
 //
-// If the store failed it is unknown what it kept: no commit becomes visible any more, and every later one fails.
+// Of a batch that the store has refused nothing was written. If the store failed it is unknown what it kept: no commit becomes visible any more, and
+// every later one fails.
 func (o *Oracle) land(f *flight, err error) error {
+	if errors.Is(err, kv.ErrRefused) {
+		return cmp.Or(o.abandon(f), err)
+	}
 	o.mu.Lock()
 	f.done = true
 	if err != nil && o.failed == nil {
