@@ -80,8 +80,7 @@ func (d *Database) boundsOf(c *schema.Catalog, s *schema.ChangeStream) (bounds [
 	return bounds
 }
 
-// watchedSpaces are the ranges of keys in which the rows of the tables that a stream watches lie. The rows of an interleaved table lie in the range of
-// the table at the root.
+// watchedSpaces are the key spaces of the root tables above the tables that a stream watches, which hold the rows of all tables interleaved in them.
 func watchedSpaces(c *schema.Catalog, s *schema.ChangeStream) (spaces []table.Span) {
 	seen := map[*schema.Table]bool{}
 	for t := range c.Tables() {

@@ -72,11 +72,14 @@ func (c *Changes) capture(ctx context.Context, g *target, op Op, key []byte, old
 	if g.watches == nil {
 		return nil
 	}
-	c.change = Change{Table: g.table, Watches: g.watches, Op: op, Key: key, PendingKey: c.pendKey, Old: old, New: row, Written: written}
+	if c.change == nil {
+		c.change = new(Change)
+	}
+	*c.change = Change{Table: g.table, Watches: g.watches, Op: op, Key: key, PendingKey: c.pendKey, Old: old, New: row, Written: written}
 	if op == Delete {
 		c.change.PendingKey = g.pendingInKey(old)
 	}
-	n, err := c.w.Capture(ctx, &c.change)
+	n, err := c.w.Capture(ctx, c.change)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ type Changes struct {
 	written  []Written
 	touched  map[string]bool // keys that INSERT OR UPDATE has written
 	parent   []byte          // the key of the last parent that was found, for further children of it
-	change   Change          // the last one that was captured
+	change   *Change         // the last one that was captured; nil before the first
 
 	// Room for what is written.
 	key, val, oldKey   []byte
