@@ -89,6 +89,17 @@ func keyInt(part []byte, m byte) (i int64, ok bool) {
 	return int64(u), int64(u) >= 0
 }
 
+// takeKeyInt takes the part of an INT64 from the front of key; ok is false if there is none, or it is NULL or malformed.
+func takeKeyInt(key []byte, desc bool) (i int64, rest []byte, ok bool) {
+	n := keyLen(key, Int64Type, desc)
+	m := mask(desc)
+	if n < 0 || key[0]^m == keyNull {
+		return 0, nil, false
+	}
+	i, ok = keyInt(key[:n], m)
+	return i, key[n:], ok
+}
+
 func b2u(b bool) uint64 {
 	if b {
 		return 1

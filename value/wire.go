@@ -206,16 +206,35 @@ func extend(dst []byte, n int) []byte {
 // AppendWireField appends v as a whole field that holds a google.protobuf.Value: tag (one byte: field number 1
 // to 15, wire type 2), length, body.
 func (v Value) AppendWireField(dst []byte, tag byte, t *Type) []byte {
+	if v.state == stateSet {
+		switch t.Kind { // as RowToWireField
+		case String, JSON:
+			return appendTextField(dst, tag, v.AsBytes())
+		case Int64:
+			return appendIntField(dst, tag, int64(v.bits))
+		case Numeric:
+			if d := v.AsNumeric(); d.isShort() {
+				return appendShortDecimalField(dst, tag, d)
+			}
+		}
+	}
 	dst, mark := BeginField(dst, tag)
 	return EndField(v.AppendWire(dst, t), mark)
 }
 
 // RowToWireField is RowToWire for a whole field (see AppendWireField).
 func RowToWireField(dst []byte, tag byte, payload []byte, t *Type) []byte {
-	if t.Kind == String || t.Kind == JSON { // long ones need not be moved
-		dst = appendWireHead(dst, tag, 1+uvarintSize(uint64(len(payload)))+len(payload))
-		dst = appendWireHead(dst, wireString, len(payload))
-		return append(dst, payload...)
+	switch t.Kind { // what most rows consist of needs no length to be put in afterwards
+	case String, JSON:
+		return appendTextField(dst, tag, payload)
+	case Int64:
+		if i, n := binary.Varint(payload); n > 0 {
+			return appendIntField(dst, tag, i)
+		}
+	case Numeric:
+		if d, ok := rowDecimal(payload); ok && d.isShort() {
+			return appendShortDecimalField(dst, tag, d)
+		}
 	}
 	dst, mark := BeginField(dst, tag)
 	return EndField(RowToWire(dst, payload, t), mark)
@@ -223,6 +242,11 @@ func RowToWireField(dst []byte, tag byte, payload []byte, t *Type) []byte {
 
 // KeyToWireField is KeyToWire for a whole field (see AppendWireField).
 func KeyToWireField(dst []byte, tag byte, key []byte, t *Type, desc bool) (out, rest []byte) {
+	if t.Kind == Int64 {
+		if i, rest, ok := takeKeyInt(key, desc); ok {
+			return appendIntField(dst, tag, i), rest
+		}
+	}
 	dst, mark := BeginField(dst, tag)
 	dst, rest = KeyToWire(dst, key, t, desc)
 	return EndField(dst, mark), rest

@@ -1,0 +1,102 @@
+package value
+
+import "encoding/binary"
+
+// appendTextField appends a text as a whole field (see AppendWireField). A long one is not moved.
+func appendTextField(dst []byte, tag byte, text []byte) []byte {
+	if n := len(text); n < 1<<7-2 {
+		return append(append(dst, tag, byte(n+2), wireString, byte(n)), text...)
+	}
+	dst = appendWireHead(dst, tag, 1+uvarintSize(uint64(len(text)))+len(text))
+	return append(appendWireHead(dst, wireString, len(text)), text...)
+}
+
+// A numberField is room for a field that holds the text of a number: it is written from the end on, the head last.
+type numberField struct {
+	b  [48]byte
+	at int // where what has been written begins
+}
+
+// appendIntField appends a whole number as a whole field (see AppendWireField).
+func appendIntField(dst []byte, tag byte, i int64) []byte {
+	var f numberField
+	f.at = len(f.b)
+	f.digits(magnitude64(i))
+	return f.appendTo(dst, tag, i < 0)
+}
+
+// isShort says that the billionths of d are 64 bits and a sign.
+func (d Decimal) isShort() bool { return d.hi == 0 || d.hi == -1 && d.lo > 0 }
+
+// appendShortDecimalField appends a short number as a whole field (see AppendWireField), as Append prints it.
+func appendShortDecimalField(dst []byte, tag byte, d Decimal) []byte {
+	var f numberField
+	f.at = len(f.b)
+	u := d.lo
+	if d.hi < 0 {
+		u = -u
+	}
+	whole, fraction := u/decimalOne, uint32(u%decimalOne)
+	if fraction != 0 {
+		f.fraction(fraction)
+	}
+	f.digits(whole)
+	return f.appendTo(dst, tag, d.hi < 0)
+}
+
+// digitPairs are the numbers 00 to 99.
+const digitPairs = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
+
+// digits writes a whole number.
+func (f *numberField) digits(u uint64) {
+	at := f.at
+	for u >= 100 {
+		pair := u % 100 * 2
+		u /= 100
+		at -= 2
+		f.b[at], f.b[at+1] = digitPairs[pair], digitPairs[pair+1]
+	}
+	if u >= 10 {
+		at -= 2
+		f.b[at], f.b[at+1] = digitPairs[u*2], digitPairs[u*2+1]
+	} else {
+		at--
+		f.b[at] = '0' + byte(u)
+	}
+	f.at = at
+}
+
+// fraction writes a point and billionths without zeros at the end.
+func (f *numberField) fraction(billionths uint32) {
+	digits, at := decimalScale, f.at
+	if billionths%10_000_000 == 0 { // hundredths, mostly
+		billionths /= 10_000_000
+		digits = 2
+	}
+	for billionths%10 == 0 {
+		billionths /= 10
+		digits--
+	}
+	for ; digits > 0; digits-- {
+		at--
+		f.b[at] = '0' + byte(billionths%10)
+		billionths /= 10
+	}
+	at--
+	f.b[at] = '.'
+	f.at = at
+}
+
+// appendTo appends the field, which has a sign if negative is set. It is shorter than 128 bytes.
+func (f *numberField) appendTo(dst []byte, tag byte, negative bool) []byte {
+	at := f.at
+	if negative {
+		at--
+		f.b[at] = '-'
+	}
+	n := byte(len(f.b) - at)
+	at -= 4
+	head := uint32(tag) | uint32(n+2)<<8 | wireString<<16 | uint32(n)<<24
+	binary.LittleEndian.PutUint32(f.b[at:], head)
+	return append(dst, f.b[at:]...)
+}
