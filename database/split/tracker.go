@@ -153,25 +153,51 @@ type trackingCursor struct {
 	table.Cursor
 	tracker *Tracker
 	reverse bool
-	split   int // where it is
-	end     int // the last split of the range
+	split   int   // where it is
+	end     int   // the last split of the range
+	rows    int64 // of split that the tracker has not been told of
 }
 
 func (c *trackingCursor) Next() bool {
 	if !c.Cursor.Next() {
+		c.tell()
 		if c.Err() == nil {
 			c.goTo(c.end)
 		}
 		return false
 	}
-	key := c.Key()
-	if !c.tracker.splits.holds(c.split, key) {
-		c.goTo(c.tracker.splits.of(key))
+	t := c.tracker
+	if len(t.splits.bounds) > 0 || t.weight > 0 {
+		c.visit(c.Key())
 	}
-	at := c.tracker.at(c.split)
-	at.touch(c.tracker, key)
-	at.scanned++
+	c.rows++
 	return true
+}
+
+// visit records the split that a key lies in, and votes for the key.
+func (c *trackingCursor) visit(key []byte) {
+	t := c.tracker
+	if !t.splits.holds(c.split, key) {
+		c.tell()
+		c.goTo(t.splits.of(key))
+	}
+	if t.weight > 0 {
+		t.at(c.split).vote.add(maphash.Bytes(seed, key), 1)
+	}
+}
+
+// tell records the rows of the split in which the cursor is.
+func (c *trackingCursor) tell() {
+	at := c.tracker.at(c.split)
+	at.rows += c.rows
+	at.scanned += c.rows
+	c.rows = 0
+}
+
+// Close implements table.Cursor.
+func (c *trackingCursor) Close() error {
+	c.tell()
+	return c.Cursor.Close()
 }
 
 // goTo records the splits from where the cursor is up to another one, or none if it is there already.
