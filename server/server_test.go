@@ -52,6 +52,7 @@ type harness struct {
 	dir       string // in fs
 	cfg       Config
 	kept      *memory.Budget // of the registry, from the next start on
+	cache     int64          // of the store, in bytes, from the next start on; 0: as small as it can be
 	stop      func()
 	// closeStore closes what is below the server.
 	closeStore func()
@@ -159,7 +160,11 @@ func newHarnessIn(t testing.TB, fs vfs.FS, dir string, cfg Config, schema []stri
 // start starts a server on what h.fs holds.
 func (h *harness) start() {
 	h.Helper()
-	store, err := pebble.Open(h.dir, h.fs)
+	cache := h.cache
+	if cache == 0 {
+		cache = memory.Divide(memory.MinBytes).BlockCache
+	}
+	store, err := pebble.OpenWithCache(h.dir, h.fs, cache)
 	h.ok(err)
 	registry, err := database.Open(store, database.Config{Clock: h.cfg.Clock, Log: h.cfg.Log, NoStatistics: h.cfg.NoStatistics, Kept: h.kept})
 	h.ok(err)
