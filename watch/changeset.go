@@ -67,16 +67,24 @@ func (c *ChangeSets) feed(table TableID, shard ShardID) FeedID {
 	return FeedID{c.tableID(table.Database), ShardID{spannerpb.TypeCode_STRING, text}}
 }
 
-// changeSetsAtOnce is for how many change sets one statement reads the data.
+// changeSetsAtOnce is for how many change sets one statement reads the data at most.
 const changeSetsAtOnce = 100
 
-// changeSetReader reads the rows that change sets have changed.
+// changeSetReader reads the rows that change sets have changed when the handler is ready to take them, a page at a time: however many rows change sets have,
+// and however slow the handler is, so many are in memory, or one Transaction's if that has more.
 type changeSetReader struct {
 	client *spanner.Client
-	text   string
+	head   string // SELECT ... WHERE ... IN UNNEST(@ids)
+	tail   string // ORDER BY ... LIMIT
 	id     string // the column of the table of change sets
 	column string // that of the data
+	order  keyOrder
 	rows   rowReader
+	check  *tableCheck
+	limit  int // rows of a page
+	most   int // changes of a Transaction
+	// atOnce is for how many change sets the next statement reads: half as many when they had more rows than a page, and twice as many when they had few.
+	atOnce int
 }
 
 func (p *poll) newChangeSetReader(ctx context.Context, id string) (*changeSetReader, error) {
@@ -92,71 +100,174 @@ func (p *poll) newChangeSetReader(ctx context.Context, id string) (*changeSetRea
 	if err != nil {
 		return nil, err
 	}
-	order := quote(column)
-	for _, k := range d.key {
-		order += ", " + ordered(k)
-	}
-	text := fmt.Sprintf("SELECT %s FROM %s%s WHERE %s IN UNNEST(@ids) ORDER BY %s", selected, d.id.quoted(), p.o.Hint, quote(column), order)
-	return &changeSetReader{client: p.client, text: text, id: id, column: column, rows: rowReader{table: d.id, names: d.keyNames()}}, nil
+	order := append(keyOrder{{name: column, code: d.code(column)}}, d.key...)
+	return &changeSetReader{
+		client: p.client,
+		head:   fmt.Sprintf("SELECT %s FROM %s%s WHERE %s IN UNNEST(@ids)", selected, d.id.quoted(), p.o.Hint, quote(column)),
+		tail:   " ORDER BY " + order.orderBy() + " LIMIT @limit",
+		id:     id, column: column, order: order, check: newTableCheck(p.client, d), rows: rowReader{table: d.id, names: d.keyNames()},
+		limit: p.o.Limit, most: MaxTransactionChanges, atOnce: changeSetsAtOnce,
+	}, nil
 }
 
-// expand puts the changes of data in place of those of the table of change sets. A change set of which no row is left has none.
-func (r *changeSetReader) expand(ctx context.Context, read time.Time, b *batch) error {
-	var ids []spanner.GenericColumnValue
-	for _, tx := range b.list {
+// handOut has the handler take transactions, and gives a checkpoint behind each.
+type handOut func(ctx context.Context, list []*Transaction, after []Checkpoint) error
+
+// deliver hands out the changes of data in place of those of the table of change sets, which are in list. A change set of which no row is left has none.
+func (r *changeSetReader) deliver(ctx context.Context, list []*Transaction, after []Checkpoint, hand handOut) error {
+	for len(list) > 0 {
+		n, sets := r.take(list)
+		if sets > changeSetsAtOnce {
+			if err := r.deliverLarge(ctx, list[0], after[0], hand); err != nil {
+				return err
+			}
+			list, after = list[1:], after[1:]
+			continue
+		}
+		rows, read, err := r.page(ctx, r.ids(list[:n]), nil, spanner.StrongRead())
+		if err != nil {
+			return err
+		}
+		switch full := len(rows) == r.limit; {
+		case full && n > 1:
+			r.atOnce = max(sets/2, 1)
+			continue
+		case full:
+			err = r.deliverLarge(ctx, list[0], after[0], hand)
+		default:
+			some, behind := r.distribute(list[:n], after[:n], rows, read)
+			err = hand(ctx, some, behind)
+		}
+		if err != nil {
+			return err
+		}
+		if len(rows) < r.limit/2 {
+			r.atOnce = min(2*r.atOnce, changeSetsAtOnce)
+		}
+		list, after = list[n:], after[n:]
+	}
+	return nil
+}
+
+// take is how many of the first transactions have their data read by one statement, and how many change sets these are.
+func (r *changeSetReader) take(list []*Transaction) (n, sets int) {
+	n, sets = 1, len(list[0].Changes)
+	for n < len(list) && sets+len(list[n].Changes) <= r.atOnce {
+		sets += len(list[n].Changes)
+		n++
+	}
+	return n, sets
+}
+
+// ids are those of the change sets of transactions.
+func (r *changeSetReader) ids(list []*Transaction) (ids []spanner.GenericColumnValue) {
+	for _, tx := range list {
 		for i := range tx.Changes {
 			row := tx.Changes[i].Values
 			at := row.Index(r.id)
 			ids = append(ids, spanner.GenericColumnValue{Type: row.Columns[at].Type, Value: row.Values[at]})
 		}
 	}
-	data := map[string][]Change{}
-	for len(ids) > 0 {
-		n := min(changeSetsAtOnce, len(ids))
-		if err := r.read(ctx, read, ids[:n], data); err != nil {
-			return err
-		}
-		ids = ids[n:]
-	}
-	list, after := b.list, b.after
-	b.list, b.after = nil, nil
-	for i, tx := range list {
-		var changes []Change
-		for j := range tx.Changes {
-			row := tx.Changes[j].Values
-			for _, c := range data[row.Values[row.Index(r.id)].String()] {
-				c.CommitTimestamp = tx.CommitTimestamp
-				changes = append(changes, c)
-			}
-		}
-		if tx.Changes = changes; len(changes) > 0 {
-			b.list, b.after = append(b.list, tx), append(b.after, after[i])
-		}
-	}
-	return nil
+	return ids
 }
 
-// read reads the rows of some change sets, by their ids.
-func (r *changeSetReader) read(ctx context.Context, at time.Time, ids []spanner.GenericColumnValue, data map[string][]Change) error {
+// distribute makes transactions of the rows of change sets.
+func (r *changeSetReader) distribute(list []*Transaction, after []Checkpoint, rows []Change, read time.Time) (some []*Transaction, behind []Checkpoint) {
+	data := map[string][]Change{}
+	for _, c := range rows {
+		id := c.Values.Values[c.Values.Index(r.column)].String()
+		data[id] = append(data[id], c)
+	}
+	for i, tx := range list {
+		out := tx.with(read)
+		for _, id := range r.ids(list[i : i+1]) {
+			out.add(data[id.Value.String()]...)
+		}
+		if len(out.Changes) > 0 {
+			some, behind = append(some, out), append(behind, after[i])
+		}
+	}
+	return some, behind
+}
+
+// with is the transaction without its changes, whose rows were read at another time.
+func (tx *Transaction) with(read time.Time) *Transaction {
+	return &Transaction{CommitTimestamp: tx.CommitTimestamp, ReadTimestamp: read, Partial: tx.Partial}
+}
+
+// add adds changes that the transaction has made.
+func (tx *Transaction) add(list ...Change) {
+	for _, c := range list {
+		c.CommitTimestamp = tx.CommitTimestamp
+		tx.Changes = append(tx.Changes, c)
+	}
+}
+
+// deliverLarge hands out a transaction that has more rows than a page. The pages of one Transaction are read at the same timestamp. If it is one of several,
+// the next begins with a strong read: the handler may have taken long.
+func (r *changeSetReader) deliverLarge(ctx context.Context, tx *Transaction, after Checkpoint, hand handOut) error {
+	out, bound := tx.with(time.Time{}), spanner.StrongRead()
+	for ids := r.ids([]*Transaction{tx}); len(ids) > 0; ids = ids[min(changeSetsAtOnce, len(ids)):] {
+		var last []*structpb.Value
+		for full := true; full; {
+			rows, read, err := r.page(ctx, ids[:min(changeSetsAtOnce, len(ids))], last, bound)
+			if err != nil {
+				return err
+			}
+			out.ReadTimestamp, bound = read, spanner.ReadTimestamp(read)
+			fit := min(len(rows), r.most-len(out.Changes))
+			full = len(rows) == r.limit || fit < len(rows)
+			out.add(rows[:fit]...)
+			if fit > 0 {
+				last = r.place(rows[fit-1])
+			}
+			if fit < len(rows) {
+				out.Partial = true
+				if err := hand(ctx, []*Transaction{out}, nil); err != nil {
+					return err
+				}
+				out, bound = tx.with(time.Time{}), spanner.StrongRead()
+			}
+		}
+	}
+	if len(out.Changes) == 0 {
+		return nil
+	}
+	return hand(ctx, []*Transaction{out}, []Checkpoint{after})
+}
+
+// place is where a row stands in the order of pages.
+func (r *changeSetReader) place(c Change) []*structpb.Value {
+	return append([]*structpb.Value{c.Values.Values[c.Values.Index(r.column)]}, c.Key.Values...)
+}
+
+// page reads the first rows of some change sets, or those behind a place.
+func (r *changeSetReader) page(ctx context.Context, ids []spanner.GenericColumnValue, behind []*structpb.Value, bound spanner.TimestampBound) (rows []Change, read time.Time, err error) {
 	list := make([]*structpb.Value, len(ids))
 	for i := range ids {
 		list[i] = ids[i].Value
 	}
-	param := spanner.GenericColumnValue{
+	params := map[string]any{"limit": int64(r.limit), "ids": spanner.GenericColumnValue{
 		Type:  &spannerpb.Type{Code: spannerpb.TypeCode_ARRAY, ArrayElementType: ids[0].Type},
 		Value: structpb.NewListValue(&structpb.ListValue{Values: list}),
+	}}
+	text := r.head
+	if behind != nil {
+		text += " AND " + r.order.behind(behind, params)
 	}
-	stmt := spanner.Statement{SQL: r.text, Params: map[string]any{"ids": param}}
-	idAt := -1
-	begin := func(m *spannerpb.ResultSetMetadata) error {
-		err := r.rows.begin(m)
-		idAt = Row{Columns: r.rows.columns}.Index(r.column)
-		return err
-	}
-	ro := r.client.Single().WithTimestampBound(spanner.ReadTimestamp(at))
-	return query(ctx, ro, stmt, "", begin, func(row *spanner.Row) error {
-		id := row.ColumnValue(idAt).String()
-		data[id] = append(data[id], r.rows.change(row, at))
+	ro := r.client.Single().WithTimestampBound(bound)
+	err = query(ctx, ro, spanner.Statement{SQL: text + r.tail, Params: params}, "", r.rows.begin, func(row *spanner.Row) error {
+		rows = append(rows, r.rows.change(row, time.Time{}))
 		return nil
 	})
+	if err != nil {
+		return nil, read, err
+	}
+	if read, err = ro.Timestamp(); err != nil {
+		return nil, read, err
+	}
+	if len(rows) == r.limit {
+		return rows, read, r.check.check(ctx, read)
+	}
+	return rows, read, r.check.checkNowAndThen(ctx, read)
 }

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // described is what INFORMATION_SCHEMA says of a table.
 type described struct {
 	id       TableID
-	key      []keyColumn
+	key      keyOrder
 	hidden   []string        // columns that SELECT * leaves out
 	nullable map[string]bool // all columns, by their names
 	types    map[string]string
@@ -29,11 +30,15 @@ type keyColumn struct {
 	desc bool
 }
 
-// describe asks for a table. Names are those of a statement: their case does not matter.
+// describe asks for a table as it is now. Names are those of a statement: their case does not matter.
 func describe(ctx context.Context, client *spanner.Client, id TableID) (*described, error) {
+	return describeAt(ctx, client, id, spanner.StrongRead())
+}
+
+func describeAt(ctx context.Context, client *spanner.Client, id TableID, at spanner.TimestampBound) (*described, error) {
 	d := &described{id: id, nullable: map[string]bool{}, types: map[string]string{}}
 	names := map[string]any{"schema": strings.ToLower(id.Schema), "table": strings.ToLower(id.Name)}
-	ro := client.ReadOnlyTransaction()
+	ro := client.ReadOnlyTransaction().WithTimestampBound(at)
 	defer ro.Close()
 	columns := spanner.Statement{Params: names, SQL: `SELECT c.TABLE_SCHEMA, c.TABLE_NAME, c.COLUMN_NAME, c.SPANNER_TYPE, c.IS_NULLABLE = 'YES', c.IS_HIDDEN, IFNULL(o.OPTION_VALUE, '')
 FROM INFORMATION_SCHEMA.COLUMNS c
@@ -70,8 +75,7 @@ ORDER BY ORDINAL_POSITION`}
 	err = ro.Query(ctx, key).Do(func(row *spanner.Row) error {
 		var k keyColumn
 		err := row.Columns(&k.name, &k.desc)
-		typ, _, _ := strings.Cut(d.types[k.name], "(") // STRING(MAX)
-		k.code = spannerpb.TypeCode(spannerpb.TypeCode_value[typ])
+		k.code = d.code(k.name)
 		d.key = append(d.key, k)
 		return err
 	})
@@ -82,6 +86,45 @@ ORDER BY ORDINAL_POSITION`}
 	return d, err
 }
 
+// recheck is for how long what a table was described as is taken for granted while its rows come.
+const recheck = 10 * time.Second
+
+// tableCheck notices that a table was dropped and made again between two polls, with another key: pages by the old one would leave rows out.
+type tableCheck struct {
+	client *spanner.Client
+	was    *described
+	at     time.Time // the newest timestamp at which the table was known to be so
+	asked  time.Time // when that was, by this machine's clock
+}
+
+func newTableCheck(client *spanner.Client, d *described) *tableCheck {
+	return &tableCheck{client, d, d.read, time.Now()}
+}
+
+// check returns an error if the table is another one at the timestamp of a read. The feed is then read again, from its checkpoint.
+func (c *tableCheck) check(ctx context.Context, at time.Time) error {
+	if at.Equal(c.at) {
+		return nil
+	}
+	d, err := describeAt(ctx, c.client, c.was.id, spanner.ReadTimestamp(at))
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(d.key, c.was.key) || !slices.Equal(d.commits, c.was.commits) {
+		return fmt.Errorf("table %s was made again or altered: its key was %s and is %s", c.was.id, c.was.key.text(), d.key.text())
+	}
+	c.at, c.asked = at, time.Now()
+	return nil
+}
+
+// checkNowAndThen checks if the last time is long ago.
+func (c *tableCheck) checkNowAndThen(ctx context.Context, at time.Time) error {
+	if time.Since(c.asked) < recheck {
+		return nil
+	}
+	return c.check(ctx, at)
+}
+
 // column is the name of a column in the case in which the table has it.
 func (d *described) column(name string) (string, error) {
 	for have := range d.nullable {
@@ -90,6 +133,12 @@ func (d *described) column(name string) (string, error) {
 		}
 	}
 	return "", status.Errorf(codes.NotFound, "Column not found in table %s: %s", d.id, name)
+}
+
+// code is the type of a column.
+func (d *described) code(column string) spannerpb.TypeCode {
+	typ, _, _ := strings.Cut(d.types[column], "(") // STRING(MAX)
+	return spannerpb.TypeCode(spannerpb.TypeCode_value[typ])
 }
 
 // keyNames are the columns of the key.

@@ -84,10 +84,12 @@ type tail struct {
 	rows    rowReader
 	commit  string // the commit-timestamp column
 	trusted bool   // the column has the option, so that what a read has not seen has a later timestamp
-	expand  *changeSetReader
+	check   *tableCheck
+	sets    *changeSetReader // nil if the rows are the changes
 	prune   *pruner
 
 	position position
+	columns  string       // of its key
 	open     *Transaction // the last one of the rows that were read: the next page may have more of it
 	complete Checkpoint   // behind the last transaction that was put in batch
 	batch    batch
@@ -135,8 +137,8 @@ func (p *poll) open(ctx context.Context, from Checkpoint, out Sink) (*tail, erro
 	}
 	t := &tail{poll: p, out: out, commit: commit, trusted: slices.Contains(d.commits, commit), newest: d.read, readAt: time.Now(), complete: from}
 	t.query = newPageQuery(d, commit, columns, o)
-	t.rows = rowReader{table: d.id, names: d.keyNames()}
-	if t.position, err = newPosition(from, len(t.query.key)); err != nil {
+	t.rows, t.check, t.columns = rowReader{table: d.id, names: d.keyNames()}, newTableCheck(p.client, d), t.query.key.text()
+	if t.position, err = newPosition(from, t.query.key); err != nil {
 		return nil, err
 	}
 	if c := o.ChangeSets; c != nil {
@@ -144,7 +146,7 @@ func (p *poll) open(ctx context.Context, from Checkpoint, out Sink) (*tail, erro
 		if err != nil {
 			return nil, err
 		}
-		if t.expand, err = p.newChangeSetReader(ctx, id); err != nil {
+		if t.sets, err = p.newChangeSetReader(ctx, id); err != nil {
 			return nil, err
 		}
 	} else if o.PruneAfter > 0 {
@@ -192,6 +194,11 @@ func (t *tail) poll1(ctx context.Context) (int, error) {
 		case <-ctx.Done():
 			return all, ctx.Err()
 		}
+		if t.position.Key != nil { // the page begins behind a key
+			if err := t.check.check(ctx, t.newest); err != nil {
+				return all, err
+			}
+		}
 		bound := spanner.ReadTimestamp(t.newest)
 		if time.Since(began) > maxReadAge {
 			bound, began = spanner.StrongRead(), time.Now()
@@ -203,11 +210,13 @@ func (t *tail) poll1(ctx context.Context) (int, error) {
 		start := time.Now()
 		ro := t.client.Single().WithTimestampBound(bound)
 		err := query(ctx, ro, t.query.statement(t.position, t.now()), t.o.RequestTag, t.begin, func(row *spanner.Row) error {
-			if r.Rows == 0 {
+			if r.Rows++; r.Rows == 1 {
 				t.newest, _ = ro.Timestamp()
+				if err := t.check.checkNowAndThen(ctx, t.newest); err != nil {
+					return err
+				}
 			}
-			r.Rows++
-			return t.add(ctx, row)
+			return t.add(row)
 		})
 		if err != nil {
 			return all, err
@@ -219,8 +228,8 @@ func (t *tail) poll1(ctx context.Context) (int, error) {
 		t.out.Observe(r)
 		all += r.Rows
 		full := r.Rows >= t.query.limit
-		if err := t.endPage(ctx, full); err != nil || !full {
-			return all, err
+		if t.endPage(full); !full {
+			return all, nil
 		}
 	}
 }
@@ -240,7 +249,7 @@ func (t *tail) begin(m *spannerpb.ResultSetMetadata) error {
 }
 
 // add takes one row.
-func (t *tail) add(ctx context.Context, row *spanner.Row) error {
+func (t *tail) add(row *spanner.Row) error {
 	commit, err := t.clock.parse(row.ColumnValue(t.commitAt))
 	if err != nil {
 		return err
@@ -248,21 +257,19 @@ func (t *tail) add(ctx context.Context, row *spanner.Row) error {
 	if t.open != nil && !t.open.CommitTimestamp.Equal(commit) {
 		t.close()
 		if t.batchLen >= batchRows {
-			if err := t.flush(ctx, batch{}); err != nil {
-				return err
-			}
+			t.flush(batch{})
 		}
+	}
+	if t.open != nil && len(t.open.Changes) == MaxTransactionChanges {
+		t.open.Partial = true
+		t.put(Checkpoint{t.complete.Timestamp, t.position.text()})
 	}
 	if t.open == nil {
 		t.open = &Transaction{CommitTimestamp: commit}
 	}
 	c := t.rows.change(row, commit)
 	t.open.Changes = append(t.open.Changes, c)
-	t.position = position{commit, t.pageKey(c.Key)}
-	if len(t.open.Changes) == MaxTransactionChanges {
-		t.open.Partial = true
-		t.put(Checkpoint{t.complete.Timestamp, t.position.text()})
-	}
+	t.position = position{commit, t.pageKey(c.Key), t.columns}
 	return nil
 }
 
@@ -296,7 +303,7 @@ func (t *tail) put(after Checkpoint) {
 }
 
 // endPage sends what is complete. If the page was not full, all is.
-func (t *tail) endPage(ctx context.Context, full bool) error {
+func (t *tail) endPage(full bool) {
 	end := batch{ends: true}
 	if !full {
 		t.close()
@@ -308,35 +315,31 @@ func (t *tail) endPage(ctx context.Context, full bool) error {
 			end.idle = t.complete
 		}
 	}
-	return t.flush(ctx, end)
+	t.flush(end)
 }
 
 // flush sends the batch, whose rows were read at the timestamp of the last read.
-func (t *tail) flush(ctx context.Context, end batch) error {
+func (t *tail) flush(end batch) {
 	b := t.batch
 	b.ends, b.drained, b.idle = end.ends, end.drained, end.idle
 	t.batch, t.batchLen = batch{}, 0
 	for _, tx := range b.list {
 		tx.ReadTimestamp = t.newest
 	}
-	if t.expand != nil && len(b.list) > 0 {
-		if err := t.expand.expand(ctx, t.newest, &b); err != nil {
-			return err
-		}
-	}
 	t.batches <- b
-	return nil
 }
 
 // deliver hands batches out until the reading goroutine ends.
 func (t *tail) deliver(ctx context.Context) error {
 	var stored time.Time
-	for b := range t.batches {
-		n, err := t.out.Deliver(ctx, b.list)
-		if n > 0 {
-			t.out.Checkpoint(b.after[n-1])
+	hand := t.hand
+	if t.sets != nil {
+		hand = func(ctx context.Context, list []*Transaction, after []Checkpoint) error {
+			return t.sets.deliver(ctx, list, after, t.hand)
 		}
-		if err != nil {
+	}
+	for b := range t.batches {
+		if err := hand(ctx, b.list, b.after); err != nil {
 			return err
 		}
 		if !b.through.Timestamp.IsZero() {
@@ -355,4 +358,13 @@ func (t *tail) deliver(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// hand has the handler take transactions. There is no checkpoint behind one of which more is to come.
+func (t *tail) hand(ctx context.Context, list []*Transaction, after []Checkpoint) error {
+	n, err := t.out.Deliver(ctx, list)
+	if n > 0 && len(after) > 0 {
+		t.out.Checkpoint(after[n-1])
+	}
+	return err
 }

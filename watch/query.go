@@ -26,7 +26,7 @@ import (
 type pageQuery struct {
 	head   string // SELECT ... WHERE
 	commit string // the commit-timestamp column, quoted
-	key    []keyColumn
+	key    keyOrder
 	tail   string // ORDER BY ... LIMIT
 	shards ShardProvider
 	limit  int
@@ -34,24 +34,15 @@ type pageQuery struct {
 
 func newPageQuery(d *described, commit, columns string, o TableOptions) *pageQuery {
 	q := &pageQuery{commit: quote(commit), shards: o.Shards, limit: o.Limit}
-	order := []string{q.commit}
 	for _, k := range d.key {
-		if k.name == commit {
-			continue // equal among rows of one timestamp
+		if k.name != commit { // which is equal among rows of one timestamp
+			q.key = append(q.key, k)
 		}
-		q.key = append(q.key, k)
-		order = append(order, ordered(k))
 	}
+	order := append(keyOrder{{name: commit}}, q.key...)
 	q.head = "SELECT " + columns + " FROM " + d.id.quoted() + o.Hint + " WHERE "
-	q.tail = " ORDER BY " + strings.Join(order, ", ") + " LIMIT @limit"
+	q.tail = " ORDER BY " + order.orderBy() + " LIMIT @limit"
 	return q
-}
-
-func ordered(k keyColumn) string {
-	if k.desc {
-		return quote(k.name) + " DESC"
-	}
-	return quote(k.name)
 }
 
 // quoted is the name in a statement.
@@ -96,10 +87,12 @@ type position struct {
 	Timestamp time.Time `json:"timestamp"`
 	// Key is that of the last row of Timestamp that was read, without the commit timestamp if that is a part of it; nil if all were.
 	Key []*structpb.Value `json:"key,omitempty"`
+	// Columns are those of Key, as keyOrder.text has them.
+	Columns string `json:"columns,omitempty"`
 }
 
-// newPosition is a checkpoint's.
-func newPosition(c Checkpoint, keyLen int) (position, error) {
+// newPosition is a checkpoint's. If the table was made again with another key, it is the checkpoint's timestamp: all rows of the new table are behind that.
+func newPosition(c Checkpoint, key keyOrder) (position, error) {
 	p := position{Timestamp: c.Timestamp}
 	if c.Position == "" {
 		return p, nil
@@ -112,8 +105,8 @@ func newPosition(c Checkpoint, keyLen int) (position, error) {
 			p.Key[i] = structpb.NewNullValue()
 		}
 	}
-	if len(p.Key) != keyLen {
-		return position{Timestamp: c.Timestamp}, nil // the table was made again with another key
+	if p.Key != nil && p.Columns != key.text() {
+		return position{Timestamp: c.Timestamp}, nil
 	}
 	return p, nil
 }
@@ -137,7 +130,7 @@ func (q *pageQuery) statement(p position, now time.Time) spanner.Statement {
 	}
 	behind := ""
 	if p.Key != nil {
-		behind = q.behind(p.Key, params)
+		behind = q.key.behind(p.Key, params)
 	}
 	if behind == "" {
 		where.WriteString(q.commit + " > @after")
@@ -147,35 +140,64 @@ func (q *pageQuery) statement(p position, now time.Time) spanner.Statement {
 	return spanner.Statement{SQL: q.head + where.String() + q.tail, Params: params}
 }
 
+// keyOrder are columns by which rows are in order.
+type keyOrder []keyColumn
+
+// text names the columns with their types: Id INT64, Name STRING DESC.
+func (k keyOrder) text() string {
+	var list []string
+	for _, c := range k {
+		text := c.name + " " + c.code.String()
+		if c.desc {
+			text += " DESC"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}
+
+// orderBy is what ORDER BY has.
+func (k keyOrder) orderBy() string {
+	var list []string
+	for _, c := range k {
+		text := quote(c.name)
+		if c.desc {
+			text += " DESC"
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}
+
 // behind is the condition that a row comes behind a key; "" if none can.
 //
 //	(k0 > @key0 OR k0 = @key0 AND (k1 < @key1 OR k1 IS NULL))
 //
 // NULL is the least value and NaN comes next, in an order that descends they are the last.
-func (q *pageQuery) behind(key []*structpb.Value, params map[string]any) string {
+func (k keyOrder) behind(key []*structpb.Value, params map[string]any) string {
 	condition := ""
 	for i := len(key) - 1; i >= 0; i-- {
-		column, name := quote(q.key[i].name), fmt.Sprintf("key%d", i)
-		code := q.key[i].code
+		column, name := quote(k[i].name), fmt.Sprintf("key%d", i)
+		code := k[i].code
 		float := code == spannerpb.TypeCode_FLOAT64 || code == spannerpb.TypeCode_FLOAT32
 		after, same := "", ""
 		switch {
 		case isNull(key[i]):
 			same = column + " IS NULL"
-			if !q.key[i].desc {
+			if !k[i].desc {
 				after = column + " IS NOT NULL"
 			}
 		case float && isNaN(key[i]):
 			same = "IS_NAN(" + column + ")"
 			after = column + " IS NOT NULL AND NOT " + same
-			if q.key[i].desc {
+			if k[i].desc {
 				after = column + " IS NULL"
 			}
 		default:
 			params[name] = spanner.GenericColumnValue{Type: &spannerpb.Type{Code: code}, Value: key[i]}
 			same = column + " = @" + name
 			after = column + " > @" + name
-			if q.key[i].desc {
+			if k[i].desc {
 				after = column + " < @" + name + " OR " + column + " IS NULL"
 				if float {
 					after += " OR IS_NAN(" + column + ")"

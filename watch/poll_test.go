@@ -1,0 +1,139 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	database "cloud.google.com/go/spanner/admin/database/apiv1"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+)
+
+// alter changes the schema.
+func alter(t *testing.T, statements ...string) {
+	t.Helper()
+	admin, err := database.NewDatabaseAdminClient(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	op, err := admin.UpdateDatabaseDdl(t.Context(), &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase, Statements: statements})
+	if err == nil {
+		err = op.Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pollOnce polls a table once and delivers what it finds.
+func (t *tail) pollOnce(ctx context.Context) error {
+	t.batches = make(chan batch, cap(t.batches))
+	result := make(chan error, 1)
+	go func() {
+		defer close(t.batches)
+		_, err := t.poll1(ctx)
+		result <- err
+	}()
+	if err := t.deliver(ctx); err != nil {
+		return err
+	}
+	return <-result
+}
+
+// TestMadeAgain: a table that is dropped and made again with another key between two polls is not paged by the old one, which would leave rows out, and its
+// feed begins where the new table does.
+func TestMadeAgain(t *testing.T) {
+	const table = "CREATE TABLE T (A INT64 NOT NULL, B INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (%s)"
+	c := connect(t, fmt.Sprintf(table, "A"))
+	write := func(ids ...int) {
+		var list []*spanner.Mutation
+		for _, id := range ids {
+			list = append(list, spanner.Insert("T", []string{"A", "B", "Ts"}, []any{1, id, spanner.CommitTimestamp}))
+		}
+		if _, err := c.Apply(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(0)
+	p := &poll{client: c, table: TableID{Database: testDatabase, Name: "T"}, o: TableOptions{Limit: 3}}
+	sink := &keptSink{}
+	tail, err := p.open(t.Context(), Checkpoint{Timestamp: time.Unix(0, 0)}, sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tail.pollOnce(t.Context()); err != nil || len(sink.list) != 1 {
+		t.Fatalf("%d transactions, %v", len(sink.list), err)
+	}
+	alter(t, "DROP TABLE T", fmt.Sprintf(table, "A, B DESC"))
+	write(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+	if err := tail.pollOnce(t.Context()); err == nil || !strings.Contains(err.Error(), "table T was made again or altered: its key was A INT64 and is A INT64, B INT64 DESC") {
+		t.Errorf("the second poll: %v", err)
+	}
+	if tail, err = p.open(t.Context(), sink.checkpoint, sink); err != nil {
+		t.Fatal(err)
+	}
+	if err := tail.pollOnce(t.Context()); err != nil || len(sink.list) != 2 || len(sink.list[1].Changes) != 10 || len(sink.list[1].Changes[0].Key.Values) != 2 {
+		t.Errorf("%d transactions, %v", len(sink.list), err)
+	}
+}
+
+// TestMadeAgainWhileStopped: a position within a transaction of a table that has another key now is the start of the new table.
+func TestMadeAgainWhileStopped(t *testing.T) {
+	c := connect(t, "CREATE TABLE T (Id INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
+	if _, err := c.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"Id", "Ts"}, []any{1, spanner.CommitTimestamp})}); err != nil {
+		t.Fatal(err)
+	}
+	p := &poll{client: c, table: TableID{Database: testDatabase, Name: "T"}, o: TableOptions{Limit: 3}}
+	for _, columns := range []string{"Id STRING", "Id INT64 DESC"} {
+		sink := &keptSink{}
+		from := Checkpoint{Timestamp: time.Unix(0, 0), Position: `{"timestamp":"2026-01-01T00:00:00Z","key":["a"],"columns":"` + columns + `"}`}
+		tail, err := p.open(t.Context(), from, sink)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tail.pollOnce(t.Context()); err != nil || len(sink.list) != 1 {
+			t.Errorf("%s: %d transactions, %v", columns, len(sink.list), err)
+		}
+	}
+}
+
+// TestPartial: a transaction of exactly MaxTransactionChanges is not Partial, and one with more is.
+func TestPartial(t *testing.T) {
+	p := &poll{o: TableOptions{Limit: 1}}
+	key := keyOrder{{name: "Id", code: spannerpb.TypeCode_INT64}}
+	for more, want := range map[int]string{0: "[80000 false]", 1: "[80000 true] [1 false]"} {
+		sink := &keptSink{}
+		tail := &tail{poll: p, out: sink, commit: "Ts", query: &pageQuery{key: key}, rows: rowReader{names: []string{"Id"}}, batches: make(chan batch, 2), pages: make(chan struct{}, 1)}
+		row, err := spanner.NewRow([]string{"Id", "Ts"}, []any{1, time.Unix(1, 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		types := &spannerpb.StructType{Fields: []*spannerpb.StructType_Field{{Name: "Id", Type: row.ColumnType(0)}, {Name: "Ts", Type: row.ColumnType(1)}}}
+		if err := tail.begin(&spannerpb.ResultSetMetadata{RowType: types}); err != nil {
+			t.Fatal(err)
+		}
+		for range MaxTransactionChanges + more {
+			if err := tail.add(row); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tail.pages <- struct{}{}
+		tail.endPage(false)
+		close(tail.batches)
+		if err := tail.deliver(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, tx := range sink.list {
+			got = append(got, fmt.Sprint([]any{len(tx.Changes), tx.Partial}))
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%d more: %s", more, text)
+		}
+	}
+}
