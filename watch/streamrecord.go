@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -40,50 +39,47 @@ type childPartition struct {
 	parents []string
 }
 
-// recordDecoder decodes rows. It keeps the types of columns, which come as JSON with every record.
+// recordDecoder decodes the rows of a query. It keeps what comes again with every record: where the fields of records are, and the columns of tables.
 type recordDecoder struct {
 	database string
-	types    map[string]*spannerpb.Type
+	format   *recordFormat
+	tables   map[string]*recordTable    // by their names
+	types    map[string]*spannerpb.Type // of columns, by their JSON
+	mod      modDecoder
 }
 
 func newRecordDecoder(database string) *recordDecoder {
-	return &recordDecoder{database: database, types: map[string]*spannerpb.Type{}}
+	return &recordDecoder{database: database, tables: map[string]*recordTable{}, types: map[string]*spannerpb.Type{}}
 }
 
 func (d *recordDecoder) decode(row *spanner.Row) (*changeRecords, error) {
-	var v spanner.GenericColumnValue
-	if err := row.Column(0, &v); err != nil {
-		return nil, err
+	if t := row.ColumnType(0); d.format == nil || d.format.of != t {
+		d.format = newRecordFormat(t)
 	}
-	records := new(changeRecords)
-	fields := v.Type.GetArrayElementType().GetStructType().GetFields()
-	for _, list := range v.Value.GetListValue().GetValues() {
-		for i, kind := range list.GetListValue().GetValues() {
-			of := fields[i].Type.GetArrayElementType().GetStructType().GetFields()
-			for _, record := range kind.GetListValue().GetValues() {
-				s := structOf(of, record)
-				var err error
-				switch fields[i].Name {
-				case "data_change_record":
-					err = d.addData(records, s)
-				case "heartbeat_record":
-					records.heartbeats = append(records.heartbeats, s.time("timestamp"))
-				case "child_partitions_record":
-					records.addChildren(s)
-				}
-				if err != nil {
-					return nil, err
-				}
+	f, records := d.format, new(changeRecords)
+	for _, record := range elements(row.ColumnValue(0)) {
+		fields := elements(record)
+		for _, values := range elements(field(fields, f.data)) {
+			if err := d.addData(records, elements(values)); err != nil {
+				return nil, err
 			}
+		}
+		for _, values := range elements(field(fields, f.heartbeat)) {
+			records.heartbeats = append(records.heartbeats, timestamp(field(elements(values), f.heartbeatTime)))
+		}
+		for _, values := range elements(field(fields, f.children)) {
+			records.addChildren(&f.childrenFields, elements(values))
 		}
 	}
 	return records, nil
 }
 
-func (r *changeRecords) addChildren(s structValue) {
-	for _, v := range s.structs("child_partitions") {
-		c := childPartition{token: v.text("token"), start: s.time("start_timestamp")}
-		for _, p := range v.list("parent_partition_tokens") {
+func (r *changeRecords) addChildren(f *childrenFields, values []*structpb.Value) {
+	start := timestamp(field(values, f.start))
+	for _, v := range elements(field(values, f.partitions)) {
+		partition := elements(v)
+		c := childPartition{token: field(partition, f.token).GetStringValue(), start: start}
+		for _, p := range elements(field(partition, f.parents)) {
 			c.parents = append(c.parents, p.GetStringValue())
 		}
 		r.children = append(r.children, c)
@@ -92,138 +88,128 @@ func (r *changeRecords) addChildren(s structValue) {
 
 var kindsByName = map[string]Kind{"INSERT": Insert, "UPDATE": Update, "DELETE": Delete}
 
-func (d *recordDecoder) addData(to *changeRecords, s structValue) error {
-	r := &dataRecord{
-		commit: s.time("commit_timestamp"), sequence: s.text("record_sequence"), transaction: s.text("server_transaction_id"),
-		table: named(d.database, s.text("table_name")), tag: s.text("transaction_tag"), system: s.value("is_system_transaction").GetBoolValue(),
-	}
-	var err error
-	if r.records, err = strconv.Atoi(s.text("number_of_records_in_transaction")); err != nil {
-		return fmt.Errorf("number_of_records_in_transaction: %w", err)
-	}
-	kind, ok := kindsByName[s.text("mod_type")]
-	if !ok {
-		return fmt.Errorf("mod_type %q is not known", s.text("mod_type"))
-	}
-	keys, others, err := d.columns(s.structs("column_types"))
+func (d *recordDecoder) addData(to *changeRecords, values []*structpb.Value) error {
+	f := &d.format.dataFields
+	text := func(i int) string { return field(values, i).GetStringValue() }
+	table, err := d.table(text(f.table), elements(field(values, f.columns)))
 	if err != nil {
 		return err
 	}
-	for _, mod := range s.structs("mods") {
-		c := Change{Table: r.table, Kind: kind, CommitTimestamp: r.commit, RecordSequence: r.sequence}
-		for _, part := range []struct {
-			to      *Row
-			name    string
-			columns []Column
-		}{{&c.Key, "keys", keys}, {&c.Values, "new_values", others}, {&c.OldValues, "old_values", others}} {
-			if *part.to, err = rowOf(mod.text(part.name), part.columns); err != nil {
-				return fmt.Errorf("%s: %w", part.name, err)
-			}
+	r := &dataRecord{
+		commit: timestamp(field(values, f.commit)), sequence: text(f.sequence), transaction: text(f.transaction),
+		table: table.id, tag: text(f.tag), system: field(values, f.system).GetBoolValue(),
+	}
+	if r.records, err = strconv.Atoi(text(f.records)); err != nil {
+		return fmt.Errorf("number_of_records_in_transaction: %w", err)
+	}
+	kind, ok := kindsByName[text(f.kind)]
+	if !ok {
+		return fmt.Errorf("mod_type %q is not known", text(f.kind))
+	}
+	mods := elements(field(values, f.mods))
+	r.changes = make([]Change, len(mods))
+	for i, mod := range mods {
+		c := &r.changes[i]
+		*c = Change{Table: r.table, Kind: kind, CommitTimestamp: r.commit, RecordSequence: r.sequence}
+		if err := d.rows(elements(mod), table, c); err != nil {
+			return err
 		}
-		r.changes = append(r.changes, c)
 	}
 	to.data = append(to.data, r)
 	return nil
 }
 
-// columns are those of column_types: the key's, and the others.
-func (d *recordDecoder) columns(list []structValue) (keys, others []Column, err error) {
-	for _, s := range list {
-		text := s.text("type")
-		t := d.types[text]
-		if t == nil {
-			t = new(spannerpb.Type)
-			if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(text), t); err != nil {
-				return nil, nil, fmt.Errorf("type %s: %w", text, err)
-			}
-			d.types[text] = t
-		}
-		c := Column{Name: s.text("name"), Type: t}
-		if s.value("is_primary_key").GetBoolValue() {
-			keys = append(keys, c)
-		} else {
-			others = append(others, c)
+// rows decodes the rows of a mod into a change.
+func (d *recordDecoder) rows(mod []*structpb.Value, table *recordTable, c *Change) error {
+	f := &d.format.dataFields
+	d.mod.begin()
+	for _, part := range []struct {
+		name    string
+		at      int
+		columns []Column
+	}{{"keys", f.keys, table.keys}, {"new_values", f.newValues, table.others}, {"old_values", f.oldValues, table.others}} {
+		if err := d.mod.scan(field(mod, part.at).GetStringValue(), part.columns); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
-	return keys, others, nil
-}
-
-// rowOf is what an object of JSON has of columns.
-func rowOf(text string, columns []Column) (row Row, err error) {
-	if text == "" || text == "{}" {
-		return Row{}, nil
-	}
-	var object map[string]any
-	if err := json.Unmarshal([]byte(text), &object); err != nil {
-		return Row{}, err
-	}
-	if len(object) == len(columns) {
-		row.Columns = columns // shared
-	}
-	for _, c := range columns {
-		v, ok := object[c.Name]
-		if !ok {
-			continue
-		}
-		if len(object) != len(columns) {
-			row.Columns = append(row.Columns, c)
-		}
-		coded, err := structpb.NewValue(v)
-		if err != nil {
-			return Row{}, err
-		}
-		row.Values = append(row.Values, coded)
-	}
-	return row, nil
-}
-
-// structValue is a STRUCT with the names of its fields.
-type structValue struct {
-	fields []*spannerpb.StructType_Field
-	values []*structpb.Value
-}
-
-func structOf(fields []*spannerpb.StructType_Field, v *structpb.Value) structValue {
-	return structValue{fields, v.GetListValue().GetValues()}
-}
-
-func (s structValue) index(name string) int {
-	for i, f := range s.fields {
-		if f.Name == name && i < len(s.values) {
-			return i
-		}
-	}
-	return -1
-}
-
-// value is the value of a field; nil if there is none, which is as an empty value of any kind.
-func (s structValue) value(name string) *structpb.Value {
-	if i := s.index(name); i >= 0 {
-		return s.values[i]
-	}
+	c.Key, c.Values, c.OldValues = d.mod.row(table.keys), d.mod.row(table.others), d.mod.row(table.others)
 	return nil
 }
 
-func (s structValue) text(name string) string { return s.value(name).GetStringValue() }
-
-func (s structValue) list(name string) []*structpb.Value {
-	return s.value(name).GetListValue().GetValues()
+// recordTable is a table of which records were read, with the columns that the last one had.
+type recordTable struct {
+	id      TableID
+	columns []recordColumn
+	// keys are the key's columns, and others the others. Rows share them.
+	keys, others []Column
 }
 
-func (s structValue) structs(name string) (list []structValue) {
-	i := s.index(name)
-	if i < 0 {
-		return nil
-	}
-	fields := s.fields[i].Type.GetArrayElementType().GetStructType().GetFields()
-	for _, v := range s.values[i].GetListValue().GetValues() {
-		list = append(list, structOf(fields, v))
-	}
-	return list
+// recordColumn is an element of column_types.
+type recordColumn struct {
+	Column
+	text string // the type as JSON
+	key  bool
 }
 
-// time is a TIMESTAMP; zero if it is NULL.
-func (s structValue) time(name string) time.Time {
-	t, _ := time.Parse(time.RFC3339Nano, s.text(name))
+// table is that of a record.
+func (d *recordDecoder) table(name string, columns []*structpb.Value) (*recordTable, error) {
+	f := &d.format.dataFields
+	if t := d.tables[name]; t != nil && t.has(f, columns) {
+		return t, nil
+	}
+	t := &recordTable{id: named(d.database, name)}
+	for _, v := range columns {
+		values := elements(v)
+		c := recordColumn{text: field(values, f.columnType).GetStringValue(), key: field(values, f.columnKey).GetBoolValue()}
+		var err error
+		if c.Type, err = d.columnType(c.text); err != nil {
+			return nil, err
+		}
+		c.Name = field(values, f.columnName).GetStringValue()
+		t.columns = append(t.columns, c)
+		if c.key {
+			t.keys = append(t.keys, c.Column)
+		} else {
+			t.others = append(t.others, c.Column)
+		}
+	}
+	d.tables[name] = t
+	return t, nil
+}
+
+// has says whether the columns of a record are the table's.
+func (t *recordTable) has(f *dataFields, columns []*structpb.Value) bool {
+	if len(columns) != len(t.columns) {
+		return false
+	}
+	for i, v := range columns {
+		c, values := &t.columns[i], elements(v)
+		if field(values, f.columnName).GetStringValue() != c.Name || field(values, f.columnType).GetStringValue() != c.text ||
+			field(values, f.columnKey).GetBoolValue() != c.key {
+			return false
+		}
+	}
+	return true
+}
+
+// columnType is the type that a text tells of.
+func (d *recordDecoder) columnType(text string) (*spannerpb.Type, error) {
+	t := d.types[text]
+	if t == nil {
+		t = new(spannerpb.Type)
+		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(text), t); err != nil {
+			return nil, fmt.Errorf("type %s: %w", text, err)
+		}
+		d.types[text] = t
+	}
+	return t, nil
+}
+
+// elements are those of an ARRAY, or the fields of a STRUCT.
+func elements(v *structpb.Value) []*structpb.Value { return v.GetListValue().GetValues() }
+
+// timestamp is the time of a TIMESTAMP; zero if it is NULL.
+func timestamp(v *structpb.Value) time.Time {
+	t, _ := time.Parse(time.RFC3339Nano, v.GetStringValue())
 	return t
 }
