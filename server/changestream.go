@@ -30,10 +30,14 @@ func (q *queryRequest) checkChangeStream() error {
 	return usererror.ChangeStreamMultiUse()
 }
 
-// answerChangeStream runs a query of a change stream. The statement's plan returns one row: the arguments of the function. The query may go on for
-// ever, so it is not listed among the active ones, as in Spanner:
-// https://cloud.google.com/spanner/docs/introspection/oldest-active-queries.
+// answerChangeStream runs a query of a change stream. The statement's plan returns one row: the arguments of the function.
+//
+// The query may go on for ever. As in Cloud Spanner it is not listed among the active ones
+// (https://cloud.google.com/spanner/docs/introspection/oldest-active-queries), it counts in QUERY_STATS with its whole life when it has ended
+// (https://cloud.google.com/spanner/docs/introspection/query-statistics), and metrics keep its latency apart from that of other requests
+// (https://cloud.google.com/spanner/docs/metrics: read_request_latencies_by_change_stream). It is never logged as slow.
 func (s *service) answerChangeStream(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
+	q.call.Cost.StartChangeStream()
 	args, err := arguments(ctx, sc, stmt, params, q)
 	if err != nil {
 		return err

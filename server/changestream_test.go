@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -350,6 +351,39 @@ func TestChangeStreamEnds(t *testing.T) {
 	x.ok(err)
 	_, err = stream.Recv()
 	x.fails(err, codes.NotFound)
+}
+
+// TestChangeStreamIsNotSlow: a query of a change stream waits for changes, so it is not logged as slow, and metrics have its latency apart.
+// Statistics of queries have it with its whole life.
+func TestChangeStreamIsNotSlow(t *testing.T) {
+	var step atomic.Int64
+	still := newTestClock()
+	var log lines
+	clock := func() time.Time { still.forward(time.Duration(step.Load())); return still.now() }
+	h := newHarnessWith(t, Config{Clock: clock, Log: log.logger(slog.LevelInfo)}, append(slices.Clone(trafficSchema), "CREATE CHANGE STREAM Everything FOR ALL"))
+	const method = "ExecuteStreamingSql"
+	query := func(sql string) {
+		h.ok(h.stream(method, &spannerpb.ExecuteSqlRequest{Session: h.session(true), Sql: sql}, func(any) error { return nil }))
+	}
+	partitions := "SELECT ChangeRecord FROM READ_Everything(TIMESTAMP '" + h.database().Created().Format(time.RFC3339Nano) + "', NULL, NULL, 10000)"
+	before := h.counted("crowfoot_request_seconds", method)
+	step.Store(int64(time.Second))
+	query(partitions)
+	step.Store(0)
+	if list := log.take(t, method); len(list) > 0 {
+		t.Errorf("it is logged: %v", list)
+	}
+	if n := h.counted("crowfoot_change_stream_query_seconds", method); n != 1 {
+		t.Errorf("metrics count %v queries of change streams", n)
+	}
+	if n := h.counted("crowfoot_request_seconds", method); n != before {
+		t.Errorf("metrics count %v others", n-before)
+	}
+	still.forward(time.Minute)
+	rows := h.query(h.session(true), "SELECT EXECUTION_COUNT FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE WHERE AVG_LATENCY_SECONDS > 1 AND TEXT LIKE '%READ_Everything%'")
+	if len(rows) != 1 || rows[0] != "1" {
+		t.Errorf("statistics have %v", rows)
+	}
 }
 
 // TestChangeStreamOverREST: each record is sent as it comes, here too.

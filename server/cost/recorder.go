@@ -29,10 +29,11 @@ type Recorder struct {
 	locks lockWait
 	write written
 
-	kind    kind
-	query   stats.Query
-	read    stats.Read
-	profile func() string // the plan with what it cost, if it is to be kept
+	kind         kind
+	changeStream bool // the statement is a query of one
+	query        stats.Query
+	read         stats.Read
+	profile      func() string // the plan with what it cost, if it is to be kept
 }
 
 // Wire is what goes between client and server.
@@ -135,6 +136,7 @@ type Cost struct {
 	CPU               time.Duration // of the request's own, measured
 	SharedCPU         time.Duration // its share of what serves all
 	RemoteCalls       int64         // that the servers of further splits would have been sent
+	ChangeStream      bool          // it is a query of a change stream, whose latency is mostly the time for which nothing was written
 }
 
 // End closes the record and adds it to the statistics of the database. A request that could not be received never began; it
@@ -145,7 +147,7 @@ func (r *Recorder) End(e Ending) Cost {
 	}
 	used := r.CPU.Stop(r.load())
 	now := r.clock()
-	total := Cost{Latency: now.Sub(r.Began), CPU: used, SharedCPU: r.CPU.Shared(), LockWait: r.LockWait(), RemoteCalls: r.Splits.RemoteCalls()}
+	total := Cost{Latency: now.Sub(r.Began), CPU: used, SharedCPU: r.CPU.Shared(), LockWait: r.LockWait(), RemoteCalls: r.Splits.RemoteCalls(), ChangeStream: r.changeStream}
 	switch r.kind {
 	case recordedQuery:
 		r.endQuery(now, total, e)

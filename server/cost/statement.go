@@ -19,6 +19,9 @@ func (r *Recorder) StartStatement(s *database.Statement, tag string, kind stats.
 	r.touchAll(s.Accesses)
 }
 
+// StartChangeStream says that the statement, which StartStatement was called for, is a query of a change stream: it waits for changes.
+func (r *Recorder) StartChangeStream() { r.changeStream = true }
+
 // StartRefusedStatement makes the record one of a statement that was refused before it ran, which counts as a query that failed. It does
 // nothing if the statement has been started, or if the request failed before its database was known.
 func (r *Recorder) StartRefusedStatement(sql, tag string, kind stats.QueryKind) {

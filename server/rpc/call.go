@@ -91,6 +91,7 @@ func (c *Call) End(err error) {
 	}
 	c.Method.metrics.Observe(metrics.Call{
 		Code: code, Latency: total.Latency, CPU: total.CPU, SharedCPU: total.SharedCPU, Received: c.Cost.Wire.Received, Sent: c.Cost.Wire.Sent, RemoteCalls: total.RemoteCalls,
+		ChangeStream: total.ChangeStream,
 	})
 	c.log(total, err)
 	c.Memory.Close()

@@ -14,8 +14,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats"
 )
 
-// slowAfter is the latency from which a request in a session is logged as slow. It is the first threshold of
-// SPANNER_SYS.ACTIVE_QUERIES_SUMMARY.
+// slowAfter is the latency from which a request in a session is logged as slow, unless it is a query of a change stream, which waits for changes. It is
+// the first threshold of SPANNER_SYS.ACTIVE_QUERIES_SUMMARY.
 const slowAfter = time.Second
 
 // log writes a line about the call, which has ended. Its level is error if the call failed for a reason that the client is not told,
@@ -28,7 +28,7 @@ func (c *Call) log(total cost.Cost, err error) {
 	switch {
 	case err != nil && !status.IsForUser(err):
 		level, what = slog.LevelError, "internal error in request"
-	case total.Latency >= slowAfter && sessionOf(c.Request) != "":
+	case total.Latency >= slowAfter && !total.ChangeStream && sessionOf(c.Request) != "":
 		level, what = slog.LevelInfo, "slow request"
 	}
 	if log := c.dispatcher.log; log.Enabled(context.Background(), level) {

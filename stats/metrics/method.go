@@ -17,7 +17,7 @@ import (
 // Methods is how the API is used, by method, for Prometheus. Counting is ours, since it happens in every request:
 // a Method keeps what belongs together in one place for each processor, and it is summed up when it is asked for.
 type Methods struct {
-	requests, latency, cpu, shared, received, sent, remote *prometheus.Desc
+	requests, latency, streams, cpu, shared, received, sent, remote *prometheus.Desc
 
 	mu      sync.Mutex // guards methods
 	methods []*Method
@@ -39,7 +39,8 @@ func NewMethods(to prometheus.Registerer) (*Methods, error) {
 	}
 	m := &Methods{
 		requests: desc("requests_total", "Requests that have ended, by status code.", "code"),
-		latency:  desc("request_seconds", "Time from first byte received to last byte sent."),
+		latency:  desc("request_seconds", "Time from first byte received to last byte sent, without queries of change streams."),
+		streams:  desc("change_stream_query_seconds", "Time from first byte received to last byte sent, of queries of change streams, which wait for changes."),
 		cpu:      desc("cpu_seconds_total", "CPU time of requests themselves, as measured."),
 		shared:   desc("shared_cpu_seconds_total", "Share of requests in the CPU time of what serves all: connections, Go's garbage collection."),
 		received: desc("received_bytes_total", "Bytes of requests."),
@@ -51,7 +52,7 @@ func NewMethods(to prometheus.Registerer) (*Methods, error) {
 
 // Describe implements prometheus.Collector.
 func (m *Methods) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.requests, m.latency, m.cpu, m.shared, m.received, m.sent, m.remote} {
+	for _, d := range []*prometheus.Desc{m.requests, m.latency, m.streams, m.cpu, m.shared, m.received, m.sent, m.remote} {
 		to <- d
 	}
 }
@@ -69,14 +70,26 @@ func (m *Methods) Collect(to chan<- prometheus.Metric) {
 type Method struct {
 	name    string
 	stripes []methodStripe
+	streams latencies // of queries of change streams
 }
 
 // methodStripe is what requests on one processor were. Times are in nanoseconds.
 type methodStripe struct {
-	cpu, shared, latency, received, sent, remote atomic.Int64
-	byCode                                       [maxCode + 1]atomic.Int64
-	buckets                                      [len(latencyBounds) + 1]atomic.Int64 // the last of what is longer
-	_                                            [stripe.CacheLine]byte
+	cpu, shared, received, sent, remote atomic.Int64
+	byCode                              [maxCode + 1]atomic.Int64
+	latencies                           latencies
+	_                                   [stripe.CacheLine]byte
+}
+
+// latencies counts requests by their latency.
+type latencies struct {
+	sum     atomic.Int64                         // nanoseconds
+	buckets [len(latencyBounds) + 1]atomic.Int64 // the last of what is longer
+}
+
+func (l *latencies) add(d time.Duration) {
+	l.buckets[bucketOf(d)].Add(1)
+	l.sum.Add(int64(d))
 }
 
 const maxCode = codes.Unauthenticated
@@ -106,6 +119,7 @@ type Call struct {
 	SharedCPU      time.Duration // its share of what serves all
 	Received, Sent int64         // bytes
 	RemoteCalls    int64
+	ChangeStream   bool // it is a query of a change stream
 }
 
 // Observe counts a request. A nil Method counts nothing.
@@ -118,8 +132,11 @@ func (m *Method) Observe(c Call) {
 	}
 	l := &m.stripes[stripe.Current()]
 	l.byCode[c.Code].Add(1)
-	l.buckets[bucketOf(c.Latency)].Add(1)
-	l.latency.Add(int64(c.Latency))
+	if c.ChangeStream {
+		m.streams.add(c.Latency)
+	} else {
+		l.latencies.add(c.Latency)
+	}
 	l.cpu.Add(int64(c.CPU))
 	if c.SharedCPU > 0 {
 		l.shared.Add(int64(c.SharedCPU))
@@ -168,19 +185,31 @@ func (m *Method) collect(all *Methods, to chan<- prometheus.Metric) {
 	count(all.received, float64(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.received })))
 	count(all.sent, float64(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.sent })))
 	count(all.remote, float64(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.remote })))
-	m.collectLatency(all.latency, to)
+	of := make([]*latencies, len(m.stripes))
+	for i := range m.stripes {
+		of[i] = &m.stripes[i].latencies
+	}
+	m.collectLatencies(all.latency, of, to)
+	m.collectLatencies(all.streams, []*latencies{&m.streams}, to)
 }
 
-// collectLatency gives the histogram. Its count is that of its buckets, so that it agrees with itself while requests go on.
-func (m *Method) collectLatency(d *prometheus.Desc, to chan<- prometheus.Metric) {
+// collectLatencies gives the histogram of some latencies, unless there are none. Its count is that of its buckets, so that it agrees with itself while
+// requests go on.
+func (m *Method) collectLatencies(d *prometheus.Desc, of []*latencies, to chan<- prometheus.Metric) {
 	upTo := make(map[float64]uint64, len(latencyBounds))
-	total := uint64(0)
+	total, sum := uint64(0), time.Duration(0)
+	for _, l := range of {
+		sum += time.Duration(l.sum.Load())
+	}
 	for i := range len(latencyBounds) + 1 {
-		total += uint64(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.buckets[i] }))
+		for _, l := range of {
+			total += uint64(l.buckets[i].Load())
+		}
 		if i < len(latencyBounds) {
 			upTo[latencyBounds[i].Seconds()] = total
 		}
 	}
-	sum := time.Duration(m.sum(func(l *methodStripe) *atomic.Int64 { return &l.latency })).Seconds()
-	to <- prometheus.MustNewConstHistogram(d, total, sum, upTo, m.name)
+	if total > 0 {
+		to <- prometheus.MustNewConstHistogram(d, total, sum.Seconds(), upTo, m.name)
+	}
 }

@@ -21,10 +21,12 @@ func TestMetrics(t *testing.T) {
 	read.Observe(Call{Latency: time.Millisecond, CPU: 20 * time.Microsecond, SharedCPU: 30 * time.Microsecond, Received: 10, Sent: 100, RemoteCalls: 3})
 	read.Observe(Call{Code: codes.NotFound, Latency: time.Microsecond, Received: 10})
 	m.Method("Commit").Observe(Call{Code: 200})
+	read.Observe(Call{Latency: time.Hour, ChangeStream: true})
 	if m.Method("Read") != read {
 		t.Error("a method is two")
 	}
-	want := `crowfoot_cpu_seconds_total{Commit} 0
+	want := `crowfoot_change_stream_query_seconds{Read} 1 in 3600
+crowfoot_cpu_seconds_total{Commit} 0
 crowfoot_cpu_seconds_total{Read} 2e-05
 crowfoot_received_bytes_total{Commit} 0
 crowfoot_received_bytes_total{Read} 20
@@ -33,7 +35,7 @@ crowfoot_remote_calls_total{Read} 3
 crowfoot_request_seconds{Commit} 1 in 0
 crowfoot_request_seconds{Read} 2 in 0.001001
 crowfoot_requests_total{NotFound,Read} 1
-crowfoot_requests_total{OK,Read} 1
+crowfoot_requests_total{OK,Read} 2
 crowfoot_requests_total{Unknown,Commit} 1
 crowfoot_sent_bytes_total{Commit} 0
 crowfoot_sent_bytes_total{Read} 100
