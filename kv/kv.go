@@ -4,8 +4,8 @@
 //
 // Keys order by bytes.Compare. Engines may know the form mvcc gives to keys
 // (see mvcc: the last byte of a key tells the length of its version suffix) to
-// build bloom filters on what comes before; they must not depend on it for
-// order.
+// build bloom filters on what comes before, and to know which versions are old;
+// they must not depend on it for order.
 //
 // Imports of this module: nothing.
 package kv
@@ -49,6 +49,9 @@ type Store interface {
 	// PointIter returns an iterator that is only used with SeekPrefixGE and Next. It sees every batch whose
 	// Commit has returned. Engines keep closed ones for the next caller.
 	PointIter() (Iterator, error)
+	// RecentIter is PointIter for many seeks of keys that were written lately: it may leave out keys whose version is below oldest, a timestamp as mvcc
+	// puts it into keys. Of the others it shows what PointIter does.
+	RecentIter(oldest uint64) (Iterator, error)
 	// Snapshot returns the state as it is now.
 	Snapshot() Snapshot
 	// NewBatch returns an empty batch.

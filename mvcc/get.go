@@ -3,6 +3,8 @@ package mvcc
 import (
 	"bytes"
 	"sync"
+
+	"github.com/crowfoot-db/crowfoot/kv"
 )
 
 // seekKeys are buffers for the key that a point read seeks.
@@ -20,22 +22,28 @@ func (v *Versions) Get(key []byte, at Timestamp, buf []byte) (val []byte, versio
 	seek := seekKeys.Get().(*[]byte)
 	defer seekKeys.Put(seek)
 	*seek = v.appendVersion((*seek)[:0], key, at)
-	if it.SeekPrefixGE(*seek) {
-		found := it.Key()
-		version = timestampAt(found, len(found)-suffixLen)
-		stored, err := it.Value()
-		if err != nil {
-			return nil, 0, false, err
-		}
-		if len(stored) > 0 {
-			val, ok = append(buf[:0], stored[1:]...), true
-		}
-	}
-	if err := it.Error(); err != nil {
+	stored, version, ok, err := lookUp(it, *seek)
+	if err != nil {
 		return nil, 0, false, err
+	}
+	if ok {
+		val = append(buf[:0], stored...)
 	}
 	// After the read: Collect raises the horizon before it deletes versions, so if the read missed some, this sees it.
 	return val, version, ok, v.readable(at)
+}
+
+// lookUp finds the first version of a key at or after seek, which is one of its versions. The value is the iterator's own.
+func lookUp(it kv.Iterator, seek []byte) (val []byte, version Timestamp, ok bool, err error) {
+	if !it.SeekPrefixGE(seek) {
+		return nil, 0, false, it.Error()
+	}
+	found := it.Key()
+	stored, err := it.Value()
+	if err != nil {
+		return nil, 0, false, err
+	}
+	return stored[min(1, len(stored)):], timestampAt(found, len(found)-suffixLen), len(stored) > 0, nil
 }
 
 // readable tells whether versions at this timestamp are all there.

@@ -1,6 +1,7 @@
 package mvcc_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
-// TestModel writes random versions of few keys, collects some, restarts now and then, and compares reads at random
-// timestamps with a plain list of versions. A failing seed replays.
+// TestModel writes random versions of few keys, collects and erases some, restarts now and then, which makes files that are soon compacted, and compares
+// reads at random timestamps, one by one and together, with a plain list of versions. A failing seed replays.
 func TestModel(t *testing.T) {
 	for seed := range uint64(60) {
 		m := &model{t: t, rng: rand.New(rand.NewPCG(seed, 3)), fs: vfs.NewMem(), keys: map[string][]version{}}
@@ -69,14 +70,18 @@ func (m *model) step() {
 	switch n := m.rng.IntN(100); {
 	case n < 40:
 		m.write()
-	case n < 60:
+	case n < 50:
 		m.get()
-	case n < 90:
+	case n < 65:
+		m.getEach()
+	case n < 87:
 		m.scan()
-	case n < 95:
+	case n < 91:
 		m.changed()
-	case n < 99:
+	case n < 95:
 		m.collect()
+	case n < 96:
+		m.erase()
 	default:
 		if err := m.store.Close(); err != nil {
 			m.t.Fatal(err)
@@ -147,6 +152,62 @@ func (m *model) get() {
 	if want := m.at(k, ts); ok != (want.val != "") || string(val) != want.val {
 		m.t.Errorf("%s at %d is %q, %v; model has %+v", k, ts, val, ok, want)
 	}
+}
+
+// getEach reads keys together, with a bound that may be right for many of them or for none.
+func (m *model) getEach() {
+	ts := m.timestamp()
+	since := mvcc.Timestamp(m.rng.Int64N(int64(min(ts, m.now)) + 2))
+	var names []string
+	var keys [][]byte
+	for range 1 + m.rng.IntN(40) {
+		names = append(names, m.name())
+	}
+	if m.rng.IntN(2) == 0 {
+		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(b, a) })
+	}
+	for _, k := range names {
+		keys = append(keys, key(k))
+	}
+	last := m.rng.IntN(2 * len(keys))
+	next := 0
+	got := map[string]string{} // "" is none
+	err := m.v.GetEach(keys, ts, since, func(i int, val []byte, ok bool) bool {
+		if i != next || ok != (len(val) > 0) {
+			m.t.Errorf("key %d is read after %d: %q, %v", i, next, val, ok)
+		}
+		next++
+		got[names[i]] = string(val)
+		return i != last
+	})
+	if m.refused(ts, err) {
+		return
+	}
+	if want := min(last+1, len(keys)); next != want {
+		m.t.Errorf("read %d keys, wanted %d", next, want)
+	}
+	for k, val := range got {
+		if want := m.at(k, ts); val != want.val {
+			m.t.Errorf("%s at %d, since %d, is %q; model has %+v", k, ts, since, val, want)
+		}
+	}
+}
+
+// erase removes all versions of some keys, as dropping a table does.
+func (m *model) erase() {
+	start, end := m.name(), m.name()
+	if start >= end {
+		return
+	}
+	b := m.v.NewBatch()
+	defer b.Close()
+	if err := b.Erase(key(start), key(end)); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := b.Commit(); err != nil {
+		m.t.Fatal(err)
+	}
+	maps.DeleteFunc(m.keys, func(k string, _ []version) bool { return k >= start && k < end })
 }
 
 func (m *model) scan() {

@@ -76,6 +76,20 @@ func (s *Store) PointIter() (kv.Iterator, error) {
 	return &pointIterator{iterator: iterator{it}, store: s, writes: writes}, nil
 }
 
+// RecentIter implements kv.Store.
+func (s *Store) RecentIter(oldest uint64) (kv.Iterator, error) {
+	if err := s.guard.failure(); err != nil {
+		return nil, err
+	}
+	// Pebble adds a filter of its own.
+	filters := append(make([]pebble.BlockPropertyFilter, 0, 2), since(oldest))
+	it, err := s.db.NewIter(&pebble.IterOptions{UseL6Filters: true, PointKeyFilters: filters})
+	if err != nil {
+		return nil, readError(err)
+	}
+	return iterator{it}, nil
+}
+
 func (it *pointIterator) Close() error {
 	if it.Error() == nil && !it.large && it.store.idle.put(it) {
 		return nil

@@ -57,6 +57,7 @@ func options(fs vfs.FS, cacheBytes int64, memTable uint64, w *work, g *guardedFS
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      m,
 		EventListener:               &listener,
+		BlockPropertyCollectors:     []func() pebble.BlockPropertyCollector{newNewest},
 	}
 	for i := range o.Levels {
 		l := &o.Levels[i]
