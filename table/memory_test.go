@@ -184,10 +184,11 @@ func (c *memoryCursor) SkipTo(key []byte) {
 	checkBound(key)
 	c.seek = string(key)
 }
-func (c *memoryCursor) Key() []byte   { return bytesOf(c.iter.Key()) }
-func (c *memoryCursor) Value() []byte { return bytesOf(c.iter.Value()) }
-func (c *memoryCursor) Err() error    { return c.err }
-func (c *memoryCursor) Close() error  { return nil }
+func (c *memoryCursor) Key() []byte             { return bytesOf(c.iter.Key()) }
+func (c *memoryCursor) Value() []byte           { return bytesOf(c.iter.Value()) }
+func (c *memoryCursor) Err() error              { return c.err }
+func (c *memoryCursor) Version() mvcc.Timestamp { return 0 }
+func (c *memoryCursor) Close() error            { return nil }
 
 // tinySQL compiles the few expressions that the tests use: columns, literals, +, ||, comparisons, UPPER, a counter
 // NEXT() and PENDING_COMMIT_TIMESTAMP().

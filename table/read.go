@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/crowfoot-db/crowfoot/memory"
+	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -71,6 +72,7 @@ type Rows struct {
 	skip   []byte // room for the bound to skip to
 	err    error
 	large  *memory.Account // charged the current row if it is large; nil before the first such row
+	ahead  *ahead          // rows that were read before they are asked for; nil before the first
 }
 
 // Next moves to the next row; false at the end.
@@ -136,9 +138,15 @@ func (r *Read) scanOptions() ScanOptions {
 }
 
 func (r *Rows) get(key []byte) (bool, error) {
-	val, ok, err := r.view.Get(r.ctx, key, r.read.Lock)
-	if !ok || err != nil {
-		return false, err
+	val, ok, read := r.ahead.take(key)
+	if !read {
+		var err error
+		if val, ok, err = r.view.Get(r.ctx, key, r.read.Lock); err != nil {
+			return false, err
+		}
+	}
+	if !ok {
+		return false, nil
 	}
 	if at := r.read.walk(key, r.row.offsets); at.where != ownKey {
 		return false, r.corrupt(key)
@@ -285,6 +293,14 @@ func (r *Rows) Values(dst []value.Value) []value.Value {
 // Key is the stored key of the current row, good until the next move. It
 // can be handed to After, and to a Changes if the read is of a table.
 func (r *Rows) Key() []byte { return r.row.key }
+
+// Version is the timestamp of the commit that wrote the current row of a range; 0 is unknown.
+func (r *Rows) Version() mvcc.Timestamp {
+	if r.cursor == nil {
+		return 0
+	}
+	return r.cursor.Version()
+}
 
 // Stored copies the current row as it is stored.
 func (r *Rows) Stored() Stored {

@@ -49,6 +49,15 @@ type View interface {
 	Scan(ctx context.Context, span Span, opts ScanOptions) (Cursor, error)
 }
 
+// BatchView is a View that reads many keys together at a lower cost than one by one: a snapshot.
+type BatchView interface {
+	View
+	// GetEach reads keys, and hands found the value of keys[i], or that there is none; the value is good until found returns. It ends when found
+	// returns false, which means that this key will be read by Get. Keys in descending order cost the least. Most values should have been written
+	// at or after since: then it costs less still. 0 is unknown.
+	GetEach(ctx context.Context, keys [][]byte, since mvcc.Timestamp, found func(i int, val []byte, ok bool) bool) error
+}
+
 // ScanOptions of one Scan.
 type ScanOptions struct {
 	Lock    Lock
@@ -68,6 +77,8 @@ type Cursor interface {
 	SkipTo(key []byte)
 	Key() []byte   // good until the next move
 	Value() []byte // good until the next move
+	// Version is the timestamp of the commit that wrote the value; 0 is unknown, as in a read-write transaction.
+	Version() mvcc.Timestamp
 	Err() error
 	Close() error
 }

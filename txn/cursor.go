@@ -209,6 +209,9 @@ func (c *cursor) Key() []byte { return c.key }
 // Value implements table.Cursor.
 func (c *cursor) Value() []byte { return c.value }
 
+// Version implements table.Cursor.
+func (c *cursor) Version() mvcc.Timestamp { return 0 }
+
 // Err implements table.Cursor.
 func (c *cursor) Err() error { return c.err }
 

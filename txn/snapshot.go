@@ -102,6 +102,11 @@ func (s *Snapshot) Get(_ context.Context, key []byte, _ table.Lock) (val []byte,
 	return val, ok, s.readError(err)
 }
 
+// GetEach implements table.BatchView.
+func (s *Snapshot) GetEach(_ context.Context, keys [][]byte, since mvcc.Timestamp, found func(i int, val []byte, ok bool) bool) error {
+	return s.readError(s.m.versions.GetEach(keys, s.at, since, found))
+}
+
 // Scan implements table.View.
 func (s *Snapshot) Scan(_ context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
 	c, err := s.m.versions.Scan(span.Start, span.End, s.at, opts.Reverse)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
@@ -19,9 +20,10 @@ type Tracker struct {
 	splits *splits
 	weight int64 // how many executions it stands for; 0: its splits are not charged
 	view   table.View
-	writer table.Writer // nil if the execution only reads
-	calls  []call       // by split
-	last   int          // index of the latest of them
+	batch  table.BatchView // view, if it is one
+	writer table.Writer    // nil if the execution only reads
+	calls  []call          // by split
+	last   int             // index of the latest of them
 
 	room [4]call
 }
@@ -55,6 +57,10 @@ func (t *Tracker) View(view table.View) table.View {
 		return view
 	}
 	t.view, t.writer = view, nil
+	if batch, ok := view.(table.BatchView); ok {
+		t.batch = batch
+		return batchTracker{t}
+	}
 	return t
 }
 
@@ -88,10 +94,29 @@ func (t *Tracker) Wrote(key []byte) { t.at(t.splits.of(key)).touch(t, key) }
 
 // Get implements table.View.
 func (t *Tracker) Get(ctx context.Context, key []byte, lock table.Lock) (val []byte, ok bool, err error) {
+	t.got(key)
+	return t.view.Get(ctx, key, lock)
+}
+
+// got records a key that was read by itself.
+func (t *Tracker) got(key []byte) {
 	c := t.at(t.splits.of(key))
 	c.read = true
 	c.touch(t, key)
-	return t.view.Get(ctx, key, lock)
+}
+
+// batchTracker is a Tracker before a table.BatchView.
+type batchTracker struct{ *Tracker }
+
+// GetEach implements table.BatchView.
+func (t batchTracker) GetEach(ctx context.Context, keys [][]byte, since mvcc.Timestamp, found func(i int, val []byte, ok bool) bool) error {
+	return t.batch.GetEach(ctx, keys, since, func(i int, val []byte, ok bool) bool {
+		taken := found(i, val, ok)
+		if taken {
+			t.got(keys[i])
+		}
+		return taken
+	})
 }
 
 // Put implements table.Writer.

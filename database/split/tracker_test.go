@@ -123,6 +123,30 @@ func TestTracker(t *testing.T) {
 	}
 }
 
+// TestTrackerOfKeysReadTogether: they count as if read one by one, but for the one that is not taken, which is read again.
+func TestTrackerOfKeysReadTogether(t *testing.T) {
+	w := fourSplits(t)
+	tr := w.track(1)
+	view, ok := w.snapshot(tr).(table.BatchView)
+	if !ok {
+		t.Fatal("a tracked snapshot reads keys one by one")
+	}
+	tab := w.catalog.Table("T")
+	p, err := table.NewProjection(tab, nil, tab.Columns)
+	w.ok(err)
+	var keys [][]byte
+	for _, a := range []int64{80, 60, 60, 55, 3} {
+		keys = append(keys, p.AppendKey(nil, []value.Value{value.OfInt64(a)}))
+	}
+	w.ok(view.GetEach(context.Background(), keys, 0, func(i int, _ []byte, _ bool) bool { return i < 3 }))
+	if got := tr.text(); got != "2:2 3:1" {
+		t.Errorf("calls %s", got)
+	}
+	if _, ok := tr.Writer(nil).(table.BatchView); ok {
+		t.Error("a read-write transaction reads keys together, though it must lock each")
+	}
+}
+
 // TestTrackerOfWrites: writes are recorded where they go, and make no calls.
 func TestTrackerOfWrites(t *testing.T) {
 	w := fourSplits(t)
