@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -13,11 +14,23 @@ type applyOp struct {
 	nulls       []value.Value // stand for a row of right where an outer join finds none
 	out         batch
 
-	outer   *batch // rows of left
-	at      int    // the current row of outer
-	running bool   // right is open for the current row
-	matched bool   // right has made a row for the current row
+	back    bool      // right reads the row that the index entry of left is about
+	ahead   lookahead // right, if it can read ahead; else nil
+	outer   *batch    // rows of left
+	at      int       // the current row of outer
+	known   int       // the first row of outer for which right has not read ahead
+	running bool      // right is open for the current row
+	matched bool      // right has made a row for the current row
 }
+
+// lookahead is an operator that can read what its next n openings ask for together. bind sets the registers for the i-th of them.
+// Most of it was written at or after since; 0 is unknown.
+type lookahead interface {
+	readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)) error
+}
+
+// minAhead is for how many rows it pays to read ahead.
+const minAhead = 8
 
 func (c *compiler) apply(n *plan.Apply) (maker, error) {
 	left, err := c.node(n.Left)
@@ -30,12 +43,14 @@ func (c *compiler) apply(n *plan.Apply) (maker, error) {
 	}
 	nulls, out := nullsOf(plan.Types(n.Right)), c.batch(n.Width())
 	return func(r *run) operator {
-		return &applyOp{kind: n.Kind, bind: n.Bind, left: left(r), right: right(r), nulls: nulls, out: out}
+		o := &applyOp{kind: n.Kind, bind: n.Bind, back: n.BackJoin, left: left(r), right: right(r), nulls: nulls, out: out}
+		o.ahead, _ = o.right.(lookahead)
+		return o
 	}, nil
 }
 
 func (o *applyOp) open(r *run) error {
-	o.outer, o.at, o.running = nil, 0, false
+	o.outer, o.at, o.known, o.running = nil, 0, 0, false
 	o.out.reset()
 	return o.left.open(r)
 }
@@ -84,14 +99,39 @@ func (o *applyOp) advance(r *run) (bool, error) {
 		if o.outer, err = r.pull(o.left); err != nil || o.outer == nil {
 			return false, err
 		}
-		o.at = 0
+		o.at, o.known = 0, 0
 	}
-	row := o.outer.row(o.at)
+	if o.at == o.known && o.ahead != nil {
+		if err := o.readAhead(r); err != nil {
+			return false, err
+		}
+	}
+	o.bindTo(r, o.at)
+	o.running, o.matched = true, false
+	return true, o.right.open(r)
+}
+
+// bindTo puts the row at i of outer in the registers.
+func (o *applyOp) bindTo(r *run, i int) {
+	row := o.outer.row(i)
 	for _, b := range o.bind {
 		r.registers[b.Register] = row[b.Slot]
 	}
-	o.running, o.matched = true, false
-	return true, o.right.open(r)
+}
+
+// readAhead has right read together what it is opened for next: for as many rows as are read before the batch is full in any case.
+func (o *applyOp) readAhead(r *run) error {
+	n := min(o.outer.n-o.at, o.out.target-o.out.n)
+	from := o.at
+	o.known = from + n
+	if n < minAhead {
+		return nil
+	}
+	since := o.outer.oldest
+	if !o.back {
+		since = 0
+	}
+	return o.ahead.readAhead(r, n, since, func(i int) { o.bindTo(r, from+i) })
 }
 
 // join adds the next rows that right makes for a row of left.

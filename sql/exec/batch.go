@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -23,6 +24,8 @@ type batch struct {
 	most     int // the last one
 	target   int // how many rows the owner puts in before it returns the batch
 	dropped  int // rows, so far
+	// oldest is the oldest commit that wrote a row of a range of which these rows were made; 0 is unknown.
+	oldest mvcc.Timestamp
 }
 
 func newBatch(width int) batch {
@@ -49,7 +52,7 @@ func (b *batch) begin() {
 	if b.n >= b.target && b.target < b.most {
 		b.target *= 2
 	}
-	b.n, b.vals = 0, b.vals[:0]
+	b.n, b.vals, b.oldest = 0, b.vals[:0], 0
 }
 
 func (b *batch) reset() { b.n, b.vals, b.target = 0, b.vals[:0], b.first }
@@ -99,6 +102,13 @@ func (b *batch) pass(r *run) error {
 		return r.check()
 	}
 	return nil
+}
+
+// written notes that a row of the batch was written at a timestamp.
+func (b *batch) written(at mvcc.Timestamp) {
+	if b.n == 1 || at < b.oldest {
+		b.oldest = at
+	}
 }
 
 // truncate keeps the first n rows.

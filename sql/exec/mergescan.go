@@ -143,6 +143,9 @@ func (o *mergeScanOp) next(r *run) (*batch, error) {
 func (o *mergeScanOp) add(r *run, rows *table.Rows) (pass bool, err error) {
 	o.out.vals = rows.Values(o.out.vals)
 	o.out.n++
+	if o.node.Index != nil {
+		o.out.written(rows.Version())
+	}
 	if o.residual == nil {
 		return true, nil
 	}

@@ -3,6 +3,7 @@ package exec
 import (
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/sql/spill"
 )
@@ -37,6 +38,15 @@ func (m *meter) next(r *run) (b *batch, err error) {
 		m.stats.Rows += int64(b.n)
 	}
 	return b, err
+}
+
+// readAhead implements lookahead.
+func (m *meter) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)) error {
+	in, ok := m.operator.(lookahead)
+	if !ok {
+		return nil
+	}
+	return m.measure(r, func() error { return in.readAhead(r, n, since, bind) })
 }
 
 func (m *meter) measure(r *run, f func() error) error {

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -164,6 +165,7 @@ type scanOp struct {
 	rows  *table.Rows
 	left  int64 // how many more rows are wanted, -1 for all
 	out   batch
+	ahead held // rows that were read ahead
 }
 
 func (c *compiler) scan(n *plan.Scan) (maker, error) {
@@ -214,6 +216,9 @@ func (o *scanOp) next(r *run) (*batch, error) {
 		}
 		o.out.vals = o.rows.Values(o.out.vals)
 		o.out.n++
+		if o.node.Index != nil {
+			o.out.written(o.rows.Version())
+		}
 		if o.residual != nil {
 			pass, err := isTrue(o.residual, r, o.out.row(o.out.n-1))
 			if err != nil {
@@ -248,6 +253,36 @@ func (o *scanOp) close() error {
 	}
 	return o.rows.Close()
 }
+
+// readAhead implements lookahead.
+func (o *scanOp) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)) error {
+	view, ok := r.view.(table.BatchView)
+	if !ok || o.point == nil {
+		return nil
+	}
+	if o.rows == nil {
+		o.rows = o.read(r, &place{}).Open(r.ctx, r.view)
+	}
+	o.rows.Forget()
+	for i := range n {
+		bind(i)
+		if o.locate(r, &o.place) != nil {
+			break // the opening for this row will fail
+		}
+		for _, s := range o.place.spans {
+			o.rows.Expect(s.Start)
+		}
+	}
+	kept, err := o.rows.ReadAhead(view, since)
+	if err != nil {
+		return err
+	}
+	r.memory.release(&o.ahead)
+	return r.memory.keepBytes(&o.ahead, max(0, int64(kept)-freeAhead))
+}
+
+// freeAhead is how many bytes of rows that were read ahead are not charged: small queries take no more, and none has many such scans.
+const freeAhead = 32 << 10
 
 // systemOp reads a system table.
 type systemOp struct {
