@@ -42,6 +42,9 @@ const (
 	timestampWidth = 12
 )
 
+// textFrame is how many bytes a text part has beside the text: its tag, and its end.
+const textFrame = 3
+
 // KeyTimestampOffset is where, in the key part of a TIMESTAMP, the bytes begin that FillKeyTimestamp overwrites.
 const KeyTimestampOffset = 1
 

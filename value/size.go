@@ -147,6 +147,21 @@ func rowElementSizeAt(b []byte, t *Type) (size int, rest []byte) {
 	return RowDataSize(payload, t), rest
 }
 
+// KeyDataSize is the DataSize of the key part of type t at the front of key; 0 if it is malformed.
+func KeyDataSize(key []byte, t *Type, desc bool) int {
+	switch {
+	case len(key) == 0 || key[0]^mask(desc) == keyNull:
+		return 0
+	case FixedSize(t.Kind) > 0:
+		return FixedSize(t.Kind)
+	case t.Kind == Numeric:
+		v, _, _ := DecodeKey(key, t, desc)
+		return v.DataSize(t)
+	}
+	n, zeros := keyTextLen(key, desc)
+	return max(n-textFrame-zeros, 0)
+}
+
 // WireDataSize is the DataSize of a scalar of type t that AppendWireField or KeyToWireField has appended as field.
 func WireDataSize(field []byte, t *Type) int {
 	_, head := binary.Uvarint(field[1:])

@@ -184,7 +184,7 @@ func keyTextToWire(dst, key []byte, k Kind, desc bool) (out, rest []byte) {
 		return appendWireNull(dst), nil
 	}
 	part, rest := key[:n], key[n:]
-	size := n - 3 - zeros // tag and end are three bytes
+	size := n - textFrame - zeros
 	if k == String {
 		return keyTextBody(appendWireHead(dst, wireString, size), part, desc), rest
 	}

@@ -1,0 +1,59 @@
+package value
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// A Column takes the values of one column, one after the other, from wherever they are: from the bytes of a stored row or key, or as Values. It keeps
+// them in a form of its own and does not refer to what it was given.
+type Column interface {
+	AppendNull()
+	// AppendRow appends a value that is not NULL from its stored payload, as AppendRow writes it.
+	AppendRow(payload []byte) error
+	// AppendKey appends the value of the key part at the front of key, as AppendKey writes it.
+	AppendKey(key []byte, desc bool) error
+	// AppendValue appends v, which may be NULL.
+	AppendValue(v Value) error
+}
+
+// KeyText is the text of the key part of a STRING or BYTES at the front of key. It refers to key, or to buf if the text had to be changed there; buf is
+// returned for the next call. null says that the value is NULL.
+func KeyText(key, buf []byte, t *Type, desc bool) (text, room []byte, null bool, err error) {
+	n := keyLen(key, t, desc)
+	if n < 0 {
+		return nil, buf, false, badKey(key, t)
+	}
+	if key[0]^mask(desc) == keyNull {
+		return nil, buf, true, nil
+	}
+	if _, zeros := keyTextLen(key, desc); zeros == 0 && !desc {
+		return key[1 : n-2], buf, false, nil
+	}
+	if buf == nil {
+		buf = make([]byte, 0, n)
+	}
+	buf = keyTextBody(buf[:0], key[:n], desc)
+	return buf, buf, false, nil
+}
+
+// RowElements is the number of elements of a stored ARRAY, and the elements, which NextElement takes one by one.
+func RowElements(payload []byte) (count int, elements []byte, err error) {
+	n, size := binary.Uvarint(payload)
+	if size <= 0 || n > uint64(len(payload)-size) { // every element has at least one byte
+		return 0, nil, fmt.Errorf("malformed stored array: %x", payload[:min(len(payload), 32)])
+	}
+	return int(n), payload[size:], nil
+}
+
+// NextElement takes the element or field at the front of b, as AppendElement writes it. The payload of NULL is nil.
+func NextElement(b []byte) (payload, rest []byte, err error) {
+	payload, rest, null, ok := rowElement(b)
+	switch {
+	case !ok:
+		return nil, nil, fmt.Errorf("malformed stored element: %x", b[:min(len(b), 32)])
+	case null:
+		return nil, rest, nil
+	}
+	return payload, rest, nil
+}

@@ -1,0 +1,132 @@
+package columnar
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// A Batch collects rows, column by column, and is then one of Arrow's record batches. Its memory is used again.
+type Batch struct {
+	Schema *arrow.Schema
+	// Columns are where the values go. Each must be given one for every row.
+	Columns []value.Column
+
+	columns []column
+}
+
+// A column is a value.Column that becomes one of Arrow's arrays.
+type column interface {
+	value.Column
+	len() int
+	size() int64 // bytes of memory
+	truncate()   // forgets all values
+	data() arrow.ArrayData
+}
+
+// NewBatch makes an empty batch.
+func NewBatch(columns []Column, o Options) *Batch {
+	b := &Batch{Schema: Schema(columns, o), Columns: make([]value.Column, len(columns)), columns: make([]column, len(columns))}
+	for i, c := range columns {
+		b.columns[i] = newColumn(c.Name, c.Type, b.Schema.Field(i).Type)
+		b.Columns[i] = b.columns[i]
+	}
+	return b
+}
+
+// Size is the memory in bytes that the batch takes, with room that it will use again.
+func (b *Batch) Size() (n int64) {
+	for _, c := range b.columns {
+		n += c.size()
+	}
+	return n
+}
+
+// Record is the batch as one of Arrow's, of rows rows. It refers to the batch's memory, and is good until Reset.
+func (b *Batch) Record(rows int) arrow.RecordBatch {
+	arrays := make([]arrow.Array, len(b.columns))
+	for i, c := range b.columns {
+		arrays[i] = array.MakeFromData(c.data())
+	}
+	return array.NewRecordBatch(b.Schema, arrays, int64(rows))
+}
+
+// Reset empties the batch.
+func (b *Batch) Reset() {
+	for _, c := range b.columns {
+		c.truncate()
+	}
+}
+
+// A RangeError is the error of a value that its Arrow type cannot hold.
+type RangeError struct{ Column, Type, Value, Arrow string }
+
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("column %s: %s %s is out of the range of Arrow's %s", e.Column, e.Type, e.Value, e.Arrow)
+}
+
+// base is what columns of all types have: how many values, and which of them are NULL.
+type base struct {
+	name  string
+	typ   *value.Type
+	arrow arrow.DataType
+	n     int
+	nulls int
+	valid []byte // a bit for each value, 1 for one that is not NULL; empty until the first NULL
+}
+
+func (b *base) len() int { return b.n }
+
+// set notes that a value follows.
+func (b *base) set() {
+	if b.nulls > 0 {
+		b.grow()
+		b.valid[b.n>>3] |= 1 << (b.n & 7)
+	}
+	b.n++
+}
+
+// null notes that NULL follows.
+func (b *base) null() {
+	if b.nulls == 0 {
+		b.valid = b.valid[:0]
+		for range b.n >> 3 {
+			b.valid = append(b.valid, 0xff)
+		}
+		if rest := b.n & 7; rest > 0 {
+			b.valid = append(b.valid, 1<<rest-1)
+		}
+	}
+	b.nulls++
+	b.grow()
+	b.n++
+}
+
+// grow makes room for the bit of the next value.
+func (b *base) grow() {
+	if b.n>>3 == len(b.valid) {
+		b.valid = append(b.valid, 0)
+	}
+}
+
+func (b *base) truncate() { b.n, b.nulls, b.valid = 0, 0, b.valid[:0] }
+
+// arrayData is the Arrow data of the column's values. What follows the validity is given.
+func (b *base) arrayData(children []arrow.ArrayData, buffers ...[]byte) arrow.ArrayData {
+	list := make([]*memory.Buffer, 1, 1+len(buffers))
+	if b.nulls > 0 {
+		list[0] = memory.NewBufferBytes(b.valid)
+	}
+	for _, p := range buffers {
+		list = append(list, memory.NewBufferBytes(p))
+	}
+	return array.NewData(b.arrow, b.n, list, children, b.nulls, 0)
+}
+
+func (b *base) outOfRange(text []byte) error {
+	return &RangeError{Column: b.name, Type: b.typ.String(), Value: string(text), Arrow: b.arrow.String()}
+}

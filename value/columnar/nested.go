@@ -1,0 +1,205 @@
+package columnar
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// textColumn is a column of STRING, BYTES or JSON.
+type textColumn struct {
+	base
+	offsets []int32
+	text    []byte
+	room    []byte // for parts of keys
+}
+
+// errTooLong: batches are cut by their bytes long before.
+var errTooLong = fmt.Errorf("more than 2 GiB in one column of a batch")
+
+func (c *textColumn) append(text []byte) error {
+	if len(c.text)+len(text) > math.MaxInt32 {
+		return errTooLong
+	}
+	c.set()
+	c.text = append(c.text, text...)
+	c.offsets = append(c.offsets, int32(len(c.text)))
+	return nil
+}
+
+func (c *textColumn) AppendNull() {
+	c.null()
+	c.offsets = append(c.offsets, int32(len(c.text)))
+}
+
+func (c *textColumn) AppendValue(v value.Value) error {
+	if v.IsNull() {
+		c.AppendNull()
+		return nil
+	}
+	return c.append(v.AsBytes())
+}
+
+func (c *textColumn) AppendRow(payload []byte) error { return c.append(payload) }
+
+func (c *textColumn) AppendKey(key []byte, desc bool) error {
+	text, room, null, err := value.KeyText(key, c.room, c.typ, desc)
+	c.room = room
+	switch {
+	case err != nil:
+		return err
+	case null:
+		c.AppendNull()
+		return nil
+	}
+	return c.append(text)
+}
+
+func (c *textColumn) size() int64 { return int64(cap(c.text) + 4*cap(c.offsets) + cap(c.valid)) }
+func (c *textColumn) truncate() {
+	c.base.truncate()
+	c.text, c.offsets = c.text[:0], c.offsets[:1]
+}
+func (c *textColumn) data() arrow.ArrayData {
+	return c.arrayData(nil, arrow.Int32Traits.CastToBytes(c.offsets), c.text)
+}
+
+// listColumn is a column of ARRAY.
+type listColumn struct {
+	base
+	offsets []int32
+	elems   column
+}
+
+// end notes that the elements of a value are there.
+func (c *listColumn) end() error {
+	if c.elems.len() > math.MaxInt32 {
+		return errTooLong
+	}
+	c.set()
+	c.offsets = append(c.offsets, int32(c.elems.len()))
+	return nil
+}
+
+func (c *listColumn) AppendNull() {
+	c.null()
+	c.offsets = append(c.offsets, int32(c.elems.len()))
+}
+
+func (c *listColumn) AppendValue(v value.Value) error {
+	if v.IsNull() {
+		c.AppendNull()
+		return nil
+	}
+	for _, e := range v.AsList() {
+		if err := c.elems.AppendValue(e); err != nil {
+			return err
+		}
+	}
+	return c.end()
+}
+
+func (c *listColumn) AppendRow(payload []byte) error {
+	count, elements, err := value.RowElements(payload)
+	for i := 0; err == nil && i < count; i++ {
+		elements, err = appendElement(c.elems, elements)
+	}
+	if err != nil {
+		return err
+	}
+	return c.end()
+}
+
+// appendElement appends the stored element at the front of b, and returns what follows.
+func appendElement(c column, b []byte) (rest []byte, err error) {
+	payload, rest, err := value.NextElement(b)
+	switch {
+	case err != nil:
+		return nil, err
+	case payload == nil:
+		c.AppendNull()
+		return rest, nil
+	}
+	return rest, c.AppendRow(payload)
+}
+
+// AppendKey implements value.Column. No part of a key is an ARRAY.
+func (c *listColumn) AppendKey([]byte, bool) error { return errNoKey }
+
+var errNoKey = fmt.Errorf("a part of a key that is an ARRAY or STRUCT")
+
+func (c *listColumn) size() int64 {
+	return int64(4*cap(c.offsets)+cap(c.valid)) + c.elems.size()
+}
+func (c *listColumn) truncate() {
+	c.base.truncate()
+	c.offsets = c.offsets[:1]
+	c.elems.truncate()
+}
+func (c *listColumn) data() arrow.ArrayData {
+	return c.arrayData([]arrow.ArrayData{c.elems.data()}, arrow.Int32Traits.CastToBytes(c.offsets))
+}
+
+// structColumn is a column of STRUCT.
+type structColumn struct {
+	base
+	fields []column
+}
+
+func (c *structColumn) AppendNull() {
+	c.null()
+	for _, f := range c.fields {
+		f.AppendNull()
+	}
+}
+
+func (c *structColumn) AppendValue(v value.Value) error {
+	if v.IsNull() {
+		c.AppendNull()
+		return nil
+	}
+	for i, f := range v.AsList() {
+		if err := c.fields[i].AppendValue(f); err != nil {
+			return err
+		}
+	}
+	c.set()
+	return nil
+}
+
+func (c *structColumn) AppendRow(payload []byte) (err error) {
+	for _, f := range c.fields {
+		if payload, err = appendElement(f, payload); err != nil {
+			return err
+		}
+	}
+	c.set()
+	return nil
+}
+
+// AppendKey implements value.Column. No part of a key is a STRUCT.
+func (c *structColumn) AppendKey([]byte, bool) error { return errNoKey }
+
+func (c *structColumn) size() int64 {
+	n := int64(cap(c.valid))
+	for _, f := range c.fields {
+		n += f.size()
+	}
+	return n
+}
+func (c *structColumn) truncate() {
+	c.base.truncate()
+	for _, f := range c.fields {
+		f.truncate()
+	}
+}
+func (c *structColumn) data() arrow.ArrayData {
+	children := make([]arrow.ArrayData, len(c.fields))
+	for i, f := range c.fields {
+		children[i] = f.data()
+	}
+	return c.arrayData(children)
+}
