@@ -6,10 +6,13 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -32,8 +35,9 @@ type rowEnd struct {
 // storedRows is a result.Rows over the rows of a dmlOutcome.
 type storedRows struct {
 	*dmlOutcome
-	next int
-	data int64
+	columns []plan.Column
+	next    int
+	data    int64
 }
 
 func (r *storedRows) Next() (bool, error) {
@@ -87,6 +91,29 @@ func (r *storedRows) Size() int {
 func (r *storedRows) ColumnSize(i int) int { return len(r.column(i)) }
 
 func (r *storedRows) DataSize() int64 { return r.data }
+
+// Fill implements result.Rows.
+func (r *storedRows) Fill(columns []value.Column, size int) (rows int, err error) {
+	for ; size > 0 && r.next < len(r.ends); rows++ {
+		r.next++
+		size -= r.Size()
+		for i, to := range columns {
+			body, _ := protowire.ConsumeBytes(r.AppendColumn(nil, i)[1:])
+			var wire structpb.Value
+			if err := proto.Unmarshal(body, &wire); err != nil {
+				return rows, err
+			}
+			v, err := value.FromWire(&wire, r.columns[i].Type)
+			if err != nil {
+				return rows, err
+			}
+			if err := to.AppendValue(v); err != nil {
+				return rows, err
+			}
+		}
+	}
+	return rows, nil
+}
 
 // onceBySeqno runs a writing request of a transaction, or returns the answer that a request with the same seqno got before.
 // Other writing requests of the transaction wait meanwhile.

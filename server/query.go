@@ -239,7 +239,7 @@ func (s *service) answerDML(ctx context.Context, q queryRequest, sc *scope, stmt
 	if err != nil {
 		return err
 	}
-	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Columns, Rows: &storedRows{dmlOutcome: once.dml}}
+	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Columns, Rows: &storedRows{dmlOutcome: once.dml, columns: stmt.Columns}, RowCount: once.dml.rowCount}
 	r.AppendStats = func(dst []byte, tag byte) []byte {
 		if q.QueryMode == spannerpb.ExecuteSqlRequest_NORMAL {
 			return appendRowCount(dst, tag, tagStatsExact, once.dml.rowCount)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"runtime"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server/admin"
+	"github.com/crowfoot-db/crowfoot/server/flight"
 	"github.com/crowfoot-db/crowfoot/server/grpc"
 	"github.com/crowfoot-db/crowfoot/server/listener"
 	"github.com/crowfoot-db/crowfoot/server/rest"
@@ -96,7 +98,8 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 		registered.MustRegister(append(cfg.Collectors, metrics.Samples(s.samples))...)
 	}
 	s.gatherer = registered
-	services := append([]rpc.Service{s.data.table()}, s.admin.Services()...)
+	sql := flight.New(newFlightAPI(s.data), s.data.tokens, runtime.GOMAXPROCS(0))
+	services := append([]rpc.Service{s.data.table(), sql.Table()}, s.admin.Services()...)
 	s.dispatcher = rpc.NewDispatcher(services, cfg.Clock, cfg.Log, s.account, cfg.Memory, newMetrics(registered, cfg))
 
 	s.counts = connectionCounts(cfg)

@@ -9,6 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/server/token"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // A frame is sent once it has so many bytes and another value follows: firstFlush the first, and each that follows twice as many as the one
@@ -23,13 +24,15 @@ const (
 
 // Rows are the rows of a read or of a statement, one after the other.
 // AppendWire appends the row that Next moved to as elements of PartialResultSet.values, AppendColumn one of them; about how many bytes they will
-// append Size and ColumnSize say. DataSize is how many bytes of data have been appended so far.
+// append Size and ColumnSize say. Fill moves to the rows that follow, of about size bytes, and appends them to columns; it returns how many they are, 0 at
+// the end. DataSize is how many bytes of data have been appended so far.
 type Rows interface {
 	Next() (bool, error)
 	Size() int
 	AppendWire(dst []byte) []byte
 	ColumnSize(i int) int
 	AppendColumn(dst []byte, i int) []byte
+	Fill(columns []value.Column, size int) (rows int, err error)
 	DataSize() int64
 }
 
@@ -38,6 +41,7 @@ type Result struct {
 	Transaction *Transaction // what the metadata says of it
 	Columns     []plan.Column
 	Rows        Rows     // nil for none
+	RowCount    int64    // rows that a DML statement changed
 	Live        LiveRows // in the place of Rows: those of a change stream
 	// AppendStats appends the ResultSetStats field once all rows are read, if there is one; tag is the field's.
 	AppendStats func(dst []byte, tag byte) []byte

@@ -43,6 +43,8 @@ type Rows interface {
 	// Size is about how many bytes AppendWire will append, ColumnSize AppendColumn.
 	Size() int
 	ColumnSize(i int) int
+	// Fill moves to the rows that follow, of about size bytes, and appends their values to columns. It returns how many rows; 0 at the end.
+	Fill(columns []value.Column, size int) (rows int, err error)
 	// DataSize is the size in bytes of the values that have been appended so far, without their wire coding.
 	DataSize() int64
 	// Values appends the row's values.

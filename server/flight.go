@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/server/flight"
+	"github.com/crowfoot-db/crowfoot/server/result"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// A flightAPI answers the requests that those of Arrow Flight SQL become. They run in one multiplexed session for each database.
+type flightAPI struct {
+	*service
+	mu    sync.Mutex
+	names map[string]string // of sessions, by database
+}
+
+func newFlightAPI(s *service) *flightAPI { return &flightAPI{service: s, names: map[string]string{}} }
+
+// flightLabel marks the sessions of Flight SQL.
+const flightLabel = "flight-sql"
+
+// flightSessionAge is how old a session may be for new tickets. It is then good for longer than any version is kept.
+const flightSessionAge = 7 * 24 * time.Hour
+
+// Session implements flight.API.
+func (a *flightAPI) Session(name string) (string, error) {
+	db, err := a.sessions.registry.Database(name)
+	if err != nil {
+		return "", err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if ses, err := a.sessions.find(a.names[name]); err == nil && a.isFresh(ses) {
+		return ses.name, nil
+	}
+	ses := a.existing(db)
+	if ses == nil {
+		list, err := a.sessions.create(db, &spannerpb.Session{Multiplexed: true, Labels: map[string]string{flightLabel: "true"}}, 1)
+		if err != nil {
+			return "", err
+		}
+		ses = list[0]
+	}
+	a.names[name] = ses.name
+	return ses.name, nil
+}
+
+func (a *flightAPI) isFresh(ses *session) bool {
+	return a.clock().Sub(ses.stored.Created) < flightSessionAge
+}
+
+// existing is the database's newest session of Flight SQL, from before a restart; nil if there is none that is new enough.
+func (a *flightAPI) existing(db *database.Database) (newest *session) {
+	a.sessions.each(db.Name(), func(ses *session) {
+		_, ours := ses.stored.Labels[flightLabel]
+		if ours && ses.stored.Multiplexed && a.isFresh(ses) && (newest == nil || ses.stored.Created.After(newest.stored.Created)) {
+			newest = ses
+		}
+	})
+	return newest
+}
+
+// Describe implements flight.API.
+func (a *flightAPI) Describe(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call) (d *flight.Description, err error) {
+	ses, err := a.sessions.find(req.Session)
+	if err != nil {
+		return nil, err
+	}
+	selector := req.Transaction
+	if selector == nil {
+		strong := &spannerpb.TransactionOptions_ReadOnly{TimestampBound: &spannerpb.TransactionOptions_ReadOnly_Strong{Strong: true}}
+		selector = &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Begin{
+			Begin: &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadOnly_{ReadOnly: strong}},
+		}}
+	}
+	sc, err := a.openScope(ctx, scopeRequest{session: ses, selector: selector})
+	defer func() { sc.close(err) }()
+	if err != nil {
+		return nil, err
+	}
+	sc.record(&c.Cost)
+	text := sqlText{sql: req.Sql, params: req.Params, types: req.ParamTypes}
+	stmt, err := text.prepare(ctx, &sc, database.Options{AllowUnbound: req.QueryMode == spannerpb.ExecuteSqlRequest_PLAN})
+	if err != nil {
+		return nil, err
+	}
+	if stmt.ChangeStream != nil {
+		return nil, usererror.FlightChangeStream()
+	}
+	d = &flight.Description{Columns: stmt.Columns, IsDML: stmt.Plan.IsDML(), Transaction: sc.reply.ID}
+	d.IsPartitionable = !d.IsDML && stmt.Procedure == "" && stmt.Plan.Driving() != nil && !stmt.Brief && stmt.Plan.Partitionable() == nil
+	if sc.snapshot != nil {
+		d.Expires = sc.reply.At.Time().Add(sc.session.db.Retention())
+	}
+	return d, nil
+}
+
+// Query implements flight.API.
+func (a *flightAPI) Query(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, answer func(*result.Result) error) error {
+	q, err := a.checkQuery(req, c)
+	if err != nil {
+		return err
+	}
+	q.streaming = true
+	return a.withQuery(ctx, q, answer)
+}
+
+// PartitionQuery implements flight.API.
+func (a *flightAPI) PartitionQuery(ctx context.Context, req *spannerpb.PartitionQueryRequest, c *rpc.Call) (*spannerpb.PartitionResponse, error) {
+	return a.partitionQuery(ctx, req, c)
+}

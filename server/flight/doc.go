@@ -1,0 +1,13 @@
+// Package flight is Arrow Flight SQL (https://arrow.apache.org/docs/format/FlightSql.html): a service beside google.spanner.v1.Spanner, whose commands
+// become requests of that. So they have the same sessions, transactions, statements, limits and statistics; what differs is that rows come
+// as Arrow's columns.
+//
+// A client says in the header database which database it means, as in projects/P/instances/I/databases/D.
+//
+// It promises that tickets and handles are self-contained: they are sealed requests, good for several readers, in other processes, and after
+// a restart, as long as the database keeps the versions that are read. The read timestamp of a query is that of GetFlightInfo.
+//
+// It leaves out how requests are answered, which is server's, and what Arrow's types are, which is value/columnar's.
+//
+// Imports of this module: server/result, server/rpc, server/token, sql/plan, usererror, value/columnar.
+package flight

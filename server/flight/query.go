@@ -1,0 +1,93 @@
+package flight
+
+import (
+	"context"
+	"strconv"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	flightpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value/columnar"
+)
+
+// partitionBytes is how large the parts are, at least, into which a result is divided unless the client says how many it wants. Smaller ones are not worth a
+// stream of their own.
+const partitionBytes = 16 << 20
+
+// unknown is a count that is not known.
+const unknown = -1
+
+// statement is the ticket of a statement that a client sends as text, in a transaction or by itself.
+func (s *Service) statement(sql string, transaction []byte, c *rpc.Call) (*ticket, error) {
+	o, err := optionsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	t := &ticket{kind: ticketQuery, options: o, request: &spannerpb.ExecuteSqlRequest{Sql: sql}}
+	t.request.Session, err = s.session(c)
+	c.Request = t.request
+	return t, err
+}
+
+// queryInfo is the info of a query. It fixes the timestamp at which the query reads.
+func (s *Service) queryInfo(ctx context.Context, q *ticket, c *rpc.Call) (*flightpb.FlightInfo, error) {
+	d, err := s.api.Describe(ctx, q.request, c)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := schemaBytes(columnar.Schema(columnsOf(d.Columns), q.options))
+	if err != nil {
+		return nil, err
+	}
+	if d.Transaction != nil {
+		q.request.Transaction = &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Id{Id: d.Transaction}}
+	}
+	parts, err := s.partition(ctx, q.request, d, c)
+	if err != nil {
+		return nil, err
+	}
+	info := &flightpb.FlightInfo{Schema: schema, TotalRecords: unknown, TotalBytes: unknown}
+	for _, p := range parts {
+		q.request.PartitionToken = p
+		sealed, err := q.seal(s.tokens)
+		if err != nil {
+			return nil, err
+		}
+		endpoint := &flightpb.FlightEndpoint{Ticket: &flightpb.Ticket{Ticket: sealed}}
+		if d.Transaction != nil {
+			endpoint.ExpirationTime = timestamppb.New(d.Expires)
+		}
+		info.Endpoint = append(info.Endpoint, endpoint)
+	}
+	return info, nil
+}
+
+// partition divides a query. The tokens of its parts go with the request; there is one that is empty for a query that is not divided.
+func (s *Service) partition(ctx context.Context, q *spannerpb.ExecuteSqlRequest, d *Description, c *rpc.Call) ([][]byte, error) {
+	whole := [][]byte{nil}
+	o := &spannerpb.PartitionOptions{PartitionSizeBytes: partitionBytes, MaxPartitions: int64(s.parallel)}
+	if text := c.Metadata(partitionsHeader); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 1 {
+			return nil, usererror.InvalidFlightHeader(partitionsHeader, text, "a number above 0")
+		}
+		o = &spannerpb.PartitionOptions{MaxPartitions: n}
+	}
+	if o.MaxPartitions == 1 || d.Transaction == nil || !d.IsPartitionable {
+		return whole, nil
+	}
+	reply, err := s.api.PartitionQuery(ctx, &spannerpb.PartitionQueryRequest{
+		Session: q.Session, Transaction: q.Transaction, Sql: q.Sql, Params: q.Params, ParamTypes: q.ParamTypes, PartitionOptions: o,
+	}, c)
+	if err != nil || len(reply.Partitions) < 2 {
+		return whole, err
+	}
+	tokens := make([][]byte, len(reply.Partitions))
+	for i, p := range reply.Partitions {
+		tokens[i] = p.PartitionToken
+	}
+	return tokens, nil
+}

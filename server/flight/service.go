@@ -1,0 +1,167 @@
+package flight
+
+import (
+	"context"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	flightpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/crowfoot-db/crowfoot/server/result"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/server/token"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value/columnar"
+)
+
+// An API answers requests of google.spanner.v1.Spanner. Those of a call of Flight's are counted for that call.
+type API interface {
+	// Session is the name of a session of a database. It is good for as long as tickets that are made for it.
+	Session(database string) (string, error)
+	// Describe says what a statement is, without running it. With query mode PLAN its parameters need no values.
+	Describe(context.Context, *spannerpb.ExecuteSqlRequest, *rpc.Call) (*Description, error)
+	// Query runs a statement and calls answer with its result, which is good until answer returns.
+	Query(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, answer func(*result.Result) error) error
+	PartitionQuery(context.Context, *spannerpb.PartitionQueryRequest, *rpc.Call) (*spannerpb.PartitionResponse, error)
+}
+
+// A Description is what is known of a statement before it runs.
+type Description struct {
+	Columns []plan.Column
+	// IsDML says that it writes.
+	IsDML bool
+	// IsPartitionable says that PartitionQuery takes it.
+	IsPartitionable bool
+	// Transaction is a read-only transaction at the timestamp of the description, nil if the request named one; Expires is until when it can be read.
+	Transaction []byte
+	Expires     time.Time
+}
+
+// A Service is arrow.flight.protocol.FlightService.
+type Service struct {
+	api    API
+	tokens token.Key
+	// parallel is how many endpoints a large result has unless the client asks for another number.
+	parallel int
+}
+
+// New makes the service. It seals its tickets with tokens.
+func New(api API, tokens token.Key, parallel int) *Service {
+	return &Service{api: api, tokens: tokens, parallel: parallel}
+}
+
+// Table is the table of the service's methods.
+func (s *Service) Table() rpc.Service {
+	return rpc.Service{Name: "arrow.flight.protocol.FlightService", Methods: []rpc.Method{
+		rpc.MeterByKind(rpc.UnaryCall("GetFlightInfo", s.getFlightInfo)),
+		rpc.MeterByKind(rpc.UnaryCall("GetSchema", s.getSchema)),
+		rpc.MeterByKind(rpc.Streaming("DoGet", s.doGet)),
+	}}
+}
+
+// Headers of requests. JDBC sends the parameters of its URL as headers, and ADBC the options adbc.flight.sql.rpc.call_header.NAME.
+const (
+	// databaseHeader says which database a request is about, as in the API's paths.
+	databaseHeader = "database"
+	// partitionsHeader says how many endpoints a query has at most.
+	partitionsHeader = "max-partitions"
+	// unitHeader says the unit of timestamps: ns, or us.
+	unitHeader = "timestamp-unit"
+)
+
+// session is the session that a request without a handle runs in.
+func (s *Service) session(c *rpc.Call) (string, error) {
+	database := c.Metadata(databaseHeader)
+	if database == "" {
+		return "", usererror.FlightDatabaseMissing(databaseHeader)
+	}
+	return s.api.Session(database)
+}
+
+// optionsOf are the Arrow types that a client asks for.
+func optionsOf(c *rpc.Call) (o columnar.Options, err error) {
+	switch unit := c.Metadata(unitHeader); unit {
+	case "", "ns":
+	case "us":
+		o.Microseconds = true
+	default:
+		err = usererror.InvalidFlightHeader(unitHeader, unit, "ns or us")
+	}
+	return o, err
+}
+
+// commandOf is the command of Flight SQL that a descriptor or an action carries.
+func commandOf(data []byte) (proto.Message, error) {
+	var wrapped anypb.Any
+	if err := proto.Unmarshal(data, &wrapped); err != nil || wrapped.TypeUrl == "" {
+		return nil, usererror.InvalidFlightDescriptor("it has no command of Flight SQL")
+	}
+	command, err := wrapped.UnmarshalNew()
+	if err != nil {
+		return nil, usererror.UnknownFlightCommand(wrapped.TypeUrl)
+	}
+	return command, nil
+}
+
+// descriptorCommand is the command of a descriptor.
+func descriptorCommand(d *flightpb.FlightDescriptor) (proto.Message, error) {
+	if d.GetType() != flightpb.FlightDescriptor_CMD {
+		return nil, usererror.InvalidFlightDescriptor("its type is not CMD")
+	}
+	return commandOf(d.Cmd)
+}
+
+// getFlightInfo answers GetFlightInfo.
+func (s *Service) getFlightInfo(ctx context.Context, d *flightpb.FlightDescriptor, c *rpc.Call) (*flightpb.FlightInfo, error) {
+	command, err := descriptorCommand(d)
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.infoOf(ctx, command, c)
+	if err != nil {
+		return nil, err
+	}
+	info.FlightDescriptor = d
+	return info, nil
+}
+
+// infoOf is the info of a command that has a result.
+func (s *Service) infoOf(ctx context.Context, command proto.Message, c *rpc.Call) (*flightpb.FlightInfo, error) {
+	switch command := command.(type) {
+	case *flightpb.CommandStatementQuery:
+		q, err := s.statement(command.Query, command.TransactionId, c)
+		if err != nil {
+			return nil, err
+		}
+		return s.queryInfo(ctx, q, c)
+	}
+	return nil, usererror.UnknownFlightCommand(string(command.ProtoReflect().Descriptor().FullName()))
+}
+
+// getSchema answers GetSchema: the schema that GetFlightInfo would say, without a timestamp to read at.
+func (s *Service) getSchema(ctx context.Context, d *flightpb.FlightDescriptor, c *rpc.Call) (*flightpb.SchemaResult, error) {
+	command, err := descriptorCommand(d)
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.infoOf(ctx, command, c)
+	if err != nil {
+		return nil, err
+	}
+	return &flightpb.SchemaResult{Schema: info.Schema}, nil
+}
+
+// doGet answers DoGet.
+func (s *Service) doGet(ctx context.Context, t *flightpb.Ticket, c *rpc.Call) error {
+	ticket, err := openTicket(s.tokens, t.Ticket, "ticket", ticketQuery)
+	if err != nil {
+		return err
+	}
+	c.Request = ticket.request // which the log names
+	return s.api.Query(ctx, ticket.request, c, func(r *result.Result) error {
+		return stream(ctx, c, r, ticket.options)
+	})
+}

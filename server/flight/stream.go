@@ -1,0 +1,188 @@
+package flight
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/crowfoot-db/crowfoot/server/result"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value/columnar"
+)
+
+// A batch is sent once its rows have so many bytes as they are stored: firstBatch the first, and each that follows twice as many as the one before, up
+// to fullBatch. So a stream whose client does not read keeps little. Rows of less than 3 MiB make messages below the 4 MiB that gRPC's clients accept by
+// default; a longer row is a batch by itself.
+const (
+	firstBatch = 32 << 10
+	fullBatch  = 1 << 20
+)
+
+// columnsOf are the columns of a result.
+func columnsOf(list []plan.Column) []columnar.Column {
+	columns := make([]columnar.Column, len(list))
+	for i, c := range list {
+		columns[i] = columnar.Column{Name: c.Name, Type: c.Type}
+	}
+	return columns
+}
+
+// stream sends a result as Arrow's record batches.
+func stream(ctx context.Context, c *rpc.Call, r *result.Result, o columnar.Options) error {
+	batch := columnar.NewBatch(columnsOf(r.Columns), o)
+	w := newWriter(ctx, c, batch.Schema)
+	defer w.Close()
+	charged := int64(0)
+	for size := firstBatch; r.Rows != nil; size = min(2*size, fullBatch) {
+		rows, err := fill(batch, r.Rows, size)
+		if err != nil {
+			return arrowError(err)
+		}
+		if rows == 0 {
+			break
+		}
+		if more := batch.Size() - charged; more > 0 {
+			if err := c.Memory.Grow(ctx, more); err != nil {
+				return err
+			}
+			charged += more
+		}
+		r.Sent += int64(rows)
+		if err := w.Write(batch.Record(rows)); err != nil {
+			return err
+		}
+		batch.Reset()
+	}
+	return w.finish()
+}
+
+// fill puts rows of about size bytes into a batch.
+func fill(b *columnar.Batch, from result.Rows, size int) (rows int, err error) {
+	for before := from.DataSize(); ; {
+		left := size - int(from.DataSize()-before)
+		n, err := from.Fill(b.Columns, left)
+		if rows += n; n == 0 || err != nil {
+			return rows, err
+		}
+		if from.DataSize()-before >= int64(size) || rows >= maxRows {
+			return rows, nil
+		}
+	}
+}
+
+// maxRows is about how many rows a batch has at most.
+const maxRows = 64 << 10
+
+// arrowError is what the client is told if rows did not become columns.
+func arrowError(err error) error {
+	if r := (*columnar.RangeError)(nil); errors.As(err, &r) {
+		instead := "Select a part of it, or convert it to STRING."
+		if r.Type == "TIMESTAMP" {
+			instead = "Send the header " + unitHeader + ": us to get microseconds, or convert it to STRING."
+		}
+		return usererror.ArrowOutOfRange(r.Column, r.Type, r.Value, r.Arrow, instead)
+	}
+	return err
+}
+
+// A writer sends Arrow's messages as FlightData, each a frame that is encoded once.
+type writer struct {
+	*ipc.Writer
+	ctx    context.Context
+	call   *rpc.Call
+	failed error // of sending
+}
+
+func newWriter(ctx context.Context, c *rpc.Call, schema *arrow.Schema) *writer {
+	w := &writer{ctx: ctx, call: c}
+	w.Writer = ipc.NewWriterWithPayloadWriter(payloads{w}, ipc.WithSchema(schema))
+	return w
+}
+
+// Write sends a batch.
+func (w *writer) Write(r arrow.RecordBatch) error {
+	err := w.Writer.Write(r)
+	if w.failed != nil {
+		return w.failed // as it was, without the library's words
+	}
+	return err
+}
+
+// finish sends the schema if there was no batch.
+func (w *writer) finish() error {
+	err := w.Close()
+	if w.failed != nil {
+		return w.failed
+	}
+	return err
+}
+
+// payloads implement ipc.PayloadWriter.
+type payloads struct{ *writer }
+
+func (payloads) Start() error { return nil }
+func (payloads) Close() error { return nil }
+
+// Fields of FlightData, as tags.
+const (
+	tagDataHeader = 2<<3 | 2
+	tagDataBody   = 1000<<3 | 2
+)
+
+func (p payloads) WritePayload(m ipc.Payload) error {
+	p.failed = p.send(m)
+	return p.failed
+}
+
+func (p payloads) send(m ipc.Payload) error {
+	meta := m.Meta()
+	defer meta.Release()
+	var body counter
+	if err := m.SerializeBody(&body); err != nil {
+		return err
+	}
+	f := rpc.NewFrame()
+	if err := f.Reserve(p.ctx, p.call, meta.Len()+int(body)+frameHeads); err != nil {
+		f.Release()
+		return err
+	}
+	f.Data = protowire.AppendBytes(append(f.Data, tagDataHeader), meta.Bytes())
+	f.Data = protowire.AppendVarint(protowire.AppendVarint(f.Data, tagDataBody), uint64(body))
+	if err := m.SerializeBody((*appender)(&f.Data)); err != nil {
+		f.Release()
+		return err
+	}
+	return p.call.Send(f)
+}
+
+// frameHeads is what tags and lengths take at most.
+const frameHeads = 32
+
+// A counter counts what is written.
+type counter int
+
+func (n *counter) Write(p []byte) (int, error) {
+	*n += counter(len(p))
+	return len(p), nil
+}
+
+// An appender keeps what is written.
+type appender []byte
+
+func (a *appender) Write(p []byte) (int, error) {
+	*a = append(*a, p...)
+	return len(p), nil
+}
+
+// schemaBytes is a schema as Flight's messages carry it: a stream of Arrow's without batches.
+func schemaBytes(schema *arrow.Schema) ([]byte, error) {
+	var buf bytes.Buffer
+	err := ipc.NewWriter(&buf, ipc.WithSchema(schema)).Close()
+	return buf.Bytes(), err
+}

@@ -1,0 +1,77 @@
+package flight
+
+import (
+	"encoding/binary"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/server/token"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value/columnar"
+)
+
+// A ticket is what a client holds for the server: the ticket of an endpoint, or the handle of a prepared statement or a transaction. Clients do not look
+// into it:
+//
+//	version 1 | kind 1 | options 1 | length of request uvarint | request | data | checksum 8
+type ticket struct {
+	kind    ticketKind
+	options columnar.Options
+	// request is what the ticket stands for: a statement at the read timestamp of its transaction, one partition of it, or no more than a session or transaction.
+	request *spannerpb.ExecuteSqlRequest
+	// data is a command about metadata, or rows.
+	data []byte
+}
+
+type ticketKind byte
+
+const (
+	ticketQuery       ticketKind = iota + 1 // DoGet runs the request
+	ticketCommand                           // DoGet answers the command in data
+	ticketRows                              // DoGet returns the rows in data, a stream of Arrow's
+	ticketStatement                         // a prepared statement
+	ticketTransaction                       // a transaction
+)
+
+const (
+	ticketVersion = 1
+	ticketHead    = 3
+	// flagMicroseconds is the bit of options for columnar.Options.Microseconds.
+	flagMicroseconds = 1
+)
+
+// seal makes the bytes of a ticket.
+func (t *ticket) seal(k token.Key) ([]byte, error) {
+	request, err := proto.MarshalOptions{Deterministic: true}.Marshal(t.request)
+	if err != nil {
+		return nil, err
+	}
+	flags := byte(0)
+	if t.options.Microseconds {
+		flags |= flagMicroseconds
+	}
+	dst := append(make([]byte, 0, ticketHead+binary.MaxVarintLen64+len(request)+len(t.data)+token.ChecksumSize), ticketVersion, byte(t.kind), flags)
+	dst = append(binary.AppendUvarint(dst, uint64(len(request))), request...)
+	return k.Seal(append(dst, t.data...), 0), nil
+}
+
+// openTicket reads the bytes of a ticket of one of some kinds; what it is for the client is for the error.
+func openTicket(k token.Key, data []byte, what string, kinds ...ticketKind) (*ticket, error) {
+	body, ok := k.Open(data)
+	if !ok || len(body) < ticketHead || body[0] != ticketVersion {
+		return nil, usererror.InvalidTicket(what)
+	}
+	t := &ticket{kind: ticketKind(body[1]), options: columnar.Options{Microseconds: body[2]&flagMicroseconds != 0}, request: new(spannerpb.ExecuteSqlRequest)}
+	wanted := false
+	for _, kind := range kinds {
+		wanted = wanted || kind == t.kind
+	}
+	size, n := binary.Uvarint(body[ticketHead:])
+	rest := body[ticketHead+max(n, 0):]
+	if !wanted || n <= 0 || size > uint64(len(rest)) || proto.Unmarshal(rest[:size], t.request) != nil {
+		return nil, usererror.InvalidTicket(what)
+	}
+	t.data = rest[size:]
+	return t, nil
+}

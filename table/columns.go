@@ -1,0 +1,53 @@
+package table
+
+import (
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Fill moves to the rows that follow, one after the other, and appends each to columns straight from its stored bytes, until the rows have size bytes
+// as they are stored. There is a column for each of the projection. It returns how many rows it has appended; 0 at the end.
+func (r *Rows) Fill(columns []value.Column, size int) (rows int, err error) {
+	for size > 0 {
+		ok, err := r.Next()
+		if !ok || err != nil {
+			return rows, err
+		}
+		if err := r.row.appendTo(columns); err != nil {
+			return rows, err
+		}
+		rows++
+		size -= len(r.row.key) + len(r.row.val)
+	}
+	return rows, nil
+}
+
+// appendTo appends each column of the row to the one of columns that takes it.
+func (l *located) appendTo(columns []value.Column) (err error) {
+	size := 0
+	for i := range l.p.sources {
+		s, to := &l.p.sources[i], columns[i]
+		switch s.kind {
+		case fromKey:
+			key := l.key[l.offsets[s.place]:]
+			err = to.AppendKey(key, s.desc)
+			size += value.KeyDataSize(key, s.typ, s.desc)
+		case fromValue:
+			f := l.fields[s.place]
+			if f.isNull() {
+				to.AppendNull()
+				continue
+			}
+			payload := f.of(l.val)
+			err = to.AppendRow(payload)
+			size += s.rowSize(payload)
+		case computed:
+			err = to.AppendValue(l.virtual[s.place])
+			size += l.virtual[s.place].DataSize(s.typ)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	l.data += int64(size)
+	return nil
+}
