@@ -3,7 +3,6 @@ package watch_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -160,18 +159,5 @@ func TestResume(t *testing.T) {
 			t.Errorf("%s: the fourth delivered %s", kind, got)
 		}
 		alter(t, "DROP TABLE Later")
-	}
-}
-
-// TestFileDamaged: a file that does not hold checkpoints is an error, not a new start.
-func TestFileDamaged(t *testing.T) {
-	c := connect(t, singers)
-	file := t.TempDir() + "/checkpoints.json"
-	if err := os.WriteFile(file, []byte("[{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	err := runToEnd(t, watch.Options{Source: &watch.Tables{Client: c}, Handler: newRecorder(), Repository: watch.NewFile(file)})
-	if err == nil || !strings.Contains(err.Error(), "The file "+file+" does not hold checkpoints: unexpected end of JSON input") {
-		t.Error(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
@@ -44,12 +45,23 @@ func (e *fileEntry) id() FeedID {
 	return FeedID{TableID{e.Database, e.Catalog, e.Schema, e.Table}, ShardID{spannerpb.TypeCode(spannerpb.TypeCode_value[e.ShardType]), e.Shard}}
 }
 
-// Check reads the file, if it is there, and finds out whether its directory can be written.
+// Check reads the file, if it is there, and finds out whether a new one can take its place. If that cannot be for a reason that does not pass by itself, as in a
+// directory that is read-only, its error is FAILED_PRECONDITION. On a disk that is full, it may succeed later.
 func (f *File) Check(context.Context) error {
-	return f.locked(func() error {
-		_, err := f.read()
-		return err
+	err := f.locked(func() error {
+		if _, err := f.read(); err != nil {
+			return err
+		}
+		next, err := os.OpenFile(f.next(), os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		return errors.Join(next.Close(), os.Remove(next.Name()))
 	})
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENOTDIR) {
+		return status.Errorf(codes.FailedPrecondition, "The file %s cannot hold checkpoints: %v", f.name, err)
+	}
+	return err
 }
 
 // Load is a Repository's.
@@ -111,13 +123,29 @@ func (f *File) read() ([]fileEntry, error) {
 	}
 	var list []fileEntry
 	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, status.Errorf(codes.FailedPrecondition, "The file %s does not hold checkpoints: %v", f.name, err)
+		return nil, f.damaged(err)
+	}
+	if list == nil {
+		return nil, f.damaged(errors.New("it is no list"))
+	}
+	for _, e := range list {
+		if e.Database == "" || e.Timestamp.IsZero() {
+			return nil, f.damaged(fmt.Errorf("the checkpoint of %q in database %q at %s is not one", e.Table, e.Database, e.Timestamp.Format(time.RFC3339Nano)))
+		}
 	}
 	return list, nil
 }
 
+// damaged is the error of a file that was not written by Store. It lasts: without its checkpoints, changes would be left out.
+func (f *File) damaged(err error) error {
+	return status.Errorf(codes.FailedPrecondition, "The file %s does not hold checkpoints: %v", f.name, err)
+}
+
+// next is the name of the file that is about to take the place of the last. A crash may leave it, with a part of its text.
+func (f *File) next() string { return f.name + ".next" }
+
 func (f *File) replace(text []byte) error {
-	next := f.name + ".next"
+	next := f.next()
 	file, err := os.OpenFile(next, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
