@@ -37,16 +37,48 @@ type Mod struct {
 	next       int             // the next mod of the same record; 0: none
 }
 
-// modBytes is about what a Mod takes beside its data.
-const modBytes = 160
+const (
+	// modBytes is about what a Mod takes in memory beside its data, with room for further ones.
+	modBytes = 320
+	// recordBytes and columnBytes are about what a record has beside its mods, and what its column_types have of each column beside names and types.
+	recordBytes = 200
+	columnBytes = 24
+)
 
-// Size is how many bytes the mod adds to the commit.
-func (m *Mod) Size() int { return len(m.data) - m.start }
+// size is how many bytes the mod has in its record.
+func (m *Mod) size() int { return len(m.data) - m.start }
 
-// Add adds a mod. It returns about how much memory that takes.
-func (c *Changes) Add(m Mod) (memory int) {
+// recordSize is about how many bytes the record of the mod has beside its mods.
+func (m *Mod) recordSize() int {
+	n := recordBytes + len(m.table.FullName())
+	var room [64]byte
+	for _, list := range [][]*schema.Column{m.watch.Key, m.columns} {
+		for _, c := range list {
+			n += columnBytes + len(c.Name) + len(appendType(room[:0], c.Type))
+		}
+	}
+	return n
+}
+
+// Add adds a mod. It returns about how many bytes that adds to the commit, those of a record of its own included if the mod needs one, and how much
+// memory it takes until the commit is written.
+func (c *Changes) Add(m Mod) (size, memory int) {
+	size = m.size()
+	if before := c.last(m.watch.Stream.ID); before == nil || !m.joins(before) {
+		size += m.recordSize()
+	}
 	c.mods = append(c.mods, m)
-	return modBytes + len(m.data)
+	return size, modBytes + len(m.data) + size
+}
+
+// last is the last mod of a stream; nil if there is none.
+func (c *Changes) last(id schema.ChangeStreamID) *Mod {
+	for i := len(c.mods) - 1; i >= 0; i-- {
+		if m := &c.mods[i]; m.watch.Stream.ID == id {
+			return m
+		}
+	}
+	return nil
 }
 
 // Len is how many mods there are, to be given to Truncate.

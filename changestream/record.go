@@ -101,22 +101,27 @@ func (g *grouping) add(i int) error {
 	in := g.partition(stream, stream.at.Of(m.data[:m.start]))
 	if in.last >= 0 {
 		r := &g.records[in.last]
-		if m.joins(&g.mods[r.last]) && r.bytes+m.Size() <= maxRecordBytes {
+		if m.joins(&g.mods[r.last]) && r.bytes+m.size() <= maxRecordBytes {
 			g.mods[r.last].next = i
 			r.last = i
-			r.bytes += m.Size()
+			r.bytes += m.size()
 			return nil
 		}
 	}
 	in.last = len(g.records)
-	g.records = append(g.records, record{in: in, sequence: stream.records, first: i, last: i, bytes: m.Size()})
+	g.records = append(g.records, record{in: in, sequence: stream.records, first: i, last: i, bytes: m.size()})
 	stream.records++
 	return nil
 }
 
 // joins says whether m can be in one record with a mod before it in the same partition.
 func (m *Mod) joins(o *Mod) bool {
-	return m.op == o.op && m.watch == o.watch && slices.Equal(m.columns, o.columns)
+	return m.op == o.op && m.watch == o.watch && sameColumns(m.columns, o.columns)
+}
+
+// sameColumns looks at the columns only where the slices are not one.
+func sameColumns(a, b []*schema.Column) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
 // fill puts the commit timestamp in its places.

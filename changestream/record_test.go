@@ -50,6 +50,7 @@ type written struct {
 	watches []*table.Watch
 	enc     Encoder
 	tx      Transaction
+	size    int // that changes are said to add to the commit
 	Changes
 }
 
@@ -79,7 +80,8 @@ func (w *written) change(op table.Op, old, row []value.Value, columns ...string)
 	c.Key = table.TableLayout(w.table).AppendKey(nil, parts)
 	for _, watch := range w.watches {
 		if m, ok := w.enc.Encode(&c, watch, &w.tx); ok {
-			w.Add(m)
+			size, _ := w.Add(m)
+			w.size += size
 		}
 	}
 }
@@ -230,6 +232,41 @@ func TestLargeRecordsAreCut(t *testing.T) {
 	}
 	if want := []int{3, 3, 3, 1, 1}; !slices.Equal(got, want) {
 		t.Errorf("mods of the records: %v, want %v", got, want)
+	}
+}
+
+// TestCommitSize: what changes are said to add to a commit is about what their records have, whether they share one or have one each, with the column types of
+// wide tables.
+func TestCommitSize(t *testing.T) {
+	var wide strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&wide, "Column%d %s, ", i, []string{"STRING(MAX)", "INT64", "ARRAY<BOOL>"}[i%3])
+	}
+	for name, def := range map[string]string{"narrow": "", "wide": wide.String()} {
+		c := catalog(t, "CREATE TABLE T (Id INT64, "+def+"Name STRING(MAX)) PRIMARY KEY (Id)", "CREATE CHANGE STREAM S FOR ALL", "CREATE CHANGE STREAM Names FOR T(Name)")
+		for _, one := range []bool{true, false} {
+			w := write(t, c, "T")
+			row := make([]value.Value, len(w.table.Columns))
+			row[len(row)-1] = text("name")
+			for i := range 200 {
+				row[0] = num(i)
+				w.change(table.Insert, nil, row, "Id", "Name")
+				if !one {
+					w.change(table.Delete, row, nil)
+				}
+			}
+			b := new(batch)
+			if _, err := w.Append(b, logOf(c), 5, &w.tx); err != nil {
+				t.Fatal(err)
+			}
+			bytes := 0
+			for i, r := range b.records {
+				bytes += len(b.keys[i]) + len(r)
+			}
+			if w.size < bytes*9/10 || w.size > bytes*11/10 {
+				t.Errorf("%s, one record of each stream %v: %d bytes in %d records, counted %d", name, one, bytes, len(b.records), w.size)
+			}
+		}
 	}
 }
 

@@ -103,11 +103,11 @@ func (r *Request) Capture(ctx context.Context, c *table.Change) (bytes int, err 
 		if !ok {
 			continue
 		}
-		bytes += m.Size()
-		due, err := r.bufferMod(m)
+		size, due, err := r.bufferMod(m)
 		if err != nil {
 			return 0, err
 		}
+		bytes += size
 		if err := r.charge(ctx, due, r.charged); err != nil {
 			return 0, err
 		}
@@ -120,19 +120,21 @@ func (t *Tx) origin() changestream.Transaction {
 	return changestream.Transaction{Tag: t.Tag(), Excluded: t.opts.Excluded, System: t.opts.System}
 }
 
-// bufferMod keeps what a change stream records for the commit. It returns what the transaction must be charged for.
-func (r *Request) bufferMod(m changestream.Mod) (due int64, err error) {
+// bufferMod keeps what a change stream records for the commit. It returns the bytes that this adds to the commit, and what the transaction must be
+// charged for.
+func (r *Request) bufferMod(m changestream.Mod) (size int, due int64, err error) {
 	t := r.Tx
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed.Load() && !r.mutates {
-		return 0, usererror.CommitCalled()
+		return 0, 0, usererror.CommitCalled()
 	}
-	if t.size += m.Size(); t.size > table.MaxCommitBytes && !t.opts.AnySize {
-		return 0, usererror.CommitTooLarge(table.MaxCommitBytes)
+	size, kept := t.changes.Add(m)
+	if t.size += size; t.size > table.MaxCommitBytes && !t.opts.AnySize {
+		return 0, 0, usererror.CommitTooLarge(table.MaxCommitBytes)
 	}
-	t.memory.writes += int64(t.changes.Add(m)) * copies
-	return t.memory.due(), nil
+	t.memory.writes += int64(kept)
+	return size, t.memory.due(), nil
 }
 
 // lockWrite locks a key exclusively before it is written. In RepeatableRead it aborts the transaction if another one has written the
