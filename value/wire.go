@@ -193,7 +193,7 @@ func keyTextToWire(dst, key []byte, k Kind, desc bool) (out, rest []byte) {
 	dst = appendWireHead(dst, wireString, enc)
 	start := len(dst)
 	dst = keyTextBody(extend(dst, enc), part, desc)
-	base64.StdEncoding.Encode(dst[start:], dst[start+enc:])
+	encodeBase64(dst[start:start+enc], dst[start+enc:])
 	return dst[:start+enc], rest
 }
 
@@ -210,6 +210,8 @@ func (v Value) AppendWireField(dst []byte, tag byte, t *Type) []byte {
 		switch t.Kind { // as RowToWireField
 		case String, JSON:
 			return appendTextField(dst, tag, v.AsBytes())
+		case Bytes:
+			return appendBytesField(dst, tag, v.AsBytes())
 		case Int64:
 			return appendIntField(dst, tag, int64(v.bits))
 		case Numeric:
@@ -227,6 +229,8 @@ func RowToWireField(dst []byte, tag byte, payload []byte, t *Type) []byte {
 	switch t.Kind { // what most rows consist of needs no length to be put in afterwards
 	case String, JSON:
 		return appendTextField(dst, tag, payload)
+	case Bytes:
+		return appendBytesField(dst, tag, payload)
 	case Int64:
 		if i, n := binary.Varint(payload); n > 0 {
 			return appendIntField(dst, tag, i)
@@ -313,11 +317,6 @@ func appendWireTimestamp(dst []byte, seconds int64, nanos int32) []byte {
 func appendWireDate(dst []byte, days int32) []byte {
 	dst, mark := BeginField(dst, wireString)
 	return EndField(AppendDate(dst, days), mark)
-}
-
-func appendWireBytes(dst, b []byte) []byte {
-	dst = appendWireHead(dst, wireString, base64.StdEncoding.EncodedLen(len(b)))
-	return base64.StdEncoding.AppendEncode(dst, b)
 }
 
 func appendWireDecimal(dst []byte, d Decimal) []byte {
