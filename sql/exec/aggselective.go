@@ -133,12 +133,9 @@ func (s *selectiveState) result(r *run) (value.Value, error) {
 	if s.rows == nil {
 		return s.state.Result()
 	}
-	limit := int64(-1)
-	if s.limit != nil {
-		var err error
-		if limit, err = rowLimit(r, s.limit, "LIMIT"); err != nil {
-			return value.Value{}, err
-		}
+	limit, err := optionalLimit(r, s.limit)
+	if err != nil {
+		return value.Value{}, err
 	}
 	if err := s.rows.finish(r); err != nil {
 		return value.Value{}, err

@@ -26,12 +26,10 @@ func (c *compiler) limit(n *plan.Limit) (maker, error) {
 }
 
 func (o *limitOp) open(r *run) error {
-	o.skip, o.left = 0, -1
+	o.skip = 0
 	var err error
-	if o.count != nil {
-		if o.left, err = rowLimit(r, o.count, "LIMIT"); err != nil {
-			return err
-		}
+	if o.left, err = optionalLimit(r, o.count); err != nil {
+		return err
 	}
 	if o.offset != nil {
 		if o.skip, err = rowLimit(r, o.offset, "OFFSET"); err != nil {

@@ -50,12 +50,9 @@ func (c *compiler) mergeUnion(n *plan.UnionAll) (maker, error) {
 }
 
 func (o *mergeUnionOp) open(r *run) error {
-	o.left = -1
-	if o.limit != nil {
-		var err error
-		if o.left, err = rowLimit(r, o.limit, "LIMIT"); err != nil {
-			return err
-		}
+	var err error
+	if o.left, err = optionalLimit(r, o.limit); err != nil {
+		return err
 	}
 	o.out.reset()
 	if o.merged != nil {
@@ -68,7 +65,6 @@ func (o *mergeUnionOp) open(r *run) error {
 		}
 		streams[i] = &inputRows{run: r, in: in}
 	}
-	var err error
 	o.merged, err = r.newMerge(o.types, o.compare, nil, streams...)
 	return err
 }

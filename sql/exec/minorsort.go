@@ -28,28 +28,20 @@ func (c *compiler) minorSort(n *plan.Sort) (maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	order, err := c.ordering(n.Keys)
+	code, err := c.sortCode(n)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := c.optional(n.Limit)
-	if err != nil {
-		return nil, err
-	}
-	types := plan.Types(n)
-	out := c.batch(len(types))
+	out := c.batch(len(code.types))
 	return func(r *run) operator {
-		return &minorSortOp{in: in(r), limit: limit, major: n.Major, sorter: newSorter(order, types), out: out}
+		return &minorSortOp{in: in(r), limit: code.limit, major: n.Major, sorter: code.sorter(), out: out}
 	}, nil
 }
 
 func (o *minorSortOp) open(r *run) error {
-	o.left = -1
-	if o.limit != nil {
-		var err error
-		if o.left, err = rowLimit(r, o.limit, "LIMIT"); err != nil {
-			return err
-		}
+	var err error
+	if o.left, err = optionalLimit(r, o.limit); err != nil {
+		return err
 	}
 	o.sorter.reset(r, o.left)
 	o.from, o.at, o.full, o.done = nil, 0, false, false

@@ -64,14 +64,10 @@ type place struct {
 
 // locate computes the place from parameters and enclosing rows.
 func (s *keyScan) locate(r *run, p *place) error {
-	p.limit = -1
-	if s.limit != nil {
-		var err error
-		if p.limit, err = rowLimit(r, s.limit, "LIMIT"); err != nil {
-			return err
-		}
-	}
 	var err error
+	if p.limit, err = optionalLimit(r, s.limit); err != nil {
+		return err
+	}
 	switch {
 	case p.limit == 0:
 		p.spans, p.rests = nil, nil
@@ -141,6 +137,14 @@ func (s *keyScan) stored(p *place) int64 {
 		return p.limit
 	}
 	return 0
+}
+
+// optionalLimit computes a LIMIT; -1 if there is none.
+func optionalLimit(r *run, f eval) (int64, error) {
+	if f == nil {
+		return -1, nil
+	}
+	return rowLimit(r, f, "LIMIT")
 }
 
 // rowLimit computes a LIMIT or OFFSET.
@@ -316,12 +320,9 @@ func (c *compiler) systemScan(n *plan.Scan) (maker, error) {
 }
 
 func (o *systemOp) open(r *run) error {
-	o.left = -1
 	var err error
-	if o.limit != nil {
-		if o.left, err = rowLimit(r, o.limit, "LIMIT"); err != nil {
-			return err
-		}
+	if o.left, err = optionalLimit(r, o.limit); err != nil {
+		return err
 	}
 	o.out.reset()
 	want, err := o.want(r)

@@ -148,6 +148,23 @@ func (c *compiler) sort(n *plan.Sort) (maker, error) {
 	if err != nil {
 		return nil, err
 	}
+	code, err := c.sortCode(n)
+	if err != nil {
+		return nil, err
+	}
+	return func(r *run) operator {
+		return &sortOp{in: in(r), limit: code.limit, sorter: code.sorter(), out: newBatch(len(code.types))}
+	}, nil
+}
+
+// sortCode is a compiled Sort without its input.
+type sortCode struct {
+	order *ordering
+	limit eval
+	types []*value.Type
+}
+
+func (c *compiler) sortCode(n *plan.Sort) (*sortCode, error) {
 	order, err := c.ordering(n.Keys)
 	if err != nil {
 		return nil, err
@@ -156,19 +173,15 @@ func (c *compiler) sort(n *plan.Sort) (maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	types := plan.Types(n)
-	return func(r *run) operator {
-		return &sortOp{in: in(r), limit: limit, sorter: newSorter(order, types), out: newBatch(len(types))}
-	}, nil
+	return &sortCode{order, limit, plan.Types(n)}, nil
 }
 
+func (s *sortCode) sorter() sorter { return newSorter(s.order, s.types) }
+
 func (o *sortOp) open(r *run) error {
-	limit := int64(-1)
-	if o.limit != nil {
-		var err error
-		if limit, err = rowLimit(r, o.limit, "LIMIT"); err != nil {
-			return err
-		}
+	limit, err := optionalLimit(r, o.limit)
+	if err != nil {
+		return err
 	}
 	o.sorter.reset(r, limit)
 	o.sorted = false
