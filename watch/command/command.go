@@ -120,13 +120,13 @@ func (c *Command) start() (*process, error) {
 	p := &process{cmd: exec.Command(c.Args[0], c.Args[1:]...)}
 	detach(p.cmd)
 	p.cmd.Stderr = c.Stderr
+	p.cmd.WaitDelay = endLimit // what it has started may keep its output open
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
 	if !c.Acknowledge {
 		p.cmd.Stdout = c.Stdout
-		p.cmd.WaitDelay = endLimit // what it has started may keep its output open
 		return p, p.cmd.Start()
 	}
 	out, err := p.cmd.StdoutPipe()
@@ -230,15 +230,19 @@ func wholeLines(lines []byte) []byte {
 	return lines[:bytes.IndexByte(lines, '\n')+1]
 }
 
-// end lets the command end, and returns how it has.
+// end lets the command end, and returns how it has. What it has started may go on, and keep its output open.
 func (p *process) end() error {
 	p.stdin.Close()
 	force := time.AfterFunc(endLimit, func() { kill(p.cmd.Process) })
 	defer force.Stop()
 	if p.acks != nil {
-		p.drain()
+		go p.drain() // until Wait closes the pipe
 	}
-	return p.cmd.Wait()
+	err := p.cmd.Wait()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		return nil // it has ended with 0
+	}
+	return err
 }
 
 // drain takes acknowledgements that no batch waits for, until the command has closed its output.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -183,5 +184,20 @@ func TestAbandoned(t *testing.T) {
 		if text, err := os.ReadFile(got); err != nil || string(text) != linesOf(t, list) {
 			t.Errorf("acknowledge %v: the second command got %d bytes, %v", acknowledge, len(text), err)
 		}
+	}
+}
+
+// TestGrandchild: a command ends, though what it has started in another session keeps its output open.
+func TestGrandchild(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip(err)
+	}
+	untilTheEnd := "while test -d " + t.TempDir() + "; do sleep 0.1; done"
+	c := &Command{Args: shell("setsid sh -c '" + untilTheEnd + "' & cat"), Acknowledge: true}
+	if err := c.HandleBatch(t.Context(), batch(3, 10)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
 	}
 }
