@@ -148,3 +148,70 @@ func TestRefused(t *testing.T) {
 		t.Errorf("%d messages", n)
 	}
 }
+
+// away is a Pub/Sub that does not answer until it is back.
+type away struct {
+	asked chan struct{}
+	back  chan struct{}
+}
+
+func (a away) React(any) (handled bool, reply any, err error) {
+	select {
+	case a.asked <- struct{}{}:
+	default:
+	}
+	<-a.back
+	return false, nil, nil
+}
+
+// TestAway: when the watcher is told to end while Pub/Sub does not answer, the handler returns, and so does Close; a batch that comes again meanwhile, as
+// when a feed is read again, waits until the fate of the first is known.
+func TestAway(t *testing.T) {
+	a := away{make(chan struct{}, 1), make(chan struct{})}
+	server, client := fake(t, pstest.ServerReactorOption{FuncName: "Publish", Reactor: a})
+	s := &Sink{Client: client, Topic: "changes", Create: true}
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error)
+	handle := func(ctx context.Context) {
+		result <- s.Handle(ctx, &watch.Transaction{Changes: []watch.Change{change("A", "x", 1)}})
+	}
+	go handle(ctx)
+	<-a.asked
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	go handle(t.Context())
+	close(a.back)
+	if err := <-result; err != nil {
+		t.Error(err)
+	}
+	for _, m := range server.Messages() {
+		if m.OrderingKey != `music.A{"Id":"x"}` {
+			t.Errorf("message %v", m)
+		}
+	}
+	if n := len(server.Messages()); n != 2 {
+		t.Errorf("%d messages", n)
+	}
+	s.Close()
+}
+
+// TestCloseWhileAway: Close does not wait for a Pub/Sub that does not answer.
+func TestCloseWhileAway(t *testing.T) {
+	a := away{make(chan struct{}, 1), make(chan struct{})}
+	_, client := fake(t, pstest.ServerReactorOption{FuncName: "Publish", Reactor: a})
+	defer close(a.back) // before the fake is closed
+	s := &Sink{Client: client, Topic: "changes", Create: true}
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error)
+	go func() {
+		result <- s.Handle(ctx, &watch.Transaction{Changes: []watch.Change{change("A", "x", 1)}})
+	}()
+	<-a.asked
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	s.Close()
+}

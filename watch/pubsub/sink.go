@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,6 +43,7 @@ type Sink struct {
 
 	mu         sync.Mutex
 	publishers map[string]*pubsub.Publisher // by topic
+	left       []chan error                 // batches that Pub/Sub has not acknowledged when their contexts ended; each gets one error or nil
 }
 
 // JSON encodes a row that a poll has found as an object of its columns, and what a change stream has recorded as jsonlines.AppendChange does.
@@ -64,33 +66,82 @@ type sent struct {
 	result    *pubsub.PublishResult
 }
 
+// endLimit is how long Pub/Sub may take to acknowledge what is under way once the watcher is told to end. The client itself tries for a minute.
+const endLimit = time.Second
+
 // HandleBatch publishes all changes and waits until Pub/Sub has acknowledged them. After an error all have to come again.
 func (s *Sink) HandleBatch(ctx context.Context, list []*watch.Transaction) error {
+	if err := s.awaitLeft(ctx); err != nil {
+		return err
+	}
 	var all []sent
-	var first error
+	var failed error
 	for _, tx := range list {
 		for i := range tx.Changes {
-			message, err := s.publish(ctx, tx, &tx.Changes[i])
-			if err != nil {
-				first = err
+			if failed != nil {
 				break
 			}
-			all = append(all, message)
-		}
-		if first != nil {
-			break
-		}
-	}
-	flush(all)
-	for _, message := range all {
-		if _, err := message.result.Get(ctx); err != nil {
-			message.publisher.ResumePublish(message.key) // the key's next messages were refused, so that none overtakes this one
-			if first == nil || errors.As(first, new(pubsub.ErrPublishingPaused)) {
-				first = fmt.Errorf("publishing to %s: %w", message.publisher, err)
+			var message sent
+			if message, failed = s.publish(ctx, tx, &tx.Changes[i]); failed == nil {
+				all = append(all, message)
 			}
 		}
 	}
-	return first
+	acknowledged := make(chan error, 1)
+	go func() { acknowledged <- acknowledge(all, failed) }()
+	select {
+	case err := <-acknowledged:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-acknowledged:
+		return err
+	case <-time.After(endLimit):
+		s.leave(acknowledged)
+		return ctx.Err()
+	}
+}
+
+// acknowledge waits until messages are acknowledged or have failed, all of them: one that was still under way when its key is resumed could overtake others.
+func acknowledge(all []sent, failed error) error {
+	flush(all)
+	for _, message := range all {
+		if _, err := message.result.Get(context.Background()); err != nil {
+			message.publisher.ResumePublish(message.key) // the key's next messages were refused, so that none overtakes this one
+			if failed == nil || errors.As(failed, new(pubsub.ErrPublishingPaused)) {
+				failed = fmt.Errorf("publishing to %s: %w", message.publisher, err)
+			}
+		}
+	}
+	return failed
+}
+
+// leave keeps a batch whose context has ended before Pub/Sub has acknowledged it.
+func (s *Sink) leave(acknowledged chan error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = append(s.left, acknowledged)
+}
+
+// awaitLeft waits until Pub/Sub has answered for batches whose contexts have ended, as that of a feed does which is read again after an error: their
+// changes come again, and must not be overtaken.
+func (s *Sink) awaitLeft(ctx context.Context) error {
+	s.mu.Lock()
+	left := s.left
+	s.mu.Unlock()
+	for _, acknowledged := range left {
+		select {
+		case err := <-acknowledged:
+			acknowledged <- err // for other feeds that wait
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = slices.DeleteFunc(s.left, func(c chan error) bool { return slices.Contains(left, c) })
+	return nil
 }
 
 // flush sends what is under way, and does not wait for more messages to send with it.
@@ -192,11 +243,16 @@ func (s *Sink) publisher(ctx context.Context, topic string) (*pubsub.Publisher, 
 	return p, nil
 }
 
-// Close sends what is under way and ends the sink. The client stays open.
+// Close ends the sink. It does not wait for messages that Pub/Sub has not acknowledged when the context of their batch ended: their changes come again. The
+// client stays open.
 func (s *Sink) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.publishers {
-		p.Stop()
+		if len(s.left) > 0 {
+			go p.Stop()
+		} else {
+			p.Stop()
+		}
 	}
 }
