@@ -3,12 +3,14 @@ package avro
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"cloud.google.com/go/spanner"
 	sppb "cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/api/iterator"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/crowfoot-db/crowfoot/watch"
@@ -37,9 +39,14 @@ func NewStreamEncoder(client *spanner.Client) *Encoder {
 // table is what is known of one.
 type table struct {
 	columns []Column
-	// layout is where the values of polled rows stand whose columns begin with first: for each column of the table the place, or -1.
-	first  *watch.Column
-	layout []int
+	layouts []*layout // for which the database was asked, or that have all columns
+	layout  *layout   // of the last polled row
+}
+
+// layout is where the values of polled rows stand that have some columns: for each column of the table the place, or -1.
+type layout struct {
+	of []watch.Column
+	at []int
 }
 
 // Encode returns the datum of a change.
@@ -62,7 +69,7 @@ func (e *Encoder) Encode(ctx context.Context, _ *watch.Transaction, c *watch.Cha
 // value is that of the i-th column in a change; NULL if the change does not have it.
 func (t *table) value(c *watch.Change, i int) *structpb.Value {
 	if c.Kind == watch.Upsert {
-		if at := t.layout[i]; at >= 0 {
+		if at := t.layout.at[i]; at >= 0 {
 			return c.Values.Values[at]
 		}
 		return structpb.NewNullValue()
@@ -84,7 +91,7 @@ func (e *Encoder) Schema(ctx context.Context, id watch.TableID) (string, error) 
 	return Schema(id.Schema, id.Name, columns)
 }
 
-// table returns that of a change, and reads it if it is not known, or if the change has other columns.
+// table returns that of a change, and reads it if it is not known, or if the change has other columns than any before.
 func (e *Encoder) table(ctx context.Context, c *watch.Change) (*table, error) {
 	t := e.tables[c.Table]
 	if t != nil && t.fits(c) {
@@ -94,13 +101,19 @@ func (e *Encoder) table(ctx context.Context, c *watch.Change) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t = &table{columns: columns}
-	t.fits(c)
-	e.tables[c.Table] = t
+	if t == nil || !slices.EqualFunc(t.columns, columns, Column.equal) {
+		t = &table{columns: columns}
+		e.tables[c.Table] = t
+	}
+	if c.Kind == watch.Upsert && !t.fits(c) {
+		t.layout = t.layoutOf(c.Values.Columns)
+		t.layouts = append(t.layouts, t.layout)
+	}
 	return t, nil
 }
 
-// fits says whether the table has the columns of a change, and those alone if a poll has found it, and finds out where its values stand.
+// fits says whether the columns of a change are the table's: those of a polled row are all, or those that an earlier row had. It finds out where their
+// values stand.
 func (t *table) fits(c *watch.Change) bool {
 	if c.Kind != watch.Upsert {
 		for _, column := range c.Values.Columns {
@@ -110,17 +123,41 @@ func (t *table) fits(c *watch.Change) bool {
 		}
 		return true
 	}
-	if len(c.Values.Columns) == 0 || t.first == &c.Values.Columns[0] {
+	if t.layout != nil && sameColumns(t.layout.of, c.Values.Columns) {
 		return true
 	}
-	t.first, t.layout = &c.Values.Columns[0], make([]int, len(t.columns))
-	found := 0
-	for i, column := range t.columns {
-		if t.layout[i] = c.Values.Index(column.Name); t.layout[i] >= 0 {
-			found++
-		}
+	at := slices.IndexFunc(t.layouts, func(l *layout) bool { return sameColumns(l.of, c.Values.Columns) })
+	if at >= 0 {
+		t.layout = t.layouts[at]
+		t.layout.of = c.Values.Columns
+		return true
 	}
-	return found == len(t.columns) && found == len(c.Values.Columns)
+	l := t.layoutOf(c.Values.Columns)
+	if slices.Contains(l.at, -1) || len(l.at) != len(l.of) {
+		return false
+	}
+	t.layout, t.layouts = l, append(t.layouts, l)
+	return true
+}
+
+// sameColumns says whether two rows have the same columns. Those of one result share them.
+func sameColumns(a, b []watch.Column) bool {
+	if len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) {
+		return true
+	}
+	return slices.EqualFunc(a, b, func(a, b watch.Column) bool { return a.Name == b.Name && proto.Equal(a.Type, b.Type) })
+}
+
+func (t *table) layoutOf(columns []watch.Column) *layout {
+	l := &layout{columns, make([]int, len(t.columns))}
+	for i, column := range t.columns {
+		l.at[i] = watch.Row{Columns: columns}.Index(column.Name)
+	}
+	return l
+}
+
+func (c Column) equal(other Column) bool {
+	return c.Name == other.Name && c.Nullable == other.Nullable && proto.Equal(c.Type, other.Type)
 }
 
 func (t *table) index(name string) int {

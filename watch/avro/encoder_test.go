@@ -82,3 +82,22 @@ func TestEncoder(t *testing.T) {
 		t.Errorf("the schema of a table that there is not: %s, %v", text, err)
 	}
 }
+
+// TestEncoderOfSomeColumns: of feeds that read some columns of a table, each has the database asked once, not again whenever they take turns.
+func TestEncoderOfSomeColumns(t *testing.T) {
+	crowfoot.ForTest(t, databaseName, "CREATE SCHEMA music", "CREATE TABLE music.T (K INT64 NOT NULL, A INT64, B INT64) PRIMARY KEY (K)")
+	client, err := spanner.NewClient(t.Context(), databaseName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := NewEncoder(client)
+	a, b := changeOf(watch.Upsert, "K", "1", "A", "2"), changeOf(watch.Upsert, "B", "3", "K", "1")
+	for turn, c := range []*watch.Change{a, b, a, b, changeOf(watch.Upsert, "K", "1", "A", "2")} {
+		if turn == 2 {
+			client.Close() // a question would fail
+		}
+		if _, err := e.Encode(t.Context(), nil, c); err != nil {
+			t.Errorf("turn %d: %v", turn, err)
+		}
+	}
+}
