@@ -6,7 +6,9 @@ import "time"
 type Health struct {
 	// Ready says that every feed has been read and none is failing.
 	Ready bool
-	Feeds []FeedHealth // in the order of their names
+	// Listed says that the source has answered which feeds there are, even if there are none.
+	Listed bool
+	Feeds  []FeedHealth // in the order of their names
 }
 
 // FeedHealth is how one feed does.

@@ -56,6 +56,35 @@ func (s *Stream) find(ctx context.Context) (name string, err error) {
 	return name, err
 }
 
+// absent are the tables of Include that the stream does not watch, and those of Exclude that do not exist.
+func (s *Stream) absent(ctx context.Context) (absent []absentTable, err error) {
+	for _, name := range s.Exclude {
+		absent = append(absent, absentTable{name, "Exclude"})
+	}
+	if absent, err = withoutThose(ctx, s.Client, absent); err != nil || len(s.Include) == 0 {
+		return absent, err
+	}
+	watched := spanner.Statement{
+		SQL: `SELECT t.TABLE_SCHEMA, t.TABLE_NAME FROM INFORMATION_SCHEMA.TABLES t, INFORMATION_SCHEMA.CHANGE_STREAMS s
+WHERE LOWER(s.CHANGE_STREAM_NAME) = @name AND (s.` + "`ALL`" + ` OR EXISTS (SELECT 1 FROM INFORMATION_SCHEMA.CHANGE_STREAM_TABLES w
+  WHERE w.CHANGE_STREAM_NAME = s.CHANGE_STREAM_NAME AND w.TABLE_SCHEMA = t.TABLE_SCHEMA AND w.TABLE_NAME = t.TABLE_NAME))`,
+		Params: map[string]any{"name": strings.ToLower(s.Name)},
+	}
+	there := map[string]bool{}
+	err = s.Client.Single().Query(ctx, watched).Do(func(r *spanner.Row) error {
+		var id TableID
+		err := r.Columns(&id.Schema, &id.Name)
+		there[strings.ToLower(id.String())] = true
+		return err
+	})
+	for _, name := range s.Include {
+		if err == nil && !there[strings.ToLower(name)] {
+			absent = append(absent, absentTable{name, "Include"})
+		}
+	}
+	return absent, err
+}
+
 // streamFeed is the feed of a change stream.
 type streamFeed struct {
 	*Stream

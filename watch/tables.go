@@ -17,7 +17,7 @@ type Tables struct {
 	Client *spanner.Client
 	// Include are the tables to watch, as Name or Schema.Name. None means all that have a commit-timestamp column, also those that are made later.
 	Include []string
-	// Exclude are tables that are not watched.
+	// Exclude are tables that are not watched. One that does not exist is logged when Run begins.
 	Exclude []string
 	// Default is for tables that Options does not have.
 	Default TableOptions
@@ -111,6 +111,39 @@ func (t *Tables) Feeds(ctx context.Context) ([]Feed, error) {
 		feeds = append(feeds, &poll{client: t.Client, table: id, o: o, interval: t.interval(), max: max(t.MaxInterval, t.interval())})
 	}
 	return feeds, nil
+}
+
+// absent are the tables of Exclude and Options that do not exist. One of Include is listed, and fails.
+func (t *Tables) absent(ctx context.Context) (absent []absentTable, err error) {
+	for name := range t.Options {
+		if !slices.ContainsFunc(t.Include, func(n string) bool { return strings.EqualFold(n, name) }) {
+			absent = append(absent, absentTable{name, "Options"})
+		}
+	}
+	for _, name := range t.Exclude {
+		absent = append(absent, absentTable{name, "Exclude"})
+	}
+	return withoutThose(ctx, t.Client, absent)
+}
+
+// withoutThose leaves out tables that exist, and orders the rest by name.
+func withoutThose(ctx context.Context, client *spanner.Client, absent []absentTable) ([]absentTable, error) {
+	if len(absent) == 0 {
+		return nil, nil
+	}
+	var names []string
+	for _, a := range absent {
+		names = append(names, a.table)
+	}
+	found, err := list(ctx, client, "", names)
+	if err != nil {
+		return nil, err
+	}
+	absent = slices.DeleteFunc(absent, func(a absentTable) bool {
+		return slices.ContainsFunc(found, func(id TableID) bool { return strings.EqualFold(id.String(), a.table) })
+	})
+	slices.SortFunc(absent, func(a, b absentTable) int { return strings.Compare(a.table, b.table) })
+	return absent, nil
 }
 
 func (t *Tables) interval() time.Duration {

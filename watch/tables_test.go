@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -250,4 +251,41 @@ func TestTablesAreIsolated(t *testing.T) {
 	if err := ended(); status.Code(err) == codes.OK || !strings.Contains(err.Error(), "Table not found: Later") || !strings.Contains(err.Error(), "Table not found: Singers") {
 		t.Errorf("Run ended with %v", err)
 	}
+}
+
+// TestAbsent: what a source names in vain is logged: it would have no effect.
+func TestAbsent(t *testing.T) {
+	c := connect(t, singers, "CREATE TABLE Plain (Id INT64 NOT NULL) PRIMARY KEY (Id)", "CREATE CHANGE STREAM OfSingers FOR Singers", everything)
+	for _, test := range []struct {
+		source watch.Source
+		want   []string
+	}{
+		{&watch.Tables{Client: c, Exclude: []string{"plain", "Nope"}, Options: map[string]watch.TableOptions{"singers": {}, "No.Such": {}}},
+			[]string{"table=No.Such named=Options", "table=Nope named=Exclude"}},
+		{&watch.Tables{Client: c, Exclude: []string{"Singers"}}, []string{"there is nothing to watch yet"}},
+		{&watch.Stream{Client: c, Name: "ofsingers", Include: []string{"singers", "Plain"}, Exclude: []string{"Plain", "Nope"}}, []string{"table=Nope named=Exclude", "table=Plain named=Include"}},
+		{&watch.Stream{Client: c, Name: "Everything", Include: []string{"plain", "No"}}, []string{"table=No named=Include"}},
+	} {
+		logged := &logLines{lines: make(chan string, 100)}
+		_, stop := run(t, watch.Options{Source: test.source, Handler: newRecorder(), Log: slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+		for _, want := range test.want {
+			if got := <-logged.lines; !strings.Contains(got, want) {
+				t.Errorf("logged %s, want %s", got, want)
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if len(logged.lines) > 0 {
+			t.Errorf("logged %s, too", <-logged.lines)
+		}
+	}
+}
+
+// logLines are what is logged.
+type logLines struct{ lines chan string }
+
+func (l *logLines) Write(b []byte) (int, error) {
+	l.lines <- string(b)
+	return len(b), nil
 }

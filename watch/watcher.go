@@ -42,6 +42,7 @@ type Watcher struct {
 	running bool
 	lanes   map[FeedID]*lane
 	gone    map[FeedID]*lane // that were forgotten
+	listed  bool             // the source has listed its feeds
 	fail    func(error)      // ends Run
 	ended   sync.WaitGroup   // lanes, also those that were forgotten
 }
@@ -77,7 +78,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		w.mu.Unlock()
 		return errors.New("watch: Run was called while it runs")
 	}
-	w.running, w.lanes, w.gone, w.fail = true, map[FeedID]*lane{}, map[FeedID]*lane{}, cancel
+	w.running, w.listed, w.lanes, w.gone, w.fail = true, false, map[FeedID]*lane{}, map[FeedID]*lane{}, cancel
 	w.mu.Unlock()
 	err := w.supervise(ctx)
 	if ctx.Err() != nil {
@@ -109,6 +110,7 @@ func (w *Watcher) supervise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.warnOfAbsent(ctx, len(feeds))
 	tick := time.NewTicker(w.o.DiscoveryInterval)
 	defer tick.Stop()
 	for {
@@ -119,6 +121,32 @@ func (w *Watcher) supervise(ctx context.Context) error {
 		if feeds, err = w.discover(ctx, tick.C, feeds); err != nil {
 			return err
 		}
+	}
+}
+
+// absentTable is a table that a source names and that is not there: it may be created later, or the name may be wrong.
+type absentTable struct {
+	table string
+	named string // by which field of the source
+}
+
+// warnOfAbsent logs what the source names in vain, which has no other effect.
+func (w *Watcher) warnOfAbsent(ctx context.Context, feeds int) {
+	if feeds == 0 {
+		w.log.Warn("there is nothing to watch yet")
+	}
+	source, ok := w.o.Source.(interface {
+		absent(context.Context) ([]absentTable, error)
+	})
+	if !ok {
+		return
+	}
+	list, err := source.absent(ctx)
+	if err != nil && ctx.Err() == nil {
+		w.log.Warn("the tables that are named cannot be looked up", "error", err)
+	}
+	for _, a := range list {
+		w.log.Warn("a table is named that is not there", "table", a.table, "named", a.named)
 	}
 }
 
@@ -177,6 +205,7 @@ func (w *Watcher) begin(ctx context.Context) (err error) {
 func (w *Watcher) arrange(ctx context.Context, feeds []Feed) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.listed = true
 	listed := map[FeedID]bool{}
 	for _, f := range feeds {
 		id := f.ID()
@@ -249,7 +278,9 @@ func (w *Watcher) all() []*lane {
 
 // Health is what the watcher is doing now.
 func (w *Watcher) Health() Health {
-	var h Health
+	w.mu.Lock()
+	h := Health{Listed: w.listed}
+	w.mu.Unlock()
 	ready := 0
 	for _, l := range w.all() {
 		f := l.health()

@@ -268,16 +268,33 @@ func (s *watchSettings) follow(ctx context.Context, o watch.Options, encoder *av
 	return closed
 }
 
-// inServersWords leaves out gRPC's code and the client's request id of an error that a server has answered.
+// inServersWords leaves out gRPC's codes and the client's request ids of errors that a server has answered.
 func inServersWords(err error) error {
-	var answer interface {
-		error
-		GRPCStatus() *grpcstatus.Status
-	}
-	if !errors.As(err, &answer) {
+	list := answers(err)
+	if len(list) == 0 {
 		return err
 	}
-	return errors.New(strings.Replace(err.Error(), answer.Error(), answer.GRPCStatus().Message(), 1))
+	text := err.Error()
+	for _, answer := range list {
+		text = strings.Replace(text, answer.Error(), grpcstatus.Convert(answer).Message(), 1)
+	}
+	return errors.New(text)
+}
+
+// answers are the errors within an error that a server has answered.
+func answers(err error) (list []error) {
+	if _, ok := err.(interface{ GRPCStatus() *grpcstatus.Status }); ok {
+		return []error{err}
+	}
+	switch within := err.(type) {
+	case interface{ Unwrap() error }:
+		return answers(within.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, err := range within.Unwrap() {
+			list = append(list, answers(err)...)
+		}
+	}
+	return list
 }
 
 // watchClient makes a client of a database. It asks the server for nothing.

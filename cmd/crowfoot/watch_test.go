@@ -22,6 +22,8 @@ import (
 
 	"cloud.google.com/go/pubsub/v2/pstest"
 	"cloud.google.com/go/spanner"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/crowfoot-db/crowfoot/watch"
 )
@@ -310,7 +312,7 @@ func TestStatusLine(t *testing.T) {
 		{[]watch.FeedHealth{feed("A", watch.Running, time.Second, nil), feed("B", watch.Retrying, time.Minute, errors.New("no\nroom"))},
 			"1200 changes, 200/s, lag 60.0s, 2 tables; B retrying: no room"},
 	} {
-		if got := statusLine(watch.Health{Feeds: c.feeds}, 1200, 200); got != c.want {
+		if got := statusLine(watch.Health{Listed: true, Feeds: c.feeds}, 1200, 200); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
@@ -326,16 +328,28 @@ func TestWatchLate(t *testing.T) {
 	}{
 		{watch.Health{}, "has not answered yet"},
 		{watch.Health{}, ""},
-		{watch.Health{Feeds: []watch.FeedHealth{{Lag: time.Second}}}, "no longer behind"},
-		{watch.Health{Feeds: []watch.FeedHealth{{Lag: time.Second}}}, ""},
-		{watch.Health{Feeds: []watch.FeedHealth{{Lag: time.Second}, {Lag: time.Minute}}}, "is behind"},
-		{watch.Health{Feeds: []watch.FeedHealth{{Lag: time.Hour}}}, ""},
+		{watch.Health{Listed: true}, "no longer behind"},
+		{watch.Health{Listed: true, Feeds: []watch.FeedHealth{{Lag: time.Second}}}, ""},
+		{watch.Health{Listed: true, Feeds: []watch.FeedHealth{{Lag: time.Second}, {Lag: time.Minute}}}, "is behind"},
+		{watch.Health{Listed: true, Feeds: []watch.FeedHealth{{Lag: time.Hour}}}, ""},
 	} {
 		text.Reset()
 		late = logLate(c.h, log, 10*time.Second, late)
 		if !strings.Contains(text.String(), c.want) || c.want == "" && text.String() != "" {
 			t.Errorf("%+v: %s, want %q", c.h, text.String(), c.want)
 		}
+	}
+}
+
+// TestServersWords: of each error that a server has answered, the words are left.
+func TestServersWords(t *testing.T) {
+	answer := func(text string) error { return grpcstatus.Error(codes.NotFound, text) }
+	err := fmt.Errorf("watching: %w", errors.Join(answer("Table not found: A"), fmt.Errorf("again: %w", answer("Table not found: B")), errors.New("no room")))
+	if got, want := inServersWords(err).Error(), "watching: Table not found: A\nagain: Table not found: B\nno room"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if inServersWords(nil) != nil {
+		t.Error("an error of none")
 	}
 }
 

@@ -114,6 +114,9 @@ func changesOf(feeds []watch.FeedMetrics) (total int64) {
 
 // statusLine says how a watcher does: "1200 changes, 200/s, lag 0.4s, 3 tables", and of those that do not run which and why.
 func statusLine(h watch.Health, changes, perSecond int64) string {
+	if !h.Listed {
+		return "waiting for the server"
+	}
 	var lag time.Duration
 	var wrong []string
 	for _, f := range h.Feeds {
@@ -161,13 +164,16 @@ func warnLate(w *watch.Watcher, log *slog.Logger, limit time.Duration) (stop fun
 
 // logLate logs if a watcher is late and was not, or the other way round, and returns whether it is.
 func logLate(h watch.Health, log *slog.Logger, limit time.Duration, was bool) bool {
-	if len(h.Feeds) == 0 {
+	if !h.Listed {
 		if !was {
 			log.Warn("the server has not answered yet, the watcher goes on asking")
 		}
 		return true
 	}
-	worst := slices.MaxFunc(h.Feeds, func(a, b watch.FeedHealth) int { return cmp.Compare(a.Lag, b.Lag) })
+	var worst watch.FeedHealth
+	if len(h.Feeds) > 0 {
+		worst = slices.MaxFunc(h.Feeds, func(a, b watch.FeedHealth) int { return cmp.Compare(a.Lag, b.Lag) })
+	}
 	late := worst.Lag > limit
 	switch {
 	case late && !was:
