@@ -29,8 +29,8 @@ type HandlerFunc func(ctx context.Context, tx *Transaction) error
 // Handle calls f.
 func (f HandlerFunc) Handle(ctx context.Context, tx *Transaction) error { return f(ctx, tx) }
 
-// EachChange is a handler of single changes. After an error of f the next call is for the same change: those before it do not come again unless the watcher
-// is started again.
+// EachChange is a handler of single changes. After an error of f the next call is for the same change. The changes of the transaction before it come again
+// only if the whole transaction does: when the source is read again after an error of its own, or the watcher is started again.
 func EachChange(f func(ctx context.Context, tx *Transaction, c *Change) error) Handler {
 	return HandlerFunc(func(ctx context.Context, tx *Transaction) error {
 		for ; tx.handled < len(tx.Changes); tx.handled++ {

@@ -46,7 +46,7 @@ func (s State) String() string {
 	return [...]string{"STARTING", "RUNNING", "RETRYING", "FAILED", "STOPPED"}[s]
 }
 
-// FeedMetrics are counts since Run has found the feed.
+// FeedMetrics are counts since Run was called. They stay when the feed is gone, and go on when it comes back.
 type FeedMetrics struct {
 	Feed         FeedID
 	Polls        int64         // queries for new rows; one that takes several pages counts once

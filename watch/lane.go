@@ -88,7 +88,9 @@ func (l *lane) run(ctx context.Context) {
 	defer l.note(func() { l.ended = true })
 	if l.before != nil { // whose handler may be at work, and whose last checkpoint is to be stored
 		<-l.before.over
-		l.before = nil
+		l.mu.Lock()
+		l.metrics, l.before = l.before.count(), nil
+		l.mu.Unlock()
 	}
 	if !l.load(ctx) {
 		return
@@ -121,6 +123,18 @@ func (l *lane) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// count is what the feed's lanes have counted, this one and those before it.
+func (l *lane) count() FeedMetrics {
+	l.mu.Lock()
+	before, m := l.before, l.metrics
+	l.mu.Unlock()
+	if before != nil { // nothing is counted yet
+		m = before.count()
+	}
+	m.Feed = l.id
+	return m
 }
 
 // wait waits until the feed is to be tried again after an error.

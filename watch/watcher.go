@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -264,16 +265,16 @@ func (w *Watcher) laneOver() {
 	}
 }
 
-// all are the lanes in the order of their names.
+// all are the lanes of feeds that there are, in the order of their names.
 func (w *Watcher) all() []*lane {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var all []*lane
-	for _, l := range w.lanes {
-		all = append(all, l)
-	}
-	slices.SortFunc(all, func(a, b *lane) int { return cmp.Compare(a.id.String(), b.id.String()) })
-	return all
+	return inOrder(slices.Collect(maps.Values(w.lanes)))
+}
+
+func inOrder(lanes []*lane) []*lane {
+	slices.SortFunc(lanes, func(a, b *lane) int { return cmp.Compare(a.id.String(), b.id.String()) })
+	return lanes
 }
 
 // Health is what the watcher is doing now.
@@ -293,15 +294,14 @@ func (w *Watcher) Health() Health {
 	return h
 }
 
-// Metrics are the figures of each feed, in the order of their names.
+// Metrics are the figures of each feed, also of those that are gone, in the order of their names.
 func (w *Watcher) Metrics() []FeedMetrics {
+	w.mu.Lock()
+	lanes := slices.AppendSeq(slices.Collect(maps.Values(w.lanes)), maps.Values(w.gone))
+	w.mu.Unlock()
 	var list []FeedMetrics
-	for _, l := range w.all() {
-		l.mu.Lock()
-		m := l.metrics
-		l.mu.Unlock()
-		m.Feed = l.id
-		list = append(list, m)
+	for _, l := range inOrder(lanes) {
+		list = append(list, l.count())
 	}
 	return list
 }

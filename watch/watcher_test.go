@@ -86,6 +86,7 @@ func TestFeedComesBack(t *testing.T) {
 			return nil
 		}
 		feed := &fakeFeed{"T", func(ctx context.Context, at Checkpoint, out Sink) error {
+			out.Observe(Reading{Timestamp: day, Rows: 1})
 			if from = append(from, at); len(from) == 1 {
 				if _, err := out.Deliver(ctx, []*Transaction{{CommitTimestamp: day.Add(time.Hour)}}); err != nil {
 					return err
