@@ -98,98 +98,117 @@ func TestKills(t *testing.T) {
 }
 
 func killWatchers(t *testing.T, rnd *rand.Rand) {
-	s := newServer(t)
-	c := dial(t)
+	k := &killRun{t: t, server: newServer(t), client: dial(t), committed: map[string]int{}, delivered: map[string]int{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	const keys = 40
-	writers := *killWriters
-	var mu sync.Mutex
-	committed := map[string]int{} // the newest version of each key
 	var writing sync.WaitGroup
-	for w := range writers {
+	for w := range *killWriters {
 		rnd := rand.New(rand.NewPCG(rnd.Uint64(), 1))
-		writing.Go(func() {
-			for version := 1; ctx.Err() == nil; version++ {
-				var list []*spanner.Mutation
-				ids := append(rnd.Perm(keys)[:1+rnd.IntN(6)], keys+version) // the last one is written once only
-				for _, id := range ids {
-					list = append(list, singer(id*writers+w, fmt.Sprint(version)))
-				}
-				if _, err := c.Apply(context.Background(), list); err != nil {
-					t.Errorf("a writer: %v", err)
-					return
-				}
-				mu.Lock()
-				for _, id := range ids {
-					committed[fmt.Sprint(id*writers+w)] = version
-				}
-				mu.Unlock()
-			}
-		})
+		writing.Go(func() { k.write(ctx, rnd, w) })
 	}
-	repositories := []watch.Repository{watch.NewMemory(), watch.NewFile(t.TempDir() + "/f"), &watch.SpannerTable{Client: c}}
+	repositories := []watch.Repository{watch.NewMemory(), watch.NewFile(t.TempDir() + "/f"), &watch.SpannerTable{Client: k.client}}
 	o := watch.Options{
-		Source:     &watch.Tables{Client: c, Interval: time.Millisecond, Default: watch.TableOptions{Limit: 1 + rnd.IntN(30)}},
+		Source:     &watch.Tables{Client: k.client, Interval: time.Millisecond, Default: watch.TableOptions{Limit: 1 + rnd.IntN(30)}},
 		Repository: repositories[rnd.IntN(len(repositories))], Start: time.Unix(0, 0), CheckpointInterval: time.Millisecond,
 	}
-	delivered := map[string]int{}
-	record := func(began map[string]int, tx *watch.Transaction) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, c := range tx.Changes {
-			key, version := c.Key.Values[0].GetStringValue(), 0
-			fmt.Sscan(c.Values.Values[c.Values.Index("Name")].GetStringValue(), &version)
-			if version < began[key] {
-				t.Errorf("key %s goes from version %d back to %d", key, began[key], version)
-			}
-			began[key] = version
-			delivered[key] = max(delivered[key], version)
-		}
-	}
 	for range 10 {
-		life, kill := context.WithCancel(ctx)
-		began := map[string]int{} // by this watcher
-		calls, last, restart, taken := 0, 1+rnd.IntN(25), rnd.IntN(50), rnd.IntN(2) == 0
-		var restarted sync.WaitGroup
-		o.Handler = watch.HandlerFunc(func(_ context.Context, tx *watch.Transaction) error {
-			if calls++; calls == restart {
-				restarted.Go(func() { s.stop(); s.start() })
-			}
-			if calls >= last {
-				kill()
-				if !taken {
-					return errTest
-				}
-			}
-			record(began, tx)
-			return nil
-		})
-		_, ended := runUntil(t, life, o)
-		if err := ended(); err != nil {
-			t.Errorf("Run: %v", err)
-		}
-		kill()
-		restarted.Wait()
+		k.watchAndKill(ctx, rnd, o)
 	}
 	cancel()
 	writing.Wait()
 	r := newRecorder()
 	began := map[string]int{}
-	r.fail = func(tx *watch.Transaction) error { record(began, tx); return nil }
+	r.fail = func(tx *watch.Transaction) error { k.record(began, tx); return nil }
 	o.Handler = r
 	run(t, o)
-	missing := func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		for key, version := range committed {
-			if delivered[key] < version {
-				return true
-			}
-		}
-		return false
-	}
-	for missing() {
+	for k.missing() {
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// killRun is what a run of TestKills has written and what its watchers have delivered.
+type killRun struct {
+	t      *testing.T
+	server *server
+	client *spanner.Client
+
+	mu        sync.Mutex
+	committed map[string]int // the newest version of each key
+	delivered map[string]int
+}
+
+// write writes versions of keys at random, which no other writer has, until ctx ends.
+func (k *killRun) write(ctx context.Context, rnd *rand.Rand, writer int) {
+	const keys = 40
+	for version := 1; ctx.Err() == nil; version++ {
+		var list []*spanner.Mutation
+		ids := append(rnd.Perm(keys)[:1+rnd.IntN(6)], keys+version) // the last one is written once only
+		for i := range ids {
+			ids[i] = ids[i]**killWriters + writer
+			list = append(list, singer(ids[i], fmt.Sprint(version)))
+		}
+		if _, err := k.client.Apply(context.Background(), list); err != nil {
+			k.t.Errorf("a writer: %v", err)
+			return
+		}
+		k.mu.Lock()
+		for _, id := range ids {
+			k.committed[fmt.Sprint(id)] = version
+		}
+		k.mu.Unlock()
+	}
+}
+
+// watchAndKill runs a watcher until a call of its handler at random, which it may fail, and perhaps starts the server anew meanwhile.
+func (k *killRun) watchAndKill(ctx context.Context, rnd *rand.Rand, o watch.Options) {
+	life, kill := context.WithCancel(ctx)
+	defer kill()
+	began := map[string]int{} // by this watcher
+	calls, last, restart, taken := 0, 1+rnd.IntN(25), rnd.IntN(50), rnd.IntN(2) == 0
+	var restarted sync.WaitGroup
+	o.Handler = watch.HandlerFunc(func(_ context.Context, tx *watch.Transaction) error {
+		if calls++; calls == restart {
+			restarted.Go(func() { k.server.stop(); k.server.start() })
+		}
+		if calls >= last {
+			kill()
+			if !taken {
+				return errTest
+			}
+		}
+		k.record(began, tx)
+		return nil
+	})
+	_, ended := runUntil(k.t, life, o)
+	if err := ended(); err != nil {
+		k.t.Errorf("Run: %v", err)
+	}
+	restarted.Wait()
+}
+
+// record notes what a watcher has delivered, and checks that the versions of no key go back.
+func (k *killRun) record(began map[string]int, tx *watch.Transaction) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, c := range tx.Changes {
+		key, version := c.Key.Values[0].GetStringValue(), 0
+		fmt.Sscan(c.Values.Values[c.Values.Index("Name")].GetStringValue(), &version)
+		if version < began[key] {
+			k.t.Errorf("key %s goes from version %d back to %d", key, began[key], version)
+		}
+		began[key] = version
+		k.delivered[key] = max(k.delivered[key], version)
+	}
+}
+
+// missing says whether there is a key whose newest version is not delivered.
+func (k *killRun) missing() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, version := range k.committed {
+		if k.delivered[key] < version {
+			return true
+		}
+	}
+	return false
 }
