@@ -13,6 +13,9 @@
 package resultset
 
 import (
+	"slices"
+	"sync"
+
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
@@ -47,7 +50,22 @@ func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return c.messages.Unmarshal(data, v)
 	}
-	buf := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	defer buf.Free()
-	return Unmarshal(buf.ReadOnlyData(), m)
+	if len(data) == 1 {
+		return Unmarshal(data[0].ReadOnlyData(), m)
+	}
+	buf := buffers.Get().(*[]byte)
+	*buf = slices.Grow((*buf)[:0], data.Len())[:data.Len()]
+	data.CopyTo(*buf)
+	err := Unmarshal(*buf, m)
+	if cap(*buf) <= maxBuffer {
+		buffers.Put(buf)
+	}
+	return err
 }
+
+// buffers are for messages that come in several pieces. Those of gRPC have a megabyte for a message of more than 32 KiB, which costs more to allocate and
+// clear than such a message to decode.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxBuffer is how large an unused buffer may be.
+const maxBuffer = 1 << 20

@@ -25,8 +25,8 @@ type rowReader struct {
 	values, keys []*structpb.Value // room for further rows
 }
 
-// slab is for how many rows values are allocated at once.
-const slab = 256
+// slab is for how many rows values are allocated at once. A row that a handler keeps keeps so many in memory.
+const slab = 32
 
 // begin takes the columns of a result. Rows of results with the same columns share them.
 func (r *rowReader) begin(m *spannerpb.ResultSetMetadata) error {

@@ -279,10 +279,10 @@ type streamReader struct {
 	work    chan struct{} // has something in it when there may be something to deliver
 
 	mu           sync.Mutex
-	room         sync.Cond                   // a queue has become shorter
-	partitions   map[string]*streamPartition // that are read, or wait for their parents
-	transactions map[transactionKey]*streamTransaction
-	candidates   []*streamTransaction // that may have become complete, or the first of a queue
+	room         sync.Cond                             // a queue has become shorter
+	partitions   map[string]*streamPartition           // that are read, or wait for their parents
+	transactions map[transactionKey]*streamTransaction // of several records
+	candidates   []*streamTransaction                  // that may have become complete, or the first of a queue
 }
 
 // maxQueued is how many changes of a partition may wait for the handler.

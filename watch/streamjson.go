@@ -311,6 +311,12 @@ func (s *jsonText) string() (string, error) {
 	first := s.at + 1
 	plain := true
 	for at := first; at < len(s.text); at++ {
+		for at < len(s.text) && !special[s.text[at]] {
+			at++
+		}
+		if at == len(s.text) {
+			break
+		}
 		switch c := s.text[at]; {
 		case c == '"':
 			s.at = at + 1
@@ -334,3 +340,11 @@ func (s *jsonText) string() (string, error) {
 	s.at = len(s.text)
 	return "", s.malformed()
 }
+
+// special are the bytes of strings that are to be looked at: others are characters of ASCII that mean themselves.
+var special = func() (set [256]bool) {
+	for c := range set {
+		set[c] = c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf
+	}
+	return set
+}()

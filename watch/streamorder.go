@@ -35,10 +35,15 @@ type streamTransaction struct {
 // addData adds a record to its transaction, and that to the queue of the partition. mu is held.
 func (r *streamReader) addData(p *streamPartition, d *dataRecord) {
 	key := transactionKey{d.commit, d.transaction}
-	tx := r.transactions[key]
+	var tx *streamTransaction
+	if d.records > 1 {
+		tx = r.transactions[key]
+	}
 	if tx == nil {
 		tx = &streamTransaction{transactionKey: key, tag: d.tag, system: d.system, want: d.records}
-		r.transactions[key] = tx
+		if d.records > 1 {
+			r.transactions[key] = tx
+		}
 	}
 	if !slices.Contains(tx.partitions, p) {
 		p.queue = append(p.queue, tx)
@@ -173,7 +178,9 @@ func (r *streamReader) transaction(tx *streamTransaction) (list []*Transaction) 
 
 // delivered takes a transaction off its queues. mu is held.
 func (r *streamReader) delivered(tx *streamTransaction) {
-	delete(r.transactions, tx.transactionKey)
+	if tx.want > 1 {
+		delete(r.transactions, tx.transactionKey)
+	}
 	for _, d := range tx.records {
 		d.partition.changes -= len(d.changes)
 	}
