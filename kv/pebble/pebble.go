@@ -2,8 +2,8 @@
 //
 // It owns the layout of the data directory and how Pebble is set up: keys order
 // by bytes, bloom filters are built on logical keys (what comes before mvcc's
-// version suffix), commits from many goroutines share one sync of the
-// write-ahead log. It leaves space on the disk free and refuses batches for which there
+// version suffix), table files say how new their newest version is, commits
+// from many goroutines share one sync of the write-ahead log. It leaves space on the disk free and refuses batches for which there
 // is no room (see disk.go), and reports errors after which nothing more can be kept
 // (see guard.go). It promises that a directory which is not Crowfoot's, or is
 // damaged, is refused and left as it was, and that two processes never share
