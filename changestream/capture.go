@@ -93,7 +93,7 @@ func (c *Changes) Truncate(n int) {
 // An Encoder encodes changes. It serves one goroutine.
 type Encoder struct {
 	keys, values, olds []byte           // JSON
-	columns            []*schema.Column // of the last mod that had some of those that its stream watches
+	columns            []*schema.Column // that the last change wrote that did not write all watched ones; mods of the same columns share the slice
 	scratch            []*schema.Column
 	pending            []int
 }
@@ -155,7 +155,7 @@ func captured(w *table.Watch, op table.Op, written []*schema.Column) (newColumns
 	return newColumns, oldColumns
 }
 
-// written are the watched columns that a change has written. Mods of the same columns mostly share a slice.
+// written are the watched columns that a change has written. Mods of the same columns mostly share a slice, so that comparing them is cheap.
 func (e *Encoder) written(c *table.Change, w *table.Watch) []*schema.Column {
 	e.scratch = e.scratch[:0]
 	for _, col := range w.Columns {

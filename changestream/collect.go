@@ -12,7 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// Collect deletes the records of a stream before a timestamp, and the partitions that have ended before it. Readers that have not got so far fail.
+// Collect deletes the records of a stream before a timestamp, and the partitions that have ended before it. Readers that have still to read them fail.
 // Calls must not overlap.
 func (l *Log) Collect(id schema.ChangeStreamID, before mvcc.Timestamp) error {
 	s, err := l.find(id)
@@ -25,7 +25,7 @@ func (l *Log) Collect(id schema.ChangeStreamID, before mvcc.Timestamp) error {
 	return nil
 }
 
-// collect looks for old records first: commits wait while mu is held.
+// collect looks for old records before it takes mu, since commits wait while mu is held.
 func (l *Log) collect(s *stream, before mvcc.Timestamp) error {
 	b := l.cfg.Store.NewBatch()
 	defer b.Close()

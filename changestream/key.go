@@ -30,7 +30,7 @@ func keyOf(name string, space mvcc.Space, numbers ...uint64) []byte {
 	return key
 }
 
-// after is the bound behind all keys that begin with a prefix that ends in a number below its largest.
+// after is the smallest key above all that begin with a prefix, of which one byte at least must be below ff.
 func after(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; ; i-- {

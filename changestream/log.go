@@ -17,8 +17,8 @@ import (
 type Oracle interface {
 	// Now is the clock's time, or Visible if that is ahead.
 	Now() mvcc.Timestamp
-	// Visible is the newest timestamp at which everything is known: every commit at or below it is stored and was appended to the log, and
-	// no other will ever be at or below it.
+	// Visible is the newest timestamp at which everything is known: every commit at or below it is stored, with its records, and no other will ever
+	// be at or below it.
 	Visible() mvcc.Timestamp
 	// CloseAt makes Visible at least a timestamp that the clock has shown.
 	CloseAt(ctx context.Context, at mvcc.Timestamp) error

@@ -16,8 +16,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// PartitionID numbers a partition of a stream. Numbers rise, and are never given out again: the highest one is always that of a partition that
-// has not ended.
+// PartitionID numbers a partition of a stream. Numbers rise and none is given out twice, also over restarts: the highest one is always that of a
+// partition that has not ended, and is found again at the next start.
 type PartitionID uint64
 
 // Partition is a range of keys of a database, and of time, whose changes one reader reads.
@@ -35,7 +35,7 @@ type Partition struct {
 	wake    chan struct{} // closed by Wake; nil if no reader waits
 }
 
-// ending is the end of a partition. It is known before a read can see its time.
+// ending is the end of a partition. It is stored in the partition before its timestamp is visible.
 type ending struct {
 	until    mvcc.Timestamp // the first timestamp that is not the partition's
 	children []*Partition
@@ -126,8 +126,8 @@ func (p *Partition) Wake() {
 	}
 }
 
-// awaken returns a channel that the next Wake closes.
-func (p *Partition) awaken() <-chan struct{} {
+// nextWake returns a channel that the next Wake closes.
+func (p *Partition) nextWake() <-chan struct{} {
 	p.waiting.Lock()
 	defer p.waiting.Unlock()
 	if p.wake == nil {
@@ -152,7 +152,7 @@ func (l *Log) Reshape(id schema.ChangeStreamID, bounds func() [][]byte) error {
 	return nil
 }
 
-// reshape does it but for the landing, which would wait for commits that wait for mu.
+// reshape does all of Reshape but the landing, which the caller does without mu: it waits for commits that may be waiting for mu.
 func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Partition, land func() error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -38,14 +38,14 @@ type Query struct {
 	Memory *memory.Account
 }
 
-// A Position is a place in the records of a partition, before the record of a commit that has a number. A heartbeat at T is at T, behind all
-// records. Children are where the next partitions begin.
+// A Position is a place among the records of a partition: before the one that has a sequence number, of the commit that has a timestamp. Records of
+// child partitions have the timestamp at which the children begin. A heartbeat at T takes no place; the position behind it is the first one after T.
 type Position struct {
 	Timestamp mvcc.Timestamp
 	Sequence  uint32
 }
 
-// chunkBytes is how much a reader takes of the store at a time. It holds no iterator of the store while its client takes them.
+// chunkBytes is how much a reader reads from the store at a time. It has no iterator of the store open while its client takes the rows.
 const chunkBytes = 64 << 10
 
 // A Reader reads one partition, or the list of partitions. It is for one goroutine, which waits in Next.
@@ -56,12 +56,12 @@ type Reader struct {
 	stream    *stream
 	partition *Partition // nil for the list of partitions
 
-	next  Position // all before it was taken of the store
-	over  bool     // nothing follows what was taken
-	rows  []row    // taken of the store and not returned yet
-	data  []byte   // of rows
-	at    row      // the current one
-	quiet time.Time
+	next  Position  // what is before it was read from the store
+	over  bool      // nothing follows what was read
+	rows  []row     // read from the store and not returned yet
+	data  []byte    // of rows
+	at    row       // the current one
+	quiet time.Time // since when there was no row: a heartbeat follows
 }
 
 // row is a row that a reader returns: one google.protobuf.Value, and the position behind it.
@@ -128,7 +128,7 @@ func (r *Reader) check() error {
 	return nil
 }
 
-// check refuses a start outside of the partition's life, and any if that was before what is kept.
+// check refuses a start outside of the partition's life, and every start if that life ended before the earliest timestamp that is kept.
 func (p *Partition) check(start, earliest mvcc.Timestamp) error {
 	e := p.ending.Load()
 	if e != nil && e.until < earliest {
@@ -172,7 +172,7 @@ func (r *Reader) Position() Position { return r.at.after }
 // Ready says whether Next has a row, or the end, without waiting.
 func (r *Reader) Ready() bool { return len(r.rows) > 0 || r.over }
 
-// fill takes rows of the store, or waits for them. Without an error it may have found none yet.
+// fill reads rows from the store, or waits for them. Without an error it may have found none yet.
 func (r *Reader) fill() error {
 	if r.partition == nil {
 		return r.listPartitions()
@@ -182,7 +182,7 @@ func (r *Reader) fill() error {
 		return r.gone()
 	default:
 	}
-	wake := r.partition.awaken() // before Visible, so that no commit falls between
+	wake := r.partition.nextWake() // before Visible, so that no commit falls between
 	visible := r.log.cfg.Oracle.Visible()
 	end := r.partition.ending.Load() // after Visible: an end that is visible is known
 	limit := min(visible, r.End)
@@ -206,7 +206,7 @@ func (r *Reader) fill() error {
 	return r.wait(wake)
 }
 
-// take takes the records up to a timestamp, or a chunk of them. It waits for memory only while it holds no iterator, which would keep the store from
+// take reads the records up to a timestamp, or a chunk of them. It waits for memory only while it has no iterator open, which would keep the store from
 // freeing what it reads.
 func (r *Reader) take(limit mvcc.Timestamp) error {
 	if r.next.Timestamp > limit {
@@ -228,7 +228,7 @@ func (r *Reader) take(limit mvcc.Timestamp) error {
 	}
 }
 
-// takeChunk takes what there is memory for. If that is not even one record, it takes nothing and returns how much the first one lacks.
+// takeChunk reads what there is memory for. If that is not even one record, it reads nothing and returns how much memory the first one lacks.
 func (r *Reader) takeChunk(limit mvcc.Timestamp) (lacking int, err error) {
 	p := r.partition
 	it, err := r.log.cfg.Store.NewIter(p.appendKey(nil, r.next), p.appendKey(nil, Position{Timestamp: limit + 1}))
@@ -315,7 +315,7 @@ func (r *Reader) wait(wake <-chan struct{}) error {
 		return err
 	}
 	if r.End != mvcc.Latest && r.log.cfg.Oracle.Now() >= r.End {
-		return r.close(r.End)
+		return r.closeAt(r.End)
 	}
 	if time.Since(r.quiet) >= r.Heartbeat {
 		return r.beat()
@@ -340,7 +340,7 @@ func (r *Reader) sleep(d time.Duration, wake <-chan struct{}) (due bool, err err
 	}
 }
 
-// gone is why the stream has no readers any more.
+// gone is the error of readers whose stream was dropped or whose log was closed.
 func (r *Reader) gone() error {
 	if r.stream.why != nil {
 		return r.stream.why
@@ -348,8 +348,8 @@ func (r *Reader) gone() error {
 	return usererror.ChangeStreamNotFound(r.Stream.Name)
 }
 
-// close makes a timestamp visible. A full disk may refuse that; then it is tried again.
-func (r *Reader) close(at mvcc.Timestamp) error {
+// closeAt makes a timestamp visible. A full disk may refuse that; then it waits, and the caller tries again.
+func (r *Reader) closeAt(at mvcc.Timestamp) error {
 	err := r.log.cfg.Oracle.CloseAt(r.ctx, at)
 	if errors.Is(err, kv.ErrRefused) {
 		_, err = r.sleep(retryRefused, nil)
@@ -365,7 +365,7 @@ func (r *Reader) beat() error {
 	o := r.log.cfg.Oracle
 	now := o.Now()
 	if now-o.Visible() > mvcc.Timestamp(r.Heartbeat.Microseconds())/2 {
-		if err := r.close(now); err != nil {
+		if err := r.closeAt(now); err != nil {
 			return err
 		}
 	}
@@ -400,7 +400,7 @@ func (r *Reader) listPartitions() error {
 			return err
 		}
 	}
-	if err := r.close(r.Start); err != nil || r.log.cfg.Oracle.Visible() < r.Start {
+	if err := r.closeAt(r.Start); err != nil || r.log.cfg.Oracle.Visible() < r.Start {
 		return err
 	}
 	r.rows = childRecords(r.Start, r.stream.at(r.Start), true)
@@ -408,7 +408,7 @@ func (r *Reader) listPartitions() error {
 	return nil
 }
 
-// skip ends the reader after rows that are at one timestamp, and passes over those that the client has.
+// skip ends the reader after its rows, which are at one timestamp, and leaves out those that a resumed query has returned before.
 func (r *Reader) skip(at mvcc.Timestamp) {
 	if r.Resume.Timestamp == at {
 		r.rows = r.rows[min(int(r.Resume.Sequence), len(r.rows)):]

@@ -61,7 +61,7 @@ type grouping struct {
 	ts         mvcc.Timestamp
 	streams    []*writtenStream
 	partitions []*writtenPartition
-	latest     *writtenPartition                // that a mod was added to
+	latest     *writtenPartition                // to which the last mod was added
 	found      map[*Partition]*writtenPartition // all partitions if there are several
 	records    []record
 }
@@ -78,7 +78,7 @@ type writtenStream struct {
 type writtenPartition struct {
 	*Partition
 	stream *writtenStream
-	last   int // the number of its last record among all
+	last   int // its last record, as an index of grouping.records; -1 if it has none yet
 }
 
 // record is a data change record that is being made.

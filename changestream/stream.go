@@ -18,7 +18,7 @@ import (
 type stream struct {
 	log *Log
 	id  schema.ChangeStreamID
-	// earliest is from when on the stream has all records. Collect raises it before it deletes anything.
+	// earliest is the oldest timestamp from which on the stream has all its records. Collect raises it before it deletes anything.
 	earliest atomic.Int64
 
 	partitions map[PartitionID]*Partition // all that are kept
@@ -70,7 +70,7 @@ func (s *stream) begin(start, end []byte, from mvcc.Timestamp) *Partition {
 	return p
 }
 
-// end ends the readers.
+// end ends the readers: with an error, or, if why is nil, as those of a stream that was dropped.
 func (s *stream) end(why error) {
 	select {
 	case <-s.ended:

@@ -15,8 +15,8 @@ import (
 //
 //	version 1 | space 4 | stream 8 | partition 8 | checksum 12
 //
-// The checksum is keyed by a secret of the store, so that a log takes only tokens that were given out, before or after a restart, for its
-// database. That they are still good, the stored partitions say.
+// The checksum is keyed by a secret of the store, so that a log takes only tokens that were given out for its database, before or after a restart.
+// Whether the partition of a token is still kept is seen from the stored partitions.
 const (
 	tokenVersion  = 1
 	tokenBody     = 1 + 4 + 8 + 8

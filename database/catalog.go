@@ -49,7 +49,7 @@ func (d *Database) storeVersion(v *version, before *schema.Catalog, p publicatio
 			return err
 		}
 	}
-	streams, err := d.changeStreams(b, v)
+	streams, err := d.updateStreams(b, v)
 	if err != nil {
 		return err
 	}

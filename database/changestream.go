@@ -26,9 +26,9 @@ func (d *Database) openStreams() (err error) {
 	return err
 }
 
-// changeStreams adds to the batch of a schema version what makes the database have its change streams. The change must be ended when the batch has been
+// updateStreams adds to the batch of a schema version what makes the database have the version's change streams. The change must be ended when the batch has been
 // committed.
-func (d *Database) changeStreams(b kv.Batch, v *version) (*changestream.Change, error) {
+func (d *Database) updateStreams(b kv.Batch, v *version) (*changestream.Change, error) {
 	at := max(v.at, mvcc.TimestampOf(d.created)) // the first version has no beginning
 	return d.streams.Change(b, v.catalog.Streams, at, func(s *schema.ChangeStream) [][]byte { return d.boundsOf(v.catalog, s) })
 }
@@ -42,7 +42,7 @@ func (d *Database) AddSplitPoints(points []split.Point) error {
 	return err
 }
 
-// reshapeStreams makes the partitions of change streams follow the splits. What it cannot do, the next pass of splitting by size does.
+// reshapeStreams makes the partitions of change streams follow the splits. Where that fails, the next pass of splitting by size tries again.
 func (d *Database) reshapeStreams() {
 	for _, s := range d.Catalog().Streams {
 		bounds := func() [][]byte {
@@ -59,7 +59,7 @@ func (d *Database) reshapeStreams() {
 	}
 }
 
-// boundsOf are the bounds of splits that part the keys of a table that a stream watches.
+// boundsOf are those bounds of splits that lie within the tables that a stream watches: the bounds of its partitions.
 func (d *Database) boundsOf(c *schema.Catalog, s *schema.ChangeStream) (bounds [][]byte) {
 	if d.splits == nil { // the database is being made
 		return nil
@@ -99,7 +99,7 @@ func watchedSpaces(c *schema.Catalog, s *schema.ChangeStream) (spaces []table.Sp
 	return spaces
 }
 
-// collectStreams removes the records of change streams that lie behind their retention periods.
+// collectStreams deletes the records of change streams that are older than their retention periods.
 func (d *Database) collectStreams() error {
 	now := d.registry.oracle.Now()
 	for _, s := range d.Catalog().Streams {
