@@ -21,7 +21,8 @@ import (
 )
 
 // SpannerTable keeps checkpoints in a table of a Spanner database: the one that is watched, or another one. It is the Java library's table, so that either
-// can go on where the other has stopped. It has no place for Checkpoint.Position: what was handled of a transaction whose rest was not comes again.
+// can go on where the other has stopped. It has no place for Checkpoint.Position: what was handled of a transaction whose rest was not comes again. The Java
+// library stores a timestamp with the first row that it has delivered of it: if it was stopped within a transaction, it leaves out the rest, and so does what takes over.
 type SpannerTable struct {
 	Client *spanner.Client
 	// Table is its name; "" is LAST_SEEN_COMMIT_TIMESTAMPS.

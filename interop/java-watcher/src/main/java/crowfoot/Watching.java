@@ -6,6 +6,7 @@ import com.google.cloud.spanner.*;
 import com.google.cloud.spanner.watcher.*;
 import java.util.*;
 import java.util.concurrent.*;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.logging.Level;
 import java.util.logging.Logger;
 import java.util.stream.LongStream;
@@ -46,6 +47,8 @@ public final class Watching {
       check.step("falling back to WITH", app::fallBack);
       check.step("any shard that is not null", app::notNull);
       check.step("no table hint, no shards", app::neither);
+      check.step("taking turns with crowfoot watch", app::takeTurns);
+      check.step("beside crowfoot watch", app::besideCrowfoot);
     }
     check.step("Google's nine tests have run", () -> PublishedTests.run(check, PROJECT));
     System.exit(check.end());
@@ -76,7 +79,8 @@ public final class Watching {
                     + "  `LastModified` TIMESTAMP OPTIONS (allow_commit_timestamp=true),\n"
                     + "  `ShardId` INT64 AS (CASE WHEN Processed THEN NULL ELSE MOD(FARM_FINGERPRINT(Name), 19) END) STORED,\n"
                     + ") PRIMARY KEY (`SingerId`)",
-                "CREATE NULL_FILTERED INDEX `" + INDEX + "` ON `Singers` (`ShardId`, `LastModified`)"),
+                "CREATE NULL_FILTERED INDEX `" + INDEX + "` ON `Singers` (`ShardId`, `LastModified`)",
+                "CREATE TABLE Others (Id INT64 NOT NULL, LastModified TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)"),
             null)
         .get(1, TimeUnit.MINUTES);
     DatabaseId none = DatabaseId.of(id.getInstanceId(), "none");
@@ -256,6 +260,86 @@ public final class Watching {
   private void neither() throws Exception {
     Delivery delivery = new Delivery(builder(repository("SeenAlone", now())));
     Map<Long, Timestamp> want = write(50);
+    Check.same(delivery.end(want.size()), want);
+  }
+
+  /** The table in which crowfoot watch keeps its checkpoints, too. */
+  private CommitTimestampRepository shared() {
+    return SpannerCommitTimestampRepository.newBuilder(spanner, id).setInitialCommitTimestamp(now()).build();
+  }
+
+  /**
+   * While rows are written, the library and crowfoot watch deliver them by turns, each from where the other was stopped at a random moment. crowfoot watch
+   * would begin now if it did not find the checkpoint.
+   */
+  private void takeTurns() throws Exception {
+    CommitTimestampRepository seen = shared();
+    AtomicBoolean stop = new AtomicBoolean();
+    ExecutorService writer = Executors.newSingleThreadExecutor();
+    Future<Map<Long, Timestamp>> writing = writer.submit(() -> writeUntil(stop));
+    Random random = new Random(1);
+    Map<Long, Timestamp> got = new HashMap<>();
+    int again = 0;
+    try {
+      for (int turn = 0; turn < 6; turn++) {
+        Map<Long, Timestamp> part = turn % 2 == 0 ? libraryTurn(seen, random) : crowfootTurn(random);
+        for (Map.Entry<Long, Timestamp> e : part.entrySet()) {
+          again += got.put(e.getKey(), e.getValue()) == null ? 0 : 1;
+        }
+      }
+    } finally {
+      stop.set(true);
+      writer.shutdown();
+    }
+    Map<Long, Timestamp> want = writing.get();
+    Set<Long> missing = new HashSet<>(want.keySet());
+    missing.removeAll(got.keySet());
+    CrowfootWatch rest = crowfoot();
+    Check.await(missing.size() + " rows that are left are delivered", () -> rest.has(missing));
+    got.putAll(rest.end());
+    want.forEach((key, at) -> Check.same(got.get(key), at));
+    Check.same(got.size(), want.size());
+    System.out.printf("     %d rows in 7 turns, %d of them came again with a later watcher%n", got.size(), again);
+  }
+
+  /** Commits single rows: when the library is stopped within a transaction, it never delivers the rest. */
+  private Map<Long, Timestamp> writeUntil(AtomicBoolean stop) throws Exception {
+    Map<Long, Timestamp> all = new HashMap<>();
+    for (; !stop.get(); rows++) {
+      all.putAll(commit(rows, rows + 1));
+      Thread.sleep(1); // so that watchers are up to date now and then
+    }
+    return all;
+  }
+
+  private Map<Long, Timestamp> libraryTurn(CommitTimestampRepository seen, Random random) throws Exception {
+    Delivery delivery = new Delivery(sharded(seen, SHARDS));
+    delivery.awaitRows(1 + random.nextInt(150));
+    return delivery.end(0);
+  }
+
+  private Map<Long, Timestamp> crowfootTurn(Random random) throws Exception {
+    CrowfootWatch watch = crowfoot();
+    watch.awaitRows(1 + random.nextInt(150));
+    return watch.end();
+  }
+
+  private CrowfootWatch crowfoot() throws Exception {
+    return new CrowfootWatch(TABLE, "--database", id.getName(), "--limit", "100", "--shard-column", "ShardId", "--shard-values", "-18..18");
+  }
+
+  /** Both keep their checkpoints in one table at the same time, for different tables. */
+  private void besideCrowfoot() throws Exception {
+    CrowfootWatch others = new CrowfootWatch("Others", "--database", id.getName(), "--from", "beginning");
+    Delivery delivery = new Delivery(builder(shared()));
+    Map<Long, Timestamp> wantOthers = new HashMap<>();
+    Map<Long, Timestamp> want = new HashMap<>();
+    for (long key = 0; key < 50; key++) {
+      want.putAll(write(2));
+      wantOthers.put(key, client.write(List.of(Mutation.newInsertBuilder("Others").set("Id").to(key).set("LastModified").to(Value.COMMIT_TIMESTAMP).build())));
+    }
+    others.awaitRows(wantOthers.size());
+    Check.same(others.end(), wantOthers);
     Check.same(delivery.end(want.size()), want);
   }
 }
