@@ -188,20 +188,20 @@ func TestRefusals(t *testing.T) {
 			name, token string
 			start       mvcc.Timestamp
 			want        codes.Code
+			text        string
 		}{
-			{"a start too far ahead", "", now + micros(changestream.MaxAhead) + 1, codes.OutOfRange},
-			{"before the stream", "", created - 1, codes.OutOfRange},
-			{"before retention", "", now - micros(24*time.Hour) - 1, codes.OutOfRange},
-			{"before the partition", child, split - 1, codes.OutOfRange},
-			{"after the partition", root, split + 1, codes.OutOfRange},
-			{"no token", "token", now, codes.InvalidArgument},
-			{"a token that was changed", root[:20] + "BBBB" + root[24:], now, codes.InvalidArgument},
+			{"a start too far ahead", "", now + micros(changestream.MaxAhead) + 1, codes.OutOfRange, "too far in the future"},
+			{"before the stream", "", created - 1, codes.OutOfRange, "too far in the past"},
+			{"before retention", "", now - micros(24*time.Hour) - 1, codes.OutOfRange, "too far in the past"},
+			{"before the partition", child, split - 1, codes.OutOfRange, "invalid for the partition"},
+			{"after the partition", root, split + 1, codes.OutOfRange, "invalid for the partition"},
+			{"no token", "token", now, codes.InvalidArgument, "does not belong to the Change Stream"},
+			{"a token that was changed", root[:20] + "BBBB" + root[24:], now, codes.InvalidArgument, "does not belong to the Change Stream"},
 		} {
 			_, err := w.log.Read(t.Context(), query(c.token, c.start))
-			if got := usererror.CodeOf(err); got != c.want {
+			if got := usererror.CodeOf(err); got != c.want || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("%s: %v", c.name, err)
 			}
-			t.Logf("%s: %v", c.name, err)
 		}
 	})
 }
@@ -369,7 +369,7 @@ func TestCollect(t *testing.T) {
 		if _, err := slow.Next(); usererror.CodeOf(err) != codes.OutOfRange {
 			t.Errorf("a reader of what was collected: %v", err)
 		}
-		if _, err := w.log.Read(t.Context(), query(root, start)); usererror.CodeOf(err) != codes.OutOfRange {
+		if _, err := w.log.Read(t.Context(), query(root, start)); usererror.CodeOf(err) != codes.OutOfRange || !strings.Contains(err.Error(), "This partition is no longer valid.") {
 			t.Errorf("an expired partition: %v", err)
 		}
 		w.reopen()

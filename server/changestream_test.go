@@ -225,20 +225,23 @@ func TestChangeStreamRefusals(t *testing.T) {
 	_, err = x.data.PartitionQuery(x.ctx, &spannerpb.PartitionQueryRequest{Session: x.session, Sql: req.Sql, Transaction: begins(readOnly())})
 	x.fails(err, codes.InvalidArgument)
 
-	refused := func(sql string, sel *spannerpb.TransactionSelector, want codes.Code) {
+	refused := func(sql string, sel *spannerpb.TransactionSelector, want codes.Code, text string) {
 		t.Helper()
 		stream, err := x.data.ExecuteStreamingSql(x.ctx, &spannerpb.ExecuteSqlRequest{Session: x.session, Sql: sql, Transaction: sel})
 		x.ok(err)
 		_, err = stream.Recv()
 		x.fails(err, want)
-		t.Log(err)
+		if !strings.Contains(status.Convert(err).Message(), text) {
+			t.Errorf("%s: %v, want %s", sql, err, text)
+		}
 	}
-	refused(req.Sql, begins(readOnly()), codes.InvalidArgument)
-	refused(req.Sql, begins(readWrite()), codes.InvalidArgument)
+	const multiUse = "Change stream queries are not supported for multi use transactions. Change stream queries must be strong reads executed via single use transactions"
+	refused(req.Sql, begins(readOnly()), codes.InvalidArgument, multiUse)
+	refused(req.Sql, begins(readWrite()), codes.InvalidArgument, multiUse)
 	stale := &spannerpb.TransactionOptions_ReadOnly{TimestampBound: &spannerpb.TransactionOptions_ReadOnly_ExactStaleness{ExactStaleness: durationpb.New(0)}}
 	refused(req.Sql, &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_SingleUse{SingleUse: &spannerpb.TransactionOptions{
 		Mode: &spannerpb.TransactionOptions_ReadOnly_{ReadOnly: stale},
-	}}}, codes.InvalidArgument)
+	}}}, codes.InvalidArgument, multiUse)
 	now := time.Now().UTC()
 	call := func(start, end, token, beat, options string) string {
 		return fmt.Sprintf("SELECT ChangeRecord FROM READ_Everything(%s, %s, %s, %s, %s)", start, end, token, beat, options)
@@ -247,19 +250,23 @@ func TestChangeStreamRefusals(t *testing.T) {
 	for _, c := range []struct {
 		sql  string
 		want codes.Code
+		text string
 	}{
-		{call("NULL", "NULL", "NULL", "1000", "NULL"), codes.InvalidArgument},
-		{call(at(now), at(now.Add(-time.Second)), "NULL", "1000", "NULL"), codes.InvalidArgument},
-		{call(at(now), "NULL", "NULL", "NULL", "NULL"), codes.InvalidArgument},
-		{call(at(now), "NULL", "NULL", "999", "NULL"), codes.OutOfRange},
-		{call(at(now), "NULL", "NULL", "300001", "NULL"), codes.OutOfRange},
-		{call(at(now), "NULL", "NULL", "1000", "['x']"), codes.Unimplemented},
-		{call(at(now.Add(time.Hour)), "NULL", "NULL", "1000", "NULL"), codes.OutOfRange},
-		{call(at(now.Add(-48*time.Hour)), "NULL", "NULL", "1000", "NULL"), codes.OutOfRange},
-		{call(at(now), "NULL", "'token'", "1000", "NULL"), codes.InvalidArgument},
-		{call(at(now), "NULL", "''", "1000", "NULL"), codes.InvalidArgument},
+		{call("NULL", "NULL", "NULL", "1000", "NULL"), codes.InvalidArgument, "start_timestamp must not be null."},
+		{call(at(now), at(now.Add(-time.Second)), "NULL", "1000", "NULL"), codes.InvalidArgument, "If end_timestamp is specified, start_timestamp must be <= end_timestamp."},
+		{call(at(now), "NULL", "NULL", "NULL", "NULL"), codes.InvalidArgument, "heartbeat_milliseconds must not be null."},
+		{call(at(now), "NULL", "NULL", "999", "NULL"), codes.OutOfRange, "heartbeat_milliseconds must be within min 1000 and max 300000. Received heartbeat_milliseconds: 999."},
+		{call(at(now), "NULL", "NULL", "300001", "NULL"), codes.OutOfRange, "Received heartbeat_milliseconds: 300001."},
+		{call(at(now), "NULL", "NULL", "1000", "['x']"), codes.Unimplemented, "read_options must be null."},
+		{call(at(now.Add(time.Hour)), "NULL", "NULL", "1000", "NULL"), codes.OutOfRange, "Specified start_timestamp is too far in the future."},
+		{call(at(now.Add(-48*time.Hour)), "NULL", "NULL", "1000", "NULL"), codes.OutOfRange, "Specified start_timestamp is too far in the past."},
+		{call(at(now), "NULL", "'token'", "1000", "NULL"), codes.InvalidArgument, "Specified partition_token is invalid, as it does not belong to the Change Stream associated with the TVF. Received partition_token: token."},
+		{call(at(now), "NULL", "''", "1000", "NULL"), codes.InvalidArgument, "Specified partition_token is invalid"},
+		{call("'yesterday'", "NULL", "NULL", "1000", "NULL"), codes.InvalidArgument, "Could not cast literal \"yesterday\" to type TIMESTAMP"},
+		{call("7", "NULL", "NULL", "1000", "NULL"), codes.InvalidArgument, "No matching signature for READ_Everything"},
+		{call(at(now), "NULL", "b'token'", "1000", "NULL"), codes.InvalidArgument, "No matching signature for READ_Everything"},
 	} {
-		refused(c.sql, nil, c.want)
+		refused(c.sql, nil, c.want, c.text)
 	}
 }
 

@@ -110,6 +110,35 @@ func TestStreamRefused(t *testing.T) {
 	}
 }
 
+// TestStreamCheckpointTooOld: a checkpoint older than the stream's retention, or with partitions that the stream does not have, ends Run with the database's
+// words, since changes would be left out. It stays as it was.
+func TestStreamCheckpointTooOld(t *testing.T) {
+	c := connect(t, singers, everything)
+	now := apply(t, c, singer(1, "a"))
+	for _, test := range []struct {
+		at   watch.Checkpoint
+		code codes.Code
+		text string
+	}{
+		{watch.Checkpoint{Timestamp: now.Add(-30 * 24 * time.Hour)}, codes.OutOfRange, "start_timestamp is too far in the past"},
+		{watch.Checkpoint{Timestamp: time.Date(2026, 1, 2, 3, 4, 4, 999_999_000, time.UTC), Position: `{"partitions":[{"token":"foreign","from":"2026-01-02T03:04:05Z"}]}`}, codes.InvalidArgument, "partition_token is invalid, as it does not belong to the Change Stream"},
+		{watch.Checkpoint{Timestamp: now, Position: `["7"]`}, codes.FailedPrecondition, "The checkpoint's position is not a change stream's"},
+	} {
+		repository := watch.NewMemory()
+		id := watch.FeedID{TableID: watch.TableID{Database: c.DatabaseName(), Name: "Everything"}}
+		if err := repository.Store(t.Context(), id, test.at); err != nil {
+			t.Fatal(err)
+		}
+		err := runToEnd(t, watch.Options{Source: &watch.Stream{Client: c, Name: "Everything"}, Repository: repository, Handler: newRecorder()})
+		if status.Code(err) != test.code || !strings.Contains(fmt.Sprint(err), test.text) {
+			t.Errorf("%v: %v", test.at, err)
+		}
+		if after, _, err := repository.Load(t.Context(), id); err != nil || after != test.at {
+			t.Errorf("%v has become %v, %v", test.at, after, err)
+		}
+	}
+}
+
 // TestStreamInAnyCase: the checkpoint of a stream is found again when the next watcher writes its name in another way.
 func TestStreamInAnyCase(t *testing.T) {
 	c := connect(t, singers, everything)

@@ -282,13 +282,17 @@ func TestAvroSchemas(t *testing.T) {
 
 // TestWatchFails: errors that do not pass end the watcher, in the server's words.
 func TestWatchFails(t *testing.T) {
-	watched(t)
+	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", watchedDDL+";\nCREATE TABLE LAST_SEEN_COMMIT_TIMESTAMPS (Id INT64) PRIMARY KEY (Id)"))
+	t.Setenv("SPANNER_EMULATOR_HOST", address)
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
 		{[]string{"None"}, "crowfoot: Table not found: None\n"},
 		{[]string{"T", "--hint", "@{FORCE_INDEX=None}"}, "crowfoot: The table T does not have a secondary index called None.\n"},
+		{[]string{"T", "--repository", "spanner"}, "crowfoot: Table LAST_SEEN_COMMIT_TIMESTAMPS cannot hold commit timestamps: it has no column DATABASE_NAME\n"},
+		{[]string{"T", "--repository", "/proc/watch.json"}, "crowfoot: The file /proc/watch.json cannot hold checkpoints: open /proc/watch.json.lock: no such file or directory\n"},
+		{[]string{"T", "--repository", writeFile(t, "empty.json", "")}, "crowfoot: The file "},
 	} {
 		args := append([]string{"watch", "--database", crashDatabase, "--repository", "memory"}, c.args...)
 		out, errOut, status := runCrowfoot(t, nil, args...)
