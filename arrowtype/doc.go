@@ -1,0 +1,32 @@
+// Package arrowtype maps the types and values of Cloud Spanner to those of Apache Arrow and back. It is shared by all that turn rows into columns, so
+// that a value is the same column value whether it comes from a server, from a client or from a file.
+//
+//	Spanner       Arrow                          remarks
+//	BOOL          bool
+//	INT64         int64
+//	FLOAT32       float32                        NaN and infinities are themselves
+//	FLOAT64       float64
+//	NUMERIC       decimal128(38, 9)
+//	STRING        utf8
+//	BYTES         binary
+//	DATE          date32
+//	TIMESTAMP     timestamp[ns, UTC]             1677-09-21T00:12:43.145224193Z to 2262-04-11T23:47:16.854775807Z; another value is an error
+//	              timestamp[us, UTC]             with Microseconds: every value, digits below the microsecond are cut off towards the past
+//	              utf8                           with Text: every value as it is, in RFC 3339
+//	JSON          arrow.json, stored as utf8     Arrow's canonical extension type
+//	UUID          arrow.uuid, 16 bytes           Arrow's canonical extension type
+//	INTERVAL      interval[month_day_nano]       an interval whose time part is beyond 292 years is an error
+//	              utf8                           with Text: ISO 8601
+//	PROTO         binary                         the bytes of the message
+//	ENUM          int64                          its number
+//	ARRAY<T>      list<item: T>                  elements are nullable
+//	STRUCT<...>   struct<...>                    fields are nullable
+//
+// Where the Arrow type alone does not tell the Spanner type, and always for columns of tables, the field has metadata under TypeKey: the type as it
+// stands in DDL, such as STRING(25). SpannerType reads it, and infers a type where there is none.
+//
+// Values have a text, too: the one that Spanner's API gives them (INT64 as digits, TIMESTAMP as RFC 3339 in UTC, BYTES as base64). Appender makes
+// columns of texts and Formatter texts of columns. Texts are read somewhat more liberally than they are written: see the functions Parse.
+//
+// Imports of this module: nothing.
+package arrowtype
