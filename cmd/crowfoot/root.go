@@ -46,7 +46,7 @@ func newRoot() *cobra.Command {
 	})
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return readVariables(c.Flags()) }
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newStart(), newCheck(), newCheckpoint(), newBench(), newWatch(), newVersion(), newMan())
+	root.AddCommand(newStart(), newCheck(), newCheckpoint(), newBench(), newWatch(), newImport(), newExport(), newVersion(), newMan())
 	return root
 }
 

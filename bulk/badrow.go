@@ -1,0 +1,23 @@
+package bulk
+
+import "fmt"
+
+// BadRow is a row that cannot be used, and why. As an error it says both.
+type BadRow struct {
+	Place
+	Reason string `json:"reason"`
+	Text   string `json:"text,omitempty"` // of a text file, without its end if it is long
+}
+
+func (b BadRow) Error() string { return b.Place.String() + ": " + b.Reason }
+
+// String is "customer.tbl:17", or "customer.parquet, row 17".
+func (p Place) String() string {
+	switch {
+	case p.Line > 0:
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	case p.Row > 0:
+		return fmt.Sprintf("%s, row %d", p.File, p.Row)
+	}
+	return p.File
+}

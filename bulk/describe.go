@@ -1,0 +1,181 @@
+package bulk
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/crowfoot-db/crowfoot/arrowtype"
+)
+
+// TableInfo is what a database says of a table.
+type TableInfo struct {
+	Name    string // SCHEMA.TABLE for a table of a named schema
+	Parent  string // in which it is interleaved with INTERLEAVE IN PARENT, or ""
+	Columns []ColumnInfo
+	Key     []string // columns of the primary key, in order
+}
+
+// ColumnInfo is a column of a table.
+type ColumnInfo struct {
+	Name      string
+	DDL       string // its type, such as STRING(25)
+	Type      *spannerpb.Type
+	MaxLength int // of a STRING in characters, of a BYTES in bytes, and of elements of arrays of them; 0 is MAX
+	Nullable  bool
+	Generated bool // its values are computed, and cannot be written
+	Indexes   int  // how many indexes have the column, which is what a commit's limit of mutations counts
+}
+
+// Column finds a column; its name's case does not matter.
+func (t *TableInfo) Column(name string) (ColumnInfo, bool) {
+	for _, c := range t.Columns {
+		if strings.EqualFold(c.Name, name) {
+			return c, true
+		}
+	}
+	return ColumnInfo{}, false
+}
+
+// Select returns the columns of names, or all of them that can be written.
+func (t *TableInfo) Select(names []string) (selected []ColumnInfo, err error) {
+	for _, name := range names {
+		c, ok := t.Column(name)
+		if !ok {
+			return nil, fmt.Errorf("table %s has no column %s", t.Name, name)
+		}
+		selected = append(selected, c)
+	}
+	if len(names) == 0 {
+		for _, c := range t.Columns {
+			if !c.Generated {
+				selected = append(selected, c)
+			}
+		}
+	}
+	return selected, nil
+}
+
+// Schema has the columns that can be written.
+func (t *TableInfo) Schema(timestamps arrowtype.Timestamps) (*arrow.Schema, error) {
+	columns, err := t.Select(nil)
+	if err != nil {
+		return nil, err
+	}
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		if fields[i], err = arrowtype.Field(c.Name, c.Type, c.DDL, c.Nullable, timestamps); err != nil {
+			return nil, err
+		}
+	}
+	return arrow.NewSchema(fields, nil), nil
+}
+
+// Describe asks for a table; the case of its name does not matter.
+func Describe(ctx context.Context, client *spanner.Client, name string) (*TableInfo, error) {
+	tables, err := describe(ctx, client, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(tables) == 0 {
+		return nil, fmt.Errorf("the database has no table %s", name)
+	}
+	return tables[0], nil
+}
+
+// DescribeAll asks for all tables: each comes behind the one in which it is interleaved.
+func DescribeAll(ctx context.Context, client *spanner.Client) ([]*TableInfo, error) {
+	tables, err := describe(ctx, client, "")
+	if err != nil {
+		return nil, err
+	}
+	return parentsFirst(tables), nil
+}
+
+func parentsFirst(tables []*TableInfo) (sorted []*TableInfo) {
+	byParent := map[string][]*TableInfo{}
+	for _, t := range tables {
+		byParent[strings.ToLower(t.Parent)] = append(byParent[strings.ToLower(t.Parent)], t)
+	}
+	var add func(parent string)
+	add = func(parent string) {
+		for _, t := range byParent[parent] {
+			sorted = append(sorted, t)
+			add(strings.ToLower(t.Name))
+		}
+	}
+	add("")
+	return sorted
+}
+
+const (
+	columnsQuery = `SELECT c.TABLE_SCHEMA, c.TABLE_NAME, IFNULL(t.PARENT_TABLE_NAME, ''), IFNULL(t.INTERLEAVE_TYPE, ''), c.COLUMN_NAME, c.SPANNER_TYPE,
+  c.IS_NULLABLE = 'YES', c.IS_GENERATED = 'ALWAYS',
+  (SELECT COUNT(*) FROM INFORMATION_SCHEMA.INDEX_COLUMNS i WHERE i.TABLE_SCHEMA = c.TABLE_SCHEMA AND i.TABLE_NAME = c.TABLE_NAME
+    AND i.COLUMN_NAME = c.COLUMN_NAME AND i.INDEX_TYPE != 'PRIMARY_KEY')
+FROM INFORMATION_SCHEMA.COLUMNS c
+JOIN INFORMATION_SCHEMA.TABLES t ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME AND t.TABLE_TYPE = 'BASE TABLE'
+WHERE c.TABLE_CATALOG = '' AND c.TABLE_SCHEMA NOT IN ('INFORMATION_SCHEMA', 'SPANNER_SYS') AND (@name = '' OR
+  LOWER(IF(c.TABLE_SCHEMA = '', c.TABLE_NAME, CONCAT(c.TABLE_SCHEMA, '.', c.TABLE_NAME))) = LOWER(@name))
+ORDER BY c.TABLE_SCHEMA, c.TABLE_NAME, c.ORDINAL_POSITION`
+	keysQuery = `SELECT i.TABLE_SCHEMA, i.TABLE_NAME, i.COLUMN_NAME FROM INFORMATION_SCHEMA.INDEX_COLUMNS i
+WHERE i.INDEX_TYPE = 'PRIMARY_KEY' AND i.TABLE_SCHEMA NOT IN ('INFORMATION_SCHEMA', 'SPANNER_SYS')
+ORDER BY i.TABLE_SCHEMA, i.TABLE_NAME, i.ORDINAL_POSITION`
+)
+
+// describe asks for one table, or for all if name is "".
+func describe(ctx context.Context, client *spanner.Client, name string) (tables []*TableInfo, err error) {
+	ro := client.ReadOnlyTransaction()
+	defer ro.Close()
+	byName := map[string]*TableInfo{}
+	columns := spanner.Statement{SQL: columnsQuery, Params: map[string]any{"name": name}}
+	err = ro.Query(ctx, columns).Do(func(row *spanner.Row) error {
+		var schema, table, parent, interleave string
+		var c ColumnInfo
+		var indexes int64
+		if err := row.Columns(&schema, &table, &parent, &interleave, &c.Name, &c.DDL, &c.Nullable, &c.Generated, &indexes); err != nil {
+			return err
+		}
+		full := qualified(schema, table)
+		t := byName[full]
+		if t == nil {
+			t = &TableInfo{Name: full}
+			if parent != "" && interleave != "IN" {
+				t.Parent = qualified(schema, parent)
+			}
+			byName[full] = t
+			tables = append(tables, t)
+		}
+		c.Indexes = int(indexes)
+		var err error
+		if c.Type, c.MaxLength, err = arrowtype.ParseDDL(c.DDL); err != nil {
+			return fmt.Errorf("table %s, column %s: %w", full, c.Name, err)
+		}
+		t.Columns = append(t.Columns, c)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tables, ro.Query(ctx, spanner.NewStatement(keysQuery)).Do(func(row *spanner.Row) error {
+		var schema, table, column string
+		if err := row.Columns(&schema, &table, &column); err != nil {
+			return err
+		}
+		if t := byName[qualified(schema, table)]; t != nil {
+			t.Key = append(t.Key, column)
+		}
+		return nil
+	})
+}
+
+func qualified(schema, name string) string {
+	if schema == "" {
+		return name
+	}
+	return schema + "." + name
+}

@@ -1,0 +1,25 @@
+package file
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Writer writes batches of one schema to a file.
+type Writer interface {
+	// Write appends rows. The batch is not kept.
+	Write(batch arrow.RecordBatch) error
+	// Close writes what is left. The file is complete only when it has returned nil.
+	Close() error
+}
+
+// NewWriter begins a file of a format.
+func NewWriter(to io.Writer, format Format, schema *arrow.Schema) (Writer, error) {
+	switch format {
+	case CSV, TBL:
+		return newTextWriter(to, syntaxOf(Options{Format: format}), schema)
+	}
+	return nil, fmt.Errorf("the format %s is not known", format)
+}

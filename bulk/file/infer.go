@@ -1,0 +1,115 @@
+package file
+
+import (
+	"fmt"
+	"io"
+	"math/bits"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/crowfoot-db/crowfoot/arrowtype"
+)
+
+const (
+	inferRows  = 10_000 // of the first file, from which types are inferred
+	inferBytes = 4 << 20
+)
+
+// guesses are the types that a column of text may have, the narrowest first. STRING takes everything.
+var guesses = []struct {
+	code spannerpb.TypeCode
+	fits func(text []byte) error
+}{
+	{spannerpb.TypeCode_INT64, func(text []byte) error { _, err := arrowtype.ParseInt64(text); return err }},
+	{spannerpb.TypeCode_FLOAT64, func(text []byte) error { _, err := arrowtype.ParseFloat(text, 64); return err }},
+	{spannerpb.TypeCode_DATE, func(text []byte) error { _, err := arrowtype.ParseDate(text); return err }},
+	{spannerpb.TypeCode_TIMESTAMP, func(text []byte) error { _, _, err := arrowtype.ParseTimestamp(text); return err }},
+	{spannerpb.TypeCode_BOOL, func(text []byte) error { _, err := arrowtype.ParseBool(text); return err }},
+	{spannerpb.TypeCode_STRING, func([]byte) error { return nil }},
+}
+
+// guess is what the texts of a column so far allow: a bit for each of guesses that is excluded.
+type guess struct {
+	excluded uint
+	seen     bool // a value that is not NULL
+}
+
+func (g *guess) see(text []byte) {
+	g.seen = true
+	for i, t := range guesses {
+		if g.excluded&(1<<i) == 0 && t.fits(text) != nil {
+			g.excluded |= 1 << i
+		}
+	}
+}
+
+// code is the narrowest type that takes all texts.
+func (g *guess) code() spannerpb.TypeCode {
+	if !g.seen {
+		return spannerpb.TypeCode_STRING
+	}
+	return guesses[bits.TrailingZeros(^g.excluded)].code
+}
+
+// infer finds names and types of the columns by the first rows.
+func (t *text) infer() (*arrow.Schema, error) {
+	columns := make([]guess, len(t.names))
+	lines, err := newLineReader(t.files[0].name, t.files[0].from, t.files[0].end)
+	if err != nil {
+		return nil, err
+	}
+	defer lines.close()
+	var row splitter
+	for rows, size := 0, 0; rows < inferRows && size < inferBytes; rows++ {
+		line, err := lines.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		size += len(line)
+		if err := row.split(t.syntax, line); err == errOpenQuote {
+			if line, err = lines.extend(); err != nil || row.split(t.syntax, line) != nil {
+				continue // the reader says what is wrong with it
+			}
+		} else if err != nil {
+			continue
+		}
+		fields := row.fields
+		if n := len(fields) - 1; t.syntax.terminal && n > 0 && len(fields[n].text) == 0 {
+			fields = fields[:n]
+		}
+		if t.names == nil {
+			for i := range fields {
+				t.names = append(t.names, fmt.Sprintf("c%d", i+1))
+			}
+			columns = make([]guess, len(fields))
+		}
+		for i := range min(len(fields), len(columns)) {
+			if f := fields[i]; f.quoted || string(f.text) != t.syntax.null {
+				columns[i].see(f.text)
+			}
+		}
+	}
+	return t.inferred(columns)
+}
+
+func (t *text) inferred(columns []guess) (*arrow.Schema, error) {
+	if len(columns) == 0 {
+		return nil, fmt.Errorf("%s has neither columns nor rows", t.files[0].name)
+	}
+	var fields []arrow.Field
+	for i, g := range columns {
+		if t.names[i] == "-" {
+			continue
+		}
+		f, err := arrowtype.Field(t.names[i], arrowtype.Scalar(g.code()), "", true, arrowtype.Text)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, f)
+	}
+	return arrow.NewSchema(fields, nil), nil
+}

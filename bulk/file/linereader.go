@@ -1,0 +1,151 @@
+package file
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/crowfoot-db/crowfoot/bulk"
+)
+
+// lineReader reads rows of a range of a file.
+type lineReader struct {
+	file      *os.File
+	at, end   int64  // what is not in the buffer yet
+	buffer    []byte // what was read
+	begin     int    // of the last row in buffer
+	following int    // where the next row begins in buffer
+	row       []byte // the last row, without its end
+	lines     *lineCounter
+}
+
+const (
+	lineBuffer = 1 << 20
+	// maxRow is the longest row: Spanner takes commits of 100 MB (https://cloud.google.com/spanner/quotas#limits_for_creating_reading_updating_and_deleting_data).
+	maxRow = 100 << 20
+)
+
+func newLineReader(name string, from, end int64) (*lineReader, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &lineReader{file: file, at: from, end: end, buffer: make([]byte, 0, lineBuffer), lines: &lineCounter{name: name}}, nil
+}
+
+func (l *lineReader) close() error { return l.file.Close() }
+
+// from is where the last row begins in the file.
+func (l *lineReader) from() int64 { return l.at - int64(len(l.buffer)-l.begin) }
+
+// next returns the next line without its end, or io.EOF.
+func (l *lineReader) next() ([]byte, error) {
+	l.begin = l.following
+	return l.to(l.begin)
+}
+
+// extend adds lines to the last row until its quotes are closed.
+func (l *lineReader) extend() ([]byte, error) {
+	quotes, counted := 0, 0
+	for {
+		quotes += bytes.Count(l.row[counted:], []byte{'"'})
+		if quotes%2 == 0 {
+			return l.row, nil
+		}
+		counted = len(l.row)
+		if l.following-l.begin == counted { // without a line end
+			return nil, errOpenQuote
+		}
+		if _, err := l.to(l.following); err == io.EOF {
+			return nil, errOpenQuote
+		} else if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// to ends the last row at the first line end at or behind an index of the buffer.
+func (l *lineReader) to(from int) ([]byte, error) {
+	for {
+		if n := bytes.IndexByte(l.buffer[from:], '\n'); n >= 0 {
+			end := from + n
+			l.following = end + 1
+			if end > l.begin && l.buffer[end-1] == '\r' {
+				end--
+			}
+			l.row = l.buffer[l.begin:end]
+			return l.row, nil
+		}
+		if l.at == l.end {
+			if from == len(l.buffer) {
+				return nil, io.EOF
+			}
+			l.following = len(l.buffer)
+			l.row = l.buffer[l.begin:]
+			return l.row, nil
+		}
+		seen := len(l.buffer) - l.begin
+		if err := l.read(); err != nil {
+			return nil, err
+		}
+		from = seen // the row begins at 0 now
+	}
+}
+
+// read moves the last row to the begin of the buffer, and reads what follows.
+func (l *lineReader) read() error {
+	kept := copy(l.buffer, l.buffer[l.begin:])
+	l.begin, l.following = 0, l.following-l.begin
+	l.buffer = l.buffer[:kept]
+	if kept > cap(l.buffer)/2 {
+		if kept > maxRow {
+			return fmt.Errorf("%v: the row is longer than %d bytes", l.lines.place(l.from()), maxRow)
+		}
+		l.buffer = append(make([]byte, 0, 2*cap(l.buffer)), l.buffer...)
+	}
+	room := l.buffer[kept:cap(l.buffer)]
+	n, err := l.file.ReadAt(room[:min(int64(len(room)), l.end-l.at)], l.at)
+	l.buffer = l.buffer[:kept+n]
+	l.at += int64(n)
+	switch {
+	case err == io.EOF && n == 0:
+		return fmt.Errorf("%s has become shorter while it is read", l.lines.name)
+	case err != nil && err != io.EOF:
+		return err // it names the file
+	}
+	return nil
+}
+
+// lineCounter tells the lines of offsets of a file.
+type lineCounter struct {
+	name     string
+	mu       sync.Mutex
+	counted  int64 // up to where
+	newlines int64
+}
+
+// place counts the lines before an offset.
+func (l *lineCounter) place(offset int64) bulk.Place {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if offset < l.counted {
+		l.counted, l.newlines = 0, 0
+	}
+	file, err := os.Open(l.name)
+	if err != nil {
+		return bulk.Place{File: l.name}
+	}
+	defer file.Close()
+	buffer := make([]byte, min(cutBuffer, max(offset-l.counted, 0)))
+	for l.counted < offset {
+		n, err := file.ReadAt(buffer[:min(int64(len(buffer)), offset-l.counted)], l.counted)
+		l.newlines += int64(bytes.Count(buffer[:n], []byte{'\n'}))
+		l.counted += int64(n)
+		if err != nil && n == 0 {
+			break // the file became shorter: the line is the best that is known
+		}
+	}
+	return bulk.Place{File: l.name, Line: l.newlines + 1}
+}

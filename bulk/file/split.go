@@ -1,0 +1,107 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+)
+
+// splitter cuts a row of text into fields. It is what reads rows with quotes or escapes, and headers.
+type splitter struct {
+	fields  []field
+	scratch []byte // what unquoted fields are made of
+}
+
+type field struct {
+	text   []byte
+	quoted bool // or escaped: it is a value, not what stands for NULL
+}
+
+var (
+	errOpenQuote  = errors.New("a quote is opened and not closed")
+	errQuote      = errors.New(`a quote stands within a field that does not begin with one (write "" within quotes, or read the file without quotes)`)
+	errAfterQuote = errors.New("a character other than the delimiter follows a closing quote")
+)
+
+// split cuts a row, which is without its line end. It returns errOpenQuote if the row goes on behind the next line end.
+func (r *splitter) split(s syntax, row []byte) error {
+	r.fields, r.scratch = r.fields[:0], r.scratch[:0]
+	if cap(r.scratch) < len(row) {
+		r.scratch = make([]byte, 0, 2*len(row)) // fields point into it: it must not move
+	}
+	for at := 0; ; at++ {
+		f, used, err := r.field(s, row[at:])
+		if err != nil {
+			return err
+		}
+		r.fields = append(r.fields, f)
+		if at += used; at == len(row) {
+			return nil
+		}
+		if row[at] != s.delimiter {
+			return errAfterQuote
+		}
+	}
+}
+
+// field reads one field, up to its delimiter or the row's end.
+func (r *splitter) field(s syntax, text []byte) (f field, used int, err error) {
+	if s.quotes && len(text) > 0 && text[0] == '"' {
+		return r.quoted(text)
+	}
+	escaped := false
+	for used < len(text) && text[used] != s.delimiter {
+		switch {
+		case text[used] == '"' && s.quotes:
+			return f, 0, errQuote
+		case text[used] == '\\' && s.escapes:
+			escaped = true
+			used++
+		}
+		used++
+	}
+	used = min(used, len(text))
+	value := text[:used]
+	if escaped && string(value) != s.null {
+		return field{r.unescape(value), true}, used, nil
+	}
+	return field{text: value}, used, nil
+}
+
+// quoted reads a field in quotes.
+func (r *splitter) quoted(text []byte) (f field, used int, err error) {
+	start := len(r.scratch)
+	for at := 1; ; {
+		n := bytes.IndexByte(text[at:], '"')
+		if n < 0 {
+			return f, 0, errOpenQuote
+		}
+		r.scratch = append(r.scratch, text[at:at+n]...)
+		at += n + 1
+		if at == len(text) || text[at] != '"' {
+			return field{r.scratch[start:], true}, at, nil
+		}
+		r.scratch = append(r.scratch, '"')
+		at++
+	}
+}
+
+// unescape resolves \n, \t, \r, and \ before any other character.
+func (r *splitter) unescape(value []byte) []byte {
+	start := len(r.scratch)
+	for i := 0; i < len(value); i++ {
+		c := value[i]
+		if c == '\\' && i+1 < len(value) {
+			i++
+			switch c = value[i]; c {
+			case 'n':
+				c = '\n'
+			case 'r':
+				c = '\r'
+			case 't':
+				c = '\t'
+			}
+		}
+		r.scratch = append(r.scratch, c)
+	}
+	return r.scratch[start:]
+}

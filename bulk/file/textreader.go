@@ -1,0 +1,227 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/crowfoot-db/crowfoot/arrowtype"
+	"github.com/crowfoot-db/crowfoot/bulk"
+)
+
+// textReader parses a segment of CSV or TBL.
+type textReader struct {
+	of      *text
+	lines   *lineReader
+	start   int64 // of the segment
+	builder *array.RecordBuilder
+	columns []textColumn // of the file
+	row     splitter
+	scratch []byte // of a text that is not in UTF-8
+
+	from   []int64 // where the rows of the last batch begin in the file
+	good   goodRows
+	failed error
+}
+
+// textColumn is a column of a text file. The zero textColumn is left out.
+type textColumn struct {
+	*arrowtype.Appender
+	name     string
+	nullable bool
+	decode   bool // from the file's encoding
+}
+
+func newTextReader(s *textSegment) (*textReader, error) {
+	lines, err := newLineReader(s.name, s.from, s.end)
+	if err != nil {
+		return nil, err
+	}
+	r := &textReader{of: s.of, lines: lines, start: s.from, builder: array.NewRecordBuilder(memory.DefaultAllocator, s.of.schema)}
+	for _, target := range s.of.targets {
+		var c textColumn
+		if target >= 0 {
+			f := s.of.schema.Field(target)
+			c.name, c.nullable = f.Name, f.Nullable
+			if c.Appender, err = arrowtype.NewAppender(r.builder.Field(target), s.of.types[target]); err != nil {
+				return nil, errors.Join(err, lines.close())
+			}
+			code := s.of.types[target].Code
+			c.decode = s.of.encoding != nil && (code == spannerpb.TypeCode_STRING || code == spannerpb.TypeCode_JSON || code == spannerpb.TypeCode_ARRAY)
+		}
+		r.columns = append(r.columns, c)
+	}
+	return r, nil
+}
+
+func (r *textReader) Close() error {
+	r.builder.Release()
+	r.good.release()
+	return r.lines.close()
+}
+
+// Places tells the lines of rows.
+func (r *textReader) Places() func(row int) bulk.Place {
+	from, lines := r.from[r.good.first:], r.lines.lines
+	return func(row int) bulk.Place { return lines.place(from[row]) }
+}
+
+// Progress is how many bytes were parsed.
+func (r *textReader) Progress() int64 { return r.lines.from() - r.start }
+
+func (r *textReader) Next() (arrow.RecordBatch, error) {
+	for {
+		if batch := r.good.next(); batch != nil {
+			return batch, nil
+		}
+		if r.failed != nil {
+			return nil, r.failed
+		}
+		r.failed = r.fill()
+	}
+}
+
+// fill parses rows into the next batch. An error, and io.EOF, comes behind the rows before it.
+func (r *textReader) fill() error {
+	r.from = make([]int64, 0, bulk.BatchRows) // not reused: Places keeps it
+	var bad []int
+	var err error
+	for size := 0; len(r.from) < bulk.BatchRows && size < bulk.BatchBytes; {
+		var row []byte
+		if row, err = r.lines.next(); err != nil {
+			break
+		}
+		size += len(row)
+		if len(row) == 0 && len(r.columns) > 1 {
+			continue // an empty line
+		}
+		from := r.lines.from()
+		if wrong := r.parse(row); wrong != nil {
+			err = r.refuse(from, r.lines.row, wrong)
+			bad = append(bad, len(r.from))
+			r.evenOut(len(r.from) + 1)
+		}
+		r.from = append(r.from, from)
+		if err != nil {
+			break
+		}
+	}
+	r.good.set(r.builder.NewRecordBatch(), len(r.from), bad)
+	return err
+}
+
+// refuse reports a row that is malformed.
+func (r *textReader) refuse(from int64, row []byte, why error) error {
+	const longest = 4096 // of the text that is repeated
+	bad := bulk.BadRow{Place: r.lines.lines.place(from), Reason: why.Error(), Text: string(row[:min(len(row), longest)])}
+	if r.of.reject == nil {
+		return bad
+	}
+	return r.of.reject(bad)
+}
+
+// evenOut gives all columns as many values; those that a row did not reach get NULL.
+func (r *textReader) evenOut(rows int) {
+	for _, b := range r.builder.Fields() {
+		for b.Len() < rows {
+			b.AppendNull()
+		}
+	}
+}
+
+// parse appends the values of a row.
+func (r *textReader) parse(row []byte) error {
+	s := &r.of.syntax
+	if s.quotes && bytes.IndexByte(row, '"') >= 0 || s.escapes && bytes.IndexByte(row, '\\') >= 0 {
+		return r.parseQuoted(row)
+	}
+	last := len(r.columns) - 1
+	for i := range r.columns {
+		value := row
+		switch end := bytes.IndexByte(row, s.delimiter); {
+		case i < last && end < 0:
+			return r.tooFew(i + 1)
+		case i < last:
+			value, row = row[:end], row[end+1:]
+		case end >= 0 && (!s.terminal || end != len(row)-1):
+			return fmt.Errorf("the row has more than %d columns", len(r.columns))
+		case end >= 0:
+			value = row[:end]
+		}
+		if err := r.append(&r.columns[i], value, string(value) == s.null); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *textReader) tooFew(n int) error {
+	return fmt.Errorf("the row has %d columns in place of %d: %s is missing", n, len(r.columns), r.columns[n].orderName(n))
+}
+
+func (c *textColumn) orderName(i int) string {
+	if c.name == "" {
+		return fmt.Sprintf("column %d", i+1)
+	}
+	return c.name
+}
+
+// parseQuoted appends the values of a row that has quotes or escapes; of the line, or of several if a quote goes on.
+func (r *textReader) parseQuoted(row []byte) error {
+	err := r.row.split(r.of.syntax, row)
+	if err == errOpenQuote {
+		if row, err = r.lines.extend(); err != nil {
+			return err
+		}
+		err = r.row.split(r.of.syntax, row)
+	}
+	if err != nil {
+		return err
+	}
+	fields := r.row.fields
+	if n := len(fields) - 1; r.of.syntax.terminal && n == len(r.columns) && len(fields[n].text) == 0 {
+		fields = fields[:n]
+	}
+	if len(fields) < len(r.columns) {
+		return r.tooFew(len(fields))
+	}
+	if len(fields) > len(r.columns) {
+		return fmt.Errorf("the row has more than %d columns", len(r.columns))
+	}
+	for i, f := range fields {
+		if err := r.append(&r.columns[i], f.text, !f.quoted && string(f.text) == r.of.syntax.null); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// append appends a value.
+func (r *textReader) append(c *textColumn, value []byte, null bool) error {
+	switch {
+	case c.Appender == nil:
+		return nil
+	case null && c.nullable:
+		c.AppendNull()
+		return nil
+	case null && len(value) == 0:
+		return fmt.Errorf("column %s is NOT NULL (the empty string is \"\")", c.name)
+	case null:
+		return fmt.Errorf("column %s is NOT NULL", c.name)
+	case c.decode:
+		r.scratch = r.scratch[:0]
+		for _, b := range value {
+			r.scratch = append(r.scratch, string(r.of.encoding.DecodeByte(b))...)
+		}
+		value = r.scratch
+	}
+	if err := c.AppendText(value); err != nil {
+		return fmt.Errorf("column %s: %w", c.name, err)
+	}
+	return nil
+}

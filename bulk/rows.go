@@ -1,0 +1,129 @@
+package bulk
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"cloud.google.com/go/spanner"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"google.golang.org/api/iterator"
+
+	"github.com/crowfoot-db/crowfoot/arrowtype"
+)
+
+// Rows is a source that reads a table or a query of a Snapshot. Its segments are partitions that the server makes.
+type Rows struct {
+	snapshot  *Snapshot
+	options   Options
+	name      string   // of the table
+	columns   []string // of the table
+	statement *spanner.Statement
+	schema    *arrow.Schema
+	types     []*spannerpb.Type
+}
+
+// Schema is the source's schema.
+func (r *Rows) Schema() *arrow.Schema { return r.schema }
+
+// Close does nothing: the snapshot is its owner's.
+func (r *Rows) Close() error { return nil }
+
+// Segments asks the server for at most n partitions.
+func (r *Rows) Segments(ctx context.Context, n int) ([]Segment, error) {
+	partitions, err := r.Partitions(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	segments := make([]Segment, len(partitions))
+	for i, p := range partitions {
+		segments[i] = r.Partition(p, fmt.Sprintf("%s, partition %d of %d", r.name, i+1, len(partitions)))
+	}
+	return segments, nil
+}
+
+// Partitions asks the server for at most n partitions, which can be stored and read by another process: see Partition.
+func (r *Rows) Partitions(ctx context.Context, n int) ([]*spanner.Partition, error) {
+	limit := spanner.PartitionOptions{MaxPartitions: int64(n)}
+	if r.statement != nil {
+		return r.snapshot.txn.PartitionQueryWithOptions(ctx, *r.statement, limit, spanner.QueryOptions{DataBoostEnabled: r.options.DataBoost})
+	}
+	return r.snapshot.txn.PartitionReadWithOptions(ctx, r.name, spanner.AllKeys(), r.columns, limit, spanner.ReadOptions{DataBoostEnabled: r.options.DataBoost})
+}
+
+// Partition is the segment of a partition. name is what its String says.
+func (r *Rows) Partition(p *spanner.Partition, name string) Segment { return &partition{r, p, name} }
+
+type partition struct {
+	rows *Rows
+	of   *spanner.Partition
+	name string
+}
+
+func (p *partition) Bytes() int64   { return 0 }
+func (p *partition) String() string { return p.name }
+
+// Open is where the way to read a partition is chosen. Every endpoint has the rows of the official client; a faster one, such as Flight SQL of Crowfoot,
+// is another Reader that is made here.
+func (p *partition) Open(ctx context.Context) (Reader, error) {
+	b := array.NewRecordBuilder(memory.DefaultAllocator, p.rows.schema)
+	r := &clientReader{segment: p, builder: b, iterator: p.rows.snapshot.txn.Execute(ctx, p.of)}
+	for i, t := range p.rows.types {
+		a, err := arrowtype.NewAppender(b.Field(i), t)
+		if err != nil {
+			return nil, err
+		}
+		r.columns = append(r.columns, a)
+	}
+	return r, nil
+}
+
+// clientReader turns the rows of the official client into columns.
+type clientReader struct {
+	segment  *partition
+	iterator *spanner.RowIterator
+	builder  *array.RecordBuilder
+	columns  []*arrowtype.Appender
+	done     bool
+}
+
+func (r *clientReader) Places() func(int) Place {
+	return func(int) Place { return Place{File: r.segment.name} }
+}
+
+func (r *clientReader) Progress() int64 { return 0 }
+
+func (r *clientReader) Close() error {
+	r.iterator.Stop()
+	r.builder.Release()
+	return nil
+}
+
+func (r *clientReader) Next() (arrow.RecordBatch, error) {
+	rows, bytes := 0, 0
+	for !r.done && rows < BatchRows && bytes < BatchBytes {
+		row, err := r.iterator.Next()
+		if err == iterator.Done {
+			r.done = true
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", r.segment, err)
+		}
+		for i, c := range r.columns {
+			v := row.ColumnValue(i)
+			bytes += len(v.GetStringValue())
+			if err := c.AppendWire(v); err != nil {
+				return nil, fmt.Errorf("%s, column %s: %w", r.segment, r.segment.rows.schema.Field(i).Name, err)
+			}
+		}
+		rows++
+	}
+	if rows == 0 {
+		return nil, io.EOF
+	}
+	return r.builder.NewRecordBatch(), nil
+}

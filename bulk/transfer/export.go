@@ -1,0 +1,192 @@
+package transfer
+
+import (
+	"bufio"
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+
+	"cloud.google.com/go/spanner"
+	"github.com/apache/arrow-go/v18/arrow"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/crowfoot-db/crowfoot/arrowtype"
+	"github.com/crowfoot-db/crowfoot/bulk"
+	"github.com/crowfoot-db/crowfoot/bulk/file"
+)
+
+// ExportOptions say what is exported.
+type ExportOptions struct {
+	Client     *spanner.Client
+	Database   string   // projects/P/instances/I/databases/D, for the manifest
+	Tables     []string // all if empty
+	Query      string   // in place of tables: its rows
+	Dir        string   // is made if it does not exist
+	Format     file.Format
+	Timestamps arrowtype.Timestamps
+	Bound      spanner.TimestampBound // of a new export; one that goes on reads at the timestamp of its begin
+	DataBoost  bool
+	Parallel   int      // how many files are written at once
+	DDL        []string // of the database, for the manifest
+	Progress   *Progress
+}
+
+// ExportResult is what an export did.
+type ExportResult struct {
+	Manifest *Manifest
+	Resumed  int // files that a run before had written
+}
+
+// filesPerWriter is how many files a table has for each writer, so that all writers have work until the end.
+const filesPerWriter = 2
+
+// Export writes tables, or the rows of a query, as they are at one timestamp, into files of a directory. Each file appears under its name when it is complete and on disk; the
+// manifest, which names them all, appears last. An export that was interrupted goes on with the files that are missing.
+func Export(ctx context.Context, o ExportOptions) (result ExportResult, err error) {
+	e := &exporter{ExportOptions: o}
+	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
+		return result, err
+	}
+	if err := e.open(ctx); err != nil {
+		return result, err
+	}
+	defer e.snapshot.Close()
+	result.Resumed = len(e.done)
+	err = e.run(ctx)
+	if err == nil {
+		result.Manifest, err = e.finish()
+	}
+	return result, errors.Join(err, e.journal.close(err == nil))
+}
+
+// exporter is an export under way.
+type exporter struct {
+	ExportOptions
+	snapshot *bulk.Snapshot
+	journal  *journal
+	state    exportHeader
+	rows     []*bulk.Rows          // of state.Tables
+	done     map[string]exportFile // by name
+}
+
+// part is a file to write.
+type part struct {
+	name    string
+	schema  *arrow.Schema
+	segment bulk.Segment // nil for an empty table
+}
+
+func (e *exporter) parts() (parts []part, err error) {
+	for i, t := range e.state.Tables {
+		n := max(len(t.Partitions), 1)
+		for k := range n {
+			p := part{name: fileName(t.Name, k, n, e.Format), schema: e.rows[i].Schema()}
+			if k < len(t.Partitions) {
+				of := &spanner.Partition{}
+				if err := of.UnmarshalBinary(t.Partitions[k]); err != nil {
+					return nil, fmt.Errorf("the state of the export is damaged: %w", err)
+				}
+				p.segment = e.rows[i].Partition(of, fmt.Sprintf("%s, partition %d of %d", t.Name, k+1, n))
+			}
+			parts = append(parts, p)
+		}
+	}
+	return parts, nil
+}
+
+// fileName is that of the k-th of n files of a table.
+func fileName(table string, k, n int, format file.Format) string {
+	return fmt.Sprintf("%s-%05d-of-%05d.%s", table, k, n, format)
+}
+
+func (e *exporter) run(ctx context.Context) error {
+	parts, err := e.parts()
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(max(e.Parallel, 1))
+	e.Progress.addTotal(int64(len(parts)))
+	for _, p := range parts {
+		if _, ok := e.done[p.name]; ok {
+			e.Progress.addDone(1)
+			continue
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			f, err := e.write(ctx, p)
+			if err != nil {
+				return err
+			}
+			e.Progress.addDone(1)
+			return e.note(f)
+		})
+	}
+	return group.Wait()
+}
+
+// partial ends the name of a file that is not complete.
+const partial = ".partial"
+
+// write writes a file.
+func (e *exporter) write(ctx context.Context, p part) (f exportFile, err error) {
+	name := filepath.Join(e.Dir, p.name)
+	out, err := os.Create(name + partial)
+	if err != nil {
+		return f, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("%s: %w", p.name, err), out.Close(), os.Remove(name+partial))
+		}
+	}()
+	counted := &counter{to: out, sha256: sha256.New(), md5: md5.New()}
+	buffered := bufio.NewWriterSize(counted, 1<<20)
+	w, err := file.NewWriter(buffered, e.Format, p.schema)
+	if err != nil {
+		return f, err
+	}
+	f.Name = p.name
+	if p.segment != nil {
+		err = bulk.EachOf(ctx, p.segment, func(batch arrow.RecordBatch, _ bulk.Reader) error {
+			f.Rows += batch.NumRows()
+			e.Progress.addRows(batch.NumRows())
+			return w.Write(batch)
+		})
+	}
+	for _, step := range []func() error{w.Close, buffered.Flush, out.Sync, out.Close} {
+		if err == nil {
+			err = step()
+		}
+	}
+	if err != nil {
+		return f, err
+	}
+	f.Bytes, f.SHA256, f.MD5 = counted.bytes, hex.EncodeToString(counted.sha256.Sum(nil)), base64.StdEncoding.EncodeToString(counted.md5.Sum(nil))
+	return f, os.Rename(name+partial, name)
+}
+
+// counter counts and sums what is written. MD5 is what Spanner's own exports have.
+type counter struct {
+	to          io.Writer
+	bytes       int64
+	sha256, md5 hash.Hash
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.to.Write(b)
+	c.bytes += int64(n)
+	c.sha256.Write(b[:n])
+	c.md5.Write(b[:n])
+	return n, err
+}

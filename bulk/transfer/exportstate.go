@@ -1,0 +1,209 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/crowfoot-db/crowfoot/bulk"
+	"github.com/crowfoot-db/crowfoot/bulk/file"
+)
+
+// stateName is the file of a directory that holds the state of an export until it is complete: a header with the snapshot and its partitions, and a line for each
+// file that is complete.
+const stateName = "export.state"
+
+type exportHeader struct {
+	Version   int             `json:"version"`
+	Database  string          `json:"database"`
+	Timestamp time.Time       `json:"timestamp"`
+	Format    file.Format     `json:"format"`
+	Wanted    exportWanted    `json:"wanted"`
+	Snapshot  []byte          `json:"snapshot"`
+	Tables    []exportedTable `json:"tables"`
+}
+
+// exportWanted is what the options chose: an export goes on only with the same.
+type exportWanted struct {
+	Tables     []string `json:"tables,omitempty"`
+	Query      string   `json:"query,omitempty"`
+	Timestamps int      `json:"timestamps"`
+}
+
+// exportedTable is a table, or the rows of a query, with the partitions that the server made.
+type exportedTable struct {
+	Name       string   `json:"name"`
+	Partitions [][]byte `json:"partitions"`
+}
+
+// exportFile is a file that is complete.
+type exportFile struct {
+	Name   string `json:"name"`
+	Rows   int64  `json:"rows"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+	MD5    string `json:"md5"`
+}
+
+// queryName is the name of the files of a query.
+const queryName = "query"
+
+// open goes on with an export of the directory, or begins one.
+func (e *exporter) open(ctx context.Context) error {
+	name := filepath.Join(e.Dir, stateName)
+	lines, err := readJournal(name)
+	if err != nil {
+		return err
+	}
+	e.done = map[string]exportFile{}
+	if len(lines) > 0 {
+		err = e.resume(ctx, name, lines)
+	} else if err = e.checkEmpty(); err == nil {
+		err = e.begin(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	if e.journal, err = openJournal(name, lines); err != nil || len(lines) > 0 {
+		return err
+	}
+	return e.journal.append(e.state)
+}
+
+// checkEmpty refuses a directory with files in it, which would be mixed with those of the export.
+func (e *exporter) checkEmpty() error {
+	entries, err := os.ReadDir(e.Dir)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	if slices.ContainsFunc(entries, func(f os.DirEntry) bool { return f.Name() == manifestName }) {
+		return fmt.Errorf("%s has an export already, which is complete: name another directory", e.Dir)
+	}
+	if len(entries) == 1 && entries[0].Name() == stateName {
+		return nil // its header was not written when the process was killed
+	}
+	return fmt.Errorf("%s is not empty: name another directory", e.Dir)
+}
+
+func (e *exporter) wanted() exportWanted {
+	return exportWanted{e.Tables, e.Query, int(e.Timestamps)}
+}
+
+// begin takes a snapshot and has it partitioned.
+func (e *exporter) begin(ctx context.Context) (err error) {
+	if e.snapshot, err = bulk.NewSnapshot(ctx, e.Client, e.Bound); err != nil {
+		return err
+	}
+	e.state = exportHeader{Version: stateVersion, Database: e.Database, Format: e.Format, Wanted: e.wanted()}
+	if e.state.Timestamp, err = e.snapshot.Timestamp(); err != nil {
+		return err
+	}
+	if e.state.Snapshot, err = e.snapshot.MarshalBinary(); err != nil {
+		return err
+	}
+	names, err := e.tables(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		rows, err := e.source(ctx, name)
+		if err != nil {
+			return err
+		}
+		partitions, err := rows.Partitions(ctx, filesPerWriter*max(e.Parallel, 1))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		t := exportedTable{Name: name}
+		for _, p := range partitions {
+			token, err := p.MarshalBinary()
+			if err != nil {
+				return err
+			}
+			t.Partitions = append(t.Partitions, token)
+		}
+		e.rows, e.state.Tables = append(e.rows, rows), append(e.state.Tables, t)
+	}
+	return nil
+}
+
+// tables are the names of what is exported.
+func (e *exporter) tables(ctx context.Context) (names []string, err error) {
+	if e.Query != "" {
+		return []string{queryName}, nil
+	}
+	if len(e.Tables) > 0 {
+		return e.Tables, nil
+	}
+	all, err := bulk.DescribeAll(ctx, e.Client)
+	for _, t := range all {
+		names = append(names, t.Name)
+	}
+	if len(names) == 0 && err == nil {
+		err = errors.New("the database has no tables")
+	}
+	return names, err
+}
+
+func (e *exporter) source(ctx context.Context, name string) (*bulk.Rows, error) {
+	o := bulk.Options{Timestamps: e.Timestamps, DataBoost: e.DataBoost}
+	if e.Query != "" {
+		return e.snapshot.Query(ctx, spanner.NewStatement(e.Query), o)
+	}
+	return e.snapshot.Table(ctx, name, o)
+}
+
+// resume goes on with an export.
+func (e *exporter) resume(ctx context.Context, name string, lines []byte) (err error) {
+	header, files, _ := bytes.Cut(lines, []byte{'\n'})
+	if err := json.Unmarshal(header, &e.state); err != nil || e.state.Version != stateVersion {
+		return fmt.Errorf("%s is not the state of an export", name)
+	}
+	before, _ := json.Marshal([]any{e.state.Database, e.state.Format, e.state.Wanted})
+	now, _ := json.Marshal([]any{e.Database, e.Format, e.wanted()})
+	if !bytes.Equal(before, now) {
+		return fmt.Errorf("%s is the state of another export, %s, and this one is %s: name another directory", name, before, now)
+	}
+	for line := range bytes.Lines(files) {
+		var f exportFile
+		if err := json.Unmarshal(line, &f); err != nil {
+			return fmt.Errorf("%s is damaged: %s", name, line)
+		}
+		e.done[f.Name] = f
+	}
+	if e.snapshot, err = bulk.OpenSnapshot(e.Client, e.state.Snapshot); err != nil {
+		return err
+	}
+	for _, t := range e.state.Tables {
+		rows, err := e.source(ctx, t.Name)
+		if err != nil {
+			return fmt.Errorf("the export of %s cannot go on: %w (delete %s to begin anew)", e.state.Timestamp.UTC().Format(time.RFC3339Nano), err, e.Dir)
+		}
+		e.rows = append(e.rows, rows)
+	}
+	return nil
+}
+
+// note remembers a file that is complete.
+func (e *exporter) note(f exportFile) error {
+	e.journal.mu.Lock()
+	e.done[f.Name] = f
+	e.journal.mu.Unlock()
+	return e.journal.append(f)
+}
+
+func columnsOf(s *arrow.Schema) (columns []ManifestColumn) {
+	for _, f := range s.Fields() {
+		columns = append(columns, manifestColumn(f))
+	}
+	return columns
+}

@@ -1,0 +1,41 @@
+package transfer
+
+import (
+	"sync/atomic"
+)
+
+// Progress is how far an import or an export is. Any goroutine may read it. A nil Progress counts nothing.
+type Progress struct {
+	rows        atomic.Int64
+	done, total atomic.Int64
+}
+
+// Rows is how many rows were moved by this run.
+func (p *Progress) Rows() int64 { return p.rows.Load() }
+
+// Fraction is how much of the work is done, from 0 to 1; those parts that a run before did are done.
+func (p *Progress) Fraction() float64 {
+	total := p.total.Load()
+	if total == 0 {
+		return 0
+	}
+	return min(float64(p.done.Load())/float64(total), 1)
+}
+
+func (p *Progress) addRows(n int64) {
+	if p != nil {
+		p.rows.Add(n)
+	}
+}
+
+func (p *Progress) addDone(n int64) {
+	if p != nil {
+		p.done.Add(n)
+	}
+}
+
+func (p *Progress) addTotal(n int64) {
+	if p != nil {
+		p.total.Add(n)
+	}
+}

@@ -1,0 +1,100 @@
+package transfer
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/crowfoot-db/crowfoot/bulk"
+)
+
+// Rejects collects bad rows in a file, one JSON object a line: file, line or row, reason, and the row's text. It goes on with a file that is there.
+// Its methods may be called by several goroutines.
+type Rejects struct {
+	mu    sync.Mutex
+	name  string
+	file  *os.File
+	limit int64
+	seen  map[bulk.Place]bool
+}
+
+// OpenRejects opens a reject file, which is made when the first bad row comes. More bad rows than limit are an error.
+func OpenRejects(name string, limit int64) (*Rejects, error) {
+	r := &Rejects{name: name, limit: limit, seen: map[bulk.Place]bool{}}
+	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var bad bulk.BadRow
+		if json.Unmarshal(lines.Bytes(), &bad) == nil { // else its end was not written when the process was killed
+			r.seen[bad.Place] = true
+		}
+	}
+	return r, lines.Err()
+}
+
+// Forget begins with no rows. A reject file that is there is kept under its name with .old at its end.
+func (r *Rejects) Forget() error {
+	clear(r.seen)
+	err := os.Rename(r.name, r.name+".old")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Add writes a bad row, if it was not written before. The error says that there are too many.
+func (r *Rejects) Add(bad bulk.BadRow) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.seen[bad.Place] {
+		return nil
+	}
+	if int64(len(r.seen)) >= r.limit {
+		if r.limit == 0 {
+			return bad
+		}
+		return fmt.Errorf("more than %d rows are bad (%s lists them); the next is %w", r.limit, r.name, bad)
+	}
+	if r.file == nil {
+		var err error
+		if r.file, err = os.OpenFile(r.name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+			return err
+		}
+	}
+	line, err := json.Marshal(bad)
+	if err != nil {
+		return err
+	}
+	if _, err := r.file.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	r.seen[bad.Place] = true
+	return nil
+}
+
+// Count is how many rows are bad, those of the runs before included.
+func (r *Rejects) Count() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return int64(len(r.seen))
+}
+
+// Close closes the file.
+func (r *Rejects) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	return r.file.Close()
+}

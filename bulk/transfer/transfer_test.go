@@ -1,0 +1,322 @@
+package transfer_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/spanner"
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/crowfoot-db/crowfoot"
+	"github.com/crowfoot-db/crowfoot/arrowtype"
+	"github.com/crowfoot-db/crowfoot/bulk"
+	"github.com/crowfoot-db/crowfoot/bulk/file"
+	"github.com/crowfoot-db/crowfoot/bulk/transfer"
+)
+
+const database = "projects/p/instances/i/databases/d"
+
+// connect starts a server with tables.
+func connect(t *testing.T, ddl ...string) *spanner.Client {
+	t.Helper()
+	crowfoot.ForTest(t, database, ddl...)
+	client, err := spanner.NewClientWithConfig(t.Context(), database, spanner.ClientConfig{DisableNativeMetrics: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client
+}
+
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// load is an import of files into a table.
+type load struct {
+	table    string
+	mode     transfer.Mode
+	rejects  int64
+	state    string
+	columns  []string
+	parallel int
+}
+
+func (l load) run(ctx context.Context, t *testing.T, client *spanner.Client, names ...string) (transfer.ImportResult, []bulk.BadRow, error) {
+	t.Helper()
+	table, err := bulk.Describe(ctx, client, l.table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rejectFile := filepath.Join(t.TempDir(), "rejects")
+	rejects, err := transfer.OpenRejects(rejectFile, l.rejects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rejects.Close()
+	schema, err := table.Schema(arrowtype.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := file.Open(names, file.Options{Schema: schema, Columns: l.columns, Reject: rejects.Add})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: source, Mode: l.mode, Rejects: rejects, State: l.state,
+		StateOf: names, Parallel: max(l.parallel, 2), Progress: &transfer.Progress{}})
+	var bad []bulk.BadRow
+	text, _ := os.ReadFile(rejectFile)
+	for line := range strings.Lines(string(text)) {
+		var b bulk.BadRow
+		if err := json.Unmarshal([]byte(line), &b); err != nil {
+			t.Fatal(err)
+		}
+		bad = append(bad, b)
+	}
+	slices.SortFunc(bad, func(a, b bulk.BadRow) int { return int(a.Line - b.Line) })
+	return result, bad, err
+}
+
+// count counts the rows of a table.
+func count(t *testing.T, client *spanner.Client, table string) (n int64) {
+	t.Helper()
+	err := client.Single().Query(t.Context(), spanner.NewStatement("SELECT COUNT(*) FROM "+table)).Do(func(r *spanner.Row) error { return r.Column(0, &n) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func customers(t *testing.T, n int64) string {
+	t.Helper()
+	var rows []byte
+	for i := range int(n) {
+		rows = appendCustomer(rows, i+1)
+	}
+	return write(t, "customer.tbl", string(rows))
+}
+
+// sortedLines are the lines of files of a table, without headers.
+func sortedLines(t *testing.T, dir, header string) (lines []string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*-of-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if line != header {
+				lines = append(lines, line)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// TestCustomer: a .tbl file goes into a table and comes out again, as text and as CSV, which goes in again.
+func TestCustomer(t *testing.T) {
+	const rows = 20_000
+	client := connect(t, customerDDL, strings.Replace(customerDDL, "TABLE customer", "TABLE again", 1))
+	in := customers(t, rows)
+	result, _, err := load{table: "CUSTOMER"}.run(t.Context(), t, client, in)
+	if err != nil || result.Rows != rows || count(t, client, "customer") != rows {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	export := func(table string, format file.Format) (string, *transfer.Manifest) {
+		dir := filepath.Join(t.TempDir(), table)
+		out, err := transfer.Export(t.Context(), transfer.ExportOptions{Client: client, Database: database, Tables: []string{table}, Dir: dir, Format: format,
+			Timestamps: arrowtype.Text, Bound: spanner.StrongRead(), Parallel: 2, Progress: &transfer.Progress{}})
+		if err != nil || out.Manifest.Tables[0].Rows != rows {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		return dir, out.Manifest
+	}
+	dir, _ := export("customer", file.TBL)
+	text, err := os.ReadFile(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Split(line, "|")
+		if strings.Contains(fields[5], ".") { // NUMERIC has no zeros at its end
+			fields[5] = strings.TrimSuffix(strings.TrimRight(fields[5], "0"), ".")
+		}
+		want = append(want, strings.Join(fields, "|"))
+	}
+	slices.Sort(want)
+	if got := sortedLines(t, dir, ""); !slices.Equal(got, want) {
+		t.Errorf("%d lines come out in place of %d: %q, %q", len(got), len(want), got[:2], want[:2])
+	}
+	dir, manifest := export("customer", file.CSV)
+	var files []string
+	for _, f := range manifest.Tables[0].Files {
+		files = append(files, filepath.Join(dir, f.Name))
+	}
+	if result, _, err = (load{table: "again"}).run(t.Context(), t, client, files...); err != nil || result.Rows != rows {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	dir2, _ := export("again", file.CSV)
+	if header := "c_custkey,c_name,c_address,c_nationkey,c_phone,c_acctbal,c_mktsegment,c_comment\n"; !slices.Equal(sortedLines(t, dir, header), sortedLines(t, dir2, header)) {
+		t.Error("the rows differ after a round trip")
+	}
+}
+
+// TestRejects: rows that are malformed or that the table refuses are left out, with file, line and reason, and all others are in.
+func TestRejects(t *testing.T) {
+	client := connect(t, "CREATE TABLE T (K INT64 NOT NULL, V STRING(3) NOT NULL, N INT64, CONSTRAINT Positive CHECK (N > 0)) PRIMARY KEY (K)")
+	path := write(t, "t.csv", "K,V,N\n1,a,1\nx,b,1\n2,long,1\n3,,1\n4,c,-1\n5,d,\n9,e,1\n")
+	if _, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"K", "V"}, []any{9, "x"})}); err != nil {
+		t.Fatal(err)
+	}
+	result, bad, err := load{table: "T", rejects: 10, mode: transfer.Insert}.run(t.Context(), t, client, path)
+	if err != nil || result.Rows != 2 || count(t, client, "T") != 3 {
+		t.Fatalf("%+v, %v, %v, %d rows", result, err, bad, count(t, client, "T"))
+	}
+	want := []string{"3: column K: \"x\" is not an INT64", "4: column V: the value has 4 characters", "5: column V is NOT NULL", "6: Check constraint", "8: Table T: Row {Int64(9)} already exists"}
+	for i, b := range bad {
+		if got := fmt.Sprintf("%d: %s", b.Line, b.Reason); i >= len(want) || !strings.HasPrefix(got, want[i]) {
+			t.Errorf("%s, want %q", got, want)
+		}
+	}
+	if len(bad) != len(want) {
+		t.Errorf("%d bad rows: %v", len(bad), bad)
+	}
+	// Without a limit the first ends the import.
+	_, _, err = load{table: "T"}.run(t.Context(), t, client, path)
+	if bad := (bulk.BadRow{}); !errors.As(err, &bad) || bad.Line == 0 {
+		t.Errorf("error %v, want that of a row", err)
+	}
+}
+
+// stopping is a source whose import is interrupted after some batches.
+type stopping struct {
+	bulk.Source
+	batches int
+	stop    func()
+}
+
+func (s *stopping) Segments(ctx context.Context, n int) ([]bulk.Segment, error) {
+	segments, err := s.Source.Segments(ctx, n)
+	for i := range segments {
+		segments[i] = stoppingSegment{segments[i], s}
+	}
+	return segments, err
+}
+
+type stoppingSegment struct {
+	bulk.Segment
+	of *stopping
+}
+
+func (s stoppingSegment) Open(ctx context.Context) (bulk.Reader, error) {
+	r, err := s.Segment.Open(ctx)
+	return stoppingReader{r, s.of}, err
+}
+
+type stoppingReader struct {
+	bulk.Reader
+	of *stopping
+}
+
+func (r stoppingReader) Next() (arrow.RecordBatch, error) {
+	if r.of.batches--; r.of.batches < 0 {
+		r.of.stop()
+	}
+	return r.Reader.Next()
+}
+
+// TestResume: an import that is interrupted again and again goes on where it was, and ends with each row once.
+func TestResume(t *testing.T) {
+	const rows = 30_000
+	for _, mode := range []transfer.Mode{transfer.InsertOrUpdate, transfer.Insert} {
+		client := connect(t, customerDDL)
+		in := customers(t, rows)
+		state := filepath.Join(t.TempDir(), "state")
+		table, err := bulk.Describe(t.Context(), client, "customer")
+		if err != nil {
+			t.Fatal(err)
+		}
+		schema, err := table.Schema(arrowtype.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total, interrupted := int64(0), 0
+		for round := 1; ; round++ {
+			source, err := file.Open([]string{in}, file.Options{Schema: schema})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			result, err := transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: &stopping{source, 6 * round, stop}, State: state,
+				StateOf: in, Mode: mode, Parallel: 1})
+			stop()
+			total += result.Rows
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, context.Canceled) && spanner.ErrCode(err).String() != "Canceled" {
+				t.Fatal(err)
+			}
+			interrupted++
+			if _, err := os.Stat(state); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := count(t, client, "customer"); n != rows || interrupted == 0 {
+			t.Errorf("%s: %d rows in place of %d after %d interruptions", mode, n, rows, interrupted)
+		}
+		if _, err := os.Stat(state); err == nil {
+			t.Error("the state file is left")
+		}
+	}
+}
+
+// TestOtherState: the state of another import is refused.
+func TestOtherState(t *testing.T) {
+	client := connect(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
+	state := write(t, "state", `{"version":1,"import":["other.csv"]}`+"\n")
+	_, _, err := load{table: "T", state: state}.run(t.Context(), t, client, write(t, "t.csv", "K\n1\n"))
+	if err == nil || !strings.Contains(err.Error(), "is the state of another import") {
+		t.Error(err)
+	}
+}
+
+// customerDDL is TPC-H's table customer.
+const customerDDL = `CREATE TABLE customer (
+  c_custkey INT64 NOT NULL,
+  c_name STRING(25) NOT NULL,
+  c_address STRING(40) NOT NULL,
+  c_nationkey INT64 NOT NULL,
+  c_phone STRING(15) NOT NULL,
+  c_acctbal NUMERIC NOT NULL,
+  c_mktsegment STRING(10) NOT NULL,
+  c_comment STRING(117) NOT NULL,
+) PRIMARY KEY (c_custkey)`
+
+// appendCustomer appends a row in the form of TPC-H's customer.tbl. (Those of package bench/tpch are dbgen's own, and take seconds and 300 MB at first.)
+func appendCustomer(to []byte, key int) []byte {
+	r := rand.New(rand.NewPCG(1, uint64(key)))
+	nation := r.IntN(25)
+	comment := strings.Repeat("carefully final deposits sleep about the furiously ironic theodolites ", 3)
+	return fmt.Appendf(to, "%d|Customer#%09d|%s|%d|%d-%d-%d-%d|%.2f|%s|%s|\n", key, key, comment[key%50:key%50+10+r.IntN(31)], nation, nation+10, 100+r.IntN(900),
+		100+r.IntN(900), 1000+r.IntN(9000), float64(r.IntN(1_099_998)-99_999)/100, []string{"AUTOMOBILE", "BUILDING", "FURNITURE"}[r.IntN(3)], comment[:29+r.IntN(88)])
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/crowfoot-db/crowfoot/arrowtype"
+	"github.com/crowfoot-db/crowfoot/bulk/file"
+	"github.com/crowfoot-db/crowfoot/bulk/transfer"
+)
+
+// exportSettings are what the flags of export say.
+type exportSettings struct {
+	connection
+	to, format, query, timestamps, at string
+	parallel                          int
+	dataBoost                         bool
+}
+
+func newExport() *cobra.Command {
+	var s exportSettings
+	c := &cobra.Command{
+		Use:   "export [TABLE...] --to DIR [flags]",
+		Short: "Write tables into files",
+		Long: `Writes TABLEs, or all tables, or the rows of --query, into files of a directory, all as they are at one timestamp: CSV, TPC-H's .tbl, JSON lines, Parquet, Arrow,
+or Avro.
+
+Each table is divided into partitions, which are read at once, each into a file TABLE-00000-of-00004.csv. A file appears under its name when it is complete, and manifest.json,
+which has the timestamp, the schema, and of each file the number of rows and the checksum, appears when all are. If the export is interrupted, by a kill, too, the same command
+goes on with the files that are missing, at the same timestamp, as long as the database keeps its rows (its version retention period).
+
+The database may be on any server: the one at --endpoint or SPANNER_EMULATOR_HOST (plain text: Crowfoot, Google's emulator), or on Cloud Spanner,
+with the credentials of your environment.`,
+		Example: `  crowfoot export customer --to customers --format csv --database projects/p/instances/i/databases/d --endpoint 127.0.0.1:9010
+  crowfoot export --to backup --format parquet --database projects/p/instances/i/databases/d`,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		RunE:                  func(c *cobra.Command, tables []string) error { return s.run(c.Context(), tables) },
+	}
+	s.register(c.Flags())
+	nameVariables(c.Flags(), "CROWFOOT_EXPORT")
+	cobra.CheckErr(c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp)))
+	cobra.CheckErr(c.RegisterFlagCompletionFunc("timestamps", cobra.FixedCompletions(timestampNames, cobra.ShellCompDirectiveNoFileComp)))
+	return c
+}
+
+// timestampNames are the values of --timestamps: their places are those of arrowtype's constants.
+var timestampNames = []string{arrowtype.Nanoseconds: "ns", arrowtype.Microseconds: "us", arrowtype.Text: "text"}
+
+func (s *exportSettings) register(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	s.connection.register(flags)
+	flags.StringVar(&s.to, "to", "", "`DIR` that gets the files; it is made, or empty, or has an export that was interrupted")
+	flags.StringVar(&s.format, "format", string(file.CSV), "`FORMAT` of the files: "+strings.Join(formatNames(), ", "))
+	flags.StringVar(&s.query, "query", "", "`SQL` whose rows are written, in place of tables; it must be one that can be partitioned")
+	flags.StringVar(&s.timestamps, "timestamps", "", "`HOW` timestamps are written: ns (from 1677 to 2262), us (all, without what is below a microsecond), or text (all); ns in Parquet and Arrow and text in other formats if it is left out")
+	flags.StringVar(&s.at, "at", "", "`TIMESTAMP` at which everything is read, such as 2026-11-22T10:00:00Z; now if it is left out")
+	flags.BoolVar(&s.dataBoost, "data-boost", false, "read with Spanner Data Boost")
+	flags.IntVar(&s.parallel, "parallel", 2, "how many files are written at once")
+}
+
+// options checks the flags.
+func (s *exportSettings) options(tables []string) (o transfer.ExportOptions, err error) {
+	o = transfer.ExportOptions{Database: s.database, Tables: tables, Query: s.query, Dir: s.to, Format: file.Format(s.format), DataBoost: s.dataBoost,
+		Parallel: s.parallel, Bound: spanner.StrongRead(), Progress: &transfer.Progress{}}
+	switch {
+	case s.to == "":
+		return o, usageErrorf("export needs --to DIR")
+	case !slices.Contains(formatNames(), s.format):
+		return o, usageErrorf("--format is %q: want one of %s", s.format, strings.Join(formatNames(), ", "))
+	case s.timestamps != "" && !slices.Contains(timestampNames, s.timestamps):
+		return o, usageErrorf("--timestamps is %q: want one of %s", s.timestamps, strings.Join(timestampNames, ", "))
+	case s.query != "" && len(tables) > 0:
+		return o, usageErrorf("--query and TABLEs contradict each other")
+	case s.parallel < 1:
+		return o, usageErrorf("--parallel is %d: want at least 1", s.parallel)
+	}
+	if s.at != "" {
+		at, err := time.Parse(time.RFC3339Nano, s.at)
+		if err != nil {
+			return o, usageErrorf("--at is %q: want a timestamp such as 2026-11-22T10:00:00Z", s.at)
+		}
+		o.Bound = spanner.ReadTimestamp(at)
+	}
+	o.Timestamps = arrowtype.Text
+	if o.Format == file.Parquet || o.Format == file.Arrow {
+		o.Timestamps = arrowtype.Nanoseconds
+	}
+	if s.timestamps != "" {
+		o.Timestamps = arrowtype.Timestamps(slices.Index(timestampNames, s.timestamps))
+	}
+	return o, s.connection.check("export")
+}
+
+// run exports.
+func (s *exportSettings) run(ctx context.Context, tables []string) error {
+	o, err := s.options(tables)
+	if err != nil {
+		return err
+	}
+	if o.Client, err = s.connection.connect(ctx, "crowfoot-export"); err != nil {
+		return err
+	}
+	defer o.Client.Close()
+	stop := showProgress(os.Stderr, "exported", o.Progress)
+	begin := time.Now()
+	result, err := transfer.Export(ctx, o)
+	stop()
+	if result.Resumed > 0 {
+		fmt.Printf("went on behind %d files that were complete\n", result.Resumed)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nthe export is not complete: the same command goes on where it is", inServersWords(err))
+	}
+	fmt.Printf("exported %s from %d tables at %s into %s\n", moved(o.Progress.Rows(), time.Since(begin)), len(result.Manifest.Tables),
+		result.Manifest.Timestamp.Format(time.RFC3339Nano), s.to)
+	return nil
+}

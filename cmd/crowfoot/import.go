@@ -1,0 +1,255 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/crowfoot-db/crowfoot/arrowtype"
+	"github.com/crowfoot-db/crowfoot/bulk"
+	"github.com/crowfoot-db/crowfoot/bulk/file"
+	"github.com/crowfoot-db/crowfoot/bulk/transfer"
+	"github.com/crowfoot-db/crowfoot/version"
+)
+
+// importSettings are what the flags of import say.
+type importSettings struct {
+	connection
+	table, format, mode       string
+	columns                   []string
+	delimiter, null, encoding string
+	noHeader, noQuotes        bool
+	rejects, state            string
+	maxRejects                int64
+	parallel                  int
+}
+
+func newImport() *cobra.Command {
+	var s importSettings
+	c := &cobra.Command{
+		Use:   "import FILE... [flags]",
+		Short: "Load files into a table",
+		Long: `Loads FILEs, which may be globs in quotes, into a table: CSV, TPC-H's .tbl, JSON lines, Parquet, Arrow, or Avro.
+
+The columns of the files are found in the table by their names: those of the header of CSV, or of --columns. Files without names (.tbl, or --no-header) have the columns
+in the order of the table. Columns of the table that are not in the files get their default, or NULL.
+
+Rows are written many a commit. If the import is interrupted, by a kill, too, the same command goes on where it was: --state remembers what is in. With --mode
+insert-or-update, the default, a row that is written twice is one row; with --mode insert a row whose key is in the table is a bad row.
+
+A bad row, one that is malformed or that the table refuses, ends the import, with file and line. --max-rejects lets so many be left out: they are in the file of --rejects,
+with the reason, and the exit status is 0.
+
+The database may be on any server: the one at --endpoint or SPANNER_EMULATOR_HOST (plain text: Crowfoot, Google's emulator), or on Cloud Spanner,
+with the credentials of your environment.`,
+		Example: `  crowfoot import customer.tbl --table customer --database projects/p/instances/i/databases/d --endpoint 127.0.0.1:9010
+  crowfoot import 'orders-*.csv' --table orders --max-rejects 100 --database projects/p/instances/i/databases/d`,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		RunE:                  func(c *cobra.Command, files []string) error { return s.run(c.Context(), files) },
+	}
+	s.register(c.Flags())
+	nameVariables(c.Flags(), "CROWFOOT_IMPORT")
+	cobra.CheckErr(c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp)))
+	cobra.CheckErr(c.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(importModes, cobra.ShellCompDirectiveNoFileComp)))
+	return c
+}
+
+var importModes = []string{string(transfer.InsertOrUpdate), string(transfer.Insert), string(transfer.Replace)}
+
+func formatNames() (names []string) {
+	for _, f := range file.Formats {
+		names = append(names, string(f))
+	}
+	return names
+}
+
+func (s *importSettings) register(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	s.connection.register(flags)
+	flags.StringVar(&s.table, "table", "", "`TABLE` that gets the rows")
+	flags.StringVar(&s.format, "format", "", "`FORMAT` of the files: "+strings.Join(formatNames(), ", ")+"; told by their names if it is left out")
+	flags.StringSliceVar(&s.columns, "columns", nil, "`NAMES` of the files' columns in order, in place of those of a header; - is a column that is left out")
+	flags.StringVar(&s.mode, "mode", importModes[0], "`MODE`: "+strings.Join(importModes, ", "))
+	flags.StringVar(&s.delimiter, "delimiter", "", "`CHARACTER` between fields, or tab; a comma in CSV, a bar in .tbl if it is left out")
+	flags.BoolVar(&s.noHeader, "no-header", false, "the first line of CSV is a row")
+	flags.BoolVar(&s.noQuotes, "no-quotes", false, "quotes in CSV are characters like others")
+	flags.StringVar(&s.null, "null", "", "`TEXT` that stands for NULL without quotes; nothing in CSV, \\N in .tbl if it is left out")
+	flags.StringVar(&s.encoding, "encoding", "utf-8", "`ENCODING` of text: utf-8, iso-8859-1, windows-1252")
+	flags.StringVar(&s.rejects, "rejects", "", "`FILE` of bad rows, as lines of JSON; ./TABLE.rejects.jsonl if it is left out")
+	flags.Int64Var(&s.maxRejects, "max-rejects", 0, "how many rows may be bad before the import ends")
+	flags.StringVar(&s.state, "state", "", "`FILE` that remembers what is in until the import is complete; ./TABLE.import-state if it is left out")
+	flags.IntVar(&s.parallel, "parallel", 2, "how many parts of the files are read at once; twice as many commits are under way")
+}
+
+func (s *importSettings) check(files []string) error {
+	switch {
+	case len(files) == 0:
+		return usageErrorf("import needs at least one file")
+	case s.table == "":
+		return usageErrorf("import needs --table TABLE")
+	case s.format != "" && !slices.Contains(formatNames(), s.format):
+		return usageErrorf("--format is %q: want one of %s", s.format, strings.Join(formatNames(), ", "))
+	case !slices.Contains(importModes, s.mode):
+		return usageErrorf("--mode is %q: want one of %s", s.mode, strings.Join(importModes, ", "))
+	case s.delimiter != "tab" && len(s.delimiter) > 1:
+		return usageErrorf("--delimiter is %q: want one character, or tab", s.delimiter)
+	case s.maxRejects < 0:
+		return usageErrorf("--max-rejects is %d: want at least 0", s.maxRejects)
+	case s.parallel < 1:
+		return usageErrorf("--parallel is %d: want at least 1", s.parallel)
+	}
+	return s.connection.check("import")
+}
+
+// run imports the files.
+func (s *importSettings) run(ctx context.Context, patterns []string) error {
+	if err := s.check(patterns); err != nil {
+		return err
+	}
+	names, err := file.Glob(patterns)
+	if err != nil {
+		return err
+	}
+	client, err := s.connection.connect(ctx, "crowfoot-import")
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	table, err := bulk.Describe(ctx, client, s.table)
+	if err != nil {
+		return inServersWords(err)
+	}
+	rejects, err := transfer.OpenRejects(cmp.Or(s.rejects, table.Name+".rejects.jsonl"), s.maxRejects)
+	if err != nil {
+		return err
+	}
+	err = s.load(ctx, client, table, names, rejects)
+	return inServersWords(errors.Join(err, rejects.Close()))
+}
+
+// load imports files into a table, and says what it did.
+func (s *importSettings) load(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, names []string, rejects *transfer.Rejects) error {
+	state := cmp.Or(s.state, table.Name+".import-state")
+	if _, err := os.Stat(state); err != nil { // a new import
+		if err := rejects.Forget(); err != nil {
+			return err
+		}
+	}
+	of, err := s.identity(names, table)
+	if err != nil {
+		return err
+	}
+	source, err := s.open(names, table, rejects)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	progress := &transfer.Progress{}
+	stop := showProgress(os.Stderr, "imported", progress)
+	begin := time.Now()
+	result, err := transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: source, Mode: transfer.Mode(s.mode), Parallel: s.parallel,
+		Rejects: rejects, State: state, StateOf: of, Progress: progress})
+	stop()
+	if result.Resumed > 0 {
+		fmt.Printf("went on behind %d rows that were done before\n", result.Resumed)
+	}
+	fmt.Printf("imported %s into %s\n", moved(result.Rows, time.Since(begin)), table.Name)
+	if n := rejects.Count(); n > 0 {
+		fmt.Printf("left out %d bad rows: %s\n", n, cmp.Or(s.rejects, table.Name+".rejects.jsonl"))
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nthe import is not complete: the same command goes on where it is (%s)", err, state)
+	}
+	return nil
+}
+
+// moved says how many rows were moved, and how fast.
+func moved(rows int64, took time.Duration) string {
+	return fmt.Sprintf("%d rows in %.1f s (%.0f/s)", rows, took.Seconds(), float64(rows)/max(took.Seconds(), 1e-9))
+}
+
+// open opens the files with the columns of the table.
+func (s *importSettings) open(names []string, table *bulk.TableInfo, rejects *transfer.Rejects) (bulk.Source, error) {
+	schema, err := table.Schema(arrowtype.Text)
+	if err != nil {
+		return nil, err
+	}
+	o := file.Options{Format: file.Format(s.format), Schema: schema, Columns: s.columns, Reject: rejects.Add,
+		Text: file.TextOptions{NoHeader: s.noHeader, NoQuotes: s.noQuotes, Null: s.null, Encoding: s.encoding}}
+	switch {
+	case s.delimiter == "tab":
+		o.Text.Delimiter = '\t'
+	case s.delimiter != "":
+		o.Text.Delimiter = s.delimiter[0]
+	}
+	return file.Open(names, o)
+}
+
+// importOf is what an import is of. One that goes on must be of the same.
+type importOf struct {
+	Database string         `json:"database"`
+	Table    string         `json:"table"`
+	Mode     string         `json:"mode"`
+	Reading  []string       `json:"reading"`
+	Files    []importedFile `json:"files"`
+}
+
+type importedFile struct {
+	Name     string    `json:"name"`
+	Size     int64     `json:"size"`
+	Modified time.Time `json:"modified"`
+}
+
+func (s *importSettings) identity(names []string, table *bulk.TableInfo) (importOf, error) {
+	of := importOf{Database: s.database, Table: table.Name, Mode: s.mode,
+		Reading: []string{s.format, strings.Join(s.columns, ","), s.delimiter, s.null, s.encoding, fmt.Sprint(s.noHeader, s.noQuotes)}}
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			return of, err
+		}
+		whole, err := filepath.Abs(name)
+		if err != nil {
+			return of, err
+		}
+		of.Files = append(of.Files, importedFile{whole, info.Size(), info.ModTime().UTC()})
+	}
+	return of, nil
+}
+
+// connection says which database a command works on.
+type connection struct{ endpoint, database string }
+
+func (s *connection) register(flags *pflag.FlagSet) {
+	flags.StringVar(&s.database, "database", "", "`NAME` of the database, projects/P/instances/I/databases/D")
+	flags.StringVar(&s.endpoint, "endpoint", "", "`HOST:PORT` of a server that speaks plain text; SPANNER_EMULATOR_HOST, or else Cloud Spanner, if it is left out")
+}
+
+func (s *connection) check(command string) error {
+	switch {
+	case s.database == "":
+		return usageErrorf("%s needs --database projects/P/instances/I/databases/D", command)
+	case !databaseName.MatchString(s.database):
+		return usageErrorf("--database is %q: want projects/P/instances/I/databases/D", s.database)
+	}
+	return nil
+}
+
+// connect makes a client. It asks the server for nothing.
+func (s *connection) connect(ctx context.Context, agent string) (*spanner.Client, error) {
+	if s.endpoint != "" {
+		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // the client's own way to plain text
+	}
+	return newClient(ctx, s.database, agent+"/"+version.Get().Version)
+}
