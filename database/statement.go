@@ -253,7 +253,16 @@ func (s *Prepared) FirstUse() bool { return !s.used.Load() && s.used.CompareAndS
 
 // Run executes the statement. now is the time that its functions see.
 func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, error) {
-	return s.program.Run(ctx, exec.Env{
+	return s.program.Run(ctx, s.env(r, now))
+}
+
+// Driving is the layout of what the driving scan of a query reads, and the spans of keys that it reads there: see exec.Program.
+func (s *Statement) Driving(ctx context.Context, r Run, now time.Time) (*table.Layout, []table.Span, error) {
+	return s.program.Driving(ctx, s.env(r, now))
+}
+
+func (s *Statement) env(r Run, now time.Time) exec.Env {
+	return exec.Env{
 		View:      r.View,
 		Writer:    r.Writer,
 		Params:    r.Params,
@@ -263,5 +272,5 @@ func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, e
 		Spill:     s.cfg.Spill,
 		Clock:     s.cfg.Clock,
 		Functions: &fn.Context{Now: now, Zone: s.version.zone},
-	})
+	}
 }

@@ -10,7 +10,10 @@
 // Imports of this module: nothing.
 package kv
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // ErrRefused is in the chain of the error of a Commit that the store does not let in for the time being: the disk is full, say. Nothing of
 // the batch was written, and later ones may be let in.
@@ -56,8 +59,10 @@ type Store interface {
 	Snapshot() Snapshot
 	// NewBatch returns an empty batch.
 	NewBatch() Batch
-	// ApproximateSize estimates the bytes on disk in [lower, upper).
+	// ApproximateSize estimates the bytes in [lower, upper), as they lie in tables on disk. What has not been written to tables does not count.
 	ApproximateSize(lower, upper []byte) (uint64, error)
+	// Flush writes to tables what is in the log and in memory only, if that is atLeast bytes or more, and waits for it.
+	Flush(ctx context.Context, atLeast uint64) error
 	// FreeSpace begins to give the file system back what a committed DeleteRange has deleted in [lower, upper), and does not wait for the end of that.
 	// Otherwise that may last until much more has been written. It does nothing for little data.
 	FreeSpace(lower, upper []byte)

@@ -25,6 +25,8 @@
 package mvcc
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -139,7 +141,55 @@ func timestampAt(key []byte, n int) Timestamp {
 	return Timestamp(^binary.BigEndian.Uint64(key[n:]) & math.MaxInt64)
 }
 
-// Size estimates the bytes of all versions of keys in [start, end).
+// Ends are the first and the last key in [start, end) of which any version is stored; nil if there is none.
+func (v *Versions) Ends(start, end []byte) (first, last []byte, err error) {
+	it, err := v.store.kv.NewIter(v.bound(nil, start), v.end(nil, end))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer it.Close()
+	if it.First() {
+		if first, err = logicalKey(it.Key()); err == nil && it.Last() {
+			last, err = logicalKey(it.Key())
+		}
+	}
+	return first, last, errors.Join(err, it.Error())
+}
+
+// From is the first key before end of which a version is stored at or behind place, which may be any bytes; nil if there is none.
+func (v *Versions) From(place, end []byte) (key []byte, err error) {
+	it, err := v.store.kv.NewIter(append(v.bound(nil, nil), place...), v.end(nil, end))
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	if it.First() {
+		key, err = logicalKey(it.Key())
+	}
+	return key, errors.Join(err, it.Error())
+}
+
+// logicalKey copies the logical key of a version.
+func logicalKey(stored []byte) ([]byte, error) {
+	prefix, _, err := splitVersion(stored)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Clone(prefix[spaceLen:]), nil
+}
+
+// SizeUpTo estimates the bytes of all versions from the key start up to place, which may be any bytes. What has not been written to tables does not
+// count, see Flush.
+func (v *Versions) SizeUpTo(start, place []byte) (uint64, error) {
+	return v.store.kv.ApproximateSize(v.bound(nil, start), append(v.bound(nil, nil), place...))
+}
+
+// Flush has Size and SizeUpTo count what has been written so far, if what they do not count may be atLeast bytes or more.
+func (v *Versions) Flush(ctx context.Context, atLeast uint64) error {
+	return v.store.kv.Flush(ctx, atLeast)
+}
+
+// Size estimates the bytes of all versions of keys in [start, end), as SizeUpTo does.
 func (v *Versions) Size(start, end []byte) (uint64, error) {
 	return v.store.kv.ApproximateSize(v.bound(nil, start), v.end(nil, end))
 }

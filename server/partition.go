@@ -8,9 +8,9 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/server/token"
-	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -98,11 +98,9 @@ func (s *service) partitionRead(ctx context.Context, req *spannerpb.PartitionRea
 	if err != nil {
 		return nil, err
 	}
-	parts := []partition{{whole: true}}
-	if len(planned.Spans) > 0 {
-		if parts, err = cutPartitions(ctx, c, &sc, cover(planned.Spans), req.PartitionOptions); err != nil {
-			return nil, err
-		}
+	parts, err := cutPartitions(ctx, c, &sc, planned.Layout, planned.Spans, req.PartitionOptions)
+	if err != nil {
+		return nil, err
 	}
 	f := s.tokens.Read(req.Session, req.Table, req.Index, req.Columns, req.KeySet)
 	return s.partitions(&sc, parts, f.Sum, req.Transaction), nil
@@ -126,30 +124,23 @@ func (s *service) partitionQuery(ctx context.Context, req *spannerpb.PartitionQu
 	if stmt.ChangeStream != nil {
 		return nil, usererror.ChangeStreamPartitionQuery()
 	}
-	if _, err := text.bind(stmt); err != nil {
+	params, err := text.bind(stmt)
+	if err != nil {
 		return nil, err
 	}
 	if err := stmt.Plan.Partitionable(); err != nil {
 		return nil, err
 	}
-	parts := []partition{{whole: true}}
-	if scan := stmt.Plan.Driving(); scan != nil {
-		if parts, err = cutPartitions(ctx, c, &sc, scanSpace(scan), req.PartitionOptions); err != nil {
-			return nil, err
-		}
+	layout, spans, err := stmt.Driving(ctx, database.Run{View: sc.view(), Params: params, Memory: &c.Rows}, c.Cost.Began)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := cutPartitions(ctx, c, &sc, layout, spans, req.PartitionOptions)
+	if err != nil {
+		return nil, err
 	}
 	f := s.tokens.Query(req.Session, req.Sql, req.Params, req.ParamTypes)
 	return s.partitions(&sc, parts, f.Sum, req.Transaction), nil
-}
-
-// scanSpace is the span of all keys of the table or index that a scan reads.
-func scanSpace(scan *plan.Scan) table.Span {
-	layout := table.TableLayout(scan.Table)
-	if scan.Index != nil {
-		layout = table.IndexLayout(scan.Index)
-	}
-	space, _ := layout.Space()
-	return space
 }
 
 // openPartitioned opens the read-only transaction that partitions are read in. Unless it fails, the scope must be closed.
@@ -177,34 +168,29 @@ func (s *service) openPartitioned(ctx context.Context, name string, selector *sp
 // maxPartitions: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partitionoptions.
 const maxPartitions = 200_000
 
-// cover is the smallest span around spans, which are sorted.
-func cover(spans []table.Span) table.Span {
-	last := spans[len(spans)-1]
-	end := last.End
-	if last.IsPoint() {
-		end = append(bytes.Clone(last.Start), 0) // just behind the point
-	}
-	return table.Span{Start: spans[0].Start, End: end}
-}
-
 // partitionBytes is about what a partition takes beside its keys, which are there three times: as a span, in the token, and in the encoded reply.
 const partitionBytes = 256
 
-// cutPartitions divides a span, and charges the call for the partitions and their tokens.
-func cutPartitions(ctx context.Context, c *rpc.Call, sc *scope, span table.Span, o *spannerpb.PartitionOptions) ([]partition, error) {
-	spans, err := sc.session.db.Splits().Partition(span, sc.reply.At, o.GetPartitionSizeBytes(), o.GetMaxPartitions())
+// cutPartitions divides spans of a layout, and charges the call for the partitions and their tokens. What reads no keys has one partition.
+func cutPartitions(ctx context.Context, c *rpc.Call, sc *scope, l *table.Layout, spans []table.Span, o *spannerpb.PartitionOptions) ([]partition, error) {
+	if len(spans) == 0 {
+		return []partition{{whole: true}}, nil
+	}
+	list, err := sc.session.db.Splits().Partition(ctx, split.Partitioning{
+		Layout: l, Spans: spans, View: sc.view(), Memory: &c.Memory, Bytes: o.GetPartitionSizeBytes(), Most: o.GetMaxPartitions(),
+	})
 	if err != nil {
 		return nil, err
 	}
 	size := int64(0)
-	for _, span := range spans {
+	for _, span := range list {
 		size += partitionBytes + 3*int64(len(span.Start)+len(span.End))
 	}
 	if err := c.Memory.Grow(ctx, size); err != nil {
 		return nil, err
 	}
-	parts := make([]partition, len(spans))
-	for i, span := range spans {
+	parts := make([]partition, len(list))
+	for i, span := range list {
 		parts[i] = partition{span: span}
 	}
 	return parts, nil

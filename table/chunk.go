@@ -49,7 +49,7 @@ func (limits Limits) take(rows *Rows, after []byte, wanted func() (bool, error))
 		if !ok || err != nil {
 			return c, err
 		}
-		size := int64(len(rows.row.key) + len(rows.row.val))
+		size := int64(rows.StoredSize())
 		if seen > 0 && c.Bytes+size > limits.Bytes {
 			c.More = true
 			return c, nil

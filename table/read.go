@@ -187,6 +187,9 @@ func (r *Rows) hold(n int) error {
 	return nil
 }
 
+// StoredSize is how many bytes key and value of the current row have.
+func (r *Rows) StoredSize() int { return len(r.row.key) + len(r.row.val) }
+
 // IsLarge says whether the current row is larger than LargeRow.
 func (r *Rows) IsLarge() bool { return len(r.row.val) > LargeRow }
 

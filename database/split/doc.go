@@ -8,5 +8,5 @@
 //
 // What it leaves out: moving data. A split has no server, and it never holds up a request.
 //
-// Imports of this module: database/meta, kv, mvcc, schema, stats, table, txn, usererror, value.
+// Imports of this module: database/meta, kv, memory, mvcc, schema, stats, table, txn, usererror, value.
 package split

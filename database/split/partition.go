@@ -2,87 +2,161 @@ package split
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"math"
+	"slices"
 
-	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// Sizes of partitions: what is asked for is a hint
-// (https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partitionoptions); ours are smaller than
-// the service's 1 GiB, since a data set here is smaller too.
+// How many partitions there are. What is asked for is a hint (https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.v1#partitionoptions).
 const (
-	defaultPartitionBytes = 32 << 20
-	defaultMaxPartitions  = 64
-	// fewPartitions is what a small table is cut into, so that code for many partitions meets more than one.
-	fewPartitions = 2
+	defaultPartitions = 64
+	// sizedPartitions is how many there are at most if the request says only how large they are to be.
+	sizedPartitions = 10_000
+	// partitionRows is how many rows each partition has if the request does not say how large they are to be: fewer are not worth a request of their own.
+	partitionRows = 1000
 )
 
-// Partition cuts a span into parts of about partitionBytes (0: the default), at most maxPartitions of them (0: no limit is asked
-// for). The parts are in order and together are the span. Each lies in one split, unless there are more splits than parts may be.
-func (m *Manager) Partition(span table.Span, at mvcc.Timestamp, partitionBytes, maxPartitions int64) ([]table.Span, error) {
-	if span.IsPoint() {
-		return []table.Span{span}, nil
-	}
-	if partitionBytes <= 0 {
-		partitionBytes = defaultPartitionBytes
-	}
-	pieces := cut(span, m.at(m.cfg.Clock()).bounds)
-	if maxPartitions <= 0 {
-		maxPartitions = max(defaultMaxPartitions, int64(len(pieces)))
-	}
-	pieces = joined(pieces, maxPartitions)
-	least := int64(1)
-	if len(pieces) == 1 {
-		least = fewPartitions
-	}
-	var parts []table.Span
-	for _, p := range pieces {
-		more, err := m.partitionBySize(p, at, partitionBytes, least, maxPartitions/int64(len(pieces)))
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, more...)
-	}
-	return parts, nil
+// Partitioning is what is to be cut into partitions: what a read, or the driving scan of a query, reads.
+type Partitioning struct {
+	Layout *table.Layout
+	Spans  []table.Span // sorted and disjoint
+	View   table.View
+	Memory *memory.Account // is charged what finding the partitions takes; nil counts nothing
+	// Bytes of each partition, and how many there are at most; 0: not said.
+	Bytes, Most int64
 }
 
-// joined joins neighbouring pieces so that there are no more than most.
-func joined(pieces []table.Span, most int64) []table.Span {
-	n := int64(len(pieces))
-	if n <= most {
-		return pieces
+// most is how many partitions there are at most.
+func (p *Partitioning) most() int64 {
+	switch {
+	case p.Most > 0:
+		return p.Most
+	case p.Bytes > 0:
+		return sizedPartitions
 	}
-	list := make([]table.Span, most)
-	for i := range most {
-		list[i] = table.Span{Start: pieces[i*n/most].Start, End: pieces[(i+1)*n/most-1].End}
-	}
-	return list
+	return defaultPartitions
 }
 
-// partitionBySize cuts a span into parts of about partitionBytes, at least and at most so many.
-//
-// It finds the bounds by bisection: between the first and the last key it looks
-// for the byte string up to which the engine estimates the wanted size.
-func (m *Manager) partitionBySize(span table.Span, at mvcc.Timestamp, partitionBytes, least, most int64) ([]table.Span, error) {
-	first, last, err := m.ends(span, at)
-	if err != nil || first == nil || most == 1 || bytes.Equal(first, last) {
-		return []table.Span{span}, err
+// count is how many partitions what was found is to be cut into.
+func (p *Partitioning) count(list []slice) int64 {
+	rows := 0.0
+	for i := range list {
+		rows += list[i].rows
 	}
-	total, err := m.size(span)
+	n := int64(rows) / partitionRows
+	if p.Bytes > 0 {
+		n = int64(math.Ceil(bytesOf(list) / float64(p.Bytes)))
+	}
+	if len(list) >= maxSlices/2 {
+		n = min(n, int64(len(list))/leastSlicesEach)
+	}
+	return max(min(n, p.most()), 1)
+}
+
+// A slice is a part of what is partitioned that is not cut itself: the keys from start to the start of the next one.
+type slice struct {
+	start       []byte
+	bytes, rows float64 // of what the statement reads there, about
+}
+
+// Partition cuts what a statement reads into parts with about as many bytes of rows each. They are in order, and cover all keys of the layout. They begin
+// where users have set split points too, so that these parts may be smaller; without a row there is one part.
+func (m *Manager) Partition(ctx context.Context, p Partitioning) ([]table.Span, error) {
+	space, _ := p.Layout.Space()
+	list, err := m.slices(ctx, &p)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("partition %s: %w", p.Layout.Name(), err)
 	}
-	parts := min(max(int64(total)/partitionBytes, least), most)
-	var bounds [][]byte
-	for i := int64(1); i < parts; i++ {
-		bound, err := m.keyAt(span.Start, first, last, total, float64(i)/float64(parts))
-		if err != nil {
-			return nil, err
+	if len(list) == 0 {
+		return []table.Span{space}, nil
+	}
+	return cut(space, bounds(list, m.pointsIn(space), p.count(list), p.most())), nil
+}
+
+// pointsIn are the split points of users within a span, in order.
+func (m *Manager) pointsIn(span table.Span) (points [][]byte) {
+	now := m.cfg.Clock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.points {
+		if r.live(now) && bytes.Compare(r.key, span.Start) > 0 && bytes.Compare(r.key, span.End) < 0 {
+			points = append(points, r.key)
 		}
-		bounds = append(bounds, bound)
 	}
-	return cut(span, bounds), nil
+	return points
+}
+
+// bounds are where the partitions but the first begin: n of them, or as many as there are pieces between the points of users, but no more than most.
+func bounds(list []slice, points [][]byte, n, most int64) (bounds [][]byte) {
+	pieces := piecesOf(list, points)
+	if int64(len(pieces)) >= most {
+		for i := int64(1); i < most; i++ {
+			bounds = append(bounds, pieces[i*int64(len(pieces))/most].start)
+		}
+		return bounds
+	}
+	// The other bounds are shared out among the pieces by their bytes.
+	each, before, given := float64(max(n-int64(len(pieces)), 0))/bytesOf(list), 0.0, int64(0)
+	for i, p := range pieces {
+		if i > 0 {
+			bounds = append(bounds, p.start)
+		}
+		size := bytesOf(p.slices)
+		before += size
+		more := int64(math.Round(each*before)) - given
+		given += more
+		bounds = append(bounds, quantiles(p.slices, size, 1+more)...)
+	}
+	return bounds
+}
+
+func bytesOf(list []slice) (n float64) {
+	for i := range list {
+		n += list[i].bytes
+	}
+	return n
+}
+
+// A piece is what lies between two points of users.
+type piece struct {
+	start  []byte
+	slices []slice
+}
+
+// piecesOf divides slices at points, or next to them. No piece is empty.
+func piecesOf(list []slice, points [][]byte) (pieces []piece) {
+	start := list[0].start
+	for _, point := range points {
+		at, _ := slices.BinarySearchFunc(list, point, func(s slice, key []byte) int { return bytes.Compare(s.start, key) })
+		if at > 0 {
+			pieces = append(pieces, piece{start, list[:at]})
+		}
+		start, list = point, list[at:]
+	}
+	if len(list) > 0 {
+		pieces = append(pieces, piece{start, list})
+	}
+	return pieces
+}
+
+// quantiles are the starts of the slices that come nearest to dividing a list of slices, with so many bytes, into n equal parts.
+func quantiles(list []slice, size float64, n int64) (starts [][]byte) {
+	before, k := 0.0, int64(1)
+	for i := range list {
+		reached := k
+		for k < n && i > 0 && before+list[i].bytes/2 >= size*float64(k)/float64(n) {
+			k++
+		}
+		if k > reached {
+			starts = append(starts, list[i].start)
+		}
+		before += list[i].bytes
+	}
+	return starts
 }
 
 // cut cuts span at those of the bounds (in order) that lie inside it.
@@ -97,105 +171,4 @@ func cut(span table.Span, bounds [][]byte) []table.Span {
 		start = bound
 	}
 	return append(list, table.Span{Start: start, End: span.End})
-}
-
-// ends are the first and the last live key of a span; nil if there is none.
-func (m *Manager) ends(span table.Span, at mvcc.Timestamp) (first, last []byte, err error) {
-	for _, reverse := range []bool{false, true} {
-		c, err := m.cfg.Rows.Scan(span.Start, span.End, at, reverse)
-		if err != nil {
-			return nil, nil, fmt.Errorf("find ends: %w", err)
-		}
-		if c.Next() {
-			key := bytes.Clone(c.Key())
-			if reverse {
-				last = key
-			} else {
-				first = key
-			}
-		}
-		err = c.Err()
-		if closeErr := c.Close(); err == nil {
-			err = closeErr
-		}
-		if err != nil {
-			return nil, nil, fmt.Errorf("find ends: %w", err)
-		}
-	}
-	return first, last, nil
-}
-
-// keyAt finds a key between first and last with about share of total bytes before it. If total is 0 (the engine
-// knows no sizes while all is in memory) it is the byte string at that share of the way from first to last.
-func (m *Manager) keyAt(start, first, last []byte, total uint64, share float64) ([]byte, error) {
-	common := commonPrefix(first, last)
-	low, high := number(first[common:]), number(last[common:])
-	place := low + uint64(float64(high-low)*share)
-	if total > 0 {
-		// Each step halves the numbers in question, so there are 64 at most; a dozen is close enough for a hint.
-		lo, hi := low, high
-		for range 16 {
-			mid := lo + (hi-lo)/2
-			size, err := m.cfg.Rows.Size(start, keyOf(first[:common], mid))
-			if err != nil {
-				return nil, fmt.Errorf("estimate size: %w", err)
-			}
-			if float64(size) < share*float64(total) {
-				lo = mid
-			} else {
-				hi = mid
-			}
-		}
-		if lo > low && hi < high {
-			place = lo
-		}
-	}
-	return keyOf(first[:common], place), nil
-}
-
-func commonPrefix(a, b []byte) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
-}
-
-// number reads the first eight bytes as a number, as if zeros followed.
-func number(b []byte) uint64 {
-	var n uint64
-	for i := range 8 {
-		n <<= 8
-		if i < len(b) {
-			n |= uint64(b[i])
-		}
-	}
-	return n
-}
-
-// keyOf is prefix, the bytes of n up to the first zero, and the sentinel that ends every logical key. With a zero between them it could
-// begin with the logical key of a row, and would then fall between that key and its versions.
-func keyOf(prefix []byte, n uint64) []byte {
-	key := bytes.Clone(prefix)
-	for shift := 56; shift >= 0 && byte(n>>shift) != 0; shift -= 8 {
-		key = append(key, byte(n>>shift))
-	}
-	return append(key, 0)
-}
-
-// Halve cuts a span in two in the middle of its keys; it returns nil if the span cannot be cut.
-func (m *Manager) Halve(span table.Span) []table.Span {
-	first, last, err := m.ends(span, mvcc.Latest)
-	if err != nil || first == nil || bytes.Equal(first, last) {
-		return nil
-	}
-	bound, err := m.keyAt(span.Start, first, last, 0, 0.5)
-	if err != nil {
-		return nil
-	}
-	halves := cut(span, [][]byte{bound})
-	if len(halves) < 2 {
-		return nil
-	}
-	return halves
 }

@@ -1,13 +1,11 @@
 package split
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -87,77 +85,6 @@ func TestAffectedTables(t *testing.T) {
 		if from, to := w.boundTexts(start, limit); from != c.start || to != c.limit {
 			t.Errorf("%s-%s is printed as %s-%s", c.start, c.limit, from, to)
 		}
-	}
-}
-
-// TestPartitions: the parts are in order and cover the span without overlap, also of a small table in one split.
-func TestPartitions(t *testing.T) {
-	w := newWorld(t)
-	w.fill(0, 1000)
-	space, _ := table.TableLayout(w.catalog.Table("T")).Space()
-	parts, err := w.Partition(space, mvcc.Latest, 1, 8)
-	w.ok(err)
-	if len(parts) < fewPartitions || len(parts) > 8 {
-		t.Fatalf("%d parts", len(parts))
-	}
-	if string(parts[0].Start) != string(space.Start) || string(parts[len(parts)-1].End) != string(space.End) {
-		t.Error("the parts do not cover the span")
-	}
-	total := 0
-	for i, p := range parts {
-		if i > 0 && string(parts[i-1].End) != string(p.Start) {
-			t.Errorf("part %d does not begin where the one before ends", i)
-		}
-		c, err := w.rows.Scan(p.Start, p.End, mvcc.Latest, false)
-		w.ok(err)
-		for c.Next() {
-			total++
-		}
-		w.ok(c.Close())
-	}
-	if total != 1000 {
-		t.Errorf("the parts hold %d rows", total)
-	}
-}
-
-// TestPartitionsAtSplits: partitions begin where splits do, small as they are.
-func TestPartitionsAtSplits(t *testing.T) {
-	w := newWorld(t)
-	w.fill(0, 100)
-	w.ok(w.AddPoints([]Point{w.point(25, time.Hour), w.point(50, time.Hour), w.point(75, time.Hour)}))
-	layout := table.TableLayout(w.catalog.Table("T"))
-	space, _ := layout.Space()
-	begins := func(span table.Span, size, most int64) (list []string) {
-		parts, err := w.Partition(span, mvcc.Latest, size, most)
-		w.ok(err)
-		for i, p := range parts {
-			if i > 0 && string(p.Start) != string(parts[i-1].End) {
-				t.Fatalf("part %d does not follow", i)
-			}
-			list = append(list, w.keyText(p.Start))
-		}
-		if string(parts[len(parts)-1].End) != string(span.End) {
-			t.Error("the parts do not reach the end")
-		}
-		return list
-	}
-	for _, c := range []struct {
-		size, most int64
-		want       string
-	}{
-		{0, 0, "[T() T(25) T(50) T(75)]"},
-		{1 << 40, 100, "[T() T(25) T(50) T(75)]"},
-		{0, 2, "[T() T(50)]"},
-		{0, 3, "[T() T(25) T(50)]"},
-		{0, 1, "[T()]"},
-	} {
-		if got := fmt.Sprint(begins(space, c.size, c.most)); got != c.want {
-			t.Errorf("%d bytes, %d partitions: got %s, want %s", c.size, c.most, got, c.want)
-		}
-	}
-	part := table.Span{Start: layout.AppendKey(nil, []value.Value{value.OfInt64(30)}), End: layout.AppendKey(nil, []value.Value{value.OfInt64(60)})}
-	if got := fmt.Sprint(begins(part, 0, 0)); got != "[T(30) T(50)]" {
-		t.Errorf("part of a table: %s", got)
 	}
 }
 

@@ -19,6 +19,7 @@
 package pebble
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -214,11 +215,28 @@ func (s snapshot) NewIter(lower, upper []byte) (kv.Iterator, error) {
 	return newIter(s.Snapshot, lower, upper)
 }
 
-// ApproximateSize implements kv.Store. What is still in memory counts too.
+// ApproximateSize implements kv.Store.
 func (s *Store) ApproximateSize(lower, upper []byte) (uint64, error) {
 	size, err := s.db.EstimateDiskUsage(lower, upper)
 	if err != nil {
 		return 0, fmt.Errorf("estimate size: %w", readError(err))
 	}
 	return size, nil
+}
+
+// Flush implements kv.Store.
+func (s *Store) Flush(ctx context.Context, atLeast uint64) error {
+	if s.db.Metrics().WAL.Size < atLeast {
+		return nil
+	}
+	flushed, err := s.db.AsyncFlush()
+	if err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	select {
+	case <-flushed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

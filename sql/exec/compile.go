@@ -15,6 +15,8 @@ type eval func(r *run, row []value.Value) (value.Value, error)
 type compiler struct {
 	prog   *Program
 	tables *table.Descriptors
+	// driving is the scan of plan.Plan.Driving.
+	driving *plan.Scan
 	// partial says that a LIMIT or EXISTS above the node that is being compiled may close it before it has made all its rows.
 	partial bool
 	// single says that the node that is being compiled feeds a merge below a LIMIT, which wants no more than one row at a time.
@@ -24,7 +26,7 @@ type compiler struct {
 // Compile makes the operators and expressions of a plan into closures. tables are those of the schema version that the plan is for.
 func Compile(p *plan.Plan, tables *table.Descriptors) (*Program, error) {
 	prog := &Program{plan: p, spools: p.Spools, spoolMakers: make([]maker, p.Spools), spoolTypes: make([][]*value.Type, p.Spools)}
-	c := &compiler{prog: prog, tables: tables}
+	c := &compiler{prog: prog, tables: tables, driving: p.Driving()}
 	var err error
 	if m, ok := p.Root.(*plan.DML); ok {
 		if prog.dml, err = c.dml(m); err != nil {

@@ -82,6 +82,8 @@ type Program struct {
 	read *keyScan
 	root maker
 	dml  *dmlCode
+	// driving is the compiled scan of plan.Plan.Driving; nil if there is none.
+	driving *keyScan
 	// roomSize, lazies, sets and spools are how many of these a run needs; bounded is how many calls are; subqueries are the subquery
 	// expressions.
 	roomSize, lazies, sets, spools int

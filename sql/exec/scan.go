@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"context"
+
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -46,6 +48,9 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 	if s.residual, err = c.optional(n.Residual); err != nil {
 		return nil, err
 	}
+	if n == c.driving {
+		c.prog.driving = s
+	}
 	s.limit, err = c.optional(n.Limit)
 	return s, err
 }
@@ -83,6 +88,28 @@ func (s *keyScan) locate(r *run, p *place) error {
 		p.spans = table.Within(p.spans, *r.env.Restrict)
 	}
 	return err
+}
+
+// Driving is the layout of the table or index that the driving scan reads, and the spans of keys that it reads with the parameters of env: what the
+// partitions of a query are parts of. The layout is nil if there is no such scan. A skip scan counts as one of all keys, since it looks for its spans in the
+// rows.
+func (p *Program) Driving(ctx context.Context, env Env) (*table.Layout, []table.Span, error) {
+	s := p.driving
+	if s == nil {
+		return nil, nil, nil
+	}
+	layout := s.projection.Layout
+	if s.skip != nil {
+		space, _ := layout.Space()
+		return layout, []table.Span{space}, nil
+	}
+	r := p.start(ctx, env, new(run))
+	var place place
+	err := s.locate(r, &place)
+	if e := r.end(); err == nil {
+		err = e
+	}
+	return layout, place.spans, err
 }
 
 func (s *keyScan) locatePoint(r *run, p *place) error {

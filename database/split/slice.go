@@ -1,0 +1,185 @@
+package split
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+const (
+	// slicesEach is how many slices a partition has: it is larger or smaller than wanted by half a slice on either side.
+	slicesEach = 16
+	// maxSlices bounds their memory. If there are as many, a partition has no fewer than leastSlicesEach.
+	maxSlices       = 128 << 10
+	leastSlicesEach = 4
+	// sliceBytes on disk are read in the time in which a slice is found that is not read.
+	sliceBytes = 64 << 10
+	// sampleRows of a slice that is not read say how many rows, and of what size, it has.
+	sampleRows = 64
+	// blockBytes is about how exactly the engine knows the size of a range.
+	blockBytes = 4 << 10
+	// sliceMemory is what a slice takes beside its key.
+	sliceMemory = 64
+)
+
+// slices finds the slices of what is to be partitioned. It reads all rows if that is quicker, and else goes by the sizes that the engine knows and by
+// samples.
+func (m *Manager) slices(ctx context.Context, p *Partitioning) ([]slice, error) {
+	total, ranges := uint64(0), table.Ranges(p.Spans)
+	for _, span := range ranges {
+		n, err := m.size(span)
+		if err != nil {
+			return nil, err
+		}
+		total += n
+	}
+	each := total / uint64(slicesEach*p.most())
+	if each < sliceBytes {
+		return p.readSlices(ctx)
+	}
+	_ = m.cfg.Rows.Flush(ctx, each) // if it fails, what is in memory does not count
+	var list []slice
+	for _, span := range ranges {
+		if err := m.halve(ctx, span, each, func(span table.Span, size uint64) error {
+			s, err := m.sample(ctx, p, span, size)
+			if err == nil && s.rows > 0 {
+				list = append(list, s)
+			}
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func (p *Partitioning) read(ctx context.Context, spans []table.Span) *table.Rows {
+	return table.Read{Projection: &table.Projection{Layout: p.Layout}, Spans: spans, Partial: true, AllowPending: true, Memory: p.Memory}.Open(ctx, p.View)
+}
+
+// readSlices makes slices of one row, or so many rows that there are not too many slices.
+func (p *Partitioning) readSlices(ctx context.Context) (list []slice, err error) {
+	rows := p.read(ctx, p.Spans)
+	defer rows.Close()
+	each, charge := 1.0, int64(0)
+	for seen := 0; ; seen++ {
+		if seen%partitionRows == 0 {
+			if err := errors.Join(ctx.Err(), p.Memory.Grow(ctx, charge)); err != nil {
+				return nil, err
+			}
+			charge = 0
+		}
+		ok, err := rows.Next()
+		if !ok || err != nil {
+			return list, err
+		}
+		if n := len(list); n == 0 || list[n-1].rows >= each {
+			if n == maxSlices {
+				list, each = joinPairs(list), 2*each
+			}
+			list = append(list, slice{start: bytes.Clone(rows.Key())})
+			charge += sliceMemory + int64(len(rows.Key()))
+		}
+		last := &list[len(list)-1]
+		last.bytes, last.rows = last.bytes+float64(rows.StoredSize()), last.rows+1
+	}
+}
+
+// joinPairs joins each two slices of an even number of them.
+func joinPairs(list []slice) []slice {
+	for i := range len(list) / 2 {
+		a, b := list[2*i], list[2*i+1]
+		list[i] = slice{a.start, a.bytes + b.bytes, a.rows + b.rows}
+	}
+	clear(list[len(list)/2:])
+	return list[:len(list)/2]
+}
+
+// halve cuts a span in two, and the halves again, until they have no more than each bytes on disk or one key, and hands them over in order.
+func (m *Manager) halve(ctx context.Context, span table.Span, each uint64, take func(span table.Span, size uint64) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	size, err := m.size(span)
+	if err != nil {
+		return err
+	}
+	if size <= each {
+		return take(span, size)
+	}
+	bound, err := m.half(span, size)
+	if err != nil {
+		return err
+	}
+	if bound == nil {
+		return take(span, size)
+	}
+	if err := m.halve(ctx, table.Span{Start: span.Start, End: bound}, each, take); err != nil {
+		return err
+	}
+	return m.halve(ctx, table.Span{Start: bound, End: span.End}, each, take)
+}
+
+// half is the key in a span of size bytes that comes nearest to its middle as far as the eight bytes tell that come behind those that all its keys
+// begin with; nil if there are not two keys. There are keys on both sides of it.
+func (m *Manager) half(span table.Span, size uint64) ([]byte, error) {
+	first, last, err := m.cfg.Rows.Ends(span.Start, span.End)
+	if err != nil || bytes.Equal(first, last) {
+		return nil, err
+	}
+	common := commonPrefix(first, last)
+	low, high := number(first[common:]), number(last[common:])
+	place := func(n uint64) []byte {
+		return append(first[:common:common], byte(n>>56), byte(n>>48), byte(n>>40), byte(n>>32), byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
+	}
+	var below, above uint64 // bytes before low and before high
+	above = size
+	for high-low > 1 {
+		mid := low + (high-low)/2
+		n, err := m.cfg.Rows.SizeUpTo(span.Start, place(mid))
+		if err != nil {
+			return nil, err
+		}
+		if n < size/2 {
+			low, below = mid, n
+		} else {
+			high, above = mid, n
+		}
+		if above-below <= size/8 {
+			break
+		}
+	}
+	if low > number(first[common:]) && size/2-below < above-size/2 {
+		high = low
+	}
+	bound, err := m.cfg.Rows.From(place(high), span.End)
+	if err == nil && bytes.Equal(bound, first) { // the place lies in front of its versions
+		bound, err = m.cfg.Rows.From(mvcc.After(nil, first), span.End)
+	}
+	return bound, err
+}
+
+// sample makes a slice of a span of size bytes on disk by the first rows that the statement reads there.
+func (m *Manager) sample(ctx context.Context, p *Partitioning, span table.Span, size uint64) (slice, error) {
+	s := slice{start: span.Start}
+	rows := p.read(ctx, []table.Span{span})
+	defer rows.Close()
+	for {
+		ok, err := rows.Next()
+		if !ok || err != nil {
+			return s, err
+		}
+		if s.rows == sampleRows {
+			break
+		}
+		s.bytes, s.rows = s.bytes+float64(rows.StoredSize()), s.rows+1
+	}
+	read, err := m.size(table.Span{Start: span.Start, End: rows.Key()})
+	if share := float64(size) / float64(max(read, blockBytes)); share > 1 {
+		s.bytes, s.rows = s.bytes*share, s.rows*share
+	}
+	return s, err
+}
