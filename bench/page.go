@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"io"
 	"strings"
-	"time"
 )
 
 // pageText is the page's template. The style is in it and there is no script: the page needs no other file.
@@ -68,7 +67,7 @@ type chart struct {
 func (r *Report) writePage(w io.Writer) error {
 	p := page{
 		Report: r, Title: "crowfoot bench " + strings.Join(r.Benchmarks, ", "),
-		Took: r.Ended.Sub(r.Began).Round(time.Second).String(), Loop: "Closed loop: each client sends when it has its answer",
+		Took: r.took(), Loop: "Closed loop: each client sends when it has its answer",
 		Size: r.Settings.size(), Batches: numbers(r.Settings.Batches), Tiles: r.tiles(), Knowledge: r.knowledge(),
 	}
 	if r.Settings.Study {

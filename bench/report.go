@@ -8,18 +8,44 @@ import (
 	"time"
 )
 
+// Heading is what every report begins with: when, where and on what was measured.
+type Heading struct {
+	Began time.Time `json:"began"`
+	Ended time.Time `json:"ended"`
+	// Partial says why the run ended early; "" if it did not.
+	Partial  string   `json:"partial,omitempty"`
+	Machine  Machine  `json:"machine"`
+	Server   string   `json:"server"`
+	Database string   `json:"database"`
+	Facts    []string `json:"facts,omitempty"` // what else was noticed
+}
+
+func newHeading(began time.Time, t *target) Heading {
+	return Heading{Began: began.UTC(), Machine: thisMachine(), Server: t.what, Database: t.database}
+}
+
+// print prints it for a terminal, with a title and what was run.
+func (h *Heading) print(t *table, title, run string) {
+	t.printf("\n%s\n", title)
+	if h.Partial != "" {
+		t.printf("PARTIAL RESULTS: %s\n", h.Partial)
+	}
+	t.printf("server   %s\n", h.Server)
+	t.printf("machine  %s\n", h.Machine.text())
+	t.printf("run      %s, %s\n", h.Began.Format(time.RFC3339), run)
+	for _, f := range h.Facts {
+		t.printf("fact     %s\n", f)
+	}
+}
+
+// took is how long the run lasted, in whole seconds.
+func (h *Heading) took() string { return h.Ended.Sub(h.Began).Round(time.Second).String() }
+
 // Report holds all results of a run. --json writes it.
 type Report struct {
-	Benchmarks []string  `json:"benchmarks"`
-	Began      time.Time `json:"began"`
-	Ended      time.Time `json:"ended"`
-	// Partial says why the run ended early; "" if it did not.
-	Partial    string      `json:"partial,omitempty"`
-	Machine    Machine     `json:"machine"`
-	Server     string      `json:"server"`
-	Database   string      `json:"database"`
+	Heading
+	Benchmarks []string    `json:"benchmarks"`
 	Settings   Settings    `json:"settings"`
-	Facts      []string    `json:"facts,omitempty"` // what else was noticed
 	Measures   []*Measure  `json:"measures"`
 	Pairs      []Pair      `json:"pairs"`
 	Figures    []Figure    `json:"figures"`
@@ -55,7 +81,7 @@ type Pair struct {
 type wantedPair struct{ left, right int }
 
 func newReport(began time.Time, s Settings, t *target, benchmarks []Benchmark) *Report {
-	r := &Report{Began: began.UTC(), Machine: thisMachine(), Server: t.what, Database: t.database, Settings: s, about: map[string]string{}, studies: map[string]*Study{}}
+	r := &Report{Heading: newHeading(began, t), Settings: s, about: map[string]string{}, studies: map[string]*Study{}}
 	for _, b := range benchmarks {
 		r.Benchmarks = append(r.Benchmarks, b.name)
 		r.about[b.name], r.studies[b.name] = b.about, b.study

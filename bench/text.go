@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 )
 
 // notKnown stands for a figure that is unknown.
@@ -96,10 +95,6 @@ func (t *table) grid(g grid) {
 
 func (r *Report) heading(t *table) {
 	s := r.Settings
-	t.printf("\ncrowfoot bench %s\n", strings.Join(r.Benchmarks, ", "))
-	if r.Partial != "" {
-		t.printf("PARTIAL RESULTS: %s\n", r.Partial)
-	}
 	loop := "closed loop"
 	if s.Rate > 0 {
 		loop = fmt.Sprintf("open loop at %g/s", s.Rate)
@@ -107,12 +102,7 @@ func (r *Report) heading(t *table) {
 	if s.Study {
 		loop = "as in the study: reads in an open loop at its rates, all else in a closed loop"
 	}
-	t.printf("server   %s\n", r.Server)
-	t.printf("machine  %s\n", r.Machine.text())
-	t.printf("run      %s, %d rows, %s a path in %d rounds, %s\n", r.Began.Format(time.RFC3339), s.Rows, s.size(), s.Rounds, loop)
-	for _, f := range r.Facts {
-		t.printf("fact     %s\n", f)
-	}
+	r.print(t, "crowfoot bench "+strings.Join(r.Benchmarks, ", "), fmt.Sprintf("%d rows, %s a path in %d rounds, %s", s.Rows, s.size(), s.Rounds, loop))
 }
 
 func studied(v float64) *float64 {

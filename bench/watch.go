@@ -186,10 +186,14 @@ func (w *watchRun) together(ctx context.Context, e watchExperiment, write *write
 		if w.Profile != "" {
 			all.Go(func() error { return w.target.profile(ctx, w.Profile, e.lasts) })
 		}
-		written := make(chan struct{})
+		written, before := make(chan struct{}), w.target.busy()
 		all.Go(func() error {
 			defer close(written)
-			return write.run(ctx, e.lasts)
+			err := write.run(ctx, e.lasts)
+			for _, s := range sides {
+				s.result.Cores = w.target.busy().since(before)
+			}
+			return err
 		})
 		return w.follow(ctx, e, sides, written)
 	})

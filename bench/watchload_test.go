@@ -2,6 +2,7 @@ package bench
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -185,6 +186,8 @@ func TestWatchSettings(t *testing.T) {
 		"--source must be poll or stream":                func(s *WatchSettings) { s.Source = "queue" },
 		"do not go with --source stream":                 func(s *WatchSettings) { s.Source, s.NoHint = Stream, true },
 		"-n must be at most 100 partitions, not 101":     func(s *WatchSettings) { s.Source, s.Watchers = Stream, 101 },
+		"choose --disable-table-hint":                    func(s *WatchSettings) { s.Mode = WatchCompare },
+		"--profile is /nope: there is no such directory": func(s *WatchSettings) { s.Profile = "/nope" },
 		"--matrix polls":                                 func(s *WatchSettings) { s.Source, s.Mode = Stream, WatchMatrix },
 		"--backlog does not go with --matrix":            func(s *WatchSettings) { s.Backlog, s.Mode = 1, WatchMatrix },
 		"--endpoint needs --database":                    func(s *WatchSettings) { s.Address = "localhost:1" },
@@ -242,16 +245,94 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestCapacityTarget: only what was held is set beside the target.
+// TestCapacityTarget: the most that was held is set beside the target.
 func TestCapacityTarget(t *testing.T) {
 	s := WatchDefaults()
 	s.Mode = WatchCapacity
-	r := WatchResult{Watching: s.Watching, Seconds: 10, Changes: 500_000}
-	if list := r.targets(s); len(list) != 0 {
-		t.Errorf("of a load that was not held: %+v", list)
+	for _, c := range []struct {
+		held []bool
+		want string
+	}{{[]bool{false, false}, ""}, {[]bool{true, false}, "met 50000 rows/s"}, {[]bool{true, true}, "met 60000 rows/s"}} {
+		r := WatchReport{Settings: s}
+		for i, held := range c.held {
+			r.Results = append(r.Results, &WatchResult{Watching: s.Watching, Seconds: 10, Changes: 500_000 + int64(i)*100_000, Held: held})
+		}
+		r.complete()
+		got := ""
+		for _, f := range r.Figures {
+			if f.Name == "most rows held" {
+				got += f.verdict() + " " + f.text(f.Ours)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%v: %s, want %s", c.held, got, c.want)
+		}
 	}
-	r.Held = true
-	if list := r.targets(s); len(list) != 1 || list[0].Ours != 50_000 || list[0].verdict() != met {
-		t.Errorf("of one that was held: %+v", list)
+}
+
+// TestSearchRate: the search for the capacity stops, and its last two full runs have it between them, also where probes hold more or less than full runs.
+func TestSearchRate(t *testing.T) {
+	for _, limit := range []float64{3, 700, 8123, 40_000} {
+		for _, probed := range []float64{0.8, 1, 1.3} {
+			var full []float64
+			tries := 0
+			found, err := searchRate(100, func(rate float64, isFull bool) (bool, error) {
+				tries++
+				if !isFull {
+					return rate <= limit*probed, nil
+				}
+				full = append(full, rate)
+				return rate <= limit, nil
+			})
+			if limit < 10 { // far below the first rate
+				if found || len(full) != capacityRuns {
+					t.Errorf("limit %v: found %v with %v", limit, found, full)
+				}
+				continue
+			}
+			if err != nil || !found || len(full) < 2 || tries > 25 {
+				t.Fatalf("limit %v: found %v in %d tries, %v, %v", limit, found, tries, full, err)
+			}
+			a, b := full[len(full)-2], full[len(full)-1]
+			if low, high := min(a, b), max(a, b); low > limit || high < limit || low < limit*slower*0.999 {
+				t.Errorf("limit %v: between %v and %v", limit, low, high)
+			}
+		}
+	}
+}
+
+// TestLimitText: what limited a rate is told.
+func TestLimitText(t *testing.T) {
+	cores := float64(runtime.NumCPU())
+	for want, r := range map[string]WatchResult{
+		"a watcher was reading for 50% of the time":                       {Reading: 0.5},
+		"the writers were 3.0 s late in the end: they were the limit":     {Late: 3, Reading: 0.5},
+		"the server had 0.10 and this program, which writes and watches,": {Cores: &Cores{0.1, 0.2}},
+		"CPU was the limit": {Cores: &Cores{cores / 2, cores / 2}},
+	} {
+		r.Watching.PollInterval = time.Second
+		if got := r.limitText(); !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestWatchStatus: before there is anything to show, the status shows no figures of nothing.
+func TestWatchStatus(t *testing.T) {
+	s := watchStatus{title: "light, recommended", passed: 1500 * time.Millisecond, lasts: time.Minute}
+	for _, text := range append(s.picture(), s.line()) {
+		if strings.Contains(text, "0.000") {
+			t.Error(text)
+		}
+	}
+	s.delivered, s.p50, s.p99, s.reads, s.readTime = 1, 453_887, 796_159, 2, 100*time.Millisecond
+	want := "light, recommended, 2 of 60 s: 0 transactions, 0 changes, 1 delivered, 0 behind, lag 0.0 s, p99 to callback 0.796 s, average read 0.0500 s"
+	if got := s.line(); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	for _, text := range s.picture() {
+		if len(text) > screenWidth {
+			t.Errorf("%q does not fit", text)
+		}
 	}
 }

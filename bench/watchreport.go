@@ -9,16 +9,9 @@ import (
 
 // WatchReport holds all results of a run of Watch. --json writes it.
 type WatchReport struct {
-	Began time.Time `json:"began"`
-	Ended time.Time `json:"ended"`
-	// Partial says why the run ended early; "" if it did not.
-	Partial  string         `json:"partial,omitempty"`
-	Machine  Machine        `json:"machine"`
-	Server   string         `json:"server"`
-	Database string         `json:"database"`
+	Heading
 	Settings WatchSettings  `json:"settings"`
 	Study    Study          `json:"study"`
-	Facts    []string       `json:"facts,omitempty"` // what else was noticed
 	Results  []*WatchResult `json:"results"`
 	Figures  []WatchFigure  `json:"figures"`
 }
@@ -33,7 +26,7 @@ type WatchFigure struct {
 }
 
 func newWatchReport(began time.Time, s WatchSettings, t *target) *WatchReport {
-	return &WatchReport{Began: began.UTC(), Machine: thisMachine(), Server: t.what, Database: t.database, Settings: s, Study: studyOfWatching}
+	return &WatchReport{Heading: newHeading(began, t), Settings: s, Study: studyOfWatching}
 }
 
 // complete works out the figures that have targets.
@@ -45,9 +38,22 @@ func (r *WatchReport) complete() {
 		lost, duplicated = lost+result.Lost, duplicated+result.Duplicated
 	}
 	r.Figures = append(r.Figures, WatchFigure{Name: "changes lost", Ours: float64(lost)}, WatchFigure{Name: "changes delivered twice", Ours: float64(duplicated)})
+	if best := r.mostHeld(); r.Settings.Mode == WatchCapacity && best != nil {
+		r.Figures = append(r.Figures, WatchFigure{Name: "most rows held", Ours: best.perSecond(), Unit: "rows/s", Target: targetCapacity, AtLeast: true})
+	}
 	if r.Settings.Mode == WatchCompare && len(r.Results) == 2 {
 		r.Figures = append(r.Figures, compareWays(r.Results[0], r.Results[1])...)
 	}
+}
+
+// mostHeld is the result with the most rows per second that one watcher has held in the recommended way; nil if there is none.
+func (r *WatchReport) mostHeld() (best *WatchResult) {
+	for _, m := range r.Results {
+		if m.Held && m.Watching.Watchers == 1 && m.Watching.recommended() && (best == nil || m.perSecond() > best.perSecond()) {
+			best = m
+		}
+	}
+	return best
 }
 
 func (r *WatchReport) writeJSON(w io.Writer) error {
@@ -107,8 +113,6 @@ func (r *WatchResult) targets(s WatchSettings) (list []WatchFigure) {
 	}
 	one := r.Watching.Watchers == 1 && r.Watching.recommended()
 	switch {
-	case s.Mode == WatchCapacity && one && r.Held:
-		add("rows held", r.perSecond(), "rows/s", targetCapacity, true)
 	case r.Backlog >= leastBacklog && one:
 		add("catching up", r.CatchUp.PerSecond(), "changes/s", targetCatchUp, true)
 		if r.Polls != nil {

@@ -29,8 +29,14 @@ type WatchResult struct {
 	// Lag is since the oldest undelivered change was due, and Behind how many were undelivered, when the load was over.
 	Lag    float64 `json:"lag_at_end_seconds"`
 	Behind int64   `json:"behind_at_end"`
-	// Held says that every transaction was sent while the load lasted, that the lag did not grow, and that nothing was lost.
+	// Held says that the lag did not grow, that no more than unsentShare of the transactions were never sent, and that nothing was lost.
 	Held bool `json:"held"`
+	// Late is by how much the last transaction was sent late, in seconds.
+	Late float64 `json:"writers_late_at_end_seconds"`
+	// Reading is the share of the time in which a watcher was reading.
+	Reading float64 `json:"reading_share"`
+	// Cores are how many were busy while the load lasted; nil if the server runs elsewhere.
+	Cores *Cores `json:"busy_cores,omitempty"`
 
 	Backlog int     `json:"backlog,omitempty"`
 	CatchUp CatchUp `json:"catch_up,omitzero"` // with a Backlog
@@ -63,6 +69,9 @@ func (c CatchUp) PerSecond() float64 {
 // Asked is how many rows per second the load has, on average.
 func (r *WatchResult) Asked() float64 { return r.Load.Transactions * float64(r.Load.Mutations) }
 
+// unsentShare is the share of transactions that may be due while the load lasts and never sent: those of its last moments.
+const unsentShare = 0.01
+
 // fill takes over what a side has seen.
 func (r *WatchResult) fill(e watchExperiment, write *writer, s *side) {
 	now := s.standing(time.Now())
@@ -71,13 +80,15 @@ func (r *WatchResult) fill(e watchExperiment, write *writer, s *side) {
 	r.FromCommit, r.FromDue = latencyOf(s.fromCommit), latencyOf(s.fromDue)
 	r.Histogram = bucketsOf(s.fromCommit)
 	r.Lag, r.Behind = s.atEnd.lag.Seconds(), s.atEnd.behind()
-	r.Held = r.Changes > 0 && r.Unsent == 0 && r.Lost == 0 && !s.grows(e.lasts)
+	r.Held = r.Changes > 0 && float64(r.Unsent) <= unsentShare*float64(r.Transactions) && r.Lost == 0 && !s.grows(e.lasts)
+	r.Late = write.late.Seconds()
 	r.watched = time.Since(s.started)
 	if r.Backlog == 0 {
 		r.CatchUp = CatchUp{}
 	}
 	reads, took := s.reads()
 	r.Reads, r.ReadTime = reads, (took / time.Duration(max(reads, 1))).Seconds()
+	r.Reading = took.Seconds() / r.watched.Seconds() / float64(max(len(s.watchers), 1))
 }
 
 // heldText says whether the watchers held the load.
@@ -85,7 +96,7 @@ func (r *WatchResult) heldText() string {
 	switch {
 	case r.Held:
 		return "held"
-	case r.Unsent > 0:
+	case float64(r.Unsent) > unsentShare*float64(r.Transactions):
 		return fmt.Sprintf("%d transactions were due and never sent", r.Unsent)
 	case r.Lost > 0:
 		return fmt.Sprintf("%d changes lost", r.Lost)

@@ -77,9 +77,30 @@ func (s *side) status(e watchExperiment, now time.Time) watchStatus {
 // read is the mean time of a read.
 func (s watchStatus) read() time.Duration { return s.readTime / time.Duration(max(s.reads, 1)) }
 
+// to is the time to the callback that a share of the changes took at most, in microseconds, as text.
+func (s watchStatus) to(us int64) string {
+	if s.delivered == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f s", float64(us)/1e6)
+}
+
+// readText is the mean time of a read as text.
+func (s watchStatus) readText() string {
+	if s.reads == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f s", s.read().Seconds())
+}
+
+// clock is how much of the load is over.
+func (s watchStatus) clock() string {
+	return fmt.Sprintf("%.0f of %.0f s", min(s.passed, s.lasts).Seconds(), s.lasts.Seconds())
+}
+
 func (s watchStatus) line() string {
-	text := fmt.Sprintf("%s %v of %v: %d tx, %d rows, %d changes, %d behind, lag %.1f s, p99 %.3f s, read %.4f s (%d)", s.title, s.passed.Round(time.Second), s.lasts,
-		s.transactions, s.committed, s.delivered, s.behind(), s.lag.Seconds(), float64(s.p99)/1e6, s.read().Seconds(), s.reads)
+	text := fmt.Sprintf("%s, %s: %d transactions, %d changes, %d delivered, %d behind, lag %.1f s, p99 to callback %s, average read %s", s.title, s.clock(),
+		s.transactions, s.committed, s.delivered, s.behind(), s.lag.Seconds(), s.to(s.p99), s.readText())
 	if s.failing != "" {
 		text += "; " + s.failing
 	}
@@ -87,14 +108,13 @@ func (s watchStatus) line() string {
 }
 
 func (s watchStatus) picture() []string {
-	share := float64(s.passed) / float64(s.lasts)
 	lines := []string{
-		fmt.Sprintf("%s  %s %v of %v", s.title, bar(share), s.passed.Round(time.Second), s.lasts),
+		fmt.Sprintf("%s  %s %s", s.title, bar(float64(s.passed)/float64(s.lasts)), s.clock()),
 		fmt.Sprintf("  transactions   %12d", s.transactions),
-		fmt.Sprintf("  changes        %12d    delivered %d, behind %d, twice %d", s.committed, s.delivered, s.behind(), s.duplicated),
-		fmt.Sprintf("  to callback    p50 %s  p99 %s  max %s ms", milliseconds(s.p50), milliseconds(s.p99), milliseconds(s.max)),
-		fmt.Sprintf("  lag            %10.1f s", s.lag.Seconds()),
-		fmt.Sprintf("  average read   %10.4f s    of %d", s.read().Seconds(), s.reads),
+		fmt.Sprintf("  changes        %12d    behind %d, twice %d", s.committed, s.behind(), s.duplicated),
+		fmt.Sprintf("  delivered      %12d    lag %.1f s", s.delivered, s.lag.Seconds()),
+		fmt.Sprintf("  to callback    %12s    p99 %s, max %s", s.to(s.p50), s.to(s.p99), s.to(s.max)),
+		fmt.Sprintf("  average read   %12s    of %d", s.readText(), s.reads),
 	}
 	if s.failing != "" {
 		lines = append(lines, "  "+s.failing)

@@ -111,10 +111,15 @@ func (s WatchSettings) Check() error {
 		return errors.New("--seconds must be positive")
 	case s.Profile != "" && s.Database != "":
 		return errors.New("--profile is for the embedded server and does not go with --database")
+	case s.Mode == WatchCompare && s.recommended():
+		return errors.New("--compare sets a way of watching beside the recommended one, and this is the recommended one: choose --disable-table-hint, --disable-shard-provider, --prune or --source stream")
 	case s.Mode == WatchMatrix && s.Source != Poll:
 		return errors.New("--matrix polls, as the published table does, and does not go with --source stream")
 	case s.Mode != WatchOne && s.Backlog > 0:
 		return fmt.Errorf("--backlog does not go with --%s", s.Mode)
+	}
+	if info, err := os.Stat(s.Profile); s.Profile != "" && (err != nil || !info.IsDir()) {
+		return fmt.Errorf("--profile is %s: there is no such directory", s.Profile)
 	}
 	for _, check := range []func() error{s.Load.check, s.Watching.check, s.writes, s.Endpoint.check} {
 		if err := check(); err != nil {

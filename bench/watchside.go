@@ -178,10 +178,10 @@ func (s *side) steadyLag() time.Duration { return s.PollInterval + time.Second }
 // loadOver notes where the side stands when the load is over.
 func (s *side) loadOver(now time.Time) { s.atEnd = s.standing(now) }
 
-// grows says whether the lag grew from the second third of a load to the last: by a quarter, and by more than a poll.
+// grows says whether the lag grew from the second third of a load to the last: by a quarter, and by more than half a poll.
 func (s *side) grows(lasts time.Duration) bool {
 	middle, last := s.meanLag(lasts/3, 2*lasts/3), s.meanLag(2*lasts/3, lasts)
-	return last > middle+middle/4+s.PollInterval
+	return last > middle+middle/4+s.PollInterval/2
 }
 
 // meanLag is the mean of the lags from one moment of the load to another.

@@ -67,11 +67,23 @@ func (w *watchRun) askPolls(ctx context.Context) error {
 			return err
 		}
 	}
+	missing := 0
 	for _, r := range w.report.Results {
 		var err error
 		if r.Polls, err = w.polls(ctx, r.tag); err != nil {
 			return err
 		}
+		if r.Polls == nil && r.Watching.Source == Poll {
+			missing++
+		}
+	}
+	switch waited := time.Now().After(last); {
+	case missing > 0 && !waited:
+		w.fact("the server's statistics of %d of %d settings are missing: they come when a minute is over, and --stats-wait %v was too short", missing, len(w.report.Results), w.StatisticsWait)
+	case !waited:
+		w.fact("the server's statistics lack the last minute: --stats-wait %v was too short for it", w.StatisticsWait)
+	case missing > 0:
+		w.fact("the server has no statistics of %d of %d settings", missing, len(w.report.Results))
 	}
 	return nil
 }

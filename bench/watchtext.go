@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"time"
 )
 
 const watchAbout = "Changes are written in an open loop and watched at the same time. Latencies are from the commit, and from when the transaction was due, to the callback. Each row has a key of its own, so that a change which is lost or delivered twice is counted exactly."
@@ -13,16 +12,8 @@ const watchAbout = "Changes are written in an open loop and watched at the same 
 // Text prints the report for a terminal.
 func (r *WatchReport) Text(w io.Writer) error {
 	t := &table{w: w}
-	t.printf("\ncrowfoot bench watch\n")
-	if r.Partial != "" {
-		t.printf("PARTIAL RESULTS: %s\n", r.Partial)
-	}
-	t.printf("server   %s\n", r.Server)
-	t.printf("machine  %s\n", r.Machine.text())
-	t.printf("run      %s, %s of at least %d rows, %v each, seed %d, %s\n", r.Began.Format(time.RFC3339), r.Settings.Table, r.Settings.Rows, r.Settings.Each, r.Settings.Seed, r.Settings.Load.paceText())
-	for _, f := range r.Facts {
-		t.printf("fact     %s\n", f)
-	}
+	s := r.Settings
+	r.print(t, "crowfoot bench watch", fmt.Sprintf("%s of at least %d rows, %v each, seed %d, %s", s.Table, s.Rows, s.Each, s.Seed, s.Load.paceText()))
 	t.printf("\n%s\n", wrap(watchAbout, textWidth))
 	t.printf("the study: %s\n", r.Study.text())
 	for _, g := range r.grids() {
@@ -49,7 +40,7 @@ func (l Load) paceText() string {
 
 // grids are the tables of the report, without empty ones.
 func (r *WatchReport) grids() (list []grid) {
-	for _, g := range []grid{r.deliveryGrid(), r.pollGrid(), r.catchUpGrid(), r.figureGrid()} {
+	for _, g := range []grid{r.deliveryGrid(), r.latencyGrid(), r.pollGrid(), r.catchUpGrid(), r.figureGrid()} {
 		if len(g.Lines) > 1 {
 			list = append(list, g)
 		}
@@ -63,28 +54,44 @@ func (r *WatchResult) setting() []string {
 		r.Watching.PollInterval.String(), fmt.Sprint(r.Watching.Limit)}
 }
 
-var settingHead = []string{"load", "setting", "-w", "-m", "-n", "-p", "-l"}
+// settingHead are the columns of setting, before those of a table.
+func settingHead(more ...string) []string {
+	return append([]string{"load", "setting", "-w", "-m", "-n", "-p", "-l"}, more...)
+}
 
 func (r *WatchReport) deliveryGrid() grid {
 	g := grid{
 		Title: "Delivery",
-		Note:  "Latencies in seconds. The lag is since the oldest undelivered change was due, when the load was over.",
+		Note:  "The lag is since the oldest undelivered change was due, in seconds, when the load was over.",
 		Left:  2,
-		Lines: [][]string{append(append([]string{}, settingHead...), "transactions", "changes", "rows/s", "delivered", "lost", "twice",
-			"commit p50", "p99", "max", "due p50", "p99", "max", "lag", "published", "held")},
+		Lines: [][]string{settingHead("transactions", "changes", "rows/s", "delivered", "lost", "twice", "lag", "held")},
 	}
 	for _, m := range r.Results {
-		line := append(m.setting(), fmt.Sprint(m.Transactions), fmt.Sprint(m.Changes), count(m.perSecond()), fmt.Sprint(m.Delivered), fmt.Sprint(m.Lost), fmt.Sprint(m.Duplicated))
+		g.Lines = append(g.Lines, append(m.setting(), fmt.Sprint(m.Transactions), fmt.Sprint(m.Changes), count(m.perSecond()), fmt.Sprint(m.Delivered),
+			fmt.Sprint(m.Lost), fmt.Sprint(m.Duplicated), fmt.Sprintf("%.1f", m.Lag), m.heldText()))
+	}
+	return g
+}
+
+func (r *WatchReport) latencyGrid() grid {
+	g := grid{
+		Title: "Latency",
+		Note:  "In seconds, from the commit, and from when the transaction was due, to the callback. The published one is what the study says of the time from commit to callback.",
+		Left:  2,
+		Lines: [][]string{settingHead("commit p50", "p99", "max", "due p50", "p99", "max", "published")},
+	}
+	for _, m := range r.Results {
+		line := m.setting()
 		for _, l := range []Latency{m.FromCommit, m.FromDue} {
 			for _, v := range []int64{l.P50, l.P99, l.Max} {
-				line = append(line, milliseconds(v/1e3))
+				line = append(line, fmt.Sprintf("%.3f", float64(v)/1e6))
 			}
 		}
 		published := "-"
 		if m.Published != nil {
 			published = m.Published.Latency
 		}
-		g.Lines = append(g.Lines, append(line, fmt.Sprintf("%.1f", m.Lag), published, m.heldText()))
+		g.Lines = append(g.Lines, append(line, published))
 	}
 	return g
 }
@@ -95,7 +102,7 @@ func (r *WatchReport) pollGrid() grid {
 		Note: "The average poll is its CPU time in seconds, and CPU that of all polls as a share of one core, as the Java application works them out. " +
 			"The rows scanned are of index and table." + r.forgiven(),
 		Left:  2,
-		Lines: [][]string{append(append([]string{}, settingHead...), "polls", "avg poll", "published", "CPU %", "published", "latency s", "rows", "scanned", "index rows / row")},
+		Lines: [][]string{settingHead("polls", "avg poll", "published", "CPU %", "published", "latency s", "rows", "scanned", "index rows / row")},
 	}
 	for _, m := range r.Results {
 		if m.Polls == nil {
@@ -127,7 +134,7 @@ func (r *WatchReport) catchUpGrid() grid {
 		Title: "Catching up",
 		Note:  "Until the oldest undelivered change is as young as the poll interval allows. Reads are queries, or records of a change stream.",
 		Left:  2,
-		Lines: [][]string{append(append([]string{}, settingHead...), "backlog", "seconds", "changes", "changes/s", "reads", "reads/s")},
+		Lines: [][]string{settingHead("backlog", "seconds", "changes", "changes/s", "reads", "reads/s")},
 	}
 	for _, m := range r.Results {
 		if m.Backlog == 0 {
@@ -168,7 +175,7 @@ func (r *WatchReport) writePage(w io.Writer) error {
 		Tiles []tile
 		Grids []grid
 		Bars  []chart
-	}{r, watchAbout, r.Ended.Sub(r.Began).Round(time.Second).String(), r.tiles(), r.grids(), r.histograms()})
+	}{r, watchAbout, r.took(), r.tiles(), r.grids(), r.histograms()})
 }
 
 // tiles are the figures that have targets.

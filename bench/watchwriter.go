@@ -21,7 +21,8 @@ type writer struct {
 
 	mu     sync.Mutex // guards what follows
 	pace   *pace
-	unsent int64 // transactions that were due while the load lasted and never sent
+	unsent int64         // transactions that were due while the load lasted and never sent
+	late   time.Duration // by which the transaction that was taken last was late
 }
 
 // run writes for a time and waits for the transactions under way.
@@ -60,6 +61,7 @@ func (w *writer) take(lasts time.Duration) (due time.Duration, number int64, row
 		case due >= lasts:
 			return due, 0, 0
 		case time.Since(w.changes.began) < lasts:
+			w.late = max(0, time.Since(w.changes.began)-due)
 			return due, w.changes.add(due, rows), rows
 		}
 		w.unsent++
