@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -38,12 +37,6 @@ func appendObject(dst []byte, columns []*schema.Column, row []value.Value, pendi
 		dst = appendJSON(dst, v, c.Type)
 	}
 	return append(dst, '}'), pending
-}
-
-// fillTimestamp puts a commit timestamp in the place at the front of dst.
-func fillTimestamp(dst []byte, ts mvcc.Timestamp) {
-	var room [2 * timestampWidth]byte
-	copy(dst, ts.Time().AppendFormat(room[:0], timestampLayout))
 }
 
 // appendJSON appends a value of type t.

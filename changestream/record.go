@@ -23,7 +23,7 @@ const maxRecordBytes = 1 << 20
 // A record tells of consecutive changes in one partition that are of the same table, operation and columns. The records of a transaction in a stream
 // are numbered in the order of their first changes.
 func (c *Changes) Append(b kv.Batch, l *Log, ts mvcc.Timestamp, tx *Transaction) (Touched, error) {
-	g := grouping{mods: c.mods, log: l, ts: ts}
+	g := grouping{mods: c.mods, log: l, ts: ts, stamp: ts.Time().Format(timestampLayout)}
 	for i := range c.mods {
 		if err := g.add(i); err != nil {
 			return nil, err
@@ -59,6 +59,7 @@ type grouping struct {
 	mods       []Mod
 	log        *Log
 	ts         mvcc.Timestamp
+	stamp      string // the text of ts
 	streams    []*writtenStream
 	partitions []*writtenPartition
 	latest     *writtenPartition                // to which the last mod was added
@@ -92,7 +93,7 @@ type record struct {
 // add adds a mod to the record that it belongs to.
 func (g *grouping) add(i int) error {
 	m := &g.mods[i]
-	m.fill(g.ts)
+	m.fill(g.ts, g.stamp)
 	m.next = 0
 	stream, err := g.stream(m.watch.Stream.ID)
 	if err != nil {
@@ -124,13 +125,13 @@ func sameColumns(a, b []*schema.Column) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// fill puts the commit timestamp in its places.
-func (m *Mod) fill(ts mvcc.Timestamp) {
+// fill puts the commit timestamp, whose text is stamp, in its places.
+func (m *Mod) fill(ts mvcc.Timestamp, stamp string) {
 	for _, p := range m.pendingKey {
 		p.Fill(m.data, ts)
 	}
 	for _, at := range m.pending {
-		fillTimestamp(m.data[at:], ts)
+		copy(m.data[at:], stamp)
 	}
 }
 
@@ -198,7 +199,7 @@ var opNames = map[table.Op]string{table.Insert: "INSERT", table.Update: "UPDATE"
 func (w *recordWriter) write(b kv.Batch, r *record, last bool) error {
 	m, stream := &w.mods[r.first], r.in.stream
 	h := w.head[:0]
-	h = appendText(h, w.ts.Time().Format(timestampLayout))
+	h = appendText(h, w.stamp)
 	h = appendText(h, fmt.Sprintf("%08d", r.sequence))
 	h = appendText(h, w.id)
 	h = appendBool(h, last)
