@@ -35,15 +35,18 @@ type (
 // builder makes the values of an outline.
 type builder struct {
 	data   []byte
-	values []encoded // that are not made yet
+	values []encoded
+	made   int // so many of values
 
-	// room for the messages of the segment
+	// room for the messages of the segment, and how many of each kind are made: cursors, as to write slices costs a write barrier of the garbage collector
 	nulls    []nullValue
 	bools    []boolValue
 	numbers  []numberValue
 	strings  []stringValue
 	lists    []listValue
 	elements []*structpb.Value
+	used     [list + 1]int
+	inLists  int // elements
 
 	block   string // the text at data[blockAt:]
 	blockAt int
@@ -89,56 +92,54 @@ func (b *builder) allocate(values []encoded) {
 	b.strings = make([]stringValue, count[text])
 	b.lists = make([]listValue, count[list])
 	b.elements = make([]*structpb.Value, elements)
+	b.used, b.inLists = [list + 1]int{}, 0
 }
 
 // next makes the next value, with its elements.
 func (b *builder) next() *structpb.Value {
-	e := b.values[0]
+	e := b.values[b.made]
+	b.made++
+	at := b.used[e.kind]
+	b.used[e.kind]++
 	switch e.kind {
 	case text:
-		v := &b.strings[0]
-		b.strings = b.strings[1:]
-		v.kind.StringValue = b.text()
+		v := &b.strings[at]
+		v.kind.StringValue = b.text(e)
 		v.value.Kind = &v.kind
-		b.values = b.values[1:]
 		return &v.value
 	case list:
-		return b.list(int(e.n))
-	}
-	b.values = b.values[1:]
-	switch e.kind {
+		v := &b.lists[at]
+		v.value.Kind, v.kind.ListValue = &v.kind, &v.list
+		v.list.Values = b.list(int(e.n))
+		return &v.value
 	case boolean:
-		v := &b.bools[0]
-		b.bools = b.bools[1:]
+		v := &b.bools[at]
 		v.kind.BoolValue = b.data[e.at] != 0
 		v.value.Kind = &v.kind
 		return &v.value
 	case number:
-		v := &b.numbers[0]
-		b.numbers = b.numbers[1:]
+		v := &b.numbers[at]
 		v.kind.NumberValue = math.Float64frombits(binary.LittleEndian.Uint64(b.data[e.at:]))
 		v.value.Kind = &v.kind
 		return &v.value
 	}
-	v := &b.nulls[0]
-	b.nulls = b.nulls[1:]
+	v := &b.nulls[at]
 	v.value.Kind = &v.kind
 	return &v.value
 }
 
-func (b *builder) list(n int) *structpb.Value {
-	v := &b.lists[0]
-	b.lists, b.values = b.lists[1:], b.values[1:]
-	v.value.Kind, v.kind.ListValue = &v.kind, &v.list
-	if n > 0 { // else package proto leaves it nil
-		elements := b.elements[:n:n]
-		b.elements = b.elements[n:]
-		for i := range elements {
-			elements[i] = b.next()
-		}
-		v.list.Values = elements
+// list makes the next n values, as the elements of a list.
+func (b *builder) list(n int) []*structpb.Value {
+	if n == 0 {
+		return nil // as package proto
 	}
-	return &v.value
+	first := b.inLists
+	b.inLists += n
+	elements := b.elements[first:b.inLists:b.inLists]
+	for i := range elements {
+		elements[i] = b.next()
+	}
+	return elements
 }
 
 const (
@@ -148,24 +149,23 @@ const (
 	maxShared = textBlock / 4
 )
 
-// text is that of the first of values.
-func (b *builder) text() string {
-	e := b.values[0]
+// text is that of the value that is being made.
+func (b *builder) text(e encoded) string {
 	at, n := int(e.at), int(e.n)
 	if n > maxShared {
 		return string(b.data[at : at+n])
 	}
 	if at+n > b.blockAt+len(b.block) {
-		b.blockAt, b.block = at, string(b.data[at:b.blockEnd()])
+		b.blockAt, b.block = at, string(b.data[at:b.blockEnd(at)])
 	}
 	return b.block[at-b.blockAt:][:n]
 }
 
-// blockEnd is where a block ends that begins with the first of values: before a string that is not cut from it.
-func (b *builder) blockEnd() int {
-	begin, end := int(b.values[0].at), 0
-	for i := range b.values {
-		e := &b.values[i]
+// blockEnd is where a block ends that begins with the value that is being made: before a string that is not cut from it.
+func (b *builder) blockEnd(begin int) (end int) {
+	values := b.values[b.made-1:]
+	for i := range values {
+		e := &values[i]
 		if e.kind != text {
 			if int(e.at)-begin > textBlock {
 				break
