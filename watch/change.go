@@ -26,7 +26,8 @@ type Transaction struct {
 	System bool
 	// Changes are in the order of tables, and of keys in each, when polled; in that of record sequences on change streams.
 	Changes []Change
-	// Partial says that further changes of the same transaction come with the next call: it is larger than MaxTransactionChanges.
+	// Partial says that the transaction is larger than MaxTransactionChanges: further changes of it come with the next call, unless they are overwritten by then
+	// and come with a later transaction.
 	Partial bool
 
 	// handled is how many of Changes EachChange need not hand out again.
@@ -34,7 +35,8 @@ type Transaction struct {
 }
 
 // MaxTransactionChanges is how many changes a Transaction has at most. A commit may contain 80,000 mutations
-// (https://cloud.google.com/spanner/quotas#limits-for), so that only rows to which a program has itself written one timestamp make more.
+// (https://cloud.google.com/spanner/quotas#limits-for), so that only rows to which a program has itself written one timestamp, or one id of a change set,
+// make more.
 const MaxTransactionChanges = 80_000
 
 // A Change is one row that has changed.

@@ -13,17 +13,18 @@ import (
 
 // ChangeSets is a table into which every transaction writes a row with an id and its commit timestamp. It stamps the id on the rows that it
 // changes, too. So tables are watched that have no commit timestamp, and need no index that begins with one: an index on an id at random is spread by itself.
-// A row of change sets is read, and then the rows with its id. The zero value has the Java library's names:
+// A row of change sets is polled, and the rows with its id are read when the handler is ready for them: one that a later transaction has changed again
+// comes with that alone. The zero value has the Java library's names:
 //
 //	CREATE TABLE CHANGE_SETS (CHANGE_SET_ID STRING(MAX), COMMIT_TIMESTAMP TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (CHANGE_SET_ID);
 //	CREATE TABLE ... (..., CHANGE_SET_ID STRING(MAX)) ...;
 //
 // with indexes on COMMIT_TIMESTAMP and on the CHANGE_SET_ID of the data.
 type ChangeSets struct {
-	Table           string // "" is CHANGE_SETS
-	ID              string // the column of its key; "" is CHANGE_SET_ID
-	CommitTimestamp string // its column; "" is COMMIT_TIMESTAMP
-	DataID          string // the column of tables that are watched; "" is CHANGE_SET_ID
+	Table           string // the table of change sets; "" is CHANGE_SETS
+	ID              string // its key, a column; "" is CHANGE_SET_ID
+	CommitTimestamp string // its column of commit timestamps; "" is COMMIT_TIMESTAMP
+	DataID          string // the column of the tables that are watched which has the id; "" is CHANGE_SET_ID
 	Hint            string // behind the name of Table in polls, as TableOptions.Hint is behind the watched table's
 }
 

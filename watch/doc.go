@@ -4,15 +4,18 @@
 //	w, err := watch.New(watch.Options{
 //		Source:  &watch.Tables{Client: client},
 //		Handler: watch.EachChange(func(ctx context.Context, tx *watch.Transaction, c *watch.Change) error {
-//			fmt.Println(c.Table.Name, c.Values)
-//			return nil
+//			var name string
+//			err := c.Values.Decode("Name", &name) // a column of the row
+//			fmt.Println(c.Table, c.Kind, name)
+//			return err
 //		}),
 //		Repository: watch.NewFile("checkpoints.json"),
 //	})
 //	err = w.Run(ctx)
 //
 // A Source says where changes come from. Tables polls tables that have a column with the option allow_commit_timestamp: it sees rows as they are
-// now, so that changes of one row between two polls are one, and deletes are not seen. A change stream shows both.
+// now, so that changes of one row between two polls are one, and deletes are not seen. Stream reads a change stream of the database, which shows every
+// change, deletes too, in whole transactions. Tables without a commit timestamp can be polled through ChangeSets.
 //
 // A source consists of feeds: tables that are polled, or a change stream. Feeds run beside each other; one that fails does not stop others. For each,
 // a Repository keeps a Checkpoint of what was handled, from which the next Run goes on. A checkpoint moves only after the handler has returned nil.

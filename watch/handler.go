@@ -17,7 +17,8 @@ type Handler interface {
 }
 
 // A BatchHandler takes all transactions that are at hand in one call, for which HandleBatch is then called instead of Handle. This is for handlers that
-// send what they get to somewhere and wait for the answer: they can wait for many at once. When HandleBatch returns an error, all of the batch comes again.
+// send what they get to somewhere and wait for the answer: they can wait for many at once. When HandleBatch returns an error, all of the batch comes again,
+// unless the error is one of Fatal.
 type BatchHandler interface {
 	Handler
 	HandleBatch(ctx context.Context, list []*Transaction) error

@@ -19,7 +19,8 @@ type Stream struct {
 	Client *spanner.Client
 	// Name is the change stream's.
 	Name string
-	// Include are the tables whose changes are delivered, as Name or Schema.Name, of those that the stream watches. None means all.
+	// Include are the tables whose changes are delivered, as Name or Schema.Name, of those that the stream watches. None means all. One that the stream does not
+	// watch is logged when Run begins.
 	Include []string
 	// Exclude are tables whose changes are not delivered.
 	Exclude []string

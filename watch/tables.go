@@ -13,6 +13,9 @@ import (
 // PENDING_COMMIT_TIMESTAMP() (spanner.CommitTimestamp). A write that sets it to a time of the past is not seen.
 //
 // Keep an index on the shard column, if there is one, and the commit timestamp: without it every poll reads the whole table.
+//
+// A table that is dropped and made again is watched from where its feed was: all rows of the new one are later. If it has another primary key and was away
+// for less than a poll, its changes may come with the former key's columns for up to ten seconds.
 type Tables struct {
 	Client *spanner.Client
 	// Include are the tables to watch, as Name or Schema.Name. None means all that have a commit-timestamp column, also those that are made later.
