@@ -50,7 +50,7 @@ func (r *WatchReport) grids() (list []grid) {
 
 // setting names a result in a table.
 func (r *WatchResult) setting() []string {
-	return []string{r.Name, r.Setting, fmt.Sprintf("%g", r.Load.Transactions), fmt.Sprint(r.Load.Mutations), fmt.Sprint(r.Watching.Watchers),
+	return []string{r.Name, r.Setting, fmt.Sprintf("%.4g", r.Load.Transactions), fmt.Sprint(r.Load.Mutations), fmt.Sprint(r.Watching.Watchers),
 		r.Watching.PollInterval.String(), fmt.Sprint(r.Watching.Limit)}
 }
 
