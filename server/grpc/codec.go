@@ -38,12 +38,16 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 // Unmarshal decodes the request of a transport's call, and messages of gRPC's own services. A request that is too large or malformed, or for
 // which there is no memory, is not an error of the codec; it becomes the transport's refusal.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	t, ok := v.(*transport)
-	if !ok {
+	switch t := v.(type) {
+	case *transport:
+		t.call.Received(data.Len())
+		t.refusal = t.decode(data)
+	case *further:
+		t.call.Cost.Wire.Received += int64(data.Len())
+		t.refusal = t.decode(data)
+	default:
 		return c.messages.Unmarshal(data, v)
 	}
-	t.call.Received(data.Len())
-	t.refusal = t.decode(data)
 	return nil
 }
 

@@ -25,6 +25,7 @@ type connections struct {
 	count   *listener.Connections
 	uploads uploads
 	log     *slog.Logger
+	several map[string]bool // the full names of methods that take a stream of requests
 
 	tick atomic.Int64 // counts watchEvery
 	mu   sync.Mutex
@@ -32,7 +33,7 @@ type connections struct {
 }
 
 func newConnections(count *listener.Connections, budget *memory.Budget, log *slog.Logger) *connections {
-	return &connections{TransportCredentials: insecure.NewCredentials(), count: count, uploads: uploads{budget: budget}, log: log, open: map[*connection]struct{}{}}
+	return &connections{TransportCredentials: insecure.NewCredentials(), count: count, uploads: uploads{budget: budget}, log: log, open: map[*connection]struct{}{}, several: map[string]bool{}}
 }
 
 // ServerHandshake implements credentials.TransportCredentials. io.EOF has gRPC's library close the connection without a line in its log.
@@ -169,8 +170,8 @@ func (r *receipt) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// begin notes that a request has begun. Its context ends with the request, whether it is received or not. Its error says that there is no room for it.
-func (c *connection) begin(ctx context.Context) (*receipt, error) {
+// begin notes that a request has begun, or a stream of several. Its context ends with the request, whether it is received or not. Its error says that there is no room for it.
+func (c *connection) begin(ctx context.Context, several bool) (*receipt, error) {
 	r := &receipt{Context: ctx, conn: c, since: c.all.tick.Load()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,7 +189,7 @@ func (c *connection) begin(ctx context.Context) (*receipt, error) {
 		c.newest.after = r
 	}
 	c.newest = r
-	c.begun.receipt = r
+	c.begun.receipt, c.begun.several = r, several
 	return r, nil
 }
 

@@ -54,6 +54,7 @@ type begun struct {
 	stream  uint32
 	receipt *receipt // nil if the library has not taken its headers for a request of ours
 	small   bool     // see upload
+	several bool     // see upload
 }
 
 const (
@@ -63,6 +64,8 @@ const (
 	// know. Official clients send none; others send a few when a connection begins
 	// (https://www.rfc-editor.org/rfc/rfc9113#section-10.5 names them as an abuse).
 	maxUnproductive = 1000
+	// maxFrame is how long a frame may be (https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2): the library asks for no longer ones.
+	maxFrame = 16 << 10
 	// noStream is the number of a stream that does not exist: clients use odd ones. The library drops its data and gives the client's connection the
 	// window back.
 	noStream = 2
@@ -160,7 +163,7 @@ func (c *inbound) hold() error {
 
 // follow makes an upload of the last stream. c.mu is held.
 func (c *inbound) follow() *upload {
-	up := &upload{all: &c.all.uploads, small: c.begun.small}
+	up := &upload{all: &c.all.uploads, small: c.begun.small, several: c.begun.several}
 	if up.small {
 		up.left = longMessage
 	}
@@ -216,7 +219,34 @@ func (c *inbound) data(f dataFrame) error {
 	case up == nil:
 		up = c.follow()
 	}
+	if up.several {
+		return c.messages(up, f)
+	}
 	c.upload(up, f)
+	return nil
+}
+
+// messages follows an upload of several messages through a frame. When one is refused the library gets the end of the stream. c.mu is held.
+func (c *inbound) messages(up *upload, f dataFrame) error {
+	if f.length > maxFrame {
+		return nil // the library ends the connection
+	}
+	if up.refusal == nil {
+		frame, err := c.r.Peek(frameHeader + f.length)
+		if err != nil {
+			return err
+		}
+		content := frame[frameHeader+len(f.padding):][:f.content]
+		for len(content) > 0 && up.refusal == nil {
+			content = content[up.next(content):]
+		}
+		if up.refusal == nil {
+			return nil
+		}
+		up.end()
+		c.insert(f.stream, http2.FlagDataEndStream, nil)
+	}
+	c.pass(f, 0, noStream)
 	return nil
 }
 

@@ -32,7 +32,13 @@ func NewServer(d *rpc.Dispatcher, count *listener.Connections, origins *listener
 	conns := newConnections(count, d.Memory(), log)
 	s := &Server{grpc.NewServer(serverOptions(conns, origins)...), conns, make(chan struct{})}
 	for i := range d.Services {
-		s.server.RegisterService(describe(d, &d.Services[i]), nil)
+		desc := describe(d, &d.Services[i])
+		for _, m := range desc.Streams {
+			if m.ClientStreams {
+				conns.several["/"+desc.ServiceName+"/"+m.StreamName] = true
+			}
+		}
+		s.server.RegisterService(desc, nil)
 	}
 	return s
 }
@@ -92,7 +98,7 @@ func begin(ctx context.Context, info *tap.Info, origins *listener.Origins) (cont
 	case strings.HasPrefix(info.FullMethodName, "/grpc."):
 		return ctx, refused(from.conn.ask())
 	}
-	r, err := from.conn.begin(ctx)
+	r, err := from.conn.begin(ctx, from.conn.all.several[info.FullMethodName])
 	if err != nil {
 		return ctx, refused(err)
 	}

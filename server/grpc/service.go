@@ -17,7 +17,7 @@ func describe(d *rpc.Dispatcher, s *rpc.Service) *grpc.ServiceDesc {
 	for i := range s.Methods {
 		m := &s.Methods[i]
 		if m.Streaming {
-			desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: m.Name, ServerStreams: true, Handler: streamHandler(d, m)})
+			desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: m.Name, ServerStreams: true, ClientStreams: m.Uploading, Handler: streamHandler(d, m)})
 		} else {
 			desc.Methods = append(desc.Methods, grpc.MethodDesc{MethodName: m.Name, Handler: unaryHandler(d, m)})
 		}

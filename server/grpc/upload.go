@@ -32,6 +32,10 @@ type upload struct {
 	all    *uploads
 	since  int64 // the tick of its connection at which it was charged
 	small  bool  // a request of the library's own services: any number of messages, longMessage bytes in all
+	// several says that any number of requests come, each a message. Those of longMessage bytes or more are received only if there is room for them; of
+	// others no more come than a stream's window until they are asked for.
+	several bool
+	charged []*memory.Account // of messages of several that have begun and were not decoded; nil for short ones
 	header [messageHeader]byte
 	have   int // bytes of header
 	length int // of the message
@@ -70,11 +74,45 @@ func (u *upload) take() *memory.Account {
 		u.all.waiting.Add(-int64(u.waiting))
 	}
 	u.account, u.waiting = nil, 0
+	if len(u.charged) > 0 {
+		account, u.charged = u.charged[0], u.charged[1:]
+	}
 	return account
 }
 
 // end gives back what the upload was charged, unless its request was decoded.
-func (u *upload) end() { u.take().Close() }
+func (u *upload) end() {
+	u.take().Close()
+	for _, a := range u.charged {
+		a.Close()
+	}
+	u.charged = nil
+}
+
+// next follows the messages of several through the front of a stream's content. It returns how many bytes it has looked at.
+func (u *upload) next(content []byte) int {
+	if u.left > 0 {
+		n := min(u.left, len(content))
+		u.left -= n
+		return n
+	}
+	k := copy(u.header[u.have:], content)
+	if u.have += k; u.have < messageHeader {
+		return k
+	}
+	u.have, u.length = 0, int(binary.BigEndian.Uint32(u.header[1:]))
+	u.left = u.length
+	var account *memory.Account
+	if u.length >= longMessage && u.length <= maxMessage { // the library refuses longer ones
+		need := int64(min(u.length, rpc.MaxUploadBytes)) * rpc.UploadFactor
+		if account = u.all.budget.Open(memory.Request); !account.TryGrow(need) {
+			u.refusal = account.Refusal(need)
+			return k
+		}
+	}
+	u.charged = append(u.charged, account)
+	return k
+}
 
 // behind says whether the upload holds a charge and comes at less than half of the pace at which it would be here within listener.ReceiveTime.
 func (u *upload) behind(tick int64) bool {

@@ -37,6 +37,7 @@ type Call struct {
 	transport  Transport
 	ctx        context.Context // nil before it runs
 	statement  statement       // that runs now
+	upload     *memory.Account // charged the newest request of a stream of them; nil before the second
 }
 
 // Received starts the call's latency and CPU meter: its request has arrived, in size bytes.
@@ -96,6 +97,7 @@ func (c *Call) End(err error) {
 	c.log(total, err)
 	c.Memory.Close()
 	c.Rows.Close()
+	c.upload.Close()
 }
 
 // deadline is when the client stops waiting; zero if it does not say.

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	flightpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/crowfoot-db/crowfoot/table"
@@ -19,11 +20,16 @@ const (
 	commitOverhead = table.MaxMutations * 2 * 128
 )
 
+// MaxUploadBytes is how long each request of a stream of them may be. Clients of Arrow Flight send a batch of rows in one.
+const MaxUploadBytes = 128 << 20
+
 // MaxBytes is how long a request may be. BeginTransaction brings one of the mutations to come, as its mutation_key.
 func MaxBytes(request proto.Message) int {
 	switch request.(type) {
 	case *spannerpb.CommitRequest, *spannerpb.BatchWriteRequest, *spannerpb.BeginTransactionRequest:
 		return MaxCommitBytes
+	case *flightpb.FlightData:
+		return MaxUploadBytes
 	}
 	return MaxRequestBytes
 }

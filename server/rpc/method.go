@@ -15,10 +15,11 @@ type Service struct {
 	Methods []Method
 }
 
-// A Method is one RPC. Each takes one request; the reply is one message, or a stream of messages.
+// A Method is one RPC. Each takes one request, or a stream of requests; the reply is one message, or a stream of messages.
 type Method struct {
 	Name      string
 	Streaming bool
+	Uploading bool // it takes a stream of requests
 	request   func() proto.Message
 	handle    handler
 
@@ -57,6 +58,14 @@ func Streaming[Q any, P message[Q]](name string, handle func(context.Context, P,
 	return Method{Name: name, Streaming: true, request: requestOf[Q, P], handle: func(ctx context.Context, c *Call) (any, error) {
 		return nil, handle(ctx, c.Request.(P), c)
 	}}
+}
+
+// Uploading makes a method that answers a stream of requests with a stream of messages. The call begins with the first request, and the handler gets those
+// that follow from Call.Receive. Only gRPC has such methods.
+func Uploading[Q any, P message[Q]](name string, handle func(context.Context, P, *Call) error) Method {
+	m := Streaming(name, handle)
+	m.Uploading = true
+	return m
 }
 
 // MeterByKind is m with requests of several kinds, such as statements. Each tells its kind to Recorder.CPU once that is known, and one

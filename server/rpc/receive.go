@@ -116,6 +116,17 @@ func (c *Call) Decode(ctx context.Context, data []byte) error {
 	return nil
 }
 
+// UploadFactor is how many bytes a request of a stream takes for each byte of its message: as received, as a whole, and decoded.
+const UploadFactor = 3
+
+// DecodeUpload decodes a request of a stream, for which the call was charged. It has few parts: those of Arrow's data are one.
+func DecodeUpload(data []byte, m proto.Message) error {
+	if err := proto.Unmarshal(data, m); err != nil {
+		return usererror.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", m.ProtoReflect().Descriptor().Name(), err))
+	}
+	return nil
+}
+
 // What a decoded message takes, by Go's layout of generated code: a struct with a header, a few words for each field that is set, and a
 // pointer to it; a string's header and its bytes.
 const (

@@ -3,6 +3,10 @@ package rpc
 import (
 	"net"
 	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/memory"
 )
 
 // A Transport carries one request and its reply over a protocol. gRPC and REST implement it. A further protocol implements it too, and takes
@@ -22,6 +26,25 @@ type Transport interface {
 	// Recorder.WaitForClient for what may have to wait until the client reads. Its errors are for users, see status.IsForUser.
 	Send(m any) error
 }
+
+// An Uploader is a transport of methods that take a stream of requests.
+type Uploader interface {
+	// Receive decodes the next request into m, and charges the account for its message. It returns io.EOF after the last one.
+	Receive(m proto.Message, charge *memory.Account) error
+}
+
+// Receive decodes the next request of an Uploading method into m; io.EOF after the last one. What the one before was charged is given back: the handler
+// keeps nothing of it.
+func (c *Call) Receive(m proto.Message) error {
+	c.upload.Close()
+	if c.upload == nil {
+		c.upload = c.dispatcher.budget.Open(memory.Request)
+	}
+	return c.transport.(Uploader).Receive(m, c.upload)
+}
+
+// SetHeader adds to the headers of the reply, which go before its first message.
+func (c *Call) SetHeader(name, value string) { c.transport.SetHeader(name, value) }
 
 // Metadata is what the client sent under a name, "" if it sent nothing.
 func (c *Call) Metadata(name string) string { return strings.Join(c.transport.Metadata(name), " ") }
