@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/flight"
 	"github.com/crowfoot-db/crowfoot/server/result"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/sql/analyze"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -86,6 +90,9 @@ func (a *flightAPI) Describe(ctx context.Context, req *spannerpb.ExecuteSqlReque
 		return nil, err
 	}
 	sc.record(&c.Cost)
+	if analyze.KindOf(req.Sql) == analyze.OtherKind && ses.db.CheckSyntax([]string{req.Sql}) == nil {
+		return &flight.Description{IsDDL: true}, nil
+	}
 	text := sqlText{sql: req.Sql, params: req.Params, types: req.ParamTypes}
 	stmt, err := text.prepare(ctx, &sc, database.Options{AllowUnbound: req.QueryMode == spannerpb.ExecuteSqlRequest_PLAN})
 	if err != nil {
@@ -96,6 +103,12 @@ func (a *flightAPI) Describe(ctx context.Context, req *spannerpb.ExecuteSqlReque
 	}
 	d = &flight.Description{Columns: stmt.Columns, IsDML: stmt.Plan.IsDML(), Transaction: sc.reply.ID}
 	d.IsPartitionable = !d.IsDML && stmt.Procedure == "" && stmt.Plan.Driving() != nil && !stmt.Brief && stmt.Plan.Partitionable() == nil
+	_, names := analyze.Parameters(req.Sql)
+	for _, name := range names {
+		if i := slices.IndexFunc(stmt.Undeclared, func(p plan.Param) bool { return strings.EqualFold(p.Name, name) }); i >= 0 {
+			d.Parameters = append(d.Parameters, stmt.Undeclared[i])
+		}
+	}
 	if sc.snapshot != nil {
 		d.Expires = sc.reply.At.Time().Add(sc.session.db.Retention())
 	}
@@ -115,4 +128,34 @@ func (a *flightAPI) Query(ctx context.Context, req *spannerpb.ExecuteSqlRequest,
 // PartitionQuery implements flight.API.
 func (a *flightAPI) PartitionQuery(ctx context.Context, req *spannerpb.PartitionQueryRequest, c *rpc.Call) (*spannerpb.PartitionResponse, error) {
 	return a.partitionQuery(ctx, req, c)
+}
+
+// ExecuteBatchDML implements flight.API.
+func (a *flightAPI) ExecuteBatchDML(ctx context.Context, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (*spannerpb.ExecuteBatchDmlResponse, error) {
+	return a.executeBatchDML(ctx, req, c)
+}
+
+// BeginTransaction implements flight.API.
+func (a *flightAPI) BeginTransaction(ctx context.Context, req *spannerpb.BeginTransactionRequest, c *rpc.Call) (*spannerpb.Transaction, error) {
+	return a.begin(ctx, req, c)
+}
+
+// Commit implements flight.API.
+func (a *flightAPI) Commit(ctx context.Context, req *spannerpb.CommitRequest, c *rpc.Call) (*spannerpb.CommitResponse, error) {
+	return a.commit(ctx, req, c)
+}
+
+// Rollback implements flight.API.
+func (a *flightAPI) Rollback(ctx context.Context, req *spannerpb.RollbackRequest) error {
+	_, err := a.rollback(ctx, req)
+	return err
+}
+
+// UpdateSchema implements flight.API.
+func (a *flightAPI) UpdateSchema(ctx context.Context, session string, statements ...string) error {
+	ses, err := a.sessions.find(session)
+	if err != nil {
+		return err
+	}
+	return ses.db.UpdateSchema(ctx, statements, nil)
 }

@@ -209,7 +209,7 @@ func TestReflection(t *testing.T) {
 	for _, s := range reply.GetListServicesResponse().GetService() {
 		names = append(names, s.Name)
 	}
-	want := "google.longrunning.Operations google.spanner.admin.database.v1.DatabaseAdmin google.spanner.admin.instance.v1.InstanceAdmin google.spanner.v1.Spanner " +
+	want := "arrow.flight.protocol.FlightService google.longrunning.Operations google.spanner.admin.database.v1.DatabaseAdmin google.spanner.admin.instance.v1.InstanceAdmin google.spanner.v1.Spanner " +
 		"grpc.health.v1.Health grpc.reflection.v1.ServerReflection grpc.reflection.v1alpha.ServerReflection"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("services: %s", got)

@@ -84,6 +84,9 @@ func floatFromWire(f float64, t *Type) (Value, error) {
 	return OfFloat32(float32(f)), nil
 }
 
+// FromText makes a Value of type t of the text that its wire form is, if that is a text.
+func FromText(s string, t *Type) (Value, error) { return textFromWire(s, t) }
+
 func textFromWire(s string, t *Type) (Value, error) {
 	switch t.Kind {
 	case String:

@@ -9,5 +9,5 @@
 //
 // It leaves out how requests are answered, which is server's, and what Arrow's types are, which is value/columnar's.
 //
-// Imports of this module: server/result, server/rpc, server/token, sql/plan, usererror, value/columnar.
+// Imports of this module: memory, server/result, server/rpc, server/token, sql/analyze, sql/plan, usererror, value, value/columnar, version.
 package flight

@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"bytes"
 	"context"
 	"strconv"
 
@@ -8,7 +9,9 @@ import (
 	flightpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/crowfoot-db/crowfoot/server/result"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/sql/analyze"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
@@ -26,10 +29,19 @@ func (s *Service) statement(sql string, transaction []byte, c *rpc.Call) (*ticke
 	if err != nil {
 		return nil, err
 	}
-	t := &ticket{kind: ticketQuery, options: o, request: &spannerpb.ExecuteSqlRequest{Sql: sql}}
-	t.request.Session, err = s.session(c)
+	named, _ := analyze.Parameters(sql)
+	t := &ticket{kind: ticketQuery, options: o, request: &spannerpb.ExecuteSqlRequest{Sql: named}}
+	if len(transaction) > 0 {
+		in, err := s.openTransaction(transaction)
+		if err != nil {
+			return nil, err
+		}
+		t.request.Session, t.request.Transaction = in.request.Session, in.request.Transaction
+	} else if t.request.Session, err = s.session(c); err != nil {
+		return nil, err
+	}
 	c.Request = t.request
-	return t, err
+	return t, nil
 }
 
 // queryInfo is the info of a query. It fixes the timestamp at which the query reads.
@@ -37,6 +49,9 @@ func (s *Service) queryInfo(ctx context.Context, q *ticket, c *rpc.Call) (*fligh
 	d, err := s.api.Describe(ctx, q.request, c)
 	if err != nil {
 		return nil, err
+	}
+	if d.IsDDL || d.IsDML {
+		return s.updateInfo(ctx, q, d, c)
 	}
 	schema, err := schemaBytes(columnar.Schema(columnsOf(d.Columns), q.options))
 	if err != nil {
@@ -63,6 +78,35 @@ func (s *Service) queryInfo(ctx context.Context, q *ticket, c *rpc.Call) (*fligh
 		info.Endpoint = append(info.Endpoint, endpoint)
 	}
 	return info, nil
+}
+
+// maxReturned is how many bytes of rows a statement that writes may return, since they go into the ticket.
+const maxReturned = 4 << 20
+
+// updateInfo runs a statement that writes and returns the rows of THEN RETURN in the ticket, so that they can be read several times and the statement is
+// run once.
+func (s *Service) updateInfo(ctx context.Context, q *ticket, d *Description, c *rpc.Call) (*flightpb.FlightInfo, error) {
+	columns := columnsOf(d.Columns)
+	schema, err := schemaBytes(columnar.Schema(columns, q.options))
+	if err != nil {
+		return nil, err
+	}
+	var rows bytes.Buffer
+	n, err := s.update(ctx, q.request, d, c, func(r *result.Result) error {
+		rows.Reset()
+		return store(&rows, r, columns, q.options)
+	})
+	if err != nil {
+		return nil, err
+	}
+	info := &flightpb.FlightInfo{Schema: schema, TotalRecords: n, TotalBytes: unknown}
+	if len(columns) == 0 {
+		return info, nil
+	}
+	t := &ticket{kind: ticketRows, request: &spannerpb.ExecuteSqlRequest{Session: q.request.Session}, data: rows.Bytes()}
+	sealed, err := t.seal(s.tokens)
+	info.Endpoint = []*flightpb.FlightEndpoint{{Ticket: &flightpb.Ticket{Ticket: sealed}}}
+	return info, err
 }
 
 // partition divides a query. The tokens of its parts go with the request; there is one that is empty for a query that is not divided.

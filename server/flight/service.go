@@ -2,6 +2,7 @@ package flight
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
@@ -26,11 +27,21 @@ type API interface {
 	// Query runs a statement and calls answer with its result, which is good until answer returns.
 	Query(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, answer func(*result.Result) error) error
 	PartitionQuery(context.Context, *spannerpb.PartitionQueryRequest, *rpc.Call) (*spannerpb.PartitionResponse, error)
+	ExecuteBatchDML(context.Context, *spannerpb.ExecuteBatchDmlRequest, *rpc.Call) (*spannerpb.ExecuteBatchDmlResponse, error)
+	BeginTransaction(context.Context, *spannerpb.BeginTransactionRequest, *rpc.Call) (*spannerpb.Transaction, error)
+	Commit(context.Context, *spannerpb.CommitRequest, *rpc.Call) (*spannerpb.CommitResponse, error)
+	Rollback(context.Context, *spannerpb.RollbackRequest) error
+	// UpdateSchema runs DDL statements in the database of a session.
+	UpdateSchema(ctx context.Context, session string, statements ...string) error
 }
 
 // A Description is what is known of a statement before it runs.
 type Description struct {
 	Columns []plan.Column
+	// Parameters are in the order in which they first stand in the text.
+	Parameters []plan.Param
+	// IsDDL says that it changes the schema. Nothing else is then known.
+	IsDDL bool
 	// IsDML says that it writes.
 	IsDML bool
 	// IsPartitionable says that PartitionQuery takes it.
@@ -46,11 +57,16 @@ type Service struct {
 	tokens token.Key
 	// parallel is how many endpoints a large result has unless the client asks for another number.
 	parallel int
+	// seqno numbers the writing requests of all transactions. It begins above those of the process before.
+	seqno   atomic.Int64
+	running running
 }
 
 // New makes the service. It seals its tickets with tokens.
 func New(api API, tokens token.Key, parallel int) *Service {
-	return &Service{api: api, tokens: tokens, parallel: parallel}
+	s := &Service{api: api, tokens: tokens, parallel: parallel}
+	s.seqno.Store(time.Now().UnixMicro())
+	return s
 }
 
 // Table is the table of the service's methods.
@@ -59,6 +75,10 @@ func (s *Service) Table() rpc.Service {
 		rpc.MeterByKind(rpc.UnaryCall("GetFlightInfo", s.getFlightInfo)),
 		rpc.MeterByKind(rpc.UnaryCall("GetSchema", s.getSchema)),
 		rpc.MeterByKind(rpc.Streaming("DoGet", s.doGet)),
+		rpc.MeterByKind(rpc.Uploading("DoPut", s.doPut)),
+		rpc.MeterByKind(rpc.Streaming("DoAction", s.doAction)),
+		rpc.Streaming("ListActions", s.listActions),
+		rpc.Uploading("Handshake", s.handshake),
 	}}
 }
 
@@ -130,38 +150,70 @@ func (s *Service) getFlightInfo(ctx context.Context, d *flightpb.FlightDescripto
 
 // infoOf is the info of a command that has a result.
 func (s *Service) infoOf(ctx context.Context, command proto.Message, c *rpc.Call) (*flightpb.FlightInfo, error) {
+	if schema := metadataSchema(command); schema != nil {
+		return s.metadataInfo(command, schema, c)
+	}
+	q, err := s.queryOf(command, c)
+	if err != nil {
+		return nil, err
+	}
+	return s.queryInfo(ctx, q, c)
+}
+
+// queryOf is the ticket of a command that runs a statement.
+func (s *Service) queryOf(command proto.Message, c *rpc.Call) (q *ticket, err error) {
 	switch command := command.(type) {
 	case *flightpb.CommandStatementQuery:
-		q, err := s.statement(command.Query, command.TransactionId, c)
-		if err != nil {
+		return s.statement(command.Query, command.TransactionId, c)
+	case *flightpb.CommandPreparedStatementQuery:
+		if q, err = s.openPrepared(command.PreparedStatementHandle); err != nil {
 			return nil, err
 		}
-		return s.queryInfo(ctx, q, c)
+		q.kind, c.Request = ticketQuery, q.request
+		return q, nil
 	}
 	return nil, usererror.UnknownFlightCommand(string(command.ProtoReflect().Descriptor().FullName()))
 }
 
-// getSchema answers GetSchema: the schema that GetFlightInfo would say, without a timestamp to read at.
-func (s *Service) getSchema(ctx context.Context, d *flightpb.FlightDescriptor, c *rpc.Call) (*flightpb.SchemaResult, error) {
-	command, err := descriptorCommand(d)
+// getSchema answers GetSchema. No statement runs.
+func (s *Service) getSchema(ctx context.Context, descriptor *flightpb.FlightDescriptor, c *rpc.Call) (*flightpb.SchemaResult, error) {
+	command, err := descriptorCommand(descriptor)
 	if err != nil {
 		return nil, err
 	}
-	info, err := s.infoOf(ctx, command, c)
-	if err != nil {
-		return nil, err
+	schema := metadataSchema(command)
+	if schema == nil {
+		q, err := s.queryOf(command, c)
+		if err != nil {
+			return nil, err
+		}
+		d, err := s.api.Describe(ctx, q.request, c)
+		if err != nil {
+			return nil, err
+		}
+		schema = columnar.Schema(columnsOf(d.Columns), q.options)
 	}
-	return &flightpb.SchemaResult{Schema: info.Schema}, nil
+	data, err := schemaBytes(schema)
+	return &flightpb.SchemaResult{Schema: data}, err
 }
 
 // doGet answers DoGet.
 func (s *Service) doGet(ctx context.Context, t *flightpb.Ticket, c *rpc.Call) error {
-	ticket, err := openTicket(s.tokens, t.Ticket, "ticket", ticketQuery)
+	ticket, err := openTicket(s.tokens, t.Ticket, "ticket", ticketQuery, ticketCommand, ticketRows)
 	if err != nil {
 		return err
 	}
 	c.Request = ticket.request // which the log names
-	return s.api.Query(ctx, ticket.request, c, func(r *result.Result) error {
+	switch ticket.kind {
+	case ticketRows:
+		return sendStored(ctx, c, ticket.data)
+	case ticketCommand:
+		return s.getMetadata(ctx, ticket, c)
+	}
+	ctx, done := s.running.start(ctx, t.Ticket)
+	err = s.api.Query(ctx, ticket.request, c, func(r *result.Result) error {
 		return stream(ctx, c, r, ticket.options)
 	})
+	done()
+	return err
 }

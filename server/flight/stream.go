@@ -186,3 +186,45 @@ func schemaBytes(schema *arrow.Schema) ([]byte, error) {
 	err := ipc.NewWriter(&buf, ipc.WithSchema(schema)).Close()
 	return buf.Bytes(), err
 }
+
+// store writes a result as a stream of Arrow's.
+func store(to *bytes.Buffer, r *result.Result, columns []columnar.Column, o columnar.Options) error {
+	batch := columnar.NewBatch(columns, o)
+	w := ipc.NewWriter(to, ipc.WithSchema(batch.Schema))
+	for r.Rows != nil {
+		rows, err := fill(batch, r.Rows, fullBatch)
+		if err != nil {
+			return arrowError(err)
+		}
+		if rows == 0 {
+			break
+		}
+		r.Sent += int64(rows)
+		if err := w.Write(batch.Record(rows)); err != nil {
+			return err
+		}
+		if batch.Reset(); to.Len() > maxReturned {
+			return usererror.FlightReturnsTooMuch(maxReturned)
+		}
+	}
+	return w.Close()
+}
+
+// sendStored sends what store has written.
+func sendStored(ctx context.Context, c *rpc.Call, data []byte) error {
+	r, err := ipc.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	defer r.Release()
+	w := newWriter(ctx, c, r.Schema())
+	for r.Next() {
+		if err := w.Write(r.RecordBatch()); err != nil {
+			return err
+		}
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	return w.finish()
+}

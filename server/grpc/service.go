@@ -16,7 +16,7 @@ func describe(d *rpc.Dispatcher, s *rpc.Service) *grpc.ServiceDesc {
 	desc := &grpc.ServiceDesc{ServiceName: s.Name, HandlerType: (*any)(nil)}
 	for i := range s.Methods {
 		m := &s.Methods[i]
-		if m.Streaming {
+		if m.Streaming || m.Uploading {
 			desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: m.Name, ServerStreams: true, ClientStreams: m.Uploading, Handler: streamHandler(d, m)})
 		} else {
 			desc.Methods = append(desc.Methods, grpc.MethodDesc{MethodName: m.Name, Handler: unaryHandler(d, m)})

@@ -29,17 +29,17 @@ type uploads struct {
 
 // An upload is a request whose message was not complete in one frame with the end of its stream. The mutex of its connection guards it.
 type upload struct {
-	all    *uploads
-	since  int64 // the tick of its connection at which it was charged
-	small  bool  // a request of the library's own services: any number of messages, longMessage bytes in all
+	all   *uploads
+	since int64 // the tick of its connection at which it was charged
+	small bool  // a request of the library's own services: any number of messages, longMessage bytes in all
 	// several says that any number of requests come, each a message. Those of longMessage bytes or more are received only if there is room for them; of
 	// others no more come than a stream's window until they are asked for.
 	several bool
 	charged []*memory.Account // of messages of several that have begun and were not decoded; nil for short ones
-	header [messageHeader]byte
-	have   int // bytes of header
-	length int // of the message
-	left   int // bytes that may still come
+	header  [messageHeader]byte
+	have    int // bytes of header
+	length  int // of the message
+	left    int // bytes that may still come
 
 	account *memory.Account // nil if nothing is charged, or its request was decoded
 	waiting int             // bytes of uploads.waiting

@@ -16,7 +16,7 @@ func (s Service) complete() Service {
 	methods := s.Descriptor().Methods()
 	for i := range methods.Len() {
 		d := methods.Get(i)
-		if s.Find(string(d.Name())) != nil || d.IsStreamingClient() {
+		if s.Find(string(d.Name())) != nil {
 			continue
 		}
 		request, err := protoregistry.GlobalTypes.FindMessageByName(d.Input().FullName())
@@ -42,6 +42,7 @@ func unimplemented(d protoreflect.MethodDescriptor, request protoreflect.Message
 	return Method{
 		Name:      string(d.Name()),
 		Streaming: d.IsStreamingServer(),
+		Uploading: d.IsStreamingClient(),
 		request:   func() proto.Message { return request.New().Interface() },
 		handle:    func(context.Context, *Call) (any, error) { return nil, failure },
 	}

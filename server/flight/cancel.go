@@ -1,0 +1,74 @@
+package flight
+
+import (
+	"context"
+	"sync"
+
+	flightpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+)
+
+// running are the queries that read tickets now.
+type running struct {
+	mu   sync.Mutex
+	last int64
+	of   map[string]map[int64]context.CancelFunc // by ticket, and the number of the query
+}
+
+// start notes a query that reads a ticket. It runs under the context that is returned until it is done.
+func (r *running) start(ctx context.Context, ticket []byte) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last++
+	key, number := string(ticket), r.last
+	if r.of == nil {
+		r.of = map[string]map[int64]context.CancelFunc{}
+	}
+	if r.of[key] == nil {
+		r.of[key] = map[int64]context.CancelFunc{}
+	}
+	r.of[key][number] = cancel
+	return ctx, func() {
+		cancel()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if delete(r.of[key], number); len(r.of[key]) == 0 {
+			delete(r.of, key)
+		}
+	}
+}
+
+// cancel cancels the queries that read a ticket. It says whether there were any.
+func (r *running) cancel(ticket []byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := r.of[string(ticket)]
+	for _, cancel := range list {
+		cancel()
+	}
+	return len(list) > 0
+}
+
+// cancelInfo cancels the queries that read a FlightInfo's tickets. Its tickets stay good.
+func (s *Service) cancelInfo(_ context.Context, req *flightpb.CancelFlightInfoRequest, _ *rpc.Call) (proto.Message, error) {
+	reply := &flightpb.CancelFlightInfoResult{Status: flightpb.CancelStatus_CANCEL_STATUS_NOT_CANCELLABLE}
+	for _, e := range req.GetInfo().GetEndpoint() {
+		ticket := e.GetTicket().GetTicket()
+		if _, err := openTicket(s.tokens, ticket, "ticket", ticketQuery, ticketCommand, ticketRows); err != nil {
+			return nil, err
+		}
+		if s.running.cancel(ticket) {
+			reply.Status = flightpb.CancelStatus_CANCEL_STATUS_CANCELLED
+		}
+	}
+	return reply, nil
+}
+
+// renewEndpoint answers with the endpoint as it is: how long versions are kept decides until when it can be read.
+func (s *Service) renewEndpoint(_ context.Context, req *flightpb.RenewFlightEndpointRequest, _ *rpc.Call) (proto.Message, error) {
+	_, err := openTicket(s.tokens, req.GetEndpoint().GetTicket().GetTicket(), "ticket", ticketQuery, ticketCommand, ticketRows)
+	return req.GetEndpoint(), err
+}

@@ -1,0 +1,138 @@
+package flight
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/apache/arrow-go/v18/arrow"
+	flightpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+	"github.com/crowfoot-db/crowfoot/value/columnar"
+)
+
+// A prepared statement is its handle: the server keeps nothing of it but what it keeps of every statement. Its parameters are in the order in which they
+// stand in the text; when they are bound, the client gets a new handle, with their values.
+
+// createPrepared prepares a statement.
+func (s *Service) createPrepared(ctx context.Context, req *flightpb.ActionCreatePreparedStatementRequest, c *rpc.Call) (proto.Message, error) {
+	t, err := s.statement(req.Query, req.TransactionId, c)
+	if err != nil {
+		return nil, err
+	}
+	t.kind, t.request.QueryMode = ticketStatement, spannerpb.ExecuteSqlRequest_PLAN
+	d, err := s.api.Describe(ctx, t.request, c)
+	if err != nil {
+		return nil, err
+	}
+	t.request.QueryMode = spannerpb.ExecuteSqlRequest_NORMAL
+	reply := &flightpb.ActionCreatePreparedStatementResult{IsUpdate: proto.Bool(!d.returnsRows())}
+	if reply.PreparedStatementHandle, err = t.seal(s.tokens); err != nil {
+		return nil, err
+	}
+	if d.returnsRows() {
+		if reply.DatasetSchema, err = schemaBytes(columnar.Schema(columnsOf(d.Columns), t.options)); err != nil {
+			return nil, err
+		}
+	}
+	if len(d.Parameters) > 0 {
+		reply.ParameterSchema, err = schemaBytes(columnar.Schema(parametersOf(d), t.options))
+	}
+	return reply, err
+}
+
+// returnsRows says whether the statement is read as a query is.
+func (d *Description) returnsRows() bool { return !d.IsDDL && (!d.IsDML || len(d.Columns) > 0) }
+
+func parametersOf(d *Description) []columnar.Column {
+	columns := make([]columnar.Column, len(d.Parameters))
+	for i, p := range d.Parameters {
+		columns[i] = columnar.Column{Name: p.Name, Type: p.Type}
+	}
+	return columns
+}
+
+func (s *Service) closePrepared(_ context.Context, req *flightpb.ActionClosePreparedStatementRequest, _ *rpc.Call) (proto.Message, error) {
+	_, err := s.openPrepared(req.PreparedStatementHandle)
+	return nil, err
+}
+
+func (s *Service) openPrepared(handle []byte) (*ticket, error) {
+	return openTicket(s.tokens, handle, "prepared_statement_handle", ticketStatement)
+}
+
+// A binding says how rows of parameters that a client sends become those of a statement.
+type binding struct {
+	names []string // of the statement, by the column of a batch
+	types []*value.Type
+}
+
+// bindingOf matches the columns of parameters to those of a statement: by name if all names are the statement's, else by order.
+func bindingOf(d *Description, schema *arrow.Schema) (*binding, error) {
+	if schema.NumFields() != len(d.Parameters) {
+		return nil, usererror.FlightParameterCount(len(d.Parameters), schema.NumFields())
+	}
+	b := &binding{names: make([]string, len(d.Parameters)), types: make([]*value.Type, len(d.Parameters))}
+	byName := make([]int, schema.NumFields())
+	named := true
+	for i, f := range schema.Fields() {
+		byName[i] = slices.IndexFunc(d.Parameters, func(p plan.Param) bool { return strings.EqualFold(p.Name, strings.TrimPrefix(f.Name, "@")) })
+		named = named && byName[i] >= 0 && !slices.Contains(byName[:i], byName[i])
+	}
+	for i := range d.Parameters {
+		p := d.Parameters[i]
+		if named {
+			p = d.Parameters[byName[i]]
+		}
+		b.names[i], b.types[i] = p.Name, p.Type
+	}
+	return b, nil
+}
+
+// A boundRow is the parameters of one row.
+type boundRow struct {
+	params *structpb.Struct
+	types  map[string]*spannerpb.Type
+}
+
+// boundRowBytes is about what a boundRow takes beside its values.
+const boundRowBytes = 512
+
+// bind makes the parameters of one row of a batch. A value that is none of its parameter's type is sent with the type that its column has: the
+// statement is then analyzed for that.
+func (b *binding) bind(batch arrow.RecordBatch, row int) (r boundRow, err error) {
+	defer refuseMalformed(&err)
+	r = boundRow{&structpb.Struct{Fields: map[string]*structpb.Value{}}, map[string]*spannerpb.Type{}}
+	for i, col := range batch.Columns() {
+		name, t := b.names[i], b.types[i]
+		v, err := columnar.ValueAt(col, row, t)
+		if err != nil {
+			other, typeErr := columnar.TypeOf(batch.Schema().Field(i))
+			if typeErr != nil || other.Equal(t) {
+				return r, usererror.UnparsableParam(name, t.String(), err)
+			}
+			if v, err = columnar.ValueAt(col, row, other); err != nil {
+				return r, usererror.UnparsableParam(name, other.String(), err)
+			}
+			t = other
+		}
+		if r.params.Fields[name], err = wireValue(v, t); err != nil {
+			return r, err
+		}
+		r.types[name] = t.Proto()
+	}
+	return r, nil
+}
+
+// wireValue is a value as requests of the API carry it.
+func wireValue(v value.Value, t *value.Type) (*structpb.Value, error) {
+	p := new(structpb.Value)
+	return p, proto.Unmarshal(v.AppendWire(nil, t), p)
+}

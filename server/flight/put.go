@@ -1,0 +1,290 @@
+package flight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/apache/arrow-go/v18/arrow"
+	flightpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/server/result"
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// doPut answers DoPut: updates, parameters of prepared statements, and bulk ingest.
+func (s *Service) doPut(ctx context.Context, first *flightpb.FlightData, c *rpc.Call) error {
+	command, err := descriptorCommand(first.FlightDescriptor)
+	if err != nil {
+		return err
+	}
+	up := &upload{call: c, next: first}
+	switch command := command.(type) {
+	case *flightpb.CommandStatementUpdate:
+		return s.putUpdate(ctx, command, c)
+	case *flightpb.CommandPreparedStatementUpdate:
+		return s.putPreparedUpdate(ctx, command, up, c)
+	case *flightpb.CommandPreparedStatementQuery:
+		return s.putParameters(ctx, command, up, c)
+	case *flightpb.CommandStatementIngest:
+		return s.ingest(ctx, command, up, c)
+	}
+	return usererror.UnknownFlightCommand(string(command.ProtoReflect().Descriptor().FullName()))
+}
+
+// answerCount tells the client how many rows were changed.
+func answerCount(c *rpc.Call, n int64) error {
+	body, err := proto.Marshal(&flightpb.DoPutUpdateResult{RecordCount: n})
+	if err != nil {
+		return err
+	}
+	return c.Send(&flightpb.PutResult{AppMetadata: body})
+}
+
+// putUpdate runs a statement that writes.
+func (s *Service) putUpdate(ctx context.Context, command *flightpb.CommandStatementUpdate, c *rpc.Call) error {
+	t, err := s.statement(command.Query, command.TransactionId, c)
+	if err != nil {
+		return err
+	}
+	d, err := s.api.Describe(ctx, t.request, c)
+	if err != nil {
+		return err
+	}
+	n, err := s.update(ctx, t.request, d, c, nil)
+	if err != nil {
+		return err
+	}
+	return answerCount(c, n)
+}
+
+// update runs a statement that writes, in its transaction or in one of its own. returned is told of the rows of THEN RETURN, before anything is
+// committed; nil if they are not wanted.
+func (s *Service) update(ctx context.Context, req *spannerpb.ExecuteSqlRequest, d *Description, c *rpc.Call, returned func(*result.Result) error) (rows int64, err error) {
+	if d.IsDDL {
+		return 0, s.api.UpdateSchema(ctx, req.Session, req.Sql)
+	}
+	if !d.IsDML {
+		return 0, usererror.FlightNotAnUpdate()
+	}
+	err = s.inTransaction(ctx, req, c, func(in *spannerpb.TransactionSelector) error {
+		run := proto.Clone(req).(*spannerpb.ExecuteSqlRequest)
+		run.Transaction, run.Seqno = in, s.seqno.Add(1)
+		return s.api.Query(ctx, run, c, func(r *result.Result) error {
+			rows = r.RowCount
+			if returned == nil {
+				return nil
+			}
+			return returned(r)
+		})
+	})
+	return rows, err
+}
+
+// putPreparedUpdate runs a prepared statement that writes, once for each row of parameters, all in one transaction.
+func (s *Service) putPreparedUpdate(ctx context.Context, command *flightpb.CommandPreparedStatementUpdate, up *upload, c *rpc.Call) error {
+	t, err := s.openPrepared(command.PreparedStatementHandle)
+	if err != nil {
+		return err
+	}
+	c.Request = t.request
+	d, err := s.describePrepared(ctx, t, c)
+	if err != nil {
+		return err
+	}
+	if len(d.Parameters) == 0 || d.IsDDL {
+		n, err := s.update(ctx, t.request, d, c, nil)
+		if err != nil {
+			return err
+		}
+		return answerCount(c, n)
+	}
+	if !d.IsDML {
+		return usererror.FlightNotAnUpdate()
+	}
+	batches, err := s.statements(ctx, t, d, up)
+	if err != nil {
+		return err
+	}
+	total := int64(0)
+	err = s.inTransaction(ctx, t.request, c, func(in *spannerpb.TransactionSelector) error {
+		total = 0
+		for _, statements := range batches {
+			n, err := s.runBatch(ctx, &spannerpb.ExecuteBatchDmlRequest{Session: t.request.Session, Transaction: in, Seqno: s.seqno.Add(1), Statements: statements}, c)
+			if err != nil {
+				return err
+			}
+			total += n
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return answerCount(c, total)
+}
+
+// batchStatements is how many rows of parameters become statements of one ExecuteBatchDml.
+const batchStatements = 1000
+
+// statements makes the statements of an upload's rows of parameters, in batches. They are charged to the call.
+func (s *Service) statements(ctx context.Context, t *ticket, d *Description, up *upload) (batches [][]*spannerpb.ExecuteBatchDmlRequest_Statement, err error) {
+	err = s.eachRow(ctx, d, up, func(r boundRow) error {
+		if n := len(batches); n == 0 || len(batches[n-1]) == batchStatements {
+			batches = append(batches, nil)
+		}
+		last := &batches[len(batches)-1]
+		*last = append(*last, &spannerpb.ExecuteBatchDmlRequest_Statement{Sql: t.request.Sql, Params: r.params, ParamTypes: r.types})
+		return nil
+	})
+	return batches, err
+}
+
+// runBatch runs a batch of DML; rows is how many rows it has changed.
+func (s *Service) runBatch(ctx context.Context, req *spannerpb.ExecuteBatchDmlRequest, c *rpc.Call) (rows int64, err error) {
+	reply, err := s.api.ExecuteBatchDML(ctx, req, c)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range reply.ResultSets {
+		rows += r.GetStats().GetRowCountExact()
+	}
+	err, c.Failure = c.Failure, nil // it is that of the call
+	return rows, err
+}
+
+// putParameters binds the parameters of a prepared query: the client gets a handle with their values.
+func (s *Service) putParameters(ctx context.Context, command *flightpb.CommandPreparedStatementQuery, up *upload, c *rpc.Call) error {
+	t, err := s.openPrepared(command.PreparedStatementHandle)
+	if err != nil {
+		return err
+	}
+	c.Request = t.request
+	d, err := s.describePrepared(ctx, t, c)
+	if err != nil {
+		return err
+	}
+	rows := 0
+	err = s.eachRow(ctx, d, up, func(r boundRow) error {
+		if rows++; rows > 1 {
+			return usererror.FlightManyParameterRows()
+		}
+		t.request.Params, t.request.ParamTypes = r.params, r.types
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	sealed, err := t.seal(s.tokens)
+	if err != nil {
+		return err
+	}
+	body, err := proto.Marshal(&flightpb.DoPutPreparedStatementResult{PreparedStatementHandle: sealed})
+	if err != nil {
+		return err
+	}
+	return c.Send(&flightpb.PutResult{AppMetadata: body})
+}
+
+// describePrepared describes a prepared statement without the parameters that are bound.
+func (s *Service) describePrepared(ctx context.Context, t *ticket, c *rpc.Call) (*Description, error) {
+	req := &spannerpb.ExecuteSqlRequest{Session: t.request.Session, Transaction: t.request.Transaction, Sql: t.request.Sql, QueryMode: spannerpb.ExecuteSqlRequest_PLAN}
+	return s.api.Describe(ctx, req, c)
+}
+
+// eachRow calls do for each row of parameters of an upload. What is made of the rows is charged to the call.
+func (s *Service) eachRow(ctx context.Context, d *Description, up *upload, do func(boundRow) error) error {
+	return up.each(func(batch arrow.RecordBatch) error {
+		b, err := bindingOf(d, batch.Schema())
+		if err != nil {
+			return err
+		}
+		for row := range int(batch.NumRows()) {
+			r, err := b.bind(batch, row)
+			if err != nil {
+				return err
+			}
+			if err := up.call.Memory.Grow(ctx, int64(proto.Size(r.params))*rpc.MessageFactor+boundRowBytes); err != nil {
+				return err
+			}
+			if err := do(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// An upload is the data of a DoPut: Arrow's messages. It implements ipc.MessageReader.
+type upload struct {
+	call   *rpc.Call
+	next   *flightpb.FlightData // the message that was received and not read; nil if there is none
+	failed error                // of receiving
+}
+
+func (u *upload) Message() (*ipc.Message, error) {
+	for {
+		m := u.next
+		if u.next = nil; m == nil {
+			m = new(flightpb.FlightData)
+			if err := u.call.Receive(m); err != nil {
+				if err != io.EOF {
+					u.failed = err
+				}
+				return nil, err
+			}
+		}
+		if len(m.DataHeader) > 0 { // else it only has metadata of the application
+			return ipc.NewMessage(memory.NewBufferBytes(m.DataHeader), memory.NewBufferBytes(m.DataBody)), nil
+		}
+	}
+}
+
+func (*upload) Retain()  {}
+func (*upload) Release() {}
+
+// open reads the schema; nil if the client sent none.
+func (u *upload) open() (r *ipc.Reader, err error) {
+	defer refuseMalformed(&err)
+	r, err = ipc.NewReaderFromMessageReader(u)
+	return r, u.refusal(err)
+}
+
+// each calls do for each batch of rows. A batch is good until do returns.
+func (u *upload) each(do func(arrow.RecordBatch) error) error {
+	r, err := u.open()
+	if r == nil || err != nil {
+		return err
+	}
+	defer r.Release()
+	for r.Next() {
+		if err := do(r.RecordBatch()); err != nil {
+			return err
+		}
+	}
+	return u.refusal(r.Err())
+}
+
+// refusal is the error of reading: of the call if that failed, else of what the client sent. That it sent nothing is none.
+func (u *upload) refusal(err error) error {
+	switch {
+	case u.failed != nil:
+		return u.failed
+	case err == nil || errors.Is(err, io.EOF):
+		return nil
+	}
+	return usererror.InvalidArrowData(err.Error())
+}
+
+// refuseMalformed makes a panic of Arrow's library, which looks at what a client sent without checking all of it, the client's error.
+func refuseMalformed(err *error) {
+	if p := recover(); p != nil {
+		*err = usererror.InvalidArrowData(fmt.Sprint(p))
+	}
+}

@@ -1,0 +1,93 @@
+package flight
+
+import (
+	"context"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	flightpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// beginTransaction begins a read-write transaction.
+func (s *Service) beginTransaction(ctx context.Context, _ *flightpb.ActionBeginTransactionRequest, c *rpc.Call) (proto.Message, error) {
+	session, err := s.session(c)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.api.BeginTransaction(ctx, &spannerpb.BeginTransactionRequest{Session: session, Options: readWrite(nil)}, c)
+	if err != nil {
+		return nil, err
+	}
+	handle := &ticket{kind: ticketTransaction, request: &spannerpb.ExecuteSqlRequest{Session: session, Transaction: byID(t.Id)}}
+	sealed, err := handle.seal(s.tokens)
+	return &flightpb.ActionBeginTransactionResult{TransactionId: sealed}, err
+}
+
+// endTransaction commits or rolls back.
+func (s *Service) endTransaction(ctx context.Context, req *flightpb.ActionEndTransactionRequest, c *rpc.Call) (proto.Message, error) {
+	t, err := s.openTransaction(req.TransactionId)
+	if err != nil {
+		return nil, err
+	}
+	session, id := t.request.Session, t.request.Transaction.GetId()
+	switch req.Action {
+	case flightpb.ActionEndTransactionRequest_END_TRANSACTION_COMMIT:
+		_, err = s.commit(ctx, session, id, c)
+	case flightpb.ActionEndTransactionRequest_END_TRANSACTION_ROLLBACK:
+		err = s.api.Rollback(ctx, &spannerpb.RollbackRequest{Session: session, TransactionId: id})
+	default:
+		err = usererror.InvalidEnum("action", int32(req.Action))
+	}
+	return nil, err
+}
+
+func (s *Service) openTransaction(handle []byte) (*ticket, error) {
+	return openTicket(s.tokens, handle, "transaction_id", ticketTransaction)
+}
+
+func (s *Service) commit(ctx context.Context, session string, id []byte, c *rpc.Call, mutations ...*spannerpb.Mutation) (*spannerpb.CommitResponse, error) {
+	return s.api.Commit(ctx, &spannerpb.CommitRequest{Session: session, Transaction: &spannerpb.CommitRequest_TransactionId{TransactionId: id}, Mutations: mutations}, c)
+}
+
+// commitAttempts is how often a statement without a transaction is tried while other transactions abort it.
+const commitAttempts = 8
+
+// inTransaction has do write in the transaction that a request names, or, if it names none, in one of its own that is committed.
+func (s *Service) inTransaction(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, do func(*spannerpb.TransactionSelector) error) (err error) {
+	if req.Transaction.GetId() != nil {
+		return do(req.Transaction)
+	}
+	var previous []byte
+	for range commitAttempts {
+		t, began := s.api.BeginTransaction(ctx, &spannerpb.BeginTransactionRequest{Session: req.Session, Options: readWrite(previous)}, c)
+		if began != nil {
+			return began
+		}
+		if err = do(byID(t.Id)); err == nil {
+			_, err = s.commit(ctx, req.Session, t.Id, c)
+		}
+		if err == nil {
+			return nil
+		}
+		_ = s.api.Rollback(context.WithoutCancel(ctx), &spannerpb.RollbackRequest{Session: req.Session, TransactionId: t.Id}) // it may have ended already
+		if !usererror.IsAborted(err) || ctx.Err() != nil {
+			return err
+		}
+		previous = t.Id
+	}
+	return err
+}
+
+// readWrite are the options of a read-write transaction that follows one that was aborted, if previous is not nil.
+func readWrite(previous []byte) *spannerpb.TransactionOptions {
+	return &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_ReadWrite_{
+		ReadWrite: &spannerpb.TransactionOptions_ReadWrite{MultiplexedSessionPreviousTransactionId: previous},
+	}}
+}
+
+func byID(id []byte) *spannerpb.TransactionSelector {
+	return &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Id{Id: id}}
+}
