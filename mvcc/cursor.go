@@ -29,7 +29,8 @@ type Cursor struct {
 	seek    []byte // scratch; or, in state cursorSkip, where to go
 	err     error
 
-	prefixBuf, valueBuf []byte // reverse scans copy here
+	prefixBuf, valueBuf []byte // reverse scans, and Release, copy here
+	lower, upper        []byte // of the range
 }
 
 type cursorState uint8
@@ -56,6 +57,7 @@ func (v *Versions) Scan(start, end []byte, at Timestamp, reverse bool) (*Cursor,
 			return nil, err
 		}
 		c.it, c.state = it, cursorStart
+		c.lower, c.upper = buf[:n:n], buf[n:]
 	}
 	// After the iterator was made: Collect raises the horizon before it deletes versions, so if the iterator misses some, this sees it.
 	if err := v.readable(at); err != nil {
@@ -67,6 +69,9 @@ func (v *Versions) Scan(start, end []byte, at Timestamp, reverse bool) (*Cursor,
 
 // Next moves to the next live key; false at the end or on an error.
 func (c *Cursor) Next() bool {
+	if c.it == nil && c.state != cursorDone && !c.reopen() {
+		return false
+	}
 	if c.reverse {
 		return c.prev()
 	}
@@ -216,11 +221,46 @@ func (c *Cursor) SkipTo(key []byte) {
 	if c.state == cursorDone || c.reverse {
 		return
 	}
-	if c.state == cursorOn && bytes.Compare(key, c.prefix[spaceLen:]) <= 0 {
+	if c.state != cursorStart && len(c.prefix) > 0 && bytes.Compare(key, c.prefix[spaceLen:]) <= 0 {
 		return
 	}
 	c.seek = c.versions.bound(c.seek[:0], key)
 	c.state = cursorSkip
+}
+
+// Release lets go of what the engine holds for the cursor, which are the files, and the writes in memory, of when it was made. Key and Value stay as they are
+// until the next move. That goes on behind them, and fails with ErrCollected if versions have been collected meanwhile.
+func (c *Cursor) Release() {
+	if c.it == nil || c.state == cursorDone {
+		return
+	}
+	if !c.reverse && len(c.prefix) > 0 {
+		c.prefixBuf, c.valueBuf = append(c.prefixBuf[:0], c.prefix...), append(c.valueBuf[:0], c.value...)
+		c.prefix, c.value = c.prefixBuf, c.valueBuf
+	}
+	if c.state == cursorOn {
+		c.seek, c.state = After(c.seek[:0], c.prefix), cursorSkip
+	}
+	err := c.it.Close()
+	if c.it = nil; err != nil {
+		c.stop(err)
+	}
+}
+
+// reopen makes a new iterator after Release.
+func (c *Cursor) reopen() bool {
+	it, err := c.versions.store.kv.NewIter(c.lower, c.upper)
+	if err != nil {
+		return c.stop(err)
+	}
+	c.it = it
+	if err := c.versions.readable(c.at); err != nil { // as in Scan
+		return c.stop(err)
+	}
+	if c.state == cursorWaiting {
+		c.it.SeekLT(c.prefix)
+	}
+	return true
 }
 
 // Key is the logical key; good until the next move.
@@ -238,7 +278,7 @@ func (c *Cursor) Err() error { return c.err }
 // Close must be called once.
 func (c *Cursor) Close() error {
 	if c.it == nil {
-		return nil // the range was empty
+		return nil // the range was empty, or it was released
 	}
 	return c.it.Close()
 }

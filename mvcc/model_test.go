@@ -229,6 +229,9 @@ func (m *model) scan() {
 	defer c.Close()
 	skipAt := m.rng.IntN(6)
 	for n := 0; ; n++ {
+		if m.rng.IntN(4) == 0 {
+			c.Release()
+		}
 		if n == skipAt && !reverse {
 			to := m.name()
 			c.SkipTo(key(to))
@@ -236,6 +239,9 @@ func (m *model) scan() {
 		}
 		if !c.Next() {
 			break
+		}
+		if m.rng.IntN(4) == 0 {
+			c.Release()
 		}
 		got := name(c.Key())
 		if len(want) == 0 || got != want[0] {

@@ -217,7 +217,7 @@ func (s *service) answerQuery(ctx context.Context, q queryRequest, sc *scope, st
 			return s.appendStats(dst, tag, q, stmt, rows.Stats(), r.DataSize(), nil)
 		}
 	}
-	err = answer(r)
+	err = sc.readError(answer(r))
 	ran := rows.Stats()
 	record.SetReturned(r.Sent, r.DataSize())
 	record.AddRun(ran)

@@ -115,7 +115,7 @@ func (s *service) withRead(ctx context.Context, r readRequest, c *rpc.Call, answ
 	defer rows.Close()
 	var room [16]plan.Column
 	res := result.Result{Transaction: &sc.reply, Columns: readColumns(room[:0], read.Projection), Rows: rows}
-	err = answer(&res)
+	err = sc.readError(answer(&res))
 	c.Cost.SetRead(res.Sent, res.DataSize())
 	return err
 }

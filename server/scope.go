@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
@@ -184,6 +185,14 @@ func (sc *scope) tooEarly(err error, resolve func(*schema.Catalog) error) error 
 		return err
 	}
 	return usererror.AtTimestamp(err, sc.reply.At.Time())
+}
+
+// readError is the error err for users. A stream that has waited for its client may find that what it was to read next has been collected.
+func (sc *scope) readError(err error) error {
+	if errors.Is(err, mvcc.ErrCollected) {
+		return usererror.StalenessExceeded(sc.reply.At.Time(), sc.session.db.EarliestVersion())
+	}
+	return err
 }
 
 // record tells the recorder of a request where it runs.

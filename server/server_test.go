@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
@@ -51,8 +52,9 @@ type harness struct {
 	fs        vfs.FS
 	dir       string // in fs
 	cfg       Config
-	kept      *memory.Budget // of the registry, from the next start on
-	cache     int64          // of the store, in bytes, from the next start on; 0: as small as it can be
+	kept      *memory.Budget          // of the registry, from the next start on
+	wrap      func(kv.Store) kv.Store // of the registry's store, from the next start on; nil: none
+	cache     int64                   // of the store, in bytes, from the next start on; 0: as small as it can be
 	stop      func()
 	// closeStore closes what is below the server.
 	closeStore func()
@@ -166,7 +168,11 @@ func (h *harness) start() {
 	}
 	store, err := pebble.OpenWithCache(h.dir, h.fs, cache)
 	h.ok(err)
-	registry, err := database.Open(store, database.Config{Clock: h.cfg.Clock, Log: h.cfg.Log, NoStatistics: h.cfg.NoStatistics, Kept: h.kept})
+	below := kv.Store(store)
+	if h.wrap != nil {
+		below = h.wrap(store)
+	}
+	registry, err := database.Open(below, database.Config{Clock: h.cfg.Clock, Log: h.cfg.Log, NoStatistics: h.cfg.NoStatistics, Kept: h.kept})
 	h.ok(err)
 	grpcListener, httpListener := listen(h), listen(h)
 	h.server, err = Serve(registry, grpcListener, httpListener, h.cfg)

@@ -71,6 +71,7 @@ type Rows struct {
 	left   int64  // rows still to give, -1 for all
 	skip   []byte // room for the bound to skip to
 	err    error
+	kept   []byte          // the current row, if Release was called
 	large  *memory.Account // charged the current row if it is large; nil before the first such row
 	ahead  *ahead          // rows that were read before they are asked for; nil before the first
 }
@@ -315,6 +316,19 @@ func (r *Rows) Stored() Stored {
 
 // Stored is a row as it is stored: see Layout and rowVersion for the form.
 type Stored struct{ Key, Value []byte }
+
+// Release lets go of what the storage engine holds for a read of ranges of a snapshot: the reader is about to wait for long. The current row stays good, and
+// Next goes on behind it. In a read-write transaction it does nothing.
+func (r *Rows) Release() {
+	c, ok := r.cursor.(interface{ Release() })
+	if !ok {
+		return
+	}
+	n := len(r.row.key)
+	r.kept = append(append(r.kept[:0], r.row.key...), r.row.val...)
+	r.row.key, r.row.val = r.kept[:n:n], r.kept[n:]
+	c.Release()
+}
 
 func (r *Rows) closeCursor() error {
 	if r.cursor == nil {

@@ -219,6 +219,13 @@ func (c *trackingCursor) tell() {
 	c.rows = 0
 }
 
+// Release lets go of what the engine holds, if the cursor below can, see table.Rows.
+func (c *trackingCursor) Release() {
+	if below, ok := c.Cursor.(interface{ Release() }); ok {
+		below.Release()
+	}
+}
+
 // Close implements table.Cursor.
 func (c *trackingCursor) Close() error {
 	c.tell()

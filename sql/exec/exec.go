@@ -110,6 +110,13 @@ func (q *operatorRows) Next() (bool, error) {
 	return true, nil
 }
 
+// Release lets go of what the storage engine holds for scans: the reader is about to wait for long. Next goes on as before.
+func (q *operatorRows) Release() {
+	for _, rows := range q.run.opened {
+		rows.Release()
+	}
+}
+
 func (q *operatorRows) RowCount() int64 { return 0 }
 func (q *operatorRows) Stats() Stats    { return q.run.cost() }
 

@@ -91,7 +91,7 @@ func (o *mergeScanOp) openStreams(r *run, groups [][]table.Span) error {
 			continue
 		}
 		read := o.read(r, &place{spans: spans})
-		o.streams = append(o.streams, stream{rows: read.Open(r.ctx, r.view), prefix: prefix})
+		o.streams = append(o.streams, stream{rows: r.openRows(read), prefix: prefix})
 	}
 	for i := range groups {
 		o.heap = append(o.heap, i)

@@ -34,6 +34,14 @@ type run struct {
 	inner           spill.Written // what the inputs of the operator that is being measured have spilled; see meter
 	checks          int           // how often the run was checked
 	meter           *cpu.Meter    // nil until the first lap, or if nothing is measured
+	opened          []*table.Rows // by scans, which open them again and again
+}
+
+// openRows begins a read of a scan, which ends it.
+func (r *run) openRows(read table.Read) *table.Rows {
+	rows := read.Open(r.ctx, r.view)
+	r.opened = append(r.opened, rows)
+	return rows
 }
 
 // operator makes rows. It may be opened again, for another row of an enclosing query.

@@ -223,7 +223,7 @@ func (o *scanOp) open(r *run) error {
 	if o.rows != nil {
 		return o.rows.Reopen(o.place.spans, o.stored(&o.place))
 	}
-	o.rows = o.read(r, &o.place).Open(r.ctx, r.view)
+	o.rows = r.openRows(o.read(r, &o.place))
 	return nil
 }
 
@@ -292,7 +292,7 @@ func (o *scanOp) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)
 		return nil
 	}
 	if o.rows == nil {
-		o.rows = o.read(r, &place{}).Open(r.ctx, r.view)
+		o.rows = r.openRows(o.read(r, &place{}))
 	}
 	o.rows.Forget()
 	for i := range n {
