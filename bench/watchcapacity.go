@@ -96,7 +96,7 @@ func searchRate(first float64, try func(rate float64, full bool) (held bool, err
 func (w *watchRun) tryRate(ctx context.Context, rate float64, lasts time.Duration) (*WatchResult, error) {
 	e := w.experiment(w.Watching)
 	e.load.Transactions, e.lasts, e.published = rate, lasts, nil
-	e.name = fmt.Sprintf("%.0f rows/s", rate*float64(e.load.Mutations))
+	e.name = fmt.Sprintf("%.0f rows/s", e.load.asked())
 	results, err := w.one(ctx, e)
 	if err != nil {
 		return nil, err

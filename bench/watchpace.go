@@ -35,3 +35,6 @@ func (p *pace) rows() int {
 	}
 	return n
 }
+
+// asked is how many rows per second the load has, on average.
+func (l Load) asked() float64 { return l.Transactions * float64(l.Mutations) }

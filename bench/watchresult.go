@@ -66,9 +66,6 @@ func (c CatchUp) PerSecond() float64 {
 	return float64(c.Changes) / c.Seconds
 }
 
-// Asked is how many rows per second the load has, on average.
-func (r *WatchResult) Asked() float64 { return r.Load.Transactions * float64(r.Load.Mutations) }
-
 // unsentShare is the share of transactions that may be due while the load lasts and never sent: those of its last moments.
 const unsentShare = 0.01
 

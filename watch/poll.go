@@ -189,15 +189,15 @@ func (p *poll) next(interval time.Duration, rows int) time.Duration {
 func (t *tail) poll1(ctx context.Context) (int, error) {
 	all, began := 0, time.Time{}
 	for {
-		select {
-		case t.pages <- struct{}{}:
-		case <-ctx.Done():
-			return all, ctx.Err()
-		}
 		if t.position.Key != nil { // the page begins behind a key
 			if err := t.check.check(ctx, t.newest); err != nil {
 				return all, err
 			}
+		}
+		select {
+		case t.pages <- struct{}{}:
+		case <-ctx.Done():
+			return all, ctx.Err()
 		}
 		bound := spanner.ReadTimestamp(t.newest)
 		if time.Since(began) > maxReadAge {
