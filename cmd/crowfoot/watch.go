@@ -218,6 +218,7 @@ func (s *watchSettings) run(ctx context.Context, flags *pflag.FlagSet, tables []
 	if s.endpoint != "" {
 		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // the client's own way to plain text
 	}
+	spanner.DefaultRetryBackoff.Max = reconnect.Backoff.MaxDelay // of the requests that the client tries again by itself: else up to 32 seconds
 	client, err := watchClient(ctx, s.database)
 	if err != nil {
 		return err
