@@ -37,6 +37,18 @@ func KeyText(key, buf []byte, t *Type, desc bool) (text, room []byte, null bool,
 	return buf, buf, false, nil
 }
 
+// KeyInt64 is the INT64 of the key part at the front of key. ok is false for NULL and for a part that is malformed.
+func KeyInt64(key []byte, desc bool) (i int64, ok bool) {
+	if len(key) == 0 || key[0]^mask(desc) == keyNull {
+		return 0, false
+	}
+	n := keyIntLen(key[0]^mask(desc), 8)
+	if n < 0 || n > len(key) {
+		return 0, false
+	}
+	return keyInt(key[:n], mask(desc))
+}
+
 // RowElements is the number of elements of a stored ARRAY, and the elements, which NextElement takes one by one.
 func RowElements(payload []byte) (count int, elements []byte, err error) {
 	n, size := binary.Uvarint(payload)

@@ -37,7 +37,7 @@ func columnsOf(list []plan.Column) []columnar.Column {
 func stream(ctx context.Context, c *rpc.Call, r *result.Result, o columnar.Options) error {
 	batch := columnar.NewBatch(columnsOf(r.Columns), o)
 	w := newWriter(ctx, c, batch.Schema)
-	defer w.Close()
+	w.rows = r.Rows
 	charged := int64(0)
 	for size := firstBatch; r.Rows != nil; size = min(2*size, fullBatch) {
 		rows, err := fill(batch, r.Rows, size)
@@ -96,6 +96,9 @@ type writer struct {
 	*ipc.Writer
 	ctx    context.Context
 	call   *rpc.Call
+	rows   result.Rows // that are sent; nil for others than a query's
+	rest   result.Rest
+	sent   bool  // the first message, which never waits
 	failed error // of sending
 }
 
@@ -158,7 +161,13 @@ func (p payloads) send(m ipc.Payload) error {
 		f.Release()
 		return err
 	}
-	return p.call.Send(f)
+	if p.sent && p.rows != nil {
+		p.rest.Begin(p.rows)
+	}
+	p.sent = true
+	err := p.call.Send(f)
+	p.rest.End()
+	return err
 }
 
 // frameHeads is what tags and lengths take at most.

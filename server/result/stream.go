@@ -3,7 +3,6 @@ package result
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -109,8 +108,7 @@ type streamer struct {
 	value  []byte // buffer for a value of a row that is added value by value
 	// charged is what the call has been charged for value.
 	charged int64
-	waiting *time.Timer   // runs while a message is being sent; nil before the second
-	rested  chan struct{} // has an element when Rows have been released
+	rest    Rest // of the rows while a message waits
 }
 
 // Stream sends a result as the reply of a call. request is the call's fingerprint, resume where the stream begins.
@@ -291,38 +289,13 @@ func (w *streamer) send() error {
 	}
 	f := *w.frame
 	w.frame.Data = nil
-	w.beginWait()
+	if w.Transaction.Sent { // the first message never waits
+		w.rest.Begin(w.Rows)
+	}
 	err := w.call.Send(&f)
-	w.endWait()
+	w.rest.End()
 	if err == nil {
 		w.Transaction.Sent = true
 	}
 	return err
-}
-
-// restAfter is how long a stream waits for its client before its rows let go of what the storage engine holds for them: memory that has been written and files
-// that have been compacted meanwhile. It is long beside what it costs to begin a scan anew.
-const restAfter = time.Second
-
-// beginWait has the rows released if the message that is about to be sent is not taken for restAfter. The first message never waits.
-func (w *streamer) beginWait() {
-	rows, ok := w.Rows.(interface{ Release() })
-	switch {
-	case !ok || !w.Transaction.Sent:
-	case w.waiting == nil:
-		w.rested = make(chan struct{}, 1)
-		w.waiting = time.AfterFunc(restAfter, func() {
-			defer func() { w.rested <- struct{}{} }()
-			rows.Release()
-		})
-	default:
-		w.waiting.Reset(restAfter)
-	}
-}
-
-// endWait waits until the rows are released, if that has begun.
-func (w *streamer) endWait() {
-	if w.waiting != nil && !w.waiting.Stop() {
-		<-w.rested
-	}
 }

@@ -13,24 +13,47 @@ func (k *keyRows) Fill(columns []value.Column, size int) (rows int, err error) {
 
 // Fill appends the rows that follow in the batch, of about size bytes, column by column.
 func (b *batchRows) Fill(columns []value.Column, size int) (rows int, err error) {
-	first := b.next
-	for size > 0 && b.next < b.batch.n {
-		b.next++
-		size -= b.Size()
-	}
-	rows = b.next - first
+	first, rows := b.next, b.through(size)
+	b.next += rows
 	for c, to := range columns {
 		at, t := first*b.batch.width+c, b.columns[c].Type
+		fixed, bytes := value.FixedSize(t.Kind), 0
 		for range rows {
 			v := b.batch.vals[at]
 			if err := to.AppendValue(v); err != nil {
 				return 0, err
 			}
-			b.data += int64(v.DataSize(t))
+			switch {
+			case fixed == 0:
+				bytes += v.DataSize(t)
+			case !v.IsNull():
+				bytes += fixed
+			}
 			at += b.batch.width
 		}
+		b.data += int64(bytes)
 	}
 	return rows, nil
+}
+
+// through is how many of the rows that follow have size bytes, or all of them.
+func (b *batchRows) through(size int) (rows int) {
+	fixed := 0
+	var varied []int // columns
+	for c := range b.columns {
+		n := value.FixedSize(b.columns[c].Type.Kind)
+		if fixed += n; n == 0 {
+			varied = append(varied, c)
+		}
+	}
+	for at := b.next * b.batch.width; size > 0 && b.next+rows < b.batch.n; at += b.batch.width {
+		size -= fixed
+		for _, c := range varied {
+			size -= b.batch.vals[at+c].WireSize()
+		}
+		rows++
+	}
+	return rows
 }
 
 // Fill implements Rows.

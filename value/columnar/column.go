@@ -148,6 +148,15 @@ func (c *int64Column) AppendRow(payload []byte) error {
 	return c.fixed.AppendRow(payload) // it says what is wrong
 }
 
+// AppendKey implements value.Column.
+func (c *int64Column) AppendKey(key []byte, desc bool) error {
+	if i, ok := value.KeyInt64(key, desc); ok {
+		c.append(i)
+		return nil
+	}
+	return c.fixed.AppendKey(key, desc)
+}
+
 // boolColumn is a column of BOOL: a bit for each value.
 type boolColumn struct {
 	base

@@ -1,0 +1,71 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"syscall"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	flightpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+)
+
+// BenchmarkCustomer is the server's CPU time for a row of TPC-H's customer, without gRPC, over Flight SQL and by StreamingRead in turn: of a query that only
+// reads keys, and of one that computes.
+func BenchmarkCustomer(b *testing.B) {
+	h := newHarnessWith(b, Config{Clock: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, []string{
+		`CREATE TABLE Customer (c_custkey INT64 NOT NULL, c_name STRING(25) NOT NULL, c_address STRING(40) NOT NULL, c_nationkey INT64 NOT NULL, c_phone STRING(15) NOT NULL,
+			c_acctbal FLOAT64 NOT NULL, c_mktsegment STRING(10) NOT NULL, c_comment STRING(117) NOT NULL) PRIMARY KEY (c_custkey)`,
+	})
+	ses := h.session(true)
+	const rows, step = 100_000, 5_000
+	for from := 0; from < rows; from += step {
+		h.dmlOnce(ses, fmt.Sprintf(`INSERT INTO Customer (c_custkey, c_name, c_address, c_nationkey, c_phone, c_acctbal, c_mktsegment, c_comment)
+			SELECT n, CONCAT('Customer#', LPAD(CAST(n AS STRING), 9, '0')), SUBSTR(TO_HEX(SHA256(CAST(n AS STRING))), 1, 25), MOD(n, 25), '25-989-741-2988', n * 0.01, 'BUILDING',
+			CONCAT(TO_HEX(SHA256(CAST(-n AS STRING))), ' furiously') FROM UNNEST(GENERATE_ARRAY(%d, %d)) n`, from+1, from+step))
+	}
+	columns := []string{"c_custkey", "c_name", "c_address", "c_nationkey", "c_phone", "c_acctbal", "c_mktsegment", "c_comment"}
+	read := &spannerpb.ReadRequest{Session: ses, Table: "Customer", Columns: columns, KeySet: allKeys()}
+	get := h.server.dispatcher.Services[1].Find("DoGet")
+	f := h.flight("max-partitions", "1")
+	ticket := func(sql string) proto.Message {
+		info, err := f.Execute(f.ctx, sql)
+		h.ok(err)
+		return &flightpb.Ticket{Ticket: info.Endpoint[0].Ticket.Ticket}
+	}
+	spent := map[string]time.Duration{}
+	runs := []struct {
+		name   string
+		method *rpc.Method
+		req    proto.Message
+	}{
+		{"read", h.method("StreamingRead"), read},
+		{"flight", get, ticket("SELECT * FROM Customer")},
+		{"sql", h.method("ExecuteStreamingSql"), &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT * FROM Customer WHERE c_acctbal >= 0"}},
+		{"flight-sql", get, ticket("SELECT * FROM Customer WHERE c_acctbal >= 0")},
+	}
+	out := new(discard)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, r := range runs {
+			before := processCPU()
+			h.ok(h.execute(r.method, r.req, out.send))
+			spent[r.name] += processCPU() - before
+		}
+	}
+	for _, r := range runs {
+		b.ReportMetric(float64(spent[r.name].Nanoseconds())/float64(b.N)/rows, r.name+"-ns/row")
+	}
+}
+
+// processCPU is the CPU time that the process has used.
+func processCPU() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
