@@ -169,21 +169,7 @@ func (a *Appender) appendTimestamp(text []byte) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case a.bytes != nil:
-		a.scratch = AppendTimestamp(a.scratch[:0], seconds, nanos)
-		a.bytes.Append(a.scratch)
-		return nil
-	case a.micros:
-		a.times.Append(arrow.Timestamp(seconds*1_000_000 + int64(nanos)/1000))
-		return nil
-	}
-	n, ok := nanoTimestamp(seconds, nanos)
-	if !ok {
-		return fmt.Errorf("%s is out of the range of Arrow's timestamp[ns], 1677 to 2262: choose microseconds or text", text)
-	}
-	a.times.Append(arrow.Timestamp(n))
-	return nil
+	return a.AppendTime(seconds, nanos)
 }
 
 func (a *Appender) appendInterval(text []byte) error {
@@ -208,8 +194,54 @@ func (a *Appender) appendBase64(text []byte) error {
 	return nil
 }
 
-// AppendBytes appends a BYTES, STRING, PROTO or JSON given as it is. The bytes are not kept.
+// AppendTime appends a TIMESTAMP given as seconds since 1970-01-01T00:00:00Z and nanoseconds.
+func (a *Appender) AppendTime(seconds int64, nanos int32) error {
+	if seconds < minTimestamp || seconds > maxTimestamp {
+		return fmt.Errorf("%d seconds since 1970 are not a TIMESTAMP", seconds)
+	}
+	switch {
+	case a.bytes != nil:
+		a.scratch = AppendTimestamp(a.scratch[:0], seconds, nanos)
+		a.bytes.Append(a.scratch)
+		return nil
+	case a.micros:
+		a.times.Append(arrow.Timestamp(seconds*1_000_000 + int64(nanos)/1000))
+		return nil
+	}
+	n, ok := nanoTimestamp(seconds, nanos)
+	if !ok {
+		return fmt.Errorf("%s is out of the range of Arrow's timestamp[ns], 1677 to 2262: choose microseconds or text", AppendTimestamp(nil, seconds, nanos))
+	}
+	a.times.Append(arrow.Timestamp(n))
+	return nil
+}
+
+// AppendBytes appends a BYTES or PROTO given as it is. The bytes are not kept.
 func (a *Appender) AppendBytes(value []byte) { a.bytes.Append(value) }
+
+// AppendList begins an ARRAY, to which its elements are appended.
+func (a *Appender) AppendList() { a.list.Append(true) }
+
+// Elements is the Appender of the elements of an ARRAY.
+func (a *Appender) Elements() *Appender { return a.inner[0] }
+
+// AppendInt64 appends an INT64 or ENUM.
+func (a *Appender) AppendInt64(n int64) { a.ints.Append(n) }
+
+// AppendFloat appends a FLOAT64 or FLOAT32.
+func (a *Appender) AppendFloat(f float64) {
+	if a.float32 != nil {
+		a.float32.Append(float32(f))
+		return
+	}
+	a.float64.Append(f)
+}
+
+// AppendBool appends a BOOL.
+func (a *Appender) AppendBool(b bool) { a.bools.Append(b) }
+
+// AppendDays appends a DATE given as days since 1970-01-01.
+func (a *Appender) AppendDays(days int32) { a.dates.Append(arrow.Date32(days)) }
 
 // AppendWire appends a value as Spanner's API has it in results.
 func (a *Appender) AppendWire(v *structpb.Value) error {

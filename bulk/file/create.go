@@ -20,6 +20,14 @@ func NewWriter(to io.Writer, format Format, schema *arrow.Schema) (Writer, error
 	switch format {
 	case CSV, TBL:
 		return newTextWriter(to, syntaxOf(Options{Format: format}), schema)
+	case JSONLines:
+		return newJSONWriter(to, schema)
+	case Parquet:
+		return newParquetWriter(to, schema)
+	case Arrow:
+		return newArrowWriter(to, schema)
+	case Avro:
+		return newAvroWriter(to, schema, AvroRecord{})
 	}
 	return nil, fmt.Errorf("the format %s is not known", format)
 }

@@ -58,7 +58,7 @@ type Options struct {
 	// Schema has the columns that are wanted of files without types (CSV, TBL, JSON lines), with the Spanner types of their metadata. They are found by their
 	// names, or by their order in files without names. Without a Schema the types are inferred from the first rows.
 	Schema *arrow.Schema
-	// Columns are the names of a text file's columns, in order, in place of its header's; "-" leaves a column out.
+	// Columns are the names of the files' columns, in order, in place of those that they have; "-" leaves a column out. JSON lines have no order, and take none.
 	Columns []string
 	// Reject is called for each row of text that is malformed, at the same time by several readers. If it returns nil the row is left out. Without Reject, and if it
 	// returns an error, the reader ends with an error.
@@ -89,6 +89,16 @@ func Open(patterns []string, o Options) (bulk.Source, error) {
 	switch o.Format {
 	case CSV, TBL:
 		return openText(names, o)
+	case JSONLines:
+		return openJSONLines(names, o)
+	}
+	open := map[Format]func(names []string) (bulk.Source, error){Parquet: openParquet, Arrow: openArrow, Avro: openAvro}[o.Format]
+	if open != nil {
+		source, err := open(names)
+		if err != nil || len(o.Columns) == 0 {
+			return source, err
+		}
+		return choose(source, o.Columns)
 	}
 	return nil, fmt.Errorf("the format %s is not known", o.Format)
 }

@@ -19,8 +19,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// text is a source of CSV or TBL files.
+// text is a source of CSV, TBL or JSON lines.
 type text struct {
+	json     bool
 	files    []textFile
 	reject   func(bulk.BadRow) error
 	syntax   syntax
@@ -29,6 +30,7 @@ type text struct {
 	schema   *arrow.Schema
 	types    []*spannerpb.Type // of the fields
 	encoding *charmap.Charmap  // nil is UTF-8
+	others   bool              // JSON lines may have members that are not wanted
 }
 
 // textFile is a file and where its rows are.

@@ -14,7 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// textReader parses a segment of CSV or TBL.
+// textReader parses a segment of CSV, TBL or JSON lines.
 type textReader struct {
 	of      *text
 	lines   *lineReader
@@ -22,7 +22,8 @@ type textReader struct {
 	builder *array.RecordBuilder
 	columns []textColumn // of the file
 	row     splitter
-	scratch []byte // of a text that is not in UTF-8
+	scratch []byte // of a text that is not in UTF-8, or of the name of a JSON member
+	members []bool // columns that a row of JSON has
 
 	from   []int64 // where the rows of the last batch begin in the file
 	good   goodRows
@@ -35,6 +36,7 @@ type textColumn struct {
 	name     string
 	nullable bool
 	decode   bool // from the file's encoding
+	json     bool // a JSON column
 }
 
 func newTextReader(s *textSegment) (*textReader, error) {
@@ -52,6 +54,7 @@ func newTextReader(s *textSegment) (*textReader, error) {
 				return nil, errors.Join(err, lines.close())
 			}
 			code := s.of.types[target].Code
+			c.json = code == spannerpb.TypeCode_JSON
 			c.decode = s.of.encoding != nil && (code == spannerpb.TypeCode_STRING || code == spannerpb.TypeCode_JSON || code == spannerpb.TypeCode_ARRAY)
 		}
 		r.columns = append(r.columns, c)
@@ -97,7 +100,7 @@ func (r *textReader) fill() error {
 			break
 		}
 		size += len(row)
-		if len(row) == 0 && len(r.columns) > 1 {
+		if len(row) == 0 && (len(r.columns) > 1 || r.of.json) {
 			continue // an empty line
 		}
 		from := r.lines.from()
@@ -136,6 +139,9 @@ func (r *textReader) evenOut(rows int) {
 
 // parse appends the values of a row.
 func (r *textReader) parse(row []byte) error {
+	if r.of.json {
+		return r.parseJSON(row)
+	}
 	s := &r.of.syntax
 	if s.quotes && bytes.IndexByte(row, '"') >= 0 || s.escapes && bytes.IndexByte(row, '\\') >= 0 {
 		return r.parseQuoted(row)

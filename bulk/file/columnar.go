@@ -1,0 +1,153 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/crowfoot-db/crowfoot/bulk"
+)
+
+// columnar is a source of files that have columns: Parquet or Arrow.
+type columnar struct {
+	schema   *arrow.Schema
+	segments []*columnarSegment // one for each part that can be read by itself
+}
+
+// columnarSegment is a range of parts of a file: row groups, or batches.
+type columnarSegment struct {
+	name      string
+	from, end int   // parts
+	firstRow  int64 // number of the row before the first
+	rows      int64
+	open      func(s *columnarSegment) (*columnarReader, error)
+}
+
+func (c *columnar) Schema() *arrow.Schema { return c.schema }
+
+func (c *columnar) Close() error { return nil }
+
+// add adds the parts of a file, by their rows. All files have the same columns.
+func (c *columnar) add(name string, schema *arrow.Schema, rows []int64, open func(s *columnarSegment) (*columnarReader, error)) error {
+	switch {
+	case c.schema == nil:
+		c.schema = schema
+	case !sameColumns(c.schema, schema):
+		return fmt.Errorf("%s has other columns than the files before it: read them one after the other", name)
+	}
+	before := int64(0)
+	for i, n := range rows {
+		c.segments = append(c.segments, &columnarSegment{name, i, i + 1, before, n, open})
+		before += n
+	}
+	return nil
+}
+
+func sameColumns(a, b *arrow.Schema) bool {
+	if a.NumFields() != b.NumFields() {
+		return false
+	}
+	for i, f := range a.Fields() {
+		if g := b.Field(i); f.Name != g.Name || !arrow.TypeEqual(f.Type, g.Type) {
+			return false
+		}
+	}
+	return true
+}
+
+// Segments joins parts that follow each other in a file, so that there are about n.
+func (c *columnar) Segments(_ context.Context, n int) (segments []bulk.Segment, err error) {
+	total := int64(0)
+	for _, s := range c.segments {
+		total += s.rows
+	}
+	size := max(total/int64(max(n, 1)), 1)
+	var last *columnarSegment
+	for _, s := range c.segments {
+		if last != nil && last.name == s.name && last.rows+s.rows <= size {
+			last.end, last.rows = s.end, last.rows+s.rows
+			continue
+		}
+		joined := *s
+		last = &joined
+		segments = append(segments, last)
+	}
+	return segments, nil
+}
+
+func (s *columnarSegment) Bytes() int64 { return s.rows }
+
+func (s *columnarSegment) String() string {
+	return fmt.Sprintf("%s, rows %d to %d", s.name, s.firstRow+1, s.firstRow+s.rows)
+}
+
+func (s *columnarSegment) Open(context.Context) (r bulk.Reader, err error) {
+	err = guard(s.name, func() error {
+		opened, err := s.open(s)
+		r = opened
+		return err
+	})
+	return r, err
+}
+
+// columnarReader reads a segment of Parquet or Arrow.
+type columnarReader struct {
+	segment *columnarSegment
+	file    *os.File
+	next    func() (arrow.RecordBatch, error) // the library's, which may panic; the batch is the caller's
+	batch   arrow.RecordBatch                 // what was read and is not given completely
+	given   int64                             // rows of batch
+	read    int64                             // rows of the segment that were given
+	last    int64                             // of these those of the last batch
+}
+
+func (r *columnarReader) Next() (arrow.RecordBatch, error) {
+	for r.batch == nil || r.given == r.batch.NumRows() {
+		r.release()
+		err := guard(r.segment.name, func() (err error) {
+			if r.batch, err = r.next(); err == nil {
+				err = array.ValidateRecordFull(r.batch) // a damaged file's offsets would panic when a value is taken
+			}
+			return err
+		})
+		if err != nil {
+			return nil, r.checkEnd(err)
+		}
+	}
+	end := min(r.given+bulk.BatchRows, r.batch.NumRows())
+	slice := r.batch.NewSlice(r.given, end)
+	r.last = end - r.given
+	r.read, r.given = r.read+r.last, end
+	return slice, nil
+}
+
+// checkEnd makes an error of an end that comes too early, or too late.
+func (r *columnarReader) checkEnd(err error) error {
+	if err == io.EOF && r.read != r.segment.rows {
+		return fmt.Errorf("%s is damaged: it has %d rows in place of %d", r.segment, r.read, r.segment.rows)
+	}
+	return err
+}
+
+func (r *columnarReader) release() {
+	if r.batch != nil {
+		r.batch.Release()
+	}
+	r.batch, r.given = nil, 0
+}
+
+func (r *columnarReader) Places() func(row int) bulk.Place {
+	first, name := r.segment.firstRow+r.read-r.last+1, r.segment.name
+	return func(row int) bulk.Place { return bulk.Place{File: name, Row: first + int64(row)} }
+}
+
+func (r *columnarReader) Progress() int64 { return r.read }
+
+func (r *columnarReader) Close() error {
+	r.release()
+	return r.file.Close()
+}

@@ -1,0 +1,318 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/crowfoot-db/crowfoot/arrowtype"
+	"github.com/crowfoot-db/crowfoot/bulk"
+)
+
+// JSON lines are an object a line. A member that is left out is NULL, and so is null, but in a JSON column, where null is the value null of JSON. INT64 and floats are
+// numbers; NaN and infinities, NUMERIC, and all other scalars but BOOL are strings; what is written as a string of a number is read, too. BYTES are base64.
+// A JSON column is the value itself; within ARRAY<JSON> it is a string that holds it.
+
+func openJSONLines(names []string, o Options) (bulk.Source, error) {
+	t := &text{json: true, reject: o.Reject, syntax: syntax{delimiter: ','}, others: len(o.Columns) > 0}
+	for _, name := range names {
+		f, _, err := openTextFile(name, false, t.syntax)
+		if err != nil {
+			return nil, err
+		}
+		t.files = append(t.files, f)
+	}
+	wanted := o.Schema
+	if wanted == nil {
+		var err error
+		if wanted, err = t.inferJSON(); err != nil {
+			return nil, err
+		}
+	}
+	t.names = o.Columns
+	return t, t.choose(wanted)
+}
+
+// parseJSON appends the values of an object.
+func (r *textReader) parseJSON(row []byte) error {
+	if r.members == nil {
+		r.members = make([]bool, len(r.columns))
+	}
+	clear(r.members)
+	err := eachMember(row, &r.scratch, func(name, value []byte) error {
+		i := r.column(name)
+		switch {
+		case i < 0 && r.of.others:
+			return nil
+		case i < 0:
+			return fmt.Errorf("the table has no column %s (name those that are wanted to leave it out)", name)
+		case r.members[i]:
+			return fmt.Errorf("the object has %s twice", name)
+		}
+		r.members[i] = true
+		c := &r.columns[i]
+		if string(value) == "null" && !c.nullable && !c.json {
+			return fmt.Errorf("column %s is NOT NULL", c.name)
+		}
+		if err := c.AppendJSON(value); err != nil {
+			return fmt.Errorf("column %s: %w", c.name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, there := range r.members {
+		if c := &r.columns[i]; !there {
+			if !c.nullable {
+				return fmt.Errorf("column %s is NOT NULL, and the object does not have it", c.name)
+			}
+			c.AppendNull()
+		}
+	}
+	return nil
+}
+
+// column finds a column by its name; its case matters only where two names differ by it.
+func (r *textReader) column(name []byte) int {
+	fold := -1
+	for i := range r.columns {
+		if r.columns[i].name == string(name) {
+			return i
+		}
+		if strings.EqualFold(r.columns[i].name, string(name)) {
+			fold = i
+		}
+	}
+	return fold
+}
+
+// eachMember calls visit for each member of a JSON object. The name is good until visit returns.
+func eachMember(object []byte, scratch *[]byte, visit func(name, value []byte) error) error {
+	rest := bytes.TrimSpace(object)
+	if len(rest) < 2 || rest[0] != '{' {
+		return errors.New("the line is not a JSON object")
+	}
+	if rest = bytes.TrimLeft(rest[1:], " \t"); len(rest) == 1 && rest[0] == '}' {
+		return nil
+	}
+	for {
+		quoted, after, err := arrowtype.CutJSON(rest)
+		if err != nil {
+			return err
+		}
+		if *scratch, err = arrowtype.UnquoteJSON((*scratch)[:0], quoted); err != nil {
+			return err
+		}
+		after = bytes.TrimLeft(after, " \t")
+		if len(after) == 0 || after[0] != ':' {
+			return errors.New("the line is not a JSON object: a name without a value")
+		}
+		value, after, err := arrowtype.CutJSON(after[1:])
+		if err == nil {
+			err = visit(*scratch, value)
+		}
+		if err != nil {
+			return err
+		}
+		after = bytes.TrimLeft(after, " \t")
+		switch {
+		case len(after) == 1 && after[0] == '}':
+			return nil
+		case len(after) > 1 && after[0] == ',':
+			rest = after[1:]
+		default:
+			return errors.New("the line is not a JSON object: a comma or its end is missing")
+		}
+	}
+}
+
+// inferJSON finds names and types of members by the first rows.
+func (t *text) inferJSON() (*arrow.Schema, error) {
+	lines, err := newLineReader(t.files[0].name, t.files[0].from, t.files[0].end)
+	if err != nil {
+		return nil, err
+	}
+	defer lines.close()
+	var columns []jsonGuess
+	var scratch []byte
+	for rows, size := 0, 0; rows < inferRows && size < inferBytes; rows++ {
+		line, err := lines.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		size += len(line)
+		_ = eachMember(line, &scratch, func(name, value []byte) error { // the reader says what is wrong with a line
+			for i := range columns {
+				if columns[i].name == string(name) {
+					columns[i].see(value)
+					return nil
+				}
+			}
+			columns = append(columns, jsonGuess{name: string(name)})
+			columns[len(columns)-1].see(value)
+			return nil
+		})
+	}
+	if len(columns) == 0 {
+		return nil, fmt.Errorf("%s has no objects to tell the columns by", t.files[0].name)
+	}
+	var fields []arrow.Field
+	for _, c := range columns {
+		f, err := arrowtype.Field(c.name, c.kind(), "", true, arrowtype.Text)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, f)
+	}
+	return arrow.NewSchema(fields, nil), nil
+}
+
+// jsonGuess is what the values of a member so far allow.
+type jsonGuess struct {
+	name                    string
+	texts                   guess // of what is in strings
+	numbers                 guess
+	strings, bools, numeric bool
+	lists, objects          bool
+	elems                   *jsonGuess
+}
+
+func (g *jsonGuess) see(value []byte) {
+	switch value[0] {
+	case 'n':
+	case '"':
+		g.strings = true
+		if text, err := arrowtype.UnquoteJSON(nil, value); err == nil {
+			g.texts.see(text)
+			g.texts.excluded |= 1<<0 | 1<<1 | 1<<4 // strings are neither numbers nor booleans
+		}
+	case 't', 'f':
+		g.bools = true
+	case '{':
+		g.objects = true
+	case '[':
+		g.lists = true
+		if g.elems == nil {
+			g.elems = &jsonGuess{}
+		}
+		for rest := bytes.TrimSpace(value[1:]); len(rest) > 0 && rest[0] != ']'; {
+			elem, after, err := arrowtype.CutJSON(rest)
+			if err != nil {
+				return
+			}
+			g.elems.see(elem)
+			rest = bytes.TrimLeft(after, ", \t")
+		}
+	default:
+		g.numeric = true
+		g.numbers.see(value)
+	}
+}
+
+// kind is the type that takes all values: JSON if they are of several kinds.
+func (g *jsonGuess) kind() *spannerpb.Type {
+	kinds := 0
+	for _, is := range []bool{g.strings, g.bools, g.numeric, g.lists, g.objects} {
+		if is {
+			kinds++
+		}
+	}
+	switch {
+	case kinds == 0:
+		return arrowtype.Scalar(spannerpb.TypeCode_STRING)
+	case kinds > 1 || g.objects:
+		return arrowtype.Scalar(spannerpb.TypeCode_JSON)
+	case g.strings:
+		return arrowtype.Scalar(g.texts.code())
+	case g.bools:
+		return arrowtype.Scalar(spannerpb.TypeCode_BOOL)
+	case g.numeric:
+		return arrowtype.Scalar(g.numbers.code())
+	}
+	elem := g.elems.kind()
+	if elem.Code == spannerpb.TypeCode_ARRAY {
+		return arrowtype.Scalar(spannerpb.TypeCode_JSON)
+	}
+	return &spannerpb.Type{Code: spannerpb.TypeCode_ARRAY, ArrayElementType: elem}
+}
+
+// jsonWriter writes JSON lines.
+type jsonWriter struct {
+	to     io.Writer
+	names  [][]byte // as JSON strings, with a colon
+	isJSON []bool
+	buffer []byte
+}
+
+func newJSONWriter(to io.Writer, schema *arrow.Schema) (Writer, error) {
+	w := &jsonWriter{to: to}
+	for _, f := range schema.Fields() {
+		w.names = append(w.names, append(arrowtype.AppendJSONString(nil, []byte(f.Name)), ':'))
+		_, kind, err := arrowtype.SpannerType(f)
+		w.isJSON = append(w.isJSON, err == nil && kind.Code == spannerpb.TypeCode_JSON)
+	}
+	return w, nil
+}
+
+// Close writes what is in the buffer; the file is the caller's.
+func (w *jsonWriter) Close() error {
+	_, err := w.to.Write(w.buffer)
+	w.buffer = w.buffer[:0]
+	return err
+}
+
+func (w *jsonWriter) Write(batch arrow.RecordBatch) error {
+	formatters := make([]arrowtype.Formatter, batch.NumCols())
+	for i, c := range batch.Columns() {
+		var err error
+		if formatters[i], err = arrowtype.NewFormatter(c); err != nil {
+			return fmt.Errorf("column %s: %w", batch.ColumnName(i), err)
+		}
+	}
+	var text []byte
+	for row := range int(batch.NumRows()) {
+		w.buffer = append(w.buffer, '{')
+		first := true
+		for i, c := range batch.Columns() {
+			if c.IsNull(row) && w.isJSON[i] {
+				continue
+			}
+			if !first {
+				w.buffer = append(w.buffer, ',')
+			}
+			first = false
+			w.buffer = append(w.buffer, w.names[i]...)
+			_, list := c.DataType().(arrow.ListLikeType)
+			switch {
+			case c.IsNull(row):
+				w.buffer = append(w.buffer, "null"...)
+			case arrowtype.IsBare(c.DataType()):
+				w.buffer = arrowtype.AppendBare(w.buffer, formatters[i], row)
+			case list:
+				w.buffer = formatters[i](w.buffer, row)
+			case w.isJSON[i]:
+				text = formatters[i](text[:0], row)
+				w.buffer = append(w.buffer, bytes.ReplaceAll(text, []byte{'\n'}, []byte{' '})...) // a line end in JSON is white space
+			default:
+				text = formatters[i](text[:0], row)
+				w.buffer = arrowtype.AppendJSONString(w.buffer, text)
+			}
+		}
+		w.buffer = append(w.buffer, "}\n"...)
+		if len(w.buffer) > lineBuffer {
+			if err := w.Close(); err != nil {
+				return err
+			}
+		}
+	}
+	return w.Close()
+}

@@ -1,0 +1,158 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/extensions"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	parquetfile "github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/crowfoot-db/crowfoot/bulk"
+)
+
+// openParquet opens Parquet files. Their parts are row groups.
+func openParquet(names []string) (bulk.Source, error) {
+	c := &columnar{}
+	for _, name := range names {
+		err := guard(name, func() error {
+			f, err := os.Open(name)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			r, err := newParquetReader(f)
+			if err != nil {
+				return err
+			}
+			schema, err := r.Schema()
+			if err != nil {
+				return err
+			}
+			var rows []int64
+			for i := range r.ParquetReader().NumRowGroups() {
+				rows = append(rows, r.ParquetReader().MetaData().RowGroup(i).NumRows())
+			}
+			return c.add(name, schema, rows, openParquetSegment)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func newParquetReader(f *os.File) (*pqarrow.FileReader, error) {
+	properties := parquet.NewReaderProperties(newAllocator())
+	properties.BufferedStreamEnabled = true // pages are read one after the other, not whole row groups
+	r, err := parquetfile.NewParquetReader(f, parquetfile.WithReadProps(properties))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkParquetSchema(r.MetaData()); err != nil {
+		return nil, err
+	}
+	// One goroutine reads all columns: a panic in another could not be caught.
+	return pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{BatchSize: bulk.BatchRows}, newAllocator())
+}
+
+func openParquetSegment(s *columnarSegment) (*columnarReader, error) {
+	f, err := os.Open(s.name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newParquetReader(f)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	var groups []int
+	for i := s.from; i < s.end; i++ {
+		groups = append(groups, i)
+	}
+	records, err := r.GetRecordReader(context.Background(), nil, groups)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	next := func() (arrow.RecordBatch, error) {
+		if !records.Next() {
+			if err := records.Err(); err != nil && err != io.EOF {
+				return nil, err
+			}
+			return nil, io.EOF
+		}
+		batch := records.RecordBatch()
+		batch.Retain() // the reader releases its own when it goes on
+		return batch, nil
+	}
+	return &columnarReader{segment: s, file: f, next: next}, nil
+}
+
+// rowsOfGroup is the length of a row group: that of DuckDB, which is also what a writer holds in memory.
+const rowsOfGroup = 122_880
+
+// parquetWriter writes Parquet.
+type parquetWriter struct {
+	to     *pqarrow.FileWriter
+	schema *arrow.Schema
+}
+
+func newParquetWriter(to io.Writer, schema *arrow.Schema) (Writer, error) {
+	fields := make([]arrow.Field, schema.NumFields())
+	for i, f := range schema.Fields() {
+		fields[i] = parquetField(f)
+	}
+	stored := arrow.NewSchema(fields, nil)
+	properties := parquet.NewWriterProperties(parquet.WithVersion(parquet.V2_LATEST), parquet.WithCompression(compress.Codecs.Zstd),
+		parquet.WithMaxRowGroupLength(rowsOfGroup), parquet.WithCreatedBy("crowfoot"))
+	w, err := pqarrow.NewFileWriter(stored, unclosed{to}, properties, pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
+	if err != nil {
+		return nil, fmt.Errorf("Parquet: %w", err)
+	}
+	return &parquetWriter{w, stored}, nil
+}
+
+// parquetField is a field as Parquet has it: JSON is a text, since Arrow's library writes Parquet's own type of
+// JSON and cannot read it back. The metadata of the field tell that it is JSON.
+func parquetField(f arrow.Field) arrow.Field {
+	switch t := f.Type.(type) {
+	case *extensions.JSONType:
+		f.Type = t.StorageType()
+	case *arrow.ListType:
+		f.Type = arrow.ListOfField(parquetField(t.ElemField()))
+	}
+	return f
+}
+
+// storage is a column as parquetField has its type.
+func storage(column arrow.Array, t arrow.DataType) arrow.Array {
+	switch c := column.(type) {
+	case *extensions.JSONArray:
+		return c.Storage()
+	case *array.List:
+		data := c.Data()
+		elems := storage(c.ListValues(), t.(*arrow.ListType).Elem())
+		return array.MakeFromData(array.NewData(t, data.Len(), data.Buffers(), []arrow.ArrayData{elems.Data()}, data.NullN(), data.Offset()))
+	}
+	return column
+}
+
+func (w *parquetWriter) Write(batch arrow.RecordBatch) error {
+	columns := make([]arrow.Array, batch.NumCols())
+	for i, c := range batch.Columns() {
+		columns[i] = storage(c, w.schema.Field(i).Type)
+	}
+	return w.to.WriteBuffered(array.NewRecordBatch(w.schema, columns, batch.NumRows()))
+}
+
+func (w *parquetWriter) Close() error { return w.to.Close() }
+
+// unclosed is a writer that the library does not close: the file is the caller's.
+type unclosed struct{ io.Writer }

@@ -1,0 +1,196 @@
+package file
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/crowfoot-db/crowfoot/arrowtype"
+	"github.com/crowfoot-db/crowfoot/bulk"
+)
+
+// edges are values of each type, as texts.
+var edges = []struct {
+	ddl    string
+	values []string
+}{
+	{"BOOL", []string{"true", "false"}},
+	{"INT64", []string{"0", "-9223372036854775808", "9223372036854775807"}},
+	{"FLOAT32", []string{"0", "-0", "3.4028235e+38", "1e-45", "NaN", "Infinity", "-Infinity", "0.1"}},
+	{"FLOAT64", []string{"0", "-0", "1.7976931348623157e+308", "5e-324", "NaN", "Infinity", "-Infinity", "0.1"}},
+	{"NUMERIC", []string{"0", "1", "-1", "0.000000001", "-0.000000001", "99999999999999999999999999999.999999999", "-99999999999999999999999999999.999999999", "0.000000128", "-0.000000129"}},
+	{"STRING(MAX)", []string{"", "a", "NULL", "null", `\N`, `"`, `""`, `,`, "|", `\`, `\n`, "\n", "\r\n", "\r", "\t", " a ", "é 🐦", "\x00\x01", "'", "{}", `a"b,c` + "\n|\\"}},
+	{"BYTES(MAX)", []string{"", "AA==", "AP8=", "Cg=="}},
+	{"DATE", []string{"0001-01-01", "1969-12-31", "1970-01-01", "2024-02-29", "9999-12-31"}},
+	{"TIMESTAMP", []string{"1677-09-21T00:12:43.145224193Z", "1969-12-31T23:59:59.999999999Z", "1970-01-01T00:00:00Z", "2262-04-11T23:47:16.854775807Z"}},
+	{"JSON", []string{"null", "1", `"a"`, `{"a":[1,null,{"b":"\u00e9\n|,\\\""}]}`, "[]", `{"x":"a, b"}`}},
+	{"UUID", []string{"00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff", "4192bff0-e1e0-43ce-a4db-912808c32493"}},
+	{"PROTO<a.b.C>", []string{"", "CAE="}},
+	{"ENUM<a.b.E>", []string{"0", "-1", "2147483647"}},
+	{"ARRAY<INT64>", []string{"[]", "[null]", "[1,null,-9223372036854775808]"}},
+	{"ARRAY<FLOAT64>", []string{"[]", `[null,"NaN",1.5,"-Infinity"]`}},
+	{"ARRAY<BOOL>", []string{"[]", "[true,null,false]"}},
+	{"ARRAY<STRING(MAX)>", []string{"[]", `["",null,"a\n\"|,\\","[]"]`}},
+	{"ARRAY<BYTES(MAX)>", []string{`["","AP8=",null]`}},
+	{"ARRAY<NUMERIC>", []string{`["-0.000000001",null,"1"]`}},
+	{"ARRAY<DATE>", []string{`["0001-01-01",null]`}},
+	{"ARRAY<TIMESTAMP>", []string{`["2026-11-22T10:00:00.123456789Z",null]`}},
+	{"ARRAY<JSON>", []string{`["{\"a\":1}","null",null,"\"s\""]`}},
+	{"ARRAY<UUID>", []string{`["4192bff0-e1e0-43ce-a4db-912808c32493",null]`}},
+}
+
+// edgeBatch is a batch with a column of each type, in which each value stands between NULLs.
+func edgeBatch(t *testing.T, timestamps arrowtype.Timestamps) arrow.RecordBatch {
+	t.Helper()
+	var columns []string
+	rows := 0
+	for i, e := range edges {
+		columns = append(columns, fmt.Sprintf("C%d %s", i, e.ddl))
+		rows = max(rows, 2*len(e.values))
+	}
+	schema := schemaOf(t, strings.Join(columns, ", "), timestamps)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	for i, e := range edges {
+		kind, _, err := arrowtype.ParseDDL(e.ddl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := arrowtype.NewAppender(b.Field(i), kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := e.values
+		if e.ddl == "TIMESTAMP" && timestamps != arrowtype.Nanoseconds {
+			values = append(values, "0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z")
+		}
+		for row := range rows {
+			if row%2 == 1 || row/2 >= len(values) {
+				a.AppendNull()
+			} else if err := a.AppendText([]byte(values[row/2])); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return b.NewRecordBatch()
+}
+
+// save writes a batch to a file, in several parts.
+func save(t *testing.T, format Format, batch arrow.RecordBatch) string {
+	t.Helper()
+	var content bytes.Buffer
+	w, err := NewWriter(&content, format, batch.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row := int64(0); row < batch.NumRows(); row += 7 {
+		if err := w.Write(batch.NewSlice(row, min(row+7, batch.NumRows()))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return write(t, "edges."+string(format), content.String())
+}
+
+// place is what a printed row begins with.
+var place = regexp.MustCompile(`^edges\.[a-z]+(:|, row )\d+ `)
+
+// TestRoundTrips: every edge value of every type comes back from every format, with each way to write timestamps.
+func TestRoundTrips(t *testing.T) {
+	for timestamps, name := range []string{"ns", "us", "text"} {
+		batch := edgeBatch(t, arrowtype.Timestamps(timestamps))
+		want, err := printed(batch, func(int) bulk.Place { return bulk.Place{File: "edges.x", Line: 1} })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, format := range Formats {
+			path := save(t, format, batch)
+			source, err := Open([]string{path}, Options{Schema: batch.Schema()})
+			if err != nil {
+				t.Errorf("%s, %s: %v", format, name, err)
+				continue
+			}
+			rows, err := readAll(t, source, 3)
+			if err != nil {
+				t.Errorf("%s, %s: %v", format, name, err)
+				continue
+			}
+			for i, row := range rows {
+				rows[i] = place.ReplaceAllString(row, " ")
+			}
+			for i := range want {
+				want[i] = place.ReplaceAllString(want[i], " ")
+				if i >= len(rows) || rows[i] != want[i] {
+					t.Errorf("%s, %s: row %d of %d is\n%q, want\n%q", format, name, i, len(rows), rows[min(i, len(rows)-1)], want[i])
+					break
+				}
+			}
+			for i, f := range source.Schema().Fields() {
+				if ddl, _, err := arrowtype.SpannerType(f); err != nil || ddl != edges[i].ddl {
+					t.Errorf("%s: column %s is %s, %v; want %s", format, f.Name, ddl, err, edges[i].ddl)
+				}
+			}
+		}
+	}
+}
+
+// TestDamaged: files that are cut off or have wrong bytes anywhere are errors that name them, or rows; nothing panics, and memory is bounded.
+func TestDamaged(t *testing.T) {
+	batch := edgeBatch(t, arrowtype.Text)
+	for _, format := range []Format{Parquet, Arrow, Avro, CSV, TBL, JSONLines} {
+		path := save(t, format, batch)
+		good, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused, r := 0, rand.New(rand.NewPCG(1, 2))
+		for round := range 150 {
+			bad := slices.Clone(good)
+			switch {
+			case round%3 == 0:
+				bad = bad[:r.IntN(len(bad))]
+			case round%3 == 1:
+				bad[r.IntN(len(bad))] ^= 1 << r.IntN(8)
+			default: // where lengths are, at begin and end
+				at := r.IntN(min(256, len(bad)))
+				if r.IntN(2) == 0 {
+					at = len(bad) - 1 - at
+				}
+				bad[at] = byte(r.IntN(256))
+			}
+			path := filepath.Join(t.TempDir(), "bad."+string(format))
+			if err := os.WriteFile(path, bad, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			source, err := Open([]string{path}, Options{Schema: batch.Schema()})
+			if err == nil {
+				_, err = readAll(t, source, 2)
+			}
+			if err != nil {
+				refused++
+				if !strings.Contains(err.Error(), "bad."+string(format)) {
+					t.Errorf("%s, round %d: the error does not name the file: %v", format, round, err)
+				}
+			}
+		}
+		if refused < 50 && format != CSV && format != TBL && format != JSONLines {
+			t.Errorf("%s: of 150 damaged files %d are refused", format, refused)
+		}
+	}
+	var m runtime.MemStats
+	if runtime.ReadMemStats(&m); m.Sys > 2<<30 {
+		t.Errorf("%d bytes of memory were taken", m.Sys)
+	}
+}
