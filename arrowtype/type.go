@@ -159,7 +159,7 @@ func nearest(dt arrow.DataType) *spannerpb.Type {
 var nearestScalars = map[arrow.Type]spannerpb.TypeCode{
 	arrow.BOOL: spannerpb.TypeCode_BOOL,
 	arrow.INT8: spannerpb.TypeCode_INT64, arrow.INT16: spannerpb.TypeCode_INT64, arrow.INT32: spannerpb.TypeCode_INT64, arrow.INT64: spannerpb.TypeCode_INT64,
-	arrow.UINT8: spannerpb.TypeCode_INT64, arrow.UINT16: spannerpb.TypeCode_INT64, arrow.UINT32: spannerpb.TypeCode_INT64, arrow.UINT64: spannerpb.TypeCode_INT64,
+	arrow.UINT8: spannerpb.TypeCode_INT64, arrow.UINT16: spannerpb.TypeCode_INT64, arrow.UINT32: spannerpb.TypeCode_INT64, arrow.UINT64: spannerpb.TypeCode_NUMERIC,
 	arrow.FLOAT16: spannerpb.TypeCode_FLOAT32, arrow.FLOAT32: spannerpb.TypeCode_FLOAT32, arrow.FLOAT64: spannerpb.TypeCode_FLOAT64,
 	arrow.STRING: spannerpb.TypeCode_STRING, arrow.LARGE_STRING: spannerpb.TypeCode_STRING, arrow.STRING_VIEW: spannerpb.TypeCode_STRING,
 	arrow.BINARY: spannerpb.TypeCode_BYTES, arrow.LARGE_BINARY: spannerpb.TypeCode_BYTES, arrow.BINARY_VIEW: spannerpb.TypeCode_BYTES,

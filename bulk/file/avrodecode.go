@@ -85,6 +85,26 @@ func avroColumns(root *avro.SchemaNode) (*arrow.Schema, error) {
 	return arrow.NewSchema(fields, nil), nil
 }
 
+// AvroColumns are the types of the columns of a schema as DDL says them, with NOT NULL, by their names.
+func AvroColumns(root *avro.SchemaNode) (map[string]string, error) {
+	schema, err := avroColumns(root)
+	if err != nil {
+		return nil, err
+	}
+	types := map[string]string{}
+	for _, f := range schema.Fields() {
+		ddl, _, err := arrowtype.SpannerType(f)
+		if err != nil {
+			return nil, err
+		}
+		if !f.Nullable {
+			ddl += " NOT NULL"
+		}
+		types[f.Name] = ddl
+	}
+	return types, nil
+}
+
 // avroKind is the Spanner type that takes the values of an Avro type.
 func avroKind(n *avro.SchemaNode) (kind *spannerpb.Type, nullable bool, err error) {
 	if n.Type == "union" {

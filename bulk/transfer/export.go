@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"cloud.google.com/go/spanner"
 	"github.com/apache/arrow-go/v18/arrow"
@@ -35,7 +36,7 @@ type ExportOptions struct {
 	Bound      spanner.TimestampBound // of a new export; one that goes on reads at the timestamp of its begin
 	DataBoost  bool
 	Parallel   int      // how many files are written at once
-	DDL        []string // of the database, for the manifest
+	DDL        []string // of the database, for the manifest; SpannerExport needs it
 	Progress   *Progress
 }
 
@@ -52,6 +53,11 @@ const filesPerWriter = 2
 // manifest, which names them all, appears last. An export that was interrupted goes on with the files that are missing.
 func Export(ctx context.Context, o ExportOptions) (result ExportResult, err error) {
 	e := &exporter{ExportOptions: o}
+	if o.Format == SpannerExport {
+		if e.records, err = recordsOf(o.DDL); err != nil {
+			return result, err
+		}
+	}
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
 		return result, err
 	}
@@ -64,7 +70,11 @@ func Export(ctx context.Context, o ExportOptions) (result ExportResult, err erro
 	if err == nil {
 		result.Manifest, err = e.finish()
 	}
-	return result, errors.Join(err, e.journal.close(err == nil))
+	err = errors.Join(err, e.journal.close())
+	if err == nil {
+		err = os.Remove(e.journal.name)
+	}
+	return result, err
 }
 
 // exporter is an export under way.
@@ -75,13 +85,15 @@ type exporter struct {
 	state    exportHeader
 	rows     []*bulk.Rows          // of state.Tables
 	done     map[string]exportFile // by name
+	records  *spannerRecords       // of SpannerExport
 }
 
 // part is a file to write.
 type part struct {
 	name    string
 	schema  *arrow.Schema
-	segment bulk.Segment // nil for an empty table
+	segment bulk.Segment     // nil for an empty table
+	record  *file.AvroRecord // of SpannerExport
 }
 
 func (e *exporter) parts() (parts []part, err error) {
@@ -89,6 +101,11 @@ func (e *exporter) parts() (parts []part, err error) {
 		n := max(len(t.Partitions), 1)
 		for k := range n {
 			p := part{name: fileName(t.Name, k, n, e.Format), schema: e.rows[i].Schema()}
+			if e.Format == SpannerExport {
+				if p.record = e.records.tables[strings.ToLower(t.Name)]; p.record == nil {
+					return nil, fmt.Errorf("the DDL of the database has no table %s", t.Name)
+				}
+			}
 			if k < len(t.Partitions) {
 				of := &spanner.Partition{}
 				if err := of.UnmarshalBinary(t.Partitions[k]); err != nil {
@@ -104,6 +121,9 @@ func (e *exporter) parts() (parts []part, err error) {
 
 // fileName is that of the k-th of n files of a table.
 func fileName(table string, k, n int, format file.Format) string {
+	if format == SpannerExport {
+		return fmt.Sprintf("%s.avro-%05d-of-%05d", table, k, n)
+	}
 	return fmt.Sprintf("%s-%05d-of-%05d.%s", table, k, n, format)
 }
 
@@ -135,6 +155,19 @@ func (e *exporter) run(ctx context.Context) error {
 	return group.Wait()
 }
 
+func (e *exporter) newWriter(to io.Writer, p part) (file.Writer, error) {
+	if p.record != nil {
+		return file.NewAvroWriter(to, p.schema, *p.record)
+	}
+	return file.NewWriter(to, e.Format, p.schema)
+}
+
+// writeDefinition writes a file without rows, whose schema defines an object.
+func (e *exporter) writeDefinition(r *file.AvroRecord) (exportFile, error) {
+	name := r.Properties[0].Value // its spannerName
+	return e.write(context.Background(), part{name: fileName(name, 0, 1, SpannerExport), schema: arrow.NewSchema(nil, nil), record: r})
+}
+
 // partial ends the name of a file that is not complete.
 const partial = ".partial"
 
@@ -152,7 +185,7 @@ func (e *exporter) write(ctx context.Context, p part) (f exportFile, err error) 
 	}()
 	counted := &counter{to: out, sha256: sha256.New(), md5: md5.New()}
 	buffered := bufio.NewWriterSize(counted, 1<<20)
-	w, err := file.NewWriter(buffered, e.Format, p.schema)
+	w, err := e.newWriter(buffered, p)
 	if err != nil {
 		return f, err
 	}

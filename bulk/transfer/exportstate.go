@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/spanner"
@@ -88,8 +89,11 @@ func (e *exporter) checkEmpty() error {
 	if slices.ContainsFunc(entries, func(f os.DirEntry) bool { return f.Name() == manifestName }) {
 		return fmt.Errorf("%s has an export already, which is complete: name another directory", e.Dir)
 	}
-	if len(entries) == 1 && entries[0].Name() == stateName {
-		return nil // its header was not written when the process was killed
+	left := slices.DeleteFunc(entries, func(f os.DirEntry) bool { // what an export leaves that is killed early
+		return f.Name() == stateName || strings.HasSuffix(f.Name(), partial)
+	})
+	if len(left) == 0 {
+		return nil
 	}
 	return fmt.Errorf("%s is not empty: name another directory", e.Dir)
 }

@@ -31,8 +31,8 @@ type ImportOptions struct {
 	Mode     Mode        // "" is InsertOrUpdate
 	Parallel int         // how many segments are read, and twice as many commits under way, at once
 	Rejects  *Rejects    // nil: the first bad row ends the import
-	// State is the file that remembers what is in, so that an import that was interrupted goes on; "" remembers nothing. StateOf is what the import is of, in
-	// JSON: an import that goes on must be of the same.
+	// State is the file that remembers what is in, so that an import that was interrupted goes on; "" remembers nothing. The caller removes it when all is done: an import
+	// with the state of a complete one writes nothing. StateOf is what the import is of, in JSON: an import that goes on must be of the same.
 	State    string
 	StateOf  any
 	Progress *Progress // nil if it is not shown
@@ -78,7 +78,7 @@ func Import(ctx context.Context, o ImportOptions) (result ImportResult, err erro
 	for _, s := range i.states {
 		result.Resumed += s.rows
 	}
-	return result, errors.Join(err, i.journal.close(err == nil))
+	return result, errors.Join(err, i.journal.close())
 }
 
 // importer is an import under way.

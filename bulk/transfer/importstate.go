@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 )
 
 // The state file of an import has a header, which says what is imported, and then a line for each step:
@@ -52,7 +53,7 @@ func openImportState(name string, of any, segments int) (*journal, []segmentStat
 	j, err := openJournal(name, lines)
 	if err == nil && len(lines) == 0 {
 		if err = j.append(importHeader{stateVersion, what}); err != nil {
-			err = errors.Join(err, j.close(true))
+			err = errors.Join(err, j.close(), os.Remove(name))
 		}
 	}
 	return j, states, err

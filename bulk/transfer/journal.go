@@ -57,14 +57,9 @@ func (j *journal) append(line any) error {
 	return err
 }
 
-// close closes the file, and removes it when all is done.
-func (j *journal) close(complete bool) error {
+func (j *journal) close() error {
 	if j == nil {
 		return nil
 	}
-	err := j.file.Close()
-	if complete {
-		return errors.Join(err, os.Remove(j.name))
-	}
-	return err
+	return j.file.Close()
 }

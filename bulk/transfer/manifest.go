@@ -69,6 +69,11 @@ func (e *exporter) finish() (*Manifest, error) {
 		}
 		m.Tables = append(m.Tables, table)
 	}
+	if e.Format == SpannerExport {
+		if err := e.finishSpanner(); err != nil {
+			return nil, err
+		}
+	}
 	return m, writeJSON(filepath.Join(e.Dir, manifestName), m)
 }
 

@@ -47,10 +47,13 @@ with the credentials of your environment.`,
 	}
 	s.register(c.Flags())
 	nameVariables(c.Flags(), "CROWFOOT_EXPORT")
-	cobra.CheckErr(c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp)))
+	cobra.CheckErr(c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(exportFormats(), cobra.ShellCompDirectiveNoFileComp)))
 	cobra.CheckErr(c.RegisterFlagCompletionFunc("timestamps", cobra.FixedCompletions(timestampNames, cobra.ShellCompDirectiveNoFileComp)))
 	return c
 }
+
+// exportFormats are the values of --format.
+func exportFormats() []string { return append(formatNames(), string(transfer.SpannerExport)) }
 
 // timestampNames are the values of --timestamps: their places are those of arrowtype's constants.
 var timestampNames = []string{arrowtype.Nanoseconds: "ns", arrowtype.Microseconds: "us", arrowtype.Text: "text"}
@@ -59,7 +62,7 @@ func (s *exportSettings) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	s.connection.register(flags)
 	flags.StringVar(&s.to, "to", "", "`DIR` that gets the files; it is made, or empty, or has an export that was interrupted")
-	flags.StringVar(&s.format, "format", string(file.CSV), "`FORMAT` of the files: "+strings.Join(formatNames(), ", "))
+	flags.StringVar(&s.format, "format", string(file.CSV), "`FORMAT` of the files: "+strings.Join(exportFormats(), ", ")+" (the layout of Cloud Spanner's own exports: Avro with the definitions of tables)")
 	flags.StringVar(&s.query, "query", "", "`SQL` whose rows are written, in place of tables; it must be one that can be partitioned")
 	flags.StringVar(&s.timestamps, "timestamps", "", "`HOW` timestamps are written: ns (from 1677 to 2262), us (all, without what is below a microsecond), or text (all); ns in Parquet and Arrow and text in other formats if it is left out")
 	flags.StringVar(&s.at, "at", "", "`TIMESTAMP` at which everything is read, such as 2026-11-22T10:00:00Z; now if it is left out")
@@ -74,8 +77,8 @@ func (s *exportSettings) options(tables []string) (o transfer.ExportOptions, err
 	switch {
 	case s.to == "":
 		return o, usageErrorf("export needs --to DIR")
-	case !slices.Contains(formatNames(), s.format):
-		return o, usageErrorf("--format is %q: want one of %s", s.format, strings.Join(formatNames(), ", "))
+	case !slices.Contains(exportFormats(), s.format):
+		return o, usageErrorf("--format is %q: want one of %s", s.format, strings.Join(exportFormats(), ", "))
 	case s.timestamps != "" && !slices.Contains(timestampNames, s.timestamps):
 		return o, usageErrorf("--timestamps is %q: want one of %s", s.timestamps, strings.Join(timestampNames, ", "))
 	case s.query != "" && len(tables) > 0:
@@ -97,6 +100,9 @@ func (s *exportSettings) options(tables []string) (o transfer.ExportOptions, err
 	if s.timestamps != "" {
 		o.Timestamps = arrowtype.Timestamps(slices.Index(timestampNames, s.timestamps))
 	}
+	if o.Format == transfer.SpannerExport && (s.query != "" || s.timestamps == "ns") {
+		return o, usageErrorf("--format spanner has neither --query nor --timestamps ns")
+	}
 	return o, s.connection.check("export")
 }
 
@@ -110,6 +116,9 @@ func (s *exportSettings) run(ctx context.Context, tables []string) error {
 		return err
 	}
 	defer o.Client.Close()
+	if o.DDL, err = databaseDDL(ctx, s.database); err != nil {
+		return inServersWords(err)
+	}
 	stop := showProgress(os.Stderr, "exported", o.Progress)
 	begin := time.Now()
 	result, err := transfer.Export(ctx, o)

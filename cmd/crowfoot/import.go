@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -30,6 +30,8 @@ type importSettings struct {
 	delimiter, null, encoding string
 	noHeader, noQuotes        bool
 	rejects, state            string
+	create                    bool
+	key                       []string
 	maxRejects                int64
 	parallel                  int
 }
@@ -39,7 +41,8 @@ func newImport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE... [flags]",
 		Short: "Load files into a table",
-		Long: `Loads FILEs, which may be globs in quotes, into a table: CSV, TPC-H's .tbl, JSON lines, Parquet, Arrow, or Avro.
+		Long: `Loads FILEs, which may be globs in quotes, into a table: CSV, TPC-H's .tbl, JSON lines, Parquet, Arrow, or Avro. A FILE that is a folder with spanner-export.json, as Cloud Spanner
+exports a database, is loaded as a whole: with --create its tables are made first, and its indexes, foreign keys and change streams last.
 
 The columns of the files are found in the table by their names: those of the header of CSV, or of --columns. Files without names (.tbl, or --no-header) have the columns
 in the order of the table. Columns of the table that are not in the files get their default, or NULL.
@@ -53,6 +56,8 @@ with the reason, and the exit status is 0.
 The database may be on any server: the one at --endpoint or SPANNER_EMULATOR_HOST (plain text: Crowfoot, Google's emulator), or on Cloud Spanner,
 with the credentials of your environment.`,
 		Example: `  crowfoot import customer.tbl --table customer --database projects/p/instances/i/databases/d --endpoint 127.0.0.1:9010
+  crowfoot import customer.parquet --table customer --create --key c_custkey --database projects/p/instances/i/databases/d
+  crowfoot import exported-folder --create --database projects/p/instances/i/databases/d
   crowfoot import 'orders-*.csv' --table orders --max-rejects 100 --database projects/p/instances/i/databases/d`,
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,
@@ -89,6 +94,8 @@ func (s *importSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.rejects, "rejects", "", "`FILE` of bad rows, as lines of JSON; ./TABLE.rejects.jsonl if it is left out")
 	flags.Int64Var(&s.maxRejects, "max-rejects", 0, "how many rows may be bad before the import ends")
 	flags.StringVar(&s.state, "state", "", "`FILE` that remembers what is in until the import is complete; ./TABLE.import-state if it is left out")
+	flags.BoolVar(&s.create, "create", false, "make the table first, with the columns of the files, and show its DDL; types of text are inferred from the first rows")
+	flags.StringSliceVar(&s.key, "key", nil, "`COLUMNS` of the primary key of --create; the first column if it is left out")
 	flags.IntVar(&s.parallel, "parallel", 2, "how many parts of the files are read at once; twice as many commits are under way")
 }
 
@@ -96,8 +103,11 @@ func (s *importSettings) check(files []string) error {
 	switch {
 	case len(files) == 0:
 		return usageErrorf("import needs at least one file")
+	case s.isFolder(files):
 	case s.table == "":
 		return usageErrorf("import needs --table TABLE")
+	case len(s.key) > 0 && !s.create:
+		return usageErrorf("--key needs --create")
 	case s.format != "" && !slices.Contains(formatNames(), s.format):
 		return usageErrorf("--format is %q: want one of %s", s.format, strings.Join(formatNames(), ", "))
 	case !slices.Contains(importModes, s.mode):
@@ -117,6 +127,9 @@ func (s *importSettings) run(ctx context.Context, patterns []string) error {
 	if err := s.check(patterns); err != nil {
 		return err
 	}
+	if s.isFolder(patterns) {
+		return s.runFolder(ctx, patterns[0])
+	}
 	names, err := file.Glob(patterns)
 	if err != nil {
 		return err
@@ -126,21 +139,41 @@ func (s *importSettings) run(ctx context.Context, patterns []string) error {
 		return err
 	}
 	defer client.Close()
+	if s.create {
+		if err := s.createTable(ctx, client, names); err != nil {
+			return err
+		}
+	}
 	table, err := bulk.Describe(ctx, client, s.table)
 	if err != nil {
 		return inServersWords(err)
 	}
-	rejects, err := transfer.OpenRejects(cmp.Or(s.rejects, table.Name+".rejects.jsonl"), s.maxRejects)
+	if err := s.load(ctx, client, table, names); err != nil {
+		return inServersWords(err)
+	}
+	return s.forget(table.Name)
+}
+
+// statePath and rejectsPath are the files of an import into a table.
+func (s *importSettings) statePath(table string) string {
+	return cmp.Or(s.state, table+".import-state")
+}
+
+func (s *importSettings) rejectsPath(table string) string {
+	return cmp.Or(s.rejects, table+".rejects.jsonl")
+}
+
+// forget removes the state of an import that is complete.
+func (s *importSettings) forget(table string) error { return os.Remove(s.statePath(table)) }
+
+// load imports files into a table, and says what it did. The state file is left.
+func (s *importSettings) load(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, names []string) error {
+	rejects, err := transfer.OpenRejects(s.rejectsPath(table.Name), s.maxRejects)
 	if err != nil {
 		return err
 	}
-	err = s.load(ctx, client, table, names, rejects)
-	return inServersWords(errors.Join(err, rejects.Close()))
-}
-
-// load imports files into a table, and says what it did.
-func (s *importSettings) load(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, names []string, rejects *transfer.Rejects) error {
-	state := cmp.Or(s.state, table.Name+".import-state")
+	defer rejects.Close()
+	state := s.statePath(table.Name)
 	if _, err := os.Stat(state); err != nil { // a new import
 		if err := rejects.Forget(); err != nil {
 			return err
@@ -150,7 +183,11 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 	if err != nil {
 		return err
 	}
-	source, err := s.open(names, table, rejects)
+	schema, err := table.Schema(arrowtype.Text)
+	if err != nil {
+		return err
+	}
+	source, err := s.open(names, schema, rejects.Add)
 	if err != nil {
 		return err
 	}
@@ -166,7 +203,7 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 	}
 	fmt.Printf("imported %s into %s\n", moved(result.Rows, time.Since(begin)), table.Name)
 	if n := rejects.Count(); n > 0 {
-		fmt.Printf("left out %d bad rows: %s\n", n, cmp.Or(s.rejects, table.Name+".rejects.jsonl"))
+		fmt.Printf("left out %d bad rows: %s\n", n, s.rejectsPath(table.Name))
 	}
 	if err != nil {
 		return fmt.Errorf("%w\nthe import is not complete: the same command goes on where it is (%s)", err, state)
@@ -179,13 +216,9 @@ func moved(rows int64, took time.Duration) string {
 	return fmt.Sprintf("%d rows in %.1f s (%.0f/s)", rows, took.Seconds(), float64(rows)/max(took.Seconds(), 1e-9))
 }
 
-// open opens the files with the columns of the table.
-func (s *importSettings) open(names []string, table *bulk.TableInfo, rejects *transfer.Rejects) (bulk.Source, error) {
-	schema, err := table.Schema(arrowtype.Text)
-	if err != nil {
-		return nil, err
-	}
-	o := file.Options{Format: file.Format(s.format), Schema: schema, Columns: s.columns, Reject: rejects.Add,
+// open opens the files. schema has the columns of the table; without one the types of text are inferred.
+func (s *importSettings) open(names []string, schema *arrow.Schema, reject func(bulk.BadRow) error) (bulk.Source, error) {
+	o := file.Options{Format: file.Format(s.format), Schema: schema, Columns: s.columns, Reject: reject,
 		Text: file.TextOptions{NoHeader: s.noHeader, NoQuotes: s.noQuotes, Null: s.null, Encoding: s.encoding}}
 	switch {
 	case s.delimiter == "tab":

@@ -1,13 +1,23 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"cloud.google.com/go/civil"
+	"cloud.google.com/go/spanner"
+
+	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
 var readmeTransfer = regexp.MustCompile(`(?m)^    crowfoot ((?:import|export) .*)$`)
@@ -22,7 +32,7 @@ func TestReadmeTransfer(t *testing.T) {
 	if len(commands) < 2 {
 		t.Fatalf("found %d commands", len(commands))
 	}
-	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", "CREATE TABLE customer (c_custkey INT64 NOT NULL, c_name STRING(25)) PRIMARY KEY (c_custkey)"))
+	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--database", "projects/p/instances/i/databases/e", "--ddl", writeFile(t, "schema.sql", "CREATE TABLE customer (c_custkey INT64 NOT NULL, c_name STRING(25)) PRIMARY KEY (c_custkey)"))
 	dir := t.TempDir()
 	var rows []byte
 	for i := range 5000 {
@@ -32,15 +42,193 @@ func TestReadmeTransfer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range commands {
-		cmd := exec.Command(os.Args[0], strings.Fields(strings.ReplaceAll(c[1], "127.0.0.1:9010", address))...)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), runMain+"=1")
-		out, err := cmd.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "ed 5000 rows in ") {
+		out, err := runIn(t, dir, strings.Fields(strings.ReplaceAll(c[1], "127.0.0.1:9010", address))...)
+		if err != nil || !strings.Contains(out, "ed 5000 rows in ") {
 			t.Errorf("%s: %v\n%s", c[1], err, out)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "customers", "manifest.json")); err != nil {
 		t.Error(err)
+	}
+}
+
+// runIn runs crowfoot in a directory, to its end, and returns both outputs.
+func runIn(t *testing.T, dir string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), runMain+"=1")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+const folderDDL = "CREATE SCHEMA music;\n" +
+	"CREATE TABLE Labels (Id STRING(36) NOT NULL, Code UUID, Founded DATE, Info JSON, CONSTRAINT HasId CHECK (Id != \"\")) PRIMARY KEY (Id);\n" +
+	"CREATE TABLE Singers (SingerId INT64 NOT NULL, Name STRING(100) DEFAULT (\"?\"), Upper STRING(100) AS (UPPER(Name)) STORED, Label STRING(36), Fee NUMERIC,\n" +
+	"  Born TIMESTAMP OPTIONS (allow_commit_timestamp = true), Tags ARRAY<STRING(10)>, Photo BYTES(MAX), Height FLOAT32, Weight FLOAT64, Alive BOOL,\n" +
+	"  CONSTRAINT OfLabel FOREIGN KEY (Label) REFERENCES Labels (Id)) PRIMARY KEY (SingerId DESC);\n" +
+	"CREATE TABLE Albums (SingerId INT64 NOT NULL, AlbumId INT64 NOT NULL, Title STRING(MAX)) PRIMARY KEY (SingerId DESC, AlbumId),\n" +
+	"  INTERLEAVE IN PARENT Singers ON DELETE CASCADE;\n" +
+	"CREATE TABLE music.Empty (K INT64) PRIMARY KEY (K);\n" +
+	"CREATE UNIQUE NULL_FILTERED INDEX ByName ON Singers(Name DESC) STORING (Fee);\n" +
+	"CREATE CHANGE STREAM Everything FOR ALL OPTIONS (retention_period = '36h')"
+
+// TestSpannerFolder: a database goes out in the layout of Cloud Spanner's exports, and comes into an empty one with all its definitions and rows.
+func TestSpannerFolder(t *testing.T) {
+	dir := t.TempDir()
+	_, from := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", folderDDL))
+	client := connect(t, from)
+	defer client.Close()
+	var rows []*spanner.Mutation
+	for i := range 50 {
+		rows = append(rows, spanner.Insert("Labels", []string{"Id", "Founded", "Info"}, []any{fmt.Sprint(i), civil.Date{Year: 1 + 200*i, Month: 1, Day: 1}, spanner.NullJSON{Value: i, Valid: i%2 == 0}}),
+			spanner.Insert("Singers", []string{"SingerId", "Name", "Label", "Fee", "Born", "Tags", "Photo", "Height", "Weight", "Alive"}, []any{i, fmt.Sprint("n", i), fmt.Sprint(i),
+				big.NewRat(int64(i), 8), time.Date(1+40*i, 1, 1, 0, 0, 0, i, time.UTC), []spanner.NullString{{StringVal: "a", Valid: i%2 == 0}}, []byte{byte(i)}, float32(i) / 3, math.Inf(1), i%2 == 0}),
+			spanner.Insert("Albums", []string{"SingerId", "AlbumId", "Title"}, []any{i, i, spanner.NullString{}}))
+	}
+	if _, err := client.Apply(t.Context(), rows); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := runIn(t, dir, "export", "--to", "one", "--format", "spanner", "--endpoint", from, "--database", crashDatabase); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, name := range []string{"spanner-export.json", "Singers-manifest.json", "music.Empty-manifest.json", "Everything.avro-00000-of-00001", "music.avro-00000-of-00001"} {
+		if _, err := os.Stat(filepath.Join(dir, "one", name)); err != nil {
+			t.Error(err)
+		}
+	}
+	_, to := serve(t, "--in-memory", "--database", crashDatabase)
+	out, err := runIn(t, dir, "import", "one", "--create", "--endpoint", to, "--database", crashDatabase)
+	if err != nil || !strings.Contains(out, "imported 50 rows") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if out, err := runIn(t, dir, "export", "--to", "two", "--format", "spanner", "--endpoint", to, "--database", crashDatabase); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	one, two := manifestOf(t, filepath.Join(dir, "one")), manifestOf(t, filepath.Join(dir, "two"))
+	slices.Sort(one.DDL)
+	slices.Sort(two.DDL)
+	normal := func(ddl []string) string { // the foreign key is added behind the check, and names are quoted
+		text := strings.NewReplacer("`", "", "\n", " ").Replace(strings.Join(ddl, ";"))
+		return regexp.MustCompile(`\s+`).ReplaceAllString(text, " ")
+	}
+	if normal(one.DDL) != normal(two.DDL) {
+		t.Errorf("the definitions differ:\n%s\n%s", normal(one.DDL), normal(two.DDL))
+	}
+	if fmt.Sprint(one.sums()) != fmt.Sprint(two.sums()) {
+		t.Errorf("the rows differ: %v, %v", one.sums(), two.sums())
+	}
+	// A file that was changed is refused.
+	files, _ := filepath.Glob(filepath.Join(dir, "one", "Albums.avro-*"))
+	if err := os.WriteFile(files[0], []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := runIn(t, dir, "import", "one", "--endpoint", to, "--database", crashDatabase); err == nil || !strings.Contains(out, "Albums.avro-00000-of") {
+		t.Errorf("a damaged file: %v, %s", err, out)
+	}
+}
+
+type exportManifest transfer.Manifest
+
+func manifestOf(t *testing.T, dir string) (m exportManifest) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// sums are the tables with their rows, and the checksums of their files.
+func (m exportManifest) sums() (sums []string) {
+	for _, table := range m.Tables {
+		for _, f := range table.Files {
+			sums = append(sums, fmt.Sprint(f.Name, f.Rows, f.SHA256))
+		}
+	}
+	slices.Sort(sums)
+	return sums
+}
+
+// TestCreate: --create makes a table for files of each kind, and shows its DDL.
+func TestCreate(t *testing.T) {
+	_, address := serve(t, "--in-memory", "--database", crashDatabase)
+	dir := t.TempDir()
+	for name, content := range map[string]string{"a.csv": "K,V,D\n1,x,2026-11-22\n2,,\n", "b.jsonl": `{"K":1,"V":"x","D":"2026-11-22"}` + "\n" + `{"K":2}` + "\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := []string{"--endpoint", address, "--database", crashDatabase}
+	want := "CREATE TABLE `%s` (\n  `K` INT64,\n  `V` STRING(MAX),\n  `D` DATE,\n) PRIMARY KEY (`K`);\nimported 2 rows"
+	for table, name := range map[string]string{"A": "a.csv", "B": "b.jsonl"} {
+		out, err := runIn(t, dir, append([]string{"import", name, "--table", table, "--create"}, server...)...)
+		if err != nil || !strings.HasPrefix(out, fmt.Sprintf(want, table)) {
+			t.Errorf("%s: %v, %s", name, err, out)
+		}
+		for _, format := range []string{"parquet", "arrow", "avro"} {
+			to := table + format
+			if out, err := runIn(t, dir, append([]string{"export", table, "--to", to, "--format", format}, server...)...); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			out, err := runIn(t, dir, append([]string{"import", to + "/*." + format, "--table", to, "--create", "--key", "K"}, server...)...)
+			if err != nil || !strings.HasPrefix(out, fmt.Sprintf(want, to)) {
+				t.Errorf("%s: %v, %s", to, err, out)
+			}
+		}
+	}
+	out, err := runIn(t, dir, append([]string{"import", "a.csv", "--table", "A", "--create"}, server...)...)
+	if err == nil || !strings.Contains(out, "table A is there already") {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
+// TestKillImport kills an import with SIGKILL, again and again, and the same command goes on until every row is in.
+func TestKillImport(t *testing.T) {
+	const rows = 60_000
+	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"))
+	client := connect(t, address)
+	defer client.Close()
+	count := func() (n int64) {
+		err := client.Single().Query(t.Context(), spanner.NewStatement("SELECT COUNT(*) FROM T")).Do(func(r *spanner.Row) error { return r.Column(0, &n) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	dir := t.TempDir()
+	var text []byte
+	for i := range rows {
+		text = fmt.Appendf(text, "%d|%s|\n", i, strings.Repeat("x", 100))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "t.tbl"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"import", "t.tbl", "--table", "T", "--parallel", "1", "--mode", "insert", "--endpoint", address, "--database", crashDatabase}
+	for before := int64(-1); ; {
+		cmd := exec.Command(os.Args[0], args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), runMain+"=1")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		for n := count(); n <= before+rows/5; n = count() { // until it has done some work
+			select {
+			case err := <-ended:
+				if err != nil || count() != rows {
+					t.Fatalf("the import ends with %v, and %d rows are in", err, count())
+				}
+				return
+			default:
+			}
+		}
+		cmd.Process.Kill()
+		<-ended
+		before = count()
 	}
 }

@@ -1,0 +1,32 @@
+package transfer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/crowfoot-db/crowfoot/arrowtype"
+)
+
+// CreateTable is the statement that makes a table for the rows of a schema. key are the columns of its primary key.
+func CreateTable(name string, schema *arrow.Schema, key []string) (string, error) {
+	var columns, keys []string
+	for _, f := range schema.Fields() {
+		ddl, _, err := arrowtype.SpannerType(f)
+		if err != nil {
+			return "", err
+		}
+		if !f.Nullable {
+			ddl += " NOT NULL"
+		}
+		columns = append(columns, "\n  "+quoteName(f.Name)+" "+ddl+",")
+	}
+	for _, k := range key {
+		if len(schema.FieldIndices(k)) == 0 {
+			return "", fmt.Errorf("the files have no column %s, which is to be in the primary key", k)
+		}
+		keys = append(keys, quoteName(k))
+	}
+	return "CREATE TABLE " + quoteName(name) + " (" + strings.Join(columns, "") + "\n) PRIMARY KEY (" + strings.Join(keys, ", ") + ")", nil
+}

@@ -1,0 +1,82 @@
+package transfer_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"cloud.google.com/go/spanner"
+
+	"github.com/crowfoot-db/crowfoot/arrowtype"
+	"github.com/crowfoot-db/crowfoot/bulk/file"
+	"github.com/crowfoot-db/crowfoot/bulk/transfer"
+)
+
+func exportOptions(client *spanner.Client, dir string, format file.Format) transfer.ExportOptions {
+	return transfer.ExportOptions{Client: client, Database: database, Dir: dir, Format: format, Bound: spanner.StrongRead(), Parallel: 2, Timestamps: arrowtype.Text}
+}
+
+// TestExportResumes: an export whose disk is full ends with the file's name, leaves no file that is not complete, and the same export goes on at the same timestamp although
+// the rows have changed since.
+func TestExportResumes(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip(err)
+	}
+	client := connect(t, customerDDL)
+	const rows = 10_000
+	if _, _, err := (load{table: "customer"}).run(t.Context(), t, client, customers(t, rows)); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"00000-of-00001", "00001-of-00002", "00001-of-00003", "00001-of-00004"} { // the table has at most so many files
+		if err := os.Symlink("/dev/full", filepath.Join(dir, "customer-"+name+".csv.partial")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := exportOptions(client, dir, file.CSV)
+	_, err := transfer.Export(t.Context(), o)
+	if err == nil || !strings.Contains(err.Error(), "customer-") || !strings.Contains(err.Error(), "no space left on device") {
+		t.Fatalf("a full disk: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {
+		t.Fatal("there is a manifest of an export that is not complete")
+	}
+	links, err := filepath.Glob(filepath.Join(dir, "*.partial"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range links {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Delete("customer", spanner.AllKeys())}); err != nil {
+		t.Fatal(err)
+	}
+	result, err := transfer.Export(t.Context(), o)
+	if err != nil || result.Manifest.Tables[0].Rows != rows {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	for _, f := range result.Manifest.Tables[0].Files {
+		content, err := os.ReadFile(filepath.Join(dir, f.Name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != f.SHA256 || int64(len(content)) != f.Bytes || int64(strings.Count(string(content), "\n"))-1 != f.Rows {
+			t.Errorf("%s is not what the manifest says: %+v", f.Name, f)
+		}
+	}
+	if _, err := transfer.Export(t.Context(), o); err == nil || !strings.Contains(err.Error(), "has an export already") {
+		t.Errorf("into a complete export: %v", err)
+	}
+	o.Format = file.TBL
+	if _, err := transfer.Export(t.Context(), o); err == nil {
+		t.Error("another format went into the directory")
+	}
+}

@@ -1,0 +1,318 @@
+package transfer
+
+import (
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cloudspannerecosystem/memefish"
+	"github.com/cloudspannerecosystem/memefish/ast"
+	"github.com/twmb/avro"
+
+	"github.com/crowfoot-db/crowfoot/bulk/file"
+)
+
+// SpannerFolder is a folder in the layout of Cloud Spanner's exports.
+type SpannerFolder struct {
+	// Tables, each behind the one in which it is interleaved.
+	Tables []SpannerTable
+	// Before are the statements that make schemas and tables, and After those that make indexes, foreign keys and change streams, which cost less
+	// when the rows are there.
+	Before, After []string
+	// LeftOut names what the folder has and Crowfoot does not make: views, sequences, models.
+	LeftOut []string
+}
+
+// SpannerTable is a table of a folder.
+type SpannerTable struct {
+	Name   string
+	Parent string   // in which it is interleaved, or ""
+	Files  []string // with their folder
+	sums   []string // MD5, or "" where there is none
+	ddl    string
+}
+
+// IsSpannerFolder says whether a directory has Cloud Spanner's layout.
+func IsSpannerFolder(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, spannerExportName))
+	return err == nil
+}
+
+// OpenSpannerFolder reads what a folder has.
+func OpenSpannerFolder(dir string) (*SpannerFolder, error) {
+	var export spannerExport
+	if err := readJSON(filepath.Join(dir, spannerExportName), &export); err != nil {
+		return nil, err
+	}
+	if export.Dialect != "" && export.Dialect != "GOOGLE_STANDARD_SQL" {
+		return nil, fmt.Errorf("%s is of the dialect %s, want GOOGLE_STANDARD_SQL", dir, export.Dialect)
+	}
+	s := &SpannerFolder{}
+	var indexes, foreignKeys, streams []string
+	for _, o := range slices.Concat(export.Tables, export.ChangeStreams, export.Sequences) {
+		t, err := o.files(dir)
+		if err != nil {
+			return nil, err
+		}
+		header, err := file.ReadAvroHeader(t.Files[0])
+		if err != nil {
+			return nil, err
+		}
+		root := header.Schema.Root()
+		kind := kindOf(root)
+		switch kind {
+		case "schema":
+			s.Before = append([]string{"CREATE SCHEMA " + quoteName(o.Name)}, s.Before...)
+		case "change stream":
+			streams = append(streams, changeStreamDDL(o.Name, root))
+		case "table":
+			ddl, err := tableDDL(o.Name, root)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", t.Files[0], err)
+			}
+			t.Parent = property(root.Props, propParent)
+			t.ddl = ddl
+			s.Tables = append(s.Tables, t)
+			indexes = append(indexes, numbered(root.Props, propIndex)...)
+			foreignKeys = append(foreignKeys, numbered(root.Props, propForeignKey)...)
+		default:
+			s.LeftOut = append(s.LeftOut, kind+" "+o.Name)
+		}
+	}
+	s.Tables = parentsFirst(s.Tables)
+	for _, t := range s.Tables {
+		s.Before = append(s.Before, t.ddl)
+	}
+	s.After = slices.Concat(indexes, foreignKeys, streams)
+	return s, nil
+}
+
+func readJSON(name string, v any) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// files finds the files of an object, by its manifest or by globs.
+func (o spannerObject) files(dir string) (t SpannerTable, err error) {
+	t.Name = o.Name
+	var m spannerManifest
+	if o.ManifestFile != "" {
+		err = readJSON(filepath.Join(dir, filepath.Base(o.ManifestFile)), &m)
+	}
+	if err != nil && (len(o.DataFiles) == 0 || !errors.Is(err, fs.ErrNotExist)) {
+		return t, err
+	}
+	for _, f := range m.Files {
+		t.Files, t.sums = append(t.Files, filepath.Join(dir, filepath.Base(f.Name))), append(t.sums, f.MD5)
+	}
+	for _, glob := range o.DataFiles {
+		names, err := file.Glob([]string{filepath.Join(dir, filepath.Base(glob))})
+		if err != nil {
+			return t, err
+		}
+		for _, name := range names {
+			if !slices.Contains(t.Files, name) {
+				t.Files, t.sums = append(t.Files, name), append(t.sums, "")
+			}
+		}
+	}
+	if len(t.Files) == 0 {
+		return t, fmt.Errorf("%s names no file of %s", filepath.Join(dir, spannerExportName), o.Name)
+	}
+	return t, nil
+}
+
+// Verify compares the files with their checksums.
+func (t SpannerTable) Verify() error {
+	for i, name := range t.Files {
+		if t.sums[i] == "" {
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		sum := md5.New()
+		_, err = io.Copy(sum, f)
+		f.Close()
+		if err != nil {
+			return err
+		}
+		if got := base64.StdEncoding.EncodeToString(sum.Sum(nil)); got != t.sums[i] {
+			return fmt.Errorf("%s is damaged: its MD5 sum is %s, and the manifest says %s", name, got, t.sums[i])
+		}
+	}
+	return nil
+}
+
+// parentsFirst puts each table behind the one in which it is interleaved.
+func parentsFirst(tables []SpannerTable) (sorted []SpannerTable) {
+	in := map[string]bool{}
+	for len(sorted) < len(tables) {
+		before := len(sorted)
+		for _, t := range tables {
+			missing := t.Parent != "" && !in[t.Parent] && slices.ContainsFunc(tables, func(p SpannerTable) bool { return p.Name == t.Parent })
+			if !in[t.Name] && !missing {
+				in[t.Name] = true
+				sorted = append(sorted, t)
+			}
+		}
+		if len(sorted) == before {
+			return tables // a circle: the server says what is wrong with it
+		}
+	}
+	return sorted
+}
+
+func property(props map[string]any, name string) string {
+	text, _ := props[name].(string)
+	return text
+}
+
+// numbered are the properties whose names end with 0, 1 and so on.
+func numbered(props map[string]any, name string) (list []string) {
+	for i := 0; ; i++ {
+		text, ok := props[name+strconv.Itoa(i)].(string)
+		if !ok {
+			return list
+		}
+		list = append(list, text)
+	}
+}
+
+// kindOf tells what a schema is of.
+func kindOf(root *avro.SchemaNode) string {
+	entity := property(root.Props, propEntity)
+	switch {
+	case entity == entityNamedSchema:
+		return "schema"
+	case entity != "":
+		return strings.ToLower(entity)
+	case root.Props[propForClause] != nil:
+		return "change stream"
+	case root.Props["spannerViewQuery"] != nil:
+		return "view"
+	case root.Props["sequenceOption_0"] != nil || root.Props["sequenceKind"] != nil:
+		return "sequence"
+	}
+	return "table"
+}
+
+func changeStreamDDL(name string, root *avro.SchemaNode) string {
+	ddl := strings.TrimSpace("CREATE CHANGE STREAM " + quoteName(name) + " " + property(root.Props, propForClause))
+	return ddl + optionsDDL(root.Props)
+}
+
+func optionsDDL(props map[string]any) string {
+	list := numbered(props, propOption)
+	if len(list) == 0 {
+		return ""
+	}
+	return " OPTIONS (" + strings.Join(list, ", ") + ")"
+}
+
+// tableDDL is the CREATE TABLE of a schema.
+func tableDDL(name string, root *avro.SchemaNode) (string, error) {
+	var parts []string
+	columns, err := file.AvroColumns(root)
+	if err != nil {
+		return "", err
+	}
+	for _, f := range root.Fields {
+		part := quoteName(f.Name) + " "
+		if f.Type.Type == "null" {
+			part += property(f.Props, propSQLType)
+			if property(f.Props, propNotNull) == "true" {
+				part += " NOT NULL"
+			}
+			part += " AS (" + property(f.Props, propGenerated) + ")"
+			if property(f.Props, propStored) == "true" {
+				part += " STORED"
+			}
+		} else {
+			part += columns[f.Name]
+			if text := property(f.Props, propDefault); text != "" {
+				part += " DEFAULT (" + text + ")"
+			}
+		}
+		if property(f.Props, propHidden) == "true" {
+			part += " HIDDEN"
+		}
+		parts = append(parts, part+optionsDDL(f.Props))
+	}
+	parts = append(parts, numbered(root.Props, propCheck)...)
+	ddl := "CREATE TABLE " + quoteName(name) + " (\n  " + strings.Join(parts, ",\n  ") + "\n) PRIMARY KEY (" +
+		strings.Join(numbered(root.Props, propPrimaryKey+"_"), ", ") + ")"
+	if parent := property(root.Props, propParent); parent != "" {
+		if property(root.Props, propInterleaveType) == "IN" {
+			return ddl + ",\n  INTERLEAVE IN " + quoteName(parent), nil
+		}
+		ddl += ",\n  INTERLEAVE IN PARENT " + quoteName(parent)
+		if property(root.Props, propOnDelete) == "cascade" {
+			ddl += " ON DELETE CASCADE"
+		}
+	}
+	return ddl, nil
+}
+
+// Missing are the statements that define objects which a database does not have. there are the statements that define it.
+func Missing(statements, there []string) (missing []string) {
+	defined := map[string]bool{}
+	for _, text := range there {
+		for _, name := range definedBy(text) {
+			defined[name] = true
+		}
+	}
+	for _, text := range statements {
+		if names := definedBy(text); len(names) == 0 || !defined[names[0]] {
+			missing = append(missing, text)
+		}
+	}
+	return missing
+}
+
+// definedBy names what a statement makes: the object itself first, and the constraints within a table.
+func definedBy(text string) (names []string) {
+	statement, err := memefish.ParseDDL("", text)
+	if err != nil {
+		return nil // the server says what is wrong with it
+	}
+	switch s := statement.(type) {
+	case *ast.CreateSchema:
+		names = []string{"schema " + s.Name.Name}
+	case *ast.CreateTable:
+		names = []string{"table " + pathName(s.Name)}
+		for _, c := range s.TableConstraints {
+			if c.Name != nil {
+				names = append(names, "constraint "+c.Name.Name)
+			}
+		}
+	case *ast.CreateIndex:
+		names = []string{"index " + pathName(s.Name)}
+	case *ast.CreateChangeStream:
+		names = []string{"change stream " + s.Name.Name}
+	case *ast.AlterTable:
+		if c, ok := s.TableAlteration.(*ast.AddTableConstraint); ok && c.TableConstraint.Name != nil {
+			names = []string{"constraint " + c.TableConstraint.Name.Name}
+		}
+	}
+	for i, name := range names {
+		names[i] = strings.ToLower(name)
+	}
+	return names
+}
