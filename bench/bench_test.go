@@ -146,7 +146,7 @@ func TestRetrieval(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", table, err, out)
 		}
-		if got, want := len(r.Measures), 6+2*3; got != want {
+		if got, want := len(r.Measures), 8+2*5; got != want {
 			t.Errorf("%s: %d measures, want %d", table, got, want)
 		}
 		for _, m := range r.Measures {
@@ -154,7 +154,7 @@ func TestRetrieval(t *testing.T) {
 				t.Errorf("%s, %s, %s: %d rows in %d operations", table, m.Experiment, m.Path, m.Rows, m.Operations)
 			}
 		}
-		for _, want := range []string{"Rows per second", "canned frames, hand-written decoder", "text file, SPL", "bytes as text"} {
+		for _, want := range []string{"Rows per second", "canned frames, hand-written decoder", "Flight SQL", "text (TBL)", "text file, SPL", "bytes as text"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s: the text has no %q:\n%s", table, want, out)
 			}

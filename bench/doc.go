@@ -20,5 +20,5 @@
 // system if its process is on this machine, else from SPANNER_SYS, else it is
 // unknown and the report says so. Calls by method come from /metrics.
 //
-// Imports of this module: bench/tpch, resultset, watch.
+// Imports of this module: bench/tpch, bulk, bulk/file, resultset, watch.
 package bench

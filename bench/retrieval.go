@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"cloud.google.com/go/spanner"
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/crowfoot-db/crowfoot/bench/tpch"
 )
@@ -51,6 +53,9 @@ type retrieval struct {
 	canned    *server
 	rawCanned *rawClient
 	frames    string // the file of the frames
+	flight    *flightClient
+	schema    *arrow.Schema // of the table
+	files     []retrievedFile
 }
 
 // prepare makes and fills the table, records the frames of one reading of it, and starts the server that gives them out again.
@@ -67,6 +72,12 @@ func (b *retrieval) prepare(ctx context.Context, r *run) ([]experiment, error) {
 		return nil, err
 	}
 	if err := b.startCanned(ctx, r); err != nil {
+		return nil, err
+	}
+	if b.flight, err = dialFlight(r.target.address, r.target.database); err != nil {
+		return nil, err
+	}
+	if err := b.writeFiles(ctx, r); err != nil {
 		return nil, err
 	}
 	list := []experiment{b.oneStream()}
@@ -127,6 +138,7 @@ const (
 	officialSQL  = "SQL, Go client"
 	officialREAD = "READ, Go client"
 	cannedGo     = "canned frames, Go client"
+	viaFlight    = "Flight SQL"
 )
 
 // oneStream is the table in one stream.
@@ -139,8 +151,10 @@ func (b *retrieval) oneStream() experiment {
 		{name: rawSQL, method: "ExecuteStreamingSql", op: b.byRaw(b.raw, b.raw.sql(b.table.query())), clients: 1},
 		{name: rawREAD, method: "StreamingRead", op: b.byRaw(b.raw, b.raw.read(b.table.name, b.table.columns)), clients: 1},
 		{name: rawCanned, method: "ExecuteStreamingSql", op: b.byRaw(b.rawCanned, b.rawCanned.sql(b.table.query())), clients: 1, on: b.canned},
+		{name: viaFlight, method: "DoGet", op: b.byFlight(1), clients: 1},
 	}
-	e.pairs = [][2]string{{officialSQL, cannedGo}, {officialREAD, officialSQL}, {rawSQL, rawCanned}, {rawREAD, rawSQL}, {rawSQL, officialSQL}}
+	e.paths = append(e.paths, b.fromFiles(1)...)
+	e.pairs = [][2]string{{viaFlight, b.files[0].title}, {viaFlight, rawSQL}, {officialSQL, cannedGo}, {officialREAD, officialSQL}, {rawSQL, rawCanned}, {rawREAD, rawSQL}, {rawSQL, officialSQL}}
 	return e
 }
 
@@ -169,9 +183,18 @@ func (b *retrieval) byRaw(c *rawClient, request rawRequest) operation {
 	}
 }
 
+// byFlight reads by Arrow Flight SQL into Arrow's record batches.
+func (b *retrieval) byFlight(n int) operation {
+	return func(ctx context.Context, _ call) (int, error) {
+		rows, err := b.flight.count(ctx, b.table.query(), n)
+		return b.whole(rows, err)
+	}
+}
+
 // The targets that are ratios of two of these paths. Those of the server's CPU time of a row are in the table of rows per second.
 func (b *retrieval) figures() []Figure {
 	return []Figure{
+		{Name: "Flight SQL, one stream / text, one thread", Metric: Throughput, Left: Ref{oneStream, viaFlight}, Right: Ref{oneStream, fileFormats[0].title}, Target: 2, AtLeast: true},
 		{Name: "row cursor, hand-written decoder / canned frames", Metric: Throughput, Left: Ref{oneStream, rawSQL}, Right: Ref{oneStream, rawCanned}, Target: 0.8, AtLeast: true},
 		{Name: "row cursor, Go client / canned frames", Metric: Throughput, Left: Ref{oneStream, officialSQL}, Right: Ref{oneStream, cannedGo}, Target: 0.95, AtLeast: true},
 	}
@@ -179,7 +202,10 @@ func (b *retrieval) figures() []Figure {
 
 // close ends what prepare has started.
 func (b *retrieval) close() error {
-	errs := []error{b.raw.close(), b.rawCanned.close()}
+	errs := []error{b.raw.close(), b.rawCanned.close(), b.flight.close()}
+	for _, f := range b.files {
+		errs = append(errs, os.Remove(f.name))
+	}
 	if b.canned != nil {
 		errs = append(errs, b.canned.stop())
 	}
@@ -198,6 +224,8 @@ type retrievedTable struct {
 	mutations func(t *retrievedTable, rows, first, last int64) []*spanner.Mutation
 	// objects reads rows into objects in memory and counts them.
 	objects func(*spanner.RowIterator) (int64, error)
+	// writeText writes a table of so many rows as text.
+	writeText func(w io.Writer, rows int64) error
 	// textBytes is how long a row is as text, on average of the first ones of a table of so many rows.
 	textBytes func(rows int64) float64
 	// published are the rows per second of the study.
@@ -222,6 +250,7 @@ var retrievedTables = map[string]*retrievedTable{
 		ddl: `CREATE TABLE IF NOT EXISTS customer (c_custkey INT64 NOT NULL, c_name STRING(25) NOT NULL, c_address STRING(40) NOT NULL, c_nationkey INT64 NOT NULL,
 			c_phone STRING(15) NOT NULL, c_acctbal FLOAT64 NOT NULL, c_mktsegment STRING(10) NOT NULL, c_comment STRING(117) NOT NULL) PRIMARY KEY (c_custkey)`,
 		mutations: customerMutations, objects: customerObjects,
+		writeText: func(w io.Writer, rows int64) error { return writeText(w, tpch.Customers(0, rows)) },
 		textBytes: func(rows int64) float64 { return averageText(tpch.Customers(0, min(rows, widthRows))) },
 		published: []publishedRetrieval{{"Oracle, JDBC", 107_000}, {"MySQL, JDBC", 79_000}, {"text file, SPL", 714_000}},
 	},
@@ -231,6 +260,7 @@ var retrievedTables = map[string]*retrievedTable{
 		ddl: `CREATE TABLE IF NOT EXISTS orders (o_orderkey INT64 NOT NULL, o_custkey INT64 NOT NULL, o_orderstatus STRING(1) NOT NULL, o_totalprice FLOAT64 NOT NULL,
 			o_orderdate DATE NOT NULL, o_orderpriority STRING(15) NOT NULL, o_clerk STRING(15) NOT NULL, o_shippriority INT64 NOT NULL, o_comment STRING(79) NOT NULL) PRIMARY KEY (o_orderkey)`,
 		mutations: orderMutations, objects: orderObjects,
+		writeText: func(w io.Writer, rows int64) error { return writeText(w, tpch.Orders(orderScale(rows), 0, rows)) },
 		textBytes: func(rows int64) float64 { return averageText(tpch.Orders(orderScale(rows), 0, min(rows, widthRows))) },
 		published: []publishedRetrieval{{"text file, SPL", 621_000}, {"composite table, SPL", 1_830_000}},
 	},

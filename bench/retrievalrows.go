@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"io"
 	"iter"
 
 	"cloud.google.com/go/civil"
@@ -21,6 +22,18 @@ func averageText[R interface{ AppendText(dst []byte) []byte }](rows iter.Seq[R])
 		bytes, n = bytes+len(line), n+1
 	}
 	return float64(bytes) / float64(max(n, 1))
+}
+
+// writeText writes rows as text.
+func writeText[R interface{ AppendText(dst []byte) []byte }](w io.Writer, rows iter.Seq[R]) error {
+	var line []byte
+	for r := range rows {
+		line = r.AppendText(line[:0])
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // customer is a row of the table customer, as a program would keep it.

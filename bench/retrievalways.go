@@ -23,7 +23,9 @@ func (b *retrieval) parallel(n int) experiment {
 		{name: viaPartitionedSQL, method: "PartitionQuery, ExecuteStreamingSql", op: b.partitionedSQL(n), clients: 1},
 		{name: viaPartitionedREAD, method: "PartitionRead, StreamingRead", op: b.partitionedREAD(n), clients: 1},
 		{name: viaKeyRanges, method: "ExecuteStreamingSql", op: b.keyRanges(n), clients: 1},
+		{name: viaFlight, method: "DoGet", op: b.byFlight(n), clients: 1},
 	}
+	e.paths = append(e.paths, b.fromFiles(n)...)
 	e.pairs = against(e.paths)
 	return e
 }

@@ -1,0 +1,65 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+)
+
+// flightClient reads by Arrow Flight SQL, with Arrow's own client.
+type flightClient struct {
+	*flightsql.Client
+	database string
+}
+
+// maxFlightBatch is more than a server puts into a message.
+const maxFlightBatch = 1 << 30
+
+func dialFlight(address, database string) (*flightClient, error) {
+	c, err := flightsql.NewClient("passthrough:///"+address, nil, nil, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxFlightBatch)))
+	if err != nil {
+		return nil, err
+	}
+	return &flightClient{c, database}, nil
+}
+
+func (c *flightClient) close() error {
+	if c == nil {
+		return nil
+	}
+	return c.Close()
+}
+
+// count reads the result of a query by n readers, which share its endpoints, and counts the rows.
+func (c *flightClient) count(ctx context.Context, query string, n int) (int64, error) {
+	headers := []string{"database", c.database}
+	if n == 1 {
+		headers = append(headers, "max-partitions", strconv.Itoa(n))
+	}
+	ctx = metadata.AppendToOutgoingContext(ctx, headers...)
+	info, err := c.Execute(ctx, query)
+	if err != nil {
+		return 0, err
+	}
+	return shared(ctx, n, len(info.Endpoint), func(ctx context.Context, i int) (rows int64, err error) {
+		r, err := c.DoGet(ctx, info.Endpoint[i].Ticket)
+		if err != nil {
+			return 0, err
+		}
+		defer r.Release()
+		for r.Next() {
+			rows += r.RecordBatch().NumRows()
+		}
+		if err := r.Err(); err != nil {
+			return rows, errors.Join(fmt.Errorf("endpoint %d", i), err)
+		}
+		return rows, nil
+	})
+}

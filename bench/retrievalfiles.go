@@ -1,0 +1,100 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"cloud.google.com/go/spanner"
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/crowfoot-db/crowfoot/bulk"
+	bulkfile "github.com/crowfoot-db/crowfoot/bulk/file"
+)
+
+// retrievedFile is a file with the rows of the table.
+type retrievedFile struct {
+	title  string
+	format bulkfile.Format
+	name   string
+}
+
+// fileFormats are those in which the table is read. Parquet's codec is what package bulk/file writes.
+var fileFormats = []retrievedFile{
+	{title: "text (TBL)", format: bulkfile.TBL},
+}
+
+// writeFiles writes the files: the text as TPC-H's generator makes it, and the others of the text.
+func (b *retrieval) writeFiles(ctx context.Context, r *run) error {
+	snapshot, err := bulk.NewSnapshot(ctx, r.target.client, spanner.StrongRead())
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	table, err := snapshot.Table(ctx, b.table.name, bulk.Options{})
+	if err != nil {
+		return err
+	}
+	b.schema = table.Schema()
+	for _, f := range fileFormats {
+		r.screen.note("writing " + b.table.name + " as " + f.title)
+		f.name = filepath.Join(r.target.root, b.table.name+"."+string(f.format))
+		b.files = append(b.files, f)
+		if err := b.writeFile(ctx, f); err != nil {
+			return fmt.Errorf("write %s: %w", f.name, err)
+		}
+		info, err := os.Stat(f.name)
+		if err != nil {
+			return err
+		}
+		r.fact("%s of %s: %.0f MB", f.title, b.table.name, float64(info.Size())/1e6)
+	}
+	return nil
+}
+
+func (b *retrieval) writeFile(ctx context.Context, f retrievedFile) (err error) {
+	out, err := os.Create(f.name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if f.format == bulkfile.TBL {
+		w := bufio.NewWriterSize(out, 1<<20)
+		return errors.Join(b.table.writeText(w, b.rows), w.Flush())
+	}
+	w, err := bulkfile.NewWriter(out, f.format, b.schema)
+	if err != nil {
+		return err
+	}
+	err = b.eachBatch(ctx, b.files[0], 1, w.Write)
+	return errors.Join(err, w.Close())
+}
+
+// eachBatch reads a file by n readers.
+func (b *retrieval) eachBatch(ctx context.Context, f retrievedFile, n int, visit func(arrow.RecordBatch) error) error {
+	source, err := bulkfile.Open([]string{f.name}, bulkfile.Options{Schema: b.schema})
+	if err != nil {
+		return err
+	}
+	err = bulk.Each(ctx, source, n, func(_ context.Context, _ int, batch arrow.RecordBatch) error { return visit(batch) })
+	return errors.Join(err, source.Close())
+}
+
+// fromFiles is the same rows out of files, by n readers.
+func (b *retrieval) fromFiles(n int) (paths []path) {
+	for _, f := range b.files {
+		paths = append(paths, path{name: f.title, clients: 1, local: true, op: func(ctx context.Context, _ call) (int, error) {
+			var rows atomic.Int64
+			err := b.eachBatch(ctx, f, n, func(batch arrow.RecordBatch) error {
+				rows.Add(batch.NumRows())
+				return nil
+			})
+			return b.whole(rows.Load(), err)
+		}})
+	}
+	return paths
+}
