@@ -146,7 +146,7 @@ func TestRetrieval(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", table, err, out)
 		}
-		if got, want := len(r.Measures), 8+2*5; got != want {
+		if got, want := len(r.Measures), 10+2*7; got != want {
 			t.Errorf("%s: %d measures, want %d", table, got, want)
 		}
 		for _, m := range r.Measures {

@@ -154,7 +154,7 @@ func (b *retrieval) oneStream() experiment {
 		{name: viaFlight, method: "DoGet", op: b.byFlight(1), clients: 1},
 	}
 	e.paths = append(e.paths, b.fromFiles(1)...)
-	e.pairs = [][2]string{{viaFlight, b.files[0].title}, {viaFlight, rawSQL}, {officialSQL, cannedGo}, {officialREAD, officialSQL}, {rawSQL, rawCanned}, {rawREAD, rawSQL}, {rawSQL, officialSQL}}
+	e.pairs = [][2]string{{viaFlight, b.files[0].title}, {viaFlight, b.files[1].title}, {viaFlight, rawSQL}, {officialSQL, cannedGo}, {officialREAD, officialSQL}, {rawSQL, rawCanned}, {rawREAD, rawSQL}, {rawSQL, officialSQL}}
 	return e
 }
 

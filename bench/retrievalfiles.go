@@ -23,9 +23,9 @@ type retrievedFile struct {
 	name   string
 }
 
-// fileFormats are those in which the table is read. Parquet's codec is what package bulk/file writes.
+// fileFormats are those in which the table is read, with the codecs in which package bulk/file writes them.
 var fileFormats = []retrievedFile{
-	{title: "text (TBL)", format: bulkfile.TBL},
+	{title: "text (TBL)", format: bulkfile.TBL}, {title: "Parquet, zstd", format: bulkfile.Parquet}, {title: "Arrow IPC, LZ4", format: bulkfile.Arrow},
 }
 
 // writeFiles writes the files: the text as TPC-H's generator makes it, and the others of the text.
