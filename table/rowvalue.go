@@ -31,9 +31,10 @@ func findFields(val []byte, ids []schema.ColumnID, fields []field) error {
 		return errRow(val)
 	}
 	pos, next := 1, 0
+	fields = fields[:len(ids)]
 	for pos < len(val) && next < len(ids) {
 		id, size := uint64(val[pos]), uint64(0)
-		if id < 0x80 && pos+1 < len(val) && val[pos+1] < 0x80 {
+		if pos+1 < len(val) && val[pos]|val[pos+1] < 0x80 {
 			size = uint64(val[pos+1])
 			pos += 2
 		} else {
@@ -49,10 +50,15 @@ func findFields(val []byte, ids []schema.ColumnID, fields []field) error {
 		if size > uint64(len(val)-pos) {
 			return errRow(val)
 		}
-		for ; next < len(ids) && uint64(ids[next]) < id; next++ {
-			fields[next] = absent
+		if uint64(ids[next]) < id {
+			for ; next < len(ids) && uint64(ids[next]) < id; next++ {
+				fields[next] = absent
+			}
+			if next == len(ids) {
+				break
+			}
 		}
-		if next < len(ids) && uint64(ids[next]) == id {
+		if uint64(ids[next]) == id {
 			fields[next] = field{uint32(pos), uint32(pos) + uint32(size)}
 			next++
 		}

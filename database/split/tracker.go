@@ -183,6 +183,9 @@ type trackingCursor struct {
 	rows    int64 // of split that the tracker has not been told of
 }
 
+// votedRows is how many rows of a scan are voted for in a split: one that reads more does not go to one row.
+const votedRows = 64
+
 func (c *trackingCursor) Next() bool {
 	if !c.Cursor.Next() {
 		c.tell()
@@ -192,7 +195,7 @@ func (c *trackingCursor) Next() bool {
 		return false
 	}
 	t := c.tracker
-	if len(t.splits.bounds) > 0 || t.weight > 0 {
+	if len(t.splits.bounds) > 0 || t.weight > 0 && c.rows < votedRows {
 		c.visit(c.Key())
 	}
 	c.rows++
@@ -206,7 +209,7 @@ func (c *trackingCursor) visit(key []byte) {
 		c.tell()
 		c.goTo(t.splits.of(key))
 	}
-	if t.weight > 0 {
+	if t.weight > 0 && c.rows < votedRows {
 		t.at(c.split).vote.add(maphash.Bytes(seed, key), 1)
 	}
 }
