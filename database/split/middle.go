@@ -34,30 +34,27 @@ func (m *Manager) ends(span table.Span, at mvcc.Timestamp) (first, last []byte, 
 	return first, last, nil
 }
 
-// keyAt finds a key between first and last with about share of total bytes before it. If total is 0 (the engine
-// knows no sizes while all is in memory) it is the byte string at that share of the way from first to last.
+// keyAt finds a key between first and last with about share of total bytes, from start on, before it.
 func (m *Manager) keyAt(start, first, last []byte, total uint64, share float64) ([]byte, error) {
 	common := commonPrefix(first, last)
 	low, high := number(first[common:]), number(last[common:])
 	place := low + uint64(float64(high-low)*share)
-	if total > 0 {
-		// Each step halves the numbers in question, so there are 64 at most; a dozen is close enough for a hint.
-		lo, hi := low, high
-		for range 16 {
-			mid := lo + (hi-lo)/2
-			size, err := m.cfg.Rows.Size(start, keyOf(first[:common], mid))
-			if err != nil {
-				return nil, fmt.Errorf("estimate size: %w", err)
-			}
-			if float64(size) < share*float64(total) {
-				lo = mid
-			} else {
-				hi = mid
-			}
+	// Each step halves the numbers in question, so there are 64 at most; a dozen is close enough for the middle of a large split.
+	lo, hi := low, high
+	for range 16 {
+		mid := lo + (hi-lo)/2
+		size, err := m.cfg.Rows.Size(start, keyOf(first[:common], mid))
+		if err != nil {
+			return nil, fmt.Errorf("estimate size: %w", err)
 		}
-		if lo > low && hi < high {
-			place = lo
+		if float64(size) < share*float64(total) {
+			lo = mid
+		} else {
+			hi = mid
 		}
+	}
+	if lo > low && hi < high {
+		place = lo
 	}
 	return keyOf(first[:common], place), nil
 }
