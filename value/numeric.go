@@ -293,6 +293,3 @@ func quoHalfAway(x, y *big.Int) *big.Int {
 
 // Int128 is the number in billionths as a two's complement integer.
 func (d Decimal) Int128() (hi int64, lo uint64) { return d.hi, d.lo }
-
-// DecimalFromInt128 makes a Decimal of billionths; ok is false if they have more than 38 digits.
-func DecimalFromInt128(hi int64, lo uint64) (d Decimal, ok bool) { return Decimal{hi, lo}.checked() }

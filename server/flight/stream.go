@@ -57,6 +57,9 @@ func stream(ctx context.Context, c *rpc.Call, r *result.Result, o columnar.Optio
 		if err := w.Write(batch.Record(rows)); err != nil {
 			return err
 		}
+		if err := ctx.Err(); err != nil {
+			return err // CancelFlightInfo; the client itself ends the sending
+		}
 		batch.Reset()
 	}
 	return w.finish()
