@@ -3,6 +3,7 @@ package exec
 import (
 	"slices"
 
+	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -12,11 +13,12 @@ type aggregateCode struct {
 	node       *plan.Aggregate
 	in         maker
 	inTypes    []*value.Type
-	keys       []eval
+	keys       []vectorExpr
 	types      []*value.Type // of keys
 	outTypes   []*value.Type
 	aggs       []*aggCode
 	collectors []int // the places in aggs of those that collect
+	args       int   // of all aggs
 }
 
 func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
@@ -25,7 +27,7 @@ func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 	if code.in, err = c.input(n.Input, c.partial && n.Stream && len(n.Keys) > 0); err != nil {
 		return nil, err
 	}
-	if code.keys, err = c.exprs(n.Keys); err != nil {
+	if code.keys, err = c.vectorExprs(n.Keys); err != nil {
 		return nil, err
 	}
 	for _, k := range n.Keys {
@@ -38,15 +40,16 @@ func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 		}
 		a.defers = slices.Contains(n.PutOff, i)
 		code.aggs = append(code.aggs, a)
+		code.args += len(a.args)
 		if a.collects() {
 			code.collectors = append(code.collectors, i)
 		}
 	}
 	out := c.batch(n.Width())
 	return func(r *run) operator {
-		base := grouping{aggregateCode: code, in: code.in(r), key: make([]value.Value, len(code.keys)), out: out}
+		base := grouping{aggregateCode: code, in: code.in(r), keyed: vectors{exprs: code.keys, cols: make([]fn.Column, len(code.keys))}, out: out}
 		if n.Stream {
-			return &streamOp{grouping: base}
+			return &streamOp{grouping: base, states: code.states(false)}
 		}
 		return &hashOp{grouping: base, row: make([]value.Value, n.Width())}
 	}, nil
@@ -55,44 +58,29 @@ func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 // grouping is what the two operators that group rows have in common.
 type grouping struct {
 	*aggregateCode
-	in  operator
-	key []value.Value
-	out batch
+	in    operator
+	keyed vectors // the keys of part
+	part  batch
+	out   batch
 }
 
 func (g *grouping) close() error { return g.in.close() }
 
-func (g *grouping) keyOf(r *run, row []value.Value) error {
-	for i, f := range g.keys {
-		v, err := f(r, row)
-		if err != nil {
-			return err
-		}
-		g.key[i] = v
+// take sets part to rows of b from first on, and keyed to their keys.
+func (g *grouping) take(r *run, b *batch, first int) error {
+	g.part = b.from(first)
+	n, err := g.keyed.compute(r, &g.part, nil)
+	if err == nil {
+		g.part = g.part.firstRows(n)
 	}
-	return nil
-}
-
-func add(r *run, states []aggState, row []value.Value) error {
-	for _, s := range states {
-		if err := s.add(r, row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func release(r *run, states []aggState) {
-	for _, s := range states {
-		s.release(r)
-	}
+	return err
 }
 
 // finish makes the row of a finished group; set is its grouping set, nil for all keys.
-func (g *grouping) finish(r *run, row, key []value.Value, states []aggState, set []int) error {
+func (g *grouping) finish(r *run, row, key []value.Value, states []aggStates, group int, set []int) error {
 	n := copy(row, key)
 	for _, s := range states {
-		v, err := s.result(r)
+		v, err := s.result(r, group)
 		if err != nil {
 			return err
 		}
@@ -104,7 +92,7 @@ func (g *grouping) finish(r *run, row, key []value.Value, states []aggState, set
 		n++
 	}
 	for _, i := range g.node.PutOff {
-		row[n] = states[i].(*deferredState).failure()
+		row[n] = states[i].failure(group)
 		n++
 	}
 	return nil
@@ -126,36 +114,31 @@ func groupedAway(sets [][]int, set []int, key int) int64 {
 // streamOp groups rows whose groups come one after the other. Without keys all rows are one group.
 type streamOp struct {
 	grouping
-	states []aggState // of the current group; nil before the first
-	last   []value.Value
+	states []aggStates   // of the groups that are not yet in out
+	count  int           // of them
+	last   []value.Value // their keys, flat
+	groups []int32       // those of the rows of a batch
 	ended  bool
 }
 
 func (o *streamOp) open(r *run) error {
-	release(r, o.states)
-	o.states, o.ended = nil, false
+	for _, s := range o.states {
+		s.clear(r)
+	}
+	o.count, o.last, o.ended = 0, o.last[:0], false
 	if len(o.keys) == 0 {
-		o.begin()
+		o.grow(1)
 	}
 	o.out.reset()
 	return o.in.open(r)
 }
 
-// begin starts the aggregates of a group.
-func (o *streamOp) begin() {
-	o.states = make([]aggState, len(o.aggs))
-	for i, a := range o.aggs {
-		o.states[i] = a.start()
+// grow begins groups, so that there are n.
+func (o *streamOp) grow(n int) {
+	o.count = n
+	for _, s := range o.states {
+		s.grow(n)
 	}
-}
-
-// emit adds the row of the current group.
-func (o *streamOp) emit(r *run) error {
-	if err := o.finish(r, o.out.grow(), o.last, o.states, nil); err != nil {
-		return err
-	}
-	release(r, o.states)
-	return nil
 }
 
 func (o *streamOp) next(r *run) (*batch, error) {
@@ -167,46 +150,86 @@ func (o *streamOp) next(r *run) (*batch, error) {
 		}
 		if b == nil {
 			o.ended = true
-			if o.states == nil {
-				break
-			}
-			if err := o.emit(r); err != nil {
+			if err := o.emit(r, o.count); err != nil {
 				return nil, err
+			}
+			for _, s := range o.states {
+				s.clear(r)
 			}
 			break
 		}
-		if err := o.consume(r, b); err != nil {
-			return nil, err
+		for first := 0; first < b.n; first += o.part.n {
+			if err := o.take(r, b, first); err != nil {
+				return nil, err
+			}
+			if err := o.consume(r, &o.part); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return o.out.some(), nil
 }
 
-func (o *streamOp) consume(r *run, b *batch) error {
-	for i := range b.n {
-		row := b.row(i)
-		if err := o.keyOf(r, row); err != nil {
-			return err
-		}
-		if o.states == nil || !o.same() {
-			if o.states != nil {
-				if err := o.emit(r); err != nil {
-					return err
-				}
-			}
-			o.begin()
-			o.last = append(o.last[:0], o.key...)
-		}
-		if err := add(r, o.states, row); err != nil {
+// emit adds the rows of the first n groups.
+func (o *streamOp) emit(r *run, n int) error {
+	width := len(o.keys)
+	for i := range n {
+		if err := o.finish(r, o.out.grow(), o.last[i*width:(i+1)*width], o.states, i, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (o *streamOp) same() bool {
-	for i, v := range o.key {
-		if !value.Equal(v, o.last[i], o.types[i]) {
+// consume adds rows, and the groups that are complete then to out.
+func (o *streamOp) consume(r *run, b *batch) error {
+	count := o.number(b)
+	if count > o.count {
+		o.grow(count)
+	}
+	for _, s := range o.states {
+		if err := s.add(r, b, o.groups); err != nil {
+			return err
+		}
+	}
+	if o.count == 1 {
+		return nil
+	}
+	last := o.count - 1
+	if err := o.emit(r, last); err != nil {
+		return err
+	}
+	for _, s := range o.states {
+		s.keep(r, last)
+	}
+	o.count, o.last = 1, append(o.last[:0], o.last[last*len(o.keys):]...)
+	return nil
+}
+
+// number sets groups for the rows of b, whose keys are in keyed, and returns how many groups there are then.
+func (o *streamOp) number(b *batch) (count int) {
+	count = o.count
+	o.groups = slices.Grow(o.groups[:0], b.n)[:b.n]
+	if len(o.keys) == 0 {
+		clear(o.groups)
+		return count
+	}
+	for i := range b.n {
+		if count == 0 || !o.same(i) {
+			count++
+			o.last = append(o.last, make([]value.Value, len(o.keys))...)
+			o.keyed.row(i, o.last[len(o.last)-len(o.keys):])
+		}
+		o.groups[i] = int32(count - 1)
+	}
+	return count
+}
+
+// same says whether row i has the key of the last group.
+func (o *streamOp) same(i int) bool {
+	last := o.last[len(o.last)-len(o.keys):]
+	for j := range last {
+		if !value.Equal(o.keyed.cols[j].At(i), last[j], o.types[j]) {
 			return false
 		}
 	}

@@ -11,6 +11,7 @@ type aggCode struct {
 	node      *plan.Agg
 	fn        *fn.Aggregate
 	args      []eval
+	vectors   []vectorExpr  // args too
 	types     []*value.Type // of args
 	where     eval
 	having    eval
@@ -28,8 +29,11 @@ func (c *compiler) agg(n *plan.Agg) (*aggCode, error) {
 		return nil, err
 	}
 	a.skipNulls = n.IgnoreNulls || a.fn.IgnoresNulls && !n.RespectNulls
-	if a.args, err = c.exprs(n.Args); err != nil {
+	if a.vectors, err = c.vectorExprs(n.Args); err != nil {
 		return nil, err
+	}
+	for _, v := range a.vectors {
+		a.args = append(a.args, v.eval)
 	}
 	for _, arg := range n.Args {
 		a.types = append(a.types, arg.Type())

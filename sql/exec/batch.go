@@ -47,6 +47,14 @@ func (b *batch) row(i int) []value.Value {
 	return b.vals[i*b.width : (i+1)*b.width : (i+1)*b.width]
 }
 
+// from is the rows of b from row i on.
+func (b *batch) from(i int) batch { return batch{width: b.width, n: b.n - i, vals: b.vals[i*b.width:]} }
+
+// firstRows is the first n rows of b.
+func (b *batch) firstRows(n int) batch {
+	return batch{width: b.width, n: n, vals: b.vals[:n*b.width]}
+}
+
 // begin empties the batch for the next pull, and makes the batches after that larger.
 func (b *batch) begin() {
 	if b.n >= b.target && b.target < b.most {

@@ -17,7 +17,7 @@ import (
 
 const benchRows = 100_000
 
-// benchDB is rows of about 1 kB: an id, a group of ten ids, ten strings of 100.
+// benchDB is rows of about 1 kB (an id, a group of ten ids, ten strings of 100), two children of each, and narrow rows in 25 groups.
 func benchDB(b *testing.B) *testDB {
 	b.Helper()
 	db := newTestDB(b)
@@ -27,27 +27,31 @@ func benchDB(b *testing.B) *testDB {
 	}
 	ddl := "CREATE TABLE R (Id INT64 NOT NULL, G INT64, " + strings.Join(cols, ", ") + ") PRIMARY KEY (Id);\n" +
 		"CREATE INDEX R_G ON R (G);\n" +
-		"CREATE TABLE C (Id INT64 NOT NULL, N INT64 NOT NULL, V INT64) PRIMARY KEY (Id, N);\n"
+		"CREATE TABLE C (Id INT64 NOT NULL, N INT64 NOT NULL, V INT64) PRIMARY KEY (Id, N);\n" +
+		"CREATE TABLE D (Id INT64 NOT NULL, K INT64, S STRING(20), F FLOAT64) PRIMARY KEY (Id);\n"
 	if out := db.ddl(ddl); out != "" {
 		b.Fatal(out)
 	}
-	r, c := db.catalog.Table("R"), db.catalog.Table("C")
+	r, c, d := db.catalog.Table("R"), db.catalog.Table("C"), db.catalog.Table("D")
 	text := value.OfString(strings.Repeat("x", 100))
 	for from := int64(0); from < benchRows; from += 2000 {
 		rows := table.Mutation{Op: table.Insert, Table: r, Columns: r.Columns}
 		children := table.Mutation{Op: table.Insert, Table: c, Columns: c.Columns}
+		facts := table.Mutation{Op: table.Insert, Table: d, Columns: d.Columns}
 		for id := from; id < from+2000; id++ {
 			row := []value.Value{value.OfInt64(id), value.OfInt64(id / 10)}
 			for range 10 {
 				row = append(row, text)
 			}
 			rows.Rows = append(rows.Rows, row)
+			k := id * 7919 % 25
+			facts.Rows = append(facts.Rows, []value.Value{value.OfInt64(id), value.OfInt64(k), value.OfString(fmt.Sprint("segment ", k)), value.OfFloat64(float64(id) / 7)})
 			for n := range int64(2) {
 				children.Rows = append(children.Rows, []value.Value{value.OfInt64(id), value.OfInt64(n), value.OfInt64(id)})
 			}
 		}
 		err := db.write(func(w table.Writer) error {
-			_, err := table.Apply(context.Background(), w, table.NewDescriptors(db.catalog), []table.Mutation{rows, children}, db.now)
+			_, err := table.Apply(context.Background(), w, table.NewDescriptors(db.catalog), []table.Mutation{rows, children, facts}, db.now)
 			return err
 		})
 		if err != nil {
@@ -129,6 +133,10 @@ func BenchmarkQuery(b *testing.B) {
 		{"count", "SELECT COUNT(*) FROM C", 2 * benchRows},
 		{"stream-group", "SELECT Id, SUM(V) FROM C GROUP BY Id", 2 * benchRows},
 		{"hash-group", "SELECT V, COUNT(*) FROM C GROUP BY V", 2 * benchRows},
+		{"few-groups", "SELECT K, COUNT(*), SUM(F), AVG(F) FROM D GROUP BY K", benchRows},
+		{"text-groups", "SELECT S, COUNT(*), MIN(Id), MAX(F) FROM D GROUP BY S", benchRows},
+		{"sums", "SELECT COUNT(*), SUM(F), AVG(F), SUM(K) FROM D", benchRows},
+		{"sum-of-product", "SELECT SUM(F * (1 - F)), SUM(K + 1) FROM D WHERE K < 20", benchRows},
 		{"sort", "SELECT Id FROM C ORDER BY V DESC, N", 2 * benchRows},
 		{"top", "SELECT Id FROM C ORDER BY V DESC, N LIMIT 10", 2 * benchRows},
 		{"hash-join", "SELECT r.Id, c.V FROM R r JOIN @{JOIN_METHOD=HASH_JOIN} C c ON r.Id = c.Id", 2 * benchRows},
@@ -150,6 +158,39 @@ func BenchmarkQuery(b *testing.B) {
 				benchRun(b, program, exec.Env{View: snapshot, Functions: db.functions()})
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(q.rows), "ns/row")
+		})
+	}
+}
+
+// BenchmarkSmallQuery runs queries of few rows, of which the most is to begin and to end them.
+func BenchmarkSmallQuery(b *testing.B) {
+	db := benchDB(b)
+	snapshot, err := db.txns.Snapshot(context.Background(), txn.Bound{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, q := range []struct{ name, sql string }{
+		{"point", "SELECT K, F FROM D WHERE Id = 77"},
+		{"point-filter", "SELECT K + 1, F FROM D WHERE Id = 77 AND F > 1"},
+		{"join", "SELECT r.Id, c.V FROM R r JOIN C c ON r.Id = c.Id WHERE r.Id = 77"},
+		{"exists", "SELECT Id FROM D WHERE Id < 20 AND EXISTS (SELECT 1 FROM C WHERE C.Id = D.Id AND C.V > 3)"},
+		{"count", "SELECT COUNT(*), SUM(F) FROM D WHERE Id < 5"},
+		{"group", "SELECT K, COUNT(*), SUM(F) FROM D WHERE Id < 5 GROUP BY K"},
+		{"counts", "SELECT Id, (SELECT COUNT(*) FROM C WHERE C.Id = D.Id) FROM D WHERE Id < 20"},
+	} {
+		b.Run(q.name, func(b *testing.B) {
+			p, err := db.plan(q.sql, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			program, err := exec.Compile(p, table.NewDescriptors(db.catalog))
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for range b.N {
+				benchRun(b, program, exec.Env{View: snapshot, Functions: db.functions()})
+			}
 		})
 	}
 }

@@ -13,7 +13,8 @@ type groups struct {
 	set       []int         // the grouping set, nil for all keys
 	key       []value.Value // of the current row, with NULL for keys that are not in the set
 	table     *hashTable
-	states    [][]aggState  // of each entry of table
+	states    []aggStates   // a group for each entry of table
+	entries   []int32       // those of the rows of a batch; -1: the row is put off
 	first     []int64       // the number of the first row of each entry
 	held      held          // by keys and states
 	collected int64         // bytes that the states have collected
@@ -25,61 +26,93 @@ type groups struct {
 const stateBytes = 72
 
 func newGroups(g *grouping, set []int) *groups {
-	return &groups{grouping: g, set: set, key: make([]value.Value, len(g.types)), table: newHashTable(g.types)}
+	return &groups{grouping: g, set: set, key: nullsOf(g.types), table: newHashTable(g.types), states: g.aggregateCode.states(true)}
 }
 
-// masked is the key of the current row in the grouping set.
-func (g *groups) masked() []value.Value {
+// setKey sets key to that of a row of the current batch in the grouping set.
+func (g *groups) setKey(i int) {
 	if g.set == nil {
-		return g.grouping.key
-	}
-	for i, t := range g.types {
-		g.key[i] = value.Null(t.Kind)
+		g.keyed.row(i, g.key)
+		return
 	}
 	for _, k := range g.set {
-		g.key[k] = g.grouping.key[k]
+		g.key[k] = g.keyed.cols[k].At(i)
 	}
-	return g.key
 }
 
-// add adds a row, whose keys are grouping.key, to its group. number is the row's place in the input.
-func (g *groups) add(r *run, row []value.Value, number int64) error {
-	key := g.masked()
-	h := g.table.hashOf(key)
-	entry := g.table.firstHashed(key, h)
-	if entry < 0 {
-		off, err := g.putOff(r, h, row, number)
-		if off || err != nil {
-			return err
+// add adds rows, whose keys are in keyed, to their groups. number is a row's place in the input.
+func (g *groups) add(r *run, b *batch, number func(i int) int64) error {
+	g.entries = g.entries[:0]
+	for i := range b.n {
+		g.setKey(i)
+		h := g.table.hashOf(g.key)
+		entry := g.table.firstHashed(g.key, h)
+		if entry < 0 {
+			var err error
+			if entry, err = g.addNew(r, h, b.row(i), number(i)); err != nil {
+				return err
+			}
 		}
-		entry = g.begin(key, h, number)
-		if err := r.memory.keepEntry(&g.held, key); err != nil {
-			return err
+		g.entries = append(g.entries, int32(entry))
+	}
+	g.grow()
+	for i, s := range g.states {
+		if g.aggs[i].collects() {
+			continue
 		}
-		if err := r.memory.keepBytes(&g.held, stateBytes*int64(len(g.aggs))); err != nil {
+		if err := s.add(r, b, g.entries); err != nil {
 			return err
 		}
 	}
 	if len(g.collectors) == 0 {
-		return add(r, g.states[entry], row)
+		return nil
 	}
-	before := r.memory.now
-	if err := add(r, g.states[entry], row); err != nil {
-		return err
-	}
-	g.collected += r.memory.now - before
-	return g.makeRoom(r)
+	return g.collect(r, b)
 }
 
-// begin begins a group.
-func (g *groups) begin(key []value.Value, hash uint64, number int64) (entry int) {
-	entry = g.table.addHashed(key, hash)
-	states := make([]aggState, len(g.aggs))
-	for i, a := range g.aggs {
-		states[i] = a.startMany()
+// addNew begins the group of a row, or puts the row off: entry is -1 then.
+func (g *groups) addNew(r *run, h uint64, row []value.Value, number int64) (entry int, err error) {
+	if off, err := g.putOff(r, h, row, number); off || err != nil {
+		return -1, err
 	}
-	g.states, g.first = append(g.states, states), append(g.first, number)
-	return entry
+	entry = g.begin(g.key, h, number)
+	if err := r.memory.keepEntry(&g.held, g.key); err != nil {
+		return entry, err
+	}
+	return entry, r.memory.keepBytes(&g.held, stateBytes*int64(len(g.aggs)))
+}
+
+// collect adds rows to the aggregates that collect, row by row, since each may be large.
+func (g *groups) collect(r *run, b *batch) error {
+	for i, entry := range g.entries {
+		if entry < 0 {
+			continue
+		}
+		before := r.memory.now
+		for _, a := range g.collectors {
+			if err := g.states[a].(*rowStates).list[entry].add(r, b.row(i)); err != nil {
+				return err
+			}
+		}
+		g.collected += r.memory.now - before
+		if err := g.makeRoom(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin begins a group, whose states grow makes.
+func (g *groups) begin(key []value.Value, hash uint64, number int64) (entry int) {
+	g.first = append(g.first, number)
+	return g.table.addHashed(key, hash)
+}
+
+// grow makes the states of groups that have begun.
+func (g *groups) grow() {
+	for _, s := range g.states {
+		s.grow(g.table.len())
+	}
 }
 
 // putOff writes a row of a new group to a partition if there is no room for the group.
@@ -90,7 +123,7 @@ func (g *groups) putOff(r *run, hash uint64, row []value.Value, number int64) (o
 		}
 		g.rest = &partitions{types: withTag(g.inTypes)}
 	}
-	return true, g.rest.add(r, hash, row, value.OfInt64(number))
+	return true, g.rest.add(r, hash, row[:len(g.inTypes)], value.OfInt64(number))
 }
 
 // makeRoom moves what the aggregates have collected to disk if it is too much.
@@ -107,8 +140,8 @@ func (g *groups) move(r *run) error {
 		if err != nil {
 			return err
 		}
-		for entry, states := range g.states {
-			err := states[i].(collector).move(r, func(row []value.Value, more ...value.Value) error {
+		for entry := range g.table.len() {
+			err := g.states[i].(*rowStates).collector(entry).move(r, func(row []value.Value, more ...value.Value) error {
 				return w.Append(row, append(more[:len(more):len(more)], value.OfInt64(int64(entry)))...)
 			})
 			if err != nil {
@@ -129,17 +162,15 @@ func (g *groups) move(r *run) error {
 func (g *groups) spilled() bool { return g.rest != nil || g.moved != nil }
 
 func (g *groups) release(r *run) {
-	if len(g.collectors) > 0 {
-		for _, states := range g.states {
-			release(r, states)
-		}
+	for _, s := range g.states {
+		s.clear(r)
 	}
 	free(g.moved)
 	if g.rest != nil {
 		g.rest.drop(r)
 	}
 	r.memory.release(&g.held)
-	*g = groups{grouping: g.grouping, set: g.set, key: g.key, table: newHashTable(g.types)}
+	*g = groups{grouping: g.grouping, set: g.set, key: g.key, table: newHashTable(g.types), states: g.states, entries: g.entries}
 }
 
 // finishAll adds the rows of all groups to out, and forgets the groups. row has room for a row of out.
@@ -179,13 +210,32 @@ func (g *groups) finishList(r *run, list *spill.Rows, out *tagged, row []value.V
 	part := newGroups(g.grouping, g.set)
 	defer part.release(r)
 	n := len(g.inTypes)
-	in := make([]value.Value, n+1)
-	err := readLast(list, in, func() error {
-		if err := g.keyOf(r, in[:n]); err != nil {
-			return err
+	b := newBatch(n + 1) // the last column is the row's number
+	number := func(i int) int64 { return g.part.row(i)[n].AsInt64() }
+	add := func() error {
+		for first := 0; first < b.n; first += g.part.n {
+			if err := g.take(r, &b, first); err != nil {
+				return err
+			}
+			if err := part.add(r, &g.part, number); err != nil {
+				return err
+			}
 		}
-		return part.add(r, in[:n], in[n].AsInt64())
+		b.begin()
+		return nil
+	}
+	in, size := make([]value.Value, n+1), int64(0)
+	err := readLast(list, in, func() error {
+		b.add(in, nil)
+		if size += rowBytes(in); !b.full() && size < computedBytes {
+			return nil
+		}
+		size = 0
+		return add()
 	})
+	if err == nil {
+		err = add()
+	}
 	if err != nil {
 		return err
 	}
@@ -214,16 +264,18 @@ func (g *groups) finishThese(r *run, out *tagged, row []value.Value) error {
 		}
 		g.moved = nil
 	}
-	for entry, states := range g.states {
+	for entry := range g.table.len() {
 		for i, c := range collected {
-			if err := c.restore(r, states[g.collectors[i]].(collector), int64(entry)); err != nil {
+			if err := c.restore(r, g.states[g.collectors[i]].(*rowStates).collector(entry), int64(entry)); err != nil {
 				return err
 			}
 		}
-		if err := g.finish(r, row, g.table.key(entry), states, g.set); err != nil {
+		if err := g.finish(r, row, g.table.key(entry), g.states, entry, g.set); err != nil {
 			return err
 		}
-		release(r, states)
+		for _, a := range g.collectors {
+			g.states[a].(*rowStates).list[entry].release(r)
+		}
 		if err := out.add(g.first[entry], row); err != nil {
 			return err
 		}

@@ -38,16 +38,19 @@ func (o *hashOp) fill(r *run) error {
 	for i := range max(1, len(o.node.Sets)) {
 		o.sets = append(o.sets, newGroups(&o.grouping, o.setAt(i)))
 	}
-	number := int64(0)
-	err := drain(r, o.in, func(row []value.Value) error {
-		number++
-		if err := o.keyOf(r, row); err != nil {
-			return err
-		}
-		for _, g := range o.sets {
-			if err := g.add(r, row, number); err != nil {
+	rows := int64(1)
+	number := func(i int) int64 { return rows + int64(i) }
+	err := drainBatches(r, o.in, func(b *batch) error {
+		for first := 0; first < b.n; first += o.part.n {
+			if err := o.take(r, b, first); err != nil {
 				return err
 			}
+			for _, g := range o.sets {
+				if err := g.add(r, &o.part, number); err != nil {
+					return err
+				}
+			}
+			rows += int64(o.part.n)
 		}
 		return nil
 	})
@@ -56,7 +59,9 @@ func (o *hashOp) fill(r *run) error {
 	}
 	for _, g := range o.sets { // the empty set has a group even of no rows
 		if g.set != nil && len(g.set) == 0 && g.table.len() == 0 {
-			g.begin(g.masked(), g.table.hashOf(g.masked()), 0)
+			key := nullsOf(g.types)
+			g.begin(key, g.table.hashOf(key), 0)
+			g.grow()
 		}
 	}
 	o.filled = true
@@ -104,7 +109,7 @@ func (o *hashOp) emit(r *run, g *groups) (more bool, err error) {
 	if o.at == g.table.len() {
 		return false, nil
 	}
-	err = o.finish(r, o.out.grow(), g.table.key(o.at), g.states[o.at], g.set)
+	err = o.finish(r, o.out.grow(), g.table.key(o.at), g.states, o.at, g.set)
 	o.at++
 	return true, err
 }

@@ -293,15 +293,23 @@ func (o *hashJoinOp) unmatched() {
 
 // drain opens an operator, calls f for each of its rows, and closes it.
 func drain(r *run, op operator, f func(row []value.Value) error) error {
+	return drainBatches(r, op, func(b *batch) (err error) {
+		for i := 0; i < b.n && err == nil; i++ {
+			err = f(b.row(i))
+		}
+		return err
+	})
+}
+
+// drainBatches is drain for whole batches.
+func drainBatches(r *run, op operator, f func(b *batch) error) error {
 	err := op.open(r)
 	for err == nil {
 		var b *batch
 		if b, err = r.pull(op); b == nil || err != nil {
 			break
 		}
-		for i := 0; i < b.n && err == nil; i++ {
-			err = f(b.row(i))
-		}
+		err = f(b)
 	}
 	if e := op.close(); err == nil {
 		err = e

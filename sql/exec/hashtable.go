@@ -2,6 +2,7 @@ package exec
 
 import (
 	"hash/maphash"
+	"math/bits"
 
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -10,35 +11,68 @@ import (
 // of several values. Entries with equal keys (as GROUP BY compares) form a chain in that order.
 type hashTable struct {
 	hasher
-	heads map[uint64]int32 // 1 + the first entry with a hash
-	next  []int32          // 1 + the next entry with the same hash
-	tails map[uint64]int32 // 1 + the last entry with a hash
-	keys  []value.Value    // flat, len(types) for each entry
+	slots []hashSlot    // open addressing with linear probing; their number is a power of two, or 0
+	used  int           // of slots
+	next  []int32       // 1 + the next entry with the same hash
+	keys  []value.Value // flat, len(types) for each entry
 }
 
-// entryBytes is what an entry takes beside its key, on average: in two maps, in next, and in the slack of slices and maps that have grown. A
-// table of 200,000 entries was seen to take 65 to 122.
-const entryBytes = 112
-
-func newHashTable(types []*value.Type) *hashTable {
-	t := &hashTable{hasher: newHasher(types)}
-	t.clear()
-	return t
+// hashSlot holds the entries with one hash.
+type hashSlot struct {
+	hash       uint64
+	head, tail int32 // 1 + the first and the last entry; 0: the slot is free
 }
+
+const (
+	firstSlots = 16
+	// keptSlots is how many slots a table that is cleared keeps: clearing more takes longer than making new ones.
+	keptSlots = 256
+)
+
+// entryBytes is what an entry takes beside its key, at most: in slots (16 bytes each, of which three eighths are used after they have doubled, and the old
+// half of them meanwhile), in next, and in the slack of slices that have grown.
+const entryBytes = 80
+
+func newHashTable(types []*value.Type) *hashTable { return &hashTable{hasher: newHasher(types)} }
 
 // hasher hashes keys of several values. Keys that are equal (as GROUP BY compares) have the same hash.
 type hasher struct {
 	types []*value.Type
+	one   keyForm
 	seed  maphash.Seed
+	mix   uint64 // random too, for wholeKey
 	hash  maphash.Hash
 }
 
-func newHasher(types []*value.Type) hasher { return hasher{types: types, seed: maphash.MakeSeed()} }
+// keyForm says how a key is hashed and compared.
+type keyForm uint8
+
+const (
+	anyKey   keyForm = iota
+	wholeKey         // one INT64, DATE or BOOL
+	textKey          // one STRING or BYTES
+)
+
+func newHasher(types []*value.Type) hasher {
+	t := hasher{types: types, seed: maphash.MakeSeed()}
+	if len(types) != 1 {
+		return t
+	}
+	switch types[0].Kind {
+	case value.Int64, value.Date, value.Bool:
+		t.one, t.mix = wholeKey, maphash.Comparable(t.seed, uint64(0))
+	case value.String, value.Bytes:
+		t.one = textKey
+	}
+	return t
+}
 
 func (t *hashTable) clear() {
-	t.heads = map[uint64]int32{}
-	t.tails = map[uint64]int32{}
-	t.next, t.keys = t.next[:0], t.keys[:0]
+	if len(t.slots) > keptSlots {
+		t.slots = nil
+	}
+	clear(t.slots)
+	t.used, t.next, t.keys = 0, t.next[:0], t.keys[:0]
 }
 
 func (t *hashTable) len() int { return len(t.next) }
@@ -49,17 +83,33 @@ func (t *hashTable) key(entry int) []value.Value {
 }
 
 func (t *hasher) hashOf(key []value.Value) uint64 {
-	if len(key) == 0 {
+	switch {
+	case len(key) == 0:
 		return 0
+	case t.one == anyKey || key[0].IsNull():
+		t.hash.SetSeed(t.seed)
+		for i, v := range key {
+			value.Hash(&t.hash, v, t.types[i])
+		}
+		return t.hash.Sum64()
+	case t.one == textKey:
+		return maphash.String(t.seed, key[0].AsString())
 	}
-	t.hash.SetSeed(t.seed)
-	for i, v := range key {
-		value.Hash(&t.hash, v, t.types[i])
-	}
-	return t.hash.Sum64()
+	return mixed(uint64(key[0].AsInt64()), t.mix)
+}
+
+// mixed hashes a number: the halves of products of 128 bits folded, twice, as wyhash does (https://github.com/wangyi-fudan/wyhash).
+func mixed(x, seed uint64) uint64 {
+	const odd = 0xa0761d6478bd642f
+	hi, lo := bits.Mul64(x^seed, odd)
+	hi, lo = bits.Mul64(hi^lo^seed, odd)
+	return hi ^ lo
 }
 
 func (t *hasher) equal(a, b []value.Value) bool {
+	if t.one == wholeKey {
+		return a[0].AsInt64() == b[0].AsInt64() && a[0].IsNull() == b[0].IsNull()
+	}
 	for i := range a {
 		if !value.Equal(a[i], b[i], t.types[i]) {
 			return false
@@ -68,19 +118,46 @@ func (t *hasher) equal(a, b []value.Value) bool {
 	return true
 }
 
+// slot is the slot of a hash: the one that has it, or the free one that is to get it.
+func (t *hashTable) slot(h uint64) *hashSlot {
+	last := uint64(len(t.slots) - 1)
+	at := h & last
+	for t.slots[at].head != 0 && t.slots[at].hash != h {
+		at = (at + 1) & last
+	}
+	return &t.slots[at]
+}
+
+// widen makes room for one more hash: at most three quarters of the slots are used.
+func (t *hashTable) widen() {
+	if 4*t.used < 3*len(t.slots) {
+		return
+	}
+	old := t.slots
+	t.slots = make([]hashSlot, max(firstSlots, 2*len(old)))
+	for i := range old {
+		if old[i].head != 0 {
+			*t.slot(old[i].hash) = old[i]
+		}
+	}
+}
+
 // add appends an entry; key is copied.
 func (t *hashTable) add(key []value.Value) int { return t.addHashed(key, t.hashOf(key)) }
 
 func (t *hashTable) addHashed(key []value.Value, h uint64) int {
+	t.widen()
 	entry := len(t.next)
 	t.keys = append(t.keys, key...)
 	t.next = append(t.next, 0)
-	if tail := t.tails[h]; tail != 0 {
-		t.next[tail-1] = int32(entry + 1)
+	s := t.slot(h)
+	if s.head != 0 {
+		t.next[s.tail-1] = int32(entry + 1)
 	} else {
-		t.heads[h] = int32(entry + 1)
+		*s = hashSlot{hash: h, head: int32(entry + 1)}
+		t.used++
 	}
-	t.tails[h] = int32(entry + 1)
+	s.tail = int32(entry + 1)
 	return entry
 }
 
@@ -88,7 +165,10 @@ func (t *hashTable) addHashed(key []value.Value, h uint64) int {
 func (t *hashTable) first(key []value.Value) int { return t.firstHashed(key, t.hashOf(key)) }
 
 func (t *hashTable) firstHashed(key []value.Value, h uint64) int {
-	return t.match(key, t.heads[h])
+	if len(t.slots) == 0 {
+		return -1
+	}
+	return t.match(key, t.slot(h).head)
 }
 
 func (t *hashTable) after(entry int, key []value.Value) int { return t.match(key, t.next[entry]) }

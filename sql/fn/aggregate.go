@@ -14,10 +14,12 @@ type aggregateRecord struct {
 	collects  bool // see Aggregate.Collects
 }
 
-// aggregateOverload is one signature (see overload) and what starts a group for a call of it.
+// aggregateOverload is one signature (see overload) and what starts a group for a call of it. Common aggregates have a form for many groups
+// besides, with a loop of its own.
 type aggregateOverload struct {
 	signature string
 	start     func(*tree.Function) func() State
+	groups    func(*tree.Function) func() Groups // nil: each group has a State
 }
 
 // aggregates are all aggregate functions by name.
@@ -42,11 +44,17 @@ func LookupAggregate(f *tree.Function) (*Aggregate, error) {
 	if r := aggregates[f.Name]; r != nil {
 		for i := range r.overloads {
 			if fits(r.overloads[i].signature, f.Args) {
-				start := r.overloads[i].start(f)
+				o := &r.overloads[i]
+				a := &Aggregate{IgnoresNulls: !r.keepNulls, Collects: r.collects, New: o.start(f)}
 				if f.Safe {
-					start = suppressing(start, f.Type.Kind)
+					a.New = suppressing(a.New, f.Type.Kind)
 				}
-				return &Aggregate{IgnoresNulls: !r.keepNulls, Collects: r.collects, New: start}, nil
+				if o.groups != nil && !f.Safe {
+					a.NewGroups = o.groups(f)
+				} else {
+					a.NewGroups = func() Groups { return &stateGroups{start: a.New} }
+				}
+				return a, nil
 			}
 		}
 	}

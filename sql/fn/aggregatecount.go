@@ -7,20 +7,20 @@ import (
 
 var counting = []aggregateRecord{
 	{name: "$count_star", doc: "COUNT(*): the number of rows.", keepNulls: true,
-		overloads: []aggregateOverload{{"-> INT64", simple(func() State { return new(count) })}}},
+		overloads: []aggregateOverload{{"-> INT64", simple(func() State { return new(count) }), simple(countsOf)}}},
 	{name: "count", doc: "The number of rows whose argument is not NULL.",
-		overloads: []aggregateOverload{{"ANY -> INT64", simple(func() State { return new(count) })}}},
+		overloads: []aggregateOverload{{"ANY -> INT64", simple(func() State { return new(count) }), simple(countsOf)}}},
 	{name: "countif", doc: "The number of rows whose argument is TRUE.",
-		overloads: []aggregateOverload{{"BOOL -> INT64", simple(func() State { return new(countIf) })}}},
+		overloads: []aggregateOverload{{"BOOL -> INT64", simple(func() State { return new(countIf) }), simple(countIfsOf)}}},
 	{name: "logical_and", doc: "Whether all arguments that are not NULL are TRUE; NULL if there are none.",
-		overloads: []aggregateOverload{{"BOOL -> BOOL", simple(func() State { return &logical{decides: false} })}}},
+		overloads: []aggregateOverload{{"BOOL -> BOOL", simple(func() State { return &logical{decides: false} }), nil}}},
 	{name: "logical_or", doc: "Whether one argument is TRUE; NULL if all are NULL.",
-		overloads: []aggregateOverload{{"BOOL -> BOOL", simple(func() State { return &logical{decides: true} })}}},
+		overloads: []aggregateOverload{{"BOOL -> BOOL", simple(func() State { return &logical{decides: true} }), nil}}},
 }
 
 // simple is the start of an aggregate that does not depend on types.
-func simple(start func() State) func(*tree.Function) func() State {
-	return func(*tree.Function) func() State { return start }
+func simple[S any](start func() S) func(*tree.Function) func() S {
+	return func(*tree.Function) func() S { return start }
 }
 
 type count struct{ n int64 }
@@ -34,6 +34,29 @@ func (c *count) Add(args []value.Value) error {
 
 func (c *count) Result() (value.Value, error) { return ofInt64(c.n) }
 
+// counts are the counts of groups.
+type counts struct{ stateList[count] }
+
+func countsOf() Groups { return &counts{stateList[count]{result: (*count).Result}} }
+
+func (c *counts) Add(groups []int32, args []Column) error {
+	if len(args) == 0 {
+		for _, group := range groups {
+			if group >= 0 {
+				c.states[group].n++
+			}
+		}
+		return nil
+	}
+	col := &args[0]
+	for i, group := range groups {
+		if group >= 0 && !col.At(i).IsNull() {
+			c.states[group].n++
+		}
+	}
+	return nil
+}
+
 type countIf struct{ n int64 }
 
 func (c *countIf) Add(args []value.Value) error {
@@ -44,6 +67,21 @@ func (c *countIf) Add(args []value.Value) error {
 }
 
 func (c *countIf) Result() (value.Value, error) { return ofInt64(c.n) }
+
+// countIfs are those of groups.
+type countIfs struct{ stateList[countIf] }
+
+func countIfsOf() Groups { return &countIfs{stateList[countIf]{result: (*countIf).Result}} }
+
+func (c *countIfs) Add(groups []int32, args []Column) error {
+	col := &args[0]
+	for i, group := range groups {
+		if v := col.At(i); group >= 0 && !v.IsNull() && v.AsBool() {
+			c.states[group].n++
+		}
+	}
+	return nil
+}
 
 type logical struct {
 	decides       bool

@@ -29,8 +29,8 @@ const (
 
 func spreadOverloads(b basis, root bool) []aggregateOverload {
 	return []aggregateOverload{
-		{"FLOAT64 -> FLOAT64", simple(func() State { return &spread{basis: b, root: root} })},
-		{"NUMERIC -> FLOAT64", simple(func() State { return &spreadNumeric{basis: b, root: root} })},
+		{"FLOAT64 -> FLOAT64", simple(func() State { return &spread{basis: b, root: root} }), nil},
+		{"NUMERIC -> FLOAT64", simple(func() State { return &spreadNumeric{basis: b, root: root} }), nil},
 	}
 }
 
@@ -127,8 +127,8 @@ func covarianceOverloads(b basis, correlation bool) []aggregateOverload {
 		return func() State { return &covariance{basis: b, correlation: correlation, read: read} }
 	}
 	return []aggregateOverload{
-		{"FLOAT64, FLOAT64 -> FLOAT64", start},
-		{"NUMERIC, NUMERIC -> FLOAT64", start},
+		{"FLOAT64, FLOAT64 -> FLOAT64", start, nil},
+		{"NUMERIC, NUMERIC -> FLOAT64", start, nil},
 	}
 }
 

@@ -13,25 +13,25 @@ import (
 // summing: of no rows, and of NULLs only, sums and averages are NULL.
 var summing = []aggregateRecord{
 	{name: "sum", doc: "The sum.", overloads: []aggregateOverload{
-		{"INT64 -> INT64", simple(func() State { return new(sumInt64) })},
-		{"FLOAT64 -> FLOAT64", simple(func() State { return new(sumFloat64) })},
-		{"NUMERIC -> NUMERIC", simple(func() State { return new(sumNumeric) })},
-		{"INTERVAL -> INTERVAL", simple(func() State { return new(sumInterval) })},
+		{"INT64 -> INT64", simple(func() State { return new(sumInt64) }), simple(int64Sums((*sumInt64).Result))},
+		{"FLOAT64 -> FLOAT64", simple(func() State { return new(sumFloat64) }), simple(float64Sums((*sumFloat64).Result))},
+		{"NUMERIC -> NUMERIC", simple(func() State { return new(sumNumeric) }), simple(numericSums((*sumNumeric).Result))},
+		{"INTERVAL -> INTERVAL", simple(func() State { return new(sumInterval) }), nil},
 	}},
 	{name: "avg", doc: "The average: FLOAT64 of integers.", overloads: []aggregateOverload{
-		{"INT64 -> FLOAT64", simple(func() State { return &averageInt64{} })},
-		{"FLOAT64 -> FLOAT64", simple(func() State { return &averageFloat64{} })},
-		{"NUMERIC -> NUMERIC", simple(func() State { return &averageNumeric{} })},
-		{"INTERVAL -> INTERVAL", simple(func() State { return &averageInterval{} })},
+		{"INT64 -> FLOAT64", simple(func() State { return &averageInt64{} }), simple(int64Sums((*sumInt64).average))},
+		{"FLOAT64 -> FLOAT64", simple(func() State { return &averageFloat64{} }), simple(float64Sums((*sumFloat64).average))},
+		{"NUMERIC -> NUMERIC", simple(func() State { return &averageNumeric{} }), simple(numericSums((*sumNumeric).average))},
+		{"INTERVAL -> INTERVAL", simple(func() State { return &averageInterval{} }), nil},
 	}},
 	{name: "bit_and", doc: "All values combined by &.", overloads: []aggregateOverload{
-		{"INT64 -> INT64", combine(func(x, y int64) int64 { return x & y })},
+		{"INT64 -> INT64", combine(func(x, y int64) int64 { return x & y }), nil},
 	}},
 	{name: "bit_or", doc: "All values combined by |.", overloads: []aggregateOverload{
-		{"INT64 -> INT64", combine(func(x, y int64) int64 { return x | y })},
+		{"INT64 -> INT64", combine(func(x, y int64) int64 { return x | y }), nil},
 	}},
 	{name: "bit_xor", doc: "All values combined by ^.", overloads: []aggregateOverload{
-		{"INT64 -> INT64", combine(func(x, y int64) int64 { return x ^ y })},
+		{"INT64 -> INT64", combine(func(x, y int64) int64 { return x ^ y }), nil},
 	}},
 }
 
@@ -43,15 +43,17 @@ type sumInt64 struct {
 }
 
 func (s *sumInt64) Add(args []value.Value) error {
-	if args[0].IsNull() {
-		return nil
+	if !args[0].IsNull() {
+		s.add(args[0].AsInt64())
 	}
-	x := args[0].AsInt64()
+	return nil
+}
+
+func (s *sumInt64) add(x int64) {
 	var carry uint64
 	s.lo, carry = bits.Add64(s.lo, uint64(x), 0)
 	s.hi += x>>63 + int64(carry)
 	s.n++
-	return nil
 }
 
 func (s *sumInt64) Result() (value.Value, error) {
@@ -64,9 +66,28 @@ func (s *sumInt64) Result() (value.Value, error) {
 	return ofInt64(int64(s.lo))
 }
 
+// int64Sums are the sums, or averages, of groups.
+func int64Sums(result func(*sumInt64) (value.Value, error)) func() Groups {
+	return func() Groups { return &sumsInt64{stateList[sumInt64]{result: result}} }
+}
+
+type sumsInt64 struct{ stateList[sumInt64] }
+
+func (s *sumsInt64) Add(groups []int32, args []Column) error {
+	col := &args[0]
+	for i, group := range groups {
+		if v := col.At(i); group >= 0 && !v.IsNull() {
+			s.states[group].add(v.AsInt64())
+		}
+	}
+	return nil
+}
+
 type averageInt64 struct{ sumInt64 }
 
-func (s *averageInt64) Result() (value.Value, error) {
+func (s *averageInt64) Result() (value.Value, error) { return s.average() }
+
+func (s *sumInt64) average() (value.Value, error) {
 	if s.n == 0 {
 		return null(value.Float64)
 	}
@@ -86,14 +107,17 @@ type sumFloat64 struct {
 }
 
 func (s *sumFloat64) Add(args []value.Value) error {
-	if args[0].IsNull() {
-		return nil
+	if !args[0].IsNull() {
+		s.add(args[0].AsFloat64())
 	}
+	return nil
+}
+
+func (s *sumFloat64) add(x float64) {
 	s.n++
-	x := args[0].AsFloat64()
 	if !finite(x) {
 		s.special += x
-		return nil
+		return
 	}
 	if s.halved {
 		x /= 2
@@ -108,6 +132,22 @@ func (s *sumFloat64) Add(args []value.Value) error {
 		s.lost += x - total + s.total
 	}
 	s.total = total
+}
+
+// float64Sums are the sums, or averages, of groups.
+func float64Sums(result func(*sumFloat64) (value.Value, error)) func() Groups {
+	return func() Groups { return &sumsFloat64{stateList[sumFloat64]{result: result}} }
+}
+
+type sumsFloat64 struct{ stateList[sumFloat64] }
+
+func (s *sumsFloat64) Add(groups []int32, args []Column) error {
+	col := &args[0]
+	for i, group := range groups {
+		if v := col.At(i); group >= 0 && !v.IsNull() {
+			s.states[group].add(v.AsFloat64())
+		}
+	}
 	return nil
 }
 
@@ -134,7 +174,9 @@ func (s *sumFloat64) Result() (value.Value, error) {
 
 type averageFloat64 struct{ sumFloat64 }
 
-func (s *averageFloat64) Result() (value.Value, error) {
+func (s *averageFloat64) Result() (value.Value, error) { return s.average() }
+
+func (s *sumFloat64) average() (value.Value, error) {
 	switch {
 	case s.n == 0:
 		return null(value.Float64)
@@ -154,11 +196,14 @@ type sumNumeric struct {
 }
 
 func (s *sumNumeric) Add(args []value.Value) error {
-	if args[0].IsNull() {
-		return nil
+	if !args[0].IsNull() {
+		s.add(args[0].AsNumeric())
 	}
+	return nil
+}
+
+func (s *sumNumeric) add(x value.Decimal) {
 	s.n++
-	x := args[0].AsNumeric()
 	sum, ok := s.sum.Add(x)
 	if !ok {
 		if s.wide == nil {
@@ -168,6 +213,22 @@ func (s *sumNumeric) Add(args []value.Value) error {
 		sum = x
 	}
 	s.sum = sum
+}
+
+// numericSums are the sums, or averages, of groups.
+func numericSums(result func(*sumNumeric) (value.Value, error)) func() Groups {
+	return func() Groups { return &sumsNumeric{stateList[sumNumeric]{result: result}} }
+}
+
+type sumsNumeric struct{ stateList[sumNumeric] }
+
+func (s *sumsNumeric) Add(groups []int32, args []Column) error {
+	col := &args[0]
+	for i, group := range groups {
+		if v := col.At(i); group >= 0 && !v.IsNull() {
+			s.states[group].add(v.AsNumeric())
+		}
+	}
 	return nil
 }
 
@@ -192,7 +253,9 @@ func (s *sumNumeric) Result() (value.Value, error) {
 
 type averageNumeric struct{ sumNumeric }
 
-func (s *averageNumeric) Result() (value.Value, error) {
+func (s *averageNumeric) Result() (value.Value, error) { return s.average() }
+
+func (s *sumNumeric) average() (value.Value, error) {
 	if s.n == 0 {
 		return null(value.Numeric)
 	}

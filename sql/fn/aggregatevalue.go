@@ -1,22 +1,24 @@
 package fn
 
 import (
+	"cmp"
+
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // collecting aggregates keep values as they are.
 var collecting = []aggregateRecord{
-	{name: "min", doc: "The least value; NaN if there is one.", overloads: []aggregateOverload{{"ANY -> ANY", extremum(-1)}}},
-	{name: "max", doc: "The greatest value; NaN if there is one.", overloads: []aggregateOverload{{"ANY -> ANY", extremum(1)}}},
-	{name: "any_value", doc: "The value of some row, not NULL unless all are.", keepNulls: true, overloads: []aggregateOverload{{"ANY -> ANY", anyValue}}},
+	{name: "min", doc: "The least value; NaN if there is one.", overloads: []aggregateOverload{{"ANY -> ANY", extremum(-1), extrema(-1)}}},
+	{name: "max", doc: "The greatest value; NaN if there is one.", overloads: []aggregateOverload{{"ANY -> ANY", extremum(1), extrema(1)}}},
+	{name: "any_value", doc: "The value of some row, not NULL unless all are.", keepNulls: true, overloads: []aggregateOverload{{"ANY -> ANY", anyValue, nil}}},
 	{name: "array_agg", doc: "All values, NULLs too; NULL of no rows.", keepNulls: true, collects: true,
-		overloads: []aggregateOverload{{"ANY -> ARRAY", simple(func() State { return new(arrayAgg) })}}},
+		overloads: []aggregateOverload{{"ANY -> ARRAY", simple(func() State { return new(arrayAgg) }), nil}}},
 	{name: "array_concat_agg", doc: "The elements of all arrays; NULL of no arrays.", collects: true,
-		overloads: []aggregateOverload{{"ARRAY -> ARRAY", simple(func() State { return new(arrayConcatAgg) })}}},
+		overloads: []aggregateOverload{{"ARRAY -> ARRAY", simple(func() State { return new(arrayConcatAgg) }), nil}}},
 	{name: "string_agg", doc: "STRING_AGG(text, delimiter): all texts with a delimiter (a comma) between them.", collects: true, overloads: []aggregateOverload{
-		{"STRING, ?STRING -> STRING", stringAgg},
-		{"BYTES, ?BYTES -> BYTES", stringAgg},
+		{"STRING, ?STRING -> STRING", stringAgg, nil},
+		{"BYTES, ?BYTES -> BYTES", stringAgg, nil},
 	}},
 }
 
@@ -34,10 +36,13 @@ type extremumState struct {
 }
 
 func (e *extremumState) Add(args []value.Value) error {
-	v := args[0]
-	if v.IsNull() {
-		return nil
+	if !args[0].IsNull() {
+		e.add(args[0])
 	}
+	return nil
+}
+
+func (e *extremumState) add(v value.Value) {
 	floating := e.t.Kind == value.Float64 || e.t.Kind == value.Float32
 	switch {
 	case e.best.IsNull(), floating && v.IsNaN():
@@ -46,10 +51,52 @@ func (e *extremumState) Add(args []value.Value) error {
 	case value.Compare(v, e.best, e.t) == e.sign:
 		e.best = v
 	}
-	return nil
 }
 
 func (e *extremumState) Result() (value.Value, error) { return e.best, nil }
+
+// extrema are MIN or MAX of groups.
+func extrema(sign int) func(*tree.Function) func() Groups {
+	return func(f *tree.Function) func() Groups {
+		g := extremumGroups{sign: sign, t: f.Args[0], whole: f.Args[0].Kind == value.Int64 || f.Args[0].Kind == value.Date}
+		g.result = func(best *value.Value) (value.Value, error) {
+			if best.IsNull() {
+				return null(g.t.Kind)
+			}
+			return *best, nil
+		}
+		return func() Groups { made := g; return &made }
+	}
+}
+
+// extremumGroups keep the best value of each group so far, NULL before the first.
+type extremumGroups struct {
+	stateList[value.Value]
+	sign  int
+	t     *value.Type
+	whole bool // the values are whole numbers
+}
+
+func (e *extremumGroups) Add(groups []int32, args []Column) error {
+	col := &args[0]
+	for i, group := range groups {
+		v := col.At(i)
+		if group < 0 || v.IsNull() {
+			continue
+		}
+		best := &e.states[group]
+		if e.whole && !best.IsNull() {
+			if cmp.Compare(v.AsInt64(), best.AsInt64()) == e.sign {
+				*best = v
+			}
+			continue
+		}
+		state := extremumState{sign: e.sign, t: e.t, best: *best}
+		state.add(v)
+		*best = state.best
+	}
+	return nil
+}
 
 func anyValue(f *tree.Function) func() State {
 	return func() State { return &firstValue{value.Null(f.Type.Kind)} }

@@ -100,6 +100,8 @@ type Aggregate struct {
 	Collects bool
 	// New starts a group.
 	New func() State
+	// NewGroups makes the groups of a statement, which has none in the beginning.
+	NewGroups func() Groups
 }
 
 // State is the aggregate of one group so far.

@@ -1,0 +1,158 @@
+package exec
+
+import (
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// aggStates are the states of an aggregate for many groups, which have numbers from 0 on.
+type aggStates interface {
+	// grow begins groups, so that there are n.
+	grow(n int)
+	// add adds the rows of b: row i to group groups[i], or to none if that is negative.
+	add(r *run, b *batch, groups []int32) error
+	result(r *run, group int) (value.Value, error)
+	// failure is the error that was put off in a group, NULL if there was none. Only aggregates that put errors off have it.
+	failure(group int) value.Value
+	// keep forgets all groups but one, which is group 0 from then on.
+	keep(r *run, group int)
+	// clear forgets all groups.
+	clear(r *run)
+}
+
+// states makes the states of all aggregates. many says that there are many groups at once, whose rows come in any order.
+func (c *aggregateCode) states(many bool) []aggStates {
+	all, byColumn := make([]aggStates, len(c.aggs)), make([]columnStates, len(c.aggs))
+	cols := make([]fn.Column, c.args)
+	for i, a := range c.aggs {
+		n := len(a.args)
+		switch {
+		case !a.collects() && !a.selective() && !a.defers:
+			byColumn[i] = columnStates{aggCode: a, groups: a.fn.NewGroups(), args: vectors{exprs: a.vectors, cols: cols[:n:n]}}
+			all[i], cols = &byColumn[i], cols[n:]
+		case many:
+			all[i] = &rowStates{start: a.startMany}
+		default:
+			all[i] = &rowStates{start: a.start}
+		}
+	}
+	return all
+}
+
+// columnStates adds whole batches.
+type columnStates struct {
+	*aggCode
+	groups  fn.Groups
+	args    vectors
+	counted []int32 // the groups of the rows that count
+}
+
+func (s *columnStates) grow(n int) { s.groups.Grow(n) }
+
+func (s *columnStates) add(r *run, b *batch, groups []int32) error {
+	if s.where != nil {
+		s.counted = append(s.counted[:0], groups...)
+		for i := range groups {
+			if groups[i] < 0 {
+				continue
+			}
+			ok, err := isTrue(s.where, r, b.row(i))
+			if err != nil {
+				return err
+			}
+			if !ok {
+				s.counted[i] = -1
+			}
+		}
+		groups = s.counted
+	}
+	for from := 0; from < b.n; {
+		part := b.from(from)
+		n, err := s.args.compute(r, &part, groups[from:])
+		if err != nil {
+			return err
+		}
+		if err := s.groups.Add(s.withoutNulls(groups[from:from+n]), s.args.cols); err != nil {
+			return err
+		}
+		from += n
+	}
+	return nil
+}
+
+// withoutNulls leaves out rows with a NULL argument, if the call says IGNORE NULLS and the function would count them.
+func (s *columnStates) withoutNulls(groups []int32) []int32 {
+	if !s.skipNulls || s.fn.IgnoresNulls {
+		return groups
+	}
+	counted := slices.Clone(groups)
+	for i := range counted {
+		for j := range s.args.cols {
+			if counted[i] >= 0 && s.args.cols[j].At(i).IsNull() {
+				counted[i] = -1
+			}
+		}
+	}
+	return counted
+}
+
+func (s *columnStates) result(_ *run, group int) (value.Value, error) { return s.groups.Result(group) }
+
+func (s *columnStates) failure(int) value.Value { return value.Null(value.Bytes) }
+
+func (s *columnStates) keep(_ *run, group int) { s.groups.Keep(group) }
+
+func (s *columnStates) clear(*run) { s.groups.Clear() }
+
+// rowStates adds row by row to the state that each group has: of aggregates that keep something of each row, or choose among rows, or put errors off.
+type rowStates struct {
+	start func() aggState
+	list  []aggState
+}
+
+func (s *rowStates) grow(n int) {
+	s.list = slices.Grow(s.list, n-len(s.list))
+	for len(s.list) < n {
+		s.list = append(s.list, s.start())
+	}
+}
+
+func (s *rowStates) add(r *run, b *batch, groups []int32) error {
+	for i, group := range groups {
+		if group < 0 {
+			continue
+		}
+		if err := s.list[group].add(r, b.row(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *rowStates) result(r *run, group int) (value.Value, error) { return s.list[group].result(r) }
+
+func (s *rowStates) failure(group int) value.Value { return s.list[group].(*deferredState).failure() }
+
+// collector is the state of a group of an aggregate that collects.
+func (s *rowStates) collector(group int) collector { return s.list[group].(collector) }
+
+func (s *rowStates) keep(r *run, group int) {
+	for i, state := range s.list {
+		if i != group {
+			state.release(r)
+		}
+	}
+	s.list[0] = s.list[group]
+	clear(s.list[1:])
+	s.list = s.list[:1]
+}
+
+func (s *rowStates) clear(r *run) {
+	for _, state := range s.list {
+		state.release(r)
+	}
+	clear(s.list)
+	s.list = s.list[:0]
+}
