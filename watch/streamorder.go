@@ -61,6 +61,7 @@ func (r *streamReader) addData(p *streamPartition, d *dataRecord) {
 func (r *streamReader) take() (list []*streamTransaction) {
 	for len(r.candidates) > 0 {
 		tx := r.candidates[0]
+		r.candidates[0] = nil // else the array keeps it in memory until it is full
 		r.candidates = r.candidates[1:]
 		if !tx.ready() {
 			continue
@@ -97,6 +98,7 @@ func (p *streamPartition) next() []*streamTransaction {
 func (p *streamPartition) remove(tx *streamTransaction) {
 	at := slices.Index(p.queue, tx)
 	copy(p.queue[1:at+1], p.queue[:at])
+	p.queue[0] = nil // else the array keeps a transaction in memory until it is full
 	p.queue = p.queue[1:]
 	if at < p.taken {
 		p.taken--

@@ -61,6 +61,25 @@ func TestSharedTimestamps(t *testing.T) {
 	}
 }
 
+// TestDeliveredIsForgotten: what is delivered does not stay in memory while a stream is quiet.
+func TestDeliveredIsForgotten(t *testing.T) {
+	r := &streamReader{streamFeed: &streamFeed{Stream: &Stream{}}, out: &delivering{}, ctx: t.Context(), transactions: map[transactionKey]*streamTransaction{}}
+	r.room.L, r.candidates = new(sync.Mutex), make([]*streamTransaction, 0, 100)
+	p := &streamPartition{token: "a"}
+	for i := range 10 {
+		r.addData(p, &dataRecord{commit: day.Add(time.Duration(i) * time.Second), transaction: "tx", records: 1})
+	}
+	queue, candidates := p.queue, r.candidates
+	if err := r.handOut(r.take()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range queue {
+		if queue[i] != nil || candidates[i] != nil {
+			t.Errorf("transaction %d is kept", i)
+		}
+	}
+}
+
 // TestStreamPositionRefused: a position that is not a stream's does not pass by itself.
 func TestStreamPositionRefused(t *testing.T) {
 	if _, err := parseStreamPosition(`{"partitions": 7}`); !lasting(err) {
