@@ -37,20 +37,38 @@ func describe(ctx context.Context, client *spanner.Client, id TableID) (*describ
 
 func describeAt(ctx context.Context, client *spanner.Client, id TableID, at spanner.TimestampBound) (*described, error) {
 	d := &described{id: id, nullable: map[string]bool{}, types: map[string]string{}}
-	names := map[string]any{"schema": strings.ToLower(id.Schema), "table": strings.ToLower(id.Name)}
 	ro := client.ReadOnlyTransaction().WithTimestampBound(at)
 	defer ro.Close()
-	columns := spanner.Statement{Params: names, SQL: `SELECT c.TABLE_SCHEMA, c.TABLE_NAME, c.COLUMN_NAME, c.SPANNER_TYPE, c.IS_NULLABLE = 'YES', c.IS_HIDDEN, IFNULL(o.OPTION_VALUE, '')
+	err := d.readColumns(ctx, ro)
+	if err == nil && len(d.nullable) == 0 { // perhaps the name has another case
+		if err = d.findName(ctx, ro); err == nil {
+			err = d.readColumns(ctx, ro)
+		}
+	}
+	if err == nil {
+		err = d.readKey(ctx, ro)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.read, err = ro.Timestamp()
+	return d, err
+}
+
+// readColumns asks for the columns of the table that has the name exactly. It compares each view with the name, so that the database looks at this table
+// alone, however many there are.
+func (d *described) readColumns(ctx context.Context, ro *spanner.ReadOnlyTransaction) error {
+	columns := spanner.Statement{Params: d.names(), SQL: `SELECT c.COLUMN_NAME, c.SPANNER_TYPE, c.IS_NULLABLE = 'YES', c.IS_HIDDEN, IFNULL(o.OPTION_VALUE, '')
 FROM INFORMATION_SCHEMA.COLUMNS c
-JOIN INFORMATION_SCHEMA.TABLES t ON t.TABLE_CATALOG = c.TABLE_CATALOG AND t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME AND t.TABLE_TYPE = 'BASE TABLE'
-LEFT JOIN INFORMATION_SCHEMA.COLUMN_OPTIONS o ON o.TABLE_CATALOG = c.TABLE_CATALOG AND o.TABLE_SCHEMA = c.TABLE_SCHEMA AND o.TABLE_NAME = c.TABLE_NAME
+JOIN INFORMATION_SCHEMA.TABLES t ON t.TABLE_CATALOG = '' AND t.TABLE_SCHEMA = @schema AND t.TABLE_NAME = @table AND t.TABLE_TYPE = 'BASE TABLE'
+LEFT JOIN INFORMATION_SCHEMA.COLUMN_OPTIONS o ON o.TABLE_CATALOG = '' AND o.TABLE_SCHEMA = @schema AND o.TABLE_NAME = @table
   AND o.COLUMN_NAME = c.COLUMN_NAME AND o.OPTION_NAME = 'allow_commit_timestamp'
-WHERE c.TABLE_CATALOG = '' AND LOWER(c.TABLE_SCHEMA) = @schema AND LOWER(c.TABLE_NAME) = @table
+WHERE c.TABLE_CATALOG = '' AND c.TABLE_SCHEMA = @schema AND c.TABLE_NAME = @table
 ORDER BY c.ORDINAL_POSITION`}
-	err := ro.Query(ctx, columns).Do(func(row *spanner.Row) error {
+	return ro.Query(ctx, columns).Do(func(row *spanner.Row) error {
 		var name, typ, option string
 		var nullable, hidden bool
-		if err := row.Columns(&d.id.Schema, &d.id.Name, &name, &typ, &nullable, &hidden, &option); err != nil {
+		if err := row.Columns(&name, &typ, &nullable, &hidden, &option); err != nil {
 			return err
 		}
 		d.nullable[name], d.types[name] = nullable, typ
@@ -62,28 +80,43 @@ ORDER BY c.ORDINAL_POSITION`}
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
+}
+
+// findName puts the name in the case in which the table has it.
+func (d *described) findName(ctx context.Context, ro *spanner.ReadOnlyTransaction) error {
+	asked := d.id
+	tables := spanner.Statement{
+		Params: map[string]any{"schema": strings.ToLower(asked.Schema), "table": strings.ToLower(asked.Name)},
+		SQL: `SELECT TABLE_SCHEMA, TABLE_NAME FROM INFORMATION_SCHEMA.TABLES
+WHERE TABLE_CATALOG = '' AND LOWER(TABLE_SCHEMA) = @schema AND LOWER(TABLE_NAME) = @table AND TABLE_TYPE = 'BASE TABLE'`,
 	}
-	if len(d.nullable) == 0 {
-		return nil, status.Errorf(codes.NotFound, "Table not found: %s", id)
+	found := false
+	err := ro.Query(ctx, tables).Do(func(row *spanner.Row) error {
+		found = true
+		return row.Columns(&d.id.Schema, &d.id.Name)
+	})
+	if err == nil && !found {
+		err = status.Errorf(codes.NotFound, "Table not found: %s", asked)
 	}
-	key := spanner.Statement{Params: names, SQL: `SELECT COLUMN_NAME, IFNULL(COLUMN_ORDERING, 'ASC') = 'DESC'
+	return err
+}
+
+func (d *described) readKey(ctx context.Context, ro *spanner.ReadOnlyTransaction) error {
+	key := spanner.Statement{Params: d.names(), SQL: `SELECT COLUMN_NAME, IFNULL(COLUMN_ORDERING, 'ASC') = 'DESC'
 FROM INFORMATION_SCHEMA.INDEX_COLUMNS
-WHERE TABLE_CATALOG = '' AND LOWER(TABLE_SCHEMA) = @schema AND LOWER(TABLE_NAME) = @table AND INDEX_TYPE = 'PRIMARY_KEY' AND ORDINAL_POSITION IS NOT NULL
+WHERE TABLE_CATALOG = '' AND TABLE_SCHEMA = @schema AND TABLE_NAME = @table AND INDEX_TYPE = 'PRIMARY_KEY' AND ORDINAL_POSITION IS NOT NULL
 ORDER BY ORDINAL_POSITION`}
-	err = ro.Query(ctx, key).Do(func(row *spanner.Row) error {
+	return ro.Query(ctx, key).Do(func(row *spanner.Row) error {
 		var k keyColumn
 		err := row.Columns(&k.name, &k.desc)
 		k.code = d.code(k.name)
 		d.key = append(d.key, k)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	d.read, err = ro.Timestamp()
-	return d, err
+}
+
+func (d *described) names() map[string]any {
+	return map[string]any{"schema": d.id.Schema, "table": d.id.Name}
 }
 
 // recheck is for how long what a table was described as is taken for granted while its rows come.
