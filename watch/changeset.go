@@ -72,7 +72,7 @@ func (c *ChangeSets) feed(table TableID, shard ShardID) FeedID {
 const changeSetsAtOnce = 100
 
 // changeSetReader reads the rows that change sets have changed when the handler is ready to take them, a page at a time: however many rows change sets have,
-// and however slow the handler is, so many are in memory, or one Transaction's if that has more.
+// however large they are, and however slow the handler is, a page is in memory, or one Transaction's rows if these are more.
 type changeSetReader struct {
 	client *spanner.Client
 	head   string // SELECT ... WHERE ... IN UNNEST(@ids)
@@ -83,6 +83,7 @@ type changeSetReader struct {
 	rows   rowReader
 	check  *tableCheck
 	limit  int // rows of a page
+	bytes  int // of a page
 	most   int // changes of a Transaction
 	// atOnce is for how many change sets the next statement reads: half as many when they had more rows than a page, and twice as many when they had few.
 	atOnce int
@@ -107,7 +108,7 @@ func (p *poll) newChangeSetReader(ctx context.Context, id string) (*changeSetRea
 		head:   fmt.Sprintf("SELECT %s FROM %s%s WHERE %s IN UNNEST(@ids)", selected, d.id.quoted(), p.o.Hint, quote(column)),
 		tail:   " ORDER BY " + order.orderBy() + " LIMIT @limit",
 		id:     id, column: column, order: order, check: newTableCheck(p.client, d), rows: rowReader{table: d.id, names: d.keyNames()},
-		limit: p.o.Limit, most: MaxTransactionChanges, atOnce: changeSetsAtOnce,
+		limit: p.o.Limit, bytes: maxPageBytes, most: MaxTransactionChanges, atOnce: changeSetsAtOnce,
 	}, nil
 }
 
@@ -125,11 +126,11 @@ func (r *changeSetReader) deliver(ctx context.Context, list []*Transaction, afte
 			list, after = list[1:], after[1:]
 			continue
 		}
-		rows, read, err := r.page(ctx, r.ids(list[:n]), nil, spanner.StrongRead())
+		rows, full, read, err := r.page(ctx, r.ids(list[:n]), nil, spanner.StrongRead())
 		if err != nil {
 			return err
 		}
-		switch full := len(rows) == r.limit; {
+		switch {
 		case full && n > 1:
 			r.atOnce = max(sets/2, 1)
 			continue
@@ -142,7 +143,7 @@ func (r *changeSetReader) deliver(ctx context.Context, list []*Transaction, afte
 		if err != nil {
 			return err
 		}
-		if len(rows) < r.limit/2 {
+		if !full && len(rows) < r.limit/2 {
 			r.atOnce = min(2*r.atOnce, changeSetsAtOnce)
 		}
 		list, after = list[n:], after[n:]
@@ -211,13 +212,13 @@ func (r *changeSetReader) deliverLarge(ctx context.Context, tx *Transaction, aft
 	for ids := r.ids([]*Transaction{tx}); len(ids) > 0; ids = ids[min(changeSetsAtOnce, len(ids)):] {
 		var last []*structpb.Value
 		for full := true; full; {
-			rows, read, err := r.page(ctx, ids[:min(changeSetsAtOnce, len(ids))], last, bound)
+			rows, more, read, err := r.page(ctx, ids[:min(changeSetsAtOnce, len(ids))], last, bound)
 			if err != nil {
 				return err
 			}
 			out.ReadTimestamp, bound = read, spanner.ReadTimestamp(read)
 			fit := min(len(rows), r.most-len(out.Changes))
-			full = len(rows) == r.limit || fit < len(rows)
+			full = more || fit < len(rows)
 			out.add(rows[:fit]...)
 			if fit > 0 {
 				last = r.place(rows[fit-1])
@@ -242,8 +243,8 @@ func (r *changeSetReader) place(c Change) []*structpb.Value {
 	return append([]*structpb.Value{c.Values.Values[c.Values.Index(r.column)]}, c.Key.Values...)
 }
 
-// page reads the first rows of some change sets, or those behind a place.
-func (r *changeSetReader) page(ctx context.Context, ids []spanner.GenericColumnValue, behind []*structpb.Value, bound spanner.TimestampBound) (rows []Change, read time.Time, err error) {
+// page reads the first rows of some change sets, or those behind a place. full says that more may follow.
+func (r *changeSetReader) page(ctx context.Context, ids []spanner.GenericColumnValue, behind []*structpb.Value, bound spanner.TimestampBound) (rows []Change, full bool, read time.Time, err error) {
 	list := make([]*structpb.Value, len(ids))
 	for i := range ids {
 		list[i] = ids[i].Value
@@ -256,19 +257,23 @@ func (r *changeSetReader) page(ctx context.Context, ids []spanner.GenericColumnV
 	if behind != nil {
 		text += " AND " + r.order.behind(behind, params)
 	}
-	ro := r.client.Single().WithTimestampBound(bound)
+	ro, left := r.client.Single().WithTimestampBound(bound), r.bytes
 	err = query(ctx, ro, spanner.Statement{SQL: text + r.tail, Params: params}, "", r.rows.begin, func(row *spanner.Row) error {
 		rows = append(rows, r.rows.change(row, time.Time{}))
+		if left -= rowBytes(row); left < 0 {
+			return errPageEnds
+		}
 		return nil
 	})
-	if err != nil {
-		return nil, read, err
+	full = err == errPageEnds || len(rows) == r.limit
+	if err != nil && err != errPageEnds {
+		return nil, false, read, err
 	}
 	if read, err = ro.Timestamp(); err != nil {
-		return nil, read, err
+		return nil, false, read, err
 	}
-	if len(rows) == r.limit {
-		return rows, read, r.check.check(ctx, read)
+	if full {
+		return rows, true, read, r.check.check(ctx, read)
 	}
-	return rows, read, r.check.checkNowAndThen(ctx, read)
+	return rows, false, read, r.check.checkNowAndThen(ctx, read)
 }

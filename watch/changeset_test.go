@@ -58,27 +58,29 @@ func TestChangeSetPages(t *testing.T) {
 	writeChangeSet(t, c, 3, 1)
 	writeChangeSet(t, c, 4, 20, 21, 22, 23, 24)
 	writeChangeSet(t, c, 5, 30, 31, 32, 33)
-	p := &poll{client: c, table: TableID{Database: testDatabase, Name: "A"}, o: TableOptions{ChangeSets: &ChangeSets{}, Limit: 3}}
-	sink := &keptSink{}
-	tail, err := p.open(t.Context(), Checkpoint{Timestamp: time.Unix(0, 0)}, sink)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tail.sets.most = 5
-	if err := tail.pollOnce(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	want := "{2=1} {19=2 18=2 17=2 16=2 15=2 ...} {14=2 13=2 12=2 11=2 10=2} {1=3} {24=4 23=4 22=4 21=4 20=4} {33=5 32=5 31=5 30=5}"
-	if got := versions(sink.list); got != want {
-		t.Errorf("delivered %s\nwant %s", got, want)
-	}
-	for _, tx := range sink.list {
-		if tx.ReadTimestamp.Before(tx.CommitTimestamp) || !tx.Changes[0].CommitTimestamp.Equal(tx.CommitTimestamp) {
-			t.Errorf("%v is read at %v", tx.CommitTimestamp, tx.ReadTimestamp)
+	for _, page := range []struct{ rows, bytes int }{{3, maxPageBytes}, {100, 1}} {
+		p := &poll{client: c, table: TableID{Database: testDatabase, Name: "A"}, o: TableOptions{ChangeSets: &ChangeSets{}, Limit: page.rows}}
+		sink := &keptSink{}
+		tail, err := p.open(t.Context(), Checkpoint{Timestamp: time.Unix(0, 0)}, sink)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if sink.partial {
-		t.Error("the checkpoint moved on between the parts of a change set")
+		tail.sets.bytes, tail.sets.most = page.bytes, 5
+		if err := tail.pollOnce(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := "{2=1} {19=2 18=2 17=2 16=2 15=2 ...} {14=2 13=2 12=2 11=2 10=2} {1=3} {24=4 23=4 22=4 21=4 20=4} {33=5 32=5 31=5 30=5}"
+		if got := versions(sink.list); got != want {
+			t.Errorf("delivered %s\nwant %s", got, want)
+		}
+		for _, tx := range sink.list {
+			if tx.ReadTimestamp.Before(tx.CommitTimestamp) || !tx.Changes[0].CommitTimestamp.Equal(tx.CommitTimestamp) {
+				t.Errorf("%v is read at %v", tx.CommitTimestamp, tx.ReadTimestamp)
+			}
+		}
+		if sink.partial {
+			t.Error("the checkpoint moved on between the parts of a change set")
+		}
 	}
 }
 

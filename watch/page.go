@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -90,6 +91,30 @@ func query(ctx context.Context, ro *spanner.ReadOnlyTransaction, stmt spanner.St
 			return err
 		}
 	}
+}
+
+// errPageEnds ends a page that has many bytes.
+var errPageEnds = errors.New("the page has enough bytes")
+
+// rowBytes is about how many bytes of memory a row takes.
+func rowBytes(row *spanner.Row) (n int) {
+	for i := range row.Size() {
+		n += valueBytes(row.ColumnValue(i))
+	}
+	return n
+}
+
+func valueBytes(v *structpb.Value) int {
+	n := 48 // of the message
+	switch k := v.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		n += len(k.StringValue)
+	case *structpb.Value_ListValue:
+		for _, e := range k.ListValue.GetValues() {
+			n += valueBytes(e)
+		}
+	}
+	return n
 }
 
 // clock turns commit timestamps of rows into times. Many rows in a row have the same.

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -38,6 +39,8 @@ const (
 	batchRows = 500
 	// aheadPages is how many pages are read that the handler has not taken yet: one that it is taking and the next.
 	aheadPages = 2
+	// maxPageBytes is after how many bytes a page ends, however few rows they are, so that large rows do not fill the memory.
+	maxPageBytes = 32 << 20
 	// maxReadAge is for how long the pages of one poll are read at the same timestamp. A database keeps what was so for an hour by default
 	// (https://cloud.google.com/spanner/docs/use-pitr), and the newest rows are worth more than old ones.
 	maxReadAge = 10 * time.Second
@@ -94,6 +97,7 @@ type tail struct {
 	complete Checkpoint   // behind the last transaction that was put in batch
 	batch    batch
 	batchLen int // rows in batch
+	most     int // bytes of a page
 	commitAt int
 	clock    clock
 	newest   time.Time // the timestamp of the last read
@@ -135,7 +139,7 @@ func (p *poll) open(ctx context.Context, from Checkpoint, out Sink) (*tail, erro
 	if err != nil {
 		return nil, err
 	}
-	t := &tail{poll: p, out: out, commit: commit, trusted: slices.Contains(d.commits, commit), newest: d.read, readAt: time.Now(), complete: from}
+	t := &tail{poll: p, out: out, commit: commit, trusted: slices.Contains(d.commits, commit), newest: d.read, readAt: time.Now(), complete: from, most: maxPageBytes}
 	t.query = newPageQuery(d, commit, columns, o)
 	t.rows, t.check, t.columns = rowReader{table: d.id, names: d.keyNames()}, newTableCheck(p.client, d), t.query.key.text()
 	if t.position, err = newPosition(from, t.query.key); err != nil {
@@ -203,7 +207,7 @@ func (t *tail) poll1(ctx context.Context) (int, error) {
 		if time.Since(began) > maxReadAge {
 			bound, began = spanner.StrongRead(), time.Now()
 		}
-		r := Reading{}
+		r, left := Reading{}, t.most
 		if all == 0 {
 			r.Polls = 1
 		}
@@ -216,9 +220,13 @@ func (t *tail) poll1(ctx context.Context) (int, error) {
 					return err
 				}
 			}
+			if left -= rowBytes(row); left < 0 {
+				return cmp.Or(t.add(row), errPageEnds)
+			}
 			return t.add(row)
 		})
-		if err != nil {
+		ends := err == errPageEnds
+		if err != nil && !ends {
 			return all, err
 		}
 		if r.Timestamp, err = ro.Timestamp(); err != nil {
@@ -227,7 +235,7 @@ func (t *tail) poll1(ctx context.Context) (int, error) {
 		t.newest, t.readAt, r.Duration = r.Timestamp, time.Now(), time.Since(start)
 		t.out.Observe(r)
 		all += r.Rows
-		full := r.Rows >= t.query.limit
+		full := ends || r.Rows >= t.query.limit
 		if t.endPage(full); !full {
 			return all, nil
 		}

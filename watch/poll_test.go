@@ -102,6 +102,59 @@ func TestMadeAgainWhileStopped(t *testing.T) {
 	}
 }
 
+// TestCheckedBeforeTheHandlerIsReady: the table of a page is looked up before the handler is waited for, which may take longer than the database keeps
+// what was so at the page's timestamp.
+func TestCheckedBeforeTheHandlerIsReady(t *testing.T) {
+	const table = "CREATE TABLE T (A INT64 NOT NULL, B INT64 NOT NULL, Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (%s)"
+	c := connect(t, fmt.Sprintf(table, "A"))
+	p := &poll{client: c, table: TableID{Database: testDatabase, Name: "t"}, o: TableOptions{Limit: 1}}
+	from := Checkpoint{Timestamp: time.Unix(0, 0), Position: `{"timestamp":"2026-01-01T00:00:00Z","key":["1"],"columns":"A INT64"}`}
+	tail, err := p.open(t.Context(), from, &keptSink{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alter(t, "DROP TABLE T", fmt.Sprintf(table, "B"))
+	if tail.newest, err = now(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	tail.pages = make(chan struct{}) // the handler is never ready
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := tail.poll1(ctx); err == nil || !strings.Contains(err.Error(), "table T was made again") {
+		t.Errorf("%v", err)
+	}
+}
+
+// countingSink is a keptSink that keeps how many rows pages have.
+type countingSink struct {
+	keptSink
+	pages []int
+}
+
+func (s *countingSink) Observe(r Reading) { s.pages = append(s.pages, r.Rows) }
+
+// TestLargeRows: a page ends when it has many bytes, and the next goes on behind it, within a transaction, too.
+func TestLargeRows(t *testing.T) {
+	c := connect(t, "CREATE TABLE T (Id INT64 NOT NULL, Text STRING(MAX), Ts TIMESTAMP OPTIONS (allow_commit_timestamp=true)) PRIMARY KEY (Id)")
+	var list []*spanner.Mutation
+	for id := range 10 {
+		list = append(list, spanner.Insert("T", []string{"Id", "Text", "Ts"}, []any{id, strings.Repeat("x", 1000), spanner.CommitTimestamp}))
+	}
+	if _, err := c.Apply(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	p := &poll{client: c, table: TableID{Database: testDatabase, Name: "T"}, o: TableOptions{Limit: 100}}
+	sink := &countingSink{}
+	tail, err := p.open(t.Context(), Checkpoint{Timestamp: time.Unix(0, 0)}, sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tail.most = 3500
+	if err := tail.pollOnce(t.Context()); err != nil || fmt.Sprint(sink.pages) != "[3 3 3 1]" || len(sink.list) != 1 || len(sink.list[0].Changes) != 10 {
+		t.Errorf("pages of %v rows, %d transactions, %v", sink.pages, len(sink.list), err)
+	}
+}
+
 // TestPartial: a transaction of exactly MaxTransactionChanges is not Partial, and one with more is.
 func TestPartial(t *testing.T) {
 	p := &poll{o: TableOptions{Limit: 1}}

@@ -227,7 +227,7 @@ func (r *streamReader) add(p *streamPartition, records *changeRecords, start tim
 	}
 	p.children = append(p.children, records.children...)
 	r.wake()
-	for p.changes > maxQueued && !p.queue[0].commit.Equal(p.queue[len(p.queue)-1].commit) && r.ctx.Err() == nil {
+	for (p.changes > maxQueued || p.bytes > maxQueuedBytes) && !p.queue[0].commit.Equal(p.queue[len(p.queue)-1].commit) && r.ctx.Err() == nil {
 		r.room.Wait()
 	}
 	return r.ctx.Err()
@@ -286,8 +286,11 @@ type streamReader struct {
 	candidates   []*streamTransaction                  // that may have become complete, or the first of a queue
 }
 
-// maxQueued is how many changes of a partition may wait for the handler.
-const maxQueued = 10_000
+// maxQueued is how many changes of a partition may wait for the handler, and maxQueuedBytes how many bytes of JSON they may have.
+const (
+	maxQueued      = 10_000
+	maxQueuedBytes = 32 << 20
+)
 
 // streamPartition is a partition of the stream.
 type streamPartition struct {
@@ -302,6 +305,7 @@ type streamPartition struct {
 	queue    []*streamTransaction // that have been read, in their order, and are not delivered
 	taken    int                  // so many of the first ones the handler is about to take
 	changes  int                  // in the queue
+	bytes    int                  // of JSON that they have
 	ended    bool
 	children []childPartition
 }

@@ -52,6 +52,7 @@ func (r *streamReader) addData(p *streamPartition, d *dataRecord) {
 	tx.records = append(tx.records, d)
 	d.partition = p
 	p.changes += len(d.changes)
+	p.bytes += d.bytes
 	if len(tx.records) == tx.want {
 		r.candidates = append(r.candidates, tx)
 	}
@@ -185,6 +186,7 @@ func (r *streamReader) delivered(tx *streamTransaction) {
 	}
 	for _, d := range tx.records {
 		d.partition.changes -= len(d.changes)
+		d.partition.bytes -= d.bytes
 	}
 	for _, p := range tx.partitions {
 		p.remove(tx)

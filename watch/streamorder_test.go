@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -78,6 +79,34 @@ func TestDeliveredIsForgotten(t *testing.T) {
 			t.Errorf("transaction %d is kept", i)
 		}
 	}
+}
+
+// TestLargeChangesWait: a partition of large changes is not read further until the handler has taken some.
+func TestLargeChangesWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &streamReader{streamFeed: &streamFeed{Stream: &Stream{}}, out: &keptSink{}, ctx: t.Context(), work: make(chan struct{}, 1), transactions: map[transactionKey]*streamTransaction{}}
+		r.room.L = &r.mu
+		p := &streamPartition{token: "a"}
+		records := &changeRecords{}
+		for i := range 3 {
+			records.data = append(records.data, &dataRecord{commit: day.Add(time.Duration(i) * time.Second), transaction: "tx", records: 1, bytes: 16 << 20, changes: make([]Change, 1)})
+		}
+		read := false
+		go func() {
+			read = r.add(p, records, time.Time{}, nil) == nil
+		}()
+		synctest.Wait()
+		if read {
+			t.Error("a partition with much that is not delivered is read further")
+		}
+		if err := r.handOut(r.take()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !read || p.bytes != 0 {
+			t.Errorf("read: %v, %d bytes", read, p.bytes)
+		}
+	})
 }
 
 // TestStreamPositionRefused: a position that is not a stream's does not pass by itself.

@@ -26,6 +26,7 @@ type dataRecord struct {
 	transaction string
 	table       TableID
 	changes     []Change
+	bytes       int // of JSON that changes had
 	records     int // of the transaction, in all partitions
 	tag         string
 	system      bool
@@ -111,16 +112,18 @@ func (d *recordDecoder) addData(to *changeRecords, values []*structpb.Value) err
 	for i, mod := range mods {
 		c := &r.changes[i]
 		*c = Change{Table: r.table, Kind: kind, CommitTimestamp: r.commit, RecordSequence: r.sequence}
-		if err := d.rows(elements(mod), table, c); err != nil {
+		n, err := d.rows(elements(mod), table, c)
+		if err != nil {
 			return err
 		}
+		r.bytes += n
 	}
 	to.data = append(to.data, r)
 	return nil
 }
 
-// rows decodes the rows of a mod into a change.
-func (d *recordDecoder) rows(mod []*structpb.Value, table *recordTable, c *Change) error {
+// rows decodes the rows of a mod into a change. It returns how many bytes of JSON they have.
+func (d *recordDecoder) rows(mod []*structpb.Value, table *recordTable, c *Change) (bytes int, err error) {
 	f := &d.format.dataFields
 	d.mod.begin()
 	for _, part := range []struct {
@@ -128,12 +131,14 @@ func (d *recordDecoder) rows(mod []*structpb.Value, table *recordTable, c *Chang
 		at      int
 		columns []Column
 	}{{"keys", f.keys, table.keys}, {"new_values", f.newValues, table.others}, {"old_values", f.oldValues, table.others}} {
-		if err := d.mod.scan(field(mod, part.at).GetStringValue(), part.columns); err != nil {
-			return fmt.Errorf("%s: %w", part.name, err)
+		text := field(mod, part.at).GetStringValue()
+		if err := d.mod.scan(text, part.columns); err != nil {
+			return 0, fmt.Errorf("%s: %w", part.name, err)
 		}
+		bytes += len(text)
 	}
 	c.Key, c.Values, c.OldValues = d.mod.row(table.keys), d.mod.row(table.others), d.mod.row(table.others)
-	return nil
+	return bytes, nil
 }
 
 // recordTable is a table of which records were read, with the columns that the last one had.

@@ -44,7 +44,7 @@ type TableOptions struct {
 	ChangeSets *ChangeSets
 	// Hint stands behind the table's name, such as @{FORCE_INDEX=SingersByLastUpdated}.
 	Hint string
-	// Limit is how many rows a page has at most; 0 is 10,000.
+	// Limit is how many rows a page has at most; 0 is 10,000. Pages of large rows end at 32 MiB.
 	Limit int
 	// RequestTag is of the queries for new rows, so that the statistics of the database tell them from others
 	// (https://cloud.google.com/spanner/docs/introspection/troubleshooting-with-tags).
