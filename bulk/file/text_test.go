@@ -17,7 +17,7 @@ import (
 )
 
 // schemaOf makes a schema of "K INT64 NOT NULL, V STRING(MAX)".
-func schemaOf(t *testing.T, columns string, timestamps arrowtype.Timestamps) *arrow.Schema {
+func schemaOf(t testing.TB, columns string, timestamps arrowtype.Timestamps) *arrow.Schema {
 	t.Helper()
 	var fields []arrow.Field
 	for _, c := range strings.Split(columns, ", ") {

@@ -24,6 +24,7 @@ type textReader struct {
 	row     splitter
 	scratch []byte // of a text that is not in UTF-8, or of the name of a JSON member
 	members []bool // columns that a row of JSON has
+	sizes   []int  // bytes of the texts of the last batch, by column
 
 	from   []int64 // where the rows of the last batch begin in the file
 	good   goodRows
@@ -44,7 +45,7 @@ func newTextReader(s *textSegment) (*textReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &textReader{of: s.of, lines: lines, start: s.from, builder: array.NewRecordBuilder(memory.DefaultAllocator, s.of.schema)}
+	r := &textReader{of: s.of, lines: lines, start: s.from, builder: array.NewRecordBuilder(memory.DefaultAllocator, s.of.schema), sizes: make([]int, s.of.schema.NumFields())}
 	for _, target := range s.of.targets {
 		var c textColumn
 		if target >= 0 {
@@ -91,6 +92,7 @@ func (r *textReader) Next() (arrow.RecordBatch, error) {
 
 // fill parses rows into the next batch. An error, and io.EOF, comes behind the rows before it.
 func (r *textReader) fill() error {
+	r.reserve(len(r.from))
 	r.from = make([]int64, 0, bulk.BatchRows) // not reused: Places keeps it
 	var bad []int
 	var err error
@@ -114,8 +116,36 @@ func (r *textReader) fill() error {
 			break
 		}
 	}
+	for i, b := range r.builder.Fields() {
+		if text, ok := storageOf(b).(textBuilder); ok {
+			r.sizes[i] = text.DataLen()
+		}
+	}
 	r.good.set(r.builder.NewRecordBatch(), len(r.from), bad)
 	return err
+}
+
+// reserve makes room for a batch like the one before, so that no column moves while it grows.
+func (r *textReader) reserve(rows int) {
+	for i, b := range r.builder.Fields() {
+		b.Reserve(rows)
+		if text, ok := storageOf(b).(textBuilder); ok {
+			text.ReserveData(r.sizes[i] + r.sizes[i]/8)
+		}
+	}
+}
+
+// textBuilder is the builder of a column of texts or bytes.
+type textBuilder interface {
+	DataLen() int
+	ReserveData(n int)
+}
+
+func storageOf(b array.Builder) array.Builder {
+	if e, ok := b.(interface{ StorageBuilder() array.Builder }); ok {
+		return e.StorageBuilder()
+	}
+	return b
 }
 
 // refuse reports a row that is malformed.

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner"
+	vkit "cloud.google.com/go/spanner/apiv1"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/googleapis/gax-go/v2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -130,12 +132,21 @@ func isOfRow(err error) bool {
 	return false
 }
 
+// CallOptions are for the ClientConfig of a client that imports. By its own the client repeats a commit for an hour where the server has no room for it, as when its disk is
+// full, and says nothing; with these it does so only while the server is away, and Import ends with the server's words after some attempts.
+func CallOptions() *vkit.CallOptions {
+	away := func() gax.Retryer {
+		return gax.OnCodes([]codes.Code{codes.Unavailable}, gax.Backoff{Initial: 250 * time.Millisecond, Max: 5 * time.Second, Multiplier: 1.3})
+	}
+	return &vkit.CallOptions{Commit: []gax.CallOption{gax.WithRetry(away)}}
+}
+
 // apply commits mutations, again where the server is busy or away. A commit that was done and not answered is done again, which changes nothing with
 // InsertOrUpdate and Replace.
 func (c *committer) apply(ctx context.Context, m []*spanner.Mutation) error {
 	const (
-		attempts = 10
-		first    = 100 * time.Millisecond // doubled with each attempt: less than two minutes in all
+		attempts = 8
+		first    = 100 * time.Millisecond // doubled with each attempt: less than half a minute in all
 	)
 	for attempt := 0; ; attempt++ {
 		options := []spanner.ApplyOption{spanner.TransactionTag("crowfoot-import")}

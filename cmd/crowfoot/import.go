@@ -279,10 +279,30 @@ func (s *connection) check(command string) error {
 	return nil
 }
 
-// connect makes a client. It asks the server for nothing.
+// answerLimit is how long a server may take to answer the first time.
+const answerLimit = 20 * time.Second
+
+// connect makes a client of a server that answers.
 func (s *connection) connect(ctx context.Context, agent string) (*spanner.Client, error) {
 	if s.endpoint != "" {
 		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // the client's own way to plain text
 	}
-	return newClient(ctx, s.database, agent+"/"+version.Get().Version)
+	client, err := newClient(ctx, s.database, spanner.ClientConfig{UserAgent: agent + "/" + version.Get().Version, CallOptions: transfer.CallOptions()})
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	err = client.Single().Query(limited, spanner.NewStatement("SELECT 1")).Do(func(*spanner.Row) error { return nil })
+	switch {
+	case limited.Err() != nil && ctx.Err() == nil:
+		err = fmt.Errorf("%s does not answer: %w", cmp.Or(os.Getenv("SPANNER_EMULATOR_HOST"), "Cloud Spanner"), inServersWords(err))
+	case err != nil:
+		err = inServersWords(err)
+	}
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	return client, nil
 }

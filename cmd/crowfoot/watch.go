@@ -300,16 +300,13 @@ func answers(err error) (list []error) {
 
 // watchClient makes a client of a database. It asks the server for nothing.
 func watchClient(ctx context.Context, database string) (*spanner.Client, error) {
-	return newClient(ctx, database, "crowfoot-watch/"+version.Get().Version)
+	return newClient(ctx, database, spanner.ClientConfig{UserAgent: "crowfoot-watch/" + version.Get().Version})
 }
 
-// newClient makes a client of a database that says who it is. It asks the server for nothing.
-func newClient(ctx context.Context, database, agent string) (*spanner.Client, error) {
-	client, err := spanner.NewClientWithConfig(ctx, database, spanner.ClientConfig{
-		DisableNativeMetrics: true,
-		UserAgent:            agent,
-		Logger:               log.New(io.Discard, "", 0),
-	}, option.WithGRPCDialOption(grpc.WithConnectParams(reconnect)), resultset.ClientOption())
+// newClient makes a client of a database. It asks the server for nothing.
+func newClient(ctx context.Context, database string, config spanner.ClientConfig) (*spanner.Client, error) {
+	config.DisableNativeMetrics, config.Logger = true, log.New(io.Discard, "", 0)
+	client, err := spanner.NewClientWithConfig(ctx, database, config, option.WithGRPCDialOption(grpc.WithConnectParams(reconnect)), resultset.ClientOption())
 	if err != nil {
 		return nil, fmt.Errorf("a client of Cloud Spanner (--endpoint names another server): %w", err)
 	}
