@@ -1,5 +1,5 @@
-// Package arrowtype maps the types and values of Cloud Spanner to those of Apache Arrow and back. It is shared by all that turn rows into columns, so
-// that a value is the same column value whether it comes from a server, from a client or from a file.
+// Package arrowtype maps the types and values of Cloud Spanner to those of Apache Arrow and back. The server's Flight SQL (value/columnar), clients and files
+// share it, so that a column is the same whichever of them it comes from.
 //
 //	Spanner       Arrow                          remarks
 //	BOOL          bool
@@ -22,8 +22,8 @@
 //	ARRAY<T>      list<item: T>                  elements are nullable
 //	STRUCT<...>   struct<...>                    fields are nullable
 //
-// Where the Arrow type alone does not tell the Spanner type, and always for columns of tables, the field has metadata under TypeKey: the type as it
-// stands in DDL, such as STRING(25). SpannerType reads it, and infers a type where there is none.
+// A column that a table can have has metadata under TypeKey, too: its type as it stands in DDL, such as STRING(25). SpannerType reads it, and infers a type
+// where there is none.
 //
 // Values have a text, too: the one that Spanner's API gives them (INT64 as digits, TIMESTAMP as RFC 3339 in UTC, BYTES as base64). Appender makes
 // columns of texts and Formatter texts of columns. Texts are read somewhat more liberally than they are written: see the functions Parse.

@@ -36,8 +36,8 @@ func NewFormatter(column arrow.Array) (Formatter, error) {
 		}, nil
 	case *array.Timestamp:
 		return timestampFormatter(c), nil
-	case *array.MonthDayNanoInterval:
-		return func(to []byte, row int) []byte { return AppendInterval(to, c.Value(row)) }, nil
+	case *array.Null:
+		return func(to []byte, _ int) []byte { return to }, nil
 	case *array.Dictionary:
 		values, err := NewFormatter(c.Dictionary())
 		return func(to []byte, row int) []byte { return values(to, c.GetValueIndex(row)) }, err
@@ -46,7 +46,7 @@ func NewFormatter(column arrow.Array) (Formatter, error) {
 	case array.ListLike:
 		return listFormatter(c)
 	}
-	for _, of := range []func(arrow.Array) Formatter{integerFormatter, decimalFormatter, bytesFormatter} {
+	for _, of := range []func(arrow.Array) Formatter{integerFormatter, decimalFormatter, bytesFormatter, intervalFormatter} {
 		if f := of(column); f != nil {
 			return f, nil
 		}
@@ -139,7 +139,7 @@ func bytesFormatter(column arrow.Array) Formatter {
 
 func extensionFormatter(column array.ExtensionArray) (Formatter, error) {
 	value := Bytes(column)
-	if column.ExtensionType().ExtensionName() != "arrow.uuid" || value == nil {
+	if column.ExtensionType().ExtensionName() != uuidExtension || value == nil {
 		return NewFormatter(column.Storage())
 	}
 	return func(to []byte, row int) []byte {
@@ -158,6 +158,29 @@ func timestampFormatter(c *array.Timestamp) Formatter {
 		seconds := floorDiv(v, perSecond)
 		return AppendTimestamp(to, seconds, int32((v-seconds*perSecond)*(int64(time.Second)/perSecond)))
 	}
+}
+
+func intervalFormatter(column arrow.Array) Formatter {
+	switch c := column.(type) {
+	case *array.MonthDayNanoInterval:
+		return func(to []byte, row int) []byte { return AppendInterval(to, c.Value(row)) }
+	case *array.MonthInterval:
+		return func(to []byte, row int) []byte {
+			return AppendInterval(to, arrow.MonthDayNanoInterval{Months: int32(c.Value(row))})
+		}
+	case *array.DayTimeInterval:
+		return func(to []byte, row int) []byte {
+			v := c.Value(row)
+			return AppendInterval(to, arrow.MonthDayNanoInterval{Days: v.Days, Nanoseconds: int64(v.Milliseconds) * int64(time.Millisecond)})
+		}
+	case *array.Duration:
+		perSecond := int64(time.Second / c.DataType().(*arrow.DurationType).Unit.Multiplier())
+		return func(to []byte, row int) []byte {
+			v := int64(c.Value(row))
+			return appendInterval(to, 0, 0, v/perSecond, v%perSecond*(int64(time.Second)/perSecond))
+		}
+	}
+	return nil
 }
 
 func floorDiv(a, b int64) int64 {

@@ -88,6 +88,11 @@ func intervalNumber(text []byte, fraction bool) (whole, nanos int64, err error) 
 
 // AppendInterval appends an interval in ISO 8601 as Spanner writes it: P1Y2M3DT4H5M6.789S, and P0Y for none.
 func AppendInterval(to []byte, v arrow.MonthDayNanoInterval) []byte {
+	return appendInterval(to, v.Months, v.Days, v.Nanoseconds/1e9, v.Nanoseconds%1e9)
+}
+
+// appendInterval appends an interval whose time part is seconds and nanoseconds of the same sign.
+func appendInterval(to []byte, months, days int32, seconds, nanos int64) []byte {
 	start := len(to)
 	to = append(to, 'P')
 	part := func(n int64, unit byte) {
@@ -95,18 +100,17 @@ func AppendInterval(to []byte, v arrow.MonthDayNanoInterval) []byte {
 			to = append(strconv.AppendInt(to, n, 10), unit)
 		}
 	}
-	part(int64(v.Months/12), 'Y')
-	part(int64(v.Months%12), 'M')
-	part(int64(v.Days), 'D')
-	if v.Nanoseconds != 0 {
+	part(int64(months/12), 'Y')
+	part(int64(months%12), 'M')
+	part(int64(days), 'D')
+	if seconds != 0 || nanos != 0 {
 		to = append(to, 'T')
-		part(v.Nanoseconds/3600e9, 'H')
-		part(v.Nanoseconds/60e9%60, 'M')
-		if rest := v.Nanoseconds % 60e9; rest != 0 {
-			if rest < 0 {
+		part(seconds/3600, 'H')
+		part(seconds/60%60, 'M')
+		if whole := seconds % 60; whole != 0 || nanos != 0 {
+			if whole < 0 || nanos < 0 {
 				to = append(to, '-')
 			}
-			whole, nanos := rest/1e9, rest%1e9
 			to = strconv.AppendInt(to, max(whole, -whole), 10)
 			to = append(appendFraction(to, int32(max(nanos, -nanos))), 'S')
 		}

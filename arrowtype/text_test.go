@@ -9,17 +9,18 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	_ "github.com/apache/arrow-go/v18/arrow/extensions" // registers arrow.json and arrow.uuid
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 // columnOf makes a column of texts; "NULL" is NULL.
 func columnOf(t *testing.T, kind *spannerpb.Type, timestamps Timestamps, texts ...string) (arrow.Array, error) {
 	t.Helper()
-	dt, err := DataType(kind, timestamps)
+	f, err := Field("C", kind, "", true, timestamps)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := array.NewBuilder(memory.DefaultAllocator, dt)
+	b := array.NewBuilder(memory.DefaultAllocator, f.Type)
 	a, err := NewAppender(b, kind)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +178,7 @@ func TestTypes(t *testing.T) {
 		if back, _, err := SpannerType(f); err != nil || back != ddl {
 			t.Errorf("%s comes back as %s, %v", ddl, back, err)
 		}
-		if plain := nearest(f.Type); plain == nil {
+		if plain := nearest(arrow.Field{Type: f.Type}); plain == nil {
 			t.Errorf("%v has no nearest type", f.Type)
 		}
 	}

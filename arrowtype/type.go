@@ -5,7 +5,7 @@ import (
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/extensions"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
 // TypeKey is the key of a field's metadata that has its Spanner type as DDL says it: STRING(25), ARRAY<NUMERIC>.
@@ -26,22 +26,63 @@ const (
 	numericScale     = 9
 )
 
-var (
-	numericType = &arrow.Decimal128Type{Precision: numericPrecision, Scale: numericScale}
-	uuidType    = extensions.NewUUIDType()
-	jsonType    = newJSONType()
+// Names of Arrow's canonical extension types (https://arrow.apache.org/docs/format/CanonicalExtensions.html).
+const (
+	jsonExtension = "arrow.json"
+	uuidExtension = "arrow.uuid"
 )
 
-func newJSONType() arrow.DataType {
-	t, err := extensions.NewJSONType(arrow.BinaryTypes.String)
+var (
+	numericType = &arrow.Decimal128Type{Precision: numericPrecision, Scale: numericScale}
+	uuidType    = &arrow.FixedSizeBinaryType{ByteWidth: 16}
+)
+
+// Field is a column as programs have it. ddl is its type as DDL says it; "" stands for t as it is. JSON and UUID are extension types if the program has
+// registered them, by importing Arrow's package extensions: so do Arrow's own readers, and package bulk registers them.
+func Field(name string, t *spannerpb.Type, ddl string, nullable bool, timestamps Timestamps) (arrow.Field, error) {
+	f, err := StorageField(name, t, ddl, nullable, timestamps)
 	if err != nil {
-		panic(err) // utf8 is one of the storage types that it accepts
+		return f, err
 	}
-	return t
+	return registered(f)
 }
 
-// DataType is the Arrow type of a Spanner type.
-func DataType(t *spannerpb.Type, timestamps Timestamps) (arrow.DataType, error) {
+// StorageField is a column as streams and files of Arrow carry it: JSON and UUID have the types that store them, and metadata that names the extension.
+func StorageField(name string, t *spannerpb.Type, ddl string, nullable bool, timestamps Timestamps) (arrow.Field, error) {
+	f, err := storageField(name, t, nullable, timestamps)
+	if err != nil {
+		return f, fmt.Errorf("column %s: %w", name, err)
+	}
+	if ddl == "" {
+		ddl = DDL(t)
+	}
+	if _, _, err := ParseDDL(ddl); err != nil {
+		return f, nil // of a STRUCT, which DDL has no columns of: its Arrow type tells it
+	}
+	metadata := f.Metadata.ToMap()
+	metadata[TypeKey] = ddl
+	f.Metadata = arrow.MetadataFrom(metadata)
+	return f, nil
+}
+
+// storageField is a column, a field of a STRUCT or the elements of an ARRAY.
+func storageField(name string, t *spannerpb.Type, nullable bool, timestamps Timestamps) (f arrow.Field, err error) {
+	f = arrow.Field{Name: name, Nullable: nullable}
+	switch t.GetCode() {
+	case spannerpb.TypeCode_JSON:
+		f.Metadata = extension(jsonExtension)
+	case spannerpb.TypeCode_UUID:
+		f.Metadata = extension(uuidExtension)
+	}
+	f.Type, err = storageType(t, timestamps)
+	return f, err
+}
+
+func extension(name string) arrow.Metadata {
+	return arrow.NewMetadata([]string{ipc.ExtensionTypeKeyName, ipc.ExtensionMetadataKeyName}, []string{name, ""})
+}
+
+func storageType(t *spannerpb.Type, timestamps Timestamps) (arrow.DataType, error) {
 	switch t.GetCode() {
 	case spannerpb.TypeCode_BOOL:
 		return arrow.FixedWidthTypes.Boolean, nil
@@ -53,7 +94,7 @@ func DataType(t *spannerpb.Type, timestamps Timestamps) (arrow.DataType, error) 
 		return arrow.PrimitiveTypes.Float64, nil
 	case spannerpb.TypeCode_NUMERIC:
 		return numericType, nil
-	case spannerpb.TypeCode_STRING:
+	case spannerpb.TypeCode_STRING, spannerpb.TypeCode_JSON:
 		return arrow.BinaryTypes.String, nil
 	case spannerpb.TypeCode_BYTES, spannerpb.TypeCode_PROTO:
 		return arrow.BinaryTypes.Binary, nil
@@ -61,8 +102,6 @@ func DataType(t *spannerpb.Type, timestamps Timestamps) (arrow.DataType, error) 
 		return arrow.FixedWidthTypes.Date32, nil
 	case spannerpb.TypeCode_TIMESTAMP:
 		return timestampType(timestamps), nil
-	case spannerpb.TypeCode_JSON:
-		return jsonType, nil
 	case spannerpb.TypeCode_UUID:
 		return uuidType, nil
 	case spannerpb.TypeCode_INTERVAL:
@@ -71,11 +110,8 @@ func DataType(t *spannerpb.Type, timestamps Timestamps) (arrow.DataType, error) 
 		}
 		return arrow.FixedWidthTypes.MonthDayNanoInterval, nil
 	case spannerpb.TypeCode_ARRAY:
-		elem, err := DataType(t.GetArrayElementType(), timestamps)
-		if err != nil {
-			return nil, err
-		}
-		return arrow.ListOf(elem), nil
+		elem, err := storageField("item", t.GetArrayElementType(), true, timestamps)
+		return arrow.ListOfField(elem), err
 	case spannerpb.TypeCode_STRUCT:
 		return structType(t.GetStructType(), timestamps)
 	}
@@ -95,58 +131,78 @@ func timestampType(timestamps Timestamps) arrow.DataType {
 func structType(t *spannerpb.StructType, timestamps Timestamps) (arrow.DataType, error) {
 	fields := make([]arrow.Field, len(t.GetFields()))
 	for i, f := range t.GetFields() {
-		dt, err := DataType(f.GetType(), timestamps)
-		if err != nil {
+		var err error
+		if fields[i], err = storageField(f.GetName(), f.GetType(), true, timestamps); err != nil {
 			return nil, err
 		}
-		fields[i] = arrow.Field{Name: f.GetName(), Type: dt, Nullable: true}
 	}
 	return arrow.StructOf(fields...), nil
 }
 
-// Field is a column. ddl is its type as DDL says it; "" stands for t as it is.
-func Field(name string, t *spannerpb.Type, ddl string, nullable bool, timestamps Timestamps) (arrow.Field, error) {
-	dt, err := DataType(t, timestamps)
-	if err != nil {
-		return arrow.Field{}, fmt.Errorf("column %s: %w", name, err)
+// registered puts extension types that the program has registered in place of the types that store them, as Arrow's readers do.
+func registered(f arrow.Field) (arrow.Field, error) {
+	var err error
+	switch t := f.Type.(type) {
+	case *arrow.ListType:
+		elem, elemErr := registered(t.ElemField())
+		f.Type, err = arrow.ListOfField(elem), elemErr
+	case *arrow.StructType:
+		fields := t.Fields()
+		for i := range fields {
+			if fields[i], err = registered(fields[i]); err != nil {
+				return f, err
+			}
+		}
+		f.Type = arrow.StructOf(fields...)
 	}
-	if ddl == "" {
-		ddl = DDL(t)
+	name, _ := f.Metadata.GetValue(ipc.ExtensionTypeKeyName)
+	if e := arrow.GetExtensionType(name); e != nil && err == nil {
+		f.Type, err = e.Deserialize(f.Type, "")
+		metadata := f.Metadata.ToMap()
+		delete(metadata, ipc.ExtensionTypeKeyName)
+		delete(metadata, ipc.ExtensionMetadataKeyName)
+		f.Metadata = arrow.MetadataFrom(metadata)
 	}
-	return arrow.Field{Name: name, Type: dt, Nullable: nullable, Metadata: arrow.NewMetadata([]string{TypeKey}, []string{ddl})}, nil
+	return f, err
 }
 
-// SpannerType is the type that a column has, or should have, in Spanner: the one that its metadata names, or else the nearest.
+// SpannerType is the type that a column has, or should have, in Spanner: the one that its metadata names, or else the one that takes all values of its
+// Arrow type.
 func SpannerType(f arrow.Field) (ddl string, t *spannerpb.Type, err error) {
 	if ddl, ok := f.Metadata.GetValue(TypeKey); ok {
 		t, _, err := ParseDDL(ddl)
 		return ddl, t, err
 	}
-	if t = nearest(f.Type); t == nil {
+	if t = nearest(f); t == nil {
 		return "", nil, fmt.Errorf("column %s: there is no Spanner type for the Arrow type %v", f.Name, f.Type)
 	}
 	return DDL(t), t, nil
 }
 
-// nearest is the Spanner type that takes all values of an Arrow type, or nil.
-func nearest(dt arrow.DataType) *spannerpb.Type {
+// nearest is the Spanner type that takes all values of a field, or nil.
+func nearest(f arrow.Field) *spannerpb.Type {
+	dt := f.Type
+	name, _ := f.Metadata.GetValue(ipc.ExtensionTypeKeyName)
+	if e, ok := dt.(arrow.ExtensionType); ok {
+		name, dt = e.ExtensionName(), e.StorageType()
+	}
+	switch name {
+	case jsonExtension:
+		return Scalar(spannerpb.TypeCode_JSON)
+	case uuidExtension:
+		return Scalar(spannerpb.TypeCode_UUID)
+	}
 	switch dt := dt.(type) {
-	case arrow.ExtensionType:
-		switch dt.ExtensionName() {
-		case "arrow.json":
-			return Scalar(spannerpb.TypeCode_JSON)
-		case "arrow.uuid":
-			return Scalar(spannerpb.TypeCode_UUID)
-		}
-		return nearest(dt.StorageType())
 	case *arrow.DictionaryType:
-		return nearest(dt.ValueType)
+		return nearest(arrow.Field{Type: dt.ValueType})
 	case arrow.ListLikeType:
-		elem := nearest(dt.Elem())
+		elem := nearest(dt.ElemField())
 		if elem == nil || elem.Code == spannerpb.TypeCode_ARRAY {
 			return nil // Spanner has no arrays of arrays
 		}
 		return &spannerpb.Type{Code: spannerpb.TypeCode_ARRAY, ArrayElementType: elem}
+	case *arrow.StructType:
+		return nearestStruct(dt)
 	case arrow.DecimalType:
 		return Scalar(spannerpb.TypeCode_NUMERIC)
 	}
@@ -156,6 +212,19 @@ func nearest(dt arrow.DataType) *spannerpb.Type {
 	return nil
 }
 
+func nearestStruct(dt *arrow.StructType) *spannerpb.Type {
+	t := &spannerpb.Type{Code: spannerpb.TypeCode_STRUCT, StructType: &spannerpb.StructType{}}
+	for _, f := range dt.Fields() {
+		field := nearest(f)
+		if field == nil {
+			return nil
+		}
+		t.StructType.Fields = append(t.StructType.Fields, &spannerpb.StructType_Field{Name: f.Name, Type: field})
+	}
+	return t
+}
+
+// nearestScalars are the types that take all values of Arrow's types. INT64 is not UINT64's: it has no place for the greater half of its values.
 var nearestScalars = map[arrow.Type]spannerpb.TypeCode{
 	arrow.BOOL: spannerpb.TypeCode_BOOL,
 	arrow.INT8: spannerpb.TypeCode_INT64, arrow.INT16: spannerpb.TypeCode_INT64, arrow.INT32: spannerpb.TypeCode_INT64, arrow.INT64: spannerpb.TypeCode_INT64,
@@ -165,5 +234,6 @@ var nearestScalars = map[arrow.Type]spannerpb.TypeCode{
 	arrow.BINARY: spannerpb.TypeCode_BYTES, arrow.LARGE_BINARY: spannerpb.TypeCode_BYTES, arrow.BINARY_VIEW: spannerpb.TypeCode_BYTES,
 	arrow.FIXED_SIZE_BINARY: spannerpb.TypeCode_BYTES,
 	arrow.DATE32:            spannerpb.TypeCode_DATE, arrow.DATE64: spannerpb.TypeCode_DATE, arrow.TIMESTAMP: spannerpb.TypeCode_TIMESTAMP,
-	arrow.INTERVAL_MONTH_DAY_NANO: spannerpb.TypeCode_INTERVAL,
+	arrow.INTERVAL_MONTHS: spannerpb.TypeCode_INTERVAL, arrow.INTERVAL_DAY_TIME: spannerpb.TypeCode_INTERVAL, arrow.INTERVAL_MONTH_DAY_NANO: spannerpb.TypeCode_INTERVAL,
+	arrow.DURATION: spannerpb.TypeCode_INTERVAL, arrow.NULL: spannerpb.TypeCode_STRING,
 }

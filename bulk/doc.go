@@ -18,6 +18,8 @@
 // Imports of this module: arrowtype.
 package bulk
 
+import _ "github.com/apache/arrow-go/v18/arrow/extensions" // registers arrow.json and arrow.uuid
+
 // BatchRows is the most rows of a batch. It makes batches of some 100 KiB to 1 MiB of usual rows, which stay in the processor's caches.
 const BatchRows = 4096
 

@@ -205,7 +205,7 @@ func newAvroWriter(to io.Writer, schema *arrow.Schema, r AvroRecord) (Writer, er
 // isMapped says whether a column has one of the types that arrowtype gives it.
 func isMapped(t arrow.DataType, kind *spannerpb.Type) bool {
 	for _, timestamps := range []arrowtype.Timestamps{arrowtype.Nanoseconds, arrowtype.Microseconds, arrowtype.Text} {
-		if mapped, err := arrowtype.DataType(kind, timestamps); err == nil && arrow.TypeEqual(mapped, t) {
+		if mapped, err := arrowtype.Field("", kind, "", true, timestamps); err == nil && arrow.TypeEqual(mapped.Type, t) {
 			return true
 		}
 	}

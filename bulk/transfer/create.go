@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/crowfoot-db/crowfoot/arrowtype"
@@ -13,9 +14,12 @@ import (
 func CreateTable(name string, schema *arrow.Schema, key []string) (string, error) {
 	var columns, keys []string
 	for _, f := range schema.Fields() {
-		ddl, _, err := arrowtype.SpannerType(f)
+		ddl, t, err := arrowtype.SpannerType(f)
 		if err != nil {
 			return "", err
+		}
+		if isOnlyInQueries(t) {
+			return "", fmt.Errorf("column %s: a table has no columns of %s", f.Name, ddl)
 		}
 		if !f.Nullable {
 			ddl += " NOT NULL"
@@ -29,4 +33,15 @@ func CreateTable(name string, schema *arrow.Schema, key []string) (string, error
 		keys = append(keys, quoteName(k))
 	}
 	return "CREATE TABLE " + quoteName(name) + " (" + strings.Join(columns, "") + "\n) PRIMARY KEY (" + strings.Join(keys, ", ") + ")", nil
+}
+
+// isOnlyInQueries says whether values of a type are results of queries, but never stored in a table.
+func isOnlyInQueries(t *spannerpb.Type) bool {
+	switch t.GetCode() {
+	case spannerpb.TypeCode_STRUCT, spannerpb.TypeCode_INTERVAL:
+		return true
+	case spannerpb.TypeCode_ARRAY:
+		return isOnlyInQueries(t.GetArrayElementType())
+	}
+	return false
 }

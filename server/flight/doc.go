@@ -7,7 +7,7 @@
 // It promises that tickets and handles are self-contained: they are sealed requests, good for several readers, in other processes, and after
 // a restart, as long as the database keeps the versions that are read. The read timestamp of a query is that of GetFlightInfo.
 //
-// It leaves out how requests are answered, which is server's, and what Arrow's types are, which is value/columnar's.
+// It leaves out how requests are answered, which is server's, and what Arrow's types are, which is arrowtype's.
 //
 // Imports of this module: memory, server/result, server/rpc, server/token, sql/analyze, sql/plan, usererror, value, value/columnar, version.
 package flight
