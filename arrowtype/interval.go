@@ -7,8 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// ParseInterval reads an INTERVAL in ISO 8601, such as P1Y2M3DT4H5M6.789S; each part may have a sign. ok is false for an interval whose time part
-// is beyond 292 years, which Arrow's type cannot hold.
+// ParseInterval reads an INTERVAL in ISO 8601, such as P1Y2M3DT4H5M6.789S; each part may have a sign. An interval whose time part is
+// beyond 292 years, which Arrow's type cannot hold, is an error.
 func ParseInterval(text []byte) (arrow.MonthDayNanoInterval, error) {
 	kind := "an INTERVAL such as P1Y2M3DT4H5M6.789S, of less than 292 years of hours"
 	if len(text) < 3 || text[0] != 'P' {
