@@ -208,7 +208,7 @@ func (a *Appender) AppendTime(seconds int64, nanos int32) error {
 		a.times.Append(arrow.Timestamp(seconds*1_000_000 + int64(nanos)/1000))
 		return nil
 	}
-	n, ok := nanoTimestamp(seconds, nanos)
+	n, ok := UnixNanos(seconds, nanos)
 	if !ok {
 		return fmt.Errorf("%s is out of the range of Arrow's timestamp[ns], 1677 to 2262: choose microseconds or text", AppendTimestamp(nil, seconds, nanos))
 	}

@@ -240,8 +240,8 @@ func parseOffset(text []byte) (seconds int, ok bool) {
 	return sign * (hours*3600 + minutes*60), ok && okMinutes && hours < 24 && minutes < 60
 }
 
-// nanoTimestamp is a time in nanoseconds since 1970; ok is false before 1677 and after 2262.
-func nanoTimestamp(seconds int64, nanos int32) (n int64, ok bool) {
+// UnixNanos is a time in nanoseconds since 1970; ok is false before 1677 and after 2262.
+func UnixNanos(seconds int64, nanos int32) (n int64, ok bool) {
 	const limit = math.MaxInt64 / 1_000_000_000
 	switch {
 	case seconds > limit || seconds < -limit-1:

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
+	"github.com/crowfoot-db/crowfoot/arrowtype"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -58,11 +59,11 @@ func nanoseconds(b *base, v value.Value) (int64, error) {
 		return 0, errPending
 	}
 	s, n := v.AsTimestamp()
-	const limit = math.MaxInt64 / 1_000_000_000
-	if s < -limit || s >= limit {
+	at, ok := arrowtype.UnixNanos(s, n)
+	if !ok {
 		return 0, b.outOfRange(value.AppendTimestamp(nil, s, n))
 	}
-	return s*1_000_000_000 + int64(n), nil
+	return at, nil
 }
 
 func microseconds(_ *base, v value.Value) (int64, error) {

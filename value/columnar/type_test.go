@@ -2,9 +2,11 @@ package columnar
 
 import (
 	"bytes"
+	"math"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	_ "github.com/apache/arrow-go/v18/arrow/extensions" // which clients register
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
@@ -78,4 +80,26 @@ func withoutKey(m arrow.Metadata, key string) arrow.Metadata {
 	entries := m.ToMap()
 	delete(entries, key)
 	return arrow.MetadataFrom(entries)
+}
+
+// TestTimestampEnds: nanoseconds reach as far for a server as for clients, and no further.
+func TestTimestampEnds(t *testing.T) {
+	b := NewBatch([]Column{{Name: "c", Type: value.TimestampType}}, Options{})
+	const seconds = math.MaxInt64 / 1_000_000_000
+	for _, inside := range []value.Value{value.OfTimestamp(seconds, 854775807), value.OfTimestamp(-seconds-1, 145224192)} {
+		if err := b.Columns[0].AppendValue(inside); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, outside := range []value.Value{value.OfTimestamp(seconds, 854775808), value.OfTimestamp(-seconds-1, 145224191)} {
+		if err := b.Columns[0].AppendValue(outside); err == nil {
+			t.Errorf("%v has nanoseconds", outside)
+		}
+	}
+	record := b.Record(2)
+	defer record.Release()
+	column := record.Column(0).(*array.Timestamp)
+	if column.Value(0) != math.MaxInt64 || column.Value(1) != math.MinInt64 {
+		t.Errorf("the ends are %v", column)
+	}
 }
