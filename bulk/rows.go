@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/api/iterator"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 )
@@ -115,7 +116,7 @@ func (r *clientReader) Next() (arrow.RecordBatch, error) {
 		}
 		for i, c := range r.columns {
 			v := row.ColumnValue(i)
-			bytes += len(v.GetStringValue())
+			bytes += textBytes(v)
 			if err := c.AppendWire(v); err != nil {
 				return nil, fmt.Errorf("%s, column %s: %w", r.segment, r.segment.rows.schema.Field(i).Name, err)
 			}
@@ -126,4 +127,13 @@ func (r *clientReader) Next() (arrow.RecordBatch, error) {
 		return nil, io.EOF
 	}
 	return r.builder.NewRecordBatch(), nil
+}
+
+// textBytes is how many bytes of text a value has, those of its elements included.
+func textBytes(v *structpb.Value) int {
+	n := len(v.GetStringValue())
+	for _, e := range v.GetListValue().GetValues() {
+		n += textBytes(e)
+	}
+	return n
 }

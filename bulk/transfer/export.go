@@ -61,10 +61,13 @@ func Export(ctx context.Context, o ExportOptions) (result ExportResult, err erro
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
 		return result, err
 	}
-	if err := e.open(ctx); err != nil {
-		return result, err
+	err = e.open(ctx)
+	if e.snapshot != nil {
+		defer e.snapshot.Close()
 	}
-	defer e.snapshot.Close()
+	if err != nil {
+		return result, errors.Join(err, e.journal.close())
+	}
 	result.Resumed = len(e.done)
 	err = e.run(ctx)
 	if err == nil {

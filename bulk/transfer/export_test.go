@@ -1,6 +1,7 @@
 package transfer_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -9,8 +10,10 @@ import (
 	"testing"
 
 	"cloud.google.com/go/spanner"
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/crowfoot-db/crowfoot/arrowtype"
+	"github.com/crowfoot-db/crowfoot/bulk"
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
@@ -59,6 +62,15 @@ func TestExportResumes(t *testing.T) {
 	if _, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Delete("customer", spanner.AllKeys())}); err != nil {
 		t.Fatal(err)
 	}
+	whole, err := filepath.Glob(filepath.Join(dir, "*.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range whole { // a file that was complete and is lost is written again
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	result, err := transfer.Export(t.Context(), o)
 	if err != nil || result.Manifest.Tables[0].Rows != rows {
 		t.Fatalf("%+v, %v", result, err)
@@ -78,5 +90,45 @@ func TestExportResumes(t *testing.T) {
 	o.Format = file.TBL
 	if _, err := transfer.Export(t.Context(), o); err == nil {
 		t.Error("another format went into the directory")
+	}
+}
+
+// TestExportOnce: a table that is named twice is refused: two writers would write its files.
+func TestExportOnce(t *testing.T) {
+	o := exportOptions(connect(t, customerDDL), t.TempDir(), file.CSV)
+	o.Tables = []string{"customer", "Customer"}
+	if _, err := transfer.Export(t.Context(), o); err == nil || !strings.Contains(err.Error(), "named twice") {
+		t.Errorf("a table twice: %v", err)
+	}
+}
+
+// TestLongArrays: batches of rows with long arrays have few rows, so that memory is bounded and no column is beyond the 2 GiB of Arrow's offsets.
+func TestLongArrays(t *testing.T) {
+	client := connect(t, "CREATE TABLE T (K INT64, A ARRAY<STRING(MAX)>) PRIMARY KEY (K)")
+	const rows = 8
+	elem := strings.Repeat("x", bulk.BatchBytes/4)
+	for k := range rows {
+		if _, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"K", "A"}, []any{k, []string{elem, elem}})}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	snapshot, err := bulk.NewSnapshot(t.Context(), client, spanner.StrongRead())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Close()
+	table, err := snapshot.Table(t.Context(), "T", bulk.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := int64(0)
+	err = bulk.Each(t.Context(), table, 1, func(_ context.Context, _ int, batch arrow.RecordBatch) error {
+		if read += batch.NumRows(); batch.NumRows() > 2 {
+			t.Errorf("a batch has %d rows of %d bytes", batch.NumRows(), 2*len(elem))
+		}
+		return nil
+	})
+	if err != nil || read != rows {
+		t.Errorf("read %d rows, %v", read, err)
 	}
 }

@@ -146,7 +146,7 @@ func (e *exporter) tables(ctx context.Context) (names []string, err error) {
 		return []string{queryName}, nil
 	}
 	if len(e.Tables) > 0 {
-		return e.Tables, nil
+		return e.Tables, checkOnce(e.Tables)
 	}
 	all, err := bulk.DescribeAll(ctx, e.Client)
 	for _, t := range all {
@@ -156,6 +156,19 @@ func (e *exporter) tables(ctx context.Context) (names []string, err error) {
 		err = errors.New("the database has no tables")
 	}
 	return names, err
+}
+
+// checkOnce refuses a table that is named twice: two writers would write each of its files.
+func checkOnce(tables []string) error {
+	seen := map[string]bool{}
+	for _, name := range tables {
+		key := strings.ToLower(name)
+		if seen[key] {
+			return fmt.Errorf("table %s is named twice", name)
+		}
+		seen[key] = true
+	}
+	return nil
 }
 
 func (e *exporter) source(ctx context.Context, name string) (*bulk.Rows, error) {
@@ -182,7 +195,9 @@ func (e *exporter) resume(ctx context.Context, name string, lines []byte) (err e
 		if err := json.Unmarshal(line, &f); err != nil {
 			return fmt.Errorf("%s is damaged: %s", name, line)
 		}
-		e.done[f.Name] = f
+		if info, err := os.Stat(filepath.Join(e.Dir, f.Name)); err == nil && info.Size() == f.Bytes {
+			e.done[f.Name] = f // else it was lost since, and is written again
+		}
 	}
 	if e.snapshot, err = bulk.OpenSnapshot(e.Client, e.state.Snapshot); err != nil {
 		return err
