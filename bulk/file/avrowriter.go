@@ -73,7 +73,7 @@ func avroType(t arrow.DataType, kind *spannerpb.Type, nullable bool) (text strin
 		}
 		text = `{"type":"array","items":` + items + `}`
 	default:
-		return "", fmt.Errorf("Avro has no type for %v", kind.Code)
+		return "", fmt.Errorf("there is no type of Avro for %v", kind.Code)
 	}
 	if nullable {
 		return `["null",` + text + `]`, nil

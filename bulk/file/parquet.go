@@ -114,7 +114,7 @@ func newParquetWriter(to io.Writer, schema *arrow.Schema) (Writer, error) {
 		parquet.WithMaxRowGroupLength(rowsOfGroup), parquet.WithCreatedBy("crowfoot"))
 	w, err := pqarrow.NewFileWriter(stored, unclosed{to}, properties, pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
 	if err != nil {
-		return nil, fmt.Errorf("Parquet: %w", err)
+		return nil, fmt.Errorf("begin a file of Parquet: %w", err)
 	}
 	return &parquetWriter{w, stored}, nil
 }
