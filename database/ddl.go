@@ -55,6 +55,19 @@ func (d *Database) UpdateSchema(ctx context.Context, statements []string, op *Sc
 	})
 }
 
+// CheckSchema says whether the schema, as it is now, allows DDL statements one after the other. None of them runs; rows may still refuse one.
+func (d *Database) CheckSchema(ctx context.Context, statements []string) error {
+	catalog := d.Catalog()
+	for _, text := range statements {
+		next, _, err := d.registry.apply(ctx, catalog, text)
+		if err != nil {
+			return err
+		}
+		catalog = next
+	}
+	return nil
+}
+
 func (d *Database) changeAll(ctx context.Context, statements []string, op *SchemaOperation) error {
 	for i, text := range statements {
 		if i < op.Applied {

@@ -157,5 +157,8 @@ func (a *flightAPI) UpdateSchema(ctx context.Context, session string, statements
 	if err != nil {
 		return err
 	}
+	if err := ses.db.CheckSchema(ctx, statements); err != nil {
+		return err
+	}
 	return ses.db.UpdateSchema(ctx, statements, nil)
 }

@@ -204,6 +204,14 @@ func ingestOptions(exists flightpb.CommandStatementIngest_TableDefinitionOptions
 	return &flightsql.TableDefinitionOptions{IfExists: exists, IfNotExist: missing}
 }
 
+// durations is a batch whose column has a type that no column of a table has.
+func durations(values ...arrow.Duration) arrow.RecordBatch {
+	b := array.NewDurationBuilder(memory.DefaultAllocator, &arrow.DurationType{Unit: arrow.Second})
+	b.AppendValues(values, nil)
+	column := b.NewArray()
+	return array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "d", Type: column.DataType(), Nullable: true}}, nil), []arrow.Array{column}, int64(len(values)))
+}
+
 // TestFlightIngest: a bulk load makes, replaces or extends a table, by itself or in a transaction.
 func TestFlightIngest(t *testing.T) {
 	const (
@@ -253,6 +261,14 @@ func TestFlightIngest(t *testing.T) {
 	h.ok(err)
 	if got, _ := f.rows("SELECT * FROM Loaded"); !slices.Equal(got, []string{"1|x", "1|x"}) {
 		t.Errorf("%q", got)
+	}
+	// A table that cannot be made replaces none.
+	_, err = load(h.flight("primary-key", "none").ctx, "Loaded", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(replace, create)}, batch("a", "b", []int64{1}, []string{"x"}))
+	h.fails(err, codes.FailedPrecondition)
+	_, err = load(f.ctx, "Loaded", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(replace, create)}, durations(1, 2))
+	h.fails(err, codes.InvalidArgument)
+	if got, _ := f.rows("SELECT * FROM Loaded"); !slices.Equal(got, []string{"1|x", "1|x"}) {
+		t.Errorf("after a table that could not be made: %q", got)
 	}
 	_, err = load(f.ctx, "Singers", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(extend, create)}, batch("SingerId", "Updated", []int64{1}, []string{"no time"}))
 	if h.fails(err, codes.InvalidArgument); !strings.Contains(err.Error(), "Row 1") || !strings.Contains(err.Error(), "Updated") {

@@ -91,11 +91,10 @@ func (g *ingestion) begin(command *flightpb.CommandStatementIngest, schema *arro
 	d, err := g.describe()
 	exists := err == nil || !g.isMissing()
 	options := command.GetTableDefinitionOptions()
+	var statements []string
 	switch {
 	case exists && options.GetIfExists() == flightpb.CommandStatementIngest_TableDefinitionOptions_TABLE_EXISTS_OPTION_REPLACE:
-		if err := g.api.UpdateSchema(g.ctx, g.session, "DROP TABLE "+quoted(g.table)); err != nil {
-			return err
-		}
+		statements = append(statements, "DROP TABLE "+quoted(g.table))
 		exists = false
 	case exists && options.GetIfExists() == flightpb.CommandStatementIngest_TableDefinitionOptions_TABLE_EXISTS_OPTION_FAIL:
 		return usererror.IngestTableExists(g.table)
@@ -109,7 +108,7 @@ func (g *ingestion) begin(command *flightpb.CommandStatementIngest, schema *arro
 		if err != nil {
 			return err
 		}
-		if err := g.api.UpdateSchema(g.ctx, g.session, statement); err != nil {
+		if err := g.api.UpdateSchema(g.ctx, g.session, append(statements, statement)...); err != nil {
 			return err
 		}
 		if d, err = g.describe(); err != nil {

@@ -31,7 +31,7 @@ type API interface {
 	BeginTransaction(context.Context, *spannerpb.BeginTransactionRequest, *rpc.Call) (*spannerpb.Transaction, error)
 	Commit(context.Context, *spannerpb.CommitRequest, *rpc.Call) (*spannerpb.CommitResponse, error)
 	Rollback(context.Context, *spannerpb.RollbackRequest) error
-	// UpdateSchema runs DDL statements in the database of a session.
+	// UpdateSchema runs DDL statements in the database of a session. If the schema does not allow one of them, none runs.
 	UpdateSchema(ctx context.Context, session string, statements ...string) error
 }
 
