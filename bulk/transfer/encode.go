@@ -170,7 +170,11 @@ func (c *columnEncoder) appendFloat(to []byte, row int) ([]byte, error) {
 	default:
 		c.scratch = c.text(c.scratch[:0], row)
 		var err error
-		if f, err = arrowtype.ParseFloat(c.scratch, 64); err != nil {
+		bits := 64
+		if c.kind == spannerpb.TypeCode_FLOAT32 { // the greatest one, in its shortest form, is a greater FLOAT64
+			bits = 32
+		}
+		if f, err = arrowtype.ParseFloat(c.scratch, bits); err != nil {
 			return to, err
 		}
 	}

@@ -34,6 +34,14 @@ type segmentState struct {
 
 const stateVersion = 1
 
+// HasBegun says whether a state file is that of an import that has sent rows. Any import can begin with another one.
+func HasBegun(name string) bool {
+	lines, err := readJournal(name)
+	return err != nil || hasSteps(lines)
+}
+
+func hasSteps(lines []byte) bool { return bytes.Count(lines, []byte{'\n'}) > 1 }
+
 // openImportState goes on with the state file of an import, or begins one.
 func openImportState(name string, of any, segments int) (*journal, []segmentState, error) {
 	what, err := json.Marshal(of)
@@ -48,6 +56,9 @@ func openImportState(name string, of any, segments int) (*journal, []segmentStat
 	if len(lines) > 0 {
 		if err := replayImport(name, lines, what, states); err != nil {
 			return nil, nil, err
+		}
+		if !hasSteps(lines) { // of this import or of another, as of a file that was mended since
+			lines = nil
 		}
 	}
 	j, err := openJournal(name, lines)
@@ -66,7 +77,7 @@ func replayImport(name string, lines, what []byte, states []segmentState) error 
 	if err := json.Unmarshal(header, &h); err != nil || h.Version != stateVersion || h.Import == nil {
 		return fmt.Errorf("%s is not the state of an import", name)
 	}
-	if !bytes.Equal(h.Import, what) {
+	if len(steps) > 0 && !bytes.Equal(h.Import, what) {
 		return fmt.Errorf("%s is the state of another import, %s, and this one is %s: delete it to begin anew, or name another state file", name, h.Import, what)
 	}
 	for line := range bytes.Lines(steps) {

@@ -1,7 +1,7 @@
 package transfer
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,33 +20,31 @@ type Rejects struct {
 	file  *os.File
 	limit int64
 	seen  map[bulk.Place]bool
+	// complete is how many bytes of the file are complete lines; behind them is what a run that was killed has written of one.
+	complete int64
 }
 
 // OpenRejects opens a reject file, which is made when the first bad row comes. More bad rows than limit are an error.
 func OpenRejects(name string, limit int64) (*Rejects, error) {
 	r := &Rejects{name: name, limit: limit, seen: map[bulk.Place]bool{}}
-	file, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return r, nil
-	}
+	lines, err := readJournal(name)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	r.complete = int64(len(lines))
+	for line := range bytes.Lines(lines) {
 		var bad bulk.BadRow
-		if json.Unmarshal(lines.Bytes(), &bad) == nil { // else its end was not written when the process was killed
+		if json.Unmarshal(line, &bad) == nil {
 			r.seen[bad.Place] = true
 		}
 	}
-	return r, lines.Err()
+	return r, nil
 }
 
 // Forget begins with no rows. A reject file that is there is kept under its name with .old at its end.
 func (r *Rejects) Forget() error {
 	clear(r.seen)
+	r.complete = 0
 	err := os.Rename(r.name, r.name+".old")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -68,8 +66,7 @@ func (r *Rejects) Add(bad bulk.BadRow) error {
 		return fmt.Errorf("more than %d rows are bad (%s lists them); the next is %w", r.limit, r.name, bad)
 	}
 	if r.file == nil {
-		var err error
-		if r.file, err = os.OpenFile(r.name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+		if err := r.open(); err != nil {
 			return err
 		}
 	}
@@ -82,6 +79,14 @@ func (r *Rejects) Add(bad bulk.BadRow) error {
 	}
 	r.seen[bad.Place] = true
 	return nil
+}
+
+// open opens the file to write behind its complete lines.
+func (r *Rejects) open() (err error) {
+	if r.file, err = os.OpenFile(r.name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+		return err
+	}
+	return r.file.Truncate(r.complete)
 }
 
 // Count is how many rows are bad, those of the runs before included.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -295,13 +296,59 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestOtherState: the state of another import is refused.
+// TestOtherState: the state of another import is refused, but where that import has sent nothing.
 func TestOtherState(t *testing.T) {
 	client := connect(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
-	state := write(t, "state", `{"version":1,"import":["other.csv"]}`+"\n")
+	header := `{"version":1,"import":["other.csv"]}` + "\n"
+	state := write(t, "state", header+`{"segment":0,"rows":1}`+"\n")
 	_, _, err := load{table: "T", state: state}.run(t.Context(), t, client, write(t, "t.csv", "K\n1\n"))
 	if err == nil || !strings.Contains(err.Error(), "is the state of another import") {
 		t.Error(err)
+	}
+	result, _, err := load{table: "T", state: write(t, "state", header)}.run(t.Context(), t, client, write(t, "t.csv", "K\n1\n"))
+	if err != nil || result.Rows != 1 {
+		t.Errorf("behind an import that has sent nothing: %+v, %v", result, err)
+	}
+	other := write(t, "other", "not a state\n")
+	if _, _, err := (load{table: "T", state: other}).run(t.Context(), t, client, write(t, "t.csv", "K\n1\n")); err == nil {
+		t.Error("a file that is no state is taken for one")
+	}
+}
+
+// TestRejectsAfterKill: a line of the reject file that a kill has cut off is not joined with the next one, and a line may be long.
+func TestRejectsAfterKill(t *testing.T) {
+	long, err := json.Marshal(bulk.BadRow{Place: bulk.Place{File: "a.csv", Line: 1}, Reason: strings.Repeat("x", 2<<20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := write(t, "rejects", string(long)+"\n"+`{"file":"a.csv","li`)
+	rejects, err := transfer.OpenRejects(name, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(rejects.Add(bulk.BadRow{Place: bulk.Place{File: "a.csv", Line: 2}}), rejects.Close()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	if want := string(long) + "\n" + `{"file":"a.csv","line":2,"reason":""}` + "\n"; err != nil || string(text) != want {
+		t.Errorf("%v, the file ends with %q", err, text[max(0, len(text)-100):])
+	}
+}
+
+// TestGreatestFloat32: its shortest text, as a file has it, is a greater FLOAT64, and is still that value.
+func TestGreatestFloat32(t *testing.T) {
+	client := connect(t, "CREATE TABLE T (K INT64, F FLOAT32) PRIMARY KEY (K)")
+	_, _, err := load{table: "T"}.run(t.Context(), t, client, write(t, "t.csv", "K,F\n1,3.4028235e+38\n2,-3.4028235e+38\n3,0.1\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []float32
+	err = client.Single().Query(t.Context(), spanner.NewStatement("SELECT F FROM T ORDER BY K")).Do(func(r *spanner.Row) error {
+		got = append(got, 0)
+		return r.Column(0, &got[len(got)-1])
+	})
+	if want := []float32{math.MaxFloat32, -math.MaxFloat32, 0.1}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }
 

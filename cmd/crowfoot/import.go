@@ -174,7 +174,7 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 	}
 	defer rejects.Close()
 	state := s.statePath(table.Name)
-	if _, err := os.Stat(state); err != nil { // a new import
+	if !transfer.HasBegun(state) {
 		if err := rejects.Forget(); err != nil {
 			return err
 		}
