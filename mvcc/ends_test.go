@@ -44,14 +44,14 @@ func TestEnds(t *testing.T) {
 			t.Errorf("from %q: %q, %v, want %q", place, got, err, want)
 		}
 	}
-	if n, err := v.SizeUpTo(key("a"), []byte("z")); err != nil || n != 0 {
+	if n, err := v.Size(key("a"), []byte("z")); err != nil || n != 0 {
 		t.Errorf("in memory: %d bytes, %v", n, err)
 	}
 	for _, atLeast := range []uint64{1 << 30, 1} {
 		if err := v.Flush(context.Background(), atLeast); err != nil {
 			t.Fatal(err)
 		}
-		if n, err := v.SizeUpTo(key("a"), []byte("z")); err != nil || (n > 0) != (atLeast == 1) {
+		if n, err := v.Size(key("a"), []byte("z")); err != nil || (n > 0) != (atLeast == 1) {
 			t.Errorf("flushed if there are %d bytes: %d bytes, %v", atLeast, n, err)
 		}
 	}

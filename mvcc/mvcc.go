@@ -178,18 +178,12 @@ func logicalKey(stored []byte) ([]byte, error) {
 	return bytes.Clone(prefix[spaceLen:]), nil
 }
 
-// SizeUpTo estimates the bytes of all versions from the key start up to place, which may be any bytes. What has not been written to tables does not
-// count, see Flush.
-func (v *Versions) SizeUpTo(start, place []byte) (uint64, error) {
-	return v.store.kv.ApproximateSize(v.bound(nil, start), append(v.bound(nil, nil), place...))
-}
-
-// Flush has Size and SizeUpTo count what has been written so far, if what they do not count may be atLeast bytes or more.
+// Flush has Size count what has been written so far, if what it does not count may be atLeast bytes or more.
 func (v *Versions) Flush(ctx context.Context, atLeast uint64) error {
 	return v.store.kv.Flush(ctx, atLeast)
 }
 
-// Size estimates the bytes of all versions of keys in [start, end), as SizeUpTo does.
+// Size estimates the bytes of all versions of keys in [start, end), which may be any bytes. What has not been written to tables does not count, see Flush.
 func (v *Versions) Size(start, end []byte) (uint64, error) {
 	return v.store.kv.ApproximateSize(v.bound(nil, start), v.end(nil, end))
 }

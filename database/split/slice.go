@@ -139,7 +139,7 @@ func (m *Manager) half(span table.Span, size uint64) ([]byte, error) {
 	above = size
 	for high-low > 1 {
 		mid := low + (high-low)/2
-		n, err := m.cfg.Rows.SizeUpTo(span.Start, place(mid))
+		n, err := m.cfg.Rows.Size(span.Start, place(mid))
 		if err != nil {
 			return nil, err
 		}
