@@ -127,7 +127,7 @@ func randomMessage(r *rand.Rand) *spannerpb.PartialResultSet {
 	return m
 }
 
-// TestRandomMessages: whatever a server sends, and with some of it broken, decoding gives what package proto does.
+// TestRandomMessages compares what Unmarshal and package proto make of random messages, also of altered and shortened ones.
 func TestRandomMessages(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {

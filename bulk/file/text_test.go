@@ -199,7 +199,7 @@ func TestBadText(t *testing.T) {
 	}
 }
 
-// TestSegments: however many segments a file is cut into, and whatever stands within quotes, each row is read once, and its line is known.
+// TestSegments cuts files, with line ends and commas within quotes, into different numbers of segments: readers read each row once, and know its line.
 func TestSegments(t *testing.T) {
 	var csv, tbl strings.Builder
 	var want []string

@@ -44,7 +44,8 @@ type ImportResult struct {
 	Resumed int64 // that a run before had written or rejected
 }
 
-// segmentsOfImport is into how many segments a source is cut, whatever the number of readers is, so that an import can go on with another number.
+// segmentsOfImport is how many segments an import cuts its source into. It does not depend on the number of readers, so that an import that was
+// interrupted can go on with another number of them.
 const segmentsOfImport = 64
 
 // Import writes all rows of a source into a table. When it returns nil each row is in the table or among the rejected; otherwise State tells what is in.

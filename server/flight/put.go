@@ -89,12 +89,7 @@ func (s *Service) update(ctx context.Context, req *spannerpb.ExecuteSqlRequest, 
 
 // putPreparedUpdate runs a prepared statement that writes, once for each row of parameters, all in one transaction.
 func (s *Service) putPreparedUpdate(ctx context.Context, command *flightpb.CommandPreparedStatementUpdate, up *upload, c *rpc.Call) error {
-	t, err := s.openPrepared(command.PreparedStatementHandle)
-	if err != nil {
-		return err
-	}
-	c.Request = t.request
-	d, err := s.describePrepared(ctx, t, c)
+	t, d, err := s.prepared(ctx, command.PreparedStatementHandle, c)
 	if err != nil {
 		return err
 	}
@@ -161,12 +156,7 @@ func (s *Service) runBatch(ctx context.Context, req *spannerpb.ExecuteBatchDmlRe
 
 // putParameters binds the parameters of a prepared query: the client gets a handle with their values.
 func (s *Service) putParameters(ctx context.Context, command *flightpb.CommandPreparedStatementQuery, up *upload, c *rpc.Call) error {
-	t, err := s.openPrepared(command.PreparedStatementHandle)
-	if err != nil {
-		return err
-	}
-	c.Request = t.request
-	d, err := s.describePrepared(ctx, t, c)
+	t, d, err := s.prepared(ctx, command.PreparedStatementHandle, c)
 	if err != nil {
 		return err
 	}
@@ -192,10 +182,16 @@ func (s *Service) putParameters(ctx context.Context, command *flightpb.CommandPr
 	return c.Send(&flightpb.PutResult{AppMetadata: body})
 }
 
-// describePrepared describes a prepared statement without the parameters that are bound.
-func (s *Service) describePrepared(ctx context.Context, t *ticket, c *rpc.Call) (*Description, error) {
+// prepared opens the handle of a prepared statement, and describes the statement without the parameters that are bound.
+func (s *Service) prepared(ctx context.Context, handle []byte, c *rpc.Call) (*ticket, *Description, error) {
+	t, err := s.openPrepared(handle)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.Request = t.request
 	req := &spannerpb.ExecuteSqlRequest{Session: t.request.Session, Transaction: t.request.Transaction, Sql: t.request.Sql, QueryMode: spannerpb.ExecuteSqlRequest_PLAN}
-	return s.api.Describe(ctx, req, c)
+	d, err := s.api.Describe(ctx, req, c)
+	return t, d, err
 }
 
 // eachRow calls do for each row of parameters of an upload. What is made of the rows is charged to the call.
