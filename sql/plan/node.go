@@ -48,6 +48,8 @@ type (
 		Limit Expr
 		// Exclusive asks for exclusive locks (FOR UPDATE, DML, hints).
 		Exclusive bool
+		// Method says whether the scan may read a columnar copy.
+		Method ScanMethod
 	}
 	// Filter keeps the rows for which Cond is TRUE.
 	Filter struct {

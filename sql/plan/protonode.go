@@ -79,7 +79,7 @@ func (w *protoWriter) unary(n Node, name string, m meta, input func(Node) *spann
 
 // scan adds a Scan, under a Filter Scan if it reads less than everything.
 func (w *protoWriter) scan(s *Scan) *spannerpb.PlanNode {
-	m := meta{"scan_type": "TableScan", "scan_target": s.target(), "scan_method": "Automatic"}
+	m := meta{"scan_type": "TableScan", "scan_target": s.target(), "scan_method": s.shownMethod()}
 	if s.Index != nil {
 		m["scan_type"] = "IndexScan"
 	}

@@ -162,7 +162,7 @@ func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req requ
 	for i, c := range s.out {
 		places[c.ID] = i
 	}
-	n := &Scan{Table: s.table, Index: a.index, Alias: s.alias, Reverse: a.reverse, Ordered: a.ordered, Merge: a.merge, MergeKey: a.mergeKey, Exclusive: s.exclusive}
+	n := &Scan{Table: s.table, Index: a.index, Alias: s.alias, Reverse: a.reverse, Ordered: a.ordered, Merge: a.merge, MergeKey: a.mergeKey, Exclusive: s.exclusive, Method: p.scanMethod(s)}
 	b := built{node: n, at: slots{}, distinct: s.distinct(a)}
 	b.from = map[int]origin{}
 	row := p.newRow()

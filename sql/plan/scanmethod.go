@@ -1,0 +1,73 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+)
+
+// ScanMethod is how a scan reads its rows, as the hint SCAN_METHOD says: https://cloud.google.com/spanner/docs/reference/standard-sql/query-syntax#statement_hints.
+type ScanMethod uint8
+
+const (
+	// AutomaticScan reads the columnar copy of the table or index if that is cheaper than its rows.
+	AutomaticScan ScanMethod = iota
+	// BatchScan and RowScan read the rows. Operators always work on batches of rows, so the two are the same.
+	BatchScan
+	RowScan
+	// ColumnarScan reads the columnar copy whenever there is one.
+	ColumnarScan
+	// NoColumnarScan reads the rows.
+	NoColumnarScan
+)
+
+// scanMethods are the words of the hint.
+var scanMethods = map[string]ScanMethod{
+	"AUTO": AutomaticScan, "BATCH": BatchScan, "ROW": RowScan, "COLUMNAR": ColumnarScan, "NO_COLUMNAR": NoColumnarScan,
+}
+
+// String is the word that plans have for the method: scan_method of the metadata.
+func (m ScanMethod) String() string {
+	switch m {
+	case BatchScan:
+		return "Batch"
+	case RowScan:
+		return "Row"
+	case ColumnarScan:
+		return "Columnar"
+	}
+	return "Automatic"
+}
+
+// scanMethod reads the hint SCAN_METHOD of a scan, or else of the statement. A value that is not a word is left out.
+func (p *planner) scanMethod(s *scanRel) ScanMethod {
+	e, ok := s.hints["SCAN_METHOD"]
+	if !ok {
+		e = p.hints["SCAN_METHOD"]
+	}
+	text, _ := hintText(e)
+	return scanMethods[strings.ToUpper(text)]
+}
+
+// MayReadColumnar says whether a scan of a snapshot may read a columnar copy: it reads more than one row, in the order of keys.
+func (n *Scan) MayReadColumnar() bool {
+	if n.Method != AutomaticScan && n.Method != ColumnarScan || n.Table.Rows != nil {
+		return false
+	}
+	return !n.Reverse && !n.Exclusive && n.Merge == 0 && !n.Skips() && !n.isPoint()
+}
+
+// isPoint says whether the scan reads one row by its whole key.
+func (n *Scan) isPoint() bool {
+	if len(n.Seeks) != 1 || n.Seeks[0].Range != nil || n.Seeks[0].Tuples != nil || len(n.Seeks[0].Parts) < len(KeyColumns(n)) {
+		return false
+	}
+	return !slices.ContainsFunc(n.Seeks[0].Parts, func(p SeekPart) bool { return p.Array != nil || !p.Null && len(p.Values) != 1 })
+}
+
+// shownMethod is scan_method of the scan's metadata.
+func (n *Scan) shownMethod() string {
+	if n.Method == ColumnarScan && !n.MayReadColumnar() {
+		return AutomaticScan.String()
+	}
+	return n.Method.String()
+}
