@@ -46,7 +46,7 @@ func (d *draft) alterTable(s *ast.AlterTable) error {
 	case *ast.DropRowDeletionPolicy:
 		return t.dropRowDeletionPolicy()
 	case *ast.AlterTableSetOptions:
-		return usererror.DDLUnimplemented("OPTIONS of a table")
+		return t.ColumnarPolicy.setOptions("Table", t.FullName(), a.Options)
 	}
 	return usererror.DDLUnimplemented("This form of ALTER TABLE")
 }

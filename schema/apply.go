@@ -62,6 +62,8 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.createIndex(s)
 	case *ast.AlterIndex:
 		return d.alterIndex(s)
+	case *ast.AlterVectorIndex: // no vector index: see adaptAlterIndex
+		return d.setIndexOptions(s)
 	case *ast.DropIndex:
 		return d.dropIndex(s)
 	case *ast.CreateChangeStream:

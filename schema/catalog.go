@@ -86,6 +86,7 @@ type Table struct {
 	NextColumn ColumnID
 
 	RowDeletionPolicy *RowDeletionPolicy // or nil
+	ColumnarPolicy    ColumnarPolicy
 
 	ForeignKeys []*ForeignKey // from this table, in order of creation
 
@@ -206,6 +207,7 @@ type Index struct {
 	Managed bool
 	// NotNullColumns are the columns whose NULLs keep a row out (all of Key for NullFiltered, or those of WHERE c IS NOT NULL).
 	NotNullColumns []*Column
+	ColumnarPolicy ColumnarPolicy
 }
 
 // IndexState says who may use an index.

@@ -77,13 +77,14 @@ func (d *draft) newTable(s *ast.CreateTable) (*Table, error) {
 	if d.tables.len() >= MaxTables {
 		return nil, usererror.TooManyTables(fullName(schema, name), MaxTables)
 	}
-	switch {
-	case len(s.Synonyms) > 0:
+	if len(s.Synonyms) > 0 {
 		return nil, usererror.DDLUnimplemented("SYNONYM")
-	case s.Options != nil:
-		return nil, usererror.DDLUnimplemented("OPTIONS of a table")
 	}
-	return &Table{ID: d.newID(), Schema: schema, Name: name, NextColumn: 1}, nil
+	t := &Table{ID: d.newID(), Schema: schema, Name: name, NextColumn: 1}
+	if err := t.ColumnarPolicy.setOptions("Table", t.FullName(), s.Options); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // addColumn appends the column that def describes; its expressions are not compiled yet.

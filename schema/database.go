@@ -23,14 +23,14 @@ type databaseOption struct {
 const textOption, numberOption, boolOption = "STRING(MAX)", "INT64", "BOOL"
 
 var databaseOptions = map[string]databaseOption{
-	"version_retention_period":                          {textOption, checkRetention},
-	"default_time_zone":                                 {textOption, checkTimeZone},
-	"default_leader":                                    {textOption, nil},
-	"read_lease_regions":                                {textOption, nil},
-	"columnar_policy":                                   {textOption, nil},
-	"optimizer_statistics_package":                      {textOption, nil},
-	"optimizer_version":                                 {numberOption, checkOptimizerVersion},
-	"default_sequence_kind":                             {textOption, checkSequenceKind},
+	"version_retention_period":     {textOption, checkRetention},
+	"default_time_zone":            {textOption, checkTimeZone},
+	"default_leader":               {textOption, nil},
+	"read_lease_regions":           {textOption, nil},
+	columnarPolicy:                 {textOption, checkColumnarPolicy},
+	"optimizer_statistics_package": {textOption, nil},
+	"optimizer_version":            {numberOption, checkOptimizerVersion},
+	"default_sequence_kind":        {textOption, checkSequenceKind},
 	"use_unenforced_foreign_key_for_query_optimization": {boolOption, nil},
 }
 

@@ -117,7 +117,12 @@ func (r *readDependency) holdsIn(c *Catalog) bool {
 // sameToReaders reports whether the entries of an index are what they were.
 func sameToReaders(x *Index, now *Table) bool {
 	at := slices.IndexFunc(now.Indexes, func(o *Index) bool { return o.ID == x.ID })
-	return at >= 0 && now.Indexes[at].State == IndexReadWrite && reflect.DeepEqual(storeIndex(x), storeIndex(now.Indexes[at]))
+	if at < 0 || now.Indexes[at].State != IndexReadWrite {
+		return false
+	}
+	was, is := storeIndex(x), storeIndex(now.Indexes[at])
+	is.Columnar = was.Columnar // another copy, but the same entries
+	return reflect.DeepEqual(was, is)
 }
 
 // sameToReaders reports whether the column has the values in now that it had in its own table. What may be written, its length
@@ -151,7 +156,7 @@ func (w *writeDependency) holdsIn(c *Catalog) bool {
 // rulesOf is everything that a row of t has to obey and that must be written with it, in the form in which it is stored.
 func rulesOf(t *Table) storedTable {
 	s := storeTable(t)
-	s.NextColumn, s.RowDeletion = 0, nil // rules for later columns, and for when rows go
+	s.NextColumn, s.RowDeletion, s.Columnar = 0, nil, "" // rules for later columns, for when rows go, and for copies of them
 	for i, c := range t.Columns {
 		if c.Becoming != nil { // writes obey it already
 			s.Columns[i] = storeColumn(c.Becoming)
@@ -159,7 +164,7 @@ func rulesOf(t *Table) storedTable {
 		s.Columns[i].WriteOnly = false
 	}
 	for i := range s.Indexes {
-		s.Indexes[i].WriteOnly = false
+		s.Indexes[i].WriteOnly, s.Indexes[i].Columnar = false, ""
 	}
 	return s
 }

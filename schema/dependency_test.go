@@ -77,6 +77,8 @@ func TestDependencies(t *testing.T) {
 		{"ALTER CHANGE STREAM OfR SET OPTIONS (exclude_insert = true)", "insert-R", ""},
 		{"ALTER CHANGE STREAM OfR DROP FOR ALL", "insert-R", ""},
 		{"DROP CHANGE STREAM OfR", "insert-R", ""},
+		{"ALTER TABLE T SET OPTIONS (columnar_policy = 'enabled')", "", ""},
+		{"ALTER INDEX ByV SET OPTIONS (columnar_policy = 'enabled')", "", ""},
 		{"ALTER DATABASE d SET OPTIONS (version_retention_period = '2h')", "", ""},
 	} {
 		t.Run(test.statement, func(t *testing.T) {

@@ -38,9 +38,6 @@ func unimplemented(words []word) string {
 				return verb + join(object)
 			}
 		}
-		if verb == "ALTER" && startsWith(rest, "INDEX") && contains(rest, "SET", "OPTIONS") {
-			return "ALTER INDEX SET OPTIONS"
-		}
 	}
 	return ""
 }
@@ -77,6 +74,7 @@ func contains(words []word, want ...string) bool {
 // adapt rewrites what Spanner's grammar allows and memefish's does not. What
 // it takes away it keeps in fields of the source.
 func (s *source) adapt() {
+	s.adaptEmptyOptions()
 	switch {
 	case startsWith(s.tokens, "CREATE", "TABLE"):
 		s.adaptUnknownTypes()
@@ -85,6 +83,8 @@ func (s *source) adapt() {
 		s.adaptUnknownTypes()
 	case startsWith(s.tokens, "CREATE") && contains(s.tokens, "INDEX"):
 		s.adaptCreateIndex()
+	case startsWith(s.tokens, "ALTER", "INDEX"):
+		s.adaptAlterIndex()
 	case startsWith(s.tokens[1:], "CHANGE", "STREAM"):
 		s.adaptChangeStream()
 	}
@@ -122,6 +122,29 @@ func (s *source) adaptCreateIndex() {
 			return
 		}
 	}
+}
+
+// adaptAlterIndex makes ALTER VECTOR INDEX i SET OPTIONS (...) of ALTER INDEX i SET OPTIONS (...): memefish knows that action of vector
+// indexes only.
+func (s *source) adaptAlterIndex() {
+	if !contains(s.tokens, "SET", "OPTIONS") {
+		return
+	}
+	index := s.tokens[1]
+	vector := word{kind: token.TokenIdent, pos: index.pos, end: index.pos, upper: "VECTOR"}
+	s.tokens = append([]word{s.tokens[0], vector}, s.tokens[1:]...)
+}
+
+// adaptEmptyOptions takes away OPTIONS () at the end of CREATE TABLE and CREATE INDEX, with the comma before it.
+func (s *source) adaptEmptyOptions() {
+	end := len(s.tokens) - 3
+	if end < 1 || s.tokens[0].upper != "CREATE" || s.tokens[end].upper != "OPTIONS" || s.tokens[end+1].kind != "(" || s.tokens[end+2].kind != ")" {
+		return
+	}
+	if s.tokens[end-1].kind == "," {
+		end--
+	}
+	s.tokens = s.tokens[:end]
 }
 
 // adaptAlterTable takes away IF EXISTS, and writes COLUMN where ADD c, DROP c or ALTER c leave it out.

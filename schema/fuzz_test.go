@@ -76,6 +76,9 @@ func fuzzCatalog(tb testing.TB) *Catalog {
 		"CREATE INDEX i ON C(a, b DESC, d) STORING (e), INTERLEAVE IN P",
 		"CREATE UNIQUE NULL_FILTERED INDEX u ON t(x)",
 		"CREATE CHANGE STREAM Everything FOR ALL",
+		"CREATE TABLE Copied (a INT64) PRIMARY KEY (a), OPTIONS (columnar_policy = 'enabled')",
+		"CREATE INDEX ByA ON Copied(a) OPTIONS (columnar_policy = 'disabled')",
+		"ALTER INDEX ByA SET OPTIONS (columnar_policy = NULL)",
 		"CREATE CHANGE STREAM Parts FOR C(e), t OPTIONS (value_capture_type = 'NEW_ROW', exclude_insert = true)",
 	} {
 		var err error

@@ -20,6 +20,7 @@ import (
 //	apply                 apply the statements, which blank lines separate; print each one's Change or error
 //	ddl                   print the catalog
 //	stored                print the catalog as Marshal does
+//	columnar              print the tables and indexes that have a columnar copy
 //	watchers              print the change streams that watch each table, and the columns that they watch
 //
 // After every statement that succeeds the invariants are checked, those of the
@@ -45,6 +46,8 @@ func TestGolden(t *testing.T) {
 			case "stored":
 				lines := strings.ReplaceAll(string(stored(t, c)), `{"id"`, "\n  {\"id\"")
 				return strings.ReplaceAll(lines, "\n\n", "\n")
+			case "columnar":
+				return columnarText(c)
 			case "watchers":
 				return watchersText(c)
 			}
@@ -142,4 +145,19 @@ func changeText(c *Change) string {
 		s += fmt.Sprintf(", drop entries of %s #%d", i.FullName(), i.ID)
 	}
 	return s + "\n"
+}
+
+func columnarText(c *Catalog) string {
+	var out strings.Builder
+	for t := range c.Tables() {
+		if c.TableIsColumnar(t) {
+			fmt.Fprintln(&out, t.FullName())
+		}
+		for _, i := range t.Indexes {
+			if c.IndexIsColumnar(i) {
+				fmt.Fprintln(&out, t.FullName(), "index", i.FullName())
+			}
+		}
+	}
+	return out.String()
 }

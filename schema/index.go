@@ -49,8 +49,8 @@ func (d *draft) defineIndex(i *Index, s *ast.CreateIndex) error {
 	if !strings.EqualFold(i.Schema, i.Table.Schema) {
 		return usererror.IndexSchema(i.FullName(), i.Table.FullName())
 	}
-	if s.Options != nil {
-		return usererror.DDLUnimplemented("OPTIONS of an index")
+	if err := i.ColumnarPolicy.setOptions("Index", i.FullName(), s.Options); err != nil {
+		return err
 	}
 	if len(s.Keys) == 0 {
 		return usererror.IndexWithoutKey(i.FullName())

@@ -124,7 +124,7 @@ func (t *Table) resolved() bool {
 
 // loadTable makes a table without what refers to others, and without expressions.
 func loadTable(s storedTable) (*Table, error) {
-	t := &Table{ID: s.ID, Schema: s.Schema, Name: s.Name, NextColumn: s.NextColumn}
+	t := &Table{ID: s.ID, Schema: s.Schema, Name: s.Name, NextColumn: s.NextColumn, ColumnarPolicy: s.Columnar}
 	t.Columns = make([]*Column, len(s.Columns))
 	for i, sc := range s.Columns {
 		c, err := loadColumn(sc)
@@ -271,7 +271,10 @@ func (l *loader) loadIndexes(t loading) error {
 }
 
 func (l *loader) loadIndex(t *Table, s storedIndex) (err error) {
-	i := &Index{ID: s.ID, Schema: s.Schema, Name: s.Name, Table: t, Unique: s.Unique, NullFiltered: s.NullFiltered, Managed: s.Managed}
+	i := &Index{
+		ID: s.ID, Schema: s.Schema, Name: s.Name, Table: t, Unique: s.Unique, NullFiltered: s.NullFiltered, Managed: s.Managed,
+		ColumnarPolicy: s.Columnar,
+	}
 	if s.WriteOnly {
 		i.State = IndexWriteOnly
 	}

@@ -108,6 +108,9 @@ func (t *Table) sql() string {
 	if p := t.RowDeletionPolicy; p != nil {
 		b.WriteString(",\n  ROW DELETION POLICY (" + p.SQL() + ")")
 	}
+	if options := t.ColumnarPolicy.optionsSQL(); options != "" {
+		b.WriteString(",\n  " + options)
+	}
 	return b.String()
 }
 
@@ -178,6 +181,9 @@ func (i *Index) sql() string {
 	}
 	if i.Parent != nil {
 		s += ", INTERLEAVE IN " + quotePath(i.Parent.Schema, i.Parent.Name)
+	}
+	if options := i.ColumnarPolicy.optionsSQL(); options != "" {
+		s += "\n  " + options
 	}
 	return s
 }

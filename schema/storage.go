@@ -60,6 +60,7 @@ type storedTable struct {
 	Indexes     []storedIndex      `json:"indexes,omitempty"`
 	ForeignKeys []storedForeignKey `json:"foreign_keys,omitempty"`
 	RowDeletion *storedRowDeletion `json:"row_deletion,omitempty"`
+	Columnar    ColumnarPolicy     `json:"columnar_policy,omitempty"`
 }
 
 type storedRowDeletion struct {
@@ -110,6 +111,7 @@ type storedIndex struct {
 	Storing      []ColumnID      `json:"storing,omitempty"`
 	NotNull      []ColumnID      `json:"not_null,omitempty"`
 	Parent       TableID         `json:"parent,omitempty"`
+	Columnar     ColumnarPolicy  `json:"columnar_policy,omitempty"`
 }
 
 type storedForeignKey struct {
@@ -167,7 +169,7 @@ func (t *Table) definedAs(o *Table) bool {
 func storeTable(t *Table) storedTable {
 	s := storedTable{
 		ID: t.ID, Schema: t.Schema, Name: t.Name, Key: storeKey(t.Key), NextColumn: t.NextColumn,
-		Interleave: interleaveNames[t.Interleave],
+		Interleave: interleaveNames[t.Interleave], Columnar: t.ColumnarPolicy,
 	}
 	if t.Parent != nil {
 		s.Parent = t.Parent.ID
@@ -240,6 +242,7 @@ func storeIndex(i *Index) storedIndex {
 	s := storedIndex{
 		ID: i.ID, Schema: i.Schema, Name: i.Name, Unique: i.Unique, NullFiltered: i.NullFiltered, Managed: i.Managed,
 		WriteOnly: i.State == IndexWriteOnly, Key: storeKey(i.Key), Storing: storeColumns(i.Storing), NotNull: storeColumns(i.NotNullColumns),
+		Columnar: i.ColumnarPolicy,
 	}
 	if i.Parent != nil {
 		s.Parent = i.Parent.ID

@@ -163,6 +163,11 @@ func BadColumnOption(column, option, reason string) *Error {
 	return newError(codes.InvalidArgument, "Invalid option %s on column %s: %s.", option, column, reason)
 }
 
+// BadObjectOption is an option of a table or an index that does not exist or has a bad value; kind says which of the two it is.
+func BadObjectOption(option, kind, name, reason string) *Error {
+	return newError(codes.InvalidArgument, "Invalid option %s on %s %s: %s.", option, strings.ToLower(kind), name, reason)
+}
+
 // BadDatabaseOption is an ALTER DATABASE option that does not exist or has a bad value.
 func BadDatabaseOption(option, reason string) *Error {
 	return newError(codes.FailedPrecondition, "Invalid Alter Database Option: %s. %s.", option, reason)

@@ -1,0 +1,102 @@
+package schema
+
+import (
+	"strings"
+
+	"github.com/cloudspannerecosystem/memefish/ast"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// ColumnarPolicy says whether a columnar copy of a table or an index is kept, as the option columnar_policy does:
+// https://cloud.google.com/spanner/docs/configure-columnar-engine. An index inherits the policy of its table, and a table that of its database.
+type ColumnarPolicy string
+
+// The values of columnar_policy.
+const (
+	ColumnarInherited ColumnarPolicy = "" // NULL, or not set
+	ColumnarEnabled   ColumnarPolicy = "enabled"
+	ColumnarDisabled  ColumnarPolicy = "disabled"
+)
+
+const (
+	columnarPolicy       = "columnar_policy"
+	mustBeColumnarPolicy = "The value must be 'enabled', 'disabled' or NULL"
+)
+
+// orElse is the policy, or the parent's if it is inherited.
+func (p ColumnarPolicy) orElse(parent ColumnarPolicy) ColumnarPolicy {
+	if p == ColumnarInherited {
+		return parent
+	}
+	return p
+}
+
+// TableIsColumnar says whether a columnar copy of a table of c is kept.
+func (c *Catalog) TableIsColumnar(t *Table) bool { return c.columnarPolicyOf(t) == ColumnarEnabled }
+
+// IndexIsColumnar says whether a columnar copy of an index of c is kept.
+func (c *Catalog) IndexIsColumnar(i *Index) bool {
+	return i.ColumnarPolicy.orElse(c.columnarPolicyOf(i.Table)) == ColumnarEnabled
+}
+
+func (c *Catalog) columnarPolicyOf(t *Table) ColumnarPolicy {
+	return t.ColumnarPolicy.orElse(ColumnarPolicy(c.Options[columnarPolicy]))
+}
+
+func checkColumnarPolicy(_ *draft, text string) string {
+	if p := ColumnarPolicy(text); p != ColumnarEnabled && p != ColumnarDisabled {
+		return mustBeColumnarPolicy
+	}
+	return ""
+}
+
+// setOptions takes OPTIONS of a table or an index, which may be missing; kind and name say which one it is.
+func (p *ColumnarPolicy) setOptions(kind, name string, options *ast.Options) error {
+	if options == nil {
+		return nil
+	}
+	for _, r := range options.Records {
+		switch option := strings.ToLower(r.Name.Name); option {
+		case columnarPolicy:
+			if _, null := r.Value.(*ast.NullLiteral); null {
+				*p = ColumnarInherited
+				continue
+			}
+			text, ok := optionText(r.Value, textOption)
+			if !ok || checkColumnarPolicy(nil, text) != "" {
+				return usererror.BadObjectOption(option, kind, name, mustBeColumnarPolicy)
+			}
+			*p = ColumnarPolicy(strings.Clone(text))
+		case "locality_group", "fulltext_dictionary_table", "fulltext_dictionary_staleness":
+			return usererror.DDLUnimplemented(kind + " option " + option)
+		default:
+			return usererror.BadObjectOption(option, kind, name, "There is no such option")
+		}
+	}
+	return nil
+}
+
+// optionsSQL prints OPTIONS of a table or an index; "" if none is set.
+func (p ColumnarPolicy) optionsSQL() string {
+	if p == ColumnarInherited {
+		return ""
+	}
+	return "OPTIONS (\n    " + columnarPolicy + " = " + quoteString(string(p)) + "\n  )"
+}
+
+// setIndexOptions is ALTER INDEX i SET OPTIONS (...).
+func (d *draft) setIndexOptions(s *ast.AlterVectorIndex) error {
+	options, ok := s.Alteration.(*ast.VectorIndexSetOptions)
+	if !ok {
+		return usererror.DDLUnimplemented("This form of ALTER INDEX")
+	}
+	i, err := d.index(s.Name)
+	if err != nil {
+		return err
+	}
+	if i.Managed {
+		return usererror.DropManagedIndex(i.FullName(), d.usersOf(i))
+	}
+	return i.ColumnarPolicy.setOptions("Index", i.FullName(), options.Options)
+}
