@@ -3,6 +3,7 @@ package bulk
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cloud.google.com/go/spanner"
@@ -39,6 +40,45 @@ func (t *TableInfo) Column(name string) (ColumnInfo, bool) {
 		}
 	}
 	return ColumnInfo{}, false
+}
+
+// Definition is what decides where values go and which ones the table takes: its columns with their types, and its key.
+func (t *TableInfo) Definition() (lines []string) {
+	for _, c := range t.Columns {
+		line := c.Name + " " + c.DDL
+		if !c.Nullable {
+			line += " NOT NULL"
+		}
+		if c.Generated {
+			line += " AS (...)"
+		}
+		lines = append(lines, line)
+	}
+	return append(lines, "PRIMARY KEY ("+strings.Join(t.Key, ", ")+")")
+}
+
+// Change says what differs between a table's definition and its later one, "" if nothing does.
+func (t *TableInfo) Change(later *TableInfo) string {
+	return DefinitionChange(t.Definition(), later.Definition())
+}
+
+// DefinitionChange is TableInfo.Change of what Definition gave.
+func DefinitionChange(was, is []string) string {
+	var changes []string
+	for _, line := range was {
+		if !slices.Contains(is, line) {
+			changes = append(changes, "it had "+line)
+		}
+	}
+	for _, line := range is {
+		if !slices.Contains(was, line) {
+			changes = append(changes, "it has "+line)
+		}
+	}
+	if len(changes) == 0 && !slices.Equal(was, is) {
+		changes = []string{"its columns have another order"}
+	}
+	return strings.Join(changes, ", ")
 }
 
 // Select returns the columns of names, or all of them that can be written.

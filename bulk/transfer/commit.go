@@ -30,6 +30,7 @@ type rows struct {
 	ends    []int // of each row in encoded
 	places  []place
 	first   int64 // number of the first row in the segment
+	mayBeIn bool  // an attempt that was not answered may have inserted them
 }
 
 // place is where a row comes from: a row of a batch.
@@ -42,7 +43,7 @@ func (r *rows) len() int { return len(r.ends) }
 
 // slice is rows from to end.
 func (r *rows) slice(from, end int) *rows {
-	s := &rows{places: r.places[from:end], first: r.first + int64(from)}
+	s := &rows{places: r.places[from:end], first: r.first + int64(from), mayBeIn: r.mayBeIn}
 	begin := 0
 	if from > 0 {
 		begin = r.ends[from-1]
@@ -57,8 +58,8 @@ func (r *rows) slice(from, end int) *rows {
 // committer commits rows to a table.
 type committer struct {
 	client  *spanner.Client
-	table   string
-	columns []string
+	table   *bulk.TableInfo
+	columns []bulk.ColumnInfo
 	mode    Mode
 	reject  func(bulk.BadRow) error
 }
@@ -82,7 +83,7 @@ func (c *committer) mutations(r *rows) (list []*spanner.Mutation, err error) {
 // mutation is a mutation of rows as they are on the wire. The library of protocol buffers sends fields that it does not know as they are: that is what
 // the rows are to it.
 func (c *committer) mutation(encoded []byte) (*spanner.Mutation, error) {
-	write := &spannerpb.Mutation_Write{Table: c.table, Columns: c.columns}
+	write := &spannerpb.Mutation_Write{Table: c.table.Name, Columns: columnNames(c.columns)}
 	write.ProtoReflect().SetUnknown(encoded)
 	m := &spannerpb.Mutation{}
 	switch c.mode {
@@ -96,31 +97,49 @@ func (c *committer) mutation(encoded []byte) (*spanner.Mutation, error) {
 	return spanner.WrapMutation(m)
 }
 
-// commit commits rows, and rejects those that the server refuses. sentBefore is how many rows of the segment may have been committed by a run before.
-// It returns how many rows are in the table.
-func (c *committer) commit(ctx context.Context, r *rows, sentBefore int64) (written int, err error) {
+// commit commits rows, and rejects those that the server refuses. It returns how many rows are in the table.
+func (c *committer) commit(ctx context.Context, r *rows) (written int, err error) {
+	if r.len() == 0 {
+		return 0, nil
+	}
 	m, err := c.mutations(r)
 	if err != nil {
 		return 0, err
 	}
-	err = c.apply(ctx, m)
+	unanswered, err := c.apply(ctx, m)
+	r.mayBeIn = r.mayBeIn || unanswered && c.mode == Insert
 	switch {
 	case err == nil:
 		return r.len(), nil
 	case !isOfRow(err):
 		return 0, err
-	case r.len() > 1: // the half that is good is committed at once
-		half := r.len() / 2
-		first, err := c.commit(ctx, r.slice(0, half), sentBefore)
+	case r.mayBeIn && status.Code(err) == codes.AlreadyExists:
+		left, err := c.withoutInserted(ctx, r)
 		if err != nil {
-			return first, err
+			return 0, err
 		}
-		second, err := c.commit(ctx, r.slice(half, r.len()), sentBefore)
-		return first + second, err
-	case status.Code(err) == codes.AlreadyExists && r.first < sentBefore:
-		return 1, nil
+		written, err := c.commit(ctx, left)
+		return r.len() - left.len() + written, err
 	}
-	return 0, c.reject(bulk.BadRow{Place: r.places[0].of(r.places[0].row), Reason: status.Convert(err).Message()})
+	return c.divide(ctx, r, err)
+}
+
+// divide finds the rows for which the server has refused a commit: each half is committed by itself.
+func (c *committer) divide(ctx context.Context, r *rows, refused error) (written int, err error) {
+	if r.len() == 1 {
+		if err := c.checkTable(ctx, refused); err != nil {
+			return 0, err
+		}
+		return 0, c.reject(bulk.BadRow{Place: r.places[0].of(r.places[0].row), Reason: status.Convert(refused).Message()})
+	}
+	half := r.len() / 2
+	for _, part := range []*rows{r.slice(0, half), r.slice(half, r.len())} {
+		n, err := c.commit(ctx, part)
+		if written += n; err != nil {
+			return written, err
+		}
+	}
+	return written, nil
 }
 
 // isOfRow says whether an error may be due to what is in a row, so that others can be committed without it.
@@ -133,39 +152,50 @@ func isOfRow(err error) bool {
 }
 
 // CallOptions are for the ClientConfig of a client that imports. By its own the client repeats a commit for an hour where the server has no room for it, as when its disk is
-// full, and says nothing; with these it does so only while the server is away, and Import ends with the server's words after some attempts.
+// full, or is away, and says nothing. With these Import repeats it, and knows which commits may have been done without an answer.
 func CallOptions() *vkit.CallOptions {
-	away := func() gax.Retryer {
-		return gax.OnCodes([]codes.Code{codes.Unavailable}, gax.Backoff{Initial: 250 * time.Millisecond, Max: 5 * time.Second, Multiplier: 1.3})
-	}
-	return &vkit.CallOptions{Commit: []gax.CallOption{gax.WithRetry(away)}}
+	never := func() gax.Retryer { return gax.OnCodes(nil, gax.Backoff{}) }
+	return &vkit.CallOptions{Commit: []gax.CallOption{gax.WithRetry(never)}}
 }
 
-// apply commits mutations, again where the server is busy or away. A commit that was done and not answered is done again, which changes nothing with
-// InsertOrUpdate and Replace.
-func (c *committer) apply(ctx context.Context, m []*spanner.Mutation) error {
+// AwayLimit is how long a server may be away, as while it restarts, before an import ends. It can go on later.
+const AwayLimit = 5 * time.Minute
+
+// apply commits mutations, again where the server is busy or away. unanswered says that the server went away during an attempt, which may have been done: done again it changes
+// nothing with InsertOrUpdate and Replace, and with Insert its rows are there already.
+func (c *committer) apply(ctx context.Context, m []*spanner.Mutation) (unanswered bool, err error) {
 	const (
-		attempts = 8
-		first    = 100 * time.Millisecond // doubled with each attempt: less than half a minute in all
+		attempts = 8 // while the server is busy
+		first    = 100 * time.Millisecond
+		most     = 5 * time.Second
 	)
-	for attempt := 0; ; attempt++ {
+	begin, busy := time.Now(), 0
+	for wait := first; ; wait = min(2*wait, most) {
 		options := []spanner.ApplyOption{spanner.TransactionTag("crowfoot-import")}
 		if c.mode != Insert {
 			options = append(options, spanner.ApplyAtLeastOnce())
 		}
 		_, err := c.client.Apply(ctx, m, options...)
-		code := status.Code(err)
-		if err == nil || ctx.Err() != nil || code != codes.ResourceExhausted && code != codes.Unavailable && code != codes.Aborted {
-			return err
+		if err == nil || ctx.Err() != nil {
+			return unanswered, err
 		}
-		if attempt == attempts-1 {
-			return fmt.Errorf("after %d attempts: %w", attempts, err)
+		switch status.Code(err) {
+		case codes.Unavailable:
+			unanswered = true
+			if time.Since(begin) > AwayLimit {
+				return unanswered, fmt.Errorf("the server has been away for %v: %w", AwayLimit, err)
+			}
+		case codes.ResourceExhausted, codes.Aborted:
+			if busy++; busy == attempts {
+				return unanswered, fmt.Errorf("after %d attempts: %w", attempts, err)
+			}
+		default:
+			return unanswered, err
 		}
-		wait := first << attempt
 		select {
 		case <-time.After(wait/2 + rand.N(wait/2)):
 		case <-ctx.Done():
-			return ctx.Err()
+			return unanswered, ctx.Err()
 		}
 	}
 }

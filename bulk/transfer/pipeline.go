@@ -32,9 +32,8 @@ func newPipeline(ctx context.Context, i *importer, segment int) *pipeline {
 	p.committed = p.state.rows
 	p.group, p.ctx = errgroup.WithContext(ctx)
 	p.group.SetLimit(commitsAtOnce)
-	p.committer = committer{client: i.Client, table: i.Table.Name, mode: i.Mode, reject: i.Rejects.Add}
+	p.committer = committer{client: i.Client, table: i.Table, columns: i.columns, mode: i.Mode, reject: i.Rejects.Add}
 	for _, c := range i.columns {
-		p.committer.columns = append(p.committer.columns, c.Name)
 		p.perRow += 1 + c.Indexes
 	}
 	return p
@@ -91,7 +90,8 @@ func (p *pipeline) flush() {
 				return err
 			}
 		}
-		written, err := p.committer.commit(p.ctx, r, p.state.sent)
+		r.mayBeIn = r.first < p.state.sent
+		written, err := p.committer.commit(p.ctx, r)
 		p.written.Add(int64(written))
 		p.Progress.addRows(int64(written))
 		if err != nil {
