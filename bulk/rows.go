@@ -67,9 +67,11 @@ type partition struct {
 func (p *partition) Bytes() int64   { return 0 }
 func (p *partition) String() string { return p.name }
 
-// Open is where the way to read a partition is chosen. Every endpoint has the rows of the official client; a faster one, such as Flight SQL of Crowfoot,
-// is another Reader that is made here.
+// Open chooses the way to read a partition: Flight SQL, where the server has it, or the rows of the official client, which every endpoint has.
 func (p *partition) Open(ctx context.Context) (Reader, error) {
+	if r := p.openFlight(ctx); r != nil {
+		return r, nil
+	}
 	b := array.NewRecordBuilder(memory.DefaultAllocator, p.rows.schema)
 	r := &clientReader{segment: p, builder: b, iterator: p.rows.snapshot.txn.Execute(ctx, p.of)}
 	for i, t := range p.rows.types {

@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/spanner"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/api/iterator"
 
 	"github.com/crowfoot-db/crowfoot/arrowtype"
@@ -17,6 +18,7 @@ import (
 type Snapshot struct {
 	client *spanner.Client
 	txn    *spanner.BatchReadOnlyTransaction
+	flight flight.Client // nil: rows are read by the client
 }
 
 // NewSnapshot begins a read-only transaction: at a strong read's timestamp, or at one of the caller's choice within the version retention period.
@@ -25,7 +27,7 @@ func NewSnapshot(ctx context.Context, client *spanner.Client, bound spanner.Time
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshot{client, txn}, nil
+	return &Snapshot{client: client, txn: txn}, nil
 }
 
 // OpenSnapshot goes on with a snapshot of another process, or of this one before, by what MarshalBinary gave.
@@ -34,7 +36,7 @@ func OpenSnapshot(client *spanner.Client, marshaled []byte) (*Snapshot, error) {
 	if err := id.UnmarshalBinary(marshaled); err != nil {
 		return nil, err
 	}
-	return &Snapshot{client, client.BatchReadOnlyTransactionFromID(id)}, nil
+	return &Snapshot{client: client, txn: client.BatchReadOnlyTransactionFromID(id)}, nil
 }
 
 // MarshalBinary gives what OpenSnapshot wants.

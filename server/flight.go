@@ -125,6 +125,34 @@ func (a *flightAPI) Query(ctx context.Context, req *spannerpb.ExecuteSqlRequest,
 	return a.withQuery(ctx, q, answer)
 }
 
+// ReadColumns implements flight.API.
+func (a *flightAPI) ReadColumns(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call) (columns []plan.Column, err error) {
+	r, err := a.checkRead(req)
+	if err != nil {
+		return nil, err
+	}
+	sc, err := a.openScope(ctx, scopeRequest{session: r.session, selector: req.Transaction})
+	defer func() { sc.close(err) }()
+	if err != nil {
+		return nil, err
+	}
+	sc.record(&c.Cost)
+	read, _, err := a.plannedRead(&sc, r)
+	if err != nil {
+		return nil, err
+	}
+	return readColumns(nil, read.Projection), nil
+}
+
+// Read implements flight.API.
+func (a *flightAPI) Read(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call, answer func(*result.Result) error) error {
+	r, err := a.checkRead(req)
+	if err != nil {
+		return err
+	}
+	return a.withRead(ctx, r, c, answer)
+}
+
 // PartitionQuery implements flight.API.
 func (a *flightAPI) PartitionQuery(ctx context.Context, req *spannerpb.PartitionQueryRequest, c *rpc.Call) (*spannerpb.PartitionResponse, error) {
 	return a.partitionQuery(ctx, req, c)

@@ -18,6 +18,7 @@ import (
 	"cloud.google.com/go/spanner"
 	"github.com/apache/arrow-go/v18/arrow"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 	"github.com/crowfoot-db/crowfoot/bulk"
@@ -38,6 +39,8 @@ type ExportOptions struct {
 	Parallel   int      // how many files are written at once
 	DDL        []string // of the database, for the manifest; SpannerExport needs it
 	Progress   *Progress
+	// Flight, if not nil, is a connection to the same server, by which rows are read if it can: see bulk.Snapshot.UseFlight.
+	Flight grpc.ClientConnInterface
 }
 
 // ExportResult is what an export did.
@@ -69,6 +72,9 @@ func Export(ctx context.Context, o ExportOptions) (result ExportResult, err erro
 		return result, errors.Join(err, e.journal.close())
 	}
 	result.Resumed = len(e.done)
+	if e.Flight != nil {
+		e.snapshot.UseFlight(e.Flight)
+	}
 	err = e.run(ctx)
 	if err == nil {
 		result.Manifest, err = e.finish()

@@ -37,7 +37,7 @@ Each table is divided into partitions, which are read at once, each into a file 
 which has the timestamp, the schema, and of each file the number of rows and the checksum, appears when all are. If the export is interrupted, by a kill, too, the same command
 goes on with the files that are missing, at the same timestamp, as long as the database keeps its rows (its version retention period).
 
-The database may be on any server: the one at --endpoint or SPANNER_EMULATOR_HOST (plain text: Crowfoot, Google's emulator), or on Cloud Spanner,
+From a Crowfoot server the rows come as columns, over Arrow Flight SQL, from others over Spanner's API. The database may be on any server: the one at --endpoint or SPANNER_EMULATOR_HOST (plain text: Crowfoot, Google's emulator), or on Cloud Spanner,
 with the credentials of your environment.`,
 		Example: `  crowfoot export customer --to customers --format csv --database projects/p/instances/i/databases/d --endpoint 127.0.0.1:9010
   crowfoot export --to backup --format parquet --database projects/p/instances/i/databases/d`,
@@ -116,6 +116,14 @@ func (s *exportSettings) run(ctx context.Context, tables []string) error {
 		return err
 	}
 	defer o.Client.Close()
+	flight, err := s.connection.flight()
+	if err != nil {
+		return err
+	}
+	if flight != nil {
+		defer flight.Close()
+		o.Flight = flight
+	}
 	if o.DDL, err = databaseDDL(ctx, s.database); err != nil {
 		return inServersWords(err)
 	}

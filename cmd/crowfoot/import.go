@@ -14,6 +14,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 	"github.com/crowfoot-db/crowfoot/bulk"
@@ -305,4 +307,13 @@ func (s *connection) connect(ctx context.Context, agent string) (*spanner.Client
 		return nil, err
 	}
 	return client, nil
+}
+
+// flight makes a connection by which Arrow Flight SQL is spoken, if the server has it; nil if the database is on Cloud Spanner.
+func (s *connection) flight() (*grpc.ClientConn, error) {
+	host := os.Getenv("SPANNER_EMULATOR_HOST") // set by connect
+	if host == "" {
+		return nil, nil
+	}
+	return grpc.NewClient("passthrough:///"+host, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(reconnect))
 }

@@ -4,6 +4,9 @@
 //
 // A client says in the header database which database it means, as in projects/P/instances/I/databases/D.
 //
+// A ReadRequest or an ExecuteSqlRequest of google.spanner.v1 is a command, too, which names its session and transaction itself: the rows of a partition that
+// PartitionRead or PartitionQuery has made come as columns.
+//
 // It promises that tickets and handles are self-contained: they are sealed requests, good for several readers, in other processes, and after
 // a restart, as long as the database keeps the versions that are read. The read timestamp of a query is that of GetFlightInfo.
 //

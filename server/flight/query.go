@@ -120,6 +120,9 @@ func (s *Service) partition(ctx context.Context, q *spannerpb.ExecuteSqlRequest,
 		}
 		o = &spannerpb.PartitionOptions{MaxPartitions: n}
 	}
+	if len(q.PartitionToken) > 0 {
+		return [][]byte{q.PartitionToken}, nil
+	}
 	if o.MaxPartitions == 1 || d.Transaction == nil || !d.IsPartitionable {
 		return whole, nil
 	}

@@ -26,6 +26,9 @@ type API interface {
 	Describe(context.Context, *spannerpb.ExecuteSqlRequest, *rpc.Call) (*Description, error)
 	// Query runs a statement and calls answer with its result, which is good until answer returns.
 	Query(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, answer func(*result.Result) error) error
+	// ReadColumns are the columns of a read's result. Read reads, and calls answer as Query does.
+	ReadColumns(context.Context, *spannerpb.ReadRequest, *rpc.Call) ([]plan.Column, error)
+	Read(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call, answer func(*result.Result) error) error
 	PartitionQuery(context.Context, *spannerpb.PartitionQueryRequest, *rpc.Call) (*spannerpb.PartitionResponse, error)
 	ExecuteBatchDML(context.Context, *spannerpb.ExecuteBatchDmlRequest, *rpc.Call) (*spannerpb.ExecuteBatchDmlResponse, error)
 	BeginTransaction(context.Context, *spannerpb.BeginTransactionRequest, *rpc.Call) (*spannerpb.Transaction, error)
@@ -153,6 +156,9 @@ func (s *Service) infoOf(ctx context.Context, command proto.Message, c *rpc.Call
 	if schema := metadataSchema(command); schema != nil {
 		return s.metadataInfo(command, schema, c)
 	}
+	if read, ok := command.(*spannerpb.ReadRequest); ok {
+		return s.readInfo(ctx, read, c)
+	}
 	q, err := s.queryOf(command, c)
 	if err != nil {
 		return nil, err
@@ -171,6 +177,10 @@ func (s *Service) queryOf(command proto.Message, c *rpc.Call) (q *ticket, err er
 		}
 		q.kind, c.Request = ticketQuery, q.request
 		return q, nil
+	case *spannerpb.ExecuteSqlRequest:
+		o, err := optionsOf(c)
+		c.Request = command
+		return &ticket{kind: ticketQuery, options: o, request: command}, err
 	}
 	return nil, usererror.UnknownFlightCommand(string(command.ProtoReflect().Descriptor().FullName()))
 }
@@ -199,7 +209,7 @@ func (s *Service) getSchema(ctx context.Context, descriptor *flightpb.FlightDesc
 
 // doGet answers DoGet.
 func (s *Service) doGet(ctx context.Context, t *flightpb.Ticket, c *rpc.Call) error {
-	ticket, err := openTicket(s.tokens, t.Ticket, "ticket", ticketQuery, ticketCommand, ticketRows)
+	ticket, err := openTicket(s.tokens, t.Ticket, "ticket", ticketQuery, ticketCommand, ticketRows, ticketRead)
 	if err != nil {
 		return err
 	}
@@ -211,9 +221,12 @@ func (s *Service) doGet(ctx context.Context, t *flightpb.Ticket, c *rpc.Call) er
 		return s.getMetadata(ctx, ticket, c)
 	}
 	ctx, done := s.running.start(ctx, t.Ticket)
-	err = s.api.Query(ctx, ticket.request, c, func(r *result.Result) error {
-		return stream(ctx, c, r, ticket.options)
-	})
+	answer := func(r *result.Result) error { return stream(ctx, c, r, ticket.options) }
+	if ticket.kind == ticketRead {
+		err = s.getRead(ctx, ticket, c, answer)
+	} else {
+		err = s.api.Query(ctx, ticket.request, c, answer)
+	}
 	done()
 	return err
 }

@@ -20,7 +20,7 @@ type ticket struct {
 	options columnar.Options
 	// request is what the ticket stands for: a statement at the read timestamp of its transaction, one partition of it, or no more than a session or transaction.
 	request *spannerpb.ExecuteSqlRequest
-	// data is a command about metadata, or rows.
+	// data is a command about metadata, or rows, or a spannerpb.ReadRequest.
 	data []byte
 }
 
@@ -32,6 +32,7 @@ const (
 	ticketRows                              // DoGet returns the rows in data, a stream of Arrow's
 	ticketStatement                         // a prepared statement
 	ticketTransaction                       // a transaction
+	ticketRead                              // DoGet answers the ReadRequest in data
 )
 
 const (
