@@ -293,3 +293,6 @@ func quoHalfAway(x, y *big.Int) *big.Int {
 
 // Int128 is the number in billionths as a two's complement integer.
 func (d Decimal) Int128() (hi int64, lo uint64) { return d.hi, d.lo }
+
+// DecimalFromInt128 is a Decimal of billionths as a two's complement integer, which must be in the range of NUMERIC.
+func DecimalFromInt128(hi int64, lo uint64) Decimal { return Decimal{hi, lo} }

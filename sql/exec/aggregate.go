@@ -19,6 +19,7 @@ type aggregateCode struct {
 	aggs       []*aggCode
 	collectors []int // the places in aggs of those that collect
 	args       int   // of all aggs
+	byRow      bool  // something is computed row by row
 }
 
 func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
@@ -30,6 +31,7 @@ func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 	if code.keys, err = c.vectorExprs(n.Keys); err != nil {
 		return nil, err
 	}
+	code.byRow = anyByRow(code.keys)
 	for _, k := range n.Keys {
 		code.types = append(code.types, k.Type())
 	}
@@ -41,6 +43,7 @@ func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 		a.defers = slices.Contains(n.PutOff, i)
 		code.aggs = append(code.aggs, a)
 		code.args += len(a.args)
+		code.byRow = code.byRow || a.byRow()
 		if a.collects() {
 			code.collectors = append(code.collectors, i)
 		}
@@ -59,21 +62,28 @@ func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 type grouping struct {
 	*aggregateCode
 	in    operator
-	keyed vectors // the keys of part
-	part  batch
+	keyed vectors // the keys of the rows that are being grouped
 	out   batch
 }
 
 func (g *grouping) close() error { return g.in.close() }
 
-// take sets part to rows of b from first on, and keyed to their keys.
-func (g *grouping) take(r *run, b *batch, first int) error {
-	g.part = b.from(first)
-	n, err := g.keyed.compute(r, &g.part, nil)
-	if err == nil {
-		g.part = g.part.firstRows(n)
+// each calls f with the places of the rows of b, whose keys are in keyed: with all at once, unless keys are large.
+func (g *grouping) each(r *run, b *batch, f func(places []int32) error) error {
+	if g.byRow {
+		b.toRows()
 	}
-	return err
+	for rest := b.places(); len(rest) > 0; {
+		n, err := g.keyed.compute(r, b, rest)
+		if err != nil {
+			return err
+		}
+		if err := f(rest[:n]); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
 }
 
 // finish makes the row of a finished group; set is its grouping set, nil for all keys.
@@ -117,7 +127,7 @@ type streamOp struct {
 	states []aggStates   // of the groups that are not yet in out
 	count  int           // of them
 	last   []value.Value // their keys, flat
-	groups []int32       // those of the rows of a batch
+	groups []int32       // those of the rows of a batch, by place
 	ended  bool
 }
 
@@ -158,13 +168,8 @@ func (o *streamOp) next(r *run) (*batch, error) {
 			}
 			break
 		}
-		for first := 0; first < b.n; first += o.part.n {
-			if err := o.take(r, b, first); err != nil {
-				return nil, err
-			}
-			if err := o.consume(r, &o.part); err != nil {
-				return nil, err
-			}
+		if err := o.each(r, b, func(places []int32) error { return o.consume(r, b, places) }); err != nil {
+			return nil, err
 		}
 	}
 	return o.out.some(), nil
@@ -182,13 +187,13 @@ func (o *streamOp) emit(r *run, n int) error {
 }
 
 // consume adds rows, and the groups that are complete then to out.
-func (o *streamOp) consume(r *run, b *batch) error {
-	count := o.number(b)
+func (o *streamOp) consume(r *run, b *batch, places []int32) error {
+	count := o.number(b.span(), places)
 	if count > o.count {
 		o.grow(count)
 	}
 	for _, s := range o.states {
-		if err := s.add(r, b, o.groups); err != nil {
+		if err := s.add(r, b, places, o.groups); err != nil {
 			return err
 		}
 	}
@@ -206,30 +211,41 @@ func (o *streamOp) consume(r *run, b *batch) error {
 	return nil
 }
 
-// number sets groups for the rows of b, whose keys are in keyed, and returns how many groups there are then.
-func (o *streamOp) number(b *batch) (count int) {
+// number sets groups for the rows at some of span places, whose keys are in keyed, and returns how many groups there are then.
+func (o *streamOp) number(span int, places []int32) (count int) {
 	count = o.count
-	o.groups = slices.Grow(o.groups[:0], b.n)[:b.n]
 	if len(o.keys) == 0 {
-		clear(o.groups)
+		o.groups = onlyGroup(span)
 		return count
 	}
-	for i := range b.n {
-		if count == 0 || !o.same(i) {
+	o.groups = slices.Grow(o.groups[:0], span)[:span]
+	for _, i := range places {
+		if count == 0 || !o.same(int(i)) {
 			count++
-			o.last = append(o.last, make([]value.Value, len(o.keys))...)
-			o.keyed.row(i, o.last[len(o.last)-len(o.keys):])
+			for j := range o.keyed.cols {
+				o.last = append(o.last, o.keyed.cols[j].At(int(i)))
+			}
 		}
 		o.groups[i] = int32(count - 1)
 	}
 	return count
 }
 
+var zeros [columnBatch]int32
+
+// onlyGroup is group 0 for n rows. It is not to be changed.
+func onlyGroup(n int) []int32 {
+	if n <= len(zeros) {
+		return zeros[:n]
+	}
+	return make([]int32, n)
+}
+
 // same says whether row i has the key of the last group.
 func (o *streamOp) same(i int) bool {
 	last := o.last[len(o.last)-len(o.keys):]
 	for j := range last {
-		if !value.Equal(o.keyed.cols[j].At(i), last[j], o.types[j]) {
+		if !value.Equal(o.keyed.cols[j].Peek(i), last[j], o.types[j]) {
 			return false
 		}
 	}

@@ -71,6 +71,11 @@ func (a *aggCode) collects() bool {
 	return a.fn.Collects || a.node.Distinct || a.order != nil || a.limit != nil
 }
 
+// byRow says that the aggregate needs whole rows, or computes something row by row.
+func (a *aggCode) byRow() bool {
+	return a.collects() || a.selective() || a.defers || a.where != nil || anyByRow(a.vectors)
+}
+
 func (a *aggCode) selective() bool {
 	return a.node.Distinct || a.having != nil || a.order != nil || a.limit != nil
 }

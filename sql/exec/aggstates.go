@@ -11,8 +11,8 @@ import (
 type aggStates interface {
 	// grow begins groups, so that there are n.
 	grow(n int)
-	// add adds the rows of b: row i to group groups[i], or to none if that is negative.
-	add(r *run, b *batch, groups []int32) error
+	// add adds the rows of b at places: that at place i to group groups[i].
+	add(r *run, b *batch, places, groups []int32) error
 	result(r *run, group int) (value.Value, error)
 	// failure is the error that was put off in a group, NULL if there was none. Only aggregates that put errors off have it.
 	failure(group int) value.Value
@@ -30,7 +30,7 @@ func (c *aggregateCode) states(many bool) []aggStates {
 		n := len(a.args)
 		switch {
 		case !a.collects() && !a.selective() && !a.defers:
-			byColumn[i] = columnStates{aggCode: a, groups: a.fn.NewGroups(), args: vectors{exprs: a.vectors, cols: cols[:n:n]}}
+			byColumn[i] = columnStates{aggCode: a, groups: a.fn.NewGroups(), args: vectors{exprs: a.vectors, cols: cols[:n:n], strict: a.skipNulls}}
 			all[i], cols = &byColumn[i], cols[n:]
 		case many:
 			all[i] = &rowStates{start: a.startMany}
@@ -46,53 +46,51 @@ type columnStates struct {
 	*aggCode
 	groups  fn.Groups
 	args    vectors
-	counted []int32 // the groups of the rows that count
+	counted []int32 // the places of the rows that count
 }
 
 func (s *columnStates) grow(n int) { s.groups.Grow(n) }
 
-func (s *columnStates) add(r *run, b *batch, groups []int32) error {
+func (s *columnStates) add(r *run, b *batch, places, groups []int32) error {
 	if s.where != nil {
-		s.counted = append(s.counted[:0], groups...)
-		for i := range groups {
-			if groups[i] < 0 {
-				continue
-			}
-			ok, err := isTrue(s.where, r, b.row(i))
+		s.counted = s.counted[:0]
+		for _, i := range places {
+			ok, err := isTrue(s.where, r, b.row(int(i)))
 			if err != nil {
 				return err
 			}
-			if !ok {
-				s.counted[i] = -1
+			if ok {
+				s.counted = append(s.counted, i)
 			}
 		}
-		groups = s.counted
+		places = s.counted
 	}
-	for from := 0; from < b.n; {
-		part := b.from(from)
-		n, err := s.args.compute(r, &part, groups[from:])
+	for len(places) > 0 {
+		n, err := s.args.compute(r, b, places)
 		if err != nil {
 			return err
 		}
-		if err := s.groups.Add(s.withoutNulls(groups[from:from+n]), s.args.cols); err != nil {
+		if err := s.groups.Add(s.withoutNulls(places[:n]), groups, s.args.cols); err != nil {
 			return err
 		}
-		from += n
+		places = places[n:]
 	}
 	return nil
 }
 
 // withoutNulls leaves out rows with a NULL argument, if the call says IGNORE NULLS and the function would count them.
-func (s *columnStates) withoutNulls(groups []int32) []int32 {
+func (s *columnStates) withoutNulls(places []int32) []int32 {
 	if !s.skipNulls || s.fn.IgnoresNulls {
-		return groups
+		return places
 	}
-	counted := slices.Clone(groups)
-	for i := range counted {
+	var counted []int32
+	for _, i := range places {
+		null := false
 		for j := range s.args.cols {
-			if counted[i] >= 0 && s.args.cols[j].At(i).IsNull() {
-				counted[i] = -1
-			}
+			null = null || s.args.cols[j].Peek(int(i)).IsNull()
+		}
+		if !null {
+			counted = append(counted, i)
 		}
 	}
 	return counted
@@ -119,12 +117,9 @@ func (s *rowStates) grow(n int) {
 	}
 }
 
-func (s *rowStates) add(r *run, b *batch, groups []int32) error {
-	for i, group := range groups {
-		if group < 0 {
-			continue
-		}
-		if err := s.list[group].add(r, b.row(i)); err != nil {
+func (s *rowStates) add(r *run, b *batch, places, groups []int32) error {
+	for _, i := range places {
+		if err := s.list[groups[i]].add(r, b.row(int(i))); err != nil {
 			return err
 		}
 	}

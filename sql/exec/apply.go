@@ -96,7 +96,7 @@ func (o *applyOp) advance(r *run) (bool, error) {
 	}
 	if o.outer == nil || o.at == o.outer.n {
 		var err error
-		if o.outer, err = r.pull(o.left); err != nil || o.outer == nil {
+		if o.outer, err = r.pullRows(o.left); err != nil || o.outer == nil {
 			return false, err
 		}
 		o.at, o.known = 0, 0
@@ -136,7 +136,7 @@ func (o *applyOp) readAhead(r *run) error {
 
 // join adds the next rows that right makes for a row of left.
 func (o *applyOp) join(r *run, row []value.Value) error {
-	b, err := r.pull(o.right)
+	b, err := r.pullRows(o.right)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (o *applyOp) join(r *run, row []value.Value) error {
 
 // test adds a row of left if right makes a row for it (semi join), or if right makes none (anti join).
 func (o *applyOp) test(r *run, row []value.Value) error {
-	b, err := r.pull(o.right)
+	b, err := r.pullRows(o.right)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -12,18 +13,23 @@ const (
 	firstBatch   = 16
 	fullBatch    = 512
 	limitedBatch = 1
+	// columnBatch is how many rows a batch of columns has at most: the vectors of a query stay in the processor's cache.
+	columnBatch = 1024
 )
 
-// batch is rows in one flat slice: row i is vals[i*width : (i+1)*width]. It
+// batch is rows in one of two forms: flat in one slice, so that row i is vals[i*width : (i+1)*width], or column by column, in cols. It
 // belongs to the operator that returned it. The operator that pulled it may change it
 // until its next pull.
 type batch struct {
 	width, n int
 	vals     []value.Value
-	first    int // the first value of target
-	most     int // the last one
-	target   int // how many rows the owner puts in before it returns the batch
-	dropped  int // rows, so far
+	cols     []fn.Column // nil: the rows are in vals
+	at       []int32     // with cols, the places of the n rows in them, ascending
+	size     int         // with cols, how many places they have
+	first    int         // the first value of target
+	most     int         // the last one
+	target   int         // how many rows the owner puts in before it returns the batch
+	dropped  int         // rows, so far
 	// oldest is the oldest commit that wrote a row of a range of which these rows were made; 0 is unknown.
 	oldest mvcc.Timestamp
 }
@@ -47,12 +53,96 @@ func (b *batch) row(i int) []value.Value {
 	return b.vals[i*b.width : (i+1)*b.width : (i+1)*b.width]
 }
 
-// from is the rows of b from row i on.
-func (b *batch) from(i int) batch { return batch{width: b.width, n: b.n - i, vals: b.vals[i*b.width:]} }
+// everyPlace is 0, 1, 2, ... It is never changed.
+var everyPlace = func() []int32 {
+	all := make([]int32, columnBatch)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	return all
+}()
 
-// firstRows is the first n rows of b.
-func (b *batch) firstRows(n int) batch {
-	return batch{width: b.width, n: n, vals: b.vals[:n*b.width]}
+// placesTo is the places below n.
+func placesTo(n int) []int32 {
+	if n <= len(everyPlace) {
+		return everyPlace[:n]
+	}
+	all := make([]int32, n)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	return all
+}
+
+// places are those of the batch's rows in the columns that column returns, ascending.
+func (b *batch) places() []int32 {
+	if b.cols != nil {
+		return b.at
+	}
+	return placesTo(b.n)
+}
+
+// span is how many places the columns of the batch have.
+func (b *batch) span() int {
+	if b.cols != nil {
+		return b.size
+	}
+	return b.n
+}
+
+// column is the values of a column, by place.
+func (b *batch) column(i int) fn.Column {
+	if b.cols != nil {
+		return b.cols[i]
+	}
+	return fn.Column{Values: b.vals[i:], Stride: b.width}
+}
+
+// rowAt is the row at a place. It may lie in room, which has the batch's width.
+func (b *batch) rowAt(place int32, room []value.Value) []value.Value {
+	if b.cols == nil {
+		return b.row(int(place))
+	}
+	for i := range b.cols {
+		room[i] = b.cols[i].At(int(place))
+	}
+	return room
+}
+
+// setColumns makes the batch one of n rows in cols.
+func (b *batch) setColumns(cols []fn.Column, n int) {
+	b.cols, b.n, b.size, b.at = cols, n, n, placesTo(n)
+}
+
+// toRows puts the rows of a batch of columns into vals.
+func (b *batch) toRows() {
+	if b.cols == nil {
+		return
+	}
+	if cap(b.vals) < b.n*b.width {
+		b.vals = make([]value.Value, b.n*b.width)
+	}
+	b.vals = b.vals[:b.n*b.width]
+	for i := range b.cols {
+		if b.n > 0 {
+			b.cols[i].Put(b.vals[i:], b.width, b.at)
+		}
+	}
+	b.cols = nil
+}
+
+// keepPlaces keeps the rows at some of the batch's places.
+func (b *batch) keepPlaces(kept []int32) {
+	if b.cols != nil {
+		b.at, b.n = kept, len(kept)
+		return
+	}
+	for to, from := range kept {
+		if to != int(from) {
+			copy(b.row(to), b.row(int(from)))
+		}
+	}
+	b.truncate(len(kept))
 }
 
 // begin empties the batch for the next pull, and makes the batches after that larger.
@@ -60,10 +150,10 @@ func (b *batch) begin() {
 	if b.n >= b.target && b.target < b.most {
 		b.target *= 2
 	}
-	b.n, b.vals, b.oldest = 0, b.vals[:0], 0
+	b.n, b.vals, b.cols, b.oldest = 0, b.vals[:0], nil, 0
 }
 
-func (b *batch) reset() { b.n, b.vals, b.target = 0, b.vals[:0], b.first }
+func (b *batch) reset() { b.n, b.vals, b.cols, b.target = 0, b.vals[:0], nil, b.first }
 
 func (b *batch) full() bool { return b.n >= b.target }
 
@@ -120,7 +210,24 @@ func (b *batch) written(at mvcc.Timestamp) {
 }
 
 // truncate keeps the first n rows.
-func (b *batch) truncate(n int) { b.n, b.vals = n, b.vals[:n*b.width] }
+func (b *batch) truncate(n int) {
+	b.n = n
+	if b.cols != nil {
+		b.at = b.at[:n]
+		return
+	}
+	b.vals = b.vals[:n*b.width]
+}
+
+// skip drops the first n rows.
+func (b *batch) skip(n int) {
+	b.n -= n
+	if b.cols != nil {
+		b.at = b.at[n:]
+		return
+	}
+	b.vals = b.vals[n*b.width:]
+}
 
 // some is what next returns: b, or nil if b is empty.
 func (b *batch) some() *batch {

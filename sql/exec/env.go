@@ -17,6 +17,8 @@ type Env struct {
 	Writer table.Writer // what DML reads and writes; View may then be nil
 	// Params are the values of Plan.Params, in that order.
 	Params []value.Value
+	// Columns, if set, gives the rows of scans column by column. For a scan of which it returns nil, View gives them.
+	Columns func(ColumnRead) (ColumnSource, error)
 	// Functions is the time, zone and randomness that functions see.
 	Functions *fn.Context
 	// Restrict, if set, restricts the driving scan (Plan.Driving) to the keys of a span: one partition of a query.

@@ -97,7 +97,7 @@ func (q *operatorRows) Next() (bool, error) {
 	if q.err != nil || q.root == nil {
 		return false, q.err
 	}
-	q.batch, q.err = q.run.pull(q.root)
+	q.batch, q.err = q.run.pullRows(q.root)
 	if q.err != nil || q.batch == nil {
 		q.batch = nil
 		if err := q.Close(); q.err == nil {

@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"slices"
+
 	"github.com/crowfoot-db/crowfoot/sql/spill"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -14,7 +16,9 @@ type groups struct {
 	key       []value.Value // of the current row, with NULL for keys that are not in the set
 	table     *hashTable
 	states    []aggStates   // a group for each entry of table
-	entries   []int32       // those of the rows of a batch; -1: the row is put off
+	entries   []int32       // those of the rows of a batch, by place
+	inMemory  []int32       // the places of rows that are not put off
+	room      []value.Value // for a row
 	first     []int64       // the number of the first row of each entry
 	held      held          // by keys and states
 	collected int64         // bytes that the states have collected
@@ -30,52 +34,74 @@ func newGroups(g *grouping, set []int) *groups {
 }
 
 // setKey sets key to that of a row of the current batch in the grouping set.
-func (g *groups) setKey(i int) {
+func (g *groups) setKey(place int32) {
 	if g.set == nil {
-		g.keyed.row(i, g.key)
+		g.keyed.row(place, g.key)
 		return
 	}
 	for _, k := range g.set {
-		g.key[k] = g.keyed.cols[k].At(i)
+		g.key[k] = g.keyed.cols[k].Peek(int(place))
 	}
 }
 
-// add adds rows, whose keys are in keyed, to their groups. number is a row's place in the input.
-func (g *groups) add(r *run, b *batch, number func(i int) int64) error {
-	g.entries = g.entries[:0]
-	for i := range b.n {
+// add adds the rows at places, whose keys are in keyed, to their groups. number is a row's place in the input.
+func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) int64) error {
+	if n := b.span(); cap(g.entries) < n {
+		g.entries = make([]int32, n)
+	} else {
+		g.entries = g.entries[:n]
+	}
+	off := 0
+	for _, i := range places {
 		g.setKey(i)
 		h := g.table.hashOf(g.key)
 		entry := g.table.firstHashed(g.key, h)
 		if entry < 0 {
 			var err error
-			if entry, err = g.addNew(r, h, b.row(i), number(i)); err != nil {
+			if entry, err = g.addNew(r, h, b, i, number(i)); err != nil {
 				return err
 			}
+			if entry < 0 {
+				off++
+			}
 		}
-		g.entries = append(g.entries, int32(entry))
+		g.entries[i] = int32(entry)
+	}
+	if off > 0 {
+		places = g.without(places, len(places)-off)
 	}
 	g.grow()
 	for i, s := range g.states {
 		if g.aggs[i].collects() {
 			continue
 		}
-		if err := s.add(r, b, g.entries); err != nil {
+		if err := s.add(r, b, places, g.entries); err != nil {
 			return err
 		}
 	}
 	if len(g.collectors) == 0 {
 		return nil
 	}
-	return g.collect(r, b)
+	return g.collect(r, b, places)
 }
 
-// addNew begins the group of a row, or puts the row off: entry is -1 then.
-func (g *groups) addNew(r *run, h uint64, row []value.Value, number int64) (entry int, err error) {
-	if off, err := g.putOff(r, h, row, number); off || err != nil {
+// without is the places of the n rows that were not put off.
+func (g *groups) without(places []int32, n int) []int32 {
+	g.inMemory = slices.Grow(g.inMemory[:0], n)
+	for _, i := range places {
+		if g.entries[i] >= 0 {
+			g.inMemory = append(g.inMemory, i)
+		}
+	}
+	return g.inMemory
+}
+
+// addNew begins the group of a row with the key g.key, or puts the row off: entry is -1 then.
+func (g *groups) addNew(r *run, h uint64, b *batch, place int32, number int64) (entry int, err error) {
+	if off, err := g.putOff(r, h, b, place, number); off || err != nil {
 		return -1, err
 	}
-	entry = g.begin(g.key, h, number)
+	entry = g.begin(g.ownKey(place), h, number)
 	if err := r.memory.keepEntry(&g.held, g.key); err != nil {
 		return entry, err
 	}
@@ -83,14 +109,11 @@ func (g *groups) addNew(r *run, h uint64, row []value.Value, number int64) (entr
 }
 
 // collect adds rows to the aggregates that collect, row by row, since each may be large.
-func (g *groups) collect(r *run, b *batch) error {
-	for i, entry := range g.entries {
-		if entry < 0 {
-			continue
-		}
+func (g *groups) collect(r *run, b *batch, places []int32) error {
+	for _, i := range places {
 		before := r.memory.now
 		for _, a := range g.collectors {
-			if err := g.states[a].(*rowStates).list[entry].add(r, b.row(i)); err != nil {
+			if err := g.states[a].(*rowStates).list[g.entries[i]].add(r, b.row(int(i))); err != nil {
 				return err
 			}
 		}
@@ -100,6 +123,16 @@ func (g *groups) collect(r *run, b *batch) error {
 		}
 	}
 	return nil
+}
+
+// ownKey is the key of the row at a place, to be kept.
+func (g *groups) ownKey(place int32) []value.Value {
+	for k := range g.key {
+		if v := g.keyed.cols[k].Vector; v != nil && !g.key[k].IsNull() {
+			g.key[k] = v.At(int(place))
+		}
+	}
+	return g.key
 }
 
 // begin begins a group, whose states grow makes.
@@ -116,14 +149,17 @@ func (g *groups) grow() {
 }
 
 // putOff writes a row of a new group to a partition if there is no room for the group.
-func (g *groups) putOff(r *run, hash uint64, row []value.Value, number int64) (off bool, err error) {
+func (g *groups) putOff(r *run, hash uint64, b *batch, place int32, number int64) (off bool, err error) {
 	if g.rest == nil {
 		if !r.memory.full(g.held) {
 			return false, nil
 		}
 		g.rest = &partitions{types: withTag(g.inTypes)}
 	}
-	return true, g.rest.add(r, hash, row[:len(g.inTypes)], value.OfInt64(number))
+	if g.room == nil {
+		g.room = make([]value.Value, b.width)
+	}
+	return true, g.rest.add(r, hash, b.rowAt(place, g.room)[:len(g.inTypes)], value.OfInt64(number))
 }
 
 // makeRoom moves what the aggregates have collected to disk if it is too much.
@@ -211,18 +247,11 @@ func (g *groups) finishList(r *run, list *spill.Rows, out *tagged, row []value.V
 	defer part.release(r)
 	n := len(g.inTypes)
 	b := newBatch(n + 1) // the last column is the row's number
-	number := func(i int) int64 { return g.part.row(i)[n].AsInt64() }
+	number := func(place int32) int64 { return b.row(int(place))[n].AsInt64() }
 	add := func() error {
-		for first := 0; first < b.n; first += g.part.n {
-			if err := g.take(r, &b, first); err != nil {
-				return err
-			}
-			if err := part.add(r, &g.part, number); err != nil {
-				return err
-			}
-		}
+		err := g.each(r, &b, func(places []int32) error { return part.add(r, &b, places, number) })
 		b.begin()
-		return nil
+		return err
 	}
 	in, size := make([]value.Value, n+1), int64(0)
 	err := readLast(list, in, func() error {

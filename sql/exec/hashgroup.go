@@ -39,20 +39,18 @@ func (o *hashOp) fill(r *run) error {
 		o.sets = append(o.sets, newGroups(&o.grouping, o.setAt(i)))
 	}
 	rows := int64(1)
-	number := func(i int) int64 { return rows + int64(i) }
+	number := func(place int32) int64 { return rows + int64(place) }
 	err := drainBatches(r, o.in, func(b *batch) error {
-		for first := 0; first < b.n; first += o.part.n {
-			if err := o.take(r, b, first); err != nil {
-				return err
-			}
+		err := o.each(r, b, func(places []int32) error {
 			for _, g := range o.sets {
-				if err := g.add(r, &o.part, number); err != nil {
+				if err := g.add(r, b, places, number); err != nil {
 					return err
 				}
 			}
-			rows += int64(o.part.n)
-		}
-		return nil
+			return nil
+		})
+		rows += int64(b.span())
+		return err
 	})
 	if err != nil {
 		return err

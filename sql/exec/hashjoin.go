@@ -203,7 +203,7 @@ func (o *hashJoinOp) advance(r *run) (bool, error) {
 	}
 	if o.outer == nil || o.at == o.outer.n {
 		var err error
-		if o.outer, err = r.pull(o.probe); err != nil || o.outer == nil {
+		if o.outer, err = r.pullRows(o.probe); err != nil || o.outer == nil {
 			return false, err
 		}
 		o.at = 0
@@ -294,6 +294,7 @@ func (o *hashJoinOp) unmatched() {
 // drain opens an operator, calls f for each of its rows, and closes it.
 func drain(r *run, op operator, f func(row []value.Value) error) error {
 	return drainBatches(r, op, func(b *batch) (err error) {
+		b.toRows()
 		for i := 0; i < b.n && err == nil; i++ {
 			err = f(b.row(i))
 		}
@@ -301,7 +302,7 @@ func drain(r *run, op operator, f func(row []value.Value) error) error {
 	})
 }
 
-// drainBatches is drain for whole batches.
+// drainBatches is drain for whole batches, in either form.
 func drainBatches(r *run, op operator, f func(b *batch) error) error {
 	err := op.open(r)
 	for err == nil {

@@ -52,8 +52,7 @@ func (o *limitOp) next(r *run) (*batch, error) {
 			continue
 		}
 		if o.skip > 0 {
-			b.n -= int(o.skip)
-			b.vals = b.vals[int(o.skip)*b.width:]
+			b.skip(int(o.skip))
 			o.skip = 0
 		}
 		if o.left > 0 {

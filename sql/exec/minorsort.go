@@ -97,7 +97,7 @@ func (o *minorSortOp) collect(r *run) (bool, error) {
 	for !o.done {
 		if o.from == nil || o.at == o.from.n {
 			var err error
-			if o.from, err = r.pull(o.in); err != nil {
+			if o.from, err = r.pullRows(o.in); err != nil {
 				return false, err
 			}
 			o.at, o.done = 0, o.from == nil

@@ -61,7 +61,16 @@ const (
 	lapChecks = 16
 )
 
-// pull gets the next rows of an operator. Operators get their input by it alone, so that every long computation is checked.
+// pullRows gets the next rows of an operator, row by row.
+func (r *run) pullRows(op operator) (*batch, error) {
+	b, err := r.pull(op)
+	if b != nil {
+		b.toRows()
+	}
+	return b, err
+}
+
+// pull gets the next rows of an operator, in either form. Operators get their input by it alone, so that every long computation is checked.
 func (r *run) pull(op operator) (*batch, error) {
 	if err := r.check(); err != nil {
 		return nil, err

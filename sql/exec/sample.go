@@ -127,7 +127,7 @@ func (o *sampleOp) next(r *run) (*batch, error) {
 		return o.out.some(), nil
 	}
 	for {
-		b, err := r.pull(o.in)
+		b, err := r.pullRows(o.in)
 		if b == nil || err != nil {
 			return nil, err
 		}

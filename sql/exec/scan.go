@@ -192,11 +192,12 @@ func rowLimit(r *run, f eval, clause string) (int64, error) {
 // scanOp reads rows of a table or index.
 type scanOp struct {
 	*keyScan
-	place place
-	rows  *table.Rows
-	left  int64 // how many more rows are wanted, -1 for all
-	out   batch
-	ahead held // rows that were read ahead
+	place   place
+	rows    *table.Rows
+	columns *columnScan // in the place of rows; nil if the scan reads rows
+	left    int64       // how many more rows are wanted, -1 for all
+	out     batch
+	ahead   held // rows that were read ahead
 }
 
 func (c *compiler) scan(n *plan.Scan) (maker, error) {
@@ -220,6 +221,14 @@ func (o *scanOp) open(r *run) error {
 		return err
 	}
 	o.left = o.place.limit
+	if err := o.closeColumns(); err != nil {
+		return err
+	}
+	if o.byColumns(r) {
+		if err := o.openColumns(r); o.columns != nil || err != nil {
+			return err
+		}
+	}
 	if o.rows != nil {
 		return o.rows.Reopen(o.place.spans, o.stored(&o.place))
 	}
@@ -228,6 +237,9 @@ func (o *scanOp) open(r *run) error {
 }
 
 func (o *scanOp) next(r *run) (*batch, error) {
+	if o.columns != nil {
+		return o.nextColumns(r)
+	}
 	o.out.begin()
 	for !o.out.full() && o.left != 0 {
 		ok, err := o.rows.Next()
@@ -279,10 +291,13 @@ func (o *scanOp) next(r *run) (*batch, error) {
 
 func (o *scanOp) close() error {
 	o.left = 0
-	if o.rows == nil {
-		return nil
+	err := o.closeColumns()
+	if o.rows != nil {
+		if e := o.rows.Close(); err == nil {
+			err = e
+		}
 	}
-	return o.rows.Close()
+	return err
 }
 
 // readAhead implements lookahead.

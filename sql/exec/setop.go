@@ -50,7 +50,7 @@ func (o *setOp) close() error {
 
 func (o *setOp) next(r *run) (*batch, error) {
 	for o.putOff == nil {
-		b, err := r.pull(o.left)
+		b, err := r.pullRows(o.left)
 		if err != nil {
 			return nil, err
 		}

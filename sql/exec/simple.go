@@ -56,6 +56,7 @@ func (o *filterOp) next(r *run) (*batch, error) {
 		if b == nil || err != nil {
 			return nil, err
 		}
+		b.toRows()
 		if err := keep(r, b, o.cond); err != nil {
 			return nil, err
 		}
@@ -122,7 +123,7 @@ func (o *computeOp) close() error { return o.in.close() }
 func (o *computeOp) next(r *run) (*batch, error) {
 	if o.rows == nil || o.at == o.rows.n {
 		var err error
-		if o.rows, err = r.pull(o.in); o.rows == nil || err != nil {
+		if o.rows, err = r.pullRows(o.in); o.rows == nil || err != nil {
 			return nil, err
 		}
 		o.at = 0

@@ -103,7 +103,7 @@ func exists(r *run, op operator) (value.Value, error) {
 	err := op.open(r)
 	var b *batch
 	if err == nil {
-		b, err = r.pull(op)
+		b, err = r.pullRows(op)
 	}
 	if e := op.close(); err == nil {
 		err = e

@@ -79,7 +79,7 @@ func (o *unnestOp) advance(r *run) (bool, error) {
 	}
 	if o.outer == nil || o.at == o.outer.n {
 		var err error
-		if o.outer, err = r.pull(o.in); err != nil || o.outer == nil {
+		if o.outer, err = r.pullRows(o.in); err != nil || o.outer == nil {
 			return false, err
 		}
 		o.at = 0

@@ -6,7 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// vectorExpr is a compiled expression of which the values for all rows of a batch are wanted at once.
+// vectorExpr is a compiled expression of which the values for many rows of a batch are wanted at once.
 type vectorExpr struct {
 	eval  eval
 	slot  int  // the column of the batch that it is, or -1
@@ -31,22 +31,36 @@ func (c *compiler) vectorExprs(list []plan.Expr) ([]vectorExpr, error) {
 	return out, nil
 }
 
+// byRow says that the expression is computed row by row.
+func (e *vectorExpr) byRow() bool { return e.slot < 0 && !e.fixed }
+
+// anyByRow says that one of the expressions is computed row by row. An operator makes rows of a batch of columns then, before it computes them.
+func anyByRow(list []vectorExpr) bool {
+	for i := range list {
+		if list[i].byRow() {
+			return true
+		}
+	}
+	return false
+}
+
 // vectors computes expressions over batches. It belongs to one operator.
 type vectors struct {
 	exprs []vectorExpr
-	cols  []fn.Column     // the values for the last batch, good as long as the batch is
+	cols  []fn.Column     // the values for the last batch, by place, good as long as the batch is
 	room  [][]value.Value // for those that are not columns of the batch; nil before the first
+	// strict says that the value of an expression is not wanted for a row for which one before it is NULL.
+	strict bool
 }
 
-// compute sets cols to the values for the rows of b, from the first on, without those for which skip is negative (nil skips none). It returns for how many rows
-// that is: for fewer than all if the values are large.
-func (v *vectors) compute(r *run, b *batch, skip []int32) (rows int, err error) {
-	computed := false
+// compute sets cols to the values for the rows of b at places. It returns for how many of them that is: for fewer than all if the values are large.
+func (v *vectors) compute(r *run, b *batch, places []int32) (done int, err error) {
+	byRow := false
 	for i := range v.exprs {
 		e := &v.exprs[i]
 		switch {
 		case e.slot >= 0:
-			v.cols[i] = fn.Column{Values: b.vals[e.slot:], Stride: b.width}
+			v.cols[i] = b.column(e.slot)
 		case e.fixed:
 			val, err := e.eval(r, nil)
 			if err != nil {
@@ -55,35 +69,36 @@ func (v *vectors) compute(r *run, b *batch, skip []int32) (rows int, err error) 
 			v.cols[i] = fn.Column{Values: v.roomFor(i, 1)}
 			v.cols[i].Values[0] = val
 		default:
-			computed = true
-			v.cols[i] = fn.Column{Values: v.roomFor(i, b.n), Stride: 1}
+			byRow = true
+			v.cols[i] = fn.Column{Values: v.roomFor(i, b.span()), Stride: 1}
 		}
 	}
-	if !computed {
-		return b.n, nil
+	if !byRow {
+		return len(places), nil
 	}
-	return v.byRow(r, b, skip)
+	return v.byRow(r, b, places)
 }
 
-// byRow computes the expressions that are neither columns nor fixed.
-func (v *vectors) byRow(r *run, b *batch, skip []int32) (rows int, err error) {
+// byRow computes the expressions that are neither columns nor fixed. The batch is one of rows.
+func (v *vectors) byRow(r *run, b *batch, places []int32) (done int, err error) {
 	before := r.made.bytes
-	for rows < b.n && r.made.bytes-before < computedBytes {
-		if skip == nil || skip[rows] >= 0 {
-			row := b.row(rows)
-			for i := range v.exprs {
-				e := &v.exprs[i]
-				if e.slot >= 0 || e.fixed {
-					continue
-				}
-				if v.cols[i].Values[rows], err = e.eval(r, row); err != nil {
-					return rows, err
+	for done < len(places) && r.made.bytes-before < computedBytes {
+		at := int(places[done])
+		row, null := b.row(at), false
+		for i := range v.exprs {
+			col := &v.cols[i]
+			if v.exprs[i].byRow() {
+				if null {
+					col.Values[at] = value.Value{}
+				} else if col.Values[at], err = v.exprs[i].eval(r, row); err != nil {
+					return done, err
 				}
 			}
+			null = null || v.strict && col.Peek(at).IsNull()
 		}
-		rows++
+		done++
 	}
-	return rows, nil
+	return done, nil
 }
 
 // roomFor is room for n values of an expression.
@@ -97,9 +112,9 @@ func (v *vectors) roomFor(i, n int) []value.Value {
 	return v.room[i][:n]
 }
 
-// row sets key to the values for a row.
-func (v *vectors) row(i int, key []value.Value) {
+// row sets key to the values for a row, which are good as long as the batch.
+func (v *vectors) row(place int32, key []value.Value) {
 	for j := range v.cols {
-		key[j] = v.cols[j].At(i)
+		key[j] = v.cols[j].Peek(int(place))
 	}
 }

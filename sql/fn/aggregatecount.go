@@ -35,26 +35,33 @@ func (c *count) Add(args []value.Value) error {
 func (c *count) Result() (value.Value, error) { return ofInt64(c.n) }
 
 // counts are the counts of groups.
-type counts struct{ stateList[count] }
+type counts struct {
+	stateList[count]
+	room []int32
+}
 
-func countsOf() Groups { return &counts{stateList[count]{result: (*count).Result}} }
+func countsOf() Groups { return &counts{stateList: stateList[count]{result: (*count).Result}} }
 
-func (c *counts) Add(groups []int32, args []Column) error {
-	if len(args) == 0 {
-		for _, group := range groups {
-			if group >= 0 {
-				c.states[group].n++
-			}
-		}
+func (c *counts) Add(rows, groups []int32, args []Column) error {
+	if len(args) > 0 && args[0].Vector == nil {
+		c.addValues(rows, groups, &args[0])
 		return nil
 	}
-	col := &args[0]
-	for i, group := range groups {
-		if group >= 0 && !col.At(i).IsNull() {
-			c.states[group].n++
-		}
+	if len(args) > 0 {
+		rows = args[0].notNull(rows, &c.room)
+	}
+	for _, i := range rows {
+		c.states[groups[i]].n++
 	}
 	return nil
+}
+
+func (c *counts) addValues(rows, groups []int32, col *Column) {
+	for _, i := range rows {
+		if !col.Values[int(i)*col.Stride].IsNull() {
+			c.states[groups[i]].n++
+		}
+	}
 }
 
 type countIf struct{ n int64 }
@@ -69,15 +76,26 @@ func (c *countIf) Add(args []value.Value) error {
 func (c *countIf) Result() (value.Value, error) { return ofInt64(c.n) }
 
 // countIfs are those of groups.
-type countIfs struct{ stateList[countIf] }
+type countIfs struct {
+	stateList[countIf]
+	room []int32
+}
 
-func countIfsOf() Groups { return &countIfs{stateList[countIf]{result: (*countIf).Result}} }
+func countIfsOf() Groups { return &countIfs{stateList: stateList[countIf]{result: (*countIf).Result}} }
 
-func (c *countIfs) Add(groups []int32, args []Column) error {
+func (c *countIfs) Add(rows, groups []int32, args []Column) error {
 	col := &args[0]
-	for i, group := range groups {
-		if v := col.At(i); group >= 0 && !v.IsNull() && v.AsBool() {
-			c.states[group].n++
+	if col.Vector != nil && col.Vector.Bools != nil {
+		for _, i := range col.notNull(rows, &c.room) {
+			if col.Vector.Bools[i] {
+				c.states[groups[i]].n++
+			}
+		}
+		return nil
+	}
+	for _, i := range rows {
+		if v := col.Peek(int(i)); !v.IsNull() && v.AsBool() {
+			c.states[groups[i]].n++
 		}
 	}
 	return nil

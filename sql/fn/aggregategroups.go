@@ -6,22 +6,13 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Column is the values of an expression for consecutive rows: row i has Values[i*Stride]. With a Stride of 0 all rows have the same value.
-type Column struct {
-	Values []value.Value
-	Stride int
-}
-
-// At is the value for row i.
-func (c *Column) At(i int) value.Value { return c.Values[i*c.Stride] }
-
 // Groups are an aggregate of many groups, which have numbers from 0 on.
 type Groups interface {
 	// Grow begins groups, so that there are n.
 	Grow(n int)
-	// Add adds rows: the arguments of row i, args[0].At(i) and so on, to group groups[i], or to none if that is negative. A row with a NULL
-	// argument does not count if the aggregate IgnoresNulls. After an error the groups must not be used any more.
-	Add(groups []int32, args []Column) error
+	// Add adds the rows that rows names: the arguments of row i, args[0].At(i) and so on, to group groups[i]. A row with a
+	// NULL argument does not count if the aggregate IgnoresNulls. After an error the groups must not be used any more.
+	Add(rows, groups []int32, args []Column) error
 	// Result is the aggregate of a group.
 	Result(group int) (value.Value, error)
 	// Keep forgets all groups but one, which is group 0 from then on.
@@ -67,16 +58,13 @@ func (g *stateGroups) Grow(n int) {
 	}
 }
 
-func (g *stateGroups) Add(groups []int32, args []Column) error {
-	for i, group := range groups {
-		if group < 0 {
-			continue
-		}
+func (g *stateGroups) Add(rows, groups []int32, args []Column) error {
+	for _, i := range rows {
 		g.args = g.args[:0]
 		for j := range args {
-			g.args = append(g.args, args[j].At(i))
+			g.args = append(g.args, args[j].At(int(i)))
 		}
-		if err := g.states[group].Add(g.args); err != nil {
+		if err := g.states[groups[i]].Add(g.args); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// TestGroups adds random rows to the groups of each aggregate, in batches of which some rows are left out and whose columns are strided or have one value,
+// TestGroups adds random rows to the groups of each aggregate, in batches of which some rows are left out and whose columns are vectors, strided or have one value,
 // and compares the results with those of a State for each group.
 func TestGroups(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
@@ -43,12 +43,17 @@ func compareGroups(t *testing.T, r *rand.Rand, name string, a *Aggregate, types 
 		groups.Grow(len(states))
 		numbers, columns, rows := randomBatch(r, types, len(states))
 		var want error
+		var counted []int32
 		for i, n := range numbers {
-			if n >= 0 && want == nil {
+			if n < 0 {
+				continue
+			}
+			counted = append(counted, int32(i))
+			if want == nil {
 				want = states[n].Add(rows[i])
 			}
 		}
-		err := groups.Add(numbers, columns)
+		err := groups.Add(counted, numbers, columns)
 		if fmt.Sprint(err) != fmt.Sprint(want) {
 			t.Fatalf("%s: %v, want %v", name, err, want)
 		}
@@ -79,11 +84,7 @@ func randomBatch(r *rand.Rand, types []*value.Type, groups int) (numbers []int32
 		numbers = append(numbers, int32(r.IntN(groups+1)-1))
 	}
 	for _, t := range types {
-		column := Column{Stride: r.IntN(3)}
-		for range n*column.Stride + 1 {
-			column.Values = append(column.Values, random(r, t))
-		}
-		columns = append(columns, column)
+		columns = append(columns, randomColumn(r, t, n))
 	}
 	for i := range n {
 		var row []value.Value
@@ -93,4 +94,65 @@ func randomBatch(r *rand.Rand, types []*value.Type, groups int) (numbers []int32
 		rows = append(rows, row)
 	}
 	return numbers, columns, rows
+}
+
+// randomColumn is n values of a type: a vector, or strided.
+func randomColumn(r *rand.Rand, t *value.Type, n int) Column {
+	if r.IntN(2) == 0 {
+		var values []value.Value
+		for range n {
+			values = append(values, random(r, t))
+		}
+		return Column{Vector: vectorOf(values, t)}
+	}
+	c := Column{Stride: r.IntN(3)}
+	for range n*c.Stride + 1 {
+		c.Values = append(c.Values, random(r, t))
+	}
+	return c
+}
+
+// vectorOf lays values side by side as their type wants it.
+func vectorOf(values []value.Value, t *value.Type) *value.Vector {
+	v := &value.Vector{Type: t, Offsets: []int32{0}}
+	for _, x := range values {
+		if x.IsNull() && v.Nulls == nil {
+			v.Nulls = make([]bool, len(values))
+		}
+	}
+	for i, x := range values {
+		if v.Nulls != nil {
+			v.Nulls[i] = x.IsNull()
+		}
+		v.Ints = append(v.Ints, x.AsInt64())
+		v.Bools = append(v.Bools, x.AsBool())
+		if t.Kind == value.Float64 || t.Kind == value.Float32 {
+			v.Floats = append(v.Floats, x.AsFloat64())
+		}
+		if t.Kind == value.Numeric {
+			v.Decimals = append(v.Decimals, x.AsNumeric())
+		}
+		if value.KeepsTexts(t.Kind) {
+			if !x.IsNull() {
+				v.Text = append(v.Text, x.AsBytes()...)
+			}
+			v.Offsets = append(v.Offsets, int32(len(v.Text)))
+		}
+	}
+	keep := value.Vector{Type: t, Nulls: v.Nulls}
+	switch {
+	case t.Kind == value.Int64 || t.Kind == value.Date:
+		keep.Ints = v.Ints
+	case t.Kind == value.Bool:
+		keep.Bools = v.Bools
+	case v.Floats != nil:
+		keep.Floats = v.Floats
+	case v.Decimals != nil:
+		keep.Decimals = v.Decimals
+	case value.KeepsTexts(t.Kind):
+		keep.Offsets, keep.Text = v.Offsets, v.Text
+	default:
+		keep.Values = values
+	}
+	return &keep
 }

@@ -68,16 +68,26 @@ func (s *sumInt64) Result() (value.Value, error) {
 
 // int64Sums are the sums, or averages, of groups.
 func int64Sums(result func(*sumInt64) (value.Value, error)) func() Groups {
-	return func() Groups { return &sumsInt64{stateList[sumInt64]{result: result}} }
+	return func() Groups { return &sumsInt64{stateList: stateList[sumInt64]{result: result}} }
 }
 
-type sumsInt64 struct{ stateList[sumInt64] }
+type sumsInt64 struct {
+	stateList[sumInt64]
+	room []int32
+}
 
-func (s *sumsInt64) Add(groups []int32, args []Column) error {
+func (s *sumsInt64) Add(rows, groups []int32, args []Column) error {
 	col := &args[0]
-	for i, group := range groups {
-		if v := col.At(i); group >= 0 && !v.IsNull() {
-			s.states[group].add(v.AsInt64())
+	if col.Vector != nil {
+		list := col.Vector.Ints
+		for _, i := range col.notNull(rows, &s.room) {
+			s.states[groups[i]].add(list[i])
+		}
+		return nil
+	}
+	for _, i := range rows {
+		if v := &col.Values[int(i)*col.Stride]; !v.IsNull() {
+			s.states[groups[i]].add(v.AsInt64())
 		}
 	}
 	return nil
@@ -136,16 +146,26 @@ func (s *sumFloat64) add(x float64) {
 
 // float64Sums are the sums, or averages, of groups.
 func float64Sums(result func(*sumFloat64) (value.Value, error)) func() Groups {
-	return func() Groups { return &sumsFloat64{stateList[sumFloat64]{result: result}} }
+	return func() Groups { return &sumsFloat64{stateList: stateList[sumFloat64]{result: result}} }
 }
 
-type sumsFloat64 struct{ stateList[sumFloat64] }
+type sumsFloat64 struct {
+	stateList[sumFloat64]
+	room []int32
+}
 
-func (s *sumsFloat64) Add(groups []int32, args []Column) error {
+func (s *sumsFloat64) Add(rows, groups []int32, args []Column) error {
 	col := &args[0]
-	for i, group := range groups {
-		if v := col.At(i); group >= 0 && !v.IsNull() {
-			s.states[group].add(v.AsFloat64())
+	if col.Vector != nil {
+		list := col.Vector.Floats
+		for _, i := range col.notNull(rows, &s.room) {
+			s.states[groups[i]].add(list[i])
+		}
+		return nil
+	}
+	for _, i := range rows {
+		if v := &col.Values[int(i)*col.Stride]; !v.IsNull() {
+			s.states[groups[i]].add(v.AsFloat64())
 		}
 	}
 	return nil
@@ -217,16 +237,26 @@ func (s *sumNumeric) add(x value.Decimal) {
 
 // numericSums are the sums, or averages, of groups.
 func numericSums(result func(*sumNumeric) (value.Value, error)) func() Groups {
-	return func() Groups { return &sumsNumeric{stateList[sumNumeric]{result: result}} }
+	return func() Groups { return &sumsNumeric{stateList: stateList[sumNumeric]{result: result}} }
 }
 
-type sumsNumeric struct{ stateList[sumNumeric] }
+type sumsNumeric struct {
+	stateList[sumNumeric]
+	room []int32
+}
 
-func (s *sumsNumeric) Add(groups []int32, args []Column) error {
+func (s *sumsNumeric) Add(rows, groups []int32, args []Column) error {
 	col := &args[0]
-	for i, group := range groups {
-		if v := col.At(i); group >= 0 && !v.IsNull() {
-			s.states[group].add(v.AsNumeric())
+	if col.Vector != nil {
+		list := col.Vector.Decimals
+		for _, i := range col.notNull(rows, &s.room) {
+			s.states[groups[i]].add(list[i])
+		}
+		return nil
+	}
+	for _, i := range rows {
+		if v := &col.Values[int(i)*col.Stride]; !v.IsNull() {
+			s.states[groups[i]].add(v.AsNumeric())
 		}
 	}
 	return nil

@@ -75,16 +75,28 @@ type extremumGroups struct {
 	sign  int
 	t     *value.Type
 	whole bool // the values are whole numbers
+	room  []int32
 }
 
-func (e *extremumGroups) Add(groups []int32, args []Column) error {
+func (e *extremumGroups) Add(rows, groups []int32, args []Column) error {
 	col := &args[0]
-	for i, group := range groups {
-		v := col.At(i)
-		if group < 0 || v.IsNull() {
+	if v := col.Vector; v != nil {
+		rows = col.notNull(rows, &e.room)
+		switch {
+		case e.whole && v.Ints != nil:
+			e.addInts(rows, groups, v)
+			return nil
+		case v.Offsets != nil:
+			e.addTexts(rows, groups, v)
+			return nil
+		}
+	}
+	for _, i := range rows {
+		v := col.Peek(int(i))
+		if v.IsNull() {
 			continue
 		}
-		best := &e.states[group]
+		best := &e.states[groups[i]]
 		if e.whole && !best.IsNull() {
 			if cmp.Compare(v.AsInt64(), best.AsInt64()) == e.sign {
 				*best = v
@@ -96,6 +108,25 @@ func (e *extremumGroups) Add(groups []int32, args []Column) error {
 		*best = state.best
 	}
 	return nil
+}
+
+func (e *extremumGroups) addInts(rows, groups []int32, v *value.Vector) {
+	for _, i := range rows {
+		best := &e.states[groups[i]]
+		if best.IsNull() || cmp.Compare(v.Ints[i], best.AsInt64()) == e.sign {
+			*best = v.Peek(int(i))
+		}
+	}
+}
+
+// addTexts copies a text only if it is the best so far.
+func (e *extremumGroups) addTexts(rows, groups []int32, v *value.Vector) {
+	for _, i := range rows {
+		best := &e.states[groups[i]]
+		if best.IsNull() || cmp.Compare(v.StringAt(int(i)), best.AsString()) == e.sign {
+			*best = v.At(int(i))
+		}
+	}
 }
 
 func anyValue(f *tree.Function) func() State {

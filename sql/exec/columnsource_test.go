@@ -1,0 +1,196 @@
+package exec_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/crowfoot-db/crowfoot/sql/exec"
+	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+	"github.com/crowfoot-db/crowfoot/value/columnar"
+)
+
+// arrowSource is a ColumnSource over Arrow arrays, which it makes of the rows of a view when it is opened.
+type arrowSource struct {
+	read    exec.ColumnRead
+	records []arrow.RecordBatch
+	from, n int // the current rows, of the first of records
+	viewers []columnar.Viewer
+	closed  *int
+}
+
+// arrowSources is exec.Env.Columns for tests: sources of records of up to recordBytes. It counts those that are opened and closed.
+type arrowSources struct {
+	view           table.View
+	recordBytes    int
+	opened, closed int
+}
+
+func (s *arrowSources) open(read exec.ColumnRead) (exec.ColumnSource, error) {
+	s.opened++
+	var columns []columnar.Column
+	for _, c := range read.Scan.Columns {
+		columns = append(columns, columnar.Column{Name: c.Name, Type: c.Type})
+	}
+	source := &arrowSource{read: read, viewers: make([]columnar.Viewer, len(columns)), closed: &s.closed}
+	rows := table.Read{Projection: read.Projection, Spans: read.Spans}.Open(context.Background(), s.view)
+	defer rows.Close()
+	for {
+		b := columnar.NewBatch(columns, columnar.Options{})
+		n, err := rows.Fill(b.Columns, s.recordBytes)
+		if n == 0 || err != nil {
+			return source, err
+		}
+		source.records = append(source.records, b.Record(n))
+	}
+}
+
+func (s *arrowSource) Next(most int) (rows int, err error) {
+	s.from += s.n
+	for len(s.records) > 0 && s.from == int(s.records[0].NumRows()) {
+		s.records, s.from = s.records[1:], 0
+	}
+	s.n = 0
+	if len(s.records) > 0 {
+		s.n = min(most, int(s.records[0].NumRows())-s.from)
+	}
+	return s.n, nil
+}
+
+func (s *arrowSource) Column(i int) (fn.Column, error) {
+	v, err := s.viewers[i].View(s.records[0].Column(i), s.read.Scan.Columns[i].Type, s.from, s.n)
+	return fn.Column{Vector: v}, err
+}
+
+func (s *arrowSource) Close() error {
+	*s.closed++
+	return nil
+}
+
+// printed runs a query, with the rows of its scans in records of recordBytes unless that is 0, and prints its rows or its error.
+func (db *testDB) printed(t *testing.T, sql string, recordBytes int) (lines []string, opened int) {
+	t.Helper()
+	p, err := db.plan(sql, nil)
+	if err != nil {
+		t.Fatalf("%s\n%v", sql, err)
+	}
+	p.Read = nil // a key read has no operators
+	program, err := exec.Compile(p, table.NewDescriptors(db.catalog))
+	if err != nil {
+		t.Fatalf("%s\n%v", sql, err)
+	}
+	err = db.read(func(view table.View) error {
+		sources := &arrowSources{view: view, recordBytes: recordBytes}
+		env := exec.Env{View: view, Functions: db.functions(), Spill: db.spill, SpillAbove: db.spillAbove}
+		if recordBytes > 0 {
+			env.Columns = sources.open
+		}
+		rows, err := program.Run(context.Background(), env)
+		if err == nil {
+			for {
+				var ok bool
+				if ok, err = rows.Next(); !ok || err != nil {
+					break
+				}
+				var words []string
+				for i, v := range rows.Values(nil) {
+					words = append(words, printValue(v, p.Columns[i].Type))
+				}
+				lines = append(lines, strings.Join(words, " "))
+			}
+			rows.Close()
+		}
+		if sources.opened != sources.closed {
+			t.Errorf("%s: %d sources opened, %d closed", sql, sources.opened, sources.closed)
+		}
+		opened = sources.opened
+		return err
+	})
+	if err != nil {
+		lines = append(lines, err.Error())
+	}
+	return lines, opened
+}
+
+// TestColumns compares queries over columns with the same over rows.
+func TestColumns(t *testing.T) {
+	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
+	byColumns := 0
+	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
+		g := generator{rand.New(rand.NewPCG(seed, 6))}
+		sql := g.columnQuery()
+		want, _ := db.printed(t, sql, 0)
+		got, opened := db.printed(t, sql, 100)
+		byColumns += opened
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %s\nby columns %q\nby rows    %q\n%s", seed, sql, got, want, db.explain(sql))
+		}
+	}
+	if byColumns < *roundsFlag/2 {
+		t.Errorf("only %d scans were by columns", byColumns)
+	}
+}
+
+// columnQuery is a query whose operators can work on columns.
+func (g generator) columnQuery() string {
+	where := ""
+	if g.IntN(2) == 0 {
+		where = " WHERE " + g.predicate("", 2)
+	}
+	from := g.pick("T", "T@{FORCE_INDEX=_BASE_TABLE}", "(SELECT * FROM T"+where+" LIMIT 20)", "(SELECT A, B, S, F, D, L, N FROM T UNION ALL SELECT A, B, S, F, D, L, N + 1 FROM T)")
+	if g.IntN(4) == 0 {
+		return fmt.Sprintf("SELECT %s FROM %s%s", g.pick("*", "A, N", "N + 1, S", "S, L, D"), from, where)
+	}
+	keys := g.pick("", "A", "N", "S", "F", "D", "L", "A, B", "S, N", "D, L, F")
+	var aggs []string
+	for range 1 + g.IntN(3) {
+		aggs = append(aggs, g.pick("COUNT(*)", "COUNT(N)", "COUNT(S)", "COUNTIF(L)", "SUM(A)", "SUM(N)", "SUM(F)", "AVG(F)", "AVG(N)", "MIN(N)", "MAX(S)", "MIN(S)", "MAX(F)",
+			"MIN(F)", "MAX(D)", "MIN(L)", "SUM(N * 2)", "SUM(A + N)", "COUNT(DISTINCT N)", "STRING_AGG(S, '-')", "ANY_VALUE(A)", "LOGICAL_OR(L)", "BIT_XOR(N)"))
+	}
+	if keys == "" {
+		return fmt.Sprintf("SELECT %s FROM %s%s", strings.Join(aggs, ", "), from, where)
+	}
+	return fmt.Sprintf("SELECT %s, %s FROM %s%s GROUP BY %s", keys, strings.Join(aggs, ", "), from, where, keys)
+}
+
+// TestColumnBatches sums many rows, in batches of full size.
+func TestColumnBatches(t *testing.T) {
+	db := newTestDB(t)
+	const rows = 5000
+	if out := db.ddl("CREATE TABLE W (Id INT64 NOT NULL, K INT64, X NUMERIC, P TIMESTAMP, S STRING(MAX)) PRIMARY KEY (Id)"); out != "" {
+		t.Fatal(out)
+	}
+	w := db.catalog.Table("W")
+	m := table.Mutation{Op: table.Insert, Table: w, Columns: w.Columns}
+	for id := range int64(rows) {
+		x := value.OfNumeric(value.DecimalFromInt64(id % 1000))
+		m.Rows = append(m.Rows, []value.Value{value.OfInt64(id), value.OfInt64(id % 3), x, value.OfTimestamp(id*1_000_000-2_000_000_000, int32(id)), value.OfString(fmt.Sprint("text ", id%7))})
+	}
+	err := db.write(func(w table.Writer) error {
+		_, err := table.Apply(context.Background(), w, table.NewDescriptors(db.catalog), []table.Mutation{m}, db.now)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{
+		"SELECT COUNT(*), SUM(Id), SUM(X), AVG(X), MIN(S), MAX(S) FROM W",
+		"SELECT K, COUNT(*), SUM(X), MIN(P), MAX(P), MIN(S) FROM W GROUP BY K",
+		"SELECT S, K, COUNT(*), SUM(Id) FROM W WHERE Id > 10 GROUP BY S, K",
+		"SELECT P, S FROM W WHERE K = 1",
+		"SELECT Id, S FROM W ORDER BY S, Id DESC LIMIT 20",
+	} {
+		want, _ := db.printed(t, sql, 0)
+		got, opened := db.printed(t, sql, 50_000)
+		if !slices.Equal(got, want) || opened != 1 {
+			t.Errorf("%s: %d sources\nby columns %.300q\nby rows    %.300q", sql, opened, got, want)
+		}
+	}
+}

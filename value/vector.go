@@ -1,0 +1,130 @@
+package value
+
+import (
+	"time"
+	"unsafe"
+)
+
+// A Vector is values of one type side by side. Which of its slices holds them depends on the type; the others are nil:
+//
+//	INT64, DATE             Ints: the number, the days since 1970-01-01
+//	TIMESTAMP               Ints: the nanoseconds since 1970, or Values
+//	FLOAT64, FLOAT32        Floats
+//	BOOL                    Bools
+//	STRING, BYTES, JSON     Offsets and Text, as Apache Arrow lays them out: value i is Text[Offsets[i]:Offsets[i+1]]
+//	NUMERIC                 Decimals
+//	all others              Values
+//
+// What stands in the place of a NULL means nothing, but Offsets are always good. A Vector may refer to memory that is used again: its maker says how long it
+// is good.
+type Vector struct {
+	Type  *Type
+	Nulls []bool // the values that are NULL; nil if there are none
+
+	Ints     []int64
+	Floats   []float64
+	Bools    []bool
+	Offsets  []int32
+	Text     []byte
+	Decimals []Decimal
+	Values   []Value
+}
+
+// IsNull says whether value i is NULL.
+func (v *Vector) IsNull(i int) bool { return v.Nulls != nil && v.Nulls[i] }
+
+// At is value i. It does not refer to the vector's text.
+func (v *Vector) At(i int) Value {
+	if v.Offsets != nil && !v.IsNull(i) {
+		return ofText(v.Type.Kind, string(v.TextAt(i)))
+	}
+	return v.Peek(i)
+}
+
+// Peek is value i. It is good as long as the vector is.
+func (v *Vector) Peek(i int) Value {
+	switch {
+	case v.Nulls != nil && v.Nulls[i]:
+		return Null(v.Type.Kind)
+	case v.Ints != nil:
+		if v.Type.Kind == Timestamp {
+			return OfUnixNanos(v.Ints[i])
+		}
+		return Value{kind: v.Type.Kind, state: stateSet, bits: uint64(v.Ints[i])}
+	case v.Floats != nil:
+		return OfFloat(v.Type.Kind, v.Floats[i])
+	case v.Bools != nil:
+		return OfBool(v.Bools[i])
+	case v.Offsets != nil:
+		return ofText(v.Type.Kind, v.StringAt(i))
+	case v.Decimals != nil:
+		return OfNumeric(v.Decimals[i])
+	}
+	return v.Values[i]
+}
+
+// TextAt is the bytes of value i of a vector of texts; they must not be changed.
+func (v *Vector) TextAt(i int) []byte { return v.Text[v.Offsets[i]:v.Offsets[i+1]] }
+
+// StringAt is TextAt as a string. It is good as long as the vector is.
+func (v *Vector) StringAt(i int) string {
+	b := v.Text[v.Offsets[i]:v.Offsets[i+1]]
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+// Put puts the values at rows into dst, the value of row i at dst[k*stride] for rows[k] == i. They do not refer to the vector's memory, but may share memory of
+// their own.
+func (v *Vector) Put(dst []Value, stride int, rows []int32) {
+	if v.Offsets != nil {
+		v.putText(dst, stride, rows)
+		return
+	}
+	for k, i := range rows {
+		dst[k*stride] = v.Peek(int(i))
+	}
+}
+
+// textChunk is small enough that a text kept for long does not keep much else.
+const textChunk = 4 << 10
+
+// putText copies short texts to chunks that they share.
+func (v *Vector) putText(dst []Value, stride int, rows []int32) {
+	var chunk []byte
+	for k, i := range rows {
+		if v.IsNull(int(i)) {
+			dst[k*stride] = Null(v.Type.Kind)
+			continue
+		}
+		text := v.TextAt(int(i))
+		if len(text) > textChunk/4 {
+			dst[k*stride] = ofText(v.Type.Kind, string(text))
+			continue
+		}
+		if len(text) > cap(chunk)-len(chunk) {
+			chunk = make([]byte, 0, min(textChunk, max(len(text), len(v.Text))))
+		}
+		from := len(chunk)
+		chunk = append(chunk, text...)
+		dst[k*stride] = ofText(v.Type.Kind, unsafe.String(unsafe.SliceData(chunk[from:]), len(text)))
+	}
+}
+
+// OfFloat makes a FLOAT64 or FLOAT32.
+func OfFloat(k Kind, f float64) Value {
+	if k == Float32 {
+		return OfFloat32(float32(f))
+	}
+	return OfFloat64(f)
+}
+
+// OfUnixNanos makes a TIMESTAMP of nanoseconds since 1970-01-01T00:00:00Z.
+func OfUnixNanos(nanos int64) Value {
+	seconds, rest := nanos/int64(time.Second), nanos%int64(time.Second)
+	if rest < 0 {
+		seconds, rest = seconds-1, rest+int64(time.Second)
+	}
+	return OfTimestamp(seconds, int32(rest))
+}
+
+// KeepsTexts says whether values of the kind lie in a Vector's Offsets and Text.
+func KeepsTexts(k Kind) bool { return k == String || k == Bytes || k == JSON }
