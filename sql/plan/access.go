@@ -29,6 +29,7 @@ type access struct {
 	reverse  bool
 	ordered  bool // an operator above wants the rows in this order
 	forced   bool // a hint names the index
+	columnar bool // it can read a columnar copy
 	cost     float64
 	skips    bool    // it is a skip scan
 	among    float64 // estimate of the rows among which that looks for values
@@ -73,7 +74,7 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 	}
 	var list []*access
 	if !forced || name == "" {
-		list = append(list, s.through(nil, pred, need))
+		list = append(list, p.through(s, nil, pred, need))
 	}
 	for _, x := range s.table.Indexes {
 		named := forced && strings.EqualFold(x.FullName(), name)
@@ -86,7 +87,7 @@ func (p *planner) accesses(s *scanRel, need colSet) ([]*access, error) {
 			}
 			continue
 		}
-		a := s.through(x, pred, need)
+		a := p.through(s, x, pred, need)
 		a.forced = forced
 		list = append(list, a)
 	}
@@ -176,8 +177,8 @@ func admits(x *schema.Index, pred predicate) bool {
 }
 
 // through plans a read through an index, or of the table itself if index is nil.
-func (s *scanRel) through(x *schema.Index, pred predicate, need colSet) *access {
-	a := &access{index: x, key: s.table.Key, covering: true, used: map[int]bool{}}
+func (p *planner) through(s *scanRel, x *schema.Index, pred predicate, need colSet) *access {
+	a := &access{index: x, key: s.table.Key, covering: true, used: map[int]bool{}, columnar: p.hasCopy(s, x)}
 	if x != nil {
 		a.key = concat(x.Key, x.Suffix)
 		a.covering = s.covered(x, need)

@@ -11,6 +11,7 @@ import (
 // Build plans a statement of a catalog.
 func Build(s tree.Statement, catalog *schema.Catalog, options Options) (*Plan, error) {
 	p := newPlanner(options)
+	p.catalog = catalog
 	var err error
 	switch s := s.(type) {
 	case *tree.Query:

@@ -9,6 +9,7 @@ const (
 	guessArray      = 10.0   // elements of an array
 	costSeek        = 10.0   // to find a key, compared with moving to the next one
 	costIndexRow    = 0.8    // indexes are narrower than tables
+	costColumnarRow = 0.3    // of the columns that are wanted, in a columnar copy
 	selectKey       = 0.0001 // for a key part that equals a value
 	selectListed    = 0.0003 // for a key part that equals one of a list: what is listed is a little less selective
 	selectEqual     = 0.05   // for any other column that equals a value
@@ -43,13 +44,7 @@ func (a *access) estimate(pred predicate) {
 			a.fixed[i] = s.op == sargEqual || s.op == sargNull
 		}
 	}
-	perRow := 1.0
-	if a.index != nil {
-		perRow = costIndexRow
-		if len(a.index.Storing) > 0 {
-			perRow = (1 + costIndexRow) / 2
-		}
-	}
+	perRow := a.costRow()
 	a.cost = ranges*costSeek + a.rows*perRow
 	if a.skips {
 		a.whole = ranges*costSeek + a.among*perRow
@@ -58,6 +53,19 @@ func (a *access) estimate(pred predicate) {
 		a.cost += a.rows * (costSeek + 1)
 	}
 	a.rows *= residualSelectivity(pred, a)
+}
+
+// costRow is what it costs to move to the next row.
+func (a *access) costRow() float64 {
+	switch {
+	case a.columnar:
+		return costColumnarRow
+	case a.index == nil:
+		return 1
+	case len(a.index.Storing) > 0:
+		return (1 + costIndexRow) / 2
+	}
+	return costIndexRow
 }
 
 // guess estimates how many rows a seek finds, and in how many ranges.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -8,6 +9,7 @@ import (
 
 // planner holds what is known while one statement is planned.
 type planner struct {
+	catalog *schema.Catalog
 	options Options
 	params  map[string]int // places in plan.Params
 	plan    *Plan

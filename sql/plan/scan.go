@@ -163,6 +163,9 @@ func (p *planner) scanNode(s *scanRel, a *access, residual []tree.Expr, req requ
 		places[c.ID] = i
 	}
 	n := &Scan{Table: s.table, Index: a.index, Alias: s.alias, Reverse: a.reverse, Ordered: a.ordered, Merge: a.merge, MergeKey: a.mergeKey, Exclusive: s.exclusive, Method: p.scanMethod(s)}
+	if n.Method == ColumnarScan && !a.columnar {
+		n.Method = AutomaticScan
+	}
 	b := built{node: n, at: slots{}, distinct: s.distinct(a)}
 	b.from = map[int]origin{}
 	row := p.newRow()

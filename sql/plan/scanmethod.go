@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 	"strings"
+
+	"github.com/crowfoot-db/crowfoot/schema"
 )
 
 // ScanMethod is how a scan reads its rows, as the hint SCAN_METHOD says: https://cloud.google.com/spanner/docs/reference/standard-sql/query-syntax#statement_hints.
@@ -54,6 +56,17 @@ func (n *Scan) MayReadColumnar() bool {
 		return false
 	}
 	return !n.Reverse && !n.Exclusive && n.Merge == 0 && !n.Skips() && !n.isPoint()
+}
+
+// hasCopy says whether a scan of the table, or of its index x, may find a columnar copy to read.
+func (p *planner) hasCopy(s *scanRel, x *schema.Index) bool {
+	switch m := p.scanMethod(s); {
+	case m != AutomaticScan && m != ColumnarScan || s.exclusive:
+		return false
+	case x == nil:
+		return p.catalog.TableIsColumnar(s.table)
+	}
+	return p.catalog.IndexIsColumnar(x)
 }
 
 // isPoint says whether the scan reads one row by its whole key.
