@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"cloud.google.com/go/spanner"
 	"github.com/apache/arrow-go/v18/arrow"
@@ -61,7 +63,7 @@ func Export(ctx context.Context, o ExportOptions) (result ExportResult, err erro
 			return result, err
 		}
 	}
-	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
+	if err := makeDir(o.Dir); err != nil {
 		return result, err
 	}
 	err = e.open(ctx)
@@ -69,7 +71,7 @@ func Export(ctx context.Context, o ExportOptions) (result ExportResult, err erro
 		defer e.snapshot.Close()
 	}
 	if err != nil {
-		return result, errors.Join(err, e.journal.close())
+		return result, err
 	}
 	result.Resumed = len(e.done)
 	if e.Flight != nil {
@@ -79,11 +81,24 @@ func Export(ctx context.Context, o ExportOptions) (result ExportResult, err erro
 	if err == nil {
 		result.Manifest, err = e.finish()
 	}
-	err = errors.Join(err, e.journal.close())
-	if err == nil {
-		err = os.Remove(e.journal.name)
+	if err != nil {
+		return result, errors.Join(err, e.journal.close())
 	}
-	return result, err
+	return result, e.journal.remove()
+}
+
+// makeDir makes a directory that survives a loss of power, and those above it.
+func makeDir(name string) error {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := makeDir(filepath.Dir(name)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(name, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(filepath.Dir(name))
 }
 
 // exporter is an export under way.
@@ -92,9 +107,11 @@ type exporter struct {
 	snapshot *bulk.Snapshot
 	journal  *journal
 	state    exportHeader
-	rows     []*bulk.Rows          // of state.Tables
-	done     map[string]exportFile // by name
-	records  *spannerRecords       // of SpannerExport
+	rows     []*bulk.Rows    // of state.Tables
+	records  *spannerRecords // of SpannerExport
+
+	mu   sync.Mutex
+	done map[string]exportFile // by name
 }
 
 // part is a file to write.
@@ -215,7 +232,10 @@ func (e *exporter) write(ctx context.Context, p part) (f exportFile, err error) 
 		return f, err
 	}
 	f.Bytes, f.SHA256, f.MD5 = counted.bytes, hex.EncodeToString(counted.sha256.Sum(nil)), base64.StdEncoding.EncodeToString(counted.md5.Sum(nil))
-	return f, os.Rename(name+partial, name)
+	if err := os.Rename(name+partial, name); err != nil {
+		return f, err
+	}
+	return f, syncDir(e.Dir)
 }
 
 // counter counts and sums what is written. MD5 is what Spanner's own exports have.

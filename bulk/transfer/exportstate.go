@@ -58,10 +58,10 @@ type exportFile struct {
 // queryName is the name of the files of a query.
 const queryName = "query"
 
-// open goes on with an export of the directory, or begins one.
+// open goes on with an export of the directory, or begins one. No other process has the directory then.
 func (e *exporter) open(ctx context.Context) error {
 	name := filepath.Join(e.Dir, stateName)
-	lines, err := readJournal(name)
+	journal, lines, err := openJournal(name)
 	if err != nil {
 		return err
 	}
@@ -69,15 +69,18 @@ func (e *exporter) open(ctx context.Context) error {
 	if len(lines) > 0 {
 		err = e.resume(ctx, name, lines)
 	} else if err = e.checkEmpty(); err == nil {
-		err = e.begin(ctx)
+		if err = e.begin(ctx); err == nil {
+			err = journal.append(e.state)
+		}
 	}
-	if err != nil {
-		return err
+	switch {
+	case err != nil && len(lines) == 0:
+		return errors.Join(err, journal.remove())
+	case err != nil:
+		return errors.Join(err, journal.close())
 	}
-	if e.journal, err = openJournal(name, lines); err != nil || len(lines) > 0 {
-		return err
-	}
-	return e.journal.append(e.state)
+	e.journal = journal
+	return nil
 }
 
 // checkEmpty refuses a directory with files in it, which would be mixed with those of the export.
@@ -214,9 +217,9 @@ func (e *exporter) resume(ctx context.Context, name string, lines []byte) (err e
 
 // note remembers a file that is complete.
 func (e *exporter) note(f exportFile) error {
-	e.journal.mu.Lock()
+	e.mu.Lock()
 	e.done[f.Name] = f
-	e.journal.mu.Unlock()
+	e.mu.Unlock()
 	return e.journal.append(f)
 }
 

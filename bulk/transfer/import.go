@@ -31,9 +31,9 @@ type ImportOptions struct {
 	Mode     Mode        // "" is InsertOrUpdate
 	Parallel int         // how many segments are read, and twice as many commits under way, at once
 	Rejects  *Rejects    // nil: the first bad row ends the import
-	// State is the file that remembers what is in, so that an import that was interrupted goes on; "" remembers nothing. The caller removes it when all is done: an import
+	// State remembers what is in, so that an import that was interrupted goes on; nil remembers nothing. The caller removes it when all is done: an import
 	// with the state of a complete one writes nothing. StateOf is what the import is of, in JSON: an import that goes on must be of the same.
-	State    string
+	State    *ImportState
 	StateOf  any
 	Progress *Progress // nil if it is not shown
 }
@@ -69,17 +69,25 @@ func Import(ctx context.Context, o ImportOptions) (result ImportResult, err erro
 		return result, err
 	}
 	i := &importer{ImportOptions: o, schema: schema, columns: columns, states: make([]segmentState, len(segments))}
-	if o.State != "" {
-		if i.journal, i.states, err = openImportState(o.State, o.StateOf, len(segments)); err != nil {
+	if i.Rejects == nil {
+		i.Rejects = &Rejects{}
+	}
+	if o.State != nil {
+		i.journal = o.State.journal
+		i.journal.before = i.Rejects.sync
+		if i.states, err = o.State.begin(o.StateOf, len(segments)); err != nil {
 			return result, err
 		}
 	}
 	err = i.run(ctx, segments)
+	if i.journal != nil {
+		err = errors.Join(err, i.journal.flush())
+	}
 	result.Rows = i.written.Load()
 	for _, s := range i.states {
 		result.Resumed += s.rows
 	}
-	return result, errors.Join(err, i.journal.close())
+	return result, err
 }
 
 // importer is an import under way.
@@ -104,9 +112,6 @@ func (i *importer) run(ctx context.Context, segments []bulk.Segment) error {
 		work <- n
 	}
 	close(work)
-	if i.Rejects == nil {
-		i.Rejects = &Rejects{}
-	}
 	for range max(i.Parallel, 1) {
 		group.Go(func() error {
 			for n := range work {
@@ -146,5 +151,5 @@ func (i *importer) segment(ctx context.Context, n int, s bulk.Segment) error {
 		return err
 	}
 	i.Progress.addDone(s.Bytes() - read)
-	return i.journal.append(importStep{Segment: n, Complete: true})
+	return i.journal.later(importStep{Segment: n, Complete: true})
 }

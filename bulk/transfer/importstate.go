@@ -5,18 +5,33 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// The state file of an import has a header, which says what is imported, and then a line for each step:
+// ImportState is a file that remembers what of an import is in, so that an import that was interrupted goes on. It is locked: one import at a time has it.
+// It has a line where the import makes its table, a header, which says what is imported, and then a line for each step:
 //
+//	{"version":1,"creates":"customer"}
 //	{"version":1,"import":{...}}
 //	{"segment":3,"sent":8192}     rows of the segment that may have been sent, from its begin (with the mode Insert)
 //	{"segment":3,"rows":4096}     rows of the segment that are committed or rejected, from its begin
 //	{"segment":3,"complete":true}
+//
+// What a line says survives a loss of power when the line is in the file. Lines are synced some at a time: an import that goes on writes a few rows again.
+type ImportState struct {
+	journal *journal
+	created []byte // the line of the table that the import makes
+	lines   []byte // of the runs before, from the header on
+}
+
 type importHeader struct {
 	Version int             `json:"version"`
-	Import  json.RawMessage `json:"import"`
+	Creates string          `json:"creates,omitempty"`
+	Import  json.RawMessage `json:"import,omitempty"`
 }
 
 type importStep struct {
@@ -34,51 +49,78 @@ type segmentState struct {
 
 const stateVersion = 1
 
-// HasBegun says whether a state file is that of an import that has sent rows. Any import can begin with another one.
-func HasBegun(name string) bool {
-	lines, err := readJournal(name)
-	return err != nil || hasSteps(lines)
+// OpenImportState opens a state file, or makes one. It is refused while another import has it.
+func OpenImportState(name string) (*ImportState, error) {
+	j, lines, err := openJournal(name)
+	if err != nil {
+		return nil, err
+	}
+	s := &ImportState{journal: j, lines: lines}
+	first, rest, _ := bytes.Cut(lines, []byte{'\n'})
+	var h importHeader
+	if json.Unmarshal(first, &h) == nil && h.Creates != "" {
+		s.created, s.lines = lines[:len(lines)-len(rest)], rest
+	}
+	return s, nil
 }
 
-func hasSteps(lines []byte) bool { return bytes.Count(lines, []byte{'\n'}) > 1 }
+// Begun says whether rows were sent. Any import can begin with the state of one that has sent none.
+func (s *ImportState) Begun() bool { return bytes.Count(s.lines, []byte{'\n'}) > 1 }
 
-// openImportState goes on with the state file of an import, or begins one.
-func openImportState(name string, of any, segments int) (*journal, []segmentState, error) {
+// Creates says whether the import makes its table: it, or a run before, has called Create.
+func (s *ImportState) Creates() bool { return len(s.created) > 0 }
+
+// Create notes that the import is about to make its table, so that one that goes on knows whose the table is.
+func (s *ImportState) Create(table string) error {
+	line := importHeader{Version: stateVersion, Creates: table}
+	if err := errors.Join(s.journal.cut(0), s.journal.append(line)); err != nil {
+		return err
+	}
+	text, err := json.Marshal(line)
+	s.created, s.lines = append(text, '\n'), nil
+	return err
+}
+
+// Close lets other imports have the file. A file without a line is deleted.
+func (s *ImportState) Close() error {
+	if info, err := s.journal.file.Stat(); err == nil && info.Size() == 0 {
+		return s.Remove()
+	}
+	return s.journal.close()
+}
+
+// Remove deletes the file: the import is complete. Close must not be called then.
+func (s *ImportState) Remove() error { return s.journal.remove() }
+
+// begin returns how far each segment of an import is.
+func (s *ImportState) begin(of any, segments int) ([]segmentState, error) {
 	what, err := json.Marshal(of)
 	if err != nil {
-		return nil, nil, err
-	}
-	lines, err := readJournal(name)
-	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	states := make([]segmentState, segments)
-	if len(lines) > 0 {
-		if err := replayImport(name, lines, what, states); err != nil {
-			return nil, nil, err
-		}
-		if !hasSteps(lines) { // of this import or of another, as of a file that was mended since
-			lines = nil
+	if len(s.lines) > 0 {
+		if err := s.replay(what, states); err != nil {
+			return nil, err
 		}
 	}
-	j, err := openJournal(name, lines)
-	if err == nil && len(lines) == 0 {
-		if err = j.append(importHeader{stateVersion, what}); err != nil {
-			err = errors.Join(err, j.close(), os.Remove(name))
-		}
+	if s.Begun() {
+		return states, nil
 	}
-	return j, states, err
+	// The header may be another import's, as of a file that was mended since.
+	return states, errors.Join(s.journal.cut(len(s.created)), s.journal.append(importHeader{Version: stateVersion, Import: what}))
 }
 
-// replayImport reads the steps.
-func replayImport(name string, lines, what []byte, states []segmentState) error {
-	header, steps, _ := bytes.Cut(lines, []byte{'\n'})
+// replay reads the steps.
+func (s *ImportState) replay(what []byte, states []segmentState) error {
+	name := s.journal.name
+	header, steps, _ := bytes.Cut(s.lines, []byte{'\n'})
 	var h importHeader
 	if err := json.Unmarshal(header, &h); err != nil || h.Version != stateVersion || h.Import == nil {
 		return fmt.Errorf("%s is not the state of an import", name)
 	}
 	if len(steps) > 0 && !bytes.Equal(h.Import, what) {
-		return fmt.Errorf("%s is the state of another import, %s, and this one is %s: delete it to begin anew, or name another state file", name, h.Import, what)
+		return fmt.Errorf("%s is the state of another import: %s (delete it to begin anew, or name another state file)", name, difference(h.Import, what))
 	}
 	for line := range bytes.Lines(steps) {
 		var l importStep
@@ -89,4 +131,25 @@ func replayImport(name string, lines, what []byte, states []segmentState) error 
 		s.rows, s.sent, s.complete = max(s.rows, l.Rows), max(s.sent, l.Sent), s.complete || l.Complete
 	}
 	return nil
+}
+
+// difference says in which members two objects differ.
+func difference(was, is json.RawMessage) string {
+	var before, now map[string]json.RawMessage
+	if json.Unmarshal(was, &before) != nil || json.Unmarshal(is, &now) != nil {
+		return fmt.Sprintf("it was %s, and is %s", was, is)
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if bytes.Equal(before[name], now[name]) {
+			continue
+		}
+		var old, later []string
+		if json.Unmarshal(before[name], &old) == nil && json.Unmarshal(now[name], &later) == nil {
+			list = append(list, fmt.Sprintf("its %s: %s", name, bulk.DefinitionChange(old, later)))
+		} else {
+			list = append(list, fmt.Sprintf("its %s was %s, and is %s", name, before[name], now[name]))
+		}
+	}
+	return strings.Join(list, "; ")
 }

@@ -4,62 +4,155 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
-	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
+	"time"
 )
 
-// journal is a state file: JSON lines that are appended, so that a kill loses at most the last. The first is the header.
+// journal is a state file: JSON lines that are appended, so that a kill loses at most the last ones. Its process has it locked until it ends, by a kill, too.
 type journal struct {
-	mu   sync.Mutex
 	name string
 	file *os.File
+	// before makes durable what the lines say is done; nil where that is so already.
+	before func() error
+
+	writing sync.Mutex // held while lines go to disk
+	mu      sync.Mutex
+	pending []byte // lines that are not in the file yet
+	err     error  // of the first write that has not worked
 }
 
-// readJournal reads the complete lines of a state file; there are none if it does not exist.
-func readJournal(name string) ([]byte, error) {
-	text, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+// flushInterval is how long a line may wait for others, to be synced with them.
+const flushInterval = 200 * time.Millisecond
+
+// openJournal opens a state file, or makes one, and returns its complete lines. It is refused if another process has it open.
+func openJournal(name string) (*journal, []byte, error) {
+	for {
+		file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, nil, err
+		}
+		lines, err := openLocked(file)
+		if err == nil && isAt(file, name) {
+			return &journal{name: name, file: file}, lines, syncDir(filepath.Dir(name))
+		}
+		file.Close()
+		if err != nil {
+			return nil, nil, err
+		}
+		// The process that had it locked has removed it meanwhile.
 	}
-	// What was cut off when the process was killed is not taken for a line.
-	return text[:bytes.LastIndexByte(text, '\n')+1], err
 }
 
-// openJournal opens a state file to append lines behind those that readJournal gave.
-func openJournal(name string, lines []byte) (*journal, error) {
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600)
+// openLocked locks a state file and reads its complete lines.
+func openLocked(file *os.File) ([]byte, error) {
+	if err := lockFile(file); err != nil {
+		return nil, fmt.Errorf("%s: another import or export has it locked; it is under way still (%w)", file.Name(), err)
+	}
+	text, err := io.ReadAll(file)
 	if err != nil {
 		return nil, err
 	}
-	if err = file.Truncate(int64(len(lines))); err == nil {
-		_, err = file.Seek(int64(len(lines)), io.SeekStart)
+	lines := completeLines(text)
+	if err := file.Truncate(int64(len(lines))); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return &journal{name: name, file: file}, nil
+	_, err = file.Seek(0, io.SeekEnd)
+	return lines, err
 }
 
-// append writes a line. A nil journal keeps nothing.
+// completeLines leaves out what was cut off when the process that wrote it was killed.
+func completeLines(text []byte) []byte { return text[:bytes.LastIndexByte(text, '\n')+1] }
+
+// isAt says whether a file is still the one of a name.
+func isAt(file *os.File, name string) bool {
+	open, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	at, err := os.Stat(name)
+	return err == nil && os.SameFile(open, at)
+}
+
+// cut leaves the first bytes of the file, which lines that are appended follow.
+func (j *journal) cut(size int) error {
+	if err := j.file.Truncate(int64(size)); err != nil {
+		return err
+	}
+	_, err := j.file.Seek(int64(size), io.SeekStart)
+	return err
+}
+
+// append appends a line. When it returns nil the line survives a loss of power. A nil journal keeps nothing.
 func (j *journal) append(line any) error {
 	if j == nil {
 		return nil
 	}
+	if err := j.add(line); err != nil {
+		return err
+	}
+	return j.flush()
+}
+
+// later appends a line, which is on disk some time later, or when close returns nil. It returns the error of a write before.
+func (j *journal) later(line any) error {
+	if j == nil {
+		return nil
+	}
+	return j.add(line)
+}
+
+func (j *journal) add(line any) error {
 	text, err := json.Marshal(line)
 	if err != nil {
 		return err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	_, err = j.file.Write(append(text, '\n'))
+	if len(j.pending) == 0 && j.err == nil {
+		time.AfterFunc(flushInterval, func() { _ = j.flush() }) // the error is that of the next line, or of close
+	}
+	j.pending = append(append(j.pending, text...), '\n')
+	return j.err
+}
+
+// flush writes the lines that wait.
+func (j *journal) flush() error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	j.mu.Lock()
+	lines, err := j.pending, j.err
+	j.pending = nil
+	j.mu.Unlock()
+	if len(lines) == 0 || err != nil {
+		return err
+	}
+	if j.before != nil {
+		err = j.before()
+	}
+	if err == nil {
+		if _, err = j.file.Write(lines); err == nil {
+			err = j.file.Sync()
+		}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.err = err
 	return err
 }
 
+// close writes what waits, and lets other processes have the file.
 func (j *journal) close() error {
 	if j == nil {
 		return nil
 	}
-	return j.file.Close()
+	return errors.Join(j.flush(), j.file.Close())
+}
+
+// remove deletes the file.
+func (j *journal) remove() error {
+	return errors.Join(os.Remove(j.name), j.close())
 }

@@ -94,5 +94,8 @@ func writeJSON(name string, v any) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return errors.Join(err, os.Remove(name+partial))
 	}
-	return os.Rename(name+partial, name)
+	if err := os.Rename(name+partial, name); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(name))
 }

@@ -19,6 +19,7 @@ type pipeline struct {
 	segment   int
 	state     segmentState
 	next      int64 // number of the next row in the segment
+	noted     int64 // rows that are noted as sent
 	rows      *rows
 	perRow    int // mutations that a row counts for
 
@@ -29,7 +30,7 @@ type pipeline struct {
 
 func newPipeline(ctx context.Context, i *importer, segment int) *pipeline {
 	p := &pipeline{importer: i, segment: segment, state: i.states[segment], rows: &rows{}, done: map[int64]int64{}}
-	p.committed = p.state.rows
+	p.committed, p.noted = p.state.rows, p.state.sent
 	p.group, p.ctx = errgroup.WithContext(ctx)
 	p.group.SetLimit(commitsAtOnce)
 	p.committer = committer{client: i.Client, table: i.Table, columns: i.columns, mode: i.Mode, reject: i.Rejects.Add}
@@ -83,13 +84,12 @@ func (p *pipeline) flush() {
 		return
 	}
 	p.rows = &rows{encoded: make([]byte, 0, cap(r.encoded))}
+	end := r.first + int64(r.len())
+	if err := p.noteSent(end); err != nil {
+		p.group.Go(func() error { return err })
+		return
+	}
 	p.group.Go(func() error {
-		end := r.first + int64(r.len())
-		if p.Mode == Insert {
-			if err := p.journal.append(importStep{Segment: p.segment, Sent: end}); err != nil {
-				return err
-			}
-		}
 		r.mayBeIn = r.first < p.state.sent
 		written, err := p.committer.commit(p.ctx, r)
 		p.written.Add(int64(written))
@@ -99,6 +99,18 @@ func (p *pipeline) flush() {
 		}
 		return p.finished(r.first, end)
 	})
+}
+
+// sentAhead is how many rows are noted as sent before they are, so that a sync of the state file is rare.
+const sentAhead = 50_000
+
+// noteSent notes, durably, that rows up to one may have been sent: an import that goes on takes them for its own if they are in the table as they were sent. Only Insert needs it.
+func (p *pipeline) noteSent(end int64) error {
+	if p.Mode != Insert || end <= p.noted {
+		return nil
+	}
+	p.noted = end + sentAhead
+	return p.journal.append(importStep{Segment: p.segment, Sent: p.noted})
 }
 
 // finished notes that rows are committed or rejected.
@@ -115,7 +127,7 @@ func (p *pipeline) finished(from, end int64) error {
 	if committed == before {
 		return nil
 	}
-	return p.journal.append(importStep{Segment: p.segment, Rows: committed})
+	return p.journal.later(importStep{Segment: p.segment, Rows: committed})
 }
 
 // wait waits until all commits have ended.

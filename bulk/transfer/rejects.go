@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/crowfoot-db/crowfoot/bulk"
@@ -20,18 +21,20 @@ type Rejects struct {
 	file  *os.File
 	limit int64
 	seen  map[bulk.Place]bool
-	// complete is how many bytes of the file are complete lines; behind them is what a run that was killed has written of one.
-	complete int64
+	// complete is how many bytes of the file are complete lines; behind them, up to size, is what a run that was killed has written of one.
+	complete, size int64
+	unsynced       bool
 }
 
 // OpenRejects opens a reject file, which is made when the first bad row comes. More bad rows than limit are an error.
 func OpenRejects(name string, limit int64) (*Rejects, error) {
 	r := &Rejects{name: name, limit: limit, seen: map[bulk.Place]bool{}}
-	lines, err := readJournal(name)
-	if err != nil {
+	text, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	r.complete = int64(len(lines))
+	lines := completeLines(text)
+	r.complete, r.size = int64(len(lines)), int64(len(text))
 	for line := range bytes.Lines(lines) {
 		var bad bulk.BadRow
 		if json.Unmarshal(line, &bad) == nil {
@@ -44,7 +47,7 @@ func OpenRejects(name string, limit int64) (*Rejects, error) {
 // Forget begins with no rows. A reject file that is there is kept under its name with .old at its end.
 func (r *Rejects) Forget() error {
 	clear(r.seen)
-	r.complete = 0
+	r.complete, r.size = 0, 0
 	err := os.Rename(r.name, r.name+".old")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -77,8 +80,19 @@ func (r *Rejects) Add(bad bulk.BadRow) error {
 	if _, err := r.file.Write(append(line, '\n')); err != nil {
 		return err
 	}
-	r.seen[bad.Place] = true
+	r.seen[bad.Place], r.unsynced = true, true
 	return nil
+}
+
+// sync has the rows survive a loss of power.
+func (r *Rejects) sync() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.unsynced {
+		return nil
+	}
+	r.unsynced = false
+	return r.file.Sync()
 }
 
 // open opens the file to write behind its complete lines.
@@ -86,7 +100,14 @@ func (r *Rejects) open() (err error) {
 	if r.file, err = os.OpenFile(r.name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
 		return err
 	}
-	return r.file.Truncate(r.complete)
+	info, err := r.file.Stat()
+	if err != nil {
+		return err
+	}
+	if err := lockFile(r.file); err != nil || info.Size() != r.size {
+		return fmt.Errorf("%s is written by another import, too", r.name)
+	}
+	return errors.Join(r.file.Truncate(r.complete), syncDir(filepath.Dir(r.name)))
 }
 
 // Count is how many rows are bad, those of the runs before included.
@@ -101,5 +122,5 @@ func (r *Rejects) Close() error {
 	if r.file == nil {
 		return nil
 	}
-	return r.file.Close()
+	return errors.Join(r.sync(), r.file.Close())
 }

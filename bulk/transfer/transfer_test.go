@@ -76,7 +76,12 @@ func (l load) run(ctx context.Context, t *testing.T, client *spanner.Client, nam
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: source, Mode: l.mode, Rejects: rejects, State: l.state,
+	var state *transfer.ImportState
+	if l.state != "" {
+		state = openState(t, l.state)
+		defer state.Close()
+	}
+	result, err := transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: source, Mode: l.mode, Rejects: rejects, State: state,
 		StateOf: names, Parallel: max(l.parallel, 2), Progress: &transfer.Progress{}})
 	var bad []bulk.BadRow
 	text, _ := os.ReadFile(rejectFile)
@@ -89,6 +94,15 @@ func (l load) run(ctx context.Context, t *testing.T, client *spanner.Client, nam
 	}
 	slices.SortFunc(bad, func(a, b bulk.BadRow) int { return int(a.Line - b.Line) })
 	return result, bad, err
+}
+
+func openState(t *testing.T, name string) *transfer.ImportState {
+	t.Helper()
+	state, err := transfer.OpenImportState(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
 }
 
 // count counts the rows of a table.
@@ -267,9 +281,13 @@ func TestResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx, stop := context.WithCancel(t.Context())
-			_, err = transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: &stopping{source, 6 * round, stop}, State: state,
+			opened := openState(t, state)
+			_, err = transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: &stopping{source, 6 * round, stop}, State: opened,
 				StateOf: in, Mode: mode, Parallel: 1})
 			stop()
+			if err := opened.Close(); err != nil {
+				t.Fatal(err)
+			}
 			if err == nil {
 				break
 			}
@@ -289,7 +307,11 @@ func TestResume(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := transfer.Import(t.Context(), transfer.ImportOptions{Client: client, Table: table, Source: source, State: state, StateOf: in, Mode: mode})
+		opened := openState(t, state)
+		result, err := transfer.Import(t.Context(), transfer.ImportOptions{Client: client, Table: table, Source: source, State: opened, StateOf: in, Mode: mode})
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
 		if err != nil || result.Rows != 0 || result.Resumed != rows {
 			t.Errorf("%+v, %v", result, err)
 		}
@@ -308,6 +330,25 @@ func TestOtherState(t *testing.T) {
 	result, _, err := load{table: "T", state: write(t, "state", header)}.run(t.Context(), t, client, write(t, "t.csv", "K\n1\n"))
 	if err != nil || result.Rows != 1 {
 		t.Errorf("behind an import that has sent nothing: %+v, %v", result, err)
+	}
+	definition := `{"definition":["K INT64","V STRING(3)","PRIMARY KEY (K)"]}`
+	state = write(t, "state", `{"version":1,"import":`+definition+"}\n"+`{"segment":0,"rows":1}`+"\n")
+	altered := struct {
+		Definition []string `json:"definition"`
+	}{[]string{"K INT64", "V STRING(4)", "PRIMARY KEY (K)"}}
+	opened := openState(t, state)
+	defer opened.Close()
+	table, err := bulk.Describe(t.Context(), client, "T")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := file.Open([]string{write(t, "t.csv", "K\n1\n")}, file.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = transfer.Import(t.Context(), transfer.ImportOptions{Client: client, Table: table, Source: source, State: opened, StateOf: altered})
+	if err == nil || !strings.Contains(err.Error(), "its definition: it had V STRING(3), it has V STRING(4)") {
+		t.Errorf("the state of a table that was altered: %v", err)
 	}
 	other := write(t, "other", "not a state\n")
 	if _, _, err := (load{table: "T", state: other}).run(t.Context(), t, client, write(t, "t.csv", "K\n1\n")); err == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -141,19 +142,35 @@ func (s *importSettings) run(ctx context.Context, patterns []string) error {
 		return err
 	}
 	defer client.Close()
-	if s.create {
-		if err := s.createTable(ctx, client, names); err != nil {
+	name := s.table
+	table, missing := bulk.Describe(ctx, client, name)
+	switch {
+	case missing == nil:
+		name = table.Name
+	case !s.create:
+		return inServersWords(missing)
+	}
+	state, err := transfer.OpenImportState(s.statePath(name))
+	if err != nil {
+		return err
+	}
+	if err = s.runTable(ctx, client, table, state, names); err != nil {
+		return inServersWords(errors.Join(err, state.Close()))
+	}
+	return state.Remove()
+}
+
+// runTable imports files into a table, which is nil where --create is to make it.
+func (s *importSettings) runTable(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, names []string) (err error) {
+	switch {
+	case table != nil && s.create && !state.Creates():
+		return fmt.Errorf("table %s is there already: leave out --create", s.table)
+	case table == nil:
+		if table, err = s.createTable(ctx, client, state, names); err != nil {
 			return err
 		}
 	}
-	table, err := bulk.Describe(ctx, client, s.table)
-	if err != nil {
-		return inServersWords(err)
-	}
-	if err := s.load(ctx, client, table, names); err != nil {
-		return inServersWords(err)
-	}
-	return s.forget(table.Name)
+	return s.load(ctx, client, table, state, names)
 }
 
 // statePath and rejectsPath are the files of an import into a table.
@@ -165,18 +182,14 @@ func (s *importSettings) rejectsPath(table string) string {
 	return cmp.Or(s.rejects, table+".rejects.jsonl")
 }
 
-// forget removes the state of an import that is complete.
-func (s *importSettings) forget(table string) error { return os.Remove(s.statePath(table)) }
-
-// load imports files into a table, and says what it did. The state file is left.
-func (s *importSettings) load(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, names []string) error {
+// load imports files into a table, and says what it did.
+func (s *importSettings) load(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, names []string) error {
 	rejects, err := transfer.OpenRejects(s.rejectsPath(table.Name), s.maxRejects)
 	if err != nil {
 		return err
 	}
 	defer rejects.Close()
-	state := s.statePath(table.Name)
-	if !transfer.HasBegun(state) {
+	if !state.Begun() {
 		if err := rejects.Forget(); err != nil {
 			return err
 		}
@@ -208,7 +221,7 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 		fmt.Printf("left out %d bad rows: %s\n", n, s.rejectsPath(table.Name))
 	}
 	if err != nil {
-		return fmt.Errorf("%w\nthe import is not complete: the same command goes on where it is (%s)", err, state)
+		return fmt.Errorf("%w\nthe import is not complete: the same command goes on where it is (%s)", err, s.statePath(table.Name))
 	}
 	return nil
 }
@@ -233,11 +246,12 @@ func (s *importSettings) open(names []string, schema *arrow.Schema, reject func(
 
 // importOf is what an import is of. One that goes on must be of the same.
 type importOf struct {
-	Database string         `json:"database"`
-	Table    string         `json:"table"`
-	Mode     string         `json:"mode"`
-	Reading  []string       `json:"reading"`
-	Files    []importedFile `json:"files"`
+	Database   string         `json:"database"`
+	Table      string         `json:"table"`
+	Definition []string       `json:"definition"` // of the table, which may not be altered between
+	Mode       string         `json:"mode"`
+	Reading    []string       `json:"reading"`
+	Files      []importedFile `json:"files"`
 }
 
 type importedFile struct {
@@ -247,7 +261,7 @@ type importedFile struct {
 }
 
 func (s *importSettings) identity(names []string, table *bulk.TableInfo) (importOf, error) {
-	of := importOf{Database: s.database, Table: table.Name, Mode: s.mode,
+	of := importOf{Database: s.database, Table: table.Name, Definition: table.Definition(), Mode: s.mode,
 		Reading: []string{s.format, strings.Join(s.columns, ","), s.delimiter, s.null, s.encoding, fmt.Sprint(s.noHeader, s.noQuotes)}}
 	for _, name := range names {
 		info, err := os.Stat(name)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"cloud.google.com/go/spanner"
@@ -43,17 +42,11 @@ func define(ctx context.Context, database string, statements []string) error {
 	return operation.Wait(ctx)
 }
 
-// createTable makes the table of --create, but where an import that was interrupted has made it.
-func (s *importSettings) createTable(ctx context.Context, client *spanner.Client, names []string) error {
-	if _, err := bulk.Describe(ctx, client, s.table); err == nil {
-		if _, err := os.Stat(s.statePath(s.table)); err != nil {
-			return fmt.Errorf("table %s is there already: leave out --create", s.table)
-		}
-		return nil
-	}
+// createTable makes the table of --create. The state remembers that it does, so that an import that is killed afterwards goes on with the table.
+func (s *importSettings) createTable(ctx context.Context, client *spanner.Client, state *transfer.ImportState, names []string) (*bulk.TableInfo, error) {
 	source, err := s.open(names, nil, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer source.Close()
 	key := s.key
@@ -62,9 +55,15 @@ func (s *importSettings) createTable(ctx context.Context, client *spanner.Client
 	}
 	ddl, err := transfer.CreateTable(s.table, source.Schema(), key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return inServersWords(define(ctx, s.database, []string{ddl}))
+	if err := state.Create(s.table); err != nil {
+		return nil, err
+	}
+	if err := define(ctx, s.database, []string{ddl}); err != nil {
+		return nil, err
+	}
+	return bulk.Describe(ctx, client, s.table)
 }
 
 // isFolder says whether the command line names a folder that Cloud Spanner, or --format spanner, exported.
@@ -99,8 +98,19 @@ func (s *importSettings) runFolder(ctx context.Context, dir string) error {
 			return inServersWords(err)
 		}
 	}
+	var states []*transfer.ImportState // locked until the whole folder is in
+	defer func() {
+		for _, state := range states {
+			state.Close()
+		}
+	}()
 	for _, t := range folder.Tables {
-		if err := s.loadTable(ctx, client, t); err != nil {
+		state, err := transfer.OpenImportState(s.statePath(t.Name))
+		if err != nil {
+			return err
+		}
+		states = append(states, state)
+		if err := s.loadTable(ctx, client, state, t); err != nil {
 			return inServersWords(err)
 		}
 	}
@@ -109,16 +119,17 @@ func (s *importSettings) runFolder(ctx context.Context, dir string) error {
 			return inServersWords(err)
 		}
 	}
-	for _, t := range folder.Tables {
-		if err := s.forget(t.Name); err != nil {
+	for len(states) > 0 {
+		if err := states[0].Remove(); err != nil {
 			return err
 		}
+		states = states[1:]
 	}
 	return nil
 }
 
 // loadTable imports a table of a folder.
-func (s *importSettings) loadTable(ctx context.Context, client *spanner.Client, t transfer.SpannerTable) error {
+func (s *importSettings) loadTable(ctx context.Context, client *spanner.Client, state *transfer.ImportState, t transfer.SpannerTable) error {
 	if err := t.Verify(); err != nil {
 		return err
 	}
@@ -126,5 +137,5 @@ func (s *importSettings) loadTable(ctx context.Context, client *spanner.Client, 
 	if err != nil {
 		return err
 	}
-	return s.load(ctx, client, table, t.Files)
+	return s.load(ctx, client, table, state, t.Files)
 }

@@ -16,6 +16,11 @@ import (
 
 	"cloud.google.com/go/civil"
 	"cloud.google.com/go/spanner"
+	admin "cloud.google.com/go/spanner/admin/database/apiv1"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
@@ -180,9 +185,50 @@ func TestCreate(t *testing.T) {
 			}
 		}
 	}
-	out, err := runIn(t, dir, append([]string{"import", "a.csv", "--table", "A", "--create"}, server...)...)
+	again := append([]string{"import", "a.csv", "--table", "A", "--create"}, server...)
+	out, err := runIn(t, dir, again...)
 	if err == nil || !strings.Contains(out, "table A is there already") {
 		t.Errorf("%v, %s", err, out)
+	}
+	// An import that was killed when it had made its table goes on.
+	state := filepath.Join(dir, "A.import-state")
+	if err := os.WriteFile(state, []byte(`{"version":1,"creates":"A"}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := runIn(t, dir, again...); err != nil || !strings.Contains(out, "imported 2 rows") {
+		t.Errorf("behind a kill: %v, %s", err, out)
+	}
+	// A table that is altered before an import goes on is noticed.
+	client := connect(t, address)
+	defer client.Close()
+	stopped := append([]string{"import", "a.csv", "bad.csv", "--table", "A", "--parallel", "1"}, server...)
+	if err := os.WriteFile(filepath.Join(dir, "bad.csv"), []byte("K,V,D\n3,x,yesterday\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := runIn(t, dir, stopped...); err == nil {
+		t.Error(out)
+	}
+	alter(t, address, "ALTER TABLE A ADD COLUMN N INT64")
+	if out, err := runIn(t, dir, stopped...); err == nil || !strings.Contains(out, "it has N INT64") {
+		t.Errorf("an altered table: %v, %s", err, out)
+	}
+}
+
+// alter changes the schema of a server's database.
+func alter(t *testing.T, address, statement string) {
+	t.Helper()
+	client, err := admin.NewDatabaseAdminClient(t.Context(), option.WithEndpoint(address), option.WithoutAuthentication(),
+		option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	operation, err := client.UpdateDatabaseDdl(t.Context(), &databasepb.UpdateDatabaseDdlRequest{Database: crashDatabase, Statements: []string{statement}})
+	if err == nil {
+		err = operation.Wait(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
