@@ -55,6 +55,9 @@ type Store interface {
 	// RecentIter is PointIter for many seeks of keys that were written lately: it may leave out keys whose version is below oldest, a timestamp as mvcc
 	// puts it into keys. Of the others it shows what PointIter does.
 	RecentIter(oldest uint64) (Iterator, error)
+	// ChangedIter is NewIter for a reader that wants keys with a version at or above since alone, a timestamp as mvcc puts it into keys. It may leave
+	// out others; of those that are wanted it shows what NewIter does. It costs in proportion to what is newer than since, as far as the engine knows that.
+	ChangedIter(lower, upper []byte, since uint64) (Iterator, error)
 	// Snapshot returns the state as it is now.
 	Snapshot() Snapshot
 	// NewBatch returns an empty batch.

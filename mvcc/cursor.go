@@ -19,6 +19,7 @@ type Cursor struct {
 	versions *Versions
 	it       kv.Iterator
 	at       Timestamp
+	since    Timestamp // Changes: versions at or below it are not wanted; else -1
 	reverse  bool
 	deleted  bool // ShowDeleted was called
 	state    cursorState
@@ -26,8 +27,10 @@ type Cursor struct {
 	prefix  []byte // space and logical key of the row shown
 	value   []byte
 	version Timestamp
-	seek    []byte // scratch; or, in state cursorSkip, where to go
-	err     error
+	// tombstone says that the version shown is one.
+	tombstone bool
+	seek      []byte // scratch; or, in state cursorSkip, where to go
+	err       error
 
 	prefixBuf, valueBuf []byte // reverse scans, and Release, copy here
 	lower, upper        []byte // of the range
@@ -46,25 +49,54 @@ const (
 // Scan returns a cursor over the keys in [start, end) as they were at a
 // timestamp. A nil end is the end of the space.
 func (v *Versions) Scan(start, end []byte, at Timestamp, reverse bool) (*Cursor, error) {
+	return v.scan(start, end, Cursor{at: at, since: everything, reverse: reverse})
+}
+
+// everything is below all timestamps.
+const everything Timestamp = -1
+
+// Changes returns a cursor over the keys in [start, end) that have changed after since and up to at: it shows the newest version that a key has at or
+// below at, also if that is a tombstone (see Deleted), where it is above since. A nil end is the end of the space. It costs in proportion to
+// what has changed. ErrCollected says that some of these changes may have been collected: a read at since would be refused.
+func (v *Versions) Changes(start, end []byte, since, at Timestamp) (*Cursor, error) {
+	return v.scan(start, end, Cursor{at: at, since: since, deleted: true})
+}
+
+func (v *Versions) scan(start, end []byte, c Cursor) (*Cursor, error) {
 	buf := make([]byte, 0, 2*(spaceLen+1)+len(start)+len(end))
 	buf = v.bound(buf, start)
 	n := len(buf)
 	buf = v.end(buf, end)
-	c := &Cursor{versions: v, at: at, reverse: reverse, state: cursorDone}
-	if bytes.Compare(buf[:n], buf[n:]) < 0 {
-		it, err := v.store.kv.NewIter(buf[:n:n], buf[n:])
+	c.versions, c.state = v, cursorDone
+	if bytes.Compare(buf[:n], buf[n:]) < 0 && c.since < c.at {
+		c.lower, c.upper = buf[:n:n], buf[n:]
+		it, err := c.newIter()
 		if err != nil {
 			return nil, err
 		}
 		c.it, c.state = it, cursorStart
-		c.lower, c.upper = buf[:n:n], buf[n:]
 	}
 	// After the iterator was made: Collect raises the horizon before it deletes versions, so if the iterator misses some, this sees it.
-	if err := v.readable(at); err != nil {
+	if err := c.readable(); err != nil {
 		_ = c.Close()
 		return nil, err
 	}
-	return c, nil
+	return &c, nil
+}
+
+func (c *Cursor) newIter() (kv.Iterator, error) {
+	if c.since == everything {
+		return c.versions.store.kv.NewIter(c.lower, c.upper)
+	}
+	return c.versions.store.kv.ChangedIter(c.lower, c.upper, uint64(c.since)+1)
+}
+
+// readable tells whether the versions that the cursor wants are all there.
+func (c *Cursor) readable() error {
+	if c.since == everything {
+		return c.versions.readable(c.at)
+	}
+	return c.versions.readable(c.since)
 }
 
 // Next moves to the next live key; false at the end or on an error.
@@ -101,6 +133,10 @@ func (c *Cursor) settle(ok bool) bool {
 			ok = c.older(prefix)
 			continue
 		}
+		if ts <= c.since {
+			ok = c.it.NextPrefix()
+			continue
+		}
 		value, err := c.it.Value()
 		if err != nil {
 			return c.stop(err)
@@ -110,6 +146,7 @@ func (c *Cursor) settle(ok bool) bool {
 			continue
 		}
 		c.prefix, c.value, c.version, c.state = prefix, value[min(1, len(value)):], ts, cursorOn
+		c.tombstone = len(value) == 0
 		return true
 	}
 	return c.stop(c.it.Error())
@@ -249,12 +286,12 @@ func (c *Cursor) Release() {
 
 // reopen makes a new iterator after Release.
 func (c *Cursor) reopen() bool {
-	it, err := c.versions.store.kv.NewIter(c.lower, c.upper)
+	it, err := c.newIter()
 	if err != nil {
 		return c.stop(err)
 	}
 	c.it = it
-	if err := c.versions.readable(c.at); err != nil { // as in Scan
+	if err := c.readable(); err != nil { // as in scan
 		return c.stop(err)
 	}
 	if c.state == cursorWaiting {
@@ -271,6 +308,9 @@ func (c *Cursor) Value() []byte { return c.value }
 
 // Version is the timestamp of the commit that wrote the value.
 func (c *Cursor) Version() Timestamp { return c.version }
+
+// Deleted says that the key was deleted: the version shown is a tombstone. It is true only after ShowDeleted, and of Changes.
+func (c *Cursor) Deleted() bool { return c.tombstone }
 
 // Err is what ended the scan early.
 func (c *Cursor) Err() error { return c.err }

@@ -90,6 +90,12 @@ func (s *Store) In(space Space) *Versions {
 	return v
 }
 
+// Space is the space of the versions.
+func (v *Versions) Space() Space { return v.space }
+
+// KV is the store below, for records about the space.
+func (v *Versions) KV() kv.Store { return v.store.kv }
+
 // After appends to dst the bound just after key and before the keys that begin as key does, up to its sentinel.
 // key+"\x00" is not that bound: versions of key come after it.
 func After(dst, key []byte) []byte {

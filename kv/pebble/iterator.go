@@ -90,6 +90,20 @@ func (s *Store) RecentIter(oldest uint64) (kv.Iterator, error) {
 	return iterator{it}, nil
 }
 
+// ChangedIter implements kv.Store.
+func (s *Store) ChangedIter(lower, upper []byte, from uint64) (kv.Iterator, error) {
+	if err := s.guard.failure(); err != nil {
+		return nil, err
+	}
+	// Pebble adds a filter of its own.
+	filters := append(make([]pebble.BlockPropertyFilter, 0, 2), sinceInBlocks{since(from)})
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, PointKeyFilters: filters})
+	if err != nil {
+		return nil, readError(err)
+	}
+	return iterator{it}, nil
+}
+
 func (it *pointIterator) Close() error {
 	if it.Error() == nil && !it.large && it.store.idle.put(it) {
 		return nil
