@@ -24,8 +24,11 @@ type column interface {
 	value.Column
 	len() int
 	size() int64 // bytes of memory
+	used() int64 // bytes of the values
 	truncate()   // forgets all values
 	data() arrow.ArrayData
+	// appendArray appends values from to to of an array that such a column has made.
+	appendArray(a arrow.ArrayData, from, to int) error
 }
 
 // NewBatch makes an empty batch.
@@ -33,6 +36,9 @@ func NewBatch(columns []Column, o Options) *Batch {
 	b := &Batch{Schema: Schema(columns, o), Columns: make([]value.Column, len(columns)), columns: make([]column, len(columns))}
 	for i, c := range columns {
 		b.columns[i] = newColumn(c.Name, c.Type, b.Schema.Field(i).Type)
+		if o.Lossless {
+			b.columns[i] = lossless(b.columns[i], c.Type)
+		}
 		b.Columns[i] = b.columns[i]
 	}
 	return b
@@ -46,6 +52,14 @@ func (b *Batch) Size() (n int64) {
 	return n
 }
 
+// Used is how many bytes of that the values take.
+func (b *Batch) Used() (n int64) {
+	for _, c := range b.columns {
+		n += c.used()
+	}
+	return n
+}
+
 // Record is the batch as one of Arrow's, of rows rows. It refers to the batch's memory, and is good until Reset.
 func (b *Batch) Record(rows int) arrow.RecordBatch {
 	arrays := make([]arrow.Array, len(b.columns))
@@ -53,6 +67,14 @@ func (b *Batch) Record(rows int) arrow.RecordBatch {
 		arrays[i] = array.MakeFromData(c.data())
 	}
 	return array.NewRecordBatch(b.Schema, arrays, int64(rows))
+}
+
+// Array is the column i of the batch. It refers to the batch's memory, and is good until Reset.
+func (b *Batch) Array(i int) arrow.Array { return array.MakeFromData(b.columns[i].data()) }
+
+// AppendArray appends values from to to, without the last, of an array that a batch with the same columns has made, to column i.
+func (b *Batch) AppendArray(i int, a arrow.Array, from, to int) error {
+	return b.columns[i].appendArray(a.Data(), from, to)
 }
 
 // Reset empties the batch.
@@ -88,6 +110,25 @@ func (b *base) set() {
 		b.valid[b.n>>3] |= 1 << (b.n & 7)
 	}
 	b.n++
+}
+
+// validity notes that values from to to of an array follow.
+func (b *base) validity(a arrow.ArrayData, from, to int) {
+	if a.NullN() == 0 && b.nulls == 0 {
+		b.n += to - from
+		return
+	}
+	var valid []byte
+	if a.NullN() != 0 {
+		valid = a.Buffers()[0].Bytes()
+	}
+	for i := a.Offset() + from; i < a.Offset()+to; i++ {
+		if valid == nil || valid[i>>3]>>(i&7)&1 == 1 {
+			b.set()
+		} else {
+			b.null()
+		}
+	}
 }
 
 // null notes that NULL follows.

@@ -18,26 +18,26 @@ func newColumn(name string, t *value.Type, to arrow.DataType) column {
 	case value.Bool:
 		return &boolColumn{base: b}
 	case value.Int64:
-		return &int64Column{fixed[int64]{base: b, bytes: arrow.Int64Traits.CastToBytes, width: 8, of: func(_ *base, v value.Value) (int64, error) { return v.AsInt64(), nil }}}
+		return &int64Column{fixed[int64]{base: b, bytes: arrow.Int64Traits.CastToBytes, cast: arrow.Int64Traits.CastFromBytes, width: 8, of: func(_ *base, v value.Value) (int64, error) { return v.AsInt64(), nil }}}
 	case value.Float64:
-		return &fixed[float64]{base: b, bytes: arrow.Float64Traits.CastToBytes, width: 8, of: func(_ *base, v value.Value) (float64, error) { return v.AsFloat64(), nil }}
+		return &fixed[float64]{base: b, bytes: arrow.Float64Traits.CastToBytes, cast: arrow.Float64Traits.CastFromBytes, width: 8, of: func(_ *base, v value.Value) (float64, error) { return v.AsFloat64(), nil }}
 	case value.Float32:
-		return &fixed[float32]{base: b, bytes: arrow.Float32Traits.CastToBytes, width: 4, of: func(_ *base, v value.Value) (float32, error) { return v.AsFloat32(), nil }}
+		return &fixed[float32]{base: b, bytes: arrow.Float32Traits.CastToBytes, cast: arrow.Float32Traits.CastFromBytes, width: 4, of: func(_ *base, v value.Value) (float32, error) { return v.AsFloat32(), nil }}
 	case value.Date:
-		return &fixed[int32]{base: b, bytes: arrow.Int32Traits.CastToBytes, width: 4, of: func(_ *base, v value.Value) (int32, error) { return v.AsDate(), nil }}
+		return &fixed[int32]{base: b, bytes: arrow.Int32Traits.CastToBytes, cast: arrow.Int32Traits.CastFromBytes, width: 4, of: func(_ *base, v value.Value) (int32, error) { return v.AsDate(), nil }}
 	case value.Timestamp:
 		of := nanoseconds
 		if to == arrow.FixedWidthTypes.Timestamp_us {
 			of = microseconds
 		}
-		return &fixed[int64]{base: b, bytes: arrow.Int64Traits.CastToBytes, width: 8, of: of}
+		return &fixed[int64]{base: b, bytes: arrow.Int64Traits.CastToBytes, cast: arrow.Int64Traits.CastFromBytes, width: 8, of: of}
 	case value.Numeric:
-		return &fixed[decimal128.Num]{base: b, bytes: arrow.Decimal128Traits.CastToBytes, width: 16, of: func(_ *base, v value.Value) (decimal128.Num, error) {
+		return &fixed[decimal128.Num]{base: b, bytes: arrow.Decimal128Traits.CastToBytes, cast: arrow.Decimal128Traits.CastFromBytes, width: 16, of: func(_ *base, v value.Value) (decimal128.Num, error) {
 			hi, lo := v.AsNumeric().Int128()
 			return decimal128.New(hi, lo), nil
 		}}
 	case value.Interval:
-		return &fixed[arrow.MonthDayNanoInterval]{base: b, bytes: arrow.MonthDayNanoIntervalTraits.CastToBytes, width: 16, of: interval}
+		return &fixed[arrow.MonthDayNanoInterval]{base: b, bytes: arrow.MonthDayNanoIntervalTraits.CastToBytes, cast: arrow.MonthDayNanoIntervalTraits.CastFromBytes, width: 16, of: interval}
 	case value.UUID:
 		return &uuidColumn{base: b}
 	case value.Array:
@@ -93,6 +93,7 @@ type fixed[T any] struct {
 	width  int
 	of     func(*base, value.Value) (T, error)
 	bytes  func([]T) []byte
+	cast   func([]byte) []T
 }
 
 func (c *fixed[T]) AppendNull() {
@@ -134,6 +135,15 @@ func (c *fixed[T]) AppendKey(key []byte, desc bool) error {
 	return c.AppendValue(v)
 }
 
+func (c *fixed[T]) appendArray(a arrow.ArrayData, from, to int) error {
+	c.validity(a, from, to)
+	if from < to {
+		c.values = append(c.values, c.cast(a.Buffers()[1].Bytes())[a.Offset()+from:a.Offset()+to]...)
+	}
+	return nil
+}
+
+func (c *fixed[T]) used() int64           { return int64(len(c.values)*c.width + len(c.valid)) }
 func (c *fixed[T]) size() int64           { return int64(cap(c.values)*c.width + cap(c.valid)) }
 func (c *fixed[T]) truncate()             { c.base.truncate(); c.values = c.values[:0] }
 func (c *fixed[T]) data() arrow.ArrayData { return c.arrayData(nil, c.bytes(c.values)) }
@@ -206,6 +216,16 @@ func (c *boolColumn) AppendKey(key []byte, desc bool) error {
 	return c.AppendValue(v)
 }
 
+func (c *boolColumn) appendArray(a arrow.ArrayData, from, to int) error {
+	for i := from; i < to; i++ {
+		at := a.Offset() + i
+		c.append(a.Buffers()[1].Bytes()[at>>3] >> (at & 7) & 1)
+		c.validity(a, i, i+1)
+	}
+	return nil
+}
+
+func (c *boolColumn) used() int64           { return int64(len(c.bits) + len(c.valid)) }
 func (c *boolColumn) size() int64           { return int64(cap(c.bits) + cap(c.valid)) }
 func (c *boolColumn) truncate()             { c.base.truncate(); c.bits = c.bits[:0] }
 func (c *boolColumn) data() arrow.ArrayData { return c.arrayData(nil, c.bits) }
@@ -250,6 +270,15 @@ func (c *uuidColumn) AppendKey(key []byte, desc bool) error {
 	return c.AppendValue(v)
 }
 
+func (c *uuidColumn) appendArray(a arrow.ArrayData, from, to int) error {
+	c.validity(a, from, to)
+	if from < to {
+		c.bytes = append(c.bytes, a.Buffers()[1].Bytes()[(a.Offset()+from)*uuidBytes:(a.Offset()+to)*uuidBytes]...)
+	}
+	return nil
+}
+
+func (c *uuidColumn) used() int64           { return int64(len(c.bytes) + len(c.valid)) }
 func (c *uuidColumn) size() int64           { return int64(cap(c.bytes) + cap(c.valid)) }
 func (c *uuidColumn) truncate()             { c.base.truncate(); c.bytes = c.bytes[:0] }
 func (c *uuidColumn) data() arrow.ArrayData { return c.arrayData(nil, c.bytes) }

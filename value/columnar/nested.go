@@ -58,6 +58,33 @@ func (c *textColumn) AppendKey(key []byte, desc bool) error {
 	return c.append(text)
 }
 
+func (c *textColumn) appendArray(a arrow.ArrayData, from, to int) error {
+	if from == to {
+		return nil
+	}
+	offsets := arrow.Int32Traits.CastFromBytes(a.Buffers()[1].Bytes())[a.Offset()+from : a.Offset()+to+1]
+	first, last := offsets[0], offsets[len(offsets)-1]
+	if len(c.text)+int(last-first) > math.MaxInt32 {
+		return errTooLong
+	}
+	c.validity(a, from, to)
+	c.offsets = rebase(c.offsets, offsets, int32(len(c.text)))
+	if last > first { // else there may be no buffer
+		c.text = append(c.text, a.Buffers()[2].Bytes()[first:last]...)
+	}
+	return nil
+}
+
+// rebase appends the ends of values, whose first begins at offsets[0], to those of a column in which it begins at start.
+func rebase(dst, offsets []int32, start int32) []int32 {
+	by := start - offsets[0]
+	for _, o := range offsets[1:] {
+		dst = append(dst, o+by)
+	}
+	return dst
+}
+
+func (c *textColumn) used() int64 { return int64(len(c.text) + 4*len(c.offsets) + len(c.valid)) }
 func (c *textColumn) size() int64 { return int64(cap(c.text) + 4*cap(c.offsets) + cap(c.valid)) }
 func (c *textColumn) truncate() {
 	c.base.truncate()
@@ -131,6 +158,24 @@ func (c *listColumn) AppendKey([]byte, bool) error { return errNoKey }
 
 var errNoKey = fmt.Errorf("a part of a key that is an ARRAY or STRUCT")
 
+func (c *listColumn) appendArray(a arrow.ArrayData, from, to int) error {
+	if from == to {
+		return nil
+	}
+	offsets := arrow.Int32Traits.CastFromBytes(a.Buffers()[1].Bytes())[a.Offset()+from : a.Offset()+to+1]
+	first, last := offsets[0], offsets[len(offsets)-1]
+	start := c.elems.len()
+	if start+int(last-first) > math.MaxInt32 {
+		return errTooLong
+	}
+	c.validity(a, from, to)
+	c.offsets = rebase(c.offsets, offsets, int32(start))
+	return c.elems.appendArray(a.Children()[0], int(first), int(last))
+}
+
+func (c *listColumn) used() int64 {
+	return int64(4*len(c.offsets)+len(c.valid)) + c.elems.used()
+}
 func (c *listColumn) size() int64 {
 	return int64(4*cap(c.offsets)+cap(c.valid)) + c.elems.size()
 }
@@ -183,6 +228,24 @@ func (c *structColumn) AppendRow(payload []byte) (err error) {
 // AppendKey implements value.Column. No part of a key is a STRUCT.
 func (c *structColumn) AppendKey([]byte, bool) error { return errNoKey }
 
+func (c *structColumn) appendArray(a arrow.ArrayData, from, to int) error {
+	for i, f := range c.fields {
+		// The children of a slice are whole.
+		if err := f.appendArray(a.Children()[i], a.Offset()+from, a.Offset()+to); err != nil {
+			return err
+		}
+	}
+	c.validity(a, from, to)
+	return nil
+}
+
+func (c *structColumn) used() int64 {
+	n := int64(len(c.valid))
+	for _, f := range c.fields {
+		n += f.used()
+	}
+	return n
+}
 func (c *structColumn) size() int64 {
 	n := int64(cap(c.valid))
 	for _, f := range c.fields {

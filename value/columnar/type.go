@@ -31,6 +31,9 @@ type Column struct {
 // Options choose where there is more than one Arrow type for a type.
 type Options struct {
 	Microseconds bool // TIMESTAMP is timestamp[us, UTC]
+	// Lossless has a column hold every value: when one comes that its Arrow type cannot hold, the array becomes one of Arrow's Binary, of the values as
+	// they are stored in rows (value.AppendRow). StoredValueAt reads both.
+	Lossless bool
 }
 
 // Schema is Arrow's schema of columns.

@@ -1,0 +1,252 @@
+package columnar
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// losslessColumn is a column of a type some of whose values its Arrow type cannot hold: TIMESTAMP, INTERVAL, and what has them within. From the
+// first such value on it is a column of stored payloads.
+type losslessColumn struct {
+	natural column
+	stored  textColumn
+	typ     *value.Type
+	outside bool // values are in stored
+	payload []byte
+}
+
+// lossless gives a column that holds all values of its type.
+func lossless(c column, t *value.Type) column {
+	if !canExceed(t) {
+		return c
+	}
+	return &losslessColumn{natural: c, typ: t,
+		stored: textColumn{base: base{typ: value.BytesType, arrow: arrow.BinaryTypes.Binary}, offsets: make([]int32, 1)}}
+}
+
+// canExceed says whether there are values of a type that its Arrow type cannot hold.
+func canExceed(t *value.Type) bool {
+	switch t.Kind {
+	case value.Timestamp, value.Interval:
+		return true
+	case value.Array:
+		return canExceed(t.Elem)
+	case value.Struct:
+		for _, f := range t.Fields {
+			if canExceed(f.Type) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// IsStored says whether an array, of values of type t, is one of stored payloads (see Options.Lossless).
+func IsStored(a arrow.Array, t *value.Type) bool {
+	return a.DataType().ID() == arrow.BINARY && t.Kind != value.Bytes
+}
+
+// store goes over to stored payloads.
+func (c *losslessColumn) store() error {
+	n := c.natural.len()
+	a := array.MakeFromData(c.natural.data())
+	for i := range n {
+		v, err := StoredValueAt(a, i, c.typ)
+		if err != nil {
+			return err
+		}
+		if err := c.appendStored(v); err != nil {
+			return err
+		}
+	}
+	c.outside = true
+	return nil
+}
+
+func (c *losslessColumn) appendStored(v value.Value) error {
+	if v.IsNull() {
+		c.stored.AppendNull()
+		return nil
+	}
+	if v.IsPending() {
+		return errPending
+	}
+	c.payload = value.AppendRow(c.payload[:0], v, c.typ)
+	return c.stored.append(c.payload)
+}
+
+// exceeds goes over to stored payloads if err is that of a value that the Arrow type cannot hold.
+func (c *losslessColumn) exceeds(err error) (bool, error) {
+	if r := (*RangeError)(nil); !errors.As(err, &r) {
+		return false, err
+	}
+	return true, c.store()
+}
+
+// AppendNull implements value.Column.
+func (c *losslessColumn) AppendNull() {
+	if c.outside {
+		c.stored.AppendNull()
+		return
+	}
+	c.natural.AppendNull()
+}
+
+// AppendRow implements value.Column.
+func (c *losslessColumn) AppendRow(payload []byte) error {
+	if !c.outside {
+		if more, err := c.exceeds(c.natural.AppendRow(payload)); !more || err != nil {
+			return err
+		}
+	}
+	return c.stored.append(payload)
+}
+
+// AppendKey implements value.Column.
+func (c *losslessColumn) AppendKey(key []byte, desc bool) error {
+	if !c.outside {
+		if more, err := c.exceeds(c.natural.AppendKey(key, desc)); !more || err != nil {
+			return err
+		}
+	}
+	v, _, err := value.DecodeKey(key, c.typ, desc)
+	if err != nil {
+		return err
+	}
+	return c.appendStored(v)
+}
+
+// AppendValue implements value.Column.
+func (c *losslessColumn) AppendValue(v value.Value) error {
+	if !c.outside {
+		if more, err := c.exceeds(c.natural.AppendValue(v)); !more || err != nil {
+			return err
+		}
+	}
+	return c.appendStored(v)
+}
+
+func (c *losslessColumn) appendArray(a arrow.ArrayData, from, to int) error {
+	isStored := a.DataType().ID() == arrow.BINARY
+	switch {
+	case isStored && !c.outside:
+		if err := c.store(); err != nil {
+			return err
+		}
+		fallthrough
+	case isStored:
+		return c.stored.appendArray(a, from, to)
+	case !c.outside:
+		return c.natural.appendArray(a, from, to)
+	}
+	values := array.MakeFromData(a)
+	for i := from; i < to; i++ {
+		v, err := StoredValueAt(values, i, c.typ)
+		if err == nil {
+			err = c.appendStored(v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *losslessColumn) held() column {
+	if c.outside {
+		return &c.stored
+	}
+	return c.natural
+}
+
+func (c *losslessColumn) len() int              { return c.held().len() }
+func (c *losslessColumn) used() int64           { return c.held().used() }
+func (c *losslessColumn) size() int64           { return c.natural.size() + c.stored.size() }
+func (c *losslessColumn) data() arrow.ArrayData { return c.held().data() }
+func (c *losslessColumn) truncate() {
+	c.natural.truncate()
+	c.stored.truncate()
+	c.outside = false
+}
+
+// StoredValueAt is value i of an array that a Batch has made of values of type t.
+func StoredValueAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
+	if a.IsNull(i) {
+		return value.Null(t.Kind), nil
+	}
+	switch a := a.(type) {
+	case *array.Int64:
+		return value.OfInt64(a.Value(i)), nil
+	case *array.Float64:
+		return value.OfFloat64(a.Value(i)), nil
+	case *array.Float32:
+		return value.OfFloat32(a.Value(i)), nil
+	case *array.Boolean:
+		return value.OfBool(a.Value(i)), nil
+	case *array.Date32:
+		return value.OfDate(int32(a.Value(i))), nil
+	case *array.Timestamp:
+		return timestampAt(a, i, t)
+	case *array.Decimal128:
+		return decimalOf(a.Value(i))
+	case *array.FixedSizeBinary:
+		return value.OfUUID([uuidBytes]byte(a.Value(i))), nil
+	case *array.String:
+		text := string([]byte(a.Value(i))) // the array's memory is used again
+		if t.Kind == value.JSON {
+			return value.OfJSON(text), nil
+		}
+		return value.OfString(text), nil
+	case *array.Binary:
+		if t.Kind == value.Bytes {
+			return value.OfBytes(append([]byte(nil), a.Value(i)...)), nil
+		}
+		return value.DecodeRow(a.Value(i), t)
+	case *array.MonthDayNanoInterval:
+		return intervalAt(a, i, t)
+	case *array.List:
+		return storedArrayAt(a, i, t)
+	case *array.Struct:
+		return storedStructAt(a, i, t)
+	}
+	return value.Value{}, mismatch(a, t)
+}
+
+func decimalOf(n decimal128.Num) (value.Value, error) {
+	d, ok := value.DecimalFromInt128(n.HighBits(), n.LowBits())
+	if !ok {
+		return value.Value{}, fmt.Errorf("out of the range of NUMERIC")
+	}
+	return value.OfNumeric(d), nil
+}
+
+func storedArrayAt(a *array.List, i int, t *value.Type) (value.Value, error) {
+	from, to := a.ValueOffsets(i)
+	elems := make([]value.Value, 0, to-from)
+	for n := from; n < to; n++ {
+		v, err := StoredValueAt(a.ListValues(), int(n), t.Elem)
+		if err != nil {
+			return v, err
+		}
+		elems = append(elems, v)
+	}
+	return value.OfArray(elems), nil
+}
+
+func storedStructAt(a *array.Struct, i int, t *value.Type) (value.Value, error) {
+	fields := make([]value.Value, len(t.Fields))
+	for n, f := range t.Fields {
+		v, err := StoredValueAt(a.Field(n), i, f.Type)
+		if err != nil {
+			return v, err
+		}
+		fields[n] = v
+	}
+	return value.OfStruct(fields), nil
+}
