@@ -1,0 +1,135 @@
+package columnar
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// chunkColumns are the columns of one chunk after the other, in memory that is used again. A column is read when it is needed.
+type chunkColumns struct {
+	copy   *Copy
+	layout *table.Layout
+	chunk  *chunk
+	list   []*chunkColumn // those that are wanted and those of the key, each once
+	places []int          // of the wanted ones in list, and behind them of the parts of the key
+
+	wanted             []arrow.Array // loaded by loadWanted
+	keys               *keys         // loaded by loadKeys
+	hasKeys, hasWanted bool
+}
+
+// chunkColumn is a column of the chunk.
+type chunkColumn struct {
+	column  *schema.Column
+	decoder decoder
+	array   arrow.Array // nil if it has not been read
+}
+
+func newChunkColumns(c *Copy, p *table.Projection) *chunkColumns {
+	cc := &chunkColumns{copy: c, layout: p.Layout, wanted: make([]arrow.Array, len(p.Columns)), keys: newKeys(p.Layout)}
+	for _, col := range p.Columns {
+		cc.add(col)
+	}
+	for _, part := range p.Key {
+		cc.add(part.Column)
+	}
+	return cc
+}
+
+func (cc *chunkColumns) add(c *schema.Column) {
+	for i, l := range cc.list {
+		if l.column == c {
+			cc.places = append(cc.places, i)
+			return
+		}
+	}
+	cc.places = append(cc.places, len(cc.list))
+	cc.list = append(cc.list, &chunkColumn{column: c})
+}
+
+// begin goes over to another chunk.
+func (cc *chunkColumns) begin(c *chunk) {
+	cc.chunk, cc.hasKeys, cc.hasWanted = c, false, false
+	for _, l := range cc.list {
+		l.array = nil
+	}
+}
+
+func (cc *chunkColumns) loadWanted() (err error) {
+	for i := 0; !cc.hasWanted && i < len(cc.wanted); i++ {
+		if cc.wanted[i], err = cc.load(cc.list[cc.places[i]]); err != nil {
+			return err
+		}
+	}
+	cc.hasWanted = true
+	return nil
+}
+
+func (cc *chunkColumns) loadKeys() (_ *keys, err error) {
+	for i := 0; !cc.hasKeys && i < len(cc.keys.columns); i++ {
+		if cc.keys.columns[i], err = cc.load(cc.list[cc.places[len(cc.wanted)+i]]); err != nil {
+			return nil, err
+		}
+	}
+	cc.hasKeys = true
+	return cc.keys, nil
+}
+
+// load reads a column.
+func (cc *chunkColumns) load(l *chunkColumn) (arrow.Array, error) {
+	if l.array != nil {
+		return l.array, nil
+	}
+	col := cc.chunk.column(l.column)
+	if col == nil {
+		return nil, fmt.Errorf("chunk %d of %s has no column %s", cc.chunk.number, cc.layout.Name(), l.column.Name)
+	}
+	it, err := cc.copy.rows.KV().PointIter()
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	key := columnKey(cc.copy.rows.Space(), cc.copy.id, cc.chunk.number, col.ID)
+	if !it.SeekPrefixGE(key) || !bytes.Equal(it.Key(), key) {
+		if err := it.Error(); err != nil {
+			return nil, err
+		}
+		return nil, cc.damaged(l, fmt.Errorf("it is not there"))
+	}
+	blob, err := it.Value()
+	if err != nil {
+		return nil, err
+	}
+	if l.array, err = l.decoder.decode(blob, arrowType(l.column.Type, col.stored), cc.chunk.rows); err != nil {
+		return nil, cc.damaged(l, err)
+	}
+	return l.array, nil
+}
+
+// damaged is the error of a read that needs a column that is not what was stored. The rows themselves are not damaged.
+func (cc *chunkColumns) damaged(l *chunkColumn, err error) error {
+	return fmt.Errorf("%w: column %s of chunk %d of %s: %w", usererror.DataDamaged("a columnar copy"), l.column.Name, cc.chunk.number, cc.layout.Name(), err)
+}
+
+// column is the chunk's column that is good for c; nil if there is none.
+func (c *chunk) column(of *schema.Column) *column {
+	for i := range c.columns {
+		if col := &c.columns[i]; col.ID == of.ID && col.definition == definitionOf(of) {
+			return col
+		}
+	}
+	return nil
+}
+
+func (cc *chunkColumns) size() (n int64) {
+	for _, l := range cc.list {
+		n += l.decoder.size()
+	}
+	return n
+}

@@ -1,0 +1,197 @@
+package columnar
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/pierrec/lz4/v4"
+)
+
+// The blob of a column is the buffers of an array of Arrow's, whose type the schema tells:
+//
+//	version (1 byte), CRC-32C of what follows (4 bytes, little endian), length of the head (uvarint), head, buffers
+//
+// The head has, for the array and, behind it, each of its children: values, NULLs, and for each buffer its length and its length as stored (uvarints).
+// A buffer is stored as a block of LZ4 where that saves enough; else the lengths are equal. The first buffer is the validity, and is
+// empty without NULLs.
+const (
+	blobVersion = 1
+	blobHead    = 5
+)
+
+// A buffer is stored as LZ4 if that makes it smaller by 1/minSaved.
+const minSaved = 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// An encoder makes blobs.
+type encoder struct {
+	lz4  lz4.Compressor
+	head []byte
+	body []byte
+	room []byte
+}
+
+// appendBlob appends the blob of an array that a Batch has made.
+func (e *encoder) appendBlob(dst []byte, a arrow.ArrayData) ([]byte, error) {
+	e.head, e.body = e.head[:0], e.body[:0]
+	if err := e.array(a); err != nil {
+		return nil, err
+	}
+	start := len(dst)
+	dst = append(dst, blobVersion, 0, 0, 0, 0)
+	dst = binary.AppendUvarint(dst, uint64(len(e.head)))
+	dst = append(append(dst, e.head...), e.body...)
+	binary.LittleEndian.PutUint32(dst[start+1:], crc32.Checksum(dst[start+blobHead:], castagnoli))
+	return dst, nil
+}
+
+func (e *encoder) array(a arrow.ArrayData) error {
+	e.head = binary.AppendUvarint(e.head, uint64(a.Len()))
+	e.head = binary.AppendUvarint(e.head, uint64(a.NullN()))
+	for _, b := range a.Buffers() {
+		var raw []byte
+		if b != nil {
+			raw = b.Bytes()
+		}
+		if err := e.buffer(raw); err != nil {
+			return err
+		}
+	}
+	for _, child := range a.Children() {
+		if err := e.array(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *encoder) buffer(raw []byte) error {
+	e.head = binary.AppendUvarint(e.head, uint64(len(raw)))
+	if most := len(raw) - len(raw)/minSaved; most > 0 {
+		if cap(e.room) < most {
+			e.room = make([]byte, most)
+		}
+		n, err := e.lz4.CompressBlock(raw, e.room[:most])
+		if err != nil && !errors.Is(err, lz4.ErrInvalidSourceShortBuffer) {
+			return err
+		}
+		if err == nil && n > 0 {
+			e.head = binary.AppendUvarint(e.head, uint64(n))
+			e.body = append(e.body, e.room[:n]...)
+			return nil
+		}
+	}
+	e.head = binary.AppendUvarint(e.head, uint64(len(raw)))
+	e.body = append(e.body, raw...)
+	return nil
+}
+
+// A decoder makes the array of a blob, in memory that it uses for the next one again.
+type decoder struct {
+	buffers [][]byte
+	next    int // of buffers
+	head    fields
+	body    []byte
+}
+
+var errBlob = errors.New("malformed blob of a column")
+
+// decode makes the array of a blob. It does not refer to the blob, and is good until the next decode.
+func (d *decoder) decode(blob []byte, dt arrow.DataType, rows int64) (arrow.Array, error) {
+	if len(blob) < blobHead || blob[0] != blobVersion {
+		return nil, errBlob
+	}
+	if binary.LittleEndian.Uint32(blob[1:]) != crc32.Checksum(blob[blobHead:], castagnoli) {
+		return nil, fmt.Errorf("%w: wrong checksum", errBlob)
+	}
+	length := fields{rest: blob[blobHead:]}
+	n := length.uint()
+	if n > uint64(len(length.rest)) {
+		return nil, errBlob
+	}
+	d.head, d.body, d.next = fields{rest: length.rest[:n]}, length.rest[n:], 0
+	data, err := d.array(dt)
+	if err != nil {
+		return nil, err
+	}
+	if int64(data.Len()) != rows || d.head.bad || len(d.head.rest) > 0 || len(d.body) > 0 {
+		return nil, errBlob
+	}
+	return array.MakeFromData(data), nil
+}
+
+// size is the memory of the decoder.
+func (d *decoder) size() (n int64) {
+	for _, b := range d.buffers {
+		n += int64(cap(b))
+	}
+	return n
+}
+
+func (d *decoder) array(dt arrow.DataType) (arrow.ArrayData, error) {
+	n, nulls := d.head.uint(), d.head.uint()
+	list := make([]*memory.Buffer, len(dt.Layout().Buffers))
+	for i := range list {
+		raw, err := d.buffer()
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 || nulls > 0 {
+			list[i] = memory.NewBufferBytes(raw)
+		}
+	}
+	var children []arrow.ArrayData
+	if nested, ok := dt.(arrow.NestedType); ok {
+		for _, f := range nested.Fields() {
+			child, err := d.array(f.Type)
+			if err != nil {
+				return nil, err
+			}
+			children = append(children, child)
+		}
+	}
+	return array.NewData(dt, int(n), list, children, int(nulls), 0), nil
+}
+
+// buffer is the next buffer of the blob.
+func (d *decoder) buffer() ([]byte, error) {
+	raw, stored := d.head.uint(), d.head.uint()
+	if stored > uint64(len(d.body)) || raw > maxBuffer {
+		return nil, errBlob
+	}
+	from := d.body[:stored]
+	d.body = d.body[stored:]
+	to := d.room(int(raw))
+	if raw == stored {
+		copy(to, from)
+		return to, nil
+	}
+	n, err := lz4.UncompressBlock(from, to)
+	if err != nil || n != len(to) {
+		return nil, fmt.Errorf("%w: %v", errBlob, err)
+	}
+	return to, nil
+}
+
+// maxBuffer is the largest buffer of an array that a Batch makes.
+const maxBuffer = 1 << 31
+
+// room is memory for a buffer.
+func (d *decoder) room(n int) []byte {
+	if d.next == len(d.buffers) {
+		d.buffers = append(d.buffers, nil)
+	}
+	b := &d.buffers[d.next]
+	d.next++
+	if cap(*b) < n {
+		*b = make([]byte, n+n/8)
+	}
+	*b = (*b)[:n]
+	return *b
+}

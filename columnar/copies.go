@@ -1,0 +1,181 @@
+package columnar
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+)
+
+// Copies are the copies of the tables and indexes of one database. Many goroutines may use them at once.
+type Copies struct {
+	rows *mvcc.Versions
+
+	mu   sync.Mutex
+	byID map[schema.TableID]*Copy
+}
+
+// Open reads which copies the database with these rows has, and deletes what dead chunks have left.
+func Open(rows *mvcc.Versions) (*Copies, error) {
+	c := &Copies{rows: rows, byID: map[schema.TableID]*Copy{}}
+	if err := c.load(); err != nil {
+		return nil, fmt.Errorf("open columnar copies: %w", err)
+	}
+	// A full disk refuses it. Then the next Sweep does it.
+	_ = c.Sweep()
+	return c, nil
+}
+
+// Of is the copy of a table or index; nil if there is none.
+func (c *Copies) Of(id schema.TableID) *Copy {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byID[id]
+}
+
+// Make is the copy of a table or index. If there is none, it is one without chunks, of which nothing is stored.
+func (c *Copies) Make(id schema.TableID) *Copy {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.make(id)
+}
+
+func (c *Copies) make(id schema.TableID) *Copy {
+	copy := c.byID[id]
+	if copy == nil {
+		copy = newCopy(c.rows, id)
+		c.byID[id] = copy
+	}
+	return copy
+}
+
+// All are the copies, by the numbers of their tables and indexes.
+func (c *Copies) All() []*Copy {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.SortedFunc(maps.Values(c.byID), func(a, b *Copy) int { return cmp.Compare(a.id, b.id) })
+}
+
+// Drop removes the copy of a table or index, if there is one. Readers that have begun go on. While a chunk of it is written, Drop waits.
+func (c *Copies) Drop(id schema.TableID) error {
+	c.mu.Lock()
+	copy := c.byID[id]
+	delete(c.byID, id)
+	c.mu.Unlock()
+	if copy == nil {
+		return nil
+	}
+	return copy.drop()
+}
+
+// Sweep deletes the blobs of dead chunks that no Reader can use any more. Writing a chunk does so, too.
+func (c *Copies) Sweep() error {
+	for _, copy := range c.All() {
+		if err := copy.sweep(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Erase adds to a batch what removes all that is stored of the copies in a space, whose database is dropped.
+func Erase(b kv.Batch, space mvcc.Space) error {
+	for _, kind := range []string{chunkName, columnName} {
+		start := spacePrefix(kind, space)
+		if err := b.DeleteRange(start, after(start)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Copies) load() error {
+	prefix := spacePrefix(chunkName, c.rows.Space())
+	it, err := c.rows.KV().NewIter(prefix, after(prefix))
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	live := map[schema.TableID][]*chunk{}
+	for ok := it.First(); ok; ok = it.Next() {
+		id, number, err := parseChunkKey(it.Key(), len(prefix))
+		if err != nil {
+			return err
+		}
+		val, err := it.Value()
+		if err != nil {
+			return err
+		}
+		found, dead, err := parseRecord(val)
+		if err != nil {
+			return fmt.Errorf("chunk %d of %d: %w", number, id, err)
+		}
+		found.number = number
+		copy := c.make(id)
+		copy.last = max(copy.last, number)
+		if dead {
+			copy.dead = append(copy.dead, found.blobs)
+		} else {
+			live[id] = append(live[id], found)
+		}
+	}
+	if err := it.Error(); err != nil {
+		return err
+	}
+	for id, chunks := range live {
+		c.byID[id].publish(chunks)
+	}
+	return nil
+}
+
+// Names of records in space 0.
+const (
+	chunkName  = "columnar/chunk/"
+	columnName = "columnar/column/"
+)
+
+func spacePrefix(kind string, space mvcc.Space) []byte {
+	key := append(make([]byte, 4, 64), kind...)
+	return binary.BigEndian.AppendUint32(key, uint32(space))
+}
+
+func chunkPrefix(kind string, space mvcc.Space, id schema.TableID, number uint64) []byte {
+	key := binary.BigEndian.AppendUint32(spacePrefix(kind, space), uint32(id))
+	return binary.BigEndian.AppendUint64(key, number)
+}
+
+func chunkKey(space mvcc.Space, id schema.TableID, number uint64) []byte {
+	return append(chunkPrefix(chunkName, space, id, number), 0)
+}
+
+func columnKey(space mvcc.Space, id schema.TableID, number uint64, column schema.ColumnID) []byte {
+	key := chunkPrefix(columnName, space, id, number)
+	return append(binary.BigEndian.AppendUint32(key, uint32(column)), 0)
+}
+
+func parseChunkKey(key []byte, prefix int) (schema.TableID, uint64, error) {
+	if len(key) != prefix+4+8+1 {
+		return 0, 0, fmt.Errorf("record %x is none of a chunk", key)
+	}
+	return schema.TableID(binary.BigEndian.Uint32(key[prefix:])), binary.BigEndian.Uint64(key[prefix+4:]), nil
+}
+
+// after is the bound behind all keys that begin with prefix, which has a byte that is not FF.
+func after(prefix []byte) []byte {
+	end := bytes.Clone(prefix)
+	for i := len(end) - 1; ; i-- {
+		if end[i]++; end[i] != 0 {
+			return end[:i+1]
+		}
+	}
+}

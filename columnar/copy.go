@@ -1,0 +1,240 @@
+package columnar
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// Copy is the copy of one table or index. Many goroutines may use it at once; those that write chunks do so one after the other.
+type Copy struct {
+	id   schema.TableID
+	rows *mvcc.Versions
+
+	writing sync.Mutex // held while chunks are replaced; guards dropped, and last but for its first value
+	last    uint64     // the highest number of a chunk
+	dropped bool
+
+	mu   sync.Mutex
+	dir  *directory // the newest
+	dead []*blobs   // that no directory has which is the newest or in use
+}
+
+// directory is the chunks of a copy at a moment, in the order of their ranges. It does not change.
+type directory struct {
+	chunks  []*chunk
+	readers int  // Copy.mu guards it
+	old     bool // there is a newer one; Copy.mu guards it
+}
+
+// chunk is a range of keys, and the rows in it at a timestamp. It does not change; narrowing or renewing it makes another one of the same blobs.
+type chunk struct {
+	*blobs
+	at               mvcc.Timestamp
+	start, end       []byte
+	startCut, endCut bool // the blobs have rows before start, or behind end
+}
+
+// blobs is what is stored of the rows of a chunk.
+type blobs struct {
+	number      uint64
+	rows        int64
+	columns     []column
+	directories int // that have it, and are the newest or in use; Copy.mu guards it
+}
+
+// column is a column of a chunk.
+type column struct {
+	ID         schema.ColumnID
+	definition string // see definitionOf
+	stored     bool   // its values are stored payloads
+	Size       int64  // bytes as Arrow's buffers
+	Bytes      int64  // of the blob
+}
+
+func newCopy(rows *mvcc.Versions, id schema.TableID) *Copy {
+	return &Copy{id: id, rows: rows, dir: new(directory)}
+}
+
+// ID is the number of the table or index.
+func (c *Copy) ID() schema.TableID { return c.id }
+
+// Chunk is what a copy's directory says of a chunk.
+type Chunk struct {
+	Number  uint64
+	Span    table.Span
+	At      mvcc.Timestamp
+	Rows    int64 // at At; more than the span has if the chunk is being replaced in part
+	Size    int64 // bytes as Arrow's buffers
+	Bytes   int64 // as stored
+	Columns []schema.ColumnID
+}
+
+// Chunks are the chunks of the moment, in the order of their ranges.
+func (c *Copy) Chunks() []Chunk {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	dir := c.dir
+	c.mu.Unlock()
+	list := make([]Chunk, len(dir.chunks))
+	for i, ch := range dir.chunks {
+		list[i] = ch.describe()
+	}
+	return list
+}
+
+func (c *chunk) describe() Chunk {
+	d := Chunk{Number: c.number, Span: table.Span{Start: c.start, End: c.end}, At: c.at, Rows: c.rows}
+	for _, col := range c.columns {
+		d.Columns = append(d.Columns, col.ID)
+		d.Size += col.Size
+		d.Bytes += col.Bytes
+	}
+	return d
+}
+
+// Missing is the first range of the table's or index's keys that no chunk covers.
+func (c *Copy) Missing(l *table.Layout) (span table.Span, ok bool) {
+	space, _ := l.Space()
+	at := space.Start
+	for _, ch := range c.Chunks() {
+		if bytes.Compare(at, ch.Span.Start) < 0 {
+			return table.Span{Start: at, End: ch.Span.Start}, true
+		}
+		at = ch.Span.End
+	}
+	return table.Span{Start: at, End: space.End}, bytes.Compare(at, space.End) < 0
+}
+
+// covering are the chunks that overlap [start, end).
+func (d *directory) covering(start, end []byte) []*chunk {
+	from, _ := slices.BinarySearchFunc(d.chunks, start, func(c *chunk, start []byte) int {
+		if bytes.Compare(c.end, start) <= 0 {
+			return -1
+		}
+		return 1
+	})
+	to := from
+	for to < len(d.chunks) && bytes.Compare(d.chunks[to].start, end) < 0 {
+		to++
+	}
+	return d.chunks[from:to]
+}
+
+// acquire takes the newest directory, whose blobs are kept until release.
+func (c *Copy) acquire() *directory {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dir.readers++
+	return c.dir
+}
+
+func (c *Copy) release(d *directory) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d.readers--
+	c.forget(d)
+}
+
+// publish makes a directory of chunks the newest. It uses their memory.
+func (c *Copy) publish(chunks []*chunk) {
+	slices.SortFunc(chunks, func(a, b *chunk) int { return bytes.Compare(a.start, b.start) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, ch := range chunks {
+		ch.directories++
+	}
+	before := c.dir
+	before.old, c.dir = true, &directory{chunks: chunks}
+	c.forget(before)
+}
+
+// forget lets go of the blobs of a directory that is neither the newest nor in use.
+func (c *Copy) forget(d *directory) {
+	if !d.old || d.readers > 0 {
+		return
+	}
+	for _, ch := range d.chunks {
+		if ch.directories--; ch.directories == 0 {
+			c.dead = append(c.dead, ch.blobs)
+		}
+	}
+}
+
+// sweep deletes the blobs that no directory has.
+func (c *Copy) sweep() error {
+	c.mu.Lock()
+	dead := c.dead
+	c.dead = nil
+	c.mu.Unlock()
+	for i, b := range dead {
+		if err := c.erase(b); err != nil {
+			c.mu.Lock()
+			c.dead = append(c.dead, dead[i:]...)
+			c.mu.Unlock()
+			return fmt.Errorf("delete blobs of a columnar copy: %w", err)
+		}
+	}
+	return nil
+}
+
+// erase deletes the blobs of a dead chunk, and its record.
+func (c *Copy) erase(dead *blobs) error {
+	b := c.rows.KV().NewBatch()
+	defer b.Close()
+	b.UseReserve() // it makes room
+	for _, col := range dead.columns {
+		if err := b.Delete(columnKey(c.rows.Space(), c.id, dead.number, col.ID)); err != nil {
+			return err
+		}
+	}
+	if err := b.Delete(chunkKey(c.rows.Space(), c.id, dead.number)); err != nil {
+		return err
+	}
+	return b.CommitNoSync()
+}
+
+// replace puts records of chunks in a batch and marks others dead, commits it and publishes the directory. The caller holds writing.
+// What the batch holds already are the blobs of the new ones.
+func (c *Copy) replace(b kv.Batch, with, dead []*chunk, rest []*chunk) error {
+	var record []byte
+	for _, list := range [][]*chunk{with, dead} {
+		for _, ch := range list {
+			record = appendRecord(record[:0], ch, slices.Contains(dead, ch))
+			if err := b.Put(chunkKey(c.rows.Space(), c.id, ch.number), record); err != nil {
+				return err
+			}
+		}
+	}
+	// It can be done again: after a crash, the store has the batch whole or not at all, and none that follows without it.
+	if err := b.CommitNoSync(); err != nil {
+		return err
+	}
+	c.publish(append(rest, with...))
+	return nil
+}
+
+// errDropped says that the copy is no longer wanted.
+var errDropped = errors.New("columnar copy was dropped")
+
+func (c *Copy) drop() error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	b := c.rows.KV().NewBatch()
+	defer b.Close()
+	b.UseReserve()
+	if err := c.replace(b, nil, c.dir.chunks, nil); err != nil {
+		return fmt.Errorf("drop columnar copy: %w", err)
+	}
+	c.dropped = true
+	return c.sweep()
+}

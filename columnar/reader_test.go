@@ -1,0 +1,59 @@
+package columnar
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// TestChangesOverChunk: a copy of more than one chunk shows, at its timestamp and at later ones, what the table shows.
+func TestChangesOverChunk(t *testing.T) {
+	h := newHarness(t, vfs.NewMem(), `CREATE TABLE T (Id INT64 NOT NULL, Name STRING(MAX), Stamp TIMESTAMP) PRIMARY KEY (Id DESC)`)
+	defer h.close()
+	tab := h.catalog.Table("T")
+	const rows = MaxRows + 1000
+	put := func(id int, name string) []value.Value {
+		return []value.Value{value.OfInt64(int64(id)), value.OfString(name), value.OfTimestamp(int64(id), 5)}
+	}
+	for at := 0; at < rows; at += 5000 {
+		m := table.Mutation{Op: table.InsertOrUpdate, Table: tab, Columns: tab.Columns}
+		for id := at; id < min(at+5000, rows); id++ {
+			m.Rows = append(m.Rows, put(id, fmt.Sprint("name", id)))
+		}
+		if !h.commit(m) {
+			t.Fatal("refused")
+		}
+	}
+	src := h.source(tab, nil, h.now)
+	c := h.build(src)
+	if n := len(c.Chunks()); n != 2 {
+		t.Fatalf("%d chunks", n)
+	}
+	m := table.Mutation{Op: table.InsertOrUpdate, Table: tab, Columns: tab.Columns}
+	for _, id := range []int{-5, 7, 20_000, 20_001, 33_000, rows, rows + 7} {
+		m.Rows = append(m.Rows, put(id, "changed"))
+	}
+	m.Rows = append(m.Rows, []value.Value{value.OfInt64(500), value.OfString("late"), value.OfTimestamp(253402300799, 999_999_999)})
+	h.commit(m)
+	h.commit(table.Mutation{Op: table.Delete, Table: tab, Keys: table.KeySet{Keys: [][]value.Value{{value.OfInt64(0)}, {value.OfInt64(rows - 1)}, {value.OfInt64(8)}}}})
+	for at := src.At; at <= h.now; at++ {
+		read := Read{Projection: src.Projection, At: at}
+		read.Spans, _ = src.Spans(table.KeySet{All: true})
+		want, err := h.fromRows(read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := h.fromCopy(c, read, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("at %d: %d rows, want %d", at, len(got), len(want))
+		}
+	}
+}

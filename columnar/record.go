@@ -1,0 +1,107 @@
+package columnar
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+)
+
+// The record of a chunk:
+//
+//	version (1 byte), flags, timestamp, rows, start, end, number of columns,
+//	for each column: number, definition, flags, bytes as Arrow's buffers, bytes of the blob
+//
+// Numbers are uvarints. start, end and definition have their length in front.
+const recordVersion = 1
+
+// Flags of a record.
+const (
+	isDead   = 1 << iota // the chunk was replaced
+	startCut             // rows before start were there when the chunk was written
+	endCut               // rows at or behind end were there
+)
+
+// Flags of a column.
+const isStored = 1 // its values are stored payloads, as Arrow's type cannot hold all of them
+
+func appendRecord(dst []byte, c *chunk, dead bool) []byte {
+	flags := uint64(0)
+	for flag, is := range map[uint64]bool{isDead: dead, startCut: c.startCut, endCut: c.endCut} {
+		if is {
+			flags |= flag
+		}
+	}
+	dst = append(dst, recordVersion)
+	dst = binary.AppendUvarint(dst, flags)
+	dst = binary.AppendUvarint(dst, uint64(c.at))
+	dst = binary.AppendUvarint(dst, uint64(c.rows))
+	dst = appendBytes(dst, c.start)
+	dst = appendBytes(dst, c.end)
+	dst = binary.AppendUvarint(dst, uint64(len(c.columns)))
+	for _, col := range c.columns {
+		dst = binary.AppendUvarint(dst, uint64(col.ID))
+		dst = appendBytes(dst, []byte(col.definition))
+		flags := uint64(0)
+		if col.stored {
+			flags = isStored
+		}
+		dst = binary.AppendUvarint(dst, flags)
+		dst = binary.AppendUvarint(dst, uint64(col.Size))
+		dst = binary.AppendUvarint(dst, uint64(col.Bytes))
+	}
+	return dst
+}
+
+func appendBytes(dst, b []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+}
+
+// fields reads the parts of a record or a blob's head. After one that is not there, all are zero and bad is set.
+type fields struct {
+	rest []byte
+	bad  bool
+}
+
+func (f *fields) uint() uint64 {
+	v, n := binary.Uvarint(f.rest)
+	if n <= 0 {
+		f.bad, f.rest = true, nil
+		return 0
+	}
+	f.rest = f.rest[n:]
+	return v
+}
+
+func (f *fields) bytes() []byte {
+	n := f.uint()
+	if n > uint64(len(f.rest)) {
+		f.bad, f.rest = true, nil
+		return nil
+	}
+	b := append([]byte(nil), f.rest[:n]...)
+	f.rest = f.rest[n:]
+	return b
+}
+
+func parseRecord(val []byte) (c *chunk, dead bool, err error) {
+	if len(val) == 0 || val[0] != recordVersion {
+		return nil, false, fmt.Errorf("malformed record: %x", val[:min(len(val), 32)])
+	}
+	f := fields{rest: val[1:]}
+	flags := f.uint()
+	c = &chunk{blobs: new(blobs), startCut: flags&startCut != 0, endCut: flags&endCut != 0}
+	c.at, c.rows = mvcc.Timestamp(f.uint()), int64(f.uint())
+	c.start, c.end = f.bytes(), f.bytes()
+	for n := f.uint(); n > 0 && !f.bad; n-- {
+		col := column{ID: schema.ColumnID(f.uint()), definition: string(f.bytes())}
+		col.stored = f.uint()&isStored != 0
+		col.Size, col.Bytes = int64(f.uint()), int64(f.uint())
+		c.columns = append(c.columns, col)
+	}
+	if f.bad || len(f.rest) > 0 {
+		return nil, false, fmt.Errorf("malformed record: %x", val[:min(len(val), 32)])
+	}
+	return c, flags&isDead != 0, nil
+}

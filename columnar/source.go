@@ -1,0 +1,68 @@
+package columnar
+
+import (
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/crowfoot-db/crowfoot/memory"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+	"github.com/crowfoot-db/crowfoot/value/columnar"
+)
+
+// A Source is the rows of a table, or the entries of an index, at a timestamp, for chunks that are written.
+type Source struct {
+	*table.Projection // to all columns that a copy has: see Columns
+	View              table.View
+	At                mvcc.Timestamp  // that View reads at
+	Memory            *memory.Account // charged what writing a chunk holds; nil counts nothing
+}
+
+// Columns is the projection to all columns that a copy of a table has, or of its index x if that is not nil. Generated columns that the table does not store
+// are among them: their values follow from those of the row.
+func Columns(t *schema.Table, x *schema.Index) (*table.Projection, error) {
+	if x == nil {
+		return table.NewProjection(t, nil, t.Columns)
+	}
+	var columns []*schema.Column
+	for _, p := range x.Key {
+		columns = append(columns, p.Column)
+	}
+	for _, p := range x.Suffix {
+		columns = append(columns, p.Column)
+	}
+	return table.NewProjection(t, x, append(columns, x.Storing...))
+}
+
+// definitionOf is what must not have changed for a chunk's column to be good for c: its type, and how it is computed if it is not stored.
+func definitionOf(c *schema.Column) string {
+	if c.Generated == nil || c.Stored {
+		return c.Type.String()
+	}
+	var b strings.Builder
+	b.WriteString(c.Type.String() + " AS (" + c.Generated.SQL + ")")
+	for _, u := range c.Generated.Uses {
+		b.WriteString(", " + definitionOf(u))
+	}
+	return b.String()
+}
+
+// batchOf is an empty batch of columns.
+func batchOf(list []*schema.Column) *columnar.Batch {
+	columns := make([]columnar.Column, len(list))
+	for i, c := range list {
+		columns[i] = columnar.Column{Name: c.Name, Type: c.Type}
+	}
+	return columnar.NewBatch(columns, columnar.Options{Lossless: true})
+}
+
+// arrowType is the type of the arrays of a column of a chunk.
+func arrowType(t *value.Type, stored bool) arrow.DataType {
+	if stored {
+		return arrow.BinaryTypes.Binary
+	}
+	return columnar.Schema([]columnar.Column{{Type: t}}, columnar.Options{}).Field(0).Type
+}

@@ -1,0 +1,310 @@
+package columnar
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/memory"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value/columnar"
+)
+
+// A chunk has at most MaxRows rows, and MaxBytes in Arrow's buffers unless one row is larger.
+const (
+	MaxRows  = 32 << 10
+	MaxBytes = 8 << 20
+)
+
+// Write writes one chunk of the rows at src.At and makes it part of the copy. The chunk begins with span, or with the chunk that
+// the start of span lies in, and ends with span or, if there is more than a chunk takes, earlier: the caller goes on there. Chunks
+// in its range are replaced by it. The rows come out of the copy itself where that has them, with what has changed since, and else
+// out of the table. If there is no room for it on disk, the error is kv.ErrRefused, and nothing has changed.
+func (c *Copy) Write(ctx context.Context, src Source, span table.Span) (Chunk, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if c.dropped {
+		return Chunk{}, errDropped
+	}
+	old := c.dir.covering(span.Start, span.End)
+	if len(old) > 0 && bytes.Compare(old[0].start, span.Start) < 0 {
+		span.Start = old[0].start
+	}
+	w := writer{copy: c, src: src, batch: batchOf(src.Columns), memory: src.Memory.Beside(memory.Spilling)}
+	defer w.memory.Close()
+	end, err := w.fill(ctx, span)
+	if err != nil {
+		return Chunk{}, err
+	}
+	return w.commit(table.Span{Start: span.Start, End: end})
+}
+
+// writer writes one chunk.
+type writer struct {
+	copy    *Copy
+	src     Source
+	batch   *columnar.Batch
+	rows    int
+	bytes   int64
+	memory  *memory.Account
+	charged int64
+}
+
+// fill collects rows of span, and returns where the chunk ends.
+func (w *writer) fill(ctx context.Context, span table.Span) (end []byte, err error) {
+	r := w.copy.Open(ctx, w.src.View, Read{Projection: w.src.Projection, Spans: []table.Span{span}, At: w.src.At, Memory: w.src.Memory})
+	defer r.Close()
+	for {
+		n, err := r.Next()
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return span.End, nil
+		}
+		taken, err := w.take(ctx, r, n)
+		if err != nil {
+			return nil, err
+		}
+		if taken < n {
+			return w.endBehind(w.rows - 1)
+		}
+	}
+}
+
+// stepRows are looked at together before the chunk is found to be full.
+const stepRows = 256
+
+// take takes rows of the run that r has, until the chunk is full.
+func (w *writer) take(ctx context.Context, r *Reader, n int) (taken int, err error) {
+	for step := stepRows; taken < n; {
+		to := min(taken+step, n, taken+MaxRows-w.rows)
+		size := int64(0)
+		for i := range w.src.Columns {
+			size += sizeOf(r.Array(i).Data(), taken, to)
+		}
+		switch {
+		case to == taken:
+			return taken, nil
+		case w.bytes+size > MaxBytes && to > taken+1:
+			step = (to - taken) / 2
+			continue
+		case w.bytes+size > MaxBytes && w.rows > 0:
+			return taken, nil
+		}
+		for i := range w.src.Columns {
+			if err := w.batch.AppendArray(i, r.Array(i), taken, to); err != nil {
+				return taken, err
+			}
+		}
+		w.rows += to - taken
+		w.bytes += size
+		taken = to
+		if err := w.charge(ctx, w.batch.Size()); err != nil {
+			return taken, err
+		}
+	}
+	return taken, nil
+}
+
+func (w *writer) charge(ctx context.Context, size int64) error {
+	if size <= w.charged {
+		return nil
+	}
+	err := w.memory.Grow(ctx, size-w.charged)
+	if err == nil {
+		w.charged = size
+	}
+	return err
+}
+
+// endBehind is the bound behind row i.
+func (w *writer) endBehind(i int) ([]byte, error) {
+	k := newKeys(w.src.Layout)
+	for part := range k.columns {
+		place := w.placeOf(part)
+		k.columns[part] = w.batch.Array(place)
+	}
+	key, err := k.at(i)
+	if err != nil {
+		return nil, err
+	}
+	return table.Ranges([]table.Span{{Start: key}})[0].End, nil
+}
+
+// placeOf is which column has a part of the key.
+func (w *writer) placeOf(part int) int {
+	for i, c := range w.src.Columns {
+		if c == w.src.Key[part].Column {
+			return i
+		}
+	}
+	panic("a copy without a column of the key")
+}
+
+// commit stores the chunk and publishes it.
+func (w *writer) commit(span table.Span) (Chunk, error) {
+	c := w.copy
+	b := c.rows.KV().NewBatch()
+	defer b.Close()
+	c.last++
+	made := &chunk{blobs: &blobs{number: c.last, rows: int64(w.rows)}, at: w.src.At, start: span.Start, end: span.End}
+	if err := w.put(b, made); err != nil {
+		return Chunk{}, err
+	}
+	with, dead, rest := []*chunk{made}, []*chunk(nil), []*chunk(nil)
+	for _, old := range c.dir.chunks {
+		switch {
+		case bytes.Compare(old.end, span.Start) <= 0 || bytes.Compare(span.End, old.start) <= 0:
+			rest = append(rest, old)
+		case bytes.Compare(old.end, span.End) <= 0:
+			dead = append(dead, old)
+		default: // it goes on behind the new one
+			narrow := *old
+			narrow.start, narrow.startCut = span.End, true
+			with = append(with, &narrow)
+		}
+	}
+	if err := c.replace(b, with, dead, rest); err != nil {
+		return Chunk{}, fmt.Errorf("write columnar copy: %w", err)
+	}
+	if err := c.sweep(); err != nil && !errors.Is(err, kv.ErrRefused) {
+		return Chunk{}, err
+	}
+	return made.describe(), nil
+}
+
+// put puts the blobs of a chunk in a batch, and notes them in it.
+func (w *writer) put(b kv.Batch, to *chunk) error {
+	if w.rows == 0 {
+		return nil
+	}
+	var e encoder
+	var blob []byte
+	for i, col := range w.src.Columns {
+		a := w.batch.Array(i)
+		var err error
+		if blob, err = e.appendBlob(blob[:0], a.Data()); err != nil {
+			return fmt.Errorf("code column %s: %w", col.Name, err)
+		}
+		if err := b.Put(columnKey(w.copy.rows.Space(), w.copy.id, to.number, col.ID), blob); err != nil {
+			return err
+		}
+		to.columns = append(to.columns, column{
+			ID: col.ID, definition: definitionOf(col), stored: columnar.IsStored(a, col.Type), Size: sizeOf(a.Data(), 0, w.rows), Bytes: int64(len(blob)),
+		})
+	}
+	return nil
+}
+
+// sizeOf is the bytes that values from to to of an array take.
+func sizeOf(a arrow.ArrayData, from, to int) int64 {
+	n, offset := int64(to-from), a.Offset()
+	size := n / 8
+	switch dt := a.DataType().(type) {
+	case arrow.BinaryDataType:
+		first, last := ends(a, from, to)
+		return size + 4*n + int64(last-first)
+	case *arrow.ListType:
+		first, last := ends(a, from, to)
+		return size + 4*n + sizeOf(a.Children()[0], first, last)
+	case *arrow.StructType:
+		for _, child := range a.Children() {
+			size += sizeOf(child, offset+from, offset+to)
+		}
+		return size
+	case arrow.FixedWidthDataType:
+		return size + n*int64(dt.BitWidth())/8
+	}
+	return size
+}
+
+// ends are where values from to to of an array begin and end in its buffer of bytes, or in its elements.
+func ends(a arrow.ArrayData, from, to int) (first, last int) {
+	if from == to {
+		return 0, 0
+	}
+	offsets := arrow.Int32Traits.CastFromBytes(a.Buffers()[1].Bytes())
+	return int(offsets[a.Offset()+from]), int(offsets[a.Offset()+to])
+}
+
+// Renewal is what Renew has done and found.
+type Renewal struct {
+	Renewed int     // chunks
+	Changed []Chunk // in which something has changed: they are to be written anew
+}
+
+// Renew gives the chunks that are older than before, and in which nothing has changed since, the timestamp src.At, which is not below before. Chunks
+// with ranges in which versions have been collected that it would have to see count as changed.
+func (c *Copy) Renew(ctx context.Context, src Source, before mvcc.Timestamp) (Renewal, error) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	var done Renewal
+	if c.dropped {
+		return done, errDropped
+	}
+	var rest, with []*chunk
+	for _, ch := range c.dir.chunks {
+		if ch.at >= before {
+			rest = append(rest, ch)
+			continue
+		}
+		changed, err := c.changed(ctx, src, ch, 1)
+		if err != nil && !errors.Is(err, mvcc.ErrCollected) {
+			return done, err
+		}
+		if changed > 0 || err != nil {
+			rest = append(rest, ch)
+			done.Changed = append(done.Changed, ch.describe())
+			continue
+		}
+		renewed := *ch
+		renewed.at = src.At
+		with = append(with, &renewed)
+	}
+	if len(with) == 0 {
+		return done, nil
+	}
+	b := c.rows.KV().NewBatch()
+	defer b.Close()
+	if err := c.replace(b, with, nil, rest); err != nil {
+		return done, fmt.Errorf("renew columnar copy: %w", err)
+	}
+	done.Renewed = len(with)
+	return done, c.sweep()
+}
+
+// Changed counts the rows in the range of a chunk that have changed after its timestamp and up to src.At, and counts no further than limit. The
+// error is mvcc.ErrCollected if some of these changes may have been collected.
+func (c *Copy) Changed(ctx context.Context, src Source, of Chunk, limit int) (int, error) {
+	return c.changed(ctx, src, &chunk{at: of.At, start: of.Span.Start, end: of.Span.End}, limit)
+}
+
+func (c *Copy) changed(ctx context.Context, src Source, ch *chunk, limit int) (n int, err error) {
+	cur, err := c.rows.Changes(ch.start, ch.end, ch.at, src.At)
+	if err != nil {
+		return 0, err
+	}
+	defer cur.Close()
+	d := table.NewDecoder(src.Projection)
+	for n < limit && cur.Next() {
+		if err := ctx.Err(); err != nil {
+			return n, err
+		}
+		own, skip, err := d.Find(cur.Key())
+		switch {
+		case err != nil:
+			return n, err
+		case own:
+			n++
+		default:
+			cur.SkipTo(skip)
+		}
+	}
+	return n, cur.Err()
+}
