@@ -228,11 +228,6 @@ func DecimalFromBig(billionths *big.Int) (d Decimal, ok bool) {
 	return fromBig(new(big.Int).Abs(billionths), billionths.Sign() < 0)
 }
 
-// DecimalFromInt128 makes a Decimal of billionths; ok is false if there are too many.
-func DecimalFromInt128(hi int64, lo uint64) (d Decimal, ok bool) {
-	return Decimal{hi: hi, lo: lo}.checked()
-}
-
 func (d Decimal) abs() magnitude {
 	if d.hi < 0 {
 		d = d.Neg()

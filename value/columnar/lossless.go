@@ -219,8 +219,8 @@ func StoredValueAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 }
 
 func decimalOf(n decimal128.Num) (value.Value, error) {
-	d, ok := value.DecimalFromInt128(n.HighBits(), n.LowBits())
-	if !ok {
+	d := value.DecimalFromInt128(n.HighBits(), n.LowBits())
+	if !d.InRange() {
 		return value.Value{}, fmt.Errorf("out of the range of NUMERIC")
 	}
 	return value.OfNumeric(d), nil
