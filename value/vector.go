@@ -1,6 +1,7 @@
 package value
 
 import (
+	"math"
 	"time"
 	"unsafe"
 )
@@ -52,7 +53,7 @@ func (v *Vector) Peek(i int) Value {
 		}
 		return Value{kind: v.Type.Kind, state: stateSet, bits: uint64(v.Ints[i])}
 	case v.Floats != nil:
-		return OfFloat(v.Type.Kind, v.Floats[i])
+		return Value{kind: v.Type.Kind, state: stateSet, bits: math.Float64bits(v.Floats[i])}
 	case v.Bools != nil:
 		return OfBool(v.Bools[i])
 	case v.Offsets != nil:
@@ -75,12 +76,35 @@ func (v *Vector) StringAt(i int) string {
 // Put puts the values at rows into dst, the value of row i at dst[k*stride] for rows[k] == i. They do not refer to the vector's memory, but may share memory of
 // their own.
 func (v *Vector) Put(dst []Value, stride int, rows []int32) {
-	if v.Offsets != nil {
+	switch {
+	case v.Offsets != nil:
 		v.putText(dst, stride, rows)
+	case v.Ints != nil && v.Type.Kind != Timestamp:
+		for k, i := range rows {
+			dst[k*stride] = Value{kind: v.Type.Kind, state: stateSet, bits: uint64(v.Ints[i])}
+		}
+		v.putNulls(dst, stride, rows)
+	case v.Floats != nil:
+		for k, i := range rows {
+			dst[k*stride] = Value{kind: v.Type.Kind, state: stateSet, bits: math.Float64bits(v.Floats[i])}
+		}
+		v.putNulls(dst, stride, rows)
+	default:
+		for k, i := range rows {
+			dst[k*stride] = v.Peek(int(i))
+		}
+	}
+}
+
+// putNulls is the part of Put for NULLs.
+func (v *Vector) putNulls(dst []Value, stride int, rows []int32) {
+	if v.Nulls == nil {
 		return
 	}
 	for k, i := range rows {
-		dst[k*stride] = v.Peek(int(i))
+		if v.Nulls[i] {
+			dst[k*stride] = Null(v.Type.Kind)
+		}
 	}
 }
 
@@ -109,14 +133,6 @@ func (v *Vector) putText(dst []Value, stride int, rows []int32) {
 	}
 }
 
-// OfFloat makes a FLOAT64 or FLOAT32.
-func OfFloat(k Kind, f float64) Value {
-	if k == Float32 {
-		return OfFloat32(float32(f))
-	}
-	return OfFloat64(f)
-}
-
 // OfUnixNanos makes a TIMESTAMP of nanoseconds since 1970-01-01T00:00:00Z.
 func OfUnixNanos(nanos int64) Value {
 	seconds, rest := nanos/int64(time.Second), nanos%int64(time.Second)
@@ -124,6 +140,13 @@ func OfUnixNanos(nanos int64) Value {
 		seconds, rest = seconds-1, rest+int64(time.Second)
 	}
 	return OfTimestamp(seconds, int32(rest))
+}
+
+// UnixNanos is a TIMESTAMP in nanoseconds since 1970-01-01T00:00:00Z; ok is false before 1677 and after 2262, and for a pending one.
+func (v Value) UnixNanos() (nanos int64, ok bool) {
+	seconds, rest := v.AsTimestamp()
+	nanos = seconds*int64(time.Second) + int64(rest)
+	return nanos, !v.IsPending() && seconds > math.MinInt64/int64(time.Second) && seconds < math.MaxInt64/int64(time.Second)
 }
 
 // KeepsTexts says whether values of the kind lie in a Vector's Offsets and Text.

@@ -13,7 +13,7 @@ type aggCode struct {
 	args      []eval
 	vectors   []vectorExpr  // args too
 	types     []*value.Type // of args
-	where     eval
+	where     *condition
 	having    eval
 	order     *ordering
 	limit     eval
@@ -38,11 +38,14 @@ func (c *compiler) agg(n *plan.Agg) (*aggCode, error) {
 	for _, arg := range n.Args {
 		a.types = append(a.types, arg.Type())
 	}
-	rest, err := c.exprs([]plan.Expr{n.Where, n.Having, n.Limit})
+	rest, err := c.exprs([]plan.Expr{n.Having, n.Limit})
 	if err != nil {
 		return nil, err
 	}
-	a.where, a.having, a.limit = rest[0], rest[1], rest[2]
+	a.having, a.limit = rest[0], rest[1]
+	if a.where, err = c.condition(n.Where); err != nil {
+		return nil, err
+	}
 	if len(n.OrderBy) > 0 {
 		a.order, err = c.ordering(n.OrderBy)
 	}
@@ -73,7 +76,7 @@ func (a *aggCode) collects() bool {
 
 // byRow says that the aggregate needs whole rows, or computes something row by row.
 func (a *aggCode) byRow() bool {
-	return a.collects() || a.selective() || a.defers || a.where != nil || anyByRow(a.vectors)
+	return a.collects() || a.selective() || a.defers || a.where != nil && a.where.vector == nil || anyByRow(a.vectors)
 }
 
 func (a *aggCode) selective() bool {
@@ -129,7 +132,7 @@ type plainState struct {
 // arguments computes the arguments for a row; ok is false if the row does not count.
 func (s *plainState) arguments(r *run, row []value.Value) (args []value.Value, ok bool, err error) {
 	if s.where != nil {
-		if ok, err := isTrue(s.where, r, row); !ok || err != nil {
+		if ok, err := isTrue(s.where.eval, r, row); !ok || err != nil {
 			return nil, false, err
 		}
 	}

@@ -46,24 +46,17 @@ type columnStates struct {
 	*aggCode
 	groups  fn.Groups
 	args    vectors
-	counted []int32 // the places of the rows that count
+	counted chosen // the rows for which where is TRUE
 }
 
 func (s *columnStates) grow(n int) { s.groups.Grow(n) }
 
 func (s *columnStates) add(r *run, b *batch, places, groups []int32) error {
 	if s.where != nil {
-		s.counted = s.counted[:0]
-		for _, i := range places {
-			ok, err := isTrue(s.where, r, b.row(int(i)))
-			if err != nil {
-				return err
-			}
-			if ok {
-				s.counted = append(s.counted, i)
-			}
+		var err error
+		if places, err = s.counted.choose(r, b, places, s.where); err != nil {
+			return err
 		}
-		places = s.counted
 	}
 	for len(places) > 0 {
 		n, err := s.args.compute(r, b, places)
@@ -87,7 +80,7 @@ func (s *columnStates) withoutNulls(places []int32) []int32 {
 	for _, i := range places {
 		null := false
 		for j := range s.args.cols {
-			null = null || s.args.cols[j].Peek(int(i)).IsNull()
+			null = null || s.args.cols[j].IsNull(int(i))
 		}
 		if !null {
 			counted = append(counted, i)

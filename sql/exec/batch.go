@@ -82,6 +82,12 @@ func (b *batch) places() []int32 {
 	return placesTo(b.n)
 }
 
+// fewRows is up to how many rows of a batch of rows an expression is computed row by row: less than the memory of vectors costs.
+const fewRows = 32
+
+// isSmall says that the batch is one of few rows.
+func (b *batch) isSmall() bool { return b.cols == nil && b.n <= fewRows }
+
 // span is how many places the columns of the batch have.
 func (b *batch) span() int {
 	if b.cols != nil {

@@ -60,8 +60,7 @@ func (o *scanOp) nextColumns(r *run) (*batch, error) {
 		r.stats.RowsScanned += int64(n)
 		o.out.setColumns(o.columns.cols, n)
 		if o.residual != nil {
-			o.out.toRows()
-			if err := keep(r, &o.out, o.residual); err != nil {
+			if err := o.chosen.keep(r, &o.out, o.residual); err != nil {
 				return nil, err
 			}
 		}

@@ -114,9 +114,81 @@ func (db *testDB) printed(t *testing.T, sql string, recordBytes int) (lines []st
 		return err
 	})
 	if err != nil {
-		lines = append(lines, err.Error())
+		lines = []string{err.Error()} // how many rows come before it depends on the size of batches
 	}
 	return lines, opened
+}
+
+// TestVectors compares expressions that are computed for many rows at once with the same computed row by row, errors included.
+func TestVectors(t *testing.T) {
+	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
+	failed := 0
+	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag); seed++ {
+		g := generator{rand.New(rand.NewPCG(seed, 7))}
+		e := g.risky(3)
+		vectors := g.pick("SELECT A, B FROM T WHERE "+e, "SELECT "+e+" FROM T", "SELECT A, COUNTIF("+e+"), MAX("+g.number(2)+") FROM T WHERE A != 0 AND N != 0 GROUP BY A",
+			"SELECT B, COUNT(*) FROM (SELECT B, "+e+" AS E FROM T) WHERE E GROUP BY B", "SELECT SUM("+g.number(3)+") FROM T", "SELECT "+e+", COUNT(*) FROM T GROUP BY 1")
+		want, _ := db.printed(t, vectors, 0)
+		for _, recordBytes := range []int{60, 100_000} {
+			got, _ := db.printed(t, vectors, recordBytes)
+			if !slices.Equal(got, want) {
+				t.Fatalf("seed %d: %s\nby columns %q\nby rows    %q\n%s", seed, vectors, got, want, db.explain(vectors))
+			}
+		}
+		if len(want) == 1 && strings.Contains(want[0], "zero") {
+			failed++
+		}
+	}
+	if failed < *roundsFlag/20 || failed > *roundsFlag*3/4 {
+		t.Errorf("%d of %d queries divide by zero", failed, *roundsFlag)
+	}
+}
+
+// number is a random number of T's columns, which may not exist.
+func (g generator) number(depth int) string {
+	if depth > 0 {
+		x, y := g.number(depth-1), g.number(depth-1)
+		switch g.IntN(7) {
+		case 0, 1:
+			return "(" + x + g.pick(" + ", " - ", " * ") + y + ")"
+		case 2:
+			return "DIV(" + x + ", " + y + ")"
+		case 3:
+			return "MOD(" + x + ", " + y + ")"
+		case 4:
+			return "CAST(" + x + " / 2 AS INT64)"
+		case 5:
+			return "(-" + x + ")"
+		}
+	}
+	return g.pick("A", "N", "B", "A", "N", "1", "3", "CAST(NULL AS INT64)")
+}
+
+// risky is a random condition over T, some of which divide by zero in some rows.
+func (g generator) risky(depth int) string {
+	if depth > 0 {
+		switch g.IntN(6) {
+		case 0, 1:
+			return "(" + g.risky(depth-1) + " AND " + g.risky(depth-1) + ")"
+		case 2:
+			return "(" + g.risky(depth-1) + " OR " + g.risky(depth-1) + ")"
+		case 3:
+			return "(NOT " + g.risky(depth-1) + ")"
+		}
+	}
+	switch g.IntN(8) {
+	case 0:
+		return g.pick("A <> 0 AND 10 / A > 1", "A = 0 OR 10 / A > 1", "10 / N > F", "DIV(6, A) = N", "MOD(A, N) = 1", "A / N >= 2.0")
+	case 1:
+		return g.pick("N", "A") + " IN (" + g.literal("N") + ", 2, 3)"
+	case 2:
+		return g.pick("N", "A") + " IN UNNEST([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, " + g.typed("N") + "])"
+	case 3:
+		return g.number(1) + g.pick(" = ", " < ", " <= ", " > ", " >= ", " != ") + g.number(1)
+	case 4:
+		return g.pick("D > DATE '2024-01-01'", "D = D", "L", "L IS NULL", "S || 'x' = 'ax'", "LENGTH(S) > 1", "EXTRACT(DAY FROM D) = 1", "IF(L, A, N) > 2", "F = F", "F * 2 != F")
+	}
+	return g.predicate("", 0)
 }
 
 // TestColumns compares queries over columns with the same over rows.

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -19,15 +20,10 @@ type elementSet struct {
 // row looks x up, instead of comparing x with every element. Other arrays, and elements that may contain a NULL, are
 // compared one by one by compare.
 func (c *compiler) inArray(e *plan.Call, compare eval) (eval, error) {
+	if !hasSet(e) {
+		return compare, nil
+	}
 	t := e.Args[0].Type()
-	if t.Kind == value.Struct || t.Kind == value.Array || e.Args[1].Type().Elem.Kind != t.Kind {
-		return compare, nil
-	}
-	switch e.Args[1].(type) {
-	case *plan.Parameter, *plan.Const:
-	default:
-		return compare, nil
-	}
 	args, err := c.exprs(e.Args)
 	if err != nil {
 		return nil, err
@@ -54,11 +50,50 @@ func (c *compiler) inArray(e *plan.Call, compare eval) (eval, error) {
 	}, nil
 }
 
+// hasSet says that the array is made a set.
+func hasSet(e *plan.Call) bool {
+	t := e.Args[0].Type()
+	if t.Kind == value.Struct || t.Kind == value.Array || e.Args[1].Type().Elem.Kind != t.Kind {
+		return false
+	}
+	switch e.Args[1].(type) {
+	case *plan.Parameter, *plan.Const:
+		return true
+	}
+	return false
+}
+
+// vectorInArray is inArray for many rows at once.
+func (c *compiler) vectorInArray(e *plan.Call, args []vectorEval) vectorEval {
+	t, at, set := e.Args[0].Type(), c.output(), c.prog.sets
+	c.prog.sets++
+	return func(r *run, b *batch, places []int32) (fn.Column, bool) {
+		out, s := r.output(at), &r.sets[set]
+		cols, ok := out.columns(r, b, places, args)
+		if !ok {
+			return fn.Column{}, false
+		}
+		if s.table == nil {
+			s.fill(cols[1].At(0), t)
+		}
+		out.sizeValues(b.span())
+		for _, i := range places {
+			out.values[i] = s.holds(cols[0].Peek(int(i)))
+		}
+		return fn.Column{Values: out.values, Stride: 1}, true
+	}
+}
+
 func (s *elementSet) build(list value.Value, t *value.Type) {
 	if list.IsNull() || len(list.AsList()) <= fewElements {
 		s.few = true
 		return
 	}
+	s.fill(list, t)
+}
+
+// fill makes the set of the elements of a list.
+func (s *elementSet) fill(list value.Value, t *value.Type) {
 	s.table = newHashTable([]*value.Type{t})
 	for _, v := range list.AsList() {
 		switch {
@@ -70,9 +105,12 @@ func (s *elementSet) build(list value.Value, t *value.Type) {
 	}
 }
 
-// holds is TRUE if x is in the set, NULL if x or an element it might equal is NULL, else FALSE.
+// holds is TRUE if x is in the set, FALSE if the set is empty, NULL if x or an element it might equal is NULL, else FALSE.
 func (s *elementSet) holds(x value.Value) value.Value {
-	if x.IsNull() {
+	switch {
+	case s.table.len() == 0 && !s.null:
+		return value.OfBool(false)
+	case x.IsNull():
 		return value.Null(value.Bool)
 	}
 	if s.table.first([]value.Value{x}) >= 0 {

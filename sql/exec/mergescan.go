@@ -149,7 +149,7 @@ func (o *mergeScanOp) add(r *run, rows *table.Rows) (pass bool, err error) {
 	if o.residual == nil {
 		return true, nil
 	}
-	pass, err = isTrue(o.residual, r, o.out.row(o.out.n-1))
+	pass, err = isTrue(o.residual.eval, r, o.out.row(o.out.n-1))
 	if err == nil && !pass {
 		err = o.out.drop(r)
 	}

@@ -23,6 +23,7 @@ type run struct {
 	registers, room []value.Value
 	lazies          []lazyArgs
 	sets            []elementSet
+	outputs         []vectorRoom // of expressions that are computed for many rows at once; nil before the first
 	subqueries      []subqueryState
 	spools          []spool
 	memory          rowMemory
@@ -104,6 +105,7 @@ type Program struct {
 	// roomSize, lazies, sets and spools are how many of these a run needs; bounded is how many calls are; subqueries are the subquery
 	// expressions.
 	roomSize, lazies, sets, spools int
+	outputs                        int // the same of vectorRooms
 	bounded                        int
 	subqueries                     []*subqueryCode
 	// spoolMakers make the inputs of spools, and spoolTypes are the types of their columns, by the spool's number.

@@ -15,7 +15,7 @@ type keyScan struct {
 	node       *plan.Scan
 	projection *table.Projection
 	seeks      []seekCode
-	residual   eval
+	residual   *condition
 	limit      eval
 	// partial says that the scan may be closed before it has read all its rows.
 	partial bool
@@ -45,7 +45,7 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 			return nil, err
 		}
 	}
-	if s.residual, err = c.optional(n.Residual); err != nil {
+	if s.residual, err = c.condition(n.Residual); err != nil {
 		return nil, err
 	}
 	if n == c.driving {
@@ -196,6 +196,7 @@ type scanOp struct {
 	rows    *table.Rows
 	columns *columnScan // in the place of rows; nil if the scan reads rows
 	left    int64       // how many more rows are wanted, -1 for all
+	chosen  chosen
 	out     batch
 	ahead   held // rows that were read ahead
 }
@@ -263,7 +264,7 @@ func (o *scanOp) next(r *run) (*batch, error) {
 			o.out.written(o.rows.Version())
 		}
 		if o.residual != nil {
-			pass, err := isTrue(o.residual, r, o.out.row(o.out.n-1))
+			pass, err := isTrue(o.residual.eval, r, o.out.row(o.out.n-1))
 			if err != nil {
 				return nil, err
 			}

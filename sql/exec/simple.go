@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -31,8 +32,9 @@ func (emptyOp) next(*run) (*batch, error) { return nil, nil }
 
 // filterOp keeps the rows for which cond is TRUE.
 type filterOp struct {
-	in   operator
-	cond eval
+	in     operator
+	cond   *condition
+	chosen chosen
 }
 
 func (c *compiler) filter(n *plan.Filter) (maker, error) {
@@ -40,7 +42,7 @@ func (c *compiler) filter(n *plan.Filter) (maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	cond, err := c.expr(n.Cond)
+	cond, err := c.condition(n.Cond)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +58,7 @@ func (o *filterOp) next(r *run) (*batch, error) {
 		if b == nil || err != nil {
 			return nil, err
 		}
-		b.toRows()
-		if err := keep(r, b, o.cond); err != nil {
+		if err := o.chosen.keep(r, b, o.cond); err != nil {
 			return nil, err
 		}
 		if b.n > 0 {
@@ -66,32 +67,12 @@ func (o *filterOp) next(r *run) (*batch, error) {
 	}
 }
 
-// keep drops the rows of b for which cond is not TRUE.
-func keep(r *run, b *batch, cond eval) error {
-	kept := 0
-	for i := range b.n {
-		row := b.row(i)
-		ok, err := isTrue(cond, r, row)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			continue
-		}
-		if kept != i {
-			copy(b.row(kept), row)
-		}
-		kept++
-	}
-	b.truncate(kept)
-	return nil
-}
-
 // computeOp makes a new row of each row of its input.
 type computeOp struct {
-	in    operator
-	exprs []eval
-	out   batch
+	in      operator
+	vectors vectors
+	byRow   bool // an expression is computed row by row only
+	out     batch
 
 	rows *batch // of in
 	at   int    // the next of them
@@ -105,12 +86,13 @@ func (c *compiler) compute(n *plan.Compute) (maker, error) {
 	if err != nil {
 		return nil, err
 	}
-	exprs, err := c.exprs(n.Exprs)
+	exprs, err := c.vectorExprs(n.Exprs)
 	if err != nil {
 		return nil, err
 	}
+	byRow := anyByRow(exprs)
 	return func(r *run) operator {
-		return &computeOp{in: in(r), exprs: exprs, out: newBatch(len(exprs))}
+		return &computeOp{in: in(r), vectors: vectors{exprs: exprs, cols: make([]fn.Column, len(exprs))}, byRow: byRow, out: newBatch(len(exprs))}
 	}, nil
 }
 
@@ -123,23 +105,39 @@ func (o *computeOp) close() error { return o.in.close() }
 func (o *computeOp) next(r *run) (*batch, error) {
 	if o.rows == nil || o.at == o.rows.n {
 		var err error
-		if o.rows, err = r.pullRows(o.in); o.rows == nil || err != nil {
+		if o.rows, err = r.pull(o.in); o.rows == nil || err != nil {
 			return nil, err
 		}
 		o.at = 0
+		if !o.byRow && !o.rows.isSmall() {
+			return o.columns(r)
+		}
+		o.rows.toRows()
 	}
 	o.out.begin()
 	for before := r.made.bytes; o.at < o.rows.n && r.made.bytes-before < computedBytes; o.at++ {
 		row := o.rows.row(o.at)
 		made := o.out.grow()
-		for j, f := range o.exprs {
-			v, err := f(r, row)
+		for j := range o.vectors.exprs {
+			v, err := o.vectors.exprs[j].eval(r, row)
 			if err != nil {
 				return nil, err
 			}
 			made[j] = v
 		}
 	}
+	return &o.out, nil
+}
+
+// columns computes all rows at once.
+func (o *computeOp) columns(r *run) (*batch, error) {
+	in := o.rows
+	o.rows = nil
+	if _, err := o.vectors.compute(r, in, in.places()); err != nil {
+		return nil, err
+	}
+	o.out.begin()
+	o.out.cols, o.out.n, o.out.at, o.out.size = o.vectors.cols, in.n, in.places(), in.span()
 	return &o.out, nil
 }
 

@@ -8,9 +8,9 @@ import (
 
 // vectorExpr is a compiled expression of which the values for many rows of a batch are wanted at once.
 type vectorExpr struct {
-	eval  eval
-	slot  int  // the column of the batch that it is, or -1
-	fixed bool // all rows of a batch have the same value
+	eval   eval
+	vector vectorEval // nil if it is computed row by row only
+	simple bool       // a column of the batch, or the same value for all rows
 }
 
 func (c *compiler) vectorExprs(list []plan.Expr) ([]vectorExpr, error) {
@@ -20,24 +20,19 @@ func (c *compiler) vectorExprs(list []plan.Expr) ([]vectorExpr, error) {
 	}
 	out := make([]vectorExpr, len(list))
 	for i, e := range list {
-		out[i] = vectorExpr{eval: evals[i], slot: -1}
-		switch e := e.(type) {
-		case *plan.Slot:
-			out[i].slot = e.Index
-		case *plan.Const, *plan.Parameter, *plan.Outer:
-			out[i].fixed = true
+		out[i] = vectorExpr{eval: evals[i], vector: c.vector(e)}
+		switch e.(type) {
+		case *plan.Slot, *plan.Const, *plan.Parameter, *plan.Outer:
+			out[i].simple = true
 		}
 	}
 	return out, nil
 }
 
-// byRow says that the expression is computed row by row.
-func (e *vectorExpr) byRow() bool { return e.slot < 0 && !e.fixed }
-
-// anyByRow says that one of the expressions is computed row by row. An operator makes rows of a batch of columns then, before it computes them.
+// anyByRow says that one of the expressions is computed row by row only. An operator makes rows of a batch of columns then, before it computes them.
 func anyByRow(list []vectorExpr) bool {
 	for i := range list {
-		if list[i].byRow() {
+		if list[i].vector == nil {
 			return true
 		}
 	}
@@ -48,57 +43,95 @@ func anyByRow(list []vectorExpr) bool {
 type vectors struct {
 	exprs []vectorExpr
 	cols  []fn.Column     // the values for the last batch, by place, good as long as the batch is
-	room  [][]value.Value // for those that are not columns of the batch; nil before the first
+	room  [][]value.Value // for those that are computed row by row; nil before the first
+	byRow []bool          // those of exprs that are computed row by row in this batch; nil before the first
+	whole []value.Value   // room for a row of the batch
+	some  []int32         // places of rows without NULL
 	// strict says that the value of an expression is not wanted for a row for which one before it is NULL.
 	strict bool
 }
 
 // compute sets cols to the values for the rows of b at places. It returns for how many of them that is: for fewer than all if the values are large.
 func (v *vectors) compute(r *run, b *batch, places []int32) (done int, err error) {
-	byRow := false
+	byRow, wanted := false, places
 	for i := range v.exprs {
 		e := &v.exprs[i]
-		switch {
-		case e.slot >= 0:
-			v.cols[i] = b.column(e.slot)
-		case e.fixed:
-			val, err := e.eval(r, nil)
-			if err != nil {
-				return 0, err
-			}
-			v.cols[i] = fn.Column{Values: v.roomFor(i, 1)}
-			v.cols[i].Values[0] = val
-		default:
+		if e.vector == nil || !e.simple && b.isSmall() {
+			v.willByRow(i, b)
 			byRow = true
-			v.cols[i] = fn.Column{Values: v.roomFor(i, b.span()), Stride: 1}
+			continue
+		}
+		ok := false
+		if v.cols[i], ok = e.vector(r, b, wanted); !ok {
+			return v.allByRow(r, b, places)
+		}
+		if v.strict && i < len(v.exprs)-1 {
+			wanted = v.notNull(&v.cols[i], wanted)
 		}
 	}
 	if !byRow {
 		return len(places), nil
 	}
-	return v.byRow(r, b, places)
+	return v.rowByRow(r, b, places)
 }
 
-// byRow computes the expressions that are neither columns nor fixed. The batch is one of rows.
-func (v *vectors) byRow(r *run, b *batch, places []int32) (done int, err error) {
+// willByRow says that an expression is to be computed row by row.
+func (v *vectors) willByRow(i int, b *batch) {
+	if v.byRow == nil {
+		v.byRow = make([]bool, len(v.exprs))
+	}
+	v.byRow[i] = true
+	v.cols[i] = fn.Column{Values: v.roomFor(i, b.span()), Stride: 1}
+}
+
+// allByRow computes all expressions row by row, since one of them has an error in some row.
+func (v *vectors) allByRow(r *run, b *batch, places []int32) (done int, err error) {
+	for i := range v.exprs {
+		if !v.exprs[i].simple {
+			v.willByRow(i, b)
+		} else {
+			v.cols[i], _ = v.exprs[i].vector(r, b, places)
+		}
+	}
+	return v.rowByRow(r, b, places)
+}
+
+// rowByRow computes the expressions that byRow names.
+func (v *vectors) rowByRow(r *run, b *batch, places []int32) (done int, err error) {
+	defer clear(v.byRow)
+	if v.whole == nil && b.cols != nil {
+		v.whole = make([]value.Value, b.width)
+	}
 	before := r.made.bytes
 	for done < len(places) && r.made.bytes-before < computedBytes {
-		at := int(places[done])
-		row, null := b.row(at), false
+		at := places[done]
+		row, null := b.rowAt(at, v.whole), false
 		for i := range v.exprs {
 			col := &v.cols[i]
-			if v.exprs[i].byRow() {
+			if v.byRow[i] {
 				if null {
 					col.Values[at] = value.Value{}
 				} else if col.Values[at], err = v.exprs[i].eval(r, row); err != nil {
 					return done, err
 				}
 			}
-			null = null || v.strict && col.Peek(at).IsNull()
+			null = null || v.strict && col.IsNull(int(at))
 		}
 		done++
 	}
 	return done, nil
+}
+
+// notNull is those of places at which col is not NULL.
+func (v *vectors) notNull(col *fn.Column, places []int32) []int32 {
+	some := v.some[:0]
+	for _, i := range places {
+		if !col.IsNull(int(i)) {
+			some = append(some, i)
+		}
+	}
+	v.some = some
+	return some
 }
 
 // roomFor is room for n values of an expression.

@@ -115,16 +115,23 @@ func randomColumn(r *rand.Rand, t *value.Type, n int) Column {
 // vectorOf lays values side by side as their type wants it.
 func vectorOf(values []value.Value, t *value.Type) *value.Vector {
 	v := &value.Vector{Type: t, Offsets: []int32{0}}
+	nanoseconds := t.Kind == value.Timestamp
 	for _, x := range values {
 		if x.IsNull() && v.Nulls == nil {
 			v.Nulls = make([]bool, len(values))
 		}
+		_, ok := x.UnixNanos()
+		nanoseconds = nanoseconds && ok
 	}
 	for i, x := range values {
 		if v.Nulls != nil {
 			v.Nulls[i] = x.IsNull()
 		}
-		v.Ints = append(v.Ints, x.AsInt64())
+		if n, _ := x.UnixNanos(); nanoseconds {
+			v.Ints = append(v.Ints, n)
+		} else {
+			v.Ints = append(v.Ints, x.AsInt64())
+		}
 		v.Bools = append(v.Bools, x.AsBool())
 		if t.Kind == value.Float64 || t.Kind == value.Float32 {
 			v.Floats = append(v.Floats, x.AsFloat64())
@@ -141,7 +148,7 @@ func vectorOf(values []value.Value, t *value.Type) *value.Vector {
 	}
 	keep := value.Vector{Type: t, Nulls: v.Nulls}
 	switch {
-	case t.Kind == value.Int64 || t.Kind == value.Date:
+	case t.Kind == value.Int64 || t.Kind == value.Date || nanoseconds:
 		keep.Ints = v.Ints
 	case t.Kind == value.Bool:
 		keep.Bools = v.Bools

@@ -18,6 +18,14 @@ func (c *Column) At(i int) value.Value {
 	return c.Values[i*c.Stride]
 }
 
+// IsNull says whether the value for row i is NULL.
+func (c *Column) IsNull(i int) bool {
+	if c.Vector != nil {
+		return c.Vector.IsNull(i)
+	}
+	return c.Values[i*c.Stride].IsNull()
+}
+
 // Peek is the value for row i. It is good as long as the batch is.
 func (c *Column) Peek(i int) value.Value {
 	if c.Vector != nil {
