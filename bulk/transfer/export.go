@@ -47,8 +47,10 @@ type ExportOptions struct {
 
 // ExportResult is what an export did.
 type ExportResult struct {
-	Manifest *Manifest
-	Resumed  int // files that a run before had written
+	Manifest *Manifest // nil if the export is not complete
+	Files    int       // with rows; 0 if the export has not begun
+	Complete int       // of Files
+	Resumed  int       // of Complete those that a run before had written
 }
 
 // filesPerWriter is how many files a table has for each writer, so that all writers have work until the end.
@@ -77,7 +79,8 @@ func Export(ctx context.Context, o ExportOptions) (result ExportResult, err erro
 	if e.Flight != nil {
 		e.snapshot.UseFlight(e.Flight)
 	}
-	err = e.run(ctx)
+	result.Files, err = e.run(ctx)
+	result.Complete = len(e.done)
 	if err == nil {
 		result.Manifest, err = e.finish()
 	}
@@ -153,10 +156,11 @@ func fileName(table string, k, n int, format file.Format) string {
 	return fmt.Sprintf("%s-%05d-of-%05d.%s", table, k, n, format)
 }
 
-func (e *exporter) run(ctx context.Context) error {
+// run writes the files that are missing. It returns how many there are to be.
+func (e *exporter) run(ctx context.Context) (files int, err error) {
 	parts, err := e.parts()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(e.Parallel, 1))
@@ -178,7 +182,7 @@ func (e *exporter) run(ctx context.Context) error {
 			return e.note(f)
 		})
 	}
-	return group.Wait()
+	return len(parts), group.Wait()
 }
 
 func (e *exporter) newWriter(to io.Writer, p part) (file.Writer, error) {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -112,32 +111,45 @@ func (s *exportSettings) run(ctx context.Context, tables []string) error {
 	if err != nil {
 		return err
 	}
-	if o.Client, err = s.connection.connect(ctx, "crowfoot-export"); err != nil {
-		return err
-	}
-	defer o.Client.Close()
-	flight, err := s.connection.flight()
-	if err != nil {
-		return err
-	}
-	if flight != nil {
-		defer flight.Close()
-		o.Flight = flight
-	}
-	if o.DDL, err = databaseDDL(ctx, s.database); err != nil {
-		return inServersWords(err)
-	}
-	stop := showProgress(os.Stderr, "exported", o.Progress)
+	return s.with(ctx, "crowfoot-export", func(ctx context.Context, client *spanner.Client) error {
+		o.Client = client
+		flight, err := s.flight()
+		if err != nil {
+			return err
+		}
+		if flight != nil {
+			defer flight.Close()
+			o.Flight = flight
+		}
+		if o.DDL, err = s.databaseDDL(ctx); err != nil {
+			return err
+		}
+		return s.write(ctx, o)
+	})
+}
+
+// write writes the files, and says what it did.
+func (s *exportSettings) write(ctx context.Context, o transfer.ExportOptions) error {
+	s.screen.follow("exported", o.Progress)
 	begin := time.Now()
 	result, err := transfer.Export(ctx, o)
-	stop()
-	if result.Resumed > 0 {
-		fmt.Printf("went on behind %d files that were complete\n", result.Resumed)
-	}
+	s.screen.clear()
 	if err != nil {
-		return fmt.Errorf("%w\nthe export is not complete: the same command goes on where it is", inServersWords(err))
+		what := "nothing was exported"
+		if result.Files > 0 {
+			what = fmt.Sprintf("the export into %s is not complete: %d of %d files are\nthe same command goes on with the others, at the same timestamp", s.to, result.Complete, result.Files)
+		}
+		return s.incomplete(ctx, err, what)
 	}
-	fmt.Printf("exported %s from %d tables at %s into %s\n", moved(o.Progress.Rows(), time.Since(begin)), len(result.Manifest.Tables),
+	rows := int64(0)
+	for _, t := range result.Manifest.Tables {
+		rows += t.Rows
+	}
+	fmt.Printf("exported %s from %d tables at %s into %s", moved(o.Progress.Rows(), time.Since(begin)), len(result.Manifest.Tables),
 		result.Manifest.Timestamp.Format(time.RFC3339Nano), s.to)
+	if result.Resumed > 0 {
+		fmt.Printf(", which has %d rows with the %d files that were complete before", rows, result.Resumed)
+	}
+	fmt.Println()
 	return nil
 }

@@ -15,14 +15,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 	"github.com/crowfoot-db/crowfoot/bulk"
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
-	"github.com/crowfoot-db/crowfoot/version"
 )
 
 // importSettings are what the flags of import say.
@@ -130,32 +127,34 @@ func (s *importSettings) run(ctx context.Context, patterns []string) error {
 	if err := s.check(patterns); err != nil {
 		return err
 	}
-	if s.isFolder(patterns) {
-		return s.runFolder(ctx, patterns[0])
-	}
+	return s.with(ctx, "crowfoot-import", func(ctx context.Context, client *spanner.Client) error {
+		if s.isFolder(patterns) {
+			return s.runFolder(ctx, client, patterns[0])
+		}
+		return s.runFiles(ctx, client, patterns)
+	})
+}
+
+// runFiles imports files into a table.
+func (s *importSettings) runFiles(ctx context.Context, client *spanner.Client, patterns []string) error {
 	names, err := file.Glob(patterns)
 	if err != nil {
 		return err
 	}
-	client, err := s.connection.connect(ctx, "crowfoot-import")
-	if err != nil {
-		return err
-	}
-	defer client.Close()
 	name := s.table
-	table, missing := bulk.Describe(ctx, client, name)
+	table, missing := s.describe(ctx, client, name)
 	switch {
 	case missing == nil:
 		name = table.Name
 	case !s.create:
-		return inServersWords(missing)
+		return missing
 	}
 	state, err := transfer.OpenImportState(s.statePath(name))
 	if err != nil {
 		return err
 	}
 	if err = s.runTable(ctx, client, table, state, names); err != nil {
-		return inServersWords(errors.Join(err, state.Close()))
+		return errors.Join(err, state.Close())
 	}
 	return state.Remove()
 }
@@ -208,20 +207,29 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 	}
 	defer source.Close()
 	progress := &transfer.Progress{}
-	stop := showProgress(os.Stderr, "imported", progress)
+	s.screen.follow("imported", progress)
 	begin := time.Now()
 	result, err := transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: source, Mode: transfer.Mode(s.mode), Parallel: s.parallel,
 		Rejects: rejects, State: state, StateOf: of, Progress: progress})
-	stop()
-	if result.Resumed > 0 {
-		fmt.Printf("went on behind %d rows that were done before\n", result.Resumed)
-	}
-	fmt.Printf("imported %s into %s\n", moved(result.Rows, time.Since(begin)), table.Name)
+	s.screen.clear()
+	leftOut := ""
 	if n := rejects.Count(); n > 0 {
-		fmt.Printf("left out %d bad rows: %s\n", n, s.rejectsPath(table.Name))
+		leftOut = fmt.Sprintf("left out %d bad rows: %s", n, s.rejectsPath(table.Name))
 	}
 	if err != nil {
-		return fmt.Errorf("%w\nthe import is not complete: the same command goes on where it is (%s)", err, s.statePath(table.Name))
+		what := fmt.Sprintf("the import into %s is not complete: %d rows are done", table.Name, result.Rows+result.Resumed)
+		if leftOut != "" {
+			what += "; " + leftOut
+		}
+		return s.incomplete(ctx, err, what+"\nthe same command goes on behind them, by "+s.statePath(table.Name))
+	}
+	fmt.Printf("imported %s into %s", moved(result.Rows, time.Since(begin)), table.Name)
+	if result.Resumed > 0 {
+		fmt.Printf(", behind %d that were done before", result.Resumed)
+	}
+	fmt.Println()
+	if leftOut != "" {
+		fmt.Println(leftOut)
 	}
 	return nil
 }
@@ -275,59 +283,4 @@ func (s *importSettings) identity(names []string, table *bulk.TableInfo) (import
 		of.Files = append(of.Files, importedFile{whole, info.Size(), info.ModTime().UTC()})
 	}
 	return of, nil
-}
-
-// connection says which database a command works on.
-type connection struct{ endpoint, database string }
-
-func (s *connection) register(flags *pflag.FlagSet) {
-	flags.StringVar(&s.database, "database", "", "`NAME` of the database, projects/P/instances/I/databases/D")
-	flags.StringVar(&s.endpoint, "endpoint", "", "`HOST:PORT` of a server that speaks plain text; SPANNER_EMULATOR_HOST, or else Cloud Spanner, if it is left out")
-}
-
-func (s *connection) check(command string) error {
-	switch {
-	case s.database == "":
-		return usageErrorf("%s needs --database projects/P/instances/I/databases/D", command)
-	case !databaseName.MatchString(s.database):
-		return usageErrorf("--database is %q: want projects/P/instances/I/databases/D", s.database)
-	}
-	return nil
-}
-
-// answerLimit is how long a server may take to answer the first time.
-const answerLimit = 20 * time.Second
-
-// connect makes a client of a server that answers.
-func (s *connection) connect(ctx context.Context, agent string) (*spanner.Client, error) {
-	if s.endpoint != "" {
-		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // the client's own way to plain text
-	}
-	client, err := newClient(ctx, s.database, spanner.ClientConfig{UserAgent: agent + "/" + version.Get().Version, CallOptions: transfer.CallOptions()})
-	if err != nil {
-		return nil, err
-	}
-	limited, cancel := context.WithTimeout(ctx, answerLimit)
-	defer cancel()
-	err = client.Single().Query(limited, spanner.NewStatement("SELECT 1")).Do(func(*spanner.Row) error { return nil })
-	switch {
-	case limited.Err() != nil && ctx.Err() == nil:
-		err = fmt.Errorf("%s does not answer: %w", cmp.Or(os.Getenv("SPANNER_EMULATOR_HOST"), "Cloud Spanner"), inServersWords(err))
-	case err != nil:
-		err = inServersWords(err)
-	}
-	if err != nil {
-		client.Close()
-		return nil, err
-	}
-	return client, nil
-}
-
-// flight makes a connection by which Arrow Flight SQL is spoken, if the server has it; nil if the database is on Cloud Spanner.
-func (s *connection) flight() (*grpc.ClientConn, error) {
-	host := os.Getenv("SPANNER_EMULATOR_HOST") // set by connect
-	if host == "" {
-		return nil, nil
-	}
-	return grpc.NewClient("passthrough:///"+host, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(reconnect))
 }

@@ -3,44 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"cloud.google.com/go/spanner"
-	admin "cloud.google.com/go/spanner/admin/database/apiv1"
-	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 
 	"github.com/crowfoot-db/crowfoot/bulk"
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
-
-// databaseDDL asks for the statements that define a database.
-func databaseDDL(ctx context.Context, database string) ([]string, error) {
-	client, err := admin.NewDatabaseAdminClient(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	ddl, err := client.GetDatabaseDdl(ctx, &databasepb.GetDatabaseDdlRequest{Database: database})
-	return ddl.GetStatements(), err
-}
-
-// define runs statements of DDL, and shows them.
-func define(ctx context.Context, database string, statements []string) error {
-	if len(statements) == 0 {
-		return nil
-	}
-	fmt.Println(strings.Join(statements, ";\n") + ";")
-	client, err := admin.NewDatabaseAdminClient(ctx)
-	if err != nil {
-		return err
-	}
-	defer client.Close()
-	operation, err := client.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: database, Statements: statements})
-	if err != nil {
-		return err
-	}
-	return operation.Wait(ctx)
-}
 
 // createTable makes the table of --create. The state remembers that it does, so that an import that is killed afterwards goes on with the table.
 func (s *importSettings) createTable(ctx context.Context, client *spanner.Client, state *transfer.ImportState, names []string) (*bulk.TableInfo, error) {
@@ -60,10 +28,10 @@ func (s *importSettings) createTable(ctx context.Context, client *spanner.Client
 	if err := state.Create(s.table); err != nil {
 		return nil, err
 	}
-	if err := define(ctx, s.database, []string{ddl}); err != nil {
+	if err := s.define(ctx, []string{ddl}); err != nil {
 		return nil, err
 	}
-	return bulk.Describe(ctx, client, s.table)
+	return s.describe(ctx, client, s.table)
 }
 
 // isFolder says whether the command line names a folder that Cloud Spanner, or --format spanner, exported.
@@ -72,7 +40,7 @@ func (s *importSettings) isFolder(files []string) bool {
 }
 
 // runFolder imports a folder.
-func (s *importSettings) runFolder(ctx context.Context, dir string) error {
+func (s *importSettings) runFolder(ctx context.Context, client *spanner.Client, dir string) error {
 	switch {
 	case s.table != "" || len(s.columns) > 0 || s.state != "" || s.rejects != "":
 		return usageErrorf("%s is an export of a database: leave out --table, --columns, --state and --rejects", dir)
@@ -84,18 +52,13 @@ func (s *importSettings) runFolder(ctx context.Context, dir string) error {
 	for _, what := range folder.LeftOut {
 		fmt.Printf("left out %s: it is not made by import\n", what)
 	}
-	client, err := s.connection.connect(ctx, "crowfoot-import")
-	if err != nil {
-		return err
-	}
-	defer client.Close()
 	there := []string{}
 	if s.create {
-		if there, err = databaseDDL(ctx, s.database); err == nil {
-			err = define(ctx, s.database, transfer.Missing(folder.Before, there))
+		if there, err = s.databaseDDL(ctx); err == nil {
+			err = s.define(ctx, transfer.Missing(folder.Before, there))
 		}
 		if err != nil {
-			return inServersWords(err)
+			return err
 		}
 	}
 	var states []*transfer.ImportState // locked until the whole folder is in
@@ -111,12 +74,12 @@ func (s *importSettings) runFolder(ctx context.Context, dir string) error {
 		}
 		states = append(states, state)
 		if err := s.loadTable(ctx, client, state, t); err != nil {
-			return inServersWords(err)
+			return err
 		}
 	}
 	if s.create {
-		if err := define(ctx, s.database, transfer.Missing(folder.After, there)); err != nil {
-			return inServersWords(err)
+		if err := s.define(ctx, transfer.Missing(folder.After, there)); err != nil {
+			return err
 		}
 	}
 	for len(states) > 0 {
@@ -133,7 +96,7 @@ func (s *importSettings) loadTable(ctx context.Context, client *spanner.Client, 
 	if err := t.Verify(); err != nil {
 		return err
 	}
-	table, err := bulk.Describe(ctx, client, t.Name)
+	table, err := s.describe(ctx, client, t.Name)
 	if err != nil {
 		return err
 	}

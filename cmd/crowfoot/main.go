@@ -17,6 +17,8 @@ const (
 	exitStorage = 3  // the storage failed while it served
 	exitUsage   = 64 // EX_USAGE
 	exitDamaged = 65 // EX_DATAERR: check has found damage
+	// exitIncomplete is EX_TEMPFAIL: an import or export that a signal, or a server that went away, has ended goes on when it is started again.
+	exitIncomplete = 75
 )
 
 // statusError is an error with an exit status of its own.

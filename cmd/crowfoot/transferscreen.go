@@ -12,45 +12,88 @@ import (
 )
 
 const (
-	barInterval  = 200 * time.Millisecond // between drawings of the progress bar on a terminal
+	barInterval  = 200 * time.Millisecond // between drawings of the status line on a terminal
 	lineInterval = 10 * time.Second       // between lines elsewhere
 	barWidth     = 30
 )
 
-// showProgress shows how far an import or export is until stop is called: a bar on a terminal, and a line now and then elsewhere.
-func showProgress(to *os.File, done string, p *transfer.Progress) (stop func()) {
-	terminal := progressOf(to) != io.Discard
-	interval := lineInterval
-	if terminal {
-		interval = barInterval
-	}
-	ended := make(chan struct{})
-	var drawing sync.WaitGroup
-	drawing.Go(func() {
-		ticks := time.NewTicker(interval)
+// transferScreen shows how far an import or export is, or that it waits for its server: on the status line of a terminal, and in a line now and then elsewhere.
+type transferScreen struct {
+	to       *os.File
+	terminal bool
+	server   *presence
+	ended    chan struct{}
+	drawing  sync.WaitGroup
+
+	mu     sync.Mutex
+	line   func() string // nil before there is progress, and behind it
+	last   time.Time     // when a line was shown
+	waited bool          // the last look found the command waiting
+}
+
+func newTransferScreen(to *os.File, server *presence) *transferScreen {
+	s := &transferScreen{to: to, terminal: progressOf(to) != io.Discard, server: server, ended: make(chan struct{}), last: time.Now()}
+	s.drawing.Go(func() {
+		ticks := time.NewTicker(barInterval)
 		defer ticks.Stop()
-		begin, first := time.Now(), p.Fraction()
 		for {
 			select {
 			case <-ticks.C:
-				line := progressLine(done, p.Rows(), p.Fraction(), first, time.Since(begin))
-				if terminal {
-					fmt.Fprintf(to, "\r\x1b[K\x1b[?7l%s %s\x1b[?7h", bar(p.Fraction()), line)
-				} else {
-					fmt.Fprintln(to, line)
-				}
-			case <-ended:
-				if terminal {
-					fmt.Fprint(to, "\r\x1b[K")
-				}
+				s.draw()
+			case <-s.ended:
 				return
 			}
 		}
 	})
-	return func() {
-		close(ended)
-		drawing.Wait()
+	return s
+}
+
+func (s *transferScreen) draw() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waiting := s.server.String()
+	status := waiting
+	if status == "" && s.line != nil {
+		status = s.line()
 	}
+	switch {
+	case s.terminal:
+		fmt.Fprintf(s.to, "\r\x1b[K\x1b[?7l%s\x1b[?7h", status)
+	case status != "" && (time.Since(s.last) >= lineInterval || waiting != "" && !s.waited):
+		fmt.Fprintln(s.to, status)
+		s.last = time.Now()
+	}
+	s.waited = waiting != ""
+}
+
+// follow shows the progress of a transfer from now on. done is what becomes of rows: "imported".
+func (s *transferScreen) follow(done string, p *transfer.Progress) {
+	begin, first := time.Now(), p.Fraction()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.line = func() string {
+		line := progressLine(done, p.Rows(), p.Fraction(), first, time.Since(begin))
+		if s.terminal {
+			line = bar(p.Fraction()) + " " + line
+		}
+		return line
+	}
+}
+
+// clear ends the showing of progress, so that the command can print.
+func (s *transferScreen) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.line = nil
+	if s.terminal {
+		fmt.Fprint(s.to, "\r\x1b[K")
+	}
+}
+
+func (s *transferScreen) close() {
+	close(s.ended)
+	s.drawing.Wait()
+	s.clear()
 }
 
 func bar(fraction float64) string {

@@ -304,9 +304,10 @@ func watchClient(ctx context.Context, database string) (*spanner.Client, error) 
 }
 
 // newClient makes a client of a database. It asks the server for nothing.
-func newClient(ctx context.Context, database string, config spanner.ClientConfig) (*spanner.Client, error) {
+func newClient(ctx context.Context, database string, config spanner.ClientConfig, more ...option.ClientOption) (*spanner.Client, error) {
 	config.DisableNativeMetrics, config.Logger = true, log.New(io.Discard, "", 0)
-	client, err := spanner.NewClientWithConfig(ctx, database, config, option.WithGRPCDialOption(grpc.WithConnectParams(reconnect)), resultset.ClientOption())
+	more = append(more, option.WithGRPCDialOption(grpc.WithConnectParams(reconnect)), resultset.ClientOption())
+	client, err := spanner.NewClientWithConfig(ctx, database, config, more...)
 	if err != nil {
 		return nil, fmt.Errorf("a client of Cloud Spanner (--endpoint names another server): %w", err)
 	}

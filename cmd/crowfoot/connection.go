@@ -1,0 +1,146 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"cloud.google.com/go/spanner"
+	admin "cloud.google.com/go/spanner/admin/database/apiv1"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"github.com/spf13/pflag"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/crowfoot-db/crowfoot/bulk"
+	"github.com/crowfoot-db/crowfoot/bulk/transfer"
+	"github.com/crowfoot-db/crowfoot/version"
+)
+
+// connection says which database import or export works on, and, while it works, whether the server is there.
+type connection struct {
+	endpoint, database string
+	server             *presence
+	screen             *transferScreen
+}
+
+func (s *connection) register(flags *pflag.FlagSet) {
+	flags.StringVar(&s.database, "database", "", "`NAME` of the database, projects/P/instances/I/databases/D")
+	flags.StringVar(&s.endpoint, "endpoint", "", "`HOST:PORT` of a server that speaks plain text; SPANNER_EMULATOR_HOST, or else Cloud Spanner, if it is left out")
+}
+
+func (s *connection) check(command string) error {
+	switch {
+	case s.database == "":
+		return usageErrorf("%s needs --database projects/P/instances/I/databases/D", command)
+	case !databaseName.MatchString(s.database):
+		return usageErrorf("--database is %q: want projects/P/instances/I/databases/D", s.database)
+	}
+	return nil
+}
+
+// with works with a client of a server that answers. The screen says when the command waits for the server; one that is away for long ends the context.
+func (s *connection) with(ctx context.Context, agent string, work func(context.Context, *spanner.Client) error) error {
+	if s.endpoint != "" {
+		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // the client's own way to plain text
+	}
+	s.server = newPresence(cmp.Or(os.Getenv("SPANNER_EMULATOR_HOST"), "Cloud Spanner"))
+	ctx, stop := s.server.limit(ctx, transfer.AwayLimit)
+	defer stop()
+	s.screen = newTransferScreen(os.Stderr, s.server)
+	defer s.screen.close()
+	client, err := s.connect(ctx, agent)
+	if err == nil {
+		err = work(ctx, client)
+		client.Close()
+	}
+	if err == nil || errors.As(err, &statusError{}) {
+		return err
+	}
+	return s.incomplete(ctx, err, "")
+}
+
+// incomplete is the error of an import or export that has ended too early. what says what is done and how it goes on.
+func (s *connection) incomplete(ctx context.Context, err error, what string) error {
+	status := exitFailure
+	if cause := context.Cause(ctx); cause != nil {
+		err, status = cause, exitIncomplete
+	}
+	text := inServersWords(err).Error()
+	if what != "" {
+		text += "\n" + what
+	}
+	return statusError{errors.New(text), status}
+}
+
+// connect makes a client of a server that answers.
+func (s *connection) connect(ctx context.Context, agent string) (*spanner.Client, error) {
+	config := spanner.ClientConfig{UserAgent: agent + "/" + version.Get().Version, CallOptions: transfer.CallOptions()}
+	client, err := newClient(ctx, s.database, config, s.server.options()...)
+	if err != nil {
+		return nil, err
+	}
+	err = s.server.answered(ctx, func(ctx context.Context) error {
+		return client.Single().Query(ctx, spanner.NewStatement("SELECT 1")).Do(func(*spanner.Row) error { return nil })
+	})
+	if err != nil {
+		client.Close()
+		return nil, err
+	}
+	return client, nil
+}
+
+// describe asks for a table.
+func (s *connection) describe(ctx context.Context, client *spanner.Client, name string) (table *bulk.TableInfo, err error) {
+	err = s.server.answered(ctx, func(ctx context.Context) error {
+		table, err = bulk.Describe(ctx, client, name)
+		return err
+	})
+	return table, err
+}
+
+// flight makes a connection by which Arrow Flight SQL is spoken, if the server has it; nil if the database is on Cloud Spanner.
+func (s *connection) flight() (*grpc.ClientConn, error) {
+	host := os.Getenv("SPANNER_EMULATOR_HOST") // set by with
+	if host == "" {
+		return nil, nil
+	}
+	return grpc.NewClient("passthrough:///"+host, append(s.server.dialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+}
+
+// databaseDDL asks for the statements that define the database.
+func (s *connection) databaseDDL(ctx context.Context) (statements []string, err error) {
+	client, err := admin.NewDatabaseAdminClient(ctx, s.server.options()...)
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	err = s.server.answered(ctx, func(ctx context.Context) error {
+		ddl, err := client.GetDatabaseDdl(ctx, &databasepb.GetDatabaseDdlRequest{Database: s.database})
+		statements = ddl.GetStatements()
+		return err
+	})
+	return statements, err
+}
+
+// define runs statements of DDL, and shows them.
+func (s *connection) define(ctx context.Context, statements []string) error {
+	if len(statements) == 0 {
+		return nil
+	}
+	s.screen.clear()
+	fmt.Println(strings.Join(statements, ";\n") + ";")
+	client, err := admin.NewDatabaseAdminClient(ctx, s.server.options()...)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	operation, err := client.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: s.database, Statements: statements})
+	if err != nil {
+		return err
+	}
+	return operation.Wait(ctx)
+}
