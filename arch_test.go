@@ -136,7 +136,8 @@ func realImports(files []*ast.File) []string {
 	return list
 }
 
-// TestEmbeddedLinksNoCommandLine: a program that embeds Crowfoot does not link the libraries of the command line, nor those of bulk files.
+// TestEmbeddedLinksNoCommandLine: a program that embeds Crowfoot does not link the libraries of the command line, nor those of bulk files, nor the drivers
+// of databases that benchmarks compare it with.
 func TestEmbeddedLinksNoCommandLine(t *testing.T) {
 	list, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {
@@ -144,7 +145,7 @@ func TestEmbeddedLinksNoCommandLine(t *testing.T) {
 	}
 	for name := range strings.Lines(string(list)) {
 		for _, prefix := range []string{"github.com/spf13/", module + "/bulk", module + "/bench", "github.com/apache/arrow-go/v18/parquet", "github.com/apache/thrift",
-			"github.com/twmb/avro"} {
+			"github.com/twmb/avro", "github.com/jackc/", "github.com/go-sql-driver/"} {
 			if strings.HasPrefix(name, prefix) {
 				t.Errorf("package crowfoot links %s", name)
 			}

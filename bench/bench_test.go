@@ -1,6 +1,7 @@
 package bench_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -21,7 +22,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// TestMain lets the test binary be the server and the ceiling that a benchmark starts as processes.
+// TestMain lets the test binary be the server and the ceiling that a benchmark starts as processes, and a Python.
 func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -34,13 +35,27 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 2 && os.Args[1] == "bench" && os.Args[2] == "ceiling":
 		flags := flag.NewFlagSet("ceiling", flag.ExitOnError)
 		frames := flags.String("frames", "", "")
+		batches := flags.String("batches", "", "")
 		flags.Parse(os.Args[3:])
-		if err := bench.Ceiling(ctx, *frames); err != nil {
+		if err := bench.Ceiling(ctx, *frames, *batches); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	case len(os.Args) == 3 && os.Args[1] == "-c":
+		python()
 	default:
 		os.Exit(m.Run())
+	}
+}
+
+// retrievedRows are in the table of TestRetrieval.
+const retrievedRows = 2003
+
+// python stands for a Python that has pyarrow and DuckDB: it answers each request with the number of rows that there are.
+func python() {
+	fmt.Println("ready\tpyarrow 1.2\tduckdb 3\tadbc")
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		fmt.Printf("rows\t%d\n", retrievedRows)
 	}
 }
 
@@ -132,13 +147,13 @@ func checkText(t *testing.T, text string) {
 	}
 }
 
-// TestRetrieval: every way reads each row once, also where the rows do not divide by the readers.
+// TestRetrieval: every way reads each row once, also where the rows do not divide by the readers. What is missing is said.
 func TestRetrieval(t *testing.T) {
-	for _, table := range []string{"customer", "orders"} {
+	for table, python := range map[string]string{"customer": os.Args[0], "orders": ""} {
 		s := bench.Defaults()
 		out := new(bytes.Buffer)
-		s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out = 2003, 200*time.Millisecond, 1, 0, out
-		b, err := bench.Retrieval(bench.RetrievalSettings{Table: table, Readers: []int{1, 3}})
+		s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out = retrievedRows, 20*time.Millisecond, 1, 0, out
+		b, err := bench.Retrieval(bench.RetrievalSettings{Table: table, Readers: []int{1, 3}, Python: python})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +161,11 @@ func TestRetrieval(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", table, err, out)
 		}
-		if got, want := len(r.Measures), 10+2*7; got != want {
+		want, missing := 12+2*8+4, "pyarrow, DuckDB, ADBC; --python PATH brings it"
+		if python != "" {
+			want, missing = want+3+2*3+1, "adbc; pip install it"
+		}
+		if got := len(r.Measures); got != want {
 			t.Errorf("%s: %d measures, want %d", table, got, want)
 		}
 		for _, m := range r.Measures {
@@ -154,7 +173,7 @@ func TestRetrieval(t *testing.T) {
 				t.Errorf("%s, %s, %s: %d rows in %d operations", table, m.Experiment, m.Path, m.Rows, m.Operations)
 			}
 		}
-		for _, want := range []string{"Rows per second", "canned frames, hand-written decoder", "Flight SQL", "text (TBL)", "text file, SPL", "bytes as text"} {
+		for _, want := range []string{"Rows per second", "canned frames, hand-written decoder", "Flight SQL", "text (TBL)", "text file, SPL", "bytes as text", missing, "PostgreSQL; --postgres DSN brings it"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s: the text has no %q:\n%s", table, want, out)
 			}

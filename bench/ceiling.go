@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
@@ -21,9 +22,9 @@ import (
 )
 
 // Ceiling serves until the context ends. It answers every StreamingRead and ExecuteStreamingSql with the same ready
-// bytes: the messages of a file, each behind its length (uvarint), or, with frames "", one row of the points table. Its cost is that of gRPC alone,
-// which no database server can go below.
-func Ceiling(ctx context.Context, frames string) error {
+// bytes: the messages of a file, each behind its length (uvarint), or, with frames "", one row of the points table. With a file of record batches it
+// answers Flight SQL too. Its cost is that of gRPC alone, which no database server can go below.
+func Ceiling(ctx context.Context, frames, batches string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -39,6 +40,13 @@ func Ceiling(ctx context.Context, frames string) error {
 	}
 	s := grpc.NewServer(append(serverOptions(), grpc.ForceServerCodecV2(cannedCodec{encoding.GetCodecV2(proto.Name)}))...)
 	spannerpb.RegisterSpannerServer(s, c)
+	if batches != "" {
+		f, err := readFlight(batches)
+		if err != nil {
+			return err
+		}
+		flight.RegisterFlightServiceServer(s, f)
+	}
 	fmt.Printf("crowfoot: ready grpc=%s http=\n", l.Addr())
 	go func() {
 		<-ctx.Done()

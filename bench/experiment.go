@@ -56,6 +56,12 @@ type path struct {
 	clients int
 	// local says that the operation calls no server.
 	local bool
+	// client reads the CPU time of the client, where it is not in this program; nil is this program.
+	client meter
+	// codec names the form in which rows come and how they are compressed, where ways are compared that differ in it; "" is not said.
+	codec string
+	// parallel says that calls of one operation run at the same time.
+	parallel bool
 }
 
 // as gives the same path another name and server.

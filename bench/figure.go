@@ -15,7 +15,7 @@ type Figure struct {
 	Name      string `json:"name"`
 	Metric    Metric `json:"metric"`
 	Left      Ref    `json:"left"`
-	Right     Ref    `json:"right"`
+	Right     Ref    `json:"right"` // empty for a figure that is no ratio, but Left's alone
 	// What was published, in microseconds; 0 is not published.
 	StudyLeft  float64 `json:"study_left,omitempty"`
 	StudyRight float64 `json:"study_right,omitempty"`
@@ -34,6 +34,9 @@ type Figure struct {
 	Spread    *Spread  `json:"spread,omitempty"` // of ours, over the turns
 }
 
+// alone says that the figure is no ratio.
+func (f Figure) alone() bool { return f.Right == Ref{} }
+
 // Ref names a measure within a benchmark.
 type Ref struct {
 	Experiment string `json:"experiment"`
@@ -49,6 +52,9 @@ const (
 	MedianLatency Metric = "latency"
 	MeanLatency   Metric = "mean latency"
 	Throughput    Metric = "operations per second"
+	RowThroughput Metric = "rows per second"
+	// RowCPU is ServerCPU divided by the rows of an operation.
+	RowCPU Metric = "server CPU per row"
 	// AverageCPU is what the server's statistics say: AVG_CPU_SECONDS.
 	AverageCPU Metric = "average CPU"
 	// LatencyAdded is compared by left - right.
@@ -62,23 +68,38 @@ func (k Metric) of(m *Measure) *float64 {
 	if k == AverageCPU {
 		return m.averageCPU()
 	}
-	return k.value(m.PerSecond, m.Latency.Mean, m.Latency.P50, m.CPU)
+	return k.value(finding{float64(m.Operations), float64(m.Rows), m.Seconds, m.Latency.Mean, float64(m.Latency.P50), m.CPU})
 }
 
-// value picks the figure that the metric stands for, out of those of a measure or a turn.
-func (k Metric) value(perSecond, mean float64, p50 int64, cpu *float64) *float64 {
-	median := float64(p50)
+// finding is what a measure or a turn has found: latencies in microseconds, and the server's CPU time of one operation, nil if it is unknown.
+type finding struct {
+	operations, rows, seconds, mean, median float64
+	cpu                                     *float64
+}
+
+// value works out the figure that the metric stands for.
+func (k Metric) value(s finding) *float64 {
+	perSecond := s.operations / s.seconds
 	switch k {
 	case ServerCPU:
-		return cpu
+		return s.cpu
+	case RowCPU:
+		if s.cpu == nil {
+			return nil
+		}
+		perRow := *s.cpu * s.operations / s.rows
+		return &perRow
+	case RowThroughput:
+		perSecond = s.rows / s.seconds
+		return &perSecond
 	case AverageCPU:
 		return nil // the server's statistics know intervals, not turns
 	case MeanLatency:
-		return &mean
+		return &s.mean
 	case Throughput:
 		return &perSecond
 	}
-	return &median
+	return &s.median
 }
 
 func (k Metric) compare(left, right *float64) *float64 {
@@ -119,11 +140,17 @@ func (f Figure) verdict() string {
 func (r *Report) fill(benchmark string, figures []Figure) (filled []Figure) {
 	for _, f := range figures {
 		for _, left := range r.find(benchmark, f.Left) {
+			f.Benchmark, f.Clients = benchmark, left.Clients
+			if f.alone() {
+				f.OursLeft = f.Metric.of(left)
+				f.Ours, f.Spread = f.OursLeft, f.Metric.spreadAlone(left)
+				filled = append(filled, f)
+				continue
+			}
 			right := nearest(r.find(benchmark, f.Right), left.Clients)
 			if right == nil {
 				continue
 			}
-			f.Benchmark, f.Clients = benchmark, left.Clients
 			f.OursLeft, f.OursRight = f.Metric.of(left), f.Metric.of(right)
 			f.Ours = f.Metric.compare(f.OursLeft, f.OursRight)
 			f.Spread = f.Metric.spreadOf(left, right)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -39,27 +41,40 @@ func (c *flightClient) close() error {
 
 // count reads the result of a query by n readers, which share its endpoints, and counts the rows.
 func (c *flightClient) count(ctx context.Context, query string, n int) (int64, error) {
+	var rows atomic.Int64
+	err := c.each(ctx, query, n, func(batch arrow.RecordBatch) error {
+		rows.Add(batch.NumRows())
+		return nil
+	})
+	return rows.Load(), err
+}
+
+// each reads the result of a query by n readers, which share its endpoints; visit is called by all of them.
+func (c *flightClient) each(ctx context.Context, query string, n int, visit func(arrow.RecordBatch) error) error {
 	headers := []string{"database", c.database}
 	if n == 1 {
-		headers = append(headers, "max-partitions", strconv.Itoa(n))
+		headers = append(headers, maxPartitions, strconv.Itoa(n))
 	}
 	ctx = metadata.AppendToOutgoingContext(ctx, headers...)
 	info, err := c.Execute(ctx, query)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return shared(ctx, n, len(info.Endpoint), func(ctx context.Context, i int) (rows int64, err error) {
+	_, err = shared(ctx, n, len(info.Endpoint), func(ctx context.Context, i int) (int64, error) {
 		r, err := c.DoGet(ctx, info.Endpoint[i].Ticket)
 		if err != nil {
 			return 0, err
 		}
 		defer r.Release()
 		for r.Next() {
-			rows += r.RecordBatch().NumRows()
+			if err := visit(r.RecordBatch()); err != nil {
+				return 0, err
+			}
 		}
 		if err := r.Err(); err != nil {
-			return rows, errors.Join(fmt.Errorf("endpoint %d", i), err)
+			return 0, errors.Join(fmt.Errorf("endpoint %d", i), err)
 		}
-		return rows, nil
+		return 0, nil
 	})
+	return err
 }

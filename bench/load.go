@@ -64,7 +64,7 @@ type window struct {
 	rows    int64
 	elapsed time.Duration
 	cpu     time.Duration // of the server; 0 if the run cannot see its process
-	own     time.Duration // CPU time of this program; 0 if the system does not tell
+	own     time.Duration // CPU time of the client; 0 if the system does not tell
 	share   float64       // how much of the turn is over at the window's end, from 0 to 1
 }
 
@@ -85,7 +85,8 @@ type load struct {
 	rate    float64         // operations per second of all clients; 0 is a closed loop
 	lasts   time.Duration   // of a turn, if count is 0
 	count   int64           // operations of a turn of a closed loop; 0 goes by the time
-	cpu     meter           // may be nil
+	cpu     meter           // of the server; may be nil
+	own     meter           // of the client, where it is not in this program; nil is this program
 	server  <-chan struct{} // closes if the server's process ends; may be nil
 
 	began    time.Time
@@ -111,7 +112,7 @@ func (l *load) run(ctx context.Context, show func(window)) error {
 	if err != nil {
 		return err
 	}
-	own := ownCPU()
+	own := l.clientCPU()
 	l.began = time.Now()
 	last := l.began
 	closeWindow := func() error {
@@ -120,7 +121,7 @@ func (l *load) run(ctx context.Context, show func(window)) error {
 		if err != nil {
 			return err
 		}
-		ours := ownCPU()
+		ours := l.clientCPU()
 		full, rows := l.recorder.swap(spare)
 		w = window{full, rows, now.Sub(last), used - cpu, ours - own, l.share(now)}
 		last, cpu, own = now, used, ours
@@ -165,6 +166,18 @@ func (l *load) share(now time.Time) float64 {
 		return min(1, float64(l.taken.Load())/float64(l.count))
 	}
 	return min(1, now.Sub(l.began).Seconds()/l.lasts.Seconds())
+}
+
+// clientCPU is the CPU time of the client; 0 if the system does not tell.
+func (l *load) clientCPU() time.Duration {
+	if l.own == nil {
+		return ownCPU()
+	}
+	used, err := l.own()
+	if err != nil {
+		return 0
+	}
+	return used
 }
 
 // ownCPU is the CPU time of this program; 0 if the system does not tell.

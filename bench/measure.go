@@ -18,6 +18,7 @@ type Measure struct {
 	Clients    int     `json:"clients"`
 	Size       int     `json:"size,omitempty"` // rows of an operation, where experiments differ in that alone
 	Tag        string  `json:"tag,omitempty"`
+	Codec      string  `json:"codec,omitempty"`           // the form in which rows come, and how they are compressed
 	Rate       float64 `json:"rate_per_second,omitempty"` // at which operations were due; 0 is a closed loop
 
 	Operations    int64    `json:"operations"`
@@ -31,7 +32,7 @@ type Measure struct {
 	// CPU is the server's CPU time of one operation; nil if it is unknown.
 	CPU       *float64 `json:"server_cpu_us,omitempty"`
 	CPUSource string   `json:"server_cpu_source,omitempty"`
-	// ClientCPU is this program's CPU time of one operation; nil if it is unknown.
+	// ClientCPU is the CPU time of this program, or of the process that is the client in its place, of one operation; nil if it is unknown.
 	ClientCPU *float64 `json:"client_cpu_us,omitempty"`
 	Turns     []Turn   `json:"turns,omitempty"`
 	// Calls of one operation by API method; empty if the server does not count them.
@@ -45,9 +46,11 @@ type Measure struct {
 	latency *hdrhistogram.Histogram // microseconds
 	elapsed time.Duration
 	cpu     time.Duration
-	own     time.Duration // this program's CPU time
+	own     time.Duration // the client's CPU time
 	metered bool
-	asked   []asked
+	// parallel says that calls of one operation run at the same time: their latencies do not add up to the operation's.
+	parallel bool
+	asked    []asked
 	// intervalEnd is the end of the interval of the server's statistics in which all operations were; zero if there is none.
 	intervalEnd time.Time
 	counted     methodCounts            // by the server, in all turns
@@ -58,6 +61,7 @@ type Measure struct {
 // Turn holds the results of one turn of a path.
 type Turn struct {
 	Operations int64    `json:"operations"`
+	Rows       int64    `json:"rows"`
 	Seconds    float64  `json:"seconds"`
 	Mean       float64  `json:"mean_us"`
 	P50        int64    `json:"p50_us"`
@@ -69,7 +73,7 @@ func (t Turn) of(k Metric) *float64 {
 	if t.Operations == 0 {
 		return nil
 	}
-	return k.value(float64(t.Operations)/t.Seconds, t.Mean, t.P50, t.CPU)
+	return k.value(finding{float64(t.Operations), float64(t.Rows), t.Seconds, t.Mean, float64(t.P50), t.CPU})
 }
 
 // Latency sums up a histogram, in microseconds.
@@ -133,7 +137,7 @@ func (m *Measure) addToTurn(w window) {
 	t := &m.Turns[len(m.Turns)-1]
 	m.turn.Merge(w.latency)
 	m.used += w.cpu
-	t.Operations, t.Seconds = m.turn.TotalCount(), t.Seconds+w.elapsed.Seconds()
+	t.Operations, t.Rows, t.Seconds = m.turn.TotalCount(), t.Rows+w.rows, t.Seconds+w.elapsed.Seconds()
 	t.Mean, t.P50 = m.turn.Mean(), m.turn.ValueAtQuantile(50)
 	if m.metered && t.Operations > 0 {
 		cpu := float64(m.used.Nanoseconds()) / 1e3 / float64(t.Operations)

@@ -107,10 +107,10 @@ func commitLast(c Calls) int {
 }
 
 // atServer is how much of an operation's mean latency the server accounts for, and rest is what remains: network and
-// client. Microseconds; ok is false if the server has not counted.
+// client. Microseconds; ok is false if the server has not counted, and if calls ran at the same time.
 func (m *Measure) atServer() (server, rest float64, ok bool) {
 	for _, c := range m.Calls {
 		server += c.PerOperation * c.Latency
 	}
-	return server, m.Latency.Mean - server, len(m.Calls) > 0
+	return server, m.Latency.Mean - server, len(m.Calls) > 0 && !m.parallel
 }

@@ -3,7 +3,6 @@ package bench
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -105,7 +104,7 @@ func (c *rawClient) count(ctx context.Context, r rawRequest) (int64, error) {
 func (c *rawClient) record(ctx context.Context, query string, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	err := c.frames(ctx, c.sql(query), func(frame []byte) error {
-		_, err := out.Write(append(binary.AppendUvarint(nil, uint64(len(frame))), frame...))
+		_, err := out.Write(withLength(frame))
 		return err
 	})
 	return errors.Join(err, out.Flush())

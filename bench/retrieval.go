@@ -1,16 +1,20 @@
 package bench
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"cloud.google.com/go/spanner"
 	"github.com/apache/arrow-go/v18/arrow"
+	"google.golang.org/api/option"
 
 	"github.com/crowfoot-db/crowfoot/bench/tpch"
 )
@@ -39,52 +43,62 @@ const retrievalName = "retrieval"
 
 // RetrievalSettings are those of Retrieval alone.
 type RetrievalSettings struct {
-	Table   string // customer or orders
-	Readers []int  // that share the table; everything is repeated for each
+	Table    string // customer or orders
+	Readers  []int  // that share the table; everything is repeated for each
+	Postgres string // DSN of a database for the same rows, as its driver takes it; "" is none
+	MySQL    string // likewise, also for MariaDB
+	Python   string // executable, whose libraries read the same rows; "" is none
 }
 
 // retrieval is the state of a run of Retrieval.
 type retrieval struct {
 	RetrievalSettings
-	table *retrievedTable
-	rows  int64 // in the table
-	raw   *rawClient
-	// canned streams the target's own frames again, as they were recorded; canned by the client of each kind.
-	canned    *server
-	rawCanned *rawClient
-	frames    string // the file of the frames
-	flight    *flightClient
-	schema    *arrow.Schema // of the table
-	files     []retrievedFile
+	table   *retrievedTable
+	rows    int64 // in the table
+	address string
+	raw     *rawClient
+	// connections are the target's, each with a client of its own.
+	connections []*server
+	// canned streams the target's own frames and batches again, as they were recorded; the others are its clients, by kind.
+	canned       *server
+	rawCanned    *rawClient
+	flightCanned *flightClient
+	recorded     []string // files
+	flight       *flightClient
+	schema       *arrow.Schema // of the table
+	files        []retrievedFile
+	rewritten    string // a Parquet file that pyarrow has written
+	others       []otherDatabase
+	python       *worker
+	missing      []missingTool
 }
 
-// prepare makes and fills the table, records the frames of one reading of it, and starts the server that gives them out again.
+// missingTool is one that the run goes without.
+type missingTool struct{ name, flag string }
+
+func (b *retrieval) lacks(name, flag string) { b.missing = append(b.missing, missingTool{name, flag}) }
+
+func (b *retrieval) mostReaders() int { return slices.Max(append([]int{1}, b.Readers...)) }
+
+// prepare makes and fills the table, here and in whatever else is compared, records one reading of it, and starts the server that gives it out again.
 func (b *retrieval) prepare(ctx context.Context, r *run) ([]experiment, error) {
-	b.rows = int64(r.Rows)
-	if err := b.load(ctx, r); err != nil {
-		return nil, err
-	}
-	var err error
 	if r.target.process == nil {
 		return nil, errors.New("retrieval needs the embedded server and takes no --database")
 	}
-	if b.raw, err = dialRaw(ctx, r.target.address, r.target.database); err != nil {
-		return nil, err
+	b.rows, b.address = int64(r.Rows), r.target.address
+	for _, step := range []func(context.Context, *run) error{b.load, b.connect, b.startCanned, b.writeFiles, b.otherDatabases, b.startPython} {
+		if err := step(ctx, r); err != nil {
+			return nil, err
+		}
 	}
-	if err := b.startCanned(ctx, r); err != nil {
-		return nil, err
-	}
-	if b.flight, err = dialFlight(r.target.address, r.target.database); err != nil {
-		return nil, err
-	}
-	if err := b.writeFiles(ctx, r); err != nil {
-		return nil, err
+	for _, m := range b.missing {
+		r.fact("not compared: %s; %s brings it", m.name, m.flag)
 	}
 	list := []experiment{b.oneStream()}
 	for _, n := range b.Readers {
 		list = append(list, b.parallel(n))
 	}
-	return list, nil
+	return append(list, b.aggregate()), nil
 }
 
 // load makes the table, if it has not as many rows.
@@ -109,24 +123,51 @@ func (b *retrieval) load(ctx context.Context, r *run) error {
 	return nil
 }
 
-// startCanned records the frames of a reading by SQL and starts a server that does nothing but send them.
-func (b *retrieval) startCanned(ctx context.Context, r *run) (err error) {
-	f, err := os.Create(filepath.Join(r.target.root, "frames"))
-	if err != nil {
+// connect makes the clients of the target, beside the one that every run has.
+func (b *retrieval) connect(ctx context.Context, r *run) (err error) {
+	if b.raw, err = dialRaw(ctx, b.address, r.target.database); err != nil {
 		return err
 	}
-	b.frames = f.Name()
-	if err := errors.Join(b.raw.record(ctx, b.table.query(), f), f.Close()); err != nil {
-		return fmt.Errorf("record frames: %w", err)
+	for range b.mostReaders() {
+		c := &server{address: b.address, options: []option.ClientOption{option.WithGRPCConnectionPool(1)}}
+		b.connections = append(b.connections, c)
+		if err := c.connect(ctx, r.target.database); err != nil {
+			return err
+		}
+	}
+	b.flight, err = dialFlight(b.address, r.target.database)
+	return err
+}
+
+// startCanned records a reading by SQL and one by Flight SQL, and starts a server that does nothing but send them.
+func (b *retrieval) startCanned(ctx context.Context, r *run) error {
+	record := func(name string, write func(io.Writer) error) error {
+		f, err := os.Create(filepath.Join(r.target.root, name))
+		if err != nil {
+			return err
+		}
+		b.recorded = append(b.recorded, f.Name())
+		out := bufio.NewWriterSize(f, 1<<20)
+		if err := errors.Join(write(out), out.Flush(), f.Close()); err != nil {
+			return fmt.Errorf("record %s: %w", name, err)
+		}
+		return nil
 	}
 	b.canned = new(server)
-	if err := b.canned.start(ctx, "", "bench", "ceiling", "--frames", b.frames); err != nil {
-		return err
-	}
-	if b.rawCanned, err = dialRaw(ctx, b.canned.address, r.target.database); err != nil {
-		return err
-	}
-	return b.canned.connect(ctx, r.target.database)
+	return inTurn(
+		func() error {
+			return record("frames", func(w io.Writer) error { return b.raw.record(ctx, b.table.query(), w) })
+		},
+		func() error {
+			return record("batches", func(w io.Writer) error { return b.flight.recordFlight(ctx, b.table.query(), w) })
+		},
+		func() error {
+			return b.canned.start(ctx, "", "bench", "ceiling", "--frames", b.recorded[0], "--batches", b.recorded[1])
+		},
+		func() (err error) { b.rawCanned, err = dialRaw(ctx, b.canned.address, r.target.database); return err },
+		func() (err error) { b.flightCanned, err = dialFlight(b.canned.address, r.target.database); return err },
+		func() error { return b.canned.connect(ctx, r.target.database) },
+	)
 }
 
 // The paths.
@@ -139,22 +180,39 @@ const (
 	officialREAD = "READ, Go client"
 	cannedGo     = "canned frames, Go client"
 	viaFlight    = "Flight SQL"
+	twoFlights   = "Flight SQL, two streams"
+	cannedFlight = "canned batches, Flight SQL"
+)
+
+// The codecs of what a server sends.
+const (
+	rowCodec    = "PartialResultSet, none"
+	flightCodec = "Arrow IPC, none"
 )
 
 // oneStream is the table in one stream.
 func (b *retrieval) oneStream() experiment {
 	e := experiment{name: oneStream, title: "all rows, one stream", untagged: true}
 	e.paths = []path{
-		{name: officialSQL, method: "ExecuteStreamingSql", op: b.bySQL, clients: 1},
-		{name: officialREAD, method: "StreamingRead", op: b.byREAD, clients: 1},
-		{name: cannedGo, method: "ExecuteStreamingSql", op: b.bySQL, clients: 1, on: b.canned},
-		{name: rawSQL, method: "ExecuteStreamingSql", op: b.byRaw(b.raw, b.raw.sql(b.table.query())), clients: 1},
-		{name: rawREAD, method: "StreamingRead", op: b.byRaw(b.raw, b.raw.read(b.table.name, b.table.columns)), clients: 1},
-		{name: rawCanned, method: "ExecuteStreamingSql", op: b.byRaw(b.rawCanned, b.rawCanned.sql(b.table.query())), clients: 1, on: b.canned},
-		{name: viaFlight, method: "DoGet", op: b.byFlight(1), clients: 1},
+		{name: officialSQL, method: "ExecuteStreamingSql", op: b.bySQL, codec: rowCodec},
+		{name: officialREAD, method: "StreamingRead", op: b.byREAD, codec: rowCodec},
+		{name: cannedGo, method: "ExecuteStreamingSql", op: b.bySQL, codec: rowCodec, on: b.canned},
+		{name: rawSQL, method: "ExecuteStreamingSql", op: b.byRaw(b.raw, b.raw.sql(b.table.query())), codec: rowCodec},
+		{name: rawREAD, method: "StreamingRead", op: b.byRaw(b.raw, b.raw.read(b.table.name, b.table.columns)), codec: rowCodec},
+		{name: rawCanned, method: "ExecuteStreamingSql", op: b.byRaw(b.rawCanned, b.rawCanned.sql(b.table.query())), codec: rowCodec, on: b.canned},
+		{name: viaFlight, method: "DoGet", op: b.byFlight(1), codec: flightCodec},
+		{name: twoFlights, method: "DoGet", op: b.byFlight(2), codec: flightCodec, parallel: true},
+		{name: cannedFlight, method: "DoGet", op: b.byCannedFlight(1), codec: flightCodec, on: b.canned},
 	}
+	e.paths = append(e.paths, b.fromADBC()...)
 	e.paths = append(e.paths, b.fromFiles(1)...)
-	e.pairs = [][2]string{{viaFlight, b.files[0].title}, {viaFlight, b.files[1].title}, {viaFlight, rawSQL}, {officialSQL, cannedGo}, {officialREAD, officialSQL}, {rawSQL, rawCanned}, {rawREAD, rawSQL}, {rawSQL, officialSQL}}
+	e.paths = append(e.paths, b.fromOthers(1)...)
+	e.paths = append(e.paths, b.fromPython(1)...)
+	for i := range e.paths {
+		e.paths[i].clients = 1
+	}
+	e.pairs = [][2]string{{viaFlight, textTitle}, {viaFlight, parquetTitle}, {viaFlight, cannedFlight}, {viaFlight, rawSQL}, {officialSQL, cannedGo}, {officialREAD, officialSQL},
+		{rawSQL, rawCanned}, {rawREAD, rawSQL}, {rawSQL, officialSQL}}
 	return e
 }
 
@@ -184,33 +242,36 @@ func (b *retrieval) byRaw(c *rawClient, request rawRequest) operation {
 }
 
 // byFlight reads by Arrow Flight SQL into Arrow's record batches.
-func (b *retrieval) byFlight(n int) operation {
-	return func(ctx context.Context, _ call) (int, error) {
-		rows, err := b.flight.count(ctx, b.table.query(), n)
-		return b.whole(rows, err)
-	}
-}
+func (b *retrieval) byFlight(n int) operation { return b.flightFrom(b.flight, n) }
 
-// The targets that are ratios of two of these paths. Those of the server's CPU time of a row are in the table of rows per second.
-func (b *retrieval) figures() []Figure {
-	return []Figure{
-		{Name: "Flight SQL, one stream / text, one thread", Metric: Throughput, Left: Ref{oneStream, viaFlight}, Right: Ref{oneStream, fileFormats[0].title}, Target: 2, AtLeast: true},
-		{Name: "row cursor, hand-written decoder / canned frames", Metric: Throughput, Left: Ref{oneStream, rawSQL}, Right: Ref{oneStream, rawCanned}, Target: 0.8, AtLeast: true},
-		{Name: "row cursor, Go client / canned frames", Metric: Throughput, Left: Ref{oneStream, officialSQL}, Right: Ref{oneStream, cannedGo}, Target: 0.95, AtLeast: true},
+func (b *retrieval) byCannedFlight(n int) operation { return b.flightFrom(b.flightCanned, n) }
+
+func (b *retrieval) flightFrom(c *flightClient, n int) operation {
+	return func(ctx context.Context, _ call) (int, error) {
+		rows, err := c.count(ctx, b.table.query(), n)
+		return b.whole(rows, err)
 	}
 }
 
 // close ends what prepare has started.
 func (b *retrieval) close() error {
-	errs := []error{b.raw.close(), b.rawCanned.close(), b.flight.close()}
-	for _, f := range b.files {
-		errs = append(errs, os.Remove(f.name))
+	errs := []error{b.raw.close(), b.rawCanned.close(), b.flight.close(), b.flightCanned.close(), b.python.stop()}
+	for _, c := range b.connections {
+		c.disconnect()
+	}
+	for _, d := range b.others {
+		errs = append(errs, d.close())
 	}
 	if b.canned != nil {
 		errs = append(errs, b.canned.stop())
 	}
-	if b.frames != "" {
-		errs = append(errs, os.Remove(b.frames))
+	for _, f := range b.files {
+		errs = append(errs, os.Remove(f.name))
+	}
+	for _, name := range append(b.recorded, b.rewritten) {
+		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -224,18 +285,16 @@ type retrievedTable struct {
 	mutations func(t *retrievedTable, rows, first, last int64) []*spanner.Mutation
 	// objects reads rows into objects in memory and counts them.
 	objects func(*spanner.RowIterator) (int64, error)
+	// scan makes a function that takes one row of another database into an object in memory.
+	scan func() func(scanRow) error
+	// grouped and summed are the columns of the aggregate.
+	grouped, summed string
 	// writeText writes a table of so many rows as text.
 	writeText func(w io.Writer, rows int64) error
 	// textBytes is how long a row is as text, on average of the first ones of a table of so many rows.
 	textBytes func(rows int64) float64
 	// published are the rows per second of the study.
 	published []publishedRetrieval
-}
-
-// publishedRetrieval is a line of the study's table.
-type publishedRetrieval struct {
-	way  string
-	rows float64 // per second
 }
 
 func (t *retrievedTable) query() string {
@@ -249,19 +308,21 @@ var retrievedTables = map[string]*retrievedTable{
 		columns: []string{"c_custkey", "c_name", "c_address", "c_nationkey", "c_phone", "c_acctbal", "c_mktsegment", "c_comment"},
 		ddl: `CREATE TABLE IF NOT EXISTS customer (c_custkey INT64 NOT NULL, c_name STRING(25) NOT NULL, c_address STRING(40) NOT NULL, c_nationkey INT64 NOT NULL,
 			c_phone STRING(15) NOT NULL, c_acctbal FLOAT64 NOT NULL, c_mktsegment STRING(10) NOT NULL, c_comment STRING(117) NOT NULL) PRIMARY KEY (c_custkey)`,
-		mutations: customerMutations, objects: customerObjects,
+		mutations: customerMutations, objects: customerObjects, scan: customerScan,
+		grouped: "c_mktsegment", summed: "c_acctbal",
 		writeText: func(w io.Writer, rows int64) error { return writeText(w, tpch.Customers(0, rows)) },
 		textBytes: func(rows int64) float64 { return averageText(tpch.Customers(0, min(rows, widthRows))) },
-		published: []publishedRetrieval{{"Oracle, JDBC", 107_000}, {"MySQL, JDBC", 79_000}, {"text file, SPL", 714_000}},
+		published: publishedCustomer,
 	},
 	"orders": {
 		name:    "orders",
 		columns: []string{"o_orderkey", "o_custkey", "o_orderstatus", "o_totalprice", "o_orderdate", "o_orderpriority", "o_clerk", "o_shippriority", "o_comment"},
 		ddl: `CREATE TABLE IF NOT EXISTS orders (o_orderkey INT64 NOT NULL, o_custkey INT64 NOT NULL, o_orderstatus STRING(1) NOT NULL, o_totalprice FLOAT64 NOT NULL,
 			o_orderdate DATE NOT NULL, o_orderpriority STRING(15) NOT NULL, o_clerk STRING(15) NOT NULL, o_shippriority INT64 NOT NULL, o_comment STRING(79) NOT NULL) PRIMARY KEY (o_orderkey)`,
-		mutations: orderMutations, objects: orderObjects,
+		mutations: orderMutations, objects: orderObjects, scan: orderScan,
+		grouped: "o_orderpriority", summed: "o_totalprice",
 		writeText: func(w io.Writer, rows int64) error { return writeText(w, tpch.Orders(orderScale(rows), 0, rows)) },
 		textBytes: func(rows int64) float64 { return averageText(tpch.Orders(orderScale(rows), 0, min(rows, widthRows))) },
-		published: []publishedRetrieval{{"text file, SPL", 621_000}, {"composite table, SPL", 1_830_000}},
+		published: publishedOrders,
 	},
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 
 	"cloud.google.com/go/spanner"
@@ -19,13 +20,27 @@ import (
 // retrievedFile is a file with the rows of the table.
 type retrievedFile struct {
 	title  string
+	codec  string
 	format bulkfile.Format
 	name   string
 }
 
+const (
+	textTitle    = "text (TBL)"
+	parquetTitle = "Parquet"
+	arrowTitle   = "Arrow IPC"
+)
+
 // fileFormats are those in which the table is read, with the codecs in which package bulk/file writes them.
 var fileFormats = []retrievedFile{
-	{title: "text (TBL)", format: bulkfile.TBL}, {title: "Parquet, zstd", format: bulkfile.Parquet}, {title: "Arrow IPC, LZ4", format: bulkfile.Arrow},
+	{title: textTitle, codec: "none", format: bulkfile.TBL},
+	{title: parquetTitle, codec: "zstd", format: bulkfile.Parquet},
+	{title: arrowTitle, codec: "LZ4", format: bulkfile.Arrow},
+}
+
+// file is the file of a title.
+func (b *retrieval) file(title string) retrievedFile {
+	return b.files[slices.IndexFunc(b.files, func(f retrievedFile) bool { return f.title == title })]
 }
 
 // writeFiles writes the files: the text as TPC-H's generator makes it, and the others of the text.
@@ -51,7 +66,7 @@ func (b *retrieval) writeFiles(ctx context.Context, r *run) error {
 		if err != nil {
 			return err
 		}
-		r.fact("%s of %s: %.0f MB", f.title, b.table.name, float64(info.Size())/1e6)
+		r.fact("%s of %s, codec %s: %.0f MB", f.title, b.table.name, f.codec, float64(info.Size())/1e6)
 	}
 	return nil
 }
@@ -87,7 +102,7 @@ func (b *retrieval) eachBatch(ctx context.Context, f retrievedFile, n int, visit
 // fromFiles is the same rows out of files, by n readers.
 func (b *retrieval) fromFiles(n int) (paths []path) {
 	for _, f := range b.files {
-		paths = append(paths, path{name: f.title, clients: 1, local: true, op: func(ctx context.Context, _ call) (int, error) {
+		paths = append(paths, path{name: f.title, codec: f.codec, clients: 1, local: true, op: func(ctx context.Context, _ call) (int, error) {
 			var rows atomic.Int64
 			err := b.eachBatch(ctx, f, n, func(batch arrow.RecordBatch) error {
 				rows.Add(batch.NumRows())

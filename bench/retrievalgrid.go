@@ -1,6 +1,9 @@
 package bench
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // retrievalGrid is what a benchmark whose operations are whole tables shows of a row: what is compared in the study. Other benchmarks have none.
 func (r *Report) retrievalGrid(benchmark string) grid {
@@ -9,10 +12,11 @@ func (r *Report) retrievalGrid(benchmark string) grid {
 	}
 	g := grid{
 		Title: "Rows per second",
-		Note: "CPU is the process's time for a row, in us, of the server and of this program with its client. MB/s are of the rows as text, in TPC-H's own format. " +
-			"The study's figures are of its own machine, with rows in objects of its own program.",
-		Left:  1,
-		Lines: [][]string{{"way", "rows/s", "MB/s", "server CPU", "client CPU", "both"}},
+		Note: "MB/s are of the rows as text, in TPC-H's own format. CPU is the process's time for a row, in us, of the server and of the client, which is this program or, for libraries of other languages, " +
+			"a process of its own. / text is the rows per second beside those of the text file by our own cursor with as many readers, and in the study's lines beside its text file; " +
+			"/ 1 reader is beside the same way by one reader. Codec is how rows are coded, and compressed, where they come from. The study's figures are of its own machine, with rows in objects of its own program.",
+		Left:  2,
+		Lines: [][]string{{"way", "codec", "rows/s", "MB/s", "/ text", "/ 1 reader", "server CPU", "client CPU", "both"}},
 	}
 	group := -1
 	for _, m := range r.of(benchmark) {
@@ -20,30 +24,64 @@ func (r *Report) retrievalGrid(benchmark string) grid {
 			group = m.group
 			g.Lines = append(g.Lines, []string{m.Title})
 		}
-		perRow := func(us *float64) *float64 {
-			if us == nil {
-				return nil
-			}
-			v := *us * float64(m.Operations) / float64(m.Rows)
-			return &v
-		}
-		server, client := perRow(m.CPU), perRow(m.ClientCPU)
-		g.Lines = append(g.Lines, []string{m.Path, count(m.RowsPerSecond), fmt.Sprintf("%.0f", m.RowsPerSecond*r.rowBytes/1e6), cpuText(server), cpuText(client), cpuText(sum(server, client))})
+		g.Lines = append(g.Lines, append(r.speedCells(m.Path, m.Codec, m.RowsPerSecond, r.besideText(m), r.besideOne(m)), m.rowCPUCells()...))
 	}
 	if len(r.published) > 0 {
 		g.Lines = append(g.Lines, []string{"the study"})
 	}
 	for _, p := range r.published {
-		g.Lines = append(g.Lines, []string{p.way, count(p.rows), fmt.Sprintf("%.0f", p.rows*r.rowBytes/1e6), "-", "-", "-"})
+		besideText := ratio(p.perSecond(), publishedText(r.published))
+		g.Lines = append(g.Lines, append(r.speedCells(p.way, "", p.perSecond(), besideText, studied(p.readers)), "-", "-", "-"))
 	}
 	return g
 }
 
-func cpuText(us *float64) string {
-	if us == nil {
-		return "-"
+// speedCells are a line's cells but those of CPU time.
+func (r *Report) speedCells(way, codec string, perSecond float64, besideText, besideOne *float64) []string {
+	return []string{way, codec, count(perSecond), fmt.Sprintf("%.0f", perSecond*r.rowBytes/1e6), ratioText(besideText), ratioText(besideOne)}
+}
+
+// besideText is the measure beside the text file in the same experiment; nil for the text itself.
+func (r *Report) besideText(m *Measure) *float64 {
+	for _, other := range r.of(m.Benchmark) {
+		if other.group == m.group && other != m && (other.Path == textTitle || other.Path == overText) {
+			return ratio(m.RowsPerSecond, other.RowsPerSecond)
+		}
 	}
-	return fmt.Sprintf("%.2f", *us)
+	return nil
+}
+
+// besideOne is a measure of several readers beside the same way by one reader.
+func (r *Report) besideOne(m *Measure) *float64 {
+	for _, other := range r.of(m.Benchmark) {
+		if m.parallel && other.Path == m.Path && other.Experiment == readers(1) {
+			return ratio(m.RowsPerSecond, other.RowsPerSecond)
+		}
+	}
+	return nil
+}
+
+// publishedText is the rows per second of the study's text file.
+func publishedText(list []publishedRetrieval) float64 {
+	for _, p := range list {
+		if strings.HasPrefix(p.way, studyText) {
+			return p.perSecond()
+		}
+	}
+	return 0
+}
+
+// rowCPUCells are the CPU times of a row.
+func (m *Measure) rowCPUCells() []string {
+	perRow := func(us *float64) *float64 {
+		if us == nil {
+			return nil
+		}
+		v := *us * float64(m.Operations) / float64(m.Rows)
+		return &v
+	}
+	server, client := perRow(m.CPU), perRow(m.ClientCPU)
+	return []string{ratioText(server), ratioText(client), ratioText(sum(server, client))}
 }
 
 // sum adds two times; nil if one is unknown.

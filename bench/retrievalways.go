@@ -13,19 +13,28 @@ import (
 const (
 	viaPartitionedSQL  = "SQL, partitions, Go client"
 	viaPartitionedREAD = "READ, partitions, Go client"
-	viaKeyRanges       = "SQL, key ranges, Go client"
+	viaKeyRanges       = "SQL, key ranges, a connection each, Go client"
 )
+
+// readers is the name of the experiment of n readers.
+func readers(n int) string { return fmt.Sprint("readers_", n) }
 
 // parallel is the table shared by n readers.
 func (b *retrieval) parallel(n int) experiment {
-	e := experiment{name: fmt.Sprint("readers_", n), title: "all rows, " + plural(n, "reader"), untagged: true}
+	e := experiment{name: readers(n), title: "all rows, " + plural(n, "reader"), untagged: true}
 	e.paths = []path{
-		{name: viaPartitionedSQL, method: "PartitionQuery, ExecuteStreamingSql", op: b.partitionedSQL(n), clients: 1},
-		{name: viaPartitionedREAD, method: "PartitionRead, StreamingRead", op: b.partitionedREAD(n), clients: 1},
-		{name: viaKeyRanges, method: "ExecuteStreamingSql", op: b.keyRanges(n), clients: 1},
-		{name: viaFlight, method: "DoGet", op: b.byFlight(n), clients: 1},
+		{name: viaPartitionedSQL, method: "PartitionQuery, ExecuteStreamingSql", op: b.partitionedSQL(n), codec: rowCodec},
+		{name: viaPartitionedREAD, method: "PartitionRead, StreamingRead", op: b.partitionedREAD(n), codec: rowCodec},
+		{name: viaKeyRanges, method: "ExecuteStreamingSql", op: b.keyRanges(n), codec: rowCodec},
+		{name: viaFlight, method: "DoGet", op: b.byFlight(n), codec: flightCodec},
+		{name: cannedFlight, method: "DoGet", op: b.byCannedFlight(n), codec: flightCodec, on: b.canned},
 	}
 	e.paths = append(e.paths, b.fromFiles(n)...)
+	e.paths = append(e.paths, b.fromOthers(n)...)
+	e.paths = append(e.paths, b.fromPython(n)...)
+	for i := range e.paths {
+		e.paths[i].clients, e.paths[i].parallel = 1, n > 1
+	}
 	e.pairs = against(e.paths)
 	return e
 }
@@ -56,27 +65,6 @@ func (b *retrieval) partitioned(n int, partition func(context.Context, *spanner.
 		}
 		return b.whole(shared(ctx, n, len(list), func(ctx context.Context, i int) (int64, error) {
 			return b.table.objects(t.Execute(ctx, list[i]))
-		}))
-	}
-}
-
-// keyRanges is the study's own way: COUNT(*), and then each reader reads its part of the keys.
-func (b *retrieval) keyRanges(n int) operation {
-	key := b.table.columns[0]
-	return func(ctx context.Context, c call) (int, error) {
-		var rows, last int64
-		count := spanner.NewStatement("SELECT COUNT(*), MAX(" + key + ") FROM " + b.table.name)
-		if err := c.client.Single().Query(ctx, count).Do(func(r *spanner.Row) error { return r.Columns(&rows, &last) }); err != nil {
-			return 0, err
-		}
-		if rows != b.rows {
-			return 0, fmt.Errorf("COUNT(*) is %d of %d", rows, b.rows)
-		}
-		return b.whole(shared(ctx, n, n, func(ctx context.Context, i int) (int64, error) {
-			return b.table.objects(c.client.Single().Query(ctx, spanner.Statement{
-				SQL:    b.table.query() + " WHERE " + key + " > @after AND " + key + " <= @until",
-				Params: map[string]any{"after": last * int64(i) / int64(n), "until": last * int64(i+1) / int64(n)},
-			}))
 		}))
 	}
 }

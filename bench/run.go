@@ -197,6 +197,7 @@ func (r *run) load(p path, m *Measure) *load {
 	l := &load{op: p.op, tag: m.Tag, clients: m.Clients, rate: m.Rate}
 	on := r.serverOf(p)
 	l.client, l.cpu, l.server = on.client, on.cpu, on.ended()
+	l.own = p.client
 	return l
 }
 

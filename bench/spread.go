@@ -69,6 +69,17 @@ func spreadLegend(rounds int) string {
 	return text
 }
 
+// spreadAlone is how a measure differs from turn to turn.
+func (k Metric) spreadAlone(m *Measure) *Spread {
+	var values []float64
+	for _, t := range m.Turns {
+		if v := t.of(k); v != nil {
+			values = append(values, *v)
+		}
+	}
+	return spreadOf(values)
+}
+
 // spreadOf compares two measures turn by turn. Turns of measures that took turns with each other stand side by side;
 // others are paired by their number.
 func (k Metric) spreadOf(left, right *Measure) *Spread {

@@ -117,8 +117,10 @@ func (f Figure) sideText(v *float64) string {
 	switch {
 	case v == nil:
 		return "-"
-	case f.Metric == Throughput:
+	case f.Metric == Throughput, f.Metric == RowThroughput:
 		return count(*v) + "/s"
+	case f.Metric == RowCPU:
+		return fmt.Sprintf("%.2f us", *v)
 	}
 	return fmt.Sprintf("%.4g ms", *v/1e3)
 }

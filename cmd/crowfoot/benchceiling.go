@@ -8,14 +8,15 @@ import (
 
 // newBenchCeiling makes the command that points and retrieval run in a process of its own: a server without a database.
 func newBenchCeiling() *cobra.Command {
-	var frames string
+	var frames, batches string
 	c := &cobra.Command{
 		Use:    "ceiling",
 		Short:  "Answer every read with the same bytes",
 		Hidden: true,
 		Args:   noArguments,
-		RunE:   func(c *cobra.Command, _ []string) error { return bench.Ceiling(c.Context(), frames) },
+		RunE:   func(c *cobra.Command, _ []string) error { return bench.Ceiling(c.Context(), frames, batches) },
 	}
 	c.Flags().StringVar(&frames, "frames", "", "`FILE` of the messages of a reply (default: one row)")
+	c.Flags().StringVar(&batches, "batches", "", "`FILE` of the messages of record batches, for Flight SQL")
 	return c
 }

@@ -1,0 +1,207 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"cloud.google.com/go/spanner"
+)
+
+// relational is another database that holds the same rows.
+type relational interface {
+	// rows runs a query on one of the connections and calls each with every row.
+	rows(ctx context.Context, connection int, query string, each func(scan scanRow) error) error
+	exec(ctx context.Context, statement string) error
+	// fill loads a file in the format of TPC-H into an empty table.
+	fill(ctx context.Context, table, file string) error
+	// server has a meter of what the connections cost, if the database runs on this machine.
+	server() *server
+	close() error
+}
+
+// scanRow puts the columns of a row where pointers say.
+type scanRow func(dest ...any) error
+
+// relationalPrefix begins the names of tables in other databases, which may have tables of these names already.
+const relationalPrefix = "crowfoot_bench_"
+
+// relationalTypes are those of Spanner in PostgreSQL and MySQL.
+var relationalTypes = strings.NewReplacer("INT64", "BIGINT", "FLOAT64", "DOUBLE PRECISION", "STRING(", "VARCHAR(", ") PRIMARY KEY (", ", PRIMARY KEY (")
+
+// otherDatabase is a database that the user has named, and how the report calls it.
+type otherDatabase struct {
+	relational
+	name, driver, codec string
+}
+
+// otherDatabases connects to the databases that the user has named, with as many connections as there are readers at most, and fills their tables.
+func (b *retrieval) otherDatabases(ctx context.Context, r *run) error {
+	for _, d := range []struct {
+		otherDatabase
+		flag, dsn string
+		open      func(ctx context.Context, dsn string, connections int) (relational, error)
+	}{
+		{otherDatabase{name: "PostgreSQL", driver: "pgx", codec: "PostgreSQL's binary, none"}, "--postgres", b.Postgres, openPostgres},
+		{otherDatabase{name: "MySQL", driver: "go-sql-driver", codec: "MySQL's text, none"}, "--mysql", b.MySQL, openMySQL},
+	} {
+		if d.dsn == "" {
+			b.lacks(d.name, d.flag+" DSN")
+			continue
+		}
+		var err error
+		if d.relational, err = d.open(ctx, d.dsn, b.mostReaders()); err != nil {
+			return fmt.Errorf("%s: %w", d.flag, err)
+		}
+		b.others = append(b.others, d.otherDatabase)
+		r.screen.note("filling the table in " + d.name)
+		if err := d.ensure(ctx, b.table, b.rows, b.files[0].name); err != nil {
+			return fmt.Errorf("fill the table in %s: %w", d.name, err)
+		}
+		var version string
+		if err := d.one(ctx, "SELECT VERSION()", &version); err != nil {
+			return err
+		}
+		version, _, _ = strings.Cut(version, " on ") // the compiler's
+		r.fact("%s: version %s", d.name, version)
+	}
+	return nil
+}
+
+// ensure makes and fills the table, if it has not as many rows.
+func (d otherDatabase) ensure(ctx context.Context, t *retrievedTable, rows int64, file string) error {
+	name := relationalPrefix + t.name
+	var got int64
+	if err := d.one(ctx, "SELECT COUNT(*) FROM "+name, &got); err == nil && got == rows {
+		return nil
+	}
+	ddl := strings.Replace(relationalTypes.Replace(t.ddl), "EXISTS "+t.name, "EXISTS "+name, 1) + ")"
+	return inTurn(func() error { return d.exec(ctx, "DROP TABLE IF EXISTS "+name) },
+		func() error { return d.exec(ctx, ddl) },
+		func() error { return d.fill(ctx, name, file) })
+}
+
+// inTurn runs steps until one fails.
+func inTurn(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one reads the only row of a result.
+func (d otherDatabase) one(ctx context.Context, query string, dest ...any) error {
+	return d.rows(ctx, 0, query, func(scan scanRow) error { return scan(dest...) })
+}
+
+// paths are the ways out of the other databases for n readers.
+func (b *retrieval) fromOthers(n int) (paths []path) {
+	for _, d := range b.others {
+		paths = append(paths, path{name: d.name + ", " + d.driver, clients: 1, on: d.server(), codec: d.codec, op: func(ctx context.Context, _ call) (int, error) {
+			if n == 1 {
+				return b.whole(d.read(ctx, b.table, 0, ""))
+			}
+			return b.whole(b.inRanges(ctx, n, relationalPrefix+b.table.name,
+				func(query string, rows, last *int64) error { return d.one(ctx, query, rows, last) },
+				func(ctx context.Context, i int, after, until int64) (int64, error) {
+					return d.read(ctx, b.table, i, fmt.Sprintf(" WHERE %[1]s > %[2]d AND %[1]s <= %[3]d", b.table.columns[0], after, until))
+				}))
+		}})
+	}
+	return paths
+}
+
+// read reads the rows of a condition into objects and counts them.
+func (d otherDatabase) read(ctx context.Context, t *retrievedTable, connection int, where string) (rows int64, err error) {
+	query := "SELECT " + strings.Join(t.columns, ", ") + " FROM " + relationalPrefix + t.name + where
+	scanned := t.scan()
+	err = d.rows(ctx, connection, query, func(scan scanRow) error {
+		rows++
+		return scanned(scan)
+	})
+	return rows, err
+}
+
+// customerScan keeps the last rows as objects.
+func customerScan() func(scanRow) error {
+	objects, i := make([]customer, kept), 0
+	return func(scan scanRow) error {
+		c := &objects[i%kept]
+		i++
+		return scan(&c.Key, &c.Name, &c.Address, &c.Nation, &c.Phone, &c.Balance, &c.MarketSegment, &c.Comment)
+	}
+}
+
+func orderScan() func(scanRow) error {
+	objects, i := make([]struct {
+		order
+		day time.Time // as these drivers give a date
+	}, kept), 0
+	return func(scan scanRow) error {
+		o := &objects[i%kept]
+		i++
+		return scan(&o.Key, &o.Customer, &o.Status, &o.TotalPrice, &o.day, &o.Priority, &o.Clerk, &o.ShipPriority, &o.Comment)
+	}
+}
+
+// keyRanges is the study's own way: COUNT(*), and then each reader reads its part of the keys, on a connection of its own.
+func (b *retrieval) keyRanges(n int) operation {
+	key := b.table.columns[0]
+	return func(ctx context.Context, _ call) (int, error) {
+		return b.whole(b.inRanges(ctx, n, b.table.name, func(query string, rows, last *int64) error {
+			return b.connections[0].client.Single().Query(ctx, spanner.NewStatement(query)).Do(func(r *spanner.Row) error { return r.Columns(rows, last) })
+		}, func(ctx context.Context, i int, after, until int64) (int64, error) {
+			return b.table.objects(b.connections[i].client.Single().Query(ctx, spanner.Statement{
+				SQL:    b.table.query() + " WHERE " + key + " > @after AND " + key + " <= @until",
+				Params: map[string]any{"after": after, "until": until},
+			}))
+		}))
+	}
+}
+
+// inRanges counts the rows and reads n ranges of keys at once. The ranges are of the keys up to the largest, not up to the count, so that no row is lost where
+// keys are not dense or the count does not divide by n.
+func (b *retrieval) inRanges(ctx context.Context, n int, table string, count func(query string, rows, last *int64) error,
+	read func(ctx context.Context, i int, after, until int64) (int64, error)) (int64, error) {
+	var rows, last int64
+	if err := count(fmt.Sprintf("SELECT COUNT(*), MAX(%s) FROM %s", b.table.columns[0], table), &rows, &last); err != nil {
+		return 0, err
+	}
+	if rows != b.rows {
+		return 0, fmt.Errorf("COUNT(*) is %d of %d", rows, b.rows)
+	}
+	return shared(ctx, n, n, func(ctx context.Context, i int) (int64, error) {
+		return read(ctx, i, last*int64(i)/int64(n), last*int64(i+1)/int64(n))
+	})
+}
+
+// backends add up the CPU time of processes of a database on this machine, whose names begin so.
+type backends struct {
+	name string
+	pids []pid
+}
+
+// meter reads their CPU time; nil if they are not processes of this machine.
+func (b backends) meter() meter {
+	if len(b.pids) == 0 {
+		return nil
+	}
+	for _, p := range b.pids {
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", p))
+		if err != nil || !strings.HasPrefix(string(name), b.name) {
+			return nil
+		}
+	}
+	return func() (total time.Duration, err error) {
+		for _, p := range b.pids {
+			used, failed := p.cpu()
+			total, err = total+used, errors.Join(err, failed)
+		}
+		return total, err
+	}
+}

@@ -1,0 +1,64 @@
+package bench
+
+import "runtime"
+
+// publishedRetrieval is a line of the study's table.
+type publishedRetrieval struct {
+	way     string
+	seconds float64 // for all rows of the table
+	rows    float64
+	readers float64 // times as fast as one reader, where it says so
+}
+
+func (p publishedRetrieval) perSecond() float64 { return p.rows / p.seconds }
+
+// What the study says of customer, with 30 million rows. It gives no table for its n readers, but how many times as fast they were.
+var publishedCustomer = []publishedRetrieval{
+	{way: "Oracle, JDBC, SPL: 280 s", rows: 30e6, seconds: 280},
+	{way: "Oracle, 6 readers", rows: 30e6, seconds: 280. / 5, readers: 5},
+	{way: "MySQL, JDBC, SPL: 380 s", rows: 30e6, seconds: 380},
+	{way: studyText + ": 42 s", rows: 30e6, seconds: 42},
+}
+
+// And of orders, with 300 million rows.
+var publishedOrders = []publishedRetrieval{
+	{way: studyText + ": 483 s", rows: 300e6, seconds: 483},
+	{way: "text file, 4 readers", rows: 300e6, seconds: 483 / 3.6, readers: 3.6},
+	{way: "composite table, SPL: 164 s", rows: 300e6, seconds: 164},
+	{way: "composite table, 4 readers", rows: 300e6, seconds: 164 / 3.8, readers: 3.8},
+}
+
+const studyText = "text file, SPL"
+
+// scaled is the target for two streams: it is lower where the server and its client have fewer than two cores each.
+func scaled() float64 {
+	if runtime.NumCPU() >= 4 {
+		return 1.5
+	}
+	return 1
+}
+
+// figures are the targets. A figure whose other side is missing is left out.
+func (b *retrieval) figures() []Figure {
+	rows := func(name string, left, right Ref, least float64) Figure {
+		return Figure{Name: name, Metric: RowThroughput, Left: left, Right: right, Target: least, AtLeast: true}
+	}
+	one := func(path string) Ref { return Ref{oneStream, path} }
+	cpu := func(path string) Figure {
+		return Figure{Name: path + ": server CPU of a row, us", Metric: RowCPU, Left: one(path), Target: 0.5}
+	}
+	return []Figure{
+		rows("Flight SQL, one stream / text, one thread", one(viaFlight), one(textTitle), 2),
+		rows("Flight SQL, one stream / pyarrow, our Parquet", one(viaFlight), one(pyarrowParquet), 1),
+		rows("Flight SQL, one stream / pyarrow, its Parquet", one(viaFlight), one(pyarrowOwn), 1),
+		rows("Flight SQL, two streams / one", one(twoFlights), one(viaFlight), scaled()),
+		{Name: "Flight SQL, two streams / one: server CPU of a row", Metric: RowCPU, Left: one(twoFlights), Right: one(viaFlight), Target: 1.1},
+		rows("Flight SQL / canned batches", one(viaFlight), one(cannedFlight), 0),
+		rows("row cursor, hand-written decoder / canned frames", one(rawSQL), one(rawCanned), 0.8),
+		rows("READ, hand-written decoder / canned frames", one(rawREAD), one(rawCanned), 0.8),
+		rows("row cursor, Go client / canned frames", one(officialSQL), one(cannedGo), 0.95),
+		rows("READ, Go client / canned frames", one(officialREAD), one(cannedGo), 0.95),
+		cpu(rawSQL), cpu(rawREAD),
+		{Name: "aggregate, row store / PostgreSQL", Metric: MedianLatency, Left: Ref{aggregated, insideRows}, Right: Ref{aggregated, insidePrefix + "PostgreSQL"}, Target: 1},
+	}
+}

@@ -1,0 +1,88 @@
+package bench
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+)
+
+// pythonReader reads with the libraries that a Python has.
+//
+//go:embed retrieval.py
+var pythonReader string
+
+// The ways of Python's libraries.
+const (
+	pyarrowParquet = "Parquet to Arrow, pyarrow"
+	pyarrowOwn     = "Parquet of pyarrow to Arrow, pyarrow"
+	duckdbParquet  = "Parquet to Arrow, DuckDB"
+	viaADBC        = "Flight SQL, ADBC (Python)"
+)
+
+// ownCodec is what pyarrow writes by default.
+const ownCodec = "Snappy"
+
+// startPython starts the Python that the user has named.
+func (b *retrieval) startPython(ctx context.Context, r *run) (err error) {
+	const flag, all = "--python PATH", "pyarrow, DuckDB, ADBC"
+	if b.Python == "" {
+		b.lacks(all, flag)
+		return nil
+	}
+	if b.python, err = startWorker(ctx, b.Python, "-c", pythonReader); err != nil {
+		return fmt.Errorf("--python: %w", err)
+	}
+	b.workerFacts(r, b.python, "pip install it for "+b.Python)
+	if b.python.can("pyarrow") {
+		b.rewritten = filepath.Join(r.target.root, b.table.name+".pyarrow.parquet")
+		r.screen.note("writing Parquet by pyarrow")
+		_, err = b.whole(b.python.ask(ctx, "pyarrow_rewrite", b.file(parquetTitle).name, b.rewritten))
+	}
+	return err
+}
+
+// workerFacts tells which libraries a worker has, and which it lacks.
+func (b *retrieval) workerFacts(r *run, w *worker, remedy string) {
+	for _, name := range slices.Sorted(maps.Keys(w.has)) {
+		r.fact("%s %s", name, w.has[name])
+	}
+	for _, name := range w.lacking {
+		b.lacks(name, remedy)
+	}
+}
+
+// fromPython is the same rows by Python's libraries, with n threads.
+func (b *retrieval) fromPython(n int) (paths []path) {
+	threads, parquet := fmt.Sprint(n), b.file(parquetTitle)
+	if b.python.can("pyarrow") {
+		paths = append(paths, b.byWorker(b.python, pyarrowParquet, parquet.codec, "pyarrow_parquet", parquet.name, threads),
+			b.byWorker(b.python, pyarrowOwn, ownCodec, "pyarrow_parquet", b.rewritten, threads))
+	}
+	if b.python.can("duckdb") {
+		paths = append(paths, b.byWorker(b.python, duckdbParquet, parquet.codec, "duckdb_parquet", parquet.name, threads))
+	}
+	return paths
+}
+
+// fromADBC is the target's rows, by Arrow's driver for Python.
+func (b *retrieval) fromADBC() (paths []path) {
+	if !b.python.can("adbc") {
+		return nil
+	}
+	p := b.byWorker(b.python, viaADBC, flightCodec, "adbc", b.address, b.flight.database, b.table.query())
+	p.method, p.local = "DoGet", false
+	return []path{p}
+}
+
+// byWorker is a path whose operation is a request to a worker, in whose process the client is.
+func (b *retrieval) byWorker(w *worker, name, codec string, request ...string) path {
+	return path{name: name, codec: codec, clients: 1, local: true, client: w.cpu, op: func(ctx context.Context, _ call) (int, error) {
+		return b.whole(w.ask(ctx, request...))
+	}}
+}
+
+// can says whether the worker has a library.
+func (w *worker) can(library string) bool { return w != nil && w.has[library] != "" }
