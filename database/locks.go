@@ -42,7 +42,7 @@ func lockRequests(target string, parties []txn.LockParty) (list []stats.LockRequ
 func lockColumns(target string, p txn.LockParty) []string {
 	if o, ok := p.Owner.(LockOwner); ok {
 		for _, written := range []bool{true, false} {
-			if written && p.Mode != table.LockExclusive {
+			if written && p.Mode == table.LockShared {
 				continue
 			}
 			if list := o.LockColumns(target, written); len(list) > 0 {
@@ -60,8 +60,11 @@ func (d *Database) LockText(w *txn.LockWait) string {
 }
 
 func lockMode(m table.Lock) string {
-	if m == table.LockExclusive {
+	switch m {
+	case table.LockExclusive:
 		return "Exclusive"
+	case table.LockWriterSharedTimestamp:
+		return "WriterSharedTimestamp"
 	}
 	return "ReaderShared"
 }

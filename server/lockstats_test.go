@@ -62,6 +62,10 @@ func TestLockStats(t *testing.T) {
 		{"parent, child", statement("UPDATE Singers SET Name = 'b' WHERE SingerId = 1"), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 			return tx.BufferWrite([]*spanner.Mutation{spanner.Insert("Albums", []string{"SingerId", "AlbumId"}, []any{1, 1})})
 		}, "Singers(1)", "Singers.Name Exclusive older,Singers._exists ReaderShared younger"},
+		{"commit timestamp in the key", statement("INSERT INTO Log (Time, Line) VALUES (PENDING_COMMIT_TIMESTAMP(), 'x')"), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+			_, err := drain(tx.Query(ctx, spanner.NewStatement("SELECT COUNT(*) FROM Log")))
+			return err
+		}, "Log(+)", "Log.Line WriterSharedTimestamp older,Log.Time WriterSharedTimestamp older,Log._exists ReaderShared younger"},
 		{"index", statement("UPDATE Singers SET Name = 'c' WHERE SingerId = 1"), func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
 			_, err := drain(tx.ReadUsingIndex(ctx, "Singers", "SingersByName", spanner.AllKeys(), []string{"Name", "SingerId"}))
 			return err

@@ -30,6 +30,7 @@ var trafficSchema = []string{
 	`CREATE INDEX SingersByName ON Singers(Name) STORING (Born)`,
 	`CREATE TABLE Albums (SingerId INT64 NOT NULL, AlbumId INT64 NOT NULL, Title STRING(MAX)) PRIMARY KEY (SingerId, AlbumId),
 		INTERLEAVE IN PARENT Singers ON DELETE CASCADE`,
+	`CREATE TABLE Log (Time TIMESTAMP NOT NULL OPTIONS (allow_commit_timestamp=true), Line STRING(MAX)) PRIMARY KEY (Time)`,
 }
 
 func newTraffic(t testing.TB) *traffic {

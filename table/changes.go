@@ -142,7 +142,7 @@ func (c *Changes) InsertOrIgnore(ctx context.Context, t *schema.Table, columns [
 	if err != nil {
 		return nil, false, err
 	}
-	if _, ok, err := c.w.Get(ctx, key, LockExclusive); ok || err != nil {
+	if _, ok, err := c.w.Get(ctx, key, c.keyLock()); ok || err != nil {
 		return nil, false, err
 	}
 	return b.row, true, c.write(ctx, b, key, nil, b.inserts)
@@ -286,6 +286,14 @@ func (c *Changes) rowKey(g *target) ([]byte, error) {
 	return c.key, g.layout.checkKeySize(len(c.key), g.row)
 }
 
+// keyLock is how the key that rowKey has made is locked before it is written.
+func (c *Changes) keyLock() Lock {
+	if len(c.pendKey) > 0 {
+		return LockWriterSharedTimestamp
+	}
+	return LockExclusive
+}
+
 func (c *Changes) insert(ctx context.Context, b *rowBuilder, vals []value.Value) error {
 	if err := b.fillNew(c, b.row, vals); err != nil {
 		return err
@@ -299,7 +307,7 @@ func (c *Changes) insertRow(ctx context.Context, b *rowBuilder) error {
 	if err != nil {
 		return err
 	}
-	_, ok, err := c.w.Get(ctx, key, LockExclusive)
+	_, ok, err := c.w.Get(ctx, key, c.keyLock())
 	if err != nil {
 		return err
 	}
@@ -311,7 +319,7 @@ func (c *Changes) insertRow(ctx context.Context, b *rowBuilder) error {
 
 // upsert writes the row that fillNew has made at key, or updates the one that is there.
 func (c *Changes) upsert(ctx context.Context, b *rowBuilder, key []byte, vals []value.Value) (inserted bool, err error) {
-	val, ok, err := c.w.Get(ctx, key, LockExclusive)
+	val, ok, err := c.w.Get(ctx, key, c.keyLock())
 	if err != nil {
 		return false, err
 	}
@@ -377,14 +385,19 @@ func (c *Changes) write(ctx context.Context, b *rowBuilder, key []byte, old []va
 // checkParent looks for the parent of g.row. If it is missing, Finish looks again: a later change may write it.
 func (c *Changes) checkParent(ctx context.Context, g *target, key []byte) error {
 	c.parts = c.parts[:0]
+	lock := LockCheck
 	for _, p := range g.table.Key[:len(g.parent.Key)] {
-		c.parts = append(c.parts, g.row[p.Column.Ordinal])
+		v := g.row[p.Column.Ordinal]
+		if v.IsPending() {
+			lock = LockWriterSharedTimestamp
+		}
+		c.parts = append(c.parts, v)
 	}
 	parent := g.parent.AppendKey(nil, c.parts)
 	if bytes.Equal(parent, c.parent) {
 		return nil
 	}
-	_, ok, err := c.w.Get(ctx, parent, LockCheck)
+	_, ok, err := c.w.Get(ctx, parent, lock)
 	if err != nil {
 		return err
 	}

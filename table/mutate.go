@@ -70,7 +70,7 @@ func (c *Changes) updateByKey(ctx context.Context, b *rowBuilder, vals []value.V
 	if err != nil {
 		return err
 	}
-	val, ok, err := c.w.Get(ctx, key, LockExclusive)
+	val, ok, err := c.w.Get(ctx, key, c.keyLock())
 	switch {
 	case err != nil:
 		return err
@@ -107,7 +107,7 @@ func (s Span) covers(key []byte) bool {
 
 // replace deletes the row at key with its children, if it is there, and writes the new one.
 func (c *Changes) replace(ctx context.Context, b *rowBuilder, key []byte, vals []value.Value) error {
-	val, ok, err := c.w.Get(ctx, key, LockExclusive)
+	val, ok, err := c.w.Get(ctx, key, c.keyLock())
 	if err != nil {
 		return err
 	}

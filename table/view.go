@@ -35,6 +35,10 @@ const (
 	// LockCheck is LockShared for a read that a constraint depends on: it locks in REPEATABLE READ too, where other reads do
 	// not.
 	LockCheck
+	// LockWriterSharedTimestamp is of a key whose commit timestamp is pending (https://cloud.google.com/spanner/docs/introspection/lock-statistics).
+	// Two transactions never have the same commit timestamp, so others may lock the same range in this mode, too. They may
+	// neither read there with a lock nor write a key that is complete. Get with it sees only what its own transaction has written.
+	LockWriterSharedTimestamp
 )
 
 // View is the state that a request reads: a snapshot at a timestamp, or a
@@ -84,7 +88,8 @@ type Cursor interface {
 }
 
 // Writer is a View that also takes writes. It buffers them; the View sees them at once.
-// What is put must have been locked exclusively: Put and Delete take that lock themselves.
+// What is put must have been locked exclusively, or in LockWriterSharedTimestamp if its key has pending timestamps: Put and Delete take
+// that lock themselves.
 type Writer interface {
 	View
 	// Put stores val at key. pending are offsets in val, pendingKey in key, of fixed-width

@@ -3,6 +3,7 @@ package txn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -279,6 +280,76 @@ func testPendingKeysAreLocked(t *testing.T) {
 		}
 		if waiter.Err() != nil {
 			t.Error("a read of an old row is in the way of a new one")
+		}
+	}
+}
+
+// TestPendingKeysGoTogether: transactions that write keys with a commit timestamp do not wait for each other, nor abort each other, while those that read
+// where the keys will lie, or write a complete key there, wait for all of them.
+func TestPendingKeysGoTogether(t *testing.T) {
+	for _, mode := range modes {
+		for _, desc := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, desc=%v", mode.name, desc), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { testPendingKeysGoTogether(t, mode.options, desc) })
+			})
+		}
+	}
+}
+
+func testPendingKeysGoTogether(t *testing.T, options Options, desc bool) {
+	m := newManager(t, openStore(t, vfs.NewMem(), "data"), time.Now)
+	ctx := context.Background()
+	pending := strings.Repeat("\xff", 12)
+	if desc {
+		pending = strings.Repeat("\x00", 12)
+	}
+	place := []table.Pending{{Offset: 1, Desc: desc}}
+	var writers []*Tx
+	for i := range 3 {
+		w := m.Begin(options)
+		key := fmt.Appendf(nil, "t%s%d\x00", pending, i)
+		if _, ok, err := w.Get(ctx, key, table.LockWriterSharedTimestamp); ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if err := w.Put(ctx, key, nil, place, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := w.Get(ctx, key, table.LockWriterSharedTimestamp); !ok || err != nil {
+			t.Fatalf("a transaction does not see the key that it has written: %v, %v", ok, err)
+		}
+		writers = append(writers, w)
+	}
+	if _, err := writers[0].Commit(ctx, nil, CommitOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if writers[1].locksNow { // else nothing is locked before Commit
+		reader, writer := m.Begin(Options{}), m.Begin(Options{})
+		var scanned string
+		read := beside(func() (mvcc.Timestamp, error) {
+			scanned = scanAll(reader, []string{"t", "u"}, table.LockShared)
+			return 0, reader.Rollback()
+		})
+		complete := fmt.Appendf(nil, "t%s3\x00", pending)
+		place[0].Fill(complete, mvcc.TimestampOf(time.Now().Add(time.Hour)))
+		written := beside(func() (mvcc.Timestamp, error) { return 0, writer.Put(ctx, complete, nil, nil, nil) })
+		for _, w := range writers[1:] {
+			stillRuns(t, read, "a scan of keys that are being written")
+			stillRuns(t, written, "the write of a complete key where others are being written")
+			if _, err := w.Commit(ctx, nil, CommitOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if o := await(t, read); o.err != nil || strings.Count(scanned, "t") != 3 {
+			t.Errorf("the scan found %q, %v", scanned, o.err)
+		}
+		if o := await(t, written); o.err != nil {
+			t.Error(o.err)
+		}
+		return
+	}
+	for _, w := range writers[1:] {
+		if _, err := w.Commit(ctx, nil, CommitOptions{}); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

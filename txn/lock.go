@@ -19,7 +19,8 @@ const IdleLimit = 10 * time.Second
 const recheck = 50 * time.Millisecond
 
 // lockTable holds the locks of a database, on points (logical keys, present or
-// not) and on ranges, shared and exclusive, and the requests that wait for them.
+// not) and on ranges, and the requests that wait for them. Locks of readers go beside each other, and so do those of writers of keys whose commit
+// timestamp is pending; an exclusive lock goes beside no other.
 //
 // Conflicts are resolved by age (wound-wait): a transaction waits for older
 // ones, and aborts younger ones that hold what it wants. An aborted transaction
@@ -52,7 +53,7 @@ type request struct {
 	tx      *Tx
 	start   string // the point, if end is empty
 	end     string
-	mode    table.Lock // LockShared or LockExclusive
+	mode    table.Lock // LockShared, LockExclusive or LockWriterSharedTimestamp
 	granted bool
 	ready   chan struct{} // closed when granted, or when tx has ended; nil if granted at once
 	next    *request      // in the list of its point
@@ -75,7 +76,7 @@ func (r *request) overlaps(o *request) bool {
 
 // covers tells whether holding r makes o unnecessary.
 func (r *request) covers(o *request) bool {
-	if !r.granted || r.tx != o.tx || (o.mode == table.LockExclusive && r.mode != table.LockExclusive) {
+	if !r.granted || r.tx != o.tx || (r.mode != table.LockExclusive && r.mode != o.mode) {
 		return false
 	}
 	if r.isPoint() {
@@ -86,7 +87,7 @@ func (r *request) covers(o *request) bool {
 
 // blocks tells whether o must wait while r is there.
 func (r *request) blocks(o *request) bool {
-	if r.tx == o.tx || (r.mode != table.LockExclusive && o.mode != table.LockExclusive) {
+	if r.tx == o.tx || (r.mode == o.mode && r.mode != table.LockExclusive) {
 		return false
 	}
 	return r.granted || r.tx.older(o.tx)

@@ -137,6 +137,8 @@ const (
 
 func (r *Request) protection(lock table.Lock) protection {
 	switch {
+	case lock == table.LockWriterSharedTimestamp:
+		return unprotected // no transaction but this one can have written the key as it is
 	case r.opts.Isolation == RepeatableRead && lock == table.LockShared && !r.mutates:
 		return unprotected
 	case !r.locksNow:

@@ -138,19 +138,20 @@ func (r *Request) bufferMod(m changestream.Mod) (size int, due int64, err error)
 }
 
 // lockWrite locks a key exclusively before it is written. In RepeatableRead it aborts the transaction if another one has written the
-// key since the snapshot.
+// key since the snapshot. Of a key whose commit timestamp is pending it locks the range in which the key will lie: not against others that write
+// such keys, each of which will have another timestamp.
 func (t *Tx) lockWrite(ctx context.Context, key string, pendingKey []table.Pending) error {
-	start, end := key, ""
 	if len(pendingKey) > 0 {
-		start, end = futureKeys(key, pendingKey[0], t.m.oracle.Visible())
+		start, end := futureKeys(key, pendingKey[0], t.m.oracle.Visible())
+		return t.m.locks.acquire(ctx, t, start, end, table.LockWriterSharedTimestamp)
 	}
-	if err := t.m.locks.acquire(ctx, t, start, end, table.LockExclusive); err != nil {
+	if err := t.m.locks.acquire(ctx, t, key, "", table.LockExclusive); err != nil {
 		return err
 	}
 	if t.opts.Isolation != RepeatableRead {
 		return nil
 	}
-	return t.unchanged(start, end)
+	return t.unchanged(key, "")
 }
 
 // futureKeys is the range in which a key will lie whose commit timestamp is not known yet: what begins as it does up
