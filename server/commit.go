@@ -14,6 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/cost"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/stats"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -53,6 +54,8 @@ type commitWork struct {
 	now     time.Time
 	count   int64 // of mutations as commit_stats counts them: of statements, and, once they are applied, of the list
 	attempt *attempt
+	// turns are those in which commits of many rows are applied.
+	turns *cpu.Turns
 	// accesses are what the mutations do with tables, without repetitions.
 	accesses []*stats.Access
 }
@@ -75,6 +78,11 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 		return nil
 	}
 	return func(w table.Writer) error {
+		ctx, end, err := c.turn(ctx)
+		if err != nil {
+			return err
+		}
+		defer end()
 		c.catalog = c.attempt.db.Catalog()
 		muts, err := mutations(c.catalog, c.list)
 		c.list = nil // a large message is garbage from here on
@@ -93,6 +101,17 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 		c.attempt.wrote(changes.Written())
 		return err
 	}
+}
+
+// manyRows is from how many rows on a commit computes for long: a row takes about 10 us.
+const manyRows = 100
+
+// turn waits until the mutations may be applied: at once if they are few.
+func (c *commitWork) turn(ctx context.Context) (turn context.Context, end func(), err error) {
+	if rowsOf(c.list) < manyRows {
+		return ctx, func() {}, nil
+	}
+	return c.turns.Take(ctx)
 }
 
 // touch notes what the mutations do with tables, and what of the schema they depend on. Consecutive mutations mostly have the same
@@ -139,7 +158,7 @@ func (s *service) commitSingleUse(ctx context.Context, ses *session, req *spanne
 	a.begin(ses.db, &opts, now)
 	a.commit(now)
 	tx := ses.db.Transactions().Begin(opts)
-	work := commitWork{record: &c.Cost, memory: &c.Memory, list: takeMutations(req), now: now, attempt: &a}
+	work := commitWork{record: &c.Cost, memory: &c.Memory, list: takeMutations(req), now: now, attempt: &a, turns: s.turns}
 	at, err := work.commit(ctx, tx, txn.CommitOptions{MaxDelay: delay})
 	a.end(tx, s.clock(), err)
 	if err != nil {
@@ -177,7 +196,7 @@ func (s *service) commitTransaction(ctx context.Context, ses *session, req *span
 	open.tx.SetTag(stats.Tag(req.RequestOptions.GetTransactionTag()))
 	now := s.clock()
 	open.commit(now)
-	work := commitWork{record: &c.Cost, memory: &c.Memory, list: takeMutations(req), now: now, attempt: &open.attempt, count: open.mutations}
+	work := commitWork{record: &c.Cost, memory: &c.Memory, list: takeMutations(req), now: now, attempt: &open.attempt, turns: s.turns, count: open.mutations}
 	at, err := work.commit(ctx, open.tx, txn.CommitOptions{MaxDelay: delay, Mutations: &work.count})
 	if err != nil {
 		t.settle()

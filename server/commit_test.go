@@ -2,6 +2,8 @@ package server
 
 import (
 	"io"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
@@ -109,3 +111,38 @@ func TestMutationsAfterDML(t *testing.T) {
 		t.Errorf("bad rows %v", rs.Rows)
 	}
 }
+
+// TestManyRowsTakeTurns: commits of many rows that wait for a lock keep no other commit from being applied, however many they are.
+func TestManyRowsTakeTurns(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	rows := func(first int) (list []*structpb.ListValue) {
+		for i := range manyRows {
+			list = append(list, singer(first+i))
+		}
+		return list
+	}
+	h.insert(ses, singer(0))
+	holder, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: begins(readWrite()), Seqno: 1,
+		Sql: "UPDATE Singers SET Name = 'held' WHERE SingerId = 0"})
+	h.ok(err)
+	waiting := turnsPerProcessor*runtime.GOMAXPROCS(0) + 1
+	ended := make(chan error, waiting)
+	for i := range waiting {
+		go func() {
+			_, err := h.data.Commit(h.ctx, singleUse(ses, insertSingers(append([]*structpb.ListValue{singer(0)}, rows((i+1)*manyRows)...)...)))
+			ended <- err
+		}()
+	}
+	db := h.database()
+	eventually(func() bool { return db.Transactions().Metrics().Waiting == waiting })
+	h.insert(ses, rows((waiting+1)*manyRows)...)
+	_, err = h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: holder.Metadata.Transaction.Id})
+	h.ok(err)
+	for range waiting {
+		h.ok(<-ended)
+	}
+	h.shows(ses, "SELECT COUNT(*) FROM Singers", strconv.Itoa((waiting+1)*manyRows+1))
+}
+
+func singer(id int) *structpb.ListValue { return list(strconv.Itoa(id), "x") }

@@ -1,11 +1,14 @@
 package server
 
 import (
+	"runtime"
+
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/server/token"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
 // A service answers the requests of google.spanner.v1.Spanner, which read and write rows. Its sessions answer those about sessions.
@@ -14,11 +17,15 @@ type service struct {
 	tokens       token.Key
 	sessions     sessions
 	transactions transactions
+	turns        *cpu.Turns // of commits of many rows
 }
+
+// turnsPerProcessor is how many commits of many rows are applied at once, for each processor: one computes while another one's rows are read from disk.
+const turnsPerProcessor = 2
 
 func newService(registry *database.Registry, cfg Config) (*service, error) {
 	identity := registry.Identity()
-	s := &service{clock: cfg.Clock, tokens: token.NewKey(identity.Secret)}
+	s := &service{clock: cfg.Clock, tokens: token.NewKey(identity.Secret), turns: cpu.NewTurns(turnsPerProcessor * runtime.GOMAXPROCS(0))}
 	s.sessions.registry, s.sessions.clock, s.sessions.random, s.sessions.log = registry, cfg.Clock, cfg.Random, cfg.Log
 	s.transactions.clock, s.transactions.tokens, s.transactions.start = cfg.Clock, s.tokens, identity.Start
 	s.transactions.budget = cfg.Memory

@@ -15,13 +15,24 @@ func From(ctx context.Context) *Meter {
 	return m
 }
 
-// Waiting is called before a wait, and the function that it returns after it: in between the meter of what runs under ctx pauses, and its
-// goroutine holds no thread.
+// Waiting is called before a wait, and the function that it returns after it: in between the meter of what runs under ctx pauses, its
+// goroutine holds no thread, and others have its turn.
 func Waiting(ctx context.Context) (over func()) {
-	m := From(ctx)
-	if m == nil || !m.running {
+	m, t := From(ctx), turnsOf(ctx)
+	measured := m != nil && m.running
+	switch {
+	case t == nil && !measured:
 		return func() {}
+	case t == nil:
+		m.Pause()
+		return m.Resume
 	}
 	m.Pause()
-	return m.Resume
+	t.give()
+	return func() {
+		t.takeAgain()
+		if measured {
+			m.Resume()
+		}
+	}
 }

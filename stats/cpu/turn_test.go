@@ -1,0 +1,104 @@
+package cpu
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+)
+
+// TestTurns: so many compute at once; the others follow in the order in which they came.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(2)
+		var order []int
+		next := make(chan struct{})
+		for i := range 6 {
+			go func() {
+				_, end, err := turns.Take(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				order = append(order, i)
+				<-next
+				end()
+			}()
+			synctest.Wait()
+		}
+		for running := 2; running < 6; running++ {
+			if len(order) != running {
+				t.Fatalf("%v have had a turn", order)
+			}
+			next <- struct{}{}
+			synctest.Wait()
+		}
+		close(next)
+		synctest.Wait()
+		if !slices.Equal(order, []int{0, 1, 2, 3, 4, 5}) || turns.free != 2 {
+			t.Errorf("order %v, %d turns are left", order, turns.free)
+		}
+	})
+}
+
+// TestTurnsOfWaiting: while one that has a turn waits, another one has it; afterwards the first goes before those that had none.
+func TestTurnsOfWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(1)
+		ctx, endFirst, err := turns.Take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		over := Waiting(ctx)
+		_, endSecond, err := turns.Take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var order []string
+		go func() {
+			_, end, _ := turns.Take(t.Context())
+			order = append(order, "third")
+			end()
+		}()
+		synctest.Wait()
+		go func() {
+			over()
+			order = append(order, "first")
+			endFirst()
+		}()
+		synctest.Wait()
+		if len(order) > 0 {
+			t.Errorf("%v went on while the second had the turn", order)
+		}
+		endSecond()
+		synctest.Wait()
+		if !slices.Equal(order, []string{"first", "third"}) || turns.free != 1 || turns.again != 0 {
+			t.Errorf("order %v, %d turns are left", order, turns.free)
+		}
+	})
+}
+
+// TestTurnsCancelled: one that gives up takes no turn with it.
+func TestTurnsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := NewTurns(1)
+		_, end, err := turns.Take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() {
+			_, _, err := turns.Take(ctx)
+			failed <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-failed; err != context.Canceled {
+			t.Errorf("Take: %v", err)
+		}
+		end()
+		if len(turns.waiting) != 0 || turns.free != 1 {
+			t.Errorf("%d wait, %d turns are left", len(turns.waiting), turns.free)
+		}
+	})
+}
