@@ -10,13 +10,26 @@ import (
 	"path/filepath"
 	"runtime/pprof"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// The profiles of CPU time that a run keeps, for go tool pprof.
-const (
-	serverProfile = "server.pprof"
-	clientProfile = "client.pprof"
-)
+// clientProfile is the profile of this program's CPU time that a run keeps, for go tool pprof.
+const clientProfile = "client.pprof"
+
+// traceTime is how long a trace is kept at most, which has everything that a server's goroutines do: in the middle of the time.
+const traceTime = 2 * time.Second
+
+// serverProfiles are those of the server, by their files: of CPU time, of what goroutines wait for, of mutexes that they wait for, and a trace.
+var serverProfiles = []struct {
+	file, name string
+	most       time.Duration // 0 is no limit
+}{
+	{"server.pprof", "profile", 0},
+	{"server-block.pprof", "block", 0},
+	{"server-mutex.pprof", "mutex", 0},
+	{"server.trace", "trace", traceTime},
+}
 
 // profile keeps profiles of this program and of the server for a time, in a directory, and returns when they are complete.
 func (s *server) profile(ctx context.Context, dir string, lasts time.Duration) (err error) {
@@ -32,7 +45,25 @@ func (s *server) profile(ctx context.Context, dir string, lasts time.Duration) (
 		return err
 	}
 	defer pprof.StopCPUProfile()
-	url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%.0f", s.process.http, max(1, lasts.Seconds()))
+	g, ctx := errgroup.WithContext(ctx)
+	for _, p := range serverProfiles {
+		time := lasts
+		if p.most > 0 {
+			time = min(time, p.most)
+		}
+		url := fmt.Sprintf("http://%s/debug/pprof/%s?seconds=%.0f", s.process.http, p.name, max(1, time.Seconds()))
+		g.Go(func() error {
+			if err := wait(ctx, (lasts-time)/2); err != nil {
+				return err
+			}
+			return fetch(ctx, url, filepath.Join(dir, p.file))
+		})
+	}
+	return g.Wait()
+}
+
+// fetch puts what a URL answers into a file.
+func fetch(ctx context.Context, url, path string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
@@ -43,9 +74,9 @@ func (s *server) profile(ctx context.Context, dir string, lasts time.Duration) (
 	}
 	defer reply.Body.Close()
 	if reply.StatusCode != http.StatusOK {
-		return fmt.Errorf("profile the server: %s", reply.Status)
+		return fmt.Errorf("%s: %s", url, reply.Status)
 	}
-	file, err := os.Create(filepath.Join(dir, serverProfile))
+	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type WatchSettings struct {
 	Create         bool          `json:"-"`
 	StatisticsWait time.Duration `json:"statistics_wait_ns"`
 	Outputs
-	// Profile is a directory for profiles of CPU time of the embedded server and of this program, while the load of the last run lasts; "" is none.
+	// Profile is a directory for profiles of the embedded server and of this program, while the load of the last run lasts; "" is none.
 	Profile string `json:"-"`
 	Simple  bool   `json:"-"` // a status of one line
 }

@@ -44,6 +44,8 @@ func reading(serve http.HandlerFunc) http.HandlerFunc {
 //	/metrics                                 Prometheus: use of the API by method, sessions, locks, aborts, background work, storage, the process
 //	/debug/transactions?database=D&tag=T     timelines of the newest transactions with a tag, as JSON; durations in nanoseconds
 //	/debug/pprof/profile?seconds=N           where CPU time goes, for go tool pprof; heap and goroutine beside it
+//	/debug/pprof/block?seconds=N             what goroutines wait for, likewise; mutex beside it
+//	/debug/pprof/trace?seconds=N             what every goroutine does, for go tool trace
 func (s *Server) observing() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"/checkpoint":         s.checkpoint,
@@ -53,6 +55,9 @@ func (s *Server) observing() map[string]http.HandlerFunc {
 		"/debug/pprof/profile":   pprof.Profile,
 		"/debug/pprof/heap":      pprof.Handler("heap").ServeHTTP,
 		"/debug/pprof/goroutine": pprof.Handler("goroutine").ServeHTTP,
+		"/debug/pprof/block":     waits(),
+		"/debug/pprof/mutex":     mutexWaits(),
+		"/debug/pprof/trace":     pprof.Trace,
 	}
 }
 

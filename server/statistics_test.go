@@ -288,7 +288,7 @@ func TestMetrics(t *testing.T) {
 // TestProfiles: the server shows where its time and memory go.
 func TestProfiles(t *testing.T) {
 	h := newHarness(t)
-	for _, path := range []string{"/debug/pprof/profile?seconds=1", "/debug/pprof/heap", "/debug/pprof/goroutine"} {
+	for _, path := range []string{"/debug/pprof/profile?seconds=1", "/debug/pprof/heap", "/debug/pprof/goroutine", "/debug/pprof/block?seconds=1", "/debug/pprof/mutex?seconds=1"} {
 		if code, data := h.httpRaw("GET", path, ""); code != 200 || !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) { // a profile is a gzip file
 			t.Errorf("%s: status %d, %d bytes", path, code, len(data))
 		}

@@ -42,7 +42,7 @@ written like 1.5s or, as in ISO 8601, PT1.5S.`,
 	modes.flags(flags)
 	outputFlags(flags, &s.Outputs)
 	flags.Var((*seconds)(&s.StatisticsWait), "stats-wait", "how long to wait, at most, for the server's statistics of the last minute")
-	flags.StringVar(&s.Profile, "profile", "", "`DIR`, which must exist, for profiles of CPU time of the embedded server and of this program")
+	flags.StringVar(&s.Profile, "profile", "", "`DIR`, which must exist, for profiles of the embedded server (CPU, waits, mutexes, a trace) and of this program (CPU)")
 	nameVariables(flags, "CROWFOOT_BENCH")
 	cobra.CheckErr(c.MarkFlagDirname("dir"))
 	cobra.CheckErr(c.MarkFlagDirname("profile"))
