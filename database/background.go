@@ -26,7 +26,7 @@ type background struct {
 // begin starts the work in the background.
 func (d *Database) begin(ctx context.Context) {
 	d.background.ctx, d.background.stop = context.WithCancel(ctx)
-	for _, work := range []func(context.Context){d.statistics.Run, d.deleteExpired} {
+	for _, work := range []func(context.Context){d.statistics.Run, d.deleteExpired, d.keepCopies} {
 		d.background.running.Go(func() { work(d.background.ctx) })
 	}
 }
@@ -98,6 +98,7 @@ func (d *Database) tasks() []stats.Task {
 	return []stats.Task{
 		d.background.rowDeletion.row("row_deletion_policy", undeletable),
 		d.background.collection.row("version_collection", 0),
+		d.copying.row("columnar_policy", 0),
 	}
 }
 

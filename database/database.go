@@ -41,6 +41,7 @@ type Database struct {
 	statistics statistics
 	splits     *split.Manager
 	background background
+	copying    copying
 
 	protected atomic.Bool
 	dropped   atomic.Bool
@@ -104,7 +105,7 @@ func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catal
 		return nil, err
 	}
 	d := r.attach(databaseRecord{Name: name, Space: space, Created: created.Time()})
-	if err := d.openStreams(); err != nil {
+	if err := errors.Join(d.openStreams(), d.openCopies()); err != nil {
 		return nil, err
 	}
 	first := newVersion(d, c, 0)
@@ -122,7 +123,7 @@ func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catal
 // openDatabase opens a stored database.
 func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 	d := r.attach(rec)
-	if err := d.openStreams(); err != nil {
+	if err := errors.Join(d.openStreams(), d.openCopies()); err != nil {
 		return nil, err
 	}
 	list, err := d.loadVersions()

@@ -10,10 +10,11 @@
 // kept, durably, for as long as something can be read at their times.
 //
 // Beside the requests a database works in the background: it collects old
-// versions, keeps statistics, and deletes rows that have expired.
+// versions, keeps statistics, deletes rows that have expired, and keeps columnar
+// copies up.
 //
 // What it leaves out: sessions, transaction ids and tokens, which belong to the
 // server; and more than one process on a store.
 //
-// Imports of this module: changestream, database/job, database/meta, database/split, kv, memory, mvcc, schema, sql/analyze, sql/exec, sql/fn, sql/plan, sql/spill, sql/system, sql/tree, stats, stats/cpu, stats/live, table, txn, usererror, value.
+// Imports of this module: changestream, columnar, database/job, database/meta, database/split, kv, memory, mvcc, schema, sql/analyze, sql/exec, sql/fn, sql/plan, sql/spill, sql/system, sql/tree, stats, stats/cpu, stats/live, table, txn, usererror, value.
 package database

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/changestream"
+	"github.com/crowfoot-db/crowfoot/columnar"
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/memory"
@@ -64,6 +65,7 @@ type Registry struct {
 	closing   context.CancelFunc
 	tasks     sync.WaitGroup
 	deleting  chan struct{} // holds a token while expired rows of a database are deleted
+	copying   chan struct{} // holds a token while a chunk of a columnar copy is written
 }
 
 // Open upgrades a store to the last format, reads its metadata and opens its databases.
@@ -86,6 +88,7 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 		creating:  map[string]bool{},
 		nextSpace: 1,
 		deleting:  make(chan struct{}, 1),
+		copying:   make(chan struct{}, 1),
 	}
 	if cfg.NoStatistics {
 		r.account = cpu.NoAccount()
@@ -160,6 +163,7 @@ func (r *Registry) AllDatabases() []*Database {
 // Names of tasks in the background, as metrics show them.
 const (
 	taskCollection   = "version_collection"
+	taskCopies       = "columnar_policy"
 	taskRowDeletion  = "row_deletion_policy"
 	taskSchemaChange = "schema_change"
 	taskSplits       = "split_by_size"
@@ -258,7 +262,7 @@ func (r *Registry) erase(b kv.Batch, space mvcc.Space) error {
 			return err
 		}
 	}
-	if err := errors.Join(b.DeleteRange(stats.Range(space)), changestream.Erase(b, space)); err != nil {
+	if err := errors.Join(b.DeleteRange(stats.Range(space)), changestream.Erase(b, space), columnar.Erase(b, space)); err != nil {
 		return err
 	}
 	return r.versions.Drop(b, space)

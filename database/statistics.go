@@ -54,6 +54,7 @@ func (d *Database) sources() stats.Sources {
 		SplitPoints:      func() []stats.SplitPoint { return d.splits.UserPoints() },
 		Splits:           func(end time.Time) []stats.SplitLoad { return d.splits.Loads(end) },
 		DeletionPolicies: d.deletionPolicies,
+		ColumnarPolicies: d.ColumnarPolicies,
 		Tasks:            d.tasks,
 	}
 }

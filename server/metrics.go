@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/crowfoot-db/crowfoot/memory"
+	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/stats/metrics"
 	"github.com/crowfoot-db/crowfoot/txn"
 	"github.com/crowfoot-db/crowfoot/version"
@@ -32,6 +33,7 @@ func (s *Server) samples(add func(metrics.Sample)) {
 	}
 	for _, d := range s.registry.AllDatabases() {
 		sampleLocks(add, d.Name(), d.Transactions().Metrics())
+		sampleCopies(add, d.Name(), d.ColumnarPolicies())
 	}
 }
 
@@ -62,6 +64,31 @@ func sampleLocks(add func(metrics.Sample), database string, m txn.Metrics) {
 	for reason, n := range m.Aborts {
 		add(metrics.Sample{Name: "aborts_total", Help: "Transactions that were aborted, by reason.", Kind: prometheus.CounterValue, Value: float64(n),
 			Labels: []string{"database", database, "reason", txn.AbortReason(reason).String()}})
+	}
+}
+
+// sampleCopies adds the metrics of a database's columnar copies, if it has any.
+func sampleCopies(add func(metrics.Sample), database string, list []stats.ColumnarPolicy) {
+	if len(list) == 0 {
+		return
+	}
+	var sum stats.ColumnarPolicy
+	for _, p := range list {
+		sum.Chunks, sum.Missing, sum.Rows, sum.Bytes, sum.Changed = sum.Chunks+p.Chunks, sum.Missing+p.Missing, sum.Rows+p.Rows, sum.Bytes+p.Bytes, sum.Changed+p.Changed
+		if sum.Oldest.IsZero() || !p.Oldest.IsZero() && p.Oldest.Before(sum.Oldest) {
+			sum.Oldest = p.Oldest
+		}
+	}
+	gauge := func(name, help string, v float64) {
+		add(metrics.Sample{Name: "columnar_" + name, Help: help, Kind: prometheus.GaugeValue, Value: v, Labels: []string{"database", database}})
+	}
+	gauge("bytes", "Size of columnar copies, compressed.", float64(sum.Bytes))
+	gauge("rows", "Rows of columnar copies.", float64(sum.Rows))
+	gauge("chunks", "Key ranges that have been copied.", float64(sum.Chunks))
+	gauge("missing_chunks", "Key ranges that have not been copied, or must be copied anew.", float64(sum.Missing))
+	gauge("changed_rows", "About how many rows have changed since they were copied.", float64(sum.Changed))
+	if !sum.Oldest.IsZero() {
+		gauge("oldest_chunk_timestamp_seconds", "Oldest timestamp of a key range that has been copied, in Unix time.", float64(sum.Oldest.UnixMicro())/1e6)
 	}
 }
 

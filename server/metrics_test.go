@@ -5,9 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"cloud.google.com/go/spanner"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
@@ -158,4 +161,32 @@ func TestCPUOfStatistics(t *testing.T) {
 	x.shows(equal("READ_STATS_TOTAL", reads), "true")
 	x.shows(`SELECT ABS(SUM(t.AVG_CPU_SECONDS * t.EXECUTION_COUNT) - MAX(a.AVG_CPU_SECONDS * a.EXECUTION_COUNT)) < 1e-9
 		FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE t JOIN SPANNER_SYS.QUERY_STATS_TOTAL_MINUTE a USING (INTERVAL_END) WHERE INTERVAL_END = '2030-01-02T03:05:00Z'`, "true")
+}
+
+// TestColumnarMetrics: a database with a columnar copy shows its size.
+func TestColumnarMetrics(t *testing.T) {
+	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, []string{"CREATE TABLE T (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')"})
+	for h.gauge("crowfoot_columnar_chunks") != 1 || h.gauge("crowfoot_columnar_missing_chunks") != 0 {
+		select {
+		case <-time.After(time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal("no chunk is shown")
+		}
+	}
+	if at := h.gauge("crowfoot_columnar_oldest_chunk_timestamp_seconds"); at < 1e9 {
+		t.Errorf("the oldest chunk is of %g", at)
+	}
+}
+
+// gauge is the value of a gauge of the test's database; NaN if there is none.
+func (h *harness) gauge(name string) float64 {
+	h.Helper()
+	families, err := h.server.gatherer.Gather()
+	h.ok(err)
+	for _, f := range families {
+		if f.GetName() == name && len(f.Metric) > 0 {
+			return f.Metric[0].GetGauge().GetValue()
+		}
+	}
+	return math.NaN()
 }

@@ -24,6 +24,20 @@ type DeletionPolicy struct {
 	MinUndeletable time.Time
 }
 
+// ColumnarPolicy is how far the columnar copy of a table or an index is, whose columnar_policy is 'enabled'.
+type ColumnarPolicy struct {
+	Table   string
+	Index   string // "" for the table itself
+	Chunks  int64  // key ranges that have been copied
+	Missing int64  // key ranges that have not, or must be copied anew: reads of them find rows in the row store
+	Rows    int64  // of the chunks
+	Bytes   int64  // of the chunks, compressed
+	// Changed is about how many rows have changed since they were copied. Reads take these from the row store.
+	Changed int64
+	// Oldest is the oldest timestamp of a chunk: what has not changed since then is read from the copy. Zero if there are no chunks.
+	Oldest time.Time
+}
+
 // Task is a background task.
 type Task struct {
 	Name        string
@@ -51,6 +65,20 @@ var deletionPolicyColumns = []plainColumn{
 func (c *Collector) deletionPolicyRows() [][]value.Value {
 	return rowsOf(c.cfg.DeletionPolicies, func(p DeletionPolicy) []value.Value {
 		return []value.Value{value.OfString(p.Table), timeOrNull(p.Processed), value.OfInt64(p.Undeletable), timeOrNull(p.MinUndeletable)}
+	})
+}
+
+var columnarPolicyColumns = []plainColumn{
+	{"TABLE_NAME", value.StringType}, {"INDEX_NAME", value.StringType}, {"CHUNKS", value.Int64Type}, {"MISSING_CHUNKS", value.Int64Type},
+	{"ROWS", value.Int64Type}, {"USED_BYTES", value.Int64Type}, {"CHANGED_ROWS", value.Int64Type}, {"OLDEST_CHUNK_TIMESTAMP", value.TimestampType},
+}
+
+func (c *Collector) columnarPolicyRows() [][]value.Value {
+	return rowsOf(c.cfg.ColumnarPolicies, func(p ColumnarPolicy) []value.Value {
+		return []value.Value{
+			value.OfString(p.Table), stringOrNull(p.Index), value.OfInt64(p.Chunks), value.OfInt64(p.Missing),
+			value.OfInt64(p.Rows), value.OfInt64(p.Bytes), value.OfInt64(p.Changed), timeOrNull(p.Oldest),
+		}
 	})
 }
 

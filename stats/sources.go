@@ -17,6 +17,7 @@ type Sources struct {
 	// These are asked when their tables are read.
 	SplitPoints      func() []SplitPoint
 	DeletionPolicies func() []DeletionPolicy
+	ColumnarPolicies func() []ColumnarPolicy
 	Tasks            func() []Task
 }
 

@@ -104,6 +104,9 @@ func (m *Manager) SetRetention(d time.Duration) { m.retention.Store(int64(d)) }
 // Retention is how long versions are kept.
 func (m *Manager) Retention() time.Duration { return time.Duration(m.retention.Load()) }
 
+// Landed counts the commits that have written something since the Manager was made.
+func (m *Manager) Landed() uint64 { return m.landed.Load() }
+
 // Now is the clock's time, or the newest timestamp that reads see if that is ahead: the clock has gone back.
 func (m *Manager) Now() mvcc.Timestamp { return m.oracle.Now() }
 

@@ -1,0 +1,162 @@
+package database
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/crowfoot-db/crowfoot/columnar"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// copied is a database whose clock stands still unless told otherwise, and whose columnar copies the test keeps up.
+type copied struct{ *aged }
+
+func newCopied(t *testing.T, statements ...string) copied {
+	t.Helper()
+	c := copied{newAged(t, statements...)}
+	c.hold()
+	t.Cleanup(c.letGo)
+	return c
+}
+
+// hold keeps the upkeep in the background from running.
+func (c copied) hold() { c.db.copying.turn.Lock() }
+
+func (c copied) letGo() { c.db.copying.turn.Unlock() }
+
+// upkeep does all that is due.
+func (c copied) upkeep() error {
+	for {
+		pause, err := c.db.copying.upkeep.step(context.Background())
+		if pause > 0 || err != nil {
+			return err
+		}
+	}
+}
+
+// TestColumnarCopies runs the scripts in testdata/columnar.
+//
+//	ddl | dml             statements, one a line
+//	rows TABLE FROM TO    inserts rows with these numbers
+//	clock DURATION        the clock goes on
+//	upkeep                does what is due, and prints what SPANNER_SYS shows then: chunks, missing ones, rows, changed rows, age of the oldest chunk
+//	collect               collects old versions
+//	restart               closes the registry and opens it again
+//
+// After each command, the copies show what the tables and indexes hold.
+func TestColumnarCopies(t *testing.T) {
+	datadriven.Walk(t, "testdata/columnar", func(t *testing.T, path string) {
+		c := newCopied(t)
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			out, err := c.run(d)
+			if err != nil {
+				out += fmt.Sprintf("%s: %v\n", usererror.CodeOf(err), err)
+			}
+			compareCopies(t, c.db)
+			return out
+		})
+	})
+}
+
+func (c copied) run(d *datadriven.TestData) (string, error) {
+	switch d.Cmd {
+	case "rows":
+		var from, to int
+		d.ScanArgs(c.t, "from", &from)
+		d.ScanArgs(c.t, "to", &to)
+		c.fill(d.CmdArgs[0].Key, to-from, func(i int) []value.Value {
+			return []value.Value{value.OfInt64(int64(from + i)), value.OfString(fmt.Sprintf("row %d", from+i))}
+		})
+		return "", nil
+	case "upkeep":
+		err := c.upkeep()
+		return c.policies(), err
+	case "collect":
+		return "", c.db.collect(context.Background())
+	case "restart":
+		c.letGo()
+		c.close()
+		c.open()
+		var err error
+		if c.db, err = c.Database(testName); err == nil {
+			c.hold()
+		}
+		return c.policies(), err
+	}
+	return c.aged.run(d)
+}
+
+// policies are the rows of SPANNER_SYS.COLUMNAR_POLICIES, but for bytes.
+func (c copied) policies() string {
+	var out strings.Builder
+	for _, row := range systemRows(c.t, c.db, "SPANNER_SYS.COLUMNAR_POLICIES") {
+		for i, v := range row {
+			if i != 5 {
+				fmt.Fprintf(&out, "%s ", c.text(v))
+			}
+		}
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// compareCopies compares the copies of all tables and indexes with what these hold, at a strong snapshot.
+func compareCopies(t testing.TB, d *Database) {
+	t.Helper()
+	ctx := context.Background()
+	snapshot, err := d.Transactions().Snapshot(ctx, txn.Bound{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := d.CatalogAt(snapshot.Timestamp())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l := range table.Layouts(catalog) {
+		p, err := columnar.Columns(l.Table, l.Index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		space, _ := l.Space()
+		read := columnar.Read{Projection: p, Spans: []table.Span{space}, At: snapshot.Timestamp()}
+		want, got := rowsRead(t, (*columnar.Copy)(nil), snapshot, read), rowsRead(t, d.Copies().Of(l.ID()), snapshot, read)
+		if want != got {
+			t.Fatalf("copy of %s at %v:\n%s\nrows:\n%s", l.Name(), snapshot.Timestamp().Time(), got, want)
+		}
+	}
+}
+
+// rowsRead prints all rows of a read.
+func rowsRead(t testing.TB, c *columnar.Copy, view table.View, read columnar.Read) string {
+	t.Helper()
+	r := c.Open(context.Background(), view, read)
+	defer r.Close()
+	var out strings.Builder
+	for {
+		n, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			return out.String()
+		}
+		for row := range n {
+			for i := range read.Columns {
+				a := r.Array(i)
+				if a.IsNull(row) {
+					out.WriteString("NULL ")
+				} else {
+					out.WriteString(a.ValueStr(row) + " ")
+				}
+			}
+			out.WriteByte('\n')
+		}
+	}
+}

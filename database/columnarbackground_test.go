@@ -1,0 +1,83 @@
+package database
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// awaitCopies waits until the copies of a database have everything, and a condition of them holds.
+func awaitCopies(t testing.TB, d *Database, holds func(rows, changed int64) bool) {
+	t.Helper()
+	for {
+		var rows, changed, missing int64
+		list := d.ColumnarPolicies()
+		for _, p := range list {
+			rows, changed, missing = rows+p.Rows, changed+p.Changed, missing+p.Missing
+		}
+		if missing == 0 && holds(rows, changed) {
+			return
+		}
+		if !sleep(t.Context(), 5*time.Millisecond) {
+			t.Fatalf("copies: %+v", list)
+		}
+	}
+}
+
+// TestColumnarCopiesInBackground: the database keeps its copies up by itself, from the statement that enables them to the one that disables
+// them, and ends with the registry.
+func TestColumnarCopiesInBackground(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, N INT64) PRIMARY KEY (K)", "CREATE INDEX ByN ON T(N)")
+	for k := range int64(100) {
+		if err := b.insert("T", [2]int64{k, k % 7}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.alter("ALTER TABLE T SET OPTIONS (columnar_policy = 'enabled')")
+	awaitCopies(t, b.db, func(rows, _ int64) bool { return rows == 200 })
+	if err := b.insert("T", [2]int64{1000, 1}); err != nil {
+		t.Fatal(err)
+	}
+	awaitCopies(t, b.db, func(rows, changed int64) bool { return rows == 202 || changed == 2 })
+	compareCopies(t, b.db)
+	b.alter("ALTER TABLE T SET OPTIONS (columnar_policy = 'disabled')")
+	for copies := b.db.Copies(); len(copies.All()) > 0; {
+		sleep(context.Background(), time.Millisecond)
+	}
+	if used := b.CPU().Task(taskCopies).Used(); used == 0 {
+		t.Error("the upkeep used no CPU time that was measured")
+	}
+}
+
+// TestColumnarCopiesOfADroppedDatabase: nothing of its copies is left.
+func TestColumnarCopiesOfADroppedDatabase(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, N INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
+	if err := b.insert("T", [2]int64{1, 1}); err != nil {
+		t.Fatal(err)
+	}
+	awaitCopies(t, b.db, func(rows, _ int64) bool { return rows == 1 })
+	if n := b.keysWith("columnar/"); n == 0 {
+		t.Fatal("no copy is stored")
+	}
+	if err := b.DropDatabase(context.Background(), testName); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.keysWith("columnar/"); n > 0 {
+		t.Errorf("%d records of copies are left", n)
+	}
+}
+
+// keysWith counts the keys of space 0 that begin with a text.
+func (b *bed) keysWith(text string) (n int) {
+	b.t.Helper()
+	start := append(make([]byte, 4), text...)
+	it, err := b.store.NewIter(start, append(start[:len(start)-1:len(start)-1], start[len(start)-1]+1))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,212 @@
+package database
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/columnar"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/txn"
+)
+
+// copyChanges counts how many rows of each chunk have changed since it was copied. A row that changes between two passes counts once, and in
+// a later pass again: so a count is an upper bound.
+type copyChanges struct {
+	counted mvcc.Timestamp                             // changes up to it have been counted
+	commits uint64                                     // of the database at the last pass
+	next    time.Time                                  // when the next pass may begin
+	roots   []copyRoot                                 // in the order of their keys
+	spans   []table.Span                               // that passes read
+	byCopy  map[schema.TableID]map[uint64]chunkChanges // by the number of the chunk
+}
+
+// copyRoot is a table that is not interleaved, or such an index, and the copies of it and of what is interleaved in it.
+type copyRoot struct {
+	span   table.Span
+	copies []*wantedCopy
+}
+
+type chunkChanges struct {
+	rows  int64
+	since time.Time // when the last of them was counted
+}
+
+// of is what has changed in a chunk.
+func (c *copyChanges) of(id schema.TableID, number uint64) chunkChanges {
+	return c.byCopy[id][number]
+}
+
+// set notes what has changed in a chunk.
+func (c *copyChanges) set(id schema.TableID, number uint64, to chunkChanges) {
+	if c.byCopy[id] == nil {
+		c.byCopy[id] = map[uint64]chunkChanges{}
+	}
+	c.byCopy[id][number] = to
+}
+
+// forget forgets the chunks that a copy does not have any more.
+func (c *copyChanges) forget(id schema.TableID, chunks []columnar.Chunk) {
+	maps.DeleteFunc(c.byCopy[id], func(number uint64, _ chunkChanges) bool {
+		return !slices.ContainsFunc(chunks, func(c columnar.Chunk) bool { return c.Number == number })
+	})
+}
+
+// isTime says whether a pass is to be made, in a database with so many commits so far.
+func (c *copyChanges) isTime(now time.Time, commits uint64) bool {
+	return (commits != c.commits || c.counted == 0) && !now.Before(c.next)
+}
+
+// follow finds the keys that passes over a catalog's copies read.
+func (c *copyChanges) follow(catalog *schema.Catalog, wanted []*wantedCopy) {
+	of, ids := map[schema.TableID][]*wantedCopy{}, map[schema.TableID]bool{}
+	for _, w := range wanted {
+		ids[w.layout.ID()] = true
+		id := rootOf(w.table, w.index)
+		of[id] = append(of[id], w)
+	}
+	var all []copyRoot // also those without copies
+	for l := range table.Layouts(catalog) {
+		if span, alone := l.Space(); alone {
+			all = append(all, copyRoot{span, of[l.ID()]})
+		}
+	}
+	slices.SortFunc(all, func(a, b copyRoot) int { return bytes.Compare(a.span.Start, b.span.Start) })
+	c.roots, c.spans = nil, nil
+	maps.DeleteFunc(c.byCopy, func(id schema.TableID, _ map[uint64]chunkChanges) bool { return !ids[id] })
+	near := false
+	for _, r := range all {
+		if len(r.copies) == 0 {
+			near = false
+			continue
+		}
+		c.roots = append(c.roots, r)
+		if near {
+			c.spans[len(c.spans)-1].End = r.span.End
+		} else {
+			c.spans = append(c.spans, r.span)
+		}
+		near = true
+	}
+}
+
+// rootOf is the number of the table or index at the top of what a table or its index is interleaved in.
+func rootOf(t *schema.Table, x *schema.Index) schema.TableID {
+	switch {
+	case x == nil:
+		return t.Path()[0].ID
+	case x.Parent == nil:
+		return x.ID
+	}
+	return x.Parent.Path()[0].ID
+}
+
+// count makes a pass: it counts what has changed since the pass before. The first one after a start counts from the oldest chunk on.
+func (u *upkeep) count(ctx context.Context) error {
+	began, c := u.registry.cfg.Clock(), &u.changes
+	commits := u.txns.Landed()
+	snapshot, err := u.txns.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
+	if err != nil {
+		return err
+	}
+	if c.byCopy == nil {
+		c.byCopy = map[schema.TableID]map[uint64]chunkChanges{}
+		c.counted = oldestChunk(u.wanted, snapshot.Timestamp())
+	}
+	for _, span := range c.spans {
+		err := u.countIn(ctx, span, snapshot.Timestamp(), began)
+		if errors.Is(err, mvcc.ErrCollected) {
+			break // chunks as old as that are written anew
+		}
+		if err != nil {
+			return err
+		}
+	}
+	now := u.registry.cfg.Clock()
+	c.counted, c.commits = snapshot.Timestamp(), commits
+	c.next = now.Add(max(countEvery, now.Sub(began)*restOfCounts))
+	u.publishChanges(slices.Collect(maps.Keys(c.byCopy))...)
+	return nil
+}
+
+// oldestChunk is the timestamp of the oldest chunk; newest if there is none.
+func oldestChunk(wanted []*wantedCopy, newest mvcc.Timestamp) mvcc.Timestamp {
+	oldest := newest
+	for _, w := range wanted {
+		for _, c := range w.Chunks() {
+			oldest = min(oldest, c.At)
+		}
+	}
+	return oldest
+}
+
+// countIn counts what has changed in a span.
+func (u *upkeep) countIn(ctx context.Context, span table.Span, to mvcc.Timestamp, now time.Time) error {
+	c := &u.changes
+	cur, err := u.rows.Changes(span.Start, span.End, c.counted, to)
+	if err != nil {
+		return err
+	}
+	defer cur.Close()
+	at, _ := slices.BinarySearchFunc(c.roots, span.Start, func(r copyRoot, start []byte) int { return bytes.Compare(r.span.Start, start) })
+	chunks := map[*wantedCopy][]columnar.Chunk{}
+	for n := 0; cur.Next(); n++ {
+		if n%1000 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		key := cur.Key()
+		for at < len(c.roots) && bytes.Compare(c.roots[at].span.End, key) <= 0 {
+			at++
+		}
+		if at == len(c.roots) {
+			break
+		}
+		for _, w := range c.roots[at].copies {
+			if !w.layout.Owns(key) {
+				continue
+			}
+			list, ok := chunks[w]
+			if !ok {
+				list = w.Chunks()
+				chunks[w] = list
+			}
+			c.add(w, list, key, cur.Version(), now)
+			break
+		}
+	}
+	return cur.Err()
+}
+
+// add counts a change of a key.
+func (c *copyChanges) add(w *wantedCopy, chunks []columnar.Chunk, key []byte, version mvcc.Timestamp, now time.Time) {
+	i, _ := slices.BinarySearchFunc(chunks, key, func(c columnar.Chunk, key []byte) int {
+		if bytes.Compare(c.Span.End, key) <= 0 {
+			return -1
+		}
+		return 1
+	})
+	if i == len(chunks) || bytes.Compare(key, chunks[i].Span.Start) < 0 || version <= chunks[i].At {
+		return
+	}
+	id, number := w.layout.ID(), chunks[i].Number
+	c.set(id, number, chunkChanges{c.of(id, number).rows + 1, now})
+	w.due = true
+}
+
+// publishChanges shows the counts of copies to SPANNER_SYS.
+func (u *upkeep) publishChanges(of ...schema.TableID) {
+	u.copying.mu.Lock()
+	defer u.copying.mu.Unlock()
+	for _, id := range of {
+		sum := int64(0)
+		for _, c := range u.changes.byCopy[id] {
+			sum += c.rows
+		}
+		u.copying.changed[id] = sum
+	}
+}

@@ -1,0 +1,227 @@
+package database
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/columnar"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// A chunk is written anew when 1/shareChanged of its rows have changed, but not for fewer than fewChanged; or when 1/shareSettled of them have, and none
+// for settledAfter. A change costs the writing of so many rows at most, and a read as many changes on top.
+const (
+	shareChanged = 16
+	fewChanged   = 1 << 10
+	shareSettled = 128
+	settledAfter = 10 * time.Second
+)
+
+// Chunks get a new timestamp when they are older than 1/shareRenewed of the retention period. lookShare is how much of that time later, at most, the upkeep notices.
+const shareRenewed = 3
+
+// Two neighbours become one chunk when they take 1/shareMerged of one together, so that the next inserts do not divide it again.
+const shareMerged = 2
+
+// copyWork is a part of the upkeep.
+type copyWork struct {
+	*wantedCopy
+	kind copyKind
+	span table.Span // of chunks that are written, or of what has not been copied
+	goes bool       // a chunk took no more: this is the rest of the span
+}
+
+// copyKind says why there is work, the most urgent first.
+type copyKind uint8
+
+const (
+	build   copyKind = iota // there is no chunk that serves reads, or it has other columns
+	renew                   // chunks are old
+	rewrite                 // much has changed
+	merge                   // chunks are small
+)
+
+// rest is how long the upkeep rests after such work.
+func (k copyKind) rest(took time.Duration) time.Duration {
+	if k == build {
+		return took * restOfBuilds
+	}
+	return took * restOfRewrites
+}
+
+// lookEvery is how long the upkeep works at most before it looks what else is due.
+const lookEvery = 10 * time.Second
+
+// lookForWork fills the queue with what is due, if it is empty or was filled long ago.
+func (u *upkeep) lookForWork() {
+	now := u.registry.cfg.Clock()
+	if len(u.queue) > 0 && now.Sub(u.looked) < lookEvery {
+		return
+	}
+	for _, w := range u.queue {
+		w.due = true
+	}
+	u.queue, u.looked = nil, now
+	for _, w := range u.wanted {
+		if w.due || !now.Before(w.look) {
+			u.queue = append(u.queue, u.workOn(w, now)...)
+		}
+	}
+	slices.SortStableFunc(u.queue, func(a, b copyWork) int { return int(a.kind) - int(b.kind) })
+}
+
+// workOn is what is due of a copy. It sets when to look again.
+func (u *upkeep) workOn(w *wantedCopy, now time.Time) (list []copyWork) {
+	retention := u.txns.Retention()
+	old := u.txns.Now() - mvcc.Timestamp((retention / shareRenewed).Microseconds())
+	w.due, w.look = false, now.Add(retention/shareRenewed/2)
+	add := func(kind copyKind, span table.Span) {
+		list = append(list, copyWork{wantedCopy: w, kind: kind, span: span})
+	}
+	p, err := w.columns()
+	if err != nil {
+		return nil // the next step that reads the table says so
+	}
+	for _, span := range w.Estimate(columnar.Read{Projection: p, Spans: []table.Span{w.space()}, At: u.txns.Now()}).Rest {
+		add(build, span)
+	}
+	chunks, renewed := w.Chunks(), false
+	for i, c := range chunks {
+		changes := u.changes.of(w.layout.ID(), c.Number)
+		switch settled := changes.since.Add(settledAfter); {
+		case c.At < old:
+			if !renewed {
+				add(renew, w.space())
+			}
+			renewed = true
+		case changes.rows >= muchOf(c), w.hasDropped(c):
+			add(rewrite, c.Span)
+		case changes.rows > c.Rows/shareSettled && !now.Before(settled):
+			add(rewrite, c.Span)
+		case changes.rows > 0 && settled.Before(w.look) && now.Before(settled):
+			w.look = settled
+		case changes.rows == 0 && i > 0 && mergeable(chunks[i-1], c):
+			add(merge, table.Span{Start: chunks[i-1].Span.Start, End: c.Span.End})
+		}
+	}
+	return list
+}
+
+// muchOf is how many changed rows of a chunk are enough to write it anew while they change.
+func muchOf(c columnar.Chunk) int64 { return max(c.Rows/shareChanged, fewChanged) }
+
+// hasDropped says whether a chunk has columns that the table does not have any more.
+func (w *wantedCopy) hasDropped(c columnar.Chunk) bool {
+	return slices.ContainsFunc(c.Columns, func(id schema.ColumnID) bool {
+		return !slices.ContainsFunc(w.projection.Columns, func(col *schema.Column) bool { return col.ID == id })
+	})
+}
+
+func mergeable(a, b columnar.Chunk) bool {
+	return bytes.Equal(a.Span.End, b.Span.Start) && a.Rows+b.Rows <= columnar.MaxRows/shareMerged && a.Size+b.Size <= columnar.MaxBytes/shareMerged
+}
+
+// work does the first work in the queue, and rests. One database of the store is at it at a time.
+func (u *upkeep) work(ctx context.Context) error {
+	turn := u.registry.copying
+	select {
+	case turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-turn }()
+	w := u.queue[0]
+	u.queue = u.queue[1:]
+	var err error
+	began := u.registry.cfg.Clock()
+	u.registry.account.Task(taskCopies).Do(ctx, func(ctx context.Context) { err = u.do(ctx, w) })
+	switch {
+	case errors.Is(err, errCatalogChanged):
+		return nil // the next step follows it
+	case damaged(err):
+		u.log().Error("a columnar copy is damaged and will be made anew", slog.String("of", w.layout.Name()), slog.Any("error", err))
+		w.due = true
+		err = errors.Join(err, u.copying.copies.Drop(w.layout.ID()))
+		u.catalog = nil
+		return err
+	case err != nil:
+		w.due = true
+		return err
+	}
+	sleep(ctx, w.kind.rest(u.registry.cfg.Clock().Sub(began)))
+	return nil
+}
+
+// errCatalogChanged says that there is a newer catalog than the one that the upkeep follows.
+var errCatalogChanged = errors.New("the catalog has changed")
+
+func (u *upkeep) do(ctx context.Context, w copyWork) error {
+	src, err := u.source(ctx, w.wantedCopy)
+	if err != nil {
+		return err
+	}
+	defer src.Memory.Close()
+	if u.Catalog() != u.catalog {
+		return errCatalogChanged
+	}
+	switch {
+	case w.kind == renew:
+		return u.renew(ctx, w.wantedCopy, src)
+	case w.kind == rewrite && !w.goes:
+		if over, err := u.overcounted(ctx, w, src); over || err != nil {
+			return err
+		}
+	}
+	made, err := w.Write(ctx, src, w.span)
+	if err != nil {
+		return err
+	}
+	if bytes.Compare(made.Span.End, w.span.End) < 0 { // a chunk takes no more
+		w.span.Start, w.goes = made.Span.End, true
+		u.queue = append(u.queue, w)
+	}
+	if w.kind == merge {
+		w.due = true // what it has become may be small enough for the next
+	}
+	u.changes.forget(w.layout.ID(), w.Chunks())
+	u.publishChanges(w.layout.ID())
+	return nil
+}
+
+// overcounted says whether less has changed in a chunk than was counted, as rows have changed again and again. Then the count is corrected.
+func (u *upkeep) overcounted(ctx context.Context, w copyWork, src columnar.Source) (bool, error) {
+	id := w.layout.ID()
+	for _, c := range w.Chunks() {
+		much, counted := muchOf(c), u.changes.of(id, c.Number)
+		if !bytes.Equal(c.Span.Start, w.span.Start) || counted.rows < much {
+			continue
+		}
+		n, err := w.Changed(ctx, src, c, int(much))
+		if errors.Is(err, mvcc.ErrCollected) {
+			return false, nil
+		}
+		if err != nil || int64(n) >= much {
+			return false, err
+		}
+		u.changes.set(id, c.Number, chunkChanges{int64(n), counted.since})
+		u.publishChanges(id)
+		return true, nil
+	}
+	return false, nil
+}
+
+// renew gives old chunks a new timestamp. Those of which something has changed are written anew.
+func (u *upkeep) renew(ctx context.Context, w *wantedCopy, src columnar.Source) error {
+	period := mvcc.Timestamp((u.txns.Retention() / shareRenewed).Microseconds())
+	done, err := w.Renew(ctx, src, src.At-period/2)
+	for _, c := range done.Changed {
+		u.queue = append(u.queue, copyWork{wantedCopy: w, kind: rewrite, span: c.Span})
+	}
+	return err
+}
