@@ -54,6 +54,8 @@ type path struct {
 	asked []asked
 	// clients fixes the number of clients; 0 takes the run's.
 	clients int
+	// withBetween says that what the server does between two turns counts with the turn that follows.
+	withBetween bool
 	// local says that the operation calls no server.
 	local bool
 	// client reads the CPU time of the client, where it is not in this program; nil is this program.

@@ -87,10 +87,12 @@ type load struct {
 	count   int64           // operations of a turn of a closed loop; 0 goes by the time
 	cpu     meter           // of the server; may be nil
 	own     meter           // of the client, where it is not in this program; nil is this program
+	between bool            // a turn counts the CPU time since the end of the one before
 	server  <-chan struct{} // closes if the server's process ends; may be nil
 
 	began    time.Time
-	taken    atomic.Int64 // operations handed out, in an open loop or by count
+	used     time.Duration // the server's CPU time at the end of the last turn; 0 before the first
+	taken    atomic.Int64  // operations handed out, in an open loop or by count
 	recorder recorder
 }
 
@@ -112,6 +114,9 @@ func (l *load) run(ctx context.Context, show func(window)) error {
 	if err != nil {
 		return err
 	}
+	if l.between && l.used > 0 {
+		cpu = l.used
+	}
 	own := l.clientCPU()
 	l.began = time.Now()
 	last := l.began
@@ -124,7 +129,7 @@ func (l *load) run(ctx context.Context, show func(window)) error {
 		ours := l.clientCPU()
 		full, rows := l.recorder.swap(spare)
 		w = window{full, rows, now.Sub(last), used - cpu, ours - own, l.share(now)}
-		last, cpu, own = now, used, ours
+		last, cpu, own, l.used = now, used, ours, used
 		show(w)
 		w.latency.Reset()
 		spare = w.latency

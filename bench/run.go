@@ -194,7 +194,7 @@ func (r *run) experiment(ctx context.Context, benchmark string, e experiment, cl
 
 // load makes the load of a path, on the server that it uses.
 func (r *run) load(p path, m *Measure) *load {
-	l := &load{op: p.op, tag: m.Tag, clients: m.Clients, rate: m.Rate}
+	l := &load{op: p.op, tag: m.Tag, clients: m.Clients, rate: m.Rate, between: p.withBetween}
 	on := r.serverOf(p)
 	l.client, l.cpu, l.server = on.client, on.cpu, on.ended()
 	l.own = p.client

@@ -77,19 +77,8 @@ var writesColumns = []string{"Id", "Name", "Visits"}
 const insertWrites = "INSERT INTO " + writesTable + " (Id, Name, Visits) VALUES "
 
 func prepareWrites(ctx context.Context, r *run) ([]experiment, error) {
-	err := r.target.createTables(ctx, `CREATE TABLE IF NOT EXISTS `+writesTable+` (
-  Id STRING(36) NOT NULL, Name STRING(100), Visits INT64) PRIMARY KEY (Id)`)
-	if err != nil {
+	if err := r.fillWrites(ctx); err != nil {
 		return nil, err
-	}
-	full, err := r.target.filled(ctx, writesTable, r.Rows)
-	if err != nil {
-		return nil, err
-	}
-	if !full {
-		if _, err := r.fill(ctx, writesTable, r.Rows, func(int64) []*spanner.Mutation { return mutations(newUsers(1)) }); err != nil {
-			return nil, err
-		}
 	}
 	var list []experiment
 	for _, n := range r.Batches {
@@ -101,6 +90,21 @@ func prepareWrites(ctx context.Context, r *run) ([]experiment, error) {
 		list = append(list, e)
 	}
 	return list, nil
+}
+
+// fillWrites makes the table and its first rows.
+func (r *run) fillWrites(ctx context.Context) error {
+	err := r.target.createTables(ctx, `CREATE TABLE IF NOT EXISTS `+writesTable+` (
+  Id STRING(36) NOT NULL, Name STRING(100), Visits INT64) PRIMARY KEY (Id)`)
+	if err != nil {
+		return err
+	}
+	full, err := r.target.filled(ctx, writesTable, r.Rows)
+	if err != nil || full {
+		return err
+	}
+	_, err = r.fill(ctx, writesTable, r.Rows, func(int64) []*spanner.Mutation { return mutations(newUsers(1)) })
+	return err
 }
 
 // user is a new row, with a key that is not in the table.

@@ -12,14 +12,19 @@ func newBenchWrites() *cobra.Command {
 	c := &cobra.Command{Use: "writes", Short: "DML and mutations: one row per commit, and several"}
 	studyFlag(c.Flags(), &s)
 	writesFlags(c.Flags(), &s)
-	var stream bool
+	var stream, columnar bool
 	c.Flags().BoolVar(&stream, "change-stream", false, "compare commits to a table that a change stream watches with commits to one that none does, instead")
+	c.Flags().BoolVar(&columnar, "columnar", false, "compare commits to a table that has a columnar copy with commits to one that has none, instead")
+	c.MarkFlagsMutuallyExclusive("change-stream", "columnar")
 	return benchCommand(c, &s, func() ([]bench.Benchmark, error) {
-		if stream && s.Study {
-			return nil, usageErrorf("--change-stream does not go with --study")
+		if (stream || columnar) && s.Study {
+			return nil, usageErrorf("--change-stream and --columnar do not go with --study")
 		}
 		if stream {
 			return []bench.Benchmark{bench.StreamWrites()}, nil
+		}
+		if columnar {
+			return []bench.Benchmark{bench.ColumnarWrites()}, nil
 		}
 		return []bench.Benchmark{bench.Writes()}, nil
 	})

@@ -1,0 +1,128 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cloud.google.com/go/spanner"
+)
+
+// ColumnarWrites measures what a columnar copy costs the writer: the same commits to a table that has one and, on a server beside on the same rows, to
+// one that has none. What the server does between two turns, as it keeps the copy up, counts with the turn that follows. It
+// needs the embedded server. Keys are random UUIDs: they hit the whole copy.
+func ColumnarWrites() Benchmark {
+	c := new(columnarWrites)
+	return Benchmark{name: "columnar-writes", about: columnarWritesAbout, prepare: c.prepare, after: c.after, close: c.close, figures: columnarWritesFigures}
+}
+
+const columnarWritesAbout = "Compared is what a commit costs with and without a columnar copy of its table, in CPU of the server and in latency: lower is better. " +
+	"The copy's upkeep is included."
+
+// columnarWrites holds the server whose table has no copy.
+type columnarWrites struct{ without *controlServer }
+
+const (
+	withCopy    = "with a columnar copy"
+	withoutCopy = "without a copy"
+	// targetCopyCost is the most that a commit may cost with a columnar copy, against one without.
+	targetCopyCost = 1.3
+	// copyLimit is how long the server may take to make the first copy.
+	copyLimit = 10 * time.Minute
+)
+
+func (w *columnarWrites) prepare(ctx context.Context, r *run) ([]experiment, error) {
+	if r.target.process == nil {
+		return nil, errors.New("writes --columnar needs the embedded server and takes no --database")
+	}
+	if r.Control != "" {
+		return nil, errors.New("writes --columnar takes no --control: it compares with a server of its own")
+	}
+	if err := r.fillWrites(ctx); err != nil {
+		return nil, err
+	}
+	var err error
+	if w.without, err = r.target.control(ctx, ""); err != nil {
+		return nil, err
+	}
+	if err := r.target.createTables(ctx, "ALTER TABLE "+writesTable+" SET OPTIONS (columnar_policy = 'enabled')"); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if err := w.awaitCopy(ctx, r); err != nil {
+		return nil, err
+	}
+	r.fact("the columnar copy of %d rows was made in %.1f s", r.Rows, time.Since(began).Seconds())
+	var list []experiment
+	for _, n := range r.Batches {
+		commit := path{name: withCopy, method: "Commit", op: applied(n, spanner.ApplyAtLeastOnce()), withBetween: true}
+		e := experiment{
+			name: rowsPerCommit(n), title: plural(n, "row") + " per commit", size: n,
+			paths: []path{commit.as(withoutCopy, &w.without.server), commit},
+		}
+		e.pairs = against(e.paths)
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// awaitCopy waits until all rows have been copied.
+func (w *columnarWrites) awaitCopy(ctx context.Context, r *run) error {
+	ctx, cancel := context.WithTimeout(ctx, copyLimit)
+	defer cancel()
+	for {
+		c, err := w.copied(ctx, r)
+		if err != nil {
+			return fmt.Errorf("wait for the columnar copy: %w", err)
+		}
+		if c.chunks > 0 && c.missing == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(tick):
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the columnar copy: %w", ctx.Err())
+		}
+	}
+}
+
+// copied is what the server says of the copy.
+type copied struct{ chunks, missing, rows, bytes, changed int64 }
+
+func (w *columnarWrites) copied(ctx context.Context, r *run) (c copied, err error) {
+	err = r.target.client.Single().Query(ctx, spanner.Statement{
+		SQL:    "SELECT CHUNKS, MISSING_CHUNKS, ROWS, USED_BYTES, CHANGED_ROWS FROM SPANNER_SYS.COLUMNAR_POLICIES WHERE TABLE_NAME = @name AND INDEX_NAME IS NULL",
+		Params: map[string]any{"name": writesTable},
+	}).Do(func(row *spanner.Row) error {
+		return row.Columns(&c.chunks, &c.missing, &c.rows, &c.bytes, &c.changed)
+	})
+	return c, err
+}
+
+// after says what the copy was like in the end.
+func (w *columnarWrites) after(ctx context.Context, r *run) error {
+	c, err := w.copied(ctx, r)
+	if err == nil {
+		r.fact("in the end the copy has %d rows in %d chunks, %d bytes a row; %d changed rows wait", c.rows, c.chunks, c.bytes/max(c.rows, 1), c.changed)
+	}
+	return err
+}
+
+// close stops the server without a copy.
+func (w *columnarWrites) close() error {
+	if w.without == nil {
+		return nil
+	}
+	return w.without.close()
+}
+
+func columnarWritesFigures(s Settings) (list []Figure) {
+	for _, n := range s.Batches {
+		list = append(list, Figure{
+			Name: fmt.Sprintf("with / without a columnar copy, %s per commit, server CPU", plural(n, "row")), Metric: ServerCPU,
+			Left: Ref{rowsPerCommit(n), withCopy}, Right: Ref{rowsPerCommit(n), withoutCopy}, Target: targetCopyCost,
+		})
+	}
+	return list
+}
