@@ -16,16 +16,23 @@ import (
 //
 //	version (1 byte), CRC-32C of what follows (4 bytes, little endian), length of the head (uvarint), head, buffers
 //
-// The head has, for the array and, behind it, each of its children: values, NULLs, and for each buffer its length and its length as stored (uvarints).
-// A buffer is stored as a block of LZ4 where that saves enough; else the lengths are equal. The first buffer is the validity, and is
-// empty without NULLs.
+// The head has, for the array and, behind it, each of its children: values, NULLs, and for each buffer its length, its coding and its
+// length as stored (uvarints). The first buffer is the validity, and is empty without NULLs.
 const (
 	blobVersion = 1
 	blobHead    = 5
 )
 
-// A buffer is stored as LZ4 if that makes it smaller by 1/minSaved.
-const minSaved = 4
+// Codings of a buffer.
+const (
+	asIs      = iota
+	asLZ4     // a block of LZ4, where that is smaller by 1/minSaved
+	asNarrow  // of whole numbers that differ little (narrow.go)
+	asLengths // of offsets: how long the values are (narrow.go)
+)
+
+// minSaved is what LZ4 must save: reading a buffer as it is costs a fraction.
+const minSaved = 3
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -54,12 +61,12 @@ func (e *encoder) appendBlob(dst []byte, a arrow.ArrayData) ([]byte, error) {
 func (e *encoder) array(a arrow.ArrayData) error {
 	e.head = binary.AppendUvarint(e.head, uint64(a.Len()))
 	e.head = binary.AppendUvarint(e.head, uint64(a.NullN()))
-	for _, b := range a.Buffers() {
+	for i, b := range a.Buffers() {
 		var raw []byte
 		if b != nil {
 			raw = b.Bytes()
 		}
-		if err := e.buffer(raw); err != nil {
+		if err := e.buffer(raw, formOf(a.DataType(), i)); err != nil {
 			return err
 		}
 	}
@@ -71,25 +78,43 @@ func (e *encoder) array(a arrow.ArrayData) error {
 	return nil
 }
 
-func (e *encoder) buffer(raw []byte) error {
+func (e *encoder) buffer(raw []byte, f form) error {
 	e.head = binary.AppendUvarint(e.head, uint64(len(raw)))
-	if most := len(raw) - len(raw)/minSaved; most > 0 {
-		if cap(e.room) < most {
-			e.room = make([]byte, most)
+	coding, stored, err := e.code(raw, f)
+	e.head = binary.AppendUvarint(e.head, coding)
+	e.head = binary.AppendUvarint(e.head, uint64(len(stored)))
+	e.body = append(e.body, stored...)
+	return err
+}
+
+// code chooses the coding of a buffer.
+func (e *encoder) code(raw []byte, f form) (coding uint64, stored []byte, err error) {
+	var ok bool
+	switch f {
+	case formBytes:
+	case formOffsets:
+		if e.room, ok = appendLengths(e.room[:0], raw); ok {
+			return asLengths, e.room, nil
 		}
-		n, err := e.lz4.CompressBlock(raw, e.room[:most])
-		if err != nil && !errors.Is(err, lz4.ErrInvalidSourceShortBuffer) {
-			return err
-		}
-		if err == nil && n > 0 {
-			e.head = binary.AppendUvarint(e.head, uint64(n))
-			e.body = append(e.body, e.room[:n]...)
-			return nil
+	default:
+		if e.room, ok = appendNarrow(e.room[:0], raw, f); ok {
+			return asNarrow, e.room, nil
 		}
 	}
-	e.head = binary.AppendUvarint(e.head, uint64(len(raw)))
-	e.body = append(e.body, raw...)
-	return nil
+	most := len(raw) - len(raw)/minSaved
+	if cap(e.room) < most {
+		e.room = make([]byte, most)
+	}
+	n, err := e.lz4.CompressBlock(raw, e.room[:most])
+	switch {
+	case errors.Is(err, lz4.ErrInvalidSourceShortBuffer):
+		return asIs, raw, nil
+	case err != nil:
+		return asIs, nil, err
+	case n == 0:
+		return asIs, raw, nil
+	}
+	return asLZ4, e.room[:n], nil
 }
 
 // A decoder makes the array of a blob, in memory that it uses for the next one again.
@@ -138,7 +163,7 @@ func (d *decoder) array(dt arrow.DataType) (arrow.ArrayData, error) {
 	n, nulls := d.head.uint(), d.head.uint()
 	list := make([]*memory.Buffer, len(dt.Layout().Buffers))
 	for i := range list {
-		raw, err := d.buffer()
+		raw, err := d.buffer(formOf(dt, i))
 		if err != nil {
 			return nil, err
 		}
@@ -160,21 +185,28 @@ func (d *decoder) array(dt arrow.DataType) (arrow.ArrayData, error) {
 }
 
 // buffer is the next buffer of the blob.
-func (d *decoder) buffer() ([]byte, error) {
-	raw, stored := d.head.uint(), d.head.uint()
-	if stored > uint64(len(d.body)) || raw > maxBuffer {
+func (d *decoder) buffer(f form) ([]byte, error) {
+	length, coding, stored := d.head.uint(), d.head.uint(), d.head.uint()
+	if stored > uint64(len(d.body)) || length > maxBuffer {
 		return nil, errBlob
 	}
 	from := d.body[:stored]
 	d.body = d.body[stored:]
-	to := d.room(int(raw))
-	if raw == stored {
-		copy(to, from)
-		return to, nil
+	to := d.room(int(length))
+	ok := false
+	switch coding {
+	case asIs:
+		ok = copy(to, from) == len(to) && len(from) == len(to)
+	case asLZ4:
+		n, err := lz4.UncompressBlock(from, to)
+		ok = err == nil && n == len(to)
+	case asNarrow:
+		ok = widen(to, from, f)
+	case asLengths:
+		ok = sumLengths(to, from)
 	}
-	n, err := lz4.UncompressBlock(from, to)
-	if err != nil || n != len(to) {
-		return nil, fmt.Errorf("%w: %v", errBlob, err)
+	if !ok {
+		return nil, errBlob
 	}
 	return to, nil
 }

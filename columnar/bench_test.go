@@ -1,0 +1,114 @@
+package columnar
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// customers is TPC-H's table customer with so many rows, and a copy of it.
+func customers(b *testing.B, rows int) (*harness, Source, *Copy) {
+	h := newHarness(b, vfs.NewMem(), `CREATE TABLE customer (c_custkey INT64 NOT NULL, c_name STRING(25), c_address STRING(40), c_nationkey INT64, c_phone STRING(15),
+		c_acctbal FLOAT64, c_mktsegment STRING(10), c_comment STRING(117)) PRIMARY KEY (c_custkey)`)
+	b.Cleanup(h.close)
+	tab := h.catalog.Table("customer")
+	rng := rand.New(rand.NewPCG(1, 2))
+	for from := 0; from < rows; from += 5000 {
+		m := table.Mutation{Op: table.InsertOrUpdate, Table: tab, Columns: tab.Columns}
+		for i := from; i < min(from+5000, rows); i++ {
+			m.Rows = append(m.Rows, customer(rng, i))
+		}
+		if !h.commit(m) {
+			b.Fatal("refused")
+		}
+	}
+	src := h.source(tab, nil, h.now)
+	return h, src, h.build(src)
+}
+
+var (
+	segments = []string{"AUTOMOBILE", "BUILDING", "FURNITURE", "MACHINERY", "HOUSEHOLD"}
+	words    = strings.Fields(`carefully final packages sleep furiously above the express regular requests blithely ironic accounts are slyly unusual deposits
+		haggle quickly along even theodolites nag according to special pending foxes wake bold ideas boost fluffily`)
+)
+
+func customer(rng *rand.Rand, i int) []value.Value {
+	address := make([]byte, 10+rng.IntN(31))
+	for j := range address {
+		address[j] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ,"[rng.IntN(64)]
+	}
+	var comment []string
+	for size, want := 0, 29+rng.IntN(75); size < want; {
+		w := words[rng.IntN(len(words))]
+		comment, size = append(comment, w), size+len(w)+1
+	}
+	nation := rng.IntN(25)
+	return []value.Value{
+		value.OfInt64(int64(i)), value.OfString(fmt.Sprintf("Customer#%09d", i)), value.OfString(string(address)), value.OfInt64(int64(nation)),
+		value.OfString(fmt.Sprintf("%d-%03d-%03d-%04d", nation+10, 100+rng.IntN(900), 100+rng.IntN(900), 1000+rng.IntN(9000))),
+		value.OfFloat64(float64(rng.IntN(1_100_000)-100_000) / 100), value.OfString(segments[rng.IntN(5)]), value.OfString(strings.Join(comment, " ")),
+	}
+}
+
+// cpuTime is the CPU time of the process.
+func cpuTime(b *testing.B) time.Duration {
+	var use syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
+}
+
+// BenchmarkRead reads rows of a copy into Arrow's arrays. One operation is a row.
+func BenchmarkRead(b *testing.B) {
+	const rows = 150_000
+	h, src, c := customers(b, rows)
+	for _, col := range c.dir.chunks[0].columns {
+		b.Logf("column %d of a chunk of %d rows takes %d bytes, stored in %d", col.ID, c.dir.chunks[0].rows, col.Size, col.Bytes)
+	}
+	tab := src.Table
+	for _, columns := range []string{"c_custkey", "c_acctbal", "c_nationkey", "c_custkey c_acctbal", "c_name", "c_address", "c_phone", "c_mktsegment", "c_comment", "all"} {
+		var list []*schema.Column
+		for name := range strings.FieldsSeq(columns) {
+			if name == "all" {
+				list = tab.Columns
+				break
+			}
+			list = append(list, tab.Column(name))
+		}
+		p, err := table.NewProjection(tab, nil, list)
+		if err != nil {
+			b.Fatal(err)
+		}
+		read := Read{Projection: p, At: h.now}
+		read.Spans, _ = p.Spans(table.KeySet{All: true})
+		b.Run(columns, func(b *testing.B) {
+			before := cpuTime(b)
+			done := 0
+			for ; done < b.N; done += rows {
+				r := c.Open(context.Background(), h.view(h.now), read)
+				for {
+					n, err := r.Next()
+					if err != nil {
+						b.Fatal(err)
+					}
+					if n == 0 {
+						break
+					}
+				}
+				_ = r.Close()
+			}
+			b.ReportMetric(float64(cpuTime(b)-before)/float64(done), "cpu-ns/op")
+		})
+	}
+}
