@@ -17,6 +17,7 @@ import (
 type Copy struct {
 	id   schema.TableID
 	rows *mvcc.Versions
+	limits
 
 	writing sync.Mutex // held while chunks are replaced; guards dropped, and last but for its first value
 	last    uint64     // the highest number of a chunk
@@ -26,6 +27,16 @@ type Copy struct {
 	dir  *directory // the newest
 	dead []*blobs   // that no directory has which is the newest or in use
 }
+
+// limits are those of chunks and of runs. Tests have smaller ones.
+type limits struct {
+	maxRows  int   // of a chunk
+	maxBytes int64 // of a chunk
+	minSlice int   // see merge
+	maxBatch int   // rows of a run that is not a slice of a chunk, about
+}
+
+var fullLimits = limits{maxRows: MaxRows, maxBytes: MaxBytes, minSlice: minSlice, maxBatch: maxMerged}
 
 // directory is the chunks of a copy at a moment, in the order of their ranges. It does not change.
 type directory struct {
@@ -60,7 +71,7 @@ type column struct {
 }
 
 func newCopy(rows *mvcc.Versions, id schema.TableID) *Copy {
-	return &Copy{id: id, rows: rows, dir: new(directory)}
+	return &Copy{id: id, rows: rows, limits: fullLimits, dir: new(directory)}
 }
 
 // ID is the number of the table or index.

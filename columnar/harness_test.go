@@ -198,17 +198,27 @@ func (h *harness) fromCopy(c *Copy, read Read, between func(*Reader)) (rows []st
 		if between != nil {
 			between(r)
 		}
-		vals := make([]value.Value, len(read.Columns))
-		for row := range n {
-			for i, c := range read.Columns {
-				if r.Array(i).Len() != n {
-					return rows, fmt.Errorf("array %d has %d values of %d", i, r.Array(i).Len(), n)
-				}
-				if vals[i], err = columnar.StoredValueAt(r.Array(i), row, c.Type); err != nil {
-					return rows, err
-				}
-			}
-			rows = append(rows, textOf(read.Projection, vals))
+		run, err := rowsOf(read, r, n)
+		if err != nil {
+			return rows, err
 		}
+		rows = append(rows, run...)
 	}
+}
+
+// rowsOf are the rows of a Reader's run, as text.
+func rowsOf(read Read, r *Reader, n int) (rows []string, err error) {
+	vals := make([]value.Value, len(read.Columns))
+	for row := range n {
+		for i, c := range read.Columns {
+			if r.Array(i).Len() != n {
+				return rows, fmt.Errorf("array %d has %d values of %d", i, r.Array(i).Len(), n)
+			}
+			if vals[i], err = columnar.StoredValueAt(r.Array(i), row, c.Type); err != nil {
+				return rows, err
+			}
+		}
+		rows = append(rows, textOf(read.Projection, vals))
+	}
+	return rows, nil
 }

@@ -74,7 +74,7 @@ func (m *merge) next() (n int, more bool, err error) {
 		} else {
 			m.spans, m.begun = m.spans[1:], false
 		}
-		if m.batchRows >= maxMerged || m.batchBytes() >= mergedBytes {
+		if m.batchRows >= m.copy.maxBatch || m.batchBytes() >= mergedBytes {
 			return m.flush(), true, m.charge()
 		}
 	}
@@ -148,13 +148,13 @@ func (m *merge) gap() (n int, err error) {
 	if rows == 0 {
 		return 0, nil
 	}
-	if rows >= minSlice && m.batchRows > 0 {
+	if rows >= m.copy.minSlice && m.batchRows > 0 {
 		return m.flush(), m.charge()
 	}
 	if err := m.columns.loadWanted(); err != nil {
 		return 0, err
 	}
-	if rows >= minSlice {
+	if rows >= m.copy.minSlice {
 		n, m.from = m.slice(m.from, to), to
 		return n, m.charge()
 	}

@@ -83,7 +83,7 @@ const stepRows = 256
 // take takes rows of the run that r has, until the chunk is full.
 func (w *writer) take(ctx context.Context, r *Reader, n int) (taken int, err error) {
 	for step := stepRows; taken < n; {
-		to := min(taken+step, n, taken+MaxRows-w.rows)
+		to := min(taken+step, n, taken+w.copy.maxRows-w.rows)
 		size := int64(0)
 		for i := range w.src.Columns {
 			size += sizeOf(r.Array(i).Data(), taken, to)
@@ -91,10 +91,10 @@ func (w *writer) take(ctx context.Context, r *Reader, n int) (taken int, err err
 		switch {
 		case to == taken:
 			return taken, nil
-		case w.bytes+size > MaxBytes && to > taken+1:
+		case w.bytes+size > w.copy.maxBytes && to > taken+1:
 			step = (to - taken) / 2
 			continue
-		case w.bytes+size > MaxBytes && w.rows > 0:
+		case w.bytes+size > w.copy.maxBytes && w.rows > 0:
 			return taken, nil
 		}
 		for i := range w.src.Columns {

@@ -74,8 +74,10 @@ func (m *model) step() {
 		m.get()
 	case n < 65:
 		m.getEach()
-	case n < 87:
+	case n < 80:
 		m.scan()
+	case n < 87:
+		m.changes()
 	case n < 91:
 		m.changed()
 	case n < 95:
@@ -255,6 +257,58 @@ func (m *model) scan() {
 	}
 	if c.Err() != nil || len(want) > 0 {
 		m.t.Errorf("scan %s-%s at %d reverse=%v ended before %v: %v", start, end, ts, reverse, want, c.Err())
+	}
+}
+
+// changes walks over what has changed between two timestamps, letting go of the engine and skipping keys now and then. A collection in between may refuse the rest.
+func (m *model) changes() {
+	since, at := m.timestamp(), m.timestamp()
+	if since > at {
+		since, at = at, since
+	}
+	start, end := m.name(), m.name()
+	var want []string
+	for _, k := range slices.Sorted(maps.Keys(m.keys)) {
+		if v := m.at(k, at); k >= start && k < end && v.ts > since {
+			want = append(want, k)
+		}
+	}
+	c, err := m.v.Changes(key(start), key(end), since, at)
+	if m.refused(since, err) {
+		return
+	}
+	defer c.Close()
+	for {
+		switch m.rng.IntN(8) {
+		case 0, 1:
+			c.Release()
+		case 2:
+			to := m.name()
+			c.SkipTo(key(to))
+			want = slices.DeleteFunc(want, func(k string) bool { return k < to })
+		case 3:
+			if m.rng.IntN(4) == 0 {
+				m.collect()
+			}
+		}
+		if !c.Next() {
+			break
+		}
+		if m.rng.IntN(4) == 0 {
+			c.Release()
+		}
+		k, got := name(c.Key()), version{c.Version(), string(c.Value())}
+		if len(want) == 0 || k != want[0] || got != m.at(k, at) || c.Deleted() != (got.val == "") {
+			m.t.Errorf("changes of %s-%s after %d up to %d: found %s %v, deleted %v, model has %v", start, end, since, at, k, got, c.Deleted(), want)
+			return
+		}
+		want = want[1:]
+	}
+	if errors.Is(c.Err(), mvcc.ErrCollected) && since < m.horizon {
+		return
+	}
+	if c.Err() != nil || len(want) > 0 {
+		m.t.Errorf("changes of %s-%s after %d up to %d ended before %v: %v", start, end, since, at, want, c.Err())
 	}
 }
 

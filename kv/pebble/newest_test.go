@@ -90,6 +90,9 @@ type recentModel struct {
 	rng *rand.Rand
 	s   *Store
 	now uint64
+	// value follows the version in each value; look compares, with nil compare does.
+	value []byte
+	look  func()
 }
 
 func (m *recentModel) key() string { return string(rune('a' + m.rng.IntN(12))) }
@@ -101,7 +104,7 @@ func (m *recentModel) step() {
 	switch n := m.rng.IntN(100); {
 	case n < 45:
 		m.now++
-		err = b.Put(version(m.key(), m.now), fmt.Append(nil, m.now))
+		err = b.Put(version(m.key(), m.now), append(fmt.Append(nil, m.now), m.value...))
 	case n < 50: // as a collection does
 		err = b.Delete(version(m.key(), 1+m.rng.Uint64N(m.now+1)))
 	case n < 52:
@@ -116,6 +119,8 @@ func (m *recentModel) step() {
 		if from < to {
 			err = m.s.db.Compact(m.t.Context(), []byte(version(from, math.MaxInt64)), []byte(version(to, 0)), false)
 		}
+	case m.look != nil:
+		m.look()
 	default:
 		m.compare()
 	}

@@ -1,0 +1,139 @@
+package pebble
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+)
+
+// TestBlockProperties: a block of data, one of an index and a file each say the newest version in them, in order of the calls that Pebble makes.
+func TestBlockProperties(t *testing.T) {
+	c := newNewest()
+	keys := func(list ...[]byte) []byte {
+		for _, k := range list {
+			if err := c.AddPointKey(pebble.MakeInternalKey(k, 0, pebble.InternalKeyKindSet), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		prop, err := c.FinishDataBlock([]byte("before"))
+		if err != nil || !bytes.HasPrefix(prop, []byte("before")) {
+			t.Fatal(prop, err)
+		}
+		return prop[len("before"):]
+	}
+	index := func() []byte {
+		prop, err := c.FinishIndexBlock(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return prop
+	}
+	has := func(prop []byte, newest uint64) {
+		t.Helper()
+		for since, want := range map[uint64]bool{newest: true, newest + 1: false, 0: true, math.MaxUint64: newest == math.MaxUint64} {
+			if newest == math.MaxUint64 {
+				want = true
+			}
+			if got, err := (sinceInBlocks{sinceOf(since)}).Intersects(prop); got != want || err != nil {
+				t.Errorf("a block whose newest version is %d has one since %d: %v, %v", newest, since, got, err)
+			}
+		}
+	}
+	has(keys(version("a", 9), version("a", 3)), 9)
+	c.AddPrevDataBlockToIndexBlock()
+	has(keys(version("b", 2)), 2)
+	c.AddPrevDataBlockToIndexBlock()
+	last := keys(version("c", 20)) // begins the next block of the index
+	has(index(), 9)
+	has(last, 20)
+	c.AddPrevDataBlockToIndexBlock()
+	has(index(), 20)
+	has(keys([]byte("no version\x00")), math.MaxUint64)
+	c.AddPrevDataBlockToIndexBlock()
+	has(index(), math.MaxUint64)
+}
+
+func sinceOf(version uint64) since { return since(version) }
+
+// TestChangedIterLeavesOut: an iterator that is told since when leaves out blocks of a file that has newer versions elsewhere. One of a file
+// of an older release, whose blocks say nothing, it does not.
+func TestChangedIterLeavesOut(t *testing.T) {
+	fs := vfs.NewMem()
+	s := open(t, fs, "data")
+	value := strings.Repeat("x", blockBytes/4)
+	const keys = 200
+	for i := range keys {
+		put(t, s, string(version(fmt.Sprintf("k%03d", i), 5)), value)
+	}
+	put(t, s, string(version("k100", 9)), value)
+	if err := s.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	ingest(t, s, fs, version("z-foreign", 1))
+	seen, found := walk(t, s, 6)
+	if seen == 0 || seen > 20 || found != "k100@9 " {
+		t.Errorf("saw %d versions, among them %s", seen, found)
+	}
+}
+
+// walk counts the versions that a ChangedIter shows, and tells those at or above since.
+func walk(t *testing.T, s kv.Store, since uint64) (seen int, found string) {
+	t.Helper()
+	it, err := s.ChangedIter(nil, nil, since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		seen++
+		if v := versionOf(it.Key()); v >= since {
+			found += fmt.Sprintf("%s@%d ", strings.Trim(string(it.Key()[:split(it.Key())]), "\x00\x01"), v)
+		}
+	}
+	if err := it.Error(); err != nil {
+		t.Error(err)
+	}
+	return seen, found
+}
+
+// TestChangedIter compares what a ChangedIter shows at or above random versions with what all iterators do, while versions are written, deleted one by
+// one and by ranges, flushed and compacted. A failing seed replays.
+func TestChangedIter(t *testing.T) {
+	for seed := range uint64(8) {
+		m := &recentModel{t: t, rng: rand.New(rand.NewPCG(seed, 8)), s: open(t, vfs.NewMem(), "data"), value: make([]byte, blockBytes/3)}
+		m.look = m.compareChanged
+		for range 300 {
+			m.step()
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
+		}
+	}
+}
+
+func (m *recentModel) compareChanged() {
+	since := m.rng.Uint64N(m.now + 2)
+	_, got := walk(m.t, m.s, since)
+	whole, err := m.s.NewIter(nil, nil)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer whole.Close()
+	want := ""
+	for ok := whole.First(); ok; ok = whole.Next() {
+		if v := versionOf(whole.Key()); v >= since && v != math.MaxUint64 {
+			want += fmt.Sprintf("%s@%d ", strings.Trim(string(whole.Key()[:split(whole.Key())]), "\x00\x01"), v)
+		}
+	}
+	if got != want {
+		m.t.Errorf("since %d: %s, all iterators show %s", since, got, want)
+	}
+}
