@@ -1,21 +1,37 @@
 package arrowtype
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
+// The range of an INTERVAL is 10,000 years either way in each part: https://cloud.google.com/spanner/docs/reference/standard-sql/data-types#interval_type.
+const (
+	maxIntervalMonths  = 10_000 * 12
+	maxIntervalDays    = 10_000 * 366
+	maxIntervalSeconds = maxIntervalDays * 86_400
+)
+
 // ParseInterval reads an INTERVAL in ISO 8601, such as P1Y2M3DT4H5M6.789S; each part may have a sign. An interval whose time part is
 // beyond 292 years, which Arrow's type cannot hold, is an error.
 func ParseInterval(text []byte) (arrow.MonthDayNanoInterval, error) {
-	kind := "an INTERVAL such as P1Y2M3DT4H5M6.789S, of less than 292 years of hours"
-	if len(text) < 3 || text[0] != 'P' {
-		return arrow.MonthDayNanoInterval{}, notA(kind, text)
+	months, days, seconds, nanos, ok := parseInterval(text)
+	if !ok {
+		return arrow.MonthDayNanoInterval{}, notA("an INTERVAL such as P1Y2M3DT4H5M6.789S", text)
 	}
-	var months, days, nanos float64 // whole numbers: the sums are checked, and exact below 2^53
-	var exact int64
+	time, ok := UnixNanos(seconds+floorDiv(nanos, 1e9), int32(nanos-floorDiv(nanos, 1e9)*1e9))
+	if !ok {
+		return arrow.MonthDayNanoInterval{}, notA("an INTERVAL of less than 292 years of hours, which is the most that Arrow has", text)
+	}
+	return arrow.MonthDayNanoInterval{Months: int32(months), Days: int32(days), Nanoseconds: time}, nil
+}
+
+// parseInterval reads the parts of an interval, each within its range. nanos has a sign of its own.
+func parseInterval(text []byte) (months, days, seconds, nanos int64, ok bool) {
+	if len(text) < 3 || text[0] != 'P' {
+		return 0, 0, 0, 0, false
+	}
 	rest, inTime := text[1:], false
 	for len(rest) > 0 {
 		if rest[0] == 'T' && !inTime {
@@ -27,39 +43,36 @@ func ParseInterval(text []byte) (arrow.MonthDayNanoInterval, error) {
 			n++
 		}
 		if n == 0 || n == len(rest) {
-			return arrow.MonthDayNanoInterval{}, notA(kind, text)
+			return 0, 0, 0, 0, false
 		}
 		whole, part, err := intervalNumber(rest[:n], rest[n] == 'S')
-		if err != nil {
-			return arrow.MonthDayNanoInterval{}, notA(kind, text)
+		if err != nil || whole > maxIntervalSeconds || whole < -maxIntervalSeconds {
+			return 0, 0, 0, 0, false
 		}
 		switch unit := rest[n]; {
 		case unit == 'Y' && !inTime:
-			months += float64(whole) * 12
+			months += whole * 12
 		case unit == 'M' && !inTime:
-			months += float64(whole)
+			months += whole
 		case unit == 'W' && !inTime:
-			days += float64(whole) * 7
+			days += whole * 7
 		case unit == 'D' && !inTime:
-			days += float64(whole)
+			days += whole
 		case unit == 'H' && inTime:
-			nanos += float64(whole) * 3600e9
-			exact += whole * 3600e9
+			seconds += whole * 3600
 		case unit == 'M' && inTime:
-			nanos += float64(whole) * 60e9
-			exact += whole * 60e9
+			seconds += whole * 60
 		case unit == 'S' && inTime:
-			nanos += float64(whole) * 1e9
-			exact += whole*1e9 + part
+			seconds, nanos = seconds+whole, nanos+part
 		default:
-			return arrow.MonthDayNanoInterval{}, notA(kind, text)
+			return 0, 0, 0, 0, false
+		}
+		if max(months, -months) > maxIntervalMonths || max(days, -days) > maxIntervalDays || max(seconds, -seconds) > maxIntervalSeconds {
+			return 0, 0, 0, 0, false
 		}
 		rest = rest[n+1:]
 	}
-	if math.Abs(months) > math.MaxInt32 || math.Abs(days) > math.MaxInt32 || math.Abs(nanos) > math.MaxInt64-1e9 {
-		return arrow.MonthDayNanoInterval{}, notA(kind, text)
-	}
-	return arrow.MonthDayNanoInterval{Months: int32(months), Days: int32(days), Nanoseconds: exact}, nil
+	return months, days, seconds, nanos, true
 }
 
 // intervalNumber reads a whole number, or one with up to nine digits behind the point, which are given as nanoseconds with the number's sign.

@@ -90,6 +90,8 @@ func TestTexts(t *testing.T) {
 		{Scalar(spannerpb.TypeCode_INTERVAL), 0, "P1Y2M3DT4H5M6.789S", ""},
 		{Scalar(spannerpb.TypeCode_INTERVAL), 0, "P-1Y-2M-3DT-4H-5M-0.000000001S", ""},
 		{Scalar(spannerpb.TypeCode_INTERVAL), 0, "P0Y", ""},
+		{Scalar(spannerpb.TypeCode_INTERVAL), 0, "P10000Y3660000DT2562047H47M16.854775807S", ""},
+		{Scalar(spannerpb.TypeCode_INTERVAL), 0, "P-10000Y-3660000DT-2562047H-47M-16.854775808S", ""},
 		{Scalar(spannerpb.TypeCode_INTERVAL), Text, "PT87840000H", ""},
 		{arrayOf(spannerpb.TypeCode_INT64), 0, "[1,null,-300]", ""},
 		{arrayOf(spannerpb.TypeCode_INT64), 0, `["9223372036854775807"]`, "[9223372036854775807]"},
@@ -135,7 +137,7 @@ func TestNoTexts(t *testing.T) {
 		spannerpb.TypeCode_TIMESTAMP: {"", "2026-11-22", "2026-11-22T24:00:00Z", "2026-11-22T10:00:00.Z", "2026-11-22T10:00:00.1234567890Z", "2026-11-22T10:00:00+1", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-00:01", "2262-04-11T23:47:16.854775808Z", "1677-09-21T00:12:43.145224191Z", "9999-12-31T00:00:00Z"},
 		spannerpb.TypeCode_JSON:      {"", "{", "\xff", "[1,]"},
 		spannerpb.TypeCode_UUID:      {"", "x"},
-		spannerpb.TypeCode_INTERVAL:  {"", "P", "1Y", "P1", "P1H", "PT1Y", "P1.5Y", "PT2562048H", "P999999999999Y"},
+		spannerpb.TypeCode_INTERVAL:  {"", "P", "1Y", "P1", "P1H", "PT1Y", "P1.5Y", "PT2562048H", "P999999999999Y", "P10000Y1M", "P3660001D", "PT2562047H47M16.854775808S"},
 	} {
 		for _, text := range texts {
 			if column, err := columnOf(t, Scalar(code), Nanoseconds, text); err == nil {

@@ -3,7 +3,6 @@ package columnar
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
@@ -79,11 +78,11 @@ var errPending = fmt.Errorf("pending commit timestamp in a column")
 
 func interval(b *base, v value.Value) (m arrow.MonthDayNanoInterval, err error) {
 	i := v.AsInterval()
-	const limit = math.MaxInt64 / 1_000_000_000
-	if i.Seconds < -limit || i.Seconds >= limit {
+	nanos, ok := arrowtype.UnixNanos(i.Seconds, i.Nanos)
+	if !ok {
 		return m, b.outOfRange(i.Append(nil))
 	}
-	return arrow.MonthDayNanoInterval{Months: i.Months, Days: i.Days, Nanoseconds: i.Seconds*1_000_000_000 + int64(i.Nanos)}, nil
+	return arrow.MonthDayNanoInterval{Months: i.Months, Days: i.Days, Nanoseconds: nanos}, nil
 }
 
 // fixed is a column of values of one width.

@@ -41,7 +41,7 @@ var samples = []struct {
 	{value.TimestampType, true, []value.Value{value.OfTimestamp(0, 0), value.OfTimestamp(-9_223_372_035, 1), value.OfTimestamp(9_223_372_035, 999_999_999)}},
 	{value.UUIDType, true, []value.Value{value.OfUUID([16]byte{1, 2, 15: 3}), value.OfUUID([16]byte{})}},
 	{value.JSONType, false, []value.Value{value.OfJSON(`{"a":1}`), value.OfJSON("null")}},
-	{value.IntervalType, false, []value.Value{value.OfInterval(value.IntervalValue{Months: -1, Days: 2, Seconds: -3, Nanos: 4})}},
+	{value.IntervalType, false, []value.Value{value.OfInterval(value.IntervalValue{Months: -1, Days: 2, Seconds: -3, Nanos: 4}), value.OfInterval(value.IntervalValue{Seconds: 9223372036, Nanos: 854775807}), value.OfInterval(value.IntervalValue{Seconds: -9223372037, Nanos: 145224192})}},
 	{value.ArrayOf(value.StringType), false, []value.Value{value.OfArray(nil), value.OfArray([]value.Value{text("x"), value.Null(value.String), text("")})}},
 	{value.ArrayOf(value.StructOf(value.Field{Name: "a", Type: value.Int64Type}, value.Field{Name: "b", Type: value.ArrayOf(value.BoolType)})), false, []value.Value{
 		value.OfArray([]value.Value{value.Null(value.Struct), value.OfStruct([]value.Value{value.OfInt64(1), value.OfArray([]value.Value{value.OfBool(true)})})}),
