@@ -189,6 +189,12 @@ func TestFlightPartitions(t *testing.T) {
 	if n := len(slices.Compact(got)); n != rows {
 		t.Errorf("%d rows", n)
 	}
+	f = h.flight("max-partitions", "64") // more than by default, as many as have 1,000 rows
+	info, err = f.Execute(f.ctx, "SELECT SingerId FROM Singers WHERE SingerId > 0")
+	h.ok(err)
+	if n := len(info.Endpoint); n < 6 || n > 8 {
+		t.Errorf("%d endpoints of %d rows", n, rows)
+	}
 	f = h.flight("max-partitions", "none")
 	_, err = f.Execute(f.ctx, "SELECT SingerId FROM Singers")
 	h.fails(err, codes.InvalidArgument)

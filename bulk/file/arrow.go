@@ -1,6 +1,7 @@
 package file
 
 import (
+	"fmt"
 	"io"
 	"os"
 
@@ -20,7 +21,7 @@ func openArrow(names []string) (bulk.Source, error) {
 				return err
 			}
 			defer f.Close()
-			if err := checkArrowFile(f); err != nil {
+			if err := guard("its footer", func() error { return checkArrowFile(f) }); err != nil {
 				return err
 			}
 			r, err := ipc.NewFileReader(f, ipc.WithAllocator(newAllocator()))
@@ -30,12 +31,18 @@ func openArrow(names []string) (bulk.Source, error) {
 			defer r.Close()
 			rows := make([]int64, r.NumRecords())
 			for i := range rows { // the footer does not tell
-				batch, err := r.RecordBatchAt(i)
+				err := guard(fmt.Sprintf("its batch %d of %d", i+1, len(rows)), func() error {
+					batch, err := r.RecordBatchAt(i)
+					if err != nil {
+						return err
+					}
+					rows[i] = batch.NumRows()
+					batch.Release()
+					return nil
+				})
 				if err != nil {
 					return err
 				}
-				rows[i] = batch.NumRows()
-				batch.Release()
 			}
 			return c.add(name, r.Schema(), rows, openArrowSegment)
 		})

@@ -77,7 +77,7 @@ func readAvroHeader(f *os.File) (a *AvroFile, end int64, err error) {
 	}
 	a = &AvroFile{}
 	if a.Schema, err = avro.Parse(string(meta["avro.schema"])); err != nil {
-		return nil, 0, err
+		return nil, 0, fmt.Errorf("the schema in its header: %w", err)
 	}
 	switch codec := string(meta["avro.codec"]); codec {
 	case "", "null":
@@ -162,8 +162,8 @@ func openAvroFile(name string) (*AvroFile, error) {
 		return nil, err
 	}
 	a, at, err := readAvroHeader(f)
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, errors.New("it ends within its header")
 	}
 	if err != nil {
 		return nil, err

@@ -108,7 +108,7 @@ type columnarReader struct {
 func (r *columnarReader) Next() (arrow.RecordBatch, error) {
 	for r.batch == nil || r.given == r.batch.NumRows() {
 		r.release()
-		err := guard(r.segment.name, func() (err error) {
+		err := guard(fmt.Sprintf("%s, row %d or one behind it", r.segment.name, r.segment.firstRow+r.read+1), func() (err error) {
 			if r.batch, err = r.next(); err == nil {
 				err = array.ValidateRecordFull(r.batch) // a damaged file's offsets would panic when a value is taken
 			}

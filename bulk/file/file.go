@@ -64,6 +64,8 @@ type Options struct {
 	// returns an error, the reader ends with an error.
 	Reject func(bulk.BadRow) error
 	Text   TextOptions
+	// Generated are names of columns that the database computes, which errors tell from those that it does not have.
+	Generated []string
 }
 
 // TextOptions say how CSV and TBL are written.

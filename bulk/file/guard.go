@@ -3,21 +3,33 @@ package file
 import (
 	"fmt"
 	"io"
+	"regexp"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// guard calls a library that reads a file which may be damaged, and turns a panic of it into an error that names the file.
-func guard(name string, f func() error) (err error) {
+// guard calls a library that reads a part of a file, which may be damaged, and turns a panic of it into an error that names the part.
+func guard(part string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%s is damaged: %v", name, p)
+			err = fmt.Errorf("%s is damaged: %s", part, inWords(fmt.Sprint(p)))
 		}
 	}()
-	if err = f(); err != nil && err != io.EOF {
-		err = fmt.Errorf("%s: %w", name, err)
+	if err = f(); err == nil || err == io.EOF {
+		return err
 	}
-	return err
+	if text := err.Error(); inWords(text) != text {
+		return fmt.Errorf("%s: %s", part, inWords(text))
+	}
+	return fmt.Errorf("%s: %w", part, err)
+}
+
+// ofRuntime is a panic of Go's runtime, which libraries put into errors, too.
+var ofRuntime = regexp.MustCompile(`(unknown error while reading: )?runtime error: .*`)
+
+// inWords says what a panic of Go's runtime means for a file.
+func inWords(text string) string {
+	return ofRuntime.ReplaceAllString(text, "a length or an offset in it leads out of its bounds")
 }
 
 // largestBuffer is the most bytes that a file of columns may ask for at once: a damaged one may ask for anything.

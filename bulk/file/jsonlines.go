@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/apache/arrow-go/v18/arrow"
@@ -19,7 +20,7 @@ import (
 // A JSON column is the value itself; within ARRAY<JSON> it is a string that holds it.
 
 func openJSONLines(names []string, o Options) (bulk.Source, error) {
-	t := &text{json: true, reject: o.Reject, syntax: syntax{delimiter: ','}, others: len(o.Columns) > 0}
+	t := &text{json: true, generated: o.Generated, reject: o.Reject, syntax: syntax{delimiter: ','}, others: len(o.Columns) > 0}
 	for _, name := range names {
 		f, _, err := openTextFile(name, false, t.syntax)
 		if err != nil {
@@ -50,7 +51,7 @@ func (r *textReader) parseJSON(row []byte) error {
 		case i < 0 && r.of.others:
 			return nil
 		case i < 0:
-			return fmt.Errorf("the table has no column %s (name those that are wanted to leave it out)", name)
+			return r.of.notWanted(string(name))
 		case r.members[i]:
 			return fmt.Errorf("the object has %s twice", name)
 		}
@@ -95,6 +96,9 @@ func (r *textReader) column(name []byte) int {
 // eachMember calls visit for each member of a JSON object. The name is good until visit returns.
 func eachMember(object []byte, scratch *[]byte, visit func(name, value []byte) error) error {
 	rest := bytes.TrimSpace(object)
+	misplaced := func(at []byte, err error) error {
+		return fmt.Errorf("character %d: %w", utf8.RuneCount(object[:len(bytes.TrimRight(object, " \t\r\n"))-len(at)])+1, err)
+	}
 	if len(rest) < 2 || rest[0] != '{' {
 		return errors.New("the line is not a JSON object")
 	}
@@ -103,21 +107,22 @@ func eachMember(object []byte, scratch *[]byte, visit func(name, value []byte) e
 	}
 	for {
 		quoted, after, err := arrowtype.CutJSON(rest)
-		if err != nil {
-			return err
+		if err == nil {
+			*scratch, err = arrowtype.UnquoteJSON((*scratch)[:0], quoted)
 		}
-		if *scratch, err = arrowtype.UnquoteJSON((*scratch)[:0], quoted); err != nil {
-			return err
+		if err != nil {
+			return misplaced(rest, err)
 		}
 		after = bytes.TrimLeft(after, " \t")
 		if len(after) == 0 || after[0] != ':' {
-			return errors.New("the line is not a JSON object: a name without a value")
+			return misplaced(after, errors.New("the line is not a JSON object: a name without a value"))
 		}
-		value, after, err := arrowtype.CutJSON(after[1:])
-		if err == nil {
-			err = visit(*scratch, value)
-		}
+		rest = after[1:]
+		value, after, err := arrowtype.CutJSON(rest)
 		if err != nil {
+			return misplaced(rest, err)
+		}
+		if err := visit(*scratch, value); err != nil {
 			return err
 		}
 		after = bytes.TrimLeft(after, " \t")
@@ -127,7 +132,7 @@ func eachMember(object []byte, scratch *[]byte, visit func(name, value []byte) e
 		case len(after) > 1 && after[0] == ',':
 			rest = after[1:]
 		default:
-			return errors.New("the line is not a JSON object: a comma or its end is missing")
+			return misplaced(after, errors.New("the line is not a JSON object: a comma or its end is missing"))
 		}
 	}
 }

@@ -51,15 +51,24 @@ func openParquet(names []string) (bulk.Source, error) {
 func newParquetReader(f *os.File) (*pqarrow.FileReader, error) {
 	properties := parquet.NewReaderProperties(newAllocator())
 	properties.BufferedStreamEnabled = true // pages are read one after the other, not whole row groups
-	r, err := parquetfile.NewParquetReader(f, parquetfile.WithReadProps(properties))
+	var r *parquetfile.Reader
+	err := guard("its footer", func() (err error) {
+		r, err = parquetfile.NewParquetReader(f, parquetfile.WithReadProps(properties))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := checkParquetSchema(r.MetaData()); err != nil {
-		return nil, err
+	var reader *pqarrow.FileReader
+	err = guard("Arrow's schema in its footer", func() error { return checkParquetSchema(r.MetaData()) })
+	if err == nil {
+		err = guard("the schema in its footer", func() (err error) {
+			// One goroutine reads all columns: a panic in another could not be caught.
+			reader, err = pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{BatchSize: bulk.BatchRows}, newAllocator())
+			return err
+		})
 	}
-	// One goroutine reads all columns: a panic in another could not be caught.
-	return pqarrow.NewFileReader(r, pqarrow.ArrowReadProperties{BatchSize: bulk.BatchRows}, newAllocator())
+	return reader, err
 }
 
 func openParquetSegment(s *columnarSegment) (*columnarReader, error) {

@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	parquetfile "github.com/apache/arrow-go/v18/parquet/file"
 
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 	"github.com/crowfoot-db/crowfoot/bulk"
@@ -180,8 +182,8 @@ func TestDamaged(t *testing.T) {
 			}
 			if err != nil {
 				refused++
-				if !strings.Contains(err.Error(), "bad."+string(format)) {
-					t.Errorf("%s, round %d: the error does not name the file: %v", format, round, err)
+				if !strings.Contains(err.Error(), "bad."+string(format)) || strings.Contains(err.Error(), "runtime error") {
+					t.Errorf("%s, round %d: the error does not say what is wrong where: %v", format, round, err)
 				}
 			}
 		}
@@ -192,5 +194,83 @@ func TestDamaged(t *testing.T) {
 	var m runtime.MemStats
 	if runtime.ReadMemStats(&m); m.Sys > 2<<30 {
 		t.Errorf("%d bytes of memory were taken", m.Sys)
+	}
+}
+
+// TestLyingParquet: a footer that says that a row group has more or fewer rows than are there, or far too many, is an error that says so.
+func TestLyingParquet(t *testing.T) {
+	path := save(t, Parquet, edgeBatch(t, arrowtype.Text))
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range []int64{-1, 1, 1 << 40} {
+		r, err := parquetfile.NewParquetReader(bytes.NewReader(good))
+		if err != nil {
+			t.Fatal(err)
+		}
+		meta := r.MetaData()
+		footer := len(good) - 8 - meta.Size()
+		meta.RowGroups[0].NumRows += more
+		meta.NumRows += more
+		bad := bytes.NewBuffer(slices.Clone(good[:footer]))
+		size, err := meta.WriteTo(bad, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad.Write(binary.LittleEndian.AppendUint32(nil, uint32(size)))
+		bad.WriteString("PAR1")
+		name := write(t, "lying.parquet", bad.String())
+		source, err := Open([]string{name}, Options{})
+		if err == nil {
+			_, err = readAll(t, source, 1)
+		}
+		if err == nil || !strings.Contains(err.Error(), "lying.parquet") || !strings.Contains(err.Error(), "rows in place of") {
+			t.Errorf("%+d rows: %v", more, err)
+		}
+	}
+}
+
+// TestPlaces: errors of damaged files say where they are damaged, and nothing of Go's runtime.
+func TestPlaces(t *testing.T) {
+	batch := edgeBatch(t, arrowtype.Text)
+	damage := func(format Format, change func(b []byte) []byte) string {
+		content, err := os.ReadFile(save(t, format, batch))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := Open([]string{write(t, "bad."+string(format), string(change(content)))}, Options{Schema: batch.Schema(), Generated: []string{"Upper"}})
+		if err == nil {
+			_, err = readAll(t, source, 1)
+		}
+		if err == nil {
+			return ""
+		}
+		_, text, _ := strings.Cut(err.Error(), "bad.")
+		return text
+	}
+	set := func(at int, value byte) func([]byte) []byte {
+		return func(b []byte) []byte { b[at] = value; return b }
+	}
+	cut := func(n int) func([]byte) []byte { return func(b []byte) []byte { return b[:len(b)-n] } }
+	for _, c := range []struct {
+		format Format
+		change func([]byte) []byte
+		want   string
+	}{
+		{Parquet, cut(1), "parquet: its footer: "},
+		{Parquet, set(40, 0xff), "parquet, row 1 or one behind it: "},
+		{Arrow, cut(1), "arrow: its footer: it is not an Arrow IPC file, or is cut off"},
+		{Avro, cut(1), "avro: the block at byte "},
+		{Avro, func(b []byte) []byte { return b[:200] }, "avro: it ends within its header"},
+		{Avro, func(b []byte) []byte { return bytes.Replace(b, []byte(`"string"`), []byte(`"strong"`), 1) }, `avro: the schema in its header: `},
+		{JSONLines, func([]byte) []byte { return []byte("{\"C0\":true}\n{\"C0\":tru}\n") }, `jsonl:2: character 7: "tru" is not JSON`},
+		{JSONLines, func([]byte) []byte { return []byte("{\"C5\":\"é\" \"C0\":true}\n") }, "jsonl:1: character 11: the line is not a JSON object: a comma or its end is missing"},
+		{JSONLines, func([]byte) []byte { return []byte("{\"upper\":1}\n") }, "jsonl:1: column upper is generated: the database computes it"},
+		{CSV, func([]byte) []byte { return []byte("C0,Upper\n") }, "csv: column Upper is generated: the database computes it"},
+	} {
+		if got := damage(c.format, c.change); !strings.HasPrefix(got, c.want) || strings.Contains(got, "runtime error") {
+			t.Errorf("%s: %q, want %q", c.format, got, c.want)
+		}
 	}
 }

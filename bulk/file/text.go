@@ -21,16 +21,17 @@ import (
 
 // text is a source of CSV, TBL or JSON lines.
 type text struct {
-	json     bool
-	files    []textFile
-	reject   func(bulk.BadRow) error
-	syntax   syntax
-	names    []string // of the columns of the files, in order
-	targets  []int    // for each of them the field of the schema, or -1 if it is left out
-	schema   *arrow.Schema
-	types    []*spannerpb.Type // of the fields
-	encoding *charmap.Charmap  // nil is UTF-8
-	others   bool              // JSON lines may have members that are not wanted
+	json      bool
+	files     []textFile
+	reject    func(bulk.BadRow) error
+	syntax    syntax
+	names     []string // of the columns of the files, in order
+	targets   []int    // for each of them the field of the schema, or -1 if it is left out
+	schema    *arrow.Schema
+	types     []*spannerpb.Type // of the fields
+	encoding  *charmap.Charmap  // nil is UTF-8
+	generated []string          // columns that the database computes
+	others    bool              // JSON lines may have members that are not wanted
 }
 
 // textFile is a file and where its rows are.
@@ -71,7 +72,7 @@ func openText(names []string, o Options) (bulk.Source, error) {
 	if !ok {
 		return nil, fmt.Errorf("the encoding %q is not known: want utf-8, iso-8859-1 or windows-1252", o.Text.Encoding)
 	}
-	t := &text{reject: o.Reject, syntax: syntaxOf(o), encoding: encoding, names: o.Columns}
+	t := &text{generated: o.Generated, reject: o.Reject, syntax: syntaxOf(o), encoding: encoding, names: o.Columns}
 	if d := t.syntax.delimiter; d == '\n' || d == '\r' || d == '"' && t.syntax.quotes || d == '\\' && t.syntax.escapes {
 		return nil, fmt.Errorf("%q cannot be a delimiter", d)
 	}
@@ -155,7 +156,7 @@ func (t *text) choose(wanted *arrow.Schema) error {
 		}
 		at := slices.IndexFunc(wanted.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, name) })
 		if at < 0 {
-			return fmt.Errorf("%s has a column %s, which is not wanted: name the file's columns, with - for one that is left out", t.files[0].name, name)
+			return fmt.Errorf("%s: %w", t.files[0].name, t.notWanted(name))
 		}
 		field := wanted.Field(at)
 		if slices.ContainsFunc(fields, func(f arrow.Field) bool { return f.Name == field.Name }) {
@@ -173,6 +174,18 @@ func (t *text) choose(wanted *arrow.Schema) error {
 	}
 	t.schema = arrow.NewSchema(fields, nil)
 	return nil
+}
+
+// notWanted is the error of a column of the files that is not in the schema.
+func (t *text) notWanted(name string) error {
+	leaveOut := "name the files' columns, with - for one that is left out"
+	if t.json {
+		leaveOut = "name the columns that are wanted to leave it out"
+	}
+	if slices.ContainsFunc(t.generated, func(g string) bool { return strings.EqualFold(g, name) }) {
+		return fmt.Errorf("column %s is generated: the database computes it, and takes no values (%s)", name, leaveOut)
+	}
+	return fmt.Errorf("the table has no column %s (%s)", name, leaveOut)
 }
 
 func (t *text) Schema() *arrow.Schema { return t.schema }

@@ -184,7 +184,7 @@ func TestBadText(t *testing.T) {
 	}
 	for content, want := range map[string]string{
 		"\xff\xfe1\x00": "is UTF-16: convert it to UTF-8 first",
-		"K,W\n":         "has a column W, which is not wanted",
+		"K,W\n":         "the table has no column W",
 		"K,K\n":         "has the column K twice",
 		"K,\"V\n":       "the header: a quote is opened and not closed",
 		"K,V\n1,\"a\n2": ":2: a quote is opened and not closed",

@@ -61,7 +61,7 @@ func Import(ctx context.Context, o ImportOptions) (result ImportResult, err erro
 	}
 	for _, c := range columns {
 		if c.Generated {
-			return result, fmt.Errorf("column %s of table %s is generated: leave it out", c.Name, o.Table.Name)
+			return result, fmt.Errorf("column %s of table %s is generated: the database computes it, and takes no values; leave it out", c.Name, o.Table.Name)
 		}
 	}
 	segments, err := o.Source.Segments(ctx, segmentsOfImport)

@@ -201,7 +201,7 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 	if err != nil {
 		return err
 	}
-	source, err := s.open(names, schema, rejects.Add)
+	source, err := s.open(names, schema, generated(table), rejects.Add)
 	if err != nil {
 		return err
 	}
@@ -234,14 +234,24 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 	return nil
 }
 
+// generated are the columns that the database computes.
+func generated(t *bulk.TableInfo) (names []string) {
+	for _, c := range t.Columns {
+		if c.Generated {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // moved says how many rows were moved, and how fast.
 func moved(rows int64, took time.Duration) string {
 	return fmt.Sprintf("%d rows in %.1f s (%.0f/s)", rows, took.Seconds(), float64(rows)/max(took.Seconds(), 1e-9))
 }
 
 // open opens the files. schema has the columns of the table; without one the types of text are inferred.
-func (s *importSettings) open(names []string, schema *arrow.Schema, reject func(bulk.BadRow) error) (bulk.Source, error) {
-	o := file.Options{Format: file.Format(s.format), Schema: schema, Columns: s.columns, Reject: reject,
+func (s *importSettings) open(names []string, schema *arrow.Schema, generated []string, reject func(bulk.BadRow) error) (bulk.Source, error) {
+	o := file.Options{Format: file.Format(s.format), Schema: schema, Columns: s.columns, Generated: generated, Reject: reject,
 		Text: file.TextOptions{NoHeader: s.noHeader, NoQuotes: s.noQuotes, Null: s.null, Encoding: s.encoding}}
 	switch {
 	case s.delimiter == "tab":

@@ -12,7 +12,7 @@ import (
 
 // createTable makes the table of --create. The state remembers that it does, so that an import that is killed afterwards goes on with the table.
 func (s *importSettings) createTable(ctx context.Context, client *spanner.Client, state *transfer.ImportState, names []string) (*bulk.TableInfo, error) {
-	source, err := s.open(names, nil, nil)
+	source, err := s.open(names, nil, nil, nil)
 	if err != nil {
 		return nil, err
 	}
