@@ -154,10 +154,12 @@ func BenchmarkQuery(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
+			begin := cpuTime(b)
 			for range b.N {
 				benchRun(b, program, exec.Env{View: snapshot, Functions: db.functions()})
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(q.rows), "ns/row")
+			b.ReportMetric(float64(cpuTime(b)-begin)/float64(b.N)/float64(q.rows), "cpu-ns/row")
 		})
 	}
 }

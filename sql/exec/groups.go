@@ -51,8 +51,12 @@ func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) 
 	} else {
 		g.entries = g.entries[:n]
 	}
+	g.find(b.span(), places)
 	off := 0
 	for _, i := range places {
+		if g.entries[i] >= 0 {
+			continue
+		}
 		g.setKey(i)
 		h := g.table.hashOf(g.key)
 		entry := g.table.firstHashed(g.key, h)
@@ -83,6 +87,17 @@ func (g *groups) add(r *run, b *batch, places []int32, number func(place int32) 
 		return nil
 	}
 	return g.collect(r, b, places)
+}
+
+// find sets entries for rows whose groups there are already, and -1 for others.
+func (g *groups) find(span int, places []int32) {
+	if g.set == nil {
+		g.table.lookup(g.keyed.cols, span, places, g.entries)
+		return
+	}
+	for _, i := range places {
+		g.entries[i] = -1
+	}
 }
 
 // without is the places of the n rows that were not put off.

@@ -15,6 +15,8 @@ type hashTable struct {
 	used  int           // of slots
 	next  []int32       // 1 + the next entry with the same hash
 	keys  []value.Value // flat, len(types) for each entry
+
+	hashes []uint64 // room for those of the rows of a batch
 }
 
 // hashSlot holds the entries with one hash.
@@ -38,31 +40,36 @@ func newHashTable(types []*value.Type) *hashTable { return &hashTable{hasher: ne
 // hasher hashes keys of several values. Keys that are equal (as GROUP BY compares) have the same hash.
 type hasher struct {
 	types []*value.Type
-	one   keyForm
+	one   keyForm // of a key of one value, else anyKey
 	seed  maphash.Seed
-	mix   uint64 // random too, for wholeKey
+	mix   uint64 // random too
 	hash  maphash.Hash
 }
 
-// keyForm says how a key is hashed and compared.
+// keyForm says how a part of a key is hashed and compared.
 type keyForm uint8
 
 const (
 	anyKey   keyForm = iota
-	wholeKey         // one INT64, DATE or BOOL
-	textKey          // one STRING or BYTES
+	wholeKey         // INT64, DATE or BOOL
+	textKey          // STRING or BYTES
 )
+
+func formOf(t *value.Type) keyForm {
+	switch t.Kind {
+	case value.Int64, value.Date, value.Bool:
+		return wholeKey
+	case value.String, value.Bytes:
+		return textKey
+	}
+	return anyKey
+}
 
 func newHasher(types []*value.Type) hasher {
 	t := hasher{types: types, seed: maphash.MakeSeed()}
-	if len(types) != 1 {
-		return t
-	}
-	switch types[0].Kind {
-	case value.Int64, value.Date, value.Bool:
-		t.one, t.mix = wholeKey, maphash.Comparable(t.seed, uint64(0))
-	case value.String, value.Bytes:
-		t.one = textKey
+	t.mix = maphash.Comparable(t.seed, uint64(0))
+	if len(types) == 1 {
+		t.one = formOf(types[0])
 	}
 	return t
 }
@@ -83,19 +90,37 @@ func (t *hashTable) key(entry int) []value.Value {
 }
 
 func (t *hasher) hashOf(key []value.Value) uint64 {
-	switch {
-	case len(key) == 0:
-		return 0
-	case t.one == anyKey || key[0].IsNull():
-		t.hash.SetSeed(t.seed)
-		for i, v := range key {
-			value.Hash(&t.hash, v, t.types[i])
+	if len(key) == 1 {
+		h := t.part(key[0], t.types[0])
+		if t.one == wholeKey {
+			h = mixed(t.mix^h, t.mix)
 		}
-		return t.hash.Sum64()
-	case t.one == textKey:
-		return maphash.String(t.seed, key[0].AsString())
+		return h
 	}
-	return mixed(uint64(key[0].AsInt64()), t.mix)
+	h := t.mix
+	for i := range key {
+		h = mixed(h^t.part(key[i], t.types[i]), t.mix)
+	}
+	return h
+}
+
+// nullPart is the part of NULL.
+const nullPart = 0x9e3779b97f4a7c15
+
+// part is what one value adds to the hash of a key.
+func (t *hasher) part(v value.Value, typ *value.Type) uint64 {
+	if v.IsNull() {
+		return nullPart
+	}
+	switch formOf(typ) {
+	case wholeKey:
+		return uint64(v.AsInt64())
+	case textKey:
+		return maphash.String(t.seed, v.AsString())
+	}
+	t.hash.SetSeed(t.seed)
+	value.Hash(&t.hash, v, typ)
+	return t.hash.Sum64()
 }
 
 // mixed hashes a number: the halves of products of 128 bits folded, twice, as wyhash does (https://github.com/wangyi-fudan/wyhash).
