@@ -86,6 +86,9 @@ func (e *extremumGroups) Add(rows, groups []int32, args []Column) error {
 		case e.whole && v.Ints != nil:
 			e.addInts(rows, groups, v)
 			return nil
+		case v.Floats != nil:
+			e.addFloats(rows, groups, v)
+			return nil
 		case v.Offsets != nil:
 			e.addTexts(rows, groups, v)
 			return nil
@@ -114,6 +117,20 @@ func (e *extremumGroups) addInts(rows, groups []int32, v *value.Vector) {
 	for _, i := range rows {
 		best := &e.states[groups[i]]
 		if best.IsNull() || cmp.Compare(v.Ints[i], best.AsInt64()) == e.sign {
+			*best = v.Peek(int(i))
+		}
+	}
+}
+
+// addFloats takes NaN in any case, and after a NaN nothing else.
+func (e *extremumGroups) addFloats(rows, groups []int32, v *value.Vector) {
+	for _, i := range rows {
+		best, x := &e.states[groups[i]], v.Floats[i]
+		if best.IsNull() {
+			*best = v.Peek(int(i))
+			continue
+		}
+		if b := best.AsFloat64(); x != x || e.sign > 0 && x > b || e.sign < 0 && x < b {
 			*best = v.Peek(int(i))
 		}
 	}
