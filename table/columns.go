@@ -21,6 +21,49 @@ func (r *Rows) Fill(columns []value.Column, size int) (rows int, err error) {
 	return rows, nil
 }
 
+// FillBatch is Fill for at most so many rows, of about size bytes. It ends behind a row that is large, while that is charged. It returns the rows that it has
+// appended even if there is an error. What it appends is not counted by DataSize.
+func (r *Rows) FillBatch(columns []value.Column, most, size int) (rows int, err error) {
+	for rows < most && size > 0 {
+		ok, err := r.Next()
+		if !ok || err != nil {
+			return rows, err
+		}
+		if err := r.row.decodeTo(columns); err != nil {
+			return rows, err
+		}
+		rows++
+		size -= len(r.row.key) + len(r.row.val)
+		if r.IsLarge() {
+			break
+		}
+	}
+	return rows, nil
+}
+
+// decodeTo is appendTo without counting.
+func (l *located) decodeTo(columns []value.Column) (err error) {
+	for i := range l.p.sources {
+		s, to := &l.p.sources[i], columns[i]
+		switch s.kind {
+		case fromKey:
+			err = to.AppendKey(l.key[l.offsets[s.place]:], s.desc)
+		case fromValue:
+			if f := l.fields[s.place]; f.isNull() {
+				to.AppendNull()
+			} else {
+				err = to.AppendRow(f.of(l.val))
+			}
+		case computed:
+			err = to.AppendValue(l.virtual[s.place])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // appendTo appends each column of the row to the one of columns that takes it.
 func (l *located) appendTo(columns []value.Column) (err error) {
 	size := 0

@@ -25,9 +25,6 @@ type aggregateCode struct {
 func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 	code := &aggregateCode{node: n, inTypes: plan.Types(n.Input), outTypes: plan.Types(n)}
 	var err error
-	if code.in, err = c.input(n.Input, c.partial && n.Stream && len(n.Keys) > 0); err != nil {
-		return nil, err
-	}
 	if code.keys, err = c.vectorExprs(n.Keys); err != nil {
 		return nil, err
 	}
@@ -47,6 +44,11 @@ func (c *compiler) aggregate(n *plan.Aggregate) (maker, error) {
 		if a.collects() {
 			code.collectors = append(code.collectors, i)
 		}
+	}
+	partial := c.partial && n.Stream && len(n.Keys) > 0
+	c.columns = !code.byRow && !partial
+	if code.in, err = c.input(n.Input, partial); err != nil {
+		return nil, err
 	}
 	out := c.batch(n.Width())
 	return func(r *run) operator {

@@ -4,6 +4,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // ColumnSource gives the rows of a scan column by column, in the order of their keys.
@@ -57,19 +58,75 @@ func (o *scanOp) nextColumns(r *run) (*batch, error) {
 				return nil, err
 			}
 		}
-		r.stats.RowsScanned += int64(n)
-		o.out.setColumns(o.columns.cols, n)
-		if o.residual != nil {
-			if err := o.chosen.keep(r, &o.out, o.residual); err != nil {
-				return nil, err
-			}
+		if some, err := o.takeColumns(r, o.columns.cols, n); some || err != nil {
+			return &o.out, err
 		}
-		if o.out.n > 0 {
-			return &o.out, nil
+	}
+}
+
+// takeColumns makes the batch one of the n rows of columns that pass the residual condition; some says that there are such rows.
+func (o *scanOp) takeColumns(r *run, cols []fn.Column, n int) (some bool, err error) {
+	r.stats.RowsScanned += int64(n)
+	o.out.setColumns(cols, n)
+	if o.residual != nil {
+		if err := o.chosen.keep(r, &o.out, o.residual); err != nil {
+			return false, err
 		}
-		if err := r.check(); err != nil {
-			return nil, err
+	}
+	if o.out.n > 0 {
+		return true, nil
+	}
+	return false, r.check()
+}
+
+// vectorsFrom is from how many rows of a batch on a scan decodes rows into vectors, if what wants them takes columns. The batches before have fewer rows, and are
+// rows: the memory of vectors is not worth it for a query that reads no more.
+const vectorsFrom = 256
+
+// vectorBytes is about how many bytes of stored rows a scan decodes into vectors at once.
+const vectorBytes = 1 << 20
+
+// scanVectors are the columns of rows that a scan decodes into vectors.
+type scanVectors struct {
+	builders []*value.VectorBuilder // nil before the first batch
+	into     []value.Column         // the same
+	cols     []fn.Column
+	err      error // of the rows behind those of the batch
+}
+
+// nextVectors is next of a scan that reads many rows and decodes them into vectors.
+func (o *scanOp) nextVectors(r *run) (*batch, error) {
+	v := o.vectors
+	if v.builders == nil {
+		v.make(o.node)
+	}
+	for o.left != 0 && v.err == nil {
+		o.out.begin()
+		for i, b := range v.builders {
+			b.Reset()
+			v.cols[i] = fn.Column{}
 		}
+		var n int
+		if n, v.err = o.rows.FillBatch(v.into, columnBatch, vectorBytes); n == 0 {
+			o.left = 0
+			break
+		}
+		for i, b := range v.builders {
+			v.cols[i].Vector = b.Vector()
+		}
+		if some, err := o.takeColumns(r, v.cols, n); some || err != nil {
+			return &o.out, err
+		}
+	}
+	return nil, v.err
+}
+
+// make makes the builders for the columns of a scan.
+func (v *scanVectors) make(n *plan.Scan) {
+	v.cols = make([]fn.Column, len(n.Columns))
+	for _, c := range n.Columns {
+		b := value.NewVectorBuilder(c.Type)
+		v.builders, v.into = append(v.builders, b), append(v.into, b)
 	}
 }
 

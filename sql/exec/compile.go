@@ -19,6 +19,8 @@ type compiler struct {
 	driving *plan.Scan
 	// partial says that a LIMIT or EXISTS above the node that is being compiled may close it before it has made all its rows.
 	partial bool
+	// columns says that what wants the rows of the node that is being compiled takes batches of columns.
+	columns bool
 	// single says that the node that is being compiled feeds a merge below a LIMIT, which wants no more than one row at a time.
 	single bool
 }
@@ -79,17 +81,19 @@ func (c *compiler) merged(n plan.Node, partial bool) (maker, error) {
 }
 
 func (c *compiler) bare(n plan.Node) (maker, error) {
+	columns := c.columns
+	c.columns = false
 	switch n := n.(type) {
 	case *plan.Unit:
 		return func(*run) operator { return &unitOp{} }, nil
 	case *plan.Empty:
 		return func(*run) operator { return emptyOp{} }, nil
 	case *plan.Scan:
-		return c.scan(n)
+		return c.scan(n, columns)
 	case *plan.Filter:
-		return c.filter(n)
+		return c.filter(n, columns)
 	case *plan.Compute:
-		return c.compute(n)
+		return c.compute(n, columns)
 	case *plan.Apply:
 		return c.apply(n)
 	case *plan.HashJoin:
@@ -103,7 +107,7 @@ func (c *compiler) bare(n plan.Node) (maker, error) {
 	case *plan.Limit:
 		return c.limit(n)
 	case *plan.UnionAll:
-		return c.union(n)
+		return c.union(n, columns)
 	case *plan.SetOp:
 		return c.setOp(n)
 	case *plan.With:

@@ -197,11 +197,12 @@ type scanOp struct {
 	columns *columnScan // in the place of rows; nil if the scan reads rows
 	left    int64       // how many more rows are wanted, -1 for all
 	chosen  chosen
+	vectors *scanVectors // nil if the scan makes no columns of rows
 	out     batch
 	ahead   held // rows that were read ahead
 }
 
-func (c *compiler) scan(n *plan.Scan) (maker, error) {
+func (c *compiler) scan(n *plan.Scan, columns bool) (maker, error) {
 	if n.Table.Rows != nil {
 		return c.systemScan(n)
 	}
@@ -213,7 +214,15 @@ func (c *compiler) scan(n *plan.Scan) (maker, error) {
 	if n.Merge > 0 {
 		return func(*run) operator { return &mergeScanOp{keyScan: s, out: out} }, nil
 	}
-	return func(*run) operator { return &scanOp{keyScan: s, out: out} }, nil
+	columns = columns || s.residual != nil && s.residual.vector != nil && n.Index == nil
+	columns = columns && s.point == nil && s.skip == nil && !s.partial && !n.Exclusive
+	return func(*run) operator {
+		o := &scanOp{keyScan: s, out: out}
+		if columns {
+			o.vectors = new(scanVectors)
+		}
+		return o
+	}, nil
 }
 
 func (o *scanOp) open(r *run) error {
@@ -222,6 +231,9 @@ func (o *scanOp) open(r *run) error {
 		return err
 	}
 	o.left = o.place.limit
+	if o.vectors != nil {
+		o.vectors.err = nil
+	}
 	if err := o.closeColumns(); err != nil {
 		return err
 	}
@@ -240,6 +252,9 @@ func (o *scanOp) open(r *run) error {
 func (o *scanOp) next(r *run) (*batch, error) {
 	if o.columns != nil {
 		return o.nextColumns(r)
+	}
+	if o.vectors != nil && o.out.target >= vectorsFrom {
+		return o.nextVectors(r)
 	}
 	o.out.begin()
 	for !o.out.full() && o.left != 0 {

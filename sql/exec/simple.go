@@ -37,12 +37,13 @@ type filterOp struct {
 	chosen chosen
 }
 
-func (c *compiler) filter(n *plan.Filter) (maker, error) {
-	in, err := c.node(n.Input)
+func (c *compiler) filter(n *plan.Filter, columns bool) (maker, error) {
+	cond, err := c.condition(n.Cond)
 	if err != nil {
 		return nil, err
 	}
-	cond, err := c.condition(n.Cond)
+	c.columns = columns && cond.vector != nil
+	in, err := c.node(n.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -81,16 +82,17 @@ type computeOp struct {
 // computedBytes is from how many bytes of large values on computeOp returns the rows that it has made.
 const computedBytes = 1 << 20
 
-func (c *compiler) compute(n *plan.Compute) (maker, error) {
-	in, err := c.node(n.Input)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) compute(n *plan.Compute, columns bool) (maker, error) {
 	exprs, err := c.vectorExprs(n.Exprs)
 	if err != nil {
 		return nil, err
 	}
 	byRow := anyByRow(exprs)
+	c.columns = columns && !byRow
+	in, err := c.node(n.Input)
+	if err != nil {
+		return nil, err
+	}
 	return func(r *run) operator {
 		return &computeOp{in: in(r), vectors: vectors{exprs: exprs, cols: make([]fn.Column, len(exprs))}, byRow: byRow, out: newBatch(len(exprs))}
 	}, nil
@@ -147,13 +149,14 @@ type unionOp struct {
 	at     int
 }
 
-func (c *compiler) union(n *plan.UnionAll) (maker, error) {
+func (c *compiler) union(n *plan.UnionAll, columns bool) (maker, error) {
 	if n.Order != nil {
 		return c.mergeUnion(n)
 	}
 	makers := make([]maker, len(n.Inputs))
 	for i, in := range n.Inputs {
 		var err error
+		c.columns = columns
 		if makers[i], err = c.node(in); err != nil {
 			return nil, err
 		}
