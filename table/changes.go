@@ -84,15 +84,15 @@ type Written struct {
 // Written is what was written so far, by table.
 func (c *Changes) Written() []Written { return c.written }
 
-func (c *Changes) wrote(t *schema.Table, bytes int) {
+func (c *Changes) wrote(t *schema.Table, rows int64, bytes int) {
 	for i := range c.written {
 		if w := &c.written[i]; w.Table == t {
-			w.Rows++
+			w.Rows += rows
 			w.Bytes += int64(bytes)
 			return
 		}
 	}
-	c.written = append(c.written, Written{t, 1, int64(bytes)})
+	c.written = append(c.written, Written{t, rows, int64(bytes)})
 }
 
 // Insert inserts a row and returns it, by ordinal; it is an error if the row exists. Rows that methods
@@ -372,7 +372,7 @@ func (c *Changes) write(ctx context.Context, b *rowBuilder, key []byte, old []va
 	if err := c.put(ctx, key, c.val, c.pendKey, c.pendValue); err != nil {
 		return err
 	}
-	c.wrote(b.table, len(key)+len(c.val))
+	c.wrote(b.table, 1, len(key)+len(c.val))
 	if err := c.captureWrite(ctx, b, key, old); err != nil {
 		return err
 	}

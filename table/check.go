@@ -124,10 +124,12 @@ func textLength(v value.Value) int64 {
 	return int64(len(v.AsBytes()))
 }
 
+// safeKeyBytes is how long a key may be that is certainly within the limit: the encoding of a part is at most 8 bytes shorter than what the part counts.
+const safeKeyBytes = MaxKeyBytes - 8*maxStoredParts
+
 // checkKeySize refuses a key over the limit. A STRING or BYTES value counts its bytes, others the size of their type.
 func (l *Layout) checkKeySize(encoded int, row []value.Value) error {
-	// The encoding of a part is at most 8 bytes shorter than what the part counts.
-	if encoded <= MaxKeyBytes-8*maxStoredParts {
+	if encoded <= safeKeyBytes {
 		return nil
 	}
 	size := 0

@@ -106,6 +106,20 @@ func (m *mapWriter) Delete(_ context.Context, key []byte) error {
 	return nil
 }
 
+func (m *mapWriter) PutRun(ctx context.Context, r *Run, fresh bool) ([]byte, error) {
+	for i := range r.Len() {
+		if _, ok := m.rows.Get(string(r.Key(i))); ok && fresh {
+			return r.Key(i), nil
+		}
+	}
+	for i := range r.Len() {
+		if err := m.Put(ctx, r.Key(i), r.Value(i), nil, nil); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
 // Capture keeps nothing: package changestream shows what becomes of changes.
 func (m *mapWriter) Capture(_ context.Context, c *Change) (int, error) {
 	m.captured++

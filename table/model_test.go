@@ -26,6 +26,7 @@ CREATE TABLE P (A INT64, S STRING(MAX), V INT64 NOT NULL DEFAULT (7)) PRIMARY KE
 CREATE TABLE Casc (A INT64, S STRING(MAX), B INT64, V INT64, W STRING(MAX)) PRIMARY KEY (A, S DESC, B DESC), INTERLEAVE IN PARENT P ON DELETE CASCADE;
 CREATE TABLE Deep (A INT64, S STRING(MAX), B INT64, C STRING(MAX), V INT64) PRIMARY KEY (A, S DESC, B DESC, C), INTERLEAVE IN PARENT Casc ON DELETE CASCADE;
 CREATE TABLE Block (A INT64, S STRING(MAX), V INT64) PRIMARY KEY (A, S DESC), INTERLEAVE IN PARENT P ON DELETE NO ACTION;
+CREATE TABLE Plain (A INT64, S STRING(MAX), V INT64, W STRING(MAX)) PRIMARY KEY (S, A DESC);
 CREATE TABLE Loose (A INT64, S STRING(MAX), B INT64, V INT64) PRIMARY KEY (A, S DESC, B), INTERLEAVE IN P;
 CREATE INDEX PByV ON P (V DESC);
 CREATE UNIQUE INDEX CascUnique ON Casc (V, W DESC);
@@ -61,7 +62,7 @@ func runModel(t *testing.T, seed uint64, steps int) {
 		muts := m.randomCommit()
 		want := m.commit(muts)
 		err := script.m.attempt(func() error {
-			_, err := Apply(ctx, script.m, NewDescriptors(script.catalog), muts, testNow)
+			_, err := Apply(ctx, script.m, NewDescriptors(script.catalog), m.someAsColumns(muts), testNow)
 			return err
 		})
 		m.agree(t, err, want, muts)
@@ -159,6 +160,53 @@ func (m *model) randomRows(mut *Mutation) {
 		}
 		mut.Rows = append(mut.Rows, row)
 	}
+}
+
+// someAsColumns gives the rows of some of the mutations as columns.
+func (m *model) someAsColumns(muts []Mutation) []Mutation {
+	muts = slices.Clone(muts)
+	for i := range muts {
+		if mut := &muts[i]; mut.Op != Delete && m.r.IntN(2) == 0 {
+			*mut = asColumns(*mut)
+		}
+	}
+	return muts
+}
+
+// asColumns is a mutation whose rows come as columns.
+func asColumns(mut Mutation) Mutation {
+	mut.Count, mut.Sources = len(mut.Rows), make([]value.Source, len(mut.Columns))
+	for i, c := range mut.Columns {
+		s := valueSource{typ: c.Type}
+		for _, row := range mut.Rows {
+			s.values = append(s.values, row[i])
+		}
+		mut.Sources[i] = s
+	}
+	mut.Rows = nil
+	return mut
+}
+
+// valueSource is a value.Source of values.
+type valueSource struct {
+	values []value.Value
+	typ    *value.Type
+}
+
+func (s valueSource) IsNull(row int) bool       { return s.values[row].IsNull() }
+func (s valueSource) Value(row int) value.Value { return s.values[row] }
+func (s valueSource) RowSize(row int) int       { return value.RowSize(s.values[row], s.typ) }
+
+func (s valueSource) IsShort(row int, limit int64) bool {
+	return limit == 0 || int64(len(s.values[row].AsBytes())) <= limit
+}
+
+func (s valueSource) AppendRow(dst []byte, row int) []byte {
+	return value.AppendRow(dst, s.values[row], s.typ)
+}
+
+func (s valueSource) AppendKey(dst []byte, row int, desc bool) []byte {
+	return value.AppendKey(dst, s.values[row], desc)
 }
 
 // randomRow is one of the rows of t, sometimes none.

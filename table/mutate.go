@@ -18,6 +18,9 @@ func (c *Changes) Mutate(ctx context.Context, m *Mutation) error {
 	if err != nil {
 		return err
 	}
+	if m.Sources != nil {
+		return c.mutateColumns(ctx, b, m)
+	}
 	for _, vals := range m.Rows {
 		if len(vals) != len(m.Columns) {
 			return usererror.ValueCount(len(m.Columns), len(vals))

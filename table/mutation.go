@@ -34,6 +34,9 @@ type Mutation struct {
 	Columns []*schema.Column // that each of Rows gives; not for Delete
 	Rows    [][]value.Value
 	Keys    KeySet // of Delete
+	// Sources, if not nil, has a source for each of Columns in the place of Rows; each gives Count values.
+	Sources []value.Source
+	Count   int
 }
 
 // Apply applies the mutations of one commit, all to tables of one schema version, in order, and then checks the
@@ -48,4 +51,21 @@ func Apply(ctx context.Context, w Writer, tables *Descriptors, muts []Mutation, 
 		}
 	}
 	return c, c.Finish(ctx)
+}
+
+// RowMutations is how many mutations a row with these columns counts as at most, index entries included that it replaces and writes.
+func RowMutations(tables *Descriptors, t *schema.Table, op Op, columns []*schema.Column) (int64, error) {
+	d, err := tables.of(t)
+	if err != nil {
+		return 0, err
+	}
+	b, err := newRowBuilder(newTarget(d, false), op, columns)
+	if err != nil {
+		return 0, err
+	}
+	n := max(b.inserts, b.updates)
+	for _, x := range d.indexes {
+		n += 1 + int64(len(x.index.Key)+len(x.storing))
+	}
+	return n, nil
 }

@@ -96,6 +96,9 @@ type Writer interface {
 	// timestamps to be filled with the commit timestamp (see Pending). All four remain the caller's.
 	Put(ctx context.Context, key, val []byte, pendingKey, pending []Pending) error
 	Delete(ctx context.Context, key []byte) error
+	// PutRun is Put for all keys of a run, which may not be changed afterwards. If fresh, none of them may be there: the first that is comes back, and
+	// nothing is stored; it is good until the next call.
+	PutRun(ctx context.Context, r *Run, fresh bool) (existing []byte, err error)
 	// Capture keeps a change of a row for the change streams that watch it, behind the changes before. It returns how many bytes it keeps.
 	// The change and all that it points to remain the caller's.
 	Capture(ctx context.Context, c *Change) (bytes int, err error)

@@ -57,7 +57,7 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 		t.Fail(err)
 		return 0, t.err // why it ended first: being aborted explains other errors
 	}
-	if t.writes.Len() > 0 {
+	if t.wrote() {
 		ts, err = t.write(ctx, opts)
 		t.m.landed.Add(1)
 	}
@@ -81,7 +81,7 @@ func (t *Tx) ready(ctx context.Context, apply func(table.Writer) error, opts Com
 	if err := t.prepare(ctx, apply, opts); err != nil {
 		return 0, err
 	}
-	if t.writes.Len() > 0 {
+	if t.wrote() {
 		return 0, t.noReturn(ctx)
 	}
 	if ts = t.snapshotAt(); ts == 0 {
@@ -234,6 +234,9 @@ const longCommit = 64 << 10
 
 // fill puts the writes into a batch, with the commit timestamp where it was pending.
 func (t *Tx) fill(b *mvcc.Batch, f *flight) (err error) {
+	if run := t.onlyRun(); run != nil {
+		return fillRun(b, run, f.ts)
+	}
 	var key, val []byte
 	t.writes.Scan(func(k string, w write) bool {
 		key = append(key[:0], k...)

@@ -55,6 +55,7 @@ func (c *cursor) open(start, end string) (err error) {
 func (t *Tx) copyWrites() *btree.Map[string, write] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.unpackRun()
 	if t.writes.Len() == 0 {
 		return noWrites
 	}

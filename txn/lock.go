@@ -57,12 +57,27 @@ type request struct {
 	granted bool
 	ready   chan struct{} // closed when granted, or when tx has ended; nil if granted at once
 	next    *request      // in the list of its point
+	// run, if not nil, is the keys that the request is for, in the place of the range, which is from the first of them to behind the last. It is exclusive.
+	run *table.Run
 }
 
 func (r *request) isPoint() bool { return r.end == "" }
 
 // overlaps tells whether two requests share a key, in any modes.
 func (r *request) overlaps(o *request) bool {
+	switch {
+	case !r.meets(o):
+		return false
+	case r.run != nil:
+		return r.hits(o)
+	case o.run != nil:
+		return o.hits(r)
+	}
+	return true
+}
+
+// meets is overlaps for the ranges of requests.
+func (r *request) meets(o *request) bool {
 	switch {
 	case r.isPoint() && o.isPoint():
 		return r.start == o.start
@@ -81,6 +96,9 @@ func (r *request) covers(o *request) bool {
 	}
 	if r.isPoint() {
 		return o.isPoint() && r.start == o.start
+	}
+	if r.run != nil {
+		return o.isPoint() && r.hits(o)
 	}
 	return r.start <= o.start && (o.end <= r.end && !o.isPoint() || o.isPoint() && o.start < r.end)
 }
@@ -299,6 +317,9 @@ func (l *lockTable) each(r *request, f func(*request) bool) {
 		l.points.Ascend(r.start, func(key string, o *request) bool {
 			if key >= r.end {
 				return false
+			}
+			if r.run != nil && !r.hits(o) {
+				return true
 			}
 			for ; o != nil && more; o = o.next {
 				more = f(o)

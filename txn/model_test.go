@@ -281,8 +281,10 @@ func (m *model) act(x *modelTx) (ended bool) {
 	switch m.rng.IntN(10) {
 	case 0, 1:
 		err = m.get(x, m.key(), lock)
-	case 2, 3:
+	case 2:
 		err = m.scan(x, lock)
+	case 3:
+		err = m.putRun(x)
 	case 4, 5, 6:
 		k, v := m.key(), fmt.Sprint(len(m.log))
 		if m.rng.IntN(3) == 0 {
@@ -316,6 +318,51 @@ func (m *model) act(x *modelTx) (ended bool) {
 		}
 	}
 	return m.over(x, err)
+}
+
+// putRun writes some keys together, where none of them may be there or where they may.
+func (m *model) putRun(x *modelTx) error {
+	run, v := table.NewRun(0, 0), fmt.Sprint(len(m.log))
+	var keys []string
+	for range 1 + m.rng.IntN(4) {
+		k := m.key()
+		keys = append(keys, k)
+		run.Add(key(k), []byte(v))
+	}
+	run.Sort()
+	slices.Sort(keys)
+	fresh := m.rng.IntN(2) == 0
+	saved, kept := x.tx.Savepoint(), maps.Clone(x.own)
+	existing, err := x.tx.PutRun(stopped, run, fresh)
+	m.note("%s: put %v=%s, fresh=%v: %s, %v", x.name, keys, v, fresh, existing, err)
+	if err != nil {
+		x.tx.RollbackTo(saved)
+		x.own = kept
+		if usererror.CodeOf(err) == codes.Aborted && x.tx.opts.Isolation == RepeatableRead && !slices.ContainsFunc(keys, func(k string) bool { return m.changed(k, "", x.tx.readAt) }) {
+			m.wounded(x, err)
+		}
+		return err
+	}
+	there := m.rows(x)
+	first := slices.IndexFunc(keys, func(k string) bool { _, ok := there[k]; return ok })
+	if fresh && x.validated(table.LockExclusive) {
+		for i, k := range keys {
+			if first < 0 || i <= first {
+				x.reads = append(x.reads, modelRead{start: k})
+			}
+		}
+	}
+	switch {
+	case fresh && first >= 0 && (existing == nil || name(existing) != keys[first]):
+		m.t.Errorf("%s: %s is there, and the run is told of %q", x.name, keys[first], existing)
+	case (!fresh || first < 0) && existing != nil:
+		m.t.Errorf("%s: the run is told of %s", x.name, existing)
+	case existing == nil:
+		for _, k := range keys {
+			x.own[k] = v
+		}
+	}
+	return nil
 }
 
 // wounded: only transactions with locks lose them.

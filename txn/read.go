@@ -80,6 +80,7 @@ func (r *Request) get(ctx context.Context, key []byte, lock table.Lock) (val []b
 func (t *Tx) written(key string) (write, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.unpackRun()
 	return t.writes.Get(key)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -114,6 +115,7 @@ type Tx struct {
 	mu     sync.Mutex // guards what follows
 	readAt mvcc.Timestamp
 	writes *btree.Map[string, write]
+	run    *table.Run // all that it writes, in the place of writes; nil if that is not a run
 	size   int
 	reads  []*readSpan // to be validated at commit
 	memory footprint
@@ -178,11 +180,17 @@ func (t *Tx) SetTag(tag string) {
 func (t *Tx) Stats() Stats {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Stats{LockWait: time.Duration(t.lockWait.Load()), Keys: t.writes.Len(), Bytes: t.size}
+	return Stats{LockWait: time.Duration(t.lockWait.Load()), Keys: t.keys(), Bytes: t.size}
 }
 
 // EachWrite calls f with every key that was written, in order. f must not keep the slice.
 func (t *Tx) EachWrite(f func(key []byte)) {
+	if run := t.onlyRun(); run != nil {
+		for i := range run.Len() {
+			f(run.Key(i))
+		}
+		return
+	}
 	var room []byte
 	t.copyWrites().Scan(func(key string, _ write) bool {
 		room = append(room[:0], key...)

@@ -64,20 +64,28 @@ func (r *Request) buffer(key string, w write) (due int64, err error) {
 	if t.closed.Load() && !r.mutates {
 		return 0, usererror.CommitCalled()
 	}
+	t.unpackRun()
 	before := t.size
 	old, replaced := t.writes.Set(key, w)
 	if replaced {
 		t.size -= len(key) + len(old.val)
 	}
-	t.size += len(key) + len(w.val)
-	if t.size > table.MaxCommitBytes && !t.opts.AnySize {
-		return 0, usererror.CommitTooLarge(table.MaxCommitBytes)
+	if err := t.grow(len(key) + len(w.val)); err != nil {
+		return 0, err
 	}
 	t.memory.writes += int64(t.size-before) * copies
 	if !replaced {
 		t.memory.writes += writeBytes
 	}
 	return t.memory.due(), nil
+}
+
+// grow adds bytes to what the commit writes. The transaction's mu is held.
+func (t *Tx) grow(bytes int) error {
+	if t.size += bytes; t.size > table.MaxCommitBytes && !t.opts.AnySize {
+		return usererror.CommitTooLarge(table.MaxCommitBytes)
+	}
+	return nil
 }
 
 // Capture implements table.Writer.
@@ -130,8 +138,8 @@ func (r *Request) bufferMod(m changestream.Mod) (size int, due int64, err error)
 		return 0, 0, usererror.CommitCalled()
 	}
 	size, kept := t.changes.Add(m)
-	if t.size += size; t.size > table.MaxCommitBytes && !t.opts.AnySize {
-		return 0, 0, usererror.CommitTooLarge(table.MaxCommitBytes)
+	if err := t.grow(size); err != nil {
+		return 0, 0, err
 	}
 	t.memory.writes += int64(kept)
 	return size, t.memory.due(), nil
@@ -175,6 +183,7 @@ const (
 // Savepoint is what a transaction had written when Savepoint was called.
 type Savepoint struct {
 	writes *btree.Map[string, write]
+	run    *table.Run
 	size   int
 	memory int64 // bytes
 	mods   int   // of changes
@@ -184,14 +193,14 @@ type Savepoint struct {
 func (t *Tx) Savepoint() Savepoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return Savepoint{writes: t.writes.Copy(), size: t.size, memory: t.memory.writes, mods: t.changes.Len()}
+	return Savepoint{writes: t.writes.Copy(), run: t.run, size: t.size, memory: t.memory.writes, mods: t.changes.Len()}
 }
 
 // RollbackTo forgets what was written since s. Locks stay.
 func (t *Tx) RollbackTo(s Savepoint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.writes, t.size = s.writes.Copy(), s.size
+	t.writes, t.run, t.size = s.writes.Copy(), s.run, s.size
 	t.changes.Truncate(s.mods)
 	t.memory.rollbackTo(s.memory)
 }

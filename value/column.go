@@ -17,6 +17,22 @@ type Column interface {
 	AppendValue(v Value) error
 }
 
+// A Source gives the values of one column of many rows, by the number of the row, in the forms in which rows are stored. All are values of the column's
+// type.
+type Source interface {
+	IsNull(row int) bool
+	// IsShort says whether a STRING or BYTES that is not NULL has no more than limit characters or bytes, and is UTF-8 if it is a STRING. With limit 0
+	// any length will do. It may say no of a value of more than limit bytes.
+	IsShort(row int, limit int64) bool
+	// AppendRow appends the stored payload of a value that is not NULL, as the function AppendRow does, and RowSize is its length.
+	AppendRow(dst []byte, row int) []byte
+	RowSize(row int) int
+	// AppendKey appends the key part of a value, as the function AppendKey does.
+	AppendKey(dst []byte, row int, desc bool) []byte
+	// Value is the value. It does not refer to the source's memory.
+	Value(row int) Value
+}
+
 // KeyText is the text of the key part of a STRING or BYTES at the front of key. It refers to key, or to buf if the text had to be changed there; buf is
 // returned for the next call. null says that the value is NULL.
 func KeyText(key, buf []byte, t *Type, desc bool) (text, room []byte, null bool, err error) {

@@ -131,6 +131,14 @@ func (t *Tracker) Delete(ctx context.Context, key []byte) error {
 	return t.writer.Delete(ctx, key)
 }
 
+// PutRun implements table.Writer.
+func (t *Tracker) PutRun(ctx context.Context, r *table.Run, fresh bool) (existing []byte, err error) {
+	for i := range r.Len() {
+		t.Wrote(r.Key(i))
+	}
+	return t.writer.PutRun(ctx, r, fresh)
+}
+
 // Capture implements table.Writer.
 func (t *Tracker) Capture(ctx context.Context, c *table.Change) (bytes int, err error) {
 	return t.writer.Capture(ctx, c)

@@ -1,0 +1,227 @@
+package table
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// A loader makes the keys and values of rows that come as columns straight from these. It does so for tables where what is written of a row is the
+// row itself, and follows from its own columns: see isPlain.
+type loader struct {
+	*rowBuilder
+	columns []loadedColumn // of the mutation
+	key     []value.Source // by part of the key
+	stored  []loadedColumn // that are in rows' values, by ID
+}
+
+// loadedColumn is a column of a mutation.
+type loadedColumn struct {
+	column *schema.Column
+	source value.Source
+	check  loadCheck
+	id     []byte // as rows' values have it
+}
+
+// loadCheck is what there is to look at before a value of a column is written.
+type loadCheck uint8
+
+const (
+	checkNull  loadCheck = iota // whether it is NULL
+	checkShort                  // also whether its bytes are a text no longer than the column takes
+	checkWhole                  // everything that is checked of a Value
+)
+
+// isPlain says whether the rows of a mutation can be written without looking at a row as a whole, or at others: nothing is generated, has a default or a
+// CHECK, and there are no parents, index entries, foreign keys or change streams.
+func (b *rowBuilder) isPlain() bool {
+	d := b.descriptor
+	if !b.blind && b.op != Insert || len(d.indexes)+len(d.foreign)+len(d.watches)+len(b.generated)+len(b.refreshed)+len(b.table.Checks) > 0 || d.parent != nil {
+		return false
+	}
+	for _, c := range b.omitted {
+		if c.Default != nil || c.KeyOrdinal >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// mutateColumns applies a mutation whose rows come as columns.
+func (c *Changes) mutateColumns(ctx context.Context, b *rowBuilder, m *Mutation) error {
+	if b.isPlain() {
+		return c.load(ctx, newLoader(b, m), m.Count)
+	}
+	vals := make([]value.Value, len(m.Columns))
+	for row := range m.Count {
+		for i, s := range m.Sources {
+			vals[i] = s.Value(row)
+		}
+		if err := c.mutateRow(ctx, b, vals); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newLoader(b *rowBuilder, m *Mutation) *loader {
+	l := &loader{rowBuilder: b, key: make([]value.Source, len(b.table.Key))}
+	byOrdinal := make([]*loadedColumn, len(b.table.Columns))
+	l.columns = make([]loadedColumn, len(m.Columns))
+	for i, c := range m.Columns {
+		l.columns[i] = loadedColumn{column: c, source: m.Sources[i], check: checkOf(c), id: binary.AppendUvarint(nil, uint64(c.ID))}
+		byOrdinal[c.Ordinal] = &l.columns[i]
+	}
+	for i, p := range b.table.Key {
+		l.key[i] = byOrdinal[p.Column.Ordinal].source
+	}
+	for _, c := range b.stored {
+		if given := byOrdinal[c.Ordinal]; given != nil {
+			l.stored = append(l.stored, *given)
+		}
+	}
+	return l
+}
+
+func checkOf(c *schema.Column) loadCheck {
+	switch {
+	case c.Becoming != nil || c.AllowCommitTimestamp:
+		return checkWhole
+	}
+	switch c.Type.Kind {
+	case value.Bool, value.Int64, value.Float64, value.Float32, value.Timestamp, value.Date, value.Numeric, value.UUID, value.Interval:
+		return checkNull
+	case value.String, value.Bytes:
+		return checkShort
+	}
+	return checkWhole
+}
+
+// load writes count rows.
+func (c *Changes) load(ctx context.Context, l *loader, count int) error {
+	if count == 0 {
+		return nil
+	}
+	if err := c.add(l.inserts * int64(count)); err != nil {
+		return err
+	}
+	run, err := l.run(c, count)
+	if err != nil {
+		return err
+	}
+	c.bytes += int64(run.Bytes())
+	fresh := l.op == Insert
+	existing := run.Sort()
+	if existing == nil || !fresh {
+		if existing, err = c.w.PutRun(ctx, run, fresh); err != nil {
+			return err
+		}
+	}
+	if fresh && existing != nil {
+		return usererror.RowExists(l.table.FullName(), l.layout.storedText(existing))
+	}
+	c.wrote(l.table, int64(count), run.Bytes())
+	return nil
+}
+
+// run checks rows and makes their keys and values.
+func (l *loader) run(c *Changes, count int) (*Run, error) {
+	var r *Run
+	for row := range count {
+		for i := range l.columns {
+			if err := l.columns[i].checkAt(c, l.table, row); err != nil {
+				return nil, err
+			}
+		}
+		if row == 0 {
+			r = NewRun(count, count*(l.rowBytes(0)+rowBytesSpread))
+		}
+		if err := l.add(c, r, row); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// rowBytesSpread is by how much the rows of a run may be longer than its first, on average, before its room is enlarged.
+const rowBytesSpread = 16
+
+// rowBytes is about how many bytes a row takes.
+func (l *loader) rowBytes(row int) int {
+	n := 16
+	for _, c := range l.columns {
+		if !c.source.IsNull(row) {
+			n += 3 + c.source.RowSize(row)
+		}
+	}
+	return n
+}
+
+// checkAt is checkValue for a row.
+func (l *loadedColumn) checkAt(c *Changes, t *schema.Table, row int) error {
+	if !l.source.IsNull(row) {
+		switch l.check {
+		case checkNull:
+			return nil
+		case checkShort:
+			if l.source.IsShort(row, l.column.MaxLength) {
+				return nil
+			}
+		}
+	} else if l.check != checkWhole && !l.column.NotNull {
+		return nil
+	}
+	return c.checkValue(t, l.column, l.source.Value(row))
+}
+
+// add adds a row to a run.
+func (l *loader) add(c *Changes, r *Run, row int) error {
+	c.key = l.appendKey(c.key[:0], row)
+	if err := l.checkKeySizeAt(len(c.key), row); err != nil {
+		return err
+	}
+	c.val = append(c.val[:0], rowVersion)
+	for i := range l.stored {
+		s := &l.stored[i]
+		if s.source.IsNull(row) {
+			continue
+		}
+		c.val = append(c.val, s.id...)
+		c.val = binary.AppendUvarint(c.val, uint64(s.source.RowSize(row)))
+		c.val = s.source.AppendRow(c.val, row)
+	}
+	if c.bytes+int64(r.Bytes()+len(c.key)+len(c.val)) > c.maxBytes {
+		return usererror.CommitTooLarge(MaxCommitBytes)
+	}
+	r.Add(c.key, c.val)
+	return nil
+}
+
+// appendKey appends the key of a row.
+func (l *loader) appendKey(dst []byte, row int) []byte {
+	markers := l.layout.markers
+	for i := 0; ; i++ {
+		for len(markers) > 0 && markers[0].before == i {
+			dst = append(dst, markers[0].id...)
+			markers = markers[1:]
+		}
+		if i == len(l.key) {
+			return append(dst, keyEnd)
+		}
+		dst = l.key[i].AppendKey(dst, row, l.layout.Key[i].Desc)
+	}
+}
+
+// checkKeySizeAt is checkKeySize for a row.
+func (l *loader) checkKeySizeAt(encoded, row int) error {
+	if encoded <= safeKeyBytes {
+		return nil
+	}
+	for i, p := range l.layout.Key {
+		l.row[p.Column.Ordinal] = l.key[i].Value(row)
+	}
+	return l.layout.checkKeySize(encoded, l.row)
+}

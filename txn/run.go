@@ -1,0 +1,160 @@
+package txn
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// PutRun implements table.Writer.
+func (t *Tx) PutRun(ctx context.Context, run *table.Run, fresh bool) (existing []byte, err error) {
+	return t.Request().PutRun(ctx, run, fresh)
+}
+
+// PutRun implements table.Writer. A transaction that writes nothing else locks the keys by one lock and keeps the run as it is.
+func (r *Request) PutRun(ctx context.Context, run *table.Run, fresh bool) (existing []byte, err error) {
+	if run.Len() == 0 {
+		return nil, nil
+	}
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.Leave()
+	if !r.takesRun() {
+		return r.putEach(ctx, run, fresh)
+	}
+	if err := r.m.locks.acquireRun(ctx, r.Tx, run); err != nil {
+		return nil, err
+	}
+	if fresh {
+		if existing, err = r.m.firstOf(run); err != nil {
+			return nil, r.storeError(err)
+		}
+		// The transaction may have been aborted, and lost its lock, while the store was read.
+		if err := r.check(); existing != nil || err != nil {
+			return existing, err
+		}
+	}
+	due, err := r.bufferRun(run)
+	if err != nil {
+		return nil, err
+	}
+	return nil, r.charge(ctx, due, r.charged)
+}
+
+// takesRun says whether a run can be kept as it is. In other modes each key is compared with the transaction's snapshot.
+func (t *Tx) takesRun() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.locksNow && !t.snapshots && t.run == nil && t.writes.Len() == 0
+}
+
+// putEach writes the keys of a run one by one.
+func (r *Request) putEach(ctx context.Context, run *table.Run, fresh bool) (existing []byte, err error) {
+	if fresh {
+		for i := range run.Len() {
+			_, ok, err := r.get(ctx, run.Key(i), table.LockExclusive)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				return run.Key(i), nil
+			}
+		}
+	}
+	for i := range run.Len() {
+		if err := r.put(ctx, string(run.Key(i)), write{val: run.Value(i)}); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// bufferRun keeps a run for the commit. It returns what the transaction must be charged for.
+func (r *Request) bufferRun(run *table.Run) (due int64, err error) {
+	t := r.Tx
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed.Load() && !r.mutates {
+		return 0, usererror.CommitCalled()
+	}
+	if err := t.grow(run.Bytes()); err != nil {
+		return 0, err
+	}
+	t.run = run
+	t.memory.writes += run.Size() + int64(run.Bytes())*(copies-1)
+	return t.memory.due(), nil
+}
+
+// unpackRun makes writes of the transaction's run, for what looks at writes one by one. The transaction's mu is held.
+func (t *Tx) unpackRun() {
+	run := t.run
+	if run == nil {
+		return
+	}
+	t.run = nil
+	for i := range run.Len() {
+		t.writes.Set(string(run.Key(i)), write{val: run.Value(i)})
+	}
+	t.memory.writes += int64(run.Len()) * writeBytes
+}
+
+// wrote says whether the transaction has written anything.
+func (t *Tx) wrote() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.keys() > 0
+}
+
+// keys is how many the transaction writes. Its mu is held.
+func (t *Tx) keys() int {
+	if t.run != nil {
+		return t.run.Len()
+	}
+	return t.writes.Len()
+}
+
+// onlyRun is the run that is all that the transaction writes; nil if it writes something else.
+func (t *Tx) onlyRun() *table.Run {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.run
+}
+
+// fillRun puts a run into a batch.
+func fillRun(b *mvcc.Batch, run *table.Run, at mvcc.Timestamp) error {
+	for i := range run.Len() {
+		if err := b.Put(run.Key(i), run.Value(i), at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstOf is the first key of a run, which is locked, that the store has; nil if it has none of them.
+func (m *Manager) firstOf(run *table.Run) (key []byte, err error) {
+	last := run.Key(run.Len() - 1)
+	c, err := m.versions.Scan(run.Key(0), mvcc.After(nil, last), mvcc.Latest, false)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closed := c.Close(); err == nil {
+			err = closed
+		}
+	}()
+	next := 0
+	for c.Next() {
+		if next = run.From(next, c.Key()); next == run.Len() {
+			break
+		}
+		if bytes.Equal(run.Key(next), c.Key()) {
+			return run.Key(next), nil
+		}
+		c.SkipTo(run.Key(next))
+	}
+	return nil, c.Err()
+}
