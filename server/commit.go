@@ -50,10 +50,12 @@ type commitWork struct {
 	record  *cost.Recorder
 	memory  *memory.Account // of the request
 	catalog *schema.Catalog // the newest one when the mutations were applied
-	list    []*spannerpb.Mutation
-	now     time.Time
-	count   int64 // of mutations as commit_stats counts them: of statements, and, once they are applied, of the list
-	attempt *attempt
+	// mutations resolves what the request brings in a catalog, once; nil if it brings nothing. rows is how many rows, or ranges of them, it names.
+	mutations func(*schema.Catalog) ([]table.Mutation, error)
+	rows      int64
+	now       time.Time
+	count     int64 // of mutations as commit_stats counts them: of statements, and, once they are applied, of the list
+	attempt   *attempt
 	// turns are those in which commits of many rows are applied.
 	turns *cpu.Turns
 	// accesses are what the mutations do with tables, without repetitions.
@@ -74,7 +76,7 @@ func (c *commitWork) commit(ctx context.Context, tx *txn.Tx, o txn.CommitOptions
 
 // apply adds the mutations to the transaction. The commit calls it, so that a bad mutation ends the transaction as a broken constraint does.
 func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) error {
-	if len(c.list) == 0 {
+	if c.mutations == nil {
 		return nil
 	}
 	return func(w table.Writer) error {
@@ -84,8 +86,7 @@ func (c *commitWork) apply(ctx context.Context, tx *txn.Tx) func(table.Writer) e
 		}
 		defer end()
 		c.catalog = c.attempt.db.Catalog()
-		muts, err := mutations(c.catalog, c.list)
-		c.list = nil // a large message is garbage from here on
+		muts, err := c.mutations(c.catalog)
 		if err != nil {
 			return err
 		}
@@ -108,7 +109,7 @@ const manyRows = 100
 
 // turn waits until the mutations may be applied: at once if they are few.
 func (c *commitWork) turn(ctx context.Context) (turn context.Context, end func(), err error) {
-	if rowsOf(c.list) < manyRows {
+	if c.rows < manyRows {
 		return ctx, func() {}, nil
 	}
 	return c.turns.Take(ctx)
@@ -153,20 +154,30 @@ func (s *service) commitSingleUse(ctx context.Context, ses *session, req *spanne
 	if o.GetReadWrite() == nil {
 		return nil, usererror.SingleUseCommitKind()
 	}
+	opts := s.transactions.options(ses, o, req.RequestOptions.GetTransactionTag())
+	outcome, err := s.commitOnce(ctx, ses, opts, rowsOf(req.Mutations), takeMutations(req), delay, c)
+	if err != nil {
+		return nil, err
+	}
+	return commitReply(outcome, req), nil
+}
+
+// commitOnce commits mutations in a transaction of their own.
+func (s *service) commitOnce(ctx context.Context, ses *session, opts txn.Options, rows int64, muts func(*schema.Catalog) ([]table.Mutation, error), delay time.Duration, c *rpc.Call) (o txn.Outcome, err error) {
 	var a attempt
-	opts, now := s.transactions.options(ses, o, req.RequestOptions.GetTransactionTag()), s.clock()
+	now := s.clock()
 	a.begin(ses.db, &opts, now)
 	a.commit(now)
 	tx := ses.db.Transactions().Begin(opts)
-	work := commitWork{record: &c.Cost, memory: &c.Memory, list: takeMutations(req), now: now, attempt: &a, turns: s.turns}
+	work := commitWork{record: &c.Cost, memory: &c.Memory, mutations: muts, rows: rows, now: now, attempt: &a, turns: s.turns}
 	at, err := work.commit(ctx, tx, txn.CommitOptions{MaxDelay: delay})
 	a.end(tx, s.clock(), err)
 	if err != nil {
 		tx.Rollback()
-		return nil, err
+		return o, err
 	}
 	work.done(tx, s.clock())
-	return commitReply(work.outcome(at, tx), req), nil
+	return work.outcome(at, tx), nil
 }
 
 func (s *service) commitTransaction(ctx context.Context, ses *session, req *spannerpb.CommitRequest, id []byte, delay time.Duration, c *rpc.Call) (*spannerpb.CommitResponse, error) {
@@ -196,7 +207,7 @@ func (s *service) commitTransaction(ctx context.Context, ses *session, req *span
 	open.tx.SetTag(stats.Tag(req.RequestOptions.GetTransactionTag()))
 	now := s.clock()
 	open.commit(now)
-	work := commitWork{record: &c.Cost, memory: &c.Memory, list: takeMutations(req), now: now, attempt: &open.attempt, turns: s.turns, count: open.mutations}
+	work := commitWork{record: &c.Cost, memory: &c.Memory, rows: rowsOf(req.Mutations), mutations: takeMutations(req), now: now, attempt: &open.attempt, turns: s.turns, count: open.mutations}
 	at, err := work.commit(ctx, open.tx, txn.CommitOptions{MaxDelay: delay, Mutations: &work.count})
 	if err != nil {
 		t.settle()
@@ -209,10 +220,22 @@ func (s *service) commitTransaction(ctx context.Context, ses *session, req *span
 }
 
 // takeMutations takes the mutations out of a request, so that nothing keeps them once they are values.
-func takeMutations(req *spannerpb.CommitRequest) []*spannerpb.Mutation {
+func takeMutations(req *spannerpb.CommitRequest) func(*schema.Catalog) ([]table.Mutation, error) {
 	list := req.Mutations
 	req.Mutations = nil
-	return list
+	return resolving(list)
+}
+
+// resolving resolves mutations once, and keeps them no longer; nil if there are none.
+func resolving(list []*spannerpb.Mutation) func(*schema.Catalog) ([]table.Mutation, error) {
+	if len(list) == 0 {
+		return nil
+	}
+	return func(catalog *schema.Catalog) ([]table.Mutation, error) {
+		once := list
+		list = nil // a large message is garbage from here on
+		return mutations(catalog, once)
+	}
 }
 
 // rowsOf is how many rows, or ranges of them, mutations name.

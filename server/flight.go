@@ -10,12 +10,15 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 
 	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/server/flight"
 	"github.com/crowfoot-db/crowfoot/server/result"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/sql/analyze"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // A flightAPI answers the requests that those of Arrow Flight SQL become. They run in one multiplexed session for each database.
@@ -171,6 +174,57 @@ func (a *flightAPI) BeginTransaction(ctx context.Context, req *spannerpb.BeginTr
 // Commit implements flight.API.
 func (a *flightAPI) Commit(ctx context.Context, req *spannerpb.CommitRequest, c *rpc.Call) (*spannerpb.CommitResponse, error) {
 	return a.commit(ctx, req, c)
+}
+
+// Load implements flight.API.
+func (a *flightAPI) Load(ctx context.Context, l *flight.Load, c *rpc.Call) error {
+	ses, err := a.sessions.find(l.Session)
+	if err != nil {
+		return err
+	}
+	ses.begin()
+	defer ses.end()
+	c.Cost.AddMutations(int64(l.Rows))
+	opts := a.transactions.options(ses, &spannerpb.TransactionOptions{}, "")
+	_, err = a.commitOnce(ctx, ses, opts, int64(l.Rows), func(catalog *schema.Catalog) ([]table.Mutation, error) {
+		m, err := loaded(catalog, l)
+		return []table.Mutation{m}, err
+	}, 0, c)
+	return err
+}
+
+// loaded is the mutation that writes rows which come as columns.
+func loaded(catalog *schema.Catalog, l *flight.Load) (m table.Mutation, err error) {
+	t, columns, err := columnsNamed(catalog, l.Table, l.Columns)
+	if err != nil {
+		return m, err
+	}
+	m = table.Mutation{Op: l.Op, Table: t, Columns: columns, Sources: make([]value.Source, len(columns)), Count: l.Rows}
+	for i, col := range columns {
+		if m.Sources[i], err = l.Source(i, col.Type); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+// LoadLimit implements flight.API.
+func (a *flightAPI) LoadLimit(l *flight.Load) (rows int, err error) {
+	ses, err := a.sessions.find(l.Session)
+	if err != nil {
+		return 0, err
+	}
+	catalog := ses.db.Catalog()
+	t, columns, err := columnsNamed(catalog, l.Table, l.Columns)
+	if err != nil {
+		return 0, err
+	}
+	tables, err := ses.db.Tables(catalog)
+	if err != nil {
+		return 0, err
+	}
+	n, err := table.RowMutations(tables, t, l.Op, columns)
+	return max(1, int(table.MaxMutations/n)), err
 }
 
 // Rollback implements flight.API.

@@ -282,6 +282,65 @@ func TestFlightIngest(t *testing.T) {
 	}
 }
 
+// TestFlightIngestModes: the header ingest-mode says what becomes of rows whose keys are in the table, and the rows of a commit are written together or not at all.
+func TestFlightIngestModes(t *testing.T) {
+	h := newHarness(t)
+	extend := ingestOptions(flightsql.TableDefinitionOptionsTableExistsOptionAppend, flightsql.TableDefinitionOptionsTableNotExistOptionFail)
+	load := func(mode string, transaction []byte, rows ...arrow.RecordBatch) (int64, error) {
+		f := h.flight("ingest-mode", mode)
+		r, err := array.NewRecordReader(rows[0].Schema(), rows)
+		h.ok(err)
+		return f.ExecuteIngest(f.ctx, r, &flightsql.ExecuteIngestOpts{Table: "Singers", TableDefinitionOptions: extend, TransactionId: transaction})
+	}
+	singers := func(ids []int64, names ...string) arrow.RecordBatch { return batch("SingerId", "Name", ids, names) }
+	f := h.flight()
+	want := func(what string, want ...string) {
+		t.Helper()
+		got, err := f.rows("SELECT SingerId, Name FROM Singers ORDER BY SingerId")
+		h.ok(err)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	for _, mode := range []string{"insert-or-update", "insert", "replace"} {
+		for range 2 {
+			n, err := load(mode, nil, singers([]int64{3, 1}, "c", "a"), singers([]int64{2}, mode))
+			if mode == "insert" {
+				h.fails(err, codes.AlreadyExists)
+				continue
+			}
+			if h.ok(err); n != 3 {
+				t.Errorf("%s: %d rows", mode, n)
+			}
+			want(mode, "1|a", "2|"+mode, "3|c")
+		}
+	}
+	n, err := load("insert-or-update", nil, singers([]int64{4, 4}, "first", "last"))
+	if h.ok(err); n != 2 {
+		t.Errorf("%d rows", n)
+	}
+	want("a key twice", "1|a", "2|replace", "3|c", "4|last")
+	// Small batches are one commit.
+	for _, rows := range [][]arrow.RecordBatch{
+		{singers([]int64{5}, "e"), singers([]int64{6, 4}, "f", "there")},
+		{singers([]int64{5}, "e"), singers([]int64{6, 5}, "f", "twice")},
+	} {
+		_, err = load("insert", nil, rows...)
+		h.fails(err, codes.AlreadyExists)
+		want("a load that fails", "1|a", "2|replace", "3|c", "4|last")
+	}
+	tx, err := f.BeginTransaction(f.ctx)
+	h.ok(err)
+	_, err = load("insert-or-update", tx.ID(), singers([]int64{4, 5}, "d", "e"))
+	h.ok(err)
+	_, err = load("replace", tx.ID(), singers([]int64{4}, "x"))
+	h.fails(err, codes.InvalidArgument)
+	h.ok(tx.Commit(f.ctx))
+	want("a transaction", "1|a", "2|replace", "3|c", "4|d", "5|e")
+	_, err = load("upsert", nil, singers([]int64{4}, "x"))
+	h.fails(err, codes.InvalidArgument)
+}
+
 // TestFlightBadInput: what is no command, no data or no handle is refused for what it is.
 func TestFlightBadInput(t *testing.T) {
 	h := newHarness(t)

@@ -50,16 +50,11 @@ func mutationTable(c *schema.Catalog, name string) (*schema.Table, error) {
 }
 
 func write(c *schema.Catalog, op table.Op, p *spannerpb.Mutation_Write) (table.Mutation, error) {
-	t, err := mutationTable(c, p.GetTable())
+	t, columns, err := columnsNamed(c, p.GetTable(), p.GetColumns())
 	if err != nil {
 		return table.Mutation{}, err
 	}
-	m := table.Mutation{Op: op, Table: t, Columns: make([]*schema.Column, len(p.GetColumns()))}
-	for i, name := range p.GetColumns() {
-		if m.Columns[i] = t.Column(name); m.Columns[i] == nil {
-			return m, usererror.ColumnNotFound(t.FullName(), name)
-		}
-	}
+	m := table.Mutation{Op: op, Table: t, Columns: columns}
 	m.Rows = make([][]value.Value, len(p.GetValues()))
 	for i, row := range p.GetValues() {
 		if m.Rows[i], err = mutationRow(m.Columns, row.GetValues()); err != nil {
@@ -67,6 +62,20 @@ func write(c *schema.Catalog, op table.Op, p *spannerpb.Mutation_Write) (table.M
 		}
 	}
 	return m, nil
+}
+
+// columnsNamed finds a table that a mutation may write, and columns of it.
+func columnsNamed(c *schema.Catalog, name string, names []string) (t *schema.Table, columns []*schema.Column, err error) {
+	if t, err = mutationTable(c, name); err != nil {
+		return nil, nil, err
+	}
+	columns = make([]*schema.Column, len(names))
+	for i, name := range names {
+		if columns[i] = t.Column(name); columns[i] == nil {
+			return nil, nil, usererror.ColumnNotFound(t.FullName(), name)
+		}
+	}
+	return t, columns, nil
 }
 
 func mutationRow(columns []*schema.Column, values []*structpb.Value) ([]value.Value, error) {

@@ -2,18 +2,14 @@ package flight
 
 import (
 	"context"
-	"slices"
-	"strconv"
 	"strings"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/apache/arrow-go/v18/arrow"
 	flightpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
+	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 	"github.com/crowfoot-db/crowfoot/value/columnar"
@@ -25,28 +21,27 @@ const primaryKeyHeader = "primary-key"
 // hiddenKey is the column that is the key of a table whose creator named none.
 const hiddenKey = "flight_row_id"
 
-// A chunk of rows is written by one commit, or in a transaction by one batch of statements: as many as have chunkBytes, and no more than chunkValues values, each of
-// which is a mutation, with as many again for indexes.
-const (
-	chunkBytes  = 2 << 20
-	chunkValues = 20_000
-	// chunkFactor is how many bytes a byte of a chunk takes as a message, as values, and as what is written.
-	chunkFactor = 16
-)
+// ingestModes are the values of the header ingest-mode: the kinds of mutations that write a whole row. Without it rows are inserted.
+var ingestModes = map[string]table.Op{
+	"":                 table.Insert, // a row whose key is in the table is an error
+	"insert":           table.Insert,
+	"insert-or-update": table.InsertOrUpdate, // it gets the columns that come
+	"replace":          table.Replace,        // it is deleted before
+}
 
-// An ingestion is the bulk load of a table. Without a transaction each chunk is committed by itself: when one fails, those before it stay, and the error
-// says how many rows they were. In a transaction all rows are written or none.
+// An ingestion is the bulk load of a table. Without a transaction rows are committed in chunks, see chunk.go: when one fails, those before it stay, and the
+// error says how many rows they were. In a transaction all rows are written or none.
 type ingestion struct {
 	*Service
 	ctx     context.Context
 	call    *rpc.Call
 	session string
 	in      *spannerpb.TransactionSelector // nil if there is no transaction
-	table   string                         // with its schema
+	op      table.Op
+	table   string // with its schema
 	columns []string
 	types   []*value.Type
-	chunk   []*structpb.ListValue
-	bytes   int // of chunk
+	chunk   chunk
 	written int64
 }
 
@@ -59,11 +54,14 @@ func (s *Service) ingest(ctx context.Context, command *flightpb.CommandStatement
 	if command.Temporary || command.GetCatalog() != "" {
 		return usererror.FlightIngestUnsupported()
 	}
-	table := command.Table
+	g := &ingestion{Service: s, ctx: ctx, call: c, session: t.request.Session, in: t.request.Transaction, table: command.Table}
 	if command.GetSchema() != "" {
-		table = command.GetSchema() + "." + command.Table
+		g.table = command.GetSchema() + "." + command.Table
 	}
-	g := &ingestion{Service: s, ctx: ctx, call: c, session: t.request.Session, in: t.request.Transaction, table: table}
+	var ok bool
+	if g.op, ok = ingestModes[c.Metadata(ingestHeader)]; !ok || g.op == table.Replace && g.in != nil {
+		return usererror.InvalidFlightHeader(ingestHeader, c.Metadata(ingestHeader), "insert, insert-or-update, or, without a transaction, replace")
+	}
 	begun := false
 	err = up.each(func(batch arrow.RecordBatch) error {
 		if !begun {
@@ -77,6 +75,7 @@ func (s *Service) ingest(ctx context.Context, command *flightpb.CommandStatement
 	if err == nil {
 		err = g.flush()
 	}
+	g.chunk.drop()
 	if err != nil {
 		return usererror.AfterIngest(err, g.written, g.in != nil)
 	}
@@ -118,7 +117,7 @@ func (g *ingestion) begin(command *flightpb.CommandStatementIngest, schema *arro
 	for _, c := range d.Columns {
 		g.types = append(g.types, c.Type)
 	}
-	return nil
+	return g.limitChunk()
 }
 
 // describe is what is known of the columns that come.
@@ -176,98 +175,4 @@ func columnType(t *value.Type) string {
 		return "ARRAY<" + columnType(t.Elem) + ">"
 	}
 	return t.String()
-}
-
-// addBatch adds the rows of a batch.
-func (g *ingestion) addBatch(batch arrow.RecordBatch) error {
-	for row := range int(batch.NumRows()) {
-		list, err := g.row(batch, row)
-		if err != nil {
-			return err
-		}
-		g.chunk = append(g.chunk, list)
-		g.bytes += proto.Size(list)
-		if g.bytes >= chunkBytes || len(g.chunk)*len(g.columns) >= chunkValues {
-			if err := g.flush(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// row is a row of a batch as mutations carry it.
-func (g *ingestion) row(batch arrow.RecordBatch, row int) (list *structpb.ListValue, err error) {
-	defer refuseMalformed(&err)
-	list = &structpb.ListValue{Values: make([]*structpb.Value, len(g.columns))}
-	for i, col := range batch.Columns() {
-		v, err := columnar.ValueAt(col, row, g.types[i])
-		if err != nil {
-			return nil, usererror.IngestValue(g.columns[i], g.types[i].String(), g.written+int64(len(g.chunk))+1, err)
-		}
-		if list.Values[i], err = wireValue(v, g.types[i]); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
-// flush writes the chunk.
-func (g *ingestion) flush() error {
-	if len(g.chunk) == 0 {
-		return nil
-	}
-	account := g.call.Memory.Beside(memory.Request)
-	defer account.Close()
-	if err := account.Grow(g.ctx, int64(g.bytes)*chunkFactor); err != nil {
-		return err
-	}
-	write := g.commitChunk
-	if g.in != nil {
-		write = g.insertChunk
-	}
-	if err := write(); err != nil {
-		return err
-	}
-	g.written += int64(len(g.chunk))
-	g.chunk, g.bytes = nil, 0
-	return nil
-}
-
-// commitChunk commits the chunk as mutations. A transaction of mutations alone is aborted only by others that are older: they have ended soon.
-func (g *ingestion) commitChunk() (err error) {
-	for range commitAttempts {
-		_, err = g.api.Commit(g.ctx, &spannerpb.CommitRequest{
-			Session:     g.session,
-			Transaction: &spannerpb.CommitRequest_SingleUseTransaction{SingleUseTransaction: readWrite(nil)},
-			Mutations: []*spannerpb.Mutation{{Operation: &spannerpb.Mutation_Insert{
-				Insert: &spannerpb.Mutation_Write{Table: g.table, Columns: g.columns, Values: slices.Clone(g.chunk)},
-			}}},
-		}, g.call)
-		if !usererror.IsAborted(err) {
-			return err
-		}
-	}
-	return err
-}
-
-// insertChunk inserts the chunk in the transaction.
-func (g *ingestion) insertChunk() error {
-	names, marks := make([]string, len(g.columns)), make([]string, len(g.columns))
-	types := make(map[string]*spannerpb.Type, len(g.columns))
-	for i, name := range g.columns {
-		param := "p" + strconv.Itoa(i+1)
-		names[i], marks[i], types[param] = quoted(name), "@"+param, g.types[i].Proto()
-	}
-	sql := "INSERT INTO " + quoted(g.table) + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(marks, ", ") + ")"
-	req := &spannerpb.ExecuteBatchDmlRequest{Session: g.session, Transaction: g.in, Seqno: g.seqno.Add(1)}
-	for _, row := range g.chunk {
-		params := &structpb.Struct{Fields: make(map[string]*structpb.Value, len(row.Values))}
-		for i, v := range row.Values {
-			params.Fields[marks[i][1:]] = v
-		}
-		req.Statements = append(req.Statements, &spannerpb.ExecuteBatchDmlRequest_Statement{Sql: sql, Params: params, ParamTypes: types})
-	}
-	_, err := g.runBatch(g.ctx, req, g.call)
-	return err
 }

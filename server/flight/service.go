@@ -14,7 +14,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/server/token"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
@@ -34,8 +36,22 @@ type API interface {
 	BeginTransaction(context.Context, *spannerpb.BeginTransactionRequest, *rpc.Call) (*spannerpb.Transaction, error)
 	Commit(context.Context, *spannerpb.CommitRequest, *rpc.Call) (*spannerpb.CommitResponse, error)
 	Rollback(context.Context, *spannerpb.RollbackRequest) error
+	// Load writes rows of columns in a transaction of its own, all or none. LoadLimit is how many rows of the load's table and columns one may have.
+	Load(context.Context, *Load, *rpc.Call) error
+	LoadLimit(*Load) (rows int, err error)
 	// UpdateSchema runs DDL statements in the database of a session. If the schema does not allow one of them, none runs.
 	UpdateSchema(ctx context.Context, session string, statements ...string) error
+}
+
+// A Load is rows, as columns, that are written together.
+type Load struct {
+	Session string
+	Table   string // with its schema
+	Op      table.Op
+	Columns []string
+	Rows    int
+	// Source gives a column's values, which are to be of a type.
+	Source func(column int, t *value.Type) (value.Source, error)
 }
 
 // A Description is what is known of a statement before it runs.
@@ -91,6 +107,8 @@ const (
 	databaseHeader = "database"
 	// partitionsHeader says how many endpoints a query has at most.
 	partitionsHeader = "max-partitions"
+	// ingestHeader says what a bulk load does with a row whose key is in the table: see ingestModes.
+	ingestHeader = "ingest-mode"
 	// unitHeader says the unit of timestamps: ns, or us.
 	unitHeader = "timestamp-unit"
 )

@@ -1,0 +1,224 @@
+package flight
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	arrowmemory "github.com/apache/arrow-go/v18/arrow/memory"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/memory"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+	"github.com/crowfoot-db/crowfoot/value/columnar"
+)
+
+// A chunk of rows is written by one commit, or in a transaction by one batch of statements. It is made of consecutive rows, of one batch of the client or
+// of several small ones: as many as have chunkBytes, and no more than a commit may have (table.MaxMutations), or than batchStatements in a transaction.
+const (
+	chunkBytes = 2 << 20
+	// chunkFactor is how many bytes a byte of a chunk takes as columns, as keys and values, and in the batch that is written; rowChunkFactor as
+	// values and parameters of statements.
+	chunkFactor    = 4
+	rowChunkFactor = 16
+)
+
+// chunk collects batches that are written together.
+type chunk struct {
+	limit   int // of rows
+	batches []arrow.RecordBatch
+	rows    int
+	bytes   int64
+	account *memory.Account // for batches that wait for others; nil if none do
+}
+
+// drop forgets the batches.
+func (c *chunk) drop() {
+	for _, b := range c.batches {
+		b.Release()
+	}
+	c.account.Close()
+	*c = chunk{limit: c.limit}
+}
+
+// limitChunk works out how many rows a chunk may have.
+func (g *ingestion) limitChunk() (err error) {
+	g.chunk.limit = batchStatements
+	if g.in == nil {
+		g.chunk.limit, err = g.api.LoadLimit(g.load(nil))
+	}
+	return err
+}
+
+// addBatch adds the rows of a batch, and writes the chunks that are complete.
+func (g *ingestion) addBatch(batch arrow.RecordBatch) (err error) {
+	defer refuseMalformed(&err)
+	rows := int(batch.NumRows())
+	if rows == 0 {
+		return nil
+	}
+	bytes := int64(0)
+	for _, col := range batch.Columns() {
+		bytes += dataBytes(col.Data())
+	}
+	perRow := max(1, bytes/int64(rows))
+	for from := 0; from < rows; {
+		room := min(g.chunk.limit-g.chunk.rows, int((chunkBytes-g.chunk.bytes)/perRow))
+		if room <= 0 && g.chunk.rows > 0 {
+			if err := g.flush(); err != nil {
+				return err
+			}
+			continue
+		}
+		end := min(rows, from+max(1, room))
+		if err := g.collect(batch.NewSlice(int64(from), int64(end)), int64(end-from)*perRow); err != nil {
+			return err
+		}
+		from = end
+	}
+	return nil
+}
+
+// dataBytes are those of an array's buffers.
+func dataBytes(d arrow.ArrayData) (n int64) {
+	for _, b := range d.Buffers() {
+		if b != nil {
+			n += int64(b.Len())
+		}
+	}
+	for _, child := range d.Children() {
+		n += dataBytes(child)
+	}
+	return n
+}
+
+// collect adds a part of a batch to the chunk. What is collected is charged: the message that it came in is not any more when the next one comes.
+func (g *ingestion) collect(part arrow.RecordBatch, bytes int64) error {
+	c := &g.chunk
+	if c.account == nil {
+		c.account = g.call.Memory.Beside(memory.Request)
+	}
+	c.batches = append(c.batches, part)
+	c.rows += int(part.NumRows())
+	c.bytes += bytes
+	factor := int64(chunkFactor)
+	if g.in != nil {
+		factor = rowChunkFactor
+	}
+	return c.account.Grow(g.ctx, bytes*factor)
+}
+
+// flush writes the chunk.
+func (g *ingestion) flush() (err error) {
+	if g.chunk.rows == 0 {
+		return nil
+	}
+	defer refuseMalformed(&err)
+	batch, err := joined(g.chunk.batches)
+	if err != nil {
+		return usererror.InvalidArrowData(err.Error())
+	}
+	defer batch.Release()
+	if g.in != nil {
+		err = g.insertChunk(batch)
+	} else {
+		err = g.commitChunk(batch)
+	}
+	if err != nil {
+		return err
+	}
+	g.written += int64(g.chunk.rows)
+	g.chunk.drop()
+	return nil
+}
+
+// joined is one batch with the rows of several.
+func joined(batches []arrow.RecordBatch) (arrow.RecordBatch, error) {
+	if len(batches) == 1 {
+		batches[0].Retain()
+		return batches[0], nil
+	}
+	columns, rows := make([]arrow.Array, batches[0].NumCols()), int64(0)
+	for i := range columns {
+		parts := make([]arrow.Array, len(batches))
+		for n, b := range batches {
+			parts[n] = b.Column(i)
+		}
+		var err error
+		if columns[i], err = array.Concatenate(parts, arrowmemory.DefaultAllocator); err != nil {
+			return nil, err
+		}
+	}
+	for _, b := range batches {
+		rows += b.NumRows()
+	}
+	return array.NewRecordBatch(batches[0].Schema(), columns, rows), nil
+}
+
+// load is what is written of a batch; nil if none is known yet.
+func (g *ingestion) load(batch arrow.RecordBatch) *Load {
+	l := &Load{Session: g.session, Table: g.table, Op: g.op, Columns: g.columns}
+	if batch == nil {
+		return l
+	}
+	l.Rows = int(batch.NumRows())
+	l.Source = func(i int, t *value.Type) (s value.Source, err error) {
+		defer refuseMalformed(&err)
+		s, err = columnar.NewSource(batch.Column(i), t)
+		var wrong *columnar.ConversionError
+		switch {
+		case errors.As(err, &wrong):
+			return nil, usererror.IngestValue(g.columns[i], t.String(), g.written+int64(wrong.Row)+1, wrong.Err)
+		case err != nil:
+			return nil, usererror.InvalidArrowData(err.Error())
+		}
+		return s, nil
+	}
+	return l
+}
+
+// commitChunk commits the rows. The transaction is aborted only by others that are older: they have ended soon.
+func (g *ingestion) commitChunk(batch arrow.RecordBatch) (err error) {
+	for range commitAttempts {
+		if err = g.api.Load(g.ctx, g.load(batch), g.call); !usererror.IsAborted(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// insertChunk writes the rows in the transaction, by statements.
+func (g *ingestion) insertChunk(batch arrow.RecordBatch) error {
+	names, marks := make([]string, len(g.columns)), make([]string, len(g.columns))
+	types := make(map[string]*spannerpb.Type, len(g.columns))
+	for i, name := range g.columns {
+		param := "p" + strconv.Itoa(i+1)
+		names[i], marks[i], types[param] = quoted(name), "@"+param, g.types[i].Proto()
+	}
+	verb := "INSERT INTO "
+	if g.op == table.InsertOrUpdate {
+		verb = "INSERT OR UPDATE INTO "
+	}
+	sql := verb + quoted(g.table) + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(marks, ", ") + ")"
+	req := &spannerpb.ExecuteBatchDmlRequest{Session: g.session, Transaction: g.in, Seqno: g.seqno.Add(1)}
+	for row := range int(batch.NumRows()) {
+		params := &structpb.Struct{Fields: make(map[string]*structpb.Value, len(g.columns))}
+		for i, col := range batch.Columns() {
+			v, err := columnar.ValueAt(col, row, g.types[i])
+			if err != nil {
+				return usererror.IngestValue(g.columns[i], g.types[i].String(), g.written+int64(row)+1, err)
+			}
+			if params.Fields[marks[i][1:]], err = wireValue(v, g.types[i]); err != nil {
+				return err
+			}
+		}
+		req.Statements = append(req.Statements, &spannerpb.ExecuteBatchDmlRequest_Statement{Sql: sql, Params: params, ParamTypes: types})
+	}
+	_, err := g.runBatch(g.ctx, req, g.call)
+	return err
+}
