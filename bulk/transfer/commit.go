@@ -106,7 +106,7 @@ func (c *committer) commit(ctx context.Context, r *rows) (written int, err error
 	if err != nil {
 		return 0, err
 	}
-	unanswered, err := c.apply(ctx, m)
+	unanswered, err := repeat(ctx, func() error { return c.apply(ctx, m) })
 	r.mayBeIn = r.mayBeIn || unanswered && c.mode == Insert
 	switch {
 	case err == nil:
@@ -161,9 +161,19 @@ func CallOptions() *vkit.CallOptions {
 // AwayLimit is how long a server may be away, as while it restarts, before an import ends. It can go on later.
 const AwayLimit = 5 * time.Minute
 
-// apply commits mutations, again where the server is busy or away. unanswered says that the server went away during an attempt, which may have been done: done again it changes
+// apply commits mutations.
+func (c *committer) apply(ctx context.Context, m []*spanner.Mutation) error {
+	options := []spanner.ApplyOption{spanner.TransactionTag("crowfoot-import")}
+	if c.mode != Insert {
+		options = append(options, spanner.ApplyAtLeastOnce())
+	}
+	_, err := c.client.Apply(ctx, m, options...)
+	return err
+}
+
+// repeat does what commits rows, again where the server is busy or away. unanswered says that the server went away during an attempt, which may have been done: done again it changes
 // nothing with InsertOrUpdate and Replace, and with Insert its rows are there already.
-func (c *committer) apply(ctx context.Context, m []*spanner.Mutation) (unanswered bool, err error) {
+func repeat(ctx context.Context, do func() error) (unanswered bool, err error) {
 	const (
 		attempts = 8 // while the server is busy
 		first    = 100 * time.Millisecond
@@ -171,11 +181,7 @@ func (c *committer) apply(ctx context.Context, m []*spanner.Mutation) (unanswere
 	)
 	begin, busy := time.Now(), 0
 	for wait := first; ; wait = min(2*wait, most) {
-		options := []spanner.ApplyOption{spanner.TransactionTag("crowfoot-import")}
-		if c.mode != Insert {
-			options = append(options, spanner.ApplyAtLeastOnce())
-		}
-		_, err := c.client.Apply(ctx, m, options...)
+		err := do()
 		if err == nil || ctx.Err() != nil {
 			return unanswered, err
 		}

@@ -84,20 +84,27 @@ func (p *pipeline) flush() {
 		return
 	}
 	p.rows = &rows{encoded: make([]byte, 0, cap(r.encoded))}
-	end := r.first + int64(r.len())
+	p.write(r.first, r.len(), func(ctx context.Context) (int, error) {
+		r.mayBeIn = r.first < p.state.sent
+		return p.committer.commit(ctx, r)
+	})
+}
+
+// write has do write or reject rows, which are so many from the first on, at the same time as others. do returns how many it has written.
+func (p *pipeline) write(first int64, rows int, do func(ctx context.Context) (int, error)) {
+	end := first + int64(rows)
 	if err := p.noteSent(end); err != nil {
 		p.group.Go(func() error { return err })
 		return
 	}
 	p.group.Go(func() error {
-		r.mayBeIn = r.first < p.state.sent
-		written, err := p.committer.commit(p.ctx, r)
+		written, err := do(p.ctx)
 		p.written.Add(int64(written))
 		p.Progress.addRows(int64(written))
 		if err != nil {
 			return err
 		}
-		return p.finished(r.first, end)
+		return p.finished(first, end)
 	})
 }
 
@@ -111,6 +118,83 @@ func (p *pipeline) noteSent(end int64) error {
 	}
 	p.noted = end + sentAhead
 	return p.journal.append(importStep{Segment: p.segment, Sent: p.noted})
+}
+
+// addColumns takes the rows of a batch that are not in yet, as columns.
+func (p *pipeline) addColumns(batch arrow.RecordBatch, of func(row int) bulk.Place) error {
+	first, rows := p.next, int(batch.NumRows())
+	p.next += int64(rows)
+	bytes := 0
+	for _, c := range batch.Columns() {
+		bytes += arrayBytes(c.Data())
+	}
+	most := max(1, min(maxMutations/p.perRow, commitBytes/max(1, bytes/max(1, rows))))
+	parts := (rows + most - 1) / most
+	begin := int(min(max(0, p.state.rows-first), int64(rows)))
+	for part := range parts {
+		end := rows * (part + 1) / parts
+		if begin >= end {
+			continue
+		}
+		c := &columns{batch: batch.NewSlice(int64(begin), int64(end)), of: of, row: begin}
+		p.write(first+int64(begin), end-begin, func(ctx context.Context) (int, error) {
+			defer c.batch.Release()
+			return p.load(ctx, c, first+int64(c.row) < p.state.sent)
+		})
+		begin = end
+	}
+	return p.ctx.Err()
+}
+
+// columns are rows of a batch of the source, from one on.
+type columns struct {
+	batch arrow.RecordBatch // these alone
+	of    func(row int) bulk.Place
+	row   int // of the source's batch
+}
+
+// load writes rows as columns. Where the server refuses one of them, they are written as mutations, of which each bad one is found. mayBeIn says that a
+// run before may have inserted them.
+func (p *pipeline) load(ctx context.Context, c *columns, mayBeIn bool) (written int, err error) {
+	unanswered, err := repeat(ctx, func() error { return p.loader.load(ctx, c.batch) })
+	switch {
+	case err == nil:
+		return int(c.batch.NumRows()), nil
+	case !isOfRow(err):
+		return 0, err
+	}
+	r, err := p.encode(c)
+	if err != nil {
+		return 0, err
+	}
+	r.mayBeIn = mayBeIn || unanswered && p.Mode == Insert
+	return p.committer.commit(ctx, r)
+}
+
+// encode makes mutations of rows, and rejects those of which there can be none.
+func (p *pipeline) encode(c *columns) (*rows, error) {
+	e, err := newEncoder(p.schema, p.columns)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.set(c.batch); err != nil {
+		return nil, err
+	}
+	r := &rows{}
+	for row := range int(c.batch.NumRows()) {
+		before := len(r.encoded)
+		var wrong error
+		if r.encoded, wrong = e.append(r.encoded, row); wrong != nil {
+			r.encoded = r.encoded[:before]
+			if err := p.Rejects.Add(bulk.BadRow{Place: c.of(c.row + row), Reason: wrong.Error()}); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		r.ends = append(r.ends, len(r.encoded))
+		r.places = append(r.places, place{c.of, c.row + row})
+	}
+	return r, nil
 }
 
 // finished notes that rows are committed or rejected.

@@ -15,6 +15,7 @@ import (
 
 	"cloud.google.com/go/spanner"
 	"github.com/apache/arrow-go/v18/arrow"
+	"google.golang.org/grpc"
 
 	"github.com/crowfoot-db/crowfoot"
 	"github.com/crowfoot-db/crowfoot/arrowtype"
@@ -54,6 +55,7 @@ type load struct {
 	state    string
 	columns  []string
 	parallel int
+	flight   grpc.ClientConnInterface
 }
 
 func (l load) run(ctx context.Context, t *testing.T, client *spanner.Client, names ...string) (transfer.ImportResult, []bulk.BadRow, error) {
@@ -81,7 +83,7 @@ func (l load) run(ctx context.Context, t *testing.T, client *spanner.Client, nam
 		state = openState(t, l.state)
 		defer state.Close()
 	}
-	result, err := transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: source, Mode: l.mode, Rejects: rejects, State: state,
+	result, err := transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: source, Mode: l.mode, Rejects: rejects, State: state, Flight: l.flight,
 		StateOf: names, Parallel: max(l.parallel, 2), Progress: &transfer.Progress{}})
 	var bad []bulk.BadRow
 	text, _ := os.ReadFile(rejectFile)
@@ -262,8 +264,12 @@ func (r stoppingReader) Next() (arrow.RecordBatch, error) {
 // TestResume: an import that is interrupted again and again goes on where it was, and ends with each row once.
 func TestResume(t *testing.T) {
 	const rows = 30_000
-	for _, mode := range []transfer.Mode{transfer.InsertOrUpdate, transfer.Insert} {
+	for n, mode := range []transfer.Mode{transfer.InsertOrUpdate, transfer.Insert, transfer.InsertOrUpdate, transfer.Insert} {
 		client := connect(t, customerDDL)
+		var flight grpc.ClientConnInterface
+		if n >= 2 {
+			flight = dialFlight(t, nil)
+		}
 		in := customers(t, rows)
 		state := filepath.Join(t.TempDir(), "state")
 		table, err := bulk.Describe(t.Context(), client, "customer")
@@ -283,7 +289,7 @@ func TestResume(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			opened := openState(t, state)
 			_, err = transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: &stopping{source, 6 * round, stop}, State: opened,
-				StateOf: in, Mode: mode, Parallel: 1})
+				StateOf: in, Mode: mode, Parallel: 1, Flight: flight})
 			stop()
 			if err := opened.Close(); err != nil {
 				t.Fatal(err)

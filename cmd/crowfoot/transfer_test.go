@@ -234,7 +234,7 @@ func alter(t *testing.T, address, statement string) {
 
 // TestKillImport kills an import with SIGKILL, again and again, and the same command goes on until every row is in.
 func TestKillImport(t *testing.T) {
-	const rows = 60_000
+	const rows = 200_000
 	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"))
 	client := connect(t, address)
 	defer client.Close()
@@ -254,6 +254,7 @@ func TestKillImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"import", "t.tbl", "--table", "T", "--parallel", "1", "--mode", "insert", "--endpoint", address, "--database", crashDatabase}
+	kills := 0
 	for before := int64(-1); ; {
 		cmd := exec.Command(os.Args[0], args...)
 		cmd.Dir = dir
@@ -266,15 +267,18 @@ func TestKillImport(t *testing.T) {
 		for n := count(); n <= before+rows/5; n = count() { // until it has done some work
 			select {
 			case err := <-ended:
-				if err != nil || count() != rows {
-					t.Fatalf("the import ends with %v, and %d rows are in", err, count())
+				if err != nil || count() != rows || kills == 0 {
+					t.Fatalf("the import ends with %v after %d kills, and %d rows are in", err, kills, count())
 				}
 				return
 			default:
 			}
 		}
 		cmd.Process.Kill()
-		<-ended
+		if <-ended == nil && count() == rows && kills > 0 { // it was complete before the kill
+			return
+		}
+		kills++
 		before = count()
 	}
 }

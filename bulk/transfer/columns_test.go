@@ -1,0 +1,168 @@
+package transfer_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"cloud.google.com/go/spanner"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/crowfoot-db/crowfoot/bulk"
+	"github.com/crowfoot-db/crowfoot/bulk/transfer"
+)
+
+// dialFlight connects to the server of connect. uploads, if not nil, sees each stream that the client opens.
+func dialFlight(t *testing.T, upload func(grpc.ClientStream) grpc.ClientStream) grpc.ClientConnInterface {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+os.Getenv("SPANNER_EMULATOR_HOST"), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+			s, err := streamer(ctx, desc, cc, method, o...)
+			if upload != nil && err == nil && strings.HasSuffix(method, "/DoPut") {
+				s = upload(s)
+			}
+			return s, err
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// contents are the rows of a table, as text.
+func contents(t *testing.T, client *spanner.Client, table string) (rows []string) {
+	t.Helper()
+	err := client.Single().Query(t.Context(), spanner.NewStatement("SELECT TO_JSON(t) FROM "+table+" AS t ORDER BY K")).Do(func(r *spanner.Row) error {
+		rows = append(rows, r.String())
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// everyRow are rows of values at the limits of every type, and of NULL. The last comes twice, with other values.
+const everyRow = `{"K":1,"B":true,"I":-9223372036854775808,"F":-0.0,"G":3.4028235e38,"N":"-99999999999999999999999999999.999999999","S":"é\u0000","Y":"AP8=","D":"0001-01-01","T":"0001-01-01T00:00:00Z","J":{"b":1.0,"a":[1,null]},"U":"4192bff0-e1e0-43ce-a4db-912808c32493","A":["x",null],"L":[1,-1]}
+{"K":2,"B":false,"I":9223372036854775807,"F":"NaN","G":"-Infinity","N":"0.000000001","S":"","Y":"","D":"9999-12-31","T":"9999-12-31T23:59:59.999999999Z","J":null,"A":[],"L":[]}
+{"K":3}
+{"K":-4,"S":"日本","I":0,"T":"2026-11-22T10:00:00.123456789+01:00"}
+{"K":5,"S":"first","I":1}
+{"K":5,"S":"again"}
+`
+
+// TestColumns: rows that go over Arrow Flight SQL are in the table as those that go as mutations, with every type and mode, whatever the table computes,
+// indexes or refers to; and the bad rows are the same.
+func TestColumns(t *testing.T) {
+	columns := "K INT64, B BOOL, I INT64, F FLOAT64, G FLOAT32, N NUMERIC, S STRING(5), Y BYTES(MAX), D DATE, T TIMESTAMP, J JSON, U UUID, A ARRAY<STRING(MAX)>, L ARRAY<INT64>"
+	for _, more := range []string{
+		"",
+		", W STRING(MAX) DEFAULT ('w'), X INT64 AS (K + I) STORED",
+		", X INT64 AS (K * 2)",
+		", CHECK (I < 10)",
+	} {
+		ddl := []string{fmt.Sprintf("CREATE TABLE M (%s%s) PRIMARY KEY (K)", columns, more), fmt.Sprintf("CREATE TABLE C (%s%s) PRIMARY KEY (K DESC)", columns, more)}
+		if strings.Contains(more, "K * 2") {
+			ddl = append(ddl, "CREATE UNIQUE INDEX MI ON M (S, N) STORING (D)", "CREATE UNIQUE INDEX CI ON C (S, N) STORING (D)")
+		}
+		client := connect(t, ddl...)
+		path := write(t, "t.jsonl", everyRow+`{"K":6,"S":"too long"}
+{"I":"x","K":7}
+{"K":8,"I":11,"S":"eight"}
+`)
+		for _, mode := range []transfer.Mode{transfer.InsertOrUpdate, transfer.Insert, transfer.Replace} {
+			var uploads atomic.Int64
+			conn := dialFlight(t, func(s grpc.ClientStream) grpc.ClientStream { uploads.Add(1); return s })
+			asMutations, badMutations, err := load{table: "M", rejects: 20, mode: mode, parallel: 1}.run(t.Context(), t, client, path)
+			if err != nil || asMutations.Flight {
+				t.Fatal(err, asMutations)
+			}
+			asColumns, badColumns, err := load{table: "C", rejects: 20, mode: mode, parallel: 1, flight: conn}.run(t.Context(), t, client, path)
+			if err != nil || !asColumns.Flight || uploads.Load() == 0 {
+				t.Fatalf("%v, %+v, %d uploads", err, asColumns, uploads.Load())
+			}
+			if asColumns.Rows != asMutations.Rows {
+				t.Errorf("%s, %s: %d rows, and %d as mutations", more, mode, asColumns.Rows, asMutations.Rows)
+			}
+			if got, want := contents(t, client, "C"), contents(t, client, "M"); !slices.Equal(got, want) {
+				t.Errorf("%s, %s: the table has\n%s\nand as mutations\n%s", more, mode, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			if got, want := reasons(badColumns, "C"), reasons(badMutations, "M"); !slices.Equal(got, want) {
+				t.Errorf("%s, %s: bad rows %q, and as mutations %q", more, mode, got, want)
+			}
+		}
+	}
+}
+
+// reasons are those of bad rows, without the names of a table.
+func reasons(bad []bulk.BadRow, table string) (list []string) {
+	for _, b := range bad {
+		reason, _, _ := strings.Cut(b.Reason, "`")
+		list = append(list, fmt.Sprintf("%d: %.12s", b.Line, strings.ReplaceAll(reason, "Table "+table, "Table")))
+	}
+	return list
+}
+
+// unansweredStream is an upload whose answer is lost.
+type unansweredStream struct{ grpc.ClientStream }
+
+func (s unansweredStream) RecvMsg(m any) error {
+	if err := s.ClientStream.RecvMsg(m); err != nil {
+		return err
+	}
+	return status.Error(codes.Unavailable, "the connection is lost")
+}
+
+// TestColumnsUnanswered: rows of a load that was done and not answered are not refused as duplicates of themselves with the mode Insert, and a row whose key
+// another row has is refused still.
+func TestColumnsUnanswered(t *testing.T) {
+	client := connect(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K)")
+	if _, err := client.Apply(t.Context(), []*spanner.Mutation{spanner.Insert("T", []string{"K", "S"}, []any{7, "another's"})}); err != nil {
+		t.Fatal(err)
+	}
+	unanswered := 0
+	conn := dialFlight(t, func(s grpc.ClientStream) grpc.ClientStream {
+		if unanswered++; unanswered < 3 {
+			return unansweredStream{s}
+		}
+		return s
+	})
+	for _, c := range []struct {
+		rows string
+		want int64
+		bad  int
+	}{{"K,S\n1,a\n2,b\n", 2, 0}, {"K,S\n7,x\n8,y\n", 1, 1}} {
+		result, bad, err := load{table: "T", rejects: 10, mode: transfer.Insert, flight: conn}.run(t.Context(), t, client, write(t, "t.csv", c.rows))
+		if err != nil || result.Rows != c.want || len(bad) != c.bad {
+			t.Errorf("%+v, %v, %v", result, bad, err)
+		}
+	}
+	if unanswered < 3 {
+		t.Errorf("%d uploads", unanswered)
+	}
+}
+
+// TestNotCrowfoot: a server that does not speak Flight SQL gets mutations.
+func TestNotCrowfoot(t *testing.T) {
+	client := connect(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
+	conn, err := grpc.NewClient("passthrough:///"+os.Getenv("SPANNER_EMULATOR_HOST"), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithUnaryInterceptor(func(context.Context, string, any, any, *grpc.ClientConn, grpc.UnaryInvoker, ...grpc.CallOption) error {
+			return status.Error(codes.Unimplemented, "unknown service arrow.flight.protocol.FlightService")
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	result, _, err := load{table: "T", flight: conn}.run(t.Context(), t, client, write(t, "t.csv", "K\n1\n2\n"))
+	if err != nil || result.Flight || result.Rows != 2 {
+		t.Errorf("%+v, %v", result, err)
+	}
+}
