@@ -134,6 +134,15 @@ func (w *writer1) Put(_ context.Context, key, val []byte, _, _ []table.Pending) 
 
 func (w *writer1) Delete(_ context.Context, key []byte) error { return w.batch.Delete(key, w.at) }
 
+func (w *writer1) PutRun(ctx context.Context, r *table.Run, _ bool) ([]byte, error) {
+	for i := range r.Len() {
+		if err := w.Put(ctx, r.Key(i), r.Value(i), nil, nil); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
 func (w *writer1) Capture(context.Context, *table.Change) (int, error) { return 0, nil }
 
 func (h *harness) view(at mvcc.Timestamp) view { return view{h.rows, at} }
