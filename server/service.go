@@ -2,7 +2,6 @@ package server
 
 import (
 	"runtime"
-
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database"
