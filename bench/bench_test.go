@@ -521,3 +521,16 @@ func TestControl(t *testing.T) {
 		}
 	}
 }
+
+// TestStreams: rows stream out by each way, beside clients that hardly read, and the server's memory is within its limit. One that is too low is reported.
+func TestStreams(t *testing.T) {
+	out := new(bytes.Buffer)
+	s := bench.StreamsSettings{Rows: 40_000, TableRows: 10_000, Slow: 8, Memory: "1GiB", Out: out}
+	if err := bench.Streams(t.Context(), s); err != nil || strings.Count(out.String(), "40000 rows") != 3 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	s.Rows, s.Slow, s.Memory = s.TableRows, 0, "0.001GiB"
+	if err := bench.Streams(t.Context(), s); err == nil || !strings.Contains(err.Error(), "may take 0.001GiB") {
+		t.Errorf("with a limit that cannot be kept: %v", err)
+	}
+}

@@ -1,0 +1,184 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/apache/arrow-go/v18/arrow"
+	"golang.org/x/sync/errgroup"
+)
+
+// StreamsSettings say how many rows Streams has a server stream out.
+type StreamsSettings struct {
+	Rows      int    // by each way
+	TableRows int    // in the table: of each stream
+	Slow      int    // streams of each way, at once, whose clients read a message a second
+	Memory    string // of the server: --memory, and what it may take
+	Server    string // its executable; "" is this program
+	Dir       string // of its data; "" is a temporary one
+	Out       io.Writer
+}
+
+const (
+	// slowPace is how long a slow client waits before it reads the next message.
+	slowPace = time.Second
+	// flatShare is the part of the limit by which the memory may be higher in the second half of the rows than it was in the first: Go's heap grows to the
+	// next collection, which is not at the same moment.
+	flatShare = 8
+)
+
+// Streams has a server stream all rows of TPC-H's customer, again and again, by READ, by SQL and by Flight SQL, while many other streams have clients that
+// hardly read. It fails if the server takes more memory than it was told, or ever more.
+func Streams(ctx context.Context, s StreamsSettings) (err error) {
+	limit, err := memorySize(s.Memory)
+	if err != nil {
+		return err
+	}
+	if err := os.Setenv("CROWFOOT_MEMORY", s.Memory); err != nil {
+		return err
+	}
+	t, err := open(ctx, Endpoint{Dir: s.Dir}, s.Server)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	run := streamRun{StreamsSettings: s, target: t, table: retrievedTables["customer"], limit: limit}
+	return orInterrupt(ctx, run.run(ctx))
+}
+
+// streamRun is the state of a run of Streams.
+type streamRun struct {
+	StreamsSettings
+	target *target
+	table  *retrievedTable
+	limit  int64 // bytes
+	raw    *rawClient
+	flight *flightClient
+}
+
+// streamWay is a way to stream the table.
+type streamWay struct {
+	name string
+	// stream reads the table once, calls message after each message, and returns how many rows there were.
+	stream func(ctx context.Context, message func() error) (int64, error)
+}
+
+func (r *streamRun) run(ctx context.Context) (err error) {
+	if err := r.fill(ctx); err != nil {
+		return err
+	}
+	if r.raw, err = dialRaw(ctx, r.target.address, r.target.database); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.raw.close()) }()
+	if r.flight, err = dialFlight(r.target.address, r.target.database); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.flight.close()) }()
+	ways := []streamWay{
+		{"READ", r.byRaw(r.raw.read(r.table.name, r.table.columns))},
+		{"SQL", r.byRaw(r.raw.sql(r.table.query()))},
+		{"Flight SQL", r.byFlight},
+	}
+	slow, stop := context.WithCancel(ctx)
+	var clients errgroup.Group
+	for _, way := range ways {
+		for range r.Slow {
+			clients.Go(func() error { return readSlowly(slow, way) })
+		}
+	}
+	for _, way := range ways {
+		err = errors.Join(err, r.measure(ctx, way))
+	}
+	stop()
+	return errors.Join(err, clients.Wait())
+}
+
+// fill makes the table, if it has not as many rows.
+func (r *streamRun) fill(ctx context.Context) error {
+	if err := r.target.createTables(ctx, r.table.ddl); err != nil {
+		return err
+	}
+	there, err := r.target.filled(ctx, r.table.name, r.TableRows)
+	if err == nil && !there {
+		_, err = r.target.fill(ctx, newScreen(r.Out), r.table.name, r.TableRows, func(first, last int64) []*spanner.Mutation {
+			return r.table.mutations(r.table, int64(r.TableRows), first, last)
+		})
+	}
+	return err
+}
+
+func (r *streamRun) byRaw(request rawRequest) func(context.Context, func() error) (int64, error) {
+	return func(ctx context.Context, message func() error) (int64, error) {
+		d := new(rowDecoder)
+		err := r.raw.frames(ctx, request, func(frame []byte) error { return errors.Join(d.decode(frame), message()) })
+		if err == nil {
+			err = d.end()
+		}
+		return d.rows, err
+	}
+}
+
+func (r *streamRun) byFlight(ctx context.Context, message func() error) (rows int64, err error) {
+	err = r.flight.each(ctx, r.table.query(), 1, func(batch arrow.RecordBatch) error {
+		rows += batch.NumRows()
+		return message()
+	})
+	return rows, err
+}
+
+// readSlowly opens streams, one after the other, until ctx ends.
+func readSlowly(ctx context.Context, way streamWay) error {
+	for {
+		_, err := way.stream(ctx, func() error { return wait(ctx, slowPace) })
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s, read slowly: %w", way.name, err)
+		}
+	}
+}
+
+// measure streams the rows one way, and says what memory the server took meanwhile.
+func (r *streamRun) measure(ctx context.Context, way streamWay) error {
+	var rows int64
+	var halves [2]int64 // the most memory, in the first and in the second half of the rows
+	began, looked := time.Now(), time.Time{}
+	for rows < int64(r.Rows) {
+		half := 0
+		if 2*rows >= int64(r.Rows) {
+			half = 1
+		}
+		n, err := way.stream(ctx, func() error {
+			if time.Since(looked) < watchEvery {
+				return nil
+			}
+			looked = time.Now()
+			now, err := r.target.process.pid().resident()
+			halves[half] = max(halves[half], now)
+			return err
+		})
+		if err == nil && n != int64(r.TableRows) {
+			err = fmt.Errorf("%d rows of %d came", n, r.TableRows)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", way.name, err)
+		}
+		rows += n
+	}
+	fmt.Fprintf(r.Out, "%-10s  %d rows at %.0f rows/s beside %d slow streams: the server took at most %d MiB in the first half, %d MiB in the second\n", way.name, rows,
+		float64(rows)/time.Since(began).Seconds(), 3*r.Slow, halves[0]>>20, halves[1]>>20)
+	switch {
+	case max(halves[0], halves[1]) > r.limit:
+		return fmt.Errorf("%s: the server took %d MiB of memory, and may take %s", way.name, max(halves[0], halves[1])>>20, r.Memory)
+	case halves[0] > 0 && halves[1]-halves[0] > r.limit/flatShare:
+		return fmt.Errorf("%s: the server's memory grew from %d to %d MiB", way.name, halves[0]>>20, halves[1]>>20)
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/crowfoot-db/crowfoot/bench"
+)
+
+// newBenchStreams is a test of minutes rather than a comparison: its exit status says whether a rule was broken.
+func newBenchStreams() *cobra.Command {
+	s := bench.StreamsSettings{Out: os.Stdout}
+	c := &cobra.Command{
+		Use:   "streams [flags]",
+		Short: "The server's memory while millions of rows stream out",
+		Long: `Has a server with little memory stream the rows of a table out, by READ, by SQL and by Flight SQL, while many other streams have clients
+that hardly read.
+
+It fails if the server takes more memory than --memory says, or more and more.`,
+		DisableFlagsInUseLine: true,
+		Args:                  noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			forgetVariables(newStart().Flags())
+			return bench.Streams(c.Context(), s)
+		},
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.IntVar(&s.Rows, "rows", 30_000_000, "rows to stream by each way, at least")
+	flags.IntVar(&s.TableRows, "table-rows", retrievalRows, "rows in the table, TPC-H's customer: each stream has so many")
+	flags.IntVar(&s.Slow, "slow", 64, "streams of each way, at once, whose clients read a message a second")
+	flags.StringVar(&s.Memory, "memory", "1GiB", "`SIZE` that the server may take")
+	flags.StringVar(&s.Server, "server", "", "`PATH` of the server's executable (default: this one)")
+	flags.StringVar(&s.Dir, "dir", "", "`DIR` for the server's data (default: a temporary one)")
+	nameVariables(flags, "CROWFOOT_BENCH")
+	cobra.CheckErr(c.MarkFlagDirname("dir"))
+	return c
+}
