@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,7 +23,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bench"
 )
 
-// TestMain lets the test binary be the server and the ceiling that a benchmark starts as processes, and a Python.
+// TestMain lets the test binary be the server and the ceiling that a benchmark starts as processes, a Python and a Java.
 func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -42,7 +43,9 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	case len(os.Args) == 3 && os.Args[1] == "-c":
-		python()
+		reader("pyarrow 1.2\tduckdb 3\tadbc")
+	case slices.Contains(os.Args, "-cp"):
+		reader("SPL esproc-1\tflight-sql-jdbc-driver 18.3\tgoogle-cloud-spanner-jdbc")
 	default:
 		os.Exit(m.Run())
 	}
@@ -51,9 +54,9 @@ func TestMain(m *testing.M) {
 // retrievedRows are in the table of TestRetrieval.
 const retrievedRows = 2003
 
-// python stands for a Python that has pyarrow and DuckDB: it answers each request with the number of rows that there are.
-func python() {
-	fmt.Println("ready\tpyarrow 1.2\tduckdb 3\tadbc")
+// reader stands for a program with libraries that read tables: it answers each request with the number of rows that there are.
+func reader(libraries string) {
+	fmt.Println("ready\t" + libraries)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		fmt.Printf("rows\t%d\n", retrievedRows)
 	}
@@ -149,11 +152,12 @@ func checkText(t *testing.T, text string) {
 
 // TestRetrieval: every way reads each row once, also where the rows do not divide by the readers. What is missing is said.
 func TestRetrieval(t *testing.T) {
-	for table, python := range map[string]string{"customer": os.Args[0], "orders": ""} {
+	for table, tools := range map[string]bench.RetrievalSettings{"customer": {Python: os.Args[0], Java: os.Args[0], Jars: "some.jar"}, "orders": {}} {
 		s := bench.Defaults()
 		out := new(bytes.Buffer)
 		s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out = retrievedRows, 20*time.Millisecond, 1, 0, out
-		b, err := bench.Retrieval(bench.RetrievalSettings{Table: table, Readers: []int{1, 3}, Python: python})
+		tools.Table, tools.Readers = table, []int{1, 3}
+		b, err := bench.Retrieval(tools)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,9 +165,9 @@ func TestRetrieval(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", table, err, out)
 		}
-		want, missing := 12+2*8+4, "pyarrow, DuckDB, ADBC; --python PATH brings it"
-		if python != "" {
-			want, missing = want+3+2*3+1, "adbc; pip install it"
+		want, missing := 12+2*8+4, []string{"pyarrow, DuckDB, ADBC; --python PATH brings it", "SPL, JDBC drivers; --jars CLASSPATH brings it"}
+		if tools.Python != "" {
+			want, missing = want+3+2*3+1+5, []string{"adbc; pip install it", "google-cloud-spanner-jdbc; --jars brings it"}
 		}
 		if got := len(r.Measures); got != want {
 			t.Errorf("%s: %d measures, want %d", table, got, want)
@@ -173,7 +177,7 @@ func TestRetrieval(t *testing.T) {
 				t.Errorf("%s, %s, %s: %d rows in %d operations", table, m.Experiment, m.Path, m.Rows, m.Operations)
 			}
 		}
-		for _, want := range []string{"Rows per second", "canned frames, hand-written decoder", "Flight SQL", "text (TBL)", "text file, SPL", "bytes as text", missing, "PostgreSQL; --postgres DSN brings it"} {
+		for _, want := range append(missing, "Rows per second", "canned frames, hand-written decoder", "Flight SQL", "text (TBL)", "text file, SPL", "bytes as text", "PostgreSQL; --postgres DSN brings it") {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s: the text has no %q:\n%s", table, want, out)
 			}

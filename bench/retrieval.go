@@ -48,6 +48,8 @@ type RetrievalSettings struct {
 	Postgres string // DSN of a database for the same rows, as its driver takes it; "" is none
 	MySQL    string // likewise, also for MariaDB
 	Python   string // executable, whose libraries read the same rows; "" is none
+	Java     string // executable of a JDK
+	Jars     string // class path of SPL and of JDBC drivers; "" is none
 }
 
 // retrieval is the state of a run of Retrieval.
@@ -67,9 +69,11 @@ type retrieval struct {
 	flight       *flightClient
 	schema       *arrow.Schema // of the table
 	files        []retrievedFile
-	rewritten    string // a Parquet file that pyarrow has written
+	rewritten    string   // a Parquet file that pyarrow has written
+	composite    string   // SPL's columnar file
+	temporary    []string // further files
 	others       []otherDatabase
-	python       *worker
+	python, java *worker
 	missing      []missingTool
 }
 
@@ -86,7 +90,7 @@ func (b *retrieval) prepare(ctx context.Context, r *run) ([]experiment, error) {
 		return nil, errors.New("retrieval needs the embedded server and takes no --database")
 	}
 	b.rows, b.address = int64(r.Rows), r.target.address
-	for _, step := range []func(context.Context, *run) error{b.load, b.connect, b.startCanned, b.writeFiles, b.otherDatabases, b.startPython} {
+	for _, step := range []func(context.Context, *run) error{b.load, b.connect, b.startCanned, b.writeFiles, b.otherDatabases, b.startPython, b.startJava} {
 		if err := step(ctx, r); err != nil {
 			return nil, err
 		}
@@ -208,6 +212,7 @@ func (b *retrieval) oneStream() experiment {
 	e.paths = append(e.paths, b.fromFiles(1)...)
 	e.paths = append(e.paths, b.fromOthers(1)...)
 	e.paths = append(e.paths, b.fromPython(1)...)
+	e.paths = append(e.paths, b.fromJava()...)
 	for i := range e.paths {
 		e.paths[i].clients = 1
 	}
@@ -255,7 +260,7 @@ func (b *retrieval) flightFrom(c *flightClient, n int) operation {
 
 // close ends what prepare has started.
 func (b *retrieval) close() error {
-	errs := []error{b.raw.close(), b.rawCanned.close(), b.flight.close(), b.flightCanned.close(), b.python.stop()}
+	errs := []error{b.raw.close(), b.rawCanned.close(), b.flight.close(), b.flightCanned.close(), b.python.stop(), b.java.stop()}
 	for _, c := range b.connections {
 		c.disconnect()
 	}
@@ -268,7 +273,7 @@ func (b *retrieval) close() error {
 	for _, f := range b.files {
 		errs = append(errs, os.Remove(f.name))
 	}
-	for _, name := range append(b.recorded, b.rewritten) {
+	for _, name := range append(b.recorded, b.temporary...) {
 		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
@@ -287,6 +292,8 @@ type retrievedTable struct {
 	objects func(*spanner.RowIterator) (int64, error)
 	// scan makes a function that takes one row of another database into an object in memory.
 	scan func() func(scanRow) error
+	// splTypes are those of the columns in SPL.
+	splTypes []string
 	// grouped and summed are the columns of the aggregate.
 	grouped, summed string
 	// writeText writes a table of so many rows as text.
@@ -309,7 +316,7 @@ var retrievedTables = map[string]*retrievedTable{
 		ddl: `CREATE TABLE IF NOT EXISTS customer (c_custkey INT64 NOT NULL, c_name STRING(25) NOT NULL, c_address STRING(40) NOT NULL, c_nationkey INT64 NOT NULL,
 			c_phone STRING(15) NOT NULL, c_acctbal FLOAT64 NOT NULL, c_mktsegment STRING(10) NOT NULL, c_comment STRING(117) NOT NULL) PRIMARY KEY (c_custkey)`,
 		mutations: customerMutations, objects: customerObjects, scan: customerScan,
-		grouped: "c_mktsegment", summed: "c_acctbal",
+		splTypes: []string{"long", "string", "string", "long", "string", "float", "string", "string"}, grouped: "c_mktsegment", summed: "c_acctbal",
 		writeText: func(w io.Writer, rows int64) error { return writeText(w, tpch.Customers(0, rows)) },
 		textBytes: func(rows int64) float64 { return averageText(tpch.Customers(0, min(rows, widthRows))) },
 		published: publishedCustomer,
@@ -320,7 +327,7 @@ var retrievedTables = map[string]*retrievedTable{
 		ddl: `CREATE TABLE IF NOT EXISTS orders (o_orderkey INT64 NOT NULL, o_custkey INT64 NOT NULL, o_orderstatus STRING(1) NOT NULL, o_totalprice FLOAT64 NOT NULL,
 			o_orderdate DATE NOT NULL, o_orderpriority STRING(15) NOT NULL, o_clerk STRING(15) NOT NULL, o_shippriority INT64 NOT NULL, o_comment STRING(79) NOT NULL) PRIMARY KEY (o_orderkey)`,
 		mutations: orderMutations, objects: orderObjects, scan: orderScan,
-		grouped: "o_orderpriority", summed: "o_totalprice",
+		splTypes: []string{"long", "long", "string", "float", "date", "string", "string", "long", "string"}, grouped: "o_orderpriority", summed: "o_totalprice",
 		writeText: func(w io.Writer, rows int64) error { return writeText(w, tpch.Orders(orderScale(rows), 0, rows)) },
 		textBytes: func(rows int64) float64 { return averageText(tpch.Orders(orderScale(rows), 0, min(rows, widthRows))) },
 		published: publishedOrders,

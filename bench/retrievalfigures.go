@@ -30,6 +30,22 @@ var publishedOrders = []publishedRetrieval{
 
 const studyText = "text file, SPL"
 
+// publishedFigures are those that the study has for the table, beside ours.
+func (b *retrieval) publishedFigures() []Figure {
+	beside := func(name, path string, published, text float64) Figure {
+		return Figure{Name: name, Metric: RowThroughput, Left: Ref{oneStream, path}, Right: Ref{oneStream, splText}, StudyLeft: published, StudyRight: text}
+	}
+	if b.table.name != "customer" {
+		return []Figure{beside("SPL: composite table / text", splComposite, 300e6/164, 300e6/483)}
+	}
+	const text = 30e6 / 42.
+	return []Figure{
+		beside("SPL over JDBC / its text: Oracle there, Crowfoot's Flight SQL here", splFlight, 30e6/280, text),
+		beside("SPL over JDBC / its text: MySQL there, Crowfoot's Flight SQL here", splFlight, 30e6/380, text),
+		beside("SPL over JDBC / its text: Oracle there, Google's Spanner driver here", splSpanner, 30e6/280, text),
+	}
+}
+
 // scaled is the target for two streams: it is lower where the server and its client have fewer than two cores each.
 func scaled() float64 {
 	if runtime.NumCPU() >= 4 {
@@ -47,18 +63,20 @@ func (b *retrieval) figures() []Figure {
 	cpu := func(path string) Figure {
 		return Figure{Name: path + ": server CPU of a row, us", Metric: RowCPU, Left: one(path), Target: 0.5}
 	}
-	return []Figure{
+	return append(b.publishedFigures(), []Figure{
 		rows("Flight SQL, one stream / text, one thread", one(viaFlight), one(textTitle), 2),
+		rows("text, our cursor / SPL's", one(textTitle), one(splText), 1),
 		rows("Flight SQL, one stream / pyarrow, our Parquet", one(viaFlight), one(pyarrowParquet), 1),
 		rows("Flight SQL, one stream / pyarrow, its Parquet", one(viaFlight), one(pyarrowOwn), 1),
 		rows("Flight SQL, two streams / one", one(twoFlights), one(viaFlight), scaled()),
 		{Name: "Flight SQL, two streams / one: server CPU of a row", Metric: RowCPU, Left: one(twoFlights), Right: one(viaFlight), Target: 1.1},
 		rows("Flight SQL / canned batches", one(viaFlight), one(cannedFlight), 0),
+		rows("SPL over Flight SQL's JDBC driver, Crowfoot / canned batches", one(splFlight), one(splCanned), 0.9),
 		rows("row cursor, hand-written decoder / canned frames", one(rawSQL), one(rawCanned), 0.8),
 		rows("READ, hand-written decoder / canned frames", one(rawREAD), one(rawCanned), 0.8),
 		rows("row cursor, Go client / canned frames", one(officialSQL), one(cannedGo), 0.95),
 		rows("READ, Go client / canned frames", one(officialREAD), one(cannedGo), 0.95),
 		cpu(rawSQL), cpu(rawREAD),
 		{Name: "aggregate, row store / PostgreSQL", Metric: MedianLatency, Left: Ref{aggregated, insideRows}, Right: Ref{aggregated, insidePrefix + "PostgreSQL"}, Target: 1},
-	}
+	}...)
 }

@@ -38,6 +38,7 @@ func (b *retrieval) startPython(ctx context.Context, r *run) (err error) {
 	b.workerFacts(r, b.python, "pip install it for "+b.Python)
 	if b.python.can("pyarrow") {
 		b.rewritten = filepath.Join(r.target.root, b.table.name+".pyarrow.parquet")
+		b.temporary = append(b.temporary, b.rewritten)
 		r.screen.note("writing Parquet by pyarrow")
 		_, err = b.whole(b.python.ask(ctx, "pyarrow_rewrite", b.file(parquetTitle).name, b.rewritten))
 	}

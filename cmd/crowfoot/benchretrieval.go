@@ -33,6 +33,8 @@ says what is missing.`,
 	c.Flags().StringVar(&r.Postgres, "postgres", "", "`DSN` of a PostgreSQL database, in which the run makes a table crowfoot_bench_NAME")
 	c.Flags().StringVar(&r.MySQL, "mysql", "", "`DSN` of a MySQL or MariaDB database, likewise: USER:PASSWORD@tcp(HOST:PORT)/DATABASE")
 	c.Flags().StringVar(&r.Python, "python", "", "`PATH` of a Python whose pyarrow, duckdb and adbc-driver-flightsql read the same rows")
+	c.Flags().StringVar(&r.Jars, "jars", "", "`CLASSPATH` of SPL (esProc) and of the JDBC drivers of Flight SQL and of Google's Spanner, which read the same rows; bench/jars/pom.xml lists them")
+	c.Flags().StringVar(&r.Java, "java", "java", "`PATH` of a JDK's java, for --jars")
 	return benchCommand(c, &s, func() ([]bench.Benchmark, error) {
 		b, err := bench.Retrieval(r)
 		return []bench.Benchmark{b}, err
