@@ -245,7 +245,7 @@ func (r *Registry) drop(d *Database) error {
 	defer b.Close()
 	err := errors.Join(
 		b.DeleteRange(meta.Range(meta.Applied+d.name+"/")), // by a schema change that has run until now
-		r.erase(b, d.space),
+		r.erase(b, d.space, usererror.DatabaseNotFound(d.name)),
 		b.Commit(),
 	)
 	if err != nil {
@@ -255,8 +255,8 @@ func (r *Registry) drop(d *Database) error {
 	return nil
 }
 
-// erase deletes everything that is stored for the database of a key space, but its own record and its operations.
-func (r *Registry) erase(b kv.Batch, space mvcc.Space) error {
+// erase deletes everything that is stored for the database of a key space, but its own record and its operations. What still reads there fails with gone.
+func (r *Registry) erase(b kv.Batch, space mvcc.Space, gone error) error {
 	for _, kind := range []string{meta.Schema, meta.Table, meta.SplitPoint, meta.Session} {
 		if err := b.DeleteRange(meta.Range(meta.OfSpace(kind, space))); err != nil {
 			return err
@@ -265,7 +265,7 @@ func (r *Registry) erase(b kv.Batch, space mvcc.Space) error {
 	if err := errors.Join(b.DeleteRange(stats.Range(space)), changestream.Erase(b, space), columnar.Erase(b, space)); err != nil {
 		return err
 	}
-	return r.versions.Drop(b, space)
+	return r.versions.Drop(b, space, gone)
 }
 
 // eraseOrphans erases the key spaces of no database. If the store takes no writes for the time being, a later start does it.
@@ -279,7 +279,7 @@ func (r *Registry) eraseOrphans() error {
 		if err != nil {
 			return fmt.Errorf("read number of key space: %w", err)
 		}
-		return errors.Join(r.erase(b, mvcc.Space(space)), b.Delete(meta.Key(name)))
+		return errors.Join(r.erase(b, mvcc.Space(space), mvcc.ErrCollected), b.Delete(meta.Key(name)))
 	})
 	if err != nil || !some {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/crowfoot-db/crowfoot/kv"
 )
@@ -179,9 +180,15 @@ func (v *Versions) horizonKey() []byte {
 	return append(binary.BigEndian.AppendUint32(key, uint32(v.space)), 0)
 }
 
-// Drop deletes a space with everything that was stored for it, and forgets its Versions. Nothing may read or collect it any more.
-func (s *Store) Drop(b kv.Batch, space Space) error {
+// dropped is the horizon of a space that was dropped.
+const dropped = Timestamp(math.MaxInt64)
+
+// Drop deletes a space with everything that was stored for it, and forgets its Versions. Iterators that are open go on; other reads, and those that go on
+// behind Release, fail with gone, so that they do not take what is deleted for what never was. Nothing may collect the space any more.
+func (s *Store) Drop(b kv.Batch, space Space, gone error) error {
 	v := s.In(space)
+	v.gone = gone
+	v.horizon.Store(int64(dropped)) // before anything is deleted, as Collect does
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.spaces, space)

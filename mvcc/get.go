@@ -51,10 +51,13 @@ func (v *Versions) readable(at Timestamp) error {
 	if v.horizonErr != nil {
 		return v.horizonErr
 	}
-	if at < Timestamp(v.horizon.Load()) {
-		return ErrCollected
+	switch h := Timestamp(v.horizon.Load()); {
+	case at >= h:
+		return nil
+	case h == dropped:
+		return v.gone
 	}
-	return nil
+	return ErrCollected
 }
 
 // ChangedSince tells whether any key in [start, end) has a version above since.

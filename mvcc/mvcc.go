@@ -75,6 +75,7 @@ type Versions struct {
 	// horizon is the oldest timestamp that may be read. Collect raises it before it deletes anything.
 	horizon    atomic.Int64
 	horizonErr error
+	gone       error // what reads fail with once the horizon is dropped
 }
 
 // In returns the versions in a space, always the same ones.
