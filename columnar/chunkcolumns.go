@@ -2,9 +2,11 @@ package columnar
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -27,6 +29,7 @@ type chunkColumns struct {
 // chunkColumn is a column of the chunk.
 type chunkColumn struct {
 	column  *schema.Column
+	wanted  wanted
 	decoder decoder
 	array   arrow.Array // nil if it has not been read
 }
@@ -50,7 +53,7 @@ func (cc *chunkColumns) add(c *schema.Column) {
 		}
 	}
 	cc.places = append(cc.places, len(cc.list))
-	cc.list = append(cc.list, &chunkColumn{column: c})
+	cc.list = append(cc.list, &chunkColumn{column: c, wanted: wanted{c.ID, definitionOf(c)}})
 }
 
 // begin goes over to another chunk.
@@ -86,7 +89,7 @@ func (cc *chunkColumns) load(l *chunkColumn) (arrow.Array, error) {
 	if l.array != nil {
 		return l.array, nil
 	}
-	col := cc.chunk.column(l.column)
+	col := cc.chunk.column(l.wanted)
 	if col == nil {
 		return nil, fmt.Errorf("chunk %d of %s has no column %s", cc.chunk.number, cc.layout.Name(), l.column.Name)
 	}
@@ -96,15 +99,16 @@ func (cc *chunkColumns) load(l *chunkColumn) (arrow.Array, error) {
 	}
 	defer it.Close()
 	key := columnKey(cc.copy.rows.Space(), cc.copy.id, cc.chunk.number, col.ID)
-	if !it.SeekPrefixGE(key) || !bytes.Equal(it.Key(), key) {
-		if err := it.Error(); err != nil {
-			return nil, err
-		}
+	found := it.SeekPrefixGE(key) && bytes.Equal(it.Key(), key)
+	if err := it.Error(); err != nil {
+		return nil, cc.unread(err)
+	}
+	if !found {
 		return nil, cc.damaged(l, fmt.Errorf("it is not there"))
 	}
 	blob, err := it.Value()
 	if err != nil {
-		return nil, err
+		return nil, cc.unread(err)
 	}
 	if l.array, err = l.decoder.decode(blob, arrowType(l.column.Type, col.stored), cc.chunk.rows); err != nil {
 		return nil, cc.damaged(l, err)
@@ -112,15 +116,24 @@ func (cc *chunkColumns) load(l *chunkColumn) (arrow.Array, error) {
 	return l.array, nil
 }
 
-// damaged is the error of a read that needs a column that is not what was stored. The rows themselves are not damaged.
+// damaged is the error of a read that needs a column that is not what was stored. Later reads go to the rows, which are not damaged.
 func (cc *chunkColumns) damaged(l *chunkColumn, err error) error {
+	cc.chunk.damaged.Store(true)
 	return fmt.Errorf("%w: column %s of chunk %d of %s: %w", usererror.DataDamaged("a columnar copy"), l.column.Name, cc.chunk.number, cc.layout.Name(), err)
 }
 
-// column is the chunk's column that is good for c; nil if there is none.
-func (c *chunk) column(of *schema.Column) *column {
+// unread notes what the engine could not read if the file is damaged.
+func (cc *chunkColumns) unread(err error) error {
+	if e := (*usererror.Error)(nil); errors.As(err, &e) && e.Code == codes.DataLoss {
+		cc.chunk.damaged.Store(true)
+	}
+	return err
+}
+
+// column is the chunk's column that is wanted; nil if there is none.
+func (c *chunk) column(w wanted) *column {
 	for i := range c.columns {
-		if col := &c.columns[i]; col.ID == of.ID && col.definition == definitionOf(of) {
+		if col := &c.columns[i]; col.ID == w.id && col.definition == w.definition {
 			return col
 		}
 	}

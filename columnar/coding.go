@@ -54,8 +54,13 @@ func (e *encoder) appendBlob(dst []byte, a arrow.ArrayData) ([]byte, error) {
 	dst = append(dst, blobVersion, 0, 0, 0, 0)
 	dst = binary.AppendUvarint(dst, uint64(len(e.head)))
 	dst = append(append(dst, e.head...), e.body...)
-	binary.LittleEndian.PutUint32(dst[start+1:], crc32.Checksum(dst[start+blobHead:], castagnoli))
+	seal(dst[start:])
 	return dst, nil
+}
+
+// seal puts the checksum in a blob.
+func seal(blob []byte) {
+	binary.LittleEndian.PutUint32(blob[1:], crc32.Checksum(blob[blobHead:], castagnoli))
 }
 
 func (e *encoder) array(a arrow.ArrayData) error {
@@ -93,9 +98,8 @@ func (e *encoder) code(raw []byte, f form) (coding uint64, stored []byte, err er
 	switch f {
 	case formBytes:
 	case formOffsets:
-		if e.room, ok = appendLengths(e.room[:0], raw); ok {
-			return asLengths, e.room, nil
-		}
+		e.room = appendLengths(e.room[:0], raw)
+		return asLengths, e.room, nil
 	default:
 		if e.room, ok = appendNarrow(e.room[:0], raw, f); ok {
 			return asNarrow, e.room, nil
@@ -161,6 +165,9 @@ func (d *decoder) size() (n int64) {
 
 func (d *decoder) array(dt arrow.DataType) (arrow.ArrayData, error) {
 	n, nulls := d.head.uint(), d.head.uint()
+	if n > maxBuffer || nulls > n {
+		return nil, errBlob
+	}
 	list := make([]*memory.Buffer, len(dt.Layout().Buffers))
 	for i := range list {
 		raw, err := d.buffer(formOf(dt, i))
@@ -171,17 +178,51 @@ func (d *decoder) array(dt arrow.DataType) (arrow.ArrayData, error) {
 			list[i] = memory.NewBufferBytes(raw)
 		}
 	}
+	elements, ok := fits(dt, int(n), list)
+	if !ok {
+		return nil, errBlob
+	}
 	var children []arrow.ArrayData
-	if nested, ok := dt.(arrow.NestedType); ok {
+	if nested, is := dt.(arrow.NestedType); is {
 		for _, f := range nested.Fields() {
 			child, err := d.array(f.Type)
 			if err != nil {
 				return nil, err
 			}
+			if child.Len() != elements {
+				return nil, errBlob
+			}
 			children = append(children, child)
 		}
 	}
 	return array.NewData(dt, int(n), list, children, int(nulls), 0), nil
+}
+
+// fits says whether the buffers of an array have n values, and how many values its children must have.
+func fits(dt arrow.DataType, n int, list []*memory.Buffer) (elements int, ok bool) {
+	if list[0] != nil && list[0].Len() < (n+7)/8 {
+		return 0, false
+	}
+	switch dt := dt.(type) {
+	case arrow.BinaryDataType:
+		last, ok := lastOffset(list[1], n)
+		return 0, ok && last <= list[2].Len()
+	case *arrow.ListType:
+		return lastOffset(list[1], n)
+	case *arrow.StructType:
+		return n, true
+	case arrow.FixedWidthDataType:
+		return 0, list[1].Len() >= (n*dt.BitWidth()+7)/8
+	}
+	return 0, false
+}
+
+func lastOffset(b *memory.Buffer, n int) (last int, ok bool) {
+	offsets := arrow.Int32Traits.CastFromBytes(b.Bytes())
+	if len(offsets) != n+1 {
+		return 0, false
+	}
+	return int(offsets[n]), true
 }
 
 // buffer is the next buffer of the blob.
@@ -194,6 +235,9 @@ func (d *decoder) buffer(f form) ([]byte, error) {
 	d.body = d.body[stored:]
 	to := d.room(int(length))
 	ok := false
+	if (f == formOffsets) != (coding == asLengths) {
+		return nil, errBlob
+	}
 	switch coding {
 	case asIs:
 		ok = copy(to, from) == len(to) && len(from) == len(to)

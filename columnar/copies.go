@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -17,9 +19,11 @@ import (
 // Copies are the copies of the tables and indexes of one database. Many goroutines may use them at once.
 type Copies struct {
 	rows *mvcc.Versions
+	last atomic.Uint64 // the highest number of a chunk
 
-	mu   sync.Mutex
-	byID map[schema.TableID]*Copy
+	mu      sync.Mutex
+	byID    map[schema.TableID]*Copy
+	dropped []*Copy // whose blobs are not all deleted
 }
 
 // Open reads which copies the database with these rows has, and deletes what dead chunks have left.
@@ -53,7 +57,7 @@ func (c *Copies) Make(id schema.TableID) *Copy {
 func (c *Copies) make(id schema.TableID) *Copy {
 	copy := c.byID[id]
 	if copy == nil {
-		copy = newCopy(c.rows, id)
+		copy = newCopy(c, id)
 		c.byID[id] = copy
 	}
 	return copy
@@ -68,23 +72,43 @@ func (c *Copies) All() []*Copy {
 
 // Drop removes the copy of a table or index, if there is one. Readers that have begun go on. While a chunk of it is written, Drop waits.
 func (c *Copies) Drop(id schema.TableID) error {
-	c.mu.Lock()
-	copy := c.byID[id]
-	delete(c.byID, id)
-	c.mu.Unlock()
+	copy := c.Of(id)
 	if copy == nil {
 		return nil
 	}
-	return copy.drop()
+	if err := copy.drop(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	if c.byID[id] == copy {
+		delete(c.byID, id)
+		c.dropped = append(c.dropped, copy)
+	}
+	c.mu.Unlock()
+	if err := c.Sweep(); err != nil && !errors.Is(err, kv.ErrRefused) {
+		return err
+	}
+	return nil
 }
 
-// Sweep deletes the blobs of dead chunks that no Reader can use any more. Writing a chunk does so, too.
+// Sweep deletes the blobs of dead chunks that no Reader can use any more. Writing a chunk does so for its copy, too.
 func (c *Copies) Sweep() error {
 	for _, copy := range c.All() {
 		if err := copy.sweep(); err != nil {
 			return err
 		}
 	}
+	c.mu.Lock()
+	dropped := slices.Clone(c.dropped)
+	c.mu.Unlock()
+	for _, copy := range dropped {
+		if err := copy.sweep(); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dropped = slices.DeleteFunc(c.dropped, (*Copy).gone)
 	return nil
 }
 
@@ -116,13 +140,13 @@ func (c *Copies) load() error {
 		if err != nil {
 			return err
 		}
-		found, dead, err := parseRecord(val)
-		if err != nil {
-			return fmt.Errorf("chunk %d of %d: %w", number, id, err)
+		found, dead, ok := parseRecord(val)
+		if !ok {
+			found, dead = &chunk{blobs: &blobs{unreadable: true}}, true // rows are read in its place
 		}
 		found.number = number
 		copy := c.make(id)
-		copy.last = max(copy.last, number)
+		c.last.Store(max(c.last.Load(), number))
 		if dead {
 			copy.dead = append(copy.dead, found.blobs)
 		} else {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -17,15 +18,16 @@ import (
 type Copy struct {
 	id   schema.TableID
 	rows *mvcc.Versions
+	last *atomic.Uint64 // the highest number of a chunk in the database, so that blobs of a copy that was dropped are not those of the next one
 	limits
 
-	writing sync.Mutex // held while chunks are replaced; guards dropped, and last but for its first value
-	last    uint64     // the highest number of a chunk
+	writing sync.Mutex // held while chunks are replaced; guards dropped
 	dropped bool
 
-	mu   sync.Mutex
-	dir  *directory // the newest
-	dead []*blobs   // that no directory has which is the newest or in use
+	mu      sync.Mutex
+	dir     *directory // the newest
+	readers int
+	dead    []*blobs // that no directory has which is the newest or in use
 }
 
 // limits are those of chunks and of runs. Tests have smaller ones.
@@ -58,7 +60,9 @@ type blobs struct {
 	number      uint64
 	rows        int64
 	columns     []column
-	directories int // that have it, and are the newest or in use; Copy.mu guards it
+	damaged     atomic.Bool // a read has found them so
+	unreadable  bool        // the record is not one: columns are unknown
+	directories int         // that have it, and are the newest or in use; Copy.mu guards it
 }
 
 // column is a column of a chunk.
@@ -70,8 +74,8 @@ type column struct {
 	Bytes      int64  // of the blob
 }
 
-func newCopy(rows *mvcc.Versions, id schema.TableID) *Copy {
-	return &Copy{id: id, rows: rows, limits: fullLimits, dir: new(directory)}
+func newCopy(c *Copies, id schema.TableID) *Copy {
+	return &Copy{id: id, rows: c.rows, last: &c.last, limits: fullLimits, dir: new(directory)}
 }
 
 // ID is the number of the table or index.
@@ -86,6 +90,7 @@ type Chunk struct {
 	Size    int64 // bytes as Arrow's buffers
 	Bytes   int64 // as stored
 	Columns []schema.ColumnID
+	Damaged bool // a read has found it so. It is not read any more, and is to be written anew.
 }
 
 // Chunks are the chunks of the moment, in the order of their ranges.
@@ -104,7 +109,7 @@ func (c *Copy) Chunks() []Chunk {
 }
 
 func (c *chunk) describe() Chunk {
-	d := Chunk{Number: c.number, Span: table.Span{Start: c.start, End: c.end}, At: c.at, Rows: c.rows}
+	d := Chunk{Number: c.number, Span: table.Span{Start: c.start, End: c.end}, At: c.at, Rows: c.rows, Damaged: c.damaged.Load()}
 	for _, col := range c.columns {
 		d.Columns = append(d.Columns, col.ID)
 		d.Size += col.Size
@@ -145,6 +150,7 @@ func (d *directory) covering(start, end []byte) []*chunk {
 func (c *Copy) acquire() *directory {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.readers++
 	c.dir.readers++
 	return c.dir
 }
@@ -152,6 +158,7 @@ func (c *Copy) acquire() *directory {
 func (c *Copy) release(d *directory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.readers--
 	d.readers--
 	c.forget(d)
 }
@@ -181,6 +188,13 @@ func (c *Copy) forget(d *directory) {
 	}
 }
 
+// gone says, of a copy that was dropped and swept, whether nothing is left of it.
+func (c *Copy) gone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.readers == 0 && len(c.dead) == 0
+}
+
 // sweep deletes the blobs that no directory has.
 func (c *Copy) sweep() error {
 	c.mu.Lock()
@@ -203,6 +217,12 @@ func (c *Copy) erase(dead *blobs) error {
 	b := c.rows.KV().NewBatch()
 	defer b.Close()
 	b.UseReserve() // it makes room
+	if dead.unreadable {
+		start := chunkPrefix(columnName, c.rows.Space(), c.id, dead.number)
+		if err := b.DeleteRange(start, after(start)); err != nil {
+			return err
+		}
+	}
 	for _, col := range dead.columns {
 		if err := b.Delete(columnKey(c.rows.Space(), c.id, dead.number, col.ID)); err != nil {
 			return err
@@ -234,8 +254,8 @@ func (c *Copy) replace(b kv.Batch, with, dead []*chunk, rest []*chunk) error {
 	return nil
 }
 
-// errDropped says that the copy is no longer wanted.
-var errDropped = errors.New("columnar copy was dropped")
+// ErrDropped says that the copy is no longer wanted.
+var ErrDropped = errors.New("columnar copy was dropped")
 
 func (c *Copy) drop() error {
 	c.writing.Lock()
@@ -247,5 +267,5 @@ func (c *Copy) drop() error {
 		return fmt.Errorf("drop columnar copy: %w", err)
 	}
 	c.dropped = true
-	return c.sweep()
+	return nil
 }

@@ -84,9 +84,9 @@ func (m *merge) next() (n int, more bool, err error) {
 // begin begins the first of the spans that are left: it finds its rows and its first change.
 func (m *merge) begin() (err error) {
 	span := m.spans[0]
-	m.from, m.to, m.seen = 0, int(m.chunk.rows), m.seen[:0]
+	m.from, m.to, m.seen = m.to, int(m.chunk.rows), m.seen[:0] // behind the rows of the span before
 	if !m.chunk.within(span) {
-		if m.from, err = m.find(span.Start, 0, m.to); err != nil {
+		if m.from, err = m.find(span.Start, m.from, m.to); err != nil {
 			return err
 		}
 		if m.to, err = m.find(span.End, m.from, m.to); err != nil {

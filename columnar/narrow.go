@@ -170,11 +170,8 @@ func widenTo[T any](to []T, from []byte, width int, of func(int64) T) bool {
 }
 
 // appendLengths appends what lies between offsets, the first of which is 0.
-func appendLengths(dst, raw []byte) (_ []byte, ok bool) {
+func appendLengths(dst, raw []byte) []byte {
 	offsets := arrow.Int32Traits.CastFromBytes(raw)
-	if len(offsets) == 0 {
-		return dst, false
-	}
 	longest := int32(0)
 	for i, o := range offsets[1:] {
 		longest = max(longest, o-offsets[i])
@@ -184,10 +181,10 @@ func appendLengths(dst, raw []byte) (_ []byte, ok bool) {
 	for i, o := range offsets[1:] {
 		dst = appendWidth(dst, uint64(o-offsets[i]), width)
 	}
-	return dst, true
+	return dst
 }
 
-// sumLengths puts the offsets of lengths that appendLengths has stored into to. It says whether they fill it.
+// sumLengths puts the offsets of lengths that appendLengths has stored into to. It says whether they fill it, in order.
 func sumLengths(to, from []byte) bool {
 	if len(from) == 0 || len(to) < 4 {
 		return false
@@ -199,25 +196,25 @@ func sumLengths(to, from []byte) bool {
 	if len(from) != width*len(offsets) {
 		return false
 	}
-	sum := int32(0)
+	sum := int64(0)
 	switch width {
 	case 1:
 		for i := range offsets {
-			sum += int32(from[i])
-			offsets[i] = sum
+			sum += int64(from[i])
+			offsets[i] = int32(sum)
 		}
 	case 2:
 		for i := range offsets {
-			sum += int32(binary.LittleEndian.Uint16(from[2*i:]))
-			offsets[i] = sum
+			sum += int64(binary.LittleEndian.Uint16(from[2*i:]))
+			offsets[i] = int32(sum)
 		}
 	case 4:
 		for i := range offsets {
-			sum += int32(binary.LittleEndian.Uint32(from[4*i:]))
-			offsets[i] = sum
+			sum += int64(binary.LittleEndian.Uint32(from[4*i:]))
+			offsets[i] = int32(sum)
 		}
 	default:
 		return false
 	}
-	return true
+	return sum <= math.MaxInt32
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value/columnar"
 )
@@ -70,6 +71,7 @@ func (c *Copy) Open(ctx context.Context, view table.View, read Read) *Reader {
 // plan divides the spans of a read among chunks and rows.
 func (d *directory) plan(read Read, horizon mvcc.Timestamp) []segment {
 	var list []segment
+	wanted := wantedOf(read.Projection)
 	add := func(c *chunk, s table.Span) {
 		if n := len(list); n == 0 || list[n-1].chunk != c {
 			list = append(list, segment{chunk: c})
@@ -88,7 +90,7 @@ func (d *directory) plan(read Read, horizon mvcc.Timestamp) []segment {
 				s.Start = c.start
 			}
 			part := table.Span{Start: s.Start, End: minBound(s.End, c.end)}
-			if c.at < horizon || !c.serves(read) {
+			if c.at < horizon || c.at > read.At || !c.has(wanted) {
 				add(nil, part)
 			} else {
 				add(c, part)
@@ -109,21 +111,30 @@ func minBound(a, b []byte) []byte {
 	return b
 }
 
-// serves says whether the chunk has what the read wants: it is not too new, and has the columns.
-func (c *chunk) serves(read Read) bool {
-	if c.at > read.At {
+// wanted is a column that a read needs, or may need.
+type wanted struct {
+	id         schema.ColumnID
+	definition string
+}
+
+// wantedOf are the columns of a projection and those of its key.
+func wantedOf(p *table.Projection) (list []wanted) {
+	for _, c := range p.Columns {
+		list = append(list, wanted{c.ID, definitionOf(c)})
+	}
+	for _, k := range p.Key {
+		list = append(list, wanted{k.Column.ID, definitionOf(k.Column)})
+	}
+	return list
+}
+
+// has says whether the chunk has columns, and can be read.
+func (c *chunk) has(list []wanted) bool {
+	if c.damaged.Load() {
 		return false
 	}
-	if c.rows == 0 {
-		return true
-	}
-	for _, col := range read.Columns {
-		if c.column(col) == nil {
-			return false
-		}
-	}
-	for _, p := range read.Key {
-		if c.column(p.Column) == nil {
+	for _, w := range list {
+		if c.rows > 0 && c.column(w) == nil {
 			return false
 		}
 	}

@@ -2,7 +2,6 @@ package columnar
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -85,9 +84,10 @@ func (f *fields) bytes() []byte {
 	return b
 }
 
-func parseRecord(val []byte) (c *chunk, dead bool, err error) {
+// parseRecord reads a record. ok is false if it is none.
+func parseRecord(val []byte) (c *chunk, dead, ok bool) {
 	if len(val) == 0 || val[0] != recordVersion {
-		return nil, false, fmt.Errorf("malformed record: %x", val[:min(len(val), 32)])
+		return nil, false, false
 	}
 	f := fields{rest: val[1:]}
 	flags := f.uint()
@@ -100,8 +100,5 @@ func parseRecord(val []byte) (c *chunk, dead bool, err error) {
 		col.Size, col.Bytes = int64(f.uint()), int64(f.uint())
 		c.columns = append(c.columns, col)
 	}
-	if f.bad || len(f.rest) > 0 {
-		return nil, false, fmt.Errorf("malformed record: %x", val[:min(len(val), 32)])
-	}
-	return c, flags&isDead != 0, nil
+	return c, flags&isDead != 0, !f.bad && len(f.rest) == 0
 }

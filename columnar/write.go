@@ -25,11 +25,12 @@ const (
 // the start of span lies in, and ends with span or, if there is more than a chunk takes, earlier: the caller goes on there. Chunks
 // in its range are replaced by it. The rows come out of the copy itself where that has them, with what has changed since, and else
 // out of the table. If there is no room for it on disk, the error is kv.ErrRefused, and nothing has changed.
+// It is ErrDropped if the copy was dropped meanwhile.
 func (c *Copy) Write(ctx context.Context, src Source, span table.Span) (Chunk, error) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if c.dropped {
-		return Chunk{}, errDropped
+		return Chunk{}, ErrDropped
 	}
 	old := c.dir.covering(span.Start, span.End)
 	if len(old) > 0 && bytes.Compare(old[0].start, span.Start) < 0 {
@@ -152,8 +153,7 @@ func (w *writer) commit(span table.Span) (Chunk, error) {
 	c := w.copy
 	b := c.rows.KV().NewBatch()
 	defer b.Close()
-	c.last++
-	made := &chunk{blobs: &blobs{number: c.last, rows: int64(w.rows)}, at: w.src.At, start: span.Start, end: span.End}
+	made := &chunk{blobs: &blobs{number: c.last.Add(1), rows: int64(w.rows)}, at: w.src.At, start: span.Start, end: span.End}
 	if err := w.put(b, made); err != nil {
 		return Chunk{}, err
 	}
@@ -246,7 +246,7 @@ func (c *Copy) Renew(ctx context.Context, src Source, before mvcc.Timestamp) (Re
 	defer c.writing.Unlock()
 	var done Renewal
 	if c.dropped {
-		return done, errDropped
+		return done, ErrDropped
 	}
 	var rest, with []*chunk
 	for _, ch := range c.dir.chunks {

@@ -1,0 +1,180 @@
+package columnar
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// TestCrash writes chunks anew and drops copies on a file system that forgets what was not synced. At many of its operations the machine stops, and the
+// store is opened from what remains: the copy shows what the rows do, and there are the blobs of its chunks and no others.
+func TestCrash(t *testing.T) {
+	points := 0
+	for seed := range uint64(4) {
+		points += crashes(t, seed)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	t.Logf("%d crash points", points)
+	if points < 40 {
+		t.Errorf("only %d crash points", points)
+	}
+}
+
+// crashes runs one seed, and returns at how many points it has crashed.
+func crashes(t *testing.T, seed uint64) (points int) {
+	rng := rand.New(rand.NewPCG(seed, 4))
+	mem := vfs.NewCrashableMem()
+	var clones []*vfs.MemFS
+	watching := false
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if watching && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && rng.IntN(2) == 0 {
+			clones = append(clones, mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng}))
+		}
+		return nil
+	}))
+	h, c, read := someRows(t, fs, 30)
+	m := &model{t: t, rng: rng, harness: h, targets: []target{{h.catalog.Table("Top"), nil}}}
+	if err := h.store.Flush(t.Context(), 0); err != nil { // the rows are durable, as those of any commit
+		t.Fatal(err)
+	}
+	r := c.Open(t.Context(), h.view(read.At), read) // the blobs of the first chunk stay
+	watching = true
+	for range 20 {
+		switch rng.IntN(6) {
+		case 0:
+			if err := h.copies.Drop(c.id); err != nil {
+				t.Fatal(err)
+			}
+		case 1:
+			if err := h.store.Flush(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			m.writeChunk()
+		}
+	}
+	watching = false
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h.close()
+	for _, clone := range clones {
+		again := &harness{tb: t, fs: clone, catalog: h.catalog, tables: h.tables, now: h.now}
+		again.open()
+		again.check(t)
+		again.close()
+	}
+	return len(clones)
+}
+
+// check compares copies with rows, and blobs with chunks.
+func (h *harness) check(t *testing.T) {
+	var want []string
+	for _, c := range h.copies.All() {
+		for _, ch := range c.Chunks() {
+			for _, col := range ch.Columns {
+				want = append(want, string(columnKey(testSpace, c.id, ch.Number, col)))
+			}
+		}
+		src := h.source(h.catalog.TableByID(c.id), nil, h.now)
+		read := Read{Projection: src.Projection, At: h.now}
+		read.Spans, _ = src.Projection.Spans(table.KeySet{All: true})
+		rows, err := h.fromRows(read)
+		got, gotErr := h.fromCopy(c, read, nil)
+		if err != nil || gotErr != nil || !slices.Equal(got, rows) {
+			t.Errorf("copy has %d rows, %v; table has %d, %v", len(got), gotErr, len(rows), err)
+		}
+	}
+	slices.Sort(want)
+	if got := blobKeys(t, h); !slices.Equal(got, want) {
+		t.Errorf("blobs %x are stored, chunks have %x", got, want)
+	}
+}
+
+// TestNoRoom: a store that takes no batch refuses a chunk, and the copy is what it was.
+func TestNoRoom(t *testing.T) {
+	h, c, read := someRows(t, vfs.NewMem(), 30)
+	defer h.close()
+	before := fmt.Sprint(c.Chunks())
+	full := &disktest.Refusing{Store: h.store}
+	full.When(func() bool { return true })
+	copies, err := Open(mvcc.New(full).In(testSpace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = copies.Of(c.id)
+	if _, err := c.Write(t.Context(), h.source(read.Table, nil, h.now), c.Chunks()[0].Span); !errors.Is(err, kv.ErrRefused) {
+		t.Errorf("write: %v", err)
+	}
+	if after := fmt.Sprint(c.Chunks()); after != before {
+		t.Errorf("%s, before it was %s", after, before)
+	}
+}
+
+// TestCollectedWhileRead: when a Reader has let go of the engine, and what has changed since a chunk is collected meanwhile, it goes on with the rows themselves.
+func TestCollectedWhileRead(t *testing.T) {
+	h, c, read := someRows(t, vfs.NewMem(), 60)
+	defer h.close()
+	top := h.catalog.Table("Top")
+	c.limits.maxBatch = 4
+	var keys [][]value.Value
+	for i := range 20 {
+		keys = append(keys, []value.Value{value.OfInt64(int64(3 * i))})
+	}
+	ranges := table.KeySet{}
+	for _, k := range keys {
+		ranges.Ranges = append(ranges.Ranges, table.KeyRange{Start: k, End: k})
+	}
+	if !h.commit(table.Mutation{Op: table.Delete, Table: top, Keys: ranges}) {
+		t.Fatal("refused")
+	}
+	read.At = h.now
+	want, err := h.fromRows(read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for stop := range 12 {
+		runs := 0
+		got, err := h.fromCopy(c, read, func(r *Reader) {
+			if runs++; runs == stop {
+				r.Release()
+				if _, err := h.rows.Collect(t.Context(), h.now, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("collected after %d runs: %q, %v, want %q", stop, got, err, want)
+		}
+		if runs >= stop && stop > 0 {
+			// The next round begins with a copy that is new, and with deletions that are.
+			h.commit(table.Mutation{Op: table.InsertOrUpdate, Table: top, Columns: top.Columns[:2], Rows: [][]value.Value{{value.OfInt64(1), value.OfString("new")}}})
+			for _, ch := range c.Chunks() {
+				if _, err := c.Write(t.Context(), h.source(top, nil, h.now), ch.Span); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.limits.maxBatch = 4
+			h.commit(table.Mutation{Op: table.Delete, Table: top, Keys: table.KeySet{Ranges: []table.KeyRange{
+				{Start: []value.Value{value.OfInt64(int64(50 - stop))}, End: []value.Value{value.OfInt64(int64(50 - stop))}},
+				{Start: []value.Value{value.OfInt64(1)}, End: []value.Value{value.OfInt64(1)}}}}})
+			read.At = h.now
+			if want, err = h.fromRows(read); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
