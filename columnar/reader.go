@@ -144,8 +144,10 @@ func (c *chunk) has(list []wanted) bool {
 // Estimate is what a Read would read, as far as the directory tells.
 type Estimate struct {
 	Chunks int
-	Rows   int64        // in these chunks, of the spans of the read; without what has changed since
-	Rest   []table.Span // ranges that no chunk serves: rows are read there
+	Rows   int64 // in these chunks, of the spans of the read; without what has changed since
+	// Whole is how many rows the chunks have that lie in the spans as a whole, and Partial how many the others have, in the spans or not.
+	Whole, Partial int64
+	Rest           []table.Span // ranges that no chunk serves: rows are read there
 }
 
 // Estimate looks at what a Read would read. A nil Copy has no chunks.
@@ -164,11 +166,12 @@ func (c *Copy) Estimate(read Read) (e Estimate) {
 		}
 		e.Chunks++
 		if s.chunk.within(s.spans[0]) {
-			e.Rows += s.chunk.rows
+			e.Whole += s.chunk.rows
 		} else {
-			e.Rows += s.chunk.rows / 2 // unknown without reading its keys
+			e.Partial += s.chunk.rows
 		}
 	}
+	e.Rows = e.Whole + e.Partial/2 // how many of the latter is unknown without reading keys
 	return e
 }
 

@@ -56,6 +56,9 @@ type Prepared struct {
 	// Point says that the statement is brief and gets one row at most.
 	Point bool
 
+	// copied says that scans of the plan may read columnar copies.
+	copied bool
+
 	version *version
 	types   map[string]*value.Type // of the parameters, as declared by the request
 	opts    Options
@@ -77,6 +80,7 @@ type Run struct {
 	Params   []value.Value // in the order of Plan.Params
 	Restrict *table.Span
 	Profile  bool
+	Arrays   bool            // the reader of the rows takes exec.ArrayRows
 	Memory   *memory.Account // charged the rows that the statement keeps; nil counts nothing
 }
 
@@ -145,6 +149,7 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 	if s.Columns == nil {
 		s.Columns = p.Columns
 	}
+	s.copied = copiesOf(v.catalog, p)
 	s.Plan, s.program, s.Accesses, s.Dependencies, s.Brief, s.Point = p, program, accessesOf(p), dependenciesOf(v.catalog, p), isBrief(p), isPoint(p)
 	for name, t := range inferred {
 		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
@@ -253,7 +258,9 @@ func (s *Prepared) FirstUse() bool { return !s.used.Load() && s.used.CompareAndS
 
 // Run executes the statement. now is the time that its functions see.
 func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, error) {
-	return s.program.Run(ctx, s.env(r, now))
+	env := s.env(r, now)
+	env.Columns = s.columns(ctx, r)
+	return s.program.Run(ctx, env)
 }
 
 // Driving is the layout of what the driving scan of a query reads, and the spans of keys that it reads there: see exec.Program.
@@ -268,6 +275,7 @@ func (s *Statement) env(r Run, now time.Time) exec.Env {
 		Params:    r.Params,
 		Restrict:  r.Restrict,
 		Profile:   r.Profile,
+		Arrays:    r.Arrays,
 		Memory:    r.Memory,
 		Spill:     s.cfg.Spill,
 		Clock:     s.cfg.Clock,

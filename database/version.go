@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/columnar"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -29,6 +30,7 @@ type version struct {
 	// tentative says that the schema change which made the version has not ended. If the server goes down, the version is undone.
 	tentative atomic.Bool
 
+	copies      *columnar.Copies
 	statistics  []*schema.Table // the tables of SPANNER_SYS that the database's statistics show
 	memory      *memory.Budget  // for the analyzer
 	analyzing   sync.Mutex
@@ -47,7 +49,7 @@ func newVersion(d *Database, c *schema.Catalog, at mvcc.Timestamp) *version {
 	if err != nil {
 		zone = time.UTC // never happens: the option was checked when it was set
 	}
-	v := &version{at: at, catalog: c, zone: zone, memory: d.registry.cfg.Memory, statistics: d.statistics.tables, tables: table.NewDescriptors(c)}
+	v := &version{at: at, catalog: c, zone: zone, copies: d.Copies(), memory: d.registry.cfg.Memory, statistics: d.statistics.tables, tables: table.NewDescriptors(c)}
 	k := d.registry.keeper
 	v.statements.memory, v.generic.memory, v.projections.memory, v.mutations.memory = k, k, k, k
 	return v

@@ -16,7 +16,7 @@ import (
 )
 
 // BenchmarkCustomer is the server's CPU time for a row of TPC-H's customer, without gRPC, over Flight SQL and by StreamingRead in turn: of a query that only
-// reads keys, and of one that computes.
+// reads keys, and of one that computes; over the rows, and over a columnar copy.
 func BenchmarkCustomer(b *testing.B) {
 	h := newHarnessWith(b, Config{Clock: time.Now, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}, []string{
 		`CREATE TABLE Customer (c_custkey INT64 NOT NULL, c_name STRING(25) NOT NULL, c_address STRING(40) NOT NULL, c_nationkey INT64 NOT NULL, c_phone STRING(15) NOT NULL,
@@ -29,6 +29,10 @@ func BenchmarkCustomer(b *testing.B) {
 			SELECT n, CONCAT('Customer#', LPAD(CAST(n AS STRING), 9, '0')), SUBSTR(TO_HEX(SHA256(CAST(n AS STRING))), 1, 25), MOD(n, 25), '25-989-741-2988', n * 0.01, 'BUILDING',
 			CONCAT(TO_HEX(SHA256(CAST(-n AS STRING))), ' furiously') FROM UNNEST(GENERATE_ARRAY(%d, %d)) n`, from+1, from+step))
 	}
+	db, err := h.server.registry.Database(testDatabase)
+	h.ok(err)
+	h.ok(db.UpdateSchema(h.ctx, []string{"ALTER TABLE Customer SET OPTIONS (columnar_policy = 'enabled')"}, nil))
+	h.copied("Customer")
 	columns := []string{"c_custkey", "c_name", "c_address", "c_nationkey", "c_phone", "c_acctbal", "c_mktsegment", "c_comment"}
 	read := &spannerpb.ReadRequest{Session: ses, Table: "Customer", Columns: columns, KeySet: allKeys()}
 	get := h.server.dispatcher.Services[1].Find("DoGet")
@@ -38,6 +42,7 @@ func BenchmarkCustomer(b *testing.B) {
 		h.ok(err)
 		return &flightpb.Ticket{Ticket: info.Endpoint[0].Ticket.Ticket}
 	}
+	const rowsOnly = "@{SCAN_METHOD=NO_COLUMNAR}"
 	spent := map[string]time.Duration{}
 	runs := []struct {
 		name   string
@@ -45,9 +50,14 @@ func BenchmarkCustomer(b *testing.B) {
 		req    proto.Message
 	}{
 		{"read", h.method("StreamingRead"), read},
-		{"flight", get, ticket("SELECT * FROM Customer")},
-		{"sql", h.method("ExecuteStreamingSql"), &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT * FROM Customer WHERE c_acctbal >= 0"}},
-		{"flight-sql", get, ticket("SELECT * FROM Customer WHERE c_acctbal >= 0")},
+		{"flight", get, ticket(rowsOnly + "SELECT * FROM Customer")},
+		{"flight-columnar", get, ticket("SELECT * FROM Customer")},
+		{"sql", h.method("ExecuteStreamingSql"), &spannerpb.ExecuteSqlRequest{Session: ses, Sql: rowsOnly + "SELECT * FROM Customer WHERE c_acctbal >= 0"}},
+		{"sql-columnar", h.method("ExecuteStreamingSql"), &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT * FROM Customer WHERE c_acctbal >= 0"}},
+		{"flight-sql", get, ticket(rowsOnly + "SELECT * FROM Customer WHERE c_acctbal >= 0")},
+		{"flight-sql-columnar", get, ticket("SELECT * FROM Customer WHERE c_acctbal >= 0")},
+		{"key-sql", h.method("ExecuteStreamingSql"), &spannerpb.ExecuteSqlRequest{Session: ses, Sql: rowsOnly + "SELECT * FROM Customer"}},
+		{"key-sql-columnar", h.method("ExecuteStreamingSql"), &spannerpb.ExecuteSqlRequest{Session: ses, Sql: "SELECT * FROM Customer"}},
 	}
 	out := new(discard)
 	b.ReportAllocs()

@@ -21,6 +21,7 @@ type readRequest struct {
 	fingerprint uint64
 	partition   *partition         // of a partition token
 	resume      *result.Resumption // of a resume token, or nil
+	columns     bool               // the rows are wanted as columns
 }
 
 // checkRead validates the request of a read, but for the names of table and columns, and finds its session.
@@ -111,13 +112,32 @@ func (s *service) withRead(ctx context.Context, r readRequest, c *rpc.Call, answ
 	c.Cost.StartRead(projection, r.RequestOptions.GetRequestTag(), r.partition != nil)
 	c.Cost.TrackSplits(len(read.Spans) == 1 && read.Spans[0].IsPoint())
 	read.Memory = &c.Memory
-	rows := read.Open(ctx, c.Cost.Splits.View(sc.view()))
+	rows, err := r.open(ctx, read, c.Cost.Splits.View(sc.view()))
+	if err != nil {
+		return err
+	}
 	defer rows.Close()
 	var room [16]plan.Column
 	res := result.Result{Transaction: &sc.reply, Columns: readColumns(room[:0], read.Projection), Rows: rows}
 	err = sc.readError(answer(&res))
 	c.Cost.SetRead(res.Sent, res.DataSize())
 	return err
+}
+
+// openRows are rows that must be closed.
+type openRows interface {
+	result.Rows
+	Close() error
+}
+
+// open opens the rows of a read: those of a columnar copy if the reader wants columns and it is cheaper.
+func (r *readRequest) open(ctx context.Context, read table.Read, view table.View) (openRows, error) {
+	if r.columns {
+		if rows, err := r.session.db.ReadColumns(ctx, read, view); rows != nil || err != nil {
+			return rows, err
+		}
+	}
+	return read.Open(ctx, view), nil
 }
 
 // plannedRead resolves the names and keys of a read.

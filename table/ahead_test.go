@@ -17,6 +17,8 @@ type batchMemory struct {
 	each [][]byte
 }
 
+func (m *batchMemory) Timestamp() mvcc.Timestamp { return 1 }
+
 func (m *batchMemory) GetEach(ctx context.Context, keys [][]byte, _ mvcc.Timestamp, found func(i int, val []byte, ok bool) bool) error {
 	m.each = keys
 	gets := m.gets

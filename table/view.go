@@ -56,6 +56,8 @@ type View interface {
 // BatchView is a View that reads many keys together at a lower cost than one by one: a snapshot.
 type BatchView interface {
 	View
+	// Timestamp is when the database was as it is shown.
+	Timestamp() mvcc.Timestamp
 	// GetEach reads keys, and hands found the value of keys[i], or that there is none; the value is good until found returns. It ends when found
 	// returns false, which means that this key will be read by Get. Keys in descending order cost the least. Most values should have been written
 	// at or after since: then it costs less still. 0 is unknown.

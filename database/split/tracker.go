@@ -108,6 +108,28 @@ func (t *Tracker) got(key []byte) {
 // batchTracker is a Tracker before a table.BatchView.
 type batchTracker struct{ *Tracker }
 
+// Timestamp implements table.BatchView.
+func (t batchTracker) Timestamp() mvcc.Timestamp { return t.batch.Timestamp() }
+
+// ReadCopy records that about so many rows of spans are read from a columnar copy. They count in equal parts for the splits in which the spans lie.
+func (t batchTracker) ReadCopy(spans []table.Span, rows int64) {
+	var read []int
+	for _, s := range table.Ranges(spans) {
+		for split := t.splits.of(s.Start); split <= t.splits.before(s.End); split++ {
+			if n := len(read); n == 0 || read[n-1] < split {
+				read = append(read, split)
+			}
+		}
+	}
+	for i, split := range read {
+		part := rows*int64(i+1)/int64(len(read)) - rows*int64(i)/int64(len(read))
+		call := t.at(split)
+		call.read = true
+		call.rows += part
+		call.scanned += part
+	}
+}
+
 // GetEach implements table.BatchView.
 func (t batchTracker) GetEach(ctx context.Context, keys [][]byte, since mvcc.Timestamp, found func(i int, val []byte, ok bool) bool) error {
 	return t.batch.GetEach(ctx, keys, since, func(i int, val []byte, ok bool) bool {

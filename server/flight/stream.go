@@ -35,6 +35,9 @@ func columnsOf(list []plan.Column) []columnar.Column {
 
 // stream sends a result as Arrow's record batches.
 func stream(ctx context.Context, c *rpc.Call, r *result.Result, o columnar.Options) error {
+	if rows, ok := r.Rows.(arrayRows); ok {
+		return streamArrays(ctx, c, r, rows, o)
+	}
 	batch := columnar.NewBatch(columnsOf(r.Columns), o)
 	w := newWriter(ctx, c, batch.Schema)
 	w.rows = r.Rows
@@ -97,6 +100,7 @@ func arrowError(err error) error {
 // A writer sends Arrow's messages as FlightData, each a frame that is encoded once.
 type writer struct {
 	*ipc.Writer
+	schema *arrow.Schema
 	ctx    context.Context
 	call   *rpc.Call
 	rows   result.Rows // that are sent; nil for others than a query's
@@ -106,7 +110,7 @@ type writer struct {
 }
 
 func newWriter(ctx context.Context, c *rpc.Call, schema *arrow.Schema) *writer {
-	w := &writer{ctx: ctx, call: c}
+	w := &writer{schema: schema, ctx: ctx, call: c}
 	w.Writer = ipc.NewWriterWithPayloadWriter(payloads{w}, ipc.WithSchema(schema))
 	return w
 }

@@ -13,43 +13,62 @@ type ColumnSource interface {
 	Next(most int) (rows int, err error)
 	// Column is the values of a column of the scan for these rows. They are good until Next.
 	Column(i int) (fn.Column, error)
+	// Chunks is how many chunks of a columnar copy are read.
+	Chunks() int
+	// Release lets go of what the storage engine holds, as table.Rows does.
+	Release()
 	// Close ends the read. It is called once.
 	Close() error
 }
 
 // ColumnRead is what a scan wants of a ColumnSource: all rows of the spans, in the order of their keys.
 type ColumnRead struct {
-	Scan       *plan.Scan
 	Projection *table.Projection
 	Spans      []table.Span
+	Method     plan.ScanMethod // that a hint says
 }
 
 // columnScan is a scan whose rows a ColumnSource gives.
 type columnScan struct {
-	source ColumnSource
+	source ColumnSource // nil: it is not open
 	cols   []fn.Column
 }
 
-// byColumns says whether the scan wants all rows of ranges, to which nothing is done one by one.
+// release lets go of what the storage engine holds.
+func (s *columnScan) release() {
+	if s.source != nil {
+		s.source.Release()
+	}
+}
+
+// byColumns says whether the scan wants all rows of ranges, to which nothing is done one by one. A hint has the first ones come by columns, too.
 func (o *scanOp) byColumns(r *run) bool {
-	return r.env.Columns != nil && r.env.Writer == nil && o.point == nil && o.skip == nil && !o.partial && !o.node.Reverse && len(o.place.spans) > 0
+	return r.env.Columns != nil && r.env.Writer == nil && o.columnar && (!o.partial || o.node.Method == plan.ColumnarScan) && len(o.place.spans) > 0
 }
 
 // openColumns opens the scan by columns, if there is a source for it.
 func (o *scanOp) openColumns(r *run) error {
-	source, err := r.env.Columns(ColumnRead{Scan: o.node, Projection: o.projection, Spans: o.place.spans})
+	source, err := r.env.Columns(ColumnRead{o.projection, o.place.spans, o.node.Method})
 	if source == nil || err != nil {
 		return err
 	}
-	o.columns = &columnScan{source: source, cols: make([]fn.Column, len(o.node.Columns))}
+	if o.columns == nil {
+		o.columns = &columnScan{cols: make([]fn.Column, len(o.node.Columns))}
+		r.byColumns = append(r.byColumns, o.columns)
+	}
+	o.columns.source = source
+	r.stats.Chunks += int64(source.Chunks())
 	return nil
 }
 
+// isByColumns says whether the scan is open by columns.
+func (o *scanOp) isByColumns() bool { return o.columns != nil && o.columns.source != nil }
+
 // nextColumns is next of a scan by columns.
 func (o *scanOp) nextColumns(r *run) (*batch, error) {
-	for {
+	for o.left != 0 {
 		o.out.begin()
-		n, err := o.columns.source.Next(columnBatch)
+		n, err := o.columns.source.Next(o.mostColumns())
 		if n == 0 || err != nil {
 			return nil, err
 		}
@@ -62,6 +81,7 @@ func (o *scanOp) nextColumns(r *run) (*batch, error) {
 			return &o.out, err
 		}
 	}
+	return nil, nil
 }
 
 // takeColumns makes the batch one of the n rows of columns that pass the residual condition; some says that there are such rows.
@@ -72,6 +92,10 @@ func (o *scanOp) takeColumns(r *run, cols []fn.Column, n int) (some bool, err er
 		if err := o.chosen.keep(r, &o.out, o.residual); err != nil {
 			return false, err
 		}
+	}
+	if o.left > 0 {
+		o.out.truncate(int(min(o.left, int64(o.out.n))))
+		o.left -= int64(o.out.n)
 	}
 	if o.out.n > 0 {
 		return true, nil
@@ -130,12 +154,20 @@ func (v *scanVectors) make(n *plan.Scan) {
 	}
 }
 
+// mostColumns is how many rows are wanted at once.
+func (o *scanOp) mostColumns() int {
+	if o.left > 0 && o.residual == nil {
+		return int(min(o.left, columnBatch))
+	}
+	return columnBatch
+}
+
 // closeColumns ends a scan by columns.
 func (o *scanOp) closeColumns() error {
-	if o.columns == nil {
+	if !o.isByColumns() {
 		return nil
 	}
 	source := o.columns.source
-	o.columns = nil
+	o.columns.source = nil
 	return source.Close()
 }

@@ -36,7 +36,7 @@ type arrowSources struct {
 func (s *arrowSources) open(read exec.ColumnRead) (exec.ColumnSource, error) {
 	s.opened++
 	var columns []columnar.Column
-	for _, c := range read.Scan.Columns {
+	for _, c := range read.Projection.Columns {
 		columns = append(columns, columnar.Column{Name: c.Name, Type: c.Type})
 	}
 	source := &arrowSource{read: read, viewers: make([]columnar.Viewer, len(columns)), closed: &s.closed}
@@ -65,9 +65,12 @@ func (s *arrowSource) Next(most int) (rows int, err error) {
 }
 
 func (s *arrowSource) Column(i int) (fn.Column, error) {
-	v, err := s.viewers[i].View(s.records[0].Column(i), s.read.Scan.Columns[i].Type, s.from, s.n)
+	v, err := s.viewers[i].View(s.records[0].Column(i), s.read.Projection.Columns[i].Type, s.from, s.n)
 	return fn.Column{Vector: v}, err
 }
+
+func (s *arrowSource) Chunks() int { return 1 }
+func (s *arrowSource) Release()    {}
 
 func (s *arrowSource) Close() error {
 	*s.closed++

@@ -19,6 +19,8 @@ type Env struct {
 	Params []value.Value
 	// Columns, if set, gives the rows of scans column by column. For a scan of which it returns nil, View gives them.
 	Columns func(ColumnRead) (ColumnSource, error)
+	// Arrays says that the reader of the rows takes ArrayRows. Rows of a key read that are wanted one by one are cheaper without columns.
+	Arrays bool
 	// Functions is the time, zone and randomness that functions see.
 	Functions *fn.Context
 	// Restrict, if set, restricts the driving scan (Plan.Driving) to the keys of a span: one partition of a query.
@@ -70,7 +72,8 @@ type Stats struct {
 	BytesWritten int64         // by DML, index entries included
 	Written      []table.Written
 	// Nodes, with Env.Profile, are the statistics of each operator.
-	Nodes map[plan.Node]*NodeStats
+	Nodes  map[plan.Node]*NodeStats
+	Chunks int64 // of columnar copies that were read
 }
 
 // NodeStats is what one operator of a plan has cost, its inputs included.
@@ -78,6 +81,7 @@ type NodeStats struct {
 	Scan       bool  // the operator is a Scan
 	Rows       int64 // that the operator produced
 	Scanned    int64 // rows that a Scan read
+	Chunks     int64 // of a columnar copy that a Scan read
 	Executions int64
 	Latency    time.Duration
 	Spilled    spill.Written // by the operator itself

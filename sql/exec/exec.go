@@ -15,6 +15,12 @@ func (p *Program) Run(ctx context.Context, env Env) (Rows, error) {
 		return nil, fmt.Errorf("run plan: %d parameters given, %d wanted", len(env.Params), len(p.plan.Params))
 	}
 	if p.read != nil && !env.Profile {
+		if env.Columns != nil && (env.Arrays || p.read.node.Method == plan.ColumnarScan) {
+			r := p.start(ctx, env, new(run))
+			if rows, err := p.readColumns(r); rows != nil || err != nil {
+				return rows, err
+			}
+		}
 		k := &keyRows{columns: p.plan.Columns}
 		if err := k.open(p.start(ctx, env, &k.run)); err != nil {
 			return nil, err
@@ -114,6 +120,9 @@ func (q *operatorRows) Next() (bool, error) {
 func (q *operatorRows) Release() {
 	for _, rows := range q.run.opened {
 		rows.Release()
+	}
+	for _, scan := range q.run.byColumns {
+		scan.release()
 	}
 }
 

@@ -50,7 +50,7 @@ func (m *meter) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int))
 }
 
 func (m *meter) measure(r *run, f func() error) error {
-	scanned, spilled, outer := r.stats.RowsScanned, r.spilled(), r.inner
+	scanned, chunks, spilled, outer := r.stats.RowsScanned, r.stats.Chunks, r.spilled(), r.inner
 	r.inner = spill.Written{}
 	begin := r.now()
 	err := f()
@@ -60,6 +60,7 @@ func (m *meter) measure(r *run, f func() error) error {
 	m.stats.Latency += r.now().Sub(begin)
 	if m.stats.Scan {
 		m.stats.Scanned += r.stats.RowsScanned - scanned
+		m.stats.Chunks += r.stats.Chunks - chunks
 	}
 	return err
 }

@@ -36,6 +36,9 @@ func (s *NodeStats) proto() *structpb.Struct {
 		fields["scanned_rows"] = total(count(s.Scanned), "rows")
 		fields["filtered_rows"] = total(count(s.Scanned-s.Rows), "rows")
 	}
+	if s.Chunks > 0 {
+		fields["columnar_chunks"] = total(count(s.Chunks), "chunks")
+	}
 	if s.Spilled.Rows > 0 {
 		fields["Rows Spooled"] = total(count(s.Spilled.Rows), "rows")
 		fields["Disk Usage (KBytes)"] = total(count((s.Spilled.Bytes+1023)/1024), "KBytes")

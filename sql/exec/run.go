@@ -36,6 +36,7 @@ type run struct {
 	checks          int           // how often the run was checked
 	meter           *cpu.Meter    // nil until the first lap, or if nothing is measured
 	opened          []*table.Rows // by scans, which open them again and again
+	byColumns       []*columnScan
 }
 
 // openRows begins a read of a scan, which ends it.

@@ -21,7 +21,9 @@ type keyScan struct {
 	partial bool
 	// point computes the values of the whole key, if the scan reads one row at most; else nil.
 	point []partCode
-	skip  *skipCode // of a skip scan; else nil
+	// columnar says that a ColumnSource may give the rows.
+	columnar bool
+	skip     *skipCode // of a skip scan; else nil
 }
 
 func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
@@ -29,7 +31,7 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &keyScan{node: n, projection: p, partial: c.partial || n.Limit != nil}
+	s := &keyScan{node: n, projection: p, partial: c.partial || n.Limit != nil, columnar: n.MayReadColumnar() && plan.Independent(n)}
 	for i := range n.Seeks {
 		code, err := c.seek(&n.Seeks[i], p.Layout)
 		if err != nil {
@@ -194,7 +196,7 @@ type scanOp struct {
 	*keyScan
 	place   place
 	rows    *table.Rows
-	columns *columnScan // in the place of rows; nil if the scan reads rows
+	columns *columnScan // in the place of rows; nil before the scan is opened by columns
 	left    int64       // how many more rows are wanted, -1 for all
 	chosen  chosen
 	vectors *scanVectors // nil if the scan makes no columns of rows
@@ -238,7 +240,7 @@ func (o *scanOp) open(r *run) error {
 		return err
 	}
 	if o.byColumns(r) {
-		if err := o.openColumns(r); o.columns != nil || err != nil {
+		if err := o.openColumns(r); o.isByColumns() || err != nil {
 			return err
 		}
 	}
@@ -250,7 +252,7 @@ func (o *scanOp) open(r *run) error {
 }
 
 func (o *scanOp) next(r *run) (*batch, error) {
-	if o.columns != nil {
+	if o.isByColumns() {
 		return o.nextColumns(r)
 	}
 	if o.vectors != nil && o.out.target >= vectorsFrom {

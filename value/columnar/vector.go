@@ -33,9 +33,13 @@ func (w *Viewer) View(a arrow.Array, t *value.Type, from, n int) (*value.Vector,
 	}
 	w.vector = value.Vector{Type: t, Nulls: w.vector.Nulls}
 	w.values = sized(w.values, n)
+	at := ValueAt
+	if IsStored(a, t) {
+		at = StoredValueAt
+	}
 	for i := range n {
 		var err error
-		if w.values[i], err = ValueAt(a, from+i, t); err != nil {
+		if w.values[i], err = at(a, from+i, t); err != nil {
 			return nil, err
 		}
 	}
