@@ -92,7 +92,7 @@ type copied struct{ chunks, missing, rows, bytes, changed int64 }
 
 func (w *columnarWrites) copied(ctx context.Context, r *run) (c copied, err error) {
 	err = r.target.client.Single().Query(ctx, spanner.Statement{
-		SQL:    "SELECT CHUNKS, MISSING_CHUNKS, ROWS, USED_BYTES, CHANGED_ROWS FROM SPANNER_SYS.COLUMNAR_POLICIES WHERE TABLE_NAME = @name AND INDEX_NAME IS NULL",
+		SQL:    "SELECT CHUNKS, MISSING_CHUNKS, COPIED_ROWS, USED_BYTES, CHANGED_ROWS FROM SPANNER_SYS.COLUMNAR_POLICIES WHERE TABLE_NAME = @name AND INDEX_NAME IS NULL",
 		Params: map[string]any{"name": writesTable},
 	}).Do(func(row *spanner.Row) error {
 		return row.Columns(&c.chunks, &c.missing, &c.rows, &c.bytes, &c.changed)

@@ -173,6 +173,12 @@ func TestColumnarMetrics(t *testing.T) {
 			t.Fatal("no chunk is shown")
 		}
 	}
+	rs, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: h.session(true), Sql: "SELECT TABLE_NAME, INDEX_NAME, CHUNKS, MISSING_CHUNKS, COPIED_ROWS, " +
+		"USED_BYTES, CHANGED_ROWS, OLDEST_CHUNK_TIMESTAMP < CURRENT_TIMESTAMP() FROM SPANNER_SYS.COLUMNAR_POLICIES"})
+	h.ok(err)
+	if got, want := fmt.Sprint(rs.Rows[0].AsSlice()), "[T <nil> 1 0 0 0 0 true]"; got != want {
+		t.Errorf("COLUMNAR_POLICIES has %s, want %s", got, want)
+	}
 	if at := h.gauge("crowfoot_columnar_oldest_chunk_timestamp_seconds"); at < 1e9 {
 		t.Errorf("the oldest chunk is of %g", at)
 	}

@@ -70,7 +70,7 @@ func (c *Collector) deletionPolicyRows() [][]value.Value {
 
 var columnarPolicyColumns = []plainColumn{
 	{"TABLE_NAME", value.StringType}, {"INDEX_NAME", value.StringType}, {"CHUNKS", value.Int64Type}, {"MISSING_CHUNKS", value.Int64Type},
-	{"ROWS", value.Int64Type}, {"USED_BYTES", value.Int64Type}, {"CHANGED_ROWS", value.Int64Type}, {"OLDEST_CHUNK_TIMESTAMP", value.TimestampType},
+	{"COPIED_ROWS", value.Int64Type}, {"USED_BYTES", value.Int64Type}, {"CHANGED_ROWS", value.Int64Type}, {"OLDEST_CHUNK_TIMESTAMP", value.TimestampType},
 }
 
 func (c *Collector) columnarPolicyRows() [][]value.Value {

@@ -32,7 +32,7 @@ var plainTables = []plainTable{
 	{"ACTIVE_PARTITIONED_DMLS", partitionedColumns, nil, (*Collector).partitionedRows},
 	{"USER_SPLIT_POINTS", splitPointColumns, nil, (*Collector).splitPointRows},
 	{"ROW_DELETION_POLICIES", deletionPolicyColumns, []string{"TABLE_NAME", "UNDELETABLE_ROWS"}, (*Collector).deletionPolicyRows},
-	{"COLUMNAR_POLICIES", columnarPolicyColumns, []string{"TABLE_NAME", "CHUNKS", "MISSING_CHUNKS", "ROWS", "USED_BYTES", "CHANGED_ROWS"}, (*Collector).columnarPolicyRows},
+	{"COLUMNAR_POLICIES", columnarPolicyColumns, []string{"TABLE_NAME", "CHUNKS", "MISSING_CHUNKS", "COPIED_ROWS", "USED_BYTES", "CHANGED_ROWS"}, (*Collector).columnarPolicyRows},
 	{"TASKS", taskColumns, []string{"TASK_NAME", "UNDELETABLE_ROWS"}, (*Collector).taskRows},
 }
 
