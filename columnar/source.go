@@ -19,6 +19,7 @@ type Source struct {
 	View              table.View
 	At                mvcc.Timestamp  // that View reads at
 	Memory            *memory.Account // charged what writing a chunk holds; nil counts nothing
+	Rows              int             // that a chunk has at most, if it is not 0 and below MaxRows
 }
 
 // Columns is the projection to all columns that a copy of a table has, or of its index x if that is not nil. Generated columns that the table does not store

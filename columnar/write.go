@@ -84,7 +84,7 @@ const stepRows = 256
 // take takes rows of the run that r has, until the chunk is full.
 func (w *writer) take(ctx context.Context, r *Reader, n int) (taken int, err error) {
 	for step := stepRows; taken < n; {
-		to := min(taken+step, n, taken+w.copy.maxRows-w.rows)
+		to := min(taken+step, n, taken+w.maxRows()-w.rows)
 		size := int64(0)
 		for i := range w.src.Columns {
 			size += sizeOf(r.Array(i).Data(), taken, to)
@@ -111,6 +111,13 @@ func (w *writer) take(ctx context.Context, r *Reader, n int) (taken int, err err
 		}
 	}
 	return taken, nil
+}
+
+func (w *writer) maxRows() int {
+	if w.src.Rows > 0 {
+		return min(w.src.Rows, w.copy.maxRows)
+	}
+	return w.copy.maxRows
 }
 
 func (w *writer) charge(ctx context.Context, size int64) error {

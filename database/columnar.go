@@ -28,16 +28,11 @@ import (
 //     rows were deleted, neighbours become one chunk.
 //   - It gives chunks that nobody changes a new timestamp before what they would miss may be collected.
 //
-// Chunks are written in one database of the store at a time, and between two of them the upkeep rests in proportion to the time that the last one took. So what it
-// takes of a core is bounded, and when more changes than it can follow, more of each chunk has changed when its turn comes: the work for each change
-// becomes less.
+// Chunks are written in one database of the store at a time, and after each the upkeep rests as long as that took, or restBesideCommits times as long if there
+// were commits and the chunk has been copied before: it takes half or a tenth of a core at most. When more changes than it can follow, more of each chunk has changed
+// when its turn comes, so that the work for each change becomes less.
 const (
-	// restOfBuilds and restOfRewrites are how many times as long the upkeep rests as it has worked: it takes half of a core at most for what has not been
-	// copied, and a fifth for what has changed since.
-	restOfBuilds   = 1
-	restOfRewrites = 4
-	// restOfCounts is the same for passes over changes: a twentieth of a core.
-	restOfCounts = 19
+	restBesideCommits = 9
 	// countEvery is the shortest time between two passes, and how often the upkeep looks for commits.
 	countEvery = time.Second
 	// afterRefusal is how long the upkeep waits when the disk is full or the memory taken, and afterFailure after an error that should not be.
@@ -134,6 +129,7 @@ type upkeep struct {
 	catalog *schema.Catalog // that wanted follows from; nil before the first step
 	wanted  []*wantedCopy   // in the order of their numbers
 	changes copyChanges
+	commits uint64     // of the database when the last work ended
 	queue   []copyWork // what is due, in the order in which it is done
 	looked  time.Time  // when the queue was made
 }

@@ -20,7 +20,8 @@ import (
 type copyChanges struct {
 	counted mvcc.Timestamp                             // changes up to it have been counted
 	commits uint64                                     // of the database at the last pass
-	next    time.Time                                  // when the next pass may begin
+	took    time.Duration                              // the last pass
+	ended   time.Time                                  // the last pass
 	roots   []copyRoot                                 // in the order of their keys
 	spans   []table.Span                               // that passes read
 	byCopy  map[schema.TableID]map[uint64]chunkChanges // by the number of the chunk
@@ -57,9 +58,21 @@ func (c *copyChanges) forget(id schema.TableID, chunks []columnar.Chunk) {
 	})
 }
 
+// A pass also looks at what is in memory and has been counted before. So the next one comes restOfCounts times as long after it as it took; and if there were so few
+// commits since that it would cost each more than countOfCommit, restOfFew times as long.
+const (
+	restOfCounts  = 49
+	restOfFew     = 399
+	countOfCommit = 10 * time.Microsecond
+)
+
 // isTime says whether a pass is to be made, in a database with so many commits so far.
 func (c *copyChanges) isTime(now time.Time, commits uint64) bool {
-	return (commits != c.commits || c.counted == 0) && !now.Before(c.next)
+	rest := now.Sub(c.ended)
+	if commits == c.commits && c.counted > 0 || rest < max(countEvery, c.took*restOfCounts) {
+		return false
+	}
+	return rest >= c.took*restOfFew || time.Duration(commits-c.commits)*countOfCommit >= c.took
 }
 
 // follow finds the keys that passes over a catalog's copies read.
@@ -106,7 +119,7 @@ func rootOf(t *schema.Table, x *schema.Index) schema.TableID {
 	return x.Parent.Path()[0].ID
 }
 
-// count makes a pass: it counts what has changed since the pass before. The first one after a start counts from the oldest chunk on.
+// count makes a pass over changes: it counts what has changed since the pass before. The first one after a start counts from the oldest chunk on.
 func (u *upkeep) count(ctx context.Context) error {
 	began, c := u.registry.cfg.Clock(), &u.changes
 	commits := u.txns.Landed()
@@ -128,8 +141,7 @@ func (u *upkeep) count(ctx context.Context) error {
 		}
 	}
 	now := u.registry.cfg.Clock()
-	c.counted, c.commits = snapshot.Timestamp(), commits
-	c.next = now.Add(max(countEvery, now.Sub(began)*restOfCounts))
+	c.counted, c.commits, c.ended, c.took = snapshot.Timestamp(), commits, now, now.Sub(began)
 	u.publishChanges(slices.Collect(maps.Keys(c.byCopy))...)
 	return nil
 }

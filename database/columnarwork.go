@@ -15,9 +15,9 @@ import (
 )
 
 // A chunk is written anew when 1/shareChanged of its rows have changed, but not for fewer than fewChanged; or when 1/shareSettled of them have, and none
-// for settledAfter. A change costs the writing of so many rows at most, and a read as many changes on top.
+// for settledAfter. So a change costs the writing of shareChanged rows while others follow, and a read finds that many changes at most.
 const (
-	shareChanged = 16
+	shareChanged = 8
 	fewChanged   = 1 << 10
 	shareSettled = 128
 	settledAfter = 10 * time.Second
@@ -47,12 +47,15 @@ const (
 	merge                   // chunks are small
 )
 
-// rest is how long the upkeep rests after such work.
-func (k copyKind) rest(took time.Duration) time.Duration {
-	if k == build {
-		return took * restOfBuilds
+// rest is how long the upkeep rests after such work, which took so long.
+func (u *upkeep) rest(kind copyKind, took time.Duration) time.Duration {
+	commits := u.txns.Landed()
+	beside := commits != u.commits && kind != build
+	u.commits = commits
+	if beside {
+		return took * restBesideCommits
 	}
-	return took * restOfRewrites
+	return took
 }
 
 // lookEvery is how long the upkeep works at most before it looks what else is due.
@@ -154,7 +157,7 @@ func (u *upkeep) work(ctx context.Context) error {
 		w.due = true
 		return err
 	}
-	sleep(ctx, w.kind.rest(u.registry.cfg.Clock().Sub(began)))
+	sleep(ctx, u.rest(w.kind, u.registry.cfg.Clock().Sub(began)))
 	return nil
 }
 
@@ -178,6 +181,7 @@ func (u *upkeep) do(ctx context.Context, w copyWork) error {
 			return err
 		}
 	}
+	src.Rows = u.halfOf(w)
 	made, err := w.Write(ctx, src, w.span)
 	if err != nil {
 		return err
@@ -192,6 +196,23 @@ func (u *upkeep) do(ctx context.Context, w copyWork) error {
 	u.changes.forget(w.layout.ID(), w.Chunks())
 	u.publishChanges(w.layout.ID())
 	return nil
+}
+
+// halfOf is how many rows the first of two chunks gets where one has grown too large: about half, so that each has room for more. It is 0 where there is one chunk,
+// and in the last chunk, whose rows may come in the order of their keys.
+func (u *upkeep) halfOf(w copyWork) int {
+	if w.kind != rewrite || bytes.Equal(w.span.End, w.space().End) {
+		return 0
+	}
+	for _, c := range w.Chunks() {
+		if !bytes.Equal(c.Span.Start, w.span.Start) {
+			continue
+		}
+		if rows := c.Rows + u.changes.of(w.layout.ID(), c.Number).rows; rows > columnar.MaxRows || c.Size/max(c.Rows, 1)*rows > columnar.MaxBytes {
+			return int(rows/2) + 1
+		}
+	}
+	return 0
 }
 
 // overcounted says whether less has changed in a chunk than was counted, as rows have changed again and again. Then the count is corrected.
