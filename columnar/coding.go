@@ -131,13 +131,21 @@ type decoder struct {
 
 var errBlob = errors.New("malformed blob of a column")
 
-// decode makes the array of a blob. It does not refer to the blob, and is good until the next decode.
-func (d *decoder) decode(blob []byte, dt arrow.DataType, rows int64) (arrow.Array, error) {
+// checkBlob says whether a blob is as it was stored.
+func checkBlob(blob []byte) error {
 	if len(blob) < blobHead || blob[0] != blobVersion {
-		return nil, errBlob
+		return errBlob
 	}
 	if binary.LittleEndian.Uint32(blob[1:]) != crc32.Checksum(blob[blobHead:], castagnoli) {
-		return nil, fmt.Errorf("%w: wrong checksum", errBlob)
+		return fmt.Errorf("%w: wrong checksum", errBlob)
+	}
+	return nil
+}
+
+// decode makes the array of a blob. It does not refer to the blob, and is good until the next decode.
+func (d *decoder) decode(blob []byte, dt arrow.DataType, rows int64) (arrow.Array, error) {
+	if err := checkBlob(blob); err != nil {
+		return nil, err
 	}
 	length := fields{rest: blob[blobHead:]}
 	n := length.uint()

@@ -194,6 +194,14 @@ func parseChunkKey(key []byte, prefix int) (schema.TableID, uint64, error) {
 	return schema.TableID(binary.BigEndian.Uint32(key[prefix:])), binary.BigEndian.Uint64(key[prefix+4:]), nil
 }
 
+func parseColumnKey(key []byte, prefix int) (schema.TableID, uint64, schema.ColumnID, error) {
+	if len(key) != prefix+4+8+4+1 {
+		return 0, 0, 0, fmt.Errorf("record %x is none of a column", key)
+	}
+	key = key[prefix:]
+	return schema.TableID(binary.BigEndian.Uint32(key)), binary.BigEndian.Uint64(key[4:]), schema.ColumnID(binary.BigEndian.Uint32(key[12:])), nil
+}
+
 // after is the bound behind all keys that begin with prefix, which has a byte that is not FF.
 func after(prefix []byte) []byte {
 	end := bytes.Clone(prefix)

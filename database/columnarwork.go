@@ -147,7 +147,7 @@ func (u *upkeep) work(ctx context.Context) error {
 	switch {
 	case errors.Is(err, errCatalogChanged):
 		return nil // the next step follows it
-	case damaged(err):
+	case damaged(err) && w.kind != build: // the rows of what is built may be damaged
 		u.log().Error("a columnar copy is damaged and will be made anew", slog.String("of", w.layout.Name()), slog.Any("error", err))
 		w.due = true
 		err = errors.Join(err, u.copying.copies.Drop(w.layout.ID()))

@@ -7,9 +7,11 @@ import (
 	"math"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/columnar"
 	"github.com/crowfoot-db/crowfoot/database/meta"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/table"
 )
@@ -54,7 +56,10 @@ func (d *Database) verify(ctx context.Context, to Verification) error {
 	if version == nil { // a first schema change was interrupted that took longer than old versions are kept
 		version = d.newest()
 	}
-	v := table.Verifier{View: &newestView{rows: d.rows}, Tables: version.tables, Now: lastTime, Report: found}
+	if err := d.verifyCopies(ctx, version.catalog, to); err != nil {
+		return err
+	}
+	v := table.Verifier{View: &storedView{rows: d.rows, at: newest}, Tables: version.tables, Now: lastTime, Report: found}
 	for t := range version.catalog.Tables() {
 		to.Begin(d.name, t.FullName())
 		if _, err := v.Rows(ctx, t); err != nil {
@@ -70,20 +75,54 @@ func (d *Database) verify(ctx context.Context, to Verification) error {
 	return nil
 }
 
+// verifyCopies compares the columnar copies with the rows that they are of.
+func (d *Database) verifyCopies(ctx context.Context, c *schema.Catalog, to Verification) error {
+	copies, err := columnar.Open(d.rows)
+	if err != nil {
+		to.Found(d.name, table.Finding{Kind: table.BadCopy, Object: "columnar copies", Detail: err.Error()})
+		return nil
+	}
+	at := func(ts mvcc.Timestamp) table.View { return &storedView{rows: d.rows, at: ts} }
+	for _, have := range copies.All() {
+		object := fmt.Sprintf("columnar copy of table or index %d", have.ID())
+		var p *table.Projection // nil if no schema change has dropped the copy yet
+		if l := table.LayoutOf(c, have.ID()); l != nil {
+			object = "columnar copy of " + l.Name()
+			if p, err = columnar.Columns(l.Table, l.Index); err != nil {
+				return err
+			}
+		}
+		to.Begin(d.name, object)
+		err := have.Verify(ctx, p, at, func(err error) {
+			to.Found(d.name, table.Finding{Kind: table.BadCopy, Object: object, Detail: err.Error()})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	orphans, err := copies.Orphans(ctx)
+	for _, text := range orphans {
+		to.Found(d.name, table.Finding{Kind: table.BadCopy, Object: "columnar copies", Detail: text})
+	}
+	return err
+}
+
 // lastTime is the largest TIMESTAMP. A row of a copy may have a commit timestamp that this machine's clock has not come to.
 var lastTime = time.Date(9999, 12, 31, 23, 59, 59, 999_999_999, time.UTC)
 
-// newestView is the newest version of everything, in a database that nothing writes to.
-type newestView struct {
+// storedView is a database that nothing writes to, at a timestamp.
+type storedView struct {
 	rows *mvcc.Versions
+	at   mvcc.Timestamp
 	buf  []byte
 }
 
+// newest is the timestamp at which the newest version of everything is seen.
 const newest mvcc.Timestamp = math.MaxInt64
 
 // Get implements table.View.
-func (v *newestView) Get(_ context.Context, key []byte, _ table.Lock) (val []byte, ok bool, err error) {
-	val, _, ok, err = v.rows.Get(key, newest, v.buf)
+func (v *storedView) Get(_ context.Context, key []byte, _ table.Lock) (val []byte, ok bool, err error) {
+	val, _, ok, err = v.rows.Get(key, v.at, v.buf)
 	if ok {
 		v.buf = val
 	}
@@ -91,8 +130,8 @@ func (v *newestView) Get(_ context.Context, key []byte, _ table.Lock) (val []byt
 }
 
 // Scan implements table.View.
-func (v *newestView) Scan(_ context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
-	c, err := v.rows.Scan(span.Start, span.End, newest, opts.Reverse)
+func (v *storedView) Scan(_ context.Context, span table.Span, opts table.ScanOptions) (table.Cursor, error) {
+	c, err := v.rows.Scan(span.Start, span.End, v.at, opts.Reverse)
 	if err != nil {
 		return nil, err
 	}

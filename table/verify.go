@@ -16,6 +16,7 @@ type FindingKind string
 const (
 	Unreadable     FindingKind = "cannot be read"
 	Malformed      FindingKind = "malformed row or entry"
+	BadCopy        FindingKind = "wrong columnar copy" // package columnar finds it
 	BadValue       FindingKind = "value that its column may not have"
 	WrongGenerated FindingKind = "wrong value of a generated column"
 	BrokenCheck    FindingKind = "row that breaks a CHECK constraint"

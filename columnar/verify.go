@@ -1,0 +1,172 @@
+package columnar
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/value"
+	"github.com/crowfoot-db/crowfoot/value/columnar"
+)
+
+// Verify reads a copy, in a database that nothing writes to, and reports what is wrong: blobs that cannot be read, and chunks that do not hold the rows of the
+// table or index at their timestamp. p is the projection to all columns, nil if the table or index is not known; at makes a view. Chunks whose timestamp can no longer be
+// read, and those that are to be made anew as they have other columns, are read and not compared. The error is what kept it from reading on.
+func (c *Copy) Verify(ctx context.Context, p *table.Projection, at func(mvcc.Timestamp) table.View, report func(error)) error {
+	dir := c.acquire()
+	defer c.release(dir)
+	var before *chunk
+	for _, ch := range dir.chunks {
+		if before != nil && bytes.Compare(before.end, ch.start) > 0 || bytes.Compare(ch.start, ch.end) >= 0 {
+			report(fmt.Errorf("the range of chunk %d is not behind that of the chunk before", ch.number))
+		}
+		before = ch
+		if err := c.verifyBlobs(ch, report); err != nil {
+			return err
+		}
+		if p == nil || ch.at < c.rows.Horizon() {
+			continue
+		}
+		read := Read{Projection: p, Spans: []table.Span{{Start: ch.start, End: ch.end}}, At: ch.at}
+		if err := c.verifyRows(ctx, at(ch.at), read); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			report(fmt.Errorf("chunk %d: %w", ch.number, err))
+		}
+	}
+	return nil
+}
+
+// verifyBlobs reads the blobs of a chunk.
+func (c *Copy) verifyBlobs(ch *chunk, report func(error)) error {
+	for _, col := range ch.columns {
+		key := columnKey(c.rows.Space(), c.id, ch.number, col.ID)
+		it, err := c.rows.KV().NewIter(key, append(bytes.Clone(key), 0))
+		if err != nil {
+			return err
+		}
+		blob, err := []byte(nil), errors.New("it is not there")
+		if it.First() {
+			blob, err = it.Value()
+		}
+		if err = errors.Join(it.Error(), err); err == nil {
+			err = checkBlob(blob)
+		}
+		if err != nil {
+			report(fmt.Errorf("column %d of chunk %d: %w", col.ID, ch.number, err))
+		}
+		if err := it.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyRows compares the rows of a read with and without the copy.
+func (c *Copy) verifyRows(ctx context.Context, view table.View, read Read) error {
+	got, want := side{Reader: c.Open(ctx, view, read)}, side{Reader: (*Copy)(nil).Open(ctx, view, read)}
+	defer got.Close()
+	defer want.Close()
+	var a, b []byte
+	for row := 0; ; row++ {
+		moreGot, err := got.next()
+		if err != nil {
+			return err
+		}
+		moreWant, err := want.next()
+		if err != nil {
+			return err
+		}
+		if moreGot != moreWant {
+			return fmt.Errorf("it does not have as many rows as the table: %d are equal", row)
+		}
+		if !moreGot {
+			return nil
+		}
+		for i, col := range read.Columns {
+			var wrong [2]error
+			a, wrong[0] = got.append(a[:0], i, col)
+			b, wrong[1] = want.append(b[:0], i, col)
+			if err := errors.Join(wrong[:]...); err != nil {
+				return err
+			}
+			if !bytes.Equal(a, b) {
+				return fmt.Errorf("column %s of row %d is not as in the table", col.Name, row)
+			}
+		}
+	}
+}
+
+// side is a Reader, row by row.
+type side struct {
+	*Reader
+	row, rows int
+}
+
+func (s *side) next() (more bool, err error) {
+	if s.row++; s.row >= s.rows {
+		s.row = 0
+		s.rows, err = s.Next()
+	}
+	return s.rows > 0, err
+}
+
+// append appends the value of a column in the current row, as it is stored.
+func (s *side) append(dst []byte, i int, c *schema.Column) ([]byte, error) {
+	var a arrow.Array = s.Array(i)
+	v, err := columnar.StoredValueAt(a, s.row, c.Type)
+	if err != nil || v.IsNull() {
+		return append(dst, 0), err
+	}
+	return value.AppendRow(append(dst, 1), v, c.Type), nil
+}
+
+// Orphans are blobs of columns that no record of a chunk names, each as a text for people.
+func (c *Copies) Orphans(ctx context.Context) (list []string, err error) {
+	named := map[schema.TableID]map[uint64][]schema.ColumnID{}
+	for _, copy := range c.All() {
+		named[copy.id] = copy.named()
+	}
+	prefix := spacePrefix(columnName, c.rows.Space())
+	it, err := c.rows.KV().NewIter(prefix, after(prefix))
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	for ok := it.First(); ok && ctx.Err() == nil; ok = it.Next() {
+		id, number, column, err := parseColumnKey(it.Key(), len(prefix))
+		if err != nil {
+			list = append(list, err.Error())
+		} else if !slices.Contains(named[id][number], column) {
+			list = append(list, fmt.Sprintf("column %d of chunk %d of table or index %d belongs to no chunk", column, number, id))
+		}
+	}
+	return list, errors.Join(it.Error(), ctx.Err())
+}
+
+// named are the columns of the copy's chunks, of dead ones too, by their numbers.
+func (c *Copy) named() map[uint64][]schema.ColumnID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	columns := map[uint64][]schema.ColumnID{}
+	add := func(b *blobs) {
+		for _, col := range b.columns {
+			columns[b.number] = append(columns[b.number], col.ID)
+		}
+	}
+	for _, ch := range c.dir.chunks {
+		add(ch.blobs)
+	}
+	for _, dead := range c.dead {
+		add(dead)
+	}
+	return columns
+}
