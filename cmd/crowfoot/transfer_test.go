@@ -275,10 +275,60 @@ func TestKillImport(t *testing.T) {
 			}
 		}
 		cmd.Process.Kill()
-		if <-ended == nil && count() == rows && kills > 0 { // it was complete before the kill
+		<-ended
+		if _, err := os.Stat(filepath.Join(dir, "T.import-state")); err != nil && count() == rows && kills > 0 { // it was complete before the kill
 			return
 		}
 		kills++
 		before = count()
+	}
+}
+
+// TestKillServerWhileImporting kills the server with SIGKILL, again and again, while an import runs. It goes on by itself, and ends with every row in, once.
+func TestKillServerWhileImporting(t *testing.T) {
+	const rows = 200_000
+	dir := t.TempDir()
+	var text []byte
+	for i := range rows {
+		text = fmt.Appendf(text, "%d|%s %d|\n", i, strings.Repeat("x", 100), i)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "t.tbl"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ddl := writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)")
+	for _, mode := range []string{"insert", "insert-or-update"} {
+		args := []string{"--data", filepath.Join(dir, mode), "--database", crashDatabase, "--ddl", ddl}
+		server, address := serve(t, args...)
+		args = append(args[:len(args)-2:len(args)-2], "--grpc", address)
+		client := connect(t, address)
+		defer client.Close()
+		number := func(sql string) (n int64) {
+			err := client.Single().Query(t.Context(), spanner.NewStatement(sql)).Do(func(r *spanner.Row) error { return r.Column(0, &n) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		cmd := exec.Command(os.Args[0], "import", "t.tbl", "--table", "T", "--parallel", "1", "--mode", mode, "--endpoint", address, "--database", crashDatabase)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), runMain+"=1")
+		var out strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for kill := range 2 {
+			for number("SELECT COUNT(*) FROM T") <= int64(kill)*rows/3 {
+				time.Sleep(time.Millisecond)
+			}
+			server.Process.Kill()
+			server.Wait()
+			server, _ = serve(t, args...)
+		}
+		if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "imported 200000 rows") || !strings.Contains(out.String(), "over Arrow Flight SQL") {
+			t.Errorf("%s: %v: %s", mode, err, out.String())
+		}
+		if n, good := number("SELECT COUNT(*) FROM T"), number("SELECT COUNT(*) FROM T WHERE ENDS_WITH(V, CONCAT(' ', CAST(K AS STRING)))"); n != rows || good != rows {
+			t.Errorf("%s: %d rows, %d as they were sent", mode, n, good)
+		}
 	}
 }
