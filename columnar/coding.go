@@ -243,7 +243,7 @@ func (d *decoder) buffer(f form) ([]byte, error) {
 	d.body = d.body[stored:]
 	to := d.room(int(length))
 	ok := false
-	if (f == formOffsets) != (coding == asLengths) {
+	if (f == formOffsets) != (coding == asLengths) || length%f.width() != 0 {
 		return nil, errBlob
 	}
 	switch coding {
@@ -274,7 +274,7 @@ func (d *decoder) room(n int) []byte {
 	b := &d.buffers[d.next]
 	d.next++
 	if cap(*b) < n {
-		*b = make([]byte, n+n/8)
+		*b = make([]byte, (n+n/8+63)&^63) // aligned, as Arrow wants it
 	}
 	*b = (*b)[:n]
 	return *b

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -37,11 +38,22 @@ func TestCrash(t *testing.T) {
 func crashes(t *testing.T, seed uint64) (points int) {
 	rng := rand.New(rand.NewPCG(seed, 4))
 	mem := vfs.NewCrashableMem()
-	var clones []*vfs.MemFS
-	watching := false
+	var (
+		mu       sync.Mutex // guards what follows: the store writes in the background, too
+		watching bool
+		clones   []*vfs.MemFS
+		crashing = rand.New(rand.NewPCG(seed, 5))
+	)
+	watch := func(on bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		watching = on
+	}
 	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if watching && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && rng.IntN(2) == 0 {
-			clones = append(clones, mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng}))
+		mu.Lock()
+		defer mu.Unlock()
+		if watching && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && crashing.IntN(2) == 0 {
+			clones = append(clones, mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: crashing.IntN(101), RNG: crashing}))
 		}
 		return nil
 	}))
@@ -51,7 +63,7 @@ func crashes(t *testing.T, seed uint64) (points int) {
 		t.Fatal(err)
 	}
 	r := c.Open(t.Context(), h.view(read.At), read) // the blobs of the first chunk stay
-	watching = true
+	watch(true)
 	for range 20 {
 		switch rng.IntN(6) {
 		case 0:
@@ -66,7 +78,7 @@ func crashes(t *testing.T, seed uint64) (points int) {
 			m.writeChunk()
 		}
 	}
-	watching = false
+	watch(false)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}

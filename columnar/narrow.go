@@ -40,6 +40,19 @@ func formOf(dt arrow.DataType, buffer int) form {
 	return formBytes
 }
 
+// width is how many bytes an element of the buffer has.
+func (f form) width() uint64 {
+	switch f {
+	case formOffsets, formInt32:
+		return 4
+	case formInt64:
+		return 8
+	case formInt128:
+		return 16
+	}
+	return 1
+}
+
 // narrowHead is the smallest number and the width.
 const narrowHead = 9
 
