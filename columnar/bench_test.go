@@ -92,23 +92,63 @@ func BenchmarkRead(b *testing.B) {
 		}
 		read := Read{Projection: p, At: h.now}
 		read.Spans, _ = p.Spans(table.KeySet{All: true})
-		b.Run(columns, func(b *testing.B) {
-			before := cpuTime(b)
-			done := 0
-			for ; done < b.N; done += rows {
-				r := c.Open(context.Background(), h.view(h.now), read)
-				for {
-					n, err := r.Next()
-					if err != nil {
-						b.Fatal(err)
-					}
-					if n == 0 {
-						break
-					}
-				}
-				_ = r.Close()
-			}
-			b.ReportMetric(float64(cpuTime(b)-before)/float64(done), "cpu-ns/op")
-		})
+		b.Run(columns, func(b *testing.B) { readAll(b, h, c, read, rows) })
 	}
+}
+
+// BenchmarkReadChanged reads rows of a copy of which some have changed since. One operation is a row.
+func BenchmarkReadChanged(b *testing.B) {
+	const rows = 150_000
+	h, src, c := customers(b, rows)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, every := range []int{10_000, 100, 10} {
+		m := table.Mutation{Op: table.InsertOrUpdate, Table: src.Table, Columns: src.Table.Columns}
+		for i := 0; i < rows; i += every {
+			if m.Rows = append(m.Rows, customer(rng, i)); len(m.Rows) == 5000 || i+every >= rows {
+				if !h.commit(m) {
+					b.Fatal("refused")
+				}
+				m.Rows = nil
+			}
+		}
+		read := Read{Projection: src.Projection, At: h.now}
+		read.Spans, _ = src.Spans(table.KeySet{All: true})
+		b.Run(fmt.Sprint("one of ", every), func(b *testing.B) { readAll(b, h, c, read, rows) })
+	}
+}
+
+func readAll(b *testing.B, h *harness, c *Copy, read Read, rows int) {
+	before := cpuTime(b)
+	done := 0
+	for ; done < b.N; done += rows {
+		r := c.Open(context.Background(), h.view(h.now), read)
+		for {
+			n, err := r.Next()
+			if err != nil {
+				b.Fatal(err)
+			}
+			if n == 0 {
+				break
+			}
+		}
+		_ = r.Close()
+	}
+	b.ReportMetric(float64(cpuTime(b)-before)/float64(done), "cpu-ns/op")
+}
+
+// BenchmarkWrite writes chunks anew out of those that are there. One operation is a row.
+func BenchmarkWrite(b *testing.B) {
+	const rows = 150_000
+	_, src, c := customers(b, rows)
+	before := cpuTime(b)
+	done := 0
+	for done < b.N {
+		for _, ch := range c.Chunks() {
+			if _, err := c.Write(context.Background(), src, ch.Span); err != nil {
+				b.Fatal(err)
+			}
+		}
+		done += rows
+	}
+	b.ReportMetric(float64(cpuTime(b)-before)/float64(done), "cpu-ns/op")
 }

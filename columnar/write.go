@@ -36,7 +36,7 @@ func (c *Copy) Write(ctx context.Context, src Source, span table.Span) (Chunk, e
 	if len(old) > 0 && bytes.Compare(old[0].start, span.Start) < 0 {
 		span.Start = old[0].start
 	}
-	w := writer{copy: c, src: src, batch: batchOf(src.Columns), memory: src.Memory.Beside(memory.Spilling)}
+	w := writer{copy: c, src: src, batch: batchOf(src.Columns), memory: src.Memory.Beside(memory.Stream)}
 	defer w.memory.Close()
 	end, err := w.fill(ctx, span)
 	if err != nil {
