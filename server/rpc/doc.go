@@ -8,5 +8,5 @@
 // It leaves out what a call cost in rows, locks and CPU time, which server/cost records, and how an error becomes a status,
 // which is server/status.
 //
-// Imports of this module: memory, server/cost, server/status, stats, stats/cpu, stats/live, stats/metrics, table, usererror.
+// Imports of this module: memory, resultset, server/cost, server/status, stats, stats/cpu, stats/live, stats/metrics, table, usererror.
 package rpc

@@ -107,7 +107,7 @@ func (c *Call) Decode(ctx context.Context, data []byte) error {
 			}
 		}
 	}
-	if err := proto.Unmarshal(data, c.Request); err != nil {
+	if err := unmarshal(data, c.Request); err != nil {
 		return usererror.UndecodableRequest(fmt.Sprintf("The request is not a valid %s: %v.", c.Request.ProtoReflect().Descriptor().Name(), err))
 	}
 	if _, ok := c.Request.(*spannerpb.CommitRequest); !ok && len(data) > smallRequest {
