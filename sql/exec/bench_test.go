@@ -190,9 +190,11 @@ func BenchmarkSmallQuery(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
+			begin := cpuTime(b)
 			for range b.N {
 				benchRun(b, program, exec.Env{View: snapshot, Functions: db.functions()})
 			}
+			b.ReportMetric(float64(cpuTime(b)-begin)/float64(b.N), "cpu-ns/op")
 		})
 	}
 }
