@@ -112,7 +112,7 @@ const vectorBytes = 1 << 20
 
 // scanVectors are the columns of rows that a scan decodes into vectors.
 type scanVectors struct {
-	builders []*value.VectorBuilder // nil before the first batch
+	builders []*value.VectorBuilder
 	into     []value.Column         // the same
 	cols     []fn.Column
 	err      error // of the rows behind those of the batch
@@ -120,10 +120,10 @@ type scanVectors struct {
 
 // nextVectors is next of a scan that reads many rows and decodes them into vectors.
 func (o *scanOp) nextVectors(r *run) (*batch, error) {
-	v := o.vectors
-	if v.builders == nil {
-		v.make(o.node)
+	if o.vectors == nil {
+		o.vectors = newScanVectors(o.node)
 	}
+	v := o.vectors
 	for o.left != 0 && v.err == nil {
 		o.out.begin()
 		for i, b := range v.builders {
@@ -145,13 +145,13 @@ func (o *scanOp) nextVectors(r *run) (*batch, error) {
 	return nil, v.err
 }
 
-// make makes the builders for the columns of a scan.
-func (v *scanVectors) make(n *plan.Scan) {
-	v.cols = make([]fn.Column, len(n.Columns))
+func newScanVectors(n *plan.Scan) *scanVectors {
+	v := &scanVectors{cols: make([]fn.Column, len(n.Columns))}
 	for _, c := range n.Columns {
 		b := value.NewVectorBuilder(c.Type)
 		v.builders, v.into = append(v.builders, b), append(v.into, b)
 	}
+	return v
 }
 
 // mostColumns is how many rows are wanted at once.

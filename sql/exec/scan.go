@@ -199,7 +199,8 @@ type scanOp struct {
 	columns *columnScan // in the place of rows; nil before the scan is opened by columns
 	left    int64       // how many more rows are wanted, -1 for all
 	chosen  chosen
-	vectors *scanVectors // nil if the scan makes no columns of rows
+	decodes bool         // many rows are decoded into vectors
+	vectors *scanVectors // nil before the first of them
 	out     batch
 	ahead   held // rows that were read ahead
 }
@@ -219,11 +220,7 @@ func (c *compiler) scan(n *plan.Scan, columns bool) (maker, error) {
 	columns = columns || s.residual != nil && s.residual.vector != nil && n.Index == nil
 	columns = columns && s.point == nil && s.skip == nil && !s.partial && !n.Exclusive
 	return func(*run) operator {
-		o := &scanOp{keyScan: s, out: out}
-		if columns {
-			o.vectors = new(scanVectors)
-		}
-		return o
+		return &scanOp{keyScan: s, decodes: columns, out: out}
 	}, nil
 }
 
@@ -255,10 +252,13 @@ func (o *scanOp) next(r *run) (*batch, error) {
 	if o.isByColumns() {
 		return o.nextColumns(r)
 	}
-	if o.vectors != nil && o.out.target >= vectorsFrom {
+	if o.decodes && o.out.target >= vectorsFrom {
 		return o.nextVectors(r)
 	}
 	o.out.begin()
+	if o.out.vals == nil {
+		o.out.vals = make([]value.Value, 0, o.out.width*o.expected())
+	}
 	for !o.out.full() && o.left != 0 {
 		ok, err := o.rows.Next()
 		if err != nil {
@@ -305,6 +305,17 @@ func (o *scanOp) next(r *run) (*batch, error) {
 		}
 	}
 	return o.out.some(), nil
+}
+
+// expectedRows is how many rows a scan of ranges has room for in the beginning.
+const expectedRows = 8
+
+// expected is how many rows the first batch has room for before its slice grows.
+func (o *scanOp) expected() int {
+	if o.point != nil {
+		return 1
+	}
+	return min(expectedRows, o.out.target)
 }
 
 func (o *scanOp) close() error {
