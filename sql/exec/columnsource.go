@@ -113,7 +113,7 @@ const vectorBytes = 1 << 20
 // scanVectors are the columns of rows that a scan decodes into vectors.
 type scanVectors struct {
 	builders []*value.VectorBuilder
-	into     []value.Column         // the same
+	into     []value.Column // the same
 	cols     []fn.Column
 	err      error // of the rows behind those of the batch
 }

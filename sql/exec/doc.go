@@ -1,6 +1,6 @@
-// Package exec runs physical plans: operators pull batches of flat rows from
-// each other, expressions are compiled once per plan to closures over slots of
-// such rows.
+// Package exec runs physical plans: operators pull batches from each other, of
+// flat rows or of columns, and expressions are compiled once per plan to closures
+// over slots of such rows, or over many rows at once (vectorexpr.go).
 //
 // A Program is a compiled plan, which all runs share. A run belongs to one
 // goroutine. What it computes (hash tables, sorted rows, subqueries' results)
