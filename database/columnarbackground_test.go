@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 )
@@ -80,4 +81,25 @@ func (b *bed) keysWith(text string) (n int) {
 		n++
 	}
 	return n
+}
+
+// TestColumnarPolicyUnderLoad switches the policy on and off while rows are written: reads of the copies, beside the upkeep, show the same as reads of rows.
+func TestColumnarPolicyUnderLoad(t *testing.T) {
+	b := create(t, "CREATE TABLE T (K INT64, N INT64) PRIMARY KEY (K)", "CREATE INDEX ByN ON T(N)")
+	stop, running := make(chan struct{}), new(sync.WaitGroup)
+	written := b.insertBeside(stop, running)
+	for range 2 {
+		b.alter("ALTER TABLE T SET OPTIONS (columnar_policy = 'enabled')")
+		awaitCopies(t, b.db, func(rows, _ int64) bool { return rows > 0 })
+		for range 2 {
+			compareCopies(t, b.db)
+		}
+		b.alter("ALTER TABLE T SET OPTIONS (columnar_policy = 'disabled')")
+		compareCopies(t, b.db)
+	}
+	close(stop)
+	running.Wait()
+	if written.Load() == 0 {
+		t.Error("nothing was written")
+	}
 }

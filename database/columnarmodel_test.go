@@ -52,8 +52,15 @@ type copyModel struct {
 	rng *rand.Rand
 }
 
+// step does one thing, which must not fail.
 func (m copyModel) step() {
 	m.t.Helper()
+	if err := m.tryStep(); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m copyModel) tryStep() error {
 	n := func(below int) int { return m.rng.IntN(below) }
 	sql := func(format string, args ...any) {
 		_ = m.db.jobs.Transact(context.Background(), func(w table.Writer) error { return m.execute(w, fmt.Sprintf(format, args...)) })
@@ -74,17 +81,16 @@ func (m copyModel) step() {
 	case 7:
 		m.now.Add((time.Duration(n(3000)) * time.Second).Microseconds())
 	case 8:
-		if err := m.db.collect(context.Background()); err != nil {
-			m.t.Fatal(err)
-		}
+		return m.db.collect(context.Background())
 	default:
 		m.now.Add((time.Duration(n(15)) * time.Second).Microseconds())
 		for range n(5) {
 			if _, err := m.db.copying.upkeep.step(context.Background()); err != nil {
-				m.t.Fatal(err)
+				return err
 			}
 		}
 	}
+	return nil
 }
 
 // TestColumnarModel changes rows and the schema at random, while copies are kept up, and old versions are collected. The copies show what the tables hold

@@ -1,0 +1,123 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/kv/pebble"
+	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// onDisk opens a database on a disk for tests, whose copies the test keeps up.
+func onDisk(t *testing.T, disk *disktest.Disk) (copied, *pebble.Store) {
+	t.Helper()
+	store, err := pebble.Open("data", disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := copied{&aged{t: t, store: store}}
+	c.now.Store(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro())
+	c.open()
+	if c.db, err = c.CreateDatabase(t.Context(), testName, modelDDL); err != nil {
+		t.Fatal(err)
+	}
+	c.hold()
+	return c, store
+}
+
+// TestColumnarFullDisk: on a full disk no chunk is written, which harms nothing else, and the upkeep goes on when there is room.
+func TestColumnarFullDisk(t *testing.T) {
+	disk := disktest.New("data", 64<<20)
+	c, store := onDisk(t, disk)
+	c.fill("T", 2000, func(i int) []value.Value {
+		return []value.Value{value.OfInt64(int64(i)), value.OfString(fmt.Sprint(i)), value.OfInt64(0)}
+	})
+	disk.Fill()
+	for store.Writable() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	if err := c.upkeep(); !errors.Is(err, kv.ErrRefused) {
+		t.Errorf("on a full disk: %v", err)
+	}
+	c.letGo()
+	if pause := c.db.copying.step(t.Context()); pause != afterRefusal {
+		t.Errorf("comes again after %v", pause)
+	}
+	c.hold()
+	compareCopies(t, c.db)
+	disk.Empty()
+	for store.Writable() != nil {
+		time.Sleep(time.Millisecond)
+	}
+	if err := c.upkeep(); err != nil {
+		t.Fatal(err)
+	}
+	compareCopies(t, c.db)
+	if p := c.db.ColumnarPolicies()[0]; p.Rows != 2000 || p.Missing > 0 {
+		t.Errorf("with room again: %+v", p)
+	}
+	c.letGo()
+	c.close()
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestColumnarFaults has one call of the disk fail while copies are made and kept up, a few calls of each kind. What the disk has then, after the death
+// of the process and of the machine, is sound, and its copies show what the tables hold.
+func TestColumnarFaults(t *testing.T) {
+	for name, kinds := range map[string][]errorfs.OpKind{
+		"write": {errorfs.OpFileWrite, errorfs.OpFileWriteAt},
+		"sync":  {errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo},
+		"other": {errorfs.OpCreate, errorfs.OpRename, errorfs.OpFileRead, errorfs.OpFileReadAt, errorfs.OpOpen},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := runFaulty(t, kinds, -1)
+			points := rand.New(rand.NewPCG(uint64(len(name)), 0)).Perm(int(calls))
+			for _, at := range points[:min(6, len(points))] {
+				runFaulty(t, kinds, int64(at))
+			}
+		})
+	}
+}
+
+// runFaulty makes the at-th call fail, none if at is negative, and returns how many calls there were.
+func runFaulty(t *testing.T, kinds []errorfs.OpKind, at int64) int64 {
+	t.Helper()
+	disk := disktest.New("data", 256<<20)
+	c, store := onDisk(t, disk)
+	var calls atomic.Int64
+	disk.Fail(func(op errorfs.Op) error {
+		if !slices.Contains(kinds, op.Kind) || calls.Add(1)-1 != at {
+			return nil
+		}
+		return &fs.PathError{Op: "test", Path: op.Path, Err: syscall.EIO}
+	})
+	m := copyModel{c, rand.New(rand.NewPCG(3, 0))}
+	for range 25 {
+		m.tryStep()
+		_, _ = m.db.copying.upkeep.step(context.Background())
+	}
+	_ = store.Flush(context.Background(), 0)
+	disk.Fail(nil)
+	for _, kept := range []int{100, 0} {
+		m.openCrashed(disk.Files.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: kept, RNG: m.rng}))
+	}
+	c.letGo()
+	_ = c.Registry.Close() // it says that the store has failed
+	_ = store.Close()
+	return calls.Load()
+}
