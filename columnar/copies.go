@@ -91,7 +91,7 @@ func (c *Copies) Drop(id schema.TableID) error {
 	return nil
 }
 
-// Sweep deletes the blobs of dead chunks that no Reader can use any more. Writing a chunk does so for its copy, too.
+// Sweep deletes the blobs of dead chunks that no Reader can use any more. Writing a chunk and closing a Reader do so for their copy, too.
 func (c *Copies) Sweep() error {
 	for _, copy := range c.All() {
 		if err := copy.sweep(); err != nil {

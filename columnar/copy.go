@@ -118,19 +118,6 @@ func (c *chunk) describe() Chunk {
 	return d
 }
 
-// Missing is the first range of the table's or index's keys that no chunk covers.
-func (c *Copy) Missing(l *table.Layout) (span table.Span, ok bool) {
-	space, _ := l.Space()
-	at := space.Start
-	for _, ch := range c.Chunks() {
-		if bytes.Compare(at, ch.Span.Start) < 0 {
-			return table.Span{Start: at, End: ch.Span.Start}, true
-		}
-		at = ch.Span.End
-	}
-	return table.Span{Start: at, End: space.End}, bytes.Compare(at, space.End) < 0
-}
-
 // covering are the chunks that overlap [start, end).
 func (d *directory) covering(start, end []byte) []*chunk {
 	from, _ := slices.BinarySearchFunc(d.chunks, start, func(c *chunk, start []byte) int {
@@ -155,12 +142,14 @@ func (c *Copy) acquire() *directory {
 	return c.dir
 }
 
+// release lets go of a directory, and deletes the blobs that no other one has.
 func (c *Copy) release(d *directory) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.readers--
 	d.readers--
 	c.forget(d)
+	c.mu.Unlock()
+	_ = c.sweep() // what a full disk refuses is for the next sweep, or start
 }
 
 // publish makes a directory of chunks the newest. It uses their memory.
@@ -195,7 +184,7 @@ func (c *Copy) gone() bool {
 	return c.readers == 0 && len(c.dead) == 0
 }
 
-// sweep deletes the blobs that no directory has.
+// sweep deletes the blobs that no directory has any more.
 func (c *Copy) sweep() error {
 	c.mu.Lock()
 	dead := c.dead

@@ -82,6 +82,7 @@ func crashes(t *testing.T, seed uint64) (points int) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
+	h.check(t) // closing the Reader has deleted what it alone had
 	h.close()
 	for _, clone := range clones {
 		again := &harness{tb: t, fs: clone, catalog: h.catalog, tables: h.tables, now: h.now}

@@ -159,7 +159,7 @@ func (h *harness) source(t *schema.Table, x *schema.Index, at mvcc.Timestamp) So
 func (h *harness) build(src Source) *Copy {
 	c := h.copies.Make(src.ID())
 	for {
-		span, ok := c.Missing(src.Layout)
+		span, ok := missing(c, src.Layout)
 		if !ok {
 			return c
 		}
@@ -167,6 +167,19 @@ func (h *harness) build(src Source) *Copy {
 			h.tb.Fatal(err)
 		}
 	}
+}
+
+// missing is the first range of the table's or index's keys that no chunk covers.
+func missing(c *Copy, l *table.Layout) (span table.Span, ok bool) {
+	space, _ := l.Space()
+	at := space.Start
+	for _, ch := range c.Chunks() {
+		if bytes.Compare(at, ch.Span.Start) < 0 {
+			return table.Span{Start: at, End: ch.Span.Start}, true
+		}
+		at = ch.Span.End
+	}
+	return table.Span{Start: at, End: space.End}, bytes.Compare(at, space.End) < 0
 }
 
 // fromRows are the rows of a read, as text, read from the table.

@@ -292,10 +292,10 @@ func (m *model) writeChunk() {
 	src := m.source(to.t, to.x, max(m.now-mvcc.Timestamp(m.rng.IntN(3)), m.horizon))
 	c := m.copies.Make(src.ID())
 	c.limits = limits{maxRows: 1 + m.rng.IntN(20), maxBytes: int64(50 + m.rng.IntN(3000)), minSlice: 1 + m.rng.IntN(8), maxBatch: 1 + m.rng.IntN(10)}
-	span, missing := c.Missing(src.Layout)
+	span, isMissing := missing(c, src.Layout)
 	chunks := c.Chunks()
 	switch {
-	case missing && m.rng.IntN(2) == 0 || len(chunks) == 0:
+	case isMissing && m.rng.IntN(2) == 0 || len(chunks) == 0:
 	case m.rng.IntN(4) == 0:
 		spans, err := src.Spans(table.KeySet{Ranges: []table.KeyRange{{Start: []value.Value{m.value(src.Key[0].Column.Type)}}}})
 		if err != nil || len(spans) == 0 {
