@@ -2,6 +2,7 @@ package file
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,8 +13,17 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
+// columnarFormat is how files that have columns are read. The library may panic in both functions.
+type columnarFormat struct {
+	// parts returns the columns, and how many rows each part has that can be read by itself.
+	parts func(f *os.File) (*arrow.Schema, []int64, error)
+	// read begins to read the parts of a segment. The batches that next returns are the caller's.
+	read func(f *os.File, s *columnarSegment) (next func() (arrow.RecordBatch, error), err error)
+}
+
 // columnar is a source of files that have columns: Parquet or Arrow.
 type columnar struct {
+	format   columnarFormat
 	schema   *arrow.Schema
 	segments []*columnarSegment // one for each part that can be read by itself
 }
@@ -24,7 +34,29 @@ type columnarSegment struct {
 	from, end int   // parts
 	firstRow  int64 // number of the row before the first
 	rows      int64
-	open      func(s *columnarSegment) (*columnarReader, error)
+	format    columnarFormat
+}
+
+func openColumnar(names []string, format columnarFormat) (bulk.Source, error) {
+	c := &columnar{format: format}
+	for _, name := range names {
+		err := guard(name, func() error {
+			f, err := os.Open(name)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			schema, rows, err := format.parts(f)
+			if err != nil {
+				return err
+			}
+			return c.add(name, schema, rows)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
 }
 
 func (c *columnar) Schema() *arrow.Schema { return c.schema }
@@ -32,7 +64,7 @@ func (c *columnar) Schema() *arrow.Schema { return c.schema }
 func (c *columnar) Close() error { return nil }
 
 // add adds the parts of a file, by their rows. All files have the same columns.
-func (c *columnar) add(name string, schema *arrow.Schema, rows []int64, open func(s *columnarSegment) (*columnarReader, error)) error {
+func (c *columnar) add(name string, schema *arrow.Schema, rows []int64) error {
 	switch {
 	case c.schema == nil:
 		c.schema = schema
@@ -41,7 +73,7 @@ func (c *columnar) add(name string, schema *arrow.Schema, rows []int64, open fun
 	}
 	before := int64(0)
 	for i, n := range rows {
-		c.segments = append(c.segments, &columnarSegment{name, i, i + 1, before, n, open})
+		c.segments = append(c.segments, &columnarSegment{name, i, i + 1, before, n, c.format})
 		before += n
 	}
 	return nil
@@ -85,13 +117,20 @@ func (s *columnarSegment) String() string {
 	return fmt.Sprintf("%s, rows %d to %d", s.name, s.firstRow+1, s.firstRow+s.rows)
 }
 
-func (s *columnarSegment) Open(context.Context) (r bulk.Reader, err error) {
-	err = guard(s.name, func() error {
-		opened, err := s.open(s)
-		r = opened
+func (s *columnarSegment) Open(context.Context) (bulk.Reader, error) {
+	f, err := os.Open(s.name)
+	if err != nil {
+		return nil, err
+	}
+	r := &columnarReader{segment: s, file: f}
+	err = guard(s.name, func() (err error) {
+		r.next, err = s.format.read(f, s)
 		return err
 	})
-	return r, err
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return r, nil
 }
 
 // columnarReader reads a segment of Parquet or Arrow.

@@ -94,9 +94,13 @@ func Open(patterns []string, o Options) (bulk.Source, error) {
 	case JSONLines:
 		return openJSONLines(names, o)
 	}
-	open := map[Format]func(names []string) (bulk.Source, error){Parquet: openParquet, Arrow: openArrow, Avro: openAvro}[o.Format]
+	open := map[Format]func() (bulk.Source, error){
+		Parquet: func() (bulk.Source, error) { return openColumnar(names, parquetFormat) },
+		Arrow:   func() (bulk.Source, error) { return openColumnar(names, arrowFormat) },
+		Avro:    func() (bulk.Source, error) { return openAvro(names) },
+	}[o.Format]
 	if open != nil {
-		source, err := open(names)
+		source, err := open()
 		if err != nil || len(o.Columns) == 0 {
 			return source, err
 		}

@@ -52,30 +52,40 @@ func (g *guess) code() spannerpb.TypeCode {
 	return guesses[bits.TrailingZeros(^g.excluded)].code
 }
 
-// infer finds names and types of the columns by the first rows.
-func (t *text) infer() (*arrow.Schema, error) {
-	columns := make([]guess, len(t.names))
+// eachOfFirst calls visit for the first lines of the first file, by which types are inferred.
+func (t *text) eachOfFirst(visit func(line []byte, lines *lineReader)) error {
 	lines, err := newLineReader(t.files[0].name, t.files[0].from, t.files[0].end)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer lines.close()
-	var row splitter
 	for rows, size := 0, 0; rows < inferRows && size < inferBytes; rows++ {
 		line, err := lines.next()
 		if err == io.EOF {
-			break
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		size += len(line)
-		if err := row.split(t.syntax, line); err == errOpenQuote {
-			if line, err = lines.extend(); err != nil || row.split(t.syntax, line) != nil {
-				continue // the reader says what is wrong with it
+		visit(line, lines)
+	}
+	return nil
+}
+
+// infer finds names and types of the columns by the first rows.
+func (t *text) infer() (*arrow.Schema, error) {
+	columns := make([]guess, len(t.names))
+	var row splitter
+	err := t.eachOfFirst(func(line []byte, lines *lineReader) { // the reader says what is wrong with a line
+		err := row.split(t.syntax, line)
+		if err == errOpenQuote {
+			if line, err = lines.extend(); err == nil {
+				err = row.split(t.syntax, line)
 			}
-		} else if err != nil {
-			continue
+		}
+		if err != nil {
+			return
 		}
 		fields := row.fields
 		if n := len(fields) - 1; t.syntax.terminal && n > 0 && len(fields[n].text) == 0 {
@@ -92,6 +102,9 @@ func (t *text) infer() (*arrow.Schema, error) {
 				columns[i].see(f.text)
 			}
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	return t.inferred(columns)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -139,33 +140,20 @@ func eachMember(object []byte, scratch *[]byte, visit func(name, value []byte) e
 
 // inferJSON finds names and types of members by the first rows.
 func (t *text) inferJSON() (*arrow.Schema, error) {
-	lines, err := newLineReader(t.files[0].name, t.files[0].from, t.files[0].end)
-	if err != nil {
-		return nil, err
-	}
-	defer lines.close()
 	var columns []jsonGuess
 	var scratch []byte
-	for rows, size := 0, 0; rows < inferRows && size < inferBytes; rows++ {
-		line, err := lines.next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		size += len(line)
+	err := t.eachOfFirst(func(line []byte, _ *lineReader) {
 		_ = eachMember(line, &scratch, func(name, value []byte) error { // the reader says what is wrong with a line
-			for i := range columns {
-				if columns[i].name == string(name) {
-					columns[i].see(value)
-					return nil
-				}
+			at := slices.IndexFunc(columns, func(c jsonGuess) bool { return c.name == string(name) })
+			if at < 0 {
+				at, columns = len(columns), append(columns, jsonGuess{name: string(name)})
 			}
-			columns = append(columns, jsonGuess{name: string(name)})
-			columns[len(columns)-1].see(value)
+			columns[at].see(value)
 			return nil
 		})
+	})
+	if err != nil {
+		return nil, err
 	}
 	if len(columns) == 0 {
 		return nil, fmt.Errorf("%s has no objects to tell the columns by", t.files[0].name)

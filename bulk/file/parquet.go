@@ -17,35 +17,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
-// openParquet opens Parquet files. Their parts are row groups.
-func openParquet(names []string) (bulk.Source, error) {
-	c := &columnar{}
-	for _, name := range names {
-		err := guard(name, func() error {
-			f, err := os.Open(name)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			r, err := newParquetReader(f)
-			if err != nil {
-				return err
-			}
-			schema, err := r.Schema()
-			if err != nil {
-				return err
-			}
-			var rows []int64
-			for i := range r.ParquetReader().NumRowGroups() {
-				rows = append(rows, r.ParquetReader().MetaData().RowGroup(i).NumRows())
-			}
-			return c.add(name, schema, rows, openParquetSegment)
-		})
-		if err != nil {
-			return nil, err
-		}
+// parquetFormat reads Parquet files. Their parts are row groups.
+var parquetFormat = columnarFormat{parquetParts, readParquet}
+
+func parquetParts(f *os.File) (*arrow.Schema, []int64, error) {
+	r, err := newParquetReader(f)
+	if err != nil {
+		return nil, nil, err
 	}
-	return c, nil
+	var rows []int64
+	for i := range r.ParquetReader().NumRowGroups() {
+		rows = append(rows, r.ParquetReader().MetaData().RowGroup(i).NumRows())
+	}
+	schema, err := r.Schema()
+	return schema, rows, err
 }
 
 func newParquetReader(f *os.File) (*pqarrow.FileReader, error) {
@@ -71,14 +56,9 @@ func newParquetReader(f *os.File) (*pqarrow.FileReader, error) {
 	return reader, err
 }
 
-func openParquetSegment(s *columnarSegment) (*columnarReader, error) {
-	f, err := os.Open(s.name)
-	if err != nil {
-		return nil, err
-	}
+func readParquet(f *os.File, s *columnarSegment) (func() (arrow.RecordBatch, error), error) {
 	r, err := newParquetReader(f)
 	if err != nil {
-		f.Close()
 		return nil, err
 	}
 	var groups []int
@@ -87,10 +67,9 @@ func openParquetSegment(s *columnarSegment) (*columnarReader, error) {
 	}
 	records, err := r.GetRecordReader(context.Background(), nil, groups)
 	if err != nil {
-		f.Close()
 		return nil, err
 	}
-	next := func() (arrow.RecordBatch, error) {
+	return func() (arrow.RecordBatch, error) {
 		if !records.Next() {
 			if err := records.Err(); err != nil && err != io.EOF {
 				return nil, err
@@ -100,8 +79,7 @@ func openParquetSegment(s *columnarSegment) (*columnarReader, error) {
 		batch := records.RecordBatch()
 		batch.Retain() // the reader releases its own when it goes on
 		return batch, nil
-	}
-	return &columnarReader{segment: s, file: f, next: next}, nil
+	}, nil
 }
 
 // rowsOfGroup is the length of a row group: that of DuckDB, which is also what a writer holds in memory.
