@@ -56,13 +56,74 @@ func (b *batchRows) through(size int) (rows int) {
 	return rows
 }
 
-// Fill implements Rows.
+// Fill implements Rows. What comes in columns goes into columns without rows between.
 func (q *operatorRows) Fill(columns []value.Column, size int) (rows int, err error) {
-	if ok, err := q.Next(); !ok || err != nil {
-		return 0, err
+	if q.batch == nil || q.next == q.batch.n {
+		if more, err := q.pull(); !more || err != nil {
+			return 0, err
+		}
 	}
-	q.next-- // it is the first of those that are appended
-	rows, err = q.batchRows.Fill(columns, size)
-	q.run.stats.RowsReturned += int64(rows) - 1
+	if q.batch.cols != nil {
+		rows, err = q.fillColumns(columns, size)
+	} else {
+		rows, err = q.batchRows.Fill(columns, size)
+	}
+	q.run.stats.RowsReturned += int64(rows)
 	return rows, err
+}
+
+// fillColumns is Fill of a batch of columns.
+func (b *batchRows) fillColumns(columns []value.Column, size int) (rows int, err error) {
+	places := b.batch.at[b.next:]
+	places = places[:b.placesOf(places, size)]
+	for c, to := range columns {
+		from, t := &b.batch.cols[c], b.columns[c].Type
+		texts := from.Vector
+		if texts != nil && texts.Offsets == nil {
+			texts = nil
+		}
+		fixed, bytes := value.FixedSize(t.Kind), 0
+		for _, at := range places {
+			if texts != nil && !texts.IsNull(int(at)) {
+				text := texts.TextAt(int(at))
+				bytes += len(text)
+				err = to.AppendRow(text)
+			} else {
+				v := from.Peek(int(at))
+				err = to.AppendValue(v)
+				switch {
+				case fixed == 0:
+					bytes += v.DataSize(t)
+				case !v.IsNull():
+					bytes += fixed
+				}
+			}
+			if err != nil {
+				return 0, err
+			}
+		}
+		b.data += int64(bytes)
+	}
+	b.next += len(places)
+	return len(places), nil
+}
+
+// placesOf is how many rows of a batch of columns have size bytes, or all of them.
+func (b *batchRows) placesOf(places []int32, size int) (rows int) {
+	for rows < len(places) && size > 0 {
+		for c := range b.batch.cols {
+			col := &b.batch.cols[c]
+			switch n := value.FixedSize(b.columns[c].Type.Kind); {
+			case n > 0:
+				size -= n
+			case col.Vector != nil && col.Vector.Offsets != nil:
+				size -= len(col.Vector.TextAt(int(places[rows])))
+			default:
+				v := col.Peek(int(places[rows]))
+				size -= v.WireSize()
+			}
+		}
+		rows++
+	}
+	return rows
 }

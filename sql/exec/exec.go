@@ -95,15 +95,28 @@ type operatorRows struct {
 }
 
 func (q *operatorRows) Next() (bool, error) {
-	if q.batch != nil && q.next < q.batch.n {
-		q.next++
-		q.run.stats.RowsReturned++
-		return true, nil
+	if q.batch == nil || q.next == q.batch.n {
+		if more, err := q.pull(); !more || err != nil {
+			return false, err
+		}
 	}
+	if q.batch.cols != nil {
+		q.batch.skip(q.next)
+		q.batch.toRows()
+		q.next = 0
+	}
+	q.next++
+	q.run.stats.RowsReturned++
+	return true, nil
+}
+
+// pull gets the next batch, in either form; more is false at the end.
+func (q *operatorRows) pull() (more bool, err error) {
 	if q.err != nil || q.root == nil {
 		return false, q.err
 	}
-	q.batch, q.err = q.run.pullRows(q.root)
+	q.next = 0
+	q.batch, q.err = q.run.pull(q.root)
 	if q.err != nil || q.batch == nil {
 		q.batch = nil
 		if err := q.Close(); q.err == nil {
@@ -111,8 +124,6 @@ func (q *operatorRows) Next() (bool, error) {
 		}
 		return false, q.err
 	}
-	q.next = 1
-	q.run.stats.RowsReturned++
 	return true, nil
 }
 
