@@ -152,7 +152,7 @@ func checkText(t *testing.T, text string) {
 
 // TestRetrieval: every way reads each row once, also where the rows do not divide by the readers. What is missing is said.
 func TestRetrieval(t *testing.T) {
-	for table, tools := range map[string]bench.RetrievalSettings{"customer": {Python: os.Args[0], Java: os.Args[0], Jars: "some.jar"}, "orders": {}} {
+	for table, tools := range map[string]bench.RetrievalSettings{"customer": {Columnar: true, Python: os.Args[0], Java: os.Args[0], Jars: "some.jar"}, "orders": {}} {
 		s := bench.Defaults()
 		out := new(bytes.Buffer)
 		s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out = retrievedRows, 20*time.Millisecond, 1, 0, out
@@ -167,7 +167,7 @@ func TestRetrieval(t *testing.T) {
 		}
 		want, missing := 12+2*8+4, []string{"pyarrow, DuckDB, ADBC; --python PATH brings it", "SPL, JDBC drivers; --jars CLASSPATH brings it"}
 		if tools.Python != "" {
-			want, missing = want+3+2*3+1+5, []string{"adbc; pip install it", "google-cloud-spanner-jdbc; --jars brings it"}
+			want, missing = want+3+2*3+1+5+4, []string{"columnar copy of customer", "adbc; pip install it", "google-cloud-spanner-jdbc; --jars brings it"}
 		}
 		if got := len(r.Measures); got != want {
 			t.Errorf("%s: %d measures, want %d", table, got, want)

@@ -62,6 +62,8 @@ type path struct {
 	client meter
 	// codec names the form in which rows come and how they are compressed, where ways are compared that differ in it; "" is not said.
 	codec string
+	// copy says whether rows may come from a columnar copy, copyOn or copyOff, where that is compared; "" is not said.
+	copy string
 	// parallel says that calls of one operation run at the same time.
 	parallel bool
 }

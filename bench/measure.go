@@ -19,6 +19,7 @@ type Measure struct {
 	Size       int     `json:"size,omitempty"` // rows of an operation, where experiments differ in that alone
 	Tag        string  `json:"tag,omitempty"`
 	Codec      string  `json:"codec,omitempty"`           // the form in which rows come, and how they are compressed
+	Copy       string  `json:"columnar_copy,omitempty"`   // on or off: whether rows may come from a columnar copy
 	Rate       float64 `json:"rate_per_second,omitempty"` // at which operations were due; 0 is a closed loop
 
 	Operations    int64    `json:"operations"`

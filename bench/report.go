@@ -102,7 +102,7 @@ func (r *Report) begin(benchmark string, e experiment, clients int) int {
 		}
 		m := &Measure{
 			Benchmark: benchmark, Experiment: e.name, Title: e.title, Path: p.name, Method: p.method, Clients: n, Size: e.size,
-			Rate: cmp.Or(e.rate, r.Settings.Rate), asked: p.asked, group: first, latency: newHistogram(), Codec: p.codec, parallel: p.parallel,
+			Rate: cmp.Or(e.rate, r.Settings.Rate), asked: p.asked, group: first, latency: newHistogram(), Codec: p.codec, Copy: p.copy, parallel: p.parallel,
 		}
 		if !e.untagged {
 			m.Tag = tag(fmt.Sprint("c", n), benchmark, e.name, p.name)

@@ -45,6 +45,7 @@ const retrievalName = "retrieval"
 type RetrievalSettings struct {
 	Table    string // customer or orders
 	Readers  []int  // that share the table; everything is repeated for each
+	Columnar bool   // whether the server keeps a columnar copy of it
 	Postgres string // DSN of a database for the same rows, as its driver takes it; "" is none
 	MySQL    string // likewise, also for MariaDB
 	Python   string // executable, whose libraries read the same rows; "" is none
@@ -90,7 +91,7 @@ func (b *retrieval) prepare(ctx context.Context, r *run) ([]experiment, error) {
 		return nil, errors.New("retrieval needs the embedded server and takes no --database")
 	}
 	b.rows, b.address = int64(r.Rows), r.target.address
-	for _, step := range []func(context.Context, *run) error{b.load, b.connect, b.startCanned, b.writeFiles, b.otherDatabases, b.startPython, b.startJava} {
+	for _, step := range []func(context.Context, *run) error{b.load, b.copyTable, b.connect, b.startCanned, b.writeFiles, b.otherDatabases, b.startPython, b.startJava} {
 		if err := step(ctx, r); err != nil {
 			return nil, err
 		}
@@ -198,9 +199,9 @@ const (
 func (b *retrieval) oneStream() experiment {
 	e := experiment{name: oneStream, title: "all rows, one stream", untagged: true}
 	e.paths = []path{
-		{name: officialSQL, method: "ExecuteStreamingSql", op: b.bySQL, codec: rowCodec},
+		{name: officialSQL, method: "ExecuteStreamingSql", op: b.bySQL(b.table.query()), codec: rowCodec},
 		{name: officialREAD, method: "StreamingRead", op: b.byREAD, codec: rowCodec},
-		{name: cannedGo, method: "ExecuteStreamingSql", op: b.bySQL, codec: rowCodec, on: b.canned},
+		{name: cannedGo, method: "ExecuteStreamingSql", op: b.bySQL(b.table.query()), codec: rowCodec, on: b.canned},
 		{name: rawSQL, method: "ExecuteStreamingSql", op: b.byRaw(b.raw, b.raw.sql(b.table.query())), codec: rowCodec},
 		{name: rawREAD, method: "StreamingRead", op: b.byRaw(b.raw, b.raw.read(b.table.name, b.table.columns)), codec: rowCodec},
 		{name: rawCanned, method: "ExecuteStreamingSql", op: b.byRaw(b.rawCanned, b.rawCanned.sql(b.table.query())), codec: rowCodec, on: b.canned},
@@ -208,11 +209,7 @@ func (b *retrieval) oneStream() experiment {
 		{name: twoFlights, method: "DoGet", op: b.byFlight(2), codec: flightCodec, parallel: true},
 		{name: cannedFlight, method: "DoGet", op: b.byCannedFlight(1), codec: flightCodec, on: b.canned},
 	}
-	e.paths = append(e.paths, b.fromADBC()...)
-	e.paths = append(e.paths, b.fromFiles(1)...)
-	e.paths = append(e.paths, b.fromOthers(1)...)
-	e.paths = append(e.paths, b.fromPython(1)...)
-	e.paths = append(e.paths, b.fromJava()...)
+	e.paths = b.fromTarget(slices.Concat(e.paths, b.fromADBC(), b.fromFiles(1), b.fromOthers(1), b.fromPython(1), b.fromJava()))
 	for i := range e.paths {
 		e.paths[i].clients = 1
 	}
@@ -229,9 +226,10 @@ func (b *retrieval) whole(rows int64, err error) (int, error) {
 	return int(rows), err
 }
 
-func (b *retrieval) bySQL(ctx context.Context, c call) (int, error) {
-	rows, err := b.table.objects(c.client.Single().Query(ctx, spanner.NewStatement(b.table.query())))
-	return b.whole(rows, err)
+func (b *retrieval) bySQL(query string) operation {
+	return func(ctx context.Context, c call) (int, error) {
+		return b.whole(b.table.objects(c.client.Single().Query(ctx, spanner.NewStatement(query))))
+	}
 }
 
 func (b *retrieval) byREAD(ctx context.Context, c call) (int, error) {
@@ -247,13 +245,15 @@ func (b *retrieval) byRaw(c *rawClient, request rawRequest) operation {
 }
 
 // byFlight reads by Arrow Flight SQL into Arrow's record batches.
-func (b *retrieval) byFlight(n int) operation { return b.flightFrom(b.flight, n) }
+func (b *retrieval) byFlight(n int) operation { return b.flightFrom(b.flight, b.table.query(), n) }
 
-func (b *retrieval) byCannedFlight(n int) operation { return b.flightFrom(b.flightCanned, n) }
+func (b *retrieval) byCannedFlight(n int) operation {
+	return b.flightFrom(b.flightCanned, b.table.query(), n)
+}
 
-func (b *retrieval) flightFrom(c *flightClient, n int) operation {
+func (b *retrieval) flightFrom(c *flightClient, query string, n int) operation {
 	return func(ctx context.Context, _ call) (int, error) {
-		rows, err := c.count(ctx, b.table.query(), n)
+		rows, err := c.count(ctx, query, n)
 		return b.whole(rows, err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 const (
 	aggregated      = "aggregate"
 	insideRows      = "inside Crowfoot, row store"
+	insideCopy      = "inside Crowfoot, columnar copy"
 	overText        = "text (TBL), by our cursor"
 	overFlight      = "rows taken out by Flight SQL"
 	overGoClient    = "rows taken out by SQL, Go client"
@@ -27,14 +28,17 @@ func (b *retrieval) aggregate() experiment {
 	t := b.table
 	e := experiment{name: aggregated, title: fmt.Sprintf("count, sum and avg of %s by %s", t.summed, t.grouped), untagged: true}
 	e.paths = []path{
-		{name: insideRows, method: aggregateMethod, clients: 1, op: b.aggregateInside(t.aggregate(t.name))},
+		{name: insideRows, method: aggregateMethod, clients: 1, copy: copyOff, op: b.aggregateInside(fromRowStore + t.aggregate(t.name))},
 		{name: overText, clients: 1, local: true, codec: b.files[0].codec, op: func(ctx context.Context, _ call) (int, error) {
 			return b.totals(func(visit func(arrow.RecordBatch) error) error { return b.eachBatch(ctx, b.files[0], 1, visit) })
 		}},
-		{name: overFlight, method: "DoGet", clients: 1, codec: flightCodec, op: func(ctx context.Context, _ call) (int, error) {
+		{name: overFlight, method: "DoGet", clients: 1, codec: flightCodec, copy: b.copyUse(), op: func(ctx context.Context, _ call) (int, error) {
 			return b.totals(func(visit func(arrow.RecordBatch) error) error { return b.flight.each(ctx, t.query(), 1, visit) })
 		}},
-		{name: overGoClient, method: aggregateMethod, clients: 1, codec: rowCodec, op: b.aggregateObjects},
+		{name: overGoClient, method: aggregateMethod, clients: 1, codec: rowCodec, copy: b.copyUse(), op: b.aggregateObjects},
+	}
+	if b.Columnar {
+		e.paths = append(e.paths, path{name: insideCopy, method: aggregateMethod, clients: 1, copy: copyOn, op: b.aggregateInside(fromCopy + t.aggregate(t.name))})
 	}
 	for _, d := range b.others {
 		e.paths = append(e.paths, path{name: insidePrefix + d.name, clients: 1, on: d.server(), op: func(ctx context.Context, _ call) (int, error) {

@@ -77,6 +77,8 @@ func (b *retrieval) figures() []Figure {
 		rows("row cursor, Go client / canned frames", one(officialSQL), one(cannedGo), 0.95),
 		rows("READ, Go client / canned frames", one(officialREAD), one(cannedGo), 0.95),
 		cpu(rawSQL), cpu(rawREAD),
+		rows("Flight SQL, columnar copy / row store", one(viaFlight), one(viaFlight+noColumnar), 0),
+		{Name: "aggregate, columnar copy / DuckDB on Parquet", Metric: MedianLatency, Left: Ref{aggregated, insideCopy}, Right: Ref{aggregated, insideDuckDB}, Target: 2},
 		{Name: "aggregate, row store / PostgreSQL", Metric: MedianLatency, Left: Ref{aggregated, insideRows}, Right: Ref{aggregated, insidePrefix + "PostgreSQL"}, Target: 1},
 	}...)
 }

@@ -14,9 +14,9 @@ func (r *Report) retrievalGrid(benchmark string) grid {
 		Title: "Rows per second",
 		Note: "MB/s are of the rows as text, in TPC-H's own format. CPU is the process's time for a row, in us, of the server and of the client, which is this program or, for libraries of other languages, " +
 			"a process of its own. / text is the rows per second beside those of the text file by our own cursor with as many readers, and in the study's lines beside its text file; " +
-			"/ 1 reader is beside the same way by one reader. Codec is how rows are coded, and compressed, where they come from. The study's figures are of its own machine, with rows in objects of its own program.",
-		Left:  2,
-		Lines: [][]string{{"way", "codec", "rows/s", "MB/s", "/ text", "/ 1 reader", "server CPU", "client CPU", "both"}},
+			"/ 1 reader is beside the same way by one reader. Codec is how rows are coded, and compressed, where they come from; columnar copy says whether the server may read one. The study's figures are of its own machine, with rows in objects of its own program.",
+		Left:  3,
+		Lines: [][]string{{"way", "codec", "columnar copy", "rows/s", "MB/s", "/ text", "/ 1 reader", "server CPU", "client CPU", "both"}},
 	}
 	group := -1
 	for _, m := range r.of(benchmark) {
@@ -24,21 +24,21 @@ func (r *Report) retrievalGrid(benchmark string) grid {
 			group = m.group
 			g.Lines = append(g.Lines, []string{m.Title})
 		}
-		g.Lines = append(g.Lines, append(r.speedCells(m.Path, m.Codec, m.RowsPerSecond, r.besideText(m), r.besideOne(m)), m.rowCPUCells()...))
+		g.Lines = append(g.Lines, append(r.speedCells(m.Path, m.Codec, m.Copy, m.RowsPerSecond, r.besideText(m), r.besideOne(m)), m.rowCPUCells()...))
 	}
 	if len(r.published) > 0 {
 		g.Lines = append(g.Lines, []string{"the study"})
 	}
 	for _, p := range r.published {
 		besideText := ratio(p.perSecond(), publishedText(r.published))
-		g.Lines = append(g.Lines, append(r.speedCells(p.way, "", p.perSecond(), besideText, studied(p.readers)), "-", "-", "-"))
+		g.Lines = append(g.Lines, append(r.speedCells(p.way, "", "", p.perSecond(), besideText, studied(p.readers)), "-", "-", "-"))
 	}
 	return g
 }
 
 // speedCells are a line's cells but those of CPU time.
-func (r *Report) speedCells(way, codec string, perSecond float64, besideText, besideOne *float64) []string {
-	return []string{way, codec, count(perSecond), fmt.Sprintf("%.0f", perSecond*r.rowBytes/1e6), ratioText(besideText), ratioText(besideOne)}
+func (r *Report) speedCells(way, codec, columnarCopy string, perSecond float64, besideText, besideOne *float64) []string {
+	return []string{way, codec, columnarCopy, count(perSecond), fmt.Sprintf("%.0f", perSecond*r.rowBytes/1e6), ratioText(besideText), ratioText(besideOne)}
 }
 
 // besideText is the measure beside the text file in the same experiment; nil for the text itself.

@@ -33,7 +33,10 @@ func (b *retrieval) parallel(n int) experiment {
 	e.paths = append(e.paths, b.fromOthers(n)...)
 	e.paths = append(e.paths, b.fromPython(n)...)
 	for i := range e.paths {
-		e.paths[i].clients, e.paths[i].parallel = 1, n > 1
+		p := &e.paths[i]
+		if p.clients, p.parallel = 1, n > 1; p.on == nil && !p.local {
+			p.copy = b.copyUse()
+		}
 	}
 	e.pairs = against(e.paths)
 	return e

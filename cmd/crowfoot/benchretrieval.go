@@ -17,7 +17,7 @@ const (
 func newBenchRetrieval() *cobra.Command {
 	s := bench.Defaults()
 	s.Rows, s.Each, s.Rounds, s.StatisticsWait = retrievalRows, retrievalTime, retrievalRounds, 0
-	r := bench.RetrievalSettings{Table: "customer", Readers: []int{1, 2, 4}}
+	r := bench.RetrievalSettings{Table: "customer", Readers: []int{1, 2, 4}, Columnar: true}
 	c := &cobra.Command{
 		Use:   "retrieval",
 		Short: "All rows of a table into memory, by each way out of the database",
@@ -30,6 +30,7 @@ says what is missing.`,
 	}
 	c.Flags().StringVarP(&r.Table, "table", "t", r.Table, "`NAME` of the table, customer or orders")
 	c.Flags().VarP((*numbers)(&r.Readers), "readers", "n", "readers that share the table; repeated for each number of a list 1,2,4")
+	c.Flags().BoolVar(&r.Columnar, "columnar", r.Columnar, "have the server keep a columnar copy of the table; the row store is read beside it")
 	c.Flags().StringVar(&r.Postgres, "postgres", "", "`DSN` of a PostgreSQL database, in which the run makes a table crowfoot_bench_NAME")
 	c.Flags().StringVar(&r.MySQL, "mysql", "", "`DSN` of a MySQL or MariaDB database, likewise: USER:PASSWORD@tcp(HOST:PORT)/DATABASE")
 	c.Flags().StringVar(&r.Python, "python", "", "`PATH` of a Python whose pyarrow, duckdb and adbc-driver-flightsql read the same rows")
