@@ -7,6 +7,7 @@ import traceback
 
 import adbc_driver_flightsql.dbapi as flight
 import adbc_driver_manager
+import duckdb
 import pandas
 import polars
 import pyarrow
@@ -70,6 +71,16 @@ class App:
         conn.close()
         assert self.rows("SELECT COUNT(*), MIN(k) FROM Loaded") == [(50_001, -1)]
 
+    def engines(self):
+        """DuckDB, polars and pandas compute on the columns as they come."""
+        self.cur.execute("SELECT k, text FROM Loaded")
+        loaded = self.cur.fetch_record_batch()
+        assert duckdb.sql("SELECT count(*), min(k), max(text) FROM loaded").fetchall() == [(50_001, -1, "row 9999")]
+        frame = polars.read_database("SELECT k, text FROM Loaded", self.conn)
+        assert frame.filter(polars.col("k") >= 49_000).select(polars.len(), polars.col("k").sum()).row(0) == (1000, 49_499_500), frame
+        frame = pandas.read_sql("SELECT k, text FROM Loaded", self.conn)
+        assert frame[frame.text == "more"].k.tolist() == [-1] and len(frame) == 50_001, frame
+
     def partitions(self):
         parts, _ = self.cur.adbc_execute_partitions("SELECT k FROM Loaded")
         assert len(parts) == 3, len(parts)
@@ -119,7 +130,7 @@ class App:
 
 def main():
     app, failed = App(sys.argv[1]), 0
-    for step in app.schema, app.updates, app.types, app.parameters, app.bulk, app.partitions, app.transactions, app.metadata, app.errors, app.drop:
+    for step in app.schema, app.updates, app.types, app.parameters, app.bulk, app.engines, app.partitions, app.transactions, app.metadata, app.errors, app.drop:
         try:
             step()
             print("ok", step.__name__)
