@@ -37,6 +37,9 @@ type Figure struct {
 // alone says that the figure is no ratio.
 func (f Figure) alone() bool { return f.Right == Ref{} }
 
+// isRatio says that the figure has no unit.
+func (f Figure) isRatio() bool { return f.Metric != LatencyAdded && !f.alone() }
+
 // Ref names a measure within a benchmark.
 type Ref struct {
 	Experiment string `json:"experiment"`

@@ -126,7 +126,7 @@ func (r *Report) tiles() (list []tile) {
 const times = " ×"
 
 func timesText(f Figure) string {
-	if f.Metric == LatencyAdded {
+	if !f.isRatio() {
 		return f.comparedText(f.Ours)
 	}
 	return f.comparedText(f.Ours) + times

@@ -35,7 +35,7 @@ func Retrieval(s RetrievalSettings) (Benchmark, error) {
 		name:    retrievalName,
 		about:   "All rows of TPC-H's " + s.Table + " into memory: an operation is the whole table.",
 		study:   &Study{Author: "SPL", Title: "How Slow Is Database I/O?", Date: "2022"},
-		prepare: b.prepare, close: b.close, figures: func(Settings) []Figure { return b.figures() },
+		prepare: b.prepare, after: b.profileMissed, close: b.close, figures: func(Settings) []Figure { return b.figures() },
 	}, nil
 }
 
@@ -50,6 +50,7 @@ type RetrievalSettings struct {
 	MySQL    string // likewise, also for MariaDB
 	Python   string // executable, whose libraries read the same rows; "" is none
 	Java     string // executable of a JDK
+	Profile  string // folder for profiles of what misses its target; "" is none
 	Jars     string // class path of SPL and of JDBC drivers; "" is none
 }
 
@@ -76,6 +77,7 @@ type retrieval struct {
 	others       []otherDatabase
 	python, java *worker
 	missing      []missingTool
+	experiments  []experiment
 }
 
 // missingTool is one that the run goes without.
@@ -99,11 +101,12 @@ func (b *retrieval) prepare(ctx context.Context, r *run) ([]experiment, error) {
 	for _, m := range b.missing {
 		r.fact("not compared: %s; %s brings it", m.name, m.flag)
 	}
-	list := []experiment{b.oneStream()}
+	b.experiments = []experiment{b.oneStream()}
 	for _, n := range b.Readers {
-		list = append(list, b.parallel(n))
+		b.experiments = append(b.experiments, b.parallel(n))
 	}
-	return append(list, b.aggregate()), nil
+	b.experiments = append(b.experiments, b.aggregate())
+	return b.experiments, nil
 }
 
 // load makes the table, if it has not as many rows.

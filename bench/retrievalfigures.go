@@ -61,7 +61,7 @@ func (b *retrieval) figures() []Figure {
 	}
 	one := func(path string) Ref { return Ref{oneStream, path} }
 	cpu := func(path string) Figure {
-		return Figure{Name: path + ": server CPU of a row, us", Metric: RowCPU, Left: one(path), Target: 0.5}
+		return Figure{Name: path + ": server CPU of a row", Metric: RowCPU, Left: one(path), Target: 0.5}
 	}
 	return append(b.publishedFigures(), []Figure{
 		rows("Flight SQL, one stream / text, one thread", one(viaFlight), one(textTitle), 2),

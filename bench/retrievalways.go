@@ -13,7 +13,7 @@ import (
 const (
 	viaPartitionedSQL  = "SQL, partitions, Go client"
 	viaPartitionedREAD = "READ, partitions, Go client"
-	viaKeyRanges       = "SQL, key ranges, a connection each, Go client"
+	viaKeyRanges       = "SQL, key ranges, Go client"
 )
 
 // readers is the name of the experiment of n readers.

@@ -126,7 +126,7 @@ func (f Figure) sideText(v *float64) string {
 }
 
 func (f Figure) comparedText(v *float64) string {
-	if f.Metric == LatencyAdded {
+	if !f.isRatio() {
 		return f.sideText(v)
 	}
 	return ratioText(v)
@@ -134,7 +134,7 @@ func (f Figure) comparedText(v *float64) string {
 
 // spreadText prints how ours differs from turn to turn.
 func (f Figure) spreadText() string {
-	if f.Spread == nil || f.Metric != LatencyAdded {
+	if f.Spread == nil || f.isRatio() {
 		return f.Spread.text()
 	}
 	return fmt.Sprintf("%s [%s, %s]", f.sideText(&f.Spread.Median), f.sideText(&f.Spread.Low), f.sideText(&f.Spread.High))
@@ -148,7 +148,7 @@ func (f Figure) targetText() string {
 	if f.AtLeast {
 		sign = ">= "
 	}
-	if f.Metric == LatencyAdded {
+	if !f.isRatio() {
 		return sign + f.sideText(&f.Target)
 	}
 	return sign + fmt.Sprintf("%.2f", f.Target)

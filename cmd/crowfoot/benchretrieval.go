@@ -36,6 +36,7 @@ says what is missing.`,
 	c.Flags().StringVar(&r.Python, "python", "", "`PATH` of a Python whose pyarrow, duckdb and adbc-driver-flightsql read the same rows")
 	c.Flags().StringVar(&r.Jars, "jars", "", "`CLASSPATH` of SPL (esProc) and of the JDBC drivers of Flight SQL and of Google's Spanner, which read the same rows; bench/jars/pom.xml lists them")
 	c.Flags().StringVar(&r.Java, "java", "java", "`PATH` of a JDK's java, for --jars")
+	c.Flags().StringVar(&r.Profile, "profile", "", "`DIR` for profiles of the ways that miss their targets: CPU time of server and client, and what the server waits for")
 	return benchCommand(c, &s, func() ([]bench.Benchmark, error) {
 		b, err := bench.Retrieval(r)
 		return []bench.Benchmark{b}, err
