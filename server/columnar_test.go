@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,5 +138,19 @@ func TestFlightColumnar(t *testing.T) {
 	want, err := f.rows("SELECT Name, Id FROM Every")
 	if h.ok(err); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("read: %d rows, want %d", len(got), len(want))
+	}
+	in := byID(h.begin(ses, readOnly()))
+	divided := &spannerpb.PartitionQueryRequest{Session: ses, Transaction: in, Sql: columnar + "SELECT Name, Id FROM Every", PartitionOptions: &spannerpb.PartitionOptions{MaxPartitions: 2}}
+	parts, err := h.data.PartitionQuery(h.ctx, divided)
+	h.ok(err)
+	got = nil
+	for _, p := range parts.Partitions {
+		part, err := f.request(&spannerpb.ExecuteSqlRequest{Session: ses, Transaction: in, Sql: divided.Sql, PartitionToken: p.PartitionToken})
+		h.ok(err)
+		got = append(got, part...)
+	}
+	slices.Sort(got)
+	if slices.Sort(want); len(parts.Partitions) != 2 || !slices.Equal(got, want) {
+		t.Errorf("%d partitions: %d rows, want %d", len(parts.Partitions), len(got), len(want))
 	}
 }
