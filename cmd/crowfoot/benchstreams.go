@@ -29,7 +29,7 @@ It fails if the server takes more memory than --memory says, or more and more.`,
 	flags.SortFlags = false
 	flags.IntVar(&s.Rows, "rows", 30_000_000, "rows to stream by each way, at least")
 	flags.IntVar(&s.TableRows, "table-rows", retrievalRows, "rows in the table, TPC-H's customer: each stream has so many")
-	flags.IntVar(&s.Slow, "slow", 32, "streams of each way, at once, whose clients read a message a second")
+	flags.IntVar(&s.Slow, "slow", 16, "streams of each way, at once, whose clients read a message a second")
 	flags.StringVar(&s.Memory, "memory", "1GiB", "`SIZE` that the server may take")
 	flags.StringVar(&s.Server, "server", "", "`PATH` of the server's executable (default: this one)")
 	flags.StringVar(&s.Dir, "dir", "", "`DIR` for the server's data (default: a temporary one)")
