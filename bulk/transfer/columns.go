@@ -77,16 +77,16 @@ func (l *columnLoader) isCrowfoot(ctx context.Context) bool {
 		return false
 	}
 	defer r.Release()
-	for r.Next() {
-		batch := r.RecordBatch()
-		union, ok := batch.Column(1).(*array.DenseUnion)
-		if !ok || batch.NumRows() == 0 {
-			return false
-		}
-		name, ok := union.Field(union.ChildID(0)).(*array.String)
-		return ok && name.Value(int(union.ValueOffset(0))) == serverName
+	if !r.Next() {
+		return false
 	}
-	return false
+	batch := r.RecordBatch()
+	union, ok := batch.Column(1).(*array.DenseUnion)
+	if !ok || batch.NumRows() == 0 {
+		return false
+	}
+	name, ok := union.Field(union.ChildID(0)).(*array.String)
+	return ok && name.Value(int(union.ValueOffset(0))) == serverName
 }
 
 // loads says whether a Crowfoot server takes values of an Arrow type, without a conversion by the client, for a column of a Spanner type.
