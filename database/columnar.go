@@ -177,7 +177,8 @@ func (u *upkeep) follow(c *schema.Catalog) error {
 	for _, w := range u.wanted {
 		before[w.layout.ID()] = w
 	}
-	u.wanted, u.queue = nil, nil
+	u.requeue()
+	u.wanted = nil
 	add := func(t *schema.Table, x *schema.Index) {
 		id := t.ID
 		if x != nil {

@@ -160,3 +160,23 @@ func rowsRead(t testing.TB, c *columnar.Copy, view table.View, read columnar.Rea
 		}
 	}
 }
+
+// TestColumnarCopiesAfterOtherSchemaChanges: work that waits is not forgotten when the schema of other tables changes.
+func TestColumnarCopiesAfterOtherSchemaChanges(t *testing.T) {
+	c := newCopied(t, "ALTER DATABASE test SET OPTIONS (columnar_policy = 'enabled')",
+		"CREATE TABLE T (K INT64) PRIMARY KEY (K)", "CREATE TABLE U (K INT64) PRIMARY KEY (K)")
+	if _, err := c.db.copying.upkeep.step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.db.UpdateSchema(t.Context(), []string{"CREATE TABLE V (K INT64) PRIMARY KEY (K)"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.upkeep(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range c.db.ColumnarPolicies() {
+		if p.Chunks == 0 || p.Missing > 0 {
+			t.Errorf("%+v", p)
+		}
+	}
+}

@@ -67,16 +67,22 @@ func (u *upkeep) lookForWork() {
 	if len(u.queue) > 0 && now.Sub(u.looked) < lookEvery {
 		return
 	}
-	for _, w := range u.queue {
-		w.due = true
-	}
-	u.queue, u.looked = nil, now
+	u.requeue()
+	u.looked = now
 	for _, w := range u.wanted {
 		if w.due || !now.Before(w.look) {
 			u.queue = append(u.queue, u.workOn(w, now)...)
 		}
 	}
 	slices.SortStableFunc(u.queue, func(a, b copyWork) int { return int(a.kind) - int(b.kind) })
+}
+
+// requeue empties the queue. What was in it is found again by the next look for work.
+func (u *upkeep) requeue() {
+	for _, w := range u.queue {
+		w.due = true
+	}
+	u.queue = nil
 }
 
 // workOn is what is due of a copy. It sets when to look again.
@@ -146,6 +152,7 @@ func (u *upkeep) work(ctx context.Context) error {
 	u.registry.account.Task(taskCopies).Do(ctx, func(ctx context.Context) { err = u.do(ctx, w) })
 	switch {
 	case errors.Is(err, errCatalogChanged):
+		w.due = true
 		return nil // the next step follows it
 	case damaged(err) && w.kind != build: // the rows of what is built may be damaged
 		u.log().Error("a columnar copy is damaged and will be made anew", slog.String("of", w.layout.Name()), slog.Any("error", err))
