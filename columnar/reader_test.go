@@ -57,3 +57,30 @@ func TestChangesOverChunk(t *testing.T) {
 		}
 	}
 }
+
+// TestReleaseBehindChanges: a Reader that was released holds nothing of the engine, also behind the last row of a chunk that has changed.
+func TestReleaseBehindChanges(t *testing.T) {
+	h := newHarness(t, vfs.NewMem(), `CREATE TABLE T (Id INT64 NOT NULL) PRIMARY KEY (Id)`)
+	tab := h.catalog.Table("T")
+	h.commit(table.Mutation{Op: table.Insert, Table: tab, Columns: tab.Columns, Rows: [][]value.Value{{value.OfInt64(1)}}})
+	src := h.source(tab, nil, h.now)
+	c := h.build(src)
+	c.minSlice = 1
+	h.commit(table.Mutation{Op: table.Insert, Table: tab, Columns: tab.Columns, Rows: [][]value.Value{{value.OfInt64(-1)}}})
+	if err := h.store.Flush(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	read := Read{Projection: src.Projection, At: h.now}
+	read.Spans, _ = src.Spans(table.KeySet{All: true})
+	r := c.Open(t.Context(), h.view(read.At), read)
+	for range 2 { // what has changed, and the rows of the chunk
+		if n, err := r.Next(); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	r.Release()
+	h.close() // fails if an iterator is open
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -268,7 +268,7 @@ func (c *Cursor) SkipTo(key []byte) {
 // Release lets go of what the engine holds for the cursor, which are the files, and the writes in memory, of when it was made. Key and Value stay as they are
 // until the next move. That goes on behind them, and fails with ErrCollected if versions have been collected meanwhile.
 func (c *Cursor) Release() {
-	if c.it == nil || c.state == cursorDone {
+	if c.it == nil {
 		return
 	}
 	if !c.reverse && len(c.prefix) > 0 {
