@@ -30,7 +30,7 @@ func (t *Turns) Take(ctx context.Context) (turn context.Context, end func(), err
 		case <-got:
 		case <-ctx.Done():
 			t.leave(got)
-			return nil, nil, context.Cause(ctx)
+			return nil, nil, ctx.Err()
 		}
 	}
 	return context.WithValue(ctx, turnsKey{}, t), t.give, nil

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -77,7 +78,8 @@ func TestTurnsOfWaiting(t *testing.T) {
 	})
 }
 
-// TestTurnsCancelled: one that gives up takes no turn with it.
+// TestTurnsCancelled: one that gives up takes no turn with it. The error is that of the context, whatever its cause: by it a commit knows that
+// its transaction goes on.
 func TestTurnsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns(1)
@@ -85,14 +87,14 @@ func TestTurnsCancelled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancelCause(t.Context())
 		failed := make(chan error, 1)
 		go func() {
 			_, _, err := turns.Take(ctx)
 			failed <- err
 		}()
 		synctest.Wait()
-		cancel()
+		cancel(errors.New("the server stops"))
 		if err := <-failed; err != context.Canceled {
 			t.Errorf("Take: %v", err)
 		}
