@@ -132,6 +132,8 @@ type upkeep struct {
 	commits uint64     // of the database when the last work ended
 	queue   []copyWork // what is due, in the order in which it is done
 	looked  time.Time  // when the queue was made
+	// retention is the retention period at that time.
+	retention time.Duration
 }
 
 // wantedCopy is the copy of a table or an index whose columnar_policy is 'enabled'.

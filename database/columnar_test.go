@@ -180,3 +180,21 @@ func TestColumnarCopiesAfterOtherSchemaChanges(t *testing.T) {
 		}
 	}
 }
+
+// TestOldChunksBeforeNewCopies: while much is to be built, old chunks get their new timestamp first.
+func TestOldChunksBeforeNewCopies(t *testing.T) {
+	c := newCopied(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
+	if err := c.upkeep(); err != nil {
+		t.Fatal(err)
+	}
+	c.now.Add((c.db.Retention() / 2).Microseconds())
+	if err := c.db.UpdateSchema(t.Context(), []string{"CREATE TABLE U (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.db.copying.upkeep.step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if chunk := c.db.ColumnarPolicies()[0]; c.clock().Sub(chunk.Oldest) >= c.db.Retention()/2 {
+		t.Errorf("%+v at %v", chunk, c.clock())
+	}
+}

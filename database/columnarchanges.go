@@ -131,6 +131,8 @@ func (u *upkeep) count(ctx context.Context) error {
 		c.byCopy = map[schema.TableID]map[uint64]chunkChanges{}
 		c.counted = oldestChunk(u.wanted, snapshot.Timestamp())
 	}
+	// Chunks that are older than the horizon are built again. In the others nothing has changed before it.
+	c.counted = max(c.counted, u.rows.Horizon())
 	for _, span := range c.spans {
 		err := u.countIn(ctx, span, snapshot.Timestamp(), began)
 		if errors.Is(err, mvcc.ErrCollected) {

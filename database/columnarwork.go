@@ -41,8 +41,8 @@ type copyWork struct {
 type copyKind uint8
 
 const (
-	build   copyKind = iota // there is no chunk that serves reads, or it has other columns
-	renew                   // chunks are old
+	renew   copyKind = iota // chunks are old: once they are too old, they must be built again
+	build                   // there is no chunk that serves reads, or it has other columns
 	rewrite                 // much has changed
 	merge                   // chunks are small
 )
@@ -68,9 +68,11 @@ func (u *upkeep) lookForWork() {
 		return
 	}
 	u.requeue()
-	u.looked = now
+	retention := u.txns.Retention()
+	anew := retention != u.retention
+	u.looked, u.retention = now, retention
 	for _, w := range u.wanted {
-		if w.due || !now.Before(w.look) {
+		if anew || w.due || !now.Before(w.look) {
 			u.queue = append(u.queue, u.workOn(w, now)...)
 		}
 	}
