@@ -104,6 +104,9 @@ func (cc *chunkColumns) load(l *chunkColumn) (arrow.Array, error) {
 		return nil, cc.unread(err)
 	}
 	if !found {
+		if err := cc.copy.rows.Gone(); err != nil {
+			return nil, err
+		}
 		return nil, cc.damaged(l, fmt.Errorf("it is not there"))
 	}
 	blob, err := it.Value()

@@ -1,12 +1,14 @@
 package columnar
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -82,5 +84,42 @@ func TestReleaseBehindChanges(t *testing.T) {
 	h.close() // fails if an iterator is open
 	if err := r.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDroppedDatabase: a read that has not come to a column yet when the database is dropped fails with the error of reads of rows, and reports no damage.
+func TestDroppedDatabase(t *testing.T) {
+	h := newHarness(t, vfs.NewMem(), `CREATE TABLE T (Id INT64 NOT NULL, Name STRING(MAX)) PRIMARY KEY (Id)`)
+	defer h.close()
+	versions := mvcc.New(h.store)
+	h.rows = versions.In(testSpace)
+	var err error
+	if h.copies, err = Open(h.rows); err != nil {
+		t.Fatal(err)
+	}
+	tab := h.catalog.Table("T")
+	put := func(id int64) {
+		h.commit(table.Mutation{Op: table.Insert, Table: tab, Columns: tab.Columns, Rows: [][]value.Value{{value.OfInt64(id), value.OfString("name")}}})
+	}
+	put(1)
+	src := h.source(tab, nil, h.now)
+	c := h.build(src)
+	c.minSlice = 1
+	put(-1)
+	read := Read{Projection: src.Projection, At: h.now}
+	read.Spans, _ = src.Spans(table.KeySet{All: true})
+	r := c.Open(t.Context(), h.view(read.At), read)
+	defer r.Close()
+	if n, err := r.Next(); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	gone := errors.New("the database was dropped")
+	b := h.store.NewBatch()
+	defer b.Close()
+	if err := errors.Join(Erase(b, testSpace), versions.Drop(b, testSpace, gone), b.CommitNoSync()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Next(); !errors.Is(err, gone) || c.Chunks()[0].Damaged {
+		t.Errorf("%v, %+v", err, c.Chunks())
 	}
 }

@@ -60,6 +60,14 @@ func (v *Versions) readable(at Timestamp) error {
 	return ErrCollected
 }
 
+// Gone is the error of reads of a space that was dropped; nil if it was not.
+func (v *Versions) Gone() error {
+	if Timestamp(v.horizon.Load()) == dropped {
+		return v.gone
+	}
+	return nil
+}
+
 // ChangedSince tells whether any key in [start, end) has a version above since.
 func (v *Versions) ChangedSince(start, end []byte, since Timestamp) (bool, error) {
 	lower, upper := v.bound(nil, start), v.end(nil, end)
