@@ -50,9 +50,9 @@ type directory struct {
 // chunk is a range of keys, and the rows in it at a timestamp. It does not change; narrowing or renewing it makes another one of the same blobs.
 type chunk struct {
 	*blobs
-	at               mvcc.Timestamp
-	start, end       []byte
-	startCut, endCut bool // the blobs have rows before start, or behind end
+	at         mvcc.Timestamp
+	start, end []byte
+	startCut   bool // the blobs have rows before start
 }
 
 // blobs is what is stored of the rows of a chunk.

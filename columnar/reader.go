@@ -177,7 +177,7 @@ func (c *Copy) Estimate(read Read) (e Estimate) {
 
 // within says whether all rows of the blobs lie in a span.
 func (c *chunk) within(s table.Span) bool {
-	return !c.startCut && !c.endCut && bytes.Compare(s.Start, c.start) <= 0 && bytes.Compare(c.end, s.End) <= 0
+	return !c.startCut && bytes.Compare(s.Start, c.start) <= 0 && bytes.Compare(c.end, s.End) <= 0
 }
 
 // Rows are read from the table firstFill bytes at a time first, and each time twice as many up to fullFill.

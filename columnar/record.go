@@ -19,7 +19,6 @@ const recordVersion = 1
 const (
 	isDead   = 1 << iota // the chunk was replaced
 	startCut             // rows before start were there when the chunk was written
-	endCut               // rows at or behind end were there
 )
 
 // Flags of a column.
@@ -27,7 +26,7 @@ const isStored = 1 // its values are stored payloads, as Arrow's type cannot hol
 
 func appendRecord(dst []byte, c *chunk, dead bool) []byte {
 	flags := uint64(0)
-	for flag, is := range map[uint64]bool{isDead: dead, startCut: c.startCut, endCut: c.endCut} {
+	for flag, is := range map[uint64]bool{isDead: dead, startCut: c.startCut} {
 		if is {
 			flags |= flag
 		}
@@ -91,7 +90,7 @@ func parseRecord(val []byte) (c *chunk, dead, ok bool) {
 	}
 	f := fields{rest: val[1:]}
 	flags := f.uint()
-	c = &chunk{blobs: new(blobs), startCut: flags&startCut != 0, endCut: flags&endCut != 0}
+	c = &chunk{blobs: new(blobs), startCut: flags&startCut != 0}
 	c.at, c.rows = mvcc.Timestamp(f.uint()), int64(f.uint())
 	c.start, c.end = f.bytes(), f.bytes()
 	for n := f.uint(); n > 0 && !f.bad; n-- {

@@ -23,7 +23,7 @@ type newest struct {
 const (
 	fileNewest  = 8
 	blockNewest = 7
-	// maxBlockNewest stands for what is as new as can be: no timestamp of Spanner's reaches it.
+	// maxBlockNewest stands for what is as new as can be: commits have lower timestamps until the year 4253.
 	maxBlockNewest = 1<<(8*blockNewest) - 1
 )
 
