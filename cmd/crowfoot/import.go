@@ -130,20 +130,25 @@ func (s *importSettings) run(ctx context.Context, patterns []string) error {
 	if err := s.check(patterns); err != nil {
 		return err
 	}
-	return s.with(ctx, "crowfoot-import", func(ctx context.Context, client *spanner.Client) error {
-		if s.isFolder(patterns) {
+	if s.isFolder(patterns) {
+		return s.with(ctx, importAgent, func(ctx context.Context, client *spanner.Client) error {
 			return s.runFolder(ctx, client, patterns[0])
-		}
-		return s.runFiles(ctx, client, patterns)
-	})
-}
-
-// runFiles imports files into a table.
-func (s *importSettings) runFiles(ctx context.Context, client *spanner.Client, patterns []string) error {
+		})
+	}
 	names, err := file.Glob(patterns)
 	if err != nil {
 		return err
 	}
+	return s.with(ctx, importAgent, func(ctx context.Context, client *spanner.Client) error {
+		return s.runFiles(ctx, client, names)
+	})
+}
+
+// importAgent is what the command calls itself to servers.
+const importAgent = "crowfoot-import"
+
+// runFiles imports files into a table.
+func (s *importSettings) runFiles(ctx context.Context, client *spanner.Client, names []string) error {
 	name := s.table
 	table, missing := s.describe(ctx, client, name)
 	switch {
