@@ -19,8 +19,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// columnLoader writes rows as columns, by the bulk ingestion of Arrow Flight SQL (https://arrow.apache.org/docs/format/FlightSql.html). A Crowfoot server writes
-// rows that come in one stream in one commit, all or none, if they are no more than a commit may have.
+// columnLoader writes rows as columns, by the bulk ingestion of Arrow Flight SQL (https://arrow.apache.org/docs/format/FlightSql.html). The header has a Crowfoot
+// server write the rows of a stream in one commit, all or none, or refuse them if a commit may not have as many.
 type columnLoader struct {
 	client     flight.Client
 	header     []string
@@ -45,7 +45,7 @@ func newColumnLoader(ctx context.Context, i *importer) (*columnLoader, error) {
 		fields[n] = arrow.Field{Name: c.Name, Type: f.Type, Nullable: true}
 	}
 	l := &columnLoader{client: flight.NewClientFromConn(i.Flight, nil), schema: arrow.NewSchema(fields, nil)}
-	l.header = []string{"database", i.Client.DatabaseName(), "ingest-mode", string(i.Mode)}
+	l.header = []string{"database", i.Client.DatabaseName(), "ingest-mode", string(i.Mode), "ingest-commits", "one"}
 	if i.Mode == "" {
 		l.header[3] = string(InsertOrUpdate)
 	}
@@ -153,15 +153,28 @@ func (l *columnLoader) load(ctx context.Context, batch arrow.RecordBatch) error 
 	return nil
 }
 
-// arrayBytes are those of an array's buffers.
-func arrayBytes(d arrow.ArrayData) (n int) {
-	for _, b := range d.Buffers() {
-		if b != nil {
-			n += b.Len()
-		}
+// valueBytes are about those of values of an array, of a type that loads takes.
+func valueBytes(d arrow.ArrayData, from, to int) int {
+	n, t := to-from, d.DataType()
+	for e, ok := t.(arrow.ExtensionType); ok; e, ok = t.(arrow.ExtensionType) {
+		t = e.StorageType()
 	}
-	for _, child := range d.Children() {
-		n += arrayBytes(child)
+	if n == 0 {
+		return 0
 	}
-	return n
+	at := d.Offset() + from
+	switch t := t.(type) {
+	case *arrow.ListType:
+		offsets := arrow.Int32Traits.CastFromBytes(d.Buffers()[1].Bytes())[at:]
+		return 4*n + valueBytes(d.Children()[0], int(offsets[0]), int(offsets[n]))
+	case *arrow.StringType, *arrow.BinaryType:
+		offsets := arrow.Int32Traits.CastFromBytes(d.Buffers()[1].Bytes())[at:]
+		return 4*n + int(offsets[n]-offsets[0])
+	case *arrow.LargeStringType, *arrow.LargeBinaryType:
+		offsets := arrow.Int64Traits.CastFromBytes(d.Buffers()[1].Bytes())[at:]
+		return 8*n + int(offsets[n]-offsets[0])
+	case arrow.FixedWidthDataType:
+		return n * t.BitWidth() / 8
+	}
+	return 0
 }

@@ -150,6 +150,26 @@ func TestColumnsUnanswered(t *testing.T) {
 	}
 }
 
+// TestColumnsInManyCommits: rows of which the server writes fewer in a commit than the client can know are not refused as duplicates of themselves with
+// the mode Insert, where one of them is refused.
+func TestColumnsInManyCommits(t *testing.T) {
+	ddl := []string{"CREATE TABLE T (K INT64, A INT64 DEFAULT (1)) PRIMARY KEY (K)"}
+	for i := range 40 {
+		ddl = append(ddl, fmt.Sprintf("CREATE INDEX I%d ON T (A)", i))
+	}
+	client := connect(t, ddl...)
+	var text strings.Builder
+	text.WriteString("K\n")
+	for k := range 1200 {
+		fmt.Fprintln(&text, k)
+	}
+	text.WriteString("1199\n")
+	result, bad, err := load{table: "T", rejects: 10, mode: transfer.Insert, flight: dialFlight(t, nil)}.run(t.Context(), t, client, write(t, "t.csv", text.String()))
+	if err != nil || !result.Flight || result.Rows != 1200 || len(bad) != 1 {
+		t.Errorf("%+v, %.300v, %v", result, bad, err)
+	}
+}
+
 // TestNotCrowfoot: a server that does not speak Flight SQL gets mutations.
 func TestNotCrowfoot(t *testing.T) {
 	client := connect(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")

@@ -124,18 +124,10 @@ func (p *pipeline) noteSent(end int64) error {
 func (p *pipeline) addColumns(batch arrow.RecordBatch, of func(row int) bulk.Place) error {
 	first, rows := p.next, int(batch.NumRows())
 	p.next += int64(rows)
-	bytes := 0
-	for _, c := range batch.Columns() {
-		bytes += arrayBytes(c.Data())
-	}
-	most := max(1, min(maxMutations/p.perRow, commitBytes/max(1, bytes/max(1, rows))))
+	most := max(1, min(maxMutations/p.perRow, commitBytes/max(1, rowBytes(batch, 0, rows))))
 	parts := (rows + most - 1) / most
-	begin := int(min(max(0, p.state.rows-first), int64(rows)))
-	for part := range parts {
-		end := rows * (part + 1) / parts
-		if begin >= end {
-			continue
-		}
+	for begin := int(min(max(0, p.state.rows-first), int64(rows))); begin < rows; {
+		end := begin + fitting(batch, begin, (rows+parts-1)/parts)
 		c := &columns{batch: batch.NewSlice(int64(begin), int64(end)), of: of, row: begin}
 		p.write(first+int64(begin), end-begin, func(ctx context.Context) (int, error) {
 			defer c.batch.Release()
@@ -144,6 +136,23 @@ func (p *pipeline) addColumns(batch arrow.RecordBatch, of func(row int) bulk.Pla
 		begin = end
 	}
 	return p.ctx.Err()
+}
+
+// fitting is how many rows of a batch, from one on, go into one commit: so many, or fewer where they are larger than others.
+func fitting(batch arrow.RecordBatch, from, most int) int {
+	n := min(most, int(batch.NumRows())-from)
+	for n > 1 && n*rowBytes(batch, from, from+n) > 2*commitBytes {
+		n /= 2
+	}
+	return n
+}
+
+// rowBytes is how many bytes a row of a batch has, of those from one on, on average.
+func rowBytes(batch arrow.RecordBatch, from, to int) (n int) {
+	for _, c := range batch.Columns() {
+		n += valueBytes(c.Data(), from, to)
+	}
+	return n / max(1, to-from)
 }
 
 // columns are rows of a batch of the source, from one on.

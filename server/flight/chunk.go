@@ -66,6 +66,9 @@ func (g *ingestion) addBatch(batch arrow.RecordBatch) (err error) {
 	for _, col := range batch.Columns() {
 		bytes += dataBytes(col.Data())
 	}
+	if g.whole {
+		return g.collect(batch.NewSlice(0, int64(rows)), bytes)
+	}
 	perRow := max(1, bytes/int64(rows))
 	for from := 0; from < rows; {
 		room := min(g.chunk.limit-g.chunk.rows, int((chunkBytes-g.chunk.bytes)/perRow))

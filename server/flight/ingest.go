@@ -30,7 +30,7 @@ var ingestModes = map[string]table.Op{
 }
 
 // An ingestion is the bulk load of a table. Without a transaction rows are committed in chunks, see chunk.go: when one fails, those before it stay, and the
-// error says how many rows they were. In a transaction all rows are written or none.
+// error says how many rows they were. In a transaction, or with commitsHeader, all rows are written or none.
 type ingestion struct {
 	*Service
 	ctx     context.Context
@@ -39,6 +39,7 @@ type ingestion struct {
 	in      *spannerpb.TransactionSelector // nil if there is no transaction
 	op      table.Op
 	table   string // with its schema
+	whole   bool   // one commit writes all rows
 	columns []string
 	types   []*value.Type
 	chunk   chunk
@@ -61,6 +62,13 @@ func (s *Service) ingest(ctx context.Context, command *flightpb.CommandStatement
 	var ok bool
 	if g.op, ok = ingestModes[c.Metadata(ingestHeader)]; !ok || g.op == table.Replace && g.in != nil {
 		return usererror.InvalidFlightHeader(ingestHeader, c.Metadata(ingestHeader), "insert, insert-or-update, or, without a transaction, replace")
+	}
+	switch c.Metadata(commitsHeader) {
+	case "":
+	case oneCommit:
+		g.whole = g.in == nil
+	default:
+		return usererror.InvalidFlightHeader(commitsHeader, c.Metadata(commitsHeader), oneCommit)
 	}
 	begun := false
 	err = up.each(func(batch arrow.RecordBatch) error {

@@ -109,6 +109,10 @@ const (
 	partitionsHeader = "max-partitions"
 	// ingestHeader says what a bulk load does with a row whose key is in the table: see ingestModes.
 	ingestHeader = "ingest-mode"
+	// commitsHeader says, with the value oneCommit, that a bulk load without a transaction is written by one commit, all or nothing, or refused if it is more than
+	// a commit may have.
+	commitsHeader = "ingest-commits"
+	oneCommit     = "one"
 	// unitHeader says the unit of timestamps: ns, or us.
 	unitHeader = "timestamp-unit"
 )
