@@ -13,6 +13,7 @@ const fewElements = 8
 type elementSet struct {
 	table *hashTable // nil before the first row, and for few elements
 	few   bool
+	empty bool // there are no elements
 	null  bool // an element is NULL
 }
 
@@ -94,7 +95,7 @@ func (s *elementSet) build(list value.Value, t *value.Type) {
 
 // fill makes the set of the elements of a list.
 func (s *elementSet) fill(list value.Value, t *value.Type) {
-	s.table = newHashTable([]*value.Type{t})
+	s.table, s.empty = newHashTable([]*value.Type{t}), len(list.AsList()) == 0
 	for _, v := range list.AsList() {
 		switch {
 		case v.IsNull():
@@ -105,10 +106,10 @@ func (s *elementSet) fill(list value.Value, t *value.Type) {
 	}
 }
 
-// holds is TRUE if x is in the set, FALSE if the set is empty, NULL if x or an element it might equal is NULL, else FALSE.
+// holds is TRUE if x is in the set, FALSE if the array is empty, NULL if x or an element it might equal is NULL, else FALSE.
 func (s *elementSet) holds(x value.Value) value.Value {
 	switch {
-	case s.table.len() == 0 && !s.null:
+	case s.empty:
 		return value.OfBool(false)
 	case x.IsNull():
 		return value.Null(value.Bool)
