@@ -14,6 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
+	"github.com/crowfoot-db/crowfoot/value"
 	stored "github.com/crowfoot-db/crowfoot/value/columnar"
 )
 
@@ -221,5 +222,27 @@ func arrayLines(rows *exec.ArrayRows) (lines []string, err error) {
 			}
 			lines = append(lines, strings.Join(words, "|"))
 		}
+	}
+}
+
+// TestMergedColumns: inputs that are merged in an order come out of columnar copies as they come out of rows.
+func TestMergedColumns(t *testing.T) {
+	c := newCopied(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')",
+		"CREATE TABLE U (K INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
+	for _, name := range []string{"T", "U"} {
+		c.fill(name, 2*leastWhole, func(i int) []value.Value {
+			return []value.Value{value.OfInt64(int64(i)), value.OfString(fmt.Sprint(name, i))}
+		})
+	}
+	if err := c.upkeep(); err != nil {
+		t.Fatal(err)
+	}
+	const sql = "SELECT K, S FROM T%[1]s UNION ALL SELECT K, S FROM U%[1]s ORDER BY K"
+	want, err := c.query(fmt.Sprintf(sql, "@{SCAN_METHOD=ROW}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.query(fmt.Sprintf(sql, "")); err != nil || len(got) != len(want) {
+		t.Errorf("%v, %d bytes, want %d", err, len(got), len(want))
 	}
 }

@@ -119,7 +119,7 @@ type inputRows struct {
 func (s *inputRows) Next(row []value.Value) (bool, error) {
 	if s.batch == nil || s.at == s.batch.n {
 		var err error
-		if s.batch, err = s.run.pull(s.in); s.batch == nil || err != nil {
+		if s.batch, err = s.run.pullRows(s.in); s.batch == nil || err != nil {
 			return false, err
 		}
 		s.at = 0
