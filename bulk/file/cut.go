@@ -5,16 +5,14 @@ import (
 	"context"
 	"io"
 	"os"
-	"runtime"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // cutBuffer is how much of a file is looked at at once.
 const cutBuffer = 1 << 18
 
-// cut divides the rows of a text file into up to n ranges of bytes. It returns where they begin, and the end of the last.
-func cut(ctx context.Context, f textFile, n int, quotes bool) ([]int64, error) {
+// cut divides the rows of a text file into up to n ranges of bytes. It returns where they begin, and the end of the last. If the syntax has quotes, it reads
+// the file up to the last cut, since a line end ends a row only outside of them.
+func cut(ctx context.Context, f textFile, n int, s syntax) ([]int64, error) {
 	cuts := []int64{f.from}
 	if n < 2 {
 		return append(cuts, f.end), nil
@@ -24,15 +22,9 @@ func cut(ctx context.Context, f textFile, n int, quotes bool) ([]int64, error) {
 		return nil, err
 	}
 	defer file.Close()
-	at := func(i int) int64 { return f.from + (f.end-f.from)*int64(i)/int64(n) }
-	within := make([]bool, n) // whether the i-th cut is within quotes
-	if quotes {
-		if within, err = oddQuotes(ctx, file, n, at); err != nil {
-			return nil, err
-		}
-	}
+	c := cutter{file: file, at: f.from, end: f.end, buffer: make([]byte, cutBuffer), quoted: s.quotes, quotes: newQuotes(s.delimiter)}
 	for i := 1; i < n; i++ {
-		begin, err := nextRow(file, at(i)-1, f.end, within[i], quotes)
+		begin, err := c.next(ctx, f.from+(f.end-f.from)*int64(i)/int64(n))
 		if err != nil {
 			return nil, err
 		}
@@ -43,60 +35,66 @@ func cut(ctx context.Context, f textFile, n int, quotes bool) ([]int64, error) {
 	return append(cuts, f.end), nil
 }
 
-// oddQuotes counts the quotes before each of n cuts, at the byte before it, and says which have an odd number.
-func oddQuotes(ctx context.Context, file *os.File, n int, at func(i int) int64) ([]bool, error) {
-	counts := make([]int, n+1)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range n - 1 {
-		group.Go(func() error {
-			from := at(i)
-			if i > 0 {
-				from-- // the cut before is looked for from the byte before it
-			}
-			in := io.NewSectionReader(file, from, at(i+1)-1-from)
-			buffer := make([]byte, cutBuffer)
-			for ctx.Err() == nil {
-				n, err := in.Read(buffer)
-				counts[i+1] += bytes.Count(buffer[:n], []byte{'"'})
-				if err == io.EOF {
-					return nil
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return ctx.Err()
-		})
-	}
-	err := group.Wait()
-	odd := make([]bool, n)
-	for i, total := 1, 0; i < n; i++ {
-		total += counts[i]
-		odd[i] = total%2 == 1
-	}
-	return odd, err
+// cutter goes through a file from row to row.
+type cutter struct {
+	file    *os.File
+	at, end int64
+	buffer  []byte
+	quoted  bool // the syntax has quotes, and they tell where at is
+	quotes  quotes
 }
 
-// nextRow finds the first row that begins behind an offset: behind the next line end that is not within quotes.
-func nextRow(file *os.File, from, end int64, within, quotes bool) (int64, error) {
-	buffer := make([]byte, cutBuffer)
-	for from < end {
-		n, err := file.ReadAt(buffer[:min(int64(len(buffer)), end-from)], from)
+// next finds the first row that begins at or behind an offset: behind a line end that is not within quotes. It begins with a row.
+func (c *cutter) next(ctx context.Context, offset int64) (int64, error) {
+	if c.at >= offset {
+		return c.at, nil // the row before was long
+	}
+	if !c.quoted {
+		c.at = offset - 1
+	}
+	for c.at < c.end {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		want := min(int64(len(c.buffer)), c.end-c.at)
+		if c.at < offset-1 {
+			want = min(want, offset-1-c.at)
+		}
+		n, err := c.file.ReadAt(c.buffer[:want], c.at)
 		if err != nil && err != io.EOF {
 			return 0, err
 		}
-		for i, c := range buffer[:n] {
-			switch {
-			case c == '"' && quotes:
-				within = !within
-			case c == '\n' && !within:
-				return from + int64(i) + 1, nil
-			}
-		}
-		if from += int64(n); n == 0 {
+		if n == 0 {
 			break // the file has become shorter
 		}
+		if c.at < offset-1 {
+			c.quotes.pass(c.buffer[:n])
+			c.at += int64(n)
+			continue
+		}
+		if c.passRow(c.buffer[:n]) {
+			return c.at, nil
+		}
 	}
-	return end, nil
+	return c.end, nil
+}
+
+// passRow goes on behind the first line end of a text that ends a row, or behind all of it if there is none.
+func (c *cutter) passRow(text []byte) (ended bool) {
+	for len(text) > 0 {
+		n := bytes.IndexByte(text, '\n')
+		line := text[:n+1]
+		if n < 0 {
+			line = text
+		}
+		if c.quoted {
+			c.quotes.pass(line)
+		}
+		c.at += int64(len(line))
+		if n >= 0 && !c.quotes.open() {
+			return true
+		}
+		text = text[len(line):]
+	}
+	return false
 }

@@ -78,13 +78,7 @@ func (t *text) infer() (*arrow.Schema, error) {
 	columns := make([]guess, len(t.names))
 	var row splitter
 	err := t.eachOfFirst(func(line []byte, lines *lineReader) { // the reader says what is wrong with a line
-		err := row.split(t.syntax, line)
-		if err == errOpenQuote {
-			if line, err = lines.extend(); err == nil {
-				err = row.split(t.syntax, line)
-			}
-		}
-		if err != nil {
+		if err := row.splitRow(t.syntax, lines, line); err != nil {
 			return
 		}
 		fields := row.fields

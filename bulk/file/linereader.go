@@ -46,17 +46,15 @@ func (l *lineReader) next() ([]byte, error) {
 	return l.to(l.begin)
 }
 
-// extend adds lines to the last row until its quotes are closed.
-func (l *lineReader) extend() ([]byte, error) {
-	quotes, counted := 0, 0
+// extend adds lines to the last row while its line end is within quotes. It returns errOpenQuote if that of the last line is, too.
+func (l *lineReader) extend(delimiter byte) ([]byte, error) {
+	q, passed := newQuotes(delimiter), 0
 	for {
-		quotes += bytes.Count(l.row[counted:], []byte{'"'})
-		if quotes%2 == 0 {
+		line := l.buffer[l.begin+passed : l.following]
+		q.pass(line)
+		passed += len(line)
+		if !q.open() {
 			return l.row, nil
-		}
-		counted = len(l.row)
-		if l.following-l.begin == counted { // without a line end
-			return nil, errOpenQuote
 		}
 		if _, err := l.to(l.following); err == io.EOF {
 			return nil, errOpenQuote

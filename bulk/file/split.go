@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 )
 
@@ -41,6 +42,19 @@ func (r *splitter) split(s syntax, row []byte) error {
 			return errAfterQuote
 		}
 	}
+}
+
+// splitRow cuts the row that begins with the last line of lines. A row that is malformed ends where its quotes do, too.
+func (r *splitter) splitRow(s syntax, lines *lineReader, line []byte) error {
+	err := r.split(s, line)
+	if err == nil || !s.quotes {
+		return err
+	}
+	row, open := lines.extend(s.delimiter)
+	if open != nil || len(row) == len(line) {
+		return cmp.Or(open, err)
+	}
+	return r.split(s, row)
 }
 
 // field reads one field, up to its delimiter or the row's end.

@@ -202,7 +202,7 @@ func (t *text) Segments(ctx context.Context, n int) (segments []bulk.Segment, er
 	}
 	size := max(total/int64(max(n, 1)), smallestSegment)
 	for _, f := range t.files {
-		cuts, err := cut(ctx, f, int((f.end-f.from+size/2)/size), t.syntax.quotes)
+		cuts, err := cut(ctx, f, int((f.end-f.from+size/2)/size), t.syntax)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.name, err)
 		}

@@ -238,6 +238,55 @@ func TestSegments(t *testing.T) {
 	}
 }
 
+// TestStrayQuotes: a row with quotes that are malformed is bad, and takes no other row with it, into however many segments the file is cut.
+func TestStrayQuotes(t *testing.T) {
+	var csv strings.Builder
+	var want, wantBad []string
+	for i, line := 0, 1; csv.Len() < 8*smallestSegment; i++ {
+		row, bad := fmt.Sprintf("%d,\"begin\n%d,in a text\n,\"\",\"\"\nend\"", i, i), false
+		switch i % 700 {
+		case 3:
+			row, bad = fmt.Sprintf("%d,un\"quoted", i), true
+		case 77:
+			row, bad = fmt.Sprintf("%d,\"a\"b", i), true
+		case 140:
+			row, bad = fmt.Sprintf("%d,5\" disk,\"of two\nlines\"", i), true
+		case 333:
+			row, bad = fmt.Sprintf("%d,\"two\nlines\",6\" disk", i), true
+		}
+		fmt.Fprintf(&csv, "%s\n", row)
+		if bad {
+			wantBad = append(wantBad, fmt.Sprintf("a.csv:%d %s", line, row))
+		} else {
+			want = append(want, fmt.Sprintf("a.csv:%d %d|begin\n%d,in a text\n,\",\"\nend", line, i, i))
+		}
+		line += 1 + strings.Count(row, "\n")
+	}
+	name := write(t, "a.csv", csv.String())
+	for _, n := range []int{1, 2, 3, 7, 1000} {
+		var mu sync.Mutex
+		var bad []string
+		source, err := Open([]string{name}, Options{Schema: schemaOf(t, "K INT64, V STRING(MAX)", arrowtype.Text), Text: TextOptions{NoHeader: true}, Reject: func(b bulk.BadRow) error {
+			mu.Lock()
+			defer mu.Unlock()
+			bad = append(bad, fmt.Sprintf("%s:%d %s", filepath.Base(b.Place.File), b.Place.Line, b.Text))
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := readAll(t, source, n)
+		if err != nil || !slices.Equal(rows, want) {
+			t.Errorf("%d segments: %d rows in place of %d, %v", n, len(rows), len(want), err)
+		}
+		slices.Sort(bad)
+		slices.Sort(wantBad)
+		if !slices.Equal(bad, wantBad) {
+			t.Errorf("%d segments: bad rows %q, want %q", n, bad, wantBad)
+		}
+	}
+}
+
 // TestEach: several readers see each row of several files once.
 func TestEach(t *testing.T) {
 	dir := t.TempDir()

@@ -209,14 +209,7 @@ func (c *textColumn) orderName(i int) string {
 
 // parseQuoted appends the values of a row that has quotes or escapes; of the line, or of several if a quote goes on.
 func (r *textReader) parseQuoted(row []byte) error {
-	err := r.row.split(r.of.syntax, row)
-	if err == errOpenQuote {
-		if row, err = r.lines.extend(); err != nil {
-			return err
-		}
-		err = r.row.split(r.of.syntax, row)
-	}
-	if err != nil {
+	if err := r.row.splitRow(r.of.syntax, r.lines, row); err != nil {
 		return err
 	}
 	fields := r.row.fields
