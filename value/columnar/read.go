@@ -15,7 +15,7 @@ import (
 // ValueAt is value i of an array as a value of type t, whole: an error says that t cannot hold it or that no value of the array's type is one of t. Texts are
 // read as t's literals are.
 func ValueAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
-	if a.IsNull(i) {
+	if a.IsNull(i) || a.DataType().ID() == arrow.NULL { // an array of Arrow's null type has no bitmap
 		return value.Null(t.Kind), nil
 	}
 	switch a := a.(type) {

@@ -53,6 +53,20 @@ func TestSource(t *testing.T) {
 	}
 }
 
+// TestNullType: an array of Arrow's null type, which has no validity bitmap, is NULLs of any type.
+func TestNullType(t *testing.T) {
+	nothing := array.NewNull(2)
+	for _, typ := range []*value.Type{value.Int64Type, value.StringType, value.TimestampType} {
+		source, err := NewSource(nothing, typ)
+		if err != nil || !source.IsNull(0) || !source.IsNull(1) {
+			t.Errorf("%s: %v", typ, err)
+		}
+		if v, err := ValueAt(nothing, 1, typ); err != nil || !v.IsNull() {
+			t.Errorf("%s: %v, %v", typ, v, err)
+		}
+	}
+}
+
 // TestSourceShort: texts that need no closer look are those that are UTF-8 and within the limit.
 func TestSourceShort(t *testing.T) {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
