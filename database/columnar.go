@@ -105,8 +105,14 @@ func (c *copying) step(ctx context.Context) (pause time.Duration) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
 	u := &c.upkeep
+	err := u.follow(u.Catalog())
+	if err == nil && len(u.wanted) == 0 {
+		return forever
+	}
 	now := u.registry.cfg.Clock()
-	pause, err := u.step(ctx)
+	if err == nil {
+		pause, err = u.step(ctx)
+	}
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -117,9 +123,7 @@ func (c *copying) step(ctx context.Context) (pause time.Duration) {
 		u.log().Error("keep columnar copies up", slog.Any("error", err))
 		pause = afterFailure
 	}
-	if err != nil || len(u.wanted) > 0 {
-		c.ran(now, err)
-	}
+	c.ran(now, err)
 	return pause
 }
 

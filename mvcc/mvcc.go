@@ -163,9 +163,10 @@ func (v *Versions) Ends(start, end []byte) (first, last []byte, err error) {
 	return first, last, errors.Join(err, it.Error())
 }
 
-// From is the first key before end of which a version is stored at or behind place, which may be any bytes; nil if there is none.
+// From is the first key before end of which a version is stored at or behind place; nil if there is none. A place may be any bytes that do not begin with a
+// stored key and go on.
 func (v *Versions) From(place, end []byte) (key []byte, err error) {
-	it, err := v.store.kv.NewIter(append(v.bound(nil, nil), place...), v.end(nil, end))
+	it, err := v.store.kv.NewIter(v.bound(nil, place), v.end(nil, end))
 	if err != nil {
 		return nil, err
 	}

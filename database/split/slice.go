@@ -3,6 +3,7 @@ package split
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -132,14 +133,15 @@ func (m *Manager) half(span table.Span, size uint64) ([]byte, error) {
 	}
 	common := commonPrefix(first, last)
 	low, high := number(first[common:]), number(last[common:])
-	place := func(n uint64) []byte {
-		return append(first[:common:common], byte(n>>56), byte(n>>48), byte(n>>40), byte(n>>32), byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
-	}
 	var below, above uint64 // bytes before low and before high
 	above = size
 	for high-low > 1 {
 		mid := low + (high-low)/2
-		n, err := m.cfg.Rows.Size(span.Start, place(mid))
+		place, err := m.place(first[:common:common], mid)
+		if err != nil {
+			return nil, err
+		}
+		n, err := m.cfg.Rows.Size(span.Start, place)
 		if err != nil {
 			return nil, err
 		}
@@ -155,11 +157,31 @@ func (m *Manager) half(span table.Span, size uint64) ([]byte, error) {
 	if low > number(first[common:]) && size/2-below < above-size/2 {
 		high = low
 	}
-	bound, err := m.cfg.Rows.From(place(high), span.End)
+	place, err := m.place(first[:common:common], high)
+	if err != nil {
+		return nil, err
+	}
+	bound, err := m.cfg.Rows.From(place, span.End)
 	if err == nil && bytes.Equal(bound, first) { // the place lies in front of its versions
 		bound, err = m.cfg.Rows.From(mvcc.After(nil, first), span.End)
 	}
 	return bound, err
+}
+
+// place is what common and the bytes of n make together; or a key that is stored with which that begins, since the versions of this key, and no bound, lie behind
+// it (see package mvcc).
+func (m *Manager) place(common []byte, n uint64) ([]byte, error) {
+	p := binary.BigEndian.AppendUint64(common, n)
+	for i := len(common); i < len(p)-1; i++ {
+		if p[i] != 0 { // the end of a key
+			continue
+		}
+		key := p[: i+1 : i+1]
+		if stored, err := m.cfg.Rows.From(key, mvcc.After(nil, key)); bytes.Equal(stored, key) || err != nil {
+			return key, err
+		}
+	}
+	return p, nil
 }
 
 // sample makes a slice of a span of size bytes on disk by the first rows that the statement reads there.
