@@ -225,7 +225,10 @@ func (a *flightAPI) LoadLimit(l *flight.Load) (rows int, err error) {
 		return 0, err
 	}
 	n, err := table.RowMutations(tables, t, l.Op, columns)
-	return max(1, int(table.MaxMutations/n)), err
+	if err != nil {
+		return 0, err
+	}
+	return max(1, int(table.MaxMutations/n)), nil
 }
 
 // Rollback implements flight.API.

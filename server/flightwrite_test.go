@@ -276,6 +276,16 @@ func TestFlightIngest(t *testing.T) {
 	if got, _ := f.rows("SELECT * FROM Loaded"); !slices.Equal(got, []string{"1|x", "1|x"}) {
 		t.Errorf("after a table that could not be made: %q", got)
 	}
+	// A column may have the name of its table, and must not come twice.
+	for _, o := range []flightsql.TableDefinitionOptionsTableExistsOption{fail, replace, extend} {
+		_, err = load(f.ctx, "Word", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(o, create)}, batch("id", "word", []int64{1}, []string{"x"}))
+		h.ok(err)
+	}
+	if got, _ := f.rows("SELECT * FROM Word"); !slices.Equal(got, []string{"1|x", "1|x"}) {
+		t.Errorf("%q", got)
+	}
+	_, err = load(f.ctx, "Word", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(extend, create)}, batch("id", "ID", []int64{1}, []string{"x"}))
+	h.fails(err, codes.InvalidArgument)
 	_, err = load(f.ctx, "Singers", &flightsql.ExecuteIngestOpts{TableDefinitionOptions: ingestOptions(extend, create)}, batch("SingerId", "Updated", []int64{1}, []string{"no time"}))
 	if h.fails(err, codes.InvalidArgument); !strings.Contains(err.Error(), "Row 1") || !strings.Contains(err.Error(), "Updated") {
 		t.Error(err)

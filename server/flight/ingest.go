@@ -128,13 +128,13 @@ func (g *ingestion) begin(command *flightpb.CommandStatementIngest, schema *arro
 	return g.limitChunk()
 }
 
-// describe is what is known of the columns that come.
+// describe is what is known of the columns that come. The table has an alias, as a column may have its name.
 func (g *ingestion) describe() (*Description, error) {
 	names := make([]string, len(g.columns))
 	for i, name := range g.columns {
-		names[i] = quoted(name)
+		names[i] = "t." + quoted(name)
 	}
-	return g.api.Describe(g.ctx, &spannerpb.ExecuteSqlRequest{Session: g.session, Sql: "SELECT " + strings.Join(names, ", ") + " FROM " + quoted(g.table)}, g.call)
+	return g.api.Describe(g.ctx, &spannerpb.ExecuteSqlRequest{Session: g.session, Sql: "SELECT " + strings.Join(names, ", ") + " FROM " + quoted(g.table) + " AS t"}, g.call)
 }
 
 // isMissing says whether there is no such table.
