@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -76,6 +77,7 @@ func (c copied) run(d *datadriven.TestData) (string, error) {
 		})
 		return "", nil
 	case "upkeep":
+		c.db.copying.upkeep.changes.took = 0 // scripts do not depend on how fast the machine is
 		err := c.upkeep()
 		return c.policies(), err
 	case "collect":
@@ -196,5 +198,40 @@ func TestOldChunksBeforeNewCopies(t *testing.T) {
 	}
 	if chunk := c.db.ColumnarPolicies()[0]; c.clock().Sub(chunk.Oldest) >= c.db.Retention()/2 {
 		t.Errorf("%+v at %v", chunk, c.clock())
+	}
+}
+
+// TestColumnarCountAfterSlowPass: a pass over changes that waits for a processor does not put the next one off, and one that itself takes long puts it off for
+// countWithin at most, however few commits there are.
+func TestColumnarCountAfterSlowPass(t *testing.T) {
+	c := newCopied(t, "CREATE TABLE T (K INT64, S STRING(MAX)) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
+	insert := func(k int) {
+		t.Helper()
+		c.fill("T", 1, func(int) []value.Value { return []value.Value{value.OfInt64(int64(k)), value.OfString("")} })
+	}
+	insert(0)
+	if err := c.upkeep(); err != nil {
+		t.Fatal(err)
+	}
+	changes := &c.db.copying.upkeep.changes
+	insert(1)
+	c.now.Add(countWithin.Microseconds())
+	c.lag.Store(time.Minute.Microseconds())
+	if err := c.db.copying.upkeep.count(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.lag.Store(0)
+	if changes.took >= time.Minute {
+		t.Errorf("a pass over one row took %v", changes.took)
+	}
+	changes.took = time.Minute
+	insert(2)
+	before := c.db.ColumnarPolicies()[0].Changed
+	c.now.Add(countWithin.Microseconds())
+	if err := c.upkeep(); err != nil {
+		t.Fatal(err)
+	}
+	if after := c.db.ColumnarPolicies()[0]; before != 1 || after.Changed != 2 {
+		t.Errorf("%d changed rows, then %+v", before, after)
 	}
 }

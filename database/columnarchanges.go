@@ -11,6 +11,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/columnar"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 )
@@ -20,7 +21,7 @@ import (
 type copyChanges struct {
 	counted mvcc.Timestamp                             // changes up to it have been counted
 	commits uint64                                     // of the database at the last pass
-	took    time.Duration                              // the last pass
+	took    time.Duration                              // CPU time of the last pass
 	ended   time.Time                                  // the last pass
 	roots   []copyRoot                                 // in the order of their keys
 	spans   []table.Span                               // that passes read
@@ -59,20 +60,23 @@ func (c *copyChanges) forget(id schema.TableID, chunks []columnar.Chunk) {
 }
 
 // A pass also looks at what is in memory and has been counted before. So the next one comes restOfCounts times as long after it as it took; and if there were so few
-// commits since that it would cost each more than countOfCommit, restOfFew times as long.
+// commits since that it would cost each more than countOfCommit, restOfFew times as long. What counts is CPU time: a pass that waits for a processor or the disk
+// costs commits nothing. But no pass comes later than countWithin after the one before, since a commit may change many rows, and reads find them all. As what is in
+// memory is bounded, that is still a small part of a core.
 const (
 	restOfCounts  = 49
 	restOfFew     = 399
 	countOfCommit = 10 * time.Microsecond
+	countWithin   = 10 * time.Second
 )
 
 // isTime says whether a pass is to be made, in a database with so many commits so far.
 func (c *copyChanges) isTime(now time.Time, commits uint64) bool {
 	rest := now.Sub(c.ended)
-	if commits == c.commits && c.counted > 0 || rest < max(countEvery, c.took*restOfCounts) {
+	if commits == c.commits && c.counted > 0 || rest < max(countEvery, min(c.took*restOfCounts, countWithin)) {
 		return false
 	}
-	return rest >= c.took*restOfFew || time.Duration(commits-c.commits)*countOfCommit >= c.took
+	return rest >= min(c.took*restOfFew, countWithin) || time.Duration(commits-c.commits)*countOfCommit >= c.took
 }
 
 // follow finds the keys that passes over a catalog's copies read.
@@ -119,8 +123,14 @@ func rootOf(t *schema.Table, x *schema.Index) schema.TableID {
 	return x.Parent.Path()[0].ID
 }
 
-// count makes a pass over changes: it counts what has changed since the pass before. The first one after a start counts from the oldest chunk on.
-func (u *upkeep) count(ctx context.Context) error {
+// count makes a pass over changes, and notes the CPU time that it took.
+func (u *upkeep) count(ctx context.Context) (err error) {
+	u.changes.took = cpu.Spent(ctx, func() { err = u.pass(ctx) })
+	return err
+}
+
+// pass counts what has changed since the pass before. The first one after a start counts from the oldest chunk on.
+func (u *upkeep) pass(ctx context.Context) error {
 	began, c := u.registry.cfg.Clock(), &u.changes
 	commits := u.txns.Landed()
 	snapshot, err := u.txns.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
@@ -142,8 +152,7 @@ func (u *upkeep) count(ctx context.Context) error {
 			return err
 		}
 	}
-	now := u.registry.cfg.Clock()
-	c.counted, c.commits, c.ended, c.took = snapshot.Timestamp(), commits, now, now.Sub(began)
+	c.counted, c.commits, c.ended = snapshot.Timestamp(), commits, u.registry.cfg.Clock()
 	u.publishChanges(slices.Collect(maps.Keys(c.byCopy))...)
 	return nil
 }

@@ -31,6 +31,7 @@ type aged struct {
 	t     *testing.T
 	store kv.Store
 	now   atomic.Int64 // in microseconds
+	lag   atomic.Int64 // by which each look at the clock moves it, as on a machine that is busy with other things; in microseconds
 	*Registry
 	db  *Database
 	txs map[string]*txn.Tx
@@ -85,7 +86,7 @@ func (a *aged) close() {
 	}
 }
 
-func (a *aged) clock() time.Time { return time.UnixMicro(a.now.Load()).UTC() }
+func (a *aged) clock() time.Time { return time.UnixMicro(a.now.Add(a.lag.Load())).UTC() }
 
 // TestRowDeletion runs the scripts in testdata/row_deletion.
 //
