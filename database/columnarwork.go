@@ -240,6 +240,7 @@ func (u *upkeep) overcounted(ctx context.Context, w copyWork, src columnar.Sourc
 			return false, err
 		}
 		u.changes.set(id, c.Number, chunkChanges{int64(n), counted.since})
+		w.due = true // it may still be more than is left once none change
 		u.publishChanges(id)
 		return true, nil
 	}

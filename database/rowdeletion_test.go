@@ -168,7 +168,11 @@ func (a *aged) execute(w table.Writer, sql string) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.Run(context.Background(), Run{Writer: w}, a.clock())
+	params := make([]value.Value, len(s.Plan.Params)) // in place of literals, where such a statement came before
+	for i := range params {
+		params[i], _ = s.Literal(i)
+	}
+	rows, err := s.Run(context.Background(), Run{Writer: w, Params: params}, a.clock())
 	if err != nil {
 		return err
 	}
