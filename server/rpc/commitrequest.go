@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -12,10 +13,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/resultset"
 )
 
+// maxDecoded is the longest CommitRequest that a commitDecoder takes. It copies the rows, and a message that is charged MessageFactor times its length has no room
+// for that beside what the commit then makes of it.
+const maxDecoded = 4 << 20
+
 // unmarshal is proto.Unmarshal. Where a long CommitRequest has nothing unusual, the values of its mutations are made of a few arrays, in a third of the
 // time.
 func unmarshal(data []byte, m proto.Message) error {
-	if c, ok := m.(*spannerpb.CommitRequest); ok && len(data) > smallRequest {
+	if c, ok := m.(*spannerpb.CommitRequest); ok && len(data) > smallRequest && len(data) <= maxDecoded {
 		d := decoders.Get().(*commitDecoder)
 		ok := d.commit(data, c)
 		d.release()
@@ -53,11 +58,11 @@ type decodedWrite struct {
 
 var decoders = sync.Pool{New: func() any { return new(commitDecoder) }}
 
-// maxDecoder is how many bytes of rows an unused decoder may keep.
-const maxDecoder = 4 << 20
+// maxWrites is how many writes an unused decoder may keep room for.
+const maxWrites = 64 << 10
 
 func (d *commitDecoder) release() {
-	if cap(d.rows) > maxDecoder || cap(d.writes) > maxDecoder/16 {
+	if cap(d.writes) > maxWrites {
 		return
 	}
 	clear(d.writes)
@@ -67,6 +72,7 @@ func (d *commitDecoder) release() {
 
 // commit is false if there is something that is for package proto: what is malformed or unusual.
 func (d *commitDecoder) commit(data []byte, m *spannerpb.CommitRequest) bool {
+	d.rows = slices.Grow(d.rows, len(data)+len(data)/8) // rows of a few bytes need more
 	var mutations []*spannerpb.Mutation
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)
