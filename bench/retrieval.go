@@ -87,7 +87,8 @@ func (b *retrieval) lacks(name, flag string) { b.missing = append(b.missing, mis
 
 func (b *retrieval) mostReaders() int { return slices.Max(append([]int{1}, b.Readers...)) }
 
-// prepare makes and fills the table, here and in whatever else is compared, records one reading of it, and starts the server that gives it out again.
+// prepare makes and fills the table on the server and in the other databases that the run compares, records one reading of it, and starts the server of canned frames, which
+// sends that reading again.
 func (b *retrieval) prepare(ctx context.Context, r *run) ([]experiment, error) {
 	if r.target.process == nil {
 		return nil, errors.New("retrieval needs the embedded server and takes no --database")

@@ -4,7 +4,7 @@
 // keys: at most MaxRows, in one blob for each column. A commit does nothing for copies. A read at T finds the rows of a chunk, and lays over
 // them what has changed after the chunk's timestamp up to T, which the versions of the keys tell (mvcc.Versions.Changes). What no chunk covers, and what a
 // chunk is too new or too old for, is read from the rows themselves. So a Reader shows the same rows as table.Read at each timestamp, however
-// old a copy is and whatever part of it there is; it costs more where much has changed.
+// old a copy is, and also while the copy has only some of its chunks; it costs more where much has changed.
 //
 // The records of a copy stand in space 0, beside others about the database. They have no versions:
 //

@@ -26,7 +26,7 @@ import (
 //   - It counts what has changed in each chunk since it was copied (copyChanges), after commits, in passes over the changes alone.
 //   - It writes chunks of what has not been copied, or not with the columns that there are now, and writes those anew of which much has changed. Where
 //     rows were deleted, neighbours become one chunk.
-//   - It gives chunks that nobody changes a new timestamp before what they would miss may be collected.
+//   - It gives chunks in which no commit has changed a row a new timestamp, before garbage collection may remove the versions that a read of them needs.
 //
 // Chunks are written in one database of the store at a time, and after each the upkeep rests as long as that took, or restBesideCommits times as long if there
 // were commits and the chunk has been copied before: it takes half or a tenth of a core at most. When more changes than it can follow, more of each chunk has changed
@@ -62,7 +62,7 @@ func (d *Database) openCopies() (err error) {
 	return err
 }
 
-// Copies are the columnar copies of the tables and indexes. A read finds the one of its table or index by number, whatever its timestamp: a copy knows what
+// Copies are the columnar copies of the tables and indexes. A read finds the one of its table or index by number, at every timestamp: a copy knows what
 // it cannot serve.
 func (d *Database) Copies() *columnar.Copies { return d.copying.copies }
 

@@ -59,7 +59,7 @@ const everyRow = `{"K":1,"B":true,"I":-9223372036854775808,"F":-0.0,"G":3.402823
 {"K":5,"S":"again"}
 `
 
-// TestColumns: rows that go over Arrow Flight SQL are in the table as those that go as mutations, with every type and mode, whatever the table computes,
+// TestColumns: rows that go over Arrow Flight SQL are in the table as those that go as mutations, with every type and mode, also where the table computes columns,
 // indexes or refers to; and the bad rows are the same.
 func TestColumns(t *testing.T) {
 	columns := "K INT64, B BOOL, I INT64, F FLOAT64, G FLOAT32, N NUMERIC, S STRING(5), Y BYTES(MAX), D DATE, T TIMESTAMP, J JSON, U UUID, A ARRAY<STRING(MAX)>, L ARRAY<INT64>"

@@ -54,7 +54,7 @@ func define(t *testing.T, statements ...string) {
 	}
 }
 
-// TestUnanswered: with the mode Insert, rows of a commit that was done and not answered are not refused as duplicates of themselves, whatever their types, and a row whose
+// TestUnanswered: with the mode Insert, rows of a commit that was done and not answered are not refused as duplicates of themselves, with values of every type, and a row whose
 // key another row has is refused still.
 func TestUnanswered(t *testing.T) {
 	connect(t, `CREATE TABLE T (I INT64, S STRING(MAX), B BOOL, F FLOAT64, G FLOAT32, N NUMERIC, D DATE, T TIMESTAMP, J JSON, U UUID, Y BYTES(MAX), A ARRAY<FLOAT64>)
