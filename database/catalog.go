@@ -37,7 +37,7 @@ func (d *Database) storeVersion(v *version, before *schema.Catalog, p publicatio
 	}
 	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
-	if err := putTables(b, d.space, v.catalog.Version, e.Tables); err != nil {
+	if err := putObjects(b, d.space, v.catalog.Version, e.Objects); err != nil {
 		return err
 	}
 	record := schemaRecord{At: v.at, Catalog: e.Catalog, Garbage: p.garbage, Tentative: p.tentative}
@@ -56,10 +56,10 @@ func (d *Database) storeVersion(v *version, before *schema.Catalog, p publicatio
 	return streams.End(b.Commit())
 }
 
-// putTables adds the records of the tables that a version has changed.
-func putTables(b kv.Batch, space mvcc.Space, version schema.Version, tables map[schema.TableID][]byte) error {
-	for _, id := range slices.Sorted(maps.Keys(tables)) {
-		if err := b.Put(tableKey(space, id, version), tables[id]); err != nil {
+// putObjects adds the records of the tables, and other objects, that a version has changed.
+func putObjects(b kv.Batch, space mvcc.Space, version schema.Version, objects map[schema.TableID][]byte) error {
+	for _, id := range slices.Sorted(maps.Keys(objects)) {
+		if err := b.Put(tableKey(space, id, version), objects[id]); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func versionKey(space mvcc.Space, version schema.Version) []byte {
 	return meta.Key(meta.OfSpace(meta.Schema, space), fmt.Sprintf("%020d", version))
 }
 
-// tableKey orders the records of a database by table, and those of a table by version. The record of a table that a version has dropped
+// tableKey orders the records of a database by table or other object, and those of one by version. The record of what a version has dropped
 // is empty.
 func tableKey(space mvcc.Space, id schema.TableID, version schema.Version) []byte {
 	return meta.Key(meta.OfSpace(meta.Table, space), fmt.Sprintf("%010d/%020d", id, version))
@@ -109,7 +109,7 @@ func (d *Database) loadVersions() ([]*version, error) {
 	list := make([]*version, len(records))
 	var before *schema.Catalog
 	for i, r := range records {
-		e := &schema.Encoding{Catalog: r.Catalog, Tables: tables[numbers[i]]}
+		e := &schema.Encoding{Catalog: r.Catalog, Objects: tables[numbers[i]]}
 		c, err := schema.Unmarshal(before, e, compiler{context.Background(), d.registry.cfg.Clock})
 		if err != nil {
 			return nil, fmt.Errorf("read schema version %d: %w", numbers[i], err)

@@ -211,7 +211,7 @@ func (b *bed) asFormat1() {
 		check(json.Unmarshal(e.Catalog, &fields))
 		var tables []json.RawMessage
 		for t := range v.catalog.Tables() {
-			tables = append(tables, withoutUses(b.t, e.Tables[t.ID]))
+			tables = append(tables, withoutUses(b.t, e.Objects[t.ID]))
 		}
 		fields["format"] = json.RawMessage("1")
 		fields["tables"], err = json.Marshal(tables)

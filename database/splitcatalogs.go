@@ -45,10 +45,10 @@ func splitCatalogsOf(store kv.Store, space mvcc.Space) error {
 		if err != nil {
 			return err
 		}
-		if err := putTables(b, space, r.Catalog.Version, changedTables(before, e.Tables)); err != nil {
+		if err := putObjects(b, space, r.Catalog.Version, changedTables(before, e.Objects)); err != nil {
 			return err
 		}
-		before, r.schemaRecord.Catalog = e.Tables, e.Catalog
+		before, r.schemaRecord.Catalog = e.Objects, e.Catalog
 		return meta.Put(b, meta.Key(name), r.schemaRecord)
 	})
 	if err != nil {

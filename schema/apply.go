@@ -72,6 +72,12 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.alterChangeStream(s)
 	case *ast.DropChangeStream:
 		return d.dropChangeStream(s)
+	case *ast.CreateLocalityGroup:
+		return d.createLocalityGroup(s)
+	case *ast.AlterLocalityGroup:
+		return d.alterLocalityGroup(s)
+	case *ast.DropLocalityGroup:
+		return d.dropLocalityGroup(s)
 	case *ast.Analyze: // the planner keeps no statistics packages that could be built anew
 		d.change.Nothing = true
 		return nil
@@ -95,7 +101,7 @@ func (d *draft) checkSize() error {
 	return nil
 }
 
-// measure brings the sizes of the draft's tables, and their sum, up to date.
+// measure brings the sizes of the draft's tables, and the sum of theirs and the objects', up to date.
 func (d *draft) measure() {
 	differences(d.old.tables, d.tables, func(_ TableID, before, after *Table) {
 		if before != nil {
@@ -109,4 +115,5 @@ func (d *draft) measure() {
 		}
 		d.size += after.size
 	})
+	d.measureObjects()
 }

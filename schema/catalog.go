@@ -39,15 +39,16 @@ type Catalog struct {
 	// Versions of a schema share the nodes of these trees, and the tables, that are the same in both.
 	tables    *tree[TableID, *Table]
 	indexes   *tree[TableID, TableID] // the table of each index
-	names     *tree[string, named]    // by full name in lower case: tables, indexes, constraints and change streams
+	names     *tree[string, named]    // by full name in lower case: tables, indexes, constraints, change streams and objects
 	referrers *tree[reference, struct{}]
+	objects   *tree[TableID, Object]
 
-	size int // the length of what DDL prints of the tables
+	size int // the length of what DDL prints of the tables and the objects
 }
 
-// named is what has a name: a table, an index or a constraint of it, or a change stream.
+// named is what has a name: a table, an index or a constraint of it, a change stream, or an object.
 type named struct {
-	table TableID // or the number of a change stream
+	table TableID // or the number of a change stream or an object
 	kind  nameKind
 }
 
@@ -58,6 +59,7 @@ const (
 	nameOfIndex
 	nameOfConstraint
 	nameOfChangeStream
+	nameOfObject
 )
 
 // reference is a table in the upper 32 bits, and in the lower ones a table that refers to it as its parent or by foreign keys. They stand

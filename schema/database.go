@@ -222,6 +222,11 @@ func (d *draft) dropSchema(s *ast.DropSchema) error {
 			return usererror.DropSchemaInUse(name, t.Name)
 		}
 	}
+	for o := range objectsOf[Object](d.Catalog) {
+		if e := o.entity(); e.Schema == name {
+			return usererror.DropSchemaInUse(name, e.Name)
+		}
+	}
 	d.Schemas = slices.DeleteFunc(slices.Clone(d.Schemas), func(s string) bool { return s == name })
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // not, by the words that follow CREATE, ALTER or DROP.
 var objects = [][]string{
 	{"VIEW"}, {"SEQUENCE"}, {"ROLE"}, {"MODEL"}, {"FUNCTION"}, {"PROPERTY", "GRAPH"},
-	{"SEARCH", "INDEX"}, {"VECTOR", "INDEX"}, {"PROTO", "BUNDLE"}, {"LOCALITY", "GROUP"}, {"PLACEMENT"}, {"QUEUE"},
+	{"SEARCH", "INDEX"}, {"VECTOR", "INDEX"}, {"PROTO", "BUNDLE"}, {"PLACEMENT"}, {"QUEUE"},
 	{"STATISTICS"},
 }
 

@@ -84,8 +84,8 @@ func stored(t *testing.T, c *Catalog) []byte {
 	t.Helper()
 	e := encoded(t, nil, c)
 	out := append(e.Catalog, '\n')
-	for _, id := range slices.Sorted(maps.Keys(e.Tables)) {
-		out = append(append(out, e.Tables[id]...), '\n')
+	for _, id := range slices.Sorted(maps.Keys(e.Objects)) {
+		out = append(append(out, e.Objects[id]...), '\n')
 	}
 	return out
 }

@@ -58,10 +58,17 @@ func checkInvariants(t *testing.T, c *Catalog) {
 		number(TableID(s.ID), s.Name)
 		checkChangeStream(t, c, s)
 	}
-	if names += indexes + len(c.Streams); c.names.len() != names {
+	for id, o := range c.objects.all() {
+		e := o.entity()
+		number(e.ID, e.FullName())
+		if found, ok := c.names.get(o.kind().key(e.Schema, e.Name)); id != e.ID || !ok || found != (named{id, nameOfObject}) {
+			t.Fatalf("object %s is not found by its name or number", e.FullName())
+		}
+	}
+	if names += indexes + len(c.Streams) + c.objects.len(); c.names.len() != names {
 		t.Fatalf("%d names, but there are %d things that have one", c.names.len(), names)
 	}
-	if all := len(ids) - c.tables.len() - len(c.Streams); c.indexes.len() != all {
+	if all := len(ids) - c.tables.len() - len(c.Streams) - c.objects.len(); c.indexes.len() != all {
 		t.Fatalf("%d indexes are known by their numbers, but there are %d", c.indexes.len(), all)
 	}
 	checkSizes(t, c)
@@ -95,6 +102,11 @@ func checkSizes(t *testing.T, c *Catalog) {
 	}
 	for table := range c.Tables() {
 		size += table.ddlSize()
+	}
+	for o := range objectsOf[Object](c) {
+		for _, stmt := range o.sql(c) {
+			size += len(stmt)
+		}
 	}
 	printed := 0
 	for _, stmt := range c.DDL() {
@@ -260,8 +272,8 @@ func checkLoads(t *testing.T, before, c *Catalog) {
 		t.Fatalf("stored:\n%s\nloaded and stored again:\n%s", want, got)
 	}
 	if before != nil {
-		if from := encoded(t, loaded, before); len(from.Tables) != len(e.Tables) {
-			t.Fatalf("%d tables differ, but %d on the way back", len(e.Tables), len(from.Tables))
+		if from := encoded(t, loaded, before); len(from.Objects) != len(e.Objects) {
+			t.Fatalf("%d tables differ, but %d on the way back", len(e.Objects), len(from.Objects))
 		}
 	}
 }

@@ -31,7 +31,11 @@ func Unmarshal(before *Catalog, e *Encoding, compiler Compiler) (*Catalog, error
 	}
 	l := loader{before.draft(nil, compiler)}
 	l.Database, l.Version, l.NextID, l.Schemas, l.Options = s.Database, s.Version, s.NextID, s.Schemas, s.Options
-	if err := l.load(e.Tables); err != nil {
+	tables, err := l.loadObjects(e.Objects)
+	if err != nil {
+		return nil, fmt.Errorf("decode catalog: %w", err)
+	}
+	if err := l.load(tables); err != nil {
 		return nil, fmt.Errorf("decode catalog: %w", err)
 	}
 	if err := l.loadChangeStreams(s.ChangeStreams); err != nil {

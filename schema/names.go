@@ -32,43 +32,49 @@ func sameName(a, b string) bool { return strings.EqualFold(a, b) }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// checkFree says whether a new object may have a name: tables, indexes, constraints
-// and change streams of one schema share their names.
+// checkFree says whether something new may have a name: tables, indexes, constraints, change streams
+// and most kinds of objects of one schema share their names.
 func (d *draft) checkFree(schema, name string) error {
-	taken := d.nameLike(schema, name)
-	switch taken {
-	case "":
-		return nil
-	case name:
-		return usererror.DuplicateName(fullName(schema, name))
-	}
-	return usererror.NamesDifferInCase(fullName(schema, name), fullName(schema, taken))
+	return d.checkFreeKey(key(schema, name), fullName(schema, name))
 }
 
-// nameLike finds how a name that is taken is written, or "".
-func (d *draft) nameLike(schema, name string) string {
-	found, ok := d.names.get(key(schema, name))
+// checkFreeKey says whether a name, which stands at a key among the names of the catalog, is free.
+func (d *draft) checkFreeKey(key, name string) error {
+	found, ok := d.names.get(key)
 	if !ok {
-		return ""
+		return nil
 	}
-	if found.kind == nameOfChangeStream {
+	taken := d.nameOf(found, name)
+	if taken == name {
+		return usererror.DuplicateName(name)
+	}
+	return usererror.NamesDifferInCase(name, taken)
+}
+
+// nameOf is how the full name of what is called name, ignoring case, is written.
+func (d *draft) nameOf(found named, name string) string {
+	switch found.kind {
+	case nameOfChangeStream:
 		return d.ChangeStream(name).Name
+	case nameOfObject:
+		o, _ := d.objects.get(found.table)
+		return o.entity().FullName()
 	}
 	t := d.TableByID(found.table)
 	switch found.kind {
 	case nameOfTable:
-		return t.Name
+		return t.FullName()
 	case nameOfIndex:
-		return t.Index(fullName(schema, name)).Name
+		return t.Index(name).FullName()
 	}
 	for _, c := range t.Checks {
-		if sameName(c.Name, name) {
-			return c.Name
+		if sameName(fullName(t.Schema, c.Name), name) {
+			return fullName(t.Schema, c.Name)
 		}
 	}
 	for _, fk := range t.ForeignKeys {
-		if sameName(fk.Name, name) {
-			return fk.Name
+		if sameName(fullName(t.Schema, fk.Name), name) {
+			return fullName(t.Schema, fk.Name)
 		}
 	}
 	return name

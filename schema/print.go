@@ -10,7 +10,7 @@ import (
 
 // DDL prints the catalog as the statements that make it again, as
 // GetDatabaseDdl does: options, schemas, tables with parents first, foreign
-// keys that could not stand in their table, indexes, change streams.
+// keys that could not stand in their table, indexes, change streams, and objects by their stage.
 func (c *Catalog) DDL() []string {
 	var stmts []string
 	if sql := c.optionsSQL(); sql != "" {
@@ -19,6 +19,7 @@ func (c *Catalog) DDL() []string {
 	for _, s := range c.Schemas {
 		stmts = append(stmts, schemaSQL(s))
 	}
+	stmts = append(stmts, c.objectsSQL(beforeTables)...)
 	for t := range c.Tables() {
 		stmts = append(stmts, t.sql())
 	}
@@ -28,10 +29,11 @@ func (c *Catalog) DDL() []string {
 	for t := range c.Tables() {
 		stmts = append(stmts, t.indexSQL()...)
 	}
+	stmts = append(stmts, c.objectsSQL(afterIndexes)...)
 	for _, s := range c.Streams {
 		stmts = append(stmts, c.changeStreamSQL(s))
 	}
-	return stmts
+	return append(stmts, c.objectsSQL(afterChangeStreams)...)
 }
 
 // ddlSize is the length of all that DDL prints of a table.

@@ -11,9 +11,10 @@ import (
 
 // Encoding is a catalog as it is stored: by what it changes of the version before it.
 type Encoding struct {
-	Catalog []byte // all but the tables
-	// Tables are those that are not defined as in the version before, in its first version all; nil stands for one that was dropped.
-	Tables map[TableID][]byte
+	Catalog []byte // all but the tables and the objects
+	// Objects are the tables, and what else is an Object, that are not defined as in the version before, in its first version all; nil
+	// stands for what was dropped.
+	Objects map[TableID][]byte
 }
 
 // storageFormat is the version of the encoding below. A reader refuses those it does not know.
@@ -145,17 +146,17 @@ func (c *Catalog) Marshal(before *Catalog) (*Encoding, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode catalog: %w", err)
 	}
-	e := &Encoding{Catalog: data, Tables: map[TableID][]byte{}}
+	e := &Encoding{Catalog: data, Objects: map[TableID][]byte{}}
 	differences(before.tables, c.tables, func(id TableID, was, is *Table) {
 		switch {
 		case is == nil:
-			e.Tables[id] = nil
+			e.Objects[id] = nil
 		case was == nil || !is.definedAs(was):
 			data, failed := json.Marshal(storeTable(is))
-			e.Tables[id], err = data, cmp.Or(err, failed)
+			e.Objects[id], err = data, cmp.Or(err, failed)
 		}
 	})
-	if err != nil {
+	if err = cmp.Or(err, e.storeObjects(before, c)); err != nil {
 		return nil, fmt.Errorf("encode catalog: %w", err)
 	}
 	return e, nil

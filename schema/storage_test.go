@@ -14,10 +14,10 @@ import (
 func TestUnmarshalDamaged(t *testing.T) {
 	whole := encoded(t, nil, fuzzCatalog(t))
 	refused := 0
-	for id, data := range whole.Tables {
+	for id, data := range whole.Objects {
 		read := func(damaged []byte) error {
-			e := &Encoding{Catalog: whole.Catalog, Tables: maps.Clone(whole.Tables)}
-			e.Tables[id] = damaged
+			e := &Encoding{Catalog: whole.Catalog, Objects: maps.Clone(whole.Objects)}
+			e.Objects[id] = damaged
 			_, err := Unmarshal(nil, e, wordCompiler{})
 			return err
 		}
@@ -60,10 +60,10 @@ func TestUnmarshalDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := encoded(t, c, next)
-	for _, whole := range []*Encoding{{Catalog: e.Catalog, Tables: map[TableID][]byte{}}, e} {
-		whole.Tables[c.Table("B").ID] = nil
+	for _, whole := range []*Encoding{{Catalog: e.Catalog, Objects: map[TableID][]byte{}}, e} {
+		whole.Objects[c.Table("B").ID] = nil
 		if _, err := Unmarshal(c, whole, wordCompiler{}); !errors.Is(err, errDangling) {
-			t.Errorf("%d tables are loaded, error: %v", len(whole.Tables), err)
+			t.Errorf("%d tables are loaded, error: %v", len(whole.Objects), err)
 		}
 	}
 }

@@ -129,8 +129,8 @@ func TestSharing(t *testing.T) {
 		if copied, redefined := count(c, next); copied != test.copied || redefined != test.redefined {
 			t.Errorf("%s: %d tables copied and %d redefined, want %d and %d", test.statement, copied, redefined, test.copied, test.redefined)
 		}
-		if e := encoded(t, c, next); len(e.Tables) != max(test.redefined, 1) {
-			t.Errorf("%s: %d tables stored", test.statement, len(e.Tables))
+		if e := encoded(t, c, next); len(e.Objects) != max(test.redefined, 1) {
+			t.Errorf("%s: %d tables stored", test.statement, len(e.Objects))
 		}
 		checkFollows(t, c, next)
 	}

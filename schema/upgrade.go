@@ -15,13 +15,13 @@ type Format1 struct {
 
 // Split makes the Encoding of a database's first version. The tables of two versions are equal byte for byte if they are defined alike.
 func (c *Format1) Split() (*Encoding, error) {
-	e := &Encoding{Tables: make(map[TableID][]byte, len(c.Tables))}
+	e := &Encoding{Objects: make(map[TableID][]byte, len(c.Tables))}
 	for _, data := range c.Tables {
 		id, err := storedID(data)
 		if err != nil {
 			return nil, fmt.Errorf("decode table of format 1: %w", err)
 		}
-		e.Tables[id] = data
+		e.Objects[id] = data
 	}
 	now := c.storedCatalog
 	now.Format = storageFormat

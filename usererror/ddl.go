@@ -202,3 +202,13 @@ func KeyColumnType(column, typ string) *Error {
 func TooManyKeyParts(kind, name string, parts, limit int) *Error {
 	return newError(codes.InvalidArgument, "%s %s has too many keys (%d); the limit is %d.", kind, name, parts, limit)
 }
+
+// TooManyObjects is an object of a kind of which the database has as many as it may.
+func TooManyObjects(kind, name string, limit int) *Error {
+	return newError(codes.FailedPrecondition, "Cannot add %s %s : too many of them (limit %d).", kind, name, limit)
+}
+
+// DropDefaultLocalityGroup is a DROP of the locality group that every database has.
+func DropDefaultLocalityGroup() *Error {
+	return newError(codes.FailedPrecondition, "The default locality group cannot be dropped.")
+}

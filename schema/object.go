@@ -1,0 +1,231 @@
+package schema
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// Object is what a database has beside tables, what belongs to tables, and change streams. It is immutable: a statement that alters it
+// makes another one with its number. It is stored as the JSON of its exported fields, with its kind.
+type Object interface {
+	entity() *Entity
+	kind() *objectKind
+	// sql are the statements that make the object, as GetDatabaseDdl prints them.
+	sql(c *Catalog) []string
+}
+
+// Entity is the number and the name of an Object. Types of objects embed it.
+type Entity struct {
+	ID     TableID `json:"id"`
+	Schema string  `json:"schema,omitempty"` // "" is the default schema
+	Name   string  `json:"name"`
+}
+
+func (e *Entity) entity() *Entity { return e }
+
+// FullName is the object's name as SQL writes it: schema.name, or name in the default schema.
+func (e *Entity) FullName() string { return fullName(e.Schema, e.Name) }
+
+// objectKind is one kind of objects.
+type objectKind struct {
+	// name is what the kind is called where it is stored.
+	name string
+	// noun is what errors call it.
+	noun string
+	// apart says that its names are not those of tables: a table may have the same name.
+	apart bool
+	// stage is where GetDatabaseDdl prints such objects.
+	stage stage
+	// empty makes an object to decode a stored one into.
+	empty func() Object
+}
+
+// stage is a place in what GetDatabaseDdl prints.
+type stage uint8
+
+const (
+	beforeTables stage = iota
+	afterIndexes
+	afterChangeStreams
+)
+
+// objectKinds are the kinds of objects in the order in which GetDatabaseDdl prints those of a stage.
+var objectKinds = []*objectKind{localityGroups}
+
+// key is where a name of the kind stands among the names of a catalog.
+func (k *objectKind) key(schema, name string) string {
+	if k.apart {
+		return strings.ToLower(k.name + " " + name) // no other name has a space
+	}
+	return key(schema, name)
+}
+
+// objectsOf are the objects of a type, in order of creation.
+func objectsOf[T Object](c *Catalog) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, o := range c.objects.all() {
+			if found, ok := o.(T); ok && !yield(found) {
+				return
+			}
+		}
+	}
+}
+
+// objectByName is the object of a kind with a name, ignoring case; nil if there is none.
+func objectByName[T Object](c *Catalog, kind *objectKind, schema, name string) (found T) {
+	if n, ok := c.names.get(kind.key(schema, name)); ok && n.kind == nameOfObject {
+		o, _ := c.objects.get(n.table)
+		found, _ = o.(T)
+	}
+	return found
+}
+
+// checkNew checks the name of an object that a statement makes.
+func (d *draft) checkNew(kind *objectKind, schema, name string) error {
+	if err := checkName(kind.noun, name); err != nil {
+		return err
+	}
+	if _, err := d.findSchema(schema); err != nil {
+		return err
+	}
+	return d.checkFreeKey(kind.key(schema, name), fullName(schema, name))
+}
+
+// put makes an object known by its number and its name, in the place of the one with its number.
+func (d *draft) put(o Object) {
+	e := o.entity()
+	d.objects = d.objects.with(e.ID, o)
+	d.names = d.names.with(o.kind().key(e.Schema, e.Name), named{e.ID, nameOfObject})
+}
+
+// drop undoes put.
+func (d *draft) drop(o Object) {
+	e := o.entity()
+	d.objects = d.objects.without(e.ID)
+	d.names = d.names.without(o.kind().key(e.Schema, e.Name))
+}
+
+// objectsSQL prints the objects of a stage.
+func (c *Catalog) objectsSQL(at stage) (stmts []string) {
+	var list []Object
+	for o := range objectsOf[Object](c) {
+		if o.kind().stage == at {
+			list = append(list, o)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Object) int {
+		return cmp.Compare(slices.Index(objectKinds, a.kind()), slices.Index(objectKinds, b.kind()))
+	})
+	for _, o := range list {
+		stmts = append(stmts, o.sql(c)...)
+	}
+	return stmts
+}
+
+// measureObjects brings the length of what DDL prints of the objects up to date.
+func (d *draft) measureObjects() {
+	length := func(c *Catalog, o Object) (n int) {
+		if o == nil {
+			return 0
+		}
+		for _, s := range o.sql(c) {
+			n += len(s)
+		}
+		return n
+	}
+	differences(d.old.objects, d.objects, func(_ TableID, before, after Object) {
+		d.size += length(d.Catalog, after) - length(d.old, before)
+	})
+}
+
+// storedKind is what tells a stored object from a stored table, which has no kind.
+type storedKind struct {
+	Kind string `json:"kind,omitempty"`
+}
+
+// storeObjects adds the objects that are not as in another catalog to an encoding.
+func (e *Encoding) storeObjects(before, after *Catalog) (err error) {
+	differences(before.objects, after.objects, func(id TableID, was, is Object) {
+		switch {
+		case is == nil:
+			e.Objects[id] = nil
+		case was == nil || !reflect.DeepEqual(was, is):
+			data, failed := storeObject(is)
+			e.Objects[id], err = data, cmp.Or(err, failed)
+		}
+	})
+	return err
+}
+
+func storeObject(o Object) ([]byte, error) {
+	data, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	kind, err := json.Marshal(o.kind().name)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat([]byte(`{"kind":`), kind, []byte{','}, data[1:]), nil
+}
+
+// loadObjects puts objects in the places of those of the version before, and returns the tables among the encodings.
+func (l *loader) loadObjects(encoded map[TableID][]byte) (tables map[TableID][]byte, err error) {
+	tables = map[TableID][]byte{}
+	for id, data := range encoded {
+		before, isObject := l.objects.get(id)
+		if isObject {
+			l.drop(before)
+		}
+		if data == nil {
+			if !isObject {
+				tables[id] = nil
+			}
+			continue
+		}
+		var stored storedKind
+		if err := json.Unmarshal(data, &stored); err != nil {
+			return nil, err
+		}
+		if stored.Kind == "" {
+			tables[id] = data
+			continue
+		}
+		if err := l.loadObject(id, stored.Kind, data); err != nil {
+			return nil, fmt.Errorf("object %d: %w", id, err)
+		}
+	}
+	return tables, nil
+}
+
+func (l *loader) loadObject(id TableID, kind string, data []byte) error {
+	at := slices.IndexFunc(objectKinds, func(k *objectKind) bool { return k.name == kind })
+	if at < 0 {
+		return fmt.Errorf("unknown kind %q", kind)
+	}
+	o := objectKinds[at].empty()
+	if err := json.Unmarshal(data, o); err != nil {
+		return err
+	}
+	if o.entity().ID != id {
+		return fmt.Errorf("it is stored as %d", o.entity().ID)
+	}
+	if o.entity().Name == "" {
+		return errors.New("it has no name")
+	}
+	l.put(o)
+	return nil
+}
+
+// missing is the error for an object that a statement names and that is not there.
+func (k *objectKind) missing(schema, name string) error {
+	return usererror.SchemaObjectNotFound(k.noun, fullName(schema, name))
+}
