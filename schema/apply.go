@@ -20,6 +20,7 @@ func (c *Catalog) Apply(stmt string, compiler Compiler) (*Catalog, *Change, erro
 	if d.change.Nothing {
 		return c, d.change, nil
 	}
+	d.dropGrants()
 	d.Version++
 	if err := d.checkSize(); err != nil {
 		return nil, nil, err
@@ -78,6 +79,14 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.alterLocalityGroup(s)
 	case *ast.DropLocalityGroup:
 		return d.dropLocalityGroup(s)
+	case *ast.CreateRole:
+		return d.createRole(s)
+	case *ast.DropRole:
+		return d.dropRole(s)
+	case *ast.Grant:
+		return d.grantPrivileges(s)
+	case *ast.Revoke:
+		return d.revokePrivileges(s)
 	case *ast.Analyze: // the planner keeps no statistics packages that could be built anew
 		d.change.Nothing = true
 		return nil

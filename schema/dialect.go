@@ -10,18 +10,27 @@ import (
 // objects are the kinds of schema objects that Spanner has and Crowfoot does
 // not, by the words that follow CREATE, ALTER or DROP.
 var objects = [][]string{
-	{"VIEW"}, {"SEQUENCE"}, {"ROLE"}, {"MODEL"}, {"FUNCTION"}, {"PROPERTY", "GRAPH"},
+	{"VIEW"}, {"SEQUENCE"}, {"MODEL"}, {"FUNCTION"}, {"PROPERTY", "GRAPH"},
 	{"SEARCH", "INDEX"}, {"VECTOR", "INDEX"}, {"PROTO", "BUNDLE"}, {"PLACEMENT"}, {"QUEUE"},
 	{"STATISTICS"},
 }
+
+// ungrantable are those of them, and of those that Crowfoot has, on which Spanner grants privileges and Crowfoot does not.
+var ungrantable = [][]string{{"MODEL"}, {"QUEUE"}, {"FUNCTION"}}
 
 // unimplemented names what a statement is about if Crowfoot does not have it,
 // whether or not the statement is well formed; else it returns "".
 func unimplemented(words []word) string {
 	verb := words[0].upper
 	switch verb {
-	case "GRANT", "REVOKE", "CALL":
+	case "CALL":
 		return verb
+	case "GRANT", "REVOKE":
+		for _, object := range ungrantable {
+			if contains(words, append([]string{"ON"}, object...)...) {
+				return verb + " ON" + join(object)
+			}
+		}
 	case "CREATE", "ALTER", "DROP":
 		rest := words[1:]
 		if verb == "CREATE" && startsWith(rest, "OR", "REPLACE") {
@@ -87,6 +96,17 @@ func (s *source) adapt() {
 		s.adaptAlterIndex()
 	case startsWith(s.tokens[1:], "CHANGE", "STREAM"):
 		s.adaptChangeStream()
+	case startsWith(s.tokens, "GRANT"), startsWith(s.tokens, "REVOKE"):
+		s.adaptGrant()
+	}
+}
+
+// adaptGrant makes a name of DEFAULT where GRANT and REVOKE name a schema: memefish knows it in ON SCHEMA only.
+func (s *source) adaptGrant() {
+	for i, w := range s.tokens {
+		if w.upper == "DEFAULT" && i > 0 && (s.tokens[i-1].upper == "SCHEMA" || s.tokens[i-1].kind == ",") {
+			s.tokens[i] = word{kind: token.TokenIdent, pos: w.pos, end: w.pos, upper: "`" + defaultSchema + "`"}
+		}
 	}
 }
 

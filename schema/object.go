@@ -58,7 +58,7 @@ const (
 )
 
 // objectKinds are the kinds of objects in the order in which GetDatabaseDdl prints those of a stage.
-var objectKinds = []*objectKind{localityGroups}
+var objectKinds = []*objectKind{localityGroups, roles, memberships, grants}
 
 // key is where a name of the kind stands among the names of a catalog.
 func (k *objectKind) key(schema, name string) string {
@@ -144,6 +144,14 @@ func (d *draft) measureObjects() {
 	differences(d.old.objects, d.objects, func(_ TableID, before, after Object) {
 		d.size += length(d.Catalog, after) - length(d.old, before)
 	})
+	if !d.renamed {
+		return
+	}
+	for g := range d.Grants() { // it has the name of what it is on
+		if before, _ := d.old.objects.get(g.ID); before == Object(g) {
+			d.size += length(d.Catalog, g) - length(d.old, g)
+		}
+	}
 }
 
 // storedKind is what tells a stored object from a stored table, which has no kind.
