@@ -40,7 +40,7 @@ func (d *Database) storeVersion(v *version, before *schema.Catalog, p publicatio
 	if err := putObjects(b, d.space, v.catalog.Version, e.Objects); err != nil {
 		return err
 	}
-	record := schemaRecord{At: v.at, Catalog: e.Catalog, Garbage: p.garbage, Tentative: p.tentative}
+	record := schemaRecord{At: v.at, Catalog: e.Catalog, Garbage: p.garbage, Tentative: p.underWay != nil}
 	if err := meta.Put(b, versionKey(d.space, v.catalog.Version), record); err != nil {
 		return err
 	}

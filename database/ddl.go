@@ -196,7 +196,7 @@ func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, wh
 	case what.Fills():
 		serving = next.Filling(what)
 	}
-	at, err := d.publish(ctx, publication{catalog: serving, tentative: true})
+	at, err := d.publish(ctx, publication{catalog: serving, underWay: what})
 	if err != nil {
 		return 0, err
 	}
@@ -206,7 +206,7 @@ func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, wh
 		if err := d.backfill(ctx, next, what, progress); err != nil {
 			return 0, err
 		}
-		if at, err = d.publish(ctx, publication{catalog: next, tentative: true}); err != nil {
+		if at, err = d.publish(ctx, publication{catalog: next, underWay: what}); err != nil {
 			return 0, err
 		}
 	}
@@ -252,7 +252,7 @@ func (d *Database) takeBack(ctx context.Context, old *schema.Catalog) error {
 type publication struct {
 	catalog   *schema.Catalog // of any version: it gets the next one
 	garbage   []table.Span    // that only the catalogs before it name
-	tentative bool            // it is taken back if the server goes down
+	underWay  *schema.Change  // whose work on rows is not done: the catalog is taken back if the server goes down; nil if none
 	statement *statement      // that takes effect with it; nil if none does
 }
 
@@ -263,7 +263,8 @@ func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, 
 	err := d.txns.ChangeSchema(ctx, catalog, func(ts mvcc.Timestamp) error {
 		v := newVersion(d, catalog, ts)
 		v.garbage = p.garbage
-		v.tentative.Store(p.tentative)
+		v.change = p.underWay
+		v.tentative.Store(p.underWay != nil)
 		if err := d.storeVersion(v, d.Catalog(), p); err != nil {
 			return err
 		}

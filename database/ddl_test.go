@@ -26,7 +26,7 @@ func (b *bed) begin(statement string) (*schema.Catalog, *schema.Change) {
 	if !what.Fills() {
 		b.t.Fatalf("%s fills nothing", statement)
 	}
-	if _, err := b.db.publish(context.Background(), publication{catalog: next.Filling(what), tentative: true}); err != nil {
+	if _, err := b.db.publish(context.Background(), publication{catalog: next.Filling(what), underWay: what}); err != nil {
 		b.t.Fatal(err)
 	}
 	return next, what

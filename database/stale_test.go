@@ -109,7 +109,7 @@ func (p *past) hold(statement string) error {
 	case what.Fills():
 		next = next.Filling(what)
 	}
-	_, err = p.db.publish(context.Background(), publication{catalog: next, tentative: true})
+	_, err = p.db.publish(context.Background(), publication{catalog: next, underWay: new(schema.Change)})
 	return err
 }
 

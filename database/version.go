@@ -29,6 +29,8 @@ type version struct {
 	garbage []table.Span
 	// tentative says that the schema change which made the version has not ended. If the server goes down, the version is undone.
 	tentative atomic.Bool
+	// change is the one that made the version, if it has work on existing rows to do.
+	change *schema.Change
 
 	copies      *columnar.Copies
 	statistics  []*schema.Table // the tables of SPANNER_SYS that the database's statistics show
@@ -67,7 +69,15 @@ func (v *version) analyze() *analyze.Analyzer {
 
 // system are the tables of INFORMATION_SCHEMA and SPANNER_SYS. Those that describe the schema describe this version.
 func (v *version) system() []*schema.Table {
-	return slices.Concat(system.Tables(v.catalog, v.statistics...), v.statistics)
+	return slices.Concat(system.Tables(v.catalog, v.underWay, v.statistics...), v.statistics)
+}
+
+// underWay is the schema change that made the version, while it has not ended.
+func (v *version) underWay() *schema.Change {
+	if v.tentative.Load() {
+		return v.change
+	}
+	return nil
 }
 
 // Tables is what writing rows of a catalog's tables takes.

@@ -43,6 +43,14 @@ func (c *Catalog) Index(name string) *Index {
 	return nil
 }
 
+// ConstrainedTable returns the table that has the CHECK constraint or foreign key called name ("c" or "schema.c"), ignoring case, or nil.
+func (c *Catalog) ConstrainedTable(name string) *Table {
+	if found, ok := c.names.get(strings.ToLower(name)); ok && found.kind == nameOfConstraint {
+		return c.TableByID(found.table)
+	}
+	return nil
+}
+
 // TableByID returns the table with a number, or nil.
 func (c *Catalog) TableByID(id TableID) *Table {
 	t, _ := c.tables.get(id)

@@ -172,14 +172,8 @@ func (i *Index) sql() string {
 	if len(i.Storing) > 0 {
 		s += " STORING (" + columnsSQL(i.Storing) + ")"
 	}
-	var filters []string
-	for _, c := range i.NotNullColumns {
-		if !i.NullFiltered || !i.keys(c) {
-			filters = append(filters, quote(c.Name)+" IS NOT NULL")
-		}
-	}
-	if len(filters) > 0 {
-		s += " WHERE " + strings.Join(filters, " AND ")
+	if filter := i.FilterSQL(); filter != "" {
+		s += " WHERE " + filter
 	}
 	if i.Parent != nil {
 		s += ", INTERLEAVE IN " + quotePath(i.Parent.Schema, i.Parent.Name)
@@ -188,6 +182,17 @@ func (i *Index) sql() string {
 		s += "\n  " + options
 	}
 	return s
+}
+
+// FilterSQL prints the condition of WHERE; "" if the index has none but NULL_FILTERED.
+func (i *Index) FilterSQL() string {
+	var filters []string
+	for _, c := range i.NotNullColumns {
+		if !i.NullFiltered || !i.keys(c) {
+			filters = append(filters, quote(c.Name)+" IS NOT NULL")
+		}
+	}
+	return strings.Join(filters, " AND ")
 }
 
 // changeStreamSQL prints CREATE CHANGE STREAM.

@@ -53,7 +53,23 @@ func changeStreamOptions(b *builder) {
 // routines lists the functions that read change streams: there are no other routines that a schema change makes.
 func routines(b *builder) {
 	for _, s := range b.catalog.Streams {
-		name := "READ_" + s.Name
-		b.add("", "", name, "", "", name, "FUNCTION", "", "EXTERNAL", "", "INVOKER")
+		name := readFunction(s)
+		b.add("", "", name, "", "", name, "FUNCTION", "", "EXTERNAL", "", "INVOKER", nil)
 	}
 }
+
+// readParameters are the parameters of a function that reads a change stream, in order, with their types.
+var readParameters = [][2]string{
+	{"start_timestamp", "TIMESTAMP"}, {"end_timestamp", "TIMESTAMP"}, {"partition_token", "STRING(MAX)"},
+	{"heartbeat_milliseconds", "INT64"}, {"read_options", "ARRAY<STRING(MAX)>"},
+}
+
+func parameters(b *builder) {
+	for _, s := range b.catalog.Streams {
+		for i, p := range readParameters {
+			b.add("", "", readFunction(s), i+1, p[0], p[1], nil, p[1])
+		}
+	}
+}
+
+func readFunction(s *schema.ChangeStream) string { return "READ_" + s.Name }

@@ -1,7 +1,9 @@
 package system
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/crowfoot-db/crowfoot/schema"
 )
@@ -12,6 +14,7 @@ type constraint struct {
 	name     string
 	table    *schema.Table
 	enforced bool
+	state    string
 
 	key    []*schema.Column // what KEY_COLUMN_USAGE lists: the columns of a key
 	clause string           // of a CHECK
@@ -22,25 +25,25 @@ type constraint struct {
 }
 
 // constraints lists those of some tables. Names of implied ones are Spanner's; tools match on them.
-func constraints(tables []*schema.Table) []constraint {
+func (b *builder) constraints(tables []*schema.Table) []constraint {
 	var list []constraint
 	for _, t := range tables {
 		if hasKey(t) {
 			key := keyColumns(t.Key)
-			list = append(list, constraint{kind: "PRIMARY KEY", name: "PK_" + t.Name, table: t, key: key, usedTable: t, used: key})
+			list = append(list, constraint{kind: "PRIMARY KEY", name: keyPrefix + t.Name, table: t, key: key, usedTable: t, used: key})
 		}
 		for _, c := range t.Columns {
-			if c.NotNull {
+			if c.NeedsValue() {
 				list = append(list, constraint{
-					kind: "CHECK", name: "CK_IS_NOT_NULL_" + t.Name + "_" + c.Name, table: t, clause: c.Name + " IS NOT NULL",
+					kind: "CHECK", name: notNullPrefix + t.Name + "_" + c.Name, table: t, clause: c.Name + " IS NOT NULL", state: stateOfNotNull(c),
 					usedTable: t, used: []*schema.Column{c},
 				})
 			}
 		}
 		for _, c := range t.Checks {
-			list = append(list, constraint{kind: "CHECK", name: c.Name, table: t, clause: c.Expr.SQL, usedTable: t, used: c.Expr.Uses})
+			list = append(list, constraint{kind: "CHECK", name: c.Name, table: t, clause: c.Expr.SQL, state: b.stateOfCheck(t, c), usedTable: t, used: c.Expr.Uses})
 		}
-		for _, i := range t.Indexes {
+		for _, i := range indexesOf(t) {
 			if i.Managed && i.Unique {
 				key := keyColumns(i.Key)
 				list = append(list, constraint{kind: "UNIQUE", name: i.Name, table: t, key: key, usedTable: t, used: key})
@@ -48,14 +51,110 @@ func constraints(tables []*schema.Table) []constraint {
 		}
 		for _, fk := range t.ForeignKeys {
 			list = append(list, constraint{
-				kind: "FOREIGN KEY", name: fk.Name, table: t, key: fk.Columns, fk: fk, usedTable: fk.Referenced, used: fk.ReferencedColumns,
+				kind: "FOREIGN KEY", name: fk.Name, table: t, key: fk.Columns, fk: fk, state: b.stateOfForeignKey(fk), usedTable: fk.Referenced, used: fk.ReferencedColumns,
 			})
 		}
 	}
 	for i := range list {
-		list[i].enforced = list[i].fk == nil || !list[i].fk.NotEnforced
+		list[i].enforced = list[i].fk == nil || !list[i].fk.NotEnforced || list[i].state != committed
 	}
 	return list
+}
+
+// What the names of implied constraints begin with.
+const (
+	keyPrefix     = "PK_"
+	notNullPrefix = "CK_IS_NOT_NULL_"
+)
+
+func stateOfNotNull(c *schema.Column) string {
+	if c.NotNull {
+		return committed
+	}
+	return validating // it is becoming NOT NULL
+}
+
+func (b *builder) stateOfCheck(t *schema.Table, c *schema.Check) string {
+	for _, v := range b.validations {
+		if v.Kind == schema.ValidateCheck && v.Table.ID == t.ID && v.Check.Name == c.Name {
+			return validating
+		}
+	}
+	return committed
+}
+
+func (b *builder) stateOfForeignKey(fk *schema.ForeignKey) string {
+	for _, v := range b.validations {
+		if v.Kind != schema.ValidateForeignKey || v.Table.ID != fk.Table.ID || v.ForeignKey.Name != fk.Name {
+			continue
+		}
+		for _, i := range []*schema.Index{fk.Index, fk.ReferencedIndex} {
+			if i != nil && i.State == schema.IndexWriteOnly {
+				return backfillingIndexes
+			}
+		}
+		return validatingData
+	}
+	return committed
+}
+
+// ofTables are the constraints that may be wanted, in a system table whose TABLE_NAME is that of the table which has the constraint.
+func (b *builder) ofTables() []constraint {
+	if _, some := b.want["TABLE_NAME"]; some {
+		return b.constraints(b.tables())
+	}
+	return b.ofNames()
+}
+
+// ofNames are the constraints that may be wanted by their names.
+func (b *builder) ofNames() []constraint {
+	if names, some := b.want["CONSTRAINT_NAME"]; some {
+		return b.constraints(b.withConstraints(names))
+	}
+	return b.constraints(b.all("CONSTRAINT_SCHEMA"))
+}
+
+// ofUsed are the constraints that may be wanted, in a system table whose TABLE_NAME is that of the table which the constraint is about.
+func (b *builder) ofUsed() []constraint {
+	if _, some := b.want["TABLE_NAME"]; !some {
+		return b.ofNames()
+	}
+	list := b.tables()
+	for _, t := range list {
+		for _, fk := range b.catalog.ReferencedBy(t) {
+			if !slices.Contains(list, fk.Table) {
+				list = append(list, fk.Table)
+			}
+		}
+	}
+	return b.constraints(list)
+}
+
+// withConstraints are the tables that have a constraint with one of some names, and perhaps others.
+func (b *builder) withConstraints(names map[string]bool) []*schema.Table {
+	implied := map[string]bool{} // tables that the names of implied constraints may mean
+	found := map[*schema.Table]bool{}
+	for name := range names {
+		if t, ok := strings.CutPrefix(name, keyPrefix); ok {
+			implied[t] = true
+		}
+		if rest, ok := strings.CutPrefix(name, notNullPrefix); ok {
+			for i, c := range rest {
+				if c == '_' {
+					implied[rest[:i]] = true
+				}
+			}
+		}
+		for _, s := range b.schemas("CONSTRAINT_SCHEMA") {
+			if t := b.catalog.ConstrainedTable(path(s, name)); t != nil {
+				found[t] = true
+			}
+		}
+	}
+	for _, t := range slices.Concat(b.named("CONSTRAINT_SCHEMA", implied), b.withIndexes("CONSTRAINT_SCHEMA", names)) {
+		found[t] = true
+	}
+	return slices.Collect(maps.Keys(found))
 }
 
 func keyColumns(key []schema.KeyPart) []*schema.Column {
@@ -67,21 +166,21 @@ func keyColumns(key []schema.KeyPart) []*schema.Column {
 }
 
 func tableConstraints(b *builder) {
-	for _, c := range constraints(b.wanted()) {
+	for _, c := range b.ofTables() {
 		b.add("", c.table.Schema, c.name, "", c.table.Schema, c.table.Name, c.kind, "NO", "NO", yesNo(c.enforced))
 	}
 }
 
 func checkConstraints(b *builder) {
-	for _, c := range constraints(b.all()) {
+	for _, c := range b.ofNames() {
 		if c.kind == "CHECK" {
-			b.add("", c.table.Schema, c.name, c.clause, committed)
+			b.add("", c.table.Schema, c.name, c.clause, c.state)
 		}
 	}
 }
 
 func keyColumnUsage(b *builder) {
-	for _, c := range constraints(b.wanted()) {
+	for _, c := range b.ofTables() {
 		for i, col := range c.key {
 			var position any
 			if c.fk != nil {
@@ -127,8 +226,7 @@ func positionIn(key []schema.KeyPart, c *schema.Column) any {
 }
 
 func referentialConstraints(b *builder) {
-	referring := slices.DeleteFunc(b.all(), func(t *schema.Table) bool { return len(t.ForeignKeys) == 0 })
-	for _, c := range constraints(referring) {
+	for _, c := range b.ofNames() {
 		if c.fk == nil {
 			continue
 		}
@@ -136,29 +234,24 @@ func referentialConstraints(b *builder) {
 		if c.fk.ReferencedIndex != nil {
 			catalog, schemaName, unique = "", c.usedTable.Schema, c.fk.ReferencedIndex.Name
 		} else if refersToKey(c.fk) {
-			catalog, schemaName, unique = "", c.usedTable.Schema, "PK_"+c.usedTable.Name
+			catalog, schemaName, unique = "", c.usedTable.Schema, keyPrefix+c.usedTable.Name
 		}
 		rule := "NO ACTION"
 		if c.fk.Cascade {
 			rule = "CASCADE"
 		}
-		b.add("", c.table.Schema, c.name, catalog, schemaName, unique, "SIMPLE", "NO ACTION", rule, committed)
+		b.add("", c.table.Schema, c.name, catalog, schemaName, unique, "SIMPLE", "NO ACTION", rule, c.state)
 	}
 }
 
 func constraintTableUsage(b *builder) {
-	for _, c := range constraints(b.all()) {
-		if b.wants(c.usedTable) {
-			b.add("", c.usedTable.Schema, c.usedTable.Name, "", c.table.Schema, c.name)
-		}
+	for _, c := range b.ofUsed() {
+		b.add("", c.usedTable.Schema, c.usedTable.Name, "", c.table.Schema, c.name)
 	}
 }
 
 func constraintColumnUsage(b *builder) {
-	for _, c := range constraints(b.all()) {
-		if !b.wants(c.usedTable) {
-			continue
-		}
+	for _, c := range b.ofUsed() {
 		for _, col := range c.used {
 			b.add("", c.usedTable.Schema, c.usedTable.Name, col.Name, "", c.table.Schema, c.name)
 		}

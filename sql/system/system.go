@@ -2,9 +2,11 @@
 // INFORMATION_SCHEMA, and those of SPANNER_SYS that need no statistics.
 //
 // Tables have Spanner's columns and are sorted by their keys. Those about
-// objects that Crowfoot does not have (views, roles, models,
+// objects that Crowfoot does not have (models, property graphs,
 // ...) are there and empty. Catalog columns are always empty strings; the
 // default schema is called ”.
+//
+// Rows about a kind of objects are added by a function in contents, which calls builder.add for each.
 //
 // Imports of this module: schema, value.
 package system
@@ -41,17 +43,22 @@ var contents = map[string]func(b *builder){
 	"INFORMATION_SCHEMA.DATABASE_OPTIONS":        databaseOptions,
 	"INFORMATION_SCHEMA.INDEXES":                 indexes,
 	"INFORMATION_SCHEMA.INDEX_COLUMNS":           indexColumns,
+	"INFORMATION_SCHEMA.INDEX_OPTIONS":           indexOptions,
 	"INFORMATION_SCHEMA.KEY_COLUMN_USAGE":        keyColumnUsage,
+	"INFORMATION_SCHEMA.LOCALITY_GROUP_OPTIONS":  localityGroupOptions,
+	"INFORMATION_SCHEMA.PARAMETERS":              parameters,
 	"INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS": referentialConstraints,
 	"INFORMATION_SCHEMA.ROUTINES":                routines,
 	"INFORMATION_SCHEMA.SCHEMATA":                schemata,
 	"INFORMATION_SCHEMA.TABLES":                  tables,
 	"INFORMATION_SCHEMA.TABLE_CONSTRAINTS":       tableConstraints,
+	"INFORMATION_SCHEMA.TABLE_OPTIONS":           tableOptions,
 	"SPANNER_SYS.SUPPORTED_OPTIMIZER_VERSIONS":   optimizerVersions,
 }
 
-// Tables returns the system tables; their rows describe a catalog, and themselves, and more system tables made elsewhere.
-func Tables(c *schema.Catalog, more ...*schema.Table) []*schema.Table {
+// Tables returns the system tables; their rows describe a catalog, and themselves, and more system tables made elsewhere. underWay is the schema
+// change that has made the catalog and has not ended, since rows are being filled or validated; nil if there is none.
+func Tables(c *schema.Catalog, underWay func() *schema.Change, more ...*schema.Table) []*schema.Table {
 	builtIn := slices.Concat(definitions, more)
 	list := make([]*schema.Table, len(definitions))
 	for i, d := range definitions {
@@ -61,9 +68,12 @@ func Tables(c *schema.Catalog, more ...*schema.Table) []*schema.Table {
 			if fill == nil {
 				return nil, nil
 			}
-			b := &builder{catalog: c, builtIn: builtIn, want: want}
+			b := &builder{table: d, catalog: c, builtIn: builtIn, want: want}
+			if ch := underWay(); ch != nil {
+				b.validations = ch.Validations
+			}
 			fill(b)
-			b.sort(d)
+			b.sort()
 			return b.rows, nil
 		}
 		list[i] = &t
@@ -73,14 +83,19 @@ func Tables(c *schema.Catalog, more ...*schema.Table) []*schema.Table {
 
 // builder collects the rows of one table.
 type builder struct {
-	catalog *schema.Catalog
-	builtIn []*schema.Table
-	want    map[string]map[string]bool // see schema.Table.Rows
-	rows    [][]value.Value
+	table       *schema.Table
+	catalog     *schema.Catalog
+	validations []schema.Validation // that have not ended
+	builtIn     []*schema.Table
+	want        map[string]map[string]bool // see schema.Table.Rows
+	rows        [][]value.Value
 }
 
-// add appends a row of strings, ints, bools, values as they are, and nil for NULL.
+// add appends a row of strings, ints, bools, values as they are, and nil for NULL, if it is wanted.
 func (b *builder) add(cells ...any) {
+	if len(b.want) > 0 && !b.wants(cells) {
+		return
+	}
 	row := make([]value.Value, len(cells))
 	for i, c := range cells {
 		switch c := c.(type) {
@@ -92,22 +107,33 @@ func (b *builder) add(cells ...any) {
 			row[i] = value.OfBool(c)
 		case value.Value:
 			row[i] = c
+		default:
+			row[i] = value.Null(b.table.Columns[i].Type.Kind)
 		}
 	}
 	b.rows = append(b.rows, row)
 }
 
-// sort puts the rows in the order of the table's key and gives every NULL its column's kind.
-func (b *builder) sort(t *schema.Table) {
-	for _, row := range b.rows {
-		for i := range row {
-			if row[i].IsNull() {
-				row[i] = value.Null(t.Columns[i].Type.Kind)
-			}
+// wants says whether a row has wanted values.
+func (b *builder) wants(cells []any) bool {
+	for i, c := range cells {
+		values, some := b.want[b.table.Columns[i].Name]
+		if text, _ := c.(string); some && (c == nil || !values[text]) {
+			return false
 		}
 	}
+	return true
+}
+
+func (b *builder) wantsValue(column, text string) bool {
+	values, some := b.want[column]
+	return !some || values[text]
+}
+
+// sort puts the rows in the order of the table's key.
+func (b *builder) sort() {
 	slices.SortStableFunc(b.rows, func(x, y []value.Value) int {
-		for _, p := range t.Key {
+		for _, p := range b.table.Key {
 			if c := value.Compare(x[p.Column.Ordinal], y[p.Column.Ordinal], p.Column.Type); c != 0 {
 				return c
 			}
@@ -116,23 +142,71 @@ func (b *builder) sort(t *schema.Table) {
 	})
 }
 
-// all are the tables of users and the built-in tables.
-func (b *builder) all() []*schema.Table {
-	return slices.AppendSeq(slices.Collect(b.catalog.Tables()), slices.Values(b.builtIn))
-}
-
-// wanted are those of all whose rows are wanted, in a system table that has a TABLE_SCHEMA and a TABLE_NAME.
-func (b *builder) wanted() []*schema.Table {
-	return slices.DeleteFunc(b.all(), func(t *schema.Table) bool { return !b.wants(t) })
-}
-
-func (b *builder) wants(t *schema.Table) bool {
-	schemas, ok := b.want["TABLE_SCHEMA"]
-	if ok && !schemas[t.Schema] {
-		return false
+// tables are the tables of users and the built-in tables that rows may be about, in a system table that has a TABLE_SCHEMA and a TABLE_NAME, and
+// perhaps an INDEX_NAME. They are found by their names if these are wanted, so that a query which asks for one table after the other takes
+// time for each that does not grow with the number of tables.
+func (b *builder) tables() []*schema.Table {
+	if names, some := b.want["TABLE_NAME"]; some {
+		return b.named("TABLE_SCHEMA", names)
 	}
-	names, ok := b.want["TABLE_NAME"]
-	return !ok || names[t.Name]
+	if names, some := b.want["INDEX_NAME"]; some && !names[primaryKey] {
+		return b.withIndexes("TABLE_SCHEMA", names)
+	}
+	return b.all("TABLE_SCHEMA")
+}
+
+// all are the tables of all schemas that are wanted in a column.
+func (b *builder) all(schemaColumn string) []*schema.Table {
+	list := slices.AppendSeq(slices.Collect(b.catalog.Tables()), slices.Values(b.builtIn))
+	if _, some := b.want[schemaColumn]; !some {
+		return list
+	}
+	return slices.DeleteFunc(list, func(t *schema.Table) bool { return !b.wantsValue(schemaColumn, t.Schema) })
+}
+
+// named are the tables with some names in the schemas that are wanted in a column.
+func (b *builder) named(schemaColumn string, names map[string]bool) []*schema.Table {
+	var list []*schema.Table
+	for _, s := range b.schemas(schemaColumn) {
+		for name := range names {
+			if t := b.catalog.Table(path(s, name)); t != nil && t.Schema == s && t.Name == name {
+				list = append(list, t)
+			}
+		}
+	}
+	for _, t := range b.builtIn {
+		if names[t.Name] && b.wantsValue(schemaColumn, t.Schema) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// withIndexes are the tables that have an index with one of some names, in the schemas that are wanted in a column.
+func (b *builder) withIndexes(schemaColumn string, names map[string]bool) []*schema.Table {
+	var list []*schema.Table
+	for _, s := range b.schemas(schemaColumn) {
+		for name := range names {
+			if i := b.catalog.Index(path(s, name)); i != nil && i.Name == name && !slices.Contains(list, i.Table) {
+				list = append(list, i.Table)
+			}
+		}
+	}
+	return list
+}
+
+// schemas are the schemas of users that are wanted in a column.
+func (b *builder) schemas(column string) []string {
+	list := append([]string{""}, b.catalog.Schemas...)
+	return slices.DeleteFunc(list, func(s string) bool { return !b.wantsValue(column, s) })
+}
+
+// path is a name in a schema as the catalog finds it.
+func path(schemaName, name string) string {
+	if schemaName == "" {
+		return name
+	}
+	return schemaName + "." + name
 }
 
 // builtIn says whether a table belongs to a built-in schema.

@@ -28,8 +28,12 @@ func (wordCompiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (
 	return e, nil
 }
 
+// atRest says that no schema change is under way.
+func atRest() *schema.Change { return nil }
+
 // TestGolden runs the scripts in testdata: apply runs DDL, users and built-in
-// print the rows of tables about objects of users and about built-in ones, columns prints the columns of all tables.
+// print the rows of tables about objects of users and about built-in ones, columns prints the columns of all tables. filling, expecting and
+// validating take a statement and, behind a blank line, names of tables, and print which rows are not as before while the statement is at this stage.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		c := schema.NewCatalog()
@@ -45,17 +49,43 @@ func TestGolden(t *testing.T) {
 					c = next
 				}
 				return ""
+			case "filling", "expecting", "validating":
+				return underWayText(t, c, d.Cmd, d.Input)
 			case "columns":
-				return columnsText(Tables(c))
+				return columnsText(Tables(c, atRest))
 			case "users":
-				return rowsText(t, Tables(c), d.Input, false)
+				return rowsText(t, Tables(c, atRest), d.Input, false)
 			case "built-in":
-				return rowsText(t, Tables(c), d.Input, true)
+				return rowsText(t, Tables(c, atRest), d.Input, true)
 			}
 			t.Fatalf("unknown command %s", d.Cmd)
 			return ""
 		})
 	})
+}
+
+// underWayText prints the rows of the named tables, at a stage of a statement, that are not there before it.
+func underWayText(t *testing.T, c *schema.Catalog, stage, input string) string {
+	statement, names, _ := strings.Cut(input, "\n\n")
+	next, change, err := c.Apply(statement, wordCompiler{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving := next
+	switch stage {
+	case "filling":
+		serving = next.Filling(change)
+	case "expecting":
+		serving = c.Expecting(change)
+	}
+	before := strings.Split(rowsText(t, Tables(c, atRest), names, false), "\n")
+	var out strings.Builder
+	for _, line := range strings.SplitAfter(rowsText(t, Tables(serving, func() *schema.Change { return change }), names, false), "\n") {
+		if !strings.HasPrefix(line, " ") || !slices.Contains(before, strings.TrimSuffix(line, "\n")) {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
 }
 
 func columnsText(tables []*schema.Table) string {
@@ -161,7 +191,7 @@ func compareKeys(table *schema.Table, a, b []value.Value) int {
 
 // TestAllRows checks the rows of every table, of an empty database too.
 func TestAllRows(t *testing.T) {
-	for _, table := range Tables(schema.NewCatalog()) {
+	for _, table := range Tables(schema.NewCatalog(), atRest) {
 		checkedRows(t, table)
 	}
 	known := 0
@@ -175,41 +205,72 @@ func TestAllRows(t *testing.T) {
 	}
 }
 
-// TestWanted asks every table that has a TABLE_SCHEMA and a TABLE_NAME for the rows of one table: it gives those, and no others.
+// TestWanted asks every table for the rows with values of one or two of its columns: it gives those, and no others.
 func TestWanted(t *testing.T) {
 	c := schema.NewCatalog()
 	for _, stmt := range []string{
 		"CREATE SCHEMA s",
 		"CREATE TABLE T (k INT64 NOT NULL, v INT64, g INT64 AS (v) STORED, CHECK (v > 0)) PRIMARY KEY (k)",
-		"CREATE TABLE U (k INT64, t TIMESTAMP OPTIONS (allow_commit_timestamp = true), FOREIGN KEY (k) REFERENCES T (v)) PRIMARY KEY (k)",
-		"CREATE TABLE s.T (k INT64, FOREIGN KEY (k) REFERENCES T (k)) PRIMARY KEY (k)",
-		"CREATE INDEX s.I ON s.T(k)",
+		"CREATE TABLE U_V (k INT64 NOT NULL, t TIMESTAMP OPTIONS (allow_commit_timestamp = true), FOREIGN KEY (k) REFERENCES T (v)) PRIMARY KEY (k)",
+		"CREATE TABLE s.T (k INT64 NOT NULL, CONSTRAINT kept FOREIGN KEY (k) REFERENCES T (k)) PRIMARY KEY (k)",
+		"CREATE INDEX s.I ON s.T(k)", "CREATE INDEX I ON T(v)", "CREATE CHANGE STREAM C FOR T(v), s.T",
 	} {
 		var err error
 		if c, _, err = c.Apply(stmt, wordCompiler{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, table := range Tables(c) {
-		of, name := table.Column("TABLE_SCHEMA"), table.Column("TABLE_NAME")
-		if of == nil || name == nil {
-			continue
-		}
+	for _, table := range Tables(c, atRest) {
 		all := rowsOf(t, table, nil)
-		for _, pair := range [][2]string{{"", "T"}, {"s", "T"}, {"", "U"}, {InformationSchema, "TABLES"}, {"s", "U"}, {"", ""}} {
-			var want []string
-			for _, row := range all {
-				if row[of.Ordinal].AsString() == pair[0] && row[name.Ordinal].AsString() == pair[1] {
-					want = append(want, rowText(row))
+		for _, a := range table.Columns {
+			for _, b := range table.Columns[:a.Ordinal+1] {
+				for _, row := range some(all) {
+					compareWanted(t, table, all, map[string]map[string]bool{a.Name: {textOf(row[a.Ordinal]): true, "none": true}, b.Name: {textOf(row[b.Ordinal]): true}})
 				}
 			}
-			var got []string
-			for _, row := range rowsOf(t, table, map[string]map[string]bool{"TABLE_SCHEMA": {pair[0]: true}, "TABLE_NAME": {pair[1]: true}, "COLUMN_NAME": {"other": true}}) {
-				got = append(got, rowText(row))
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%s of %q:\n%s\nwant:\n%s", table.Name, pair, strings.Join(got, "\n"), strings.Join(want, "\n"))
-			}
 		}
+		for _, a := range table.Columns {
+			compareWanted(t, table, all, map[string]map[string]bool{a.Name: {"none": true, "t": true, "": true}})
+		}
+	}
+}
+
+// some are a few of many rows, of users' objects and built-in ones.
+func some(rows [][]value.Value) (list [][]value.Value) {
+	for i := 0; i < len(rows); i += 1 + i/2 {
+		list = append(list, rows[i])
+	}
+	return list
+}
+
+// textOf is a STRING, or "" for another value.
+func textOf(v value.Value) string {
+	if v.Kind() != value.String || v.IsNull() {
+		return ""
+	}
+	return v.AsString()
+}
+
+func compareWanted(t *testing.T, table *schema.Table, all [][]value.Value, want map[string]map[string]bool) {
+	t.Helper()
+	for name := range want {
+		if table.Column(name).Type.Kind != value.String {
+			return
+		}
+	}
+	var expected, got []string
+	for _, row := range all {
+		if !slices.ContainsFunc(table.Columns, func(c *schema.Column) bool {
+			values, some := want[c.Name]
+			return some && (row[c.Ordinal].IsNull() || !values[row[c.Ordinal].AsString()])
+		}) {
+			expected = append(expected, rowText(row))
+		}
+	}
+	for _, row := range rowsOf(t, table, want) {
+		got = append(got, rowText(row))
+	}
+	if !slices.Equal(got, expected) {
+		t.Errorf("%s where %v:\n%s\nwant:\n%s", table.Name, want, strings.Join(got, "\n"), strings.Join(expected, "\n"))
 	}
 }

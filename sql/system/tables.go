@@ -9,15 +9,20 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// The states of columns and indexes: writeOnly while a schema change back-fills them, committed otherwise.
+// The states of schema objects. All but committed are those of a schema change that has not ended.
 const (
-	committed = "COMMITTED"
-	writeOnly = "WRITE_ONLY"
+	committed        = "COMMITTED"
+	writeOnly        = "WRITE_ONLY" // columns and indexes: they are written, and being back-filled
+	validating       = "VALIDATING" // CHECK constraints
+	addingForeignKey = "ADDING_FOREIGN_KEY"
+	// Foreign keys: their indexes are being back-filled, then existing rows validated.
+	backfillingIndexes = "BACKFILLING_INDEXES"
+	validatingData     = "VALIDATING_DATA"
 )
 
 func schemata(b *builder) {
 	for _, name := range append([]string{"", InformationSchema, SpannerSys}, b.catalog.Schemas...) {
-		b.add("", name, nil, nil)
+		b.add("", name, nil, nil, nil)
 	}
 }
 
@@ -34,7 +39,7 @@ func databaseOptions(b *builder) {
 }
 
 func tables(b *builder) {
-	for _, t := range b.wanted() {
+	for _, t := range b.tables() {
 		if builtIn(t) {
 			b.add("", t.Schema, t.Name, nil, nil, "VIEW", nil, nil, nil)
 			continue
@@ -54,12 +59,22 @@ func tables(b *builder) {
 		if p := t.RowDeletionPolicy; p != nil {
 			expires = p.SQL()
 		}
-		b.add("", t.Schema, t.Name, parent, onDelete, "BASE TABLE", committed, interleave, expires)
+		b.add("", t.Schema, t.Name, parent, onDelete, "BASE TABLE", b.stateOf(t), interleave, expires)
 	}
 }
 
+// stateOf is the state of a table of users.
+func (b *builder) stateOf(t *schema.Table) string {
+	for _, v := range b.validations {
+		if v.Kind == schema.ValidateForeignKey && v.Table.ID == t.ID {
+			return addingForeignKey
+		}
+	}
+	return committed
+}
+
 func columns(b *builder) {
-	for _, t := range b.wanted() {
+	for _, t := range b.tables() {
 		for _, c := range t.Columns {
 			var stored any
 			generated := "NEVER"
@@ -85,7 +100,7 @@ func text(e *schema.Expr) any {
 }
 
 func columnOptions(b *builder) {
-	for _, t := range b.wanted() {
+	for _, t := range b.tables() {
 		for _, c := range t.Columns {
 			if c.AllowCommitTimestamp {
 				b.add("", t.Schema, t.Name, c.Name, "allow_commit_timestamp", "BOOL", "TRUE")
@@ -94,8 +109,40 @@ func columnOptions(b *builder) {
 	}
 }
 
+func tableOptions(b *builder) {
+	for _, t := range b.tables() {
+		if t.ColumnarPolicy != schema.ColumnarInherited {
+			b.add("", t.Schema, t.Name, columnarPolicy, stringType, string(t.ColumnarPolicy))
+		}
+	}
+}
+
+func indexOptions(b *builder) {
+	for _, t := range b.tables() {
+		for _, i := range indexesOf(t) {
+			if i.ColumnarPolicy != schema.ColumnarInherited {
+				b.add("", t.Schema, t.Name, i.Name, indexType, columnarPolicy, stringType, string(i.ColumnarPolicy))
+			}
+		}
+	}
+}
+
+// stringType is the type of options whose values are texts.
+const (
+	stringType     = "STRING(MAX)"
+	columnarPolicy = "columnar_policy"
+)
+
+func localityGroupOptions(b *builder) {
+	for _, g := range b.catalog.LocalityGroups() {
+		for name, text := range g.Options {
+			b.add(g.Name, name, text)
+		}
+	}
+}
+
 func columnColumnUsage(b *builder) {
-	for _, t := range b.wanted() {
+	for _, t := range b.tables() {
 		for _, c := range t.Columns {
 			if c.Generated == nil {
 				continue
@@ -107,15 +154,26 @@ func columnColumnUsage(b *builder) {
 	}
 }
 
-// primaryKey is the name and type of the pseudo-index of a table's key.
-const primaryKey = "PRIMARY_KEY"
+// The types of indexes. primaryKey is also the name of the pseudo-index of a table's key.
+const (
+	primaryKey = "PRIMARY_KEY"
+	indexType  = "INDEX"
+)
+
+// indexesOf are the indexes of a table, without those that are being filled to take the place of others.
+func indexesOf(t *schema.Table) []*schema.Index {
+	if !slices.ContainsFunc(t.Indexes, func(i *schema.Index) bool { return t.Index(i.FullName()) != i }) {
+		return t.Indexes
+	}
+	return slices.DeleteFunc(slices.Clone(t.Indexes), func(i *schema.Index) bool { return t.Index(i.FullName()) != i })
+}
 
 func indexes(b *builder) {
-	for _, t := range b.wanted() {
+	for _, t := range b.tables() {
 		if hasKey(t) {
-			b.add("", t.Schema, t.Name, primaryKey, primaryKey, "", true, false, nil, false)
+			b.add("", t.Schema, t.Name, primaryKey, primaryKey, "", true, false, nil, nil, false, nil, nil, nil)
 		}
-		for _, i := range t.Indexes {
+		for _, i := range indexesOf(t) {
 			parent, state := "", "READ_WRITE"
 			if i.Parent != nil {
 				parent = i.Parent.Name
@@ -123,7 +181,8 @@ func indexes(b *builder) {
 			if i.State == schema.IndexWriteOnly {
 				state = writeOnly
 			}
-			b.add("", t.Schema, t.Name, i.Name, "INDEX", parent, i.Unique, i.NullFiltered, state, i.Managed)
+			filter := i.FilterSQL()
+			b.add("", t.Schema, t.Name, i.Name, indexType, parent, i.Unique, i.NullFiltered, state, orNull(filter != "", filter), i.Managed, nil, nil, nil)
 		}
 	}
 }
@@ -132,17 +191,17 @@ func indexes(b *builder) {
 func hasKey(t *schema.Table) bool { return !builtIn(t) || len(t.Key) > 0 }
 
 func indexColumns(b *builder) {
-	for _, t := range b.wanted() {
+	for _, t := range b.tables() {
 		for at, p := range t.Key {
-			b.add("", t.Schema, t.Name, primaryKey, primaryKey, p.Column.Name, at+1, ordering(p), yesNo(!p.Column.NotNull), p.Column.TypeSQL())
+			b.add("", t.Schema, t.Name, primaryKey, primaryKey, p.Column.Name, at+1, ordering(p), yesNo(!p.Column.NotNull), p.Column.TypeSQL(), nil)
 		}
-		for _, i := range t.Indexes {
+		for _, i := range indexesOf(t) {
 			for at, p := range i.Key {
 				nullable := !p.Column.NotNull && !slices.Contains(i.NotNullColumns, p.Column)
-				b.add("", t.Schema, t.Name, i.Name, "INDEX", p.Column.Name, at+1, ordering(p), yesNo(nullable), p.Column.TypeSQL())
+				b.add("", t.Schema, t.Name, i.Name, indexType, p.Column.Name, at+1, ordering(p), yesNo(nullable), p.Column.TypeSQL(), nil)
 			}
 			for _, c := range i.Storing {
-				b.add("", t.Schema, t.Name, i.Name, "INDEX", c.Name, nil, nil, yesNo(!c.NotNull), c.TypeSQL())
+				b.add("", t.Schema, t.Name, i.Name, indexType, c.Name, nil, nil, yesNo(!c.NotNull), c.TypeSQL(), nil)
 			}
 		}
 	}
