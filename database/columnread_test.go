@@ -1,6 +1,7 @@
 package database
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -179,7 +180,7 @@ func (q *columnQueries) rows(sql string, at mvcc.Timestamp, arrays bool) (lines 
 	if err != nil {
 		q.t.Fatalf("%s: %v", sql, err)
 	}
-	rows, err := stmt.Run(ctx, Run{View: snapshot, Arrays: arrays}, q.clock())
+	rows, err := stmt.Run(ctx, Run{View: snapshot}, q.clock())
 	if err != nil {
 		return []string{err.Error()}, 0
 	}
@@ -189,11 +190,7 @@ func (q *columnQueries) rows(sql string, at mvcc.Timestamp, arrays bool) (lines 
 	} else {
 		var ok bool
 		for ok, err = rows.Next(); ok; ok, err = rows.Next() {
-			var words []string
-			for i, v := range rows.Values(nil) {
-				words = append(words, string(v.AppendWireField(nil, 2, stmt.Columns[i].Type)))
-			}
-			lines = append(lines, strings.Join(words, "|"))
+			lines = append(lines, q.line(rows))
 		}
 	}
 	if err != nil {
@@ -202,6 +199,32 @@ func (q *columnQueries) rows(sql string, at mvcc.Timestamp, arrays bool) (lines 
 	slices.Sort(lines)
 	return lines, rows.Stats().Chunks
 }
+
+// line is the current row as a line. All ways to get it give the same.
+func (q *columnQueries) line(rows exec.Rows) string {
+	q.t.Helper()
+	var words []string
+	before := rows.DataSize()
+	for i, v := range rows.Values(nil) {
+		t := rows.Columns()[i].Type
+		word := v.AppendWireField(nil, valueTag, t)
+		if got := rows.AppendColumn(nil, i); !bytes.Equal(got, word) || len(got) > rows.ColumnSize(i) {
+			q.t.Fatalf("column %d is %q, of at most %d bytes, its value %q", i, got, rows.ColumnSize(i), word)
+		}
+		if got := int(rows.DataSize() - before); got != v.DataSize(t) {
+			q.t.Fatalf("column %d: %d bytes of data, its value has %d", i, got, v.DataSize(t))
+		}
+		before = rows.DataSize()
+		words = append(words, string(word))
+	}
+	if got := rows.AppendWire(nil); string(got) != strings.Join(words, "") {
+		q.t.Fatalf("the row is %q, its columns are %q", got, words)
+	}
+	return strings.Join(words, "|")
+}
+
+// valueTag is that of PartialResultSet.values.
+const valueTag = 2<<3 | 2
 
 // arrayLines are the rows of arrays as lines.
 func arrayLines(rows *exec.ArrayRows) (lines []string, err error) {
@@ -218,7 +241,7 @@ func arrayLines(rows *exec.ArrayRows) (lines []string, err error) {
 				if err != nil {
 					return nil, err
 				}
-				words = append(words, string(v.AppendWireField(nil, 2, t)))
+				words = append(words, string(v.AppendWireField(nil, valueTag, t)))
 			}
 			lines = append(lines, strings.Join(words, "|"))
 		}

@@ -15,6 +15,7 @@ type Projection struct {
 	*table.Projection
 	Access       *stats.Access
 	Dependencies *schema.Dependencies
+	Copied       bool        // a columnar copy is kept of what it reads
 	Typical      cpu.Typical // CPU time of such reads
 }
 
@@ -79,7 +80,8 @@ func project(c *schema.Catalog, tableName, index string, columns []string) (*Pro
 	if x != nil {
 		target = x.FullName()
 	}
-	read := &Projection{Projection: p, Access: stats.NewRead(target, namesOf(list), shownOf(list, x)), Dependencies: new(schema.Dependencies)}
+	copied := x == nil && c.TableIsColumnar(t) || x != nil && c.IndexIsColumnar(x)
+	read := &Projection{Projection: p, Copied: copied, Access: stats.NewRead(target, namesOf(list), shownOf(list, x)), Dependencies: new(schema.Dependencies)}
 	read.Dependencies.Read(t, x, list)
 	return read, nil
 }

@@ -80,7 +80,6 @@ type Run struct {
 	Params   []value.Value // in the order of Plan.Params
 	Restrict *table.Span
 	Profile  bool
-	Arrays   bool            // the reader of the rows takes exec.ArrayRows
 	Memory   *memory.Account // charged the rows that the statement keeps; nil counts nothing
 }
 
@@ -275,7 +274,6 @@ func (s *Statement) env(r Run, now time.Time) exec.Env {
 		Params:    r.Params,
 		Restrict:  r.Restrict,
 		Profile:   r.Profile,
-		Arrays:    r.Arrays,
 		Memory:    r.Memory,
 		Spill:     s.cfg.Spill,
 		Clock:     s.cfg.Clock,

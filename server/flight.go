@@ -124,7 +124,7 @@ func (a *flightAPI) Query(ctx context.Context, req *spannerpb.ExecuteSqlRequest,
 	if err != nil {
 		return err
 	}
-	q.streaming, q.columns = true, true
+	q.streaming = true
 	return a.withQuery(ctx, q, answer)
 }
 
@@ -153,7 +153,6 @@ func (a *flightAPI) Read(ctx context.Context, req *spannerpb.ReadRequest, c *rpc
 	if err != nil {
 		return err
 	}
-	r.columns = true
 	return a.withRead(ctx, r, c, answer)
 }
 

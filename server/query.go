@@ -27,7 +27,6 @@ type queryRequest struct {
 	session     *session
 	fingerprint uint64
 	streaming   bool               // it is an ExecuteStreamingSql
-	columns     bool               // the rows are wanted as columns
 	partition   *partition         // of a partition token
 	resume      *result.Resumption // of a resume token, or nil
 }
@@ -203,7 +202,7 @@ func checkStatement(sc *scope, stmt *database.Statement) error {
 func (s *service) answerQuery(ctx context.Context, q queryRequest, sc *scope, stmt *database.Statement, params []value.Value, answer func(*result.Result) error) error {
 	record := &q.call.Cost
 	kept := q.partition == nil && sc.session.db.Stats().WantProfile()
-	run := database.Run{View: record.Splits.View(sc.view()), Params: params, Memory: &q.call.Rows, Arrays: q.columns, Profile: kept || q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
+	run := database.Run{View: record.Splits.View(sc.view()), Params: params, Memory: &q.call.Rows, Profile: kept || q.QueryMode == spannerpb.ExecuteSqlRequest_PROFILE}
 	if q.partition != nil {
 		run.Restrict = q.partition.restrict()
 	}

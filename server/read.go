@@ -21,7 +21,6 @@ type readRequest struct {
 	fingerprint uint64
 	partition   *partition         // of a partition token
 	resume      *result.Resumption // of a resume token, or nil
-	columns     bool               // the rows are wanted as columns
 }
 
 // checkRead validates the request of a read, but for the names of table and columns, and finds its session.
@@ -112,7 +111,7 @@ func (s *service) withRead(ctx context.Context, r readRequest, c *rpc.Call, answ
 	c.Cost.StartRead(projection, r.RequestOptions.GetRequestTag(), r.partition != nil)
 	c.Cost.TrackSplits(len(read.Spans) == 1 && read.Spans[0].IsPoint())
 	read.Memory = &c.Memory
-	rows, err := r.open(ctx, read, c.Cost.Splits.View(sc.view()))
+	rows, err := r.open(ctx, read, c.Cost.Splits.View(sc.view()), projection.Copied)
 	if err != nil {
 		return err
 	}
@@ -130,9 +129,9 @@ type openRows interface {
 	Close() error
 }
 
-// open opens the rows of a read: those of a columnar copy if the reader wants columns and it is cheaper.
-func (r *readRequest) open(ctx context.Context, read table.Read, view table.View) (openRows, error) {
-	if r.columns {
+// open opens the rows of a read: those of a columnar copy, if one is kept and it is cheaper.
+func (r *readRequest) open(ctx context.Context, read table.Read, view table.View, copied bool) (openRows, error) {
+	if copied {
 		if rows, err := r.session.db.ReadColumns(ctx, read, view); rows != nil || err != nil {
 			return rows, err
 		}

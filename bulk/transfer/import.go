@@ -44,6 +44,7 @@ type ImportOptions struct {
 
 // ImportResult is what an import did.
 type ImportResult struct {
+	Begun   bool  // rows were to be sent: the options fit the table, and the state is of this import
 	Rows    int64 // that were written by this run
 	Resumed int64 // that a run before had written or rejected
 	Flight  bool  // rows were written over Arrow Flight SQL
@@ -88,6 +89,7 @@ func Import(ctx context.Context, o ImportOptions) (result ImportResult, err erro
 			return result, err
 		}
 	}
+	result.Begun = true
 	err = i.run(ctx, segments)
 	if i.journal != nil {
 		err = errors.Join(err, i.journal.flush())

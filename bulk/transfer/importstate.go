@@ -15,7 +15,7 @@ import (
 // ImportState is a file that remembers what of an import is in, so that an import that was interrupted goes on. It is locked: one import at a time has it.
 // It has a line where the import makes its table, a header, which says what is imported, and then a line for each step:
 //
-//	{"version":1,"creates":"customer"}
+//	{"version":1,"creates":"customer","in":"projects/p/instances/i/databases/d"}
 //	{"version":1,"import":{...}}
 //	{"segment":3,"sent":8192}     rows of the segment that may have been sent, from its begin (with the mode Insert)
 //	{"segment":3,"rows":4096}     rows of the segment that are committed or rejected, from its begin
@@ -25,12 +25,14 @@ import (
 type ImportState struct {
 	journal *journal
 	created []byte // the line of the table that the import makes
+	creates importHeader
 	lines   []byte // of the runs before, from the header on
 }
 
 type importHeader struct {
 	Version int             `json:"version"`
 	Creates string          `json:"creates,omitempty"`
+	In      string          `json:"in,omitempty"` // the database of that table
 	Import  json.RawMessage `json:"import,omitempty"`
 }
 
@@ -59,7 +61,7 @@ func OpenImportState(name string) (*ImportState, error) {
 	first, rest, _ := bytes.Cut(lines, []byte{'\n'})
 	var h importHeader
 	if json.Unmarshal(first, &h) == nil && h.Creates != "" {
-		s.created, s.lines = lines[:len(lines)-len(rest)], rest
+		s.created, s.creates, s.lines = lines[:len(lines)-len(rest)], h, rest
 	}
 	return s, nil
 }
@@ -67,18 +69,27 @@ func OpenImportState(name string) (*ImportState, error) {
 // Begun says whether rows were sent. Any import can begin with the state of one that has sent none.
 func (s *ImportState) Begun() bool { return bytes.Count(s.lines, []byte{'\n'}) > 1 }
 
-// Creates says whether the import makes its table: it, or a run before, has called Create.
-func (s *ImportState) Creates() bool { return len(s.created) > 0 }
+// Creates says whether the import makes its table in a database: it, or a run before, has called Create.
+func (s *ImportState) Creates(database string) bool { return s.creates.Creates != "" && s.creates.In == database }
 
-// Create notes that the import is about to make its table, so that one that goes on knows whose the table is.
-func (s *ImportState) Create(table string) error {
-	line := importHeader{Version: stateVersion, Creates: table}
+// Create notes that the import is about to make its table, so that one that goes on knows whose the table is. It is refused if the state is that of an
+// import into another database that has sent rows.
+func (s *ImportState) Create(database, table string) error {
+	if s.Begun() && !s.Creates(database) {
+		return s.another("it is of another table or database")
+	}
+	line := importHeader{Version: stateVersion, Creates: table, In: database}
 	if err := errors.Join(s.journal.cut(0), s.journal.append(line)); err != nil {
 		return err
 	}
 	text, err := json.Marshal(line)
-	s.created, s.lines = append(text, '\n'), nil
+	s.created, s.creates, s.lines = append(text, '\n'), line, nil
 	return err
+}
+
+// another is the error for a state that belongs to another import.
+func (s *ImportState) another(why string) error {
+	return fmt.Errorf("%s is the state of another import: %s (delete it to begin anew, or name another state file)", s.journal.name, why)
 }
 
 // Close lets other imports have the file. A file without a line is deleted.
@@ -120,7 +131,7 @@ func (s *ImportState) replay(what []byte, states []segmentState) error {
 		return fmt.Errorf("%s is not the state of an import", name)
 	}
 	if len(steps) > 0 && !bytes.Equal(h.Import, what) {
-		return fmt.Errorf("%s is the state of another import: %s (delete it to begin anew, or name another state file)", name, difference(h.Import, what))
+		return s.another(difference(h.Import, what))
 	}
 	for line := range bytes.Lines(steps) {
 		var l importStep

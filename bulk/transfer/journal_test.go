@@ -85,3 +85,41 @@ func TestLocked(t *testing.T) {
 		t.Errorf("a second writer of bad rows: %v", err)
 	}
 }
+
+// TestStateOfAnotherDatabase: the state of an import that has sent rows into a table that it made is not taken over by one into another database.
+func TestStateOfAnotherDatabase(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "state")
+	open := func() *ImportState {
+		s, err := OpenImportState(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	const one, two = "projects/p/instances/i/databases/one", "projects/p/instances/i/databases/two"
+	first := open()
+	if err := first.Create(one, "customer"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.begin("customer of one", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.journal.append(importStep{Rows: 7}); err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	second := open()
+	if !second.Creates(one) || second.Creates(two) {
+		t.Errorf("the table is made in one: %t, in two: %t", second.Creates(one), second.Creates(two))
+	}
+	if err := second.Create(two, "customer"); err == nil || !strings.Contains(err.Error(), "is the state of another import") {
+		t.Errorf("an import into another database takes the state over: %v", err)
+	}
+	second.Close()
+	again := open()
+	states, err := again.begin("customer of one", 1)
+	if err != nil || states[0].rows != 7 {
+		t.Errorf("%v, %+v", err, states)
+	}
+}

@@ -170,7 +170,7 @@ func (s *importSettings) runFiles(ctx context.Context, client *spanner.Client, n
 // runTable imports files into a table, which is nil where --create is to make it.
 func (s *importSettings) runTable(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, names []string) (err error) {
 	switch {
-	case table != nil && s.create && !state.Creates():
+	case table != nil && s.create && !state.Creates(s.database):
 		return fmt.Errorf("table %s is there already: leave out --create", s.table)
 	case table == nil:
 		if table, err = s.createTable(ctx, client, state, names); err != nil {
@@ -235,6 +235,9 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 		leftOut = fmt.Sprintf("left out %d bad rows: %s", n, s.rejectsPath(table.Name))
 	}
 	if err != nil {
+		if !result.Begun {
+			return s.incomplete(ctx, err, "nothing was imported into "+table.Name)
+		}
 		what := fmt.Sprintf("the import into %s is not complete: %d rows are done", table.Name, result.Rows+result.Resumed)
 		if leftOut != "" {
 			what += "; " + leftOut

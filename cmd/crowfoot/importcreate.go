@@ -25,7 +25,7 @@ func (s *importSettings) createTable(ctx context.Context, client *spanner.Client
 	if err != nil {
 		return nil, err
 	}
-	if err := state.Create(s.table); err != nil {
+	if err := state.Create(s.database, s.table); err != nil {
 		return nil, err
 	}
 	if err := s.define(ctx, []string{ddl}); err != nil {

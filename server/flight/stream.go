@@ -90,7 +90,7 @@ func arrowError(err error) error {
 	if r := (*columnar.RangeError)(nil); errors.As(err, &r) {
 		instead := "Select a part of it, or convert it to STRING."
 		if r.Type == "TIMESTAMP" {
-			instead = "Send the header " + unitHeader + ": us to get microseconds, or convert it to STRING."
+			instead = "Ask for microseconds (the header " + unitHeader + ": us; of crowfoot export, --timestamps us), or convert it to STRING."
 		}
 		return usererror.ArrowOutOfRange(r.Column, r.Type, r.Value, r.Arrow, instead)
 	}

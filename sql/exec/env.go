@@ -19,8 +19,6 @@ type Env struct {
 	Params []value.Value
 	// Columns, if set, gives the rows of scans column by column. For a scan of which it returns nil, View gives them.
 	Columns func(ColumnRead) (ColumnSource, error)
-	// Arrays says that the reader of the rows takes ArrayRows. Rows of a key read that are wanted one by one are cheaper without columns.
-	Arrays bool
 	// Functions is the time, zone and randomness that functions see.
 	Functions *fn.Context
 	// Restrict, if set, restricts the driving scan (Plan.Driving) to the keys of a span: one partition of a query.

@@ -15,7 +15,7 @@ func (p *Program) Run(ctx context.Context, env Env) (Rows, error) {
 		return nil, fmt.Errorf("run plan: %d parameters given, %d wanted", len(env.Params), len(p.plan.Params))
 	}
 	if p.read != nil && !env.Profile {
-		if env.Columns != nil && (env.Arrays || p.read.node.Method == plan.ColumnarScan) {
+		if env.Columns != nil {
 			r := p.start(ctx, env, new(run))
 			if rows, err := p.readColumns(r); rows != nil || err != nil {
 				return rows, err
@@ -47,17 +47,41 @@ func (p *Program) Run(ctx context.Context, env Env) (Rows, error) {
 // wireTag is the tag of a value in google.spanner.v1.PartialResultSet: field 2, length-delimited.
 const wireTag = 2<<3 | 2
 
-// batchRows give out the rows of a batch.
+// batchRows give out the rows of a batch of either form. What comes in vectors goes to the wire without rows between.
 type batchRows struct {
 	columns []plan.Column
 	batch   *batch
-	next    int // row of batch after the current one
+	vectors []*value.Vector // the columns of batch; empty if they are not all vectors
+	next    int             // row of batch after the current one
 	data    int64
+}
+
+// take begins with the first row of a batch.
+func (b *batchRows) take(next *batch) {
+	b.batch, b.next, b.vectors = next, 0, b.vectors[:0]
+	if next == nil || next.cols == nil {
+		return
+	}
+	for i := range next.cols {
+		if next.cols[i].Vector == nil {
+			b.vectors = b.vectors[:0]
+			return
+		}
+		b.vectors = append(b.vectors, next.cols[i].Vector)
+	}
 }
 
 func (b *batchRows) row() []value.Value { return b.batch.row(b.next - 1) }
 
+// place is that of the current row in the columns of the batch.
+func (b *batchRows) place() int { return int(b.batch.at[b.next-1]) }
+
 func (b *batchRows) AppendWire(dst []byte) []byte {
+	if len(b.vectors) > 0 {
+		dst, size := value.AppendVectorsWire(dst, wireTag, b.vectors, b.place())
+		b.data += int64(size)
+		return dst
+	}
 	for i, v := range b.row() {
 		t := b.columns[i].Type
 		dst = v.AppendWireField(dst, wireTag, t)
@@ -67,12 +91,20 @@ func (b *batchRows) AppendWire(dst []byte) []byte {
 }
 
 func (b *batchRows) AppendColumn(dst []byte, i int) []byte {
+	if len(b.vectors) > 0 {
+		dst, size := value.AppendVectorsWire(dst, wireTag, b.vectors[i:i+1], b.place())
+		b.data += int64(size)
+		return dst
+	}
 	v, t := b.row()[i], b.columns[i].Type
 	b.data += int64(v.DataSize(t))
 	return v.AppendWireField(dst, wireTag, t)
 }
 
 func (b *batchRows) Size() (n int) {
+	if len(b.vectors) > 0 {
+		return value.VectorsWireSize(b.vectors, b.place())
+	}
 	row := b.row()
 	for i := range row {
 		n += row[i].WireSize()
@@ -80,11 +112,24 @@ func (b *batchRows) Size() (n int) {
 	return n
 }
 
-func (b *batchRows) ColumnSize(i int) int { return b.row()[i].WireSize() }
+func (b *batchRows) ColumnSize(i int) int {
+	if len(b.vectors) > 0 {
+		return value.VectorsWireSize(b.vectors[i:i+1], b.place())
+	}
+	return b.row()[i].WireSize()
+}
 
-func (b *batchRows) Values(dst []value.Value) []value.Value { return append(dst, b.row()...) }
-func (b *batchRows) DataSize() int64                        { return b.data }
-func (b *batchRows) Columns() []plan.Column                 { return b.columns }
+func (b *batchRows) Values(dst []value.Value) []value.Value {
+	if len(b.vectors) == 0 {
+		return append(dst, b.row()...)
+	}
+	for _, v := range b.vectors {
+		dst = append(dst, v.At(b.place()))
+	}
+	return dst
+}
+func (b *batchRows) DataSize() int64        { return b.data }
+func (b *batchRows) Columns() []plan.Column { return b.columns }
 
 // operatorRows are the rows of an operator.
 type operatorRows struct {
@@ -100,7 +145,7 @@ func (q *operatorRows) Next() (bool, error) {
 			return false, err
 		}
 	}
-	if q.batch.cols != nil {
+	if q.batch.cols != nil && len(q.vectors) == 0 {
 		q.batch.skip(q.next)
 		q.batch.toRows()
 		q.next = 0
@@ -115,10 +160,12 @@ func (q *operatorRows) pull() (more bool, err error) {
 	if q.err != nil || q.root == nil {
 		return false, q.err
 	}
-	q.next = 0
-	q.batch, q.err = q.run.pull(q.root)
-	if q.err != nil || q.batch == nil {
-		q.batch = nil
+	var next *batch
+	next, q.err = q.run.pull(q.root)
+	if q.err != nil {
+		next = nil
+	}
+	if q.take(next); next == nil {
 		if err := q.Close(); q.err == nil {
 			q.err = err
 		}
