@@ -70,7 +70,9 @@ func OpenImportState(name string) (*ImportState, error) {
 func (s *ImportState) Begun() bool { return bytes.Count(s.lines, []byte{'\n'}) > 1 }
 
 // Creates says whether the import makes its table in a database: it, or a run before, has called Create.
-func (s *ImportState) Creates(database string) bool { return s.creates.Creates != "" && s.creates.In == database }
+func (s *ImportState) Creates(database string) bool {
+	return s.creates.Creates != "" && s.creates.In == database
+}
 
 // Create notes that the import is about to make its table, so that one that goes on knows whose the table is. It is refused if the state is that of an
 // import into another database that has sent rows.
