@@ -67,7 +67,7 @@ func (h *harness) close() {
 }
 
 // concat compiles a || b, of two columns.
-type concat struct{}
+type concat struct{ schema.Compiler }
 
 func (concat) CompileExpr(t *schema.Table, sql string, _ *value.Type) (*schema.Expr, error) {
 	names := strings.Split(sql, "||")

@@ -22,6 +22,11 @@ type compiler struct {
 // columnAnalyzer analyzes column expressions. They refer to columns of the table that they belong to, which is handed in, and to no other table.
 var columnAnalyzer = analyze.New(schema.NewCatalog(), nil)
 
+// CompileView implements schema.Compiler.
+func (c compiler) CompileView(catalog *schema.Catalog, sql string) ([]schema.ViewColumn, []schema.Use, error) {
+	return analyze.New(catalog, nil).View(c.ctx, sql)
+}
+
 // CompileExpr implements schema.Compiler.
 func (c compiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
 	e, uses, err := columnAnalyzer.Expr(c.ctx, t, sql, want)

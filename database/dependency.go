@@ -7,8 +7,11 @@ import (
 )
 
 // dependenciesOf are what a plan counts on of the schema version that it was made for.
-func dependenciesOf(c *schema.Catalog, p *plan.Plan) *schema.Dependencies {
+func dependenciesOf(c *schema.Catalog, p *plan.Plan, objects []schema.Object) *schema.Dependencies {
 	d := new(schema.Dependencies)
+	for _, o := range objects {
+		d.Name(o)
+	}
 	plan.Walk(p.Root, func(n plan.Node) {
 		switch n := n.(type) {
 		case *plan.Scan:

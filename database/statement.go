@@ -125,7 +125,7 @@ func (v *version) prepare(ctx context.Context, sql string, params map[string]*va
 
 // plan analyzes and plans a text.
 func (v *version) plan(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (*Statement, error) {
-	stmt, inferred, err := v.analyze().Statement(ctx, sql, params, analyze.Options{AllowUnbound: opts.AllowUnbound})
+	stmt, found, err := v.analyze().Statement(ctx, sql, params, analyze.Options{AllowUnbound: opts.AllowUnbound})
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +149,8 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 		s.Columns = p.Columns
 	}
 	s.copied = copiesOf(v.catalog, p)
-	s.Plan, s.program, s.Accesses, s.Dependencies, s.Brief, s.Point = p, program, accessesOf(p), dependenciesOf(v.catalog, p), isBrief(p), isPoint(p)
-	for name, t := range inferred {
+	s.Plan, s.program, s.Accesses, s.Dependencies, s.Brief, s.Point = p, program, accessesOf(p), dependenciesOf(v.catalog, p, found.Objects), isBrief(p), isPoint(p)
+	for name, t := range found.Inferred {
 		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
 	}
 	sort.Slice(s.Undeclared, func(i, j int) bool { return s.Undeclared[i].Name < s.Undeclared[j].Name })

@@ -23,7 +23,10 @@ func (d *draft) alterTable(s *ast.AlterTable) error {
 	case *ast.DropColumn:
 		return d.dropColumn(t, a)
 	case *ast.AlterColumn:
-		return d.alterColumn(t, a)
+		if err := d.alterColumn(t, a); err != nil {
+			return err
+		}
+		return d.revalidateColumn(t, a.Name.Name)
 	case *ast.AddTableConstraint:
 		return d.addConstraint(t, a.TableConstraint)
 	case *ast.DropConstraint:
@@ -115,6 +118,9 @@ func (d *draft) checkUnused(t *Table, c *Column) error {
 			return usererror.DropColumnInCheck(c.Name, ck.Name)
 		}
 	}
+	if err := checkUnnamed("column `"+c.Name+"`", d.dependentsOf(t.ID, usesColumn(c.ID))); err != nil {
+		return err
+	}
 	if t.expiresBy(c) {
 		return usererror.RowDeletionPolicyColumn(c.Name, t.FullName())
 	}
@@ -189,6 +195,9 @@ func (d *draft) renameTable(t *Table, name string) error {
 	}
 	if streams := d.streamsNaming(t, nil); streams != nil {
 		return usererror.RenameWatchedTable(t.FullName(), namesOf(streams, changeStreamName))
+	}
+	if list := d.dependentsOf(t.ID, nil); list != nil {
+		return usererror.RenameUnderViews(t.FullName(), definedNames(list))
 	}
 	d.unname(t, t.Name)
 	if err := d.checkFree(t.Schema, name); err != nil {

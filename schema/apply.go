@@ -73,6 +73,10 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.alterChangeStream(s)
 	case *ast.DropChangeStream:
 		return d.dropChangeStream(s)
+	case *ast.CreateView:
+		return d.createView(s)
+	case *ast.DropView:
+		return d.dropView(s)
 	case *ast.CreateLocalityGroup:
 		return d.createLocalityGroup(s)
 	case *ast.AlterLocalityGroup:

@@ -188,6 +188,8 @@ type Expr struct {
 // value has type want. SQL stands above this package, so it is handed in.
 type Compiler interface {
 	CompileExpr(t *Table, sql string, want *value.Type) (*Expr, error)
+	// CompileView analyzes the query of a view over the tables and objects of c: its columns, and what it names.
+	CompileView(c *Catalog, sql string) ([]ViewColumn, []Use, error)
 }
 
 // Index is a secondary index.

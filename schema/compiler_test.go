@@ -1,10 +1,12 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/cloudspannerecosystem/memefish"
+	"github.com/cloudspannerecosystem/memefish/ast"
 	"github.com/cloudspannerecosystem/memefish/token"
 
 	"github.com/crowfoot-db/crowfoot/value"
@@ -35,4 +37,107 @@ func (wordCompiler) CompileExpr(t *Table, sql string, want *value.Type) (*Expr, 
 		}
 	}
 	return e, nil
+}
+
+// CompileView takes SELECT t.a, t.b AS c FROM t apart, without knowing more of SQL: a column of a table or a view has its type, all else is INT64.
+func (wordCompiler) CompileView(c *Catalog, sql string) (columns []ViewColumn, uses []Use, err error) {
+	query, err := memefish.ParseQuery("", sql)
+	if err != nil {
+		return nil, nil, fmt.Errorf("Syntax error")
+	}
+	selected, ok := query.Query.(*ast.Select)
+	if !ok {
+		return nil, nil, fmt.Errorf("not a SELECT")
+	}
+	w := viewWords{catalog: c}
+	if selected.From != nil {
+		if err := w.source(selected.From.Source); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, item := range selected.Results {
+		column, err := w.item(item)
+		if err != nil {
+			return nil, nil, err
+		}
+		columns = append(columns, column)
+	}
+	return columns, w.uses, nil
+}
+
+// viewWords is what a view names.
+type viewWords struct {
+	catalog *Catalog
+	uses    []Use
+}
+
+func (w *viewWords) source(s ast.TableExpr) error {
+	if join, ok := s.(*ast.Join); ok {
+		if err := w.source(join.Left); err != nil {
+			return err
+		}
+		return w.source(join.Right)
+	}
+	name, ok := s.(*ast.TableName)
+	if !ok {
+		return fmt.Errorf("not a table")
+	}
+	if v := w.catalog.View(name.Table.Name); v != nil {
+		w.uses = append(w.uses, Use{ID: v.ID})
+		return nil
+	}
+	t := w.catalog.Table(name.Table.Name)
+	if t == nil {
+		return fmt.Errorf("Table not found: %s", name.Table.Name)
+	}
+	u := Use{ID: t.ID}
+	if name.Hint != nil {
+		u.Indexes = []string{name.Hint.Records[0].Value.SQL()}
+	}
+	w.uses = append(w.uses, u)
+	return nil
+}
+
+func (w *viewWords) item(item ast.SelectItem) (c ViewColumn, err error) {
+	c.Type = value.Int64Type
+	e := item
+	if alias, ok := item.(*ast.Alias); ok {
+		c.Name = alias.As.Alias.Name
+		e = &ast.ExprSelectItem{Expr: alias.Expr}
+	}
+	x, ok := e.(*ast.ExprSelectItem)
+	if !ok {
+		return c, fmt.Errorf("not an expression")
+	}
+	path, ok := x.Expr.(*ast.Path)
+	if !ok {
+		return c, nil
+	}
+	last := path.Idents[1].Name
+	c.Name = cmp.Or(c.Name, last)
+	c.Type, err = w.column(path.Idents[0].Name, last)
+	return c, err
+}
+
+// column notes that a column is used, and finds its type.
+func (w *viewWords) column(of, name string) (*value.Type, error) {
+	if v := w.catalog.View(of); v != nil {
+		for _, c := range v.Columns {
+			if sameName(c.Name, name) {
+				return c.Type, nil
+			}
+		}
+		return nil, fmt.Errorf("Name %s not found inside %s", name, of)
+	}
+	t := w.catalog.Table(of)
+	c := t.Column(name)
+	if c == nil {
+		return nil, fmt.Errorf("Name %s not found inside %s", name, of)
+	}
+	for i := range w.uses {
+		if w.uses[i].ID == t.ID {
+			w.uses[i].Columns = append(w.uses[i].Columns, c.ID)
+		}
+	}
+	return c.Type, nil
 }

@@ -18,6 +18,7 @@ type Dependencies struct {
 	whole  *Catalog // everything, if it is set
 	reads  []readDependency
 	writes []writeDependency
+	named  []Object
 }
 
 type readDependency struct {
@@ -48,6 +49,9 @@ func (d *Dependencies) Read(t *Table, x *Index, columns []*Column) {
 	}
 	d.reads = append(d.reads, readDependency{t, x, all})
 }
+
+// Name adds an object that a statement names: a view.
+func (d *Dependencies) Name(o Object) { d.named = append(d.named, o) }
 
 // Write adds a table of c whose rows are written. removes says that rows are deleted or that values in them are
 // replaced, not only new rows added: then the tables that refer to it count too.
@@ -89,7 +93,10 @@ func (d *Dependencies) HoldIn(c *Catalog) bool {
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(d.named, func(o Object) bool {
+		now, _ := c.objects.get(o.entity().ID)
+		return now != o && !reflect.DeepEqual(now, o)
+	})
 }
 
 // find is the table in another catalog; nil if it has another name there, or is none.

@@ -10,7 +10,7 @@ import (
 // objects are the kinds of schema objects that Spanner has and Crowfoot does
 // not, by the words that follow CREATE, ALTER or DROP.
 var objects = [][]string{
-	{"VIEW"}, {"SEQUENCE"}, {"MODEL"}, {"FUNCTION"}, {"PROPERTY", "GRAPH"},
+	{"SEQUENCE"}, {"MODEL"}, {"FUNCTION"}, {"PROPERTY", "GRAPH"},
 	{"SEARCH", "INDEX"}, {"VECTOR", "INDEX"}, {"PROTO", "BUNDLE"}, {"PLACEMENT"}, {"QUEUE"},
 	{"STATISTICS"},
 }
@@ -94,6 +94,8 @@ func (s *source) adapt() {
 		s.adaptCreateIndex()
 	case startsWith(s.tokens, "ALTER", "INDEX"):
 		s.adaptAlterIndex()
+	case startsWith(s.tokens, "CREATE", "VIEW"), startsWith(s.tokens, "CREATE", "OR", "REPLACE", "VIEW"):
+		s.adaptView()
 	case startsWith(s.tokens[1:], "CHANGE", "STREAM"):
 		s.adaptChangeStream()
 	case startsWith(s.tokens, "GRANT"), startsWith(s.tokens, "REVOKE"):
@@ -108,6 +110,20 @@ func (s *source) adaptGrant() {
 			s.tokens[i] = word{kind: token.TokenIdent, pos: w.pos, end: w.pos, upper: "`" + defaultSchema + "`"}
 		}
 	}
+}
+
+// adaptView takes the query away, which SQL's own analyzer parses, and writes SQL SECURITY where it is left out.
+func (s *source) adaptView() {
+	as := slices.IndexFunc(s.tokens, func(w word) bool { return w.upper == "AS" })
+	if as < 0 || as == len(s.tokens)-1 {
+		return
+	}
+	s.body = s.between(as+1, len(s.tokens))
+	head, query := s.tokens[:as:as], s.put("AS", "SELECT", "1")
+	if s.secured = contains(head, "SQL", "SECURITY"); !s.secured {
+		head = append(head, s.put("SQL", "SECURITY", "INVOKER")...)
+	}
+	s.tokens = append(head, query...)
 }
 
 // adaptChangeStream takes away IF [NOT] EXISTS, and makes one name of schema.table in FOR.

@@ -42,6 +42,9 @@ func (d *draft) checkDroppable(t *Table) error {
 	if names := namesOf(filter(d.ReferencedBy(t), others), foreignKeyName); names != "" {
 		return usererror.DropTableReferenced(t.FullName(), names)
 	}
+	if err := checkUnnamed("TABLE `"+t.FullName()+"`", d.dependentsOf(t.ID, nil)); err != nil {
+		return err
+	}
 	if streams := d.streamsNaming(t, nil); streams != nil {
 		return usererror.DropWatchedTable(t.FullName(), len(streams), namesOf(streams, changeStreamName))
 	}

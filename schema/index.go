@@ -215,6 +215,9 @@ func (d *draft) dropIndex(s *ast.DropIndex) error {
 	if i.Managed {
 		return usererror.DropManagedIndex(i.FullName(), d.usersOf(i))
 	}
+	if err := checkUnnamed("INDEX `"+i.FullName()+"`", d.dependentsOf(i.Table.ID, usesIndex(i.FullName()))); err != nil {
+		return err
+	}
 	d.removeIndex(i)
 	return nil
 }

@@ -13,6 +13,8 @@ const (
 	MaxBytesLength     = 10_485_760 // bytes of a BYTES column
 	MaxDDLBytes        = 10_485_760 // of one statement, and of the whole schema
 	maxNesting         = 256        // of parentheses and the like in DDL; SQL allows 75 nested functions
+	MaxViews           = 5000       // per database
+	maxViewNesting     = 10         // views that read each other
 	MaxChangeStreams   = 10         // per database
 	maxWatchers        = 3          // change streams that watch the same table or column
 	maxRetentionHours  = 7 * 24     // version_retention_period

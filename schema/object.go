@@ -58,7 +58,7 @@ const (
 )
 
 // objectKinds are the kinds of objects in the order in which GetDatabaseDdl prints those of a stage.
-var objectKinds = []*objectKind{localityGroups, roles, memberships, grants}
+var objectKinds = []*objectKind{localityGroups, viewKind, roles, memberships, grants}
 
 // key is where a name of the kind stands among the names of a catalog.
 func (k *objectKind) key(schema, name string) string {
@@ -124,7 +124,7 @@ func (c *Catalog) objectsSQL(at stage) (stmts []string) {
 	slices.SortStableFunc(list, func(a, b Object) int {
 		return cmp.Compare(slices.Index(objectKinds, a.kind()), slices.Index(objectKinds, b.kind()))
 	})
-	for _, o := range list {
+	for _, o := range c.inOrder(list) {
 		stmts = append(stmts, o.sql(c)...)
 	}
 	return stmts

@@ -27,6 +27,9 @@ type source struct {
 	ifExists bool
 	// parentSchema is the schema in INTERLEAVE IN of an index.
 	parentSchema string
+	// body is the query of a view, and secured says that the statement has SQL SECURITY.
+	body    string
+	secured bool
 }
 
 // word is a token of the statement.
@@ -178,8 +181,13 @@ func (s *source) inParens(from, rparen token.Pos) string {
 	for i < end && s.tokens[i].kind != "(" {
 		i++
 	}
+	return s.between(i+1, end)
+}
+
+// between is the text of the tokens from one up to another, as written, but for comments.
+func (s *source) between(from, end int) string {
 	var b strings.Builder
-	for i++; i < end; i++ {
+	for i := from; i < end; i++ {
 		w := s.tokens[i]
 		if b.Len() > 0 {
 			b.WriteString(blank(s.text[s.tokens[i-1].end:w.pos]))
@@ -187,6 +195,16 @@ func (s *source) inParens(from, rparen token.Pos) string {
 		b.WriteString(s.text[w.pos:w.end])
 	}
 	return b.String()
+}
+
+// put makes words to put into the statement behind its last token.
+func (s *source) put(words ...string) []word {
+	var list []word
+	end := s.tokens[len(s.tokens)-1].end
+	for _, w := range words {
+		list = append(list, word{kind: token.TokenIdent, pos: end, end: end, upper: w})
+	}
+	return list
 }
 
 // blank is what stands between two tokens: white space as it is, a space for a comment.

@@ -76,7 +76,10 @@ func TestUnmarshalNewerFormat(t *testing.T) {
 }
 
 // failingCompiler fails as often as it is told to.
-type failingCompiler struct{ failures int }
+type failingCompiler struct {
+	Compiler
+	failures int
+}
 
 func (c *failingCompiler) CompileExpr(t *Table, sql string, want *value.Type) (*Expr, error) {
 	if c.failures > 0 {

@@ -206,7 +206,10 @@ func (c *memoryCursor) Close() error            { return nil }
 
 // tinySQL compiles the few expressions that the tests use: columns, literals, +, ||, comparisons, UPPER, a counter
 // NEXT() and PENDING_COMMIT_TIMESTAMP().
-type tinySQL struct{ next *int64 }
+type tinySQL struct {
+	schema.Compiler
+	next *int64
+}
 
 func (s tinySQL) CompileExpr(t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
 	tree, err := memefish.ParseExpr("", sql)

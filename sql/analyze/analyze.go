@@ -65,9 +65,8 @@ type Options struct {
 }
 
 // Statement analyzes one statement. params are the parameters of the request by name, nil for those without a declared type.
-// The types inferred for parameters without one come back by lower-cased name; a parameter that the statement does not use is not
-// among them. If ctx ends while the statement waits for others, or while a heavy one is analyzed, it fails with the context's error.
-func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (tree.Statement, map[string]*value.Type, error) {
+// If ctx ends while the statement waits for others, or while a heavy one is analyzed, it fails with the context's error.
+func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (tree.Statement, *Findings, error) {
 	weight, err := guard(sql, a.columns)
 	if err != nil {
 		return nil, nil, err
@@ -81,24 +80,35 @@ func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]
 	if err != nil {
 		return nil, nil, err
 	}
-	return stmt, w.inferred, nil
+	return stmt, &Findings{Inferred: w.inferred, Objects: w.objects}, nil
+}
+
+// Findings are what the analysis of a statement has found beside its tree.
+type Findings struct {
+	// Inferred are the types of parameters without a declared one, by lower-cased name. A parameter that the statement does not use is not among
+	// them.
+	Inferred map[string]*value.Type
+	// Objects are the views that the statement reads, those that these read among them.
+	Objects []schema.Object
 }
 
 // with calls f with what a text names of the schema, as the library sees it.
 func (a *Analyzer) with(ctx context.Context, weight int, sql string, f func(*library)) error {
-	tables, streams := a.namesIn(sql)
-	return engines.run(ctx, weight, a.memory, func(e *engine) {
+	named := a.namesIn(sql)
+	return engines.run(ctx, weight+a.weightOf(named.views), a.memory, func(e *engine) {
 		l := e.library(a)
-		l.add(tables)
-		l.addStreams(streams)
+		l.addNamed(named)
 		f(l)
 	})
 }
 
-// columns is how many columns the table called name has; 0 if there is none.
+// columns is how many columns the table or view called name has; 0 if there is none.
 func (a *Analyzer) columns(name string) int {
 	if t := a.table(name); t != nil {
 		return len(t.Columns)
+	}
+	if v := a.catalog.View(name); v != nil {
+		return len(v.Columns)
 	}
 	return 0
 }
@@ -116,9 +126,19 @@ type walker struct {
 	allowUnbound bool
 	literals     map[int]**value.Type // by the literal's end in sql, where LiteralTypes wants its type; nil for all other callers
 
+	definition *definition // what is analyzed, if it is no statement but the text of a view
+
 	columns map[int32]tree.Col // by column id
+	base    int                // what is added to the column ids of this text
+	fields  int                // of the type at hand
+	*progress
+}
+
+// progress is what the walks through a statement's text, and through those of the views that it reads, have in common.
+type progress struct {
 	counts  counts
-	fields  int // of the type at hand
+	nextCol int             // the next tree.Col.ID
+	objects []schema.Object // the views that were met, each once
 }
 
 func (w *walker) declare(params map[string]*value.Type) {
@@ -129,8 +149,18 @@ func (w *walker) declare(params map[string]*value.Type) {
 }
 
 // analyze analyzes a statement. It may be called again if the first call was stopped.
-func (w *walker) analyze(l *library, sql string) tree.Statement {
-	w.inferred, w.columns, w.counts = map[string]*value.Type{}, map[int32]tree.Col{}, counts{}
+func (w *walker) analyze(l *library, sql string) (stmt tree.Statement) {
+	w.begin()
+	w.resolve(l, sql, func(n googlesql.ResolvedStatementNode) { stmt = w.statement(n) })
+	return stmt
+}
+
+// begin forgets what an analysis that was stopped has found.
+func (w *walker) begin() { w.inferred, w.progress = map[string]*value.Type{}, &progress{} }
+
+// resolve has the library resolve a text, and calls walk with the outcome.
+func (w *walker) resolve(l *library, sql string, walk func(googlesql.ResolvedStatementNode)) {
+	w.columns = map[int32]tree.Col{}
 	w.lib, w.sql, w.zone, w.zeros = l, sql, zoneOf(w.catalog, l.engine), hasNegativeZero(sql)
 	types := own(googlesql.NewTypeFactory())
 	defer free(l.engine, freeTypes, types)
@@ -144,12 +174,18 @@ func (w *walker) analyze(l *library, sql string) tree.Statement {
 		panic(failure{refusal(sql, err)})
 	}
 	defer free(l.engine, freeOutput, out)
-	return w.statement(get(out.ResolvedStatement()))
+	w.base = w.nextCol
+	w.nextCol += int(get(out.MaxColumnId())) + 1
+	walk(get(out.ResolvedStatement()))
 }
 
 // options are the library's settings for one statement, with its declared parameters.
 func (w *walker) options(types *googlesql.TypeFactory) *googlesql.AnalyzerOptions {
-	o := own(googlesql.NewAnalyzerOptions(w.lib.engine.language))
+	language := w.lib.engine.language
+	if w.definition != nil {
+		language = w.lib.engine.definitions
+	}
+	o := own(googlesql.NewAnalyzerOptions(language))
 	do(o.SetErrorMessageMode(googlesql.ErrorMessageModeErrorMessageOneLine))
 	do(o.SetParameterMode(googlesql.ParameterModeParameterNamed))
 	do(o.SetAllowUndeclaredParameters(true))
@@ -183,7 +219,7 @@ func (w *walker) col(c *googlesql.ResolvedColumn) tree.Col {
 	if col, ok := w.columns[id]; ok {
 		return col
 	}
-	col := tree.Col{ID: int(id), Name: get(c.Name()), Type: w.typeOf(get(c.Type()))}
+	col := tree.Col{ID: w.base + int(id), Name: get(c.Name()), Type: w.typeOf(get(c.Type()))}
 	w.columns[id] = col
 	return col
 }

@@ -79,6 +79,10 @@ func applyAll(c *schema.Catalog, ddl string) (*schema.Catalog, error) {
 // anyExpr is a Compiler that accepts every expression. These tests do not compute expressions.
 type anyExpr struct{}
 
+func (anyExpr) CompileView(c *schema.Catalog, sql string) ([]schema.ViewColumn, []schema.Use, error) {
+	return New(c, nil).View(context.Background(), sql)
+}
+
 func (anyExpr) CompileExpr(_ *schema.Table, sql string, _ *value.Type) (*schema.Expr, error) {
 	return &schema.Expr{SQL: sql}, nil
 }
@@ -93,14 +97,14 @@ func runAnalyze(t *testing.T, a *Analyzer, d *datadriven.TestData) string {
 			}
 		}
 	}
-	stmt, inferred, err := a.Statement(context.Background(), d.Input, params, Options{AllowUnbound: d.HasArg("unbound")})
+	stmt, found, err := a.Statement(context.Background(), d.Input, params, Options{AllowUnbound: d.HasArg("unbound")})
 	if err != nil {
 		return printError(err)
 	}
 	var b strings.Builder
 	b.WriteString(tree.Print(stmt))
-	for _, name := range slices.Sorted(maps.Keys(inferred)) {
-		fmt.Fprintf(&b, "@%s is %s\n", name, inferred[name])
+	for _, name := range slices.Sorted(maps.Keys(found.Inferred)) {
+		fmt.Fprintf(&b, "@%s is %s\n", name, found.Inferred[name])
 	}
 	return b.String()
 }

@@ -16,10 +16,12 @@ type library struct {
 	of      *Analyzer // whose tables it has, or nil
 	has     map[*schema.Table]bool
 	reads   map[*schema.ChangeStream]bool // whose functions it has
+	viewed  map[*schema.View]bool         // the views that it has
 	types   *googlesql.TypeFactory
 	root    *googlesql.SimpleCatalog
 	schemas map[string]*googlesql.SimpleCatalog // by lower-cased name
 	tables  []*schema.Table                     // a table's serialization id is its place here
+	views   []*schema.View                      // a view's serialization id is -1 less its place here
 
 	// root refers to these, but does not free them.
 	ownTables  []*googlesql.SimpleTable
@@ -28,7 +30,7 @@ type library struct {
 
 // newLibrary is a library without tables. They come from of, if it is not nil.
 func newLibrary(e *engine, of *Analyzer) *library {
-	l := &library{engine: e, of: of, has: map[*schema.Table]bool{}, reads: map[*schema.ChangeStream]bool{}, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
+	l := &library{engine: e, of: of, has: map[*schema.Table]bool{}, reads: map[*schema.ChangeStream]bool{}, viewed: map[*schema.View]bool{}, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
 	l.root = own(googlesql.NewSimpleCatalog("", l.types))
 	do(l.root.AddBuiltinFunctionsAndTypes(&googlesql.BuiltinFunctionOptions{LanguageOptions: e.language}))
 	e.pause()
@@ -77,6 +79,20 @@ func (l *library) addTable(t *schema.Table) {
 		do(table.SetPrimaryKey(key))
 	}
 	do(l.in(t.Schema).AddTable2(t.Name, table))
+}
+
+// addView adds a view as a table without a key.
+func (l *library) addView(v *schema.View) {
+	table := own(googlesql.NewSimpleTable(v.Name, int64(-1-len(l.views))))
+	do(table.SetFullName(v.FullName()))
+	l.views = append(l.views, v)
+	l.ownTables = append(l.ownTables, table)
+	for _, c := range v.Columns {
+		column := own(googlesql.NewSimpleColumn(v.FullName(), c.Name, libraryType(l.types, c.Type), false, true))
+		l.ownColumns = append(l.ownColumns, column)
+		do(table.AddColumn2(column, false))
+	}
+	do(l.in(v.Schema).AddTable2(v.Name, table))
 }
 
 func keyOrdinals(t *schema.Table) []int32 {

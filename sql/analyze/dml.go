@@ -11,6 +11,9 @@ import (
 
 // target is the scan of the table that a statement changes, and its columns by column id.
 func (w *walker) target(n *googlesql.ResolvedTableScan) (*tree.TableScan, map[int]*schema.Column) {
+	if v := w.view(n); v != nil {
+		refuse(usererror.ViewWrite(v.FullName()))
+	}
 	scan := w.tableScan(n)
 	if scan.Table.Rows != nil {
 		refuse(usererror.SystemTableWrite(scan.Table.FullName()))

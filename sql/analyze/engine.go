@@ -23,11 +23,13 @@ import (
 // when it enters its engine, and no other goroutine may use a handle until it leaves. It leaves while the library analyzes, which takes
 // most of the time, and rests now and then while it walks through a large tree.
 type engine struct {
-	module    *googlesql.Module
-	core      *base.Module // what module wraps
-	language  *googlesql.LanguageOptions
-	zoned     bool                   // the library has its default time zone: see zone.go
-	libraries map[*Analyzer]*library // the schemas that statements were analyzed for
+	module   *googlesql.Module
+	core     *base.Module // what module wraps
+	language *googlesql.LanguageOptions
+	// definitions is language for the texts of views.
+	definitions *googlesql.LanguageOptions
+	zoned       bool                   // the library has its default time zone: see zone.go
+	libraries   map[*Analyzer]*library // the schemas that statements were analyzed for
 
 	discard   bool        // after the statement at hand
 	forgotten []*Analyzer // whose schemas are to be freed; guarded by the pool
@@ -92,16 +94,22 @@ func (e *engine) start() {
 		return 0, nil
 	}))
 	core.MaxMem = engineMemory
-	e.language = own(googlesql.NewLanguageOptions())
-	do(e.language.SetProductMode(googlesql.ProductModeProductExternal))
-	do(e.language.SetNameResolutionMode(googlesql.NameResolutionModeNameResolutionDefault))
-	do(e.language.DisableAllLanguageFeatures())
-	for _, f := range features {
-		do(e.language.EnableLanguageFeature(f))
-	}
-	do(e.language.SetSupportedStatementKinds(statementKinds))
+	e.language = newLanguage(googlesql.NameResolutionModeNameResolutionDefault, statementKinds)
+	e.definitions = newLanguage(googlesql.NameResolutionModeNameResolutionStrict, definitionKinds)
 	e.core = core
 	e.pause()
+}
+
+func newLanguage(names googlesql.NameResolutionMode, statements []googlesql.ResolvedNodeKind) *googlesql.LanguageOptions {
+	l := own(googlesql.NewLanguageOptions())
+	do(l.SetProductMode(googlesql.ProductModeProductExternal))
+	do(l.SetNameResolutionMode(names))
+	do(l.DisableAllLanguageFeatures())
+	for _, f := range features {
+		do(l.EnableLanguageFeature(f))
+	}
+	do(l.SetSupportedStatementKinds(statements))
+	return l
 }
 
 // enter lets the goroutine use the engine's handles, until it leaves.

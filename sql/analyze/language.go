@@ -11,6 +11,12 @@ var statementKinds = []googlesql.ResolvedNodeKind{
 	googlesql.ResolvedNodeKindResolvedCallStmt,
 }
 
+// definitionKinds are the statements whose texts are definitions in DDL. In these, names of columns are qualified, so that a new column of a table
+// does not change what they mean.
+var definitionKinds = []googlesql.ResolvedNodeKind{
+	googlesql.ResolvedNodeKindResolvedCreateViewStmt,
+}
+
 // features are the parts of GoogleSQL that Cloud Spanner has beyond its core, by its reference manual. Not among them: window
 // functions, ROLLUP and grouping sets, PIVOT, QUALIFY, recursive WITH, DATETIME and TIME, BIGNUMERIC, GEOGRAPHY, NULLS FIRST.
 var features = []googlesql.LanguageFeature{

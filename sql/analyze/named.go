@@ -23,8 +23,15 @@ func (a *Analyzer) table(name string) *schema.Table {
 	return a.system[strings.ToLower(name)]
 }
 
-// namesIn are the tables whose names stand in a text, be it as names of columns or aliases, and the change streams whose functions do.
-func (a *Analyzer) namesIn(sql string) (tables []*schema.Table, streams []*schema.ChangeStream) {
+// named is what a text may name: what stands there as a table may be a column or an alias.
+type named struct {
+	tables  []*schema.Table
+	views   []*schema.View
+	streams []*schema.ChangeStream // whose functions it calls
+}
+
+// namesIn are the tables and views whose names stand in a text, and the change streams whose functions do.
+func (a *Analyzer) namesIn(sql string) (found named) {
 	s := scanner{sql: sql}
 	before := "" // the name before the dot before the token at hand
 	last := ""   // the name or the dot before it
@@ -40,20 +47,25 @@ func (a *Analyzer) namesIn(sql string) (tables []*schema.Table, streams []*schem
 			last = ""
 			continue
 		}
-		if t := a.table(token); t != nil {
-			tables = append(tables, t)
-		}
+		a.find(token, &found)
 		if last == "." && before != "" {
-			if t := a.table(before + "." + token); t != nil {
-				tables = append(tables, t)
-			}
+			a.find(before+"."+token, &found)
 		}
 		if s := a.streamOf(token); s != nil {
-			streams = append(streams, s)
+			found.streams = append(found.streams, s)
 		}
 		last = token
 	}
-	return tables, streams
+	return found
+}
+
+// find adds what is called name.
+func (a *Analyzer) find(name string, found *named) {
+	if t := a.table(name); t != nil {
+		found.tables = append(found.tables, t)
+	} else if v := a.catalog.View(name); v != nil && !slices.Contains(found.views, v) {
+		found.views = append(found.views, v)
+	}
 }
 
 func (a *Analyzer) allTables() (list []*schema.Table) {
@@ -118,4 +130,17 @@ func (l *library) add(tables []*schema.Table) (added bool) {
 		}
 	}
 	return added
+}
+
+// addNamed adds what a text names.
+func (l *library) addNamed(n named) {
+	l.add(n.tables)
+	l.addStreams(n.streams)
+	for _, v := range n.views {
+		if !l.viewed[v] {
+			l.addView(v)
+			l.viewed[v] = true
+			l.engine.rest()
+		}
+	}
 }

@@ -40,11 +40,11 @@ func TestNamesIn(t *testing.T) {
 		"SELECT * FROM s.`\\101l\\U00000062ums`":      "s.Albums",
 	} {
 		var got []string
-		tables, streams := a.namesIn(sql)
-		for _, table := range tables {
+		found := a.namesIn(sql)
+		for _, table := range found.tables {
 			got = append(got, table.FullName())
 		}
-		for _, stream := range streams {
+		for _, stream := range found.streams {
 			got = append(got, "READ_"+stream.Name)
 		}
 		slices.Sort(got)

@@ -211,12 +211,12 @@ func TestConcurrent(t *testing.T) {
 		wg.Go(func() {
 			for j := range 20 {
 				sql := fmt.Sprintf("SELECT K + %d FROM T WHERE K = @p%d", j, i)
-				stmt, inferred, err := a.Statement(context.Background(), sql, map[string]*value.Type{fmt.Sprint("P", i): nil}, Options{})
+				stmt, found, err := a.Statement(context.Background(), sql, map[string]*value.Type{fmt.Sprint("P", i): nil}, Options{})
 				if err != nil {
 					t.Errorf("%s: %v", sql, err)
 					return
 				}
-				if text := tree.Print(stmt); !strings.Contains(text, fmt.Sprintf("$add(K#1, %d)", j)) || len(inferred) != 1 {
+				if text := tree.Print(stmt); !strings.Contains(text, fmt.Sprintf("$add(K#1, %d)", j)) || len(found.Inferred) != 1 {
 					t.Errorf("%s: %s", sql, text)
 				}
 				if _, _, err := b.Statement(context.Background(), "SELECT 1 FROM T", nil, Options{}); err == nil {

@@ -13,6 +13,9 @@ import (
 func (w *walker) scan(n googlesql.ResolvedScanNode) tree.Scan {
 	switch n := n.(type) {
 	case *googlesql.ResolvedTableScan:
+		if v := w.view(n); v != nil {
+			return w.viewScan(n, v)
+		}
 		return w.tableScan(n)
 	case *googlesql.ResolvedSingleRowScan:
 		return &tree.SingleRow{}
@@ -61,6 +64,7 @@ func (w *walker) tableScan(n *googlesql.ResolvedTableScan) *tree.TableScan {
 		scan.Columns = append(scan.Columns, t.Columns[i])
 	}
 	checkForceIndex(scan)
+	w.definition.reads(scan)
 	return scan
 }
 
@@ -106,16 +110,18 @@ func (w *walker) joinScan(n *googlesql.ResolvedJoinScan) tree.Scan {
 }
 
 func (w *walker) arrayScan(n *googlesql.ResolvedArrayScan) tree.Scan {
+	var input tree.Scan
+	if n := get(n.InputScan()); n != nil {
+		input = w.scan(n) // first: the arrays refer to its columns
+	}
 	scan := &tree.ArrayScan{
+		Input:  input,
 		Arrays: w.exprs(get(n.ArrayExprList())),
 		Elems:  w.cols(get(n.ElementColumnList())),
 		Cond:   w.optional(get(n.JoinExpr())),
 		Outer:  get(n.IsOuter()),
 		Zip:    w.zipMode(get(n.ArrayZipMode())),
 		Hints:  w.hints(get(n.HintList()), arrayHints),
-	}
-	if input := get(n.InputScan()); input != nil {
-		scan.Input = w.scan(input)
 	}
 	if offset := get(n.ArrayOffsetColumn()); offset != nil {
 		col := w.col(get(offset.Column()))

@@ -38,14 +38,19 @@ func (w *walker) queryStmt(n *googlesql.ResolvedQueryStmt) *tree.Query {
 		Hints:   w.hints(get(n.HintList()), statementHints),
 	}
 	for _, o := range q.Output {
-		if o.Col.Type.Kind == value.Struct {
-			refuse(usererror.StructOutput())
-		}
+		checkOutput(o.Col.Type)
 		if o.Col.Type.Kind == value.Array && o.Col.Type.Elem.Kind == value.Struct && isParam(q.Scan, o.Col) {
 			refuse(usererror.NullableStructArrayOutput())
 		}
 	}
 	return q
+}
+
+// checkOutput refuses a type that no column of a result may have.
+func checkOutput(t *value.Type) {
+	if t.Kind == value.Struct {
+		refuse(usererror.StructOutput())
+	}
 }
 
 // isParam says whether a column of the outermost SELECT is nothing but a parameter.

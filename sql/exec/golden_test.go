@@ -162,6 +162,10 @@ var systemTable = &schema.Table{
 // compiler makes the expressions of a schema, as a database does.
 type compiler struct{ db *testDB }
 
+func (c compiler) CompileView(catalog *schema.Catalog, sql string) ([]schema.ViewColumn, []schema.Use, error) {
+	return analyze.New(catalog, nil).View(context.Background(), sql)
+}
+
 func (c compiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
 	e, uses, err := c.db.analyzer.Expr(context.Background(), t, sql, want)
 	if err != nil {

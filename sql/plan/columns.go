@@ -161,6 +161,8 @@ func walkTree(e tree.Expr, f func(tree.Expr)) {
 // subScans are the inputs of s. Scans in subqueries of its expressions are not among them.
 func subScans(s tree.Scan) []tree.Scan {
 	switch s := s.(type) {
+	case *tree.ViewScan:
+		return []tree.Scan{s.Input}
 	case *tree.Filter:
 		return []tree.Scan{s.Input}
 	case *tree.Project:
@@ -196,6 +198,8 @@ func scanExprs(s tree.Scan) []tree.Expr {
 	switch s := s.(type) {
 	case *tree.Filter:
 		return []tree.Expr{s.Cond}
+	case *tree.ViewScan:
+		return colRefs(s.Out)
 	case *tree.Project:
 		return append(computedExprs(s.Exprs), colRefs(s.Out)...)
 	case *tree.Join:

@@ -98,6 +98,8 @@ func (p *planner) lower(s tree.Scan) (relation, error) {
 	switch s := s.(type) {
 	case *tree.TableScan:
 		return p.lowerTable(s), nil
+	case *tree.ViewScan:
+		return p.lower(s.Input)
 	case *tree.SingleRow:
 		return &unitRel{}, nil
 	case *tree.Filter:

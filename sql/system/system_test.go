@@ -15,7 +15,7 @@ import (
 )
 
 // wordCompiler stands in for SQL: a word that is a column's name reads that column.
-type wordCompiler struct{}
+type wordCompiler struct{ schema.Compiler }
 
 func (wordCompiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
 	e := &schema.Expr{SQL: sql, Eval: func([]value.Value) (value.Value, error) { return value.Null(want.Kind), nil }}

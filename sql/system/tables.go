@@ -61,6 +61,9 @@ func tables(b *builder) {
 		}
 		b.add("", t.Schema, t.Name, parent, onDelete, "BASE TABLE", b.stateOf(t), interleave, expires)
 	}
+	for _, v := range b.views() {
+		b.add("", v.Schema, v.Name, nil, nil, "VIEW", nil, nil, nil)
+	}
 }
 
 // stateOf is the state of a table of users.
@@ -87,6 +90,12 @@ func columns(b *builder) {
 			}
 			b.add("", t.Schema, t.Name, c.Name, c.Ordinal+1, text(c.Default), nil, yesNo(!c.NotNull), c.TypeSQL(), generated,
 				c.Hidden, text(c.Generated), stored, orNull(!builtIn(t), state), "NO", nil, nil, nil, nil, nil, text(c.OnUpdate))
+		}
+	}
+	for _, v := range b.views() {
+		for i := range v.Columns {
+			c := &v.Columns[i]
+			b.add("", v.Schema, v.Name, c.Name, i+1, nil, nil, "YES", c.TypeSQL(), "NEVER", false, nil, nil, nil, "NO", nil, nil, nil, nil, nil, nil)
 		}
 	}
 }

@@ -15,6 +15,8 @@ func (p *printer) scan(s Scan) {
 	switch s := s.(type) {
 	case *TableScan:
 		p.line("Table", s.Table.FullName(), prefixed("AS ", s.Alias), p.hints(s.Hints), p.columns(s), when(s.ForUpdate, "FOR UPDATE"))
+	case *ViewScan:
+		p.node([]string{"View", s.View.FullName(), columns(s.Out)}, s.Input)
 	case *SingleRow:
 		p.line("SingleRow")
 	case *Filter:

@@ -152,6 +152,12 @@ type (
 		Hints     Hints // FORCE_INDEX, ...
 		ForUpdate bool  // FOR UPDATE
 	}
+	// ViewScan reads a view: Input is its query, with the columns that the statement uses, which are Out.
+	ViewScan struct {
+		View  *schema.View
+		Input Scan
+		Out   []Col
+	}
 	// SingleRow produces one row without columns.
 	SingleRow struct{}
 	// Filter keeps the rows for which Cond is TRUE.
@@ -407,6 +413,7 @@ func (e *GetJSONField) Type() *value.Type { return value.JSONType }
 func (e *Let) Type() *value.Type          { return e.Body.Type() }
 
 func (s *TableScan) Cols() []Col { return s.Out }
+func (s *ViewScan) Cols() []Col  { return s.Out }
 func (s *SingleRow) Cols() []Col { return nil }
 func (s *Filter) Cols() []Col    { return s.Input.Cols() }
 func (s *Project) Cols() []Col   { return s.Out }

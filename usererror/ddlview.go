@@ -1,0 +1,86 @@
+package usererror
+
+import (
+	"strings"
+
+	"google.golang.org/grpc/codes"
+)
+
+// Views and functions. Their errors have the emulator's words.
+
+// NoSQLSecurity is a CREATE VIEW or CREATE FUNCTION without the clause SQL SECURITY; kind is "View" or "Function".
+func NoSQLSecurity(kind, name string) *Error {
+	return newError(codes.InvalidArgument, "%s `%s` is missing the SQL SECURITY clause.", kind, name)
+}
+
+// BadDefinition is a view or function whose text cannot be analyzed; kind is "view" or "function".
+func BadDefinition(kind, name, reason string) *Error {
+	return newError(codes.InvalidArgument, "Error parsing the definition of %s `%s`: %s", kind, name, reason)
+}
+
+// BadReplacement is CREATE OR REPLACE with a text that cannot be analyzed; kind is "View" or "Function".
+func BadReplacement(kind, name, reason string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot replace %s `%s` because new definition is invalid with the following diagnostic message:\n\n%s",
+		strings.ToUpper(kind), name, reason)
+}
+
+// RecursiveReplacement is CREATE OR REPLACE with a text that names the object itself, or something that does.
+func RecursiveReplacement(kind, name string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot replace %s `%s` because new definition is recursive.", strings.ToUpper(kind), name)
+}
+
+// TooDeepViews is a view or function that names one that names one, and so on.
+func TooDeepViews(name string, limit int) *Error {
+	return newError(codes.FailedPrecondition, "The definition of `%s` is nested too deeply: the limit is %d levels of views and functions.", name, limit)
+}
+
+// DropUnderViews is a DROP of what views name; what is "TABLE `t`", "column `c`", and so on.
+func DropUnderViews(what, views string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot drop %s on which there are dependent views: %s.", what, views)
+}
+
+// DropUnderFunction is a DROP of what functions name.
+func DropUnderFunction(what, functions string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot drop %s on which there is a dependent function: %s.", what, functions)
+}
+
+// DependentInvalid is a change, such as "alter VIEW", after which a view or function that names what it changes could not be analyzed.
+func DependentInvalid(action, cause, kind, dependent, reason string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Cannot %s `%s`. The new definition causes the definition of %s `%s` to become invalid with the following diagnostic message: %s",
+		action, cause, strings.ToUpper(kind), dependent, reason)
+}
+
+// DependentRenamed is a change that would give an output column of a view another name.
+func DependentRenamed(action, cause, view, from, to string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Cannot %s `%s`. Action would implicitly change the name of an output column for VIEW `%s` from `%s` to `%s`.\nTip: Give explicit names to output columns in the VIEW definition before making this change.",
+		action, cause, view, from, to)
+}
+
+// DependentRetyped is a change that would give an output column of a view another type.
+func DependentRetyped(action, cause, view, from, to string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Cannot %s `%s`. Action would implicitly change the type of an output column for VIEW `%s` from `%s` to `%s`.\nTip: Give explicit type to output columns in the VIEW definition before making this change by adding casts/conversions to the intended final output type.",
+		action, cause, view, from, to)
+}
+
+// RenameUnderViews is a new name for a table that views or functions name.
+func RenameUnderViews(table, names string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot rename table `%s` on which there are dependent views or functions: %s.", table, names)
+}
+
+// LockInDefinition is FOR UPDATE in the text of a view or function.
+func LockInDefinition() *Error {
+	return newError(codes.InvalidArgument, "Unexpected lock mode in function body query.")
+}
+
+// ViewWrite is DML on a view.
+func ViewWrite(view string) *Error {
+	return newError(codes.InvalidArgument, "Cannot modify view %s: views are read-only.", view)
+}
+
+// ViewForceIndex is a hint FORCE_INDEX on a view.
+func ViewForceIndex(view string) *Error {
+	return newError(codes.InvalidArgument, "The hint FORCE_INDEX does not apply to view %s: only tables have indexes.", view)
+}
