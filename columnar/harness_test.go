@@ -69,7 +69,7 @@ func (h *harness) close() {
 // concat compiles a || b, of two columns.
 type concat struct{ schema.Compiler }
 
-func (concat) CompileExpr(t *schema.Table, sql string, _ *value.Type) (*schema.Expr, error) {
+func (concat) CompileExpr(_ *schema.Catalog, t *schema.Table, sql string, _ *value.Type) (*schema.Expr, error) {
 	names := strings.Split(sql, "||")
 	e := &schema.Expr{SQL: sql}
 	for _, name := range names {

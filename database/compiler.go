@@ -19,17 +19,14 @@ type compiler struct {
 	clock func() time.Time
 }
 
-// columnAnalyzer analyzes column expressions. They refer to columns of the table that they belong to, which is handed in, and to no other table.
-var columnAnalyzer = analyze.New(schema.NewCatalog(), nil)
-
 // CompileView implements schema.Compiler.
 func (c compiler) CompileView(catalog *schema.Catalog, sql string) ([]schema.ViewColumn, []schema.Use, error) {
 	return analyze.New(catalog, nil).View(c.ctx, sql)
 }
 
 // CompileExpr implements schema.Compiler.
-func (c compiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
-	e, uses, err := columnAnalyzer.Expr(c.ctx, t, sql, want)
+func (c compiler) CompileExpr(catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
+	e, uses, err := analyze.Expr(c.ctx, catalog, t, sql, want)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +38,7 @@ func (c compiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*s
 	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w", sql, err)
 	}
-	zone, err := value.LoadZone(schema.DefaultTimeZone)
+	zone, err := value.LoadZone(catalog.Options.TimeZone())
 	if err != nil {
 		return nil, err
 	}

@@ -184,12 +184,12 @@ type Expr struct {
 	Eval func(args []value.Value) (value.Value, error)
 }
 
-// Compiler turns the text of an expression over t's columns into an Expr whose
+// Compiler turns the text of an expression over the columns of t, a table of c, into an Expr whose
 // value has type want. SQL stands above this package, so it is handed in.
 type Compiler interface {
-	CompileExpr(t *Table, sql string, want *value.Type) (*Expr, error)
 	// CompileView analyzes the query of a view over the tables and objects of c: its columns, and what it names.
 	CompileView(c *Catalog, sql string) ([]ViewColumn, []Use, error)
+	CompileExpr(c *Catalog, t *Table, sql string, want *value.Type) (*Expr, error)
 }
 
 // Index is a secondary index.

@@ -16,7 +16,7 @@ import (
 // reads it, any other word that starts like a column name of no table fails.
 type wordCompiler struct{}
 
-func (wordCompiler) CompileExpr(t *Table, sql string, want *value.Type) (*Expr, error) {
+func (wordCompiler) CompileExpr(_ *Catalog, t *Table, sql string, want *value.Type) (*Expr, error) {
 	if _, err := memefish.ParseExpr("", sql); err != nil {
 		return nil, fmt.Errorf("Syntax error")
 	}

@@ -374,7 +374,7 @@ func (t *Table) hasUnknownUses() bool {
 
 // expr is an expression that is compiled when it is first computed: a start with thousands of them does not wait for the analyzer.
 func (l *loader) expr(t *Table, sql string, want *value.Type, uses []*Column) *Expr {
-	e := &storedExpr{compiler: l.compiler, table: t, sql: sql, want: want, uses: uses}
+	e := &storedExpr{compiler: l.compiler, catalog: l.Catalog, table: t, sql: sql, want: want, uses: uses}
 	return &Expr{SQL: sql, Uses: uses, Eval: e.compute}
 }
 
@@ -408,7 +408,7 @@ func (e *storedExpr) compile() (*func([]value.Value) (value.Value, error), error
 	if eval := e.eval.Load(); eval != nil {
 		return eval, nil
 	}
-	compiled, err := e.compiler.CompileExpr(e.table, e.sql, e.want)
+	compiled, err := e.compiler.CompileExpr(e.catalog, e.table, e.sql, e.want)
 	if err != nil {
 		return nil, err
 	}

@@ -81,12 +81,12 @@ type failingCompiler struct {
 	failures int
 }
 
-func (c *failingCompiler) CompileExpr(t *Table, sql string, want *value.Type) (*Expr, error) {
+func (c *failingCompiler) CompileExpr(catalog *Catalog, t *Table, sql string, want *value.Type) (*Expr, error) {
 	if c.failures > 0 {
 		c.failures--
 		return nil, errors.New("no memory")
 	}
-	return wordCompiler{}.CompileExpr(t, sql, want)
+	return wordCompiler{}.CompileExpr(catalog, t, sql, want)
 }
 
 // TestStoredExpressionIsTriedAgain: an expression that could not be compiled when it was first computed is compiled the next time.

@@ -211,7 +211,7 @@ type tinySQL struct {
 	next *int64
 }
 
-func (s tinySQL) CompileExpr(t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
+func (s tinySQL) CompileExpr(_ *schema.Catalog, t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
 	tree, err := memefish.ParseExpr("", sql)
 	if err != nil {
 		return nil, err

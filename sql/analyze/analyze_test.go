@@ -83,7 +83,7 @@ func (anyExpr) CompileView(c *schema.Catalog, sql string) ([]schema.ViewColumn, 
 	return New(c, nil).View(context.Background(), sql)
 }
 
-func (anyExpr) CompileExpr(_ *schema.Table, sql string, _ *value.Type) (*schema.Expr, error) {
+func (anyExpr) CompileExpr(_ *schema.Catalog, _ *schema.Table, sql string, _ *value.Type) (*schema.Expr, error) {
 	return &schema.Expr{SQL: sql}, nil
 }
 

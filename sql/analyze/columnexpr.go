@@ -21,15 +21,15 @@ const (
 	exprSuffix = "\n) WHERE TRUE"
 )
 
-// Expr analyzes the expression of a DEFAULT, a generated column or a CHECK over t's columns, and converts it to the type want as
-// an assignment would. uses are the columns it reads: the Refs to uses[i] have the Col.ID i. If ctx ends while the expression waits for
+// Expr analyzes the expression of a DEFAULT, a generated column or a CHECK over the columns of t, a table of the catalog, and converts it
+// to the type want as an assignment would. uses are the columns it reads: the Refs to uses[i] have the Col.ID i. If ctx ends while the expression waits for
 // others, or while a heavy one is analyzed, it fails with the context's error.
-func (a *Analyzer) Expr(ctx context.Context, t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, err error) {
+func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, err error) {
 	weight, err := guard(sql, func(string) int { return 0 })
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &walker{catalog: a.catalog}
+	w := &walker{catalog: catalog}
 	w.declare(nil)
 	over, target := exprTable(t, want)
 	err = engines.run(ctx, weight, nil, func(in *engine) {

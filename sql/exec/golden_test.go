@@ -166,8 +166,8 @@ func (c compiler) CompileView(catalog *schema.Catalog, sql string) ([]schema.Vie
 	return analyze.New(catalog, nil).View(context.Background(), sql)
 }
 
-func (c compiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
-	e, uses, err := c.db.analyzer.Expr(context.Background(), t, sql, want)
+func (c compiler) CompileExpr(catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
+	e, uses, err := analyze.Expr(context.Background(), catalog, t, sql, want)
 	if err != nil {
 		return nil, err
 	}

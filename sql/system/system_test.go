@@ -17,7 +17,7 @@ import (
 // wordCompiler stands in for SQL: a word that is a column's name reads that column.
 type wordCompiler struct{ schema.Compiler }
 
-func (wordCompiler) CompileExpr(t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
+func (wordCompiler) CompileExpr(_ *schema.Catalog, t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
 	e := &schema.Expr{SQL: sql, Eval: func([]value.Value) (value.Value, error) { return value.Null(want.Kind), nil }}
 	isWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 	for _, w := range strings.FieldsFunc(sql, func(r rune) bool { return !isWord(r) }) {
