@@ -21,20 +21,19 @@ var scalars = map[string]spannerpb.TypeCode{
 // ParseDDL reads a type as a column of DDL and INFORMATION_SCHEMA have it: STRING(25), ARRAY<BYTES(MAX)>, PROTO<a.b.C>. maxLength is the most
 // characters of a STRING, or bytes of a BYTES, or of each element of an array; 0 is no limit but Spanner's own.
 func ParseDDL(text string) (t *spannerpb.Type, maxLength int, err error) {
-	name := strings.ToUpper(strings.TrimSpace(text))
+	text = withoutVectorLength(strings.TrimSpace(text))
+	name := strings.ToUpper(text)
 	if code, ok := scalars[name]; ok {
 		return Scalar(code), 0, nil
 	}
 	inner, ok := strings.CutPrefix(name, "ARRAY<")
 	if ok && strings.HasSuffix(inner, ">") {
-		trimmed := strings.TrimSpace(text)
-		elem, length, err := ParseDDL(trimmed[len("ARRAY<") : len(trimmed)-1])
+		elem, length, err := ParseDDL(text[len("ARRAY<") : len(text)-1])
 		return &spannerpb.Type{Code: spannerpb.TypeCode_ARRAY, ArrayElementType: elem}, length, err
 	}
 	for prefix, code := range map[string]spannerpb.TypeCode{"PROTO<": spannerpb.TypeCode_PROTO, "ENUM<": spannerpb.TypeCode_ENUM} {
 		if strings.HasPrefix(name, prefix) && strings.HasSuffix(name, ">") {
-			trimmed := strings.TrimSpace(text)
-			return &spannerpb.Type{Code: code, ProtoTypeFqn: strings.Trim(trimmed[len(prefix):len(trimmed)-1], "`")}, 0, nil
+			return &spannerpb.Type{Code: code, ProtoTypeFqn: strings.Trim(text[len(prefix):len(text)-1], "`")}, 0, nil
 		}
 	}
 	base, size, ok := strings.Cut(strings.TrimSuffix(name, ")"), "(")
@@ -47,6 +46,16 @@ func ParseDDL(text string) (t *spannerpb.Type, maxLength int, err error) {
 		}
 	}
 	return nil, 0, fmt.Errorf("%q is not the type of a column", text)
+}
+
+// withoutVectorLength is the text of a type without the (vector_length=>n) of an array, which says nothing of the type of its values.
+func withoutVectorLength(text string) string {
+	if end := strings.LastIndexByte(text, '>'); strings.HasSuffix(text, ")") && end > 0 && text[end-1] == '=' {
+		if open := strings.LastIndexByte(text[:end], '>'); open >= 0 {
+			return text[:open+1]
+		}
+	}
+	return text
 }
 
 // DDL is a type as DDL says it; STRING and BYTES have the length MAX.

@@ -38,9 +38,9 @@ func Columns(t *schema.Table, x *schema.Index) (*table.Projection, error) {
 	return table.NewProjection(t, x, append(columns, x.Storing...))
 }
 
-// definitionOf is what must not have changed for a chunk's column to be good for c: its type, and how it is computed if it is not stored.
+// definitionOf is what must not have changed for a chunk's column to be good for c: its type, and how it is computed if it is neither stored nor of the key.
 func definitionOf(c *schema.Column) string {
-	if c.Generated == nil || c.Stored {
+	if c.Generated == nil || c.Stored || c.KeyOrdinal >= 0 {
 		return c.Type.String()
 	}
 	var b strings.Builder

@@ -23,7 +23,13 @@ func (d *draft) alterColumn(t *Table, s *ast.AlterColumn) error {
 		if c.Generated != nil {
 			return usererror.DefaultOnGenerated(c.Name)
 		}
+		if c.PlacementKey {
+			return usererror.PlacementKeyColumn(t.FullName() + "." + c.Name)
+		}
 		d.setDefault(c, a.DefaultExpr)
+		if err := c.checkVector(t.FullName() + "." + c.Name); err != nil {
+			return err
+		}
 	case *ast.AlterColumnDropDefault:
 		if c.OnUpdate != nil {
 			return usererror.BadOnUpdate(t.FullName(), c.Name, "ON UPDATE needs an identical DEFAULT expression")
@@ -44,7 +50,7 @@ func (d *draft) alterColumn(t *Table, s *ast.AlterColumn) error {
 
 func (d *draft) setColumnOptions(t *Table, c *Column, o *ast.Options) error {
 	old := *c
-	if err := c.setOptions(t.FullName()+"."+c.Name, o); err != nil {
+	if err := d.setOptionsOf(c, t.FullName()+"."+c.Name, o); err != nil {
 		return err
 	}
 	if !c.AllowCommitTimestamp || old.AllowCommitTimestamp {
@@ -74,8 +80,14 @@ func (d *draft) redefineColumn(t *Table, c *Column, s *ast.AlterColumnType) erro
 		}
 		d.setDefault(c, s.DefaultExpr)
 	}
+	if err := c.checkVector(t.FullName() + "." + c.Name); err != nil {
+		return err
+	}
 	if c.AllowCommitTimestamp && c.Type.Kind != value.Timestamp {
 		return usererror.ChangeColumnType(c.Name, old.TypeSQL(), c.TypeSQL())
+	}
+	if c.PlacementKey && (c.Type.Kind != value.String || !c.NotNull || c.Default != nil || s.GeneratedExpr != nil) {
+		return usererror.PlacementKeyColumn(t.FullName() + "." + c.Name)
 	}
 	if err := d.redefineGenerated(t, c, &old, s.GeneratedExpr); err != nil {
 		return err
@@ -107,29 +119,23 @@ func (d *draft) redefineGenerated(t *Table, c, old *Column, s *ast.GeneratedColu
 		}
 		return nil
 	}
-	if c.Stored || inIndex(t, c) != nil || readBy(t, c) {
+	if t.holds(c) {
 		return usererror.ChangeGeneratedExpression(where)
 	}
 	return nil
 }
 
-func inIndex(t *Table, c *Column) *Index {
-	for _, i := range t.Indexes {
-		if i.has(c) {
-			return i
-		}
-	}
-	return nil
+// holds says whether values of a generated column stand in rows, keys or index entries, or something that was computed from them does. What rows
+// have been checked for counts as well.
+func (t *Table) holds(c *Column) bool {
+	return c.Stored || c.KeyOrdinal >= 0 || slices.ContainsFunc(t.Indexes, func(i *Index) bool { return i.has(c) }) ||
+		slices.ContainsFunc(t.Checks, func(ck *Check) bool { return slices.Contains(ck.Expr.Uses, c) }) ||
+		slices.ContainsFunc(t.Columns, func(g *Column) bool { return g.reads(c) && t.holds(g) })
 }
 
-// readBy says whether a stored generated column or a check constraint reads the column.
-func readBy(t *Table, c *Column) bool {
-	for _, g := range t.Columns {
-		if g.Generated != nil && g.Stored && slices.Contains(g.Generated.Uses, c) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(t.Checks, func(ck *Check) bool { return slices.Contains(ck.Expr.Uses, c) })
+// reads says whether the column is generated from another one.
+func (c *Column) reads(other *Column) bool {
+	return c.Generated != nil && slices.Contains(c.Generated.Uses, other)
 }
 
 // checkRedefinition says whether the column may change from old to c.
@@ -205,7 +211,7 @@ func (d *draft) checkTypeReaders(t *Table, c *Column) error {
 		return usererror.ChangeForeignKeyColumn("type", c.Name, t.FullName(), fks)
 	}
 	for _, g := range t.Columns {
-		if g.Generated != nil && g.Stored && slices.Contains(g.Generated.Uses, c) {
+		if g.reads(c) && t.holds(g) {
 			return usererror.ChangeTypeUnderGenerated(c.Name)
 		}
 	}
@@ -227,6 +233,9 @@ func (d *draft) validateRedefinition(t *Table, c, old *Column) {
 	}
 	if c.NotNull && !old.NotNull {
 		d.validate(ValidateNotNull, t, c, old)
+	}
+	if c.VectorLength != 0 && c.VectorLength != old.VectorLength {
+		d.validate(ValidateVectorLength, t, c, old)
 	}
 	elem := func(c *Column) value.Kind {
 		if c.Type.Elem != nil {

@@ -49,7 +49,7 @@ func (d *draft) alterTable(s *ast.AlterTable) error {
 	case *ast.DropRowDeletionPolicy:
 		return t.dropRowDeletionPolicy()
 	case *ast.AlterTableSetOptions:
-		return t.ColumnarPolicy.setOptions("Table", t.FullName(), a.Options)
+		return d.setStorageOptions("Table", t.FullName(), a.Options, &t.ColumnarPolicy, &t.LocalityGroup)
 	}
 	return usererror.DDLUnimplemented("This form of ALTER TABLE")
 }
@@ -60,6 +60,9 @@ func (d *draft) alterAddColumn(t *Table, a *ast.AddColumn) error {
 	}
 	if a.Column.PrimaryKey {
 		return usererror.AddKeyColumn(t.FullName(), a.Column.Name.Name)
+	}
+	if a.Column.PlacementKey != nil {
+		return usererror.AddPlacementKey(t.FullName(), a.Column.Name.Name)
 	}
 	if err := d.addColumn(t, a.Column); err != nil {
 		return err
@@ -100,6 +103,9 @@ func (d *draft) checkUnused(t *Table, c *Column) error {
 	if c.KeyOrdinal >= 0 {
 		return usererror.DropKeyColumn(t.FullName(), c.Name)
 	}
+	if c.PlacementKey {
+		return usererror.DropPlacementKey(t.FullName(), c.Name)
+	}
 	if fks := d.foreignKeysWith(t, c); fks != "" {
 		return usererror.DropColumnInForeignKey(t.FullName(), c.Name, fks)
 	}
@@ -109,7 +115,7 @@ func (d *draft) checkUnused(t *Table, c *Column) error {
 		}
 	}
 	for _, g := range t.Columns {
-		if g.Generated != nil && g != c && slices.Contains(g.Generated.Uses, c) {
+		if g != c && g.reads(c) {
 			return usererror.DropColumnInGenerated(t.FullName(), c.Name, g.Name)
 		}
 	}

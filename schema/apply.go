@@ -91,6 +91,10 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.grantPrivileges(s)
 	case *ast.Revoke:
 		return d.revokePrivileges(s)
+	case *ast.CreatePlacement:
+		return d.createPlacement(s)
+	case *ast.DropPlacement:
+		return d.dropPlacement(s)
 	case *ast.Analyze: // the planner keeps no statistics packages that could be built anew
 		d.change.Nothing = true
 		return nil

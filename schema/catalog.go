@@ -89,6 +89,7 @@ type Table struct {
 
 	RowDeletionPolicy *RowDeletionPolicy // or nil
 	ColumnarPolicy    ColumnarPolicy
+	LocalityGroup     string // of the option locality_group; "" if it is not set
 
 	ForeignKeys []*ForeignKey // from this table, in order of creation
 
@@ -124,15 +125,18 @@ type Column struct {
 	// MaxLength is the limit of STRING(n) in characters, of BYTES(n) in bytes, also for the
 	// elements of an ARRAY of these; MAX is the limit of a cell (MaxStringLength, MaxBytesLength). 0 for other types.
 	MaxLength            int64
-	LengthIsMax          bool // written STRING(MAX)
+	LengthIsMax          bool  // written STRING(MAX)
+	VectorLength         int64 // how many elements each array has, as vector_length says; 0 if it is not set
 	NotNull              bool
 	Hidden               bool
 	AllowCommitTimestamp bool
-	Default              *Expr // DEFAULT (e), or nil
-	OnUpdate             *Expr // ON UPDATE (e), or nil
-	Generated            *Expr // AS (e), or nil
-	Stored               bool  // of a generated column
-	KeyOrdinal           int   // place in the primary key, -1 if not part of it
+	LocalityGroup        string // as of a Table
+	PlacementKey         bool   // of a STRING column: its values are names of placements
+	Default              *Expr  // DEFAULT (e), or nil
+	OnUpdate             *Expr  // ON UPDATE (e), or nil
+	Generated            *Expr  // AS (e), or nil
+	Stored               bool   // of a generated column
+	KeyOrdinal           int    // place in the primary key, -1 if not part of it
 	State                ColumnState
 	// Becoming is the column as an ALTER COLUMN under way redefines it, or nil. Writes obey it already; reads do not rely
 	// on it. It is not stored.
@@ -212,6 +216,7 @@ type Index struct {
 	// NotNullColumns are the columns whose NULLs keep a row out (all of Key for NullFiltered, or those of WHERE c IS NOT NULL).
 	NotNullColumns []*Column
 	ColumnarPolicy ColumnarPolicy
+	LocalityGroup  string // as of a Table
 }
 
 // IndexState says who may use an index.

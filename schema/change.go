@@ -161,6 +161,9 @@ type Validation struct {
 	Column, Old *Column
 	Check       *Check      // for ValidateCheck
 	ForeignKey  *ForeignKey // for ValidateForeignKey
+	// Placed, of the new catalog, is a placement key, and Placement is the name that it may no longer have, for ValidatePlacement.
+	Placed    *Column
+	Placement string
 }
 
 // ValidationKind is a kind of Validation.
@@ -169,9 +172,11 @@ type ValidationKind uint8
 const (
 	ValidateNotNull         ValidationKind = iota // Column is never NULL
 	ValidateLength                                // Column is no longer than its MaxLength
+	ValidateVectorLength                          // Column has VectorLength elements, none of them NULL
 	ValidateUTF8                                  // Column, so far BYTES, is valid UTF-8 (and no longer than MaxLength)
 	ValidateCommitTimestamp                       // Column is never in the future
 	ValidateCheck                                 // Check is TRUE or NULL
 	ValidateParents                               // every row has its parent row
 	ValidateForeignKey                            // every referenced key exists
+	ValidatePlacement                             // Placed is not Placement
 )

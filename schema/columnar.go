@@ -51,38 +51,18 @@ func checkColumnarPolicy(_ *draft, text string) string {
 	return ""
 }
 
-// setOptions takes OPTIONS of a table or an index, which may be missing; kind and name say which one it is.
-func (p *ColumnarPolicy) setOptions(kind, name string, options *ast.Options) error {
-	if options == nil {
+// set takes a value of the option columnar_policy; kind and name say what it is an option of.
+func (p *ColumnarPolicy) set(kind, name string, value ast.Expr) error {
+	if _, null := value.(*ast.NullLiteral); null {
+		*p = ColumnarInherited
 		return nil
 	}
-	for _, r := range options.Records {
-		switch option := strings.ToLower(r.Name.Name); option {
-		case columnarPolicy:
-			if _, null := r.Value.(*ast.NullLiteral); null {
-				*p = ColumnarInherited
-				continue
-			}
-			text, ok := optionText(r.Value, textOption)
-			if !ok || checkColumnarPolicy(nil, text) != "" {
-				return usererror.BadObjectOption(option, kind, name, mustBeColumnarPolicy)
-			}
-			*p = ColumnarPolicy(strings.Clone(text))
-		case "locality_group", "fulltext_dictionary_table", "fulltext_dictionary_staleness":
-			return usererror.DDLUnimplemented(kind + " option " + option)
-		default:
-			return usererror.BadObjectOption(option, kind, name, "There is no such option")
-		}
+	text, ok := optionText(value, textOption)
+	if !ok || checkColumnarPolicy(nil, text) != "" {
+		return usererror.BadObjectOption(columnarPolicy, kind, name, mustBeColumnarPolicy)
 	}
+	*p = ColumnarPolicy(strings.Clone(text))
 	return nil
-}
-
-// optionsSQL prints OPTIONS of a table or an index; "" if none is set.
-func (p ColumnarPolicy) optionsSQL() string {
-	if p == ColumnarInherited {
-		return ""
-	}
-	return "OPTIONS (\n    " + columnarPolicy + " = " + quoteString(string(p)) + "\n  )"
 }
 
 // setIndexOptions is ALTER INDEX i SET OPTIONS (...).
@@ -98,5 +78,5 @@ func (d *draft) setIndexOptions(s *ast.AlterVectorIndex) error {
 	if i.Managed {
 		return usererror.DropManagedIndex(i.FullName(), d.usersOf(i))
 	}
-	return i.ColumnarPolicy.setOptions("Index", i.FullName(), options.Options)
+	return d.setStorageOptions("Index", i.FullName(), options.Options, &i.ColumnarPolicy, &i.LocalityGroup)
 }

@@ -24,18 +24,49 @@ func isTypeName(upper string) bool {
 
 // setType gives a column the type that a statement writes; where is the column's name for messages, "t.c".
 func (c *Column) setType(where string, t ast.SchemaType) error {
-	c.MaxLength, c.LengthIsMax = 0, false
-	if array, ok := t.(*ast.ArraySchemaType); ok {
-		if len(array.NamedArgs) > 0 {
-			return usererror.DDLUnimplemented("vector_length")
-		}
-		if err := c.setScalar(where, array.Item); err != nil {
+	c.MaxLength, c.LengthIsMax, c.VectorLength = 0, false, 0
+	array, ok := t.(*ast.ArraySchemaType)
+	if !ok {
+		return c.setScalar(where, t)
+	}
+	if err := c.setScalar(where, array.Item); err != nil {
+		return err
+	}
+	c.Type = value.ArrayOf(c.Type)
+	for _, arg := range array.NamedArgs {
+		if err := c.setVectorLength(where, arg); err != nil {
 			return err
 		}
-		c.Type = value.ArrayOf(c.Type)
-		return nil
 	}
-	return c.setScalar(where, t)
+	return nil
+}
+
+// setVectorLength takes vector_length=>n.
+func (c *Column) setVectorLength(where string, arg *ast.NamedArg) error {
+	if !strings.EqualFold(arg.Name.Name, "vector_length") || c.VectorLength != 0 {
+		return usererror.BadTypeArgument(where, arg.Name.Name)
+	}
+	if elem := c.Type.Elem.Kind; elem != value.Float32 && elem != value.Float64 {
+		return usererror.VectorLengthType(where)
+	}
+	lit, ok := arg.Value.(*ast.IntLiteral)
+	if !ok {
+		return usererror.BadColumnLength(where, "not a number", maxVectorLength)
+	}
+	n, err := parseInt(lit)
+	if err != nil || n < 1 || n > maxVectorLength {
+		return usererror.BadColumnLength(where, lit.Value, maxVectorLength)
+	}
+	c.VectorLength = n
+	return nil
+}
+
+// checkVector refuses vector_length on a column whose values are computed.
+func (c *Column) checkVector(where string) error {
+	if c.VectorLength != 0 && (c.Generated != nil || c.Default != nil) {
+		return usererror.VectorLengthOfComputed(where)
+	}
+	return nil
 }
 
 func (c *Column) setScalar(where string, t ast.SchemaType) error {
@@ -104,7 +135,11 @@ func parseInt(lit *ast.IntLiteral) (int64, error) {
 // TypeSQL prints the column's type as DDL does: ARRAY<STRING(MAX)>.
 func (c *Column) TypeSQL() string {
 	if c.Type.Kind == value.Array {
-		return "ARRAY<" + c.scalarSQL(c.Type.Elem) + ">"
+		s := "ARRAY<" + c.scalarSQL(c.Type.Elem) + ">"
+		if c.VectorLength != 0 {
+			s += "(vector_length=>" + strconv.FormatInt(c.VectorLength, 10) + ")"
+		}
+		return s
 	}
 	return c.scalarSQL(c.Type)
 }

@@ -81,7 +81,7 @@ func (d *draft) newTable(s *ast.CreateTable) (*Table, error) {
 		return nil, usererror.DDLUnimplemented("SYNONYM")
 	}
 	t := &Table{ID: d.newID(), Schema: schema, Name: name, NextColumn: 1}
-	if err := t.ColumnarPolicy.setOptions("Table", t.FullName(), s.Options); err != nil {
+	if err := d.setStorageOptions("Table", t.FullName(), s.Options, &t.ColumnarPolicy, &t.LocalityGroup); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -100,18 +100,23 @@ func (d *draft) addColumn(t *Table, def *ast.ColumnDef) error {
 	if len(t.Columns) >= MaxColumns {
 		return usererror.TooManyColumns(t.FullName(), MaxColumns)
 	}
-	if def.PlacementKey != nil {
-		return usererror.DDLUnimplemented("PLACEMENT KEY")
-	}
 	if err := c.setType(where, def.Type); err != nil {
 		return err
+	}
+	if def.PlacementKey != nil {
+		if err := c.setPlacementKey(t, def); err != nil {
+			return err
+		}
 	}
 	c.Hidden = !def.Hidden.Invalid()
 	if err := d.setSemantics(c, def.DefaultSemantics); err != nil {
 		return err
 	}
+	if err := c.checkVector(where); err != nil {
+		return err
+	}
 	if def.Options != nil {
-		if err := c.setOptions(where, def.Options); err != nil {
+		if err := d.setOptionsOf(c, where, def.Options); err != nil {
 			return err
 		}
 	}
@@ -143,30 +148,40 @@ func (d *draft) setDefault(c *Column, s *ast.ColumnDefaultExpr) {
 	}
 }
 
-// setOptions takes OPTIONS (allow_commit_timestamp = true | false | null).
-func (c *Column) setOptions(where string, o *ast.Options) error {
+// setOptionsOf takes OPTIONS of a column.
+func (d *draft) setOptionsOf(c *Column, where string, o *ast.Options) (err error) {
 	for _, r := range o.Records {
-		name := r.Name.Name
-		switch strings.ToLower(name) {
-		case "allow_commit_timestamp":
-			var allow bool
-			switch v := r.Value.(type) {
-			case *ast.BoolLiteral:
-				allow = v.Value
-			case *ast.NullLiteral:
-			default:
-				return usererror.BadColumnOption(where, name, "it must be true, false or null")
-			}
-			if c.Type.Kind != value.Timestamp {
-				return usererror.CommitTimestampOption(where)
-			}
-			c.AllowCommitTimestamp = allow
-		case "locality_group":
-			return usererror.DDLUnimplemented("Column option locality_group")
+		switch name := r.Name.Name; strings.ToLower(name) {
+		case allowCommitTimestamp:
+			err = c.setAllowCommitTimestamp(where, r)
+		case localityGroup:
+			c.LocalityGroup, err = d.groupOption("Column", where, r.Value)
 		default:
-			return usererror.BadColumnOption(where, name, "there is no such option")
+			err = usererror.BadColumnOption(where, name, "there is no such option")
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+const allowCommitTimestamp = "allow_commit_timestamp"
+
+// setAllowCommitTimestamp takes allow_commit_timestamp = true | false | null.
+func (c *Column) setAllowCommitTimestamp(where string, r *ast.OptionsDef) error {
+	var allow bool
+	switch v := r.Value.(type) {
+	case *ast.BoolLiteral:
+		allow = v.Value
+	case *ast.NullLiteral:
+	default:
+		return usererror.BadColumnOption(where, r.Name.Name, "it must be true, false or null")
+	}
+	if c.Type.Kind != value.Timestamp {
+		return usererror.CommitTimestampOption(where)
+	}
+	c.AllowCommitTimestamp = allow
 	return nil
 }
 

@@ -128,7 +128,7 @@ func sameToReaders(x *Index, now *Table) bool {
 		return false
 	}
 	was, is := storeIndex(x), storeIndex(now.Indexes[at])
-	is.Columnar = was.Columnar // another copy, but the same entries
+	is.Columnar, is.Locality = was.Columnar, was.Locality // another copy, another storage, but the same entries
 	return reflect.DeepEqual(was, is)
 }
 
@@ -157,21 +157,24 @@ func (w *writeDependency) holdsIn(c *Catalog) bool {
 	if !w.catalog.sameWatchers(now, c) {
 		return false
 	}
+	if now.placementKey() != nil && !slices.Equal(w.catalog.Placements(), c.Placements()) {
+		return false
+	}
 	return !w.removes || reflect.DeepEqual(w.referrers, c.rulesOfReferrers(now))
 }
 
 // rulesOf is everything that a row of t has to obey and that must be written with it, in the form in which it is stored.
 func rulesOf(t *Table) storedTable {
 	s := storeTable(t)
-	s.NextColumn, s.RowDeletion, s.Columnar = 0, nil, "" // rules for later columns, for when rows go, and for copies of them
+	s.NextColumn, s.RowDeletion, s.Columnar, s.Locality = 0, nil, "", "" // rules for later columns, for when rows go, and for copies of them
 	for i, c := range t.Columns {
 		if c.Becoming != nil { // writes obey it already
 			s.Columns[i] = storeColumn(c.Becoming)
 		}
-		s.Columns[i].WriteOnly = false
+		s.Columns[i].WriteOnly, s.Columns[i].Locality = false, ""
 	}
 	for i := range s.Indexes {
-		s.Indexes[i].WriteOnly, s.Indexes[i].Columnar = false, ""
+		s.Indexes[i].WriteOnly, s.Indexes[i].Columnar, s.Indexes[i].Locality = false, "", ""
 	}
 	return s
 }

@@ -11,7 +11,7 @@ import (
 // not, by the words that follow CREATE, ALTER or DROP.
 var objects = [][]string{
 	{"SEQUENCE"}, {"MODEL"}, {"FUNCTION"}, {"PROPERTY", "GRAPH"},
-	{"SEARCH", "INDEX"}, {"VECTOR", "INDEX"}, {"PROTO", "BUNDLE"}, {"PLACEMENT"}, {"QUEUE"},
+	{"SEARCH", "INDEX"}, {"VECTOR", "INDEX"}, {"PROTO", "BUNDLE"}, {"QUEUE"},
 	{"STATISTICS"},
 }
 
@@ -100,6 +100,11 @@ func (s *source) adapt() {
 		s.adaptChangeStream()
 	case startsWith(s.tokens, "GRANT"), startsWith(s.tokens, "REVOKE"):
 		s.adaptGrant()
+	case startsWith(s.tokens[1:], "LOCALITY", "GROUP"):
+		s.adaptCondition()
+		if name := s.tokens[3:]; startsWith(name, "DEFAULT") && name[0].kind == "DEFAULT" { // the name of a group, which memefish wants in back quotes
+			s.tokens[3] = word{kind: token.TokenIdent, pos: name[0].pos, end: name[0].pos, upper: "`" + defaultLocalityGroup + "`"}
+		}
 	}
 }
 
@@ -126,13 +131,22 @@ func (s *source) adaptView() {
 	s.tokens = append(head, query...)
 }
 
+// adaptCondition takes away IF NOT EXISTS behind CREATE and two more words, and IF EXISTS behind others.
+func (s *source) adaptCondition() {
+	condition := []string{"IF", "EXISTS"}
+	if s.tokens[0].upper == "CREATE" {
+		condition = []string{"IF", "NOT", "EXISTS"}
+	}
+	if startsWith(s.tokens[3:], condition...) {
+		s.ifExists = true
+		s.tokens = append(s.tokens[:3:3], s.tokens[3+len(condition):]...)
+	}
+}
+
 // adaptChangeStream takes away IF [NOT] EXISTS, and makes one name of schema.table in FOR.
 func (s *source) adaptChangeStream() {
-	for _, condition := range [][]string{{"IF", "NOT", "EXISTS"}, {"IF", "EXISTS"}} {
-		if verb := s.tokens[0].upper; startsWith(s.tokens[3:], condition...) && (verb == "CREATE") == (len(condition) == 3) && verb != "ALTER" {
-			s.ifExists = true
-			s.tokens = append(s.tokens[:3:3], s.tokens[3+len(condition):]...)
-		}
+	if s.tokens[0].upper != "ALTER" {
+		s.adaptCondition()
 	}
 	clause := slices.IndexFunc(s.tokens, func(w word) bool { return w.upper == "FOR" })
 	if clause < 0 {

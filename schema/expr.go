@@ -133,9 +133,6 @@ func checkGenerated(t *Table) error {
 
 func checkGeneratedKey(t *Table, c *Column) error {
 	where := t.FullName() + "." + c.Name
-	if !c.Stored {
-		return usererror.GeneratedKey(where, "it is not STORED")
-	}
 	others := 0
 	for _, u := range c.Generated.Uses {
 		switch {

@@ -119,7 +119,7 @@ func changeText(c *Change) string {
 	if c.Nothing {
 		return "nothing\n"
 	}
-	kinds := [...]string{"not null", "length", "utf8", "commit timestamp", "check", "parents", "foreign key"}
+	kinds := [...]string{"not null", "length", "vector length", "utf8", "commit timestamp", "check", "parents", "foreign key", "placement"}
 	s := "ok"
 	for _, b := range c.Columns {
 		s += ", fill column " + b.Table.FullName() + "." + b.Column.Name
@@ -132,6 +132,8 @@ func changeText(c *Change) string {
 		switch {
 		case v.Column != nil:
 			s += "." + v.Column.Name + " (was " + v.Old.TypeSQL() + ")"
+		case v.Placed != nil:
+			s += "." + v.Placed.Name
 		case v.Check != nil:
 			s += "." + v.Check.Name
 		case v.ForeignKey != nil:

@@ -49,7 +49,7 @@ func (d *draft) defineIndex(i *Index, s *ast.CreateIndex) error {
 	if !strings.EqualFold(i.Schema, i.Table.Schema) {
 		return usererror.IndexSchema(i.FullName(), i.Table.FullName())
 	}
-	if err := i.ColumnarPolicy.setOptions("Index", i.FullName(), s.Options); err != nil {
+	if err := d.setStorageOptions("Index", i.FullName(), s.Options, &i.ColumnarPolicy, &i.LocalityGroup); err != nil {
 		return err
 	}
 	if len(s.Keys) == 0 {

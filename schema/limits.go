@@ -11,6 +11,7 @@ const (
 	MaxIndexesPerTable = 128        // likewise
 	MaxStringLength    = 2_621_440  // characters of a STRING column
 	MaxBytesLength     = 10_485_760 // bytes of a BYTES column
+	maxVectorLength    = 2_621_440  // elements of an array with vector_length: as many FLOAT32 as a cell of 10 MiB holds
 	MaxDDLBytes        = 10_485_760 // of one statement, and of the whole schema
 	maxNesting         = 256        // of parentheses and the like in DDL; SQL allows 75 nested functions
 	MaxViews           = 5000       // per database

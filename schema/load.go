@@ -128,7 +128,7 @@ func (t *Table) resolved() bool {
 
 // loadTable makes a table without what refers to others, and without expressions.
 func loadTable(s storedTable) (*Table, error) {
-	t := &Table{ID: s.ID, Schema: s.Schema, Name: s.Name, NextColumn: s.NextColumn, ColumnarPolicy: s.Columnar}
+	t := &Table{ID: s.ID, Schema: s.Schema, Name: s.Name, NextColumn: s.NextColumn, ColumnarPolicy: s.Columnar, LocalityGroup: s.Locality}
 	t.Columns = make([]*Column, len(s.Columns))
 	for i, sc := range s.Columns {
 		c, err := loadColumn(sc)
@@ -173,8 +173,8 @@ func (l *loader) loadParent(t loading) error {
 
 func loadColumn(s storedColumn) (*Column, error) {
 	c := &Column{
-		ID: s.ID, Name: shared(s.Name), MaxLength: s.Length, LengthIsMax: s.Max, NotNull: s.NotNull, Hidden: s.Hidden,
-		AllowCommitTimestamp: s.CommitTimestamp, Stored: s.Stored, KeyOrdinal: -1,
+		ID: s.ID, Name: shared(s.Name), MaxLength: s.Length, LengthIsMax: s.Max, VectorLength: s.VectorLength, NotNull: s.NotNull, Hidden: s.Hidden,
+		AllowCommitTimestamp: s.CommitTimestamp, LocalityGroup: s.Locality, PlacementKey: s.PlacementKey, Stored: s.Stored, KeyOrdinal: -1,
 	}
 	if s.WriteOnly {
 		c.State = ColumnWriteOnly
@@ -277,7 +277,7 @@ func (l *loader) loadIndexes(t loading) error {
 func (l *loader) loadIndex(t *Table, s storedIndex) (err error) {
 	i := &Index{
 		ID: s.ID, Schema: s.Schema, Name: s.Name, Table: t, Unique: s.Unique, NullFiltered: s.NullFiltered, Managed: s.Managed,
-		ColumnarPolicy: s.Columnar,
+		ColumnarPolicy: s.Columnar, LocalityGroup: s.Locality,
 	}
 	if s.WriteOnly {
 		i.State = IndexWriteOnly
@@ -382,6 +382,7 @@ func (l *loader) expr(t *Table, sql string, want *value.Type, uses []*Column) *E
 // is next computed.
 type storedExpr struct {
 	compiler Compiler
+	catalog  *Catalog // that it was loaded with
 	table    *Table
 	sql      string
 	want     *value.Type

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +18,7 @@ type LocalityGroup struct {
 }
 
 var localityGroups = &objectKind{
-	name: "locality_group", noun: "Locality Group", apart: true, stage: beforeTables,
+	name: "locality_group", noun: "Locality group", apart: true, stage: beforeTables,
 	empty: func() Object { return new(LocalityGroup) },
 }
 
@@ -46,20 +45,19 @@ func (g *LocalityGroup) sql(*Catalog) []string {
 		verb, set = "ALTER", " SET "
 	}
 	s := verb + " LOCALITY GROUP " + quote(g.Name)
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(g.Options)) {
-		list = append(list, name+" = "+quoteString(g.Options[name]))
+	if options := textOptionsSQL(g.Options); options != "" {
+		s += set + options
 	}
-	if list == nil {
-		return []string{s}
-	}
-	return []string{s + set + "OPTIONS (" + strings.Join(list, ", ") + ")"}
+	return []string{s}
 }
 
 func (d *draft) createLocalityGroup(s *ast.CreateLocalityGroup) error {
 	name := strings.Clone(s.Name.Name)
+	if d.src.ifExists && objectByName[*LocalityGroup](d.Catalog, localityGroups, "", name) != nil {
+		return d.nothing()
+	}
 	if sameName(name, defaultLocalityGroup) {
-		return usererror.DuplicateName(name)
+		return usererror.CreateDefaultLocalityGroup()
 	}
 	if err := d.checkNew(localityGroups, "", name); err != nil {
 		return err
@@ -67,27 +65,30 @@ func (d *draft) createLocalityGroup(s *ast.CreateLocalityGroup) error {
 	if len(d.LocalityGroups()) >= maxLocalityGroups {
 		return usererror.TooManyObjects(localityGroups.noun, name, maxLocalityGroups)
 	}
-	g := &LocalityGroup{Entity: Entity{ID: d.newID(), Name: name}}
-	if err := g.setOptions(s.Options); err != nil {
+	options, err := localityGroupOptions.set(localityGroups, name, nil, s.Options)
+	if err != nil {
 		return err
 	}
-	d.put(g)
+	d.put(&LocalityGroup{Entity{d.newID(), "", name}, options})
 	return nil
 }
 
 func (d *draft) alterLocalityGroup(s *ast.AlterLocalityGroup) error {
 	old := objectByName[*LocalityGroup](d.Catalog, localityGroups, "", s.Name.Name)
-	if old == nil {
-		if !sameName(s.Name.Name, defaultLocalityGroup) {
-			return localityGroups.missing("", s.Name.Name)
-		}
+	switch {
+	case old != nil:
+	case sameName(s.Name.Name, defaultLocalityGroup):
 		old = &LocalityGroup{Entity: Entity{ID: d.newID(), Name: defaultLocalityGroup}}
+	case d.src.ifExists:
+		return d.nothing()
+	default:
+		return localityGroups.missing("", s.Name.Name)
 	}
-	altered := *old
-	if err := altered.setOptions(s.Options); err != nil {
+	options, err := localityGroupOptions.set(localityGroups, old.Name, old.Options, s.Options)
+	if err != nil {
 		return err
 	}
-	d.put(&altered)
+	d.put(&LocalityGroup{old.Entity, options})
 	return nil
 }
 
@@ -96,43 +97,29 @@ func (d *draft) dropLocalityGroup(s *ast.DropLocalityGroup) error {
 		return usererror.DropDefaultLocalityGroup()
 	}
 	old := objectByName[*LocalityGroup](d.Catalog, localityGroups, "", s.Name.Name)
+	if old == nil && d.src.ifExists {
+		return d.nothing()
+	}
 	if old == nil {
 		return localityGroups.missing("", s.Name.Name)
+	}
+	for t := range d.Tables() {
+		if t.isIn(old.Name) {
+			return usererror.DropLocalityGroupInUse(old.Name)
+		}
 	}
 	d.drop(old)
 	return nil
 }
 
-func (g *LocalityGroup) setOptions(options *ast.Options) error {
-	if options == nil {
-		return nil
-	}
-	g.Options = maps.Clone(g.Options)
-	if g.Options == nil {
-		g.Options = map[string]string{}
-	}
-	for _, r := range options.Records {
-		option := strings.ToLower(r.Name.Name)
-		wrong := usererror.BadObjectOption(option, localityGroups.noun, g.Name, "There is no such option")
-		check := map[string]func(text string) string{"storage": checkStorage, "ssd_to_hdd_spill_timespan": checkSpill}[option]
-		if check == nil {
-			return wrong
-		}
-		if _, null := r.Value.(*ast.NullLiteral); null {
-			delete(g.Options, option)
-			continue
-		}
-		text, ok := optionText(r.Value, textOption)
-		if !ok {
-			return usererror.BadObjectOption(option, localityGroups.noun, g.Name, "The value must be a string")
-		}
-		if reason := check(text); reason != "" {
-			return usererror.BadObjectOption(option, localityGroups.noun, g.Name, reason)
-		}
-		g.Options[option] = strings.Clone(text)
-	}
-	return nil
+// isIn says whether the table, a column or an index of it names a locality group.
+func (t *Table) isIn(group string) bool {
+	return t.LocalityGroup == group ||
+		slices.ContainsFunc(t.Columns, func(c *Column) bool { return c.LocalityGroup == group }) ||
+		slices.ContainsFunc(t.Indexes, func(i *Index) bool { return i.LocalityGroup == group })
 }
+
+var localityGroupOptions = textOptions{"storage": checkStorage, "ssd_to_hdd_spill_timespan": checkSpill}
 
 func checkStorage(text string) string {
 	if text != "ssd" && text != "hdd" {

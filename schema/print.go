@@ -110,7 +110,7 @@ func (t *Table) sql() string {
 	if p := t.RowDeletionPolicy; p != nil {
 		b.WriteString(",\n  ROW DELETION POLICY (" + p.SQL() + ")")
 	}
-	if options := t.ColumnarPolicy.optionsSQL(); options != "" {
+	if options := storageOptionsSQL(t.ColumnarPolicy, t.LocalityGroup); options != "" {
 		b.WriteString(",\n  " + options)
 	}
 	return b.String()
@@ -133,11 +133,21 @@ func (c *Column) sql() string {
 			s += " STORED"
 		}
 	}
+	if c.PlacementKey {
+		s += " PLACEMENT KEY"
+	}
 	if c.Hidden {
 		s += " HIDDEN"
 	}
+	var options []string
 	if c.AllowCommitTimestamp {
-		s += " OPTIONS (\n    allow_commit_timestamp = true\n  )"
+		options = append(options, "    "+allowCommitTimestamp+" = true")
+	}
+	if c.LocalityGroup != "" {
+		options = append(options, "    "+localityGroup+" = "+quoteString(c.LocalityGroup))
+	}
+	if options != nil {
+		s += " " + optionsBlock(options)
 	}
 	return s
 }
@@ -178,7 +188,7 @@ func (i *Index) sql() string {
 	if i.Parent != nil {
 		s += ", INTERLEAVE IN " + quotePath(i.Parent.Schema, i.Parent.Name)
 	}
-	if options := i.ColumnarPolicy.optionsSQL(); options != "" {
+	if options := storageOptionsSQL(i.ColumnarPolicy, i.LocalityGroup); options != "" {
 		s += "\n  " + options
 	}
 	return s

@@ -23,7 +23,7 @@ type source struct {
 	text   string
 	tokens []word
 	tree   ast.DDL
-	// ifExists is the condition of ALTER TABLE IF EXISTS, CREATE CHANGE STREAM IF NOT EXISTS and DROP CHANGE STREAM IF EXISTS.
+	// ifExists is the condition of ALTER TABLE IF EXISTS, and the IF [NOT] EXISTS that adaptCondition has taken away.
 	ifExists bool
 	// parentSchema is the schema in INTERLEAVE IN of an index.
 	parentSchema string

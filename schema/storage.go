@@ -62,6 +62,7 @@ type storedTable struct {
 	ForeignKeys []storedForeignKey `json:"foreign_keys,omitempty"`
 	RowDeletion *storedRowDeletion `json:"row_deletion,omitempty"`
 	Columnar    ColumnarPolicy     `json:"columnar_policy,omitempty"`
+	Locality    string             `json:"locality_group,omitempty"`
 }
 
 type storedRowDeletion struct {
@@ -76,9 +77,12 @@ type storedColumn struct {
 	Array           bool     `json:"array,omitempty"`
 	Length          int64    `json:"length,omitempty"`
 	Max             bool     `json:"max,omitempty"`
+	VectorLength    int64    `json:"vector_length,omitempty"`
 	NotNull         bool     `json:"not_null,omitempty"`
 	Hidden          bool     `json:"hidden,omitempty"`
 	CommitTimestamp bool     `json:"commit_timestamp,omitempty"`
+	Locality        string   `json:"locality_group,omitempty"`
+	PlacementKey    bool     `json:"placement_key,omitempty"`
 	Default         *string  `json:"default,omitempty"`
 	OnUpdate        *string  `json:"on_update,omitempty"`
 	Generated       *string  `json:"generated,omitempty"`
@@ -113,6 +117,7 @@ type storedIndex struct {
 	NotNull      []ColumnID      `json:"not_null,omitempty"`
 	Parent       TableID         `json:"parent,omitempty"`
 	Columnar     ColumnarPolicy  `json:"columnar_policy,omitempty"`
+	Locality     string          `json:"locality_group,omitempty"`
 }
 
 type storedForeignKey struct {
@@ -170,7 +175,7 @@ func (t *Table) definedAs(o *Table) bool {
 func storeTable(t *Table) storedTable {
 	s := storedTable{
 		ID: t.ID, Schema: t.Schema, Name: t.Name, Key: storeKey(t.Key), NextColumn: t.NextColumn,
-		Interleave: interleaveNames[t.Interleave], Columnar: t.ColumnarPolicy,
+		Interleave: interleaveNames[t.Interleave], Columnar: t.ColumnarPolicy, Locality: t.LocalityGroup,
 	}
 	if t.Parent != nil {
 		s.Parent = t.Parent.ID
@@ -195,8 +200,8 @@ func storeTable(t *Table) storedTable {
 
 func storeColumn(c *Column) storedColumn {
 	s := storedColumn{
-		ID: c.ID, Name: c.Name, Kind: int(c.Type.Kind), Length: c.MaxLength, Max: c.LengthIsMax, NotNull: c.NotNull,
-		Hidden: c.Hidden, CommitTimestamp: c.AllowCommitTimestamp, Stored: c.Stored, WriteOnly: c.State == ColumnWriteOnly,
+		ID: c.ID, Name: c.Name, Kind: int(c.Type.Kind), Length: c.MaxLength, Max: c.LengthIsMax, VectorLength: c.VectorLength, NotNull: c.NotNull,
+		Hidden: c.Hidden, CommitTimestamp: c.AllowCommitTimestamp, Locality: c.LocalityGroup, PlacementKey: c.PlacementKey, Stored: c.Stored, WriteOnly: c.State == ColumnWriteOnly,
 		Default: storeExpr(c.Default), OnUpdate: storeExpr(c.OnUpdate), Generated: storeExpr(c.Generated),
 	}
 	if c.Generated != nil {
@@ -243,7 +248,7 @@ func storeIndex(i *Index) storedIndex {
 	s := storedIndex{
 		ID: i.ID, Schema: i.Schema, Name: i.Name, Unique: i.Unique, NullFiltered: i.NullFiltered, Managed: i.Managed,
 		WriteOnly: i.State == IndexWriteOnly, Key: storeKey(i.Key), Storing: storeColumns(i.Storing), NotNull: storeColumns(i.NotNullColumns),
-		Columnar: i.ColumnarPolicy,
+		Columnar: i.ColumnarPolicy, Locality: i.LocalityGroup,
 	}
 	if i.Parent != nil {
 		s.Parent = i.Parent.ID

@@ -341,7 +341,7 @@ func (c *Changes) update(ctx context.Context, b *rowBuilder, old Stored, vals []
 	}
 	c.key, c.pendKey = b.layout.appendRowKey(c.key[:0], b.row, c.pendKey[:0])
 	if !bytes.Equal(c.key, old.Key) {
-		return usererror.KeyColumnChanged(b.table.FullName(), b.changedKeyColumn())
+		return usererror.GeneratedKeyChanged(b.changedKeyColumn())
 	}
 	return c.write(ctx, b, c.key, b.old, b.updates)
 }

@@ -61,12 +61,18 @@ func (c *Changes) checkAs(t *schema.Table, col *schema.Column, v value.Value) er
 	case v.Kind() != col.Type.Kind:
 		return fmt.Errorf("value of type %s for column %s.%s of type %s", v.Kind(), t.FullName(), col.Name, col.Type)
 	}
+	if col.PlacementKey && !c.tables.catalog.HasPlacement(v.AsString()) {
+		return usererror.PlacementNotFound(v.AsString(), t.FullName(), col.Name)
+	}
 	switch col.Type.Kind {
 	case value.Timestamp:
 		if col.AllowCommitTimestamp && v.AsTime().After(c.now) {
 			return usererror.FutureTimestamp(t.FullName(), col.Name, timestampText(v))
 		}
 	case value.Array:
+		if n := len(v.AsList()); col.VectorLength != 0 && int64(n) != col.VectorLength {
+			return usererror.VectorLength(col.Name, n, col.VectorLength)
+		}
 		for _, e := range v.AsList() {
 			if err := checkElement(t, col, e); err != nil {
 				return err
@@ -82,6 +88,8 @@ func checkElement(t *schema.Table, col *schema.Column, e value.Value) error {
 	switch {
 	case e.IsPending():
 		return usererror.CommitTimestampNotAllowed(col.Name)
+	case e.IsNull() && col.VectorLength != 0:
+		return usererror.NullInVector(col.Name)
 	case e.IsNull():
 		return nil
 	case e.Kind() != col.Type.Elem.Kind:

@@ -58,8 +58,12 @@ func makeRowBuilder(g *target, op Op, columns []*schema.Column) (*rowBuilder, er
 		if b.given[c.Ordinal] {
 			return nil, usererror.ColumnRepeated(c.Name)
 		}
-		if c.Generated != nil && (c.KeyOrdinal < 0 || op != Update) {
+		switch {
+		case c.Generated == nil:
+		case c.KeyOrdinal < 0:
 			return nil, usererror.WriteToGenerated(g.table.FullName(), c.Name)
+		case op != Update:
+			return nil, usererror.GeneratedKeyGiven(c.Name)
 		}
 		b.given[c.Ordinal] = true
 	}
@@ -109,7 +113,7 @@ func (b *rowBuilder) checkKeyGiven() error {
 		}
 		for _, u := range c.Generated.Uses {
 			if !b.given[u.Ordinal] {
-				return usererror.KeyColumnMissing(b.table.FullName(), c.Name)
+				return usererror.GeneratedKeyMissing(c.Name)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -48,6 +49,8 @@ func validated(v schema.Validation) []*schema.Column {
 		return columns
 	case schema.ValidateUTF8:
 		return []*schema.Column{asWritten(v)}
+	case schema.ValidatePlacement:
+		return []*schema.Column{v.Placed}
 	}
 	return []*schema.Column{v.Column}
 }
@@ -77,6 +80,8 @@ func (v *validator) row(ctx context.Context, key []byte, vals []value.Value) err
 		}
 	case schema.ValidateLength, schema.ValidateUTF8:
 		return v.text(key, vals[0])
+	case schema.ValidateVectorLength:
+		return v.vector(key, vals[0])
 	case schema.ValidateCommitTimestamp:
 		if t := vals[0]; !t.IsNull() && t.AsTime().After(v.now) {
 			return usererror.FutureTimestampFound(v.Column.Name, timestampText(t), v.layout.storedText(key))
@@ -87,6 +92,10 @@ func (v *validator) row(ctx context.Context, key []byte, vals []value.Value) err
 			return err
 		}
 		return usererror.CheckViolationFound(v.Table.FullName(), v.Check.Name, v.layout.storedText(key))
+	case schema.ValidatePlacement:
+		if !vals[0].IsNull() && vals[0].AsString() == v.Placement {
+			return usererror.PlacementInUse(v.Placement, v.Table.FullName(), v.layout.storedText(key))
+		}
 	case schema.ValidateParents:
 		return v.parent(ctx, key, vals)
 	case schema.ValidateForeignKey:
@@ -117,6 +126,21 @@ func (v *validator) text(key []byte, val value.Value) error {
 	}
 	if size > v.Column.MaxLength {
 		return usererror.LongValueFound(v.Column.Name, v.Column.MaxLength, size, v.layout.storedText(key))
+	}
+	return nil
+}
+
+// vector checks how many elements an array has, and that none of them is NULL.
+func (v *validator) vector(key []byte, val value.Value) error {
+	if val.IsNull() {
+		return nil
+	}
+	elems := val.AsList()
+	if int64(len(elems)) != v.Column.VectorLength {
+		return usererror.VectorLengthFound(v.Column.Name, v.Column.VectorLength, len(elems), v.layout.storedText(key))
+	}
+	if slices.ContainsFunc(elems, value.Value.IsNull) {
+		return usererror.NullInVectorFound(v.Column.Name, v.layout.storedText(key))
 	}
 	return nil
 }

@@ -124,6 +124,23 @@ func BadColumnLength(column, length string, limit int64) *Error {
 	return newError(codes.InvalidArgument, "Bad length for column %s: %s : Allowed length range: [1, %d].", column, length, limit)
 }
 
+// BadTypeArgument is an argument of an ARRAY type, name=>value, that does not exist or is given twice.
+func BadTypeArgument(column, name string) *Error {
+	return newError(codes.InvalidArgument, "Column %s has an invalid argument %s of its type. The only argument is vector_length, once.", column, name)
+}
+
+// VectorLengthType is vector_length on a type that has none.
+func VectorLengthType(column string) *Error {
+	return newError(codes.InvalidArgument,
+		"`vector_length` can only be applied on ARRAY<FLOAT32> or ARRAY<FLOAT64>, but it is applied on %s.", column)
+}
+
+// VectorLengthOfComputed is vector_length on a generated column, or on one with a default.
+func VectorLengthOfComputed(column string) *Error {
+	return newError(codes.InvalidArgument,
+		"`vector_length` cannot be applied on generated column or default column, but it is applied on %s.", column)
+}
+
 // TooManyColumns is a table with too many columns.
 func TooManyColumns(table string, limit int) *Error {
 	return newError(codes.FailedPrecondition, "Table %s has too many columns; the limit is %d.", table, limit)
@@ -208,7 +225,37 @@ func TooManyObjects(kind, name string, limit int) *Error {
 	return newError(codes.FailedPrecondition, "Cannot add %s %s : too many of them (limit %d).", kind, name, limit)
 }
 
+// PlacementKeyColumn is PLACEMENT KEY on a column that cannot have it.
+func PlacementKeyColumn(column string) *Error {
+	return newError(codes.InvalidArgument, "Placement key column %s must be of type STRING and NOT NULL, without DEFAULT and not generated.", column)
+}
+
+// SeveralPlacementKeys is a table with more than one placement key.
+func SeveralPlacementKeys(table string) *Error {
+	return newError(codes.InvalidArgument, "Table %s has more than one placement key.", table)
+}
+
+// AddPlacementKey is ADD COLUMN ... PLACEMENT KEY.
+func AddPlacementKey(table, column string) *Error {
+	return newError(codes.InvalidArgument, "Cannot add placement key column %s.%s to existing table %s.", table, column, table)
+}
+
+// DropPlacementKey is DROP COLUMN of a placement key.
+func DropPlacementKey(table, column string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot drop placement key column %s from table %s.", column, table)
+}
+
+// DropLocalityGroupInUse is a DROP of a locality group that tables, columns or indexes name.
+func DropLocalityGroupInUse(name string) *Error {
+	return newError(codes.FailedPrecondition, "Locality group %s cannot be dropped as it is referenced.", name)
+}
+
+// CreateDefaultLocalityGroup is a CREATE of the locality group that every database has.
+func CreateDefaultLocalityGroup() *Error {
+	return newError(codes.FailedPrecondition, "Default locality group cannot be created.")
+}
+
 // DropDefaultLocalityGroup is a DROP of the locality group that every database has.
 func DropDefaultLocalityGroup() *Error {
-	return newError(codes.FailedPrecondition, "The default locality group cannot be dropped.")
+	return newError(codes.FailedPrecondition, "Default locality group cannot be dropped.")
 }

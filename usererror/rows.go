@@ -98,6 +98,22 @@ func KeyColumnMissing(table, column string) *Error {
 		"The value of the primary key column %s of table %s must be explicitly specified in an update.", column, table)
 }
 
+// GeneratedKeyMissing is an update that gives neither a generated key column nor what its value is computed from.
+func GeneratedKeyMissing(column string) *Error {
+	return newError(codes.FailedPrecondition,
+		"The value of generated primary key column `%s` must be explicitly specified or else its non-key dependent columns must be specified in Update mutations.", column)
+}
+
+// GeneratedKeyGiven is a value for a generated key column other than in an update.
+func GeneratedKeyGiven(column string) *Error {
+	return newError(codes.InvalidArgument, "The value of generated primary key column `%s` cannot be specified in operations except update operations.", column)
+}
+
+// GeneratedKeyChanged is an update of a column from which a key column is computed, by which that column would change.
+func GeneratedKeyChanged(column string) *Error {
+	return newError(codes.OutOfRange, "The value of generated primary key column `%s` cannot be modified when its non-key dependent columns are updated.", column)
+}
+
 // KeyColumnChanged is a change that would give a row another key.
 func KeyColumnChanged(table, column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot update the primary key column %s of table %s.", column, table)
@@ -112,6 +128,30 @@ func WriteToGenerated(table, column string) *Error {
 func ValueTooLong(table, column string, limit, size int64) *Error {
 	return violation(codes.FailedPrecondition,
 		"New value exceeds the maximum size limit for this column: %s.%s, size: %d, limit: %d.", table, column, size, limit)
+}
+
+// PlacementNotFound is a value of a placement key that names no placement.
+func PlacementNotFound(placement, table, column string) *Error {
+	return violation(codes.InvalidArgument, "Placement not found: %s, in placement key column %s of table %s", placement, column, table)
+}
+
+// PlacementInUse is a row that names a placement that is to be dropped.
+func PlacementInUse(placement, table, key string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot drop placement %s: it is used by table %s at key: %s", placement, table, key)
+}
+
+// VectorLength is an array with another number of elements than its column's vector_length.
+func VectorLength(column string, elements int, limit int64) *Error {
+	how := "is less than"
+	if int64(elements) > limit {
+		how = "exceeds"
+	}
+	return violation(codes.InvalidArgument, "Array column %s has %d elements and %s the `vector_length` limit: %d.", column, elements, how, limit)
+}
+
+// NullInVector is an array with a NULL in it, for a column with vector_length.
+func NullInVector(column string) *Error {
+	return violation(codes.InvalidArgument, "The array column %s has `vector_length`, and Null is not allowed.", column)
 }
 
 // InvalidUTF8 is text that is not UTF-8.
@@ -174,6 +214,18 @@ func NullFound(column, key string) *Error {
 func LongValueFound(column string, limit, size int64, key string) *Error {
 	return newError(codes.FailedPrecondition,
 		"Reducing the length of column %s to %d is not allowed because it has a value of length %d at key: %s", column, limit, size, key)
+}
+
+// VectorLengthFound is an array in a row that exists with another number of elements than its column's vector_length is to become.
+func VectorLengthFound(column string, limit int64, elements int, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Changing the vector_length of column %s to %d is not allowed because it has an array with %d elements at key: %s", column, limit, elements, key)
+}
+
+// NullInVectorFound is an array with a NULL in it in a row that exists, in a column that is to get a vector_length.
+func NullInVectorFound(column, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Changing the vector_length of column %s is not allowed because it has an array with a NULL element at key: %s", column, key)
 }
 
 // InvalidUTF8Found is a value in a row that exists, in a column that is to become STRING.

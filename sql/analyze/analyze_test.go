@@ -57,7 +57,7 @@ func TestGolden(t *testing.T) {
 			case "guard":
 				return runGuard()
 			case "expr":
-				return runExpr(t, a, catalog, d)
+				return runExpr(t, catalog, d)
 			}
 			t.Fatalf("%s: unknown directive %s", d.Pos, d.Cmd)
 			return ""
@@ -169,11 +169,11 @@ func runNormalize(a *Analyzer, input string) string {
 	return b.String()
 }
 
-func runExpr(t *testing.T, a *Analyzer, c *schema.Catalog, d *datadriven.TestData) string {
+func runExpr(t *testing.T, c *schema.Catalog, d *datadriven.TestData) string {
 	var table, typ string
 	d.ScanArgs(t, "table", &table)
 	d.ScanArgs(t, "type", &typ)
-	e, uses, err := a.Expr(t.Context(), c.Table(table), d.Input, parseType(t, typ))
+	e, uses, err := Expr(t.Context(), c, c.Table(table), d.Input, parseType(t, typ))
 	if err != nil {
 		return printError(err)
 	}
