@@ -90,14 +90,14 @@ func (s *source) adapt() {
 	case startsWith(s.tokens, "ALTER", "TABLE"):
 		s.adaptAlterTable()
 		s.adaptUnknownTypes()
+	case startsWith(s.tokens[1:], "CHANGE", "STREAM"):
+		s.adaptChangeStream()
+	case startsWith(s.tokens, "CREATE", "VIEW"), startsWith(s.tokens, "CREATE", "OR", "REPLACE", "VIEW"):
+		s.adaptView()
 	case startsWith(s.tokens, "CREATE") && contains(s.tokens, "INDEX"):
 		s.adaptCreateIndex()
 	case startsWith(s.tokens, "ALTER", "INDEX"):
 		s.adaptAlterIndex()
-	case startsWith(s.tokens, "CREATE", "VIEW"), startsWith(s.tokens, "CREATE", "OR", "REPLACE", "VIEW"):
-		s.adaptView()
-	case startsWith(s.tokens[1:], "CHANGE", "STREAM"):
-		s.adaptChangeStream()
 	case startsWith(s.tokens, "GRANT"), startsWith(s.tokens, "REVOKE"):
 		s.adaptGrant()
 	case startsWith(s.tokens[1:], "LOCALITY", "GROUP"):

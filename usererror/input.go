@@ -6,7 +6,7 @@ import "google.golang.org/grpc/codes"
 
 // UnparsableColumnValue: a value in a mutation or key is not of the column's type.
 func UnparsableColumnValue(column, typ string, why error) *Error {
-	return newError(codes.FailedPrecondition, "Invalid value for column %s in the request: could not parse it as %s: %v.", column, typ, why)
+	return newError(codes.FailedPrecondition, "Invalid value for column %s in the request: Could not parse it as %s: %v.", column, typ, why)
 }
 
 // UnparsableParam: the value of a query parameter is not of its type.
