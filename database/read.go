@@ -56,7 +56,7 @@ func projectionKey(tableName, index string, columns []string) string {
 }
 
 func project(c *schema.Catalog, tableName, index string, columns []string) (*Projection, error) {
-	t := c.Table(tableName)
+	t := c.TableOrSynonym(tableName)
 	if t == nil {
 		return nil, usererror.TableNotFound(tableName)
 	}

@@ -36,12 +36,14 @@ func (d *draft) alterTable(s *ast.AlterTable) error {
 	case *ast.SetInterleaveIn:
 		return d.setInterleaveIn(t, a)
 	case *ast.RenameTo:
-		if a.AddSynonym != nil {
-			return usererror.DDLUnimplemented("SYNONYM")
+		if err := d.renameTable(t, a.Name.Name); err != nil || a.AddSynonym == nil {
+			return err
 		}
-		return d.renameTable(t, a.Name.Name)
-	case *ast.AddSynonym, *ast.DropSynonym:
-		return usererror.DDLUnimplemented("SYNONYM")
+		return d.addSynonym(t, a.AddSynonym.Name.Name)
+	case *ast.AddSynonym:
+		return d.addSynonym(t, a.Name.Name)
+	case *ast.DropSynonym:
+		return d.dropSynonym(t, a.Name.Name)
 	case *ast.AddRowDeletionPolicy:
 		return d.addRowDeletionPolicy(t, a.RowDeletionPolicy)
 	case *ast.ReplaceRowDeletionPolicy:

@@ -60,6 +60,7 @@ const (
 	nameOfConstraint
 	nameOfChangeStream
 	nameOfObject
+	nameOfSynonym // of a table
 )
 
 // reference is a table in the upper 32 bits, and in the lower ones a table that refers to it as its parent or by foreign keys. They stand
@@ -83,6 +84,7 @@ type Table struct {
 
 	Parent     *Table // of INTERLEAVE IN [PARENT], else nil
 	Interleave Interleave
+	Synonym    string   // another name, in the same schema; "" if there is none
 	Indexes    []*Index // in order of creation
 	Checks     []*Check
 	NextColumn ColumnID

@@ -86,7 +86,7 @@ func (w *viewWords) source(s ast.TableExpr) error {
 		w.uses = append(w.uses, Use{ID: v.ID})
 		return nil
 	}
-	t := w.catalog.Table(name.Table.Name)
+	t := w.catalog.TableOrSynonym(name.Table.Name)
 	if t == nil {
 		return fmt.Errorf("Table not found: %s", name.Table.Name)
 	}
@@ -129,7 +129,7 @@ func (w *viewWords) column(of, name string) (*value.Type, error) {
 		}
 		return nil, fmt.Errorf("Name %s not found inside %s", name, of)
 	}
-	t := w.catalog.Table(of)
+	t := w.catalog.TableOrSynonym(of)
 	c := t.Column(name)
 	if c == nil {
 		return nil, fmt.Errorf("Name %s not found inside %s", name, of)

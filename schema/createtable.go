@@ -36,6 +36,9 @@ func (d *draft) createTable(s *ast.CreateTable) error {
 		return err
 	}
 	d.adopt(t)
+	if err := d.addSynonyms(t, s.Synonyms); err != nil {
+		return err
+	}
 	for _, c := range s.TableConstraints {
 		if _, ok := c.Constraint.(*ast.TablePrimaryKey); ok {
 			continue
@@ -76,9 +79,6 @@ func (d *draft) newTable(s *ast.CreateTable) (*Table, error) {
 	}
 	if d.tables.len() >= MaxTables {
 		return nil, usererror.TooManyTables(fullName(schema, name), MaxTables)
-	}
-	if len(s.Synonyms) > 0 {
-		return nil, usererror.DDLUnimplemented("SYNONYM")
 	}
 	t := &Table{ID: d.newID(), Schema: schema, Name: name, NextColumn: 1}
 	if err := d.setStorageOptions("Table", t.FullName(), s.Options, &t.ColumnarPolicy, &t.LocalityGroup); err != nil {

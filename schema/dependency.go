@@ -167,6 +167,7 @@ func (w *writeDependency) holdsIn(c *Catalog) bool {
 func rulesOf(t *Table) storedTable {
 	s := storeTable(t)
 	s.NextColumn, s.RowDeletion, s.Columnar, s.Locality = 0, nil, "", "" // rules for later columns, for when rows go, and for copies of them
+	s.Synonym = ""
 	for i, c := range t.Columns {
 		if c.Becoming != nil { // writes obey it already
 			s.Columns[i] = storeColumn(c.Becoming)

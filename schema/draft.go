@@ -100,6 +100,9 @@ func (c *Catalog) dependents(t *Table) []*Table {
 func (d *draft) enter(t *Table) {
 	d.tables = d.tables.with(t.ID, t)
 	d.name(t, t.Name, nameOfTable)
+	if t.Synonym != "" {
+		d.name(t, t.Synonym, nameOfSynonym)
+	}
 	for _, i := range t.Indexes {
 		d.enterIndex(i)
 	}
@@ -118,6 +121,9 @@ func (d *draft) enter(t *Table) {
 func (d *draft) leave(t *Table) {
 	d.tables = d.tables.without(t.ID)
 	d.unname(t, t.Name)
+	if t.Synonym != "" {
+		d.unname(t, t.Synonym)
+	}
 	for _, i := range t.Indexes {
 		d.leaveIndex(i)
 	}

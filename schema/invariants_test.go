@@ -28,6 +28,12 @@ func checkInvariants(t *testing.T, c *Catalog) {
 		}
 		last = table.ID
 		names += 1 + len(table.Checks) + len(table.ForeignKeys)
+		if table.Synonym != "" {
+			names++
+			if s := fullName(table.Schema, strings.ToUpper(table.Synonym)); c.TableOrSynonym(s) != table || c.Table(s) != nil {
+				t.Fatalf("table %s is not found by its synonym, or is so by DDL", table.FullName())
+			}
+		}
 		if c.Table(strings.ToUpper(table.FullName())) != table {
 			t.Fatalf("table %s is not found by its name", table.FullName())
 		}

@@ -128,7 +128,7 @@ func (t *Table) resolved() bool {
 
 // loadTable makes a table without what refers to others, and without expressions.
 func loadTable(s storedTable) (*Table, error) {
-	t := &Table{ID: s.ID, Schema: s.Schema, Name: s.Name, NextColumn: s.NextColumn, ColumnarPolicy: s.Columnar, LocalityGroup: s.Locality}
+	t := &Table{ID: s.ID, Schema: s.Schema, Name: s.Name, NextColumn: s.NextColumn, ColumnarPolicy: s.Columnar, LocalityGroup: s.Locality, Synonym: s.Synonym}
 	t.Columns = make([]*Column, len(s.Columns))
 	for i, sc := range s.Columns {
 		c, err := loadColumn(sc)

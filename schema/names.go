@@ -64,6 +64,8 @@ func (d *draft) nameOf(found named, name string) string {
 	switch found.kind {
 	case nameOfTable:
 		return t.FullName()
+	case nameOfSynonym:
+		return fullName(t.Schema, t.Synonym)
 	case nameOfIndex:
 		return t.Index(name).FullName()
 	}

@@ -95,6 +95,9 @@ func (t *Table) sql() string {
 	for _, c := range t.Checks {
 		line(constraintName(c.Name, c.NameGenerated) + "CHECK(" + c.Expr.SQL + ")")
 	}
+	if t.Synonym != "" {
+		line(t.synonymSQL())
+	}
 	b.WriteString(") PRIMARY KEY(" + keySQL(t.Key) + ")")
 	if t.Parent != nil {
 		parent := quotePath(t.Parent.Schema, t.Parent.Name)

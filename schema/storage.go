@@ -57,6 +57,7 @@ type storedTable struct {
 	NextColumn  ColumnID           `json:"next_column"`
 	Parent      TableID            `json:"parent,omitempty"`
 	Interleave  string             `json:"interleave,omitempty"`
+	Synonym     string             `json:"synonym,omitempty"`
 	Checks      []storedCheck      `json:"checks,omitempty"`
 	Indexes     []storedIndex      `json:"indexes,omitempty"`
 	ForeignKeys []storedForeignKey `json:"foreign_keys,omitempty"`
@@ -175,7 +176,7 @@ func (t *Table) definedAs(o *Table) bool {
 func storeTable(t *Table) storedTable {
 	s := storedTable{
 		ID: t.ID, Schema: t.Schema, Name: t.Name, Key: storeKey(t.Key), NextColumn: t.NextColumn,
-		Interleave: interleaveNames[t.Interleave], Columnar: t.ColumnarPolicy, Locality: t.LocalityGroup,
+		Interleave: interleaveNames[t.Interleave], Columnar: t.ColumnarPolicy, Locality: t.LocalityGroup, Synonym: t.Synonym,
 	}
 	if t.Parent != nil {
 		s.Parent = t.Parent.ID

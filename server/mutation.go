@@ -42,7 +42,7 @@ func mutation(c *schema.Catalog, p *spannerpb.Mutation) (table.Mutation, error) 
 
 // mutationTable finds a table that a mutation may write.
 func mutationTable(c *schema.Catalog, name string) (*schema.Table, error) {
-	t := c.Table(name)
+	t := c.TableOrSynonym(name)
 	if t == nil || t.Rows != nil {
 		return nil, usererror.TableNotFound(name)
 	}

@@ -84,3 +84,13 @@ func ViewWrite(view string) *Error {
 func ViewForceIndex(view string) *Error {
 	return newError(codes.InvalidArgument, "The hint FORCE_INDEX does not apply to view %s: only tables have indexes.", view)
 }
+
+// SynonymExists is another synonym for a table that has one.
+func SynonymExists(synonym, table string) *Error {
+	return newError(codes.InvalidArgument, "Cannot add a synonym to table %s because the table already has a synonym %s.", table, synonym)
+}
+
+// SynonymNotFound is DROP SYNONYM of a synonym that the table does not have.
+func SynonymNotFound(synonym, table string) *Error {
+	return newError(codes.InvalidArgument, "SYNONYM %s does not exist on table %s.", synonym, table)
+}

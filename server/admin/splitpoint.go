@@ -102,7 +102,7 @@ func (a *splitAdder) object(p *databasepb.SplitPoints) (t *schema.Table, x *sche
 		}
 		return x.Table, x, nil
 	}
-	if t = a.catalog.Table(p.Table); t == nil {
+	if t = a.catalog.TableOrSynonym(p.Table); t == nil {
 		return nil, nil, usererror.TableNotFound(p.Table)
 	}
 	if p.Index != "" {

@@ -79,6 +79,9 @@ func (l *library) addTable(t *schema.Table) {
 		do(table.SetPrimaryKey(key))
 	}
 	do(l.in(t.Schema).AddTable2(t.Name, table))
+	if t.Synonym != "" {
+		do(l.in(t.Schema).AddTable2(t.Synonym, table))
+	}
 }
 
 // addView adds a view as a table without a key.

@@ -15,9 +15,9 @@ const suggestible = 20
 // The library is given the tables and change streams whose names stand in a text, when the first such text comes: a schema may have 5,000 tables, each of which takes
 // the library some 30 us and some kilobytes for each of its columns.
 
-// table is the table called name ("t" or "schema.t"), one of the system's among them, or nil.
+// table is the table called name ("t" or "schema.t"), or with this synonym, one of the system's among them, or nil.
 func (a *Analyzer) table(name string) *schema.Table {
-	if t := a.catalog.Table(name); t != nil {
+	if t := a.catalog.TableOrSynonym(name); t != nil {
 		return t
 	}
 	return a.system[strings.ToLower(name)]

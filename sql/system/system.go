@@ -53,6 +53,7 @@ var contents = map[string]func(b *builder){
 	"INFORMATION_SCHEMA.TABLES":                  tables,
 	"INFORMATION_SCHEMA.TABLE_CONSTRAINTS":       tableConstraints,
 	"INFORMATION_SCHEMA.TABLE_OPTIONS":           tableOptions,
+	"INFORMATION_SCHEMA.TABLE_SYNONYMS":          tableSynonyms,
 	"INFORMATION_SCHEMA.VIEWS":                   views,
 	"SPANNER_SYS.SUPPORTED_OPTIMIZER_VERSIONS":   optimizerVersions,
 }

@@ -61,6 +61,9 @@ func tables(b *builder) {
 		}
 		b.add("", t.Schema, t.Name, parent, onDelete, "BASE TABLE", b.stateOf(t), interleave, expires)
 	}
+	for _, t := range b.synonyms() {
+		b.add("", t.Schema, t.Synonym, nil, nil, "SYNONYM", nil, nil, nil)
+	}
 	for _, v := range b.views() {
 		b.add("", v.Schema, v.Name, nil, nil, "VIEW", nil, nil, nil)
 	}

@@ -28,3 +28,28 @@ func (b *builder) views() []*schema.View {
 	}
 	return list
 }
+
+// synonyms are the tables whose synonyms rows may be about, by TABLE_SCHEMA and TABLE_NAME.
+func (b *builder) synonyms() []*schema.Table {
+	names, some := b.want["TABLE_NAME"]
+	if !some {
+		return slices.DeleteFunc(b.all("TABLE_SCHEMA"), func(t *schema.Table) bool { return t.Synonym == "" })
+	}
+	var list []*schema.Table
+	for _, s := range b.schemas("TABLE_SCHEMA") {
+		for name := range names {
+			if t := b.catalog.TableOrSynonym(path(s, name)); t != nil && t.Schema == s && t.Synonym == name {
+				list = append(list, t)
+			}
+		}
+	}
+	return list
+}
+
+func tableSynonyms(b *builder) {
+	for _, t := range b.tables() {
+		if t.Synonym != "" {
+			b.add("", t.Schema, t.Name, "", t.Schema, t.Synonym, t.Synonym)
+		}
+	}
+}
