@@ -48,6 +48,7 @@ func databaseProto(d *database.Database) *databasepb.Database {
 		State:                  databasepb.Database_READY,
 		CreateTime:             timestamppb.New(d.Created()),
 		VersionRetentionPeriod: retentionText(d),
+		DefaultLeader:          d.Catalog().Options["default_leader"],
 		EarliestVersionTime:    timestamppb.New(d.EarliestVersion()),
 		DatabaseDialect:        databasepb.DatabaseDialect_GOOGLE_STANDARD_SQL,
 		EnableDropProtection:   d.DropProtection(),

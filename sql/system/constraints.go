@@ -10,7 +10,7 @@ import (
 
 // constraint is any constraint of a table, declared or implied.
 type constraint struct {
-	kind     string // PRIMARY KEY, UNIQUE, FOREIGN KEY or CHECK
+	kind     string // PRIMARY KEY, UNIQUE, FOREIGN KEY, CHECK or PLACEMENT KEY
 	name     string
 	table    *schema.Table
 	enforced bool
@@ -33,6 +33,9 @@ func (b *builder) constraints(tables []*schema.Table) []constraint {
 			list = append(list, constraint{kind: "PRIMARY KEY", name: keyPrefix + t.Name, table: t, key: key, usedTable: t, used: key})
 		}
 		for _, c := range t.Columns {
+			if c.PlacementKey {
+				list = append(list, constraint{kind: "PLACEMENT KEY", name: placementPrefix + t.Name, table: t, usedTable: t, used: []*schema.Column{c}})
+			}
 			if c.NeedsValue() {
 				list = append(list, constraint{
 					kind: "CHECK", name: notNullPrefix + t.Name + "_" + c.Name, table: t, clause: c.Name + " IS NOT NULL", state: stateOfNotNull(c),
@@ -63,8 +66,9 @@ func (b *builder) constraints(tables []*schema.Table) []constraint {
 
 // What the names of implied constraints begin with.
 const (
-	keyPrefix     = "PK_"
-	notNullPrefix = "CK_IS_NOT_NULL_"
+	keyPrefix       = "PK_"
+	notNullPrefix   = "CK_IS_NOT_NULL_"
+	placementPrefix = "PLACEMENT_KEY_"
 )
 
 func stateOfNotNull(c *schema.Column) string {

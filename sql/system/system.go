@@ -47,6 +47,8 @@ var contents = map[string]func(b *builder){
 	"INFORMATION_SCHEMA.KEY_COLUMN_USAGE":        keyColumnUsage,
 	"INFORMATION_SCHEMA.LOCALITY_GROUP_OPTIONS":  localityGroupOptions,
 	"INFORMATION_SCHEMA.PARAMETERS":              parameters,
+	"INFORMATION_SCHEMA.PLACEMENTS":              placements,
+	"INFORMATION_SCHEMA.PLACEMENT_OPTIONS":       placementOptions,
 	"INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS": referentialConstraints,
 	"INFORMATION_SCHEMA.ROUTINES":                routines,
 	"INFORMATION_SCHEMA.SCHEMATA":                schemata,

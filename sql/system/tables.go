@@ -117,6 +117,9 @@ func columnOptions(b *builder) {
 			if c.AllowCommitTimestamp {
 				b.add("", t.Schema, t.Name, c.Name, "allow_commit_timestamp", "BOOL", "TRUE")
 			}
+			if c.LocalityGroup != "" {
+				b.add("", t.Schema, t.Name, c.Name, localityGroup, stringType, c.LocalityGroup)
+			}
 		}
 	}
 }
@@ -125,6 +128,9 @@ func tableOptions(b *builder) {
 	for _, t := range b.tables() {
 		if t.ColumnarPolicy != schema.ColumnarInherited {
 			b.add("", t.Schema, t.Name, columnarPolicy, stringType, string(t.ColumnarPolicy))
+		}
+		if t.LocalityGroup != "" {
+			b.add("", t.Schema, t.Name, localityGroup, stringType, t.LocalityGroup)
 		}
 	}
 }
@@ -135,6 +141,9 @@ func indexOptions(b *builder) {
 			if i.ColumnarPolicy != schema.ColumnarInherited {
 				b.add("", t.Schema, t.Name, i.Name, indexType, columnarPolicy, stringType, string(i.ColumnarPolicy))
 			}
+			if i.LocalityGroup != "" {
+				b.add("", t.Schema, t.Name, i.Name, indexType, localityGroup, stringType, i.LocalityGroup)
+			}
 		}
 	}
 }
@@ -143,12 +152,28 @@ func indexOptions(b *builder) {
 const (
 	stringType     = "STRING(MAX)"
 	columnarPolicy = "columnar_policy"
+	localityGroup  = "locality_group"
 )
 
 func localityGroupOptions(b *builder) {
 	for _, g := range b.catalog.LocalityGroups() {
 		for name, text := range g.Options {
 			b.add(g.Name, name, text)
+		}
+	}
+}
+
+func placements(b *builder) {
+	b.add(schema.DefaultPlacement, true)
+	for _, p := range b.catalog.Placements() {
+		b.add(p.Name, false)
+	}
+}
+
+func placementOptions(b *builder) {
+	for _, p := range b.catalog.Placements() {
+		for name, text := range p.Options {
+			b.add(p.Name, name, stringType, text)
 		}
 	}
 }
