@@ -138,7 +138,11 @@ func namesOf(columns []*schema.Column) []string {
 type Mutations struct {
 	Access          *stats.Access // what they do with the table
 	inserts, others *schema.Dependencies
+	needs           map[table.Op]*Needs
 }
+
+// Needs are what mutations of an operation need of a role.
+func (m *Mutations) Needs(op table.Op) *Needs { return m.needs[op] }
 
 // Dependencies are what mutations of an operation count on.
 func (m *Mutations) Dependencies(op table.Op) *schema.Dependencies {
@@ -170,11 +174,18 @@ func (d *Database) Mutations(c *schema.Catalog, m *table.Mutation) *Mutations {
 }
 
 func mutationsLike(c *schema.Catalog, m *table.Mutation) *Mutations {
-	return &Mutations{
+	like := &Mutations{
 		Access:  writeAccess(mutationOp(m.Op), m.Table, m.Columns),
 		inserts: writing(c, m.Table, false),
 		others:  writing(c, m.Table, true),
+		needs:   map[table.Op]*Needs{},
 	}
+	for _, op := range []table.Op{table.Insert, table.Update, table.InsertOrUpdate, table.Replace, table.Delete} {
+		if mutationOp(op) == mutationOp(m.Op) {
+			like.needs[op] = &Needs{list: mutationNeeds(op, m.Table, m.Columns)}
+		}
+	}
+	return like
 }
 
 func mutationOp(op table.Op) stats.Op {

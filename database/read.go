@@ -1,6 +1,7 @@
 package database
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -16,6 +17,8 @@ type Projection struct {
 	Access       *stats.Access
 	Dependencies *schema.Dependencies
 	Copied       bool        // a columnar copy is kept of what it reads
+	Needs        *Needs      // of a role, to read the columns
+	KeyNeeds     *Needs      // of a role, to read the columns of rows whose keys it names
 	Typical      cpu.Typical // CPU time of such reads
 }
 
@@ -83,6 +86,8 @@ func project(c *schema.Catalog, tableName, index string, columns []string) (*Pro
 	copied := x == nil && c.TableIsColumnar(t) || x != nil && c.IndexIsColumnar(x)
 	read := &Projection{Projection: p, Copied: copied, Access: stats.NewRead(target, namesOf(list), shownOf(list, x)), Dependencies: new(schema.Dependencies)}
 	read.Dependencies.Read(t, x, list)
+	read.Needs = &Needs{list: readNeeds(t, list)}
+	read.KeyNeeds = &Needs{list: readNeeds(t, slices.Concat(list, keyColumns(t, x)))}
 	return read, nil
 }
 
@@ -96,4 +101,16 @@ func shownOf(list []*schema.Column, x *schema.Index) []string {
 		}
 	}
 	return names
+}
+
+// keyColumns are the columns of the keys that a READ of a table, or of one of its indexes if x is not nil, names.
+func keyColumns(t *schema.Table, x *schema.Index) (list []*schema.Column) {
+	key := t.Key
+	if x != nil {
+		key = x.Key
+	}
+	for _, part := range key {
+		list = append(list, part.Column)
+	}
+	return list
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/system"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/stats"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
@@ -50,7 +51,9 @@ type Prepared struct {
 	Accesses []*stats.Access
 	// Dependencies are what the plan counts on of its schema version.
 	Dependencies *schema.Dependencies
-	Typical      cpu.Typical // CPU time of such executions
+	// Needs are what a role needs to run it.
+	Needs   *Needs
+	Typical cpu.Typical // CPU time of such executions
 	// Brief says that the statement only gets rows by their whole keys.
 	Brief bool
 	// Point says that the statement is brief and gets one row at most.
@@ -80,6 +83,7 @@ type Run struct {
 	Params   []value.Value // in the order of Plan.Params
 	Restrict *table.Span
 	Profile  bool
+	Access   *schema.Access  // what the rows of INFORMATION_SCHEMA are limited to; nil: all
 	Memory   *memory.Account // charged the rows that the statement keeps; nil counts nothing
 }
 
@@ -129,7 +133,7 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 	if err != nil {
 		return nil, err
 	}
-	s := new(Prepared)
+	s := &Prepared{Needs: &Needs{list: tree.Needs(stmt)}}
 	switch c := stmt.(type) {
 	case *tree.Procedure:
 		s.Procedure, stmt = c.Name, argumentsOf(c.Args)
@@ -259,6 +263,9 @@ func (s *Prepared) FirstUse() bool { return !s.used.Load() && s.used.CompareAndS
 func (s *Statement) Run(ctx context.Context, r Run, now time.Time) (exec.Rows, error) {
 	env := s.env(r, now)
 	env.Columns = s.columns(ctx, r)
+	if r.Access != nil {
+		ctx = system.WithAccess(ctx, r.Access)
+	}
 	return s.program.Run(ctx, env)
 }
 

@@ -6,6 +6,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
+// spannerSys is the schema of statistics.
+const spannerSys = "SPANNER_SYS"
+
 // Need is one thing that a role must be allowed to do.
 type Need struct {
 	// Kind and Name are how errors call the object: table t.
@@ -23,11 +26,15 @@ type Need struct {
 	Member string
 }
 
-// TableNeed is a privilege on columns of a table, or on the whole of it if there are none. Of a built-in table it is what its schema asks for.
+// TableNeed is a privilege on columns of a table, or on the whole of it if there are none. Every role may read INFORMATION_SCHEMA, whose rows are
+// those of what it has privileges on.
 func TableNeed(t *Table, p Privilege, columns ...*Column) Need {
 	n := Need{Kind: "table", Name: t.FullName(), Schema: t.Schema, On: t.ID, Privilege: p}
 	if t.Rows != nil {
-		n.Schema, n.Member = "", SysReaderRole
+		n.Member = PublicRole
+		if t.Schema == spannerSys {
+			n.Member = SysReaderRole
+		}
 	}
 	for _, c := range columns {
 		n.Columns = append(n.Columns, c.ID)
@@ -51,11 +58,20 @@ func (c *Catalog) AccessOf(role string) (*Access, error) {
 	return &Access{catalog: c, role: role, enabled: c.enabled(name)}, nil
 }
 
-// Check says whether the role may do all that is needed.
-func (a *Access) Check(needs []Need) error {
+// CheckAccess says whether a role may do all that is needed.
+func (c *Catalog) CheckAccess(role string, needs []Need) error {
+	a, err := c.AccessOf(role)
+	if err != nil {
+		return err
+	}
+	return a.check(needs)
+}
+
+// check says whether the role may do all that is needed.
+func (a *Access) check(needs []Need) error {
 	for i := range needs {
 		n := &needs[i]
-		if !a.hasUsage(n.Schema) {
+		if n.Member == "" && !a.hasUsage(n.Schema) {
 			schema := n.Schema
 			if schema == "" {
 				schema = defaultSchema

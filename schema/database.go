@@ -185,7 +185,7 @@ func checkSequenceKind(_ *draft, text string) string {
 }
 
 // reservedSchemas are names that no named schema may have.
-var reservedSchemas = []string{"INFORMATION_SCHEMA", "SPANNER_SYS", "DEFAULT", "PUBLIC"}
+var reservedSchemas = []string{"INFORMATION_SCHEMA", spannerSys, "DEFAULT", "PUBLIC"}
 
 func (d *draft) createSchema(s *ast.CreateSchema) error {
 	name := s.Name.Name

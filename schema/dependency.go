@@ -19,6 +19,9 @@ type Dependencies struct {
 	reads  []readDependency
 	writes []writeDependency
 	named  []Object
+	// role must be allowed to do what needs says; "" may do all.
+	role  string
+	needs []Need
 }
 
 type readDependency struct {
@@ -78,6 +81,11 @@ func (d *Dependencies) Write(c *Catalog, t *Table, removes bool) {
 	}
 }
 
+// DependOnAccess are the dependencies of a role on what it needs.
+func DependOnAccess(role string, needs []Need) *Dependencies {
+	return &Dependencies{role: role, needs: needs}
+}
+
 // HoldIn reports whether all that d names is in c as it was in the catalog that d was made for.
 func (d *Dependencies) HoldIn(c *Catalog) bool {
 	if d.whole != nil {
@@ -93,10 +101,11 @@ func (d *Dependencies) HoldIn(c *Catalog) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(d.named, func(o Object) bool {
+	changed := func(o Object) bool {
 		now, _ := c.objects.get(o.entity().ID)
 		return now != o && !reflect.DeepEqual(now, o)
-	})
+	}
+	return !slices.ContainsFunc(d.named, changed) && (d.role == "" || c.CheckAccess(d.role, d.needs) == nil)
 }
 
 // find is the table in another catalog; nil if it has another name there, or is none.

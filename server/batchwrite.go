@@ -65,7 +65,7 @@ func (s *service) writeGroup(ctx context.Context, ses *session, req *spannerpb.B
 		a.begin(ses.db, &opts, now)
 		a.commit(now)
 		tx := ses.db.Transactions().Begin(opts)
-		work := commitWork{record: &c.Cost, mutations: resolving(g.Mutations), rows: rowsOf(g.Mutations), now: now, attempt: a, turns: s.turns}
+		work := commitWork{record: &c.Cost, mutations: resolving(g.Mutations), rows: rowsOf(g.Mutations), now: now, role: ses.stored.Role, attempt: a, turns: s.turns}
 		at, err = work.commit(ctx, tx, txn.CommitOptions{})
 		a.end(tx, s.clock(), err)
 		if err == nil {

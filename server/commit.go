@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -54,7 +55,8 @@ type commitWork struct {
 	mutations func(*schema.Catalog) ([]table.Mutation, error)
 	rows      int64
 	now       time.Time
-	count     int64 // of mutations as commit_stats counts them: of statements, and, once they are applied, of the list
+	role      string // of the session
+	count     int64  // of mutations as commit_stats counts them: of statements, and, once they are applied, of the list
 	attempt   *attempt
 	// turns are those in which commits of many rows are applied.
 	turns *cpu.Turns
@@ -132,11 +134,26 @@ func (c *commitWork) touch(ctx context.Context, tx *txn.Tx, muts []table.Mutatio
 		if err := tx.DependOn(ctx, like.Dependencies(m.Op), c.catalog); err != nil {
 			return err
 		}
+		if err := c.allow(ctx, tx, like.Needs(m.Op)); err != nil {
+			return err
+		}
 	}
 	for _, a := range c.accesses {
 		c.attempt.Touch(a)
 	}
 	return nil
+}
+
+// allow checks that the session's role has what mutations need.
+func (c *commitWork) allow(ctx context.Context, tx *txn.Tx, n *database.Needs) error {
+	if c.role == "" {
+		return nil
+	}
+	d, err := c.attempt.db.Allow(c.role, n)
+	if err != nil {
+		return err
+	}
+	return tx.DependOn(ctx, d, c.catalog)
 }
 
 // done counts, after the commit, what the mutations did with tables and which splits the transaction wrote in.
@@ -169,7 +186,7 @@ func (s *service) commitOnce(ctx context.Context, ses *session, opts txn.Options
 	a.begin(ses.db, &opts, now)
 	a.commit(now)
 	tx := ses.db.Transactions().Begin(opts)
-	work := commitWork{record: &c.Cost, memory: &c.Memory, mutations: muts, rows: rows, now: now, attempt: &a, turns: s.turns}
+	work := commitWork{record: &c.Cost, memory: &c.Memory, mutations: muts, rows: rows, now: now, role: ses.stored.Role, attempt: &a, turns: s.turns}
 	at, err := work.commit(ctx, tx, txn.CommitOptions{MaxDelay: delay})
 	a.end(tx, s.clock(), err)
 	if err != nil {
@@ -207,7 +224,7 @@ func (s *service) commitTransaction(ctx context.Context, ses *session, req *span
 	open.tx.SetTag(stats.Tag(req.RequestOptions.GetTransactionTag()))
 	now := s.clock()
 	open.commit(now)
-	work := commitWork{record: &c.Cost, memory: &c.Memory, rows: rowsOf(req.Mutations), mutations: takeMutations(req), now: now, attempt: &open.attempt, turns: s.turns, count: open.mutations}
+	work := commitWork{record: &c.Cost, memory: &c.Memory, rows: rowsOf(req.Mutations), mutations: takeMutations(req), now: now, role: ses.stored.Role, attempt: &open.attempt, turns: s.turns, count: open.mutations}
 	at, err := work.commit(ctx, open.tx, txn.CommitOptions{MaxDelay: delay, Mutations: &work.count})
 	if err != nil {
 		t.settle()

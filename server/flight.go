@@ -140,7 +140,7 @@ func (a *flightAPI) ReadColumns(ctx context.Context, req *spannerpb.ReadRequest,
 		return nil, err
 	}
 	sc.record(&c.Cost)
-	read, _, err := a.plannedRead(&sc, r)
+	read, _, err := a.plannedRead(ctx, &sc, r)
 	if err != nil {
 		return nil, err
 	}
@@ -241,6 +241,9 @@ func (a *flightAPI) UpdateSchema(ctx context.Context, session string, statements
 	ses, err := a.sessions.find(session)
 	if err != nil {
 		return err
+	}
+	if role := ses.stored.Role; role != "" {
+		return usererror.RoleSchemaChange(role)
 	}
 	if err := ses.db.CheckSchema(ctx, statements); err != nil {
 		return err

@@ -94,7 +94,7 @@ func (s *service) partitionRead(ctx context.Context, req *spannerpb.PartitionRea
 	if err := checkReadFields(read); err != nil {
 		return nil, err
 	}
-	planned, _, err := s.plannedRead(&sc, readRequest{ReadRequest: read})
+	planned, _, err := s.plannedRead(ctx, &sc, readRequest{ReadRequest: read})
 	if err != nil {
 		return nil, err
 	}

@@ -206,6 +206,13 @@ func (s *service) answerQuery(ctx context.Context, q queryRequest, sc *scope, st
 	if q.partition != nil {
 		run.Restrict = q.partition.restrict()
 	}
+	if role := sc.session.stored.Role; role != "" && stmt.Plan.ReadsSystem() {
+		access, err := sc.session.db.Catalog().AccessOf(role)
+		if err != nil {
+			return err
+		}
+		run.Access = access
+	}
 	rows, err := stmt.Run(ctx, run, record.Began)
 	if err != nil {
 		return err

@@ -101,7 +101,7 @@ func (s *service) withRead(ctx context.Context, r readRequest, c *rpc.Call, answ
 	if err := checkDirectedRead(r.DirectedReadOptions, sc.readOnly()); err != nil {
 		return err
 	}
-	read, projection, err := s.plannedRead(&sc, r)
+	read, projection, err := s.plannedRead(ctx, &sc, r)
 	if err != nil {
 		return err
 	}
@@ -139,14 +139,21 @@ func (r *readRequest) open(ctx context.Context, read table.Read, view table.View
 	return read.Open(ctx, view), nil
 }
 
-// plannedRead resolves the names and keys of a read.
-func (s *service) plannedRead(sc *scope, r readRequest) (table.Read, *database.Projection, error) {
+// plannedRead resolves the names and keys of a read that the session's role is allowed.
+func (s *service) plannedRead(ctx context.Context, sc *scope, r readRequest) (table.Read, *database.Projection, error) {
 	projection, err := sc.session.db.Projection(sc.catalog, r.Table, r.Index, r.Columns)
 	if err != nil {
 		return table.Read{}, nil, sc.tooEarly(err, func(c *schema.Catalog) error {
 			_, err := sc.session.db.Projection(c, r.Table, r.Index, r.Columns)
 			return err
 		})
+	}
+	needs := projection.Needs
+	if len(r.KeySet.Keys)+len(r.KeySet.Ranges) > 0 {
+		needs = projection.KeyNeeds
+	}
+	if err := sc.allow(ctx, needs); err != nil {
+		return table.Read{}, nil, err
 	}
 	keys, err := keySet(projection.Layout, r.KeySet)
 	if err != nil {

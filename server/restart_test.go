@@ -50,6 +50,7 @@ func (h *harness) hasSession(name string) bool {
 // TestSessionsSurvive: sessions of every kind are the same after a restart, until they are deleted.
 func TestSessionsSurvive(t *testing.T) {
 	forRestarts(t, func(h *harness, clock *testClock, restart func()) {
+		h.alter("CREATE ROLE reader")
 		made := []*spannerpb.Session{
 			h.createSession(&spannerpb.Session{Multiplexed: true}),
 			h.createSession(&spannerpb.Session{CreatorRole: "reader", Labels: map[string]string{"env": "dev"}}),

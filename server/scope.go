@@ -156,6 +156,20 @@ func (sc *scope) dependOn(ctx context.Context, d *schema.Dependencies) error {
 	return sc.writer.DependOn(ctx, d, sc.catalog)
 }
 
+// allow checks that the session's role has what is needed; a session without a role has all. If the role loses it before the transaction commits,
+// the transaction is aborted.
+func (sc *scope) allow(ctx context.Context, n *database.Needs) error {
+	role := sc.session.stored.Role
+	if role == "" {
+		return nil
+	}
+	d, err := sc.session.db.Allow(role, n)
+	if err != nil {
+		return err
+	}
+	return sc.dependOn(ctx, d)
+}
+
 // close ends the scope of a request that ended with err. If the request was to begin a transaction and failed before the client
 // got the transaction's id, the transaction is forgotten: to the client it has never begun.
 func (sc *scope) close(err error) {

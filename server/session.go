@@ -68,6 +68,11 @@ func (s *sessions) create(db *database.Database, template *spannerpb.Session, n 
 	if err := listing.CheckLabels(template.GetLabels()); err != nil {
 		return nil, err
 	}
+	if role := template.GetCreatorRole(); role != "" {
+		if _, err := db.Catalog().AccessOf(role); err != nil {
+			return nil, err
+		}
+	}
 	now := s.clock()
 	records := make([]database.Session, n)
 	for i := range records {

@@ -17,6 +17,7 @@ import (
 
 func TestSessions(t *testing.T) {
 	h := newHarness(t)
+	h.alter("CREATE ROLE reader")
 	multiplexed, err := h.data.CreateSession(h.ctx, &spannerpb.CreateSessionRequest{Database: testDatabase, Session: &spannerpb.Session{Multiplexed: true, CreatorRole: "reader"}})
 	h.ok(err)
 	if !multiplexed.Multiplexed || multiplexed.CreatorRole != "reader" || multiplexed.CreateTime == nil {

@@ -36,7 +36,7 @@ func (q sqlText) prepare(ctx context.Context, sc *scope, opts database.Options) 
 			return err
 		})
 	}
-	return stmt, nil
+	return stmt, sc.allow(ctx, stmt.Needs)
 }
 
 // declared are the types of the request's parameters by lower-cased name. The type is nil where the request has a value and no type.

@@ -175,15 +175,13 @@ func (s *databases) dropDatabase(ctx context.Context, req *databasepb.DropDataba
 	return &emptypb.Empty{}, s.operations.dropping(req.Database, func() error { return s.registry.DropDatabase(ctx, req.Database) })
 }
 
-// systemRoles are the roles that every database has.
-var systemRoles = []string{"public", "spanner_info_reader", "spanner_sys_reader"}
-
 func (s *databases) listDatabaseRoles(_ context.Context, req *databasepb.ListDatabaseRolesRequest) (*databasepb.ListDatabaseRolesResponse, error) {
-	if _, err := s.registry.Database(req.Parent); err != nil {
+	d, err := s.registry.Database(req.Parent)
+	if err != nil {
 		return nil, err
 	}
 	var list []*databasepb.DatabaseRole
-	for _, name := range systemRoles {
+	for _, name := range d.Catalog().RoleNames() {
 		list = append(list, &databasepb.DatabaseRole{Name: req.Parent + "/databaseRoles/" + name})
 	}
 	list, next, err := listing.Page(req, list, (*databasepb.DatabaseRole).GetName)

@@ -31,6 +31,7 @@ var systemTable = &schema.Table{
 //	analyze        a statement; prints its tree and the types inferred for parameters
 //	   params=(a:INT64, b)  the request's parameters, b without a type
 //	   unbound              accept parameters that params does not have
+//	   needs                print what a role needs to run it instead
 //	kind           prints the kind of each line
 //	normalize      prints each line with its literals taken out, and what they are where they stand
 //	guard          prints at which sizes the statements of guard_test.go are refused before the library sees them
@@ -101,10 +102,32 @@ func runAnalyze(t *testing.T, a *Analyzer, d *datadriven.TestData) string {
 	if err != nil {
 		return printError(err)
 	}
+	needs := tree.Needs(stmt) // of any statement
+	if d.HasArg("needs") {
+		return needsText(needs)
+	}
 	var b strings.Builder
 	b.WriteString(tree.Print(stmt))
 	for _, name := range slices.Sorted(maps.Keys(found.Inferred)) {
 		fmt.Fprintf(&b, "@%s is %s\n", name, found.Inferred[name])
+	}
+	return b.String()
+}
+
+// needsText prints a line for each thing that a role needs; columns are their numbers.
+func needsText(list []schema.Need) string {
+	var b strings.Builder
+	for _, n := range list {
+		what := fmt.Sprint(n.Columns)
+		switch {
+		case n.Member != "":
+			what = "member of " + n.Member
+		case n.AnyColumn:
+			what = "any column"
+		case len(n.Columns) == 0:
+			what = "whole"
+		}
+		fmt.Fprintf(&b, "%s on %s %s: %s\n", n.Privilege, n.Kind, n.Name, what)
 	}
 	return b.String()
 }

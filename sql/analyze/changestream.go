@@ -13,9 +13,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// readPrefix begins the name of the table-valued function that reads a change stream: READ_<stream>.
-// Source: https://cloud.google.com/spanner/docs/change-streams/details#query-syntax.
-const readPrefix = "READ_"
+// readPrefix begins the name of the table-valued function that reads a change stream.
+const readPrefix = schema.ReadFunctionPrefix
 
 // readArguments are the arguments of the function, all of which the library takes for optional: those that must be given must not be NULL either,
 // so that the values of the arguments are checked alone.

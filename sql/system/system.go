@@ -68,11 +68,11 @@ func Tables(c *schema.Catalog, underWay func() *schema.Change, more ...*schema.T
 	for i, d := range definitions {
 		t := *d
 		fill := contents[t.FullName()]
-		t.Rows = func(_ context.Context, want map[string]map[string]bool) ([][]value.Value, error) {
+		t.Rows = func(ctx context.Context, want map[string]map[string]bool) ([][]value.Value, error) {
 			if fill == nil {
 				return nil, nil
 			}
-			b := &builder{table: d, catalog: c, builtIn: builtIn, want: want}
+			b := &builder{table: d, catalog: c, builtIn: builtIn, want: want, access: accessOf(ctx)}
 			if ch := underWay(); ch != nil {
 				b.validations = ch.Validations
 			}
@@ -92,6 +92,7 @@ type builder struct {
 	validations []schema.Validation // that have not ended
 	builtIn     []*schema.Table
 	want        map[string]map[string]bool // see schema.Table.Rows
+	access      *schema.Access             // whose rows are wanted; nil: all
 	rows        [][]value.Value
 }
 

@@ -1,0 +1,274 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/cockroachdb/datadriven"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// roleSession makes a session of a role.
+func (h *harness) roleSession(role string) (string, error) {
+	ses, err := h.data.CreateSession(h.ctx, &spannerpb.CreateSessionRequest{Database: testDatabase, Session: &spannerpb.Session{Multiplexed: true, CreatorRole: role}})
+	return ses.GetName(), err
+}
+
+// TestRoles runs the scripts in testdata/role against a database.
+//
+//	ddl                                    run the statements, which blank lines separate
+//	sql role=r                             run a statement; one that writes, in a transaction of its own
+//	pdml role=r                            run a statement as partitioned DML
+//	batch role=r                           run statements, one a line, as a batch of DML
+//	read role=r of=T [index=i] columns=(a, b)   read the rows with the keys in the lines, or all if there are none
+//	partition role=r                       make partitions of a query
+//	insert, update, insert-or-update, replace, delete role=r of=T columns=(a, b)   commit a mutation of the rows or keys in the lines
+//
+// A role is that of a session, which is made when it is first used. Without one the session has none.
+func TestRoles(t *testing.T) {
+	datadriven.Walk(t, "testdata/role", func(t *testing.T, path string) {
+		h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, nil)
+		sessions := map[string]string{}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "ddl" {
+				return errorLine(h.database().UpdateSchema(h.ctx, strings.Split(d.Input, "\n\n"), nil))
+			}
+			role := ""
+			d.MaybeScanArgs(t, "role", &role)
+			if sessions[role] == "" {
+				name, err := h.roleSession(role)
+				if err != nil {
+					return errorLine(err)
+				}
+				sessions[role] = name
+			}
+			out, err := h.roleCommand(t, d, sessions[role])
+			if err != nil {
+				return errorLine(err)
+			}
+			return out
+		})
+	})
+}
+
+func errorLine(err error) string {
+	if err == nil {
+		return "ok\n"
+	}
+	if s, remote := grpcstatus.FromError(err); remote {
+		return fmt.Sprintf("%v: %s\n", s.Code(), s.Message())
+	}
+	return err.Error() + "\n"
+}
+
+func (h *harness) roleCommand(t *testing.T, d *datadriven.TestData, ses string) (string, error) {
+	var of, index string
+	d.MaybeScanArgs(t, "of", &of)
+	d.MaybeScanArgs(t, "index", &index)
+	var columns []string
+	if arg, ok := d.Arg("columns"); ok {
+		columns = arg.Vals
+	}
+	var rows []*structpb.ListValue
+	if d.Cmd != "sql" && d.Cmd != "pdml" {
+		rows = rowsOfLines(d.Input)
+	}
+	switch d.Cmd {
+	case "sql":
+		return h.roleSQL(ses, d.Input)
+	case "pdml":
+		id, err := h.data.BeginTransaction(h.ctx, &spannerpb.BeginTransactionRequest{Session: ses, Options: &spannerpb.TransactionOptions{Mode: &spannerpb.TransactionOptions_PartitionedDml_{}}})
+		if err != nil {
+			return "", err
+		}
+		rs, err := h.sql(ses, byID(id.Id), 1, d.Input)
+		return fmt.Sprintf("%d rows\n", rs.GetStats().GetRowCountLowerBound()), err
+	case "batch":
+		req := &spannerpb.ExecuteBatchDmlRequest{Session: ses, Transaction: begins(readWrite()), Seqno: 1}
+		for _, line := range strings.Split(d.Input, "\n") {
+			req.Statements = append(req.Statements, &spannerpb.ExecuteBatchDmlRequest_Statement{Sql: line})
+		}
+		reply, err := h.data.ExecuteBatchDml(h.ctx, req)
+		if err != nil {
+			return "", err
+		}
+		if id := reply.GetResultSets(); len(id) > 0 {
+			_, _ = h.data.Rollback(h.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: id[0].Metadata.Transaction.Id})
+		}
+		return fmt.Sprintf("%d results, then %s\n", len(reply.ResultSets), reply.Status.Message), nil
+	case "read":
+		keys := &spannerpb.KeySet{Keys: rows, All: rows == nil}
+		rs, err := h.data.Read(h.ctx, &spannerpb.ReadRequest{Session: ses, Table: of, Index: index, Columns: columns, KeySet: keys})
+		return textOfRows(rs), err
+	case "partition":
+		reply, err := h.data.PartitionQuery(h.ctx, &spannerpb.PartitionQueryRequest{Session: ses, Transaction: begins(readOnly()), Sql: d.Input})
+		return fmt.Sprintf("%d partitions\n", len(reply.GetPartitions())), err
+	}
+	write := &spannerpb.Mutation_Write{Table: of, Columns: columns, Values: rows}
+	m := new(spannerpb.Mutation)
+	switch d.Cmd {
+	case "insert":
+		m.Operation = &spannerpb.Mutation_Insert{Insert: write}
+	case "update":
+		m.Operation = &spannerpb.Mutation_Update{Update: write}
+	case "insert-or-update":
+		m.Operation = &spannerpb.Mutation_InsertOrUpdate{InsertOrUpdate: write}
+	case "replace":
+		m.Operation = &spannerpb.Mutation_Replace{Replace: write}
+	case "delete":
+		m.Operation = &spannerpb.Mutation_Delete_{Delete: &spannerpb.Mutation_Delete{Table: of, KeySet: &spannerpb.KeySet{Keys: rows}}}
+	default:
+		t.Fatalf("unknown command %s", d.Cmd)
+	}
+	_, err := h.data.Commit(h.ctx, singleUse(ses, m))
+	return "ok\n", err
+}
+
+// roleSQL runs a statement, and commits what it writes.
+func (h *harness) roleSQL(ses, sql string) (string, error) {
+	if strings.HasPrefix(sql, "SELECT") || strings.HasPrefix(sql, "WITH") || strings.HasPrefix(sql, "CALL") {
+		rs, err := h.sql(ses, nil, 0, sql)
+		return textOfRows(rs), err
+	}
+	rs, err := h.sql(ses, begins(readWrite()), 1, sql)
+	if err != nil {
+		return "", err
+	}
+	_, err = h.data.Commit(h.ctx, commitOf(ses, rs.Metadata.Transaction.Id))
+	return fmt.Sprintf("%d rows\n", rs.Stats.GetRowCountExact()) + textOfRows(rs), err
+}
+
+// rowsOfLines are the values in lines, between commas. NULL is NULL.
+func rowsOfLines(text string) (rows []*structpb.ListValue) {
+	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }) {
+		row := new(structpb.ListValue)
+		for _, word := range strings.Split(line, ", ") {
+			v := structpb.NewStringValue(word)
+			if word == "NULL" {
+				v = structpb.NewNullValue()
+			}
+			row.Values = append(row.Values, v)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func textOfRows(rs *spannerpb.ResultSet) string {
+	var out strings.Builder
+	for _, row := range rs.GetRows() {
+		for i, v := range row.Values {
+			if i > 0 {
+				out.WriteString(", ")
+			}
+			if _, null := v.Kind.(*structpb.Value_NullValue); null {
+				out.WriteString("NULL")
+			} else {
+				fmt.Fprint(&out, v.AsInterface())
+			}
+		}
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// TestRevokedInTransaction: a transaction that has used what its role loses does not commit.
+func TestRevokedInTransaction(t *testing.T) {
+	h := newHarness(t)
+	h.alter("CREATE ROLE r", "GRANT SELECT, INSERT, UPDATE ON TABLE Singers TO ROLE r", "GRANT SELECT ON TABLE Wide TO ROLE r")
+	ses, err := h.roleSession("r")
+	h.ok(err)
+	update := "UPDATE Singers SET Name = 'x' WHERE SingerId = 1"
+	transaction := h.begin(ses, readWrite())
+	_, err = h.sql(ses, byID(transaction), 1, update)
+	h.ok(err)
+	h.alter("REVOKE SELECT ON TABLE Wide FROM ROLE r")
+	_, err = h.data.Commit(h.ctx, commitOf(ses, transaction))
+	h.ok(err) // it has not used that
+
+	transaction = h.begin(ses, readWrite())
+	_, err = h.sql(ses, byID(transaction), 1, update)
+	h.ok(err)
+	h.alter("REVOKE UPDATE ON TABLE Singers FROM ROLE r")
+	_, err = h.data.Commit(h.ctx, commitOf(ses, transaction))
+	h.fails(err, codes.Aborted)
+	_, err = h.sql(ses, begins(readWrite()), 1, update)
+	h.fails(err, codes.PermissionDenied)
+
+	_, err = h.data.Commit(h.ctx, singleUse(ses, insertSingers(list("1", "a"))))
+	h.fails(err, codes.PermissionDenied)
+	h.alter("GRANT UPDATE ON TABLE Singers TO ROLE r")
+	_, err = h.data.Commit(h.ctx, singleUse(ses, insertSingers(list("1", "a"))))
+	h.ok(err)
+}
+
+// TestSnapshotAfterRevoke: what was revoked cannot be read as of a time before that, though its plan is kept.
+func TestSnapshotAfterRevoke(t *testing.T) {
+	h := newHarness(t)
+	h.alter("CREATE ROLE r", "GRANT SELECT ON TABLE Singers TO ROLE r")
+	ses, err := h.roleSession("r")
+	h.ok(err)
+	snapshot := h.begin(ses, readOnly())
+	read := &spannerpb.ReadRequest{Session: ses, Transaction: byID(snapshot), Table: "Singers", Columns: []string{"Name"}, KeySet: allKeys()}
+	for range 2 {
+		_, err = h.sql(ses, byID(snapshot), 0, "SELECT Name FROM Singers")
+		h.ok(err)
+		_, err = h.data.Read(h.ctx, read)
+		h.ok(err)
+	}
+	h.alter("REVOKE SELECT ON TABLE Singers FROM ROLE r")
+	_, err = h.sql(ses, byID(snapshot), 0, "SELECT Name FROM Singers")
+	h.fails(err, codes.PermissionDenied)
+	_, err = h.data.Read(h.ctx, read)
+	h.fails(err, codes.PermissionDenied)
+}
+
+func TestRoleSessions(t *testing.T) {
+	h := newHarness(t)
+	h.alter("CREATE ROLE r", "CREATE ROLE a")
+	_, err := h.roleSession("missing")
+	h.fails(err, codes.PermissionDenied)
+	if text := errorLine(err); text != "PermissionDenied: Role not found: missing.\n" {
+		t.Error(text)
+	}
+	_, err = h.data.BatchCreateSessions(h.ctx, &spannerpb.BatchCreateSessionsRequest{Database: testDatabase, SessionCount: 2, SessionTemplate: &spannerpb.Session{CreatorRole: "missing"}})
+	h.fails(err, codes.PermissionDenied)
+	batch, err := h.data.BatchCreateSessions(h.ctx, &spannerpb.BatchCreateSessionsRequest{Database: testDatabase, SessionCount: 2, SessionTemplate: &spannerpb.Session{CreatorRole: "r"}})
+	h.ok(err)
+	ses := batch.Session[1]
+	if ses.CreatorRole != "r" {
+		t.Errorf("the session is %v", ses)
+	}
+	_, err = h.sql(ses.Name, nil, 0, "SELECT 1")
+	h.ok(err)
+	h.restart()
+	_, err = h.sql(ses.Name, nil, 0, "SELECT Name FROM Singers")
+	h.fails(err, codes.PermissionDenied)
+	h.alter("DROP ROLE r")
+	_, err = h.sql(ses.Name, nil, 0, "SELECT 1")
+	h.fails(err, codes.PermissionDenied)
+
+	var names []string
+	for token := ""; ; {
+		page, err := h.databases.ListDatabaseRoles(context.Background(), &databasepb.ListDatabaseRolesRequest{Parent: testDatabase, PageSize: 2, PageToken: token})
+		h.ok(err)
+		for _, r := range page.DatabaseRoles {
+			names = append(names, strings.TrimPrefix(r.Name, testDatabase+"/databaseRoles/"))
+		}
+		if token = page.NextPageToken; token == "" {
+			break
+		}
+	}
+	if want := []string{"a", "public", "spanner_info_reader", "spanner_sys_reader"}; !slices.Equal(names, want) {
+		t.Errorf("roles %v", names)
+	}
+}

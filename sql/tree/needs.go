@@ -1,0 +1,153 @@
+package tree
+
+import (
+	"slices"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+)
+
+// Needs are what a role must be allowed to do to run a statement: SELECT of the columns that it reads, wherever it reads them, and INSERT, UPDATE
+// and DELETE of what it writes. Source: https://cloud.google.com/spanner/docs/fgac-privileges.
+func Needs(s Statement) []schema.Need {
+	n := needs{targets: map[int]targetColumn{}}
+	n.visitor = visitor{scan: n.scan, expr: n.expr}
+	switch s := s.(type) {
+	case *Query:
+		n.scans(s.Scan)
+	case *Insert:
+		n.insert(s)
+	case *Update:
+		n.update(s)
+	case *Delete:
+		n.delete(s)
+	case *Procedure:
+		n.list = append(n.list, schema.Need{Kind: "procedure", Name: s.Name, Member: schema.SysReaderRole})
+		n.exprs(s.Args...)
+	case *ChangeStreamRead:
+		n.changeStream(s.Stream)
+	}
+	return n.list
+}
+
+// needs collects what a statement needs.
+type needs struct {
+	visitor
+	list []schema.Need
+	// targets are the columns of the table that the statement writes, by the numbers of what expressions see of them.
+	targets map[int]targetColumn
+}
+
+type targetColumn struct {
+	table  *schema.Table
+	column *schema.Column
+}
+
+// add adds a need, unless the list has it.
+func (n *needs) add(need schema.Need) {
+	same := func(o schema.Need) bool {
+		return o.On == need.On && o.Privilege == need.Privilege && o.AnyColumn == need.AnyColumn && o.Member == need.Member && o.Name == need.Name
+	}
+	at := slices.IndexFunc(n.list, same)
+	if at < 0 || (len(n.list[at].Columns) == 0) != (len(need.Columns) == 0) {
+		n.list = append(n.list, need)
+		return
+	}
+	for _, c := range need.Columns {
+		if !slices.Contains(n.list[at].Columns, c) {
+			n.list[at].Columns = append(n.list[at].Columns, c)
+		}
+	}
+}
+
+// table adds the need of a privilege on columns of a table, or on the whole of it if there are none.
+func (n *needs) table(t *schema.Table, p schema.Privilege, columns ...*schema.Column) {
+	n.add(schema.TableNeed(t, p, columns...))
+}
+
+// scan adds what reading a table takes. A scan of no columns, as that of COUNT(*), takes SELECT of one column, any of them.
+func (n *needs) scan(s Scan) {
+	t, ok := s.(*TableScan)
+	switch {
+	case !ok:
+	case len(t.Columns) > 0:
+		n.table(t.Table, schema.PrivilegeSelect, t.Columns...)
+	default:
+		need := schema.TableNeed(t.Table, schema.PrivilegeSelect)
+		need.AnyColumn = true
+		n.add(need)
+	}
+}
+
+// expr adds what reading the table takes that the statement writes.
+func (n *needs) expr(e Expr) {
+	if ref, ok := e.(*Ref); ok {
+		if c, ok := n.targets[ref.Col.ID]; ok {
+			n.table(c.table, schema.PrivilegeSelect, c.column)
+		}
+	}
+}
+
+// target says that a scan is of the table that the statement writes: what expressions refer to is read.
+func (n *needs) target(s *TableScan) {
+	if s == nil {
+		return
+	}
+	for i, c := range s.Out {
+		n.targets[c.ID] = targetColumn{s.Table, s.Columns[i]}
+	}
+}
+
+func (n *needs) returning(r *Returning) {
+	if r != nil {
+		n.target(r.Scan)
+		n.exprs(r.Exprs...)
+	}
+}
+
+func (n *needs) insert(s *Insert) {
+	n.table(s.Table, schema.PrivilegeInsert, s.Columns...)
+	if s.Mode == InsertOrUpdate {
+		n.table(s.Table, schema.PrivilegeUpdate, s.Columns...)
+	}
+	for _, row := range s.Rows {
+		n.exprs(row...)
+	}
+	if s.Query != nil {
+		n.scans(s.Query.Scan)
+	}
+	if c := s.Conflict; c != nil {
+		n.target(c.Old)
+		n.assignments(s.Table, c.Set)
+		n.exprs(c.Where)
+	}
+	n.returning(s.Return)
+}
+
+func (n *needs) update(s *Update) {
+	n.target(s.Scan)
+	n.assignments(s.Table, s.Set)
+	n.exprs(s.Where)
+	n.scans(s.From)
+	n.returning(s.Return)
+}
+
+func (n *needs) assignments(t *schema.Table, list []Assignment) {
+	for _, a := range list {
+		n.table(t, schema.PrivilegeUpdate, a.Column)
+		n.exprs(a.Value)
+	}
+}
+
+func (n *needs) delete(s *Delete) {
+	n.target(s.Scan)
+	n.table(s.Table, schema.PrivilegeDelete)
+	n.exprs(s.Where)
+	n.returning(s.Return)
+}
+
+// changeStream adds what reading a change stream takes: SELECT of it, and EXECUTE of the function that reads it.
+// Source: https://cloud.google.com/spanner/docs/fgac-change-streams.
+func (n *needs) changeStream(s *schema.ChangeStream) {
+	n.add(schema.Need{Kind: "change stream", Name: s.Name, On: schema.TableID(s.ID), Privilege: schema.PrivilegeSelect})
+	n.add(schema.Need{Kind: "table function", Name: schema.ReadFunctionPrefix + s.Name, On: schema.TableID(s.ID), Privilege: schema.PrivilegeExecute})
+}
