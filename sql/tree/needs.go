@@ -64,18 +64,29 @@ func (n *needs) table(t *schema.Table, p schema.Privilege, columns ...*schema.Co
 	n.add(schema.TableNeed(t, p, columns...))
 }
 
-// scan adds what reading a table takes. A scan of no columns, as that of COUNT(*), takes SELECT of one column, any of them.
-func (n *needs) scan(s Scan) {
-	t, ok := s.(*TableScan)
-	switch {
-	case !ok:
-	case len(t.Columns) > 0:
-		n.table(t.Table, schema.PrivilegeSelect, t.Columns...)
-	default:
-		need := schema.TableNeed(t.Table, schema.PrivilegeSelect)
-		need.AnyColumn = true
-		n.add(need)
+// scan adds what reading a table or a view takes, and says whether reading what it is made of takes more: not for a view that has the rights
+// of its definer.
+func (n *needs) scan(s Scan) (enter bool) {
+	switch s := s.(type) {
+	case *TableScan:
+		n.tableScan(s)
+	case *ViewScan:
+		v := s.View
+		n.add(schema.Need{Kind: "view", Name: v.FullName(), Schema: v.Schema, On: v.ID, Privilege: schema.PrivilegeSelect})
+		return !v.Definer
 	}
+	return true
+}
+
+// tableScan adds what reading a table takes. A scan of no columns, as that of COUNT(*), takes SELECT of one column, any of them.
+func (n *needs) tableScan(s *TableScan) {
+	if len(s.Columns) > 0 {
+		n.table(s.Table, schema.PrivilegeSelect, s.Columns...)
+		return
+	}
+	need := schema.TableNeed(s.Table, schema.PrivilegeSelect)
+	need.AnyColumn = true
+	n.add(need)
 }
 
 // expr adds what reading the table takes that the statement writes.

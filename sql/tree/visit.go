@@ -4,16 +4,15 @@ import "fmt"
 
 // visitor walks through scans and expressions, those of subqueries among them, parents first.
 type visitor struct {
-	scan func(Scan)
+	scan func(Scan) (enter bool)
 	expr func(Expr)
 }
 
 func (v *visitor) scans(list ...Scan) {
 	for _, s := range list {
-		if s == nil {
+		if s == nil || !v.scan(s) {
 			continue
 		}
-		v.scan(s)
 		v.scans(inputsOf(s)...)
 		v.exprs(exprsOf(s)...)
 	}
@@ -58,6 +57,8 @@ func inputsOf(s Scan) []Scan {
 		}
 		return list
 	case *Sample:
+		return []Scan{s.Input}
+	case *ViewScan:
 		return []Scan{s.Input}
 	}
 	panic(fmt.Sprintf("tree: no inputs known of %T", s))
