@@ -67,13 +67,13 @@ func (t *target) copyOfProgram() (string, error) {
 const maxRegression = 1.03
 
 // besideControl adds to each path of the target the same path on the control server. It drops the paths of other servers,
-// and those without a server: a run beside a control server compares the two, and nothing else.
+// those without a server, and those beside which something else runs on the target: a run beside a control server compares the two, and nothing else.
 func besideControl(list []experiment, c *server) (out []experiment) {
 	for _, e := range list {
 		both := e
 		both.paths, both.pairs = nil, nil
 		for _, p := range e.paths {
-			if p.on != nil || p.local {
+			if p.on != nil || p.local || p.beside != nil {
 				continue
 			}
 			old := p.as(p.name+onControl, c)

@@ -56,6 +56,8 @@ type path struct {
 	clients int
 	// withBetween says that what the server does between two turns counts with the turn that follows.
 	withBetween bool
+	// beside runs beside each turn; it must end soon after stop closes. nil is nothing.
+	beside func(ctx context.Context, stop <-chan struct{}) error
 	// local says that the operation calls no server.
 	local bool
 	// client reads the CPU time of the client, where it is not in this program; nil is this program.

@@ -54,6 +54,7 @@ const (
 	ServerCPU     Metric = "server CPU"
 	MedianLatency Metric = "latency"
 	MeanLatency   Metric = "mean latency"
+	P99Latency    Metric = "p99 of latency"
 	Throughput    Metric = "operations per second"
 	RowThroughput Metric = "rows per second"
 	// RowCPU is ServerCPU divided by the rows of an operation.
@@ -71,13 +72,13 @@ func (k Metric) of(m *Measure) *float64 {
 	if k == AverageCPU {
 		return m.averageCPU()
 	}
-	return k.value(finding{float64(m.Operations), float64(m.Rows), m.Seconds, m.Latency.Mean, float64(m.Latency.P50), m.CPU})
+	return k.value(finding{float64(m.Operations), float64(m.Rows), m.Seconds, m.Latency.Mean, float64(m.Latency.P50), float64(m.Latency.P99), m.CPU})
 }
 
 // finding is what a measure or a turn has found: latencies in microseconds, and the server's CPU time of one operation, nil if it is unknown.
 type finding struct {
-	operations, rows, seconds, mean, median float64
-	cpu                                     *float64
+	operations, rows, seconds, mean, median, p99 float64
+	cpu                                          *float64
 }
 
 // value works out the figure that the metric stands for.
@@ -99,6 +100,8 @@ func (k Metric) value(s finding) *float64 {
 		return nil // the server's statistics know intervals, not turns
 	case MeanLatency:
 		return &s.mean
+	case P99Latency:
+		return &s.p99
 	case Throughput:
 		return &perSecond
 	}

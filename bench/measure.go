@@ -66,6 +66,7 @@ type Turn struct {
 	Seconds    float64  `json:"seconds"`
 	Mean       float64  `json:"mean_us"`
 	P50        int64    `json:"p50_us"`
+	P99        int64    `json:"p99_us"`
 	CPU        *float64 `json:"server_cpu_us,omitempty"` // of one operation; nil if it is unknown
 }
 
@@ -74,7 +75,7 @@ func (t Turn) of(k Metric) *float64 {
 	if t.Operations == 0 {
 		return nil
 	}
-	return k.value(finding{float64(t.Operations), float64(t.Rows), t.Seconds, t.Mean, float64(t.P50), t.CPU})
+	return k.value(finding{float64(t.Operations), float64(t.Rows), t.Seconds, t.Mean, float64(t.P50), float64(t.P99), t.CPU})
 }
 
 // Latency sums up a histogram, in microseconds.
@@ -139,7 +140,7 @@ func (m *Measure) addToTurn(w window) {
 	m.turn.Merge(w.latency)
 	m.used += w.cpu
 	t.Operations, t.Rows, t.Seconds = m.turn.TotalCount(), t.Rows+w.rows, t.Seconds+w.elapsed.Seconds()
-	t.Mean, t.P50 = m.turn.Mean(), m.turn.ValueAtQuantile(50)
+	t.Mean, t.P50, t.P99 = m.turn.Mean(), m.turn.ValueAtQuantile(50), m.turn.ValueAtQuantile(99)
 	if m.metered && t.Operations > 0 {
 		cpu := float64(m.used.Nanoseconds()) / 1e3 / float64(t.Operations)
 		t.CPU = &cpu

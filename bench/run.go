@@ -231,12 +231,14 @@ func (r *run) turn(ctx context.Context, p path, measure int, l *load, round int)
 	if err != nil {
 		return err
 	}
+	ended := p.runBeside(ctx)
 	err = l.run(ctx, func(w window) {
 		if !warm {
 			m.add(w)
 		}
 		r.screen.window(m, round, r.Rounds, r.turnLength(round), w)
 	})
+	err = errors.Join(err, ended())
 	if !warm {
 		m.Unsent += l.unsent()
 	}
@@ -249,6 +251,19 @@ func (r *run) turn(ctx context.Context, p path, measure int, l *load, round int)
 		m.count(before, after)
 	}
 	return err
+}
+
+// runBeside begins what runs beside a turn. ended stops it and waits for its end.
+func (p *path) runBeside(ctx context.Context) (ended func() error) {
+	if p.beside == nil {
+		return func() error { return nil }
+	}
+	stop, result := make(chan struct{}), make(chan error, 1)
+	go func() { result <- p.beside(ctx, stop) }()
+	return func() error {
+		close(stop)
+		return <-result
+	}
 }
 
 // correct works out the corrected latencies of the measures from the given one on.

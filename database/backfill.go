@@ -5,15 +5,16 @@ import (
 	"fmt"
 
 	"github.com/crowfoot-db/crowfoot/database/job"
+	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// fillJobs begins the names of the jobs that fill columns and indexes. The rest of a name is made of IDs, which are given out once.
+// fillJobs begins the names of the jobs that fill columns. The rest of a name is made of IDs, which are given out once.
 const fillJobs = "fill/"
 
-// backfill gives the rows that existed when a change was published their columns and index entries, as next has them.
-func (d *Database) backfill(ctx context.Context, next *schema.Catalog, what *schema.Change, progress *rowsProgress) error {
+// backfill gives the rows that existed when a change was published, at a timestamp, their columns and index entries, as next has them.
+func (d *Database) backfill(ctx context.Context, next *schema.Catalog, what *schema.Change, at mvcc.Timestamp, progress *rowsProgress) error {
 	tables := table.NewDescriptors(next) // for all chunks
 	for _, c := range what.Columns {
 		name := fmt.Sprintf("%stable %d/column %d", fillJobs, c.Table.ID, c.Column.ID)
@@ -25,11 +26,7 @@ func (d *Database) backfill(ctx context.Context, next *schema.Catalog, what *sch
 		}
 	}
 	for _, x := range what.Indexes {
-		name := fmt.Sprintf("%sindex %d", fillJobs, x.ID)
-		err := d.fill(ctx, name, x.Table, progress, func(ctx context.Context, w table.Writer, chunk table.Chunk) error {
-			return table.FillIndex(ctx, w, tables, x, chunk)
-		})
-		if err != nil {
+		if err := d.buildIndex(ctx, x, at, progress); err != nil {
 			return err
 		}
 	}
@@ -60,7 +57,7 @@ func (d *Database) validateAll(ctx context.Context, list []schema.Validation, pr
 			Find: func(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error) {
 				return table.Validate(ctx, view, v, d.registry.cfg.Clock(), after, limits)
 			},
-			Progress: progress.of(table.TableLayout(v.Table)),
+			Progress: progress.of(validatedLayout(v)),
 		})
 		if err != nil {
 			return err
@@ -68,6 +65,14 @@ func (d *Database) validateAll(ctx context.Context, list []schema.Validation, pr
 		progress.jobDone()
 	}
 	return nil
+}
+
+// validatedLayout is what a validation goes over.
+func validatedLayout(v schema.Validation) *table.Layout {
+	if v.Index != nil {
+		return table.IndexLayout(v.Index)
+	}
+	return table.TableLayout(v.Table)
 }
 
 // rowsProgress is how far a schema change has come with existing rows, over all of its jobs. It may be nil.

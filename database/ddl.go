@@ -183,8 +183,10 @@ func (d *Database) passOver(s statement) (mvcc.Timestamp, error) {
 //
 //  1. A catalog is published in which new writes obey next already, but reads do not count on it: new columns and indexes are
 //     written and not read (schema.Catalog.Filling), columns that change are read as they were (schema.Catalog.Expecting).
-//  2. Every existing row gets its new columns and index entries. Then next is published, which opens them for reading.
-//  3. Existing rows are checked to obey new conditions. A change of columns is published only then.
+//  2. Every existing row gets its new columns and index entries.
+//  3. If indexes are UNIQUE, a catalog is published that ends the transactions which have looked for a key among entries that were not complete
+//     (schema.Catalog.ValidatingUnique), and the entries are compared. Then next is published, which opens columns and indexes for reading.
+//  4. Existing rows are checked to obey new conditions. A change of columns is published only then.
 //
 // Until all is done the versions are tentative: if a row cannot obey, or the server goes down, the old catalog is published again. If
 // the store refuses that for the time being, the next change does it first.
@@ -201,10 +203,19 @@ func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, wh
 		return 0, err
 	}
 	percent := func(p int) { s.report(Progress{Percent: p}) }
-	progress := &rowsProgress{db: d, percent: percent, jobs: len(what.Columns) + len(what.Indexes) + len(what.Validations)}
+	unique := what.Unique()
+	progress := &rowsProgress{db: d, percent: percent, jobs: len(what.Columns) + len(what.Indexes) + len(unique) + len(what.Validations)}
 	if what.Fills() {
-		if err := d.backfill(ctx, next, what, progress); err != nil {
+		if err := d.backfill(ctx, next, what, at, progress); err != nil {
 			return 0, err
+		}
+		if len(unique) > 0 {
+			if _, err := d.publish(ctx, publication{catalog: next.ValidatingUnique(what), underWay: what}); err != nil {
+				return 0, err
+			}
+			if err := d.validateAll(ctx, unique, progress); err != nil {
+				return 0, err
+			}
 		}
 		if at, err = d.publish(ctx, publication{catalog: next, underWay: what}); err != nil {
 			return 0, err

@@ -79,7 +79,7 @@ func TestHalfMadeChangeIsTakenBack(t *testing.T) {
 			}
 			before := strings.Join(b.db.DDL(), "\n")
 			next, what := b.begin(statement)
-			if err := b.db.backfill(context.Background(), next, what, nil); err != nil {
+			if err := b.db.backfill(context.Background(), next, what, b.db.newest().at, nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := b.insert("T", [2]int64{10, 3}); err != nil {
@@ -236,7 +236,7 @@ func TestForeignKeyOfNewTable(t *testing.T) {
 	if err := b.insert("T", [2]int64{4, 40}); err != nil {
 		t.Error(err)
 	}
-	if err := b.db.backfill(context.Background(), next, what, nil); err != nil {
+	if err := b.db.backfill(context.Background(), next, what, b.db.newest().at, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.db.publish(context.Background(), publication{catalog: next}); err != nil {

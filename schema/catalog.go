@@ -225,6 +225,7 @@ type Index struct {
 type IndexState uint8
 
 const (
-	IndexReadWrite IndexState = iota // complete
-	IndexWriteOnly                   // being back-filled: kept up to date by writes, but not read
+	IndexReadWrite      IndexState = iota // complete
+	IndexWriteOnly                        // being back-filled: kept up to date by writes, but not read
+	IndexValidateUnique                   // UNIQUE, filled and not read yet: writes are checked against all entries, and the entries against each other
 )

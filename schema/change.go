@@ -5,8 +5,9 @@ import "slices"
 // Change says what a statement means for data that exists already. The new
 // catalog may serve only after Columns and Indexes are filled and Validations
 // have passed; what was dropped is garbage once the new catalog serves. While
-// they are filled, the catalog that Filling returns serves; while columns are
-// validated, the one that Expecting returns.
+// they are filled, the catalog that Filling returns serves, and while the entries
+// of UNIQUE indexes are compared, the one that ValidatingUnique returns; while
+// columns are validated, the one that Expecting returns.
 //
 // Order: Columns, then Indexes, which may hold them, then Validations, since
 // foreign keys are looked up in Indexes.
@@ -39,10 +40,30 @@ func (ch *Change) OfColumns() bool {
 	return !ch.Fills() && len(ch.Validations) > 0 && ch.Validations[0].Column != nil
 }
 
+// Unique are the validations of the new indexes that are UNIQUE by less than the whole of their stored keys.
+func (ch *Change) Unique() (list []Validation) {
+	for _, i := range ch.Indexes {
+		if i.ChecksUnique() {
+			list = append(list, Validation{Kind: ValidateUnique, Table: i.Table, Index: i})
+		}
+	}
+	return list
+}
+
+// ChecksUnique says that two rows could have entries with the same declared key, which the index forbids.
+func (i *Index) ChecksUnique() bool { return i.Unique && len(i.Suffix) > 0 }
+
 // Filling returns the catalog that serves while the new columns and indexes of c are filled; Apply has made c with ch. In it
 // they are written but not read, the indexes that they replace still exist, and foreign keys that need an index that
 // is not complete are not enforced. A new table is not there yet: its rows would refer to others through indexes that are not complete.
-func (c *Catalog) Filling(ch *Change) *Catalog {
+func (c *Catalog) Filling(ch *Change) *Catalog { return c.filling(ch, IndexWriteOnly) }
+
+// ValidatingUnique returns the catalog that serves, after that of Filling, while the entries of new UNIQUE indexes are compared. What was
+// written before it may have looked for an equal key among entries that were not complete: transactions that have, and that have not
+// committed, are aborted (Dependencies). Those that come after it find all entries.
+func (c *Catalog) ValidatingUnique(ch *Change) *Catalog { return c.filling(ch, IndexValidateUnique) }
+
+func (c *Catalog) filling(ch *Change, unique IndexState) *Catalog {
 	d := c.draft(nil, nil)
 	if ch.Created != nil {
 		d.leave(ch.Created)
@@ -52,7 +73,11 @@ func (c *Catalog) Filling(ch *Change) *Catalog {
 	}
 	for _, i := range ch.Indexes {
 		t := d.copyOf(i.Table)
-		t.Indexes[slices.Index(i.Table.Indexes, i)].State = IndexWriteOnly
+		state := IndexWriteOnly
+		if i.ChecksUnique() {
+			state = unique
+		}
+		t.Indexes[slices.Index(i.Table.Indexes, i)].State = state
 	}
 	for _, old := range ch.Replaced {
 		d.bringBack(old)
@@ -164,6 +189,7 @@ type Validation struct {
 	// Placed, of the new catalog, is a placement key, and Placement is the name that it may no longer have, for ValidatePlacement.
 	Placed    *Column
 	Placement string
+	Index       *Index      // for ValidateUnique
 }
 
 // ValidationKind is a kind of Validation.
@@ -179,4 +205,5 @@ const (
 	ValidateParents                               // every row has its parent row
 	ValidateForeignKey                            // every referenced key exists
 	ValidatePlacement                             // Placed is not Placement
+	ValidateUnique                                // no two entries of Index have the same declared key
 )

@@ -13,7 +13,7 @@ import (
 // the columns and on the index that it is read through. What is written depends
 // on everything that says what a valid row of the table is and what must be
 // written with it, the change streams that watch it among it. That a column or an index is being back-filled or has become
-// complete changes neither.
+// complete changes neither, but for a UNIQUE index that has been filled.
 type Dependencies struct {
 	whole  *Catalog // everything, if it is set
 	reads  []readDependency
@@ -183,8 +183,10 @@ func rulesOf(t *Table) storedTable {
 		}
 		s.Columns[i].WriteOnly, s.Columns[i].Locality = false, ""
 	}
-	for i := range s.Indexes {
-		s.Indexes[i].WriteOnly, s.Indexes[i].Columnar, s.Indexes[i].Locality = false, "", ""
+	for i, x := range t.Indexes {
+		// Whether a key of a UNIQUE index is taken is known once all entries are there: see ValidatingUnique.
+		s.Indexes[i].WriteOnly = x.ChecksUnique() && x.State == IndexWriteOnly
+		s.Indexes[i].ValidateUnique, s.Indexes[i].Columnar, s.Indexes[i].Locality = false, "", ""
 	}
 	return s
 }

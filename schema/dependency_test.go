@@ -50,8 +50,9 @@ func TestDependencies(t *testing.T) {
 		{"CREATE TABLE N (K INT64) PRIMARY KEY (K)", "", ""},
 		{"CREATE TABLE N (K INT64, N INT64) PRIMARY KEY (K, N), INTERLEAVE IN PARENT T", "change", ""},
 		{"CREATE TABLE N (K INT64, TK INT64, FOREIGN KEY (TK) REFERENCES T (K)) PRIMARY KEY (K)", "change", ""},
-		{"CREATE TABLE N (K INT64, V STRING(10), FOREIGN KEY (V) REFERENCES T (V)) PRIMARY KEY (K)", "change insert", "change"},
+		{"CREATE TABLE N (K INT64, V STRING(10), FOREIGN KEY (V) REFERENCES T (V)) PRIMARY KEY (K)", "change insert", "change insert"},
 		{"CREATE INDEX ByW ON T(W)", "change insert", ""},
+		{"CREATE UNIQUE INDEX OnceW ON T(W)", "change insert", "change insert"},
 		{"CREATE INDEX ByM ON C(M)", "change change-C insert-C", ""},
 		{"CREATE INDEX ByOther ON O(V)", "other", ""},
 		{"DROP INDEX ByV", "by-index change insert", ""},
@@ -103,6 +104,23 @@ func TestDependencies(t *testing.T) {
 				t.Errorf("as it completes, it concerns %q, want %q", got, test.complete)
 			}
 		})
+	}
+}
+
+// TestUniqueDependencies: when a UNIQUE index is filled, before its entries are compared, the change concerns those that have written beside it.
+// That it is complete then concerns none of those that come after.
+func TestUniqueDependencies(t *testing.T) {
+	c := NewCatalog()
+	for _, s := range dependencyBase {
+		c, _ = changed(t, c, s)
+	}
+	next, ch := changed(t, c, "CREATE UNIQUE INDEX OnceW ON T(W)")
+	filling, validating := next.Filling(ch), next.ValidatingUnique(ch)
+	if got := broken(dependents(filling), validating); got != "change insert" {
+		t.Errorf("before entries are compared, it concerns %q", got)
+	}
+	if got := broken(dependents(validating), next); got != "" {
+		t.Errorf("as it completes, it concerns %q", got)
 	}
 }
 

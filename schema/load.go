@@ -282,6 +282,9 @@ func (l *loader) loadIndex(t *Table, s storedIndex) (err error) {
 	if s.WriteOnly {
 		i.State = IndexWriteOnly
 	}
+	if s.ValidateUnique {
+		i.State = IndexValidateUnique
+	}
 	if i.Key, err = t.loadKey(s.Key); err != nil {
 		return err
 	}

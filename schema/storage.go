@@ -106,19 +106,22 @@ type storedCheck struct {
 }
 
 type storedIndex struct {
-	ID           TableID         `json:"id"`
-	Schema       string          `json:"schema,omitempty"`
-	Name         string          `json:"name"`
-	Unique       bool            `json:"unique,omitempty"`
-	NullFiltered bool            `json:"null_filtered,omitempty"`
-	Managed      bool            `json:"managed,omitempty"`
-	WriteOnly    bool            `json:"write_only,omitempty"`
-	Key          []storedKeyPart `json:"key"`
-	Storing      []ColumnID      `json:"storing,omitempty"`
-	NotNull      []ColumnID      `json:"not_null,omitempty"`
-	Parent       TableID         `json:"parent,omitempty"`
-	Columnar     ColumnarPolicy  `json:"columnar_policy,omitempty"`
-	Locality     string          `json:"locality_group,omitempty"`
+	ID           TableID `json:"id"`
+	Schema       string  `json:"schema,omitempty"`
+	Name         string  `json:"name"`
+	Unique       bool    `json:"unique,omitempty"`
+	NullFiltered bool    `json:"null_filtered,omitempty"`
+	Managed      bool    `json:"managed,omitempty"`
+	WriteOnly    bool    `json:"write_only,omitempty"`
+	// ValidateUnique says that the index is IndexValidateUnique.
+	ValidateUnique bool `json:"validate_unique,omitempty"`
+
+	Key      []storedKeyPart `json:"key"`
+	Storing  []ColumnID      `json:"storing,omitempty"`
+	NotNull  []ColumnID      `json:"not_null,omitempty"`
+	Parent   TableID         `json:"parent,omitempty"`
+	Columnar ColumnarPolicy  `json:"columnar_policy,omitempty"`
+	Locality string          `json:"locality_group,omitempty"`
 }
 
 type storedForeignKey struct {
@@ -248,8 +251,8 @@ func storeColumns(columns []*Column) []ColumnID {
 func storeIndex(i *Index) storedIndex {
 	s := storedIndex{
 		ID: i.ID, Schema: i.Schema, Name: i.Name, Unique: i.Unique, NullFiltered: i.NullFiltered, Managed: i.Managed,
-		WriteOnly: i.State == IndexWriteOnly, Key: storeKey(i.Key), Storing: storeColumns(i.Storing), NotNull: storeColumns(i.NotNullColumns),
-		Columnar: i.ColumnarPolicy, Locality: i.LocalityGroup,
+		WriteOnly: i.State == IndexWriteOnly, ValidateUnique: i.State == IndexValidateUnique, Key: storeKey(i.Key), Storing: storeColumns(i.Storing), NotNull: storeColumns(i.NotNullColumns),
+		Columnar: i.ColumnarPolicy,
 	}
 	if i.Parent != nil {
 		s.Parent = i.Parent.ID

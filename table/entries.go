@@ -116,7 +116,7 @@ func (c *Changes) removeEntries(ctx context.Context, g *target, old []value.Valu
 // checkUnique locks the declared key of a UNIQUE index's new entry and sees
 // whether another entry has it. If one has, Finish looks again: a later change may delete it.
 func (c *Changes) checkUnique(ctx context.Context, x *indexTarget, key []byte, row []value.Value) error {
-	if !x.index.Unique || len(x.index.Suffix) == 0 {
+	if !x.index.ChecksUnique() {
 		return nil
 	}
 	c.parts = c.parts[:0]

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -344,7 +345,7 @@ func (s *script) spans(d *datadriven.TestData) error {
 var validationKinds = map[string]schema.ValidationKind{
 	"not-null": schema.ValidateNotNull, "length": schema.ValidateLength, "utf8": schema.ValidateUTF8,
 	"commit-timestamp": schema.ValidateCommitTimestamp, "check": schema.ValidateCheck,
-	"parents": schema.ValidateParents, "foreign-key": schema.ValidateForeignKey,
+	"parents": schema.ValidateParents, "foreign-key": schema.ValidateForeignKey, "unique": schema.ValidateUnique,
 }
 
 // change runs a step of a schema change in chunks of two rows.
@@ -353,14 +354,14 @@ func (s *script) change(ctx context.Context, d *datadriven.TestData) error {
 	t, x, _ := s.object(d.CmdArgs[0].Key)
 	step := func(after []byte) (Chunk, error) {
 		if d.Cmd == "validate" {
-			return Validate(ctx, s.m, s.validation(t, d), testNow, after, limits)
+			return Validate(ctx, s.m, s.validation(t, x, d), testNow, after, limits)
+		}
+		if d.Cmd == "fill" {
+			return s.fill(ctx, x, after)
 		}
 		c, err := FindChunk(ctx, s.m, TableLayout(t), after, limits)
-		switch {
-		case err != nil || c.Rows == 0:
+		if err != nil || c.Rows == 0 {
 			return c, err
-		case d.Cmd == "fill":
-			return c, FillIndex(ctx, s.m, NewDescriptors(s.catalog), x, c)
 		}
 		return c, FillColumns(ctx, s.m, NewDescriptors(s.catalog), t, []*schema.Column{t.Column(d.CmdArgs[1].Key)}, testNow, c)
 	}
@@ -375,6 +376,32 @@ func (s *script) change(ctx context.Context, d *datadriven.TestData) error {
 		}
 		return err
 	})
+}
+
+// fill makes the entries of an index for the next two rows.
+func (s *script) fill(ctx context.Context, x *schema.Index, after []byte) (c Chunk, err error) {
+	entries, err := MakeEntries(ctx, s.m, x, after)
+	if err != nil {
+		return c, err
+	}
+	defer entries.Close()
+	for c.Rows < 2 {
+		ok, err := entries.Next()
+		if !ok || err != nil {
+			return c, err
+		}
+		key, val, ok, err := entries.Entry()
+		if ok {
+			err = s.m.Put(ctx, key, val, nil, nil)
+		}
+		if err != nil {
+			return c, err
+		}
+		c.Rows++
+		c.Last = bytes.Clone(entries.RowKey())
+	}
+	c.More = true
+	return c, nil
 }
 
 func (s *script) expired(ctx context.Context, d *datadriven.TestData) error {
@@ -440,8 +467,8 @@ func argOf(d *datadriven.TestData, name string) string {
 	return ""
 }
 
-func (s *script) validation(t *schema.Table, d *datadriven.TestData) schema.Validation {
-	v := schema.Validation{Kind: validationKinds[d.CmdArgs[1].Key], Table: t}
+func (s *script) validation(t *schema.Table, x *schema.Index, d *datadriven.TestData) schema.Validation {
+	v := schema.Validation{Kind: validationKinds[d.CmdArgs[1].Key], Table: t, Index: x}
 	if len(d.CmdArgs) > 2 {
 		v.Column = t.Column(d.CmdArgs[2].Key)
 		v.Old = v.Column

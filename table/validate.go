@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -11,9 +12,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// Validate sees whether the rows of the next chunk of a table meet a condition that a schema change
+// Validate sees whether the rows of the next chunk of a table, or the entries of an index, meet a condition that a schema change
 // sets; the first that does not is an error.
 func Validate(ctx context.Context, view View, v schema.Validation, now time.Time, after []byte, limits Limits) (Chunk, error) {
+	if v.Kind == schema.ValidateUnique {
+		return validateUnique(ctx, view, v.Index, after, limits)
+	}
 	p, err := NewProjection(v.Table, nil, validated(v))
 	if err != nil {
 		return Chunk{}, err
@@ -162,4 +166,37 @@ func (v *validator) foreignKey(ctx context.Context, key []byte, vals []value.Val
 		return err
 	}
 	return usererror.ReferencedKeyNotFound(v.ForeignKey.Name, v.Table.FullName(), v.ForeignKey.Referenced.FullName(), v.layout.storedText(key))
+}
+
+// validateUnique compares each entry of an index with the one before it.
+func validateUnique(ctx context.Context, view View, x *schema.Index, after []byte, limits Limits) (Chunk, error) {
+	p, err := NewProjection(x.Table, x, nil)
+	if err != nil {
+		return Chunk{}, err
+	}
+	declared := func(key []byte) []byte { return key[:p.PrefixLen(key, len(x.Key))] }
+	var last []byte // the declared key of the entry before
+	if after != nil {
+		_, live, err := view.Get(ctx, after, LockShared) // it may have gone since the chunk before was read
+		if err != nil {
+			return Chunk{}, err
+		}
+		if live {
+			last = bytes.Clone(declared(after))
+		}
+	}
+	rows := Read{Projection: p, Spans: []Span{p.rest(after)}, Partial: true, AllowPending: true}.Open(ctx, view)
+	defer rows.Close()
+	return limits.take(rows, after, func() (bool, error) {
+		key := rows.Key()
+		if bytes.Equal(declared(key), last) {
+			vals, err := p.DecodeKey(nil, key)
+			if err != nil {
+				return false, err
+			}
+			return false, usererror.DuplicateFound(x.FullName(), keyText(vals[:len(x.Key)]))
+		}
+		last = append(last[:0], declared(key)...)
+		return true, nil
+	})
 }

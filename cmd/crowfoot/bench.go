@@ -16,7 +16,7 @@ func newBench() *cobra.Command {
 Each runs against a server of its own, or --endpoint HOST:PORT --database NAME (plain text: Crowfoot, Google's emulator), or
 --database NAME alone (Cloud Spanner, with the credentials of your environment).`,
 	})
-	c.AddCommand(newBenchAccess(), newBenchWrites(), newBenchAll(), newBenchPoints(), newBenchRetrieval(), newBenchOwn(), newBenchCeiling(), newBenchWatch(), newBenchMemory(), newBenchStreams(), newBenchSoak())
+	c.AddCommand(newBenchAccess(), newBenchWrites(), newBenchAll(), newBenchPoints(), newBenchRetrieval(), newBenchOwn(), newBenchCeiling(), newBenchWatch(), newBenchMemory(), newBenchStreams(), newBenchSchema(), newBenchSoak())
 	return c
 }
 

@@ -69,7 +69,7 @@ func (c client) instance() {
 	}
 }
 
-// lockRow inserts a row into T and holds its lock, so that an index on T cannot be filled until the transaction ends.
+// lockRow inserts a row into T and holds its lock, so that a new column of T cannot be filled until the transaction ends.
 func (c client) lockRow() *txn.Tx {
 	c.Helper()
 	return c.lockRowOf("T")
@@ -104,7 +104,7 @@ func (c client) insertRow() {
 }
 
 // script are the statements of an operation: the second goes over existing rows.
-var script = []string{"CREATE TABLE A (K INT64) PRIMARY KEY (K)", "CREATE INDEX ByV ON T(V)", "CREATE TABLE B (K INT64) PRIMARY KEY (K)"}
+var script = []string{"CREATE TABLE A (K INT64) PRIMARY KEY (K)", "ALTER TABLE T ADD COLUMN D INT64 NOT NULL DEFAULT (4)", "CREATE TABLE B (K INT64) PRIMARY KEY (K)"}
 
 // TestCrashAtEverySync: wherever the process dies, the next one answers for each operation whose name a client has, and the operation comes to
 // its end. A client that sends its requests again does not meet half of them.
@@ -114,6 +114,7 @@ func TestCrashAtEverySync(t *testing.T) {
 	var mu sync.Mutex
 	var crashed []*vfs.MemFS
 	armed := false
+	statements := append([]string{"CREATE INDEX ByV ON T(V)", "CREATE UNIQUE INDEX OnceV ON T(V)"}, script...)
 	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -134,7 +135,7 @@ func TestCrashAtEverySync(t *testing.T) {
 	}
 	c.succeeds(op.Name)
 	c.insertRow()
-	if op, err = c.change("change", script...); err != nil {
+	if op, err = c.change("change", statements...); err != nil {
 		t.Fatal(err)
 	}
 	c.succeeds(op.Name)
@@ -160,13 +161,13 @@ func TestCrashAtEverySync(t *testing.T) {
 			if _, err := c.create("db", base); err != nil && usererror.CodeOf(err) != codes.AlreadyExists {
 				t.Fatal(err)
 			}
-			_, err = c.change("change", script...)
+			_, err = c.change("change", statements...)
 			resumed := len(began) == 2 || len(began) == 1 && began[0].Name == testDatabase+"/operations/change"
 			if again := usererror.CodeOf(err) == codes.AlreadyExists; again != resumed {
 				t.Errorf("sent again: %v, after a start with %v", err, began)
 			}
 			op := c.succeeds(testDatabase + "/operations/change")
-			checkMetadata(t, op, len(script))
+			checkMetadata(t, op, len(statements))
 			if got := c.ddl(); !slices.Equal(got, want) {
 				t.Errorf("schema %q, want %q", got, want)
 			}
@@ -211,7 +212,7 @@ func interrupted(t *testing.T) (vfs.FS, *databasepb.OperationProgress) {
 	c.insertRow()
 	c.lockRow()
 	c.begin("change", script...)
-	c.begin("next", "DROP INDEX ByV", "CREATE INDEX Later ON T(V)")
+	c.begin("next", "ALTER TABLE T DROP COLUMN D", "CREATE INDEX Later ON T(V)")
 	for c.applied("change") != 1 {
 		time.Sleep(time.Millisecond)
 	}

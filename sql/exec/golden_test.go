@@ -205,7 +205,7 @@ func (db *testDB) ddl(input string) string {
 			return printError(err)
 		}
 		if len(change.Indexes) > 0 {
-			if err := db.write(func(w table.Writer) error { return fill(w, next, change.Indexes) }); err != nil {
+			if err := db.write(func(w table.Writer) error { return fill(w, change.Indexes) }); err != nil {
 				return printError(err)
 			}
 		}
@@ -216,23 +216,34 @@ func (db *testDB) ddl(input string) string {
 	return ""
 }
 
-func fill(w table.Writer, catalog *schema.Catalog, indexes []*schema.Index) error {
+func fill(w table.Writer, indexes []*schema.Index) error {
 	for _, x := range indexes {
-		var chunk table.Chunk
-		for more := true; more; more = chunk.More {
-			var err error
-			if chunk, err = table.FindChunk(context.Background(), w, table.TableLayout(x.Table), chunk.Last, table.FullChunk); err != nil {
-				return err
-			}
-			if chunk.Rows == 0 {
-				break
-			}
-			if err := table.FillIndex(context.Background(), w, table.NewDescriptors(catalog), x, chunk); err != nil {
-				return err
-			}
+		if err := fillIndex(w, x); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func fillIndex(w table.Writer, x *schema.Index) error {
+	entries, err := table.MakeEntries(context.Background(), w, x, nil)
+	if err != nil {
+		return err
+	}
+	defer entries.Close()
+	for {
+		ok, err := entries.Next()
+		if !ok || err != nil {
+			return err
+		}
+		key, val, ok, err := entries.Entry()
+		if ok {
+			err = w.Put(context.Background(), key, val, nil, nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 func statements(input string) []string {

@@ -18,6 +18,8 @@ const (
 	// Foreign keys: their indexes are being back-filled, then existing rows validated.
 	backfillingIndexes = "BACKFILLING_INDEXES"
 	validatingData     = "VALIDATING_DATA"
+	// UNIQUE indexes: they have been filled, and their entries are compared.
+	validateUnique = "WRITE_ONLY_VALIDATE_UNIQUE"
 )
 
 func schemata(b *builder) {
@@ -215,8 +217,11 @@ func indexes(b *builder) {
 			if i.Parent != nil {
 				parent = i.Parent.Name
 			}
-			if i.State == schema.IndexWriteOnly {
+			switch i.State {
+			case schema.IndexWriteOnly:
 				state = writeOnly
+			case schema.IndexValidateUnique:
+				state = validateUnique
 			}
 			filter := i.FilterSQL()
 			b.add("", t.Schema, t.Name, i.Name, indexType, parent, i.Unique, i.NullFiltered, state, orNull(filter != "", filter), i.Managed, nil, nil, nil)

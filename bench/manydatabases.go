@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	database "cloud.google.com/go/spanner/admin/database/apiv1"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+	instance "cloud.google.com/go/spanner/admin/instance/apiv1"
+	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
+)
+
+const (
+	manyInstances    = 10
+	manyPerInstance  = 100 // as many as an instance may have
+	tablesOfDatabase = 20
+	// lastCreations are the creations whose time is reported.
+	lastCreations = 50
+
+	targetCreation = 15 * time.Millisecond
+	targetIdle     = 200 << 10 // bytes of memory for each database
+)
+
+// createDatabases creates a thousand databases, one after the other, on a server of their own, and reports how long the last ones took and how much memory
+// the server's process takes for them when they are idle. A short run creates fewer.
+func (r *run) createDatabases(ctx context.Context) (err error) {
+	t := &target{database: r.target.database, root: filepath.Join(r.target.root, "databases")}
+	if err := t.spawn(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.stop()) }()
+	if err := t.connect(ctx); err != nil {
+		return err
+	}
+	defer t.disconnect()
+	instances, err := instance.NewInstanceAdminClient(ctx, plainText(t.address)...)
+	if err != nil {
+		return err
+	}
+	defer instances.Close()
+	each := manyPerInstance
+	if r.Each < time.Second {
+		each = 2
+	}
+	var took []time.Duration
+	var before int64
+	for i := range manyInstances {
+		parent, err := makeInstance(ctx, instances, i)
+		if err != nil {
+			return err
+		}
+		for k := range each {
+			if len(took) == each { // the first ones bring what all share
+				if before, err = idleMemory(ctx, t, r.Each); err != nil {
+					return err
+				}
+			}
+			d, err := createTimed(ctx, t.admin, parent, k)
+			if err != nil {
+				return err
+			}
+			took = append(took, d)
+		}
+		r.screen.note(fmt.Sprintf("created %d databases", len(took)))
+	}
+	after, err := idleMemory(ctx, t, r.Each)
+	if err != nil {
+		return err
+	}
+	last := took[max(0, len(took)-lastCreations):]
+	slices.Sort(last)
+	r.fact("database %d of %d tables: created in %.1f ms, the median of the last %d; the longest took %.1f ms (target <= %d)", len(took), tablesOfDatabase,
+		inMilliseconds(last[len(last)/2]), len(last), inMilliseconds(last[len(last)-1]), targetCreation.Milliseconds())
+	r.fact("an idle database takes %d kB of memory (target <= %d)", (after-before)/int64(len(took)-each)>>10, targetIdle>>10)
+	return nil
+}
+
+func inMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func makeInstance(ctx context.Context, admin *instance.InstanceAdminClient, i int) (name string, err error) {
+	id := fmt.Sprintf("many-%d", i)
+	op, err := admin.CreateInstance(ctx, &instancepb.CreateInstanceRequest{
+		Parent: "projects/bench", InstanceId: id,
+		Instance: &instancepb.Instance{Config: "projects/bench/instanceConfigs/emulator-config", DisplayName: id, NodeCount: 1},
+	})
+	if err == nil {
+		_, err = op.Wait(ctx)
+	}
+	return "projects/bench/instances/" + id, err
+}
+
+func createTimed(ctx context.Context, admin *database.DatabaseAdminClient, parent string, k int) (time.Duration, error) {
+	var tables []string
+	for i := range tablesOfDatabase {
+		tables = append(tables, fmt.Sprintf("CREATE TABLE Table%d (Id INT64 NOT NULL, Name STRING(100), Amount NUMERIC, Paid BOOL, Created TIMESTAMP) PRIMARY KEY (Id)", i))
+	}
+	began := time.Now()
+	op, err := admin.CreateDatabase(ctx, &databasepb.CreateDatabaseRequest{
+		Parent: parent, CreateStatement: fmt.Sprintf("CREATE DATABASE `db-%d`", k), ExtraStatements: tables,
+	})
+	if err == nil {
+		_, err = op.Wait(ctx)
+	}
+	return time.Since(began), err
+}
+
+// idleMemory is the memory of the server's process when it has had nothing to do for a while.
+func idleMemory(ctx context.Context, t *target, each time.Duration) (int64, error) {
+	select {
+	case <-time.After(min(idleAfterLoad, each)):
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	return t.process.pid().anonymous()
+}

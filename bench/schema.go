@@ -1,0 +1,184 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cloud.google.com/go/spanner"
+	"github.com/google/uuid"
+)
+
+// Schema measures what schemas cost: an index that is made beside writes, and these writes; one-row inserts with foreign keys and UNIQUE indexes
+// beside the same without; and the creation of databases. It needs the embedded server.
+func Schema() Benchmark {
+	return Benchmark{name: "schema", about: schemaAbout, prepare: prepareSchema, figures: func(Settings) []Figure { return schemaFigures }}
+}
+
+const schemaAbout = "Compared is what one-row inserts cost with and without constraints, and how long writes take beside CREATE INDEX and alone: lower is better. " +
+	"How many rows a second CREATE INDEX goes over: higher is better."
+
+const (
+	createIndex   = "create_index"
+	besideIndex   = "writes_beside_index"
+	checkedInsert = "checked_insert"
+
+	viaIndex      = "CREATE INDEX beside writes"
+	alone         = "alone"
+	besideDDL     = "beside CREATE INDEX"
+	unchecked     = "without"
+	foreignKeys   = "3 foreign keys"
+	uniqueIndexes = "3 UNIQUE indexes"
+
+	// besideRate are writes per second beside CREATE INDEX, and besideClients send them: enough that those due need not wait for those under way.
+	besideRate    = 500
+	besideClients = 64
+)
+
+var schemaFigures = []Figure{
+	{Name: "CREATE INDEX beside 500 writes a second, rows per second", Metric: RowThroughput, Left: Ref{createIndex, viaIndex}, Target: 150_000, AtLeast: true},
+	{Name: "p99 of writes, beside CREATE INDEX / alone", Metric: P99Latency, Left: Ref{besideIndex, besideDDL}, Right: Ref{besideIndex, alone}, Target: 3},
+	{Name: "one-row insert with 3 foreign keys / without, server CPU", Metric: ServerCPU, Left: Ref{checkedInsert, foreignKeys}, Right: Ref{checkedInsert, unchecked}, Target: 2},
+	{Name: "one-row insert with 3 UNIQUE indexes / without, server CPU", Metric: ServerCPU, Left: Ref{checkedInsert, uniqueIndexes}, Right: Ref{checkedInsert, unchecked}, Target: 2},
+}
+
+func prepareSchema(ctx context.Context, r *run) ([]experiment, error) {
+	if r.target.process == nil {
+		return nil, errors.New("schema needs the embedded server and takes no --database")
+	}
+	if r.Control == "" {
+		if err := r.createDatabases(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.target.createTables(ctx, checkedDDL()...); err != nil {
+		return nil, err
+	}
+	if _, err := r.fill(ctx, checkedParent, checkedParents, func(i int64) []*spanner.Mutation {
+		return []*spanner.Mutation{spanner.InsertOrUpdate(checkedParent, []string{"Id"}, []any{i})}
+	}); err != nil {
+		return nil, err
+	}
+	if err := r.target.createTables(ctx, pointsDDL()); err != nil {
+		return nil, err
+	}
+	if _, err := r.fill(ctx, pointsTable, r.Rows, pointsRow); err != nil {
+		return nil, err
+	}
+	select {
+	case <-time.After(min(idleAfterLoad, r.Each)):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return []experiment{r.indexing(), r.writesBeside(), checkedInserts()}, nil
+}
+
+// indexing makes the index again and again while others write.
+func (r *run) indexing() experiment {
+	op := func(ctx context.Context, _ call) (int, error) { return r.Rows, r.makeIndex(ctx) }
+	return experiment{name: createIndex, title: fmt.Sprintf("CREATE INDEX over %d rows of 1 kB beside %d writes a second", r.Rows, besideRate), paths: []path{
+		{name: viaIndex, method: "UpdateDatabaseDdl", op: op, clients: 1, beside: r.writing},
+	}}
+}
+
+// makeIndex makes an index and drops it.
+func (r *run) makeIndex(ctx context.Context) error {
+	if err := r.target.createTables(ctx, "CREATE INDEX CrowfootBenchIndex ON "+pointsTable+" (F0)"); err != nil {
+		return err
+	}
+	return r.target.createTables(ctx, "DROP INDEX CrowfootBenchIndex")
+}
+
+// writing writes rows at besideRate until stop closes.
+func (r *run) writing(ctx context.Context, stop <-chan struct{}) error {
+	l := &load{op: writePoint(int64(r.Rows)), client: r.target.client, clients: besideClients, rate: besideRate, lasts: r.Each + overtime, server: r.target.ended()}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-stop:
+			cancel(errStopped)
+		case <-ctx.Done():
+		}
+	}()
+	if err := l.run(ctx, func(window) {}); !errors.Is(context.Cause(ctx), errStopped) {
+		return err
+	}
+	return nil
+}
+
+// errStopped ends a load that goes on until it is stopped.
+var errStopped = errors.New("stopped")
+
+func writePoint(rows int64) operation {
+	return func(ctx context.Context, c call) (int, error) {
+		_, err := c.client.Apply(ctx, pointsRow(c.Int64N(rows)), spanner.ApplyAtLeastOnce())
+		return 1, err
+	}
+}
+
+// writesBeside are the same writes with and without CREATE INDEX beside them.
+func (r *run) writesBeside() experiment {
+	write := path{name: alone, method: "Commit", op: writePoint(int64(r.Rows)), clients: besideClients}
+	beside := write.as(besideDDL, nil)
+	beside.beside = func(ctx context.Context, stop <-chan struct{}) error {
+		for {
+			if err := r.makeIndex(ctx); err != nil {
+				return err
+			}
+			select {
+			case <-stop:
+				return nil
+			default:
+			}
+		}
+	}
+	return experiment{
+		name: besideIndex, title: fmt.Sprintf("%d writes a second of one row of 1 kB", besideRate), rate: besideRate,
+		paths: []path{write, beside}, pairs: [][2]string{{besideDDL, alone}},
+	}
+}
+
+const (
+	checkedParent  = "CrowfootBenchParent"
+	checkedParents = 10_000
+)
+
+// checkedTables are the tables of the paths.
+var checkedTables = map[string]string{unchecked: "CrowfootBenchPlain", foreignKeys: "CrowfootBenchForeign", uniqueIndexes: "CrowfootBenchUnique"}
+
+var checkedColumns = []string{"Id", "A", "B", "C"}
+
+func checkedDDL() []string {
+	const columns = " (Id STRING(36) NOT NULL, A INT64, B INT64, C INT64"
+	list := []string{
+		"CREATE TABLE IF NOT EXISTS " + checkedParent + " (Id INT64 NOT NULL) PRIMARY KEY (Id)",
+		"CREATE TABLE IF NOT EXISTS " + checkedTables[unchecked] + columns + ") PRIMARY KEY (Id)",
+		"CREATE TABLE IF NOT EXISTS " + checkedTables[uniqueIndexes] + columns + ") PRIMARY KEY (Id)",
+	}
+	foreign := "CREATE TABLE IF NOT EXISTS " + checkedTables[foreignKeys] + columns
+	for _, c := range checkedColumns[1:] {
+		foreign += fmt.Sprintf(", CONSTRAINT CrowfootBenchForeign%s FOREIGN KEY (%s) REFERENCES %s (Id)", c, c, checkedParent)
+		list = append(list, fmt.Sprintf("CREATE UNIQUE INDEX IF NOT EXISTS CrowfootBenchUnique%s ON %s (%s)", c, checkedTables[uniqueIndexes], c))
+	}
+	return append(list, foreign+") PRIMARY KEY (Id)")
+}
+
+// checkedInserts insert rows of the same columns: into a table without constraints, one with foreign keys, whose parents exist, and one with UNIQUE indexes.
+func checkedInserts() experiment {
+	parent := func(c call) int64 { return c.Int64N(checkedParents) }
+	random := func(c call) int64 { return c.Int64() }
+	insert := func(name string, draw func(call) int64) path {
+		return path{name: name, method: "Commit", op: func(ctx context.Context, c call) (int, error) {
+			m := spanner.Insert(checkedTables[name], checkedColumns, []any{uuid.NewString(), draw(c), draw(c), draw(c)})
+			_, err := c.client.Apply(ctx, []*spanner.Mutation{m}, spanner.ApplyAtLeastOnce())
+			return 1, err
+		}}
+	}
+	e := experiment{name: checkedInsert, title: "insert of one row with constraints and without", paths: []path{
+		insert(unchecked, random), insert(foreignKeys, parent), insert(uniqueIndexes, random),
+	}}
+	e.pairs = against(e.paths)
+	return e
+}

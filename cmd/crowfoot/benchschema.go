@@ -1,0 +1,22 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/crowfoot-db/crowfoot/bench"
+)
+
+const (
+	schemaRows   = 1_000_000 // of 1 kB: the table has 1 GB
+	schemaTime   = 60 * time.Second
+	schemaRounds = 6 // the fewest that give an interval of 95%
+)
+
+func newBenchSchema() *cobra.Command {
+	s := bench.Defaults()
+	s.Rows, s.Each, s.Rounds, s.StatisticsWait = schemaRows, schemaTime, schemaRounds, 0
+	c := &cobra.Command{Use: "schema", Short: "CREATE INDEX beside writes, constraints, and many databases"}
+	return benchCommand(c, &s, these(bench.Schema()))
+}
