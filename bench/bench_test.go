@@ -538,3 +538,27 @@ func TestStreams(t *testing.T) {
 		t.Errorf("with a limit that cannot be kept: %v", err)
 	}
 }
+
+// TestSchema: the run creates databases, makes an index beside writes, and inserts with constraints.
+func TestSchema(t *testing.T) {
+	out := new(bytes.Buffer)
+	s := bench.Defaults()
+	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out = 300, 100*time.Millisecond, 1, 0, out
+	r, err := bench.Run(t.Context(), s, bench.Schema())
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, f := range r.Figures {
+		if f.Ours == nil {
+			t.Errorf("nothing of ours beside %q", f.Name)
+		}
+	}
+	if got, want := len(r.Measures), 1+2+3; got != want || len(r.Figures) != 4 {
+		t.Errorf("%d measures, want %d; %d figures", got, want, len(r.Figures))
+	}
+	for _, want := range []string{"database 20 of 20 tables: created in", "an idle database takes"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report does not say %q:\n%s", want, out)
+		}
+	}
+}

@@ -26,10 +26,11 @@ import (
 
 const (
 	// buildBytes bounds the entries that are written together: the log syncs them with the commit of a user that comes behind.
-	buildBytes = 256 << 10
-	// buildReadBytes and buildRows bound the rows that are read for that, in one snapshot.
-	buildReadBytes = 8 << 20
-	buildRows      = 8192
+	buildBytes = 64 << 10
+	// buildReadBytes and buildRows bound the rows that are read for that, in one snapshot. Each step is some milliseconds of work, and waits for
+	// the commits that are under way when it begins: so the build gives way to them.
+	buildReadBytes = 1 << 20
+	buildRows      = 1000
 )
 
 // buildIndex writes the entries of x for the rows that existed when a catalog with it was published at a timestamp.

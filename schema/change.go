@@ -189,7 +189,7 @@ type Validation struct {
 	// Placed, of the new catalog, is a placement key, and Placement is the name that it may no longer have, for ValidatePlacement.
 	Placed    *Column
 	Placement string
-	Index       *Index      // for ValidateUnique
+	Index     *Index // for ValidateUnique
 }
 
 // ValidationKind is a kind of Validation.

@@ -252,7 +252,7 @@ func storeIndex(i *Index) storedIndex {
 	s := storedIndex{
 		ID: i.ID, Schema: i.Schema, Name: i.Name, Unique: i.Unique, NullFiltered: i.NullFiltered, Managed: i.Managed,
 		WriteOnly: i.State == IndexWriteOnly, ValidateUnique: i.State == IndexValidateUnique, Key: storeKey(i.Key), Storing: storeColumns(i.Storing), NotNull: storeColumns(i.NotNullColumns),
-		Columnar: i.ColumnarPolicy,
+		Columnar: i.ColumnarPolicy, Locality: i.LocalityGroup,
 	}
 	if i.Parent != nil {
 		s.Parent = i.Parent.ID
