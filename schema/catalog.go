@@ -98,6 +98,8 @@ type Table struct {
 	// Rows, for system tables only, produces the rows as they are now. It may leave out rows in which a STRING column, by its name, has none
 	// of the values in want.
 	Rows func(ctx context.Context, want map[string]map[string]bool) ([][]value.Value, error)
+	// FoundBy, for system tables only, are columns with a value of which Rows finds rows without making all of them.
+	FoundBy []*Column
 
 	size int // the length of what DDL prints of the table, its indexes and constraints
 }

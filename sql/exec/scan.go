@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"unsafe"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
@@ -368,6 +369,7 @@ type systemOp struct {
 	rows     [][]value.Value
 	left     int64
 	out      batch
+	held     held // the rows that the table has made, until it is opened again
 }
 
 func (c *compiler) systemScan(n *plan.Scan) (maker, error) {
@@ -400,8 +402,11 @@ func (o *systemOp) open(r *run) error {
 	if err != nil {
 		return err
 	}
-	o.rows, err = o.node.Table.Rows(r.ctx, want)
-	return err
+	if o.rows, err = o.node.Table.Rows(r.ctx, want); err != nil {
+		return err
+	}
+	r.memory.release(&o.held)
+	return r.memory.keepBytes(&o.held, int64(len(o.rows))*(rowOverhead+int64(len(o.node.Table.Columns))*int64(unsafe.Sizeof(value.Value{}))))
 }
 
 // want are the values that the query wants, by column. NULL equals none.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/crowfoot-db/crowfoot/sql/tree"
@@ -116,7 +117,7 @@ func (p *planner) method(j *joinRel) joinMethod {
 	if p.options.Batch && p.seeks(pushed) {
 		return applyMethod
 	}
-	if left.rows*inner.cost <= hashCost(left, right, j.hashable()) {
+	if left.rows*inner.cost <= hashCost(left, right, j.hashable()) && !(j.hashable() && remakes(pushed)) {
 		return applyMethod
 	}
 	return hashMethod
@@ -130,6 +131,18 @@ func (p *planner) seeks(r relation) bool {
 	}
 	a, err := p.choose(s, request{need: setOf(s.out)})
 	return err == nil && a.seeks != nil
+}
+
+// remakes says whether a relation is a system table that would make all of its rows for each row of the other side of an apply join. How many
+// rows that side has is a guess, and nothing bounds how far off it may be.
+func remakes(r relation) bool {
+	s, ok := r.(*scanRel)
+	if !ok || s.table.Rows == nil {
+		return false
+	}
+	return !slices.ContainsFunc(s.analyze(s.conds).sargs, func(c sarg) bool {
+		return (c.op == sargEqual || c.op == sargIn || c.op == sargArray) && slices.Contains(s.table.FoundBy, c.column)
+	})
 }
 
 // hashCost is what it costs to put right in a hash table and look left up in it.

@@ -134,7 +134,7 @@ func (p *planner) step(g *joinGroup, s *joinState, i int) *joinStep {
 		return step
 	}
 	j := &joinRel{kind: InnerJoin, left: s.tree, right: leaf, conds: step.conds}
-	if cost := hashCost(estimate{s.rows, 0}, p.guess(leaf), j.hashable()); cost < step.cost {
+	if cost := hashCost(estimate{s.rows, 0}, p.guess(leaf), j.hashable()); cost < step.cost || j.hashable() && remakes(pushed) {
 		step.method, step.cost = hashMethod, cost
 	}
 	return step

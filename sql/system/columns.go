@@ -82,6 +82,9 @@ func define(schemaName, lines string) []*schema.Table {
 				c.KeyOrdinal = len(t.Key)
 				t.Key = append(t.Key, schema.KeyPart{Column: c})
 			}
+			if c.Name == "TABLE_NAME" || c.Name == "CONSTRAINT_NAME" {
+				t.FoundBy = append(t.FoundBy, c)
+			}
 		}
 		tables = append(tables, t)
 	}
