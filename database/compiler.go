@@ -19,6 +19,9 @@ type compiler struct {
 	clock func() time.Time
 }
 
+// Now implements schema.Compiler.
+func (c compiler) Now() time.Time { return c.clock() }
+
 // CompileView implements schema.Compiler.
 func (c compiler) CompileView(catalog *schema.Catalog, sql string) ([]schema.ViewColumn, []schema.Use, error) {
 	return analyze.New(catalog, nil).View(c.ctx, sql)

@@ -95,9 +95,10 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.createPlacement(s)
 	case *ast.DropPlacement:
 		return d.dropPlacement(s)
-	case *ast.Analyze: // the planner keeps no statistics packages that could be built anew
-		d.change.Nothing = true
-		return nil
+	case *ast.Analyze:
+		return d.analyze()
+	case *ast.AlterStatistics:
+		return d.alterStatistics(s)
 	}
 	return usererror.DDLUnimplemented("This DDL statement")
 }

@@ -11,6 +11,7 @@ package schema
 
 import (
 	"context"
+	"time"
 
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -198,6 +199,8 @@ type Compiler interface {
 	// CompileView analyzes the query of a view over the tables and objects of c: its columns, and what it names.
 	CompileView(c *Catalog, sql string) ([]ViewColumn, []Use, error)
 	CompileExpr(c *Catalog, t *Table, sql string, want *value.Type) (*Expr, error)
+	// Now is the time at which a statement runs.
+	Now() time.Time
 }
 
 // Index is a secondary index.

@@ -12,7 +12,7 @@ import "slices"
 // Order: Columns, then Indexes, which may hold them, then Validations, since
 // foreign keys are looked up in Indexes.
 type Change struct {
-	// Nothing says that the statement changed nothing (IF [NOT] EXISTS, ANALYZE): the catalog is the old one.
+	// Nothing says that the statement changed nothing (IF [NOT] EXISTS): the catalog is the old one.
 	Nothing bool
 	// Created, of the new catalog, is a new table, which has no rows.
 	Created *Table

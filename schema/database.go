@@ -23,14 +23,14 @@ type databaseOption struct {
 const textOption, numberOption, boolOption = "STRING(MAX)", "INT64", "BOOL"
 
 var databaseOptions = map[string]databaseOption{
-	"version_retention_period":     {textOption, checkRetention},
-	"default_time_zone":            {textOption, checkTimeZone},
-	"default_leader":               {textOption, nil},
-	"read_lease_regions":           {textOption, nil},
-	columnarPolicy:                 {textOption, checkColumnarPolicy},
-	"optimizer_statistics_package": {textOption, nil},
-	"optimizer_version":            {numberOption, checkOptimizerVersion},
-	"default_sequence_kind":        {textOption, checkSequenceKind},
+	"version_retention_period": {textOption, checkRetention},
+	"default_time_zone":        {textOption, checkTimeZone},
+	"default_leader":           {textOption, nil},
+	"read_lease_regions":       {textOption, nil},
+	columnarPolicy:             {textOption, checkColumnarPolicy},
+	statisticsOption:           {textOption, nil},
+	"optimizer_version":        {numberOption, checkOptimizerVersion},
+	"default_sequence_kind":    {textOption, checkSequenceKind},
 	"use_unenforced_foreign_key_for_query_optimization": {boolOption, nil},
 }
 
@@ -169,12 +169,6 @@ func checkOptimizerVersion(_ *draft, text string) string {
 		return "The value must be between 1 and " + strconv.Itoa(NewestOptimizer)
 	}
 	return ""
-}
-
-// HasStatisticsPackage says whether a query may name an optimizer statistics package. Crowfoot builds none. It accepts the name in
-// the database's own option, since the DDL of databases of the service contains one, and ignores it.
-func (o Options) HasStatisticsPackage(name string) bool {
-	return strings.EqualFold(name, "latest") || name == o["optimizer_statistics_package"]
 }
 
 func checkSequenceKind(_ *draft, text string) string {

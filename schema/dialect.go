@@ -12,7 +12,6 @@ import (
 var objects = [][]string{
 	{"SEQUENCE"}, {"MODEL"}, {"FUNCTION"}, {"PROPERTY", "GRAPH"},
 	{"SEARCH", "INDEX"}, {"VECTOR", "INDEX"}, {"PROTO", "BUNDLE"}, {"QUEUE"},
-	{"STATISTICS"},
 }
 
 // ungrantable are those of them, and of those that Crowfoot has, on which Spanner grants privileges and Crowfoot does not.

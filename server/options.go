@@ -110,7 +110,7 @@ func checkQueryOptions(o *spannerpb.ExecuteSqlRequest_QueryOptions, db *database
 	if v := o.OptimizerVersion; v != "" && !strings.EqualFold(v, "latest") && !schema.IsOptimizerVersion(v) {
 		return usererror.OptimizerVersionUnsupported(v)
 	}
-	if p := o.OptimizerStatisticsPackage; p != "" && !db.Catalog().Options.HasStatisticsPackage(p) {
+	if p := o.OptimizerStatisticsPackage; p != "" && !db.Catalog().HasStatisticsPackage(p) {
 		return usererror.StatisticsPackageNotFound(p)
 	}
 	return nil

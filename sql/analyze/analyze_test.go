@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -79,6 +80,8 @@ func applyAll(c *schema.Catalog, ddl string) (*schema.Catalog, error) {
 
 // anyExpr is a Compiler that accepts every expression. These tests do not compute expressions.
 type anyExpr struct{}
+
+func (anyExpr) Now() time.Time { return time.Unix(0, 0) }
 
 func (anyExpr) CompileView(c *schema.Catalog, sql string) ([]schema.ViewColumn, []schema.Use, error) {
 	return New(c, nil).View(context.Background(), sql)

@@ -166,7 +166,7 @@ func checkOptimizerVersion(_ *schema.Catalog, l *tree.Literal) *usererror.Error 
 }
 
 func checkStatisticsPackage(c *schema.Catalog, l *tree.Literal) *usererror.Error {
-	if name := l.Value.AsString(); !c.Options.HasStatisticsPackage(name) {
+	if name := l.Value.AsString(); !c.HasStatisticsPackage(name) {
 		return usererror.StatisticsPackageNotFound(name)
 	}
 	return nil

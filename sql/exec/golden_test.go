@@ -162,6 +162,8 @@ var systemTable = &schema.Table{
 // compiler makes the expressions of a schema, as a database does.
 type compiler struct{ db *testDB }
 
+func (c compiler) Now() time.Time { return c.db.clock() }
+
 func (c compiler) CompileView(catalog *schema.Catalog, sql string) ([]schema.ViewColumn, []schema.Use, error) {
 	return analyze.New(catalog, nil).View(context.Background(), sql)
 }

@@ -165,6 +165,12 @@ func localityGroupOptions(b *builder) {
 	}
 }
 
+func statisticsPackages(b *builder) {
+	for _, p := range b.catalog.StatisticsPackages() {
+		b.add("", "", p.Name, !p.Kept)
+	}
+}
+
 func placements(b *builder) {
 	b.add(schema.DefaultPlacement, true)
 	for _, p := range b.catalog.Placements() {

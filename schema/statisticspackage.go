@@ -1,0 +1,95 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cloudspannerecosystem/memefish/ast"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// StatisticsPackage is an optimizer statistics package, which ANALYZE makes. Crowfoot keeps and shows packages, so that a query or the database may
+// name one; they have no effect, since the planner looks at the data itself. Source: https://cloud.google.com/spanner/docs/query-optimizer/overview.
+type StatisticsPackage struct {
+	Entity
+	Created time.Time `json:"created"`
+	Kept    bool      `json:"kept,omitempty"` // allow_gc = false
+}
+
+var statisticsPackages = &objectKind{
+	name: "statistics_package", noun: "Statistics package", apart: true,
+	empty: func() Object { return new(StatisticsPackage) },
+}
+
+const (
+	// statisticsLife is how long a package is kept whose collection is allowed: https://cloud.google.com/spanner/docs/query-optimizer/overview.
+	statisticsLife = 30 * 24 * time.Hour
+	// maxStatisticsPackages are kept of those, the newest.
+	maxStatisticsPackages = 30
+	statisticsName        = "auto_20060102_15_04_05UTC"
+)
+
+// StatisticsPackages are the packages in order of creation.
+func (c *Catalog) StatisticsPackages() []*StatisticsPackage {
+	return slices.Collect(objectsOf[*StatisticsPackage](c))
+}
+
+// HasStatisticsPackage says whether a query may name an optimizer statistics package. It may name that of the database's own option too, which need not be
+// there: the DDL of databases of the service contains one.
+func (c *Catalog) HasStatisticsPackage(name string) bool {
+	return strings.EqualFold(name, "latest") || name == c.Options[statisticsOption] || c.statisticsPackage(name) != nil
+}
+
+const statisticsOption = "optimizer_statistics_package"
+
+func (c *Catalog) statisticsPackage(name string) *StatisticsPackage {
+	return objectByName[*StatisticsPackage](c, statisticsPackages, "", name)
+}
+
+func (*StatisticsPackage) kind() *objectKind { return statisticsPackages }
+
+// sql is nothing: the statistics of one database are not those of another.
+func (*StatisticsPackage) sql(*Catalog) []string { return nil }
+
+// analyze makes a package of the moment, and collects packages that are old or too many.
+func (d *draft) analyze() error {
+	now := d.compiler.Now().UTC().Truncate(time.Second)
+	name := now.Format(statisticsName)
+	if d.statisticsPackage(name) != nil {
+		return d.nothing()
+	}
+	collectable := slices.DeleteFunc(d.StatisticsPackages(), func(p *StatisticsPackage) bool {
+		return p.Kept || p.Name == d.Options[statisticsOption]
+	})
+	for i, p := range collectable {
+		if len(collectable)-i >= maxStatisticsPackages || now.Sub(p.Created) > statisticsLife {
+			d.drop(p)
+		}
+	}
+	d.put(&StatisticsPackage{Entity: Entity{ID: d.newID(), Name: name}, Created: now})
+	return nil
+}
+
+// alterStatistics is ALTER STATISTICS p SET OPTIONS (allow_gc = true | false).
+func (d *draft) alterStatistics(s *ast.AlterStatistics) error {
+	old := d.statisticsPackage(s.Name.Name)
+	if old == nil {
+		return statisticsPackages.missing("", s.Name.Name)
+	}
+	altered := *old
+	for _, r := range s.Options.Records {
+		option := strings.ToLower(r.Name.Name)
+		if option != "allow_gc" {
+			return usererror.BadObjectOption(option, statisticsPackages.noun, old.Name, "There is no such option")
+		}
+		allow, ok := r.Value.(*ast.BoolLiteral)
+		if !ok {
+			return usererror.BadObjectOption(option, statisticsPackages.noun, old.Name, "The value must be true or false")
+		}
+		altered.Kept = !allow.Value
+	}
+	d.put(&altered)
+	return nil
+}
