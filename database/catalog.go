@@ -49,6 +49,11 @@ func (d *Database) storeVersion(v *version, before *schema.Catalog, p publicatio
 			return err
 		}
 	}
+	if before != nil {
+		if err := d.sequences.Restarted(b, v.catalog.Restarts(before)); err != nil {
+			return err
+		}
+	}
 	streams, err := d.updateStreams(b, v)
 	if err != nil {
 		return err
@@ -110,7 +115,7 @@ func (d *Database) loadVersions() ([]*version, error) {
 	var before *schema.Catalog
 	for i, r := range records {
 		e := &schema.Encoding{Catalog: r.Catalog, Objects: tables[numbers[i]]}
-		c, err := schema.Unmarshal(before, e, compiler{context.Background(), d.registry.cfg.Clock})
+		c, err := schema.Unmarshal(before, e, compiler{context.Background(), d.registry.cfg.Clock, d.sequences})
 		if err != nil {
 			return nil, fmt.Errorf("read schema version %d: %w", numbers[i], err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/analyze"
 	"github.com/crowfoot-db/crowfoot/sql/exec"
@@ -15,8 +16,9 @@ import (
 
 // compiler compiles the expressions in DDL: DEFAULT, ON UPDATE, generated columns, CHECK.
 type compiler struct {
-	ctx   context.Context // ends the wait for the analyzer
-	clock func() time.Time
+	ctx       context.Context // ends the wait for the analyzer
+	clock     func() time.Time
+	sequences *sequence.Counters
 }
 
 // Now implements schema.Compiler.
@@ -45,12 +47,21 @@ func (c compiler) CompileExpr(catalog *schema.Catalog, t *schema.Table, sql stri
 	if err != nil {
 		return nil, err
 	}
-	clock := c.clock
+	clock, names := c.clock, c.sequences.Newest()
 	return &schema.Expr{
 		SQL:  sql,
 		Uses: uses,
 		Eval: func(args []value.Value) (value.Value, error) {
-			return eval(&fn.Context{Now: clock(), Zone: zone}, args)
+			return eval(&fn.Context{Now: clock(), Zone: zone, Sequences: names}, args)
 		},
 	}, nil
+}
+
+// NextValue implements schema.Compiler.
+func (c compiler) NextValue(name string, g *schema.Generator) func([]value.Value) (value.Value, error) {
+	next := c.sequences.Taker(name, g)
+	return func([]value.Value) (value.Value, error) {
+		v, err := next()
+		return value.OfInt64(v), err
+	}
 }

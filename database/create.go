@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -44,7 +45,8 @@ func (r *Registry) BeginDatabase(name string) (*Creation, error) {
 // long-running operation that made it, "" if none did.
 func (c *Creation) Run(ctx context.Context, operation string, statements []string) (*Database, error) {
 	r := c.registry
-	first, err := r.firstCatalog(ctx, c.name, statements) // without the lock: this may take minutes
+	sequences := sequence.New(r.store)
+	first, err := r.firstCatalog(ctx, c.name, statements, sequences) // without the lock: this may take minutes
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +56,7 @@ func (c *Creation) Run(ctx context.Context, operation string, statements []strin
 	if _, err := r.instance(instance); err != nil { // it was deleted meanwhile
 		return nil, err
 	}
-	d, err := r.newDatabase(ctx, c.name, first)
+	d, err := r.newDatabase(ctx, c.name, first, sequences)
 	if err != nil {
 		return nil, err
 	}

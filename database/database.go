@@ -13,6 +13,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/changestream"
 	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/database/split"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -36,7 +37,9 @@ type Database struct {
 	rows    *mvcc.Versions
 	streams *changestream.Log
 	txns    *txn.Manager
-	jobs    job.Runner
+	// sequences are the counters of sequences and identity columns.
+	sequences *sequence.Counters
+	jobs      job.Runner
 
 	statistics statistics
 	splits     *split.Manager
@@ -64,11 +67,11 @@ func (d *Database) record() databaseRecord {
 }
 
 // firstCatalog is the schema that a database is created with. There are no rows to fill or validate.
-func (r *Registry) firstCatalog(ctx context.Context, name string, statements []string) (*schema.Catalog, error) {
+func (r *Registry) firstCatalog(ctx context.Context, name string, statements []string, sequences *sequence.Counters) (*schema.Catalog, error) {
 	c := schema.NewCatalog()
 	c.Database = databaseID(name)
 	for i, s := range statements {
-		next, _, err := r.apply(ctx, c, s)
+		next, _, err := r.apply(ctx, c, s, sequences)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -95,7 +98,7 @@ func (e *StatementError) Unwrap() error { return e.Err }
 // Its first schema version has no beginning: a read at a time before the database was created finds the tables that it was
 // created with, and no rows in them. The service does the same, as its clients' tests see it:
 // https://github.com/googleapis/google-cloud-go/blob/main/spanner/integration_test.go (TestIntegration_SingleUse, exact_staleness).
-func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catalog) (*Database, error) {
+func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catalog, sequences *sequence.Counters) (*Database, error) {
 	space, err := r.newSpace()
 	if err != nil {
 		return nil, err
@@ -104,7 +107,7 @@ func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catal
 	if err := r.oracle.CloseAt(ctx, created); err != nil { // no read of it is at a time before, unless asked to
 		return nil, err
 	}
-	d := r.attach(databaseRecord{Name: name, Space: space, Created: created.Time()})
+	d := r.attach(databaseRecord{Name: name, Space: space, Created: created.Time()}, sequences)
 	if err := errors.Join(d.openStreams(), d.openCopies()); err != nil {
 		return nil, err
 	}
@@ -122,7 +125,7 @@ func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catal
 
 // openDatabase opens a stored database.
 func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
-	d := r.attach(rec)
+	d := r.attach(rec, sequence.New(r.store))
 	if err := errors.Join(d.openStreams(), d.openCopies()); err != nil {
 		return nil, err
 	}
@@ -141,7 +144,7 @@ func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 	return d, nil
 }
 
-func (r *Registry) attach(rec databaseRecord) *Database {
+func (r *Registry) attach(rec databaseRecord, sequences *sequence.Counters) *Database {
 	d := &Database{
 		registry:  r,
 		name:      rec.Name,
@@ -149,10 +152,12 @@ func (r *Registry) attach(rec databaseRecord) *Database {
 		created:   rec.Created,
 		operation: rec.Operation,
 		rows:      r.versions.In(rec.Space),
+		sequences: sequences,
 		changing:  make(chan struct{}, 1),
 	}
 	d.protected.Store(rec.DropProtection)
 	d.statistics = d.newStatistics()
+	sequences.Open(rec.Space, d.Catalog)
 	return d
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -59,7 +60,7 @@ func (d *Database) UpdateSchema(ctx context.Context, statements []string, op *Sc
 func (d *Database) CheckSchema(ctx context.Context, statements []string) error {
 	catalog := d.Catalog()
 	for _, text := range statements {
-		next, _, err := d.registry.apply(ctx, catalog, text)
+		next, _, err := d.registry.apply(ctx, catalog, text, d.sequences)
 		if err != nil {
 			return err
 		}
@@ -131,7 +132,7 @@ func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, err
 		return 0, err
 	}
 	old := d.Catalog()
-	next, what, err := d.registry.apply(ctx, old, s.text)
+	next, what, err := d.registry.apply(ctx, old, s.text, d.sequences)
 	if err != nil {
 		return 0, err
 	}
@@ -156,8 +157,8 @@ func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, err
 }
 
 // apply is schema.Catalog.Apply for a statement that is run until ctx ends.
-func (r *Registry) apply(ctx context.Context, c *schema.Catalog, stmt string) (*schema.Catalog, *schema.Change, error) {
-	next, what, err := c.Apply(stmt, compiler{ctx, r.cfg.Clock})
+func (r *Registry) apply(ctx context.Context, c *schema.Catalog, stmt string, sequences *sequence.Counters) (*schema.Catalog, *schema.Change, error) {
+	next, what, err := c.Apply(stmt, compiler{ctx, r.cfg.Clock, sequences})
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // Apply takes it for a fault of an expression
 	}

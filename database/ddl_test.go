@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
@@ -19,7 +20,7 @@ import (
 // begin publishes what a change publishes first, and leaves it there. It returns the catalog that is to come.
 func (b *bed) begin(statement string) (*schema.Catalog, *schema.Change) {
 	b.t.Helper()
-	next, what, err := b.db.Catalog().Apply(statement, compiler{b.t.Context(), b.cfg.Clock})
+	next, what, err := b.db.Catalog().Apply(statement, compiler{b.t.Context(), b.cfg.Clock, b.db.sequences})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -208,7 +209,7 @@ func TestCancelledExpression(t *testing.T) {
 	b := open(t, vfs.NewMem())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err := b.apply(ctx, schema.NewCatalog(), "CREATE TABLE T (K INT64 DEFAULT (missing)) PRIMARY KEY (K)")
+	_, _, err := b.apply(ctx, schema.NewCatalog(), "CREATE TABLE T (K INT64 DEFAULT (missing)) PRIMARY KEY (K)", sequence.New(b.store))
 	if err != context.Canceled {
 		t.Errorf("got %v", err)
 	}

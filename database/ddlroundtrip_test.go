@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -23,7 +24,7 @@ func TestDDLRoundTrips(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			g := &ddlGenerator{Rand: rand.New(rand.NewPCG(seed, 1)), apply: func(c *schema.Catalog, stmt string) (*schema.Catalog, error) {
-				next, _, err := c.Apply(stmt, compiler{context.Background(), time.Now})
+				next, _, err := c.Apply(stmt, compiler{context.Background(), time.Now, sequence.New(nil)})
 				return next, err
 			}}
 			g.catalog = emptyCatalog()

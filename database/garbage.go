@@ -159,6 +159,11 @@ func (d *Database) forget(past *outlived) error {
 			return err
 		}
 	}
+	if len(rest) == 1 {
+		if err := d.sequences.Forget(b.KV(), rest[0].catalog.Counters()); err != nil {
+			return err
+		}
+	}
 	d.versions.Store(&rest)
 	if err := b.Commit(); err != nil {
 		d.versions.Store(&all) // they are stored yet

@@ -174,11 +174,13 @@ const (
 func (r *Registry) Close() error {
 	r.closing()
 	r.tasks.Wait()
+	var failed error
 	for _, d := range *r.databases.Load() {
 		d.background.end()
 		d.closeStatistics()
+		failed = errors.Join(failed, d.sequences.Close())
 	}
-	return r.oracle.Close()
+	return errors.Join(failed, r.oracle.Close())
 }
 
 // Database finds a database by its full name, projects/P/instances/I/databases/D.
@@ -257,7 +259,7 @@ func (r *Registry) drop(d *Database) error {
 
 // erase deletes everything that is stored for the database of a key space, but its own record and its operations. What still reads there fails with gone.
 func (r *Registry) erase(b kv.Batch, space mvcc.Space, gone error) error {
-	for _, kind := range []string{meta.Schema, meta.Table, meta.SplitPoint, meta.Session} {
+	for _, kind := range []string{meta.Schema, meta.Table, meta.Counter, meta.SplitPoint, meta.Session} {
 		if err := b.DeleteRange(meta.Range(meta.OfSpace(kind, space))); err != nil {
 			return err
 		}

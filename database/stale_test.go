@@ -99,7 +99,7 @@ func lines(d *datadriven.TestData) []string {
 }
 
 func (p *past) hold(statement string) error {
-	next, what, err := p.db.Catalog().Apply(statement, compiler{p.t.Context(), p.clock})
+	next, what, err := p.db.Catalog().Apply(statement, compiler{p.t.Context(), p.clock, p.db.sequences})
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,8 @@ type Prepared struct {
 	Typical cpu.Typical // CPU time of such executions
 	// Brief says that the statement only gets rows by their whole keys.
 	Brief bool
+	// TakesValues says that the statement takes values of sequences itself, which a read-only transaction may not.
+	TakesValues bool
 	// Point says that the statement is brief and gets one row at most.
 	Point bool
 
@@ -152,7 +154,8 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 	if s.Columns == nil {
 		s.Columns = p.Columns
 	}
-	s.copied = copiesOf(v.catalog, p)
+	values, _ := p.Sequences()
+	s.copied, s.TakesValues = copiesOf(v.catalog, p), len(values) > 0
 	s.Plan, s.program, s.Accesses, s.Dependencies, s.Brief, s.Point = p, program, accessesOf(p), dependenciesOf(v.catalog, p, found.Objects), isBrief(p), isPoint(p)
 	for name, t := range found.Inferred {
 		s.Undeclared = append(s.Undeclared, plan.Param{Name: name, Type: t})
@@ -284,6 +287,6 @@ func (s *Statement) env(r Run, now time.Time) exec.Env {
 		Memory:    r.Memory,
 		Spill:     s.cfg.Spill,
 		Clock:     s.cfg.Clock,
-		Functions: &fn.Context{Now: now, Zone: s.version.zone},
+		Functions: &fn.Context{Now: now, Zone: s.version.zone, Sequences: s.version.sequences},
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/crowfoot-db/crowfoot/columnar"
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -33,7 +34,7 @@ func Verify(ctx context.Context, store kv.Store, cfg Config, to Verification) er
 		if err := json.Unmarshal(data, &rec); err != nil {
 			return fmt.Errorf("read database: %w", err)
 		}
-		d := r.attach(rec)
+		d := r.attach(rec, sequence.New(store))
 		list, err := d.loadVersions()
 		if err != nil {
 			return fmt.Errorf("read %s: %w", rec.Name, err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/columnar"
+	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -43,7 +44,8 @@ type version struct {
 	projections cache[*Projection]
 	mutations   cache[*Mutations] // by what they do, table and columns
 
-	tables *table.Descriptors // for writing rows
+	tables    *table.Descriptors // for writing rows
+	sequences *sequence.Names
 }
 
 func newVersion(d *Database, c *schema.Catalog, at mvcc.Timestamp) *version {
@@ -51,7 +53,7 @@ func newVersion(d *Database, c *schema.Catalog, at mvcc.Timestamp) *version {
 	if err != nil {
 		zone = time.UTC // never happens: the option was checked when it was set
 	}
-	v := &version{at: at, catalog: c, zone: zone, copies: d.Copies(), memory: d.registry.cfg.Memory, statistics: d.statistics.tables, tables: table.NewDescriptors(c)}
+	v := &version{at: at, catalog: c, zone: zone, copies: d.Copies(), memory: d.registry.cfg.Memory, statistics: d.statistics.tables, tables: table.NewDescriptors(c), sequences: d.sequences.In(c)}
 	k := d.registry.keeper
 	v.statements.memory, v.generic.memory, v.projections.memory, v.mutations.memory = k, k, k, k
 	return v

@@ -26,11 +26,17 @@ func (d *draft) alterColumn(t *Table, s *ast.AlterColumn) error {
 		if c.PlacementKey {
 			return usererror.PlacementKeyColumn(t.FullName() + "." + c.Name)
 		}
+		if c.Identity != nil {
+			return usererror.IdentityToDefault(t.FullName(), c.Name)
+		}
 		d.setDefault(c, a.DefaultExpr)
 		if err := c.checkVector(t.FullName() + "." + c.Name); err != nil {
 			return err
 		}
 	case *ast.AlterColumnDropDefault:
+		if c.Identity != nil { // it has none that could be dropped
+			return d.nothing()
+		}
 		if c.OnUpdate != nil {
 			return usererror.BadOnUpdate(t.FullName(), c.Name, "ON UPDATE needs an identical DEFAULT expression")
 		}
@@ -39,8 +45,10 @@ func (d *draft) alterColumn(t *Table, s *ast.AlterColumn) error {
 		c.OnUpdate = &Expr{SQL: d.src.inParens(a.OnUpdate.On, a.OnUpdate.Rparen)}
 	case *ast.AlterColumnDropOnUpdate:
 		c.OnUpdate = nil
-	default:
-		return usererror.DDLUnimplemented("ALTER IDENTITY")
+	case *ast.AlterColumnAlterIdentity:
+		if err := d.alterIdentity(t, c, a.Alteration); err != nil {
+			return err
+		}
 	}
 	if err := d.compileColumn(t, c); err != nil {
 		return err
@@ -74,6 +82,9 @@ func (d *draft) redefineColumn(t *Table, c *Column, s *ast.AlterColumnType) erro
 		return err
 	}
 	c.NotNull, c.Default, c.OnUpdate = s.NotNull, nil, nil
+	if err := d.redefineIdentity(t, c, s); err != nil {
+		return err
+	}
 	if s.DefaultExpr != nil {
 		if old.Generated != nil {
 			return usererror.DefaultOnGenerated(c.Name)

@@ -70,7 +70,7 @@ func (d *draft) alterAddColumn(t *Table, a *ast.AddColumn) error {
 		return err
 	}
 	c := t.Columns[len(t.Columns)-1]
-	if c.NotNull && c.Default == nil && c.Generated == nil {
+	if c.NotNull && c.Default == nil && c.Generated == nil && c.Identity == nil {
 		return usererror.AddNotNullColumn(t.FullName(), c.Name)
 	}
 	if err := d.compileColumn(t, c); err != nil {

@@ -95,6 +95,12 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.createPlacement(s)
 	case *ast.DropPlacement:
 		return d.dropPlacement(s)
+	case *ast.CreateSequence:
+		return d.createSequence(s)
+	case *ast.AlterSequence:
+		return d.alterSequence(s)
+	case *ast.DropSequence:
+		return d.dropSequence(s)
 	case *ast.Analyze:
 		return d.analyze()
 	case *ast.AlterStatistics:

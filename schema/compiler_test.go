@@ -145,3 +145,7 @@ func (w *viewWords) column(of, name string) (*value.Type, error) {
 	}
 	return c.Type, nil
 }
+
+func (wordCompiler) NextValue(string, *Generator) func([]value.Value) (value.Value, error) {
+	return func([]value.Value) (value.Value, error) { return value.OfInt64(1), nil }
+}

@@ -30,7 +30,7 @@ var databaseOptions = map[string]databaseOption{
 	columnarPolicy:             {textOption, checkColumnarPolicy},
 	statisticsOption:           {textOption, nil},
 	"optimizer_version":        {numberOption, checkOptimizerVersion},
-	"default_sequence_kind":    {textOption, checkSequenceKind},
+	defaultSequenceKind:        {textOption, checkSequenceKind},
 	"use_unenforced_foreign_key_for_query_optimization": {boolOption, nil},
 }
 
@@ -102,7 +102,7 @@ func (d *draft) alterDatabase(s *ast.AlterDatabase) error {
 }
 
 func (d *draft) unsetOption(name string) error {
-	if name == "default_sequence_kind" && d.Options[name] != "" {
+	if name == defaultSequenceKind && d.Options[name] != "" {
 		return usererror.BadDatabaseOption(name, "It cannot be unset once it is set")
 	}
 	if name == "default_time_zone" && d.tables.len() > 0 {
@@ -171,9 +171,12 @@ func checkOptimizerVersion(_ *draft, text string) string {
 	return ""
 }
 
+// defaultSequenceKind is the option that names the kind of sequences and identity columns whose statements do not.
+const defaultSequenceKind = "default_sequence_kind"
+
 func checkSequenceKind(_ *draft, text string) string {
-	if text != "bit_reversed_positive" {
-		return "The value must be 'bit_reversed_positive'"
+	if text != SequenceKind {
+		return "The value must be '" + SequenceKind + "'"
 	}
 	return ""
 }

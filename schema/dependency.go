@@ -34,7 +34,8 @@ type writeDependency struct {
 	catalog   *Catalog // of table
 	table     *Table
 	removes   bool
-	referrers []referrer // if removes
+	referrers []referrer  // if removes
+	sequences []*Sequence // that defaults take values of
 }
 
 // DependOnAll are the dependencies of what counts on all of a catalog.
@@ -53,7 +54,7 @@ func (d *Dependencies) Read(t *Table, x *Index, columns []*Column) {
 	d.reads = append(d.reads, readDependency{t, x, all})
 }
 
-// Name adds an object that a statement names: a view.
+// Name adds an object that a statement names: a view, a sequence.
 func (d *Dependencies) Name(o Object) { d.named = append(d.named, o) }
 
 // Write adds a table of c whose rows are written. removes says that rows are deleted or that values in them are
@@ -65,10 +66,10 @@ func (d *Dependencies) Write(c *Catalog, t *Table, removes bool) {
 		}
 	}
 	if !removes {
-		d.writes = append(d.writes, writeDependency{catalog: c, table: t})
+		d.writes = append(d.writes, writeDependency{catalog: c, table: t, sequences: c.sequencesIn(t)})
 		return
 	}
-	d.writes = append(d.writes, writeDependency{c, t, true, c.rulesOfReferrers(t)})
+	d.writes = append(d.writes, writeDependency{c, t, true, c.rulesOfReferrers(t), c.sequencesIn(t)})
 	for _, child := range c.Children(t) {
 		if child.Interleave == InterleaveCascade {
 			d.Write(c, child, true)
@@ -101,11 +102,23 @@ func (d *Dependencies) HoldIn(c *Catalog) bool {
 			return false
 		}
 	}
-	changed := func(o Object) bool {
+	return sameObjects(d.named, c) && (d.role == "" || c.CheckAccess(d.role, d.needs) == nil)
+}
+
+// sameObjects says whether objects are in c as they are.
+func sameObjects[T Object](list []T, c *Catalog) bool {
+	return !slices.ContainsFunc(list, func(o T) bool {
 		now, _ := c.objects.get(o.entity().ID)
-		return now != o && !reflect.DeepEqual(now, o)
+		return now != Object(o) && !reflect.DeepEqual(now, Object(o))
+	})
+}
+
+// sequencesIn are the sequences that defaults of a table name.
+func (c *Catalog) sequencesIn(t *Table) (list []*Sequence) {
+	for _, col := range t.Columns {
+		list = append(list, c.sequencesOf(col)...)
 	}
-	return !slices.ContainsFunc(d.named, changed) && (d.role == "" || c.CheckAccess(d.role, d.needs) == nil)
+	return list
 }
 
 // find is the table in another catalog; nil if it has another name there, or is none.
@@ -163,7 +176,7 @@ func (w *writeDependency) holdsIn(c *Catalog) bool {
 	if now == nil || now != w.table && !reflect.DeepEqual(rulesOf(w.table), rulesOf(now)) {
 		return false
 	}
-	if !w.catalog.sameWatchers(now, c) {
+	if !w.catalog.sameWatchers(now, c) || !sameObjects(w.sequences, c) {
 		return false
 	}
 	if now.placementKey() != nil && !slices.Equal(w.catalog.Placements(), c.Placements()) {

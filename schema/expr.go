@@ -14,7 +14,7 @@ import (
 var nonDeterministic = map[string]bool{
 	"RAND": true, "GENERATE_UUID": true, "NEW_UUID": true, "CURRENT_TIMESTAMP": true, "CURRENT_DATE": true,
 	"PENDING_COMMIT_TIMESTAMP": true, "PENDING_COMMIT_TIMESTAMP_INT64": true,
-	"GET_NEXT_SEQUENCE_VALUE": true, "GET_INTERNAL_SEQUENCE_STATE": true,
+	"GET_NEXT_SEQUENCE_VALUE": true, "GET_INTERNAL_SEQUENCE_STATE": true, "GET_TABLE_COLUMN_IDENTITY_STATE": true,
 }
 
 // errSubquery is a subquery where only an expression over one row may stand.
@@ -175,7 +175,10 @@ func checkCycle(start *Column) error {
 
 // compileColumn compiles the expressions of the column: DEFAULT, ON UPDATE, AS.
 func (d *draft) compileColumn(t *Table, c *Column) error {
-	if c.Default != nil {
+	switch {
+	case c.Identity != nil:
+		c.Default = nextOf(t, c, d.compiler)
+	case c.Default != nil:
 		if err := d.compileDefault(t, c); err != nil {
 			return err
 		}

@@ -71,6 +71,11 @@ func checkInvariants(t *testing.T, c *Catalog) {
 			t.Fatalf("object %s is not found by its name or number", e.FullName())
 		}
 	}
+	for counter := range c.Counters() {
+		if counter == 0 || counter >= c.NextID || ids[counter] {
+			t.Fatalf("a counter has number %d, next is %d", counter, c.NextID)
+		}
+	}
 	if names += indexes + len(c.Streams) + c.objects.len(); c.names.len() != names {
 		t.Fatalf("%d names, but there are %d things that have one", c.names.len(), names)
 	}

@@ -348,7 +348,11 @@ func (l *loader) loadExpressions(t loading) error {
 	}
 	for i, s := range t.stored.Columns {
 		c := t.Columns[i]
-		if s.Default != nil {
+		switch {
+		case s.Identity != nil:
+			c.Identity = s.Identity
+			c.Default = nextOf(t.Table, c, l.compiler)
+		case s.Default != nil:
 			c.Default = l.expr(t.Table, *s.Default, c.Type, nil)
 		}
 		if s.OnUpdate != nil && c.Default != nil {

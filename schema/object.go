@@ -58,7 +58,7 @@ const (
 )
 
 // objectKinds are the kinds of objects in the order in which GetDatabaseDdl prints those of a stage.
-var objectKinds = []*objectKind{localityGroups, placements, viewKind, roles, memberships, grants, statisticsPackages}
+var objectKinds = []*objectKind{localityGroups, placements, sequences, viewKind, roles, memberships, grants, statisticsPackages}
 
 // key is where a name of the kind stands among the names of a catalog.
 func (k *objectKind) key(schema, name string) string {

@@ -124,7 +124,10 @@ func (c *Column) sql() string {
 	if c.NotNull {
 		s += " NOT NULL"
 	}
-	if c.Default != nil {
+	switch {
+	case c.Identity != nil:
+		s += c.Identity.identitySQL()
+	case c.Default != nil:
 		s += " DEFAULT (" + c.Default.SQL + ")"
 	}
 	if c.OnUpdate != nil {

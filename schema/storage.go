@@ -72,21 +72,22 @@ type storedRowDeletion struct {
 }
 
 type storedColumn struct {
-	ID              ColumnID `json:"id"`
-	Name            string   `json:"name"`
-	Kind            int      `json:"kind"`
-	Array           bool     `json:"array,omitempty"`
-	Length          int64    `json:"length,omitempty"`
-	Max             bool     `json:"max,omitempty"`
-	VectorLength    int64    `json:"vector_length,omitempty"`
-	NotNull         bool     `json:"not_null,omitempty"`
-	Hidden          bool     `json:"hidden,omitempty"`
-	CommitTimestamp bool     `json:"commit_timestamp,omitempty"`
-	Locality        string   `json:"locality_group,omitempty"`
-	PlacementKey    bool     `json:"placement_key,omitempty"`
-	Default         *string  `json:"default,omitempty"`
-	OnUpdate        *string  `json:"on_update,omitempty"`
-	Generated       *string  `json:"generated,omitempty"`
+	ID              ColumnID   `json:"id"`
+	Name            string     `json:"name"`
+	Kind            int        `json:"kind"`
+	Array           bool       `json:"array,omitempty"`
+	Length          int64      `json:"length,omitempty"`
+	Max             bool       `json:"max,omitempty"`
+	VectorLength    int64      `json:"vector_length,omitempty"`
+	NotNull         bool       `json:"not_null,omitempty"`
+	Hidden          bool       `json:"hidden,omitempty"`
+	CommitTimestamp bool       `json:"commit_timestamp,omitempty"`
+	Locality        string     `json:"locality_group,omitempty"`
+	PlacementKey    bool       `json:"placement_key,omitempty"`
+	Default         *string    `json:"default,omitempty"`
+	OnUpdate        *string    `json:"on_update,omitempty"`
+	Identity        *Generator `json:"identity,omitempty"`
+	Generated       *string    `json:"generated,omitempty"`
 	// GeneratedUses are the columns that Generated reads, in the order of Expr.Uses. Format 1 has none.
 	GeneratedUses []ColumnID `json:"generated_uses,omitempty"`
 	Stored        bool       `json:"stored,omitempty"`
@@ -207,6 +208,9 @@ func storeColumn(c *Column) storedColumn {
 		ID: c.ID, Name: c.Name, Kind: int(c.Type.Kind), Length: c.MaxLength, Max: c.LengthIsMax, VectorLength: c.VectorLength, NotNull: c.NotNull,
 		Hidden: c.Hidden, CommitTimestamp: c.AllowCommitTimestamp, Locality: c.LocalityGroup, PlacementKey: c.PlacementKey, Stored: c.Stored, WriteOnly: c.State == ColumnWriteOnly,
 		Default: storeExpr(c.Default), OnUpdate: storeExpr(c.OnUpdate), Generated: storeExpr(c.Generated),
+	}
+	if c.Identity != nil {
+		s.Identity, s.Default = c.Identity, nil
 	}
 	if c.Generated != nil {
 		s.GeneratedUses = storeColumns(c.Generated.Uses)

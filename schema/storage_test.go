@@ -111,3 +111,7 @@ func TestStoredExpressionIsTriedAgain(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func (c *failingCompiler) NextValue(name string, g *Generator) func([]value.Value) (value.Value, error) {
+	return wordCompiler{}.NextValue(name, g)
+}

@@ -191,6 +191,8 @@ func checkStatement(sc *scope, stmt *database.Statement) error {
 		return usererror.PartitionedOnlyDML()
 	case sc.readOnly() && dml:
 		return usererror.DMLReadOnly()
+	case sc.readOnly() && stmt.TakesValues:
+		return usererror.ReadWriteFunction("GET_NEXT_SEQUENCE_VALUE")
 	case sc.readOnly() && stmt.Plan.ForUpdate:
 		return usererror.ForUpdateReadOnly()
 	case !sc.readOnly() && stmt.Plan.ReadsSystem():

@@ -20,6 +20,7 @@ import (
 //	database/<name>            a database
 //	schema/<space>/<version>   a schema version of the database with that key space
 //	table/<space>/<id>/<version>   a table as that schema version has defined it
+//	counter/<space>/<id>       below which a counter of a sequence has given out numbers
 //	split/<space>/<key>        a split point of a user; its key is a logical key of the space
 //	operation/<name>           a long-running operation
 //	applied/<operation>/<n>    a DDL statement of an operation that runs, which has taken effect; from 0
@@ -32,6 +33,7 @@ const (
 	Database   = "database/"
 	Schema     = "schema/"
 	Table      = "table/"
+	Counter    = "counter/"
 	SplitPoint = "split/"
 	Operation  = "operation/"
 	Applied    = "applied/"
@@ -53,7 +55,7 @@ func Key(parts ...string) []byte {
 	return append(key, 0)
 }
 
-// OfSpace begins the names of the records of one kind (Schema, Table, SplitPoint or Session) that belong to the database with a key space.
+// OfSpace begins the names of the records of one kind (Schema, Table, Counter, SplitPoint or Session) that belong to the database with a key space.
 func OfSpace(kind string, s mvcc.Space) string { return kind + strconv.FormatUint(uint64(s), 10) + "/" }
 
 // Range is the range of keys of all records whose name begins with prefix.

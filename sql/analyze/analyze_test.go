@@ -91,6 +91,10 @@ func (anyExpr) CompileExpr(_ *schema.Catalog, _ *schema.Table, sql string, _ *va
 	return &schema.Expr{SQL: sql}, nil
 }
 
+func (anyExpr) NextValue(string, *schema.Generator) func([]value.Value) (value.Value, error) {
+	return nil
+}
+
 func runAnalyze(t *testing.T, a *Analyzer, d *datadriven.TestData) string {
 	params := map[string]*value.Type{}
 	for _, arg := range d.CmdArgs {

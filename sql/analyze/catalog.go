@@ -17,6 +17,7 @@ type library struct {
 	has     map[*schema.Table]bool
 	reads   map[*schema.ChangeStream]bool // whose functions it has
 	viewed  map[*schema.View]bool         // the views that it has
+	takes   map[*schema.Sequence]bool     // the sequences that it has
 	types   *googlesql.TypeFactory
 	root    *googlesql.SimpleCatalog
 	schemas map[string]*googlesql.SimpleCatalog // by lower-cased name
@@ -26,16 +27,24 @@ type library struct {
 	// root refers to these, but does not free them.
 	ownTables  []*googlesql.SimpleTable
 	ownColumns []*googlesql.SimpleColumn
+
+	ownSequences []*googlesql.SimpleSequence // likewise
 }
 
 // newLibrary is a library without tables. They come from of, if it is not nil.
 func newLibrary(e *engine, of *Analyzer) *library {
-	l := &library{engine: e, of: of, has: map[*schema.Table]bool{}, reads: map[*schema.ChangeStream]bool{}, viewed: map[*schema.View]bool{}, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
+	l := &library{
+		engine: e, of: of, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{},
+		has: map[*schema.Table]bool{}, reads: map[*schema.ChangeStream]bool{}, viewed: map[*schema.View]bool{}, takes: map[*schema.Sequence]bool{},
+	}
 	l.root = own(googlesql.NewSimpleCatalog("", l.types))
 	do(l.root.AddBuiltinFunctionsAndTypes(&googlesql.BuiltinFunctionOptions{LanguageOptions: e.language}))
 	e.pause()
 	for _, f := range spannerFunctions {
 		l.addFunction(f)
+	}
+	for _, name := range sequenceFunctions {
+		l.addSequenceFunction(name)
 	}
 	for _, p := range spannerProcedures {
 		signature := l.signature(p.signatures[0])
@@ -56,6 +65,9 @@ func (l *library) free() {
 	}
 	for _, c := range l.ownColumns {
 		freeColumn(c)
+	}
+	for _, s := range l.ownSequences {
+		freeSequence(s)
 	}
 	freeTypes(l.types)
 }
@@ -132,6 +144,7 @@ type signature struct {
 
 var spannerFunctions = []function{
 	{"", "pending_commit_timestamp", []signature{{value.TimestampType, nil}}},
+	{"", "get_table_column_identity_state", []signature{{value.Int64Type, []*value.Type{value.StringType}}}},
 	{"", "bit_reverse", []signature{{value.Int64Type, []*value.Type{value.Int64Type, value.BoolType}}}},
 	{"SPANNER_SYS", "DISTRIBUTION_PERCENTILE", []signature{
 		{value.Float64Type, []*value.Type{distribution.Type.Elem, value.Float64Type}},

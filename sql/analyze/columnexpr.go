@@ -35,6 +35,7 @@ func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql str
 	err = engines.run(ctx, weight, nil, func(in *engine) {
 		l := newLibrary(in, nil)
 		l.add([]*schema.Table{over})
+		l.addSequences(catalog.SequencesIn(sql))
 		defer l.free()
 		stmt := w.analyze(l, strings.Replace(exprPrefix, "%s", target, 1)+sql+exprSuffix)
 		e, uses = columnExpr(stmt)

@@ -100,6 +100,10 @@ func (w *walker) arguments(n *googlesql.ResolvedFunctionCallBase) (args []tree.E
 			args = append(args, w.expr(e))
 			continue
 		}
+		if s := get(g.Sequence()); s != nil {
+			args = append(args, w.sequence(s))
+			continue
+		}
 		lambda := get(g.InlineLambda())
 		if lambda == nil {
 			unsupported("This kind of argument of " + get(get(n.Function()).SQLName()))

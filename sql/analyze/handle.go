@@ -37,6 +37,9 @@ func freeTable(*googlesql.SimpleTable)
 //go:linkname freeColumn github.com/goccy/go-googlesql.(*SimpleColumn).free
 func freeColumn(*googlesql.SimpleColumn)
 
+//go:linkname freeSequence github.com/goccy/go-googlesql.(*SimpleSequence).free
+func freeSequence(*googlesql.SimpleSequence)
+
 //go:linkname freeSignature github.com/goccy/go-googlesql.(*FunctionSignature).free
 func freeSignature(*googlesql.FunctionSignature)
 

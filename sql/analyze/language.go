@@ -51,6 +51,7 @@ var features = []googlesql.LanguageFeature{
 	googlesql.LanguageFeatureFeatureNamedArguments,
 	googlesql.LanguageFeatureFeatureFunctionArgumentsWithDefaults,
 	googlesql.LanguageFeatureFeatureInlineLambdaArgument,
+	googlesql.LanguageFeatureFeatureSequenceArg,
 	googlesql.LanguageFeatureFeatureSafeFunctionCall,
 	googlesql.LanguageFeatureFeatureSafeFunctionCallWithLambdaArgs,
 	googlesql.LanguageFeatureFeatureWithExpression,

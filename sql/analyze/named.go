@@ -28,6 +28,8 @@ type named struct {
 	tables  []*schema.Table
 	views   []*schema.View
 	streams []*schema.ChangeStream // whose functions it calls
+
+	sequences []*schema.Sequence
 }
 
 // namesIn are the tables and views whose names stand in a text, and the change streams whose functions do.
@@ -65,6 +67,8 @@ func (a *Analyzer) find(name string, found *named) {
 		found.tables = append(found.tables, t)
 	} else if v := a.catalog.View(name); v != nil && !slices.Contains(found.views, v) {
 		found.views = append(found.views, v)
+	} else if s := a.catalog.Sequence(name); s != nil {
+		found.sequences = append(found.sequences, s)
 	}
 }
 
@@ -136,6 +140,7 @@ func (l *library) add(tables []*schema.Table) (added bool) {
 func (l *library) addNamed(n named) {
 	l.add(n.tables)
 	l.addStreams(n.streams)
+	l.addSequences(n.sequences)
 	for _, v := range n.views {
 		if !l.viewed[v] {
 			l.addView(v)

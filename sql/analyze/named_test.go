@@ -16,6 +16,7 @@ func TestNamesIn(t *testing.T) {
 		"CREATE SCHEMA s", "CREATE TABLE Singers (K INT64) PRIMARY KEY (K)", "CREATE TABLE s.Singers (K INT64) PRIMARY KEY (K)",
 		"CREATE TABLE s.Albums (K INT64) PRIMARY KEY (K)", "CREATE TABLE Other (K INT64) PRIMARY KEY (K)",
 		"CREATE CHANGE STREAM Everything FOR ALL",
+		"CREATE SEQUENCE q BIT_REVERSED_POSITIVE", "CREATE SEQUENCE s.q BIT_REVERSED_POSITIVE",
 	} {
 		next, _, err := c.Apply(ddl, nil)
 		if err != nil {
@@ -38,11 +39,16 @@ func TestNamesIn(t *testing.T) {
 		"SELECT * FROM `READ_Everything` ()":          "READ_Everything",
 		"SELECT 'READ_Everything' FROM READ_, READ_E": "",
 		"SELECT * FROM s.`\\101l\\U00000062ums`":      "s.Albums",
+		"SELECT f(SEQUENCE s.Q)":                      "q s.q",
+		"SELECT f(SEQUENCE `q`)":                      "q",
 	} {
 		var got []string
 		found := a.namesIn(sql)
 		for _, table := range found.tables {
 			got = append(got, table.FullName())
+		}
+		for _, sequence := range found.sequences {
+			got = append(got, sequence.FullName())
 		}
 		for _, stream := range found.streams {
 			got = append(got, "READ_"+stream.Name)

@@ -28,14 +28,11 @@ func refusal(sql string, err error) error {
 	return usererror.InvalidSQL(withoutFarSuggestion(text))
 }
 
-// unimplementedFunctions are the functions of Spanner's reference that Crowfoot does not have: full-text search, sequences and
-// identity columns.
+// unimplementedFunctions are the functions of Spanner's reference that Crowfoot does not have: full-text search.
 var unimplementedFunctions = map[string]bool{
 	"DEBUG_TOKENLIST": true, "SCORE": true, "SCORE_NGRAMS": true, "SEARCH": true, "SEARCH_NGRAMS": true, "SEARCH_SUBSTRING": true,
 	"SNIPPET": true, "TOKEN": true, "TOKENIZE_BOOL": true, "TOKENIZE_FULLTEXT": true, "TOKENIZE_JSON": true,
 	"TOKENIZE_NGRAMS": true, "TOKENIZE_NUMBER": true, "TOKENIZE_SUBSTRING": true, "TOKENLIST_CONCAT": true,
-
-	"GET_INTERNAL_SEQUENCE_STATE": true, "GET_NEXT_SEQUENCE_VALUE": true, "GET_TABLE_COLUMN_IDENTITY_STATE": true,
 }
 
 // Parts of the library's messages.

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -97,6 +98,8 @@ type testDB struct {
 	zone     *time.Location
 	random   seeded
 
+	sequences *sequence.Counters
+
 	within     table.Writer // what rowsOf reads; nil: a snapshot
 	files      *countingFS  // of spill
 	spill      *spill.Dir
@@ -133,6 +136,8 @@ func newTestDB(tb testing.TB) *testDB {
 			tb.Errorf("%d temporary files are open", n)
 		}
 	})
+	db.sequences = sequence.New(store)
+	db.sequences.Open(1, func() *schema.Catalog { return db.catalog })
 	db.txns = txn.NewManager(mvcc.New(store).In(1), oracle, txn.Config{})
 	if db.zone, err = time.LoadLocation("America/Los_Angeles"); err != nil {
 		tb.Fatal(err)
@@ -186,8 +191,15 @@ func (c compiler) CompileExpr(catalog *schema.Catalog, t *schema.Table, sql stri
 	}}, nil
 }
 
+func (c compiler) NextValue(name string, g *schema.Generator) func([]value.Value) (value.Value, error) {
+	return func([]value.Value) (value.Value, error) {
+		v, err := c.db.sequences.Next(name, g)
+		return value.OfInt64(v), err
+	}
+}
+
 func (db *testDB) functions() *fn.Context {
-	return &fn.Context{Now: db.clock(), Zone: db.zone, Random: db.random}
+	return &fn.Context{Now: db.clock(), Zone: db.zone, Random: db.random, Sequences: db.sequences.Newest()}
 }
 
 // seeded is the same randomness in every run.

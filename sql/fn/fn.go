@@ -36,6 +36,18 @@ type Context struct {
 	Zone *time.Location
 	// Random feeds GENERATE_UUID; it must be safe for concurrent use. Nil is the system's.
 	Random io.Reader
+	// Sequences are those of the database; nil if there are none that a statement could name.
+	Sequences Sequences
+}
+
+// Sequences are the sequences and identity columns of a database.
+type Sequences interface {
+	// Next takes the next value of a sequence, which is given out to no other caller, whatever becomes of the transaction.
+	Next(name string) (int64, error)
+	// State is the counter of a sequence before its bits are reversed; ok is false if the sequence was never used.
+	State(name string) (counter int64, ok bool, err error)
+	// IdentityState is State for an identity column, "table.column".
+	IdentityState(column string) (counter int64, ok bool, err error)
 }
 
 // Eval computes a function from its arguments. It must not keep args.

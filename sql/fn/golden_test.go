@@ -64,10 +64,16 @@ func runTable(t *testing.T, file string) {
 	}
 }
 
-// testContext has a fixed time, Los Angeles time, and no chance.
+// testContext has a fixed time, Los Angeles time, no chance, and sequences of which each has given out 41 values.
 func testContext() *Context {
-	return &Context{Now: time.Date(2024, 2, 29, 23, 59, 58, 123456789, time.UTC), Random: bytes.NewReader(make([]byte, 1<<16))}
+	return &Context{Sequences: fixedSequences{}, Now: time.Date(2024, 2, 29, 23, 59, 58, 123456789, time.UTC), Random: bytes.NewReader(make([]byte, 1<<16))}
 }
+
+type fixedSequences struct{}
+
+func (fixedSequences) Next(string) (int64, error)                { return 42, nil }
+func (fixedSequences) State(name string) (int64, bool, error)    { return 42, name != "unused", nil }
+func (fixedSequences) IdentityState(string) (int64, bool, error) { return 42, true, nil }
 
 func run(t *testing.T, call string, aggregate bool) string {
 	r := &reader{text: call}

@@ -66,7 +66,7 @@ var scalars = index(logic, comparison, conditional, arithmetic, bitwise, roundin
 	stringFunctions, substrings, encodings, likes, regexps, hashes,
 	dateFunctions, timestampFunctions, dateFormats, extracts, intervals,
 	arrays, arraySearch, vectors, utilities, jsonQueries, jsonConversions, jsonMakers,
-	jsonChanges, jsonSearches, formats, network, compressions, distributions)
+	jsonChanges, jsonSearches, formats, network, compressions, distributions, sequenceFunctions)
 
 func index(families ...[]record) map[string]*record {
 	m := make(map[string]*record)

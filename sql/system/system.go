@@ -52,6 +52,8 @@ var contents = map[string]func(b *builder){
 	"INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS": referentialConstraints,
 	"INFORMATION_SCHEMA.ROUTINES":                routines,
 	"INFORMATION_SCHEMA.SCHEMATA":                schemata,
+	"INFORMATION_SCHEMA.SEQUENCES":               sequences,
+	"INFORMATION_SCHEMA.SEQUENCE_OPTIONS":        sequenceOptions,
 	"INFORMATION_SCHEMA.SPANNER_STATISTICS":      statisticsPackages,
 	"INFORMATION_SCHEMA.TABLES":                  tables,
 	"INFORMATION_SCHEMA.TABLE_CONSTRAINTS":       tableConstraints,

@@ -31,6 +31,10 @@ func (wordCompiler) CompileExpr(_ *schema.Catalog, t *schema.Table, sql string, 
 // atRest says that no schema change is under way.
 func atRest() *schema.Change { return nil }
 
+func (wordCompiler) NextValue(string, *schema.Generator) func([]value.Value) (value.Value, error) {
+	return nil
+}
+
 // TestGolden runs the scripts in testdata: apply runs DDL, users and built-in
 // print the rows of tables about objects of users and about built-in ones, columns prints the columns of all tables. filling, expecting and
 // validating take a statement and, behind a blank line, names of tables, and print which rows are not as before while the statement is at this stage.

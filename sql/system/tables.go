@@ -93,8 +93,12 @@ func columns(b *builder) {
 			if c.State == schema.ColumnWriteOnly {
 				state = writeOnly
 			}
-			b.add("", t.Schema, t.Name, c.Name, c.Ordinal+1, text(c.Default), nil, yesNo(!c.NotNull), c.TypeSQL(), generated,
-				c.Hidden, text(c.Generated), stored, orNull(!builtIn(t), state), "NO", nil, nil, nil, nil, nil, text(c.OnUpdate))
+			byDefault, identity := text(c.Default), identityCells(c.Identity)
+			if c.Identity != nil {
+				byDefault = nil
+			}
+			b.add("", t.Schema, t.Name, c.Name, c.Ordinal+1, byDefault, nil, yesNo(!c.NotNull), c.TypeSQL(), generated,
+				c.Hidden, text(c.Generated), stored, orNull(!builtIn(t), state), yesNo(c.Identity != nil), identity[0], identity[1], identity[2], identity[3], identity[4], text(c.OnUpdate))
 		}
 	}
 	for _, v := range b.views() {

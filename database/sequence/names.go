@@ -1,0 +1,58 @@
+package sequence
+
+import (
+	"strings"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// Names are the sequences of a catalog by their names, for functions of SQL.
+type Names struct {
+	counters *Counters
+	catalog  func() *schema.Catalog
+}
+
+// In are the sequences of one catalog.
+func (c *Counters) In(catalog *schema.Catalog) *Names {
+	return &Names{c, func() *schema.Catalog { return catalog }}
+}
+
+// Newest are the sequences of the newest catalog, for expressions that outlive a schema version.
+func (c *Counters) Newest() *Names { return &Names{c, func() *schema.Catalog { return c.newest() }} }
+
+// Next takes the next value of a sequence.
+func (n *Names) Next(name string) (int64, error) {
+	s := n.catalog().Sequence(name)
+	if s == nil {
+		return 0, usererror.SequenceNotFound(name)
+	}
+	return n.counters.Next(s.FullName(), &s.Generator)
+}
+
+// State is the state of the counter of a sequence; ok is false if it was never used.
+func (n *Names) State(name string) (next int64, ok bool, err error) {
+	s := n.catalog().Sequence(name)
+	if s == nil {
+		return 0, false, usererror.SequenceNotFound(name)
+	}
+	return n.counters.State(&s.Generator)
+}
+
+// IdentityState is the state of the counter of an identity column, "table.column" or "schema.table.column".
+func (n *Names) IdentityState(path string) (next int64, ok bool, err error) {
+	dot := strings.LastIndexByte(path, '.')
+	if parts := strings.Count(path, ".") + 1; parts != 2 && parts != 3 {
+		return 0, false, usererror.BadColumnIdentifier(path)
+	}
+	table, column := path[:dot], path[dot+1:]
+	t := n.catalog().Table(table)
+	if t == nil {
+		return 0, false, usererror.IdentityTableNotFound(table)
+	}
+	c := t.Column(column)
+	if c == nil || c.Identity == nil {
+		return 0, false, usererror.IdentityColumnNotFound(table, column)
+	}
+	return n.counters.State(c.Identity)
+}

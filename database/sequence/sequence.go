@@ -1,0 +1,310 @@
+// Package sequence holds the counters of the sequences and identity columns of one database, in memory and in the store.
+//
+// It promises that a counter gives out each number once, whatever becomes of the transaction that took it, and also over crashes: what may
+// be given out is reserved in blocks, durably, before the first number of a block is given out, and after a crash a counter goes on behind the
+// last block. So numbers are left out, and taking one costs an atomic addition. Many goroutines may take numbers at once.
+//
+// It leaves out what a sequence is: its definition is part of the schema (schema.Generator), which says where a counter begins, and puts
+// another counter in its place to restart it.
+//
+// Imports of this module: database/meta, kv, mvcc, schema, usererror.
+package sequence
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/kv"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+const (
+	// block is how many numbers are reserved at once. At a million values per second that is a hundred synced writes, and a crash
+	// every second would use a sequence up in 29 million years.
+	block = 10_000
+	// ahead is how many of them are left when the next block is reserved, so that those who take numbers at the same time need not wait.
+	ahead = block / 2
+	// lastCounter is where a counter ends. It is not given out.
+	lastCounter = math.MaxInt64
+)
+
+// Counters are the counters of one database.
+type Counters struct {
+	store  kv.Store
+	space  mvcc.Space
+	newest func() *schema.Catalog
+
+	byID    sync.Map // schema.TableID to *counter
+	loading sync.Mutex
+}
+
+// New makes the counters of a database that does not exist yet. Open must be called before the first number is taken.
+func New(store kv.Store) *Counters { return &Counters{store: store} }
+
+// Open makes them those of the database in a key space, whose newest catalog newest returns.
+func (c *Counters) Open(space mvcc.Space, newest func() *schema.Catalog) {
+	c.space, c.newest = space, newest
+}
+
+// Next takes the next value of a generator; name is the generator's for messages.
+func (c *Counters) Next(name string, g *schema.Generator) (int64, error) {
+	n, err := c.of(g)
+	if err != nil {
+		return 0, err
+	}
+	return n.named(name, g)
+}
+
+// named is take with an error for users.
+func (n *counter) named(name string, g *schema.Generator) (int64, error) {
+	v, err := n.take(g)
+	if err != nil && errors.Is(err, errExhausted) {
+		return 0, usererror.SequenceExhausted(name)
+	}
+	return v, err
+}
+
+// State is the number that the counter of a generator gives out next; ok is false if it has not given out any.
+func (c *Counters) State(g *schema.Generator) (next int64, ok bool, err error) {
+	n, err := c.of(g)
+	if err != nil {
+		return 0, false, err
+	}
+	next, ok = n.state()
+	return next, ok, nil
+}
+
+// of finds a counter, or loads it.
+func (c *Counters) of(g *schema.Generator) (*counter, error) {
+	if n, ok := c.byID.Load(g.Counter); ok {
+		return n.(*counter), nil
+	}
+	c.loading.Lock()
+	defer c.loading.Unlock()
+	if n, ok := c.byID.Load(g.Counter); ok {
+		return n.(*counter), nil
+	}
+	n := &counter{store: c.store, key: meta.Key(counterName(c.space, g.Counter))}
+	n.next.Store(g.FirstCounter())
+	err := meta.Each(c.store, counterName(c.space, g.Counter), func(_ string, data []byte) error {
+		var r record
+		if err := json.Unmarshal(data, &r); err != nil {
+			return err
+		}
+		n.next.Store(r.Bound)
+		n.bound.Store(r.Bound)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read counter of sequence: %w", err)
+	}
+	c.byID.Store(g.Counter, n)
+	return n, nil
+}
+
+// Taker is Next for one generator.
+func (c *Counters) Taker(name string, g *schema.Generator) func() (int64, error) {
+	var found atomic.Pointer[counter]
+	return func() (int64, error) {
+		n := found.Load()
+		if n == nil {
+			var err error
+			if n, err = c.of(g); err != nil {
+				return 0, err
+			}
+			found.Store(n)
+		}
+		return n.named(name, g)
+	}
+}
+
+// Restarted adds to the batch of a schema version that restarts generators that their new counters have been used, if the old ones have
+// been: the state of a sequence that was used is never NULL again.
+func (c *Counters) Restarted(b kv.Batch, list []schema.Restart) error {
+	for _, r := range list {
+		_, before, err := c.State(r.Before)
+		if err != nil {
+			return err
+		}
+		n, err := c.of(r.Generator)
+		if err != nil {
+			return err
+		}
+		if _, used := n.state(); !before || used { // used: the restart was taken back, and now that is taken back
+			continue
+		}
+		if err := meta.Put(b, n.key, record{r.Generator.FirstCounter()}); err != nil {
+			return err
+		}
+		n.bound.CompareAndSwap(0, r.Generator.FirstCounter())
+	}
+	return nil
+}
+
+// Forget adds to a batch that the counters are deleted which are not among those of the only schema version.
+func (c *Counters) Forget(b kv.Batch, kept map[schema.TableID]bool) error {
+	prefix := meta.OfSpace(meta.Counter, c.space)
+	return meta.Each(c.store, prefix, func(name string, _ []byte) error {
+		var id schema.TableID
+		if _, err := fmt.Sscanf(name[len(prefix):], "%d", &id); err != nil {
+			return fmt.Errorf("record %q is not one of a counter: %w", name, err)
+		}
+		if kept[id] {
+			return nil
+		}
+		c.byID.Delete(id)
+		return b.Delete(meta.Key(name))
+	})
+}
+
+// Close gives back the numbers that are reserved and were not given out. Later ones are refused.
+func (c *Counters) Close() error {
+	b := meta.NewBatch(c.store)
+	defer b.Close()
+	var err error
+	c.byID.Range(func(_, n any) bool {
+		err = n.(*counter).giveBack(b)
+		return err == nil
+	})
+	if err != nil || b.Len() == 0 {
+		return err
+	}
+	if err := b.Commit(); err != nil && !errors.Is(err, kv.ErrRefused) {
+		return fmt.Errorf("give back numbers of sequences: %w", err)
+	}
+	return nil
+}
+
+// record is a counter as stored.
+type record struct {
+	Bound int64 // numbers below it may have been given out
+}
+
+func counterName(space mvcc.Space, id schema.TableID) string {
+	return meta.OfSpace(meta.Counter, space) + fmt.Sprintf("%010d", id)
+}
+
+// counter is one counter.
+//
+// Invariant: each number that was given out is below a bound that was durable before.
+type counter struct {
+	store kv.Store
+	key   []byte
+
+	next  atomic.Int64 // to give out
+	bound atomic.Int64 // that is durable; 0 if the counter was never used, below next if it is closed
+
+	mu     sync.Mutex // while a block is reserved
+	closed bool       // guarded by mu
+}
+
+var (
+	errExhausted = errors.New("the sequence is exhausted")
+	errClosed    = errors.New("the counters are closed")
+)
+
+// take takes the next number, and returns its value.
+func (n *counter) take(g *schema.Generator) (int64, error) {
+	at := n.next.Add(1) - 1
+	bound := n.bound.Load()
+	v := reverse(at)
+	if at < 0 || at >= bound || g.Skips(v) {
+		return n.takeSlowly(at, g)
+	}
+	if at == bound-ahead {
+		return v, n.reserveAhead(at)
+	}
+	return v, nil
+}
+
+// takeSlowly is take for a number that is not reserved yet, or whose value is passed over.
+func (n *counter) takeSlowly(at int64, g *schema.Generator) (int64, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return 0, errClosed
+	}
+	for {
+		if at < 0 || at == lastCounter {
+			n.next.Store(lastCounter)
+			return 0, errExhausted
+		}
+		to, ok := following(g, at)
+		if !ok { // it goes on once the skip range is altered
+			return 0, cmp.Or(n.reserve(at), errExhausted)
+		}
+		if to == at {
+			return reverse(at), n.reserve(at)
+		}
+		// Others take numbers meanwhile: the one to go on with is the first whose value is wanted among those that they have not taken.
+		if taken := n.next.Load(); taken > to {
+			at = n.next.Add(1) - 1
+		} else if n.next.CompareAndSwap(taken, to+1) {
+			at = to
+		}
+	}
+}
+
+// reserve makes a number one of those that are reserved. mu is held.
+func (n *counter) reserve(at int64) error {
+	if at < n.bound.Load() {
+		return nil
+	}
+	bound := int64(lastCounter)
+	if at < lastCounter-block {
+		bound = at + block
+	}
+	return n.extend(bound)
+}
+
+// reserveAhead reserves another block before this one is used up, unless that is being done.
+func (n *counter) reserveAhead(at int64) error {
+	if !n.mu.TryLock() {
+		return nil
+	}
+	defer n.mu.Unlock()
+	if bound := n.bound.Load(); !n.closed && at == bound-ahead && bound < lastCounter-block {
+		return n.extend(bound + block)
+	}
+	return nil
+}
+
+// extend makes a bound durable. mu is held.
+func (n *counter) extend(bound int64) error {
+	if err := meta.Store(n.store, n.key, record{bound}); err != nil {
+		return fmt.Errorf("reserve numbers of a sequence: %w", err)
+	}
+	n.bound.Store(bound)
+	return nil
+}
+
+func (n *counter) state() (next int64, ok bool) {
+	if n.bound.Load() == 0 {
+		return 0, false
+	}
+	if next = n.next.Load(); next < 0 {
+		next = lastCounter
+	}
+	return next, true
+}
+
+// giveBack adds to a batch that nothing is reserved any more. Whoever finds the old bound has taken a number below next.
+func (n *counter) giveBack(b kv.Batch) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closed = true
+	bound := n.bound.Swap(-1)
+	next := n.next.Load()
+	if bound <= 0 || next < 0 || next >= bound {
+		return nil
+	}
+	return meta.Put(b, n.key, record{next})
+}

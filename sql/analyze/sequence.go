@@ -1,0 +1,44 @@
+package analyze
+
+import (
+	"github.com/goccy/go-googlesql"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// sequenceFunctions are the functions whose one argument is SEQUENCE s.
+var sequenceFunctions = []string{"get_next_sequence_value", "get_internal_sequence_state"}
+
+func (l *library) addSequenceFunction(name string) {
+	result := own(googlesql.NewFunctionArgumentType3(libraryType(l.types, value.Int64Type), 1))
+	arg := own(googlesql.NewFunctionArgumentTypeAnySequence())
+	signature := own(googlesql.NewFunctionSignature3(result, []*googlesql.FunctionArgumentType{arg}, 0)) // copies them
+	freeArgument(result)
+	freeArgument(arg)
+	do(l.root.AddOwnedFunction(own(googlesql.NewFunction2([]string{name}, "Spanner", googlesql.FunctionEnums_ModeScalar, []*googlesql.FunctionSignature{signature}))))
+	freeSignature(signature)
+}
+
+// addSequences adds the sequences that the library does not have yet.
+func (l *library) addSequences(list []*schema.Sequence) {
+	for _, s := range list {
+		if l.takes[s] {
+			continue
+		}
+		l.takes[s] = true
+		sequence := own(googlesql.NewSimpleSequence(s.FullName()))
+		l.ownSequences = append(l.ownSequences, sequence)
+		do(l.in(s.Schema).AddSequence2(s.Name, sequence))
+		l.engine.rest()
+	}
+}
+
+// sequence is an argument that is a sequence: its full name, as a STRING.
+func (w *walker) sequence(n *googlesql.ResolvedSequence) tree.Expr {
+	s := w.catalog.Sequence(get(get(n.Sequence()).FullName()))
+	w.meet(s)
+	w.definition.use(schema.Use{ID: s.ID})
+	return &tree.Literal{T: value.StringType, Value: value.OfString(s.FullName())}
+}
