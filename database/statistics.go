@@ -2,6 +2,7 @@ package database
 
 import (
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -13,7 +14,7 @@ import (
 type statistics struct {
 	*stats.Collector
 	live   *live.Lists
-	tables []*schema.Table // of SPANNER_SYS; the same for every schema version
+	tables func() []*schema.Table // of SPANNER_SYS, made when they are first asked for; the same for every schema version
 }
 
 func (d *Database) newStatistics() statistics {
@@ -31,7 +32,7 @@ func (d *Database) newStatistics() statistics {
 		Off:     d.registry.cfg.NoStatistics,
 		Sources: d.sources(),
 	})
-	return statistics{Collector: c, live: now, tables: c.Tables()}
+	return statistics{Collector: c, live: now, tables: sync.OnceValue(c.Tables)}
 }
 
 // Stats is what happened in this database.

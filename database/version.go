@@ -34,8 +34,8 @@ type version struct {
 	change *schema.Change
 
 	copies      *columnar.Copies
-	statistics  []*schema.Table // the tables of SPANNER_SYS that the database's statistics show
-	memory      *memory.Budget  // for the analyzer
+	statistics  func() []*schema.Table // the tables of SPANNER_SYS that the database's statistics show
+	memory      *memory.Budget         // for the analyzer
 	analyzing   sync.Mutex
 	analyzer    *analyze.Analyzer // made at first use
 	statements  cache[*Statement]
@@ -71,7 +71,8 @@ func (v *version) analyze() *analyze.Analyzer {
 
 // system are the tables of INFORMATION_SCHEMA and SPANNER_SYS. Those that describe the schema describe this version.
 func (v *version) system() []*schema.Table {
-	return slices.Concat(system.Tables(v.catalog, v.underWay, v.statistics...), v.statistics)
+	statistics := v.statistics()
+	return slices.Concat(system.Tables(v.catalog, v.underWay, statistics...), statistics)
 }
 
 // underWay is the schema change that made the version, while it has not ended.

@@ -3,6 +3,7 @@ package stats
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -81,32 +82,47 @@ func totals(columns []column) []column {
 	return slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.top })
 }
 
-// Tables are the tables of SPANNER_SYS that show what the collector knows. Their rows are computed when they are read.
+// Tables are the tables of SPANNER_SYS that show what the collector knows. Their rows are computed when they are read. The columns are those of all
+// collectors: a process may have thousands.
 func (c *Collector) Tables() []*schema.Table {
-	var list []*schema.Table
+	columns := allColumns()
+	list := make([]*schema.Table, 0, len(columns))
+	add := func(name string, rows func() ([][]value.Value, error)) {
+		list = append(list, &schema.Table{Schema: schemaName, Name: name, Columns: columns[len(list)], Rows: func(context.Context, map[string]map[string]bool) ([][]value.Value, error) {
+			return rows()
+		}})
+	}
 	for _, t := range intervalTables {
 		for _, r := range t.resolutions {
-			table := newTable(t.name+t.suffixOf(r), len(t.columns), func(i int) plainColumn { return plainColumn{t.columns[i].name, t.columns[i].typ} })
-			table.Rows = func(context.Context, map[string]map[string]bool) ([][]value.Value, error) {
-				return c.intervalRows(&t, r)
-			}
-			list = append(list, table)
+			add(t.name+t.suffixOf(r), func() ([][]value.Value, error) { return c.intervalRows(&t, r) })
 		}
 	}
 	for _, t := range plainTables {
-		table := newTable(t.name, len(t.columns), func(i int) plainColumn { return t.columns[i] })
-		for _, column := range table.Columns {
-			column.NotNull = slices.Contains(t.notNull, column.Name)
-		}
-		table.Rows = func(context.Context, map[string]map[string]bool) ([][]value.Value, error) { return t.rows(c), nil }
-		list = append(list, table)
+		add(t.name, func() ([][]value.Value, error) { return t.rows(c), nil })
 	}
 	return list
 }
 
-func newTable(name string, columns int, column func(int) plainColumn) *schema.Table {
-	t := &schema.Table{Schema: schemaName, Name: name}
-	for i := range columns {
+// allColumns are the columns of the tables, in the order of Tables.
+var allColumns = sync.OnceValue(func() (list [][]*schema.Column) {
+	for _, t := range intervalTables {
+		columns := newColumns(len(t.columns), func(i int) plainColumn { return plainColumn{t.columns[i].name, t.columns[i].typ} })
+		for range t.resolutions {
+			list = append(list, columns)
+		}
+	}
+	for _, t := range plainTables {
+		columns := newColumns(len(t.columns), func(i int) plainColumn { return t.columns[i] })
+		for _, column := range columns {
+			column.NotNull = slices.Contains(t.notNull, column.Name)
+		}
+		list = append(list, columns)
+	}
+	return list
+})
+
+func newColumns(n int, column func(int) plainColumn) (list []*schema.Column) {
+	for i := range n {
 		d := column(i)
 		c := &schema.Column{ID: schema.ColumnID(i + 1), Ordinal: i, Name: d.name, Type: d.typ, KeyOrdinal: -1}
 		scalar := d.typ
@@ -119,9 +135,9 @@ func newTable(name string, columns int, column func(int) plainColumn) *schema.Ta
 		case value.Bytes:
 			c.MaxLength, c.LengthIsMax = schema.MaxBytesLength, true
 		}
-		t.Columns = append(t.Columns, c)
+		list = append(list, c)
 	}
-	return t
+	return list
 }
 
 // intervalRows are the rows of intervals that have ended: the newest first, and in each the heaviest.
