@@ -300,14 +300,15 @@ func (g *Grant) target(c *Catalog) string {
 	if t := c.TableByID(g.On); t != nil {
 		return "TABLE " + quotePath(t.Schema, t.Name)
 	}
-	if s := c.streamByID(ChangeStreamID(g.On)); s != nil {
+	if s := c.ChangeStreamByID(ChangeStreamID(g.On)); s != nil {
 		return "CHANGE STREAM " + quote(s.Name)
 	}
 	o, _ := c.objects.get(g.On)
 	return strings.ToUpper(o.kind().noun) + " " + quotePath(o.entity().Schema, o.entity().Name)
 }
 
-func (c *Catalog) streamByID(id ChangeStreamID) *ChangeStream {
+// ChangeStreamByID returns the change stream with a number, or nil.
+func (c *Catalog) ChangeStreamByID(id ChangeStreamID) *ChangeStream {
 	if at := slices.IndexFunc(c.Streams, func(s *ChangeStream) bool { return s.ID == id }); at >= 0 {
 		return c.Streams[at]
 	}
@@ -325,7 +326,7 @@ func (g *Grant) sql(c *Catalog) (stmts []string) {
 		switch {
 		case !ok:
 		case p == PrivilegeExecute:
-			s := c.streamByID(ChangeStreamID(g.On))
+			s := c.ChangeStreamByID(ChangeStreamID(g.On))
 			stmts = append(stmts, "GRANT EXECUTE ON TABLE FUNCTION "+quote(ReadFunctionPrefix+s.Name)+" TO ROLE "+quote(g.Role))
 		case len(columns) > 0:
 			list = append(list, string(p)+"("+columnsSQL(c.TableByID(g.On).columnsByID(columns))+")")

@@ -125,10 +125,8 @@ func (d *draft) objectsNamed(noun string, names []*ast.Path, list []grantedPrivi
 		if err != nil {
 			return granting{}, err
 		}
-		if n, ok := d.names.get(key(schema, name)); ok && n.kind == nameOfObject {
-			if o, _ := d.objects.get(n.table); o.kind().noun == noun {
-				return granting{on: n.table, list: list}, nil
-			}
+		if o := d.Object(fullName(schema, name)); o != nil && o.kind().noun == noun {
+			return granting{on: o.Number(), list: list}, nil
 		}
 		return granting{}, usererror.SchemaObjectNotFound(noun, fullName(schema, name))
 	})
@@ -139,7 +137,7 @@ func (d *draft) allObjectsIn(noun string, schemas []*ast.Path, list []grantedPri
 	return d.allIn(schemas, func(schema string) (all []granting, err error) {
 		for o := range objectsOf[Object](d.Catalog) {
 			if o.kind().noun == noun && sameName(o.entity().Schema, schema) {
-				all = append(all, granting{on: o.entity().ID, list: list})
+				all = append(all, granting{on: o.Number(), list: list})
 			}
 		}
 		return all, nil

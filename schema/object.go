@@ -17,6 +17,8 @@ import (
 // makes another one with its number. It is stored as the JSON of its exported fields, with its kind.
 type Object interface {
 	entity() *Entity
+	// Number is the object's number.
+	Number() TableID
 	kind() *objectKind
 	// sql are the statements that make the object, as GetDatabaseDdl prints them.
 	sql(c *Catalog) []string
@@ -33,6 +35,9 @@ func (e *Entity) entity() *Entity { return e }
 
 // FullName is the object's name as SQL writes it: schema.name, or name in the default schema.
 func (e *Entity) FullName() string { return fullName(e.Schema, e.Name) }
+
+// Number implements Object.
+func (e *Entity) Number() TableID { return e.ID }
 
 // objectKind is one kind of objects.
 type objectKind struct {
@@ -86,6 +91,15 @@ func objectByName[T Object](c *Catalog, kind *objectKind, schema, name string) (
 		found, _ = o.(T)
 	}
 	return found
+}
+
+// Object returns the object called name ("o" or "schema.o"), ignoring case, of a kind that shares the names of tables; nil if there is none.
+func (c *Catalog) Object(name string) Object {
+	if n, ok := c.names.get(strings.ToLower(name)); ok && n.kind == nameOfObject {
+		o, _ := c.objects.get(n.table)
+		return o
+	}
+	return nil
 }
 
 // checkNew checks the name of an object that a statement makes.

@@ -79,14 +79,17 @@ var viewKind = &objectKind{
 
 func (*View) kind() *objectKind { return viewKind }
 
+// ViewByID returns the view with a number, or nil.
+func (c *Catalog) ViewByID(id TableID) *View {
+	o, _ := c.objects.get(id)
+	v, _ := o.(*View)
+	return v
+}
+
 // View returns the view called name ("v" or "schema.v"), ignoring case, or nil.
 func (c *Catalog) View(name string) *View {
-	if n, ok := c.names.get(strings.ToLower(name)); ok && n.kind == nameOfObject {
-		o, _ := c.objects.get(n.table)
-		v, _ := o.(*View)
-		return v
-	}
-	return nil
+	v, _ := c.Object(name).(*View)
+	return v
 }
 
 // Views are the views in order of creation.

@@ -30,37 +30,47 @@ var definitions = append(define(InformationSchema, informationSchema), define(Sp
 
 // contents are the rows of the tables that have any.
 var contents = map[string]func(b *builder){
-	"INFORMATION_SCHEMA.CHANGE_STREAMS":          changeStreams,
-	"INFORMATION_SCHEMA.CHANGE_STREAM_COLUMNS":   changeStreamColumns,
-	"INFORMATION_SCHEMA.CHANGE_STREAM_OPTIONS":   changeStreamOptions,
-	"INFORMATION_SCHEMA.CHANGE_STREAM_TABLES":    changeStreamTables,
-	"INFORMATION_SCHEMA.CHECK_CONSTRAINTS":       checkConstraints,
-	"INFORMATION_SCHEMA.COLUMNS":                 columns,
-	"INFORMATION_SCHEMA.COLUMN_COLUMN_USAGE":     columnColumnUsage,
-	"INFORMATION_SCHEMA.COLUMN_OPTIONS":          columnOptions,
-	"INFORMATION_SCHEMA.CONSTRAINT_COLUMN_USAGE": constraintColumnUsage,
-	"INFORMATION_SCHEMA.CONSTRAINT_TABLE_USAGE":  constraintTableUsage,
-	"INFORMATION_SCHEMA.DATABASE_OPTIONS":        databaseOptions,
-	"INFORMATION_SCHEMA.INDEXES":                 indexes,
-	"INFORMATION_SCHEMA.INDEX_COLUMNS":           indexColumns,
-	"INFORMATION_SCHEMA.INDEX_OPTIONS":           indexOptions,
-	"INFORMATION_SCHEMA.KEY_COLUMN_USAGE":        keyColumnUsage,
-	"INFORMATION_SCHEMA.LOCALITY_GROUP_OPTIONS":  localityGroupOptions,
-	"INFORMATION_SCHEMA.PARAMETERS":              parameters,
-	"INFORMATION_SCHEMA.PLACEMENTS":              placements,
-	"INFORMATION_SCHEMA.PLACEMENT_OPTIONS":       placementOptions,
-	"INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS": referentialConstraints,
-	"INFORMATION_SCHEMA.ROUTINES":                routines,
-	"INFORMATION_SCHEMA.SCHEMATA":                schemata,
-	"INFORMATION_SCHEMA.SEQUENCES":               sequences,
-	"INFORMATION_SCHEMA.SEQUENCE_OPTIONS":        sequenceOptions,
-	"INFORMATION_SCHEMA.SPANNER_STATISTICS":      statisticsPackages,
-	"INFORMATION_SCHEMA.TABLES":                  tables,
-	"INFORMATION_SCHEMA.TABLE_CONSTRAINTS":       tableConstraints,
-	"INFORMATION_SCHEMA.TABLE_OPTIONS":           tableOptions,
-	"INFORMATION_SCHEMA.TABLE_SYNONYMS":          tableSynonyms,
-	"INFORMATION_SCHEMA.VIEWS":                   views,
-	"SPANNER_SYS.SUPPORTED_OPTIMIZER_VERSIONS":   optimizerVersions,
+	"INFORMATION_SCHEMA.CHANGE_STREAMS":            changeStreams,
+	"INFORMATION_SCHEMA.CHANGE_STREAM_COLUMNS":     changeStreamColumns,
+	"INFORMATION_SCHEMA.CHANGE_STREAM_OPTIONS":     changeStreamOptions,
+	"INFORMATION_SCHEMA.CHANGE_STREAM_PRIVILEGES":  changeStreamPrivileges,
+	"INFORMATION_SCHEMA.CHANGE_STREAM_TABLES":      changeStreamTables,
+	"INFORMATION_SCHEMA.CHECK_CONSTRAINTS":         checkConstraints,
+	"INFORMATION_SCHEMA.COLUMNS":                   columns,
+	"INFORMATION_SCHEMA.COLUMN_COLUMN_USAGE":       columnColumnUsage,
+	"INFORMATION_SCHEMA.COLUMN_OPTIONS":            columnOptions,
+	"INFORMATION_SCHEMA.COLUMN_PRIVILEGES":         columnPrivileges,
+	"INFORMATION_SCHEMA.CONSTRAINT_COLUMN_USAGE":   constraintColumnUsage,
+	"INFORMATION_SCHEMA.CONSTRAINT_TABLE_USAGE":    constraintTableUsage,
+	"INFORMATION_SCHEMA.DATABASE_OPTIONS":          databaseOptions,
+	"INFORMATION_SCHEMA.INDEXES":                   indexes,
+	"INFORMATION_SCHEMA.INDEX_COLUMNS":             indexColumns,
+	"INFORMATION_SCHEMA.INDEX_OPTIONS":             indexOptions,
+	"INFORMATION_SCHEMA.KEY_COLUMN_USAGE":          keyColumnUsage,
+	"INFORMATION_SCHEMA.LOCALITY_GROUP_OPTIONS":    localityGroupOptions,
+	"INFORMATION_SCHEMA.PARAMETERS":                parameters,
+	"INFORMATION_SCHEMA.PLACEMENTS":                placements,
+	"INFORMATION_SCHEMA.PLACEMENT_OPTIONS":         placementOptions,
+	"INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS":   referentialConstraints,
+	"INFORMATION_SCHEMA.ROLES":                     roles,
+	"INFORMATION_SCHEMA.ROLE_CHANGE_STREAM_GRANTS": changeStreamPrivileges,
+	"INFORMATION_SCHEMA.ROLE_COLUMN_GRANTS":        roleColumnGrants,
+	"INFORMATION_SCHEMA.ROLE_GRANTEES":             roleGrantees,
+	"INFORMATION_SCHEMA.ROLE_ROUTINE_GRANTS":       roleRoutineGrants,
+	"INFORMATION_SCHEMA.ROLE_TABLE_GRANTS":         roleTableGrants,
+	"INFORMATION_SCHEMA.ROUTINES":                  routines,
+	"INFORMATION_SCHEMA.ROUTINE_PRIVILEGES":        routinePrivileges,
+	"INFORMATION_SCHEMA.SCHEMATA":                  schemata,
+	"INFORMATION_SCHEMA.SEQUENCES":                 sequences,
+	"INFORMATION_SCHEMA.SEQUENCE_OPTIONS":          sequenceOptions,
+	"INFORMATION_SCHEMA.SPANNER_STATISTICS":        statisticsPackages,
+	"INFORMATION_SCHEMA.TABLES":                    tables,
+	"INFORMATION_SCHEMA.TABLE_CONSTRAINTS":         tableConstraints,
+	"INFORMATION_SCHEMA.TABLE_OPTIONS":             tableOptions,
+	"INFORMATION_SCHEMA.TABLE_PRIVILEGES":          tablePrivileges,
+	"INFORMATION_SCHEMA.TABLE_SYNONYMS":            tableSynonyms,
+	"INFORMATION_SCHEMA.VIEWS":                     views,
+	"SPANNER_SYS.SUPPORTED_OPTIMIZER_VERSIONS":     optimizerVersions,
 }
 
 // Tables returns the system tables; their rows describe a catalog, and themselves, and more system tables made elsewhere. underWay is the schema
@@ -99,9 +109,9 @@ type builder struct {
 	rows        [][]value.Value
 }
 
-// add appends a row of strings, ints, bools, values as they are, and nil for NULL, if it is wanted.
+// add appends a row of strings, ints, bools, values as they are, and nil for NULL, if it is wanted and may be seen.
 func (b *builder) add(cells ...any) {
-	if len(b.want) > 0 && !b.wants(cells) {
+	if len(b.want) > 0 && !b.wants(cells) || !b.sees(cells) {
 		return
 	}
 	row := make([]value.Value, len(cells))
