@@ -67,14 +67,14 @@ func appendJSON(dst []byte, v value.Value, t *value.Type) []byte {
 // appendUnescaped appends a value of a type that JSON writes as a string in which nothing must be escaped.
 func appendUnescaped(dst []byte, v value.Value, t *value.Type) []byte {
 	switch t.Kind {
-	case value.Int64:
+	case value.Int64, value.Enum:
 		return strconv.AppendInt(dst, v.AsInt64(), 10)
 	case value.Timestamp:
 		seconds, nanos := v.AsTimestamp()
 		return value.AppendTimestamp(dst, seconds, nanos)
 	case value.Date:
 		return value.AppendDate(dst, v.AsDate())
-	case value.Bytes:
+	case value.Bytes, value.Proto:
 		return base64.StdEncoding.AppendEncode(dst, v.AsBytes())
 	case value.Numeric:
 		return v.AsNumeric().Append(dst)
@@ -104,6 +104,9 @@ func appendType(dst []byte, t *value.Type) []byte {
 		dst = appendType(append(dst, `{"array_element_type":`...), t.Elem)
 		return append(dst, `,"code":"ARRAY"}`...)
 	}
-	dst = append(append(dst, `{"code":"`...), t.Kind.String()...)
-	return append(dst, `"}`...)
+	dst = append(append(append(dst, `{"code":"`...), t.Kind.String()...), '"')
+	if t.Name != "" {
+		dst = append(append(append(dst, `,"proto_type_fqn":"`...), t.Name...), '"')
+	}
+	return append(dst, '}')
 }

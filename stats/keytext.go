@@ -39,7 +39,7 @@ func writeKeyPart(b *strings.Builder, v value.Value) {
 	switch v.Kind() {
 	case value.Bool:
 		b.WriteString(strconv.FormatBool(v.AsBool()))
-	case value.Int64:
+	case value.Int64, value.Enum:
 		b.Write(strconv.AppendInt(room[:0], v.AsInt64(), 10))
 	case value.Float64:
 		b.Write(value.AppendFloat64(room[:0], v.AsFloat64()))

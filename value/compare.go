@@ -9,13 +9,13 @@ import (
 
 // Compare orders two values of type t as ORDER BY does, ascending: NULL first, NaN before all
 // numbers, STRING by code point, FALSE before TRUE, ARRAY and STRUCT element by element. Values that SQL
-// groups together compare 0: NULLs, NaNs, 0 and -0. JSON, which SQL does not order, compares by its text.
+// groups together compare 0: NULLs, NaNs, 0 and -0. JSON and PROTO, which SQL does not order, compare by their bytes.
 func Compare(a, b Value, t *Type) int {
 	if a.state != b.state || a.state != stateSet {
 		return cmp.Compare(a.state, b.state) // NULL, set, pending
 	}
 	switch t.Kind {
-	case Int64, Date:
+	case Int64, Date, Enum:
 		return cmp.Compare(int64(a.bits), int64(b.bits))
 	case Float64, Float32:
 		return cmp.Compare(a.AsFloat64(), b.AsFloat64())
@@ -26,7 +26,7 @@ func Compare(a, b Value, t *Type) int {
 		return cmp.Compare(a.nanos, b.nanos)
 	case Bool:
 		return cmp.Compare(a.bits, b.bits)
-	case String, Bytes, JSON:
+	case String, Bytes, JSON, Proto:
 		return bytes.Compare(a.AsBytes(), b.AsBytes())
 	case Numeric:
 		return a.AsNumeric().Cmp(b.AsNumeric())
@@ -64,7 +64,7 @@ func compareStructs(a, b []Value, fields []Field) int {
 // Equal says whether GROUP BY and DISTINCT see one value: NULL equals NULL, NaN equals NaN.
 func Equal(a, b Value, t *Type) bool {
 	switch t.Kind {
-	case String, Bytes, JSON:
+	case String, Bytes, JSON, Proto:
 		return a.state == b.state && a.bits == b.bits && bytes.Equal(a.AsBytes(), b.AsBytes())
 	case Array:
 		return a.state == b.state && a.bits == b.bits && Compare(a, b, t) == 0
@@ -79,14 +79,14 @@ func Hash(h *maphash.Hash, v Value, t *Type) {
 		return
 	}
 	switch t.Kind {
-	case Int64, Date, Bool:
+	case Int64, Date, Bool, Enum:
 		writeUint64(h, v.bits)
 	case Float64, Float32:
 		writeUint64(h, orderedFloat64(v.AsFloat64()))
 	case Timestamp:
 		writeUint64(h, v.bits)
 		writeUint64(h, uint64(v.nanos))
-	case String, Bytes, JSON:
+	case String, Bytes, JSON, Proto:
 		writeUint64(h, v.bits)
 		h.Write(v.AsBytes())
 	case Numeric:

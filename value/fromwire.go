@@ -109,6 +109,16 @@ func textFromWire(s string, t *Type) (Value, error) {
 		return OfDate(d), err
 	case Bytes:
 		return bytesFromWire(s)
+	case Proto:
+		v, err := bytesFromWire(s)
+		v.kind = Proto
+		return v, err
+	case Enum:
+		i, err := strconv.ParseInt(s, 10, 32)
+		if err != nil {
+			return Value{}, fmt.Errorf("invalid ENUM value: %s", quoted(s))
+		}
+		return OfEnum(int32(i)), nil
 	case Numeric:
 		d, err := ParseDecimalStrict(s)
 		return OfNumeric(d), err

@@ -19,7 +19,7 @@ import (
 //	STRING, BYTES      20, the bytes with 00 as 00 FF, then 00 01
 //	TIMESTAMP          30, seconds (8 bytes, sign flipped), nanoseconds (4 bytes); FF x 12 is pending
 //	UUID               31, 16 bytes
-//	INT64, DATE,       80+n, the n (0-16) significant bytes of a number >= 0;
+//	INT64, ENUM, DATE, 80+n, the n (0-16) significant bytes of a number >= 0;
 //	NUMERIC            7F-n, the n low bytes of a negative number whose complement has n significant bytes
 //
 // A part in descending order has every byte inverted. No part begins with 00 or
@@ -63,7 +63,7 @@ func appendKeyAsc(dst []byte, v Value) []byte {
 		return append(dst, keyNull)
 	}
 	switch v.kind {
-	case Int64, Date:
+	case Int64, Date, Enum:
 		return appendKeyInt(dst, int64(v.bits))
 	case String, Bytes:
 		return appendKeyText(dst, v.AsBytes())
@@ -225,7 +225,7 @@ func keyLen(b []byte, t *Type, desc bool) int {
 	}
 	n := -1
 	switch t.Kind {
-	case Int64, Date:
+	case Int64, Date, Enum:
 		n = keyIntLen(tag, 8)
 	case Numeric:
 		n = keyIntLen(tag, 16)

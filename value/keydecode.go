@@ -31,8 +31,11 @@ func decodeKeyPart(part []byte, t *Type, desc bool) (Value, bool) {
 	m64 := uint64(int64(int8(m))) // eight times m
 	body := part[1:]
 	switch t.Kind {
-	case Int64, Date:
+	case Int64, Date, Enum:
 		i, ok := keyInt(part, m)
+		if t.Kind == Enum {
+			return OfEnum(int32(i)), ok && i == int64(int32(i))
+		}
 		if t.Kind == Date {
 			return OfDate(int32(i)), ok && ValidDate(i)
 		}

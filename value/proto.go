@@ -25,6 +25,11 @@ func typeFromProto(p *spannerpb.Type, depth int) (*Type, error) {
 		return arrayFromProto(p, depth)
 	case spannerpb.TypeCode_STRUCT:
 		return structFromProto(p, depth)
+	case spannerpb.TypeCode_PROTO, spannerpb.TypeCode_ENUM:
+		if p.ProtoTypeFqn == "" {
+			return nil, fmt.Errorf("%s type without proto_type_fqn", code)
+		}
+		return &Type{Kind: Kind(code), Name: p.ProtoTypeFqn}, nil
 	default:
 		if code > 0 && int(code) < len(scalarTypes) && scalarTypes[code] != nil {
 			return scalarTypes[code], nil
@@ -83,6 +88,8 @@ func (t *Type) Proto() *spannerpb.Type {
 	switch t.Kind {
 	case Array:
 		p.ArrayElementType = t.Elem.Proto()
+	case Proto, Enum:
+		p.ProtoTypeFqn = t.Name
 	case Struct:
 		p.StructType = &spannerpb.StructType{Fields: make([]*spannerpb.StructType_Field, len(t.Fields))}
 		for i, f := range t.Fields {

@@ -29,7 +29,7 @@ func TestTypesRefused(t *testing.T) {
 		want string
 	}{
 		{nil, "type code TYPE_CODE_UNSPECIFIED is not supported"},
-		{&spannerpb.Type{Code: spannerpb.TypeCode_PROTO}, "type code PROTO is not supported"},
+		{&spannerpb.Type{Code: spannerpb.TypeCode_PROTO}, "PROTO type without proto_type_fqn"},
 		{&spannerpb.Type{Code: 99}, "type code 99 is not supported"},
 		{&spannerpb.Type{Code: -1}, "type code -1 is not supported"},
 		{&spannerpb.Type{Code: spannerpb.TypeCode_NUMERIC, TypeAnnotation: spannerpb.TypeAnnotationCode_PG_NUMERIC}, "type annotation PG_NUMERIC is not supported"},

@@ -10,10 +10,11 @@ import (
 // The stored payload of a value that is not NULL. It does not hold its own length: the row that it is part of does.
 //
 //	BOOL                 1 byte, 0 or 1
-//	INT64, DATE          zigzag varint
+//	INT64, ENUM, DATE    zigzag varint
 //	FLOAT64, FLOAT32     8 or 4 bytes, little endian
 //	TIMESTAMP            seconds (8 bytes, big endian, sign flipped), nanoseconds (4 bytes); FF x 12 is pending
-//	STRING, BYTES, JSON  the bytes
+//	STRING, BYTES, JSON, the bytes
+//	PROTO
 //	NUMERIC              0-16 bytes: the billionths, two's complement, big endian, as few as hold the sign
 //	UUID                 16 bytes
 //	INTERVAL             months, days, seconds (zigzag varints), nanoseconds (uvarint)
@@ -27,7 +28,7 @@ func AppendRow(dst []byte, v Value, t *Type) []byte {
 	switch t.Kind {
 	case Bool:
 		return append(dst, byte(v.bits))
-	case Int64, Date:
+	case Int64, Date, Enum:
 		return binary.AppendVarint(dst, int64(v.bits))
 	case Float64:
 		return binary.LittleEndian.AppendUint64(dst, v.bits)
@@ -35,7 +36,7 @@ func AppendRow(dst []byte, v Value, t *Type) []byte {
 		return binary.LittleEndian.AppendUint32(dst, math.Float32bits(v.AsFloat32()))
 	case Timestamp:
 		return appendTimestamp(dst, v)
-	case String, Bytes, JSON:
+	case String, Bytes, JSON, Proto:
 		return append(dst, v.AsBytes()...)
 	case Numeric:
 		return appendRowDecimal(dst, v.AsNumeric())
@@ -77,7 +78,7 @@ func RowSize(v Value, t *Type) int {
 	switch t.Kind {
 	case Bool:
 		return 1
-	case Int64, Date:
+	case Int64, Date, Enum:
 		return varintSize(int64(v.bits))
 	case Float64:
 		return 8
@@ -85,7 +86,7 @@ func RowSize(v Value, t *Type) int {
 		return 4
 	case Timestamp:
 		return timestampWidth
-	case String, Bytes, JSON:
+	case String, Bytes, JSON, Proto:
 		return int(v.bits)
 	case Numeric:
 		return decimalSize(v.AsNumeric())
@@ -178,8 +179,11 @@ func decodeRow(payload []byte, t *Type) (v Value, ok bool) {
 	switch t.Kind {
 	case Bool:
 		return OfBool(len(payload) == 1 && payload[0] == 1), len(payload) == 1 && payload[0] <= 1
-	case Int64, Date:
+	case Int64, Date, Enum:
 		i, n := binary.Varint(payload)
+		if t.Kind == Enum {
+			return OfEnum(int32(i)), n > 0 && n == len(payload) && i == int64(int32(i))
+		}
 		if t.Kind == Date {
 			return OfDate(int32(i)), n > 0 && n == len(payload) && ValidDate(i)
 		}
@@ -198,8 +202,8 @@ func decodeRow(payload []byte, t *Type) (v Value, ok bool) {
 		return rowTimestamp(payload)
 	case String, JSON:
 		return ofText(t.Kind, string(payload)), true
-	case Bytes:
-		return OfBytes(append(make([]byte, 0, len(payload)), payload...)), true
+	case Bytes, Proto:
+		return ofText(t.Kind, string(payload)), true
 	case Numeric:
 		d, ok := rowDecimal(payload)
 		return OfNumeric(d), ok

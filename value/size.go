@@ -22,7 +22,7 @@ func FixedSize(k Kind) int {
 		return 1
 	case Float32, Date:
 		return 4
-	case Int64, Float64:
+	case Int64, Float64, Enum:
 		return 8
 	case Timestamp:
 		return timestampWidth
@@ -42,7 +42,7 @@ func (v Value) DataSize(t *Type) int {
 	}
 	n := 0
 	switch t.Kind {
-	case String, Bytes, JSON:
+	case String, Bytes, JSON, Proto:
 		return int(v.bits)
 	case Numeric:
 		return numericSize(decimalSize(v.AsNumeric()))
@@ -72,7 +72,7 @@ func (v Value) WireSize() int {
 	switch v.Kind() {
 	case String, JSON:
 		return wireHeads + int(v.bits)
-	case Bytes:
+	case Bytes, Proto:
 		return wireHeads + base64.StdEncoding.EncodedLen(int(v.bits))
 	case Array, Struct:
 		n := wireHeads
@@ -90,7 +90,7 @@ func RowWireSize(n int, t *Type) int {
 	switch t.Kind {
 	case String, JSON:
 		return wireHeads + n
-	case Bytes:
+	case Bytes, Proto:
 		return wireHeads + base64.StdEncoding.EncodedLen(n)
 	case Array, Struct:
 		return wireHeads + 4*n
@@ -175,7 +175,7 @@ func WireDataSize(field []byte, t *Type) int {
 	_, head = binary.Uvarint(body[1:])
 	text := body[1+head:]
 	switch t.Kind {
-	case Bytes:
+	case Bytes, Proto:
 		return base64Size(text)
 	case Numeric:
 		d, _ := ParseDecimal(string(text)) // which was printed here

@@ -1,6 +1,10 @@
 package value
 
-import "strings"
+import (
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
 
 // Kind is a GoogleSQL type without its parameters. The numbers are those of
 // google.spanner.v1.TypeCode, so that a Kind goes to the wire as it is.
@@ -20,6 +24,8 @@ const (
 	Struct    Kind = 9
 	Numeric   Kind = 10
 	JSON      Kind = 11
+	Proto     Kind = 13
+	Enum      Kind = 14
 	Float32   Kind = 15
 	Interval  Kind = 16
 	UUID      Kind = 17
@@ -31,6 +37,10 @@ type Type struct {
 	Kind   Kind
 	Elem   *Type   // of an ARRAY, else nil
 	Fields []Field // of a STRUCT, in order; names may be empty or repeat
+	Name   string  // of a PROTO or ENUM: the full name of the message or enumeration, a.b.C
+	// Descriptor is that of the PROTO's message or the ENUM's enumeration, where SQL looks into values; nil where only the name matters, as in columns of
+	// a schema.
+	Descriptor protoreflect.Descriptor
 }
 
 // Field is one field of a STRUCT type.
@@ -58,7 +68,7 @@ var (
 var kindNames = [...]string{
 	Bool: "BOOL", Int64: "INT64", Float64: "FLOAT64", Timestamp: "TIMESTAMP", Date: "DATE",
 	String: "STRING", Bytes: "BYTES", Array: "ARRAY", Struct: "STRUCT", Numeric: "NUMERIC",
-	JSON: "JSON", Float32: "FLOAT32", Interval: "INTERVAL", UUID: "UUID",
+	JSON: "JSON", Proto: "PROTO", Enum: "ENUM", Float32: "FLOAT32", Interval: "INTERVAL", UUID: "UUID",
 }
 
 func (k Kind) String() string {
@@ -74,13 +84,41 @@ func ArrayOf(elem *Type) *Type { return &Type{Kind: Array, Elem: elem} }
 // StructOf returns STRUCT<fields>.
 func StructOf(fields ...Field) *Type { return &Type{Kind: Struct, Fields: fields} }
 
+// ProtoOf returns PROTO<name>, without a descriptor.
+func ProtoOf(name string) *Type { return &Type{Kind: Proto, Name: name} }
+
+// EnumOf returns ENUM<name>, without a descriptor.
+func EnumOf(name string) *Type { return &Type{Kind: Enum, Name: name} }
+
+// ProtoType is the PROTO type of a message.
+func ProtoType(d protoreflect.MessageDescriptor) *Type {
+	return &Type{Kind: Proto, Name: string(d.FullName()), Descriptor: d}
+}
+
+// EnumType is the ENUM type of an enumeration.
+func EnumType(d protoreflect.EnumDescriptor) *Type {
+	return &Type{Kind: Enum, Name: string(d.FullName()), Descriptor: d}
+}
+
+// Message is the descriptor of a PROTO, nil if the type has none.
+func (t *Type) Message() protoreflect.MessageDescriptor {
+	d, _ := t.Descriptor.(protoreflect.MessageDescriptor)
+	return d
+}
+
+// Enumeration is the descriptor of an ENUM, nil if the type has none.
+func (t *Type) Enumeration() protoreflect.EnumDescriptor {
+	d, _ := t.Descriptor.(protoreflect.EnumDescriptor)
+	return d
+}
+
 // Equal says whether two types are the same, field names included (names of
-// fields compare as SQL does, ignoring case).
+// fields compare as SQL does, ignoring case). PROTO and ENUM types are the same if their names are.
 func (t *Type) Equal(u *Type) bool {
 	if t == u {
 		return true
 	}
-	if t == nil || u == nil || t.Kind != u.Kind || len(t.Fields) != len(u.Fields) {
+	if t == nil || u == nil || t.Kind != u.Kind || t.Name != u.Name || len(t.Fields) != len(u.Fields) {
 		return false
 	}
 	if t.Kind == Array {
@@ -102,6 +140,8 @@ func (t *Type) String() string {
 	switch t.Kind {
 	case Array:
 		return "ARRAY<" + t.Elem.String() + ">"
+	case Proto, Enum:
+		return t.Kind.String() + "<" + t.Name + ">"
 	case Struct:
 		var b strings.Builder
 		b.WriteString("STRUCT<")

@@ -9,8 +9,7 @@
 //
 // Errors are plain and name value and type; the package that answers a user
 // (usererror's callers) says what they mean there. SQL's functions and casts are
-// in sql/fn: here is only what more than one of them needs. PROTO and ENUM are
-// left out.
+// in sql/fn: here is only what more than one of them needs. A PROTO is its bytes, as BYTES are, and an ENUM its number, as an INT64 is.
 //
 // Imports of this module: nothing.
 package value
@@ -27,13 +26,13 @@ import (
 // An ARRAY or STRUCT knows its elements but not its element types: the Type
 // stands beside it, in the column or expression it belongs to.
 type Value struct {
-	// ref points to the bytes of STRING, BYTES, JSON (normalised text), to the first element
+	// ref points to the bytes of STRING, BYTES, PROTO, JSON (normalised text), to the first element
 	// of ARRAY and STRUCT, to the [16]byte of a UUID, the IntervalValue of an INTERVAL, the
 	// Decimal of a NUMERIC that does not fit into bits (nil if it does).
 	ref unsafe.Pointer
-	// bits is the INT64, the BOOL (0, 1), the bits of FLOAT64 and FLOAT32 (as float64), the days
+	// bits is the INT64, the ENUM, the BOOL (0, 1), the bits of FLOAT64 and FLOAT32 (as float64), the days
 	// of a DATE since 1970-01-01, the seconds of a TIMESTAMP since 1970, the billionths of a
-	// NUMERIC that is small enough; the length of what ref points to for STRING, BYTES, JSON,
+	// NUMERIC that is small enough; the length of what ref points to for STRING, BYTES, PROTO, JSON,
 	// ARRAY, STRUCT.
 	bits uint64
 	// nanos is the part of a TIMESTAMP below the second, 0 to 999,999,999.
@@ -100,6 +99,18 @@ func OfBytes(b []byte) Value {
 	return Value{kind: Bytes, state: stateSet, ref: unsafe.Pointer(unsafe.SliceData(b)), bits: uint64(len(b))}
 }
 
+// OfProto makes a PROTO of a serialized message; b is given away.
+func OfProto(b []byte) Value {
+	v := OfBytes(b)
+	v.kind = Proto
+	return v
+}
+
+// OfEnum makes an ENUM of its number.
+func OfEnum(number int32) Value {
+	return Value{kind: Enum, state: stateSet, bits: uint64(int64(number))}
+}
+
 // OfArray makes an ARRAY; elems is given away.
 func OfArray(elems []Value) Value { return ofList(Array, elems) }
 
@@ -145,7 +156,7 @@ func (v Value) IsPending() bool { return v.state == statePending }
 // AsBool gives a BOOL.
 func (v Value) AsBool() bool { return v.bits != 0 }
 
-// AsInt64 gives an INT64.
+// AsInt64 gives an INT64, or the number of an ENUM.
 func (v Value) AsInt64() int64 { return int64(v.bits) }
 
 // AsFloat64 gives a FLOAT64 (or a FLOAT32, widened).
@@ -163,7 +174,7 @@ func (v Value) AsTimestamp() (seconds int64, nanos int32) { return int64(v.bits)
 // AsString gives the text of a STRING or JSON.
 func (v Value) AsString() string { return unsafe.String((*byte)(v.ref), int(v.bits)) }
 
-// AsBytes gives the bytes of a BYTES (or the text of a STRING or JSON); they must not be changed.
+// AsBytes gives the bytes of a BYTES or PROTO (or the text of a STRING or JSON); they must not be changed.
 func (v Value) AsBytes() []byte { return unsafe.Slice((*byte)(v.ref), int(v.bits)) }
 
 // AsList gives the elements of an ARRAY or the fields of a STRUCT; they must not be changed.

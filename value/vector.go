@@ -8,11 +8,12 @@ import (
 
 // A Vector is values of one type side by side. Which of its slices holds them depends on the type; the others are nil:
 //
-//	INT64, DATE             Ints: the number, the days since 1970-01-01
+//	INT64, ENUM, DATE       Ints: the number, the days since 1970-01-01
 //	TIMESTAMP               Ints: the nanoseconds since 1970, or Values
 //	FLOAT64, FLOAT32        Floats
 //	BOOL                    Bools
-//	STRING, BYTES, JSON     Offsets and Text, as Apache Arrow lays them out: value i is Text[Offsets[i]:Offsets[i+1]]
+//	STRING, BYTES, JSON,
+//	PROTO                   Offsets and Text, as Apache Arrow lays them out: value i is Text[Offsets[i]:Offsets[i+1]]
 //	NUMERIC                 Decimals
 //	all others              Values
 //
@@ -150,4 +151,4 @@ func (v Value) UnixNanos() (nanos int64, ok bool) {
 }
 
 // KeepsTexts says whether values of the kind lie in a Vector's Offsets and Text.
-func KeepsTexts(k Kind) bool { return k == String || k == Bytes || k == JSON }
+func KeepsTexts(k Kind) bool { return k == String || k == Bytes || k == JSON || k == Proto }

@@ -30,13 +30,13 @@ const (
 func NewVectorBuilder(t *Type) *VectorBuilder {
 	b := &VectorBuilder{vector: Vector{Type: t}}
 	switch t.Kind {
-	case Int64, Date:
+	case Int64, Date, Enum:
 		b.form = inInts
 	case Float64, Float32:
 		b.form = inFloats
 	case Bool:
 		b.form = inBools
-	case String, Bytes, JSON:
+	case String, Bytes, JSON, Proto:
 		b.form = inText
 		b.vector.Offsets = []int32{0}
 	case Numeric:
@@ -104,7 +104,7 @@ func (b *VectorBuilder) AppendRow(payload []byte) error {
 			b.next()
 			return nil
 		}
-	case String, Bytes, JSON:
+	case String, Bytes, JSON, Proto:
 		b.appendText(payload)
 		return nil
 	case Numeric:

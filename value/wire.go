@@ -27,7 +27,7 @@ func (v Value) AppendWire(dst []byte, t *Type) []byte {
 	switch t.Kind {
 	case Bool:
 		return append(dst, wireBool, byte(v.bits))
-	case Int64:
+	case Int64, Enum:
 		return appendWireInt(dst, int64(v.bits))
 	case Float64, Float32:
 		return appendWireFloat(dst, v.AsFloat64())
@@ -37,7 +37,7 @@ func (v Value) AppendWire(dst []byte, t *Type) []byte {
 		return appendWireDate(dst, v.AsDate())
 	case String, JSON:
 		return append(appendWireHead(dst, wireString, int(v.bits)), v.AsBytes()...)
-	case Bytes:
+	case Bytes, Proto:
 		return appendWireBytes(dst, v.AsBytes())
 	case Numeric:
 		return appendWireDecimal(dst, v.AsNumeric())
@@ -69,7 +69,7 @@ func RowToWire(dst, payload []byte, t *Type) []byte {
 	switch t.Kind {
 	case String, JSON:
 		return append(appendWireHead(dst, wireString, len(payload)), payload...)
-	case Int64:
+	case Int64, Enum:
 		if i, n := binary.Varint(payload); n > 0 {
 			return appendWireInt(dst, i)
 		}
@@ -93,7 +93,7 @@ func RowToWire(dst, payload []byte, t *Type) []byte {
 		if i, n := binary.Varint(payload); n > 0 && ValidDate(i) {
 			return appendWireDate(dst, int32(i))
 		}
-	case Bytes:
+	case Bytes, Proto:
 		return appendWireBytes(dst, payload)
 	case Numeric:
 		if d, ok := rowDecimal(payload); ok {
@@ -210,9 +210,9 @@ func (v Value) AppendWireField(dst []byte, tag byte, t *Type) []byte {
 		switch t.Kind { // as RowToWireField
 		case String, JSON:
 			return appendTextField(dst, tag, v.AsBytes())
-		case Bytes:
+		case Bytes, Proto:
 			return appendBytesField(dst, tag, v.AsBytes())
-		case Int64:
+		case Int64, Enum:
 			return appendIntField(dst, tag, int64(v.bits))
 		case Numeric:
 			if d := v.AsNumeric(); d.isShort() {
@@ -229,9 +229,9 @@ func RowToWireField(dst []byte, tag byte, payload []byte, t *Type) []byte {
 	switch t.Kind { // what most rows consist of needs no length to be put in afterwards
 	case String, JSON:
 		return appendTextField(dst, tag, payload)
-	case Bytes:
+	case Bytes, Proto:
 		return appendBytesField(dst, tag, payload)
-	case Int64:
+	case Int64, Enum:
 		if i, n := binary.Varint(payload); n > 0 {
 			return appendIntField(dst, tag, i)
 		}

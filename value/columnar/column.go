@@ -16,7 +16,7 @@ func newColumn(name string, t *value.Type, to arrow.DataType) column {
 	switch t.Kind {
 	case value.Bool:
 		return &boolColumn{base: b}
-	case value.Int64:
+	case value.Int64, value.Enum:
 		return &int64Column{fixed[int64]{base: b, bytes: arrow.Int64Traits.CastToBytes, cast: arrow.Int64Traits.CastFromBytes, width: 8, of: func(_ *base, v value.Value) (int64, error) { return v.AsInt64(), nil }}}
 	case value.Float64:
 		return &fixed[float64]{base: b, bytes: arrow.Float64Traits.CastToBytes, cast: arrow.Float64Traits.CastFromBytes, width: 8, of: func(_ *base, v value.Value) (float64, error) { return v.AsFloat64(), nil }}

@@ -49,7 +49,7 @@ func canExceed(t *value.Type) bool {
 
 // IsStored says whether an array, of values of type t, is one of stored payloads (see Options.Lossless).
 func IsStored(a arrow.Array, t *value.Type) bool {
-	return a.DataType().ID() == arrow.BINARY && t.Kind != value.Bytes
+	return a.DataType().ID() == arrow.BINARY && t.Kind != value.Bytes && t.Kind != value.Proto
 }
 
 // store goes over to stored payloads.
@@ -182,6 +182,9 @@ func StoredValueAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 	}
 	switch a := a.(type) {
 	case *array.Int64:
+		if t.Kind == value.Enum {
+			return value.OfEnum(int32(a.Value(i))), nil
+		}
 		return value.OfInt64(a.Value(i)), nil
 	case *array.Float64:
 		return value.OfFloat64(a.Value(i)), nil
@@ -204,8 +207,11 @@ func StoredValueAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 		}
 		return value.OfString(text), nil
 	case *array.Binary:
-		if t.Kind == value.Bytes {
+		switch t.Kind {
+		case value.Bytes:
 			return value.OfBytes(append([]byte(nil), a.Value(i)...)), nil
+		case value.Proto:
+			return value.OfProto(append([]byte(nil), a.Value(i)...)), nil
 		}
 		return value.DecodeRow(a.Value(i), t)
 	case *array.MonthDayNanoInterval:

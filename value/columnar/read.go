@@ -45,7 +45,7 @@ type textArray interface {
 
 func textValue(s string, t *value.Type) (value.Value, error) {
 	switch t.Kind {
-	case value.Bool, value.Int64, value.Float64, value.Float32, value.Bytes, value.Array, value.Struct:
+	case value.Bool, value.Int64, value.Enum, value.Float64, value.Float32, value.Bytes, value.Proto, value.Array, value.Struct:
 		return value.Value{}, fmt.Errorf("a text is no value of %s", t)
 	}
 	return value.FromText(s, t)
@@ -65,6 +65,10 @@ func scalarAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 		if n, ok := wholeAt(a, i); ok && n.IsInt64() {
 			return value.OfInt64(n.Int64()), nil
 		}
+	case value.Enum:
+		if n, ok := wholeAt(a, i); ok && n.IsInt64() && n.Int64() == int64(int32(n.Int64())) {
+			return value.OfEnum(int32(n.Int64())), nil
+		}
 	case value.Float64, value.Float32:
 		return floatAt(a, i, t)
 	case value.Numeric:
@@ -72,6 +76,10 @@ func scalarAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 	case value.Bytes:
 		if b, ok := bytesAt(a, i); ok {
 			return value.OfBytes(append([]byte(nil), b...)), nil
+		}
+	case value.Proto:
+		if b, ok := bytesAt(a, i); ok {
+			return value.OfProto(append([]byte(nil), b...)), nil
 		}
 	case value.UUID:
 		if b, ok := bytesAt(a, i); ok && len(b) == uuidBytes {

@@ -4,7 +4,7 @@
 // without what is below them, and the time part of an INTERVAL to 292 years. Strings are not dictionary-encoded.
 //
 // It promises that values are appended without memory of their own, and that a batch's memory is used again for the next one.
-// It leaves out files and streams of record batches, which Arrow's library reads and writes, and PROTO and ENUM, which package value leaves out, too.
+// It leaves out files and streams of record batches, which Arrow's library reads and writes.
 //
 // Imports of this module: arrowtype, value.
 package columnar

@@ -69,7 +69,7 @@ func (w *Viewer) viewNumbers(a arrow.Array, k value.Kind, from, n int) (ok bool)
 	v := &w.vector
 	switch a := a.(type) {
 	case *array.Int64:
-		v.Ints, ok = a.Int64Values()[from:from+n], k == value.Int64
+		v.Ints, ok = a.Int64Values()[from:from+n], k == value.Int64 || k == value.Enum
 	case *array.Date32:
 		w.ints = sized(w.ints, n)
 		for i, d := range a.Date32Values()[from : from+n] {
