@@ -78,7 +78,7 @@ func (d *draft) validate(kind ValidationKind, t *Table, c, old *Column) {
 // redefineColumn is ALTER COLUMN c type ...: the column loses every attribute that the statement does not repeat.
 func (d *draft) redefineColumn(t *Table, c *Column, s *ast.AlterColumnType) error {
 	old := *c
-	if err := c.setType(t.FullName()+"."+c.Name, s.Type); err != nil {
+	if err := d.setType(t, c, s.Type); err != nil {
 		return err
 	}
 	c.NotNull, c.Default, c.OnUpdate = s.NotNull, nil, nil
@@ -181,13 +181,19 @@ func (d *draft) checkRedefinition(t *Table, c, old *Column) error {
 	return d.checkTypeReaders(t, c)
 }
 
-// convertible says whether a column's values may stay as they are when its type changes: in rows and in keys of indexes
-// STRING and BYTES are written alike.
+// convertible says whether a column's values may stay as they are when its type changes: in rows and in keys of indexes STRING and BYTES are written
+// alike, and so are INT64 and ENUM; PROTO, of which there are no keys, is written like BYTES in rows.
 func convertible(from, to *value.Type) bool {
 	if from.Kind == value.Array && to.Kind == value.Array {
 		return convertible(from.Elem, to.Elem)
 	}
-	return from.Equal(to) || from.Kind == value.String && to.Kind == value.Bytes || from.Kind == value.Bytes && to.Kind == value.String
+	return from.Equal(to) || conversions[[2]value.Kind{from.Kind, to.Kind}]
+}
+
+var conversions = map[[2]value.Kind]bool{
+	{value.String, value.Bytes}: true, {value.Bytes, value.String}: true,
+	{value.Bytes, value.Proto}: true, {value.Proto, value.Bytes}: true, {value.Proto, value.Proto}: true,
+	{value.Int64, value.Enum}: true, {value.Enum, value.Int64}: true, {value.Enum, value.Enum}: true,
 }
 
 // checkInherited refuses to resize a key column that an interleaved table shares.
@@ -248,19 +254,21 @@ func (d *draft) validateRedefinition(t *Table, c, old *Column) {
 	if c.VectorLength != 0 && c.VectorLength != old.VectorLength {
 		d.validate(ValidateVectorLength, t, c, old)
 	}
-	elem := func(c *Column) value.Kind {
-		if c.Type.Elem != nil {
-			return c.Type.Elem.Kind
-		}
-		return c.Type.Kind
-	}
+	was, is := elementOf(old.Type).Kind, elementOf(c.Type).Kind
 	longest := old.MaxLength
-	if elem(old) == value.String && elem(c) == value.Bytes {
+	switch {
+	case was == value.String && is == value.Bytes:
 		longest *= maxUTF8
+	case was == value.Proto && is == value.Bytes:
+		longest = MaxBytesLength
+	case is == value.Proto:
+		longest = 0
 	}
 	switch {
-	case elem(old) == value.Bytes && elem(c) == value.String:
+	case was == value.Bytes && is == value.String:
 		d.validate(ValidateUTF8, t, c, old)
+	case is == value.Enum && !elementOf(old.Type).Equal(elementOf(c.Type)):
+		d.validate(ValidateEnum, t, c, old)
 	case c.MaxLength < longest:
 		d.validate(ValidateLength, t, c, old)
 	}

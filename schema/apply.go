@@ -1,19 +1,23 @@
 package schema
 
 import (
+	"bytes"
+
 	"github.com/cloudspannerecosystem/memefish/ast"
 
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
 // Apply runs one DDL statement: it returns the catalog after it and what
-// existing data needs. The receiver stays as it is. Errors are *usererror.Error.
-func (c *Catalog) Apply(stmt string, compiler Compiler) (*Catalog, *Change, error) {
+// existing data needs. The receiver stays as it is. protoDescriptors, if given, is the serialized FileDescriptorSet that CREATE and ALTER PROTO
+// BUNDLE take types from. Errors are *usererror.Error.
+func (c *Catalog) Apply(stmt string, compiler Compiler, protoDescriptors ...[]byte) (*Catalog, *Change, error) {
 	src, err := parse(stmt)
 	if err != nil {
 		return nil, nil, err
 	}
 	d := c.draft(src, compiler)
+	d.protoDescriptors = bytes.Join(protoDescriptors, nil) // a message of both is the two, one after the other
 	if err := d.run(src.tree); err != nil {
 		return nil, nil, err
 	}
@@ -77,6 +81,12 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.createView(s)
 	case *ast.DropView:
 		return d.dropView(s)
+	case *ast.CreateProtoBundle:
+		return d.createProtoBundle(s)
+	case *ast.AlterProtoBundle:
+		return d.alterProtoBundle(s)
+	case *ast.DropProtoBundle:
+		return d.dropProtoBundle()
 	case *ast.CreateLocalityGroup:
 		return d.createLocalityGroup(s)
 	case *ast.AlterLocalityGroup:

@@ -96,6 +96,9 @@ type Table struct {
 
 	ForeignKeys []*ForeignKey // from this table, in order of creation
 
+	// ProtoBundle, if not nil, has the PROTO and ENUM types that columns or expressions of the table name.
+	ProtoBundle *ProtoBundle
+
 	// Rows, for system tables only, produces the rows as they are now. It may leave out rows in which a STRING column, by its name, has none
 	// of the values in want.
 	Rows func(ctx context.Context, want map[string]map[string]bool) ([][]value.Value, error)

@@ -206,4 +206,5 @@ const (
 	ValidateForeignKey                            // every referenced key exists
 	ValidatePlacement                             // Placed is not Placement
 	ValidateUnique                                // no two entries of Index have the same declared key
+	ValidateEnum                                  // Column has only numbers of its ENUM type
 )

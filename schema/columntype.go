@@ -22,14 +22,25 @@ func isTypeName(upper string) bool {
 	return scalarTypes[upper] != nil || isAny(upper, "STRING", "BYTES", "TOKENLIST", "INTERVAL")
 }
 
-// setType gives a column the type that a statement writes; where is the column's name for messages, "t.c".
-func (c *Column) setType(where string, t ast.SchemaType) error {
+// setType gives a column of a table the type that a statement writes.
+func (d *draft) setType(t *Table, c *Column, s ast.SchemaType) error {
+	if err := c.setType(d.ProtoBundle(), t.FullName()+"."+c.Name, s); err != nil {
+		return err
+	}
+	if elementOf(c.Type).Name != "" {
+		t.ProtoBundle = d.ProtoBundle()
+	}
+	return nil
+}
+
+// setType gives the column the type that a statement writes, perhaps one of a bundle; where is the column's name for messages, "t.c".
+func (c *Column) setType(bundle *ProtoBundle, where string, t ast.SchemaType) error {
 	c.MaxLength, c.LengthIsMax, c.VectorLength = 0, false, 0
 	array, ok := t.(*ast.ArraySchemaType)
 	if !ok {
-		return c.setScalar(where, t)
+		return c.setScalar(bundle, where, t)
 	}
-	if err := c.setScalar(where, array.Item); err != nil {
+	if err := c.setScalar(bundle, where, array.Item); err != nil {
 		return err
 	}
 	c.Type = value.ArrayOf(c.Type)
@@ -69,7 +80,7 @@ func (c *Column) checkVector(where string) error {
 	return nil
 }
 
-func (c *Column) setScalar(where string, t ast.SchemaType) error {
+func (c *Column) setScalar(bundle *ProtoBundle, where string, t ast.SchemaType) error {
 	switch t := t.(type) {
 	case *ast.SizedSchemaType:
 		if t.Name == ast.StringTypeName {
@@ -79,22 +90,22 @@ func (c *Column) setScalar(where string, t ast.SchemaType) error {
 		c.Type = value.BytesType
 		return c.setLength(where, t, MaxBytesLength)
 	case *ast.ScalarSchemaType:
-		return c.setNamed(where, string(t.Name))
+		return c.setNamed(bundle, where, string(t.Name))
 	case *ast.NamedType:
-		var parts []string
-		for _, i := range t.Path {
-			parts = append(parts, i.Name)
-		}
-		return c.setNamed(where, strings.Join(parts, "."))
+		return c.setNamed(bundle, where, dotted(t))
 	case *ast.ArraySchemaType:
 		return usererror.BadColumnType(where, "ARRAY<ARRAY>")
 	}
 	return usererror.BadColumnType(where, "STRUCT")
 }
 
-func (c *Column) setNamed(where, name string) error {
+func (c *Column) setNamed(bundle *ProtoBundle, where, name string) error {
 	upper := strings.ToUpper(name)
 	if t := scalarTypes[upper]; t != nil {
+		c.Type = t
+		return nil
+	}
+	if t := bundle.Type(name); t != nil {
 		c.Type = t
 		return nil
 	}
@@ -134,14 +145,24 @@ func parseInt(lit *ast.IntLiteral) (int64, error) {
 
 // TypeSQL prints the column's type as DDL does: ARRAY<STRING(MAX)>.
 func (c *Column) TypeSQL() string {
-	if c.Type.Kind == value.Array {
-		s := "ARRAY<" + c.scalarSQL(c.Type.Elem) + ">"
-		if c.VectorLength != 0 {
-			s += "(vector_length=>" + strconv.FormatInt(c.VectorLength, 10) + ")"
-		}
-		return s
+	if t := elementOf(c.Type); t.Name != "" {
+		return c.arraySQL("`" + t.Name + "`")
 	}
-	return c.scalarSQL(c.Type)
+	return c.SpannerType()
+}
+
+// SpannerType is the column's type as INFORMATION_SCHEMA has it: as DDL does, but for PROTO<a.b.C> and ENUM<a.b.C>.
+func (c *Column) SpannerType() string { return c.arraySQL(c.scalarSQL(elementOf(c.Type))) }
+
+// arraySQL is the type of the column, whose values or elements have the type scalar.
+func (c *Column) arraySQL(scalar string) string {
+	switch {
+	case c.Type.Kind != value.Array:
+		return scalar
+	case c.VectorLength != 0:
+		return "ARRAY<" + scalar + ">(vector_length=>" + strconv.FormatInt(c.VectorLength, 10) + ")"
+	}
+	return "ARRAY<" + scalar + ">"
 }
 
 func (c *Column) scalarSQL(t *value.Type) string {
@@ -160,7 +181,7 @@ func (c *Column) lengthSQL() string {
 
 // isKeyable says whether a column of type t may be part of a key.
 func isKeyable(t *value.Type) bool {
-	return t.Kind != value.Array && t.Kind != value.JSON && t.Kind != value.Struct && t.Kind != value.Interval
+	return t.Kind != value.Array && t.Kind != value.JSON && t.Kind != value.Proto && t.Kind != value.Struct && t.Kind != value.Interval
 }
 
 // shortType is a type's name in messages about keys.

@@ -100,7 +100,7 @@ func (d *draft) addColumn(t *Table, def *ast.ColumnDef) error {
 	if len(t.Columns) >= MaxColumns {
 		return usererror.TooManyColumns(t.FullName(), MaxColumns)
 	}
-	if err := c.setType(where, def.Type); err != nil {
+	if err := d.setType(t, c, def.Type); err != nil {
 		return err
 	}
 	if def.PlacementKey != nil {

@@ -11,7 +11,7 @@ import (
 // not, by the words that follow CREATE, ALTER or DROP.
 var objects = [][]string{
 	{"MODEL"}, {"FUNCTION"}, {"PROPERTY", "GRAPH"},
-	{"SEARCH", "INDEX"}, {"VECTOR", "INDEX"}, {"PROTO", "BUNDLE"}, {"QUEUE"},
+	{"SEARCH", "INDEX"}, {"VECTOR", "INDEX"}, {"QUEUE"},
 }
 
 // ungrantable are those of them, and of those that Crowfoot has, on which Spanner grants privileges and Crowfoot does not.

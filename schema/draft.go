@@ -24,6 +24,8 @@ type draft struct {
 	copies   map[*Table]bool // tables that belong to the draft, with their indexes and foreign keys
 	mine     map[*Table]bool // those whose columns and expressions belong to it too
 	renamed  bool            // a table has got another name
+
+	protoDescriptors []byte // of the request, or nil
 }
 
 func (c *Catalog) draft(src *source, compiler Compiler) *draft {

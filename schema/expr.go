@@ -49,6 +49,7 @@ func (d *draft) compileDefault(t *Table, c *Column) error {
 	if _, err := survey(t, c.Default.SQL); err != nil {
 		return usererror.BadDefault(t.FullName(), c.Name, err.Error())
 	}
+	d.bindProtos(t, c.Default.SQL)
 	e, err := d.compiler.CompileExpr(d.Catalog, t, c.Default.SQL, c.Type)
 	if err != nil {
 		return usererror.BadDefault(t.FullName(), c.Name, err.Error())
@@ -100,6 +101,7 @@ func (d *draft) compileGenerated(t *Table, c *Column) error {
 	if !c.Stored && c.MaxLength > 0 && !c.LengthIsMax {
 		return usererror.BadGenerated(t.FullName(), c.Name, "a generated column that is not STORED must have length MAX")
 	}
+	d.bindProtos(t, c.Generated.SQL)
 	e, err := d.compiler.CompileExpr(d.Catalog, t, c.Generated.SQL, c.Type)
 	if err != nil {
 		return usererror.BadGenerated(t.FullName(), c.Name, err.Error())
@@ -203,6 +205,7 @@ func (d *draft) compileCheck(t *Table, c *Check) error {
 	if function != "" {
 		return usererror.NonDeterministic(function, "check constraint `"+t.FullName()+"."+c.Name+"`")
 	}
+	d.bindProtos(t, c.Expr.SQL)
 	e, err := d.compiler.CompileExpr(d.Catalog, t, c.Expr.SQL, value.BoolType)
 	if err != nil {
 		return usererror.BadCheck(t.FullName(), c.Name, c.Expr.SQL, err.Error())

@@ -78,7 +78,7 @@ func (l *loader) load(encoded map[TableID][]byte) error {
 			return fmt.Errorf("table %d is stored as %d", t.stored.ID, id)
 		}
 		var err error
-		if t.Table, err = loadTable(t.stored); err != nil {
+		if t.Table, err = l.loadTable(t.stored); err != nil {
 			return fmt.Errorf("table %s: %w", t.stored.Name, err)
 		}
 		l.adopt(t.Table)
@@ -127,11 +127,14 @@ func (t *Table) resolved() bool {
 }
 
 // loadTable makes a table without what refers to others, and without expressions.
-func loadTable(s storedTable) (*Table, error) {
+func (l *loader) loadTable(s storedTable) (*Table, error) {
 	t := &Table{ID: s.ID, Schema: s.Schema, Name: s.Name, NextColumn: s.NextColumn, ColumnarPolicy: s.Columnar, LocalityGroup: s.Locality, Synonym: s.Synonym}
+	if s.ProtoBundle != 0 {
+		t.ProtoBundle = l.ProtoBundle()
+	}
 	t.Columns = make([]*Column, len(s.Columns))
 	for i, sc := range s.Columns {
-		c, err := loadColumn(sc)
+		c, err := loadColumn(sc, t.ProtoBundle)
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", sc.Name, err)
 		}
@@ -171,7 +174,7 @@ func (l *loader) loadParent(t loading) error {
 	return nil
 }
 
-func loadColumn(s storedColumn) (*Column, error) {
+func loadColumn(s storedColumn, bundle *ProtoBundle) (*Column, error) {
 	c := &Column{
 		ID: s.ID, Name: shared(s.Name), MaxLength: s.Length, LengthIsMax: s.Max, VectorLength: s.VectorLength, NotNull: s.NotNull, Hidden: s.Hidden,
 		AllowCommitTimestamp: s.CommitTimestamp, LocalityGroup: s.Locality, PlacementKey: s.PlacementKey, Stored: s.Stored, KeyOrdinal: -1,
@@ -184,6 +187,8 @@ func loadColumn(s storedColumn) (*Column, error) {
 		c.Type = value.StringType
 	case value.Bytes:
 		c.Type = value.BytesType
+	case value.Proto, value.Enum:
+		c.Type = bundle.Type(s.TypeName)
 	default:
 		c.Type = scalarTypes[kind.String()]
 	}

@@ -24,6 +24,12 @@ type Object interface {
 	sql(c *Catalog) []string
 }
 
+// loadable is an Object that has more than its exported fields say.
+type loadable interface {
+	// load completes the object when it has been decoded.
+	load() error
+}
+
 // Entity is the number and the name of an Object. Types of objects embed it.
 type Entity struct {
 	ID     TableID `json:"id"`
@@ -63,7 +69,7 @@ const (
 )
 
 // objectKinds are the kinds of objects in the order in which GetDatabaseDdl prints those of a stage.
-var objectKinds = []*objectKind{localityGroups, placements, sequences, viewKind, roles, memberships, grants, statisticsPackages}
+var objectKinds = []*objectKind{protoBundles, localityGroups, placements, sequences, viewKind, roles, memberships, grants, statisticsPackages}
 
 // key is where a name of the kind stands among the names of a catalog.
 func (k *objectKind) key(schema, name string) string {
@@ -242,6 +248,11 @@ func (l *loader) loadObject(id TableID, kind string, data []byte) error {
 	}
 	if o.entity().Name == "" {
 		return errors.New("it has no name")
+	}
+	if o, ok := o.(loadable); ok {
+		if err := o.load(); err != nil {
+			return err
+		}
 	}
 	l.put(o)
 	return nil

@@ -64,6 +64,7 @@ type storedTable struct {
 	RowDeletion *storedRowDeletion `json:"row_deletion,omitempty"`
 	Columnar    ColumnarPolicy     `json:"columnar_policy,omitempty"`
 	Locality    string             `json:"locality_group,omitempty"`
+	ProtoBundle int                `json:"proto_bundle,omitempty"` // its Revision
 }
 
 type storedRowDeletion struct {
@@ -75,6 +76,7 @@ type storedColumn struct {
 	ID              ColumnID   `json:"id"`
 	Name            string     `json:"name"`
 	Kind            int        `json:"kind"`
+	TypeName        string     `json:"type_name,omitempty"` // of PROTO and ENUM
 	Array           bool       `json:"array,omitempty"`
 	Length          int64      `json:"length,omitempty"`
 	Max             bool       `json:"max,omitempty"`
@@ -185,6 +187,9 @@ func storeTable(t *Table) storedTable {
 	if t.Parent != nil {
 		s.Parent = t.Parent.ID
 	}
+	if t.ProtoBundle != nil {
+		s.ProtoBundle = t.ProtoBundle.Revision
+	}
 	if p := t.RowDeletionPolicy; p != nil {
 		s.RowDeletion = &storedRowDeletion{Column: p.Column.ID, Days: p.Days}
 	}
@@ -218,6 +223,7 @@ func storeColumn(c *Column) storedColumn {
 	if c.Type.Kind == value.Array {
 		s.Array, s.Kind = true, int(c.Type.Elem.Kind)
 	}
+	s.TypeName = elementOf(c.Type).Name
 	return s
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -28,7 +30,8 @@ func (c *Changes) checkValues(t *schema.Table, columns []*schema.Column, row []v
 	return nil
 }
 
-// retyped converts a value, or the elements of an array, from BYTES to STRING or from STRING to BYTES.
+// retyped converts a value, or the elements of an array, to a type that a column may change to: among STRING, BYTES and PROTO, and between INT64 and ENUM.
+// A number that an ENUM does not have stays an INT64.
 func retyped(v value.Value, t *value.Type) value.Value {
 	switch {
 	case v.IsNull() || v.IsPending() || v.Kind() == t.Kind && t.Elem == nil:
@@ -41,8 +44,21 @@ func retyped(v value.Value, t *value.Type) value.Value {
 		return value.OfArray(elems)
 	case t.Kind == value.String:
 		return value.OfString(string(v.AsBytes()))
+	case t.Kind == value.Proto:
+		return value.OfProto(v.AsBytes())
+	case t.Kind == value.Int64:
+		return value.OfInt64(v.AsInt64())
+	case t.Kind == value.Enum:
+		return enumOf(v)
 	}
 	return value.OfBytes(v.AsBytes())
+}
+
+func enumOf(v value.Value) value.Value {
+	if n := v.AsInt64(); n == int64(int32(n)) {
+		return value.OfEnum(int32(n))
+	}
+	return v
 }
 
 // checkAs is checkValue for a column as it is defined.
@@ -58,7 +74,7 @@ func (c *Changes) checkAs(t *schema.Table, col *schema.Column, v value.Value) er
 			return usererror.NullValue(t.FullName(), col.Name)
 		}
 		return nil
-	case v.Kind() != col.Type.Kind:
+	case v.Kind() != col.Type.Kind && !isNumber(v, col.Type):
 		return fmt.Errorf("value of type %s for column %s.%s of type %s", v.Kind(), t.FullName(), col.Name, col.Type)
 	}
 	if col.PlacementKey && !c.tables.catalog.HasPlacement(v.AsString()) {
@@ -79,7 +95,7 @@ func (c *Changes) checkAs(t *schema.Table, col *schema.Column, v value.Value) er
 			}
 		}
 	default:
-		return checkText(t, col, v)
+		return checkScalar(t, col, col.Type, v)
 	}
 	return nil
 }
@@ -92,20 +108,41 @@ func checkElement(t *schema.Table, col *schema.Column, e value.Value) error {
 		return usererror.NullInVector(col.Name)
 	case e.IsNull():
 		return nil
-	case e.Kind() != col.Type.Elem.Kind:
+	case e.Kind() != col.Type.Elem.Kind && !isNumber(e, col.Type.Elem):
 		return fmt.Errorf("element of type %s for column %s.%s of type %s", e.Kind(), t.FullName(), col.Name, col.Type)
 	}
-	return checkText(t, col, e)
+	return checkScalar(t, col, col.Type.Elem, e)
 }
 
-// maxJSON is the limit of a cell, which is what JSON may fill.
-const maxJSON = 10 << 20
+// isNumber says whether a value is what enumOf leaves an INT64.
+func isNumber(v value.Value, t *value.Type) bool {
+	return t.Kind == value.Enum && v.Kind() == value.Int64
+}
+
+// checkScalar checks a value, or an element of an array, of type is.
+func checkScalar(t *schema.Table, col *schema.Column, is *value.Type, v value.Value) error {
+	if is.Kind == value.Enum {
+		if !hasNumber(is, v.AsInt64()) {
+			return usererror.InvalidEnumColumnValue(t.FullName(), col.Name, v.AsInt64(), is.String())
+		}
+		return nil
+	}
+	return checkText(t, col, v)
+}
+
+// hasNumber says whether an ENUM type has a number.
+func hasNumber(t *value.Type, number int64) bool {
+	return number == int64(int32(number)) && t.Enumeration().Values().ByNumber(protoreflect.EnumNumber(number)) != nil
+}
+
+// maxCell is the limit of a cell, which is what JSON and PROTO may fill.
+const maxCell = 10 << 20
 
 func checkText(t *schema.Table, col *schema.Column, v value.Value) error {
 	limit := col.MaxLength
 	switch v.Kind() {
-	case value.JSON:
-		limit = maxJSON
+	case value.JSON, value.Proto:
+		limit = maxCell
 	case value.String:
 		if !utf8.Valid(v.AsBytes()) {
 			return usererror.InvalidUTF8(t.FullName(), col.Name)

@@ -125,7 +125,7 @@ func TestBadValues(t *testing.T) {
 	wantFault(t, apply("S", value.OfString("a\xff")), codes.InvalidArgument, "Invalid UTF-8 encoding in column S of table T")
 	wantFault(t, apply("A", list(value.OfString("a\xff"))), codes.InvalidArgument, "Invalid UTF-8 encoding in column A of table T")
 	wantFault(t, apply("A", list(value.PendingCommitTimestamp())), codes.FailedPrecondition, "allow_commit_timestamp")
-	wantFault(t, apply("J", value.OfJSON(strings.Repeat(" ", maxJSON+1))), codes.FailedPrecondition, "exceeds the maximum size limit")
+	wantFault(t, apply("J", value.OfJSON(strings.Repeat(" ", maxCell+1))), codes.FailedPrecondition, "exceeds the maximum size limit")
 	for column, v := range map[string]value.Value{"S": id, "A": list(id)} {
 		if err := apply(column, v); usererror.CodeOf(err) != codes.Internal {
 			t.Errorf("wrong type for %s: %v", column, err)

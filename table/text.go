@@ -48,7 +48,7 @@ func (l *Layout) storedText(key []byte) string {
 var kindNames = map[value.Kind]string{
 	value.Bool: "Bool", value.Int64: "Int64", value.Float64: "Float64", value.Float32: "Float32",
 	value.Timestamp: "Timestamp", value.Date: "Date", value.String: "String", value.Bytes: "Bytes",
-	value.Numeric: "Numeric", value.UUID: "Uuid",
+	value.Numeric: "Numeric", value.UUID: "Uuid", value.Enum: "Enum",
 }
 
 // maxShown is how much of a text in a key an error shows.
@@ -68,7 +68,7 @@ func writePart(b *strings.Builder, v value.Value) {
 	switch v.Kind() {
 	case value.Bool:
 		b.WriteString(strconv.FormatBool(v.AsBool()))
-	case value.Int64:
+	case value.Int64, value.Enum:
 		b.WriteString(strconv.FormatInt(v.AsInt64(), 10))
 	case value.Float64:
 		b.WriteString(strconv.FormatFloat(v.AsFloat64(), 'g', -1, 64))

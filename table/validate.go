@@ -51,7 +51,7 @@ func validated(v schema.Validation) []*schema.Column {
 			columns[i] = v.Table.Key[i].Column
 		}
 		return columns
-	case schema.ValidateUTF8:
+	case schema.ValidateUTF8, schema.ValidateEnum:
 		return []*schema.Column{asWritten(v)}
 	case schema.ValidatePlacement:
 		return []*schema.Column{v.Placed}
@@ -86,6 +86,8 @@ func (v *validator) row(ctx context.Context, key []byte, vals []value.Value) err
 		return v.text(key, vals[0])
 	case schema.ValidateVectorLength:
 		return v.vector(key, vals[0])
+	case schema.ValidateEnum:
+		return v.enum(key, vals[0])
 	case schema.ValidateCommitTimestamp:
 		if t := vals[0]; !t.IsNull() && t.AsTime().After(v.now) {
 			return usererror.FutureTimestampFound(v.Column.Name, timestampText(t), v.layout.storedText(key))
@@ -145,6 +147,29 @@ func (v *validator) vector(key []byte, val value.Value) error {
 	}
 	if slices.ContainsFunc(elems, value.Value.IsNull) {
 		return usererror.NullInVectorFound(v.Column.Name, v.layout.storedText(key))
+	}
+	return nil
+}
+
+// enum checks that the type that a column of ENUM or INT64 gets has the number of a value, or of the elements of an array.
+func (v *validator) enum(key []byte, val value.Value) error {
+	if val.IsNull() {
+		return nil
+	}
+	is := v.Column.Type
+	if val.Kind() == value.Array {
+		for _, e := range val.AsList() {
+			if err := v.enum(key, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if is.Elem != nil {
+		is = is.Elem
+	}
+	if !hasNumber(is, val.AsInt64()) {
+		return usererror.InvalidEnumValue(v.Table.FullName()+"."+v.Column.Name, val.AsInt64(), is.String(), v.layout.storedText(key))
 	}
 	return nil
 }

@@ -24,7 +24,11 @@ const (
 
 func schemata(b *builder) {
 	for _, name := range append([]string{"", InformationSchema, SpannerSys}, b.catalog.Schemas...) {
-		b.add("", name, nil, nil, nil)
+		var bundle any
+		if p := b.catalog.ProtoBundle(); p != nil && name == "" {
+			bundle = p.SQL()
+		}
+		b.add("", name, nil, nil, bundle)
 	}
 }
 
@@ -97,7 +101,7 @@ func columns(b *builder) {
 			if c.Identity != nil {
 				byDefault = nil
 			}
-			b.add("", t.Schema, t.Name, c.Name, c.Ordinal+1, byDefault, nil, yesNo(!c.NotNull), c.TypeSQL(), generated,
+			b.add("", t.Schema, t.Name, c.Name, c.Ordinal+1, byDefault, nil, yesNo(!c.NotNull), c.SpannerType(), generated,
 				c.Hidden, text(c.Generated), stored, orNull(!builtIn(t), state), yesNo(c.Identity != nil), identity[0], identity[1], identity[2], identity[3], identity[4], text(c.OnUpdate))
 		}
 	}
@@ -245,15 +249,15 @@ func hasKey(t *schema.Table) bool { return !builtIn(t) || len(t.Key) > 0 }
 func indexColumns(b *builder) {
 	for _, t := range b.tables() {
 		for at, p := range t.Key {
-			b.add("", t.Schema, t.Name, primaryKey, primaryKey, p.Column.Name, at+1, ordering(p), yesNo(!p.Column.NotNull), p.Column.TypeSQL(), nil)
+			b.add("", t.Schema, t.Name, primaryKey, primaryKey, p.Column.Name, at+1, ordering(p), yesNo(!p.Column.NotNull), p.Column.SpannerType(), nil)
 		}
 		for _, i := range indexesOf(t) {
 			for at, p := range i.Key {
 				nullable := !p.Column.NotNull && !slices.Contains(i.NotNullColumns, p.Column)
-				b.add("", t.Schema, t.Name, i.Name, indexType, p.Column.Name, at+1, ordering(p), yesNo(nullable), p.Column.TypeSQL(), nil)
+				b.add("", t.Schema, t.Name, i.Name, indexType, p.Column.Name, at+1, ordering(p), yesNo(nullable), p.Column.SpannerType(), nil)
 			}
 			for _, c := range i.Storing {
-				b.add("", t.Schema, t.Name, i.Name, indexType, c.Name, nil, nil, yesNo(!c.NotNull), c.TypeSQL(), nil)
+				b.add("", t.Schema, t.Name, i.Name, indexType, c.Name, nil, nil, yesNo(!c.NotNull), c.SpannerType(), nil)
 			}
 		}
 	}

@@ -1,0 +1,264 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// protoTypes are the types that a set of files defines.
+type protoTypes struct {
+	files      *protoregistry.Files
+	extensions map[extensionKey]protoreflect.FieldDescriptor
+
+	mu    sync.Mutex
+	known map[string]*value.Type // those that were asked for
+}
+
+type extensionKey struct {
+	message protoreflect.FullName
+	number  protoreflect.FieldNumber
+}
+
+// maxNestedTypes is how deep messages may be defined in messages: the limit of protocol buffers' own compiler, which the SQL analyzer's library has too.
+const maxNestedTypes = 32
+
+// parseDescriptors reads a serialized FileDescriptorSet. Custom options stay unknown: they mean nothing here.
+func parseDescriptors(data []byte) (*descriptorpb.FileDescriptorSet, error) {
+	set := new(descriptorpb.FileDescriptorSet)
+	if err := (proto.UnmarshalOptions{Resolver: new(protoregistry.Types)}).Unmarshal(data, set); err != nil {
+		return nil, errors.New("they are no serialized FileDescriptorSet")
+	}
+	return set, nil
+}
+
+// newProtoTypes links files. Each file that one imports must be among them.
+func newProtoTypes(set *descriptorpb.FileDescriptorSet) (*protoTypes, error) {
+	for _, f := range set.File {
+		if depth(f.MessageType, 0) > maxNestedTypes {
+			return nil, fmt.Errorf("messages of file %q are nested deeper than %d levels", f.GetName(), maxNestedTypes)
+		}
+	}
+	files, err := protodesc.NewFiles(set)
+	if err != nil {
+		return nil, plainly(err)
+	}
+	t := &protoTypes{files: files, extensions: map[extensionKey]protoreflect.FieldDescriptor{}, known: map[string]*value.Type{}}
+	files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
+		for i := range f.Extensions().Len() {
+			x := f.Extensions().Get(i)
+			t.extensions[extensionKey{x.ContainingMessage().FullName(), x.Number()}] = x
+		}
+		return true
+	})
+	return t, nil
+}
+
+// plainly is an error of package protodesc without the name of that package, with which it begins in one of two ways, by chance.
+func plainly(err error) error {
+	text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
+	return errors.New(strings.TrimPrefix(text, "proto: "))
+}
+
+// depth is how deep messages are nested, maxNestedTypes + 1 if deeper than that.
+func depth(list []*descriptorpb.DescriptorProto, level int) int {
+	deepest := level
+	if level <= maxNestedTypes {
+		for _, m := range list {
+			deepest = max(deepest, depth(m.NestedType, level+1))
+		}
+	}
+	return deepest
+}
+
+// typeOf is the message or enumeration called name as a type, nil if there is none. The types of one name are one.
+func (p *protoTypes) typeOf(name string) *value.Type {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.known[name]; t != nil {
+		return t
+	}
+	d, err := p.files.FindDescriptorByName(protoreflect.FullName(name))
+	if err != nil {
+		return nil
+	}
+	var t *value.Type
+	switch d := d.(type) {
+	case protoreflect.MessageDescriptor:
+		t = value.ProtoType(d)
+	case protoreflect.EnumDescriptor:
+		t = value.EnumType(d)
+	default:
+		return nil
+	}
+	p.known[t.Name] = t
+	return t
+}
+
+func (p *protoTypes) extension(message protoreflect.FullName, number protoreflect.FieldNumber) protoreflect.FieldDescriptor {
+	return p.extensions[extensionKey{message, number}]
+}
+
+// mergeDescriptors gives the files that define the types called names: the files of the request for those that are given, and for what they import, otherwise
+// the files of the old bundle. Files that no type needs are left out.
+func mergeDescriptors(old *ProtoBundle, request []byte, names, given []string) ([]byte, *protoTypes, error) {
+	m := merger{files: map[string]*descriptorpb.FileDescriptorProto{}}
+	if len(given) > 0 {
+		if len(request) == 0 {
+			return nil, nil, usererror.MissingProtoDescriptors()
+		}
+		if err := m.add(request, given); err != nil {
+			return nil, nil, err
+		}
+	}
+	if old != nil {
+		kept := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(given, name) || m.defines(name) })
+		if err := m.add(old.Descriptors, kept); err != nil {
+			return nil, nil, err
+		}
+	}
+	set := new(descriptorpb.FileDescriptorSet)
+	for _, f := range m.files {
+		set.File = append(set.File, f)
+	}
+	sort.Slice(set.File, func(i, j int) bool { return set.File[i].GetName() < set.File[j].GetName() })
+	types, err := newProtoTypes(set)
+	if err != nil {
+		return nil, nil, usererror.BadProtoDescriptors(err.Error())
+	}
+	if err := types.check(names); err != nil {
+		return nil, nil, err
+	}
+	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(set)
+	return data, types, err
+}
+
+// merger collects files by name.
+type merger struct {
+	files map[string]*descriptorpb.FileDescriptorProto
+}
+
+// add adds the files of a serialized set that define types, with those that they import, unless there are files of their names.
+func (m *merger) add(data []byte, names []string) error {
+	set, err := parseDescriptors(data)
+	if err != nil {
+		return usererror.BadProtoDescriptors(err.Error())
+	}
+	byName := make(map[string]*descriptorpb.FileDescriptorProto, len(set.File))
+	for _, f := range set.File {
+		if byName[f.GetName()] != nil {
+			return usererror.BadProtoDescriptors(fmt.Sprintf("file %q stands there twice", f.GetName()))
+		}
+		byName[f.GetName()] = f
+	}
+	for _, name := range names {
+		at := slices.IndexFunc(set.File, func(f *descriptorpb.FileDescriptorProto) bool { return definedIn(f, name) })
+		if at < 0 {
+			return usererror.MissingProtoDescriptor(name)
+		}
+		m.addFile(set.File[at].GetName(), byName)
+	}
+	return nil
+}
+
+// addFile adds a file and what it imports. A file that is not there is found missing when all are linked.
+func (m *merger) addFile(name string, from map[string]*descriptorpb.FileDescriptorProto) {
+	f := from[name]
+	if f == nil || m.files[name] != nil {
+		return
+	}
+	m.files[name] = f
+	for _, imported := range f.Dependency {
+		m.addFile(imported, from)
+	}
+}
+
+// defines says whether one of the files defines a type.
+func (m *merger) defines(name string) bool {
+	for _, f := range m.files {
+		if definedIn(f, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// definedIn says whether a file defines the message or enumeration called name.
+func definedIn(f *descriptorpb.FileDescriptorProto, name string) bool {
+	if p := f.GetPackage(); p != "" {
+		rest, ok := strings.CutPrefix(name, p+".")
+		if !ok {
+			return false
+		}
+		name = rest
+	}
+	return isDefined(strings.Split(name, "."), f.MessageType, f.EnumType)
+}
+
+func isDefined(path []string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto) bool {
+	for _, m := range messages {
+		if m.GetName() == path[0] {
+			return len(path) == 1 || isDefined(path[1:], m.NestedType, m.EnumType)
+		}
+	}
+	return len(path) == 1 && slices.ContainsFunc(enums, func(e *descriptorpb.EnumDescriptorProto) bool { return e.GetName() == path[0] })
+}
+
+// reservedPackages are those in which no type of a bundle may be.
+var reservedPackages = []string{"spanner", "tech.spanner"}
+
+// check refuses what Spanner refuses in types that are linked.
+func (p *protoTypes) check(names []string) error {
+	seen := map[protoreflect.FullName]bool{}
+	for _, name := range names {
+		for _, reserved := range reservedPackages {
+			if strings.HasPrefix(name, reserved+".") {
+				return usererror.ReservedProtoPackage(name, reserved)
+			}
+		}
+		t := p.typeOf(name)
+		if t == nil {
+			return usererror.MissingProtoDescriptor(name)
+		}
+		if m := t.Message(); m != nil {
+			if err := checkMessage(m, seen); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkMessage checks a message and those of its fields.
+func checkMessage(m protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) error {
+	if seen[m.FullName()] {
+		return nil
+	}
+	seen[m.FullName()] = true
+	if m.Extensions().Len() > 0 {
+		return usererror.ProtoExtensions(string(m.FullName()))
+	}
+	if options, ok := m.Options().(*descriptorpb.MessageOptions); ok && options.GetMessageSetWireFormat() {
+		return usererror.ProtoMessageSet(string(m.FullName()))
+	}
+	for i := range m.Fields().Len() {
+		if f := m.Fields().Get(i).Message(); f != nil {
+			if err := checkMessage(f, seen); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
