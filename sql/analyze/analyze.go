@@ -203,11 +203,11 @@ func (w *walker) options(types *googlesql.TypeFactory) *googlesql.AnalyzerOption
 	for name, t := range w.declared {
 		if t != nil {
 			delete(assumed, name)
-			do(o.AddQueryParameter(name, libraryType(types, t)))
+			do(o.AddQueryParameter(name, w.lib.typeOf(types, t)))
 		}
 	}
 	for name, t := range assumed {
-		do(o.AddQueryParameter(name, libraryType(types, t)))
+		do(o.AddQueryParameter(name, w.lib.typeOf(types, t)))
 	}
 	return o
 }

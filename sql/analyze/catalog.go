@@ -23,6 +23,9 @@ type library struct {
 	schemas map[string]*googlesql.SimpleCatalog // by lower-cased name
 	tables  []*schema.Table                     // a table's serialization id is its place here
 	views   []*schema.View                      // a view's serialization id is -1 less its place here
+	bundle  *schema.ProtoBundle                 // or nil
+	pool    *descriptorPool                     // of bundle, once it is needed
+	named   map[string]bool                     // the types of bundle that root has
 
 	// root refers to these, but does not free them.
 	ownTables  []*googlesql.SimpleTable
@@ -31,10 +34,11 @@ type library struct {
 	ownSequences []*googlesql.SimpleSequence // likewise
 }
 
-// newLibrary is a library without tables. They come from of, if it is not nil.
-func newLibrary(e *engine, of *Analyzer) *library {
+// newLibrary is a library without tables. They come from of, if it is not nil. PROTO and ENUM types come from a bundle, which may be nil.
+func newLibrary(e *engine, of *Analyzer, bundle *schema.ProtoBundle) *library {
 	l := &library{
 		engine: e, of: of, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{},
+		bundle: bundle, named: map[string]bool{},
 		has: map[*schema.Table]bool{}, reads: map[*schema.ChangeStream]bool{}, viewed: map[*schema.View]bool{}, takes: map[*schema.Sequence]bool{},
 	}
 	l.root = own(googlesql.NewSimpleCatalog("", l.types))
@@ -70,6 +74,9 @@ func (l *library) free() {
 		freeSequence(s)
 	}
 	freeTypes(l.types)
+	if l.pool != nil {
+		l.pool.libraries--
+	}
 }
 
 func (l *library) addTable(t *schema.Table) {
@@ -83,7 +90,7 @@ func (l *library) addTable(t *schema.Table) {
 		}
 		writable := c.Generated == nil
 		// A column that SELECT * leaves out is a pseudo column to the library.
-		column := own(googlesql.NewSimpleColumn(t.FullName(), c.Name, libraryType(l.types, c.Type), c.Hidden, writable))
+		column := own(googlesql.NewSimpleColumn(t.FullName(), c.Name, l.typeOf(l.types, c.Type), c.Hidden, writable))
 		l.ownColumns = append(l.ownColumns, column)
 		do(table.AddColumn2(column, false))
 	}
@@ -176,11 +183,11 @@ func (l *library) signature(s signature) *googlesql.FunctionSignature {
 	result := own(googlesql.NewFunctionArgumentType4(googlesql.SignatureArgumentKindArgTypeVoid, 1))
 	if s.result != nil {
 		freeArgument(result)
-		result = own(googlesql.NewFunctionArgumentType3(libraryType(l.types, s.result), 1))
+		result = own(googlesql.NewFunctionArgumentType3(l.typeOf(l.types, s.result), 1))
 	}
 	args := make([]*googlesql.FunctionArgumentType, len(s.args))
 	for i, t := range s.args {
-		args[i] = own(googlesql.NewFunctionArgumentType3(libraryType(l.types, t), 1))
+		args[i] = own(googlesql.NewFunctionArgumentType3(l.typeOf(l.types, t), 1))
 	}
 	signature := own(googlesql.NewFunctionSignature3(result, args, 0)) // copies them
 	freeArgument(result)

@@ -147,8 +147,12 @@ func sameColumns(key []schema.KeyPart, columns []*schema.Column) bool {
 func (w *walker) assignments(list []*googlesql.ResolvedUpdateItem, columns map[int]*schema.Column) []tree.Assignment {
 	var set []tree.Assignment
 	for _, item := range list {
-		ref, ok := get(item.Target()).(*googlesql.ResolvedColumnRef)
-		to := get(item.SetValue())
+		target, to := get(item.Target()), get(item.SetValue())
+		if field, ok := target.(*googlesql.ResolvedGetProtoField); ok && to != nil {
+			set = w.fieldAssignment(set, field, to, columns)
+			continue
+		}
+		ref, ok := target.(*googlesql.ResolvedColumnRef)
 		if !ok || to == nil {
 			unsupported("UPDATE of a part of a column")
 		}

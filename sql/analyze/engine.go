@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/googlesqlwasm2go/base"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -30,6 +31,7 @@ type engine struct {
 	definitions *googlesql.LanguageOptions
 	zoned       bool                   // the library has its default time zone: see zone.go
 	libraries   map[*Analyzer]*library // the schemas that statements were analyzed for
+	pools       map[*schema.ProtoBundle]*descriptorPool
 
 	discard   bool        // after the statement at hand
 	forgotten []*Analyzer // whose schemas are to be freed; guarded by the pool
@@ -87,7 +89,7 @@ func outputOf(handle uint64) *googlesql.AnalyzerOutput
 func (e *engine) start() {
 	e.zoned = initLibrary()
 	e.module = current
-	e.libraries = map[*Analyzer]*library{}
+	e.libraries, e.pools = map[*Analyzer]*library{}, map[*schema.ProtoBundle]*descriptorPool{}
 	var core *base.Module
 	get(invoke(e.module, 0, 0, nil, func(c *base.Module, _, _ int32) (int64, error) {
 		core = c
@@ -164,7 +166,7 @@ func listed[T any](e *engine, all func() ([]T, error), size func() (int32, error
 func (e *engine) library(a *Analyzer) *library {
 	if e.libraries[a] == nil {
 		e.makeRoom()
-		e.libraries[a] = newLibrary(e, a)
+		e.libraries[a] = newLibrary(e, a, a.catalog.ProtoBundle())
 	}
 	return e.libraries[a]
 }

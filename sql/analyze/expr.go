@@ -18,6 +18,9 @@ func (w *walker) expr(n googlesql.ResolvedExprNode) tree.Expr {
 		if w.literals != nil {
 			w.typed(n, t)
 		}
+		if t.Kind == value.Proto && !get(get(n.Value()).IsNull()) {
+			return w.protoLiteral(get(n.Value()), t)
+		}
 		return &tree.Literal{T: t, Value: w.resign(n, w.rezone(n, w.valueOf(get(n.Value()), t), t), t)}
 	case *googlesql.ResolvedParameter:
 		return w.parameter(n)
@@ -37,6 +40,12 @@ func (w *walker) expr(n googlesql.ResolvedExprNode) tree.Expr {
 		return &tree.GetField{T: w.typeOf(get(n.Type())), Arg: w.expr(get(n.Expr())), Index: int(get(n.FieldIdx()))}
 	case *googlesql.ResolvedGetJsonField:
 		return &tree.GetJSONField{Arg: w.expr(get(n.Expr())), Name: get(n.FieldName())}
+	case *googlesql.ResolvedGetProtoField:
+		return w.protoField(n)
+	case *googlesql.ResolvedMakeProto:
+		return w.makeProto(n)
+	case *googlesql.ResolvedReplaceField:
+		return w.replaceFields(n)
 	case *googlesql.ResolvedWithExpr:
 		return &tree.Let{Defs: w.computed(get(n.AssignmentList())), Body: w.expr(get(n.Expr()))}
 	}

@@ -52,6 +52,12 @@ func freeFunctionProto(*googlesql.TableValuedFunctionProto)
 //go:linkname freeDeserializer github.com/goccy/go-googlesql.(*TypeDeserializer).free
 func freeDeserializer(*googlesql.TypeDeserializer)
 
+//go:linkname freePool github.com/goccy/go-googlesql.(*DescriptorPool).free
+func freePool(*googlesql.DescriptorPool)
+
+//go:linkname freeFile github.com/goccy/go-googlesql.(*FileDescriptorProto).free
+func freeFile(*googlesql.FileDescriptorProto)
+
 // own is get for a handle that the library has made for its caller. Its finalizer is taken away; the caller frees it, or gives it to
 // another handle that does.
 func own[T any](handle *T, err error) *T {

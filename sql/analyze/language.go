@@ -26,6 +26,11 @@ var features = []googlesql.LanguageFeature{
 	googlesql.LanguageFeatureFeatureJsonType,
 	googlesql.LanguageFeatureFeatureIntervalType,
 	googlesql.LanguageFeatureFeatureUuidType,
+	googlesql.LanguageFeatureFeatureProtoBase,
+	googlesql.LanguageFeatureFeatureV13BracedProtoConstructors,
+	googlesql.LanguageFeatureFeatureReplaceFields,
+	googlesql.LanguageFeatureFeatureProtoExtensionsWithNew,
+	googlesql.LanguageFeatureFeatureProtoExtensionsWithSet,
 
 	// Queries.
 	googlesql.LanguageFeatureFeaturePipes,

@@ -35,6 +35,8 @@ func (w *walker) valueOf(v *googlesql.Value, t *value.Type) value.Value {
 		return value.OfString(get(v.StringValue()))
 	case value.Bytes:
 		return value.OfBytes([]byte(get(v.BytesValue())))
+	case value.Enum:
+		return value.OfEnum(get(v.EnumValue()))
 	case value.Array:
 		elems := listed(w.lib.engine, v.Elements, v.NumElements, v.Element)
 		list := make([]value.Value, len(elems))

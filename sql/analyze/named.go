@@ -30,13 +30,41 @@ type named struct {
 	streams []*schema.ChangeStream // whose functions it calls
 
 	sequences []*schema.Sequence
+	types     []string // of the proto bundle
 }
 
-// namesIn are the tables and views whose names stand in a text, and the change streams whose functions do.
+// namesIn are the tables and views whose names stand in a text, the change streams whose functions do, and the types of the proto bundle.
 func (a *Analyzer) namesIn(sql string) (found named) {
+	bundle := a.catalog.ProtoBundle()
+	eachName(sql, func(before, token, path string) {
+		a.find(token, &found)
+		if before != "" {
+			a.find(before+"."+token, &found)
+		}
+		if s := a.streamOf(token); s != nil {
+			found.streams = append(found.streams, s)
+		}
+		if bundle.Type(path) != nil {
+			found.types = append(found.types, path)
+		}
+	})
+	return found
+}
+
+// typesIn are the names of types of a bundle that stand in a text.
+func typesIn(sql string, bundle *schema.ProtoBundle) (types []string) {
+	eachName(sql, func(_, _, path string) {
+		if bundle.Type(path) != nil {
+			types = append(types, path)
+		}
+	})
+	return types
+}
+
+// eachName calls f for each name in a text: with the name before the dot before it, "" if there is none, and with the path of names and dots that it ends.
+func eachName(sql string, f func(before, name, path string)) {
 	s := scanner{sql: sql}
-	before := "" // the name before the dot before the token at hand
-	last := ""   // the name or the dot before it
+	before, last, path := "", "", "" // last is a name, or the dot behind before
 	for s.next() {
 		token := s.token
 		switch c := token[0]; {
@@ -49,16 +77,14 @@ func (a *Analyzer) namesIn(sql string) (found named) {
 			last = ""
 			continue
 		}
-		a.find(token, &found)
 		if last == "." && before != "" {
-			a.find(before+"."+token, &found)
+			path += "." + token
+		} else {
+			before, path = "", token
 		}
-		if s := a.streamOf(token); s != nil {
-			found.streams = append(found.streams, s)
-		}
+		f(before, token, path)
 		last = token
 	}
-	return found
 }
 
 // find adds what is called name.
@@ -138,6 +164,7 @@ func (l *library) add(tables []*schema.Table) (added bool) {
 
 // addNamed adds what a text names.
 func (l *library) addNamed(n named) {
+	l.addTypes(n.types)
 	l.add(n.tables)
 	l.addStreams(n.streams)
 	l.addSequences(n.sequences)

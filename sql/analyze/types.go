@@ -26,7 +26,7 @@ var scalarKinds = []struct {
 	{value.UUIDType, googlesql.TypeKindTypeUuid},
 }
 
-// typeOf is the type t of the library as a value.Type. An enumeration becomes STRING: its values are names.
+// typeOf is the type t of the library as a value.Type. An enumeration of GoogleSQL's own becomes STRING: its values are names.
 func (w *walker) typeOf(t googlesql.Googlesql_TypeNode) *value.Type {
 	w.fields = 0
 	return w.typeIn(t)
@@ -43,7 +43,14 @@ func (w *walker) typeIn(t googlesql.Googlesql_TypeNode) *value.Type {
 	}
 	switch kind {
 	case googlesql.TypeKindTypeEnum:
+		if t := w.lib.bundle.Defined(nameOf(t)); t != nil {
+			return t
+		}
 		return value.StringType
+	case googlesql.TypeKindTypeProto:
+		if t := w.lib.bundle.Defined(nameOf(t)); t != nil {
+			return t
+		}
 	case googlesql.TypeKindTypeArray:
 		return value.ArrayOf(w.typeIn(get(get(t.AsArray()).ElementType())))
 	case googlesql.TypeKindTypeStruct:
@@ -60,20 +67,22 @@ func (w *walker) typeIn(t googlesql.Googlesql_TypeNode) *value.Type {
 	return nil
 }
 
-// libraryType is t as a type of the library, made in f.
-func libraryType(f *googlesql.TypeFactory, t *value.Type) googlesql.Googlesql_TypeNode {
+// typeOf is t as a type of the library, made in f.
+func (l *library) typeOf(f *googlesql.TypeFactory, t *value.Type) googlesql.Googlesql_TypeNode {
 	for _, s := range scalarKinds {
 		if s.ours.Kind == t.Kind {
 			return get(f.MakeSimpleType(s.theirs))
 		}
 	}
 	switch t.Kind {
+	case value.Proto, value.Enum:
+		return l.bundleType(f, t)
 	case value.Array:
-		return get(f.MakeArrayType2(libraryType(f, t.Elem)))
+		return get(f.MakeArrayType2(l.typeOf(f, t.Elem)))
 	case value.Struct:
 		fields := make([]*googlesql.StructField, len(t.Fields))
 		for i, field := range t.Fields {
-			fields[i] = &googlesql.StructField{Name: field.Name, Type_: libraryType(f, field.Type)}
+			fields[i] = &googlesql.StructField{Name: field.Name, Type_: l.typeOf(f, field.Type)}
 		}
 		return get(f.MakeStructType2(fields))
 	}

@@ -131,7 +131,7 @@ func (a *Analyzer) View(ctx context.Context, sql string) (columns []schema.ViewC
 	w := &walker{catalog: a.catalog}
 	w.declare(nil)
 	err = engines.run(ctx, weight, a.memory, func(e *engine) {
-		l := newLibrary(e, a)
+		l := newLibrary(e, a, a.catalog.ProtoBundle())
 		defer l.free()
 		l.addNamed(a.namesIn(sql))
 		w.begin()

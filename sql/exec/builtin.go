@@ -83,7 +83,7 @@ func isNull(arg eval) eval {
 func comparison(name string, k value.Kind, args []eval) eval {
 	var order func(a, b value.Value) int
 	switch k {
-	case value.Int64:
+	case value.Int64, value.Enum:
 		order = func(a, b value.Value) int { return cmp.Compare(a.AsInt64(), b.AsInt64()) }
 	case value.Date:
 		order = func(a, b value.Value) int { return cmp.Compare(a.AsDate(), b.AsDate()) }

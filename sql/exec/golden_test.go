@@ -14,6 +14,9 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/crowfoot-db/crowfoot/database/sequence"
 	"github.com/crowfoot-db/crowfoot/kv/pebble"
@@ -63,6 +66,9 @@ func runScripts(t *testing.T, newDB func(testing.TB) *testDB) {
 		db := newDB(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
+			case "protos":
+				db.protos = descriptors(t, d.Input)
+				return ""
 			case "ddl":
 				return db.ddl(d.Input)
 			case "query":
@@ -97,6 +103,7 @@ type testDB struct {
 	clock    func() time.Time
 	zone     *time.Location
 	random   seeded
+	protos   []byte // a FileDescriptorSet for CREATE and ALTER PROTO BUNDLE
 
 	sequences *sequence.Counters
 
@@ -214,7 +221,7 @@ func (s seeded) Read(b []byte) (int, error) {
 
 func (db *testDB) ddl(input string) string {
 	for _, stmt := range statements(input) {
-		next, change, err := db.catalog.Apply(stmt, compiler{db})
+		next, change, err := db.catalog.Apply(stmt, compiler{db}, db.protos)
 		if err != nil {
 			return printError(err)
 		}
@@ -228,6 +235,19 @@ func (db *testDB) ddl(input string) string {
 		db.analyzer = analyze.New(next, nil, systemTable)
 	}
 	return ""
+}
+
+// descriptors serializes a FileDescriptorSet in text format.
+func descriptors(t *testing.T, text string) []byte {
+	set := new(descriptorpb.FileDescriptorSet)
+	if err := prototext.Unmarshal([]byte(text), set); err != nil {
+		t.Fatal(err)
+	}
+	data, err := proto.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 func fill(w table.Writer, indexes []*schema.Index) error {

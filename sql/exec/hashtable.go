@@ -51,13 +51,13 @@ type keyForm uint8
 
 const (
 	anyKey   keyForm = iota
-	wholeKey         // INT64, DATE or BOOL
+	wholeKey         // INT64, ENUM, DATE or BOOL
 	textKey          // STRING or BYTES
 )
 
 func formOf(t *value.Type) keyForm {
 	switch t.Kind {
-	case value.Int64, value.Date, value.Bool:
+	case value.Int64, value.Date, value.Bool, value.Enum:
 		return wholeKey
 	case value.String, value.Bytes:
 		return textKey

@@ -187,7 +187,7 @@ func footprint(v value.Value) int64 {
 		return valueBytes
 	}
 	switch v.Kind() {
-	case value.String, value.Bytes, value.JSON:
+	case value.String, value.Bytes, value.JSON, value.Proto:
 		return valueBytes + int64(len(v.AsString()))
 	case value.Array, value.Struct:
 		n := valueBytes
@@ -213,7 +213,7 @@ type madeValues struct {
 func (c *compiler) bounded(t *value.Type, f eval) eval {
 	var size func(value.Value) int64
 	switch t.Kind {
-	case value.String, value.Bytes, value.JSON:
+	case value.String, value.Bytes, value.JSON, value.Proto:
 		size = func(v value.Value) int64 { return int64(len(v.AsString())) }
 	case value.Array:
 		size = func(v value.Value) int64 { return int64(len(v.AsList())) * valueBytes }

@@ -138,7 +138,7 @@ func (c *compiler) vectorKernel(kernel fn.Kernel, args []vectorEval) vectorEval 
 // vectorByCalls computes a function that has no kernel by a call for each row, without the rest of the row.
 func (c *compiler) vectorByCalls(f *fn.Scalar, t *value.Type, args []vectorEval) vectorEval {
 	switch t.Kind {
-	case value.Bool, value.Int64, value.Float64, value.Float32, value.Date, value.Timestamp, value.Numeric:
+	case value.Bool, value.Int64, value.Enum, value.Float64, value.Float32, value.Date, value.Timestamp, value.Numeric:
 	default:
 		return nil
 	}

@@ -103,12 +103,15 @@ var conversions = map[[2]value.Kind]Eval{
 // conversion is nil if there is none.
 func conversion(from, to *value.Type) Eval {
 	switch {
-	case from.Equal(to) || from.Kind == to.Kind && !composite(from):
+	case from.Equal(to) || from.Kind == to.Kind && !composite(from) && from.Name == "":
 		return first
 	case from.Kind == value.Array && to.Kind == value.Array:
 		return convertList(func(int) Eval { return conversion(from.Elem, to.Elem) }, 1, to)
 	case from.Kind == value.Struct && to.Kind == value.Struct && len(from.Fields) == len(to.Fields):
 		return convertList(func(i int) Eval { return conversion(from.Fields[i].Type, to.Fields[i].Type) }, len(from.Fields), to)
+	}
+	if from.Name != "" || to.Name != "" {
+		return namedConversion(from, to)
 	}
 	return conversions[[2]value.Kind{from.Kind, to.Kind}]
 }

@@ -41,7 +41,7 @@ var comparison = []record{
 // at the type for each row.
 func holds(t *value.Type, less, equal, greater bool) body {
 	switch t.Kind {
-	case value.Int64, value.Date, value.Bool:
+	case value.Int64, value.Date, value.Bool, value.Enum:
 		return strict(func(_ *Context, a []value.Value) (value.Value, error) {
 			x, y := a[0].AsInt64(), a[1].AsInt64()
 			return ofBool(x < y && less || x == y && equal || x > y && greater)
@@ -177,7 +177,7 @@ const unordered = 2
 // ordering compares values that are not NULL.
 func ordering(t *value.Type) func(x, y value.Value) int {
 	switch t.Kind {
-	case value.Int64, value.Date, value.Bool:
+	case value.Int64, value.Date, value.Bool, value.Enum:
 		return func(x, y value.Value) int { return cmp.Compare(x.AsInt64(), y.AsInt64()) }
 	case value.String, value.Bytes:
 		return func(x, y value.Value) int { return cmp.Compare(x.AsString(), y.AsString()) }

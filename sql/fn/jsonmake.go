@@ -47,6 +47,10 @@ func (w jsonWriter) append(dst []byte, v value.Value, t *value.Type) []byte {
 		return w.appendNumeric(dst, v.AsNumeric())
 	case value.Bytes:
 		return value.AppendJSONString(dst, base64.StdEncoding.EncodeToString(v.AsBytes()))
+	case value.Enum:
+		return value.AppendJSONString(dst, enumName(t.Enumeration(), v.AsInt64()))
+	case value.Proto:
+		return append(dst, protoJSON(v, t)...)
 	case value.JSON:
 		return append(dst, v.AsBytes()...)
 	case value.Timestamp:

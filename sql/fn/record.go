@@ -116,9 +116,16 @@ func Doc(name string) string {
 	return b.String()
 }
 
+// onFields are the functions on fields of PROTO, which are no functions to GoogleSQL: a call has Function.Fields.
+var onFields = index(protoFields)
+
 // Lookup picks the body for a call of a scalar function.
 func Lookup(f *tree.Function) (*Scalar, error) {
-	if r := scalars[f.Name]; r != nil {
+	r := scalars[f.Name]
+	if f.Fields != nil {
+		r = onFields[f.Name]
+	}
+	if r != nil {
 		for i := range r.overloads {
 			if fits(r.overloads[i].signature, f.Args) {
 				return r.overloads[i].body.scalar(f, r.property), nil

@@ -37,6 +37,10 @@ func (p printer) append(dst []byte, v value.Value, t *value.Type) []byte {
 			return append(dst, bytesLiteral(v.AsBytes())...)
 		}
 		return append(dst, escapeBytes(v.AsBytes(), 0)...)
+	case value.Enum:
+		return p.appendNamed(dst, enumName(t.Enumeration(), v.AsInt64()), t)
+	case value.Proto:
+		return p.appendNamed(dst, string(protoText(v, t)), t)
 	case value.Bool, value.Int64:
 	default:
 		if p.literal {
@@ -69,6 +73,14 @@ func (p printer) appendFloat(dst []byte, v value.Value, t *value.Type) []byte {
 	return append(dst, text...)
 }
 
+// appendNamed appends a value of a PROTO or ENUM type, as a literal CAST("text" AS type).
+func (p printer) appendNamed(dst []byte, text string, t *value.Type) []byte {
+	if !p.literal {
+		return append(dst, text...)
+	}
+	return append(dst, "CAST("+stringLiteral(text)+" AS "+t.Name+")"...)
+}
+
 // appendTyped appends TYPE "text".
 func (p printer) appendTyped(dst []byte, v value.Value, t *value.Type) []byte {
 	text := stringLiteral(string(appendText(nil, v, p.zone)))
@@ -87,7 +99,7 @@ func appendText(dst []byte, v value.Value, zone *time.Location) []byte {
 	switch v.Kind() {
 	case value.Bool:
 		return strconv.AppendBool(dst, v.AsBool())
-	case value.Int64:
+	case value.Int64, value.Enum:
 		return strconv.AppendInt(dst, v.AsInt64(), 10)
 	case value.Float64:
 		return value.AppendFloat64(dst, v.AsFloat64())

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
@@ -25,6 +26,9 @@ func EqualModuloLiterals(a, b *Plan, literals map[string]value.Value) bool {
 // only if they are the same objects.
 type matcher struct{ literals map[string]value.Value }
 
+// descriptorPackages are those of the descriptors of protocol buffers, which are equal only if they are the same objects.
+const descriptorPackages = "google.golang.org/protobuf/"
+
 var catalogPackage = reflect.TypeFor[schema.Table]().PkgPath()
 
 func (m matcher) equal(a, b reflect.Value) bool {
@@ -38,7 +42,8 @@ func (m matcher) equal(a, b reflect.Value) bool {
 		if a.Pointer() == b.Pointer() || a.IsNil() || b.IsNil() {
 			return a.Pointer() == b.Pointer()
 		}
-		return a.Type().Elem().PkgPath() != catalogPackage && m.equal(a.Elem(), b.Elem())
+		path := a.Type().Elem().PkgPath()
+		return path != catalogPackage && !strings.HasPrefix(path, descriptorPackages) && m.equal(a.Elem(), b.Elem())
 	case reflect.Struct:
 		for i := range a.NumField() {
 			if !m.equal(a.Field(i), b.Field(i)) {

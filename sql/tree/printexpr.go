@@ -52,7 +52,21 @@ func (p *printer) exprs(list []Expr) string {
 	return strings.Join(words, ", ")
 }
 
-func name(f *Function) string { return when(f.Safe, "SAFE.") + f.Name }
+func name(f *Function) string { return when(f.Safe, "SAFE.") + f.Name + FieldNames(f) }
+
+// FieldNames are the names of a function's Fields, in brackets; "" if it has none.
+func FieldNames(f *Function) string {
+	if len(f.Fields) == 0 {
+		return ""
+	}
+	names := make([]string, len(f.Fields))
+	for i, path := range f.Fields {
+		for j, field := range path {
+			names[i] += when(j > 0, ".") + field.TextName()
+		}
+	}
+	return "[" + strings.Join(names, ", ") + "]"
+}
 
 func (p *printer) arguments(c *Call) string {
 	words := make([]string, len(c.Args))
@@ -110,6 +124,10 @@ func formatValue(v value.Value, t *value.Type) string {
 		return "FLOAT32 " + strconv.FormatFloat(float64(v.AsFloat32()), 'g', -1, 32)
 	case value.String:
 		return strconv.Quote(v.AsString())
+	case value.Enum:
+		return t.String() + " " + strconv.FormatInt(v.AsInt64(), 10)
+	case value.Proto:
+		return t.String() + " " + base64.StdEncoding.EncodeToString(v.AsBytes())
 	case value.Bytes:
 		return "BYTES " + base64.StdEncoding.EncodeToString(v.AsBytes())
 	case value.Date:

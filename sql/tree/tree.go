@@ -10,6 +10,8 @@
 package tree
 
 import (
+	"google.golang.org/protobuf/reflect/protoreflect"
+
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -321,7 +323,19 @@ type Function struct {
 	Type *value.Type // result
 	// Safe: SAFE.f(): an error becomes NULL.
 	Safe bool
+	// Fields, for functions on PROTO, are paths of fields from the message down: of ProtoField and HasProtoField the one that is read, of the others the one that
+	// each value among the arguments is for.
+	Fields [][]protoreflect.FieldDescriptor
 }
+
+// Functions on PROTO. GoogleSQL has nodes of its own for them.
+const (
+	ProtoField    = "$proto_field"     // proto.field
+	HasProtoField = "$has_proto_field" // proto.has_field
+	MakeProto     = "$make_proto"      // NEW T(value AS field, ...)
+	ReplaceFields = "replace_fields"   // REPLACE_FIELDS(proto, value AS field, ...)
+	SetFields     = "$set_fields"      // SET column.field = value, ...: as REPLACE_FIELDS, but messages on the way are made
+)
 
 // Expr is a scalar expression; Type is the type of its value.
 type Expr interface{ Type() *value.Type }

@@ -1,0 +1,375 @@
+package fn
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Fields of PROTO values are found in the bytes of the message, which is not unmarshaled. Their encoding:
+// https://protobuf.dev/programming-guides/encoding/.
+
+var protoFields = []record{
+	{name: tree.ProtoField, doc: "proto.field, or proto.field.field...: the value of a field; its default if it is not set, but NULL for a message. NULL for a NULL.",
+		overloads: []overload{{"ANY -> ANY", byType(protoField)}}},
+	{name: tree.HasProtoField, doc: "proto.has_field: whether a field is set.",
+		overloads: []overload{{"ANY -> BOOL", byType(hasProtoField)}}},
+	{name: tree.MakeProto, doc: "NEW T(value AS field, ...): a message. A NULL leaves its field unset.",
+		overloads: []overload{{"ANY... -> ANY", byType(makeProto)}}},
+	{name: tree.ReplaceFields, doc: "REPLACE_FIELDS(proto, value AS field, ...): the message with other values in some fields. NULL unsets a field.",
+		overloads: []overload{{"ANY, ANY... -> ANY", byType(replaceFields)}}},
+	{name: tree.SetFields, doc: "UPDATE ... SET column.field = value, ...: as REPLACE_FIELDS, but messages on the way to a field are made if they are not set.",
+		overloads: []overload{{"ANY, ANY... -> ANY", byType(setFields)}}},
+}
+
+// errCorrupt is bytes that are no message.
+func errCorrupt(message protoreflect.FullName) error {
+	return usererror.BadArgument("Corrupted protocol buffer of type " + string(message))
+}
+
+// fieldReader finds a field in messages of its type.
+type fieldReader struct {
+	field   protoreflect.FieldDescriptor
+	number  protowire.Number
+	wire    protowire.Type
+	packed  bool               // it may come packed, too
+	oneof   []protowire.Number // the other fields of its oneof, which unset it
+	message bool
+}
+
+func newFieldReader(f protoreflect.FieldDescriptor) *fieldReader {
+	r := &fieldReader{field: f, number: f.Number(), wire: wireTypes[f.Kind()], message: f.Message() != nil}
+	r.packed = f.IsList() && r.wire != protowire.BytesType && r.wire != protowire.StartGroupType
+	if o := f.ContainingOneof(); o != nil {
+		for i := range o.Fields().Len() {
+			if other := o.Fields().Get(i); other != f {
+				r.oneof = append(r.oneof, other.Number())
+			}
+		}
+	}
+	return r
+}
+
+var wireTypes = map[protoreflect.Kind]protowire.Type{
+	protoreflect.BoolKind: protowire.VarintType, protoreflect.EnumKind: protowire.VarintType,
+	protoreflect.Int32Kind: protowire.VarintType, protoreflect.Sint32Kind: protowire.VarintType, protoreflect.Uint32Kind: protowire.VarintType,
+	protoreflect.Int64Kind: protowire.VarintType, protoreflect.Sint64Kind: protowire.VarintType, protoreflect.Uint64Kind: protowire.VarintType,
+	protoreflect.Sfixed32Kind: protowire.Fixed32Type, protoreflect.Fixed32Kind: protowire.Fixed32Type, protoreflect.FloatKind: protowire.Fixed32Type,
+	protoreflect.Sfixed64Kind: protowire.Fixed64Type, protoreflect.Fixed64Kind: protowire.Fixed64Type, protoreflect.DoubleKind: protowire.Fixed64Type,
+	protoreflect.StringKind: protowire.BytesType, protoreflect.BytesKind: protowire.BytesType, protoreflect.MessageKind: protowire.BytesType,
+	protoreflect.GroupKind: protowire.StartGroupType,
+}
+
+// skipField is how many bytes the value of a field has that begins b, behind its tag; negative if it is malformed.
+func skipField(number protowire.Number, wire protowire.Type, b []byte) int {
+	if wire == protowire.BytesType && len(b) > 0 && b[0] < 0x80 {
+		if n := 1 + int(b[0]); n <= len(b) {
+			return n
+		}
+		return -1
+	}
+	return protowire.ConsumeFieldValue(number, wire, b)
+}
+
+// each calls f for each occurrence of the field in a message, with its value as it is coded, and with nil where a field of the same oneof unsets it. packed
+// says that the value is a list of values. It is false if the message is malformed.
+func (r *fieldReader) each(b []byte, f func(v []byte, packed bool)) (ok bool) {
+	for len(b) > 0 {
+		var number protowire.Number
+		var wire protowire.Type
+		n := 1
+		if tag := b[0]; tag < 0x80 {
+			number, wire = protowire.Number(tag>>3), protowire.Type(tag&7)
+			if number == 0 {
+				return false
+			}
+		} else if number, wire, n = protowire.ConsumeTag(b); n < 0 {
+			return false
+		}
+		b = b[n:]
+		if n = skipField(number, wire, b); n < 0 {
+			return false
+		}
+		switch {
+		case number != r.number:
+			for _, o := range r.oneof {
+				if number == o {
+					f(nil, false)
+				}
+			}
+		case wire == r.wire:
+			f(b[:n], false)
+		case r.packed && wire == protowire.BytesType:
+			f(b[:n], true)
+		}
+		b = b[n:]
+	}
+	return true
+}
+
+// last is the value of the field that counts, as it is coded, nil if the field is not set. That of a message is its bytes: several are one, one after the
+// other.
+func (r *fieldReader) last(b []byte) (v []byte, ok bool) {
+	var last []byte
+	merged := false
+	ok = r.each(b, func(v []byte, _ bool) {
+		switch {
+		case !r.message || v == nil:
+			last = v
+		case last == nil:
+			last = r.body(v)
+		default:
+			if !merged {
+				last, merged = append([]byte(nil), last...), true
+			}
+			last = append(last, r.body(v)...)
+		}
+	})
+	return last, ok
+}
+
+// body is the bytes of a message without the length or the end of the group.
+func (r *fieldReader) body(v []byte) []byte {
+	var body []byte
+	if r.wire == protowire.StartGroupType {
+		body, _ = protowire.ConsumeGroup(r.number, v)
+	} else {
+		body, _ = protowire.ConsumeBytes(v)
+	}
+	if body == nil {
+		body = []byte{}
+	}
+	return body
+}
+
+// valueOf is a value of the field, which is not a message's, or bytes of a message, as a value of SQL. known is false for a number that a closed enumeration
+// does not have.
+func (r *fieldReader) valueOf(v []byte) (_ value.Value, known bool, err error) {
+	switch r.wire {
+	case protowire.VarintType:
+		u, n := protowire.ConsumeVarint(v)
+		if n < 0 {
+			return value.Value{}, false, errCorrupt(r.field.ContainingMessage().FullName())
+		}
+		return r.varint(u)
+	case protowire.Fixed32Type:
+		u, _ := protowire.ConsumeFixed32(v)
+		switch r.field.Kind() {
+		case protoreflect.FloatKind:
+			return value.OfFloat32(math.Float32frombits(u)), true, nil
+		case protoreflect.Fixed32Kind:
+			return value.OfInt64(int64(u)), true, nil
+		}
+		return value.OfInt64(int64(int32(u))), true, nil
+	case protowire.Fixed64Type:
+		u, _ := protowire.ConsumeFixed64(v)
+		switch r.field.Kind() {
+		case protoreflect.DoubleKind:
+			return value.OfFloat64(math.Float64frombits(u)), true, nil
+		case protoreflect.Fixed64Kind:
+			return r.unsigned(u)
+		}
+		return value.OfInt64(int64(u)), true, nil
+	}
+	if r.message {
+		return value.OfProto(append([]byte(nil), v...)), true, nil
+	}
+	text, _ := protowire.ConsumeBytes(v)
+	if r.field.Kind() == protoreflect.BytesKind {
+		return value.OfBytes(append([]byte(nil), text...)), true, nil
+	}
+	if !utf8.Valid(text) {
+		return value.Value{}, false, usererror.BadArgument("Field " + string(r.field.FullName()) + " of a protocol buffer is not valid UTF-8")
+	}
+	return value.OfString(string(text)), true, nil
+}
+
+func (r *fieldReader) varint(u uint64) (_ value.Value, known bool, err error) {
+	switch r.field.Kind() {
+	case protoreflect.BoolKind:
+		return value.OfBool(u != 0), true, nil
+	case protoreflect.EnumKind:
+		number := int32(u)
+		known := !r.field.Enum().IsClosed() || r.field.Enum().Values().ByNumber(protoreflect.EnumNumber(number)) != nil
+		return value.OfEnum(number), known, nil
+	case protoreflect.Int32Kind:
+		return value.OfInt64(int64(int32(u))), true, nil
+	case protoreflect.Sint32Kind:
+		return value.OfInt64(int64(int32(protowire.DecodeZigZag(u & math.MaxUint32)))), true, nil
+	case protoreflect.Uint32Kind:
+		return value.OfInt64(int64(uint32(u))), true, nil
+	case protoreflect.Sint64Kind:
+		return value.OfInt64(protowire.DecodeZigZag(u)), true, nil
+	case protoreflect.Uint64Kind:
+		return r.unsigned(u)
+	}
+	return value.OfInt64(int64(u)), true, nil
+}
+
+// unsigned is a number that has no sign, which INT64 has only half of.
+func (r *fieldReader) unsigned(u uint64) (_ value.Value, known bool, err error) {
+	if u > math.MaxInt64 {
+		return value.Value{}, false, usererror.BadArgument("The value of field " + string(r.field.FullName()) + " of a protocol buffer is out of the range of INT64")
+	}
+	return value.OfInt64(int64(u)), true, nil
+}
+
+// defaultOf is the value of a field that is not set and not repeated.
+func defaultOf(f protoreflect.FieldDescriptor) value.Value {
+	d := f.Default()
+	switch f.Kind() {
+	case protoreflect.BoolKind:
+		return value.OfBool(d.Bool())
+	case protoreflect.EnumKind:
+		return value.OfEnum(int32(d.Enum()))
+	case protoreflect.FloatKind:
+		return value.OfFloat32(float32(d.Float()))
+	case protoreflect.DoubleKind:
+		return value.OfFloat64(d.Float())
+	case protoreflect.StringKind:
+		return value.OfString(d.String())
+	case protoreflect.BytesKind:
+		return value.OfBytes(d.Bytes())
+	case protoreflect.MessageKind, protoreflect.GroupKind:
+		return value.Null(value.Proto)
+	case protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind:
+		return value.OfInt64(int64(d.Uint()))
+	}
+	return value.OfInt64(d.Int())
+}
+
+// fieldPath finds a field of a message, or of a message in it.
+type fieldPath struct {
+	outer []*fieldReader
+	*fieldReader
+}
+
+func newFieldPath(path []protoreflect.FieldDescriptor) *fieldPath {
+	p := &fieldPath{}
+	for _, f := range path {
+		p.outer = append(p.outer, newFieldReader(f))
+	}
+	p.outer, p.fieldReader = p.outer[:len(path)-1], p.outer[len(path)-1]
+	return p
+}
+
+// parent is the message of which the path's last field is, nil if it is not set.
+func (p *fieldPath) parent(b []byte) ([]byte, error) {
+	for _, r := range p.outer {
+		v, ok := r.last(b)
+		if !ok {
+			return nil, errCorrupt(r.field.ContainingMessage().FullName())
+		}
+		if v == nil {
+			return nil, nil
+		}
+		b = v
+	}
+	if b == nil {
+		b = []byte{}
+	}
+	return b, nil
+}
+
+func protoField(f *tree.Function) body {
+	p := newFieldPath(f.Fields[0])
+	null := value.Null(f.Type.Kind)
+	if p.field.IsList() || p.field.IsMap() {
+		return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+			b, err := p.parent(a[0].AsBytes())
+			if err != nil || b == nil {
+				return null, err
+			}
+			return p.list(b)
+		})
+	}
+	unset := defaultOf(p.field)
+	required := p.field.Cardinality() == protoreflect.Required
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		b, err := p.parent(a[0].AsBytes())
+		if err != nil || b == nil {
+			return null, err
+		}
+		v, ok := p.last(b)
+		switch {
+		case !ok:
+			return value.Value{}, errCorrupt(p.field.ContainingMessage().FullName())
+		case v == nil && required:
+			return value.Value{}, usererror.BadArgument("Protocol buffer missing required field " + string(p.field.FullName()))
+		case v == nil:
+			return unset, nil
+		}
+		got, known, err := p.valueOf(v)
+		if !known && err == nil {
+			return unset, nil
+		}
+		return got, err
+	})
+}
+
+// list is the values of a repeated field.
+func (p *fieldPath) list(b []byte) (value.Value, error) {
+	list := []value.Value{}
+	var failed error
+	add := func(v []byte) {
+		got, known, err := p.valueOf(v)
+		if err != nil && failed == nil {
+			failed = err
+		}
+		if known {
+			list = append(list, got)
+		}
+	}
+	ok := p.each(b, func(v []byte, packed bool) {
+		switch {
+		case !packed && p.message:
+			add(p.body(v))
+		case !packed:
+			add(v)
+		default:
+			values, _ := protowire.ConsumeBytes(v)
+			for len(values) > 0 && failed == nil {
+				n := protowire.ConsumeFieldValue(p.number, p.wire, values)
+				if n < 0 {
+					failed = errCorrupt(p.field.ContainingMessage().FullName())
+					return
+				}
+				add(values[:n])
+				values = values[n:]
+			}
+		}
+	})
+	if !ok {
+		return value.Value{}, errCorrupt(p.field.ContainingMessage().FullName())
+	}
+	return value.OfArray(list), failed
+}
+
+func hasProtoField(f *tree.Function) body {
+	p := newFieldPath(f.Fields[0])
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		b, err := p.parent(a[0].AsBytes())
+		if err != nil || b == nil {
+			return value.Null(value.Bool), err
+		}
+		v, ok := p.last(b)
+		if !ok {
+			return value.Value{}, errCorrupt(p.field.ContainingMessage().FullName())
+		}
+		if v != nil && p.field.Kind() == protoreflect.EnumKind {
+			_, known, err := p.valueOf(v)
+			return value.OfBool(known), err
+		}
+		return value.OfBool(v != nil), nil
+	})
+}
+
+// protoName is the type of a message for errors, as SQL writes it.
+func protoName(t *value.Type) string { return strings.TrimSuffix(strings.TrimPrefix(t.String(), "PROTO<"), ">") }
