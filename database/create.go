@@ -15,6 +15,8 @@ const maxDatabasesPerInstance = 100
 type Creation struct {
 	registry *Registry
 	name     string
+	// ProtoDescriptors: see SchemaOperation.
+	ProtoDescriptors []byte
 }
 
 // BeginDatabase begins to make a database. It fails if there is one of that name already, or one is being made.
@@ -38,7 +40,7 @@ func (r *Registry) BeginDatabase(name string) (*Creation, error) {
 		return nil, usererror.TooManyDatabases(instance, maxDatabasesPerInstance)
 	}
 	r.creating[name] = true
-	return &Creation{r, name}, nil
+	return &Creation{registry: r, name: name}, nil
 }
 
 // Run makes the database with the schema that statements make. If one fails there is no database. The database remembers the
@@ -46,7 +48,7 @@ func (r *Registry) BeginDatabase(name string) (*Creation, error) {
 func (c *Creation) Run(ctx context.Context, operation string, statements []string) (*Database, error) {
 	r := c.registry
 	sequences := sequence.New(r.store)
-	first, err := r.firstCatalog(ctx, c.name, statements, sequences) // without the lock: this may take minutes
+	first, err := r.firstCatalog(ctx, c.name, statements, sequences, c.ProtoDescriptors) // without the lock: this may take minutes
 	if err != nil {
 		return nil, err
 	}

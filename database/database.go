@@ -67,11 +67,11 @@ func (d *Database) record() databaseRecord {
 }
 
 // firstCatalog is the schema that a database is created with. There are no rows to fill or validate.
-func (r *Registry) firstCatalog(ctx context.Context, name string, statements []string, sequences *sequence.Counters) (*schema.Catalog, error) {
+func (r *Registry) firstCatalog(ctx context.Context, name string, statements []string, sequences *sequence.Counters, protoDescriptors []byte) (*schema.Catalog, error) {
 	c := schema.NewCatalog()
 	c.Database = databaseID(name)
 	for i, s := range statements {
-		next, _, err := r.apply(ctx, c, s, sequences)
+		next, _, err := r.apply(ctx, c, s, sequences, protoDescriptors)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -275,11 +275,22 @@ func (d *Database) CatalogAt(at mvcc.Timestamp) (*schema.Catalog, error) {
 }
 
 // DDL prints the newest schema that is complete, as the statements that make it.
-func (d *Database) DDL() []string {
-	if v := d.settled(); v != nil {
-		return v.catalog.DDL()
+func (d *Database) DDL() []string { return d.settledCatalog().DDL() }
+
+// ProtoDescriptors is the serialized FileDescriptorSet that the statements of DDL need; nil if they need none.
+func (d *Database) ProtoDescriptors() []byte {
+	if b := d.settledCatalog().ProtoBundle(); b != nil {
+		return b.Descriptors
 	}
-	return d.Catalog().DDL()
+	return nil
+}
+
+// settledCatalog is the newest schema that is complete.
+func (d *Database) settledCatalog() *schema.Catalog {
+	if v := d.settled(); v != nil {
+		return v.catalog
+	}
+	return d.Catalog()
 }
 
 // Retention is how long old versions of rows can be read.

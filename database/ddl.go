@@ -36,6 +36,8 @@ type SchemaOperation struct {
 	Name    string    // under which each statement that took effect is recorded with its effect, see Registry.Applied; "" records none
 	Began   time.Time // Operation.Started
 	Applied int       // how many statements have taken effect before
+	// ProtoDescriptors is a serialized FileDescriptorSet from which the statements take the types of the proto bundle; nil if they need none.
+	ProtoDescriptors []byte
 	// Progress, if not nil, is told of each statement that took effect, and while existing rows are filled or validated.
 	Progress func(Progress)
 }
@@ -132,7 +134,7 @@ func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, err
 		return 0, err
 	}
 	old := d.Catalog()
-	next, what, err := d.registry.apply(ctx, old, s.text, d.sequences)
+	next, what, err := d.registry.apply(ctx, old, s.text, d.sequences, s.operation.ProtoDescriptors)
 	if err != nil {
 		return 0, err
 	}
@@ -157,8 +159,8 @@ func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, err
 }
 
 // apply is schema.Catalog.Apply for a statement that is run until ctx ends.
-func (r *Registry) apply(ctx context.Context, c *schema.Catalog, stmt string, sequences *sequence.Counters) (*schema.Catalog, *schema.Change, error) {
-	next, what, err := c.Apply(stmt, compiler{ctx, r.cfg.Clock, sequences})
+func (r *Registry) apply(ctx context.Context, c *schema.Catalog, stmt string, sequences *sequence.Counters, protoDescriptors ...[]byte) (*schema.Catalog, *schema.Change, error) {
+	next, what, err := c.Apply(stmt, compiler{ctx, r.cfg.Clock, sequences}, protoDescriptors...)
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err() // Apply takes it for a fault of an expression
 	}

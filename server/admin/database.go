@@ -89,9 +89,6 @@ func (s *databases) createDatabase(ctx context.Context, req *databasepb.CreateDa
 	if req.DatabaseDialect == databasepb.DatabaseDialect_POSTGRESQL {
 		return nil, usererror.Unsupported("The PostgreSQL dialect")
 	}
-	if len(req.ProtoDescriptors) > 0 {
-		return nil, usererror.Unsupported("A proto bundle")
-	}
 	id, err := schema.DatabaseName(req.CreateStatement)
 	if err != nil {
 		return nil, err
@@ -122,6 +119,7 @@ func (s *databases) createDatabase(ctx context.Context, req *databasepb.CreateDa
 func create(c *database.Creation, req *databasepb.CreateDatabaseRequest) work {
 	return func(ctx context.Context, op *operation) (proto.Message, error) {
 		defer c.End()
+		c.ProtoDescriptors = req.ProtoDescriptors
 		d, err := c.Run(ctx, op.name, req.ExtraStatements)
 		if err != nil {
 			return nil, err

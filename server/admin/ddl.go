@@ -20,7 +20,7 @@ func (s *databases) getDatabaseDDL(_ context.Context, req *databasepb.GetDatabas
 	if err != nil {
 		return nil, err
 	}
-	return &databasepb.GetDatabaseDdlResponse{Statements: d.DDL()}, nil
+	return &databasepb.GetDatabaseDdlResponse{Statements: d.DDL(), ProtoDescriptors: d.ProtoDescriptors()}, nil
 }
 
 // operationID: https://cloud.google.com/spanner/docs/reference/rpc/google.spanner.admin.database.v1#updatedatabaseddlrequest.
@@ -38,8 +38,6 @@ func (s *databases) updateDatabaseDDL(ctx context.Context, req *databasepb.Updat
 		return nil, usererror.MissingField("statements")
 	case req.OperationId != "" && !operationID.MatchString(req.OperationId):
 		return nil, usererror.InvalidOperationID(req.OperationId)
-	case len(req.ProtoDescriptors) > 0:
-		return nil, usererror.Unsupported("A proto bundle")
 	}
 	if err := d.CheckSyntax(req.Statements); err != nil {
 		return nil, err
@@ -59,7 +57,7 @@ func changeSchema(d *database.Database, req *databasepb.UpdateDatabaseDdlRequest
 		note := func(p database.Progress) {
 			op.update(func(m proto.Message) { noteProgress(m.(*databasepb.UpdateDatabaseDdlMetadata), p) })
 		}
-		by := &database.SchemaOperation{Name: op.name, Began: op.started, Applied: applied, Progress: note}
+		by := &database.SchemaOperation{Name: op.name, Began: op.started, Applied: applied, ProtoDescriptors: req.ProtoDescriptors, Progress: note}
 		return &emptypb.Empty{}, d.UpdateSchema(ctx, req.Statements, by)
 	}
 }
