@@ -110,7 +110,7 @@ func (l *library) addView(v *schema.View) {
 	l.views = append(l.views, v)
 	l.ownTables = append(l.ownTables, table)
 	for _, c := range v.Columns {
-		column := own(googlesql.NewSimpleColumn(v.FullName(), c.Name, libraryType(l.types, c.Type), false, true))
+		column := own(googlesql.NewSimpleColumn(v.FullName(), c.Name, l.typeOf(l.types, c.Type), false, true))
 		l.ownColumns = append(l.ownColumns, column)
 		do(table.AddColumn2(column, false))
 	}
