@@ -119,7 +119,7 @@ func changeText(c *Change) string {
 	if c.Nothing {
 		return "nothing\n"
 	}
-	kinds := [...]string{"not null", "length", "vector length", "utf8", "commit timestamp", "check", "parents", "foreign key", "placement", "enum"}
+	kinds := [...]string{"not null", "length", "vector length", "utf8", "commit timestamp", "check", "parents", "foreign key", "placement", "unique", "enum"}
 	s := "ok"
 	for _, b := range c.Columns {
 		s += ", fill column " + b.Table.FullName() + "." + b.Column.Name
