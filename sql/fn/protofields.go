@@ -372,4 +372,6 @@ func hasProtoField(f *tree.Function) body {
 }
 
 // protoName is the type of a message for errors, as SQL writes it.
-func protoName(t *value.Type) string { return strings.TrimSuffix(strings.TrimPrefix(t.String(), "PROTO<"), ">") }
+func protoName(t *value.Type) string {
+	return strings.TrimSuffix(strings.TrimPrefix(t.String(), "PROTO<"), ">")
+}

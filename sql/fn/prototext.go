@@ -215,7 +215,9 @@ func enumToString(from *value.Type) Eval {
 	}
 }
 
-func enumToInt64(_ *Context, a []value.Value) (value.Value, error) { return value.OfInt64(a[0].AsInt64()), nil }
+func enumToInt64(_ *Context, a []value.Value) (value.Value, error) {
+	return value.OfInt64(a[0].AsInt64()), nil
+}
 
 // enumOf is a number of an ENUM type.
 func enumOf(to *value.Type, number int64) (value.Value, error) {
