@@ -12,7 +12,7 @@ import (
 var sequenceFunctions = []string{"get_next_sequence_value", "get_internal_sequence_state"}
 
 func (l *library) addSequenceFunction(name string) {
-	result := own(googlesql.NewFunctionArgumentType3(libraryType(l.types, value.Int64Type), 1))
+	result := own(googlesql.NewFunctionArgumentType3(l.typeOf(l.types, value.Int64Type), 1))
 	arg := own(googlesql.NewFunctionArgumentTypeAnySequence())
 	signature := own(googlesql.NewFunctionSignature3(result, []*googlesql.FunctionArgumentType{arg}, 0)) // copies them
 	freeArgument(result)
