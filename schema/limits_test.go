@@ -37,19 +37,152 @@ func TestTooManyColumns(t *testing.T) {
 	wantRefused(t, c, "too many columns", "CREATE TABLE u (%s d INT64) PRIMARY KEY (c0)", b.String())
 }
 
-func TestTooManyIndexes(t *testing.T) {
-	c := mustApply(t, NewCatalog(), "CREATE TABLE t (a INT64) PRIMARY KEY (a)")
-	for i := range MaxIndexesPerTable {
-		c = mustApply(t, c, "CREATE INDEX i%d ON t(a)", i)
+// TestLimits: what is at a limit succeeds, and what is one past it is refused.
+func TestLimits(t *testing.T) {
+	base := mustApply(t, NewCatalog(), "CREATE TABLE t (a INT64, b INT64, c INT64, s STRING(MAX), k TIMESTAMP) PRIMARY KEY (a)")
+	name := func(n int) string { return strings.Repeat("N", n) }
+	key := func(n int) (columns, parts string) {
+		for i := range n {
+			columns += fmt.Sprintf("k%d INT64, ", i)
+			parts += fmt.Sprintf(", k%d", i)
+		}
+		return columns, parts[2:]
 	}
-	wantRefused(t, c, "too many indices", "CREATE INDEX j ON t(a)")
+	table := func(parts int) string {
+		columns, names := key(parts)
+		return fmt.Sprintf("CREATE TABLE u (%s) PRIMARY KEY (%s)", columns, names)
+	}
+	wide, _ := key(MaxKeyParts)
+	indexed := mustApply(t, base, "CREATE TABLE w (x INT64, y INT64, %s) PRIMARY KEY (x, y)", wide)
+	index := func(parts int) string {
+		_, names := key(parts)
+		return fmt.Sprintf("CREATE INDEX i ON w(%s)", names)
+	}
+	for _, limit := range []struct {
+		of    string
+		c     *Catalog
+		limit int
+		stmt  func(n int) string
+		code  codes.Code
+	}{
+		{"a table's name", base, MaxNameLength, func(n int) string { return "CREATE TABLE " + name(n) + " (a INT64) PRIMARY KEY (a)" }, codes.InvalidArgument},
+		{"a column's name", base, MaxNameLength, func(n int) string { return "ALTER TABLE t ADD COLUMN " + name(n) + " INT64" }, codes.InvalidArgument},
+		{"an index's name", base, MaxNameLength, func(n int) string { return "CREATE INDEX " + name(n) + " ON t(b)" }, codes.InvalidArgument},
+		{"a constraint's name", base, MaxNameLength, func(n int) string { return "ALTER TABLE t ADD CONSTRAINT " + name(n) + " CHECK (a > 0)" }, codes.InvalidArgument},
+		{"a foreign key's name", base, MaxNameLength, func(n int) string {
+			return "ALTER TABLE t ADD CONSTRAINT " + name(n) + " FOREIGN KEY (b) REFERENCES t (a)"
+		}, codes.InvalidArgument},
+		{"a schema's name", base, MaxNameLength, func(n int) string { return "CREATE SCHEMA " + name(n) }, codes.InvalidArgument},
+		{"a change stream's name", base, maxChangeStreamName, func(n int) string { return "CREATE CHANGE STREAM " + name(n) }, codes.InvalidArgument},
+		{"a locality group's name", base, MaxNameLength, func(n int) string { return "CREATE LOCALITY GROUP " + name(n) }, codes.InvalidArgument},
+		{"a view's name", base, MaxNameLength, func(n int) string { return "CREATE VIEW " + name(n) + " SQL SECURITY INVOKER AS SELECT t.a FROM t" }, codes.InvalidArgument},
+		{"a role's name", base, MaxNameLength, func(n int) string { return "CREATE ROLE " + name(n) }, codes.InvalidArgument},
+		{"a synonym", base, MaxNameLength, func(n int) string { return "ALTER TABLE t ADD SYNONYM " + name(n) }, codes.InvalidArgument},
+		{"STRING", base, MaxStringLength, func(n int) string { return fmt.Sprintf("ALTER TABLE t ADD COLUMN d STRING(%d)", n) }, codes.InvalidArgument},
+		{"BYTES", base, MaxBytesLength, func(n int) string { return fmt.Sprintf("ALTER TABLE t ADD COLUMN d BYTES(%d)", n) }, codes.InvalidArgument},
+		{"ARRAY<STRING>", base, MaxStringLength, func(n int) string { return fmt.Sprintf("ALTER TABLE t ADD COLUMN d ARRAY<STRING(%d)>", n) }, codes.InvalidArgument},
+		{"parts of a key", base, MaxKeyParts, table, codes.InvalidArgument},
+		{"parts of an index's key, the table's included", indexed, MaxKeyParts - 2, index, codes.InvalidArgument},
+		{"version_retention_period", base, maxRetentionHours, func(n int) string {
+			return fmt.Sprintf("ALTER DATABASE db SET OPTIONS (version_retention_period = '%dh')", n)
+		}, codes.FailedPrecondition},
+		{"optimizer_version", base, NewestOptimizer, func(n int) string { return fmt.Sprintf("ALTER DATABASE db SET OPTIONS (optimizer_version = %d)", n) }, codes.FailedPrecondition},
+	} {
+		t.Run(limit.of, func(t *testing.T) {
+			mustApply(t, limit.c, "%s", limit.stmt(limit.limit))
+			if _, _, err := limit.c.Apply(limit.stmt(limit.limit+1), wordCompiler{}); usererror.CodeOf(err) != limit.code {
+				t.Errorf("one past %d: %v", limit.limit, err)
+			}
+		})
+	}
+}
+
+// TestObjectLimits makes as many objects of a kind as there may be, and one more.
+func TestObjectLimits(t *testing.T) {
+	for _, limit := range []struct {
+		of     string
+		limit  int
+		stmt   string // with the object's number
+		refuse string
+	}{
+		{"levels below a root table", MaxInterleaveDepth, "", "too deeply nested"},
+		{"change streams", MaxChangeStreams, "CREATE CHANGE STREAM s%d", "limit 10"},
+		{"change streams of a table", maxWatchers, "CREATE CHANGE STREAM s%d FOR t", "3"},
+		{"locality groups", maxLocalityGroups, "CREATE LOCALITY GROUP g%d", "limit 16"},
+		{"roles", maxRoles, "CREATE ROLE r%d", "limit 100"},
+		{"placements", maxPlacements, "CREATE PLACEMENT p%d OPTIONS (instance_partition = 'p')", "limit 50"},
+		{"indexes of a table", MaxIndexesPerTable, "CREATE INDEX i%d ON t(a)", "limit 128"},
+	} {
+		t.Run(limit.of, func(t *testing.T) {
+			c := mustApply(t, NewCatalog(), "CREATE TABLE t (a INT64) PRIMARY KEY (a)")
+			for i := range limit.limit {
+				if limit.stmt == "" {
+					c = mustApply(t, c, "%s", deeper(i))
+				} else {
+					c = mustApply(t, c, limit.stmt, i)
+				}
+			}
+			if limit.stmt == "" {
+				wantRefused(t, c, limit.refuse, "%s", deeper(limit.limit))
+			} else {
+				wantRefused(t, c, limit.refuse, limit.stmt, limit.limit)
+			}
+		})
+	}
+}
+
+// deeper makes table t<n>, below t<n-1> or, for the first, below t.
+func deeper(n int) string {
+	key, parent := "a", "t"
+	columns := "a INT64"
+	for i := range n + 1 {
+		key += fmt.Sprintf(", k%d", i)
+		columns += fmt.Sprintf(", k%d INT64", i)
+	}
+	if n > 0 {
+		parent = fmt.Sprint("t", n-1)
+	}
+	return fmt.Sprintf("CREATE TABLE t%d (%s) PRIMARY KEY (%s), INTERLEAVE IN PARENT %s", n, columns, key, parent)
+}
+
+func TestTooManyViews(t *testing.T) {
+	base := mustApply(t, NewCatalog(), "CREATE TABLE v0 (a INT64) PRIMARY KEY (a)")
+	c := base
+	const view = "CREATE VIEW v%d SQL SECURITY INVOKER AS SELECT v%d.a FROM v%d"
+	for i := range maxViewNesting {
+		c = mustApply(t, c, view, i+1, i, i)
+	}
+	if _, _, err := c.Apply(fmt.Sprintf(view, maxViewNesting+1, maxViewNesting, maxViewNesting), wordCompiler{}); usererror.CodeOf(err) != codes.FailedPrecondition {
+		t.Errorf("a view on %d: %v", maxViewNesting, err)
+	}
+	many := mustApply(t, base, view, 1, 0, 0)
+	one := many.Views()[0]
+	for i := range MaxViews - 2 {
+		another := *one
+		another.ID = TableID(i + 10)
+		many.objects = many.objects.with(another.ID, &another)
+	}
+	many = mustApply(t, many, view, 2, 0, 0)
+	wantRefused(t, many, "limit 5000", view, 3, 0, 0)
+}
+
+// TestTooManyDatabaseIndexes puts as many indexes as a database may have into a catalog, without the statements that make them.
+func TestTooManyDatabaseIndexes(t *testing.T) {
+	c := mustApply(t, NewCatalog(), "CREATE TABLE t (a INT64) PRIMARY KEY (a)")
+	for i := range MaxIndexes - 1 {
+		c.indexes = c.indexes.with(TableID(i+10), 1)
+	}
+	c = mustApply(t, c, "CREATE INDEX last ON t(a)")
+	wantRefused(t, c, "too many indexes", "CREATE INDEX more ON t(a)")
 }
 
 func TestTooManyTables(t *testing.T) {
 	c := NewCatalog()
-	for i := range MaxTables {
+	for i := range MaxTables - 1 {
 		c.tables = c.tables.with(TableID(i+1), &Table{ID: TableID(i + 1), Name: fmt.Sprint("t", i)})
 	}
+	c.NextID = MaxTables
+	c = mustApply(t, c, "CREATE TABLE last (a INT64) PRIMARY KEY (a)")
 	wantRefused(t, c, "too many tables", "CREATE TABLE u (a INT64) PRIMARY KEY (a)")
 }
 
