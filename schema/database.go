@@ -214,18 +214,43 @@ func (d *draft) dropSchema(s *ast.DropSchema) error {
 		}
 		return err
 	}
-	for t := range d.Tables() {
-		if t.Schema == name {
-			return usererror.DropSchemaInUse(name, t.Name)
-		}
-	}
-	for o := range objectsOf[Object](d.Catalog) {
-		if e := o.entity(); e.Schema == name {
-			return usererror.DropSchemaInUse(name, e.Name)
-		}
+	if contents := d.contents(name); contents != "" {
+		return usererror.DropSchemaInUse(name, contents)
 	}
 	d.Schemas = slices.DeleteFunc(slices.Clone(d.Schemas), func(s string) bool { return s == name })
 	return nil
+}
+
+// contents lists what is in a named schema, a line for each kind; "" if there is nothing.
+func (c *Catalog) contents(schema string) string {
+	var kinds []string
+	names := map[string][]string{}
+	add := func(kind, in, name string) {
+		if in != schema {
+			return
+		}
+		if names[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		names[kind] = append(names[kind], name)
+	}
+	for t := range c.Tables() {
+		add("tables", t.Schema, t.FullName())
+	}
+	for o := range objectsOf[Object](c) {
+		e := o.entity()
+		add(strings.ToLower(o.kind().noun)+"s", e.Schema, e.FullName())
+	}
+	for t := range c.Tables() {
+		for _, i := range t.Indexes {
+			add("indexes", i.Schema, i.FullName())
+		}
+	}
+	var list strings.Builder
+	for _, kind := range kinds {
+		list.WriteString("\nDependent " + kind + ": " + strings.Join(names[kind], ", "))
+	}
+	return list.String()
 }
 
 // findSchema returns a schema's name as it was created; "" is always there.

@@ -108,6 +108,9 @@ func (b *rowBuilder) checkKeyGiven() error {
 		if b.given[c.Ordinal] {
 			continue
 		}
+		if c.Default != nil {
+			return usererror.DefaultKeyMissing(c.Name)
+		}
 		if c.Generated == nil {
 			return usererror.KeyColumnMissing(b.table.FullName(), c.Name)
 		}

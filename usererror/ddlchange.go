@@ -67,9 +67,9 @@ func DropTableReferenced(table, foreignKeys string) *Error {
 		table, foreignKeys)
 }
 
-// DropSchemaInUse is DROP SCHEMA of a schema with something in it.
-func DropSchemaInUse(schema, object string) *Error {
-	return newError(codes.FailedPrecondition, "Cannot drop schema %s because it is not empty: it contains %s.", schema, object)
+// DropSchemaInUse is DROP SCHEMA of a schema with something in it: contents are lines, each of which begins with a line break.
+func DropSchemaInUse(schema, contents string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot drop schema %s while it has dependencies.%s", schema, contents)
 }
 
 // DropKeyColumn is DROP COLUMN of a key column.

@@ -98,6 +98,12 @@ func KeyColumnMissing(table, column string) *Error {
 		"The value of the primary key column %s of table %s must be explicitly specified in an update.", column, table)
 }
 
+// DefaultKeyMissing is an update that does not give a key column that has a default.
+func DefaultKeyMissing(column string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Implicit use of primary key default value for column `%s` is not allowed in Update mutations. The column must have a specific value.", column)
+}
+
 // GeneratedKeyMissing is an update that gives neither a generated key column nor what its value is computed from.
 func GeneratedKeyMissing(column string) *Error {
 	return newError(codes.FailedPrecondition,
