@@ -29,9 +29,14 @@ func (c compiler) CompileView(catalog *schema.Catalog, sql string) ([]schema.Vie
 	return analyze.New(catalog, nil).View(c.ctx, sql)
 }
 
+// CompileFunction implements schema.Compiler.
+func (c compiler) CompileFunction(catalog *schema.Catalog, f *schema.Function) (schema.Signature, []schema.Use, error) {
+	return analyze.New(catalog, nil).Function(c.ctx, f)
+}
+
 // CompileExpr implements schema.Compiler.
 func (c compiler) CompileExpr(catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
-	e, uses, err := analyze.Expr(c.ctx, catalog, t, sql, want)
+	e, uses, functions, err := analyze.Expr(c.ctx, catalog, t, sql, want)
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +54,9 @@ func (c compiler) CompileExpr(catalog *schema.Catalog, t *schema.Table, sql stri
 	}
 	clock, names := c.clock, c.sequences.Newest()
 	return &schema.Expr{
-		SQL:  sql,
-		Uses: uses,
+		SQL:       sql,
+		Uses:      uses,
+		Functions: functions,
 		Eval: func(args []value.Value) (value.Value, error) {
 			return eval(&fn.Context{Now: clock(), Zone: zone, Sequences: names}, args)
 		},

@@ -77,6 +77,10 @@ func (d *draft) run(stmt ast.DDL) error {
 		return d.alterChangeStream(s)
 	case *ast.DropChangeStream:
 		return d.dropChangeStream(s)
+	case *ast.CreateFunction:
+		return d.createFunction(s)
+	case *ast.DropFunction:
+		return d.dropFunction(s)
 	case *ast.CreateView:
 		return d.createView(s)
 	case *ast.DropView:

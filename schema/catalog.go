@@ -193,6 +193,8 @@ type ForeignKey struct {
 type Expr struct {
 	SQL  string
 	Uses []*Column
+	// Functions are the Functions that it calls, itself or by way of others.
+	Functions []TableID
 	// Eval computes it; args are the values of Uses in order. Set by the Compiler.
 	Eval func(args []value.Value) (value.Value, error)
 }
@@ -204,6 +206,8 @@ type Compiler interface {
 	NextValue(name string, g *Generator) func([]value.Value) (value.Value, error)
 	// CompileView analyzes the query of a view over the tables and objects of c: its columns, and what it names.
 	CompileView(c *Catalog, sql string) ([]ViewColumn, []Use, error)
+	// CompileFunction analyzes the Text of a function over the tables and objects of c: its signature, and what it names.
+	CompileFunction(c *Catalog, f *Function) (Signature, []Use, error)
 	CompileExpr(c *Catalog, t *Table, sql string, want *value.Type) (*Expr, error)
 	// Now is the time at which a statement runs.
 	Now() time.Time

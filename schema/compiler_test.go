@@ -17,7 +17,7 @@ import (
 // reads it, any other word that starts like a column name of no table fails.
 type wordCompiler struct{}
 
-func (wordCompiler) CompileExpr(_ *Catalog, t *Table, sql string, want *value.Type) (*Expr, error) {
+func (wordCompiler) CompileExpr(catalog *Catalog, t *Table, sql string, want *value.Type) (*Expr, error) {
 	if _, err := memefish.ParseExpr("", sql); err != nil {
 		return nil, fmt.Errorf("Syntax error")
 	}
@@ -27,6 +27,9 @@ func (wordCompiler) CompileExpr(_ *Catalog, t *Table, sql string, want *value.Ty
 	for lexer.next() == nil && lexer.Token.Kind != token.TokenEOF {
 		if lexer.Token.Kind != token.TokenIdent {
 			continue
+		}
+		if f := catalog.Function(lexer.Token.AsString); f != nil {
+			e.Functions = append(e.Functions, f.ID)
 		}
 		c := t.Column(lexer.Token.AsString)
 		if c != nil && !seen[c] {
@@ -148,4 +151,26 @@ func (w *viewWords) column(of, name string) (*value.Type, error) {
 
 func (wordCompiler) NextValue(string, *Generator) func([]value.Value) (value.Value, error) {
 	return func([]value.Value) (value.Value, error) { return value.OfInt64(1), nil }
+}
+
+// CompileFunction takes every word that names a table, a view or a function for a use of it.
+func (wordCompiler) CompileFunction(c *Catalog, f *Function) (s Signature, uses []Use, err error) {
+	s.Result.Type = value.Int64Type
+	lexer := newLexer(f.SQL)
+	for lexer.next() == nil && lexer.Token.Kind != token.TokenEOF {
+		switch name := lexer.Token.AsString; {
+		case strings.HasPrefix(name, "missing"):
+			return s, nil, fmt.Errorf("Unrecognized name: %s", name)
+		case name == "RAND":
+			s.Unstable = "rand"
+		case c.Table(name) != nil:
+			uses = append(uses, Use{ID: c.Table(name).ID})
+		case c.View(name) != nil:
+			uses = append(uses, Use{ID: c.View(name).ID})
+		case c.Function(name) != nil:
+			uses = append(uses, Use{ID: c.Function(name).ID})
+			s.Unstable = cmp.Or(s.Unstable, c.Function(name).Unstable)
+		}
+	}
+	return s, uses, nil
 }

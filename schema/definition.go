@@ -166,8 +166,14 @@ func (d *draft) revalidate(action, cause string, list []defined) error {
 		if err := o.changed(action, cause, now); err != nil {
 			return err
 		}
-		if !reflect.DeepEqual(o, now) {
-			d.put(now)
+		if reflect.DeepEqual(o, now) {
+			continue
+		}
+		d.put(now)
+		if o.kind() == functionKind { // its type may be another one
+			if err := d.revalidate(action, cause, d.dependentsOf(o.entity().ID, nil)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 // objects are the kinds of schema objects that Spanner has and Crowfoot does
 // not, by the words that follow CREATE, ALTER or DROP.
 var objects = [][]string{
-	{"MODEL"}, {"FUNCTION"}, {"PROPERTY", "GRAPH"},
+	{"MODEL"}, {"PROPERTY", "GRAPH"},
 	{"SEARCH", "INDEX"}, {"VECTOR", "INDEX"}, {"QUEUE"},
 }
 
@@ -95,6 +95,8 @@ func (s *source) adapt() {
 		s.adaptSequence()
 	case startsWith(s.tokens, "CREATE", "VIEW"), startsWith(s.tokens, "CREATE", "OR", "REPLACE", "VIEW"):
 		s.adaptView()
+	case startsWith(s.tokens, "CREATE", "FUNCTION"), startsWith(s.tokens, "CREATE", "OR", "REPLACE", "FUNCTION"):
+		s.adaptFunction()
 	case startsWith(s.tokens, "CREATE") && contains(s.tokens, "INDEX"):
 		s.adaptCreateIndex()
 	case startsWith(s.tokens, "ALTER", "INDEX"):
@@ -176,6 +178,22 @@ func (s *source) takeIdentity(from int) {
 		s.tokens = slices.Delete(s.tokens, i, end)
 		return
 	}
+}
+
+// adaptFunction takes the expression away, which SQL's own analyzer parses, and puts NULL in its place.
+func (s *source) adaptFunction() {
+	open, last := 0, len(s.tokens)-1
+	for i, w := range s.tokens[:last] {
+		if w.upper == "AS" && s.tokens[i+1].kind == "(" {
+			open = i + 1
+			break
+		}
+	}
+	if open == 0 || open+1 >= last || s.tokens[last].kind != ")" {
+		return
+	}
+	s.body = s.between(open+1, last)
+	s.tokens = slices.Concat(s.tokens[:open+1], s.put("NULL"), s.tokens[last:])
 }
 
 // adaptChangeStream takes away IF [NOT] EXISTS, and makes one name of schema.table in FOR.

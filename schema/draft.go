@@ -227,6 +227,9 @@ func (d *draft) index(p *ast.Path) (*Index, error) {
 // isMissing says whether err is what IF EXISTS forgives.
 func isMissing(err error) bool { return usererror.CodeOf(err) == codes.NotFound }
 
+// isPrecondition says whether err is FAILED_PRECONDITION.
+func isPrecondition(err error) bool { return usererror.CodeOf(err) == codes.FailedPrecondition }
+
 // column finds a column that the statement names.
 func (t *Table) column(name *ast.Ident) (*Column, error) {
 	if c := t.Column(name.Name); c != nil {

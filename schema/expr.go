@@ -106,6 +106,9 @@ func (d *draft) compileGenerated(t *Table, c *Column) error {
 	if err != nil {
 		return usererror.BadGenerated(t.FullName(), c.Name, err.Error())
 	}
+	if f := d.unstable(e); f != "" {
+		return usererror.NonDeterministic(f, "generated column `"+t.FullName()+"."+c.Name+"`")
+	}
 	for _, u := range e.Uses {
 		if u.AllowCommitTimestamp {
 			return usererror.GeneratedReadsCommitTimestamp(u.Name)
@@ -209,6 +212,9 @@ func (d *draft) compileCheck(t *Table, c *Check) error {
 	e, err := d.compiler.CompileExpr(d.Catalog, t, c.Expr.SQL, value.BoolType)
 	if err != nil {
 		return usererror.BadCheck(t.FullName(), c.Name, c.Expr.SQL, err.Error())
+	}
+	if f := d.unstable(e); f != "" {
+		return usererror.NonDeterministic(f, "check constraint `"+t.FullName()+"."+c.Name+"`")
 	}
 	regular := 0
 	for _, u := range e.Uses {

@@ -15,6 +15,7 @@ const (
 	MaxDDLBytes        = 10_485_760 // of one statement, and of the whole schema
 	maxNesting         = 256        // of parentheses and the like in DDL; SQL allows 75 nested functions
 	MaxViews           = 5000       // per database
+	MaxFunctions       = 5000       // likewise; the emulator counts views and functions together
 	maxViewNesting     = 10         // views that read each other
 	MaxChangeStreams   = 10         // per database
 	maxWatchers        = 3          // change streams that watch the same table or column

@@ -100,7 +100,44 @@ func (l *loader) load(encoded map[TableID][]byte) error {
 			return fmt.Errorf("table %s refers to table %s, which was dropped: %w", referrers[0].FullName(), t.FullName(), errDangling)
 		}
 	}
+	l.renewCallers(encoded)
 	return l.relinkAll(list)
+}
+
+// renewCallers makes expressions anew that call functions which are not as in the version before, of tables that are.
+func (l *loader) renewCallers(encoded map[TableID][]byte) {
+	var changed []*Function
+	differences(l.old.objects, l.objects, func(_ TableID, before, after Object) {
+		if f, ok := after.(*Function); ok && before != nil {
+			changed = append(changed, f)
+		}
+	})
+	calls := func(e *Expr) bool { return slices.ContainsFunc(changed, e.calls) }
+	renewed := func(t *Table, e *Expr, want *value.Type) *Expr {
+		if !calls(e) {
+			return e
+		}
+		return l.expr(t, e.SQL, want, e.Uses, e.Functions)
+	}
+	for _, t := range slices.Collect(l.Tables()) {
+		_, loaded := encoded[t.ID]
+		if len(changed) == 0 || loaded || !t.calls(calls) {
+			continue
+		}
+		t = l.own(t)
+		for _, c := range t.Columns {
+			c.Default, c.Generated = renewed(t, c.Default, c.Type), renewed(t, c.Generated, c.Type)
+		}
+		for _, c := range t.Checks {
+			c.Expr = renewed(t, c.Expr, value.BoolType)
+		}
+	}
+}
+
+// calls says whether some expression of the table is one that calls.
+func (t *Table) calls(calls func(*Expr) bool) bool {
+	return slices.ContainsFunc(t.Columns, func(c *Column) bool { return calls(c.Default) || calls(c.Generated) }) ||
+		slices.ContainsFunc(t.Checks, func(c *Check) bool { return calls(c.Expr) })
 }
 
 // relinkAll makes tables that are as they were point at the new ones. What they need of these must be there.
@@ -349,7 +386,7 @@ func (l *loader) loadExpressions(t loading) error {
 		if err != nil {
 			return err
 		}
-		t.Checks = append(t.Checks, &Check{Name: s.Name, NameGenerated: s.Generated, Expr: l.expr(t.Table, s.SQL, value.BoolType, uses)})
+		t.Checks = append(t.Checks, &Check{Name: s.Name, NameGenerated: s.Generated, Expr: l.expr(t.Table, s.SQL, value.BoolType, uses, s.Calls)})
 	}
 	for i, s := range t.stored.Columns {
 		c := t.Columns[i]
@@ -358,7 +395,7 @@ func (l *loader) loadExpressions(t loading) error {
 			c.Identity = s.Identity
 			c.Default = nextOf(t.Table, c, l.compiler)
 		case s.Default != nil:
-			c.Default = l.expr(t.Table, *s.Default, c.Type, nil)
+			c.Default = l.expr(t.Table, *s.Default, c.Type, nil, s.DefaultCalls)
 		}
 		if s.OnUpdate != nil && c.Default != nil {
 			c.OnUpdate = &Expr{SQL: *s.OnUpdate, Eval: c.Default.Eval}
@@ -368,7 +405,7 @@ func (l *loader) loadExpressions(t loading) error {
 			if err != nil {
 				return err
 			}
-			c.Generated = l.expr(t.Table, *s.Generated, c.Type, uses)
+			c.Generated = l.expr(t.Table, *s.Generated, c.Type, uses, s.GeneratedCalls)
 		}
 	}
 	if t.hasUnknownUses() {
@@ -385,9 +422,9 @@ func (t *Table) hasUnknownUses() bool {
 }
 
 // expr is an expression that is compiled when it is first computed: a start with thousands of them does not wait for the analyzer.
-func (l *loader) expr(t *Table, sql string, want *value.Type, uses []*Column) *Expr {
+func (l *loader) expr(t *Table, sql string, want *value.Type, uses []*Column, calls []TableID) *Expr {
 	e := &storedExpr{compiler: l.compiler, catalog: l.Catalog, table: t, sql: sql, want: want, uses: uses}
-	return &Expr{SQL: sql, Uses: uses, Eval: e.compute}
+	return &Expr{SQL: sql, Uses: uses, Functions: calls, Eval: e.compute}
 }
 
 // storedExpr is an expression that was stored. If it cannot be compiled, because there is no memory for example, it is tried again when it

@@ -69,7 +69,7 @@ const (
 )
 
 // objectKinds are the kinds of objects in the order in which GetDatabaseDdl prints those of a stage.
-var objectKinds = []*objectKind{protoBundles, localityGroups, placements, sequences, viewKind, roles, memberships, grants, statisticsPackages}
+var objectKinds = []*objectKind{protoBundles, localityGroups, placements, sequences, functionKind, viewKind, roles, memberships, grants, statisticsPackages}
 
 // key is where a name of the kind stands among the names of a catalog.
 func (k *objectKind) key(schema, name string) string {
@@ -137,7 +137,7 @@ func (d *draft) drop(o Object) {
 func (c *Catalog) objectsSQL(at stage) (stmts []string) {
 	var list []Object
 	for o := range objectsOf[Object](c) {
-		if o.kind().stage == at {
+		if c.stageOf(o) == at {
 			list = append(list, o)
 		}
 	}

@@ -27,7 +27,7 @@ type source struct {
 	ifExists bool
 	// parentSchema is the schema in INTERLEAVE IN of an index.
 	parentSchema string
-	// body is the query of a view, and secured says that the statement has SQL SECURITY.
+	// body is the query of a view or the expression of a function, and secured says that the statement has SQL SECURITY.
 	body    string
 	secured bool
 	// noOptions says that CREATE SEQUENCE has none; the tree has some.
@@ -214,6 +214,11 @@ func (s *source) between(from, end int) string {
 		b.WriteString(s.text[w.pos:w.end])
 	}
 	return b.String()
+}
+
+// from is the text between two offsets of the second text, as written, but for comments.
+func (s *source) from(start, end token.Pos) string {
+	return s.between(s.find(int(start)), s.find(int(end)))
 }
 
 // put makes words to put into the statement behind its last token.

@@ -92,8 +92,11 @@ type storedColumn struct {
 	Generated       *string    `json:"generated,omitempty"`
 	// GeneratedUses are the columns that Generated reads, in the order of Expr.Uses. Format 1 has none.
 	GeneratedUses []ColumnID `json:"generated_uses,omitempty"`
-	Stored        bool       `json:"stored,omitempty"`
-	WriteOnly     bool       `json:"write_only,omitempty"`
+	// GeneratedCalls and DefaultCalls are the functions that Generated and Default call.
+	GeneratedCalls []TableID `json:"generated_calls,omitempty"`
+	DefaultCalls   []TableID `json:"default_calls,omitempty"`
+	Stored         bool      `json:"stored,omitempty"`
+	WriteOnly      bool      `json:"write_only,omitempty"`
 }
 
 type storedKeyPart struct {
@@ -105,7 +108,8 @@ type storedCheck struct {
 	Name      string     `json:"name"`
 	Generated bool       `json:"generated,omitempty"`
 	SQL       string     `json:"sql"`
-	Uses      []ColumnID `json:"uses,omitempty"` // as GeneratedUses
+	Uses      []ColumnID `json:"uses,omitempty"`  // as GeneratedUses
+	Calls     []TableID  `json:"calls,omitempty"` // as GeneratedCalls
 }
 
 type storedIndex struct {
@@ -197,7 +201,7 @@ func storeTable(t *Table) storedTable {
 		s.Columns = append(s.Columns, storeColumn(c))
 	}
 	for _, c := range t.Checks {
-		s.Checks = append(s.Checks, storedCheck{Name: c.Name, Generated: c.NameGenerated, SQL: c.Expr.SQL, Uses: storeColumns(c.Expr.Uses)})
+		s.Checks = append(s.Checks, storedCheck{Name: c.Name, Generated: c.NameGenerated, SQL: c.Expr.SQL, Uses: storeColumns(c.Expr.Uses), Calls: c.Expr.Functions})
 	}
 	for _, i := range t.Indexes {
 		s.Indexes = append(s.Indexes, storeIndex(i))
@@ -214,11 +218,14 @@ func storeColumn(c *Column) storedColumn {
 		Hidden: c.Hidden, CommitTimestamp: c.AllowCommitTimestamp, Locality: c.LocalityGroup, PlacementKey: c.PlacementKey, Stored: c.Stored, WriteOnly: c.State == ColumnWriteOnly,
 		Default: storeExpr(c.Default), OnUpdate: storeExpr(c.OnUpdate), Generated: storeExpr(c.Generated),
 	}
+	if c.Default != nil {
+		s.DefaultCalls = c.Default.Functions
+	}
 	if c.Identity != nil {
 		s.Identity, s.Default = c.Identity, nil
 	}
 	if c.Generated != nil {
-		s.GeneratedUses = storeColumns(c.Generated.Uses)
+		s.GeneratedUses, s.GeneratedCalls = storeColumns(c.Generated.Uses), c.Generated.Functions
 	}
 	if c.Type.Kind == value.Array {
 		s.Array, s.Kind = true, int(c.Type.Elem.Kind)

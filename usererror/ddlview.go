@@ -94,3 +94,23 @@ func SynonymExists(synonym, table string) *Error {
 func SynonymNotFound(synonym, table string) *Error {
 	return newError(codes.InvalidArgument, "SYNONYM %s does not exist on table %s.", synonym, table)
 }
+
+// DropUnderColumn is a DROP of a function that the expression of a column calls; column is "t.c".
+func DropUnderColumn(what, column string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot drop %s on which there is a dependent column: %s.", what, column)
+}
+
+// DropUnderCheck is a DROP of a function that a check constraint calls.
+func DropUnderCheck(what, check string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot drop %s on which there is a dependent check constraint: %s.", what, check)
+}
+
+// BuiltInName is a function with the name of one of SQL's own.
+func BuiltInName(kind, name string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot create a %s with the same name as builtin function `%s`. This may be supported in a future release.", kind, name)
+}
+
+// SafeFunction is SAFE. before a user-defined function.
+func SafeFunction(name string) *Error {
+	return newError(codes.InvalidArgument, "Function %s does not support SAFE error mode.", name)
+}

@@ -88,7 +88,7 @@ type Findings struct {
 	// Inferred are the types of parameters without a declared one, by lower-cased name. A parameter that the statement does not use is not among
 	// them.
 	Inferred map[string]*value.Type
-	// Objects are the views that the statement reads, those that these read among them.
+	// Objects are the views that the statement reads and the functions that it calls, those by way of others among them.
 	Objects []schema.Object
 }
 
@@ -126,11 +126,12 @@ type walker struct {
 	allowUnbound bool
 	literals     map[int]**value.Type // by the literal's end in sql, where LiteralTypes wants its type; nil for all other callers
 
-	definition *definition // what is analyzed, if it is no statement but the text of a view
+	definition *definition // what is analyzed, if it is no statement but the text of a view or function
 
-	columns map[int32]tree.Col // by column id
-	base    int                // what is added to the column ids of this text
-	fields  int                // of the type at hand
+	args    map[string]tree.Expr // in the place of the parameters of the function whose text this is, by lower-cased name
+	columns map[int32]tree.Col   // by column id
+	base    int                  // what is added to the column ids of this text
+	fields  int                  // of the type at hand
 	*progress
 }
 
@@ -138,7 +139,7 @@ type walker struct {
 type progress struct {
 	counts  counts
 	nextCol int             // the next tree.Col.ID
-	objects []schema.Object // the views that were met, each once
+	objects []schema.Object // the views and functions that were met, each once
 }
 
 func (w *walker) declare(params map[string]*value.Type) {
@@ -160,8 +161,7 @@ func (w *walker) begin() { w.inferred, w.progress = map[string]*value.Type{}, &p
 
 // resolve has the library resolve a text, and calls walk with the outcome.
 func (w *walker) resolve(l *library, sql string, walk func(googlesql.ResolvedStatementNode)) {
-	w.columns = map[int32]tree.Col{}
-	w.lib, w.sql, w.zone, w.zeros = l, sql, zoneOf(w.catalog, l.engine), hasNegativeZero(sql)
+	w.enter(l, sql)
 	types := own(googlesql.NewTypeFactory())
 	defer free(l.engine, freeTypes, types)
 	options := w.options(types)
@@ -177,6 +177,12 @@ func (w *walker) resolve(l *library, sql string, walk func(googlesql.ResolvedSta
 	w.base = w.nextCol
 	w.nextCol += int(get(out.MaxColumnId())) + 1
 	walk(get(out.ResolvedStatement()))
+}
+
+// enter begins the walk through a text.
+func (w *walker) enter(l *library, sql string) {
+	w.columns = map[int32]tree.Col{}
+	w.lib, w.sql, w.zone, w.zeros = l, sql, zoneOf(w.catalog, l.engine), hasNegativeZero(sql)
 }
 
 // options are the library's settings for one statement, with its declared parameters.

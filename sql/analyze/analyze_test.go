@@ -87,6 +87,10 @@ func (anyExpr) CompileView(c *schema.Catalog, sql string) ([]schema.ViewColumn, 
 	return New(c, nil).View(context.Background(), sql)
 }
 
+func (anyExpr) CompileFunction(c *schema.Catalog, f *schema.Function) (schema.Signature, []schema.Use, error) {
+	return New(c, nil).Function(context.Background(), f)
+}
+
 func (anyExpr) CompileExpr(_ *schema.Catalog, _ *schema.Table, sql string, _ *value.Type) (*schema.Expr, error) {
 	return &schema.Expr{SQL: sql}, nil
 }
@@ -203,7 +207,7 @@ func runExpr(t *testing.T, c *schema.Catalog, d *datadriven.TestData) string {
 	var table, typ string
 	d.ScanArgs(t, "table", &table)
 	d.ScanArgs(t, "type", &typ)
-	e, uses, err := Expr(t.Context(), c, c.Table(table), d.Input, parseType(t, typ))
+	e, uses, _, err := Expr(t.Context(), c, c.Table(table), d.Input, parseType(t, typ))
 	if err != nil {
 		return printError(err)
 	}

@@ -18,6 +18,8 @@ type library struct {
 	reads   map[*schema.ChangeStream]bool // whose functions it has
 	viewed  map[*schema.View]bool         // the views that it has
 	takes   map[*schema.Sequence]bool     // the sequences that it has
+	bodies  map[string]*body              // the functions of users that it has, by lower-cased full name
+	outputs []*googlesql.AnalyzerOutput   // of them
 	types   *googlesql.TypeFactory
 	root    *googlesql.SimpleCatalog
 	schemas map[string]*googlesql.SimpleCatalog // by lower-cased name
@@ -40,6 +42,7 @@ func newLibrary(e *engine, of *Analyzer, bundle *schema.ProtoBundle) *library {
 		engine: e, of: of, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{},
 		bundle: bundle, named: map[string]bool{},
 		has: map[*schema.Table]bool{}, reads: map[*schema.ChangeStream]bool{}, viewed: map[*schema.View]bool{}, takes: map[*schema.Sequence]bool{},
+		bodies: map[string]*body{},
 	}
 	l.root = own(googlesql.NewSimpleCatalog("", l.types))
 	do(l.root.AddBuiltinFunctionsAndTypes(&googlesql.BuiltinFunctionOptions{LanguageOptions: e.language}))
@@ -62,6 +65,9 @@ func newLibrary(e *engine, of *Analyzer, bundle *schema.ProtoBundle) *library {
 func (l *library) free() {
 	if l.engine.discard {
 		return
+	}
+	for _, o := range l.outputs {
+		freeOutput(o)
 	}
 	freeCatalog(l.root)
 	for _, t := range l.ownTables {

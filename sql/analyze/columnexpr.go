@@ -22,29 +22,32 @@ const (
 )
 
 // Expr analyzes the expression of a DEFAULT, a generated column or a CHECK over the columns of t, a table of the catalog, and converts it
-// to the type want as an assignment would. uses are the columns it reads: the Refs to uses[i] have the Col.ID i. If ctx ends while the expression waits for
+// to the type want as an assignment would. uses are the columns it reads: the Refs to uses[i] have the Col.ID i. functions are the functions of users that it calls. If ctx ends while the expression waits for
 // others, or while a heavy one is analyzed, it fails with the context's error.
-func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, err error) {
+func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []schema.TableID, err error) {
 	weight, err := guard(sql, func(string) int { return 0 })
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	w := &walker{catalog: catalog}
 	w.declare(nil)
 	over, target := exprTable(t, want)
 	err = engines.run(ctx, weight, nil, func(in *engine) {
-		l := newLibrary(in, nil, t.ProtoBundle)
+		a := New(catalog, nil)
+		l := newLibrary(in, a, t.ProtoBundle)
 		defer l.free()
 		l.addSequences(catalog.SequencesIn(sql))
 		l.add([]*schema.Table{over})
 		l.addTypes(typesIn(sql, t.ProtoBundle))
+		l.addFunctions(a.namesIn(sql).functions)
 		stmt := w.analyze(l, strings.Replace(exprPrefix, "%s", target, 1)+sql+exprSuffix)
 		e, uses = columnExpr(stmt)
+		functions = functionsOf(w.objects)
 	})
 	if err != nil {
-		return nil, nil, firstLineUp(err)
+		return nil, nil, nil, firstLineUp(err)
 	}
-	return e, uses, nil
+	return e, uses, functions, nil
 }
 
 // exprTable is a table with t's columns and one more, of the type that is wanted.
@@ -113,9 +116,12 @@ func firstLineUp(err error) error {
 	text := place.ReplaceAllStringFunc(user.Message, func(at string) string {
 		m := place.FindStringSubmatch(at)
 		line, _ := strconv.Atoi(m[1])
+		if line == 1 {
+			return "" // in what was put before it
+		}
 		return "[at " + strconv.Itoa(line-1) + ":" + m[2] + "]"
 	})
 	moved := *user
-	moved.Message = text
+	moved.Message = strings.TrimRight(text, " ")
 	return &moved
 }

@@ -27,7 +27,12 @@ func (w *walker) expr(n googlesql.ResolvedExprNode) tree.Expr {
 	case *googlesql.ResolvedColumnRef:
 		return &tree.Ref{Col: w.col(get(n.Column()))}
 	case *googlesql.ResolvedFunctionCall:
+		if b := w.called(n); b != nil {
+			return w.inline(n, b)
+		}
 		return w.call(n)
+	case *googlesql.ResolvedArgumentRef:
+		return w.argument(n)
 	case *googlesql.ResolvedCast:
 		return w.cast(n)
 	case *googlesql.ResolvedSubqueryExpr:

@@ -15,6 +15,7 @@ var statementKinds = []googlesql.ResolvedNodeKind{
 // does not change what they mean.
 var definitionKinds = []googlesql.ResolvedNodeKind{
 	googlesql.ResolvedNodeKindResolvedCreateViewStmt,
+	googlesql.ResolvedNodeKindResolvedCreateFunctionStmt,
 }
 
 // features are the parts of GoogleSQL that Cloud Spanner has beyond its core, by its reference manual. Not among them: window

@@ -25,9 +25,10 @@ func (a *Analyzer) table(name string) *schema.Table {
 
 // named is what a text may name: what stands there as a table may be a column or an alias.
 type named struct {
-	tables  []*schema.Table
-	views   []*schema.View
-	streams []*schema.ChangeStream // whose functions it calls
+	tables    []*schema.Table
+	views     []*schema.View
+	functions []*schema.Function
+	streams   []*schema.ChangeStream // whose functions it calls
 
 	sequences []*schema.Sequence
 	types     []string // of the proto bundle
@@ -95,6 +96,8 @@ func (a *Analyzer) find(name string, found *named) {
 		found.views = append(found.views, v)
 	} else if s := a.catalog.Sequence(name); s != nil {
 		found.sequences = append(found.sequences, s)
+	} else if f := a.catalog.Function(name); f != nil && !slices.Contains(found.functions, f) {
+		found.functions = append(found.functions, f)
 	}
 }
 
@@ -175,4 +178,5 @@ func (l *library) addNamed(n named) {
 			l.engine.rest()
 		}
 	}
+	l.addFunctions(n.functions)
 }

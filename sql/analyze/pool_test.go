@@ -178,7 +178,7 @@ func TestLimitsWithoutLibrary(t *testing.T) {
 	if _, _, err := a.Statement(ctx, "SELECT 1", nil, Options{}); err != context.Canceled {
 		t.Errorf("a statement within the limits: %v", err)
 	}
-	if _, _, err := Expr(ctx, a.catalog, a.catalog.Table("T"), "1", value.Int64Type); err != context.Canceled {
+	if _, _, _, err := Expr(ctx, a.catalog, a.catalog.Table("T"), "1", value.Int64Type); err != context.Canceled {
 		t.Errorf("an expression: %v", err)
 	}
 }

@@ -25,6 +25,7 @@ func refusal(sql string, err error) error {
 	if missing := unimplemented(sql, text); missing != nil {
 		return missing
 	}
+	text = strings.ReplaceAll(text, "function "+strings.ToUpper(userGroup)+":", "function ")
 	return usererror.InvalidSQL(withoutFarSuggestion(text))
 }
 

@@ -160,8 +160,11 @@ func (w *walker) viewColumns(n *googlesql.ResolvedCreateViewStmt) (columns []sch
 	return columns
 }
 
-// definition collects what the text of a view names. Its methods do nothing for a statement, which has none.
-type definition struct{ uses []schema.Use }
+// definition collects what the text of a view or function names. Its methods do nothing for a statement, which has none.
+type definition struct {
+	uses     []schema.Use
+	unstable string // a function that is called, and gives different values for the same arguments; "" if there is none
+}
 
 // use adds what is used to the uses of what has the same number.
 func (d *definition) use(u schema.Use) {

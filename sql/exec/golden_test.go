@@ -180,8 +180,12 @@ func (c compiler) CompileView(catalog *schema.Catalog, sql string) ([]schema.Vie
 	return analyze.New(catalog, nil).View(context.Background(), sql)
 }
 
+func (c compiler) CompileFunction(catalog *schema.Catalog, f *schema.Function) (schema.Signature, []schema.Use, error) {
+	return analyze.New(catalog, nil).Function(context.Background(), f)
+}
+
 func (c compiler) CompileExpr(catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (*schema.Expr, error) {
-	e, uses, err := analyze.Expr(context.Background(), catalog, t, sql, want)
+	e, uses, functions, err := analyze.Expr(context.Background(), catalog, t, sql, want)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +197,7 @@ func (c compiler) CompileExpr(catalog *schema.Catalog, t *schema.Table, sql stri
 	if err != nil {
 		return nil, err
 	}
-	return &schema.Expr{SQL: sql, Uses: uses, Eval: func(args []value.Value) (value.Value, error) {
+	return &schema.Expr{SQL: sql, Uses: uses, Functions: functions, Eval: func(args []value.Value) (value.Value, error) {
 		return f(c.db.functions(), args)
 	}}, nil
 }

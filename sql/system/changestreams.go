@@ -50,11 +50,15 @@ func changeStreamOptions(b *builder) {
 	}
 }
 
-// routines lists the functions that read change streams: there are no other routines that a schema change makes.
+// routines lists the functions that read change streams, and those of users.
 func routines(b *builder) {
 	for _, s := range b.catalog.Streams {
 		name := readFunction(s)
 		b.add("", "", name, "", "", name, "FUNCTION", "", "EXTERNAL", "", "INVOKER", nil)
+	}
+	for _, f := range b.catalog.Functions() {
+		result := f.Result.TypeSQL()
+		b.add("", f.Schema, f.Name, "", f.Schema, f.Name, "FUNCTION", result, "SQL", f.SQL, "INVOKER", result)
 	}
 }
 
@@ -68,6 +72,12 @@ func parameters(b *builder) {
 	for _, s := range b.catalog.Streams {
 		for i, p := range readParameters {
 			b.add("", "", readFunction(s), i+1, p[0], p[1], nil, p[1])
+		}
+	}
+	for _, f := range b.catalog.Functions() {
+		for i := range f.Params {
+			p := &f.Params[i]
+			b.add("", f.Schema, f.Name, i+1, p.Name, p.TypeSQL(), orNull(f.Defaults[i] != "", f.Defaults[i]), p.TypeSQL())
 		}
 	}
 }

@@ -1,0 +1,251 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cloudspannerecosystem/memefish/ast"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// Function is an SQL expression with parameters that statements, views and expressions of columns call under a name.
+type Function struct {
+	Entity
+	Definition
+	Signature
+	// ParamsSQL are the parameters as written, with their types and defaults; ReturnsSQL is the type in RETURNS, "" if it is left out.
+	ParamsSQL  string `json:"params_sql,omitempty"`
+	ReturnsSQL string `json:"returns_sql,omitempty"`
+	// Defaults are the values of parameters that may be left out, as SQL writes them; "" for those that may not.
+	Defaults []string `json:"defaults,omitempty"`
+}
+
+// Signature is what the analysis of a function's text has found.
+type Signature struct {
+	Params []ViewColumn `json:"params,omitempty"`
+	Result ViewColumn   `json:"result"` // without a name
+	// Unstable is a function that the text calls, itself or by way of others, and that gives different values for the same arguments; "" if there is none.
+	Unstable string `json:"unstable,omitempty"`
+}
+
+var functionKind = &objectKind{
+	name: "function", noun: "Function", stage: beforeTables,
+	empty: func() Object { return new(Function) },
+}
+
+func (*Function) kind() *objectKind { return functionKind }
+
+// Function returns the function called name ("f" or "schema.f"), ignoring case, or nil.
+func (c *Catalog) Function(name string) *Function {
+	if n, ok := c.names.get(strings.ToLower(name)); ok && n.kind == nameOfObject {
+		o, _ := c.objects.get(n.table)
+		f, _ := o.(*Function)
+		return f
+	}
+	return nil
+}
+
+// Functions are the functions in order of creation.
+func (c *Catalog) Functions() []*Function { return slices.Collect(objectsOf[*Function](c)) }
+
+// Text is the function as the analyzer reads it. The expression begins on line 2, and the line after it closes it even if it ends in a comment.
+func (f *Function) Text() string {
+	s := "CREATE FUNCTION " + quotePath(f.Schema, f.Name) + "(" + f.ParamsSQL + ")"
+	if f.ReturnsSQL != "" {
+		s += " RETURNS " + f.ReturnsSQL
+	}
+	return s + " AS (\n" + f.SQL + "\n)"
+}
+
+func (f *Function) sql(*Catalog) []string {
+	s := "CREATE FUNCTION " + quotePath(f.Schema, f.Name) + "(" + f.ParamsSQL + ")"
+	if f.ReturnsSQL != "" {
+		s += " RETURNS " + f.ReturnsSQL
+	}
+	return []string{s + " SQL SECURITY INVOKER AS (" + f.SQL + ")"}
+}
+
+// stageOf is where GetDatabaseDdl prints an object. A function that reads tables comes after these, all others come before: columns may call them.
+func (c *Catalog) stageOf(o Object) stage {
+	if f, ok := o.(*Function); ok && c.readsTables(f) {
+		return afterIndexes
+	}
+	return o.kind().stage
+}
+
+func (c *Catalog) readsTables(f *Function) bool {
+	return slices.ContainsFunc(f.Uses, func(u Use) bool {
+		if c.TableByID(u.ID) != nil {
+			return true
+		}
+		switch o := c.definedBy(u.ID).(type) {
+		case *View:
+			return true
+		case *Function:
+			return c.readsTables(o)
+		}
+		return false
+	})
+}
+
+func (d *draft) createFunction(s *ast.CreateFunction) error {
+	schema, name, err := d.path(functionKind.noun, s.Name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.Remote || s.Language != "" && !strings.EqualFold(s.Language, "SQL") || s.Definition == nil:
+		return usererror.DDLUnimplemented("A remote function")
+	case s.Determinism == ast.DeterminismNotDeterministic:
+		return usererror.DDLUnimplemented("NOT DETERMINISTIC")
+	case s.SqlSecurity == ast.SecurityTypeDefiner:
+		return usererror.DDLUnimplemented("A function with SQL SECURITY DEFINER")
+	}
+	f := &Function{Entity: Entity{Schema: schema, Name: name}}
+	f.SQL = strings.Clone(d.src.body)
+	if n := len(s.Params); n > 0 {
+		f.ParamsSQL = d.src.from(s.Params[0].Pos(), s.Params[n-1].End())
+	}
+	for _, p := range s.Params {
+		value := ""
+		if p.DefaultExpr != nil {
+			value = d.src.from(p.DefaultExpr.Pos(), p.DefaultExpr.End())
+		}
+		f.Defaults = append(f.Defaults, value)
+	}
+	if s.ReturnType != nil {
+		f.ReturnsSQL = d.src.from(s.ReturnType.Pos(), s.ReturnType.End())
+	}
+	old := d.Function(fullName(schema, name))
+	if old == nil || !s.OrReplace {
+		return d.addFunction(f)
+	}
+	f.Entity = old.Entity
+	now, err := f.compiled(d)
+	if err != nil {
+		return usererror.BadReplacement(functionKind.noun, f.FullName(), err.Error())
+	}
+	if d.reaches(now, f.ID) {
+		return usererror.RecursiveReplacement(functionKind.noun, f.FullName())
+	}
+	if err := d.replace(now, "alter FUNCTION"); err != nil {
+		return err
+	}
+	return d.recompileCallers(old)
+}
+
+// addFunction makes a new function.
+func (d *draft) addFunction(f *Function) error {
+	var err error
+	if f.Schema, err = d.findSchema(f.Schema); err != nil {
+		return err
+	}
+	if err := d.checkNew(functionKind, f.Schema, f.Name); err != nil {
+		return err
+	}
+	if len(d.Functions()) >= MaxFunctions {
+		return usererror.TooManyObjects(functionKind.noun, f.FullName(), MaxFunctions)
+	}
+	f.ID = d.newID()
+	now, err := f.compiled(d)
+	if err != nil {
+		if isPrecondition(err) {
+			return err
+		}
+		return usererror.BadDefinition("function", f.FullName(), err.Error())
+	}
+	return d.replace(now, "")
+}
+
+func (f *Function) compiled(d *draft) (defined, error) {
+	n := *f
+	var err error
+	n.Signature, n.Uses, err = d.compiler.CompileFunction(d.Catalog, f)
+	return &n, err
+}
+
+// changed allows every change: whether those who call the function can be analyzed is what counts.
+func (f *Function) changed(_, _ string, to defined) *usererror.Error { return nil }
+
+// recompileCallers compiles the expressions of columns and constraints that call a function which was replaced. Values that were computed with the old one
+// must not stand anywhere.
+func (d *draft) recompileCallers(f *Function) error {
+	for _, t := range slices.Collect(d.old.Tables()) {
+		calls := false
+		for _, c := range t.Columns {
+			if c.Generated.calls(f) && t.holds(c) {
+				return usererror.ChangeGeneratedExpression(t.FullName() + "." + c.Name)
+			}
+			calls = calls || c.Generated.calls(f) || c.Default.calls(f)
+		}
+		mine := d.TableByID(t.ID)
+		for _, ck := range t.Checks {
+			if !ck.Expr.calls(f) {
+				continue
+			}
+			mine, calls = d.own(d.TableByID(t.ID)), true
+			at := slices.IndexFunc(mine.Checks, func(c *Check) bool { return c.Name == ck.Name })
+			d.change.Validations = append(d.change.Validations, Validation{Kind: ValidateCheck, Table: mine, Check: mine.Checks[at]})
+		}
+		if !calls {
+			continue
+		}
+		if err := d.recompile(d.own(mine)); err != nil {
+			return usererror.DependentInvalid("alter FUNCTION", f.FullName(), "table", t.FullName(), err.Error())
+		}
+	}
+	return nil
+}
+
+// calls says whether an expression, which may be nil, calls a function.
+func (e *Expr) calls(f *Function) bool { return e != nil && slices.Contains(e.Functions, f.ID) }
+
+// unstable is a function that an expression calls and that gives different values for the same arguments; "" if there is none.
+func (d *draft) unstable(e *Expr) string {
+	for _, id := range e.Functions {
+		if o, _ := d.objects.get(id); o.(*Function).Unstable != "" {
+			return o.entity().FullName()
+		}
+	}
+	return ""
+}
+
+func (d *draft) dropFunction(s *ast.DropFunction) error {
+	schema, name, err := d.path(functionKind.noun, s.Name)
+	if err != nil {
+		return err
+	}
+	f := d.Function(fullName(schema, name))
+	if f == nil {
+		if s.IfExists {
+			return d.nothing()
+		}
+		return functionKind.missing(schema, name)
+	}
+	if err := d.checkUncalled(f); err != nil {
+		return err
+	}
+	d.drop(f)
+	return nil
+}
+
+func (d *draft) checkUncalled(f *Function) error {
+	what := "UDF `" + f.FullName() + "`"
+	if err := checkUnnamed(what, d.dependentsOf(f.ID, nil)); err != nil {
+		return err
+	}
+	for t := range d.Tables() {
+		for _, c := range t.Columns {
+			if c.Generated.calls(f) || c.Default.calls(f) {
+				return usererror.DropUnderColumn(what, t.FullName()+"."+c.Name)
+			}
+		}
+		for _, c := range t.Checks {
+			if c.Expr.calls(f) {
+				return usererror.DropUnderCheck(what, c.Name)
+			}
+		}
+	}
+	return nil
+}

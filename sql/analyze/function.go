@@ -1,0 +1,218 @@
+package analyze
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-googlesql"
+
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// Functions of users are handed to the library with their signatures. Where a statement calls one, the function's expression takes the place of the call.
+
+// userGroup is the group of such functions in the library.
+const userGroup = "User"
+
+// body is a function of users that the library has, with its expression.
+type body struct {
+	*schema.Function
+	text   string
+	output *googlesql.AnalyzerOutput
+	stmt   *googlesql.ResolvedCreateFunctionStmt
+}
+
+// addFunctions adds functions of users that the library does not have yet, with what their texts name.
+func (l *library) addFunctions(list []*schema.Function) {
+	for _, f := range list {
+		name := strings.ToLower(f.FullName())
+		if l.bodies[name] != nil {
+			continue
+		}
+		l.bodies[name] = &body{Function: f}
+		l.addNamed(l.of.namesIn(f.SQL))
+		l.addTypes(l.of.namesIn(f.Text()).types)
+		b := l.resolveFunction(l.of.catalog, f)
+		l.bodies[name] = b
+		path := []string{f.Name}
+		if f.Schema != "" {
+			path = []string{f.Schema, f.Name}
+		}
+		function := own(googlesql.NewFunction2(path, userGroup, googlesql.FunctionEnums_ModeScalar, []*googlesql.FunctionSignature{get(b.stmt.Signature())}))
+		do(l.in(f.Schema).AddOwnedFunction(function))
+		l.engine.rest()
+	}
+}
+
+// resolveFunction has the library resolve the text of a function. The outcome stays with the library.
+func (l *library) resolveFunction(catalog *schema.Catalog, f *schema.Function) *body {
+	b := &body{Function: f, text: f.Text()}
+	w := &walker{catalog: catalog, definition: &definition{}}
+	w.declare(nil)
+	w.enter(l, b.text)
+	options := w.options(l.types)
+	defer free(l.engine, freeOptions, options)
+	output, err := l.engine.analyze(b.text, options, l.root, l.types)
+	if err != nil {
+		panic(failure{refusal(b.text, err)})
+	}
+	b.output = output
+	l.outputs = append(l.outputs, output)
+	b.stmt = get(output.ResolvedStatement()).(*googlesql.ResolvedCreateFunctionStmt)
+	return b
+}
+
+// called is the function of users that a call calls; nil if it is none.
+func (w *walker) called(n *googlesql.ResolvedFunctionCall) *body {
+	if len(w.lib.bodies) == 0 {
+		return nil
+	}
+	function := get(n.Function())
+	if get(function.GetGroup()) != userGroup {
+		return nil
+	}
+	return w.lib.bodies[strings.ToLower(get(function.FullName(false)))]
+}
+
+// inline is the expression of a function, with the arguments in the place of its parameters. An argument that is more than a column or a constant is
+// computed once.
+func (w *walker) inline(n *googlesql.ResolvedFunctionCall, b *body) tree.Expr {
+	if get(n.ErrorMode()) == googlesql.ResolvedFunctionCallBaseEnums_ErrorModeSafeErrorMode {
+		refuse(usererror.SafeFunction(b.FullName()))
+	}
+	args, _ := w.arguments(n.ResolvedFunctionCallBase)
+	w.meet(b.Function)
+	if w.definition != nil {
+		w.definition.use(schema.Use{ID: b.ID})
+		w.definition.unsteady(b.Unstable)
+		return &tree.Call{Func: w.function(n.ResolvedFunctionCallBase, args, w.typeOf(get(n.Type()))), Args: args}
+	}
+	inner := *w
+	inner.literals = nil
+	inner.enter(w.lib, b.text)
+	inner.base = w.nextCol
+	w.nextCol += int(get(b.output.MaxColumnId())) + 1
+	inner.args = map[string]tree.Expr{}
+	var defs []tree.Computed
+	for i, p := range b.Params {
+		arg := args[i]
+		if !isSimple(arg) {
+			col := tree.Col{ID: w.nextCol, Name: p.Name, Type: arg.Type()}
+			w.nextCol++
+			defs = append(defs, tree.Computed{Col: col, Expr: arg})
+			arg = &tree.Ref{Col: col}
+		}
+		inner.args[strings.ToLower(p.Name)] = arg
+	}
+	e := inner.expr(get(b.stmt.FunctionExpression()))
+	if defs == nil {
+		return e
+	}
+	return &tree.Let{Defs: defs, Body: e}
+}
+
+// isSimple says whether an expression may stand in several places.
+func isSimple(e tree.Expr) bool {
+	switch e.(type) {
+	case *tree.Ref, *tree.Literal, *tree.Param:
+		return true
+	}
+	return false
+}
+
+// argument is what stands in the place of a function's parameter.
+func (w *walker) argument(n *googlesql.ResolvedArgumentRef) tree.Expr {
+	name := strings.ToLower(get(n.Name()))
+	if w.definition != nil {
+		return &tree.Param{T: w.typeOf(get(n.Type())), Name: name}
+	}
+	if r, ok := w.args[name].(*tree.Ref); ok {
+		return &tree.Ref{Col: r.Col}
+	}
+	return w.args[name]
+}
+
+// Function analyzes the text of a function: its signature, and what it names. If ctx ends while the text waits for others, or while a heavy one is analyzed,
+// it fails with the context's error.
+func (a *Analyzer) Function(ctx context.Context, f *schema.Function) (signature schema.Signature, uses []schema.Use, err error) {
+	weight, err := guard(f.SQL, a.columns)
+	if err != nil {
+		return signature, nil, err
+	}
+	err = engines.run(ctx, weight, a.memory, func(e *engine) {
+		l := newLibrary(e, a, a.catalog.ProtoBundle())
+		defer l.free()
+		if f.Schema == "" {
+			l.checkNotBuiltIn(f.Name)
+		}
+		l.addNamed(a.namesIn(f.SQL))
+		l.addTypes(a.namesIn(f.Text()).types)
+		b := l.resolveFunction(a.catalog, f)
+		w := &walker{catalog: a.catalog}
+		w.declare(nil)
+		w.begin()
+		w.definition = &definition{}
+		w.enter(l, b.text)
+		signature = w.signature(b)
+		uses = w.definition.uses
+	})
+	if err != nil {
+		return signature, nil, firstLineUp(err)
+	}
+	return signature, uses, nil
+}
+
+// checkNotBuiltIn refuses a function with the name of one of SQL's own.
+func (l *library) checkNotBuiltIn(name string) {
+	w := &walker{catalog: l.of.catalog}
+	w.declare(nil)
+	sql := "SELECT " + quoted(name) + "()"
+	w.enter(l, sql)
+	options := w.options(l.types)
+	defer free(l.engine, freeOptions, options)
+	output, err := l.engine.analyze(sql, options, l.root, l.types)
+	if err == nil {
+		free(l.engine, freeOutput, output)
+	}
+	if err == nil || functionNotFound.FindString(err.Error()) == "" {
+		refuse(usererror.BuiltInName("Function", name))
+	}
+}
+
+// signature walks through the text of a function, so that what statements may not have is refused.
+func (w *walker) signature(b *body) (s schema.Signature) {
+	if get(b.stmt.IsAggregate()) || get(b.stmt.FunctionExpression()) == nil {
+		unsupported("This kind of function")
+	}
+	e := w.expr(get(b.stmt.FunctionExpression()))
+	for i, arg := range get(get(b.stmt.Signature()).Arguments()) {
+		s.Params = append(s.Params, schema.ViewColumn{Name: get(b.stmt.ArgumentNameList2(int32(i))), Type: w.typeOf(get(arg.Type()))})
+	}
+	s.Result.Type = w.typeOf(get(b.stmt.ReturnType()))
+	if name, found := tree.Nondeterministic(e); found {
+		w.definition.unsteady(name)
+	}
+	s.Unstable = w.definition.unstable
+	return s
+}
+
+// unsteady notes a function that makes what calls it give different values for the same arguments; "" is none.
+func (d *definition) unsteady(name string) {
+	if d.unstable == "" {
+		d.unstable = name
+	}
+}
+
+// functionsOf are the functions among objects.
+func functionsOf(objects []schema.Object) (ids []schema.TableID) {
+	for _, o := range objects {
+		if f, ok := o.(*schema.Function); ok {
+			ids = append(ids, f.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
