@@ -166,7 +166,7 @@ func TestDates(t *testing.T) {
 // TestTypes: DDL goes to types and back, and fields tell their Spanner type.
 func TestTypes(t *testing.T) {
 	for _, ddl := range []string{"BOOL", "INT64", "FLOAT32", "FLOAT64", "NUMERIC", "STRING(MAX)", "STRING(25)", "BYTES(MAX)", "BYTES(0x10)", "DATE", "TIMESTAMP", "JSON", "UUID",
-		"ARRAY<STRING(10)>", "ARRAY<TIMESTAMP>", "PROTO<a.b.C>", "ENUM<a.b.E>", "ARRAY<PROTO<a.b.C>>"} {
+		"ARRAY<STRING(10)>", "ARRAY<TIMESTAMP>", "ARRAY<FLOAT32>(vector_length=>128)", "ARRAY<FLOAT64>(vector_length => 3)", "PROTO<a.b.C>", "ENUM<a.b.E>", "ARRAY<PROTO<a.b.C>>"} {
 		kind, _, err := ParseDDL(ddl)
 		if err != nil {
 			t.Errorf("%s: %v", ddl, err)
@@ -184,7 +184,7 @@ func TestTypes(t *testing.T) {
 			t.Errorf("%v has no nearest type", f.Type)
 		}
 	}
-	for _, ddl := range []string{"", "STRING", "STRING(0)", "STRING(x)", "STRINGS", "ARRAY<", "ARRAY<X>", "INT64(3)"} {
+	for _, ddl := range []string{"", "STRING", "STRING(0)", "STRING(x)", "STRINGS", "ARRAY<", "ARRAY<X>", "INT64(3)", "INT64(vector_length=>3)"} {
 		if kind, _, err := ParseDDL(ddl); err == nil && ddl != "STRING" {
 			t.Errorf("%q is %v", ddl, kind)
 		}
