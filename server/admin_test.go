@@ -6,6 +6,7 @@ import (
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/admin/instance/apiv1/instancepb"
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
@@ -146,6 +147,36 @@ func TestSchemaChange(t *testing.T) {
 		_, err = h.databases.UpdateDatabaseDdl(h.ctx, &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase, Statements: bad})
 		h.fails(err, codes.InvalidArgument)
 	}
+}
+
+// TestDatabaseOptions: what ALTER DATABASE sets is in the fields of the database and in DATABASE_OPTIONS, until it is NULL.
+func TestDatabaseOptions(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(false)
+	check := func(retention, leader, options string) {
+		t.Helper()
+		d, err := h.databases.GetDatabase(h.ctx, &databasepb.GetDatabaseRequest{Name: testDatabase})
+		h.ok(err)
+		if d.VersionRetentionPeriod != retention || d.DefaultLeader != leader || d.EarliestVersionTime == nil {
+			t.Errorf("bad database %v", d)
+		}
+		rs, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{
+			Session: ses, Sql: "SELECT STRING_AGG(OPTION_NAME || ' ' || OPTION_VALUE, '; ' ORDER BY OPTION_NAME) FROM INFORMATION_SCHEMA.DATABASE_OPTIONS",
+		})
+		h.ok(err)
+		if got := rs.Rows[0].Values[0].GetStringValue(); got != options {
+			t.Errorf("options %s, want %s", got, options)
+		}
+	}
+	const dialect = "database_dialect GOOGLE_STANDARD_SQL"
+	check("1h", "", dialect)
+	h.alter(`ALTER DATABASE db SET OPTIONS (version_retention_period = '36h', default_leader = 'us-east1', read_lease_regions = 'us-east1,us-west1',
+		optimizer_version = 5, optimizer_statistics_package = 'auto_1', use_unenforced_foreign_key_for_query_optimization = false)`)
+	check("36h", "us-east1", dialect+"; default_leader us-east1; optimizer_statistics_package auto_1; optimizer_version 5; "+
+		"read_lease_regions us-east1,us-west1; use_unenforced_foreign_key_for_query_optimization FALSE; version_retention_period 36h")
+	h.alter(`ALTER DATABASE db SET OPTIONS (version_retention_period = NULL, default_leader = NULL, read_lease_regions = NULL,
+		optimizer_version = NULL, optimizer_statistics_package = NULL, use_unenforced_foreign_key_for_query_optimization = NULL)`)
+	check("1h", "", dialect)
 }
 
 func TestOperations(t *testing.T) {
