@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/crowfoot-db/crowfoot/database/sequence"
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -15,8 +16,9 @@ const maxDatabasesPerInstance = 100
 type Creation struct {
 	registry *Registry
 	name     string
-	// ProtoDescriptors: see SchemaOperation.
-	ProtoDescriptors []byte
+	// What Plan made.
+	first     *schema.Catalog
+	sequences *sequence.Counters
 }
 
 // BeginDatabase begins to make a database. It fails if there is one of that name already, or one is being made.
@@ -43,22 +45,25 @@ func (r *Registry) BeginDatabase(name string) (*Creation, error) {
 	return &Creation{registry: r, name: name}, nil
 }
 
-// Run makes the database with the schema that statements make. If one fails there is no database. The database remembers the
-// long-running operation that made it, "" if none did.
-func (c *Creation) Run(ctx context.Context, operation string, statements []string) (*Database, error) {
+// Plan runs the statements that make the database's schema, without effect on the store, and returns the error of the first that fails.
+// Many statements take minutes. ProtoDescriptors: see SchemaOperation.
+func (c *Creation) Plan(ctx context.Context, statements []string, protoDescriptors []byte) error {
+	c.sequences = sequence.New(c.registry.store)
+	var err error
+	c.first, err = c.registry.firstCatalog(ctx, c.name, statements, c.sequences, protoDescriptors)
+	return err
+}
+
+// Run makes the database with the schema of Plan. The database remembers the long-running operation that made it, "" if none did.
+func (c *Creation) Run(ctx context.Context, operation string) (*Database, error) {
 	r := c.registry
-	sequences := sequence.New(r.store)
-	first, err := r.firstCatalog(ctx, c.name, statements, sequences, c.ProtoDescriptors) // without the lock: this may take minutes
-	if err != nil {
-		return nil, err
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	instance, _, _ := strings.Cut(c.name, "/databases/")
 	if _, err := r.instance(instance); err != nil { // it was deleted meanwhile
 		return nil, err
 	}
-	d, err := r.newDatabase(ctx, c.name, first, sequences)
+	d, err := r.newDatabase(ctx, c.name, c.first, c.sequences)
 	if err != nil {
 		return nil, err
 	}
@@ -85,5 +90,8 @@ func (r *Registry) CreateDatabase(ctx context.Context, name string, statements [
 		return nil, err
 	}
 	defer c.End()
-	return c.Run(ctx, "", statements)
+	if err := c.Plan(ctx, statements, nil); err != nil {
+		return nil, err
+	}
+	return c.Run(ctx, "")
 }

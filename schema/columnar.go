@@ -44,7 +44,7 @@ func (c *Catalog) columnarPolicyOf(t *Table) ColumnarPolicy {
 	return t.ColumnarPolicy.orElse(ColumnarPolicy(c.Options[columnarPolicy]))
 }
 
-func checkColumnarPolicy(_ *draft, text string) string {
+func checkColumnarPolicy(text string) string {
 	if p := ColumnarPolicy(text); p != ColumnarEnabled && p != ColumnarDisabled {
 		return mustBeColumnarPolicy
 	}
@@ -58,7 +58,7 @@ func (p *ColumnarPolicy) set(kind, name string, value ast.Expr) error {
 		return nil
 	}
 	text, ok := optionText(value, textOption)
-	if !ok || checkColumnarPolicy(nil, text) != "" {
+	if !ok || checkColumnarPolicy(text) != "" {
 		return usererror.BadObjectOption(columnarPolicy, kind, name, mustBeColumnarPolicy)
 	}
 	*p = ColumnarPolicy(strings.Clone(text))

@@ -16,7 +16,7 @@ import (
 type databaseOption struct {
 	typ string // of its values: one of the constants below
 	// check says what is wrong with a value, "" if nothing; text is the value as Options holds it.
-	check func(d *draft, text string) string
+	check func(text string) string
 }
 
 // Types of options as DDL writes them.
@@ -81,34 +81,46 @@ func (d *draft) alterDatabase(s *ast.AlterDatabase) error {
 		if !ok {
 			return usererror.BadDatabaseOption(r.Name.Name, "There is no such option")
 		}
-		if _, ok := r.Value.(*ast.NullLiteral); ok {
-			if err := d.unsetOption(name); err != nil {
-				return err
-			}
-			continue
+		text, err := option.value(name, r.Value)
+		if err != nil {
+			return err
 		}
-		text, ok := optionText(r.Value, option.typ)
-		if !ok {
-			return usererror.BadDatabaseOption(name, "The value is of the wrong type")
+		if err := d.setOption(name, text); err != nil {
+			return err
 		}
-		if option.check != nil {
-			if wrong := option.check(d, text); wrong != "" {
-				return usererror.BadDatabaseOption(name, wrong)
-			}
-		}
-		d.Options[name] = text
 	}
 	return nil
 }
 
-func (d *draft) unsetOption(name string) error {
-	if name == defaultSequenceKind && d.Options[name] != "" {
+// value is the value of an option as Options holds it, "" for NULL.
+func (o databaseOption) value(name string, e ast.Expr) (string, error) {
+	if _, ok := e.(*ast.NullLiteral); ok {
+		return "", nil
+	}
+	text, ok := optionText(e, o.typ)
+	if !ok {
+		return "", usererror.BadDatabaseOptionValue(name, "The value is of the wrong type")
+	}
+	if o.check != nil {
+		if wrong := o.check(text); wrong != "" {
+			return "", usererror.BadDatabaseOptionValue(name, wrong)
+		}
+	}
+	return text, nil
+}
+
+// setOption gives an option a value, or its default if that is "".
+func (d *draft) setOption(name, text string) error {
+	switch {
+	case name == "default_time_zone" && d.tables.len() > 0:
+		return usererror.BadDatabaseOption(name, "It can only be changed while the database has no tables")
+	case text != "":
+		d.Options[name] = text
+	case name == defaultSequenceKind && d.Options[name] != "":
 		return usererror.BadDatabaseOption(name, "It cannot be unset once it is set")
+	default:
+		delete(d.Options, name)
 	}
-	if name == "default_time_zone" && d.tables.len() > 0 {
-		return usererror.BadDatabaseOption(name, zoneFrozen)
-	}
-	delete(d.Options, name)
 	return nil
 }
 
@@ -126,7 +138,7 @@ func optionText(e ast.Expr, typ string) (string, bool) {
 	return "", false
 }
 
-func checkRetention(_ *draft, text string) string {
+func checkRetention(text string) string {
 	d, ok := parseRetention(text)
 	if !ok || d < minRetentionHours*time.Hour || d > maxRetentionHours*time.Hour {
 		return "The value must be a duration between 1h and 7d, such as '36h'"
@@ -146,12 +158,7 @@ func parseRetention(text string) (time.Duration, bool) {
 	return d, ok && err == nil && d/unit == time.Duration(n)
 }
 
-const zoneFrozen = "It can only be changed while the database has no tables"
-
-func checkTimeZone(d *draft, text string) string {
-	if d.tables.len() > 0 {
-		return zoneFrozen
-	}
+func checkTimeZone(text string) string {
 	if _, err := time.LoadLocation(text); err != nil || text == "" || text == "Local" {
 		return "The value must be the name of a time zone, such as 'America/Los_Angeles'"
 	}
@@ -164,7 +171,7 @@ func IsOptimizerVersion(text string) bool {
 	return err == nil && n >= 1 && n <= NewestOptimizer
 }
 
-func checkOptimizerVersion(_ *draft, text string) string {
+func checkOptimizerVersion(text string) string {
 	if !IsOptimizerVersion(text) {
 		return "The value must be between 1 and " + strconv.Itoa(NewestOptimizer)
 	}
@@ -174,7 +181,7 @@ func checkOptimizerVersion(_ *draft, text string) string {
 // defaultSequenceKind is the option that names the kind of sequences and identity columns whose statements do not.
 const defaultSequenceKind = "default_sequence_kind"
 
-func checkSequenceKind(_ *draft, text string) string {
+func checkSequenceKind(text string) string {
 	if text != SequenceKind {
 		return "The value must be '" + SequenceKind + "'"
 	}

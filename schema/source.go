@@ -71,11 +71,18 @@ func parse(text string) (*source, error) {
 	return s, nil
 }
 
-// CheckSyntax finds the error that makes a whole UpdateDatabaseDdl call fail
-// before any of its statements runs: text that does not parse.
+// CheckSyntax finds the errors that make a whole UpdateDatabaseDdl call fail
+// before any of its statements runs: text that does not parse, and database
+// options that no database may have.
 func CheckSyntax(stmt string) error {
-	_, err := parse(stmt)
-	return err
+	src, err := parse(stmt)
+	if err != nil {
+		return err
+	}
+	if s, ok := src.tree.(*ast.AlterDatabase); ok {
+		return NewCatalog().draft(src, nil).alterDatabase(s)
+	}
+	return nil
 }
 
 // scan cuts the text into tokens and measures its depth.

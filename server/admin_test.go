@@ -69,6 +69,11 @@ func TestInstances(t *testing.T) {
 	}
 	_, err = h.instances.GetInstanceConfig(h.ctx, &instancepb.GetInstanceConfigRequest{Name: "projects/p/instanceConfigs/regional-us-east4"})
 	h.ok(err)
+	multi, err := h.instances.GetInstanceConfig(h.ctx, &instancepb.GetInstanceConfigRequest{Name: "projects/p/instanceConfigs/nam3"})
+	h.ok(err)
+	if len(multi.LeaderOptions) != 2 || !multi.Replicas[0].DefaultLeaderLocation || multi.Replicas[1].DefaultLeaderLocation {
+		t.Errorf("bad configuration of several regions %v", multi)
+	}
 	_, err = h.instances.CreateInstancePartition(h.ctx, &instancepb.CreateInstancePartitionRequest{})
 	h.fails(err, codes.Unimplemented)
 }
@@ -90,6 +95,19 @@ func TestDatabases(t *testing.T) {
 	h.fails(err, codes.InvalidArgument)
 	_, err = h.databases.CreateDatabase(h.ctx, &databasepb.CreateDatabaseRequest{Parent: testInstance, CreateStatement: "CREATE DATABASE pg", DatabaseDialect: databasepb.DatabaseDialect_POSTGRESQL})
 	h.fails(err, codes.Unimplemented)
+	for wrong, code := range map[string]codes.Code{
+		"CREATE INDEX I ON Missing (K)":                                      codes.NotFound,
+		"ALTER DATABASE wrong SET OPTIONS (version_retention_period = '0d')": codes.InvalidArgument,
+	} {
+		_, err = h.databases.CreateDatabase(h.ctx, &databasepb.CreateDatabaseRequest{
+			Parent: testInstance, CreateStatement: "CREATE DATABASE wrong", ExtraStatements: []string{"CREATE TABLE T (K INT64) PRIMARY KEY (K)", wrong},
+		})
+		h.fails(err, code) // the call, not an operation
+	}
+	_, err = h.databases.UpdateDatabaseDdl(h.ctx, &databasepb.UpdateDatabaseDdlRequest{Database: created.Name, Statements: []string{
+		"CREATE TABLE U (K INT64) PRIMARY KEY (K)", "ALTER DATABASE wrong SET OPTIONS (version_retention_period = '0d')",
+	}})
+	h.fails(err, codes.InvalidArgument)
 
 	update := func(on bool) {
 		t.Helper()

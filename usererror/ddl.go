@@ -185,7 +185,12 @@ func BadObjectOption(option, kind, name, reason string) *Error {
 	return newError(codes.InvalidArgument, "Invalid option %s on %s %s: %s.", option, strings.ToLower(kind), name, reason)
 }
 
-// BadDatabaseOption is an ALTER DATABASE option that does not exist or has a bad value.
+// BadDatabaseOptionValue is an ALTER DATABASE option with a value that it may have in no database. The whole request is refused.
+func BadDatabaseOptionValue(option, reason string) *Error {
+	return newError(codes.InvalidArgument, "Invalid Alter Database Option: %s. %s.", option, reason)
+}
+
+// BadDatabaseOption is an ALTER DATABASE option that does not exist, or that the database cannot change now.
 func BadDatabaseOption(option, reason string) *Error {
 	return newError(codes.FailedPrecondition, "Invalid Alter Database Option: %s. %s.", option, reason)
 }

@@ -82,6 +82,7 @@ func (s *databases) listDatabases(_ context.Context, req *databasepb.ListDatabas
 	return reply, nil
 }
 
+// createDatabase starts a creation. If a statement fails the call does, as Cloud Spanner's does, and there is no operation.
 func (s *databases) createDatabase(ctx context.Context, req *databasepb.CreateDatabaseRequest) (*longrunningpb.Operation, error) {
 	if _, err := s.registry.Instance(req.Parent); err != nil {
 		return nil, err
@@ -97,17 +98,16 @@ func (s *databases) createDatabase(ctx context.Context, req *databasepb.CreateDa
 	if err := database.CheckDatabaseName(name); err != nil {
 		return nil, err
 	}
-	for _, stmt := range req.ExtraStatements {
-		if err := schema.CheckSyntax(stmt); err != nil {
-			return nil, err
-		}
-	}
 	creation, err := s.registry.BeginDatabase(name)
 	if err != nil {
 		return nil, err
 	}
+	if err := creation.Plan(ctx, req.ExtraStatements, req.ProtoDescriptors); err != nil {
+		creation.End()
+		return nil, err
+	}
 	op, err := s.operations.start(ctx, task{
-		resource: name, metadata: &databasepb.CreateDatabaseMetadata{Database: name}, request: req, work: create(creation, req),
+		resource: name, metadata: &databasepb.CreateDatabaseMetadata{Database: name}, request: req, work: create(creation),
 	})
 	if op == nil {
 		creation.End()
@@ -115,12 +115,11 @@ func (s *databases) createDatabase(ctx context.Context, req *databasepb.CreateDa
 	return op, err
 }
 
-// create is the work of CreateDatabase.
-func create(c *database.Creation, req *databasepb.CreateDatabaseRequest) work {
+// create is the work of CreateDatabase, whose schema is planned.
+func create(c *database.Creation) work {
 	return func(ctx context.Context, op *operation) (proto.Message, error) {
 		defer c.End()
-		c.ProtoDescriptors = req.ProtoDescriptors
-		d, err := c.Run(ctx, op.name, req.ExtraStatements)
+		d, err := c.Run(ctx, op.name)
 		if err != nil {
 			return nil, err
 		}

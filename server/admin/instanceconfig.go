@@ -13,14 +13,20 @@ import (
 
 // instanceConfigs are the configurations that exist, sorted by id. Which of them an instance has changes nothing: one process serves
 // all data. There are several because some clients and scripts name a region.
-var instanceConfigs = []struct{ id, displayName, location string }{
-	{database.DefaultConfig, "Crowfoot", "local"},
-	{"regional-asia-northeast1", "Tokyo (asia-northeast1)", "asia-northeast1"},
-	{"regional-europe-west1", "Belgium (europe-west1)", "europe-west1"},
-	{"regional-us-central1", "Iowa (us-central1)", "us-central1"},
-	{"regional-us-east1", "South Carolina (us-east1)", "us-east1"},
-	{"regional-us-east4", "Northern Virginia (us-east4)", "us-east4"},
-	{"regional-us-west1", "Oregon (us-west1)", "us-west1"},
+// The first of the leaders is the default one.
+var instanceConfigs = []struct {
+	id, displayName string
+	leaders         []string
+}{
+	{database.DefaultConfig, "Crowfoot", []string{"local"}},
+	{"eur3", "Europe (Belgium/Netherlands)", []string{"europe-west1", "europe-west4"}},
+	{"nam3", "United States (Northern Virginia/South Carolina)", []string{"us-east4", "us-east1"}},
+	{"regional-asia-northeast1", "Tokyo (asia-northeast1)", []string{"asia-northeast1"}},
+	{"regional-europe-west1", "Belgium (europe-west1)", []string{"europe-west1"}},
+	{"regional-us-central1", "Iowa (us-central1)", []string{"us-central1"}},
+	{"regional-us-east1", "South Carolina (us-east1)", []string{"us-east1"}},
+	{"regional-us-east4", "Northern Virginia (us-east4)", []string{"us-east4"}},
+	{"regional-us-west1", "Oregon (us-west1)", []string{"us-west1"}},
 }
 
 func configExists(name string) bool {
@@ -38,18 +44,21 @@ func configExists(name string) bool {
 
 func configProto(project string, i int) *instancepb.InstanceConfig {
 	c := instanceConfigs[i]
-	return &instancepb.InstanceConfig{
+	config := &instancepb.InstanceConfig{
 		Name:          project + "/instanceConfigs/" + c.id,
 		DisplayName:   c.displayName,
 		ConfigType:    instancepb.InstanceConfig_GOOGLE_MANAGED,
-		LeaderOptions: []string{c.location},
+		LeaderOptions: c.leaders,
 		State:         instancepb.InstanceConfig_READY,
-		Replicas: []*instancepb.ReplicaInfo{{
-			Location:              c.location,
-			Type:                  instancepb.ReplicaInfo_READ_WRITE,
-			DefaultLeaderLocation: true,
-		}},
 	}
+	for at, location := range c.leaders {
+		config.Replicas = append(config.Replicas, &instancepb.ReplicaInfo{
+			Location:              location,
+			Type:                  instancepb.ReplicaInfo_READ_WRITE,
+			DefaultLeaderLocation: at == 0,
+		})
+	}
+	return config
 }
 
 func (s *instances) listInstanceConfigs(_ context.Context, req *instancepb.ListInstanceConfigsRequest) (*instancepb.ListInstanceConfigsResponse, error) {

@@ -87,7 +87,13 @@ func (s *databases) createAgain(name, by string, req *databasepb.CreateDatabaseR
 	if err != nil {
 		return failing(err)
 	}
-	return create(c, req)
+	return func(ctx context.Context, op *operation) (proto.Message, error) {
+		if err := c.Plan(ctx, req.ExtraStatements, req.ProtoDescriptors); err != nil {
+			c.End()
+			return nil, err
+		}
+		return create(c)(ctx, op)
+	}
 }
 
 // changeAgain goes on with UpdateDatabaseDdl.
