@@ -152,7 +152,7 @@ func (s *source) adaptSequence() {
 	case verb == "ALTER" && startsWith(s.tokens[2:], "IF", "EXISTS"):
 		s.ifExists = true
 		s.tokens = append(s.tokens[:2:2], s.tokens[4:]...)
-	case verb == "CREATE" && !contains(s.tokens, "OPTIONS"):
+	case verb == "CREATE" && !contains(s.tokens, "OPTIONS", "("):
 		s.noOptions = true
 		s.tokens = append(s.tokens, s.put("OPTIONS", "(", "NONE", "=", "NULL", ")")...)
 	}
