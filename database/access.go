@@ -182,7 +182,7 @@ func mutationsLike(c *schema.Catalog, m *table.Mutation) *Mutations {
 	}
 	for _, op := range []table.Op{table.Insert, table.Update, table.InsertOrUpdate, table.Replace, table.Delete} {
 		if mutationOp(op) == mutationOp(m.Op) {
-			like.needs[op] = &Needs{list: mutationNeeds(op, m.Table, m.Columns)}
+			like.needs[op] = &Needs{list: mutationNeeds(c, op, m.Table, m.Columns)}
 		}
 	}
 	return like

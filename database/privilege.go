@@ -57,17 +57,17 @@ func readNeeds(t *schema.Table, columns []*schema.Column) []schema.Need {
 
 // mutationNeeds are what a mutation takes. One that may do either of two things takes what both take; REPLACE deletes a row and inserts one. That
 // rows of children or of tables with foreign keys go with a row takes nothing more.
-func mutationNeeds(op table.Op, t *schema.Table, columns []*schema.Column) []schema.Need {
+func mutationNeeds(c *schema.Catalog, op table.Op, t *schema.Table, columns []*schema.Column) []schema.Need {
 	inserts, updates, deletes := schema.TableNeed(t, schema.PrivilegeInsert, columns...), schema.TableNeed(t, schema.PrivilegeUpdate, columns...), schema.TableNeed(t, schema.PrivilegeDelete)
 	switch op {
 	case table.Insert:
-		return []schema.Need{inserts}
+		return append(c.DefaultNeeds(t, columns), inserts)
 	case table.Update:
 		return []schema.Need{updates}
 	case table.InsertOrUpdate:
-		return []schema.Need{inserts, updates}
+		return append(c.DefaultNeeds(t, columns), inserts, updates)
 	case table.Replace:
-		return []schema.Need{inserts, deletes}
+		return append(c.DefaultNeeds(t, columns), inserts, deletes)
 	}
 	return []schema.Need{deletes}
 }

@@ -135,7 +135,7 @@ func (v *version) plan(ctx context.Context, sql string, params map[string]*value
 	if err != nil {
 		return nil, err
 	}
-	s := &Prepared{Needs: &Needs{list: tree.Needs(stmt)}}
+	s := &Prepared{Needs: &Needs{list: tree.Needs(stmt, v.catalog)}}
 	switch c := stmt.(type) {
 	case *tree.Procedure:
 		s.Procedure, stmt = c.Name, argumentsOf(c.Args)

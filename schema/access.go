@@ -42,6 +42,25 @@ func TableNeed(t *Table, p Privilege, columns ...*Column) Need {
 	return n
 }
 
+// SequenceNeed is a privilege on a sequence.
+func SequenceNeed(s *Sequence, p Privilege) Need {
+	return Need{Kind: "sequence", Name: s.FullName(), Schema: s.Schema, On: s.ID, Privilege: p}
+}
+
+// DefaultNeeds are what inserting rows takes without values for some columns: if a DEFAULT takes values of a sequence, UPDATE of the sequence and INSERT
+// of the column. Source: https://cloud.google.com/spanner/docs/fgac-sequences.
+func (c *Catalog) DefaultNeeds(t *Table, given []*Column) (needs []Need) {
+	for _, col := range t.Columns {
+		if slices.Contains(given, col) {
+			continue
+		}
+		for _, s := range c.sequencesOf(col) {
+			needs = append(needs, TableNeed(t, PrivilegeInsert, col), SequenceNeed(s, PrivilegeUpdate))
+		}
+	}
+	return needs
+}
+
 // Access is what a role may do at a version of the schema. A nil Access may do all.
 type Access struct {
 	catalog *Catalog

@@ -113,7 +113,7 @@ func runAnalyze(t *testing.T, a *Analyzer, d *datadriven.TestData) string {
 	if err != nil {
 		return printError(err)
 	}
-	needs := tree.Needs(stmt) // of any statement
+	needs := tree.Needs(stmt, a.catalog) // of any statement
 	if d.HasArg("needs") {
 		return needsText(needs)
 	}

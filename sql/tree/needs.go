@@ -2,14 +2,15 @@ package tree
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
 // Needs are what a role must be allowed to do to run a statement: SELECT of the columns that it reads, wherever it reads them, and INSERT, UPDATE
 // and DELETE of what it writes. Source: https://cloud.google.com/spanner/docs/fgac-privileges.
-func Needs(s Statement) []schema.Need {
-	n := needs{targets: map[int]targetColumn{}}
+func Needs(s Statement, c *schema.Catalog) []schema.Need {
+	n := needs{catalog: c, targets: map[int]targetColumn{}}
 	n.visitor = visitor{scan: n.scan, expr: n.expr}
 	switch s := s.(type) {
 	case *Query:
@@ -32,7 +33,8 @@ func Needs(s Statement) []schema.Need {
 // needs collects what a statement needs.
 type needs struct {
 	visitor
-	list []schema.Need
+	catalog *schema.Catalog
+	list    []schema.Need
 	// targets are the columns of the table that the statement writes, by the numbers of what expressions see of them.
 	targets map[int]targetColumn
 }
@@ -89,13 +91,44 @@ func (n *needs) tableScan(s *TableScan) {
 	n.add(need)
 }
 
-// expr adds what reading the table takes that the statement writes.
+// expr adds what reading the table takes that the statement writes, and what functions of sequences take.
 func (n *needs) expr(e Expr) {
-	if ref, ok := e.(*Ref); ok {
-		if c, ok := n.targets[ref.Col.ID]; ok {
+	switch e := e.(type) {
+	case *Ref:
+		if c, ok := n.targets[e.Col.ID]; ok {
 			n.table(c.table, schema.PrivilegeSelect, c.column)
 		}
+	case *Call:
+		n.call(e)
 	}
+}
+
+// call adds what functions of sequences and identity columns take, which name them by a text. A text that is not known yet may be any.
+func (n *needs) call(e *Call) {
+	p, ok := sequencePrivileges[e.Func.Name]
+	if !ok {
+		return
+	}
+	name, known := e.Args[0].(*Literal)
+	if known && !name.Value.IsNull() {
+		text := name.Value.AsString()
+		if s := n.catalog.Sequence(text); s != nil {
+			n.add(schema.SequenceNeed(s, p))
+		} else if dot := strings.LastIndexByte(text, '.'); dot > 0 {
+			if t := n.catalog.Table(text[:dot]); t != nil && t.Column(text[dot+1:]) != nil {
+				n.table(t, p, t.Column(text[dot+1:]))
+			}
+		}
+		return
+	}
+	n.add(schema.Need{Kind: "function", Name: e.Func.Name, Member: schema.InfoReaderRole})
+}
+
+// sequencePrivileges are what functions of sequences and identity columns take. Source: https://cloud.google.com/spanner/docs/fgac-sequences.
+var sequencePrivileges = map[string]schema.Privilege{
+	"get_next_sequence_value":         schema.PrivilegeUpdate,
+	"get_internal_sequence_state":     schema.PrivilegeSelect,
+	"get_table_column_identity_state": schema.PrivilegeSelect,
 }
 
 // target says that a scan is of the table that the statement writes: what expressions refer to is read.
@@ -120,8 +153,13 @@ func (n *needs) insert(s *Insert) {
 	if s.Mode == InsertOrUpdate {
 		n.table(s.Table, schema.PrivilegeUpdate, s.Columns...)
 	}
+	given := slices.Clone(s.Columns)
 	for _, row := range s.Rows {
 		n.exprs(row...)
+		given = slices.DeleteFunc(given, func(c *schema.Column) bool { return row[slices.Index(s.Columns, c)] == nil }) // DEFAULT
+	}
+	for _, need := range n.catalog.DefaultNeeds(s.Table, given) {
+		n.add(need)
 	}
 	if s.Query != nil {
 		n.scans(s.Query.Scan)
