@@ -21,14 +21,19 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// A flightAPI answers the requests that those of Arrow Flight SQL become. They run in one multiplexed session for each database.
+// A flightAPI answers the requests that those of Arrow Flight SQL become. They run in one multiplexed session for each database and role.
 type flightAPI struct {
 	*service
 	mu    sync.Mutex
-	names map[string]string // of sessions, by database
+	names map[flightSession]string // of sessions
 }
 
-func newFlightAPI(s *service) *flightAPI { return &flightAPI{service: s, names: map[string]string{}} }
+// flightSession is what the requests in a session have in common.
+type flightSession struct{ database, role string }
+
+func newFlightAPI(s *service) *flightAPI {
+	return &flightAPI{service: s, names: map[flightSession]string{}}
+}
 
 // flightLabel marks the sessions of Flight SQL.
 const flightLabel = "flight-sql"
@@ -37,25 +42,26 @@ const flightLabel = "flight-sql"
 const flightSessionAge = 7 * 24 * time.Hour
 
 // Session implements flight.API.
-func (a *flightAPI) Session(name string) (string, error) {
+func (a *flightAPI) Session(name, role string) (string, error) {
 	db, err := a.sessions.registry.Database(name)
 	if err != nil {
 		return "", err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if ses, err := a.sessions.find(a.names[name]); err == nil && a.isFresh(ses) {
+	key := flightSession{name, role}
+	if ses, err := a.sessions.find(a.names[key]); err == nil && a.isFresh(ses) {
 		return ses.name, nil
 	}
-	ses := a.existing(db)
+	ses := a.existing(db, role)
 	if ses == nil {
-		list, err := a.sessions.create(db, &spannerpb.Session{Multiplexed: true, Labels: map[string]string{flightLabel: "true"}}, 1)
+		list, err := a.sessions.create(db, &spannerpb.Session{Multiplexed: true, CreatorRole: role, Labels: map[string]string{flightLabel: "true"}}, 1)
 		if err != nil {
 			return "", err
 		}
 		ses = list[0]
 	}
-	a.names[name] = ses.name
+	a.names[key] = ses.name
 	return ses.name, nil
 }
 
@@ -63,11 +69,11 @@ func (a *flightAPI) isFresh(ses *session) bool {
 	return a.clock().Sub(ses.stored.Created) < flightSessionAge
 }
 
-// existing is the database's newest session of Flight SQL, from before a restart; nil if there is none that is new enough.
-func (a *flightAPI) existing(db *database.Database) (newest *session) {
+// existing is the newest session of Flight SQL with a role, from before a restart; nil if there is none that is new enough.
+func (a *flightAPI) existing(db *database.Database, role string) (newest *session) {
 	a.sessions.each(db.Name(), func(ses *session) {
 		_, ours := ses.stored.Labels[flightLabel]
-		if ours && ses.stored.Multiplexed && a.isFresh(ses) && (newest == nil || ses.stored.Created.After(newest.stored.Created)) {
+		if ours && ses.stored.Multiplexed && ses.stored.Role == role && a.isFresh(ses) && (newest == nil || ses.stored.Created.After(newest.stored.Created)) {
 			newest = ses
 		}
 	})

@@ -11,6 +11,7 @@ import (
 
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/cockroachdb/datadriven"
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
@@ -270,5 +271,43 @@ func TestRoleSessions(t *testing.T) {
 	}
 	if want := []string{"a", "public", "spanner_info_reader", "spanner_sys_reader"}; !slices.Equal(names, want) {
 		t.Errorf("roles %v", names)
+	}
+}
+
+func TestFlightRole(t *testing.T) {
+	h := newHarness(t)
+	h.insert(h.session(true), list("1", "Marc"))
+	h.alter("CREATE ROLE r", "GRANT SELECT(Name), INSERT ON TABLE Singers TO ROLE r")
+	all, restricted := h.flight(), h.flight("database-role", "r")
+	for range 2 {
+		_, err := all.rows("SELECT * FROM Singers")
+		h.ok(err)
+		rows, err := restricted.rows("SELECT Name FROM Singers")
+		h.ok(err)
+		if !slices.Equal(rows, []string{"Marc"}) {
+			t.Errorf("rows %v", rows)
+		}
+		_, err = restricted.rows("SELECT * FROM Singers")
+		h.fails(err, codes.PermissionDenied)
+		h.restart()
+		all, restricted = h.flight(), h.flight("database-role", "r")
+	}
+	_, err := restricted.ExecuteUpdate(restricted.ctx, "DELETE FROM Singers WHERE TRUE")
+	h.fails(err, codes.PermissionDenied)
+	n, err := restricted.ExecuteUpdate(restricted.ctx, "INSERT INTO Singers (SingerId, Name) VALUES (2, 'x')")
+	h.ok(err)
+	if n != 1 {
+		t.Errorf("%d rows", n)
+	}
+	_, err = restricted.ExecuteUpdate(restricted.ctx, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
+	h.fails(err, codes.PermissionDenied)
+	_, err = h.flight("database-role", "missing").rows("SELECT 1")
+	h.fails(err, codes.PermissionDenied)
+	info, err := restricted.GetTables(restricted.ctx, &flightsql.GetTablesOpts{IncludeSchema: true})
+	h.ok(err)
+	tables, err := restricted.read(info)
+	h.ok(err)
+	if !slices.ContainsFunc(tables, func(row string) bool { return strings.HasPrefix(row, "||Singers|") }) || slices.ContainsFunc(tables, func(row string) bool { return strings.HasPrefix(row, "||Wide|") }) {
+		t.Errorf("tables %v", tables)
 	}
 }

@@ -22,8 +22,8 @@ import (
 
 // An API answers requests of google.spanner.v1.Spanner. Those of a call of Flight's are counted for that call.
 type API interface {
-	// Session is the name of a session of a database. It is good for as long as tickets that are made for it.
-	Session(database string) (string, error)
+	// Session is the name of a session of a database, with a role or, if that is "", without one. It is good for as long as tickets that are made for it.
+	Session(database, role string) (string, error)
 	// Describe says what a statement is, without running it. With query mode PLAN its parameters need no values.
 	Describe(context.Context, *spannerpb.ExecuteSqlRequest, *rpc.Call) (*Description, error)
 	// Query runs a statement and calls answer with its result, which is good until answer returns.
@@ -105,6 +105,8 @@ func (s *Service) Table() rpc.Service {
 const (
 	// databaseHeader says which database a request is about, as in the API's paths.
 	databaseHeader = "database"
+	// roleHeader says with which database role a request is made; without it, it may do all.
+	roleHeader = "database-role"
 	// partitionsHeader says how many endpoints a query has at most.
 	partitionsHeader = "max-partitions"
 	// ingestHeader says what a bulk load does with a row whose key is in the table: see ingestModes.
@@ -123,7 +125,7 @@ func (s *Service) session(c *rpc.Call) (string, error) {
 	if database == "" {
 		return "", usererror.FlightDatabaseMissing(databaseHeader)
 	}
-	return s.api.Session(database)
+	return s.api.Session(database, c.Metadata(roleHeader))
 }
 
 // optionsOf are the Arrow types that a client asks for.
