@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/iam/apiv1/iampb"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
@@ -269,6 +270,21 @@ func TestRoleSessions(t *testing.T) {
 			break
 		}
 	}
+	// There is no IAM: all is permitted.
+	permissions := []string{"spanner.databases.useRoleBasedAccess"}
+	for name, want := range map[string]codes.Code{
+		testDatabase: codes.OK, testDatabase + "/databaseRoles/public": codes.OK, testDatabase + "/databaseRoles/missing": codes.NotFound, testDatabase + "x": codes.NotFound,
+	} {
+		reply, err := h.databases.TestIamPermissions(h.ctx, &iampb.TestIamPermissionsRequest{Resource: name, Permissions: permissions})
+		h.fails(err, want)
+		if err == nil && !slices.Equal(reply.Permissions, permissions) {
+			t.Errorf("%s: %v", name, reply)
+		}
+		_, err = h.databases.GetIamPolicy(h.ctx, &iampb.GetIamPolicyRequest{Resource: name})
+		h.fails(err, want)
+	}
+	_, err = h.instances.TestIamPermissions(h.ctx, &iampb.TestIamPermissionsRequest{Resource: testInstance, Permissions: permissions})
+	h.ok(err)
 	if want := []string{"a", "public", "spanner_info_reader", "spanner_sys_reader"}; !slices.Equal(names, want) {
 		t.Errorf("roles %v", names)
 	}

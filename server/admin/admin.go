@@ -1,7 +1,7 @@
 // Package admin answers the requests that administer: instances and their configurations (instance.go), databases and their schemas
 // (database.go, ddl.go), split points (splitpoint.go), and the long-running operations that these start (operation.go, resume.go).
 //
-// It leaves out backups, IAM, custom configurations and instance partitions: they answer UNIMPLEMENTED.
+// It leaves out backups, policies of IAM, custom configurations and instance partitions: they answer UNIMPLEMENTED.
 //
 // Imports of this module: database, database/split, kv, schema, server/listing, server/rpc, server/status, stats/cpu, usererror, value.
 package admin

@@ -26,7 +26,7 @@ type databases struct {
 }
 
 // methods are the RPCs about databases and their schemas. Other methods
-// of DatabaseAdmin (backups, IAM) are not implemented.
+// of DatabaseAdmin (backups, SetIamPolicy) are not implemented.
 func (s *databases) methods() []rpc.Method {
 	return []rpc.Method{
 		rpc.Unary("ListDatabases", s.listDatabases),
@@ -38,6 +38,8 @@ func (s *databases) methods() []rpc.Method {
 		rpc.Unary("GetDatabaseDdl", s.getDatabaseDDL),
 		rpc.Unary("ListDatabaseOperations", s.listDatabaseOperations),
 		rpc.Unary("ListDatabaseRoles", s.listDatabaseRoles),
+		rpc.Unary("TestIamPermissions", s.testIAMPermissions),
+		rpc.Unary("GetIamPolicy", s.getIAMPolicy),
 		rpc.Unary("AddSplitPoints", s.addSplitPoints),
 	}
 }

@@ -24,7 +24,7 @@ type instances struct {
 }
 
 // methods are the RPCs about instances and their configurations. Other
-// methods of InstanceAdmin (partitions, custom configurations, IAM) are not implemented.
+// methods of InstanceAdmin (partitions, custom configurations, SetIamPolicy) are not implemented.
 func (s *instances) methods() []rpc.Method {
 	return []rpc.Method{
 		rpc.Unary("ListInstanceConfigs", s.listInstanceConfigs),
@@ -34,6 +34,8 @@ func (s *instances) methods() []rpc.Method {
 		rpc.Unary("CreateInstance", s.createInstance),
 		rpc.Unary("UpdateInstance", s.updateInstance),
 		rpc.Unary("DeleteInstance", s.deleteInstance),
+		rpc.Unary("TestIamPermissions", s.testIAMPermissions),
+		rpc.Unary("GetIamPolicy", s.getIAMPolicy),
 	}
 }
 
