@@ -80,6 +80,11 @@ func TestDependencies(t *testing.T) {
 		{"DROP CHANGE STREAM OfR", "insert-R", ""},
 		{"ALTER TABLE T SET OPTIONS (columnar_policy = 'enabled')", "", ""},
 		{"ALTER INDEX ByV SET OPTIONS (columnar_policy = 'enabled')", "", ""},
+		{"ALTER TABLE T SET OPTIONS (locality_group = 'default')", "", ""},
+		{"ALTER TABLE T ALTER COLUMN W SET OPTIONS (locality_group = 'default')", "", ""},
+		{"ALTER INDEX ByV SET OPTIONS (locality_group = 'default')", "", ""},
+		{"CREATE PLACEMENT P OPTIONS (instance_partition = 'p')", "", ""},
+		{"ANALYZE", "", ""},
 		{"ALTER DATABASE d SET OPTIONS (version_retention_period = '2h')", "", ""},
 	} {
 		t.Run(test.statement, func(t *testing.T) {
@@ -104,6 +109,27 @@ func TestDependencies(t *testing.T) {
 				t.Errorf("as it completes, it concerns %q, want %q", got, test.complete)
 			}
 		})
+	}
+}
+
+// TestPlacementDependencies: a placement that is dropped concerns those that write rows with a placement key, and no others.
+func TestPlacementDependencies(t *testing.T) {
+	c := NewCatalog()
+	for _, s := range []string{
+		"CREATE PLACEMENT P OPTIONS (instance_partition = 'p')", "CREATE TABLE Plain (K INT64) PRIMARY KEY (K)",
+		"CREATE TABLE Placed (K INT64, Place STRING(MAX) NOT NULL PLACEMENT KEY) PRIMARY KEY (K)",
+	} {
+		c, _ = changed(t, c, s)
+	}
+	next, _ := changed(t, c, "DROP PLACEMENT P")
+	for name, holds := range map[string]bool{"Plain": true, "Placed": false} {
+		table := c.Table(name)
+		var writes, reads Dependencies
+		writes.Write(c, table, false)
+		reads.Read(table, nil, table.Columns)
+		if writes.HoldIn(next) != holds || !reads.HoldIn(next) {
+			t.Errorf("of %s, writes hold %v, reads %v", name, writes.HoldIn(next), reads.HoldIn(next))
+		}
 	}
 }
 

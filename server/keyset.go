@@ -1,6 +1,8 @@
 package server
 
 import (
+	"encoding/json"
+
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -86,7 +88,7 @@ func columnValue(p *structpb.Value, c *schema.Column) (value.Value, error) {
 
 // keyText prints a key for an error.
 func keyText(p *structpb.ListValue) string {
-	b, err := p.MarshalJSON()
+	b, err := json.Marshal(p.AsSlice()) // protojson puts spaces where it likes
 	if err != nil {
 		return "?"
 	}
