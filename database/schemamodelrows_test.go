@@ -1,0 +1,350 @@
+package database
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// schemaModel is the schema and the rows of TestSchemaModel. All tables have columns K, X, Y and S from their beginning to their end; others come and
+// go. A step alters it in place; with makes a copy.
+type schemaModel struct {
+	tables []*tableModel
+	number int // of names given out
+}
+
+type tableModel struct {
+	name    string
+	parent  string // "" of a root table; a child has a further key column L
+	cascade bool   // of a child: rows go with their parent
+	columns []columnModel
+	notNull map[string]bool
+	longest int // characters of S; 0 is MAX
+	indexes []indexModel
+	checks  map[string]int64  // Y is less than
+	foreign map[string]string // X refers to the key of a table
+	rows    map[rowKey]map[string]cell
+}
+
+// rowKey is K and, of a child, L.
+type rowKey [2]int64
+
+// columnModel is a column that comes and goes.
+type columnModel struct {
+	name, kind string // kind: plain, default, stored or virtual
+}
+
+type indexModel struct {
+	name         string
+	key          []string
+	storing      []string
+	unique       bool
+	nullFiltered bool
+}
+
+// cell is a value: NULL, a number or a text.
+type cell struct {
+	set  bool
+	text string
+}
+
+func number(n int64) cell     { return cell{true, strconv.FormatInt(n, 10)} }
+func text(s string) cell      { return cell{true, s} }
+func (c cell) String() string { return map[bool]string{true: c.text, false: "null"}[c.set] }
+
+// sql is the cell as a literal of a column.
+func (c cell) sql(column string) string {
+	if c.set && column == "S" {
+		return "'" + c.text + "'"
+	}
+	return c.String()
+}
+
+func (c cell) int() int64 {
+	n, _ := strconv.ParseInt(c.text, 10, 64)
+	return n
+}
+
+func newSchemaModel() *schemaModel {
+	return &schemaModel{tables: []*tableModel{newTableModel("A", ""), newTableModel("B", ""), newTableModel("C", "A")}}
+}
+
+func newTableModel(name, parent string) *tableModel {
+	return &tableModel{name: name, parent: parent, notNull: map[string]bool{}, checks: map[string]int64{}, foreign: map[string]string{}, rows: map[rowKey]map[string]cell{}}
+}
+
+func (t *tableModel) ddl() string {
+	if t.parent != "" {
+		return fmt.Sprintf("CREATE TABLE %s (K INT64, L INT64, X INT64, Y INT64, S STRING(MAX)) PRIMARY KEY (K, L), INTERLEAVE IN PARENT %s", t.name, t.parent)
+	}
+	return fmt.Sprintf("CREATE TABLE %s (K INT64, X INT64, Y INT64, S STRING(MAX)) PRIMARY KEY (K)", t.name)
+}
+
+func (m *schemaModel) ddl() (list []string) {
+	for _, t := range m.tables {
+		list = append(list, t.ddl())
+	}
+	return list
+}
+
+func (m *schemaModel) table(name string) *tableModel {
+	at := slices.IndexFunc(m.tables, func(t *tableModel) bool { return t.name == name })
+	if at < 0 {
+		return nil
+	}
+	return m.tables[at]
+}
+
+// columnNames are all columns behind the key.
+func (t *tableModel) columnNames() []string {
+	names := []string{"X", "Y", "S"}
+	for _, c := range t.columns {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// filled is a row with the columns that it has not been given.
+func (t *tableModel) filled(row map[string]cell) map[string]cell {
+	for _, c := range t.columns {
+		switch _, given := row[c.name]; c.kind {
+		case "default":
+			if !given {
+				row[c.name] = number(4)
+			}
+		case "stored", "virtual":
+			row[c.name] = cell{}
+			if x, y := row["X"], row["Y"]; x.set && y.set {
+				row[c.name] = number(x.int() + y.int())
+			}
+		}
+	}
+	return row
+}
+
+// rowWrite is a statement that writes a row: all three columns, if there is no other of its key, or those that it names; or none, which deletes it.
+type rowWrite struct {
+	sql    string
+	table  string
+	key    rowKey
+	values map[string]cell // nil deletes
+	update bool            // only of a row that is there
+}
+
+func (m *schemaModel) randomWrite(rng *rand.Rand) rowWrite {
+	t := m.tables[rng.IntN(len(m.tables))]
+	w := rowWrite{table: t.name, key: rowKey{rng.Int64N(12)}}
+	if rng.IntN(3) == 0 {
+		w.key[0] = 1000 + rng.Int64N(modelFiller)
+	}
+	names, literals, where := "K", fmt.Sprint(w.key[0]), fmt.Sprintf("K = %d", w.key[0])
+	if t.parent != "" {
+		w.key[1] = rng.Int64N(2)
+		names, literals, where = "K, L", literals+fmt.Sprintf(", %d", w.key[1]), where+fmt.Sprintf(" AND L = %d", w.key[1])
+	}
+	drawn := map[string]cell{"X": number(rng.Int64N(12)), "Y": number(rng.Int64N(18)), "S": text("s" + strconv.Itoa(rng.IntN(300)))}
+	for _, c := range []string{"X", "Y", "S"} {
+		if rng.IntN(12) == 0 {
+			drawn[c] = cell{}
+		}
+	}
+	switch rng.IntN(5) {
+	case 0:
+		w.sql = fmt.Sprintf("DELETE FROM %s WHERE %s", t.name, where)
+	case 1:
+		c := []string{"X", "Y", "S"}[rng.IntN(3)]
+		w.values, w.update = map[string]cell{c: drawn[c]}, true
+		w.sql = fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s", t.name, c, drawn[c].sql(c), where)
+	default:
+		w.values = drawn
+		for _, c := range []string{"X", "Y", "S"} {
+			names, literals = names+", "+c, literals+", "+drawn[c].sql(c)
+		}
+		w.sql = fmt.Sprintf("INSERT OR UPDATE INTO %s (%s) VALUES (%s)", t.name, names, literals)
+	}
+	return w
+}
+
+// with is the model after a write, which may break rules.
+func (m *schemaModel) with(w rowWrite) *schemaModel {
+	next := *m
+	next.tables = slices.Clone(m.tables)
+	own := func(i int) *tableModel {
+		t := *next.tables[i]
+		t.rows = maps.Clone(t.rows)
+		next.tables[i] = &t
+		return &t
+	}
+	at := slices.IndexFunc(m.tables, func(t *tableModel) bool { return t.name == w.table })
+	if at < 0 {
+		return &next // it was renamed or dropped after the statement: the transaction cannot commit with a row written there
+	}
+	t := own(at)
+	old, there := t.rows[w.key]
+	switch {
+	case w.values == nil:
+		delete(t.rows, w.key)
+		for i, child := range next.tables {
+			if there && child.parent == t.name && child.cascade {
+				maps.DeleteFunc(own(i).rows, func(k rowKey, _ map[string]cell) bool { return k[0] == w.key[0] })
+			}
+		}
+	case there || !w.update:
+		row := maps.Clone(old)
+		if row == nil {
+			row = map[string]cell{}
+		}
+		maps.Copy(row, w.values)
+		t.rows[w.key] = t.filled(row)
+	}
+	return &next
+}
+
+// broken names a rule of the schema that the rows break, "" if there is none.
+func (m *schemaModel) broken() string {
+	for _, t := range m.tables {
+		for c := range t.notNull {
+			if t.hasNull(c) {
+				return t.name + "." + c + " NOT NULL"
+			}
+		}
+		for name, limit := range t.checks {
+			if t.above(limit) {
+				return name
+			}
+		}
+		for name, to := range t.foreign {
+			if m.dangles(t, to) {
+				return name
+			}
+		}
+		for _, x := range t.indexes {
+			if x.unique && t.repeats(x) {
+				return x.name
+			}
+		}
+		if t.parent != "" && m.orphans(t) {
+			return t.name + " in " + t.parent
+		}
+		if t.longest > 0 && t.longer(t.longest) {
+			return t.name + ".S"
+		}
+	}
+	return ""
+}
+
+func (t *tableModel) any(is func(k rowKey, row map[string]cell) bool) bool {
+	for k, row := range t.rows {
+		if is(k, row) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *tableModel) hasNull(column string) bool {
+	return t.any(func(_ rowKey, row map[string]cell) bool { return !row[column].set })
+}
+
+func (t *tableModel) above(limit int64) bool {
+	return t.any(func(_ rowKey, row map[string]cell) bool { return row["Y"].set && row["Y"].int() >= limit })
+}
+
+func (t *tableModel) longer(n int) bool {
+	return t.any(func(_ rowKey, row map[string]cell) bool { return len(row["S"].text) > n })
+}
+
+func (m *schemaModel) dangles(t *tableModel, to string) bool {
+	other := m.table(to)
+	return t.any(func(_ rowKey, row map[string]cell) bool {
+		_, found := other.rows[rowKey{row["X"].int()}]
+		return row["X"].set && !found
+	})
+}
+
+func (m *schemaModel) orphans(t *tableModel) bool {
+	parent := m.table(t.parent)
+	return t.any(func(k rowKey, _ map[string]cell) bool { _, found := parent.rows[rowKey{k[0]}]; return !found })
+}
+
+// entry is what an index has for a row: its key columns, then the table's key, then STORING; ok is false if that is nothing.
+func (t *tableModel) entry(x indexModel, k rowKey, row map[string]cell) (key string, line string, ok bool) {
+	var parts []string
+	for _, c := range x.key {
+		if c == "K" {
+			parts = append(parts, fmt.Sprint(k[0]))
+			continue
+		}
+		if !row[c].set && x.nullFiltered {
+			return "", "", false
+		}
+		parts = append(parts, row[c].String())
+	}
+	key = strings.Join(parts, " ")
+	parts = append(parts, fmt.Sprint(k[0]))
+	if t.parent != "" {
+		parts = append(parts, fmt.Sprint(k[1]))
+	}
+	for _, c := range x.storing {
+		parts = append(parts, row[c].String())
+	}
+	return key, strings.Join(parts, " "), true
+}
+
+func (t *tableModel) repeats(x indexModel) bool {
+	seen := map[string]bool{}
+	return t.any(func(k rowKey, row map[string]cell) bool {
+		key, _, ok := t.entry(x, k, row)
+		again := ok && seen[key]
+		seen[key] = seen[key] || ok
+		return again
+	})
+}
+
+// modelQuery is a query with the rows that it must have, sorted.
+type modelQuery struct {
+	sql  string
+	want []string
+}
+
+// queries read every table, and every index.
+func (m *schemaModel) queries() (list []modelQuery) {
+	for _, t := range m.tables {
+		key := []string{"K"}
+		if t.parent != "" {
+			key = []string{"K", "L"}
+		}
+		columns := append(slices.Clone(key), t.columnNames()...)
+		q := modelQuery{sql: fmt.Sprintf("SELECT %s FROM %s@{FORCE_INDEX=_BASE_TABLE}", strings.Join(columns, ", "), t.name)}
+		for k, row := range t.rows {
+			var line []string
+			for i := range key {
+				line = append(line, fmt.Sprint(k[i]))
+			}
+			for _, c := range t.columnNames() {
+				line = append(line, row[c].String())
+			}
+			q.want = append(q.want, strings.Join(line, " "))
+		}
+		list = append(list, q)
+		for _, x := range t.indexes {
+			q := modelQuery{sql: fmt.Sprintf("SELECT %s FROM %s@{FORCE_INDEX=%s}", strings.Join(slices.Concat(x.key, key, x.storing), ", "), t.name, x.name)}
+			if x.nullFiltered {
+				q.sql += " WHERE " + strings.Join(x.key, " IS NOT NULL AND ") + " IS NOT NULL"
+			}
+			for k, row := range t.rows {
+				if _, line, ok := t.entry(x, k, row); ok {
+					q.want = append(q.want, line)
+				}
+			}
+			list = append(list, q)
+		}
+	}
+	for _, q := range list {
+		slices.Sort(q.want)
+	}
+	return list
+}
