@@ -138,6 +138,39 @@ var schemaChanges = []struct{ name, steps string }{
 		SELECT COUNT(*) FROM Version => 1
 		UPDATE Version SET V = 2 WHERE TRUE => aborted at a snapshot
 		commit`},
+	{"view that was read", `
+		ddl CREATE VIEW Vw SQL SECURITY INVOKER AS SELECT T.K FROM T
+		SELECT COUNT(*) FROM Vw => 2
+		ddl CREATE OR REPLACE VIEW Vw SQL SECURITY INVOKER AS SELECT T.K FROM T WHERE T.K > 1
+		commit => aborted`},
+	{"view below one that was read", `
+		ddl CREATE VIEW Below SQL SECURITY INVOKER AS SELECT T.K FROM T
+		ddl CREATE VIEW Vw SQL SECURITY INVOKER AS SELECT b.K FROM Below AS b
+		UPDATE Version SET V = 2 WHERE EXISTS (SELECT 1 FROM Vw)
+		ddl CREATE OR REPLACE VIEW Below SQL SECURITY INVOKER AS SELECT T.K FROM T WHERE T.K > 1
+		commit => aborted`},
+	{"view of a table that was read and written", `
+		UPDATE T SET V = 2 WHERE K = 1
+		ddl CREATE VIEW Vw SQL SECURITY INVOKER AS SELECT T.K FROM T
+		ddl CREATE OR REPLACE VIEW Vw SQL SECURITY INVOKER AS SELECT T.V FROM T
+		ddl DROP VIEW Vw
+		commit`},
+	{"function that was called", `
+		ddl CREATE FUNCTION Less(a INT64) AS (a - 1)
+		UPDATE Version SET V = Less(7) WHERE TRUE
+		ddl CREATE OR REPLACE FUNCTION Less(a INT64) AS (a - 2)
+		commit => aborted`},
+	{"renamed table that was read", `
+		SELECT COUNT(*) FROM U => 0
+		ddl ALTER TABLE U RENAME TO Renamed, ADD SYNONYM U
+		commit => aborted`},
+	{"synonym of a table that was written", `
+		INSERT INTO T (K, V) VALUES (3, 3)
+		ddl ALTER TABLE T ADD SYNONYM S
+		SELECT COUNT(*) FROM S => 3
+		ddl ALTER TABLE T DROP SYNONYM S
+		mutate T K=9 V=3
+		commit`},
 	{"change of no table", `
 		INSERT INTO T (K, V) VALUES (3, 3)
 		ddl ALTER DATABASE db SET OPTIONS (version_retention_period = '2h')
