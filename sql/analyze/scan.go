@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-googlesql"
@@ -39,7 +40,7 @@ func (w *walker) scan(n googlesql.ResolvedScanNode) tree.Scan {
 	case *googlesql.ResolvedWithScan:
 		return w.withScan(n)
 	case *googlesql.ResolvedWithRefScan:
-		return &tree.WithRef{Name: get(n.WithQueryName()), Out: w.columnList(n)}
+		return &tree.WithRef{Name: w.withName(get(n.WithQueryName())), Out: w.columnList(n)}
 	case *googlesql.ResolvedSampleScan:
 		return w.sampleScan(n)
 	case *googlesql.ResolvedTVFScan:
@@ -202,10 +203,18 @@ func (w *walker) withScan(n *googlesql.ResolvedWithScan) tree.Scan {
 	scan := &tree.With{}
 	for _, entry := range get(n.WithEntryList()) {
 		sub := get(entry.WithSubquery())
-		scan.Defs = append(scan.Defs, tree.WithDef{Name: get(entry.WithQueryName()), Scan: w.scan(sub), Out: w.columnList(sub)})
+		scan.Defs = append(scan.Defs, tree.WithDef{Name: w.withName(get(entry.WithQueryName())), Scan: w.scan(sub), Out: w.columnList(sub)})
 	}
 	scan.Body = w.scan(get(n.Query()))
 	return scan
+}
+
+// withName is a name of WITH that is unique in the statement. The library makes it so within one text.
+func (w *walker) withName(name string) string {
+	if w.base == 0 {
+		return name
+	}
+	return name + "$" + strconv.Itoa(w.base)
 }
 
 // columnList is the list of columns that a scan produces, in order.
