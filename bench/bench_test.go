@@ -105,7 +105,7 @@ func TestStudies(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if got, want := len(r.Measures), 5*2+6+9; got != want {
+	if got, want := len(r.Measures), 5*2+6+9+4; got != want {
 		t.Errorf("%d measures, want %d", got, want)
 	}
 	for _, m := range r.Measures {
@@ -113,7 +113,7 @@ func TestStudies(t *testing.T) {
 			t.Errorf("measure is not filled in: %+v", *m)
 		}
 	}
-	if got, want := len(r.Pairs), 5+5+8; got != want {
+	if got, want := len(r.Pairs), 5+5+8+2; got != want {
 		t.Errorf("%d pairs, want %d", got, want)
 	}
 	for _, p := range r.Pairs {
@@ -121,7 +121,7 @@ func TestStudies(t *testing.T) {
 			t.Errorf("pair %s/%s with %s/%s, ratios %v %v", l.Experiment, l.Path, r.Experiment, r.Path, p.Latency, p.CPU)
 		}
 	}
-	if got, want := len(r.Figures), 5+6; got != want {
+	if got, want := len(r.Figures), 5+6+2; got != want {
 		t.Errorf("%d published figures and targets, want %d", got, want)
 	}
 	for _, f := range r.Figures {

@@ -40,6 +40,9 @@ const studyBatch = 4
 // writesFigures are what the study published, and the targets of Crowfoot, for the numbers of rows that the run has.
 func writesFigures(s Settings) []Figure {
 	return slices.DeleteFunc(slices.Clone(allWritesFigures), func(f Figure) bool {
+		if f.Left.Experiment == sequenceKeys {
+			return s.Study
+		}
 		size := 1
 		if f.Left.Experiment == rowsPerCommit(studyBatch) {
 			size = studyBatch
@@ -68,6 +71,10 @@ var allWritesFigures = []Figure{
 		Target: 1.3},
 	{Name: "DML / replay-protected mutation, server CPU, 1 row per commit", Metric: ServerCPU, Left: Ref{oneRow, viaDML}, Right: Ref{oneRow, viaProtected},
 		Target: 1.5},
+	{Name: "key from a sequence / from the client, mutation, server CPU", Metric: ServerCPU, Left: Ref{sequenceKeys, viaMutation + keyOfSequence},
+		Right: Ref{sequenceKeys, viaMutation + keyOfClient}, Target: 1.1},
+	{Name: "key from a sequence / from the client, DML, server CPU", Metric: ServerCPU, Left: Ref{sequenceKeys, viaDML + keyOfSequence},
+		Right: Ref{sequenceKeys, viaDML + keyOfClient}, Target: 1.1},
 }
 
 const writesTable = "CrowfootBenchWrites"
@@ -89,7 +96,11 @@ func prepareWrites(ctx context.Context, r *run) ([]experiment, error) {
 		e.pairs = against(e.paths)
 		list = append(list, e)
 	}
-	return list, nil
+	if r.Study {
+		return list, nil
+	}
+	keys, err := r.sequenceKeys(ctx)
+	return append(list, keys), err
 }
 
 // fillWrites makes the table and its first rows.

@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -49,7 +50,7 @@ func (c *Changes) mutateRow(ctx context.Context, b *rowBuilder, vals []value.Val
 	case b.blind:
 		return c.write(ctx, b, key, nil, b.inserts)
 	case b.op == Replace:
-		return c.replace(ctx, b, key, vals)
+		return c.replace(ctx, b, key)
 	}
 	_, err = c.upsert(ctx, b, key, vals)
 	return err
@@ -109,7 +110,7 @@ func (s Span) covers(key []byte) bool {
 }
 
 // replace deletes the row at key with its children, if it is there, and writes the new one.
-func (c *Changes) replace(ctx context.Context, b *rowBuilder, key []byte, vals []value.Value) error {
+func (c *Changes) replace(ctx context.Context, b *rowBuilder, key []byte) error {
 	val, ok, err := c.w.Get(ctx, key, c.keyLock())
 	if err != nil {
 		return err
@@ -118,13 +119,11 @@ func (c *Changes) replace(ctx context.Context, b *rowBuilder, key []byte, vals [
 		return c.write(ctx, b, key, nil, b.inserts)
 	}
 	old := Stored{bytes.Clone(key), bytes.Clone(val)}
+	row := slices.Clone(b.row)
 	if err := c.deleteChildren(ctx, b.target, old.Key, always); err != nil {
 		return err
 	}
-	// Deleting children may have overwritten the buffers of this table's rows.
-	if err := b.fillNew(c, b.row, vals); err != nil {
-		return err
-	}
+	copy(b.row, row) // deleting children may have overwritten the buffers of this table's rows
 	if err := b.decode(b.old, old); err != nil {
 		return err
 	}
