@@ -1,12 +1,20 @@
 package usererror
 
-import "google.golang.org/grpc/codes"
+import (
+	"strings"
+
+	"google.golang.org/grpc/codes"
+)
 
 // Interleaving. child is "Table T" or "Index I".
 
 // ParentKeyMissing is a child whose key lacks a column of its parent's key.
 func ParentKeyMissing(child, column string) *Error {
-	return newError(codes.FailedPrecondition, "%s does not reference parent key column %s.", child, column)
+	of := ""
+	if strings.HasPrefix(child, "Index ") {
+		of = "index "
+	}
+	return newError(codes.FailedPrecondition, "%s does not reference %sparent key column %s.", child, of, column)
 }
 
 // ParentKeyPosition is a child whose key has a column of its parent's key at another position; positions count from 0.

@@ -58,7 +58,7 @@ func IndexSchema(index, table string) *Error {
 
 // IndexColumnStored is ADD STORED COLUMN of a column that the index has.
 func IndexColumnStored(index, column string) *Error {
-	return newError(codes.FailedPrecondition, "Column %s already exists in index %s.", column, index)
+	return newError(codes.FailedPrecondition, "Column %s is already existed in index %s.", column, index)
 }
 
 // IndexColumnNotStored is DROP STORED COLUMN of a column that the index does not have.
