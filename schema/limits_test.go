@@ -208,3 +208,12 @@ func BenchmarkApply(b *testing.B) {
 		mustApply(b, c, "ALTER TABLE t7 ADD COLUMN e INT64")
 	}
 }
+
+func TestTooManyRoles(t *testing.T) {
+	c := NewCatalog()
+	for i := range maxRoles {
+		c = mustApply(t, c, "CREATE ROLE r%d", i)
+	}
+	wantRefused(t, c, "too many", "CREATE ROLE s")
+	mustApply(t, mustApply(t, c, "DROP ROLE r7"), "CREATE ROLE s")
+}

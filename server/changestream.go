@@ -48,6 +48,9 @@ func (s *service) answerChangeStream(ctx context.Context, q queryRequest, sc *sc
 		return err
 	}
 	r := &result.Result{Transaction: &sc.reply, Columns: stmt.Columns, Live: reader}
+	if sc.session.stored.Role != "" {
+		r.Live = allowedRows{reader, func() error { return sc.allow(ctx, stmt.Needs) }}
+	}
 	if q.QueryMode != spannerpb.ExecuteSqlRequest_NORMAL {
 		r.AppendStats = func(dst []byte, tag byte) []byte {
 			return s.appendStats(dst, tag, q, stmt, exec.Stats{RowsScanned: r.Sent, RowsReturned: r.Sent}, r.DataSize(), nil)
@@ -57,4 +60,18 @@ func (s *service) answerChangeStream(ctx context.Context, q queryRequest, sc *sc
 	q.call.Cost.SetReturned(r.Sent, r.DataSize())
 	q.call.Cost.AddRun(exec.Stats{RowsScanned: r.Sent})
 	return err
+}
+
+// allowedRows are the rows of a change stream for as long as the session's role may read them: each row is one more reason to ask.
+type allowedRows struct {
+	result.LiveRows
+	allow func() error
+}
+
+// Next implements result.LiveRows.
+func (r allowedRows) Next() (ok bool, err error) {
+	if ok, err = r.LiveRows.Next(); ok {
+		err = r.allow()
+	}
+	return ok && err == nil, err
 }

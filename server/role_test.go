@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"cloud.google.com/go/iam/apiv1/iampb"
+	"cloud.google.com/go/spanner"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/cockroachdb/datadriven"
+	"google.golang.org/api/option"
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -325,5 +327,63 @@ func TestFlightRole(t *testing.T) {
 	h.ok(err)
 	if !slices.ContainsFunc(tables, func(row string) bool { return strings.HasPrefix(row, "||Singers|") }) || slices.ContainsFunc(tables, func(row string) bool { return strings.HasPrefix(row, "||Wide|") }) {
 		t.Errorf("tables %v", tables)
+	}
+}
+
+// client is an official client whose sessions have a role.
+func (h *harness) client(role string) *spanner.Client {
+	h.Helper()
+	client, err := spanner.NewClientWithConfig(h.ctx, testDatabase, spanner.ClientConfig{DatabaseRole: role, DisableNativeMetrics: true}, option.WithGRPCConn(h.conn), option.WithoutAuthentication())
+	h.ok(err)
+	return client
+}
+
+// TestRevokedStream: a query of a change stream that is under way ends at the first record after its role has lost the right to read it.
+func TestRevokedStream(t *testing.T) {
+	h := newHarness(t)
+	h.alter("CREATE CHANGE STREAM Everything FOR ALL", "CREATE ROLE r", "GRANT SELECT ON CHANGE STREAM Everything TO ROLE r")
+	client, writer := h.client("r"), h.session(true)
+	start := time.Now()
+	read := func(token spanner.NullString, each func(*changeRecord)) error {
+		return client.Single().Query(h.ctx, streamStatement(start, spanner.NullTime{}, token)).Do(func(row *spanner.Row) error {
+			var list []*changeRecord
+			h.ok(row.Column(0, &list))
+			each(list[0])
+			return nil
+		})
+	}
+	h.fails(read(spanner.NullString{}, nil), codes.PermissionDenied)
+	h.alter("GRANT EXECUTE ON TABLE FUNCTION READ_Everything TO ROLE r")
+	var token string
+	h.ok(read(spanner.NullString{}, func(r *changeRecord) { token = r.Children[0].Partitions[0].Token }))
+	h.insert(writer, list("1", "a"))
+	records := 0
+	err := read(spanner.NullString{StringVal: token, Valid: true}, func(r *changeRecord) {
+		if records++; records == 1 {
+			h.alter("REVOKE SELECT ON CHANGE STREAM Everything FROM ROLE r")
+			h.insert(writer, list("2", "b"))
+		}
+	})
+	h.fails(err, codes.PermissionDenied)
+	if records != 1 {
+		t.Errorf("%d records", records)
+	}
+}
+
+// TestRoleByClient is what the official client's own tests expect of Cloud Spanner.
+func TestRoleByClient(t *testing.T) {
+	h := newHarness(t)
+	h.insert(h.session(true), list("1", "Marc"))
+	h.alter("CREATE ROLE reader", "CREATE ROLE dropped", "DROP ROLE dropped", "GRANT SELECT(SingerId, Name) ON TABLE Singers TO ROLE reader")
+	query := func(role, sql string) error {
+		return h.client(role).Single().Query(h.ctx, spanner.NewStatement(sql)).Do(func(*spanner.Row) error { return nil })
+	}
+	h.ok(query("", "SELECT * FROM Singers"))
+	h.ok(query("reader", "SELECT SingerId, Name FROM Singers"))
+	for role, want := range map[string]string{"reader": "Role reader does not have required privileges on table Singers.", "dropped": "Role not found: dropped."} {
+		err := query(role, "SELECT * FROM Singers")
+		if spanner.ErrCode(err) != codes.PermissionDenied || spanner.ErrDesc(err) != want {
+			t.Errorf("%s: %v", role, err)
+		}
 	}
 }
