@@ -95,7 +95,7 @@ func (d *draft) redefineColumn(t *Table, c *Column, s *ast.AlterColumnType) erro
 		return err
 	}
 	if c.AllowCommitTimestamp && c.Type.Kind != value.Timestamp {
-		return usererror.ChangeColumnType(c.Name, old.TypeSQL(), c.TypeSQL())
+		return usererror.ChangeColumnType(c.Name, old.SpannerType(), c.SpannerType())
 	}
 	if c.PlacementKey && (c.Type.Kind != value.String || !c.NotNull || c.Default != nil || s.GeneratedExpr != nil) {
 		return usererror.PlacementKeyColumn(t.FullName() + "." + c.Name)
@@ -156,7 +156,7 @@ func (d *draft) checkRedefinition(t *Table, c, old *Column) error {
 		return usererror.RowDeletionPolicyColumn(c.Name, t.FullName())
 	}
 	if !convertible(old.Type, c.Type) {
-		return usererror.ChangeColumnType(c.Name, old.TypeSQL(), c.TypeSQL())
+		return usererror.ChangeColumnType(c.Name, old.SpannerType(), c.SpannerType())
 	}
 	sameType := c.Type.Equal(old.Type)
 	sameLength := c.MaxLength == old.MaxLength && c.LengthIsMax == old.LengthIsMax

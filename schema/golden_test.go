@@ -18,6 +18,7 @@ import (
 //
 //	new                   start with an empty catalog
 //	apply                 apply the statements, which blank lines separate; print each one's Change or error
+//	protos                files, as a FileDescriptorSet in text format, that statements after it take types from
 //	ddl                   print the catalog
 //	stored                print the catalog as Marshal does
 //	columnar              print the tables and indexes that have a columnar copy
@@ -29,6 +30,7 @@ func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/ddl", func(t *testing.T, path string) {
 		c := NewCatalog()
 		c.Database = "db"
+		var protos []byte
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "new":
@@ -38,9 +40,12 @@ func TestGolden(t *testing.T) {
 			case "apply":
 				var out strings.Builder
 				for _, stmt := range strings.Split(d.Input, "\n\n") {
-					c = applyGolden(t, c, stmt, &out)
+					c = applyGolden(t, c, stmt, &out, protos)
 				}
 				return out.String()
+			case "protos":
+				protos = descriptorsOf(t, d.Input)
+				return ""
 			case "ddl":
 				return strings.Join(c.DDL(), ";\n") + "\n"
 			case "stored":
@@ -57,9 +62,9 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-func applyGolden(t *testing.T, c *Catalog, stmt string, out *strings.Builder) *Catalog {
+func applyGolden(t *testing.T, c *Catalog, stmt string, out *strings.Builder, protos []byte) *Catalog {
 	before := stored(t, c)
-	next, change, err := c.Apply(stmt, wordCompiler{})
+	next, change, err := c.Apply(stmt, wordCompiler{}, protos)
 	if !bytes.Equal(before, stored(t, c)) {
 		t.Fatalf("%s: changed the catalog it was applied to", stmt)
 	}
@@ -74,7 +79,7 @@ func applyGolden(t *testing.T, c *Catalog, stmt string, out *strings.Builder) *C
 	out.WriteString(changeText(change))
 	checkInvariants(t, next)
 	checkRoundTrips(t, next)
-	checkUnderWay(t, c, stmt)
+	checkUnderWay(t, c, stmt, protos)
 	checkFollows(t, c, next)
 	return next
 }

@@ -198,9 +198,9 @@ func takesPlace(table *Table, i *Index) bool {
 }
 
 // checkUnderWay checks the catalog that serves while a statement is under way, and that making it changes no other.
-func checkUnderWay(t *testing.T, c *Catalog, stmt string) {
+func checkUnderWay(t *testing.T, c *Catalog, stmt string, protos []byte) {
 	t.Helper()
-	next, change, err := c.Apply(stmt, wordCompiler{})
+	next, change, err := c.Apply(stmt, wordCompiler{}, protos)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,11 +242,15 @@ func checkRoundTrips(t *testing.T, c *Catalog) {
 	t.Helper()
 	checkStored(t, c)
 	ddl := c.DDL()
+	var protos []byte
+	if b := c.ProtoBundle(); b != nil {
+		protos = b.Descriptors
+	}
 	printed := NewCatalog()
 	printed.Database = c.Database
 	for _, stmt := range ddl {
 		var err error
-		if printed, _, err = printed.Apply(stmt, wordCompiler{}); err != nil {
+		if printed, _, err = printed.Apply(stmt, wordCompiler{}, protos); err != nil {
 			t.Fatalf("printed %s: %v", stmt, err)
 		}
 	}
