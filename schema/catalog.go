@@ -127,7 +127,7 @@ type KeyPart struct {
 // Column is one column of a table.
 type Column struct {
 	ID      ColumnID
-	Ordinal int // place in Table.Columns, from 0
+	Ordinal int // place in Table.Columns, from 0; -1 if a plan has made the column, to compute it of others
 	Name    string
 	Type    *value.Type
 	// MaxLength is the limit of STRING(n) in characters, of BYTES(n) in bytes, also for the

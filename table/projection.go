@@ -100,6 +100,9 @@ func NewProjection(t *schema.Table, index *schema.Index, columns []*schema.Colum
 
 // source finds where c comes from; a field's place is its ColumnID until numberFields. depth guards against circles.
 func (p *Projection) source(c *schema.Column, depth int) (source, error) {
+	if c.Ordinal < 0 {
+		return p.virtualSource(c, depth)
+	}
 	if i := p.columns[c.Ordinal]; i >= 0 {
 		return source{kind: fromKey, place: i, desc: p.Key[i].Desc, typ: c.Type}, nil
 	}
@@ -212,7 +215,7 @@ func (l *located) compute(i int) error {
 	v := &l.p.virtual[i]
 	l.args = l.args[:0]
 	for _, s := range v.args {
-		arg, err := l.decode(s)
+		arg, err := l.argument(v, s)
 		if err != nil {
 			return err
 		}
@@ -221,6 +224,14 @@ func (l *located) compute(i int) error {
 	var err error
 	l.virtual[i], err = v.column.Generated.Eval(l.args)
 	return err
+}
+
+// argument is a column from which a virtual one is computed. What a plan computes of a PROTO does not refer to its bytes, so these are not copied.
+func (l *located) argument(v *virtual, s source) (value.Value, error) {
+	if v.column.Ordinal < 0 && s.kind == fromValue && s.typ.Kind == value.Proto && !l.fields[s.place].isNull() {
+		return value.OfProto(l.fields[s.place].of(l.val)), nil
+	}
+	return l.decode(s)
 }
 
 // pendingColumn is the first of the projection's pending columns whose commit timestamp is not known yet, or nil.

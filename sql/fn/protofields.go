@@ -2,6 +2,7 @@ package fn
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -69,7 +70,11 @@ var wireTypes = map[protoreflect.Kind]protowire.Type{
 
 // skipField is how many bytes the value of a field has that begins b, behind its tag; negative if it is malformed.
 func skipField(number protowire.Number, wire protowire.Type, b []byte) int {
-	if wire == protowire.BytesType && len(b) > 0 && b[0] < 0x80 {
+	switch {
+	case len(b) == 0 || b[0] >= 0x80:
+	case wire == protowire.VarintType:
+		return 1
+	case wire == protowire.BytesType:
 		if n := 1 + int(b[0]); n <= len(b) {
 			return n
 		}
@@ -78,61 +83,67 @@ func skipField(number protowire.Number, wire protowire.Type, b []byte) int {
 	return protowire.ConsumeFieldValue(number, wire, b)
 }
 
-// each calls f for each occurrence of the field in a message, with its value as it is coded, and with nil where a field of the same oneof unsets it. packed
-// says that the value is a list of values. It is false if the message is malformed.
+// nextField takes a field from the front of a message: its number, how it is coded, and its value. rest is nil, and the number 0, if the message is malformed.
+func nextField(b []byte) (number protowire.Number, wire protowire.Type, v, rest []byte) {
+	n := 1
+	if tag := b[0]; tag < 0x80 {
+		number, wire = protowire.Number(tag>>3), protowire.Type(tag&7)
+	} else if number, wire, n = protowire.ConsumeTag(b); n < 0 {
+		return 0, 0, nil, nil
+	}
+	b = b[n:]
+	if n = skipField(number, wire, b); n < 0 || number == 0 {
+		return 0, 0, nil, nil
+	}
+	return number, wire, b[:n], b[n:]
+}
+
+// each calls f for each occurrence of a repeated field in a message, with its value as it is coded. packed says that the value is a list of values. It is
+// false if the message is malformed.
 func (r *fieldReader) each(b []byte, f func(v []byte, packed bool)) (ok bool) {
 	for len(b) > 0 {
-		var number protowire.Number
-		var wire protowire.Type
-		n := 1
-		if tag := b[0]; tag < 0x80 {
-			number, wire = protowire.Number(tag>>3), protowire.Type(tag&7)
-			if number == 0 {
-				return false
-			}
-		} else if number, wire, n = protowire.ConsumeTag(b); n < 0 {
-			return false
-		}
-		b = b[n:]
-		if n = skipField(number, wire, b); n < 0 {
-			return false
-		}
+		number, wire, v, rest := nextField(b)
 		switch {
+		case number == 0:
+			return false
 		case number != r.number:
-			for _, o := range r.oneof {
-				if number == o {
-					f(nil, false)
-				}
-			}
 		case wire == r.wire:
-			f(b[:n], false)
+			f(v, false)
 		case r.packed && wire == protowire.BytesType:
-			f(b[:n], true)
+			f(v, true)
 		}
-		b = b[n:]
+		b = rest
 	}
 	return true
 }
 
 // last is the value of the field that counts, as it is coded, nil if the field is not set. That of a message is its bytes: several are one, one after the
 // other.
-func (r *fieldReader) last(b []byte) (v []byte, ok bool) {
-	var last []byte
+func (r *fieldReader) last(b []byte) (last []byte, ok bool) {
 	merged := false
-	ok = r.each(b, func(v []byte, _ bool) {
+	for len(b) > 0 {
+		number, wire, v, rest := nextField(b)
 		switch {
-		case !r.message || v == nil:
+		case number == 0:
+			return nil, false
+		case number != r.number:
+			if r.oneof != nil && slices.Contains(r.oneof, number) {
+				last = nil
+			}
+		case wire != r.wire:
+		case !r.message:
 			last = v
 		case last == nil:
-			last = r.body(v)
+			last, merged = r.body(v), false
 		default:
 			if !merged {
 				last, merged = append([]byte(nil), last...), true
 			}
 			last = append(last, r.body(v)...)
 		}
-	})
-	return last, ok
+		b = rest
+	}
+	return last, true
 }
 
 // body is the bytes of a message without the length or the end of the group.

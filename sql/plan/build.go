@@ -53,7 +53,7 @@ func (p *planner) query(q *tree.Query) error {
 	if _, hinted := q.Hints["LOCK_SCANNED_RANGES"]; hinted && p.plan.ForUpdate {
 		return usererror.ForUpdateWithHint()
 	}
-	p.plan.Read = keyRead(p.plan.Root)
+	p.plan.Read = p.keyRead(p.plan.Root)
 	return nil
 }
 

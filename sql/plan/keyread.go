@@ -1,8 +1,15 @@
 package plan
 
-// keyRead is the scan that a plan is, if it is nothing else: rows of one table or index, by key, with plain columns.
-// Its columns are then moved to where the result has them. Nil if there is more to do.
-func keyRead(root Node) *Scan {
+import (
+	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/sql/fn"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// keyRead is the scan that a plan is, if it is nothing else: rows of one table or index, by key, with plain columns, and with fields of PROTO columns of
+// the table. Its columns are then moved to where the result has them. Nil if there is more to do.
+func (p *planner) keyRead(root Node) *Scan {
 	if s, ok := root.(*Scan); ok && isKeyRead(s) {
 		return s
 	}
@@ -16,14 +23,40 @@ func keyRead(root Node) *Scan {
 	}
 	read := *s
 	read.Columns = nil
-	for _, e := range c.Exprs {
-		slot, ok := e.(*Slot)
-		if !ok {
+	for i, e := range c.Exprs {
+		column := p.fieldColumn(s, e, c.Names[i])
+		switch slot, plain := e.(*Slot); {
+		case plain:
+			column = s.Columns[slot.Index]
+		case column == nil:
 			return nil
+		default:
+			read.Method = RowScan
 		}
-		read.Columns = append(read.Columns, s.Columns[slot.Index])
+		read.Columns = append(read.Columns, column)
 	}
 	return &read
+}
+
+// fieldColumn is a field of a PROTO column of a table as a generated column, nil if e is anything else. A columnar copy does not have it.
+func (p *planner) fieldColumn(s *Scan, e Expr, name string) *schema.Column {
+	c, ok := e.(*Call)
+	if !ok || c.Func.Name != tree.ProtoField || s.Index != nil || p.catalog.TableIsColumnar(s.Table) {
+		return nil
+	}
+	slot, ok := c.Args[0].(*Slot)
+	if !ok || s.Columns[slot.Index].Generated != nil && !s.Columns[slot.Index].Stored {
+		return nil
+	}
+	f, err := fn.Lookup(c.Func)
+	if err != nil {
+		return nil
+	}
+	ctx := &fn.Context{}
+	return &schema.Column{Ordinal: -1, KeyOrdinal: -1, Name: name, Type: c.Func.Type, Generated: &schema.Expr{
+		Uses: []*schema.Column{s.Columns[slot.Index]},
+		Eval: func(args []value.Value) (value.Value, error) { return f.Call(ctx, args) },
+	}}
 }
 
 func isKeyRead(s *Scan) bool {
