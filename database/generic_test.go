@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -191,6 +192,9 @@ func TestSharedPlansOfScripts(t *testing.T) {
 	total := sharer{}
 	for _, dir := range []string{"../sql/exec/testdata", "../sql/analyze/testdata"} {
 		datadriven.Walk(t, dir, func(t *testing.T, path string) {
+			if filepath.Base(path) == "sequence" {
+				return // other values each time
+			}
 			s := sharer{bed: create(t), Rand: rand.New(rand.NewPCG(1, 2))}
 			datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 				s.t = t
