@@ -146,13 +146,23 @@ func (s *source) adaptCondition() {
 	}
 }
 
+// hasOptions says whether OPTIONS and a parenthesis stand somewhere in the statement: OPTIONS alone may be a name.
+func (s *source) hasOptions() bool {
+	for i, w := range s.tokens[1:] {
+		if w.kind == "(" && s.tokens[i].upper == "OPTIONS" {
+			return true
+		}
+	}
+	return false
+}
+
 // adaptSequence takes away IF EXISTS of ALTER SEQUENCE, and writes OPTIONS where CREATE SEQUENCE has none: memefish wants some.
 func (s *source) adaptSequence() {
 	switch verb := s.tokens[0].upper; {
 	case verb == "ALTER" && startsWith(s.tokens[2:], "IF", "EXISTS"):
 		s.ifExists = true
 		s.tokens = append(s.tokens[:2:2], s.tokens[4:]...)
-	case verb == "CREATE" && !contains(s.tokens, "OPTIONS", "("):
+	case verb == "CREATE" && !s.hasOptions():
 		s.noOptions = true
 		s.tokens = append(s.tokens, s.put("OPTIONS", "(", "NONE", "=", "NULL", ")")...)
 	}
