@@ -31,6 +31,8 @@ const (
 	// the commits that are under way when it begins: so the build gives way to them.
 	buildReadBytes = 1 << 20
 	buildRows      = 1000
+	// buildRest is how many times as long a step takes as the rest after it, which leaves processors and the disk to requests.
+	buildRest = 2
 )
 
 // buildIndex writes the entries of x for the rows that existed when a catalog with it was published at a timestamp.
@@ -38,19 +40,19 @@ func (d *Database) buildIndex(ctx context.Context, x *schema.Index, at mvcc.Time
 	defer progress.jobDone()
 	note := progress.of(table.TableLayout(x.Table))
 	b := indexBuild{db: d, index: x, at: at}
-	for more := true; more; {
-		var err error
-		if more, err = b.step(ctx); err != nil {
+	for {
+		began := d.registry.cfg.Clock()
+		more, err := b.step(ctx)
+		if err != nil {
 			return err
 		}
 		if note != nil {
 			note(b.after)
 		}
-		if err := ctx.Err(); err != nil {
-			return err
+		if !more || !sleep(ctx, d.registry.cfg.Clock().Sub(began)/buildRest) {
+			return ctx.Err()
 		}
 	}
-	return nil
 }
 
 type indexBuild struct {
