@@ -85,8 +85,8 @@ func TestLimits(t *testing.T) {
 		{"parts of an index's key, the table's included", indexed, MaxKeyParts - 2, index, codes.InvalidArgument},
 		{"version_retention_period", base, maxRetentionHours, func(n int) string {
 			return fmt.Sprintf("ALTER DATABASE db SET OPTIONS (version_retention_period = '%dh')", n)
-		}, codes.FailedPrecondition},
-		{"optimizer_version", base, NewestOptimizer, func(n int) string { return fmt.Sprintf("ALTER DATABASE db SET OPTIONS (optimizer_version = %d)", n) }, codes.FailedPrecondition},
+		}, codes.InvalidArgument},
+		{"optimizer_version", base, NewestOptimizer, func(n int) string { return fmt.Sprintf("ALTER DATABASE db SET OPTIONS (optimizer_version = %d)", n) }, codes.InvalidArgument},
 	} {
 		t.Run(limit.of, func(t *testing.T) {
 			mustApply(t, limit.c, "%s", limit.stmt(limit.limit))
