@@ -18,10 +18,13 @@ import (
 )
 
 // shopDescriptors are the files of the types of tests, serialized.
-func shopDescriptors(t testing.TB) []byte {
+func shopDescriptors(t testing.TB) []byte { return descriptorsOf(t, shopFiles) }
+
+// descriptorsOf serializes a FileDescriptorSet in text format.
+func descriptorsOf(t testing.TB, text string) []byte {
 	t.Helper()
 	set := new(descriptorpb.FileDescriptorSet)
-	if err := prototext.Unmarshal([]byte(shopFiles), set); err != nil {
+	if err := prototext.Unmarshal([]byte(text), set); err != nil {
 		t.Fatal(err)
 	}
 	data, err := proto.Marshal(set)
@@ -55,9 +58,12 @@ file {
 func (h *harness) alterProtos(descriptors []byte, statements ...string) error {
 	h.Helper()
 	op, err := h.databases.UpdateDatabaseDdl(h.ctx, &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase, Statements: statements, ProtoDescriptors: descriptors})
-	if err != nil {
-		return err
-	}
+	return h.finished(op, err)
+}
+
+// finished waits for an operation, which a request has begun, and returns its error.
+func (h *harness) finished(op *longrunningpb.Operation, err error) error {
+	h.Helper()
 	for err == nil && !op.Done {
 		op, err = h.ops.WaitOperation(h.ctx, &longrunningpb.WaitOperationRequest{Name: op.Name, Timeout: durationpb.New(30 * time.Second)})
 	}

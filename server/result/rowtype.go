@@ -32,6 +32,7 @@ const (
 	tagTypeCode    = 1 << 3 // Type
 	tagTypeElement = 2<<3 | 2
 	tagTypeStruct  = 3<<3 | 2
+	tagTypeName    = 5<<3 | 2 // Type.proto_type_fqn
 )
 
 // appendRowType appends the body of a StructType.
@@ -64,6 +65,9 @@ func appendType(dst []byte, t *value.Type) []byte {
 		dst = append(dst, tagTypeElement)
 		dst = protowire.AppendVarint(dst, uint64(sizeType(t.Elem)))
 		dst = appendType(dst, t.Elem)
+	case value.Proto, value.Enum:
+		dst = append(dst, tagTypeName)
+		dst = protowire.AppendString(dst, t.Name)
 	case value.Struct:
 		dst = append(dst, tagTypeStruct)
 		dst = protowire.AppendVarint(dst, uint64(sizeFields(t.Fields)))
@@ -103,6 +107,8 @@ func sizeType(t *value.Type) int {
 	switch t.Kind {
 	case value.Array:
 		n += 1 + protowire.SizeBytes(sizeType(t.Elem))
+	case value.Proto, value.Enum:
+		n += 1 + protowire.SizeBytes(len(t.Name))
 	case value.Struct:
 		n += 1 + protowire.SizeBytes(sizeFields(t.Fields))
 	}
