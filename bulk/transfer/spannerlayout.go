@@ -15,11 +15,11 @@ import (
 
 // SpannerExport is the layout of Cloud Spanner's own exports (its Dataflow template "Cloud Spanner to Cloud Storage Avro"): a folder with
 //
-//	spanner-export.json            the tables and change streams, and the manifest of each
+//	spanner-export.json            the tables, views, sequences and change streams, and the manifest of each
 //	TABLE-manifest.json            the table's files and their MD5 sums
 //	TABLE.avro-00000-of-00002      rows, and in the properties of the Avro schema the table's definition
 //
-// Row deletion policies have no place in it.
+// Row deletion policies, options of tables and indexes, synonyms, roles, placements and proto bundles have no place in it.
 const SpannerExport file.Format = "spanner"
 
 const spannerExportName = "spanner-export.json"
@@ -67,6 +67,14 @@ const (
 	propGenerated        = "generationExpression"
 	propStored           = "stored"
 	propDefault          = "defaultExpression"
+	propIdentity         = "identityColumn"
+	propSequenceKind     = "sequenceKind"
+	propSequenceOption   = "sequenceOption_"
+	propSkipMin          = "skipRangeMin"
+	propSkipMax          = "skipRangeMax"
+	propCounterStart     = "counterStartValue"
+	propViewQuery        = "spannerViewQuery"
+	propViewSecurity     = "spannerViewSecurity"
 	propSQLType          = "sqlType"
 	entityNamedSchema    = "spannerNamedSchema"
 	spannerAvroNamespace = "spannerexport"
@@ -78,17 +86,31 @@ const (
 
 // spannerRecords are the Avro schemas of what a database's DDL defines, by lower case name.
 type spannerRecords struct {
-	tables  map[string]*file.AvroRecord
-	schemas []*file.AvroRecord
-	streams []*file.AvroRecord
+	tables    map[string]*file.AvroRecord
+	schemas   []*file.AvroRecord
+	sequences []*file.AvroRecord
+	views     []*file.AvroRecord
+	streams   []*file.AvroRecord
+}
+
+// parseDDL parses a statement. memefish wants OPTIONS in CREATE SEQUENCE, and the options are not the statement's own if it has none.
+func parseDDL(text string) (ast.DDL, error) {
+	statement, err := memefish.ParseDDL("", text)
+	if err != nil && strings.HasPrefix(text, "CREATE SEQUENCE") {
+		if s, again := memefish.ParseDDL("", text+" OPTIONS (none = NULL)"); again == nil {
+			s.(*ast.CreateSequence).Options = nil
+			return s, nil
+		}
+	}
+	return statement, err
 }
 
 // recordsOf makes the Avro schemas of statements of DDL.
 func recordsOf(ddl []string) (*spannerRecords, error) {
 	r := &spannerRecords{tables: map[string]*file.AvroRecord{}}
 	for _, text := range ddl {
-		statement, err := memefish.ParseDDL("", text)
-		if err != nil {
+		statement, err := parseDDL(text)
+		if err != nil && strings.HasPrefix(text, "CREATE TABLE") {
 			return nil, fmt.Errorf("the DDL of the database: %w", err)
 		}
 		switch s := statement.(type) {
@@ -106,6 +128,13 @@ func recordsOf(ddl []string) (*spannerRecords, error) {
 			if c, ok := s.TableAlteration.(*ast.AddTableConstraint); ok && r.tables[strings.ToLower(pathName(s.Name))] != nil {
 				constraint(r.tables[strings.ToLower(pathName(s.Name))], pathName(s.Name), c.TableConstraint)
 			}
+		case *ast.CreateSequence:
+			r.sequences = append(r.sequences, sequenceRecord(s))
+		case *ast.CreateView:
+			record := newRecord(pathName(s.Name))
+			add(record, propViewQuery, strings.TrimSpace(text[s.Query.Pos():]))
+			add(record, propViewSecurity, string(s.SecurityType))
+			r.views = append(r.views, record)
 		case *ast.CreateChangeStream:
 			record := newRecord(s.Name.Name)
 			clause := ""
@@ -153,12 +182,37 @@ func pathName(p *ast.Path) string {
 // quoteName quotes a name, which may be that of a named schema's object.
 func quoteName(name string) string { return "`" + strings.ReplaceAll(name, ".", "`.`") + "`" }
 
-func options(o *ast.Options) (list []file.AvroProperty) {
+func options(o *ast.Options) (list []file.AvroProperty) { return optionsAs(propOption, o) }
+
+// optionsAs are options as properties whose names begin with name.
+func optionsAs(name string, o *ast.Options) (list []file.AvroProperty) {
 	if o == nil {
 		return nil
 	}
 	for i, d := range o.Records {
-		list = append(list, file.AvroProperty{Name: propOption + strconv.Itoa(i), Value: d.Name.Name + "=" + d.Value.SQL()})
+		list = append(list, file.AvroProperty{Name: name + strconv.Itoa(i), Value: d.Name.Name + "=" + d.Value.SQL()})
+	}
+	return list
+}
+
+func sequenceRecord(s *ast.CreateSequence) *file.AvroRecord {
+	r := newRecord(pathName(s.Name))
+	r.Properties = append(r.Properties, sequenceProperties(s.Params)...)
+	r.Properties = append(r.Properties, optionsAs(propSequenceOption, s.Options)...)
+	return r
+}
+
+// sequenceProperties are the clauses of a sequence or an identity column.
+func sequenceProperties(clauses []ast.SequenceParam) (list []file.AvroProperty) {
+	for _, c := range clauses {
+		switch c := c.(type) {
+		case *ast.BitReversedPositive:
+			list = append(list, file.AvroProperty{Name: propSequenceKind, Value: "bit_reversed_positive"})
+		case *ast.SkipRange:
+			list = append(list, file.AvroProperty{Name: propSkipMin, Value: c.Min.SQL()}, file.AvroProperty{Name: propSkipMax, Value: c.Max.SQL()})
+		case *ast.StartCounterWith:
+			list = append(list, file.AvroProperty{Name: propCounterStart, Value: c.Counter.SQL()})
+		}
 	}
 	return list
 }
@@ -225,6 +279,11 @@ func avroColumn(c *ast.ColumnDef) file.AvroColumn {
 		property(propStored, strconv.FormatBool(!d.Stored.Invalid()))
 	case *ast.ColumnDefaultExpr:
 		property(propDefault, d.Expr.SQL())
+	case *ast.IdentityColumn:
+		property(propIdentity, "true")
+		column.Properties = append(column.Properties, sequenceProperties(d.Params)...)
+	case *ast.AutoIncrement:
+		property(propIdentity, "true")
 	}
 	property(propHidden, strconv.FormatBool(!c.Hidden.Invalid()))
 	column.Properties = append(column.Properties, options(c.Options)...)
@@ -248,9 +307,9 @@ func (e *exporter) finishSpanner() error {
 	for _, list := range []struct {
 		records []*file.AvroRecord
 		to      *[]spannerObject
-	}{{e.records.schemas, &export.Tables}, {e.records.streams, &export.ChangeStreams}} {
-		if len(e.Tables) > 0 && list.to == &export.ChangeStreams {
-			continue // they may watch tables that are left out
+	}{{e.records.schemas, &export.Tables}, {e.records.sequences, &export.Sequences}, {e.records.views, &export.Tables}, {e.records.streams, &export.ChangeStreams}} {
+		if len(e.Tables) > 0 && len(list.records) > 0 && (list.to == &export.ChangeStreams || list.records[0] == first(e.records.views)) {
+			continue // they may be about tables that are left out
 		}
 		for _, r := range list.records {
 			f, err := e.writeDefinition(r)
@@ -263,6 +322,14 @@ func (e *exporter) finishSpanner() error {
 		}
 	}
 	return writeJSON(filepath.Join(e.Dir, spannerExportName), export)
+}
+
+// first is the first of some records, or nil.
+func first(records []*file.AvroRecord) *file.AvroRecord {
+	if len(records) == 0 {
+		return nil
+	}
+	return records[0]
 }
 
 // spannerObject writes the manifest of an object, and adds it to a list.
