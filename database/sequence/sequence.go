@@ -169,12 +169,15 @@ func (c *Counters) Forget(b kv.Batch, kept map[schema.TableID]bool) error {
 func (c *Counters) Close() error {
 	b := meta.NewBatch(c.store)
 	defer b.Close()
+	given := false
 	var err error
 	c.byID.Range(func(_, n any) bool {
-		err = n.(*counter).giveBack(b)
+		var back bool
+		back, err = n.(*counter).giveBack(b)
+		given = given || back
 		return err == nil
 	})
-	if err != nil || b.Len() == 0 {
+	if err != nil || !given {
 		return err
 	}
 	if err := b.Commit(); err != nil && !errors.Is(err, kv.ErrRefused) {
@@ -296,15 +299,15 @@ func (n *counter) state() (next int64, ok bool) {
 	return next, true
 }
 
-// giveBack adds to a batch that nothing is reserved any more. Whoever finds the old bound has taken a number below next.
-func (n *counter) giveBack(b kv.Batch) error {
+// giveBack adds to a batch that nothing is reserved any more; it is false if nothing was. Whoever finds the old bound has taken a number below next.
+func (n *counter) giveBack(b kv.Batch) (bool, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = true
 	bound := n.bound.Swap(-1)
 	next := n.next.Load()
 	if bound <= 0 || next < 0 || next >= bound {
-		return nil
+		return false, nil
 	}
-	return meta.Put(b, n.key, record{next})
+	return true, meta.Put(b, n.key, record{next})
 }
