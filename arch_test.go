@@ -216,6 +216,9 @@ func TestClientVersions(t *testing.T) {
 		"interop/java-beam/pom.xml":        `<beam.version>(\S+)<`,
 		"interop/python/requirements.txt":  `==(\S+)`,
 		"interop/alembic/requirements.txt": `==(\S+)`,
+		"interop/django/requirements.txt":  `==(\S+)`,
+		"interop/hibernate/pom.xml":        `hibernate-dialect</artifactId>\s*<version>(\S+)<`,
+		"interop/liquibase/pom.xml":        `liquibase-spanner</artifactId>\s*<version>(\S+)<`,
 		"interop/node/package.json":        `spanner": "(.+)"`,
 		"interop/typeorm/package.json":     `(?:spanner|typeorm)": "(.+)"`,
 	} {

@@ -196,7 +196,7 @@ func TestCreate(t *testing.T) {
 	}
 	// An import that was killed when it had made its table goes on.
 	state := filepath.Join(dir, "A.import-state")
-	if err := os.WriteFile(state, []byte(`{"version":1,"creates":"A"}`+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(state, []byte(`{"version":1,"creates":"A","in":"`+crashDatabase+`"}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := runIn(t, dir, again...); err != nil || !strings.Contains(out, "imported 2 rows") {
