@@ -183,13 +183,14 @@ func TestFileShared(t *testing.T) {
 	}
 
 	c := connect(t, singers)
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
 	for range 2 {
 		w, err := watch.New(watch.Options{Source: &watch.Tables{Client: c, Interval: time.Millisecond}, Handler: newRecorder(), Repository: watch.NewFile(name), CheckpointInterval: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
-		go func() { ended <- w.Run(t.Context()) }()
+		go func() { ended <- w.Run(ctx) }()
 	}
 	for id := 0; ; id++ {
 		apply(t, c, singer(id, "a"))
@@ -198,6 +199,8 @@ func TestFileShared(t *testing.T) {
 			if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "Another watcher stores checkpoints of Singers in the same repository") {
 				t.Error(err)
 			}
+			cancel()
+			<-ended // the other one, which writes the file until then
 			return
 		default:
 		}
