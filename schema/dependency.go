@@ -34,8 +34,8 @@ type writeDependency struct {
 	catalog   *Catalog // of table
 	table     *Table
 	removes   bool
-	referrers []referrer  // if removes
-	sequences []*Sequence // that defaults take values of
+	referrers []referrer // if removes
+	objects   []Object   // that expressions of the table name: sequences and functions
 }
 
 // DependOnAll are the dependencies of what counts on all of a catalog.
@@ -66,10 +66,10 @@ func (d *Dependencies) Write(c *Catalog, t *Table, removes bool) {
 		}
 	}
 	if !removes {
-		d.writes = append(d.writes, writeDependency{catalog: c, table: t, sequences: c.sequencesIn(t)})
+		d.writes = append(d.writes, writeDependency{catalog: c, table: t, objects: c.objectsIn(t)})
 		return
 	}
-	d.writes = append(d.writes, writeDependency{c, t, true, c.rulesOfReferrers(t), c.sequencesIn(t)})
+	d.writes = append(d.writes, writeDependency{c, t, true, c.rulesOfReferrers(t), c.objectsIn(t)})
 	for _, child := range c.Children(t) {
 		if child.Interleave == InterleaveCascade {
 			d.Write(c, child, true)
@@ -106,17 +106,33 @@ func (d *Dependencies) HoldIn(c *Catalog) bool {
 }
 
 // sameObjects says whether objects are in c as they are.
-func sameObjects[T Object](list []T, c *Catalog) bool {
-	return !slices.ContainsFunc(list, func(o T) bool {
+func sameObjects(list []Object, c *Catalog) bool {
+	return !slices.ContainsFunc(list, func(o Object) bool {
 		now, _ := c.objects.get(o.entity().ID)
-		return now != Object(o) && !reflect.DeepEqual(now, Object(o))
+		return now != o && !reflect.DeepEqual(now, o)
 	})
 }
 
-// sequencesIn are the sequences that defaults of a table name.
-func (c *Catalog) sequencesIn(t *Table) (list []*Sequence) {
+// objectsIn are the sequences that defaults of a table take values of, and the functions that its expressions call.
+func (c *Catalog) objectsIn(t *Table) (list []Object) {
+	calls := func(e *Expr) {
+		if e == nil {
+			return
+		}
+		for _, id := range e.Functions {
+			f, _ := c.objects.get(id)
+			list = append(list, f)
+		}
+	}
 	for _, col := range t.Columns {
-		list = append(list, c.sequencesOf(col)...)
+		for _, s := range c.sequencesOf(col) {
+			list = append(list, s)
+		}
+		calls(col.Default)
+		calls(col.Generated)
+	}
+	for _, ck := range t.Checks {
+		calls(ck.Expr)
 	}
 	return list
 }
@@ -176,7 +192,7 @@ func (w *writeDependency) holdsIn(c *Catalog) bool {
 	if now == nil || now != w.table && !reflect.DeepEqual(rulesOf(w.table), rulesOf(now)) {
 		return false
 	}
-	if !w.catalog.sameWatchers(now, c) || !sameObjects(w.sequences, c) {
+	if !w.catalog.sameWatchers(now, c) || !sameObjects(w.objects, c) {
 		return false
 	}
 	if now.placementKey() != nil && !slices.Equal(w.catalog.Placements(), c.Placements()) {

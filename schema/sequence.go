@@ -3,6 +3,7 @@ package schema
 import (
 	"iter"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -371,12 +372,21 @@ func (g *Generator) optionsSQL() string {
 	return " OPTIONS (\n" + strings.Join(list, ",\n") + ")"
 }
 
-// sequencesOf are the sequences that the DEFAULT of a column names.
+// sequencesOf are the sequences that the DEFAULT of a column takes values of: those that it names, and those that functions which it calls name.
 func (c *Catalog) sequencesOf(col *Column) []*Sequence {
 	if col.Default == nil || col.Identity != nil {
 		return nil
 	}
-	return c.SequencesIn(col.Default.SQL)
+	list := c.SequencesIn(col.Default.SQL)
+	for _, id := range col.Default.Functions {
+		for _, u := range c.definedBy(id).definition().Uses {
+			o, _ := c.objects.get(u.ID)
+			if s, ok := o.(*Sequence); ok && !slices.Contains(list, s) {
+				list = append(list, s)
+			}
+		}
+	}
+	return list
 }
 
 // SequencesIn are the sequences that an expression or a query names: SEQUENCE s, as the argument of a function.
@@ -412,10 +422,10 @@ func pathAt(lexer *lexer) string {
 	return path.String()
 }
 
-// containsWord says whether text contains a word, given in upper case, in any case.
-func containsWord(text, upper string) bool {
-	for i := 0; i+len(upper) <= len(text); i++ {
-		if strings.EqualFold(text[i:i+len(upper)], upper) {
+// containsWord says whether text contains a word, in any case.
+func containsWord(text, word string) bool {
+	for i := 0; i+len(word) <= len(text); i++ {
+		if strings.EqualFold(text[i:i+len(word)], word) {
 			return true
 		}
 	}
