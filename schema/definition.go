@@ -17,7 +17,7 @@ type Definition struct {
 
 func (f *Definition) definition() *Definition { return f }
 
-// Use is a table or an object that a Definition names. What a view that it names reads is not among its uses.
+// Use is a table or an object that a Definition names; of the proto bundle, types. What a view that it names reads is not among its uses.
 type Use struct {
 	ID      TableID    `json:"id"`
 	Columns []ColumnID `json:"columns,omitempty"` // of a table

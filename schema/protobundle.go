@@ -181,7 +181,7 @@ func (d *draft) setProtoBundle(old *ProtoBundle, names, given []string) error {
 			return err
 		}
 		d.drop(old)
-		return d.useProtoBundle(old, nil)
+		return d.changeProtoBundle(old, nil)
 	}
 	b, err := d.newProtoBundle(old, names, given)
 	if err != nil {
@@ -196,6 +196,16 @@ func (d *draft) setProtoBundle(old *ProtoBundle, names, given []string) error {
 	d.put(b)
 	if err := d.checkTypes(b); err != nil {
 		return err
+	}
+	return d.changeProtoBundle(old, b)
+}
+
+// changeProtoBundle has views, functions and tables use b in the place of old, which may be nil.
+func (d *draft) changeProtoBundle(old, b *ProtoBundle) error {
+	if old != nil {
+		if err := d.revalidate("alter PROTO BUNDLE", bundleName, d.dependentsOf(old.ID, nil)); err != nil {
+			return err
+		}
 	}
 	return d.useProtoBundle(old, b)
 }
@@ -273,6 +283,16 @@ func (d *draft) useProtoBundle(old, b *ProtoBundle) error {
 	return nil
 }
 
+// callsWithTypes says whether a text has the name of a function that uses types of the bundle.
+func (d *draft) callsWithTypes(sql string, b *ProtoBundle) bool {
+	for f := range objectsOf[*Function](d.Catalog) {
+		if d.reaches(f, b.ID) && containsWord(sql, f.Name) {
+			return true
+		}
+	}
+	return false
+}
+
 // typed is a type with the descriptor that the bundle has of it.
 func (b *ProtoBundle) typed(t *value.Type) *value.Type {
 	if t.Elem != nil {
@@ -302,7 +322,7 @@ func lostNumbers(from, to *value.Type) bool {
 	return false
 }
 
-// bindProtos has a table of the draft's own use the bundle if a column of it, or the text of an expression, names a type.
+// bindProtos has a table of the draft's own use the bundle if a column of it, or the text of an expression, names a type, or a function that uses one.
 func (d *draft) bindProtos(t *Table, expressions ...string) {
 	b := d.ProtoBundle()
 	if b == nil || t.ProtoBundle == b {
@@ -312,7 +332,7 @@ func (d *draft) bindProtos(t *Table, expressions ...string) {
 	for _, sql := range expressions {
 		uses = uses || slices.ContainsFunc(b.Types, func(name string) bool {
 			return strings.Contains(sql, name[strings.LastIndexByte(name, '.')+1:])
-		})
+		}) || d.callsWithTypes(sql, b)
 	}
 	if uses {
 		t.ProtoBundle = b

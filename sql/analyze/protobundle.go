@@ -174,6 +174,15 @@ func (l *library) bundleType(f *googlesql.TypeFactory, t *value.Type) googlesql.
 	return get(f.MakeProtoType2(get(pool.FindMessageTypeByName(t.Name)), nil))
 }
 
+// defined is a PROTO or ENUM type of the library as that of the bundle, which a definition then uses; nil if the bundle does not have it.
+func (w *walker) defined(t googlesql.Googlesql_TypeNode) *value.Type {
+	is := w.lib.bundle.Defined(nameOf(t))
+	if is != nil {
+		w.definition.use(schema.Use{ID: w.lib.bundle.ID})
+	}
+	return is
+}
+
 // nameOf is the name of a PROTO or ENUM type of the library: of ENUM<a.b.C> it is a.b.C.
 func nameOf(t googlesql.Googlesql_TypeNode) string {
 	_, name, _ := strings.Cut(get(t.DebugString(false)), "<")

@@ -43,12 +43,12 @@ func (w *walker) typeIn(t googlesql.Googlesql_TypeNode) *value.Type {
 	}
 	switch kind {
 	case googlesql.TypeKindTypeEnum:
-		if t := w.lib.bundle.Defined(nameOf(t)); t != nil {
+		if t := w.defined(t); t != nil {
 			return t
 		}
 		return value.StringType
 	case googlesql.TypeKindTypeProto:
-		if t := w.lib.bundle.Defined(nameOf(t)); t != nil {
+		if t := w.defined(t); t != nil {
 			return t
 		}
 	case googlesql.TypeKindTypeArray:
