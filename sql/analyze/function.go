@@ -25,26 +25,33 @@ type body struct {
 	stmt   *googlesql.ResolvedCreateFunctionStmt
 }
 
-// addFunctions adds functions of users that the library does not have yet, with what their texts name.
+// addFunctions adds functions of users that the library does not have yet.
 func (l *library) addFunctions(list []*schema.Function) {
 	for _, f := range list {
-		name := strings.ToLower(f.FullName())
-		if l.bodies[name] != nil {
-			continue
+		if l.bodies[strings.ToLower(f.FullName())] == nil {
+			l.addBody(f)
+			l.engine.rest()
 		}
-		l.bodies[name] = &body{Function: f}
-		l.addNamed(l.of.namesIn(f.SQL))
-		l.addTypes(l.of.namesIn(f.Text()).types)
-		b := l.resolveFunction(l.of.catalog, f)
-		l.bodies[name] = b
-		path := []string{f.Name}
-		if f.Schema != "" {
-			path = []string{f.Schema, f.Name}
-		}
-		function := own(googlesql.NewFunction2(path, userGroup, googlesql.FunctionEnums_ModeScalar, []*googlesql.FunctionSignature{get(b.stmt.Signature())}))
-		do(l.in(f.Schema).AddOwnedFunction(function))
-		l.engine.rest()
 	}
+}
+
+// addBody adds a function of users, with what its text names. Of the functions that this may name, these are those that it calls: another name may be
+// that of a parameter, and of a function that calls this one.
+func (l *library) addBody(f *schema.Function) {
+	found := l.of.namesIn(f.SQL)
+	found.functions = slices.DeleteFunc(found.functions, func(called *schema.Function) bool {
+		return !slices.ContainsFunc(f.Uses, func(u schema.Use) bool { return u.ID == called.ID })
+	})
+	l.addNamed(found)
+	l.addTypes(l.of.namesIn(f.Text()).types)
+	b := l.resolveFunction(l.of.catalog, f)
+	path := []string{f.Name}
+	if f.Schema != "" {
+		path = []string{f.Schema, f.Name}
+	}
+	function := own(googlesql.NewFunction2(path, userGroup, googlesql.FunctionEnums_ModeScalar, []*googlesql.FunctionSignature{get(b.stmt.Signature())}))
+	do(l.in(f.Schema).AddOwnedFunction(function))
+	l.bodies[strings.ToLower(f.FullName())] = b
 }
 
 // resolveFunction has the library resolve the text of a function. The outcome stays with the library.

@@ -48,10 +48,17 @@ func (e *engine) makePoolRoom() {
 	}
 }
 
+// newPool gives the library the descriptors of a bundle. That they take long does not make the statement at hand a slow one: those after it find them there.
 func (e *engine) newPool(b *schema.ProtoBundle) *descriptorPool {
 	set := new(descriptorpb.FileDescriptorSet)
 	do(proto.UnmarshalOptions{Resolver: new(protoregistry.Types)}.Unmarshal(b.Descriptors, set))
 	p := &descriptorPool{DescriptorPool: own(googlesql.NewDescriptorPool())}
+	complete := false
+	defer func() {
+		if !complete {
+			freePool(p.DescriptorPool)
+		}
+	}()
 	byName := map[string]*descriptorpb.FileDescriptorProto{}
 	for _, f := range set.File {
 		byName[f.GetName()] = f
@@ -68,11 +75,12 @@ func (e *engine) newPool(b *schema.ProtoBundle) *descriptorPool {
 			build(imported)
 		}
 		p.add(f)
-		e.rest()
+		e.pause()
 	}
 	for _, f := range set.File {
 		build(f.GetName())
 	}
+	e.loaded, complete = e.work.SoFar(), true
 	return p
 }
 
@@ -155,8 +163,8 @@ func (l *library) useBundle() *descriptorPool {
 func (l *library) addTypes(names []string) {
 	for _, name := range names {
 		if !l.named[name] {
-			l.named[name] = true
 			do(l.root.AddType(name, l.typeOf(l.types, l.bundle.Type(name))))
+			l.named[name] = true
 		}
 	}
 }
