@@ -84,12 +84,6 @@ func ArrayOf(elem *Type) *Type { return &Type{Kind: Array, Elem: elem} }
 // StructOf returns STRUCT<fields>.
 func StructOf(fields ...Field) *Type { return &Type{Kind: Struct, Fields: fields} }
 
-// ProtoOf returns PROTO<name>, without a descriptor.
-func ProtoOf(name string) *Type { return &Type{Kind: Proto, Name: name} }
-
-// EnumOf returns ENUM<name>, without a descriptor.
-func EnumOf(name string) *Type { return &Type{Kind: Enum, Name: name} }
-
 // ProtoType is the PROTO type of a message.
 func ProtoType(d protoreflect.MessageDescriptor) *Type {
 	return &Type{Kind: Proto, Name: string(d.FullName()), Descriptor: d}
