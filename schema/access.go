@@ -54,9 +54,17 @@ func (c *Catalog) DefaultNeeds(t *Table, given []*Column) (needs []Need) {
 		if slices.Contains(given, col) {
 			continue
 		}
-		for _, s := range c.sequencesOf(col) {
-			needs = append(needs, TableNeed(t, PrivilegeInsert, col), SequenceNeed(s, PrivilegeUpdate))
+		if taken := c.SequenceNeeds(col); taken != nil {
+			needs = append(append(needs, TableNeed(t, PrivilegeInsert, col)), taken...)
 		}
+	}
+	return needs
+}
+
+// SequenceNeeds are what the DEFAULT of a column takes: UPDATE of the sequences of which it takes values.
+func (c *Catalog) SequenceNeeds(col *Column) (needs []Need) {
+	for _, s := range c.sequencesOf(col) {
+		needs = append(needs, SequenceNeed(s, PrivilegeUpdate))
 	}
 	return needs
 }

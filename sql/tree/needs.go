@@ -183,6 +183,11 @@ func (n *needs) update(s *Update) {
 func (n *needs) assignments(t *schema.Table, list []Assignment) {
 	for _, a := range list {
 		n.table(t, schema.PrivilegeUpdate, a.Column)
+		if a.Value == nil { // DEFAULT
+			for _, need := range n.catalog.SequenceNeeds(a.Column) {
+				n.add(need)
+			}
+		}
 		n.exprs(a.Value)
 	}
 }
