@@ -93,21 +93,24 @@ func (c *Counters) of(g *schema.Generator) (*counter, error) {
 		return n.(*counter), nil
 	}
 	n := &counter{store: c.store, key: meta.Key(counterName(c.space, g.Counter))}
-	n.next.Store(g.FirstCounter())
-	err := meta.Each(c.store, counterName(c.space, g.Counter), func(_ string, data []byte) error {
-		var r record
-		if err := json.Unmarshal(data, &r); err != nil {
-			return err
-		}
-		n.next.Store(r.Bound)
-		n.bound.Store(r.Bound)
-		return nil
-	})
+	bound, err := c.stored(g)
 	if err != nil {
-		return nil, fmt.Errorf("read counter of sequence: %w", err)
+		return nil, err
 	}
+	n.next.Store(cmp.Or(bound, g.FirstCounter()))
+	n.bound.Store(bound)
 	c.byID.Store(g.Counter, n)
 	return n, nil
+}
+
+// stored is the bound of a generator's counter that is durable, 0 if the counter was never used.
+func (c *Counters) stored(g *schema.Generator) (bound int64, err error) {
+	var r record
+	err = meta.Each(c.store, counterName(c.space, g.Counter), func(_ string, data []byte) error { return json.Unmarshal(data, &r) })
+	if err != nil {
+		return 0, fmt.Errorf("read counter of sequence: %w", err)
+	}
+	return r.Bound, nil
 }
 
 // Taker is Next for one generator.
@@ -127,24 +130,27 @@ func (c *Counters) Taker(name string, g *schema.Generator) func() (int64, error)
 }
 
 // Restarted adds to the batch of a schema version that restarts generators that their new counters have been used, if the old ones have
-// been: the state of a sequence that was used is never NULL again.
+// been: the state of a sequence that was used is never NULL again. A new counter is not loaded: if the batch fails, another one gets its number.
 func (c *Counters) Restarted(b kv.Batch, list []schema.Restart) error {
 	for _, r := range list {
 		_, before, err := c.State(r.Before)
 		if err != nil {
 			return err
 		}
-		n, err := c.of(r.Generator)
+		bound, err := c.stored(r.Generator)
 		if err != nil {
 			return err
 		}
-		if _, used := n.state(); !before || used { // used: the restart was taken back, and now that is taken back
+		if !before || bound > 0 { // used already: the restart was taken back, and now that is taken back
 			continue
 		}
-		if err := meta.Put(b, n.key, record{r.Generator.FirstCounter()}); err != nil {
+		first := r.Generator.FirstCounter()
+		if err := meta.Put(b, meta.Key(counterName(c.space, r.Generator.Counter)), record{first}); err != nil {
 			return err
 		}
-		n.bound.CompareAndSwap(0, r.Generator.FirstCounter())
+		if n, loaded := c.byID.Load(r.Generator.Counter); loaded {
+			n.(*counter).bound.CompareAndSwap(0, first)
+		}
 	}
 	return nil
 }

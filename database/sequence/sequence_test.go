@@ -236,6 +236,35 @@ func TestRestarted(t *testing.T) {
 	}
 }
 
+// TestRestartFails: a restart that the store refuses leaves nothing behind for the one that takes its place, whose counter has the same number.
+func TestRestartFails(t *testing.T) {
+	store, c := open(t, vfs.NewMem())
+	defer closeAll(t, store, c)
+	used := &schema.Generator{Counter: 1}
+	if _, err := c.Next("s", used); err != nil {
+		t.Fatal(err)
+	}
+	for _, start := range []int64{100, 500} {
+		b := meta.NewBatch(store)
+		g := &schema.Generator{Counter: 2, Start: &start}
+		if err := c.Restarted(b, []schema.Restart{{Generator: g, Before: used}}); err != nil {
+			t.Fatal(err)
+		}
+		if start == 100 {
+			if err := b.Close(); err != nil { // as after a Commit that failed
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := errors.Join(b.Commit(), b.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := c.Next("s", g); reverse(v) != start || err != nil {
+			t.Errorf("the first counter is %d, %v", reverse(v), err)
+		}
+	}
+}
+
 func BenchmarkNext(b *testing.B) {
 	store, err := pebble.Open("data", vfs.NewMem())
 	if err != nil {
