@@ -115,8 +115,7 @@ func (c *Copies) Sweep() error {
 // Erase adds to a batch what removes all that is stored of the copies in a space, whose database is dropped.
 func Erase(b kv.Batch, space mvcc.Space) error {
 	for _, kind := range []string{chunkName, columnName} {
-		start := spacePrefix(kind, space)
-		if err := b.DeleteRange(start, after(start)); err != nil {
+		if err := b.DeleteRange(within(spacePrefix(kind, space))); err != nil {
 			return err
 		}
 	}
@@ -125,7 +124,7 @@ func Erase(b kv.Batch, space mvcc.Space) error {
 
 func (c *Copies) load() error {
 	prefix := spacePrefix(chunkName, c.rows.Space())
-	it, err := c.rows.KV().NewIter(prefix, after(prefix))
+	it, err := c.rows.KV().NewIter(within(prefix))
 	if err != nil {
 		return err
 	}
@@ -202,12 +201,13 @@ func parseColumnKey(key []byte, prefix int) (schema.TableID, uint64, schema.Colu
 	return schema.TableID(binary.BigEndian.Uint32(key)), binary.BigEndian.Uint64(key[4:]), schema.ColumnID(binary.BigEndian.Uint32(key[12:])), nil
 }
 
-// after is the bound behind all keys that begin with prefix, which has a byte that is not FF.
-func after(prefix []byte) []byte {
+// within are the bounds of all keys that begin with prefix, which has a byte that is not FF. They end in 00, as all keys without a version do: the
+// store takes a last byte of 09 for the mark of a version, and would look for a shorter key.
+func within(prefix []byte) (lower, upper []byte) {
 	end := bytes.Clone(prefix)
 	for i := len(end) - 1; ; i-- {
 		if end[i]++; end[i] != 0 {
-			return end[:i+1]
+			return append(bytes.Clone(prefix), 0), append(end[:i+1], 0)
 		}
 	}
 }

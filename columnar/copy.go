@@ -207,8 +207,7 @@ func (c *Copy) erase(dead *blobs) error {
 	defer b.Close()
 	b.UseReserve() // it makes room
 	if dead.unreadable {
-		start := chunkPrefix(columnName, c.rows.Space(), c.id, dead.number)
-		if err := b.DeleteRange(start, after(start)); err != nil {
+		if err := b.DeleteRange(within(chunkPrefix(columnName, c.rows.Space(), c.id, dead.number))); err != nil {
 			return err
 		}
 	}

@@ -191,3 +191,30 @@ func TestCollectedWhileRead(t *testing.T) {
 		}
 	}
 }
+
+// TestSpaces: a database finds no copy of another one, also where the number of its space ends in the byte that marks a version in the store (9).
+func TestSpaces(t *testing.T) {
+	h, c, _ := someRows(t, vfs.NewMem(), 30)
+	h.close()
+	h.open() // the records are in a table file now
+	defer h.close()
+	for space := range mvcc.Space(20) {
+		copies, err := Open(mvcc.New(h.store).In(space))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 0
+		if space == testSpace {
+			want = 1
+		}
+		if got := copies.All(); len(got) != want {
+			t.Errorf("space %d has %d copies, %d were made", space, len(got), want)
+		}
+		if orphans, err := copies.Orphans(t.Context()); err != nil || len(orphans) > 0 {
+			t.Errorf("space %d has the blobs %q that belong to no chunk, %v", space, orphans, err)
+		}
+	}
+	if n := len(h.copies.Of(c.id).Chunks()); n == 0 {
+		t.Error("the copy has no chunks")
+	}
+}

@@ -170,7 +170,7 @@ func TestBadRecord(t *testing.T) {
 func blobKeys(t *testing.T, h *harness) (keys []string) {
 	t.Helper()
 	prefix := spacePrefix(columnName, testSpace)
-	it, err := h.store.NewIter(prefix, after(prefix))
+	it, err := h.store.NewIter(within(prefix))
 	if err != nil {
 		t.Fatal(err)
 	}

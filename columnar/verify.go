@@ -136,7 +136,7 @@ func (c *Copies) Orphans(ctx context.Context) (list []string, err error) {
 		named[copy.id] = copy.named()
 	}
 	prefix := spacePrefix(columnName, c.rows.Space())
-	it, err := c.rows.KV().NewIter(prefix, after(prefix))
+	it, err := c.rows.KV().NewIter(within(prefix))
 	if err != nil {
 		return nil, err
 	}
