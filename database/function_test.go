@@ -54,10 +54,14 @@ func (b *bed) commitsAfter(statement, change string, want codes.Code) {
 	}
 }
 
-// TestReplacedFunctionAborts: a row that obeys the CHECK of a function as it was is not committed once the function is another.
+// TestReplacedFunctionAborts: a row that obeys the CHECK of a function as it was is not committed once the function is another, nor what was read of a
+// column that a function computes.
 func TestReplacedFunctionAborts(t *testing.T) {
 	b := create(t, "CREATE FUNCTION Most() RETURNS INT64 AS (10)",
 		"CREATE TABLE T (K INT64, V INT64, CONSTRAINT C CHECK (V < Most())) PRIMARY KEY (K)", "CREATE TABLE Other (K INT64, V INT64) PRIMARY KEY (K)")
 	b.commitsAfter("INSERT INTO T (K, V) VALUES (1, 8)", "CREATE OR REPLACE FUNCTION Most() RETURNS INT64 AS (5)", codes.Aborted)
 	b.commitsAfter("INSERT INTO Other (K, V) VALUES (1, 8)", "CREATE OR REPLACE FUNCTION Most() RETURNS INT64 AS (6)", codes.OK)
+	b.alter("CREATE FUNCTION Next(x INT64) RETURNS INT64 AS (x + 1)", "CREATE TABLE V (K INT64, N INT64 AS (Next(K)), M INT64 AS (N * 2)) PRIMARY KEY (K)")
+	b.commitsAfter("SELECT M FROM V", "CREATE OR REPLACE FUNCTION Next(x INT64) RETURNS INT64 AS (x + 2)", codes.Aborted)
+	b.commitsAfter("SELECT K FROM V", "CREATE OR REPLACE FUNCTION Next(x INT64) RETURNS INT64 AS (x + 3)", codes.OK)
 }

@@ -41,8 +41,8 @@ type writeDependency struct {
 // DependOnAll are the dependencies of what counts on all of a catalog.
 func DependOnAll(c *Catalog) *Dependencies { return &Dependencies{whole: c} }
 
-// Read adds columns of a table as they are read from the table, or through one of its indexes if x is not nil.
-func (d *Dependencies) Read(t *Table, x *Index, columns []*Column) {
+// Read adds columns of a table of c as they are read from the table, or through one of its indexes if x is not nil.
+func (d *Dependencies) Read(c *Catalog, t *Table, x *Index, columns []*Column) {
 	key := t.Key
 	if x != nil {
 		key = slices.Concat(x.Key, x.Suffix)
@@ -52,9 +52,24 @@ func (d *Dependencies) Read(t *Table, x *Index, columns []*Column) {
 		all = append(all, p.Column)
 	}
 	d.reads = append(d.reads, readDependency{t, x, all})
+	d.nameCalled(c, all)
 }
 
-// Name adds an object that a statement names: a view, a sequence.
+// nameCalled adds the functions that generated columns call, or columns that these read. There are no cycles.
+func (d *Dependencies) nameCalled(c *Catalog, columns []*Column) {
+	for _, col := range columns {
+		if col.Generated == nil {
+			continue
+		}
+		for _, id := range col.Generated.Functions {
+			f, _ := c.objects.get(id)
+			d.Name(f)
+		}
+		d.nameCalled(c, col.Generated.Uses)
+	}
+}
+
+// Name adds an object that a statement names: a view, a function, a sequence.
 func (d *Dependencies) Name(o Object) { d.named = append(d.named, o) }
 
 // Write adds a table of c whose rows are written. removes says that rows are deleted or that values in them are
