@@ -59,3 +59,43 @@ func TestTypesOfDefinitions(t *testing.T) {
 		}
 	}
 }
+
+// TestRedefinedTypes: a type that has another meaning is refused where values that were computed with the old one stand, and where existing rows break a CHECK by it.
+func TestRedefinedTypes(t *testing.T) {
+	with := func(change func(f *descriptorpb.FieldDescriptorProto)) []byte {
+		var set descriptorpb.FileDescriptorSet
+		if err := proto.Unmarshal(withTypes(t), &set); err != nil {
+			t.Fatal(err)
+		}
+		change(set.File[0].MessageType[0].Field[0])
+		data, err := proto.Marshal(&set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	for _, test := range []struct {
+		column string
+		change func(f *descriptorpb.FieldDescriptorProto)
+		want   codes.Code
+	}{
+		{"G INT64 AS (M.x) STORED", func(f *descriptorpb.FieldDescriptorProto) { f.Number = proto.Int32(2) }, codes.InvalidArgument},
+		{"G INT64 AS (M.x) STORED", func(f *descriptorpb.FieldDescriptorProto) { f.DefaultValue = proto.String("9") }, codes.InvalidArgument},
+		{"G INT64 AS (M.x)", func(f *descriptorpb.FieldDescriptorProto) { f.Number = proto.Int32(2) }, codes.OK},
+		{"CHECK (M.x < 5)", func(f *descriptorpb.FieldDescriptorProto) { f.DefaultValue = proto.String("9") }, codes.FailedPrecondition},
+		{"CHECK (M.x < 5)", func(f *descriptorpb.FieldDescriptorProto) { f.DefaultValue = proto.String("3") }, codes.OK},
+	} {
+		b := create(t)
+		if err := b.db.UpdateSchema(t.Context(), []string{"CREATE PROTO BUNDLE (p.A)"}, &SchemaOperation{ProtoDescriptors: withTypes(t)}); err != nil {
+			t.Fatal(err)
+		}
+		b.alter("CREATE TABLE T (K INT64, V INT64, M p.A DEFAULT (NEW p.A()), " + test.column + ") PRIMARY KEY (K)")
+		if err := b.insert("T", [2]int64{1, 7}); err != nil {
+			t.Fatal(err)
+		}
+		err := b.db.UpdateSchema(t.Context(), []string{"ALTER PROTO BUNDLE UPDATE (p.A)"}, &SchemaOperation{ProtoDescriptors: with(test.change)})
+		if usererror.CodeOf(err) != test.want {
+			t.Errorf("%s: %v, want %v", test.column, err, test.want)
+		}
+	}
+}

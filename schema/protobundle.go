@@ -266,9 +266,15 @@ func (d *draft) useProtoBundle(old, b *ProtoBundle) error {
 			list = append(list, t)
 		}
 	}
+	redefined := old != nil && b != nil && old.redefinedIn(b)
 	for _, t := range list {
 		t = d.own(d.TableByID(t.ID))
 		t.ProtoBundle = b
+		if redefined {
+			if err := d.validateComputed(t); err != nil {
+				return err
+			}
+		}
 		for _, c := range t.Columns {
 			was := *c
 			c.Type = b.typed(c.Type)
@@ -278,6 +284,70 @@ func (d *draft) useProtoBundle(old, b *ProtoBundle) error {
 		}
 		if err := d.recompile(t); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// redefinedIn says whether a type that both bundles have means something else in b: not by what b adds, but by what it changes or takes away.
+func (b *ProtoBundle) redefinedIn(to *ProtoBundle) bool {
+	seen := map[protoreflect.FullName]bool{}
+	return slices.ContainsFunc(b.Types, func(name string) bool {
+		was, is := b.Type(name), to.Type(name)
+		return was != nil && is != nil && (redefinedMessage(was.Message(), is.Message(), seen) || redefinedEnum(was.Enumeration(), is.Enumeration()))
+	})
+}
+
+// redefinedMessage says whether a field, or the type of one, is another one. The messages seen are left out.
+func redefinedMessage(was, is protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
+	if was == nil || is == nil {
+		return was != is
+	}
+	if seen[was.FullName()] {
+		return false
+	}
+	seen[was.FullName()] = true
+	for i := range was.Fields().Len() {
+		f := was.Fields().Get(i)
+		g := is.Fields().ByName(f.Name())
+		if g == nil || f.Number() != g.Number() || f.Kind() != g.Kind() || f.Cardinality() != g.Cardinality() || !f.Default().Equal(g.Default()) {
+			return true
+		}
+		if redefinedEnum(f.Enum(), g.Enum()) || redefinedMessage(f.Message(), g.Message(), seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// redefinedEnum says whether a value has another name or number.
+func redefinedEnum(was, is protoreflect.EnumDescriptor) bool {
+	if was == nil || is == nil {
+		return was != is
+	}
+	for i := range was.Values().Len() {
+		v := was.Values().Get(i)
+		if w := is.Values().ByName(v.Name()); w == nil || w.Number() != v.Number() {
+			return true
+		}
+	}
+	return false
+}
+
+// validateComputed is for a table whose types mean something else now. What was computed with them must not stand in rows, keys or index entries, and
+// existing rows must satisfy the CHECKs that read them.
+func (d *draft) validateComputed(t *Table) error {
+	reads := func(e *Expr) bool {
+		return slices.ContainsFunc(e.Uses, func(c *Column) bool { return elementOf(c.Type).Name != "" })
+	}
+	for _, c := range t.Columns {
+		if c.Generated != nil && reads(c.Generated) && t.holds(c) {
+			return usererror.ChangeGeneratedExpression(t.FullName() + "." + c.Name)
+		}
+	}
+	for _, ck := range t.Checks {
+		if reads(ck.Expr) {
+			d.change.Validations = append(d.change.Validations, Validation{Kind: ValidateCheck, Table: t, Check: ck})
 		}
 	}
 	return nil
