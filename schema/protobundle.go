@@ -298,7 +298,8 @@ func (b *ProtoBundle) redefinedIn(to *ProtoBundle) bool {
 	})
 }
 
-// redefinedMessage says whether a field, or the type of one, is another one. The messages seen are left out.
+// redefinedMessage says whether a field, or the type of one, is another one. A field that is gone is none: what reads it does not compile. The messages seen
+// are left out.
 func redefinedMessage(was, is protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
 	if was == nil || is == nil {
 		return was != is
@@ -310,7 +311,13 @@ func redefinedMessage(was, is protoreflect.MessageDescriptor, seen map[protorefl
 	for i := range was.Fields().Len() {
 		f := was.Fields().Get(i)
 		g := is.Fields().ByName(f.Name())
-		if g == nil || f.Number() != g.Number() || f.Kind() != g.Kind() || f.Cardinality() != g.Cardinality() || !f.Default().Equal(g.Default()) {
+		if g == nil {
+			if is.Fields().ByNumber(f.Number()) != nil {
+				return true
+			}
+			continue
+		}
+		if f.Number() != g.Number() || f.Kind() != g.Kind() || f.Cardinality() != g.Cardinality() || !f.Default().Equal(g.Default()) {
 			return true
 		}
 		if redefinedEnum(f.Enum(), g.Enum()) || redefinedMessage(f.Message(), g.Message(), seen) {
@@ -320,14 +327,14 @@ func redefinedMessage(was, is protoreflect.MessageDescriptor, seen map[protorefl
 	return false
 }
 
-// redefinedEnum says whether a value has another name or number.
+// redefinedEnum says whether a value has another name or number. One that is gone has none: ValidateEnum looks for it in the rows.
 func redefinedEnum(was, is protoreflect.EnumDescriptor) bool {
 	if was == nil || is == nil {
 		return was != is
 	}
 	for i := range was.Values().Len() {
 		v := was.Values().Get(i)
-		if w := is.Values().ByName(v.Name()); w == nil || w.Number() != v.Number() {
+		if w := is.Values().ByName(v.Name()); w == nil && is.Values().ByNumber(v.Number()) != nil || w != nil && w.Number() != v.Number() {
 			return true
 		}
 	}
