@@ -12,7 +12,7 @@ import (
 
 // An index is built without a lock. Writers keep it up to date from the moment on at which a catalog was published that has it, write-only: what
 // they put there, or delete, has a later timestamp than that. The entries of the rows that were there before are written at the very timestamp of the
-// publication, below all that. So whatever has happened to a row since it was read, the newest version of its entry is right:
+// publication, below all that. So the newest version of an entry is right after every write to its row:
 //
 //	row as it was read      entry at the publication                       seen
 //	updated later           the same, and a tombstone of the writer above  no entry; the writer has put the new one

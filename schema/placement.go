@@ -30,8 +30,8 @@ const (
 )
 
 var placementOptions = textOptions{
-	instancePartition:    func(text string) string { return notEmpty(text) },
-	"default_leader":     func(text string) string { return notEmpty(text) },
+	instancePartition:    notEmpty,
+	"default_leader":     notEmpty,
 	"read_lease_regions": func(text string) string { return "" },
 }
 

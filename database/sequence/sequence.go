@@ -1,6 +1,6 @@
 // Package sequence holds the counters of the sequences and identity columns of one database, in memory and in the store.
 //
-// It promises that a counter gives out each number once, whatever becomes of the transaction that took it, and also over crashes: what may
+// It promises that a counter gives out each number once, whether the transaction that took it commits or not, and also over crashes: what may
 // be given out is reserved in blocks, durably, before the first number of a block is given out, and after a crash a counter goes on behind the
 // last block. So numbers are left out, and taking one costs an atomic addition. Many goroutines may take numbers at once.
 //

@@ -25,8 +25,8 @@ type databases struct {
 	clock      func() time.Time
 }
 
-// methods are the RPCs about databases and their schemas. Other methods
-// of DatabaseAdmin (backups, SetIamPolicy) are not implemented.
+// methods are the RPCs about databases and their schemas. The server answers other methods
+// of DatabaseAdmin (backups, SetIamPolicy) UNIMPLEMENTED, as README lists them.
 func (s *databases) methods() []rpc.Method {
 	return []rpc.Method{
 		rpc.Unary("ListDatabases", s.listDatabases),

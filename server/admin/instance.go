@@ -23,8 +23,8 @@ type instances struct {
 	operations *operations
 }
 
-// methods are the RPCs about instances and their configurations. Other
-// methods of InstanceAdmin (partitions, custom configurations, SetIamPolicy) are not implemented.
+// methods are the RPCs about instances and their configurations. The server answers other
+// methods of InstanceAdmin (partitions, custom configurations, SetIamPolicy) UNIMPLEMENTED, as README lists them.
 func (s *instances) methods() []rpc.Method {
 	return []rpc.Method{
 		rpc.Unary("ListInstanceConfigs", s.listInstanceConfigs),

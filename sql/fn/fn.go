@@ -42,7 +42,7 @@ type Context struct {
 
 // Sequences are the sequences and identity columns of a database.
 type Sequences interface {
-	// Next takes the next value of a sequence, which is given out to no other caller, whatever becomes of the transaction.
+	// Next takes the next value of a sequence, which is given out to no other caller, whether the transaction commits or not.
 	Next(name string) (int64, error)
 	// State is the counter of a sequence before its bits are reversed; ok is false if the sequence was never used.
 	State(name string) (counter int64, ok bool, err error)
