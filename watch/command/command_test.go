@@ -68,8 +68,9 @@ func TestCommand(t *testing.T) {
 // TestAcknowledges: a batch is delivered when the command has written a line for each of its lines, even if both pipes are full.
 func TestAcknowledges(t *testing.T) {
 	done := filepath.Join(t.TempDir(), "done")
-	c := &Command{Args: shell("tee " + done), Acknowledge: true}
-	list := batch(3000, 100)
+	// A line is in the file before it acknowledges: tee promises no order of its outputs.
+	c := &Command{Args: shell(`while IFS= read -r line; do printf '%s\n' "$line" >&3; printf '%s\n' "$line"; done 3> ` + done), Acknowledge: true}
+	list := batch(400, 1000)
 	for n := 1; n <= 2; n++ {
 		if err := c.HandleBatch(t.Context(), list); err != nil {
 			t.Fatal(err)
