@@ -129,6 +129,8 @@ var formatSchema = []string{
 	`CREATE NULL_FILTERED INDEX AlbumsByTitle ON Albums(Title) STORING (Price)`,
 	`CREATE INDEX SongsBySeconds ON Songs(SingerId, AlbumId DESC, Seconds DESC), INTERLEAVE IN Albums`,
 	`ALTER DATABASE music SET OPTIONS (version_retention_period = '2h')`,
+	`CREATE CHANGE STREAM Everything FOR ALL OPTIONS (retention_period = '7d')`,
+	`CREATE CHANGE STREAM Names FOR Singers(First, Last)`,
 }
 
 // formatLaterSchema changes tables that have rows.

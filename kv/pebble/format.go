@@ -37,6 +37,7 @@ var engineVersions = map[kv.Format]pebble.FormatMajorVersion{
 	1: pebble.FormatTableFormatV6,
 	2: pebble.FormatTableFormatV6,
 	3: pebble.FormatTableFormatV6,
+	4: pebble.FormatTableFormatV6,
 }
 
 // lockFile is the name of Pebble's lock, which a process that was stopped between

@@ -23,9 +23,9 @@ func TestOpenRefuses(t *testing.T) {
 			write(t, fs, "letters.txt", "dear")
 		}, `is not a Crowfoot data directory: it holds "letters.txt"`},
 		{"another engine's", func(t *testing.T, fs vfs.FS) { remove(t, fs, formatFile) }, "is not a Crowfoot data directory"},
-		{"newer format", func(t *testing.T, fs vfs.FS) { write(t, fs, formatFile, formatMagic+"4\n") }, "has format 4, and this release of Crowfoot reads formats 1 to 3"},
-		{"on the way to a newer format", func(t *testing.T, fs vfs.FS) { write(t, fs, formatFile, formatMagic+"3, upgrading to 4\n") },
-			"has format 3 and is being upgraded to format 4, and this release of Crowfoot reads formats 1 to 3"},
+		{"newer format", func(t *testing.T, fs vfs.FS) { write(t, fs, formatFile, formatMagic+"5\n") }, "has format 5, and this release of Crowfoot reads formats 1 to 4"},
+		{"on the way to a newer format", func(t *testing.T, fs vfs.FS) { write(t, fs, formatFile, formatMagic+"4, upgrading to 5\n") },
+			"has format 4 and is being upgraded to format 5, and this release of Crowfoot reads formats 1 to 4"},
 		{"no format", func(t *testing.T, fs vfs.FS) { write(t, fs, formatFile, formatMagic+"0\n") }, "does not say which format it has"},
 		{"mark overwritten", func(t *testing.T, fs vfs.FS) { write(t, fs, formatFile, "\x00\x00\x00") }, "does not say which format it has"},
 		{"manifest lost", func(t *testing.T, fs vfs.FS) { remove(t, fs, "MANIFEST-") }, "damaged"},
