@@ -36,10 +36,7 @@ func (d *draft) alterTable(s *ast.AlterTable) error {
 	case *ast.SetInterleaveIn:
 		return d.setInterleaveIn(t, a)
 	case *ast.RenameTo:
-		if err := d.renameTable(t, a.Name.Name); err != nil || a.AddSynonym == nil {
-			return err
-		}
-		return d.addSynonym(t, a.AddSynonym.Name.Name)
+		return d.renameTable(t, a)
 	case *ast.AddSynonym:
 		return d.addSynonym(t, a.Name.Name)
 	case *ast.DropSynonym:
@@ -194,38 +191,4 @@ func (d *draft) dropConstraint(t *Table, name string) error {
 		}
 	}
 	return usererror.ConstraintNotFound(name, t.FullName())
-}
-
-// renameTable gives a table another name in its schema; indexes and foreign keys follow.
-func (d *draft) renameTable(t *Table, name string) error {
-	if err := checkName("Table", name); err != nil {
-		return err
-	}
-	if streams := d.streamsNaming(t, nil); streams != nil {
-		return usererror.RenameWatchedTable(t.FullName(), namesOf(streams, changeStreamName))
-	}
-	if list := d.dependentsOf(t.ID, nil); list != nil {
-		return usererror.RenameUnderViews(t.FullName(), definedNames(list))
-	}
-	d.unname(t, t.Name)
-	if err := d.checkFree(t.Schema, name); err != nil {
-		return err
-	}
-	t.Name, d.renamed = strings.Clone(name), true
-	d.name(t, name, nameOfTable)
-	return d.recompile(t)
-}
-
-// renameTables is RENAME TABLE a TO b, c TO a: one after the other, all or none.
-func (d *draft) renameTables(s *ast.RenameTable) error {
-	for _, r := range s.Tos {
-		t, err := d.table(&ast.Path{Idents: []*ast.Ident{r.Old}})
-		if err != nil {
-			return err
-		}
-		if err := d.renameTable(t, r.New.Name); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -86,9 +86,17 @@ func (s *source) adapt() {
 	switch {
 	case startsWith(s.tokens, "CREATE", "TABLE"):
 		s.adaptUnknownTypes()
+		s.joinNames("SYNONYM", "(")
 	case startsWith(s.tokens, "ALTER", "TABLE"):
 		s.adaptAlterTable()
 		s.adaptUnknownTypes()
+		s.joinNames("RENAME", "TO")
+		s.joinNames("ADD", "SYNONYM")
+		s.joinNames("DROP", "SYNONYM")
+	case startsWith(s.tokens, "RENAME", "TABLE"):
+		s.joinNames("RENAME", "TABLE")
+		s.joinNames("TO")
+		s.joinNames(",")
 	case startsWith(s.tokens[1:], "CHANGE", "STREAM"):
 		s.adaptChangeStream()
 	case startsWith(s.tokens[1:], "SEQUENCE"):
@@ -215,15 +223,44 @@ func (s *source) adaptChangeStream() {
 	if clause < 0 {
 		return
 	}
-	for i := clause + 1; i+2 < len(s.tokens); i++ {
-		schema, dot, table := s.tokens[i], s.tokens[i+1], s.tokens[i+2]
-		if s.tokens[i-1].kind == "(" || schema.kind != token.TokenIdent || dot.kind != "." || table.kind != token.TokenIdent {
-			continue
+	for i := clause + 1; i < len(s.tokens); i++ {
+		if s.tokens[i-1].kind != "(" {
+			s.joinName(i)
 		}
-		unquoted := func(w word) string { return strings.Trim(s.text[w.pos:w.end], "`") }
-		path := word{kind: token.TokenIdent, pos: schema.pos, end: schema.pos, upper: "`" + unquoted(schema) + "." + unquoted(table) + "`"}
-		s.tokens = append(append(s.tokens[:i:i], path), s.tokens[i+3:]...)
 	}
+}
+
+// joinNames makes one name of schema.table wherever it follows the words, which memefish wants one name behind.
+func (s *source) joinNames(words ...string) {
+	for i := len(words); i < len(s.tokens); i++ {
+		if s.startsAt(i-len(words), words...) {
+			s.joinName(i)
+		}
+	}
+}
+
+// startsAt says whether words, or signs, stand at a token.
+func (s *source) startsAt(i int, words ...string) bool {
+	for j, w := range words {
+		if t := s.tokens[i+j]; t.upper != w && string(t.kind) != w {
+			return false
+		}
+	}
+	return true
+}
+
+// joinName makes one name of schema.table at token i, if that stands there.
+func (s *source) joinName(i int) {
+	if i+2 >= len(s.tokens) {
+		return
+	}
+	schema, dot, table := s.tokens[i], s.tokens[i+1], s.tokens[i+2]
+	if schema.kind != token.TokenIdent || dot.kind != "." || table.kind != token.TokenIdent {
+		return
+	}
+	unquoted := func(w word) string { return strings.Trim(s.text[w.pos:w.end], "`") }
+	path := word{kind: token.TokenIdent, pos: schema.pos, end: schema.pos, upper: "`" + unquoted(schema) + "." + unquoted(table) + "`"}
+	s.tokens = append(append(s.tokens[:i:i], path), s.tokens[i+3:]...)
 }
 
 // adaptCreateIndex takes the schema out of INTERLEAVE IN schema.table.

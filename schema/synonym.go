@@ -20,6 +20,10 @@ func (c *Catalog) TableOrSynonym(name string) *Table {
 }
 
 func (d *draft) addSynonym(t *Table, name string) error {
+	name, err := t.withoutSchema(name)
+	if err != nil {
+		return err
+	}
 	if err := checkName("Synonym", name); err != nil {
 		return err
 	}
@@ -45,6 +49,10 @@ func (d *draft) addSynonyms(t *Table, list []*ast.Synonym) error {
 }
 
 func (d *draft) dropSynonym(t *Table, name string) error {
+	name, err := t.withoutSchema(name)
+	if err != nil {
+		return err
+	}
 	if t.Synonym == "" || !sameName(t.Synonym, name) {
 		return usererror.SynonymNotFound(name, t.FullName())
 	}

@@ -81,10 +81,3 @@ func DropWatchedColumn(column string, count int, streams string) *Error {
 		"Cannot drop column %s. Column %[1]s is tracked by %d Change Stream: %s. Columns explicitly tracked by a Change Stream cannot be dropped. Please alter the Change Stream to stop tracking the column before dropping the column.",
 		column, count, streams)
 }
-
-// RenameWatchedTable is RENAME of a table that change streams name.
-func RenameWatchedTable(table, streams string) *Error {
-	return newError(codes.FailedPrecondition,
-		"Cannot rename table %s. It is explicitly tracked by Change Stream: %s. Please modify the FOR clause of the Change Stream to stop tracking the table before renaming it.",
-		table, streams)
-}

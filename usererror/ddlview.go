@@ -65,11 +65,6 @@ func DependentRetyped(action, cause, view, from, to string) *Error {
 		action, cause, view, from, to)
 }
 
-// RenameUnderViews is a new name for a table that views or functions name.
-func RenameUnderViews(table, names string) *Error {
-	return newError(codes.FailedPrecondition, "Cannot rename table `%s` on which there are dependent views or functions: %s.", table, names)
-}
-
 // LockInDefinition is FOR UPDATE in the text of a view or function.
 func LockInDefinition() *Error {
 	return newError(codes.InvalidArgument, "Unexpected lock mode in function body query.")
@@ -93,6 +88,11 @@ func SynonymExists(synonym, table string) *Error {
 // SynonymNotFound is DROP SYNONYM of a synonym that the table does not have.
 func SynonymNotFound(synonym, table string) *Error {
 	return newError(codes.InvalidArgument, "SYNONYM %s does not exist on table %s.", synonym, table)
+}
+
+// NameInOtherSchema is a new name for a table, or for its synonym, that is written with another schema than the table's.
+func NameInOtherSchema(name, table string) *Error {
+	return newError(codes.InvalidArgument, "The name %s is not in the schema of table %s. A table cannot be moved to another schema.", name, table)
 }
 
 // DropUnderColumn is a DROP of a function that the expression of a column calls; column is "t.c".
