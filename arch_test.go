@@ -217,6 +217,8 @@ func TestClientVersions(t *testing.T) {
 		"interop/python/requirements.txt":  `==(\S+)`,
 		"interop/alembic/requirements.txt": `==(\S+)`,
 		"interop/django/requirements.txt":  `==(\S+)`,
+		"interop/gorm/go.mod":              `gorm.io/gorm v(\S+)`,
+		"interop/gorm/requirements.txt":    `==(\S+)`,
 		"interop/hibernate/pom.xml":        `hibernate-dialect</artifactId>\s*<version>(\S+)<`,
 		"interop/liquibase/pom.xml":        `liquibase-spanner</artifactId>\s*<version>(\S+)<`,
 		"interop/node/package.json":        `spanner": "(.+)"`,
