@@ -35,6 +35,7 @@ type Changes struct {
 	deleted  []deletion // by Delete mutations
 	written  []Written
 	touched  map[string]bool // keys that INSERT OR UPDATE has written
+	actions  *actions        // nil for DML
 	parent   []byte          // the key of the last parent that was found, for further children of it
 	change   *Change         // the last one that was captured; nil before the first
 
@@ -209,6 +210,9 @@ func (c *Changes) Get(ctx context.Context, key []byte) (s Stored, ok bool, err e
 
 // Finish checks again what was violated when a change was made.
 func (c *Changes) Finish(ctx context.Context) error {
+	if err := c.checkActions(); err != nil {
+		return err
+	}
 	for len(c.pending) > 0 {
 		check := c.pending[0]
 		c.pending = c.pending[1:]
@@ -373,6 +377,7 @@ func (c *Changes) write(ctx context.Context, b *rowBuilder, key []byte, old []va
 		return err
 	}
 	c.wrote(b.table, 1, len(key)+len(c.val))
+	c.actions.wrote(b, key, old)
 	if err := c.captureWrite(ctx, b, key, old); err != nil {
 		return err
 	}

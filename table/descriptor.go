@@ -47,6 +47,7 @@ type descriptor struct {
 	whole    *Projection // to all key columns and stored columns
 	// foreign and referencedBy are the enforced foreign keys from and to the table.
 	foreign, referencedBy []*foreignKey
+	cascades              *cascades // nil if none of them is ON DELETE CASCADE
 	// computed are all generated columns, each after those that it reads; written are those of them that
 	// keys, rows, index entries and checks need, with the columns that they read.
 	computed, written []*schema.Column
@@ -73,6 +74,7 @@ func newDescriptor(catalog *schema.Catalog, t *schema.Table) (*descriptor, error
 		d.needsOld = d.needsOld || child.Interleave != schema.InterleaveIn
 	}
 	d.foreign, d.referencedBy = newForeignKeys(t.ForeignKeys), newForeignKeys(referencedBy)
+	d.cascades = newCascades(d.foreign, d.referencedBy)
 	var err error
 	if d.computed, err = orderGenerated(t, func(*schema.Column) bool { return true }); err != nil {
 		return nil, err

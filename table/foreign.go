@@ -166,6 +166,7 @@ func sameValues(columns []*schema.Column, a, b []value.Value) bool {
 func (c *Changes) releaseReference(ctx context.Context, r reference) error {
 	l, span := r.referencing()
 	if r.gone && r.fk.Cascade {
+		c.actions.cascaded(r)
 		return c.deleteReferencing(ctx, r, l, span)
 	}
 	if n, err := keysIn(ctx, c.w, l, span, LockCheck, nil, 1); n == 0 || err != nil {
@@ -197,6 +198,7 @@ func (c *Changes) deleteReferencing(ctx context.Context, r reference, l *Layout,
 		if err := c.add(1); err != nil {
 			return err
 		}
+		c.actions.removed(old.Key)
 		return c.delete(ctx, g, old)
 	})
 }

@@ -52,7 +52,7 @@ func (b *rowBuilder) isPlain() bool {
 
 // mutateColumns applies a mutation whose rows come as columns.
 func (c *Changes) mutateColumns(ctx context.Context, b *rowBuilder, m *Mutation) error {
-	if b.isPlain() {
+	if b.isPlain() && (c.actions == nil || b.cascades == nil) {
 		return c.load(ctx, newLoader(b, m), m.Count)
 	}
 	vals := make([]value.Value, len(m.Columns))

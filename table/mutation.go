@@ -44,7 +44,7 @@ type Mutation struct {
 // The changes that it returns know the mutation count of commit_stats.
 func Apply(ctx context.Context, w Writer, tables *Descriptors, muts []Mutation, now time.Time) (*Changes, error) {
 	c := NewChanges(w, tables, now)
-	c.dml = false
+	c.dml, c.actions = false, newActions(muts)
 	for i := range muts {
 		if err := c.Mutate(ctx, &muts[i]); err != nil {
 			return c, err

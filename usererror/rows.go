@@ -82,6 +82,17 @@ func ForeignKeyReferenced(constraint, referenced, table, key string) *Error {
 		constraint, key, referenced, table)
 }
 
+// ReferencedValueWrittenAndDeleted is a commit whose mutations write a column that a foreign key ON DELETE CASCADE refers to and delete the row.
+func ReferencedValueWrittenAndDeleted(table, column string) *Error {
+	return newError(codes.FailedPrecondition, "Cannot write a value for the referenced column `%s.%s` and delete it in the same transaction.", table, column)
+}
+
+// RowWrittenAndDeletedByAction is a commit whose mutations write a row that a foreign key ON DELETE CASCADE deletes.
+func RowWrittenAndDeletedByAction(table string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Cannot modify a row in the table `%s` because a referential action is deleting it in the same transaction.", table)
+}
+
 // NullValue is NULL for a NOT NULL column.
 func NullValue(table, column string) *Error {
 	return violation(codes.FailedPrecondition, "Cannot specify a null value for column: %s in table: %s", column, table)
