@@ -2,69 +2,60 @@ package database
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/crowfoot-db/crowfoot/database/job"
-	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// fillJobs begins the names of the jobs that fill columns. The rest of a name is made of IDs, which are given out once.
-const fillJobs = "fill/"
-
-// backfill gives the rows that existed when a change was published, at a timestamp, their columns and index entries, as next has them.
-func (d *Database) backfill(ctx context.Context, next *schema.Catalog, what *schema.Change, at mvcc.Timestamp, progress *rowsProgress) error {
-	tables := table.NewDescriptors(next) // for all chunks
-	for _, c := range what.Columns {
-		name := fmt.Sprintf("%stable %d/column %d", fillJobs, c.Table.ID, c.Column.ID)
-		err := d.fill(ctx, name, c.Table, progress, func(ctx context.Context, w table.Writer, chunk table.Chunk) error {
-			return table.FillColumns(ctx, w, tables, c.Table, []*schema.Column{c.Column}, d.registry.cfg.Clock(), chunk)
-		})
-		if err != nil {
-			return err
-		}
+// fills give the rows that existed when the change's first catalog was published their new columns and index entries.
+func (c *rowsChange) fills() (list []rowsJob) {
+	tables := table.NewDescriptors(c.next) // for all chunks
+	for i, b := range c.what.Columns {
+		list = append(list, rowsJob{c.jobName("column", i), table.TableLayout(b.Table), func(ctx context.Context, j rowsJob, progress func([]byte)) error {
+			return c.db.fill(ctx, j, progress, func(ctx context.Context, w table.Writer, chunk table.Chunk) error {
+				return table.FillColumns(ctx, w, tables, b.Table, []*schema.Column{b.Column}, c.db.registry.cfg.Clock(), chunk)
+			})
+		}})
 	}
-	for _, x := range what.Indexes {
-		if err := d.buildIndex(ctx, x, at, progress); err != nil {
-			return err
-		}
+	for i, x := range c.what.Indexes {
+		list = append(list, rowsJob{c.jobName("index", i), table.TableLayout(x.Table), func(ctx context.Context, j rowsJob, progress func([]byte)) error {
+			return c.db.buildIndex(ctx, j.name, x, c.begun[0].at, progress)
+		}})
 	}
-	return nil
+	return list
 }
 
 // fill goes over the rows of a table.
-func (d *Database) fill(ctx context.Context, name string, t *schema.Table, progress *rowsProgress, do func(context.Context, table.Writer, table.Chunk) error) error {
-	layout := table.TableLayout(t)
-	defer progress.jobDone()
+func (d *Database) fill(ctx context.Context, j rowsJob, progress func([]byte), do func(context.Context, table.Writer, table.Chunk) error) error {
 	return d.jobs.Run(ctx, job.Job{
-		Name: name,
+		Name: j.name,
 		Find: func(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error) {
-			return table.FindChunk(ctx, view, layout, after, limits)
+			return table.FindChunk(ctx, view, j.layout, after, limits)
 		},
 		Do:       do,
 		System:   true,
 		AnySize:  true,
-		Progress: progress.of(layout),
+		Progress: progress,
 	})
 }
 
-// validateAll sees whether the rows that existed when a change was published obey it. It looks at the rows as they are now: those that
-// were written since have to obey.
-func (d *Database) validateAll(ctx context.Context, list []schema.Validation, progress *rowsProgress) error {
-	for _, v := range list {
-		err := d.jobs.Run(ctx, job.Job{
-			Find: func(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error) {
-				return table.Validate(ctx, view, v, d.registry.cfg.Clock(), after, limits)
-			},
-			Progress: progress.of(validatedLayout(v)),
-		})
-		if err != nil {
-			return err
-		}
-		progress.jobDone()
+// validations see whether the rows that existed when a catalog was published obey it. They look at the rows as they are now: those that
+// were written since have to obey. So what was found to obey before an interruption still does after it.
+func (c *rowsChange) validations(kind string, of []schema.Validation) (list []rowsJob) {
+	for i, v := range of {
+		list = append(list, rowsJob{c.jobName(kind, i), validatedLayout(v), func(ctx context.Context, j rowsJob, progress func([]byte)) error {
+			return c.db.jobs.Run(ctx, job.Job{
+				Name: j.name,
+				Find: func(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error) {
+					return table.Validate(ctx, view, v, c.db.registry.cfg.Clock(), after, limits)
+				},
+				System:   true,
+				Progress: progress,
+			})
+		}})
 	}
-	return nil
+	return list
 }
 
 // validatedLayout is what a validation goes over.
@@ -75,7 +66,7 @@ func validatedLayout(v schema.Validation) *table.Layout {
 	return table.TableLayout(v.Table)
 }
 
-// rowsProgress is how far a schema change has come with existing rows, over all of its jobs. It may be nil.
+// rowsProgress is how far a schema change has come with existing rows, over all of its jobs.
 type rowsProgress struct {
 	db         *Database
 	percent    func(int) // is told of it
@@ -84,17 +75,10 @@ type rowsProgress struct {
 
 // of is the Progress of a job that goes over a layout.
 func (p *rowsProgress) of(l *table.Layout) func(last []byte) {
-	if p == nil {
-		return nil
-	}
 	return func(last []byte) {
 		all := (float64(p.done) + p.db.share(l, last)) / float64(p.jobs)
 		p.percent(min(int(100*all), 99)) // the rest is publication
 	}
 }
 
-func (p *rowsProgress) jobDone() {
-	if p != nil {
-		p.done++
-	}
-}
+func (p *rowsProgress) jobDone() { p.done++ }

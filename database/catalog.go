@@ -26,6 +26,8 @@ type schemaRecord struct {
 	Garbage []table.Span
 	// Tentative: see version.
 	Tentative bool `json:",omitempty"`
+	// Change: see version.by.
+	Change *changeRecord `json:",omitempty"`
 }
 
 // storeVersion makes a version durable as it is published, with the tables that are not as in the version before, which is nil for the first
@@ -41,6 +43,9 @@ func (d *Database) storeVersion(v *version, before *schema.Catalog, p publicatio
 		return err
 	}
 	record := schemaRecord{At: v.at, Catalog: e.Catalog, Garbage: p.garbage, Tentative: p.underWay != nil}
+	if p.underWay != nil {
+		record.Change = v.by
+	}
 	if err := meta.Put(b, versionKey(d.space, v.catalog.Version), record); err != nil {
 		return err
 	}
@@ -121,6 +126,7 @@ func (d *Database) loadVersions() ([]*version, error) {
 		}
 		v := newVersion(d, c, r.At)
 		v.garbage = r.Garbage
+		v.by = r.Change
 		v.tentative.Store(r.Tentative)
 		list[i], before = v, c
 	}

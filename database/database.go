@@ -50,7 +50,10 @@ type Database struct {
 	dropped   atomic.Bool
 	versions  atomic.Pointer[[]*version] // oldest first, never empty
 	changing  chan struct{}              // holds a token while a schema change runs
-	records   sync.Mutex                 // serialises writes of the database's own record
+	// interrupted is the schema change that was under way when the last process ended, and that an operation is to go on with; nil if there is none. The next
+	// schema change takes it: it goes on with it or takes it back.
+	interrupted atomic.Pointer[rowsChange]
+	records     sync.Mutex // serialises writes of the database's own record
 }
 
 // databaseRecord is a database as stored.
@@ -134,10 +137,16 @@ func (r *Registry) openDatabase(rec databaseRecord) (*Database, error) {
 		return nil, err
 	}
 	d.versions.Store(&list)
+	if err := d.findInterrupted(context.Background(), list); err != nil {
+		return nil, err
+	}
 	if err := d.openSplits(); err != nil {
 		return nil, err
 	}
 	d.transact()
+	if d.interrupted.Load() != nil {
+		return d, nil
+	}
 	if err := d.takeBackTentative(context.Background()); err != nil && !errors.Is(err, kv.ErrRefused) { // the next change does it
 		return nil, err
 	}

@@ -34,13 +34,16 @@ type bed struct {
 	db *Database
 }
 
-func open(t testing.TB, fs vfs.FS) *bed {
+func open(t testing.TB, fs vfs.FS) *bed { return openAt(t, fs, time.Now) }
+
+// openAt is open with a clock.
+func openAt(t testing.TB, fs vfs.FS, clock func() time.Time) *bed {
 	t.Helper()
 	store, err := pebble.Open("data", fs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Open(store, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler), Kept: memory.NewBudget(memory.NoLimit)})
+	r, err := Open(store, Config{Clock: clock, Log: slog.New(slog.DiscardHandler), Kept: memory.NewBudget(memory.NoLimit)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,10 @@ package database
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
@@ -40,7 +42,12 @@ type SchemaOperation struct {
 	ProtoDescriptors []byte
 	// Progress, if not nil, is told of each statement that took effect, and while existing rows are filled or validated.
 	Progress func(Progress)
+	// Interrupted, if not nil, says that a context which has ended has done so because the process ends: another one goes on with the operation. Then
+	// UpdateSchema leaves the statement that is under way as it is.
+	Interrupted func() bool
 }
+
+func (op *SchemaOperation) interrupted() bool { return op.Interrupted != nil && op.Interrupted() }
 
 // UpdateSchema runs DDL statements in order and stops at the first failure; those before it stay. op is the operation that does it,
 // nil if none. One change runs at a time: others wait.
@@ -50,7 +57,7 @@ func (d *Database) UpdateSchema(ctx context.Context, statements []string, op *Sc
 	}
 	return d.whileOpen(ctx, func(ctx context.Context) (err error) {
 		if err := d.lockSchema(ctx); err != nil {
-			return err
+			return errors.Join(err, d.abandon(op))
 		}
 		defer d.unlockSchema()
 		d.registry.account.Task(taskSchemaChange).Do(ctx, func(ctx context.Context) { err = d.changeAll(ctx, statements, op) })
@@ -130,6 +137,10 @@ func (d *Database) unlockSchema() { <-d.changing }
 
 // change runs one statement.
 func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, error) {
+	if c := d.interrupted.Swap(nil); c != nil && c.record().is(&s) {
+		c.statement = s
+		return c.run(ctx)
+	}
 	if err := d.takeBackTentative(ctx); err != nil {
 		return 0, err
 	}
@@ -141,21 +152,11 @@ func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, err
 	if what.Nothing {
 		return d.passOver(s)
 	}
-	garbage := spacesOf(what.DroppedTables, what.DroppedIndexes)
 	if !what.OfRows() {
-		return d.publish(ctx, publication{catalog: next, garbage: garbage, statement: &s})
+		return d.publish(ctx, publication{catalog: next, garbage: spacesOf(what.DroppedTables, what.DroppedIndexes), statement: &s})
 	}
-	at, err := d.changeRows(ctx, old, next, what, &s)
-	if err == nil && !what.OfColumns() {
-		err = d.settle(garbage, &s)
-	}
-	if err != nil {
-		err = d.undo(ctx, old, err)
-	}
-	if err := d.jobs.Forget(context.WithoutCancel(ctx), fillJobs); err != nil { // they will be swept
-		d.log().Error("forget back-fills", slog.Any("error", err))
-	}
-	return at, err
+	c := &rowsChange{db: d, statement: s, old: old, next: next, what: what}
+	return c.run(ctx)
 }
 
 // apply is schema.Catalog.Apply for a statement that is run until ctx ends.
@@ -179,58 +180,6 @@ func (d *Database) passOver(s statement) (mvcc.Timestamp, error) {
 		return 0, err
 	}
 	return at, b.Commit()
-}
-
-// changeRows makes next, which Apply has made of old, the newest catalog, with all that existing rows need for it. That is done between
-// publications:
-//
-//  1. A catalog is published in which new writes obey next already, but reads do not count on it: new columns and indexes are
-//     written and not read (schema.Catalog.Filling), columns that change are read as they were (schema.Catalog.Expecting).
-//  2. Every existing row gets its new columns and index entries.
-//  3. If indexes are UNIQUE, a catalog is published that ends the transactions which have looked for a key among entries that were not complete
-//     (schema.Catalog.ValidatingUnique), and the entries are compared. Then next is published, which opens columns and indexes for reading.
-//  4. Existing rows are checked to obey new conditions. A change of columns is published only then.
-//
-// Until all is done the versions are tentative: if a row cannot obey, or the server goes down, the old catalog is published again. If
-// the store refuses that for the time being, the next change does it first.
-func (d *Database) changeRows(ctx context.Context, old, next *schema.Catalog, what *schema.Change, s *statement) (mvcc.Timestamp, error) {
-	serving := next
-	switch {
-	case what.OfColumns():
-		serving = old.Expecting(what)
-	case what.Fills():
-		serving = next.Filling(what)
-	}
-	at, err := d.publish(ctx, publication{catalog: serving, underWay: what})
-	if err != nil {
-		return 0, err
-	}
-	percent := func(p int) { s.report(Progress{Percent: p}) }
-	unique := what.Unique()
-	progress := &rowsProgress{db: d, percent: percent, jobs: len(what.Columns) + len(what.Indexes) + len(unique) + len(what.Validations)}
-	if what.Fills() {
-		if err := d.backfill(ctx, next, what, at, progress); err != nil {
-			return 0, err
-		}
-		if len(unique) > 0 {
-			if _, err := d.publish(ctx, publication{catalog: next.ValidatingUnique(what), underWay: what}); err != nil {
-				return 0, err
-			}
-			if err := d.validateAll(ctx, unique, progress); err != nil {
-				return 0, err
-			}
-		}
-		if at, err = d.publish(ctx, publication{catalog: next, underWay: what}); err != nil {
-			return 0, err
-		}
-	}
-	if err := d.validateAll(ctx, what.Validations, progress); err != nil {
-		return 0, err
-	}
-	if what.OfColumns() {
-		return d.publish(ctx, publication{catalog: next, statement: s})
-	}
-	return at, nil
 }
 
 // settle records, durably, that the newest version is complete. Only now is what it dropped garbage.
@@ -258,15 +207,51 @@ func (d *Database) undo(ctx context.Context, old *schema.Catalog, cause error) e
 // takeBack publishes an older catalog again. What tables and indexes hold that only the newest one has is garbage.
 func (d *Database) takeBack(ctx context.Context, old *schema.Catalog) error {
 	tables, indexes := d.Catalog().Without(old)
-	_, err := d.publish(ctx, publication{catalog: old.After(d.Catalog()), garbage: spacesOf(tables, indexes)})
-	return err
+	unread := slices.DeleteFunc(slices.Clone(indexes), d.hasServed)
+	if _, err := d.publish(ctx, publication{catalog: old.After(d.Catalog()), garbage: spacesOf(tables, indexes)}); err != nil {
+		return err
+	}
+	if err := d.eraseUnread(spacesOf(nil, unread)); err != nil { // they are garbage, too
+		d.log().Error("erase index entries", slog.Any("error", err))
+	}
+	return nil
+}
+
+// hasServed says whether there is a version in which reads may use an index.
+func (d *Database) hasServed(x *schema.Index) bool {
+	return slices.ContainsFunc(*d.versions.Load(), func(v *version) bool {
+		i := v.catalog.IndexByID(x.ID)
+		return i != nil && i.State == schema.IndexReadWrite
+	})
+}
+
+// eraseUnread deletes at once the entries of indexes that no version has let reads use: no read at any timestamp misses them.
+func (d *Database) eraseUnread(spans []table.Span) error {
+	if len(spans) == 0 {
+		return nil
+	}
+	b := d.rows.NewBatch()
+	defer b.Close()
+	b.KV().UseReserve() // it makes room
+	for _, s := range spans {
+		if err := b.Erase(s.Start, s.End); err != nil {
+			return err
+		}
+	}
+	if err := b.Commit(); err != nil {
+		return err
+	}
+	for _, s := range spans {
+		d.rows.FreeSpace(s.Start, s.End)
+	}
+	return nil
 }
 
 // publication is a catalog that is to become the newest.
 type publication struct {
 	catalog   *schema.Catalog // of any version: it gets the next one
 	garbage   []table.Span    // that only the catalogs before it name
-	underWay  *schema.Change  // whose work on rows is not done: the catalog is taken back if the server goes down; nil if none
+	underWay  *rowsChange     // whose work on rows is not done: the catalog is tentative; nil if none
 	statement *statement      // that takes effect with it; nil if none does
 }
 
@@ -277,8 +262,10 @@ func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, 
 	err := d.txns.ChangeSchema(ctx, catalog, func(ts mvcc.Timestamp) error {
 		v := newVersion(d, catalog, ts)
 		v.garbage = p.garbage
-		v.change = p.underWay
-		v.tentative.Store(p.underWay != nil)
+		if v.change = p.underWay; v.change != nil {
+			v.by = v.change.record()
+			v.tentative.Store(true)
+		}
 		if err := d.storeVersion(v, d.Catalog(), p); err != nil {
 			return err
 		}
@@ -312,6 +299,26 @@ func spacesOf(tables []*schema.Table, indexes []*schema.Index) []table.Span {
 	return list
 }
 
+// abandon takes back the statement of an operation that was under way when the last process ended, if the operation does not go on with it.
+func (d *Database) abandon(op *SchemaOperation) error {
+	if op.interrupted() {
+		return nil
+	}
+	c := d.interrupted.Load()
+	if c == nil || c.statement.operation.Name != op.Name { // another change took it back
+		return nil
+	}
+	ctx := context.WithoutCancel(d.background.ctx)
+	if err := d.lockSchema(ctx); err != nil {
+		return err
+	}
+	defer d.unlockSchema()
+	if !d.interrupted.CompareAndSwap(c, nil) {
+		return nil
+	}
+	return d.takeBackTentative(ctx)
+}
+
 // takeBackTentative takes back a change that was under way when the server went down, or that failed when the store refused to take it back.
 // No change runs.
 func (d *Database) takeBackTentative(ctx context.Context) error {
@@ -325,5 +332,5 @@ func (d *Database) takeBackTentative(ctx context.Context) error {
 	if err := d.takeBack(ctx, before.catalog); err != nil {
 		return fmt.Errorf("take back schema version %d: %w", d.Catalog().Version, err)
 	}
-	return d.jobs.Forget(ctx, fillJobs)
+	return d.jobs.Forget(ctx, rowsJobs)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/crowfoot-db/crowfoot/database/job"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -22,7 +23,9 @@ import (
 // Between the publication and the end of the build the history of the index is not that of the table. No read ever sees it: a read uses an index
 // only at timestamps at or after the publication of a catalog that has it complete.
 //
-// What is written need not be synced: the publication that follows is synced, and comes later in the store's log.
+// What is written need not be synced: the publication that follows is synced, and comes later in the store's log. With the entries of each step goes a
+// checkpoint, in one batch: after a crash the build goes on behind the last one that was kept. The entries keep their timestamp. A build may be interrupted for
+// longer than versions are kept, as each step reads the rows as they are now: only a step itself may not last that long.
 
 const (
 	// buildBytes bounds the entries that are written together: the log syncs them with the commit of a user that comes behind.
@@ -35,20 +38,21 @@ const (
 	buildRest = 2
 )
 
-// buildIndex writes the entries of x for the rows that existed when a catalog with it was published at a timestamp.
-func (d *Database) buildIndex(ctx context.Context, x *schema.Index, at mvcc.Timestamp, progress *rowsProgress) error {
-	defer progress.jobDone()
-	note := progress.of(table.TableLayout(x.Table))
-	b := indexBuild{db: d, index: x, at: at}
+// buildIndex writes the entries of x for the rows that existed when a catalog with it was published at a timestamp. It goes on behind the checkpoint of that name.
+func (d *Database) buildIndex(ctx context.Context, name string, x *schema.Index, at mvcc.Timestamp, progress func(last []byte)) error {
+	b := indexBuild{db: d, name: name, index: x, at: at}
+	var done bool
+	var err error
+	if b.after, done, err = d.jobs.Position(ctx, name); done || err != nil {
+		return err
+	}
 	for {
 		began := d.registry.cfg.Clock()
 		more, err := b.step(ctx)
 		if err != nil {
 			return err
 		}
-		if note != nil {
-			note(b.after)
-		}
+		progress(b.after)
 		if !more || !sleep(ctx, d.registry.cfg.Clock().Sub(began)/buildRest) {
 			return ctx.Err()
 		}
@@ -57,6 +61,7 @@ func (d *Database) buildIndex(ctx context.Context, x *schema.Index, at mvcc.Time
 
 type indexBuild struct {
 	db    *Database
+	name  string // of the checkpoint
 	index *schema.Index
 	at    mvcc.Timestamp // of the entries
 	after []byte         // the stored key of the last row that has its entry; nil before the first
@@ -72,6 +77,13 @@ func (b *indexBuild) step(ctx context.Context) (more bool, err error) {
 	batch := b.db.rows.NewBatch()
 	defer batch.Close()
 	if more, err = b.collect(ctx, snapshot, batch); err != nil {
+		return false, err
+	}
+	key, val, err := job.Checkpoint(b.name, b.after, !more, b.db.registry.cfg.Clock())
+	if err != nil {
+		return false, err
+	}
+	if err := batch.Put(key, val, b.at); err != nil {
 		return false, err
 	}
 	if err := batch.CommitNoSync(); err != nil {

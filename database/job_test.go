@@ -69,21 +69,21 @@ func TestFillResumes(t *testing.T) {
 	if err := b.insert("T", rowsOf(3*table.ChunkRows)...); err != nil {
 		t.Fatal(err)
 	}
-	next, what := b.begin("ALTER TABLE T ADD COLUMN W INT64 NOT NULL DEFAULT (7)")
+	c := b.begin("ALTER TABLE T ADD COLUMN W INT64 NOT NULL DEFAULT (7)")
 	ctx, cancel := context.WithCancel(context.Background())
 	chunks := 0
-	progress := &rowsProgress{db: b.db, jobs: 1, percent: func(int) {
+	progress := func([]byte) {
 		if chunks++; chunks == 1 {
 			cancel()
 		}
-	}}
-	if err := b.db.backfill(ctx, next, what, 0, progress); err != context.Canceled {
+	}
+	if err := c.firstStage(ctx, progress); err != context.Canceled {
 		t.Fatalf("interrupted: %v", err)
 	}
-	if err := b.db.backfill(context.Background(), next, what, 0, progress); err != nil || chunks != 4 { // the last one is empty
+	if err := c.firstStage(context.Background(), progress); err != nil || chunks != 4 { // the last one is empty
 		t.Errorf("%d chunks, %v", chunks, err)
 	}
-	if _, err := b.db.publish(context.Background(), publication{catalog: next}); err != nil {
+	if _, err := b.db.publish(context.Background(), publication{catalog: c.next}); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.query("SELECT COUNT(*) FROM T WHERE W = 7"); got != "3000\n" {

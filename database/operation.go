@@ -20,7 +20,9 @@ type Operation struct {
 	Request []byte // that began it, if another process is to go on with it
 	Started time.Time
 	Ended   time.Time // zero while it runs
-	Proto   []byte    // as the server answers it; while it runs, as it was when it began
+	// Cancelled says that a client has cancelled it while it ran: the next process does not go on with it.
+	Cancelled bool   `json:",omitempty"`
+	Proto     []byte // as the server answers it; while it runs, as it was when it began
 }
 
 // PutOperation stores an operation, durably. The statements of one that has ended are no longer needed.

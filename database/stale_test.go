@@ -98,18 +98,14 @@ func lines(d *datadriven.TestData) []string {
 	return strings.Split(d.Input, "\n")
 }
 
-func (p *past) hold(statement string) error {
-	next, what, err := p.db.Catalog().Apply(statement, compiler{p.t.Context(), p.clock, p.db.sequences})
+func (p *past) hold(text string) error {
+	old := p.db.Catalog()
+	next, what, err := old.Apply(text, compiler{p.t.Context(), p.clock, p.db.sequences})
 	if err != nil {
 		return err
 	}
-	switch {
-	case what.OfColumns():
-		next = p.db.Catalog().Expecting(what)
-	case what.Fills():
-		next = next.Filling(what)
-	}
-	_, err = p.db.publish(context.Background(), publication{catalog: next, underWay: new(schema.Change)})
+	c := &rowsChange{db: p.db, statement: statement{text, 0, new(SchemaOperation)}, old: old, next: next, what: what}
+	_, err = p.db.publish(context.Background(), publication{catalog: c.stages()[0].catalog, underWay: c})
 	return err
 }
 

@@ -28,10 +28,13 @@ type version struct {
 	zone    *time.Location
 	// garbage are key ranges that only older versions read. They are deleted when the last older version is.
 	garbage []table.Span
-	// tentative says that the schema change which made the version has not ended. If the server goes down, the version is undone.
+	// tentative says that the schema change which made the version has not ended. If the server goes down, the next process goes on with the change or
+	// takes the version back.
 	tentative atomic.Bool
 	// change is the one that made the version, if it has work on existing rows to do.
-	change *schema.Change
+	change *rowsChange
+	// by is the statement that made it, if an operation is to go on with it after a restart. It is kept while the version is tentative.
+	by *changeRecord
 
 	copies      *columnar.Copies
 	statistics  func() []*schema.Table // the tables of SPANNER_SYS that the database's statistics show
@@ -77,8 +80,8 @@ func (v *version) system() []*schema.Table {
 
 // underWay is the schema change that made the version, while it has not ended.
 func (v *version) underWay() *schema.Change {
-	if v.tentative.Load() {
-		return v.change
+	if v.tentative.Load() && v.change != nil {
+		return v.change.what
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/txn"
 )
@@ -42,21 +43,29 @@ func (r *run) resume(ctx context.Context) error {
 	if r.Name == "" {
 		return nil
 	}
-	snapshot, err := r.runner.Transactions.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
+	c, err := r.runner.load(ctx, r.Name)
 	if err != nil {
 		return err
 	}
-	defer snapshot.Close()
-	data, ok, err := snapshot.Get(ctx, checkpointKey(r.Name), table.LockShared)
-	if !ok || err != nil {
-		return err
-	}
-	var c checkpoint
-	if err := json.Unmarshal(data, &c); err != nil {
-		return fmt.Errorf("read checkpoint of job %s: %w", r.Name, err)
-	}
 	r.after, r.done = c.After, c.Done
 	return r.setState(c.State)
+}
+
+// load reads the checkpoint of a job; it is zero if there is none.
+func (r Runner) load(ctx context.Context, name string) (c checkpoint, err error) {
+	snapshot, err := r.Transactions.Snapshot(ctx, txn.Bound{Kind: txn.Strong})
+	if err != nil {
+		return c, err
+	}
+	defer snapshot.Close()
+	data, ok, err := snapshot.Get(ctx, checkpointKey(name), table.LockShared)
+	if !ok || err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return c, fmt.Errorf("read checkpoint of job %s: %w", name, err)
+	}
+	return c, nil
 }
 
 // putCheckpoint writes the checkpoint behind a chunk into its transaction.
@@ -71,11 +80,46 @@ func (r *run) putCheckpoint(ctx context.Context, w table.Writer, chunk table.Chu
 			return fmt.Errorf("encode state of job: %w", err)
 		}
 	}
-	data, err := json.Marshal(c)
+	key, data, err := c.encode(r.Name)
 	if err != nil {
-		return fmt.Errorf("encode checkpoint: %w", err)
+		return err
 	}
-	return w.Put(ctx, checkpointKey(r.Name), data, nil, nil)
+	return w.Put(ctx, key, data, nil, nil)
+}
+
+func (c *checkpoint) encode(name string) (key, val []byte, err error) {
+	if val, err = json.Marshal(c); err != nil {
+		return nil, nil, fmt.Errorf("encode checkpoint: %w", err)
+	}
+	return checkpointKey(name), val, nil
+}
+
+// Checkpoint is what work without transactions writes, with what it has made, for the next process to go on behind a key: see Runner.Position.
+func Checkpoint(name string, after []byte, done bool, now time.Time) (key, val []byte, err error) {
+	return (&checkpoint{After: after, Done: done, At: now}).encode(name)
+}
+
+// checkpointEvery is how often a job without Do stores how far it has come. A commit that often costs it nothing.
+const checkpointEvery = time.Second
+
+// noteFound stores how far a job without Do has come behind a chunk, from time to time.
+func (r *run) noteFound(ctx context.Context, chunk table.Chunk) error {
+	now := r.runner.Clock()
+	if r.Name == "" || chunk.More && now.Sub(r.noted) < checkpointEvery {
+		return nil
+	}
+	r.noted = now
+	err := r.runner.Transact(ctx, func(w table.Writer) error { return r.putCheckpoint(ctx, w, chunk) })
+	if errors.Is(err, kv.ErrRefused) {
+		return nil // the work itself needs no room
+	}
+	return err
+}
+
+// Position is the last key that is done of the job of a name, nil if none is; done says that nothing is behind it.
+func (r Runner) Position(ctx context.Context, name string) (after []byte, done bool, err error) {
+	c, err := r.load(ctx, name)
+	return c.After, c.Done, err
 }
 
 // setState gives the job's State the value that data holds.

@@ -18,7 +18,8 @@ import (
 
 // Job is what is to be done.
 type Job struct {
-	// Name is unique in the database: the checkpoint is stored under it. A job without a name stores none.
+	// Name is unique in the database: the checkpoint is stored under it. A job without a name stores none. One without Do, which writes nothing else, stores it
+	// every checkpointEvery, and at its end.
 	Name string
 	// Find finds the next chunk behind a key (nil: the first), in a snapshot of now. A chunk without rows has no work.
 	Find func(ctx context.Context, view table.View, after []byte, limits table.Limits) (table.Chunk, error)
@@ -52,7 +53,7 @@ type Runner struct {
 
 // Run runs a job to its end, from its checkpoint on if it has one. The checkpoint stays: see Forget.
 func (r Runner) Run(ctx context.Context, j Job) error {
-	run := &run{Job: j, runner: r, limits: table.FullChunk}
+	run := &run{Job: j, runner: r, limits: table.FullChunk, noted: r.Clock()}
 	if err := run.resume(ctx); err != nil {
 		return err
 	}
@@ -107,6 +108,7 @@ type run struct {
 	after  []byte // the last key that is done; nil before the first chunk
 	done   bool
 	limits table.Limits // of the next chunk
+	noted  time.Time    // when the last checkpoint of a job without Do was stored, or the job began
 }
 
 // next finds a chunk and does it, or learns that it must be smaller.
@@ -126,6 +128,11 @@ func (r *run) next(ctx context.Context) error {
 			if again || err != nil {
 				return err
 			}
+		}
+	}
+	if r.Do == nil {
+		if err := r.noteFound(ctx, chunk); err != nil {
+			return err
 		}
 	}
 	r.after, r.done = chunk.Last, !chunk.More

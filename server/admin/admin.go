@@ -31,7 +31,7 @@ func New(ctx context.Context, registry *database.Registry, clock func() time.Tim
 		databases:  databases{registry: registry, operations: os, clock: clock},
 		operations: os,
 	}
-	return a, a.resume()
+	return a, a.resume(ctx)
 }
 
 // Services are the tables of methods.

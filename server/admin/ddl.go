@@ -57,7 +57,10 @@ func changeSchema(d *database.Database, req *databasepb.UpdateDatabaseDdlRequest
 		note := func(p database.Progress) {
 			op.update(func(m proto.Message) { noteProgress(m.(*databasepb.UpdateDatabaseDdlMetadata), p) })
 		}
-		by := &database.SchemaOperation{Name: op.name, Began: op.started, Applied: applied, ProtoDescriptors: req.ProtoDescriptors, Progress: note}
+		by := &database.SchemaOperation{
+			Name: op.name, Began: op.started, Applied: applied, ProtoDescriptors: req.ProtoDescriptors, Progress: note,
+			Interrupted: func() bool { return op.server.Err() != nil },
+		}
 		return &emptypb.Empty{}, d.UpdateSchema(ctx, req.Statements, by)
 	}
 }
@@ -75,7 +78,7 @@ func ddlMetadata(req *databasepb.UpdateDatabaseDdlRequest, began time.Time) *dat
 // noteProgress notes how far a statement has come. Once it has taken effect the next one begins.
 func noteProgress(m *databasepb.UpdateDatabaseDdlMetadata, p database.Progress) {
 	i := p.Statement
-	m.Progress[i].ProgressPercent = int32(p.Percent)
+	m.Progress[i].ProgressPercent = max(m.Progress[i].ProgressPercent, int32(p.Percent)) // it is an estimate, and never falls
 	if p.Percent < 100 {
 		return
 	}

@@ -49,6 +49,7 @@ type operation struct {
 	name    string // <resource>/operations/<id>
 	started time.Time
 	ctx     context.Context // of its work
+	server  context.Context // when it ends, the next process goes on with the operation
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when it has ended
 	before  *operation    // the one of the same resource that began before it, if that ran still
@@ -93,6 +94,7 @@ func (os *operations) start(ctx context.Context, t task) (*longrunningpb.Operati
 
 // enlist makes op, whose name is known, one of those that run. The caller holds mu.
 func (os *operations) enlist(op *operation, resource string) {
+	op.server = os.ctx
 	op.ctx, op.cancel = context.WithCancel(os.ctx)
 	op.done, op.passed, op.before = make(chan struct{}), make(chan struct{}), os.newest[resource]
 	os.running[op.name], os.newest[resource] = op, op

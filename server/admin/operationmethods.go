@@ -35,8 +35,21 @@ func (os *operations) cancelOperation(_ context.Context, req *longrunningpb.Canc
 	}
 	if op != nil {
 		op.cancel()
+		err = os.keepCancelled(req.Name)
 	}
-	return &emptypb.Empty{}, nil
+	return &emptypb.Empty{}, err
+}
+
+// keepCancelled stores that an operation was cancelled, so that the next process does not go on with it if this one ends before the operation does.
+func (os *operations) keepCancelled(name string) error {
+	os.records.Lock()
+	defer os.records.Unlock()
+	o, err := os.kept.Operation(name)
+	if o == nil || err != nil || !o.Ended.IsZero() || o.Cancelled {
+		return err
+	}
+	o.Cancelled = true
+	return os.kept.PutOperation(*o)
 }
 
 func (os *operations) deleteOperation(_ context.Context, req *longrunningpb.DeleteOperationRequest) (*emptypb.Empty, error) {

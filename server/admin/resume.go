@@ -14,9 +14,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/database"
 )
 
-// resume goes on with the operations that ran when the last process ended, in the order in which they began: with a schema change at the
-// statement where it was, with the creation of a database from its beginning. What cannot be resumed ends with its error.
-func (a *Admin) resume() error {
+// resume goes on with the operations that ran when the last process ended, in the order in which they began: with a schema change where it was, with the
+// creation of a database from its beginning. What cannot be resumed ends with its error.
+func (a *Admin) resume(ctx context.Context) error {
 	all, err := a.databases.registry.Operations("")
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func (a *Admin) resume() error {
 		return cmp.Or(x.Started.Compare(y.Started), cmp.Compare(x.Name, y.Name))
 	})
 	for _, o := range running {
-		t, err := a.again(o)
+		t, err := a.again(ctx, o)
 		if err != nil {
 			return fmt.Errorf("resume %s: %w", o.Name, err)
 		}
@@ -37,7 +37,7 @@ func (a *Admin) resume() error {
 }
 
 // again is the task of an operation that another process began.
-func (a *Admin) again(o *database.Operation) (task, error) {
+func (a *Admin) again(ctx context.Context, o *database.Operation) (task, error) {
 	begun, err := unpack(o)
 	if err != nil {
 		return task{}, err
@@ -60,18 +60,9 @@ func (a *Admin) again(o *database.Operation) (task, error) {
 		t.resource = metadata.(*databasepb.CreateDatabaseMetadata).Database
 		t.work = a.databases.createAgain(t.resource, o.Name, req)
 	case *databasepb.UpdateDatabaseDdlRequest:
-		applied, err := a.databases.registry.Applied(o)
-		if err != nil {
-			return task{}, err
-		}
-		if len(applied) > len(req.Statements) {
-			return task{}, fmt.Errorf("%d of its %d statements have taken effect", len(applied), len(req.Statements))
-		}
 		t.resource = req.Database
-		for i, at := range applied {
-			noteProgress(metadata.(*databasepb.UpdateDatabaseDdlMetadata), database.Progress{Statement: i, Percent: 100, Commit: at})
-		}
-		t.work = a.databases.changeAgain(req, len(applied))
+		t.work, err = a.databases.changeAgain(ctx, o, req, metadata.(*databasepb.UpdateDatabaseDdlMetadata))
+		return t, err
 	default:
 		return task{}, fmt.Errorf("a %T cannot be resumed", req)
 	}
@@ -96,13 +87,30 @@ func (s *databases) createAgain(name, by string, req *databasepb.CreateDatabaseR
 	}
 }
 
-// changeAgain goes on with UpdateDatabaseDdl.
-func (s *databases) changeAgain(req *databasepb.UpdateDatabaseDdlRequest, applied int) work {
+// changeAgain goes on with UpdateDatabaseDdl, whose metadata get how far it has come.
+func (s *databases) changeAgain(ctx context.Context, o *database.Operation, req *databasepb.UpdateDatabaseDdlRequest, m *databasepb.UpdateDatabaseDdlMetadata) (work, error) {
+	applied, err := s.registry.Applied(o)
+	if err != nil {
+		return nil, err
+	}
+	if len(applied) > len(req.Statements) {
+		return nil, fmt.Errorf("%d of its %d statements have taken effect", len(applied), len(req.Statements))
+	}
+	for i, at := range applied {
+		noteProgress(m, database.Progress{Statement: i, Percent: 100, Commit: at})
+	}
 	d, err := s.registry.Database(req.Database)
 	if err != nil {
-		return failing(err)
+		return failing(err), nil
 	}
-	return changeSchema(d, req, applied)
+	underWay, ok, err := d.Interrupted(ctx, o.Name)
+	if err != nil {
+		return nil, err
+	}
+	if ok && underWay.Statement == len(applied) {
+		noteProgress(m, underWay)
+	}
+	return changeSchema(d, req, len(applied)), nil
 }
 
 // failing is work that fails.
@@ -116,5 +124,8 @@ func (os *operations) resume(o *database.Operation, t task) {
 	os.mu.Lock()
 	os.enlist(op, t.resource)
 	os.mu.Unlock()
+	if o.Cancelled {
+		op.cancel()
+	}
 	os.launch(op, t)
 }

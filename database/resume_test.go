@@ -1,0 +1,171 @@
+package database
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// operated is a database whose schema an operation changes, in one process after the other.
+type operated struct {
+	*bed
+	files *vfs.MemFS
+	now   atomic.Int64 // microseconds that the clock is ahead
+	lag   time.Duration
+	op    SchemaOperation
+}
+
+const operatedRows = 6 * table.ChunkRows
+
+// newOperated makes a database with rows, and an operation that was begun.
+func newOperated(t *testing.T) *operated {
+	o := &operated{files: vfs.NewCrashableMem()}
+	o.start(t)
+	var err error
+	if o.db, err = o.CreateDatabase(t.Context(), testName, []string{"CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"}); err != nil {
+		t.Fatal(err)
+	}
+	var rows [][2]int64
+	for k := range int64(operatedRows) {
+		rows = append(rows, [2]int64{k, operatedRows - 1 - k})
+	}
+	for chunk := range slices.Chunk(rows, table.ChunkRows) {
+		if err := o.insert("T", chunk...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.op = SchemaOperation{Name: testName + "/operations/change", Began: time.Now()}
+	if err := o.PutOperation(Operation{Name: o.op.Name, Started: o.op.Began}); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func (o *operated) start(t *testing.T) {
+	t.Helper()
+	o.bed = openAt(t, o.files, func() time.Time { return time.Now().Add(time.Duration(o.now.Add(int64(o.lag)))) })
+}
+
+// restart goes on with the files that a process has left.
+func (o *operated) restart(left *vfs.MemFS) {
+	o.t.Helper()
+	t := o.t.(*testing.T)
+	o.shut(o.store)
+	o.files = left
+	o.start(t)
+	var err error
+	if o.db, err = o.Database(testName); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// change runs statements, and returns how often they reported progress. After some reports something happens; then the context ends, as the process does.
+func (o *operated) change(statements []string, after int, happens func()) (reports int, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	op := o.op
+	op.Interrupted = func() bool { return ctx.Err() != nil }
+	op.Progress = func(p Progress) {
+		if p.Percent == 100 {
+			return
+		}
+		if reports++; reports == after {
+			happens()
+			cancel()
+		}
+	}
+	err = o.db.UpdateSchema(ctx, statements, &op)
+	return reports, err
+}
+
+// resumable are schema changes of all kinds that go over rows.
+var resumable = map[string]struct {
+	sql     string
+	reports int           // of progress, over all
+	lag     time.Duration // by which each look at the clock moves it
+}{
+	"index":        {"CREATE INDEX ByV ON T(V)", 7, 0},
+	"unique index": {"CREATE UNIQUE INDEX ByV ON T(V)", 14, 0},
+	"stored":       {"ALTER TABLE T ADD COLUMN W INT64 NOT NULL AS (V + 1) STORED", 7, 0},
+	"default":      {"ALTER TABLE T ADD COLUMN W INT64 NOT NULL DEFAULT (7)", 7, 0},
+	"check":        {"ALTER TABLE T ADD CONSTRAINT Small CHECK (V < 10000)", 7, checkpointLag},
+	"foreign key":  {"ALTER TABLE T ADD CONSTRAINT Known FOREIGN KEY (V) REFERENCES T (K)", 14, 0},
+	"not null":     {"ALTER TABLE T ALTER COLUMN V INT64 NOT NULL", 7, checkpointLag},
+}
+
+// checkpointLag makes every chunk of a validation last long enough for a checkpoint.
+const checkpointLag = time.Second
+
+// TestInterruptedChange: a schema change of an operation that a crash or the end of the server interrupts goes on where it was in the next process. Its progress
+// does not begin again, and the versions that it has published stay, with their timestamps.
+func TestInterruptedChange(t *testing.T) {
+	for name, c := range resumable {
+		for _, end := range []string{"crash", "stop"} {
+			t.Run(name+"/"+end, func(t *testing.T) {
+				o := newOperated(t)
+				o.restart(o.files.CrashClone(vfs.CrashCloneCfg{})) // what was in memory is in files, and has sizes
+				o.lag = c.lag
+				left := o.files
+				const after = 4
+				before, err := o.change([]string{c.sql}, after, func() {
+					if end == "crash" {
+						left = o.files.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+					}
+				})
+				if before != after || err == nil {
+					t.Fatalf("%d reports, %v", before, err)
+				}
+				published := publishedBy(o.db)
+				o.restart(left)
+				if got := publishedBy(o.db); !slices.Equal(got, published) {
+					t.Errorf("versions of %v, before the restart of %v", got, published)
+				}
+				share := 100 * after / c.reports
+				p, ok, err := o.db.Interrupted(t.Context(), o.op.Name)
+				if !ok || err != nil || p.Percent < share/2 || p.Percent > 2*share || p.Statement != 0 {
+					t.Errorf("after the restart: %+v, %v, %v", p, ok, err)
+				}
+				if err := o.insert("T", [2]int64{operatedRows, operatedRows}); err != nil {
+					t.Error(err)
+				}
+				again, err := o.change([]string{c.sql}, -1, nil)
+				if err != nil || again > c.reports-after+2 {
+					t.Errorf("%d reports after the restart, %v", again, err)
+				}
+				o.complete(c.sql)
+			})
+		}
+	}
+}
+
+// publishedBy are the timestamps of tentative versions.
+func publishedBy(d *Database) (list []mvcc.Timestamp) {
+	for _, v := range *d.versions.Load() {
+		if v.tentative.Load() {
+			list = append(list, v.at)
+		}
+	}
+	return list
+}
+
+// complete checks that a statement has had its whole effect.
+func (o *operated) complete(sql string) {
+	o.t.Helper()
+	if o.db.newest().tentative.Load() || slices.Equal(o.db.DDL(), []string{"CREATE TABLE T (\n  K INT64,\n  V INT64,\n) PRIMARY KEY(K)"}) {
+		o.t.Errorf("after %s the schema is %q", sql, o.db.DDL())
+	}
+	for _, found := range o.verify() {
+		o.t.Error(found)
+	}
+	if n, err := o.count(context.Background(), "SELECT COUNT(*) FROM T"); n != operatedRows+1 || err != nil {
+		o.t.Errorf("%d rows, %v", n, err)
+	}
+}
