@@ -14,6 +14,10 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
+// MaxProtoBundle is how many bytes the descriptors of a bundle have at most.
+// Source: https://cloud.google.com/spanner/docs/reference/standard-sql/protocol-buffers#limitations.
+const MaxProtoBundle = 5 << 20
+
 // ProtoBundle is the messages and enumerations of protocol buffers that are types of the database. A database has one at most.
 // Source: https://cloud.google.com/spanner/docs/reference/standard-sql/data-definition-language#proto_bundle_statements.
 type ProtoBundle struct {
@@ -223,6 +227,9 @@ func (d *draft) newProtoBundle(old *ProtoBundle, names, given []string) (*ProtoB
 	var err error
 	if b.Descriptors, b.types, err = mergeDescriptors(old, d.protoDescriptors, names, given); err != nil {
 		return nil, err
+	}
+	if len(b.Descriptors) > MaxProtoBundle {
+		return nil, usererror.ProtoBundleTooLarge(len(b.Descriptors), MaxProtoBundle)
 	}
 	return b, nil
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -73,6 +74,40 @@ func TestHostileDescriptors(t *testing.T) {
 		set := descriptorsOf(t, `file { name: "f" package: "`+pkg+`" syntax: "proto3" message_type { name: "M" } }`)
 		if _, _, err := NewCatalog().Apply("CREATE PROTO BUNDLE ("+name+")", wordCompiler{}, set); usererror.CodeOf(err) != codes.FailedPrecondition {
 			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// TestProtoBundleSize: a bundle has so many bytes and no more. What the request has beside its types does not count.
+func TestProtoBundleSize(t *testing.T) {
+	of := func(size int) []byte { // one file in a set, which is so large
+		set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{
+			Name: proto.String("f"), Package: proto.String("p"), Syntax: proto.String("proto3"), MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("M")}},
+			SourceCodeInfo: &descriptorpb.SourceCodeInfo{Location: []*descriptorpb.SourceCodeInfo_Location{{Span: []int32{0, 0, 0}, LeadingComments: proto.String("")}}},
+		}}}
+		comment := set.File[0].SourceCodeInfo.Location[0]
+		for more := size; more != 0; more = size - proto.Size(set) {
+			comment.LeadingComments = proto.String(strings.Repeat("x", len(comment.GetLeadingComments())+more))
+		}
+		data, err := proto.Marshal(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	unrelated := append(bytes.Replace(of(MaxProtoBundle), []byte("\n\x01f"), []byte("\n\x01g"), 1), descriptorsOf(t, shopFile)...)
+	for _, test := range []struct {
+		name        string
+		descriptors []byte
+		want        string
+	}{
+		{"p.M", of(MaxProtoBundle), ""},
+		{"p.M", of(MaxProtoBundle + 1), "The proto bundle of 5242881 bytes exceeds the maximum size of 5242880 bytes."},
+		{"shop.State", unrelated, ""},
+	} {
+		_, _, err := NewCatalog().Apply("CREATE PROTO BUNDLE ("+test.name+")", wordCompiler{}, test.descriptors)
+		if err == nil && test.want != "" || err != nil && err.Error() != test.want {
+			t.Errorf("%s of %d bytes: got %v, want %q", test.name, len(test.descriptors), err, test.want)
 		}
 	}
 }

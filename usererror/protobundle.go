@@ -24,6 +24,11 @@ func BadProtoDescriptors(reason string) *Error {
 	return newError(codes.InvalidArgument, "Could not parse contents of proto_descriptors: %s.", reason)
 }
 
+// ProtoBundleTooLarge are types whose files have more bytes than a bundle may. Spanner's text for it is not published.
+func ProtoBundleTooLarge(size, limit int) *Error {
+	return newError(codes.InvalidArgument, "The proto bundle of %d bytes exceeds the maximum size of %d bytes.", size, limit)
+}
+
 // MissingProtoDescriptor is a type of a bundle that no file defines.
 func MissingProtoDescriptor(name string) *Error {
 	return newError(codes.InvalidArgument, "Missing descriptor for `%s`.", name)
