@@ -45,6 +45,9 @@ type Options struct {
 	DDL []string
 	// DDLFile is a file of such statements, which end in semicolons, instead of DDL. Errors name file, line and column.
 	DDLFile string
+	// ProtoDescriptorsFile is a file from which these statements take the types of the proto bundle: a serialized FileDescriptorSet, as protoc writes it with
+	// --include_imports and --descriptor_set_out.
+	ProtoDescriptorsFile string
 	// Origins are of web pages that may send requests, as in https://app.example:8443. Requests from others are refused.
 	Origins []string
 	// Hosts are names of the machine, beside localhost, under which clients send requests to an HTTP listener of the loopback interface.
@@ -171,7 +174,7 @@ func (s *Server) createDatabases(ctx context.Context, o Options, ddl script) err
 		if err := s.createInstance(name); err != nil {
 			return err
 		}
-		if _, err := s.registry.CreateDatabase(ctx, name, ddl.texts()); err != nil {
+		if _, err := s.registry.CreateDatabase(ctx, name, ddl.texts(), ddl.descriptors); err != nil {
 			return fmt.Errorf("create %s: %w", name, ddl.locate(err))
 		}
 	}

@@ -14,10 +14,17 @@ import (
 type script struct {
 	file       string // that it was read from, "" if none
 	statements []schema.ScriptStatement
+	// descriptors is the serialized FileDescriptorSet that the statements need, nil if none.
+	descriptors []byte
 }
 
-// ddl returns the statements of DDL or DDLFile.
+// ddl returns the statements of DDL or DDLFile, and the descriptors of ProtoDescriptorsFile.
 func (o *Options) ddl() (s script, err error) {
+	if file := o.ProtoDescriptorsFile; file != "" {
+		if s.descriptors, err = os.ReadFile(file); err != nil {
+			return s, &OptionError{"ProtoDescriptorsFile", file, err}
+		}
+	}
 	if o.DDLFile == "" {
 		for _, text := range o.DDL {
 			s.statements = append(s.statements, schema.ScriptStatement{Text: text})

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
 	"github.com/crowfoot-db/crowfoot"
 )
 
@@ -28,6 +31,27 @@ func TestDDLFileErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), filepath.Dir(file)) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v; want %q", c.text, err, c.want)
 		}
+	}
+}
+
+// TestProtoDescriptorsFile: statements of DDL take the types of the proto bundle from a file of descriptors.
+func TestProtoDescriptorsFile(t *testing.T) {
+	set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{Name: proto.String("p.proto"), MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("M")}}}}}
+	data, err := proto.Marshal(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "p.pb")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ddl := []string{"CREATE PROTO BUNDLE (M)", "CREATE TABLE A (K INT64, V M) PRIMARY KEY (K)"}
+	s, err := crowfoot.Start(t.Context(), crowfoot.Options{InMemory: true, Databases: []string{name}, DDL: ddl, ProtoDescriptorsFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

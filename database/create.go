@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/crowfoot-db/crowfoot/database/sequence"
@@ -84,13 +85,14 @@ func (c *Creation) End() {
 }
 
 // CreateDatabase makes a database with the schema that statements make. If one fails there is no database.
-func (r *Registry) CreateDatabase(ctx context.Context, name string, statements []string) (*Database, error) {
+// ProtoDescriptors are serialized FileDescriptorSets, of which the statements have the files of all.
+func (r *Registry) CreateDatabase(ctx context.Context, name string, statements []string, protoDescriptors ...[]byte) (*Database, error) {
 	c, err := r.BeginDatabase(name)
 	if err != nil {
 		return nil, err
 	}
 	defer c.End()
-	if err := c.Plan(ctx, statements, nil); err != nil {
+	if err := c.Plan(ctx, statements, slices.Concat(protoDescriptors...)); err != nil {
 		return nil, err
 	}
 	return c.Run(ctx, "")

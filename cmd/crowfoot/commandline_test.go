@@ -72,6 +72,8 @@ func TestRefusals(t *testing.T) {
 		{nil, []string{"start", "--in-memory", "--http-host", "http://x"}, `--http-host is "http://x": want a host name alone`, exitUsage},
 		{nil, []string{"start", "--in-memory", "--ddl", twice}, "--ddl needs --database", exitUsage},
 		{[]string{"CROWFOOT_DDL=" + twice}, []string{"start", "--in-memory"}, "CROWFOOT_DDL needs --database", exitUsage},
+		{nil, append([]string{"start", "--proto-descriptors-file", "shop.pb"}, database...), "--proto-descriptors-file needs --ddl", exitUsage},
+		{nil, append([]string{"start", "--in-memory", "--ddl", twice, "--proto-descriptors-file", "missing.pb"}, database...), "missing.pb: no such file", exitUsage},
 		{nil, []string{"start", "--in-memory", "--data", "d"}, "--in-memory and --data contradict", exitUsage},
 		{[]string{"CROWFOOT_IN_MEMORY=true", "CROWFOOT_DATA=d"}, []string{"start"}, "CROWFOOT_IN_MEMORY and CROWFOOT_DATA contradict", exitUsage},
 		{[]string{"CROWFOOT_LOG_LEVEL=loud"}, []string{"start"}, `CROWFOOT_LOG_LEVEL is "loud": want one of error, warn, info, debug`, exitUsage},

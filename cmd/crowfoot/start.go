@@ -64,6 +64,7 @@ func (s *startSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.HTTP, "http", "127.0.0.1:9020", "`HOST:PORT` of the REST API and of /metrics")
 	flags.StringSliceVar(&o.Databases, "database", nil, "`NAME` of a database, projects/P/instances/I/databases/D, created with its instance if missing (repeatable, or a list with commas)")
 	flags.StringVar(&o.DDLFile, "ddl", "", "`FILE` of DDL statements to run in those of --database that are missing")
+	flags.StringVar(&o.ProtoDescriptorsFile, "proto-descriptors-file", "", "`FILE` of a serialized FileDescriptorSet (protoc --include_imports --descriptor_set_out) with the types of CREATE PROTO BUNDLE in --ddl")
 	flags.Var((*size)(&o.Memory), "memory", "`SIZE` that the process may take, like 2GiB; half of the machine's or container's if it is left out")
 	flags.StringSliceVar(&o.Hosts, "http-host", nil, "`NAME` under which HTTP clients reach a loopback address, beside localhost (repeatable, or a list with commas)")
 	flags.StringSliceVar(&o.Origins, "cors-origin", nil, "`ORIGIN` of web pages that may send requests, such as https://app.example:8443 (repeatable, or a list with commas)")
@@ -86,6 +87,9 @@ func (s *startSettings) settle(flags *pflag.FlagSet) error {
 	if s.options.DDLFile != "" && len(s.options.Databases) == 0 {
 		return usageErrorf("%s needs --database NAME: its statements run in the databases that --database creates", written(flags.Lookup("ddl")))
 	}
+	if s.options.ProtoDescriptorsFile != "" && s.options.DDLFile == "" {
+		return usageErrorf("%s needs --ddl FILE: the statements of that take their types from it", written(flags.Lookup("proto-descriptors-file")))
+	}
 	if s.options.Memory == 0 {
 		s.options.Memory = memory.Default(memory.Machine())
 	}
@@ -97,7 +101,7 @@ func (s *startSettings) settle(flags *pflag.FlagSet) error {
 
 // flagsOf are the flags that say the fields of Options.
 var flagsOf = map[string]string{
-	"Data": "data", "GRPC": "grpc", "HTTP": "http", "Databases": "database", "DDLFile": "ddl", "Origins": "cors-origin", "Hosts": "http-host",
+	"Data": "data", "GRPC": "grpc", "HTTP": "http", "Databases": "database", "DDLFile": "ddl", "ProtoDescriptorsFile": "proto-descriptors-file", "Origins": "cors-origin", "Hosts": "http-host",
 }
 
 // withFlag names the flag, or the variable, because of which a server has not started. If it means something that the operating system refuses,
