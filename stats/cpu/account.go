@@ -14,9 +14,9 @@ import (
 // The remainder of each tick (connections, Go's garbage collection) goes into a pool. Each execution of the next tick
 // draws from the pool what would be its share if as much were going on as in the
 // last (see Load), until the pool is empty. So what is drawn adds up to what the process
-// used and no more, however the load changes. What is drawn late, by requests of another kind, is a tick's at
-// most. An idle process fills no pool: its housekeeping is not dealt out to the few
-// requests that come.
+// used and no more, however the load changes. What is drawn late, by requests of another kind, is that of two ticks at
+// most: the remainder of the first tick without executions is the sending of what they left. After that an idle process fills no pool: its housekeeping is
+// not dealt out to the few requests that come.
 type Account struct {
 	off     bool
 	busy    atomic.Bool  // there are many executions: brief ones need not be measured
@@ -26,10 +26,11 @@ type Account struct {
 	_       [stripe.CacheLine]byte
 	stripes [stripe.Max]accountStripe
 
-	mu    sync.Mutex // guards what follows
-	last  reading
-	quiet time.Duration // remainders of ticks in which no execution ended; older ones count less
-	tasks []*Task
+	mu       sync.Mutex // guards what follows
+	last     reading
+	quiet    time.Duration // remainders of ticks in which no execution ended, but the first; older ones count less
+	messages int64         // of the last tick
+	tasks    []*Task
 }
 
 // accountStripe is what executions on one processor add up to.
@@ -137,7 +138,11 @@ func (a *Account) Tick() {
 	a.busy.Store(executions >= sampleEvery && float64(executions) > fewExecutions*(now.at-a.last.at).Seconds())
 	known := now.measured - a.last.measured + now.background - a.last.background
 	rest := now.process - a.last.process - known
+	after := a.messages // what was sent for them may be on its way still, though they have ended
+	a.messages = messages
 	switch {
+	case messages < fewMessages && after >= fewMessages:
+		a.fill(int64(rest), after)
 	case messages < fewMessages:
 		a.quiet += rest - a.quiet/quietTicks
 	case rest < 0: // a long execution is measured now that used its time in ticks before

@@ -213,6 +213,22 @@ func TestShares(t *testing.T) {
 	}
 }
 
+// TestLateSending: what the process does in the tick after one with executions is dealt out, since it sends what they left; what it does later is not.
+func TestLateSending(t *testing.T) {
+	needsThreadClocks(t)
+	a := NewAccount()
+	a.count(100 * messageParts)
+	a.Tick()
+	for i, dealtOut := range []bool{true, false, false} {
+		before := a.pool.Load()
+		spin(100_000)
+		a.Tick()
+		if grown := a.pool.Load() > before; grown != dealtOut {
+			t.Errorf("tick %d after the executions: the pool has grown: %v", i+1, grown)
+		}
+	}
+}
+
 // TestLap: what a long execution has used is counted while it goes on, and its share in what serves all grows with it.
 func TestLap(t *testing.T) {
 	needsThreadClocks(t)
