@@ -2,7 +2,6 @@ package server
 
 import (
 	"io"
-	"runtime"
 	"strconv"
 	"testing"
 
@@ -10,6 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
 func TestCommit(t *testing.T) {
@@ -126,7 +127,7 @@ func TestManyRowsTakeTurns(t *testing.T) {
 	holder, err := h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: begins(readWrite()), Seqno: 1,
 		Sql: "UPDATE Singers SET Name = 'held' WHERE SingerId = 0"})
 	h.ok(err)
-	waiting := turnsPerProcessor*runtime.GOMAXPROCS(0) + 1
+	waiting := turnsPerProcessor*cpu.Processors() + 1
 	ended := make(chan error, waiting)
 	for i := range waiting {
 		go func() {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"runtime"
 	"sync"
 	"time"
 
@@ -98,7 +97,7 @@ func Serve(registry *database.Registry, grpcListener, httpListener net.Listener,
 		registered.MustRegister(append(cfg.Collectors, metrics.Samples(s.samples))...)
 	}
 	s.gatherer = registered
-	sql := flight.New(newFlightAPI(s.data), s.data.tokens, runtime.GOMAXPROCS(0))
+	sql := flight.New(newFlightAPI(s.data), s.data.tokens, cpu.Processors())
 	services := append([]rpc.Service{s.data.table(), sql.Table()}, s.admin.Services()...)
 	s.dispatcher = rpc.NewDispatcher(services, cfg.Clock, cfg.Log, s.account, cfg.Memory, newMetrics(registered, cfg))
 

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"runtime"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database"
@@ -24,7 +23,7 @@ const turnsPerProcessor = 2
 
 func newService(registry *database.Registry, cfg Config) (*service, error) {
 	identity := registry.Identity()
-	s := &service{clock: cfg.Clock, tokens: token.NewKey(identity.Secret), turns: cpu.NewTurns(turnsPerProcessor * runtime.GOMAXPROCS(0))}
+	s := &service{clock: cfg.Clock, tokens: token.NewKey(identity.Secret), turns: cpu.NewTurns(turnsPerProcessor * cpu.Processors())}
 	s.sessions.registry, s.sessions.clock, s.sessions.random, s.sessions.log = registry, cfg.Clock, cfg.Random, cfg.Log
 	s.transactions.clock, s.transactions.tokens, s.transactions.start = cfg.Clock, s.tokens, identity.Start
 	s.transactions.budget = cfg.Memory

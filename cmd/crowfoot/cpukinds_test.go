@@ -276,7 +276,7 @@ func (c *charging) requests() time.Duration {
 
 // sum adds up a metric in seconds over all its labels.
 func (c *charging) sum(metric string) (sum time.Duration) {
-	for name, seconds := range c.metrics() {
+	for name, seconds := range metrics(c.T, c.http) {
 		if strings.HasPrefix(name, metric+"{") {
 			sum += time.Duration(seconds * float64(time.Second))
 		}
@@ -357,20 +357,4 @@ func (c *charging) mutations() []metadata.MD {
 	}, grpc.Trailer(&trailer))
 	c.ok(err)
 	return []metadata.MD{trailer}
-}
-
-// metrics are the values of /metrics by name and labels.
-func (c *charging) metrics() map[string]float64 {
-	c.Helper()
-	reply, err := http.Get("http://" + c.http + "/metrics")
-	c.ok(err)
-	defer reply.Body.Close()
-	data, err := io.ReadAll(reply.Body)
-	c.ok(err)
-	values := map[string]float64{}
-	for line := range strings.Lines(string(data)) {
-		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
-		values[name], _ = strconv.ParseFloat(text, 64)
-	}
-	return values
 }

@@ -1,7 +1,7 @@
 // Command crowfoot is the database server and its tools. It turns the command line into settings of packages and does
 // nothing else. Each command has a file of its own.
 //
-// Imports of this module: ., arrowtype, bench, bulk, bulk/file, bulk/transfer, memory, otlp, resultset, version, watch, watch/avro, watch/cloudevents, watch/command, watch/jsonlines, watch/pubsub.
+// Imports of this module: ., arrowtype, bench, bulk, bulk/file, bulk/transfer, memory, otlp, resultset, stats/cpu, version, watch, watch/avro, watch/cloudevents, watch/command, watch/jsonlines, watch/pubsub.
 package main
 
 import (

@@ -17,6 +17,7 @@ import (
 	"github.com/crowfoot-db/crowfoot"
 	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/otlp"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
 // startSettings are what the flags of start say.
@@ -125,6 +126,7 @@ const exportLimit = 2 * time.Second
 func (s *startSettings) serve(ctx context.Context) error {
 	slog.SetDefault(s.options.Log) // the storage engine's
 	limitHeap(s.options.Memory)
+	cpu.SpareThreads()
 	server, err := crowfoot.Start(ctx, s.options)
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // it was told to stop before it was ready

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bufio"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,6 +23,26 @@ func status(t *testing.T, address, resource string) int {
 	}
 	reply.Body.Close()
 	return reply.StatusCode
+}
+
+// metrics are the values of /metrics by name and labels.
+func metrics(t *testing.T, address string) map[string]float64 {
+	t.Helper()
+	reply, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	data, err := io.ReadAll(reply.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for line := range strings.Lines(string(data)) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		values[name], _ = strconv.ParseFloat(text, 64)
+	}
+	return values
 }
 
 // TestStartFromVariables starts a server that variables alone describe.
@@ -52,6 +75,16 @@ func TestFlagsWin(t *testing.T) {
 	startAt(t, []string{"CROWFOOT_DATA=" + unused}) // --in-memory
 	if _, err := os.Stat(unused); err == nil {
 		t.Error("--in-memory has made the directory of CROWFOOT_DATA")
+	}
+}
+
+// TestSpareThreads: the server has more threads for Go code than there are processors, unless GOMAXPROCS says how many.
+func TestSpareThreads(t *testing.T) {
+	for variables, want := range map[string]int{"GOMAXPROCS=": runtime.GOMAXPROCS(0) + 2, "GOMAXPROCS=3": 3} {
+		_, _, address := startAt(t, []string{variables})
+		if got := metrics(t, address)["go_sched_gomaxprocs_threads"]; got != float64(want) {
+			t.Errorf("%s: %v threads, want %d", variables, got, want)
+		}
 	}
 }
 
