@@ -33,12 +33,17 @@ type schemaRecord struct {
 // storeVersion makes a version durable as it is published, with the tables that are not as in the version before, which is nil for the first
 // version, and with it that a statement took effect, unless that is nil.
 func (d *Database) storeVersion(v *version, before *schema.Catalog, p publication) error {
+	b := meta.NewBatch(d.registry.store)
+	defer b.Close()
+	return d.commitVersion(b, v, before, p)
+}
+
+// commitVersion is storeVersion in a batch that holds more, which it commits.
+func (d *Database) commitVersion(b kv.Batch, v *version, before *schema.Catalog, p publication) error {
 	e, err := v.catalog.Marshal(before)
 	if err != nil {
 		return err
 	}
-	b := meta.NewBatch(d.registry.store)
-	defer b.Close()
 	if err := putObjects(b, d.space, v.catalog.Version, e.Objects); err != nil {
 		return err
 	}

@@ -61,9 +61,6 @@ func (d *Database) reshapeStreams() {
 
 // boundsOf are those bounds of splits that lie within the tables that a stream watches: the bounds of its partitions.
 func (d *Database) boundsOf(c *schema.Catalog, s *schema.ChangeStream) (bounds [][]byte) {
-	if d.splits == nil { // the database is being made
-		return nil
-	}
 	all := d.splits.Bounds(d.registry.cfg.Clock())
 	if len(all) == 0 {
 		return nil

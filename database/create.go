@@ -64,12 +64,8 @@ func (c *Creation) Run(ctx context.Context, operation string) (*Database, error)
 	if _, err := r.instance(instance); err != nil { // it was deleted meanwhile
 		return nil, err
 	}
-	d, err := r.newDatabase(ctx, c.name, c.first, c.sequences)
+	d, err := r.newDatabase(ctx, c, operation)
 	if err != nil {
-		return nil, err
-	}
-	d.operation = operation
-	if err := d.storeRecord(); err != nil {
 		return nil, err
 	}
 	d.begin(r.running)

@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -101,29 +102,41 @@ func (e *StatementError) Unwrap() error { return e.Err }
 // Its first schema version has no beginning: a read at a time before the database was created finds the tables that it was
 // created with, and no rows in them. The service does the same, as its clients' tests see it:
 // https://github.com/googleapis/google-cloud-go/blob/main/spanner/integration_test.go (TestIntegration_SingleUse, exact_staleness).
-func (r *Registry) newDatabase(ctx context.Context, name string, c *schema.Catalog, sequences *sequence.Counters) (*Database, error) {
-	space, err := r.newSpace()
-	if err != nil {
-		return nil, err
-	}
+func (r *Registry) newDatabase(ctx context.Context, c *Creation, operation string) (*Database, error) {
 	created := r.oracle.Now()
 	if err := r.oracle.CloseAt(ctx, created); err != nil { // no read of it is at a time before, unless asked to
 		return nil, err
 	}
-	d := r.attach(databaseRecord{Name: name, Space: space, Created: created.Time()}, sequences)
+	d := r.attach(databaseRecord{Name: c.name, Space: r.nextSpace, Created: created.Time(), Operation: operation}, c.sequences)
 	if err := errors.Join(d.openStreams(), d.openCopies()); err != nil {
 		return nil, err
 	}
-	first := newVersion(d, c, 0)
-	if err := d.storeVersion(first, nil, publication{}); err != nil {
-		return nil, err
-	}
-	d.versions.Store(&[]*version{first})
+	d.versions.Store(&[]*version{newVersion(d, c.first, 0)})
 	if err := d.openSplits(); err != nil {
 		return nil, err
 	}
 	d.transact()
-	return d, nil
+	return d, d.storeNew()
+}
+
+// storeNew stores a new database with its schema, and that its key space is given out, in one batch, durably. The key space is never given out again, so that no
+// key of a dropped database can appear in a later one. The registry's mu is held.
+func (d *Database) storeNew() error {
+	r := d.registry
+	b := meta.NewBatch(r.store)
+	defer b.Close()
+	err := errors.Join(
+		b.Put(meta.Key(meta.NextSpace), binary.BigEndian.AppendUint32(nil, uint32(d.space+1))),
+		meta.Put(b, meta.Key(meta.Database, d.name), d.record()),
+	)
+	if err != nil {
+		return err
+	}
+	if err := d.commitVersion(b, d.newest(), nil, publication{}); err != nil {
+		return fmt.Errorf("store database: %w", err)
+	}
+	r.nextSpace = d.space + 1
+	return nil
 }
 
 // openDatabase opens a stored database.
@@ -184,16 +197,6 @@ func (d *Database) openSplits() (err error) {
 func (d *Database) transact() {
 	txns := txn.NewManager(d.rows, d.registry.oracle, txn.Config{Retention: d.Retention(), Catalog: d.Catalog(), Waited: d.lockWaited, Streams: d.streams})
 	d.txns, d.jobs = txns, job.Runner{Transactions: txns, Clock: d.registry.cfg.Clock, Catalog: d.Catalog}
-}
-
-// storeRecord stores the database's record, durably: its key space is no orphan any more.
-func (d *Database) storeRecord() error {
-	b := meta.NewBatch(d.registry.store)
-	defer b.Close()
-	if err := errors.Join(meta.Put(b, meta.Key(meta.Database, d.name), d.record()), b.Delete(orphanKey(d.space)), b.Commit()); err != nil {
-		return fmt.Errorf("store database: %w", err)
-	}
-	return nil
 }
 
 // removeRecord removes the database durably, with its operations, unless it is protected.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
@@ -33,7 +34,7 @@ func (r *Registry) PutOperation(o Operation) error {
 		return err
 	}
 	if !o.Ended.IsZero() {
-		if err := b.DeleteRange(meta.Range(meta.Applied + o.Name + "/")); err != nil {
+		if err := r.forgetApplied(b, o.Name); err != nil {
 			return err
 		}
 	}
@@ -52,6 +53,11 @@ type appliedRecord struct {
 
 func appliedKey(operation string, number int) []byte {
 	return meta.Key(meta.Applied, operation, fmt.Sprintf("/%06d", number))
+}
+
+// forgetApplied deletes what is stored of the statements of an operation, key by key: range deletions, one for each operation, would make every iterator dearer.
+func (r *Registry) forgetApplied(b kv.Batch, operation string) error {
+	return meta.Each(r.store, meta.Applied+operation+"/", func(name string, _ []byte) error { return b.Delete(meta.Key(name)) })
 }
 
 // Applied are the times at which the statements of a running operation took effect, as far as it has come.
@@ -115,7 +121,7 @@ func (r *Registry) ForgetOperations(names ...string) error {
 		if err := b.Delete(meta.Key(meta.Operation, name)); err != nil {
 			return err
 		}
-		if err := b.DeleteRange(meta.Range(meta.Applied + name + "/")); err != nil {
+		if err := r.forgetApplied(b, name); err != nil {
 			return err
 		}
 	}

@@ -302,22 +302,3 @@ func (r *Registry) publish(change func(map[string]*Database)) {
 	change(next)
 	r.databases.Store(&next)
 }
-
-// newSpace gives out a key space, which is an orphan until its database is stored. It is never given out again, so that no key
-// of a dropped database can appear in a later one.
-func (r *Registry) newSpace() (mvcc.Space, error) {
-	space := r.nextSpace
-	b := meta.NewBatch(r.store)
-	defer b.Close()
-	if err := b.Put(meta.Key(meta.NextSpace), binary.BigEndian.AppendUint32(nil, uint32(space+1))); err != nil {
-		return 0, err
-	}
-	if err := b.Put(orphanKey(space), nil); err != nil {
-		return 0, err
-	}
-	if err := b.Commit(); err != nil {
-		return 0, fmt.Errorf("reserve key space: %w", err)
-	}
-	r.nextSpace++
-	return space, nil
-}

@@ -2,11 +2,11 @@ package stats
 
 import (
 	"encoding/binary"
-	"errors"
 	"log/slog"
 	"strconv"
 	"time"
 
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 )
 
@@ -91,17 +91,38 @@ func (c *Collector) newest(resolution, family int) (time.Time, error) {
 }
 
 // prune deletes intervals whose retention is over. A minute's longer intervals have been made by then.
+//
+// It deletes those that are there, key by key: the engine sorts the range deletions that it has in memory whenever it opens an iterator after another one has come, and
+// ranges for each interval of each of a thousand databases kept it busy.
 func (c *Collector) prune(now time.Time) error {
 	b := c.cfg.Store.NewBatch()
 	defer b.Close()
-	var errs []error
 	for i := range resolutions {
 		for f, family := range families {
 			kept := now.Add(-family.retention(&resolutions[i]))
-			errs = append(errs, b.DeleteRange(c.key(i, f, time.Unix(0, 0)), c.behind(i, f, kept)))
+			if err := c.pruneFamily(b, c.key(i, f, time.Unix(0, 0)), c.behind(i, f, kept)); err != nil {
+				return err
+			}
 		}
 	}
-	return errors.Join(append(errs, b.CommitNoSync())...)
+	if b.Len() == 0 {
+		return nil
+	}
+	return b.CommitNoSync()
+}
+
+func (c *Collector) pruneFamily(b kv.Batch, lower, upper []byte) error {
+	it, err := c.cfg.Store.NewIter(lower, upper)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		if err := b.Delete(it.Key()); err != nil {
+			return err
+		}
+	}
+	return it.Error()
 }
 
 // loadOpen takes up the open minute of a former process; nil if there is none. A family that cannot be read is dropped.

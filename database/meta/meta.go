@@ -26,7 +26,7 @@ import (
 //	applied/<operation>/<n>    a DDL statement of an operation that runs, which has taken effect; from 0
 //	session/<space>/<id>       a session of a client in the database with that key space
 //	identity                   a secret, and how often the store was opened
-//	orphan/<space>             a key space of no database, whose keys the next start erases: its database was dropped, or is not made yet
+//	orphan/<space>             a key space of no database, whose keys the next start erases: its database was dropped
 //	next-space                 the next key space to give out
 const (
 	Instance   = "instance/"
