@@ -166,9 +166,9 @@ func (w *walker) resolve(l *library, sql string, walk func(googlesql.ResolvedSta
 	defer free(l.engine, freeTypes, types)
 	options := w.options(types)
 	defer free(l.engine, freeOptions, options)
-	out, err := l.engine.analyze(sql, options, l.root, types)
+	out, err := l.engine.analyze(sql, options, l.catalog(), types)
 	if err != nil && l.suggest(err) {
-		out, err = l.engine.analyze(sql, options, l.root, types)
+		out, err = l.engine.analyze(sql, options, l.catalog(), types)
 	}
 	if err != nil {
 		panic(failure{refusal(sql, err)})

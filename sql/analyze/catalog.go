@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// library is a set of tables and change streams, with all functions, as the library sees it.
+// library is what texts may name, as the library sees it: a set of tables, change streams and other objects, with all that is built in.
 type library struct {
 	engine  *engine
 	of      *Analyzer // whose tables it has, or nil
@@ -22,6 +22,8 @@ type library struct {
 	outputs []*googlesql.AnalyzerOutput   // of them
 	types   *googlesql.TypeFactory
 	root    *googlesql.SimpleCatalog
+	names   *googlesql.MultiCatalog             // root, and behind it the root of the engine's builtIns
+	whole   bool                                // root has all that is built in itself
 	schemas map[string]*googlesql.SimpleCatalog // by lower-cased name
 	tables  []*schema.Table                     // a table's serialization id is its place here
 	views   []*schema.View                      // a view's serialization id is -1 less its place here
@@ -45,8 +47,35 @@ func newLibrary(e *engine, of *Analyzer, bundle *schema.ProtoBundle) *library {
 		bodies: map[string]*body{},
 	}
 	l.root = own(googlesql.NewSimpleCatalog("", l.types))
-	do(l.root.AddBuiltinFunctionsAndTypes(&googlesql.BuiltinFunctionOptions{LanguageOptions: e.language}))
-	e.pause()
+	l.names = own(googlesql.NewMultiCatalogCreate("", []googlesql.CatalogNode{l.root, e.builtIns.root}))
+	return l
+}
+
+// newBuiltIns are the functions, types and procedures that every text may name, GoogleSQL's and Spanner's. They take 5 ms of CPU time and a megabyte: the libraries of an
+// engine share them, so that a schema version, or an expression or a view that DDL analyzes, costs no more than what it names.
+func newBuiltIns(e *engine) *library {
+	l := &library{engine: e, types: own(googlesql.NewTypeFactory()), schemas: map[string]*googlesql.SimpleCatalog{}}
+	l.root = own(googlesql.NewSimpleCatalog("", l.types))
+	l.addBuiltIns()
+	return l
+}
+
+// catalog is where the library looks for names. It does not look for sequences in a MultiCatalog.
+func (l *library) catalog() *googlesql.Catalog {
+	if l.whole {
+		return l.root.Catalog
+	}
+	return l.names.Catalog
+}
+
+// addBuiltIns adds what is built in to the library's own root.
+func (l *library) addBuiltIns() {
+	if l.whole {
+		return
+	}
+	l.whole = true
+	do(l.root.AddBuiltinFunctionsAndTypes(&googlesql.BuiltinFunctionOptions{LanguageOptions: l.engine.language}))
+	l.engine.pause()
 	for _, f := range spannerFunctions {
 		l.addFunction(f)
 	}
@@ -58,7 +87,6 @@ func newLibrary(e *engine, of *Analyzer, bundle *schema.ProtoBundle) *library {
 		do(l.root.AddOwnedProcedure(own(googlesql.NewProcedure([]string{p.name}, signature))))
 		freeSignature(signature)
 	}
-	return l
 }
 
 // free gives back the library's memory. The library must not be in use.
@@ -69,6 +97,7 @@ func (l *library) free() {
 	for _, o := range l.outputs {
 		freeOutput(o)
 	}
+	freeNames(l.names)
 	freeCatalog(l.root)
 	for _, t := range l.ownTables {
 		freeTable(t)

@@ -29,7 +29,8 @@ type engine struct {
 	language *googlesql.LanguageOptions
 	// definitions is language for the texts of views.
 	definitions *googlesql.LanguageOptions
-	zoned       bool                   // the library has its default time zone: see zone.go
+	zoned       bool // the library has its default time zone: see zone.go
+	builtIns    *library
 	libraries   map[*Analyzer]*library // the schemas that statements were analyzed for
 	pools       map[*schema.ProtoBundle]*descriptorPool
 
@@ -49,7 +50,7 @@ const (
 	engineMemory = 256 << 20
 	// spareMemory is from where on an instance is thrown away after a statement. Its memory never shrinks.
 	spareMemory = 192 << 20
-	// maxLibraries is how many schemas an instance knows at once. Each takes about a megabyte for the functions alone, and 5 ms to make.
+	// maxLibraries is how many schemas an instance knows at once.
 	maxLibraries = 16
 	// restAfter is how long a goroutine uses handles before it lets others do so.
 	restAfter = 2 * time.Millisecond
@@ -98,6 +99,7 @@ func (e *engine) start() {
 	core.MaxMem = engineMemory
 	e.language = newLanguage(googlesql.NameResolutionModeNameResolutionDefault, statementKinds)
 	e.definitions = newLanguage(googlesql.NameResolutionModeNameResolutionStrict, definitionKinds)
+	e.builtIns = newBuiltIns(e)
 	e.core = core
 	e.pause()
 }
@@ -210,12 +212,12 @@ const (
 
 // analyze has the library resolve a statement, while other goroutines use the handles of their engines. Its error is the library's
 // verdict on the statement. The library stops when the context of a heavy statement ends, and when a light one takes longer than it may.
-func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog *googlesql.SimpleCatalog, types *googlesql.TypeFactory) (*googlesql.AnalyzerOutput, error) {
+func (e *engine) analyze(sql string, options *googlesql.AnalyzerOptions, catalog *googlesql.Catalog, types *googlesql.TypeFactory) (*googlesql.AnalyzerOutput, error) {
 	request := make([]byte, 0, len(sql)+64)
 	request = protowire.AppendTag(request, fieldText, protowire.BytesType)
 	request = protowire.AppendString(request, sql)
 	request = appendHandle(request, fieldOptions, optionsHandle(options))
-	request = appendHandle(request, fieldCatalog, catalogHandle(catalog.Catalog))
+	request = appendHandle(request, fieldCatalog, catalogHandle(catalog))
 	request = appendHandle(request, fieldTypes, typesHandle(types.TypeFactoryBase))
 
 	e.leave()

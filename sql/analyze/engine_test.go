@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -173,5 +174,30 @@ func TestNoFinalizers(t *testing.T) {
 	a.Release()
 	if got := count(); got != before {
 		t.Errorf("%d finalizers ran", got-before)
+	}
+}
+
+// TestBuiltInsAreShared: a schema that an engine knows has no functions of its own until a text names a sequence, which the library finds only beside them.
+func TestBuiltInsAreShared(t *testing.T) {
+	catalog, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64, V STRING(MAX)) PRIMARY KEY (K);\nCREATE SEQUENCE Numbers BIT_REVERSED_POSITIVE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := New(catalog, nil)
+	for _, c := range []struct {
+		sql   string
+		whole bool
+	}{{"SELECT UPPER(V) FROM T", false}, {"SELECT GET_NEXT_SEQUENCE_VALUE(SEQUENCE Numbers)", true}, {"SELECT LOWER(V) FROM T", true}} {
+		err := a.with(t.Context(), 1, c.sql, func(l *library) {
+			w := &walker{catalog: a.catalog}
+			w.declare(nil)
+			w.analyze(l, c.sql)
+			if own := len(get(l.root.FunctionNames())) > 100; own != c.whole {
+				t.Errorf("%s: the schema has functions of its own: %v", c.sql, own)
+			}
+		})
+		if err != nil {
+			t.Errorf("%s: %v", c.sql, err)
+		}
 	}
 }

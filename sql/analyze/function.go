@@ -62,7 +62,7 @@ func (l *library) resolveFunction(catalog *schema.Catalog, f *schema.Function) *
 	w.enter(l, b.text)
 	options := w.options(l.types)
 	defer free(l.engine, freeOptions, options)
-	output, err := l.engine.analyze(b.text, options, l.root, l.types)
+	output, err := l.engine.analyze(b.text, options, l.catalog(), l.types)
 	if err != nil {
 		panic(failure{refusal(b.text, err)})
 	}
@@ -180,7 +180,7 @@ func (l *library) checkNotBuiltIn(name string) {
 	w.enter(l, sql)
 	options := w.options(l.types)
 	defer free(l.engine, freeOptions, options)
-	output, err := l.engine.analyze(sql, options, l.root, l.types)
+	output, err := l.engine.analyze(sql, options, l.catalog(), l.types)
 	if err == nil {
 		free(l.engine, freeOutput, output)
 	}

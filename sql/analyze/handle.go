@@ -31,6 +31,9 @@ func freeTypes(*googlesql.TypeFactory)
 //go:linkname freeCatalog github.com/goccy/go-googlesql.(*SimpleCatalog).free
 func freeCatalog(*googlesql.SimpleCatalog)
 
+//go:linkname freeNames github.com/goccy/go-googlesql.(*MultiCatalog).free
+func freeNames(*googlesql.MultiCatalog)
+
 //go:linkname freeTable github.com/goccy/go-googlesql.(*SimpleTable).free
 func freeTable(*googlesql.SimpleTable)
 

@@ -28,6 +28,7 @@ func (l *library) addSequences(list []*schema.Sequence) {
 			continue
 		}
 		l.takes[s] = true
+		l.addBuiltIns()
 		sequence := own(googlesql.NewSimpleSequence(s.FullName()))
 		l.ownSequences = append(l.ownSequences, sequence)
 		do(l.in(s.Schema).AddSequence2(s.Name, sequence))
