@@ -11,6 +11,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/sql/fn"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
+	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -26,12 +28,55 @@ func (c compiler) Now() time.Time { return c.clock() }
 
 // CompileView implements schema.Compiler.
 func (c compiler) CompileView(catalog *schema.Catalog, sql string) ([]schema.ViewColumn, []schema.Use, error) {
-	return analyze.New(catalog, nil).View(c.ctx, sql)
+	columns, uses, err := analyze.New(catalog, nil).View(c.ctx, sql)
+	if err == nil {
+		err = c.checkRuns(catalog, sql)
+	}
+	return columns, uses, err
 }
 
 // CompileFunction implements schema.Compiler.
 func (c compiler) CompileFunction(catalog *schema.Catalog, f *schema.Function) (schema.Signature, []schema.Use, error) {
-	return analyze.New(catalog, nil).Function(c.ctx, f)
+	signature, uses, err := analyze.New(catalog, nil).Function(c.ctx, f)
+	if err != nil {
+		return signature, nil, err
+	}
+	query := "SELECT [(\n" + f.SQL + "\n)]" // a STRUCT alone would be no column
+	if signature.Result.Type.Kind == value.Array {
+		query = "SELECT (\n" + f.SQL + "\n)"
+	}
+	for i, p := range signature.Params {
+		query += [...]string{" FROM (SELECT ", ", "}[min(i, 1)] + "CAST(NULL AS " + typeText(p.Type) + ") AS `" + p.Name + "`"
+	}
+	if len(signature.Params) > 0 {
+		query += ")"
+	}
+	return signature, uses, c.checkRuns(catalog, query)
+}
+
+// checkRuns finds what analysis lets pass and statements do not, such as functions of GoogleSQL that Spanner does not have: a view or a
+// function that no statement could use is refused when it is made.
+func (c compiler) checkRuns(catalog *schema.Catalog, query string) error {
+	stmt, _, err := analyze.New(catalog, nil).Statement(c.ctx, query, nil, analyze.Options{})
+	if _, isQuery := stmt.(*tree.Query); err != nil || !isQuery {
+		return err
+	}
+	p, err := plan.Build(stmt, catalog, plan.Options{})
+	if err == nil {
+		_, err = exec.Compile(p, table.NewDescriptors(catalog))
+	}
+	return err
+}
+
+// typeText is a type as CAST has it.
+func typeText(t *value.Type) string {
+	switch {
+	case t.Kind == value.Array:
+		return "ARRAY<" + typeText(t.Elem) + ">"
+	case t.Name != "":
+		return "`" + t.Name + "`"
+	}
+	return t.String()
 }
 
 // CompileExpr implements schema.Compiler.

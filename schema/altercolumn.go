@@ -38,7 +38,7 @@ func (d *draft) alterColumn(t *Table, s *ast.AlterColumn) error {
 			return d.nothing()
 		}
 		if c.OnUpdate != nil {
-			return usererror.BadOnUpdate(t.FullName(), c.Name, "ON UPDATE needs an identical DEFAULT expression")
+			return usererror.OnUpdateWithoutDefault(c.Name)
 		}
 		c.Default = nil
 	case *ast.AlterColumnSetOnUpdate:
@@ -59,6 +59,9 @@ func (d *draft) alterColumn(t *Table, s *ast.AlterColumn) error {
 func (d *draft) setColumnOptions(t *Table, c *Column, o *ast.Options) error {
 	old := *c
 	if err := d.setOptionsOf(c, t.FullName()+"."+c.Name, o); err != nil {
+		return err
+	}
+	if err := c.checkTimestampDefault(); err != nil {
 		return err
 	}
 	if !c.AllowCommitTimestamp || old.AllowCommitTimestamp {
@@ -124,7 +127,7 @@ func (d *draft) redefineGenerated(t *Table, c, old *Column, s *ast.GeneratedColu
 		return usererror.ChangeGeneratedStored(where)
 	}
 	c.Generated = &Expr{SQL: d.src.inParens(s.As, s.Rparen)}
-	if words(c.Generated.SQL) == words(old.Generated.SQL) {
+	if sameExpression(c.Generated.SQL, old.Generated.SQL) {
 		if c.Stored && !c.Type.Equal(old.Type) {
 			return usererror.ChangeGeneratedType(where)
 		}

@@ -86,10 +86,12 @@ func (s *source) adapt() {
 	switch {
 	case startsWith(s.tokens, "CREATE", "TABLE"):
 		s.adaptUnknownTypes()
+		s.adaptOnUpdate()
 		s.joinNames("SYNONYM", "(")
 	case startsWith(s.tokens, "ALTER", "TABLE"):
 		s.adaptAlterTable()
 		s.adaptUnknownTypes()
+		s.adaptOnUpdate()
 		s.joinNames("RENAME", "TO")
 		s.joinNames("ADD", "SYNONYM")
 		s.joinNames("DROP", "SYNONYM")
@@ -325,6 +327,42 @@ func (s *source) adaptAlterTable() {
 		column := word{kind: token.TokenIdent, pos: next.pos, end: next.pos, upper: "COLUMN"}
 		s.tokens = append(s.tokens[:i+1:i+1], append([]word{column}, s.tokens[i+1:]...)...)
 	}
+}
+
+// adaptOnUpdate puts ON UPDATE (e) behind DEFAULT (e), where memefish wants it; Spanner takes the two in either order.
+func (s *source) adaptOnUpdate() {
+	for i := range s.tokens {
+		middle := 0
+		if startsWith(s.tokens[i:], "ON", "UPDATE") {
+			middle = i + 2 + s.parenthesized(i+2)
+		}
+		if middle <= i+2 || !startsWith(s.tokens[middle:], "DEFAULT") {
+			continue
+		}
+		if end := s.parenthesized(middle + 1); end > 0 {
+			end += middle + 1
+			copy(s.tokens[i:end], slices.Concat(s.tokens[middle:end], s.tokens[i:middle]))
+		}
+	}
+}
+
+// parenthesized is how many tokens are in the parentheses that open at a token, these included; 0 if none open there or they do not close.
+func (s *source) parenthesized(from int) int {
+	for depth, i := 0, from; i < len(s.tokens); i++ {
+		switch s.tokens[i].kind {
+		case "(":
+			depth++
+		case ")":
+			depth--
+		}
+		switch {
+		case depth == 0 && i == from:
+			return 0
+		case depth == 0:
+			return i + 1 - from
+		}
+	}
+	return 0
 }
 
 // adaptUnknownTypes takes the length away from a column type that Spanner does not have, VARCHAR(10) or DECIMAL(10, 2): memefish

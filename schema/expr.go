@@ -2,6 +2,7 @@ package schema
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/cloudspannerecosystem/memefish/token"
@@ -58,6 +59,23 @@ func (d *draft) compileDefault(t *Table, c *Column) error {
 		return usererror.DefaultReadsColumn(c.Name)
 	}
 	c.Default = e
+	return c.checkTimestampDefault()
+}
+
+// pendingTimestamp is the expression PENDING_COMMIT_TIMESTAMP(), by its words.
+const pendingTimestamp = "PENDING_COMMIT_TIMESTAMP ( )"
+
+// checkTimestampDefault checks that the column's DEFAULT is the commit timestamp if the column has allow_commit_timestamp, and only then.
+func (c *Column) checkTimestampDefault() error {
+	if c.Default == nil {
+		return nil
+	}
+	switch isPending := strings.ToUpper(words(c.Default.SQL)) == pendingTimestamp; {
+	case c.AllowCommitTimestamp && !isPending:
+		return usererror.CommitTimestampDefault(c.Name)
+	case isPending && !c.AllowCommitTimestamp:
+		return usererror.PendingTimestampDefault(c.Name)
+	}
 	return nil
 }
 
@@ -66,24 +84,41 @@ func (d *draft) compileOnUpdate(t *Table, c *Column) error {
 	sql := words(c.OnUpdate.SQL)
 	switch {
 	case c.KeyOrdinal >= 0:
-		return usererror.BadOnUpdate(t.FullName(), c.Name, "ON UPDATE is not allowed on a key column")
-	case c.Default == nil || words(c.Default.SQL) != sql:
-		return usererror.BadOnUpdate(t.FullName(), c.Name, "ON UPDATE needs an identical DEFAULT expression")
-	case sql != "PENDING_COMMIT_TIMESTAMP ( )" && sql != "PENDING_COMMIT_TIMESTAMP_INT64 ( )":
-		return usererror.BadOnUpdate(t.FullName(), c.Name, "only PENDING_COMMIT_TIMESTAMP() is supported")
+		return usererror.OnUpdateOfKey(t.FullName(), c.Name)
+	case c.Default == nil:
+		return usererror.OnUpdateWithoutDefault(c.Name)
+	case words(c.Default.SQL) != sql:
+		return usererror.OnUpdateNotDefault(c.Name)
+	case strings.ToUpper(sql) != pendingTimestamp:
+		return usererror.OnUpdateExpression()
 	}
 	c.OnUpdate = &Expr{SQL: c.OnUpdate.SQL, Uses: c.Default.Uses, Eval: c.Default.Eval}
 	return nil
 }
 
-// words are the tokens of an expression, in upper case, one space between.
+// words are the tokens of an expression, one space between.
 func words(sql string) string {
-	lexer := newLexer(sql)
 	var w []string
-	for lexer.next() == nil && lexer.Token.Kind != token.TokenEOF {
-		w = append(w, strings.ToUpper(lexer.Token.Raw))
+	for _, t := range tokensOf(sql) {
+		w = append(w, t.Raw)
 	}
 	return strings.Join(w, " ")
+}
+
+// sameExpression says whether two texts are the same expression but for white space and the case of names and keywords.
+func sameExpression(a, b string) bool {
+	return slices.EqualFunc(tokensOf(a), tokensOf(b), func(x, y token.Token) bool {
+		isName := x.Kind == token.TokenIdent || token.IsKeyword(string(x.Kind))
+		return x.Raw == y.Raw || isName && x.Kind == y.Kind && strings.EqualFold(x.Raw, y.Raw)
+	})
+}
+
+func tokensOf(sql string) (list []token.Token) {
+	lexer := newLexer(sql)
+	for lexer.next() == nil && lexer.Token.Kind != token.TokenEOF {
+		list = append(list, lexer.Token)
+	}
+	return list
 }
 
 // compileGenerated compiles the column's AS (e).

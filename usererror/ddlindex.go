@@ -73,9 +73,36 @@ func BadDefault(table, column, reason string) *Error {
 	return newError(codes.InvalidArgument, "Error parsing the default value of column `%s`.`%s`: %s", table, column, reason)
 }
 
-// BadOnUpdate is an ON UPDATE clause that is not allowed there.
-func BadOnUpdate(table, column, reason string) *Error {
-	return newError(codes.InvalidArgument, "Error parsing the ON UPDATE expression of column `%s`.`%s`: %s", table, column, reason)
+// OnUpdateOfKey is ON UPDATE on a column of the primary key.
+func OnUpdateOfKey(table, column string) *Error {
+	return newError(codes.InvalidArgument, "Column %s.%s with ON UPDATE cannot be a part of or the whole primary key.", table, column)
+}
+
+// OnUpdateWithoutDefault is ON UPDATE on a column without a DEFAULT, or DROP DEFAULT of one with ON UPDATE.
+func OnUpdateWithoutDefault(column string) *Error {
+	return newError(codes.InvalidArgument, "Column `%s` with an ON UPDATE expression must have an identical DEFAULT value expression.", column)
+}
+
+// OnUpdateNotDefault is an ON UPDATE expression that is not written as the column's DEFAULT is.
+func OnUpdateNotDefault(column string) *Error {
+	return newError(codes.InvalidArgument, "The ON UPDATE expression of column `%s` does not match the DEFAULT value expression.", column)
+}
+
+// OnUpdateExpression is an ON UPDATE expression that is not the commit timestamp.
+func OnUpdateExpression() *Error {
+	return newError(codes.InvalidArgument, "PENDING_COMMIT_TIMESTAMP() is the only supported ON UPDATE expression.")
+}
+
+// CommitTimestampDefault is a DEFAULT other than the commit timestamp of a column with allow_commit_timestamp.
+func CommitTimestampDefault(column string) *Error {
+	return newError(codes.FailedPrecondition,
+		"The only default value expression permitted for commit timestamp column `%s` is PENDING_COMMIT_TIMESTAMP().", column)
+}
+
+// PendingTimestampDefault is the commit timestamp as the DEFAULT of a column without allow_commit_timestamp.
+func PendingTimestampDefault(column string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Cannot use default value expression PENDING_COMMIT_TIMESTAMP() on column `%s` without the allow_commit_timestamp column option.", column)
 }
 
 // BadGenerated is a generated column that does not compile.
