@@ -25,11 +25,7 @@ func TestDDLRoundTrips(t *testing.T) {
 	succeeded := map[string]int{}
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			g := &ddlGenerator{Rand: rand.New(rand.NewPCG(seed, 1)), apply: func(c *schema.Catalog, stmt string, protos []byte) (*schema.Catalog, error) {
-				next, _, err := c.Apply(stmt, compiler{context.Background(), time.Now, sequence.New(nil)}, protos)
-				return next, err
-			}}
-			g.catalog = emptyCatalog()
+			g := newDDLGenerator(seed)
 			for range 250 {
 				kind, statement := g.statement()
 				next, err := g.apply(g.catalog, statement, shopProtos)
@@ -58,6 +54,28 @@ func emptyCatalog() *schema.Catalog {
 	c := schema.NewCatalog()
 	c.Database = "round-trip"
 	return c
+}
+
+// RandomDDL is a random schema as GetDatabaseDdl prints it, of a database called round-trip, and the descriptors of its proto bundle.
+func RandomDDL(seed uint64) (ddl []string, protos []byte) {
+	g := newDDLGenerator(seed)
+	for range 250 {
+		_, statement := g.statement()
+		if next, err := g.apply(g.catalog, statement, shopProtos); err == nil {
+			g.catalog = next
+		}
+	}
+	if g.catalog.ProtoBundle() != nil {
+		protos = shopProtos
+	}
+	return g.catalog.DDL(), protos
+}
+
+func newDDLGenerator(seed uint64) *ddlGenerator {
+	return &ddlGenerator{Rand: rand.New(rand.NewPCG(seed, 1)), catalog: emptyCatalog(), apply: func(c *schema.Catalog, stmt string, protos []byte) (*schema.Catalog, error) {
+		next, _, err := c.Apply(stmt, compiler{context.Background(), time.Now, sequence.New(nil)}, protos)
+		return next, err
+	}}
 }
 
 // ddlGenerator makes random statements about a catalog.

@@ -40,7 +40,9 @@ type ExportOptions struct {
 	DataBoost  bool
 	Parallel   int      // how many files are written at once
 	DDL        []string // of the database, for the manifest; SpannerExport needs it
-	Progress   *Progress
+	// ProtoDescriptors are those of the database's proto bundle, for SpannerExport.
+	ProtoDescriptors []byte
+	Progress         *Progress
 	// Flight, if not nil, is a connection to the same server, by which rows are read if it can: see bulk.Snapshot.UseFlight.
 	Flight grpc.ClientConnInterface
 }
@@ -51,6 +53,8 @@ type ExportResult struct {
 	Files    int       // with rows; 0 if the export has not begun
 	Complete int       // of Files
 	Resumed  int       // of Complete those that a run before had written
+	// Beside names what the database has and the layout of SpannerExport has no place for. Of an export of all tables it is in the manifest.
+	Beside []string
 }
 
 // filesPerWriter is how many files a table has for each writer, so that all writers have work until the end.
@@ -60,11 +64,6 @@ const filesPerWriter = 2
 // manifest, which names them all, appears last. An export that was interrupted goes on with the files that are missing.
 func Export(ctx context.Context, o ExportOptions) (result ExportResult, err error) {
 	e := &exporter{ExportOptions: o}
-	if o.Format == SpannerExport {
-		if e.records, err = recordsOf(o.DDL); err != nil {
-			return result, err
-		}
-	}
 	if err := makeDir(o.Dir); err != nil {
 		return result, err
 	}
@@ -78,6 +77,12 @@ func Export(ctx context.Context, o ExportOptions) (result ExportResult, err erro
 	result.Resumed = len(e.done)
 	if e.Flight != nil {
 		e.snapshot.UseFlight(e.Flight)
+	}
+	if o.Format == SpannerExport {
+		if err = e.define(ctx); err != nil {
+			return result, errors.Join(err, e.journal.close())
+		}
+		result.Beside = e.records.beside
 	}
 	result.Files, err = e.run(ctx)
 	result.Complete = len(e.done)

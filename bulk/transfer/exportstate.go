@@ -155,7 +155,7 @@ func (e *exporter) tables(ctx context.Context) (names []string, err error) {
 	for _, t := range all {
 		names = append(names, t.Name)
 	}
-	if len(names) == 0 && err == nil {
+	if len(names) == 0 && err == nil && e.Format != SpannerExport {
 		err = errors.New("the database has no tables")
 	}
 	return names, err

@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cloudspannerecosystem/memefish/ast"
+	"github.com/cloudspannerecosystem/memefish/token"
 	"github.com/twmb/avro"
 
 	"github.com/crowfoot-db/crowfoot/bulk/file"
@@ -25,9 +25,11 @@ import (
 type SpannerFolder struct {
 	// Tables, each behind the one in which it is interleaved.
 	Tables []SpannerTable
-	// Before are the statements that make schemas, sequences and tables, and After those that make indexes, foreign keys and change streams, which cost
-	// less when the rows are there, and views.
+	// Before are the statements that make all that comes before rows, tables last, and After those that make foreign keys, indexes and change
+	// streams, which cost less when the rows are there, views and roles.
 	Before, After []string
+	// ProtoDescriptors are those of the proto bundle that Before makes.
+	ProtoDescriptors []byte
 	// LeftOut names what the folder has and Crowfoot does not make: models, property graphs.
 	LeftOut []string
 }
@@ -47,8 +49,9 @@ func IsSpannerFolder(dir string) bool {
 	return err == nil
 }
 
-// OpenSpannerFolder reads what a folder has.
-func OpenSpannerFolder(dir string) (*SpannerFolder, error) {
+// OpenSpannerFolder reads what a folder has; database is the id of the one that it goes into. If Export wrote the folder, and all tables are in
+// it, the statements are those of its manifest, which make the database as it was.
+func OpenSpannerFolder(dir, database string) (*SpannerFolder, error) {
 	var export spannerExport
 	if err := readJSON(filepath.Join(dir, spannerExportName), &export); err != nil {
 		return nil, err
@@ -56,9 +59,12 @@ func OpenSpannerFolder(dir string) (*SpannerFolder, error) {
 	if export.Dialect != "" && export.Dialect != "GOOGLE_STANDARD_SQL" {
 		return nil, fmt.Errorf("%s is of the dialect %s, want GOOGLE_STANDARD_SQL", dir, export.Dialect)
 	}
-	s := &SpannerFolder{}
-	var schemas, sequences, indexes, foreignKeys, views, streams []string
-	for i, o := range slices.Concat(export.Tables, export.ChangeStreams, export.Sequences) {
+	s := &SpannerFolder{ProtoDescriptors: export.ProtoDescriptors}
+	for _, f := range export.Functions {
+		s.LeftOut = append(s.LeftOut, "function "+f.Name)
+	}
+	var schemas, sequences, places, indexes, foreignKeys, views, streams []string
+	for i, o := range slices.Concat(export.Tables, export.ChangeStreams, export.Placements, export.Sequences) {
 		t, err := o.files(dir)
 		if err != nil {
 			return nil, err
@@ -69,7 +75,7 @@ func OpenSpannerFolder(dir string) (*SpannerFolder, error) {
 		}
 		root := header.Schema.Root()
 		kind := kindOf(root)
-		if i >= len(export.Tables)+len(export.ChangeStreams) {
+		if i >= len(export.Tables)+len(export.ChangeStreams)+len(export.Placements) {
 			kind = "sequence"
 		}
 		switch kind {
@@ -77,6 +83,8 @@ func OpenSpannerFolder(dir string) (*SpannerFolder, error) {
 			schemas = append(schemas, "CREATE SCHEMA "+quoteName(o.Name))
 		case "sequence":
 			sequences = append(sequences, sequenceDDL(o.Name, root))
+		case "placement":
+			places = append(places, "CREATE PLACEMENT "+quoteName(o.Name)+optionsDDL(root.Props))
 		case "view":
 			views = append(views, viewDDL(o.Name, root))
 		case "change stream":
@@ -95,13 +103,61 @@ func OpenSpannerFolder(dir string) (*SpannerFolder, error) {
 			s.LeftOut = append(s.LeftOut, kind+" "+o.Name)
 		}
 	}
-	s.Before = slices.Concat(schemas, sequences)
 	s.Tables = parentsFirst(s.Tables)
+	if whole, err := s.takeManifest(dir, database); whole || err != nil {
+		return s, err
+	}
+	s.Before = slices.Concat(export.before(database), schemas, places, sequences)
 	for _, t := range s.Tables {
 		s.Before = append(s.Before, t.ddl)
 	}
 	s.After = slices.Concat(indexes, foreignKeys, views, streams)
 	return s, nil
+}
+
+// before are the statements that make what spanner-export.json itself has.
+func (e *spannerExport) before(database string) (list []string) {
+	for _, o := range e.DatabaseOptions {
+		value := o.Value
+		if strings.EqualFold(o.Type, "STRING") {
+			value = token.QuoteSQLString(value)
+		}
+		list = append(list, "ALTER DATABASE "+quoteName(database)+" SET OPTIONS ("+o.Name+" = "+value+")")
+	}
+	if len(e.ProtoBundle) > 0 {
+		list = append(list, "CREATE PROTO BUNDLE (`"+strings.Join(e.ProtoBundle, "`, `")+"`)")
+	}
+	return list
+}
+
+// takeManifest takes the statements of manifest.json if they define the tables of the folder, and no others.
+func (s *SpannerFolder) takeManifest(dir, database string) (whole bool, err error) {
+	var m Manifest
+	if err := readJSON(filepath.Join(dir, manifestName), &m); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	tables, last := []string{}, -1
+	for i, text := range m.DDL {
+		if name, ok := strings.CutPrefix(first(definedBy(text)), "table "); ok {
+			tables, last = append(tables, name), i
+		}
+	}
+	var here []string
+	for _, t := range s.Tables {
+		here = append(here, strings.ToLower(t.Name))
+	}
+	slices.Sort(tables)
+	if slices.Sort(here); m.Format != SpannerExport || !slices.Equal(tables, here) {
+		return false, nil
+	}
+	for _, text := range m.DDL[:last+1] {
+		made, later := withoutForeignKeys(ofDatabase(text, database))
+		s.Before, s.After = append(s.Before, made), append(s.After, later...)
+	}
+	s.After = append(s.After, m.DDL[last+1:]...)
+	return true, nil
 }
 
 func readJSON(name string, v any) error {
@@ -302,6 +358,9 @@ func tableDDL(name string, root *avro.SchemaNode) (string, error) {
 				part += " DEFAULT (" + text + ")"
 			}
 		}
+		if property(f.Props, propPlacementKey) == "true" {
+			part += " PLACEMENT KEY"
+		}
 		if property(f.Props, propHidden) == "true" {
 			part += " HIDDEN"
 		}
@@ -320,55 +379,4 @@ func tableDDL(name string, root *avro.SchemaNode) (string, error) {
 		}
 	}
 	return ddl, nil
-}
-
-// Missing are the statements that define objects which a database does not have. there are the statements that define it.
-func Missing(statements, there []string) (missing []string) {
-	defined := map[string]bool{}
-	for _, text := range there {
-		for _, name := range definedBy(text) {
-			defined[name] = true
-		}
-	}
-	for _, text := range statements {
-		if names := definedBy(text); len(names) == 0 || !defined[names[0]] {
-			missing = append(missing, text)
-		}
-	}
-	return missing
-}
-
-// definedBy names what a statement makes: the object itself first, and the constraints within a table.
-func definedBy(text string) (names []string) {
-	statement, err := parseDDL(text)
-	if err != nil {
-		return nil // the server says what is wrong with it
-	}
-	switch s := statement.(type) {
-	case *ast.CreateSchema:
-		names = []string{"schema " + s.Name.Name}
-	case *ast.CreateTable:
-		names = []string{"table " + pathName(s.Name)}
-		for _, c := range s.TableConstraints {
-			if c.Name != nil {
-				names = append(names, "constraint "+c.Name.Name)
-			}
-		}
-	case *ast.CreateIndex:
-		names = []string{"index " + pathName(s.Name)}
-	case *ast.CreateSequence:
-		names = []string{"sequence " + pathName(s.Name)}
-	case *ast.CreateView:
-		names = []string{"view " + pathName(s.Name)}
-	case *ast.CreateChangeStream:
-		names = []string{"change stream " + s.Name.Name}
-	case *ast.AlterTable:
-		if c, ok := s.TableAlteration.(*ast.AddTableConstraint); ok && c.TableConstraint.Name != nil {
-			names = []string{"constraint " + c.TableConstraint.Name.Name}
-		}
-	}
-	for i, name := range names {
-		names[i] = strings.ToLower(name)
-	}
-	return names
 }

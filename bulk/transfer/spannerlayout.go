@@ -1,36 +1,53 @@
 package transfer
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/cloudspannerecosystem/memefish"
 	"github.com/cloudspannerecosystem/memefish/ast"
+	"github.com/cloudspannerecosystem/memefish/token"
 
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
 // SpannerExport is the layout of Cloud Spanner's own exports (its Dataflow template "Cloud Spanner to Cloud Storage Avro"): a folder with
 //
-//	spanner-export.json            the tables, views, sequences and change streams, and the manifest of each
+//	spanner-export.json            options of the database, its proto bundle, its tables, views, sequences, placements and change streams, and the manifest of each
 //	TABLE-manifest.json            the table's files and their MD5 sums
 //	TABLE.avro-00000-of-00002      rows, and in the properties of the Avro schema the table's definition
 //
-// Row deletion policies, options of tables and indexes, synonyms, roles, placements and proto bundles have no place in it.
+// What has no place in it (spannerRecords.beside) is in the statements of manifest.json, which the template takes no notice of: it refuses
+// names that it does not know in spanner-export.json. Source: https://github.com/GoogleCloudPlatform/DataflowTemplates, v1, package
+// com.google.cloud.teleport.spanner, DdlToAvroSchemaConverter and ExportTransform.
 const SpannerExport file.Format = "spanner"
 
 const spannerExportName = "spanner-export.json"
 
 // spannerExport is spanner-export.json.
 type spannerExport struct {
-	Tables        []spannerObject `json:"tables"`
-	ChangeStreams []spannerObject `json:"changeStreams,omitempty"`
-	Sequences     []spannerObject `json:"sequences,omitempty"`
-	Dialect       string          `json:"dialect,omitempty"`
+	Tables           []spannerObject `json:"tables"`
+	DatabaseOptions  []spannerOption `json:"databaseOptions,omitempty"`
+	ChangeStreams    []spannerObject `json:"changeStreams,omitempty"`
+	Sequences        []spannerObject `json:"sequences,omitempty"`
+	Placements       []spannerObject `json:"placements,omitempty"`
+	Functions        []spannerObject `json:"udfs,omitempty"` // of the template alone
+	ProtoDescriptors []byte          `json:"protoDescriptors,omitempty"`
+	ProtoBundle      []string        `json:"protoBundle,omitempty"`
+	Dialect          string          `json:"dialect,omitempty"`
 }
+
+type spannerOption struct {
+	Name  string `json:"optionName"`
+	Type  string `json:"optionType"` // STRING, or another: then the value is a literal
+	Value string `json:"optionValue"`
+}
+
+// spannerOptions are the options of a database that the template exports.
+var spannerOptions = []string{"version_retention_period", "default_sequence_kind", "default_time_zone"}
 
 // spannerObject is a table, view, schema, change stream or sequence.
 type spannerObject struct {
@@ -76,7 +93,9 @@ const (
 	propViewQuery        = "spannerViewQuery"
 	propViewSecurity     = "spannerViewSecurity"
 	propSQLType          = "sqlType"
+	propPlacementKey     = "spannerPlacementKey"
 	entityNamedSchema    = "spannerNamedSchema"
+	entityPlacement      = "Placement"
 	spannerAvroNamespace = "spannerexport"
 	spannerFormatVersion = "1.0.0"
 	spannerStorage       = "CloudSpanner"
@@ -89,20 +108,13 @@ type spannerRecords struct {
 	tables    map[string]*file.AvroRecord
 	schemas   []*file.AvroRecord
 	sequences []*file.AvroRecord
+	places    []*file.AvroRecord
 	views     []*file.AvroRecord
 	streams   []*file.AvroRecord
-}
-
-// parseDDL parses a statement. memefish wants OPTIONS in CREATE SEQUENCE, and the options are not the statement's own if it has none.
-func parseDDL(text string) (ast.DDL, error) {
-	statement, err := memefish.ParseDDL("", text)
-	if err != nil && strings.HasPrefix(text, "CREATE SEQUENCE") {
-		if s, again := memefish.ParseDDL("", text+" OPTIONS (none = NULL)"); again == nil {
-			s.(*ast.CreateSequence).Options = nil
-			return s, nil
-		}
-	}
-	return statement, err
+	options   []spannerOption
+	protos    []string
+	// beside names what the layout has no place for.
+	beside []string
 }
 
 // recordsOf makes the Avro schemas of statements of DDL.
@@ -114,12 +126,24 @@ func recordsOf(ddl []string) (*spannerRecords, error) {
 			return nil, fmt.Errorf("the DDL of the database: %w", err)
 		}
 		switch s := statement.(type) {
+		case *ast.AlterDatabase:
+			r.databaseOptions(s.Options)
+		case *ast.CreateProtoBundle:
+			for _, t := range s.Types.Types {
+				r.protos = append(r.protos, typeName(t))
+			}
 		case *ast.CreateSchema:
 			record := newRecord(s.Name.Name)
 			add(record, propEntity, entityNamedSchema)
 			r.schemas = append(r.schemas, record)
+		case *ast.CreatePlacement:
+			record := newRecord(s.Name.Name)
+			add(record, propEntity, entityPlacement)
+			record.Properties = append(record.Properties, options(s.Options)...)
+			r.places = append(r.places, record)
 		case *ast.CreateTable:
 			r.tables[strings.ToLower(pathName(s.Name))] = tableRecord(s)
+			r.besideTable(s)
 		case *ast.CreateIndex:
 			if t := r.tables[strings.ToLower(pathName(s.TableName))]; t != nil {
 				addNumbered(t, propIndex, s.SQL())
@@ -137,17 +161,63 @@ func recordsOf(ddl []string) (*spannerRecords, error) {
 			r.views = append(r.views, record)
 		case *ast.CreateChangeStream:
 			record := newRecord(s.Name.Name)
-			clause := ""
-			if s.For != nil {
-				clause = s.For.SQL()
-			}
-			add(record, propForClause, clause)
+			add(record, propForClause, forClause(text, s))
 			record.Properties = append(record.Properties, options(s.Options)...)
 			r.streams = append(r.streams, record)
+		default:
+			r.beside = append(r.beside, cmp.Or(first(madeBy(text)), first(strings.Fields(text))))
 		}
 	}
+	slices.Sort(r.beside)
+	r.beside = slices.Compact(r.beside)
 	return r, nil
 }
+
+// forClause is what a change stream watches, from the text, which may have more than the parser knows.
+func forClause(text string, s *ast.CreateChangeStream) string {
+	if s.For == nil {
+		return ""
+	}
+	end := token.Pos(len(text))
+	if s.Options != nil {
+		end = s.Options.Pos()
+	}
+	return strings.TrimSpace(text[s.For.Pos():end])
+}
+
+func (r *spannerRecords) databaseOptions(o *ast.Options) {
+	for _, option := range o.Records {
+		name := strings.ToLower(option.Name.Name)
+		value, isText := option.Value.(*ast.StringLiteral)
+		if !isText || !slices.Contains(spannerOptions, name) {
+			r.beside = append(r.beside, "database option "+name)
+			continue
+		}
+		r.options = append(r.options, spannerOption{name, "STRING", value.Value})
+	}
+}
+
+// besideTable names what a table has and the layout has no place for.
+func (r *spannerRecords) besideTable(s *ast.CreateTable) {
+	name := pathName(s.Name)
+	if len(s.Synonyms) > 0 {
+		r.beside = append(r.beside, "the synonym of "+name)
+	}
+	if s.RowDeletionPolicy != nil {
+		r.beside = append(r.beside, "the row deletion policy of "+name)
+	}
+	if s.Options != nil {
+		r.beside = append(r.beside, "the options of "+name)
+	}
+	for _, c := range s.Columns {
+		if d, ok := c.DefaultSemantics.(*ast.ColumnDefaultExpr); ok && d.OnUpdate != nil {
+			r.beside = append(r.beside, "ON UPDATE of "+name+"."+c.Name.Name)
+		}
+	}
+}
+
+// typeName is the name of a message or an enumeration.
+func typeName(t *ast.NamedType) string { return pathName(&ast.Path{Idents: t.Path}) }
 
 // newRecord begins the schema of an object. A name with a dot cannot be that of a record.
 func newRecord(name string) *file.AvroRecord {
@@ -171,17 +241,6 @@ func addNumbered(r *file.AvroRecord, name, value string) {
 	add(r, name+strconv.Itoa(n), value)
 }
 
-func pathName(p *ast.Path) string {
-	var names []string
-	for _, i := range p.Idents {
-		names = append(names, i.Name)
-	}
-	return strings.Join(names, ".")
-}
-
-// quoteName quotes a name, which may be that of a named schema's object.
-func quoteName(name string) string { return "`" + strings.ReplaceAll(name, ".", "`.`") + "`" }
-
 func options(o *ast.Options) (list []file.AvroProperty) { return optionsAs(propOption, o) }
 
 // optionsAs are options as properties whose names begin with name.
@@ -195,14 +254,29 @@ func optionsAs(name string, o *ast.Options) (list []file.AvroProperty) {
 	return list
 }
 
+// sequenceRecord has a sequence's properties as options, which the template knows in any of its versions.
 func sequenceRecord(s *ast.CreateSequence) *file.AvroRecord {
 	r := newRecord(pathName(s.Name))
-	r.Properties = append(r.Properties, sequenceProperties(s.Params)...)
-	r.Properties = append(r.Properties, optionsAs(propSequenceOption, s.Options)...)
+	list := optionsAs(propSequenceOption, s.Options)
+	if s.Options == nil {
+		values := []string{"sequence_kind='bit_reversed_positive'"}
+		for _, c := range s.Params {
+			switch c := c.(type) {
+			case *ast.SkipRange:
+				values = append(values, "skip_range_min="+c.Min.SQL(), "skip_range_max="+c.Max.SQL())
+			case *ast.StartCounterWith:
+				values = append(values, "start_with_counter="+c.Counter.SQL())
+			}
+		}
+		for i, v := range values {
+			list = append(list, file.AvroProperty{Name: propSequenceOption + strconv.Itoa(i), Value: v})
+		}
+	}
+	r.Properties = append(r.Properties, list...)
 	return r
 }
 
-// sequenceProperties are the clauses of a sequence or an identity column.
+// sequenceProperties are the clauses of an identity column.
 func sequenceProperties(clauses []ast.SequenceParam) (list []file.AvroProperty) {
 	for _, c := range clauses {
 		switch c := c.(type) {
@@ -285,6 +359,9 @@ func avroColumn(c *ast.ColumnDef) file.AvroColumn {
 	case *ast.AutoIncrement:
 		property(propIdentity, "true")
 	}
+	if c.PlacementKey != nil {
+		property(propPlacementKey, "true")
+	}
 	property(propHidden, strconv.FormatBool(!c.Hidden.Invalid()))
 	column.Properties = append(column.Properties, options(c.Options)...)
 	return column
@@ -292,7 +369,10 @@ func avroColumn(c *ast.ColumnDef) file.AvroColumn {
 
 // finishSpanner writes the files of the layout beside those with rows.
 func (e *exporter) finishSpanner() error {
-	export := spannerExport{Dialect: "GOOGLE_STANDARD_SQL", Tables: []spannerObject{}}
+	export := spannerExport{Dialect: "GOOGLE_STANDARD_SQL", Tables: []spannerObject{}, DatabaseOptions: e.records.options, ProtoBundle: e.records.protos}
+	if len(export.ProtoBundle) > 0 {
+		export.ProtoDescriptors = e.ProtoDescriptors
+	}
 	for _, t := range e.state.Tables {
 		n := max(len(t.Partitions), 1)
 		m := spannerManifest{}
@@ -307,10 +387,8 @@ func (e *exporter) finishSpanner() error {
 	for _, list := range []struct {
 		records []*file.AvroRecord
 		to      *[]spannerObject
-	}{{e.records.schemas, &export.Tables}, {e.records.sequences, &export.Sequences}, {e.records.views, &export.Tables}, {e.records.streams, &export.ChangeStreams}} {
-		if len(e.Tables) > 0 && len(list.records) > 0 && (list.to == &export.ChangeStreams || list.records[0] == first(e.records.views)) {
-			continue // they may be about tables that are left out
-		}
+	}{{e.records.schemas, &export.Tables}, {e.records.sequences, &export.Sequences}, {e.records.places, &export.Placements}, {e.records.views, &export.Tables},
+		{e.records.streams, &export.ChangeStreams}} {
 		for _, r := range list.records {
 			f, err := e.writeDefinition(r)
 			if err == nil {
@@ -324,12 +402,23 @@ func (e *exporter) finishSpanner() error {
 	return writeJSON(filepath.Join(e.Dir, spannerExportName), export)
 }
 
-// first is the first of some records, or nil.
-func first(records []*file.AvroRecord) *file.AvroRecord {
-	if len(records) == 0 {
-		return nil
+// leaveOut drops what may be about tables that are not exported.
+func (r *spannerRecords) leaveOut() {
+	for _, record := range r.views {
+		r.beside = append(r.beside, "view "+record.Properties[0].Value)
 	}
-	return records[0]
+	for _, record := range r.streams {
+		r.beside = append(r.beside, "change stream "+record.Properties[0].Value)
+	}
+	r.views, r.streams = nil, nil
+}
+
+// first is the first of some values, or none.
+func first[T any](list []T) (none T) {
+	if len(list) == 0 {
+		return none
+	}
+	return list[0]
 }
 
 // spannerObject writes the manifest of an object, and adds it to a list.

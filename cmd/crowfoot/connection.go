@@ -13,7 +13,9 @@ import (
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/crowfoot-db/crowfoot/bulk"
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
@@ -23,8 +25,10 @@ import (
 // connection says which database import or export works on, and, while it works, whether the server is there.
 type connection struct {
 	endpoint, database string
-	server             *presence
-	screen             *transferScreen
+	// makesMissing says that a database that is not there is made.
+	makesMissing bool
+	server       *presence
+	screen       *transferScreen
 }
 
 func (s *connection) register(flags *pflag.FlagSet) {
@@ -79,6 +83,11 @@ func (s *connection) incomplete(ctx context.Context, err error, what string) err
 // connect makes a client of a server that answers.
 func (s *connection) connect(ctx context.Context, agent string) (*spanner.Client, error) {
 	config := spanner.ClientConfig{UserAgent: agent + "/" + version.Get().Version, CallOptions: transfer.CallOptions()}
+	if s.makesMissing {
+		if err := s.makeDatabase(ctx); err != nil {
+			return nil, err
+		}
+	}
 	client, err := newClient(ctx, s.database, config, s.server.options()...)
 	if err != nil {
 		return nil, err
@@ -111,23 +120,50 @@ func (s *connection) flight() (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+host, append(s.server.dialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 }
 
-// databaseDDL asks for the statements that define the database.
-func (s *connection) databaseDDL(ctx context.Context) (statements []string, err error) {
+// makeDatabase makes the database if its instance does not have it.
+func (s *connection) makeDatabase(ctx context.Context) error {
 	client, err := admin.NewDatabaseAdminClient(ctx, s.server.options()...)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	defer client.Close()
+	err = s.server.answered(ctx, func(ctx context.Context) error {
+		_, err := client.GetDatabase(ctx, &databasepb.GetDatabaseRequest{Name: s.database})
+		return err
+	})
+	if grpcstatus.Code(err) != codes.NotFound {
+		return err
+	}
+	instance, id, _ := strings.Cut(s.database, "/databases/")
+	operation, err := client.CreateDatabase(ctx, &databasepb.CreateDatabaseRequest{Parent: instance, CreateStatement: "CREATE DATABASE `" + id + "`"})
+	if err != nil {
+		return err
+	}
+	if _, err := operation.Wait(ctx); err != nil {
+		return err
+	}
+	s.screen.clear()
+	fmt.Println("made the database " + s.database)
+	return nil
+}
+
+// databaseDDL asks for the statements that define the database, and for the descriptors of its proto bundle.
+func (s *connection) databaseDDL(ctx context.Context) (statements []string, protos []byte, err error) {
+	client, err := admin.NewDatabaseAdminClient(ctx, s.server.options()...)
+	if err != nil {
+		return nil, nil, err
 	}
 	defer client.Close()
 	err = s.server.answered(ctx, func(ctx context.Context) error {
 		ddl, err := client.GetDatabaseDdl(ctx, &databasepb.GetDatabaseDdlRequest{Database: s.database})
-		statements = ddl.GetStatements()
+		statements, protos = ddl.GetStatements(), ddl.GetProtoDescriptors()
 		return err
 	})
-	return statements, err
+	return statements, protos, err
 }
 
-// define runs statements of DDL, and shows them.
-func (s *connection) define(ctx context.Context, statements []string) error {
+// define runs statements of DDL, and shows them. protos are the descriptors of a proto bundle that they make.
+func (s *connection) define(ctx context.Context, statements []string, protos []byte) error {
 	if len(statements) == 0 {
 		return nil
 	}
@@ -138,7 +174,7 @@ func (s *connection) define(ctx context.Context, statements []string) error {
 		return err
 	}
 	defer client.Close()
-	operation, err := client.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: s.database, Statements: statements})
+	operation, err := client.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: s.database, Statements: statements, ProtoDescriptors: protos})
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func (s *exportSettings) run(ctx context.Context, tables []string) error {
 			defer flight.Close()
 			o.Flight = flight
 		}
-		if o.DDL, err = s.databaseDDL(ctx); err != nil {
+		if o.DDL, o.ProtoDescriptors, err = s.databaseDDL(ctx); err != nil {
 			return err
 		}
 		return s.write(ctx, o)
@@ -151,5 +151,20 @@ func (s *exportSettings) write(ctx context.Context, o transfer.ExportOptions) er
 		fmt.Printf(", which has %d rows with the %d files that were complete before", rows, result.Resumed)
 	}
 	fmt.Println()
+	if n := len(result.Beside); n > 0 {
+		where := "crowfoot import takes it from manifest.json"
+		if len(o.Tables) > 0 {
+			where = "it is left out"
+		}
+		fmt.Printf("the layout of Cloud Spanner's exports has no place for %s: %s\n", some(result.Beside, 5), where)
+	}
 	return nil
+}
+
+// some shows the first of a list, and how many there are beside.
+func some(list []string, most int) string {
+	if len(list) <= most {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
 }

@@ -43,7 +43,7 @@ func newImport() *cobra.Command {
 		Use:   "import FILE... [flags]",
 		Short: "Load files into a table",
 		Long: `Loads FILEs, which may be globs in quotes, into a table: CSV, TPC-H's .tbl, JSON lines, Parquet, Arrow, or Avro. A FILE that is a folder with spanner-export.json, as Cloud Spanner
-exports a database, is loaded as a whole: with --create its tables are made first, and its indexes, foreign keys and change streams last.
+exports a database, is loaded as a whole: with --create the database is made if it is not there, its tables first, and its indexes, foreign keys, views and change streams last.
 
 The columns of the files are found in the table by their names: those of the header of CSV, or of --columns. Files without names (.tbl, or --no-header) have the columns
 in the order of the table. Columns of the table that are not in the files get their default, or NULL.
@@ -131,6 +131,7 @@ func (s *importSettings) run(ctx context.Context, patterns []string) error {
 		return err
 	}
 	if s.isFolder(patterns) {
+		s.makesMissing = s.create
 		return s.with(ctx, importAgent, func(ctx context.Context, client *spanner.Client) error {
 			return s.runFolder(ctx, client, patterns[0])
 		})

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"cloud.google.com/go/spanner"
 
@@ -28,7 +29,7 @@ func (s *importSettings) createTable(ctx context.Context, client *spanner.Client
 	if err := state.Create(s.database, s.table); err != nil {
 		return nil, err
 	}
-	if err := s.define(ctx, []string{ddl}); err != nil {
+	if err := s.define(ctx, []string{ddl}, nil); err != nil {
 		return nil, err
 	}
 	return s.describe(ctx, client, s.table)
@@ -45,7 +46,8 @@ func (s *importSettings) runFolder(ctx context.Context, client *spanner.Client, 
 	case s.table != "" || len(s.columns) > 0 || s.state != "" || s.rejects != "":
 		return usageErrorf("%s is an export of a database: leave out --table, --columns, --state and --rejects", dir)
 	}
-	folder, err := transfer.OpenSpannerFolder(dir)
+	_, id, _ := strings.Cut(s.database, "/databases/")
+	folder, err := transfer.OpenSpannerFolder(dir, id)
 	if err != nil {
 		return err
 	}
@@ -54,8 +56,8 @@ func (s *importSettings) runFolder(ctx context.Context, client *spanner.Client, 
 	}
 	there := []string{}
 	if s.create {
-		if there, err = s.databaseDDL(ctx); err == nil {
-			err = s.define(ctx, transfer.Missing(folder.Before, there))
+		if there, _, err = s.databaseDDL(ctx); err == nil {
+			err = s.define(ctx, transfer.Missing(folder.Before, there), folder.ProtoDescriptors)
 		}
 		if err != nil {
 			return err
@@ -78,7 +80,7 @@ func (s *importSettings) runFolder(ctx context.Context, client *spanner.Client, 
 		}
 	}
 	if s.create {
-		if err := s.define(ctx, transfer.Missing(folder.After, there)); err != nil {
+		if err := s.define(ctx, transfer.Missing(folder.After, there), nil); err != nil {
 			return err
 		}
 	}
