@@ -3,6 +3,7 @@ package database
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
@@ -86,6 +87,36 @@ func (r *Registry) Operation(name string) (*Operation, error) {
 	if !it.First() {
 		return nil, it.Error()
 	}
+	return readOperation(it)
+}
+
+// Operations are the operations that are kept and whose names begin with prefix and come behind after, by name. An error is the last.
+func (r *Registry) Operations(prefix, after string) iter.Seq2[*Operation, error] {
+	return func(yield func(*Operation, error) bool) {
+		lower, upper := meta.Range(meta.Operation + prefix)
+		if after >= prefix {
+			lower = append(meta.Key(meta.Operation, after), 0)
+		}
+		it, err := r.store.NewIter(lower, upper)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer it.Close()
+		for ok := it.First(); ok; ok = it.Next() {
+			o, err := readOperation(it)
+			if !yield(o, err) || err != nil {
+				return
+			}
+		}
+		if err := it.Error(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// readOperation decodes the record that an iterator shows.
+func readOperation(it kv.Iterator) (*Operation, error) {
 	data, err := it.Value()
 	if err != nil {
 		return nil, err
@@ -95,19 +126,6 @@ func (r *Registry) Operation(name string) (*Operation, error) {
 		return nil, fmt.Errorf("read operation: %w", err)
 	}
 	return o, nil
-}
-
-// Operations lists the operations that are kept and whose names begin with prefix.
-func (r *Registry) Operations(prefix string) (list []*Operation, err error) {
-	err = meta.Each(r.store, meta.Operation+prefix, func(_ string, data []byte) error {
-		o := new(Operation)
-		if err := json.Unmarshal(data, o); err != nil {
-			return fmt.Errorf("read operation: %w", err)
-		}
-		list = append(list, o)
-		return nil
-	})
-	return list, err
 }
 
 // ForgetOperations deletes operations. Names that are not kept are ignored.
@@ -133,12 +151,11 @@ func (r *Registry) ForgetOperations(names ...string) error {
 
 // sweepOperations deletes those that ended more than operationLife ago.
 func (r *Registry) sweepOperations() error {
-	list, err := r.Operations("")
-	if err != nil {
-		return err
-	}
 	var old []string
-	for _, o := range list {
+	for o, err := range r.Operations("", "") {
+		if err != nil {
+			return err
+		}
 		if !o.Ended.IsZero() && r.cfg.Clock().Sub(o.Ended) > operationLife {
 			old = append(old, o.Name)
 		}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -57,6 +57,7 @@ type operation struct {
 
 	mu       sync.Mutex
 	metadata proto.Message
+	packed   *anypb.Any               // metadata, encoded; nil if they have changed since: many clients ask, again and again
 	ended    *longrunningpb.Operation // with the result; nil until it has ended
 }
 
@@ -321,33 +322,41 @@ func (os *operations) get(name string) (*longrunningpb.Operation, error) {
 	return ended, err
 }
 
-// under lists the operations whose names begin with prefix, by name.
-func (os *operations) under(prefix string) ([]*longrunningpb.Operation, error) {
-	byName := map[string]*longrunningpb.Operation{}
-	for _, op := range os.runningUnder(prefix) { // before the kept ones, so that an operation that ends in between is not missed
-		p, err := op.proto()
-		if err != nil {
-			return nil, err
+// under are the operations whose names begin with prefix and come behind after, by name. An error is the last.
+func (os *operations) under(prefix, after string) iter.Seq2[*longrunningpb.Operation, error] {
+	running := os.runningUnder(prefix) // before the kept ones, so that an operation that ends in between is not missed
+	slices.SortFunc(running, func(x, y *operation) int { return cmp.Compare(x.name, y.name) })
+	running = slices.DeleteFunc(running, func(op *operation) bool { return op.name <= after })
+	return func(yield func(*longrunningpb.Operation, error) bool) {
+		rest := running
+		for o, err := range os.kept.Operations(prefix, after) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for len(rest) > 0 && rest[0].name < o.Name {
+				if !yield(rest[0].proto()) {
+					return
+				}
+				rest = rest[1:]
+			}
+			p := func() (*longrunningpb.Operation, error) { return unpack(o) }
+			if len(rest) > 0 && rest[0].name == o.Name {
+				if o.Ended.IsZero() { // it was stored when it began
+					p = rest[0].proto
+				}
+				rest = rest[1:]
+			}
+			if !yield(p()) {
+				return
+			}
 		}
-		byName[op.name] = p
-	}
-	kept, err := os.kept.Operations(prefix)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range kept {
-		if o.Ended.IsZero() && byName[o.Name] != nil {
-			continue // it was stored when it began
-		}
-		if byName[o.Name], err = unpack(o); err != nil {
-			return nil, err
+		for _, op := range rest {
+			if !yield(op.proto()) {
+				return
+			}
 		}
 	}
-	var list []*longrunningpb.Operation
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		list = append(list, byName[name])
-	}
-	return list, nil
 }
 
 func (os *operations) runningUnder(prefix string) []*operation {
@@ -402,6 +411,7 @@ func (op *operation) update(change func(metadata proto.Message)) {
 	op.mu.Lock()
 	defer op.mu.Unlock()
 	change(op.metadata)
+	op.packed = nil
 }
 
 func (op *operation) proto() (*longrunningpb.Operation, error) {
@@ -410,9 +420,12 @@ func (op *operation) proto() (*longrunningpb.Operation, error) {
 	if op.ended != nil {
 		return op.ended, nil
 	}
-	metadata, err := anypb.New(op.metadata)
-	if err != nil {
-		return nil, err
+	if op.packed == nil {
+		packed, err := anypb.New(op.metadata)
+		if err != nil {
+			return nil, err
+		}
+		op.packed = packed
 	}
-	return &longrunningpb.Operation{Name: op.name, Metadata: metadata}, nil
+	return &longrunningpb.Operation{Name: op.name, Metadata: op.packed}, nil
 }

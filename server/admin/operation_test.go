@@ -2,7 +2,9 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/crowfoot-db/crowfoot/database"
 	"github.com/crowfoot-db/crowfoot/kv"
@@ -156,6 +159,99 @@ func (s *Admin) operationsOf(t *testing.T, filter string) int {
 		t.Fatal(err)
 	}
 	return len(list.Operations)
+}
+
+// TestPagesOfOperations: pages of any size are all operations once, by name, those that run among those that have ended. Large ones are fewer a page.
+func TestPagesOfOperations(t *testing.T) {
+	s, stop := served(t, vfs.NewMem(), time.Now)
+	defer stop()
+	var want []string
+	goOn := make(chan struct{})
+	defer close(goOn)
+	for i := range 30 {
+		name := fmt.Sprintf("%s/operations/o%02d", testDatabase, i)
+		want = append(want, name)
+		if i%4 == 1 { // it runs, and is stored or not
+			op := &operation{name: name, metadata: &databasepb.UpdateDatabaseDdlMetadata{}}
+			ts := task{resource: testDatabase, id: fmt.Sprintf("o%02d", i)}
+			if i%8 == 1 {
+				ts.request = &databasepb.UpdateDatabaseDdlRequest{}
+			}
+			if err := s.operations.add(op, ts); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		data, err := proto.Marshal(&longrunningpb.Operation{Name: name, Done: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.operations.kept.PutOperation(database.Operation{Name: name, Ended: time.Now(), Proto: data}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, size := range []int32{1, 4, 7, 30, 0} {
+		if got, _ := s.operationNames(t, size); !slices.Equal(got, want) {
+			t.Errorf("in pages of %d: %q", size, got)
+		}
+	}
+	for _, name := range want[:5] {
+		data, err := proto.Marshal(&longrunningpb.Operation{Name: name, Done: true, Metadata: &anypb.Any{Value: make([]byte, maxOperationsBytes/2-1000)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.operations.kept.PutOperation(database.Operation{Name: name, Ended: time.Now(), Proto: data}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, pages := s.operationNames(t, 0); !slices.Equal(got, want) || pages != 3 {
+		t.Errorf("in %d pages: %q", pages, got)
+	}
+}
+
+// operationNames are all operations of the test database, in pages of a size.
+func (s *Admin) operationNames(t *testing.T, size int32) (names []string, pages int) {
+	t.Helper()
+	req := &longrunningpb.ListOperationsRequest{Name: testDatabase + "/operations", PageSize: size}
+	for pages = 1; ; pages++ {
+		reply, err := s.operations.listOperations(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, op := range reply.Operations {
+			names = append(names, op.Name)
+		}
+		if req.PageToken = reply.NextPageToken; req.PageToken == "" {
+			return names, pages
+		}
+	}
+}
+
+// TestPollingIsCheap: what an operation of many statements says of itself is encoded once while it stays the same.
+func TestPollingIsCheap(t *testing.T) {
+	req := &databasepb.UpdateDatabaseDdlRequest{Database: testDatabase}
+	for i := range 5000 {
+		req.Statements = append(req.Statements, fmt.Sprintf("CREATE TABLE T%d (K INT64) PRIMARY KEY (K)", i))
+	}
+	op := &operation{name: "o", metadata: ddlMetadata(req, time.Now())}
+	poll := func() *longrunningpb.Operation {
+		p, err := op.proto()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	poll()
+	if n := testing.AllocsPerRun(10, func() { poll() }); n > 2 {
+		t.Errorf("%v allocations", n)
+	}
+	op.update(func(m proto.Message) {
+		noteProgress(m.(*databasepb.UpdateDatabaseDdlMetadata), database.Progress{Percent: 100, Commit: time.Now()})
+	})
+	m := new(databasepb.UpdateDatabaseDdlMetadata)
+	if err := poll().Metadata.UnmarshalTo(m); err != nil || len(m.CommitTimestamps) != 1 {
+		t.Errorf("%v, %v", m.CommitTimestamps, err)
+	}
 }
 
 // TestOperationDeletedWhileItRuns: it stays deleted when it ends.

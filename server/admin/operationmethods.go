@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/longrunning/autogen/longrunningpb"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/crowfoot-db/crowfoot/server/listing"
@@ -94,6 +95,10 @@ func (os *operations) listOperations(_ context.Context, req *longrunningpb.ListO
 	return &longrunningpb.ListOperationsResponse{Operations: list, NextPageToken: next}, nil
 }
 
+// maxOperationsBytes bounds the operations of one page, but not the first: an operation may have 10 MiB of statements, and clients of gRPC take messages
+// of 4 MiB unless they are told otherwise: https://pkg.go.dev/google.golang.org/grpc#MaxCallRecvMsgSize.
+const maxOperationsBytes = 2 << 20
+
 // An operationsRequest asks for one page of operations.
 type operationsRequest interface {
 	listing.PageRequest
@@ -107,17 +112,26 @@ func (os *operations) listed(req operationsRequest, prefix string, want func(nam
 	if err != nil {
 		return nil, "", err
 	}
-	all, err := os.under(prefix)
+	after, size, err := listing.Bounds(req)
 	if err != nil {
 		return nil, "", err
 	}
 	var list []*longrunningpb.Operation
-	for _, op := range all {
-		if (want == nil || want(op.Name)) && conditions.match(op) {
-			list = append(list, op)
+	bytes := 0
+	for op, err := range os.under(prefix, after) {
+		if err != nil {
+			return nil, "", err
 		}
+		if want != nil && !want(op.Name) || !conditions.match(op) {
+			continue
+		}
+		bytes += proto.Size(op)
+		if len(list) == size || len(list) > 0 && bytes > maxOperationsBytes {
+			return list, listing.NextPage(req, list[len(list)-1].Name), nil
+		}
+		list = append(list, op)
 	}
-	return listing.Page(req, list, (*longrunningpb.Operation).GetName)
+	return list, "", nil
 }
 
 // An operationFilter is a filter of ListOperations: conditions on name, done, error and metadata.@type, joined by AND. Clients use no more of

@@ -17,11 +17,15 @@ import (
 // resume goes on with the operations that ran when the last process ended, in the order in which they began: with a schema change where it was, with the
 // creation of a database from its beginning. What cannot be resumed ends with its error.
 func (a *Admin) resume(ctx context.Context) error {
-	all, err := a.databases.registry.Operations("")
-	if err != nil {
-		return err
+	var running []*database.Operation
+	for o, err := range a.databases.registry.Operations("", "") {
+		if err != nil {
+			return err
+		}
+		if o.Ended.IsZero() {
+			running = append(running, o)
+		}
 	}
-	running := slices.DeleteFunc(all, func(o *database.Operation) bool { return !o.Ended.IsZero() })
 	slices.SortFunc(running, func(x, y *database.Operation) int {
 		return cmp.Or(x.Started.Compare(y.Started), cmp.Compare(x.Name, y.Name))
 	})

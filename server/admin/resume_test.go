@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -151,17 +152,18 @@ func TestCrashAtEverySync(t *testing.T) {
 			admin, stop := served(t, fs, time.Now)
 			defer stop()
 			c := client{t, admin}
-			began, err := admin.operations.under(testDatabase + "/operations/")
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, op := range began {
+			var began []*longrunningpb.Operation
+			for op, err := range admin.operations.under(testDatabase+"/operations/", "") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				began = append(began, op)
 				c.succeeds(op.Name)
 			}
 			if _, err := c.create("db", base); err != nil && usererror.CodeOf(err) != codes.AlreadyExists {
 				t.Fatal(err)
 			}
-			_, err = c.change("change", statements...)
+			_, err := c.change("change", statements...)
 			resumed := len(began) == 2 || len(began) == 1 && began[0].Name == testDatabase+"/operations/change"
 			if again := usererror.CodeOf(err) == codes.AlreadyExists; again != resumed {
 				t.Errorf("sent again: %v, after a start with %v", err, began)
@@ -303,6 +305,41 @@ func TestCancelResumed(t *testing.T) {
 		t.Errorf("%d statements are applied", n)
 	}
 	if list := c.ddl(); len(list) != 2 {
+		t.Errorf("the schema is %q", list)
+	}
+}
+
+// TestCancelBeforeRestart: an operation that was cancelled when the process ended is not gone on with. What it was at is taken back, and the next one follows.
+func TestCancelBeforeRestart(t *testing.T) {
+	fs := vfs.NewMem()
+	admin, stop := served(t, fs, time.Now)
+	c := client{t, admin}
+	c.instance()
+	if _, err := c.create("db", "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"); err != nil {
+		t.Fatal(err)
+	}
+	c.insertRow()
+	c.lockRow()
+	c.begin("change", script...)
+	c.begin("next", "CREATE INDEX Later ON T(V)")
+	for c.applied("change") != 1 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := c.operations.keepCancelled(testDatabase + "/operations/change"); err != nil { // and the process ends before the operation does
+		t.Fatal(err)
+	}
+	stop()
+	admin, stop = served(t, fs, time.Now)
+	defer stop()
+	c = client{t, admin}
+	if op, err := c.ended(testDatabase + "/operations/change"); err != nil || op.GetError().GetCode() != int32(codes.Canceled) {
+		t.Errorf("%v, %v", op, err)
+	}
+	if n := c.applied("change"); n != 1 {
+		t.Errorf("%d statements are applied", n)
+	}
+	c.succeeds(testDatabase + "/operations/next")
+	if list := c.ddl(); len(list) != 3 || strings.Contains(list[0], "D INT64") {
 		t.Errorf("the schema is %q", list)
 	}
 }

@@ -24,24 +24,35 @@ type PageRequest interface {
 
 // Page returns the page of list that req asks for, and the token of the next page, "" if it is the last. list must be sorted by name.
 func Page[T any](req PageRequest, list []T, name func(T) string) ([]T, string, error) {
-	size := int(req.GetPageSize())
+	after, size, err := Bounds(req)
+	if err != nil {
+		return nil, "", err
+	}
+	if after != "" {
+		list = list[sort.Search(len(list), func(i int) bool { return name(list[i]) > after }):]
+	}
+	if len(list) <= size {
+		return list, "", nil
+	}
+	return list[:size], NextPage(req, name(list[size-1])), nil
+}
+
+// Bounds are those of the page that req asks for: the name behind which it begins, "" for the first page, and how many items it has at most.
+func Bounds(req PageRequest) (after string, size int, err error) {
+	size = int(req.GetPageSize())
 	if size < 0 {
-		return nil, "", usererror.InvalidPageSize(req.GetPageSize())
+		return "", 0, usererror.InvalidPageSize(req.GetPageSize())
 	}
 	if size == 0 || size > maxPage {
 		size = maxPage
 	}
 	if token := req.GetPageToken(); token != "" {
-		last, ok := openPageToken(req, token)
-		if !ok {
-			return nil, "", usererror.InvalidPageToken()
+		var ok bool
+		if after, ok = openPageToken(req, token); !ok {
+			return "", 0, usererror.InvalidPageToken()
 		}
-		list = list[sort.Search(len(list), func(i int) bool { return name(list[i]) > last }):]
 	}
-	if len(list) <= size {
-		return list, "", nil
-	}
-	return list[:size], pageToken(req, name(list[size-1])), nil
+	return after, size, nil
 }
 
 // checksumSize is the length in bytes of a page token's checksum.
@@ -54,7 +65,8 @@ const checksumSize = 8
 // The checksum has no secret key, so a token is good after a restart too. A client that makes a token itself sees nothing that it could
 // not list anyway.
 
-func pageToken(req PageRequest, last string) string {
+// NextPage is the token of the page behind the item of a name.
+func NextPage(req PageRequest, last string) string {
 	token := binary.BigEndian.AppendUint64(nil, pageChecksum(req, last))
 	return base64.RawURLEncoding.EncodeToString(append(token, last...))
 }
