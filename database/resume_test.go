@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -168,4 +169,76 @@ func (o *operated) complete(sql string) {
 	if n, err := o.count(context.Background(), "SELECT COUNT(*) FROM T"); n != operatedRows+1 || err != nil {
 		o.t.Errorf("%d rows, %v", n, err)
 	}
+}
+
+// TestUnreadEntriesGo: the entries of an index that is taken back leave the store at once if no read at any timestamp may use them: when its creation is cancelled,
+// finds a row that breaks its rule, or is abandoned by the next process. Those of an index that has served reads stay as long as these may come again.
+func TestUnreadEntriesGo(t *testing.T) {
+	cancelled := func(o *operated) {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := o.db.UpdateSchema(ctx, []string{"CREATE INDEX ByV ON T(V)"}, &SchemaOperation{Progress: func(Progress) { cancel() }})
+		if err != context.Canceled {
+			t.Fatal(err)
+		}
+	}
+	repeats := func(o *operated, sql string, rows ...[2]int64) {
+		if err := o.insert("T", rows...); err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, o.db.UpdateSchema(t.Context(), []string{sql}, nil), codes.FailedPrecondition)
+	}
+	for name, c := range map[string]struct {
+		fails func(o *operated)
+		stay  bool
+	}{
+		"cancelled": {fails: cancelled},
+		"unique":    {fails: func(o *operated) { repeats(o, "CREATE UNIQUE INDEX ByV ON T(V)", [2]int64{operatedRows, 7}) }},
+		"foreign key": {stay: true, fails: func(o *operated) {
+			repeats(o, "ALTER TABLE T ADD CONSTRAINT Known FOREIGN KEY (V) REFERENCES T (K)", [2]int64{operatedRows, -1})
+		}},
+		"abandoned": {fails: func(o *operated) {
+			if _, err := o.change([]string{"CREATE INDEX ByV ON T(V)"}, 3, func() {}); err == nil {
+				t.Fatal("it was not interrupted")
+			}
+			if err := o.ForgetOperations(o.op.Name); err != nil {
+				t.Fatal(err)
+			}
+			o.restart(o.files)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOperated(t)
+			c.fails(o)
+			if o.db.newest().tentative.Load() {
+				t.Fatal("the change was not taken back")
+			}
+			if n := o.entries(); n > 0 != c.stay {
+				t.Errorf("%d entries are left", n)
+			}
+			for _, found := range o.verify() {
+				t.Error(found)
+			}
+		})
+	}
+}
+
+// entries counts what is stored of indexes that are not there any more.
+func (o *operated) entries() (n int) {
+	o.t.Helper()
+	for _, v := range *o.db.versions.Load() {
+		_, indexes := v.catalog.Without(o.db.Catalog())
+		for _, s := range spacesOf(nil, indexes) {
+			cur, err := o.db.rows.Scan(s.Start, s.End, o.db.txns.Now(), false)
+			if err != nil {
+				o.t.Fatal(err)
+			}
+			for cur.Next() {
+				n++
+			}
+			if err := cur.Close(); err != nil {
+				o.t.Error(err)
+			}
+		}
+	}
+	return n
 }
