@@ -79,9 +79,11 @@ type schemaWorld struct {
 	pending  *schemaStep // the schema change that runs
 	violated bool        // the rows have not met what it demands at some time since it began
 	after    *vfs.MemFS  // what a crash in the midst of it has left; nil if there was none
-	open     []openWrite
-	past     []pastRead
-	done     []string // statements that have run
+	// deleted says that its operation was deleted before the crash, cancelling that it was cancelled.
+	deleted, cancelling bool
+	open                []openWrite
+	past                []pastRead
+	done                []string // statements that have run
 
 	changed, failed, cancelled, crashes, commits, refused, aborted int
 }
@@ -191,24 +193,63 @@ func (w *schemaWorld) step() {
 	}
 }
 
-// change runs a schema change, in whose midst other things happen.
+// change runs a schema change, in whose midst other things happen. After a crash, its operation goes on with it, unless it was deleted before.
 func (w *schemaWorld) change(s *schemaStep) {
 	w.done = append(w.done, s.sql)
+	w.pending, w.violated = s, s.violated(w.model)
+	before := w.db.DDL()
+	op := &SchemaOperation{Name: testName + "/operations/o", Began: time.Now()}
+	if err := w.PutOperation(Operation{Name: op.Name, Started: op.Began}); err != nil {
+		w.t.Fatal(err)
+	}
+	for again := true; again && !w.t.Failed(); {
+		err := w.attempt(s, op)
+		if again = w.after != nil; !again {
+			w.ended(s, err)
+			break
+		}
+		w.crashes++
+		w.done = append(w.done, "-- crashed")
+		w.reopen(w.after)
+		if got := w.db.DDL(); !slices.Equal(got, before) {
+			w.t.Errorf("after a crash in %s the schema is\n%s\nand was\n%s", s.sql, strings.Join(got, "\n"), strings.Join(before, "\n"))
+		}
+		if again = !w.deleted; again {
+			if w.db.interrupted.Load() == nil {
+				w.t.Errorf("after a crash %s does not go on", s.sql)
+			}
+			w.done = append(w.done, "-- goes on")
+			for range w.rng.IntN(5) {
+				w.transaction()
+			}
+		}
+	}
+	w.pending = nil
+	if err := w.ForgetOperations(op.Name); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// attempt runs a schema change until it ends or there is a crash.
+func (w *schemaWorld) attempt(s *schemaStep, op *SchemaOperation) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	w.pending, w.violated, w.after = s, s.violated(w.model), nil
-	before := w.db.DDL()
-	cancelled := false
+	w.after, w.deleted, w.cancelling = nil, false, false
 	between := func() {
-		if w.after != nil || cancelled {
+		if w.after != nil || w.cancelling {
 			return
 		}
 		switch n := w.rng.IntN(60); {
 		case n == 0:
+			if w.deleted = w.rng.IntN(4) == 0; w.deleted {
+				if err := w.ForgetOperations(op.Name); err != nil {
+					w.t.Fatal(err)
+				}
+			}
 			w.after = w.files.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: w.rng.IntN(101), RNG: w.rng})
 			cancel()
 		case n == 1:
-			cancelled = true
+			w.cancelling = true
 			cancel()
 		default:
 			for range w.rng.IntN(10) {
@@ -216,28 +257,26 @@ func (w *schemaWorld) change(s *schemaStep) {
 			}
 		}
 	}
-	w.store.between = between
-	err := w.db.UpdateSchema(ctx, []string{s.sql}, &SchemaOperation{Progress: func(p Progress) {
+	op.Progress = func(p Progress) {
 		if p.Percent < 100 {
 			between()
 		}
-	}})
-	w.store.between, w.pending = nil, nil
+	}
+	w.store.between = between
+	defer func() { w.store.between = nil }()
+	return w.db.UpdateSchema(ctx, []string{s.sql}, op)
+}
+
+// ended compares how a schema change has ended with what had to come.
+func (w *schemaWorld) ended(s *schemaStep, err error) {
 	switch {
-	case w.after != nil:
-		w.crashes++
-		w.done = append(w.done, "-- crashed")
-		w.reopen(w.after)
-		if got := w.db.DDL(); !slices.Equal(got, before) {
-			w.t.Errorf("after a crash in %s the schema is\n%s\nand was\n%s", s.sql, strings.Join(got, "\n"), strings.Join(before, "\n"))
-		}
 	case err == nil:
 		w.changed++
 		if s.violated(w.model) {
 			w.t.Errorf("%s succeeded, and rows violate it", s.sql)
 		}
 		s.apply(w.model)
-	case cancelled && errors.Is(err, context.Canceled):
+	case w.cancelling && errors.Is(err, context.Canceled):
 		w.cancelled++
 	case usererror.CodeOf(err) == codes.FailedPrecondition && w.violated:
 		w.failed++
