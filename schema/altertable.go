@@ -129,6 +129,12 @@ func (d *draft) checkUnused(t *Table, c *Column) error {
 	if t.expiresBy(c) {
 		return usererror.RowDeletionPolicyColumn(c.Name, t.FullName())
 	}
+	if roles := d.grantedOn(t, c); roles != "" {
+		return usererror.DropGrantedColumn(t.FullName(), c.Name, roles)
+	}
+	if roles := d.grantedOn(t, c); roles != "" {
+		return usererror.DropGrantedColumn(t.FullName(), c.Name, roles)
+	}
 	if streams := d.streamsNaming(t, c); streams != nil {
 		return usererror.DropWatchedColumn(t.FullName()+"."+c.Name, len(streams), namesOf(streams, changeStreamName))
 	}

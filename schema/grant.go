@@ -244,7 +244,7 @@ func (d *draft) setDefaultUsage(has bool) {
 	}
 }
 
-// dropGrants drops the grants on what the statement has dropped: tables, columns, change streams, objects and schemas.
+// dropGrants drops the grants on what the statement has dropped: tables, change streams, objects and schemas. A column on which privileges are granted cannot be dropped.
 func (d *draft) dropGrants() {
 	dropOn := func(on TableID, schema string) {
 		for _, g := range slices.Collect(under[*Grant](d.Catalog, grants, grantTarget(on, schema))) {
@@ -254,8 +254,6 @@ func (d *draft) dropGrants() {
 	differences(d.old.tables, d.tables, func(id TableID, _, after *Table) {
 		if after == nil {
 			dropOn(id, "")
-		} else {
-			d.dropColumnGrants(after)
 		}
 	})
 	differences(d.old.objects, d.objects, func(id TableID, _, after Object) {
@@ -275,18 +273,16 @@ func (d *draft) dropGrants() {
 	}
 }
 
-// dropColumnGrants drops what is granted on columns that a table does not have any more.
-func (d *draft) dropColumnGrants(t *Table) {
-	for _, g := range slices.Collect(under[*Grant](d.Catalog, grants, grantTarget(t.ID, ""))) {
-		next := *g
-		next.Privileges = maps.Clone(g.Privileges)
-		for p, columns := range g.Privileges {
-			if len(columns) > 0 {
-				next.setColumns(p, slices.DeleteFunc(slices.Clone(columns), func(id ColumnID) bool { return t.columnByID(id) == nil }))
-			}
+// grantedOn are the roles that have privileges on a column by its name; "" if there are none. Those on the whole table do not count.
+func (c *Catalog) grantedOn(t *Table, col *Column) string {
+	var roles []string
+	for g := range under[*Grant](c, grants, grantTarget(t.ID, "")) {
+		named := func(columns []ColumnID) bool { return slices.Contains(columns, col.ID) }
+		if slices.ContainsFunc(slices.Collect(maps.Values(g.Privileges)), named) {
+			roles = append(roles, g.Role)
 		}
-		d.replaceGrant(g, &next)
 	}
+	return strings.Join(roles, ", ")
 }
 
 // target is how DDL names what a grant is on: TABLE t.

@@ -34,6 +34,13 @@ func DropRoleWithPrivileges(role, target string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot drop role %s. It has privileges on %s, which must be revoked first.", role, target)
 }
 
+// DropGrantedColumn is a DROP COLUMN of a column that privileges are granted on by its name.
+func DropGrantedColumn(table, column, roles string) *Error {
+	return newError(codes.FailedPrecondition,
+		"Cannot drop column `%s` from table `%s` on which fine-grained access privileges are granted to roles: %s. You must revoke them before dropping the column.",
+		column, table, roles)
+}
+
 // GrantPublicRole is GRANT ROLE public: every role has its privileges.
 func GrantPublicRole() *Error {
 	return newError(codes.FailedPrecondition, "Cannot grant role public: every role is a member of it.")
