@@ -94,6 +94,11 @@ func (b *builder) seesStream(name string, p schema.Privilege) bool {
 	return s != nil && b.access.Has(schema.TableID(s.ID), p, 0)
 }
 
+// seesAnyOf says whether the role may see a table: for rows that do not name it.
+func (b *builder) seesAnyOf(t *schema.Table) bool {
+	return b.access == nil || b.seesTable(t.Schema, t.Name, "")
+}
+
 // seesTable says whether the role has a privilege on a table or view, or on one of its columns if column is not "".
 func (b *builder) seesTable(in, name, column string) bool {
 	if in == InformationSchema || in == SpannerSys {

@@ -177,7 +177,7 @@ func tableConstraints(b *builder) {
 
 func checkConstraints(b *builder) {
 	for _, c := range b.ofNames() {
-		if c.kind == "CHECK" {
+		if c.kind == "CHECK" && b.seesAnyOf(c.table) {
 			b.add("", c.table.Schema, c.name, c.clause, c.state)
 		}
 	}
@@ -231,7 +231,7 @@ func positionIn(key []schema.KeyPart, c *schema.Column) any {
 
 func referentialConstraints(b *builder) {
 	for _, c := range b.ofNames() {
-		if c.fk == nil {
+		if c.fk == nil || !b.seesAnyOf(c.table) {
 			continue
 		}
 		var catalog, schemaName, unique any
