@@ -6,20 +6,19 @@ It reads SPANNER_EMULATOR_HOST and needs the packages of requirements.txt.
 
 import datetime
 import decimal
-import os
 import pathlib
-import sys
 import tempfile
 import textwrap
 
 from alembic import command
 from alembic.config import Config
-from google.cloud import spanner
 from sqlalchemy import CheckConstraint, Computed, ForeignKey, Index, JSON, LargeBinary, MetaData, String, Table, create_engine, inspect, select, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
 
-PROJECT, INSTANCE, DATABASE = "interop", f"alembic-{os.getpid()}", "app"
-URL = f"spanner+spanner:///projects/{PROJECT}/instances/{INSTANCE}/databases/{DATABASE}"
+import steps
+from steps import same
+
+URL = f"spanner+spanner:///projects/{steps.PROJECT}/instances/{steps.instance_of('alembic')}/databases/{steps.DATABASE}"
 
 ENVIRONMENT = '''
 from alembic import context
@@ -142,18 +141,8 @@ def version():
         return [row[0] for row in connection.execute(text("SELECT version_num FROM alembic_version"))]
 
 
-def same(got, want):
-    if got != want:
-        raise AssertionError(f"got {got!r}, want {want!r}")
-
-
 def main():
-    client = spanner.Client(project=PROJECT)
-    instance = client.instance(INSTANCE, configuration_name=f"projects/{PROJECT}/instanceConfigs/emulator-config", node_count=1)
-    instance.create().result()
-    database = instance.database(DATABASE)
-    database.create().result()
-    failed = 0
+    database = steps.create_database("alembic")
     with tempfile.TemporaryDirectory() as folder:
         config = write_migrations(pathlib.Path(folder) / "written", MIGRATIONS)
         made = write_migrations(pathlib.Path(folder) / "made", {})
@@ -208,17 +197,9 @@ def main():
             command.downgrade(made, "base")
             same(inspect(create_engine(URL)).get_table_names(), ["alembic_version", "genres"])
 
-        steps = {"first upgrade": first, "second upgrade": second, "downgrade": back, "autogenerate": autogenerate, "rows": rows,
-                 "autogenerate further": autogenerate_further, "reflect": reflect, "downgrade of models": back_from_models}
-        for name, step in steps.items():
-            try:
-                step()
-                print("ok   alembic", name)
-            except Exception as e:  # the next step is tried in any case
-                failed += 1
-                print(f"FAIL alembic {name}: {type(e).__name__}: {e}")
-    print(f"{len(steps) - failed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+        steps.run("alembic", {
+            "first upgrade": first, "second upgrade": second, "downgrade": back, "autogenerate": autogenerate, "rows": rows,
+            "autogenerate further": autogenerate_further, "reflect": reflect, "downgrade of models": back_from_models})
 
 
 main()

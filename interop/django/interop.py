@@ -10,9 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from google.cloud import spanner
-
-PROJECT, INSTANCE, DATABASE = "interop", f"django-{os.getpid()}", "app"
+import steps
 
 SETTINGS = f'''
 SECRET_KEY = "interop"
@@ -44,7 +42,7 @@ TEMPLATES = [{{
         "django.contrib.messages.context_processors.messages",
     ]}},
 }}]
-DATABASES = {{"default": {{"ENGINE": "django_spanner", "PROJECT": "{PROJECT}", "INSTANCE": "{INSTANCE}", "NAME": "{DATABASE}"}}}}
+DATABASES = {{"default": {{"ENGINE": "django_spanner", "PROJECT": "{steps.PROJECT}", "INSTANCE": "{steps.instance_of("django")}", "NAME": "{steps.DATABASE}"}}}}
 '''
 
 FIRST_MODELS = '''
@@ -181,7 +179,7 @@ class Project:
         (self.folder / "music" / "models.py").write_text(text)
 
     def run(self, *command):
-        environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "settings", "GOOGLE_CLOUD_PROJECT": PROJECT, "PYTHONPATH": str(self.folder)}
+        environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "settings", "GOOGLE_CLOUD_PROJECT": steps.PROJECT, "PYTHONPATH": str(self.folder)}
         done = subprocess.run([sys.executable, "-m", "django", *command], env=environment, cwd=self.folder, capture_output=True, text=True)
         if done.returncode != 0:
             raise AssertionError(f"{' '.join(command)[:60]}: {done.stdout[-2000:]}{done.stderr}")
@@ -195,11 +193,7 @@ def contains(text, *parts):
 
 
 def main():
-    client = spanner.Client(project=PROJECT)
-    instance = client.instance(INSTANCE, configuration_name=f"projects/{PROJECT}/instanceConfigs/emulator-config", node_count=1)
-    instance.create().result()
-    instance.database(DATABASE).create().result()
-    failed = 0
+    steps.create_database("django")
     with tempfile.TemporaryDirectory() as folder:
         project = Project(folder)
 
@@ -231,23 +225,14 @@ def main():
                 if gone in tables:
                     raise AssertionError(f"{gone} is still in {tables}")
 
-        steps = {
+        steps.run("django", {
             "migrate": migrate,
             "rows": lambda: project.run("shell", "-c", FIRST_ROWS),
             "migrate further": migrate_further,
             "rows of the second migration": lambda: project.run("shell", "-c", SECOND_ROWS),
             "inspectdb": reflect,
             "migrate back": back,
-        }
-        for name, step in steps.items():
-            try:
-                step()
-                print("ok   django", name)
-            except Exception as e:  # the next step is tried in any case
-                failed += 1
-                print(f"FAIL django {name}: {type(e).__name__}: {e}")
-    print(f"{len(steps) - failed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+        })
 
 
 main()

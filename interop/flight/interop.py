@@ -3,7 +3,6 @@
 import concurrent.futures
 import os
 import sys
-import traceback
 
 import adbc_driver_flightsql.dbapi as flight
 import adbc_driver_manager
@@ -11,6 +10,8 @@ import duckdb
 import pandas
 import polars
 import pyarrow
+
+import steps
 
 HEADER = "adbc.flight.sql.rpc.call_header."
 
@@ -129,16 +130,9 @@ class App:
 
 
 def main():
-    app, failed = App(sys.argv[1]), 0
-    for step in app.schema, app.updates, app.types, app.parameters, app.bulk, app.engines, app.partitions, app.transactions, app.metadata, app.errors, app.drop:
-        try:
-            step()
-            print("ok", step.__name__)
-        except Exception:
-            failed += 1
-            print("FAIL", step.__name__)
-            traceback.print_exc()
-    sys.exit(failed > 0)
+    app = App(sys.argv[1])
+    of_app = (app.schema, app.updates, app.types, app.parameters, app.bulk, app.engines, app.partitions, app.transactions, app.metadata, app.errors, app.drop)
+    steps.run("flight", {step.__name__: step for step in of_app})
 
 
 main()

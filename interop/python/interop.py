@@ -3,13 +3,13 @@
 import concurrent.futures
 import datetime
 import decimal
-import sys
 import time
-import traceback
 
 from google.api_core import exceptions
 from google.cloud import spanner
 from google.cloud.spanner_v1 import param_types
+
+import steps
 
 TABLES = [
     """CREATE TABLE Singers (SingerId INT64 NOT NULL, Name STRING(100),
@@ -191,21 +191,9 @@ def expect(error, call):
 
 def main():
     app = App()
-    passed = failed = 0
-    for step in (app.schema, app.mutations, app.mutation_groups, app.dml, app.batch_dml, app.read, app.query, app.errors,
-                 app.contention, app.partitioned_query, app.partitioned_dml, app.staleness, app.drop):
-        name = step.__name__.replace("_", " ")
-        try:
-            step()
-            passed += 1
-            print("ok   python", name, flush=True)
-        except Exception as e:
-            failed += 1
-            print("FAIL python %s: %r" % (name, e), flush=True)
-            traceback.print_exc(file=sys.stdout)
-    print("%d passed, %d failed" % (passed, failed))
-    return failed > 0
+    of_app = (app.schema, app.mutations, app.mutation_groups, app.dml, app.batch_dml, app.read, app.query, app.errors,
+              app.contention, app.partitioned_query, app.partitioned_dml, app.staleness, app.drop)
+    steps.run("python", {step.__name__.replace("_", " "): step for step in of_app})
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+main()

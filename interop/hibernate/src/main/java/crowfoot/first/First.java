@@ -1,5 +1,7 @@
 package crowfoot.first;
 
+import static crowfoot.Steps.same;
+
 import com.google.cloud.spanner.hibernate.Interleaved;
 import com.google.cloud.spanner.hibernate.types.SpannerStringArray;
 import jakarta.persistence.Column;
@@ -70,12 +72,6 @@ public final class First {
     same(read.seen.toInstant(), ann.seen.toInstant());
     same(session.createQuery("select v.name from Venue v join v.residents r where r.active order by v.id", String.class).getResultList(), List.of("Hall"));
     same(session.createQuery("select a.singer.name from Album a where a.kind = LIVE", String.class).getResultList(), List.of("Ann"));
-  }
-
-  private static void same(Object got, Object want) {
-    if (!want.equals(got)) {
-      throw new AssertionError("got " + got + ", want " + want);
-    }
   }
 }
 

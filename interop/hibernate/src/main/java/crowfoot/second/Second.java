@@ -1,5 +1,7 @@
 package crowfoot.second;
 
+import static crowfoot.Steps.same;
+
 import com.google.cloud.spanner.hibernate.Interleaved;
 import jakarta.persistence.Column;
 import jakarta.persistence.Embeddable;
@@ -41,12 +43,6 @@ public final class Second {
     session.flush();
     session.clear();
     same(session.createQuery("select c.singer.biography from Concert c", String.class).getSingleResult(), "long");
-  }
-
-  private static void same(Object got, Object want) {
-    if (!want.equals(got)) {
-      throw new AssertionError("got " + got + ", want " + want);
-    }
   }
 }
 
