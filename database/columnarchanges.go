@@ -81,6 +81,11 @@ func (c *copyChanges) isTime(now time.Time, commits uint64) bool {
 
 // follow finds the keys that passes over a catalog's copies read.
 func (c *copyChanges) follow(catalog *schema.Catalog, wanted []*wantedCopy) {
+	if len(wanted) == 0 { // as in most databases, of which some have thousands of tables
+		c.roots, c.spans = nil, nil
+		clear(c.byCopy)
+		return
+	}
 	of, ids := map[schema.TableID][]*wantedCopy{}, map[schema.TableID]bool{}
 	for _, w := range wanted {
 		ids[w.layout.ID()] = true

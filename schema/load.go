@@ -112,6 +112,9 @@ func (l *loader) renewCallers(encoded map[TableID][]byte) {
 			changed = append(changed, f)
 		}
 	})
+	if len(changed) == 0 { // nearly always: a start reads thousands of versions of thousands of tables
+		return
+	}
 	calls := func(e *Expr) bool { return slices.ContainsFunc(changed, e.calls) }
 	renewed := func(t *Table, e *Expr, want *value.Type) *Expr {
 		if !calls(e) {
@@ -121,7 +124,7 @@ func (l *loader) renewCallers(encoded map[TableID][]byte) {
 	}
 	for _, t := range slices.Collect(l.Tables()) {
 		_, loaded := encoded[t.ID]
-		if len(changed) == 0 || loaded || !t.calls(calls) {
+		if loaded || !t.calls(calls) {
 			continue
 		}
 		t = l.own(t)

@@ -3,7 +3,9 @@ package schema
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"maps"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -114,4 +116,33 @@ func TestStoredExpressionIsTriedAgain(t *testing.T) {
 
 func (c *failingCompiler) NextValue(name string, g *Generator) func([]value.Value) (value.Value, error) {
 	return wordCompiler{}.NextValue(name, g)
+}
+
+// TestUnmarshalReadsWhatChanged: a version is read in memory, and so in time, that follow from what it changes, and not from how many tables there are.
+func TestUnmarshalReadsWhatChanged(t *testing.T) {
+	apply := func(c *Catalog, stmt string) *Catalog {
+		next, _, err := c.Apply(stmt, wordCompiler{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	bytesFor := func(tables int) (allocated uint64) {
+		c := NewCatalog()
+		for i := range tables {
+			c = apply(c, fmt.Sprintf("CREATE TABLE T%d (K INT64, V STRING(MAX)) PRIMARY KEY (K)", i))
+		}
+		next := apply(c, "CREATE INDEX ByV ON T7 (V)")
+		e := encoded(t, c, next)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := Unmarshal(c, e, wordCompiler{}); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if few, many := bytesFor(10), bytesFor(3000); many > few+16<<10 {
+		t.Errorf("%d bytes of 10 tables, %d of 3000", few, many)
+	}
 }
