@@ -43,10 +43,10 @@ func main() {
 		run  func() error
 	}{
 		{"migrate", a.migrate}, {"migrate unchanged", a.migrateUnchanged}, {"reflect", a.reflect},
-		{"create", a.create}, {"associations", a.associations}, {"query", a.query}, {"update", a.update}, {"conflicts", a.conflicts},
+		{"create", a.create}, {"associations", a.associations}, {"relations", a.relations}, {"query", a.query}, {"update", a.update}, {"conflicts", a.conflicts},
 		{"soft delete", a.softDelete}, {"transactions", a.transactions}, {"errors", a.errors},
 		{"migrate changes", a.migrateChanges}, {"migrate by hand", a.migrateByHand}, {"other keys", a.otherKeys},
-		{"driver batches", a.batches}, {"driver staleness", a.staleness}, {"driver partitioned dml", a.partitionedDML}, {"driver mutations", a.mutations},
+		{"driver batches", a.batches}, {"driver settings", a.settings}, {"driver staleness", a.staleness}, {"driver partitioned dml", a.partitionedDML}, {"driver mutations", a.mutations},
 		{"driver retries", a.retries}, {"drop", a.drop},
 	}
 	passed, failed := 0, 0

@@ -190,7 +190,8 @@ func (a *app) otherKeys() error {
 // drop drops all, each table after those that refer to it and after its indexes.
 func (a *app) drop() error {
 	m := a.db.Migrator()
-	for _, model := range []any{&Chapter{}, &Award{}, "book_tags", &Book{}, &Author{}, &Tag{}, &Reader{}, &counted{}, &sequenced{}} {
+	for _, model := range []any{&Chapter{}, &Award{}, "book_tags", &Book{}, &Author{}, &Tag{}, &Reader{}, &counted{}, &sequenced{},
+		"member_languages", "member_friends", &Language{}, &Desk{}, &Lamp{}, &Card{}, &Member{}, &Club{}} {
 		indexes, err := m.GetIndexes(model)
 		if err != nil {
 			return err

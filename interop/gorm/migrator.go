@@ -2,6 +2,7 @@ package main
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ func (m spannerMigrator) AutoMigrate(values ...any) error {
 		on := m.Migrator
 		on.DB = tx.Session(&gorm.Session{})
 		if err := on.AutoMigrate(values...); err != nil {
-			return fmt.Errorf("%w (%w)", err, on.DB.Exec("ABORT BATCH").Error)
+			return errors.Join(err, on.DB.Exec("ABORT BATCH").Error)
 		}
 		return on.DB.Exec("RUN BATCH").Error
 	})

@@ -61,6 +61,22 @@ func (a *app) batch(statements ...string) error {
 	return c.Raw(func(driver any) error { return driver.(*connection).batch(statements...) })
 }
 
+// settings of transactions and requests.
+func (a *app) settings() error {
+	return first(
+		a.on("BEGIN READ ONLY", "SELECT COUNT(*) FROM tags", "COMMIT"),
+		a.on("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ", "SELECT COUNT(*) FROM tags", "UPDATE tags SET notes = 's' WHERE name = 'made'", "COMMIT"),
+		a.on("BEGIN", "SET TRANSACTION_TAG = 'tagged'", "UPDATE tags SET notes = 't' WHERE name = 'made'", "COMMIT"),
+		a.on("SET STATEMENT_TAG = 'tagged'", "SELECT 1"),
+		a.on("SET RPC_PRIORITY = 'LOW'", "SELECT 1", "SET RPC_PRIORITY = 'HIGH'"),
+		a.on("SET RETURN_COMMIT_STATS = TRUE", "SET MAX_COMMIT_DELAY = '10ms'", "UPDATE tags SET notes = 'u' WHERE name = 'made'", "SHOW VARIABLE COMMIT_TIMESTAMP",
+			"SET RETURN_COMMIT_STATS = FALSE", "SET MAX_COMMIT_DELAY = '0s'"),
+		a.on("SET OPTIMIZER_VERSION = '5'", "SELECT 1", "SET OPTIMIZER_VERSION = ''"),
+		a.on("CREATE TABLE IF NOT EXISTS short (id STRING(36) DEFAULT (GENERATE_UUID()) PRIMARY KEY)", "INSERT INTO short (id) VALUES (DEFAULT) THEN RETURN WITH ACTION AS act id",
+			"DROP TABLE IF EXISTS short"),
+		a.expect("SELECT notes FROM tags WHERE name = 'made'", "u"))
+}
+
 func (a *app) staleness() error {
 	var before time.Time
 	err := first(a.sql.QueryRow("SELECT CURRENT_TIMESTAMP").Scan(&before), a.on("INSERT INTO tags (name) VALUES ('fresh')"))
