@@ -80,6 +80,9 @@ func (d *draft) validate(kind ValidationKind, t *Table, c, old *Column) {
 
 // redefineColumn is ALTER COLUMN c type ...: the column loses every attribute that the statement does not repeat.
 func (d *draft) redefineColumn(t *Table, c *Column, s *ast.AlterColumnType) error {
+	if t.Parent != nil && c.KeyOrdinal >= 0 && c.KeyOrdinal < len(t.Parent.Key) {
+		return usererror.ChangeParentKeyColumn(t.FullName() + "." + c.Name)
+	}
 	old := *c
 	if err := d.setType(t, c, s.Type); err != nil {
 		return err
@@ -164,13 +167,12 @@ func (d *draft) checkRedefinition(t *Table, c, old *Column) error {
 	sameType := c.Type.Equal(old.Type)
 	sameLength := c.MaxLength == old.MaxLength && c.LengthIsMax == old.LengthIsMax
 	if c.KeyOrdinal >= 0 {
-		if !sameType || c.NotNull != old.NotNull {
+		changes := !sameType || c.NotNull != old.NotNull
+		switch {
+		case (changes || !sameLength) && len(d.Children(t)) > 0:
+			return usererror.ChangeInheritedKeyColumn(where)
+		case changes:
 			return usererror.ChangeKeyColumn(where)
-		}
-		if !sameLength {
-			if err := d.checkInherited(t, c, where); err != nil {
-				return err
-			}
 		}
 	}
 	if c.NotNull != old.NotNull {
@@ -197,17 +199,6 @@ var conversions = map[[2]value.Kind]bool{
 	{value.String, value.Bytes}: true, {value.Bytes, value.String}: true,
 	{value.Bytes, value.Proto}: true, {value.Proto, value.Bytes}: true, {value.Proto, value.Proto}: true,
 	{value.Int64, value.Enum}: true, {value.Enum, value.Int64}: true, {value.Enum, value.Enum}: true,
-}
-
-// checkInherited refuses to resize a key column that an interleaved table shares.
-func (d *draft) checkInherited(t *Table, c *Column, where string) error {
-	if t.Parent != nil && c.KeyOrdinal < len(t.Parent.Key) {
-		return usererror.ChangeParentKeyColumn(where)
-	}
-	if len(d.Children(t)) > 0 {
-		return usererror.ChangeInheritedKeyColumn(where)
-	}
-	return nil
 }
 
 func (d *draft) checkNullability(t *Table, c *Column, where string) error {

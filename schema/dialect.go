@@ -38,6 +38,9 @@ func unimplemented(words []word) string {
 				return "CREATE OR REPLACE SCHEMA"
 			}
 		}
+		if verb == "ALTER" && startsWith(rest, "SCHEMA") {
+			return "ALTER SCHEMA"
+		}
 		if startsWith(rest, "NULL_FILTERED", "SEARCH") || startsWith(rest, "NULL_FILTERED", "VECTOR") {
 			rest = rest[1:]
 		}

@@ -39,7 +39,7 @@ func (d *draft) checkDroppable(t *Table) error {
 		return usererror.DropTableWithIndexes(t.FullName(), names)
 	}
 	others := func(fk *ForeignKey) bool { return fk.Table != t }
-	if names := namesOf(filter(d.ReferencedBy(t), others), foreignKeyName); names != "" {
+	if names := d.foreignKeyNames(t, others); names != "" {
 		return usererror.DropTableReferenced(t.FullName(), names)
 	}
 	if err := checkUnnamed("TABLE `"+t.FullName()+"`", d.dependentsOf(t.ID, nil)); err != nil {
@@ -60,8 +60,6 @@ func (c *Catalog) streamsNaming(t *Table, col *Column) []*ChangeStream {
 }
 
 func changeStreamName(s *ChangeStream) string { return s.Name }
-
-func foreignKeyName(fk *ForeignKey) string { return fk.Name }
 
 // namesOf lists names in order: "a,b,c".
 func namesOf[T any](list []*T, name func(*T) string) string {

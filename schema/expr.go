@@ -18,12 +18,9 @@ var nonDeterministic = map[string]bool{
 	"GET_NEXT_SEQUENCE_VALUE": true, "GET_INTERNAL_SEQUENCE_STATE": true, "GET_TABLE_COLUMN_IDENTITY_STATE": true,
 }
 
-// errSubquery is a subquery where only an expression over one row may stand.
-var errSubquery = errors.New("subqueries are not supported in this expression")
-
-// survey reads an expression's tokens: whether it has a subquery, and the
-// first non-deterministic function that it calls, "" if none. t's columns hide functions that are called without parentheses.
-func survey(t *Table, sql string) (function string, err error) {
+// survey reads the tokens of an expression: a subquery is an error, which says where the expression stands. It returns the first
+// non-deterministic function that is called, "" if none. t's columns hide functions that are called without parentheses.
+func survey(t *Table, sql, where string) (function string, err error) {
 	lexer := newLexer(sql)
 	last := ""
 	for {
@@ -32,7 +29,7 @@ func survey(t *Table, sql string) (function string, err error) {
 		}
 		kind := lexer.Token.Kind
 		if kind == "SELECT" || kind == "GRAPH_TABLE" {
-			return "", errSubquery
+			return "", errors.New("Cannot use non-scalar expressions inside " + where + ".") // part of the user's error
 		}
 		called := kind == "(" || strings.HasPrefix(last, "CURRENT_") && t.Column(last) == nil
 		if called && nonDeterministic[last] && function == "" {
@@ -47,7 +44,7 @@ func survey(t *Table, sql string) (function string, err error) {
 
 // compileDefault compiles the column's DEFAULT.
 func (d *draft) compileDefault(t *Table, c *Column) error {
-	if _, err := survey(t, c.Default.SQL); err != nil {
+	if _, err := survey(t, c.Default.SQL, "column default values"); err != nil {
 		return usererror.BadDefault(t.FullName(), c.Name, err.Error())
 	}
 	d.bindProtos(t, c.Default.SQL)
@@ -123,7 +120,11 @@ func tokensOf(sql string) (list []token.Token) {
 
 // compileGenerated compiles the column's AS (e).
 func (d *draft) compileGenerated(t *Table, c *Column) error {
-	function, err := survey(t, c.Generated.SQL)
+	where := "generated columns"
+	if c.Stored {
+		where = "stored generated columns"
+	}
+	function, err := survey(t, c.Generated.SQL, where)
 	if err != nil {
 		return usererror.BadGenerated(t.FullName(), c.Name, err.Error())
 	}
@@ -198,13 +199,13 @@ func checkCycle(start *Column) error {
 	visit = func(c *Column, path string) error {
 		for _, u := range c.Generated.Uses {
 			if u == start {
-				return usererror.GeneratedCycle(path + " -> " + u.Name)
+				return usererror.GeneratedCycle(path)
 			}
 			if u.Generated == nil || seen[u] {
 				continue
 			}
 			seen[u] = true
-			if err := visit(u, path+" -> "+u.Name); err != nil {
+			if err := visit(u, path+","+u.Name); err != nil {
 				return err
 			}
 		}
@@ -234,11 +235,19 @@ func (d *draft) compileColumn(t *Table, c *Column) error {
 	return nil
 }
 
+// givenName is the constraint's name in errors about its expression.
+func (c *Check) givenName() string {
+	if c.NameGenerated {
+		return "<unnamed>"
+	}
+	return c.Name
+}
+
 // compileCheck compiles a CHECK constraint.
 func (d *draft) compileCheck(t *Table, c *Check) error {
-	function, err := survey(t, c.Expr.SQL)
+	function, err := survey(t, c.Expr.SQL, "check constraints")
 	if err != nil {
-		return usererror.BadCheck(t.FullName(), c.Name, c.Expr.SQL, err.Error())
+		return usererror.BadCheck(t.FullName(), c.givenName(), c.Expr.SQL, err.Error())
 	}
 	if function != "" {
 		return usererror.NonDeterministic(function, "check constraint `"+t.FullName()+"."+c.Name+"`")
@@ -246,7 +255,7 @@ func (d *draft) compileCheck(t *Table, c *Check) error {
 	d.bindProtos(t, c.Expr.SQL)
 	e, err := d.compiler.CompileExpr(d.Catalog, t, c.Expr.SQL, value.BoolType)
 	if err != nil {
-		return usererror.BadCheck(t.FullName(), c.Name, c.Expr.SQL, err.Error())
+		return usererror.BadCheck(t.FullName(), c.givenName(), c.Expr.SQL, err.Error())
 	}
 	if f := d.unstable(e); f != "" {
 		return usererror.NonDeterministic(f, "check constraint `"+t.FullName()+"."+c.Name+"`")

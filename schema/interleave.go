@@ -15,6 +15,9 @@ func (d *draft) interleave(t *Table, s *ast.Cluster) error {
 	if t.Interleave, err = interleaveOf(t, s.Enforced, s.OnDelete); err != nil {
 		return err
 	}
+	if len(t.Columns) == 0 {
+		return usererror.ChildWithoutColumns(t.FullName())
+	}
 	if len(parent.Path()) > MaxInterleaveDepth {
 		return usererror.TooDeepInterleaving(t.FullName(), MaxInterleaveDepth)
 	}
@@ -32,7 +35,7 @@ func (d *draft) interleave(t *Table, s *ast.Cluster) error {
 func interleaveOf(t *Table, enforced bool, onDelete ast.OnDeleteAction) (Interleave, error) {
 	switch {
 	case !enforced && onDelete != "":
-		return 0, usererror.OnDeleteWithoutParent(t.FullName())
+		return 0, usererror.OnDeleteOfInterleaveIn(t.FullName())
 	case !enforced:
 		return InterleaveIn, nil
 	case onDelete == ast.OnDeleteCascade:
@@ -56,7 +59,7 @@ func checkParentKey(child string, key []KeyPart, parent *Table, nullFiltered boo
 		have, want := key[i].Column, p.Column
 		switch {
 		case key[i].Desc != p.Desc:
-			return usererror.ParentKeyOrder(child, want.Name, direction(key[i].Desc))
+			return usererror.ParentKeyOrder(child, want.Name, direction(p.Desc))
 		case !have.Type.Equal(want.Type):
 			return usererror.ParentKeyType(child, want.Name, have.Type.String(), want.Type.String())
 		case have.MaxLength != want.MaxLength || have.LengthIsMax != want.LengthIsMax:
@@ -84,8 +87,11 @@ func nullability(notNull bool) string {
 
 // setOnDelete is ALTER TABLE ... SET ON DELETE.
 func (d *draft) setOnDelete(t *Table, s *ast.SetOnDelete) error {
-	if t.Interleave != InterleaveNoAction && t.Interleave != InterleaveCascade {
+	switch {
+	case t.Parent == nil:
 		return usererror.OnDeleteWithoutParent(t.FullName())
+	case t.Interleave == InterleaveIn:
+		return usererror.OnDeleteOfInterleaveIn(t.FullName())
 	}
 	to := InterleaveNoAction
 	if s.OnDelete == ast.OnDeleteCascade {
@@ -106,17 +112,17 @@ func (d *draft) setInterleaveIn(t *Table, s *ast.SetInterleaveIn) error {
 		return err
 	}
 	if t.Parent == nil {
-		return usererror.InterleaveChange(t.FullName(), "it is not interleaved")
+		return usererror.InterleaveChange(t.FullName())
 	}
 	if t.Parent != parent {
-		return usererror.InterleaveChange(t.FullName(), "it cannot move from parent "+t.Parent.FullName()+" to "+parent.FullName())
+		return usererror.InterleaveParentChange(t.FullName())
 	}
 	to, err := interleaveOf(t, s.Enforced, s.OnDelete)
 	if err != nil {
 		return err
 	}
 	if t.Interleave == InterleaveIn && to == InterleaveCascade {
-		return usererror.InterleaveChange(t.FullName(), "from INTERLEAVE IN it must become INTERLEAVE IN PARENT ... ON DELETE NO ACTION first")
+		return usererror.InterleaveToCascade(t.FullName())
 	}
 	if err := checkExpiringAncestors(t, to, t.Parent); err != nil {
 		return err

@@ -22,7 +22,7 @@ func ParentKeyPosition(child, column string, position int) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s at incorrect position %d.", child, column, position)
 }
 
-// ParentKeyOrder is a child key column that sorts in the other direction than the parent's.
+// ParentKeyOrder is a child key column that sorts in the other direction than the parent's, which is order.
 func ParentKeyOrder(child, column, order string) *Error {
 	return newError(codes.FailedPrecondition, "%s references parent key column %s with incorrect order %s.", child, column, order)
 }
@@ -45,15 +45,36 @@ func ParentKeyNullability(child, column, parent, have string) *Error {
 		child, column, parent, have)
 }
 
-// OnDeleteWithoutParent is ON DELETE on a table that is not INTERLEAVE IN PARENT.
-func OnDeleteWithoutParent(table string) *Error {
-	return newError(codes.InvalidArgument,
-		"Cannot SET ON DELETE on table %s that does not have an INTERLEAVE IN PARENT clause.", table)
+// ChildWithoutColumns is a table without columns that is interleaved in another.
+func ChildWithoutColumns(table string) *Error {
+	return newError(codes.FailedPrecondition, "Table %s adds no columns and is not a top level table.", table)
 }
 
-// InterleaveChange is SET INTERLEAVE IN with a step that does not exist.
-func InterleaveChange(table, reason string) *Error {
-	return newError(codes.FailedPrecondition, "Cannot change the interleaving of table %s: %s.", table, reason)
+// OnDeleteWithoutParent is ON DELETE on a table that is not interleaved.
+func OnDeleteWithoutParent(table string) *Error {
+	return newError(codes.InvalidArgument, "Cannot SET ON DELETE on table %s that does not have an INTERLEAVE clause.", table)
+}
+
+// OnDeleteOfInterleaveIn is ON DELETE on a table that is INTERLEAVE IN, without PARENT.
+func OnDeleteOfInterleaveIn(table string) *Error {
+	return newError(codes.InvalidArgument, "Cannot SET ON DELETE on an INTERLEAVE IN table %s.", table)
+}
+
+// InterleaveChange is SET INTERLEAVE IN on a table that is not interleaved.
+func InterleaveChange(table string) *Error {
+	return newError(codes.InvalidArgument, "Cannot change interleaving behavior of table %s.", table)
+}
+
+// InterleaveParentChange is SET INTERLEAVE IN with another parent.
+func InterleaveParentChange(table string) *Error {
+	return newError(codes.InvalidArgument, "Cannot change the interleaving table of table %s.", table)
+}
+
+// InterleaveToCascade is SET INTERLEAVE IN PARENT ... ON DELETE CASCADE on a table that is INTERLEAVE IN.
+func InterleaveToCascade(table string) *Error {
+	return newError(codes.Unimplemented,
+		"Altering the table %s from INTERLEAVE IN to INTERLEAVE IN PARENT ON DELETE CASCADE is not supported. Please migrate the table to INTERLEAVE IN PARENT ON DELETE NO ACTION first, then migrate it to ON DELETE CASCADE.",
+		table)
 }
 
 // Dropping.

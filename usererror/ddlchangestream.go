@@ -18,7 +18,7 @@ func TooManyWatchers(stream string, limit int, watched string) *Error {
 // WatchedTableNotFound is a FOR clause with a table that does not exist, or is no table that changes.
 func WatchedTableNotFound(stream, table string) *Error {
 	return newError(codes.FailedPrecondition,
-		"Change Stream %s cannot track table %s because it does not exist or is not a table. Change Streams track tables and their columns, no tables of INFORMATION_SCHEMA or SPANNER_SYS, no indexes and no other Change Streams.",
+		"Change Stream %s cannot track %s because either Change Streams do not track database objects of this type, or this Table does not exist.",
 		stream, table)
 }
 

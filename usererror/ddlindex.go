@@ -135,9 +135,9 @@ func GeneratedReadsCommitTimestamp(column string) *Error {
 	return newError(codes.FailedPrecondition, "Cannot use commit timestamp column `%s` as a dependency of a generated column.", column)
 }
 
-// GeneratedCycle is a generated column that depends on itself; path is "a -> b -> a".
-func GeneratedCycle(path string) *Error {
-	return newError(codes.FailedPrecondition, "Cycle detected while analyzing generated columns: %s.", path)
+// GeneratedCycle is a generated column that depends on itself by way of others; columns are "a,b".
+func GeneratedCycle(columns string) *Error {
+	return newError(codes.FailedPrecondition, "Cycle detected while analysing generated column, which include objects (%s)", columns)
 }
 
 // GeneratedKey is a generated column that cannot be part of the primary key.

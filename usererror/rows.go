@@ -260,7 +260,8 @@ func FutureTimestampFound(column, found, key string) *Error {
 // OrphanFound is a row that exists without a parent, in a table that is to be INTERLEAVE IN PARENT.
 func OrphanFound(parent, child, key string) *Error {
 	return newError(codes.FailedPrecondition,
-		"Interleaving table %s in parent %s is not allowed because it has no parent row for the row at key: %s", child, parent, key)
+		"Parent-child row existence constraint validation failed for table %s at row key: %s. To migrate this table from INTERLEAVE IN to INTERLEAVE IN PARENT, all its rows must have existing parent rows in the %s table.",
+		child, key, parent)
 }
 
 // DuplicateFound is two rows that exist with the same key in a UNIQUE index that is being made.

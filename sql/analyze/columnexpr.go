@@ -105,6 +105,9 @@ func number(e tree.Expr, columns map[int]*schema.Column) (uses []*schema.Column)
 	return uses
 }
 
+// assigned is what the library says of the value in exprPrefix if it has another type than is wanted.
+var assigned = regexp.MustCompile(`^Value of type (.*) cannot be assigned to \w+, which has type (.*?)( \[at .*)?$`)
+
 var place = regexp.MustCompile(`\[at (\d+):(\d+)\]`)
 
 // firstLineUp moves the places in an error of the statement to where they are in the expression.
@@ -122,6 +125,6 @@ func firstLineUp(err error) error {
 		return "[at " + strconv.Itoa(line-1) + ":" + m[2] + "]"
 	})
 	moved := *user
-	moved.Message = strings.TrimRight(text, " ")
+	moved.Message = assigned.ReplaceAllString(strings.TrimRight(text, " "), "Expected type $2; found $1$3")
 	return &moved
 }
