@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/cloudspannerecosystem/memefish/ast"
 	"github.com/cloudspannerecosystem/memefish/token"
@@ -72,13 +74,16 @@ func quoteDotted(name string) string {
 
 // Type is the type of the bundle that is called name, as SQL and DDL may name it; nil if there is none.
 func (b *ProtoBundle) Type(name string) *value.Type {
-	if b == nil {
-		return nil
-	}
-	if _, ok := slices.BinarySearch(b.Types, name); !ok {
+	if b == nil || !b.has(name) {
 		return nil
 	}
 	return b.Defined(name)
+}
+
+// has says whether a type is one of Types.
+func (b *ProtoBundle) has(name string) bool {
+	_, ok := slices.BinarySearch(b.Types, name)
+	return ok
 }
 
 // Defined is the type called name that the files of the bundle define: one of Types, or one that fields of these have. It is nil if there is none.
@@ -92,6 +97,11 @@ func (b *ProtoBundle) Defined(name string) *value.Type {
 // Extension is the extension of a message that has a field number, nil if there is none.
 func (b *ProtoBundle) Extension(message protoreflect.FullName, number protoreflect.FieldNumber) protoreflect.FieldDescriptor {
 	return b.types.extension(message, number)
+}
+
+// ExtensionsOf are the extensions of a message.
+func (b *ProtoBundle) ExtensionsOf(message protoreflect.FullName) []protoreflect.FieldDescriptor {
+	return b.types.extensions[message]
 }
 
 // load implements loadable.
@@ -142,20 +152,22 @@ func (d *draft) alterProtoBundle(s *ast.AlterProtoBundle) error {
 	}
 	if s.Update != nil {
 		for _, name := range typeNames(s.Update.Types) {
-			if !slices.Contains(old.Types, name) {
+			if !old.has(name) {
 				return usererror.ProtoTypeToUpdateNotFound(name)
 			}
 			given = append(given, name)
 		}
 	}
 	if s.Delete != nil {
+		gone := map[string]bool{}
 		for _, name := range typeNames(s.Delete.Types) {
-			at := slices.Index(names, name)
-			if at < 0 || !slices.Contains(old.Types, name) {
+			if !old.has(name) || gone[name] {
 				return usererror.ProtoTypeToDeleteNotFound(name)
 			}
-			names = slices.Delete(names, at, at+1)
+			gone[name] = true
 		}
+		kept := slices.DeleteFunc(names[:len(old.Types):len(old.Types)], func(name string) bool { return gone[name] })
+		names = append(kept, names[len(old.Types):]...)
 	}
 	if len(given) == 0 && len(names) == len(old.Types) {
 		return d.nothing()
@@ -198,7 +210,7 @@ func (d *draft) setProtoBundle(old *ProtoBundle, names, given []string) error {
 		return err
 	}
 	d.put(b)
-	if err := d.checkTypes(b); err != nil {
+	if err := d.checkTypes(b, given); err != nil {
 		return err
 	}
 	return d.changeProtoBundle(old, b)
@@ -234,11 +246,13 @@ func (d *draft) newProtoBundle(old *ProtoBundle, names, given []string) (*ProtoB
 	return b, nil
 }
 
-// checkTypes has the SQL analyzer look at the bundle: its library may refuse descriptors that Go's accepts.
-func (d *draft) checkTypes(b *ProtoBundle) error {
-	c := &Column{Name: "c", Type: b.Type(b.Types[0]), KeyOrdinal: -1}
-	t := &Table{Name: "t", Columns: []*Column{c}, ProtoBundle: b}
-	if _, err := d.compiler.CompileExpr(d.Catalog, t, "c IS NULL", value.BoolType); err != nil {
+// checkTypes has the SQL analyzer look at types that a request defines: its library may refuse descriptors that Go's accepts.
+func (d *draft) checkTypes(b *ProtoBundle, names []string) error {
+	t := &Table{Name: "t", ProtoBundle: b}
+	for i, name := range names {
+		t.Columns = append(t.Columns, &Column{Name: "c" + strconv.Itoa(i), Type: b.Type(name), Ordinal: i, KeyOrdinal: -1})
+	}
+	if _, err := d.compiler.CompileExpr(d.Catalog, t, "TRUE", value.BoolType); err != nil {
 		return usererror.BadProtoDescriptors(err.Error())
 	}
 	return nil
@@ -406,6 +420,13 @@ func lostNumbers(from, to *value.Type) bool {
 	return false
 }
 
+// mayBeIn says whether a text has a word that is the last part of the name of a type.
+func (b *ProtoBundle) mayBeIn(sql string) bool {
+	lasts := b.types.lastParts(b.Types)
+	words := strings.FieldsFunc(sql, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return slices.ContainsFunc(words, func(word string) bool { return lasts[word] })
+}
+
 // bindProtos has a table of the draft's own use the bundle if a column of it, or the text of an expression, names a type, or a function that uses one.
 func (d *draft) bindProtos(t *Table, expressions ...string) {
 	b := d.ProtoBundle()
@@ -414,9 +435,7 @@ func (d *draft) bindProtos(t *Table, expressions ...string) {
 	}
 	uses := slices.ContainsFunc(t.Columns, func(c *Column) bool { return elementOf(c.Type).Name != "" })
 	for _, sql := range expressions {
-		uses = uses || slices.ContainsFunc(b.Types, func(name string) bool {
-			return strings.Contains(sql, name[strings.LastIndexByte(name, '.')+1:])
-		}) || d.callsWithTypes(sql, b)
+		uses = uses || b.mayBeIn(sql) || d.callsWithTypes(sql, b)
 	}
 	if uses {
 		t.ProtoBundle = b

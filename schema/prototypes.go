@@ -3,6 +3,8 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -21,15 +23,11 @@ import (
 // protoTypes are the types that a set of files defines.
 type protoTypes struct {
 	files      *protoregistry.Files
-	extensions map[extensionKey]protoreflect.FieldDescriptor
+	extensions map[protoreflect.FullName][]protoreflect.FieldDescriptor // by the messages that they extend
 
 	mu    sync.Mutex
 	known map[string]*value.Type // those that were asked for
-}
-
-type extensionKey struct {
-	message protoreflect.FullName
-	number  protoreflect.FieldNumber
+	lasts map[string]bool        // the last parts of the names of the bundle's types; nil before they were asked for
 }
 
 // maxNestedTypes is how deep messages may be defined in messages: the limit of protocol buffers' own compiler, which the SQL analyzer's library has too.
@@ -55,11 +53,12 @@ func newProtoTypes(set *descriptorpb.FileDescriptorSet) (*protoTypes, error) {
 	if err != nil {
 		return nil, plainly(err)
 	}
-	t := &protoTypes{files: files, extensions: map[extensionKey]protoreflect.FieldDescriptor{}, known: map[string]*value.Type{}}
+	t := &protoTypes{files: files, extensions: map[protoreflect.FullName][]protoreflect.FieldDescriptor{}, known: map[string]*value.Type{}}
 	files.RangeFiles(func(f protoreflect.FileDescriptor) bool {
 		for i := range f.Extensions().Len() {
 			x := f.Extensions().Get(i)
-			t.extensions[extensionKey{x.ContainingMessage().FullName(), x.Number()}] = x
+			of := x.ContainingMessage().FullName()
+			t.extensions[of] = append(t.extensions[of], x)
 		}
 		return true
 	})
@@ -107,8 +106,26 @@ func (p *protoTypes) typeOf(name string) *value.Type {
 	return t
 }
 
+// lastParts are the last parts of the names of the bundle's types.
+func (p *protoTypes) lastParts(names []string) map[string]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lasts == nil {
+		p.lasts = make(map[string]bool, len(names))
+		for _, name := range names {
+			p.lasts[name[strings.LastIndexByte(name, '.')+1:]] = true
+		}
+	}
+	return p.lasts
+}
+
 func (p *protoTypes) extension(message protoreflect.FullName, number protoreflect.FieldNumber) protoreflect.FieldDescriptor {
-	return p.extensions[extensionKey{message, number}]
+	for _, x := range p.extensions[message] {
+		if x.Number() == number {
+			return x
+		}
+	}
+	return nil
 }
 
 // mergeDescriptors gives the files that define the types called names: the files of the request for those that are given, and for what they import, otherwise
@@ -124,7 +141,12 @@ func mergeDescriptors(old *ProtoBundle, request []byte, names, given []string) (
 		}
 	}
 	if old != nil {
-		kept := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(given, name) || m.defines(name) })
+		isGiven := map[string]bool{}
+		for _, name := range given {
+			isGiven[name] = true
+		}
+		added := newDefinitions(maps.Values(m.files))
+		kept := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return isGiven[name] || added.file(name) != nil })
 		if err := m.add(old.Descriptors, kept); err != nil {
 			return nil, nil, err
 		}
@@ -163,12 +185,13 @@ func (m *merger) add(data []byte, names []string) error {
 		}
 		byName[f.GetName()] = f
 	}
+	defined := newDefinitions(slices.Values(set.File))
 	for _, name := range names {
-		at := slices.IndexFunc(set.File, func(f *descriptorpb.FileDescriptorProto) bool { return definedIn(f, name) })
-		if at < 0 {
+		f := defined.file(name)
+		if f == nil {
 			return usererror.MissingProtoDescriptor(name)
 		}
-		m.addFile(set.File[at].GetName(), byName)
+		m.addFile(f.GetName(), byName)
 	}
 	return nil
 }
@@ -185,35 +208,54 @@ func (m *merger) addFile(name string, from map[string]*descriptorpb.FileDescript
 	}
 }
 
-// defines says whether one of the files defines a type.
-func (m *merger) defines(name string) bool {
-	for _, f := range m.files {
-		if definedIn(f, name) {
-			return true
-		}
-	}
-	return false
+// definitions finds the file that defines a type, by the packages of files.
+type definitions map[string][]*definitionsOfFile
+
+type definitionsOfFile struct {
+	file     *descriptorpb.FileDescriptorProto
+	messages map[string]*descriptorpb.DescriptorProto
+	enums    map[string]bool
 }
 
-// definedIn says whether a file defines the message or enumeration called name.
-func definedIn(f *descriptorpb.FileDescriptorProto, name string) bool {
-	if p := f.GetPackage(); p != "" {
-		rest, ok := strings.CutPrefix(name, p+".")
-		if !ok {
-			return false
+func newDefinitions(files iter.Seq[*descriptorpb.FileDescriptorProto]) definitions {
+	d := definitions{}
+	for f := range files {
+		of := &definitionsOfFile{file: f, messages: map[string]*descriptorpb.DescriptorProto{}, enums: map[string]bool{}}
+		for _, m := range f.MessageType {
+			of.messages[m.GetName()] = m
 		}
-		name = rest
+		for _, e := range f.EnumType {
+			of.enums[e.GetName()] = true
+		}
+		d[f.GetPackage()] = append(d[f.GetPackage()], of)
 	}
-	return isDefined(strings.Split(name, "."), f.MessageType, f.EnumType)
+	return d
 }
 
-func isDefined(path []string, messages []*descriptorpb.DescriptorProto, enums []*descriptorpb.EnumDescriptorProto) bool {
-	for _, m := range messages {
-		if m.GetName() == path[0] {
-			return len(path) == 1 || isDefined(path[1:], m.NestedType, m.EnumType)
+// file is the file that defines the message or enumeration called name, nil if none does.
+func (d definitions) file(name string) *descriptorpb.FileDescriptorProto {
+	path := strings.Split(name, ".")
+	for i := range path {
+		for _, f := range d[strings.Join(path[:i], ".")] {
+			if m := f.messages[path[i]]; m != nil && isDefined(path[i+1:], m) || i == len(path)-1 && f.enums[path[i]] {
+				return f.file
+			}
 		}
 	}
-	return len(path) == 1 && slices.ContainsFunc(enums, func(e *descriptorpb.EnumDescriptorProto) bool { return e.GetName() == path[0] })
+	return nil
+}
+
+// isDefined says whether path names a message, or a type that stands in it.
+func isDefined(path []string, m *descriptorpb.DescriptorProto) bool {
+	if len(path) == 0 {
+		return true
+	}
+	for _, n := range m.NestedType {
+		if n.GetName() == path[0] {
+			return isDefined(path[1:], n)
+		}
+	}
+	return len(path) == 1 && slices.ContainsFunc(m.EnumType, func(e *descriptorpb.EnumDescriptorProto) bool { return e.GetName() == path[0] })
 }
 
 // reservedPackages are those in which no type of a bundle may be.

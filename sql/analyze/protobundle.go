@@ -1,13 +1,15 @@
 package analyze
 
 import (
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-googlesql"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/crowfoot-db/crowfoot/schema"
@@ -15,13 +17,24 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// maxPools is how many proto bundles an instance of the library knows at once.
-const maxPools = 8
+const (
+	// maxPools is how many proto bundles an instance of the library knows at once.
+	maxPools = 8
+	// maxPoolBytes is from how many bytes of descriptors on an instance gives up those that no schema uses. They take some ten times as much in its memory.
+	maxPoolBytes = 4 << 20
+)
 
-// descriptorPool is the descriptors of a proto bundle in the memory of an instance of the library. Libraries of several schema versions share it.
+// descriptorPool is descriptors of a proto bundle in the memory of an instance of the library. Libraries of several schema versions share it. A bundle may have
+// thousands of types, so that the library is given a type, with those that its fields have, when the first statement needs it.
 type descriptorPool struct {
 	*googlesql.DescriptorPool
+	engine    *engine
+	bundle    *schema.ProtoBundle
 	libraries int // that use it
+	bytes     int // of the descriptors that it has
+	// files are the names of its files by what they declare: messages and enumerations that stand in no message, and extensions. Each has a file of its own
+	// but for messages whose fields have each other's types.
+	files map[protoreflect.FullName]string
 }
 
 // descriptors are the descriptors of a bundle for one more library, until release.
@@ -29,7 +42,7 @@ func (e *engine) descriptors(b *schema.ProtoBundle) *descriptorPool {
 	p := e.pools[b]
 	if p == nil {
 		e.makePoolRoom()
-		p = e.newPool(b)
+		p = &descriptorPool{DescriptorPool: own(googlesql.NewDescriptorPool()), engine: e, bundle: b, files: map[protoreflect.FullName]string{}}
 		e.pools[b] = p
 	}
 	p.libraries++
@@ -37,7 +50,11 @@ func (e *engine) descriptors(b *schema.ProtoBundle) *descriptorPool {
 }
 
 func (e *engine) makePoolRoom() {
-	if len(e.pools) < maxPools {
+	bytes := 0
+	for _, p := range e.pools {
+		bytes += p.bytes
+	}
+	if len(e.pools) < maxPools && bytes < maxPoolBytes {
 		return
 	}
 	for b, p := range e.pools {
@@ -48,50 +65,158 @@ func (e *engine) makePoolRoom() {
 	}
 }
 
-// newPool gives the library the descriptors of a bundle. That they take long does not make the statement at hand a slow one: those after it find them there.
-func (e *engine) newPool(b *schema.ProtoBundle) *descriptorPool {
-	set := new(descriptorpb.FileDescriptorSet)
-	do(proto.UnmarshalOptions{Resolver: new(protoregistry.Types)}.Unmarshal(b.Descriptors, set))
-	p := &descriptorPool{DescriptorPool: own(googlesql.NewDescriptorPool())}
-	complete := false
-	defer func() {
-		if !complete {
-			freePool(p.DescriptorPool)
+// need has the pool know a message or an enumeration, and what its fields and extensions need.
+func (p *descriptorPool) need(d protoreflect.Descriptor) {
+	s := declarations{pool: p, order: map[protoreflect.FullName]int{}}
+	s.visit(outermost(d))
+	for len(s.extended) > 0 {
+		message := s.extended[0]
+		s.extended = s.extended[1:]
+		for _, x := range p.bundle.ExtensionsOf(message.FullName()) {
+			if p.files[x.FullName()] != "" {
+				continue
+			}
+			for _, used := range usedBy(x) {
+				s.visit(outermost(used))
+			}
+			p.add([]protoreflect.Descriptor{x})
 		}
-	}()
-	byName := map[string]*descriptorpb.FileDescriptorProto{}
-	for _, f := range set.File {
-		byName[f.GetName()] = f
 	}
-	built := map[string]bool{}
-	var build func(name string)
-	build = func(name string) {
-		f := byName[name]
-		if f == nil || built[name] {
-			return
-		}
-		built[name] = true
-		for _, imported := range f.Dependency {
-			build(imported)
-		}
-		p.add(f)
-		e.pause()
-	}
-	for _, f := range set.File {
-		build(f.GetName())
-	}
-	e.loaded, complete = e.work.SoFar(), true
-	return p
 }
 
-// add adds a file, after those that it imports.
-func (p *descriptorPool) add(f *descriptorpb.FileDescriptorProto) {
+// outermost is the declaration of a file in which a message or an enumeration stands.
+func outermost(d protoreflect.Descriptor) protoreflect.Descriptor {
+	for {
+		m, nested := d.Parent().(protoreflect.MessageDescriptor)
+		if !nested {
+			return d
+		}
+		d = m
+	}
+}
+
+// usedBy are the messages and enumerations that a declaration refers to.
+func usedBy(d protoreflect.Descriptor) (used []protoreflect.Descriptor) {
+	switch d := d.(type) {
+	case protoreflect.FieldDescriptor:
+		if d.Message() != nil {
+			used = append(used, d.Message())
+		}
+		if d.Enum() != nil {
+			used = append(used, d.Enum())
+		}
+		if d.IsExtension() {
+			used = append(used, d.ContainingMessage())
+		}
+	case protoreflect.MessageDescriptor:
+		for i := range d.Fields().Len() {
+			used = append(used, usedBy(d.Fields().Get(i))...)
+		}
+		for i := range d.Messages().Len() {
+			used = append(used, usedBy(d.Messages().Get(i))...)
+		}
+	}
+	return used
+}
+
+// declarations walks through declarations that a pool does not have, and adds them to it behind those that they refer to. Those that refer to each other are
+// added at once: they are the strongly connected components of Tarjan's algorithm.
+type declarations struct {
+	pool     *descriptorPool
+	order    map[protoreflect.FullName]int // by when they were found, from 1
+	stack    []protoreflect.Descriptor     // found, but not added yet
+	extended []protoreflect.Descriptor     // messages that were added, whose extensions are not looked at yet
+}
+
+// visit adds a declaration, unless it refers to one before it on the stack. It returns the place in order of the first of the stack that it refers to, over
+// others, or its own.
+func (s *declarations) visit(d protoreflect.Descriptor) (low int) {
+	name := d.FullName()
+	if s.pool.files[name] != "" {
+		return math.MaxInt
+	}
+	if at := s.order[name]; at > 0 {
+		return at
+	}
+	at, first := len(s.order)+1, len(s.stack)
+	s.order[name], s.stack = at, append(s.stack, d)
+	low = at
+	for _, used := range usedBy(d) {
+		low = min(low, s.visit(outermost(used)))
+	}
+	if low == at {
+		s.pool.add(s.stack[first:])
+		for _, added := range s.stack[first:] {
+			s.extended = append(s.extended, messagesOf(added)...)
+		}
+		s.stack = s.stack[:first]
+	}
+	return low
+}
+
+// messagesOf are a message and those that stand in it.
+func messagesOf(d protoreflect.Descriptor) (list []protoreflect.Descriptor) {
+	if m, ok := d.(protoreflect.MessageDescriptor); ok {
+		list = append(list, m)
+		for i := range m.Messages().Len() {
+			list = append(list, messagesOf(m.Messages().Get(i))...)
+		}
+	}
+	return list
+}
+
+// add adds declarations of one file of the bundle as a file of the pool, which has what they refer to.
+func (p *descriptorPool) add(list []protoreflect.Descriptor) {
+	f := fileOf(list[0].ParentFile())
+	f.Name = proto.String(list[0].ParentFile().Path() + "#" + string(list[0].FullName()))
+	together := map[protoreflect.FullName]bool{}
+	for _, d := range list {
+		together[d.FullName()] = true
+		switch d := d.(type) {
+		case protoreflect.MessageDescriptor:
+			f.MessageType = append(f.MessageType, protodesc.ToDescriptorProto(d))
+		case protoreflect.EnumDescriptor:
+			f.EnumType = append(f.EnumType, protodesc.ToEnumDescriptorProto(d))
+		case protoreflect.FieldDescriptor:
+			f.Extension = append(f.Extension, protodesc.ToFieldDescriptorProto(d))
+		}
+	}
+	for _, d := range list {
+		for _, used := range usedBy(d) {
+			if name := outermost(used).FullName(); !together[name] && !slices.Contains(f.Dependency, p.files[name]) {
+				f.Dependency = append(f.Dependency, p.files[name])
+			}
+		}
+	}
+	p.build(f)
+	for _, d := range list {
+		p.files[d.FullName()] = f.GetName()
+	}
+	p.engine.pause()
+	p.engine.loaded = p.engine.work.SoFar() // which makes the statement at hand no slow one: those after it find the descriptors there
+}
+
+// fileOf is a file without its declarations.
+func fileOf(d protoreflect.FileDescriptor) *descriptorpb.FileDescriptorProto {
+	f := &descriptorpb.FileDescriptorProto{Package: proto.String(string(d.Package())), Options: proto.Clone(d.Options()).(*descriptorpb.FileOptions)}
+	if d.Syntax() != protoreflect.Proto2 {
+		f.Syntax = proto.String(d.Syntax().String())
+	}
+	if e, ok := d.(interface{ Edition() int32 }); ok && d.Syntax() == protoreflect.Editions {
+		f.Edition = descriptorpb.Edition(e.Edition()).Enum()
+	}
+	return f
+}
+
+func (p *descriptorPool) build(f *descriptorpb.FileDescriptorProto) {
 	simplify(f)
 	data := get(proto.Marshal(f))
+	p.bytes += len(data)
 	file := own(googlesql.NewFileDescriptorProto())
 	defer freeFile(file)
 	if !get(file.ParseFromString(string(data))) || get(p.BuildFile(file)) == nil {
-		refuse(usererror.BadProtoDescriptors("file " + strconv.Quote(f.GetName()) + " is not valid"))
+		path, _, _ := strings.Cut(f.GetName(), "#")
+		refuse(usererror.BadProtoDescriptors("file " + strconv.Quote(path) + " is not valid"))
 	}
 }
 
@@ -176,6 +301,7 @@ func (l *library) bundleType(f *googlesql.TypeFactory, t *value.Type) googlesql.
 		refuse(usererror.TypeNotFound(t.Name))
 	}
 	pool := l.useBundle()
+	pool.need(is.Descriptor)
 	if t.Kind == value.Enum {
 		return get(f.MakeEnumType2(get(pool.FindEnumTypeByName(t.Name)), nil))
 	}
