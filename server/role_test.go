@@ -13,6 +13,8 @@ import (
 	"cloud.google.com/go/spanner"
 	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/cockroachdb/datadriven"
 	"google.golang.org/api/option"
@@ -328,6 +330,85 @@ func TestFlightRole(t *testing.T) {
 	if !slices.ContainsFunc(tables, func(row string) bool { return strings.HasPrefix(row, "||Singers|") }) || slices.ContainsFunc(tables, func(row string) bool { return strings.HasPrefix(row, "||Wide|") }) {
 		t.Errorf("tables %v", tables)
 	}
+}
+
+// TestFlightAfterRevoke: what a role was given before a REVOKE (tickets, of parts and of metadata, prepared statements, transactions, tokens of partitions) gives it
+// nothing afterwards, and what it may not read it cannot describe.
+func TestFlightAfterRevoke(t *testing.T) {
+	h := newHarness(t)
+	h.dmlOnce(h.session(true), "INSERT INTO Singers (SingerId, Name) SELECT n, 'x' FROM UNNEST(GENERATE_ARRAY(1, 4000)) n")
+	h.alter("CREATE VIEW Names SQL SECURITY DEFINER AS SELECT s.Name FROM Singers AS s", "CREATE CHANGE STREAM Everything FOR ALL", "CREATE ROLE r",
+		"GRANT SELECT, INSERT, UPDATE ON TABLE Singers TO ROLE r", "GRANT SELECT ON VIEW Names TO ROLE r",
+		"GRANT SELECT ON CHANGE STREAM Everything TO ROLE r", "GRANT EXECUTE ON TABLE FUNCTION READ_Everything TO ROLE r")
+	f := h.flight("database-role", "r", "max-partitions", "3")
+	_, err := f.GetExecuteSchema(f.ctx, "SELECT * FROM Wide")
+	h.fails(err, codes.PermissionDenied)
+	_, err = f.Prepare(f.ctx, "SELECT * FROM Wide")
+	h.fails(err, codes.PermissionDenied)
+	_, err = f.rows("SELECT * FROM READ_Everything(CURRENT_TIMESTAMP(), NULL, NULL, 1000)")
+	h.fails(err, codes.InvalidArgument)
+
+	const query = "SELECT Name FROM Singers WHERE SingerId > 0"
+	parts, err := f.Execute(f.ctx, query)
+	h.ok(err)
+	view, err := f.Execute(f.ctx, "SELECT Name FROM Names LIMIT 1")
+	h.ok(err)
+	prepared, err := f.Prepare(f.ctx, "SELECT Name FROM Singers WHERE SingerId = 1")
+	h.ok(err)
+	update, err := f.Prepare(f.ctx, "UPDATE Singers SET Name = 'y' WHERE SingerId = 1")
+	h.ok(err)
+	tables, err := f.GetTables(f.ctx, &flightsql.GetTablesOpts{IncludeSchema: true})
+	h.ok(err)
+	transaction, err := f.BeginTransaction(f.ctx)
+	h.ok(err)
+	_, err = transaction.ExecuteUpdate(f.ctx, "UPDATE Singers SET Name = 'z' WHERE SingerId = 1")
+	h.ok(err)
+	ses, err := h.roleSession("r")
+	h.ok(err)
+	in := byID(h.begin(ses, readOnly()))
+	tokens, err := h.data.PartitionQuery(h.ctx, &spannerpb.PartitionQueryRequest{Session: ses, Transaction: in, Sql: query})
+	h.ok(err)
+	if rows, err := f.read(parts); len(parts.Endpoint) != 3 || len(rows) != 4000 || err != nil {
+		t.Fatalf("%d endpoints, %d rows, %v", len(parts.Endpoint), len(rows), err)
+	}
+
+	h.alter("REVOKE SELECT, INSERT, UPDATE ON TABLE Singers FROM ROLE r", "REVOKE SELECT ON VIEW Names FROM ROLE r", "REVOKE EXECUTE ON TABLE FUNCTION READ_Everything FROM ROLE r")
+	for _, e := range append(parts.Endpoint, view.Endpoint...) {
+		_, _, err = f.ticket(e.Ticket)
+		h.fails(err, codes.PermissionDenied)
+	}
+	_, err = f.request(&spannerpb.ExecuteSqlRequest{Session: ses, Transaction: in, Sql: query, PartitionToken: tokens.Partitions[0].PartitionToken})
+	h.fails(err, codes.PermissionDenied)
+	_, err = h.data.ExecuteSql(h.ctx, &spannerpb.ExecuteSqlRequest{Session: ses, Transaction: in, Sql: query, PartitionToken: tokens.Partitions[0].PartitionToken})
+	h.fails(err, codes.PermissionDenied)
+	_, err = f.request(&spannerpb.ReadRequest{Session: ses, Table: "Singers", Columns: []string{"Name"}, KeySet: allKeys()})
+	h.fails(err, codes.PermissionDenied)
+	_, err = prepared.Execute(f.ctx)
+	h.fails(err, codes.PermissionDenied)
+	_, err = prepared.GetSchema(f.ctx)
+	h.fails(err, codes.PermissionDenied)
+	_, err = update.ExecuteUpdate(f.ctx)
+	h.fails(err, codes.PermissionDenied)
+	h.fails(transaction.Commit(f.ctx), codes.Aborted)
+	for _, mode := range []string{"insert", "replace", "insert-or-update"} {
+		g := h.flight("database-role", "r", "ingest-mode", mode)
+		rows, err := array.NewRecordReader(batch("SingerId", "Name", []int64{-1}, []string{"x"}).Schema(), []arrow.RecordBatch{batch("SingerId", "Name", []int64{-1}, []string{"x"})})
+		h.ok(err)
+		_, err = g.ExecuteIngest(g.ctx, rows, &flightsql.ExecuteIngestOpts{Table: "Singers", TableDefinitionOptions: ingestOptions(
+			flightsql.TableDefinitionOptionsTableExistsOptionAppend, flightsql.TableDefinitionOptionsTableNotExistOptionFail)})
+		h.fails(err, codes.PermissionDenied)
+	}
+	rows, err := f.read(tables)
+	h.ok(err)
+	key, err := f.GetPrimaryKeys(f.ctx, flightsql.TableRef{Table: "Singers"})
+	h.ok(err)
+	keys, err := f.read(key)
+	h.ok(err)
+	if seen := slices.ContainsFunc(append(rows, keys...), func(row string) bool { return strings.Contains(row, "|Singers|") || strings.Contains(row, "|Names|") }); seen {
+		t.Errorf("what is listed: %q, %q", rows, keys)
+	}
+	stream := h.client("r").Single().Query(h.ctx, streamStatement(time.Now(), spanner.NullTime{}, spanner.NullString{}))
+	h.fails(stream.Do(func(*spanner.Row) error { return nil }), codes.PermissionDenied)
 }
 
 // client is an official client whose sessions have a role.
