@@ -115,16 +115,35 @@ func (t *TableInfo) Schema(timestamps arrowtype.Timestamps) (*arrow.Schema, erro
 	return arrow.NewSchema(fields, nil), nil
 }
 
-// Describe asks for a table; the case of its name does not matter.
+// Describe asks for a table, by its name or its synonym, whose case does not matter.
 func Describe(ctx context.Context, client *spanner.Client, name string) (*TableInfo, error) {
 	tables, err := describe(ctx, client, name)
 	if err != nil {
 		return nil, err
 	}
-	if len(tables) == 0 {
-		return nil, fmt.Errorf("the database has no table %s", name)
+	if len(tables) > 0 {
+		return tables[0], nil
 	}
-	return tables[0], nil
+	kind, err := text(ctx, client, kindQuery, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == "SYNONYM":
+		table, err := text(ctx, client, synonymQuery, name)
+		if err != nil {
+			return nil, err
+		}
+		return Describe(ctx, client, table)
+	case kind == "VIEW":
+		return nil, fmt.Errorf("%s is a view: its rows are those of a query of it", name)
+	}
+	return nil, fmt.Errorf("the database has no table %s", name)
+}
+
+// text is the last value of a query about what has a name, "" if it has no rows.
+func text(ctx context.Context, client *spanner.Client, query, name string) (value string, err error) {
+	err = client.Single().Query(ctx, spanner.Statement{SQL: query, Params: map[string]any{"name": name}}).Do(func(row *spanner.Row) error { return row.Columns(&value) })
+	return value, err
 }
 
 // DescribeAll asks for all tables: each comes behind the one in which it is interleaved.
@@ -165,6 +184,10 @@ ORDER BY c.TABLE_SCHEMA, c.TABLE_NAME, c.ORDINAL_POSITION`
 	keysQuery = `SELECT i.TABLE_SCHEMA, i.TABLE_NAME, i.COLUMN_NAME FROM INFORMATION_SCHEMA.INDEX_COLUMNS i
 WHERE i.INDEX_TYPE = 'PRIMARY_KEY' AND i.TABLE_SCHEMA NOT IN ('INFORMATION_SCHEMA', 'SPANNER_SYS')
 ORDER BY i.TABLE_SCHEMA, i.TABLE_NAME, i.ORDINAL_POSITION`
+	kindQuery = `SELECT t.TABLE_TYPE FROM INFORMATION_SCHEMA.TABLES t
+WHERE t.TABLE_CATALOG = '' AND LOWER(IF(t.TABLE_SCHEMA = '', t.TABLE_NAME, CONCAT(t.TABLE_SCHEMA, '.', t.TABLE_NAME))) = LOWER(@name)`
+	synonymQuery = `SELECT IF(s.TABLE_SCHEMA = '', s.TABLE_NAME, CONCAT(s.TABLE_SCHEMA, '.', s.TABLE_NAME)) FROM INFORMATION_SCHEMA.TABLE_SYNONYMS s
+WHERE LOWER(IF(s.SYNONYM_SCHEMA = '', s.SYNONYM_TABLE_NAME, CONCAT(s.SYNONYM_SCHEMA, '.', s.SYNONYM_TABLE_NAME))) = LOWER(@name)`
 )
 
 // describe asks for one table, or for all if name is "".

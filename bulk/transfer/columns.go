@@ -101,9 +101,9 @@ func loads(from arrow.DataType, to *spannerpb.Type) bool {
 	switch to.Code {
 	case spannerpb.TypeCode_STRING, spannerpb.TypeCode_JSON:
 		return id == arrow.STRING || id == arrow.LARGE_STRING
-	case spannerpb.TypeCode_BYTES:
+	case spannerpb.TypeCode_BYTES, spannerpb.TypeCode_PROTO:
 		return id == arrow.BINARY || id == arrow.LARGE_BINARY
-	case spannerpb.TypeCode_INT64:
+	case spannerpb.TypeCode_INT64, spannerpb.TypeCode_ENUM:
 		return arrow.IsInteger(id)
 	case spannerpb.TypeCode_FLOAT64:
 		return id == arrow.FLOAT64 || id == arrow.FLOAT32

@@ -21,6 +21,7 @@ func CreateTable(name string, schema *arrow.Schema, key []string) (string, error
 		if isOnlyInQueries(t) {
 			return "", fmt.Errorf("column %s: a table has no columns of %s", f.Name, ddl)
 		}
+		ddl = protoType.ReplaceAllString(ddl, "$1")
 		if !f.Nullable {
 			ddl += " NOT NULL"
 		}

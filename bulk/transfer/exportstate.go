@@ -148,8 +148,15 @@ func (e *exporter) tables(ctx context.Context) (names []string, err error) {
 	if e.Query != "" {
 		return []string{queryName}, nil
 	}
+	for _, name := range e.Tables { // their names, which may be given as synonyms or in another case
+		t, err := bulk.Describe(ctx, e.Client, name)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, t.Name)
+	}
 	if len(e.Tables) > 0 {
-		return e.Tables, checkOnce(e.Tables)
+		return names, checkOnce(names)
 	}
 	all, err := bulk.DescribeAll(ctx, e.Client)
 	for _, t := range all {

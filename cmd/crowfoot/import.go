@@ -49,7 +49,8 @@ The columns of the files are found in the table by their names: those of the hea
 in the order of the table. Columns of the table that are not in the files get their default, or NULL.
 
 Rows are written many a commit. If the import is interrupted, by a kill, too, the same command goes on where it was: --state remembers what is in. With --mode
-insert-or-update, the default, a row that is written twice is one row; with --mode insert a row whose key is in the table is a bad row.
+insert-or-update, the default, a row that is written twice is one row; with --mode insert a row whose key is in the table is a bad row. Where the database makes the
+keys, by a sequence or GENERATE_UUID(), rows that were under way at an interruption may be in twice.
 
 A bad row, one that is malformed or that the table refuses, ends the import, with file and line. --max-rejects lets so many be left out: they are in the file of --rejects,
 with the reason, and the exit status is 0.
