@@ -130,10 +130,14 @@ func TestInterruptedChange(t *testing.T) {
 					t.Errorf("versions of %v, before the restart of %v", got, published)
 				}
 				share := 100 * after / c.reports
+				if err := o.db.lockSchema(t.Context()); err != nil { // as a change of another operation does
+					t.Fatal(err)
+				}
 				p, ok, err := o.db.Interrupted(t.Context(), o.op.Name)
 				if !ok || err != nil || p.Percent < share/2 || p.Percent > 2*share || p.Statement != 0 {
 					t.Errorf("after the restart: %+v, %v, %v", p, ok, err)
 				}
+				o.db.unlockSchema()
 				if err := o.insert("T", [2]int64{operatedRows, operatedRows}); err != nil {
 					t.Error(err)
 				}

@@ -216,12 +216,8 @@ func sameCatalog(before, x, y *schema.Catalog) (bool, error) {
 }
 
 // Interrupted is how far the statement of an operation had come that was under way when the last process ended; ok is false if there is none that
-// UpdateSchema goes on with.
+// UpdateSchema goes on with. It waits for no other schema change.
 func (d *Database) Interrupted(ctx context.Context, operation string) (p Progress, ok bool, err error) {
-	if err := d.lockSchema(ctx); err != nil {
-		return p, false, err
-	}
-	defer d.unlockSchema()
 	c := d.interrupted.Load()
 	if c == nil || c.statement.operation.Name != operation {
 		return p, false, nil
