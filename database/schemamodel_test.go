@@ -291,7 +291,7 @@ func (w *schemaWorld) transaction() {
 		w.commitOpen()
 		return
 	}
-	r := w.model.randomWrite(w.rng)
+	r := w.model.randomWrite(w.rng, w.pending == nil || !w.pending.cascades)
 	// It gives way to the schema change: that could not wait for it, as both run in this goroutine.
 	tx := w.db.Transactions().Begin(txn.Options{Background: true, ReadLock: txn.ReadLock(w.rng.IntN(3))})
 	w.done = append(w.done, r.sql)
@@ -423,6 +423,10 @@ func cellOf(v value.Value) cell {
 		return cell{}
 	case v.Kind() == value.String:
 		return text(v.AsString())
+	case v.Kind() == value.Bytes:
+		return text(string(v.AsBytes()))
+	case v.Kind() == value.Timestamp:
+		return text(v.AsTime().UTC().Format(time.RFC3339))
 	}
 	return number(v.AsInt64())
 }

@@ -13,7 +13,8 @@ import (
 // go. A step alters it in place; with makes a copy.
 type schemaModel struct {
 	tables []*tableModel
-	number int // of names given out
+	number int                 // of names given out
+	free   map[string][]string // names of objects that were dropped, by their kinds
 }
 
 type tableModel struct {
@@ -26,7 +27,13 @@ type tableModel struct {
 	indexes []indexModel
 	checks  map[string]int64  // Y is less than
 	foreign map[string]string // X refers to the key of a table
-	rows    map[rowKey]map[string]cell
+	// cascades are those of foreign whose rows go with the row that they refer to.
+	cascades map[string]bool
+	bytes    bool                // S is of BYTES
+	synonym  string              // "" for none
+	views    map[string][]string // columns by the name of the view
+	policy   string              // the column of its ROW DELETION POLICY, "" for none; no row is old
+	rows     map[rowKey]map[string]cell
 }
 
 // rowKey is K and, of a child, L.
@@ -34,7 +41,7 @@ type rowKey [2]int64
 
 // columnModel is a column that comes and goes.
 type columnModel struct {
-	name, kind string // kind: plain, default, stored or virtual
+	name, kind string // kind: plain, default, stored, virtual, stamp, identity or sequence
 }
 
 type indexModel struct {
@@ -55,13 +62,19 @@ func number(n int64) cell     { return cell{true, strconv.FormatInt(n, 10)} }
 func text(s string) cell      { return cell{true, s} }
 func (c cell) String() string { return map[bool]string{true: c.text, false: "null"}[c.set] }
 
-// sql is the cell as a literal of a column.
-func (c cell) sql(column string) string {
-	if c.set && column == "S" {
-		return "'" + c.text + "'"
+// literal is a cell of a column in SQL.
+func (t *tableModel) literal(column string, c cell) string {
+	switch {
+	case !c.set || column != "S":
+		return c.String()
+	case t.bytes:
+		return "b'" + strings.ReplaceAll(c.text, noText, `\xff`) + "'"
 	}
-	return c.String()
+	return "'" + c.text + "'"
 }
+
+// noText is a value of BYTES that is none of STRING.
+const noText = "\xff"
 
 func (c cell) int() int64 {
 	n, _ := strconv.ParseInt(c.text, 10, 64)
@@ -69,11 +82,11 @@ func (c cell) int() int64 {
 }
 
 func newSchemaModel() *schemaModel {
-	return &schemaModel{tables: []*tableModel{newTableModel("A", ""), newTableModel("B", ""), newTableModel("C", "A")}}
+	return &schemaModel{tables: []*tableModel{newTableModel("A", ""), newTableModel("B", ""), newTableModel("C", "A")}, free: map[string][]string{}}
 }
 
 func newTableModel(name, parent string) *tableModel {
-	return &tableModel{name: name, parent: parent, notNull: map[string]bool{}, checks: map[string]int64{}, foreign: map[string]string{}, rows: map[rowKey]map[string]cell{}}
+	return &tableModel{name: name, parent: parent, notNull: map[string]bool{}, checks: map[string]int64{}, foreign: map[string]string{}, cascades: map[string]bool{}, views: map[string][]string{}, rows: map[rowKey]map[string]cell{}}
 }
 
 func (t *tableModel) ddl() string {
@@ -83,7 +96,8 @@ func (t *tableModel) ddl() string {
 	return fmt.Sprintf("CREATE TABLE %s (K INT64, X INT64, Y INT64, S STRING(MAX)) PRIMARY KEY (K)", t.name)
 }
 
-func (m *schemaModel) ddl() (list []string) {
+func (m *schemaModel) ddl() []string {
+	list := []string{"CREATE SCHEMA Named", "CREATE SEQUENCE Numbers OPTIONS (sequence_kind = 'bit_reversed_positive')"}
 	for _, t := range m.tables {
 		list = append(list, t.ddl())
 	}
@@ -98,14 +112,19 @@ func (m *schemaModel) table(name string) *tableModel {
 	return m.tables[at]
 }
 
-// columnNames are all columns behind the key.
+// columnNames are all columns behind the key whose values the model knows.
 func (t *tableModel) columnNames() []string {
 	names := []string{"X", "Y", "S"}
 	for _, c := range t.columns {
-		names = append(names, c.name)
+		if !c.generates() {
+			names = append(names, c.name)
+		}
 	}
 	return names
 }
+
+// generates says whether a sequence makes the values of a column.
+func (c columnModel) generates() bool { return c.kind == "identity" || c.kind == "sequence" }
 
 // filled is a row with the columns that it has not been given.
 func (t *tableModel) filled(row map[string]cell) map[string]cell {
@@ -114,6 +133,10 @@ func (t *tableModel) filled(row map[string]cell) map[string]cell {
 		case "default":
 			if !given {
 				row[c.name] = number(4)
+			}
+		case "stamp":
+			if !given {
+				row[c.name] = text(modelStamp)
 			}
 		case "stored", "virtual":
 			row[c.name] = cell{}
@@ -134,8 +157,13 @@ type rowWrite struct {
 	update bool            // only of a row that is there
 }
 
-func (m *schemaModel) randomWrite(rng *rand.Rand) rowWrite {
+// randomWrite draws a write, no DELETE unless deletes is true.
+func (m *schemaModel) randomWrite(rng *rand.Rand, deletes bool) rowWrite {
 	t := m.tables[rng.IntN(len(m.tables))]
+	name := t.name
+	if t.synonym != "" && rng.IntN(2) == 0 {
+		name = t.synonym
+	}
 	w := rowWrite{table: t.name, key: rowKey{rng.Int64N(12)}}
 	if rng.IntN(3) == 0 {
 		w.key[0] = 1000 + rng.Int64N(modelFiller)
@@ -151,19 +179,22 @@ func (m *schemaModel) randomWrite(rng *rand.Rand) rowWrite {
 			drawn[c] = cell{}
 		}
 	}
-	switch rng.IntN(5) {
-	case 0:
-		w.sql = fmt.Sprintf("DELETE FROM %s WHERE %s", t.name, where)
-	case 1:
+	if t.bytes && rng.IntN(8) == 0 {
+		drawn["S"] = text(noText)
+	}
+	switch kind := rng.IntN(5); {
+	case kind == 0 && deletes:
+		w.sql = fmt.Sprintf("DELETE FROM %s WHERE %s", name, where)
+	case kind == 1:
 		c := []string{"X", "Y", "S"}[rng.IntN(3)]
 		w.values, w.update = map[string]cell{c: drawn[c]}, true
-		w.sql = fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s", t.name, c, drawn[c].sql(c), where)
+		w.sql = fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s", name, c, t.literal(c, drawn[c]), where)
 	default:
 		w.values = drawn
 		for _, c := range []string{"X", "Y", "S"} {
-			names, literals = names+", "+c, literals+", "+drawn[c].sql(c)
+			names, literals = names+", "+c, literals+", "+t.literal(c, drawn[c])
 		}
-		w.sql = fmt.Sprintf("INSERT OR UPDATE INTO %s (%s) VALUES (%s)", t.name, names, literals)
+		w.sql = fmt.Sprintf("INSERT OR UPDATE INTO %s (%s) VALUES (%s)", name, names, literals)
 	}
 	return w
 }
@@ -186,12 +217,7 @@ func (m *schemaModel) with(w rowWrite) *schemaModel {
 	old, there := t.rows[w.key]
 	switch {
 	case w.values == nil:
-		delete(t.rows, w.key)
-		for i, child := range next.tables {
-			if there && child.parent == t.name && child.cascade {
-				maps.DeleteFunc(own(i).rows, func(k rowKey, _ map[string]cell) bool { return k[0] == w.key[0] })
-			}
-		}
+		next.remove(own, at, w.key)
 	case there || !w.update:
 		row := maps.Clone(old)
 		if row == nil {
@@ -201,6 +227,26 @@ func (m *schemaModel) with(w rowWrite) *schemaModel {
 		t.rows[w.key] = t.filled(row)
 	}
 	return &next
+}
+
+// remove removes a row, if it is there, with those that go with it. own makes a table's rows the model's own.
+func (m *schemaModel) remove(own func(at int) *tableModel, at int, key rowKey) {
+	t := own(at)
+	if _, there := t.rows[key]; !there {
+		return
+	}
+	delete(t.rows, key)
+	for i, other := range m.tables {
+		for k, row := range other.rows {
+			goes := other.parent == t.name && other.cascade && k[0] == key[0]
+			for name, to := range other.foreign {
+				goes = goes || to == t.name && other.cascades[name] && row["X"] == number(key[0])
+			}
+			if goes {
+				m.remove(own, i, k)
+			}
+		}
+	}
 }
 
 // broken names a rule of the schema that the rows break, "" if there is none.
@@ -330,8 +376,9 @@ func (m *schemaModel) queries() (list []modelQuery) {
 			q.want = append(q.want, strings.Join(line, " "))
 		}
 		list = append(list, q)
+		list = append(list, t.objectQueries()...)
 		for _, x := range t.indexes {
-			q := modelQuery{sql: fmt.Sprintf("SELECT %s FROM %s@{FORCE_INDEX=%s}", strings.Join(slices.Concat(x.key, key, x.storing), ", "), t.name, x.name)}
+			q := modelQuery{sql: fmt.Sprintf("SELECT %s FROM %s@{FORCE_INDEX=`%s`}", strings.Join(slices.Concat(x.key, key, x.storing), ", "), t.name, x.name)}
 			if x.nullFiltered {
 				q.sql += " WHERE " + strings.Join(x.key, " IS NOT NULL AND ") + " IS NOT NULL"
 			}

@@ -1,0 +1,139 @@
+package database
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// modelStamp is the value of all columns of TIMESTAMP: no row is old.
+const modelStamp = "2999-01-01T00:00:00Z"
+
+// synonym gives a table a second name, or takes it away.
+func (m *schemaModel) synonym(rng *rand.Rand, t *tableModel) *schemaStep {
+	if t.synonym != "" {
+		old := t.synonym
+		return t.step(fmt.Sprintf("ALTER TABLE %s DROP SYNONYM %s", t.name, old), func(t *tableModel) {
+			m.dropped(old)
+			t.synonym = ""
+		}, nil)
+	}
+	name := m.newName(rng, schemaOf(t.name)+"Synonym")
+	return t.step(fmt.Sprintf("ALTER TABLE %s ADD SYNONYM %s", t.name, name), func(t *tableModel) { t.synonym = name }, nil)
+}
+
+// createView makes a view of some columns of a table, or gives one other columns.
+func (m *schemaModel) createView(rng *rand.Rand, t *tableModel) *schemaStep {
+	columns := slices.DeleteFunc(t.columnNames(), func(c string) bool { return c == "S" })
+	rng.Shuffle(len(columns), func(i, k int) { columns[i], columns[k] = columns[k], columns[i] })
+	columns = append([]string{"K"}, columns[:2]...)
+	create, name := "CREATE OR REPLACE VIEW", ""
+	for old := range sortedKeys(t.views) {
+		name = old
+	}
+	if name == "" {
+		create, name = "CREATE VIEW", m.newName(rng, "View")
+	}
+	sql := fmt.Sprintf("%s %s SQL SECURITY INVOKER AS SELECT t.%s FROM %s AS t", create, name, strings.Join(columns, ", t."), t.name)
+	return t.step(sql, func(t *tableModel) { t.views[name] = columns }, nil)
+}
+
+func (m *schemaModel) dropView(_ *rand.Rand, t *tableModel) *schemaStep {
+	for name := range sortedKeys(t.views) {
+		return t.step("DROP VIEW "+name, func(t *tableModel) {
+			m.dropped(name)
+			delete(t.views, name)
+		}, nil)
+	}
+	return nil
+}
+
+// viewed says whether a view has a column.
+func (t *tableModel) viewed(column string) bool {
+	for _, columns := range t.views {
+		if slices.Contains(columns, column) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *tableModel) kindOfS() string {
+	return map[bool]string{true: "BYTES", false: "STRING"}[t.bytes]
+}
+
+// otherKind makes BYTES of the STRING S, or the reverse, which needs values that are text.
+func (m *schemaModel) otherKind(_ *rand.Rand, t *tableModel) *schemaStep {
+	if t.depends("S") {
+		return nil
+	}
+	length := "MAX"
+	if t.longest > 0 {
+		length = fmt.Sprint(t.longest)
+	}
+	to := *t
+	to.bytes = !t.bytes
+	var violated func(*schemaModel, *tableModel) bool
+	if t.bytes {
+		violated = func(_ *schemaModel, t *tableModel) bool {
+			return t.any(func(_ rowKey, row map[string]cell) bool { return !utf8.ValidString(row["S"].text) })
+		}
+	}
+	return t.step(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN S %s(%s)", t.name, to.kindOfS(), length), func(t *tableModel) { t.bytes = to.bytes }, violated)
+}
+
+// referred says whether another table refers to the rows of one.
+func (m *schemaModel) referred(t *tableModel) bool {
+	return slices.ContainsFunc(m.tables, func(o *tableModel) bool {
+		return o.parent == t.name || slices.Contains(slices.Collect(maps.Values(o.foreign)), t.name)
+	})
+}
+
+// addPolicy gives a table a ROW DELETION POLICY, or another one.
+func (m *schemaModel) addPolicy(rng *rand.Rand, t *tableModel) *schemaStep {
+	if m.referred(t) {
+		return nil
+	}
+	for _, c := range t.columns {
+		if c.kind == "stamp" {
+			word := map[bool]string{true: "ADD", false: "REPLACE"}[t.policy == ""]
+			return t.step(fmt.Sprintf("ALTER TABLE %s %s ROW DELETION POLICY (OLDER_THAN(%s, INTERVAL %d DAY))", t.name, word, c.name, rng.IntN(100)),
+				func(t *tableModel) { t.policy = c.name }, nil)
+		}
+	}
+	return nil
+}
+
+func (m *schemaModel) dropPolicy(_ *rand.Rand, t *tableModel) *schemaStep {
+	if t.policy == "" {
+		return nil
+	}
+	return t.step(fmt.Sprintf("ALTER TABLE %s DROP ROW DELETION POLICY", t.name), func(t *tableModel) { t.policy = "" }, nil)
+}
+
+// objectQueries read a table by its synonym and its views, and count values that a sequence has given out twice.
+func (t *tableModel) objectQueries() (list []modelQuery) {
+	if t.synonym != "" {
+		list = append(list, modelQuery{"SELECT COUNT(*) FROM " + t.synonym, []string{fmt.Sprint(len(t.rows))}})
+	}
+	for name := range sortedKeys(t.views) {
+		q := modelQuery{sql: fmt.Sprintf("SELECT %s FROM %s", strings.Join(t.views[name], ", "), name)}
+		for k, row := range t.rows {
+			line := []string{fmt.Sprint(k[0])}
+			for _, c := range t.views[name][1:] {
+				line = append(line, row[c].String())
+			}
+			q.want = append(q.want, strings.Join(line, " "))
+		}
+		list = append(list, q)
+	}
+	for _, c := range t.columns {
+		if c.generates() {
+			list = append(list, modelQuery{fmt.Sprintf("SELECT COUNT(%s) - COUNT(DISTINCT %s) FROM %s", c.name, c.name, t.name), []string{"0"}})
+		}
+	}
+	return list
+}
