@@ -1,0 +1,82 @@
+// Command schemachange is a program on the official Go client that changes the schema of a large table, and waits for that with the client's default settings while
+// its server is killed and started again. See interop/restart.
+//
+// usage: schemachange DATABASE
+// It prints a line when its operation has begun, and how far that has come whenever it asks. It fails on any error, if the progress falls, and if the operation does not
+// say of each statement when it took effect.
+//
+// Imports of this module: nothing.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	database "cloud.google.com/go/spanner/admin/database/apiv1"
+	"cloud.google.com/go/spanner/admin/database/apiv1/databasepb"
+)
+
+var statements = []string{
+	"CREATE INDEX GoByV ON Facts(V) STORING (Text)",
+	"ALTER TABLE Facts ADD COLUMN GoTwice INT64 AS (V * 2) STORED",
+	"ALTER TABLE Facts ADD CONSTRAINT GoSmall CHECK (V < 1000000)",
+	"ALTER TABLE Facts ADD COLUMN GoWord STRING(20) NOT NULL DEFAULT ('word')",
+	"CREATE UNIQUE INDEX GoByText ON Facts(Text, V)",
+}
+
+func main() {
+	ctx := context.Background()
+	admin, err := database.NewDatabaseAdminClient(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer admin.Close()
+	op, err := admin.UpdateDatabaseDdl(ctx, &databasepb.UpdateDatabaseDdlRequest{Database: os.Args[1], Statements: statements})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("began", op.Name())
+	go follow(ctx, admin.UpdateDatabaseDdlOperation(op.Name()))
+	if err := op.Wait(ctx); err != nil {
+		log.Fatal("wait: ", err)
+	}
+	m, err := op.Metadata()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if len(m.CommitTimestamps) != len(statements) {
+		log.Fatalf("%d statements have taken effect at %v", len(statements), m.CommitTimestamps)
+	}
+	for i, at := range m.CommitTimestamps {
+		if i > 0 && !m.CommitTimestamps[i-1].AsTime().Before(at.AsTime()) || m.Progress[i].ProgressPercent != 100 || !m.Progress[i].EndTime.AsTime().Equal(at.AsTime()) {
+			log.Fatalf("statement %d: %v, commit timestamps %v", i, m.Progress[i], m.CommitTimestamps)
+		}
+	}
+	fmt.Println("done")
+}
+
+// follow asks for the progress of an operation again and again. What it had before a restart, it has after it.
+func follow(ctx context.Context, op *database.UpdateDatabaseDdlOperation) {
+	last := 0
+	for ; !op.Done(); time.Sleep(50 * time.Millisecond) {
+		if err := op.Poll(ctx); err != nil {
+			log.Fatal("poll: ", err)
+		}
+		m, err := op.Metadata()
+		if err != nil {
+			log.Fatal(err)
+		}
+		now := 0
+		for _, p := range m.Progress {
+			now += int(p.ProgressPercent)
+		}
+		if now < last {
+			log.Fatalf("the progress falls from %d to %d", last, now)
+		}
+		fmt.Println("progress", now)
+		last = now
+	}
+}
