@@ -47,7 +47,7 @@ func buildInsert(c clause.Clause, builder clause.Builder) {
 			case conflict.DoNothing:
 				insert.Modifier = "INSERT OR IGNORE"
 			default:
-				statement.AddError(errors.New("Spanner has no conflict clause but UpdateAll and DoNothing"))
+				statement.AddError(errors.New("of conflict clauses Spanner has UpdateAll and DoNothing"))
 				return
 			}
 			insert.Build(builder)
