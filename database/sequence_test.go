@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -208,14 +209,26 @@ func TestSequenceAborts(t *testing.T) {
 
 // handedOut are the values that clients have got of the counters, and fails the test where one comes again.
 type handedOut struct {
-	t    *testing.T
-	mu   sync.Mutex
-	seen [2]map[int64]bool
+	t            *testing.T
+	mu           sync.Mutex
+	changed      *sync.Cond // of mu: what follows has changed
+	seen         [2]map[int64]bool
+	transactions int  // that have ended
+	failed       bool // a client has stopped because of an error
 }
 
+func newHandedOut(t *testing.T) *handedOut {
+	h := &handedOut{t: t, seen: [2]map[int64]bool{{}, {}}}
+	h.changed = sync.NewCond(&h.mu)
+	return h
+}
+
+// add takes the values that a transaction has got of a counter when it has ended.
 func (h *handedOut) add(counter int, list []int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.transactions++
+	h.changed.Broadcast()
 	for _, v := range list {
 		if v <= 0 || h.seen[counter][v] {
 			h.t.Errorf("%d of counter %d came again", v, counter)
@@ -224,16 +237,31 @@ func (h *handedOut) add(counter int, list []int64) {
 	}
 }
 
+// fail reports the error that a client stops at.
+func (h *handedOut) fail(err error) {
+	h.t.Error(err)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failed = true
+	h.changed.Broadcast()
+}
+
+// await waits until more transactions have ended.
+func (h *handedOut) await(more int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for want := h.transactions + more; h.transactions < want && !h.failed; {
+		h.changed.Wait()
+	}
+}
+
 // crash is the disk of a machine that dies now, with the values that were handed out before.
 func (h *handedOut) crash(fs *vfs.MemFS, rng *rand.Rand) (*vfs.MemFS, *handedOut) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	after := &handedOut{t: h.t}
+	after := newHandedOut(h.t)
 	for i, seen := range h.seen {
-		after.seen[i] = map[int64]bool{}
-		for v := range seen {
-			after.seen[i][v] = true
-		}
+		maps.Copy(after.seen[i], seen)
 	}
 	return fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng}), after
 }
@@ -251,7 +279,7 @@ func TestSequenceModel(t *testing.T) {
 	if b.db, err = b.CreateDatabase(context.Background(), testName, withSequences); err != nil {
 		t.Fatal(err)
 	}
-	h := &handedOut{t: t, seen: [2]map[int64]bool{{}, {}}}
+	h := newHandedOut(t)
 	for life := range lives {
 		stop := make(chan struct{})
 		var running sync.WaitGroup
@@ -263,7 +291,7 @@ func TestSequenceModel(t *testing.T) {
 				"ALTER SEQUENCE S SKIP RANGE 1, 4611686018427387904", "ALTER SEQUENCE S NO SKIP RANGE",
 				"ALTER TABLE T ALTER COLUMN Id ALTER IDENTITY SET SKIP RANGE 1, 1000000", "ALTER TABLE Other ALTER COLUMN V SET DEFAULT (1)",
 			}[rng.IntN(4)])
-			time.Sleep(time.Duration(rng.IntN(5)) * time.Millisecond)
+			h.await(rng.IntN(20))
 		}
 		var died *vfs.MemFS
 		next := h
@@ -303,7 +331,7 @@ func (b *bed) takeAtRandom(h *handedOut, rng *rand.Rand, stop chan struct{}) {
 		}[which]
 		list, err := b.taken(sql, rng.IntN(2) == 0)
 		if code := usererror.CodeOf(err); code != codes.OK && code != codes.Aborted {
-			b.t.Error(err)
+			h.fail(err)
 			return
 		}
 		h.add(which/2, list) // also those of a transaction that was aborted
