@@ -7,8 +7,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -102,45 +100,6 @@ func (l *loader) load(encoded map[TableID][]byte) error {
 	}
 	l.renewCallers(encoded)
 	return l.relinkAll(list)
-}
-
-// renewCallers makes expressions anew that call functions which are not as in the version before, of tables that are.
-func (l *loader) renewCallers(encoded map[TableID][]byte) {
-	var changed []*Function
-	differences(l.old.objects, l.objects, func(_ TableID, before, after Object) {
-		if f, ok := after.(*Function); ok && before != nil {
-			changed = append(changed, f)
-		}
-	})
-	if len(changed) == 0 { // nearly always: a start reads thousands of versions of thousands of tables
-		return
-	}
-	calls := func(e *Expr) bool { return slices.ContainsFunc(changed, e.calls) }
-	renewed := func(t *Table, e *Expr, want *value.Type) *Expr {
-		if !calls(e) {
-			return e
-		}
-		return l.expr(t, e.SQL, want, e.Uses, e.Functions)
-	}
-	for _, t := range slices.Collect(l.Tables()) {
-		_, loaded := encoded[t.ID]
-		if loaded || !t.calls(calls) {
-			continue
-		}
-		t = l.own(t)
-		for _, c := range t.Columns {
-			c.Default, c.Generated = renewed(t, c.Default, c.Type), renewed(t, c.Generated, c.Type)
-		}
-		for _, c := range t.Checks {
-			c.Expr = renewed(t, c.Expr, value.BoolType)
-		}
-	}
-}
-
-// calls says whether some expression of the table is one that calls.
-func (t *Table) calls(calls func(*Expr) bool) bool {
-	return slices.ContainsFunc(t.Columns, func(c *Column) bool { return calls(c.Default) || calls(c.Generated) }) ||
-		slices.ContainsFunc(t.Checks, func(c *Check) bool { return calls(c.Expr) })
 }
 
 // relinkAll makes tables that are as they were point at the new ones. What they need of these must be there.
@@ -380,116 +339,4 @@ func (l *loader) loadForeignKey(t *Table, s storedForeignKey) (err error) {
 	}
 	t.ForeignKeys = append(t.ForeignKeys, fk)
 	return nil
-}
-
-// loadExpressions makes the expressions of a table. If it is not stored what they read, as in format 1, all are compiled at once.
-func (l *loader) loadExpressions(t loading) error {
-	for _, s := range t.stored.Checks {
-		uses, err := t.loadColumns(s.Uses)
-		if err != nil {
-			return err
-		}
-		t.Checks = append(t.Checks, &Check{Name: s.Name, NameGenerated: s.Generated, Expr: l.expr(t.Table, s.SQL, value.BoolType, uses, s.Calls)})
-	}
-	for i, s := range t.stored.Columns {
-		c := t.Columns[i]
-		switch {
-		case s.Identity != nil:
-			c.Identity = s.Identity
-			c.Default = nextOf(t.Table, c, l.compiler)
-		case s.Default != nil:
-			c.Default = l.expr(t.Table, *s.Default, c.Type, nil, s.DefaultCalls)
-		}
-		if s.OnUpdate != nil && c.Default != nil {
-			c.OnUpdate = &Expr{SQL: *s.OnUpdate, Eval: c.Default.Eval}
-		}
-		if s.Generated != nil {
-			uses, err := t.loadColumns(s.GeneratedUses)
-			if err != nil {
-				return err
-			}
-			c.Generated = l.expr(t.Table, *s.Generated, c.Type, uses, s.GeneratedCalls)
-		}
-	}
-	if t.hasUnknownUses() {
-		return l.recompile(t.Table)
-	}
-	return nil
-}
-
-// hasUnknownUses says whether it is not stored what some expression reads. Every check reads a column. A generated column may read none: then
-// it is compiled at once too, which does no harm.
-func (t *Table) hasUnknownUses() bool {
-	return slices.ContainsFunc(t.Checks, func(c *Check) bool { return len(c.Expr.Uses) == 0 }) ||
-		slices.ContainsFunc(t.Columns, func(c *Column) bool { return c.Generated != nil && len(c.Generated.Uses) == 0 })
-}
-
-// expr is an expression that is compiled when it is first computed: a start with thousands of them does not wait for the analyzer.
-func (l *loader) expr(t *Table, sql string, want *value.Type, uses []*Column, calls []TableID) *Expr {
-	e := &storedExpr{compiler: l.compiler, catalog: l.Catalog, table: t, sql: sql, want: want, uses: uses}
-	return &Expr{SQL: sql, Uses: uses, Functions: calls, Eval: e.compute}
-}
-
-// storedExpr is an expression that was stored. If it cannot be compiled, because there is no memory for example, it is tried again when it
-// is next computed.
-type storedExpr struct {
-	compiler Compiler
-	catalog  *Catalog // that it was loaded with
-	table    *Table
-	sql      string
-	want     *value.Type
-	uses     []*Column
-
-	compiling sync.Mutex
-	eval      atomic.Pointer[func([]value.Value) (value.Value, error)] // nil until it is compiled
-}
-
-func (e *storedExpr) compute(args []value.Value) (value.Value, error) {
-	eval := e.eval.Load()
-	if eval == nil {
-		var err error
-		if eval, err = e.compile(); err != nil {
-			return value.Value{}, fmt.Errorf("compile stored expression %q of table %s: %w", e.sql, e.table.FullName(), err)
-		}
-	}
-	return (*eval)(args)
-}
-
-func (e *storedExpr) compile() (*func([]value.Value) (value.Value, error), error) {
-	e.compiling.Lock()
-	defer e.compiling.Unlock()
-	if eval := e.eval.Load(); eval != nil {
-		return eval, nil
-	}
-	compiled, err := e.compiler.CompileExpr(e.catalog, e.table, e.sql, e.want)
-	if err != nil {
-		return nil, err
-	}
-	eval, err := compiled.reading(e.uses)
-	if err != nil {
-		return nil, err
-	}
-	e.eval.Store(&eval)
-	return &eval, nil
-}
-
-// reading computes the expression from the values of columns in another order than that of Uses: the order in which a release finds
-// the columns of an expression is its own.
-func (e *Expr) reading(columns []*Column) (func([]value.Value) (value.Value, error), error) {
-	if slices.Equal(e.Uses, columns) {
-		return e.Eval, nil
-	}
-	places := make([]int, len(e.Uses))
-	for i, c := range e.Uses {
-		if places[i] = slices.Index(columns, c); places[i] < 0 {
-			return nil, fmt.Errorf("expression %q reads column %s, which it did not read when it was stored", e.SQL, c.Name)
-		}
-	}
-	return func(args []value.Value) (value.Value, error) {
-		ordered := make([]value.Value, len(places))
-		for i, at := range places {
-			ordered[i] = args[at]
-		}
-		return e.Eval(ordered)
-	}, nil
 }

@@ -1,0 +1,117 @@
+package tree
+
+import (
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/crowfoot-db/crowfoot/value"
+)
+
+// Expr is a scalar expression; Type is the type of its value.
+type Expr interface{ Type() *value.Type }
+
+type (
+	// Literal is a constant.
+	Literal struct {
+		T     *value.Type
+		Value value.Value
+	}
+	// Param is a query parameter. Name is in lower case.
+	Param struct {
+		T    *value.Type
+		Name string
+	}
+	// Ref is a column of a scan in scope, possibly of an enclosing query.
+	Ref struct{ Col Col }
+	// Call applies a scalar function.
+	Call struct {
+		Func *Function
+		Args []Expr
+		// Lambdas stand for arguments of function type, at the places where Args is nil.
+		Lambdas []*Lambda
+	}
+	// Lambda is (Params) -> Body.
+	Lambda struct {
+		Params []Col
+		Body   Expr
+	}
+	// Cast converts; Safe turns an error into NULL. Format and Zone are nil if not given.
+	Cast struct {
+		Arg          Expr
+		T            *value.Type
+		Safe         bool
+		Format, Zone Expr
+	}
+	// Subquery is a scalar, array, EXISTS or IN subquery.
+	Subquery struct {
+		T       *value.Type
+		Kind    SubqueryKind
+		Scan    Scan
+		Out     Col  // the one column of Scan (any, for EXISTS)
+		In      Expr // left side of IN
+		Ordered bool // ARRAY(... ORDER BY): order matters
+		Hints   Hints
+	}
+	// MakeStruct builds a STRUCT.
+	MakeStruct struct {
+		T      *value.Type
+		Fields []Expr
+	}
+	// GetField takes a field of a STRUCT.
+	GetField struct {
+		T     *value.Type
+		Arg   Expr
+		Index int
+	}
+	// GetJSONField takes a member of a JSON object.
+	GetJSONField struct {
+		Arg  Expr
+		Name string
+	}
+	// Let is WITH(a AS e, ..., body).
+	Let struct {
+		Defs []Computed
+		Body Expr
+	}
+)
+
+// SubqueryKind is the kind of a subquery expression.
+type SubqueryKind uint8
+
+const (
+	ScalarSubquery SubqueryKind = iota
+	ArraySubquery
+	ExistsSubquery
+	InSubquery
+)
+
+func (e *Literal) Type() *value.Type      { return e.T }
+func (e *Param) Type() *value.Type        { return e.T }
+func (e *Ref) Type() *value.Type          { return e.Col.Type }
+func (e *Call) Type() *value.Type         { return e.Func.Type }
+func (e *Cast) Type() *value.Type         { return e.T }
+func (e *Subquery) Type() *value.Type     { return e.T }
+func (e *MakeStruct) Type() *value.Type   { return e.T }
+func (e *GetField) Type() *value.Type     { return e.T }
+func (e *GetJSONField) Type() *value.Type { return value.JSONType }
+func (e *Let) Type() *value.Type          { return e.Body.Type() }
+
+// Function names a function with the signature the analyzer chose.
+type Function struct {
+	Name string // GoogleSQL's own name in lower case: "$add", "concat", "safe_cast" never (see Cast)
+	Args []*value.Type
+	Type *value.Type // result
+	// Safe: SAFE.f(): an error becomes NULL.
+	Safe bool
+	// Fields, for functions on PROTO, are paths of fields from the message down: of ProtoField and HasProtoField the one that is read, of the others the one that
+	// each value among the arguments is for.
+	Fields [][]protoreflect.FieldDescriptor
+}
+
+// Functions on PROTO. GoogleSQL has nodes of its own for them.
+const (
+	ProtoField    = "$proto_field"     // proto.field
+	HasProtoField = "$has_proto_field" // proto.has_field
+	MakeProto     = "$make_proto"      // NEW T(value AS field, ...)
+	ReplaceFields = "replace_fields"   // REPLACE_FIELDS(proto, value AS field, ...)
+	SetFields     = "$set_fields"      // SET column.field = value, ...: as REPLACE_FIELDS, but messages on the way are made
+)
