@@ -37,13 +37,14 @@ func TestReadmeTransfer(t *testing.T) {
 	if len(commands) < 2 {
 		t.Fatalf("found %d commands", len(commands))
 	}
-	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--database", "projects/p/instances/i/databases/e", "--ddl", writeFile(t, "schema.sql", "CREATE TABLE customer (c_custkey INT64 NOT NULL, c_name STRING(25)) PRIMARY KEY (c_custkey)"))
+	schema := readmeFile.FindStringSubmatch(string(readme)) // schema.sql is the first
+	_, address := serve(t, "--in-memory", "--database", "projects/p/instances/i/databases/music", "--ddl", writeFile(t, "schema.sql", schema[2]))
 	dir := t.TempDir()
-	var rows []byte
+	rows := []byte("SingerId,Name\n")
 	for i := range 5000 {
-		rows = fmt.Appendf(rows, "%d|Customer#%09d|\n", i, i)
+		rows = fmt.Appendf(rows, "%d,Singer#%09d\n", i, i)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "customer.tbl"), rows, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "singers.csv"), rows, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range commands {
@@ -52,7 +53,7 @@ func TestReadmeTransfer(t *testing.T) {
 			t.Errorf("%s: %v\n%s", c[1], err, out)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "customers", "manifest.json")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "singers", "manifest.json")); err != nil {
 		t.Error(err)
 	}
 }
