@@ -54,6 +54,7 @@ var notThere = map[string][2]string{
 	"ack":                                    {"commit", `{"ack": {"queue": "Q", "key": ["1"]}}`},
 	"MUTABLE_KEY_RANGE":                      {"ddl", "CREATE CHANGE STREAM C FOR ALL OPTIONS (partition_mode = 'MUTABLE_KEY_RANGE')"},
 	"CREATE OR REPLACE SCHEMA":               {"ddl", "CREATE OR REPLACE SCHEMA X"},
+	"ALTER SCHEMA":                           {"ddl", "ALTER SCHEMA X SET OPTIONS (a = 1)"},
 	"A remote function":                      {"ddl", "CREATE FUNCTION F(x INT64) RETURNS INT64 NOT DETERMINISTIC LANGUAGE REMOTE OPTIONS (endpoint = 'https://x')"},
 	"NOT DETERMINISTIC":                      {"ddl", "CREATE FUNCTION F(x INT64) RETURNS INT64 NOT DETERMINISTIC AS (x)"},
 	"A function with SQL SECURITY DEFINER":   {"ddl", "CREATE FUNCTION F(x INT64) RETURNS INT64 SQL SECURITY DEFINER AS (x)"},
