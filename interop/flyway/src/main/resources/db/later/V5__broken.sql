@@ -1,0 +1,1 @@
+ALTER TABLE missing ADD COLUMN x INT64;
