@@ -217,6 +217,7 @@ func TestClientVersions(t *testing.T) {
 		"interop/python/requirements.txt":  `==(\S+)`,
 		"interop/alembic/requirements.txt": `==(\S+)`,
 		"interop/django/requirements.txt":  `==(\S+)`,
+		"interop/flyway/pom.xml":           `flyway-gcp-spanner</artifactId>\s*<version>(\S+)<`,
 		"interop/gorm/go.mod":              `gorm.io/gorm v(\S+)`,
 		"interop/gorm/requirements.txt":    `==(\S+)`,
 		"interop/hibernate/pom.xml":        `hibernate-dialect</artifactId>\s*<version>(\S+)<`,
