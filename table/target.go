@@ -54,8 +54,9 @@ func (g *target) decode(row []value.Value, s Stored) error {
 // read a changed column. It marks in changed the ones that may have another value now. If changed is nil, no column has changed.
 func (g *target) generate(row []value.Value, changed []bool) error {
 	for _, c := range g.generated {
-		stored := c.Stored || c.KeyOrdinal >= 0
-		if stored && !anyChanged(c.Generated.Uses, changed) {
+		// Every column of a new row is changed: also one that is computed from none.
+		affected := changed != nil && (changed[c.Ordinal] || anyChanged(c.Generated.Uses, changed))
+		if stored := c.Stored || c.KeyOrdinal >= 0; stored && !affected {
 			continue
 		}
 		v, err := g.evaluate(c.Generated, row)
@@ -63,7 +64,7 @@ func (g *target) generate(row []value.Value, changed []bool) error {
 			return err
 		}
 		row[c.Ordinal] = v
-		if changed != nil && anyChanged(c.Generated.Uses, changed) {
+		if affected {
 			changed[c.Ordinal] = true
 		}
 	}
