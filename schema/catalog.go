@@ -197,6 +197,8 @@ type Expr struct {
 	Functions []TableID
 	// Eval computes it; args are the values of Uses in order. Set by the Compiler.
 	Eval func(args []value.Value) (value.Value, error)
+	// Peek, if not nil, is Eval for the bytes of the one argument, a PROTO that is not NULL. The value may refer to them.
+	Peek func(message []byte) (value.Value, error)
 }
 
 // Compiler turns the text of an expression over the columns of t, a table of c, into an Expr whose

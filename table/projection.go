@@ -63,6 +63,7 @@ const (
 type virtual struct {
 	column *schema.Column
 	args   []source
+	peeks  bool // it is computed by its Peek
 }
 
 // NewProjection makes the projection of t's rows, or of index's entries if index is not nil, to columns.
@@ -133,6 +134,7 @@ func (p *Projection) virtualSource(c *schema.Column, depth int) (source, error) 
 		}
 		v.args[i] = s
 	}
+	v.peeks = c.Generated.Peek != nil && v.args[0].kind == fromValue
 	p.virtual = append(p.virtual, v)
 	return source{kind: computed, place: len(p.virtual) - 1, typ: c.Type}, nil
 }
@@ -213,6 +215,9 @@ func (l *located) locate(key, val []byte) error {
 
 func (l *located) compute(i int) error {
 	v := &l.p.virtual[i]
+	if v.peeks {
+		return l.peek(i, v)
+	}
 	l.args = l.args[:0]
 	for _, s := range v.args {
 		arg, err := l.argument(v, s)
@@ -224,6 +229,25 @@ func (l *located) compute(i int) error {
 	var err error
 	l.virtual[i], err = v.column.Generated.Eval(l.args)
 	return err
+}
+
+// peek computes a virtual column from the stored bytes of the column that it reads, to which its value may refer.
+func (l *located) peek(i int, v *virtual) (err error) {
+	if f := l.fields[v.args[0].place]; f.isNull() {
+		l.virtual[i] = value.Null(v.column.Type.Kind)
+	} else {
+		l.virtual[i], err = v.column.Generated.Peek(f.of(l.val))
+	}
+	return err
+}
+
+// keepVirtual has no virtual column refer to the row's bytes.
+func (l *located) keepVirtual() {
+	for i := range l.p.virtual {
+		if l.p.virtual[i].peeks {
+			l.virtual[i] = l.virtual[i].Own()
+		}
+	}
 }
 
 // argument is a column from which a virtual one is computed. What a plan computes of a PROTO does not refer to its bytes, so these are not copied.
@@ -322,6 +346,9 @@ func (l *located) decode(s source) (value.Value, error) {
 		v, _, err := value.DecodeKey(l.key[l.offsets[s.place]:], s.typ, s.desc)
 		return v, err
 	case computed:
+		if l.p.virtual[s.place].peeks {
+			return l.virtual[s.place].Own(), nil
+		}
 		return l.virtual[s.place], nil
 	}
 	f := l.fields[s.place]

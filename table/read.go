@@ -325,6 +325,7 @@ func (r *Rows) Release() {
 		return
 	}
 	n := len(r.row.key)
+	r.row.keepVirtual()
 	r.kept = append(append(r.kept[:0], r.row.key...), r.row.val...)
 	r.row.key, r.row.val = r.kept[:n:n], r.kept[n:]
 	c.Release()

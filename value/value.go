@@ -106,6 +106,16 @@ func OfProto(b []byte) Value {
 	return v
 }
 
+// Own is v with memory of its own: a copy of a STRING, BYTES, PROTO or JSON, and any other value as it is.
+func (v Value) Own() Value {
+	if v.state == stateSet && KeepsTexts(v.kind) {
+		b := make([]byte, v.bits)
+		copy(b, v.AsBytes())
+		v.ref = unsafe.Pointer(unsafe.SliceData(b))
+	}
+	return v
+}
+
 // OfEnum makes an ENUM of its number.
 func OfEnum(number int32) Value {
 	return Value{kind: Enum, state: stateSet, bits: uint64(int64(number))}

@@ -257,6 +257,7 @@ func (o *scanOp) next(r *run) (*batch, error) {
 		return o.nextVectors(r)
 	}
 	o.out.begin()
+	passed := 0 // rows that the residual condition does not want
 	if o.out.vals == nil {
 		o.out.vals = make([]value.Value, 0, o.out.width*o.expected())
 	}
@@ -290,6 +291,9 @@ func (o *scanOp) next(r *run) (*batch, error) {
 				if err := o.out.drop(r); err != nil {
 					return nil, err
 				}
+				if passed++; o.decodes && passed >= vectorsFrom {
+					return o.vectorsAfter(r)
+				}
 				continue
 			}
 		}
@@ -306,6 +310,15 @@ func (o *scanOp) next(r *run) (*batch, error) {
 		}
 	}
 	return o.out.some(), nil
+}
+
+// vectorsAfter ends a batch of rows of which the condition wants few: those behind it are decoded into vectors.
+func (o *scanOp) vectorsAfter(r *run) (*batch, error) {
+	o.out.target = max(o.out.target, vectorsFrom)
+	if o.out.n > 0 {
+		return &o.out, nil
+	}
+	return o.nextVectors(r)
 }
 
 // expectedRows is how many rows a scan of ranges has room for in the beginning.

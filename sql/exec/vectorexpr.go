@@ -12,7 +12,8 @@ import (
 type vectorEval func(r *run, b *batch, places []int32) (col fn.Column, ok bool)
 
 // vector compiles an expression so that it is computed for many rows at once. It is nil for expressions that are computed row by row only: those with
-// subqueries, lambdas or functions that choose which arguments they compute, and those that make texts or lists, which must not refer to memory of the batch.
+// subqueries, lambdas or functions that choose which arguments they compute, and those that make texts or lists, which must not refer to memory of the batch; but
+// texts that are fields of a PROTO are copied to a vector.
 func (c *compiler) vector(e plan.Expr) vectorEval {
 	switch e := e.(type) {
 	case *plan.Slot:
@@ -80,6 +81,9 @@ func (c *compiler) vectorCall(e *plan.Call) vectorEval {
 	case e.Func.Name == "$in_array" && hasSet(e):
 		return c.vectorInArray(e, args)
 	}
+	if read := fn.FieldOf(e.Func); read != nil {
+		return c.vectorField(read, e.Func.Type, args[0])
+	}
 	if kernel := fn.LookupKernel(e.Func); kernel != nil {
 		return c.vectorKernel(kernel, args)
 	}
@@ -108,6 +112,8 @@ type vectorRoom struct {
 	values []value.Value // by place
 	row    []value.Value // the arguments for one row
 	places []int32
+
+	builder *value.VectorBuilder // nil before the first batch
 }
 
 // columns are the values of arguments.
@@ -132,6 +138,42 @@ func (c *compiler) vectorKernel(kernel fn.Kernel, args []vectorEval) vectorEval 
 			return fn.Column{}, false
 		}
 		return fn.Column{Vector: &out.Vector}, true
+	}
+}
+
+// vectorField computes a field of a PROTO. Its values lie in a vector of their own.
+func (c *compiler) vectorField(read fn.FieldReader, t *value.Type, arg vectorEval) vectorEval {
+	at := c.output()
+	return func(r *run, b *batch, places []int32) (fn.Column, bool) {
+		out := r.output(at)
+		col, ok := arg(r, b, places)
+		if !ok {
+			return fn.Column{}, false
+		}
+		if out.builder == nil {
+			out.builder = value.NewVectorBuilder(t)
+		}
+		out.builder.Reset()
+		next := int32(0)
+		for _, i := range places {
+			for ; next < i; next++ {
+				out.builder.AppendNull()
+			}
+			next++
+			message := col.Peek(int(i))
+			if message.IsNull() {
+				out.builder.AppendNull()
+				continue
+			}
+			v, err := read(message.AsBytes())
+			if err != nil || out.builder.AppendValue(v) != nil {
+				return fn.Column{}, false
+			}
+		}
+		for ; int(next) < b.span(); next++ {
+			out.builder.AppendNull()
+		}
+		return fn.Column{Vector: out.builder.Vector()}, true
 	}
 }
 

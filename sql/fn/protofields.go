@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -120,6 +121,39 @@ func (r *fieldReader) each(b []byte, f func(v []byte, packed bool)) (ok bool) {
 // last is the value of the field that counts, as it is coded, nil if the field is not set. That of a message is its bytes: several are one, one after the
 // other.
 func (r *fieldReader) last(b []byte) (last []byte, ok bool) {
+	if r.oneof != nil || r.message {
+		return r.lastOfMany(b)
+	}
+	for at := 0; at < len(b); {
+		tag := b[at]
+		if wire := protowire.Type(tag & 7); tag < 0x80 && tag > 7 && at+1 < len(b) && b[at+1] < 0x80 && (wire == protowire.VarintType || wire == protowire.BytesType) {
+			// What most fields are: a tag of one byte, and a length or a number of one byte.
+			end := at + 2
+			if wire == protowire.BytesType {
+				if end += int(b[at+1]); end > len(b) {
+					return nil, false
+				}
+			}
+			if protowire.Number(tag>>3) == r.number && wire == r.wire {
+				last = b[at+1 : end]
+			}
+			at = end
+			continue
+		}
+		number, wire, v, rest := nextField(b[at:])
+		if number == 0 {
+			return nil, false
+		}
+		if number == r.number && wire == r.wire {
+			last = v
+		}
+		at = len(b) - len(rest)
+	}
+	return last, true
+}
+
+// lastOfMany is last for a message, and for a field of a oneof.
+func (r *fieldReader) lastOfMany(b []byte) (last []byte, ok bool) {
 	merged := false
 	for len(b) > 0 {
 		number, wire, v, rest := nextField(b)
@@ -160,8 +194,8 @@ func (r *fieldReader) body(v []byte) []byte {
 	return body
 }
 
-// valueOf is a value of the field, which is not a message's, or bytes of a message, as a value of SQL. known is false for a number that a closed enumeration
-// does not have.
+// valueOf is a value of the field, which is not a message's, or bytes of a message, as a value of SQL, which refers to v. known is false for a number that a closed
+// enumeration does not have.
 func (r *fieldReader) valueOf(v []byte) (_ value.Value, known bool, err error) {
 	switch r.wire {
 	case protowire.VarintType:
@@ -190,16 +224,16 @@ func (r *fieldReader) valueOf(v []byte) (_ value.Value, known bool, err error) {
 		return value.OfInt64(int64(u)), true, nil
 	}
 	if r.message {
-		return value.OfProto(append([]byte(nil), v...)), true, nil
+		return value.OfProto(v), true, nil
 	}
 	text, _ := protowire.ConsumeBytes(v)
 	if r.field.Kind() == protoreflect.BytesKind {
-		return value.OfBytes(append([]byte(nil), text...)), true, nil
+		return value.OfBytes(text), true, nil
 	}
 	if !utf8.Valid(text) {
 		return value.Value{}, false, usererror.BadArgument("Field " + string(r.field.FullName()) + " of a protocol buffer is not valid UTF-8")
 	}
-	return value.OfString(string(text)), true, nil
+	return value.OfString(unsafe.String(unsafe.SliceData(text), len(text))), true, nil
 }
 
 func (r *fieldReader) varint(u uint64) (_ value.Value, known bool, err error) {
@@ -289,24 +323,34 @@ func (p *fieldPath) parent(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-func protoField(f *tree.Function) body {
-	p := newFieldPath(f.Fields[0])
-	null := value.Null(f.Type.Kind)
-	if p.field.IsList() || p.field.IsMap() {
-		return strict(func(_ *Context, a []value.Value) (value.Value, error) {
-			b, err := p.parent(a[0].AsBytes())
-			if err != nil || b == nil {
-				return null, err
-			}
-			return p.list(b)
-		})
+// A FieldReader finds the value of a field in a message. It is NULL where a message on the way to the field is not set. The value may refer to the message.
+type FieldReader func(message []byte) (value.Value, error)
+
+// maxDefault is how many bytes the default of a field may have of which the values for many rows are kept side by side: it may be that of all of them.
+const maxDefault = 1 << 10
+
+// FieldOf is the FieldReader of a call of tree.ProtoField for a field that is not repeated, nil for other calls, and for a field with a large default.
+func FieldOf(f *tree.Function) FieldReader {
+	if f.Name != tree.ProtoField || f.Fields == nil || f.Safe {
+		return nil
 	}
+	p := newFieldPath(f.Fields[0])
+	if p.field.IsList() || p.field.IsMap() || value.KeepsTexts(f.Type.Kind) && len(defaultOf(p.field).AsBytes()) > maxDefault {
+		return nil
+	}
+	return p.single(value.Null(f.Type.Kind))
+}
+
+// single reads a field that is not repeated.
+func (p *fieldPath) single(null value.Value) FieldReader {
 	unset := defaultOf(p.field)
 	required := p.field.Cardinality() == protoreflect.Required
-	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
-		b, err := p.parent(a[0].AsBytes())
-		if err != nil || b == nil {
-			return null, err
+	return func(b []byte) (value.Value, error) {
+		if len(p.outer) > 0 {
+			var err error
+			if b, err = p.parent(b); err != nil || b == nil {
+				return null, err
+			}
 		}
 		v, ok := p.last(b)
 		switch {
@@ -322,6 +366,25 @@ func protoField(f *tree.Function) body {
 			return unset, nil
 		}
 		return got, err
+	}
+}
+
+func protoField(f *tree.Function) body {
+	p := newFieldPath(f.Fields[0])
+	null := value.Null(f.Type.Kind)
+	if p.field.IsList() || p.field.IsMap() {
+		return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+			b, err := p.parent(a[0].AsBytes())
+			if err != nil || b == nil {
+				return null, err
+			}
+			return p.list(b)
+		})
+	}
+	read := p.single(null)
+	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
+		v, err := read(a[0].AsBytes())
+		return v.Own(), err
 	})
 }
 
@@ -335,7 +398,7 @@ func (p *fieldPath) list(b []byte) (value.Value, error) {
 			failed = err
 		}
 		if known {
-			list = append(list, got)
+			list = append(list, got.Own())
 		}
 	}
 	ok := p.each(b, func(v []byte, packed bool) {

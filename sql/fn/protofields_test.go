@@ -1,10 +1,13 @@
 package fn
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -182,6 +185,9 @@ func TestRandomMessages(t *testing.T) {
 					}
 				}
 				v := callOnFields(t, tree.ProtoField, field, typeOfField(f), []*value.Type{typ}, value.OfProto(data))
+				if want := valueIn(m, f); !sameValue(v, want, typeOfField(f)) {
+					t.Fatalf("%s: %s is %v in %v, want %v", syntax, f.Name(), v, m, want)
+				}
 				if m.Has(f) {
 					fields, types, values = append(fields, f), append(types, typeOfField(f)), append(values, v)
 				}
@@ -214,6 +220,93 @@ func TestRandomMessages(t *testing.T) {
 					f := d.Fields().Get(i)
 					s, _ := Lookup(&tree.Function{Name: tree.ProtoField, Args: []*value.Type{typ}, Type: typeOfField(f), Fields: [][]protoreflect.FieldDescriptor{{f}}})
 					s.Call(&Context{}, []value.Value{value.OfProto(spoilt)})
+				}
+			}
+		}
+	}
+}
+
+// valueIn is the value of SQL of a field of a message, as package dynamicpb has it.
+func valueIn(m protoreflect.Message, f protoreflect.FieldDescriptor) value.Value {
+	if f.IsList() {
+		list := []value.Value{}
+		for i := range m.Get(f).List().Len() {
+			list = append(list, single(f, m.Get(f).List().Get(i)))
+		}
+		return value.OfArray(list)
+	}
+	if f.Message() != nil && !m.Has(f) {
+		return value.Null(value.Proto)
+	}
+	return single(f, m.Get(f))
+}
+
+func single(f protoreflect.FieldDescriptor, v protoreflect.Value) value.Value {
+	switch f.Kind() {
+	case protoreflect.BoolKind:
+		return value.OfBool(v.Bool())
+	case protoreflect.EnumKind:
+		return value.OfEnum(int32(v.Enum()))
+	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind, protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
+		return value.OfInt64(int64(v.Uint()))
+	case protoreflect.FloatKind:
+		return value.OfFloat32(float32(v.Float()))
+	case protoreflect.DoubleKind:
+		return value.OfFloat64(v.Float())
+	case protoreflect.StringKind:
+		return value.OfString(v.String())
+	case protoreflect.BytesKind:
+		return value.OfBytes(v.Bytes())
+	case protoreflect.MessageKind, protoreflect.GroupKind:
+		b, _ := proto.Marshal(v.Message().Interface())
+		return value.OfProto(b)
+	}
+	return value.OfInt64(v.Int())
+}
+
+// sameValue compares values; messages by what they mean, not by their bytes.
+func sameValue(a, b value.Value, t *value.Type) bool {
+	switch {
+	case a.IsNull() || b.IsNull():
+		return a.IsNull() == b.IsNull()
+	case t.Elem != nil:
+		return slices.EqualFunc(a.AsList(), b.AsList(), func(a, b value.Value) bool { return sameValue(a, b, t.Elem) })
+	case t.Kind == value.Proto:
+		m, n := dynamicpb.NewMessage(t.Message()), dynamicpb.NewMessage(t.Message())
+		return proto.Unmarshal(a.AsBytes(), m) == nil && proto.Unmarshal(b.AsBytes(), n) == nil && proto.Equal(m, n)
+	}
+	return bytes.Equal(value.AppendRow(nil, a, t), value.AppendRow(nil, b, t))
+}
+
+// TestWireForms finds fields in messages whose fields come more than once, in any order, with those of others between, and in parts of the message itself, as package dynamicpb does.
+func TestWireForms(t *testing.T) {
+	for _, syntax := range []string{"proto2", "proto3"} {
+		d := everyKind(t, syntax)
+		typ := value.ProtoType(d)
+		r := rand.New(rand.NewPCG(2, 11))
+		for range 300 {
+			var data []byte
+			for range 1 + r.IntN(4) { // one message is several, one after the other
+				part, err := proto.Marshal(randomMessage(r, d, 2))
+				if err != nil {
+					t.Fatal(err)
+				}
+				data = append(data, part...)
+				data = protowire.AppendTag(data, protowire.Number(1000+r.IntN(100_000)), protowire.BytesType) // of no field
+				data = protowire.AppendBytes(data, make([]byte, r.IntN(300)))
+				data = protowire.AppendTag(data, 999, protowire.StartGroupType)
+				data = protowire.AppendVarint(protowire.AppendTag(data, 1, protowire.VarintType), r.Uint64())
+				data = protowire.AppendTag(data, 999, protowire.EndGroupType)
+			}
+			m := dynamicpb.NewMessage(d)
+			if err := proto.Unmarshal(data, m); err != nil {
+				t.Fatal(err)
+			}
+			for i := range d.Fields().Len() {
+				f := d.Fields().Get(i)
+				v := callOnFields(t, tree.ProtoField, []protoreflect.FieldDescriptor{f}, typeOfField(f), []*value.Type{typ}, value.OfProto(data))
+				if want := valueIn(m, f); !sameValue(v, want, typeOfField(f)) {
+					t.Fatalf("%s: %s is %v in %x, want %v", syntax, f.Name(), v, data, want)
 				}
 			}
 		}

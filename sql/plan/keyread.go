@@ -56,6 +56,7 @@ func (p *planner) fieldColumn(s *Scan, e Expr, name string) *schema.Column {
 	return &schema.Column{Ordinal: -1, KeyOrdinal: -1, Name: name, Type: c.Func.Type, Generated: &schema.Expr{
 		Uses: []*schema.Column{s.Columns[slot.Index]},
 		Eval: func(args []value.Value) (value.Value, error) { return f.Call(ctx, args) },
+		Peek: fn.FieldOf(c.Func),
 	}}
 }
 
