@@ -44,7 +44,7 @@ func TestDDLOfExports(t *testing.T) {
 		}
 		return r
 	}
-	for seed := range uint64(3) {
+	for _, seed := range []uint64{0, 2} { // the second has change streams of tables in named schemas
 		ddl, protos := database.RandomDDL(seed)
 		from, to := fmt.Sprintf("from-%d", seed), fmt.Sprintf("into-%d", seed)
 		rename := func(list []string, old, name string) (renamed []string) {
