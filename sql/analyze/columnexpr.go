@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 )
 
 // A column expression is analyzed as the value of an assignment, since the library converts to a wanted type there and nowhere
-// else: UPDATE t SET value = (e) WHERE TRUE, over a table of its own with t's columns and one more. The expression begins on
+// else: UPDATE t SET value = (e) WHERE TRUE, over a table of its own with columns of t and one more. The expression begins on
 // line 2, and the line after it closes the assignment even if it ends in a comment.
 const (
 	exprPrefix = "UPDATE `expr` SET `%s` = (\n"
@@ -29,9 +30,33 @@ func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql str
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	named := namedColumns(t, sql)
+	e, uses, functions, err = exprOver(ctx, weight, catalog, t, named, sql, want)
+	user := (*usererror.Error)(nil)
+	if errors.As(err, &user) && len(named) < len(t.Columns) { // its text may suggest another column
+		e, uses, functions, err = exprOver(ctx, weight, catalog, t, t.Columns, sql, want)
+	}
+	return e, uses, functions, err
+}
+
+// namedColumns are the columns of t whose names stand in a text. The library takes some microseconds for each column: a table may have a thousand of
+// them, and as many expressions.
+func namedColumns(t *schema.Table, sql string) (columns []*schema.Column) {
+	names := map[string]bool{}
+	eachName(sql, func(_, name, _ string) { names[strings.ToLower(name)] = true })
+	for _, c := range t.Columns {
+		if names[strings.ToLower(c.Name)] {
+			columns = append(columns, c)
+		}
+	}
+	return columns
+}
+
+// exprOver is Expr over some columns of t.
+func exprOver(ctx context.Context, weight int, catalog *schema.Catalog, t *schema.Table, columns []*schema.Column, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []schema.TableID, err error) {
 	w := &walker{catalog: catalog}
 	w.declare(nil)
-	over, target := exprTable(t, want)
+	over, target := exprTable(columns, want)
 	err = engines.run(ctx, weight, nil, func(in *engine) {
 		a := New(catalog, nil)
 		l := newLibrary(in, a, t.ProtoBundle)
@@ -50,16 +75,15 @@ func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql str
 	return e, uses, functions, nil
 }
 
-// exprTable is a table with t's columns and one more, of the type that is wanted.
-func exprTable(t *schema.Table, want *value.Type) (over *schema.Table, target string) {
+// exprTable is a table with some columns and one more, of the type that is wanted.
+func exprTable(columns []*schema.Column, want *value.Type) (over *schema.Table, target string) {
+	over = &schema.Table{Name: "expr", Columns: slices.Clone(columns)}
 	target = "value"
-	for t.Column(target) != nil {
+	for over.Column(target) != nil {
 		target += "_"
 	}
-	columns := make([]*schema.Column, len(t.Columns), len(t.Columns)+1)
-	copy(columns, t.Columns)
-	columns = append(columns, &schema.Column{Name: target, Type: want, KeyOrdinal: -1})
-	return &schema.Table{Name: "expr", Columns: columns}, target
+	over.Columns = append(over.Columns, &schema.Column{Name: target, Type: want, KeyOrdinal: -1})
+	return over, target
 }
 
 // columnExpr takes the expression out of the statement around it.

@@ -14,6 +14,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/usererror"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // TestInterrupt: the library stops working for a heavy statement whose context ends.
@@ -199,5 +200,29 @@ func TestBuiltInsAreShared(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", c.sql, err)
 		}
+	}
+}
+
+// TestColumnsOfExpression: the library is given the columns that an expression names, and all of them only for the error of an expression that it refuses.
+func TestColumnsOfExpression(t *testing.T) {
+	catalog, err := applyAll(schema.NewCatalog(), "CREATE TABLE T (K INT64, Amount INT64, `Value` INT64) PRIMARY KEY (K)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := catalog.Table("T")
+	for sql, want := range map[string]string{"amount + 1": "Amount", "`value` * K": "K Value", "expr.Amount": "Amount", "'Amount'": "", "1": ""} {
+		var names []string
+		for _, c := range namedColumns(of, sql) {
+			names = append(names, c.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s names %q, want %q", sql, got, want)
+		}
+		if _, uses, _, err := Expr(t.Context(), catalog, of, sql, value.StringType); err == nil && len(uses) != len(names) {
+			t.Errorf("%s reads %d columns", sql, len(uses))
+		}
+	}
+	if _, _, _, err := Expr(t.Context(), catalog, of, "Amoun + 1", value.Int64Type); err == nil || !strings.Contains(err.Error(), "Did you mean Amount?") {
+		t.Errorf("a misspelt column: %v", err)
 	}
 }
