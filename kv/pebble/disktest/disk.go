@@ -53,6 +53,9 @@ func (d *Disk) maybeFail(op errorfs.Op) error {
 func (d *Disk) Fill()  { d.take(d.size) }
 func (d *Disk) Empty() { d.take(0) }
 
+// Leave has others take what is free but n bytes.
+func (d *Disk) Leave(n uint64) { d.take(d.Free() - min(n, d.Free())) }
+
 func (d *Disk) take(n uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
