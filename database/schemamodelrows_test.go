@@ -155,6 +155,7 @@ type rowWrite struct {
 	key    rowKey
 	values map[string]cell // nil deletes
 	update bool            // only of a row that is there
+	missed bool            // it found no row: a transaction that has written nothing may come before others that have committed meanwhile
 }
 
 // randomWrite draws a write, no DELETE unless deletes is true.
@@ -196,6 +197,8 @@ func (m *schemaModel) randomWrite(rng *rand.Rand, deletes bool) rowWrite {
 		}
 		w.sql = fmt.Sprintf("INSERT OR UPDATE INTO %s (%s) VALUES (%s)", name, names, literals)
 	}
+	_, there := t.rows[w.key]
+	w.missed = !there && (w.update || w.values == nil)
 	return w
 }
 
@@ -210,7 +213,7 @@ func (m *schemaModel) with(w rowWrite) *schemaModel {
 		return &t
 	}
 	at := slices.IndexFunc(m.tables, func(t *tableModel) bool { return t.name == w.table })
-	if at < 0 {
+	if at < 0 || w.missed {
 		return &next // it was renamed or dropped after the statement: the transaction cannot commit with a row written there
 	}
 	t := own(at)

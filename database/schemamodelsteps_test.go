@@ -2,6 +2,7 @@ package database
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -174,6 +175,12 @@ func (m *schemaModel) dropColumn(rng *rand.Rand, t *tableModel) *schemaStep {
 	}
 	return t.step(fmt.Sprintf("ALTER TABLE %s DROP COLUMN %s", t.name, name), func(t *tableModel) {
 		m.dropped(name)
+		rows := t.rows
+		t.rows = map[rowKey]map[string]cell{}
+		for k, row := range rows {
+			t.rows[k] = maps.Clone(row)
+			delete(t.rows[k], name)
+		}
 		t.columns = slices.DeleteFunc(slices.Clone(t.columns), func(c columnModel) bool { return c.name == name })
 	}, nil)
 }
