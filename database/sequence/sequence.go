@@ -305,7 +305,8 @@ func (n *counter) state() (next int64, ok bool) {
 	return next, true
 }
 
-// giveBack adds to a batch that nothing is reserved any more; it is false if nothing was. Whoever finds the old bound has taken a number below next.
+// giveBack adds to a batch that nothing is reserved any more; it is false if nothing was. A taker that has found the old bound has taken
+// a number below next.
 func (n *counter) giveBack(b kv.Batch) (bool, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
