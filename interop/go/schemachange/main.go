@@ -1,5 +1,5 @@
-// Command schemachange is a program on the official Go client that changes the schema of a large table, and waits for that with the client's default settings while
-// its server is killed and started again. See interop/restart.
+// Command schemachange is a program on the official Go client that changes the schema of a large table, and polls for the end of that with the client's default
+// settings while its server is killed and started again. See interop/restart.
 //
 // usage: schemachange DATABASE
 // It prints a line when its operation has begun, and how far that has come whenever it asks. It fails on any error, if the progress falls, and if the operation does not
@@ -39,7 +39,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println("began", op.Name())
-	go follow(ctx, admin.UpdateDatabaseDdlOperation(op.Name()))
+	follow(ctx, op)
 	if err := op.Wait(ctx); err != nil {
 		log.Fatal("wait: ", err)
 	}
