@@ -138,8 +138,9 @@ func (d *Database) unlockSchema() { <-d.changing }
 // change runs one statement.
 func (d *Database) change(ctx context.Context, s statement) (mvcc.Timestamp, error) {
 	if c := d.interrupted.Swap(nil); c != nil && c.record().is(&s) {
-		c.statement = s
-		return c.run(ctx)
+		again := *c // others may look at c
+		again.statement = s
+		return again.run(ctx)
 	}
 	if err := d.takeBackTentative(ctx); err != nil {
 		return 0, err
