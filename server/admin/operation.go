@@ -37,6 +37,7 @@ type operations struct {
 	tasks sync.WaitGroup
 
 	records sync.Mutex // held while records of operations are written or deleted; taken before mu
+	latest  time.Time  // when the newest operation began; guarded by records
 
 	mu      sync.Mutex
 	running map[string]*operation // by name
@@ -80,7 +81,7 @@ const operationPatience = 2 * time.Second
 
 // start runs a task as an operation and waits up to operationPatience for its end.
 func (os *operations) start(ctx context.Context, t task) (*longrunningpb.Operation, error) {
-	op := &operation{started: os.clock(), metadata: t.metadata}
+	op := &operation{metadata: t.metadata}
 	if err := os.add(op, t); err != nil {
 		return nil, err
 	}
@@ -229,6 +230,7 @@ func (os *operations) runs(op *operation) bool {
 func (os *operations) add(op *operation, t task) error {
 	os.records.Lock()
 	defer os.records.Unlock()
+	op.started = os.begins()
 	if err := os.name(op, t.resource, t.id); err != nil {
 		return err
 	}
@@ -245,6 +247,17 @@ func (os *operations) add(op *operation, t task) error {
 	defer os.mu.Unlock()
 	os.enlist(op, t.resource)
 	return nil
+}
+
+// begins is the time of an operation that begins. It is later than that of the one before, also if the clock was set back: the next process goes on with
+// operations in the order of these times. The caller holds records.
+func (os *operations) begins() time.Time {
+	now := os.clock().Round(0) // what is stored has no monotonic clock
+	if !now.After(os.latest) {
+		now = os.latest.Add(time.Nanosecond)
+	}
+	os.latest = now
+	return now
 }
 
 // name gives an operation a name that no other has.

@@ -122,9 +122,12 @@ func failing(err error) work {
 	return func(context.Context, *operation) (proto.Message, error) { return nil, err }
 }
 
-// resume runs the task of an operation that another process began.
+// resume runs the task of an operation that another process began, later than those that were resumed before.
 func (os *operations) resume(o *database.Operation, t task) {
 	op := &operation{name: o.Name, started: o.Started, metadata: t.metadata}
+	os.records.Lock()
+	os.latest = o.Started
+	os.records.Unlock()
 	os.mu.Lock()
 	os.enlist(op, t.resource)
 	os.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -273,6 +274,36 @@ func TestResume(t *testing.T) {
 	checkMetadata(t, c.succeeds(testDatabase+"/operations/next"), 2)
 	if list := c.ddl(); len(list) != 4 || !slices.Contains(list, "CREATE INDEX Later ON T(V)") {
 		t.Errorf("the schema is %q", list)
+	}
+}
+
+// TestResumeWhenTheClockWasSetBack: operations are resumed in the order in which they began, also if the clock was set back between them.
+func TestResumeWhenTheClockWasSetBack(t *testing.T) {
+	fs := vfs.NewMem()
+	var back atomic.Int64 // by how many nanoseconds
+	clock := func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }
+	admin, stop := served(t, fs, clock)
+	c := client{t, admin}
+	c.instance()
+	if _, err := c.create("db", "CREATE TABLE T (K INT64, V INT64) PRIMARY KEY (K)"); err != nil {
+		t.Fatal(err)
+	}
+	c.insertRow()
+	c.lockRow()
+	c.begin("change", script...)
+	back.Store(int64(time.Hour))
+	c.begin("next", "ALTER TABLE T DROP COLUMN D", "CREATE INDEX Later ON T(V)")
+	stop()
+
+	back.Store(int64(2 * time.Hour))
+	admin, stop = served(t, fs, clock)
+	defer stop()
+	c = client{t, admin}
+	if _, err := c.change("last", "DROP INDEX Later"); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"change", "next", "last"} {
+		c.succeeds(testDatabase + "/operations/" + id)
 	}
 }
 
