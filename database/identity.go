@@ -3,9 +3,12 @@ package database
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/crowfoot-db/crowfoot/database/meta"
+	"github.com/crowfoot-db/crowfoot/kv"
 )
 
 // Identity tells what this store has given out, such as transaction ids, from what it has not, also after a restart.
@@ -31,8 +34,26 @@ func (r *Registry) identify() error {
 		}
 	}
 	r.identity.Start++
-	if err := meta.Store(r.store, meta.Key(meta.Identity), r.identity); err != nil {
+	if err := r.storeIdentity(); err != nil {
 		return fmt.Errorf("store identity: %w", err)
 	}
 	return nil
+}
+
+const (
+	// startPatience is how long a start on a full disk waits for room. After a crash the store makes tables of its log, and deletes the files of the
+	// log behind that: for a moment both take room.
+	startPatience = 5 * time.Second
+	startPoll     = 100 * time.Millisecond
+)
+
+// storeIdentity makes the identity durable. It is the first write of a start.
+func (r *Registry) storeIdentity() error {
+	for waited := time.Duration(0); ; waited += startPoll {
+		err := meta.Store(r.store, meta.Key(meta.Identity), r.identity)
+		if !errors.Is(err, kv.ErrRefused) || waited >= startPatience {
+			return err
+		}
+		time.Sleep(startPoll)
+	}
 }
