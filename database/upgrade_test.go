@@ -26,23 +26,33 @@ func TestUpgradeCrash(t *testing.T) {
 	for f := kv.FirstFormat; f < kv.LastFormat; f++ {
 		sound := unpackFormat(t, f)
 		want := upgraded(t, sound.CrashClone(everything))
-		fs, rng := sound.CrashClone(everything), rand.New(rand.NewPCG(uint64(f), 0))
-		var mu sync.Mutex // the engine writes in several goroutines
-		var remains []*vfs.MemFS
-		upgraded(t, errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		last := 0
+		for crash := 0; crash <= last; crash++ {
+			fs, rng := sound.CrashClone(everything), rand.New(rand.NewPCG(uint64(crash), 0))
+			var mu sync.Mutex // the engine writes in several goroutines
+			var remains *vfs.MemFS
+			writes := 0
+			stopping := errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+					if writes++; writes == crash {
+						remains = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rng})
+					}
+				}
+				return nil
+			}))
+			upgraded(t, stopping)
 			mu.Lock()
-			defer mu.Unlock()
-			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
-				remains = append(remains, fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rng}))
-			}
-			return nil
-		})))
-		for write, remains := range remains {
-			if got := upgraded(t, remains); !maps.Equal(got, want) {
-				t.Errorf("stopped before write %d, there are %d records that differ from the %d wanted", write, len(got), len(want))
+			last = writes
+			mu.Unlock()
+			if remains != nil {
+				if got := upgraded(t, remains); !maps.Equal(got, want) {
+					t.Errorf("stopped at write %d, there are %d records that differ from the %d wanted", crash, len(got), len(want))
+				}
 			}
 		}
-		t.Logf("format %d: stopped at %d writes", f, len(remains))
+		t.Logf("format %d: stopped at %d writes", f, last)
 	}
 }
 
