@@ -171,7 +171,7 @@ func (e *exporter) run(ctx context.Context) (files int, err error) {
 	group.SetLimit(max(e.Parallel, 1))
 	e.Progress.addTotal(int64(len(parts)))
 	for _, p := range parts {
-		if _, ok := e.done[p.name]; ok {
+		if e.isDone(p.name) {
 			e.Progress.addDone(1)
 			continue
 		}

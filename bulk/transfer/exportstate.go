@@ -222,6 +222,14 @@ func (e *exporter) resume(ctx context.Context, name string, lines []byte) (err e
 	return nil
 }
 
+// isDone says whether a file is complete. Others may be written meanwhile.
+func (e *exporter) isDone(name string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, ok := e.done[name]
+	return ok
+}
+
 // note remembers a file that is complete.
 func (e *exporter) note(f exportFile) error {
 	e.mu.Lock()
