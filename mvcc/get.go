@@ -1,7 +1,7 @@
 package mvcc
 
 import (
-	"bytes"
+	"errors"
 	"sync"
 
 	"github.com/crowfoot-db/crowfoot/kv"
@@ -46,18 +46,18 @@ func lookUp(it kv.Iterator, seek []byte) (val []byte, version Timestamp, ok bool
 	return stored[min(1, len(stored)):], timestampAt(found, len(found)-suffixLen), len(stored) > 0, nil
 }
 
-// readable tells whether versions at this timestamp are all there.
+// readable tells whether versions at this timestamp are all there, and so whether all changes since are.
 func (v *Versions) readable(at Timestamp) error {
 	if v.horizonErr != nil {
 		return v.horizonErr
 	}
 	switch h := Timestamp(v.horizon.Load()); {
-	case at >= h:
-		return nil
-	case h == dropped:
+	case h == dropped: // of Latest, too
 		return v.gone
+	case at < h:
+		return ErrCollected
 	}
-	return ErrCollected
+	return nil
 }
 
 // Gone is the error of reads of a space that was dropped; nil if it was not.
@@ -68,32 +68,22 @@ func (v *Versions) Gone() error {
 	return nil
 }
 
-// ChangedSince tells whether any key in [start, end) has a version above since.
+// ChangedSince tells whether any key in [start, end) has a version above since. As for Changes, ErrCollected says that some of these may have been
+// collected: a tombstone goes when nothing is left that it hides.
 func (v *Versions) ChangedSince(start, end []byte, since Timestamp) (bool, error) {
-	lower, upper := v.bound(nil, start), v.end(nil, end)
-	if bytes.Compare(lower, upper) >= 0 {
-		return false, nil
-	}
-	it, err := v.store.kv.NewIter(lower, upper)
+	c, err := v.Changes(start, end, since, Latest)
 	if err != nil {
 		return false, err
 	}
-	defer it.Close()
-	// The first version of a key is its newest.
-	for ok := it.First(); ok; ok = it.NextPrefix() {
-		_, ts, err := splitVersion(it.Key())
-		if err != nil {
-			return false, err
-		}
-		if ts > since {
-			return true, nil
-		}
-	}
-	return false, it.Error()
+	changed := c.Next()
+	return changed, errors.Join(c.Err(), c.Close())
 }
 
 // KeyChangedSince is ChangedSince for one key.
 func (v *Versions) KeyChangedSince(key []byte, since Timestamp) (bool, error) {
 	_, version, _, err := v.Get(key, Latest, nil)
+	if err == nil {
+		err = v.readable(since) // after the read, as in Get
+	}
 	return version > since, err
 }

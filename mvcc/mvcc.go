@@ -18,8 +18,9 @@
 // "mvcc/" and "txn/".
 //
 // It promises that a read at T gives the same answer for ever, or an
-// ErrCollected once the versions it needs may be gone. It leaves out which
-// timestamps may be read, and locks: package txn decides.
+// ErrCollected once the versions it needs may be gone. The same goes for what
+// has changed since T, as a deleted key that was collected leaves no trace. It
+// leaves out which timestamps may be read, and locks: package txn decides.
 //
 // Imports of this module: kv.
 package mvcc
@@ -40,7 +41,7 @@ import (
 // Space is the number of a database in its store.
 type Space uint32
 
-// ErrCollected says that a read asked for a timestamp whose versions may have been collected.
+// ErrCollected says that a read, or a question about what has changed since, asked for a timestamp whose versions may have been collected.
 var ErrCollected = errors.New("versions at this timestamp have been collected")
 
 const (

@@ -24,11 +24,12 @@ const (
 	AbortConflict                        // another transaction changed what this one read or writes
 	AbortIdle                            // it was idle, and another transaction wanted a lock that it held
 	AbortSchemaChange                    // a schema change altered what it read or wrote
+	AbortExpired                         // it asked about a time whose versions may have been collected
 	// AbortReasons is how many there are.
 	AbortReasons
 )
 
-var abortReasonNames = [AbortReasons]string{"wounded", "gave way", "conflict", "idle", "schema change"}
+var abortReasonNames = [AbortReasons]string{"wounded", "gave way", "conflict", "idle", "schema change", "expired"}
 
 func (r AbortReason) String() string { return abortReasonNames[r] }
 
@@ -41,6 +42,8 @@ func (r AbortReason) error(backoff time.Duration) error {
 		return usererror.IdleTransaction(IdleLimit, backoff)
 	case AbortSchemaChange:
 		return usererror.SchemaChanged(backoff)
+	case AbortExpired:
+		return usererror.SnapshotExpired(backoff)
 	}
 	return usererror.Wounded(backoff)
 }

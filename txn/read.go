@@ -84,10 +84,10 @@ func (t *Tx) written(key string) (write, bool) {
 	return t.writes.Get(key)
 }
 
-// storeError makes ABORTED of the error for versions that have been collected: a retry reads newer ones.
+// storeError aborts t if versions have been collected that it asks for: a retry reads newer ones.
 func (t *Tx) storeError(err error) error {
 	if errors.Is(err, mvcc.ErrCollected) {
-		return usererror.SnapshotExpired(t.backoff())
+		return t.abort(AbortExpired)
 	}
 	return err
 }
@@ -214,19 +214,19 @@ func (t *Tx) unchanged(start, end string) error {
 		return t.storeError(err)
 	}
 	if changed {
-		return t.conflict()
+		return t.abort(AbortConflict)
 	}
 	return nil
 }
 
-// conflict aborts t because of what another transaction has committed.
-func (t *Tx) conflict() error {
+// abort aborts t by its own request, unless it has ended otherwise meanwhile or is being committed. It returns what further requests answer.
+func (t *Tx) abort(reason AbortReason) error {
 	t.m.locks.mu.Lock()
 	defer t.m.locks.mu.Unlock()
 	if t.state.Load() == active {
-		t.m.locks.abort(t, AbortConflict)
+		t.m.locks.abort(t, reason)
 	}
-	return t.err
+	return t.check()
 }
 
 // Scan implements table.View.

@@ -35,6 +35,7 @@ import (
 //	commit KEY=VALUE|KEY ...           in a transaction of its own
 //	read KEY... | read-at NAME KEY...  a strong read; one at the timestamp of NAME's commit
 //	clock DURATION                     the clock goes on
+//	collect                            old versions are collected: retention is an hour
 //
 // What waits says so, and is reported below the step that let it go on.
 func TestScripts(t *testing.T) {
@@ -145,6 +146,11 @@ func (s *script) step(words []string) {
 		s.clock.advance(d)
 		fmt.Fprintln(s.out, text)
 		time.Sleep(recheck) // requests that wait look whether the transactions that they wait for have become idle
+	case "collect":
+		fmt.Fprintln(s.out, text)
+		if _, err := s.m.Collect(context.Background(), s.m.Earliest(), nil); err != nil {
+			s.t.Error(err)
+		}
 	case "commit":
 		tx := s.m.Begin(s.options)
 		s.txs[text] = tx
