@@ -81,11 +81,42 @@ func (a *flightAPI) existing(db *database.Database, role string) (newest *sessio
 }
 
 // Describe implements flight.API.
-func (a *flightAPI) Describe(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call) (d *flight.Description, err error) {
+func (a *flightAPI) Describe(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call) (*flight.Description, error) {
 	ses, err := a.sessions.find(req.Session)
 	if err != nil {
 		return nil, err
 	}
+	return a.describe(ctx, ses, req, c, nil)
+}
+
+// Announce implements flight.API.
+func (a *flightAPI) Announce(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call) (*flight.Description, error) {
+	q, err := a.checkQuery(req, c)
+	if err != nil {
+		return nil, err
+	}
+	if req.QueryMode == spannerpb.ExecuteSqlRequest_PLAN {
+		return a.describe(ctx, q.session, req, c, nil)
+	}
+	tag := req.RequestOptions.GetRequestTag()
+	d, err := a.describe(ctx, q.session, req, c, func(sc *scope, stmt *database.Statement) error {
+		if err := checkStatement(sc, stmt); err != nil {
+			return err
+		}
+		if _, err := q.text.bind(stmt); err != nil {
+			return err
+		}
+		c.Cost.AnnounceStatement(stmt, tag, q.kind(sc))
+		return nil
+	})
+	if err != nil {
+		c.Cost.StartRefusedStatement(req.Sql, tag, q.kind(&scope{}))
+	}
+	return d, err
+}
+
+// describe describes a statement. Before it is done, it calls query with the statement and its scope if that is a query, unless query is nil.
+func (a *flightAPI) describe(ctx context.Context, ses *session, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, query func(*scope, *database.Statement) error) (d *flight.Description, err error) {
 	selector := req.Transaction
 	if selector == nil {
 		strong := &spannerpb.TransactionOptions_ReadOnly{TimestampBound: &spannerpb.TransactionOptions_ReadOnly_Strong{Strong: true}}
@@ -109,6 +140,11 @@ func (a *flightAPI) Describe(ctx context.Context, req *spannerpb.ExecuteSqlReque
 	}
 	if stmt.ChangeStream != nil {
 		return nil, usererror.FlightChangeStream()
+	}
+	if query != nil && !stmt.Plan.IsDML() {
+		if err := query(&sc, stmt); err != nil {
+			return nil, err
+		}
 	}
 	d = &flight.Description{Columns: stmt.Columns, IsDML: stmt.Plan.IsDML(), Transaction: sc.reply.ID}
 	d.IsPartitionable = !d.IsDML && stmt.Procedure == "" && stmt.Plan.Driving() != nil && !stmt.Brief && stmt.Plan.Partitionable() == nil
@@ -134,8 +170,19 @@ func (a *flightAPI) Query(ctx context.Context, req *spannerpb.ExecuteSqlRequest,
 	return a.withQuery(ctx, q, answer)
 }
 
-// ReadColumns implements flight.API.
-func (a *flightAPI) ReadColumns(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call) (columns []plan.Column, err error) {
+// Fetch implements flight.API.
+func (a *flightAPI) Fetch(ctx context.Context, f flight.Fetch, c *rpc.Call, answer func(*result.Result) error) error {
+	c.Cost.Continue()
+	q, err := a.checkQuery(f.ExecuteSqlRequest, c)
+	if err != nil {
+		return err
+	}
+	q.streaming, q.divided = true, f.Divided
+	return a.withQuery(ctx, q, answer)
+}
+
+// AnnounceRead implements flight.API.
+func (a *flightAPI) AnnounceRead(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call) (columns []plan.Column, err error) {
 	r, err := a.checkRead(req)
 	if err != nil {
 		return nil, err
@@ -146,15 +193,17 @@ func (a *flightAPI) ReadColumns(ctx context.Context, req *spannerpb.ReadRequest,
 		return nil, err
 	}
 	sc.record(&c.Cost)
-	read, _, err := a.plannedRead(ctx, &sc, r)
+	read, projection, err := a.plannedRead(ctx, &sc, r)
 	if err != nil {
 		return nil, err
 	}
+	c.Cost.AnnounceRead(projection, req.RequestOptions.GetRequestTag(), r.partition != nil)
 	return readColumns(nil, read.Projection), nil
 }
 
-// Read implements flight.API.
-func (a *flightAPI) Read(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call, answer func(*result.Result) error) error {
+// FetchRead implements flight.API.
+func (a *flightAPI) FetchRead(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call, answer func(*result.Result) error) error {
+	c.Cost.Continue()
 	r, err := a.checkRead(req)
 	if err != nil {
 		return err

@@ -12,14 +12,20 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// request has a request of the API answered in columns.
-func (f *flightClient) request(req proto.Message) (rows []string, err error) {
+// info is the info of a request of the API.
+func (f *flightClient) info(req proto.Message) (*arrowflight.FlightInfo, error) {
 	f.Helper()
 	command, err := anypb.New(req)
 	f.ok(err)
 	data, err := proto.Marshal(command)
 	f.ok(err)
-	info, err := f.Client.Client.GetFlightInfo(f.harness.ctx, &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: data})
+	return f.Client.Client.GetFlightInfo(f.harness.ctx, &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: data})
+}
+
+// request has a request of the API answered in columns.
+func (f *flightClient) request(req proto.Message) (rows []string, err error) {
+	f.Helper()
+	info, err := f.info(req)
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +67,12 @@ func TestFlightPartition(t *testing.T) {
 			t.Errorf("%s: %d partitions, %d rows, %v", name, len(requests), len(all), all[:min(len(all), 1)])
 		}
 	}
+	info, err := f.info(reads[0])
+	h.ok(err)
+	_, err = f.CancelFlightInfo(f.ctx, &arrowflight.CancelFlightInfoRequest{Info: info}) // a read can be cancelled, too
+	h.ok(err)
+	_, err = f.RenewFlightEndpoint(f.ctx, &arrowflight.RenewFlightEndpointRequest{Endpoint: info.Endpoint[0]})
+	h.ok(err)
 	_, err = f.request(&spannerpb.ReadRequest{Session: ses, Transaction: in, Table: "Nothing", Columns: read.Columns, KeySet: allKeys()})
 	h.fails(err, codes.NotFound)
 	foreign := proto.CloneOf(queries[0].(*spannerpb.ExecuteSqlRequest))

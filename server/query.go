@@ -28,6 +28,7 @@ type queryRequest struct {
 	fingerprint uint64
 	streaming   bool               // it is an ExecuteStreamingSql
 	partition   *partition         // of a partition token
+	divided     bool               // the server itself has divided the query
 	resume      *result.Resumption // of a resume token, or nil
 }
 
@@ -178,7 +179,7 @@ func (q *queryRequest) kind(sc *scope) stats.QueryKind {
 	switch {
 	case sc.isPartitioned():
 		return stats.PartitionedDML
-	case q.partition != nil:
+	case q.partition != nil && !q.divided:
 		return stats.PartitionedQuery
 	}
 	return stats.PlainQuery

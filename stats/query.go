@@ -34,6 +34,8 @@ type Query struct {
 	Kind        QueryKind
 	Outcome     Outcome
 	InReadWrite bool
+	// Continues says that the execution is counted already: the request only reads its rows. What the request costs is added, however it ended.
+	Continues bool
 	// Statements is how many a batch has; 0 means 1.
 	Statements int64
 
@@ -106,6 +108,10 @@ func (c *Collector) Query(q *Query) {
 	if t == nil {
 		t = b.add(key, subject{fingerprint: fp, kind: uint8(kind), name: q.Text.SQL, tag: tag})
 	}
+	if q.Continues {
+		q.addCost(t)
+		return
+	}
 	q.count(t)
 	open.operate(q.Accesses)
 }
@@ -121,6 +127,12 @@ func (q *Query) count(t *tally) {
 		return
 	}
 	t.sums[queryLatency] += int64(q.Latency)
+	t.distribution().Observe(q.Latency)
+	q.addCost(t)
+}
+
+// addCost adds what a request of an execution that succeeded has cost. The memory of several requests adds up, since they may run at once.
+func (q *Query) addCost(t *tally) {
 	t.sums[queryCPU] += int64(q.CPU)
 	t.sums[queryRows] += q.Rows
 	t.sums[queryBytes] += q.Bytes
@@ -134,7 +146,6 @@ func (q *Query) count(t *tally) {
 	t.sums[queryRemoteCalls] += q.RemoteCalls
 	t.sums[querySpooled] += q.RowsSpooled
 	t.sums[queryDiskIO] += int64(q.DiskIOCost * millionth)
-	t.distribution().Observe(q.Latency)
 }
 
 func (q *Query) countFailed(t *tally) {

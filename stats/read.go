@@ -9,6 +9,7 @@ type Read struct {
 	Partitioned bool    // with a partition token
 	Outcome     Outcome
 	InReadWrite bool
+	Continues   bool // see Query
 
 	End                time.Time
 	CPU                time.Duration
@@ -64,6 +65,10 @@ func (c *Collector) Read(r *Read) {
 	if t == nil {
 		t = b.add(key, subject{fingerprint: fp, kind: kind, tag: tag, lists: [3][]string{r.Access.names}})
 	}
+	if r.Continues {
+		r.addCost(t)
+		return
+	}
 	r.count(t)
 	open.operateOne(r.Access)
 }
@@ -78,6 +83,11 @@ func (r *Read) count(t *tally) {
 		t.sums[readFailedCPU] += int64(r.CPU)
 		return
 	}
+	r.addCost(t)
+}
+
+// addCost adds what a request of an execution that succeeded has cost.
+func (r *Read) addCost(t *tally) {
 	t.sums[readRows] += r.Rows
 	t.sums[readBytes] += r.Bytes
 	t.sums[readCPU] += int64(r.CPU)

@@ -49,14 +49,11 @@ const (
 	millionth = 1e6
 )
 
-// average is a column that shows a sum, in a unit, divided by how many there were; 0 if there were none.
+// average is a column that shows a sum, in a unit, divided by how many there were. If there were none, it shows the sum: the cost, in this interval, of
+// executions that an earlier one has counted (see Query.Continues).
 func average(name string, i int, unit float64, of func(*tally) int64) column {
 	return column{name: name, typ: value.Float64Type, of: func(r row) value.Value {
-		n := of(r.tally)
-		if n == 0 {
-			return value.OfFloat64(0)
-		}
-		return value.OfFloat64(float64(r.sums[i]) / unit / float64(n))
+		return value.OfFloat64(float64(r.sums[i]) / unit / float64(max(of(r.tally), 1)))
 	}}
 }
 

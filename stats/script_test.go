@@ -146,7 +146,7 @@ var verbs = map[string]func(w *world, t *testing.T, f fields, rest string) strin
 			text = BatchText(statements)
 		}
 		w.c.Query(&Query{
-			Text: text, Tag: f["tag"], Kind: QueryKind(f.int("kind")), Outcome: Outcome(f.int("outcome")), InReadWrite: f["rw"] != "",
+			Text: text, Tag: f["tag"], Kind: QueryKind(f.int("kind")), Outcome: Outcome(f.int("outcome")), InReadWrite: f["rw"] != "", Continues: f["continues"] != "",
 			Statements: f.int("statements"), End: w.now.Add(f.duration("ended")), Latency: f.duration("latency"), CPU: f.duration("cpu"), PlanTime: f.duration("plan"),
 			FilesystemDelay: f.duration("fs"), Rows: f.int("rows"), Bytes: f.int("bytes"), RowsScanned: f.int("scanned"),
 			RowsWritten: f.int("written"), BytesWritten: f.int("byteswritten"), RowsSpooled: f.int("spooled"), RemoteCalls: f.int("remote"),
@@ -156,7 +156,7 @@ var verbs = map[string]func(w *world, t *testing.T, f fields, rest string) strin
 	},
 	"read": func(w *world, _ *testing.T, f fields, rest string) string {
 		w.c.Read(&Read{
-			Access: access(OpRead, rest), Tag: f["tag"], Partitioned: f["partitioned"] != "", Outcome: Outcome(f.int("outcome")), InReadWrite: f["rw"] != "",
+			Access: access(OpRead, rest), Tag: f["tag"], Partitioned: f["partitioned"] != "", Outcome: Outcome(f.int("outcome")), InReadWrite: f["rw"] != "", Continues: f["continues"] != "",
 			End: w.now, CPU: f.duration("cpu"), LockingDelay: f.duration("locking"), ClientWait: f.duration("client"),
 			LeaderRefreshDelay: f.duration("leader"), Rows: f.int("rows"), Bytes: f.int("bytes"), DiskIOCost: f.float("io"),
 		})

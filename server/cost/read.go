@@ -9,10 +9,15 @@ import (
 
 // StartRead makes the record one of a Read, partitioned if it came with a partition token.
 func (r *Recorder) StartRead(p *database.Projection, tag string, partitioned bool) {
+	r.AnnounceRead(p, tag, partitioned)
 	r.CPU.Is(&p.Typical)
+	r.touch(p.Access)
+}
+
+// AnnounceRead makes the record one of a read that later requests do: it counts as the execution to which they add.
+func (r *Recorder) AnnounceRead(p *database.Projection, tag string, partitioned bool) {
 	r.kind = recordedRead
 	r.read.Access, r.read.Tag, r.read.Partitioned = p.Access, tag, partitioned
-	r.touch(p.Access)
 }
 
 // SetRead says what the read has returned: rows, and bytes of data.

@@ -12,12 +12,20 @@ import (
 
 // StartStatement makes the record one of a SQL statement that is about to run.
 func (r *Recorder) StartStatement(s *database.Statement, tag string, kind stats.QueryKind) {
-	r.kind = recordedQuery
-	r.query.Text, r.query.Tag, r.query.Kind, r.query.Accesses = s.Text, tag, kind, s.Accesses
-	r.chargePlanning(s)
+	r.AnnounceStatement(s, tag, kind)
 	r.CPU.Is(&s.Typical)
 	r.touchAll(s.Accesses)
 }
+
+// AnnounceStatement makes the record one of a SQL statement that later requests run: it counts as the execution to which they add.
+func (r *Recorder) AnnounceStatement(s *database.Statement, tag string, kind stats.QueryKind) {
+	r.kind = recordedQuery
+	r.query.Text, r.query.Tag, r.query.Kind, r.query.Accesses = s.Text, tag, kind, s.Accesses
+	r.chargePlanning(s)
+}
+
+// Continue says that the request reads rows of a statement, or of a read, that was announced.
+func (r *Recorder) Continue() { r.query.Continues, r.read.Continues = true, true }
 
 // StartChangeStream says that the statement, which StartStatement was called for, is a query of a change stream: it waits for changes.
 func (r *Recorder) StartChangeStream() { r.changeStream = true }

@@ -57,7 +57,7 @@ func (s *Service) cancelInfo(_ context.Context, req *flightpb.CancelFlightInfoRe
 	reply := &flightpb.CancelFlightInfoResult{Status: flightpb.CancelStatus_CANCEL_STATUS_NOT_CANCELLABLE}
 	for _, e := range req.GetInfo().GetEndpoint() {
 		ticket := e.GetTicket().GetTicket()
-		if _, err := openTicket(s.tokens, ticket, "ticket", ticketQuery, ticketCommand, ticketRows); err != nil {
+		if _, err := openTicket(s.tokens, ticket, "ticket", endpointKinds...); err != nil {
 			return nil, err
 		}
 		if s.running.cancel(ticket) {
@@ -69,6 +69,6 @@ func (s *Service) cancelInfo(_ context.Context, req *flightpb.CancelFlightInfoRe
 
 // renewEndpoint answers with the endpoint as it is: how long versions are kept decides until when it can be read.
 func (s *Service) renewEndpoint(_ context.Context, req *flightpb.RenewFlightEndpointRequest, _ *rpc.Call) (proto.Message, error) {
-	_, err := openTicket(s.tokens, req.GetEndpoint().GetTicket().GetTicket(), "ticket", ticketQuery, ticketCommand, ticketRows)
+	_, err := openTicket(s.tokens, req.GetEndpoint().GetTicket().GetTicket(), "ticket", endpointKinds...)
 	return req.GetEndpoint(), err
 }

@@ -53,7 +53,7 @@ func (s *Service) putUpdate(ctx context.Context, command *flightpb.CommandStatem
 	if err != nil {
 		return err
 	}
-	d, err := s.api.Describe(ctx, t.request, c)
+	d, err := s.api.Announce(ctx, t.request, c)
 	if err != nil {
 		return err
 	}

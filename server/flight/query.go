@@ -44,9 +44,9 @@ func (s *Service) statement(sql string, transaction []byte, c *rpc.Call) (*ticke
 	return t, nil
 }
 
-// queryInfo is the info of a query. It fixes the timestamp at which the query reads.
+// queryInfo is the info of a query. It fixes the timestamp at which the query reads, and is counted as its execution.
 func (s *Service) queryInfo(ctx context.Context, q *ticket, c *rpc.Call) (*flightpb.FlightInfo, error) {
-	d, err := s.api.Describe(ctx, q.request, c)
+	d, err := s.api.Announce(ctx, q.request, c)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +65,7 @@ func (s *Service) queryInfo(ctx context.Context, q *ticket, c *rpc.Call) (*fligh
 		return nil, err
 	}
 	info := &flightpb.FlightInfo{Schema: schema, TotalRecords: unknown, TotalBytes: unknown}
+	q.divided = len(parts) > 1
 	for _, p := range parts {
 		q.request.PartitionToken = p
 		sealed, err := q.seal(s.tokens)

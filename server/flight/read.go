@@ -23,7 +23,7 @@ func (s *Service) readInfo(ctx context.Context, req *spannerpb.ReadRequest, c *r
 		return nil, err
 	}
 	c.Request = req
-	columns, err := s.api.ReadColumns(ctx, req, c)
+	columns, err := s.api.AnnounceRead(ctx, req, c)
 	if err != nil {
 		return nil, err
 	}
@@ -47,5 +47,5 @@ func (s *Service) getRead(ctx context.Context, t *ticket, c *rpc.Call, answer fu
 		return usererror.InvalidTicket("ticket")
 	}
 	c.Request = req
-	return s.api.Read(ctx, req, c, answer)
+	return s.api.FetchRead(ctx, req, c, answer)
 }

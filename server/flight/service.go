@@ -28,9 +28,13 @@ type API interface {
 	Describe(context.Context, *spannerpb.ExecuteSqlRequest, *rpc.Call) (*Description, error)
 	// Query runs a statement and calls answer with its result, which is good until answer returns.
 	Query(ctx context.Context, req *spannerpb.ExecuteSqlRequest, c *rpc.Call, answer func(*result.Result) error) error
-	// ReadColumns are the columns of a read's result. Read reads, and calls answer as Query does.
-	ReadColumns(context.Context, *spannerpb.ReadRequest, *rpc.Call) ([]plan.Column, error)
-	Read(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call, answer func(*result.Result) error) error
+	// Announce describes a statement that is to run. If it is a query, the call counts as an execution of it, and calls of Fetch, which run it or a part of it
+	// and answer as Query does, add what they cost to that execution.
+	Announce(context.Context, *spannerpb.ExecuteSqlRequest, *rpc.Call) (*Description, error)
+	Fetch(ctx context.Context, f Fetch, c *rpc.Call, answer func(*result.Result) error) error
+	// AnnounceRead counts as an execution of a read, whose columns it returns, and FetchRead reads, as Announce and Fetch do.
+	AnnounceRead(context.Context, *spannerpb.ReadRequest, *rpc.Call) ([]plan.Column, error)
+	FetchRead(ctx context.Context, req *spannerpb.ReadRequest, c *rpc.Call, answer func(*result.Result) error) error
 	PartitionQuery(context.Context, *spannerpb.PartitionQueryRequest, *rpc.Call) (*spannerpb.PartitionResponse, error)
 	ExecuteBatchDML(context.Context, *spannerpb.ExecuteBatchDmlRequest, *rpc.Call) (*spannerpb.ExecuteBatchDmlResponse, error)
 	BeginTransaction(context.Context, *spannerpb.BeginTransactionRequest, *rpc.Call) (*spannerpb.Transaction, error)
@@ -41,6 +45,13 @@ type API interface {
 	LoadLimit(*Load) (rows int, err error)
 	// UpdateSchema runs DDL statements in the database of a session. If the schema does not allow one of them, none runs.
 	UpdateSchema(ctx context.Context, session string, statements ...string) error
+}
+
+// A Fetch is a request for rows of a query that was announced.
+type Fetch struct {
+	*spannerpb.ExecuteSqlRequest
+	// Divided says that the service has divided the query. Otherwise a partition that the request names is one that the client has asked for.
+	Divided bool
 }
 
 // A Load is rows, as columns, that are written together.
@@ -233,7 +244,7 @@ func (s *Service) getSchema(ctx context.Context, descriptor *flightpb.FlightDesc
 
 // doGet answers DoGet.
 func (s *Service) doGet(ctx context.Context, t *flightpb.Ticket, c *rpc.Call) error {
-	ticket, err := openTicket(s.tokens, t.Ticket, "ticket", ticketQuery, ticketCommand, ticketRows, ticketRead)
+	ticket, err := openTicket(s.tokens, t.Ticket, "ticket", endpointKinds...)
 	if err != nil {
 		return err
 	}
@@ -249,7 +260,7 @@ func (s *Service) doGet(ctx context.Context, t *flightpb.Ticket, c *rpc.Call) er
 	if ticket.kind == ticketRead {
 		err = s.getRead(ctx, ticket, c, answer)
 	} else {
-		err = s.api.Query(ctx, ticket.request, c, answer)
+		err = s.api.Fetch(ctx, Fetch{ticket.request, ticket.divided}, c, answer)
 	}
 	done()
 	return err

@@ -14,12 +14,14 @@ import (
 // A ticket is what a client holds for the server: the ticket of an endpoint, or the handle of a prepared statement or a transaction. Clients do not look
 // into it:
 //
-//	version 1 | kind 1 | options 1 | length of request uvarint | request | data | checksum 8
+//	version 1 | kind 1 | flags 1 | length of request uvarint | request | data | checksum 8
 type ticket struct {
 	kind    ticketKind
 	options columnar.Options
 	// request is what the ticket stands for: a statement at the read timestamp of its transaction, one partition of it, or no more than a session or transaction.
 	request *spannerpb.ExecuteSqlRequest
+	// divided says that the request is a part of a query which the server has divided.
+	divided bool
 	// data is a command about metadata, or rows, or a spannerpb.ReadRequest.
 	data []byte
 }
@@ -35,11 +37,14 @@ const (
 	ticketRead                              // DoGet answers the ReadRequest in data
 )
 
+// endpointKinds are the kinds that are tickets of endpoints.
+var endpointKinds = []ticketKind{ticketQuery, ticketCommand, ticketRows, ticketRead}
+
 const (
-	ticketVersion = 1
-	ticketHead    = 3
-	// flagMicroseconds is the bit of options for columnar.Options.Microseconds.
-	flagMicroseconds = 1
+	ticketVersion    = 1
+	ticketHead       = 3
+	flagMicroseconds = 1 // the bit of flags for columnar.Options.Microseconds
+	flagDivided      = 2
 )
 
 // seal makes the bytes of a ticket.
@@ -52,6 +57,9 @@ func (t *ticket) seal(k token.Key) ([]byte, error) {
 	if t.options.Microseconds {
 		flags |= flagMicroseconds
 	}
+	if t.divided {
+		flags |= flagDivided
+	}
 	dst := append(make([]byte, 0, ticketHead+binary.MaxVarintLen64+len(request)+len(t.data)+token.ChecksumSize), ticketVersion, byte(t.kind), flags)
 	dst = append(binary.AppendUvarint(dst, uint64(len(request))), request...)
 	return k.Seal(append(dst, t.data...), 0), nil
@@ -63,7 +71,8 @@ func openTicket(k token.Key, data []byte, what string, kinds ...ticketKind) (*ti
 	if !ok || len(body) < ticketHead || body[0] != ticketVersion {
 		return nil, usererror.InvalidTicket(what)
 	}
-	t := &ticket{kind: ticketKind(body[1]), options: columnar.Options{Microseconds: body[2]&flagMicroseconds != 0}, request: new(spannerpb.ExecuteSqlRequest)}
+	flags := body[2]
+	t := &ticket{kind: ticketKind(body[1]), options: columnar.Options{Microseconds: flags&flagMicroseconds != 0}, divided: flags&flagDivided != 0, request: new(spannerpb.ExecuteSqlRequest)}
 	wanted := false
 	for _, kind := range kinds {
 		wanted = wanted || kind == t.kind
