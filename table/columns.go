@@ -45,17 +45,17 @@ func (r *Rows) FillBatch(columns []value.Column, most, size int) (rows int, err 
 func (l *located) decodeTo(columns []value.Column) (err error) {
 	for i := range l.p.sources {
 		s, to := &l.p.sources[i], columns[i]
-		switch s.kind {
+		switch kind, place := l.from(s); kind {
 		case fromKey:
-			err = to.AppendKey(l.key[l.offsets[s.place]:], s.desc)
+			err = to.AppendKey(l.key[l.offsets[place]:], s.desc)
 		case fromValue:
-			if f := l.fields[s.place]; f.isNull() {
+			if f := l.fields[place]; f.isNull() {
 				to.AppendNull()
 			} else {
 				err = to.AppendRow(f.of(l.val))
 			}
 		case computed:
-			err = to.AppendValue(l.virtual[s.place])
+			err = to.AppendValue(l.virtual[place])
 		}
 		if err != nil {
 			return err
@@ -69,13 +69,13 @@ func (l *located) appendTo(columns []value.Column) (err error) {
 	size := 0
 	for i := range l.p.sources {
 		s, to := &l.p.sources[i], columns[i]
-		switch s.kind {
+		switch kind, place := l.from(s); kind {
 		case fromKey:
-			key := l.key[l.offsets[s.place]:]
+			key := l.key[l.offsets[place]:]
 			err = to.AppendKey(key, s.desc)
 			size += value.KeyDataSize(key, s.typ, s.desc)
 		case fromValue:
-			f := l.fields[s.place]
+			f := l.fields[place]
 			if f.isNull() {
 				to.AppendNull()
 				continue
@@ -84,8 +84,8 @@ func (l *located) appendTo(columns []value.Column) (err error) {
 			err = to.AppendRow(payload)
 			size += s.rowSize(payload)
 		case computed:
-			err = to.AppendValue(l.virtual[s.place])
-			size += l.virtual[s.place].DataSize(s.typ)
+			err = to.AppendValue(l.virtual[place])
+			size += l.virtual[place].DataSize(s.typ)
 		}
 		if err != nil {
 			return err

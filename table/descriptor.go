@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // Descriptors are what writing rows takes that follows from one schema version: a descriptor of each table that was written, made when
@@ -45,6 +46,8 @@ type descriptor struct {
 	stored   []*schema.Column // that are in rows' values, by ID
 	indexes  []*indexTarget
 	whole    *Projection // to all key columns and stored columns
+	// floatKeys are the columns of the primary key whose values become what the key holds of them.
+	floatKeys []*schema.Column
 	// foreign and referencedBy are the enforced foreign keys from and to the table.
 	foreign, referencedBy []*foreignKey
 	cascades              *cascades // nil if none of them is ON DELETE CASCADE
@@ -82,6 +85,11 @@ func newDescriptor(catalog *schema.Catalog, t *schema.Table) (*descriptor, error
 	if d.written, err = orderGenerated(t, d.writes); err != nil {
 		return nil, err
 	}
+	for _, p := range t.Key {
+		if value.KeyLoses(p.Column.Type) {
+			d.floatKeys = append(d.floatKeys, p.Column)
+		}
+	}
 	var base []*schema.Column
 	for _, c := range t.Columns {
 		if c.Generated != nil && !c.Stored && c.KeyOrdinal < 0 {
@@ -102,12 +110,21 @@ type indexTarget struct {
 	index   *schema.Index
 	layout  *Layout
 	storing []*schema.Column // by ID
-	uses    []bool           // by ordinal: the columns whose change changes the entry
+	// exact are the columns that the value of an entry may hold: storing, and those of the key that isExact says.
+	exact []*schema.Column
+	uses  []bool // by ordinal: the columns whose change changes the entry
 }
 
 func newIndexTarget(x *schema.Index) *indexTarget {
 	t := &indexTarget{index: x, layout: IndexLayout(x), storing: slices.Clone(x.Storing)}
 	sortByID(t.storing)
+	t.exact = t.storing
+	for _, p := range t.layout.Key {
+		if isExact(p.Column) {
+			t.exact = append(slices.Clip(t.exact), p.Column)
+		}
+	}
+	sortByID(t.exact)
 	t.uses = make([]bool, len(x.Table.Columns))
 	for _, c := range entryColumns(x) {
 		t.uses[c.Ordinal] = true
@@ -116,6 +133,23 @@ func newIndexTarget(x *schema.Index) *indexTarget {
 		t.uses[c.Ordinal] = true
 	}
 	return t
+}
+
+// isExact says whether entries of an index hold the value of a column of their key once more if the key does not hold it as it is.
+func isExact(c *schema.Column) bool { return c.KeyOrdinal < 0 && value.KeyLoses(c.Type) }
+
+// appendValue appends the value of the entry that the index has for row, and adds the places of commit timestamps to pending.
+func (x *indexTarget) appendValue(dst []byte, row []value.Value, pending []Pending) ([]byte, []Pending) {
+	columns := x.storing
+	if len(x.exact) > len(columns) {
+		columns = make([]*schema.Column, 0, len(x.exact))
+		for _, c := range x.exact {
+			if v := row[c.Ordinal]; slices.Contains(x.storing, c) || !value.Same(v, value.AsKey(v), c.Type) {
+				columns = append(columns, c)
+			}
+		}
+	}
+	return appendRowValue(dst, columns, row, pending)
 }
 
 func sortByID(columns []*schema.Column) {

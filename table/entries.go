@@ -61,7 +61,7 @@ func (c *Changes) writeEntry(ctx context.Context, x *indexTarget, old, row []val
 	}
 	stored := len(x.storing)
 	if had && bytes.Equal(c.entryKey, c.newKey) {
-		if stored = x.storedChanges(old, row); stored == 0 {
+		if stored = x.changes(old, row); stored == 0 {
 			return nil
 		}
 	} else {
@@ -77,7 +77,7 @@ func (c *Changes) writeEntry(ctx context.Context, x *indexTarget, old, row []val
 	if err := c.add(int64(len(x.index.Key) + stored)); err != nil {
 		return err
 	}
-	c.val, c.pendValue = appendRowValue(c.val[:0], x.storing, row, c.pendValue[:0])
+	c.val, c.pendValue = x.appendValue(c.val[:0], row, c.pendValue[:0])
 	return c.put(ctx, c.newKey, c.val, c.pendKey, c.pendValue)
 }
 
@@ -88,11 +88,11 @@ func (c *Changes) removeEntry(ctx context.Context) error {
 	return c.remove(ctx, c.entryKey)
 }
 
-func (x *indexTarget) storedChanges(old, row []value.Value) int {
+// changes counts the columns in the value of an entry that are new.
+func (x *indexTarget) changes(old, row []value.Value) int {
 	n := 0
-	for _, c := range x.storing {
-		a, b := old[c.Ordinal], row[c.Ordinal]
-		if a.IsPending() != b.IsPending() || value.Compare(a, b, c.Type) != 0 {
+	for _, c := range x.exact {
+		if !value.Same(old[c.Ordinal], row[c.Ordinal], c.Type) {
 			n++
 		}
 	}

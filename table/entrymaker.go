@@ -57,7 +57,7 @@ func (m *EntryMaker) Entry() (key, val []byte, ok bool, err error) {
 	if err := layout.checkKeySize(len(m.key), m.row); err != nil {
 		return nil, nil, false, err
 	}
-	m.val, _ = appendRowValue(m.val[:0], m.index.storing, m.row, nil)
+	m.val, _ = m.index.appendValue(m.val[:0], m.row, nil)
 	return m.key, m.val, true, nil
 }
 

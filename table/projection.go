@@ -33,6 +33,7 @@ type pendingSource struct {
 type source struct {
 	kind  sourceKind
 	place int // of the key part, the field, or the virtual column
+	field int // of fromEither
 	desc  bool
 	typ   *value.Type
 	size  int // the data size of its values, if all have the same, or one of the following
@@ -56,6 +57,7 @@ type sourceKind uint8
 const (
 	fromKey sourceKind = iota
 	fromValue
+	fromEither // from the value of an index entry if that holds it, else from the key (isExact)
 	computed
 )
 
@@ -105,7 +107,12 @@ func (p *Projection) source(c *schema.Column, depth int) (source, error) {
 		return p.virtualSource(c, depth)
 	}
 	if i := p.columns[c.Ordinal]; i >= 0 {
-		return source{kind: fromKey, place: i, desc: p.Key[i].Desc, typ: c.Type}, nil
+		s := source{kind: fromKey, place: i, desc: p.Key[i].Desc, typ: c.Type}
+		if p.Index != nil && isExact(c) {
+			s.kind, s.field = fromEither, int(c.ID)
+			p.fields = append(p.fields, c.ID)
+		}
+		return s, nil
 	}
 	if p.Index != nil && !slices.Contains(p.Index.Storing, c) {
 		return source{}, usererror.ColumnNotInIndex(p.Index.FullName(), c.Name)
@@ -158,8 +165,11 @@ func (p *Projection) numberFields() {
 }
 
 func (p *Projection) number(s *source) {
-	if s.kind == fromValue {
+	switch s.kind {
+	case fromValue:
 		s.place, _ = slices.BinarySearch(p.fields, schema.ColumnID(s.place))
+	case fromEither:
+		s.field, _ = slices.BinarySearch(p.fields, schema.ColumnID(s.field))
 	}
 }
 
@@ -211,6 +221,17 @@ func (l *located) locate(key, val []byte) error {
 		}
 	}
 	return nil
+}
+
+// from is where the row has a column: the kind of its source, which is not fromEither, and the place.
+func (l *located) from(s *source) (sourceKind, int) {
+	switch {
+	case s.kind != fromEither:
+		return s.kind, s.place
+	case l.fields[s.field].isNull():
+		return fromKey, s.place
+	}
+	return fromValue, s.field
 }
 
 func (l *located) compute(i int) error {
@@ -297,13 +318,13 @@ func (l *located) appendWire(dst []byte, sources []source) []byte {
 	size := 0
 	for i := range sources {
 		s := &sources[i]
-		switch s.kind {
+		switch kind, place := l.from(s); kind {
 		case fromKey:
 			at := len(dst)
-			dst, _ = value.KeyToWireField(dst, wireTag, l.key[l.offsets[s.place]:], s.typ, s.desc)
+			dst, _ = value.KeyToWireField(dst, wireTag, l.key[l.offsets[place]:], s.typ, s.desc)
 			size += s.wireSize(dst[at:])
 		case fromValue:
-			f := l.fields[s.place]
+			f := l.fields[place]
 			if f.isNull() {
 				dst = value.NullField(dst, wireTag)
 				continue
@@ -312,8 +333,8 @@ func (l *located) appendWire(dst []byte, sources []source) []byte {
 			dst = value.RowToWireField(dst, wireTag, payload, s.typ)
 			size += s.rowSize(payload)
 		case computed:
-			dst = l.virtual[s.place].AppendWireField(dst, wireTag, s.typ)
-			size += l.virtual[s.place].DataSize(s.typ)
+			dst = l.virtual[place].AppendWireField(dst, wireTag, s.typ)
+			size += l.virtual[place].DataSize(s.typ)
 		}
 	}
 	l.data += int64(size)
@@ -341,17 +362,18 @@ func (s *source) wireSize(field []byte) int {
 
 // decode makes the value of one column; it does not refer to the row's bytes.
 func (l *located) decode(s source) (value.Value, error) {
-	switch s.kind {
+	kind, place := l.from(&s)
+	switch kind {
 	case fromKey:
-		v, _, err := value.DecodeKey(l.key[l.offsets[s.place]:], s.typ, s.desc)
+		v, _, err := value.DecodeKey(l.key[l.offsets[place]:], s.typ, s.desc)
 		return v, err
 	case computed:
-		if l.p.virtual[s.place].peeks {
-			return l.virtual[s.place].Own(), nil
+		if l.p.virtual[place].peeks {
+			return l.virtual[place].Own(), nil
 		}
-		return l.virtual[s.place], nil
+		return l.virtual[place], nil
 	}
-	f := l.fields[s.place]
+	f := l.fields[place]
 	if f.isNull() {
 		return value.Null(s.typ.Kind), nil
 	}

@@ -270,13 +270,14 @@ func (r *Rows) Size() int {
 // ColumnSize is how many bytes AppendColumn appends at most.
 func (r *Rows) ColumnSize(i int) int {
 	s := &r.row.p.sources[i]
-	switch s.kind {
+	kind, place := r.row.from(s)
+	switch kind {
 	case fromKey:
 		return value.RowWireSize(len(r.row.key), s.typ)
 	case fromValue:
-		return value.RowWireSize(len(r.row.fields[s.place].of(r.row.val)), s.typ)
+		return value.RowWireSize(len(r.row.fields[place].of(r.row.val)), s.typ)
 	}
-	return r.row.virtual[s.place].WireSize()
+	return r.row.virtual[place].WireSize()
 }
 
 // DataSize is how many bytes of data AppendWire and AppendColumn have appended so far: those of the values, not of their coding.

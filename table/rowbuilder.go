@@ -216,6 +216,14 @@ func (b *rowBuilder) give(row []value.Value, vals []value.Value) {
 	for i, col := range b.columns {
 		row[col.Ordinal] = vals[i]
 	}
+	b.asKeys(row)
+}
+
+// asKeys makes the values of the primary key in row what the key holds of them.
+func (g *target) asKeys(row []value.Value) {
+	for _, c := range g.floatKeys {
+		row[c.Ordinal] = value.AsKey(row[c.Ordinal])
+	}
 }
 
 // fillOmitted puts defaults or NULL in the columns of a new row that no value was given for.
@@ -225,6 +233,7 @@ func (b *rowBuilder) fillOmitted(row []value.Value) (err error) {
 			return err
 		}
 	}
+	b.asKeys(row)
 	return nil
 }
 
@@ -281,5 +290,6 @@ func (b *rowBuilder) fill(c *Changes, row []value.Value, col *schema.Column, e *
 		return err
 	}
 	row[col.Ordinal] = v
+	b.asKeys(row)
 	return c.checkValue(b.table, col, v)
 }

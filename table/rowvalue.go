@@ -12,7 +12,8 @@ import (
 //
 //	01, then for each column: ColumnID (uvarint), length of its payload (uvarint), payload
 //
-// An index entry's value holds the STORING columns in the same way. A reader
+// An index entry's value holds the STORING columns in the same way, and a FLOAT64 or FLOAT32 of its key that the key part does not give back
+// as it is (value.AsKey): an index on a column shows -0 where the row does. In a primary key, -0 is 0. A reader
 // passes over IDs it does not know: those columns have been dropped. A column
 // that is missing is NULL: it was added after the row was written.
 const rowVersion = 1

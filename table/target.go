@@ -63,7 +63,9 @@ func (g *target) generate(row []value.Value, changed []bool) error {
 		if err != nil {
 			return err
 		}
-		row[c.Ordinal] = v
+		if row[c.Ordinal] = v; c.KeyOrdinal >= 0 {
+			g.asKeys(row)
+		}
 		if affected {
 			changed[c.Ordinal] = true
 		}

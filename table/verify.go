@@ -177,8 +177,8 @@ func (r *rowVerifier) entry(ctx context.Context, key []byte, x *indexTarget) {
 		r.report(MissingEntry, x.layout, "row %s of %s", r.layout.storedText(key), r.table.FullName())
 		return
 	}
-	r.val, _ = appendRowValue(r.val[:0], x.storing, r.target.row, nil)
-	if same, err := sameFields(stored, r.val, x.storing); err != nil {
+	r.val, _ = x.appendValue(r.val[:0], r.target.row, nil)
+	if same, err := sameFields(stored, r.val, x.exact); err != nil {
 		r.report(Malformed, x.layout, "%s: %v", x.layout.storedText(r.key), err)
 	} else if !same {
 		r.report(WrongEntry, x.layout, "%s", x.layout.storedText(r.key))

@@ -72,6 +72,37 @@ func Equal(a, b Value, t *Type) bool {
 	return Compare(a, b, t) == 0
 }
 
+// Same says whether a and b are stored as the same bytes, and print the same. Values that are Equal may differ: 0 and -0, NaNs, and intervals of a month
+// and of 30 days. So it is Same, and not Equal, that says whether a value has changed.
+func Same(a, b Value, t *Type) bool {
+	if a.state != b.state || a.state != stateSet {
+		return a.state == b.state
+	}
+	switch t.Kind {
+	case Float64, Float32:
+		return a.bits == b.bits
+	case Interval:
+		return a.AsInterval() == b.AsInterval()
+	case Array:
+		return sameLists(a.AsList(), b.AsList(), func(int) *Type { return t.Elem })
+	case Struct:
+		return sameLists(a.AsList(), b.AsList(), func(i int) *Type { return t.Fields[i].Type })
+	}
+	return Equal(a, b, t)
+}
+
+func sameLists(a, b []Value, typeOf func(int) *Type) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !Same(a[i], b[i], typeOf(i)) {
+			return false
+		}
+	}
+	return true
+}
+
 // Hash adds v to h so that values that are Equal add the same.
 func Hash(h *maphash.Hash, v Value, t *Type) {
 	h.WriteByte(byte(v.state))

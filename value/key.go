@@ -84,6 +84,23 @@ func appendKeyAsc(dst []byte, v Value) []byte {
 	panic("value: " + v.kind.String() + " cannot be a key")
 }
 
+// AsKey is v as its key part gives it back: a zero without its sign, and one NaN for all.
+func AsKey(v Value) Value {
+	if v.state != stateSet {
+		return v
+	}
+	switch v.kind {
+	case Float64:
+		return OfFloat64(unorderedFloat64(orderedFloat64(v.AsFloat64())))
+	case Float32:
+		return OfFloat32(unorderedFloat32(orderedFloat32(v.AsFloat32())))
+	}
+	return v
+}
+
+// KeyLoses says whether AsKey can change values of type t.
+func KeyLoses(t *Type) bool { return t.Kind == Float64 || t.Kind == Float32 }
+
 func invert(b []byte) {
 	for len(b) >= 8 {
 		binary.LittleEndian.PutUint64(b, ^binary.LittleEndian.Uint64(b))
