@@ -12,7 +12,6 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/exec"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/table"
-	"github.com/crowfoot-db/crowfoot/value"
 )
 
 var (
@@ -105,7 +104,7 @@ func (g generator) predicate(q string, depth int) string {
 		}
 	}
 	c := g.pick(columnsOfT...)
-	switch g.IntN(9) {
+	switch g.IntN(10) {
 	case 0:
 		return q + c + " IS NULL"
 	case 1:
@@ -116,6 +115,8 @@ func (g generator) predicate(q string, depth int) string {
 		return fmt.Sprintf("%s%s IN UNNEST([%s, %s])", q, c, g.typed(c), g.typed(c))
 	case 4:
 		return fmt.Sprintf("%s%s BETWEEN %s AND %s", q, c, g.typed(c), g.typed(c))
+	case 8:
+		return g.pick("IEEE_DIVIDE(1, "+q+"F) > 0", "IEEE_DIVIDE(1, "+q+"F) < 0", "IEEE_DIVIDE("+q+"F, 0) IS NOT NULL")
 	case 5:
 		return q + "S LIKE " + g.pick("'a%'", "'%b'", "'ab'", "'a_'", "''", "'a\\\\%'")
 	case 6:
@@ -164,9 +165,6 @@ func (db *testDB) rowsOf(t *testing.T, p *plan.Plan, program *exec.Program) []st
 			}
 			var words []string
 			for i, v := range rows.Values(nil) {
-				if v.Kind() == value.Float64 && !v.IsNull() && v.AsFloat64() == 0 {
-					v = value.OfFloat64(0) // keys do not keep the sign of a zero
-				}
 				words = append(words, printValue(v, p.Columns[i].Type))
 			}
 			lines = append(lines, strings.Join(words, " "))
@@ -181,6 +179,14 @@ func (db *testDB) rowsOf(t *testing.T, p *plan.Plan, program *exec.Program) []st
 func (db *testDB) sortedRows(t *testing.T, sql string) []string {
 	lines := db.rows(t, sql)
 	slices.Sort(lines)
+	return lines
+}
+
+// unsigned makes -0 in rows 0: a group has any of its zeros, and a sort leaves them in any order.
+func unsigned(lines []string) []string {
+	for i := range lines {
+		lines[i] = strings.ReplaceAll(lines[i], "FLOAT64 -0", "FLOAT64 0")
+	}
 	return lines
 }
 
@@ -228,7 +234,7 @@ func TestRandomOrder(t *testing.T) {
 		columns := strings.ReplaceAll(strings.Join(keys, ", "), " DESC", "")
 		byScan := fmt.Sprintf("SELECT %s FROM T WHERE %s ORDER BY %s%s", columns, p, strings.Join(keys, ", "), limit)
 		bySort := fmt.Sprintf("SELECT %s FROM T WHERE %s ORDER BY %s%s", columns, p, strings.Join(hidden, ", "), limit)
-		compareRows(t, db, seed, byScan, bySort, db.rows(t, byScan), db.rows(t, bySort))
+		compareRows(t, db, seed, byScan, bySort, unsigned(db.rows(t, byScan)), unsigned(db.rows(t, bySort)))
 	}
 }
 
@@ -282,6 +288,6 @@ func TestRandomGroups(t *testing.T) {
 		p := g.predicate("", 1)
 		plain := fmt.Sprintf("SELECT %s, COUNT(*), SUM(N), MIN(S), COUNT(DISTINCT F) FROM T WHERE %s GROUP BY %s", key, p, key)
 		hashed := strings.Replace(plain, "GROUP BY", "GROUP @{GROUP_METHOD=HASH_GROUP} BY", 1)
-		compareRows(t, db, seed, plain, hashed, db.sortedRows(t, plain), db.sortedRows(t, hashed))
+		compareRows(t, db, seed, plain, hashed, slices.Sorted(slices.Values(unsigned(db.rows(t, plain)))), slices.Sorted(slices.Values(unsigned(db.rows(t, hashed)))))
 	}
 }

@@ -1,7 +1,10 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // push filters r by conds, each as far down as it can go. Conditions may refer to columns of enclosing queries.
@@ -255,7 +258,7 @@ func pushIntoAggregate(r *aggregateRel, conds []tree.Expr) relation {
 	for _, c := range conds {
 		refs := refsOf(c)
 		switch {
-		case refs.meets(own), hasSubquery(c) && touches(refs, keys):
+		case refs.meets(own), hasSubquery(c) && touches(refs, keys), tellsEqualApart(c, keys):
 			stay = append(stay, c)
 		default:
 			down = split(replaceUnlessSubquery(c, keys), down)
@@ -264,6 +267,48 @@ func pushIntoAggregate(r *aggregateRel, conds []tree.Expr) relation {
 	a := *r
 	a.in = push(r.in, down)
 	return filterBy(&a, stay)
+}
+
+// tellsEqualApart says whether a condition may have different results for keys that are equal, such as 1 / f > 0 for 0 and -0: a group has one of them,
+// and counts the rows of both. Comparisons, and what goes by whether a key is NULL, do not.
+func tellsEqualApart(cond tree.Expr, keys map[int]tree.Expr) bool {
+	refs, compared := 0, 0
+	isKey := func(e tree.Expr) bool {
+		r, ok := e.(*tree.Ref)
+		return ok && keys[r.Col.ID] != nil && blurs(r.Col.Type)
+	}
+	tree.Walk(cond, func(e tree.Expr) {
+		if isKey(e) {
+			refs++
+		}
+		if c, ok := e.(*tree.Call); ok && comparing[c.Func.Name] {
+			for _, a := range c.Args {
+				if isKey(a) {
+					compared++
+				}
+			}
+		}
+	})
+	return refs > compared
+}
+
+// comparing are functions that have one result for arguments that are equal.
+var comparing = map[string]bool{
+	"$equal": true, "$not_equal": true, "$less": true, "$less_or_equal": true, "$greater": true, "$greater_or_equal": true,
+	"$between": true, "$in": true, "$in_array": true, "$is_null": true,
+}
+
+// blurs says whether values of a type may be equal and yet differ: 0 and -0, NaNs, and intervals of a month and of 30 days.
+func blurs(t *value.Type) bool {
+	switch t.Kind {
+	case value.Float64, value.Float32, value.Interval:
+		return true
+	case value.Array:
+		return blurs(t.Elem)
+	case value.Struct:
+		return slices.ContainsFunc(t.Fields, func(f value.Field) bool { return blurs(f.Type) })
+	}
+	return false
 }
 
 func replaceUnlessSubquery(e tree.Expr, with map[int]tree.Expr) tree.Expr {
