@@ -291,6 +291,26 @@ func (a *flightAPI) Rollback(ctx context.Context, req *spannerpb.RollbackRequest
 	return err
 }
 
+// TransactionState implements flight.API.
+func (a *flightAPI) TransactionState(session string, id []byte) flight.TransactionState {
+	ses, err := a.sessions.find(session)
+	if err != nil {
+		return flight.TransactionLost
+	}
+	t, err := a.transactions.find(ses, id)
+	if err != nil {
+		return flight.TransactionLost
+	}
+	t.settle()
+	switch open, outcome := t.current(); {
+	case open != nil:
+		return flight.TransactionOpen
+	case t.known() != nil || outcome == errRolledBack:
+		return flight.TransactionEnded
+	}
+	return flight.TransactionLost
+}
+
 // UpdateSchema implements flight.API.
 func (a *flightAPI) UpdateSchema(ctx context.Context, session string, statements ...string) error {
 	ses, err := a.sessions.find(session)

@@ -421,3 +421,95 @@ func (c collector) Send(d *arrowflight.FlightData) error {
 	*c.list = append(*c.list, proto.Clone(d).(*arrowflight.FlightData))
 	return nil
 }
+
+// TestFlightPreparedOutlives: a prepared statement outlives its transaction. It runs in the one that its connection has begun since, and by itself once that has
+// ended. Which one is meant is not guessed: where it cannot be told, or the transaction was lost, the statement is refused.
+func TestFlightPreparedOutlives(t *testing.T) {
+	h := newHarness(t)
+	f := h.flight()
+	begin := func(f *flightClient) *flightsql.Txn {
+		tx, err := f.BeginTransaction(f.ctx)
+		h.ok(err)
+		return tx
+	}
+	var p, read *flightsql.PreparedStatement
+	prepare := func(tx *flightsql.Txn) {
+		var err error
+		p, err = tx.Prepare(f.ctx, "INSERT INTO Singers (SingerId, Name) VALUES (?, ?)")
+		h.ok(err)
+		read, err = tx.Prepare(f.ctx, "SELECT COUNT(*) FROM Singers WHERE SingerId <= ?")
+		h.ok(err)
+	}
+	insert := func(id int64) error {
+		p.SetParameters(batch("a", "b", []int64{id}, []string{"x"}))
+		_, err := p.ExecuteUpdate(f.ctx)
+		return err
+	}
+	shows := func(inside, outside string) {
+		t.Helper()
+		one := batch("a", "b", []int64{100}, []string{""})
+		read.SetParameters(array.NewRecordBatch(arrow.NewSchema(one.Schema().Fields()[:1], nil), one.Columns()[:1], 1))
+		info, err := read.Execute(f.ctx)
+		h.ok(err)
+		got, err := f.read(info)
+		h.ok(err)
+		all, err := f.rows("SELECT COUNT(*) FROM Singers")
+		h.ok(err)
+		if got[0] != inside || all[0] != outside {
+			t.Errorf("%s rows in the transaction and %s outside, want %s and %s", got[0], all[0], inside, outside)
+		}
+	}
+	tx := begin(f)
+	prepare(tx)
+	h.ok(insert(1))
+	shows("1", "0")
+	h.ok(tx.Commit(f.ctx))
+	tx = begin(f)
+	h.ok(insert(2)) // in the new one
+	shows("2", "1")
+	h.ok(tx.Rollback(f.ctx))
+	tx = begin(f)
+	h.ok(insert(2))
+	shows("2", "1")
+	h.ok(tx.Commit(f.ctx))
+	h.ok(insert(3)) // by itself
+	shows("3", "3")
+
+	// Over another connection it is not known which transaction is meant.
+	other := h.flight()
+	elsewhere := flightsql.NewPreparedStatement(other.Client, p.Handle())
+	elsewhere.SetParameters(batch("a", "b", []int64{4}, []string{"x"}))
+	_, err := elsewhere.ExecuteUpdate(other.ctx)
+	h.fails(err, codes.FailedPrecondition)
+	begin(other)
+	_, err = elsewhere.ExecuteUpdate(other.ctx)
+	h.fails(err, codes.FailedPrecondition)
+
+	// A transaction that was aborted is not one that its client has ended: the statement does not leave it.
+	tx = begin(f)
+	h.ok(insert(4))
+	_, err = f.ExecuteUpdate(f.ctx, "DROP INDEX SingersByName")
+	h.ok(err)
+	h.fails(insert(5), codes.Aborted)
+	h.ok(tx.Rollback(f.ctx))
+
+	// Of two that are open at once, neither is meant. The statement still runs in its own.
+	first := begin(f)
+	prepare(first)
+	second := begin(f)
+	h.ok(insert(6))
+	h.ok(first.Commit(f.ctx))
+	h.fails(insert(7), codes.FailedPrecondition)
+	h.ok(second.Commit(f.ctx))
+	h.fails(insert(7), codes.FailedPrecondition)
+
+	// A restart loses the transaction that was open.
+	f = h.flight()
+	prepare(begin(f))
+	h.restart()
+	f = h.flight()
+	lost := flightsql.NewPreparedStatement(f.Client, p.Handle())
+	lost.SetParameters(batch("a", "b", []int64{8}, []string{"x"}))
+	_, err = lost.ExecuteUpdate(f.ctx)
+	h.fails(err, codes.Aborted)
+}

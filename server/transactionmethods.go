@@ -34,6 +34,9 @@ func (s *service) begin(ctx context.Context, req *spannerpb.BeginTransactionRequ
 	return sc.reply.Proto(), nil
 }
 
+// errRolledBack is the outcome of a transaction that its client has rolled back.
+var errRolledBack error = usererror.TransactionRolledBack()
+
 // rollback answers Rollback. It also succeeds if the transaction cannot be committed any more, or if no transaction has the id.
 func (s *service) rollback(ctx context.Context, req *spannerpb.RollbackRequest) (*emptypb.Empty, error) {
 	ses, err := s.sessions.find(req.Session)
@@ -63,6 +66,6 @@ func (s *service) rollback(ctx context.Context, req *spannerpb.RollbackRequest) 
 	if err := open.tx.Rollback(); err != nil {
 		return nil, err
 	}
-	t.end(usererror.TransactionRolledBack(), nil)
+	t.end(errRolledBack, nil)
 	return &emptypb.Empty{}, nil
 }

@@ -105,6 +105,34 @@ class App:
                 end()
                 assert self.rows("SELECT COUNT(*) FROM Types") == [(want,)]
 
+    def prepared(self):
+        """A cursor keeps its prepared statement over the ends of transactions, and runs it in the one that is open."""
+        count = "SELECT COUNT(*) FROM Types WHERE Id >= 100"
+        insert, update = "INSERT INTO Types (Id, Name) VALUES (?, ?)", "UPDATE Types SET Name = 'again' WHERE Id = ?"
+        with connect(self.database, autocommit=False) as conn, conn.cursor() as one, conn.cursor() as two:
+            for first, end, inside, outside in (100, conn.commit, 2, 2), (102, conn.rollback, 4, 2), (102, conn.commit, 4, 4), (104, conn.rollback, 6, 4):
+                one.executemany(insert, [(first, "a"), (first + 1, "b")])
+                two.execute(update, (first,))
+                assert two.rowcount == 1, two.rowcount
+                with conn.cursor() as cur:
+                    cur.execute(count)
+                    assert cur.fetchone() == (inside,), first
+                end()
+                assert self.rows(count) == [(outside,)], first
+            for _ in range(2):
+                two.execute(count)
+                assert two.fetchone() == (4,)
+                conn.commit()
+        self.cur.execute("DELETE FROM Types WHERE Id >= 100")
+
+    def bulk_in_transaction(self):
+        """The driver sends no transaction with a bulk load: it is committed whatever becomes of the transaction."""
+        with connect(self.database, autocommit=False) as conn, conn.cursor() as cur:
+            assert cur.adbc_ingest("Loaded", pyarrow.table({"k": [-2], "text": ["at once"]}), mode="append") == 1
+            conn.rollback()
+        assert self.rows("SELECT text FROM Loaded WHERE k = -2") == [("at once",)]
+        self.cur.execute("DELETE FROM Loaded WHERE k = -2")
+
     def metadata(self):
         assert self.conn.adbc_get_info()["vendor_name"] == "Crowfoot"
         assert self.conn.adbc_get_table_schema("Loaded").names == ["k", "text"]
@@ -131,7 +159,7 @@ class App:
 
 def main():
     app = App(sys.argv[1])
-    of_app = (app.schema, app.updates, app.types, app.parameters, app.bulk, app.engines, app.partitions, app.transactions, app.metadata, app.errors, app.drop)
+    of_app = (app.schema, app.updates, app.types, app.parameters, app.bulk, app.engines, app.partitions, app.transactions, app.prepared, app.bulk_in_transaction, app.metadata, app.errors, app.drop)
     steps.run("flight", {step.__name__: step for step in of_app})
 
 

@@ -8,7 +8,8 @@
 // PartitionRead or PartitionQuery has made come as columns.
 //
 // It promises that tickets and handles are self-contained: they are sealed requests, good for several readers, in other processes, and after
-// a restart, as long as the database keeps the versions that are read. The read timestamp of a query is that of GetFlightInfo.
+// a restart, as long as the database keeps the versions that are read. Only which transaction a prepared statement runs in after its own has ended follows from
+// the connection (connection.go). The read timestamp of a query is that of GetFlightInfo.
 //
 // It leaves out how requests are answered, which is server's, and what Arrow's types are, which is arrowtype's.
 //

@@ -19,7 +19,7 @@ import (
 )
 
 // A prepared statement is its handle: the server keeps nothing of it but what it keeps of every statement. Its parameters are in the order in which they
-// stand in the text; when they are bound, the client gets a new handle, with their values.
+// stand in the text; when they are bound, the client gets a new handle, with their values. It outlives the transaction that it was prepared in (see connection.go).
 
 // createPrepared prepares a statement.
 func (s *Service) createPrepared(ctx context.Context, req *flightpb.ActionCreatePreparedStatementRequest, c *rpc.Call) (proto.Message, error) {

@@ -89,7 +89,11 @@ func (s *Service) update(ctx context.Context, req *spannerpb.ExecuteSqlRequest, 
 
 // putPreparedUpdate runs a prepared statement that writes, once for each row of parameters, all in one transaction.
 func (s *Service) putPreparedUpdate(ctx context.Context, command *flightpb.CommandPreparedStatementUpdate, up *upload, c *rpc.Call) error {
-	t, d, err := s.prepared(ctx, command.PreparedStatementHandle, c)
+	t, err := s.openPrepared(command.PreparedStatementHandle)
+	if err != nil {
+		return err
+	}
+	d, err := s.describePrepared(ctx, t, c)
 	if err != nil {
 		return err
 	}
@@ -156,7 +160,12 @@ func (s *Service) runBatch(ctx context.Context, req *spannerpb.ExecuteBatchDmlRe
 
 // putParameters binds the parameters of a prepared query: the client gets a handle with their values.
 func (s *Service) putParameters(ctx context.Context, command *flightpb.CommandPreparedStatementQuery, up *upload, c *rpc.Call) error {
-	t, d, err := s.prepared(ctx, command.PreparedStatementHandle, c)
+	t, err := s.openPrepared(command.PreparedStatementHandle)
+	if err != nil {
+		return err
+	}
+	own := t.request.Transaction
+	d, err := s.describePrepared(ctx, t, c)
 	if err != nil {
 		return err
 	}
@@ -171,6 +180,7 @@ func (s *Service) putParameters(ctx context.Context, command *flightpb.CommandPr
 	if err != nil {
 		return err
 	}
+	t.request.Transaction = own // the new handle is followed anew
 	sealed, err := t.seal(s.tokens)
 	if err != nil {
 		return err
@@ -182,16 +192,12 @@ func (s *Service) putParameters(ctx context.Context, command *flightpb.CommandPr
 	return c.Send(&flightpb.PutResult{AppMetadata: body})
 }
 
-// prepared opens the handle of a prepared statement, and describes the statement without the parameters that are bound.
-func (s *Service) prepared(ctx context.Context, handle []byte, c *rpc.Call) (*ticket, *Description, error) {
-	t, err := s.openPrepared(handle)
-	if err != nil {
-		return nil, nil, err
-	}
+// describePrepared has a prepared statement run where it is to, and describes it without the parameters that are bound.
+func (s *Service) describePrepared(ctx context.Context, t *ticket, c *rpc.Call) (*Description, error) {
+	s.follow(t, c)
 	c.Request = t.request
 	req := &spannerpb.ExecuteSqlRequest{Session: t.request.Session, Transaction: t.request.Transaction, Sql: t.request.Sql, QueryMode: spannerpb.ExecuteSqlRequest_PLAN}
-	d, err := s.api.Describe(ctx, req, c)
-	return t, d, err
+	return s.api.Describe(ctx, req, c)
 }
 
 // eachRow calls do for each row of parameters of an upload. What is made of the rows is charged to the call.

@@ -36,7 +36,7 @@ func (s *Service) statement(sql string, transaction []byte, c *rpc.Call) (*ticke
 		if err != nil {
 			return nil, err
 		}
-		t.request.Session, t.request.Transaction = in.request.Session, in.request.Transaction
+		t.request.Session, t.request.Transaction, t.data = in.request.Session, in.request.Transaction, in.data
 	} else if t.request.Session, err = s.session(c); err != nil {
 		return nil, err
 	}

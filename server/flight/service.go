@@ -40,12 +40,25 @@ type API interface {
 	BeginTransaction(context.Context, *spannerpb.BeginTransactionRequest, *rpc.Call) (*spannerpb.Transaction, error)
 	Commit(context.Context, *spannerpb.CommitRequest, *rpc.Call) (*spannerpb.CommitResponse, error)
 	Rollback(context.Context, *spannerpb.RollbackRequest) error
+	// TransactionState is that of a transaction of a session.
+	TransactionState(session string, id []byte) TransactionState
 	// Load writes rows of columns in a transaction of its own, all or none. LoadLimit is how many rows of the load's table and columns one may have.
 	Load(context.Context, *Load, *rpc.Call) error
 	LoadLimit(*Load) (rows int, err error)
 	// UpdateSchema runs DDL statements in the database of a session. If the schema does not allow one of them, none runs.
 	UpdateSchema(ctx context.Context, session string, statements ...string) error
 }
+
+// TransactionState is what has become of a transaction.
+type TransactionState int
+
+const (
+	TransactionOpen TransactionState = iota
+	// TransactionEnded means that its client has committed it or rolled it back.
+	TransactionEnded
+	// TransactionLost means that it was aborted, or is not there.
+	TransactionLost
+)
 
 // A Fetch is a request for rows of a query that was announced.
 type Fetch struct {
@@ -87,15 +100,18 @@ type Service struct {
 	tokens token.Key
 	// parallel is how many endpoints a large result has unless the client asks for another number.
 	parallel int
-	// seqno numbers the writing requests of all transactions. It begins above those of the process before.
+	// seqno numbers the writing requests of all transactions. It begins above those of the process before, as the numbers of connections do.
 	seqno   atomic.Int64
 	running running
+	// connections are those over which transactions were begun.
+	connections connections
 }
 
 // New makes the service. It seals its tickets with tokens.
 func New(api API, tokens token.Key, parallel int) *Service {
 	s := &Service{api: api, tokens: tokens, parallel: parallel}
 	s.seqno.Store(time.Now().UnixMicro())
+	s.connections.last.Store(uint64(time.Now().UnixMicro()))
 	return s
 }
 
@@ -210,6 +226,7 @@ func (s *Service) queryOf(command proto.Message, c *rpc.Call) (q *ticket, err er
 		if q, err = s.openPrepared(command.PreparedStatementHandle); err != nil {
 			return nil, err
 		}
+		s.follow(q, c)
 		q.kind, c.Request = ticketQuery, q.request
 		return q, nil
 	case *spannerpb.ExecuteSqlRequest:

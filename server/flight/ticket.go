@@ -22,7 +22,7 @@ type ticket struct {
 	request *spannerpb.ExecuteSqlRequest
 	// divided says that the request is a part of a query which the server has divided.
 	divided bool
-	// data is a command about metadata, or rows, or a spannerpb.ReadRequest.
+	// data is a command about metadata, or rows, or a spannerpb.ReadRequest, or the number of a connection (see connection.go).
 	data []byte
 }
 

@@ -22,6 +22,7 @@ func (s *Service) beginTransaction(ctx context.Context, _ *flightpb.ActionBeginT
 		return nil, err
 	}
 	handle := &ticket{kind: ticketTransaction, request: &spannerpb.ExecuteSqlRequest{Session: session, Transaction: byID(t.Id)}}
+	handle.setConnection(s.connections.began(c, handle.request, s.isOpen))
 	sealed, err := handle.seal(s.tokens)
 	return &flightpb.ActionBeginTransactionResult{TransactionId: sealed}, err
 }

@@ -58,6 +58,15 @@ func (c *Call) Peer() string {
 	return address
 }
 
+// Connection is the client's end of the connection that the request came over, HOST:PORT; "" if that is not known.
+func (c *Call) Connection() string {
+	address := c.transport.Peer()
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return ""
+	}
+	return address
+}
+
 // Names of metadata that clients send.
 const (
 	apiClientKey = "x-goog-api-client"

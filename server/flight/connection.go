@@ -1,0 +1,111 @@
+package flight
+
+import (
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
+
+	"github.com/crowfoot-db/crowfoot/server/rpc"
+)
+
+// A prepared statement may outlive the transaction that it was prepared in, and the commands that run it name no transaction. Drivers of databases
+// (ADBC's, which Python's DB-API is made of) keep it, end the transaction, begin the next over the same connection, and mean that one. So the server notes
+// for a connection which transaction it has begun last, and the handles of its transactions and of what is prepared in them have the number of the connection.
+//
+// The server does not guess: where a connection has had two transactions open at once, or the statement comes over another one, the statement stays in the
+// transaction that it was prepared in, and is refused once that has ended.
+
+// connections are the connections over which transactions were begun.
+type connections struct {
+	last atomic.Uint64 // number given out
+	mu   sync.Mutex
+	of   map[string]*connection // by the client's address and port
+}
+
+// A connection is one over which transactions were begun, one after the other unless it is shared.
+type connection struct {
+	number uint64
+	newest *spannerpb.ExecuteSqlRequest // in the newest transaction
+	shared bool                         // two were open at once
+}
+
+// keptConnections is how many connections are noted at least; beyond, those without an open transaction are forgotten.
+const keptConnections = 10_000
+
+// began notes the transaction of a request as the newest one of the call's connection, whose number it returns; 0 if the client's address is not known. isOpen
+// says whether a transaction is open.
+func (cs *connections) began(c *rpc.Call, in *spannerpb.ExecuteSqlRequest, isOpen func(*spannerpb.ExecuteSqlRequest) bool) uint64 {
+	address := c.Connection()
+	if address == "" {
+		return 0
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	at := cs.of[address]
+	if at == nil {
+		cs.makeRoom(isOpen)
+		at = &connection{number: cs.last.Add(1)}
+		cs.of[address] = at
+	} else if isOpen(at.newest) {
+		at.shared = true
+	}
+	at.newest = in
+	return at.number
+}
+
+func (cs *connections) makeRoom(isOpen func(*spannerpb.ExecuteSqlRequest) bool) {
+	if cs.of == nil {
+		cs.of = map[string]*connection{}
+	}
+	if len(cs.of) < keptConnections {
+		return
+	}
+	for address, c := range cs.of {
+		if !isOpen(c.newest) {
+			delete(cs.of, address)
+		}
+	}
+}
+
+// newest is a request in the newest transaction of the call's connection, if that has the number and is not shared; else nil.
+func (cs *connections) newest(c *rpc.Call, number uint64) *spannerpb.ExecuteSqlRequest {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if at := cs.of[c.Connection()]; at != nil && at.number == number && !at.shared {
+		return at.newest
+	}
+	return nil
+}
+
+// follow moves a prepared statement whose transaction has ended to the newest transaction of its connection, or out of any if that one has ended, too.
+func (s *Service) follow(t *ticket, c *rpc.Call) {
+	if t.request.Transaction == nil || s.isOpen(t.request) {
+		return
+	}
+	newest := s.connections.newest(c, t.connection())
+	if newest == nil || newest.Session != t.request.Session {
+		return
+	}
+	t.request.Transaction = newest.Transaction
+	if s.state(newest) == TransactionEnded {
+		t.request.Transaction = nil
+	}
+}
+
+func (s *Service) isOpen(in *spannerpb.ExecuteSqlRequest) bool { return s.state(in) == TransactionOpen }
+
+func (s *Service) state(in *spannerpb.ExecuteSqlRequest) TransactionState {
+	return s.api.TransactionState(in.Session, in.Transaction.GetId())
+}
+
+// connection is the number of the connection that is in the handle of a transaction, or of what was prepared in one; else 0.
+func (t *ticket) connection() uint64 {
+	if len(t.data) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(t.data)
+}
+
+func (t *ticket) setConnection(number uint64) { t.data = binary.BigEndian.AppendUint64(nil, number) }
