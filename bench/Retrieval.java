@@ -1,4 +1,5 @@
 import java.io.BufferedReader;
+import java.io.FileOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.lang.reflect.Method;
@@ -23,8 +24,8 @@ public final class Retrieval {
   private static final String SPL = "com.scudata.expression.Expression";
 
   public static void main(String[] args) throws Exception {
-    PrintStream replies = System.out;
-    System.setOut(System.err); // what libraries print is no reply
+    // What libraries print goes to standard output and is no reply.
+    PrintStream replies = new PrintStream(new FileOutputStream("/dev/fd/3"), true, StandardCharsets.UTF_8);
     replies.println(String.join("\t", "ready", found("SPL", SPL), found("flight-sql-jdbc-driver", FLIGHT), found("google-cloud-spanner-jdbc", SPANNER)));
     BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line; (line = requests.readLine()) != null; ) {

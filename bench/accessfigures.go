@@ -43,7 +43,7 @@ func accessFigures(s Settings) []Figure {
 	cpu := func(name, left, leftPath, right, rightPath string, target float64) Figure {
 		f := Figure{
 			Name: name, Metric: metric, Left: Ref{left, leftPath}, Right: Ref{right, rightPath}, Target: target, Basis: basis,
-			StudyLeft: publishedCPU(left, leftPath), StudyRight: publishedCPU(right, rightPath),
+			StudyLeft: publishedCPU(left, leftPath), StudyRight: publishedCPU(right, rightPath), summed: left == right,
 		}
 		if leftPath == viaREAD || rightPath == viaREAD && left == scattered {
 			f.Basis += splitsBasis

@@ -56,9 +56,15 @@ const retrievedRows = 2003
 
 // reader stands for a program with libraries that read tables: it answers each request with the number of rows that there are.
 func reader(libraries string) {
-	fmt.Println("ready\t" + libraries)
+	answers := os.NewFile(3, "answers")
+	fmt.Fprintln(answers, "ready\t"+libraries)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		fmt.Printf("rows\t%d\n", retrievedRows)
+		fmt.Print("a progress bar") // which is no answer
+		if strings.HasPrefix(in.Text(), "duckdb_aggregate") {
+			fmt.Fprintln(answers, "error\tout of memory")
+			continue
+		}
+		fmt.Fprintf(answers, "rows\t%d\n", retrievedRows)
 	}
 }
 
@@ -91,7 +97,7 @@ func small(t *testing.T) (bench.Settings, *bytes.Buffer) {
 	server := crowfoot.ForTest(t, databaseName)
 	out := new(bytes.Buffer)
 	s := bench.Defaults()
-	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out = 300, 240*time.Millisecond, 2, 0, out
+	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out, s.Progress = 300, 240*time.Millisecond, 2, 0, out, io.Discard
 	s.Address, s.Database = server.GRPC, databaseName
 	dir := t.TempDir()
 	s.Report, s.JSON = filepath.Join(dir, "report.html"), filepath.Join(dir, "report.json")
@@ -132,17 +138,27 @@ func TestStudies(t *testing.T) {
 	if len(r.Statistics) == 0 {
 		t.Error("no statistics queries")
 	}
-	checkText(t, out.String())
-	checkPage(t, s.Report, "DML, THEN RETURN", "10 scattered keys over 4 splits", "published 2.76", "<svg", "prefers-color-scheme", "QUERY_STATS_TOP_MINUTE",
+	checkText(t, out.String(), "On Cloud Spanner SQL took 1.04 to 2.76 times", "On Cloud Spanner DML took 3.32 to 10.87 times", "SQL / READ CPU, one key", "9.88", "in the noise", s.Report)
+	checkPage(t, s.Report, "On Cloud Spanner SQL took 1.04 to 2.76 times", "Side by side", "Published figures", "1.532 ms", "batch DML, last_statements", "READ_STATS_TOP_MINUTE", "TXN_STATS_TOP_MINUTE", "DML, THEN RETURN", "10 scattered keys over 4 splits", "published 2.76", "<svg", "prefers-color-scheme", "QUERY_STATS_TOP_MINUTE",
 		"lower is better", "11 September 2024", "@media print", `data-name="p50 L/R"`, "Turn by turn: one key", "<details><summary>")
 	checkJSON(t, s.JSON, "")
 }
 
-func checkText(t *testing.T, text string) {
+// checkText looks for texts in a result, which fits a terminal: 40 lines of 100 columns.
+func checkText(t *testing.T, text string, wants ...string) {
 	t.Helper()
-	for _, want := range []string{"Side by side", "Published figures", "1.532 ms", "9.88", "SQL / READ", "batch DML, last_statements  mutation", "READ_STATS_TOP_MINUTE", "TXN_STATS_TOP_MINUTE"} {
+	for _, want := range wants {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text has no %q:\n%s", want, text)
+		}
+	}
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(lines) > 40 {
+		t.Errorf("the result has %d lines:\n%s", len(lines), text)
+	}
+	for _, l := range lines {
+		if n := len([]rune(l)); n > 100 {
+			t.Errorf("a line has %d columns: %s", n, l)
 		}
 	}
 	if strings.Contains(text, "\x1b") {
@@ -155,7 +171,7 @@ func TestRetrieval(t *testing.T) {
 	for table, tools := range map[string]bench.RetrievalSettings{"customer": {Columnar: true, Python: os.Args[0], Java: os.Args[0], Jars: "some.jar"}, "orders": {}} {
 		s := bench.Defaults()
 		out := new(bytes.Buffer)
-		s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out = retrievedRows, 20*time.Millisecond, 1, 0, out
+		s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out, s.Progress, s.Report = retrievedRows, 20*time.Millisecond, 1, 0, out, io.Discard, filepath.Join(t.TempDir(), "page.html")
 		tools.Table, tools.Readers = table, []int{1, 3}
 		b, err := bench.Retrieval(tools)
 		if err != nil {
@@ -173,15 +189,18 @@ func TestRetrieval(t *testing.T) {
 			t.Errorf("%s: %d measures, want %d", table, got, want)
 		}
 		for _, m := range r.Measures {
+			if m.Path == "inside DuckDB, Parquet" { // it fails, which ends the path alone
+				if m.Operations != 0 || !strings.Contains(m.Failed, "out of memory") || !strings.Contains(out.String(), "failed: ") {
+					t.Errorf("a peer that fails: %+v\n%s", *m, out)
+				}
+				continue
+			}
 			if m.Operations == 0 || m.Rows != m.Operations*int64(s.Rows) {
 				t.Errorf("%s, %s, %s: %d rows in %d operations", table, m.Experiment, m.Path, m.Rows, m.Operations)
 			}
 		}
-		for _, want := range append(missing, "Rows per second", "canned frames, hand-written decoder", "Flight SQL", "text (TBL)", "text file, SPL", "bytes as text", "PostgreSQL; --postgres DSN brings it") {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("%s: the text has no %q:\n%s", table, want, out)
-			}
-		}
+		checkText(t, out.String(), "Flight SQL, one stream / text, one thread")
+		checkPage(t, s.Report, append(missing, "Rows per second", "canned frames, hand-written decoder", "Flight SQL", "text (TBL)", "text file, SPL", "bytes as text", "PostgreSQL; --postgres DSN brings it")...)
 	}
 	if _, err := bench.Retrieval(bench.RetrievalSettings{Table: "lineitem"}); err == nil {
 		t.Error("a table that the study does not have is taken")
@@ -226,7 +245,7 @@ func checkJSON(t *testing.T, name, partial string) {
 func TestPoints(t *testing.T) {
 	s := bench.Defaults()
 	out := new(bytes.Buffer)
-	s.Rows, s.Each, s.Rounds, s.Clients, s.StatisticsWait, s.Out = 300, 300*time.Millisecond, 1, []int{1, 2}, 0, out
+	s.Rows, s.Each, s.Rounds, s.Clients, s.StatisticsWait, s.Out, s.Progress, s.Report = 300, 300*time.Millisecond, 1, []int{1, 2}, 0, out, io.Discard, filepath.Join(t.TempDir(), "page.html")
 	r, err := bench.Run(t.Context(), s, bench.Points())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -237,11 +256,8 @@ func TestPoints(t *testing.T) {
 	if got, want := len(r.Figures), 2*4+2; got != want {
 		t.Errorf("%d figures, want %d", got, want)
 	}
-	for _, want := range []string{"rows/s", "resident after load", "start after kill -9", "fsync", "READ, ceiling", "READ, no statistics", "statistics on / off, READ CPU"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the text has no %q:\n%s", want, out)
-		}
-	}
+	checkText(t, out.String(), "statistics on / off, READ CPU, 2 clients", "commit of one row - fsync", "noticed  ")
+	checkPage(t, s.Report, "rows/s", "resident after load", "start after kill -9", "fsync", "READ, ceiling", "READ, no statistics", "statistics on / off, READ CPU")
 }
 
 func write(t *testing.T, name, text string) string {
@@ -322,7 +338,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s.Out = &watched{out, "round 1 of 10", cancel}
+	s.Progress = &watched{io.Discard, "round 1 of 10", cancel}
 	r, err := bench.Run(ctx, s, own)
 	if !errors.Is(err, bench.ErrPartial) || !strings.Contains(err.Error(), "interrupted") {
 		t.Fatalf("got %v\n%s", err, out)
@@ -355,6 +371,7 @@ func TestBadSettings(t *testing.T) {
 		"--clients needs":       func(s *bench.Settings) { s.Clients = nil },
 		"--clients must":        func(s *bench.Settings) { s.Clients = []int{0} },
 		"--rate":                func(s *bench.Settings) { s.Rate = -1 },
+		"--rtt":                 func(s *bench.Settings) { s.RTT = time.Hour },
 		"--keys":                func(s *bench.Settings) { s.Keys = 0 },
 		"--splits":              func(s *bench.Settings) { s.Splits = 1 << 30 },
 		"--keys times --splits": func(s *bench.Settings) { s.Rows = 20 },
@@ -431,7 +448,7 @@ func TestBadFiles(t *testing.T) {
 func TestStudyMode(t *testing.T) {
 	s := bench.Defaults()
 	out := new(bytes.Buffer)
-	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Study, s.Batches, s.Out = 300, 240*time.Millisecond, 2, 0, true, []int{1, 2, 4}, out
+	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Study, s.Batches, s.Out, s.Progress, s.Report = 300, 240*time.Millisecond, 2, 0, true, []int{1, 2, 4}, out, io.Discard, filepath.Join(t.TempDir(), "page.html")
 	s.Count = 40
 	r, err := bench.Run(t.Context(), s, bench.Access(), bench.Writes())
 	if err != nil {
@@ -471,11 +488,8 @@ func TestStudyMode(t *testing.T) {
 	if len(r.Fits) != 3 || r.Fits[0].R2 == nil || len(r.Fits[0].Sizes) != 3 {
 		t.Errorf("fits: %+v", r.Fits)
 	}
-	for _, want := range []string{"READ / SQL at saturation", "of 4600", "ms per added row", "What an operation is made of", "11 September 2024", "23 May 2023"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the text has no %q:\n%s", want, out)
-		}
-	}
+	checkText(t, out.String(), "as in the study")
+	checkPage(t, s.Report, "READ / SQL at saturation", "of 4600", "ms per added row", "What an operation is made of", "11 September 2024", "23 May 2023")
 }
 
 // TestCount runs a number of operations in place of a time.
@@ -503,7 +517,7 @@ func TestControl(t *testing.T) {
 	}
 	s := bench.Defaults()
 	out := new(bytes.Buffer)
-	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out, s.Control = 300, 240*time.Millisecond, 6, 0, out, self
+	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out, s.Progress, s.Control = 300, 240*time.Millisecond, 6, 0, out, io.Discard, self
 	r, err := bench.Run(t.Context(), s, bench.Points(), bench.Access())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -519,17 +533,16 @@ func TestControl(t *testing.T) {
 			t.Errorf("figure %+v", f)
 		}
 	}
-	for _, want := range []string{"beside a control server of " + self, "one key, SQL: server CPU, this / control", "[interval]"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the text has no %q:\n%s", want, out)
-		}
+	checkText(t, out.String(), "one key, SQL: server CPU, this / control", "more: --report FILE has them")
+	if !strings.Contains(strings.Join(r.Facts, "\n"), "beside a control server of "+self) {
+		t.Errorf("facts are %q", r.Facts)
 	}
 }
 
 // TestStreams: rows stream out by each way, beside clients that hardly read, and the server's memory is within its limit. One that is too low is reported.
 func TestStreams(t *testing.T) {
 	out := new(bytes.Buffer)
-	s := bench.StreamsSettings{Rows: 40_000, TableRows: 10_000, Slow: 8, Memory: "1GiB", Out: out}
+	s := bench.StreamsSettings{Rows: 40_000, TableRows: 10_000, Slow: 8, Memory: "1GiB", Out: out, Progress: io.Discard}
 	if err := bench.Streams(t.Context(), s); err != nil || strings.Count(out.String(), "40000 rows") != 3 {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -543,7 +556,7 @@ func TestStreams(t *testing.T) {
 func TestSchema(t *testing.T) {
 	out := new(bytes.Buffer)
 	s := bench.Defaults()
-	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out = 300, 100*time.Millisecond, 1, 0, out
+	s.Rows, s.Each, s.Rounds, s.StatisticsWait, s.Out, s.Progress = 300, 100*time.Millisecond, 1, 0, out, io.Discard
 	r, err := bench.Run(t.Context(), s, bench.Schema())
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -73,7 +73,7 @@ func duration(us float64) string {
 }
 
 // barCharts draw the measures of a benchmark, one chart for each metric of which at least one value is known.
-func (r *Report) barCharts(measures []*Measure, colors map[*Measure]int) (list []chart) {
+func (r *Report) barCharts(measures []*Measure, colors map[string]int) (list []chart) {
 	for _, metric := range barMetrics {
 		longest, any := 0.0, false
 		for _, m := range measures {
@@ -87,7 +87,7 @@ func (r *Report) barCharts(measures []*Measure, colors map[*Measure]int) (list [
 	return list
 }
 
-func (r *Report) bars(measures []*Measure, colors map[*Measure]int, metric barMetric, longest float64) template.HTML {
+func (r *Report) bars(measures []*Measure, colors map[string]int, metric barMetric, longest float64) template.HTML {
 	d := &drawing{width: barWidth}
 	label := barLetter
 	for _, m := range measures {
@@ -108,7 +108,7 @@ func (r *Report) bars(measures []*Measure, colors map[*Measure]int, metric barMe
 		}
 		d.text(label-6, y+barHeight-2, "end", "label", m.Path)
 		d.add(`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="2" class="c%d"><title>%s</title></rect>`,
-			label, y, max(1, width), barHeight, colors[m]%pageColors, html.EscapeString(m.Path+": "+text))
+			label, y, max(1, width), barHeight, colors[m.Path]%pageColors, html.EscapeString(m.Path+": "+text))
 		d.text(label+width+5, y+barHeight-2, "start", "value", text)
 		y += barLine
 	}

@@ -23,7 +23,7 @@ func (t *target) control(ctx context.Context, executable string, flags ...string
 	if err := t.stop(); err != nil {
 		return nil, err
 	}
-	c := &controlServer{data: filepath.Join(t.root, "control")}
+	c := &controlServer{server: server{options: t.options}, data: filepath.Join(t.root, "control")}
 	if err := os.RemoveAll(c.data); err != nil { // of a run that was killed
 		return nil, err
 	}

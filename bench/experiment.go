@@ -60,6 +60,8 @@ type path struct {
 	beside func(ctx context.Context, stop <-chan struct{}) error
 	// local says that the operation calls no server.
 	local bool
+	// peer says that a foreign program or database answers: its failure ends the path and not the run.
+	peer bool
 	// client reads the CPU time of the client, where it is not in this program; nil is this program.
 	client meter
 	// codec names the form in which rows come and how they are compressed, where ways are compared that differ in it; "" is not said.

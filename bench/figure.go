@@ -5,6 +5,8 @@ type Study struct {
 	Title  string `json:"title"`
 	Author string `json:"author"`
 	Date   string `json:"date"`
+	// sentence sums up what it says and what was measured here; it takes the ranges of both.
+	sentence string
 }
 
 func (s Study) text() string { return s.Author + ", \"" + s.Title + "\", " + s.Date }
@@ -23,6 +25,8 @@ type Figure struct {
 	Study *float64 `json:"study,omitempty"`
 	// Basis says what kind of figures stand beside each other, where the study's and ours are of different kinds.
 	Basis string `json:"basis,omitempty"`
+	// summed says that the study's sentence sums it up.
+	summed bool
 	// Target is what Crowfoot wants to reach: at most, or at least if AtLeast; 0 is none.
 	Target  float64 `json:"target,omitempty"`
 	AtLeast bool    `json:"target_is_least,omitempty"`
@@ -119,27 +123,17 @@ func (k Metric) compare(left, right *float64) *float64 {
 	return &v
 }
 
-// The verdicts on a figure with a target.
-const (
-	met     = "met"
-	missed  = "missed"
-	inNoise = "in the noise" // ours is beyond the target, but the interval over the turns holds the target too
-)
-
-// verdict says whether the target is reached; "" without a target or without a figure of ours. Without turns enough for an
-// interval nothing is called missed.
+// verdict judges the target, if there is one. A ratio that differs too much from turn to turn counts as not measured, with a target or without.
 func (f Figure) verdict() string {
-	if f.Target == 0 || f.Ours == nil {
+	switch {
+	case f.Ours == nil:
+		return ""
+	case f.isRatio() && f.Spread.tooWide():
+		return notMeasured
+	case f.Target == 0:
 		return ""
 	}
-	reached := func(v float64) bool { return v == f.Target || v < f.Target == !f.AtLeast }
-	switch {
-	case reached(*f.Ours):
-		return met
-	case !f.Spread.sure(), reached(f.Spread.Low), reached(f.Spread.High):
-		return inNoise
-	}
-	return missed
+	return judge(f.Spread, f.Target, f.AtLeast)
 }
 
 // fill works out a benchmark's figures, once for each number of clients that was measured.

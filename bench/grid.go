@@ -86,7 +86,7 @@ func (r *Report) pairGrid(benchmark string) grid {
 func (r *Report) figureGrid(benchmark string) grid {
 	g := grid{
 		Title: "Published figures and targets next to ours",
-		Note:  "Ratios are left / right of the figures beside them. " + spreadLegend(r.Settings.Rounds) + ". A target inside the interval is neither met nor missed: it is in the noise.",
+		Note:  "Ratios are left / right of the figures beside them. " + spreadLegend(r.Settings.Rounds) + ". A target is met if the whole interval lies within it, missed if none of it does, and else in the noise. A ratio whose interval spans a factor of ten is not measured.",
 		Left:  1,
 		Lines: [][]string{{"figure", "compared", "clients", "study L", "study R", "study L/R", "ours L", "ours R", "ours L/R", "over turns", "target", "verdict", "note"}},
 	}

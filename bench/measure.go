@@ -22,6 +22,9 @@ type Measure struct {
 	Copy       string  `json:"columnar_copy,omitempty"`   // on or off: whether rows may come from a columnar copy
 	Rate       float64 `json:"rate_per_second,omitempty"` // at which operations were due; 0 is a closed loop
 
+	// Failed says why a foreign program or database gave no figures; "" if it did.
+	Failed string `json:"failed,omitempty"`
+
 	Operations    int64    `json:"operations"`
 	Rows          int64    `json:"rows"`             // read or written
 	Unsent        int64    `json:"unsent,omitempty"` // of an open loop: due and never sent
@@ -61,6 +64,9 @@ type Measure struct {
 
 // Turn holds the results of one turn of a path.
 type Turn struct {
+	// Failed says why a foreign program or database gave no figures; "" if it did.
+	Failed string `json:"failed,omitempty"`
+
 	Operations int64    `json:"operations"`
 	Rows       int64    `json:"rows"`
 	Seconds    float64  `json:"seconds"`
@@ -133,6 +139,11 @@ func (m *Measure) add(w window) {
 		cpu := float64(m.cpu.Nanoseconds()) / 1e3 / float64(m.Operations)
 		m.CPU, m.CPUSource = &cpu, fromProcess
 	}
+}
+
+// fail drops what was measured of a foreign program or database that has failed.
+func (m *Measure) fail(err error) {
+	m.Failed, m.Operations, m.Turns = oneLine(err), 0, nil
 }
 
 func (m *Measure) addToTurn(w window) {

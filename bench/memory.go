@@ -18,13 +18,14 @@ import (
 
 // MemorySettings say how hard Memory presses a server, and for how long.
 type MemorySettings struct {
-	For     time.Duration
-	Heavy   int    // requests at once, of all kinds in turn
-	Memory  string // of the server: --memory
-	Server  string // its executable; "" is this program
-	Dir     string // of its data; "" is a temporary one
-	Kinds   []string
-	Verbose io.Writer // gets a line every ten seconds
+	For      time.Duration
+	Heavy    int    // requests at once, of all kinds in turn
+	Memory   string // of the server: --memory
+	Server   string // its executable; "" is this program
+	Dir      string // of its data; "" is a temporary one
+	Kinds    []string
+	Out      io.Writer // gets the result
+	Progress io.Writer // gets a line every ten seconds
 }
 
 const (
@@ -68,7 +69,7 @@ func Memory(ctx context.Context, s MemorySettings) error {
 		return err
 	}
 	defer load.close()
-	watch := watchMemory(p, load, s.Verbose)
+	watch := watchMemory(p, load, s.Progress)
 	load.run(ctx, s)
 	broken := watch.end(limit)
 	select {
@@ -77,7 +78,7 @@ func Memory(ctx context.Context, s MemorySettings) error {
 	default:
 		p.kill()
 	}
-	broken = append(broken, load.outcomes.report(s.Verbose)...)
+	broken = append(broken, load.outcomes.report(s.Out)...)
 	return errors.Join(broken...)
 }
 
@@ -177,8 +178,8 @@ func (o *outcomes) report(out io.Writer) (broken []error) {
 		k := o.byKind[kind]
 		slices.Sort(k.took)
 		at := func(share float64) time.Duration { return k.took[min(int(share*float64(len(k.took))), len(k.took)-1)] }
-		fmt.Fprintf(out, "%-16s %7d  median %8v  p99 %8v  max %8v  %v\n", kind, len(k.took), at(0.5).Round(time.Millisecond/10),
-			at(0.99).Round(time.Millisecond/10), at(1).Round(time.Millisecond/10), k.codes)
+		fmt.Fprintf(out, "%-16s %8d  median %8v  p99 %8v  max %8v  %d refused\n", kind, len(k.took), at(0.5).Round(time.Millisecond/10),
+			at(0.99).Round(time.Millisecond/10), at(1).Round(time.Millisecond/10), k.codes[codes.ResourceExhausted])
 		if k.wrong != nil {
 			broken = append(broken, k.wrong)
 		}

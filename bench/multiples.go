@@ -31,7 +31,7 @@ type multiple struct {
 
 // turnCharts draw the turns of a benchmark's paths, a small chart for each path and metric. Those of an experiment and a
 // metric have the same axes, and each has a dotted line where the median of the first path is.
-func (r *Report) turnCharts(benchmark string, colors map[*Measure]int) (list []multiple) {
+func (r *Report) turnCharts(benchmark string, colors map[string]int) (list []multiple) {
 	measures := r.of(benchmark)
 	for i := 0; i < len(measures); {
 		j := i
@@ -51,7 +51,7 @@ func (r *Report) turnCharts(benchmark string, colors map[*Measure]int) (list []m
 }
 
 // small draws the paths of one experiment by one metric; nothing if nothing is known, or if there was one turn only.
-func small(measures []*Measure, name string, metric Metric, colors map[*Measure]int) (charts []chart) {
+func small(measures []*Measure, name string, metric Metric, colors map[string]int) (charts []chart) {
 	highest := 0.0
 	for _, m := range measures {
 		for _, v := range m.turnValues(metric) {
@@ -66,7 +66,7 @@ func small(measures []*Measure, name string, metric Metric, colors map[*Measure]
 		values := m.turnValues(metric)
 		if s := spreadOf(values); s != nil {
 			title := m.Path + ", " + name + " " + duration(s.Median)
-			charts = append(charts, chart{title, smallChart(title, values, highest, base, colors[m]%pageColors)})
+			charts = append(charts, chart{title, smallChart(title, values, highest, base, colors[m.Path]%pageColors)})
 		}
 	}
 	return charts

@@ -22,6 +22,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 type page struct {
 	*Report
 	Title     string
+	Headlines []string // a sentence for each study
 	Took      string
 	Loop      string
 	Size      string
@@ -37,7 +38,7 @@ type tile struct {
 	Value   string
 	Name    string
 	Beside  string // published figure and target
-	Verdict string // met, missed or nothing
+	Verdict string // "" is none
 }
 
 // section is one benchmark.
@@ -66,7 +67,7 @@ type chart struct {
 // writePage writes one self-contained HTML page.
 func (r *Report) writePage(w io.Writer) error {
 	p := page{
-		Report: r, Title: "crowfoot bench " + strings.Join(r.Benchmarks, ", "),
+		Report: r, Title: "crowfoot bench " + strings.Join(r.Benchmarks, ", "), Headlines: r.headlines(),
 		Took: r.took(), Loop: "Closed loop: each client sends when it has its answer",
 		Size: r.Settings.size(), Batches: numbers(r.Settings.Batches), Tiles: r.tiles(), Knowledge: r.knowledge(),
 	}
@@ -75,6 +76,9 @@ func (r *Report) writePage(w io.Writer) error {
 	}
 	if r.Settings.Rate > 0 {
 		p.Loop = fmt.Sprintf("Open loop: %g operations per second, due at even intervals", r.Settings.Rate)
+	}
+	if r.Settings.RTT > 0 {
+		p.Loop += fmt.Sprintf(". The benchmark delays what client and server send each other, by %v there and back", r.Settings.RTT)
 	}
 	for _, name := range r.Benchmarks {
 		if s := r.section(name); len(s.Grids) > 0 {
@@ -126,6 +130,9 @@ func (r *Report) tiles() (list []tile) {
 const times = " ×"
 
 func timesText(f Figure) string {
+	if f.verdict() == notMeasured {
+		return "-"
+	}
 	if !f.isRatio() {
 		return f.comparedText(f.Ours)
 	}
@@ -152,7 +159,7 @@ func (r *Report) section(benchmark string) section {
 	if study := r.studies[benchmark]; study != nil {
 		s.Study = study.text()
 	}
-	colors := r.colors(benchmark)
+	colors := r.colors()
 	s.Bars = r.barCharts(r.of(benchmark), colors)
 	s.Turns = r.turnCharts(benchmark, colors)
 	return s
@@ -161,7 +168,7 @@ func (r *Report) section(benchmark string) section {
 // cellClass is the style of the cell in a column of a table whose first left columns are flush left.
 func cellClass(left, column int, text string) string {
 	switch {
-	case text == met, text == missed, text == inNoise:
+	case text == met, text == missed, text == inNoise, text == notMeasured:
 		return "verdict " + text
 	case column < left:
 		return "l"
@@ -169,37 +176,25 @@ func cellClass(left, column int, text string) string {
 	return ""
 }
 
-// colors gives each path of a benchmark a colour of the page's style: 0 to the path that the others are compared with, the
-// rest in order.
-func (r *Report) colors(benchmark string) map[*Measure]int {
-	base := map[string]bool{}
-	for _, w := range r.wanted {
-		if m := r.Measures[w.right]; m.Benchmark == benchmark && len(base) == 0 {
-			base[m.Path] = true
+// colors gives each path a colour of the page's style, the same on every chart: 0 to those that others are compared with first, the rest in order.
+func (r *Report) colors() map[string]int {
+	colors := map[string]int{}
+	for _, name := range r.Benchmarks {
+		for _, w := range r.wanted {
+			if m := r.Measures[w.right]; m.Benchmark == name {
+				colors[m.Path] = 0
+				break
+			}
 		}
 	}
-	known, colors := map[string]int{}, map[*Measure]int{}
+	next := 1
 	for _, m := range r.Measures {
-		if m.Benchmark != benchmark {
-			continue
+		if _, ok := colors[m.Path]; !ok {
+			colors[m.Path] = next
+			next++
 		}
-		if _, ok := known[m.Path]; !ok && base[m.Path] {
-			known[m.Path] = 0
-		} else if !ok {
-			known[m.Path] = 1 + len(known) - len(intersect(known, base))
-		}
-		colors[m] = known[m.Path]
 	}
 	return colors
-}
-
-func intersect(known map[string]int, base map[string]bool) (both []string) {
-	for k := range known {
-		if base[k] {
-			both = append(both, k)
-		}
-	}
-	return both
 }
 
 // aim prints the target with the signs ≤ and ≥.

@@ -113,7 +113,7 @@ func (p *points) startOthers(ctx context.Context, r *run) (err error) {
 	if p.off, err = r.target.control(ctx, "", "--statistics=false"); err != nil {
 		return err
 	}
-	p.ceiling = new(server)
+	p.ceiling = &server{options: r.target.options}
 	if err := p.ceiling.start(ctx, "", "bench", "ceiling"); err != nil {
 		return err
 	}

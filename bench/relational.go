@@ -102,7 +102,7 @@ func (d otherDatabase) one(ctx context.Context, query string, dest ...any) error
 // paths are the ways out of the other databases for n readers.
 func (b *retrieval) fromOthers(n int) (paths []path) {
 	for _, d := range b.others {
-		paths = append(paths, path{name: d.name + ", " + d.driver, clients: 1, on: d.server(), codec: d.codec, op: func(ctx context.Context, _ call) (int, error) {
+		paths = append(paths, path{name: d.name + ", " + d.driver, clients: 1, peer: true, on: d.server(), codec: d.codec, op: func(ctx context.Context, _ call) (int, error) {
 			if n == 1 {
 				return b.whole(d.read(ctx, b.table, 0, ""))
 			}

@@ -24,20 +24,6 @@ func newHeading(began time.Time, t *target) Heading {
 	return Heading{Began: began.UTC(), Machine: thisMachine(), Server: t.what, Database: t.database}
 }
 
-// print prints it for a terminal, with a title and what was run.
-func (h *Heading) print(t *table, title, run string) {
-	t.printf("\n%s\n", title)
-	if h.Partial != "" {
-		t.printf("PARTIAL RESULTS: %s\n", h.Partial)
-	}
-	t.printf("server   %s\n", h.Server)
-	t.printf("machine  %s\n", h.Machine.text())
-	t.printf("run      %s, %s\n", h.Began.Format(time.RFC3339), run)
-	for _, f := range h.Facts {
-		t.printf("fact     %s\n", f)
-	}
-}
-
 // took is how long the run lasted, in whole seconds.
 func (h *Heading) took() string { return h.Ended.Sub(h.Began).Round(time.Second).String() }
 

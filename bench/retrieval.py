@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-replies, sys.stdout = sys.stdout, sys.stderr  # what libraries print is no reply
+replies = open(3, "w", encoding="utf-8")  # what libraries print goes to standard output and is no reply
 
 
 def reply(*fields):

@@ -41,7 +41,7 @@ func (b *retrieval) aggregate() experiment {
 		e.paths = append(e.paths, path{name: insideCopy, method: aggregateMethod, clients: 1, copy: copyOn, op: b.aggregateInside(fromCopy + t.aggregate(t.name))})
 	}
 	for _, d := range b.others {
-		e.paths = append(e.paths, path{name: insidePrefix + d.name, clients: 1, on: d.server(), op: func(ctx context.Context, _ call) (int, error) {
+		e.paths = append(e.paths, path{name: insidePrefix + d.name, clients: 1, peer: true, on: d.server(), op: func(ctx context.Context, _ call) (int, error) {
 			rows := int64(0)
 			err := d.rows(ctx, 0, t.aggregate(relationalPrefix+t.name), func(scan scanRow) error {
 				var key string

@@ -8,42 +8,70 @@ type publishedRetrieval struct {
 	seconds float64 // for all rows of the table
 	rows    float64
 	readers float64 // times as fast as one reader, where it says so
+	ours    Ref     // the path of this run that does the same; empty if there is none
 }
 
 func (p publishedRetrieval) perSecond() float64 { return p.rows / p.seconds }
 
 // What the study says of customer, with 30 million rows. It gives no table for its n readers, but how many times as fast they were.
 var publishedCustomer = []publishedRetrieval{
-	{way: "Oracle, JDBC, SPL: 280 s", rows: 30e6, seconds: 280},
-	{way: "Oracle, 6 readers", rows: 30e6, seconds: 280. / 5, readers: 5},
-	{way: "MySQL, JDBC, SPL: 380 s", rows: 30e6, seconds: 380},
-	{way: studyText + ": 42 s", rows: 30e6, seconds: 42},
+	{way: "Oracle, JDBC, SPL: 280 s", rows: 30e6, seconds: oracleSeconds, ours: Ref{oneStream, splSpanner}},
+	{way: "Oracle, 6 readers", rows: 30e6, seconds: oracleSeconds / 5, readers: 5, ours: Ref{readers(6), viaKeyRanges}},
+	{way: "MySQL, JDBC, SPL: 380 s", rows: 30e6, seconds: mysqlSeconds, ours: Ref{oneStream, "MySQL, go-sql-driver"}},
+	{way: studyText + ": 42 s", rows: 30e6, seconds: textSeconds, ours: Ref{oneStream, splText}},
 }
 
 // And of orders, with 300 million rows.
 var publishedOrders = []publishedRetrieval{
-	{way: studyText + ": 483 s", rows: 300e6, seconds: 483},
-	{way: "text file, 4 readers", rows: 300e6, seconds: 483 / 3.6, readers: 3.6},
-	{way: "composite table, SPL: 164 s", rows: 300e6, seconds: 164},
+	{way: studyText + ": 483 s", rows: 300e6, seconds: 483, ours: Ref{oneStream, splText}},
+	{way: "text file, 4 readers", rows: 300e6, seconds: 483 / 3.6, readers: 3.6, ours: Ref{readers(4), textTitle}},
+	{way: "composite table, SPL: 164 s", rows: 300e6, seconds: 164, ours: Ref{oneStream, splComposite}},
 	{way: "composite table, 4 readers", rows: 300e6, seconds: 164 / 3.8, readers: 3.8},
+}
+
+// Seconds for all rows of customer in the study.
+const (
+	oracleSeconds = 280.
+	mysqlSeconds  = 380.
+	textSeconds   = 42.
+)
+
+// publishedOf is the line of the study that a path repeats; nil if there is none.
+func publishedOf(list []publishedRetrieval, ref Ref) *publishedRetrieval {
+	for i := range list {
+		if list[i].ours == ref {
+			return &list[i]
+		}
+	}
+	return nil
 }
 
 const studyText = "text file, SPL"
 
 // publishedFigures are those that the study has for the table, beside ours.
 func (b *retrieval) publishedFigures() []Figure {
-	beside := func(name, path string, published, text float64) Figure {
-		return Figure{Name: name, Metric: RowThroughput, Left: Ref{oneStream, path}, Right: Ref{oneStream, splText}, StudyLeft: published, StudyRight: text}
+	perSecond := func(name string, left Ref, published float64, right Ref, beside float64) Figure {
+		return Figure{Name: name, Metric: RowThroughput, Left: left, Right: right, StudyLeft: published, StudyRight: beside}
 	}
+	one := func(path string) Ref { return Ref{oneStream, path} }
 	if b.table.name != "customer" {
-		return []Figure{beside("SPL: composite table / text", splComposite, 300e6/164, 300e6/483)}
+		return []Figure{
+			perSecond("SPL: composite table / text", one(splComposite), 300e6/164, one(splText), 300e6/483),
+			perSecond("text file, 4 readers / 1", Ref{readers(4), textTitle}, 3.6*300e6/483, Ref{readers(1), textTitle}, 300e6/483),
+		}
 	}
-	const text = 30e6 / 42.
-	return []Figure{
-		beside("SPL over JDBC / its text: Oracle there, Crowfoot's Flight SQL here", splFlight, 30e6/280, text),
-		beside("SPL over JDBC / its text: MySQL there, Crowfoot's Flight SQL here", splFlight, 30e6/380, text),
-		beside("SPL over JDBC / its text: Oracle there, Google's Spanner driver here", splSpanner, 30e6/280, text),
+	const oracle, mysql, text = 30e6 / oracleSeconds, 30e6 / mysqlSeconds, 30e6 / textSeconds
+	list := []Figure{
+		// What the study compares: a row of a database's cursor becomes an object, beside a row of the text.
+		perSecond("rows as objects by a database cursor / text: Oracle there, SQL here", one(officialSQL), oracle, one(textTitle), text),
+		perSecond("rows as objects by a database cursor / text: MySQL there, SQL here", one(officialSQL), mysql, one(textTitle), text),
+		perSecond("SPL over JDBC / its text: Oracle there, Crowfoot's Flight SQL here", one(splFlight), oracle, one(splText), text),
+		perSecond("SPL over JDBC / its text: MySQL there, Crowfoot's Flight SQL here", one(splFlight), mysql, one(splText), text),
+		perSecond("SPL over JDBC / its text: Oracle there, Google's Spanner driver here", one(splSpanner), oracle, one(splText), text),
+		perSecond("6 readers by key ranges / 1: Oracle there, SQL here", Ref{readers(6), viaKeyRanges}, 5*oracle, Ref{readers(1), viaKeyRanges}, oracle),
 	}
+	list[0].summed, list[1].summed = true, true
+	return list
 }
 
 // scaled is the target for two streams: it is lower where the server and its client have fewer than two cores each.

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,7 +17,7 @@ func (r *Report) retrievalGrid(benchmark string) grid {
 			"a process of its own. / text is the rows per second beside those of the text file by our own cursor with as many readers, and in the study's lines beside its text file; " +
 			"/ 1 reader is beside the same way by one reader. Codec is how rows are coded, and compressed, where they come from; columnar copy says whether the server may read one. The study's figures are of its own machine, with rows in objects of its own program.",
 		Left:  3,
-		Lines: [][]string{{"way", "codec", "columnar copy", "rows/s", "MB/s", "/ text", "/ 1 reader", "server CPU", "client CPU", "both"}},
+		Lines: [][]string{{"way", "codec", "columnar copy", "rows/s", "MB/s", "/ text", "/ 1 reader", "study rows/s", "study / text", "server CPU", "client CPU", "both"}},
 	}
 	group := -1
 	for _, m := range r.of(benchmark) {
@@ -24,14 +25,19 @@ func (r *Report) retrievalGrid(benchmark string) grid {
 			group = m.group
 			g.Lines = append(g.Lines, []string{m.Title})
 		}
-		g.Lines = append(g.Lines, append(r.speedCells(m.Path, m.Codec, m.Copy, m.RowsPerSecond, r.besideText(m), r.besideOne(m)), m.rowCPUCells()...))
+		g.Lines = append(g.Lines, slices.Concat(r.speedCells(m.Path, m.Codec, m.Copy, m.RowsPerSecond, r.besideText(m), r.besideOne(m)), r.studyCells(m), m.rowCPUCells()))
+	}
+	for _, m := range r.Measures {
+		if m.Benchmark == benchmark && m.Failed != "" {
+			g.Below = append(g.Below, m.Title+", "+m.Path+" failed: "+m.Failed)
+		}
 	}
 	if len(r.published) > 0 {
 		g.Lines = append(g.Lines, []string{"the study"})
 	}
 	for _, p := range r.published {
 		besideText := ratio(p.perSecond(), publishedText(r.published))
-		g.Lines = append(g.Lines, append(r.speedCells(p.way, "", "", p.perSecond(), besideText, studied(p.readers)), "-", "-", "-"))
+		g.Lines = append(g.Lines, append(r.speedCells(p.way, "", "", p.perSecond(), besideText, studied(p.readers)), "-", "-", "-", "-", "-"))
 	}
 	return g
 }
@@ -39,6 +45,15 @@ func (r *Report) retrievalGrid(benchmark string) grid {
 // speedCells are a line's cells but those of CPU time.
 func (r *Report) speedCells(way, codec, columnarCopy string, perSecond float64, besideText, besideOne *float64) []string {
 	return []string{way, codec, columnarCopy, count(perSecond), fmt.Sprintf("%.0f", perSecond*r.rowBytes/1e6), ratioText(besideText), ratioText(besideOne)}
+}
+
+// studyCells are what the study says of the same way.
+func (r *Report) studyCells(m *Measure) []string {
+	p := publishedOf(r.published, Ref{m.Experiment, m.Path})
+	if p == nil {
+		return []string{"-", "-"}
+	}
+	return []string{count(p.perSecond()), ratioText(ratio(p.perSecond(), publishedText(r.published)))}
 }
 
 // besideText is the measure beside the text file in the same experiment; nil for the text itself.

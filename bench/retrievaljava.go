@@ -58,9 +58,10 @@ func (b *retrieval) startJava(ctx context.Context, r *run) (err error) {
 		b.composite = filepath.Join(r.target.root, b.table.name+".ctx")
 		b.temporary = append(b.temporary, b.composite)
 		r.screen.note("writing SPL's composite table")
-		_, err = b.whole(b.java.ask(ctx, "spl_write", b.compositeWrite(), compositeRead(b.composite)))
+		_, err := b.whole(b.java.ask(ctx, "spl_write", b.compositeWrite(), compositeRead(b.composite)))
+		return b.orWithout(ctx, r, b.java, librarySPL, err)
 	}
-	return err
+	return nil
 }
 
 // splTextCursor is the expression of SPL that reads the text file: columns without names, with their types.

@@ -40,9 +40,20 @@ func (b *retrieval) startPython(ctx context.Context, r *run) (err error) {
 		b.rewritten = filepath.Join(r.target.root, b.table.name+".pyarrow.parquet")
 		b.temporary = append(b.temporary, b.rewritten)
 		r.screen.note("writing Parquet by pyarrow")
-		_, err = b.whole(b.python.ask(ctx, "pyarrow_rewrite", b.file(parquetTitle).name, b.rewritten))
+		_, err := b.whole(b.python.ask(ctx, "pyarrow_rewrite", b.file(parquetTitle).name, b.rewritten))
+		return b.orWithout(ctx, r, b.python, "pyarrow", err)
 	}
-	return err
+	return nil
+}
+
+// orWithout has the run go on without a library that failed before anything was measured.
+func (b *retrieval) orWithout(ctx context.Context, r *run, w *worker, library string, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	r.fact(failure+"%s: %s", library, oneLine(err))
+	delete(w.has, library)
+	return nil
 }
 
 // workerFacts tells which libraries a worker has, and which it lacks.
@@ -80,7 +91,7 @@ func (b *retrieval) fromADBC() (paths []path) {
 
 // byWorker is a path whose operation is a request to a worker, in whose process the client is.
 func (b *retrieval) byWorker(w *worker, name, codec string, request ...string) path {
-	return path{name: name, codec: codec, clients: 1, local: true, client: w.cpu, op: func(ctx context.Context, _ call) (int, error) {
+	return path{name: name, codec: codec, clients: 1, local: true, peer: true, client: w.cpu, op: func(ctx context.Context, _ call) (int, error) {
 		return b.whole(w.ask(ctx, request...))
 	}}
 }

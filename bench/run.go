@@ -36,10 +36,10 @@ func Run(ctx context.Context, s Settings, benchmarks ...Benchmark) (report *Repo
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, files.close()) }()
-	r := &run{Settings: s, began: time.Now(), screen: newScreen(s.Out), figures: map[string][]Figure{}}
+	r := &run{Settings: s, began: time.Now(), screen: newScreen(s.Progress), figures: map[string][]Figure{}}
 	r.screen.note("starting")
 	// The control executable makes the tables and rows: its format must be one that the newer program reads.
-	if r.target, err = open(ctx, s.Endpoint, s.Control); err != nil {
+	if r.target, err = open(ctx, s.Endpoint, s.Control, delayedBy(s.RTT)...); err != nil {
 		return nil, orInterrupt(ctx, err)
 	}
 	defer func() { err = errors.Join(err, r.target.close()) }()
@@ -184,7 +184,16 @@ func (r *run) experiment(ctx context.Context, benchmark string, e experiment, cl
 				i = len(loads) - 1 - k
 			}
 			m := r.report.Measures[first+i]
-			if err := r.turn(ctx, e.paths[i], first+i, loads[i], round); err != nil {
+			if m.Failed != "" {
+				continue
+			}
+			err := r.turn(ctx, e.paths[i], first+i, loads[i], round)
+			switch {
+			case err == nil:
+			case e.paths[i].peer && ctx.Err() == nil && !errors.Is(err, errServerEnded):
+				m.fail(err)
+				r.fact(failure+"%s, %s: %s", m.Title, m.Path, m.Failed)
+			default:
 				return fmt.Errorf("%s, %s: %w", m.Title, m.Path, err)
 			}
 		}

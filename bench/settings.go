@@ -21,6 +21,8 @@ type Settings struct {
 	Keys    int           `json:"keys"`            // rows of a range, and scattered keys of a read
 	Splits  int           `json:"splits"`          // over which the scattered keys lie
 	Batches []int         `json:"batches"`         // rows of a commit; the inserts are repeated for each
+	// RTT is a delay that the run adds between client and server, there and back: the round trip of a network.
+	RTT time.Duration `json:"rtt_ns,omitempty"`
 	// Study re-runs the studies as they were: their calls alone, and reads at their rates, without tags.
 	Study bool `json:"study,omitempty"`
 	// Interval is that of the server's statistics in a re-run of the study of reads.
@@ -49,9 +51,10 @@ type Endpoint struct {
 
 // Outputs say where a report goes.
 type Outputs struct {
-	Report string    `json:"-"` // file of the page; "" is none
-	JSON   string    `json:"-"` // file of the figures; "" is none
-	Out    io.Writer `json:"-"` // what is shown and reported as text
+	Report   string    `json:"-"` // file of the page; "" is none
+	JSON     string    `json:"-"` // file of the figures; "" is none
+	Out      io.Writer `json:"-"` // the result as text
+	Progress io.Writer `json:"-"` // what is shown while the run goes on
 }
 
 // Defaults are the values of the studies, or ours where they do not say.
@@ -66,12 +69,15 @@ func Defaults() Settings {
 		Batches:        []int{1, studyBatch},
 		Interval:       TenMinutes,
 		StatisticsWait: 75 * time.Second,
-		Outputs:        Outputs{Out: os.Stdout},
+		Outputs:        Outputs{Out: os.Stdout, Progress: os.Stderr},
 	}
 }
 
 // maxClients is far more than one machine can drive: a larger number is a typing error.
 const maxClients = 10_000
+
+// maxRTT is far more than from one end of the earth to the other: a larger one is a typing error.
+const maxRTT = 10 * time.Second
 
 // maxPID is Linux's PID_MAX_LIMIT.
 const maxPID = 1 << 22
@@ -102,6 +108,8 @@ func (s Settings) check() error {
 		return errors.New("--count is for a closed loop and does not go with --rate")
 	case s.Control != "" && s.Database != "":
 		return errors.New("--control is for the embedded server and does not go with --database")
+	case s.RTT < 0 || s.RTT > maxRTT:
+		return fmt.Errorf("--rtt must be from 0 to %v", maxRTT)
 	case s.Rate < 0:
 		return errors.New("--rate must not be negative")
 	case s.Keys < 1 || s.Keys > s.Rows:

@@ -17,12 +17,13 @@ import (
 
 // SoakSettings say how long Soak runs a server, and how often it ends it.
 type SoakSettings struct {
-	For     time.Duration
-	Life    time.Duration // of each process, after which the server is ended and started again
-	Memory  string        // of the server: --memory
-	Server  string        // its executable; "" is this program
-	Dir     string        // of its data; "" is a temporary one
-	Verbose io.Writer     // gets a line for each life of the server
+	For      time.Duration
+	Life     time.Duration // of each process, after which the server is ended and started again
+	Memory   string        // of the server: --memory
+	Server   string        // its executable; "" is this program
+	Dir      string        // of its data; "" is a temporary one
+	Out      io.Writer     // gets the result
+	Progress io.Writer     // gets a line for each life of the server
 }
 
 const (
@@ -62,6 +63,7 @@ func Soak(ctx context.Context, s SoakSettings) error {
 	}
 	k.load = load
 	err = k.lives(ctx)
+	k.report()
 	return errors.Join(append([]error{err, load.end(context.WithoutCancel(ctx))}, k.grown()...)...)
 }
 
@@ -77,12 +79,12 @@ type soak struct {
 type life struct {
 	end       string // how it was ended
 	recovered time.Duration
-	last      sample
+	last      state
 	peak      int64 // of memory
 }
 
-// A sample is the server's state at a moment.
-type sample struct {
+// A state is the server's at a moment.
+type state struct {
 	memory      int64 // RssAnon
 	goroutines  int
 	connections int // open sockets
@@ -101,7 +103,7 @@ func (k *soak) start(ctx context.Context) (err error) {
 
 // lives runs the server until the time is over, life by life.
 func (k *soak) lives(ctx context.Context) error {
-	fmt.Fprintf(k.Verbose, "%-10s %-8s %10s %10s %11s %11s %6s  %s\n", "life", "end", "memory MiB", "peak MiB", "goroutines", "connections", "files", "recovery; so far")
+	fmt.Fprintln(k.Progress, soakHead)
 	over := time.Now().Add(k.For)
 	for time.Until(over) > 0 && ctx.Err() == nil {
 		l := life{end: "kill -9"}
@@ -115,10 +117,26 @@ func (k *soak) lives(ctx context.Context) error {
 			return fmt.Errorf("after %s: %w", l.end, err)
 		}
 		k.ended = append(k.ended, l)
-		fmt.Fprintf(k.Verbose, "%-10d %-8s %10d %10d %11d %11d %6d  %.1f s; %s\n", len(k.ended), l.end, l.last.memory>>20, l.peak>>20,
-			l.last.goroutines, l.last.connections, l.last.files, l.recovered.Seconds(), k.load.line())
+		fmt.Fprintln(k.Progress, l.line(len(k.ended)))
 	}
 	return context.Cause(ctx)
+}
+
+// soakHead names the columns of life.line.
+var soakHead = fmt.Sprintf("%-5s %-8s %10s %10s %11s %11s %6s %9s", "life", "end", "memory MiB", "peak MiB", "goroutines", "connections", "files", "recovery")
+
+func (l life) line(number int) string {
+	return fmt.Sprintf("%-5d %-8s %10d %10d %11d %11d %6d %7.1f s", number, l.end, l.last.memory>>20, l.peak>>20, l.last.goroutines, l.last.connections, l.last.files, l.recovered.Seconds())
+}
+
+// report prints the last lives, and what the clients did in all of them.
+func (k *soak) report() {
+	fmt.Fprintln(k.Out, soakHead)
+	first := max(0, len(k.ended)-(resultLines-2))
+	for i, l := range k.ended[first:] {
+		fmt.Fprintln(k.Out, l.line(first+i+1))
+	}
+	fmt.Fprintln(k.Out, k.load.line())
 }
 
 // live samples the server until its life is over.
@@ -167,7 +185,7 @@ func (k *soak) again(ctx context.Context, l *life) error {
 	return nil
 }
 
-func (k *soak) sample(ctx context.Context) (now sample, err error) {
+func (k *soak) sample(ctx context.Context) (now state, err error) {
 	if now.memory, err = k.server.pid().anonymous(); err != nil {
 		return now, err
 	}

@@ -8,7 +8,7 @@ import (
 // TestSoakGrowth: what grows from life to life is named. The first life and a life that took more than the last do not count.
 func TestSoakGrowth(t *testing.T) {
 	lived := func(memory int64, goroutines, connections int) life {
-		return life{last: sample{memory: memory << 20, goroutines: goroutines, connections: connections}}
+		return life{last: state{memory: memory << 20, goroutines: goroutines, connections: connections}}
 	}
 	for _, c := range []struct {
 		lives []life

@@ -33,29 +33,6 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestVerdict: only what lies beyond the target with its whole interval is missed.
-func TestVerdict(t *testing.T) {
-	wide, narrow := &Spread{Low: 0.9, High: 1.2, Confidence: 0.96}, &Spread{Low: 1.05, High: 1.2, Confidence: 0.96}
-	for _, c := range []struct {
-		ours    float64
-		spread  *Spread
-		atLeast bool
-		want    string
-	}{
-		{1.0, narrow, false, met}, {1.03, narrow, false, met}, {1.1, wide, false, inNoise}, {1.1, narrow, false, missed},
-		{1.1, nil, false, inNoise}, {1.1, &Spread{Low: 1.05, High: 1.2, Confidence: 0.9}, false, inNoise},
-		{1.1, narrow, true, met}, {1.0, wide, true, inNoise}, {1.0, &Spread{Low: 0.9, High: 1.02, Confidence: 0.96}, true, missed},
-	} {
-		f := Figure{Target: 1.03, AtLeast: c.atLeast, Ours: &c.ours, Spread: c.spread}
-		if got := f.verdict(); got != c.want {
-			t.Errorf("%v with %+v, at least %v: %q, want %q", c.ours, c.spread, c.atLeast, got, c.want)
-		}
-	}
-	if v := (Figure{Target: 1}).verdict(); v != "" {
-		t.Errorf("verdict %q on nothing", v)
-	}
-}
-
 // TestTurns: the ratios of the turns are those of the turns of equal number.
 func TestTurns(t *testing.T) {
 	cpu := func(v float64) *float64 { return &v }

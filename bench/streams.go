@@ -15,13 +15,14 @@ import (
 
 // StreamsSettings say how many rows Streams has a server stream out.
 type StreamsSettings struct {
-	Rows      int    // by each way
-	TableRows int    // in the table: of each stream
-	Slow      int    // streams of each way, at once, whose clients read a message a second
-	Memory    string // of the server: --memory, and what it may take
-	Server    string // its executable; "" is this program
-	Dir       string // of its data; "" is a temporary one
-	Out       io.Writer
+	Rows      int       // by each way
+	TableRows int       // in the table: of each stream
+	Slow      int       // streams of each way, at once, whose clients read a message a second
+	Memory    string    // of the server: --memory, and what it may take
+	Server    string    // its executable; "" is this program
+	Dir       string    // of its data; "" is a temporary one
+	Out       io.Writer // gets the result
+	Progress  io.Writer
 }
 
 const (
@@ -106,7 +107,7 @@ func (r *streamRun) fill(ctx context.Context) error {
 	}
 	there, err := r.target.filled(ctx, r.table.name, r.TableRows)
 	if err == nil && !there {
-		_, err = r.target.fill(ctx, newScreen(r.Out), r.table.name, r.TableRows, func(first, last int64) []*spanner.Mutation {
+		_, err = r.target.fill(ctx, newScreen(r.Progress), r.table.name, r.TableRows, func(first, last int64) []*spanner.Mutation {
 			return r.table.mutations(r.table, int64(r.TableRows), first, last)
 		})
 	}
@@ -172,8 +173,12 @@ func (r *streamRun) measure(ctx context.Context, way streamWay) error {
 		}
 		rows += n
 	}
-	fmt.Fprintf(r.Out, "%-10s  %d rows at %.0f rows/s beside %d slow streams: the server took at most %d MiB in the first half, %d MiB in the second\n", way.name, rows,
-		float64(rows)/time.Since(began).Seconds(), 3*r.Slow, halves[0]>>20, halves[1]>>20)
+	line := new(result)
+	line.add(fmt.Sprintf("%-10s  ", way.name), fmt.Sprintf("%d rows at %.0f rows/s beside %d slow streams: the server took at most %d MiB in the first half, %d MiB in the second", rows,
+		float64(rows)/time.Since(began).Seconds(), 3*r.Slow, halves[0]>>20, halves[1]>>20))
+	if err := line.writeTo(r.Out); err != nil {
+		return err
+	}
 	switch {
 	case max(halves[0], halves[1]) > r.limit:
 		return fmt.Errorf("%s: the server took %d MiB of memory, and may take %s", way.name, max(halves[0], halves[1])>>20, r.Memory)

@@ -5,9 +5,11 @@ var (
 	studyOfReads = Study{
 		Title:  "Cloud Spanner — Performance comparison between SQL and READ",
 		Author: "Pablo Arrojo", Date: "Google Cloud Community, 11 September 2024",
+		sentence: "On Cloud Spanner SQL took %s times the server CPU of READ; here it takes %s times.",
 	}
 	studyOfWrites = Study{
 		Title:  "Cloud Spanner — Latency comparison between DML and Mutations",
 		Author: "Pablo Arrojo", Date: "Google Cloud Community, 23 May 2023",
+		sentence: "On Cloud Spanner DML took %s times as long as mutations; here it takes %s times.",
 	}
 )

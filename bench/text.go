@@ -4,96 +4,34 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // notKnown stands for a figure that is unknown.
 const notKnown = "n/a"
 
-// Text prints the report for a terminal.
+// Text prints the result for a terminal; the page and the JSON have the details.
 func (r *Report) Text(w io.Writer) error {
-	t := &table{w: w}
-	r.heading(t)
-	for _, name := range r.Benchmarks {
-		r.benchmarkText(t, name)
+	t := new(result)
+	r.opening(t, "crowfoot bench "+strings.Join(r.Benchmarks, ", "), r.howMuch())
+	t.blank()
+	for _, h := range r.headlines() {
+		t.add("", h)
 	}
-	for _, s := range r.Statistics {
-		t.printf("\nThe server's own statistics: %s\n%s\n", s.Title, indent(s.SQL))
-		if text := s.without(); text != "" {
-			t.printf("  %s\n", text)
-			continue
-		}
-		t.grid(s.grid())
+	switch figures := r.figureLines(); {
+	case len(figures) > 0:
+		t.comparisons(figureHead, figures, t.room(behindTable))
+	case len(r.Pairs) > 0:
+		t.comparisons([]string{"left / right", "latency", "server CPU"}, r.pairLines(), t.room(behindTable))
+	default:
+		t.comparisons([]string{"path", "operations/s", "p50", "p99", "server CPU"}, r.measureLines(), t.room(behindTable))
 	}
-	r.ending(t)
-	return t.err
+	r.closing(t, r.Settings.Outputs)
+	return t.writeTo(w)
 }
 
-func (r *Report) benchmarkText(t *table, name string) {
-	if len(r.of(name)) == 0 {
-		return
-	}
-	t.printf("\n%s: %s\n", name, wrap(r.about[name], textWidth))
-	if s := r.studies[name]; s != nil {
-		t.printf("the study: %s\n", s.text())
-	}
-	for _, g := range r.grids(name) {
-		t.printf("\n%s: %s\n", name, g.Title)
-		if g.Note != "" {
-			t.printf("%s\n", wrap(g.Note, textWidth))
-		}
-		t.grid(g)
-		for i, note := range g.Below {
-			t.printf("(%d) %s\n", i+1, note)
-		}
-	}
-}
-
-// table prints lines of cells in columns; the first error stays.
-type table struct {
-	w   io.Writer
-	err error
-}
-
-func (t *table) printf(format string, args ...any) {
-	if t.err == nil {
-		_, t.err = fmt.Fprintf(t.w, format, args...)
-	}
-}
-
-// grid prints a table, columns apart by two blanks.
-func (t *table) grid(g grid) {
-	lines := g.Lines
-	widths := map[int]int{}
-	for _, line := range lines {
-		if len(line) == 1 {
-			continue // a title is as wide as it is
-		}
-		for i, cell := range line {
-			widths[i] = max(widths[i], len([]rune(cell)))
-		}
-	}
-	for _, line := range lines {
-		if len(line) == 1 {
-			t.printf("%s:\n", line[0])
-			continue
-		}
-		var b strings.Builder
-		for i, cell := range line {
-			pad := strings.Repeat(" ", widths[i]-len([]rune(cell)))
-			if i > 0 {
-				b.WriteString("  ")
-			}
-			if i < g.Left {
-				b.WriteString(cell + pad)
-			} else {
-				b.WriteString(pad + cell)
-			}
-		}
-		t.printf("%s\n", strings.TrimRight(b.String(), " "))
-	}
-}
-
-func (r *Report) heading(t *table) {
+// howMuch says how much was measured.
+func (r *Report) howMuch() string {
 	s := r.Settings
 	loop := "closed loop"
 	if s.Rate > 0 {
@@ -102,7 +40,53 @@ func (r *Report) heading(t *table) {
 	if s.Study {
 		loop = "as in the study: reads in an open loop at its rates, all else in a closed loop"
 	}
-	r.print(t, "crowfoot bench "+strings.Join(r.Benchmarks, ", "), fmt.Sprintf("%d rows, %s a path in %d rounds, %s", s.Rows, s.size(), s.Rounds, loop))
+	if s.RTT > 0 {
+		loop += fmt.Sprintf(", %v between client and server", s.RTT)
+	}
+	return fmt.Sprintf("%s, %d rows, %s a path in %d rounds, %s", r.Began.Format(time.RFC3339), s.Rows, s.size(), s.Rounds, loop)
+}
+
+var figureHead = []string{"figure (left / right)", "study", "ours, over turns", "target", "verdict"}
+
+// figureLines are the figures that have something published or wanted beside them.
+func (r *Report) figureLines() (list []comparison) {
+	for _, f := range r.Figures {
+		if f.Ours == nil || f.Study == nil && f.Target == 0 {
+			continue
+		}
+		ours := f.comparedText(f.Ours)
+		if f.Spread != nil && f.Spread.Turns > 1 {
+			ours = f.spreadText()
+		}
+		name := f.Name
+		if len(r.Settings.Clients) > 1 {
+			name += ", " + plural(f.Clients, "client")
+		}
+		list = append(list, comparison{name, []string{ratioText(f.Study), ours, aim(f), f.verdict()}, f.verdict()})
+	}
+	return list
+}
+
+func (r *Report) pairLines() (list []comparison) {
+	for _, p := range r.Pairs {
+		name := fmt.Sprintf("%s: %s / %s, %s", p.Title, p.LeftPath, p.RightPath, plural(p.Clients, "client"))
+		list = append(list, comparison{name: name, cells: []string{p.LatencySpread.text(), p.CPUSpread.text()}})
+	}
+	return list
+}
+
+func (r *Report) measureLines() (list []comparison) {
+	for _, m := range r.Measures {
+		if m.Operations > 0 {
+			cpu := notKnown
+			if m.CPU != nil {
+				cpu = duration(*m.CPU)
+			}
+			name := fmt.Sprintf("%s: %s, %s", m.Title, m.Path, plural(m.Clients, "client"))
+			list = append(list, comparison{name: name, cells: []string{m.paceText(), duration(float64(m.Latency.P50)), duration(float64(m.Latency.P99)), cpu}})
+		}
+	}
+	return list
 }
 
 func studied(v float64) *float64 {
@@ -175,9 +159,6 @@ func (m *Measure) heldText() string {
 	return fmt.Sprintf("the machine did not hold %s a second, but %s: %d operations were due and never sent", count(m.Rate), count(m.PerSecond), m.Unsent)
 }
 
-// textWidth is how wide the report's sentences are.
-const textWidth = 120
-
 // wrap breaks a text between words.
 func wrap(text string, width int) string {
 	var b strings.Builder
@@ -198,20 +179,6 @@ func wrap(text string, width int) string {
 	}
 	return b.String()
 }
-
-func (r *Report) ending(t *table) {
-	if r.Settings.Report != "" {
-		t.printf("\npage: %s\n", r.Settings.Report)
-	}
-	if r.Settings.JSON != "" {
-		t.printf("figures: %s\n", r.Settings.JSON)
-	}
-	if r.Partial != "" {
-		t.printf("\nPARTIAL RESULTS: %s\n", r.Partial)
-	}
-}
-
-func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
 
 // milliseconds prints microseconds.
 func milliseconds(us int64) string { return fmt.Sprintf("%.3f", float64(us)/1e3) }

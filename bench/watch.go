@@ -36,7 +36,7 @@ func Watch(ctx context.Context, s WatchSettings) (report *WatchReport, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, files.close()) }()
-	w := &watchRun{WatchSettings: s, began: time.Now(), screen: newScreen(s.Out)}
+	w := &watchRun{WatchSettings: s, began: time.Now(), screen: newScreen(s.Progress)}
 	w.screen.note("starting")
 	if w.target, err = w.open(ctx); err != nil {
 		return nil, orInterrupt(ctx, err)
@@ -149,7 +149,7 @@ func (w *watchRun) one(ctx context.Context, e watchExperiment) ([]*WatchResult, 
 	}
 	var sides []*side
 	for i, way := range e.ways {
-		sides = append(sides, w.side(e, way, len(w.report.Results)+i, newDeliveries(made, w.ahead)))
+		sides = append(sides, w.side(e, way, len(w.report.Results)+i, newDeliveries(made, w.ahead, e.lasts)))
 	}
 	err = w.together(ctx, e, write, sides, start)
 	w.next = made.first + int64(len(made.list))

@@ -65,11 +65,21 @@ type deliveries struct {
 	unwritten  int64  // deliveries of what this load has not written: an earlier run did, or another program
 	fromCommit *hdrhistogram.Histogram
 	fromDue    *hdrhistogram.Histogram
-	waiting    int // position of the oldest change that may be undelivered
+	// parts are latencies from commit, by the part of the load in which the change was due.
+	parts   [watchParts]*hdrhistogram.Histogram
+	lasts   time.Duration // the load
+	waiting int           // position of the oldest change that may be undelivered
 }
 
-func newDeliveries(c *changes, ahead time.Duration) *deliveries {
-	return &deliveries{changes: c, ahead: ahead, fromCommit: newHistogram(), fromDue: newHistogram()}
+// watchParts is into how many parts a load is divided, to see how much a figure differs from one to the next. Ten give an interval of 95%.
+const watchParts = 10
+
+func newDeliveries(c *changes, ahead, lasts time.Duration) *deliveries {
+	d := &deliveries{changes: c, ahead: ahead, lasts: lasts, fromCommit: newHistogram(), fromDue: newHistogram()}
+	for i := range d.parts {
+		d.parts[i] = newHistogram()
+	}
+	return d
 }
 
 // add notes that a change was delivered. The latencies leave out what waited for the watchers.
@@ -89,7 +99,9 @@ func (d *deliveries) add(number int64, commit, now time.Time) {
 	d.got[at] = true
 	d.delivered++
 	if due := d.list[at].due; due >= 0 {
-		record(d.fromCommit, now.Sub(commit.Add(-d.ahead)))
+		took := now.Sub(commit.Add(-d.ahead))
+		record(d.fromCommit, took)
+		record(d.parts[min(watchParts-1, int(watchParts*due/d.lasts))], took)
 		record(d.fromDue, now.Sub(d.began.Add(due)))
 	}
 }
@@ -97,6 +109,18 @@ func (d *deliveries) add(number int64, commit, now time.Time) {
 // record keeps a latency, in microseconds, within what a histogram holds.
 func record(h *hdrhistogram.Histogram, d time.Duration) {
 	h.RecordValue(min(max(d, time.Microsecond), latencyMax).Microseconds()) // cannot fail: the value is within the range
+}
+
+// tails are the latencies from commit that 99% of the changes of each part of the load did not exceed, in seconds.
+func (d *deliveries) tails() (list []float64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, h := range d.parts {
+		if h.TotalCount() > 0 {
+			list = append(list, float64(h.ValueAtQuantile(99))/1e6)
+		}
+	}
+	return list
 }
 
 // standing is how watchers stand at a moment.

@@ -82,8 +82,8 @@ func TestDeliveries(t *testing.T) {
 	c.add(500*time.Millisecond, 1)
 	c.commit(100, 2)
 	c.commit(102, 3)
-	d := newDeliveries(c, 2*time.Millisecond) // the server's clock is ahead
-	d.add(99, at(0), at(60))                  // of an earlier run
+	d := newDeliveries(c, 2*time.Millisecond, time.Second) // the server's clock is ahead
+	d.add(99, at(0), at(60))                               // of an earlier run
 	d.add(100, at(-5), at(60))
 	d.add(102, at(22), at(60)) // 40 ms after the commit, 50 after it was due
 	d.add(103, at(22), at(80))
@@ -156,9 +156,9 @@ func TestGrows(t *testing.T) {
 		"rises": {func(i int) time.Duration { return time.Duration(i) * 50 * time.Millisecond }, true},
 		"falls": {func(i int) time.Duration { return time.Duration(600-i) * 50 * time.Millisecond }, false},
 	} {
-		s := side{Watching: Watching{PollInterval: time.Second}, deliveries: newDeliveries(&changes{began: began}, 0)}
+		s := side{Watching: Watching{PollInterval: time.Second}, deliveries: newDeliveries(&changes{began: began}, 0, time.Minute)}
 		for i := range 600 {
-			s.lags = append(s.lags, sampledLag{began.Add(time.Duration(i) * 100 * time.Millisecond), c.lag(i)})
+			s.samples = append(s.samples, sample{at: began.Add(time.Duration(i) * 100 * time.Millisecond), lag: c.lag(i)})
 		}
 		if got := s.grows(time.Minute); got != c.want {
 			t.Errorf("a lag that %s: grows is %v", name, got)

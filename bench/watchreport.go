@@ -23,6 +23,10 @@ type WatchFigure struct {
 	Unit    string  `json:"unit,omitempty"`
 	Target  float64 `json:"target"`
 	AtLeast bool    `json:"target_is_least,omitempty"` // else at most
+	// Published is what the study says of it, as text; "" is nothing.
+	Published string `json:"published,omitempty"`
+	// Spread is of Ours, over parts of the run; nil if there are none.
+	Spread *Spread `json:"spread,omitempty"`
 }
 
 func newWatchReport(began time.Time, s WatchSettings, t *target) *WatchReport {
@@ -37,13 +41,18 @@ func (r *WatchReport) complete() {
 		r.Figures = append(r.Figures, result.targets(r.Settings)...)
 		lost, duplicated = lost+result.Lost, duplicated+result.Duplicated
 	}
-	r.Figures = append(r.Figures, WatchFigure{Name: "changes lost", Ours: float64(lost)}, WatchFigure{Name: "changes delivered twice", Ours: float64(duplicated)})
+	r.Figures = append(r.Figures, counted("changes lost", lost), counted("changes delivered twice", duplicated))
 	if best := r.mostHeld(); r.Settings.Mode == WatchCapacity && best != nil {
-		r.Figures = append(r.Figures, WatchFigure{Name: "most rows held", Ours: best.perSecond(), Unit: "rows/s", Target: targetCapacity, AtLeast: true})
+		r.Figures = append(r.Figures, WatchFigure{Name: "most rows held", Ours: best.perSecond(), Spread: r.bracket(best), Unit: "rows/s", Target: targetCapacity, AtLeast: true})
 	}
 	if r.Settings.Mode == WatchCompare && len(r.Results) == 2 {
 		r.Figures = append(r.Figures, compareWays(r.Results[0], r.Results[1])...)
 	}
+}
+
+// counted is a number of changes that shall be 0. A count has no noise.
+func counted(name string, n int64) WatchFigure {
+	return WatchFigure{Name: name, Ours: float64(n), Spread: exactly(float64(n))}
 }
 
 // mostHeld is the result with the most rows per second that one watcher has held in the recommended way; nil if there is none.
@@ -56,17 +65,31 @@ func (r *WatchReport) mostHeld() (best *WatchResult) {
 	return best
 }
 
+// bracket is from the most rows per second that were held to the least that were not: the limit lies between.
+func (r *WatchReport) bracket(best *WatchResult) *Spread {
+	s := exactly(best.perSecond())
+	for _, m := range r.Results {
+		if !m.Held && m.perSecond() > s.Low && (s.High == s.Low || m.perSecond() < s.High) {
+			s.High, s.Turns = m.perSecond(), 2
+		}
+	}
+	return s
+}
+
 func (r *WatchReport) writeJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
 }
 
-func (f WatchFigure) verdict() string {
-	if f.Ours == f.Target || f.Ours < f.Target == !f.AtLeast {
-		return met
+func (f WatchFigure) verdict() string { return judge(f.Spread, f.Target, f.AtLeast) }
+
+// spreadText prints ours with its interval, where there is one.
+func (f WatchFigure) spreadText() string {
+	if f.Spread == nil || f.Spread.Turns < 2 {
+		return f.text(f.Ours)
 	}
-	return missed
+	return fmt.Sprintf("%s [%.3g, %.3g]", f.text(f.Spread.Median), f.Spread.Low, f.Spread.High)
 }
 
 func (f WatchFigure) text(v float64) string {
@@ -89,8 +112,7 @@ func (f WatchFigure) targetText() string {
 
 // What Crowfoot wants to reach, on two cores that server, writer and watcher share.
 const (
-	targetLatency  = 1.1   // seconds from commit to callback at -w 50 -m 200, p99, with a poll a second
-	targetPoll     = 0.03  // seconds of CPU of such a poll
+	targetPoll     = 0.03  // seconds of CPU of a poll at -w 50 -m 200, with a poll a second
 	targetCapacity = 40e3  // rows per second that one watcher holds
 	targetCatchUp  = 50e3  // changes per second that one watcher delivers from a backlog
 	targetIndex    = 1.01  // rows of the index read for each row returned, with a backlog
@@ -102,35 +124,48 @@ const (
 	leastBacklog   = 500e3 // changes that wait, from which targetCatchUp and targetIndex apply
 )
 
+// latencyBeyondPoll is by how many seconds the p99 from commit to callback may exceed the time between two polls.
+const latencyBeyondPoll = 0.1
+
 // streamReaders is the number of partitions at which targetRecords applies.
 const streamReaders = 16
 
 // targets are the figures of one result that have targets of their own.
 func (r *WatchResult) targets(s WatchSettings) (list []WatchFigure) {
-	name := r.Name + ", " + r.Setting
-	add := func(what string, ours float64, unit string, target float64, atLeast bool) {
-		list = append(list, WatchFigure{name + ": " + what, ours, unit, target, atLeast})
+	name := fmt.Sprintf("%s, %s, %s: ", r.Name, r.Setting, plural(r.Watching.Watchers, "watcher"))
+	add := func(f WatchFigure) {
+		f.Name = name + f.Name
+		list = append(list, f)
 	}
-	one := r.Watching.Watchers == 1 && r.Watching.recommended()
-	switch {
-	case r.Backlog >= leastBacklog && one:
-		add("catching up", r.CatchUp.PerSecond(), "changes/s", targetCatchUp, true)
-		if r.Polls != nil {
-			add("index rows read / rows returned", r.Polls.IndexRows(), "", targetIndex, false)
+	var published Published
+	if r.Published != nil {
+		published = *r.Published
+	}
+	streams := r.Watching.Source == Stream
+	if r.Backlog == 0 && (!streams || r.Load.Transactions == 25 && r.Load.Mutations == 100) {
+		target := r.Watching.PollInterval.Seconds() + latencyBeyondPoll
+		if streams {
+			target = targetStream
 		}
-	case r.Backlog == 0 && one && r.Published != nil && r.Published.Load == "very high":
-		add("p99 from commit to callback", float64(r.FromCommit.P99)/1e6, "s", targetLatency, false)
+		add(WatchFigure{Name: "p99 from commit to callback", Ours: float64(r.FromCommit.P99) / 1e6, Spread: r.Tail, Unit: "s", Target: target, Published: published.Latency})
+	}
+	if r.Backlog == 0 && r.Polls != nil && r.Published != nil {
+		target := published.Poll
+		if published.Load == "very high" && r.Watching.Watchers == 1 {
+			target = targetPoll
+		}
+		add(WatchFigure{Name: "CPU of a poll", Ours: r.Polls.CPU, Spread: r.Polls.overMinutes(func(m PollMinute) float64 { return m.CPU }), Unit: "s", Target: target,
+			Published: fmt.Sprintf("%.3g s", published.Poll)})
+	}
+	if r.Backlog >= leastBacklog && r.Watching.Watchers == 1 && r.Watching.recommended() {
+		add(WatchFigure{Name: "catching up", Ours: r.CatchUp.PerSecond(), Spread: r.CatchUp.Pace, Unit: "changes/s", Target: targetCatchUp, AtLeast: true})
 		if r.Polls != nil {
-			add("average poll", r.Polls.CPU, "s", targetPoll, false)
+			ours := r.Polls.IndexRows()
+			add(WatchFigure{Name: "index rows read / rows returned", Ours: ours, Spread: exactly(ours), Target: targetIndex})
 		}
 	}
-	if r.Watching.Source == Stream {
-		switch {
-		case r.Backlog > 0 && r.Watching.Watchers == streamReaders:
-			add("records read", float64(r.CatchUp.Reads)/max(r.CatchUp.Seconds, 1e-9), "records/s", targetRecords, true)
-		case r.Backlog == 0 && r.Load.Transactions == 25 && r.Load.Mutations == 100:
-			add("p99 from commit to callback", float64(r.FromCommit.P99)/1e6, "s", targetStream, false)
-		}
+	if r.Backlog > 0 && streams && r.Watching.Watchers == streamReaders {
+		add(WatchFigure{Name: "records read", Ours: float64(r.CatchUp.Reads) / max(r.CatchUp.Seconds, 1e-9), Spread: r.CatchUp.ReadPace, Unit: "records/s", Target: targetRecords, AtLeast: true})
 	}
 	return list
 }
@@ -154,10 +189,21 @@ func compareWays(way, best *WatchResult) (list []WatchFigure) {
 	for _, of := range []struct {
 		what        string
 		left, right float64
-	}{{"CPU time of a poll", a.CPU, b.CPU}, {"rows scanned by a poll", a.RowsScanned, b.RowsScanned}} {
-		if of.right > 0 {
-			list = append(list, WatchFigure{Name: way.Setting + " / recommended: " + of.what, Ours: of.left / of.right, Unit: "×", Target: target})
+		minute      func(PollMinute) float64
+	}{
+		{"CPU time of a poll", a.CPU, b.CPU, func(m PollMinute) float64 { return m.CPU }},
+		{"rows scanned by a poll", a.RowsScanned, b.RowsScanned, func(m PollMinute) float64 { return m.RowsScanned }},
+	} {
+		if of.right == 0 {
+			continue
 		}
+		var ratios []float64
+		for i := range min(len(a.Minutes), len(b.Minutes)) {
+			if right := of.minute(b.Minutes[i]); right > 0 {
+				ratios = append(ratios, of.minute(a.Minutes[i])/right)
+			}
+		}
+		list = append(list, WatchFigure{Name: way.Setting + " / recommended: " + of.what, Ours: of.left / of.right, Spread: spreadOf(ratios), Unit: "×", Target: target})
 	}
 	return list
 }

@@ -23,7 +23,9 @@ type WatchResult struct {
 	Unwritten    int64   `json:"not_of_this_run,omitempty"` // delivered, but written by an earlier run or another program
 
 	FromCommit Latency `json:"commit_to_callback_us"`
-	FromDue    Latency `json:"due_to_callback_us"`
+	// Tail is of the p99 of FromCommit, over parts of the load, in seconds; nil if nothing was delivered.
+	Tail    *Spread `json:"commit_to_callback_p99_seconds,omitempty"`
+	FromDue Latency `json:"due_to_callback_us"`
 	// Histogram is of the latencies from commit to callback.
 	Histogram []Bucket `json:"commit_to_callback_histogram"`
 	// Lag is since the oldest undelivered change was due, and Behind how many were undelivered, when the load was over.
@@ -56,6 +58,9 @@ type CatchUp struct {
 	Seconds float64 `json:"seconds"`
 	Changes int64   `json:"changes"` // delivered until then, those of the load included
 	Reads   int64   `json:"reads"`   // queries, or records of a change stream
+	// Pace and ReadPace are of the changes and of the reads per second, over parts of that time; nil if it was not reached.
+	Pace     *Spread `json:"changes_per_second,omitempty"`
+	ReadPace *Spread `json:"reads_per_second,omitempty"`
 }
 
 // PerSecond is the changes delivered per second.
@@ -75,7 +80,9 @@ func (r *WatchResult) fill(e watchExperiment, write *writer, s *side) {
 	r.Seconds, r.Transactions, r.Changes, r.Unsent = e.lasts.Seconds(), now.transactions, now.committed, write.unsent
 	r.Delivered, r.Lost, r.Duplicated, r.Unwritten = now.delivered, s.lost(), s.duplicated, s.unwritten
 	r.FromCommit, r.FromDue = latencyOf(s.fromCommit), latencyOf(s.fromDue)
-	r.Histogram = bucketsOf(s.fromCommit)
+	r.Tail, r.Histogram = spreadOf(s.tails()), bucketsOf(s.fromCommit)
+	changes, pace := s.paces()
+	r.CatchUp.Pace, r.CatchUp.ReadPace = spreadOf(changes), spreadOf(pace)
 	r.Lag, r.Behind = s.atEnd.lag.Seconds(), s.atEnd.behind()
 	r.Held = r.Changes > 0 && float64(r.Unsent) <= unsentShare*float64(r.Transactions) && r.Lost == 0 && !s.grows(e.lasts)
 	r.Late = write.late.Seconds()

@@ -94,7 +94,7 @@ func WatchDefaults() WatchSettings {
 		Watching: Watching{Source: Poll, Watchers: 1, PollInterval: time.Second, Limit: 10_000},
 		Table:    defaultWatchTable, Index: defaultWatchIndex, Rows: 1_000_000, Each: time.Minute, Mode: WatchOne,
 		StatisticsWait: 75 * time.Second,
-		Outputs:        Outputs{Out: os.Stdout},
+		Outputs:        Outputs{Out: os.Stdout, Progress: os.Stderr},
 	}
 }
 

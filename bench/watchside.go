@@ -21,7 +21,7 @@ type side struct {
 	repository watch.Repository
 	result     *WatchResult
 
-	lags     []sampledLag
+	samples  []sample
 	started  time.Time
 	most     int64     // delivered so far
 	moved    time.Time // when it was reached
@@ -29,9 +29,12 @@ type side struct {
 	atEnd    standing  // when the load was over
 }
 
-type sampledLag struct {
-	at  time.Time
-	lag time.Duration
+// sample is where a side stood at a moment.
+type sample struct {
+	at        time.Time
+	lag       time.Duration
+	delivered int64
+	reads     int64
 }
 
 // side makes watchers of one kind, of which the report will have the nth result.
@@ -149,13 +152,13 @@ func awaitReady(ctx context.Context, sides []*side) error {
 // follow notes where the side stands. Once the load is over, it says whether everything is delivered, or nothing more is to be expected.
 func (s *side) follow(now, over time.Time) (done bool) {
 	standing := s.standing(now)
-	s.lags = append(s.lags, sampledLag{now, standing.lag})
+	reads, _ := s.reads()
+	s.samples = append(s.samples, sample{now, standing.lag, standing.delivered, reads})
 	if standing.delivered > s.most {
 		s.most, s.moved = standing.delivered, now
 	}
 	if s.caughtUp.IsZero() && standing.delivered >= int64(s.result.Backlog) && standing.lag <= s.steadyLag() {
 		s.caughtUp = now
-		reads, _ := s.reads()
 		s.result.CatchUp = CatchUp{Seconds: now.Sub(s.began).Seconds(), Changes: standing.delivered, Reads: reads}
 	}
 	return !over.IsZero() && (standing.behind() == 0 || now.Sub(s.moved) > 2*s.PollInterval+stuckAfter)
@@ -188,11 +191,34 @@ func (s *side) grows(lasts time.Duration) bool {
 func (s *side) meanLag(from, to time.Duration) time.Duration {
 	var sum time.Duration
 	n := 0
-	for _, l := range s.lags {
+	for _, l := range s.samples {
 		if at := l.at.Sub(s.began); at >= from && at < to {
 			sum += l.lag
 			n++
 		}
 	}
 	return sum / time.Duration(max(n, 1))
+}
+
+// paces are how many changes, and how many reads, came per second in each part of the time until the side had caught up.
+func (s *side) paces() (changes, reads []float64) {
+	if s.caughtUp.IsZero() {
+		return nil, nil
+	}
+	length := s.caughtUp.Sub(s.began) / watchParts
+	last, next := sample{at: s.began}, s.began.Add(length)
+	for _, now := range s.samples {
+		if now.at.Before(next) && now.at.Before(s.caughtUp) {
+			continue
+		}
+		if took := now.at.Sub(last.at).Seconds(); took > 0 {
+			changes = append(changes, float64(now.delivered-last.delivered)/took)
+			reads = append(reads, float64(now.reads-last.reads)/took)
+		}
+		last, next = now, now.at.Add(length)
+		if !now.at.Before(s.caughtUp) {
+			break
+		}
+	}
+	return changes, reads
 }

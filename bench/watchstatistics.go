@@ -16,6 +16,14 @@ type PollStatistics struct {
 	Latency     float64 `json:"avg_latency_seconds"`
 	Rows        float64 `json:"avg_rows"`
 	RowsScanned float64 `json:"avg_rows_scanned"`
+	// Minutes are CPU and RowsScanned of each minute, in order.
+	Minutes []PollMinute `json:"minutes"`
+}
+
+// PollMinute is what the server says of the polls of a minute.
+type PollMinute struct {
+	CPU         float64 `json:"avg_cpu_seconds"`
+	RowsScanned float64 `json:"avg_rows_scanned"`
 }
 
 // Share is the CPU time of the polls as a share of one core over the time of a run, as the Java application works it out for a minute.
@@ -32,26 +40,50 @@ func (p PollStatistics) IndexRows() float64 {
 	return (p.RowsScanned - p.Rows) / p.Rows
 }
 
-// pollStatistics finds the polls by their request tag. Their text, which the Java application goes by, is the same for all polls of a run but for
+// pollStatistics finds the polls by their request tag, minute by minute. Their text, which the Java application goes by, is the same for all polls of a run but for
 // those of the next pages.
 const pollStatistics = `SELECT ANY_VALUE(text HAVING MAX execution_count), SUM(execution_count),
-  SUM(avg_cpu_seconds * execution_count) / SUM(execution_count), SUM(avg_latency_seconds * execution_count) / SUM(execution_count),
-  SUM(avg_rows * execution_count) / SUM(execution_count), SUM(avg_rows_scanned * execution_count) / SUM(execution_count)
+  SUM(avg_cpu_seconds * execution_count), SUM(avg_latency_seconds * execution_count), SUM(avg_rows * execution_count), SUM(avg_rows_scanned * execution_count)
 FROM SPANNER_SYS.QUERY_STATS_TOP_MINUTE
 WHERE interval_end > @since AND request_tag = @tag
-HAVING COUNT(*) > 0`
+GROUP BY interval_end ORDER BY interval_end`
 
 // polls asks for the statistics of the polls of a tag; nil if the server has none.
 func (w *watchRun) polls(ctx context.Context, tag string) (*PollStatistics, error) {
 	ctx, cancel := context.WithTimeout(ctx, statisticsLimit)
 	defer cancel()
-	var found *PollStatistics
+	sum, most := new(PollStatistics), int64(0)
 	it := w.target.client.Single().Query(ctx, spanner.Statement{SQL: pollStatistics, Params: map[string]any{"since": w.began, "tag": tag}})
 	err := it.Do(func(r *spanner.Row) error {
-		found = new(PollStatistics)
-		return r.Columns(&found.Text, &found.Polls, &found.CPU, &found.Latency, &found.Rows, &found.RowsScanned)
+		var text string
+		var polls int64
+		var cpu, latency, rows, scanned float64
+		if err := r.Columns(&text, &polls, &cpu, &latency, &rows, &scanned); err != nil {
+			return err
+		}
+		if polls > most {
+			most, sum.Text = polls, text
+		}
+		n := float64(polls)
+		sum.Minutes = append(sum.Minutes, PollMinute{cpu / n, scanned / n})
+		sum.Polls, sum.CPU, sum.Latency, sum.Rows, sum.RowsScanned = sum.Polls+polls, sum.CPU+cpu, sum.Latency+latency, sum.Rows+rows, sum.RowsScanned+scanned
+		return nil
 	})
-	return found, err
+	if err != nil || sum.Polls == 0 {
+		return nil, err
+	}
+	n := float64(sum.Polls)
+	sum.CPU, sum.Latency, sum.Rows, sum.RowsScanned = sum.CPU/n, sum.Latency/n, sum.Rows/n, sum.RowsScanned/n
+	return sum, nil
+}
+
+// overMinutes is how a figure differs from minute to minute.
+func (p *PollStatistics) overMinutes(of func(PollMinute) float64) *Spread {
+	var values []float64
+	for _, m := range p.Minutes {
+		values = append(values, of(m))
+	}
+	return spreadOf(values)
 }
 
 // askPolls completes the results by what the server says, and waits for it as long as the settings permit: a minute's row appears when it is over.

@@ -1,34 +1,53 @@
 package bench
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
+	"time"
 )
 
 const watchAbout = "Changes are written in an open loop and watched at the same time. Latencies are from the commit, and from when the transaction was due, to the callback. Each row has a key of its own, so that a change which is lost or delivered twice is counted exactly."
 
-// Text prints the report for a terminal.
+// Text prints the result for a terminal; the page and the JSON have the details.
 func (r *WatchReport) Text(w io.Writer) error {
-	t := &table{w: w}
-	s := r.Settings
-	r.print(t, "crowfoot bench watch", fmt.Sprintf("%s of at least %d rows, %v each, seed %d, %s", s.Table, s.Rows, s.Each, s.Seed, s.Load.paceText()))
-	t.printf("\n%s\n", wrap(watchAbout, textWidth))
-	t.printf("the study: %s\n", r.Study.text())
-	for _, g := range r.grids() {
-		t.printf("\n%s\n", g.Title)
-		if g.Note != "" {
-			t.printf("%s\n", wrap(g.Note, textWidth))
-		}
-		t.grid(g)
+	t, s := new(result), r.Settings
+	r.opening(t, "crowfoot bench watch", fmt.Sprintf("%s, %s of at least %d rows, %v each, seed %d, %s", r.Began.Format(time.RFC3339), s.Table, s.Rows, s.Each, s.Seed, s.Load.paceText()))
+	t.blank()
+	for _, h := range r.Headlines() {
+		t.add("", h)
 	}
-	for _, o := range []struct{ what, file string }{{"page", r.Settings.Report}, {"figures", r.Settings.JSON}} {
-		if o.file != "" {
-			t.printf("\n%s: %s\n", o.what, o.file)
-		}
+	var figures, results []comparison
+	for _, f := range r.Figures {
+		figures = append(figures, comparison{f.Name, []string{cmp.Or(f.Published, "-"), f.spreadText(), f.targetText(), f.verdict()}, f.verdict()})
 	}
-	return t.err
+	for _, m := range r.Results {
+		caught := "-"
+		if m.Backlog > 0 && m.CatchUp.Seconds > 0 {
+			caught = fmt.Sprintf("%.1f s", m.CatchUp.Seconds)
+		}
+		results = append(results, comparison{name: m.Name + ", " + m.Setting + ", " + plural(m.Watching.Watchers, "watcher"), cells: []string{
+			count(m.perSecond()), fmt.Sprint(m.Delivered), duration(float64(m.FromCommit.P50)), duration(float64(m.FromCommit.P99)), caught, m.heldText()}})
+	}
+	t.comparisons([]string{"load", "rows/s", "delivered", "p50", "p99", "caught up", ""}, results, t.room(behindTable)/2)
+	t.blank()
+	t.comparisons([]string{"figure", "study", "ours, over parts of the run", "target", "verdict"}, figures, t.room(behindTable))
+	r.closing(t, s.Outputs)
+	return t.writeTo(w)
+}
+
+// Headlines are a sentence for what the study says, and what was measured here.
+func (r *WatchReport) Headlines() (list []string) {
+	for _, m := range r.Results {
+		if m.Published == nil || m.Polls == nil {
+			continue
+		}
+		list = append(list, fmt.Sprintf("On one node of Cloud Spanner a poll under a %s load, %s, took %.3g s of CPU; here it takes %.3g s.", m.Name, m.Setting, m.Published.Poll, m.Polls.CPU))
+		break
+	}
+	return list
 }
 
 func (l Load) paceText() string {
@@ -152,9 +171,15 @@ func (r *WatchReport) catchUpGrid() grid {
 }
 
 func (r *WatchReport) figureGrid() grid {
-	g := grid{Title: "Targets", Left: 1, Lines: [][]string{{"figure", "ours", "target", "verdict"}}}
+	g := grid{
+		Title: "Targets",
+		Note: "Brackets hold the median over parts of the run with 95%: ten parts of a load, the minutes of the server's statistics, or the most that was held and the least that was not. " +
+			"A target is met if the whole interval lies within it, missed if none of it does, and else in the noise; so is one with too few parts for an interval.",
+		Left:  1,
+		Lines: [][]string{{"figure", "study", "ours", "over parts", "target", "verdict"}},
+	}
 	for _, f := range r.Figures {
-		g.Lines = append(g.Lines, []string{f.Name, f.text(f.Ours), f.targetText(), f.verdict()})
+		g.Lines = append(g.Lines, []string{f.Name, f.Published, f.text(f.Ours), f.spreadText(), f.targetText(), f.verdict()})
 	}
 	return g
 }
@@ -181,7 +206,19 @@ func (r *WatchReport) writePage(w io.Writer) error {
 // tiles are the figures that have targets.
 func (r *WatchReport) tiles() (list []tile) {
 	for _, f := range r.Figures {
-		list = append(list, tile{f.text(f.Ours), f.Name, "target " + f.targetText(), f.verdict()})
+		list = append(list, tile{f.text(f.Ours), f.Name, f.beside(), f.verdict()})
 	}
 	return list
+}
+
+// beside is what stands below the figure of a tile.
+func (f WatchFigure) beside() string {
+	text := "target " + f.targetText()
+	if f.Published != "" {
+		text = "published " + f.Published + ", " + text
+	}
+	if f.Spread != nil && f.Spread.Turns > 1 {
+		text += ", over parts of the run " + f.spreadText()
+	}
+	return text
 }

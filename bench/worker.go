@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -13,8 +14,8 @@ import (
 	"time"
 )
 
-// worker is a program in another language that reads tables, in a process of its own. It prints a line with the libraries that it has found, then answers
-// each line of its input with a line. Fields are separated by tabs:
+// worker is a program in another language that reads tables, in a process of its own. It writes a line with the libraries that it has found, then answers
+// each line of its input with a line. Its answers go to file descriptor 3: whatever its libraries print goes elsewhere, in C too. Fields are separated by tabs:
 //
 //	ready  pyarrow 26.0.1  duckdb 2.0.0
 //	> parquet  /tmp/customer.parquet  1
@@ -25,8 +26,8 @@ type worker struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	lines   chan string // closed when the process has ended
-	stderr  *lastBytes
-	lacking []string // of libraries that it could use
+	stderr  *lastBytes  // and standard output
+	lacking []string    // of libraries that it could use
 	has     map[string]string
 }
 
@@ -34,16 +35,20 @@ type worker struct {
 func startWorker(ctx context.Context, name string, args ...string) (*worker, error) {
 	w := &worker{cmd: exec.Command(name, args...), lines: make(chan string, 1), stderr: new(lastBytes), has: map[string]string{}}
 	detach(w.cmd) // an interrupt at the keyboard is for this program
-	w.cmd.Stderr = w.stderr
+	w.cmd.Stdout, w.cmd.Stderr = w.stderr, w.stderr
 	in, err := w.cmd.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	out, err := w.cmd.StdoutPipe()
+	out, answers, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := w.cmd.Start(); err != nil {
+	w.cmd.ExtraFiles = []*os.File{answers} // file descriptor 3
+	err = w.cmd.Start()
+	answers.Close()
+	if err != nil {
+		out.Close()
 		return nil, err
 	}
 	w.in = in
@@ -51,6 +56,7 @@ func startWorker(ctx context.Context, name string, args ...string) (*worker, err
 		for s := bufio.NewScanner(out); s.Scan(); {
 			w.lines <- s.Text()
 		}
+		out.Close()
 		w.cmd.Wait()
 		close(w.lines)
 	}()

@@ -9,11 +9,12 @@ import (
 
 // TestWorker: what a worker says of itself, what it reads, its errors, how it ends, and one that does not answer.
 func TestWorker(t *testing.T) {
-	const script = `printf 'ready\tfound 1.2\tlacking\n'
+	const script = `printf 'a library says hello\n'
+printf 'ready\tfound 1.2\tlacking\n' >&3
 while read request; do
   case $request in
-    good) printf 'rows\t7\n' ;;
-    bad) printf 'error\tno such file\n' ;;
+    good) printf '100%% [====] '; printf 'rows\t7\n' >&3 ;;
+    bad) printf 'error\tno such file\n' >&3 ;;
     die) echo 'out of memory' >&2; exit 1 ;;
     silent) ;;
   esac

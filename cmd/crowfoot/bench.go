@@ -55,6 +55,7 @@ func commonFlags(flags *pflag.FlagSet, s *bench.Settings) {
 	flags.IntVar(&s.Rounds, "rounds", s.Rounds, "how often the paths take turns")
 	flags.Var((*numbers)(&s.Clients), "clients", "clients at once; everything is repeated for each number of a list 1,8,32")
 	flags.Float64Var(&s.Rate, "rate", 0, "operations per second of all clients together, due at even intervals (open loop); 0: each client sends when it has its answer")
+	flags.DurationVar(&s.RTT, "rtt", 0, "`DELAY` that the benchmark adds between client and server, there and back, such as 1ms: the round trip of a network")
 	endpointFlags(flags, &s.Endpoint)
 	flags.StringVar(&s.Control, "control", "", "`PATH` of an older executable of crowfoot: its server answers the same requests turn by turn, on equal data")
 	outputFlags(flags, &s.Outputs)

@@ -9,6 +9,7 @@ import (
 
 func newBenchAccess() *cobra.Command {
 	s := bench.Defaults()
+	s.Clients = []int{1, 8} // one, as in the study, and several
 	c := &cobra.Command{Use: "access", Short: "SQL and READ: one key, a range, scattered keys over splits"}
 	studyFlag(c.Flags(), &s)
 	accessFlags(c.Flags(), &s)

@@ -11,7 +11,7 @@ import (
 
 // newBenchMemory is a test of minutes rather than a comparison: its exit status says whether a rule was broken.
 func newBenchMemory() *cobra.Command {
-	s := bench.MemorySettings{Verbose: os.Stdout}
+	s := bench.MemorySettings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{
 		Use:   "memory [flags]",
 		Short: "Press a server with the heaviest requests of each kind",

@@ -38,6 +38,9 @@ says what is missing.`,
 	c.Flags().StringVar(&r.Java, "java", "java", "`PATH` of a JDK's java, for --jars")
 	c.Flags().StringVar(&r.Profile, "profile", "", "`DIR` for profiles of the ways that miss their targets: CPU time of server and client, and what the server waits for")
 	return benchCommand(c, &s, func() ([]bench.Benchmark, error) {
+		if s.RTT > 0 {
+			return nil, usageErrorf("--rtt does not go with retrieval, whose clients connect by themselves")
+		}
 		b, err := bench.Retrieval(r)
 		return []bench.Benchmark{b}, err
 	})

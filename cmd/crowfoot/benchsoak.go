@@ -11,7 +11,7 @@ import (
 
 // newBenchSoak is a test of an hour rather than a comparison: its exit status says whether a rule was broken.
 func newBenchSoak() *cobra.Command {
-	s := bench.SoakSettings{Verbose: os.Stdout}
+	s := bench.SoakSettings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{
 		Use:   "soak [flags]",
 		Short: "Run a server for an hour under mixed load, with restarts",

@@ -10,7 +10,7 @@ import (
 
 // newBenchStreams is a test of minutes rather than a comparison: its exit status says whether a rule was broken.
 func newBenchStreams() *cobra.Command {
-	s := bench.StreamsSettings{Out: os.Stdout}
+	s := bench.StreamsSettings{Out: os.Stdout, Progress: os.Stderr}
 	c := &cobra.Command{
 		Use:   "streams [flags]",
 		Short: "The server's memory while millions of rows stream out",

@@ -1,0 +1,164 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+)
+
+// delayedBy has a client's connections delay everything by rtt, half of it on the way to the server and half on the way back, as a network does. Bandwidth is not limited.
+func delayedBy(rtt time.Duration) []option.ClientOption {
+	if rtt == 0 {
+		return nil
+	}
+	return []option.ClientOption{option.WithGRPCDialOption(grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return nil, err
+		}
+		return newDelayedConn(c, rtt/2), nil
+	}))}
+}
+
+// delayedConn is a connection whose bytes arrive later than they were sent, in both directions.
+type delayedConn struct {
+	net.Conn
+	out, in *delayLine
+	rest    []byte // of the piece that Read has begun
+}
+
+// newDelayedConn delays each direction of a connection by half of a round trip. Close ends its goroutines.
+func newDelayedConn(c net.Conn, half time.Duration) *delayedConn {
+	d := &delayedConn{Conn: c, out: newDelayLine(half), in: newDelayLine(half)}
+	go func() {
+		for {
+			piece, err := d.out.take()
+			if err == nil {
+				_, err = c.Write(piece)
+			}
+			if err != nil {
+				d.out.end(err)
+				return
+			}
+		}
+	}()
+	go func() {
+		for {
+			piece := make([]byte, delayedPiece)
+			n, err := c.Read(piece)
+			if n > 0 {
+				err = errors.Join(d.in.put(piece[:n]), err)
+			}
+			if err != nil {
+				d.in.end(err)
+				return
+			}
+		}
+	}()
+	return d
+}
+
+// delayedPiece is the largest piece that is read at once, maxDelayed how many bytes may be on their way in one direction.
+const (
+	delayedPiece = 64 << 10
+	maxDelayed   = 16 << 20
+)
+
+func (d *delayedConn) Write(p []byte) (int, error) {
+	if err := d.out.put(append([]byte(nil), p...)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Read is called by one goroutine at a time.
+func (d *delayedConn) Read(p []byte) (int, error) {
+	if len(d.rest) == 0 {
+		piece, err := d.in.take()
+		if err != nil {
+			return 0, err
+		}
+		d.rest = piece
+	}
+	n := copy(p, d.rest)
+	d.rest = d.rest[n:]
+	return n, nil
+}
+
+func (d *delayedConn) Close() error {
+	d.out.end(net.ErrClosed)
+	d.in.end(net.ErrClosed)
+	return d.Conn.Close()
+}
+
+// delayLine hands pieces on in their order, each a fixed time after it was put in.
+type delayLine struct {
+	delay time.Duration
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	pieces  []delayedBytes
+	size    int
+	err     error // what put and, once all pieces are taken, take return
+}
+
+type delayedBytes struct {
+	due   time.Time
+	bytes []byte
+}
+
+func newDelayLine(delay time.Duration) *delayLine {
+	l := &delayLine{delay: delay}
+	l.changed = sync.NewCond(&l.mu)
+	return l
+}
+
+// put waits while the line is full.
+func (l *delayLine) put(piece []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.err == nil && l.size > maxDelayed {
+		l.changed.Wait()
+	}
+	if l.err != nil {
+		return l.err
+	}
+	l.pieces = append(l.pieces, delayedBytes{time.Now().Add(l.delay), piece})
+	l.size += len(piece)
+	l.changed.Broadcast()
+	return nil
+}
+
+// take waits until the first piece is due. One goroutine calls it.
+func (l *delayLine) take() ([]byte, error) {
+	l.mu.Lock()
+	for l.err == nil && len(l.pieces) == 0 {
+		l.changed.Wait()
+	}
+	if len(l.pieces) == 0 {
+		defer l.mu.Unlock()
+		return nil, l.err
+	}
+	first := l.pieces[0]
+	l.pieces = l.pieces[1:]
+	l.size -= len(first.bytes)
+	l.changed.Broadcast()
+	l.mu.Unlock()
+	sleepUntil(first.due)
+	return first.bytes, nil
+}
+
+// end has put fail, and take when nothing is left. The first error stays.
+func (l *delayLine) end(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+	}
+	l.changed.Broadcast()
+}
