@@ -82,5 +82,7 @@ type NodeStats struct {
 	Chunks     int64 // of a columnar copy that a Scan read
 	Executions int64
 	Latency    time.Duration
+	CPU        time.Duration // of the thread's clock, without waits
+	SelfCPU    time.Duration // the part of CPU that is not its inputs'
 	Spilled    spill.Written // by the operator itself
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/sql/plan"
 	"github.com/crowfoot-db/crowfoot/sql/spill"
+	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
 // meter measures an operator, its inputs included.
@@ -49,14 +50,22 @@ func (m *meter) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int))
 	return m.measure(r, func() error { return in.readAhead(r, n, since, bind) })
 }
 
-func (m *meter) measure(r *run, f func() error) error {
+// inputCost is what the inputs of an operator have spilled and used, as far as they were called while the operator is being measured.
+type inputCost struct {
+	spilled spill.Written
+	cpu     time.Duration
+}
+
+func (m *meter) measure(r *run, f func() error) (err error) {
 	scanned, chunks, spilled, outer := r.stats.RowsScanned, r.stats.Chunks, r.spilled(), r.inner
-	r.inner = spill.Written{}
+	r.inner = inputCost{}
 	begin := r.now()
-	err := f()
+	used := cpu.Spent(r.ctx, func() { err = f() })
 	all := r.spilled().Less(spilled)
-	m.stats.Spilled = m.stats.Spilled.Plus(all.Less(r.inner))
-	r.inner = outer.Plus(all)
+	m.stats.Spilled = m.stats.Spilled.Plus(all.Less(r.inner.spilled))
+	m.stats.CPU += used
+	m.stats.SelfCPU += used - r.inner.cpu
+	r.inner = inputCost{outer.spilled.Plus(all), outer.cpu + used}
 	m.stats.Latency += r.now().Sub(begin)
 	if m.stats.Scan {
 		m.stats.Scanned += r.stats.RowsScanned - scanned

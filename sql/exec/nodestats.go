@@ -26,10 +26,11 @@ func (s *NodeStats) proto() *structpb.Struct {
 	}
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	fields := map[string]*structpb.Value{
-		"rows":    total(count(s.Rows), "rows"),
-		"latency": total(Msecs(s.Latency), "msecs"),
-		// A run works on one goroutine, so its CPU time is at most the time that passed.
-		"cpu_time":          total(Msecs(s.Latency), "msecs"),
+		"rows":     total(count(s.Rows), "rows"),
+		"latency":  total(Msecs(s.Latency), "msecs"),
+		"cpu_time": total(Msecs(s.CPU), "msecs"),
+		// Spanner does not have it: cpu_time without that of the operator's inputs.
+		"self_cpu_time":     total(Msecs(s.SelfCPU), "msecs"),
 		"execution_summary": object(map[string]*structpb.Value{"num_executions": structpb.NewStringValue(count(s.Executions))}),
 	}
 	if s.Scan {

@@ -32,7 +32,7 @@ type run struct {
 	driving         *plan.Scan  // the scan that Env.Restrict restricts
 	target          readRows
 	stats           Stats
-	inner           spill.Written // what the inputs of the operator that is being measured have spilled; see meter
+	inner           inputCost     // of the inputs of the operator that is being measured; see meter
 	checks          int           // how often the run was checked
 	meter           *cpu.Meter    // nil until the first lap, or if nothing is measured
 	opened          []*table.Rows // by scans, which open them again and again
