@@ -50,6 +50,9 @@ func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok boo
 		p.lowered[q] = right
 		return nil, false, nil // NOT IN is NULL if a NULL is compared, which no join expresses
 	}
+	if q.Kind == tree.ExistsSubquery {
+		right = unlimited(right)
+	}
 	outer := setOf(in.cols())
 	right, conds := decorrelate(right, outer, q.Kind == tree.ExistsSubquery)
 	if q.Kind == tree.InSubquery {
@@ -61,7 +64,7 @@ func (p *planner) semiJoin(in relation, cond tree.Expr) (joined relation, ok boo
 }
 
 // decorrelate takes conditions that refer to columns of outer out of a subquery, so that the subquery no longer depends on the
-// enclosing row. With exists, only whether there are rows matters, so that order and duplicates may change.
+// enclosing row. With exists, only whether there are rows matters, so that their order may change.
 func decorrelate(r relation, outer colSet, exists bool) (relation, []tree.Expr) {
 	switch r := r.(type) {
 	case *filterRel:
@@ -98,12 +101,24 @@ func decorrelate(r relation, outer colSet, exists bool) (relation, []tree.Expr) 
 		if exists {
 			return decorrelate(r.in, outer, exists)
 		}
-	case *limitRel:
-		if n, ok := r.count.(*tree.Literal); ok && exists && r.offset == nil && !n.Value.IsNull() && n.Value.AsInt64() > 0 {
-			return decorrelate(r.in, outer, exists)
-		}
 	}
 	return r, nil
+}
+
+// unlimited is a subquery of which only whether it has rows matters, without a LIMIT at its end that leaves some. One below a condition or a join
+// chooses among which rows there is to be one.
+func unlimited(r relation) relation {
+	switch r := r.(type) {
+	case *computeRel:
+		return &computeRel{in: unlimited(r.in), exprs: r.exprs}
+	case *sortRel:
+		return unlimited(r.in)
+	case *limitRel:
+		if n, ok := r.count.(*tree.Literal); ok && r.offset == nil && !n.Value.IsNull() && n.Value.AsInt64() > 0 {
+			return unlimited(r.in)
+		}
+	}
+	return r
 }
 
 // correlatedOf are the conditions that refer to columns of outer and can be moved out to them, and the others.
