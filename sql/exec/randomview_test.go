@@ -6,13 +6,15 @@ import (
 	"testing"
 )
 
-// TestRandomViews compares queries of views with the same queries in which the views' texts stand: they have the same plans and rows.
+// TestRandomViews compares queries of views with the same queries in which the views' texts stand: they have the same rows, and the same plans if no view
+// has the rights of its definer.
 func TestRandomViews(t *testing.T) {
 	db := randomDB(t, rand.New(rand.NewPCG(*seedFlag, 0)))
 	for seed := *seedFlag; seed < *seedFlag+uint64(*roundsFlag)/20; seed++ {
 		g := generator{rand.New(rand.NewPCG(seed, 9))}
 		below, above := g.view("T"), g.view("V")
-		out := db.ddl("CREATE OR REPLACE VIEW V SQL SECURITY " + g.pick("INVOKER", "DEFINER") + " AS " + below + ";\n" +
+		security := g.pick("INVOKER", "DEFINER")
+		out := db.ddl("CREATE OR REPLACE VIEW V SQL SECURITY " + security + " AS " + below + ";\n" +
 			"CREATE OR REPLACE VIEW W SQL SECURITY INVOKER AS " + above + ";\n")
 		if out != "" {
 			t.Fatalf("seed %d: %s", seed, out)
@@ -22,7 +24,7 @@ func TestRandomViews(t *testing.T) {
 			of := g.pick("V", "W")
 			query := g.overView()
 			view, text := strings.ReplaceAll(query, "$view", of), strings.ReplaceAll(query, "$view", inline[of])
-			if a, b := db.explain(view), db.explain(text); a != b {
+			if a, b := db.explain(view), db.explain(text); a != b && security == "INVOKER" {
 				t.Fatalf("seed %d:\n%s\nhas the plan\n%s\n%s\nhas the plan\n%s", seed, view, a, text, b)
 			}
 			compareRows(t, db, seed, view, text, db.sortedRows(t, view), db.sortedRows(t, text))

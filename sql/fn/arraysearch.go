@@ -7,7 +7,7 @@ import (
 
 // arraySearch are functions that look for a value, or for elements for which a lambda is TRUE. A NULL is equal to no value.
 var arraySearch = []record{
-	{name: "array_includes", doc: "ARRAY_INCLUDES(array, x): whether an element equals x, or a lambda is TRUE of one.", overloads: []overload{
+	{name: "array_includes", leakproof: true, doc: "ARRAY_INCLUDES(array, x): whether an element equals x, or a lambda is TRUE of one.", overloads: []overload{
 		{"ARRAY, LAMBDA -> BOOL", higher(includesLambda)},
 		{"ARRAY, ANY -> BOOL", byType(includes)},
 	}},

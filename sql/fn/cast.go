@@ -6,7 +6,7 @@ import (
 )
 
 // Cast picks the conversion of one type to another. Its arguments are the value and, for CAST with FORMAT, the format and, if
-// given, the time zone: three at most. A safe cast turns what cannot be converted into NULL.
+// given, the time zone: three at most. A safe cast turns what cannot be converted into NULL. Leakproof is of the cast without FORMAT.
 func Cast(from, to *value.Type, safe bool) (*Scalar, error) {
 	convert := conversion(from, to)
 	if convert == nil {
@@ -24,9 +24,20 @@ func Cast(from, to *value.Type, safe bool) (*Scalar, error) {
 			}
 			return withFormat(ctx, a)
 		},
-		null: value.Null(to.Kind),
-		safe: safe,
+		null:      value.Null(to.Kind),
+		safe:      safe,
+		Leakproof: safe && !large(to) || from.Kind == to.Kind && !composite(to) && from.Name == to.Name || lossless[[2]value.Kind{from.Kind, to.Kind}] && from.Name == to.Name,
 	}, nil
+}
+
+// lossless are conversions that all values have.
+var lossless = map[[2]value.Kind]bool{
+	{value.Bool, value.Int64}: true, {value.Bool, value.String}: true,
+	{value.Int64, value.Bool}: true, {value.Int64, value.Float64}: true, {value.Int64, value.Float32}: true, {value.Int64, value.Numeric}: true, {value.Int64, value.String}: true,
+	{value.Float32, value.Float64}: true, {value.Float32, value.String}: true, {value.Float64, value.String}: true,
+	{value.Numeric, value.Float64}: true, {value.Numeric, value.String}: true,
+	{value.Date, value.String}: true, {value.Timestamp, value.String}: true, {value.Interval, value.String}: true,
+	{value.UUID, value.String}: true, {value.UUID, value.Bytes}: true, {value.String, value.Bytes}: true,
 }
 
 // calendar says whether a format may read the current month.

@@ -12,17 +12,17 @@ import (
 
 // conditional functions compute only what they need.
 var conditional = []record{
-	{name: "if", doc: "IF(condition, a, b): a if the condition is TRUE, else b; the other is not computed.",
+	{name: "if", leakproof: true, doc: "IF(condition, a, b): a if the condition is TRUE, else b; the other is not computed.",
 		overloads: []overload{{"BOOL, ANY, ANY -> ANY", lazy(ifElse)}}},
-	{name: "ifnull", doc: "IFNULL(a, b): a if it is not NULL, else b.",
+	{name: "ifnull", leakproof: true, doc: "IFNULL(a, b): a if it is not NULL, else b.",
 		overloads: []overload{{"ANY, ANY -> ANY", lazy(coalesce)}}},
-	{name: "coalesce", doc: "The first argument that is not NULL; those after it are not computed.",
+	{name: "coalesce", leakproof: true, doc: "The first argument that is not NULL; those after it are not computed.",
 		overloads: []overload{{"ANY... -> ANY", lazy(coalesce)}}},
-	{name: "nullif", doc: "NULLIF(a, b): NULL if a = b, else a.",
+	{name: "nullif", leakproof: true, doc: "NULLIF(a, b): NULL if a = b, else a.",
 		overloads: []overload{{"ANY, ANY -> ANY", byType(nullIf)}}},
-	{name: "$case_no_value", doc: "CASE WHEN condition THEN a ... ELSE z END: the a of the first condition that is TRUE.",
+	{name: "$case_no_value", leakproof: true, doc: "CASE WHEN condition THEN a ... ELSE z END: the a of the first condition that is TRUE.",
 		overloads: []overload{{"ANY... -> ANY", lazy(caseNoValue)}}},
-	{name: "$case_with_value", doc: "CASE x WHEN y THEN a ... ELSE z END: the a of the first y that equals x.",
+	{name: "$case_with_value", leakproof: true, doc: "CASE x WHEN y THEN a ... ELSE z END: the a of the first y that equals x.",
 		overloads: []overload{{"ANY... -> ANY", byType(caseWithValue)}}},
 	{name: "iferror", doc: "IFERROR(a, b): a, or b if computing a is an error.",
 		overloads: []overload{{"ANY, ANY -> ANY", lazy(ifError)}}},

@@ -26,7 +26,7 @@ var dateFunctions = []record{
 	{name: "last_day", doc: "LAST_DAY(date, part): the last day of the part (the month) that the date lies in.",
 		overloads: []overload{{"DATE, ?PART -> DATE", strict(lastDay)}}},
 	{name: "date_from_unix_date", doc: "The date that is n days after 1970-01-01.", overloads: []overload{{"INT64 -> DATE", strict(dateFromUnix)}}},
-	{name: "unix_date", doc: "Days since 1970-01-01.", overloads: []overload{{"DATE -> INT64", strict(unixDate)}}},
+	{name: "unix_date", leakproof: true, doc: "Days since 1970-01-01.", overloads: []overload{{"DATE -> INT64", strict(unixDate)}}},
 	{name: "generate_date_array", doc: "GENERATE_DATE_ARRAY(first, last, INTERVAL n part): dates from the first to the last, n parts (one day) apart.",
 		overloads: []overload{{"DATE, DATE, ?INT64, ?PART -> ARRAY<DATE>", strict(generateDates)}}},
 }

@@ -80,6 +80,9 @@ type Scalar struct {
 	Volatile bool
 	// Stable functions depend on the Context (its time or zone): constant within a statement, not between statements.
 	Stable bool
+	// Leakproof functions have a value for all arguments and change nothing, so that nobody learns that they were computed: a plan may compute them
+	// for rows that the statement's reader must not see. As in PostgreSQL.
+	Leakproof bool
 
 	eval  Eval
 	null  value.Value // the result if an argument is NULL

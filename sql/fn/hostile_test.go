@@ -146,7 +146,7 @@ func randomCall(r *rand.Rand, signature string) (args []*value.Type, result *val
 	return args, result
 }
 
-// TestHostileArguments calls every signature with values at the borders: nothing may panic, and errors are the user's.
+// TestHostileArguments calls every signature with values at the borders: nothing may panic, errors are the user's, and what is leakproof has none.
 func TestHostileArguments(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, name := range Names() {
@@ -191,6 +191,9 @@ func callHostile(t *testing.T, r *rand.Rand, name string, types []*value.Type, r
 	default:
 		_, err = s.Call(testContext(), args)
 	}
+	if err != nil && s.Leakproof {
+		t.Errorf("%s%v is leakproof, and fails: %v", name, printed(args), err)
+	}
 	if code := usererror.CodeOf(err); code != codes.OK && code != codes.OutOfRange && code != codes.InvalidArgument {
 		t.Errorf("%s%v: %v", name, printed(args), err)
 	}
@@ -227,7 +230,10 @@ func TestHostileCasts(t *testing.T) {
 							t.Fatalf("cast of %v from %s to %s panics: %v", printed(args), from, to, p)
 						}
 					}()
-					if _, err = s.Call(testContext(), args); err != nil && usererror.CodeOf(err) == codes.Internal {
+					if _, err = s.Call(testContext(), args); err != nil && s.Leakproof && len(args) == 1 {
+						t.Errorf("cast of %v from %s to %s is leakproof, and fails: %v", printed(args), from, to, err)
+					}
+					if err != nil && usererror.CodeOf(err) == codes.Internal {
 						t.Errorf("cast of %v from %s to %s: %v", printed(args), from, to, err)
 					}
 				}()

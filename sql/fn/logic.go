@@ -4,17 +4,17 @@ import "github.com/crowfoot-db/crowfoot/value"
 
 // logic is three-valued: NULL is unknown.
 var logic = []record{
-	{name: "$and", doc: "FALSE if an operand is FALSE, else NULL if one is NULL, else TRUE; operands after a FALSE are not computed.",
+	{name: "$and", leakproof: true, doc: "FALSE if an operand is FALSE, else NULL if one is NULL, else TRUE; operands after a FALSE are not computed.",
 		overloads: []overload{{"BOOL, BOOL... -> BOOL", lazy(and)}}},
-	{name: "$or", doc: "TRUE if an operand is TRUE, else NULL if one is NULL, else FALSE; operands after a TRUE are not computed.",
+	{name: "$or", leakproof: true, doc: "TRUE if an operand is TRUE, else NULL if one is NULL, else FALSE; operands after a TRUE are not computed.",
 		overloads: []overload{{"BOOL, BOOL... -> BOOL", lazy(or)}}},
-	{name: "$not", doc: "The opposite; NULL of NULL.",
+	{name: "$not", leakproof: true, doc: "The opposite; NULL of NULL.",
 		overloads: []overload{{"BOOL -> BOOL", strict(not)}}},
-	{name: "$is_true", doc: "x IS TRUE: FALSE for NULL.",
+	{name: "$is_true", leakproof: true, doc: "x IS TRUE: FALSE for NULL.",
 		overloads: []overload{{"BOOL -> BOOL", nullable(isTrue)}}},
-	{name: "$is_false", doc: "x IS FALSE: FALSE for NULL.",
+	{name: "$is_false", leakproof: true, doc: "x IS FALSE: FALSE for NULL.",
 		overloads: []overload{{"BOOL -> BOOL", nullable(isFalse)}}},
-	{name: "$is_null", doc: "x IS NULL.",
+	{name: "$is_null", leakproof: true, doc: "x IS NULL.",
 		overloads: []overload{{"ANY -> BOOL", nullable(isNull)}}},
 }
 

@@ -15,14 +15,14 @@ var mathematics = []record{
 		{"FLOAT32 -> FLOAT32", float32Function(math.Abs)},
 		{"NUMERIC -> NUMERIC", numericFunction(value.Decimal.Abs)},
 	}},
-	{name: "sign", doc: "-1, 0 or 1; NaN of NaN.", overloads: []overload{
+	{name: "sign", leakproof: true, doc: "-1, 0 or 1; NaN of NaN.", overloads: []overload{
 		{"INT64 -> INT64", strict(signInt64)},
 		{"FLOAT64 -> FLOAT64", float64Function(sign)},
 		{"FLOAT32 -> FLOAT32", float32Function(sign)},
 		{"NUMERIC -> NUMERIC", numericFunction(signNumeric)},
 	}},
-	{name: "is_inf", doc: "Whether x is infinite.", overloads: []overload{{"FLOAT64 -> BOOL", strict(isInf)}}},
-	{name: "is_nan", doc: "Whether x is NaN.", overloads: []overload{{"FLOAT64 -> BOOL", strict(isNaN)}}},
+	{name: "is_inf", leakproof: true, doc: "Whether x is infinite.", overloads: []overload{{"FLOAT64 -> BOOL", strict(isInf)}}},
+	{name: "is_nan", leakproof: true, doc: "Whether x is NaN.", overloads: []overload{{"FLOAT64 -> BOOL", strict(isNaN)}}},
 	{name: "pi", doc: "π.", overloads: []overload{{"-> FLOAT64", constant(math.Pi)}}},
 	{name: "sqrt", doc: "The square root.", overloads: []overload{
 		{"FLOAT64 -> FLOAT64", strict(sqrt)},

@@ -16,6 +16,7 @@ type record struct {
 	doc       string
 	overloads []overload
 	property  property
+	leakproof bool // Scalar.Leakproof; a function of which that is not known is none
 }
 
 // property says what a function depends on beside its arguments.
@@ -128,11 +129,22 @@ func Lookup(f *tree.Function) (*Scalar, error) {
 	if r != nil {
 		for i := range r.overloads {
 			if fits(r.overloads[i].signature, f.Args) {
-				return r.overloads[i].body.scalar(f, r.property), nil
+				s := r.overloads[i].body.scalar(f, r.property)
+				s.Leakproof = r.leakproof || f.Safe && s.Lazy == nil && s.Higher == nil && !s.Volatile && !large(f.Type)
+				return s, nil
 			}
 		}
 	}
 	return nil, unsupported(f)
+}
+
+// large says whether values of a type may take so much memory that making one fails, with SAFE too.
+func large(t *value.Type) bool {
+	switch t.Kind {
+	case value.String, value.Bytes, value.JSON, value.Proto, value.Array, value.Struct:
+		return true
+	}
+	return false
 }
 
 func (b body) scalar(f *tree.Function, p property) *Scalar {

@@ -17,17 +17,17 @@ var stringFunctions = []record{
 		{"STRING... -> STRING", strict(concat)},
 		{"BYTES... -> BYTES", strict(concat)},
 	}},
-	{name: "length", doc: "The number of characters of a STRING, of bytes of a BYTES.", overloads: []overload{
+	{name: "length", leakproof: true, doc: "The number of characters of a STRING, of bytes of a BYTES.", overloads: []overload{
 		{"STRING -> INT64", strict(charLength)},
 		{"BYTES -> INT64", strict(byteLength)},
 	}},
-	{name: "char_length", doc: "The number of characters.", overloads: []overload{{"STRING -> INT64", strict(charLength)}}},
-	{name: "byte_length", doc: "The number of bytes.", overloads: []overload{
+	{name: "char_length", leakproof: true, doc: "The number of characters.", overloads: []overload{{"STRING -> INT64", strict(charLength)}}},
+	{name: "byte_length", leakproof: true, doc: "The number of bytes.", overloads: []overload{
 		{"STRING -> INT64", strict(byteLength)},
 		{"BYTES -> INT64", strict(byteLength)},
 	}},
-	{name: "upper", doc: "In capitals; of BYTES, ASCII letters only.", overloads: onText(toUpper, asciiUpper)},
-	{name: "lower", doc: "In small letters; of BYTES, ASCII letters only.", overloads: onText(toLower, asciiLower)},
+	{name: "upper", leakproof: true, doc: "In capitals; of BYTES, ASCII letters only.", overloads: onText(toUpper, asciiUpper)},
+	{name: "lower", leakproof: true, doc: "In small letters; of BYTES, ASCII letters only.", overloads: onText(toLower, asciiLower)},
 	{name: "initcap", doc: "The first letter of each word in capitals, the rest in small letters; words end at white space and punctuation, or at the characters given.",
 		overloads: []overload{{"STRING, ?STRING -> STRING", strict(initCap)}}},
 	{name: "reverse", doc: "The characters or bytes in reverse order.", overloads: onText(reverseChars, reverseBytes)},
@@ -43,11 +43,11 @@ var stringFunctions = []record{
 		{"STRING, INT64 -> STRING", strict(repeat)},
 		{"BYTES, INT64 -> BYTES", strict(repeat)},
 	}},
-	{name: "starts_with", doc: "Whether a text begins with another.", overloads: []overload{
+	{name: "starts_with", leakproof: true, doc: "Whether a text begins with another.", overloads: []overload{
 		{"STRING, STRING -> BOOL", strict(startsWith)},
 		{"BYTES, BYTES -> BOOL", strict(startsWith)},
 	}},
-	{name: "ends_with", doc: "Whether a text ends with another.", overloads: []overload{
+	{name: "ends_with", leakproof: true, doc: "Whether a text ends with another.", overloads: []overload{
 		{"STRING, STRING -> BOOL", strict(endsWith)},
 		{"BYTES, BYTES -> BOOL", strict(endsWith)},
 	}},

@@ -22,7 +22,7 @@ var substrings = []record{
 		{"STRING, INT64 -> STRING", strict(right)},
 		{"BYTES, INT64 -> BYTES", strict(right)},
 	}},
-	{name: "strpos", doc: "STRPOS(text, part): where the part first occurs, 0 if nowhere.", overloads: []overload{
+	{name: "strpos", leakproof: true, doc: "STRPOS(text, part): where the part first occurs, 0 if nowhere.", overloads: []overload{
 		{"STRING, STRING -> INT64", strict(strpos)},
 		{"BYTES, BYTES -> INT64", strict(strpos)},
 	}},
@@ -31,9 +31,9 @@ var substrings = []record{
 			{"STRING, STRING, ?INT64, ?INT64 -> INT64", strict(instr)},
 			{"BYTES, BYTES, ?INT64, ?INT64 -> INT64", strict(instr)},
 		}},
-	{name: "trim", doc: "TRIM(text, characters): without white space, or the characters given, at either end.", overloads: trimOverloads(true, true)},
-	{name: "ltrim", doc: "LTRIM(text, characters): as TRIM, at the beginning.", overloads: trimOverloads(true, false)},
-	{name: "rtrim", doc: "RTRIM(text, characters): as TRIM, at the end.", overloads: trimOverloads(false, true)},
+	{name: "trim", leakproof: true, doc: "TRIM(text, characters): without white space, or the characters given, at either end.", overloads: trimOverloads(true, true)},
+	{name: "ltrim", leakproof: true, doc: "LTRIM(text, characters): as TRIM, at the beginning.", overloads: trimOverloads(true, false)},
+	{name: "rtrim", leakproof: true, doc: "RTRIM(text, characters): as TRIM, at the end.", overloads: trimOverloads(false, true)},
 	{name: "lpad", doc: "LPAD(text, length, pattern): filled up with the pattern (a space) on the left, or cut off, to a length.", overloads: []overload{
 		{"STRING, INT64, ?STRING -> STRING", pad(true)},
 		{"BYTES, INT64, ?BYTES -> BYTES", pad(true)},

@@ -10,7 +10,7 @@ import (
 )
 
 var timestampFunctions = []record{
-	{name: "current_timestamp", doc: "The time at which the statement began.", property: stable,
+	{name: "current_timestamp", leakproof: true, doc: "The time at which the statement began.", property: stable,
 		overloads: []overload{{"-> TIMESTAMP", strict(currentTimestamp)}}},
 	{name: "pending_commit_timestamp", doc: "The time at which the transaction will commit; only to be written.", property: volatile,
 		overloads: []overload{{"-> TIMESTAMP", strict(pendingCommitTimestamp)}}},
@@ -31,9 +31,9 @@ var timestampFunctions = []record{
 	{name: "timestamp_seconds", doc: "The instant n seconds after 1970.", overloads: []overload{{"INT64 -> TIMESTAMP", fromUnix(1)}}},
 	{name: "timestamp_millis", doc: "The instant n milliseconds after 1970.", overloads: []overload{{"INT64 -> TIMESTAMP", fromUnix(1_000)}}},
 	{name: "timestamp_micros", doc: "The instant n microseconds after 1970.", overloads: []overload{{"INT64 -> TIMESTAMP", fromUnix(1_000_000)}}},
-	{name: "unix_seconds", doc: "Whole seconds since 1970, rounded down.", overloads: []overload{{"TIMESTAMP -> INT64", toUnix(1)}}},
-	{name: "unix_millis", doc: "Whole milliseconds since 1970, rounded down.", overloads: []overload{{"TIMESTAMP -> INT64", toUnix(1_000)}}},
-	{name: "unix_micros", doc: "Whole microseconds since 1970, rounded down.", overloads: []overload{{"TIMESTAMP -> INT64", toUnix(1_000_000)}}},
+	{name: "unix_seconds", leakproof: true, doc: "Whole seconds since 1970, rounded down.", overloads: []overload{{"TIMESTAMP -> INT64", toUnix(1)}}},
+	{name: "unix_millis", leakproof: true, doc: "Whole milliseconds since 1970, rounded down.", overloads: []overload{{"TIMESTAMP -> INT64", toUnix(1_000)}}},
+	{name: "unix_micros", leakproof: true, doc: "Whole microseconds since 1970, rounded down.", overloads: []overload{{"TIMESTAMP -> INT64", toUnix(1_000_000)}}},
 	{name: "generate_timestamp_array", doc: "GENERATE_TIMESTAMP_ARRAY(first, last, INTERVAL n part): timestamps from the first to the last, n parts apart.",
 		overloads: []overload{{"TIMESTAMP, TIMESTAMP, INT64, PART -> ARRAY<TIMESTAMP>", strict(generateTimestamps)}}},
 }

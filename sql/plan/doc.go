@@ -7,8 +7,12 @@
 //	rewrite   relation         → relation (filters move down, subqueries become joins, constants fold)
 //	access    filter over scan → seeks of a table or an index
 //	join      relations joined → order and method of the joins
+//	barrier   a view           → what may move below it, and what stays above
 //	physical  relation         → Node, columns become slots of flat rows
 //	keyread   Node             → Plan.Read, when nothing but a key read is left
+//
+// Whatever these steps do, they keep one rule: an expression that may fail does not cross the barrier of a view with the rights of its definer downward
+// (barrier.go). It concerns whoever moves, orders or chooses: rewrites that push down ask leakproof, join orders take a barrier as one relation.
 //
 // A Plan depends on the statement and the catalog, never on the values of
 // parameters: the bounds of a seek are expressions that are computed when it

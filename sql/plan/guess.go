@@ -37,6 +37,8 @@ func (p *planner) guess(r relation) estimate {
 		return estimate{math.Max(e.rows*math.Pow(selectOther, float64(len(r.conds))), 1), e.cost + e.rows*costFilter}
 	case *computeRel:
 		return p.guess(r.in)
+	case *barrierRel:
+		return p.guessBarrier(r)
 	case *joinRel:
 		return p.guessJoin(r)
 	case *unnestRel:

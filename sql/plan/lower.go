@@ -99,7 +99,7 @@ func (p *planner) lower(s tree.Scan) (relation, error) {
 	case *tree.TableScan:
 		return p.lowerTable(s), nil
 	case *tree.ViewScan:
-		return p.lower(s.Input)
+		return p.lowerView(s)
 	case *tree.SingleRow:
 		return &unitRel{}, nil
 	case *tree.Filter:

@@ -62,6 +62,8 @@ func (p *planner) build(r relation, req request) (built, error) {
 		return p.buildFilter(r, req)
 	case *computeRel:
 		return p.buildCompute(r, req)
+	case *barrierRel:
+		return p.buildBarrier(r, req)
 	case *joinRel:
 		return p.buildJoin(r, req)
 	case *unnestRel:

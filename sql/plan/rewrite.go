@@ -36,6 +36,8 @@ func push(r relation, conds []tree.Expr) relation {
 		return pushIntoUnion(r, conds)
 	case *withRel:
 		return &withRel{defs: r.defs, body: push(r.body, conds)}
+	case *barrierRel:
+		return pushIntoBarrier(r, conds)
 	case *emptyRel:
 		return r
 	}

@@ -71,6 +71,10 @@ func decorrelate(r relation, outer colSet, exists bool) (relation, []tree.Expr) 
 		in, conds := decorrelate(r.in, outer, exists)
 		correlated, keep := correlatedOf(r.conds, outer)
 		return filterBy(in, keep), append(conds, correlated...)
+	case *barrierRel:
+		in, conds := decorrelate(r.in, outer, exists)
+		correlated, keep := correlatedOf(r.conds, outer)
+		return &barrierRel{in: in, conds: keep}, append(conds, correlated...)
 	case *scanRel:
 		s := *r
 		var conds []tree.Expr
@@ -162,6 +166,8 @@ func notNullCol(r relation, id int) bool {
 			}
 		}
 	case *filterRel:
+		return notNullCol(r.in, id) || rejected(r.conds, id)
+	case *barrierRel:
 		return notNullCol(r.in, id) || rejected(r.conds, id)
 	case *computeRel:
 		for _, x := range r.exprs {
