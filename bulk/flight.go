@@ -186,6 +186,8 @@ func (r *flightReader) Places() func(int) Place {
 	return func(int) Place { return Place{File: r.segment.name} }
 }
 
+func (r *flightReader) Positions() func(int) int64 { return func(int) int64 { return 0 } }
+
 func (r *flightReader) Progress() int64 { return 0 }
 
 func (r *flightReader) closeStream() {

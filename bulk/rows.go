@@ -66,6 +66,7 @@ type partition struct {
 
 func (p *partition) Bytes() int64   { return 0 }
 func (p *partition) String() string { return p.name }
+func (p *partition) Extent() Extent { return Extent{} }
 
 // Open chooses the way to read a partition: Flight SQL, where the server has it, or the rows of the official client, which every endpoint has.
 func (p *partition) Open(ctx context.Context) (Reader, error) {
@@ -96,6 +97,8 @@ type clientReader struct {
 func (r *clientReader) Places() func(int) Place {
 	return func(int) Place { return Place{File: r.segment.name} }
 }
+
+func (r *clientReader) Positions() func(int) int64 { return func(int) int64 { return 0 } }
 
 func (r *clientReader) Progress() int64 { return 0 }
 

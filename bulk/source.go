@@ -1,9 +1,11 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"golang.org/x/sync/errgroup"
@@ -25,6 +27,8 @@ type Segment interface {
 	Open(ctx context.Context) (Reader, error)
 	// Bytes is about how much there is to read, in the source's own form; 0 if that is not known.
 	Bytes() int64
+	// Extent is the part of a file that the segment reads. That of a database's rows has no file.
+	Extent() Extent
 	// String names the segment for messages.
 	String() string
 }
@@ -35,9 +39,38 @@ type Reader interface {
 	Next() (arrow.RecordBatch, error)
 	// Places tells where the rows of the batch that Next returned last come from. It may be called from any goroutine, also when the reader went on or is closed.
 	Places() func(row int) Place
+	// Positions tells where the rows of the batch that Next returned last begin in their file, in the unit of Extent; behind the last row, where reading goes on.
+	// It may be called as Places may.
+	Positions() func(row int) int64
 	// Progress is how much was read, in the unit of Segment.Bytes.
 	Progress() int64
 	Close() error
+}
+
+// Extent is a part of a file: bytes of a file of text, from the begin of a row to that of another, and rows, from 0, of another file.
+type Extent struct {
+	File     string
+	From, To int64
+}
+
+// Without returns what is left of an extent without others, which may be of other files.
+func (e Extent) Without(others []Extent) (rest []Extent) {
+	others = slices.Clone(others)
+	slices.SortFunc(others, func(a, b Extent) int { return cmp.Compare(a.From, b.From) })
+	from := e.From
+	for _, o := range others {
+		if o.File != e.File || o.To <= from || o.From >= e.To {
+			continue
+		}
+		if o.From > from {
+			rest = append(rest, Extent{e.File, from, o.From})
+		}
+		from = o.To
+	}
+	if from < e.To {
+		rest = append(rest, Extent{e.File, from, e.To})
+	}
+	return rest
 }
 
 // Place is where a row stands.

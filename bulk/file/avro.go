@@ -261,6 +261,11 @@ type avroSegment struct {
 
 func (s *avroSegment) Bytes() int64 { return s.size }
 
+func (s *avroSegment) Extent() bulk.Extent {
+	first, last := s.file.blocks[s.from], s.file.blocks[s.end-1]
+	return bulk.Extent{File: s.name, From: first.firstRow, To: last.firstRow + last.rows}
+}
+
 func (s *avroSegment) String() string {
 	return fmt.Sprintf("%s, blocks %d to %d", s.name, s.from+1, s.end)
 }
@@ -298,6 +303,11 @@ type avroReader struct {
 func (r *avroReader) Places() func(row int) bulk.Place {
 	first, name := r.first, r.segment.name
 	return func(row int) bulk.Place { return bulk.Place{File: name, Row: first + int64(row) + 1} }
+}
+
+func (r *avroReader) Positions() func(row int) int64 {
+	first := r.first
+	return func(row int) int64 { return first + int64(row) }
 }
 
 func (r *avroReader) Progress() int64 { return r.read }

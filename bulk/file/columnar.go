@@ -113,6 +113,10 @@ func (c *columnar) Segments(_ context.Context, n int) (segments []bulk.Segment, 
 
 func (s *columnarSegment) Bytes() int64 { return s.rows }
 
+func (s *columnarSegment) Extent() bulk.Extent {
+	return bulk.Extent{File: s.name, From: s.firstRow, To: s.firstRow + s.rows}
+}
+
 func (s *columnarSegment) String() string {
 	return fmt.Sprintf("%s, rows %d to %d", s.name, s.firstRow+1, s.firstRow+s.rows)
 }
@@ -182,6 +186,11 @@ func (r *columnarReader) release() {
 func (r *columnarReader) Places() func(row int) bulk.Place {
 	first, name := r.segment.firstRow+r.read-r.last+1, r.segment.name
 	return func(row int) bulk.Place { return bulk.Place{File: name, Row: first + int64(row)} }
+}
+
+func (r *columnarReader) Positions() func(row int) int64 {
+	first := r.segment.firstRow + r.read - r.last
+	return func(row int) int64 { return first + int64(row) }
 }
 
 func (r *columnarReader) Progress() int64 { return r.read }

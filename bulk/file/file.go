@@ -64,6 +64,8 @@ type Options struct {
 	// returns an error, the reader ends with an error.
 	Reject func(bulk.BadRow) error
 	Text   TextOptions
+	// Done are parts of the files that are not read: their rows were.
+	Done []bulk.Extent
 	// Generated are names of columns that the database computes, which errors tell from those that it does not have.
 	Generated []string
 }
@@ -101,10 +103,13 @@ func Open(patterns []string, o Options) (bulk.Source, error) {
 	}[o.Format]
 	if open != nil {
 		source, err := open()
-		if err != nil || len(o.Columns) == 0 {
-			return source, err
+		if err == nil && len(o.Columns) > 0 {
+			source, err = choose(source, o.Columns)
 		}
-		return choose(source, o.Columns)
+		if err == nil && len(o.Done) > 0 {
+			source = &remaining{source, o.Done}
+		}
+		return source, err
 	}
 	return nil, fmt.Errorf("the format %s is not known", o.Format)
 }

@@ -21,7 +21,7 @@ import (
 // A JSON column is the value itself; within ARRAY<JSON> it is a string that holds it.
 
 func openJSONLines(names []string, o Options) (bulk.Source, error) {
-	t := &text{json: true, generated: o.Generated, reject: o.Reject, syntax: syntax{delimiter: ','}, others: len(o.Columns) > 0}
+	t := &text{json: true, done: o.Done, generated: o.Generated, reject: o.Reject, syntax: syntax{delimiter: ','}, others: len(o.Columns) > 0}
 	for _, name := range names {
 		f, _, err := openTextFile(name, false, t.syntax)
 		if err != nil {

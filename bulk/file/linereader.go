@@ -40,6 +40,9 @@ func (l *lineReader) close() error { return l.file.Close() }
 // from is where the last row begins in the file.
 func (l *lineReader) from() int64 { return l.at - int64(len(l.buffer)-l.begin) }
 
+// behind is where reading goes on behind the last row.
+func (l *lineReader) behind() int64 { return l.at - int64(len(l.buffer)-l.following) }
+
 // next returns the next line without its end, or io.EOF.
 func (l *lineReader) next() ([]byte, error) {
 	l.begin = l.following

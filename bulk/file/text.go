@@ -32,6 +32,7 @@ type text struct {
 	encoding  *charmap.Charmap  // nil is UTF-8
 	generated []string          // columns that the database computes
 	others    bool              // JSON lines may have members that are not wanted
+	done      []bulk.Extent     // what is left out of the files
 }
 
 // textFile is a file and where its rows are.
@@ -72,7 +73,7 @@ func openText(names []string, o Options) (bulk.Source, error) {
 	if !ok {
 		return nil, fmt.Errorf("the encoding %q is not known: want utf-8, iso-8859-1 or windows-1252", o.Text.Encoding)
 	}
-	t := &text{generated: o.Generated, reject: o.Reject, syntax: syntaxOf(o), encoding: encoding, names: o.Columns}
+	t := &text{done: o.Done, generated: o.Generated, reject: o.Reject, syntax: syntaxOf(o), encoding: encoding, names: o.Columns}
 	if d := t.syntax.delimiter; d == '\n' || d == '\r' || d == '"' && t.syntax.quotes || d == '\\' && t.syntax.escapes {
 		return nil, fmt.Errorf("%q cannot be a delimiter", d)
 	}
@@ -196,12 +197,16 @@ func (t *text) Close() error { return nil }
 const smallestSegment = 1 << 16
 
 func (t *text) Segments(ctx context.Context, n int) (segments []bulk.Segment, err error) {
+	var files []textFile
 	total := int64(0)
 	for _, f := range t.files {
-		total += f.end - f.from
+		for _, e := range (bulk.Extent{File: f.name, From: f.from, To: f.end}).Without(t.done) {
+			files = append(files, textFile{f.name, e.From, e.To})
+			total += e.To - e.From
+		}
 	}
 	size := max(total/int64(max(n, 1)), smallestSegment)
-	for _, f := range t.files {
+	for _, f := range files {
 		cuts, err := cut(ctx, f, int((f.end-f.from+size/2)/size), t.syntax)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.name, err)
@@ -221,6 +226,8 @@ type textSegment struct {
 }
 
 func (s *textSegment) Bytes() int64 { return s.end - s.from }
+
+func (s *textSegment) Extent() bulk.Extent { return bulk.Extent{File: s.name, From: s.from, To: s.end} }
 
 func (s *textSegment) String() string {
 	return fmt.Sprintf("%s, bytes %d to %d", s.name, s.from, s.end)

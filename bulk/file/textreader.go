@@ -26,7 +26,7 @@ type textReader struct {
 	members []bool // columns that a row of JSON has
 	sizes   []int  // bytes of the texts of the last batch, by column
 
-	from   []int64 // where the rows of the last batch begin in the file
+	from   []int64 // where the rows of the last batch begin in the file, and behind them where reading goes on
 	good   goodRows
 	failed error
 }
@@ -75,6 +75,12 @@ func (r *textReader) Places() func(row int) bulk.Place {
 	return func(row int) bulk.Place { return lines.place(from[row]) }
 }
 
+// Positions tells the offsets of rows.
+func (r *textReader) Positions() func(row int) int64 {
+	from := r.from[r.good.first:]
+	return func(row int) int64 { return from[row] }
+}
+
 // Progress is how many bytes were parsed.
 func (r *textReader) Progress() int64 { return r.lines.from() - r.start }
 
@@ -93,7 +99,7 @@ func (r *textReader) Next() (arrow.RecordBatch, error) {
 // fill parses rows into the next batch. An error, and io.EOF, comes behind the rows before it.
 func (r *textReader) fill() error {
 	r.reserve(len(r.from))
-	r.from = make([]int64, 0, bulk.BatchRows) // not reused: Places keeps it
+	r.from = make([]int64, 0, bulk.BatchRows+1) // not reused: Places keeps it
 	var bad []int
 	var err error
 	for size := 0; len(r.from) < bulk.BatchRows && size < bulk.BatchBytes; {
@@ -122,6 +128,7 @@ func (r *textReader) fill() error {
 		}
 	}
 	r.good.set(r.builder.NewRecordBatch(), len(r.from), bad)
+	r.from = append(r.from, r.lines.behind())
 	return err
 }
 

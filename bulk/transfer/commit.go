@@ -29,8 +29,7 @@ type rows struct {
 	encoded []byte
 	ends    []int // of each row in encoded
 	places  []place
-	first   int64 // number of the first row in the segment
-	mayBeIn bool  // an attempt that was not answered may have inserted them
+	mayBeIn bool // an attempt that was not answered may have inserted them
 }
 
 // place is where a row comes from: a row of a batch.
@@ -43,7 +42,7 @@ func (r *rows) len() int { return len(r.ends) }
 
 // slice is rows from to end.
 func (r *rows) slice(from, end int) *rows {
-	s := &rows{places: r.places[from:end], first: r.first + int64(from), mayBeIn: r.mayBeIn}
+	s := &rows{places: r.places[from:end], mayBeIn: r.mayBeIn}
 	begin := 0
 	if from > 0 {
 		begin = r.ends[from-1]

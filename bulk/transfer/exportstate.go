@@ -23,6 +23,8 @@ import (
 // file that is complete.
 const stateName = "export.state"
 
+const exportStateVersion = 1
+
 type exportHeader struct {
 	Version   int             `json:"version"`
 	Database  string          `json:"database"`
@@ -110,7 +112,7 @@ func (e *exporter) begin(ctx context.Context) (err error) {
 	if e.snapshot, err = bulk.NewSnapshot(ctx, e.Client, e.Bound); err != nil {
 		return err
 	}
-	e.state = exportHeader{Version: stateVersion, Database: e.Database, Format: e.Format, Wanted: e.wanted()}
+	e.state = exportHeader{Version: exportStateVersion, Database: e.Database, Format: e.Format, Wanted: e.wanted()}
 	if e.state.Timestamp, err = e.snapshot.Timestamp(); err != nil {
 		return err
 	}
@@ -192,13 +194,11 @@ func (e *exporter) source(ctx context.Context, name string) (*bulk.Rows, error) 
 // resume goes on with an export.
 func (e *exporter) resume(ctx context.Context, name string, lines []byte) (err error) {
 	header, files, _ := bytes.Cut(lines, []byte{'\n'})
-	if err := json.Unmarshal(header, &e.state); err != nil || e.state.Version != stateVersion {
+	if err := json.Unmarshal(header, &e.state); err != nil || e.state.Version != exportStateVersion {
 		return fmt.Errorf("%s is not the state of an export", name)
 	}
-	before, _ := json.Marshal([]any{e.state.Database, e.state.Format, e.state.Wanted})
-	now, _ := json.Marshal([]any{e.Database, e.Format, e.wanted()})
-	if !bytes.Equal(before, now) {
-		return fmt.Errorf("%s is the state of another export, %s, and this one is %s: name another directory", name, before, now)
+	if why := e.difference(); why != "" {
+		return fmt.Errorf("%s has an export that was interrupted, and %s: name another directory, or delete it", e.Dir, why)
 	}
 	for line := range bytes.Lines(files) {
 		var f exportFile
@@ -220,6 +220,32 @@ func (e *exporter) resume(ctx context.Context, name string, lines []byte) (err e
 		e.rows = append(e.rows, rows)
 	}
 	return nil
+}
+
+// difference says how the export of the state differs from this one.
+func (e *exporter) difference() string {
+	was, is := e.state.Wanted, e.wanted()
+	switch {
+	case e.state.Database != e.Database:
+		return fmt.Sprintf("that is of %s, this one of %s", e.state.Database, e.Database)
+	case e.state.Format != e.Format:
+		return fmt.Sprintf("that is in the format %s, this one in %s", e.state.Format, e.Format)
+	case was.Query != is.Query || !slices.Equal(was.Tables, is.Tables):
+		return fmt.Sprintf("that is of %s, this one of %s", was, is)
+	case was.Timestamps != is.Timestamps:
+		return "that writes timestamps in another way (--timestamps)"
+	}
+	return ""
+}
+
+func (w exportWanted) String() string {
+	switch {
+	case w.Query != "":
+		return "the query " + w.Query
+	case len(w.Tables) > 0:
+		return strings.Join(w.Tables, ", ")
+	}
+	return "all tables"
 }
 
 // isDone says whether a file is complete. Others may be written meanwhile.

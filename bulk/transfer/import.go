@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"cloud.google.com/go/spanner"
@@ -32,10 +34,9 @@ type ImportOptions struct {
 	Mode     Mode        // "" is InsertOrUpdate
 	Parallel int         // how many segments are read, and twice as many commits under way, at once
 	Rejects  *Rejects    // nil: the first bad row ends the import
-	// State remembers what is in, so that an import that was interrupted goes on; nil remembers nothing. The caller removes it when all is done: an import
-	// with the state of a complete one writes nothing. StateOf is what the import is of, in JSON: an import that goes on must be of the same.
+	// State remembers what is in, so that an import that was interrupted goes on; nil remembers nothing. Its Begin has said which extents of the files Source leaves out.
+	// The caller finishes it when all is done.
 	State    *ImportState
-	StateOf  any
 	Progress *Progress // nil if it is not shown
 	// Flight, if not nil, is a connection to the same server. If that is Crowfoot, and takes the source's columns as they are, rows are written over Arrow
 	// Flight SQL, in a fraction of the CPU time; those of a commit that it refuses are written as to any server.
@@ -44,14 +45,12 @@ type ImportOptions struct {
 
 // ImportResult is what an import did.
 type ImportResult struct {
-	Begun   bool  // rows were to be sent: the options fit the table, and the state is of this import
-	Rows    int64 // that were written by this run
-	Resumed int64 // that a run before had written or rejected
-	Flight  bool  // rows were written over Arrow Flight SQL
+	Begun  bool  // rows were to be sent: the options fit the table
+	Rows   int64 // that were written by this run
+	Flight bool  // rows were written over Arrow Flight SQL
 }
 
-// segmentsOfImport is how many segments an import cuts its source into. It does not depend on the number of readers, so that an import that was
-// interrupted can go on with another number of them.
+// segmentsOfImport is how many segments an import cuts its source into.
 const segmentsOfImport = 64
 
 // Import writes all rows of a source into a table. When it returns nil each row is in the table or among the rejected; otherwise State tells what is in.
@@ -74,7 +73,12 @@ func Import(ctx context.Context, o ImportOptions) (result ImportResult, err erro
 	if err != nil {
 		return result, err
 	}
-	i := &importer{ImportOptions: o, schema: schema, columns: columns, states: make([]segmentState, len(segments))}
+	if o.State != nil && o.State.resends() {
+		if err := o.checkKey(columns); err != nil {
+			return result, err
+		}
+	}
+	i := &importer{ImportOptions: o, schema: schema, columns: columns}
 	if i.Rejects == nil {
 		i.Rejects = &Rejects{}
 	}
@@ -82,23 +86,27 @@ func Import(ctx context.Context, o ImportOptions) (result ImportResult, err erro
 		return result, err
 	}
 	result.Flight = i.loader != nil
-	if o.State != nil {
-		i.journal = o.State.journal
-		i.journal.before = i.Rejects.sync
-		if i.states, err = o.State.begin(o.StateOf, len(segments)); err != nil {
-			return result, err
-		}
-	}
 	result.Begun = true
+	if o.State != nil {
+		o.State.journal.before = i.Rejects.sync
+	}
 	err = i.run(ctx, segments)
-	if i.journal != nil {
-		err = errors.Join(err, i.journal.flush())
+	if o.State != nil {
+		err = errors.Join(err, o.State.journal.flush())
 	}
 	result.Rows = i.written.Load()
-	for _, s := range i.states {
-		result.Resumed += s.rows
-	}
 	return result, err
+}
+
+// checkKey refuses to send rows again that cannot be told from those that are in the table.
+func (o *ImportOptions) checkKey(columns []bulk.ColumnInfo) error {
+	for _, name := range o.Table.Key {
+		if !slices.ContainsFunc(columns, func(c bulk.ColumnInfo) bool { return strings.EqualFold(c.Name, name) }) {
+			return fmt.Errorf("rows that were sent before have changed, or would be sent in another way, and %s of table %s, which the database makes, cannot tell which rows of the table they are: "+
+				"delete those rows there, and the file %s, and import all rows again", name, o.Table.Name, o.State.Path())
+		}
+	}
+	return nil
 }
 
 // importer is an import under way.
@@ -107,8 +115,6 @@ type importer struct {
 	schema  *arrow.Schema
 	columns []bulk.ColumnInfo
 	loader  *columnLoader // nil if rows are written as mutations
-	journal *journal
-	states  []segmentState // by the runs before
 	written atomic.Int64
 }
 
@@ -117,17 +123,13 @@ func (i *importer) run(ctx context.Context, segments []bulk.Segment) error {
 	work := make(chan int, len(segments))
 	for n, s := range segments {
 		i.Progress.addTotal(s.Bytes())
-		if i.states[n].complete {
-			i.Progress.addDone(s.Bytes())
-			continue
-		}
 		work <- n
 	}
 	close(work)
 	for range max(i.Parallel, 1) {
 		group.Go(func() error {
 			for n := range work {
-				if err := i.segment(ctx, n, segments[n]); err != nil {
+				if err := i.segment(ctx, segments[n]); err != nil {
 					return err
 				}
 			}
@@ -141,20 +143,20 @@ func (i *importer) run(ctx context.Context, segments []bulk.Segment) error {
 const commitsAtOnce = 2
 
 // segment imports a segment.
-func (i *importer) segment(ctx context.Context, n int, s bulk.Segment) error {
+func (i *importer) segment(ctx context.Context, s bulk.Segment) error {
 	e, err := newEncoder(i.schema, i.columns)
 	if err != nil {
 		return err
 	}
-	p := newPipeline(ctx, i, n)
+	p := newPipeline(ctx, i, s.Extent())
 	read := int64(0) // of the segment's bytes
 	err = bulk.EachOf(p.ctx, s, func(batch arrow.RecordBatch, from bulk.Reader) error {
 		i.Progress.addDone(from.Progress() - read)
 		read = from.Progress()
 		if i.loader != nil {
-			return p.addColumns(batch, from.Places())
+			return p.addColumns(batch, from)
 		}
-		return p.add(e, batch, from.Places())
+		return p.add(e, batch, from)
 	})
 	if err == nil {
 		p.flush()
@@ -166,5 +168,5 @@ func (i *importer) segment(ctx context.Context, n int, s bulk.Segment) error {
 		return err
 	}
 	i.Progress.addDone(s.Bytes() - read)
-	return i.journal.later(importStep{Segment: n, Complete: true})
+	return p.end()
 }

@@ -47,10 +47,13 @@ func openJournal(name string) (*journal, []byte, error) {
 	}
 }
 
+// errLocked is that of a state file that another process has open.
+var errLocked = errors.New("another import or export has it locked")
+
 // openLocked locks a state file and reads its complete lines.
 func openLocked(file *os.File) ([]byte, error) {
 	if err := lockFile(file); err != nil {
-		return nil, fmt.Errorf("%s: another import or export has it locked; it is under way still (%w)", file.Name(), err)
+		return nil, fmt.Errorf("%s: %w; it is under way still (%w)", file.Name(), errLocked, err)
 	}
 	text, err := io.ReadAll(file)
 	if err != nil {
@@ -77,22 +80,15 @@ func isAt(file *os.File, name string) bool {
 	return err == nil && os.SameFile(open, at)
 }
 
-// cut leaves the first bytes of the file, which lines that are appended follow.
-func (j *journal) cut(size int) error {
-	if err := j.file.Truncate(int64(size)); err != nil {
-		return err
-	}
-	_, err := j.file.Seek(int64(size), io.SeekStart)
-	return err
-}
-
-// append appends a line. When it returns nil the line survives a loss of power. A nil journal keeps nothing.
-func (j *journal) append(line any) error {
+// append appends lines. When it returns nil they survive a loss of power. A nil journal keeps nothing.
+func (j *journal) append(lines ...any) error {
 	if j == nil {
 		return nil
 	}
-	if err := j.add(line); err != nil {
-		return err
+	for _, line := range lines {
+		if err := j.add(line); err != nil {
+			return err
+		}
 	}
 	return j.flush()
 }

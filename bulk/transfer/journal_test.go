@@ -19,10 +19,10 @@ func TestDurable(t *testing.T) {
 	defer r.Close()
 	synced := false
 	j := &journal{file: w, before: func() error { synced = true; return nil }}
-	if err := j.append(importStep{Segment: 1}); err == nil || !synced {
+	if err := j.append(stateForget{true}); err == nil || !synced {
 		t.Errorf("a line counts that was not synced: %v, %v", err, synced)
 	}
-	if err := j.later(importStep{Segment: 2}); err == nil {
+	if err := j.later(stateForget{true}); err == nil {
 		t.Error("the error is forgotten")
 	}
 	w.Close()
@@ -33,7 +33,7 @@ func TestDurable(t *testing.T) {
 	}
 	full := errors.New("the disk is full")
 	j.before = func() error { return full }
-	_ = j.later(importStep{Segment: 1}) // tells of the write before
+	_ = j.later(stateForget{true}) // tells of the write before
 	err = j.close()
 	if text, _ := os.ReadFile(name); !errors.Is(err, full) || len(text) > 0 {
 		t.Errorf("%v, the file has %q", err, text)
@@ -51,12 +51,12 @@ func TestDurable(t *testing.T) {
 // when the first has ended.
 func TestLocked(t *testing.T) {
 	dir := t.TempDir()
-	name := filepath.Join(dir, stateName)
-	state, err := OpenImportState(name)
+	name, target := filepath.Join(dir, stateName), ImportTarget{"localhost:9010", "projects/p/instances/i/databases/d", "T"}
+	state, err := OpenImportState(name, target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenImportState(name); err == nil || !strings.Contains(err.Error(), "another import or export has it locked") {
+	if _, err := OpenImportState(name, target); err == nil || !strings.Contains(err.Error(), "another import into table T of projects/p/instances/i/databases/d on localhost:9010 is under way") {
 		t.Errorf("a second import: %v", err)
 	}
 	if _, err := Export(t.Context(), ExportOptions{Dir: dir}); err == nil || !strings.Contains(err.Error(), "another import or export has it locked") {
@@ -65,10 +65,10 @@ func TestLocked(t *testing.T) {
 	if err := state.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if state, err = OpenImportState(name); err != nil {
+	if state, err = OpenImportState(name, target); err != nil {
 		t.Fatal(err)
 	}
-	if err := state.Remove(); err != nil {
+	if err := state.Finish(); err != nil {
 		t.Fatal(err)
 	}
 	var list [2]*Rejects
@@ -83,43 +83,5 @@ func TestLocked(t *testing.T) {
 	}
 	if err := list[1].Add(bulk.BadRow{}); err == nil || !strings.Contains(err.Error(), "written by another import") {
 		t.Errorf("a second writer of bad rows: %v", err)
-	}
-}
-
-// TestStateOfAnotherDatabase: the state of an import that has sent rows into a table that it made is not taken over by one into another database.
-func TestStateOfAnotherDatabase(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "state")
-	open := func() *ImportState {
-		s, err := OpenImportState(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.Close() })
-		return s
-	}
-	const one, two = "projects/p/instances/i/databases/one", "projects/p/instances/i/databases/two"
-	first := open()
-	if err := first.Create(one, "customer"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := first.begin("customer of one", 1); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.journal.append(importStep{Rows: 7}); err != nil {
-		t.Fatal(err)
-	}
-	first.Close()
-	second := open()
-	if !second.Creates(one) || second.Creates(two) {
-		t.Errorf("the table is made in one: %t, in two: %t", second.Creates(one), second.Creates(two))
-	}
-	if err := second.Create(two, "customer"); err == nil || !strings.Contains(err.Error(), "is the state of another import") {
-		t.Errorf("an import into another database takes the state over: %v", err)
-	}
-	second.Close()
-	again := open()
-	states, err := again.begin("customer of one", 1)
-	if err != nil || states[0].rows != 7 {
-		t.Errorf("%v, %+v", err, states)
 	}
 }

@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"golang.org/x/sync/errgroup"
@@ -16,21 +15,18 @@ type pipeline struct {
 	ctx       context.Context
 	group     *errgroup.Group
 	committer committer
-	segment   int
-	state     segmentState
-	next      int64 // number of the next row in the segment
-	noted     int64 // rows that are noted as sent
+	extent    bulk.Extent // of the segment
+	sent      bool        // it is noted that its rows may have been sent
 	rows      *rows
 	perRow    int // mutations that a row counts for
 
-	mu        sync.Mutex
-	done      map[int64]int64 // commits that are done and follow one that is not: from their first row to the row behind
-	committed int64           // all rows up to this one are done
+	// taken is how far rows were given to commits, and reached how far they were read. bad says that some between them were rejected.
+	taken, reached int64
+	bad            bool
 }
 
-func newPipeline(ctx context.Context, i *importer, segment int) *pipeline {
-	p := &pipeline{importer: i, segment: segment, state: i.states[segment], rows: &rows{}, done: map[int64]int64{}}
-	p.committed, p.noted = p.state.rows, p.state.sent
+func newPipeline(ctx context.Context, i *importer, extent bulk.Extent) *pipeline {
+	p := &pipeline{importer: i, extent: extent, rows: &rows{}, taken: extent.From, reached: extent.From}
 	p.group, p.ctx = errgroup.WithContext(ctx)
 	p.group.SetLimit(commitsAtOnce)
 	p.committer = committer{client: i.Client, table: i.Table, columns: i.columns, mode: i.Mode, reject: i.Rejects.Add}
@@ -40,20 +36,20 @@ func newPipeline(ctx context.Context, i *importer, segment int) *pipeline {
 	return p
 }
 
-// add takes the rows of a batch that are not in yet.
-func (p *pipeline) add(e *encoder, batch arrow.RecordBatch, of func(row int) bulk.Place) error {
+// reach goes on with a batch: its first row begins behind others that the reader has left out, or where the rows before end.
+func (p *pipeline) reach(positions func(row int) int64) {
+	p.bad = p.bad || positions(0) != p.reached
+}
+
+// add takes the rows of a batch.
+func (p *pipeline) add(e *encoder, batch arrow.RecordBatch, from bulk.Reader) error {
 	if err := e.set(batch); err != nil {
 		return err
 	}
+	of, positions := from.Places(), from.Positions()
+	p.reach(positions)
 	for row := range int(batch.NumRows()) {
-		number := p.next
-		p.next++
-		if number < p.state.rows {
-			continue
-		}
-		if p.rows.len() == 0 {
-			p.rows.first = number
-		}
+		p.reached = positions(row + 1)
 		var wrong error
 		before := len(p.rows.encoded)
 		p.rows.encoded, wrong = e.append(p.rows.encoded, row)
@@ -62,10 +58,7 @@ func (p *pipeline) add(e *encoder, batch arrow.RecordBatch, of func(row int) bul
 			if err := p.Rejects.Add(bulk.BadRow{Place: of(row), Reason: wrong.Error()}); err != nil {
 				return err
 			}
-			p.flush()
-			if err := p.finished(number, number+1); err != nil {
-				return err
-			}
+			p.bad = true
 			continue
 		}
 		p.rows.ends = append(p.rows.ends, len(p.rows.encoded))
@@ -84,54 +77,70 @@ func (p *pipeline) flush() {
 		return
 	}
 	p.rows = &rows{encoded: make([]byte, 0, cap(r.encoded))}
-	p.write(r.first, r.len(), func(ctx context.Context) (int, error) {
-		r.mayBeIn = r.first < p.state.sent
+	p.write(r.len(), func(ctx context.Context, mayBeIn bool) (int, error) {
+		r.mayBeIn = mayBeIn
 		return p.committer.commit(ctx, r)
 	})
 }
 
-// write has do write or reject rows, which are so many from the first on, at the same time as others. do returns how many it has written.
-func (p *pipeline) write(first int64, rows int, do func(ctx context.Context) (int, error)) {
-	end := first + int64(rows)
-	if err := p.noteSent(end); err != nil {
+// write has do write or reject the rows up to that which was reached, at the same time as others. do returns how many it has written.
+func (p *pipeline) write(rows int, do func(ctx context.Context, mayBeIn bool) (int, error)) {
+	e, bad := bulk.Extent{File: p.extent.File, From: p.taken, To: p.reached}, p.bad
+	p.taken, p.bad = p.reached, false
+	if err := p.noteSent(); err != nil {
 		p.group.Go(func() error { return err })
 		return
 	}
+	mayBeIn := p.State != nil && p.State.mayBeIn(e)
 	p.group.Go(func() error {
-		written, err := do(p.ctx)
+		written, err := do(p.ctx, mayBeIn)
 		p.written.Add(int64(written))
 		p.Progress.addRows(int64(written))
 		if err != nil {
 			return err
 		}
-		return p.finished(first, end)
+		return p.noteDone(e, written, bad || written < rows)
 	})
 }
 
-// sentAhead is how many rows are noted as sent before they are, so that a sync of the state file is rare.
-const sentAhead = 50_000
-
-// noteSent notes, durably, that rows up to one may have been sent: an import that goes on takes them for its own if they are in the table as they were sent. Only Insert needs it.
-func (p *pipeline) noteSent(end int64) error {
-	if p.Mode != Insert || end <= p.noted {
+// noteSent notes that rows of the segment may have been sent. Only Insert needs it.
+func (p *pipeline) noteSent() error {
+	if p.Mode != Insert || p.State == nil || p.sent {
 		return nil
 	}
-	p.noted = end + sentAhead
-	return p.journal.append(importStep{Segment: p.segment, Sent: p.noted})
+	p.sent = true
+	return p.State.noteSent(p.extent)
 }
 
-// addColumns takes the rows of a batch that are not in yet, as columns.
-func (p *pipeline) addColumns(batch arrow.RecordBatch, of func(row int) bulk.Place) error {
-	first, rows := p.next, int(batch.NumRows())
-	p.next += int64(rows)
+// noteDone notes that the rows of an extent are committed or rejected.
+func (p *pipeline) noteDone(e bulk.Extent, rows int, bad bool) error {
+	if p.State == nil {
+		return nil
+	}
+	return p.State.noteDone(e, int64(rows), bad)
+}
+
+// end notes the end of the segment, which has no good rows that were not taken.
+func (p *pipeline) end() error {
+	if p.taken == p.extent.To {
+		return nil
+	}
+	return p.noteDone(bulk.Extent{File: p.extent.File, From: p.taken, To: p.extent.To}, 0, true)
+}
+
+// addColumns takes the rows of a batch, as columns.
+func (p *pipeline) addColumns(batch arrow.RecordBatch, from bulk.Reader) error {
+	of, positions, rows := from.Places(), from.Positions(), int(batch.NumRows())
+	p.reach(positions)
 	most := max(1, min(maxMutations/p.perRow, commitBytes/max(1, rowBytes(batch, 0, rows))))
 	parts := (rows + most - 1) / most
-	for begin := int(min(max(0, p.state.rows-first), int64(rows))); begin < rows; {
+	for begin := 0; begin < rows; {
 		end := begin + fitting(batch, begin, (rows+parts-1)/parts)
 		c := &columns{batch: batch.NewSlice(int64(begin), int64(end)), of: of, row: begin}
-		p.write(first+int64(begin), end-begin, func(ctx context.Context) (int, error) {
+		p.reached = positions(end)
+		p.write(end-begin, func(ctx context.Context, mayBeIn bool) (int, error) {
 			defer c.batch.Release()
-			return p.load(ctx, c, first+int64(c.row) < p.state.sent)
+			return p.load(ctx, c, mayBeIn)
 		})
 		begin = end
 	}
@@ -204,23 +213,6 @@ func (p *pipeline) encode(c *columns) (*rows, error) {
 		r.places = append(r.places, place{c.of, c.row + row})
 	}
 	return r, nil
-}
-
-// finished notes that rows are committed or rejected.
-func (p *pipeline) finished(from, end int64) error {
-	p.mu.Lock()
-	p.done[from] = end
-	before := p.committed
-	for next, ok := p.done[p.committed]; ok; next, ok = p.done[p.committed] {
-		delete(p.done, p.committed)
-		p.committed = next
-	}
-	committed := p.committed
-	p.mu.Unlock()
-	if committed == before {
-		return nil
-	}
-	return p.journal.later(importStep{Segment: p.segment, Rows: committed})
 }
 
 // wait waits until all commits have ended.

@@ -74,17 +74,23 @@ func (l load) run(ctx context.Context, t *testing.T, client *spanner.Client, nam
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := file.Open(names, file.Options{Schema: schema, Columns: l.columns, Reject: rejects.Add})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reading := file.Options{Schema: schema, Columns: l.columns, Reject: rejects.Add}
 	var state *transfer.ImportState
+	var plan transfer.ImportPlan
 	if l.state != "" {
 		state = openState(t, l.state)
 		defer state.Close()
+		if plan, err = state.Begin(transfer.ImportWay{Definition: table.Definition(), Mode: l.mode}, names, reading); err != nil {
+			t.Fatal(err)
+		}
+		reading.Done = plan.Done
+	}
+	source, err := file.Open(names, reading)
+	if err != nil {
+		t.Fatal(err)
 	}
 	result, err := transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: source, Mode: l.mode, Rejects: rejects, State: state, Flight: l.flight,
-		StateOf: names, Parallel: max(l.parallel, 2), Progress: &transfer.Progress{}})
+		Parallel: max(l.parallel, 2), Progress: &transfer.Progress{}})
 	var bad []bulk.BadRow
 	text, _ := os.ReadFile(rejectFile)
 	for line := range strings.Lines(string(text)) {
@@ -100,7 +106,7 @@ func (l load) run(ctx context.Context, t *testing.T, client *spanner.Client, nam
 
 func openState(t *testing.T, name string) *transfer.ImportState {
 	t.Helper()
-	state, err := transfer.OpenImportState(name)
+	state, err := transfer.OpenImportState(name, transfer.ImportTarget{Server: "server", Database: database, Table: "T"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,15 +287,25 @@ func TestResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		interrupted := 0
-		for round := 1; ; round++ {
-			source, err := file.Open([]string{in}, file.Options{Schema: schema})
+		open := func() (*transfer.ImportState, transfer.ImportPlan, bulk.Source) {
+			opened := openState(t, state)
+			reading := file.Options{Schema: schema}
+			plan, err := opened.Begin(transfer.ImportWay{Definition: table.Definition(), Mode: mode}, []string{in}, reading)
 			if err != nil {
 				t.Fatal(err)
 			}
+			reading.Done = plan.Done
+			source, err := file.Open([]string{in}, reading)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return opened, plan, source
+		}
+		for round := 1; ; round++ {
 			ctx, stop := context.WithCancel(t.Context())
-			opened := openState(t, state)
+			opened, _, source := open()
 			_, err = transfer.Import(ctx, transfer.ImportOptions{Client: client, Table: table, Source: &stopping{source, 6 * round, stop}, State: opened,
-				StateOf: in, Mode: mode, Parallel: 1, Flight: flight})
+				Mode: mode, Parallel: 1, Flight: flight})
 			stop()
 			if err := opened.Close(); err != nil {
 				t.Fatal(err)
@@ -301,64 +317,19 @@ func TestResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			interrupted++
-			if _, err := os.Stat(state); err != nil {
-				t.Fatal(err)
-			}
 		}
 		if n := count(t, client, "customer"); n != rows || interrupted == 0 {
 			t.Errorf("%s: %d rows in place of %d after %d interruptions", mode, n, rows, interrupted)
 		}
 		// With the state of a complete import nothing is written.
-		source, err := file.Open([]string{in}, file.Options{Schema: schema})
-		if err != nil {
-			t.Fatal(err)
-		}
-		opened := openState(t, state)
-		result, err := transfer.Import(t.Context(), transfer.ImportOptions{Client: client, Table: table, Source: source, State: opened, StateOf: in, Mode: mode})
-		if err := opened.Close(); err != nil {
+		opened, plan, source := open()
+		result, err := transfer.Import(t.Context(), transfer.ImportOptions{Client: client, Table: table, Source: source, State: opened, Mode: mode})
+		if err := opened.Finish(); err != nil {
 			t.Error(err)
 		}
-		if err != nil || result.Rows != 0 || result.Resumed != rows {
-			t.Errorf("%+v, %v", result, err)
+		if _, gone := os.Stat(state); err != nil || result.Rows != 0 || plan.Rows != rows || gone == nil {
+			t.Errorf("%+v, %+v, %v; the state is removed: %v", result, plan, err, gone)
 		}
-	}
-}
-
-// TestOtherState: the state of another import is refused, but where that import has sent nothing.
-func TestOtherState(t *testing.T) {
-	client := connect(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
-	header := `{"version":1,"import":["other.csv"]}` + "\n"
-	state := write(t, "state", header+`{"segment":0,"rows":1}`+"\n")
-	_, _, err := load{table: "T", state: state}.run(t.Context(), t, client, write(t, "t.csv", "K\n1\n"))
-	if err == nil || !strings.Contains(err.Error(), "is the state of another import") {
-		t.Error(err)
-	}
-	result, _, err := load{table: "T", state: write(t, "state", header)}.run(t.Context(), t, client, write(t, "t.csv", "K\n1\n"))
-	if err != nil || result.Rows != 1 {
-		t.Errorf("behind an import that has sent nothing: %+v, %v", result, err)
-	}
-	definition := `{"definition":["K INT64","V STRING(3)","PRIMARY KEY (K)"]}`
-	state = write(t, "state", `{"version":1,"import":`+definition+"}\n"+`{"segment":0,"rows":1}`+"\n")
-	altered := struct {
-		Definition []string `json:"definition"`
-	}{[]string{"K INT64", "V STRING(4)", "PRIMARY KEY (K)"}}
-	opened := openState(t, state)
-	defer opened.Close()
-	table, err := bulk.Describe(t.Context(), client, "T")
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := file.Open([]string{write(t, "t.csv", "K\n1\n")}, file.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = transfer.Import(t.Context(), transfer.ImportOptions{Client: client, Table: table, Source: source, State: opened, StateOf: altered})
-	if err == nil || !strings.Contains(err.Error(), "its definition: it had V STRING(3), it has V STRING(4)") {
-		t.Errorf("the state of a table that was altered: %v", err)
-	}
-	other := write(t, "other", "not a state\n")
-	if _, _, err := (load{table: "T", state: other}).run(t.Context(), t, client, write(t, "t.csv", "K\n1\n")); err == nil {
-		t.Error("a file that is no state is taken for one")
 	}
 }
 

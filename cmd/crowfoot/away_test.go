@@ -124,7 +124,7 @@ func TestInterruptImport(t *testing.T) {
 	_ = cmd.Wait()
 	text := out.String()
 	if cmd.ProcessState.ExitCode() != exitIncomplete || !strings.Contains(text, "crowfoot: interrupt signal received\nthe import into T is not complete: ") ||
-		!strings.Contains(text, "the same command goes on behind them, by T.import-state") || strings.Contains(text, "context") {
+		!strings.Contains(text, "the same command goes on, also when the file was corrected: ") || strings.Contains(text, "context") {
 		t.Errorf("%v: %s", cmd.ProcessState, text)
 	}
 }

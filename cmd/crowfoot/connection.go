@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"cloud.google.com/go/spanner"
 	admin "cloud.google.com/go/spanner/admin/database/apiv1"
@@ -145,6 +146,21 @@ func (s *connection) makeDatabase(ctx context.Context) error {
 	s.screen.clear()
 	fmt.Println("made the database " + s.database)
 	return nil
+}
+
+// created asks when the database was made.
+func (s *connection) created(ctx context.Context) (created time.Time, err error) {
+	client, err := admin.NewDatabaseAdminClient(ctx, s.server.options()...)
+	if err != nil {
+		return created, err
+	}
+	defer client.Close()
+	err = s.server.answered(ctx, func(ctx context.Context) error {
+		d, err := client.GetDatabase(ctx, &databasepb.GetDatabaseRequest{Name: s.database})
+		created = d.GetCreateTime().AsTime()
+		return err
+	})
+	return created, err
 }
 
 // databaseDDL asks for the statements that define the database, and for the descriptors of its proto bundle.

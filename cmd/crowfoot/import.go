@@ -3,18 +3,23 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"cloud.google.com/go/spanner"
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 	"github.com/crowfoot-db/crowfoot/bulk"
@@ -48,7 +53,8 @@ exports a database, is loaded as a whole: with --create the database is made if 
 The columns of the files are found in the table by their names: those of the header of CSV, or of --columns. Files without names (.tbl, or --no-header) have the columns
 in the order of the table. Columns of the table that are not in the files get their default, or NULL.
 
-Rows are written many a commit. If the import is interrupted, by a kill, too, the same command goes on where it was: --state remembers what is in. With --mode
+Rows are written many a commit. If the import is interrupted, by a kill, too, or ended by a bad row, the same command goes on where it was, also when the files were corrected:
+--state remembers what is in, by the text of the rows, and of text only what has changed is sent again; another changed file is sent again as a whole. With --mode
 insert-or-update, the default, a row that is written twice is one row; with --mode insert a row whose key is in the table is a bad row. Where the database makes the
 keys, by a sequence or GENERATE_UUID(), rows that were under way at an interruption may be in twice.
 
@@ -94,9 +100,9 @@ func (s *importSettings) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.noQuotes, "no-quotes", false, "quotes in CSV are characters like others")
 	flags.StringVar(&s.null, "null", "", "`TEXT` that stands for NULL without quotes; nothing in CSV, \\N in .tbl if it is left out")
 	flags.StringVar(&s.encoding, "encoding", "utf-8", "`ENCODING` of text: utf-8, iso-8859-1, windows-1252")
-	flags.StringVar(&s.rejects, "rejects", "", "`FILE` of bad rows, as lines of JSON; ./TABLE.rejects.jsonl if it is left out")
+	flags.StringVar(&s.rejects, "rejects", "", "`FILE` of bad rows, as lines of JSON; ./DATABASE.TABLE.rejects.jsonl if it is left out")
 	flags.Int64Var(&s.maxRejects, "max-rejects", 0, "how many rows may be bad before the import ends")
-	flags.StringVar(&s.state, "state", "", "`FILE` that remembers what is in until the import is complete; ./TABLE.import-state if it is left out")
+	flags.StringVar(&s.state, "state", "", "`FILE` that remembers what is in until the import is complete; one in $XDG_STATE_HOME/crowfoot/imports (~/.local/state/crowfoot/imports) for each table of each database if it is left out")
 	flags.BoolVar(&s.create, "create", false, "make the table first, with the columns of the files, and show its DDL; types of text are inferred from the first rows")
 	flags.StringSliceVar(&s.key, "key", nil, "`COLUMNS` of the primary key of --create; the first column if it is left out")
 	flags.BoolVar(&s.mutations, "mutations", false, "write mutations over Spanner's API also where the server is Crowfoot, which takes columns over Arrow Flight SQL")
@@ -159,20 +165,20 @@ func (s *importSettings) runFiles(ctx context.Context, client *spanner.Client, n
 	case !s.create:
 		return missing
 	}
-	state, err := transfer.OpenImportState(s.statePath(name))
+	state, err := s.openState(name)
 	if err != nil {
 		return err
 	}
 	if err = s.runTable(ctx, client, table, state, names); err != nil {
 		return errors.Join(err, state.Close())
 	}
-	return state.Remove()
+	return state.Finish()
 }
 
 // runTable imports files into a table, which is nil where --create is to make it.
 func (s *importSettings) runTable(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, names []string) (err error) {
 	switch {
-	case table != nil && s.create && !state.Creates(s.database):
+	case table != nil && s.create && !state.Creates():
 		return fmt.Errorf("table %s is there already: leave out --create", s.table)
 	case table == nil:
 		if table, err = s.createTable(ctx, client, state, names); err != nil {
@@ -182,13 +188,69 @@ func (s *importSettings) runTable(ctx context.Context, client *spanner.Client, t
 	return s.load(ctx, client, table, state, names)
 }
 
-// statePath and rejectsPath are the files of an import into a table.
-func (s *importSettings) statePath(table string) string {
-	return cmp.Or(s.state, table+".import-state")
+// openState opens the state of imports into a table.
+func (s *importSettings) openState(table string) (*transfer.ImportState, error) {
+	target := transfer.ImportTarget{Server: s.server.server, Database: s.database, Table: table}
+	name := s.state
+	if name == "" {
+		dir, err := stateDir()
+		if err != nil {
+			return nil, fmt.Errorf("there is no directory for the state of imports: %w (name a file with --state)", err)
+		}
+		sum := sha256.Sum256([]byte(target.String()))
+		name = filepath.Join(dir, fmt.Sprintf("%.100s-%x.jsonl", target.Table, sum[:8]))
+	}
+	state, err := transfer.OpenImportState(name, target)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		err = fmt.Errorf("the state of the import cannot be kept: %w (name another file with --state)", err)
+	}
+	return state, err
 }
 
+// stateDir is where the states of imports are, as the XDG Base Directory Specification has it: https://specifications.freedesktop.org/basedir-spec/latest.
+func stateDir() (string, error) {
+	base := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(base) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		base = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(base, "crowfoot", "imports"), nil
+}
+
+// rejectsPath is the file of rows that a table does not get. Its name tells the database: imports into several may be run in one folder.
 func (s *importSettings) rejectsPath(table string) string {
-	return cmp.Or(s.rejects, table+".rejects.jsonl")
+	return cmp.Or(s.rejects, path.Base(s.database)+"."+table+".rejects.jsonl")
+}
+
+// plan finds out which rows of the files are in the table, by the state.
+func (s *importSettings) plan(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, names []string) (plan transfer.ImportPlan, err error) {
+	if state.HasRows() { // the table may have been emptied since
+		switch has, err := hasRows(ctx, client, table); {
+		case err != nil:
+			return plan, err
+		case !has:
+			if err := state.Forget(); err != nil {
+				return plan, err
+			}
+		}
+	}
+	way, err := s.way(ctx, table)
+	if err != nil {
+		return plan, err
+	}
+	if plan, err = state.Begin(way, names, s.reading()); err != nil || plan.Again == "" {
+		return plan, err
+	}
+	s.screen.clear()
+	if plan.Rows > 0 {
+		fmt.Printf("%s: the %d rows that are in and have not changed are not sent again\n", plan.Again, plan.Rows)
+	} else {
+		fmt.Printf("%s: all rows are sent again\n", plan.Again)
+	}
+	return plan, nil
 }
 
 // load imports files into a table, and says what it did.
@@ -198,25 +260,27 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 		return err
 	}
 	defer rejects.Close()
-	if !state.Begun() {
+	plan, err := s.plan(ctx, client, table, state, names)
+	if err != nil {
+		return err
+	}
+	if !plan.Rejects {
 		if err := rejects.Forget(); err != nil {
 			return err
 		}
-	}
-	of, err := s.identity(names, table)
-	if err != nil {
-		return err
 	}
 	schema, err := table.Schema(arrowtype.Text)
 	if err != nil {
 		return err
 	}
-	source, err := s.open(names, schema, generated(table), rejects.Add)
+	reading := s.reading()
+	reading.Schema, reading.Generated, reading.Reject, reading.Done = schema, generated(table), rejects.Add, plan.Done
+	source, err := file.Open(names, reading)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
-	o := transfer.ImportOptions{Client: client, Table: table, Source: source, Mode: transfer.Mode(s.mode), Parallel: s.parallel, Rejects: rejects, State: state, StateOf: of}
+	o := transfer.ImportOptions{Client: client, Table: table, Source: source, Mode: transfer.Mode(s.mode), Parallel: s.parallel, Rejects: rejects, State: state}
 	if !s.mutations {
 		flight, err := s.connection.flight()
 		if err != nil {
@@ -240,19 +304,19 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 		if !result.Begun {
 			return s.incomplete(ctx, err, "nothing was imported into "+table.Name)
 		}
-		what := fmt.Sprintf("the import into %s is not complete: %d rows are done", table.Name, result.Rows+result.Resumed)
+		what := fmt.Sprintf("the import into %s is not complete: %d rows are in", table.Name, result.Rows+plan.Rows)
 		if leftOut != "" {
 			what += "; " + leftOut
 		}
-		return s.incomplete(ctx, err, what+"\nthe same command goes on behind them, by "+s.statePath(table.Name))
+		return s.incomplete(ctx, err, what+"\nthe same command goes on, also when the file was corrected: it does not send again what is in and has not changed ("+state.Path()+" remembers that)")
 	}
 	way := "by mutations"
 	if result.Flight {
 		way = "over Arrow Flight SQL"
 	}
 	fmt.Printf("imported %s into %s %s", moved(result.Rows, time.Since(begin)), table.Name, way)
-	if result.Resumed > 0 {
-		fmt.Printf(", behind %d that were done before", result.Resumed)
+	if plan.Rows > 0 {
+		fmt.Printf(", beside %d that were in before", plan.Rows)
 	}
 	fmt.Println()
 	if leftOut != "" {
@@ -276,48 +340,32 @@ func moved(rows int64, took time.Duration) string {
 	return fmt.Sprintf("%d rows in %.1f s (%.0f/s)", rows, took.Seconds(), float64(rows)/max(took.Seconds(), 1e-9))
 }
 
-// open opens the files. schema has the columns of the table; without one the types of text are inferred.
-func (s *importSettings) open(names []string, schema *arrow.Schema, generated []string, reject func(bulk.BadRow) error) (bulk.Source, error) {
-	o := file.Options{Format: file.Format(s.format), Schema: schema, Columns: s.columns, Generated: generated, Reject: reject,
-		Text: file.TextOptions{NoHeader: s.noHeader, NoQuotes: s.noQuotes, Null: s.null, Encoding: s.encoding}}
+// reading says how the files are read.
+func (s *importSettings) reading() file.Options {
+	o := file.Options{Format: file.Format(s.format), Columns: s.columns, Text: file.TextOptions{NoHeader: s.noHeader, NoQuotes: s.noQuotes, Null: s.null, Encoding: s.encoding}}
 	switch {
 	case s.delimiter == "tab":
 		o.Text.Delimiter = '\t'
 	case s.delimiter != "":
 		o.Text.Delimiter = s.delimiter[0]
 	}
-	return file.Open(names, o)
+	return o
 }
 
-// importOf is what an import is of. One that goes on must be of the same.
-type importOf struct {
-	Database   string         `json:"database"`
-	Table      string         `json:"table"`
-	Definition []string       `json:"definition"` // of the table, which may not be altered between
-	Mode       string         `json:"mode"`
-	Reading    []string       `json:"reading"`
-	Files      []importedFile `json:"files"`
-}
-
-type importedFile struct {
-	Name     string    `json:"name"`
-	Size     int64     `json:"size"`
-	Modified time.Time `json:"modified"`
-}
-
-func (s *importSettings) identity(names []string, table *bulk.TableInfo) (importOf, error) {
-	of := importOf{Database: s.database, Table: table.Name, Definition: table.Definition(), Mode: s.mode,
+// way is what rows that were sent depend on beside their text.
+func (s *importSettings) way(ctx context.Context, table *bulk.TableInfo) (transfer.ImportWay, error) {
+	way := transfer.ImportWay{Definition: table.Definition(), Mode: transfer.Mode(s.mode),
 		Reading: []string{s.format, strings.Join(s.columns, ","), s.delimiter, s.null, s.encoding, fmt.Sprint(s.noHeader, s.noQuotes)}}
-	for _, name := range names {
-		info, err := os.Stat(name)
-		if err != nil {
-			return of, err
-		}
-		whole, err := filepath.Abs(name)
-		if err != nil {
-			return of, err
-		}
-		of.Files = append(of.Files, importedFile{whole, info.Size(), info.ModTime().UTC()})
+	var err error
+	if way.Created, err = s.created(ctx); grpcstatus.Code(err) == codes.PermissionDenied { // the user may do no more than read and write rows
+		err = nil
 	}
-	return of, nil
+	return way, err
+}
+
+// hasRows says whether a table has a row.
+func hasRows(ctx context.Context, client *spanner.Client, table *bulk.TableInfo) (has bool, err error) {
+	err = client.Single().ReadWithOptions(ctx, table.Name, spanner.AllKeys(), []string{table.Columns[0].Name}, &spanner.ReadOptions{Limit: 1}).Do(
+		func(*spanner.Row) error { has = true; return nil })
+	return has, err
 }

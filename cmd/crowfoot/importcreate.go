@@ -8,12 +8,13 @@ import (
 	"cloud.google.com/go/spanner"
 
 	"github.com/crowfoot-db/crowfoot/bulk"
+	"github.com/crowfoot-db/crowfoot/bulk/file"
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
 // createTable makes the table of --create. The state remembers that it does, so that an import that is killed afterwards goes on with the table.
 func (s *importSettings) createTable(ctx context.Context, client *spanner.Client, state *transfer.ImportState, names []string) (*bulk.TableInfo, error) {
-	source, err := s.open(names, nil, nil, nil)
+	source, err := file.Open(names, s.reading())
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +27,7 @@ func (s *importSettings) createTable(ctx context.Context, client *spanner.Client
 	if err != nil {
 		return nil, err
 	}
-	if err := state.Create(s.database, s.table); err != nil {
+	if err := state.Create(); err != nil {
 		return nil, err
 	}
 	if err := s.define(ctx, []string{ddl}, nil); err != nil {
@@ -70,7 +71,7 @@ func (s *importSettings) runFolder(ctx context.Context, client *spanner.Client, 
 		}
 	}()
 	for _, t := range folder.Tables {
-		state, err := transfer.OpenImportState(s.statePath(t.Name))
+		state, err := s.openState(t.Name)
 		if err != nil {
 			return err
 		}
@@ -85,7 +86,7 @@ func (s *importSettings) runFolder(ctx context.Context, client *spanner.Client, 
 		}
 	}
 	for len(states) > 0 {
-		if err := states[0].Remove(); err != nil {
+		if err := states[0].Finish(); err != nil {
 			return err
 		}
 		states = states[1:]

@@ -38,7 +38,29 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(runTests(m))
+}
+
+// runTests runs the tests with a directory of their own for the states of imports.
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "crowfoot-state")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("XDG_STATE_HOME", dir)
+	return m.Run()
+}
+
+// hasState says whether an import into a table has a state in the directory of the tests.
+func hasState(t *testing.T, table string) bool {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(os.Getenv("XDG_STATE_HOME"), "crowfoot", "imports", table+"-*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(names) > 0
 }
 
 // serve starts crowfoot in a process of its own and returns it with the address of its gRPC API.

@@ -190,14 +190,11 @@ func TestCreate(t *testing.T) {
 		t.Errorf("%v, %s", err, out)
 	}
 	// An import that was killed when it had made its table goes on.
-	state := filepath.Join(dir, "A.import-state")
-	if err := os.WriteFile(state, []byte(`{"version":1,"creates":"A","in":"`+crashDatabase+`"}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := runIn(t, dir, again...); err != nil || !strings.Contains(out, "imported 2 rows") {
+	state := writeFile(t, "state", fmt.Sprintf(`{"version":2,"server":%q,"database":%q,"table":"A"}`+"\n"+`{"creates":true}`+"\n", address, crashDatabase))
+	if out, err := runIn(t, dir, append(again, "--state", state)...); err != nil || !strings.Contains(out, "imported 2 rows") {
 		t.Errorf("behind a kill: %v, %s", err, out)
 	}
-	// A table that is altered before an import goes on is noticed.
+	// A table that is altered before an import goes on gets all rows again.
 	client := connect(t, address)
 	defer client.Close()
 	stopped := append([]string{"import", "a.csv", "bad.csv", "--table", "A", "--parallel", "1"}, server...)
@@ -208,9 +205,54 @@ func TestCreate(t *testing.T) {
 		t.Error(out)
 	}
 	alter(t, address, "ALTER TABLE A ADD COLUMN N INT64")
-	if out, err := runIn(t, dir, stopped...); err == nil || !strings.Contains(out, "it has N INT64") {
+	if out, err := runIn(t, dir, stopped...); err == nil || !strings.Contains(out, "table A was altered (it has N INT64): all rows are sent again\n") {
 		t.Errorf("an altered table: %v, %s", err, out)
 	}
+}
+
+// TestCorrectedFile: a bad file is corrected, and the same command works, in the folder of which another database gets the same file; nothing prints JSON. An import whose
+// server has lost the rows meanwhile sends them again.
+func TestCorrectedFile(t *testing.T) {
+	const other = "projects/p/instances/i/databases/other"
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	ddl := writeFile(t, "schema.sql", "CREATE TABLE Singers (SingerId INT64 NOT NULL, Name STRING(100)) PRIMARY KEY (SingerId)")
+	begin := []string{"--in-memory", "--database", crashDatabase, "--database", other, "--ddl", ddl}
+	server, address := serve(t, begin...)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "singers.csv")
+	write := func(last string) {
+		t.Helper()
+		var text []byte
+		for i := range 30_000 {
+			text = fmt.Appendf(text, "%d,%s\n", i, strings.Repeat("x", 100))
+		}
+		if err := os.WriteFile(file, append(append([]byte("SingerId,Name\n"), text...), last...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load := func(database, want string, status bool) {
+		t.Helper()
+		out, err := runIn(t, dir, "import", "singers.csv", "--table", "Singers", "--database", database, "--endpoint", address)
+		if (err == nil) != status || !regexp.MustCompile(want).MatchString(out) || strings.ContainsAny(out, "{[") {
+			t.Errorf("%v: %s, want %s", err, out, want)
+		}
+	}
+	write("wrong,x\n")
+	load(crashDatabase, `singers.csv:30002: column SingerId: "wrong" is not an INT64\nthe import into Singers is not complete: [1-9]`, false)
+	load(other, `(?m)^crowfoot: singers.csv:30002: `, false)
+	write("30001,the last\n")
+	load(other, `^singers.csv has changed: the [0-9]+ rows that are in and have not changed are not sent again\nimported [0-9]{1,4} rows`, true)
+	load(crashDatabase, `^singers.csv has changed: the [0-9]+ rows that are in and have not changed are not sent again\nimported [0-9]{1,4} rows`, true)
+	if hasState(t, "Singers") {
+		t.Error("the states are left behind")
+	}
+	write("wrong,x\n")
+	load(crashDatabase, "not complete", false)
+	server.Process.Kill()
+	server.Wait()
+	serve(t, append(begin, "--grpc", address)...)
+	write("30001,the last\n")
+	load(crashDatabase, "(?m)^imported 30001 rows in .*/s\\) into Singers over Arrow Flight SQL$", true)
 }
 
 // alter changes the schema of a server's database.
@@ -245,6 +287,7 @@ func TestKillImport(t *testing.T) {
 		return n
 	}
 	dir := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	var text []byte
 	for i := range rows {
 		text = fmt.Appendf(text, "%d|%s|\n", i, strings.Repeat("x", 100))
@@ -275,7 +318,7 @@ func TestKillImport(t *testing.T) {
 		}
 		cmd.Process.Kill()
 		<-ended
-		if _, err := os.Stat(filepath.Join(dir, "T.import-state")); err != nil && count() == rows && kills > 0 { // it was complete before the kill
+		if !hasState(t, "T") && count() == rows && kills > 0 { // it was complete before the kill
 			return
 		}
 		kills++

@@ -60,6 +60,7 @@ func TestKillFolder(t *testing.T) {
 			t.Fatalf("%v: %v", args, err)
 		}
 	}
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	export := []string{"export", "--to", "out", "--format", "spanner", "--endpoint", address, "--database", crashDatabase}
 	ended := false
 	for i := 0; i < kills && !ended; i++ {
@@ -78,8 +79,8 @@ func TestKillFolder(t *testing.T) {
 	ended = false
 	for range kills {
 		// A kill may come when all is done, and only the process has not ended.
-		ended = killed(300*time.Millisecond, load...) || began && missing("P.import-state")
-		if began = began || !missing("P.import-state"); ended {
+		ended = killed(300*time.Millisecond, load...) || began && !hasState(t, "P")
+		if began = began || hasState(t, "P"); ended {
 			break
 		}
 	}

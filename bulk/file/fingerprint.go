@@ -1,0 +1,175 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"time"
+
+	"github.com/crowfoot-db/crowfoot/bulk"
+)
+
+// Version tells one content of a file from another without reading it.
+type Version struct {
+	Size     int64     `json:"size"`
+	Modified time.Time `json:"modified"`
+}
+
+// VersionOf is that of a file as it is now.
+func VersionOf(name string) (Version, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return Version{}, err
+	}
+	return Version{info.Size(), info.ModTime().UTC()}, nil
+}
+
+// Fingerprint is the content of an extent of a file of text, by which Find finds its rows in the file when it has changed.
+type Fingerprint struct {
+	Bytes int64  `json:"bytes"`
+	First uint32 `json:"first"` // the CRC-32 of the first line
+	Sum   string `json:"sum"`   // the SHA-256 of the bytes; "" for a file that is not text, which is not found
+}
+
+var firstTable = crc32.MakeTable(crc32.Castagnoli)
+
+// IsText says whether the rows of files are found by their content: whether they are text.
+func (o Options) IsText(names ...string) bool {
+	format := o.Format
+	if format == "" {
+		format, _ = oneFormat(names)
+	}
+	return format == CSV || format == TBL || format == JSONLines
+}
+
+// Fingerprint reads an extent of a file of text.
+func (o Options) Fingerprint(e bulk.Extent) (f Fingerprint, err error) {
+	if !o.IsText(e.File) {
+		return f, nil
+	}
+	file, err := os.Open(e.File)
+	if err != nil {
+		return f, err
+	}
+	defer file.Close()
+	f.Bytes = e.To - e.From
+	in := bufio.NewReaderSize(io.NewSectionReader(file, e.From, f.Bytes), int(min(f.Bytes, cutBuffer)))
+	sum := sha256.New()
+	for more := true; more; {
+		line, err := in.ReadSlice('\n')
+		f.First = crc32.Update(f.First, firstTable, line)
+		sum.Write(line)
+		if more = errors.Is(err, bufio.ErrBufferFull); !more && err != nil && err != io.EOF {
+			return f, err
+		}
+	}
+	_, err = io.Copy(sum, in)
+	f.Sum = hex.EncodeToString(sum.Sum(nil))
+	return f, err
+}
+
+// Head is the content of what stands before the rows of a file of text, which says what they mean.
+func (o Options) Head(name string) (string, error) {
+	if !o.IsText(name) {
+		return "", nil
+	}
+	f, _, err := o.begin(name)
+	if err != nil {
+		return "", err
+	}
+	head, err := o.Fingerprint(bulk.Extent{File: name, To: f.from})
+	return head.Sum, err
+}
+
+func (o Options) begin(name string) (f textFile, s syntax, err error) {
+	if o.Format == "" {
+		if o.Format, err = oneFormat([]string{name}); err != nil {
+			return f, s, err
+		}
+	}
+	if s = syntaxOf(o); o.Format == JSONLines {
+		s = syntax{delimiter: ','}
+	}
+	f, _, err = openTextFile(name, o.Format == CSV && !o.Text.NoHeader, s)
+	return f, s, err
+}
+
+// findEffort is how many bytes are compared, at the most, for each byte of a file, or for one of 64 MiB, so that a file of equal lines takes no longer. To
+// begin a comparison costs as much as cutBuffer bytes.
+const findEffort = 4
+
+// Find finds the extents of a file of text that have fingerprints: extents[i] has the i-th, or no bytes if its rows are not there. Each is found once,
+// wherever it stands now, and only as whole rows.
+func (o Options) Find(name string, prints []Fingerprint) (extents []bulk.Extent, err error) {
+	extents = make([]bulk.Extent, len(prints))
+	byFirst := map[uint32][]int{}
+	for i, p := range prints {
+		if p.Sum != "" && p.Bytes > 0 {
+			byFirst[p.First] = append(byFirst[p.First], i)
+		}
+	}
+	if len(byFirst) == 0 || !o.IsText(name) {
+		return extents, nil
+	}
+	begin, s, err := o.begin(name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	lines := &lineReader{file: file, at: begin.from, end: begin.end, buffer: make([]byte, 0, lineBuffer), lines: &lineCounter{name: name}}
+	within := newQuotes(s.delimiter)
+	for effort := findEffort * max(begin.end, 64<<20); effort > 0; {
+		if _, err := lines.next(); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		line, at := lines.buffer[lines.begin:lines.following], lines.from()
+		if !within.open() {
+			found := -1
+			first := crc32.Checksum(line, firstTable)
+			for k, i := range byFirst[first] {
+				e := bulk.Extent{File: name, From: at, To: at + prints[i].Bytes}
+				if !endsRow(file, e.To, begin.end) {
+					continue
+				}
+				effort -= prints[i].Bytes + cutBuffer
+				got, err := o.Fingerprint(e)
+				if err != nil {
+					return nil, err
+				}
+				if got == prints[i] {
+					extents[i], found = e, i
+					byFirst[first] = append(byFirst[first][:k:k], byFirst[first][k+1:]...)
+					break
+				}
+			}
+			if found >= 0 { // go on behind it, where a row begins
+				lines.at, lines.buffer, lines.begin, lines.following = extents[found].To, lines.buffer[:0], 0, 0
+				within = newQuotes(s.delimiter)
+				continue
+			}
+		}
+		if s.quotes {
+			within.pass(line)
+		}
+	}
+	return extents, nil
+}
+
+// endsRow says whether an offset of a file is behind a line end, or the end of the file.
+func endsRow(file *os.File, at, end int64) bool {
+	var last [1]byte
+	_, err := file.ReadAt(last[:], at-1)
+	return err == nil && at <= end && (at == end || bytes.Equal(last[:], []byte{'\n'}))
+}
