@@ -1,7 +1,3 @@
-// Package librarytest looks at the source of GoogleSQL's library before anything is linked with it. sql/analyze uses unexported
-// functions and a variable of the library through go:linkname. When a new version of the library renames one, every program and test that
-// contains sql/analyze fails to link with "relocation target ... not defined". The tests here do not contain sql/analyze, so
-// they run all the same, and say what has changed and what to do.
 package librarytest
 
 import (
