@@ -2,6 +2,7 @@ package columnar
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -151,4 +152,26 @@ func BenchmarkWrite(b *testing.B) {
 		done += rows
 	}
 	b.ReportMetric(float64(cpuTime(b)-before)/float64(done), "cpu-ns/op")
+}
+
+// BenchmarkDrop drops copies with so many chunks.
+func BenchmarkDrop(b *testing.B) {
+	for _, chunks := range []int{1_000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(chunks), func(b *testing.B) {
+			h := newHarness(b, vfs.NewMem(), "CREATE TABLE T (K INT64) PRIMARY KEY (K)")
+			defer h.close()
+			for b.Loop() {
+				c := h.copies.Make(1)
+				list := make([]*chunk, chunks)
+				for i := range list {
+					list[i] = &chunk{blobs: &blobs{number: uint64(i)}, start: binary.BigEndian.AppendUint32(nil, uint32(i)), end: binary.BigEndian.AppendUint32(nil, uint32(i+1))}
+				}
+				c.publish(list)
+				c.acquire() // a Reader goes on, and nothing is erased
+				if err := h.copies.Drop(1); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -112,6 +112,13 @@ func (c *Copies) Sweep() error {
 	return nil
 }
 
+// Swept says whether nothing is left of copies that were dropped. While a Reader uses one, or the store refuses to delete, there is.
+func (c *Copies) Swept() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.dropped) == 0
+}
+
 // Erase adds to a batch what removes all that is stored of the copies in a space, whose database is dropped.
 func Erase(b kv.Batch, space mvcc.Space) error {
 	for _, kind := range []string{chunkName, columnName} {

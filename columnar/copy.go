@@ -24,10 +24,11 @@ type Copy struct {
 	writing sync.Mutex // held while chunks are replaced; guards dropped
 	dropped bool
 
-	mu      sync.Mutex
-	dir     *directory // the newest
-	readers int
-	dead    []*blobs // that no directory has which is the newest or in use
+	mu       sync.Mutex
+	dir      *directory // the newest
+	readers  int
+	dead     []*blobs // that no directory has which is the newest or in use
+	sweeping int      // how many of these have been taken to be deleted
 }
 
 // limits are those of chunks and of runs. Tests have smaller ones.
@@ -177,26 +178,30 @@ func (c *Copy) forget(d *directory) {
 	}
 }
 
-// gone says, of a copy that was dropped and swept, whether nothing is left of it.
+// gone says, of a copy that was dropped, whether nothing is left of it.
 func (c *Copy) gone() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.readers == 0 && len(c.dead) == 0
+	return c.readers == 0 && len(c.dead) == 0 && c.sweeping == 0
 }
 
 // sweep deletes the blobs that no directory has any more.
 func (c *Copy) sweep() error {
 	c.mu.Lock()
-	dead := c.dead
-	c.dead = nil
+	taken := c.dead
+	c.dead, c.sweeping = nil, c.sweeping+len(taken)
 	c.mu.Unlock()
-	for i, b := range dead {
-		if err := c.erase(b); err != nil {
-			c.mu.Lock()
-			c.dead = append(c.dead, dead[i:]...)
-			c.mu.Unlock()
-			return fmt.Errorf("delete blobs of a columnar copy: %w", err)
+	left, err := taken, error(nil)
+	for len(left) > 0 && err == nil {
+		if err = c.erase(left[0]); err == nil {
+			left = left[1:]
 		}
+	}
+	c.mu.Lock()
+	c.dead, c.sweeping = append(c.dead, left...), c.sweeping-len(taken)
+	c.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("delete blobs of a columnar copy: %w", err)
 	}
 	return nil
 }
@@ -226,13 +231,17 @@ func (c *Copy) erase(dead *blobs) error {
 // What the batch holds already are the blobs of the new ones.
 func (c *Copy) replace(b kv.Batch, with, dead []*chunk, rest []*chunk) error {
 	var record []byte
-	for _, list := range [][]*chunk{with, dead} {
+	put := func(list []*chunk, dead bool) error {
 		for _, ch := range list {
-			record = appendRecord(record[:0], ch, slices.Contains(dead, ch))
+			record = appendRecord(record[:0], ch, dead)
 			if err := b.Put(chunkKey(c.rows.Space(), c.id, ch.number), record); err != nil {
 				return err
 			}
 		}
+		return nil
+	}
+	if err := errors.Join(put(with, false), put(dead, true)); err != nil {
+		return err
 	}
 	// It can be done again: after a crash, the store has the batch whole or not at all, and none that follows without it.
 	if err := b.CommitNoSync(); err != nil {

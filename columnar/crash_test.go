@@ -218,3 +218,45 @@ func TestSpaces(t *testing.T) {
 		t.Error("the copy has no chunks")
 	}
 }
+
+// TestRefusedDeletion: the store refuses to delete what a dropped copy has left when its last Reader is closed, while others look what is left to delete. The next Sweep deletes it.
+func TestRefusedDeletion(t *testing.T) {
+	h, c, read := someRows(t, vfs.NewMem(), 30)
+	defer h.close()
+	store := &disktest.Refusing{Store: h.store}
+	h.rows = mvcc.New(store).In(testSpace)
+	var err error
+	if h.copies, err = Open(h.rows); err != nil {
+		t.Fatal(err)
+	}
+	c = h.copies.Of(c.id)
+	r := c.Open(t.Context(), h.view(read.At), read)
+	if err := h.copies.Drop(c.id); err != nil {
+		t.Fatal(err)
+	}
+	refused := false
+	store.When(func() bool {
+		if refused {
+			return true
+		}
+		refused = true
+		if err := h.copies.Sweep(); err != nil {
+			t.Error(err)
+		}
+		return true
+	})
+	if err := r.Close(); err != nil || !refused {
+		t.Fatal(refused, err)
+	}
+	if h.copies.Swept() {
+		t.Error("nothing is left to delete")
+	}
+	store.When(nil)
+	if err := h.copies.Sweep(); err != nil {
+		t.Error(err)
+	}
+	h.check(t)
+	if !h.copies.Swept() {
+		t.Error("something is left to delete")
+	}
+}

@@ -106,7 +106,7 @@ func (c *copying) step(ctx context.Context) (pause time.Duration) {
 	defer c.turn.Unlock()
 	u := &c.upkeep
 	err := u.follow(u.Catalog())
-	if err == nil && len(u.wanted) == 0 {
+	if err == nil && len(u.wanted) == 0 && u.copying.copies.Swept() {
 		return forever
 	}
 	now := u.registry.cfg.Clock()
@@ -157,7 +157,13 @@ func (u *upkeep) step(ctx context.Context) (pause time.Duration, err error) {
 	if err := u.follow(u.Catalog()); err != nil {
 		return 0, err
 	}
+	if err := u.copying.copies.Sweep(); err != nil && !errors.Is(err, kv.ErrRefused) {
+		return 0, err
+	}
 	if len(u.wanted) == 0 {
+		if !u.copying.copies.Swept() {
+			return afterRefusal, nil
+		}
 		return forever, nil
 	}
 	account := u.registry.account.Task(taskCopies)

@@ -235,3 +235,53 @@ func TestColumnarCountAfterSlowPass(t *testing.T) {
 		t.Errorf("%d changed rows, then %+v", before, after)
 	}
 }
+
+// collecting is a context in which old versions are collected when it is first asked whether it has ended.
+type collecting struct {
+	context.Context
+	collect func()
+}
+
+func (c *collecting) Err() error {
+	if collect := c.collect; collect != nil {
+		c.collect = nil
+		collect()
+	}
+	return c.Context.Err()
+}
+
+// TestCountBesideCollection: a pass that began before old versions were collected goes on behind them, and counts what has changed in chunks that are newer.
+func TestCountBesideCollection(t *testing.T) {
+	c := newCopied(t, "CREATE TABLE A (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')", "CREATE TABLE Middle (K INT64) PRIMARY KEY (K)",
+		"CREATE TABLE B (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
+	insert := func() {
+		for _, name := range []string{"A", "B"} {
+			c.fill(name, 1, func(int) []value.Value { return []value.Value{value.OfInt64(c.now.Load())} })
+		}
+	}
+	work := func() {
+		t.Helper()
+		if err := c.upkeep(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	insert()
+	work()
+	c.now.Add((40 * time.Minute).Microseconds())
+	work() // chunks get a new timestamp, and nothing is counted as there was no commit
+	c.now.Add((30 * time.Minute).Microseconds())
+	insert()
+	ctx := &collecting{t.Context(), func() {
+		if err := c.db.collect(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}}
+	if err := c.db.copying.upkeep.count(ctx); err != nil || ctx.collect != nil {
+		t.Fatal(err)
+	}
+	for _, p := range c.db.ColumnarPolicies() {
+		if p.Changed != 1 || p.Missing > 0 {
+			t.Errorf("%+v", p)
+		}
+	}
+}

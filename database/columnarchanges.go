@@ -150,8 +150,9 @@ func (u *upkeep) pass(ctx context.Context) error {
 	c.counted = max(c.counted, u.rows.Horizon())
 	for _, span := range c.spans {
 		err := u.countIn(ctx, span, snapshot.Timestamp(), began)
-		if errors.Is(err, mvcc.ErrCollected) {
-			break // chunks as old as that are written anew
+		for errors.Is(err, mvcc.ErrCollected) && c.counted < u.rows.Horizon() { // meanwhile. Chunks as old as that are written anew
+			c.counted = u.rows.Horizon()
+			err = u.countIn(ctx, span, snapshot.Timestamp(), began)
 		}
 		if err != nil {
 			return err

@@ -121,3 +121,39 @@ func runFaulty(t *testing.T, kinds []errorfs.OpKind, at int64) int64 {
 	_ = store.Close()
 	return calls.Load()
 }
+
+// TestDroppedCopyIsDeletedLater: the store refuses to delete the chunks of a dropped copy, the last that there was. The upkeep comes again until they are deleted.
+func TestDroppedCopyIsDeletedLater(t *testing.T) {
+	a := newAged(t, "CREATE TABLE T (K INT64) PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')")
+	store := &disktest.Refusing{Store: a.store}
+	a.reopenOn(store)
+	c := copied{a}
+	c.hold()
+	defer c.letGo()
+	a.fill("T", 10, func(i int) []value.Value { return []value.Value{value.OfInt64(int64(i))} })
+	if err := c.upkeep(); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.db.UpdateSchema(t.Context(), []string{"ALTER TABLE T SET OPTIONS (columnar_policy = 'disabled')"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	batches := 0
+	store.When(func() bool { batches++; return batches > 1 }) // the drop itself, but no deletion
+	step := func(want time.Duration) {
+		t.Helper()
+		if pause, err := a.db.copying.upkeep.step(t.Context()); pause != want || err != nil {
+			t.Errorf("comes again after %v: %v", pause, err)
+		}
+	}
+	step(afterRefusal)
+	b := &bed{t: t, Registry: a.Registry, db: a.db}
+	if b.keysWith("columnar/") == 0 {
+		t.Error("chunks are deleted")
+	}
+	step(afterRefusal)
+	store.When(nil)
+	step(forever)
+	if n := b.keysWith("columnar/"); n > 0 {
+		t.Errorf("%d records of chunks are left", n)
+	}
+}
