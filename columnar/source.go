@@ -1,7 +1,8 @@
 package columnar
 
 import (
-	"strings"
+	"crypto/sha256"
+	"encoding/hex"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -38,17 +39,14 @@ func Columns(t *schema.Table, x *schema.Index) (*table.Projection, error) {
 	return table.NewProjection(t, x, append(columns, x.Storing...))
 }
 
-// definitionOf is what must not have changed for a chunk's column to be good for c: its type, and how it is computed if it is neither stored nor of the key.
+// definitionOf is what must not have changed for a chunk's column to be good for c: its type, and a hash of what it is computed from if it does not stand in rows.
 func definitionOf(c *schema.Column) string {
-	if c.Generated == nil || c.Stored || c.KeyOrdinal >= 0 {
-		return c.Type.String()
+	text, kind := c.ComputedFrom(), c.Type.String()
+	if text == kind {
+		return kind
 	}
-	var b strings.Builder
-	b.WriteString(c.Type.String() + " AS (" + c.Generated.SQL + ")")
-	for _, u := range c.Generated.Uses {
-		b.WriteString(", " + definitionOf(u))
-	}
-	return b.String()
+	sum := sha256.Sum256([]byte(text))
+	return kind + " AS " + hex.EncodeToString(sum[:])
 }
 
 // batchOf is an empty batch of columns.

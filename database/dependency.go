@@ -16,7 +16,7 @@ func dependenciesOf(c *schema.Catalog, p *plan.Plan, objects []schema.Object) *s
 		switch n := n.(type) {
 		case *plan.Scan:
 			if n.Table.Rows == nil {
-				d.Read(c, n.Table, n.Index, n.Columns)
+				d.Read(n.Table, n.Index, n.Columns)
 			}
 		case *plan.DML:
 			d.Write(c, n.Table, !onlyInserts(n))

@@ -65,3 +65,41 @@ func TestReplacedFunctionAborts(t *testing.T) {
 	b.commitsAfter("SELECT M FROM V", "CREATE OR REPLACE FUNCTION Next(x INT64) RETURNS INT64 AS (x + 2)", codes.Aborted)
 	b.commitsAfter("SELECT K FROM V", "CREATE OR REPLACE FUNCTION Next(x INT64) RETURNS INT64 AS (x + 3)", codes.OK)
 }
+
+// commit runs a statement in a transaction of its own.
+func (b *bed) commit(sql string) error {
+	tx := b.db.Transactions().Begin(txn.Options{})
+	defer tx.Rollback()
+	if _, err := b.in(tx, sql); err != nil {
+		return err
+	}
+	_, err := tx.Commit(context.Background(), nil, txn.CommitOptions{})
+	return err
+}
+
+// TestRefusedFunctionBesideWrites: while rows are checked against a function that is to be replaced, what is written obeys the CHECK with either. So all rows obey it when the change is
+// refused.
+func TestRefusedFunctionBesideWrites(t *testing.T) {
+	o := newOperated(t)
+	o.alter("CREATE FUNCTION Fits(x INT64) AS (x >= 0)", "ALTER TABLE T ADD CONSTRAINT C CHECK (Fits(V))")
+	inserted, op := 0, o.op
+	op.Progress = func(Progress) {
+		if inserted++; inserted == 1 {
+			for v, want := range map[int64]codes.Code{-1: codes.OutOfRange, 3: codes.OutOfRange, 20: codes.OK} {
+				if err := o.insert("T", [2]int64{operatedRows + 10 + v, v}); usererror.CodeOf(err) != want {
+					t.Errorf("V = %d while the change is under way: %v", v, err)
+				}
+			}
+		}
+	}
+	err := o.db.UpdateSchema(t.Context(), []string{"CREATE OR REPLACE FUNCTION Fits(x INT64) AS (x < 0 OR x > 10)"}, &op)
+	if usererror.CodeOf(err) != codes.FailedPrecondition || inserted == 0 {
+		t.Errorf("%d reports, then %v", inserted, err)
+	}
+	if got := o.query("SELECT COUNT(*) FROM T WHERE NOT Fits(V)"); got != "0\n" {
+		t.Errorf("%s rows break the constraint", got)
+	}
+	if err := o.insert("T", [2]int64{-1, 3}); err != nil {
+		t.Error(err)
+	}
+}

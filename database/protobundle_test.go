@@ -1,6 +1,8 @@
 package database
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/crowfoot-db/crowfoot/table"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -96,6 +99,109 @@ func TestRedefinedTypes(t *testing.T) {
 		err := b.db.UpdateSchema(t.Context(), []string{"ALTER PROTO BUNDLE UPDATE (p.A)"}, &SchemaOperation{ProtoDescriptors: with(test.change)})
 		if usererror.CodeOf(err) != test.want {
 			t.Errorf("%s: %v, want %v", test.column, err, test.want)
+		}
+	}
+}
+
+// withColor is a set of one file that defines the enumeration p.Color with some numbers, and the message p.M with the field color.
+func withColor(t *testing.T, values map[string]int32) []byte {
+	color := &descriptorpb.EnumDescriptorProto{Name: proto.String("Color")}
+	for name, number := range values {
+		color.Value = append(color.Value, &descriptorpb.EnumValueDescriptorProto{Name: &name, Number: &number})
+	}
+	slices.SortFunc(color.Value, func(a, b *descriptorpb.EnumValueDescriptorProto) int { return int(a.GetNumber() - b.GetNumber()) })
+	f := &descriptorpb.FileDescriptorProto{Name: proto.String("p.proto"), Package: proto.String("p"), Syntax: proto.String("proto3"), EnumType: []*descriptorpb.EnumDescriptorProto{color}}
+	f.MessageType = []*descriptorpb.DescriptorProto{{Name: proto.String("M"), Field: []*descriptorpb.FieldDescriptorProto{{
+		Name: proto.String("color"), Number: proto.Int32(1), Type: descriptorpb.FieldDescriptorProto_TYPE_ENUM.Enum(), TypeName: proto.String(".p.Color"),
+		Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+	}}}}
+	data, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{f}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestNumberGetsName: an enumeration gets a name for a number that is stored already, by itself or in messages. Where the name would be stored in the place of the number, that
+// is refused; where it is not, all reads show the name.
+func TestNumberGetsName(t *testing.T) {
+	few, more := map[string]int32{"NONE": 0, "RED": 1, "GREEN": 2}, map[string]int32{"NONE": 0, "RED": 1, "GREEN": 2, "BLUE": 7}
+	const text, number = "CAST(M.color AS STRING)", "CAST(SAFE_CAST(V AS p.Color) AS STRING)"
+	for _, test := range []struct {
+		ddl     string
+		v       int64 // the number in the one row
+		to      map[string]int32
+		want    codes.Code
+		g       string // afterwards
+		columns bool
+	}{
+		{"G STRING(MAX) AS (" + text + ") STORED", 7, more, codes.FailedPrecondition, "7", false},
+		{"G STRING(MAX) AS (" + text + ") STORED", 2, more, codes.OK, "GREEN", false},
+		{"G STRING(MAX) AS (" + number + ") STORED", 7, more, codes.FailedPrecondition, "", false},
+		{"G STRING(MAX) AS (" + number + ") STORED", 2, more, codes.OK, "GREEN", false},
+		{"G STRING(MAX) AS (" + number + ") STORED", 2, map[string]int32{"NONE": 0, "RED": 1, "LIME": 2}, codes.InvalidArgument, "GREEN", false},
+		{"G STRING(MAX) AS (" + number + ") STORED", 2, map[string]int32{"NONE": 0, "RED": 1}, codes.FailedPrecondition, "GREEN", false},
+		{"G STRING(MAX) AS (" + number + ") STORED", 2, map[string]int32{"NONE": 0, "GREEN": 2}, codes.OK, "GREEN", false},
+		{"G STRING(MAX) AS (" + text + ")", 7, more, codes.OK, "BLUE", true},
+		{"G STRING(MAX) AS (named(V))", 7, more, codes.OK, "BLUE", true},
+		{"G STRING(MAX) AS (named(V)) STORED", 7, more, codes.FailedPrecondition, "", false},
+		{"G INT64 AS (V + 1) STORED", 7, more, codes.OK, "8", false},
+		{"G STRING(MAX) AS (" + text + "), CHECK (" + number + " IS NULL)", 7, more, codes.FailedPrecondition, "7", false},
+		{"G STRING(MAX) AS (" + text + "), CHECK (" + number + " IS NOT NULL)", 2, more, codes.OK, "GREEN", true},
+	} {
+		c := copied{newAged(t)}
+		c.hold()
+		alter := func(want codes.Code, statement string, protos []byte) {
+			t.Helper()
+			if err := c.db.UpdateSchema(t.Context(), []string{statement}, &SchemaOperation{ProtoDescriptors: protos}); usererror.CodeOf(err) != want {
+				t.Fatalf("%s: %s: %v, want %v", test.ddl, statement, err, want)
+			}
+		}
+		alter(codes.OK, "CREATE PROTO BUNDLE (p.Color, p.M)", withColor(t, few))
+		alter(codes.OK, "CREATE FUNCTION named(n INT64) RETURNS STRING AS (CAST(SAFE_CAST(n AS p.Color) AS STRING))", nil)
+		alter(codes.OK, "CREATE TABLE T (K INT64, V INT64, M p.M, "+test.ddl+") PRIMARY KEY (K), OPTIONS (columnar_policy = 'enabled')", nil)
+		if err := c.db.jobs.Transact(t.Context(), func(w table.Writer) error {
+			return c.execute(w, fmt.Sprintf(`INSERT INTO T (K, V, M) VALUES (1, %d, CAST(b'\x08\x%02x' AS p.M))`, test.v, test.v))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		c.now.Add(1)
+		if err := c.upkeep(); err != nil {
+			t.Fatal(err)
+		}
+		alter(test.want, "ALTER PROTO BUNDLE UPDATE (p.Color, p.M)", withColor(t, test.to))
+		compareCopies(t, c.db)
+		if got := c.count("SELECT IFNULL(CAST(G AS STRING), '') FROM T@{SCAN_METHOD=COLUMNAR}"); got != test.g {
+			t.Errorf("%s: G is %q, want %q", test.ddl, got, test.g)
+		}
+		b := &bed{t: t, Registry: c.Registry, db: c.db}
+		if found := b.verify(); len(found) > 0 {
+			t.Errorf("%s: found %q", test.ddl, found)
+		}
+		c.letGo()
+	}
+}
+
+// TestNumbersAndChecks: a change of types that asks for conditions of columns and of constraints at once looks at both, and is made if all hold.
+func TestNumbersAndChecks(t *testing.T) {
+	for _, test := range []struct {
+		a, b int64 // numbers in columns of two tables
+		want codes.Code
+	}{{2, 0, codes.FailedPrecondition}, {0, 1, codes.FailedPrecondition}, {0, 0, codes.OK}} {
+		b := create(t)
+		few, other := map[string]int32{"NONE": 0, "RED": 1, "GREEN": 2}, map[string]int32{"NONE": 0, "ROSE": 1}
+		if err := b.db.UpdateSchema(t.Context(), []string{"CREATE PROTO BUNDLE (p.Color)"}, &SchemaOperation{ProtoDescriptors: withColor(t, few)}); err != nil {
+			t.Fatal(err)
+		}
+		b.alter("CREATE TABLE A (K INT64, V p.Color) PRIMARY KEY (K)", "CREATE TABLE B (K INT64, V INT64, CHECK (V = 0 OR CAST(CAST(V AS p.Color) AS STRING) != 'ROSE')) PRIMARY KEY (K)")
+		for _, sql := range []string{fmt.Sprintf("INSERT INTO A (K, V) VALUES (1, CAST(%d AS p.Color))", test.a), fmt.Sprintf("INSERT INTO B (K, V) VALUES (1, %d)", test.b)} {
+			if err := b.commit(sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := b.db.UpdateSchema(t.Context(), []string{"ALTER PROTO BUNDLE UPDATE (p.Color)"}, &SchemaOperation{ProtoDescriptors: withColor(t, other)})
+		if usererror.CodeOf(err) != test.want {
+			t.Errorf("%+v: %v", test, err)
 		}
 	}
 }

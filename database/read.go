@@ -85,7 +85,7 @@ func project(c *schema.Catalog, tableName, index string, columns []string) (*Pro
 	}
 	copied := x == nil && c.TableIsColumnar(t) || x != nil && c.IndexIsColumnar(x)
 	read := &Projection{Projection: p, Copied: copied, Access: stats.NewRead(target, namesOf(list), shownOf(list, x)), Dependencies: new(schema.Dependencies)}
-	read.Dependencies.Read(c, t, x, list)
+	read.Dependencies.Read(t, x, list)
 	read.Needs = &Needs{list: readNeeds(t, list)}
 	read.KeyNeeds = &Needs{list: readNeeds(t, slices.Concat(list, keyColumns(t, x)))}
 	return read, nil

@@ -17,11 +17,11 @@ import (
 // publishes a catalog and then goes over rows:
 //
 //  1. A catalog is published in which new writes obey next already, but reads do not count on it: new columns and indexes are
-//     written and not read (schema.Catalog.Filling), columns that change are read as they were (schema.Catalog.Expecting).
+//     written and not read (schema.Catalog.Filling), columns and constraints that change are to reads as they were (schema.Catalog.Expecting).
 //     Every existing row gets its new columns and index entries.
 //  2. If indexes are UNIQUE, a catalog is published that ends the transactions which have looked for a key among entries that were not complete
 //     (schema.Catalog.ValidatingUnique), and the entries are compared.
-//  3. next is published, which opens columns and indexes for reading, and existing rows are checked to obey new conditions. A change of columns is
+//  3. next is published, which opens columns and indexes for reading, and existing rows are checked to obey new conditions. What redefines columns or constraints is
 //     published only when they do.
 //
 // Until all is done the versions are tentative: if a row cannot obey, the old catalog is published again. If the store refuses that for the time being, the
@@ -95,7 +95,7 @@ func (c *rowsChange) goThrough(ctx context.Context) (at mvcc.Timestamp, err erro
 		}
 	}
 	garbage := spacesOf(c.what.DroppedTables, c.what.DroppedIndexes)
-	if c.what.OfColumns() {
+	if c.what.Redefines() {
 		return c.db.publish(ctx, publication{catalog: c.next, garbage: garbage, statement: &c.statement})
 	}
 	return c.begun[len(c.begun)-1].at, c.db.settle(garbage, &c.statement)
@@ -104,7 +104,7 @@ func (c *rowsChange) goThrough(ctx context.Context) (at mvcc.Timestamp, err erro
 func (c *rowsChange) stages() (list []stage) {
 	last := stage{c.next, c.validations("validation", c.what.Validations)}
 	switch {
-	case c.what.OfColumns():
+	case c.what.Redefines():
 		last.catalog = c.old.Expecting(c.what)
 	case c.what.Fills():
 		list = append(list, stage{c.next.Filling(c.what), c.fills()})

@@ -130,7 +130,7 @@ func (d *draft) redefineGenerated(t *Table, c, old *Column, s *ast.GeneratedColu
 		return usererror.ChangeGeneratedStored(where)
 	}
 	c.Generated = &Expr{SQL: d.src.inParens(s.As, s.Rparen)}
-	if sameExpression(c.Generated.SQL, old.Generated.SQL) {
+	if canonical(c.Generated.SQL) == canonical(old.Generated.SQL) {
 		if c.Stored && !c.Type.Equal(old.Type) {
 			return usererror.ChangeGeneratedType(where)
 		}

@@ -11,6 +11,7 @@ package schema
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/crowfoot-db/crowfoot/value"
@@ -147,7 +148,7 @@ type Column struct {
 	Stored               bool       // of a generated column
 	KeyOrdinal           int        // place in the primary key, -1 if not part of it
 	State                ColumnState
-	// Becoming is the column as an ALTER COLUMN under way redefines it, or nil. Writes obey it already; reads do not rely
+	// Becoming is the column as a schema change under way redefines it, or nil. Writes obey it already; reads do not rely
 	// on it. It is not stored.
 	Becoming *Column
 }
@@ -169,6 +170,8 @@ type Check struct {
 	// NameGenerated says that the name was not written but made: DDL does not print it.
 	NameGenerated bool
 	Expr          *Expr
+	// Becoming is the constraint as a schema change under way redefines it, or nil. Writes obey both. It is not stored.
+	Becoming *Check
 }
 
 // ForeignKey is a FOREIGN KEY constraint.
@@ -193,12 +196,15 @@ type ForeignKey struct {
 type Expr struct {
 	SQL  string
 	Uses []*Column
-	// Functions are the Functions that it calls, itself or by way of others.
-	Functions []TableID
+	// Functions are those of users that it calls, itself or by way of others, in the order of their numbers.
+	Functions []*Function
 	// Eval computes it; args are the values of Uses in order. Set by the Compiler.
 	Eval func(args []value.Value) (value.Value, error)
 	// Peek, if not nil, is Eval for the bytes of the one argument, a PROTO that is not NULL. The value may refer to them.
 	Peek func(message []byte) (value.Value, error)
+
+	bundle *ProtoBundle           // of the table that it was compiled for; nil if that names no types
+	origin atomic.Pointer[origin] // see computedFrom; nil until it is first asked for
 }
 
 // Compiler turns the text of an expression over the columns of t, a table of c, into an Expr whose

@@ -6,8 +6,8 @@ import "slices"
 // catalog may serve only after Columns and Indexes are filled and Validations
 // have passed; what was dropped is garbage once the new catalog serves. While
 // they are filled, the catalog that Filling returns serves, and while the entries
-// of UNIQUE indexes are compared, the one that ValidatingUnique returns; while
-// columns are validated, the one that Expecting returns.
+// of UNIQUE indexes are compared, the one that ValidatingUnique returns; while rows
+// are compared with columns and constraints that are redefined, the one that Expecting returns.
 //
 // Order: Columns, then Indexes, which may hold them, then Validations, since
 // foreign keys are looked up in Indexes.
@@ -35,9 +35,9 @@ func (ch *Change) OfRows() bool { return ch.Fills() || len(ch.Validations) > 0 }
 // Fills says that existing rows get new columns or index entries.
 func (ch *Change) Fills() bool { return len(ch.Columns)+len(ch.Indexes) > 0 }
 
-// OfColumns says that there is nothing to fill, but existing values of columns must meet new conditions.
-func (ch *Change) OfColumns() bool {
-	return !ch.Fills() && len(ch.Validations) > 0 && ch.Validations[0].Column != nil
+// Redefines says that there is nothing to fill, but existing values must meet other conditions than so far: columns or constraints are defined anew.
+func (ch *Change) Redefines() bool {
+	return !ch.Fills() && slices.ContainsFunc(ch.Validations, func(v Validation) bool { return v.Column != nil || v.Replaces != nil })
 }
 
 // Unique are the validations of the new indexes that are UNIQUE by less than the whole of their stored keys.
@@ -118,12 +118,19 @@ func (i *Index) on(t *Table) {
 	i.pointAt(columns)
 }
 
-// Expecting returns the catalog that serves while existing values are validated against ch, a change of columns that Apply has made
-// of c. Reads find the columns as they are in c; writes must also obey what the columns are to become (Column.Becoming).
+// Expecting returns the catalog that serves while existing values are validated against ch, which Apply has made
+// of c and which Redefines columns or constraints. Reads find the columns as they are in c; writes must also obey what the columns are to become
+// (Column.Becoming, Check.Becoming). So rows that are written meanwhile are good whether or not the change is made.
 func (c *Catalog) Expecting(ch *Change) *Catalog {
 	d := c.draft(nil, nil)
 	for _, v := range ch.Validations {
-		col := d.copyOf(v.Table).Columns[v.Column.Ordinal]
+		t := d.copyOf(v.Table)
+		if v.Check != nil {
+			at := slices.IndexFunc(t.Checks, func(ck *Check) bool { return sameName(ck.Name, v.Check.Name) })
+			t.Checks[at].Becoming = v.Check
+			continue
+		}
+		col := t.Columns[v.Column.Ordinal]
 		col.Becoming = v.Column
 		if col.Type.Equal(v.Column.Type) {
 			col.Default = v.Column.Default
@@ -185,6 +192,7 @@ type Validation struct {
 	// Column, of the new catalog, for conditions on one column; Old is the same column as the rows were written with.
 	Column, Old *Column
 	Check       *Check      // for ValidateCheck
+	Replaces    *Check      // Check as it was if it is no new one, or nil
 	ForeignKey  *ForeignKey // for ValidateForeignKey
 	// Placed, of the new catalog, is a placement key, and Placement is the name that it may no longer have, for ValidatePlacement.
 	Placed    *Column
@@ -207,4 +215,5 @@ const (
 	ValidatePlacement                             // Placed is not Placement
 	ValidateUnique                                // no two entries of Index have the same declared key
 	ValidateEnum                                  // Column has only numbers of its ENUM type
+	ValidateComputed                              // Column, which is generated, has the values that Old has
 )

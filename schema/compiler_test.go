@@ -29,7 +29,7 @@ func (wordCompiler) CompileExpr(catalog *Catalog, t *Table, sql string, want *va
 			continue
 		}
 		if f := catalog.Function(lexer.Token.AsString); f != nil {
-			e.Functions = append(e.Functions, f.ID)
+			e.Functions = append(e.Functions, f)
 		}
 		c := t.Column(lexer.Token.AsString)
 		if c != nil && !seen[c] {

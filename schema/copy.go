@@ -120,5 +120,5 @@ func (e *Expr) over(columns map[*Column]*Column) *Expr {
 	if e == nil {
 		return nil
 	}
-	return &Expr{SQL: e.SQL, Uses: each(e.Uses, columns), Functions: e.Functions, Eval: e.Eval}
+	return &Expr{SQL: e.SQL, Uses: each(e.Uses, columns), Functions: e.Functions, Eval: e.Eval, bundle: e.bundle}
 }

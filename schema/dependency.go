@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 )
@@ -35,14 +36,14 @@ type writeDependency struct {
 	table     *Table
 	removes   bool
 	referrers []referrer // if removes
-	objects   []Object   // that expressions of the table name: sequences and functions
+	sequences []Object   // that defaults of the table take values of
 }
 
 // DependOnAll are the dependencies of what counts on all of a catalog.
 func DependOnAll(c *Catalog) *Dependencies { return &Dependencies{whole: c} }
 
-// Read adds columns of a table of c as they are read from the table, or through one of its indexes if x is not nil.
-func (d *Dependencies) Read(c *Catalog, t *Table, x *Index, columns []*Column) {
+// Read adds columns of a table as they are read from the table, or through one of its indexes if x is not nil.
+func (d *Dependencies) Read(t *Table, x *Index, columns []*Column) {
 	key := t.Key
 	if x != nil {
 		key = slices.Concat(x.Key, x.Suffix)
@@ -52,21 +53,6 @@ func (d *Dependencies) Read(c *Catalog, t *Table, x *Index, columns []*Column) {
 		all = append(all, p.Column)
 	}
 	d.reads = append(d.reads, readDependency{t, x, all})
-	d.nameCalled(c, all)
-}
-
-// nameCalled adds the functions that generated columns call, or columns that these read. There are no cycles.
-func (d *Dependencies) nameCalled(c *Catalog, columns []*Column) {
-	for _, col := range columns {
-		if col.Generated == nil {
-			continue
-		}
-		for _, id := range col.Generated.Functions {
-			f, _ := c.objects.get(id)
-			d.Name(f)
-		}
-		d.nameCalled(c, col.Generated.Uses)
-	}
 }
 
 // Name adds an object that a statement names: a view, a function, a sequence.
@@ -81,10 +67,10 @@ func (d *Dependencies) Write(c *Catalog, t *Table, removes bool) {
 		}
 	}
 	if !removes {
-		d.writes = append(d.writes, writeDependency{catalog: c, table: t, objects: c.objectsIn(t)})
+		d.writes = append(d.writes, writeDependency{catalog: c, table: t, sequences: c.sequencesIn(t)})
 		return
 	}
-	d.writes = append(d.writes, writeDependency{c, t, true, c.rulesOfReferrers(t), c.objectsIn(t)})
+	d.writes = append(d.writes, writeDependency{c, t, true, c.rulesOfReferrers(t), c.sequencesIn(t)})
 	for _, child := range c.Children(t) {
 		if child.Interleave == InterleaveCascade {
 			d.Write(c, child, true)
@@ -128,26 +114,12 @@ func sameObjects(list []Object, c *Catalog) bool {
 	})
 }
 
-// objectsIn are the sequences that defaults of a table take values of, and the functions that its expressions call.
-func (c *Catalog) objectsIn(t *Table) (list []Object) {
-	calls := func(e *Expr) {
-		if e == nil {
-			return
-		}
-		for _, id := range e.Functions {
-			f, _ := c.objects.get(id)
-			list = append(list, f)
-		}
-	}
+// sequencesIn are the sequences that defaults of a table take values of.
+func (c *Catalog) sequencesIn(t *Table) (list []Object) {
 	for _, col := range t.Columns {
 		for _, s := range c.sequencesOf(col) {
 			list = append(list, s)
 		}
-		calls(col.Default)
-		calls(col.Generated)
-	}
-	for _, ck := range t.Checks {
-		calls(ck.Expr)
 	}
 	return list
 }
@@ -196,10 +168,7 @@ func (c *Column) sameToReaders(now *Table) bool {
 	if o.State != ColumnReadWrite || o.Name != c.Name || !o.Type.Equal(c.Type) || c.NotNull && !o.NotNull {
 		return false
 	}
-	if c.Generated == nil || o.Generated == nil {
-		return c.Generated == o.Generated
-	}
-	return c.Generated.SQL == o.Generated.SQL && !slices.ContainsFunc(c.Generated.Uses, func(u *Column) bool { return !u.sameToReaders(now) })
+	return c.computedFrom() == o.computedFrom()
 }
 
 func (w *writeDependency) holdsIn(c *Catalog) bool {
@@ -207,7 +176,7 @@ func (w *writeDependency) holdsIn(c *Catalog) bool {
 	if now == nil || now != w.table && !reflect.DeepEqual(rulesOf(w.table), rulesOf(now)) {
 		return false
 	}
-	if !w.catalog.sameWatchers(now, c) || !sameObjects(w.objects, c) {
+	if !w.catalog.sameWatchers(now, c) || !sameObjects(w.sequences, c) {
 		return false
 	}
 	if now.placementKey() != nil && !slices.Equal(w.catalog.Placements(), c.Placements()) {
@@ -216,15 +185,21 @@ func (w *writeDependency) holdsIn(c *Catalog) bool {
 	return !w.removes || reflect.DeepEqual(w.referrers, c.rulesOfReferrers(now))
 }
 
-// rulesOf is everything that a row of t has to obey and that must be written with it, in the form in which it is stored.
-func rulesOf(t *Table) storedTable {
-	s := storeTable(t)
+// rules are everything that a row of a table has to obey and that must be written with it.
+type rules struct {
+	stored   storedTable
+	computed []origin // of the expressions of columns and constraints
+}
+
+func rulesOf(t *Table) rules {
+	s, computed := storeTable(t), []origin(nil)
 	s.NextColumn, s.RowDeletion, s.Columnar, s.Locality = 0, nil, "", "" // rules for later columns, for when rows go, and for copies of them
 	s.Synonym = ""
 	for i, c := range t.Columns {
 		if c.Becoming != nil { // writes obey it already
-			s.Columns[i] = storeColumn(c.Becoming)
+			s.Columns[i], c = storeColumn(c.Becoming), c.Becoming
 		}
+		computed = append(computed, c.Default.computedFrom(), c.Generated.computedFrom())
 		s.Columns[i].WriteOnly, s.Columns[i].Locality = false, ""
 	}
 	for i, x := range t.Indexes {
@@ -232,7 +207,11 @@ func rulesOf(t *Table) storedTable {
 		s.Indexes[i].WriteOnly = x.ChecksUnique() && x.State == IndexWriteOnly
 		s.Indexes[i].ValidateUnique, s.Indexes[i].Columnar, s.Indexes[i].Locality = false, "", ""
 	}
-	return s
+	for _, ck := range t.Checks {
+		ck = cmp.Or(ck.Becoming, ck)
+		computed = append(computed, ck.Expr.computedFrom())
+	}
+	return rules{s, computed}
 }
 
 // referrer is a table that rows of another one cannot be deleted from, or changed in, without looking at it.

@@ -28,7 +28,7 @@ func dependents(c *Catalog) map[string]*Dependencies {
 		if index != "" {
 			x = t.Index(index)
 		}
-		d.Read(c, t, x, list)
+		d.Read(t, x, list)
 		return d
 	}
 	write := func(table string, removes bool) *Dependencies {
@@ -94,7 +94,7 @@ func TestDependencies(t *testing.T) {
 			}
 			next, _ := changed(t, c, test.statement)
 			begun, ch := changed(t, c, test.statement)
-			if ch.OfColumns() {
+			if ch.Redefines() {
 				begun = c.Expecting(ch)
 			} else if ch.Fills() {
 				begun = begun.Filling(ch)
@@ -126,7 +126,7 @@ func TestPlacementDependencies(t *testing.T) {
 		table := c.Table(name)
 		var writes, reads Dependencies
 		writes.Write(c, table, false)
-		reads.Read(c, table, nil, table.Columns)
+		reads.Read(table, nil, table.Columns)
 		if writes.HoldIn(next) != holds || !reads.HoldIn(next) {
 			t.Errorf("of %s, writes hold %v, reads %v", name, writes.HoldIn(next), reads.HoldIn(next))
 		}

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/cloudspannerecosystem/memefish/token"
@@ -42,13 +41,22 @@ func survey(t *Table, sql, where string) (function string, err error) {
 	}
 }
 
+// compile compiles the text of an expression of t.
+func (d *draft) compile(t *Table, sql string, want *value.Type) (*Expr, error) {
+	d.bindProtos(t, sql)
+	e, err := d.compiler.CompileExpr(d.Catalog, t, sql, want)
+	if err == nil {
+		e.bundle = t.ProtoBundle
+	}
+	return e, err
+}
+
 // compileDefault compiles the column's DEFAULT.
 func (d *draft) compileDefault(t *Table, c *Column) error {
 	if _, err := survey(t, c.Default.SQL, "column default values"); err != nil {
 		return usererror.BadDefault(t.FullName(), c.Name, err.Error())
 	}
-	d.bindProtos(t, c.Default.SQL)
-	e, err := d.compiler.CompileExpr(d.Catalog, t, c.Default.SQL, c.Type)
+	e, err := d.compile(t, c.Default.SQL, c.Type)
 	if err != nil {
 		return usererror.BadDefault(t.FullName(), c.Name, err.Error())
 	}
@@ -89,7 +97,7 @@ func (d *draft) compileOnUpdate(t *Table, c *Column) error {
 	case strings.ToUpper(sql) != pendingTimestamp:
 		return usererror.OnUpdateExpression()
 	}
-	c.OnUpdate = &Expr{SQL: c.OnUpdate.SQL, Uses: c.Default.Uses, Eval: c.Default.Eval}
+	c.OnUpdate = &Expr{SQL: c.OnUpdate.SQL, Uses: c.Default.Uses, Functions: c.Default.Functions, Eval: c.Default.Eval, bundle: c.Default.bundle}
 	return nil
 }
 
@@ -100,14 +108,6 @@ func words(sql string) string {
 		w = append(w, t.Raw)
 	}
 	return strings.Join(w, " ")
-}
-
-// sameExpression says whether two texts are the same expression but for white space and the case of names and keywords.
-func sameExpression(a, b string) bool {
-	return slices.EqualFunc(tokensOf(a), tokensOf(b), func(x, y token.Token) bool {
-		isName := x.Kind == token.TokenIdent || token.IsKeyword(string(x.Kind))
-		return x.Raw == y.Raw || isName && x.Kind == y.Kind && strings.EqualFold(x.Raw, y.Raw)
-	})
 }
 
 func tokensOf(sql string) (list []token.Token) {
@@ -137,12 +137,11 @@ func (d *draft) compileGenerated(t *Table, c *Column) error {
 	if !c.Stored && c.MaxLength > 0 && !c.LengthIsMax {
 		return usererror.BadGenerated(t.FullName(), c.Name, "a generated column that is not STORED must have length MAX")
 	}
-	d.bindProtos(t, c.Generated.SQL)
-	e, err := d.compiler.CompileExpr(d.Catalog, t, c.Generated.SQL, c.Type)
+	e, err := d.compile(t, c.Generated.SQL, c.Type)
 	if err != nil {
 		return usererror.BadGenerated(t.FullName(), c.Name, err.Error())
 	}
-	if f := d.unstable(e); f != "" {
+	if f := e.unstable(); f != "" {
 		return usererror.NonDeterministic(f, "generated column `"+t.FullName()+"."+c.Name+"`")
 	}
 	for _, u := range e.Uses {
@@ -252,12 +251,11 @@ func (d *draft) compileCheck(t *Table, c *Check) error {
 	if function != "" {
 		return usererror.NonDeterministic(function, "check constraint `"+t.FullName()+"."+c.Name+"`")
 	}
-	d.bindProtos(t, c.Expr.SQL)
-	e, err := d.compiler.CompileExpr(d.Catalog, t, c.Expr.SQL, value.BoolType)
+	e, err := d.compile(t, c.Expr.SQL, value.BoolType)
 	if err != nil {
 		return usererror.BadCheck(t.FullName(), c.givenName(), c.Expr.SQL, err.Error())
 	}
-	if f := d.unstable(e); f != "" {
+	if f := e.unstable(); f != "" {
 		return usererror.NonDeterministic(f, "check constraint `"+t.FullName()+"."+c.Name+"`")
 	}
 	regular := 0

@@ -46,6 +46,12 @@ func (c *Catalog) Function(name string) *Function {
 	return nil
 }
 
+func (c *Catalog) functionByID(id TableID) *Function {
+	o, _ := c.objects.get(id)
+	f, _ := o.(*Function)
+	return f
+}
+
 // Functions are the functions in order of creation.
 func (c *Catalog) Functions() []*Function { return slices.Collect(objectsOf[*Function](c)) }
 
@@ -168,44 +174,33 @@ func (f *Function) compiled(d *draft) (defined, error) {
 // changed allows every change: whether those who call the function can be analyzed is what counts.
 func (f *Function) changed(_, _ string, to defined) *usererror.Error { return nil }
 
-// recompileCallers compiles the expressions of columns and constraints that call a function which was replaced. Values that were computed with the old one
-// must not stand anywhere.
+// recompileCallers compiles the expressions of columns and constraints that call a function which was replaced.
 func (d *draft) recompileCallers(f *Function) error {
 	for _, t := range slices.Collect(d.old.Tables()) {
-		calls := false
-		for _, c := range t.Columns {
-			if c.Generated.calls(f) && t.holds(c) {
-				return usererror.ChangeGeneratedExpression(t.FullName() + "." + c.Name)
-			}
-			calls = calls || c.Generated.calls(f) || c.Default.calls(f)
-		}
-		mine := d.TableByID(t.ID)
-		for _, ck := range t.Checks {
-			if !ck.Expr.calls(f) {
-				continue
-			}
-			mine, calls = d.own(d.TableByID(t.ID)), true
-			at := slices.IndexFunc(mine.Checks, func(c *Check) bool { return c.Name == ck.Name })
-			d.change.Validations = append(d.change.Validations, Validation{Kind: ValidateCheck, Table: mine, Check: mine.Checks[at]})
-		}
-		if !calls {
+		if !t.calls(func(e *Expr) bool { return e.calls(f) }) {
 			continue
 		}
-		if err := d.recompile(d.own(mine)); err != nil {
+		mine := d.own(d.TableByID(t.ID))
+		if err := d.recompile(mine); err != nil {
 			return usererror.DependentInvalid("alter FUNCTION", f.FullName(), "table", t.FullName(), err.Error())
+		}
+		if err := d.compareComputed(mine); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 // calls says whether an expression, which may be nil, calls a function.
-func (e *Expr) calls(f *Function) bool { return e != nil && slices.Contains(e.Functions, f.ID) }
+func (e *Expr) calls(f *Function) bool {
+	return e != nil && slices.ContainsFunc(e.Functions, func(called *Function) bool { return called.ID == f.ID })
+}
 
 // unstable is a function that an expression calls and that gives different values for the same arguments; "" if there is none.
-func (d *draft) unstable(e *Expr) string {
-	for _, id := range e.Functions {
-		if o, _ := d.objects.get(id); o.(*Function).Unstable != "" {
-			return o.entity().FullName()
+func (e *Expr) unstable() string {
+	for _, f := range e.Functions {
+		if f.Unstable != "" {
+			return f.FullName()
 		}
 	}
 	return ""

@@ -209,7 +209,7 @@ func checkUnderWay(t *testing.T, c *Catalog, stmt string, protos []byte) {
 	}
 	before, after := stored(t, c), stored(t, next)
 	switch {
-	case change.OfColumns():
+	case change.Redefines():
 		checkInvariants(t, c.Expecting(change))
 	case change.Fills():
 		during := next.Filling(change)

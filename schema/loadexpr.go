@@ -16,7 +16,11 @@ func (l *loader) loadExpressions(t loading) error {
 		if err != nil {
 			return err
 		}
-		t.Checks = append(t.Checks, &Check{Name: s.Name, NameGenerated: s.Generated, Expr: l.expr(t.Table, s.SQL, value.BoolType, uses, s.Calls)})
+		functions, err := l.functions(s.Calls)
+		if err != nil {
+			return err
+		}
+		t.Checks = append(t.Checks, &Check{Name: s.Name, NameGenerated: s.Generated, Expr: l.expr(t.Table, s.SQL, value.BoolType, uses, functions)})
 	}
 	for i, s := range t.stored.Columns {
 		c := t.Columns[i]
@@ -25,17 +29,25 @@ func (l *loader) loadExpressions(t loading) error {
 			c.Identity = s.Identity
 			c.Default = nextOf(t.Table, c, l.compiler)
 		case s.Default != nil:
-			c.Default = l.expr(t.Table, *s.Default, c.Type, nil, s.DefaultCalls)
+			functions, err := l.functions(s.DefaultCalls)
+			if err != nil {
+				return err
+			}
+			c.Default = l.expr(t.Table, *s.Default, c.Type, nil, functions)
 		}
 		if s.OnUpdate != nil && c.Default != nil {
-			c.OnUpdate = &Expr{SQL: *s.OnUpdate, Eval: c.Default.Eval}
+			c.OnUpdate = &Expr{SQL: *s.OnUpdate, Functions: c.Default.Functions, Eval: c.Default.Eval, bundle: t.ProtoBundle}
 		}
 		if s.Generated != nil {
 			uses, err := t.loadColumns(s.GeneratedUses)
 			if err != nil {
 				return err
 			}
-			c.Generated = l.expr(t.Table, *s.Generated, c.Type, uses, s.GeneratedCalls)
+			functions, err := l.functions(s.GeneratedCalls)
+			if err != nil {
+				return err
+			}
+			c.Generated = l.expr(t.Table, *s.Generated, c.Type, uses, functions)
 		}
 	}
 	if t.hasUnknownUses() {
@@ -52,9 +64,21 @@ func (t *Table) hasUnknownUses() bool {
 }
 
 // expr is an expression that is compiled when it is first computed: a start with thousands of them does not wait for the analyzer.
-func (l *loader) expr(t *Table, sql string, want *value.Type, uses []*Column, calls []TableID) *Expr {
+func (l *loader) expr(t *Table, sql string, want *value.Type, uses []*Column, functions []*Function) *Expr {
 	e := &storedExpr{compiler: l.compiler, catalog: l.Catalog, table: t, sql: sql, want: want, uses: uses}
-	return &Expr{SQL: sql, Uses: uses, Functions: calls, Eval: e.compute}
+	return &Expr{SQL: sql, Uses: uses, Functions: functions, Eval: e.compute, bundle: t.ProtoBundle}
+}
+
+// functions are those with numbers.
+func (l *loader) functions(ids []TableID) (list []*Function, err error) {
+	for _, id := range ids {
+		f := l.functionByID(id)
+		if f == nil {
+			return nil, errDangling
+		}
+		list = append(list, f)
+	}
+	return list, nil
 }
 
 // storedExpr is an expression that was stored. If it cannot be compiled, because there is no memory for example, it is tried again when it
@@ -137,7 +161,11 @@ func (l *loader) renewCallers(encoded map[TableID][]byte) {
 		if !calls(e) {
 			return e
 		}
-		return l.expr(t, e.SQL, want, e.Uses, e.Functions)
+		functions := slices.Clone(e.Functions)
+		for i, f := range functions {
+			functions[i] = l.functionByID(f.ID)
+		}
+		return l.expr(t, e.SQL, want, e.Uses, functions)
 	}
 	for _, t := range slices.Collect(l.Tables()) {
 		_, loaded := encoded[t.ID]

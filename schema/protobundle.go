@@ -287,15 +287,9 @@ func (d *draft) useProtoBundle(old, b *ProtoBundle) error {
 			list = append(list, t)
 		}
 	}
-	redefined := old != nil && b != nil && old.redefinedIn(b)
 	for _, t := range list {
 		t = d.own(d.TableByID(t.ID))
 		t.ProtoBundle = b
-		if redefined {
-			if err := d.validateComputed(t); err != nil {
-				return err
-			}
-		}
 		for _, c := range t.Columns {
 			was := *c
 			c.Type = b.typed(c.Type)
@@ -306,17 +300,11 @@ func (d *draft) useProtoBundle(old, b *ProtoBundle) error {
 		if err := d.recompile(t); err != nil {
 			return err
 		}
+		if err := d.compareComputed(t); err != nil {
+			return err
+		}
 	}
 	return nil
-}
-
-// redefinedIn says whether a type that both bundles have means something else in b: not by what b adds, but by what it changes or takes away.
-func (b *ProtoBundle) redefinedIn(to *ProtoBundle) bool {
-	seen := map[protoreflect.FullName]bool{}
-	return slices.ContainsFunc(b.Types, func(name string) bool {
-		was, is := b.Type(name), to.Type(name)
-		return was != nil && is != nil && (redefinedMessage(was.Message(), is.Message(), seen) || redefinedEnum(was.Enumeration(), is.Enumeration()))
-	})
 }
 
 // redefinedMessage says whether a field, or the type of one, is another one. A field that is gone is none: what reads it does not compile. The messages seen
@@ -362,25 +350,6 @@ func redefinedEnum(was, is protoreflect.EnumDescriptor) bool {
 	return false
 }
 
-// validateComputed is for a table whose types mean something else now. What was computed with them must not stand in rows, keys or index entries, and
-// existing rows must satisfy the CHECKs that read them.
-func (d *draft) validateComputed(t *Table) error {
-	reads := func(e *Expr) bool {
-		return slices.ContainsFunc(e.Uses, func(c *Column) bool { return elementOf(c.Type).Name != "" })
-	}
-	for _, c := range t.Columns {
-		if c.Generated != nil && reads(c.Generated) && t.holds(c) {
-			return usererror.ChangeGeneratedExpression(t.FullName() + "." + c.Name)
-		}
-	}
-	for _, ck := range t.Checks {
-		if reads(ck.Expr) {
-			d.change.Validations = append(d.change.Validations, Validation{Kind: ValidateCheck, Table: t, Check: ck})
-		}
-	}
-	return nil
-}
-
 // callsWithTypes says whether a text has the name of a function that uses types of the bundle.
 func (d *draft) callsWithTypes(sql string, b *ProtoBundle) bool {
 	for f := range objectsOf[*Function](d.Catalog) {
@@ -421,10 +390,16 @@ func lostNumbers(from, to *value.Type) bool {
 }
 
 // mayBeIn says whether a text has a word that is the last part of the name of a type.
-func (b *ProtoBundle) mayBeIn(sql string) bool {
+func (b *ProtoBundle) mayBeIn(sql string) bool { return len(b.namedIn(sql)) > 0 }
+
+// namedIn are the types of the bundle whose names have a word of a text as their last part.
+func (b *ProtoBundle) namedIn(sql string) (names []string) {
 	lasts := b.types.lastParts(b.Types)
 	words := strings.FieldsFunc(sql, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	return slices.ContainsFunc(words, func(word string) bool { return lasts[word] })
+	for _, word := range words {
+		names = append(names, lasts[word]...)
+	}
+	return names
 }
 
 // bindProtos has a table of the draft's own use the bundle if a column of it, or the text of an expression, names a type, or a function that uses one.

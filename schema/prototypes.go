@@ -27,7 +27,7 @@ type protoTypes struct {
 
 	mu    sync.Mutex
 	known map[string]*value.Type // those that were asked for
-	lasts map[string]bool        // the last parts of the names of the bundle's types; nil before they were asked for
+	lasts map[string][]string    // the names of the bundle's types by their last parts; nil before they were asked for
 }
 
 // maxNestedTypes is how deep messages may be defined in messages: the limit of protocol buffers' own compiler, which the SQL analyzer's library has too.
@@ -106,14 +106,15 @@ func (p *protoTypes) typeOf(name string) *value.Type {
 	return t
 }
 
-// lastParts are the last parts of the names of the bundle's types.
-func (p *protoTypes) lastParts(names []string) map[string]bool {
+// lastParts are the names of the bundle's types by their last parts.
+func (p *protoTypes) lastParts(names []string) map[string][]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lasts == nil {
-		p.lasts = make(map[string]bool, len(names))
+		p.lasts = make(map[string][]string, len(names))
 		for _, name := range names {
-			p.lasts[name[strings.LastIndexByte(name, '.')+1:]] = true
+			last := name[strings.LastIndexByte(name, '.')+1:]
+			p.lasts[last] = append(p.lasts[last], name)
 		}
 	}
 	return p.lasts

@@ -178,8 +178,8 @@ func (c *Catalog) sequencesOf(col *Column) []*Sequence {
 		return nil
 	}
 	list := c.SequencesIn(col.Default.SQL)
-	for _, id := range col.Default.Functions {
-		for _, u := range c.definedBy(id).definition().Uses {
+	for _, f := range col.Default.Functions {
+		for _, u := range f.Uses {
 			o, _ := c.objects.get(u.ID)
 			if s, ok := o.(*Sequence); ok && !slices.Contains(list, s) {
 				list = append(list, s)

@@ -201,7 +201,7 @@ func storeTable(t *Table) storedTable {
 		s.Columns = append(s.Columns, storeColumn(c))
 	}
 	for _, c := range t.Checks {
-		s.Checks = append(s.Checks, storedCheck{Name: c.Name, Generated: c.NameGenerated, SQL: c.Expr.SQL, Uses: storeColumns(c.Expr.Uses), Calls: c.Expr.Functions})
+		s.Checks = append(s.Checks, storedCheck{Name: c.Name, Generated: c.NameGenerated, SQL: c.Expr.SQL, Uses: storeColumns(c.Expr.Uses), Calls: storeFunctions(c.Expr.Functions)})
 	}
 	for _, i := range t.Indexes {
 		s.Indexes = append(s.Indexes, storeIndex(i))
@@ -219,13 +219,13 @@ func storeColumn(c *Column) storedColumn {
 		Default: storeExpr(c.Default), OnUpdate: storeExpr(c.OnUpdate), Generated: storeExpr(c.Generated),
 	}
 	if c.Default != nil {
-		s.DefaultCalls = c.Default.Functions
+		s.DefaultCalls = storeFunctions(c.Default.Functions)
 	}
 	if c.Identity != nil {
 		s.Identity, s.Default = c.Identity, nil
 	}
 	if c.Generated != nil {
-		s.GeneratedUses, s.GeneratedCalls = storeColumns(c.Generated.Uses), c.Generated.Functions
+		s.GeneratedUses, s.GeneratedCalls = storeColumns(c.Generated.Uses), storeFunctions(c.Generated.Functions)
 	}
 	if c.Type.Kind == value.Array {
 		s.Array, s.Kind = true, int(c.Type.Elem.Kind)
@@ -261,6 +261,14 @@ func storeColumns(columns []*Column) []ColumnID {
 	var ids []ColumnID
 	for _, c := range columns {
 		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
+func storeFunctions(functions []*Function) []TableID {
+	var ids []TableID
+	for _, f := range functions {
+		ids = append(ids, f.ID)
 	}
 	return ids
 }

@@ -210,7 +210,7 @@ func keySize(v value.Value) int {
 // again by Finish.
 func (c *Changes) checkRow(g *target, key []byte, row []value.Value) error {
 	for _, k := range g.table.Checks {
-		if !anyChanged(k.Expr.Uses, g.changed) {
+		if !anyChanged(k.Expr.Uses, g.changed) && (k.Becoming == nil || !anyChanged(k.Becoming.Expr.Uses, g.changed)) {
 			continue
 		}
 		ok, err := g.passes(k, row)
@@ -225,10 +225,13 @@ func (c *Changes) checkRow(g *target, key []byte, row []value.Value) error {
 	return nil
 }
 
-// passes says whether row satisfies a CHECK: it does if the expression is TRUE or NULL.
+// passes says whether row satisfies a CHECK, as it is and as a schema change under way redefines it: it does if the expression is TRUE or NULL.
 func (g *target) passes(k *schema.Check, row []value.Value) (bool, error) {
 	v, err := g.evaluate(k.Expr, row)
-	return v.IsNull() || v.AsBool(), err
+	if ok := v.IsNull() || v.AsBool(); !ok || err != nil || k.Becoming == nil {
+		return ok, err
+	}
+	return g.passes(k.Becoming, row)
 }
 
 func (c *Changes) recheck(ctx context.Context, g *target, k *schema.Check, key []byte) error {

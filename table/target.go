@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/crowfoot-db/crowfoot/schema"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -68,9 +69,25 @@ func (g *target) generate(row []value.Value, changed []bool) error {
 		}
 		if affected {
 			changed[c.Ordinal] = true
+			if err := g.checkBecoming(c, row); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// checkBecoming refuses a row in which a generated column that a schema change under way redefines would have another value than it has now. Such a column is
+// stored somewhere.
+func (g *target) checkBecoming(c *schema.Column, row []value.Value) error {
+	if c.Becoming == nil || c.Becoming.Generated == nil {
+		return nil
+	}
+	v, err := g.evaluate(c.Becoming.Generated, row)
+	if err != nil || sameValue(v, row[c.Ordinal], c.Type) {
+		return err
+	}
+	return usererror.GeneratedValueChanging(g.table.FullName() + "." + c.Name)
 }
 
 func anyChanged(columns []*schema.Column, changed []bool) bool {

@@ -55,6 +55,8 @@ func validated(v schema.Validation) []*schema.Column {
 		return []*schema.Column{asWritten(v)}
 	case schema.ValidatePlacement:
 		return []*schema.Column{v.Placed}
+	case schema.ValidateComputed:
+		return append([]*schema.Column{v.Old}, v.Column.Generated.Uses...)
 	}
 	return []*schema.Column{v.Column}
 }
@@ -98,6 +100,12 @@ func (v *validator) row(ctx context.Context, key []byte, vals []value.Value) err
 			return err
 		}
 		return usererror.CheckViolationFound(v.Table.FullName(), v.Check.Name, v.layout.storedText(key))
+	case schema.ValidateComputed:
+		now, err := v.Column.Generated.Eval(vals[1:])
+		if err != nil || sameValue(vals[0], now, v.Column.Type) {
+			return err
+		}
+		return usererror.GeneratedValueChanges(v.Table.FullName()+"."+v.Column.Name, v.layout.storedText(key))
 	case schema.ValidatePlacement:
 		if !vals[0].IsNull() && vals[0].AsString() == v.Placement {
 			return usererror.PlacementInUse(v.Placement, v.Table.FullName(), v.layout.storedText(key))
@@ -108,6 +116,14 @@ func (v *validator) row(ctx context.Context, key []byte, vals []value.Value) err
 		return v.foreignKey(ctx, key, vals)
 	}
 	return nil
+}
+
+// sameValue says whether two values of a type are stored alike.
+func sameValue(a, b value.Value, t *value.Type) bool {
+	if a.IsNull() || b.IsNull() {
+		return a.IsNull() && b.IsNull()
+	}
+	return bytes.Equal(value.AppendRow(nil, a, t), value.AppendRow(nil, b, t))
 }
 
 // text checks the length, and the UTF-8 of what becomes STRING, of a value or of the elements of an array.

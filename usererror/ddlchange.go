@@ -216,6 +216,18 @@ func ChangeGeneratedExpression(column string) *Error {
 		"Cannot change the expression of a generated column `%s` because it is stored or has other dependencies.", column)
 }
 
+// GeneratedValueChanges is a row in which a generated column, whose values are stored somewhere, would get another value by a schema change.
+func GeneratedValueChanges(column, key string) *Error {
+	return newError(codes.FailedPrecondition,
+		"The value of generated column `%s`, which is stored or has other dependencies, would change at key: %s", column, key)
+}
+
+// GeneratedValueChanging is a row that is written while a schema change is under way by which a generated column would get another value.
+func GeneratedValueChanging(column string) *Error {
+	return newError(codes.FailedPrecondition,
+		"The value of generated column `%s`, which is stored or has other dependencies, would change by the schema change under way.", column)
+}
+
 // ChangeGeneratedType is a new type for a stored generated column.
 func ChangeGeneratedType(column string) *Error {
 	return newError(codes.InvalidArgument, "Cannot change the data type of a stored generated column `%s`.", column)

@@ -25,7 +25,7 @@ const (
 // Expr analyzes the expression of a DEFAULT, a generated column or a CHECK over the columns of t, a table of the catalog, and converts it
 // to the type want as an assignment would. uses are the columns it reads: the Refs to uses[i] have the Col.ID i. functions are the functions of users that it calls. If ctx ends while the expression waits for
 // others, or while a heavy one is analyzed, it fails with the context's error.
-func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []schema.TableID, err error) {
+func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []*schema.Function, err error) {
 	weight, err := guard(sql, func(string) int { return 0 })
 	if err != nil {
 		return nil, nil, nil, err
@@ -53,7 +53,7 @@ func namedColumns(t *schema.Table, sql string) (columns []*schema.Column) {
 }
 
 // exprOver is Expr over some columns of t.
-func exprOver(ctx context.Context, weight int, catalog *schema.Catalog, t *schema.Table, columns []*schema.Column, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []schema.TableID, err error) {
+func exprOver(ctx context.Context, weight int, catalog *schema.Catalog, t *schema.Table, columns []*schema.Column, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []*schema.Function, err error) {
 	w := &walker{catalog: catalog}
 	w.declare(nil)
 	over, target := exprTable(columns, want)

@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -214,12 +215,12 @@ func (d *definition) unsteady(name string) {
 }
 
 // functionsOf are the functions among objects.
-func functionsOf(objects []schema.Object) (ids []schema.TableID) {
+func functionsOf(objects []schema.Object) (list []*schema.Function) {
 	for _, o := range objects {
 		if f, ok := o.(*schema.Function); ok {
-			ids = append(ids, f.ID)
+			list = append(list, f)
 		}
 	}
-	slices.Sort(ids)
-	return ids
+	slices.SortFunc(list, func(a, b *schema.Function) int { return cmp.Compare(a.ID, b.ID) })
+	return list
 }
