@@ -2,6 +2,7 @@ package flight
 
 import (
 	"errors"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -34,6 +35,7 @@ type chunk struct {
 	batches []arrow.RecordBatch
 	rows    int
 	bytes   int64
+	kept    int64           // bytes of messages that the batches keep, also for rows that were written
 	account *memory.Account // for batches that wait for others; nil if none do
 }
 
@@ -55,53 +57,66 @@ func (g *ingestion) limitChunk() (err error) {
 	return err
 }
 
-// addBatch adds the rows of a batch, and writes the chunks that are complete.
-func (g *ingestion) addBatch(batch arrow.RecordBatch) (err error) {
-	defer refuseMalformed(&err)
+// keptBytes is how many bytes of messages the rows of a chunk may keep.
+const keptBytes = 4 * chunkBytes
+
+// mostBytes is above what a commit has as columns: an element of a list takes a byte of the commit at least.
+const mostBytes = table.MaxCommitBytes * 16
+
+// addBatch adds the rows of a batch, which keeps size bytes of its message, and writes the chunks that are complete.
+func (g *ingestion) addBatch(batch arrow.RecordBatch, size int64) error {
+	if err := g.addRows(batch); err != nil || g.chunk.rows == 0 {
+		return err
+	}
+	if g.chunk.kept += size; g.chunk.kept > keptBytes && !g.whole {
+		return g.flush()
+	}
+	return g.chunk.account.Grow(g.ctx, size)
+}
+
+func (g *ingestion) addRows(batch arrow.RecordBatch) error {
 	rows := int(batch.NumRows())
 	if rows == 0 {
 		return nil
 	}
-	bytes := int64(0)
-	for _, col := range batch.Columns() {
-		bytes += dataBytes(col.Data())
-	}
 	if g.whole {
-		return g.collect(batch.NewSlice(0, int64(rows)), bytes)
+		return g.collect(batch, 0, rows)
 	}
-	perRow := max(1, bytes/int64(rows))
 	for from := 0; from < rows; {
-		room := min(g.chunk.limit-g.chunk.rows, int((chunkBytes-g.chunk.bytes)/perRow))
-		if room <= 0 && g.chunk.rows > 0 {
+		room, left := min(g.chunk.limit-g.chunk.rows, rows-from), chunkBytes-g.chunk.bytes
+		n := sort.Search(room, func(n int) bool { return batchBytes(batch, from, from+n+1, left) > left })
+		if n == 0 && g.chunk.rows > 0 {
 			if err := g.flush(); err != nil {
 				return err
 			}
 			continue
 		}
-		end := min(rows, from+max(1, room))
-		if err := g.collect(batch.NewSlice(int64(from), int64(end)), int64(end-from)*perRow); err != nil {
+		n = max(1, n)
+		if err := g.collect(batch, from, from+n); err != nil {
 			return err
 		}
-		from = end
+		from += n
 	}
 	return nil
 }
 
-// dataBytes are those of an array's buffers.
-func dataBytes(d arrow.ArrayData) (n int64) {
-	for _, b := range d.Buffers() {
-		if b != nil {
-			n += int64(b.Len())
+// batchBytes are those of rows of a batch. It may stop counting above most.
+func batchBytes(batch arrow.RecordBatch, from, to int, most int64) (n int64) {
+	for _, col := range batch.Columns() {
+		if n += columnar.BytesOf(col, from, to, most-n); n > most {
+			break
 		}
-	}
-	for _, child := range d.Children() {
-		n += dataBytes(child)
 	}
 	return n
 }
 
-// collect adds a part of a batch to the chunk. What is collected is charged: the message that it came in is not any more when the next one comes.
-func (g *ingestion) collect(part arrow.RecordBatch, bytes int64) error {
+// collect adds rows of a batch to the chunk. What is collected is charged: the message that it came in is not any more when the next one comes.
+func (g *ingestion) collect(batch arrow.RecordBatch, from, to int) error {
+	bytes := batchBytes(batch, from, to, mostBytes)
+	if bytes > mostBytes {
+		return usererror.CommitTooLarge(table.MaxCommitBytes)
+	}
+	part := batch.NewSlice(int64(from), int64(to))
 	c := &g.chunk
 	if c.account == nil {
 		c.account = g.call.Memory.Beside(memory.Request)
@@ -121,7 +136,6 @@ func (g *ingestion) flush() (err error) {
 	if g.chunk.rows == 0 {
 		return nil
 	}
-	defer refuseMalformed(&err)
 	batch, err := joined(g.chunk.batches)
 	if err != nil {
 		return usererror.InvalidArrowData(err.Error())
@@ -171,7 +185,6 @@ func (g *ingestion) load(batch arrow.RecordBatch) *Load {
 	}
 	l.Rows = int(batch.NumRows())
 	l.Source = func(i int, t *value.Type) (s value.Source, err error) {
-		defer refuseMalformed(&err)
 		s, err = columnar.NewSource(batch.Column(i), t)
 		var wrong *columnar.ConversionError
 		switch {

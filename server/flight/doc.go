@@ -13,5 +13,5 @@
 //
 // It leaves out how requests are answered, which is server's, and what Arrow's types are, which is arrowtype's.
 //
-// Imports of this module: memory, server/result, server/rpc, server/token, sql/analyze, sql/plan, table, usererror, value, value/columnar, version.
+// Imports of this module: arrowmessage, memory, server/result, server/rpc, server/token, sql/analyze, sql/plan, table, usererror, value, value/columnar, version.
 package flight

@@ -71,14 +71,14 @@ func (s *Service) ingest(ctx context.Context, command *flightpb.CommandStatement
 		return usererror.InvalidFlightHeader(commitsHeader, c.Metadata(commitsHeader), oneCommit)
 	}
 	begun := false
-	err = up.each(func(batch arrow.RecordBatch) error {
+	err = up.each(ctx, func(batch arrow.RecordBatch, size int64) error {
 		if !begun {
 			begun = true
 			if err := g.begin(command, batch.Schema()); err != nil {
 				return err
 			}
 		}
-		return g.addBatch(batch)
+		return g.addBatch(batch, size)
 	})
 	if err == nil {
 		err = g.flush()

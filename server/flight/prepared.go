@@ -108,7 +108,6 @@ const boundRowBytes = 512
 // bind makes the parameters of one row of a batch. A value that is none of its parameter's type is sent with the type that its column has: the
 // statement is then analyzed for that.
 func (b *binding) bind(batch arrow.RecordBatch, row int) (r boundRow, err error) {
-	defer refuseMalformed(&err)
 	r = boundRow{&structpb.Struct{Fields: map[string]*structpb.Value{}}, map[string]*spannerpb.Type{}}
 	for i, col := range batch.Columns() {
 		name, t := b.names[i], b.types[i]

@@ -3,16 +3,15 @@ package flight
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/apache/arrow-go/v18/arrow"
 	flightpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/crowfoot-db/crowfoot/arrowmessage"
+	"github.com/crowfoot-db/crowfoot/memory"
 	"github.com/crowfoot-db/crowfoot/server/result"
 	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -202,17 +201,21 @@ func (s *Service) describePrepared(ctx context.Context, t *ticket, c *rpc.Call) 
 
 // eachRow calls do for each row of parameters of an upload. What is made of the rows is charged to the call.
 func (s *Service) eachRow(ctx context.Context, d *Description, up *upload, do func(boundRow) error) error {
-	return up.each(func(batch arrow.RecordBatch) error {
+	return up.each(ctx, func(batch arrow.RecordBatch, _ int64) error {
 		b, err := bindingOf(d, batch.Schema())
 		if err != nil {
 			return err
 		}
 		for row := range int(batch.NumRows()) {
-			r, err := b.bind(batch, row)
-			if err != nil {
+			bytes := batchBytes(batch, row, row+1, mostBytes)
+			if bytes > mostBytes {
+				return usererror.RequestTooLarge(rpc.MaxRequestBytes)
+			}
+			if err := up.call.Memory.Grow(ctx, bytes*rowChunkFactor+boundRowBytes); err != nil {
 				return err
 			}
-			if err := up.call.Memory.Grow(ctx, int64(proto.Size(r.params))*rpc.MessageFactor+boundRowBytes); err != nil {
+			r, err := b.bind(batch, row)
+			if err != nil {
 				return err
 			}
 			if err := do(r); err != nil {
@@ -223,70 +226,75 @@ func (s *Service) eachRow(ctx context.Context, d *Description, up *upload, do fu
 	})
 }
 
-// An upload is the data of a DoPut: Arrow's messages. It implements ipc.MessageReader.
+// An upload is the data of a DoPut: Arrow's messages.
 type upload struct {
-	call   *rpc.Call
-	next   *flightpb.FlightData // the message that was received and not read; nil if there is none
-	failed error                // of receiving
+	call *rpc.Call
+	next *flightpb.FlightData // the message that was received and not read; nil if there is none
 }
 
-func (u *upload) Message() (*ipc.Message, error) {
+// message is the next message of Arrow's; io.EOF after the last one. It is good until the next call.
+func (u *upload) message() (m arrowmessage.Message, err error) {
 	for {
-		m := u.next
-		if u.next = nil; m == nil {
-			m = new(flightpb.FlightData)
-			if err := u.call.Receive(m); err != nil {
-				if err != io.EOF {
-					u.failed = err
-				}
-				return nil, err
+		data := u.next
+		if u.next = nil; data == nil {
+			data = new(flightpb.FlightData)
+			if err := u.call.Receive(data); err != nil {
+				return m, err
 			}
 		}
-		if len(m.DataHeader) > 0 { // else it only has metadata of the application
-			return ipc.NewMessage(memory.NewBufferBytes(m.DataHeader), memory.NewBufferBytes(m.DataBody)), nil
+		if len(data.DataHeader) > 0 { // else it only has metadata of the application
+			return arrowmessage.Message{Metadata: data.DataHeader, Body: data.DataBody}, nil
 		}
 	}
 }
 
-func (*upload) Retain()  {}
-func (*upload) Release() {}
-
-// open reads the schema; nil if the client sent none.
-func (u *upload) open() (r *ipc.Reader, err error) {
-	defer refuseMalformed(&err)
-	r, err = ipc.NewReaderFromMessageReader(u)
-	return r, u.refusal(err)
+// each calls do for each batch of rows, and says how many bytes of its message a batch keeps. A batch is good until do returns. What reading takes beside the messages is charged to an account of its own.
+func (u *upload) each(ctx context.Context, do func(batch arrow.RecordBatch, size int64) error) error {
+	account := u.call.Memory.Beside(memory.Request)
+	defer account.Close()
+	err := u.read(do, func(n int64) error {
+		if n <= 0 {
+			account.Shrink(-n)
+			return nil
+		}
+		return account.Grow(ctx, n, &u.call.Memory)
+	})
+	if malformed := (*arrowmessage.FormatError)(nil); errors.As(err, &malformed) {
+		return usererror.InvalidArrowData(malformed.Error())
+	}
+	return err
 }
 
-// each calls do for each batch of rows. A batch is good until do returns.
-func (u *upload) each(do func(arrow.RecordBatch) error) error {
-	r, err := u.open()
-	if r == nil || err != nil {
+// read calls do for each batch of rows. That the client sends no message is no error.
+func (u *upload) read(do func(batch arrow.RecordBatch, size int64) error, charge arrowmessage.Charge) error {
+	first, err := u.message()
+	if err != nil {
+		return endOf(err)
+	}
+	decoder, err := arrowmessage.NewDecoder(first, charge)
+	if err != nil {
 		return err
 	}
-	defer r.Release()
-	for r.Next() {
-		if err := do(r.RecordBatch()); err != nil {
+	defer decoder.Close()
+	for {
+		m, err := u.message()
+		if err != nil {
+			return endOf(err)
+		}
+		batch, err := decoder.Decode(m)
+		if batch != nil {
+			err = do(batch, int64(len(m.Body))+decoder.BatchBytes())
+		}
+		if err != nil {
 			return err
 		}
 	}
-	return u.refusal(r.Err())
 }
 
-// refusal is the error of reading: of the call if that failed, else of what the client sent. That it sent nothing is none.
-func (u *upload) refusal(err error) error {
-	switch {
-	case u.failed != nil:
-		return u.failed
-	case err == nil || errors.Is(err, io.EOF):
+// endOf is the error of receiving, nil at the end.
+func endOf(err error) error {
+	if err == io.EOF {
 		return nil
 	}
-	return usererror.InvalidArrowData(err.Error())
-}
-
-// refuseMalformed makes a panic of Arrow's library, which looks at what a client sent without checking all of it, the client's error.
-func refuseMalformed(err *error) {
-	if p := recover(); p != nil {
-		*err = usererror.InvalidArrowData(fmt.Sprint(p))
-	}
+	return err
 }

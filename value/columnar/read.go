@@ -32,9 +32,20 @@ func ValueAt(a arrow.Array, i int, t *value.Type) (value.Value, error) {
 	}
 	v, err := scalarAt(a, i, t)
 	if err != nil {
-		return v, fmt.Errorf("%w: %s", err, a.ValueStr(i))
+		return v, fmt.Errorf("%w: %s", err, shown(a, i))
 	}
 	return v, nil
+}
+
+// shownBytes is how much of a value an error shows.
+const shownBytes = 100
+
+// shown is a value for an error.
+func shown(a arrow.Array, i int) string {
+	if b, ok := bytesAt(a, i); ok && len(b) > shownBytes {
+		return fmt.Sprintf("%d bytes", len(b))
+	}
+	return a.ValueStr(i)
 }
 
 // A textArray is an array of any of Arrow's types of text.

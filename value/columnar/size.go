@@ -2,6 +2,7 @@ package columnar
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/crowfoot-db/crowfoot/value"
 )
@@ -22,4 +23,56 @@ func DataSize(a arrow.Array, t *value.Type) (n int64) {
 		}
 	}
 	return n
+}
+
+// elementBytes is about what an element of a list, or a value of a dictionary, takes beside its text, as a value by itself.
+const elementBytes = 16
+
+// BytesOf is how many bytes of data the values of an array, of any type, are from one up to another when each is taken by itself: a value of a dictionary is
+// counted as often as it is referred to. It may stop counting above most.
+func BytesOf(a arrow.Array, from, to int, most int64) (n int64) {
+	if from == to {
+		return 0
+	}
+	switch a := a.(type) {
+	case array.ExtensionArray:
+		return BytesOf(a.Storage(), from, to, most)
+	case *array.Dictionary:
+		for i := from; i < to && n <= most; i++ {
+			if n += elementBytes; !a.IsNull(i) {
+				at := a.GetValueIndex(i)
+				n += BytesOf(a.Dictionary(), at, at+1, most-n)
+			}
+		}
+		return n
+	case *array.Struct:
+		for i := range a.NumField() {
+			n += BytesOf(a.Field(i), from, to, most-n)
+		}
+		return n
+	case array.ListLike:
+		if id := a.DataType().ID(); id == arrow.LIST_VIEW || id == arrow.LARGE_LIST_VIEW {
+			for i := from; i < to && n <= most; i++ {
+				first, end := a.ValueOffsets(i)
+				n += elementBytes*(1+end-first) + BytesOf(a.ListValues(), int(first), int(end), most-n)
+			}
+			return n
+		}
+		first, _ := a.ValueOffsets(from)
+		_, end := a.ValueOffsets(to - 1)
+		return elementBytes*(int64(to-from)+end-first) + BytesOf(a.ListValues(), int(first), int(end), most)
+	case array.BinaryLike:
+		return int64(4*(to-from)+a.ValueLen(to-1)) + a.ValueOffset64(to-1) - a.ValueOffset64(from)
+	case array.ViewLike:
+		for i := from; i < to && n <= most; i++ {
+			if n += elementBytes; !a.IsNull(i) {
+				n += int64(a.ValueHeader(i).Len())
+			}
+		}
+		return n
+	}
+	if t, ok := a.DataType().(arrow.FixedWidthDataType); ok {
+		return (int64(t.BitWidth())*int64(to-from) + 7) / 8
+	}
+	return int64(to - from) // of Arrow's null type
 }

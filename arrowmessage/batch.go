@@ -1,0 +1,361 @@
+package arrowmessage
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// The tables of a batch.
+const (
+	batchRows, batchNodes, batchBuffers, batchCompression, batchVariadic = 0, 1, 2, 3, 4
+
+	compressionCodec, compressionMethod = 0, 1
+
+	nodeSize, bufferSize = 16, 16
+)
+
+const (
+	// mostUnpacked is the most bytes that a message's buffers may become: a batch has no more than 2 GiB where offsets have 32 bits.
+	mostUnpacked = math.MaxInt32
+	// A value takes a bit of its message at least, but values of Arrow's null type take none. Of these a message may have as many as its bytes would hold, and
+	// fewBytes in any case.
+	fewBytes = 8 << 10
+	// metadataFactor is how many bytes a batch takes for each byte of its metadata: a node of 16 bytes becomes an array and its data.
+	metadataFactor = 16
+)
+
+// A batch is the arrays of a message: its nodes, one for each array, and its buffers come in the order of the columns, each before its children.
+type batch struct {
+	of       *Decoder
+	nodes    []byte
+	buffers  []byte
+	variadic []byte
+	body     []byte
+	codec    codec
+	unpacked int64 // bytes that compressed buffers become
+	most     int64 // values that an array may have
+}
+
+// readBatch reads the table of a batch. Nothing is made yet.
+func (d *Decoder) readBatch(t table, body []byte) *batch {
+	b := &batch{of: d, body: body}
+	b.nodes, _, _ = t.vector(batchNodes, nodeSize)
+	b.buffers, _, _ = t.vector(batchBuffers, bufferSize)
+	b.variadic, _, _ = t.vector(batchVariadic, 8)
+	if compression, ok := t.table(batchCompression); ok {
+		n := compression.uint8(compressionCodec)
+		if b.codec = codecs[n]; b.codec == nil || compression.uint8(compressionMethod) != 0 {
+			fail("it is compressed in a way that is not known")
+		}
+	}
+	b.checkBuffers()
+	b.most = 8 * max(int64(len(body))+b.unpacked, fewBytes)
+	return b
+}
+
+// checkBuffers checks that the buffers lie in the body, and are not longer together, as they are apart from each other; and sums up what they become.
+func (b *batch) checkBuffers() {
+	total := int64(0)
+	for at := 0; at < len(b.buffers); at += bufferSize {
+		offset, n := int64(binary.LittleEndian.Uint64(b.buffers[at:])), int64(binary.LittleEndian.Uint64(b.buffers[at+8:]))
+		if offset < 0 || n < 0 || offset > int64(len(b.body)) || n > int64(len(b.body))-offset {
+			fail("a buffer of %d bytes at byte %d is not in a body of %d", n, offset, len(b.body))
+		}
+		if total += n; total > int64(len(b.body)) {
+			fail("its buffers are longer than its body of %d bytes", len(b.body))
+		}
+		if b.codec != nil && n > 0 {
+			b.unpacked += max(0, unpackedSize(b.body[offset:offset+n]))
+		}
+		if b.unpacked > mostUnpacked {
+			fail("its buffers say that they become more than %d bytes", mostUnpacked)
+		}
+	}
+}
+
+// node is the next array's length and number of nulls.
+func (b *batch) node() (n, nulls int) {
+	if len(b.nodes) == 0 {
+		fail("it has fewer arrays than its schema")
+	}
+	length, null := int64(binary.LittleEndian.Uint64(b.nodes)), int64(binary.LittleEndian.Uint64(b.nodes[8:]))
+	b.nodes = b.nodes[nodeSize:]
+	if length < 0 || length > b.most || null < 0 || null > length {
+		fail("an array of it has %d values, %d of them null", length, null)
+	}
+	return int(length), int(null)
+}
+
+// skip goes on to the buffer behind the next one.
+func (b *batch) skip() (offset, n int64) {
+	if len(b.buffers) == 0 {
+		fail("it has fewer buffers than its schema")
+	}
+	offset, n = int64(binary.LittleEndian.Uint64(b.buffers)), int64(binary.LittleEndian.Uint64(b.buffers[8:]))
+	b.buffers = b.buffers[bufferSize:]
+	return offset, n
+}
+
+// buffer is the next buffer.
+func (b *batch) buffer() []byte {
+	offset, n := b.skip()
+	stored := b.body[offset : offset+n : offset+n]
+	if b.codec == nil || n == 0 {
+		return stored
+	}
+	return b.codec.unpack(stored)
+}
+
+// sized is the next buffer, which has n bytes or more, as padding may follow.
+func (b *batch) sized(n int64) []byte {
+	buf := b.buffer()
+	if n > int64(len(buf)) {
+		fail("a buffer has %d bytes in place of %d", len(buf), n)
+	}
+	return buf
+}
+
+// validity is the bitmap of n values, and how many of them it says are null; nil if none is.
+func (b *batch) validity(n, nulls int) ([]byte, int) {
+	if nulls == 0 {
+		b.skip()
+		return nil, 0
+	}
+	valid := b.sized(bitutil.BytesForBits(int64(n)))
+	return valid, n - bitutil.CountSetBits(valid, 0, n)
+}
+
+func isNull(valid []byte, i int) bool { return valid != nil && bitutil.BitIsNotSet(valid, i) }
+
+// record is the batch as one of Arrow's library.
+func (b *batch) record(columns []column, schema *arrow.Schema, rows int64) arrow.RecordBatch {
+	arrays := make([]arrow.Array, len(columns))
+	for i := range columns {
+		data := b.array(&columns[i])
+		if int64(data.Len()) != rows {
+			fail("column %.64q has %d rows in place of %d", columns[i].Name, data.Len(), rows)
+		}
+		arrays[i] = array.MakeFromData(data)
+	}
+	if rows < 0 || rows > b.most {
+		fail("it says that it has %d rows", rows)
+	}
+	return array.NewRecordBatch(schema, arrays, rows)
+}
+
+// array reads the next array.
+func (b *batch) array(c *column) *array.Data {
+	n, nulls := b.node()
+	switch t := c.storage.(type) {
+	case *arrow.NullType:
+		return arrayOf(c, n, n, nil, nil)
+	case *arrow.DictionaryType:
+		return b.encoded(c, t, n, nulls)
+	case *arrow.BooleanType:
+		valid, nulls := b.validity(n, nulls)
+		return arrayOf(c, n, nulls, nil, valid, b.sized(bitutil.BytesForBits(int64(n))))
+	case arrow.BinaryViewDataType:
+		return b.views(c, n, nulls)
+	case *arrow.ListViewType:
+		valid, nulls := b.validity(n, nulls)
+		offsets, sizes := b.sized(4*int64(n)), b.sized(4*int64(n))
+		child := b.array(&c.children[0])
+		checkSpans(int32s(offsets)[:n], int32s(sizes)[:n], child.Len())
+		return arrayOf(c, n, nulls, child, valid, offsets, sizes)
+	case *arrow.LargeListViewType:
+		valid, nulls := b.validity(n, nulls)
+		offsets, sizes := b.sized(8*int64(n)), b.sized(8*int64(n))
+		child := b.array(&c.children[0])
+		checkSpans(int64s(offsets)[:n], int64s(sizes)[:n], child.Len())
+		return arrayOf(c, n, nulls, child, valid, offsets, sizes)
+	case *arrow.FixedSizeListType:
+		valid, nulls := b.validity(n, nulls)
+		child := b.array(&c.children[0])
+		if int64(n)*int64(t.Len()) > int64(child.Len()) {
+			fail("a list of it has %d values in place of %d", child.Len(), int64(n)*int64(t.Len()))
+		}
+		return arrayOf(c, n, nulls, child, valid)
+	case *arrow.StructType:
+		return b.structs(c, n, nulls)
+	case arrow.FixedWidthDataType:
+		valid, nulls := b.validity(n, nulls)
+		return arrayOf(c, n, nulls, nil, valid, b.sized(int64(n)*int64(t.Bytes())))
+	}
+	valid, nulls := b.validity(n, nulls)
+	return b.offsets(c, n, nulls, valid)
+}
+
+// arrayOf is an array's data. A buffer may be nil, as a bitmap of no nulls is.
+func arrayOf(c *column, n, nulls int, child *array.Data, buffers ...[]byte) *array.Data {
+	list := make([]*memory.Buffer, len(buffers))
+	for i, b := range buffers {
+		if b != nil {
+			list[i] = memory.NewBufferBytes(b)
+		}
+	}
+	var children []arrow.ArrayData
+	if child != nil {
+		children = []arrow.ArrayData{child}
+	}
+	return array.NewData(c.Type, n, list, children, nulls, 0)
+}
+
+// offsets reads an array whose values begin and end at offsets: texts, lists and maps.
+func (b *batch) offsets(c *column, n, nulls int, valid []byte) *array.Data {
+	wide := false
+	switch c.storage.(type) {
+	case *arrow.LargeStringType, *arrow.LargeBinaryType, *arrow.LargeListType:
+		wide = true
+	}
+	offsets := b.buffer()
+	if n == 0 && len(offsets) == 0 {
+		offsets = make([]byte, 8) // writers may leave the only offset out
+	}
+	var child *array.Data
+	var text []byte
+	length := 0
+	if len(c.children) > 0 {
+		child = b.array(&c.children[0])
+		length = child.Len()
+	} else {
+		text = b.buffer()
+		length = len(text)
+	}
+	if wide {
+		checkOffsets(int64s(offsets), n, length)
+	} else {
+		checkOffsets(int32s(offsets), n, length)
+	}
+	if child != nil {
+		return arrayOf(c, n, nulls, child, valid, offsets)
+	}
+	if text == nil {
+		text = []byte{}
+	}
+	return arrayOf(c, n, nulls, nil, valid, offsets, text)
+}
+
+func int32s(b []byte) []int32 { return arrow.Int32Traits.CastFromBytes(b) }
+func int64s(b []byte) []int64 { return arrow.Int64Traits.CastFromBytes(b) }
+
+// checkOffsets checks that n values lie one behind the other in length bytes or values.
+func checkOffsets[T int32 | int64](offsets []T, n, length int) {
+	if n >= len(offsets) {
+		fail("%d values have %d offsets", n, len(offsets))
+	}
+	last := T(0)
+	for _, at := range offsets[:n+1] {
+		if at < last {
+			fail("an offset goes back from %d to %d", last, at)
+		}
+		last = at
+	}
+	if int64(last) > int64(length) {
+		fail("an offset of %d leads beyond %d", last, length)
+	}
+}
+
+// checkSpans checks that values which begin anywhere lie in length values.
+func checkSpans[T int32 | int64](offsets, sizes []T, length int) {
+	for i, at := range offsets {
+		if n := sizes[i]; at < 0 || n < 0 || int64(at) > int64(length) || int64(n) > int64(length)-int64(at) {
+			fail("a list of %d values from %d on leads beyond %d", n, at, length)
+		}
+	}
+}
+
+// structs reads structs: their fields are arrays as long as they are.
+func (b *batch) structs(c *column, n, nulls int) *array.Data {
+	valid, nulls := b.validity(n, nulls)
+	children := make([]arrow.ArrayData, len(c.children))
+	for i := range c.children {
+		child := b.array(&c.children[i])
+		if child.Len() != n {
+			fail("field %.64q of a struct has %d values in place of %d", c.children[i].Name, child.Len(), n)
+		}
+		children[i] = child
+	}
+	data := arrayOf(c, n, nulls, nil, valid)
+	return array.NewData(c.Type, n, data.Buffers(), children, nulls, 0)
+}
+
+const (
+	viewSize = 16
+	// shortView is the longest text that stands in its view.
+	shortView = 12
+)
+
+// views reads texts that stand in their views, or of which the views say in which of several buffers they are.
+func (b *batch) views(c *column, n, nulls int) *array.Data {
+	if len(b.variadic) == 0 {
+		fail("it has fewer counts of buffers than its schema")
+	}
+	count := int64(binary.LittleEndian.Uint64(b.variadic))
+	b.variadic = b.variadic[8:]
+	valid, nulls := b.validity(n, nulls)
+	views := b.sized(viewSize * int64(n))
+	if count < 0 || count > int64(len(b.buffers)/bufferSize) {
+		fail("a column of views says that it has %d buffers", count)
+	}
+	buffers := make([][]byte, 2+count)
+	buffers[0], buffers[1] = valid, views
+	for i := range count {
+		if buffers[2+i] = b.buffer(); buffers[2+i] == nil {
+			buffers[2+i] = []byte{}
+		}
+	}
+	for i := range n {
+		v := views[viewSize*i:]
+		size, in, at := int32(binary.LittleEndian.Uint32(v)), int32(binary.LittleEndian.Uint32(v[8:])), int32(binary.LittleEndian.Uint32(v[12:]))
+		if size >= 0 && size <= shortView || isNull(valid, i) {
+			continue
+		}
+		if size < 0 || in < 0 || int64(in) >= count || at < 0 || int64(at)+int64(size) > int64(len(buffers[2+in])) {
+			fail("a view of %d bytes leads to byte %d of buffer %d of %d", size, at, in, count)
+		}
+	}
+	return arrayOf(c, n, nulls, nil, buffers...)
+}
+
+// encoded reads indices of a dictionary.
+func (b *batch) encoded(c *column, t *arrow.DictionaryType, n, nulls int) *array.Data {
+	valid, nulls := b.validity(n, nulls)
+	width := t.IndexType.(arrow.FixedWidthDataType).Bytes()
+	indices := b.sized(int64(n) * int64(width))
+	dictionary := b.of.dictionaries[c.dictionary]
+	if dictionary == nil {
+		fail("it has values of dictionary %d, which did not come", c.dictionary)
+	}
+	for i := range n {
+		if at := indexAt(indices[i*width:], t.IndexType.ID()); (at < 0 || at >= int64(dictionary.values.Len())) && !isNull(valid, i) {
+			fail("value %d of a dictionary of %d is asked for", at, dictionary.values.Len())
+		}
+	}
+	data := arrayOf(c, n, nulls, nil, valid, indices)
+	data.SetDictionary(dictionary.values)
+	return data
+}
+
+// indexAt is an index of a type. Of UINT64 those beyond INT64 are negative.
+func indexAt(b []byte, of arrow.Type) int64 {
+	switch of {
+	case arrow.INT8:
+		return int64(int8(b[0]))
+	case arrow.UINT8:
+		return int64(b[0])
+	case arrow.INT16:
+		return int64(int16(binary.LittleEndian.Uint16(b)))
+	case arrow.UINT16:
+		return int64(binary.LittleEndian.Uint16(b))
+	case arrow.INT32:
+		return int64(int32(binary.LittleEndian.Uint32(b)))
+	case arrow.UINT32:
+		return int64(binary.LittleEndian.Uint32(b))
+	}
+	return int64(binary.LittleEndian.Uint64(b))
+}

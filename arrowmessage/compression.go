@@ -1,0 +1,76 @@
+package arrowmessage
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// A codec decompresses a buffer. dst has as many bytes as the message says that it becomes.
+type codec func(dst, compressed []byte) error
+
+// codecs by their numbers in Arrow's metadata.
+var codecs = map[uint8]codec{0: decompressLZ4, 1: decompressZstd}
+
+// lz4Readers are used again: a reader has blocks of up to 4 MiB.
+var lz4Readers = sync.Pool{New: func() any { return lz4.NewReader(nil) }}
+
+func decompressLZ4(dst, compressed []byte) error {
+	r := lz4Readers.Get().(*lz4.Reader)
+	r.Reset(bytes.NewReader(compressed))
+	_, err := io.ReadFull(r, dst)
+	r.Reset(nil)
+	lz4Readers.Put(r)
+	return err
+}
+
+// zstdDecoder may be used by many goroutines. It writes into the room that it is given and takes no more, whatever window and size a frame asks for.
+var zstdDecoder = newZstdDecoder()
+
+func newZstdDecoder() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(0))
+	if err != nil {
+		panic(err) // the options are constant
+	}
+	return d
+}
+
+func decompressZstd(dst, compressed []byte) error {
+	b, err := zstdDecoder.DecodeAll(compressed, dst[:0:len(dst)])
+	if err == nil && len(b) != len(dst) {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// notCompressed is the length before a buffer that is stored as it is.
+const notCompressed = -1
+
+// unpackedSize is how many bytes a compressed buffer says that it becomes, or notCompressed.
+func unpackedSize(compressed []byte) int64 {
+	if len(compressed) < 8 {
+		fail("a compressed buffer has %d bytes", len(compressed))
+	}
+	n := int64(binary.LittleEndian.Uint64(compressed))
+	if n < notCompressed || n > mostUnpacked {
+		fail("a compressed buffer says that it becomes %d bytes", n)
+	}
+	return n
+}
+
+// unpack is a compressed buffer as it was. Its size was charged.
+func (c codec) unpack(compressed []byte) []byte {
+	n := unpackedSize(compressed)
+	if n == notCompressed {
+		return compressed[8:]
+	}
+	b := make([]byte, n)
+	if err := c(b, compressed[8:]); err != nil {
+		fail("a compressed buffer of %d bytes cannot be decompressed to %d: %v", len(compressed), n, err)
+	}
+	return b
+}

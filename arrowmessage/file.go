@@ -1,0 +1,157 @@
+package arrowmessage
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// A file of Arrow's begins with magic and a stream, and ends with a footer: the schema, and where in the file dictionaries and batches are.
+//
+//	footer, a flatbuffer | its length 4 | "ARROW1"
+
+const (
+	magic = "ARROW1"
+
+	footerSchema, footerDictionaries, footerBatches = 1, 2, 3
+
+	// A block is the place of a message: offset 8, length of the metadata 4, padding 4, length of the body 8.
+	blockSize = 24
+	// continuation is what an encapsulated message begins with, before the length of its metadata; in files of Arrow before 0.15 it is left out.
+	continuation = math.MaxUint32
+)
+
+// A File is a file of Arrow's.
+type File struct {
+	from    io.ReaderAt
+	size    int64
+	batches []block
+	decoder *Decoder
+}
+
+// block is the place of a message in a file.
+type block struct{ at, metadata, body int64 }
+
+// OpenFile reads the footer of a file of size bytes, and its dictionaries.
+func OpenFile(from io.ReaderAt, size int64, charge Charge) (f *File, err error) {
+	defer recoverFormat(&err)
+	f = &File{from: from, size: size}
+	end := make([]byte, 4+len(magic))
+	if _, err := from.ReadAt(end, max(0, size-int64(len(end)))); err != nil || string(end[4:]) != magic {
+		fail("it is not an Arrow IPC file, or is cut off: its last bytes are not %s", magic)
+	}
+	n := int64(int32(binary.LittleEndian.Uint32(end)))
+	if n <= 0 || n > size-int64(len(end)) {
+		fail("it says that its footer has %d bytes", n)
+	}
+	footer := make([]byte, n)
+	if _, err := from.ReadAt(footer, size-int64(len(end))-n); err != nil {
+		return nil, err
+	}
+	root := newFlatbuffer(footer).root()
+	schema, ok := root.table(footerSchema)
+	if !ok {
+		fail("it has no schema")
+	}
+	dictionaries := f.blocks(root, footerDictionaries)
+	f.batches = f.blocks(root, footerBatches)
+	if f.decoder, err = newDecoder(schema, charge); err != nil {
+		return nil, err
+	}
+	for _, b := range dictionaries {
+		if err := f.readDictionary(b); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// blocks are the places of messages that the footer names.
+func (f *File) blocks(footer table, number int) []block {
+	list, n, _ := footer.vector(number, blockSize)
+	blocks := make([]block, n)
+	for i := range blocks {
+		raw := list[blockSize*i:]
+		b := block{int64(binary.LittleEndian.Uint64(raw)), int64(int32(binary.LittleEndian.Uint32(raw[8:]))), int64(binary.LittleEndian.Uint64(raw[16:]))}
+		if b.at < 0 || b.metadata < 8 || b.body < 0 || b.at > f.size || b.metadata > f.size-b.at || b.body > f.size-b.at-b.metadata {
+			fail("message %d at byte %d, of %d and %d bytes, is not in the file of %d", i+1, b.at, b.metadata, b.body, f.size)
+		}
+		blocks[i] = b
+	}
+	return blocks
+}
+
+// Schema is the file's columns.
+func (f *File) Schema() *arrow.Schema { return f.decoder.schema }
+
+// Close gives back what is charged.
+func (f *File) Close() { f.decoder.Close() }
+
+// Batches is how many batches the file has.
+func (f *File) Batches() int { return len(f.batches) }
+
+// Rows is how many rows a batch says that it has.
+func (f *File) Rows(batch int) (rows int64, err error) {
+	defer recoverFormat(&err)
+	b := f.batches[batch]
+	b.body = 0
+	m, err := f.read(b)
+	if err != nil {
+		return 0, err
+	}
+	_, header, _ := readHeader(m.Metadata)
+	if rows = header.int64(batchRows); rows < 0 {
+		fail("it says that it has %d rows", rows)
+	}
+	return rows, nil
+}
+
+// Batch reads a batch, which is charged until the next call.
+func (f *File) Batch(batch int) (arrow.RecordBatch, error) {
+	m, err := f.read(f.batches[batch])
+	if err != nil {
+		return nil, err
+	}
+	record, err := f.decoder.decode(m)
+	if record == nil && err == nil {
+		err = &FormatError{"the message is not a batch"}
+	}
+	return record, err
+}
+
+func (f *File) readDictionary(b block) error {
+	m, err := f.read(b)
+	if err != nil {
+		return err
+	}
+	record, err := f.decoder.decode(m)
+	if record != nil {
+		err = &FormatError{"a batch is in the place of a dictionary"}
+	}
+	return err
+}
+
+// read reads the message in a block, and is charged for it.
+func (f *File) read(b block) (m Message, err error) {
+	f.decoder.settle()
+	if err := f.decoder.take(b.metadata + b.body); err != nil {
+		return m, err
+	}
+	all := make([]byte, b.metadata+b.body)
+	if _, err := f.from.ReadAt(all, b.at); err != nil {
+		return m, err
+	}
+	m.Metadata, m.Body = all[:b.metadata], all[b.metadata:]
+	if binary.LittleEndian.Uint32(m.Metadata) == continuation {
+		m.Metadata = m.Metadata[4:]
+	}
+	n := binary.LittleEndian.Uint32(m.Metadata)
+	if m.Metadata = m.Metadata[4:]; n > uint32(len(m.Metadata)) {
+		return m, &FormatError{"the metadata of a message are longer than the footer says"}
+	}
+	m.Metadata = m.Metadata[:n]
+	return m, nil
+}

@@ -1,0 +1,176 @@
+package arrowmessage
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// A FormatError says what is wrong with a message.
+type FormatError struct{ text string }
+
+func (e *FormatError) Error() string { return e.text }
+
+// fail ends the reading of a message. The package's functions that other packages call recover it with recoverFormat.
+func fail(format string, args ...any) { panic(&FormatError{fmt.Sprintf(format, args...)}) }
+
+// recoverFormat makes an error of fail's panic. It must be deferred itself.
+func recoverFormat(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case *FormatError:
+		*err = p
+	default:
+		panic(p)
+	}
+}
+
+// A flatbuffer is the metadata of a message (https://flatbuffers.dev/internals). Offsets to tables, vectors and strings lead forward, so nothing contains itself.
+type flatbuffer struct {
+	bytes []byte
+	// left is how many more bytes of tables, vectors and strings may be read. Writers share some strings, and hardly anything else; without a limit a table that
+	// is shared at every level would be read twice as often at each.
+	left int
+}
+
+// sharing is how many times as long as it is a flatbuffer may be without the sharing of its parts.
+const sharing = 4
+
+func newFlatbuffer(b []byte) *flatbuffer { return &flatbuffer{b, sharing * len(b)} }
+
+// part is n bytes from at on.
+func (f *flatbuffer) part(at, n int) []byte {
+	if at < 0 || n < 0 || n > len(f.bytes)-at {
+		fail("its metadata lead to byte %d of %d", at, len(f.bytes))
+	}
+	if f.left -= n; f.left < 0 {
+		fail("its metadata refer to the same parts again and again")
+	}
+	return f.bytes[at : at+n : at+n]
+}
+
+// target is where an offset at a place leads to.
+func (f *flatbuffer) target(at int) int {
+	offset := binary.LittleEndian.Uint32(f.part(at, 4))
+	if offset < 4 || offset > math.MaxInt32 {
+		fail("its metadata have an offset of %d", offset)
+	}
+	return at + int(offset)
+}
+
+// root is the table that the flatbuffer begins with.
+func (f *flatbuffer) root() table { return f.table(f.target(0)) }
+
+// A table is fields by their numbers. The zero table has no fields.
+type table struct {
+	of     *flatbuffer
+	at     int    // of its bytes in the flatbuffer
+	bytes  []byte // with the offset of its layout
+	layout []byte // 2 bytes for each field: where it is in bytes, 0 if it is not there
+}
+
+func (f *flatbuffer) table(at int) table {
+	layout := at - int(int32(binary.LittleEndian.Uint32(f.part(at, 4))))
+	head := f.part(layout, 4)
+	size := int(binary.LittleEndian.Uint16(head))
+	if size < 4 || size%2 != 0 {
+		fail("a table of its metadata has a layout of %d bytes", size)
+	}
+	t := table{of: f, at: at, bytes: f.part(at, max(4, int(binary.LittleEndian.Uint16(head[2:]))))}
+	f.left += size // tables share layouts
+	t.layout = f.part(layout, size)[4:]
+	return t
+}
+
+// field is the bytes of a field, or nil.
+func (t table) field(i, width int) []byte {
+	if 2*i >= len(t.layout) {
+		return nil
+	}
+	at := int(binary.LittleEndian.Uint16(t.layout[2*i:]))
+	if at == 0 {
+		return nil
+	}
+	if at < 4 || at+width > len(t.bytes) {
+		fail("a field of its metadata is not within its table")
+	}
+	return t.bytes[at : at+width]
+}
+
+func (t table) uint8(i int) uint8 {
+	if b := t.field(i, 1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (t table) bool(i int) bool { return t.uint8(i) != 0 }
+
+func (t table) int16(i int, absent int16) int16 {
+	if b := t.field(i, 2); b != nil {
+		return int16(binary.LittleEndian.Uint16(b))
+	}
+	return absent
+}
+
+func (t table) int32(i int, absent int32) int32 {
+	if b := t.field(i, 4); b != nil {
+		return int32(binary.LittleEndian.Uint32(b))
+	}
+	return absent
+}
+
+func (t table) int64(i int) int64 {
+	if b := t.field(i, 8); b != nil {
+		return int64(binary.LittleEndian.Uint64(b))
+	}
+	return 0
+}
+
+// target is where a field of a table leads to; ok is false if it is not there.
+func (t table) target(i int) (at int, ok bool) {
+	if t.field(i, 4) == nil {
+		return 0, false
+	}
+	return t.of.target(t.at + int(binary.LittleEndian.Uint16(t.layout[2*i:]))), true
+}
+
+// table is the table that a field refers to; ok is false if there is none.
+func (t table) table(i int) (_ table, ok bool) {
+	at, ok := t.target(i)
+	if !ok {
+		return table{}, false
+	}
+	return t.of.table(at), true
+}
+
+// vector is the bytes of n elements, and where they are.
+func (t table) vector(i, width int) (b []byte, n, at int) {
+	at, ok := t.target(i)
+	if !ok {
+		return nil, 0, 0
+	}
+	n = int(binary.LittleEndian.Uint32(t.of.part(at, 4)))
+	if n > len(t.of.bytes)/width {
+		fail("a list of %d elements does not fit into its metadata", n)
+	}
+	return t.of.part(at+4, n*width), n, at + 4
+}
+
+// tables are those of a vector.
+func (t table) tables(i int) []table {
+	_, n, at := t.vector(i, 4)
+	if n == 0 {
+		return nil
+	}
+	list := make([]table, n)
+	for k := range list {
+		list[k] = t.of.table(t.of.target(at + 4*k))
+	}
+	return list
+}
+
+func (t table) string(i int) string {
+	b, _, _ := t.vector(i, 1)
+	return string(b)
+}

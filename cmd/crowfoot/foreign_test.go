@@ -1,0 +1,378 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/extensions"
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+	flightpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	grpcstatus "google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+// What comes from outside with changed bytes: streams, parameters, tickets and actions of Flight SQL at the port of a server in a process of its own, and files
+// that import reads. The seed says what comes and what is changed of it, so a failure comes again: with CROWFOOT_TEST_FOREIGN_SEEDS=17-18 it is the only one.
+
+const (
+	foreignSeedsName = "CROWFOOT_TEST_FOREIGN_SEEDS"
+	foreignSeeds     = 2000
+	// foreignMemory is what the server may take, in MiB.
+	foreignMemory = 768
+)
+
+// seedsOf is the range of seeds that a variable names, FROM-TO.
+func seedsOf(t *testing.T, name string, byDefault uint64) (from, to uint64) {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return 0, byDefault
+	}
+	if _, err := fmt.Sscanf(text, "%d-%d", &from, &to); err != nil {
+		t.Fatalf("%s=%s: %v", name, text, err)
+	}
+	return from, to
+}
+
+const foreignDDL = `CREATE TABLE Every (K INT64 NOT NULL, Flag BOOL, Whole INT64, Single FLOAT32, Double FLOAT64, Price NUMERIC, Text STRING(MAX), Data BYTES(MAX), Day DATE,
+	Stamp TIMESTAMP, Doc JSON, Uid UUID, Wholes ARRAY<INT64>, Texts ARRAY<STRING(MAX)>, Flags ARRAY<BOOL>, Prices ARRAY<NUMERIC>) PRIMARY KEY (K)`
+
+// TestForeignStreams: no stream, ticket or action with changed bytes ends the server, has it answer that it is at fault, or has it take more than its memory.
+func TestForeignStreams(t *testing.T) {
+	server, address := serve(t, "--data", filepath.Join(t.TempDir(), "data"), "--memory", fmt.Sprint(foreignMemory, "MiB"), "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", foreignDDL))
+	f := newForeign(t, address)
+	from, to := seedsOf(t, foreignSeedsName, foreignSeeds)
+	var next atomic.Uint64
+	next.Store(from)
+	var mu sync.Mutex
+	found := map[codes.Code]int{}
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for seed := next.Add(1) - 1; seed < to && !t.Failed(); seed = next.Add(1) - 1 {
+				r := rand.New(rand.NewPCG(seed, 18))
+				x := &f.exchanges[r.IntN(len(f.exchanges))]
+				err := f.send(x, x.changed(r))
+				code := grpcstatus.Code(err)
+				mu.Lock()
+				found[code]++
+				mu.Unlock()
+				switch code {
+				case codes.Internal, codes.Unknown, codes.Unavailable, codes.DataLoss, codes.DeadlineExceeded, codes.Canceled:
+					t.Errorf("seed %d, %s: %v", seed, x.name, err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	for i := range f.exchanges {
+		if x := &f.exchanges[i]; !t.Failed() {
+			if err := f.send(x, x.bytes()); err != nil {
+				t.Errorf("%s, unchanged: %v", x.name, err)
+			}
+		}
+	}
+	peak := peakOf(t, server.Process.Pid)
+	if peak > foreignMemory<<20 {
+		t.Errorf("the server took %d MiB", peak>>20)
+	}
+	t.Logf("%d streams of %d kinds: %v; at most %d MiB", to-from, len(f.exchanges), found, peak>>20)
+}
+
+// peakOf is the most memory that a process has had in RAM, in bytes.
+func peakOf(t *testing.T, pid int) (n int64) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if os.IsNotExist(err) {
+		return 0 // not Linux
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "VmHWM:")
+	if _, err := fmt.Sscanf(after, "%d kB", &n); err != nil {
+		t.Fatal(err)
+	}
+	return n << 10
+}
+
+// An exchange is what a client sends in a call, and how.
+type exchange struct {
+	name, method string
+	headers      []string
+	messages     []proto.Message
+}
+
+// foreign sends exchanges to a server.
+type foreign struct {
+	*testing.T
+	conn      *grpc.ClientConn
+	exchanges []exchange
+}
+
+func newForeign(t *testing.T, address string) *foreign {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	f := &foreign{T: t, conn: conn}
+	client := &flightsql.Client{Client: flight.NewClientFromConn(conn, nil), Alloc: memory.DefaultAllocator}
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "database", crashDatabase)
+	for _, s := range foreignColumns(t) {
+		insert, err := client.Prepare(ctx, "INSERT OR UPDATE INTO Every (K, "+s.column+") VALUES (?, ?)")
+		f.ok(err)
+		for codec, options := range map[string][]ipc.Option{"": nil, " lz4": {ipc.WithLZ4()}, " zstd": {ipc.WithZstd()}} {
+			name := s.array.DataType().String() + codec
+			ingest := &flightpb.CommandStatementIngest{Table: "Every", TableDefinitionOptions: &flightpb.CommandStatementIngest_TableDefinitionOptions{
+				IfNotExist: flightpb.CommandStatementIngest_TableDefinitionOptions_TABLE_NOT_EXIST_OPTION_CREATE,
+				IfExists:   flightpb.CommandStatementIngest_TableDefinitionOptions_TABLE_EXISTS_OPTION_APPEND,
+			}}
+			f.upload("ingest of "+name, ingest, s, options, "ingest-mode", "insert-or-update")
+			f.upload("one commit of "+name, ingest, s, options, "ingest-mode", "insert-or-update", "ingest-commits", "one")
+			f.upload("parameters "+name, &flightpb.CommandPreparedStatementUpdate{PreparedStatementHandle: insert.Handle()}, s, options)
+		}
+		if s.column == "Text" {
+			query, err := client.Prepare(ctx, "SELECT K FROM Every WHERE K = ? AND Text = ?")
+			f.ok(err)
+			f.upload("parameters of a query "+s.array.DataType().String(), &flightpb.CommandPreparedStatementQuery{PreparedStatementHandle: query.Handle()}, column{s.column, array.NewSlice(s.array, 0, 1)}, nil)
+		}
+	}
+	slices.SortFunc(f.exchanges, func(a, b exchange) int { return strings.Compare(a.name, b.name) }) // as codecs came in any order
+	for _, sql := range []string{"SELECT * FROM Every", "SELECT 1", "SELECT COUNT(*) FROM Every", "INSERT OR UPDATE INTO Every (K) VALUES (1) THEN RETURN K"} {
+		f.add("GetFlightInfo of "+sql, "GetFlightInfo", descriptor(t, &flightpb.CommandStatementQuery{Query: sql}))
+		f.add("GetSchema of "+sql, "GetSchema", descriptor(t, &flightpb.CommandStatementQuery{Query: sql}))
+		info, err := client.Execute(ctx, sql)
+		f.ok(err)
+		for _, e := range info.Endpoint {
+			f.add("ticket of "+sql, "DoGet", e.Ticket)
+		}
+		cancel, err := proto.Marshal(&flightpb.CancelFlightInfoRequest{Info: info})
+		f.ok(err)
+		f.add("CancelFlightInfo of "+sql, "DoAction", &flightpb.Action{Type: "CancelFlightInfo", Body: cancel})
+		f.add("prepare "+sql, "DoAction", &flightpb.Action{Type: "CreatePreparedStatement", Body: packed(t, &flightpb.ActionCreatePreparedStatementRequest{Query: sql})})
+		p, err := client.Prepare(ctx, sql)
+		f.ok(err)
+		f.add("GetFlightInfo prepared "+sql, "GetFlightInfo", descriptor(t, &flightpb.CommandPreparedStatementQuery{PreparedStatementHandle: p.Handle()}))
+	}
+	tables := &flightpb.CommandGetTables{IncludeSchema: true, TableTypes: []string{"BASE TABLE"}}
+	f.add("GetFlightInfo of tables", "GetFlightInfo", descriptor(t, tables))
+	f.add("update", "DoPut", &flightpb.FlightData{FlightDescriptor: descriptor(t, &flightpb.CommandStatementUpdate{Query: "UPDATE Every SET Flag = NOT Flag WHERE K = 1"})})
+	return f
+}
+
+func (f *foreign) ok(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *foreign) add(name, method string, m ...proto.Message) {
+	f.exchanges = append(f.exchanges, exchange{name, method, []string{"database", crashDatabase}, m})
+}
+
+func packed(t *testing.T, command proto.Message) []byte {
+	t.Helper()
+	wrapped, err := anypb.New(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := proto.Marshal(wrapped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func descriptor(t *testing.T, command proto.Message) *flightpb.FlightDescriptor {
+	t.Helper()
+	return &flightpb.FlightDescriptor{Type: flightpb.FlightDescriptor_CMD, Cmd: packed(t, command)}
+}
+
+// uploaded collects what a client of Arrow's library would send.
+type uploaded struct{ messages []proto.Message }
+
+func (u *uploaded) Send(m *flight.FlightData) error {
+	u.messages = append(u.messages, proto.Clone(m))
+	return nil
+}
+
+// upload adds an exchange that sends a key and values of a column, in two batches.
+func (f *foreign) upload(name string, command proto.Message, s column, options []ipc.Option, headers ...string) {
+	f.Helper()
+	keys := array.NewInt64Builder(memory.DefaultAllocator)
+	for i := range s.array.Len() {
+		keys.Append(int64(i))
+	}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "K", Type: arrow.PrimitiveTypes.Int64}, {Name: s.column, Type: s.array.DataType(), Nullable: true}}, nil)
+	batch := array.NewRecordBatch(schema, []arrow.Array{keys.NewArray(), s.array}, int64(s.array.Len()))
+	to := &uploaded{}
+	w := flight.NewRecordWriter(to, append(options, ipc.WithSchema(schema))...)
+	w.SetFlightDescriptor(descriptor(f.T, command))
+	f.ok(w.Write(batch))
+	if s.array.Len() > 1 {
+		f.ok(w.Write(batch))
+	}
+	f.ok(w.Close())
+	f.exchanges = append(f.exchanges, exchange{name, "DoPut", append([]string{"database", crashDatabase}, headers...), to.messages})
+}
+
+// column is values for a column of the table.
+type column struct {
+	column string
+	array  arrow.Array
+}
+
+// foreignColumns are values of every type that is taken.
+func foreignColumns(t *testing.T) (list []column) {
+	t.Helper()
+	document, err := extensions.NewJSONType(arrow.BinaryTypes.String)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
+	for _, s := range []struct {
+		column, json string
+		types        []arrow.DataType
+	}{
+		{"Flag", `[true, null, false]`, []arrow.DataType{arrow.FixedWidthTypes.Boolean}},
+		{"Whole", `[1, null, 3]`, []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Uint64}},
+		{"Double", `[1.5, null]`, []arrow.DataType{arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Float16}},
+		{"Single", `[1.5, null]`, []arrow.DataType{arrow.PrimitiveTypes.Float32}},
+		{"Price", `["1.25", "-3", null]`, []arrow.DataType{&arrow.Decimal128Type{Precision: 38, Scale: 9}, &arrow.Decimal256Type{Precision: 76, Scale: 12}, &arrow.Decimal64Type{Precision: 18, Scale: 2}, &arrow.Decimal32Type{Precision: 9, Scale: 2}}},
+		{"Text", `["a", null, "longer than twelve bytes", "a"]`, []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView, dictionary}},
+		{"Data", `["AA==", null, ""]`, []arrow.DataType{arrow.BinaryTypes.Binary, arrow.BinaryTypes.BinaryView, arrow.BinaryTypes.LargeBinary}},
+		{"Data", `["AAA=", null]`, []arrow.DataType{&arrow.FixedSizeBinaryType{ByteWidth: 2}}},
+		{"Day", `["2020-02-29", null]`, []arrow.DataType{arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date64}},
+		{"Stamp", `["2020-02-29T01:02:03Z", null]`, []arrow.DataType{arrow.FixedWidthTypes.Timestamp_ns, arrow.FixedWidthTypes.Timestamp_us}},
+		{"Doc", `["{}", null, "[1, 2]"]`, []arrow.DataType{document, arrow.BinaryTypes.String}},
+		{"Uid", `["00112233-4455-6677-8899-aabbccddeeff", null]`, []arrow.DataType{extensions.NewUUIDType()}},
+		{"Wholes", `[[1, null], [], null, [3]]`, []arrow.DataType{arrow.ListOf(arrow.PrimitiveTypes.Int64), arrow.LargeListOf(arrow.PrimitiveTypes.Int64), arrow.ListViewOf(arrow.PrimitiveTypes.Int32)}},
+		{"Wholes", `[[1, 2], null]`, []arrow.DataType{arrow.FixedSizeListOf(2, arrow.PrimitiveTypes.Int64)}},
+		{"Texts", `[["a", null], [], null, ["b", "c"]]`, []arrow.DataType{arrow.ListOf(arrow.BinaryTypes.String), arrow.ListOf(arrow.BinaryTypes.StringView), arrow.ListOf(dictionary)}},
+		{"Flags", `[[true, null], [], null]`, []arrow.DataType{arrow.ListOf(arrow.FixedWidthTypes.Boolean)}},
+		{"Flags", `[[null, null], []]`, []arrow.DataType{arrow.ListOf(arrow.Null)}},
+		{"Prices", `[["1.5", null], []]`, []arrow.DataType{arrow.ListOf(&arrow.Decimal128Type{Precision: 38, Scale: 9})}},
+		{"Text", `[null, null]`, []arrow.DataType{arrow.Null}},
+	} {
+		for _, of := range s.types {
+			values, _, err := array.FromJSON(memory.DefaultAllocator, of, strings.NewReader(s.json))
+			if err != nil {
+				t.Fatalf("%s: %v", of, err)
+			}
+			list = append(list, column{s.column, values})
+		}
+	}
+	return list
+}
+
+func (x *exchange) bytes() (list [][]byte) {
+	for _, m := range x.messages {
+		b, _ := proto.Marshal(m)
+		list = append(list, b)
+	}
+	return list
+}
+
+// changed is the exchange with one to five bytes changed, a number replaced, or a message left out, or more than one of these.
+func (x *exchange) changed(r *rand.Rand) [][]byte {
+	list := slices.Clone(x.messages)
+	at := r.IntN(len(list))
+	if m, ok := list[at].(*flightpb.FlightData); ok && r.IntN(8) > 0 {
+		m = proto.Clone(m).(*flightpb.FlightData)
+		switch part := r.IntN(10); {
+		case part < 7:
+			change(r, m.DataHeader)
+		case part < 9:
+			change(r, m.DataBody)
+		default:
+			change(r, m.GetFlightDescriptor().GetCmd())
+		}
+		list[at] = m
+	} else if r.IntN(4) == 0 {
+		other := r.IntN(len(list))
+		list[at], list[other] = list[other], list[at]
+		list = slices.Insert(list, at, list[r.IntN(len(list))])
+	}
+	all := (&exchange{messages: list}).bytes()
+	if r.IntN(8) == 0 || len(x.messages) == 1 {
+		change(r, all[at])
+	}
+	if r.IntN(50) == 0 && len(all) > 1 {
+		all = slices.Delete(all, at, at+1)
+	}
+	return all
+}
+
+// change changes some bytes, or a number, which is at a multiple of its width.
+func change(r *rand.Rand, b []byte) {
+	if len(b) < 8 {
+		return
+	}
+	numbers := []uint64{0, 1, 7, 0x7f, 0xff, 1 << 16, 1 << 24, 1 << 30, 0x7fffffff, 0xffffffff, 0xfffffff0, 1 << 40, 1 << 62, 1<<64 - 1, r.Uint64(), uint64(r.IntN(len(b)))}
+	n := numbers[r.IntN(len(numbers))]
+	switch r.IntN(4) {
+	case 0:
+		binary.LittleEndian.PutUint32(b[r.IntN(len(b)/4)*4:], uint32(n))
+	case 1:
+		binary.LittleEndian.PutUint64(b[r.IntN(len(b)/8)*8:], n)
+	default:
+		for range 1 + r.IntN(5) {
+			b[r.IntN(len(b))] = byte(numbers[r.IntN(len(numbers))])
+		}
+	}
+}
+
+// rawCodec sends bytes as they are.
+type rawCodec struct{}
+
+func (rawCodec) Name() string                       { return "proto" }
+func (rawCodec) Marshal(v any) ([]byte, error)      { return v.([]byte), nil }
+func (rawCodec) Unmarshal(data []byte, v any) error { return nil }
+
+// send sends messages and reads the reply to its end.
+func (f *foreign) send(x *exchange, messages [][]byte) error {
+	ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(f.Context(), x.headers...))
+	defer cancel()
+	stream, err := f.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/arrow.flight.protocol.FlightService/"+x.method, grpc.ForceCodec(rawCodec{}))
+	if err != nil {
+		return err
+	}
+	for _, m := range messages {
+		if err := stream.SendMsg(m); err != nil {
+			break // the reply says why
+		}
+	}
+	if err := stream.CloseSend(); err != nil {
+		return err
+	}
+	for {
+		if err := stream.RecvMsg(nil); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
