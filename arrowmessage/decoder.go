@@ -48,8 +48,8 @@ type dictionary struct {
 // NewDecoder reads the schema that a stream begins with.
 func NewDecoder(m Message, charge Charge) (d *Decoder, err error) {
 	defer recoverFormat(&err)
-	kind, header, _ := readHeader(m.Metadata)
-	if kind != kindSchema {
+	kind, header, n := readHeader(m.Metadata)
+	if kind != kindSchema || n != 0 {
 		fail("it does not begin with a schema")
 	}
 	return newDecoder(header, charge)

@@ -144,14 +144,18 @@ func (f *File) read(b block) (m Message, err error) {
 	if _, err := f.from.ReadAt(all, b.at); err != nil {
 		return m, err
 	}
-	m.Metadata, m.Body = all[:b.metadata], all[b.metadata:]
-	if binary.LittleEndian.Uint32(m.Metadata) == continuation {
-		m.Metadata = m.Metadata[4:]
+	m.Metadata, err = Unframed(all[:b.metadata])
+	m.Body = all[b.metadata:]
+	return m, err
+}
+
+// Unframed is the metadata that bytes begin with as in files and streams of bytes: with their length, and padding behind them.
+func Unframed(b []byte) (metadata []byte, err error) {
+	if len(b) > 4 && binary.LittleEndian.Uint32(b) == continuation {
+		b = b[4:]
 	}
-	n := binary.LittleEndian.Uint32(m.Metadata)
-	if m.Metadata = m.Metadata[4:]; n > uint32(len(m.Metadata)) {
-		return m, &FormatError{"the metadata of a message are longer than the footer says"}
+	if len(b) < 4 || int64(binary.LittleEndian.Uint32(b)) > int64(len(b)-4) {
+		return nil, &FormatError{"a message is cut off within its metadata"}
 	}
-	m.Metadata = m.Metadata[:n]
-	return m, nil
+	return b[4 : 4+binary.LittleEndian.Uint32(b)], nil
 }

@@ -7,30 +7,24 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/crowfoot-db/crowfoot/arrowmessage"
 )
 
 // arrowFormat reads Arrow's IPC files. Their parts are batches.
 var arrowFormat = columnarFormat{arrowParts, readArrow}
 
-func arrowParts(f *os.File) (*arrow.Schema, []int64, error) {
-	if err := guard("its footer", func() error { return checkArrowFile(f) }); err != nil {
-		return nil, nil, err
-	}
-	r, err := ipc.NewFileReader(f, ipc.WithAllocator(newAllocator()))
-	if err != nil {
+func arrowParts(f *os.File) (schema *arrow.Schema, rows []int64, err error) {
+	var r *arrowmessage.File
+	if err := guard("its footer", func() (err error) { r, err = openArrow(f); return err }); err != nil {
 		return nil, nil, err
 	}
 	defer r.Close()
-	rows := make([]int64, r.NumRecords())
+	rows = make([]int64, r.Batches())
 	for i := range rows { // the footer does not tell
-		err := guard(fmt.Sprintf("its batch %d of %d", i+1, len(rows)), func() error {
-			batch, err := r.RecordBatchAt(i)
-			if err != nil {
-				return err
-			}
-			rows[i] = batch.NumRows()
-			batch.Release()
-			return nil
+		err := guard(fmt.Sprintf("its batch %d of %d", i+1, len(rows)), func() (err error) {
+			rows[i], err = r.Rows(i)
+			return err
 		})
 		if err != nil {
 			return nil, nil, err
@@ -39,15 +33,24 @@ func arrowParts(f *os.File) (*arrow.Schema, []int64, error) {
 	return r.Schema(), rows, nil
 }
 
+func openArrow(f *os.File) (*arrowmessage.File, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return arrowmessage.OpenFile(f, info.Size(), atMost(largestBuffer))
+}
+
 func readArrow(f *os.File, s *columnarSegment) (func() (arrow.RecordBatch, error), error) {
-	r, err := ipc.NewFileReader(f, ipc.WithAllocator(newAllocator()))
+	r, err := openArrow(f)
 	at := s.from
 	return func() (arrow.RecordBatch, error) {
 		if at == s.end {
+			r.Close()
 			return nil, io.EOF
 		}
 		at++
-		return r.RecordBatchAt(at - 1)
+		return r.Batch(at - 1)
 	}, err
 }
 

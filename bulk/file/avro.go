@@ -209,6 +209,9 @@ func openAvro(names []string) (bulk.Source, error) {
 			if err != nil {
 				return err
 			}
+			if schema.NumFields() == 0 {
+				return errors.New("it has no columns")
+			}
 			if s.schema == nil {
 				s.schema = schema
 			} else if !sameColumns(s.schema, schema) {

@@ -66,6 +66,8 @@ func (c *columnar) Close() error { return nil }
 // add adds the parts of a file, by their rows. All files have the same columns.
 func (c *columnar) add(name string, schema *arrow.Schema, rows []int64) error {
 	switch {
+	case schema.NumFields() == 0:
+		return errors.New("it has no columns")
 	case c.schema == nil:
 		c.schema = schema
 	case !sameColumns(c.schema, schema):

@@ -10,5 +10,5 @@
 // Malformed text is an error that names file and line, or with Options.Reject a row that is left out. Malformed files of the other formats are
 // errors that name the file and end the reading of it: no panic of a library leaves this package.
 //
-// Imports of this module: arrowtype, bulk.
+// Imports of this module: arrowmessage, arrowtype, bulk.
 package file

@@ -6,6 +6,8 @@ import (
 	"regexp"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/crowfoot-db/crowfoot/arrowmessage"
 )
 
 // guard calls a library that reads a part of a file, which may be damaged, and turns a panic of it into an error that names the part.
@@ -55,3 +57,15 @@ func (b bounded) check(size int) {
 }
 
 func newAllocator() memory.Allocator { return bounded{memory.DefaultAllocator} }
+
+// atMost lets what is read of a file take so many bytes.
+func atMost(most int64) arrowmessage.Charge {
+	taken := int64(0)
+	return func(n int64) error {
+		if taken+n > most {
+			return fmt.Errorf("it asks for %d bytes", taken+n)
+		}
+		taken += n
+		return nil
+	}
+}

@@ -1,18 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -29,6 +33,10 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/crowfoot-db/crowfoot/arrowtype"
+	"github.com/crowfoot-db/crowfoot/bulk"
+	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
 // What comes from outside with changed bytes: streams, parameters, tickets and actions of Flight SQL at the port of a server in a process of its own, and files
@@ -92,28 +100,28 @@ func TestForeignStreams(t *testing.T) {
 			}
 		}
 	}
-	peak := peakOf(t, server.Process.Pid)
+	peak, err := peakOf(server.Process.Pid)
+	if err != nil {
+		t.Error(err)
+	}
 	if peak > foreignMemory<<20 {
 		t.Errorf("the server took %d MiB", peak>>20)
 	}
 	t.Logf("%d streams of %d kinds: %v; at most %d MiB", to-from, len(f.exchanges), found, peak>>20)
 }
 
-// peakOf is the most memory that a process has had in RAM, in bytes.
-func peakOf(t *testing.T, pid int) (n int64) {
-	t.Helper()
+// peakOf is the most memory that a process has had in RAM, in bytes; 0 if the system does not tell.
+func peakOf(pid int) (n int64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if os.IsNotExist(err) {
-		return 0 // not Linux
+		return 0, nil
 	}
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
 	_, after, _ := strings.Cut(string(text), "VmHWM:")
-	if _, err := fmt.Sscanf(after, "%d kB", &n); err != nil {
-		t.Fatal(err)
-	}
-	return n << 10
+	_, err = fmt.Sscanf(after, "%d kB", &n)
+	return n << 10, err
 }
 
 // An exchange is what a client sends in a call, and how.
@@ -140,7 +148,9 @@ func newForeign(t *testing.T, address string) *foreign {
 	f := &foreign{T: t, conn: conn}
 	client := &flightsql.Client{Client: flight.NewClientFromConn(conn, nil), Alloc: memory.DefaultAllocator}
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "database", crashDatabase)
-	for _, s := range foreignColumns(t) {
+	columns, err := foreignColumns()
+	f.ok(err)
+	for _, s := range columns {
 		insert, err := client.Prepare(ctx, "INSERT OR UPDATE INTO Every (K, "+s.column+") VALUES (?, ?)")
 		f.ok(err)
 		for codec, options := range map[string][]ipc.Option{"": nil, " lz4": {ipc.WithLZ4()}, " zstd": {ipc.WithZstd()}} {
@@ -222,14 +232,9 @@ func (u *uploaded) Send(m *flight.FlightData) error {
 // upload adds an exchange that sends a key and values of a column, in two batches.
 func (f *foreign) upload(name string, command proto.Message, s column, options []ipc.Option, headers ...string) {
 	f.Helper()
-	keys := array.NewInt64Builder(memory.DefaultAllocator)
-	for i := range s.array.Len() {
-		keys.Append(int64(i))
-	}
-	schema := arrow.NewSchema([]arrow.Field{{Name: "K", Type: arrow.PrimitiveTypes.Int64}, {Name: s.column, Type: s.array.DataType(), Nullable: true}}, nil)
-	batch := array.NewRecordBatch(schema, []arrow.Array{keys.NewArray(), s.array}, int64(s.array.Len()))
+	batch := s.withKeys()
 	to := &uploaded{}
-	w := flight.NewRecordWriter(to, append(options, ipc.WithSchema(schema))...)
+	w := flight.NewRecordWriter(to, append(options, ipc.WithSchema(batch.Schema()))...)
 	w.SetFlightDescriptor(descriptor(f.T, command))
 	f.ok(w.Write(batch))
 	if s.array.Len() > 1 {
@@ -245,12 +250,21 @@ type column struct {
 	array  arrow.Array
 }
 
+// withKeys is a batch of keys and the values.
+func (c column) withKeys() arrow.RecordBatch {
+	keys := array.NewInt64Builder(memory.DefaultAllocator)
+	for i := range c.array.Len() {
+		keys.Append(int64(i))
+	}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "K", Type: arrow.PrimitiveTypes.Int64}, {Name: c.column, Type: c.array.DataType(), Nullable: true}}, nil)
+	return array.NewRecordBatch(schema, []arrow.Array{keys.NewArray(), c.array}, int64(c.array.Len()))
+}
+
 // foreignColumns are values of every type that is taken.
-func foreignColumns(t *testing.T) (list []column) {
-	t.Helper()
+func foreignColumns() (list []column, err error) {
 	document, err := extensions.NewJSONType(arrow.BinaryTypes.String)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
 	for _, s := range []struct {
@@ -280,12 +294,12 @@ func foreignColumns(t *testing.T) (list []column) {
 		for _, of := range s.types {
 			values, _, err := array.FromJSON(memory.DefaultAllocator, of, strings.NewReader(s.json))
 			if err != nil {
-				t.Fatalf("%s: %v", of, err)
+				return nil, fmt.Errorf("%s: %w", of, err)
 			}
 			list = append(list, column{s.column, values})
 		}
 	}
-	return list
+	return list, nil
 }
 
 func (x *exchange) bytes() (list [][]byte) {
@@ -375,4 +389,200 @@ func (f *foreign) send(x *exchange, messages [][]byte) error {
 			return err
 		}
 	}
+}
+
+const (
+	// runFiles has the test binary read changed files, with the seeds that it names.
+	runFiles = "CROWFOOT_TEST_READ_FILES"
+	// fileMemory is what reading a damaged file may take, in MiB: Arrow's library may ask for buffers of 1 GiB.
+	fileMemory = 2048
+	// importEvery is how many files one is that is imported, too.
+	importEvery = 500
+)
+
+// TestForeignFiles: no file with changed bytes has its reader panic, or take more memory than a file may; and the command import ends with rows or an error.
+func TestForeignFiles(t *testing.T) {
+	from, to := seedsOf(t, foreignSeedsName, foreignSeeds)
+	reader := exec.Command(os.Args[0])
+	reader.Env = append(os.Environ(), fmt.Sprintf("%s=%d-%d", runFiles, from, to))
+	out, err := reader.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%.3000s", err, out)
+	}
+	t.Logf("%s", out)
+	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", foreignDDL))
+	files, err := foreignFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for seed := from; seed < to; seed += importEvery {
+		name, _, err := writeChanged(files, dir, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := runIn(t, dir, "import", name, "--table", "Every", "--database", crashDatabase, "--endpoint", address)
+		if err != nil && (!strings.Contains(out, "crowfoot: ") || strings.Contains(out, "goroutine ")) {
+			t.Errorf("seed %d: %v\n%.3000s", seed, err, out)
+		}
+	}
+}
+
+// TestImportNoColumns: a file without columns is an error that says so.
+func TestImportNoColumns(t *testing.T) {
+	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", foreignDDL))
+	schema := arrow.NewSchema(nil, nil)
+	for _, format := range []file.Format{file.Arrow, file.Parquet, file.Avro} {
+		content := &bytes.Buffer{}
+		w, err := file.NewWriter(content, format, schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Write(array.NewRecordBatch(schema, nil, 3)), w.Close()); err != nil {
+			t.Logf("%s: %v", format, err)
+			continue
+		}
+		out, err := runIn(t, t.TempDir(), "import", writeFile(t, "none."+string(format), content.String()), "--table", "Every", "--database", crashDatabase, "--endpoint", address)
+		if err == nil || !strings.Contains(out, "it has no columns") {
+			t.Errorf("%s: %v\n%.2000s", format, err, out)
+		}
+	}
+}
+
+// A foreignFile is a file that import reads, unchanged.
+type foreignFile struct {
+	name    string
+	schema  *arrow.Schema
+	content []byte
+}
+
+// foreignFiles are files of every format, with keys and a column each, of the types that the format has.
+func foreignFiles() (files []foreignFile, err error) {
+	columns, err := foreignColumns()
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range columns {
+		batch := c.withKeys()
+		schema := batch.Schema()
+		for _, format := range []file.Format{file.Arrow, file.Parquet, file.Avro, file.CSV, file.JSONLines} {
+			if content, err := formatted(format, batch); err == nil {
+				files = append(files, foreignFile{fmt.Sprintf("%d.%s", i, format), asInTable(schema), content})
+			}
+		}
+		for _, option := range []ipc.Option{ipc.WithZstd(), ipc.WithDictionaryDeltas(false)} { // the writer's own choice is LZ4
+			content := &bytes.Buffer{}
+			w, err := ipc.NewFileWriter(content, ipc.WithSchema(schema), option)
+			if err != nil {
+				return nil, err
+			}
+			if err := errors.Join(w.Write(batch), w.Close()); err != nil {
+				return nil, err
+			}
+			files = append(files, foreignFile{fmt.Sprintf("%d.arrow", i), asInTable(schema), content.Bytes()})
+		}
+	}
+	return files, nil
+}
+
+// asInTable is the schema that import gives the readers of texts: that of a table with the columns.
+func asInTable(schema *arrow.Schema) *arrow.Schema {
+	fields := schema.Fields()
+	for i, f := range fields {
+		if ddl, t, err := arrowtype.SpannerType(f); err == nil {
+			if own, err := arrowtype.Field(f.Name, t, ddl, true, arrowtype.Nanoseconds); err == nil {
+				fields[i] = own
+			}
+		}
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+// formatted is a batch as a file; an error or a panic says that the format has no such type.
+func formatted(format file.Format, batch arrow.RecordBatch) (_ []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	content := &bytes.Buffer{}
+	w, err := file.NewWriter(content, format, batch.Schema())
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(w.Write(batch), w.Close())
+	return content.Bytes(), err
+}
+
+// writeChanged writes a changed file to a folder.
+func writeChanged(files []foreignFile, dir string, seed uint64) (path string, of foreignFile, err error) {
+	r := rand.New(rand.NewPCG(seed, 19))
+	of = files[r.IntN(len(files))]
+	content := bytes.Clone(of.content)
+	part := content
+	switch r.IntN(4) {
+	case 0: // where the footer is
+		part = content[max(0, len(content)-300):]
+	case 1:
+		part = content[:min(300, len(content))]
+	}
+	if change(r, part); r.IntN(10) == 0 {
+		content = content[:r.IntN(len(content))]
+	}
+	path = filepath.Join(dir, of.name)
+	return path, of, os.WriteFile(path, content, 0o600)
+}
+
+// readChanged reads the changed files of a range of seeds.
+func readChanged(seeds string) error {
+	var from, to uint64
+	if _, err := fmt.Sscanf(seeds, "%d-%d", &from, &to); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "foreign")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	files, err := foreignFiles()
+	if err != nil {
+		return err
+	}
+	refused, rows := 0, int64(0)
+	for seed := from; seed < to; seed++ {
+		path, of, err := writeChanged(files, dir, seed)
+		if err != nil {
+			return err
+		}
+		doing := fmt.Sprintf("seed %d, %s", seed, of.name)
+		timer := time.AfterFunc(time.Minute, func() { panic(doing + " takes minutes") })
+		n, err := readRows(path, of.schema)
+		timer.Stop()
+		if rows += n; err != nil {
+			refused++
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+		if peak, err := peakOf(os.Getpid()); err != nil || peak > fileMemory<<20 {
+			return fmt.Errorf("%s: %d MiB of memory, %w", doing, peak>>20, err)
+		}
+	}
+	peak, err := peakOf(os.Getpid())
+	fmt.Printf("%d files of %d kinds, %d refused, %d rows; at most %d MiB\n", to-from, len(files), refused, rows, peak>>20)
+	return err
+}
+
+// readRows reads a file as import does.
+func readRows(path string, schema *arrow.Schema) (rows int64, err error) {
+	source, err := file.Open([]string{path}, file.Options{Schema: schema})
+	if err != nil {
+		return 0, err
+	}
+	defer source.Close()
+	err = bulk.Each(context.Background(), source, 2, func(_ context.Context, _ int, batch arrow.RecordBatch) error {
+		atomic.AddInt64(&rows, batch.NumRows())
+		return nil
+	})
+	return rows, err
 }

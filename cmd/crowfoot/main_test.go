@@ -38,6 +38,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if seeds := os.Getenv(runFiles); seeds != "" {
+		if err := readChanged(seeds); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(runTests(m))
 }
 
