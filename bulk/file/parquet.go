@@ -2,7 +2,6 @@ package file
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"os"
@@ -13,10 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	parquetfile "github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
-	"github.com/crowfoot-db/crowfoot/arrowmessage"
 	"github.com/crowfoot-db/crowfoot/bulk"
 )
 
@@ -57,27 +54,6 @@ func newParquetReader(f *os.File) (*pqarrow.FileReader, error) {
 		})
 	}
 	return reader, err
-}
-
-// checkParquetSchema checks the schema of Arrow's that a Parquet file may have in its metadata.
-func checkParquetSchema(m *metadata.FileMetaData) error {
-	text := m.KeyValueMetadata().FindValue("ARROW:schema")
-	if text == nil {
-		return nil
-	}
-	b, err := base64.StdEncoding.DecodeString(*text)
-	if err != nil {
-		return err
-	}
-	schema, err := arrowmessage.Unframed(b)
-	if err != nil {
-		return err
-	}
-	d, err := arrowmessage.NewDecoder(arrowmessage.Message{Metadata: schema}, atMost(largestBuffer))
-	if err == nil {
-		d.Close()
-	}
-	return err
 }
 
 func readParquet(f *os.File, s *columnarSegment) (func() (arrow.RecordBatch, error), error) {

@@ -1,0 +1,30 @@
+package file
+
+import (
+	"encoding/base64"
+
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+
+	"github.com/crowfoot-db/crowfoot/arrowmessage"
+)
+
+// checkParquetSchema checks the schema of Arrow's, a flatbuffer, that a Parquet file may have in its metadata: Arrow's library reads it without a check.
+func checkParquetSchema(m *metadata.FileMetaData) error {
+	text := m.KeyValueMetadata().FindValue("ARROW:schema")
+	if text == nil {
+		return nil
+	}
+	b, err := base64.StdEncoding.DecodeString(*text)
+	if err != nil {
+		return err
+	}
+	schema, err := arrowmessage.Unframed(b)
+	if err != nil {
+		return err
+	}
+	d, err := arrowmessage.NewDecoder(arrowmessage.Message{Metadata: schema}, atMost(largestBuffer))
+	if err == nil {
+		d.Close()
+	}
+	return err
+}
