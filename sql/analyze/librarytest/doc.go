@@ -3,5 +3,5 @@
 // contains sql/analyze fails to link with "relocation target ... not defined". The tests here do not contain sql/analyze, so
 // they run all the same, and say what has changed and what to do.
 //
-// Imports of this module: none.
+// Imports of this module: nothing.
 package librarytest
