@@ -49,6 +49,8 @@ func randomValue(r *rand.Rand, t *Type) Value {
 		return OfString(randomString(r))
 	case Bytes:
 		return OfBytes(randomBytes(r))
+	case Proto:
+		return OfProto(randomBytes(r))
 	case Numeric:
 		return OfNumeric(randomDecimal(r))
 	case UUID:

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestVectorBuilder appends random values of each type in every way, and compares what the vector holds, one by one and put into rows.
+// TestVectorBuilder appends random values of each type in every way, and compares what the vector holds, one by one, put into rows, and in the API's form.
 func TestVectorBuilder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for _, typ := range []*Type{BoolType, Int64Type, Float64Type, Float32Type, DateType, TimestampType, StringType, BytesType, JSONType, NumericType, UUIDType, IntervalType, ArrayOf(Int64Type)} {
+	for _, typ := range []*Type{BoolType, Int64Type, Float64Type, Float32Type, DateType, TimestampType, StringType, BytesType, JSONType, NumericType, UUIDType, IntervalType, ArrayOf(Int64Type), {Kind: Proto, Name: "shop.Item"}} {
 		b := NewVectorBuilder(typ)
 		for range 50 {
 			b.Reset()
@@ -29,7 +29,7 @@ func TestVectorBuilder(t *testing.T) {
 // appendAny appends v as a value, as it is stored in a row, or as a part of a key.
 func appendAny(t *testing.T, r *rand.Rand, b *VectorBuilder, v Value, typ *Type) {
 	var err error
-	keyed := typ.Kind != JSON && typ.Kind != Array && typ.Kind != Interval
+	keyed := typ.Kind != JSON && typ.Kind != Array && typ.Kind != Interval && typ.Kind != Proto
 	switch way := r.IntN(3); {
 	case way == 0 && v.IsNull():
 		b.AppendNull()
@@ -51,6 +51,12 @@ func comparePut(t *testing.T, r *rand.Rand, v *Vector, want []Value, typ *Type) 
 	for i := range want {
 		if got := v.At(i); !Equal(got, want[i], typ) || got.Kind() != typ.Kind || v.IsNull(i) != want[i].IsNull() {
 			t.Fatalf("%s %d: %v, want %v", typ, i, got, want[i])
+		}
+		const tag = 2<<3 | 2
+		wire, size := AppendVectorsWire(nil, tag, []*Vector{v}, i)
+		value := v.At(i)
+		if most := VectorsWireSize([]*Vector{v}, i); string(wire) != string(value.AppendWireField(nil, tag, typ)) || size != value.DataSize(typ) || len(wire) > most {
+			t.Fatalf("%s %d: %q of %d bytes of data, at most %d, want %q of %d", typ, i, wire, size, most, value.AppendWireField(nil, tag, typ), value.DataSize(typ))
 		}
 		if r.IntN(2) == 0 {
 			rows = append(rows, int32(i))

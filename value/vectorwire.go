@@ -10,7 +10,7 @@ func AppendVectorsWire(dst []byte, tag byte, vectors []*Vector, i int) (out []by
 			dst = NullField(dst, tag)
 		case v.Offsets != nil:
 			text := v.Text[v.Offsets[i]:v.Offsets[i+1]]
-			if size += len(text); v.Type.Kind == Bytes {
+			if size += len(text); inBase64(v.Type.Kind) {
 				dst = appendBytesField(dst, tag, text)
 			} else {
 				dst = appendTextField(dst, tag, text)
@@ -27,6 +27,9 @@ func AppendVectorsWire(dst []byte, tag byte, vectors []*Vector, i int) (out []by
 	return dst, size
 }
 
+// inBase64 says whether the API has texts of the kind in base64.
+func inBase64(k Kind) bool { return k == Bytes || k == Proto }
+
 func (v *Vector) appendOtherWire(dst []byte, tag byte, i int) (out []byte, size int) {
 	if v.Decimals != nil && v.Decimals[i].isShort() {
 		return appendShortDecimalField(dst, tag, v.Decimals[i]), numericSize(decimalSize(v.Decimals[i]))
@@ -40,7 +43,7 @@ func VectorsWireSize(vectors []*Vector, i int) int {
 	n := 0
 	for _, v := range vectors {
 		switch {
-		case v.Offsets != nil && v.Type.Kind == Bytes:
+		case v.Offsets != nil && inBase64(v.Type.Kind):
 			n += wireHeads + base64.StdEncoding.EncodedLen(int(v.Offsets[i+1]-v.Offsets[i]))
 		case v.Offsets != nil:
 			n += wireHeads + int(v.Offsets[i+1]-v.Offsets[i])
