@@ -223,6 +223,14 @@ func (l *located) locate(key, val []byte) error {
 	return nil
 }
 
+// locateDeleted is locate for a row that was deleted: there is its key alone.
+func (l *located) locateDeleted(key []byte) {
+	l.key, l.val = key, nil
+	for i := range l.p.fields {
+		l.fields[i] = absent
+	}
+}
+
 // from is where the row has a column: the kind of its source, which is not fromEither, and the place.
 func (l *located) from(s *source) (sourceKind, int) {
 	switch {

@@ -157,6 +157,10 @@ func (r *Rows) get(key []byte) (bool, error) {
 
 // locate makes the row at key, whose parts have been found, the current one.
 func (r *Rows) locate(key, val []byte) error {
+	if r.read.Deleted && len(val) == 0 {
+		r.row.locateDeleted(key)
+		return nil
+	}
 	if len(val) > LargeRow || r.large != nil {
 		if err := r.hold(len(val)); err != nil {
 			return err
