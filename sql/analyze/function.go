@@ -98,6 +98,7 @@ func (w *walker) inline(n *googlesql.ResolvedFunctionCall, b *body) tree.Expr {
 		w.definition.unsteady(b.Unstable)
 		return &tree.Call{Func: w.function(n.ResolvedFunctionCallBase, args, w.typeOf(get(n.Type()))), Args: args}
 	}
+	w.counts.expansion()
 	inner := *w
 	inner.literals = nil
 	inner.enter(w.lib, b.text)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
@@ -173,5 +175,37 @@ func longestWait(b *testing.B, a *Analyzer, stop chan struct{}) (longest time.Du
 			b.Error(err)
 		}
 		longest = max(longest, time.Since(start))
+	}
+}
+
+// TestDoublingTexts: views and functions, each of which names the one before many times, are more texts than a statement may have. That is found before the
+// texts are analyzed: there are up to 20^10 of them.
+func TestDoublingTexts(t *testing.T) {
+	for name, text := range map[string]struct{ first, each, statement string }{
+		"UNION ALL":     {"CREATE VIEW V0 SQL SECURITY INVOKER AS SELECT 1 AS x", "CREATE VIEW V%[1]d SQL SECURITY INVOKER AS SELECT v.x FROM V%[2]d AS v" + strings.Repeat(" UNION ALL SELECT v.x FROM V%[2]d AS v", 19), "SELECT x FROM V9"},
+		"twice":         {"CREATE VIEW V0 SQL SECURITY DEFINER AS SELECT 1 AS x", "CREATE VIEW V%[1]d SQL SECURITY DEFINER AS SELECT v.x FROM V%[2]d AS v UNION ALL SELECT v.x FROM V%[2]d AS v", "SELECT x FROM V9"},
+		"EXCEPT":        {"CREATE VIEW V0 SQL SECURITY INVOKER AS SELECT 1 AS x", "CREATE VIEW V%[1]d SQL SECURITY INVOKER AS SELECT v.x FROM V%[2]d AS v" + strings.Repeat(" EXCEPT ALL SELECT v.x FROM V%[2]d AS v", 19), "SELECT x FROM V9"},
+		"joins":         {"CREATE VIEW V0 SQL SECURITY INVOKER AS SELECT 1 AS x", "CREATE VIEW V%[1]d SQL SECURITY INVOKER AS SELECT v.x FROM V%[2]d AS v JOIN V%[2]d AS w ON w.x = v.x JOIN V%[2]d AS u ON w.x = u.x", "SELECT x FROM V9"},
+		"subqueries":    {"CREATE VIEW V0 SQL SECURITY INVOKER AS SELECT 1 AS x", "CREATE VIEW V%[1]d SQL SECURITY INVOKER AS SELECT 1 AS x FROM (SELECT 1) WHERE EXISTS (SELECT v.x FROM V%[2]d AS v)" + strings.Repeat(" AND EXISTS (SELECT v.x FROM V%[2]d AS v)", 19), "SELECT x FROM V9"},
+		"WITH":          {"CREATE VIEW V0 SQL SECURITY INVOKER AS SELECT 1 AS x", "CREATE VIEW V%[1]d SQL SECURITY INVOKER AS WITH a AS (SELECT v.x FROM V%[2]d AS v), b AS (SELECT v.x FROM V%[2]d AS v), c AS (SELECT v.x FROM V%[2]d AS v) SELECT a.x FROM a WHERE a.x IN (SELECT b.x FROM b) AND a.x IN (SELECT c.x FROM c)", "SELECT x FROM V9"},
+		"views by WITH": {"CREATE VIEW V0 SQL SECURITY INVOKER AS SELECT 1 AS x", "CREATE VIEW V%[1]d SQL SECURITY INVOKER AS SELECT v.x FROM V%[2]d AS v UNION ALL SELECT v.x FROM V%[2]d AS v", "WITH " + numbers(100, "c%d AS (SELECT x FROM V5)") + " SELECT x FROM c1"},
+		"calls":         {"CREATE FUNCTION F0(x INT64) RETURNS INT64 AS (x)", "CREATE FUNCTION F%[1]d(x INT64) RETURNS INT64 AS (F%[2]d(x) + F%[2]d(x))", "SELECT F9(1)"},
+		"structs":       {"CREATE FUNCTION F0(x INT64) RETURNS INT64 AS (x)", "CREATE FUNCTION F%[1]d(x INT64) RETURNS INT64 AS (STRUCT(F%[2]d(x) AS b" + strings.Repeat(", F%[2]d(x) AS a", 19) + ").b)", "SELECT F9(1)"},
+		"arguments":     {"CREATE FUNCTION F0(x INT64) RETURNS INT64 AS (x)", "CREATE FUNCTION F%[1]d(x INT64) RETURNS INT64 AS (F%[2]d(F%[2]d(F%[2]d(x))))", "SELECT F9(1)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ddl := text.first
+			for i := 1; i < 10; i++ {
+				ddl += ";\n" + fmt.Sprintf(text.each, i, i-1)
+			}
+			c, err := applyAll(schema.NewCatalog(), ddl)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = New(c, nil).Statement(t.Context(), text.statement, nil, Options{})
+			if code := usererror.CodeOf(err); code != codes.InvalidArgument || !strings.Contains(err.Error(), "exceeds the maximum allowed limit") {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }

@@ -22,6 +22,11 @@ const (
 // a short statement could have a type of millions. Spanner names no such limit.
 const maxNestedFields = 10 * maxStructFields
 
+// maxExpansions bounds how many texts of views and functions take the place of their names in a statement: each time that a name is met, also in such a
+// text. Ten views that read the one before twice would otherwise make a thousand of one, and ten that read it ten times more than could ever be analyzed.
+// Spanner names no such limit.
+const maxExpansions = 1_000
+
 // What is limited, in Spanner's words, as the emulator's errors give them.
 const (
 	limitJoins            = "joins"
@@ -37,12 +42,13 @@ const (
 	limitNestedSubselects = "nested subselects"
 	limitSubqueries       = "child subqueries"
 	limitNestedFields     = "struct fields within each other"
+	limitExpansions       = "views and functions, those within each other,"
 )
 
 // counts is how much of what Spanner limits the walk through a statement has met so far. It ends with an error as soon as a limit is passed.
 type counts struct {
-	joins, functions int
-	parameters       map[string]bool
+	joins, unions, functions, expansions int
+	parameters                           map[string]bool
 
 	// How deeply the place that the walk has reached is nested.
 	calls, groupBys, subqueries, subselects int
@@ -53,6 +59,18 @@ type counts struct {
 func (c *counts) join() {
 	c.joins++
 	atMost(limitJoins, c.joins, maxJoins)
+}
+
+// union counts the UNIONs of a set operation. The text of a statement was refused before if it has too many; those of views are counted here.
+func (c *counts) union(inputs int) {
+	c.unions += inputs - 1
+	atMost(limitUnions, max(inputs, c.unions), maxUnions)
+}
+
+// expansion counts a view or a function whose text takes the place of its name.
+func (c *counts) expansion() {
+	c.expansions++
+	atMost(limitExpansions, c.expansions, maxExpansions)
 }
 
 func (c *counts) function() {

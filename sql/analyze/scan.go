@@ -188,6 +188,9 @@ func (w *walker) setOperation(n *googlesql.ResolvedSetOperationScan) tree.Scan {
 	op := setOps[get(n.OpType())]
 	scan := &tree.SetOp{Kind: op.kind, All: op.all, Out: w.columnList(n), Hints: w.hints(get(n.HintList()), setHints)}
 	items := get(n.InputItemList())
+	if op.kind == tree.Union {
+		w.counts.union(len(items))
+	}
 	atMost(limitUnions, len(items), maxUnions)
 	for _, item := range items {
 		scan.Inputs = append(scan.Inputs, w.scan(get(item.Scan())))

@@ -36,6 +36,7 @@ func (w *walker) viewScan(n *googlesql.ResolvedTableScan, v *schema.View) tree.S
 		w.definition.locks(lock)
 		return &tree.ViewScan{View: v, Input: &tree.SingleRow{}, Out: w.cols(out)}
 	}
+	w.counts.expansion()
 	var columns []string
 	for _, i := range get(n.ColumnIndexList()) {
 		columns = append(columns, v.Columns[i].Name)
