@@ -371,3 +371,45 @@ func TestEndedTransactionKeepsLittle(t *testing.T) {
 		}
 	}
 }
+
+// TestMutationKey: BeginTransaction refuses a mutation_key that Commit would refuse. A value that is not its column's is INVALID_ARGUMENT there, as in
+// Cloud Spanner, and FAILED_PRECONDITION in a Commit.
+func TestMutationKey(t *testing.T) {
+	h := newHarness(t)
+	ses := h.session(true)
+	inserts := func(table, column string, values ...any) *spannerpb.Mutation {
+		return &spannerpb.Mutation{Operation: &spannerpb.Mutation_Insert{Insert: &spannerpb.Mutation_Write{
+			Table: table, Columns: []string{"SingerId", column}, Values: []*structpb.ListValue{list(values...)},
+		}}}
+	}
+	deletes := func(key any) *spannerpb.Mutation {
+		return &spannerpb.Mutation{Operation: &spannerpb.Mutation_Delete_{Delete: &spannerpb.Mutation_Delete{
+			Table: "Singers", KeySet: &spannerpb.KeySet{Keys: []*structpb.ListValue{list(key)}},
+		}}}
+	}
+	for _, c := range []struct {
+		name          string
+		key           *spannerpb.Mutation
+		begin, commit codes.Code
+	}{
+		{"a row", inserts("Singers", "Name", "1", "a"), codes.OK, codes.OK},
+		{"a deletion", deletes("1"), codes.OK, codes.OK},
+		{"no operation", &spannerpb.Mutation{}, codes.InvalidArgument, codes.InvalidArgument},
+		{"a table that is not there", inserts("Nothing", "Name", "1", "a"), codes.NotFound, codes.NotFound},
+		{"a column that is not there", inserts("Singers", "Nothing", "1", "a"), codes.NotFound, codes.NotFound},
+		{"too few values", inserts("Singers", "Name", "1"), codes.InvalidArgument, codes.InvalidArgument},
+		{"a number for a STRING", inserts("Singers", "Name", "1", 1.5), codes.InvalidArgument, codes.FailedPrecondition},
+		{"a word for an INT64", deletes("one"), codes.InvalidArgument, codes.FailedPrecondition},
+	} {
+		_, begin := h.data.BeginTransaction(h.ctx, &spannerpb.BeginTransactionRequest{Session: ses, Options: readWrite(), MutationKey: c.key})
+		_, commit := h.data.Commit(h.ctx, commitOf(ses, h.begin(ses, readWrite()), c.key))
+		if status.Code(begin) != c.begin || status.Code(commit) != c.commit {
+			t.Errorf("%s: BeginTransaction %v, Commit %v", c.name, begin, commit)
+		}
+		if begin != nil && commit != nil && status.Convert(begin).Message() != status.Convert(commit).Message() {
+			t.Errorf("%s: BeginTransaction %v, Commit %v", c.name, begin, commit)
+		}
+	}
+	_, err := h.data.BeginTransaction(h.ctx, &spannerpb.BeginTransactionRequest{Session: ses, Options: readOnly(), MutationKey: inserts("Singers", "Name", "1", "a")})
+	h.fails(err, codes.InvalidArgument)
+}

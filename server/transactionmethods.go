@@ -22,6 +22,11 @@ func (s *service) begin(ctx context.Context, req *spannerpb.BeginTransactionRequ
 	if req.MutationKey != nil && req.Options.GetReadWrite() == nil {
 		return nil, usererror.UnexpectedMutationKey()
 	}
+	if req.MutationKey != nil {
+		if _, err := mutation(ses.db.Catalog(), req.MutationKey); err != nil {
+			return nil, usererror.InMutationKey(err)
+		}
+	}
 	sc, err := s.openScope(ctx, scopeRequest{
 		session:  ses,
 		selector: &spannerpb.TransactionSelector{Selector: &spannerpb.TransactionSelector_Begin{Begin: req.Options}},

@@ -1,6 +1,7 @@
 package usererror
 
 import (
+	"errors"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -76,6 +77,18 @@ func PartitionedOnlyDML() *Error {
 // UnexpectedMutationKey: mutation_key for a transaction that is not read-write.
 func UnexpectedMutationKey() *Error {
 	return newError(codes.InvalidArgument, "BeginTransaction: mutation_key is only allowed for read-write transactions.")
+}
+
+// InMutationKey is err, with which Commit refuses a mutation, of a mutation_key. A value that is not its column's is INVALID_ARGUMENT in BeginTransaction, as
+// tests of Google's Java client expect of Cloud Spanner.
+func InMutationKey(err error) error {
+	var e *Error
+	if !errors.As(err, &e) || e.Code != codes.FailedPrecondition {
+		return err
+	}
+	in := *e
+	in.Code = codes.InvalidArgument
+	return &in
 }
 
 // OutOfOrderSeqno: DML with a lower seqno than one before it.
