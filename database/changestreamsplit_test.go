@@ -116,7 +116,7 @@ func TestStreamsOfDroppedDatabase(t *testing.T) {
 	if left := records(t, b.store, "changestream/"); 2*left != kept || left == 0 {
 		t.Errorf("of %d keys of two streams one has %d", kept, left)
 	}
-	if err := b.DropDatabase(context.Background(), testName); err != nil {
+	if err := dropDatabase(b.Registry); err != nil {
 		t.Fatal(err)
 	}
 	if left := records(t, b.store, "changestream/"); left != 0 {

@@ -60,7 +60,7 @@ func TestColumnarCopiesOfADroppedDatabase(t *testing.T) {
 	if n := b.keysWith("columnar/"); n == 0 {
 		t.Fatal("no copy is stored")
 	}
-	if err := b.DropDatabase(context.Background(), testName); err != nil {
+	if err := dropDatabase(b.Registry); err != nil {
 		t.Fatal(err)
 	}
 	if n := b.keysWith("columnar/"); n > 0 {

@@ -22,10 +22,15 @@ type Creation struct {
 	sequences *sequence.Counters
 }
 
-// BeginDatabase begins to make a database. It fails if there is one of that name already, or one is being made.
-func (r *Registry) BeginDatabase(name string) (*Creation, error) {
+// BeginDatabase begins to make a database. It fails if there is one of that name already, or one is being made, and waits until one that was dropped is erased.
+func (r *Registry) BeginDatabase(ctx context.Context, name string) (*Creation, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for r.dropping[name] != nil {
+		if err := r.awaitErased(ctx, r.dropping[name]); err != nil {
+			return nil, err
+		}
+	}
 	instance, _, _ := strings.Cut(name, "/databases/")
 	if _, err := r.instance(instance); err != nil {
 		return nil, err
@@ -44,6 +49,18 @@ func (r *Registry) BeginDatabase(name string) (*Creation, error) {
 	}
 	r.creating[name] = true
 	return &Creation{registry: r, name: name}, nil
+}
+
+// awaitErased waits until databases are erased, and lets go of mu meanwhile.
+func (r *Registry) awaitErased(ctx context.Context, d *Dropped) error {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	select {
+	case <-d.erased:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Plan runs the statements that make the database's schema, without effect on the store, and returns the error of the first that fails.
@@ -83,7 +100,7 @@ func (c *Creation) End() {
 // CreateDatabase makes a database with the schema that statements make. If one fails there is no database.
 // ProtoDescriptors are serialized FileDescriptorSets, of which the statements have the files of all.
 func (r *Registry) CreateDatabase(ctx context.Context, name string, statements []string, protoDescriptors ...[]byte) (*Database, error) {
-	c, err := r.BeginDatabase(name)
+	c, err := r.BeginDatabase(ctx, name)
 	if err != nil {
 		return nil, err
 	}

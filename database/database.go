@@ -199,29 +199,6 @@ func (d *Database) transact() {
 	d.txns, d.jobs = txns, job.Runner{Transactions: txns, Clock: d.registry.cfg.Clock, Catalog: d.Catalog}
 }
 
-// removeRecord removes the database durably, with its operations, unless it is protected.
-func (d *Database) removeRecord() error {
-	d.records.Lock()
-	defer d.records.Unlock()
-	if d.DropProtection() {
-		return usererror.DropProtected(d.name)
-	}
-	b := meta.NewBatch(d.registry.store)
-	defer b.Close()
-	err := errors.Join(
-		b.Delete(meta.Key(meta.Database, d.name)),
-		b.DeleteRange(meta.Range(meta.Operation+d.name+"/")),
-		b.DeleteRange(meta.Range(meta.Applied+d.name+"/")),
-		b.Put(orphanKey(d.space), nil),
-		b.Commit(),
-	)
-	if err != nil {
-		return fmt.Errorf("drop database: %w", err)
-	}
-	d.dropped.Store(true)
-	return nil
-}
-
 // close ends the work of a database that was dropped.
 func (d *Database) close() {
 	d.streams.Close(usererror.DatabaseNotFound(d.name))

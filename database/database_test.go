@@ -36,6 +36,15 @@ type bed struct {
 
 func open(t testing.TB, fs vfs.FS) *bed { return openAt(t, fs, time.Now) }
 
+// dropDatabase drops the database of the test, and erases it.
+func dropDatabase(r *Registry) error {
+	dropped, err := r.DropDatabase(testName)
+	if err == nil {
+		dropped.Erase()
+	}
+	return err
+}
+
 // openAt is open with a clock.
 func openAt(t testing.TB, fs vfs.FS, clock func() time.Time) *bed {
 	t.Helper()
@@ -255,11 +264,11 @@ func TestReopen(t *testing.T) {
 	if got, want := again.query("SELECT K, V, W FROM T@{FORCE_INDEX=ByV} ORDER BY V DESC"), "2 20 7\n1 10 7\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	wantCode(t, again.DropDatabase(context.Background(), testName), codes.FailedPrecondition)
+	wantCode(t, dropDatabase(again.Registry), codes.FailedPrecondition)
 	if err := db.SetDropProtection(false); err != nil {
 		t.Fatal(err)
 	}
-	if err := again.DropDatabase(context.Background(), testName); err != nil {
+	if err := dropDatabase(again.Registry); err != nil {
 		t.Fatal(err)
 	}
 	_, err = again.Database(testName)
@@ -273,7 +282,7 @@ func TestDropIsComplete(t *testing.T) {
 	if err := b.insert("T", [2]int64{1, 10}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.DropDatabase(context.Background(), testName); err != nil {
+	if err := dropDatabase(b.Registry); err != nil {
 		t.Fatal(err)
 	}
 	db, err := b.CreateDatabase(context.Background(), testName, []string{ddl})

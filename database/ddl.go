@@ -300,7 +300,8 @@ func spacesOf(tables []*schema.Table, indexes []*schema.Index) []table.Span {
 	return list
 }
 
-// abandon takes back the statement of an operation that was under way when the last process ended, if the operation does not go on with it.
+// abandon takes back the statement of an operation that was under way when the last process ended, if the operation does not go on with it. It does not wait for
+// another change, which may take hours: then the statement is taken back after that, if not by it.
 func (d *Database) abandon(op *SchemaOperation) error {
 	if op.interrupted() {
 		return nil
@@ -309,15 +310,29 @@ func (d *Database) abandon(op *SchemaOperation) error {
 	if c == nil || c.statement.operation.Name != op.Name { // another change took it back
 		return nil
 	}
-	ctx := context.WithoutCancel(d.background.ctx)
-	if err := d.lockSchema(ctx); err != nil {
-		return err
+	if d.tryLockSchema() {
+		defer d.unlockSchema()
+		return d.takeBackInterrupted(c)
 	}
-	defer d.unlockSchema()
+	go d.whileOpen(d.background.ctx, func(ctx context.Context) error {
+		if d.lockSchema(ctx) != nil {
+			return nil // the next process takes it back
+		}
+		defer d.unlockSchema()
+		if err := d.takeBackInterrupted(c); err != nil {
+			d.log().Error("take back a cancelled schema change; the next change does it", slog.Any("error", err))
+		}
+		return nil
+	})
+	return nil
+}
+
+// takeBackInterrupted takes a change back that was under way when the last process ended, unless another one did. The caller has the schema locked.
+func (d *Database) takeBackInterrupted(c *rowsChange) error {
 	if !d.interrupted.CompareAndSwap(c, nil) {
 		return nil
 	}
-	return d.takeBackTentative(ctx)
+	return d.takeBackTentative(context.WithoutCancel(d.background.ctx))
 }
 
 // takeBackTentative takes back a change that was under way when the server went down, or that failed when the store refused to take it back.

@@ -2,12 +2,15 @@ package database
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/table"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -33,7 +36,7 @@ func TestDropEndsSchemaChange(t *testing.T) {
 		if a.db.Dropped() {
 			return
 		}
-		go func() { dropped <- a.DropDatabase(context.Background(), testName) }()
+		go func() { dropped <- dropDatabase(a.Registry) }()
 		<-a.db.background.ctx.Done()
 	}})
 	wantCode(t, err, codes.NotFound)
@@ -42,6 +45,95 @@ func TestDropEndsSchemaChange(t *testing.T) {
 	}
 	a.nothingLeft()
 	wantCode(t, a.db.UpdateSchema(context.Background(), []string{"DROP TABLE T"}, nil), codes.NotFound)
+}
+
+// TestDropHoldsNothingUp: while a drop waits for background work, instances and other databases are found, made and deleted. A database of the same name is made once the
+// old one is erased.
+func TestDropHoldsNothingUp(t *testing.T) {
+	instance, _, _ := strings.Cut(testName, "/databases/")
+	for name, drop := range map[string]func(*Registry) (*Dropped, error){
+		"database": func(r *Registry) (*Dropped, error) { return r.DropDatabase(testName) },
+		"instance": func(r *Registry) (*Dropped, error) { return r.DeleteInstance(instance) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := filled(t, 2)
+			idle, err := a.CreateDatabase(t.Context(), instance+"/databases/idle", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dropped, made := make(chan error, 1), make(chan error, 1)
+			err = a.db.UpdateSchema(t.Context(), []string{"CREATE INDEX ByV ON T(V)"}, &SchemaOperation{Progress: func(Progress) {
+				if a.db.Dropped() {
+					return
+				}
+				go func() {
+					d, err := drop(a.Registry)
+					if err == nil {
+						d.Erase()
+					}
+					dropped <- err
+				}()
+				<-a.db.background.ctx.Done() // the drop waits for this change
+				if _, err := a.Database(testName); usererror.CodeOf(err) != codes.NotFound {
+					t.Error(err)
+				}
+				if got := idle.Dropped(); got != (name == "instance") {
+					t.Errorf("the idle database is dropped: %v", got)
+				}
+				other := Instance{Name: "projects/p/instances/other"}
+				if _, err := a.CreateInstance(other); err != nil {
+					t.Error(err)
+				}
+				if _, err := a.CreateDatabase(t.Context(), other.Name+"/databases/beside", nil); err != nil {
+					t.Error(err)
+				}
+				d, err := a.DeleteInstance(other.Name)
+				if err != nil {
+					t.Error(err)
+				}
+				d.Erase()
+				if name == "instance" {
+					if _, err := a.CreateInstance(Instance{Name: instance}); err != nil {
+						t.Error(err)
+					}
+				}
+				impatient, cancel := context.WithCancel(t.Context())
+				cancel()
+				if _, err := a.CreateDatabase(impatient, testName, nil); !errors.Is(err, context.Canceled) {
+					t.Errorf("a database of the same name: %v", err)
+				}
+				go func() {
+					_, err := a.CreateDatabase(context.Background(), testName, nil)
+					made <- err
+				}()
+			}})
+			wantCode(t, err, codes.NotFound)
+			if err := errors.Join(<-dropped, <-made); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := a.Database(testName); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestDeleteInstanceAtOnce: an instance of which one database is protected keeps all.
+func TestDeleteInstanceAtOnce(t *testing.T) {
+	b := create(t)
+	instance, _, _ := strings.Cut(testName, "/databases/")
+	kept, err := b.CreateDatabase(t.Context(), instance+"/databases/zz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kept.SetDropProtection(true); err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.DeleteInstance(instance)
+	wantCode(t, err, codes.FailedPrecondition)
+	if list, err := b.Databases(instance); len(list) != 2 || err != nil {
+		t.Errorf("%d databases, %v", len(list), err)
+	}
 }
 
 // TestCollectionBesideSchemaChange: versions are collected while an index is filled, for that may take hours.

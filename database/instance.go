@@ -99,35 +99,3 @@ func (r *Registry) putInstance(i Instance) (*Instance, error) {
 	r.instances[i.Name] = &i
 	return &i, nil
 }
-
-// DeleteInstance removes an instance and its databases.
-func (r *Registry) DeleteInstance(name string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, err := r.instance(name); err != nil {
-		return err
-	}
-	for _, d := range r.databasesOf(name) {
-		if d.DropProtection() {
-			return usererror.DropProtected(d.Name())
-		}
-	}
-	for _, d := range r.databasesOf(name) {
-		if err := r.drop(d); err != nil {
-			return err
-		}
-	}
-	b := meta.NewBatch(r.store)
-	defer b.Close()
-	if err := b.Delete(meta.Key(meta.Instance, name)); err != nil {
-		return err
-	}
-	if err := b.DeleteRange(meta.Range(meta.Operation + name + "/")); err != nil {
-		return err
-	}
-	if err := b.Commit(); err != nil {
-		return fmt.Errorf("delete instance: %w", err)
-	}
-	delete(r.instances, name)
-	return nil
-}

@@ -1,7 +1,6 @@
 package database
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -73,7 +72,7 @@ func TestDropGivesStatementsBack(t *testing.T) {
 	if n := taken() - before; n < 100*entryBytes {
 		t.Errorf("100 statements are charged %d bytes", n)
 	}
-	if err := b.DropDatabase(context.Background(), testName); err != nil {
+	if err := dropDatabase(b.Registry); err != nil {
 		t.Fatal(err)
 	}
 	if n := taken(); n != 0 {

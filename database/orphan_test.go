@@ -59,7 +59,7 @@ func TestOrphans(t *testing.T) {
 		if err := errors.Join(b.db.AddSessions([]Session{{ID: "s"}}), b.insert("T", rowsOf(10)...)); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.DropDatabase(context.Background(), testName); err != nil {
+		if err := dropDatabase(b.Registry); err != nil {
 			t.Fatal(err)
 		}
 		wantCode(t, b.db.SetDropProtection(true), codes.NotFound)
@@ -97,7 +97,7 @@ func TestDropRefused(t *testing.T) {
 	store := &disktest.Refusing{Store: a.store}
 	a.reopenOn(store)
 	a.fill("T", 10, func(i int) []value.Value { return []value.Value{value.OfInt64(int64(i)), value.OfInt64(1)} })
-	drop := func() error { return a.DropDatabase(context.Background(), testName) }
+	drop := func() error { return dropDatabase(a.Registry) }
 	for range 2 {
 		store.When(func() bool { return true })
 		if err := drop(); !errors.Is(err, kv.ErrRefused) {

@@ -46,7 +46,8 @@ type Config struct {
 // Registry holds every instance and database of one store.
 //
 // Look-ups of databases are lock-free: they happen in every request. Changes
-// are serialised by mu and durable before they take effect.
+// are serialised by mu and durable before they take effect. mu is not held while
+// anything waits for work that takes long.
 type Registry struct {
 	store    kv.Store
 	versions *mvcc.Store
@@ -58,7 +59,8 @@ type Registry struct {
 
 	mu        sync.Mutex
 	instances map[string]*Instance
-	creating  map[string]bool // names of databases that are being made, see Creation
+	creating  map[string]bool     // names of databases that are being made, see Creation
+	dropping  map[string]*Dropped // databases that are being erased, by name
 	nextSpace mvcc.Space
 	databases atomic.Pointer[map[string]*Database] // by name; replaced, never changed
 	running   context.Context                      // until Close
@@ -86,6 +88,7 @@ func Open(store kv.Store, cfg Config) (*Registry, error) {
 		keeper:    newKeeper(cfg.Kept),
 		instances: map[string]*Instance{},
 		creating:  map[string]bool{},
+		dropping:  map[string]*Dropped{},
 		nextSpace: 1,
 		deleting:  make(chan struct{}, 1),
 		copying:   make(chan struct{}, 1),
@@ -222,39 +225,6 @@ func (r *Registry) databasesOf(instance string) []*Database {
 	}
 	sort.Slice(list, func(a, b int) bool { return list[a].Name() < list[b].Name() })
 	return list
-}
-
-// DropDatabase removes a database with everything in it.
-func (r *Registry) DropDatabase(ctx context.Context, name string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	d := (*r.databases.Load())[name]
-	if d == nil {
-		return r.noDatabase(name)
-	}
-	return r.drop(d)
-}
-
-// drop drops a database: first durably, then for requests, which until then read what it holds. What it held is erased once its background work
-// has ended. What open transactions still commit then, or all of it if the server goes down before, is erased by the next start.
-func (r *Registry) drop(d *Database) error {
-	if err := d.removeRecord(); err != nil {
-		return err
-	}
-	r.publish(func(m map[string]*Database) { delete(m, d.name) })
-	d.close()
-	b := meta.NewBatch(r.store)
-	defer b.Close()
-	err := errors.Join(
-		b.DeleteRange(meta.Range(meta.Applied+d.name+"/")), // by a schema change that has run until now
-		r.erase(b, d.space, usererror.DatabaseNotFound(d.name)),
-		b.Commit(),
-	)
-	if err != nil {
-		d.log().Error("erase a dropped database; the next start does it", "error", err)
-	}
-	d.rows.FreeSpace(nil, nil)
-	return nil
 }
 
 // erase deletes everything that is stored for the database of a key space, but its own record and its operations. What still reads there fails with gone.

@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -148,6 +149,36 @@ func TestInterruptedChange(t *testing.T) {
 				o.complete(c.sql)
 			})
 		}
+	}
+}
+
+// TestCancelledBehindAnother: a change that was interrupted and whose operation is cancelled does not wait behind the change of another. It is taken back once that lets
+// go of the schema.
+func TestCancelledBehindAnother(t *testing.T) {
+	o := newOperated(t)
+	sql := []string{resumable["index"].sql}
+	if _, err := o.change(sql, 4, func() {}); err == nil {
+		t.Fatal("the change was not interrupted")
+	}
+	o.restart(o.files.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}))
+	underWay := func() bool { return o.db.newest().tentative.Load() }
+	if !underWay() {
+		t.Fatal("nothing is under way")
+	}
+	if err := o.db.lockSchema(t.Context()); err != nil { // as a change of another operation does
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := o.db.UpdateSchema(ctx, sql, &o.op); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if !underWay() {
+		t.Error("it was taken back under another change")
+	}
+	o.db.unlockSchema()
+	for underWay() { // until it is taken back
+		time.Sleep(time.Millisecond)
 	}
 }
 

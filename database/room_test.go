@@ -46,7 +46,7 @@ func TestDropMakesRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	fill()
-	if err := a.DropDatabase(context.Background(), testName); err != nil {
+	if err := dropDatabase(a.Registry); err != nil {
 		t.Fatal(err)
 	}
 	leaves()

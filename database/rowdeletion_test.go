@@ -391,7 +391,7 @@ func TestRowDeletionEnds(t *testing.T) {
 		a.db.passPolicies(a.db.background.ctx)
 	})
 	<-began
-	if err := a.DropDatabase(context.Background(), testName); err != nil {
+	if err := dropDatabase(a.Registry); err != nil {
 		t.Fatal(err)
 	}
 	a.nothingLeft()

@@ -38,7 +38,7 @@ func TestSplitPoints(t *testing.T) {
 		t.Errorf("after a restart: %v", rows)
 	}
 	last := point("T")
-	if err := b.DropDatabase(context.Background(), testName); err != nil {
+	if err := dropDatabase(b.Registry); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, b.db.Splits().AddPoints([]split.Point{last}), codes.NotFound)

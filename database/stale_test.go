@@ -54,7 +54,7 @@ func (p *past) run(d *datadriven.TestData) (out string, err error) {
 	ctx := context.Background()
 	switch d.Cmd {
 	case "create":
-		if err := p.DropDatabase(ctx, testName); err != nil {
+		if err := dropDatabase(p.Registry); err != nil {
 			return "", err
 		}
 		p.db, err = p.CreateDatabase(ctx, testName, lines(d))

@@ -68,7 +68,7 @@ func TestStatisticsSurvive(t *testing.T) {
 	if !found {
 		t.Error("INFORMATION_SCHEMA does not list the tables of SPANNER_SYS")
 	}
-	if err := r.DropDatabase(context.Background(), testName); err != nil {
+	if err := dropDatabase(r); err != nil {
 		t.Fatal(err)
 	}
 	lower, upper := stats.Range(db.space)

@@ -214,7 +214,9 @@ func TestSessionsAreCharged(t *testing.T) {
 	}
 	_, err = create()
 	h.fails(err, codes.ResourceExhausted)
-	h.ok(h.server.registry.DropDatabase(h.ctx, testDatabase))
+	dropped, err := h.server.registry.DropDatabase(testDatabase)
+	h.ok(err)
+	dropped.Erase()
 	h.server.data.sessions.sweep(time.Now())
 	if n := h.kept.Usage().Taken; n != 0 {
 		t.Errorf("after the drop of their database %d bytes are taken", n)

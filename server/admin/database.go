@@ -100,7 +100,7 @@ func (s *databases) createDatabase(ctx context.Context, req *databasepb.CreateDa
 	if err := database.CheckDatabaseName(name); err != nil {
 		return nil, err
 	}
-	creation, err := s.registry.BeginDatabase(name)
+	creation, err := s.registry.BeginDatabase(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -167,11 +167,11 @@ func (s *databases) updateDatabase(ctx context.Context, req *databasepb.UpdateDa
 	}})
 }
 
-func (s *databases) dropDatabase(ctx context.Context, req *databasepb.DropDatabaseRequest) (*emptypb.Empty, error) {
+func (s *databases) dropDatabase(_ context.Context, req *databasepb.DropDatabaseRequest) (*emptypb.Empty, error) {
 	if _, err := s.registry.Database(req.Database); err != nil {
 		return nil, err
 	}
-	return &emptypb.Empty{}, s.operations.dropping(req.Database, func() error { return s.registry.DropDatabase(ctx, req.Database) })
+	return &emptypb.Empty{}, s.operations.dropping(req.Database, func() (*database.Dropped, error) { return s.registry.DropDatabase(req.Database) })
 }
 
 func (s *databases) listDatabaseRoles(_ context.Context, req *databasepb.ListDatabaseRolesRequest) (*databasepb.ListDatabaseRolesResponse, error) {

@@ -224,5 +224,5 @@ func (s *instances) deleteInstance(_ context.Context, req *instancepb.DeleteInst
 	if _, err := s.registry.Instance(req.Name); err != nil {
 		return nil, err
 	}
-	return &emptypb.Empty{}, s.operations.dropping(req.Name, func() error { return s.registry.DeleteInstance(req.Name) })
+	return &emptypb.Empty{}, s.operations.dropping(req.Name, func() (*database.Dropped, error) { return s.registry.DeleteInstance(req.Name) })
 }

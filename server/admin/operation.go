@@ -394,17 +394,27 @@ func (os *operations) remove(op *operation) {
 }
 
 // dropping drops a resource with its operations. The registry deletes their records; those that run are cancelled, and leave none.
-func (os *operations) dropping(resource string, drop func() error) error {
+func (os *operations) dropping(resource string, drop func() (*database.Dropped, error)) error {
+	dropped, err := os.dropRecords(resource, drop)
+	if err != nil {
+		return err
+	}
+	dropped.Erase()
+	return nil
+}
+
+func (os *operations) dropRecords(resource string, drop func() (*database.Dropped, error)) (*database.Dropped, error) {
 	os.records.Lock()
 	defer os.records.Unlock()
-	if err := drop(); err != nil {
-		return err
+	dropped, err := drop()
+	if err != nil {
+		return nil, err
 	}
 	for _, op := range os.runningUnder(resource + "/") {
 		op.cancel()
 		os.remove(op)
 	}
-	return nil
+	return dropped, nil
 }
 
 // wait waits until the operation has ended, ctx has, or limit has passed.

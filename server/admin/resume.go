@@ -62,7 +62,7 @@ func (a *Admin) again(ctx context.Context, o *database.Operation) (task, error) 
 	switch req := request.(type) {
 	case *databasepb.CreateDatabaseRequest:
 		t.resource = metadata.(*databasepb.CreateDatabaseMetadata).Database
-		t.work = a.databases.createAgain(t.resource, o.Name, req)
+		t.work = a.databases.createAgain(ctx, t.resource, o.Name, req)
 	case *databasepb.UpdateDatabaseDdlRequest:
 		t.resource = req.Database
 		t.work, err = a.databases.changeAgain(ctx, o, req, metadata.(*databasepb.UpdateDatabaseDdlMetadata))
@@ -74,11 +74,11 @@ func (a *Admin) again(ctx context.Context, o *database.Operation) (task, error) 
 }
 
 // createAgain goes on with CreateDatabase. The operation may have made the database before the process ended.
-func (s *databases) createAgain(name, by string, req *databasepb.CreateDatabaseRequest) work {
+func (s *databases) createAgain(ctx context.Context, name, by string, req *databasepb.CreateDatabaseRequest) work {
 	if d, err := s.registry.Database(name); err == nil && d.MadeBy(by) {
 		return func(context.Context, *operation) (proto.Message, error) { return databaseProto(d), nil }
 	}
-	c, err := s.registry.BeginDatabase(name)
+	c, err := s.registry.BeginDatabase(ctx, name)
 	if err != nil {
 		return failing(err)
 	}

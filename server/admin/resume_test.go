@@ -419,7 +419,7 @@ func TestNameIsTaken(t *testing.T) {
 	defer stop()
 	c := client{t, admin}
 	c.instance()
-	creation, err := admin.databases.registry.BeginDatabase(testDatabase)
+	creation, err := admin.databases.registry.BeginDatabase(t.Context(), testDatabase)
 	if err != nil {
 		t.Fatal(err)
 	}
