@@ -13,7 +13,7 @@ import (
 // figures. With Settings.Study the calls come at the study's rates, without tags, each workload in an interval of the
 // server's statistics of its own, and both ways are compared at saturation too. The table stays in the database.
 func Access() Benchmark {
-	return Benchmark{name: "access", about: accessAbout, study: &studyOfReads, prepare: prepareAccess, figures: accessFigures}
+	return Benchmark{name: "access", about: accessAbout, check: Settings.checkAccess, study: &studyOfReads, prepare: prepareAccess, figures: accessFigures}
 }
 
 const accessAbout = "Compared is what the same rows cost, in CPU of the server and in latency, read by SQL (ExecuteStreamingSql) and by READ (StreamingRead): lower is better."

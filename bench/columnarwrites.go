@@ -14,7 +14,7 @@ import (
 // needs the embedded server. Keys are random UUIDs: they hit the whole copy.
 func ColumnarWrites() Benchmark {
 	c := new(columnarWrites)
-	return Benchmark{name: "columnar-writes", about: columnarWritesAbout, prepare: c.prepare, after: c.after, close: c.close, figures: columnarWritesFigures}
+	return Benchmark{name: "columnar-writes", about: columnarWritesAbout, check: c.check, prepare: c.prepare, after: c.after, close: c.close, figures: columnarWritesFigures}
 }
 
 const columnarWritesAbout = "Compared is what a commit costs with and without a columnar copy of its table, in CPU of the server and in latency: lower is better. " +
@@ -32,13 +32,15 @@ const (
 	copyLimit = 10 * time.Minute
 )
 
+// check refuses servers that the run cannot start itself.
+func (w *columnarWrites) check(s Settings) error {
+	if s.Control != "" {
+		return errors.New("--columnar takes no --control: it compares with a server of its own")
+	}
+	return s.checkEmbedded()
+}
+
 func (w *columnarWrites) prepare(ctx context.Context, r *run) ([]experiment, error) {
-	if r.target.process == nil {
-		return nil, errors.New("writes --columnar needs the embedded server and takes no --database")
-	}
-	if r.Control != "" {
-		return nil, errors.New("writes --columnar takes no --control: it compares with a server of its own")
-	}
 	if err := r.fillWrites(ctx); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ type Benchmark struct {
 	name  string
 	about string // a sentence for the report
 	study *Study // nil is none
+	// check says what is wrong with settings that this benchmark uses beside those that all use; nil is nothing.
+	check func(Settings) error
 	// prepare makes tables and rows and lists the experiments.
 	prepare func(ctx context.Context, r *run) ([]experiment, error)
 	// after runs when everything is measured; nil is nothing.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,12 +40,35 @@ const (
 	watchEvery = 100 * time.Millisecond
 )
 
+// check says what is wrong with the settings.
+func (s MemorySettings) check() error {
+	if s.For <= 0 {
+		return usageErrorf("--for is %v: want more than 0", s.For)
+	}
+	if s.Heavy < 1 || s.Heavy > maxClients {
+		return usageErrorf("--heavy is %d: want from 1 to %d", s.Heavy, maxClients)
+	}
+	var names []string
+	for _, k := range new(memoryLoad).kinds() {
+		names = append(names, k.name)
+	}
+	for _, name := range s.Kinds {
+		if !slices.Contains(names, name) {
+			return usageErrorf("--kinds has %q: want of %s", name, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
 // Memory presses a server with the heaviest requests of each kind, many at once, beside clients with small ones. It fails if the server ends, if
 // a request is answered anything but success or RESOURCE_EXHAUSTED, if one of a hundred small requests takes over a second, or if the server takes
 // more memory than it was told.
 func Memory(ctx context.Context, s MemorySettings) error {
 	limit, err := memorySize(s.Memory)
 	if err != nil {
+		return err
+	}
+	if err := s.check(); err != nil {
 		return err
 	}
 	if s.Dir == "" {

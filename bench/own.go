@@ -90,31 +90,31 @@ func (f File) open() (workload, error) {
 // a mistake in them is reported before a server starts.
 func Own(files Files) (Benchmark, error) {
 	if len(files.Paths) == 0 {
-		return Benchmark{}, errors.New("own needs at least one file: --sql, --read or --write")
+		return Benchmark{}, usageErrorf("own needs at least one file: --sql, --read or --write")
 	}
 	o := own{files: files}
 	for _, f := range files.Paths {
 		w, err := f.open()
 		if err != nil {
-			return Benchmark{}, err
+			return Benchmark{}, usage(err)
 		}
 		o.workloads = append(o.workloads, w)
 	}
 	if files.DDL != "" {
 		text, err := os.ReadFile(files.DDL)
 		if err != nil {
-			return Benchmark{}, err
+			return Benchmark{}, usage(err)
 		}
 		o.ddl = splitDDL(string(text))
 	}
 	if files.Load != "" {
 		w, err := openWrite(files.Load)
 		if err != nil {
-			return Benchmark{}, err
+			return Benchmark{}, usage(err)
 		}
 		o.load = w
 	}
-	return Benchmark{name: "own", about: "Your own ways to a result; all are held against the first.", prepare: o.prepare}, nil
+	return Benchmark{name: "own", about: "Your own ways to a result; all are held against the first.", check: o.check, prepare: o.prepare}, nil
 }
 
 type own struct {
@@ -143,10 +143,14 @@ func splitDDL(text string) (list []string) {
 	return list
 }
 
-func (o own) prepare(ctx context.Context, r *run) ([]experiment, error) {
-	if r.target.process != nil && o.ddl == nil {
-		return nil, errors.New("the embedded server has no tables: name a file by --ddl, or a --database")
+func (o own) check(s Settings) error {
+	if s.Database == "" && o.ddl == nil {
+		return errors.New("the embedded server has no tables: name a file by --ddl, or a --database")
 	}
+	return nil
+}
+
+func (o own) prepare(ctx context.Context, r *run) ([]experiment, error) {
 	if o.ddl != nil {
 		if err := r.target.createTables(ctx, o.ddl...); err != nil {
 			return nil, err

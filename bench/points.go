@@ -17,7 +17,7 @@ import (
 // its memory, kills it at the end, and starts it again. Beside a control server (Settings.Control) it compares with that one alone.
 func Points() Benchmark {
 	p := new(points)
-	return Benchmark{name: "points", about: "Point reads beside a server that does nothing but gRPC, and one without statistics; commits beside the fsync of this machine.", prepare: p.prepare, after: p.after, close: p.close, figures: func(Settings) []Figure { return pointsFigures }}
+	return Benchmark{name: "points", about: "Point reads beside a server that does nothing but gRPC, and one without statistics; commits beside the fsync of this machine.", check: Settings.checkEmbedded, prepare: p.prepare, after: p.after, close: p.close, figures: func(Settings) []Figure { return pointsFigures }}
 }
 
 // points holds the servers and the file that Points has opened.
@@ -78,9 +78,6 @@ func pointsRow(id int64) []*spanner.Mutation {
 const idleAfterLoad = 10 * time.Second
 
 func (p *points) prepare(ctx context.Context, r *run) ([]experiment, error) {
-	if r.target.process == nil {
-		return nil, errors.New("points needs the embedded server and takes no --database")
-	}
 	if err := r.target.createTables(ctx, pointsDDL()); err != nil {
 		return nil, err
 	}

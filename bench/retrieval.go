@@ -23,11 +23,11 @@ import (
 func Retrieval(s RetrievalSettings) (Benchmark, error) {
 	t := retrievedTables[s.Table]
 	if t == nil {
-		return Benchmark{}, fmt.Errorf("--table must be customer or orders, not %q", s.Table)
+		return Benchmark{}, usageErrorf("--table must be customer or orders, not %q", s.Table)
 	}
 	for _, n := range s.Readers {
 		if n < 1 || n > maxClients {
-			return Benchmark{}, fmt.Errorf("--readers must be from 1 to %d, not %d", maxClients, n)
+			return Benchmark{}, usageErrorf("--readers must be from 1 to %d, not %d", maxClients, n)
 		}
 	}
 	b := &retrieval{RetrievalSettings: s, table: t}
@@ -38,7 +38,7 @@ func Retrieval(s RetrievalSettings) (Benchmark, error) {
 			Author: "SPL", Title: "How Slow Is Database I/O?", Date: "2022",
 			sentence: "Out of Oracle and MySQL, rows came into a program's memory at %s times the speed of a text file; as objects of the Go client, they come out of Crowfoot at %s times.",
 		},
-		prepare: b.prepare, after: b.profileMissed, close: b.close, figures: func(Settings) []Figure { return b.figures() },
+		check: Settings.checkEmbedded, prepare: b.prepare, after: b.profileMissed, close: b.close, figures: func(Settings) []Figure { return b.figures() },
 	}, nil
 }
 
@@ -93,9 +93,6 @@ func (b *retrieval) mostReaders() int { return slices.Max(append([]int{1}, b.Rea
 // prepare makes and fills the table on the server and in the other databases that the run compares, records one reading of it, and starts the server of canned frames, which
 // sends that reading again.
 func (b *retrieval) prepare(ctx context.Context, r *run) ([]experiment, error) {
-	if r.target.process == nil {
-		return nil, errors.New("retrieval needs the embedded server and takes no --database")
-	}
 	b.rows, b.address = int64(r.Rows), r.target.address
 	for _, step := range []func(context.Context, *run) error{b.load, b.copyTable, b.connect, b.startCanned, b.writeFiles, b.otherDatabases, b.startPython, b.startJava} {
 		if err := step(ctx, r); err != nil {

@@ -29,7 +29,14 @@ var ErrPartial = errors.New("the results are partial")
 // asked for. A run that fails reports what it had measured.
 func Run(ctx context.Context, s Settings, benchmarks ...Benchmark) (report *Report, err error) {
 	if err := s.check(); err != nil {
-		return nil, err
+		return nil, usage(err)
+	}
+	for _, b := range benchmarks {
+		if b.check != nil {
+			if err := b.check(s); err != nil {
+				return nil, usage(err)
+			}
+		}
 	}
 	files, err := s.create()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // Schema measures what schemas cost: an index that is made beside writes, and these writes; one-row inserts with foreign keys and UNIQUE indexes
 // beside the same without; and the creation of databases. It needs the embedded server.
 func Schema() Benchmark {
-	return Benchmark{name: "schema", about: schemaAbout, prepare: prepareSchema, figures: func(Settings) []Figure { return schemaFigures }}
+	return Benchmark{name: "schema", about: schemaAbout, check: Settings.checkEmbedded, prepare: prepareSchema, figures: func(Settings) []Figure { return schemaFigures }}
 }
 
 const schemaAbout = "Compared is what one-row inserts cost with and without constraints, and how long writes take beside CREATE INDEX and alone: lower is better. " +
@@ -45,9 +45,6 @@ var schemaFigures = []Figure{
 }
 
 func prepareSchema(ctx context.Context, r *run) ([]experiment, error) {
-	if r.target.process == nil {
-		return nil, errors.New("schema needs the embedded server and takes no --database")
-	}
 	if r.Control == "" {
 		if err := r.createDatabases(ctx); err != nil {
 			return nil, err

@@ -92,6 +92,21 @@ func (s Settings) size() string {
 	return s.Each.String()
 }
 
+// UsageError is a command line that is wrong.
+type UsageError struct{ error }
+
+func usageErrorf(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
+func (e UsageError) Unwrap() error { return e.error }
+
+// usage makes a UsageError of an error.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return UsageError{err}
+}
+
 func (s Settings) check() error {
 	switch {
 	case s.Rows < 1:
@@ -112,18 +127,8 @@ func (s Settings) check() error {
 		return fmt.Errorf("--rtt must be from 0 to %v", maxRTT)
 	case s.Rate < 0:
 		return errors.New("--rate must not be negative")
-	case s.Keys < 1 || s.Keys > s.Rows:
-		return errors.New("--keys must be positive and at most --rows")
-	case s.Splits < 1 || s.Splits > s.Rows:
-		return errors.New("--splits must be positive and at most --rows")
-	case s.Keys*s.Splits > s.Rows:
-		return errors.New("--rows must be at least --keys times --splits, so that scattered keys can differ")
-	case len(s.Batches) == 0 || slices.Min(s.Batches) < 1:
-		return errors.New("--batch needs positive numbers")
 	case s.Study && s.Rate > 0:
 		return errors.New("--study has rates of its own and does not go with --rate")
-	case s.Study && s.Interval.length() == 0:
-		return fmt.Errorf("--interval must be %s or %s", Minute, TenMinutes)
 	}
 	for _, n := range s.Clients {
 		if n < 1 || n > maxClients {
@@ -133,8 +138,43 @@ func (s Settings) check() error {
 	return s.Endpoint.check()
 }
 
+// checkAccess checks what the benchmark of reads uses alone.
+func (s Settings) checkAccess() error {
+	switch {
+	case s.Keys < 1 || s.Keys > s.Rows:
+		return errors.New("--keys must be positive and at most --rows")
+	case s.Splits < 1 || s.Splits > s.Rows:
+		return errors.New("--splits must be positive and at most --rows")
+	case s.Keys*s.Splits > s.Rows:
+		return errors.New("--rows must be at least --keys times --splits, so that scattered keys can differ")
+	case s.Study && s.Interval.length() == 0:
+		return fmt.Errorf("--interval must be %s or %s", Minute, TenMinutes)
+	case !s.Study && s.Interval != TenMinutes:
+		return errors.New("--interval needs --study")
+	}
+	return nil
+}
+
+// checkWrites checks what the benchmark of writes uses alone.
+func (s Settings) checkWrites() error {
+	if len(s.Batches) == 0 || slices.Min(s.Batches) < 1 {
+		return errors.New("--batch needs positive numbers")
+	}
+	return nil
+}
+
+// checkEmbedded refuses a server that the benchmark has not started.
+func (s Settings) checkEmbedded() error {
+	if s.Database != "" {
+		return errors.New("the benchmark needs the embedded server and takes no --database")
+	}
+	return nil
+}
+
 func (e Endpoint) check() error {
 	switch {
+	case e.PID != 0 && e.Address == "":
+		return errors.New("--pid needs --endpoint: it is the process of the server there")
 	case e.PID < 0 || e.PID > maxPID:
 		return fmt.Errorf("--pid must be a process, from 1 to %d", maxPID)
 	case e.Address != "" && e.Database == "":

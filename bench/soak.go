@@ -42,7 +42,7 @@ const (
 // memory, its goroutines or its connections grow.
 func Soak(ctx context.Context, s SoakSettings) error {
 	if s.Life <= 0 || s.For < 3*s.Life {
-		return fmt.Errorf("a soak of %v has room for fewer than three lives of %v: the first is for warming up, and the others are compared", s.For, s.Life)
+		return usageErrorf("a soak of %v has room for fewer than three lives of %v: the first is for warming up, and the others are compared", s.For, s.Life)
 	}
 	if s.Dir == "" {
 		dir, err := os.MkdirTemp("", "crowfoot-bench-soak")

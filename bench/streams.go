@@ -40,6 +40,14 @@ func Streams(ctx context.Context, s StreamsSettings) (err error) {
 	if err != nil {
 		return err
 	}
+	for _, n := range []struct {
+		flag         string
+		value, least int
+	}{{"--rows", s.Rows, 1}, {"--table-rows", s.TableRows, 1}, {"--slow", s.Slow, 0}} {
+		if n.value < n.least {
+			return usageErrorf("%s is %d: want at least %d", n.flag, n.value, n.least)
+		}
+	}
 	if err := os.Setenv("CROWFOOT_MEMORY", s.Memory); err != nil {
 		return err
 	}

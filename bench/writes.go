@@ -19,7 +19,7 @@ import (
 // statement that says it is the last, BatchWrite. Keys are random UUIDs in a table that already has rows; the table stays in the
 // database.
 func Writes() Benchmark {
-	return Benchmark{name: "writes", about: writesAbout, study: &studyOfWrites, prepare: prepareWrites, figures: writesFigures}
+	return Benchmark{name: "writes", about: writesAbout, study: &studyOfWrites, check: Settings.checkWrites, prepare: prepareWrites, figures: writesFigures}
 }
 
 const writesAbout = "Compared is how long the same inserts take from the client's call to the end of the commit, by DML and by mutations: lower is better."

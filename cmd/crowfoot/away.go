@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,9 +27,11 @@ type presence struct {
 	server string
 
 	mu      sync.Mutex
-	waiting int       // calls that wait for an answer
-	since   time.Time // when the server was last heard, or when the first of waiting began
-	failed  error     // of the last attempt since then, nil if none has failed
+	waiting int                     // calls that wait for an answer
+	since   time.Time               // when the server was last heard, or when the first of waiting began
+	failed  error                   // of the last attempt since then, nil if none has failed
+	heard   bool                    // the server has answered
+	cancel  context.CancelCauseFunc // ends the command; nil if it goes on whatever happens
 }
 
 func newPresence(server string) *presence { return &presence{server: server} }
@@ -91,10 +94,13 @@ func (p *presence) end(err error, answered bool) {
 	switch grpcstatus.Code(err) {
 	case codes.Unavailable:
 		p.failed = err
+		if !p.heard && p.cancel != nil && isForeign(err) {
+			p.cancel(errForeign{p.server, err})
+		}
 	case codes.Canceled, codes.DeadlineExceeded: // by the command itself
 	default:
 		if answered || err != nil {
-			p.since, p.failed = time.Now(), nil
+			p.since, p.failed, p.heard = time.Now(), nil, true
 		}
 	}
 }
@@ -145,9 +151,46 @@ func (e errAway) Error() string {
 	return text
 }
 
+// isForeign says whether a program that does not speak HTTP/2, as gRPC has it, has answered. One that only hangs up may be about to start, or be a proxy whose
+// server is.
+func isForeign(err error) bool {
+	text := grpcstatus.Convert(err).Message()
+	return strings.Contains(text, "server preface: http2: ") || strings.Contains(text, "initial http2 frame from server is not a settings frame")
+}
+
+// errForeign is a program that is no Spanner server.
+type errForeign struct {
+	server string
+	err    error
+}
+
+func (e errForeign) Error() string {
+	return fmt.Sprintf("what answers at %s is not a Spanner server: it does not speak gRPC in plain text (is it the gRPC port?): %s", e.server, reasonOf(e.err))
+}
+
+// orForeign is an error, or that for which orForeign of a presence has ended the context.
+func orForeign(ctx context.Context, err error) error {
+	if foreign := (errForeign{}); errors.As(context.Cause(ctx), &foreign) {
+		return foreign
+	}
+	return err
+}
+
+// orForeign ends a context when another program than a server answers.
+func (p *presence) orForeign(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cancel = cancel
+	return ctx, func() { cancel(nil) }
+}
+
 // limit ends a context when the server has been away for some time. One that is only silent may work on a long answer.
 func (p *presence) limit(ctx context.Context, away time.Duration) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
+	p.mu.Lock()
+	p.cancel = cancel
+	p.mu.Unlock()
 	go func() {
 		ticks := time.NewTicker(time.Second)
 		defer ticks.Stop()

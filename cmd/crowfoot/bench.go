@@ -31,6 +31,9 @@ func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]bench.Be
 	cobra.CheckErr(c.MarkFlagDirname("dir"))
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		forgetVariables(newStart().Flags())
+		if err := checkTogether(c.Flags()); err != nil {
+			return err
+		}
 		benchmarks, err := choose()
 		if err != nil {
 			return err
@@ -39,6 +42,31 @@ func benchCommand(c *cobra.Command, s *bench.Settings, choose func() ([]bench.Be
 		return err
 	}
 	return c
+}
+
+// uselessFlags are flags that have no effect without another, or beside it.
+var uselessFlags = []struct {
+	flag, other string
+	beside      bool
+}{
+	{"seconds", "count", true}, {"interval", "study", false}, {"java", "jars", false}, {"dir", "database", true}, {"pid", "endpoint", false},
+}
+
+// checkTogether refuses flags that have no effect.
+func checkTogether(flags *pflag.FlagSet) error {
+	for _, u := range uselessFlags {
+		f, other := flags.Lookup(u.flag), flags.Lookup(u.other)
+		if f == nil || other == nil || originOf(f) != byFlag {
+			continue
+		}
+		switch given := originOf(other) != byDefault; {
+		case u.beside && given:
+			return usageErrorf("--%s has no effect beside %s: leave one out", u.flag, written(other))
+		case !u.beside && !given:
+			return usageErrorf("--%s has no effect without --%s", u.flag, u.other)
+		}
+	}
+	return nil
 }
 
 // these chooses benchmarks that need no files.

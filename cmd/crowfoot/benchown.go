@@ -17,6 +17,9 @@ func newBenchOwn() *cobra.Command {
 	}
 	ownFlags(c.Flags(), &files)
 	return benchCommand(c, &s, func() ([]bench.Benchmark, error) {
+		if f := c.Flags().Lookup("rows"); originOf(f) == byFlag && files.Load == "" {
+			return nil, usageErrorf("--rows has no effect without --load: so often the mutations of that file are made")
+		}
 		own, err := bench.Own(files)
 		return []bench.Benchmark{own}, err
 	})

@@ -74,6 +74,9 @@ func (s *connection) incomplete(ctx context.Context, err error, what string) err
 	if cause := context.Cause(ctx); cause != nil {
 		err, status = cause, exitIncomplete
 	}
+	if errors.As(err, &errForeign{}) {
+		status = exitFailure
+	}
 	text := inServersWords(err).Error()
 	if what != "" {
 		text += "\n" + what

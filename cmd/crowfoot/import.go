@@ -128,8 +128,37 @@ func (s *importSettings) check(files []string) error {
 		return usageErrorf("--max-rejects is %d: want at least 0", s.maxRejects)
 	case s.parallel < 1:
 		return usageErrorf("--parallel is %d: want at least 1", s.parallel)
+	case s.rejects != "" && s.maxRejects == 0:
+		return usageErrorf("--rejects has no effect without --max-rejects: the first bad row ends the import")
+	}
+	if err := s.checkText(files); err != nil {
+		return err
 	}
 	return s.connection.check("import")
+}
+
+// checkText refuses flags about text that have no effect on files of another format.
+func (s *importSettings) checkText(files []string) error {
+	format := file.Format(s.format)
+	if format == "" && !s.isFolder(files) {
+		format, _ = file.FormatOf(files[0])
+	}
+	for _, f := range []struct {
+		given bool
+		flag  string
+		of    []file.Format
+	}{
+		{s.delimiter != "", "--delimiter", []file.Format{file.CSV, file.TBL}},
+		{s.noHeader, "--no-header", []file.Format{file.CSV}},
+		{s.noQuotes, "--no-quotes", []file.Format{file.CSV}},
+		{s.null != "", "--null", []file.Format{file.CSV, file.TBL}},
+		{!strings.EqualFold(s.encoding, "utf-8"), "--encoding", []file.Format{file.CSV, file.TBL}},
+	} {
+		if f.given && format != "" && !slices.Contains(f.of, format) {
+			return usageErrorf("%s has no effect on files of the format %s", f.flag, format)
+		}
+	}
+	return nil
 }
 
 // run imports the files.

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/crowfoot-db/crowfoot/bench"
 )
 
 // Exit statuses. Go's own runtime ends a process with 2 after a panic, and with SIGQUIT, so no status of ours is 2. Those above 63 are of
@@ -49,6 +51,8 @@ func main() {
 	status := exitFailure
 	if own := (statusError{}); errors.As(err, &own) {
 		status = own.status
+	} else if errors.As(err, &bench.UsageError{}) {
+		status = exitUsage
 	}
 	os.Exit(status)
 }

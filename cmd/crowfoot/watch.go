@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type watchSettings struct {
 	asJSON                               bool
 	shards                               shardSettings
 	sink                                 sinkSettings
+	server                               *presence
 }
 
 func newWatch() *cobra.Command {
@@ -219,7 +221,10 @@ func (s *watchSettings) run(ctx context.Context, flags *pflag.FlagSet, tables []
 		os.Setenv("SPANNER_EMULATOR_HOST", s.endpoint) // the client's own way to plain text
 	}
 	spanner.DefaultRetryBackoff.Max = reconnect.Backoff.MaxDelay // of the requests that the client tries again by itself: else up to 32 seconds
-	client, err := watchClient(ctx, s.database)
+	s.server = newPresence(cmp.Or(os.Getenv("SPANNER_EMULATOR_HOST"), "Cloud Spanner"))
+	ctx, stop := s.server.orForeign(ctx)
+	defer stop()
+	client, err := s.client(ctx, s.database)
 	if err != nil {
 		return err
 	}
@@ -232,7 +237,14 @@ func (s *watchSettings) run(ctx context.Context, flags *pflag.FlagSet, tables []
 		source = &watch.Stream{Client: client, Name: s.stream, Include: tables, Exclude: s.exclude}
 	}
 	if s.sink.schemas {
-		return inServersWords(printSchemas(ctx, os.Stdout, polled, encoder))
+		err := s.server.answered(ctx, func(ctx context.Context) error {
+			_, err := polled.Now(ctx)
+			return err
+		})
+		if err == nil {
+			err = printSchemas(ctx, os.Stdout, polled, encoder)
+		}
+		return inServersWords(orForeign(ctx, err))
 	}
 	repository, closeRepository, err := s.checkpoints(ctx, client)
 	if err != nil {
@@ -254,9 +266,9 @@ func (s *watchSettings) follow(ctx context.Context, o watch.Options, encoder *av
 	if err != nil {
 		return errors.Join(err, sink.close())
 	}
-	stop := screen.follow(w)
-	stopWarning := warnLate(w, o.Log, lateLimit+max(s.interval, s.maxInterval))
-	err = w.Run(ctx)
+	stop := screen.follow(w, s.server)
+	stopWarning := warnLate(w, s.server, o.Log, lateLimit+max(s.interval, s.maxInterval))
+	err = orForeign(ctx, w.Run(ctx))
 	stopWarning()
 	stop()
 	closed := sink.close()
@@ -298,9 +310,9 @@ func answers(err error) (list []error) {
 	return list
 }
 
-// watchClient makes a client of a database. It asks the server for nothing.
-func watchClient(ctx context.Context, database string) (*spanner.Client, error) {
-	return newClient(ctx, database, spanner.ClientConfig{UserAgent: "crowfoot-watch/" + version.Get().Version})
+// client makes a client of a database. It asks the server for nothing.
+func (s *watchSettings) client(ctx context.Context, database string) (*spanner.Client, error) {
+	return newClient(ctx, database, spanner.ClientConfig{UserAgent: "crowfoot-watch/" + version.Get().Version}, s.server.options()...)
 }
 
 // newClient makes a client of a database. It asks the server for nothing.
@@ -346,7 +358,7 @@ func (s *watchSettings) checkpoints(ctx context.Context, watched *spanner.Client
 	if !other {
 		return watch.NewFile(s.repository), nothing, nil
 	}
-	client, err := watchClient(ctx, database)
+	client, err := s.client(ctx, database)
 	if err != nil {
 		return nil, nil, err
 	}

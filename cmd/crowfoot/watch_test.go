@@ -316,7 +316,7 @@ func TestStatusLine(t *testing.T) {
 		{[]watch.FeedHealth{feed("A", watch.Running, time.Second, nil), feed("B", watch.Retrying, time.Minute, errors.New("no\nroom"))},
 			"1200 changes, 200/s, lag 60.0s, 2 tables; B retrying: no room"},
 	} {
-		if got := statusLine(watch.Health{Listed: true, Feeds: c.feeds}, 1200, 200); got != c.want {
+		if got := statusLine(watch.Health{Listed: true, Feeds: c.feeds}, newPresence("db"), 1200, 200); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
 	}
@@ -338,10 +338,39 @@ func TestWatchLate(t *testing.T) {
 		{watch.Health{Listed: true, Feeds: []watch.FeedHealth{{Lag: time.Hour}}}, ""},
 	} {
 		text.Reset()
-		late = logLate(c.h, log, 10*time.Second, late)
+		late = logLate(c.h, newPresence("db"), log, 10*time.Second, late)
 		if !strings.Contains(text.String(), c.want) || c.want == "" && text.String() != "" {
 			t.Errorf("%+v: %s, want %q", c.h, text.String(), c.want)
 		}
+	}
+}
+
+// TestWatchNothing: where nothing answers, a watcher says which server it waits for, and why; where something else answers, it ends. So does an import.
+func TestWatchNothing(t *testing.T) {
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	address := strings.TrimPrefix(other.URL, "http://")
+	for _, args := range [][]string{
+		{"watch", "--repository", "memory"},
+		{"watch", "--avro-schemas"},
+		{"import", writeFile(t, "t.csv", "K\n"), "--table", "T"},
+	} {
+		_, errOut, status := runCrowfoot(t, nil, append(args, "--database", crashDatabase, "--endpoint", address)...)
+		want := "crowfoot: what answers at " + address + " is not a Spanner server: it does not speak gRPC in plain text (is it the gRPC port?): "
+		if !strings.HasPrefix(errOut, want) || status != exitFailure || strings.Count(errOut, "\n") != 1 {
+			t.Errorf("%v: status %d, %q, want %q", args, status, errOut, want)
+		}
+	}
+	p, log := newPresence("127.0.0.1:1"), &strings.Builder{}
+	p.begin()
+	p.end(grpcstatus.Error(codes.Unavailable, `connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`), false)
+	logLate(watch.Health{}, p, newLog(log, slog.LevelWarn, false), time.Second, false)
+	logLate(watch.Health{Listed: true, Feeds: []watch.FeedHealth{{Lag: time.Hour}}}, p, newLog(log, slog.LevelWarn, false), time.Second, false)
+	if want := `server=127.0.0.1:1 error="dial tcp 127.0.0.1:1: connect: connection refused"`; strings.Count(log.String(), want) != 2 {
+		t.Errorf("%s, want %s in both lines", log, want)
+	}
+	if isForeign(grpcstatus.Error(codes.Unavailable, `connection error: desc = "error reading server preface: EOF"`)) {
+		t.Error("a proxy whose server is not there is another program")
 	}
 }
 

@@ -76,7 +76,7 @@ func (s *watchScreen) draw(line string) {
 const statusInterval = time.Second
 
 // follow shows what a watcher does until stop is called.
-func (s *watchScreen) follow(w *watch.Watcher) (stop func()) {
+func (s *watchScreen) follow(w *watch.Watcher, server *presence) (stop func()) {
 	if !s.live {
 		return func() {}
 	}
@@ -89,7 +89,7 @@ func (s *watchScreen) follow(w *watch.Watcher) (stop func()) {
 			select {
 			case <-ticks.C:
 				now := changesOf(w.Metrics())
-				s.draw(statusLine(w.Health(), now, now-changes))
+				s.draw(statusLine(w.Health(), server, now, now-changes))
 				changes = now
 			case <-ended:
 				return
@@ -113,9 +113,9 @@ func changesOf(feeds []watch.FeedMetrics) (total int64) {
 }
 
 // statusLine says how a watcher does: "1200 changes, 200/s, lag 0.4s, 3 tables", and of those that do not run which and why.
-func statusLine(h watch.Health, changes, perSecond int64) string {
+func statusLine(h watch.Health, server *presence, changes, perSecond int64) string {
 	if !h.Listed {
-		return "waiting for the server"
+		return cmp.Or(server.String(), "waiting for "+server.server)
 	}
 	var lag time.Duration
 	var wrong []string
@@ -141,7 +141,7 @@ const (
 )
 
 // warnLate logs when a watcher falls behind, as it does while the server is away, and when it has caught up, until stop is called.
-func warnLate(w *watch.Watcher, log *slog.Logger, limit time.Duration) (stop func()) {
+func warnLate(w *watch.Watcher, server *presence, log *slog.Logger, limit time.Duration) (stop func()) {
 	ended := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -150,7 +150,7 @@ func warnLate(w *watch.Watcher, log *slog.Logger, limit time.Duration) (stop fun
 		for late := false; ; {
 			select {
 			case <-ticks.C:
-				late = logLate(w.Health(), log, limit, late)
+				late = logLate(w.Health(), server, log, limit, late)
 			case <-ended:
 				return
 			}
@@ -163,10 +163,14 @@ func warnLate(w *watch.Watcher, log *slog.Logger, limit time.Duration) (stop fun
 }
 
 // logLate logs if a watcher is late and was not, or the other way round, and returns whether it is.
-func logLate(h watch.Health, log *slog.Logger, limit time.Duration, was bool) bool {
+func logLate(h watch.Health, server *presence, log *slog.Logger, limit time.Duration, was bool) bool {
+	cause := "it is silent"
+	if _, failed := server.silence(); failed != nil {
+		cause = reasonOf(failed)
+	}
 	if !h.Listed {
 		if !was {
-			log.Warn("the server has not answered yet, the watcher goes on asking")
+			log.Warn("the server has not answered yet, the watcher goes on asking", "server", server.server, "error", cause)
 		}
 		return true
 	}
@@ -177,7 +181,11 @@ func logLate(h watch.Health, log *slog.Logger, limit time.Duration, was bool) bo
 	late := worst.Lag > limit
 	switch {
 	case late && !was:
-		log.Warn("the watcher is behind", "feed", worst.Feed.String(), "lag", worst.Lag.String())
+		attributes := []any{"feed", worst.Feed.String(), "lag", worst.Lag.String()}
+		if _, failed := server.silence(); failed != nil {
+			attributes = append(attributes, "server", server.server, "error", cause)
+		}
+		log.Warn("the watcher is behind", attributes...)
 	case was && !late:
 		log.Warn("the watcher is no longer behind", "lag", worst.Lag.String())
 	}
