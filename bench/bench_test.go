@@ -390,7 +390,7 @@ func TestBadSettings(t *testing.T) {
 		s := bench.Defaults()
 		s.Out = io.Discard
 		change(&s)
-		if _, err := bench.Run(t.Context(), s, bench.Access()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := bench.Run(t.Context(), s, bench.Access(), bench.Writes()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

@@ -60,8 +60,8 @@ func memorySchema(dir string) string {
 func memorySize(text string) (int64, error) {
 	number, ok := strings.CutSuffix(text, "GiB")
 	v, err := strconv.ParseFloat(number, 64)
-	if !ok || err != nil || !(v >= 0.5 && v <= 1<<20) {
-		return 0, usageErrorf("--memory is %q: want a size of at least 0.5GiB, such as 2GiB", text)
+	if !ok || err != nil || !(v > 0 && v <= 1<<20) {
+		return 0, usageErrorf("--memory is %q: want a size such as 2GiB", text)
 	}
 	return int64(v * (1 << 30)), nil
 }

@@ -112,7 +112,7 @@ func TestRefusals(t *testing.T) {
 		{nil, []string{"bench", "memory", "--heavy", "-1"}, "--heavy is -1: want from 1", exitUsage},
 		{nil, []string{"bench", "memory", "--for", "0s"}, "--for is 0s: want more than 0", exitUsage},
 		{nil, []string{"bench", "memory", "--kinds", "none"}, `--kinds has "none": want of `, exitUsage},
-		{nil, []string{"bench", "memory", "--memory", "2"}, `--memory is "2": want a size of at least`, exitUsage},
+		{nil, []string{"bench", "memory", "--memory", "2"}, `--memory is "2": want a size such as 2GiB`, exitUsage},
 		{nil, []string{"bench", "streams", "--rows", "0"}, "--rows is 0: want at least 1", exitUsage},
 		{nil, []string{"bench", "soak", "--for", "1m"}, "has room for fewer than three lives", exitUsage},
 		{nil, []string{"import", "a.parquet", "--table", "T", "--database", crashDatabase, "--no-header"}, "--no-header has no effect on files of the format parquet", exitUsage},
