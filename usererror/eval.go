@@ -104,6 +104,11 @@ func DateOverflow(doing string, n int64, part, typ, from string) *Error {
 	return newError(codes.OutOfRange, "%s %d %s to %s %s causes overflow", doing, n, part, typ, from)
 }
 
+// NullSeparator: the separator of STRING_AGG is a parameter that is NULL.
+func NullSeparator() *Error {
+	return newError(codes.InvalidArgument, "Illegal NULL separator in STRING_AGG")
+}
+
 // IntervalRange: an interval outside of 10,000 years.
 func IntervalRange() *Error {
 	return newError(codes.OutOfRange, "Interval is out of range: years, months, days and time must each stay within 10000 years")

@@ -27,6 +27,11 @@ func QueryTooDeep(limit, line, column int) *Error {
 	return newError(codes.InvalidArgument, "Query is nested deeper than the maximum allowed limit of %d. [at %d:%d]", limit, line, column)
 }
 
+// WindowClause is a WINDOW clause at a line and column, both from 1.
+func WindowClause(line, column int) *Error {
+	return newError(codes.InvalidArgument, "Analytic functions not supported [at %d:%d]", line, column)
+}
+
 // SQLTooComplex is a statement that takes more than limit bytes of memory to analyze.
 func SQLTooComplex(limit int64) *Error {
 	return newError(codes.ResourceExhausted, "Analyzing the statement takes more than %d bytes of memory. Make it shorter, or have it name fewer columns.", limit)

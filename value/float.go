@@ -6,7 +6,8 @@ import (
 )
 
 // AppendFloat64 appends a FLOAT64 as CAST to STRING prints it: with 15 significant digits if
-// these tell it from all others, else with 17; an exponent from 10^15 (10^17) on and below 10^-4. 0 has no sign.
+// these tell it from all others, else with 17; an exponent from 10^15 (10^17) on and below 10^-4. 0 has no sign:
+// https://docs.cloud.google.com/spanner/docs/reference/standard-sql/conversion_functions#cast-as-string.
 func AppendFloat64(dst []byte, f float64) []byte {
 	if f == 0 || f-f != 0 {
 		return appendSpecialFloat(dst, f)

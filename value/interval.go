@@ -2,6 +2,7 @@ package value
 
 import (
 	"cmp"
+	"math"
 	"math/big"
 	"strconv"
 )
@@ -71,6 +72,54 @@ func (i IntervalValue) Add(j IntervalValue) (sum IntervalValue, ok bool) {
 		int64(i.Nanos)+int64(j.Nanos))
 }
 
+// An IntervalSum adds intervals, part by part. Only the sum of all must be in range, not those on the way.
+type IntervalSum struct {
+	months, days, seconds, nanos int64
+	wide                         *big.Int // seconds beside seconds
+	n                            int64
+}
+
+// Add adds an interval.
+func (s *IntervalSum) Add(i IntervalValue) {
+	s.n++
+	s.months += int64(i.Months)
+	s.days += int64(i.Days)
+	s.nanos += int64(i.Nanos)
+	if s.nanos >= nanosPerSecond {
+		s.nanos -= nanosPerSecond
+		s.seconds++
+	}
+	if s.seconds += i.Seconds; s.seconds > math.MaxInt64/2 || s.seconds < math.MinInt64/2 {
+		if s.wide == nil {
+			s.wide = new(big.Int)
+		}
+		s.wide.Add(s.wide, big.NewInt(s.seconds))
+		s.seconds = 0
+	}
+}
+
+// Count is how many intervals were added.
+func (s *IntervalSum) Count() int64 { return s.n }
+
+// parts are the sums of months, days and nanoseconds.
+func (s *IntervalSum) parts() (months, days, nanos *big.Int) {
+	nanos = big.NewInt(s.seconds)
+	if s.wide != nil {
+		nanos.Add(nanos, s.wide)
+	}
+	nanos.Mul(nanos, big.NewInt(nanosPerSecond))
+	return big.NewInt(s.months), big.NewInt(s.days), nanos.Add(nanos, big.NewInt(s.nanos))
+}
+
+// Sum is the sum; ok is false if it is out of range.
+func (s *IntervalSum) Sum() (sum IntervalValue, ok bool) { return intervalOfBig(s.parts()) }
+
+// Average is the sum divided by Count, which is not 0, as Div does it.
+func (s *IntervalSum) Average() (average IntervalValue, ok bool) {
+	months, days, nanos := s.parts()
+	return divideInterval(months, days, nanos, s.n)
+}
+
 // Mul is i * n, part by part; ok is false on overflow.
 func (i IntervalValue) Mul(n int64) (product IntervalValue, ok bool) {
 	by := big.NewInt(n)
@@ -80,13 +129,16 @@ func (i IntervalValue) Mul(n int64) (product IntervalValue, ok bool) {
 
 // Div is i / n, n not 0, cut off towards zero; what is left of months goes on as days of which a month has 30, what is left of days as time.
 func (i IntervalValue) Div(n int64) (quotient IntervalValue, ok bool) {
+	return divideInterval(big.NewInt(int64(i.Months)), big.NewInt(int64(i.Days)), i.bigNanos(), n)
+}
+
+// divideInterval is Div of the parts of an interval, which it changes.
+func divideInterval(months, days, nanos *big.Int, n int64) (quotient IntervalValue, ok bool) {
 	by := big.NewInt(n)
-	months, restMonths := new(big.Int).QuoRem(big.NewInt(int64(i.Months)), by, new(big.Int))
-	days := restMonths.Mul(restMonths, big.NewInt(daysPerMonth))
-	days.Add(days, big.NewInt(int64(i.Days)))
-	days, restDays := days.QuoRem(days, by, new(big.Int))
-	nanos := restDays.Mul(restDays, big.NewInt(secondsPerDay*nanosPerSecond))
-	nanos.Add(nanos, i.bigNanos())
+	months, rest := months.QuoRem(months, by, new(big.Int))
+	days.Add(days, rest.Mul(rest, big.NewInt(daysPerMonth)))
+	days, rest = days.QuoRem(days, by, rest)
+	nanos.Add(nanos, rest.Mul(rest, big.NewInt(secondsPerDay*nanosPerSecond)))
 	return intervalOfBig(months, days, nanos.Quo(nanos, by))
 }
 

@@ -174,6 +174,7 @@ func (w *walker) resolve(l *library, sql string, walk func(googlesql.ResolvedSta
 		panic(failure{refusal(sql, err)})
 	}
 	defer free(l.engine, freeOutput, out)
+	checkWindow(sql)
 	w.base = w.nextCol
 	w.nextCol += int(get(out.MaxColumnId())) + 1
 	walk(get(out.ResolvedStatement()))

@@ -287,8 +287,11 @@ func (g *gauge) tooDeep() error {
 
 // nestingError says at which line and column, in characters, the statement is too deep.
 func (g *gauge) nestingError(limit int) error {
-	before := g.sql[:g.start]
-	line := strings.Count(before, "\n") + 1
-	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
+	line, column := placeBehind(g.sql[:g.start])
 	return usererror.QueryTooDeep(limit, line, column)
+}
+
+// placeBehind is the line and the column, in characters, that follows the beginning of a text.
+func placeBehind(before string) (line, column int) {
+	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
 }

@@ -69,6 +69,20 @@ func unimplemented(sql, text string) *usererror.Error {
 	return nil
 }
 
+// checkWindow refuses the WINDOW clause of a text that the library accepts: Spanner has no window functions, and the library says so only where one is
+// called. WINDOW is a reserved word.
+func checkWindow(sql string) {
+	if !strings.Contains(strings.ToUpper(sql), "WINDOW") {
+		return
+	}
+	s := scanner{sql: sql}
+	for last := ""; s.next(); last = s.token {
+		if strings.EqualFold(s.token, "WINDOW") && last != "." && last != "@" {
+			refuse(usererror.WindowClause(placeBehind(sql[:s.start])))
+		}
+	}
+}
+
 // callsGraphTable says whether a text has GRAPH_TABLE(...), whose inside the library cannot parse with graph queries turned off.
 func callsGraphTable(sql string) bool {
 	s := scanner{sql: sql}

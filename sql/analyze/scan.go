@@ -31,6 +31,7 @@ func (w *walker) scan(n googlesql.ResolvedScanNode) tree.Scan {
 	case *googlesql.ResolvedAggregateScan:
 		return w.aggregateScan(n)
 	case *googlesql.ResolvedOrderByScan:
+		w.hints(get(n.HintList()), noHints)
 		return &tree.OrderBy{Input: w.scan(get(n.InputScan())), Keys: w.sortKeys(listed(w.lib.engine, n.OrderByItemList, n.OrderByItemListSize, n.OrderByItemList2))}
 	case *googlesql.ResolvedLimitOffsetScan:
 		input := w.scan(get(n.InputScan()))
@@ -40,6 +41,7 @@ func (w *walker) scan(n googlesql.ResolvedScanNode) tree.Scan {
 	case *googlesql.ResolvedWithScan:
 		return w.withScan(n)
 	case *googlesql.ResolvedWithRefScan:
+		w.hints(get(n.HintList()), noHints)
 		return &tree.WithRef{Name: w.withName(get(n.WithQueryName())), Out: w.columnList(n)}
 	case *googlesql.ResolvedSampleScan:
 		return w.sampleScan(n)

@@ -18,7 +18,7 @@ type aggCode struct {
 	order     *ordering
 	limit     eval
 	room      int
-	skipNulls bool // rows with a NULL argument do not count
+	skipNulls bool // rows whose first argument is NULL do not count
 	defers    bool // an error becomes a value of a column: see deferredState
 }
 
@@ -142,7 +142,7 @@ func (s *plainState) arguments(r *run, row []value.Value) (args []value.Value, o
 		if err != nil {
 			return nil, false, err
 		}
-		if s.skipNulls && v.IsNull() {
+		if i == 0 && s.skipNulls && v.IsNull() {
 			return nil, false, nil
 		}
 		args[i] = v

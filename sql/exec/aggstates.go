@@ -71,18 +71,14 @@ func (s *columnStates) add(r *run, b *batch, places, groups []int32) error {
 	return nil
 }
 
-// withoutNulls leaves out rows with a NULL argument, if the call says IGNORE NULLS and the function would count them.
+// withoutNulls leaves out rows whose first argument is NULL, if the call says IGNORE NULLS and the function would count them.
 func (s *columnStates) withoutNulls(places []int32) []int32 {
 	if !s.skipNulls || s.fn.IgnoresNulls {
 		return places
 	}
 	var counted []int32
 	for _, i := range places {
-		null := false
-		for j := range s.args.cols {
-			null = null || s.args.cols[j].IsNull(int(i))
-		}
-		if !null {
+		if !s.args.cols[0].IsNull(int(i)) {
 			counted = append(counted, i)
 		}
 	}

@@ -4,19 +4,13 @@ import (
 	"math"
 	"math/big"
 
-	"github.com/crowfoot-db/crowfoot/sql/tree"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
 // statistics: those of a population divide by n, those of a sample by n - 1 and are NULL of one row.
 var statistics = []aggregateRecord{
-	{name: "var_pop", doc: "The variance of a population.", overloads: spreadOverloads(population, false)},
 	{name: "var_samp", doc: "The variance of a sample.", overloads: spreadOverloads(sample, false)},
-	{name: "stddev_pop", doc: "The standard deviation of a population.", overloads: spreadOverloads(population, true)},
 	{name: "stddev_samp", doc: "The standard deviation of a sample.", overloads: spreadOverloads(sample, true)},
-	{name: "covar_pop", doc: "The covariance of a population.", overloads: covarianceOverloads(population, false)},
-	{name: "covar_samp", doc: "The covariance of a sample.", overloads: covarianceOverloads(sample, false)},
-	{name: "corr", doc: "The correlation coefficient.", overloads: covarianceOverloads(sample, true)},
 }
 
 // basis is what a sum of squares is divided by: n minus it.
@@ -116,55 +110,4 @@ func deviation(count int64, products, x, y *big.Int, n int64) float64 {
 	bottom.Mul(bottom, billion).Mul(bottom, billion)
 	f, _ := new(big.Rat).SetFrac(top, bottom).Float64()
 	return f
-}
-
-func covarianceOverloads(b basis, correlation bool) []aggregateOverload {
-	start := func(f *tree.Function) func() State {
-		read := value.Value.AsFloat64
-		if f.Args[0].Kind == value.Numeric {
-			read = func(v value.Value) float64 { return v.AsNumeric().Float64() }
-		}
-		return func() State { return &covariance{basis: b, correlation: correlation, read: read} }
-	}
-	return []aggregateOverload{
-		{"FLOAT64, FLOAT64 -> FLOAT64", start, nil},
-		{"NUMERIC, NUMERIC -> FLOAT64", start, nil},
-	}
-}
-
-// covariance is spread of pairs.
-type covariance struct {
-	basis                        basis
-	correlation                  bool
-	read                         func(value.Value) float64
-	n                            int64
-	meanX, meanY                 float64
-	products, squaresX, squaresY float64
-}
-
-func (c *covariance) Add(args []value.Value) error {
-	if anyNull(args) {
-		return nil
-	}
-	c.n++
-	n := float64(c.n)
-	x, y := c.read(args[0]), c.read(args[1])
-	deltaX, deltaY := x-c.meanX, y-c.meanY
-	c.meanX += deltaX / n
-	c.meanY += deltaY / n
-	c.products += deltaX * (y - c.meanY)
-	c.squaresX += deltaX * (x - c.meanX)
-	c.squaresY += deltaY * (y - c.meanY)
-	return nil
-}
-
-func (c *covariance) Result() (value.Value, error) {
-	n := c.n - int64(c.basis)
-	switch {
-	case n <= 0:
-		return null(value.Float64)
-	case c.correlation:
-		return ofFloat64(c.products / math.Sqrt(c.squaresX*c.squaresY))
-	}
-	return ofFloat64(c.products / float64(n))
 }

@@ -302,39 +302,29 @@ func divideHalfAway(x, y *big.Int) *big.Int {
 	return new(big.Int).Quo(new(big.Int).Add(x, half), y)
 }
 
-type sumInterval struct {
-	sum value.IntervalValue
-	n   int64
-}
+type sumInterval struct{ value.IntervalSum }
 
 func (s *sumInterval) Add(args []value.Value) error {
-	if args[0].IsNull() {
-		return nil
+	if !args[0].IsNull() {
+		s.IntervalSum.Add(args[0].AsInterval())
 	}
-	s.n++
-	sum, ok := s.sum.Add(args[0].AsInterval())
-	if !ok {
-		return usererror.IntervalRange()
-	}
-	s.sum = sum
 	return nil
 }
 
 func (s *sumInterval) Result() (value.Value, error) {
-	if s.n == 0 {
+	if s.Count() == 0 {
 		return null(value.Interval)
 	}
-	return value.OfInterval(s.sum), nil
+	return checkedInterval(s.Sum())
 }
 
 type averageInterval struct{ sumInterval }
 
 func (s *averageInterval) Result() (value.Value, error) {
-	if s.n == 0 {
+	if s.Count() == 0 {
 		return null(value.Interval)
 	}
-	quotient, ok := s.sum.Div(s.n)
-	return checkedInterval(quotient, ok)
+	return checkedInterval(s.Average())
 }
 
 // combine is an aggregate by a function of two numbers.

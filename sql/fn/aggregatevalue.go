@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/crowfoot-db/crowfoot/sql/tree"
+	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
@@ -209,10 +210,12 @@ func (s *joinedText) Add(args []value.Value) error {
 	switch {
 	case args[0].IsNull():
 		return nil
+	case len(args) == 2 && args[1].IsNull():
+		return usererror.NullSeparator()
 	case !s.seen:
 	case len(args) == 1:
 		s.text = append(s.text, ',')
-	case !args[1].IsNull():
+	default:
 		s.text = append(s.text, args[1].AsBytes()...)
 	}
 	s.seen = true

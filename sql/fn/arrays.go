@@ -29,14 +29,8 @@ var arrays = []record{
 	{name: "array_last", doc: "The last element; an error for an empty array.", overloads: []overload{{"ARRAY -> ANY", strict(arrayLast)}}},
 	{name: "array_slice", doc: "ARRAY_SLICE(array, start, end): the elements between two offsets, both included; negative ones count from the end.",
 		overloads: []overload{{"ARRAY, INT64, INT64 -> ARRAY", strict(arraySlice)}}},
-	{name: "array_first_n", doc: "The first n elements.", overloads: []overload{{"ARRAY, INT64 -> ARRAY", portion("ARRAY_FIRST_N", func(list []value.Value, n int) []value.Value { return list[:n] })}}},
-	{name: "array_last_n", doc: "The last n elements.", overloads: []overload{{"ARRAY, INT64 -> ARRAY", portion("ARRAY_LAST_N", func(list []value.Value, n int) []value.Value { return list[len(list)-n:] })}}},
-	{name: "array_remove_first_n", doc: "All but the first n elements.", overloads: []overload{{"ARRAY, INT64 -> ARRAY", portion("ARRAY_REMOVE_FIRST_N", func(list []value.Value, n int) []value.Value { return list[n:] })}}},
-	{name: "array_remove_last_n", doc: "All but the last n elements.", overloads: []overload{{"ARRAY, INT64 -> ARRAY", portion("ARRAY_REMOVE_LAST_N", func(list []value.Value, n int) []value.Value { return list[:len(list)-n] })}}},
 	{name: "array_min", doc: "The least element; NULL if there is none.", overloads: []overload{{"ARRAY -> ANY", aggregated("min")}}},
 	{name: "array_max", doc: "The greatest element; NULL if there is none.", overloads: []overload{{"ARRAY -> ANY", aggregated("max")}}},
-	{name: "array_sum", doc: "The sum of the elements; NULL if there are none.", overloads: sumOverloads("sum", "INT64")},
-	{name: "array_avg", doc: "The average of the elements; NULL if there are none.", overloads: sumOverloads("avg", "FLOAT64")},
 	{name: "generate_array", doc: "GENERATE_ARRAY(first, last, step): numbers from the first to the last, a step (1) apart.", overloads: []overload{
 		{"INT64, INT64, ?INT64 -> ARRAY<INT64>", strict(generateInt64)},
 		{"NUMERIC, NUMERIC, ?NUMERIC -> ARRAY<NUMERIC>", strict(generateNumeric)},
@@ -155,27 +149,6 @@ func arraySlice(_ *Context, a []value.Value) (value.Value, error) {
 		return value.OfArray(nil), nil
 	}
 	return value.OfArray(list[start : end+1]), nil
-}
-
-func portion(name string, cut func(list []value.Value, n int) []value.Value) body {
-	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
-		list, n := a[0].AsList(), a[1].AsInt64()
-		if n < 0 {
-			return badArgument("The n argument to " + name + " must not be negative.")
-		}
-		return value.OfArray(cut(list, int(min(n, int64(len(list)))))), nil
-	})
-}
-
-// sumOverloads are those of an aggregate of numbers; that of integers has a result of its own.
-func sumOverloads(name, ofIntegers string) []overload {
-	return []overload{
-		{"ARRAY<INT64> -> " + ofIntegers, aggregated(name)},
-		{"ARRAY<FLOAT64> -> FLOAT64", aggregated(name)},
-		{"ARRAY<FLOAT32> -> FLOAT64", aggregated(name)},
-		{"ARRAY<NUMERIC> -> NUMERIC", aggregated(name)},
-		{"ARRAY<INTERVAL> -> INTERVAL", aggregated(name)},
-	}
 }
 
 // aggregated is an aggregate over the elements of an array.

@@ -17,22 +17,6 @@ var arraySearch = []record{
 		overloads: []overload{{"ARRAY, LAMBDA -> ARRAY", higher(arrayFilter)}}},
 	{name: "array_transform", doc: "ARRAY_TRANSFORM(array, (element, offset) -> x): what the lambda makes of each element.",
 		overloads: []overload{{"ARRAY, LAMBDA -> ARRAY", higher(arrayTransform)}}},
-	{name: "array_find", doc: "ARRAY_FIND(array, x, mode): the first or last element that equals x, or of which a lambda is TRUE.", overloads: []overload{
-		{"ARRAY, LAMBDA, ?PART -> ANY", byType(findLambda)},
-		{"ARRAY, ANY, ?PART -> ANY", byType(find)},
-	}},
-	{name: "array_find_all", doc: "ARRAY_FIND_ALL(array, x): all elements that equal x, or of which a lambda is TRUE.", overloads: []overload{
-		{"ARRAY, LAMBDA -> ARRAY", higher(arrayFilter)},
-		{"ARRAY, ANY -> ARRAY", byType(findAll)},
-	}},
-	{name: "array_offset", doc: "ARRAY_OFFSET(array, x, mode): the offset of the first or last element that equals x, or of which a lambda is TRUE.", overloads: []overload{
-		{"ARRAY, LAMBDA, ?PART -> INT64", higher(offsetLambda)},
-		{"ARRAY, ANY, ?PART -> INT64", byType(offset)},
-	}},
-	{name: "array_offsets", doc: "ARRAY_OFFSETS(array, x): the offsets of all elements that equal x, or of which a lambda is TRUE.", overloads: []overload{
-		{"ARRAY, LAMBDA -> ARRAY<INT64>", higher(offsetsLambda)},
-		{"ARRAY, ANY -> ARRAY<INT64>", byType(offsets)},
-	}},
 }
 
 // each calls the lambda with each element and its offset; lambdas of one parameter pass over the second argument.
@@ -60,16 +44,6 @@ func matching(list []value.Value, lambda Lambda) (offsets []int, err error) {
 		return true
 	})
 	return offsets, err
-}
-
-// equalTo are the offsets of the elements that equal x.
-func equalTo(list []value.Value, x value.Value, equals func(a, b value.Value) (equal, unknown bool)) (offsets []int) {
-	for i, e := range list {
-		if equal, unknown := equals(e, x); equal && !unknown {
-			offsets = append(offsets, i)
-		}
-	}
-	return offsets
 }
 
 func contains(list []value.Value, x value.Value, equals func(a, b value.Value) (equal, unknown bool)) bool {
@@ -152,92 +126,4 @@ func arrayTransform(_ *Context, a []value.Value, lambdas []Lambda) (value.Value,
 		return true
 	})
 	return value.OfArray(results), err
-}
-
-// chosen is the first offset or, in mode LAST, the last; -1 if there is none.
-func chosen(offsets []int, mode []value.Value) int {
-	switch {
-	case len(offsets) == 0:
-		return -1
-	case len(mode) > 0 && mode[0].AsString() == "LAST":
-		return offsets[len(offsets)-1]
-	}
-	return offsets[0]
-}
-
-func find(f *tree.Function) body {
-	equals := equality(f.Args[1])
-	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
-		i := chosen(equalTo(a[0].AsList(), a[1], equals), a[2:])
-		if i < 0 {
-			return null(f.Type.Kind)
-		}
-		return a[0].AsList()[i], nil
-	})
-}
-
-func findLambda(f *tree.Function) body {
-	return higher(func(_ *Context, a []value.Value, lambdas []Lambda) (value.Value, error) {
-		if anyNull(a) {
-			return null(f.Type.Kind)
-		}
-		offsets, err := matching(a[0].AsList(), lambdas[0])
-		i := chosen(offsets, a[1:])
-		if err != nil || i < 0 {
-			return value.Null(f.Type.Kind), err
-		}
-		return a[0].AsList()[i], nil
-	})
-}
-
-func findAll(f *tree.Function) body {
-	equals := equality(f.Args[1])
-	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
-		return elementsAt(a[0].AsList(), equalTo(a[0].AsList(), a[1], equals)), nil
-	})
-}
-
-func ofOffset(i int) value.Value {
-	if i < 0 {
-		return value.Null(value.Int64)
-	}
-	return value.OfInt64(int64(i))
-}
-
-func offset(f *tree.Function) body {
-	equals := equality(f.Args[1])
-	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
-		return ofOffset(chosen(equalTo(a[0].AsList(), a[1], equals), a[2:])), nil
-	})
-}
-
-func offsetLambda(_ *Context, a []value.Value, lambdas []Lambda) (value.Value, error) {
-	if anyNull(a) {
-		return null(value.Int64)
-	}
-	offsets, err := matching(a[0].AsList(), lambdas[0])
-	return ofOffset(chosen(offsets, a[1:])), err
-}
-
-func ofOffsets(offsets []int) value.Value {
-	list := make([]value.Value, len(offsets))
-	for i, o := range offsets {
-		list[i] = value.OfInt64(int64(o))
-	}
-	return value.OfArray(list)
-}
-
-func offsets(f *tree.Function) body {
-	equals := equality(f.Args[1])
-	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
-		return ofOffsets(equalTo(a[0].AsList(), a[1], equals)), nil
-	})
-}
-
-func offsetsLambda(_ *Context, a []value.Value, lambdas []Lambda) (value.Value, error) {
-	if a[0].IsNull() {
-		return a[0], nil
-	}
-	found, err := matching(a[0].AsList(), lambdas[0])
-	return ofOffsets(found), err
 }

@@ -24,12 +24,6 @@ var conditional = []record{
 		overloads: []overload{{"ANY... -> ANY", lazy(caseNoValue)}}},
 	{name: "$case_with_value", leakproof: true, doc: "CASE x WHEN y THEN a ... ELSE z END: the a of the first y that equals x.",
 		overloads: []overload{{"ANY... -> ANY", byType(caseWithValue)}}},
-	{name: "iferror", doc: "IFERROR(a, b): a, or b if computing a is an error.",
-		overloads: []overload{{"ANY, ANY -> ANY", lazy(ifError)}}},
-	{name: "nulliferror", doc: "NULLIFERROR(a): a, or NULL if computing a is an error.",
-		overloads: []overload{{"ANY -> ANY", byType(nullIfError)}}},
-	{name: "iserror", doc: "ISERROR(a): whether computing a is an error.",
-		overloads: []overload{{"ANY -> BOOL", lazy(isError)}}},
 	{name: "error", doc: "ERROR(text): an error with that text.",
 		overloads: []overload{{"STRING -> ANY", nullable(raise)}}},
 	{name: "$with_side_effects", doc: "The first argument, unless the second holds an error that was put off: then that error.",
@@ -99,33 +93,6 @@ func caseWithValue(f *tree.Function) body {
 		}
 		return args.Arg(last)
 	})
-}
-
-func ifError(_ *Context, args Args) (value.Value, error) {
-	v, err := args.Arg(0)
-	if err != nil && suppressible(err) {
-		return args.Arg(1)
-	}
-	return v, err
-}
-
-func nullIfError(f *tree.Function) body {
-	kind := f.Type.Kind
-	return lazy(func(_ *Context, args Args) (value.Value, error) {
-		v, err := args.Arg(0)
-		if err != nil && suppressible(err) {
-			return null(kind)
-		}
-		return v, err
-	})
-}
-
-func isError(_ *Context, args Args) (value.Value, error) {
-	v, err := args.Arg(0)
-	if err != nil && !suppressible(err) {
-		return v, err
-	}
-	return ofBool(err != nil)
 }
 
 func raise(_ *Context, a []value.Value) (value.Value, error) {

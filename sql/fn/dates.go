@@ -10,10 +10,11 @@ import (
 var dateFunctions = []record{
 	{name: "current_date", doc: "Today, in a time zone (the database's).", property: stable,
 		overloads: []overload{{"?STRING -> DATE", strict(currentDate)}}},
-	{name: "date", doc: "DATE(year, month, day); DATE(timestamp, zone): the day of a timestamp in a time zone.", property: stable, overloads: []overload{
+	{name: "date", doc: "DATE(year, month, day); DATE(timestamp, zone): the day of a timestamp in a time zone; DATE(text): CAST(text AS DATE).", property: stable, overloads: []overload{
 		{"INT64, INT64, INT64 -> DATE", strict(dateOfParts)},
 		{"TIMESTAMP, ?STRING -> DATE", strict(dateOfTimestamp)},
 		{"DATE -> DATE", strict(first)},
+		{"STRING -> DATE", strict(parseDate)},
 	}},
 	{name: "date_add", doc: "DATE_ADD(date, INTERVAL n part): days, weeks, months, quarters or years later.",
 		overloads: []overload{{"DATE, INT64, PART -> DATE", strict(dateAdd)}}},
@@ -23,8 +24,6 @@ var dateFunctions = []record{
 		overloads: []overload{{"DATE, DATE, PART -> INT64", strict(dateDiff)}}},
 	{name: "date_trunc", doc: "DATE_TRUNC(date, part): the first day of the part that the date lies in.",
 		overloads: []overload{{"DATE, PART -> DATE", strict(dateTrunc)}}},
-	{name: "last_day", doc: "LAST_DAY(date, part): the last day of the part (the month) that the date lies in.",
-		overloads: []overload{{"DATE, ?PART -> DATE", strict(lastDay)}}},
 	{name: "date_from_unix_date", doc: "The date that is n days after 1970-01-01.", overloads: []overload{{"INT64 -> DATE", strict(dateFromUnix)}}},
 	{name: "unix_date", leakproof: true, doc: "Days since 1970-01-01.", overloads: []overload{{"DATE -> INT64", strict(unixDate)}}},
 	{name: "generate_date_array", doc: "GENERATE_DATE_ARRAY(first, last, INTERVAL n part): dates from the first to the last, n parts (one day) apart.",
@@ -134,32 +133,6 @@ func dateTrunc(_ *Context, a []value.Value) (value.Value, error) {
 		return badArgument(fmt.Sprintf("Truncating date %s to %s resulted in an out of range date value", dateText(a[0].AsDate()), a[1].AsString()))
 	}
 	return value.OfDate(int32(days)), nil
-}
-
-func lastDay(_ *Context, a []value.Value) (value.Value, error) {
-	p, days := month, int64(a[0].AsDate())
-	if len(a) > 1 {
-		p = parts[a[1].AsString()]
-	}
-	first, ok := p.truncateDays(days)
-	if !ok || p == day {
-		return value.Value{}, unsupportedPart(a[1], "LAST_DAY")
-	}
-	var next int64
-	switch p {
-	case month, quarter, year:
-		months := map[part]int64{month: 1, quarter: 3, year: 12}[p]
-		next, _ = addMonths(int32(first), months)
-	case isoYear:
-		isoYear, _ := isoYearWeek(days)
-		next = startOfISOYear(isoYear + 1)
-	default:
-		next = first + 7
-	}
-	if !value.ValidDate(next - 1) {
-		return badArgument(fmt.Sprintf("The last day of the %s of %s is out of range", a[1].AsString(), dateText(a[0].AsDate())))
-	}
-	return value.OfDate(int32(next - 1)), nil
 }
 
 func dateFromUnix(_ *Context, a []value.Value) (value.Value, error) {

@@ -28,12 +28,6 @@ var encodings = []record{
 	}},
 	{name: "code_points_to_string", doc: "The text of code points; NULL if one is NULL.", overloads: []overload{{"ARRAY<INT64> -> STRING", strict(codePointsToString)}}},
 	{name: "code_points_to_bytes", doc: "Bytes of values from 0 to 255; NULL if one is NULL.", overloads: []overload{{"ARRAY<INT64> -> BYTES", strict(codePointsToBytes)}}},
-	{name: "ascii", doc: "The code of the first character or byte, which is ASCII; 0 of an empty text.", overloads: []overload{
-		{"STRING -> INT64", strict(asciiCode)},
-		{"BYTES -> INT64", strict(firstByte)},
-	}},
-	{name: "unicode", doc: "The code point of the first character; 0 of an empty text.", overloads: []overload{{"STRING -> INT64", strict(unicodeCode)}}},
-	{name: "chr", doc: "The character of a code point; 0 is the empty text.", overloads: []overload{{"INT64 -> STRING", strict(chr)}}},
 	{name: "safe_convert_bytes_to_string", doc: "Bytes as text; those that are no UTF-8 become U+FFFD, one each.", overloads: []overload{{"BYTES -> STRING", strict(safeConvert)}}},
 	{name: "normalize", doc: "NORMALIZE(text, mode): in Unicode's normal form NFC (if not said otherwise), NFD, NFKC or NFKD.",
 		overloads: []overload{{"STRING, ?PART -> STRING", strict(normalize)}}},
@@ -141,40 +135,6 @@ func codePointsToBytes(_ *Context, a []value.Value) (value.Value, error) {
 		b = append(b, byte(p.AsInt64()))
 	}
 	return ofBytes(b)
-}
-
-func asciiCode(_ *Context, a []value.Value) (value.Value, error) {
-	s := a[0].AsString()
-	if s != "" && s[0] >= utf8.RuneSelf {
-		return badArgument(fmt.Sprintf("Argument to ASCII is not a structurally valid ASCII string: '%s'", s))
-	}
-	return firstByte(nil, a)
-}
-
-func firstByte(_ *Context, a []value.Value) (value.Value, error) {
-	b := a[0].AsBytes()
-	if len(b) == 0 {
-		return ofInt64(0)
-	}
-	return ofInt64(int64(b[0]))
-}
-
-func unicodeCode(_ *Context, a []value.Value) (value.Value, error) {
-	for _, r := range a[0].AsString() {
-		return ofInt64(int64(r))
-	}
-	return ofInt64(0)
-}
-
-func chr(_ *Context, a []value.Value) (value.Value, error) {
-	p := a[0].AsInt64()
-	switch {
-	case p == 0:
-		return ofString("")
-	case !validCodePoint(p):
-		return badArgument("Invalid codepoint " + int64Text(p))
-	}
-	return ofString(string(rune(p)))
 }
 
 func safeConvert(_ *Context, a []value.Value) (value.Value, error) {

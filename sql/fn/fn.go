@@ -71,7 +71,7 @@ type Lambda interface {
 //
 // Exactly one of Lazy, Higher and the strict body is set: see Call.
 type Scalar struct {
-	// Lazy, if set, is called instead of Call: IF, COALESCE, CASE, AND, OR, IFERROR, ... compute only the arguments they need.
+	// Lazy, if set, is called instead of Call: IF, COALESCE, CASE, AND, OR, ... compute only the arguments they need.
 	Lazy func(ctx *Context, args Args) (value.Value, error)
 	// Higher, if set, is called instead of Call. It gets the lambdas apart from the other arguments, both in the order of the call.
 	Higher func(ctx *Context, args []value.Value, lambdas []Lambda) (value.Value, error)
@@ -108,7 +108,7 @@ func (s *Scalar) Call(ctx *Context, args []value.Value) (value.Value, error) {
 
 // Aggregate is an aggregate function with one signature.
 type Aggregate struct {
-	// IgnoresNulls says that a row with a NULL argument does not count, so that the executor may drop it before DISTINCT, ORDER BY and
+	// IgnoresNulls says that a row whose first argument is NULL does not count, so that the executor may drop it before DISTINCT, ORDER BY and
 	// LIMIT. IGNORE NULLS or RESPECT NULLS in a call overrules it.
 	IgnoresNulls bool
 	// Collects says that a group keeps the arguments of all its rows.

@@ -6,11 +6,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// jsonChanges return a JSON value changed at paths. A path that leads through a value of another kind changes nothing.
+// jsonChanges return a JSON value changed at paths. A path that is NULL changes nothing, and neither does one that leads through a value of another kind changes nothing.
 var jsonChanges = []record{
 	{name: "json_set", doc: "JSON_SET(json, path, value, ..., create_if_missing): values put at paths; what is missing on the way is created, unless said not to.",
 		overloads: []overload{{"JSON, (STRING, ANY)..., ?BOOL -> JSON", byType(jsonSet)}}},
-	{name: "json_remove", doc: "JSON_REMOVE(json, path, ...): without what stands at paths.", overloads: []overload{{"JSON, STRING... -> JSON", strict(jsonRemove)}}},
+	{name: "json_remove", doc: "JSON_REMOVE(json, path, ...): without what stands at paths.", overloads: []overload{{"JSON, STRING... -> JSON", nullable(jsonRemove)}}},
 	{name: "json_array_append", doc: "JSON_ARRAY_APPEND(json, path, value, ..., append_each_element): values behind arrays at paths; of an ARRAY each element, unless said not to.",
 		overloads: []overload{{"JSON, (STRING, ANY)..., ?BOOL -> JSON", byType(jsonArrayAppend)}}},
 	{name: "json_array_insert", doc: "JSON_ARRAY_INSERT(json, path, value, ..., insert_each_element): values before elements of arrays; of an ARRAY each element, unless said not to.",
@@ -23,26 +23,29 @@ var jsonChanges = []record{
 func jsonChange(f *tree.Function, change func(n *jsonNode, path []jsonStep, v value.Value, t *value.Type, flag bool) error) body {
 	pairs := (len(f.Args) - 1) / 2
 	return nullable(func(_ *Context, a []value.Value) (value.Value, error) {
+		paths := make([][]jsonStep, pairs)
+		for i := range paths {
+			var err error
+			if at := a[1+2*i]; !at.IsNull() {
+				if paths[i], err = parseJSONPath(at.AsString()); err != nil {
+					return value.Value{}, err
+				}
+			}
+		}
 		flag := true
 		if len(a)%2 == 0 {
-			last := a[len(a)-1]
-			if last.IsNull() {
-				return null(value.JSON)
+			if a[len(a)-1].IsNull() {
+				return a[0], nil
 			}
-			flag = last.AsBool()
+			flag = a[len(a)-1].AsBool()
 		}
 		if a[0].IsNull() {
 			return a[0], nil
 		}
 		n := newJSONNode(a[0].AsString())
-		for i := range pairs {
-			at := a[1+2*i]
-			if at.IsNull() {
-				return null(value.JSON)
-			}
-			path, err := parseJSONPath(at.AsString())
-			if err != nil {
-				return value.Value{}, err
+		for i, path := range paths {
+			if a[1+2*i].IsNull() {
+				continue
 			}
 			if err := change(n, path, a[2+2*i], f.Args[2+2*i], flag); err != nil {
 				return value.Value{}, err
@@ -107,8 +110,11 @@ func jsonArrayInsert(f *tree.Function) body {
 }
 
 func jsonRemove(_ *Context, a []value.Value) (value.Value, error) {
-	n := newJSONNode(a[0].AsString())
+	var paths [][]jsonStep
 	for _, at := range a[1:] {
+		if at.IsNull() {
+			continue
+		}
 		path, err := parseJSONPath(at.AsString())
 		if err != nil {
 			return value.Value{}, err
@@ -116,25 +122,30 @@ func jsonRemove(_ *Context, a []value.Value) (value.Value, error) {
 		if len(path) == 0 {
 			return value.Value{}, usererror.BadArgument("The JSONPath cannot be '$'")
 		}
+		paths = append(paths, path)
+	}
+	if a[0].IsNull() {
+		return a[0], nil
+	}
+	n := newJSONNode(a[0].AsString())
+	for _, path := range paths {
 		n.remove(path)
 	}
 	return n.value()
 }
 
 func jsonStripNulls(_ *Context, a []value.Value) (value.Value, error) {
-	if anyNull(a) {
-		return null(value.JSON)
-	}
 	var path []jsonStep
-	inArrays, empty := true, false
-	for _, v := range a[1:] {
-		if v.Kind() == value.String {
-			var err error
-			if path, err = parseJSONPath(v.AsString()); err != nil {
-				return value.Value{}, err
-			}
+	if len(a) > 1 && !a[1].IsNull() {
+		var err error
+		if path, err = parseJSONPath(a[1].AsString()); err != nil {
+			return value.Value{}, err
 		}
 	}
+	if anyNull(a) {
+		return a[0], nil
+	}
+	inArrays, empty := true, false
 	if len(a) > 2 {
 		inArrays = a[2].AsBool()
 	}

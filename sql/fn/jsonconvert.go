@@ -25,13 +25,7 @@ var jsonConversions = []record{
 	{name: "lax_bool", doc: "A JSON boolean, the strings true and false, or whether a number is not 0.", overloads: []overload{{"JSON -> BOOL", lax(laxBool)}}},
 	{name: "lax_int64", doc: "A JSON number, also as a string, rounded; a boolean is 0 or 1.", overloads: []overload{{"JSON -> INT64", lax(laxInt64)}}},
 	{name: "lax_float64", doc: "A JSON number, also as a string.", overloads: []overload{{"JSON -> FLOAT64", lax(laxFloat64)}}},
-	{name: "lax_float32", doc: "A JSON number, also as a string.", overloads: []overload{{"JSON -> FLOAT32", lax(laxFloat32)}}},
 	{name: "lax_string", doc: "A JSON scalar as text.", overloads: []overload{{"JSON -> STRING", lax(laxString)}}},
-	{name: "lax_bool_array", doc: "The elements of a JSON array, as LAX_BOOL.", overloads: []overload{{"JSON -> ARRAY<BOOL>", laxArray(laxBool)}}},
-	{name: "lax_int64_array", doc: "The elements of a JSON array, as LAX_INT64.", overloads: []overload{{"JSON -> ARRAY<INT64>", laxArray(laxInt64)}}},
-	{name: "lax_float64_array", doc: "The elements of a JSON array, as LAX_FLOAT64.", overloads: []overload{{"JSON -> ARRAY<FLOAT64>", laxArray(laxFloat64)}}},
-	{name: "lax_float32_array", doc: "The elements of a JSON array, as LAX_FLOAT32.", overloads: []overload{{"JSON -> ARRAY<FLOAT32>", laxArray(laxFloat32)}}},
-	{name: "lax_string_array", doc: "The elements of a JSON array, as LAX_STRING.", overloads: []overload{{"JSON -> ARRAY<STRING>", laxArray(laxString)}}},
 }
 
 // jsonReader makes a value of a JSON text; exact is the mode of numbers.
@@ -165,20 +159,6 @@ func lax(read laxReader) body {
 	return strict(func(_ *Context, a []value.Value) (value.Value, error) { return read(a[0].AsString()), nil })
 }
 
-func laxArray(read laxReader) body {
-	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
-		elements, ok := jsonElements(a[0].AsString())
-		if !ok {
-			return null(value.Array)
-		}
-		list := make([]value.Value, len(elements))
-		for i, e := range elements {
-			list[i] = read(e)
-		}
-		return value.OfArray(list), nil
-	})
-}
-
 func laxBool(text string) value.Value {
 	switch jsonTypeOf(text) {
 	case "boolean":
@@ -241,15 +221,10 @@ func laxFloat64(text string) value.Value {
 	return value.OfFloat64(f)
 }
 
-func laxFloat32(text string) value.Value {
-	f, ok := laxFloat(text)
-	if !ok || finite(f) && math.Abs(f) > math.MaxFloat32 {
-		return value.Null(value.Float32)
-	}
-	return value.OfFloat32(float32(f))
-}
-
 func laxString(text string) value.Value {
+	if f, err := strconv.ParseFloat(text, 64); err == nil && strings.ContainsAny(text, ".eE") {
+		return value.OfString(floatText(f)) // as CAST prints it
+	}
 	if scalar, ok := jsonScalar(text); ok {
 		return value.OfString(scalar)
 	}

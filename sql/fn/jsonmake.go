@@ -77,7 +77,11 @@ func (w jsonWriter) appendInt64(dst []byte, i int64) []byte {
 }
 
 func (w jsonWriter) appendFloat(dst []byte, v value.Value, t *value.Type) []byte {
-	switch f := v.AsFloat64(); {
+	f := v.AsFloat64()
+	if f == 0 {
+		f = 0 // JSON made of values has no negative zero
+	}
+	switch {
 	case math.IsNaN(f):
 		return append(dst, `"NaN"`...)
 	case math.IsInf(f, 1):

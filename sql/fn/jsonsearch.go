@@ -13,7 +13,6 @@ var jsonSearches = []record{
 		overloads: []overload{{"JSON, JSON -> BOOL", strict(jsonContains)}}},
 	{name: "json_keys", doc: "JSON_KEYS(json, max_depth, mode): the paths of all members, sorted, down to a depth; in mode lax also through arrays, in lax recursive also through arrays in arrays.",
 		overloads: []overload{{"JSON, ?INT64, ?STRING -> ARRAY<STRING>", nullable(jsonKeys)}}},
-	{name: "json_flatten", doc: "All elements of an array and of arrays in it, one after the other.", overloads: []overload{{"JSON -> ARRAY<JSON>", strict(jsonFlatten)}}},
 }
 
 func jsonContains(_ *Context, a []value.Value) (value.Value, error) {
@@ -133,20 +132,4 @@ func keyText(name string) string {
 		return name
 	}
 	return string(value.AppendJSONString(nil, name))
-}
-
-func jsonFlatten(_ *Context, a []value.Value) (value.Value, error) {
-	list := []value.Value{}
-	var flatten func(n *jsonNode)
-	flatten = func(n *jsonNode) {
-		if n.kind != '[' {
-			list = append(list, value.OfJSON(string(n.append(nil))))
-			return
-		}
-		for _, e := range n.elems {
-			flatten(e)
-		}
-	}
-	flatten(newJSONNode(a[0].AsString()))
-	return value.OfArray(list), nil
 }

@@ -23,12 +23,10 @@ var mathematics = []record{
 	}},
 	{name: "is_inf", leakproof: true, doc: "Whether x is infinite.", overloads: []overload{{"FLOAT64 -> BOOL", strict(isInf)}}},
 	{name: "is_nan", leakproof: true, doc: "Whether x is NaN.", overloads: []overload{{"FLOAT64 -> BOOL", strict(isNaN)}}},
-	{name: "pi", doc: "π.", overloads: []overload{{"-> FLOAT64", constant(math.Pi)}}},
 	{name: "sqrt", doc: "The square root.", overloads: []overload{
 		{"FLOAT64 -> FLOAT64", strict(sqrt)},
 		{"NUMERIC -> NUMERIC", strict(sqrtNumeric)},
 	}},
-	{name: "cbrt", doc: "The cube root.", overloads: []overload{{"FLOAT64 -> FLOAT64", float64Function(math.Cbrt)}}},
 	{name: "pow", doc: "POW(x, y): x to the power y.", overloads: []overload{
 		{"FLOAT64, FLOAT64 -> FLOAT64", checked2("POW", math.Pow)},
 		{"NUMERIC, NUMERIC -> NUMERIC", strict(powNumeric)},
@@ -64,18 +62,6 @@ var mathematics = []record{
 	{name: "atan", doc: "The arc tangent, in radians.", overloads: []overload{{"FLOAT64 -> FLOAT64", float64Function(math.Atan)}}},
 	{name: "atanh", doc: "The inverse hyperbolic tangent.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("ATANH", math.Atanh)}}},
 	{name: "atan2", doc: "ATAN2(y, x): the angle of the point (x, y), in radians.", overloads: []overload{{"FLOAT64, FLOAT64 -> FLOAT64", checked2("ATAN2", math.Atan2)}}},
-	{name: "cot", doc: "The cotangent of x radians.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("COT", func(x float64) float64 { return 1 / math.Tan(x) })}}},
-	{name: "coth", doc: "The hyperbolic cotangent.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("COTH", func(x float64) float64 { return 1 / math.Tanh(x) })}}},
-	{name: "csc", doc: "The cosecant of x radians.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("CSC", func(x float64) float64 { return 1 / math.Sin(x) })}}},
-	{name: "csch", doc: "The hyperbolic cosecant.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("CSCH", func(x float64) float64 { return 1 / math.Sinh(x) })}}},
-	{name: "sec", doc: "The secant of x radians.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("SEC", func(x float64) float64 { return 1 / math.Cos(x) })}}},
-	{name: "sech", doc: "The hyperbolic secant.", overloads: []overload{{"FLOAT64 -> FLOAT64", checked("SECH", func(x float64) float64 { return 1 / math.Cosh(x) })}}},
-	{name: "radians", doc: "Degrees in radians.", overloads: []overload{
-		{"FLOAT64 -> FLOAT64", checked("RADIANS", func(x float64) float64 { return x * math.Pi / 180 })},
-	}},
-	{name: "degrees", doc: "Radians in degrees.", overloads: []overload{
-		{"FLOAT64 -> FLOAT64", checked("DEGREES", func(x float64) float64 { return x * 180 / math.Pi })},
-	}},
 }
 
 func absInt64(ctx *Context, a []value.Value) (value.Value, error) {
@@ -120,10 +106,6 @@ func isInf(_ *Context, a []value.Value) (value.Value, error) {
 }
 
 func isNaN(_ *Context, a []value.Value) (value.Value, error) { return ofBool(a[0].IsNaN()) }
-
-func constant(x float64) body {
-	return strict(func(*Context, []value.Value) (value.Value, error) { return ofFloat64(x) })
-}
 
 func sqrt(_ *Context, a []value.Value) (value.Value, error) {
 	x := a[0].AsFloat64()

@@ -27,11 +27,6 @@ var regexps = []record{
 		{"STRING, STRING -> ARRAY<STRING>", byType(regexpExtractAll)},
 		{"BYTES, BYTES -> ARRAY<BYTES>", byType(regexpExtractAll)},
 	}},
-	{name: "regexp_instr", doc: "REGEXP_INSTR(text, regexp, position, occurrence, end): where the regular expression, or its group, matches for the n-th time (1: behind it); 0 if it does not.",
-		overloads: []overload{
-			{"STRING, STRING, ?INT64, ?INT64, ?INT64 -> INT64", byType(regexpInstr)},
-			{"BYTES, BYTES, ?INT64, ?INT64, ?INT64 -> INT64", byType(regexpInstr)},
-		}},
 	{name: "regexp_replace", doc: "REGEXP_REPLACE(text, regexp, replacement): each match replaced; \\0 to \\9 stand for its groups.", overloads: []overload{
 		{"STRING, STRING, STRING -> STRING", byType(regexpReplace)},
 		{"BYTES, BYTES, BYTES -> BYTES", byType(regexpReplace)},
@@ -283,28 +278,6 @@ func regexpExtractAll(f *tree.Function) body {
 			return true
 		})
 		return value.OfArray(found), nil
-	})
-}
-
-func regexpInstr(f *tree.Function) body {
-	patterns := newPatternCache(f)
-	return strict(func(_ *Context, a []value.Value) (value.Value, error) {
-		p, err := patterns.get(a[1])
-		if err != nil {
-			return value.Value{}, err
-		}
-		after := len(a) > 4 && a[4].AsInt64() == 1
-		if len(a) > 4 && a[4].AsInt64() != 0 && !after {
-			return badArgument("Invalid return_position_after_match.")
-		}
-		_, start, end, err := p.nth(a)
-		if err != nil || a[1].AsString() == "" || a[0].AsString() == "" {
-			return value.OfInt64(0), err
-		}
-		if after && start >= 0 {
-			start = end
-		}
-		return position(p.subject(a[0].AsString()), start, value.String)
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
-// suppressible says whether SAFE., SAFE_CAST and IFERROR turn an error into NULL. They do so with errors that the data caused, not with
+// suppressible says whether SAFE. and SAFE_CAST turn an error into NULL. They do so with errors that the data caused, not with
 // errors of the system.
 func suppressible(err error) bool {
 	var e *usererror.Error

@@ -2,7 +2,6 @@ package fn
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 	"unsafe"
 
@@ -28,16 +27,10 @@ var stringFunctions = []record{
 	}},
 	{name: "upper", leakproof: true, doc: "In capitals; of BYTES, ASCII letters only.", overloads: onText(toUpper, asciiUpper)},
 	{name: "lower", leakproof: true, doc: "In small letters; of BYTES, ASCII letters only.", overloads: onText(toLower, asciiLower)},
-	{name: "initcap", doc: "The first letter of each word in capitals, the rest in small letters; words end at white space and punctuation, or at the characters given.",
-		overloads: []overload{{"STRING, ?STRING -> STRING", strict(initCap)}}},
 	{name: "reverse", doc: "The characters or bytes in reverse order.", overloads: onText(reverseChars, reverseBytes)},
 	{name: "replace", doc: "REPLACE(text, old, new): each old replaced by new; an empty old is nowhere.", overloads: []overload{
 		{"STRING, STRING, STRING -> STRING", strict(replace)},
 		{"BYTES, BYTES, BYTES -> BYTES", strict(replace)},
-	}},
-	{name: "translate", doc: "TRANSLATE(text, from, to): each character of from replaced by the one at its place in to, or dropped.", overloads: []overload{
-		{"STRING, STRING, STRING -> STRING", strict(translate)},
-		{"BYTES, BYTES, BYTES -> BYTES", strict(translateBytes)},
 	}},
 	{name: "repeat", doc: "REPEAT(text, n): the text n times.", overloads: []overload{
 		{"STRING, INT64 -> STRING", strict(repeat)},
@@ -59,7 +52,6 @@ var stringFunctions = []record{
 	{name: "split_substr", doc: "SPLIT_SUBSTR(text, delimiter, start, count): count parts from the start-th on (from the end, if negative), with delimiters between.",
 		overloads: []overload{{"STRING, STRING, INT64, ?INT64 -> STRING", strict(splitSubstr)}}},
 	{name: "soundex", doc: "The Soundex code of a text: its first letter and three digits.", overloads: []overload{{"STRING -> STRING", strict(soundex)}}},
-	{name: "collate", doc: "COLLATE(text, collation): the text; collations are not kept in values.", overloads: []overload{{"STRING, STRING -> STRING", strict(first)}}},
 }
 
 func first(_ *Context, a []value.Value) (value.Value, error) { return a[0], nil }
@@ -115,27 +107,6 @@ func mapBytes(s string, low, high byte) string {
 	return string(b)
 }
 
-const wordEnds = "[](){}/|\\<>!?@\"#$&~_,.:;*%+-^"
-
-func initCap(_ *Context, a []value.Value) (value.Value, error) {
-	ends := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(wordEnds, r) }
-	if len(a) > 1 {
-		ends = func(r rune) bool { return strings.ContainsRune(a[1].AsString(), r) }
-	}
-	start := true
-	return ofString(strings.Map(func(r rune) rune {
-		switch {
-		case ends(r):
-			start = true
-			return r
-		case start:
-			start = false
-			return unicode.ToUpper(r)
-		}
-		return unicode.ToLower(r)
-	}, a[0].AsString()))
-}
-
 func reverseChars(s string) string {
 	b := make([]byte, 0, len(s))
 	for len(s) > 0 {
@@ -167,50 +138,6 @@ func replace(_ *Context, a []value.Value) (value.Value, error) {
 		return a[0], nil
 	}
 	return textOf(a[0].Kind(), strings.ReplaceAll(s, from, to)), nil
-}
-
-func translate(_ *Context, a []value.Value) (value.Value, error) {
-	mapping := make(map[rune]rune)
-	to := a[2].AsString()
-	for _, r := range a[1].AsString() {
-		if _, ok := mapping[r]; ok {
-			return badArgument("Duplicate character " + stringLiteral(string(r)) + " in TRANSLATE source characters")
-		}
-		target, size := utf8.DecodeRuneInString(to)
-		if to = to[size:]; size == 0 {
-			target = -1
-		}
-		mapping[r] = target
-	}
-	result := strings.Map(func(r rune) rune {
-		if target, ok := mapping[r]; ok {
-			return target
-		}
-		return r
-	}, a[0].AsString())
-	if len(result) > maxOutput {
-		return badArgument("Output of TRANSLATE exceeds max allowed output size of 1MB")
-	}
-	return ofString(result)
-}
-
-func translateBytes(_ *Context, a []value.Value) (value.Value, error) {
-	s, from, to := a[0].AsBytes(), a[1].AsString(), a[2].AsString()
-	var out []byte
-	for _, c := range s {
-		switch i := strings.IndexByte(from, c); {
-		case i < 0:
-			out = append(out, c)
-		case i < len(to):
-			out = append(out, to[i])
-		}
-	}
-	for i := range len(from) {
-		if strings.IndexByte(from, from[i]) < i {
-			return badArgument("Duplicate byte 0x" + hexByte(from[i]) + " in TRANSLATE source bytes")
-		}
-	}
-	return ofBytes(out)
 }
 
 func repeat(_ *Context, a []value.Value) (value.Value, error) {

@@ -14,23 +14,10 @@ var substrings = []record{
 		{"STRING, INT64, ?INT64 -> STRING", strict(substrChars)},
 		{"BYTES, INT64, ?INT64 -> BYTES", strict(substrBytes)},
 	}},
-	{name: "left", doc: "LEFT(text, n): the first n characters or bytes.", overloads: []overload{
-		{"STRING, INT64 -> STRING", strict(left)},
-		{"BYTES, INT64 -> BYTES", strict(left)},
-	}},
-	{name: "right", doc: "RIGHT(text, n): the last n characters or bytes.", overloads: []overload{
-		{"STRING, INT64 -> STRING", strict(right)},
-		{"BYTES, INT64 -> BYTES", strict(right)},
-	}},
 	{name: "strpos", leakproof: true, doc: "STRPOS(text, part): where the part first occurs, 0 if nowhere.", overloads: []overload{
 		{"STRING, STRING -> INT64", strict(strpos)},
 		{"BYTES, BYTES -> INT64", strict(strpos)},
 	}},
-	{name: "instr", doc: "INSTR(text, part, position, occurrence): where the part occurs for the n-th time from a position on (backwards, if negative), 0 if nowhere.",
-		overloads: []overload{
-			{"STRING, STRING, ?INT64, ?INT64 -> INT64", strict(instr)},
-			{"BYTES, BYTES, ?INT64, ?INT64 -> INT64", strict(instr)},
-		}},
 	{name: "trim", leakproof: true, doc: "TRIM(text, characters): without white space, or the characters given, at either end.", overloads: trimOverloads(true, true)},
 	{name: "ltrim", leakproof: true, doc: "LTRIM(text, characters): as TRIM, at the beginning.", overloads: trimOverloads(true, false)},
 	{name: "rtrim", leakproof: true, doc: "RTRIM(text, characters): as TRIM, at the end.", overloads: trimOverloads(false, true)},
@@ -92,17 +79,6 @@ func left(_ *Context, a []value.Value) (value.Value, error) {
 	return ofString(s[:charOffset(s, n)])
 }
 
-func right(_ *Context, a []value.Value) (value.Value, error) {
-	s, n := a[0].AsString(), a[1].AsInt64()
-	if n < 0 {
-		return badArgument("Second argument in RIGHT() cannot be negative")
-	}
-	if a[0].Kind() == value.Bytes {
-		return bytesOf(s[int64(len(s))-min(n, int64(len(s))):]), nil
-	}
-	return ofString(s[charOffsetBack(s, n):])
-}
-
 func strpos(_ *Context, a []value.Value) (value.Value, error) {
 	s := a[0].AsString()
 	return position(s, strings.Index(s, a[1].AsString()), a[0].Kind())
@@ -117,93 +93,6 @@ func position(s string, offset int, kind value.Kind) (value.Value, error) {
 		return ofInt64(int64(offset) + 1)
 	}
 	return ofInt64(int64(utf8.RuneCountInString(s[:offset])) + 1)
-}
-
-func instr(_ *Context, a []value.Value) (value.Value, error) {
-	s, part, from, occurrence := a[0].AsString(), a[1].AsString(), int64(1), int64(1)
-	if len(a) > 2 {
-		from = a[2].AsInt64()
-	}
-	if len(a) > 3 {
-		occurrence = a[3].AsInt64()
-	}
-	switch {
-	case occurrence < 1:
-		return badArgument("Occurrence must be positive")
-	case from == 0:
-		return badArgument("Position must be non-zero")
-	case from > 0:
-		return position(s, instrForward(s, part, from, occurrence, a[0].Kind()), a[0].Kind())
-	}
-	return position(s, instrBackward(s, part, from, occurrence, a[0].Kind()), a[0].Kind())
-}
-
-// instrForward: occurrences may overlap. A part that is empty occurs before each character and at the end.
-func instrForward(s, part string, from, occurrence int64, kind value.Kind) int {
-	offset := charOffset(s, from-1)
-	if kind == value.Bytes {
-		offset = int(min(from-1, int64(len(s))+1))
-	} else if int64(utf8.RuneCountInString(s)) < from-1 {
-		return -1
-	}
-	for ; ; occurrence-- {
-		if offset > len(s) {
-			return -1
-		}
-		i := strings.Index(s[offset:], part)
-		if i < 0 {
-			return -1
-		}
-		if offset += i; occurrence == 1 {
-			return offset
-		}
-		offset += charSize(s[offset:], kind)
-	}
-}
-
-func instrBackward(s, part string, from, occurrence int64, kind value.Kind) int {
-	// end is where the last occurrence that counts may begin.
-	end := int64(len(s)) + from
-	if kind == value.String {
-		back := -max(from, -int64(len(s))-1)
-		if int64(utf8.RuneCountInString(s)) < back-1 {
-			return -1
-		}
-		if end = int64(charOffsetBack(s, back)); int64(utf8.RuneCountInString(s)) < back {
-			end = -1
-		}
-	}
-	if part == "" { // it also occurs behind the last character
-		if end < 0 {
-			end = 0
-		} else {
-			end += int64(charSize(s[end:], kind))
-		}
-	}
-	for ; end >= 0; occurrence-- {
-		i := strings.LastIndex(s[:min(end+int64(len(part)), int64(len(s)))], part)
-		if i < 0 || occurrence == 1 {
-			return i
-		}
-		if i == 0 {
-			return -1
-		}
-		_, size := utf8.DecodeLastRuneInString(s[:i])
-		if kind == value.Bytes {
-			size = 1
-		}
-		end = int64(i - size)
-	}
-	return -1
-}
-
-// charSize is the size of the first character in bytes, or 1 at the end of the text.
-func charSize(s string, kind value.Kind) int {
-	if kind == value.Bytes || s == "" {
-		return 1
-	}
-	_, size := utf8.DecodeRuneInString(s)
-	return size
 }
 
 func trimOverloads(atStart, atEnd bool) []overload {

@@ -34,8 +34,6 @@ var timestampFunctions = []record{
 	{name: "unix_seconds", leakproof: true, doc: "Whole seconds since 1970, rounded down.", overloads: []overload{{"TIMESTAMP -> INT64", toUnix(1)}}},
 	{name: "unix_millis", leakproof: true, doc: "Whole milliseconds since 1970, rounded down.", overloads: []overload{{"TIMESTAMP -> INT64", toUnix(1_000)}}},
 	{name: "unix_micros", leakproof: true, doc: "Whole microseconds since 1970, rounded down.", overloads: []overload{{"TIMESTAMP -> INT64", toUnix(1_000_000)}}},
-	{name: "generate_timestamp_array", doc: "GENERATE_TIMESTAMP_ARRAY(first, last, INTERVAL n part): timestamps from the first to the last, n parts apart.",
-		overloads: []overload{{"TIMESTAMP, TIMESTAMP, INT64, PART -> ARRAY<TIMESTAMP>", strict(generateTimestamps)}}},
 }
 
 func currentTimestamp(ctx *Context, _ []value.Value) (value.Value, error) {
@@ -180,26 +178,4 @@ func toUnix(perSecond int64) body {
 		seconds, nanos := a[0].AsTimestamp()
 		return ofInt64(seconds*perSecond + int64(nanos)/(nanosPerSecond/perSecond))
 	})
-}
-
-func generateTimestamps(_ *Context, a []value.Value) (value.Value, error) {
-	unit, err := unitOf(a[3], "GENERATE_TIMESTAMP_ARRAY")
-	if err != nil {
-		return value.Value{}, err
-	}
-	step := a[2].AsInt64()
-	if step == 0 {
-		return badArgument("Sequence step cannot be 0.")
-	}
-	instants := []value.Value{}
-	for t, ok := a[0], true; ok; t, ok = moveTimestamp(t, step, 1, unit) {
-		if c := value.Compare(t, a[1], value.TimestampType); step > 0 && c > 0 || step < 0 && c < 0 {
-			break
-		}
-		if len(instants) == maxGenerated {
-			return badArgument(tooManyGenerated)
-		}
-		instants = append(instants, t)
-	}
-	return value.OfArray(instants), nil
 }
