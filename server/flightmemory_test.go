@@ -6,14 +6,19 @@ import (
 	"strings"
 	"testing"
 
+	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	arrowflight "github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // TestFlightUploads: the messages of a bulk load are received one after the other, and a long one only if there is room for it.
@@ -93,4 +98,47 @@ func TestFlightUnread(t *testing.T) {
 		cancel()
 		returned(budget)
 	}
+}
+
+// TestFlightExpanded: what is much larger as values, or decoded, than in its message is refused for that, or written in parts that fit.
+func TestFlightExpanded(t *testing.T) {
+	h, budget := newBudgetHarness(t, 64*mib)
+	f := h.flight()
+	load := func(rows, size int) error {
+		ids := array.NewInt64Builder(memory.DefaultAllocator)
+		indices := array.NewInt32Builder(memory.DefaultAllocator)
+		for i := range rows {
+			ids.Append(int64(i))
+			indices.Append(0)
+		}
+		values := array.NewStringBuilder(memory.DefaultAllocator)
+		values.Append(strings.Repeat("x", size))
+		of := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}
+		schema := arrow.NewSchema([]arrow.Field{{Name: "Id", Type: arrow.PrimitiveTypes.Int64}, {Name: "A", Type: of, Nullable: true}}, nil)
+		b := array.NewRecordBatch(schema, []arrow.Array{ids.NewArray(), array.NewDictionaryArray(of, indices.NewArray(), values.NewArray())}, int64(rows))
+		r, err := array.NewRecordReader(schema, []arrow.RecordBatch{b})
+		h.ok(err)
+		_, err = f.ExecuteIngest(f.ctx, r, &flightsql.ExecuteIngestOpts{Table: "Wide", TableDefinitionOptions: ingestOptions(flightsql.TableDefinitionOptionsTableExistsOptionAppend, flightsql.TableDefinitionOptionsTableNotExistOptionFail)})
+		return err
+	}
+	h.ok(load(60, 1<<20)) // 60 MiB as rows, in one chunk before
+	returned(budget)
+	if err := load(10_000, 17<<20); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("a row beyond the budget: %v", err)
+	}
+	returned(budget)
+	list := &structpb.ListValue{}
+	for range 500_000 {
+		list.Values = append(list.Values, structpb.NewNullValue())
+	}
+	command := &spannerpb.ExecuteSqlRequest{Sql: "SELECT 1", Params: &structpb.Struct{Fields: map[string]*structpb.Value{"p": structpb.NewListValue(list)}}}
+	wrapped, err := anypb.New(command)
+	h.ok(err)
+	body, err := proto.Marshal(wrapped)
+	h.ok(err)
+	_, err = f.Client.Client.GetFlightInfo(f.ctx, &arrowflight.FlightDescriptor{Type: arrowflight.DescriptorCMD, Cmd: body})
+	if status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("a command of %d bytes: %v", len(body), err)
+	}
+	returned(budget)
 }

@@ -32,7 +32,7 @@ var actions = []action{
 // sqlAction is an action of Flight SQL, whose messages are wrapped in google.protobuf.Any.
 func sqlAction[Q proto.Message](do func(*Service, context.Context, Q, *rpc.Call) (proto.Message, error)) func(*Service, context.Context, []byte, *rpc.Call) (proto.Message, error) {
 	return func(s *Service, ctx context.Context, body []byte, c *rpc.Call) (proto.Message, error) {
-		command, err := commandOf(body)
+		command, err := commandOf(body, c)
 		if err != nil {
 			return nil, err
 		}
@@ -55,6 +55,9 @@ func plainAction[Q any, P interface {
 }](do func(*Service, context.Context, P, *rpc.Call) (proto.Message, error)) func(*Service, context.Context, []byte, *rpc.Call) (proto.Message, error) {
 	return func(s *Service, ctx context.Context, body []byte, c *rpc.Call) (proto.Message, error) {
 		req := P(new(Q))
+		if err := c.ChargeDecoded(req, body); err != nil {
+			return nil, err
+		}
 		if err := proto.Unmarshal(body, req); err != nil {
 			return nil, usererror.InvalidFlightDescriptor("the body of the action is not a valid " + string(req.ProtoReflect().Descriptor().Name()))
 		}

@@ -53,11 +53,11 @@ func (r *running) cancel(ticket []byte) bool {
 }
 
 // cancelInfo cancels the queries that read a FlightInfo's tickets. Its tickets stay good.
-func (s *Service) cancelInfo(_ context.Context, req *flightpb.CancelFlightInfoRequest, _ *rpc.Call) (proto.Message, error) {
+func (s *Service) cancelInfo(_ context.Context, req *flightpb.CancelFlightInfoRequest, c *rpc.Call) (proto.Message, error) {
 	reply := &flightpb.CancelFlightInfoResult{Status: flightpb.CancelStatus_CANCEL_STATUS_NOT_CANCELLABLE}
 	for _, e := range req.GetInfo().GetEndpoint() {
 		ticket := e.GetTicket().GetTicket()
-		if _, err := openTicket(s.tokens, ticket, "ticket", endpointKinds...); err != nil {
+		if _, err := openTicket(s.tokens, c, ticket, "ticket", endpointKinds...); err != nil {
 			return nil, err
 		}
 		if s.running.cancel(ticket) {
@@ -68,7 +68,7 @@ func (s *Service) cancelInfo(_ context.Context, req *flightpb.CancelFlightInfoRe
 }
 
 // renewEndpoint answers with the endpoint as it is: how long versions are kept decides until when it can be read.
-func (s *Service) renewEndpoint(_ context.Context, req *flightpb.RenewFlightEndpointRequest, _ *rpc.Call) (proto.Message, error) {
-	_, err := openTicket(s.tokens, req.GetEndpoint().GetTicket().GetTicket(), "ticket", endpointKinds...)
+func (s *Service) renewEndpoint(_ context.Context, req *flightpb.RenewFlightEndpointRequest, c *rpc.Call) (proto.Message, error) {
+	_, err := openTicket(s.tokens, c, req.GetEndpoint().GetTicket().GetTicket(), "ticket", endpointKinds...)
 	return req.GetEndpoint(), err
 }

@@ -130,7 +130,7 @@ func (s *Service) metadataInfo(command proto.Message, schema *arrow.Schema, c *r
 
 // getMetadata answers the command of a ticket.
 func (s *Service) getMetadata(ctx context.Context, t *ticket, c *rpc.Call) error {
-	command, err := commandOf(t.data)
+	command, err := commandOf(t.data, c)
 	if err != nil {
 		return err
 	}

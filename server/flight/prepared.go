@@ -59,13 +59,13 @@ func parametersOf(d *Description) []columnar.Column {
 	return columns
 }
 
-func (s *Service) closePrepared(_ context.Context, req *flightpb.ActionClosePreparedStatementRequest, _ *rpc.Call) (proto.Message, error) {
-	_, err := s.openPrepared(req.PreparedStatementHandle)
+func (s *Service) closePrepared(_ context.Context, req *flightpb.ActionClosePreparedStatementRequest, c *rpc.Call) (proto.Message, error) {
+	_, err := s.openPrepared(req.PreparedStatementHandle, c)
 	return nil, err
 }
 
-func (s *Service) openPrepared(handle []byte) (*ticket, error) {
-	return openTicket(s.tokens, handle, "prepared_statement_handle", ticketStatement)
+func (s *Service) openPrepared(handle []byte, c *rpc.Call) (*ticket, error) {
+	return openTicket(s.tokens, c, handle, "prepared_statement_handle", ticketStatement)
 }
 
 // A binding says how rows of parameters that a client sends become those of a statement.

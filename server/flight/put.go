@@ -19,7 +19,7 @@ import (
 
 // doPut answers DoPut: updates, parameters of prepared statements, and bulk ingest.
 func (s *Service) doPut(ctx context.Context, first *flightpb.FlightData, c *rpc.Call) error {
-	command, err := descriptorCommand(first.FlightDescriptor)
+	command, err := descriptorCommand(first.FlightDescriptor, c)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *Service) update(ctx context.Context, req *spannerpb.ExecuteSqlRequest, 
 
 // putPreparedUpdate runs a prepared statement that writes, once for each row of parameters, all in one transaction.
 func (s *Service) putPreparedUpdate(ctx context.Context, command *flightpb.CommandPreparedStatementUpdate, up *upload, c *rpc.Call) error {
-	t, err := s.openPrepared(command.PreparedStatementHandle)
+	t, err := s.openPrepared(command.PreparedStatementHandle, c)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (s *Service) runBatch(ctx context.Context, req *spannerpb.ExecuteBatchDmlRe
 
 // putParameters binds the parameters of a prepared query: the client gets a handle with their values.
 func (s *Service) putParameters(ctx context.Context, command *flightpb.CommandPreparedStatementQuery, up *upload, c *rpc.Call) error {
-	t, err := s.openPrepared(command.PreparedStatementHandle)
+	t, err := s.openPrepared(command.PreparedStatementHandle, c)
 	if err != nil {
 		return err
 	}

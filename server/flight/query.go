@@ -32,7 +32,7 @@ func (s *Service) statement(sql string, transaction []byte, c *rpc.Call) (*ticke
 	named, _ := analyze.Parameters(sql)
 	t := &ticket{kind: ticketQuery, options: o, request: &spannerpb.ExecuteSqlRequest{Sql: named}}
 	if len(transaction) > 0 {
-		in, err := s.openTransaction(transaction)
+		in, err := s.openTransaction(transaction, c)
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	flightpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/crowfoot-db/crowfoot/server/result"
@@ -168,29 +169,36 @@ func optionsOf(c *rpc.Call) (o columnar.Options, err error) {
 }
 
 // commandOf is the command of Flight SQL that a descriptor or an action carries.
-func commandOf(data []byte) (proto.Message, error) {
+func commandOf(data []byte, c *rpc.Call) (proto.Message, error) {
 	var wrapped anypb.Any
 	if err := proto.Unmarshal(data, &wrapped); err != nil || wrapped.TypeUrl == "" {
 		return nil, usererror.InvalidFlightDescriptor("it has no command of Flight SQL")
 	}
-	command, err := wrapped.UnmarshalNew()
+	kind, err := protoregistry.GlobalTypes.FindMessageByURL(wrapped.TypeUrl)
 	if err != nil {
+		return nil, usererror.UnknownFlightCommand(wrapped.TypeUrl)
+	}
+	command := kind.New().Interface()
+	if err := c.ChargeDecoded(command, wrapped.Value); err != nil {
+		return nil, err
+	}
+	if proto.Unmarshal(wrapped.Value, command) != nil {
 		return nil, usererror.UnknownFlightCommand(wrapped.TypeUrl)
 	}
 	return command, nil
 }
 
 // descriptorCommand is the command of a descriptor.
-func descriptorCommand(d *flightpb.FlightDescriptor) (proto.Message, error) {
+func descriptorCommand(d *flightpb.FlightDescriptor, c *rpc.Call) (proto.Message, error) {
 	if d.GetType() != flightpb.FlightDescriptor_CMD {
 		return nil, usererror.InvalidFlightDescriptor("its type is not CMD")
 	}
-	return commandOf(d.Cmd)
+	return commandOf(d.Cmd, c)
 }
 
 // getFlightInfo answers GetFlightInfo.
 func (s *Service) getFlightInfo(ctx context.Context, d *flightpb.FlightDescriptor, c *rpc.Call) (*flightpb.FlightInfo, error) {
-	command, err := descriptorCommand(d)
+	command, err := descriptorCommand(d, c)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +231,7 @@ func (s *Service) queryOf(command proto.Message, c *rpc.Call) (q *ticket, err er
 	case *flightpb.CommandStatementQuery:
 		return s.statement(command.Query, command.TransactionId, c)
 	case *flightpb.CommandPreparedStatementQuery:
-		if q, err = s.openPrepared(command.PreparedStatementHandle); err != nil {
+		if q, err = s.openPrepared(command.PreparedStatementHandle, c); err != nil {
 			return nil, err
 		}
 		s.follow(q, c)
@@ -239,7 +247,7 @@ func (s *Service) queryOf(command proto.Message, c *rpc.Call) (q *ticket, err er
 
 // getSchema answers GetSchema. No statement runs.
 func (s *Service) getSchema(ctx context.Context, descriptor *flightpb.FlightDescriptor, c *rpc.Call) (*flightpb.SchemaResult, error) {
-	command, err := descriptorCommand(descriptor)
+	command, err := descriptorCommand(descriptor, c)
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +269,7 @@ func (s *Service) getSchema(ctx context.Context, descriptor *flightpb.FlightDesc
 
 // doGet answers DoGet.
 func (s *Service) doGet(ctx context.Context, t *flightpb.Ticket, c *rpc.Call) error {
-	ticket, err := openTicket(s.tokens, t.Ticket, "ticket", endpointKinds...)
+	ticket, err := openTicket(s.tokens, c, t.Ticket, "ticket", endpointKinds...)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/crowfoot-db/crowfoot/server/rpc"
 	"github.com/crowfoot-db/crowfoot/server/token"
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value/columnar"
@@ -66,7 +67,7 @@ func (t *ticket) seal(k token.Key) ([]byte, error) {
 }
 
 // openTicket reads the bytes of a ticket of one of some kinds; what it is for the client is for the error.
-func openTicket(k token.Key, data []byte, what string, kinds ...ticketKind) (*ticket, error) {
+func openTicket(k token.Key, c *rpc.Call, data []byte, what string, kinds ...ticketKind) (*ticket, error) {
 	body, ok := k.Open(data)
 	if !ok || len(body) < ticketHead || body[0] != ticketVersion {
 		return nil, usererror.InvalidTicket(what)
@@ -79,7 +80,13 @@ func openTicket(k token.Key, data []byte, what string, kinds ...ticketKind) (*ti
 	}
 	size, n := binary.Uvarint(body[ticketHead:])
 	rest := body[ticketHead+max(n, 0):]
-	if !wanted || n <= 0 || size > uint64(len(rest)) || proto.Unmarshal(rest[:size], t.request) != nil {
+	if !wanted || n <= 0 || size > uint64(len(rest)) {
+		return nil, usererror.InvalidTicket(what)
+	}
+	if err := c.ChargeDecoded(t.request, rest[:size]); err != nil {
+		return nil, err
+	}
+	if proto.Unmarshal(rest[:size], t.request) != nil {
 		return nil, usererror.InvalidTicket(what)
 	}
 	t.data = rest[size:]

@@ -29,7 +29,7 @@ func (s *Service) beginTransaction(ctx context.Context, _ *flightpb.ActionBeginT
 
 // endTransaction commits or rolls back.
 func (s *Service) endTransaction(ctx context.Context, req *flightpb.ActionEndTransactionRequest, c *rpc.Call) (proto.Message, error) {
-	t, err := s.openTransaction(req.TransactionId)
+	t, err := s.openTransaction(req.TransactionId, c)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func (s *Service) endTransaction(ctx context.Context, req *flightpb.ActionEndTra
 	return nil, err
 }
 
-func (s *Service) openTransaction(handle []byte) (*ticket, error) {
-	return openTicket(s.tokens, handle, "transaction_id", ticketTransaction)
+func (s *Service) openTransaction(handle []byte, c *rpc.Call) (*ticket, error) {
+	return openTicket(s.tokens, c, handle, "transaction_id", ticketTransaction)
 }
 
 func (s *Service) commit(ctx context.Context, session string, id []byte, c *rpc.Call, mutations ...*spannerpb.Mutation) (*spannerpb.CommitResponse, error) {

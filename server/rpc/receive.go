@@ -127,6 +127,14 @@ func DecodeUpload(data []byte, m proto.Message) error {
 	return nil
 }
 
+// ChargeDecoded charges a call that runs for a message that stands within its request as bytes, which are about to be decoded.
+func (c *Call) ChargeDecoded(m proto.Message, data []byte) error {
+	if len(data) <= smallRequest {
+		return nil
+	}
+	return c.Memory.Grow(c.ctx, DecodedBytes(m.ProtoReflect().Descriptor(), data))
+}
+
 // What a decoded message takes, by Go's layout of generated code: a struct with a header, a few words for each field that is set, and a
 // pointer to it; a string's header and its bytes.
 const (
