@@ -141,10 +141,10 @@ func (l *lockTable) grow(ctx context.Context, held, r *request) (*request, error
 		return nil, r.tx.err
 	}
 	r.tx.held = append(r.tx.held, r)
+	count := len(r.tx.held)
 	if !blocked {
 		r.granted = true
 		l.insert(r)
-		count := len(r.tx.held)
 		l.mu.Unlock()
 		return r, r.tx.chargeLock(ctx, count)
 	}
@@ -154,7 +154,10 @@ func (l *lockTable) grow(ctx context.Context, held, r *request) (*request, error
 	l.wait(r)
 	l.resolve(r)
 	l.mu.Unlock()
-	return r, l.waitFor(ctx, r, w)
+	if err := l.waitFor(ctx, r, w); err != nil {
+		return r, err
+	}
+	return r, r.tx.chargeLock(ctx, count)
 }
 
 // contention tells whether a request in the table blocks r, or covers it. r is not in the table yet.

@@ -37,13 +37,13 @@ func (f *footprint) due() (due int64) {
 	return due
 }
 
-// chargeLock charges the transaction for its newest lock, which makes count of them.
+// chargeLock charges the transaction for a lock that it has got: with it, it had count of them, and may have given up requests for some since.
 func (t *Tx) chargeLock(ctx context.Context, count int) error {
 	if count%chargeLocks != 0 {
 		return nil
 	}
 	t.mu.Lock()
-	t.memory.locks += chargeLocks * lockBytes
+	t.memory.locks = max(t.memory.locks, int64(count)*lockBytes)
 	due := t.memory.due()
 	t.mu.Unlock()
 	return t.charge(ctx, due, nil)

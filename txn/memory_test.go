@@ -1,0 +1,51 @@
+package txn
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/crowfoot-db/crowfoot/memory"
+	"github.com/crowfoot-db/crowfoot/mvcc"
+	"github.com/crowfoot-db/crowfoot/table"
+)
+
+// TestLocksAreCharged: a transaction is charged for its locks, whether it had to wait for them or not, and once for each.
+func TestLocksAreCharged(t *testing.T) { synctest.Test(t, testLocksAreCharged) }
+
+func testLocksAreCharged(t *testing.T) {
+	const chunks = 3
+	m, _ := manual(t)
+	ctx := context.Background()
+	budget := memory.NewBudget(1 << 30)
+	holder := m.Begin(Options{}) // older, so it is waited for
+	tx := m.Begin(Options{Memory: budget})
+	for n := range chunks * chargeLocks {
+		k := fmt.Sprint(n)
+		lockKey(t, holder, k)
+		// The request is given up, then made again, and waits again.
+		limited, cancel := context.WithCancel(ctx)
+		defer cancel()
+		for _, ctx := range []context.Context{limited, ctx} {
+			waiting := beside(func() (mvcc.Timestamp, error) {
+				_, _, err := tx.Get(ctx, key(k), table.LockShared)
+				return 0, err
+			})
+			synctest.Wait()
+			if cancel(); ctx != limited {
+				_ = holder.Rollback()
+				holder = m.Begin(Options{Previous: holder.Age()})
+			}
+			if o := await(t, waiting); (o.err != nil) != (ctx == limited) {
+				t.Fatal(o.err)
+			}
+		}
+	}
+	if due := tx.memory.charged; due != chunks*chargeBytes || budget.Usage().Taken < due { // the budget rounds up
+		t.Errorf("%d locks are charged %d bytes, %d of the budget; want %d", chunks*chargeLocks, due, budget.Usage().Taken, chunks*chargeBytes)
+	}
+	if err := tx.Rollback(); err != nil || budget.Usage().Taken != 0 {
+		t.Errorf("after the end %d bytes are charged: %v", budget.Usage().Taken, err)
+	}
+}
