@@ -46,8 +46,7 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 		return 0, err
 	}
 	defer t.Leave()
-	before := t.Savepoint()
-	t.close(true)
+	before := t.close()
 	ts, err := t.ready(ctx, apply, opts)
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) || usererror.IsExhausted(err) || errors.Is(err, kv.ErrRefused) {
@@ -70,10 +69,21 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 	return ts, err
 }
 
-// reopen takes back what Commit has done to a transaction that goes on.
+// close keeps requests other than Commit's own from changing what will be committed and validated. It returns what the transaction had
+// written by then.
+func (t *Tx) close() Savepoint {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed.Store(true)
+	return t.savepoint()
+}
+
+// reopen takes back what Commit has done to a transaction that goes on, and lets other requests in again.
 func (t *Tx) reopen(before Savepoint) {
-	t.RollbackTo(before)
-	t.close(false)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rollbackTo(before)
+	t.closed.Store(false)
 }
 
 // ready brings the transaction past its point of no return. ts is the timestamp of a transaction that has written nothing.
@@ -116,13 +126,6 @@ func (t *Tx) prepare(ctx context.Context, apply func(table.Writer) error, opts C
 		}
 	}
 	return t.m.delays.wait(ctx, opts.MaxDelay)
-}
-
-// close keeps requests other than Commit's own from changing what will be committed and validated, or lets them in again.
-func (t *Tx) close(on bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.closed.Store(on)
 }
 
 func (t *Tx) lockWrites(ctx context.Context) (err error) {

@@ -3,7 +3,9 @@ package txn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -51,7 +53,7 @@ func TestRefusedCommit(t *testing.T) {
 		}
 		older, tx := m.Begin(Options{}), begin()
 		refused(tx)
-		if err := m.ChangeSchema(ctx, schema.NewCatalog(), func(mvcc.Timestamp) error { return nil }); err != nil {
+		if err := m.ChangeSchema(ctx, schema.NewCatalog(), nothing); err != nil {
 			t.Fatal(err)
 		}
 		if got := getAll(tx, nil, []string{"a", "b"}, table.LockShared); got != "a=1 b absent" {
@@ -64,6 +66,32 @@ func TestRefusedCommit(t *testing.T) {
 		refused(tx)
 		if err := commit(older); err != nil || !usererror.IsAborted(tx.Err()) {
 			t.Errorf("%+v: an older transaction wants the locks: %v, %v", opts, err, tx.Err())
+		}
+	}
+}
+
+// TestRefusedCommitKeepsWrites: what a request has written, and was told so, stays when a commit beside it is refused.
+func TestRefusedCommitKeepsWrites(t *testing.T) {
+	store := &disktest.Refusing{Store: openStore(t, vfs.NewMem(), "data")}
+	m := newManager(t, store, time.Now)
+	ctx := context.Background()
+	commitOne(t, m, "b", "0")
+	store.When(func() bool { return true })
+	tx := m.Begin(Options{})
+	if err := tx.Put(ctx, key("b"), []byte("1"), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20_000 {
+		val := fmt.Sprint(i)
+		writing := beside(func() (mvcc.Timestamp, error) { return 0, tx.Put(ctx, key("a"), []byte(val), nil, nil) })
+		if _, err := tx.Commit(ctx, nil, CommitOptions{}); !errors.Is(err, kv.ErrRefused) {
+			t.Fatalf("a full store answers %v", err)
+		}
+		if err := (<-writing).err; err != nil {
+			continue // it came after the commit
+		}
+		if got, want := getAll(tx, nil, []string{"a"}, table.LockShared), "a="+val; got != want {
+			t.Fatalf("a request has written %s, and the commit beside it was refused: now %s", want, got)
 		}
 	}
 }

@@ -193,6 +193,11 @@ type Savepoint struct {
 func (t *Tx) Savepoint() Savepoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.savepoint()
+}
+
+// savepoint is Savepoint. The transaction's mu is held.
+func (t *Tx) savepoint() Savepoint {
 	return Savepoint{writes: t.writes.Copy(), run: t.run, size: t.size, memory: t.memory.writes, mods: t.changes.Len()}
 }
 
@@ -200,6 +205,11 @@ func (t *Tx) Savepoint() Savepoint {
 func (t *Tx) RollbackTo(s Savepoint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.rollbackTo(s)
+}
+
+// rollbackTo is RollbackTo. The transaction's mu is held.
+func (t *Tx) rollbackTo(s Savepoint) {
 	t.writes, t.run, t.size = s.writes.Copy(), s.run, s.size
 	t.changes.Truncate(s.mods)
 	t.memory.rollbackTo(s.memory)
