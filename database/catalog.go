@@ -31,15 +31,15 @@ type schemaRecord struct {
 }
 
 // storeVersion makes a version durable as it is published, with the tables that are not as in the version before, which is nil for the first
-// version, and with it that a statement took effect, unless that is nil.
-func (d *Database) storeVersion(v *version, before *schema.Catalog, p publication) error {
+// version, and with it that a statement took effect, unless that is nil. commit commits the batch.
+func (d *Database) storeVersion(v *version, before *schema.Catalog, p publication, commit func(kv.Batch) error) error {
 	b := meta.NewBatch(d.registry.store)
 	defer b.Close()
-	return d.commitVersion(b, v, before, p)
+	return d.commitVersion(b, v, before, p, commit)
 }
 
 // commitVersion is storeVersion in a batch that holds more, which it commits.
-func (d *Database) commitVersion(b kv.Batch, v *version, before *schema.Catalog, p publication) error {
+func (d *Database) commitVersion(b kv.Batch, v *version, before *schema.Catalog, p publication, commit func(kv.Batch) error) error {
 	e, err := v.catalog.Marshal(before)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (d *Database) commitVersion(b kv.Batch, v *version, before *schema.Catalog,
 	if err != nil {
 		return err
 	}
-	return streams.End(b.Commit())
+	return streams.End(commit(b))
 }
 
 // putObjects adds the records of the tables, and other objects, that a version has changed.

@@ -132,7 +132,7 @@ func (d *Database) storeNew() error {
 	if err != nil {
 		return err
 	}
-	if err := d.commitVersion(b, d.newest(), nil, publication{}); err != nil {
+	if err := d.commitVersion(b, d.newest(), nil, publication{}, kv.Batch.Commit); err != nil {
 		return fmt.Errorf("store database: %w", err)
 	}
 	r.nextSpace = d.space + 1

@@ -186,7 +186,7 @@ func (d *Database) passOver(s statement) (mvcc.Timestamp, error) {
 // settle records, durably, that the newest version is complete. Only now is what it dropped garbage.
 func (d *Database) settle(garbage []table.Span, s *statement) error {
 	v := d.newest()
-	if err := d.storeVersion(v, v.catalog, publication{garbage: garbage, statement: s}); err != nil {
+	if err := d.storeVersion(v, v.catalog, publication{garbage: garbage, statement: s}, kv.Batch.Commit); err != nil {
 		return err
 	}
 	v.garbage = garbage
@@ -260,14 +260,14 @@ type publication struct {
 func (d *Database) publish(ctx context.Context, p publication) (mvcc.Timestamp, error) {
 	var at mvcc.Timestamp
 	catalog := p.catalog.WithVersion(d.Catalog().Version + 1)
-	err := d.txns.ChangeSchema(ctx, catalog, func(ts mvcc.Timestamp) error {
+	err := d.txns.ChangeSchema(ctx, catalog, func(ts mvcc.Timestamp, commit func(kv.Batch) error) error {
 		v := newVersion(d, catalog, ts)
 		v.garbage = p.garbage
 		if v.change = p.underWay; v.change != nil {
 			v.by = v.change.record()
 			v.tentative.Store(true)
 		}
-		if err := d.storeVersion(v, d.Catalog(), p); err != nil {
+		if err := d.storeVersion(v, d.Catalog(), p, commit); err != nil {
 			return err
 		}
 		list := append(*d.versions.Load(), v) // what others hold ends before it

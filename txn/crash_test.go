@@ -21,12 +21,12 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestCrash runs commits, reads at chosen timestamps and restarts on a file
+// TestCrash runs commits, schema changes, reads at chosen timestamps and restarts on a file
 // system that forgets what was not synced, and crashes it again and again: at
 // each point the machine stops, a random part of what had not been synced is
 // lost, and the store is opened from what remains. Then
 //
-//   - no acknowledged commit is missing, and none is there by half;
+//   - no acknowledged commit or schema change is missing, and none is there by half;
 //   - the outcome of a commit is there if its writes are, with their timestamp, and only then; so are its records of a change stream;
 //   - visible means durable: all that was visible is there;
 //   - nothing will ever appear at or below a timestamp that was visible or read
@@ -74,7 +74,8 @@ type crashRun struct {
 	oracle  *Oracle // of the running store, once it is open
 	issued  [][]string
 	acked   map[int]mvcc.Timestamp
-	read    mvcc.Timestamp // the highest timestamp that was read at
+	changed []mvcc.Timestamp // schema changes that were acknowledged
+	read    mvcc.Timestamp   // the highest timestamp that was read at
 	crashes []crash
 }
 
@@ -136,8 +137,14 @@ func (r *crashRun) run() {
 // step commits a few keys in one transaction, or reads at a chosen timestamp. The clock goes on, back, or stands still.
 func (r *crashRun) step(m *Manager, rng *rand.Rand) {
 	r.clock.advance(time.Duration(rng.IntN(3)-1) * time.Duration(rng.IntN(2_000)) * time.Millisecond)
-	if rng.IntN(4) == 0 {
+	switch {
+	case rng.IntN(4) == 0:
 		r.readAt(m, rng)
+		return
+	case rng.IntN(16) == 0:
+		if err := r.changeSchema(m); err != nil {
+			r.t.Error(err)
+		}
 		return
 	}
 	keys := make([]string, 0, 5)
@@ -182,6 +189,37 @@ func (r *crashRun) step(m *Manager, rng *rand.Rand) {
 
 // clientID is what the client of commit n knows its transaction by.
 func clientID(n int) ClientID { return ClientID{Start: 1, Number: uint64(n + 1)} }
+
+// changeSchema publishes a catalog: a version of one key, in a space that holds nothing else.
+func (r *crashRun) changeSchema(m *Manager) error {
+	var at mvcc.Timestamp
+	err := m.ChangeSchema(context.Background(), nil, func(ts mvcc.Timestamp, commit func(kv.Batch) error) error {
+		at = ts
+		b := mvcc.New(m.versions.KV()).In(catalogSpace).NewBatch()
+		return errors.Join(b.Put(key("catalog"), nil, ts), commit(b.KV()), b.Close())
+	})
+	if err == nil {
+		r.mu.Lock()
+		r.changed = append(r.changed, at)
+		r.mu.Unlock()
+	}
+	return err
+}
+
+const catalogSpace mvcc.Space = 2
+
+// checkCatalogs finds the schema changes in a store, and fails if one is missing that was acknowledged. It returns the newest.
+func (r *crashRun) checkCatalogs(store kv.Store) (newest mvcc.Timestamp, err error) {
+	v := mvcc.New(store).In(catalogSpace)
+	_, newest, _, err = v.Get(key("catalog"), mvcc.Latest, nil)
+	for _, ts := range r.changed {
+		_, version, _, failed := v.Get(key("catalog"), ts, nil)
+		if err = errors.Join(err, failed); version != ts && err == nil {
+			err = fmt.Errorf("the schema change at %d was acknowledged and is lost: found %d", ts, version)
+		}
+	}
+	return newest, err
+}
 
 func (r *crashRun) readAt(m *Manager, rng *rand.Rand) {
 	s, err := m.Snapshot(context.Background(), Bound{Kind: ExactStaleness, Duration: time.Duration(rng.IntN(100)) * time.Millisecond})
@@ -243,6 +281,11 @@ func (r *crashRun) recover(fs *vfs.MemFS, has map[mvcc.Timestamp]bool, floor mvc
 		}
 		floor = max(floor, ts)
 	}
+	newest, err := r.checkCatalogs(store)
+	if err != nil {
+		return err
+	}
+	floor = max(floor, newest)
 	if err := checkOutcomes(store, commits); err != nil {
 		return err
 	}

@@ -24,11 +24,11 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestFaults runs clients that commit and read on a disk that fails at one call, or from that call on, or is full from there on. Then
+// TestFaults runs clients that commit, read and change the schema on a disk that fails at one call, or from that call on, or is full from there on. Then
 //
 //   - every request has returned: a request that hangs lets the test run into the limit of go test;
 //   - the store either goes on, and takes commits again when the disk has room, or has reported that it failed, and answers errors;
-//   - every acknowledged commit is there when the store is opened again, after the death of the process and after that of the
+//   - every acknowledged commit, or schema change, is there when the store is opened again, after the death of the process and after that of the
 //     machine, and none is there by half.
 //
 // A few calls of each kind are tried, which a seed chooses; CROWFOOT_TEST_FAULTS=all tries all of them.
@@ -165,6 +165,9 @@ func (r *faultRun) serve(store kv.Store) {
 			for range faultCommits {
 				_ = r.commit(m, rng)
 				r.look(m, rng)
+				if c == 0 && rng.IntN(3) == 0 {
+					_ = r.changeSchema(m)
+				}
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/table"
 )
@@ -56,7 +57,10 @@ func testCallbacksHoldNoMutex(t *testing.T) {
 		t.Fatal(o.err)
 	}
 	tx.EachWrite(func([]byte) { free("the function of EachWrite") })
-	if err := m.ChangeSchema(ctx, nil, func(mvcc.Timestamp) error { free("the function of ChangeSchema"); return nil }); err != nil {
+	if err := m.ChangeSchema(ctx, nil, func(mvcc.Timestamp, func(kv.Batch) error) error {
+		free("the function of ChangeSchema")
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, what := range []string{"Config.Waited", "Options.Waited", "the function of Commit", "the function of EachWrite", "the function of ChangeSchema"} {

@@ -239,18 +239,33 @@ func (o *Oracle) take() (*flight, error) {
 	return f, nil
 }
 
-// takeReserved is take for a batch that is not built here and so carries no reservation: one is written before.
-func (o *Oracle) takeReserved() (*flight, error) {
+// commitAt runs fn, which commits one batch at a timestamp, or none if it fails, and returns when the timestamp is visible.
+func (o *Oracle) commitAt(fn func(ts mvcc.Timestamp, commit func(kv.Batch) error) error) (err error) {
 	f, err := o.take()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := o.reserve(f.ts); err != nil {
-		return nil, errors.Join(err, o.abandon(f))
-	}
-	f.bound = 0
-	return f, nil
+	var written bool
+	var committed error
+	defer func() { // also if fn panics: it must not hold up every commit of the store
+		landed := o.abandon
+		if written {
+			landed = func(f *flight) error { return o.land(f, committed) }
+		}
+		err = cmp.Or(err, landed(f))
+	}()
+	return fn(f.ts, func(b kv.Batch) error {
+		if err := f.putReservation(b); err != nil {
+			return err
+		}
+		written, committed = true, errCut
+		committed = b.Commit()
+		return committed
+	})
 }
+
+// errCut is how a commit ended that has not returned: it panicked.
+var errCut = errors.New("the commit was cut short")
 
 // Take implements changestream.Oracle. The caller may hold a mutex that other commits wait for when it calls Take, but not when it lands the flight.
 func (o *Oracle) Take(b kv.Batch) (mvcc.Timestamp, changestream.Flight, error) {

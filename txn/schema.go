@@ -2,9 +2,9 @@ package txn
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
@@ -26,15 +26,18 @@ type schemaGate struct {
 // ChangeSchema makes next the newest catalog. It runs fn as the only thing in
 // the database that writes: commits that are past their point of no return are
 // waited for, other requests of read-write transactions wait for the end of fn.
-// What fn writes at ts becomes visible when it returns nil. If it fails it must
-// have written nothing, and the catalog stays as it is.
+// What fn writes at ts, in the one batch that it commits by means of commit,
+// becomes visible when it returns. If fn fails, the catalog stays as it is: it
+// has committed nothing, or the commit has failed. If it is unknown what the
+// store has kept of that, nothing commits any more, as after such a commit of a
+// transaction.
 //
 // Afterwards the transactions are aborted whose dependencies (see DependOn) do
 // not hold in next. Others go on, and see next from their next statement on.
 //
 // Commits of the whole store become visible only after fn: long work, such as
 // back-filling, belongs before it, into transactions.
-func (m *Manager) ChangeSchema(ctx context.Context, next *schema.Catalog, fn func(ts mvcc.Timestamp) error) error {
+func (m *Manager) ChangeSchema(ctx context.Context, next *schema.Catalog, fn func(ts mvcc.Timestamp, commit func(kv.Batch) error) error) error {
 	select {
 	case m.schema.turn <- struct{}{}:
 		defer func() { <-m.schema.turn }()
@@ -46,19 +49,7 @@ func (m *Manager) ChangeSchema(ctx context.Context, next *schema.Catalog, fn fun
 	if err := m.drain(ctx); err != nil {
 		return err
 	}
-	f, err := m.oracle.takeReserved()
-	if err != nil {
-		return err
-	}
-	landed := false
-	defer func() {
-		if !landed { // fn panicked: it must not hold up every commit of the store
-			_ = m.oracle.abandon(f)
-		}
-	}()
-	err = fn(f.ts)
-	landed = true
-	if err := errors.Join(err, m.oracle.land(f, nil)); err != nil {
+	if err := m.oracle.commitAt(fn); err != nil {
 		return err
 	}
 	m.adopt(next)

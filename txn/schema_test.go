@@ -3,11 +3,13 @@ package txn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"testing"
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
 	"github.com/crowfoot-db/crowfoot/schema"
 	"github.com/crowfoot-db/crowfoot/table"
@@ -35,7 +37,7 @@ func writing(c *schema.Catalog, name string) *schema.Dependencies {
 	return d
 }
 
-func nothing(mvcc.Timestamp) error { return nil }
+func nothing(mvcc.Timestamp, func(kv.Batch) error) error { return nil }
 
 // TestChangeSchema: it waits for commits that are under way, and commits wait for it; what it writes has its timestamp and is seen at
 // its end; a failure changes nothing. Transactions that do not depend on what it alters go on from where they were.
@@ -49,12 +51,15 @@ func TestChangeSchema(t *testing.T) {
 	flying := beside(func() (mvcc.Timestamp, error) { return commitKey(m, "a", "1") })
 	release := <-s.arrived
 
-	begun := make(chan mvcc.Timestamp)
+	begun, written := make(chan mvcc.Timestamp), make(chan mvcc.Timestamp)
 	goOn := make(chan error)
 	changed := beside(func() (mvcc.Timestamp, error) {
-		return 0, m.ChangeSchema(ctx, nil, func(ts mvcc.Timestamp) error {
+		return 0, m.ChangeSchema(ctx, nil, func(ts mvcc.Timestamp, commit func(kv.Batch) error) error {
 			begun <- ts
-			return <-goOn
+			b := m.versions.NewBatch()
+			err := errors.Join(b.Put(key("schema"), []byte("new"), ts), commit(b.KV()), b.Close())
+			written <- ts
+			return errors.Join(err, <-goOn)
 		})
 	})
 	awaitGate(m)
@@ -89,11 +94,10 @@ func TestChangeSchema(t *testing.T) {
 	if got := strong(t, m, "a"); got != "a=1" {
 		t.Errorf("a snapshot during the change sees %s", got)
 	}
+	release = <-s.arrived
 	s.open = true
-	b := m.versions.NewBatch()
-	if err := errors.Join(b.Put(key("schema"), []byte("new"), ts), b.Commit(), b.Close()); err != nil {
-		t.Error(err)
-	}
+	release <- nil
+	<-written
 	if got := strong(t, m, "schema"); got != "schema absent" {
 		t.Errorf("the change is seen before its end: %s", got)
 	}
@@ -139,17 +143,52 @@ func TestChangeSchemaFails(t *testing.T) {
 	if err := tx.DependOn(ctx, writing(list[0], "A"), list[0]); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.ChangeSchema(ctx, list[1], func(mvcc.Timestamp) error { return errors.New("no") }); err == nil || err.Error() != "no" {
+	if err := m.ChangeSchema(ctx, list[1], func(mvcc.Timestamp, func(kv.Batch) error) error { return errors.New("no") }); err == nil || err.Error() != "no" {
 		t.Errorf("a failed change: %v", err)
 	}
 	func() {
 		defer func() { _ = recover() }()
-		_ = m.ChangeSchema(ctx, list[1], func(mvcc.Timestamp) error { panic("bug") })
+		_ = m.ChangeSchema(ctx, list[1], func(mvcc.Timestamp, func(kv.Batch) error) error { panic("bug") })
 	}()
 	if _, err := tx.Commit(ctx, nil, CommitOptions{}); err != nil {
 		t.Error(err)
 	}
 	commitOne(t, m, "a", "1")
+}
+
+// TestChangeSchemaUnknown: if it is unknown what the store has kept of a change, the change is not seen, and nothing commits any more. If the store has
+// refused it, all goes on.
+func TestChangeSchemaUnknown(t *testing.T) {
+	for _, unknown := range []bool{false, true} {
+		m, s, _ := gated(t)
+		ctx := context.Background()
+		list := catalogs(t, "CREATE TABLE A (K INT64) PRIMARY KEY (K)")
+		failure := fmt.Errorf("no room: %w", kv.ErrRefused)
+		if unknown {
+			failure = errors.New("sync failed")
+		}
+		before, at := m.oracle.Visible(), mvcc.Timestamp(0)
+		changed := beside(func() (mvcc.Timestamp, error) {
+			return 0, m.ChangeSchema(ctx, list[0], func(ts mvcc.Timestamp, commit func(kv.Batch) error) error {
+				at = ts
+				b := m.versions.NewBatch()
+				return errors.Join(b.Put(key("schema"), []byte("new"), ts), commit(b.KV()), b.Close())
+			})
+		})
+		release := <-s.arrived
+		s.open = true
+		release <- failure
+		if o := await(t, changed); !errors.Is(o.err, failure) || m.schema.catalog.Load() == list[0] {
+			t.Errorf("a change whose commit answers %v: %v, adopted %v", failure, o.err, m.schema.catalog.Load() == list[0])
+		}
+		_, err := commitKey(m, "a", "1")
+		if (err != nil) != unknown {
+			t.Errorf("after a change whose commit answered %v: %v", failure, err)
+		}
+		if visible := m.oracle.Visible(); unknown && (visible != before || visible >= at) {
+			t.Errorf("%d is visible, the change whose outcome is unknown was at %d", visible, at)
+		}
+	}
 }
 
 // TestChangeSchemaGivesUp: a change whose context ends while it waits for a commit leaves transactions able to begin.
@@ -159,7 +198,7 @@ func TestChangeSchemaGivesUp(t *testing.T) {
 	release := <-s.arrived
 	ctx, cancel := context.WithCancel(context.Background())
 	changed := beside(func() (mvcc.Timestamp, error) {
-		return 0, m.ChangeSchema(ctx, nil, func(mvcc.Timestamp) error { t.Error("ran"); return nil })
+		return 0, m.ChangeSchema(ctx, nil, func(mvcc.Timestamp, func(kv.Batch) error) error { t.Error("ran"); return nil })
 	})
 	awaitGate(m)
 	cancel()
