@@ -32,7 +32,7 @@ func (b failingBatch) Put(key, val []byte) error {
 func TestReshapeThatCannotBeBuilt(t *testing.T) {
 	w := newWorld(t, vfs.NewMem())
 	defer w.close()
-	log, err := changestream.Open(changestream.Config{Space: 1, Store: failing{w.store}, Oracle: w.oracle, Secret: [16]byte{1}})
+	log, err := changestream.Open(changestream.Config{Space: 1, Store: failing{w.store}, Oracle: w.oracle, Clock: w.clock, Secret: [16]byte{1}})
 	if err != nil {
 		t.Fatal(err)
 	}

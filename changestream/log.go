@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/crowfoot-db/crowfoot/kv"
 	"github.com/crowfoot-db/crowfoot/mvcc"
@@ -41,7 +42,8 @@ type Config struct {
 	Space  mvcc.Space // of the database
 	Store  kv.Store
 	Oracle Oracle
-	Secret [16]byte // keys the checksum of partition tokens; the store keeps it
+	Clock  func() time.Time // by which readers send heartbeats: the oracle's
+	Secret [16]byte         // keys the checksum of partition tokens; the store keeps it
 }
 
 // Log is the change streams of one database. It may be used by many goroutines.

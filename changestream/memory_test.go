@@ -53,7 +53,7 @@ func TestReaderWithoutMemory(t *testing.T) {
 		w.commit(small)
 		end := w.commit(large)
 		store := &iterators{Store: w.store}
-		log, err := changestream.Open(changestream.Config{Space: 1, Store: store, Oracle: w.oracle, Secret: [16]byte{1}})
+		log, err := changestream.Open(changestream.Config{Space: 1, Store: store, Oracle: w.oracle, Clock: w.clock, Secret: [16]byte{1}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -79,7 +79,7 @@ func (l *Log) Read(ctx context.Context, q Query) (*Reader, error) {
 	if s == nil {
 		return nil, usererror.ChangeStreamNotFound(q.Stream.Name)
 	}
-	r := &Reader{Query: q, ctx: ctx, log: l, stream: s, next: Position{Timestamp: q.Start}, quiet: time.Now()}
+	r := &Reader{Query: q, ctx: ctx, log: l, stream: s, next: Position{Timestamp: q.Start}, quiet: l.cfg.Clock()}
 	if q.Partition {
 		if r.partition, err = s.find(q.Token); err != nil {
 			return nil, err
@@ -190,7 +190,7 @@ func (r *Reader) fill() error {
 		limit = min(limit, end.until-1)
 	}
 	if err := r.take(limit); err != nil || len(r.rows) > 0 {
-		r.quiet = time.Now()
+		r.quiet = r.log.cfg.Clock()
 		return err
 	}
 	switch {
@@ -306,7 +306,7 @@ const minChunk = 1 << 10
 func (r *Reader) wait(wake <-chan struct{}) error {
 	r.forget()
 	now := r.log.cfg.Oracle.Now()
-	most := r.Heartbeat - time.Since(r.quiet)
+	most := r.Heartbeat - r.log.cfg.Clock().Sub(r.quiet)
 	if r.End != mvcc.Latest {
 		most = min(most, r.End.Time().Sub(now.Time()))
 	}
@@ -317,7 +317,7 @@ func (r *Reader) wait(wake <-chan struct{}) error {
 	if r.End != mvcc.Latest && r.log.cfg.Oracle.Now() >= r.End {
 		return r.closeAt(r.End)
 	}
-	if time.Since(r.quiet) >= r.Heartbeat {
+	if r.log.cfg.Clock().Sub(r.quiet) >= r.Heartbeat {
 		return r.beat()
 	}
 	return nil
@@ -376,7 +376,7 @@ func (r *Reader) beat() error {
 	if err := r.take(limit); err != nil {
 		return err
 	}
-	r.quiet = time.Now()
+	r.quiet = r.log.cfg.Clock()
 	if at := r.next.Timestamp - 1; len(r.rows) == 0 && at >= r.Start {
 		r.rows = []row{{heartbeatRecord(at), r.next}}
 	}

@@ -101,6 +101,20 @@ func TestHeartbeats(t *testing.T) {
 	})
 }
 
+// TestHeartbeatsByClock: heartbeats come by the clock that the log was given, here one that goes at half the speed.
+func TestHeartbeatsByClock(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		began := time.Now()
+		w.clock = func() time.Time { return began.Add(time.Since(began) / 2) }
+		w.reopen()
+		r := w.read(query(w.tokens(w.oracle.Visible())[0], w.oracle.Visible()))
+		start := w.oracle.Now()
+		if beat := next(t, r); beat.at != start+micros(10*time.Second) || time.Since(began) != 20*time.Second {
+			t.Errorf("heartbeat %v after the begin, by a clock that shows %v, after %v", time.Duration(beat.at-start)*time.Microsecond, w.clock().Sub(began), time.Since(began))
+		}
+	})
+}
+
 // TestSplitAndMerge: parents end with their children, which begin at the same timestamp.
 func TestSplitAndMerge(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

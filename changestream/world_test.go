@@ -23,6 +23,7 @@ type world struct {
 	t      testing.TB
 	fs     vfs.FS
 	store  *pebble.Store
+	clock  func() time.Time
 	oracle *txn.Oracle
 	log    *changestream.Log
 }
@@ -33,7 +34,7 @@ var (
 )
 
 func newWorld(t testing.TB, fs vfs.FS) *world {
-	w := &world{t: t, fs: fs}
+	w := &world{t: t, fs: fs, clock: time.Now}
 	w.open()
 	w.create(stream)
 	return w
@@ -45,10 +46,10 @@ func (w *world) open() {
 	if w.store, err = pebble.Open("data", w.fs); err != nil {
 		w.t.Fatal(err)
 	}
-	if w.oracle, err = txn.NewOracle(w.store, time.Now); err != nil {
+	if w.oracle, err = txn.NewOracle(w.store, w.clock); err != nil {
 		w.t.Fatal(err)
 	}
-	if w.log, err = changestream.Open(changestream.Config{Space: 1, Store: w.store, Oracle: w.oracle, Secret: [16]byte{1}}); err != nil {
+	if w.log, err = changestream.Open(changestream.Config{Space: 1, Store: w.store, Oracle: w.oracle, Clock: w.clock, Secret: [16]byte{1}}); err != nil {
 		w.t.Fatal(err)
 	}
 }

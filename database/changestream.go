@@ -22,7 +22,7 @@ import (
 // openStreams reads the change streams of the database.
 func (d *Database) openStreams() (err error) {
 	r := d.registry
-	d.streams, err = changestream.Open(changestream.Config{Space: d.space, Store: r.store, Oracle: r.oracle, Secret: r.identity.Secret})
+	d.streams, err = changestream.Open(changestream.Config{Space: d.space, Store: r.store, Oracle: r.oracle, Clock: r.cfg.Clock, Secret: r.identity.Secret})
 	return err
 }
 

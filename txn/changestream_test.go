@@ -46,7 +46,7 @@ func newWatched(tb testing.TB) *watched {
 
 // record has the transactions of a manager recorded. The stream is there already if the store has it.
 func (w *watched) record(m *Manager, store kv.Store) error {
-	log, err := changestream.Open(changestream.Config{Space: 1, Store: store, Oracle: m.oracle})
+	log, err := changestream.Open(changestream.Config{Space: 1, Store: store, Oracle: m.oracle, Clock: m.oracle.clock})
 	if err != nil {
 		return err
 	}
