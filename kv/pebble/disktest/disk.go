@@ -26,10 +26,17 @@ type Disk struct {
 }
 
 // New makes a disk of so many bytes, for the files of dir.
-func New(dir string, size uint64) *Disk {
-	d := &Disk{Files: vfs.NewCrashableMem(), dir: dir, size: size}
+func New(dir string, size uint64) *Disk { return newDisk(vfs.NewCrashableMem(), dir, size) }
+
+func newDisk(files *vfs.MemFS, dir string, size uint64) *Disk {
+	d := &Disk{Files: files, dir: dir, size: size}
 	d.FS = errorfs.Wrap(sized{d.Files, d}, errorfs.InjectorFunc(d.maybeFail))
 	return d
+}
+
+// Crash makes a disk of what is on this one after a loss of power. It neither fails nor has files of others.
+func (d *Disk) Crash(cfg vfs.CrashCloneCfg) *Disk {
+	return newDisk(d.Files.CrashClone(cfg), d.dir, d.size)
 }
 
 // Fail has every operation call f first: its error, if it is not nil, is that of the operation. nil ends that.

@@ -1,0 +1,19 @@
+package crossings
+
+import "testing/synctest"
+
+const budget = "memory budget"
+
+func init() {
+	add(feature{name: budget, alone: true})
+}
+
+// idle checks that no request is charged anything when none runs.
+func (w *world) idle() {
+	w.endAll()
+	synctest.Wait()
+	if u := w.budget.Usage(); u.Taken != 0 {
+		w.fail("no request runs, and %d bytes are charged", u.Taken)
+	}
+	w.countAll(budget)
+}

@@ -1,0 +1,119 @@
+package crossings
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// A feature is something that can meet others. What takes part in the random test says so in its record: a feature whose functions are nil is met by way of
+// others, as a kind of index is by the readings that use it.
+type feature struct {
+	name string
+	// change draws a schema change by which the feature comes, changes or goes; nil if none is possible now.
+	change func(w *world) *change
+	// write draws a write; nil if none is possible now.
+	write func(w *world) *write
+	// read draws a reading of a state; nil if none is possible there.
+	read func(w *world, s *state) *reading
+	// happen is what happens to time, process and disk.
+	happen func(w *world)
+	// alone says that two features that have it cannot meet: a reading is made in one way.
+	alone bool
+}
+
+var features []feature
+
+// add adds a feature to those of the test.
+func add(f feature) { features = append(features, f) }
+
+// A set is a set of features.
+type set [2]uint64
+
+func bit(name string) int {
+	i := slices.IndexFunc(features, func(f feature) bool { return f.name == name })
+	if i < 0 || i >= 128 {
+		panic("there is no feature " + name)
+	}
+	return i
+}
+
+// of makes a set.
+func of(names ...string) (s set) {
+	for _, name := range names {
+		i := bit(name)
+		s[i/64] |= 1 << (i % 64)
+	}
+	return s
+}
+
+func (s set) with(o set) set          { return set{s[0] | o[0], s[1] | o[1]} }
+func (s set) and(names ...string) set { return s.with(of(names...)) }
+func (s set) has(i int) bool          { return s[i/64]>>(i%64)&1 == 1 }
+
+// all lists the features of a set.
+func (s set) all() (list []int) {
+	for word, b := range s {
+		for ; b != 0; b &= b - 1 {
+			list = append(list, word*64+bits.TrailingZeros64(b))
+		}
+	}
+	return list
+}
+
+func (s set) String() string {
+	var names []string
+	for _, i := range s.all() {
+		names = append(names, features[i].name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// pairs counts, for each two features, the readings in which both took part.
+type pairs map[[2]int]int
+
+func (p pairs) count(s set) {
+	list := s.all()
+	for i, a := range list {
+		for _, b := range list[i+1:] {
+			p[[2]int{a, b}]++
+		}
+	}
+}
+
+// report is a table of the pairs, and those that never met.
+func (p pairs) report() string {
+	var out, never strings.Builder
+	met, total := 0, 0
+	for i, a := range features {
+		fmt.Fprintf(&out, "%2d %-26s", i, a.name)
+		var missing []string
+		for k := range i {
+			n := p[[2]int{k, i}]
+			switch {
+			case n > 0:
+				met, total = met+1, total+1
+			case !a.alone || !features[k].alone:
+				missing, total = append(missing, features[k].name), total+1
+			}
+			fmt.Fprintf(&out, "%5s", short(n))
+		}
+		out.WriteByte('\n')
+		if len(missing) > 0 {
+			fmt.Fprintf(&never, "%s: %s\n", a.name, strings.Join(missing, ", "))
+		}
+	}
+	return fmt.Sprintf("%d of %d pairs of %d features have met: how many readings both took part in\n%s\nnever met:\n%s", met, total, len(features), out.String(), never.String())
+}
+
+// short prints a number in four characters.
+func short(n int) string {
+	switch {
+	case n == 0:
+		return "."
+	case n < 10_000:
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprint(n/1000, "k")
+}

@@ -1,0 +1,440 @@
+package crossings
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/crowfoot-db/crowfoot/database"
+	"github.com/crowfoot-db/crowfoot/kv/pebble/disktest"
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
+
+// A world is a server, with the history of what its database has to be. One goroutine draws what comes next, and waits for it.
+type world struct {
+	*process
+	t      *testing.T
+	ctx    context.Context
+	rng    *rand.Rand
+	met    pairs
+	number int // of the last name
+
+	states []*state // from the oldest that reads may see to the newest
+	events []event
+	open   []*transaction
+	given  map[string]bool // values of the sequence
+	steps  []string
+	counts map[string]int
+	seed   uint64
+	failed bool
+}
+
+// A state is what the database had to be in a span of time.
+type state struct {
+	m           *model
+	from, until time.Time // until is zero for the newest
+	changed     bool      // by a schema change
+}
+
+// An event is something that has happened to a table, or, if table is 0, to all.
+type event struct {
+	features set
+	table    int
+}
+
+const diskBytes = 256 << 20
+
+func newWorld(t *testing.T, seed uint64, met pairs) *world {
+	w := &world{t: t, ctx: t.Context(), rng: rand.New(rand.NewPCG(seed, 18)), met: met, given: map[string]bool{}, counts: map[string]int{}, seed: seed}
+	w.boot(disktest.New(dataDir, diskBytes))
+	m := &model{functions: map[string]function{"Twice": {2, 0, set{}}, "Next": {1, 1, set{}}}, roles: map[string]map[string]bool{}}
+	w.states = []*state{{m: m}}
+	statements := []string{
+		"CREATE PROTO BUNDLE (shop.Item)", "CREATE SCHEMA n", "CREATE SEQUENCE Numbers BIT_REVERSED_POSITIVE",
+		m.functions["Next"].ddl("CREATE", "Next"), m.functions["Twice"].ddl("CREATE", "Twice"),
+	}
+	for i, name := range []string{"A", "B", "R"} {
+		var parent *table
+		if i == 1 {
+			parent = m.tables[0]
+		}
+		tab := w.newTable(name, parent)
+		if m.tables = append(m.tables, tab); i == 0 && w.rng.IntN(3) == 0 { // so many that queries read copies by themselves
+			tab.columnar = "enabled"
+		}
+		statements = append(statements, tab.ddl())
+		if tab.columnar != "" {
+			statements = append(statements, "ALTER TABLE "+name+" SET OPTIONS (columnar_policy = 'enabled')")
+		}
+	}
+	var err error
+	if w.db, err = w.registry.CreateDatabase(w.ctx, databaseName, statements, itemDescriptors(t)); err != nil {
+		t.Fatal(err)
+	}
+	w.note("%s", strings.Join(statements, ";\n"))
+	w.states[0].from = w.strong()
+	if m.tables[0].columnar != "" {
+		w.fill()
+	}
+	w.beginning()
+	return w
+}
+
+// beginning makes some of what most histories are to have from the beginning.
+func (w *world) beginning() {
+	for range 3 {
+		if c := w.createIndex(w.now().m); c != nil {
+			w.alter(c)
+		}
+	}
+	for range 4 {
+		if c := w.changeRole(); c != nil && w.rng.IntN(2) == 0 {
+			w.alter(c)
+		}
+		if c := w.changeView(); c != nil && w.rng.IntN(2) == 0 {
+			w.alter(c)
+		}
+	}
+}
+
+// boot starts a server on a disk.
+func (w *world) boot(disk *disktest.Disk) {
+	w.t.Helper()
+	p, err := start(disk, dataDir)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.process, w.open = p, nil
+}
+
+func (w *world) now() *state { return w.states[len(w.states)-1] }
+
+// note writes down what is done.
+func (w *world) note(format string, args ...any) {
+	w.steps = append(w.steps, fmt.Sprintf(format, args...))
+}
+
+func (w *world) fail(format string, args ...any) {
+	w.t.Helper()
+	w.failed = true
+	w.t.Errorf("seed %d: "+format, append([]any{w.seed}, args...)...)
+}
+
+// step does one thing, or several in a row.
+func (w *world) step() {
+	w.counts["steps"]++
+	switch n := w.rng.IntN(20); {
+	case n < 8:
+		w.writeOne()
+	case n < 10:
+		w.transact()
+	case n < 13:
+		w.changeOne()
+	case n < 14:
+		w.happenOne()
+	}
+	for range 2 + w.rng.IntN(3) {
+		w.readOne()
+	}
+}
+
+// drawn calls f with random features until one has taken part.
+func (w *world) drawn(takes func(f *feature) bool, f func(*feature) bool) {
+	var list []*feature
+	for i := range features {
+		if takes(&features[i]) {
+			list = append(list, &features[i])
+		}
+	}
+	for range 20 {
+		if f(pick(w.rng, list)) {
+			return
+		}
+	}
+}
+
+func (w *world) writeOne() {
+	w.drawn(func(f *feature) bool { return f.write != nil }, func(f *feature) bool {
+		x := f.write(w)
+		if x == nil {
+			return false
+		}
+		w.do(x)
+		return true
+	})
+}
+
+func (w *world) changeOne() {
+	w.drawn(func(f *feature) bool { return f.change != nil }, func(f *feature) bool {
+		c := f.change(w)
+		if c == nil {
+			return false
+		}
+		w.alter(c)
+		return true
+	})
+}
+
+func (w *world) happenOne() {
+	w.drawn(func(f *feature) bool { return f.happen != nil }, func(f *feature) bool { f.happen(w); return true })
+}
+
+// readOne makes a reading of a state, mostly of the newest, and compares.
+func (w *world) readOne() {
+	s := w.now()
+	if w.rng.IntN(4) == 0 {
+		s = pick(w.rng, w.states)
+	}
+	w.drawn(func(f *feature) bool { return f.read != nil }, func(f *feature) bool {
+		r := f.read(w, s)
+		if r == nil {
+			return false
+		}
+		w.compare(r, s)
+		return true
+	})
+}
+
+// became adds a state to the history, which is as it is from a timestamp on.
+func (w *world) became(m *model, at time.Time) {
+	if last := w.now(); !at.After(last.from) {
+		if !sameRows(last.m, m) {
+			w.fail("a commit at %s comes after one at %s", at.Format(time.RFC3339Nano), last.from.Format(time.RFC3339Nano))
+		}
+		last.m = m // what has written nothing has the timestamp of its snapshot
+		return
+	}
+	m.committed(at)
+	if w.now().until.IsZero() {
+		w.now().until = at.Add(-time.Microsecond)
+	}
+	if m.streamed.Equal(time.Unix(0, 0)) {
+		m.streamed = at
+	}
+	w.note("-- from %s on", at.Format(time.RFC3339Nano))
+	w.states = append(w.states, &state{m: m, from: at})
+	w.learn(m)
+	w.settle()
+}
+
+// sameRows says whether two models have the same rows.
+func sameRows(a, b *model) bool {
+	return len(a.tables) == len(b.tables) && missingRecord(a, b, nil) == ""
+}
+
+// happened notes an event. Rows that are written later have not lived through it.
+func (w *world) happened(features set, table int) {
+	w.events = append(w.events, event{features, table})
+	m := w.now().m.clone()
+	m.events = len(w.events)
+	w.states[len(w.states)-1].m = m
+}
+
+// alter changes the schema.
+func (w *world) alter(c *change) (before, after *model) {
+	w.t.Helper()
+	w.endAll()
+	before = w.now().m
+	w.note("%s", strings.Join(c.statements, ";\n"))
+	var at time.Time
+	err := w.db.UpdateSchema(w.ctx, c.statements, &database.SchemaOperation{Progress: func(p database.Progress) {
+		if p.Percent == 100 {
+			at = p.Commit
+		}
+	}})
+	violated := c.violated != nil && c.violated(before)
+	if err != nil {
+		w.counts["refused changes"]++
+		w.note("-- %v", err)
+		if code := usererror.CodeOf(err); !violated || code == codes.Internal || code == codes.Unknown {
+			w.fail("%s: %v", strings.Join(c.statements, "; "), err)
+		}
+		return before, before
+	}
+	w.counts["changes"]++
+	if violated {
+		w.fail("%s succeeded, and rows violate it", strings.Join(c.statements, "; "))
+	}
+	after = before.clone()
+	c.apply(after)
+	w.events = append(w.events, event{c.features, 0})
+	after.events = len(w.events)
+	w.became(after, at)
+	for _, s := range w.states {
+		if s.from.Equal(at) {
+			s.changed = true
+		}
+	}
+	return before, after
+}
+
+// do does a write and compares how it ends with the model.
+func (w *world) do(x *write) (before, after *model) {
+	w.t.Helper()
+	before, after = w.now().m, w.now().m.clone()
+	var refused error
+	for _, o := range x.operations {
+		if refused = after.apply(o, x.features); refused != nil {
+			break
+		}
+	}
+	if refused == nil {
+		refused = after.broken(true)
+	}
+	if refused != nil && !x.atomic {
+		return before, before
+	}
+	w.note("%s: %s", x.way, text(x.operations))
+	begun := w.strong()
+	at, err := x.run()
+	if x.untimed && err == nil {
+		w.now().until = begun
+	}
+	w.ended(x.way+": "+text(x.operations), after, at, err, refused)
+	if err != nil {
+		return before, before
+	}
+	return before, after
+}
+
+// ended compares the end of a transaction with what had to come.
+func (w *world) ended(what string, after *model, at time.Time, err, refused error) {
+	w.t.Helper()
+	switch code := status.Code(err); {
+	case err == nil && refused == nil:
+		w.counts["commits"]++
+		w.became(after, at)
+	case err == nil:
+		w.fail("%s\ncommitted, and had to be refused: %v", what, refused)
+	case code == codes.Aborted && len(w.open) > 0:
+		w.counts["aborted"]++
+		w.note("-- %v", err)
+	case refused != nil && code != codes.Internal && code != codes.Unknown && code != codes.Aborted:
+		w.counts["refused"]++
+		w.note("-- refused: %v", err)
+	default:
+		w.fail("%s: %v; by the model: %v", what, err, refused)
+	}
+}
+
+// learn reads what the sequence has given, which has to be something that it has never given before.
+func (w *world) learn(m *model) {
+	w.t.Helper()
+	for _, t := range m.tables {
+		for _, c := range t.columns {
+			if !c.sequence || !slices.ContainsFunc(m.sorted(t, nil), func(r *row) bool { return r.cells[c.name] == unknown }) {
+				continue
+			}
+			columns := []string{c.name}
+			for _, p := range t.key {
+				columns = append(columns, p.column)
+			}
+			rows, err := w.sql("SELECT "+strings.Join(columns, ", ")+" FROM "+t.name+"@{FORCE_INDEX=_BASE_TABLE}", "", time.Time{}, nil)
+			if err != nil {
+				w.fail("%v", err)
+			}
+			for _, cells := range rows {
+				key := t.keyText(func(name string) cell { return cells[slices.Index(columns, name)] })
+				r := t.rows[key]
+				if r == nil || r.cells[c.name] != unknown {
+					continue
+				}
+				if w.given[cells[0].text] {
+					w.fail("the sequence gives %s again", cells[0])
+				}
+				w.given[cells[0].text] = true
+				r.cells[c.name] = cells[0] // no state but this one has this row
+			}
+		}
+	}
+}
+
+// settle waits until the rows that have expired are deleted.
+func (w *world) settle() {
+	m := w.now().m.clone()
+	deleted := false
+	for _, t := range m.tables {
+		for _, r := range m.sorted(t, nil) {
+			if t.ttl == "" {
+				continue
+			}
+			if v := m.value(t, r, t.ttl); v.set && v.time().Before(time.Now().Add(-24*time.Hour)) {
+				if err := m.remove(t, r); err != nil {
+					w.fail("%v", err)
+				}
+				deleted = true
+			}
+		}
+	}
+	if !deleted {
+		return
+	}
+	w.endAll()
+	w.note("-- rows expire")
+	w.now().until = w.strong()
+	time.Sleep(3 * time.Minute)
+	w.events = append(w.events, event{of(rowDeletion), 0})
+	m.events = len(w.events)
+	w.states = append(w.states, &state{m: m, from: w.strong()})
+}
+
+// strong is a timestamp that is not before any commit.
+func (w *world) strong() time.Time { return w.db.Transactions().Now().Time() }
+
+// forget forgets the states that are too old to be read.
+func (w *world) forget() {
+	earliest := w.db.EarliestVersion()
+	for len(w.states) > 1 && w.states[0].until.Before(earliest) {
+		w.states = w.states[1:]
+	}
+}
+
+// advance lets time pass.
+func (w *world) advance(d time.Duration) {
+	w.note("-- %v pass", d)
+	time.Sleep(d)
+	w.forget()
+}
+
+// crash goes on with the files that a kill has left.
+func (w *world) crash(files *disktest.Disk) {
+	w.t.Helper()
+	if err := w.stop(); err != nil {
+		w.note("-- stopped: %v", err)
+	}
+	w.boot(files)
+}
+
+// agrees says whether all tables have the rows of a model now.
+func (w *world) agrees(m *model) error {
+	for _, t := range m.tables {
+		r := w.wholeTable(t)
+		rows, err := r.get(time.Time{})
+		if err != nil {
+			return err
+		}
+		if err := r.differs(m, rows); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+	}
+	return nil
+}
+
+// close looks at everything once more, as after a kill.
+func (w *world) close() {
+	w.t.Helper()
+	w.idle()
+	w.crash(w.disk.Crash(vfs.CrashCloneCfg{}))
+	if err := w.agrees(w.now().m); err != nil {
+		w.fail("after all: %v", err)
+	}
+	w.check(w.disk.Crash(vfs.CrashCloneCfg{}))
+}
