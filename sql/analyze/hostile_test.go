@@ -209,3 +209,26 @@ func TestDoublingTexts(t *testing.T) {
 		})
 	}
 }
+
+// TestDoublingWith: named subqueries that double rows are refused if they make more than a million of one, in one chain or in several together.
+func TestDoublingWith(t *testing.T) {
+	double := "SELECT x FROM %[1]s UNION ALL SELECT x FROM %[1]s"
+	one := func(n int) string {
+		return strings.Replace(chain(n, "SELECT 1 AS x", double), "SELECT 1 FROM", "SELECT COUNT(*) FROM", 1)
+	}
+	for sql, refused := range map[string]bool{
+		one(18): false,
+		one(19): true,
+		one(99): true,
+		"SELECT (" + one(17) + "), (" + one(17) + ")":                                         false,
+		"SELECT (" + one(18) + "), (" + one(18) + ")":                                         true,
+		one(18) + " UNION ALL (" + one(18) + ")":                                              true,
+		"SELECT COUNT(*) FROM (" + one(60) + ") WHERE FALSE":                                  true,
+		chain(20, "SELECT 1 AS x", "SELECT y.x FROM %[1]s AS y JOIN %[1]s AS z ON y.x = z.x"): true,
+	} {
+		_, _, err := New(schema.NewCatalog(), nil).Statement(t.Context(), sql, nil, Options{})
+		if refused != (usererror.CodeOf(err) == codes.InvalidArgument && strings.Contains(err.Error(), limitNamed)) || !refused && err != nil {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}

@@ -27,6 +27,10 @@ const maxNestedFields = 10 * maxStructFields
 // Spanner names no such limit.
 const maxExpansions = 1_000
 
+// maxNamed bounds how many subqueries of WITH a statement has if their texts take the place of their names. A chain of them that doubles rows by
+// UNION ALL, 30 names long, is a short text that makes a billion rows of one. Spanner names no such limit.
+const maxNamed = 1_000_000
+
 // What is limited, in Spanner's words, as the emulator's errors give them.
 const (
 	limitJoins            = "joins"
@@ -42,6 +46,7 @@ const (
 	limitNestedSubselects = "nested subselects"
 	limitSubqueries       = "child subqueries"
 	limitNestedFields     = "struct fields within each other"
+	limitNamed            = "named subqueries, those within each other,"
 	limitExpansions       = "views and functions, those within each other,"
 )
 
@@ -49,6 +54,9 @@ const (
 type counts struct {
 	joins, unions, functions, expansions int
 	parameters                           map[string]bool
+
+	named   int            // subqueries of WITH, their texts in the place of their names
+	namedIn map[string]int // that are in each subquery of WITH, with itself
 
 	// How deeply the place that the walk has reached is nested.
 	calls, groupBys, subqueries, subselects int
@@ -65,6 +73,22 @@ func (c *counts) join() {
 func (c *counts) union(inputs int) {
 	c.unions += inputs - 1
 	atMost(limitUnions, max(inputs, c.unions), maxUnions)
+}
+
+// define counts the named subqueries within one that walk goes through. They count where it is named.
+func (c *counts) define(name string, walk func()) {
+	before := c.named
+	walk()
+	if c.namedIn == nil {
+		c.namedIn = map[string]int{}
+	}
+	c.namedIn[name], c.named = c.named-before+1, before
+}
+
+// name counts a named subquery where it is named.
+func (c *counts) name(name string) {
+	c.named += c.namedIn[name]
+	atMost(limitNamed, c.named, maxNamed)
 }
 
 // expansion counts a view or a function whose text takes the place of its name.

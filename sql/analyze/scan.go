@@ -42,7 +42,9 @@ func (w *walker) scan(n googlesql.ResolvedScanNode) tree.Scan {
 		return w.withScan(n)
 	case *googlesql.ResolvedWithRefScan:
 		w.hints(get(n.HintList()), noHints)
-		return &tree.WithRef{Name: w.withName(get(n.WithQueryName())), Out: w.columnList(n)}
+		name := w.withName(get(n.WithQueryName()))
+		w.counts.name(name)
+		return &tree.WithRef{Name: name, Out: w.columnList(n)}
 	case *googlesql.ResolvedSampleScan:
 		return w.sampleScan(n)
 	case *googlesql.ResolvedTVFScan:
@@ -208,7 +210,10 @@ func (w *walker) withScan(n *googlesql.ResolvedWithScan) tree.Scan {
 	scan := &tree.With{}
 	for _, entry := range get(n.WithEntryList()) {
 		sub := get(entry.WithSubquery())
-		scan.Defs = append(scan.Defs, tree.WithDef{Name: w.withName(get(entry.WithQueryName())), Scan: w.scan(sub), Out: w.columnList(sub)})
+		def := tree.WithDef{Name: w.withName(get(entry.WithQueryName()))}
+		w.counts.define(def.Name, func() { def.Scan = w.scan(sub) })
+		def.Out = w.columnList(sub)
+		scan.Defs = append(scan.Defs, def)
 	}
 	scan.Body = w.scan(get(n.Query()))
 	return scan
