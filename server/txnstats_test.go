@@ -110,7 +110,15 @@ func TestFailedTxns(t *testing.T) {
 	x.fails(err, codes.NotFound)
 	_, err = x.client.Apply(x.ctx, []*spanner.Mutation{spanner.Insert("Plain", []string{"K"}, []any{nil})}, spanner.TransactionTag("null"))
 	x.fails(err, codes.FailedPrecondition)
-	_, err = x.client.Apply(x.ctx, []*spanner.Mutation{spanner.Insert("Plain", []string{"K", "Nothing"}, []any{7, 1})}, spanner.TransactionTag("column"))
+	unknown := []*spanner.Mutation{spanner.Insert("Plain", []string{"K", "Nothing"}, []any{7, 1})}
+	x.fails(x.tagged("column", func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
+		if _, err := tx.ReadRow(ctx, "Plain", spanner.Key{1}, []string{"V"}); err != nil {
+			return err
+		}
+		return tx.BufferWrite(unknown)
+	}), codes.NotFound)
+	// The client sends it as the mutation_key of a BeginTransaction, which refuses it: no transaction begins.
+	_, err = x.client.Apply(x.ctx, unknown, spanner.TransactionTag("not begun"))
 	x.fails(err, codes.NotFound)
 	changed := errors.New("the caller changed its mind")
 	err = x.tagged("given up", func(ctx context.Context, tx *spanner.ReadWriteTransaction) error {
