@@ -2,6 +2,7 @@ package schema
 
 import (
 	"errors"
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -170,7 +171,42 @@ func (s *source) parseError(err error) error {
 	if !errors.As(err, &list) || len(list) == 0 {
 		return s.syntaxErrorAt(0, err.Error())
 	}
-	return s.syntaxErrorAt(s.place(int(list[0].Position.Pos)), list[0].Message)
+	pos := int(list[0].Position.Pos)
+	if text, wrong := s.wrongBeginning(); wrong {
+		return s.syntaxErrorAt(0, text)
+	}
+	found := ""
+	if i := s.find(pos); i < len(s.tokens) {
+		found = s.text[s.tokens[i].pos:s.tokens[i].end]
+	}
+	return s.syntaxErrorAt(s.place(pos), inUsersWords(list[0].Message, shortToken(found)))
+}
+
+// shortToken cuts a token that a message quotes.
+func shortToken(text string) string {
+	const longest = 40
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest], "") + "..."
+}
+
+// statementWords begin statements of DDL, and otherStatements those that are sent elsewhere.
+var (
+	statementWords  = []string{"CREATE", "ALTER", "DROP", "GRANT", "REVOKE", "RENAME", "ANALYZE"}
+	otherStatements = []string{"SELECT", "WITH", "FROM", "INSERT", "UPDATE", "DELETE"}
+)
+
+// wrongBeginning says what is wrong with the first word of a statement that is not DDL.
+func (s *source) wrongBeginning() (string, bool) {
+	switch first := s.tokens[0].upper; {
+	case slices.Contains(statementWords, first):
+		return "", false
+	case slices.Contains(otherStatements, first):
+		return first + " is not a DDL statement: queries and DML are sent to ExecuteSql", true
+	default:
+		return "Expected " + strings.Join(statementWords, " or ") + " but got " + shortToken(s.text[s.tokens[0].pos:s.tokens[0].end]), true
+	}
 }
 
 func (s *source) syntaxErrorAt(pos int, reason string) error {

@@ -25,8 +25,35 @@ func refusal(sql string, err error) error {
 	if missing := unimplemented(sql, text); missing != nil {
 		return missing
 	}
+	text = withHint(sql, text)
 	text = strings.ReplaceAll(text, "function "+strings.ToUpper(userGroup)+":", "function ")
 	return usererror.InvalidSQL(withoutFarSuggestion(text))
+}
+
+var (
+	statementRefused = regexp.MustCompile(`^Statement not supported: \w+`)
+	typeNotFound     = regexp.MustCompile("^Type not found: (\\S+)")
+	ddlWords         = []string{"CREATE", "ALTER", "DROP", "GRANT", "REVOKE", "RENAME", "ANALYZE"}
+)
+
+// withHint puts the words of users in the place of the library's own names of statements, and says which type of Spanner is meant by one of other databases.
+// The types of a CAST have no lengths.
+func withHint(sql, text string) string {
+	if at := statementRefused.FindStringIndex(text); at != nil {
+		s := scanner{sql: sql}
+		s.next()
+		word := strings.ToUpper(s.token)
+		if slices.Contains(ddlWords, word) {
+			word += " is DDL, which is sent to UpdateDatabaseDdl"
+		}
+		return "Statement not supported: " + word + text[at[1]:]
+	}
+	if m := typeNotFound.FindStringSubmatchIndex(text); m != nil {
+		hint, _, _ := strings.Cut(usererror.TypeHint(text[m[2]:m[3]]), "(")
+		hint, _, _ = strings.Cut(hint, " GENERATED")
+		return text[:m[3]] + hint + text[m[3]:]
+	}
+	return text
 }
 
 // unimplementedFunctions are the functions of Spanner's reference that Crowfoot does not have: full-text search.
