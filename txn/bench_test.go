@@ -184,6 +184,28 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
+// BenchmarkScanBesideCommits is per row of 1 kB, in a transaction that locks as it scans and beside which another commits elsewhere after every row.
+func BenchmarkScanBesideCommits(b *testing.B) {
+	const rows = 50_000
+	m := loaded(b, rows)
+	ctx := context.Background()
+	b.ReportAllocs()
+	for n := 0; n < b.N; {
+		cur, err := m.Begin(Options{}).Scan(ctx, table.Span{Start: []byte{1}, End: []byte{0xf0}}, table.ScanOptions{Partial: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for cur.Next() && n < b.N {
+			n++
+			blindCommit(b, m, []byte("\xf0z\x00"), nil)
+		}
+		if cur.Err() != nil {
+			b.Fatal(cur.Err())
+		}
+		_ = cur.Close()
+	}
+}
+
 // BenchmarkPointLock is what a locking read adds: in a transaction with few locks, and in one with many.
 func BenchmarkPointLock(b *testing.B) {
 	m := newManager(b, openStore(b, vfs.NewMem(), "data"), time.Now)

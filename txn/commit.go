@@ -58,7 +58,6 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 	}
 	if t.wrote() {
 		ts, err = t.write(ctx, opts)
-		t.m.landed.Add(1)
 	}
 	if errors.Is(err, kv.ErrRefused) {
 		t.commitRefused()
@@ -210,14 +209,16 @@ func (t *Tx) write(ctx context.Context, opts CommitOptions) (mvcc.Timestamp, err
 	if err != nil {
 		return 0, err
 	}
+	var where written
 	touched, err := t.appendRecords(b.KV(), f)
-	if err := errors.Join(err, t.fill(b, f), t.putOutcome(b.KV(), f, opts), f.putReservation(b.KV())); err != nil {
+	if err := errors.Join(err, t.fill(b, f, &where), t.putOutcome(b.KV(), f, opts), f.putReservation(b.KV())); err != nil {
 		return 0, errors.Join(fmt.Errorf("build commit: %w", err), o.abandon(f))
 	}
 	if b.KV().Len() < longCommit {
 		defer cpu.Waiting(ctx)()
 	}
 	err = o.land(f, b.Commit())
+	t.m.landings.add(&where)
 	touched.Wake()
 	return f.ts, err
 }
@@ -235,9 +236,12 @@ func (t *Tx) appendRecords(b kv.Batch, f *flight) (changestream.Touched, error) 
 // one works for microseconds before it waits, and is charged less by a thread that others can use meanwhile.
 const longCommit = 64 << 10
 
-// fill puts the writes into a batch, with the commit timestamp where it was pending.
-func (t *Tx) fill(b *mvcc.Batch, f *flight) (err error) {
+// fill puts the writes into a batch, with the commit timestamp where it was pending, and adds their keys to where.
+func (t *Tx) fill(b *mvcc.Batch, f *flight, where *written) (err error) {
 	if run := t.onlyRun(); run != nil {
+		for i := range run.Len() {
+			where.add(run.Key(i))
+		}
 		return fillRun(b, run, f.ts)
 	}
 	var key, val []byte
@@ -246,6 +250,7 @@ func (t *Tx) fill(b *mvcc.Batch, f *flight) (err error) {
 		for _, p := range w.pendingKey {
 			p.Fill(key, f.ts)
 		}
+		where.add(key)
 		if w.deleted {
 			err = b.Delete(key, f.ts)
 			return err == nil

@@ -12,15 +12,15 @@ import (
 //
 // The cursor finds the next key, locks the range up to it, and only then shows
 // it. Another transaction may commit into that range after the cursor has looked
-// and before it has the lock. A commit counts itself (Manager.landed) before it
-// releases its locks, so if the count has not changed the cursor has missed
-// nothing; if it has, the cursor looks again, now that the range is locked.
+// and before it has the lock. A commit adds itself to landings before it releases
+// its locks, so if none was added that may have written in the range, the cursor
+// has missed nothing there; otherwise it looks again, now that the range is locked.
 type scanLock struct {
 	ctx        context.Context // of the scan
 	mode       table.Lock
 	start, end string   // the part of the span that is not locked yet
 	held       *request // the lock that is made longer; nil if the next part needs one of its own
-	landed     uint64   // Manager.landed when the cursor looked
+	landed     uint64   // how many commits landings had when the cursor looked, or when none of them had written in the rest of the span
 	skipped    []byte   // the argument of the last SkipTo
 	after      []byte   // scratch: the end of the range to lock
 }
@@ -44,7 +44,11 @@ func (c *cursor) secure(more bool) bool {
 			}
 			return more
 		}
-		if l.landed == c.t.m.landed.Load() {
+		if landed, quiet := c.t.m.landings.quiet(l.landed, from, to); quiet {
+			l.landed = landed
+			return more
+		}
+		if _, quiet := c.t.m.landings.quiet(l.landed, start, end); quiet {
 			return more
 		}
 		if c.err = c.reopen(from, to); c.err == nil {

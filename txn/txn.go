@@ -74,7 +74,7 @@ type Manager struct {
 	clock     func() time.Time
 	retention atomic.Int64 // time.Duration
 	ids       atomic.Uint64
-	landed    atomic.Uint64 // counts commits that wrote; a commit counts itself before it releases its locks
+	landings  landings
 	delays    delays
 	streams   *changestream.Log
 
@@ -105,7 +105,7 @@ func (m *Manager) SetRetention(d time.Duration) { m.retention.Store(int64(d)) }
 func (m *Manager) Retention() time.Duration { return time.Duration(m.retention.Load()) }
 
 // Landed counts the commits that have written something since the Manager was made.
-func (m *Manager) Landed() uint64 { return m.landed.Load() }
+func (m *Manager) Landed() uint64 { return m.landings.count.Load() }
 
 // Now is the clock's time, or the newest timestamp that reads see if that is ahead: the clock has gone back.
 func (m *Manager) Now() mvcc.Timestamp { return m.oracle.Now() }

@@ -1,0 +1,124 @@
+package txn
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// landings are the commits that have written something, and the keys that the newest of them wrote. A scan that finds keys before it locks them
+// asks whether a commit may have written there in between: see scanLock.
+type landings struct {
+	count  atomic.Uint64 // of the commits; a commit counts itself once it is visible and before it releases its locks
+	mu     sync.Mutex
+	newest [keptLandings]written // that of commit n is at n modulo keptLandings
+}
+
+// keptLandings is how many commits' keys are kept. A scan that falls further behind looks again.
+const keptLandings = 64
+
+// add counts a commit that has written somewhere.
+func (l *landings) add(w *written) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.count.Load() + 1
+	l.newest[n%keptLandings] = *w
+	l.count.Store(n)
+}
+
+// quiet says whether none of the commits after the first since can have written in [start, end), and how many commits there are.
+func (l *landings) quiet(since uint64, start, end string) (count uint64, quiet bool) {
+	if count = l.count.Load(); count == since {
+		return count, true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	count = l.count.Load()
+	if count-since > keptLandings {
+		return count, false
+	}
+	for n := since + 1; n <= count; n++ {
+		if l.newest[n%keptLandings].meets(start, end) {
+			return count, false
+		}
+	}
+	return count, true
+}
+
+// written is the keys that a commit wrote: each of them if they are few, otherwise the first and the last.
+type written struct {
+	keys   [writtenKeys]prefix
+	length uint8 // how many of keys are in use
+	many   bool  // keys has the first and the last
+}
+
+// writtenKeys is enough for a row and the entries of some indexes.
+const writtenKeys = 6
+
+// add adds a key. Keys come in any order.
+func (w *written) add(key []byte) {
+	switch {
+	case w.many:
+		w.widen(key)
+	case w.length < writtenKeys:
+		w.keys[w.length] = prefixOf(key)
+		w.length++
+	default:
+		few := w.keys
+		*w = written{many: true, length: 2}
+		w.keys[0], w.keys[1] = few[0], few[0]
+		for i := range few {
+			w.widen(few[i].text())
+		}
+		w.widen(key)
+	}
+}
+
+// widen moves the first or the last key so that key lies between them.
+func (w *written) widen(key []byte) {
+	key = key[:min(len(key), prefixSize)]
+	if string(key) < string(w.keys[0].text()) {
+		w.keys[0] = prefixOf(key)
+	}
+	if string(key) > string(w.keys[1].text()) {
+		w.keys[1] = prefixOf(key)
+	}
+}
+
+// meets says whether a key may lie in [start, end).
+func (w *written) meets(start, end string) bool {
+	if w.many {
+		return w.keys[0].before(end) && w.keys[1].reaches(start)
+	}
+	for i := range w.length {
+		if k := &w.keys[i]; k.before(end) && k.reaches(start) {
+			return true
+		}
+	}
+	return false
+}
+
+// prefix is a key, or the first bytes of one that is longer than prefixSize.
+type prefix struct {
+	length uint8
+	bytes  [prefixSize]byte
+}
+
+const prefixSize = 64
+
+func prefixOf(key []byte) (p prefix) {
+	p.length = uint8(copy(p.bytes[:], key))
+	return p
+}
+
+func (p *prefix) text() []byte { return p.bytes[:p.length] }
+
+// before says whether the key may be before end.
+func (p *prefix) before(end string) bool { return string(p.text()) < end }
+
+// reaches says whether the key may be at start or behind it.
+func (p *prefix) reaches(start string) bool {
+	if p.length == prefixSize { // the rest of the key is not known
+		start = start[:min(len(start), prefixSize)]
+	}
+	return string(p.text()) >= start
+}
