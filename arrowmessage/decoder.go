@@ -101,9 +101,6 @@ func (d *Decoder) findDictionaries(columns []column) {
 	}
 }
 
-// Schema is the stream's columns.
-func (d *Decoder) Schema() *arrow.Schema { return d.schema }
-
 // BatchBytes is what was charged for the last batch.
 func (d *Decoder) BatchBytes() int64 { return d.batchBytes }
 

@@ -50,7 +50,6 @@ func of(names ...string) (s set) {
 
 func (s set) with(o set) set          { return set{s[0] | o[0], s[1] | o[1]} }
 func (s set) and(names ...string) set { return s.with(of(names...)) }
-func (s set) has(i int) bool          { return s[i/64]>>(i%64)&1 == 1 }
 
 // all lists the features of a set.
 func (s set) all() (list []int) {

@@ -21,7 +21,6 @@ type reading struct {
 	found    set
 	want     func(m *model) []string
 	ordered  bool
-	of       *target                              // whose columns it has, nil if it has others
 	get      func(at time.Time) ([][]cell, error) // at is zero for now
 }
 
