@@ -12,7 +12,7 @@ import (
 
 var (
 	readmeFile    = regexp.MustCompile(`(?s)    cat > (\S+) <<'END'\n(.*?)\n    END\n`)
-	readmeStart   = regexp.MustCompile(`(?m)^    (?:\./)?crowfoot (start .*)$`)
+	readmeStart   = regexp.MustCompile(`(?m)^    (?:go run \./cmd/)?crowfoot (start .*)$`)
 	readmeRequest = regexp.MustCompile(`(?m)(^    (db=.*|session=.*|curl .*|  .*)\n)+`)
 )
 
