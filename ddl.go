@@ -73,12 +73,12 @@ func (s script) locate(err error) error {
 // errorAt makes the error of a text that begins at a line and a column of the file. A syntax error has a place within the text.
 func (s script) errorAt(line, column int, err error) error {
 	var user *usererror.Error
-	if !errors.As(err, &user) || user.Syntax == nil {
+	if !errors.As(err, &user) || user.Syntax == "" {
 		return fmt.Errorf("%s:%d:%d: %w", s.file, line, column, err)
 	}
-	within := user.Syntax
+	within := user.Place
 	if within.Line > 1 {
 		column = 1
 	}
-	return fmt.Errorf("%s:%d:%d: syntax error: %s", s.file, line+within.Line-1, column+within.Column-1, within.Reason)
+	return fmt.Errorf("%s:%d:%d: syntax error: %s", s.file, line+within.Line-1, column+within.Column-1, user.Syntax)
 }

@@ -58,7 +58,7 @@ func (d *draft) alterChangeStream(s *ast.AlterChangeStream) error {
 	case *ast.ChangeStreamSetOptions:
 		err = d.setOptions(&altered, a.Options)
 	default: // ALTER CHANGE STREAM s SET
-		return d.src.syntaxErrorAt(len(d.src.text), "expected token: FOR or OPTIONS, but: <eof>")
+		return d.src.syntaxErrorAt(len(d.src.text), "Expecting 'FOR' or 'OPTIONS' but found the end of the statement")
 	}
 	if err != nil {
 		return err

@@ -54,11 +54,11 @@ func (d *draft) compile(t *Table, sql string, want *value.Type) (*Expr, error) {
 // compileDefault compiles the column's DEFAULT.
 func (d *draft) compileDefault(t *Table, c *Column) error {
 	if _, err := survey(t, c.Default.SQL, "column default values"); err != nil {
-		return usererror.BadDefault(t.FullName(), c.Name, err.Error())
+		return usererror.BadDefault(t.FullName(), c.Name, err)
 	}
 	e, err := d.compile(t, c.Default.SQL, c.Type)
 	if err != nil {
-		return usererror.BadDefault(t.FullName(), c.Name, err.Error())
+		return usererror.BadDefault(t.FullName(), c.Name, err)
 	}
 	if len(e.Uses) > 0 {
 		return usererror.DefaultReadsColumn(c.Name)
@@ -126,20 +126,20 @@ func (d *draft) compileGenerated(t *Table, c *Column) error {
 	}
 	function, err := survey(t, c.Generated.SQL, where)
 	if err != nil {
-		return usererror.BadGenerated(t.FullName(), c.Name, err.Error())
+		return usererror.BadGenerated(t.FullName(), c.Name, err)
 	}
 	if function != "" {
 		return usererror.NonDeterministic(function, "generated column `"+t.FullName()+"."+c.Name+"`")
 	}
 	if !c.Stored && c.NotNull {
-		return usererror.BadGenerated(t.FullName(), c.Name, "a generated column that is not STORED cannot be NOT NULL")
+		return usererror.BadGenerated(t.FullName(), c.Name, errors.New("a generated column that is not STORED cannot be NOT NULL"))
 	}
 	if !c.Stored && c.MaxLength > 0 && !c.LengthIsMax {
-		return usererror.BadGenerated(t.FullName(), c.Name, "a generated column that is not STORED must have length MAX")
+		return usererror.BadGenerated(t.FullName(), c.Name, errors.New("a generated column that is not STORED must have length MAX"))
 	}
 	e, err := d.compile(t, c.Generated.SQL, c.Type)
 	if err != nil {
-		return usererror.BadGenerated(t.FullName(), c.Name, err.Error())
+		return usererror.BadGenerated(t.FullName(), c.Name, err)
 	}
 	if f := e.unstable(); f != "" {
 		return usererror.NonDeterministic(f, "generated column `"+t.FullName()+"."+c.Name+"`")
@@ -246,14 +246,14 @@ func (c *Check) givenName() string {
 func (d *draft) compileCheck(t *Table, c *Check) error {
 	function, err := survey(t, c.Expr.SQL, "check constraints")
 	if err != nil {
-		return usererror.BadCheck(t.FullName(), c.givenName(), c.Expr.SQL, err.Error())
+		return usererror.BadCheck(t.FullName(), c.givenName(), c.Expr.SQL, err)
 	}
 	if function != "" {
 		return usererror.NonDeterministic(function, "check constraint `"+t.FullName()+"."+c.Name+"`")
 	}
 	e, err := d.compile(t, c.Expr.SQL, value.BoolType)
 	if err != nil {
-		return usererror.BadCheck(t.FullName(), c.givenName(), c.Expr.SQL, err.Error())
+		return usererror.BadCheck(t.FullName(), c.givenName(), c.Expr.SQL, err)
 	}
 	if f := e.unstable(); f != "" {
 		return usererror.NonDeterministic(f, "check constraint `"+t.FullName()+"."+c.Name+"`")

@@ -130,7 +130,7 @@ func (d *draft) createFunction(s *ast.CreateFunction) error {
 	f.Entity = old.Entity
 	now, err := f.compiled(d)
 	if err != nil {
-		return usererror.BadReplacement(functionKind.noun, f.FullName(), err.Error())
+		return usererror.BadReplacement(functionKind.noun, f.FullName(), err)
 	}
 	if d.reaches(now, f.ID) {
 		return usererror.RecursiveReplacement(functionKind.noun, f.FullName())
@@ -159,7 +159,7 @@ func (d *draft) addFunction(f *Function) error {
 		if isPrecondition(err) {
 			return err
 		}
-		return usererror.BadDefinition("function", f.FullName(), err.Error())
+		return usererror.BadDefinition("function", f.FullName(), err)
 	}
 	return d.replace(now, "")
 }

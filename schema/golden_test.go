@@ -73,7 +73,7 @@ func applyGolden(t *testing.T, c *Catalog, stmt string, out *strings.Builder, pr
 		if !errors.As(err, &user) {
 			t.Fatalf("%s: %v is not meant for users", stmt, err)
 		}
-		fmt.Fprintf(out, "%s: %s\n", user.Code, user.Message)
+		fmt.Fprintf(out, "%s: %s\n", user.Code, user.Text())
 		return c
 	}
 	out.WriteString(changeText(change))

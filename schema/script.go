@@ -1,6 +1,10 @@
 package schema
 
-import "github.com/cloudspannerecosystem/memefish/token"
+import (
+	"github.com/cloudspannerecosystem/memefish/token"
+
+	"github.com/crowfoot-db/crowfoot/usererror"
+)
 
 // ScriptStatement is a statement of a script, without its semicolon.
 type ScriptStatement struct {
@@ -29,7 +33,7 @@ func SplitScript(text string) ([]ScriptStatement, error) {
 			continue
 		}
 		if start >= 0 {
-			line, column := script.lineAndColumn(start)
+			line, column := usererror.LineAndColumn(text[:start])
 			list = append(list, ScriptStatement{Text: text[start:end], Line: line, Column: column})
 		}
 		if t.Kind == token.TokenEOF {

@@ -19,7 +19,7 @@ func TestSplitScript(t *testing.T) {
 func TestSplitScriptErrors(t *testing.T) {
 	_, err := SplitScript("CREATE SCHEMA a;\n CREATE 'x")
 	var wrong *usererror.Error
-	if !errors.As(err, &wrong) || wrong.Syntax == nil || wrong.Syntax.Line != 2 || wrong.Syntax.Column != 9 {
+	if !errors.As(err, &wrong) || wrong.Syntax == "" || wrong.Place.Line != 2 || wrong.Place.Column != 9 {
 		t.Errorf("an open string in line 2, column 9, is %v", err)
 	}
 }

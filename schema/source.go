@@ -128,7 +128,7 @@ func (s *source) build() (err error) {
 	}
 	defer func() {
 		if r := recover(); r != nil { // memefish's own "BUG: ..." panics
-			err = s.syntaxErrorAt(0, "the statement cannot be parsed")
+			err = s.syntaxErrorAt(0, "The statement cannot be parsed")
 		}
 	}()
 	s.tree, err = memefish.ParseDDL("", b.String())
@@ -146,7 +146,7 @@ func (s *source) buildIdentity() error {
 	clause := s.text[s.identity[0].pos:s.identity[len(s.identity)-1].end]
 	tree, err := memefish.ParseDDL("", "CREATE TABLE t (c INT64 "+clause+"\n) PRIMARY KEY (c)")
 	if err != nil {
-		return s.syntaxErrorAt(s.identity[0].pos, "the identity clause cannot be parsed")
+		return s.syntaxErrorAt(s.identity[0].pos, "The identity clause cannot be parsed")
 	}
 	s.semantics = tree.(*ast.CreateTable).Columns[0].DefaultSemantics
 	return nil
@@ -156,13 +156,13 @@ func (s *source) buildIdentity() error {
 func (s *source) lexError(err error) error {
 	var placed *memefish.Error
 	if errors.As(err, &placed) {
-		return s.syntaxErrorAt(int(placed.Position.Pos), placed.Message)
+		return s.syntaxErrorAt(int(placed.Position.Pos), sentence(placed.Message))
 	}
 	end := 0
 	if n := len(s.tokens); n > 0 {
 		end = s.tokens[n-1].end
 	}
-	return s.syntaxErrorAt(end, err.Error())
+	return s.syntaxErrorAt(end, sentence(err.Error()))
 }
 
 // parseError makes the user's error of the parser's first, at its place in the text.
@@ -175,20 +175,7 @@ func (s *source) parseError(err error) error {
 	if text, wrong := s.wrongBeginning(); wrong {
 		return s.syntaxErrorAt(0, text)
 	}
-	found := ""
-	if i := s.find(pos); i < len(s.tokens) {
-		found = s.text[s.tokens[i].pos:s.tokens[i].end]
-	}
-	return s.syntaxErrorAt(s.place(pos), inUsersWords(list[0].Message, shortToken(found)))
-}
-
-// shortToken cuts a token that a message quotes.
-func shortToken(text string) string {
-	const longest = 40
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest], "") + "..."
+	return s.syntaxErrorAt(s.place(pos), s.inUsersWords(list[0].Message, s.find(pos)))
 }
 
 // statementWords begin statements of DDL, and otherStatements those that are sent elsewhere.
@@ -205,21 +192,12 @@ func (s *source) wrongBeginning() (string, bool) {
 	case slices.Contains(otherStatements, first):
 		return first + " is not a DDL statement: queries and DML are sent to ExecuteSql", true
 	default:
-		return "Expected " + strings.Join(statementWords, " or ") + " but got " + shortToken(s.text[s.tokens[0].pos:s.tokens[0].end]), true
+		return "Expecting '" + strings.Join(statementWords, "' or '") + "' but found " + s.quoted(0), true
 	}
 }
 
 func (s *source) syntaxErrorAt(pos int, reason string) error {
-	line, column := s.lineAndColumn(pos)
-	return usererror.DDLSyntax(s.text, line, column, reason)
-}
-
-// lineAndColumn leads from an offset of the text to its line and column, both from 1.
-func (s *source) lineAndColumn(pos int) (line, column int) {
-	before := s.text[:min(max(pos, 0), len(s.text))]
-	line = 1 + strings.Count(before, "\n")
-	column = 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
-	return line, column
+	return usererror.DDLSyntax(s.text, min(max(pos, 0), len(s.text)), reason)
 }
 
 // find is the number of the first token at or after an offset of the second text.

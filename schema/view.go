@@ -124,7 +124,7 @@ func (d *draft) createView(s *ast.CreateView) error {
 	v.Entity = old.Entity
 	now, err := v.compiled(d)
 	if err != nil {
-		return usererror.BadReplacement(viewKind.noun, v.FullName(), err.Error())
+		return usererror.BadReplacement(viewKind.noun, v.FullName(), err)
 	}
 	if d.reaches(now, v.ID) {
 		return usererror.RecursiveReplacement(viewKind.noun, v.FullName())
@@ -147,7 +147,7 @@ func (d *draft) addView(v *View) error {
 	v.ID = d.newID()
 	now, err := v.compiled(d)
 	if err != nil {
-		return usererror.BadDefinition("view", v.FullName(), err.Error())
+		return usererror.BadDefinition("view", v.FullName(), err)
 	}
 	return d.replace(now, "")
 }

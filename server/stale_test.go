@@ -141,7 +141,11 @@ func rows(it *spanner.RowIterator) string {
 // want runs a query, or reads all of a table ("TABLE[@INDEX](COLUMN,...)").
 func (o *official) want(tx reader, what, want string) {
 	o.Helper()
-	if got := o.get(tx, what); got != want && !(strings.HasSuffix(want, "...") && strings.HasPrefix(got, strings.TrimSuffix(want, "..."))) {
+	got := o.get(tx, what)
+	if strings.HasPrefix(want, codes.InvalidArgument.String()) {
+		got, _, _ = strings.Cut(got, "\n") // an error about a statement goes on with the line of it
+	}
+	if got != want && !(strings.HasSuffix(want, "...") && strings.HasPrefix(got, strings.TrimSuffix(want, "..."))) {
 		o.Errorf("%s\n got %s\nwant %s", what, got, want)
 	}
 }

@@ -6,12 +6,13 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// DDLSyntax is a DDL statement that does not parse; line and column count from 1.
-func DDLSyntax(stmt string, line, column int, reason string) *Error {
+// DDLSyntax is a DDL statement that does not parse at an offset of its text.
+func DDLSyntax(stmt string, pos int, reason string) *Error {
+	line, column := LineAndColumn(stmt[:pos])
 	e := newError(codes.InvalidArgument, "Error parsing Spanner DDL statement: %s : Syntax error on line %d, column %d: %s",
 		shorten(stmt), line, column, reason)
-	e.Syntax = &Syntax{Line: line, Column: column, Reason: reason}
-	return e
+	e.Syntax = reason
+	return e.PointAt(stmt, pos)
 }
 
 // shorten cuts text that a message quotes, so that the message fits into a response.

@@ -69,8 +69,8 @@ func IndexColumnNotStored(index, column string) *Error {
 // Expressions.
 
 // BadDefault is a DEFAULT expression that does not compile.
-func BadDefault(table, column, reason string) *Error {
-	return newError(codes.InvalidArgument, "Error parsing the default value of column `%s`.`%s`: %s", table, column, reason)
+func BadDefault(table, column string, cause error) *Error {
+	return newError(codes.InvalidArgument, "Error parsing the default value of column `%s`.`%s`: %s", table, column, cause).quoting(cause)
 }
 
 // OnUpdateOfKey is ON UPDATE on a column of the primary key.
@@ -106,14 +106,14 @@ func PendingTimestampDefault(column string) *Error {
 }
 
 // BadGenerated is a generated column that does not compile.
-func BadGenerated(table, column, reason string) *Error {
-	return newError(codes.InvalidArgument, "Error parsing the definition of generated column `%s`.`%s`: %s", table, column, reason)
+func BadGenerated(table, column string, cause error) *Error {
+	return newError(codes.InvalidArgument, "Error parsing the definition of generated column `%s`.`%s`: %s", table, column, cause).quoting(cause)
 }
 
 // BadCheck is a check constraint that does not compile.
-func BadCheck(table, check, sql, reason string) *Error {
+func BadCheck(table, check, sql string, cause error) *Error {
 	return newError(codes.InvalidArgument, "Error parsing expression '%s' from check constraint '%s' in table '%s': %s",
-		shorten(sql), check, table, reason)
+		shorten(sql), check, table, cause).quoting(cause)
 }
 
 // DefaultReadsColumn is a DEFAULT that is not constant.

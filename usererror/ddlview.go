@@ -14,14 +14,14 @@ func NoSQLSecurity(kind, name string) *Error {
 }
 
 // BadDefinition is a view or function whose text cannot be analyzed; kind is "view" or "function".
-func BadDefinition(kind, name, reason string) *Error {
-	return newError(codes.InvalidArgument, "Error parsing the definition of %s `%s`: %s", kind, name, reason)
+func BadDefinition(kind, name string, cause error) *Error {
+	return newError(codes.InvalidArgument, "Error parsing the definition of %s `%s`: %s", kind, name, cause).quoting(cause)
 }
 
 // BadReplacement is CREATE OR REPLACE with a text that cannot be analyzed; kind is "View" or "Function".
-func BadReplacement(kind, name, reason string) *Error {
+func BadReplacement(kind, name string, cause error) *Error {
 	return newError(codes.FailedPrecondition, "Cannot replace %s `%s` because new definition is invalid with the following diagnostic message:\n\n%s",
-		strings.ToUpper(kind), name, reason)
+		strings.ToUpper(kind), name, cause).quoting(cause)
 }
 
 // RecursiveReplacement is CREATE OR REPLACE with a text that names the object itself, or something that does.

@@ -31,13 +31,9 @@ type Error struct {
 	// sends the request again.
 	RetryAfter time.Duration
 	// Syntax, if set, is why a DDL statement does not parse.
-	Syntax *Syntax
-}
-
-// Syntax is a syntax error, and where in the statement's text it is, from 1.
-type Syntax struct {
-	Line, Column int
-	Reason       string
+	Syntax string
+	// Place, if set, is where in the user's statement the error is.
+	Place *Place
 }
 
 // Resource names what an error is about.
@@ -54,6 +50,15 @@ func newError(code codes.Code, format string, args ...any) *Error {
 func violation(code codes.Code, format string, args ...any) *Error {
 	e := newError(code, format, args...)
 	e.Constraint = true
+	return e
+}
+
+// quoting is the error with the place of another, whose message it quotes.
+func (e *Error) quoting(cause error) *Error {
+	var of *Error
+	if errors.As(cause, &of) {
+		e.Place = of.Place
+	}
 	return e
 }
 

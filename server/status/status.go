@@ -30,7 +30,7 @@ func Of(err error) *spb.Status {
 	if !ok {
 		e = usererror.Internal()
 	}
-	return &spb.Status{Code: int32(e.Code), Message: strings.ToValidUTF8(e.Message, "\uFFFD"), Details: details(e)}
+	return &spb.Status{Code: int32(e.Code), Message: strings.ToValidUTF8(e.Text(), "\uFFFD"), Details: details(e)}
 }
 
 // Code is the canonical code of the status that a client is answered err with.

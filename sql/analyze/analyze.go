@@ -69,7 +69,7 @@ type Options struct {
 func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]*value.Type, opts Options) (tree.Statement, *Findings, error) {
 	weight, err := guard(sql, a.columns)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, pointed(sql, err)
 	}
 	w := &walker{catalog: a.catalog, allowUnbound: opts.AllowUnbound}
 	w.declare(params)
@@ -78,7 +78,7 @@ func (a *Analyzer) Statement(ctx context.Context, sql string, params map[string]
 		stmt = w.analyze(l, sql)
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, pointed(sql, err)
 	}
 	return stmt, &Findings{Inferred: w.inferred, Objects: w.objects}, nil
 }
@@ -127,6 +127,7 @@ type walker struct {
 	literals     map[int]**value.Type // by the literal's end in sql, where LiteralTypes wants its type; nil for all other callers
 
 	definition *definition // what is analyzed, if it is no statement but the text of a view or function
+	nested     bool        // sql is the text of a view or function that the user's text names
 
 	args    map[string]tree.Expr // in the place of the parameters of the function whose text this is, by lower-cased name
 	columns map[int32]tree.Col   // by column id
@@ -171,10 +172,10 @@ func (w *walker) resolve(l *library, sql string, walk func(googlesql.ResolvedSta
 		out, err = l.engine.analyze(sql, options, l.catalog(), types)
 	}
 	if err != nil {
-		panic(failure{refusal(sql, err)})
+		panic(failure{w.refusal(err)})
 	}
 	defer free(l.engine, freeOutput, out)
-	checkWindow(sql)
+	w.checkWindow()
 	w.base = w.nextCol
 	w.nextCol += int(get(out.MaxColumnId())) + 1
 	walk(get(out.ResolvedStatement()))

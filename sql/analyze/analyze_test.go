@@ -165,7 +165,7 @@ func printError(err error) string {
 	if !errors.As(err, &user) {
 		return "INTERNAL: " + err.Error() + "\n"
 	}
-	return fmt.Sprintf("%s: %s\n", user.Code, user.Message)
+	return fmt.Sprintf("%s: %s\n", user.Code, user.Text())
 }
 
 func runKind(input string) string {

@@ -208,7 +208,7 @@ func (l *library) addFunction(f function) {
 	for i, s := range f.signatures {
 		signatures[i] = l.signature(s)
 	}
-	do(l.in(f.schema).AddOwnedFunction(own(googlesql.NewFunction2(path, "Spanner", googlesql.FunctionEnums_ModeScalar, signatures))))
+	do(l.in(f.schema).AddOwnedFunction(own(googlesql.NewFunction2(path, spannerGroup, googlesql.FunctionEnums_ModeScalar, signatures))))
 	for _, s := range signatures {
 		freeSignature(s)
 	}

@@ -28,7 +28,7 @@ const (
 func Expr(ctx context.Context, catalog *schema.Catalog, t *schema.Table, sql string, want *value.Type) (e tree.Expr, uses []*schema.Column, functions []*schema.Function, err error) {
 	weight, err := guard(sql, func(string) int { return 0 })
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, nil, pointed(sql, err)
 	}
 	named := namedColumns(t, sql)
 	e, uses, functions, err = exprOver(ctx, weight, catalog, t, named, sql, want)
@@ -70,7 +70,7 @@ func exprOver(ctx context.Context, weight int, catalog *schema.Catalog, t *schem
 		functions = functionsOf(w.objects)
 	})
 	if err != nil {
-		return nil, nil, nil, firstLineUp(err)
+		return nil, nil, nil, pointed(sql, firstLineUp(err))
 	}
 	return e, uses, functions, nil
 }
@@ -132,8 +132,6 @@ func number(e tree.Expr, columns map[int]*schema.Column) (uses []*schema.Column)
 // assigned is what the library says of the value in exprPrefix if it has another type than is wanted.
 var assigned = regexp.MustCompile(`^Value of type (.*) cannot be assigned to \w+, which has type (.*?)( \[at .*)?$`)
 
-var place = regexp.MustCompile(`\[at (\d+):(\d+)\]`)
-
 // firstLineUp moves the places in an error of the statement to where they are in the expression.
 func firstLineUp(err error) error {
 	user := (*usererror.Error)(nil)
@@ -146,9 +144,9 @@ func firstLineUp(err error) error {
 		if line == 1 {
 			return "" // in what was put before it
 		}
-		return "[at " + strconv.Itoa(line-1) + ":" + m[2] + "]"
+		return " [at " + strconv.Itoa(line-1) + ":" + m[2] + "]"
 	})
 	moved := *user
-	moved.Message = assigned.ReplaceAllString(strings.TrimRight(text, " "), "Expected type $2; found $1$3")
+	moved.Message = assigned.ReplaceAllString(text, "Expected type $2; found $1$3")
 	return &moved
 }

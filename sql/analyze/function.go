@@ -15,8 +15,11 @@ import (
 
 // Functions of users are handed to the library with their signatures. Where a statement calls one, the function's expression takes the place of the call.
 
-// userGroup is the group of such functions in the library.
-const userGroup = "User"
+// The groups of functions in the library: userGroup has such functions, and spannerGroup those of Spanner alone.
+const (
+	userGroup    = "User"
+	spannerGroup = "Spanner"
+)
 
 // body is a function of users that the library has, with its expression.
 type body struct {
@@ -45,7 +48,7 @@ func (l *library) addBody(f *schema.Function) {
 	})
 	l.addNamed(found)
 	l.addTypes(l.of.namesIn(f.Text()).types)
-	b := l.resolveFunction(l.of.catalog, f)
+	b := l.resolveFunction(&walker{catalog: l.of.catalog, nested: true}, f)
 	path := []string{f.Name}
 	if f.Schema != "" {
 		path = []string{f.Schema, f.Name}
@@ -55,17 +58,17 @@ func (l *library) addBody(f *schema.Function) {
 	l.bodies[strings.ToLower(f.FullName())] = b
 }
 
-// resolveFunction has the library resolve the text of a function. The outcome stays with the library.
-func (l *library) resolveFunction(catalog *schema.Catalog, f *schema.Function) *body {
+// resolveFunction has the library resolve the text of a function, which w enters. The outcome stays with the library.
+func (l *library) resolveFunction(w *walker, f *schema.Function) *body {
 	b := &body{Function: f, text: f.Text()}
-	w := &walker{catalog: catalog, definition: &definition{}}
+	w.definition = &definition{}
 	w.declare(nil)
 	w.enter(l, b.text)
 	options := w.options(l.types)
 	defer free(l.engine, freeOptions, options)
 	output, err := l.engine.analyze(b.text, options, l.catalog(), l.types)
 	if err != nil {
-		panic(failure{refusal(b.text, err)})
+		panic(failure{w.refusal(err)})
 	}
 	b.output = output
 	l.outputs = append(l.outputs, output)
@@ -100,7 +103,7 @@ func (w *walker) inline(n *googlesql.ResolvedFunctionCall, b *body) tree.Expr {
 	}
 	w.counts.expansion()
 	inner := *w
-	inner.literals = nil
+	inner.literals, inner.nested = nil, true
 	inner.enter(w.lib, b.text)
 	inner.base = w.nextCol
 	w.nextCol += int(get(b.output.MaxColumnId())) + 1
@@ -149,7 +152,7 @@ func (w *walker) argument(n *googlesql.ResolvedArgumentRef) tree.Expr {
 func (a *Analyzer) Function(ctx context.Context, f *schema.Function) (signature schema.Signature, uses []schema.Use, err error) {
 	weight, err := guard(f.SQL, a.columns)
 	if err != nil {
-		return signature, nil, err
+		return signature, nil, pointed(f.SQL, err)
 	}
 	err = engines.run(ctx, weight, a.memory, func(e *engine) {
 		l := newLibrary(e, a, a.catalog.ProtoBundle())
@@ -159,7 +162,7 @@ func (a *Analyzer) Function(ctx context.Context, f *schema.Function) (signature 
 		}
 		l.addNamed(a.namesIn(f.SQL))
 		l.addTypes(a.namesIn(f.Text()).types)
-		b := l.resolveFunction(a.catalog, f)
+		b := l.resolveFunction(&walker{catalog: a.catalog}, f)
 		w := &walker{catalog: a.catalog}
 		w.declare(nil)
 		w.begin()
@@ -169,7 +172,7 @@ func (a *Analyzer) Function(ctx context.Context, f *schema.Function) (signature 
 		uses = w.definition.uses
 	})
 	if err != nil {
-		return signature, nil, firstLineUp(err)
+		return signature, nil, pointed(f.SQL, firstLineUp(err))
 	}
 	return signature, uses, nil
 }

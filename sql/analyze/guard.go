@@ -1,7 +1,6 @@
 package analyze
 
 import (
-	"strings"
 	"unicode/utf8"
 
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -287,11 +286,6 @@ func (g *gauge) tooDeep() error {
 
 // nestingError says at which line and column, in characters, the statement is too deep.
 func (g *gauge) nestingError(limit int) error {
-	line, column := placeBehind(g.sql[:g.start])
+	line, column := usererror.LineAndColumn(g.sql[:g.start])
 	return usererror.QueryTooDeep(limit, line, column)
-}
-
-// placeBehind is the line and the column, in characters, that follows the beginning of a text.
-func placeBehind(before string) (line, column int) {
-	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
 }

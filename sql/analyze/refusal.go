@@ -1,8 +1,10 @@
 package analyze
 
 import (
+	"errors"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -16,9 +18,9 @@ const (
 
 // refusal turns the library's verdict on a statement into the error that the user sees. It is UNIMPLEMENTED, with the name, for
 // what Spanner has and Crowfoot does not; otherwise INVALID_ARGUMENT in the library's words. Where the library itself broke down,
-// err is returned as it is.
-func refusal(sql string, err error) error {
-	text := err.Error()
+// err is returned as it is. A place in the text of a view or function tells the user nothing.
+func (w *walker) refusal(err error) error {
+	sql, text := w.sql, err.Error()
 	if strings.HasPrefix(text, trapped) || strings.Contains(text, brokenInvariant) {
 		return err
 	}
@@ -26,8 +28,34 @@ func refusal(sql string, err error) error {
 		return missing
 	}
 	text = withHint(sql, text)
-	text = strings.ReplaceAll(text, "function "+strings.ToUpper(userGroup)+":", "function ")
+	for _, group := range []string{userGroup, spannerGroup} {
+		text = strings.ReplaceAll(text, "function "+strings.ToUpper(group)+":", "function ")
+	}
+	if w.nested {
+		text = place.ReplaceAllString(text, "")
+	}
 	return usererror.InvalidSQL(withoutFarSuggestion(text))
+}
+
+// place is how a message says where in the text an error is, and lastPlace where it says so of the error itself.
+var (
+	place     = regexp.MustCompile(` ?\[at (\d+):(\d+)\]`)
+	lastPlace = regexp.MustCompile(`\[at (\d+):(\d+)\]$`)
+)
+
+// pointed is an error about the user's text with the line that it is about.
+func pointed(sql string, err error) error {
+	user := (*usererror.Error)(nil)
+	if !errors.As(err, &user) {
+		return err
+	}
+	at := lastPlace.FindStringSubmatch(user.Message)
+	if at == nil {
+		return err
+	}
+	line, _ := strconv.Atoi(at[1])
+	column, _ := strconv.Atoi(at[2])
+	return user.PointAt(sql, usererror.Offset(sql, line, column))
 }
 
 var (
@@ -98,14 +126,14 @@ func unimplemented(sql, text string) *usererror.Error {
 
 // checkWindow refuses the WINDOW clause of a text that the library accepts: Spanner has no window functions, and the library says so only where one is
 // called. WINDOW is a reserved word.
-func checkWindow(sql string) {
-	if !strings.Contains(strings.ToUpper(sql), "WINDOW") {
+func (w *walker) checkWindow() {
+	if w.nested || !strings.Contains(strings.ToUpper(w.sql), "WINDOW") {
 		return
 	}
-	s := scanner{sql: sql}
+	s := scanner{sql: w.sql}
 	for last := ""; s.next(); last = s.token {
 		if strings.EqualFold(s.token, "WINDOW") && last != "." && last != "@" {
-			refuse(usererror.WindowClause(placeBehind(sql[:s.start])))
+			refuse(usererror.WindowClause(usererror.LineAndColumn(w.sql[:s.start])))
 		}
 	}
 }

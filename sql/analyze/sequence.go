@@ -17,7 +17,7 @@ func (l *library) addSequenceFunction(name string) {
 	signature := own(googlesql.NewFunctionSignature3(result, []*googlesql.FunctionArgumentType{arg}, 0)) // copies them
 	freeArgument(result)
 	freeArgument(arg)
-	do(l.root.AddOwnedFunction(own(googlesql.NewFunction2([]string{name}, "Spanner", googlesql.FunctionEnums_ModeScalar, []*googlesql.FunctionSignature{signature}))))
+	do(l.root.AddOwnedFunction(own(googlesql.NewFunction2([]string{name}, spannerGroup, googlesql.FunctionEnums_ModeScalar, []*googlesql.FunctionSignature{signature}))))
 	freeSignature(signature)
 }
 

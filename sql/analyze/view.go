@@ -72,7 +72,7 @@ func (w *walker) expand(v *schema.View, columns []string, lock bool) (query *tre
 		text += " FOR UPDATE"
 	}
 	inner := *w
-	inner.literals = nil
+	inner.literals, inner.nested = nil, true
 	inner.lib.addNamed(inner.lib.of.namesIn(v.SQL))
 	inner.resolve(w.lib, text, func(n googlesql.ResolvedStatementNode) {
 		query = inner.queryStmt(n.(*googlesql.ResolvedQueryStmt))
@@ -127,7 +127,7 @@ const viewPrefix = "CREATE VIEW `view` SQL SECURITY INVOKER AS\n"
 func (a *Analyzer) View(ctx context.Context, sql string) (columns []schema.ViewColumn, uses []schema.Use, err error) {
 	weight, err := guard(sql, a.columns)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, pointed(sql, err)
 	}
 	w := &walker{catalog: a.catalog}
 	w.declare(nil)
@@ -143,7 +143,7 @@ func (a *Analyzer) View(ctx context.Context, sql string) (columns []schema.ViewC
 		uses = w.definition.uses
 	})
 	if err != nil {
-		return nil, nil, firstLineUp(err)
+		return nil, nil, pointed(sql, firstLineUp(err))
 	}
 	return columns, uses, nil
 }

@@ -2,6 +2,7 @@ package exec_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -664,5 +665,9 @@ func (db *testDB) partitionedDML(input string) string {
 }
 
 func printError(err error) string {
-	return fmt.Sprintf("%s: %v\n", usererror.CodeOf(err), err)
+	text := err.Error()
+	if user := (*usererror.Error)(nil); errors.As(err, &user) {
+		text = user.Text()
+	}
+	return fmt.Sprintf("%s: %s\n", usererror.CodeOf(err), text)
 }
