@@ -112,7 +112,7 @@ func (c *countingReader) ReadByte() (byte, error) {
 	return b[0], err
 }
 
-// readAvroMap reads a map of bytes.
+// readAvroMap reads a map of bytes, of which it keeps what a reader needs.
 func readAvroMap(in *countingReader) (map[string][]byte, error) {
 	m := map[string][]byte{}
 	for {
@@ -131,8 +131,12 @@ func readAvroMap(in *countingReader) (map[string][]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			if m[string(name)], err = readAvroBytes(in); err != nil {
+			v, err := readAvroBytes(in)
+			if err != nil {
 				return nil, err
+			}
+			if key := string(name); key == "avro.schema" || key == "avro.codec" {
+				m[key] = v
 			}
 		}
 	}
@@ -177,7 +181,7 @@ func openAvroFile(name string) (*AvroFile, error) {
 		}
 		rows, n1 := binary.Varint(head[:n])
 		size, n2 := binary.Varint(head[max(n1, 0):n])
-		if n1 <= 0 || n2 <= 0 || rows < 0 || size < 0 || size > largestBlock {
+		if n1 <= 0 || n2 <= 0 || rows < 0 || rows > largestBlock || size < 0 || size > largestBlock { // a row has a byte at least
 			return nil, fmt.Errorf("the block at byte %d is damaged", at)
 		}
 		b := avroBlock{at + int64(n1+n2), size, rows, row}

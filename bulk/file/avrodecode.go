@@ -19,6 +19,9 @@ import (
 // avroBytes are rows that are not decoded yet.
 type avroBytes []byte
 
+// mostScale is the most digits behind the point that decimalOf's numbers have.
+const mostScale = 38
+
 var errAvroEnd = errors.New("the block ends within a value")
 
 func (b *avroBytes) long() (int64, error) {
@@ -134,8 +137,13 @@ func avroKind(n *avro.SchemaNode) (kind *spannerpb.Type, nullable bool, err erro
 			"bytes": spannerpb.TypeCode_BYTES, "fixed": spannerpb.TypeCode_BYTES,
 		}[n.Type]
 	}
-	if !ok {
+	switch {
+	case !ok:
 		return nil, false, fmt.Errorf("the Avro type %s has no Spanner type", n.Type)
+	case n.Type == "fixed" && n.Size == 0: // any number of such values would be in a few bytes
+		return nil, false, errors.New("the Avro type fixed of 0 bytes has no Spanner type")
+	case n.LogicalType == "decimal" && n.Scale > mostScale:
+		return nil, false, fmt.Errorf("an Avro decimal with a scale of %d has no Spanner type", n.Scale)
 	}
 	return arrowtype.Scalar(code), false, nil
 }
@@ -251,6 +259,9 @@ func avroArrayDecoder(n *avro.SchemaNode, a *arrowtype.Appender, kind *spannerpb
 				if _, err := b.long(); err != nil {
 					return err
 				}
+			}
+			if count > int64(len(*b)) { // every element has a byte
+				return errAvroEnd
 			}
 			for range count {
 				if err := elem(b); err != nil {

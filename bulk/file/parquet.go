@@ -27,7 +27,11 @@ func parquetParts(f *os.File) (*arrow.Schema, []int64, error) {
 	}
 	var rows []int64
 	for i := range r.ParquetReader().NumRowGroups() {
-		rows = append(rows, r.ParquetReader().MetaData().RowGroup(i).NumRows())
+		n := r.ParquetReader().MetaData().RowGroup(i).NumRows()
+		if n < 0 {
+			return nil, nil, fmt.Errorf("row group %d has %d rows", i+1, n)
+		}
+		rows = append(rows, n)
 	}
 	schema, err := r.Schema()
 	return schema, rows, err
@@ -37,7 +41,14 @@ func newParquetReader(f *os.File) (*pqarrow.FileReader, error) {
 	properties := parquet.NewReaderProperties(newAllocator())
 	properties.BufferedStreamEnabled = true // pages are read one after the other, not whole row groups
 	var r *parquetfile.Reader
-	err := guard("its footer", func() (err error) {
+	err := guard("its footer", func() error {
+		info, err := f.Stat()
+		if err == nil {
+			err = checkParquetFooter(f, info.Size())
+		}
+		if err != nil {
+			return err
+		}
 		r, err = parquetfile.NewParquetReader(f, parquetfile.WithReadProps(properties))
 		return err
 	})
@@ -45,7 +56,7 @@ func newParquetReader(f *os.File) (*pqarrow.FileReader, error) {
 		return nil, err
 	}
 	var reader *pqarrow.FileReader
-	err = guard("Arrow's schema in its footer", func() error { return checkParquetSchema(r.MetaData()) })
+	err = guard("Arrow's schema in its footer", func() error { return checkArrowSchema(r.MetaData()) })
 	if err == nil {
 		err = guard("the schema in its footer", func() (err error) {
 			// One goroutine reads all columns: a panic in another could not be caught.
@@ -56,14 +67,27 @@ func newParquetReader(f *os.File) (*pqarrow.FileReader, error) {
 	return reader, err
 }
 
+// longestBatch is about the most bytes of a batch, where rows are long.
+const longestBatch = 32 << 20
+
 func readParquet(f *os.File, s *columnarSegment) (func() (arrow.RecordBatch, error), error) {
 	r, err := newParquetReader(f)
 	if err != nil {
 		return nil, err
 	}
 	var groups []int
+	var rows, bytes int64
 	for i := s.from; i < s.end; i++ {
+		err := guard(fmt.Sprintf("row group %d", i+1), func() error { return checkRowGroup(f, r.ParquetReader(), i) })
+		if err != nil {
+			return nil, err
+		}
 		groups = append(groups, i)
+		g := r.ParquetReader().MetaData().RowGroup(i)
+		rows, bytes = rows+g.NumRows(), bytes+max(g.TotalByteSize(), 0)
+	}
+	if rows > 0 && bytes/rows > 0 {
+		r.Props.BatchSize = max(min(bulk.BatchRows, longestBatch/(bytes/rows)), 1)
 	}
 	records, err := r.GetRecordReader(context.Background(), nil, groups)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/crowfoot-db/crowfoot/arrowmessage"
 )
 
-// checkParquetSchema checks the schema of Arrow's, a flatbuffer, that a Parquet file may have in its metadata: Arrow's library reads it without a check.
-func checkParquetSchema(m *metadata.FileMetaData) error {
+// checkArrowSchema checks the schema of Arrow's, a flatbuffer, that a Parquet file may have in its metadata: Arrow's library reads it without a check.
+func checkArrowSchema(m *metadata.FileMetaData) error {
 	text := m.KeyValueMetadata().FindValue("ARROW:schema")
 	if text == nil {
 		return nil

@@ -1,0 +1,195 @@
+package file
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// thrift reads a struct of Apache Thrift (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md, the compact protocol), as Parquet has them
+// in its footer and before its pages. A count or a length in it is compared with the bytes that follow. The first error stays, and all that is read after it is 0.
+type thrift struct {
+	b       []byte // not read yet
+	structs int    // more of them are refused
+	err     error  // io.ErrUnexpectedEOF if the bytes end within the struct
+}
+
+// The types of values, which are those of fields, too.
+const (
+	thriftStop   = 0
+	thriftTrue   = 1
+	thriftFalse  = 2
+	thriftByte   = 3
+	thriftInt16  = 4
+	thriftInt32  = 5
+	thriftInt64  = 6
+	thriftDouble = 7
+	thriftBinary = 8
+	thriftList   = 9
+	thriftSet    = 10
+	thriftMap    = 11
+	thriftStruct = 12
+	thriftUUID   = 13
+)
+
+// thriftDepth is how deep structs and containers may stand in each other. Parquet's own take 7.
+const thriftDepth = 20
+
+func (t *thrift) fail(err error) {
+	if t.err == nil {
+		t.b, t.err = nil, err
+	}
+}
+
+// take returns the next n bytes, or nil.
+func (t *thrift) take(n uint64) []byte {
+	if n > uint64(len(t.b)) {
+		t.fail(io.ErrUnexpectedEOF)
+		return nil
+	}
+	b := t.b[:n]
+	t.b = t.b[n:]
+	return b
+}
+
+func (t *thrift) byte() byte {
+	if b := t.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (t *thrift) unsigned() uint64 {
+	v, n := binary.Uvarint(t.b)
+	if n < 0 {
+		t.fail(errors.New("a number has more than 64 bits"))
+		return 0
+	}
+	if n == 0 {
+		t.fail(io.ErrUnexpectedEOF)
+		return 0
+	}
+	t.b = t.b[n:]
+	return v
+}
+
+func (t *thrift) int() int64 {
+	v := t.unsigned()
+	return int64(v>>1) ^ -int64(v&1)
+}
+
+// list reads the head of a list: how many values follow, each of a byte at least, and of which type.
+func (t *thrift) list() (n int, kind byte) {
+	head := t.byte()
+	count := uint64(head >> 4)
+	if count == 15 {
+		count = t.unsigned()
+	}
+	if count > uint64(len(t.b)) {
+		t.fail(io.ErrUnexpectedEOF)
+		return 0, 0
+	}
+	return int(count), head & 15
+}
+
+// A thriftLayout has, of a struct's fields, those with structs or lists of structs in which there are lists, and lists. Arrow's library does not look of
+// which type the values of a list say they are, so they must be of the type that it reads.
+type thriftLayout map[int64]thriftField
+
+type thriftField struct {
+	elements byte         // what a list has
+	within   thriftLayout // of the struct, or of those in the list
+}
+
+// fields reads a struct. read reads the value of a field and returns true, or leaves it and returns false.
+func (t *thrift) fields(depth int, layout thriftLayout, read func(id int64, kind byte) bool) {
+	if t.structs--; t.structs < 0 || depth > thriftDepth {
+		t.fail(errors.New("it has more structs than a file has, or deeper ones"))
+	}
+	id := int64(0)
+	for t.err == nil {
+		head := t.byte()
+		kind := head & 15
+		if kind == thriftStop {
+			return
+		}
+		if delta := head >> 4; delta > 0 {
+			id += int64(delta)
+		} else {
+			id = t.int()
+		}
+		if read == nil || !read(id, kind) {
+			t.skip(kind, depth, layout[id])
+		}
+	}
+}
+
+// int32s reads a struct for some of its fields.
+func (t *thrift) int32s(depth int, to map[int64]*int64) {
+	t.fields(depth, nil, func(id int64, kind byte) bool { return t.int32(kind, to[id]) })
+}
+
+// int32 reads the value of a field if it is wanted and an integer of 32 bits.
+func (t *thrift) int32(kind byte, to *int64) bool {
+	if to == nil || kind != thriftInt32 {
+		return false
+	}
+	if *to = t.int(); *to != int64(int32(*to)) {
+		t.fail(fmt.Errorf("%d has more than 32 bits", *to))
+	}
+	return true
+}
+
+// skip passes over the value of a field.
+func (t *thrift) skip(kind byte, depth int, f thriftField) {
+	switch kind {
+	case thriftTrue, thriftFalse: // the type is the value
+	case thriftList, thriftSet:
+		n, kind := t.list()
+		if f.elements != 0 && f.elements != kind {
+			t.fail(fmt.Errorf("a list has values of the type %d in place of %d", kind, f.elements))
+		}
+		for ; n > 0 && t.err == nil; n-- {
+			t.skipElement(kind, depth+1, f.within)
+		}
+	case thriftMap:
+		n := t.unsigned()
+		if n == 0 {
+			return
+		}
+		kinds := t.byte()
+		for ; n > 0 && t.err == nil; n-- {
+			t.skipElement(kinds>>4, depth+1, nil)
+			t.skipElement(kinds&15, depth+1, nil)
+		}
+	default:
+		t.skipElement(kind, depth, f.within)
+	}
+}
+
+// skipElement passes over a value within a container, where a truth value has a byte of its own.
+func (t *thrift) skipElement(kind byte, depth int, layout thriftLayout) {
+	switch kind {
+	case thriftTrue, thriftFalse, thriftByte:
+		t.byte()
+	case thriftInt16, thriftInt32, thriftInt64:
+		t.unsigned()
+	case thriftDouble:
+		t.take(8)
+	case thriftBinary:
+		t.take(t.unsigned())
+	case thriftUUID:
+		t.take(16)
+	case thriftStruct:
+		t.fields(depth+1, layout, nil)
+	case thriftList, thriftSet, thriftMap:
+		if depth > thriftDepth {
+			t.fail(errors.New("its containers stand deeper in each other than in a file"))
+			return
+		}
+		t.skip(kind, depth, thriftField{})
+	default:
+		t.fail(fmt.Errorf("it has values of a type %d", kind))
+	}
+}
