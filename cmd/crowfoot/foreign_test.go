@@ -26,6 +26,9 @@ import (
 	flightpb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -80,7 +83,7 @@ func TestForeignStreams(t *testing.T) {
 			for seed := next.Add(1) - 1; seed < to && !t.Failed(); seed = next.Add(1) - 1 {
 				r := rand.New(rand.NewPCG(seed, 18))
 				x := &f.exchanges[r.IntN(len(f.exchanges))]
-				err := f.send(x, x.changed(r))
+				err := f.within(x, func(x *exchange) error { return f.send(x, x.changed(r)) })
 				code := grpcstatus.Code(err)
 				mu.Lock()
 				found[code]++
@@ -95,7 +98,7 @@ func TestForeignStreams(t *testing.T) {
 	workers.Wait()
 	for i := range f.exchanges {
 		if x := &f.exchanges[i]; !t.Failed() {
-			if err := f.send(x, x.bytes()); err != nil {
+			if err := f.within(x, func(x *exchange) error { return f.send(x, x.bytes()) }); err != nil {
 				t.Errorf("%s, unchanged: %v", x.name, err)
 			}
 		}
@@ -129,12 +132,14 @@ type exchange struct {
 	name, method string
 	headers      []string
 	messages     []proto.Message
+	ingest       *flightpb.CommandStatementIngest // if it is to run in a transaction
 }
 
 // foreign sends exchanges to a server.
 type foreign struct {
 	*testing.T
 	conn      *grpc.ClientConn
+	client    *flightsql.Client
 	exchanges []exchange
 }
 
@@ -145,8 +150,8 @@ func newForeign(t *testing.T, address string) *foreign {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	f := &foreign{T: t, conn: conn}
 	client := &flightsql.Client{Client: flight.NewClientFromConn(conn, nil), Alloc: memory.DefaultAllocator}
+	f := &foreign{T: t, conn: conn, client: client}
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "database", crashDatabase)
 	columns, err := foreignColumns()
 	f.ok(err)
@@ -161,6 +166,8 @@ func newForeign(t *testing.T, address string) *foreign {
 			}}
 			f.upload("ingest of "+name, ingest, s, options, "ingest-mode", "insert-or-update")
 			f.upload("one commit of "+name, ingest, s, options, "ingest-mode", "insert-or-update", "ingest-commits", "one")
+			f.upload("ingest in a transaction of "+name, ingest, s, options, "ingest-mode", "insert-or-update")
+			f.exchanges[len(f.exchanges)-1].ingest = ingest
 			f.upload("parameters "+name, &flightpb.CommandPreparedStatementUpdate{PreparedStatementHandle: insert.Handle()}, s, options)
 		}
 		if s.column == "Text" {
@@ -200,7 +207,7 @@ func (f *foreign) ok(err error) {
 }
 
 func (f *foreign) add(name, method string, m ...proto.Message) {
-	f.exchanges = append(f.exchanges, exchange{name, method, []string{"database", crashDatabase}, m})
+	f.exchanges = append(f.exchanges, exchange{name: name, method: method, headers: []string{"database", crashDatabase}, messages: m})
 }
 
 func packed(t *testing.T, command proto.Message) []byte {
@@ -241,7 +248,7 @@ func (f *foreign) upload(name string, command proto.Message, s column, options [
 		f.ok(w.Write(batch))
 	}
 	f.ok(w.Close())
-	f.exchanges = append(f.exchanges, exchange{name, "DoPut", append([]string{"database", crashDatabase}, headers...), to.messages})
+	f.exchanges = append(f.exchanges, exchange{name: name, method: "DoPut", headers: append([]string{"database", crashDatabase}, headers...), messages: to.messages})
 }
 
 // column is values for a column of the table.
@@ -357,6 +364,29 @@ func change(r *rand.Rand, b []byte) {
 			b[r.IntN(len(b))] = byte(numbers[r.IntN(len(numbers))])
 		}
 	}
+}
+
+// within calls send with an exchange, in a transaction of its own if it is to run in one: it commits if send succeeds.
+func (f *foreign) within(x *exchange, send func(*exchange) error) error {
+	if x.ingest == nil {
+		return send(x)
+	}
+	ctx := metadata.AppendToOutgoingContext(f.Context(), "database", crashDatabase)
+	t, err := f.client.BeginTransaction(ctx)
+	if err != nil {
+		return err
+	}
+	command := proto.Clone(x.ingest).(*flightpb.CommandStatementIngest)
+	command.TransactionId = t.ID()
+	first := proto.Clone(x.messages[0]).(*flightpb.FlightData)
+	first.FlightDescriptor = descriptor(f.T, command)
+	in := *x
+	in.messages = append([]proto.Message{first}, x.messages[1:]...)
+	if err := send(&in); err != nil {
+		_ = t.Rollback(ctx) // which says why, too
+		return err
+	}
+	return t.Commit(ctx)
 }
 
 // rawCodec sends bytes as they are.
@@ -481,8 +511,47 @@ func foreignFiles() (files []foreignFile, err error) {
 			}
 			files = append(files, foreignFile{fmt.Sprintf("%d.arrow", i), asInTable(schema), content.Bytes()})
 		}
+		for n, properties := range foreignParquet() {
+			if content, err := parquetWith(properties, batch); err == nil {
+				files = append(files, foreignFile{fmt.Sprintf("%d-%d.parquet", i, n), asInTable(schema), content})
+			}
+		}
 	}
 	return files, nil
+}
+
+// foreignParquet are the ways to write Parquet that the writer of exports does not choose: pages that are not compressed, so that changed bytes are values and levels,
+// and of both versions, other codecs, and encodings by differences.
+func foreignParquet() (ways [][]parquet.WriterProperty) {
+	for _, way := range [][]parquet.WriterProperty{
+		{parquet.WithCompression(compress.Codecs.Uncompressed)},
+		{parquet.WithCompression(compress.Codecs.Uncompressed), parquet.WithDictionaryDefault(false)},
+		{parquet.WithCompression(compress.Codecs.Uncompressed), parquet.WithDictionaryDefault(false), parquet.WithEncoding(parquet.Encodings.DeltaBinaryPacked)},
+		{parquet.WithCompression(compress.Codecs.Uncompressed), parquet.WithDictionaryDefault(false), parquet.WithEncoding(parquet.Encodings.DeltaByteArray)},
+		{parquet.WithCompression(compress.Codecs.Snappy)},
+		{parquet.WithCompression(compress.Codecs.Gzip), parquet.WithDictionaryDefault(false), parquet.WithEncoding(parquet.Encodings.DeltaLengthByteArray)},
+	} {
+		for _, version := range []parquet.DataPageVersion{parquet.DataPageV1, parquet.DataPageV2} {
+			ways = append(ways, append([]parquet.WriterProperty{parquet.WithDataPageVersion(version)}, way...))
+		}
+	}
+	return ways
+}
+
+// parquetWith is a batch as a file of Parquet; an error or a panic says that the library does not write it so.
+func parquetWith(properties []parquet.WriterProperty, batch arrow.RecordBatch) (_ []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	content := &bytes.Buffer{}
+	w, err := pqarrow.NewFileWriter(batch.Schema(), content, parquet.NewWriterProperties(properties...), pqarrow.DefaultWriterProps())
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(w.Write(batch), w.Close())
+	return content.Bytes(), err
 }
 
 // asInTable is the schema that import gives the readers of texts: that of a table with the columns.
