@@ -67,7 +67,7 @@ func TestDDLOfExports(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		folder, err := transfer.OpenSpannerFolder(dir, to)
+		folder, err := transfer.OpenFolder(dir, to)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,9 +14,12 @@ import (
 // Cloud Spanner does not say whether the state of a counter was given out. Source: SEQUENCE_COUNTER_BUFFER of Google's Dataflow template.
 const counterMargin = 1000
 
-// define makes the definitions that a SpannerExport has: those of the database, but that the counters of sequences and identity columns that were used
+// define makes the definitions that an export of tables has: those of the database, but that the counters of sequences and identity columns that were used
 // begin behind what they have given out. The counters are read behind the snapshot, so that they are behind all keys in it.
 func (e *exporter) define(ctx context.Context) (err error) {
+	if e.Query != "" {
+		return nil
+	}
 	counters, err := e.readCounters(ctx)
 	if err != nil {
 		return err
@@ -26,6 +29,9 @@ func (e *exporter) define(ctx context.Context) (err error) {
 		ddl[i] = withCounters(text, counters)
 	}
 	e.DDL = ddl
+	if e.Format != SpannerExport {
+		return nil
+	}
 	if e.records, err = recordsOf(ddl); err == nil && len(e.Tables) > 0 {
 		e.records.leaveOut()
 	}

@@ -156,6 +156,109 @@ func ofDatabase(text, database string) string {
 	return text
 }
 
+// defines says whether a statement makes something new or sets options: those of an export do no more.
+func defines(text string) bool {
+	statement, err := parseDDL(text)
+	if err == nil {
+		switch s := statement.(type) {
+		case *ast.AlterDatabase, *ast.AlterLocalityGroup, *ast.Grant:
+			return true
+		case *ast.AlterTable:
+			_, ok := s.TableAlteration.(*ast.AddTableConstraint)
+			return ok
+		}
+		text = statement.SQL()
+	}
+	// What cannot be parsed the server may know.
+	return strings.HasPrefix(text, "CREATE ") && !strings.HasPrefix(text, "CREATE OR ")
+}
+
+// tablesOf are the tables that statements make, in lower case.
+func tablesOf(ddl []string) map[string]bool {
+	tables := map[string]bool{}
+	for _, text := range ddl {
+		if name, ok := strings.CutPrefix(first(definedBy(text)), "table "); ok {
+			tables[name] = true
+		}
+	}
+	return tables
+}
+
+// relations tells, by names in lower case, in which table each is interleaved with INTERLEAVE IN PARENT, and to which its foreign keys refer.
+func relations(ddl []string) (parents map[string]string, references map[string][]string) {
+	parents, references = map[string]string{}, map[string][]string{}
+	refer := func(table *ast.Path, c *ast.TableConstraint) {
+		if key, ok := c.Constraint.(*ast.ForeignKey); ok {
+			name := strings.ToLower(pathName(table))
+			references[name] = append(references[name], strings.ToLower(pathName(key.ReferenceTable)))
+		}
+	}
+	for _, text := range ddl {
+		statement, _ := parseDDL(text)
+		switch s := statement.(type) {
+		case *ast.CreateTable:
+			if s.Cluster != nil && s.Cluster.Enforced {
+				parents[strings.ToLower(pathName(s.Name))] = strings.ToLower(pathName(s.Cluster.TableName))
+			}
+			for _, c := range s.TableConstraints {
+				refer(s.Name, c)
+			}
+		case *ast.AlterTable:
+			if c, ok := s.TableAlteration.(*ast.AddTableConstraint); ok {
+				refer(s.Name, c.TableConstraint)
+			}
+		}
+	}
+	return parents, references
+}
+
+// foreignKeyOf tells which table refers to which by the foreign key that a statement adds; "" if it adds none.
+func foreignKeyOf(text string) (from, to string) {
+	statement, _ := parseDDL(text)
+	s, ok := statement.(*ast.AlterTable)
+	if !ok {
+		return "", ""
+	}
+	if c, ok := s.TableAlteration.(*ast.AddTableConstraint); ok {
+		if key, ok := c.TableConstraint.Constraint.(*ast.ForeignKey); ok {
+			return pathName(s.Name), pathName(key.ReferenceTable)
+		}
+	}
+	return "", ""
+}
+
+// kinds are the words with which the names of madeBy begin, and what users call many of them.
+var kinds = []struct{ kind, one, many string }{
+	{"schema ", "schema", "schemas"}, {"proto bundle", "proto bundle", "proto bundles"}, {"locality group ", "locality group", "locality groups"},
+	{"placement ", "placement", "placements"}, {"sequence ", "sequence", "sequences"}, {"function ", "function", "functions"}, {"table ", "table", "tables"},
+	{"constraint ", "foreign key", "foreign keys"}, {"foreign key ", "foreign key", "foreign keys"}, {"index ", "index", "indexes"}, {"view ", "view", "views"},
+	{"change stream ", "change stream", "change streams"}, {"role ", "role", "roles"},
+}
+
+// Made tells in words what statements make: 2 sequences, 5 tables. It is "" if they make nothing.
+func Made(statements []string) string {
+	counts := map[string]int{}
+	for _, text := range statements {
+		name := first(madeBy(text))
+		for _, k := range kinds {
+			if strings.HasPrefix(name, k.kind) {
+				counts[k.many]++
+				break
+			}
+		}
+	}
+	var parts []string
+	for _, k := range kinds {
+		if n := counts[k.many]; n == 1 {
+			parts = append(parts, "1 "+k.one)
+		} else if n > 1 {
+			parts = append(parts, strconv.Itoa(n)+" "+k.many)
+		}
+		delete(counts, k.many)
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Missing are the statements that define objects which a database does not have, and those that may run again. there are the statements that
 // define it.
 func Missing(statements, there []string) (missing []string) {

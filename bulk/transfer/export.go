@@ -40,7 +40,7 @@ type ExportOptions struct {
 	DataBoost  bool
 	Parallel   int      // how many files are written at once
 	DDL        []string // of the database, for the manifest; SpannerExport needs it
-	// ProtoDescriptors are those of the database's proto bundle, for SpannerExport.
+	// ProtoDescriptors are those of the database's proto bundle, for the manifest.
 	ProtoDescriptors []byte
 	Progress         *Progress
 	// Flight, if not nil, is a connection to the same server, by which rows are read if it can: see bulk.Snapshot.UseFlight.
@@ -78,10 +78,10 @@ func Export(ctx context.Context, o ExportOptions) (result ExportResult, err erro
 	if e.Flight != nil {
 		e.snapshot.UseFlight(e.Flight)
 	}
-	if o.Format == SpannerExport {
-		if err = e.define(ctx); err != nil {
-			return result, errors.Join(err, e.journal.close())
-		}
+	if err = e.define(ctx); err != nil {
+		return result, errors.Join(err, e.journal.close())
+	}
+	if e.records != nil {
 		result.Beside = e.records.beside
 	}
 	result.Files, err = e.run(ctx)

@@ -238,8 +238,8 @@ type ImportPlan struct {
 	Rows int64         // that are in the table by what is done
 	// Again says why rows that were sent are sent again, "" if none is.
 	Again string
-	// Rejects says that rows which runs before have rejected are among those done.
-	Rejects bool
+	// Rejects says that rows which runs before have rejected may be among those done, and Bad that some are.
+	Rejects, Bad bool
 }
 
 // Begin compares files, which are read by some options, with what is known of them.
@@ -282,7 +282,7 @@ func (s *ImportState) Begin(way ImportWay, names []string, reading file.Options)
 		now = s.now[name]
 		s.files[now.File] = now
 		for _, e := range now.done {
-			plan.Done, plan.Rows = append(plan.Done, e.extent(name)), plan.Rows+e.Rows
+			plan.Done, plan.Rows, plan.Bad = append(plan.Done, e.extent(name)), plan.Rows+e.Rows, plan.Bad || e.Bad
 		}
 	}
 	return plan, s.journal.append(lines...)

@@ -3,8 +3,12 @@ package transfer
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -16,13 +20,23 @@ import (
 // manifestName is the file that lists what an export wrote.
 const manifestName = "manifest.json"
 
+// manifestVersion is that of manifests which this program writes. Older ones have none.
+const manifestVersion = 1
+
+// largestManifest is the most bytes of a manifest. One of 5,000 tables, with the largest schema and proto bundle that a database may have, has about 30 MiB.
+const largestManifest = 256 << 20
+
 // Manifest lists the files of an export.
 type Manifest struct {
+	Version   int             `json:"version"`
 	Database  string          `json:"database"`
 	Timestamp time.Time       `json:"timestamp"` // at which everything was read
 	Format    file.Format     `json:"format"`
+	Query     string          `json:"query,omitempty"` // whose rows they are, in place of tables
 	Tables    []ManifestTable `json:"tables"`
-	DDL       []string        `json:"ddl,omitempty"` // of the whole database
+	DDL       []string        `json:"ddl,omitempty"` // of the whole database; sequences begin behind what they have given out
+	// ProtoDescriptors are those of the proto bundle in DDL.
+	ProtoDescriptors []byte `json:"protoDescriptors,omitempty"`
 }
 
 // ManifestTable is a table, or the rows of a query.
@@ -58,7 +72,7 @@ func manifestColumn(f arrow.Field) ManifestColumn {
 
 // finish writes the manifest.
 func (e *exporter) finish() (*Manifest, error) {
-	m := &Manifest{Database: e.Database, Timestamp: e.state.Timestamp.UTC(), Format: e.Format, DDL: e.DDL}
+	m := &Manifest{Version: manifestVersion, Database: e.Database, Timestamp: e.state.Timestamp.UTC(), Format: e.Format, Query: e.Query, DDL: e.DDL, ProtoDescriptors: e.ProtoDescriptors}
 	for i, t := range e.state.Tables {
 		table := ManifestTable{Name: t.Name, Columns: columnsOf(e.rows[i].Schema())}
 		n := max(len(t.Partitions), 1)
@@ -75,6 +89,69 @@ func (e *exporter) finish() (*Manifest, error) {
 		}
 	}
 	return m, writeJSON(filepath.Join(e.Dir, manifestName), m)
+}
+
+// readManifest reads the manifest of a directory. Its files may still differ from what it says.
+func readManifest(dir string) (*Manifest, error) {
+	m := &Manifest{}
+	if err := readJSON(filepath.Join(dir, manifestName), m); err != nil {
+		return nil, err
+	}
+	if err := m.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, manifestName), err)
+	}
+	return m, nil
+}
+
+// check refuses a manifest that Export does not write.
+func (m *Manifest) check() error {
+	switch {
+	case m.Version < 0 || m.Version > manifestVersion:
+		return fmt.Errorf("its version is %d, and this crowfoot knows those up to %d", m.Version, manifestVersion)
+	case m.Format != SpannerExport && !slices.Contains(file.Formats, m.Format):
+		return fmt.Errorf("its format is %q: want one of %v", m.Format, append(file.Formats, SpannerExport))
+	}
+	tables, files := map[string]bool{}, map[string]bool{}
+	for _, t := range m.Tables {
+		if key := strings.ToLower(t.Name); tables[key] {
+			return fmt.Errorf("it names table %s twice", t.Name)
+		}
+		tables[strings.ToLower(t.Name)] = true
+		rows := int64(0)
+		for _, f := range t.Files {
+			if f.Rows < 0 || f.Bytes < 0 {
+				return fmt.Errorf("it says that the file %s has %d rows and %d bytes", f.Name, f.Rows, f.Bytes)
+			}
+			if files[f.Name] {
+				return fmt.Errorf("it names the file %s twice", f.Name)
+			}
+			files[f.Name] = true
+			rows += f.Rows
+		}
+		if rows != t.Rows || len(t.Files) == 0 {
+			return fmt.Errorf("it says that table %s has %d rows, and its %d files have %d", t.Name, t.Rows, len(t.Files), rows)
+		}
+	}
+	return nil
+}
+
+func readJSON(name string, v any) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, largestManifest+1))
+	switch {
+	case err != nil:
+		return err
+	case len(text) > largestManifest:
+		return fmt.Errorf("%s has more than %d MiB: no export writes that", name, largestManifest>>20)
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("%s is damaged: %w", name, err)
+	}
+	return nil
 }
 
 // writeJSON writes a file that is there completely or not at all.

@@ -1,13 +1,10 @@
 package transfer
 
 import (
-	"crypto/md5"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,37 +18,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/file"
 )
 
-// SpannerFolder is a folder in the layout of Cloud Spanner's exports.
-type SpannerFolder struct {
-	// Tables, each behind the one in which it is interleaved.
-	Tables []SpannerTable
-	// Before are the statements that make all that comes before rows, tables last, and After those that make foreign keys, indexes and change
-	// streams, which cost less when the rows are there, views and roles.
-	Before, After []string
-	// ProtoDescriptors are those of the proto bundle that Before makes.
-	ProtoDescriptors []byte
-	// LeftOut names what the folder has and Crowfoot does not make: models, property graphs.
-	LeftOut []string
-}
-
-// SpannerTable is a table of a folder.
-type SpannerTable struct {
-	Name   string
-	Parent string   // in which it is interleaved, or ""
-	Files  []string // with their folder
-	sums   []string // MD5, or "" where there is none
-	ddl    string
-}
-
-// IsSpannerFolder says whether a directory has Cloud Spanner's layout.
-func IsSpannerFolder(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, spannerExportName))
-	return err == nil
-}
-
-// OpenSpannerFolder reads what a folder has; database is the id of the one that it goes into. If Export wrote the folder, and all tables are in
-// it, the statements are those of its manifest, which make the database as it was.
-func OpenSpannerFolder(dir, database string) (*SpannerFolder, error) {
+// openSpanner opens a folder in the layout of Cloud Spanner's exports. If Export wrote it, and all tables are in it, the statements are those of its manifest, which
+// make the database as it was.
+func openSpanner(dir, database string) (*Folder, error) {
 	var export spannerExport
 	if err := readJSON(filepath.Join(dir, spannerExportName), &export); err != nil {
 		return nil, err
@@ -59,15 +28,26 @@ func OpenSpannerFolder(dir, database string) (*SpannerFolder, error) {
 	if export.Dialect != "" && export.Dialect != "GOOGLE_STANDARD_SQL" {
 		return nil, fmt.Errorf("%s is of the dialect %s, want GOOGLE_STANDARD_SQL", dir, export.Dialect)
 	}
-	s := &SpannerFolder{ProtoDescriptors: export.ProtoDescriptors}
+	s := &Folder{ProtoDescriptors: export.ProtoDescriptors}
 	for _, f := range export.Functions {
-		s.LeftOut = append(s.LeftOut, "function "+f.Name)
+		s.NotMade = append(s.NotMade, "function "+f.Name)
 	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	tables := map[string]string{} // their statements
 	var schemas, sequences, places, indexes, foreignKeys, views, streams []string
 	for i, o := range slices.Concat(export.Tables, export.ChangeStreams, export.Placements, export.Sequences) {
 		t, err := o.files(dir)
 		if err != nil {
 			return nil, err
+		}
+		for _, name := range t.Files {
+			if _, err := statIn(root, filepath.Base(name)); err != nil {
+				return nil, err
+			}
 		}
 		header, err := file.ReadAvroHeader(t.Files[0])
 		if err != nil {
@@ -94,24 +74,26 @@ func OpenSpannerFolder(dir, database string) (*SpannerFolder, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", t.Files[0], err)
 			}
-			t.Parent = property(root.Props, propParent)
-			t.ddl = ddl
+			if tables[o.Name] != "" {
+				return nil, fmt.Errorf("%s names table %s twice", filepath.Join(dir, spannerExportName), o.Name)
+			}
+			tables[o.Name] = ddl
 			s.Tables = append(s.Tables, t)
 			indexes = append(indexes, numbered(root.Props, propIndex)...)
 			foreignKeys = append(foreignKeys, numbered(root.Props, propForeignKey)...)
 		default:
-			s.LeftOut = append(s.LeftOut, kind+" "+o.Name)
+			s.NotMade = append(s.NotMade, kind+" "+o.Name)
 		}
 	}
-	s.Tables = parentsFirst(s.Tables)
 	if whole, err := s.takeManifest(dir, database); whole || err != nil {
 		return s, err
 	}
+	s.order(slices.Concat(slices.Collect(maps.Values(tables)), foreignKeys))
 	s.Before = slices.Concat(export.before(database), schemas, places, sequences)
 	for _, t := range s.Tables {
-		s.Before = append(s.Before, t.ddl)
+		s.Before = append(s.Before, tables[t.Name])
 	}
-	s.After = slices.Concat(indexes, foreignKeys, views, streams)
+	s.After = slices.Concat(indexes, s.within(foreignKeys), views, streams)
 	return s, nil
 }
 
@@ -131,49 +113,24 @@ func (e *spannerExport) before(database string) (list []string) {
 }
 
 // takeManifest takes the statements of manifest.json if they define the tables of the folder, and no others.
-func (s *SpannerFolder) takeManifest(dir, database string) (whole bool, err error) {
-	var m Manifest
-	if err := readJSON(filepath.Join(dir, manifestName), &m); errors.Is(err, fs.ErrNotExist) {
+func (f *Folder) takeManifest(dir, database string) (whole bool, err error) {
+	m, err := readManifest(dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
-	} else if err != nil {
+	}
+	if err != nil || m.Format != SpannerExport {
 		return false, err
 	}
-	tables, last := []string{}, -1
-	for i, text := range m.DDL {
-		if name, ok := strings.CutPrefix(first(definedBy(text)), "table "); ok {
-			tables, last = append(tables, name), i
-		}
-	}
-	var here []string
-	for _, t := range s.Tables {
-		here = append(here, strings.ToLower(t.Name))
-	}
-	slices.Sort(tables)
-	if slices.Sort(here); m.Format != SpannerExport || !slices.Equal(tables, here) {
+	if tables := tablesOf(m.DDL); len(tables) != len(f.Tables) || slices.ContainsFunc(f.Tables, func(t FolderTable) bool { return !tables[strings.ToLower(t.Name)] }) {
 		return false, nil
 	}
-	for _, text := range m.DDL[:last+1] {
-		made, later := withoutForeignKeys(ofDatabase(text, database))
-		s.Before, s.After = append(s.Before, made), append(s.After, later...)
-	}
-	s.After = append(s.After, m.DDL[last+1:]...)
+	f.define(m.DDL, database)
 	return true, nil
 }
 
-func readJSON(name string, v any) error {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
 // files finds the files of an object, by its manifest or by globs.
-func (o spannerObject) files(dir string) (t SpannerTable, err error) {
-	t.Name = o.Name
+func (o spannerObject) files(dir string) (t FolderTable, err error) {
+	t.Name, t.Rows, t.Reading.Format = o.Name, unknownRows, file.Avro
 	var m spannerManifest
 	if o.ManifestFile != "" {
 		err = readJSON(filepath.Join(dir, filepath.Base(o.ManifestFile)), &m)
@@ -182,7 +139,7 @@ func (o spannerObject) files(dir string) (t SpannerTable, err error) {
 		return t, err
 	}
 	for _, f := range m.Files {
-		t.Files, t.sums = append(t.Files, filepath.Join(dir, filepath.Base(f.Name))), append(t.sums, f.MD5)
+		t.Files, t.sums = append(t.Files, filepath.Join(dir, filepath.Base(f.Name))), append(t.sums, checksum{md5: f.MD5})
 	}
 	for _, glob := range o.DataFiles {
 		names, err := file.Glob([]string{filepath.Join(dir, filepath.Base(glob))})
@@ -191,7 +148,7 @@ func (o spannerObject) files(dir string) (t SpannerTable, err error) {
 		}
 		for _, name := range names {
 			if !slices.Contains(t.Files, name) {
-				t.Files, t.sums = append(t.Files, name), append(t.sums, "")
+				t.Files, t.sums = append(t.Files, name), append(t.sums, checksum{})
 			}
 		}
 	}
@@ -199,48 +156,6 @@ func (o spannerObject) files(dir string) (t SpannerTable, err error) {
 		return t, fmt.Errorf("%s names no file of %s", filepath.Join(dir, spannerExportName), o.Name)
 	}
 	return t, nil
-}
-
-// Verify compares the files with their checksums.
-func (t SpannerTable) Verify() error {
-	for i, name := range t.Files {
-		if t.sums[i] == "" {
-			continue
-		}
-		f, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		sum := md5.New()
-		_, err = io.Copy(sum, f)
-		f.Close()
-		if err != nil {
-			return err
-		}
-		if got := base64.StdEncoding.EncodeToString(sum.Sum(nil)); got != t.sums[i] {
-			return fmt.Errorf("%s is damaged: its MD5 sum is %s, and the manifest says %s", name, got, t.sums[i])
-		}
-	}
-	return nil
-}
-
-// parentsFirst puts each table behind the one in which it is interleaved.
-func parentsFirst(tables []SpannerTable) (sorted []SpannerTable) {
-	in := map[string]bool{}
-	for len(sorted) < len(tables) {
-		before := len(sorted)
-		for _, t := range tables {
-			missing := t.Parent != "" && !in[t.Parent] && slices.ContainsFunc(tables, func(p SpannerTable) bool { return p.Name == t.Parent })
-			if !in[t.Name] && !missing {
-				in[t.Name] = true
-				sorted = append(sorted, t)
-			}
-		}
-		if len(sorted) == before {
-			return tables // a circle: the server says what is wrong with it
-		}
-	}
-	return sorted
 }
 
 func property(props map[string]any, name string) string {

@@ -115,6 +115,19 @@ func (s *connection) describe(ctx context.Context, client *spanner.Client, name 
 	return table, err
 }
 
+// describeAll asks for all tables, and returns them by their names in lower case.
+func (s *connection) describeAll(ctx context.Context, client *spanner.Client) (map[string]*bulk.TableInfo, error) {
+	tables := map[string]*bulk.TableInfo{}
+	err := s.server.answered(ctx, func(ctx context.Context) error {
+		all, err := bulk.DescribeAll(ctx, client)
+		for _, t := range all {
+			tables[strings.ToLower(t.Name)] = t
+		}
+		return err
+	})
+	return tables, err
+}
+
 // flight makes a connection by which Arrow Flight SQL is spoken, if the server has it; nil if the database is on Cloud Spanner.
 func (s *connection) flight() (*grpc.ClientConn, error) {
 	host := os.Getenv("SPANNER_EMULATOR_HOST") // set by with
@@ -151,7 +164,7 @@ func (s *connection) makeDatabase(ctx context.Context) error {
 	return nil
 }
 
-// created asks when the database was made.
+// created asks when the database was made. It is not known if the user may do no more than read and write rows.
 func (s *connection) created(ctx context.Context) (created time.Time, err error) {
 	client, err := admin.NewDatabaseAdminClient(ctx, s.server.options()...)
 	if err != nil {
@@ -160,9 +173,14 @@ func (s *connection) created(ctx context.Context) (created time.Time, err error)
 	defer client.Close()
 	err = s.server.answered(ctx, func(ctx context.Context) error {
 		d, err := client.GetDatabase(ctx, &databasepb.GetDatabaseRequest{Name: s.database})
-		created = d.GetCreateTime().AsTime()
+		if err == nil {
+			created = d.GetCreateTime().AsTime()
+		}
 		return err
 	})
+	if grpcstatus.Code(err) == codes.PermissionDenied {
+		err = nil
+	}
 	return created, err
 }
 
@@ -181,13 +199,11 @@ func (s *connection) databaseDDL(ctx context.Context) (statements []string, prot
 	return statements, protos, err
 }
 
-// define runs statements of DDL, and shows them. protos are the descriptors of a proto bundle that they make.
+// define runs statements of DDL. protos are the descriptors of a proto bundle that they make.
 func (s *connection) define(ctx context.Context, statements []string, protos []byte) error {
 	if len(statements) == 0 {
 		return nil
 	}
-	s.screen.clear()
-	fmt.Println(strings.Join(statements, ";\n") + ";")
 	client, err := admin.NewDatabaseAdminClient(ctx, s.server.options()...)
 	if err != nil {
 		return err

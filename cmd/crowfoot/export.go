@@ -34,7 +34,7 @@ or Avro.
 
 Each table is divided into partitions, which are read at once, each into a file TABLE-00000-of-00004.csv. A file appears under its name when it is complete, and manifest.json,
 which has the timestamp, the schema, and of each file the number of rows and the checksum, appears when all are. If the export is interrupted, by a kill, too, the same command
-goes on with the files that are missing, at the same timestamp, as long as the database keeps its rows (its version retention period).
+goes on with the files that are missing, at the same timestamp, as long as the database keeps its rows (its version retention period). crowfoot import DIR --create makes a database of the directory.
 
 From a Crowfoot server the rows come as columns, over Arrow Flight SQL, from others over Spanner's API. The database may be on any server: the one at --endpoint or SPANNER_EMULATOR_HOST (plain text: Crowfoot, Google's emulator), or on Cloud Spanner,
 with the credentials of your environment.`,

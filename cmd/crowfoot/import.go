@@ -18,8 +18,6 @@ import (
 	"cloud.google.com/go/spanner"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"google.golang.org/grpc/codes"
-	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/crowfoot-db/crowfoot/arrowtype"
 	"github.com/crowfoot-db/crowfoot/bulk"
@@ -45,10 +43,12 @@ type importSettings struct {
 func newImport() *cobra.Command {
 	var s importSettings
 	c := &cobra.Command{
-		Use:   "import FILE... [flags]",
-		Short: "Load files into a table",
-		Long: `Loads FILEs, which may be globs in quotes, into a table: CSV, TPC-H's .tbl, JSON lines, Parquet, Arrow, or Avro. A FILE that is a folder with spanner-export.json, as Cloud Spanner
-exports a database, is loaded as a whole: with --create the database is made if it is not there, its tables first, and its indexes, foreign keys, views and change streams last.
+		Use:   "import FILE...|FOLDER [flags]",
+		Short: "Load files, or a folder that was exported",
+		Long: `Loads FILEs, which may be globs in quotes, into a table: CSV, TPC-H's .tbl, JSON lines, Parquet, Arrow, or Avro.
+
+Or loads a FOLDER that crowfoot export wrote, in any format, or Cloud Spanner, into the tables from which it was exported. With --create the database is made if it is not there, and all that the
+folder has and the database has not: its tables first, and its indexes, foreign keys, views and change streams when the rows are in. A folder that is not complete, or not as it was exported, is refused.
 
 The columns of the files are found in the table by their names: those of the header of CSV, or of --columns. Files without names (.tbl, or --no-header) have the columns
 in the order of the table. Columns of the table that are not in the files get their default, or NULL.
@@ -103,7 +103,7 @@ func (s *importSettings) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.rejects, "rejects", "", "`FILE` of bad rows, as lines of JSON; ./DATABASE.TABLE.rejects.jsonl if it is left out")
 	flags.Int64Var(&s.maxRejects, "max-rejects", 0, "how many rows may be bad before the import ends")
 	flags.StringVar(&s.state, "state", "", "`FILE` that remembers what is in until the import is complete; one in $XDG_STATE_HOME/crowfoot/imports (~/.local/state/crowfoot/imports) for each table of each database if it is left out")
-	flags.BoolVar(&s.create, "create", false, "make the table first, with the columns of the files, and show its DDL; types of text are inferred from the first rows")
+	flags.BoolVar(&s.create, "create", false, "make the table first, with the columns of the files, and show its DDL; types of text are inferred from the first rows. Of a folder: make the database and what it had")
 	flags.StringSliceVar(&s.key, "key", nil, "`COLUMNS` of the primary key of --create; the first column if it is left out")
 	flags.BoolVar(&s.mutations, "mutations", false, "write mutations over Spanner's API also where the server is Crowfoot, which takes columns over Arrow Flight SQL")
 	flags.IntVar(&s.parallel, "parallel", 2, "how many parts of the files are read at once; twice as many commits are under way")
@@ -113,7 +113,10 @@ func (s *importSettings) check(files []string) error {
 	switch {
 	case len(files) == 0:
 		return usageErrorf("import needs at least one file")
-	case s.isFolder(files):
+	case isFolder(files):
+		if err := s.checkFolder(); err != nil {
+			return err
+		}
 	case s.table == "":
 		return usageErrorf("import needs --table TABLE")
 	case len(s.key) > 0 && !s.create:
@@ -131,8 +134,10 @@ func (s *importSettings) check(files []string) error {
 	case s.rejects != "" && s.maxRejects == 0:
 		return usageErrorf("--rejects has no effect without --max-rejects: the first bad row ends the import")
 	}
-	if err := s.checkText(files); err != nil {
-		return err
+	if !isFolder(files) {
+		if err := s.checkText(files); err != nil {
+			return err
+		}
 	}
 	return s.connection.check("import")
 }
@@ -140,7 +145,7 @@ func (s *importSettings) check(files []string) error {
 // checkText refuses flags about text that have no effect on files of another format.
 func (s *importSettings) checkText(files []string) error {
 	format := file.Format(s.format)
-	if format == "" && !s.isFolder(files) {
+	if format == "" {
 		format, _ = file.FormatOf(files[0])
 	}
 	for _, f := range []struct {
@@ -166,11 +171,8 @@ func (s *importSettings) run(ctx context.Context, patterns []string) error {
 	if err := s.check(patterns); err != nil {
 		return err
 	}
-	if s.isFolder(patterns) {
-		s.makesMissing = s.create
-		return s.with(ctx, importAgent, func(ctx context.Context, client *spanner.Client) error {
-			return s.runFolder(ctx, client, patterns[0])
-		})
+	if isFolder(patterns) {
+		return s.runFolder(ctx, patterns[0])
 	}
 	names, err := file.Glob(patterns)
 	if err != nil {
@@ -186,6 +188,10 @@ const importAgent = "crowfoot-import"
 
 // runFiles imports files into a table.
 func (s *importSettings) runFiles(ctx context.Context, client *spanner.Client, names []string) error {
+	created, err := s.created(ctx)
+	if err != nil {
+		return err
+	}
 	name := s.table
 	table, missing := s.describe(ctx, client, name)
 	switch {
@@ -198,23 +204,32 @@ func (s *importSettings) runFiles(ctx context.Context, client *spanner.Client, n
 	if err != nil {
 		return err
 	}
-	if err = s.runTable(ctx, client, table, state, names); err != nil {
+	if err = s.runTable(ctx, client, table, state, importSource{names: names, reading: s.reading(), created: created}); err != nil {
 		return errors.Join(err, state.Close())
 	}
 	return state.Finish()
 }
 
+// importSource are the files of a table.
+type importSource struct {
+	names   []string
+	reading file.Options          // says how they are read
+	created time.Time             // when the database was made, if that is known
+	folder  *transfer.FolderTable // that they are in, or nil
+}
+
 // runTable imports files into a table, which is nil where --create is to make it.
-func (s *importSettings) runTable(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, names []string) (err error) {
+func (s *importSettings) runTable(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, from importSource) (err error) {
 	switch {
 	case table != nil && s.create && !state.Creates():
 		return fmt.Errorf("table %s is there already: leave out --create", s.table)
 	case table == nil:
-		if table, err = s.createTable(ctx, client, state, names); err != nil {
+		if table, err = s.createTable(ctx, client, state, from.names); err != nil {
 			return err
 		}
 	}
-	return s.load(ctx, client, table, state, names)
+	_, err = s.load(ctx, client, table, state, from)
+	return err
 }
 
 // openState opens the state of imports into a table.
@@ -255,7 +270,7 @@ func (s *importSettings) rejectsPath(table string) string {
 }
 
 // plan finds out which rows of the files are in the table, by the state.
-func (s *importSettings) plan(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, names []string) (plan transfer.ImportPlan, err error) {
+func (s *importSettings) plan(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, from importSource) (plan transfer.ImportPlan, err error) {
 	if state.HasRows() { // the table may have been emptied since
 		switch has, err := hasRows(ctx, client, table); {
 		case err != nil:
@@ -266,11 +281,7 @@ func (s *importSettings) plan(ctx context.Context, client *spanner.Client, table
 			}
 		}
 	}
-	way, err := s.way(ctx, table)
-	if err != nil {
-		return plan, err
-	}
-	if plan, err = state.Begin(way, names, s.reading()); err != nil || plan.Again == "" {
+	if plan, err = state.Begin(s.way(table, from), from.names, from.reading); err != nil || plan.Again == "" {
 		return plan, err
 	}
 	s.screen.clear()
@@ -282,38 +293,38 @@ func (s *importSettings) plan(ctx context.Context, client *spanner.Client, table
 	return plan, nil
 }
 
-// load imports files into a table, and says what it did.
-func (s *importSettings) load(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, names []string) error {
+// load imports files into a table, and says what it did. It returns how many rows of the files are in the table.
+func (s *importSettings) load(ctx context.Context, client *spanner.Client, table *bulk.TableInfo, state *transfer.ImportState, from importSource) (rows int64, err error) {
 	rejects, err := transfer.OpenRejects(s.rejectsPath(table.Name), s.maxRejects)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer rejects.Close()
-	plan, err := s.plan(ctx, client, table, state, names)
+	plan, err := s.plan(ctx, client, table, state, from)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if !plan.Rejects {
 		if err := rejects.Forget(); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	schema, err := table.Schema(arrowtype.Text)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	reading := s.reading()
+	reading := from.reading
 	reading.Schema, reading.Generated, reading.Reject, reading.Done = schema, generated(table), rejects.Add, plan.Done
-	source, err := file.Open(names, reading)
+	source, err := file.Open(from.names, reading)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer source.Close()
 	o := transfer.ImportOptions{Client: client, Table: table, Source: source, Mode: transfer.Mode(s.mode), Parallel: s.parallel, Rejects: rejects, State: state}
 	if !s.mutations {
 		flight, err := s.connection.flight()
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if flight != nil {
 			defer flight.Close()
@@ -331,13 +342,17 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 	}
 	if err != nil {
 		if !result.Begun {
-			return s.incomplete(ctx, err, "nothing was imported into "+table.Name)
+			return 0, s.incomplete(ctx, err, "nothing was imported into "+table.Name)
 		}
 		what := fmt.Sprintf("the import into %s is not complete: %d rows are in", table.Name, result.Rows+plan.Rows)
 		if leftOut != "" {
 			what += "; " + leftOut
 		}
-		return s.incomplete(ctx, err, what+"\nthe same command goes on, also when the file was corrected: it does not send again what is in and has not changed ("+state.Path()+" remembers that)")
+		corrected := ", also when the file was corrected"
+		if from.folder != nil { // whose files have checksums
+			corrected = ""
+		}
+		return 0, s.incomplete(ctx, err, what+"\nthe same command goes on"+corrected+": it does not send again what is in and has not changed ("+state.Path()+" remembers that)")
 	}
 	way := "by mutations"
 	if result.Flight {
@@ -351,7 +366,11 @@ func (s *importSettings) load(ctx context.Context, client *spanner.Client, table
 	if leftOut != "" {
 		fmt.Println(leftOut)
 	}
-	return nil
+	rows = result.Rows + plan.Rows
+	if read := rows + rejects.Count(); from.folder != nil && !plan.Bad && from.folder.Rows >= 0 && read != from.folder.Rows {
+		return rows, fmt.Errorf("the manifest says that table %s has %d rows, and its files have %d", table.Name, from.folder.Rows, read)
+	}
+	return rows, nil
 }
 
 // generated are the columns that the database computes.
@@ -382,14 +401,9 @@ func (s *importSettings) reading() file.Options {
 }
 
 // way is what rows that were sent depend on beside their text.
-func (s *importSettings) way(ctx context.Context, table *bulk.TableInfo) (transfer.ImportWay, error) {
-	way := transfer.ImportWay{Definition: table.Definition(), Mode: transfer.Mode(s.mode),
-		Reading: []string{s.format, strings.Join(s.columns, ","), s.delimiter, s.null, s.encoding, fmt.Sprint(s.noHeader, s.noQuotes)}}
-	var err error
-	if way.Created, err = s.created(ctx); grpcstatus.Code(err) == codes.PermissionDenied { // the user may do no more than read and write rows
-		err = nil
-	}
-	return way, err
+func (s *importSettings) way(table *bulk.TableInfo, from importSource) transfer.ImportWay {
+	return transfer.ImportWay{Created: from.created, Definition: table.Definition(), Mode: transfer.Mode(s.mode),
+		Reading: []string{string(from.reading.Format), strings.Join(from.reading.Columns, ","), s.delimiter, s.null, s.encoding, fmt.Sprint(s.noHeader, s.noQuotes)}}
 }
 
 // hasRows says whether a table has a row.

@@ -1,0 +1,356 @@
+package transfer
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/cloudspannerecosystem/memefish/ast"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/crowfoot-db/crowfoot/arrowtype"
+	"github.com/crowfoot-db/crowfoot/bulk"
+	"github.com/crowfoot-db/crowfoot/bulk/file"
+)
+
+// Folder is a folder that Export, or Cloud Spanner, wrote. OpenFolder has checked that its files are there, and are within it.
+type Folder struct {
+	// Tables are in an order in which their rows can be written: each behind the one in which it is interleaved, and behind those to which its foreign
+	// keys refer, if these make no circle.
+	Tables []FolderTable
+	// Before are the statements that make all that comes before rows, tables last, and After those that make foreign keys, indexes and change
+	// streams, which cost less when the rows are there, views and roles.
+	Before, After []string
+	// ProtoDescriptors are those of the proto bundle that Before makes.
+	ProtoDescriptors []byte
+	// NotMade names what the folder has and Crowfoot does not make: models, property graphs.
+	NotMade []string
+	// Others names what the database had for tables that are not in the folder, or may have had for them. It is not made.
+	Others []string
+}
+
+// FolderTable is a table of a folder.
+type FolderTable struct {
+	Name    string
+	Files   []string     // with their folder
+	Reading file.Options // says how they are read
+	Rows    int64        // in all files; unknownRows in Cloud Spanner's layout
+	columns []ManifestColumn
+	sums    []checksum // of Files
+}
+
+const unknownRows = -1
+
+// checksum is that of a file's bytes, in the digits of its manifest. The zero checksum is not known.
+type checksum struct{ sha256, md5 string }
+
+// OpenFolder reads what a folder has. database is the id of the one that it goes into.
+func OpenFolder(dir, database string) (f *Folder, err error) {
+	has := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	switch {
+	case has(stateName) && !has(manifestName):
+		return nil, fmt.Errorf("the export into %s is not complete: the same crowfoot export goes on with it", dir)
+	case has(spannerExportName):
+		f, err = openSpanner(dir, database)
+	case has(manifestName):
+		f, err = openExport(dir, database)
+	default:
+		return nil, fmt.Errorf("%s is a folder without %s: crowfoot export did not write it", dir, manifestName)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range slices.Concat(f.Before, f.After) {
+		if !defines(text) {
+			return nil, fmt.Errorf("%s has a statement that no export writes: %.100s", dir, text)
+		}
+	}
+	return f, nil
+}
+
+// openExport opens a folder that Export wrote in a format of files.
+func openExport(dir, database string) (*Folder, error) {
+	m, err := readManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Join(dir, manifestName)
+	switch {
+	case m.Format == SpannerExport:
+		return nil, fmt.Errorf("%s is missing: %s says that the folder is in Cloud Spanner's layout", filepath.Join(dir, spannerExportName), name)
+	case m.Query != "":
+		return nil, fmt.Errorf("%s has the rows of a query, and not of a table: import its files into the table that is to have them, as by crowfoot import '%s' --table TABLE",
+			dir, filepath.Join(dir, queryName+"-*."+string(m.Format)))
+	}
+	f := &Folder{ProtoDescriptors: m.ProtoDescriptors}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	for _, t := range m.Tables {
+		table, err := t.open(root, m.Format)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		f.Tables = append(f.Tables, table)
+	}
+	if err := m.checkOthers(dir); err != nil {
+		return nil, err
+	}
+	f.define(m.DDL, database)
+	return f, nil
+}
+
+// open checks that the files of a table are there.
+func (t *ManifestTable) open(root *os.Root, format file.Format) (table FolderTable, err error) {
+	table = FolderTable{Name: t.Name, Rows: t.Rows, columns: t.Columns, Reading: file.Options{Format: format}}
+	if format == file.TBL { // which has no header
+		for _, c := range t.Columns {
+			table.Reading.Columns = append(table.Reading.Columns, c.Name)
+		}
+	}
+	for _, f := range t.Files {
+		info, err := statIn(root, f.Name)
+		if err != nil {
+			return table, err
+		}
+		if info.Size() != f.Bytes {
+			return table, fmt.Errorf("it says that the file %s has %d bytes, and it has %d: it was cut off, or changed, since it was exported", f.Name, f.Bytes, info.Size())
+		}
+		table.Files, table.sums = append(table.Files, filepath.Join(root.Name(), f.Name)), append(table.sums, checksum{sha256: f.SHA256})
+	}
+	return table, nil
+}
+
+// statIn looks at a file of a folder. A name that leads out of the folder, by a symbolic link, too, is an error.
+func statIn(root *os.Root, name string) (fs.FileInfo, error) {
+	if name != filepath.Base(name) || !filepath.IsLocal(name) {
+		return nil, fmt.Errorf("%q is not the name of a file in the folder", name)
+	}
+	info, err := root.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("the file %s is missing", name)
+	case err != nil:
+		return nil, fmt.Errorf("the file %s: %w", name, err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a file", name)
+	}
+	return info, nil
+}
+
+// exportedName is the name of a file that Export writes.
+var exportedName = regexp.MustCompile(`-[0-9]{5,}-of-[0-9]{5,}\.([a-z]+)$`)
+
+// checkOthers refuses a folder with files of an export that its manifest does not name: they would be left out.
+func (m *Manifest) checkOthers(dir string) error {
+	named := map[string]bool{}
+	for _, t := range m.Tables {
+		for _, f := range t.Files {
+			named[f.Name] = true
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if parts := exportedName.FindStringSubmatch(e.Name()); parts != nil && parts[1] == string(m.Format) && !named[e.Name()] {
+			return fmt.Errorf("%s does not name the file %s: move it out of the folder if its rows are not wanted", filepath.Join(dir, manifestName), e.Name())
+		}
+	}
+	return nil
+}
+
+// define makes Before and After of the statements of a database, and puts the tables in order. What is about tables that the folder does not have is left out.
+func (f *Folder) define(ddl []string, database string) {
+	here, last, part := f.names(), -1, false
+	for i, text := range ddl {
+		if name, ok := strings.CutPrefix(first(definedBy(text)), "table "); ok {
+			last, part = i, part || !here[name]
+		}
+	}
+	f.order(ddl)
+	var foreignKeys, after []string
+	for i, text := range ddl {
+		statement, _ := parseDDL(text) // what cannot be parsed the server may know
+		switch s := statement.(type) {
+		case *ast.AlterDatabase:
+			f.Before = append(f.Before, ofDatabase(text, database))
+			continue
+		case *ast.CreateTable:
+			if here[strings.ToLower(pathName(s.Name))] {
+				table, later := withoutForeignKeys(text)
+				f.Before, foreignKeys = append(f.Before, table), append(foreignKeys, later...)
+			}
+			continue
+		case *ast.AlterTable:
+			foreignKeys = append(foreignKeys, text)
+			continue
+		case *ast.CreateIndex:
+			if here[strings.ToLower(pathName(s.TableName))] {
+				after = append(after, text)
+			}
+			continue
+		}
+		switch {
+		case i < last:
+			f.Before = append(f.Before, text)
+		case part:
+			if names := madeBy(text); len(names) > 0 {
+				f.Others = append(f.Others, names[0])
+			}
+		default:
+			after = append(after, text)
+		}
+	}
+	f.After = append(f.within(foreignKeys), after...)
+}
+
+// names are the names of the tables, in lower case.
+func (f *Folder) names() map[string]bool {
+	names := map[string]bool{}
+	for _, t := range f.Tables {
+		names[strings.ToLower(t.Name)] = true
+	}
+	return names
+}
+
+// within are the statements among those that add foreign keys whose both tables are in the folder. Others of its tables are left out.
+func (f *Folder) within(statements []string) (list []string) {
+	here := f.names()
+	for _, text := range statements {
+		from, to := foreignKeyOf(text)
+		switch {
+		case from == "" || here[strings.ToLower(from)] && here[strings.ToLower(to)]:
+			list = append(list, text)
+		case here[strings.ToLower(from)]:
+			f.Others = append(f.Others, "the foreign key of "+from+" to "+to)
+		}
+	}
+	return list
+}
+
+// order puts each table behind its parent, and, where the parents allow it, behind those to which its foreign keys refer. A foreign key may close a circle: it is
+// not followed to a table whose parents wait.
+func (f *Folder) order(ddl []string) {
+	parents, references := relations(ddl)
+	tables := map[string]FolderTable{}
+	for _, t := range f.Tables {
+		tables[strings.ToLower(t.Name)] = t
+	}
+	var sorted []FolderTable
+	seen, waiting := map[string]bool{}, map[string]bool{}
+	waits := func(name string) bool {
+		for range len(tables) {
+			if waiting[name] {
+				return true
+			}
+			if name = parents[name]; name == "" {
+				return false
+			}
+		}
+		return true // the parents are a circle: the server says what is wrong with them
+	}
+	var add func(name string)
+	add = func(name string) {
+		t, ok := tables[name]
+		if !ok || seen[name] {
+			return
+		}
+		seen[name], waiting[name] = true, true
+		add(parents[name])
+		for _, to := range references[name] {
+			if !waits(to) {
+				add(to)
+			}
+		}
+		waiting[name] = false
+		sorted = append(sorted, t)
+	}
+	for _, t := range f.Tables {
+		add(strings.ToLower(t.Name))
+	}
+	f.Tables = sorted
+}
+
+// Check compares the columns that were exported with those of the table that gets them.
+func (t *FolderTable) Check(table *bulk.TableInfo) error {
+	for _, c := range t.columns {
+		is, ok := table.Column(c.Name)
+		switch {
+		case !ok:
+			return fmt.Errorf("table %s has no column %s, which was exported", table.Name, c.Name)
+		case is.Generated:
+			return fmt.Errorf("column %s of table %s is generated: the database computes it, and it takes no exported values", c.Name, table.Name)
+		}
+		if was, _, err := arrowtype.ParseDDL(c.Type); err != nil || !proto.Equal(was, is.Type) {
+			return fmt.Errorf("column %s of table %s is %s, and %s was exported", c.Name, table.Name, is.DDL, c.Type)
+		}
+	}
+	return nil
+}
+
+// Verify compares the files with their checksums.
+func (t *FolderTable) Verify(ctx context.Context) error {
+	for i, name := range t.Files {
+		if err := t.sums[i].verify(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c checksum) verify(ctx context.Context, name string) error {
+	if c == (checksum{}) {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum, kind, want := sha256.New(), "SHA-256", c.sha256
+	if want == "" {
+		sum, kind, want = md5.New(), "MD5", c.md5
+	}
+	if _, err := io.Copy(sum, contextReader{ctx, f}); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	got := hex.EncodeToString(sum.Sum(nil))
+	if c.sha256 == "" {
+		got = base64.StdEncoding.EncodeToString(sum.Sum(nil))
+	}
+	if got != want {
+		return fmt.Errorf("%s is not as it was exported: its %s sum is %s, and its manifest says %s (a file that was changed on purpose is imported by itself, with --table)", name, kind, got, want)
+	}
+	return nil
+}
+
+// contextReader reads until its context ends.
+type contextReader struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (r contextReader) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.from.Read(b)
+}
