@@ -111,6 +111,14 @@ func (b *batch) buffer() []byte {
 	return b.codec.unpack(stored)
 }
 
+// product is how many bytes or values n of a size are. Both come from the message, and together may be beyond 64 bits.
+func product(n, size int) int64 {
+	if size > 0 && int64(n) > math.MaxInt64/int64(size) {
+		fail("an array of it has %d values of size %d", n, size)
+	}
+	return int64(n) * int64(size)
+}
+
 // sized is the next buffer, which has n bytes or more, as padding may follow.
 func (b *batch) sized(n int64) []byte {
 	buf := b.buffer()
@@ -176,15 +184,15 @@ func (b *batch) array(c *column) *array.Data {
 	case *arrow.FixedSizeListType:
 		valid, nulls := b.validity(n, nulls)
 		child := b.array(&c.children[0])
-		if int64(n)*int64(t.Len()) > int64(child.Len()) {
-			fail("a list of it has %d values in place of %d", child.Len(), int64(n)*int64(t.Len()))
+		if wanted := product(n, int(t.Len())); wanted > int64(child.Len()) {
+			fail("a list of it has %d values in place of %d", child.Len(), wanted)
 		}
 		return arrayOf(c, n, nulls, child, valid)
 	case *arrow.StructType:
 		return b.structs(c, n, nulls)
 	case arrow.FixedWidthDataType:
 		valid, nulls := b.validity(n, nulls)
-		return arrayOf(c, n, nulls, nil, valid, b.sized(int64(n)*int64(t.Bytes())))
+		return arrayOf(c, n, nulls, nil, valid, b.sized(product(n, t.Bytes())))
 	}
 	valid, nulls := b.validity(n, nulls)
 	return b.offsets(c, n, nulls, valid)
@@ -222,6 +230,9 @@ func (b *batch) offsets(c *column, n, nulls int, valid []byte) *array.Data {
 	if len(c.children) > 0 {
 		child = b.array(&c.children[0])
 		length = child.Len()
+		if _, isMap := c.storage.(*arrow.MapType); isMap && (child.NullN() > 0 || child.Children()[0].NullN() > 0) {
+			fail("an entry of the map %.64q, or its key, is null", c.Name)
+		}
 	} else {
 		text = b.buffer()
 		length = len(text)

@@ -144,6 +144,42 @@ func TestScales(t *testing.T) {
 	}
 }
 
+// TestMapNulls: a map whose entries or keys are null, which its type forbids, is refused.
+func TestMapNulls(t *testing.T) {
+	schema := messages(t, []arrow.RecordBatch{ofJSON(t, arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), `[]`)})[0]
+	entry := arrow.StructOf(arrow.Field{Name: "key", Type: arrow.BinaryTypes.String, Nullable: true}, arrow.Field{Name: "value", Type: arrow.PrimitiveTypes.Int64, Nullable: true})
+	for _, text := range []string{`[[{"key": null, "value": 1}]]`, `[[null]]`} {
+		list := messages(t, []arrow.RecordBatch{ofJSON(t, arrow.ListOf(entry), text)}) // as a map is stored
+		list[0] = schema
+		c := &counter{most: 1 << 20}
+		if _, err := decodeAll(list, c.charge); !errors.As(err, new(*FormatError)) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestProducts: so many values of so many bytes that their product is beyond 64 bits are not in a buffer of none.
+func TestProducts(t *testing.T) {
+	claim := make([]byte, 8)
+	binary.LittleEndian.PutUint64(claim, mostUnpacked)
+	for _, of := range []arrow.DataType{&arrow.FixedSizeBinaryType{ByteWidth: 1 << 30}, arrow.FixedSizeListOf(1<<30, arrow.PrimitiveTypes.Int8)} {
+		c := column{Field: arrow.Field{Type: of}, storage: of, children: []column{{Field: arrow.Field{Type: arrow.PrimitiveTypes.Int8}, storage: arrow.PrimitiveTypes.Int8}}}
+		b := &batch{body: claim, codec: codecs[0], nodes: make([]byte, 2*nodeSize), buffers: make([]byte, 4*bufferSize)}
+		binary.LittleEndian.PutUint64(b.buffers[8:], uint64(len(claim))) // of the first one, a bitmap of no nulls, which is skipped
+		binary.LittleEndian.PutUint64(b.nodes, 1<<34)
+		b.checkBuffers()
+		b.most = 8 * (int64(len(b.body)) + b.unpacked)
+		err := func() (err error) {
+			defer recoverFormat(&err)
+			b.array(&c)
+			return nil
+		}()
+		if err == nil {
+			t.Errorf("%s is read", of)
+		}
+	}
+}
+
 // change changes one to five bytes.
 func change(r *rand.Rand, b []byte) {
 	for range 1 + r.IntN(5) {
