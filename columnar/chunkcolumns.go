@@ -53,7 +53,7 @@ func (cc *chunkColumns) add(c *schema.Column) {
 		}
 	}
 	cc.places = append(cc.places, len(cc.list))
-	cc.list = append(cc.list, &chunkColumn{column: c, wanted: wanted{c.ID, definitionOf(c)}})
+	cc.list = append(cc.list, &chunkColumn{column: c, wanted: wanted{c.ID, c.ComputedFrom()}})
 }
 
 // begin goes over to another chunk.

@@ -69,7 +69,7 @@ type blobs struct {
 // column is a column of a chunk.
 type column struct {
 	ID         schema.ColumnID
-	definition string // see definitionOf
+	definition string // schema.Column.ComputedFrom: if it is another now, the blob is of no use
 	stored     bool   // its values are stored payloads
 	Size       int64  // bytes as Arrow's buffers
 	Bytes      int64  // of the blob

@@ -120,10 +120,10 @@ type wanted struct {
 // wantedOf are the columns of a projection and those of its key.
 func wantedOf(p *table.Projection) (list []wanted) {
 	for _, c := range p.Columns {
-		list = append(list, wanted{c.ID, definitionOf(c)})
+		list = append(list, wanted{c.ID, c.ComputedFrom()})
 	}
 	for _, k := range p.Key {
-		list = append(list, wanted{k.Column.ID, definitionOf(k.Column)})
+		list = append(list, wanted{k.Column.ID, k.Column.ComputedFrom()})
 	}
 	return list
 }

@@ -1,9 +1,6 @@
 package columnar
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/crowfoot-db/crowfoot/memory"
@@ -37,16 +34,6 @@ func Columns(t *schema.Table, x *schema.Index) (*table.Projection, error) {
 		columns = append(columns, p.Column)
 	}
 	return table.NewProjection(t, x, append(columns, x.Storing...))
-}
-
-// definitionOf is what must not have changed for a chunk's column to be good for c: its type, and a hash of what it is computed from if it does not stand in rows.
-func definitionOf(c *schema.Column) string {
-	text, kind := c.ComputedFrom(), c.Type.String()
-	if text == kind {
-		return kind
-	}
-	sum := sha256.Sum256([]byte(text))
-	return kind + " AS " + hex.EncodeToString(sum[:])
 }
 
 // batchOf is an empty batch of columns.

@@ -203,7 +203,7 @@ func (w *writer) put(b kv.Batch, to *chunk) error {
 			return err
 		}
 		to.columns = append(to.columns, column{
-			ID: col.ID, definition: definitionOf(col), stored: columnar.IsStored(a, col.Type), Size: sizeOf(a.Data(), 0, w.rows), Bytes: int64(len(blob)),
+			ID: col.ID, definition: col.ComputedFrom(), stored: columnar.IsStored(a, col.Type), Size: sizeOf(a.Data(), 0, w.rows), Bytes: int64(len(blob)),
 		})
 	}
 	return nil

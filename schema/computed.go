@@ -2,6 +2,8 @@ package schema
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,10 +17,11 @@ import (
 // transactions rely on it. It is good for as long as it is computed from the same. An origin is what all of these compare. The database's default time zone
 // is no part of it: it changes only while there are no tables.
 
-// origin is what the values of an expression are computed from. Two expressions with the same origin have the same value in the same row.
+// origin is what the values of an expression are computed from, as hashes: a column that reads those before it, as each of them does, would be a text twice as long
+// as theirs. Two expressions with the same origin have the same value in the same row.
 type origin struct {
 	text  string // of the expression, the columns that it reads and the functions that it calls
-	types string // the definitions of the PROTO and ENUM types that it may look into
+	types string // of the definitions of the PROTO and ENUM types that it may look into; "" if there are none
 }
 
 // computedFrom is the origin of an expression, which may be nil. It must be complete, and so must the columns that it reads.
@@ -29,20 +32,29 @@ func (e *Expr) computedFrom() origin {
 	if known := e.origin.Load(); known != nil {
 		return *known
 	}
-	var o origin
-	var text strings.Builder
+	var text, types strings.Builder
 	text.WriteString(canonical(e.SQL))
 	for _, c := range slices.SortedFunc(slices.Values(e.Uses), func(a, b *Column) int { return cmp.Compare(a.ID, b.ID) }) {
 		of := c.computedFrom()
 		text.WriteString("\n" + strconv.Itoa(int(c.ID)) + " " + of.text)
-		o.types += of.types
+		types.WriteString(of.types)
 	}
 	for _, f := range e.Functions {
 		text.WriteString("\n" + strconv.Itoa(int(f.ID)) + " " + canonical(f.Text()))
 	}
-	o.text, o.types = text.String(), o.types+e.definitions()
+	types.WriteString(e.definitions())
+	o := origin{hashOf(text.String()), hashOf(types.String())}
 	e.origin.Store(&o)
 	return o
+}
+
+// hashOf is a text that differs from those of other texts; "" of "".
+func hashOf(text string) string {
+	if text == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 // computedFrom is the origin of a column's values. Those that stand in the row itself are computed from nothing else.
@@ -50,12 +62,12 @@ func (c *Column) computedFrom() origin {
 	o := origin{text: c.Type.String()}
 	if c.Generated != nil && !c.Stored && c.KeyOrdinal < 0 {
 		of := c.Generated.computedFrom()
-		o.text, o.types = o.text+" AS ("+of.text+")", of.types
+		o.text, o.types = o.text+" AS "+of.text, of.types
 	}
 	return o
 }
 
-// ComputedFrom says of which type the values of a column are and, if they do not stand in the row itself, what they are computed from. Two versions of a column for
+// ComputedFrom is the type of a column's values and, if they do not stand in the row itself, a hash of what they are computed from. Two versions of a column for
 // which it is the same have the same value in the same row.
 func (c *Column) ComputedFrom() string {
 	o := c.computedFrom()

@@ -1,8 +1,6 @@
 package schema
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,17 +37,12 @@ func (e *Expr) roots() (list []*value.Type) {
 
 // definitions is a hash of the definitions of all types that an expression may look into; "" if there are none.
 func (e *Expr) definitions() string {
-	roots := e.roots()
-	if len(roots) == 0 {
-		return ""
-	}
 	d := describer{bundle: e.bundle, seen: map[protoreflect.FullName]bool{}}
-	for _, t := range roots {
+	for _, t := range e.roots() {
 		d.enum(t.Enumeration())
 		d.message(t.Message())
 	}
-	sum := sha256.Sum256([]byte(d.text.String()))
-	return hex.EncodeToString(sum[:])
+	return hashOf(d.text.String())
 }
 
 // isRedefined says whether a type that an expression may look into means something else in another bundle: not by what that adds, but by what it changes.
