@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -217,5 +220,80 @@ func TestFolder(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFolderIntoTables: a folder goes into tables that are there, rows that are referred to first, and one that does not fit ends with a sentence and an exit status.
+func TestFolderIntoTables(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	_, address := serve(t, "--in-memory", "--database", testInstance+"/databases/other")
+	client := adminOf(t, address)
+	ddl := []string{
+		"CREATE TABLE Z (K INT64) PRIMARY KEY (K)",
+		"CREATE TABLE A (K INT64, Z INT64, FOREIGN KEY (Z) REFERENCES Z (K)) PRIMARY KEY (K)",
+	}
+	makeDatabase(t, client, "d", nil, ddl...)
+	makeDatabase(t, client, "same", nil, ddl...)
+	makeDatabase(t, client, "wide", nil, ddl[0], "CREATE TABLE A (K INT64, Z STRING(MAX)) PRIMARY KEY (K)")
+	makeDatabase(t, client, "narrow", nil, ddl[0])
+	from := connectTo(t, address, testInstance+"/databases/d")
+	update(t, from, "INSERT INTO Z (K) SELECT x FROM UNNEST(GENERATE_ARRAY(1, 100)) AS x")
+	update(t, from, "INSERT INTO A (K, Z) SELECT K, K FROM Z")
+	dir := t.TempDir()
+	for _, to := range []string{"whole", "part", "counted", "changed"} {
+		args := []string{"export", "--to", to, "--database", testInstance + "/databases/d", "--endpoint", address}
+		if to == "part" {
+			args = append(args, "A")
+		}
+		if out, err := runIn(t, dir, args...); err != nil {
+			t.Fatal(out)
+		}
+	}
+	// A manifest that does not tell the number of rows, and a file that has as many bytes as before.
+	name := filepath.Join(dir, "counted", "manifest.json")
+	text, err := os.ReadFile(name)
+	if err == nil {
+		text = regexp.MustCompile(`"rows": [1-9][0-9]*,`).ReplaceAllFunc(text, func(b []byte) []byte { return append(b[:len(b)-1:len(b)-1], '0', ',') })
+		err = os.WriteFile(name, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "changed", "Z-*.csv"))
+	if err == nil {
+		text, err = os.ReadFile(files[0])
+	}
+	if err != nil || len(text) < 3 {
+		t.Fatal(err)
+	}
+	text[len(text)-2]++
+	if err := os.WriteFile(files[0], text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args, want string
+		status     int
+	}{
+		{"whole --database same --mode insert", "whole is imported: 2 tables with 200 rows\n", 0},
+		{"whole --database same --mode insert", "Z-00000-of-", exitFailure}, // its rows are there
+		{"whole --database same --create", "whole is imported: 2 tables with 200 rows\n", 0},
+		{"part --database same", "part is imported: 1 tables with 100 rows\n", 0},
+		{"part --database new --create", "left out the foreign key of A to Z: the folder does not have all tables of its database\nmade 1 table\n", 0},
+		{"whole --database wide", "column Z of table A is STRING(MAX), and INT64 was exported", exitFailure},
+		{"whole --database narrow", "the database has no table A: with --create the import makes what whole has and the database has not", exitFailure},
+		{"whole --database narrow --create", "made 1 table\n", 0},
+		{"counted --database same", "the manifest says that table Z has 1000 rows, and its files have 100", exitFailure},
+		{"changed --database same", "is not as it was exported: its SHA-256 sum is ", exitFailure},
+		{"whole --database same --table A", "--table has no effect on a folder that was exported, which tells how its files are read: leave it out", exitUsage},
+		{"whole --database same --delimiter ;", "--delimiter has no effect on a folder", exitUsage},
+		{". --database same", ". is a folder without manifest.json: crowfoot export did not write it", exitFailure},
+	} {
+		args := strings.Fields(strings.Replace(c.args, "--database ", "--database "+testInstance+"/databases/", 1))
+		cmd := exec.Command(os.Args[0], append([]string{"import", "--endpoint", address}, args...)...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), runMain+"=1")
+		out, _ := cmd.CombinedOutput()
+		if status := cmd.ProcessState.ExitCode(); status != c.status || !strings.Contains(string(out), c.want) || status == 0 && bytes.ContainsAny(out, "{[") {
+			t.Errorf("import %s: %d, %s", c.args, status, out)
+		}
 	}
 }

@@ -19,9 +19,15 @@ const (
 	transferSeed  = 7
 )
 
-// TestKillFolder kills an export in Cloud Spanner's layout with SIGKILL, at random moments, and then the import of its folder, and the server meanwhile. The same
+// TestKillFolder kills an export, of text and in Cloud Spanner's layout, with SIGKILL, at random moments, and then the import of its folder, and the server meanwhile. The same
 // commands go on, and at the end each row is there once: with the mode insert a row that was written twice would be a bad one.
 func TestKillFolder(t *testing.T) {
+	for _, format := range []string{"csv", "spanner"} {
+		t.Run(format, func(t *testing.T) { killFolder(t, format) })
+	}
+}
+
+func killFolder(t *testing.T, format string) {
 	rnd := rand.New(rand.NewPCG(uint64(environmentInt(t, watchSeedName, transferSeed)), 11))
 	kills := environmentInt(t, restartKillsName, transferKills)
 	const other = "projects/p/instances/i/databases/e"
@@ -61,7 +67,7 @@ func TestKillFolder(t *testing.T) {
 		}
 	}
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	export := []string{"export", "--to", "out", "--format", "spanner", "--endpoint", address, "--database", crashDatabase}
+	export := []string{"export", "--to", "out", "--format", format, "--endpoint", address, "--database", crashDatabase}
 	ended := false
 	for i := 0; i < kills && !ended; i++ {
 		ended = killed(200*time.Millisecond, export...) || !missing("out/manifest.json") && missing("out/export.state")
