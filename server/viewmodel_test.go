@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"cloud.google.com/go/spanner/apiv1/spannerpb"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -40,7 +39,8 @@ var hiddenSchema = []string{
 type hiddenWorld struct {
 	*harness
 	*rand.Rand
-	owner, reader   string   // sessions
+	owner, reader   hiddenAsker
+	named           string   // what the texts of the views name, which plans may show
 	seen            []string // the strings among the values that the role may read of the view at hand
 	queries, leaks  int
 	failed, returns int // queries with an error and with rows
@@ -56,7 +56,7 @@ const (
 )
 
 // TestHiddenRows makes views with the rights of their definer at random, and queries of them by a role that may read nothing below: with conditions that fail
-// anywhere, and hints. No value that the view does not give may be in a row or an error, and a query that fails for no row of the view gives the rows that it
+// anywhere, and hints, by every way of asking. No value that the view does not give may be in a row, a plan or an error, and a query that fails for no row of the view gives the rows that it
 // gives of a table with the rows of the view. CROWFOOT_TEST_VIEW_SEEDS=FROM-TO runs other seeds.
 func TestHiddenRows(t *testing.T) {
 	from, to := uint64(0), uint64(hiddenSeeds)
@@ -70,10 +70,9 @@ func TestHiddenRows(t *testing.T) {
 		}
 	}
 	w := &hiddenWorld{harness: newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, hiddenSchema)}
-	w.owner = w.session(true)
-	var err error
-	w.reader, err = w.roleSession("reader")
+	reader, err := w.roleSession("reader")
 	w.ok(err)
+	w.owner, w.reader = hiddenAsker{w.session(true), w.flight()}, hiddenAsker{reader, w.flight("database-role", "reader")}
 	w.fill()
 	for seed := from; seed < to; seed++ {
 		w.Rand = rand.New(rand.NewPCG(seed, 18))
@@ -94,10 +93,10 @@ func (w *hiddenWorld) fill() {
 		}
 		return "INSERT INTO " + table + " (K, Who, B, N) VALUES " + strings.Join(list, ", ")
 	}
-	w.dmlOnce(w.owner, rows("T", 24, 0))
-	w.dmlOnce(w.owner, rows("W", 16, 100))
-	w.dmlOnce(w.owner, "UPDATE W SET Who = IF(MOD(K, 2) = 0, 'me', 'you') WHERE TRUE")
-	w.dmlOnce(w.owner, "INSERT INTO P (K, S) VALUES (500000, '500000'), (500003, 's0003x'), (500006, '500001'), (500007, '')")
+	w.dmlOnce(w.owner.session, rows("T", 24, 0))
+	w.dmlOnce(w.owner.session, rows("W", 16, 100))
+	w.dmlOnce(w.owner.session, "UPDATE W SET Who = IF(MOD(K, 2) = 0, 'me', 'you') WHERE TRUE")
+	w.dmlOnce(w.owner.session, "INSERT INTO P (K, S) VALUES (500000, '500000'), (500003, 's0003x'), (500006, '500001'), (500007, '')")
 }
 
 func (w *hiddenWorld) one(list ...string) string { return list[w.IntN(len(list))] }
@@ -106,20 +105,21 @@ func (w *hiddenWorld) one(list ...string) string { return list[w.IntN(len(list))
 func (w *hiddenWorld) views(seed uint64) {
 	text := w.view("T", "W")
 	above := w.filterOf("V")
+	w.named = text + above
 	w.alter("CREATE OR REPLACE VIEW V SQL SECURITY DEFINER AS "+text, "CREATE OR REPLACE VIEW O SQL SECURITY INVOKER AS "+above, "CREATE OR REPLACE VIEW D SQL SECURITY DEFINER AS "+above)
 	for _, of := range []string{"V", "O", "D"} {
 		readable := of
 		if of == "O" { // the role may read what O reads
 			readable = "V"
 		}
-		rs, err := w.sql(w.owner, nil, 0, "SELECT K, B, N FROM "+readable)
+		rs, err := w.sql(w.owner.session, nil, 0, "SELECT K, B, N FROM "+readable)
 		w.ok(err)
 		all := textOfRows(rs)
-		rs, err = w.sql(w.owner, nil, 0, "SELECT K, S FROM P")
+		rs, err = w.sql(w.owner.session, nil, 0, "SELECT K, S FROM P")
 		w.ok(err)
 		w.seen = stored.FindAllString(all+textOfRows(rs), -1)
-		w.dmlOnce(w.owner, "DELETE FROM Seen WHERE TRUE")
-		w.dmlOnce(w.owner, "INSERT INTO Seen (Id, K, B, N) SELECT GENERATE_UUID(), v.K, v.B, v.N FROM "+of+" AS v")
+		w.dmlOnce(w.owner.session, "DELETE FROM Seen WHERE TRUE")
+		w.dmlOnce(w.owner.session, "INSERT INTO Seen (Id, K, B, N) SELECT GENERATE_UUID(), v.K, v.B, v.N FROM "+of+" AS v")
 		for range hiddenQueries / 3 {
 			if !w.ask(of) && w.leaks <= shownLeaks {
 				w.Logf("seed %d: V is\n%s\nO and D are\n%s", seed, text, above)
@@ -131,15 +131,19 @@ func (w *hiddenWorld) views(seed uint64) {
 // ask makes a query of a view, and reports whether it kept to what the role may read.
 func (w *hiddenWorld) ask(of string) bool {
 	sql, strict, compare := w.query()
-	given, err := w.run(w.reader, strings.ReplaceAll(sql, "$v", of))
-	plain, plainErr := w.run(w.owner, strings.ReplaceAll(sql, "$v", "Seen"))
+	way := w.IntN(hiddenWays)
+	if strings.Contains(sql, "THEN RETURN") {
+		way = w.IntN(byParameters + 1)
+	}
+	given, beside, err := w.run(way, w.reader, strings.ReplaceAll(sql, "$v", of))
+	plain, _, plainErr := w.run(way, w.owner, strings.ReplaceAll(sql, "$v", "Seen"))
 	w.queries++
 	shown, what := given, ""
 	if err != nil {
 		w.failed++
 		shown = err.Error()
 		if c := status.Code(err); c != codes.OutOfRange && c != codes.InvalidArgument || strings.Contains(shown, "Syntax error") || strings.Contains(shown, "No matching signature") {
-			w.Fatalf("%s: %v", sql, err)
+			w.Fatalf("%s, way %d: %v", sql, way, err)
 		}
 	} else if given != "" {
 		w.returns++
@@ -148,6 +152,11 @@ func (w *hiddenWorld) ask(of string) bool {
 		// What the query itself names is no secret.
 		if !slices.Contains(w.seen, value) && !strings.Contains(sql, value) {
 			what = "shows " + value
+		}
+	}
+	for _, value := range stored.FindAllString(beside, -1) {
+		if !slices.Contains(w.seen, value) && !strings.Contains(sql, value) && !strings.Contains(w.named, value) {
+			what = "shows beside rows " + value
 		}
 	}
 	switch {
@@ -165,22 +174,8 @@ func (w *hiddenWorld) ask(of string) bool {
 		w.Fail()
 		return false
 	}
-	w.Errorf("%s\n%s: %v", strings.ReplaceAll(sql, "$v", of), what, err)
+	w.Errorf("%s, way %d\n%s: %v", strings.ReplaceAll(sql, "$v", of), way, what, err)
 	return false
-}
-
-// run runs a query, or DML that it takes back. Rows come sorted.
-func (w *hiddenWorld) run(ses, sql string) (string, error) {
-	var sel *spannerpb.TransactionSelector
-	if !strings.Contains(sql, "SELECT") || strings.Contains(sql, "THEN RETURN") {
-		id := w.begin(ses, readWrite())
-		defer w.data.Rollback(w.ctx, &spannerpb.RollbackRequest{Session: ses, TransactionId: id})
-		sel = byID(id)
-	}
-	rs, err := w.sql(ses, sel, 1, sql)
-	rows := strings.SplitAfter(textOfRows(rs), "\n")
-	slices.Sort(rows)
-	return strings.Join(rows, ""), err
 }
 
 // view is the text of a view with the columns K, B and N that hides rows.
@@ -318,6 +313,7 @@ func (w *hiddenWorld) query() (sql string, strict, compare bool) {
 	case 24:
 		return "UPDATE P SET S = (SELECT MAX(v.B) FROM $v AS v WHERE v.K = P.K AND " + both + ") WHERE TRUE THEN RETURN K, S", strict, true
 	}
-	return w.one("DELETE FROM P WHERE EXISTS (SELECT 1 FROM $v AS v WHERE v.K = P.K AND "+both+") THEN RETURN K",
+	return w.one("UPDATE P SET S = 'x' WHERE EXISTS (SELECT 1 FROM $v AS v WHERE v.K = P.K AND "+both+") THEN RETURN K, S",
+		"DELETE FROM P WHERE EXISTS (SELECT 1 FROM $v AS v WHERE v.K = P.K AND "+both+") THEN RETURN K",
 		"INSERT INTO P (K, S) SELECT v.N, MAX(v.B) FROM $v AS v WHERE "+both+" GROUP BY v.N THEN RETURN K, S"), strict, true
 }

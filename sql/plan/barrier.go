@@ -27,6 +27,10 @@ import (
 // A plan is made for a text, whoever runs it: one without a role gets the same. SQL SECURITY INVOKER makes no barrier, since who reads such a view may read
 // what it reads. Nor does a view that leaves out no rows.
 //
+// The view's own conditions keep no order among themselves, as AND promises none: one on columns of an index is tested before the rest of the row is read. So a
+// condition of the view that fails for a row that another of its conditions hides may fail for everyone who reads the view. Whoever defines it says
+// IF(Who = 'me', CAST(B AS INT64) > 0, FALSE), whose order is promised.
+//
 // What a barrier does not hide is how long a statement takes, and how many rows its operators have seen in a profile and in statistics.
 
 // barrierRel is the rows of in, the relation of a view. conds are conditions on them, not leakproof, which are tested above.
