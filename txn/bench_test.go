@@ -260,3 +260,39 @@ func BenchmarkContention(b *testing.B) {
 	b.ReportMetric(float64(aborts.Load())/float64(b.N), "aborts/op")
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commits/s")
 }
+
+// BenchmarkStrong is the choice of a strong read's timestamp: of one reader, of many at once, and of many beside commits.
+func BenchmarkStrong(b *testing.B) {
+	ctx := context.Background()
+	for _, c := range []struct {
+		name             string
+		readers, writers int
+	}{{"1", 1, 0}, {"64", 64, 0}, {"64 beside commits", 64, 8}} {
+		b.Run(c.name, func(b *testing.B) {
+			m := newManager(b, openStore(b, vfs.NewMem(), "data"), time.Now)
+			var readers, writers sync.WaitGroup
+			var done atomic.Bool
+			for w := range c.writers {
+				writers.Go(func() {
+					for !done.Load() {
+						blindCommit(b, m, rowKey(w), nil)
+					}
+				})
+			}
+			b.ResetTimer()
+			for r := range c.readers {
+				readers.Go(func() {
+					for i := r; i < b.N; i += c.readers {
+						if _, err := m.Snapshot(ctx, Bound{}); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			readers.Wait()
+			b.StopTimer()
+			done.Store(true)
+			writers.Wait()
+		})
+	}
+}

@@ -21,9 +21,9 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// TestCrash runs commits, schema changes, reads at chosen timestamps and restarts on a file
-// system that forgets what was not synced, and crashes it again and again: at
-// each point the machine stops, a random part of what had not been synced is
+// TestCrash runs commits, schema changes, strong reads, reads at chosen timestamps
+// and restarts on a file system that forgets what was not synced, and crashes it
+// again and again: at each point the machine stops, a random part of what had not been synced is
 // lost, and the store is opened from what remains. Then
 //
 //   - no acknowledged commit or schema change is missing, and none is there by half;
@@ -34,7 +34,8 @@ import (
 //     holds, whatever the clock says.
 //
 // A seed fixes what the clients do and at which operations of the file system
-// the machine stops; with one client these come in the same order each time.
+// the machine stops. With one client these come in the same order each time, but
+// for reservations of timestamps in the background.
 func TestCrash(t *testing.T) {
 	seeds, points := uint64(32), atomic.Int64{}
 	if testing.Short() || raceDetector {
@@ -121,6 +122,7 @@ func (r *crashRun) run() {
 			})
 		}
 		clients.Wait()
+		m.oracle.stop()
 		if err := store.Close(); err != nil {
 			r.t.Fatal(err)
 		}
@@ -222,14 +224,21 @@ func (r *crashRun) checkCatalogs(store kv.Store) (newest mvcc.Timestamp, err err
 }
 
 func (r *crashRun) readAt(m *Manager, rng *rand.Rand) {
-	s, err := m.Snapshot(context.Background(), Bound{Kind: ExactStaleness, Duration: time.Duration(rng.IntN(100)) * time.Millisecond})
-	if err != nil {
-		r.t.Error(err)
-		return
+	b := Bound{Kind: ExactStaleness, Duration: time.Duration(rng.IntN(100)) * time.Millisecond}
+	if rng.IntN(2) == 0 { // below the bound, which is moved in the background
+		b = Bound{}
 	}
-	r.mu.Lock()
-	r.read = max(r.read, s.Timestamp())
-	r.mu.Unlock()
+	for range 1 + rng.IntN(4) {
+		s, err := m.Snapshot(context.Background(), b)
+		if err != nil {
+			r.t.Error(err)
+			return
+		}
+		r.mu.Lock()
+		r.read = max(r.read, s.Timestamp())
+		r.mu.Unlock()
+		r.clock.advance(time.Duration(rng.IntN(300)) * time.Millisecond)
+	}
 }
 
 // maybeCrash stops the machine just before an operation of the file system, now and then.

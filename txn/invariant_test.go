@@ -378,6 +378,7 @@ func TestTimestampsRise(t *testing.T) {
 			}
 			last = s.Timestamp()
 		}
+		m.oracle.stop()
 		if err := store.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -38,9 +38,7 @@ func TestModel(t *testing.T) {
 				t.Fatalf("seed %d; last steps:\n%s", seed, strings.Join(m.log[max(0, len(m.log)-40):], "\n"))
 			}
 		}
-		if err := m.store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		m.close()
 	}
 }
 
@@ -101,6 +99,13 @@ func (m *model) open() {
 	m.m.SetRetention(modelRetention)
 }
 
+func (m *model) close() {
+	m.m.oracle.stop()
+	if err := m.store.Close(); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
 func (m *model) note(format string, args ...any) { m.log = append(m.log, fmt.Sprintf(format, args...)) }
 
 func (m *model) step() {
@@ -127,9 +132,7 @@ func (m *model) step() {
 				m.t.Error(err)
 			}
 		}
-		if err := m.store.Close(); err != nil {
-			m.t.Fatal(err)
-		}
+		m.close()
 		m.open()
 	}
 }

@@ -17,12 +17,39 @@ import (
 	"github.com/crowfoot-db/crowfoot/stats/cpu"
 )
 
+// The oracle answers two questions: which timestamp does a commit get, and at which does a strong read read? It answers both from the clock,
+// so that programs can compare timestamps with clocks of their own. It promises:
+//
+//  1. No commit gets a timestamp at or below one that was given out or read at: reads are repeatable.
+//  2. A strong read sees every commit that was acknowledged before it began.
+//  3. No read sees a commit that a crash could take back.
+//
+// In a running process, (1) takes one number, last, which commits and reads move: the next timestamp is above it, even if the clock has gone
+// back. A restart does not know last and cannot trust the clock. So there is a bound on disk, ahead of need. No read reads above the bound on
+// disk, and a commit above it carries a higher bound in its own batch, since batches may become durable in another order than that of their
+// timestamps. A restart begins at the bound.
+//
+// (2) and (3) are the watermark, visible: every commit at or below it is durable, and by (1) no other will join them. Commits move it in the
+// order of their timestamps. A strong read first moves it as near to the clock as it can without waiting: to just below the oldest commit in
+// flight, and not above the bound. So two reads have different timestamps if the clock has gone on between them.
+//
+// To move the bound costs a synced write. Commits write anyway, and one that comes near to the bound carries the next. Reads that come near to it
+// have it moved in the background and go on below the old one: one small write a second while reads come, and none in an idle database. The
+// first read after a pause finds the bound in the past. It waits for one sync rather than read at a timestamp that is more than freshness old,
+// and that might even be older than the versions that are kept.
+//
+// The nearer the bound, the more often it is written. The farther the bound, the farther ahead of the clock are the first timestamps after a crash,
+// for a restart does not know how much of the reservation was used. Neither commits nor reads wait for the clock then, but a client that
+// commits and reads at a timestamp of its own clock at once would miss its commit. A second and a quarter keeps both small, and the restart
+// itself takes a part of it. A store that is closed in order gives the rest back. A copy of the store's files holds the bound of its moment, which
+// is enough, as it holds no commit above.
 const (
 	// reservation is how far ahead of need timestamps are reserved. It is also how far, after a crash, the first
 	// timestamps may be ahead of the clock.
-	reservation = mvcc.Timestamp(250 * time.Millisecond / time.Microsecond)
-	// freshness is how old the timestamp of a strong read may be while nothing is written. A newer one costs a
-	// synced write, so it is taken once in that time at most.
+	reservation = mvcc.Timestamp(1250 * time.Millisecond / time.Microsecond)
+	// renewal is how much of the reservation is left when more is reserved: time enough for a sync on a disk that is busy.
+	renewal = mvcc.Timestamp(250 * time.Millisecond / time.Microsecond)
+	// freshness is how old the timestamp of a strong read may be that does not wait.
 	freshness = mvcc.Timestamp(time.Second / time.Microsecond)
 	// staleAfter is how old it may be while a commit is in flight, which a newer one would have to wait for.
 	staleAfter = mvcc.Timestamp(time.Minute / time.Microsecond)
@@ -46,13 +73,15 @@ type Oracle struct {
 	durable  atomic.Int64 // the bound that is on disk
 	inFlight atomic.Int32
 
-	reserving sync.Mutex // one extension of the bound by readers at a time
+	reserving sync.Mutex // one extension of the bound beside commits at a time
 
 	mu      sync.Mutex
 	last    mvcc.Timestamp // the newest one given out or read at: all that follow are above
 	claimed mvcc.Timestamp // the bound that is on disk or on its way there
 	flights []*flight      // given out, not yet visible; oldest first
-	failed  error          // the store may have lost a commit: nothing goes on
+	failed  error          // the store may have lost a commit, or is closed: nothing goes on
+
+	renewing bool // a goroutine extends the bound for reads to come
 }
 
 // flight is a commit from its timestamp to its visibility.
@@ -80,15 +109,15 @@ func NewOracle(store kv.Store, clock func() time.Time) (*Oracle, error) {
 
 // Close waits for commits in flight and gives back the timestamps that are
 // reserved but not used, so that a restart does not begin ahead of the clock.
-// Later commits fail.
+// Later commits fail. When it returns, the oracle does not use the store any more.
 func (o *Oracle) Close() error {
-	if err := o.landed(context.Background(), o.newest()); err != nil {
-		return err
-	}
+	landed := o.landed(context.Background(), o.newest())
+	o.reserving.Lock() // waits for a renewal that writes; a later one finds the oracle closed, or failed
+	defer o.reserving.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.failed != nil {
-		return o.failed
+	if err := cmp.Or(landed, o.failed); err != nil {
+		return err
 	}
 	o.failed = errClosed
 	if o.last == mvcc.Timestamp(o.durable.Load()) {
@@ -112,9 +141,14 @@ func (o *Oracle) Visible() mvcc.Timestamp { return mvcc.Timestamp(o.visible.Load
 // Now is the clock's time, or the watermark if that is ahead: staleness is counted from here.
 func (o *Oracle) Now() mvcc.Timestamp { return max(mvcc.TimestampOf(o.clock()), o.Visible()) }
 
-// Strong returns a timestamp at or above every commit that was acknowledged before the call.
+// Strong returns a timestamp at or above every commit that was acknowledged before the call. It is ahead of the clock only if commits are: the
+// clock has gone back, or the server has started after a crash.
 func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
-	visible, now := o.Visible(), mvcc.TimestampOf(o.clock())
+	now := mvcc.TimestampOf(o.clock())
+	visible := o.Visible()
+	if visible < now {
+		visible = o.approach(now)
+	}
 	age := now - visible
 	if age < freshness || (age < staleAfter && o.inFlight.Load() > 0) {
 		return visible, nil
@@ -124,6 +158,41 @@ func (o *Oracle) Strong(ctx context.Context) (mvcc.Timestamp, error) {
 		return 0, err
 	}
 	return o.Visible(), nil
+}
+
+// approach moves visible as near to now, which the clock has shown, as it can without waiting: below the commits in flight, and up to the
+// durable bound.
+func (o *Oracle) approach(now mvcc.Timestamp) mvcc.Timestamp {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failed != nil {
+		return o.Visible()
+	}
+	at := min(now, mvcc.Timestamp(o.durable.Load()))
+	if len(o.flights) > 0 {
+		at = min(at, o.flights[0].ts-1)
+	}
+	o.last = max(o.last, at)
+	o.show(at)
+	visible := o.Visible()
+	if now-visible < freshness { // otherwise the read reserves for itself
+		o.renew(now)
+	}
+	return visible
+}
+
+// renew reserves more timestamps in the background if few are left. mu is held.
+func (o *Oracle) renew(now mvcc.Timestamp) {
+	if o.renewing || now+renewal <= mvcc.Timestamp(o.durable.Load()) {
+		return
+	}
+	o.renewing = true
+	go func() {
+		_ = o.extend(now+renewal, now+reservation) // a read that lacks the reservation extends it itself, and gets the error
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.renewing = false
+	}()
 }
 
 // WaitFor waits for the clock to get to a timestamp, then closes it as CloseAt does.
@@ -227,11 +296,14 @@ func (o *Oracle) take() (*flight, error) {
 	}
 	o.last = max(o.last+1, now)
 	f := &flight{ts: o.last}
-	// Every batch above the durable bound carries a bound of its own, for it may become durable without the others.
-	if durable := mvcc.Timestamp(o.durable.Load()); f.ts > durable {
-		if f.ts > o.claimed {
-			o.claimed = f.ts + reservation
-		}
+	// Every batch above the durable bound carries a bound of its own, for it may become durable without the others. One that comes near to the
+	// bound carries the next, so that few are above it.
+	durable := mvcc.Timestamp(o.durable.Load())
+	near := f.ts+renewal > o.claimed
+	if near {
+		o.claimed = f.ts + reservation
+	}
+	if near || f.ts > durable {
 		f.bound, f.old = o.claimed, durable
 	}
 	o.flights = append(o.flights, f)
@@ -382,25 +454,26 @@ func putBound(b kv.Batch, bound, old mvcc.Timestamp) error {
 	return b.Put(boundKey(bound), nil)
 }
 
-// reserve makes the durable bound at least at.
+// reserve makes the durable bound at least at, with a reservation above.
 func (o *Oracle) reserve(at mvcc.Timestamp) error {
 	if at <= mvcc.Timestamp(o.durable.Load()) {
 		return nil
 	}
+	return o.extend(at, at+reservation)
+}
+
+// extend moves the durable bound to another one, unless it is at or above need.
+func (o *Oracle) extend(need, to mvcc.Timestamp) error {
 	o.reserving.Lock()
 	defer o.reserving.Unlock()
-	durable := mvcc.Timestamp(o.durable.Load())
-	if at <= durable {
-		return nil
+	bound, old, err := o.claim(need, to)
+	if bound <= old || err != nil {
+		return err
 	}
-	o.mu.Lock()
-	o.claimed = max(o.claimed, at+reservation)
-	bound := o.claimed
-	o.mu.Unlock()
 	b := o.store.NewBatch()
 	defer b.Close()
 	b.UseReserve()
-	if err := errors.Join(putBound(b, bound, durable), b.Commit()); err != nil {
+	if err := errors.Join(putBound(b, bound, old), b.Commit()); err != nil {
 		return fmt.Errorf("reserve timestamps: %w", err)
 	}
 	o.mu.Lock()
@@ -409,6 +482,23 @@ func (o *Oracle) reserve(at mvcc.Timestamp) error {
 		o.durable.Store(int64(bound))
 	}
 	return nil
+}
+
+// claim returns the durable bound, old, and the one that must take its place, or old again if that is at or above need. If a commit carries one that
+// is high enough, it is that one: two would leave one behind, for a batch deletes the bound that was durable alone.
+func (o *Oracle) claim(need, to mvcc.Timestamp) (bound, old mvcc.Timestamp, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if old = mvcc.Timestamp(o.durable.Load()); need <= old {
+		return old, old, nil
+	}
+	if o.failed != nil {
+		return 0, 0, o.failed
+	}
+	if o.claimed < need {
+		o.claimed = to
+	}
+	return o.claimed, old, nil
 }
 
 // readBound returns the highest bound of the store and deletes the others.

@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +118,17 @@ func newManager(tb testing.TB, store kv.Store, clock func() time.Time) *Manager 
 	if err != nil {
 		tb.Fatal(err)
 	}
+	tb.Cleanup(oracle.stop)
 	return NewManager(mvcc.New(store).In(1), oracle, Config{})
+}
+
+// stop has the oracle let go of the store, which is about to be closed, as a crash does: it gives nothing back.
+func (o *Oracle) stop() {
+	o.reserving.Lock()
+	defer o.reserving.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.failed = cmp.Or(o.failed, errClosed)
 }
 
 func (s *script) close() {
@@ -128,6 +139,7 @@ func (s *script) close() {
 	if n := len(s.m.locks.waiting) + s.m.locks.points.Len(); n != 0 || s.m.locks.ranges.root != nil {
 		s.t.Errorf("%d locks were left", n)
 	}
+	s.m.oracle.stop()
 	if err := s.store.Close(); err != nil {
 		s.t.Error(err)
 	}
