@@ -70,6 +70,8 @@ type Server struct {
 	HTTP string // HOST:PORT of the REST API
 	// Metrics are those of HTTP's /metrics.
 	Metrics prometheus.Gatherer
+	// Warnings are what a person should read after the start.
+	Warnings []string
 
 	front    *server.Server
 	registry *database.Registry
@@ -165,9 +167,9 @@ func (s *Server) open(o Options) (err error) {
 // createDatabases makes the databases that are missing. Those that exist keep the schema that they have.
 func (s *Server) createDatabases(ctx context.Context, o Options, ddl script) error {
 	for _, name := range o.Databases {
-		if _, err := s.registry.Database(name); err == nil {
+		if d, err := s.registry.Database(name); err == nil {
 			if len(ddl.statements) > 0 {
-				o.Log.Info(ddl.String()+" not run: the database exists already", "database", name)
+				s.checkExisting(ctx, d, ddl)
 			}
 			continue
 		}

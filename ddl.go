@@ -1,6 +1,7 @@
 package crowfoot
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -70,15 +71,39 @@ func (s script) locate(err error) error {
 	return s.errorAt(statement.Line, statement.Column, err)
 }
 
-// errorAt makes the error of a text that begins at a line and a column of the file. A syntax error has a place within the text.
+// errorAt makes the error of a text that begins at a line and a column of the file. If the error has a place within the text, that is named, and shown.
 func (s script) errorAt(line, column int, err error) error {
 	var user *usererror.Error
-	if !errors.As(err, &user) || user.Syntax == "" {
+	if !errors.As(err, &user) || user.Place == nil {
 		return fmt.Errorf("%s:%d:%d: %w", s.file, line, column, err)
 	}
 	within := user.Place
 	if within.Line > 1 {
 		column = 1
 	}
-	return fmt.Errorf("%s:%d:%d: syntax error: %s", s.file, line+within.Line-1, column+within.Column-1, user.Syntax)
+	place := fmt.Sprintf("%s:%d:%d", s.file, line+within.Line-1, column+within.Column-1)
+	switch {
+	case user.Syntax != "": // the message has the whole statement
+		return fmt.Errorf("%s: syntax error: %s\n%s", place, user.Syntax, within.Excerpt)
+	case within.Excerpt != "":
+		return fmt.Errorf("%s: %w\n%s", place, err, within.Excerpt)
+	}
+	return fmt.Errorf("%s: %w", place, err)
+}
+
+// checkExisting warns if a database that exists has another schema than the script would make.
+func (s *Server) checkExisting(ctx context.Context, d *database.Database, ddl script) {
+	warning := ""
+	same, err := s.registry.HasSchema(ctx, d, ddl.texts(), ddl.descriptors)
+	switch {
+	case err != nil:
+		warning = fmt.Sprintf("%s is not run in %s, which exists already, and could not be run in an empty database: %v", ddl, d.Name(), ddl.locate(err))
+	case !same:
+		warning = fmt.Sprintf("%s is not run in %s, which exists already with another schema: send the statements that it lacks to UpdateDatabaseDdl", ddl, d.Name())
+	default:
+		s.log.Info(ddl.String()+" not run: the database exists already", "database", d.Name())
+		return
+	}
+	s.log.Warn(warning)
+	s.Warnings = append(s.Warnings, warning)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -85,6 +86,18 @@ func (r *Registry) firstCatalog(ctx context.Context, name string, statements []s
 		c = next
 	}
 	return c, nil
+}
+
+// HasSchema says whether a database has the schema that statements of DDL would make. An error is that of the statements.
+func (r *Registry) HasSchema(ctx context.Context, d *Database, statements []string, protoDescriptors []byte) (bool, error) {
+	c, err := r.firstCatalog(ctx, d.Name(), statements, sequence.New(r.store), protoDescriptors)
+	if err != nil {
+		return false, err
+	}
+	want, have := c.DDL(), d.DDL()
+	slices.Sort(want) // what came with a later statement is printed elsewhere
+	slices.Sort(have)
+	return slices.Equal(want, have), nil
 }
 
 // StatementError is the error of one of the DDL statements that CreateDatabase was given.

@@ -17,6 +17,7 @@ func (d *draft) alterTable(s *ast.AlterTable) error {
 		}
 		return err
 	}
+	d.reading(s.TableAlteration)
 	switch a := s.TableAlteration.(type) {
 	case *ast.AddColumn:
 		return d.alterAddColumn(t, a)
@@ -83,6 +84,7 @@ func (d *draft) alterAddColumn(t *Table, a *ast.AddColumn) error {
 }
 
 func (d *draft) dropColumn(t *Table, a *ast.DropColumn) error {
+	d.reading(a.Name)
 	c, err := t.column(a.Name)
 	if err != nil {
 		return err

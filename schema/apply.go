@@ -19,7 +19,7 @@ func (c *Catalog) Apply(stmt string, compiler Compiler, protoDescriptors ...[]by
 	d := c.draft(src, compiler)
 	d.protoDescriptors = bytes.Join(protoDescriptors, nil) // a message of both is the two, one after the other
 	if err := d.run(src.tree); err != nil {
-		return nil, nil, err
+		return nil, nil, d.placed(err)
 	}
 	if d.change.Nothing {
 		return c, d.change, nil

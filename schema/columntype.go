@@ -1,10 +1,12 @@
 package schema
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
 	"github.com/cloudspannerecosystem/memefish/ast"
+	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/usererror"
 	"github.com/crowfoot-db/crowfoot/value"
@@ -25,6 +27,14 @@ func isTypeName(upper string) bool {
 // setType gives a column of a table the type that a statement writes.
 func (d *draft) setType(t *Table, c *Column, s ast.SchemaType) error {
 	if err := c.setType(d.ProtoBundle(), t.FullName()+"."+c.Name, s); err != nil {
+		if array, ok := s.(*ast.ArraySchemaType); ok {
+			s = array.Item
+		}
+		d.reading(s)
+		var user *usererror.Error
+		if errors.As(err, &user) && user.Code == codes.NotFound {
+			err = user.PointAt(d.src.text, d.src.place(int(d.at)))
+		}
 		return err
 	}
 	if elementOf(c.Type).Name != "" {

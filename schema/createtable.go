@@ -15,11 +15,13 @@ func (d *draft) createTable(s *ast.CreateTable) error {
 		return err
 	}
 	for _, def := range s.Columns {
+		d.reading(def)
 		if err := d.addColumn(t, def); err != nil {
 			return err
 		}
 	}
-	if err := setPrimaryKey(t, s); err != nil {
+	d.reading(s.Name)
+	if err := d.setPrimaryKey(t, s); err != nil {
 		return err
 	}
 	if s.Cluster != nil {
@@ -27,7 +29,8 @@ func (d *draft) createTable(s *ast.CreateTable) error {
 			return err
 		}
 	}
-	for _, c := range t.Columns {
+	for i, c := range t.Columns {
+		d.reading(s.Columns[i])
 		if err := d.compileColumn(t, c); err != nil {
 			return err
 		}
@@ -43,11 +46,13 @@ func (d *draft) createTable(s *ast.CreateTable) error {
 		if _, ok := c.Constraint.(*ast.TablePrimaryKey); ok {
 			continue
 		}
+		d.reading(c)
 		if err := d.addConstraint(t, c); err != nil {
 			return err
 		}
 	}
 	if s.RowDeletionPolicy != nil {
+		d.reading(s.RowDeletionPolicy)
 		if err := d.setRowDeletionPolicy(t, s.RowDeletionPolicy.RowDeletionPolicy); err != nil {
 			return err
 		}
@@ -186,7 +191,7 @@ func (c *Column) setAllowCommitTimestamp(where string, r *ast.OptionsDef) error 
 }
 
 // setPrimaryKey finds the one PRIMARY KEY, which may stand in three places.
-func setPrimaryKey(t *Table, s *ast.CreateTable) error {
+func (d *draft) setPrimaryKey(t *Table, s *ast.CreateTable) error {
 	var keys [][]*ast.IndexKey
 	if !s.PrimaryKeyRparen.Invalid() {
 		keys = append(keys, s.PrimaryKeys)
@@ -208,14 +213,15 @@ func setPrimaryKey(t *Table, s *ast.CreateTable) error {
 	default:
 		return usererror.SeveralPrimaryKeys(t.FullName())
 	}
-	return t.setKey(keys[0])
+	return d.setKey(t, keys[0])
 }
 
-func (t *Table) setKey(parts []*ast.IndexKey) error {
+func (d *draft) setKey(t *Table, parts []*ast.IndexKey) error {
 	if len(parts) > MaxKeyParts {
 		return usererror.TooManyKeyParts("Table", t.FullName(), len(parts), MaxKeyParts)
 	}
 	for i, p := range parts {
+		d.reading(p)
 		c := t.Column(p.Name.Name)
 		if c == nil {
 			return usererror.KeyColumnNotFound("Table", t.FullName(), p.Name.Name)

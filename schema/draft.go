@@ -1,10 +1,12 @@
 package schema
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/cloudspannerecosystem/memefish/ast"
+	"github.com/cloudspannerecosystem/memefish/token"
 	"google.golang.org/grpc/codes"
 
 	"github.com/crowfoot-db/crowfoot/usererror"
@@ -26,14 +28,28 @@ type draft struct {
 	renamed  bool            // a table has got another name
 
 	protoDescriptors []byte // of the request, or nil
+
+	at token.Pos // of the part of the statement that is being read; invalid before the first
 }
 
 func (c *Catalog) draft(src *source, compiler Compiler) *draft {
 	next := *c
 	return &draft{
 		Catalog: &next, old: c, src: src, compiler: compiler, change: &Change{},
-		copies: map[*Table]bool{}, mine: map[*Table]bool{},
+		copies: map[*Table]bool{}, mine: map[*Table]bool{}, at: token.InvalidPos,
 	}
+}
+
+// reading notes which part of the statement is being read: an error is there, if it does not know better.
+func (d *draft) reading(n ast.Node) { d.at = n.Pos() }
+
+// placed gives an error of the statement its place in the text.
+func (d *draft) placed(err error) error {
+	var user *usererror.Error
+	if d.at.Invalid() || !errors.As(err, &user) {
+		return err
+	}
+	return user.In(d.src.text, d.src.place(int(d.at)))
 }
 
 // newID gives out a TableID.
@@ -176,6 +192,7 @@ func key(schema, name string) string { return strings.ToLower(fullName(schema, n
 
 // path splits a name into schema and name, which do not hold on to the text of the statement.
 func (d *draft) path(kind string, p *ast.Path) (schema, name string, err error) {
+	d.reading(p)
 	switch len(p.Idents) {
 	case 1:
 		return "", strings.Clone(p.Idents[0].Name), nil

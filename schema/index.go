@@ -56,6 +56,7 @@ func (d *draft) defineIndex(i *Index, s *ast.CreateIndex) error {
 		return usererror.IndexWithoutKey(i.FullName())
 	}
 	for _, k := range s.Keys {
+		d.reading(k)
 		if err := i.addKey(k.Name.Name, k.Dir == ast.DirectionDesc); err != nil {
 			return err
 		}
@@ -65,6 +66,7 @@ func (d *draft) defineIndex(i *Index, s *ast.CreateIndex) error {
 	}
 	if s.Storing != nil {
 		for _, c := range s.Storing.Columns {
+			d.reading(c)
 			if err := i.addStored(c.Name); err != nil {
 				return err
 			}

@@ -10,7 +10,8 @@ import (
 type Place struct {
 	Line, Column int // from 1; the column counts characters
 	// Excerpt is the line of the text and, below it, a caret under the place. Cloud Spanner sends it behind the message, as GoogleSQL's
-	// ERROR_MESSAGE_MULTI_LINE_WITH_CARET does: at most 80 characters of the line, and spaces for tabs.
+	// ERROR_MESSAGE_MULTI_LINE_WITH_CARET does: at most 80 characters of the line, and spaces for tabs. Errors of DDL other than of its syntax and types
+	// have none.
 	Excerpt string
 }
 
@@ -23,9 +24,20 @@ func (e *Error) PointAt(text string, pos int) *Error {
 	return &placed
 }
 
+// In is the error in a statement of DDL, at or behind an offset of its text. An excerpt that it has already stays: that of an expression in the statement.
+func (e *Error) In(text string, pos int) *Error {
+	placed := *e
+	placed.Place = new(Place)
+	if e.Place != nil {
+		placed.Place.Excerpt = e.Place.Excerpt
+	}
+	placed.Place.Line, placed.Place.Column = LineAndColumn(text[:min(max(pos, 0), len(text))])
+	return &placed
+}
+
 // Text is what a client is told: the message and the excerpt. Error leaves the excerpt out, so that no log quotes statements.
 func (e *Error) Text() string {
-	if e.Place == nil {
+	if e.Place == nil || e.Place.Excerpt == "" {
 		return e.Message
 	}
 	return e.Message + "\n" + e.Place.Excerpt

@@ -63,7 +63,7 @@ func TestRefusals(t *testing.T) {
 		{nil, []string{"start", "--in-memory", "--database", "nonsense"}, `--database is "nonsense": want projects/P/instances/I/databases/D`, exitUsage},
 		{nil, append([]string{"start", "--ddl", filepath.Join(foreign, "missing.sql")}, database...), "missing.sql: no such file", exitUsage},
 		{nil, append([]string{"start", "--in-memory", "--ddl", unfinished}, database...), "unfinished.sql:5:3: syntax error: ", exitFailure},
-		{nil, append([]string{"start", "--in-memory", "--ddl", twice}, database...), "twice.sql:3:3: Duplicate name in schema: A.", exitFailure},
+		{nil, append([]string{"start", "--in-memory", "--ddl", twice}, database...), "twice.sql:3:16: Duplicate name in schema: A.", exitFailure},
 		{nil, append([]string{"start", "--in-memory", "--ddl", open}, database...), "open.sql:2:16: syntax error: ", exitFailure},
 		{nil, []string{"start", "--in-memory", "--grpc", "127.0.0.1:none"}, `--grpc is "127.0.0.1:none": want HOST:PORT`, exitUsage},
 		{nil, []string{"start", "--in-memory", "--grpc", "127.0.0.1:99999"}, `--grpc is "127.0.0.1:99999": want HOST:PORT`, exitUsage},
@@ -162,7 +162,11 @@ func TestRefusals(t *testing.T) {
 		if c.status == exitFailure {
 			errOut = withoutLog(errOut)
 		}
-		if !strings.Contains(errOut, c.want) || strings.Count(errOut, "\n") != 1 || !strings.HasPrefix(errOut, "crowfoot: ") || out != "" || status != c.status {
+		lines := 1
+		if strings.HasSuffix(errOut, " ^\n") { // the line of a statement, and a caret below its place
+			lines = 3
+		}
+		if !strings.Contains(errOut, c.want) || strings.Count(errOut, "\n") != lines || !strings.HasPrefix(errOut, "crowfoot: ") || out != "" || status != c.status {
 			t.Errorf("%v %v: status %d, %q, and on standard output %q; want status %d and one line that says %q", c.env, c.args, status, errOut, out, c.status, c.want)
 		}
 	}

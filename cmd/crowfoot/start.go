@@ -144,6 +144,11 @@ func (s *startSettings) serve(ctx context.Context) error {
 		exporter.Close(ctx)
 	}()
 	fmt.Printf("crowfoot: ready grpc=%s http=%s\n", server.GRPC, server.HTTP)
+	if !s.asJSON { // such a log has them as lines of its own
+		for _, w := range server.Warnings {
+			fmt.Fprintln(os.Stderr, "crowfoot: warning:", w)
+		}
+	}
 	<-ctx.Done()
 	s.options.Log.Info("told to stop", "cause", context.Cause(ctx))
 	return server.Close()
