@@ -37,6 +37,7 @@ type Decoder struct {
 	batchBytes   int64             // of charged, for the last batch
 	types        map[int64]*column // of the values of dictionaries, by the dictionaries' numbers
 	dictionaries map[int64]*dictionary
+	replaced     int64 // bytes of dictionaries, see Replaced
 }
 
 // A dictionary is the values that indices in batches stand for.
@@ -104,6 +105,14 @@ func (d *Decoder) findDictionaries(columns []column) {
 // BatchBytes is what was charged for the last batch.
 func (d *Decoder) BatchBytes() int64 { return d.batchBytes }
 
+// Replaced is the bytes of dictionaries in whose place others have come since it was last called. They are not charged any more, but batches that were read before,
+// and are kept, refer to them.
+func (d *Decoder) Replaced() int64 {
+	n := d.replaced
+	d.replaced = 0
+	return n
+}
+
 // Close gives back what is charged.
 func (d *Decoder) Close() {
 	_ = d.charge(-d.charged)
@@ -170,7 +179,8 @@ func (d *Decoder) keep(t table, metadata, body []byte) error {
 		return err
 	}
 	made.values = read.array(c)
-	if old := d.dictionaries[id]; t.bool(dictionaryIsDelta) && old != nil {
+	old := d.dictionaries[id]
+	if t.bool(dictionaryIsDelta) && old != nil {
 		made.bytes += old.bytes
 		if err := d.take(made.bytes); err != nil { // all three are there for a moment
 			return err
@@ -180,6 +190,9 @@ func (d *Decoder) keep(t table, metadata, body []byte) error {
 			fail("the values of dictionary %d: %v", id, err)
 		}
 		made.values = joined.Data().(*array.Data)
+	}
+	if old != nil {
+		d.replaced += old.bytes
 	}
 	d.dictionaries[id] = made
 	return nil

@@ -158,6 +158,33 @@ func TestMapNulls(t *testing.T) {
 	}
 }
 
+// TestReplaced: the bytes of a dictionary that another one replaces, to which batches refer that are kept, are told once.
+func TestReplaced(t *testing.T) {
+	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}
+	long := strings.Repeat("x", 10_000)
+	for name, second := range map[string]string{"other": `["y"]`, "more": `["` + long + `", "y"]`} {
+		list := messages(t, []arrow.RecordBatch{ofJSON(t, dictionary, `["`+long+`"]`), ofJSON(t, dictionary, second)}, ipc.WithDictionaryDeltas(true))
+		c := &counter{most: 1 << 20}
+		d, err := NewDecoder(list[0], c.charge)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []bool
+		for _, m := range list[1:] {
+			b, err := d.Decode(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b != nil {
+				told = append(told, d.Replaced() >= 10_000)
+			}
+		}
+		if d.Close(); !slices.Equal(told, []bool{false, true}) || d.Replaced() != 0 {
+			t.Errorf("%s: %v", name, told)
+		}
+	}
+}
+
 // TestProducts: so many values of so many bytes that their product is beyond 64 bits are not in a buffer of none.
 func TestProducts(t *testing.T) {
 	claim := make([]byte, 8)

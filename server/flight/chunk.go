@@ -63,7 +63,7 @@ const keptBytes = 4 * chunkBytes
 // mostBytes is above what a commit has as columns: an element of a list takes a byte of the commit at least.
 const mostBytes = table.MaxCommitBytes * 16
 
-// addBatch adds the rows of a batch, which keeps size bytes of its message, and writes the chunks that are complete.
+// addBatch adds the rows of a batch, with which size bytes are kept (see upload.each), and writes the chunks that are complete.
 func (g *ingestion) addBatch(batch arrow.RecordBatch, size int64) error {
 	if err := g.addRows(batch); err != nil || g.chunk.rows == 0 {
 		return err

@@ -248,7 +248,8 @@ func (u *upload) message() (m arrowmessage.Message, err error) {
 	}
 }
 
-// each calls do for each batch of rows, and says how many bytes of its message a batch keeps. A batch is good until do returns. What reading takes beside the messages is charged to an account of its own.
+// each calls do for each batch of rows, and says how many bytes are kept with it: those of its message, and of dictionaries that others have replaced since the batch
+// before, to which kept batches may refer. A batch is good until do returns. What reading takes beside the messages is charged to an account of its own.
 func (u *upload) each(ctx context.Context, do func(batch arrow.RecordBatch, size int64) error) error {
 	account := u.call.Memory.Beside(memory.Request)
 	defer account.Close()
@@ -283,7 +284,7 @@ func (u *upload) read(do func(batch arrow.RecordBatch, size int64) error, charge
 		}
 		batch, err := decoder.Decode(m)
 		if batch != nil {
-			err = do(batch, int64(len(m.Body))+decoder.BatchBytes())
+			err = do(batch, int64(len(m.Body))+decoder.BatchBytes()+decoder.Replaced())
 		}
 		if err != nil {
 			return err
