@@ -71,6 +71,17 @@ func Offset(text string, line, column int) int {
 	return len(text)
 }
 
+// PositionOf leads from an offset of the text to the line and column that Offset leads back from.
+func PositionOf(text string, pos int) (line, column int) {
+	before := text[:pos]
+	line = 1 + strings.Count(before, "\n") + strings.Count(before, "\r") - strings.Count(before, "\r\n")
+	at := 0
+	for _, c := range before[strings.LastIndexAny(before, lineEnds)+1:] {
+		at = after(at, c)
+	}
+	return line, at + 1
+}
+
 const (
 	lineEnds     = "\r\n"
 	tabWidth     = 8
@@ -111,11 +122,7 @@ func excerpt(text string, pos int) string {
 	}
 	begin, cut := 0, ""
 	if at > excerptWidth-third {
-		if begin = from + wordNear(shown, at-from); begin >= len(ellipsis) {
-			cut = ellipsis
-		} else {
-			begin = 0
-		}
+		begin, cut = from+wordNear(shown, at-from), ellipsis
 	}
 	shown = append([]rune(cut), shown[begin-from:]...)
 	if len(shown) > excerptWidth {

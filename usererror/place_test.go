@@ -50,6 +50,18 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
+// TestPositionOf: Offset leads back from the line and column of each character.
+func TestPositionOf(t *testing.T) {
+	for _, text := range []string{"", "SELECT\n\tx,\n 1234567\ty", "a\r\n\tb\rc\n\nd", "'ä\t\tö' ñ"} {
+		for pos, c := range text + " " {
+			line, column := PositionOf(text, pos)
+			if got := Offset(text, line, column); got != pos && c != '\n' {
+				t.Errorf("%q: %d is at line %d, column %d, which is %d", text, pos, line, column, got)
+			}
+		}
+	}
+}
+
 // FuzzExcerpt shows any place of any text: the excerpt has two short lines, and the caret is below the character at the place.
 func FuzzExcerpt(f *testing.F) {
 	f.Add("SELECT x\r\nFROM\tt", 9)

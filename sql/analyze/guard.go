@@ -284,8 +284,8 @@ func (g *gauge) tooDeep() error {
 	return nil
 }
 
-// nestingError says at which line and column, in characters, the statement is too deep.
+// nestingError says at which line and column, as GoogleSQL counts them, the statement is too deep.
 func (g *gauge) nestingError(limit int) error {
-	line, column := usererror.LineAndColumn(g.sql[:g.start])
+	line, column := usererror.PositionOf(g.sql, g.start)
 	return usererror.QueryTooDeep(limit, line, column)
 }

@@ -133,7 +133,7 @@ func (w *walker) checkWindow() {
 	s := scanner{sql: w.sql}
 	for last := ""; s.next(); last = s.token {
 		if strings.EqualFold(s.token, "WINDOW") && last != "." && last != "@" {
-			refuse(usererror.WindowClause(usererror.LineAndColumn(w.sql[:s.start])))
+			refuse(usererror.WindowClause(usererror.PositionOf(w.sql, s.start)))
 		}
 	}
 }
