@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// landings are the commits that have written something, and the keys that the newest of them wrote. A scan that finds keys before it locks them
-// asks whether a commit may have written there in between: see scanLock.
+// landings are the commits that had something to write, and the keys of the newest of them. A scan that finds keys before it locks them asks
+// whether a commit may have written there in between: see scanLock.
 type landings struct {
-	count  atomic.Uint64 // of the commits; a commit counts itself once it is visible and before it releases its locks
+	count  atomic.Uint64 // of the commits; a commit counts itself once it is visible or has failed, and before it releases its locks
 	mu     sync.Mutex
-	newest [keptLandings]written // that of commit n is at n modulo keptLandings
+	newest *[keptLandings]written // that of commit n is at n modulo keptLandings; nil before the first
 }
 
 // keptLandings is how many commits' keys are kept. A scan that falls further behind looks again.
@@ -20,6 +20,9 @@ const keptLandings = 64
 func (l *landings) add(w *written) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.newest == nil {
+		l.newest = new([keptLandings]written)
+	}
 	n := l.count.Load() + 1
 	l.newest[n%keptLandings] = *w
 	l.count.Store(n)

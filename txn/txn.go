@@ -104,7 +104,7 @@ func (m *Manager) SetRetention(d time.Duration) { m.retention.Store(int64(d)) }
 // Retention is how long versions are kept.
 func (m *Manager) Retention() time.Duration { return time.Duration(m.retention.Load()) }
 
-// Landed counts the commits that have written something since the Manager was made.
+// Landed counts the commits that had something to write since the Manager was made.
 func (m *Manager) Landed() uint64 { return m.landings.count.Load() }
 
 // Now is the clock's time, or the newest timestamp that reads see if that is ahead: the clock has gone back.

@@ -114,9 +114,16 @@ func (s *scanRel) staysIn(name string) bool {
 
 // dependOn says whether some of columns are among sets, or generated from them.
 func dependOn(columns, sets []*schema.Column) bool {
-	return slices.ContainsFunc(columns, func(c *schema.Column) bool {
-		return slices.Contains(sets, c) || c.Generated != nil && dependOn(c.Generated.Uses, sets)
-	})
+	seen := make(map[*schema.Column]bool) // a column may be read on many paths
+	var depends func(c *schema.Column) bool
+	depends = func(c *schema.Column) bool {
+		if seen[c] {
+			return false
+		}
+		seen[c] = true
+		return slices.Contains(sets, c) || c.Generated != nil && slices.ContainsFunc(c.Generated.Uses, depends)
+	}
+	return slices.ContainsFunc(columns, depends)
 }
 
 // partColumns are the columns that decide whether a row is in an index, and at which key.
