@@ -61,6 +61,7 @@ func pointed(sql string, err error) error {
 var (
 	statementRefused = regexp.MustCompile(`^Statement not supported: \w+`)
 	typeNotFound     = regexp.MustCompile("^Type not found: (\\S+)")
+	keywordRefused   = regexp.MustCompile(`^Syntax error: Unexpected keyword \w+`)
 	ddlWords         = []string{"CREATE", "ALTER", "DROP", "GRANT", "REVOKE", "RENAME", "ANALYZE"}
 )
 
@@ -81,7 +82,35 @@ func withHint(sql, text string) string {
 		hint, _, _ = strings.Cut(hint, " GENERATED")
 		return text[:m[3]] + hint + text[m[3]:]
 	}
+	if m := keywordRefused.FindStringIndex(text); m != nil {
+		if name := meantAsName(sql, text); name != "" {
+			return text[:m[1]] + ", a reserved word: as a name it is written `" + name + "`" + text[m[1]:]
+		}
+	}
 	return text
+}
+
+// meantAsName is the reserved word that text, a syntax error, is about, if it stands in sql where a name would: before what follows names, or behind a
+// word that a table's name follows. Otherwise it is "".
+func meantAsName(sql, text string) string {
+	at := lastPlace.FindStringSubmatch(text)
+	if at == nil {
+		return ""
+	}
+	line, _ := strconv.Atoi(at[1])
+	column, _ := strconv.Atoi(at[2])
+	pos := usererror.Offset(sql, line, column)
+	before := ""
+	s := scanner{sql: sql}
+	for s.next() && s.start < pos {
+		before = strings.ToUpper(s.token)
+	}
+	name := s.token
+	if slices.Contains([]string{"FROM", "JOIN", "INTO", "UPDATE", "."}, before) ||
+		!s.next() || slices.Contains([]string{",", ")", "=", "<", ">", "!", ".", "FROM", "AS", "IN", "IS", "LIKE", "BETWEEN", ";"}, strings.ToUpper(s.token)) {
+		return name
+	}
+	return ""
 }
 
 // unimplementedFunctions are the functions of Spanner's reference that Crowfoot does not have: full-text search.
