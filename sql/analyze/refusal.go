@@ -60,7 +60,7 @@ func pointed(sql string, err error) error {
 
 var (
 	statementRefused = regexp.MustCompile(`^Statement not supported: \w+`)
-	typeNotFound     = regexp.MustCompile("^Type not found: (\\S+)")
+	typeNotFound     = regexp.MustCompile(`^Type not found: (\S+)`)
 	keywordRefused   = regexp.MustCompile(`^Syntax error: Unexpected keyword \w+`)
 	ddlWords         = []string{"CREATE", "ALTER", "DROP", "GRANT", "REVOKE", "RENAME", "ANALYZE"}
 )
