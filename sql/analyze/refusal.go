@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cloudspannerecosystem/memefish/token"
+
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
@@ -91,7 +93,7 @@ func withHint(sql, text string) string {
 }
 
 // meantAsName is the reserved word that text, a syntax error, is about, if it stands in sql where a name would: before what follows names, or behind a
-// word that a table's name follows. Otherwise it is "".
+// word that a table's name follows. Otherwise, and at the beginning, it is "".
 func meantAsName(sql, text string) string {
 	at := lastPlace.FindStringSubmatch(text)
 	if at == nil {
@@ -106,6 +108,9 @@ func meantAsName(sql, text string) string {
 		before = strings.ToUpper(s.token)
 	}
 	name := s.token
+	if before == "" || !token.IsKeyword(strings.ToUpper(name)) {
+		return ""
+	}
 	if slices.Contains([]string{"FROM", "JOIN", "INTO", "UPDATE", "."}, before) ||
 		!s.next() || slices.Contains([]string{",", ")", "=", "<", ">", "!", ".", "FROM", "AS", "IN", "IS", "LIKE", "BETWEEN", ";"}, strings.ToUpper(s.token)) {
 		return name
