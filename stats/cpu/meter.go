@@ -150,12 +150,11 @@ func (m *Meter) Stop(l Load) time.Duration {
 	if m.Account.off {
 		return 0
 	}
-	typical := m.Typical.of(l.Rows)
 	if m.running {
-		m.pause(typical > 0)
+		m.pause(m.Typical.of(l.Rows) > 0)
 	}
 	if m.rough > 0 {
-		m.add(m.stoodFor(typical))
+		m.add(m.stoodFor(l.Rows))
 	} else if m.elapsed < briefLimit {
 		m.Typical.learn(m.own, l.Rows)
 	}
@@ -170,9 +169,9 @@ func (m *Meter) Shared() time.Duration { return m.shared }
 
 // stoodFor is what segments are charged for which no clock was read: what is typical if that was all of the execution. An execution that
 // turned out long, or is the first of its kind with so many rows, is charged the time that passed in them: less than briefLimit.
-func (m *Meter) stoodFor(typical time.Duration) time.Duration {
-	if m.elapsed == m.rough && typical > 0 {
-		return min(typical, m.rough)
+func (m *Meter) stoodFor(rows int64) time.Duration {
+	if m.elapsed == m.rough {
+		return m.Typical.charge(m.rough, rows)
 	}
 	return m.rough
 }

@@ -183,6 +183,35 @@ func TestMeterBriefBound(t *testing.T) {
 	}
 }
 
+// TestChargesAddUp: executions that share an average are charged, all together, what they took, although no one is charged more than its time:
+// those of two and of three rows, and those that become faster, or faster and slower in turns, while the average follows.
+func TestChargesAddUp(t *testing.T) {
+	const us = time.Microsecond
+	for name, took := range map[string]func(i int) (passed time.Duration, rows int64){
+		"rows":   func(i int) (time.Duration, int64) { return time.Duration(2+i%2) * 10 * us, int64(2 + i%2) },
+		"faster": func(i int) (time.Duration, int64) { return time.Duration(40-i/1000*4) * us, 1 },
+		"both":   func(i int) (time.Duration, int64) { return time.Duration(20+i/2000%2*10) * us, 1 },
+	} {
+		kind := new(Typical)
+		var charged, all time.Duration
+		for i := range 10_000 {
+			passed, rows := took(i)
+			if i%(sampleEvery+1) == 0 { // so that each kind of i is measured
+				kind.learn(passed, rows)
+				continue
+			}
+			own := kind.charge(passed, rows)
+			if own > passed {
+				t.Fatalf("%s: charged %v of %v", name, own, passed)
+			}
+			charged, all = charged+own, all+passed
+		}
+		if share := charged.Seconds() / all.Seconds(); share < 0.97 || share > 1.03 {
+			t.Errorf("%s: charged %.3f of what they took", name, share)
+		}
+	}
+}
+
 // TestMeterNoKind: an execution whose kind was never measured, or is never known, is measured.
 func TestMeterNoKind(t *testing.T) {
 	needsThreadClocks(t)

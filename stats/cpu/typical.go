@@ -10,9 +10,18 @@ import (
 // method. It keeps a moving average of those that were measured, by how much work they did, counted in rows:
 // so what all of a kind are charged stays right, and an execution that reads one row is not charged for one that reads fifty. Executions that
 // are not brief are always measured and count in no average.
+//
+// No execution is charged more than the time it took. What one that was faster than the average leaves uncharged, the next slower ones are
+// charged: executions of two and of three rows share an average, and without this all those of two rows would lower the sum.
 type Typical struct {
 	known  atomic.Bool
-	byWork [workClasses]atomic.Int64 // nanoseconds, of executions whose number of rows has so many bits; 0 before the first
+	byWork [workClasses]work
+}
+
+// work is what executions take whose number of rows has so many bits.
+type work struct {
+	mean atomic.Int64 // nanoseconds; 0 before the first
+	left atomic.Int64 // nanoseconds that faster executions have left uncharged
 }
 
 const (
@@ -30,14 +39,34 @@ func (t *Typical) of(rows int64) time.Duration {
 	if t == nil {
 		return 0
 	}
-	return time.Duration(t.byWork[workClass(rows)].Load())
+	return time.Duration(t.byWork[workClass(rows)].mean.Load())
+}
+
+// charge is what an execution with so many rows is charged that took so much time: what is typical, if that is known, and never more than the time.
+func (t *Typical) charge(passed time.Duration, rows int64) time.Duration {
+	if t.of(rows) == 0 {
+		return passed
+	}
+	w := &t.byWork[workClass(rows)]
+	mean := w.mean.Load()
+	due := mean
+	if w.left.Load() != 0 {
+		due += w.left.Swap(0)
+	}
+	charged := min(due, int64(passed))
+	if due > charged {
+		// The bound is what executions take until the average has followed: an average that was too high for long is not charged to those
+		// who come later.
+		w.left.Add(min(due-charged, mean*typicalWeight*sampleEvery))
+	}
+	return time.Duration(charged)
 }
 
 func (t *Typical) learn(used time.Duration, rows int64) {
 	if t == nil {
 		return
 	}
-	mean := &t.byWork[workClass(rows)]
+	mean := &t.byWork[workClass(rows)].mean
 	latest := max(int64(used), 1)
 	if old := mean.Load(); old != 0 {
 		latest = old + (latest-old)/typicalWeight
