@@ -143,7 +143,8 @@ func TestStreamCheckpointTooOld(t *testing.T) {
 func TestStreamInAnyCase(t *testing.T) {
 	c := connect(t, singers, everything)
 	repository, r := watch.NewMemory(), newRecorder()
-	_, stop := run(t, watch.Options{Source: &watch.Stream{Client: c, Name: "EVERYTHING"}, Repository: repository, Handler: r})
+	start := apply(t, c, singer(0, "before")) // without it the watcher might begin behind the change
+	_, stop := run(t, watch.Options{Source: &watch.Stream{Client: c, Name: "EVERYTHING"}, Repository: repository, Handler: r, Start: start})
 	apply(t, c, singer(1, "a"))
 	r.wait(t, atLeast(1))
 	if err := stop(); err != nil {
