@@ -21,9 +21,14 @@ type copied struct{ *aged }
 
 func newCopied(t *testing.T, statements ...string) copied {
 	t.Helper()
-	c := copied{newAged(t, statements...)}
-	c.hold()
+	c := copied{newAged(t)}
+	c.hold() // before there is a table, of which the upkeep might make a copy
 	t.Cleanup(c.letGo)
+	if len(statements) > 0 {
+		if err := c.db.UpdateSchema(t.Context(), statements, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return c
 }
 
