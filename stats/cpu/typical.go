@@ -18,7 +18,7 @@ type Typical struct {
 	byWork [workClasses]work
 }
 
-// work is what executions take whose number of rows has so many bits.
+// A work has the average of one class of executions: their numbers of rows have equally many bits.
 type work struct {
 	mean atomic.Int64 // nanoseconds; 0 before the first
 	left atomic.Int64 // nanoseconds that faster executions have left uncharged
@@ -42,24 +42,25 @@ func (t *Typical) of(rows int64) time.Duration {
 	return time.Duration(t.byWork[workClass(rows)].mean.Load())
 }
 
-// charge is what an execution with so many rows is charged that took so much time: what is typical, if that is known, and never more than the time.
+// charge returns the CPU time to charge an execution that read so many rows in the time passed. It is the average of the class, with what
+// faster executions have left, and at most passed. Without an average it is passed.
 func (t *Typical) charge(passed time.Duration, rows int64) time.Duration {
-	if t.of(rows) == 0 {
+	mean := t.of(rows)
+	if mean == 0 {
 		return passed
 	}
-	w := &t.byWork[workClass(rows)]
-	mean := w.mean.Load()
+	left := &t.byWork[workClass(rows)].left
 	due := mean
-	if w.left.Load() != 0 {
-		due += w.left.Swap(0)
+	if left.Load() != 0 {
+		due += time.Duration(left.Swap(0))
 	}
-	charged := min(due, int64(passed))
+	charged := min(due, passed)
 	if due > charged {
-		// The bound is what executions take until the average has followed: an average that was too high for long is not charged to those
-		// who come later.
-		w.left.Add(min(due-charged, mean*typicalWeight*sampleEvery))
+		// An average follows a faster kind after about typicalWeight measurements, one in sampleEvery executions. The bound drops what they would
+		// leave beyond that, so later executions do not pay for it.
+		left.Add(int64(min(due-charged, mean*typicalWeight*sampleEvery)))
 	}
-	return time.Duration(charged)
+	return charged
 }
 
 func (t *Typical) learn(used time.Duration, rows int64) {
