@@ -20,7 +20,11 @@ import (
 // anew, renews and drops them, collects old versions, writes files and restarts, and compares what copies and rows show at random timestamps, for random
 // keys and columns. Some Readers live while all that goes on. A failing seed replays.
 func TestModel(t *testing.T) {
-	for seed := range uint64(25) {
+	seeds := uint64(25)
+	if testing.Short() {
+		seeds = 5
+	}
+	for seed := range seeds {
 		m := newModel(t, seed)
 		for range 300 {
 			m.step()

@@ -19,7 +19,11 @@ import (
 // TestModel writes random versions of few keys, collects and erases some, restarts now and then, which makes files that are soon compacted, and compares
 // reads at random timestamps, one by one and together, with a plain list of versions. A failing seed replays.
 func TestModel(t *testing.T) {
-	for seed := range uint64(60) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		m := &model{t: t, rng: rand.New(rand.NewPCG(seed, 3)), fs: vfs.NewMem(), keys: map[string][]version{}}
 		m.open()
 		for range 200 {

@@ -43,7 +43,7 @@ func TestModel(t *testing.T) {
 	seeds := []uint64{*seed}
 	if *seed == 0 {
 		seeds = nil
-		for i := range uint64(60) {
+		for i := range modelSeeds(60) {
 			seeds = append(seeds, i+1)
 		}
 	}
@@ -65,9 +65,17 @@ CREATE INDEX ByB ON Child (B DESC);
 
 // TestModelOfFloats is TestModel for zeros of both signs and several NaNs, with copies in indexes that must show what the rows show.
 func TestModelOfFloats(t *testing.T) {
-	for s := range uint64(30) {
+	for s := range modelSeeds(30) {
 		t.Run(fmt.Sprint(s), func(t *testing.T) { runModel(t, floatDDL, s, 120) })
 	}
+}
+
+// modelSeeds is the number of seeds of a model, of which the short tests run some.
+func modelSeeds(all uint64) uint64 {
+	if testing.Short() {
+		return all / 6
+	}
+	return all
 }
 
 func runModel(t *testing.T, ddl string, seed uint64, steps int) {

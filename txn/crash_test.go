@@ -38,7 +38,7 @@ import (
 // for reservations of timestamps in the background.
 func TestCrash(t *testing.T) {
 	seeds, points := uint64(32), atomic.Int64{}
-	if testing.Short() || raceDetector {
+	if testing.Short() {
 		seeds = 6
 	}
 	t.Cleanup(func() { t.Logf("%d crash points", points.Load()) })

@@ -27,7 +27,7 @@ import (
 // optimistic commits conflict. A failing seed replays.
 func TestModel(t *testing.T) {
 	seeds := uint64(150)
-	if testing.Short() || raceDetector {
+	if testing.Short() {
 		seeds = 20
 	}
 	for seed := range seeds {
