@@ -240,8 +240,8 @@ func TestHalves(t *testing.T) {
 	w.wantRows(2000, "+")
 }
 
-// TestLargeRows: chunks are bounded by bytes, of what is read and of what is written, and a row that is larger is one of its own.
-func TestLargeRows(t *testing.T) {
+// TestChunksOfLargeRows: chunks are bounded by bytes, of what is read and of what is written, and a row that is larger is one of its own.
+func TestChunksOfLargeRows(t *testing.T) {
 	w := newWorld(t, 20, make([]byte, 3*table.ChunkBytes/8))
 	err := w.jobs.Run(context.Background(), w.counting("", new(chunks), func(c table.Chunk) error {
 		if c.Rows > 2 {
