@@ -18,8 +18,8 @@ import (
 
 const module = "github.com/crowfoot-db/crowfoot"
 
-// TestImports compares the last line of every package comment with what the
-// package really imports of this module, so that the map cannot rot.
+// TestImports compares the last line of every package comment with the packages of this module that the package
+// imports.
 func TestImports(t *testing.T) {
 	for dir, files := range packages(t) {
 		said, ok := saidImports(files)
@@ -41,8 +41,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestTransports checks that the handlers of requests, and what they stand on, know nothing of gRPC's library but its
-// canonical codes: only the package that is gRPC's transport does.
+// TestTransports checks that the packages of server use nothing of gRPC's library but its canonical codes. Only
+// server/grpc, the gRPC transport, may use more.
 func TestTransports(t *testing.T) {
 	const library, codes, transport = "google.golang.org/grpc", "google.golang.org/grpc/codes", "server/grpc"
 	checked := 0
@@ -64,7 +64,7 @@ func TestTransports(t *testing.T) {
 	}
 }
 
-// packages parses every package of the module, without tests, by folder.
+// packages parses the files of every package of the module, without tests, by folder.
 func packages(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	found := map[string][]*ast.File{}
@@ -97,7 +97,7 @@ func packages(t *testing.T) map[string][]*ast.File {
 
 var importsLine = regexp.MustCompile(`(?s)Imports of this module: (.*?)\.\n`)
 
-// saidImports reads the packages that a package comment names, relative to the module; "." is its root.
+// saidImports returns the imports that a package comment names, relative to the module; "." is its root.
 func saidImports(files []*ast.File) ([]string, bool) {
 	for _, f := range files {
 		if f.Doc == nil {
@@ -136,8 +136,8 @@ func realImports(files []*ast.File) []string {
 	return list
 }
 
-// TestEmbeddedLinksNoCommandLine: a program that embeds Crowfoot does not link the libraries of the command line, nor those of bulk files, nor the drivers
-// of databases that benchmarks compare it with.
+// TestEmbeddedLinksNoCommandLine checks that a program which embeds Crowfoot links neither the libraries of the command
+// line, nor those of bulk files, nor the drivers of databases with which benchmarks compare it.
 func TestEmbeddedLinksNoCommandLine(t *testing.T) {
 	list, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {
@@ -158,31 +158,49 @@ func TestEmbeddedLinksNoCommandLine(t *testing.T) {
 
 var (
 	codeSpan = regexp.MustCompile("`([a-z]+(?:/[a-z_]+)*(?:/[a-z_]+\\.go)?)(?::([A-Za-z.]+))?`")
-	link     = regexp.MustCompile(`\]\(([^)#:]+)\)`)
+	link     = regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`)
+	fence    = regexp.MustCompile("(?ms)^```.*?^```\n")
 )
 
-// TestMap checks that every path and every function that the documents name exists.
-func TestMap(t *testing.T) {
-	for _, doc := range []string{"ARCHITECTURE.md", "README.md"} {
-		text, err := os.ReadFile(doc)
-		if err != nil {
-			t.Fatal(err)
+// documents returns the pages whose paths, functions and links are checked.
+func documents(t *testing.T) []string {
+	t.Helper()
+	list := []string{"ARCHITECTURE.md", "README.md", "CHANGELOG.md", "bench/README.md", "interop/README.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) < 5 {
+			t.Fatalf("%s: %d pages, %v", pattern, len(found), err)
 		}
-		named := 0
-		for _, m := range codeSpan.FindAllStringSubmatch(string(text), -1) {
+		for _, name := range found {
+			list = append(list, filepath.ToSlash(name))
+		}
+	}
+	return list
+}
+
+// TestMap checks that every path, function, page and section that the documents name exists.
+func TestMap(t *testing.T) {
+	named := 0
+	for _, doc := range documents(t) {
+		text := prose(t, doc)
+		for _, m := range codeSpan.FindAllStringSubmatch(text, -1) {
 			file, name := m[1], m[2]
-			if name == "" && !strings.Contains(file, "/") {
+			if !strings.Contains(file, "/") && (name == "" || !strings.Contains(file, ".")) {
 				continue // a word, not a path
 			}
-			named++
 			code, err := os.ReadFile(file)
 			if info, statErr := os.Stat(file); statErr == nil && info.IsDir() {
+				named++
 				continue
 			}
 			if err != nil {
+				if name == "" && !strings.HasSuffix(file, ".go") && !strings.HasPrefix(path.Base(doc), "ARCHITECTURE") && path.Dir(doc) != "docs/architecture" {
+					continue // pages for users name paths on the users' machines
+				}
 				t.Errorf("%s names %s: %v", doc, file, err)
 				continue
 			}
+			named++
 			if i := strings.LastIndexByte(name, '.'); i >= 0 {
 				name = name[i+1:]
 			}
@@ -190,24 +208,51 @@ func TestMap(t *testing.T) {
 				t.Errorf("%s names %s in %s, which does not have it", doc, name, file)
 			}
 		}
-		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			named++
-			if _, err := os.Stat(path.Clean(m[1])); err != nil {
+			target := doc
+			if m[1] != "" {
+				target = path.Join(path.Dir(doc), m[1])
+			}
+			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s links %s: %v", doc, m[1], err)
+			} else if m[2] != "" && !slices.Contains(sections(t, target), m[2]) {
+				t.Errorf("%s links section %s of %s, which does not have it", doc, m[2], target)
 			}
 		}
-		if named == 0 {
-			t.Errorf("%s names no path", doc)
-		}
+	}
+	if named < 500 {
+		t.Errorf("the documents name only %d paths", named)
 	}
 }
 
-// TestClientVersions checks that README's table of clients names the versions that interop installs.
-func TestClientVersions(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+// prose returns the text of a document without its code blocks.
+func prose(t *testing.T, doc string) string {
+	t.Helper()
+	text, err := os.ReadFile(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return fence.ReplaceAllString(string(text), "")
+}
+
+var notInAnchor = regexp.MustCompile(`[^\pL\pN _-]`)
+
+// sections returns the anchors of a page's headings, as Markdown renderers make them.
+func sections(t *testing.T, doc string) (anchors []string) {
+	t.Helper()
+	for line := range strings.Lines(prose(t, doc)) {
+		if heading := strings.TrimLeft(line, "#"); heading != line && strings.HasPrefix(heading, " ") {
+			anchor := notInAnchor.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
+			anchors = append(anchors, strings.ReplaceAll(anchor, " ", "-"))
+		}
+	}
+	return anchors
+}
+
+// TestClientVersions checks that the tables of clients name the versions that package interop installs.
+func TestClientVersions(t *testing.T) {
+	pages := map[string]string{"README.md": prose(t, "README.md"), "docs/clients.md": prose(t, "docs/clients.md")}
 	for file, pattern := range map[string]string{
 		"go.mod":                           `cloud.google.com/go/spanner v(\S+)`,
 		"interop/official-go":              `version=v(\S+)`,
@@ -234,8 +279,10 @@ func TestClientVersions(t *testing.T) {
 			t.Errorf("%s names no version", file)
 		}
 		for _, f := range found {
-			if !strings.Contains(string(readme), " "+f[1]) {
-				t.Errorf("README does not name version %s of %s", f[1], file)
+			for page, text := range pages {
+				if !strings.Contains(text, " "+f[1]) {
+					t.Errorf("%s does not name version %s of %s", page, f[1], file)
+				}
 			}
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// notThere are requests that need what README says is not there, by the names that README gives it: a directive of TestErrors and its line. Methods of the
-// API are not among them.
+// notThere lists requests for features that docs/limits.md names as missing, by the names on that page: a directive of TestErrors
+// and its line. It leaves out methods of the API.
 var notThere = map[string][2]string{
 	"CREATE SEARCH INDEX":                    {"ddl", "CREATE SEARCH INDEX I ON T(S)"},
 	"ALTER SEARCH INDEX":                     {"ddl", "ALTER SEARCH INDEX I ADD COLUMN S"},
@@ -61,14 +61,14 @@ var notThere = map[string][2]string{
 	"PostgreSQL":                             {"call", `CreateDatabase {"parent": "projects/p/instances/test", "createStatement": "CREATE DATABASE other", "databaseDialect": "POSTGRESQL"}`},
 }
 
-// TestNotThere: what README says is not there is answered UNIMPLEMENTED with the name that README gives it, and README names all of notThere and every method of
-// the API that is not implemented.
+// TestNotThere: a request for a feature that docs/limits.md names as missing answers UNIMPLEMENTED with the name on that page.
+// The page names all of notThere, and every method of the API that is not implemented.
 func TestNotThere(t *testing.T) {
 	h := newHarnessWith(t, Config{Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, []string{
 		"CREATE TABLE T (K INT64 NOT NULL, S STRING(MAX), V ARRAY<FLOAT32>) PRIMARY KEY (K)", "CREATE ROLE R",
 	})
 	s := &scripted{h, h.session(true)}
-	named := namedInReadme(t)
+	named := namedNotThere(t)
 	for _, name := range named {
 		request, ok := notThere[name]
 		if !ok {
@@ -76,12 +76,12 @@ func TestNotThere(t *testing.T) {
 		}
 		got := map[string]func(string) string{"ddl": s.ddl, "commit": s.commit, "sql": s.sql, "call": s.call}[request[0]](request[1])
 		if text, is := strings.CutPrefix(got, codes.Unimplemented.String()+": "); !is || !strings.Contains(text, name) {
-			t.Errorf("README says that there is no %s, but %s is answered: %s", name, request[1], got)
+			t.Errorf("docs/limits.md says that there is no %s, but %s is answered: %s", name, request[1], got)
 		}
 	}
 	for name := range notThere {
 		if !slices.Contains(named, name) {
-			t.Errorf("README does not name %s", name)
+			t.Errorf("docs/limits.md does not name %s", name)
 		}
 	}
 	for _, service := range apiServices {
@@ -91,22 +91,22 @@ func TestNotThere(t *testing.T) {
 				continue
 			}
 			if _, err := h.invoke(string(m.Name()), "{}"); status.Code(err) == codes.Unimplemented {
-				t.Errorf("README does not name the method %s", m.Name())
+				t.Errorf("docs/limits.md does not name the method %s", m.Name())
 			}
 		}
 	}
 }
 
-// namedInReadme are the names in the list of README's section about what is not there.
-func namedInReadme(t *testing.T) (names []string) {
+// namedNotThere returns the names in the page's list of missing features.
+func namedNotThere(t *testing.T) (names []string) {
 	t.Helper()
-	text, err := os.ReadFile("../README.md")
+	text, err := os.ReadFile("../docs/limits.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, section, found := strings.Cut(string(text), "\n## What is not there\n")
 	if !found {
-		t.Fatal("README has no section about what is not there")
+		t.Fatal("docs/limits.md has no section about what is not there")
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	_, list, _ := strings.Cut(section, "\n- ")

@@ -25,40 +25,7 @@ import (
 	"github.com/crowfoot-db/crowfoot/bulk/transfer"
 )
 
-var readmeTransfer = regexp.MustCompile(`(?m)^    crowfoot ((?:import|export) .*)$`)
-
-// TestReadmeTransfer runs the README's commands of import and export, as they are written there but for the port, one after the other.
-func TestReadmeTransfer(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands := readmeTransfer.FindAllStringSubmatch(string(readme), -1)
-	if len(commands) < 2 {
-		t.Fatalf("found %d commands", len(commands))
-	}
-	schema := readmeFile.FindStringSubmatch(string(readme)) // schema.sql is the first
-	_, address := serve(t, "--in-memory", "--database", "projects/p/instances/i/databases/music", "--ddl", writeFile(t, "schema.sql", schema[2]))
-	dir := t.TempDir()
-	rows := []byte("SingerId,Name\n")
-	for i := range 5000 {
-		rows = fmt.Appendf(rows, "%d,Singer#%09d\n", i, i)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "singers.csv"), rows, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range commands {
-		out, err := runIn(t, dir, strings.Fields(strings.ReplaceAll(c[1], "127.0.0.1:9010", address))...)
-		if err != nil || !strings.Contains(out, "ed 5000 rows in ") {
-			t.Errorf("%s: %v\n%s", c[1], err, out)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(dir, "singers", "manifest.json")); err != nil {
-		t.Error(err)
-	}
-}
-
-// runIn runs crowfoot in a directory, to its end, and returns both outputs.
+// runIn runs crowfoot in a directory until it ends. It returns both outputs.
 func runIn(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
@@ -83,7 +50,8 @@ const folderDDL = "CREATE SCHEMA music;\n" +
 	"CREATE UNIQUE NULL_FILTERED INDEX ByName ON Singers(Name DESC) STORING (Fee);\n" +
 	"CREATE CHANGE STREAM Everything FOR ALL OPTIONS (retention_period = '36h')"
 
-// TestSpannerFolder: a database goes out in the layout of Cloud Spanner's exports, and comes into an empty one with all its definitions and rows.
+// TestSpannerFolder exports a database in the layout of Cloud Spanner's exports. It imports the folder into an empty
+// database, which must then have all definitions and rows.
 func TestSpannerFolder(t *testing.T) {
 	dir := t.TempDir()
 	_, from := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", folderDDL))
@@ -122,7 +90,7 @@ func TestSpannerFolder(t *testing.T) {
 	if fmt.Sprint(one.sums()) != fmt.Sprint(two.sums()) {
 		t.Errorf("the rows differ: %v, %v", one.sums(), two.sums())
 	}
-	// A file that was changed is refused.
+	// Import refuses a file that was changed.
 	files, _ := filepath.Glob(filepath.Join(dir, "one", "Albums.avro-*"))
 	if err := os.WriteFile(files[0], []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
@@ -146,7 +114,7 @@ func manifestOf(t *testing.T, dir string) (m exportManifest) {
 	return m
 }
 
-// sums are the tables with their rows, and the checksums of their files.
+// sums returns the names, the rows and the checksums of the files of all tables.
 func (m exportManifest) sums() (sums []string) {
 	for _, table := range m.Tables {
 		for _, f := range table.Files {
@@ -157,7 +125,7 @@ func (m exportManifest) sums() (sums []string) {
 	return sums
 }
 
-// TestCreate: --create makes a table for files of each kind, and shows its DDL.
+// TestCreate checks that --create creates a table for each kind of file and prints its DDL.
 func TestCreate(t *testing.T) {
 	_, address := serve(t, "--in-memory", "--database", crashDatabase)
 	dir := t.TempDir()
@@ -189,12 +157,12 @@ func TestCreate(t *testing.T) {
 	if err == nil || !strings.Contains(out, "table A is there already") {
 		t.Errorf("%v, %s", err, out)
 	}
-	// An import that was killed when it had made its table goes on.
+	// An import that was killed after it had created its table continues.
 	state := writeFile(t, "state", fmt.Sprintf(`{"version":2,"server":%q,"database":%q,"table":"A"}`+"\n"+`{"creates":true}`+"\n", address, crashDatabase))
 	if out, err := runIn(t, dir, append(again, "--state", state)...); err != nil || !strings.Contains(out, "imported 2 rows") {
 		t.Errorf("behind a kill: %v, %s", err, out)
 	}
-	// A table that is altered before an import goes on gets all rows again.
+	// If the table is altered before an import continues, the import sends all rows again.
 	client := connect(t, address)
 	defer client.Close()
 	stopped := append([]string{"import", "a.csv", "bad.csv", "--table", "A", "--parallel", "1"}, server...)
@@ -210,8 +178,9 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestCorrectedFile: a bad file is corrected, and the same command works, in the folder of which another database gets the same file; nothing prints JSON. An import whose
-// server has lost the rows meanwhile sends them again.
+// TestCorrectedFile corrects a bad file and runs the same command again, which must succeed. Another database gets
+// the same file from the same folder. Nothing may print JSON. If the server has lost the rows meanwhile, the import
+// must send them again.
 func TestCorrectedFile(t *testing.T) {
 	const other = "projects/p/instances/i/databases/other"
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -255,7 +224,7 @@ func TestCorrectedFile(t *testing.T) {
 	load(crashDatabase, "(?m)^imported 30001 rows in .*/s\\) into Singers over Arrow Flight SQL$", true)
 }
 
-// alter changes the schema of a server's database.
+// alter runs a DDL statement on a server's database.
 func alter(t *testing.T, address, statement string) {
 	t.Helper()
 	client, err := admin.NewDatabaseAdminClient(t.Context(), option.WithEndpoint(address), option.WithoutAuthentication(),
@@ -273,7 +242,8 @@ func alter(t *testing.T, address, statement string) {
 	}
 }
 
-// TestKillImport kills an import with SIGKILL, again and again, and the same command goes on until every row is in.
+// TestKillImport kills an import with SIGKILL again and again. The same command must continue it until every row is
+// imported.
 func TestKillImport(t *testing.T) {
 	const rows = 200_000
 	_, address := serve(t, "--in-memory", "--database", crashDatabase, "--ddl", writeFile(t, "schema.sql", "CREATE TABLE T (K INT64 NOT NULL, V STRING(MAX)) PRIMARY KEY (K)"))
@@ -318,7 +288,7 @@ func TestKillImport(t *testing.T) {
 		}
 		cmd.Process.Kill()
 		<-ended
-		if !hasState(t, "T") && count() == rows && kills > 0 { // it was complete before the kill
+		if !hasState(t, "T") && count() == rows && kills > 0 { // the import was complete before the kill
 			return
 		}
 		kills++
@@ -326,7 +296,8 @@ func TestKillImport(t *testing.T) {
 	}
 }
 
-// TestKillServerWhileImporting kills the server with SIGKILL, again and again, while an import runs. It goes on by itself, and ends with every row in, once.
+// TestKillServerWhileImporting kills the server with SIGKILL again and again during an import. The import must
+// continue by itself and write every row exactly once.
 func TestKillServerWhileImporting(t *testing.T) {
 	const rows = 200_000
 	dir := t.TempDir()

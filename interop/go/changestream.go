@@ -10,7 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// changeRecord is a row's element as the documentation of change streams gives it: https://cloud.google.com/spanner/docs/change-streams/details.
+// changeRecord is an element of the array that a change stream query returns, as the documentation defines it:
+// https://cloud.google.com/spanner/docs/change-streams/details.
 type changeRecord struct {
 	DataChanges []*dataChange `spanner:"data_change_record"`
 	Heartbeats  []*struct {
@@ -51,7 +52,8 @@ type dataChange struct {
 	System     bool   `spanner:"is_system_transaction"`
 }
 
-// changeStream reads what three transactions have done to a row, through the partition that the query without a token names.
+// changeStream checks the records of three transactions that changed a row. It finds the partition by a query without
+// a token.
 func (a *app) changeStream(ctx context.Context) error {
 	err := a.ddl(ctx, "CREATE TABLE Orders (Id INT64 NOT NULL, Amount NUMERIC, Tags ARRAY<STRING(MAX)>) PRIMARY KEY (Id)",
 		"CREATE CHANGE STREAM OrderChanges FOR Orders")

@@ -1,5 +1,5 @@
-// Command go is a small application on the official Go client: schema, writes,
-// reads, transactions, partitions, staleness. It talks to SPANNER_EMULATOR_HOST.
+// Command go is a small application on the official Go client. It uses schema changes, writes, reads, transactions,
+// partitions, and stale reads. It connects to the server in SPANNER_EMULATOR_HOST.
 //
 // Imports of this module: nothing.
 package main
@@ -60,7 +60,7 @@ func main() {
 	}
 }
 
-// same says how got differs from want.
+// same returns an error if got differs from want.
 func same(got, want any) error {
 	if !reflect.DeepEqual(got, want) {
 		return fmt.Errorf("got %v, want %v", got, want)
@@ -190,7 +190,7 @@ func (a *app) dml(ctx context.Context) error {
 	return errors.Join(err, same(names, []string{"changed"}))
 }
 
-// stringsOf reads a result of one STRING column.
+// stringsOf reads a result that has one STRING column.
 func stringsOf(it *spanner.RowIterator) ([]string, error) {
 	var list []string
 	err := it.Do(func(r *spanner.Row) error {
@@ -296,7 +296,7 @@ func (a *app) contention(ctx context.Context) error {
 	return a.counter(ctx, spanner.StrongRead(), []int64{40})
 }
 
-// counter checks the counter under a timestamp bound.
+// counter checks the value of the counter at a timestamp bound.
 func (a *app) counter(ctx context.Context, bound spanner.TimestampBound, want []int64) error {
 	got, err := intsOf(a.client.Single().WithTimestampBound(bound).Read(ctx, "Counters", spanner.Key{"c"}, []string{"N"}))
 	if err != nil {
@@ -370,7 +370,8 @@ func (a *app) staleness(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Then there was no such table; Singers is one that the database was created with.
+	// Half an hour ago the table Counters did not exist, which is NotFound. Singers existed from the creation of the
+	// database on, so it is only empty.
 	long := spanner.ExactStaleness(30 * time.Minute)
 	singers, err := intsOf(a.client.Single().WithTimestampBound(long).Read(ctx, "Singers", spanner.AllKeys(), []string{"SingerId"}))
 	return errors.Join(

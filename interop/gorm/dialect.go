@@ -15,10 +15,11 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// dialect writes the statements of go-gorm-spanner, Google's dialect of GORM.
+// dialect generates the statements of go-gorm-spanner, Google's dialect of GORM.
 type dialect struct {
 	database *sql.DB
-	// keys is how the database makes keys: "" is the default, an identity; others are "AUTO_INCREMENT", and "DISABLED" for a sequence.
+	// keys selects how the database generates keys: "" for the default, an identity column, "AUTO_INCREMENT", or
+	// "DISABLED" for a sequence.
 	keys string
 }
 
@@ -29,7 +30,7 @@ func (d dialect) Initialize(db *gorm.DB) error {
 	db.ConnPool = d.database
 	db.ClauseBuilders["INSERT"] = buildInsert
 	db.ClauseBuilders["RETURNING"] = buildThenReturn
-	// Spanner refuses a key in a SET clause.
+	// Spanner rejects an UPDATE that sets a key column.
 	return db.Callback().Update().After("gorm:before_update").Before("gorm:update").Register("spanner:keys", func(db *gorm.DB) {
 		db.Statement.Omit(db.Statement.Schema.PrimaryFieldDBNames...)
 	})
@@ -119,7 +120,7 @@ func (d dialect) Migrator(db *gorm.DB) gorm.Migrator {
 	return spannerMigrator{migrator.Migrator{Config: migrator.Config{DB: db, Dialector: d, CreateIndexAfterCreateTable: true}}, d}
 }
 
-// Translate makes GORM's own errors of those that applications ask for.
+// Translate replaces errors that applications test for by GORM's own errors.
 func (d dialect) Translate(err error) error {
 	var of *driverError
 	if errors.As(err, &of) && of.code == codes.AlreadyExists {
@@ -128,7 +129,7 @@ func (d dialect) Translate(err error) error {
 	return err
 }
 
-// forceIndex is a hint for the table of a query.
+// forceIndex is a table hint of a query. It names the index to use.
 type forceIndex string
 
 func (f forceIndex) ModifyStatement(statement *gorm.Statement) {

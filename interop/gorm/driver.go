@@ -14,13 +14,14 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// connector opens connections of Google's driver. They take their place in database/sql, from which GORM has them; each call goes on to the driver.
+// connector opens connections of Google's driver for database/sql, from which GORM takes them. Each call goes to the
+// driver's library.
 type connector struct {
 	library *library
 	pool    int64
 }
 
-// openDatabase opens a database by the driver's own connection string.
+// openDatabase opens a database with a connection string of the driver.
 func openDatabase(l *library, connection string) (*sql.DB, error) {
 	pool, err := l.createPool(connection)
 	if err != nil {
@@ -39,7 +40,7 @@ func (c *connector) Connect(context.Context) (driver.Conn, error) {
 
 func (c *connector) Driver() driver.Driver { return nil }
 
-// Close is called by sql.DB's.
+// Close closes the driver's pool. sql.DB.Close calls it.
 func (c *connector) Close() error {
 	_, _, err := c.library.call("ClosePool", c.pool)
 	return err
@@ -55,7 +56,7 @@ func (c *connection) Close() error {
 	return err
 }
 
-// CheckNamedValue leaves values of Spanner's types to parameters.
+// CheckNamedValue converts a value to a type that parameters can encode.
 func (c *connection) CheckNamedValue(v *driver.NamedValue) error {
 	if value, ok := v.Value.(driver.Valuer); ok && !isNilPointer(v.Value) {
 		var err error
@@ -156,7 +157,7 @@ func (c *connection) Rollback() error {
 	return err
 }
 
-// write writes mutations: at once, or in the transaction that the connection is in.
+// write writes mutations, in the transaction of the connection if there is one, else at once.
 func (c *connection) write(mutations ...*spannerpb.Mutation) error {
 	_, _, err := c.library.send("WriteMutations", c.pool, c.id, &spannerpb.BatchWriteRequest_MutationGroup{Mutations: mutations})
 	return err
@@ -172,7 +173,7 @@ func (c *connection) batch(statements ...string) error {
 	return err
 }
 
-// Prepare keeps the text: the driver prepares nothing at the server.
+// Prepare only stores the text. The driver prepares nothing at the server.
 func (c *connection) Prepare(query string) (driver.Stmt, error) { return &statement{c, query}, nil }
 
 type statement struct {

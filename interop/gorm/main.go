@@ -1,8 +1,10 @@
-// Command gorm is an application on GORM and on go-sql-spanner, Google's driver for database/sql: it migrates GORM's default models, changes, writes and
-// reads them, drops them, and uses the driver's own statements. It talks to SPANNER_EMULATOR_HOST.
+// Command gorm is an application on GORM and on go-sql-spanner, Google's driver for database/sql. It migrates GORM's
+// default models, changes, writes and reads them, drops them, and uses the driver's own statements. It connects to
+// the server in SPANNER_EMULATOR_HOST.
 //
-// The driver is the compiled one of PyPI's package spannerlib-python. Google's dialect of GORM, go-gorm-spanner, is not part of the program: dialect.go and
-// migrator.go send the statements that the tests and the documentation of go-gorm-spanner name.
+// The driver is the compiled library of PyPI's package spannerlib-python. Google's dialect of GORM, go-gorm-spanner,
+// is not part of the program. dialect.go and migrator.go send the statements that the tests and the documentation of
+// go-gorm-spanner contain.
 //
 // Imports of this module: nothing.
 package main
@@ -65,7 +67,7 @@ func main() {
 	}
 }
 
-// open makes an instance and a database, as the driver does for an emulator, and connects GORM to it.
+// open creates an instance and a database, through the driver's option for emulators, and connects GORM to it.
 func open(libraryPath string) (*app, error) {
 	l, err := openLibrary(libraryPath)
 	if err != nil {
@@ -87,13 +89,13 @@ func (a *app) gorm(d dialect) (*gorm.DB, error) {
 	return gorm.Open(d, &gorm.Config{PrepareStmt: true, TranslateError: true, Logger: logger.Default.LogMode(logger.Silent)})
 }
 
-// ddl is what GetDatabaseDdl returns.
+// ddl returns the statements of GetDatabaseDdl.
 func (a *app) ddl() ([]string, error) {
 	response, err := a.databases.GetDatabaseDdl(context.Background(), &databasepb.GetDatabaseDdlRequest{Database: a.name})
 	return response.GetStatements(), err
 }
 
-// same says how got differs from want.
+// same returns an error if got differs from want.
 func same(got, want any) error {
 	if !reflect.DeepEqual(got, want) {
 		return fmt.Errorf("got %v, want %v", got, want)
@@ -101,7 +103,7 @@ func same(got, want any) error {
 	return nil
 }
 
-// first returns the first error.
+// first returns the first error that is not nil.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

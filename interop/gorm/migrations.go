@@ -48,7 +48,7 @@ func (a *app) migrate() error {
 	return first(a.db.AutoMigrate(firstModels...), a.expectSchema(firstSchema))
 }
 
-// migrateUnchanged: GORM reflects the tables and finds nothing to do.
+// migrateUnchanged checks that GORM finds no difference between the models and the existing tables.
 func (a *app) migrateUnchanged() error {
 	return first(a.db.AutoMigrate(firstModels...), a.expectSchema(firstSchema))
 }
@@ -154,14 +154,15 @@ func (a *app) migrateByHand() error {
 	if err != nil {
 		return err
 	}
-	err = m.RenameColumn(&laterAuthor{}, "country", "land") // which Spanner has not
+	err = m.RenameColumn(&laterAuthor{}, "country", "land") // Spanner cannot rename a column
 	if err == nil {
 		return fmt.Errorf("a column was renamed")
 	}
 	return nil
 }
 
-// otherKeys are keys by AUTO_INCREMENT, which need the database's option, and from a sequence of each table.
+// otherKeys checks keys by AUTO_INCREMENT, which need an option of the database, and keys from one sequence per
+// table.
 func (a *app) otherKeys() error {
 	counts, err := a.gorm(dialect{database: a.sql, keys: "AUTO_INCREMENT"})
 	if err != nil {
@@ -187,7 +188,7 @@ func (a *app) otherKeys() error {
 	return first(err, same([]bool{one.ID > 0, two[0].ID > 0, two[1].ID > 0, two[0].ID != two[1].ID}, []bool{true, true, true, true}))
 }
 
-// drop drops all, each table after those that refer to it and after its indexes.
+// drop drops all tables. It drops the indexes of a table first, and the tables that refer to it.
 func (a *app) drop() error {
 	m := a.db.Migrator()
 	for _, model := range []any{&Chapter{}, &Award{}, "book_tags", &Book{}, &Author{}, &Tag{}, &Reader{}, &counted{}, &sequenced{},

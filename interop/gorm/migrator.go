@@ -13,13 +13,14 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// spannerMigrator is GORM's own migrator where Spanner's DDL is as other databases', and writes Spanner's where it is not.
+// spannerMigrator is GORM's own migrator. It overrides the methods whose statements differ in Spanner's DDL.
 type spannerMigrator struct {
 	migrator.Migrator
 	dialect dialect
 }
 
-// AutoMigrate sends all changes as one batch of DDL. A batch is of a connection, which Connection holds.
+// AutoMigrate sends all changes as one batch of DDL. A batch belongs to a connection, so AutoMigrate runs on one
+// connection.
 func (m spannerMigrator) AutoMigrate(values ...any) error {
 	return m.DB.Connection(func(tx *gorm.DB) error {
 		if err := tx.Exec("START BATCH DDL").Error; err != nil {
@@ -34,7 +35,7 @@ func (m spannerMigrator) AutoMigrate(values ...any) error {
 	})
 }
 
-// CurrentDatabase is the schema whose tables GORM looks for: the one without a name.
+// CurrentDatabase returns the schema in which GORM looks for tables: the default schema, whose name is empty.
 func (m spannerMigrator) CurrentDatabase() string { return "" }
 
 func (m spannerMigrator) FullDataTypeOf(field *schema.Field) (full clause.Expr) {
@@ -59,7 +60,7 @@ func (m spannerMigrator) FullDataTypeOf(field *schema.Field) (full clause.Expr) 
 	return full
 }
 
-// isGenerated tells a key that the database makes, as that of gorm.Model.
+// isGenerated reports whether the database generates the key, as it does for gorm.Model.
 func isGenerated(field *schema.Field) bool {
 	return field.AutoIncrement && field.HasDefaultValue && field.DefaultValue == "" && field.DefaultValueInterface == nil
 }
@@ -161,7 +162,7 @@ func (m spannerMigrator) DropIndex(_ any, name string) error {
 	return m.DB.Exec("DROP INDEX ?", clause.Column{Name: name}).Error
 }
 
-// AlterColumn leaves generated columns as they are.
+// AlterColumn changes a column's type. It leaves generated columns unchanged.
 func (m spannerMigrator) AlterColumn(value any, name string) error {
 	generated := m.count(value, func(s *gorm.Statement) *gorm.DB {
 		return m.DB.Raw("SELECT count(*) FROM INFORMATION_SCHEMA.columns WHERE table_schema = ? AND table_name = ? AND column_name = ? AND generation_expression IS NOT NULL",

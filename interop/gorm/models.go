@@ -8,7 +8,8 @@ import (
 	"gorm.io/gorm/clause"
 )
 
-// The models are GORM's default one: a key that the database makes, times of creation, change and deletion, the last of them indexed.
+// The models embed GORM's default model. It has a key that the database generates, and the times of creation, change
+// and deletion. The time of deletion is indexed.
 
 type Author struct {
 	gorm.Model
@@ -36,19 +37,19 @@ type Book struct {
 	Tags       []Tag `gorm:"many2many:book_tags"`
 }
 
-// Tag has a key of its own, which is a text.
+// Tag has a string as its key.
 type Tag struct {
 	Name  string `gorm:"primaryKey"`
 	Notes string
 }
 
-// Reader's key comes from a sequence.
+// Reader has a key from a sequence.
 type Reader struct {
 	ID   uint `gorm:"primarykey" gorm_sequence_name:"reader_ids"`
 	Name string
 }
 
-// Chapter is interleaved in Book, which GORM's migrator cannot say.
+// Chapter is interleaved in Book. GORM's migrator cannot express that, so createChapters creates the table.
 type Chapter struct {
 	ID     uint  `gorm:"primaryKey;autoIncrement:false"`
 	Number int64 `gorm:"primaryKey;autoIncrement:false"`
@@ -58,7 +59,7 @@ type Chapter struct {
 const createChapters = "CREATE TABLE IF NOT EXISTS `chapters` (`id` INT64, `number` INT64, `title` STRING(MAX)) PRIMARY KEY (`id`, `number`), " +
 	"INTERLEAVE IN PARENT `books` ON DELETE CASCADE"
 
-// commitTimestamp is a column that has the timestamp of the commit that wrote the row.
+// commitTimestamp is a column that holds the commit timestamp of the row's last write.
 type commitTimestamp struct{ sql.NullTime }
 
 func (commitTimestamp) GormDataType() string {
@@ -69,7 +70,8 @@ func (commitTimestamp) GormValue(context.Context, *gorm.DB) clause.Expr {
 	return clause.Expr{SQL: "PENDING_COMMIT_TIMESTAMP()"}
 }
 
-// The second version of the schema: columns, an index and a table more, a column that is longer and one that may be NULL.
+// The second version of the schema has more columns, one more index and one more table. One column is longer, and one
+// may be NULL.
 
 type laterAuthor struct {
 	gorm.Model
@@ -91,7 +93,7 @@ type Award struct {
 	Author   laterAuthor
 }
 
-// sequenced and counted are models whose keys the dialect makes by its other settings.
+// sequenced and counted are models whose keys come from the other settings of dialect.keys.
 
 type sequenced struct {
 	gorm.Model

@@ -8,7 +8,8 @@ import (
 	"gorm.io/gorm/clause"
 )
 
-// Member has relations of every kind that GORM has: one, many, to itself, many to many of others and of itself, and to a table that several own.
+// Member has every kind of relation that GORM knows: to one row, to many rows, to itself, many to many with another
+// table and with itself, and to a table that belongs to several owners (polymorphic).
 type Member struct {
 	gorm.Model
 	Name      string
@@ -34,7 +35,7 @@ type Card struct {
 	Code     string `gorm:"size:36;default:GENERATE_UUID()"`
 }
 
-// Desk is deleted with its member.
+// Desk is deleted together with its member.
 type Desk struct {
 	MemberID uint  `gorm:"primaryKey;autoIncrement:false"`
 	Number   int64 `gorm:"primaryKey;autoIncrement:false"`

@@ -44,7 +44,7 @@ func (a *app) create() error {
 	return first(err, same(count, int64(3)), a.db.Unscoped().Delete(&one).Error)
 }
 
-// associations are written with their owner, by INSERT OR IGNORE, and read with it.
+// associations checks that GORM writes associated rows with their owner, by INSERT OR IGNORE, and reads them with it.
 func (a *app) associations() error {
 	bob := Author{Name: "Bob"}
 	if err := a.db.Create(&bob).Error; err != nil {
@@ -208,7 +208,7 @@ func (a *app) transactions() error {
 	return first(repeatable, readOnly)
 }
 
-// errors have the server's code.
+// errors checks that errors have the server's codes.
 func (a *app) errors() error {
 	for name, c := range map[string]struct {
 		err  error

@@ -37,13 +37,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// library is Google's driver for database/sql, go-sql-spanner, as the C library that Google publishes of it. An answer is a number, of a pool,
-// connection or result, and bytes, a proto message.
+// library is go-sql-spanner, Google's driver for database/sql, in the form of the C library that Google publishes. An
+// answer consists of a number, which identifies a pool, a connection or a result, and of bytes, which are a proto
+// message.
 type library struct {
 	functions map[string]unsafe.Pointer
 }
 
-// driverError is an error of the driver, with the code that the server sent.
+// driverError is an error of the driver, with the server's code.
 type driverError struct {
 	code codes.Code
 	text string
@@ -71,7 +72,7 @@ func openLibrary(path string) (*library, error) {
 	return l, nil
 }
 
-// take copies an answer out of the library's memory.
+// take copies an answer out of the library's memory and releases it there.
 func (l *library) take(m C.message) (object int64, answer []byte, err error) {
 	answer = C.GoBytes(m.data, m.length)
 	if m.pinner != 0 {
@@ -88,12 +89,12 @@ func (l *library) take(m C.message) (object int64, answer []byte, err error) {
 }
 
 func (l *library) createPool(connection string) (int64, error) {
-	text := C.CString(connection) // the library keeps it
+	text := C.CString(connection) // not freed, because the library keeps it
 	pool, _, err := l.take(C.call_string(l.functions["CreatePool"], text, C.int64_t(len(connection))))
 	return pool, err
 }
 
-// call calls a function of one to three numbers.
+// call calls a function that takes one to three numbers.
 func (l *library) call(function string, numbers ...int64) (int64, []byte, error) {
 	f, n := l.functions[function], make([]C.int64_t, 3)
 	for i, number := range numbers {
@@ -109,7 +110,7 @@ func (l *library) call(function string, numbers ...int64) (int64, []byte, error)
 	}
 }
 
-// send calls a function of a connection with a proto message.
+// send calls a function that takes a connection and a proto message.
 func (l *library) send(function string, pool, connection int64, request proto.Message) (int64, []byte, error) {
 	bytes, err := proto.Marshal(request)
 	if err != nil {
@@ -120,7 +121,7 @@ func (l *library) send(function string, pool, connection int64, request proto.Me
 	return l.take(C.call_slice(l.functions[function], C.int64_t(pool), C.int64_t(connection), data, C.int64_t(len(bytes))))
 }
 
-// next returns a result's next row as a ListValue, empty after the last.
+// next returns the next row of a result as an encoded ListValue. It returns no bytes after the last row.
 func (l *library) next(pool, connection, rows int64) ([]byte, error) {
 	_, answer, err := l.take(C.call_next(l.functions["Next"], C.int64_t(pool), C.int64_t(connection), C.int64_t(rows), 1, 1))
 	return answer, err

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// on runs statements that the driver handles itself, and others, on one connection.
+// on runs statements on one connection. Some of them are commands that the driver executes itself.
 func (a *app) on(statements ...string) error {
 	c, err := a.sql.Conn(context.Background())
 	if err != nil {
@@ -32,7 +32,8 @@ func (a *app) expect(query string, want string) error {
 	return first(err, same(query+": "+got.String, query+": "+want))
 }
 
-// batches of DML go as one request, atomically, and those of DDL too; of these the statements before a failing one stay.
+// batches checks that the driver sends a batch of DML as one request, which is atomic, and a batch of DDL too. If a
+// DDL statement fails, the statements before it keep their effect.
 func (a *app) batches() error {
 	count := "SELECT COUNT(*) FROM tags WHERE notes = 'b'"
 	err := first(
@@ -61,7 +62,7 @@ func (a *app) batch(statements ...string) error {
 	return c.Raw(func(driver any) error { return driver.(*connection).batch(statements...) })
 }
 
-// settings of transactions and requests.
+// settings checks the driver's settings of transactions and requests.
 func (a *app) settings() error {
 	return first(
 		a.on("BEGIN READ ONLY", "SELECT COUNT(*) FROM tags", "COMMIT"),
@@ -112,7 +113,7 @@ func (a *app) partitionedDML() error {
 		a.expect("SELECT COUNT(*) FROM tags WHERE notes <> 'p' OR notes IS NULL", "0"))
 }
 
-// mutations are written alone, and in a transaction beside DML.
+// mutations checks mutations on their own, and in a transaction with DML.
 func (a *app) mutations() error {
 	insert := func(name string) *spannerpb.Mutation {
 		return &spannerpb.Mutation{Operation: &spannerpb.Mutation_Insert{Insert: &spannerpb.Mutation_Write{Table: "tags", Columns: []string{"name"},
@@ -137,7 +138,7 @@ func (a *app) mutations() error {
 	return first(err, write("m2"), tx.Commit(), a.expect("SELECT STRING_AGG(CONCAT(name, IFNULL(notes, '-')) ORDER BY name) FROM tags WHERE name LIKE 'm_'", "m1m,m2-"))
 }
 
-// retries: transactions that the server aborts are run again by the driver, so that every increment counts once.
+// retries checks that the driver retries transactions that the server aborts, so that every increment counts once.
 func (a *app) retries() error {
 	if err := a.on("INSERT INTO tags (name, notes) VALUES ('count', '0')"); err != nil {
 		return err
@@ -160,7 +161,7 @@ func (a *app) retries() error {
 			counted++
 		}
 	}
-	// The driver gives a transaction up whose reads have changed; then its increment is not there.
+	// The driver gives up a transaction whose reads have changed. The increment of such a transaction is missing.
 	return first(same(counted > 0, true), a.expect("SELECT notes FROM tags WHERE name = 'count'", fmt.Sprint(counted)))
 }
 

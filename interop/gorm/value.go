@@ -16,13 +16,14 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// spannerValue is a value of a type that database/sql does not know, as a parameter.
+// spannerValue is a parameter of a type that database/sql does not know.
 type spannerValue struct {
 	text  *structpb.Value
 	value *spannerpb.Type
 }
 
-// parameters gives arguments the names that the driver has for question marks, p1 and so on, and types as the driver gives them.
+// parameters encodes arguments for the driver, with their types. Arguments without a name get the names p1, p2 and so
+// on, which the driver gives to question marks.
 func parameters(args []driver.NamedValue) (*structpb.Struct, map[string]*spannerpb.Type, error) {
 	values, types := map[string]*structpb.Value{}, map[string]*spannerpb.Type{}
 	for _, arg := range args {
@@ -32,7 +33,7 @@ func parameters(args []driver.NamedValue) (*structpb.Struct, map[string]*spanner
 		}
 		value, code := structpb.NewNullValue(), spannerpb.TypeCode_TYPE_CODE_UNSPECIFIED
 		switch v := arg.Value.(type) {
-		case nil: // without a type
+		case nil: // NULL has no type
 			values[name] = value
 			continue
 		case spannerValue:
@@ -72,7 +73,7 @@ var scanTypes = map[spannerpb.TypeCode]reflect.Type{
 	spannerpb.TypeCode_ARRAY:     reflect.TypeFor[sql.NullString](),
 }
 
-// decode returns a value as database/sql has it; dates, numerics, JSON and arrays as texts.
+// decode converts a value to a type of database/sql. Dates, numerics, JSON and arrays become strings.
 func decode(v *structpb.Value, t *spannerpb.Type) (driver.Value, error) {
 	if _, null := v.Kind.(*structpb.Value_NullValue); null {
 		return nil, nil
@@ -83,7 +84,7 @@ func decode(v *structpb.Value, t *spannerpb.Type) (driver.Value, error) {
 	case spannerpb.TypeCode_INT64:
 		return strconv.ParseInt(v.GetStringValue(), 10, 64)
 	case spannerpb.TypeCode_FLOAT32, spannerpb.TypeCode_FLOAT64:
-		if text, ok := v.Kind.(*structpb.Value_StringValue); ok { // NaN and the infinities
+		if text, ok := v.Kind.(*structpb.Value_StringValue); ok { // NaN and the infinities are strings
 			return strconv.ParseFloat(text.StringValue, 64)
 		}
 		return v.GetNumberValue(), nil
@@ -99,7 +100,7 @@ func decode(v *structpb.Value, t *spannerpb.Type) (driver.Value, error) {
 	}
 }
 
-// document, decimal, date and texts are fields of columns JSON, NUMERIC, DATE and ARRAY<STRING>.
+// document, decimal, date and texts are the field types for columns of JSON, NUMERIC, DATE and ARRAY<STRING>.
 type (
 	document string
 	decimal  string
@@ -112,7 +113,7 @@ func (decimal) GormDataType() string  { return "NUMERIC" }
 func (date) GormDataType() string     { return "DATE" }
 func (texts) GormDataType() string    { return "ARRAY<STRING(MAX)>" }
 
-// GormDBDataType obeys the tag size.
+// GormDBDataType returns the column type, with the size of the tag size.
 func (texts) GormDBDataType(_ *gorm.DB, field *schema.Field) string {
 	if field.Size == 0 {
 		return "ARRAY<STRING(MAX)>"
@@ -140,7 +141,7 @@ func (t texts) Value() (driver.Value, error) {
 	return spannerValue{structpb.NewListValue(list), array}, nil
 }
 
-// Scan reads what decode makes of an array.
+// Scan parses the string that decode returns for an array.
 func (t *texts) Scan(value any) error {
 	if value == nil {
 		*t = nil
@@ -149,7 +150,7 @@ func (t *texts) Scan(value any) error {
 	return json.Unmarshal([]byte(value.(string)), t)
 }
 
-// scalar is a value of a type whose values are texts; the empty text is NULL.
+// scalar returns a value of a type whose values are encoded as strings. The empty string becomes NULL.
 func scalar(text string, code spannerpb.TypeCode) spannerValue {
 	if text == "" {
 		return spannerValue{structpb.NewNullValue(), &spannerpb.Type{Code: code}}

@@ -1,8 +1,9 @@
-// Command restart is a program on the official Go client that commits again and again while its server is restarted. See interop/restart.
+// Command restart is a program on the official Go client. It commits again and again while its server is restarted.
+// See interop/restart.
 //
 // usage: restart DATABASE STOP
-// It adds one to its row of table Counters until the file STOP exists, and prints a line after each commit. It fails on any error, and if
-// the row does not hold what was committed.
+// It adds one to its row of the table Counters until the file STOP exists, and prints a line after each commit. It
+// fails on any error, and if the row does not hold the number of its commits.
 //
 // Imports of this module: nothing.
 package main

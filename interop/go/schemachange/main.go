@@ -1,9 +1,10 @@
-// Command schemachange is a program on the official Go client that changes the schema of a large table, and polls for the end of that with the client's default
-// settings while its server is killed and started again. See interop/restart.
+// Command schemachange is a program on the official Go client. It changes the schema of a large table, and polls
+// until the change is complete, with the client's default settings. Meanwhile its server is killed and started again.
+// See interop/restart.
 //
 // usage: schemachange DATABASE
-// It prints a line when its operation has begun, and how far that has come whenever it asks. It fails on any error, if the progress falls, and if the operation does not
-// say of each statement when it took effect.
+// It prints a line when its operation has begun, and the progress after each poll. It fails on any error, if the
+// progress falls, and if the operation lacks the time at which one of the statements took effect.
 //
 // Imports of this module: nothing.
 package main
@@ -58,7 +59,7 @@ func main() {
 	fmt.Println("done")
 }
 
-// follow asks for the progress of an operation again and again. What it had before a restart, it has after it.
+// follow polls an operation until it is done. The progress must not fall, not even when the server restarts.
 func follow(ctx context.Context, op *database.UpdateDatabaseDdlOperation) {
 	last := 0
 	for ; !op.Done(); time.Sleep(50 * time.Millisecond) {
