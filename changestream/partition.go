@@ -16,19 +16,45 @@ import (
 	"github.com/crowfoot-db/crowfoot/schema"
 )
 
-// PartitionID numbers a partition of a stream. Numbers rise and none is given out twice, also over restarts: the highest one is always that of a
-// partition that has not ended, and is found again at the next start.
+// The partitions of a stream divide two things, the keys of the database and time:
+//
+//	keys
+//	 z |---------+-----------
+//	   |   A     |    C          a change of key k at time t belongs to the one
+//	 m |         +-----------    partition that has k and lives at t
+//	   |         |    D
+//	 a |---------+-----------  time
+//	             t1
+//
+// At any time the living partitions have every key exactly once. A writer finds the partition of a row in the list of living ones (Partitions),
+// and puts the record into the batch of its commit. A reader reads one partition from its beginning to its end, in the order of time.
+//
+// Reshape divides the keys anew, when the splits of the database have changed. At one timestamp t1 it ends the partitions whose ranges change
+// and begins their children. In the picture A ends, and C and D are its children. A partition may also have several parents, when ranges are
+// merged. A reader of A gets all records below t1, then the tokens of C and D, and a client continues with these. So changes of one key come
+// in order even though readers change.
+//
+// Three rules make that safe:
+//
+//   - t1 is a commit timestamp. The oracle gives it out like that of a commit, so every commit is below or above it.
+//   - A commit learns its timestamp before it chooses partitions. It takes the list that lives at that timestamp: the current one, or the one
+//     before if a Reshape has overtaken it.
+//   - An ending is stored before its timestamp becomes visible. A reader that has read up to a visible timestamp knows whether the partition
+//     has ended there, and does so again after a crash.
+
+// PartitionID is the number of a partition of a stream. Numbers rise, and no number is used twice, also after a restart: the partition with the
+// highest number has never ended, so its number is found again at the next start.
 type PartitionID uint64
 
-// Partition is a range of keys of a database, and of time, whose changes one reader reads.
+// Partition is a range of a database's keys during a range of time. One reader reads the changes in it.
 type Partition struct {
 	stream     *stream
 	id         PartitionID
-	start, end []byte         // the first key, and the first one behind; nil for the ends of the database
+	start, end []byte         // the range [start, end) of keys; nil for the ends of the database
 	from       mvcc.Timestamp // when it begins
 	parents    []PartitionID
 	token      string
-	prefix     []byte // of the keys of its records
+	prefix     []byte // common prefix of the keys of its records
 	ending     atomic.Pointer[ending]
 
 	waiting sync.Mutex
@@ -37,7 +63,7 @@ type Partition struct {
 
 // ending is the end of a partition. It is stored in the partition before its timestamp is visible.
 type ending struct {
-	until    mvcc.Timestamp // the first timestamp that is not the partition's
+	until    mvcc.Timestamp // the first timestamp after the partition's life
 	children []*Partition
 }
 
@@ -50,7 +76,7 @@ type partitionRecord struct {
 	Children   []PartitionID  `json:",omitempty"`
 }
 
-// partition makes a partition of what is stored, but for its children.
+// partition makes a Partition of its stored form. It leaves out the children.
 func (s *stream) partition(id PartitionID, r *partitionRecord) *Partition {
 	p := &Partition{stream: s, id: id, start: r.Start, end: r.End, from: r.From, parents: r.Parents}
 	p.prefix = keyOf(recordName, s.log.cfg.Space, uint64(s.id), uint64(id))
@@ -78,45 +104,45 @@ func (p *Partition) key() []byte {
 	return append(keyOf(partitionName, p.stream.log.cfg.Space, uint64(p.stream.id), uint64(p.id)), 0)
 }
 
-// livesAt says whether the partition has the changes of a timestamp.
+// livesAt reports whether the partition lives at a timestamp, so that it has the changes of that time.
 func (p *Partition) livesAt(ts mvcc.Timestamp) bool {
 	e := p.ending.Load()
 	return p.from <= ts && (e == nil || ts < e.until)
 }
 
-// Partitions are the partitions of a stream at one time. Together they have all keys, each once. A list is never changed: as long as a commit finds
-// the same list, all keys have the same partitions.
+// Partitions lists the partitions of a stream at one time. Together they cover every key exactly once. A list never changes: as long as a commit
+// finds the same list, all keys have the same partitions.
 type Partitions struct {
 	from mvcc.Timestamp
 	list []*Partition // in the order of keys
 }
 
-// Of is the partition that has a logical key.
+// Of returns the partition that covers a logical key.
 func (p *Partitions) Of(key []byte) *Partition {
 	i := sort.Search(len(p.list), func(i int) bool { return bytes.Compare(p.list[i].start, key) > 0 })
 	return p.list[i-1]
 }
 
-// Append adds a record to the batch of the commit that has the timestamp. sequence orders the records of the commit, in all partitions.
+// Append adds a record to the batch of the commit at ts. sequence orders the records of the commit in all partitions.
 func (p *Partition) Append(b kv.Batch, ts mvcc.Timestamp, sequence uint32, record []byte) error {
 	var room [recordKeySize]byte
 	return b.Put(p.appendKey(room[:0], Position{ts, sequence}), record)
 }
 
-// appendKey appends the key of the record behind a position.
+// appendKey appends the key of the record at a position.
 func (p *Partition) appendKey(dst []byte, at Position) []byte {
 	dst = append(dst, p.prefix...)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(at.Timestamp))
 	return append(binary.BigEndian.AppendUint32(dst, at.Sequence), 0)
 }
 
-// positionOf is the position in the key of a record.
+// positionOf returns the position of a record from its key.
 func (p *Partition) positionOf(key []byte) Position {
 	rest := key[len(p.prefix):]
 	return Position{mvcc.Timestamp(binary.BigEndian.Uint64(rest)), binary.BigEndian.Uint32(rest[8:])}
 }
 
-// Wake wakes the readers: records that Append added are visible now, or the partition has ended.
+// Wake wakes the readers. It is called when records that Append added are visible, or when the partition has ended.
 func (p *Partition) Wake() {
 	p.waiting.Lock()
 	defer p.waiting.Unlock()
@@ -136,9 +162,9 @@ func (p *Partition) nextWake() <-chan struct{} {
 	return p.wake
 }
 
-// Reshape gives a stream the partitions that bounds make, from one timestamp on. Those that stay as they are go on. Each other one ends with the
-// partitions that have its keys then as its children. When Reshape returns, that is visible. If it fails nothing has changed. bounds is called
-// while no other Reshape runs, so that the last of several calls is the one that knows the newest bounds.
+// Reshape divides a stream into the partitions between bounds, from one timestamp on. A partition whose range stays the same goes on. Each other one
+// ends, and the new partitions that have its keys are its children. When Reshape returns, the change is visible. If it fails, nothing has changed. It
+// calls bounds while no other Reshape runs, so that the last of several calls uses the newest bounds.
 func (l *Log) Reshape(id schema.ChangeStreamID, bounds func() [][]byte) error {
 	l.reshaping.Lock()
 	defer l.reshaping.Unlock()
@@ -152,7 +178,7 @@ func (l *Log) Reshape(id schema.ChangeStreamID, bounds func() [][]byte) error {
 	return nil
 }
 
-// reshape does all of Reshape but the landing, which the caller does without mu: it waits for commits that may be waiting for mu.
+// reshape does all of Reshape except the landing. The caller must call land without mu, since land waits for commits that may wait for mu.
 func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Partition, land func() error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,7 +214,7 @@ func (l *Log) reshape(id schema.ChangeStreamID, bounds [][]byte) (ended []*Parti
 	return ended, func() error { return flight.Land(nil) }
 }
 
-// putCut adds what cut has made: endings, and the partitions with numbers above before.
+// putCut adds the results of cut to a batch: the endings, and the partitions with numbers above before.
 func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before PartitionID) (err error) {
 	for p, e := range endings {
 		err = cmp.Or(err, p.putEnding(b, e))
@@ -201,19 +227,19 @@ func putCut(b kv.Batch, next *Partitions, endings map[*Partition]*ending, before
 	return err
 }
 
-// takeBack forgets the partitions with numbers above before.
+// takeBack removes the partitions with numbers above before.
 func (s *stream) takeBack(before PartitionID) {
 	for ; s.last > before; s.last-- {
 		delete(s.partitions, s.last)
 	}
 }
 
-// cutAt says whether the partitions lie between these bounds already.
+// cutAt reports whether the partitions are already divided at these bounds.
 func (p *Partitions) cutAt(bounds [][]byte) bool {
 	return slices.EqualFunc(p.list[1:], bounds, func(p *Partition, bound []byte) bool { return bytes.Equal(p.start, bound) })
 }
 
-// cut makes the partitions that lie between the bounds from a timestamp on, and the endings of those that give way to them.
+// cut makes the list of partitions between the bounds from a timestamp on, and the endings of the partitions that they replace.
 func (s *stream) cut(bounds [][]byte, at mvcc.Timestamp) (next *Partitions, endings map[*Partition]*ending) {
 	next, endings = &Partitions{from: at}, map[*Partition]*ending{}
 	old := s.current.list

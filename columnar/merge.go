@@ -7,30 +7,48 @@ import (
 	"github.com/crowfoot-db/crowfoot/table"
 )
 
-// Rows of a chunk between two that have changed are given as slices of the chunk's arrays if there are minSlice or more; fewer are copied, and
-// become a run with others, of at most maxMerged rows or mergedBytes.
+// A read at a timestamp T takes two sorted inputs and merges them by key. The one is the rows of a chunk, which are those that a read at the
+// chunk's own timestamp sees. The other is a cursor over the keys that were written after that timestamp, up to T. The cursor gives the newest
+// version of each such key that is not newer than T.
+//
+//	chunk     a1  b1  c1  d1  e1
+//	changes           c2  d-      f2      (d was deleted)
+//	read      a1  b1  c2      e1  f2
+//
+// Where both have a key, the changed version replaces the row of the chunk, or removes it. A key that only the changes have is a new row. So
+// the cost of a read grows with the number of changes, and commits do no work for the copy.
+//
+// Between two changes the rows of the chunk are as they were copied. From minSlice rows on, the read returns slices of the chunk's arrays, which
+// copy nothing. Fewer rows are appended to a batch together with the changed rows around them, so that many changes do not make many tiny batches.
+//
+// The columns of the chunk are decoded late: the key column when the first change or the first bound of a range is looked up in it, the wanted
+// columns when the first row is returned.
+//
+// If the cursor fails, for example because the versions since the chunk's timestamp were collected, left tells which ranges were not returned
+// yet. The Reader then reads these from the rows of the table.
 const (
 	minSlice    = 1024
-	maxMerged   = 8192
-	mergedBytes = 1 << 20
+	maxMerged   = 8192    // rows of a batch
+	mergedBytes = 1 << 20 // size of a batch
 )
 
-// merge gives the rows of a chunk in some ranges, with what has changed since laid over them.
+// merge reads the rows of a chunk in some ranges, as they are at the timestamp of the read.
 type merge struct {
 	*Reader
 	chunk   *chunk
-	spans   []table.Span // that are left, the current one first
+	spans   []table.Span // the spans not yet read, the current one first
 	changes *mvcc.Cursor
 
-	begun    bool // from and to are those of the current span
-	from, to int  // the rows of the chunk that are left of it
-	pending  bool // changes is on a row that was not laid over yet, of the current span or behind it
-	change   bool // it is of the current span, and stands before row at
+	begun    bool // from and to are set for the current span
+	from, to int  // the rows of the chunk in the current span that are not yet read
+	pending  bool // changes is on a changed row that is not yet merged, in the current span or after it
+	change   bool // the pending row is in the current span, and comes before row at or replaces it
 	at       int
-	seen     []byte // the key of the last change of the current span that was laid over; empty before the first
+	seen     []byte // the key of the last change merged in the current span; empty before the first
 }
 
-// openMerge begins to read the spans of a segment, which has a chunk. The error is mvcc.ErrCollected if changes since may have been collected.
+// openMerge begins to read the spans of a segment that has a chunk. The error is mvcc.ErrCollected if some changes since the chunk's timestamp may
+// have been collected.
 func (r *Reader) openMerge(s segment) (*merge, error) {
 	changes, err := r.copy.rows.Changes(s.spans[0].Start, s.spans[len(s.spans)-1].End, s.chunk.at, r.read.At)
 	if err != nil {
@@ -46,7 +64,7 @@ func (r *Reader) openMerge(s segment) (*merge, error) {
 
 func (m *merge) close() error { return m.changes.Close() }
 
-// left are the ranges of which no row has been given, or is in the batch, when changes has failed.
+// left returns the ranges to read from the table after changes has failed: those with no rows returned or in the batch.
 func (m *merge) left() []table.Span {
 	spans := append([]table.Span(nil), m.spans...)
 	if len(m.seen) > 0 {
@@ -55,7 +73,7 @@ func (m *merge) left() []table.Span {
 	return spans
 }
 
-// next makes the next run. more is false when the segment has been read.
+// next makes the next run and returns its number of rows. more is false at the end of the segment.
 func (m *merge) next() (n int, more bool, err error) {
 	m.emptyBatch()
 	for len(m.spans) > 0 {
@@ -81,10 +99,10 @@ func (m *merge) next() (n int, more bool, err error) {
 	return m.flush(), false, m.charge()
 }
 
-// begin begins the first of the spans that are left: it finds its rows and its first change.
+// begin begins the first of the remaining spans: it finds the span's rows in the chunk, and its first change.
 func (m *merge) begin() (err error) {
 	span := m.spans[0]
-	m.from, m.to, m.seen = m.to, int(m.chunk.rows), m.seen[:0] // behind the rows of the span before
+	m.from, m.to, m.seen = m.to, int(m.chunk.rows), m.seen[:0] // begin after the rows of the span before
 	if !m.chunk.within(span) {
 		if m.from, err = m.find(span.Start, m.from, m.to); err != nil {
 			return err
@@ -103,7 +121,7 @@ func (m *merge) begin() (err error) {
 	return m.advance()
 }
 
-// advance finds the next change of the current span, and where it stands among the rows.
+// advance finds the next change of the current span, and its place among the rows of the chunk.
 func (m *merge) advance() (err error) {
 	m.change = false
 	for !m.pending {
@@ -126,7 +144,7 @@ func (m *merge) advance() (err error) {
 	return err
 }
 
-// find is the first row in [from, to) whose key is not below bound; to if there is none.
+// find returns the first row in [from, to) whose key is not below bound; to if there is none.
 func (m *merge) find(bound []byte, from, to int) (int, error) {
 	if from == to {
 		return to, nil
@@ -138,7 +156,8 @@ func (m *merge) find(bound []byte, from, to int) (int, error) {
 	return keys.find(bound, from, to)
 }
 
-// gap gives the rows before the next change, or puts them into the batch if they are few.
+// gap handles the rows before the next change. If they are at least minSlice, it makes them the run and returns their number. Fewer rows are added to
+// the batch. If there are many and the batch has rows, it returns the batch first.
 func (m *merge) gap() (n int, err error) {
 	to := m.to
 	if m.change {
@@ -168,7 +187,8 @@ func (m *merge) gap() (n int, err error) {
 	return 0, nil
 }
 
-// lay lays the change over the row of the chunk with its key, if there is one.
+// lay merges the next change: it skips the chunk's row with the same key, if there is one, and adds the changed row to the batch unless that was
+// deleted.
 func (m *merge) lay() error {
 	key := m.changes.Key()
 	if m.at < m.to {
@@ -185,7 +205,7 @@ func (m *merge) lay() error {
 		}
 	}
 	if !m.changes.Deleted() {
-		if _, _, err := m.decoder.Find(key); err != nil { // again: Release may have moved the key
+		if _, _, err := m.decoder.Find(key); err != nil { // a second time, since Release may have moved the key
 			return err
 		}
 		if err := m.decoder.Append(m.batch.Columns, m.changes.Value()); err != nil {
@@ -198,7 +218,7 @@ func (m *merge) lay() error {
 	return m.advance()
 }
 
-// batchBytes is about how much the batch holds.
+// batchBytes estimates the bytes of the rows in the batch.
 func (m *merge) batchBytes() (n int64) {
 	if m.batchRows == 0 {
 		return 0

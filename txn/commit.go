@@ -18,13 +18,14 @@ import (
 	"github.com/crowfoot-db/crowfoot/usererror"
 )
 
-// CommitOptions of one Commit.
+// CommitOptions are the options of one Commit.
 type CommitOptions struct {
 	// MaxDelay is how long the commit may wait for other commits, to share a sync with them: max_commit_delay, 0 to 500 ms.
 	MaxDelay time.Duration
-	// Mutations, if not nil, is how many commit_stats counts. It is read when apply has run, and is part of the outcome.
+	// Mutations, if not nil, points to the number that commit_stats reports. It is read when apply has run, and becomes part of the Outcome.
 	Mutations *int64
-	// Memory is what else the request is charged that commits. A commit that can never fit beside it is refused at once; nil if it is not known.
+	// Memory is the account of the other memory of the request that commits; nil if it is not known. A commit that can never fit into the
+	// budget beside it is refused at once.
 	Memory *memory.Account
 }
 
@@ -54,7 +55,7 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 			return 0, err
 		}
 		t.Fail(err)
-		return 0, t.err // why it ended first: being aborted explains other errors
+		return 0, t.err // if the transaction was aborted first, that explains err
 	}
 	if t.wrote() {
 		ts, err = t.write(ctx, opts)
@@ -68,8 +69,7 @@ func (t *Tx) Commit(ctx context.Context, apply func(table.Writer) error, opts Co
 	return ts, err
 }
 
-// close keeps requests other than Commit's own from changing what will be committed and validated. It returns what the transaction had
-// written by then.
+// close stops all requests but Commit's own from adding writes and validated reads. It returns a savepoint of the writes so far.
 func (t *Tx) close() Savepoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +77,7 @@ func (t *Tx) close() Savepoint {
 	return t.savepoint()
 }
 
-// reopen takes back what Commit has done to a transaction that goes on, and lets other requests in again.
+// reopen undoes a Commit after which the transaction goes on: it removes the writes that Commit added and lets other requests in again.
 func (t *Tx) reopen(before Savepoint) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,7 +85,7 @@ func (t *Tx) reopen(before Savepoint) {
 	t.closed.Store(false)
 }
 
-// ready brings the transaction past its point of no return. ts is the timestamp of a transaction that has written nothing.
+// ready brings the transaction past its point of no return. If the transaction has written nothing, ready returns its timestamp, else 0.
 func (t *Tx) ready(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) (ts mvcc.Timestamp, err error) {
 	if err := t.prepare(ctx, apply, opts); err != nil {
 		return 0, err
@@ -101,15 +101,16 @@ func (t *Tx) ready(ctx context.Context, apply func(table.Writer) error, opts Com
 	if err := t.noReturn(ctx); err != nil {
 		return 0, err
 	}
-	// What it read was true at its snapshot, or is true now, for it is locked. A request that began before the commit may have
-	// read something since ts was taken.
+	// All reads are valid at the snapshot. Without a snapshot they are valid now, for their locks are still held; ts may be too old, since a
+	// request that began before the commit may have read something after ts was taken.
 	if t.snapshots {
 		return cmp.Or(t.snapshotAt(), ts), nil
 	}
 	return max(ts, t.m.oracle.Visible()), nil
 }
 
-// prepare applies the mutations and, in the optimistic modes, locks what was written and validates what was read.
+// prepare applies the mutations. In the optimistic modes it then locks the written keys and validates the reads. At last it waits for
+// opts.MaxDelay.
 func (t *Tx) prepare(ctx context.Context, apply func(table.Writer) error, opts CommitOptions) error {
 	if apply != nil {
 		if err := apply(&Request{Tx: t, mutates: true, charged: opts.Memory}); err != nil {
@@ -135,8 +136,16 @@ func (t *Tx) lockWrites(ctx context.Context) (err error) {
 	return err
 }
 
-// validateReads locks what was read, which waits for commits that are writing there, and aborts the transaction if another one has
-// changed it since.
+// validateReads is the validation of an optimistic transaction. Its reads took no locks: they all saw one snapshot. The transaction is
+// serializable if it could as well run as a whole at its commit timestamp, which is so if everything that it has read is still the same then.
+//
+// Each range that was read is first locked shared. The lock waits for commits that are writing there, and from then on nobody writes there
+// until this commit ends. Then the range is compared with the snapshot: a version in it that is newer than the snapshot aborts the transaction.
+// With the lock first, no change can come between the comparison and the commit. The transaction's own writes are locked already (lockWrites),
+// so two transactions that have read what the other one writes cannot both pass.
+//
+// In REPEATABLE READ a transaction keeps only some of its reads for this: those of rows that it writes, and those that a constraint depends on
+// (protection in read.go). The others are right at the snapshot, which is all that this isolation promises.
 func (t *Tx) validateReads(ctx context.Context) error {
 	for _, r := range t.spansRead() {
 		if err := t.m.locks.acquire(ctx, t, r.start, r.end, table.LockShared); err != nil {
@@ -149,7 +158,7 @@ func (t *Tx) validateReads(ctx context.Context) error {
 	return nil
 }
 
-// spansRead are copies, which scans that are still open do not shrink.
+// spansRead returns copies of the spans that were read, so that scans that are still open do not change them.
 func (t *Tx) spansRead() []readSpan {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,8 +169,8 @@ func (t *Tx) spansRead() []readSpan {
 	return spans
 }
 
-// noReturn is the point after which no other transaction and no schema change can abort the transaction. It waits for a schema
-// change that runs.
+// noReturn brings the transaction past its point of no return: from then on no other transaction and no schema change can abort it. It
+// waits for a running schema change.
 func (t *Tx) noReturn(ctx context.Context) error {
 	m := t.m
 	if err := m.lockGate(ctx); err != nil {
@@ -176,7 +185,7 @@ func (t *Tx) noReturn(ctx context.Context) error {
 	return nil
 }
 
-// commitEnded keeps the outcome for later requests and releases the locks.
+// commitEnded ends the transaction with the commit's result, for later requests, and releases its locks.
 func (t *Tx) commitEnded(ts mvcc.Timestamp, err error) {
 	m := t.m
 	m.locks.mu.Lock()
@@ -191,8 +200,8 @@ func (t *Tx) commitEnded(ts mvcc.Timestamp, err error) {
 	m.schema.leave()
 }
 
-// commitRefused brings the transaction back before its point of no return: nothing of it was written. It keeps its locks, and others can
-// abort it again.
+// commitRefused makes the transaction active again after the store has refused its batch and written nothing. The transaction keeps its
+// locks, and others can abort it again.
 func (t *Tx) commitRefused() {
 	t.m.locks.mu.Lock()
 	defer t.m.locks.mu.Unlock()
@@ -223,7 +232,7 @@ func (t *Tx) write(ctx context.Context, opts CommitOptions) (mvcc.Timestamp, err
 	return f.ts, err
 }
 
-// appendRecords puts what change streams record into a batch.
+// appendRecords adds the records of change streams to a batch.
 func (t *Tx) appendRecords(b kv.Batch, f *flight) (changestream.Touched, error) {
 	if t.changes.Len() == 0 {
 		return nil, nil
@@ -232,11 +241,11 @@ func (t *Tx) appendRecords(b kv.Batch, f *flight) (changestream.Touched, error) 
 	return t.changes.Append(b, t.m.streams, f.ts, &tx)
 }
 
-// longCommit is from how many bytes on a commit's own work is measured while it is written, although it also waits for the sync. A shorter
-// one works for microseconds before it waits, and is charged less by a thread that others can use meanwhile.
+// longCommit is the size in bytes from which the CPU time of writing a batch is measured, although the goroutine also waits for the sync
+// then. A shorter batch takes microseconds to write. Its goroutine counts as waiting at once and leaves its thread to others.
 const longCommit = 64 << 10
 
-// fill puts the writes into a batch, with the commit timestamp where it was pending, and adds their keys to where.
+// fill adds the writes to a batch and their keys to where. It replaces each pending commit timestamp by that of the flight.
 func (t *Tx) fill(b *mvcc.Batch, f *flight, where *written) (err error) {
 	if run := t.onlyRun(); run != nil {
 		for i := range run.Len() {
@@ -280,7 +289,7 @@ func (t *Tx) putOutcome(b kv.Batch, f *flight, opts CommitOptions) error {
 	return putOutcome(b, t.opts.ID, o)
 }
 
-// delays lets commits with a MaxDelay share a sync: all of them go on when the first one's delay is over, or when a commit
+// delays lets commits with a MaxDelay share a sync. All waiting commits go on when the delay of one of them is over, or when a commit
 // without a delay comes.
 type delays struct {
 	mu     sync.Mutex

@@ -11,6 +11,23 @@ import (
 	"github.com/crowfoot-db/crowfoot/value"
 )
 
+// A scan reads the rows of a table or the entries of an index. The planner has divided its conditions into two parts. The seeks are conditions
+// on the first columns of the key. They become ranges of keys before anything is read. The residual is the condition that is left. The scan
+// computes it for each row that it has read.
+//
+// One keyScan is compiled for a plan and is shared by all executions. Opening it has two steps:
+//
+//  1. locate computes the ranges (place) from parameters and from the columns of enclosing rows. A scan of one whole key has a way of its own
+//     (locatePoint), because point reads are the most frequent. A skip scan finds the values of the first key column in the rows (skip.go).
+//  2. The rows are opened, in one of three ways. They give the same rows:
+//     - by rows: table.Rows decodes a row at a time. That is right for few rows, for locks, and for a LIMIT that ends early.
+//     - by vectors: rows are decoded into columns, vectorsFrom rows and more at a time, and the residual is computed for a whole column
+//     (nextVectors). A scan goes over to this way when it has read many rows that the residual did not want.
+//     - by columns: a ColumnSource gives the rows from a columnar copy, if there is one and it is cheaper (columnsource.go).
+//
+// In a nested loop the same operator is opened once for each outer row. So open reuses what it can: the slices of the place, and the iterator of
+// the store (Reopen).
+
 // keyScan is a compiled Scan of a stored table or index.
 type keyScan struct {
 	node       *plan.Scan
@@ -24,7 +41,7 @@ type keyScan struct {
 	point []partCode
 	// columnar says that a ColumnSource may give the rows.
 	columnar bool
-	skip     *skipCode // of a skip scan; else nil
+	skip     *skipCode // finds the values of a skip scan; else nil
 }
 
 func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
@@ -61,8 +78,8 @@ func (c *compiler) keyScan(n *plan.Scan) (*keyScan, error) {
 // place is what a scan reads in one opening. The key of a point lies in the place itself, which saves an allocation.
 type place struct {
 	spans []table.Span
-	rests []table.Span // if not nil, where the keys must lie besides, their first parts left out: see skipCode
-	limit int64        // rows wanted, -1 for all
+	rests []table.Span // if not nil, the rest of each key after its first parts must lie in one of these spans: see skipCode
+	limit int64        // how many rows are wanted, -1 for all
 	one   [1]table.Span
 	key   []byte
 	vals  []value.Value
@@ -93,9 +110,9 @@ func (s *keyScan) locate(r *run, p *place) error {
 	return err
 }
 
-// Driving is the layout of the table or index that the driving scan reads, and the spans of keys that it reads with the parameters of env: what the
-// partitions of a query are parts of. The layout is nil if there is no such scan. A skip scan counts as one of all keys, since it looks for its spans in the
-// rows.
+// Driving returns the layout of the table or index that the driving scan reads, and the spans of keys that it reads with the parameters of env. The
+// partitions of a query are parts of these spans. The layout is nil if there is no driving scan. For a skip scan, Driving returns the span of all
+// keys, since such a scan finds its spans only in the rows.
 func (p *Program) Driving(ctx context.Context, env Env) (*table.Layout, []table.Span, error) {
 	s := p.driving
 	if s == nil {
@@ -152,7 +169,7 @@ func (s *keyScan) ranges(r *run) ([]table.Span, error) {
 	return s.projection.Spans(set)
 }
 
-// read is what package table is asked to read for a place.
+// read returns the request to package table for the rows of a place.
 func (s *keyScan) read(r *run, p *place) table.Read {
 	read := table.Read{Projection: s.projection, Reverse: s.node.Reverse, Spans: p.spans, Limit: s.stored(p), Partial: s.partial, Memory: r.env.Memory}
 	if s.node.Exclusive {
@@ -161,7 +178,7 @@ func (s *keyScan) read(r *run, p *place) table.Read {
 	return read
 }
 
-// stored is how many stored rows are to be read at most, 0 for all.
+// stored returns how many stored rows the scan reads at most, 0 for all. It is 0 also if a condition may drop rows after they are read.
 func (s *keyScan) stored(p *place) int64 {
 	if p.limit > 0 && s.residual == nil && p.rests == nil {
 		return p.limit
@@ -169,7 +186,7 @@ func (s *keyScan) stored(p *place) int64 {
 	return 0
 }
 
-// optionalLimit computes a LIMIT; -1 if there is none.
+// optionalLimit computes a LIMIT. It returns -1 if there is none.
 func optionalLimit(r *run, f eval) (int64, error) {
 	if f == nil {
 		return -1, nil
@@ -197,13 +214,13 @@ type scanOp struct {
 	*keyScan
 	place   place
 	rows    *table.Rows
-	columns *columnScan // in the place of rows; nil before the scan is opened by columns
+	columns *columnScan // used instead of rows if the scan is by columns; nil before the first such opening
 	left    int64       // how many more rows are wanted, -1 for all
 	chosen  chosen
-	decodes bool         // many rows are decoded into vectors
-	vectors *scanVectors // nil before the first of them
+	decodes bool         // the scan may decode rows into vectors
+	vectors *scanVectors // nil before the scan first does
 	out     batch
-	ahead   held // rows that were read ahead
+	ahead   held // memory of rows that were read ahead
 }
 
 func (c *compiler) scan(n *plan.Scan, columns bool) (maker, error) {
@@ -257,7 +274,7 @@ func (o *scanOp) next(r *run) (*batch, error) {
 		return o.nextVectors(r)
 	}
 	o.out.begin()
-	passed := 0 // rows that the residual condition does not want
+	passed := 0 // rows that the residual condition has dropped
 	if o.out.vals == nil {
 		o.out.vals = make([]value.Value, 0, o.out.width*o.expected())
 	}
@@ -306,13 +323,13 @@ func (o *scanOp) next(r *run) (*batch, error) {
 			o.left--
 		}
 		if o.rows.IsLarge() {
-			break // the batch ends while the row is charged
+			break // a large row is charged only while it is the current one, so the batch ends with it
 		}
 	}
 	return o.out.some(), nil
 }
 
-// vectorsAfter ends a batch of rows of which the condition wants few: those behind it are decoded into vectors.
+// vectorsAfter ends a batch of flat rows because the condition drops most rows. The scan decodes the rows behind it into vectors.
 func (o *scanOp) vectorsAfter(r *run) (*batch, error) {
 	o.out.target = max(o.out.target, vectorsFrom)
 	if o.out.n > 0 {
@@ -321,10 +338,10 @@ func (o *scanOp) vectorsAfter(r *run) (*batch, error) {
 	return o.nextVectors(r)
 }
 
-// expectedRows is how many rows a scan of ranges has room for in the beginning.
+// expectedRows is how many rows the first batch of a range scan has room for.
 const expectedRows = 8
 
-// expected is how many rows the first batch has room for before its slice grows.
+// expected returns how many rows the first batch has room for before its slice grows.
 func (o *scanOp) expected() int {
 	if o.point != nil {
 		return 1
@@ -356,7 +373,7 @@ func (o *scanOp) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)
 	for i := range n {
 		bind(i)
 		if o.locate(r, &o.place) != nil {
-			break // the opening for this row will fail
+			break // open will return this error when it comes to the row
 		}
 		for _, s := range o.place.spans {
 			o.rows.Expect(s.Start)
@@ -370,19 +387,20 @@ func (o *scanOp) readAhead(r *run, n int, since mvcc.Timestamp, bind func(i int)
 	return r.memory.keepBytes(&o.ahead, max(0, int64(kept)-freeAhead))
 }
 
-// freeAhead is how many bytes of rows that were read ahead are not charged: small queries take no more, and none has many such scans.
+// freeAhead is how many bytes of rows that were read ahead are not charged. Small queries read no more than this ahead, and no query has many scans
+// that read ahead.
 const freeAhead = 32 << 10
 
 // systemOp reads a system table.
 type systemOp struct {
 	node     *plan.Scan
-	wanted   [][]eval // of the node's Wanted
+	wanted   [][]eval // the values of each entry of node.Wanted
 	residual eval
 	limit    eval
 	rows     [][]value.Value
 	left     int64
 	out      batch
-	held     held // the rows that the table has made, until it is opened again
+	held     held // memory of the rows that the table has made, until the next opening
 }
 
 func (c *compiler) systemScan(n *plan.Scan) (maker, error) {
@@ -422,7 +440,7 @@ func (o *systemOp) open(r *run) error {
 	return r.memory.keepBytes(&o.held, int64(len(o.rows))*(rowOverhead+int64(len(o.node.Table.Columns))*int64(unsafe.Sizeof(value.Value{}))))
 }
 
-// want are the values that the query wants, by column. NULL equals none.
+// want returns, for each column with a condition, the set of values that the query wants. NULL is left out, since it equals no value.
 func (o *systemOp) want(r *run) (map[string]map[string]bool, error) {
 	want := make(map[string]map[string]bool, len(o.wanted))
 	for i, evals := range o.wanted {

@@ -4,10 +4,25 @@ import (
 	"github.com/crowfoot-db/crowfoot/sql/tree"
 )
 
+// Inner joins may be executed in any order, and the order decides about the cost. The planner chooses it in three steps:
+//
+//  1. gather makes one group of all inner joins that are nested in each other: the relations that they join (leaves), and all their conditions.
+//     It stops at whatever may not change its place: outer joins, joins with a hint, and views that hide rows (barrier.go).
+//  2. transfer derives conditions from equalities. From a.x = b.y and a.x = 5 follows b.y = 5. It adds that where b can find rows by y.
+//  3. A greedy search begins with each leaf in turn, at most with maxStarts of them. It adds the leaf whose step costs least, until all are
+//     joined. A step is a nested loop, which opens the leaf for each row that was joined before, with the conditions as seeks; or a hash join,
+//     which reads the leaf once. The cheapest of the orders found wins.
+//
+// The search looks at no more than leaves * leaves steps for each start, where a search of all orders would look at factorially many. It may
+// miss the best order of many relations. A leaf that refers to columns of other leaves (UNNEST of an array, a correlated subquery) comes behind
+// these in every order.
+//
+// guess.go estimates rows and costs, from keys and from the forms of conditions (estimate.go). There are no statistics yet.
+
 // joinGroup is a set of relations under one inner join of them all.
 type joinGroup struct {
 	leaves []relation
-	// needs[i] are the columns of other leaves that leaves[i] refers to: it must come after them.
+	// needs[i] are the columns of other leaves that leaves[i] refers to, so that it must come after those leaves.
 	needs []colSet
 	conds []tree.Expr
 }
@@ -15,8 +30,8 @@ type joinGroup struct {
 // maxStarts bounds how many relations are tried as the first of a join order.
 const maxStarts = 8
 
-// orderJoins orders the relations of an inner join: it begins with each in turn and always adds the one that is cheapest next.
-// Of equally cheap orders the one that begins earlier in the text wins.
+// orderJoins orders the relations of an inner join. It tries several first relations and always adds the relation that is cheapest next. Of
+// equally cheap orders it takes the one whose first relation comes earlier in the text.
 func (p *planner) orderJoins(r *joinRel) *joinRel {
 	g := &joinGroup{}
 	g.gather(r)
@@ -63,7 +78,7 @@ func (g *joinGroup) gather(r relation) {
 	g.conds = append(g.conds, j.conds...)
 }
 
-// orderFrom joins all leaves, beginning with one.
+// orderFrom joins all leaves by a greedy search that begins with leaf first. It returns the join and its cost.
 func (p *planner) orderFrom(g *joinGroup, first int) (*joinRel, float64) {
 	s := joinState{
 		joined: map[int]bool{first: true},
@@ -88,16 +103,16 @@ func (p *planner) orderFrom(g *joinGroup, first int) (*joinRel, float64) {
 	return s.tree.(*joinRel), s.cost
 }
 
-// joinState is a join order so far.
+// joinState is a join order that is not yet complete.
 type joinState struct {
 	joined     map[int]bool
 	tree       relation
 	cols       colSet
-	used       []bool // of the group's conditions
+	used       []bool // which of the group's conditions are used
 	rows, cost float64
 }
 
-// joinStep is one more relation joined.
+// joinStep is one step of a join order: it joins one more relation.
 type joinStep struct {
 	leaf       int
 	conds      []tree.Expr
